@@ -1,0 +1,173 @@
+package backend
+
+import (
+	"context"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// ListerWatcher is what a Reflector needs: the state at a revision, and the
+// changes after it.
+type ListerWatcher[T any] interface {
+	// List returns objects in key order. It may block; ctx bounds it.
+	//
+	// Errors: [store.ErrExpired] if the revision (of the options or in the
+	// continue token) was compacted, [store.ErrFuture] if it has not happened,
+	// [store.ErrInvalidContinue], [store.ErrInvalidKey], ctx's error, or
+	// whatever reaching storage met.
+	List(ctx context.Context, opts ListOptions) (*List[T], error)
+
+	// Watch starts to follow changes. It may block until storage has accepted
+	// the watch; ctx bounds only that, not the watch's life.
+	//
+	// Errors: [store.ErrExpired] if opts.From was compacted,
+	// [store.ErrFuture], [store.ErrInvalidKey], or whatever reaching storage
+	// met.
+	Watch(ctx context.Context, opts WatchOptions) (Watcher[T], error)
+
+	// Traits tells the caller what it may rely on. It is constant.
+	Traits() Traits
+}
+
+// Backend is versioned storage for objects of one type. Every write gets the
+// next revision; reads are linearizable: they see every write that was
+// acknowledged before they began. All methods are safe for concurrent use.
+//
+// The writes here are the primitive ones, conditional on a revision. What
+// users call (guaranteed update, preconditions, validation, retries) is built
+// on them once, in [Storage].
+type Backend[T any] interface {
+	ListerWatcher[T]
+
+	// Get returns the newest object under key, or [store.ErrNotFound].
+	Get(ctx context.Context, key string) (*store.Object[T], error)
+
+	// Put writes value under key if the object there is still at revision
+	// expect; expect zero demands that there is none. It returns the object as
+	// stored.
+	//
+	// Errors: [store.ErrExists] for expect zero, otherwise [store.ErrNotFound]
+	// or [store.ErrConflict]; [store.ErrInvalidKey]; a panic in the schema's
+	// functions as an error. After an error nothing has changed, except that a
+	// broken connection or a done ctx may leave the outcome unknown.
+	Put(ctx context.Context, key string, value T, expect store.Revision, opts PutOptions) (*store.Object[T], error)
+
+	// Remove deletes the object under key if it is still at revision expect
+	// (which is not zero). It returns the last state with the revision of the
+	// deletion. Errors as for Put.
+	Remove(ctx context.Context, key string, expect store.Revision) (*store.Object[T], error)
+
+	// Revision returns the newest revision, linearizably.
+	Revision(ctx context.Context) (store.Revision, error)
+
+	// Compact gives up the history before rev: reads at and watches from older
+	// revisions fail with [store.ErrExpired] from now on. A rev at or below the
+	// compacted one does nothing; one in the future fails with
+	// [store.ErrFuture].
+	Compact(ctx context.Context, rev store.Revision) error
+
+	// Compacted returns the revision of the last compaction, zero if none.
+	Compacted(ctx context.Context) (store.Revision, error)
+
+	// Close ends every watch with [store.ErrClosed] and releases what the
+	// backend holds. Calls after it fail with [store.ErrClosed]. A second Close
+	// does nothing.
+	Close() error
+}
+
+// Emitter is implemented by backends that can pass a value through their
+// history without keeping it as state.
+type Emitter[T any] interface {
+	// Emit gives value the next revision and shows it to watches as an
+	// [store.Emitted] event; Get and List never show it.
+	Emit(ctx context.Context, key string, value T) (*store.Object[T], error)
+}
+
+// Traits says what kind of storage it is.
+type Traits struct {
+	// Blocks: List, Watch or Get may wait for I/O, so a caller must not be on a
+	// pool worker.
+	Blocks bool
+	// Contiguous: every revision is exactly one event of this type, so a missing
+	// number is a lost event.
+	Contiguous bool
+}
+
+// PutOptions qualifies a Put.
+type PutOptions struct {
+	// TTL is how long the object lives before storage deletes it; zero means
+	// for ever. A later Put without TTL makes it permanent.
+	TTL time.Duration
+}
+
+// ListOptions selects what to list. The zero value lists everything, newest
+// state.
+type ListOptions struct {
+	// Prefix restricts the list to keys under it, by whole path segments (see
+	// [store.HasPrefix]).
+	Prefix string
+	// Revision lists the state at exactly that revision; zero means the newest.
+	// It must be zero when Continue is set.
+	Revision store.Revision
+	// Limit is the most objects to return; zero means all.
+	Limit int
+	// Continue is the token of the page before; see [List].
+	Continue string
+}
+
+// List is one page of objects, in key order.
+type List[T any] struct {
+	// Revision is the revision that the state was read at: the same on every
+	// page.
+	Revision store.Revision
+	// Items is never nil.
+	Items []*store.Object[T]
+	// Continue asks for the next page; "" on the last one.
+	Continue string
+	// Remaining is the number of objects after this page.
+	Remaining int
+}
+
+// WatchOptions says where a watch starts and what it covers.
+type WatchOptions struct {
+	// Prefix restricts the watch to keys under it.
+	Prefix string
+	// From is the revision after which events are wanted: the first one has a
+	// revision greater than From. Zero means from now on.
+	From store.Revision
+	// Notify is called when Next has something to return, or an error, after a
+	// Next that returned nothing. It is called from any goroutine, possibly
+	// while the backend holds its locks: it must not block and must not call the
+	// backend. Required.
+	Notify func()
+}
+
+// Watcher is a running watch, pulled by one consumer. Its methods must not be
+// called concurrently with each other, except Close.
+type Watcher[T any] interface {
+	// Next returns what has been committed since the call before, in order, at
+	// most max events. It never blocks. An empty batch means there is nothing
+	// now: Notify will be called.
+	//
+	// An error ends the watch: [store.ErrExpired] if compaction overtook it,
+	// [store.ErrClosed], or what broke the connection.
+	Next(max int) (Batch[T], error)
+	// Close ends the watch and frees it. Notify is not called after Close
+	// returned. Calling it again does nothing.
+	Close()
+}
+
+// Batch is a run of changes: all of those in (After, Through] that the watch
+// covers.
+type Batch[T any] struct {
+	// After is the Through of the batch before, or the watch's start: a
+	// consumer that finds another value here has lost something.
+	After store.Revision
+	// Through is the revision up to which the batch is complete. With no events
+	// it is progress alone.
+	Through store.Revision
+	// Events are in revision order. The slice is the consumer's to read, not to
+	// change.
+	Events []store.Event[T]
+}

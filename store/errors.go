@@ -1,0 +1,91 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What can go wrong with keys, revisions and objects. Match them with
+// [errors.Is]; those with more to say also have a type for [errors.As].
+var (
+	// ErrNotFound: there is no object with that key.
+	ErrNotFound = errors.New("not found")
+	// ErrExists: there is already an object with that key.
+	ErrExists = errors.New("already exists")
+	// ErrConflict: the object changed since it was read.
+	ErrConflict = errors.New("conflict")
+	// ErrPrecondition: the object is not the one that the caller meant.
+	ErrPrecondition = errors.New("precondition failed")
+	// ErrExpired: the revision is older than what is still kept. The error is
+	// an [*ExpiredError].
+	ErrExpired = errors.New("revision expired")
+	// ErrFuture: the revision has not happened yet. The error is a
+	// [*FutureError].
+	ErrFuture = errors.New("revision is in the future")
+	// ErrInvalidKey: the key cannot name an object. The error is a [*KeyError].
+	ErrInvalidKey = errors.New("invalid key")
+	// ErrInvalidContinue: the continue token was not made by this storage.
+	ErrInvalidContinue = errors.New("invalid continue token")
+	// ErrUnknownIndex: no index of that name was declared.
+	ErrUnknownIndex = errors.New("unknown index")
+	// ErrUnsupported: this storage cannot do that.
+	ErrUnsupported = errors.New("unsupported")
+	// ErrClosed: the storage, or the watch on it, was closed.
+	ErrClosed = errors.New("closed")
+)
+
+// ExpiredError says that a revision is too old to start from.
+type ExpiredError struct {
+	// Requested is the revision that was asked for.
+	Requested Revision
+	// Oldest is the oldest revision that can still be asked for; zero if
+	// unknown.
+	Oldest Revision
+}
+
+func (e *ExpiredError) Error() string {
+	return fmt.Sprintf("too old revision: %d (oldest served is %d): list again and watch from the list's revision", e.Requested, e.Oldest)
+}
+
+// Is makes errors.Is(err, ErrExpired) true.
+func (e *ExpiredError) Is(target error) bool { return target == ErrExpired }
+
+// FutureError says that a revision has not been reached.
+type FutureError struct {
+	Requested, Current Revision
+}
+
+func (e *FutureError) Error() string {
+	return fmt.Sprintf("too large revision: %d, current: %d: retry, or ask for one that storage has returned", e.Requested, e.Current)
+}
+
+// Is makes errors.Is(err, ErrFuture) true.
+func (e *FutureError) Is(target error) bool { return target == ErrFuture }
+
+// KeyError says what is wrong with a key.
+type KeyError struct {
+	Key string
+	// Reason is what is wrong and what would be right.
+	Reason string
+}
+
+func (e *KeyError) Error() string { return fmt.Sprintf("invalid key %q: %s", e.Key, e.Reason) }
+
+// Is makes errors.Is(err, ErrInvalidKey) true.
+func (e *KeyError) Is(target error) bool { return target == ErrInvalidKey }
+
+// PreconditionError says which precondition did not hold.
+type PreconditionError struct {
+	Key string
+	// Field is "UID" or "Revision".
+	Field string
+	// Want is what the caller demanded, Got what storage has.
+	Want, Got Revision
+}
+
+func (e *PreconditionError) Error() string {
+	return fmt.Sprintf("precondition failed on %q: %s is %d, wanted %d", e.Key, e.Field, e.Got, e.Want)
+}
+
+// Is makes errors.Is(err, ErrPrecondition) true.
+func (e *PreconditionError) Is(target error) bool { return target == ErrPrecondition }

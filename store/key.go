@@ -1,0 +1,52 @@
+package store
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxKeyLength is the longest key in bytes: room for a namespace and a name of
+// 253 bytes each, several times over.
+const MaxKeyLength = 1024
+
+// ValidateKey returns a [*KeyError] unless key can name an object: one or more
+// path segments separated by single slashes, none of them empty, "." or "..",
+// in valid UTF-8 without NUL, at most [MaxKeyLength] bytes.
+func ValidateKey(key string) error {
+	invalid := func(reason string) error { return &KeyError{Key: key, Reason: reason} }
+	switch {
+	case key == "":
+		return invalid("it is empty; every object needs a key")
+	case len(key) > MaxKeyLength:
+		return &KeyError{Key: key[:32] + "…", Reason: "it is longer than 1024 bytes"}
+	case !utf8.ValidString(key) || strings.IndexByte(key, 0) >= 0:
+		return invalid("it must be valid UTF-8 without NUL")
+	}
+	for segment := range strings.SplitSeq(key, "/") {
+		switch segment {
+		case "":
+			return invalid(`it has an empty path segment; write "a/b" without leading, trailing or double slashes`)
+		case ".", "..":
+			return invalid(`path segments "." and ".." are not allowed`)
+		}
+	}
+	return nil
+}
+
+// ValidatePrefix returns a [*KeyError] unless prefix can select keys: either
+// "" for all, or a valid key with or without a trailing slash.
+func ValidatePrefix(prefix string) error {
+	if prefix == "" {
+		return nil
+	}
+	return ValidateKey(strings.TrimSuffix(prefix, "/"))
+}
+
+// HasPrefix reports whether key is under prefix, by whole path segments: "foo"
+// covers "foo" and "foo/bar" but not "foobar"; "foo/" covers only "foo/bar".
+func HasPrefix(key, prefix string) bool {
+	if !strings.HasPrefix(key, prefix) {
+		return false
+	}
+	return prefix == "" || len(key) == len(prefix) || prefix[len(prefix)-1] == '/' || key[len(prefix)] == '/'
+}
