@@ -2,13 +2,13 @@
 // from the place where objects live, whether that is memory, a file or a
 // cluster.
 //
-//	 users ──Create/Get/List/GuaranteedUpdate/Delete──▶ Storage   retries, preconditions,
-//	                                                      │       suggestions, validation
-//	                                             Put/Remove if still at revision
-//	                                                      ▼
-//	                                                   Backend    memory | bolt | etcd
-//	                                                      │
-//	 Reflector ◀──List pages, Batches in revision order───┘
+//	users ──Create/Get/List/GuaranteedUpdate/Delete──▶ Storage   retries, preconditions,
+//	                                                     │       suggestions, validation
+//	                                            Put/Remove if still at revision
+//	                                                     ▼
+//	                                                  Backend    memory | bolt | etcd
+//	                                                     │
+//	Reflector ◀──List pages, Batches in revision order───┘
 //
 // A [Backend] has a handful of primitive, conditional operations; [Storage]
 // builds on them, once for all backends, what users call. Each backend is a

@@ -1,0 +1,99 @@
+package backend
+
+import (
+	"context"
+	"errors"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// An update or a deletion begins with what it believes to be the object: the
+// caller's suggestion, usually out of a cache and possibly stale, or else the
+// live object. Whatever fails on a suggestion may have failed only because it
+// was stale, so it proves nothing until storage says that it was not:
+//
+//	suggestion ──try──▶ ok ─────────────────────────────────▶ done
+//	               └──▶ failed ──read live──▶ same revision ─▶ the failure is final
+//	                                   └────▶ another one ───▶ try again, now with live
+//	live ──try──▶ ok ───────────────────────────────────────▶ done
+//	         ├──▶ failed ───────────────────────────────────▶ the failure is final
+//	         └──▶ somebody wrote in between ──read live──▶ try again, until ctx ends
+type belief[T any] struct {
+	// object is nil if the object is believed not to exist.
+	object *store.Object[T]
+	// live: read from storage by this call, not suggested.
+	live bool
+}
+
+// raced wraps the backend's answer that the object was not at the revision
+// believed. It keeps an error of the user's, who may return store.ErrConflict
+// too, from being taken for one.
+type raced struct{ err error }
+
+func (r raced) Error() string { return r.err.Error() }
+
+// errUnverified is a try's answer that nothing needs to be written, if only
+// the suggestion that it went by is live.
+var errUnverified = errors.New("nothing to write, if the suggestion is live")
+
+// tryFunc attempts the operation on what the object is believed to be.
+type tryFunc[T any] func(belief[T]) (*store.Object[T], error)
+
+// settle tries until the outcome is certain: see belief.
+func (s *Storage[T]) settle(ctx context.Context, key string, suggestion *store.Object[T], missingOK bool, try tryFunc[T]) (*store.Object[T], error) {
+	now := belief[T]{object: suggestion}
+	if suggestion == nil || suggestion.Key != key {
+		var err error
+		if now, err = s.look(ctx, key, missingOK); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		result, failure := try(now)
+		_, lost := failure.(raced)
+		if failure == nil || now.live && !lost {
+			return result, failure
+		}
+		fresh, err := s.look(ctx, key, missingOK)
+		switch {
+		case err != nil:
+			return nil, err
+		case lost || fresh.revision() != now.revision():
+			now = fresh
+		case failure == errUnverified:
+			return fresh.object, nil
+		default:
+			return nil, failure
+		}
+	}
+}
+
+// look reads the live object, unless ctx has ended. A missing one is an error
+// unless missingOK.
+func (s *Storage[T]) look(ctx context.Context, key string, missingOK bool) (belief[T], error) {
+	if err := ctx.Err(); err != nil {
+		return belief[T]{}, err
+	}
+	o, err := s.backend.Get(ctx, key)
+	if missingOK && errors.Is(err, store.ErrNotFound) {
+		return belief[T]{live: true}, nil
+	}
+	return belief[T]{object: o, live: true}, err
+}
+
+// revision is that of the object; zero if there is none.
+func (b belief[T]) revision() store.Revision {
+	if b.object == nil {
+		return 0
+	}
+	return b.object.Revision
+}
+
+// lostRace marks those of a backend's errors that say that the object was not
+// at the revision that the write expected.
+func lostRace(err error) error {
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrExists) {
+		return raced{err}
+	}
+	return err
+}

@@ -1,0 +1,124 @@
+package backend
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// Scan is a [ListOptions] made plain: what a backend reads for one page. Every
+// backend goes the same way:
+//
+//	ListOptions ──Scan──▶ Scan ──Check──▶ read keys under Prefix, > After, ──Page──▶ List
+//	  (validated)              (in range)  at Revision, in order
+type Scan struct {
+	// Prefix is what the keys are under.
+	Prefix string
+	// Revision is the state to read; zero means the newest.
+	Revision store.Revision
+	// After is the key that all keys of the page are greater than.
+	After string
+	// Limit is the most objects to return; zero means all.
+	Limit int
+
+	continued bool
+}
+
+// Scan validates o and works it out. Errors: [store.ErrInvalidKey],
+// [store.ErrInvalidContinue], [ErrInvalidOption].
+func (o ListOptions) Scan() (Scan, error) {
+	if err := store.ValidatePrefix(o.Prefix); err != nil {
+		return Scan{}, err
+	}
+	if o.Limit < 0 {
+		return Scan{}, &OptionError{"ListOptions.Limit", fmt.Sprintf("%d is negative; zero lists everything", o.Limit)}
+	}
+	if o.Continue == "" {
+		return Scan{Prefix: o.Prefix, Revision: o.Revision, Limit: o.Limit}, nil
+	}
+	if o.Revision != 0 {
+		return Scan{}, &OptionError{"ListOptions.Revision", "it cannot be set beside Continue, which holds a revision already; leave it zero"}
+	}
+	token, err := ParseToken(o.Continue)
+	if err != nil {
+		return Scan{}, err
+	}
+	if !store.HasPrefix(token.Start, o.Prefix) {
+		return Scan{}, &TokenError{Reason: "it belongs to a list of another prefix"}
+	}
+	return Scan{o.Prefix, token.Revision, token.Start, o.Limit, true}, nil
+}
+
+// Check reports whether the scan can be served by a storage whose newest
+// revision is current and whose history begins at compacted. Errors:
+// [store.ErrExpired] (for a continued list as an [*ExpiredContinueError]),
+// [store.ErrFuture] (for a continued list also [store.ErrInvalidContinue],
+// since storage makes no such token).
+func (s Scan) Check(compacted, current store.Revision) error {
+	switch {
+	case s.Revision > current:
+		future := &store.FutureError{Requested: s.Revision, Current: current}
+		if s.continued {
+			return &TokenError{Reason: "its revision has not happened in this storage", Cause: future}
+		}
+		return future
+	case s.Revision != 0 && s.Revision < compacted:
+		expired := &store.ExpiredError{Requested: s.Revision, Oldest: compacted}
+		if s.continued {
+			return &ExpiredContinueError{Expired: expired, Continue: Token{Start: s.After}.Encode()}
+		}
+		return expired
+	}
+	return nil
+}
+
+// Page makes the list out of objects, which must be all those that the scan
+// covers, in key order, at revision at. It reads objects to their end, to count
+// what remains.
+func Page[T any](s Scan, at store.Revision, objects iter.Seq[*store.Object[T]]) *List[T] {
+	page := &List[T]{Revision: at, Items: []*store.Object[T]{}}
+	for o := range objects {
+		if s.Limit > 0 && len(page.Items) == s.Limit {
+			page.Remaining++
+			continue
+		}
+		page.Items = append(page.Items, o)
+	}
+	if page.Remaining > 0 {
+		page.Continue = Token{Revision: at, Start: page.Items[s.Limit-1].Key}.Encode()
+	}
+	return page
+}
+
+// Validate reports what is wrong with o, whatever the state of storage.
+// Errors: [store.ErrInvalidKey], [ErrInvalidOption].
+func (o WatchOptions) Validate() error {
+	if o.Notify == nil {
+		return &OptionError{"WatchOptions.Notify", "it is nil; give a function that makes the consumer call Next"}
+	}
+	return store.ValidatePrefix(o.Prefix)
+}
+
+// Check reports whether a watch can start where o says, in a storage whose
+// newest revision is current and whose history begins at compacted. Errors:
+// [store.ErrExpired], [store.ErrFuture].
+func (o WatchOptions) Check(compacted, current store.Revision) error {
+	switch {
+	case o.From > current:
+		return &store.FutureError{Requested: o.From, Current: current}
+	case o.From != 0 && o.From < compacted:
+		return &store.ExpiredError{Requested: o.From, Oldest: compacted}
+	}
+	return nil
+}
+
+// Validate reports what is wrong with o, as an [*OptionError].
+func (o PutOptions) Validate() error { return validateTTL("PutOptions.TTL", o) }
+
+func validateTTL(option string, o PutOptions) error {
+	if o.TTL < 0 {
+		return &OptionError{option, fmt.Sprintf("%v is negative; zero means that the object never expires", o.TTL)}
+	}
+	return nil
+}

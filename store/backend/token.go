@@ -1,0 +1,96 @@
+package backend
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// Token is what a continue token says: where the next page of a list starts.
+// Backends and caches all use this one, so a list begun at one of them can be
+// continued at another over the same storage.
+type Token struct {
+	// Revision is that of the state being listed. Zero means the newest state
+	// at the time of the next page, for a list that gave up on consistency (see
+	// [ExpiredContinueError]).
+	Revision store.Revision
+	// Start is the last key of the page before: the next page has keys greater
+	// than it.
+	Start string
+}
+
+// tokenVersion changes with the meaning of the fields, so that a token never
+// means something else to a newer program.
+const tokenVersion = 1
+
+// newestState stands for Token.Revision zero on the wire, where zero is what a
+// missing field decodes to.
+const newestState = -1
+
+// tokenWire is the JSON inside a token.
+type tokenWire struct {
+	Version  int    `json:"v"`
+	Revision int64  `json:"rv"`
+	Start    string `json:"start"`
+}
+
+// Encode returns the token as users see it: opaque, safe in a URL, without
+// padding.
+func (t Token) Encode() string {
+	wire := tokenWire{Version: tokenVersion, Revision: int64(t.Revision), Start: t.Start}
+	if t.Revision == 0 {
+		wire.Revision = newestState
+	}
+	text, err := json.Marshal(wire)
+	if err != nil {
+		return "" // cannot happen: numbers and strings always encode
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// ParseToken reads what [Token.Encode] wrote. A token that was cut, changed or
+// made by something else is refused with a [*TokenError]; its prefix and range
+// are for [ListOptions.Scan] and [Scan.Check] to judge.
+func ParseToken(token string) (Token, error) {
+	text, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil {
+		return Token{}, &TokenError{Reason: "it is not base64url", Cause: err}
+	}
+	wire, err := decodeWire(text)
+	if err != nil {
+		return Token{}, &TokenError{Reason: "its content is broken", Cause: err}
+	}
+	switch {
+	case wire.Version != tokenVersion:
+		return Token{}, &TokenError{Reason: "its version is not known here"}
+	case wire.Revision == 0 || wire.Revision < newestState:
+		return Token{}, &TokenError{Reason: "its revision is out of range"}
+	}
+	if err := store.ValidateKey(wire.Start); err != nil {
+		return Token{}, &TokenError{Reason: "its start is no key", Cause: err}
+	}
+	if wire.Revision == newestState {
+		return Token{Start: wire.Start}, nil
+	}
+	return Token{Revision: store.Revision(wire.Revision), Start: wire.Start}, nil
+}
+
+var errTrailing = errors.New("there is something behind it")
+
+// decodeWire reads exactly one JSON object with exactly the fields known.
+func decodeWire(text []byte) (tokenWire, error) {
+	var wire tokenWire
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&wire); err != nil {
+		return wire, err
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return wire, errTrailing
+	}
+	return wire, nil
+}
