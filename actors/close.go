@@ -1,0 +1,82 @@
+package actors
+
+import (
+	"context"
+	"slices"
+)
+
+// Close stops all actors, children before parents, and waits until they are
+// gone and the executors that the system made have ended. Spawning on the
+// system fails from the moment that it is called.
+//
+// If ctx ends first the error is a [*StillRunningError] (or wraps
+// [ErrStillRunning]) that says what is left: an actor cannot be stopped while
+// its turn blocks. The actors go on stopping, and Close may be called again to
+// go on waiting.
+//
+// With SystemConfig.Executor set, Close runs that executor, if it has a method
+// Run() int like [Seeded], since nobody else will.
+//
+// Close is idempotent and safe for concurrent use. It must not be called from a
+// turn, which it would wait for.
+func (s *System) Close(ctx context.Context) error {
+	s.top.Stop()
+	s.drive(ctx)
+	if err := s.await(ctx); err != nil {
+		return err
+	}
+	if s.owned.blocking != nil {
+		if err := s.owned.blocking.Close(ctx); err != nil {
+			return err
+		}
+	}
+	s.shutdown.Do(func() {
+		if s.owned.pool != nil {
+			s.owned.pool.Close()
+		}
+		s.proto.Shutdown() // stops nothing, but panics if called twice
+	})
+	return nil
+}
+
+// drive runs an executor that does not run by itself.
+func (s *System) drive(ctx context.Context) {
+	switch exec := s.pool.(type) {
+	case interface{ drive(context.Context) }:
+		exec.drive(ctx)
+	case interface{ Run() int }:
+		exec.Run()
+	}
+}
+
+// await waits for the top actor, and so for all.
+func (s *System) await(ctx context.Context) error {
+	select {
+	case <-s.gone:
+		return nil
+	default:
+	}
+	select {
+	case <-s.gone:
+		return nil
+	case <-ctx.Done():
+		return s.stillRunning(context.Cause(ctx))
+	}
+}
+
+func (s *System) stillRunning(cause error) error {
+	e := &StillRunningError{Cause: cause}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.Wakers = max(0, s.Actors()-len(s.named))
+	for c := range s.named {
+		if c.is(running) {
+			e.Busy = append(e.Busy, c.name())
+		} else {
+			e.Waiting = append(e.Waiting, c.name())
+		}
+	}
+	slices.Sort(e.Busy)
+	slices.Sort(e.Waiting)
+	return e
+}

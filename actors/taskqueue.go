@@ -1,0 +1,57 @@
+package actors
+
+// keepTasks is the capacity of a task queue, in tasks of 16 bytes, that is kept
+// when it runs empty. A larger one, grown by a burst, is given back.
+const keepTasks = 4096
+
+// taskQueue is an unbounded first-in, first-out ring of tasks. The zero value
+// is empty. The length of buf is a power of two, or zero.
+type taskQueue struct {
+	buf  []Task
+	head int
+	n    int
+}
+
+func (q *taskQueue) len() int { return q.n }
+
+func (q *taskQueue) push(t Task) {
+	q.reserve(1)
+	q.buf[(q.head+q.n)&(len(q.buf)-1)] = t
+	q.n++
+}
+
+func (q *taskQueue) pushAll(ts []Task) {
+	q.reserve(len(ts))
+	tail := (q.head + q.n) & (len(q.buf) - 1)
+	copied := copy(q.buf[tail:], ts)
+	copy(q.buf, ts[copied:])
+	q.n += len(ts)
+}
+
+// pop returns the first task of a queue that is not empty.
+func (q *taskQueue) pop() Task {
+	t := q.buf[q.head]
+	q.buf[q.head] = nil
+	q.head = (q.head + 1) & (len(q.buf) - 1)
+	q.n--
+	if q.n == 0 && len(q.buf) > keepTasks {
+		*q = taskQueue{}
+	}
+	return t
+}
+
+// reserve makes room for extra more tasks.
+func (q *taskQueue) reserve(extra int) {
+	need := q.n + extra
+	if need <= len(q.buf) {
+		return
+	}
+	size := max(64, len(q.buf))
+	for size < need {
+		size *= 2
+	}
+	grown := make([]Task, size)
+	first := copy(grown, q.buf[q.head:min(q.head+q.n, len(q.buf))])
+	copy(grown[first:], q.buf[:q.n-first])
+	q.buf, q.head = grown, 0
+}
