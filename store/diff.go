@@ -1,0 +1,178 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Diff returns events that lead from the state old to the state new, for those
+// who followed the changes until revision after and then learned the state at
+// revision through, without what happened between.
+//
+//	old @after     a@3  b@5  c@9
+//	new @through        b@14 c@9  d@12        (after = 10, through = 15)
+//	events         DELETED a@11, ADDED d@12, MODIFIED b@14
+//
+// All events carry the mark [Synthetic]. They are in revision order, deletions
+// first where revisions are equal, and applying them in order to old gives new:
+//
+//   - An object with a new key is Added, one with another revision is Modified.
+//     Both have the revision of the object, which is the true one.
+//   - An object that is gone is Deleted. When, is not known: its revision is one
+//     of (after, through] that no other event has, the lowest in key order. So
+//     it is a bound, and at is the time it is said to be written.
+//   - An object with another Created was deleted and created again: it is
+//     Deleted, at a revision before its Created, then Added.
+//
+// Storage that tells the truth has a number for every event. For storage that
+// does not, nothing is lost either: objects' revisions outside of
+// (after, through] count as its nearest end, deletions that find no free number
+// share after+1, and through counts as after+1 if it is not greater than after.
+//
+// It takes O(n) comparisons over both states, and nothing if they are the same
+// view.
+func Diff[T any](old, new *TreeView[T], after, through Revision, at time.Time) []Event[T] {
+	if old == new {
+		return nil
+	}
+	d := differ[T]{lowest: after + 1, highest: max(through, after+1)}
+	old.pairs(new, d.compare)
+	d.number(at)
+	slices.SortStableFunc(d.events, byRevision)
+	return d.events
+}
+
+// byRevision orders events by revision, deletions first.
+func byRevision[T any](a, b Event[T]) int {
+	rank := func(e Event[T]) int {
+		if e.Type == Deleted {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(rank(a), rank(b)))
+}
+
+// differ collects the differences between two states.
+type differ[T any] struct {
+	// lowest and highest are the revisions that an event may have.
+	lowest, highest Revision
+	events          []Event[T]
+	gone            []departure[T]
+}
+
+// departure is an object that was deleted, and must have been before some
+// revision: that at which its key was created again, else zero.
+type departure[T any] struct {
+	object *Object[T]
+	before Revision
+}
+
+// compare notes what happened to one key; is or was may be nil.
+func (d *differ[T]) compare(was, is *Object[T]) {
+	switch {
+	case was == is:
+	case is == nil:
+		d.gone = append(d.gone, departure[T]{object: was})
+	case was == nil:
+		d.put(Added, is, nil)
+	case was.Created != is.Created:
+		added := d.put(Added, is, nil)
+		d.gone = append(d.gone, departure[T]{was, max(1, min(is.Created, added))})
+	case was.Revision != is.Revision:
+		d.put(Modified, is, was)
+	}
+}
+
+// put notes an Added or Modified event and returns its revision.
+func (d *differ[T]) put(t EventType, o, prev *Object[T]) Revision {
+	rev := min(max(o.Revision, d.lowest), d.highest)
+	d.events = append(d.events, Event[T]{Type: t, Marks: Synthetic, Revision: rev, Object: o, Prev: prev})
+	return rev
+}
+
+// number gives each deletion a revision and makes it an event.
+//
+// Those that must come before a revision choose first, the earliest first: if
+// there is a way to give every deletion a number of its own, this finds it.
+func (d *differ[T]) number(at time.Time) {
+	slices.SortStableFunc(d.gone, func(a, b departure[T]) int {
+		return cmp.Compare(a.before-1, b.before-1) // zero wraps around to the end
+	})
+	free := unused{next: d.lowest, taken: d.revisions()}
+	for _, g := range d.gone {
+		rev := d.lowest
+		if n := free.peek(); n <= d.highest && (g.before == 0 || n < g.before) {
+			rev = n
+			free.next++
+		}
+		d.events = append(d.events, Event[T]{
+			Type: Deleted, Marks: Synthetic, Revision: rev,
+			Object: g.object.Gone(rev, at), Prev: g.object,
+		})
+	}
+}
+
+// revisions returns those of the events so far, in order.
+func (d *differ[T]) revisions() []Revision {
+	revs := make([]Revision, len(d.events))
+	for i, e := range d.events {
+		revs[i] = e.Revision
+	}
+	slices.Sort(revs)
+	return revs
+}
+
+// unused counts up from next over the numbers that are not taken.
+type unused struct {
+	next  Revision
+	taken []Revision // in order
+}
+
+// peek returns the lowest number that is neither taken nor used up. To use it
+// up, increment next.
+func (u *unused) peek() Revision {
+	for len(u.taken) > 0 && u.taken[0] <= u.next {
+		if u.taken[0] == u.next {
+			u.next++
+		}
+		u.taken = u.taken[1:]
+	}
+	return u.next
+}
+
+// pairs calls compare for each key in either view, in key order, with the
+// object of each, or nil.
+func (v *TreeView[T]) pairs(other *TreeView[T], compare func(mine, others *Object[T])) {
+	mine, others := v.cursor(), other.cursor()
+	a, b := mine(), others()
+	for a != nil || b != nil {
+		switch {
+		case b == nil || a != nil && a.Key < b.Key:
+			compare(a, nil)
+			a = mine()
+		case a == nil || b.Key < a.Key:
+			compare(nil, b)
+			b = others()
+		default:
+			compare(a, b)
+			a, b = mine(), others()
+		}
+	}
+}
+
+// cursor returns a function that returns the next object in key order with each
+// call, and nil after the last. It is an [iter.Pull] without the coroutine.
+func (v *TreeView[T]) cursor() (next func() *Object[T]) {
+	if v == nil {
+		return func() *Object[T] { return nil }
+	}
+	it := v.objects.Iter()
+	return func() *Object[T] {
+		if !it.Next() {
+			return nil
+		}
+		return it.Value()
+	}
+}

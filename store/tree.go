@@ -1,0 +1,99 @@
+package store
+
+import (
+	"slices"
+
+	"github.com/tidwall/btree"
+)
+
+// degree is the B-tree's: a node has up to twice as many items. A write after a
+// View copies one node on each level, a read visits one: larger makes views
+// dearer and reads cheaper.
+const degree = 16
+
+// Tree holds the newest state of each object, in key order and by the
+// attributes that it indexes.
+//
+// It is a copy-on-write B-tree, so [Tree.View] costs the same whatever the
+// size, and a later write copies only the nodes on its path: the view shares
+// the others.
+//
+//	       ┌──────── root ────────┐         View: keep this root
+//	  ┌────┴───┐             ┌────┴───┐
+//	a b c    d e f         g h i    j k l   Put(h): copies root, its right
+//	                                        child and ghi; the view's stay
+//
+// A Tree belongs to one goroutine at a time. Its views are for everybody.
+type Tree[T any] struct {
+	objects *btree.Map[string, *Object[T]]
+	indexes []index[T]
+	// view is the last view if nothing was written since, else nil.
+	view *TreeView[T]
+}
+
+// NewTree returns an empty tree with an index on each of the attributes; naming
+// one twice is naming it once. Each index costs about as much memory and time
+// per write as the tree itself.
+func NewTree[T any](indexes ...Attribute) *Tree[T] {
+	t := &Tree[T]{objects: btree.NewMap[string, *Object[T]](degree)}
+	for i, a := range indexes {
+		if !slices.Contains(indexes[:i], a) {
+			t.indexes = append(t.indexes, newIndex[T](a))
+		}
+	}
+	return t
+}
+
+// Put stores o under its key and returns the object that was there, or nil.
+// It takes O(log n) and shares o, which must not change any more.
+func (t *Tree[T]) Put(o *Object[T]) (prev *Object[T]) {
+	t.view = nil
+	prev, _ = t.objects.Set(o.Key, o)
+	for _, x := range t.indexes {
+		x.replace(prev, o)
+	}
+	return prev
+}
+
+// Delete removes the object under key and returns it, or nil if there is none.
+func (t *Tree[T]) Delete(key string) (prev *Object[T]) {
+	prev, found := t.objects.Delete(key)
+	if !found {
+		return nil
+	}
+	t.view = nil
+	for _, x := range t.indexes {
+		x.replace(prev, nil)
+	}
+	return prev
+}
+
+// Get returns the object under key, or nil.
+func (t *Tree[T]) Get(key string) *Object[T] {
+	o, _ := t.objects.Get(key)
+	return o
+}
+
+// Len returns the number of objects.
+func (t *Tree[T]) Len() int { return t.objects.Len() }
+
+// View returns the tree as it is now, for good: later writes to the tree do not
+// show in it. It takes O(1), and nothing if nothing was written since the last
+// one. A nil Tree has the empty view.
+func (t *Tree[T]) View() *TreeView[T] {
+	if t == nil {
+		return nil
+	}
+	if t.view == nil {
+		t.view = &TreeView[T]{objects: t.objects.Copy(), indexes: copyIndexes(t.indexes)}
+	}
+	return t.view
+}
+
+func copyIndexes[T any](indexes []index[T]) []index[T] {
+	copies := slices.Clone(indexes)
+	for i := range copies {
+		copies[i].entries = copies[i].entries.Copy()
+	}
+	return copies
+}

@@ -1,0 +1,104 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/tidwall/btree"
+)
+
+// AttributeKind says where an object keeps an attribute.
+type AttributeKind uint8
+
+// The kinds of attribute.
+const (
+	// Field: in Object.Fields. As field selectors see it, every object has every
+	// field; one that was not set is "".
+	Field AttributeKind = iota + 1
+	// Label: in Object.Labels. As label selectors see it, an object without the
+	// label is not an object with the label "".
+	Label
+)
+
+// String returns "field" or "label".
+func (k AttributeKind) String() string {
+	switch k {
+	case Field:
+		return "field"
+	case Label:
+		return "label"
+	}
+	return fmt.Sprintf("AttributeKind(%d)", uint8(k))
+}
+
+// Attribute names a label or a field: what an index is on.
+type Attribute struct {
+	Kind AttributeKind
+	Name string
+}
+
+// FieldAttribute names a field.
+func FieldAttribute(name string) Attribute { return Attribute{Kind: Field, Name: name} }
+
+// LabelAttribute names a label.
+func LabelAttribute(name string) Attribute { return Attribute{Kind: Label, Name: name} }
+
+// String returns the kind and the name, such as "field:spec.nodeName".
+func (a Attribute) String() string { return a.Kind.String() + ":" + a.Name }
+
+// valueIn returns o's value of a, and whether an index on a holds o.
+func valueIn[T any](a Attribute, o *Object[T]) (value string, held bool) {
+	switch a.Kind {
+	case Field:
+		return o.Fields[a.Name], true
+	case Label:
+		value, held = o.Labels[a.Name]
+	}
+	return value, held
+}
+
+// entry is an object in an index. It repeats the key so that a search compares
+// without following the pointer.
+type entry[T any] struct {
+	value, key string
+	object     *Object[T]
+}
+
+// before orders entries by value, then key: the objects of one value are a run
+// in key order.
+func (e entry[T]) before(other entry[T]) bool {
+	if e.value != other.value {
+		return e.value < other.value
+	}
+	return e.key < other.key
+}
+
+// index is the objects by the value of one attribute.
+type index[T any] struct {
+	attribute Attribute
+	entries   *btree.BTreeG[entry[T]]
+}
+
+func newIndex[T any](a Attribute) index[T] {
+	return index[T]{a, btree.NewBTreeGOptions(entry[T].before, btree.Options{NoLocks: true, Degree: degree})}
+}
+
+// replace makes the index hold o where it held prev. Either may be nil.
+func (x index[T]) replace(prev, o *Object[T]) {
+	was, held := x.entry(prev)
+	is, holds := x.entry(o)
+	if held && !(holds && was.value == is.value) {
+		x.entries.Delete(was)
+	}
+	if holds {
+		x.entries.Set(is)
+	}
+}
+
+// entry returns the entry of o, and whether it has one.
+func (x index[T]) entry(o *Object[T]) (entry[T], bool) {
+	if o == nil {
+		return entry[T]{}, false
+	}
+	value, held := valueIn(x.attribute, o)
+	return entry[T]{value, o.Key, o}, held
+}

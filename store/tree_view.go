@@ -1,0 +1,151 @@
+package store
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/btree"
+)
+
+// TreeView is the state of a [Tree] at one moment. It never changes and is safe
+// for concurrent use without locks. A nil view is empty.
+//
+// It keeps alive the objects it shows, and nothing newer.
+type TreeView[T any] struct {
+	// Of the B-trees only what reads them may be called: Copy, too, writes to
+	// its receiver.
+	objects *btree.Map[string, *Object[T]]
+	indexes []index[T]
+}
+
+// Get returns the object under key, or nil.
+func (v *TreeView[T]) Get(key string) *Object[T] {
+	if v == nil {
+		return nil
+	}
+	o, _ := v.objects.Get(key)
+	return o
+}
+
+// Len returns the number of objects.
+func (v *TreeView[T]) Len() int {
+	if v == nil {
+		return 0
+	}
+	return v.objects.Len()
+}
+
+// All returns the objects under prefix (see [HasPrefix]) whose keys are greater
+// than after, in key order. It seeks: what lies outside costs nothing.
+func (v *TreeView[T]) All(prefix, after string) iter.Seq[*Object[T]] {
+	return func(yield func(*Object[T]) bool) {
+		if v != nil {
+			v.run(prefix, after, yield)
+		}
+	}
+}
+
+// run yields what All returns.
+func (v *TreeView[T]) run(prefix, after string, yield func(*Object[T]) bool) {
+	if isPath(prefix) {
+		if o := v.Get(prefix); o != nil && prefix > after && !yield(o) {
+			return
+		}
+		prefix += "/"
+	}
+	v.objects.Ascend(max(prefix, after), func(key string, o *Object[T]) bool {
+		if !strings.HasPrefix(key, prefix) {
+			return false
+		}
+		return key == after || yield(o)
+	})
+}
+
+// isPath reports whether prefix covers a key of its own beside those below it.
+// In key order others may lie between: "foo" < "foo-bar" < "foo/bar".
+func isPath(prefix string) bool { return prefix != "" && !strings.HasSuffix(prefix, "/") }
+
+// AppendTo appends the objects under prefix to dst, in key order.
+func (v *TreeView[T]) AppendTo(dst []*Object[T], prefix string) []*Object[T] {
+	if v == nil {
+		return dst
+	}
+	if prefix != "" {
+		return slices.AppendSeq(dst, v.All(prefix, ""))
+	}
+	dst = slices.Grow(dst, v.Len())
+	v.objects.Scan(func(_ string, o *Object[T]) bool {
+		dst = append(dst, o)
+		return true
+	})
+	return dst
+}
+
+// Indexed reports whether there is an index on a, so that [TreeView.ByIndex]
+// works.
+func (v *TreeView[T]) Indexed(a Attribute) bool {
+	_, ok := v.index(a)
+	return ok
+}
+
+func (v *TreeView[T]) index(a Attribute) (index[T], bool) {
+	if v != nil {
+		for _, x := range v.indexes {
+			if x.attribute == a {
+				return x, true
+			}
+		}
+	}
+	return index[T]{}, false
+}
+
+// ByIndex returns the objects whose attribute a is value, otherwise as All does:
+// under prefix, keys greater than after, in key order. It costs O(log n) and
+// the objects that it returns.
+//
+// The value "" of a field finds the objects without the field, too; of a label
+// it does not: so selectors have it.
+//
+// The error is an [ErrUnknownIndex] if there is no index on a.
+func (v *TreeView[T]) ByIndex(a Attribute, value, prefix, after string) (iter.Seq[*Object[T]], error) {
+	x, ok := v.index(a)
+	if !ok {
+		return nil, fmt.Errorf("%w: %v: name it when the tree is made", ErrUnknownIndex, a)
+	}
+	return func(yield func(*Object[T]) bool) { x.run(value, prefix, after, yield) }, nil
+}
+
+// run yields what ByIndex returns.
+func (x index[T]) run(value, prefix, after string, yield func(*Object[T]) bool) {
+	if isPath(prefix) {
+		e, found := x.entries.Get(entry[T]{value: value, key: prefix})
+		if found && prefix > after && !yield(e.object) {
+			return
+		}
+		prefix += "/"
+	}
+	x.entries.Ascend(entry[T]{value: value, key: max(prefix, after)}, func(e entry[T]) bool {
+		if e.value != value || !strings.HasPrefix(e.key, prefix) {
+			return false
+		}
+		return e.key == after || yield(e.object)
+	})
+}
+
+// Tree returns a tree that starts as this view and has its indexes, to roll a
+// state forward. It takes O(1); writes to it do not show in the view. It may be
+// called concurrently.
+func (v *TreeView[T]) Tree() *Tree[T] {
+	if v == nil {
+		return NewTree[T]()
+	}
+	objects := *v.objects // copied first, because Copy writes to its receiver
+	indexes := slices.Clone(v.indexes)
+	for i := range indexes {
+		entries := *indexes[i].entries
+		indexes[i].entries = &entries
+	}
+	return &Tree[T]{objects: objects.Copy(), indexes: copyIndexes(indexes)}
+}

@@ -1,0 +1,269 @@
+package store
+
+import (
+	"slices"
+	"time"
+)
+
+// Seq is a position in a [Window]: the number of events that were appended
+// before it since the window was made. It never goes back, also over Reset. It
+// lies between events: position n is before the event that was appended as the
+// n-th, counted from zero.
+type Seq uint64
+
+// Window is the log of the recent changes, for watches to start in and to catch
+// up from. It is a list of chunks of a fixed size:
+//
+//	         floor                                     gap          revision
+//	           │   ┌──────────────┐┌──────────────┐┌────╌╌╌───┐          │
+//	forgotten  │   │ events 12…15 ││ events 16…19 ││ 20 21 22 │◀─ Append │
+//	           │   └──────────────┘└──────────────┘└──────────┘          │
+//	               ▲ base: state   ▲ base          ▲ base
+//	               First                                      ▲ Next
+//
+// Each chunk has the state before its first event, which costs nothing but a
+// view of the tree. So any state that the window reaches back to can be had,
+// from at most one chunk of events.
+//
+// A chunk's slots are written once and then only read. [Window.View] is a list
+// of chunks and a position to end at, so it takes O(1), needs no lock, and
+// never changes. What is dropped is garbage as soon as no view shows it. A
+// position is a number: a watcher that stalls keeps nothing alive, and finds
+// out that it is too late when it comes back.
+//
+// Time is what Append and Trim are told. It may jump: the window's clock is the
+// latest time that it was told and stands still until that is passed. So events
+// can get older than [WindowLimits.MinAge] then, but not go before it.
+//
+// A Window belongs to one goroutine at a time. Its views are for everybody.
+type Window[T any] struct {
+	limits WindowLimits
+	sizeOf func(*Object[T]) int
+
+	// chunks and gaps are shared with views: nothing in them changes, they are
+	// only appended to, and replaced to drop something.
+	chunks []*chunk[T]
+	gaps   []gap
+
+	first, next     Seq
+	floor, revision Revision
+	bytes           int64
+	clock           time.Time
+}
+
+// NewWindow returns an empty window: nothing is known before [Window.Reset].
+// Limits that [WindowLimits.Validate] rejects count as not given. sizeOf
+// estimates the bytes that an object holds; nil means [DefaultSize] for each. It
+// is called once for each event, with its Object.
+func NewWindow[T any](limits WindowLimits, sizeOf func(*Object[T]) int) *Window[T] {
+	if sizeOf == nil {
+		sizeOf = func(*Object[T]) int { return DefaultSize }
+	}
+	return &Window[T]{limits: limits.withDefaults(), sizeOf: sizeOf}
+}
+
+// Reset forgets all events. The window then starts at floor: a watch can start
+// from there and later. Positions go on from where they were, so those before
+// the last event are too old now. One at the very end is not: whoever holds
+// positions over a Reset must know of it by other means, such as a generation.
+func (w *Window[T]) Reset(floor Revision) {
+	w.chunks, w.gaps, w.bytes = nil, nil, 0
+	w.first = w.next
+	w.floor, w.revision = floor, floor
+}
+
+// Append adds one event, which came at time at. Before is the state that it
+// changes: apply the event to it after Append, not before.
+//
+// Events come in the order of their revisions, each once. One with a lower
+// revision than [WindowView.Revision] gets that, to keep the order. A bookmark
+// is the same as [Window.Advance].
+//
+// It takes amortized O(1). It does not trim: call [Window.Trim] once per batch.
+func (w *Window[T]) Append(ev Event[T], at time.Time, before *Tree[T]) {
+	if ev.Object == nil {
+		w.Advance(ev.Revision)
+		return
+	}
+	size := w.size(ev.Object)
+	if w.full() {
+		w.start(before.View())
+	}
+	w.write(ev, size, at)
+}
+
+// AppendDiff adds what a list of the state at revision through differs in from
+// the state before, which was that at revision after: events, as [Diff] returns
+// them. Apply them to before after AppendDiff, not before.
+//
+// The revisions strictly between after and through become a gap: nobody knows
+// the states there. A watch cannot start in it, but goes through it as through
+// other events, and can start from after and from through. There is a gap also
+// if there are no events, for something may have come and gone.
+func (w *Window[T]) AppendDiff(events []Event[T], after, through Revision, at time.Time, before *Tree[T]) {
+	w.Advance(after)
+	w.see(at)
+	g := gap{after: w.revision, start: w.next, found: w.clock}
+	state, rolled := before, 0
+	for i, ev := range events {
+		size := w.size(ev.Object)
+		if w.full() {
+			if i > 0 {
+				state = state.View().Tree() // before is the caller's to change
+			}
+			roll(state, events[rolled:i])
+			rolled = i
+			w.start(state.View())
+		}
+		w.write(ev, size, at)
+	}
+	w.Advance(through)
+	g.through, g.end = w.revision, w.next
+	if g.through > g.after+1 {
+		w.gaps = append(w.gaps, g)
+	}
+}
+
+// Advance says that nothing happened until rev that is not in the window. A
+// revision that is not newer than [WindowView.Revision] does nothing.
+func (w *Window[T]) Advance(rev Revision) { w.revision = max(w.revision, rev) }
+
+// size returns the bytes of o. It calls the user's code, so it comes before
+// anything is changed.
+func (w *Window[T]) size(o *Object[T]) int64 { return int64(max(0, w.sizeOf(o))) }
+
+// full reports whether the next event needs a new chunk.
+func (w *Window[T]) full() bool {
+	if len(w.chunks) == 0 {
+		return true
+	}
+	tail := w.chunks[len(w.chunks)-1]
+	return tail.used == len(tail.events) || tail.bytes >= w.limits.maxChunkBytes()
+}
+
+// start adds an empty chunk; an event must follow.
+func (w *Window[T]) start(base *TreeView[T]) {
+	w.chunks = append(w.chunks, &chunk[T]{
+		first: w.next, base: base, events: make([]Event[T], w.limits.ChunkSize),
+	})
+}
+
+// write puts an event into the last chunk, which has room.
+func (w *Window[T]) write(ev Event[T], size int64, at time.Time) {
+	w.see(at)
+	w.Advance(ev.Revision)
+	ev.Revision = w.revision
+	tail := w.chunks[len(w.chunks)-1]
+	tail.events[tail.used] = ev
+	tail.used++
+	tail.bytes += size
+	tail.newest = w.clock
+	w.next++
+	w.bytes += size
+}
+
+// see moves the clock on to t, never back.
+func (w *Window[T]) see(t time.Time) {
+	if t.After(w.clock) {
+		w.clock = t
+	}
+}
+
+// View returns the window as it is now, for good. It takes O(1) and does not
+// allocate.
+func (w *Window[T]) View() WindowView[T] {
+	return WindowView[T]{
+		chunks: w.chunks, gaps: w.gaps,
+		first: w.first, next: w.next,
+		floor: w.floor, revision: w.revision,
+		bytes: w.bytes,
+	}
+}
+
+// Trim drops what the limits do not keep at time now, and returns how many
+// events that was. It takes O(1) if there is nothing to drop, else O(chunks). It
+// works also when nothing is appended any more: an idle window becomes empty.
+func (w *Window[T]) Trim(now time.Time) (dropped int) {
+	w.see(now)
+	n, bytes := 0, w.bytes
+	for ; n < len(w.chunks); n++ {
+		c := w.chunks[n]
+		left := int(w.next-w.first) - dropped
+		isTail := n == len(w.chunks)-1
+		over := !isTail && (left > w.limits.MaxEvents || bytes > w.limits.MaxBytes)
+		if !over && !w.old(c.newest) || left-c.used < w.limits.MinEvents {
+			break
+		}
+		dropped += c.used
+		bytes -= c.bytes
+	}
+	w.drop(n)
+	w.joinGaps()
+	return dropped
+}
+
+// old reports whether what came at time t need not stay for its age.
+func (w *Window[T]) old(t time.Time) bool { return w.clock.Sub(t) >= w.limits.MinAge }
+
+// joinGaps makes one of gaps that have no events between them, once the later
+// one is old. Otherwise storage that is listed again and again while nothing
+// changes would leave a gap each time, and the window would never forget them.
+func (w *Window[T]) joinGaps() {
+	if len(w.gaps) < 2 {
+		return
+	}
+	joined := make([]gap, 0, len(w.gaps))
+	for _, g := range w.gaps {
+		if n := len(joined); n > 0 && joined[n-1].end == g.start && w.old(g.found) {
+			g.after, g.start = joined[n-1].after, joined[n-1].start
+			joined = joined[:n-1]
+		}
+		joined = append(joined, g)
+	}
+	w.gaps = joined
+}
+
+// Compact forgets the revisions before rev, those above [WindowView.Revision]
+// counting as that, and returns how many events it dropped. Watches cannot start
+// from before rev any more, though the events of a chunk that reaches beyond rev
+// can still be read by position.
+func (w *Window[T]) Compact(rev Revision) (dropped int) {
+	rev = min(rev, w.revision)
+	n := 0
+	for n < len(w.chunks)-1 && w.chunks[n].last().Revision <= rev {
+		dropped += w.chunks[n].used
+		n++
+	}
+	w.drop(n)
+	w.raiseFloor(rev)
+	return dropped
+}
+
+// drop forgets the first n chunks. Views have the old lists, so it makes new
+// ones: those would keep the chunks alive for as long as the window lives.
+func (w *Window[T]) drop(n int) {
+	if n == 0 {
+		return
+	}
+	floor := w.floor
+	for _, c := range w.chunks[:n] {
+		w.bytes -= c.bytes
+		w.first = c.first + Seq(c.used)
+		floor = max(floor, c.last().Revision)
+	}
+	w.chunks = slices.Clone(w.chunks[n:])
+	w.raiseFloor(floor)
+}
+
+// raiseFloor makes rev, or the end of the gap that it or First is in, the oldest
+// revision to start from, unless it is so old already.
+func (w *Window[T]) raiseFloor(rev Revision) {
+	rev = max(rev, w.floor)
+	for _, g := range w.gaps {
+		if g.hides(rev) || g.start < w.first {
+			rev = max(rev, g.through)
+		}
+	}
+	w.floor = rev
+	w.gaps = slices.DeleteFunc(slices.Clone(w.gaps), func(g gap) bool { return g.through <= rev })
+}

@@ -1,0 +1,107 @@
+package store
+
+import (
+	"fmt"
+	"time"
+)
+
+// The limits of a [Window] that are not given.
+const (
+	// DefaultMinAge lets a client come back after the longest silence that it
+	// can expect: bookmarks are at most 60 s apart, and 15 s to reconnect.
+	DefaultMinAge = 75 * time.Second
+	// DefaultMaxBytes is 256 MiB of objects.
+	DefaultMaxBytes = 256 << 20
+	// DefaultMaxEvents is as many objects of [DefaultSize] as DefaultMaxBytes
+	// holds, about a million, so that for larger objects the bytes are the bound.
+	// The events themselves take 32 B each, 32 MiB in all. A burst of 100,000
+	// writes fits ten times.
+	DefaultMaxEvents = DefaultMaxBytes / DefaultSize
+	// DefaultChunkSize makes a chunk of 8 KiB, and reading a past state cost at
+	// most 255 writes to a tree.
+	DefaultChunkSize = 256
+)
+
+// WindowLimits says how much a [Window] keeps. The zero value is good: at least
+// 75 s, unless that is more than a million events or 256 MiB.
+//
+// What is out of these limits goes in whole chunks, so a window holds up to a
+// chunk more than MinAge and MinEvents ask for. Where limits contradict each
+// other, MinEvents is stronger than MaxEvents and MaxBytes, and these are
+// stronger than MinAge.
+type WindowLimits struct {
+	// MinAge is how long an event stays. Zero means [DefaultMinAge].
+	MinAge time.Duration
+	// MinEvents is how many of the newest events stay, whatever their age and
+	// size, to be replayed. Zero means none.
+	MinEvents int
+	// MaxEvents is the most events that stay. Zero means [DefaultMaxEvents].
+	MaxEvents int
+	// MaxBytes is the most bytes of objects that stay, by the estimate given to
+	// [NewWindow]; the newest chunk stays in any case. Zero means
+	// [DefaultMaxBytes].
+	MaxBytes int64
+	// ChunkSize is the events per chunk. Zero means [DefaultChunkSize], or a
+	// quarter of MaxEvents if that is less.
+	ChunkSize int
+}
+
+// LimitError says which of the [WindowLimits] is wrong, and what would be right.
+type LimitError struct {
+	// Field is the field's name.
+	Field string
+	// Problem is what is wrong with its value and what to do.
+	Problem string
+}
+
+func (e *LimitError) Error() string {
+	return "invalid limit WindowLimits." + e.Field + ": " + e.Problem
+}
+
+// Validate returns a [*LimitError] unless a window can keep to the limits.
+func (l WindowLimits) Validate() error {
+	invalid := func(field, format string, args ...any) error {
+		return &LimitError{Field: field, Problem: fmt.Sprintf(format, args...)}
+	}
+	full := l.withDefaults()
+	switch {
+	case l.MinAge < 0:
+		return invalid("MinAge", "%v is negative; zero means %v", l.MinAge, DefaultMinAge)
+	case l.MinEvents < 0:
+		return invalid("MinEvents", "%d is negative; zero means none", l.MinEvents)
+	case l.MaxEvents < 0:
+		return invalid("MaxEvents", "%d is negative; zero means %d", l.MaxEvents, DefaultMaxEvents)
+	case l.MaxBytes < 0:
+		return invalid("MaxBytes", "%d is negative; zero means %d", l.MaxBytes, DefaultMaxBytes)
+	case l.ChunkSize < 0:
+		return invalid("ChunkSize", "%d is negative; zero means %d", l.ChunkSize, DefaultChunkSize)
+	case l.MinEvents > full.MaxEvents:
+		return invalid("MinEvents", "%d is more than MaxEvents, %d; raise that", l.MinEvents, full.MaxEvents)
+	case l.ChunkSize > full.MaxEvents:
+		return invalid("ChunkSize", "%d is more than MaxEvents, %d; leave it zero", l.ChunkSize, full.MaxEvents)
+	}
+	return nil
+}
+
+// withDefaults fills in what is not given, and what Validate would reject, so
+// that a window works with any limits.
+func (l WindowLimits) withDefaults() WindowLimits {
+	if l.MinAge <= 0 {
+		l.MinAge = DefaultMinAge
+	}
+	if l.MaxEvents <= 0 {
+		l.MaxEvents = DefaultMaxEvents
+	}
+	if l.MaxBytes <= 0 {
+		l.MaxBytes = DefaultMaxBytes
+	}
+	if l.ChunkSize <= 0 {
+		l.ChunkSize = max(1, min(DefaultChunkSize, l.MaxEvents/4))
+	}
+	l.ChunkSize = min(l.ChunkSize, l.MaxEvents)
+	return l
+}
+
+// maxChunkBytes is where a chunk of large objects ends early, so that dropping
+// one does not drop most of the window.
+func (l WindowLimits) maxChunkBytes() int64 { return max(1, l.MaxBytes/8) }

@@ -1,0 +1,176 @@
+package store
+
+import "sort"
+
+// WindowView is a [Window] at one moment. It never changes and is safe for
+// concurrent use without locks. It is small: pass it by value. The zero value is
+// an empty window that starts at revision zero.
+//
+// It keeps alive the events it shows, so drop it when there is a newer one.
+type WindowView[T any] struct {
+	chunks          []*chunk[T]
+	gaps            []gap
+	first, next     Seq
+	floor, revision Revision
+	bytes           int64
+}
+
+// First returns the position before the oldest event.
+func (v WindowView[T]) First() Seq { return v.first }
+
+// Next returns the position after the newest event, where the next will be.
+func (v WindowView[T]) Next() Seq { return v.next }
+
+// Floor returns the oldest revision that a watch can start from.
+func (v WindowView[T]) Floor() Revision { return v.floor }
+
+// Revision returns the newest revision that is known: that of the newest event,
+// or a later one if it is known that nothing happened until then.
+func (v WindowView[T]) Revision() Revision { return v.revision }
+
+// Len returns the number of events.
+func (v WindowView[T]) Len() int { return int(v.next - v.first) }
+
+// Bytes returns the estimated size of the events' objects.
+func (v WindowView[T]) Bytes() int64 { return v.bytes }
+
+// Since returns the position that has the last n events after it, or all if
+// there are not so many.
+func (v WindowView[T]) Since(last int) Seq {
+	return v.next - Seq(min(max(last, 0), v.Len()))
+}
+
+// Seek returns the position of the first event with a revision greater than
+// from, and Next if from is the newest revision or has not happened yet. It
+// takes O(log n).
+//
+// The error is an [*ExpiredError] if events after from have been forgotten, or
+// were never seen because a list took their place. Its Oldest is then the
+// nearest later revision to start from.
+func (v WindowView[T]) Seek(from Revision) (Seq, error) {
+	if from < v.floor {
+		return 0, &ExpiredError{Requested: from, Oldest: v.floor}
+	}
+	for _, g := range v.gaps {
+		if g.hides(from) {
+			return 0, &ExpiredError{Requested: from, Oldest: g.through}
+		}
+	}
+	return v.after(from), nil
+}
+
+// after returns the position of the first event with a revision greater than
+// rev.
+func (v WindowView[T]) after(rev Revision) Seq {
+	if rev >= v.revision {
+		return v.next
+	}
+	later := sort.Search(len(v.chunks), func(i int) bool { return v.chunks[i].events[0].Revision > rev })
+	if later == 0 {
+		return v.first
+	}
+	events := v.filled(later - 1)
+	n := sort.Search(len(events), func(i int) bool { return events[i].Revision > rev })
+	return v.chunks[later-1].first + Seq(n)
+}
+
+// Read returns the events from position at to the end of a chunk, which is as
+// many as can be had without copying, and none if at is Next or beyond. Call it
+// again at the position after them for more. The slice is to be read only.
+//
+// Ok is false if at is before First: the event there has been forgotten.
+func (v WindowView[T]) Read(at Seq) (events []Event[T], ok bool) {
+	switch {
+	case at < v.first:
+		return nil, false
+	case at >= v.next:
+		return nil, true
+	}
+	i := v.holder(at)
+	return v.filled(i)[at-v.chunks[i].first:], true
+}
+
+// holder returns the index of the chunk with the event at position at, which is
+// in the window. Those who have caught up read from the last, so it is tried
+// first.
+func (v WindowView[T]) holder(at Seq) int {
+	if last := len(v.chunks) - 1; v.chunks[last].first <= at {
+		return last
+	}
+	return sort.Search(len(v.chunks), func(i int) bool { return v.chunks[i].first > at }) - 1
+}
+
+// filled returns the events of chunk i that this view covers. There is no room
+// behind them that an append could write to.
+func (v WindowView[T]) filled(i int) []Event[T] {
+	c, end := v.chunks[i], v.next
+	if i+1 < len(v.chunks) {
+		end = v.chunks[i+1].first
+	}
+	n := end - c.first
+	return c.events[:n:n]
+}
+
+// event returns the event at position at, which is in the window.
+func (v WindowView[T]) event(at Seq) Event[T] {
+	c := v.chunks[v.holder(at)]
+	return c.events[at-c.first]
+}
+
+// RevisionAt returns how far somebody has got who has consumed all events before
+// position at: everything up to that revision. It is that of the event before
+// at; Floor at First or before, and Revision at Next or after.
+//
+// If the events before and after at have one revision, it is the number below,
+// so that to start again from it repeats some events and misses none. In a gap
+// (see [Window.AppendDiff]) nobody can start from it.
+func (v WindowView[T]) RevisionAt(at Seq) Revision {
+	if at >= v.next {
+		return v.revision
+	}
+	rev := v.floor
+	if at > v.first {
+		rev = max(rev, v.event(at-1).Revision)
+	}
+	at = max(at, v.first)
+	for _, g := range v.gaps {
+		if g.end <= at {
+			rev = max(rev, g.through)
+		}
+	}
+	return min(rev, v.event(at).Revision-1)
+}
+
+// StateAt returns the state at exactly revision rev, with the indexes of the
+// tree that was given to Append. It starts from the state before the chunk and
+// applies at most a chunk of events, so it costs up to about 100 µs.
+//
+// The newest state it can also tell, but the tree's own view is cheaper, and an
+// empty window knows no state: when Seek(rev) is Next, use that.
+//
+// The error is an [*ExpiredError] if the state is not known any more, or was
+// never seen (see [WindowView.Seek]), and a [*FutureError] if rev has not
+// happened.
+func (v WindowView[T]) StateAt(rev Revision) (*TreeView[T], error) {
+	if rev > v.revision {
+		return nil, &FutureError{Requested: rev, Current: v.revision}
+	}
+	at, err := v.Seek(rev)
+	if err != nil {
+		return nil, err
+	}
+	if len(v.chunks) == 0 {
+		return nil, &ExpiredError{Requested: rev}
+	}
+	i := len(v.chunks) - 1
+	if at < v.next {
+		i = v.holder(at)
+	}
+	c := v.chunks[i]
+	if at == c.first {
+		return c.base, nil
+	}
+	state := c.base.Tree()
+	roll(state, v.filled(i)[:at-c.first])
+	return state.View(), nil
+}
