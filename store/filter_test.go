@@ -1,0 +1,177 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+func ExampleNewFilter() {
+	f, err := store.NewFilter(store.FilterOptions{
+		Prefix: "default/",
+		Labels: "app=web,tier in (front)",
+		Fields: "spec.nodeName=n7,status.phase!=Failed",
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range f.Exact() {
+		fmt.Println(r.Attribute, "is", r.Value)
+	}
+
+	_, err = store.NewFilter(store.FilterOptions{Labels: "app in web"})
+	var invalid *store.SelectorError
+	fmt.Println(errors.Is(err, store.ErrInvalidSelector), errors.As(err, &invalid) && invalid.Field == "Labels")
+	// Output:
+	// field:spec.nodeName is n7
+	// label:app is web
+	// label:tier is front
+	// true true
+}
+
+func ExampleMatches() {
+	f := store.FilterFor("", "default", labels.SelectorFromSet(labels.Set{"app": "web"}), nil)
+	web := &store.Object[string]{Key: "default/web-1", Labels: labels.Set{"app": "web"}}
+	other := &store.Object[string]{Key: "default-2/web-1", Labels: labels.Set{"app": "web"}}
+	fmt.Println(store.Matches(f, web), store.Matches(f, other))
+	// Output: true false
+}
+
+// object is what most tests match on.
+func object(key string, l labels.Set, f fields.Set) *store.Object[string] {
+	return &store.Object[string]{Key: key, Labels: l, Fields: f}
+}
+
+func TestFilterNilAndEmptyWantEverything(t *testing.T) {
+	empty, err := store.NewFilter(store.FilterOptions{})
+	require.NoError(t, err)
+	for name, f := range map[string]*store.Filter{
+		"nil":               nil,
+		"no options":        empty,
+		"nil selectors":     store.FilterFor("", "", nil, nil),
+		"empty selectors":   store.FilterFor("", "", labels.Everything(), fields.Everything()),
+		"nested everything": store.FilterFor("", "", nil, fields.AndSelectors(fields.Everything(), fields.Everything())),
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.True(t, f.Everything())
+			require.False(t, f.Nothing())
+			require.False(t, f.HasSelector())
+			require.Empty(t, f.Canonical())
+			require.Equal(t, "everything", f.String())
+			require.Empty(t, f.Key()+f.Prefix())
+			require.Empty(t, f.Exact())
+			require.True(t, store.Matches(f, object("a", nil, nil)))
+			require.False(t, store.Matches[string](f, nil), "there is no object to want")
+		})
+	}
+}
+
+func TestFilterErrorsNameTheOptionAndShowHowToWriteIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts    store.FilterOptions
+		field   string
+		mention string
+	}{
+		"key and prefix":     {store.FilterOptions{Key: "a/b", Prefix: "a"}, "Prefix", "leave one of them empty"},
+		"bad key":            {store.FilterOptions{Key: "a//b"}, "Key", "default/web-1"},
+		"bad prefix":         {store.FilterOptions{Prefix: "/a"}, "Prefix", "default/"},
+		"bad labels":         {store.FilterOptions{Labels: "app in web"}, "Labels", "tier in (a,b)"},
+		"label value":        {store.FilterOptions{Labels: "app=a:b"}, "Labels", `"app=a:b"`},
+		"no field operator":  {store.FilterOptions{Fields: "spec.nodeName"}, "Fields", "spec.nodeName=n7"},
+		"no field name":      {store.FilterOptions{Fields: "=n7"}, "Fields", "no field name"},
+		"space before field": {store.FilterOptions{Fields: "a=1, b=2"}, "Fields", `" b"`},
+		"space after field":  {store.FilterOptions{Fields: "a = 1"}, "Fields", `"a "`},
+		"bad field escape":   {store.FilterOptions{Fields: `a=\x`}, "Fields", "escape"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := store.NewFilter(c.opts)
+			require.Nil(t, f)
+			require.ErrorIs(t, err, store.ErrInvalidSelector)
+			var invalid *store.SelectorError
+			require.ErrorAs(t, err, &invalid)
+			require.Equal(t, c.field, invalid.Field)
+			require.ErrorContains(t, err, c.mention)
+			require.Error(t, errors.Unwrap(err))
+		})
+	}
+}
+
+func TestFilterErrorOfAKeyIsAKeyErrorToo(t *testing.T) {
+	_, err := store.NewFilter(store.FilterOptions{Key: "a/../b"})
+	require.ErrorIs(t, err, store.ErrInvalidKey)
+	var invalid *store.KeyError
+	require.ErrorAs(t, err, &invalid)
+	require.Equal(t, "a/../b", invalid.Key)
+}
+
+// A conjunction with fields.Nothing lists its other terms as if they could be
+// met; sharing by them would show a reader what it did not select.
+func TestFilterRecognisesSelectorsThatSelectNothing(t *testing.T) {
+	both := func(v ...string) labels.Selector {
+		s := labels.Everything()
+		for _, value := range v {
+			r, err := labels.NewRequirement("app", selection.Equals, []string{value})
+			require.NoError(t, err)
+			s = s.Add(*r)
+		}
+		return s
+	}
+	a := fields.OneTermEqualSelector("a", "1")
+	notA := fields.OneTermNotEqualSelector("a", "1")
+	for name, f := range map[string]*store.Filter{
+		"labels.Nothing":            store.FilterFor("", "", labels.Nothing(), nil),
+		"fields.Nothing":            store.FilterFor("", "", nil, fields.Nothing()),
+		"nothing and a term":        store.FilterFor("", "", nil, fields.AndSelectors(fields.Nothing(), a)),
+		"nothing and a not-term":    store.FilterFor("", "", nil, fields.AndSelectors(notA, fields.Nothing())),
+		"two values of a label":     store.FilterFor("", "", both("web", "db"), nil),
+		"two values of a field":     store.FilterFor("", "", nil, fields.AndSelectors(a, fields.OneTermEqualSelector("a", "2"))),
+		"a value and not the value": store.FilterFor("", "", nil, fields.AndSelectors(a, notA)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.True(t, f.Nothing())
+			require.True(t, f.HasSelector())
+			require.False(t, f.Everything())
+			require.Equal(t, "nothing", f.Canonical())
+			require.Empty(t, f.Exact())
+			require.False(t, store.Matches(f, object("a", labels.Set{"app": "web"}, fields.Set{"a": "1"})))
+		})
+	}
+	require.False(t, store.FilterFor("", "", both("web", "web"), notA).Nothing(), "a repetition is no contradiction")
+}
+
+func TestFilterMatchingDoesNotAllocate(t *testing.T) {
+	f, err := store.NewFilter(store.FilterOptions{
+		Prefix: "default", Labels: "app=web,tier in (a,b),!legacy", Fields: "spec.nodeName=n7,status.phase!=Failed",
+	})
+	require.NoError(t, err)
+	o := object("default/web-1", labels.Set{"app": "web", "tier": "b"}, fields.Set{"spec.nodeName": "n7"})
+	require.True(t, store.Matches(f, o))
+	require.Zero(t, testing.AllocsPerRun(100, func() { store.Matches(f, o) }))
+}
+
+func BenchmarkMatches(b *testing.B) {
+	o := object("default/web-1", labels.Set{"app": "web", "tier": "b"}, fields.Set{"spec.nodeName": "n7", "status.phase": "Running"})
+	for _, opts := range []store.FilterOptions{
+		{},
+		{Prefix: "default"},
+		{Labels: "app=web"},
+		{Labels: "app=web,tier in (a,b)", Fields: "spec.nodeName=n7,status.phase!=Failed"},
+	} {
+		f, err := store.NewFilter(opts)
+		require.NoError(b, err)
+		b.Run(f.String(), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				store.Matches(f, o)
+			}
+		})
+	}
+}
