@@ -1,0 +1,82 @@
+package watcher
+
+import (
+	"slices"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// Convert turns an event of the log into what a watcher with the filter sees of
+// it, or reports false if it sees nothing. What counts is whether the object
+// matched before and matches after:
+//
+//	before  after   the watcher sees
+//	no      yes     Added
+//	yes     yes     Modified
+//	yes     no      Deleted: the last matching state, at this event's revision
+//	no      no      nothing
+//
+// Bookmarks always pass; an emitted value passes if it matches. Marks are kept.
+// Only a change that takes an object out of the selection allocates, for the
+// copy of the state that it left. It runs no user code and does not panic.
+func Convert[T any](f *store.Filter, ev store.Event[T]) (store.Event[T], bool) {
+	if ev.Type == store.Bookmark || f.Everything() {
+		return ev, true
+	}
+	if ev.Type == store.Added || ev.Type == store.Modified {
+		return convertChange(f, ev)
+	}
+	// The object of a deletion has the attributes of the last state.
+	return ev, store.Matches(f, ev.Object)
+}
+
+// convertChange judges an event that leaves an object behind.
+func convertChange[T any](f *store.Filter, ev store.Event[T]) (store.Event[T], bool) {
+	before, after := store.Matches(f, ev.Prev), store.Matches(f, ev.Object)
+	switch {
+	case after && before:
+		ev.Type = store.Modified
+	case after:
+		ev.Type, ev.Prev = store.Added, nil
+	case before:
+		ev.Type, ev.Object = store.Deleted, left(ev)
+	}
+	return ev, before || after
+}
+
+// left is the last matching state as the object of its going.
+func left[T any](ev store.Event[T]) *store.Object[T] {
+	at := ev.Prev.Written
+	if ev.Object != nil {
+		at = ev.Object.Written
+	}
+	return ev.Prev.Gone(ev.Revision, at)
+}
+
+// ConvertBatch converts a run of events. As long as what passes is one unbroken
+// stretch of the input, unchanged, it returns that part of the input itself and
+// allocates nothing; so events must not be changed afterwards. The result
+// cannot be appended to in place.
+func ConvertBatch[T any](f *store.Filter, events []store.Event[T]) []store.Event[T] {
+	if f.Everything() {
+		return slices.Clip(events)
+	}
+	start, shared := 0, true // while shared, out is events[start:][:len(out)]
+	var out []store.Event[T]
+	for i, ev := range events {
+		seen, ok := Convert(f, ev)
+		if !ok {
+			continue
+		}
+		if len(out) == 0 {
+			start = i
+		}
+		shared = shared && seen == ev && start+len(out) == i
+		if shared {
+			out = events[start : i+1 : i+1]
+		} else {
+			out = append(out, seen)
+		}
+	}
+	return out
+}
