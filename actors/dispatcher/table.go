@@ -1,0 +1,70 @@
+package dispatcher
+
+// table files buckets under a string. It holds no empty bucket.
+type table map[string]*bucket
+
+// obtain returns the bucket under the name, made if need be.
+func (t table) obtain(name string) *bucket {
+	b := t[name]
+	if b == nil {
+		b = &bucket{emptied: func() { delete(t, name) }}
+		t[name] = b
+	}
+	return b
+}
+
+// attributes files buckets under the names and values of one kind of attribute.
+type attributes struct {
+	byName map[string]*values
+	// all are the members of byName, to walk them fast and in the same order
+	// every time.
+	all []*values
+}
+
+// values files buckets under the values of one attribute. It is there as long
+// as it has any.
+type values struct {
+	name  string
+	at    int // in attributes.all
+	table table
+}
+
+func newAttributes() attributes { return attributes{byName: map[string]*values{}} }
+
+// find returns the bucket under name and value, or nil.
+func (a *attributes) find(name, value string) *bucket {
+	if v := a.byName[name]; v != nil {
+		return v.table[value]
+	}
+	return nil
+}
+
+// obtain returns the bucket under name and value, made if need be.
+func (a *attributes) obtain(name, value string) *bucket {
+	v := a.byName[name]
+	if v == nil {
+		v = &values{name: name, at: len(a.all), table: table{}}
+		a.byName[name] = v
+		a.all = append(a.all, v)
+	}
+	b := v.table[value]
+	if b == nil {
+		b = &bucket{emptied: func() { a.drop(v, value) }}
+		v.table[value] = b
+	}
+	return b
+}
+
+// drop takes out an empty bucket, and its attribute with the last one.
+func (a *attributes) drop(v *values, value string) {
+	delete(v.table, value)
+	if len(v.table) > 0 {
+		return
+	}
+	delete(a.byName, v.name)
+	last := len(a.all) - 1
+	a.all[v.at] = a.all[last]
+	a.all[v.at].at = v.at
+	a.all[last] = nil
+	a.all = a.all[:last]
+}

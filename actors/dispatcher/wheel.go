@@ -1,0 +1,168 @@
+package dispatcher
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+)
+
+// bookmarkLead is how long before its deadline a watcher gets its last bookmark:
+// long enough to reach the consumer, who will resume from there.
+const bookmarkLead = 2 * time.Second
+
+// wheel knows when which watcher is due a bookmark. It has a bucket for each
+// second in which somebody is due, so not many more than the period has seconds,
+// and notes where in them each watcher is. That is all an idle watcher costs: 30
+// to 60 bytes for a pointer-sized W. Scheduling and removing are O(1), amortised.
+//
+// The wheel's time is its own. It goes on with the clock and leaps ahead with
+// it, but when the clock is set back it merely stands still for that call, so
+// that nobody waits for the clock to catch up with itself. It belongs to one
+// goroutine.
+type wheel[W comparable] struct {
+	period time.Duration
+	// last is the clock at the latest call; elapsed is the wheel's time then.
+	last    time.Time
+	elapsed time.Duration
+	buckets []*second[W] // by their time, none of them empty
+	slots   map[W]slot
+}
+
+// second holds the watchers due in one second of the wheel's time, in the order
+// of scheduling. A removed one leaves a hole: a zero W that no slot points to.
+type second[W comparable] struct {
+	number   uint32
+	watchers []W
+	live     int
+}
+
+// slot says where a watcher is. Seconds are counted from the wheel's start:
+// their number has room for 136 years.
+type slot struct{ second, at uint32 }
+
+// newWheel makes a wheel that gives each watcher a bookmark once per period,
+// which must be positive and less than a century.
+func newWheel[W comparable](period time.Duration) *wheel[W] {
+	return &wheel[W]{period: period, slots: map[W]slot{}}
+}
+
+// schedule decides when the watcher gets its next bookmark, and forgets what
+// was decided before. A watcher that waits for the end of its initial events is
+// due at once: at the next call of due. Others are a period from now, or
+// bookmarkLead before the deadline if that is sooner; a zero deadline means that
+// there is none. If that is past, there is no next one, and it reports false.
+func (w *wheel[W]) schedule(watcher W, now, deadline time.Time, waiting bool) bool {
+	w.remove(watcher)
+	w.advance(now)
+	wait, ok := w.next(now, deadline, waiting)
+	if ok {
+		s := w.obtain(seconds(w.elapsed + wait))
+		w.slots[watcher] = slot{second: s.number, at: uint32(len(s.watchers))}
+		s.watchers = append(s.watchers, watcher)
+		s.live++
+	}
+	return ok
+}
+
+// next returns how long from now the next bookmark is due.
+func (w *wheel[W]) next(now, deadline time.Time, waiting bool) (time.Duration, bool) {
+	if waiting {
+		return 0, true
+	}
+	if deadline.IsZero() {
+		return w.period, true
+	}
+	left := deadline.Add(-bookmarkLead).Sub(now)
+	return min(w.period, left), left > 0
+}
+
+// due takes out and returns the watchers whose time has come, those of earlier
+// seconds first and within a second in the order of scheduling. They get up to a
+// second of their time for free, so that with a call per second no bookmark is
+// late. Each is returned once, however far the clock has leapt: schedule it
+// again for its next.
+func (w *wheel[W]) due(now time.Time) (ready []W) {
+	w.advance(now)
+	for len(w.buckets) > 0 && w.buckets[0].number <= seconds(w.elapsed) {
+		for watcher := range w.members(w.buckets[0]) {
+			ready = append(ready, watcher)
+			delete(w.slots, watcher)
+		}
+		w.buckets = slices.Delete(w.buckets, 0, 1)
+	}
+	return ready
+}
+
+// members yields who is in a bucket, without the holes.
+func (w *wheel[W]) members(s *second[W]) iter.Seq[W] {
+	return func(yield func(W) bool) {
+		for at, watcher := range s.watchers {
+			where, ok := w.slots[watcher]
+			if ok && where == (slot{s.number, uint32(at)}) && !yield(watcher) {
+				return
+			}
+		}
+	}
+}
+
+// remove takes the watcher out and leaves nothing of it behind. It does nothing
+// if the watcher is not scheduled.
+func (w *wheel[W]) remove(watcher W) {
+	where, ok := w.slots[watcher]
+	if !ok {
+		return
+	}
+	delete(w.slots, watcher)
+	at, _ := w.search(where.second)
+	s := w.buckets[at]
+	var hole W
+	s.watchers[where.at] = hole
+	s.live--
+	switch {
+	case s.live == 0:
+		w.buckets = slices.Delete(w.buckets, at, at+1)
+	case s.live <= len(s.watchers)/2:
+		w.closeUp(s)
+	}
+}
+
+// closeUp takes out the holes.
+func (w *wheel[W]) closeUp(s *second[W]) {
+	kept := make([]W, 0, s.live)
+	for watcher := range w.members(s) {
+		w.slots[watcher] = slot{s.number, uint32(len(kept))}
+		kept = append(kept, watcher)
+	}
+	s.watchers = kept
+}
+
+// len returns the number of watchers scheduled.
+func (w *wheel[W]) len() int { return len(w.slots) }
+
+// advance moves the wheel's time on by what the clock gained since the latest
+// call. A leap counts only as far as it makes everything due.
+func (w *wheel[W]) advance(now time.Time) {
+	if !w.last.IsZero() {
+		gained := min(now.Sub(w.last), w.period+time.Second)
+		w.elapsed += max(gained, 0)
+	}
+	w.last = now
+}
+
+func seconds(d time.Duration) uint32 { return uint32(d / time.Second) }
+
+// obtain returns the bucket of a second, made if need be.
+func (w *wheel[W]) obtain(number uint32) *second[W] {
+	at, found := w.search(number)
+	if !found {
+		w.buckets = slices.Insert(w.buckets, at, &second[W]{number: number})
+	}
+	return w.buckets[at]
+}
+
+func (w *wheel[W]) search(number uint32) (int, bool) {
+	return slices.BinarySearchFunc(w.buckets, number, func(s *second[W], n uint32) int {
+		return cmp.Compare(s.number, n)
+	})
+}
