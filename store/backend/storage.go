@@ -42,7 +42,7 @@ type CreateOptions struct {
 // [store.ErrInvalidKey], [ErrInvalidOption], [ErrPanic], ctx's error, or
 // whatever reaching storage met.
 func (s *Storage[T]) Create(ctx context.Context, value T, opts CreateOptions) (*store.Object[T], error) {
-	put := PutOptions{TTL: opts.TTL}
+	put := PutOptions(opts)
 	if err := validateTTL("CreateOptions.TTL", put); err != nil {
 		return nil, err
 	}

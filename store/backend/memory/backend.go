@@ -1,0 +1,108 @@
+package memory
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// firstRevision is that of empty storage.
+const firstRevision store.Revision = 1
+
+// Backend keeps objects in memory. All methods are safe for concurrent use.
+// None of them waits for anything but the lock; a ctx that is done when the
+// call begins makes it fail, otherwise it is not looked at.
+type Backend[T any] struct {
+	schema store.Schema[T]
+	clock  backend.Clock
+	// retain is how old history gets before the alarm gives it up.
+	retain store.WindowLimits
+
+	// latest is what readers see without the lock; nil after a write, until the
+	// next reader makes it anew.
+	latest atomic.Pointer[snapshot[T]]
+
+	mu        sync.Mutex // guards all below
+	closed    bool
+	revision  store.Revision
+	tree      *store.Tree[T]
+	window    *store.Window[T]
+	compacted store.Revision // by Compact; the window's floor may be higher
+	trimmed   store.Revision // what was newest when history was last trimmed
+	waiting   waiters[T]
+	expiries  *expiries[T]
+	expire    alarm // at the earliest expiry
+	trim      alarm // when the oldest history may have come of age
+	// size is that of the object being appended to the window: measured before
+	// the lock was taken, for it runs code of the user's.
+	size int
+}
+
+var (
+	_ backend.Backend[int] = (*Backend[int])(nil)
+	_ backend.Emitter[int] = (*Backend[int])(nil)
+)
+
+// New returns an empty backend. Objects' labels, fields and sizes are taken by
+// schema. It fails with a
+// [*store.LimitError] if opts.Retain cannot be kept to.
+func New[T any](schema store.Schema[T], opts Options) (*Backend[T], error) {
+	if err := opts.Retain.Validate(); err != nil {
+		return nil, err
+	}
+	opts = opts.withDefaults()
+	b := &Backend[T]{
+		schema:   schema,
+		clock:    opts.Clock,
+		retain:   opts.Retain,
+		revision: firstRevision,
+		tree:     store.NewTree[T](),
+		expiries: newExpiries[T](),
+	}
+	b.window = store.NewWindow(opts.Retain, func(*store.Object[T]) int { return b.size })
+	b.window.Reset(firstRevision)
+	b.expire = alarm{clock: opts.Clock, ring: b.deleteExpired}
+	b.trim = alarm{clock: opts.Clock, ring: b.trimHistory}
+	return b, nil
+}
+
+// Traits: the memory backend never blocks, and every revision is one event.
+func (b *Backend[T]) Traits() backend.Traits {
+	return backend.Traits{Blocks: false, Contiguous: true}
+}
+
+// Revision returns the newest revision.
+func (b *Backend[T]) Revision(ctx context.Context) (store.Revision, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.revision, b.closedError()
+}
+
+// Close ends every watch with [store.ErrClosed], stops the timers and lets go
+// of all objects. A second Close does nothing.
+func (b *Backend[T]) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	b.latest.Store(nil)
+	b.expire.set(never)
+	b.trim.set(never)
+	b.tree, b.window, b.expiries = nil, nil, nil
+	woken := b.waiting.take()
+	b.mu.Unlock()
+	wakeAll(woken)
+	return nil
+}
+
+// closedError is what calls fail with once the backend is closed.
+func (b *Backend[T]) closedError() error {
+	if b.closed {
+		return store.ErrClosed
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package memory_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+type lamp struct {
+	Name string
+	On   bool
+}
+
+var lamps = store.Schema[lamp]{Key: func(l lamp) string { return l.Name }}
+
+// A backend is versioned storage: a list says at which revision it is, and a
+// watch from there shows what happens next.
+func Example() {
+	ctx := context.Background()
+	b, err := memory.New(lamps, memory.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer b.Close()
+
+	list, _ := b.List(ctx, backend.ListOptions{})
+	notified := make(chan struct{}, 1)
+	w, _ := b.Watch(ctx, backend.WatchOptions{
+		From: list.Revision,
+		Notify: func() {
+			select {
+			case notified <- struct{}{}:
+			default: // one is enough, however often
+			}
+		},
+	})
+	defer w.Close()
+
+	dark, _ := b.Put(ctx, "hall", lamp{Name: "hall"}, 0, backend.PutOptions{})
+	lit, _ := b.Put(ctx, "hall", lamp{Name: "hall", On: true}, dark.Revision, backend.PutOptions{})
+	_, _ = b.Remove(ctx, "hall", lit.Revision)
+
+	for {
+		batch, err := w.Next(100)
+		if err != nil || len(batch.Events) == 0 {
+			break
+		}
+		for _, ev := range batch.Events {
+			fmt.Println(ev, ev.Object.Value.On)
+		}
+	}
+	// Output:
+	// ADDED hall@2 false
+	// MODIFIED hall@3 true
+	// DELETED hall@4 true
+}
+
+func ExampleNew() {
+	_, err := memory.New(lamps, memory.Options{Retain: store.WindowLimits{MaxEvents: -1}})
+	fmt.Println(err)
+	// Output:
+	// invalid limit WindowLimits.MaxEvents: -1 is negative; zero means 1048576
+}

@@ -1,0 +1,99 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// snapshot is all there is to read at one revision.
+type snapshot[T any] struct {
+	revision  store.Revision
+	compacted store.Revision
+	state     *store.TreeView[T]
+	history   store.WindowView[T]
+}
+
+// snapshot returns the newest snapshot, with every write in it that was
+// acknowledged before the call.
+func (b *Backend[T]) snapshot() (*snapshot[T], error) {
+	if s := b.latest.Load(); s != nil {
+		return s, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, store.ErrClosed
+	}
+	s := &snapshot[T]{b.revision, b.compactedTo(), b.tree.View(), b.window.View()}
+	b.latest.Store(s)
+	return s, nil
+}
+
+// Get returns the newest object under key, or [store.ErrNotFound].
+func (b *Backend[T]) Get(ctx context.Context, key string) (*store.Object[T], error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := store.ValidateKey(key); err != nil {
+		return nil, err
+	}
+	o, err := b.newest(key)
+	if err == nil && o == nil {
+		err = fmt.Errorf("get %q: %w", key, store.ErrNotFound)
+	}
+	return o, err
+}
+
+// newest returns the object under key, nil if there is none. Between writes it
+// reads the view; after one it looks into the tree, because a view made for a
+// single Get would cost the next writer a copy.
+func (b *Backend[T]) newest(key string) (*store.Object[T], error) {
+	if s := b.latest.Load(); s != nil {
+		return s.state.Get(key), nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, store.ErrClosed
+	}
+	return b.tree.Get(key), nil
+}
+
+// List returns a page of objects in key order.
+func (b *Backend[T]) List(ctx context.Context, opts backend.ListOptions) (*backend.List[T], error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	scan, err := opts.Scan()
+	if err != nil {
+		return nil, err
+	}
+	s, err := b.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	if err := scan.Check(s.compacted, s.revision); err != nil {
+		return nil, err
+	}
+	return s.list(scan)
+}
+
+// list reads the page that scan asks for.
+func (s *snapshot[T]) list(scan backend.Scan) (*backend.List[T], error) {
+	state, at := s.state, s.revision
+	if scan.Revision != 0 && scan.Revision != s.revision {
+		var err error
+		if state, err = s.history.StateAt(scan.Revision); err != nil {
+			return nil, err
+		}
+		at = scan.Revision
+	}
+	if scan.After == "" && scan.Limit == 0 {
+		all := make([]*store.Object[T], 0, state.Len())
+		return &backend.List[T]{Revision: at, Items: state.AppendTo(all, scan.Prefix)}, nil
+	}
+	return backend.Page(scan, at, state.All(scan.Prefix, scan.After)), nil
+}

@@ -1,0 +1,71 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// Compact gives up the history before rev.
+func (b *Backend[T]) Compact(ctx context.Context, rev store.Revision) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.closed:
+		return store.ErrClosed
+	case rev > b.revision:
+		return &store.FutureError{Requested: rev, Current: b.revision}
+	case rev > b.compacted:
+		b.compacted = rev
+		b.window.Compact(rev)
+		b.latest.Store(nil)
+	}
+	return nil
+}
+
+// Compacted returns the oldest revision that can be read and watched from,
+// whether Compact or [Options.Retain] made it so; zero as long as nothing was
+// given up.
+func (b *Backend[T]) Compacted(ctx context.Context) (store.Revision, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return 0, store.ErrClosed
+	}
+	return b.compactedTo(), nil
+}
+
+// compactedTo is Compacted for callers that hold the lock.
+func (b *Backend[T]) compactedTo() store.Revision {
+	if floor := b.window.View().Floor(); floor > firstRevision {
+		return max(floor, b.compacted)
+	}
+	return b.compacted
+}
+
+// trimHistory gives up what has come of age, so that history does not stay for
+// ever when the writes stop. It comes back until there is nothing left to give
+// up and nothing new.
+func (b *Backend[T]) trimHistory() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	b.trim.rang()
+	now := b.clock.Now()
+	dropped := b.window.Trim(now)
+	if dropped > 0 {
+		b.latest.Store(nil)
+	}
+	if dropped > 0 || b.trimmed != b.revision {
+		b.trim.set(now.Add(b.retain.MinAge))
+	}
+	b.trimmed = b.revision
+}
