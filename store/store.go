@@ -1,0 +1,180 @@
+package store
+
+import (
+	"fmt"
+	"iter"
+)
+
+// KeyFunc returns the key of an item. Any string will do as a key. It must be
+// pure, and may be called from any goroutine.
+type KeyFunc[T any] func(T) (string, error)
+
+// StoreConfig says how a [Store] or an [Indexer] treats its items. Only Key is
+// required. The functions must not write the store; if one fails or panics, the
+// write it was called for fails and nothing changes.
+type StoreConfig[T any] struct {
+	// Key returns the key of an item.
+	Key KeyFunc[T]
+	// Transform, if any, changes an item before it is stored, say to drop what
+	// nobody reads. It is called once for each item that is stored, after Key,
+	// and never for one that is only looked up or deleted.
+	Transform func(T) (T, error)
+	// Revision, if any, tells the revision of an item, as it was given, for
+	// LastRevision; zero if it has none.
+	Revision func(T) Revision
+}
+
+func (c *StoreConfig[T]) validate() error {
+	if c.Key == nil {
+		return fmt.Errorf("StoreConfig.Key: %w: give a function that returns an item's key", ErrNoKeyFunc)
+	}
+	return nil
+}
+
+// Store keeps the newest item of each key. Make one with [NewStore].
+//
+// It is safe for concurrent use; see [ThreadSafeStore] for who waits for whom.
+// Listings are in ascending order of keys. The items are kept and returned as
+// they are, not copied: to change one, store a changed copy.
+type Store[T any] struct {
+	cfg   StoreConfig[T]
+	items ThreadSafeStore[T]
+}
+
+// NewStore returns an empty store of items. The error is
+// [ErrNoKeyFunc].
+func NewStore[T any](cfg StoreConfig[T]) (*Store[T], error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return &Store[T]{cfg: cfg}, nil
+}
+
+// Add stores item, replacing the one with its key: it is the same as
+// [Store.Update].
+func (s *Store[T]) Add(item T) error { return s.Update(item) }
+
+// Update stores item, replacing the one with its key, if there is one. The
+// errors are [*KeyFuncError], [*TransformError], and in an [Indexer]
+// [*IndexFuncError].
+func (s *Store[T]) Update(item T) error {
+	txn, err := s.keyed(Transaction[T]{TransactionUpdate, item})
+	if err != nil {
+		return err
+	}
+	return s.items.Update(txn.Key, txn.Item, txn.Revision)
+}
+
+// Delete removes the item with item's key, if there is one. The error is a
+// [*KeyFuncError].
+func (s *Store[T]) Delete(item T) error {
+	txn, err := s.keyed(Transaction[T]{TransactionDelete, item})
+	if err != nil {
+		return err
+	}
+	s.items.Delete(txn.Key, txn.Revision)
+	return nil
+}
+
+// DeleteByKey removes the item with the key, if there is one, for a caller that
+// no longer has the item. rev is the revision of the deletion, zero if unknown.
+func (s *Store[T]) DeleteByKey(key string, rev Revision) { s.items.Delete(key, rev) }
+
+// Replace makes items the only contents; of those with the same key the last
+// counts. rev is the revision that they were listed at, zero if unknown. Readers
+// see the old contents or the new, nothing between. The errors are those of
+// [Store.Update]: one bad item leaves everything as it was.
+func (s *Store[T]) Replace(items []T, rev Revision) error {
+	keyed := make([]KeyedTransaction[T], len(items))
+	for i, item := range items {
+		var err error
+		if keyed[i], err = s.keyed(Transaction[T]{TransactionAdd, item}); err != nil {
+			return err
+		}
+	}
+	return s.items.Replace(func(yield func(string, T) bool) {
+		for _, txn := range keyed {
+			if !yield(txn.Key, txn.Item) {
+				return
+			}
+		}
+	}, rev)
+}
+
+// Transaction does all of txns in order and at once: readers see none or all.
+// One that fails is left out and the others are done; the error is then a
+// [*TransactionError].
+func (s *Store[T]) Transaction(txns ...Transaction[T]) error {
+	return s.items.transact(len(txns), func(i int) (KeyedTransaction[T], error) { return s.keyed(txns[i]) })
+}
+
+// Bookmark notes that the store is complete up to rev, though nothing changed.
+// Zero means nothing.
+func (s *Store[T]) Bookmark(rev Revision) { s.items.Bookmark(rev) }
+
+// LastRevision returns the revision of the last write or bookmark that had one:
+// the last, which is the largest if the writers keep the order of revisions.
+func (s *Store[T]) LastRevision() Revision { return s.items.LastRevision() }
+
+// Get returns the stored item with item's key and whether there is one. The
+// error is a [*KeyFuncError].
+func (s *Store[T]) Get(item T) (stored T, exists bool, err error) {
+	key, err := s.KeyOf(item)
+	if err != nil {
+		return stored, false, err
+	}
+	stored, exists = s.items.Get(key)
+	return stored, exists, nil
+}
+
+// GetByKey returns the item with the key and whether there is one.
+func (s *Store[T]) GetByKey(key string) (item T, exists bool) { return s.items.Get(key) }
+
+// All iterates over the keys and items of the store as it is when the loop
+// starts; the loop may write the store.
+func (s *Store[T]) All() iter.Seq2[string, T] { return s.items.All() }
+
+// List returns all items in a new slice.
+func (s *Store[T]) List() []T { return s.items.List() }
+
+// ListKeys returns all keys in a new slice.
+func (s *Store[T]) ListKeys() []string { return s.items.ListKeys() }
+
+// View returns the store as it is now, consistent and immutable, in constant
+// time.
+func (s *Store[T]) View() *StoreView[T] { return s.items.View() }
+
+// KeyOf returns the key of item. The error is a [*KeyFuncError].
+func (s *Store[T]) KeyOf(item T) (string, error) {
+	key, err := contained(s.cfg.Key, item)
+	if err != nil {
+		return "", &KeyFuncError[T]{Item: item, Err: err}
+	}
+	return key, nil
+}
+
+// keyed runs the user's functions on a transaction.
+func (s *Store[T]) keyed(txn Transaction[T]) (KeyedTransaction[T], error) {
+	keyed := KeyedTransaction[T]{Type: txn.Type, Item: txn.Item}
+	var err error
+	if keyed.Key, err = s.KeyOf(txn.Item); err != nil {
+		return keyed, err
+	}
+	if keyed.Revision, err = s.revisionOf(txn.Item); err != nil {
+		return keyed, fmt.Errorf("revision of %q: %w", keyed.Key, err)
+	}
+	if s.cfg.Transform == nil || txn.Type == TransactionDelete {
+		return keyed, nil
+	}
+	if keyed.Item, err = contained(s.cfg.Transform, txn.Item); err != nil {
+		return keyed, &TransformError{Key: keyed.Key, Err: err}
+	}
+	return keyed, nil
+}
+
+func (s *Store[T]) revisionOf(item T) (Revision, error) {
+	if s.cfg.Revision == nil {
+		return 0, nil
+	}
+	return contained(func(item T) (Revision, error) { return s.cfg.Revision(item), nil }, item)
+}

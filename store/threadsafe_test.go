@@ -1,0 +1,240 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// words indexes a string by the words in it.
+func words(item string) ([]string, error) {
+	if strings.Contains(item, "!") {
+		return nil, errors.New("shouting")
+	}
+	return strings.Fields(item), nil
+}
+
+func newWords(t require.TestingT) *store.ThreadSafeStore[string] {
+	s, err := store.NewThreadSafeStore(store.Indexers[string]{"words": words})
+	require.NoError(t, err)
+	return s
+}
+
+func TestClientRow013_IndexesThroughGainAndLossOfValues(t *testing.T) {
+	datadriven.RunTest(t, "testdata/indexer_gain_and_loss.txt", newWordsScenario(t))
+}
+
+// newWordsScenario returns the verbs of the scenarios: each writes a store
+// whose items are texts indexed by their words, and prints the index.
+func newWordsScenario(t *testing.T) func(*testing.T, *datadriven.TestData) string {
+	s := newWords(t)
+	return func(t *testing.T, d *datadriven.TestData) string {
+		var err error
+		key, text, _ := strings.Cut(d.Input, ":")
+		switch d.Cmd {
+		case "update":
+			err = s.Update(key, text, 0)
+		case "delete":
+			s.Delete(d.Input, 0)
+		case "replace":
+			err = s.Replace(func(yield func(string, string) bool) {
+				for line := range strings.Lines(d.Input) {
+					key, text, _ := strings.Cut(line, ":")
+					if !yield(key, text) {
+						return
+					}
+				}
+			}, 0)
+		default:
+			d.Fatalf(t, "unknown verb %q", d.Cmd)
+		}
+		if err != nil {
+			return err.Error() + "\n" + printIndex(t, s)
+		}
+		return printIndex(t, s)
+	}
+}
+
+func printIndex(t require.TestingT, s *store.ThreadSafeStore[string]) string {
+	values, err := s.ListIndexFuncValues("words")
+	require.NoError(t, err)
+	if len(values) == 0 {
+		return "(empty)\n"
+	}
+	var b strings.Builder
+	for _, value := range values {
+		keys, err := s.IndexKeys("words", value)
+		require.NoError(t, err)
+		fmt.Fprintf(&b, "%s: %s\n", value, strings.Join(keys, " "))
+	}
+	return b.String()
+}
+
+// TestThreadSafeStoreIsAMap runs any writes against the store and against a
+// plain map, and compares everything that can be read, in old views too.
+func TestThreadSafeStoreIsAMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, model := newWords(t), map[string]string{}
+		type moment struct {
+			view  *store.StoreView[string]
+			model map[string]string
+		}
+		var moments []moment
+		key := rapid.StringMatching(`[a-e]`)
+		text := rapid.StringMatching(`([u-z] ){0,3}!?`)
+		bad := func(text string) bool { return strings.Contains(text, "!") }
+		t.Repeat(map[string]func(*rapid.T){
+			"update": func(t *rapid.T) {
+				k, v := key.Draw(t, "key"), text.Draw(t, "text")
+				if err := s.Update(k, v, 0); bad(v) {
+					require.ErrorIs(t, err, store.ErrIndexFunc)
+				} else {
+					require.NoError(t, err)
+					model[k] = v
+				}
+			},
+			"delete": func(t *rapid.T) {
+				k := key.Draw(t, "key")
+				s.Delete(k, 0)
+				delete(model, k)
+			},
+			"replace": func(t *rapid.T) {
+				items := rapid.MapOfN(key, text, 0, 5).Draw(t, "items")
+				if err := s.Replace(maps.All(items), 0); slices.ContainsFunc(slices.Collect(maps.Values(items)), bad) {
+					require.ErrorIs(t, err, store.ErrIndexFunc)
+				} else {
+					require.NoError(t, err)
+					model = maps.Clone(items)
+				}
+			},
+			"transaction": func(t *rapid.T) {
+				k, v := key.Draw(t, "key"), text.Draw(t, "text")
+				err := s.Transaction(
+					store.KeyedTransaction[string]{Type: store.TransactionDelete, Key: k},
+					store.KeyedTransaction[string]{Type: store.TransactionAdd, Key: k, Item: v},
+				)
+				delete(model, k)
+				if bad(v) {
+					require.ErrorIs(t, err, store.ErrIndexFunc)
+				} else {
+					require.NoError(t, err)
+					model[k] = v
+				}
+			},
+			"view": func(t *rapid.T) {
+				moments = append(moments, moment{s.View(), maps.Clone(model)})
+			},
+			"": func(t *rapid.T) {
+				for k, v := range model {
+					got, exists := s.Get(k)
+					require.True(t, exists)
+					require.Equal(t, v, got)
+				}
+				for _, m := range append(moments, moment{s.View(), model}) {
+					requireModel(t, m.view, m.model)
+				}
+			},
+		})
+	})
+}
+
+func requireModel(t require.TestingT, v *store.StoreView[string], model map[string]string) {
+	require.Equal(t, slices.Sorted(maps.Keys(model)), append([]string(nil), v.ListKeys()...))
+	require.Equal(t, model, maps.Collect(v.All()))
+	index := map[string][]string{}
+	for _, key := range slices.Sorted(maps.Keys(model)) {
+		values, err := words(model[key])
+		require.NoError(t, err)
+		slices.Sort(values)
+		for _, value := range slices.Compact(values) {
+			index[value] = append(index[value], key)
+		}
+	}
+	values, err := v.ListIndexFuncValues("words")
+	require.NoError(t, err)
+	require.Equal(t, slices.Sorted(maps.Keys(index)), values)
+	for value, keys := range index {
+		got, err := v.IndexKeys("words", value)
+		require.NoError(t, err)
+		require.Equal(t, keys, got)
+	}
+}
+
+// Every view must be of one moment: writers keep each of their items in two
+// places and move them together.
+func TestThreadSafeStoreReadersSeeWholeTransactions(t *testing.T) {
+	s := newWords(t)
+	var writers, readers sync.WaitGroup
+	done := make(chan struct{})
+	for w := range 3 {
+		writers.Go(func() {
+			for i := range 200 {
+				text := fmt.Sprintf("w%d-%d", w, i)
+				err := s.Transaction(
+					store.KeyedTransaction[string]{Type: store.TransactionUpdate, Key: "left" + fmt.Sprint(w), Item: text},
+					store.KeyedTransaction[string]{Type: store.TransactionUpdate, Key: "right" + fmt.Sprint(w), Item: text},
+				)
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 2 {
+		readers.Go(func() {
+			for {
+				for key, text := range s.All() {
+					v := s.View()
+					other, _ := v.GetByKey(strings.Replace(key, "left", "right", 1))
+					same, _ := v.GetByKey(key)
+					keys, err := v.IndexKeys("words", same)
+					if same != other && strings.HasPrefix(key, "left") || err != nil || len(keys) != 2 {
+						t.Errorf("torn: %q is %q then %q, its pair %q, indexed %v, %v", key, text, same, other, keys, err)
+					}
+					s.Get(key)
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(done)
+	readers.Wait()
+	require.Equal(t, 6, s.View().Len())
+}
+
+func TestZeroThreadSafeStoreIsReady(t *testing.T) {
+	var s store.ThreadSafeStore[string]
+	require.Empty(t, s.List())
+	require.NoError(t, s.Add("a", "x", 3))
+	require.Equal(t, []string{"x"}, s.List())
+	require.NoError(t, s.AddIndexers(store.Indexers[string]{"words": words}))
+	got, err := s.ByIndex("words", "x")
+	require.NoError(t, err)
+	require.Equal(t, []string{"x"}, got)
+	require.Equal(t, store.Revision(3), s.LastRevision())
+}
+
+func TestNewThreadSafeStoreRefusesNilIndexFunc(t *testing.T) {
+	_, err := store.NewThreadSafeStore(store.Indexers[string]{"words": nil})
+	require.ErrorIs(t, err, store.ErrIndexFunc)
+}
+
+func TestTransactionTypesHaveNames(t *testing.T) {
+	require.Equal(t, "add update delete TransactionType(9)", fmt.Sprint(
+		store.TransactionAdd, " ", store.TransactionUpdate, " ", store.TransactionDelete, " ", store.TransactionType(9)))
+}
