@@ -1,0 +1,141 @@
+package watcher
+
+import (
+	"context"
+	"iter"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// consumerKind is how a watch is consumed; the first use decides.
+type consumerKind int32
+
+const (
+	undecided consumerKind = iota
+	byPull
+	byChannel
+	byHandler
+)
+
+func (w *Watch[T]) consumeBy(kind consumerKind) error {
+	if w.consumer.CompareAndSwap(int32(undecided), int32(kind)) || w.consumer.Load() == int32(kind) {
+		return nil
+	}
+	return ErrConsumed
+}
+
+// Next returns the next events, at least one. It blocks until there are some,
+// ctx is done (then ctx's cause is returned and the watch goes on), or the
+// watch has ended (then the reason is returned, each time). The slice is
+// shared with other watches: read it, do not change it.
+func (w *Watch[T]) Next(ctx context.Context) ([]store.Event[T], error) {
+	if err := w.consumeBy(byPull); err != nil {
+		return nil, err
+	}
+	events, err := w.next(ctx)
+	if n := len(events); n > 0 {
+		w.passed(events[n-1])
+	}
+	return events, err
+}
+
+func (w *Watch[T]) next(ctx context.Context) ([]store.Event[T], error) {
+	if events := w.held; len(events) > 0 {
+		w.held = nil
+		return events, nil
+	}
+	for {
+		events, err := w.take()
+		if len(events) > 0 || err != nil {
+			return events, err
+		}
+		if err := w.feed.await(ctx, w.waiting()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// waiting returns the channel on which the watch signals its consumer.
+func (w *Watch[T]) waiting() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ready == nil {
+		w.ready = make(chan struct{}, 1)
+		// Signals before now had nowhere to go: have the consumer look once more.
+		w.ready <- struct{}{}
+	}
+	return w.ready
+}
+
+// Batches ranges over the watch a batch at a time, as they come. Its last pair
+// has no events and says why the watch ended. Breaking out of the loop leaves
+// the watch as it is: range again, or Stop it.
+func (w *Watch[T]) Batches() iter.Seq2[[]store.Event[T], error] {
+	return func(yield func([]store.Event[T], error) bool) {
+		for {
+			events, err := w.Next(context.Background())
+			if !yield(events, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Events ranges over the watch an event at a time. Its last pair has the zero
+// event and says why the watch ended. Breaking out of the loop leaves the watch
+// as it is: range again and it goes on with the next event, or Stop it.
+func (w *Watch[T]) Events() iter.Seq2[store.Event[T], error] {
+	return func(yield func(store.Event[T], error) bool) {
+		if err := w.consumeBy(byPull); err != nil {
+			yield(store.Event[T]{}, err)
+			return
+		}
+		for {
+			events, err := w.next(context.Background())
+			if err != nil {
+				yield(store.Event[T]{}, err)
+				return
+			}
+			for i, ev := range events {
+				w.held = events[i+1:]
+				w.passed(ev)
+				if !yield(ev, nil) {
+					return
+				}
+			}
+			w.held = nil
+		}
+	}
+}
+
+// Chan returns a channel of the watch's events. It is closed when the watch
+// ends; Err then says why. The channel has no buffer: the watch is its buffer.
+// It is the only consumer that costs a goroutine, until the watch ends.
+//
+// A watch that already has another consumer gets a closed channel.
+func (w *Watch[T]) Chan() <-chan store.Event[T] {
+	out := make(chan store.Event[T])
+	if !w.consumer.CompareAndSwap(int32(undecided), int32(byChannel)) {
+		close(out)
+		return out
+	}
+	done := w.Done()
+	w.feed.Go(func() {
+		defer close(out)
+		for {
+			events, err := w.next(context.Background())
+			if err != nil {
+				return
+			}
+			for _, ev := range events {
+				select {
+				case out <- ev:
+					w.passed(ev)
+				case <-done:
+					return
+				}
+			}
+		}
+	})
+	return out
+}

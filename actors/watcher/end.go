@@ -1,0 +1,63 @@
+package watcher
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// Why a watch ended. Match them with [errors.Is].
+var (
+	// ErrStopped: the consumer called Stop, or its context was done (then the
+	// context's cause is wrapped too).
+	ErrStopped = errors.New("watch stopped")
+	// ErrExpired: the watch fell out of the window; the error is a
+	// [*store.ExpiredError].
+	ErrExpired = store.ErrExpired
+	// ErrSlowConsumer: the policy is Terminate and the shared time budget for
+	// slow watchers was spent.
+	ErrSlowConsumer = errors.New("watch terminated: consumer too slow")
+	// ErrHandlerPanic: the handler panicked; the error is a [*PanicError].
+	ErrHandlerPanic = errors.New("watch handler panicked")
+	// ErrDeadline: the watch's timeout passed.
+	ErrDeadline = errors.New("watch deadline reached")
+	// ErrEngineClosed: the engine was closed.
+	ErrEngineClosed = errors.New("engine closed")
+)
+
+// Errors of using a watch wrongly.
+var (
+	// ErrNilHandler: Handle was given no function.
+	ErrNilHandler = errors.New("handler is nil: pass a function that takes an event")
+	// ErrConsumed: the watch already has a consumer of another kind.
+	ErrConsumed = errors.New("watch already has a consumer: use one of Next, Events, Batches, Chan or Handle")
+)
+
+// PanicError is the end of a watch whose handler panicked. The watcher is
+// gone; every other one goes on.
+type PanicError struct {
+	// Revision and Key name the event that was being handled.
+	Revision store.Revision
+	Key      string
+	// Value is what was passed to panic.
+	Value any
+	// Stack is the stack of the panic.
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("watch handler panicked on %q at revision %d: %v", e.Key, e.Revision, e.Value)
+}
+
+// Is makes errors.Is(err, ErrHandlerPanic) true.
+func (e *PanicError) Is(target error) bool { return target == ErrHandlerPanic }
+
+// Unwrap returns the panic's value if it was an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// StoppedBy returns the end of a watch whose context was done.
+func StoppedBy(cause error) error { return fmt.Errorf("%w: %w", ErrStopped, cause) }

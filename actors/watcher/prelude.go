@@ -1,0 +1,85 @@
+package watcher
+
+import "github.com/watchmill/watchmill/store"
+
+// prelude is what a watch reads before the window: the state it starts with,
+// the difference that it is conflated to, or the backlog of one that ends.
+type prelude[T any] struct {
+	// state is handed out in key order, after the key `after`.
+	state *store.TreeView[T]
+	after string
+	// events are handed out as they are, after the state.
+	events []store.Event[T]
+	// revision is what the prelude is complete at.
+	revision store.Revision
+	// bookmark: an InitialEnd bookmark at revision closes the prelude.
+	bookmark bool
+	// base is the state at the cursor's position, for a watch that is conflated
+	// if the window overruns it. It pins that state.
+	base *store.TreeView[T]
+	// end, if not nil, ends the watch when the prelude has been read.
+	end error
+}
+
+// readPrelude takes the next events of the prelude. Without any, the prelude
+// is over, or only its end is left.
+func (c *cursor[T]) readPrelude(f *store.Filter, snap *store.Snapshot[T]) []store.Event[T] {
+	for c.prelude != nil {
+		if events := c.prelude.next(f); len(events) > 0 {
+			return events
+		}
+		if c.prelude.end != nil {
+			return nil
+		}
+		if c.prelude.base == nil || c.pos >= snap.Window.First() {
+			c.prelude = nil
+			return nil
+		}
+		c.conflate(f, snap)
+	}
+	return nil
+}
+
+// conflate jumps to snap: the prelude becomes what changed since its base.
+func (c *cursor[T]) conflate(f *store.Filter, snap *store.Snapshot[T]) {
+	events := store.Diff(c.prelude.base, snap.State, c.rev, snap.Revision, snap.At)
+	for i := range events {
+		events[i].Marks = store.Conflated
+	}
+	c.prelude = &prelude[T]{events: ConvertBatch(f, events), revision: snap.Revision, base: snap.State}
+	c.pos, c.rev, c.skip = snap.Window.Next(), snap.Revision, max(c.skip, snap.Revision)
+}
+
+// next returns the next stretch of the state, the events or the bookmark.
+func (p *prelude[T]) next(f *store.Filter) []store.Event[T] {
+	if p.state != nil {
+		if events := p.nextState(f); len(events) > 0 {
+			return events
+		}
+	}
+	if n := min(batchSize, len(p.events)); n > 0 {
+		events := p.events[:n:n]
+		p.events = p.events[n:]
+		return events
+	}
+	if p.bookmark {
+		p.bookmark = false
+		return []store.Event[T]{{Type: store.Bookmark, Marks: store.InitialEnd, Revision: p.revision}}
+	}
+	return nil
+}
+
+// nextState returns the next stretch of the state as Added events, and lets go
+// of the state at its end.
+func (p *prelude[T]) nextState(f *store.Filter) []store.Event[T] {
+	var events []store.Event[T]
+	for o := range store.Select(p.state, f, p.after) {
+		events = append(events, store.Event[T]{Type: store.Added, Marks: store.Initial, Revision: o.Revision, Object: o})
+		if len(events) == batchSize {
+			p.after = o.Key
+			return events
+		}
+	}
+	p.state = nil
+	return events
+}

@@ -1,0 +1,141 @@
+package watcher
+
+import (
+	"sync/atomic"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// maxNodes is how many rounds of matches a Stream keeps linked for watchers
+// that lag a little. One that lags more reads the window instead, which holds
+// far longer; so this bounds only memory, not what can be resumed.
+const maxNodes = 32
+
+// Stream is what one filter lets through, evaluated once for all watchers that
+// have it. The dispatcher alone appends; watchers follow the links.
+//
+//	head ─▶ node ─▶ node ─▶ … ─▶ tail        at most maxNodes; a node that falls
+//	         ▲                    ▲           off the head is cut: whoever stands
+//	     a watcher            most watchers   on it goes back to the window
+type Stream[T any] struct {
+	filter *store.Filter
+	// everything: the filter lets all through, so the window itself is the
+	// stream and no node is ever made.
+	everything bool
+	tail       atomic.Pointer[node[T]]
+	// scanned is the last full chunk that a watcher evaluated by itself: those
+	// that catch up beside it take the result (a cohort).
+	scanned atomic.Pointer[scan[T]]
+
+	// Owned by the dispatcher.
+	head    *node[T]
+	nodes   int
+	members []*Watch[T]
+}
+
+// node is the matches of one or more dispatch rounds.
+type node[T any] struct {
+	// The node covers the window from ≤ position < to; every match in there is
+	// in events.
+	from, to store.Seq
+	events   []store.Event[T]
+	// count is the number of events in the stream up to this node's end.
+	count uint64
+	// next is nil at the tail and the node itself once it was cut.
+	next atomic.Pointer[node[T]]
+}
+
+// scan is a stretch of the window as this stream's filter sees it.
+type scan[T any] struct {
+	from, to store.Seq
+	events   []store.Event[T]
+}
+
+// NewStream makes the stream of a filter whose first round starts at position
+// at.
+func NewStream[T any](filter *store.Filter, at store.Seq) *Stream[T] {
+	s := &Stream[T]{filter: filter, everything: filter.Everything()}
+	s.head = &node[T]{from: at, to: at}
+	s.tail.Store(s.head)
+	return s
+}
+
+// Filter returns what the stream lets through.
+func (s *Stream[T]) Filter() *store.Filter { return s.filter }
+
+// Everything reports whether the stream is the window itself.
+func (s *Stream[T]) Everything() bool { return s.everything }
+
+// Append adds the matches of a round that ended at position to. Only the
+// dispatcher calls it, in order.
+func (s *Stream[T]) Append(to store.Seq, events []store.Event[T]) {
+	tail := s.tail.Load()
+	n := &node[T]{from: tail.to, to: to, events: events, count: tail.count + uint64(len(events))}
+	tail.next.Store(n)
+	s.tail.Store(n)
+	if s.nodes++; s.nodes > maxNodes {
+		s.cutHead()
+	}
+}
+
+// Restart drops what is linked and goes on at position at: what lies between
+// can only be read from the window.
+func (s *Stream[T]) Restart(at store.Seq) {
+	count := s.tail.Load().count
+	s.tail.Store(&node[T]{from: at, to: at, count: count})
+	for s.nodes > 0 {
+		s.cutHead()
+	}
+	s.head.next.Store(s.head)
+	s.head = s.tail.Load()
+}
+
+// Join makes w a member; Leave undoes it. Only the dispatcher calls them.
+func (s *Stream[T]) Join(w *Watch[T]) {
+	w.slot = len(s.members)
+	s.members = append(s.members, w)
+}
+
+// Leave takes w out of the stream's members.
+func (s *Stream[T]) Leave(w *Watch[T]) {
+	last := len(s.members) - 1
+	moved := s.members[last]
+	s.members[w.slot], moved.slot = moved, w.slot
+	s.members[last] = nil
+	s.members = s.members[:last]
+}
+
+// Members returns the watches of the stream. The slice is the dispatcher's to
+// read until the next Join or Leave.
+func (s *Stream[T]) Members() []*Watch[T] { return s.members }
+
+// count is how many events the stream has had. For an Everything stream that
+// is the window's next position.
+func (s *Stream[T]) count(next store.Seq) uint64 {
+	if s.everything {
+		return uint64(next)
+	}
+	return s.tail.Load().count
+}
+
+func (s *Stream[T]) cutHead() {
+	old := s.head
+	s.head = old.next.Load()
+	old.next.Store(old)
+	s.nodes--
+}
+
+// cut reports whether n was cut from the stream.
+func (n *node[T]) cut() bool { return n.next.Load() == n }
+
+// evaluate returns the matches among raw, which stands at position at, taking
+// them from a neighbour that has just evaluated the same stretch if it can.
+func (s *Stream[T]) evaluate(at store.Seq, raw []store.Event[T]) []store.Event[T] {
+	to := at + store.Seq(len(raw))
+	if m := s.scanned.Load(); m != nil && m.from <= at && m.to == to {
+		return m.events
+	}
+	events := ConvertBatch(s.filter, raw)
+	s.scanned.Store(&scan[T]{from: at, to: to, events: events})
+	return events
+}

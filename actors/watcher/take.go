@@ -1,0 +1,87 @@
+package watcher
+
+import "github.com/watchmill/watchmill/store"
+
+// take hands the consumer what is next: events, or why the watch ended. With
+// neither, the watch has caught up and is armed: the dispatcher will wake it.
+func (w *Watch[T]) take() ([]store.Event[T], error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := w.read()
+	if len(events) == 0 && w.end == nil {
+		// Whatever is published from here on finds the watch armed; what came
+		// before is found by reading once more.
+		w.armed.Store(true)
+		events = w.read()
+	}
+	if len(events) == 0 {
+		return nil, w.end
+	}
+	w.armed.Store(false)
+	w.delivered.Add(uint64(len(events)))
+	return events, nil
+}
+
+// read moves the cursor over the next events. Without any, the watch has caught
+// up or ended. The caller holds the lock.
+func (w *Watch[T]) read() []store.Event[T] {
+	if w.end != nil {
+		return nil
+	}
+	snap := w.feed.Load()
+	events, err := w.cur.read(w.stream, snap)
+	w.count()
+	switch {
+	case len(events) > 0:
+		return events
+	case err != nil:
+		w.finish(err)
+		return nil
+	case w.drainTo != nil:
+		w.finish(w.drainTo)
+		return nil
+	}
+	w.caughtUp()
+	if w.bookmarkDue.CompareAndSwap(true, false) && w.options.Bookmarks && w.cur.rev > 0 {
+		return []store.Event[T]{{Type: store.Bookmark, Revision: w.cur.rev}}
+	}
+	return nil
+}
+
+// count records how much of its stream the watch has taken. One that scans the
+// window cannot say, and keeps the figure that it had.
+func (w *Watch[T]) count() {
+	switch {
+	case w.stream.everything:
+		w.taken.Store(uint64(w.cur.pos))
+	case w.cur.node != nil:
+		w.taken.Store(w.cur.node.count)
+	}
+}
+
+// caughtUp notes that the consumer, which asks for more, has been given all up
+// to the cursor's revision.
+func (w *Watch[T]) caughtUp() {
+	w.safe.Store(uint64(max(w.cur.rev, w.cur.skip)))
+	if w.stalled.CompareAndSwap(true, false) && w.feed.Recovered != nil {
+		w.feed.Recovered(w)
+	}
+}
+
+// passed notes that the consumer has been given ev.
+func (w *Watch[T]) passed(ev store.Event[T]) {
+	if ev.Marks&(store.Initial|store.Conflated) == 0 {
+		w.safe.Store(uint64(ev.Revision))
+	}
+}
+
+// signal tells a waiting consumer to look again. The caller holds the lock.
+func (w *Watch[T]) signal() {
+	if w.ready == nil {
+		return
+	}
+	select {
+	case w.ready <- struct{}{}:
+	default:
+	}
+}

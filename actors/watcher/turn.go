@@ -1,0 +1,55 @@
+package watcher
+
+import (
+	"runtime/debug"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/store"
+)
+
+// quantum is how many events a handler is given in one turn before the worker
+// goes to others: some tens of microseconds of a handler that only counts.
+const quantum = 4096
+
+// Woken is the watcher's turn. A pulled watch has its consumer look; a handler
+// is given what there is, up to a quantum.
+func (w *Watch[T]) Woken(*actors.Context) (again bool) {
+	if w.handler == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.signal()
+		return false
+	}
+	for given := 0; given < quantum; {
+		events, err := w.take()
+		if err != nil || len(events) == 0 {
+			return false
+		}
+		if panicked := w.handle(events); panicked != nil {
+			w.Finish(panicked)
+			panic(panicked) // the dispatcher, which supervises us, forgets us
+		}
+		given += len(events)
+	}
+	return true
+}
+
+// handle gives the events to the handler and returns what it panicked with, if
+// it did.
+func (w *Watch[T]) handle(events []store.Event[T]) (panicked *PanicError) {
+	var i int
+	defer func() {
+		if value := recover(); value != nil {
+			ev := events[i]
+			panicked = &PanicError{Revision: ev.Revision, Key: ev.Key(), Value: value, Stack: debug.Stack()}
+		}
+	}()
+	for i = range events {
+		if w.ended.Load() {
+			return nil
+		}
+		w.handler(events[i])
+	}
+	w.passed(events[len(events)-1])
+	return nil
+}

@@ -1,0 +1,226 @@
+package watcher
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/store"
+)
+
+// DefaultBuffer is how many events a watch may lag before it is called stalled
+// if [Options].Buffer is zero: ten times what the API server's cacheWatcher
+// holds without an index, since lag costs no memory here.
+const DefaultBuffer = 1000
+
+// Options is how a watch behaves.
+type Options struct {
+	// Policy says what happens to a watch that stays stalled.
+	Policy Policy
+	// Buffer is how many events for it the watch may lag before it is called
+	// stalled, and how many an expired Park watch still hands out. Zero means
+	// [DefaultBuffer].
+	Buffer int
+	// Bookmarks asks for bookmarks.
+	Bookmarks bool
+	// Deadline is when the watch ends with [ErrDeadline]; zero means never.
+	Deadline time.Time
+}
+
+// Start is where a watch begins. The watchCache fixes it.
+type Start[T any] struct {
+	// Next is the position of the first event to look at.
+	Next store.Seq
+	// After is the revision that the position stands for: everything up to it is
+	// known to the consumer, or comes with State.
+	After store.Revision
+	// Skip leaves out events up to a revision in the future.
+	Skip store.Revision
+	// State is delivered first, as Added events; nil for none.
+	State *store.TreeView[T]
+	// InitialEnd asks for the bookmark that closes State, at revision After.
+	InitialEnd bool
+}
+
+// Watch is one watch: the handle that its consumer holds, and the waker that
+// the watcher actor runs. Make it with [New]; it lives from when the dispatcher
+// adopts it until its end.
+type Watch[T any] struct {
+	box    actors.WakeBox
+	feed   *Feed[T]
+	stream *Stream[T]
+	// handler is nil for a watch that is pulled.
+	handler func(store.Event[T])
+	options Options
+
+	// mu guards what follows. It is held while the cursor moves, never while
+	// user code runs.
+	mu    sync.Mutex
+	cur   cursor[T]
+	end   error
+	ready chan struct{}
+	done  chan struct{}
+	// drainTo, if set, is the end of a watch that may first read its prelude.
+	drainTo error
+	unhook  func() bool
+
+	// held is what Events has taken but not yielded. The consumer's.
+	held []store.Event[T]
+
+	// slot is the place among the stream's members, onPool where turns run. The
+	// dispatcher's.
+	slot   int
+	onPool bool
+
+	// safe is the revision that the consumer may resume from.
+	safe atomic.Uint64
+	// taken is how much of its stream the watch has taken, in events.
+	taken atomic.Uint64
+	// delivered counts the events handed to the consumer.
+	delivered atomic.Uint64
+
+	ended       atomic.Bool
+	armed       atomic.Bool
+	stalled     atomic.Bool
+	bookmarkDue atomic.Bool
+	consumer    atomic.Int32
+}
+
+// New makes a watch that reads feed. A nil handler makes one that is pulled.
+func New[T any](feed *Feed[T], options Options, handler func(store.Event[T])) *Watch[T] {
+	if options.Buffer == 0 {
+		options.Buffer = DefaultBuffer
+	}
+	w := &Watch[T]{feed: feed, options: options, handler: handler}
+	if handler != nil {
+		w.consumer.Store(int32(byHandler))
+	}
+	return w
+}
+
+// Begin sets the watch on stream at start, its turns on the pool or not. The
+// dispatcher calls it once, before it spawns the watcher.
+func (w *Watch[T]) Begin(stream *Stream[T], start Start[T], onPool bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stream = stream
+	w.onPool = onPool || w.handler == nil
+	w.cur = cursor[T]{pos: start.Next, rev: start.After, skip: start.Skip}
+	w.taken.Store(stream.count(start.Next))
+	if start.State == nil && !start.InitialEnd {
+		w.safe.Store(uint64(max(start.After, start.Skip)))
+		return
+	}
+	w.cur.prelude = &prelude[T]{state: start.State, revision: start.After, bookmark: start.InitialEnd}
+	if w.options.Policy == Conflate {
+		w.cur.prelude.base = start.State
+	}
+}
+
+// StopWith ends the watch when ctx is done.
+func (w *Watch[T]) StopWith(ctx context.Context) {
+	if ctx.Done() == nil {
+		return
+	}
+	unhook := context.AfterFunc(ctx, func() { w.Finish(StoppedBy(context.Cause(ctx))) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.end != nil {
+		unhook()
+		return
+	}
+	w.unhook = unhook
+}
+
+// Stop ends the watch with [ErrStopped]. It does not wait for a handler that is
+// running. Stopping an ended watch does nothing.
+func (w *Watch[T]) Stop() { w.Finish(ErrStopped) }
+
+// Finish ends the watch with reason, unless it has ended. What has not been
+// delivered is dropped.
+func (w *Watch[T]) Finish(reason error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.finish(reason)
+}
+
+// FinishAfterPrelude ends the watch with reason: at once, unless the initial
+// state is still being delivered; then when that, and the bookmark that closes
+// it, are. A consumer that was so close to a usable state need not start over.
+func (w *Watch[T]) FinishAfterPrelude(reason error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.cur.prelude; p != nil && p.bookmark && w.end == nil {
+		w.drainTo = reason
+		return
+	}
+	w.finish(reason)
+}
+
+// finish is Finish under the lock.
+func (w *Watch[T]) finish(reason error) {
+	if w.end != nil {
+		return
+	}
+	w.end = reason
+	w.ended.Store(true)
+	w.cur.prelude, w.cur.node = nil, nil
+	if w.unhook != nil {
+		w.unhook()
+		w.unhook = nil
+	}
+	if w.done != nil {
+		close(w.done)
+	}
+	w.signal()
+	w.box.Stop()
+}
+
+// Done returns a channel that is closed when the watch ends.
+func (w *Watch[T]) Done() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.done == nil {
+		w.done = make(chan struct{})
+		if w.end != nil {
+			close(w.done)
+		}
+	}
+	return w.done
+}
+
+// Err returns why the watch ended, or nil while it has not.
+func (w *Watch[T]) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.end
+}
+
+// Revision returns the revision from which a new watch would continue where
+// this one's consumer stands: everything up to it has been delivered. It is
+// zero while the initial state is not complete: start over then.
+func (w *Watch[T]) Revision() store.Revision { return store.Revision(w.safe.Load()) }
+
+// Delivered returns how many events, bookmarks included, the consumer was
+// given.
+func (w *Watch[T]) Delivered() uint64 { return w.delivered.Load() }
+
+// Lag returns how many events for this watch lie ahead of its consumer, not
+// counting a prelude. While it catches up from the window the figure may be too
+// high.
+func (w *Watch[T]) Lag() uint64 {
+	if w.ended.Load() {
+		return 0
+	}
+	count, taken := w.stream.count(w.feed.Load().Window.Next()), w.taken.Load()
+	if count <= taken {
+		return 0
+	}
+	return count - taken
+}
+
+// Stalled reports whether the dispatcher has called the watch stalled and it
+// has not caught up since.
+func (w *Watch[T]) Stalled() bool { return w.stalled.Load() }

@@ -1,0 +1,41 @@
+package store
+
+import "iter"
+
+// Select returns the objects of the view that the filter lets through, in key
+// order, with keys greater than after. It reads the narrowest part of the view
+// that can hold them: the one key, the first index that the filter fixes to a
+// value, or the prefix.
+func Select[T any](v *TreeView[T], f *Filter, after string) iter.Seq[*Object[T]] {
+	if key := f.Key(); key != "" {
+		return selectKey(v, f, after)
+	}
+	candidates := v.All(f.Prefix(), after)
+	for _, r := range f.Exact() {
+		if !v.Indexed(r.Attribute) {
+			continue
+		}
+		if byIndex, err := v.ByIndex(r.Attribute, r.Value, f.Prefix(), after); err == nil {
+			candidates = byIndex
+			break
+		}
+	}
+	if !f.HasSelector() {
+		return candidates
+	}
+	return func(yield func(*Object[T]) bool) {
+		for o := range candidates {
+			if Matches(f, o) && !yield(o) {
+				return
+			}
+		}
+	}
+}
+
+func selectKey[T any](v *TreeView[T], f *Filter, after string) iter.Seq[*Object[T]] {
+	return func(yield func(*Object[T]) bool) {
+		if o := v.Get(f.Key()); o != nil && o.Key > after && Matches(f, o) {
+			yield(o)
+		}
+	}
+}
