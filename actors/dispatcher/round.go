@@ -1,0 +1,152 @@
+package dispatcher
+
+import (
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+// round takes what the watchCache has published since the last one: it
+// evaluates the new events for every stream that may care, tells whom the
+// window has left behind, and lets the watchers read.
+func (d *dispatcher[T]) round() {
+	prev, next := d.Feed.Load(), d.Source.Load()
+	if prev == next {
+		return
+	}
+	if d.inRound {
+		// The round before failed halfway: some streams may have it, some not.
+		d.restartStreams(next)
+	} else {
+		d.inRound = true
+		d.evaluate(prev, next)
+	}
+	d.append(next.Window.Next())
+	if next.Window.First() > prev.Window.First() {
+		d.overrun(prev, next)
+	}
+	d.Feed.Publish(next)
+	d.inRound = false
+	d.Stats.Rounds.Add(1)
+	d.wakeMembers(d.everyone, next.Window.Next())
+	for _, r := range d.touched {
+		d.wakeMembers(r.stream, next.Window.Next())
+	}
+	d.touched = d.touched[:0]
+}
+
+// evaluate finds the streams that care for each new event.
+func (d *dispatcher[T]) evaluate(prev, next *store.Snapshot[T]) {
+	if len(d.routes) == 0 {
+		d.Stats.Events.Add(uint64(next.Window.Next() - prev.Window.Next()))
+		return
+	}
+	for at := prev.Window.Next(); at < next.Window.Next(); {
+		events, ok := next.Window.Read(at)
+		if !ok {
+			// The window went past the dispatcher itself. Watchers find out from it.
+			d.restartStreams(next)
+			return
+		}
+		for _, ev := range events {
+			candidates(d.interest, ev, func(r *route[T]) { d.offer(r, ev) })
+		}
+		at += store.Seq(len(events))
+		d.Stats.Events.Add(uint64(len(events)))
+	}
+}
+
+// offer adds ev to the stream's round if its filter lets it through.
+func (d *dispatcher[T]) offer(r *route[T], ev store.Event[T]) {
+	converted, ok := watcher.Convert(r.stream.Filter(), ev)
+	if !ok {
+		return
+	}
+	if r.pending == nil {
+		d.touched = append(d.touched, r)
+	}
+	r.pending = append(r.pending, converted)
+}
+
+// append hands each stream what the round has found for it.
+func (d *dispatcher[T]) append(to store.Seq) {
+	for _, r := range d.touched {
+		if len(r.pending) > 0 {
+			r.stream.Append(to, r.pending)
+			r.pending = nil
+			r.settled = false
+		}
+	}
+}
+
+// restartStreams sends the members of every stream to the window.
+func (d *dispatcher[T]) restartStreams(next *store.Snapshot[T]) {
+	d.touched = d.touched[:0]
+	for _, r := range d.routes {
+		r.pending = nil
+		r.settled = false
+		r.stream.Restart(next.Window.Next())
+		d.touched = append(d.touched, r)
+	}
+}
+
+// overrun tells every watch that may still need what next no longer holds.
+func (d *dispatcher[T]) overrun(prev, next *store.Snapshot[T]) {
+	d.overrunMembers(d.everyone, prev, next)
+	for _, r := range d.routes {
+		if !r.settled {
+			r.settled = d.overrunMembers(r.stream, prev, next)
+		}
+	}
+}
+
+// overrunMembers tells the members of one stream. It reports whether all had
+// caught up.
+func (d *dispatcher[T]) overrunMembers(s *watcher.Stream[T], prev, next *store.Snapshot[T]) (settled bool) {
+	settled = true
+	for _, w := range s.Members() {
+		if _, caughtUp := w.Position(); caughtUp {
+			continue
+		}
+		settled = false
+		if w.Overrun(prev, next) {
+			d.Stats.Expired.Add(1)
+			d.wake(w)
+		}
+	}
+	return settled
+}
+
+// wakeMembers wakes those who wait for events, and calls stalled those who lag
+// beyond their buffer.
+func (d *dispatcher[T]) wakeMembers(s *watcher.Stream[T], next store.Seq) {
+	for _, w := range s.Members() {
+		switch {
+		case w.Armed():
+			d.wake(w)
+		case w.Behind(next) && w.SetStalled():
+			d.stalled(w)
+		}
+	}
+}
+
+// wake has w's turn come with the next wakeAll.
+func (d *dispatcher[T]) wake(w *watcher.Watch[T]) {
+	if w.OnPool() {
+		d.onPool.boxes = append(d.onPool.boxes, w.Box())
+	} else {
+		d.onOwn.boxes = append(d.onOwn.boxes, w.Box())
+	}
+}
+
+func (d *dispatcher[T]) wakeAll() {
+	for _, wakes := range []*wakes{&d.onPool, &d.onOwn} {
+		if len(wakes.boxes) == 0 {
+			continue
+		}
+		actors.WakeAll(wakes.executor, wakes.boxes)
+		d.Stats.Wakes.Add(uint64(len(wakes.boxes)))
+		clear(wakes.boxes)
+		wakes.boxes = wakes.boxes[:0]
+	}
+}
