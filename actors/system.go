@@ -1,11 +1,9 @@
 package actors
 
 import (
-	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 )
@@ -91,16 +89,19 @@ func NewSystem(cfg SystemConfig) (*System, error) {
 	return s, nil
 }
 
-// newActorSystem makes protoactor silent, and its one goroutine (which sleeps
-// this long after the first dead letter, of which we send none) short-lived.
+// newActorSystem makes protoactor silent. It would log to stderr, and start a
+// goroutine to count dead letters; there are some whatever we do, since a
+// parent that stops tells even children whose end it has not heard of yet. An
+// event stream without subscribers makes a dead letter just nothing.
 func newActorSystem() *actor.ActorSystem {
-	return actor.NewActorSystem(
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-			return slog.New(slog.NewTextHandler(io.Discard, nil))
-		}),
-		actor.WithDeadLetterThrottleInterval(time.Millisecond),
-		actor.WithDeadLetterRequestLogging(false))
+	proto := actor.NewActorSystem(
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	renew(&proto.EventStream)
+	return proto
 }
+
+// renew replaces what p points to by its zero value.
+func renew[T any](p **T) { *p = new(T) }
 
 func (s *System) openExecutors(cfg SystemConfig) {
 	if cfg.Executor != nil {

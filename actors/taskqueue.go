@@ -1,15 +1,23 @@
 package actors
 
-// keepTasks is the capacity of a task queue, in tasks of 16 bytes, that is kept
-// when it runs empty. A larger one, grown by a burst, is given back.
-const keepTasks = 4096
+const (
+	// keepTasks is the capacity of a task queue, in tasks of 16 bytes, that is
+	// always kept.
+	keepTasks = 4096
+	// keepRuns is how many times in a row a larger one must run empty without
+	// having needed its size before it is given back. Bursts that come again so
+	// do not allocate again.
+	keepRuns = 64
+)
 
 // taskQueue is an unbounded first-in, first-out ring of tasks. The zero value
 // is empty. The length of buf is a power of two, or zero.
 type taskQueue struct {
-	buf  []Task
-	head int
-	n    int
+	buf   []Task
+	head  int
+	n     int
+	peak  int // most tasks since it was last empty
+	small int // times in a row that it ran empty with a small peak
 }
 
 func (q *taskQueue) len() int { return q.n }
@@ -34,15 +42,26 @@ func (q *taskQueue) pop() Task {
 	q.buf[q.head] = nil
 	q.head = (q.head + 1) & (len(q.buf) - 1)
 	q.n--
-	if q.n == 0 && len(q.buf) > keepTasks {
-		*q = taskQueue{}
+	if q.n == 0 {
+		q.shrink()
 	}
 	return t
+}
+
+// shrink gives back the memory of an empty queue if it has long been too large.
+func (q *taskQueue) shrink() {
+	if len(q.buf) <= keepTasks || q.peak > len(q.buf)/4 {
+		q.small = 0
+	} else if q.small++; q.small == keepRuns {
+		*q = taskQueue{}
+	}
+	q.peak = 0
 }
 
 // reserve makes room for extra more tasks.
 func (q *taskQueue) reserve(extra int) {
 	need := q.n + extra
+	q.peak = max(q.peak, need)
 	if need <= len(q.buf) {
 		return
 	}

@@ -47,10 +47,6 @@ func (s *System) post(id ID, message any) {
 // farewell is sent to an actor that is gone: see forget.
 type farewell struct{}
 
-// IgnoreDeadLetterLogging keeps protoactor from starting a goroutine that
-// counts dead letters.
-func (farewell) IgnoreDeadLetterLogging() {}
-
 // forget makes the PID of a child that is gone let go of it. protoactor's set
 // of children keeps removed PIDs in the spare capacity of its slice, and a PID
 // that has been sent to keeps its actor, until it is sent to again.

@@ -1,0 +1,207 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+)
+
+func TestConfigErrorsNameTheFieldAndTheFix(t *testing.T) {
+	_, err := actors.NewSystem(actors.SystemConfig{Workers: -1})
+	require.ErrorIs(t, err, actors.ErrConfig)
+	require.EqualError(t, err, "SystemConfig.Workers: is negative: use 0 for GOMAXPROCS, or the number of workers")
+	_, err = actors.NewSystem(actors.SystemConfig{Workers: 1, Executor: actors.NewSeeded(1)})
+	var config *actors.ConfigError
+	require.ErrorAs(t, err, &config)
+	require.Equal(t, "SystemConfig.Workers", config.Field)
+}
+
+func TestAnEmptySystemStartsAndClosesWithoutLeaks(t *testing.T) {
+	for range 20 {
+		newSystem(t, actors.SystemConfig{}) // and goleak in TestMain
+	}
+}
+
+// protoactor panics in a second Shutdown (actors.md 6 row 15).
+func TestCloseIsIdempotentAndConcurrent(t *testing.T) {
+	sys := newSystem(t, actors.SystemConfig{})
+	var wg sync.WaitGroup
+	spawnCounters(t, sys, 100, &wg)
+	for range 8 {
+		wg.Go(func() {
+			if err := sys.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	require.Zero(t, sys.Actors())
+	require.NoError(t, sys.Close(context.Background()))
+}
+
+func TestCloseSaysWhoBlocksAndCanBeCalledAgain(t *testing.T) {
+	sys := newSystem(t, actors.SystemConfig{})
+	j := new(journal)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	p := &probe{journal: j, name: "parent", hooks: map[string]func(*actors.Context){"started": func(ctx *actors.Context) {
+		ref := spawnProbe(ctx, &probe{journal: j, name: "child"}, actors.Options{Executor: ctx.System().Blocking()})
+		ref.Tell(run("block", func(*actors.Context) { close(entered); <-leave }))
+	}}}
+	spawnProbe(sys, p, actors.Options{})
+	<-entered
+	reason := errors.New("no patience")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(reason)
+	err := sys.Close(ctx)
+	require.ErrorIs(t, err, actors.ErrStillRunning)
+	require.ErrorIs(t, err, reason)
+	var still *actors.StillRunningError
+	require.ErrorAs(t, err, &still)
+	require.Contains(t, still.Busy, "parent/child")
+	require.Zero(t, still.Wakers)
+
+	close(leave)
+	require.NoError(t, sys.Close(context.Background()))
+	require.Contains(t, j.take(), "child stopping; child stopped; parent lost a child; parent stopped")
+}
+
+func TestAStillRunningErrorReadsWell(t *testing.T) {
+	err := &actors.StillRunningError{
+		Busy: []string{"pods/reflector"}, Waiting: []string{"pods"}, Wakers: 3, Cause: context.DeadlineExceeded,
+	}
+	require.EqualError(t, err, "actors still running (in a turn: pods/reflector; waiting: pods; 3 wake actors): context deadline exceeded")
+}
+
+func TestCloseCountsWakeActorsThatAreLeft(t *testing.T) {
+	sys := newSystem(t, actors.SystemConfig{})
+	entered, leave := make(chan struct{}), make(chan struct{})
+	s := &sleeper{journal: new(journal), woken: func(*actors.Context) bool { close(entered); <-leave; return false }}
+	hub := actors.Spawn(sys, "hub", newNursery, actors.Options{})
+	hub.Tell(func(ctx *actors.Context) {
+		require.NoError(t, actors.SpawnWake(ctx, s, &s.WakeBox, ctx.System().Blocking()))
+		s.Wake()
+	})
+	<-entered
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var still *actors.StillRunningError
+	require.ErrorAs(t, sys.Close(ctx), &still)
+	require.Equal(t, 1, still.Wakers)
+	close(leave)
+}
+
+func TestNothingIsSpawnedAfterClose(t *testing.T) {
+	sys := newSystem(t, actors.SystemConfig{})
+	require.NoError(t, sys.Close(context.Background()))
+	j := new(journal)
+	ref := spawnProbe(sys, &probe{journal: j, name: "late"}, actors.Options{})
+	require.Equal(t, actors.Gone, ref.Offer(say("1")))
+	require.False(t, ref.Tell(say("1")))
+	ref.Stop()
+	require.Empty(t, j.take())
+	require.Zero(t, sys.Actors())
+}
+
+func TestSpawnAndCloseRace(t *testing.T) {
+	for range 20 {
+		sys := newSystem(t, actors.SystemConfig{})
+		var total tallies
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for range 20 {
+					ref := actors.Spawn(sys, "a", total.newTally, actors.Options{})
+					total.sent(ref.Offer(1))
+				}
+			})
+		}
+		wg.Go(func() { _ = sys.Close(context.Background()) })
+		wg.Wait()
+		require.NoError(t, sys.Close(context.Background()))
+		require.Zero(t, sys.Actors())
+		require.Equal(t, total.accepted, total.handled())
+	}
+}
+
+// tallies counts what was accepted, and what was received or dropped, by many
+// actors.
+type tallies struct {
+	mu       sync.Mutex
+	accepted int
+	made     []*tally
+}
+
+func (ts *tallies) newTally() actors.Behavior[int] {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t := new(tally)
+	ts.made = append(ts.made, t)
+	return t
+}
+
+func (ts *tallies) sent(v actors.Verdict) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if v == actors.Accepted {
+		ts.accepted++
+	}
+}
+
+func (ts *tallies) handled() (n int) {
+	for _, t := range ts.made {
+		n += t.received + t.dropped
+	}
+	return n
+}
+
+func TestCloseDrivesASeededExecutor(t *testing.T) {
+	sys, seeded := newSeeded(t, actors.SystemConfig{})
+	j := new(journal)
+	ref := spawnProbe(sys, &probe{journal: j, name: "a"}, actors.Options{})
+	seeded.Run()
+	ref.Tell(say("1"))
+	require.NoError(t, sys.Close(context.Background()))
+	require.Equal(t, "a started; a stopping; a dropped 1; a stopped", j.take())
+}
+
+func TestCloseFromATurnGivesUpWithItsContext(t *testing.T) {
+	for _, executor := range []actors.Executor{nil, actors.NewSeeded(1)} {
+		sys := newSystem(t, actors.SystemConfig{Executor: executor})
+		closed := make(chan error, 1)
+		ref := spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{})
+		ref.Tell(run("close", func(ctx *actors.Context) {
+			c, cancel := context.WithCancel(context.Background())
+			cancel()
+			closed <- ctx.System().Close(c)
+		}))
+		if seeded, ok := executor.(*actors.Seeded); ok {
+			seeded.Run()
+		}
+		require.ErrorIs(t, <-closed, actors.ErrStillRunning)
+	}
+}
+
+func TestTimersOfTheSystemAreCounted(t *testing.T) {
+	var fs failures
+	clock := actors.NewVirtualClock(start)
+	sys, _ := newSeeded(t, actors.SystemConfig{Clock: clock, OnFailure: fs.add})
+	one := sys.Clock().AfterFunc(1, func() {})
+	two := sys.Clock().AfterFunc(2, func() {})
+	sys.Clock().AfterFunc(3, func() { panic("late") })
+	require.Equal(t, 3, sys.Timers())
+	require.True(t, two.Stop())
+	require.False(t, two.Stop())
+	require.Equal(t, 2, sys.Timers())
+	clock.Advance(1)
+	require.Equal(t, 1, sys.Timers())
+	require.False(t, one.Stop(), "it has fired")
+	require.Equal(t, 1, sys.Timers())
+	clock.Advance(2)
+	require.Zero(t, sys.Timers())
+	require.Equal(t, "timer: late: Resume", fs.take(), "a panic in a timer is contained")
+}

@@ -1,0 +1,89 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"testing"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+)
+
+// registered counts the processes that protoactor knows.
+func registered(s *System) (n int) {
+	for _, bucket := range s.proto.ProcessRegistry.LocalPIDs.LocalPIDs {
+		n += bucket.Count()
+	}
+	return n
+}
+
+// spawner is an actor that does what it is told and restarts its children.
+type spawner struct{}
+
+func (spawner) Receive(ctx *Context, f func(*Context))  { f(ctx) }
+func (spawner) ChildFailed(*Context, ID, any) Directive { return Restart }
+func newSpawner() Behavior[func(*Context)]              { return spawner{} }
+
+// An actor that is forgotten has no goroutine, so only a count shows it
+// (actors.md 2.1). Ours must agree with protoactor's.
+func TestActorsAgreesWithProtoactorsRegistry(t *testing.T) {
+	seeded := NewSeeded(1)
+	s, err := NewSystem(SystemConfig{Executor: seeded})
+	require.NoError(t, err)
+	base := registered(s)
+	for range 3 {
+		Spawn(s, "a", newSpawner, Options{}).Tell(func(ctx *Context) {
+			Spawn(ctx, "b", newSpawner, Options{})
+		})
+	}
+	seeded.Run()
+	require.Equal(t, 6, s.Actors())
+	require.Equal(t, base+6, registered(s))
+	require.NoError(t, s.Close(context.Background()))
+	require.Zero(t, s.Actors())
+	require.Equal(t, base-1, registered(s), "without the top actor")
+}
+
+// A dead letter would start a goroutine that sleeps for a second (actors.md
+// 2.1).
+func TestADeadLetterStartsNoGoroutine(t *testing.T) {
+	s, err := NewSystem(SystemConfig{Executor: NewSeeded(1)})
+	require.NoError(t, err)
+	before := runtime.NumGoroutine()
+	s.proto.Root.Send(actor.NewPID("nonhost", "nobody"), "hello")
+	require.LessOrEqual(t, runtime.NumGoroutine(), before)
+	require.NoError(t, s.Close(context.Background()))
+}
+
+// Stops that meet failures and other stops at any moment start nothing either,
+// and leave nobody behind.
+func TestStopsAndFailuresMeetInAnyOrder(t *testing.T) {
+	for seed := range uint64(40) {
+		before := runtime.NumGoroutine()
+		seeded := NewSeeded(seed)
+		s, err := NewSystem(SystemConfig{Executor: seeded, Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		base := registered(s)
+		parent := Spawn(s, "parent", newSpawner, Options{})
+		var child *Ref[func(*Context)]
+		parent.Tell(func(ctx *Context) {
+			child = Spawn(ctx, "child", newSpawner, Options{})
+			child.Tell(func(*Context) { panic("boom") })
+		})
+		for child == nil {
+			seeded.RunN(1)
+		}
+		seeded.RunN(int(seed % 7))
+		child.Stop()
+		parent.Tell(func(ctx *Context) { ctx.StopChild(child.ID()) })
+		seeded.RunN(int(seed % 5))
+		child.Stop()
+		parent.Stop()
+		require.NoError(t, s.Close(context.Background()))
+		child.Stop()
+		require.Zero(t, s.Actors(), "seed %d", seed)
+		require.Equal(t, base-1, registered(s), "seed %d", seed)
+		require.LessOrEqual(t, runtime.NumGoroutine(), before)
+	}
+}

@@ -1,0 +1,366 @@
+package actors_test
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+)
+
+// family is a seeded system with one parent and its child, both probes.
+type family struct {
+	*journal
+	failures
+	sys          *actors.System
+	seeded       *actors.Seeded
+	parent       *probe
+	child        *probe
+	parentRef    *actors.Ref[do]
+	childRef     *actors.Ref[do]
+	childCapture func(*actors.Context)
+}
+
+func newFamily(t *testing.T, d actors.Directive) *family {
+	f := &family{journal: new(journal)}
+	f.sys, f.seeded = newSeeded(t, actors.SystemConfig{OnFailure: f.failures.add})
+	f.child = &probe{journal: f.journal, name: "child", fail: map[string]bool{}, hooks: map[string]func(*actors.Context){}}
+	f.parent = &probe{
+		journal: f.journal, name: "parent", directive: d, fail: map[string]bool{},
+		hooks: map[string]func(*actors.Context){"started": func(ctx *actors.Context) {
+			f.childRef = spawnProbe(ctx, f.child, actors.Options{})
+		}},
+	}
+	f.parentRef = spawnProbe(f.sys, f.parent, actors.Options{})
+	return f
+}
+
+// run runs what there is to run and returns what happened.
+func (f *family) run() string {
+	f.seeded.Run()
+	return f.journal.take()
+}
+
+func (f *family) failed() string { return f.failures.take() }
+
+func TestChildrenStopBeforeTheirParent(t *testing.T) {
+	f := newFamily(t, actors.Stop)
+	require.Equal(t, "parent started; child started", f.run())
+	require.Equal(t, "parent/child", f.childRef.Name())
+	require.Equal(t, 2, f.sys.Actors())
+	f.parentRef.Stop()
+	require.Equal(t, "parent stopping; child stopping; child stopped; parent lost a child; parent stopped", f.run())
+	require.Zero(t, f.sys.Actors())
+	require.Equal(t, actors.Gone, f.childRef.Offer(say("late")))
+}
+
+func TestAPanicStopsTheChildByDefaultAndDropsItsQueue(t *testing.T) {
+	f := newFamily(t, actors.Stop)
+	f.run()
+	f.childRef.Tell(boom("1"))
+	f.childRef.Tell(say("2"))
+	require.Equal(t, `child got 1; parent asked about "boom 1"; child stopping; child dropped 2; child stopped; parent lost a child`, f.run())
+	require.Equal(t, "parent/child: boom 1: Stop", f.failed())
+	require.Equal(t, actors.Gone, f.childRef.Offer(say("3")))
+	require.True(t, f.parentRef.Alive())
+}
+
+func TestTheSystemStopsWhatFailsUnderIt(t *testing.T) {
+	f := newFamily(t, actors.Restart)
+	f.run()
+	f.parentRef.Tell(boom("1"))
+	require.Equal(t, "parent got 1; parent stopping; child stopping; child stopped; parent lost a child; parent stopped", f.run())
+	require.Equal(t, "parent: boom 1: Stop", f.failed())
+}
+
+func TestARestartKeepsTheQueueAndLosesTheMessageThatPanicked(t *testing.T) {
+	f := newFamily(t, actors.Restart)
+	f.run()
+	f.childRef.Tell(boom("1"))
+	f.childRef.Tell(say("2"))
+	f.childRef.Offer(say("3"))
+	require.Equal(t, `child got 1; parent asked about "boom 1"; child restarting; child started; child got 2; child got 3`, f.run())
+	require.Equal(t, "parent/child: boom 1: Restart", f.failed())
+	require.Equal(t, 2, f.sys.Actors())
+}
+
+func TestARestartMakesANewBehaviorAndStopsTheChildren(t *testing.T) {
+	j := new(journal)
+	sys, seeded := newSeeded(t, actors.SystemConfig{})
+	made := 0
+	top := &probe{journal: j, name: "top", directive: actors.Restart, hooks: map[string]func(*actors.Context){}}
+	var mid *actors.Ref[do]
+	top.hooks["started"] = func(ctx *actors.Context) {
+		mid = actors.Spawn(ctx, "mid", func() actors.Behavior[do] {
+			made++
+			return &probe{journal: j, name: "mid", hooks: map[string]func(*actors.Context){"started": func(ctx *actors.Context) {
+				spawnProbe(ctx, &probe{journal: j, name: "leaf"}, actors.Options{})
+			}}}
+		}, actors.Options{})
+	}
+	spawnProbe(sys, top, actors.Options{})
+	seeded.Run()
+	j.take()
+	mid.Tell(boom("1"))
+	seeded.Run()
+	require.Equal(t, `mid got 1; top asked about "boom 1"; mid restarting; leaf stopping; leaf stopped; `+
+		`mid lost a child; mid started; leaf started`, j.take())
+	require.Equal(t, 2, made)
+	require.Equal(t, 3, sys.Actors())
+}
+
+func TestResumeLosesOnlyTheMessage(t *testing.T) {
+	f := newFamily(t, actors.Resume)
+	f.run()
+	f.childRef.Tell(boom("1"))
+	f.childRef.Tell(say("2"))
+	require.Equal(t, `child got 1; parent asked about "boom 1"; child got 2`, f.run())
+	require.Equal(t, "parent/child: boom 1: Resume", f.failed())
+}
+
+func TestAFailedActorDoesNothingUntilItsParentHasDecided(t *testing.T) {
+	f := newFamily(t, actors.Resume)
+	f.run()
+	f.childRef.Tell(boom("1"))
+	for f.childRef.Len() > 0 || f.seeded.Pending() == 0 {
+		f.seeded.RunN(1)
+	}
+	f.childRef.Tell(say("2"))
+	f.run()
+	require.Equal(t, "parent/child: boom 1: Resume", f.failed())
+	f.childRef.Tell(say("3"))
+	require.Equal(t, "child got 3", f.run())
+}
+
+func TestAPanicInStartedIsAFailureOfTheChildAlone(t *testing.T) {
+	f := newFamily(t, actors.Stop)
+	f.child.fail["started"] = true
+	require.Equal(t, `parent started; child started; parent asked about "in started"; child stopping; child stopped; parent lost a child`, f.run())
+	require.Equal(t, "parent/child: in started: Stop", f.failed())
+}
+
+func TestAPanicInFlushIsAFailure(t *testing.T) {
+	var fs failures
+	sys, seeded := newSeeded(t, actors.SystemConfig{OnFailure: fs.add})
+	ref := actors.Spawn(sys, "a", func() actors.Behavior[int] { return badFlush{} }, actors.Options{})
+	ref.Tell(1)
+	seeded.Run()
+	require.Equal(t, "a: flush: Stop", fs.take())
+	require.Zero(t, sys.Actors())
+}
+
+type badFlush struct{}
+
+func (badFlush) Receive(*actors.Context, int) {}
+func (badFlush) Flush(*actors.Context)        { panic("flush") }
+
+func TestAPanicInMakeIsAFailureAndCannotBeResumed(t *testing.T) {
+	for _, tc := range []struct {
+		d    actors.Directive
+		want string
+	}{
+		{actors.Resume, "parent/bad: no behavior: Stop"},
+		{actors.Stop, "parent/bad: no behavior: Stop"},
+		{actors.Restart, "parent/bad: no behavior: Restart; parent/bad: no behavior: Restart"},
+	} {
+		t.Run(tc.d.String(), func(t *testing.T) {
+			f := newFamily(t, tc.d)
+			f.run()
+			var ref *actors.Ref[do]
+			tries := 0
+			f.parentRef.Tell(run("spawn", func(ctx *actors.Context) {
+				ref = actors.Spawn(ctx, "bad", func() actors.Behavior[do] {
+					if tries++; tries < 3 {
+						panic("no behavior")
+					}
+					return f.child
+				}, actors.Options{})
+			}))
+			f.seeded.Run()
+			require.Equal(t, tc.want, f.failed())
+			require.Equal(t, tc.d == actors.Restart, ref.Alive())
+		})
+	}
+}
+
+func TestANilBehaviorIsAFailure(t *testing.T) {
+	var fs failures
+	sys, seeded := newSeeded(t, actors.SystemConfig{OnFailure: fs.add})
+	actors.Spawn(sys, "a", func() actors.Behavior[int] { return nil }, actors.Options{})
+	seeded.Run()
+	require.Equal(t, "a: actors: make returned a nil Behavior: Stop", fs.take())
+	require.Zero(t, sys.Actors())
+}
+
+func TestAPanicInRestartingStillRestarts(t *testing.T) {
+	f := newFamily(t, actors.Restart)
+	f.run()
+	f.child.fail["restarting"] = true
+	f.childRef.Tell(do{"1", func(*actors.Context) { panic("boom") }})
+	f.seeded.RunN(3)
+	f.child.hooks["started"] = func(*actors.Context) { f.child.fail["restarting"] = false }
+	f.seeded.Run()
+	require.Contains(t, f.failed(), "parent/child: in restarting: Restart")
+	f.childRef.Tell(say("2"))
+	require.Contains(t, f.run(), "child got 2")
+}
+
+// protoactor brings an actor back to life that panics while stopping, and its
+// parent never stops (actors.md 5, 6 row 8).
+func TestAPanicInStoppingStillStops(t *testing.T) {
+	f := newFamily(t, actors.Restart)
+	f.run()
+	f.child.fail["stopping"] = true
+	f.parentRef.Stop()
+	require.Equal(t, "parent stopping; child stopping; child stopped; parent lost a child; parent stopped", f.run())
+	require.Equal(t, "parent/child: in stopping: Stop", f.failed())
+	require.Zero(t, f.sys.Actors())
+}
+
+// protoactor leaves such an actor half dead, and its parent never stops.
+func TestAPanicInStoppedStillStops(t *testing.T) {
+	f := newFamily(t, actors.Restart)
+	f.run()
+	f.child.fail["stopped"] = true
+	f.parentRef.Stop()
+	require.Equal(t, "parent stopping; child stopping; child stopped; parent lost a child; parent stopped", f.run())
+	require.Equal(t, "parent/child: in stopped: Stop", f.failed())
+}
+
+// Without containment protoactor would not get to look whether that was the
+// last child.
+func TestAPanicInChildStoppedStillStops(t *testing.T) {
+	f := newFamily(t, actors.Stop)
+	f.run()
+	f.parent.fail["lost a child"] = true
+	f.parentRef.Stop()
+	require.Equal(t, "parent stopping; child stopping; child stopped; parent lost a child; parent stopped", f.run())
+	require.Equal(t, "parent: in lost a child: Stop", f.failed())
+}
+
+func TestAPanicInChildFailedStopsBoth(t *testing.T) {
+	f := newFamily(t, actors.Resume)
+	f.run()
+	f.parent.fail[`asked about "boom 1"`] = true
+	f.childRef.Tell(boom("1"))
+	f.seeded.Run()
+	require.Equal(t, `parent/child: boom 1: Stop; parent: in asked about "boom 1": Stop`, f.failed())
+	require.Zero(t, f.sys.Actors())
+}
+
+func TestAnInvalidDirectiveMeansStop(t *testing.T) {
+	f := newFamily(t, actors.Directive(77))
+	f.run()
+	f.childRef.Tell(boom("1"))
+	f.run()
+	require.Equal(t, "parent/child: boom 1: Stop", f.failed())
+	require.False(t, f.childRef.Alive())
+}
+
+func TestAPanicInOnFailureIsContained(t *testing.T) {
+	sys, seeded := newSeeded(t, actors.SystemConfig{OnFailure: func(actors.Failure) { panic("worse") }})
+	ref := spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{})
+	ref.Tell(boom("1"))
+	seeded.Run()
+	require.False(t, ref.Alive())
+}
+
+// protoactor stops the children that there are, then waits for all: a child
+// spawned meanwhile would be waited for without having been told.
+func TestAStoppingParentTakesNoChildren(t *testing.T) {
+	for _, call := range []string{"stopping", "lost a child", "stopped"} {
+		t.Run(call, func(t *testing.T) {
+			f := newFamily(t, actors.Stop)
+			f.run()
+			var late *actors.Ref[do]
+			var box actors.WakeBox
+			f.parent.hooks[call] = func(ctx *actors.Context) {
+				late = spawnProbe(ctx, &probe{journal: f.journal, name: "late"}, actors.Options{})
+				require.ErrorIs(t, actors.SpawnWake(ctx, nil, &box, nil), actors.ErrStopping)
+			}
+			f.parentRef.Stop()
+			require.Contains(t, f.run(), "parent stopped")
+			require.False(t, late.Alive())
+			require.Equal(t, actors.Gone, late.Offer(say("x")))
+			require.False(t, box.Alive())
+			require.Zero(t, f.sys.Actors())
+		})
+	}
+}
+
+// A parent that replaces each child it loses would never come to the end of a
+// restart, which waits until it has none.
+func TestARestartingParentTakesNoChildren(t *testing.T) {
+	f := newFamily(t, actors.Stop)
+	grand := &probe{journal: f.journal, name: "grand", directive: actors.Restart}
+	var ref *actors.Ref[do]
+	f.parent.hooks["lost a child"] = func(ctx *actors.Context) { spawnProbe(ctx, f.child, actors.Options{}) }
+	grand.hooks = map[string]func(*actors.Context){"started": func(ctx *actors.Context) {
+		ref = spawnProbe(ctx, f.parent, actors.Options{})
+	}}
+	spawnProbe(f.sys, grand, actors.Options{})
+	f.run()
+	ref.Tell(boom("1"))
+	require.Equal(t, `parent got 1; grand asked about "boom 1"; parent restarting; child stopping; child stopped; `+
+		`parent lost a child; parent started; child started`, f.run())
+}
+
+func TestGoexitInReceiveFailsTheActorAndCostsNoWorker(t *testing.T) {
+	failed := make(chan actors.Failure)
+	sys := newSystem(t, actors.SystemConfig{Workers: 1, OnFailure: func(f actors.Failure) { failed <- f }})
+	for range 3 {
+		ref := spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{})
+		ref.Tell(run("exit", func(*actors.Context) { runtime.Goexit() }))
+		f := <-failed
+		require.ErrorIs(t, &f, actors.ErrGoexit)
+		require.Equal(t, actors.Stop, f.Directive)
+	}
+}
+
+func TestAFailureHasReasonAndStack(t *testing.T) {
+	sentinel := errors.New("sentinel")
+	var got actors.Failure
+	sys, seeded := newSeeded(t, actors.SystemConfig{OnFailure: func(f actors.Failure) { got = f }})
+	ref := spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{})
+	ref.Tell(run("", func(*actors.Context) { panicHere(sentinel) }))
+	seeded.Run()
+	require.ErrorIs(t, &got, sentinel)
+	require.Equal(t, ref.ID(), got.ID)
+	require.EqualError(t, &got, "actor a failed: sentinel")
+	require.Contains(t, string(got.Stack), "panicHere")
+}
+
+func panicHere(err error) { panic(err) }
+
+func TestStopChildStopsOwnChildrenOnly(t *testing.T) {
+	f := newFamily(t, actors.Stop)
+	f.run()
+	other := &probe{journal: f.journal, name: "other"}
+	otherRef := spawnProbe(f.sys, other, actors.Options{})
+	f.run()
+	f.parentRef.Tell(run("stop", func(ctx *actors.Context) {
+		ctx.StopChild(otherRef.ID())
+		ctx.StopChild(ctx.Self())
+		ctx.StopChild(12345)
+		require.Equal(t, 1, ctx.Children())
+		ctx.StopChild(f.childRef.ID())
+		ctx.StopChild(f.childRef.ID())
+	}))
+	require.Equal(t, "parent got stop; child stopping; child stopped; parent lost a child", f.run())
+	require.True(t, otherRef.Alive())
+	f.parentRef.Tell(run("again", func(ctx *actors.Context) {
+		require.Zero(t, ctx.Children())
+		ctx.StopChild(f.childRef.ID())
+	}))
+	require.Equal(t, "parent got again", f.run())
+}
+
+func TestAnActorCanStopItself(t *testing.T) {
+	f := newFamily(t, actors.Stop)
+	f.run()
+	f.childRef.Tell(run("1", func(ctx *actors.Context) { ctx.Stop() }))
+	f.childRef.Tell(say("2"))
+	require.Equal(t, "child got 1; child stopping; child dropped 2; child stopped; parent lost a child", f.run())
+}

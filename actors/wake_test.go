@@ -1,0 +1,314 @@
+package actors_test
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+)
+
+// sleeper is a wake actor that notes its calls.
+type sleeper struct {
+	actors.WakeBox
+	*journal
+	woken func(ctx *actors.Context) bool
+}
+
+func (s *sleeper) Woken(ctx *actors.Context) bool {
+	s.note("woken")
+	return s.woken != nil && s.woken(ctx)
+}
+
+func (s *sleeper) Started(*actors.Context)  { s.note("started") }
+func (s *sleeper) Stopping(*actors.Context) { s.note("stopping") }
+func (s *sleeper) Stopped(*actors.Context)  { s.note("stopped") }
+
+// spawnSleeper spawns s under f's parent.
+func (f *family) spawnSleeper(t *testing.T, s *sleeper) {
+	f.parentRef.Tell(run("", func(ctx *actors.Context) {
+		require.NoError(t, actors.SpawnWake(ctx, s, &s.WakeBox, nil))
+	}))
+	f.seeded.Run()
+}
+
+func newSleeper(t *testing.T, d actors.Directive) (*family, *sleeper) {
+	f := newFamily(t, d)
+	s := &sleeper{journal: new(journal)}
+	f.spawnSleeper(t, s)
+	return f, s
+}
+
+func TestWakesCollapse(t *testing.T) {
+	f, s := newSleeper(t, actors.Stop)
+	for range 1_000 {
+		s.Wake()
+	}
+	f.seeded.Run()
+	require.Equal(t, "started; woken", s.take())
+	s.Wake()
+	f.seeded.Run()
+	require.Equal(t, "woken", s.take())
+}
+
+func TestAWakeDuringATurnCausesOneMore(t *testing.T) {
+	f, s := newSleeper(t, actors.Stop)
+	s.woken = func(*actors.Context) bool {
+		s.woken = nil
+		s.Wake()
+		s.Wake()
+		return false
+	}
+	s.Wake()
+	f.seeded.Run()
+	require.Equal(t, "started; woken; woken", s.take())
+}
+
+func TestAgainYieldsToTheOthers(t *testing.T) {
+	sys := newSystem(t, actors.SystemConfig{Workers: 1})
+	j := new(journal)
+	parent := actors.Spawn(sys, "hub", newNursery, actors.Options{})
+	done := make(chan struct{})
+	parent.Tell(func(ctx *actors.Context) {
+		a, b := &yielder{journal: j, name: "a", done: done}, &yielder{journal: j, name: "b", done: done}
+		boxes := []*actors.WakeBox{&a.WakeBox, &b.WakeBox}
+		require.NoError(t, actors.SpawnWake(ctx, a, &a.WakeBox, nil))
+		require.NoError(t, actors.SpawnWake(ctx, b, &b.WakeBox, nil))
+		actors.WakeAll(ctx.System().Pool(), boxes)
+	})
+	<-done
+	<-done
+	require.Equal(t, "a; b; a; b; a; b", j.take())
+}
+
+type yielder struct {
+	actors.WakeBox
+	*journal
+	name  string
+	turns int
+	done  chan struct{}
+}
+
+func (y *yielder) Woken(*actors.Context) bool {
+	y.note("%s", y.name)
+	if y.turns++; y.turns < 3 {
+		return true
+	}
+	go func() { y.done <- struct{}{} }()
+	return false
+}
+
+func TestABoxDoesNothingBeforeTheSpawnAndAfterTheStop(t *testing.T) {
+	var idle actors.WakeBox
+	idle.Wake()
+	idle.Stop()
+	require.False(t, idle.Alive())
+	require.Zero(t, idle.ID())
+
+	f, s := newSleeper(t, actors.Stop)
+	require.True(t, s.Alive())
+	require.NotZero(t, s.ID())
+	s.Stop()
+	s.Stop()
+	s.Wake()
+	f.seeded.Run()
+	require.False(t, s.Alive())
+	s.Wake()
+	s.Stop()
+	actors.WakeAll(f.sys.Pool(), []*actors.WakeBox{&s.WakeBox})
+	require.Zero(t, f.seeded.Run())
+	require.Equal(t, "started; stopping; stopped", s.take())
+	require.Contains(t, f.run(), "parent lost a child")
+}
+
+func TestABoxIsUsedOnce(t *testing.T) {
+	f, s := newSleeper(t, actors.Stop)
+	again := func(ctx *actors.Context) {
+		require.ErrorIs(t, actors.SpawnWake(ctx, s, &s.WakeBox, nil), actors.ErrSpawned)
+	}
+	f.parentRef.Tell(run("", again))
+	f.seeded.Run()
+	s.Stop()
+	f.seeded.Run()
+	f.parentRef.Tell(run("", again))
+	f.seeded.Run()
+	require.Equal(t, 2, f.sys.Actors())
+}
+
+func TestAWakeActorThatFailsIsStoppedEvenIfToldToRestart(t *testing.T) {
+	f, s := newSleeper(t, actors.Restart)
+	s.woken = func(*actors.Context) bool { panic("boom") }
+	s.Wake()
+	f.seeded.Run()
+	require.Equal(t, "started; woken; stopping; stopped", s.take())
+	require.Equal(t, "parent/"+s.ID().String()+": boom: Stop", f.failed())
+}
+
+func TestAWakeActorCanBeResumed(t *testing.T) {
+	f, s := newSleeper(t, actors.Resume)
+	s.woken = func(*actors.Context) bool { s.woken = nil; panic("boom") }
+	s.Wake()
+	f.seeded.Run()
+	s.Wake()
+	f.seeded.Run()
+	require.Equal(t, "started; woken; woken", s.take())
+}
+
+func TestAWakeActorCanHaveChildren(t *testing.T) {
+	f, s := newSleeper(t, actors.Stop)
+	leaf := &sleeper{journal: s.journal}
+	s.woken = func(ctx *actors.Context) bool {
+		require.NoError(t, actors.SpawnWake(ctx, leaf, &leaf.WakeBox, nil))
+		return false
+	}
+	s.Wake()
+	f.seeded.Run()
+	s.Stop()
+	f.seeded.Run()
+	require.Equal(t, "started; woken; started; stopping; stopping; stopped; stopped", s.take())
+}
+
+// No wake is lost: after the last Wake the actor sees everything that was
+// published before it.
+func TestWakesFromManyGoroutinesLoseNothing(t *testing.T) {
+	const senders, each, watchers = 4, 3_000, 20
+	sys := newSystem(t, actors.SystemConfig{})
+	var published atomic.Int64
+	done := make(chan struct{}, watchers)
+	parent := actors.Spawn(sys, "hub", newNursery, actors.Options{})
+	spawned := make(chan []*actors.WakeBox)
+	parent.Tell(func(ctx *actors.Context) {
+		var boxes []*actors.WakeBox
+		for range watchers {
+			r := &reader{tip: &published, end: senders * each, done: done}
+			require.NoError(t, actors.SpawnWake(ctx, r, &r.WakeBox, nil))
+			boxes = append(boxes, &r.WakeBox)
+		}
+		spawned <- boxes
+	})
+	boxes := <-spawned
+	var wg sync.WaitGroup
+	for s := range senders {
+		wg.Go(func() {
+			for range each {
+				published.Add(1)
+				if s%2 == 0 {
+					actors.WakeAll(sys.Pool(), boxes)
+					continue
+				}
+				for _, b := range boxes {
+					b.Wake()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for range watchers {
+		<-done
+	}
+}
+
+// reader is a watcher with nothing but a cursor.
+type reader struct {
+	actors.WakeBox
+	tip    *atomic.Int64
+	cursor int64 // written without a lock: -race finds turns that overlap
+	end    int64
+	done   chan<- struct{}
+}
+
+func (r *reader) Woken(*actors.Context) bool {
+	before := r.cursor
+	r.cursor = r.tip.Load()
+	if r.cursor == r.end && before != r.end {
+		r.done <- struct{}{}
+	}
+	return false
+}
+
+func TestStopAndWakeRace(t *testing.T) {
+	const n = 300
+	sys := newSystem(t, actors.SystemConfig{})
+	parent := actors.Spawn(sys, "hub", newNursery, actors.Options{})
+	spawned := make(chan *sleeper)
+	parent.Tell(func(ctx *actors.Context) {
+		for range n {
+			s := &sleeper{journal: new(journal)}
+			require.NoError(t, actors.SpawnWake(ctx, s, &s.WakeBox, nil))
+			spawned <- s
+		}
+		close(spawned)
+	})
+	for s := range spawned {
+		var wg sync.WaitGroup
+		wg.Go(s.Wake)
+		wg.Go(s.Stop)
+		wg.Go(s.Stop)
+		wg.Wait()
+	}
+	parent.Stop()
+	require.NoError(t, sys.Close(t.Context()))
+	require.Zero(t, sys.Actors())
+}
+
+func TestWakeAllDoesNotAllocate(t *testing.T) {
+	var wg sync.WaitGroup
+	sys := newSystem(t, actors.SystemConfig{})
+	boxes := spawnCounters(t, sys, 1_000, &wg)
+	round := func() {
+		wg.Add(len(boxes))
+		actors.WakeAll(sys.Pool(), boxes)
+		wg.Wait()
+	}
+	round()
+	require.Less(t, testing.AllocsPerRun(100, round), 2.0, "per 1,000 wakes")
+}
+
+// protoactor's set of children keeps the PIDs of those that it has removed, and
+// a PID that was sent to keeps its actor (actors.md 6 row 12).
+func TestAStoppedChildCanBeCollectedWhileItsParentLives(t *testing.T) {
+	for _, end := range []string{"stop", "panic"} {
+		t.Run(end, func(t *testing.T) {
+			f := newFamily(t, actors.Stop)
+			f.run()
+			freed := make(chan struct{})
+			func() {
+				s := &sleeper{journal: new(journal)}
+				runtime.AddCleanup(s, func(struct{}) { close(freed) }, struct{}{})
+				f.spawnSleeper(t, s)
+				if end == "stop" {
+					s.Stop()
+				} else {
+					s.woken = func(*actors.Context) bool { panic("boom") }
+					s.Wake()
+				}
+				f.seeded.Run()
+			}()
+			for collected := false; !collected; {
+				runtime.GC()
+				select {
+				case <-freed:
+					collected = true
+				default:
+					runtime.Gosched()
+				}
+			}
+		})
+	}
+}
+
+// An idle wake actor with its box must cost 520 bytes at most, protoactor's
+// half included.
+func TestAnIdleWakeActorIsSmall(t *testing.T) {
+	const n = 20_000
+	sys := newSystem(t, actors.SystemConfig{})
+	var wg sync.WaitGroup
+	spawnCounters(t, sys, 2*n, &wg) // protoactor's registry has grown now
+	before := heap()
+	boxes := spawnCounters(t, sys, n, &wg)
+	require.LessOrEqual(t, (int64(heap())-int64(before))/n, int64(520))
+	runtime.KeepAlive(boxes)
+}
