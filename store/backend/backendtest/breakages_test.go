@@ -1,0 +1,442 @@
+package backendtest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// breakage is one way to be wrong, and the check that must find it.
+type breakage struct {
+	name  string
+	found string
+	wreck func(honest) *wrapper
+}
+
+var breakages = slices.Concat(brokenWrites, brokenReads, brokenHistory, brokenWatches, brokenLives)
+
+// eachPut breaks every write.
+func eachPut(wreck func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error)) func(honest) *wrapper {
+	return func(h honest) *wrapper {
+		return &wrapper{honest: h, put: func(ctx context.Context, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+			return wreck(ctx, h, key, value, expect, opts)
+		}}
+	}
+}
+
+// overwrite writes whatever is there.
+func overwrite(ctx context.Context, h honest, key string, value item, opts backend.PutOptions) (*object, error) {
+	for {
+		var at store.Revision
+		if o, err := h.Get(ctx, key); err == nil {
+			at = o.Revision
+		}
+		if o, err := h.Put(ctx, key, value, at, opts); !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrExists) {
+			return o, err
+		}
+	}
+}
+
+var brokenWrites = []breakage{
+	{"forgets when it was created", "Row001_CreateStoresWhatItReturns", eachPut(
+		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+			o, err := h.Put(ctx, key, value, expect, opts)
+			if err != nil {
+				return nil, err
+			}
+			forgetful := *o
+			forgetful.Created = 0
+			return &forgetful, nil
+		})},
+	{"ignores TTL", "Row002_CreateWithTTLIsDeletedInTime", eachPut(
+		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+			return h.Put(ctx, key, value, expect, backend.PutOptions{})
+		})},
+	{"creates over what exists", "Row003_CreateOfAnExistingKeyFails", eachPut(
+		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+			if expect == 0 {
+				return overwrite(ctx, h, key, value, opts)
+			}
+			return h.Put(ctx, key, value, expect, opts)
+		})},
+	{"updates whatever is there", "Row029_PutDemandsTheRevision", eachPut(
+		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+			if _, err := h.Get(ctx, key); err == nil && expect != 0 {
+				return overwrite(ctx, h, key, value, opts)
+			}
+			return h.Put(ctx, key, value, expect, opts)
+		})},
+	{"acknowledges one of ten updates without writing", "Row032_ConcurrentUpdatesAllApply", func(h honest) *wrapper {
+		var calls atomic.Int32
+		return eachPut(func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+			if calls.Add(1)%10 == 0 {
+				return h.Get(ctx, key)
+			}
+			return h.Put(ctx, key, value, expect, opts)
+		})(h)
+	}},
+	{"lets updates expire with what they replaced", "Row030_UpdateSetsTheTimeToLiveAnew", eachPut(
+		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+			if o, err := h.Get(ctx, key); err == nil && !o.Expires.IsZero() {
+				opts.TTL = time.Second
+			}
+			return h.Put(ctx, key, value, expect, opts)
+		})},
+	{"writes before it describes", "Contract_PanicInTheSchemaWritesNothing", eachPut(
+		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+			if !value.Poison {
+				return h.Put(ctx, key, value, expect, opts)
+			}
+			_, _ = h.Put(ctx, key, item{Key: key}, expect, opts)
+			return nil, errors.New("poisoned")
+		})},
+	{"takes a negative TTL for none", "Contract_NegativeTTLIsRefused", eachPut(
+		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+			return h.Put(ctx, key, value, expect, backend.PutOptions{TTL: max(0, opts.TTL)})
+		})},
+	{"updates objects in place", "Contract_ObjectsOnceReturnedNeverChange", eachPut(
+		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+			old, _ := h.Get(ctx, key)
+			o, err := h.Put(ctx, key, value, expect, opts)
+			if err == nil && old != nil {
+				*old = *o
+			}
+			return o, err
+		})},
+	{"removes at the old revision", "Row005_RemoveReturnsTheLastStateAtANewRevision", func(h honest) *wrapper {
+		return &wrapper{honest: h, remove: func(ctx context.Context, key string, expect store.Revision) (*object, error) {
+			last, _ := h.Get(ctx, key)
+			if _, err := h.Remove(ctx, key, expect); err != nil {
+				return nil, err
+			}
+			return last, nil
+		}}
+	}},
+	{"removes whatever is there", "Row006_RemoveDemandsTheRevision", func(h honest) *wrapper {
+		return &wrapper{honest: h, remove: func(ctx context.Context, key string, expect store.Revision) (*object, error) {
+			o, err := h.Get(ctx, key)
+			if err != nil {
+				return nil, err
+			}
+			return h.Remove(ctx, key, o.Revision)
+		}}
+	}},
+	{"stores what is emitted", "Contract_EmittedValuesAreNotState", func(h honest) *wrapper {
+		return &wrapper{honest: h, emit: func(ctx context.Context, key string, value item) (*object, error) {
+			return overwrite(ctx, h, key, value, backend.PutOptions{})
+		}}
+	}},
+}
+
+// eachList breaks every list.
+func eachList(wreck func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error)) func(honest) *wrapper {
+	return func(h honest) *wrapper {
+		return &wrapper{honest: h, list: func(ctx context.Context, opts backend.ListOptions) (*backend.List[item], error) {
+			return wreck(ctx, h, opts)
+		}}
+	}
+}
+
+var brokenReads = []breakage{
+	{"gets what was before", "Row004_GetReturnsTheNewest", func(h honest) *wrapper {
+		return &wrapper{honest: h, get: func(ctx context.Context, key string) (*object, error) {
+			rev, _ := h.Revision(ctx)
+			old, err := h.List(ctx, backend.ListOptions{Prefix: key, Revision: rev - 1})
+			if err == nil && len(old.Items) > 0 && old.Items[0].Key == key {
+				return old.Items[0], nil
+			}
+			return h.Get(ctx, key)
+		}}
+	}},
+	{"lists the newest state at any revision", "Row015_ListAtEachRevision", eachList(
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error) {
+			at := opts.Revision
+			opts.Revision = 0
+			l, err := h.List(ctx, opts)
+			if err == nil && at != 0 {
+				l.Revision = at
+			}
+			return l, err
+		})},
+	{"takes the future for now", "Row015_ListRefusesWhatCannotBe", eachList(
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error) {
+			rev, _ := h.Revision(ctx)
+			opts.Revision = min(opts.Revision, rev)
+			return h.List(ctx, opts)
+		})},
+	{"takes prefixes by the byte", "Row021_PrefixesAreOfWholePathSegments", eachList(
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error) {
+			prefix := opts.Prefix
+			opts.Prefix = ""
+			l, err := h.List(ctx, opts)
+			if err == nil {
+				l.Items = slices.DeleteFunc(l.Items, func(o *object) bool { return !strings.HasPrefix(o.Key, prefix) })
+			}
+			return l, err
+		})},
+	{"cleans keys", "Row039_MalformedKeysAreRefusedByEveryVerb", func(h honest) *wrapper {
+		return &wrapper{honest: h, get: func(ctx context.Context, key string) (*object, error) {
+			return h.Get(ctx, strings.Trim(key, "/"))
+		}}
+	}},
+	{"says the revision before", "Row087_RevisionIsThatOfTheNewestChange", func(h honest) *wrapper {
+		return &wrapper{honest: h, revision: func(ctx context.Context) (store.Revision, error) {
+			rev, err := h.Revision(ctx)
+			return max(1, rev-1), err
+		}}
+	}},
+	{"lists with a wrong revision", "Row157_ReadsSeeWhatWasAcknowledged", eachList(
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error) {
+			l, err := h.List(ctx, opts)
+			if err == nil {
+				l.Revision--
+			}
+			return l, err
+		})},
+	{"begins at revision zero", "Contract_EmptyStorageHasARevision", eachList(
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error) {
+			l, err := h.List(ctx, opts)
+			if err == nil && l.Revision == 1 {
+				l.Revision = 0
+			}
+			return l, err
+		})},
+	{"loses the last of each page", "Row024_PagesAddUpToTheList", eachList(
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error) {
+			l, err := h.List(ctx, opts)
+			if err == nil && l.Continue != "" {
+				l.Items = l.Items[:len(l.Items)-1]
+			}
+			return l, err
+		})},
+	{"pages through the newest state", "Row036_PagesDoNotSeeLaterWrites", eachList(
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error) {
+			if token, err := backend.ParseToken(opts.Continue); err == nil {
+				opts.Continue = backend.Token{Start: token.Start}.Encode()
+			}
+			return h.List(ctx, opts)
+		})},
+	{"offers no way on from an expired page", "Row027_ExpiredContinueOffersTheNewestState", eachList(
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error) {
+			l, err := h.List(ctx, opts)
+			var expired *backend.ExpiredContinueError
+			if errors.As(err, &expired) {
+				return nil, expired.Expired
+			}
+			return l, err
+		})},
+}
+
+var brokenHistory = []breakage{
+	{"compacts nothing", "Row038_CompactGivesUpOlderStates", func(h honest) *wrapper {
+		var compacted store.Revision
+		return &wrapper{
+			honest:    h,
+			compact:   func(_ context.Context, rev store.Revision) error { compacted = rev; return nil },
+			compacted: func(context.Context) (store.Revision, error) { return compacted, nil },
+		}
+	}},
+	{"compacts backwards", "Row133_CompactGoesForwardOnly", func(h honest) *wrapper {
+		var compacted store.Revision
+		return &wrapper{
+			honest: h,
+			compact: func(ctx context.Context, rev store.Revision) error {
+				err := h.Compact(ctx, rev)
+				if err == nil {
+					compacted = rev
+				}
+				return err
+			},
+			compacted: func(context.Context) (store.Revision, error) { return compacted, nil },
+		}
+	}},
+	{"starts expired watches where it can", "Row041_WatchesFromBeforeTheCompactionExpire", func(h honest) *wrapper {
+		return &wrapper{honest: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
+			if oldest, _ := h.Compacted(ctx); opts.From != 0 {
+				opts.From = max(opts.From, oldest)
+			}
+			return h.Watch(ctx, opts)
+		}}
+	}},
+	{"says nothing to a watch that was overtaken", "Row041_CompactionOvertakesALaggingWatch", eachWatch(
+		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+			var last batch
+			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
+				b, err := w.Next(max)
+				if errors.Is(err, store.ErrExpired) {
+					return batch{After: last.Through, Through: last.Through}, nil
+				}
+				last = b
+				return b, err
+			}}
+		})},
+	{"keeps the last hundred events", "Contract_SlowWatchDoesNotHoldUpWriters", func(h honest) *wrapper {
+		return eachPut(func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+			o, err := h.Put(ctx, key, value, expect, opts)
+			if err == nil && o.Revision > 100 {
+				err = h.Compact(ctx, o.Revision-100)
+			}
+			return o, err
+		})(h)
+	}},
+}
+
+// nth returns a function that is true on every n-th call.
+func nth(n int32) func() bool {
+	var calls atomic.Int32
+	return func() bool { return calls.Add(1)%n == 0 }
+}
+
+var brokenWatches = []breakage{
+	{"drops an event", "Row040_WatchShowsEachChange", eachBatch(func(b batch) batch {
+		b.Events = b.Events[1:]
+		return b
+	})},
+	{"drops one event of seven, without a trace", "Row154_NoGapAndNoDuplicateAmongConcurrentWriters", func(h honest) *wrapper {
+		drop := nth(7)
+		return eachBatch(func(b batch) batch {
+			if drop() {
+				b.Events = b.Events[:len(b.Events)-1]
+			}
+			return b
+		})(h)
+	}},
+	{"repeats an event", "Row156_ListAndWatchRebuildTheState", eachBatch(func(b batch) batch {
+		b.Events = append(slices.Clone(b.Events), b.Events[0])
+		return b
+	})},
+	{"repeats a batch", "Row043_WatchFromEachRevisionShowsTheRest", eachWatch(
+		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+			var last batch
+			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
+				if again := last; len(again.Events) > 0 {
+					last = batch{}
+					return again, nil
+				}
+				b, err := w.Next(max)
+				last = b
+				return b, err
+			}}
+		})},
+	{"skips a revision", "Row043_WatchFromEachRevisionShowsTheRest", eachPut(
+		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+			if _, err := h.Emit(ctx, "hidden", item{}); err != nil {
+				return nil, err
+			}
+			return h.Put(ctx, key, value, expect, opts)
+		})},
+	{"joins batches badly", "Row156_ListAndWatchRebuildTheState", eachBatch(func(b batch) batch {
+		b.After++
+		return b
+	})},
+	{"breaks the order", "Row156_ListAndWatchRebuildTheState", eachBatch(func(b batch) batch {
+		b.Events = slices.Clone(b.Events)
+		slices.Reverse(b.Events)
+		return b
+	})},
+	{"is ahead of its events", "Row040_WatchShowsEachChange", eachBatch(func(b batch) batch {
+		b.Events = b.Events[:0]
+		return b
+	})},
+	{"forgets the state before", "Row040_WatchShowsEachChange", eachEvent(store.Modified, func(ev event) event {
+		ev.Prev = nil
+		return ev
+	})},
+	{"deletes with the object's own revision", "Row040_WatchShowsEachChange", eachEvent(store.Deleted, func(ev event) event {
+		ev.Object = ev.Prev
+		return ev
+	})},
+	{"calls every change an addition", "Row040_WatchShowsEachChange", eachEvent(store.Modified, func(ev event) event {
+		ev.Type = store.Added
+		return ev
+	})},
+	{"ignores the bound of a batch", "Row044_BatchesKeepToTheirBound", eachWatch(
+		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+			return &watcherWrapper{watcher: w, next: func(int) (batch, error) { return w.Next(1000) }}
+		})},
+	{"ends a watch with the context of its start", "Row047_ContextBoundsOnlyTheStart", func(h honest) *wrapper {
+		return &wrapper{honest: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
+			w, err := h.Watch(ctx, opts)
+			if err != nil {
+				return nil, err
+			}
+			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
+				if ctx.Err() != nil {
+					return batch{}, ctx.Err()
+				}
+				return w.Next(max)
+			}}, nil
+		}}
+	}},
+	{"watches from the future as from now", "Row133_WatchFromTheFutureFails", func(h honest) *wrapper {
+		return &wrapper{honest: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
+			rev, _ := h.Revision(ctx)
+			opts.From = min(opts.From, rev)
+			return h.Watch(ctx, opts)
+		}}
+	}},
+	{"makes no progress on other keys", "Row055_ProgressIsNotHeldUpByOtherKeys", eachWatch(
+		func(_ honest, w watcher, opts backend.WatchOptions) *watcherWrapper {
+			through := opts.From
+			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
+				b, err := w.Next(max)
+				b.After = through
+				if len(b.Events) > 0 || err != nil {
+					through = b.Through
+				}
+				b.Through = through
+				return b, err
+			}}
+		})},
+	{"never notifies", "Contract_EveryEmptyBatchIsFollowedByANotification", eachNotify(func(func()) func() {
+		return func() {}
+	})},
+	{"notifies once and never again", "Contract_EveryEmptyBatchIsFollowedByANotification", eachNotify(func(notify func()) func() {
+		return sync.OnceFunc(notify)
+	})},
+	{"loses one notification of five", "Contract_NoNotificationIsLostBetweenGoroutines", eachNotify(func(notify func()) func() {
+		lose := nth(5)
+		return func() {
+			if !lose() {
+				notify()
+			}
+		}
+	})},
+	{"notifies a closed watch", "Contract_ClosedWatchIsNotNotified", eachWatch(
+		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+			return &watcherWrapper{watcher: w, close: func() {}}
+		})},
+}
+
+var brokenLives = []breakage{
+	{"leaves watches open when it closes", "Contract_CloseEndsWatches", eachWatch(
+		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
+				b, err := w.Next(max)
+				if errors.Is(err, store.ErrClosed) {
+					return batch{}, nil
+				}
+				return b, err
+			}}
+		})},
+	{"reads after it was closed", "Contract_EverythingFailsOnceClosed", func(h honest) *wrapper {
+		return &wrapper{honest: h, compacted: func(ctx context.Context) (store.Revision, error) {
+			rev, err := h.Compacted(ctx)
+			if errors.Is(err, store.ErrClosed) {
+				return rev, nil
+			}
+			return rev, err
+		}}
+	}},
+	{"ignores the context", "Contract_DoneContextFailsAndChangesNothing", eachPut(
+		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+			return h.Put(context.WithoutCancel(ctx), key, value, expect, opts)
+		})},
+}

@@ -1,0 +1,165 @@
+package backendtest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+var writeChecks = []check{
+	{"Row001_CreateStoresWhatItReturns", func(r *rig) {
+		before := r.revision()
+		o := r.create("a/1", "x")
+		require.Greater(r, o.Revision, before, "a write gets a later revision")
+		require.Equal(r, Item{Key: "a/1", Value: "x"}, o.Value)
+		require.Equal(r, o.Revision, o.Created, "it was created by this write")
+		require.Equal(r, "x", o.Labels["value"], "labels come from the schema")
+		require.Equal(r, "a/1", o.Fields["key"], "fields come from the schema")
+		require.False(r, o.Written.IsZero(), "storage says when it was written")
+		require.True(r, o.Expires.IsZero(), "without a TTL it never expires")
+		r.holds(o)
+	}},
+	{"Row002_CreateWithTTLIsDeletedInTime", func(r *rig) {
+		f := r.follow("", r.revision())
+		kept := r.create("kept", "x")
+		first := r.putFor(time.Second, "first", "y", 0)
+		second := r.putFor(2*time.Second, "second", "z", 0)
+		require.Equal(r, time.Second, first.Expires.Sub(first.Written).Round(time.Second))
+		f.sees(added(kept), added(first), added(second))
+		r.Pass(1500 * time.Millisecond)
+		r.deletedNext(f, first)
+		r.holds(kept, second)
+		r.Pass(1500 * time.Millisecond)
+		r.deletedNext(f, second)
+		r.holds(kept)
+	}},
+	{"Row003_CreateOfAnExistingKeyFails", func(r *rig) {
+		o := r.create("a/1", "x")
+		_, err := r.Backend.Put(r.ctx, "a/1", Item{Key: "a/1", Value: "y"}, 0, backend.PutOptions{})
+		r.fails(err, store.ErrExists, "second create")
+		r.holds(o)
+	}},
+	{"Row005_RemoveReturnsTheLastStateAtANewRevision", func(r *rig) {
+		o := r.create("a/1", "x")
+		gone := r.remove(o)
+		require.Greater(r, gone.Revision, o.Revision, "a deletion is a change")
+		require.Equal(r, o.Value, gone.Value)
+		require.Equal(r, o.Created, gone.Created)
+		r.holds()
+		_, err := r.Backend.Remove(r.ctx, "a/1", gone.Revision)
+		r.fails(err, store.ErrNotFound, "second removal")
+		again := r.create("a/1", "x")
+		require.Equal(r, again.Revision, again.Created, "created again, it is another object")
+	}},
+	{"Row006_RemoveDemandsTheRevision", func(r *rig) {
+		old := r.create("a/1", "x")
+		o := r.update(old, "y")
+		_, err := r.Backend.Remove(r.ctx, "a/1", old.Revision)
+		r.fails(err, store.ErrConflict, "removal at an older revision")
+		_, err = r.Backend.Remove(r.ctx, "a/1", 0)
+		require.Error(r, err, "removal needs a revision")
+		r.holds(o)
+	}},
+	{"Row029_PutDemandsTheRevision", func(r *rig) {
+		old := r.create("a/1", "x")
+		o := r.update(old, "y")
+		require.Equal(r, old.Created, o.Created, "an update does not create")
+		_, err := r.Backend.Put(r.ctx, "a/1", Item{Key: "a/1"}, old.Revision, backend.PutOptions{})
+		r.fails(err, store.ErrConflict, "update of an older revision")
+		_, err = r.Backend.Put(r.ctx, "a/2", Item{Key: "a/2"}, old.Revision, backend.PutOptions{})
+		r.fails(err, store.ErrNotFound, "update of nothing")
+		r.holds(o)
+	}},
+	{"Row030_UpdateSetsTheTimeToLiveAnew", func(r *rig) {
+		longer := r.putFor(time.Second, "longer", "x", 0)
+		permanent := r.putFor(time.Second, "permanent", "x", 0)
+		shorter := r.create("shorter", "x")
+		longer = r.putFor(time.Minute, "longer", "y", longer.Revision)
+		permanent = r.update(permanent, "y")
+		shorter = r.putFor(time.Second, "shorter", "y", shorter.Revision)
+		f := r.follow("", shorter.Revision)
+		r.Pass(2 * time.Second)
+		r.deletedNext(f, shorter)
+		r.holds(longer, permanent)
+	}},
+	{"Row032_ConcurrentUpdatesAllApply", func(r *rig) {
+		const writers, each = 4, 25
+		r.create("counter", "")
+		var wg sync.WaitGroup
+		errs := make(chan error, writers)
+		for range writers {
+			wg.Go(func() { errs <- appendMarks(r.ctx, r.Backend, "counter", each) })
+		}
+		wg.Wait()
+		for range writers {
+			require.NoError(r, <-errs)
+		}
+		o, err := r.Backend.Get(r.ctx, "counter")
+		require.NoError(r, err)
+		require.Len(r, o.Value.Value, writers*each, "updates were lost or made twice")
+	}},
+	{"Contract_PanicInTheSchemaWritesNothing", func(r *rig) {
+		o := r.create("a/1", "x")
+		before := r.revision()
+		_, err := r.Backend.Put(r.ctx, "a/2", Item{Key: "a/2", Poison: true}, 0, backend.PutOptions{})
+		require.Error(r, err, "creation of a poisoned item")
+		_, err = r.Backend.Put(r.ctx, "a/1", Item{Key: "a/1", Poison: true}, o.Revision, backend.PutOptions{})
+		require.Error(r, err, "update to a poisoned item")
+		r.holds(o)
+		require.Equal(r, before, r.revision())
+	}},
+	{"Contract_NegativeTTLIsRefused", func(r *rig) {
+		_, err := r.Backend.Put(r.ctx, "a/1", Item{Key: "a/1"}, 0, backend.PutOptions{TTL: -1})
+		r.fails(err, backend.ErrInvalidOption, "Put with a negative TTL")
+		r.holds()
+	}},
+	{"Contract_ObjectsOnceReturnedNeverChange", func(r *rig) {
+		o := r.create("a/1", "x")
+		held := r.list(backend.ListOptions{}).Items
+		before := append(describeAll(held), describe(o))
+		r.remove(r.update(o, "y"))
+		require.Equal(r, before, append(describeAll(held), describe(o)))
+	}},
+}
+
+// deletedNext demands that the deletion of o, which expired, is what f sees
+// next.
+func (r *rig) deletedNext(f *follower, o *object) {
+	r.Helper()
+	events := f.until(f.through + 1)
+	require.Len(r, events, 1)
+	ev := events[0]
+	require.Equal(r, store.Deleted, ev.Type, "%v", ev)
+	require.Equal(r, describe(o), describe(ev.Prev), "%v", ev)
+}
+
+// maxTries is far more than the conflicts that a few writers can cause.
+const maxTries = 100_000
+
+// appendMarks appends a character to the value under key, n times, against
+// whoever else does.
+func appendMarks(ctx context.Context, b backend.Backend[Item], key string, n int) error {
+	for tries := 0; n > 0; tries++ {
+		if tries > maxTries {
+			return fmt.Errorf("%d updates of %q conflicted, though each conflict means that another was made", tries, key)
+		}
+		o, err := b.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		_, err = b.Put(ctx, key, Item{Key: key, Value: o.Value.Value + "|"}, o.Revision, backend.PutOptions{})
+		switch {
+		case err == nil:
+			n--
+		case !isConflict(err):
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package backendtest_test
+
+import (
+	"context"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/backendtest"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+type (
+	item    = backendtest.Item
+	object  = store.Object[item]
+	event   = store.Event[item]
+	honest  = *memory.Backend[item]
+	batch   = backend.Batch[item]
+	watcher = backend.Watcher[item]
+)
+
+// wrapper is an honest backend with some of its methods replaced.
+type wrapper struct {
+	honest
+
+	get       func(ctx context.Context, key string) (*object, error)
+	put       func(ctx context.Context, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error)
+	remove    func(ctx context.Context, key string, expect store.Revision) (*object, error)
+	list      func(ctx context.Context, opts backend.ListOptions) (*backend.List[item], error)
+	watch     func(ctx context.Context, opts backend.WatchOptions) (watcher, error)
+	revision  func(ctx context.Context) (store.Revision, error)
+	compact   func(ctx context.Context, rev store.Revision) error
+	compacted func(ctx context.Context) (store.Revision, error)
+	emit      func(ctx context.Context, key string, value item) (*object, error)
+}
+
+func (w *wrapper) Get(ctx context.Context, key string) (*object, error) {
+	if w.get != nil {
+		return w.get(ctx, key)
+	}
+	return w.honest.Get(ctx, key)
+}
+
+func (w *wrapper) Put(ctx context.Context, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+	if w.put != nil {
+		return w.put(ctx, key, value, expect, opts)
+	}
+	return w.honest.Put(ctx, key, value, expect, opts)
+}
+
+func (w *wrapper) Remove(ctx context.Context, key string, expect store.Revision) (*object, error) {
+	if w.remove != nil {
+		return w.remove(ctx, key, expect)
+	}
+	return w.honest.Remove(ctx, key, expect)
+}
+
+func (w *wrapper) List(ctx context.Context, opts backend.ListOptions) (*backend.List[item], error) {
+	if w.list != nil {
+		return w.list(ctx, opts)
+	}
+	return w.honest.List(ctx, opts)
+}
+
+func (w *wrapper) Watch(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
+	if w.watch != nil {
+		return w.watch(ctx, opts)
+	}
+	return w.honest.Watch(ctx, opts)
+}
+
+func (w *wrapper) Revision(ctx context.Context) (store.Revision, error) {
+	if w.revision != nil {
+		return w.revision(ctx)
+	}
+	return w.honest.Revision(ctx)
+}
+
+func (w *wrapper) Compact(ctx context.Context, rev store.Revision) error {
+	if w.compact != nil {
+		return w.compact(ctx, rev)
+	}
+	return w.honest.Compact(ctx, rev)
+}
+
+func (w *wrapper) Compacted(ctx context.Context) (store.Revision, error) {
+	if w.compacted != nil {
+		return w.compacted(ctx)
+	}
+	return w.honest.Compacted(ctx)
+}
+
+func (w *wrapper) Emit(ctx context.Context, key string, value item) (*object, error) {
+	if w.emit != nil {
+		return w.emit(ctx, key, value)
+	}
+	return w.honest.Emit(ctx, key, value)
+}
+
+// watcherWrapper is an honest watcher with some of its methods replaced.
+type watcherWrapper struct {
+	watcher
+	next  func(max int) (batch, error)
+	close func()
+}
+
+func (w *watcherWrapper) Next(max int) (batch, error) {
+	if w.next != nil {
+		return w.next(max)
+	}
+	return w.watcher.Next(max)
+}
+
+func (w *watcherWrapper) Close() {
+	if w.close != nil {
+		w.close()
+		return
+	}
+	w.watcher.Close()
+}
+
+// eachWatch breaks every watch of a backend.
+func eachWatch(wreck func(h honest, w watcher, opts backend.WatchOptions) *watcherWrapper) func(honest) *wrapper {
+	return func(h honest) *wrapper {
+		return &wrapper{honest: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
+			w, err := h.Watch(ctx, opts)
+			if err != nil {
+				return nil, err
+			}
+			return wreck(h, w, opts), nil
+		}}
+	}
+}
+
+// eachBatch breaks every batch that has events.
+func eachBatch(wreck func(b batch) batch) func(honest) *wrapper {
+	return eachWatch(func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+		return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
+			b, err := w.Next(max)
+			if err != nil || len(b.Events) == 0 {
+				return b, err
+			}
+			return wreck(b), nil
+		}}
+	})
+}
+
+// eachEvent breaks every event of one type.
+func eachEvent(t store.EventType, wreck func(ev event) event) func(honest) *wrapper {
+	return eachBatch(func(b batch) batch {
+		events := make([]event, 0, len(b.Events))
+		for _, ev := range b.Events {
+			if ev.Type == t {
+				ev = wreck(ev)
+			}
+			events = append(events, ev)
+		}
+		b.Events = events
+		return b
+	})
+}
+
+// eachNotify breaks the notifications of every watch.
+func eachNotify(wreck func(notify func()) func()) func(honest) *wrapper {
+	return func(h honest) *wrapper {
+		return &wrapper{honest: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
+			if opts.Notify != nil {
+				opts.Notify = wreck(opts.Notify)
+			}
+			return h.Watch(ctx, opts)
+		}}
+	}
+}
