@@ -119,20 +119,23 @@ func (v WindowView[T]) event(at Seq) Event[T] {
 
 // RevisionAt returns how far somebody has got who has consumed all events before
 // position at: everything up to that revision. It is that of the event before
-// at; Floor at First or before, and Revision at Next or after.
+// at, Floor at First, and Revision at Next or after. Before First it is Floor
+// too: the true one has been forgotten.
 //
 // If the events before and after at have one revision, it is the number below,
 // so that to start again from it repeats some events and misses none. In a gap
 // (see [Window.AppendDiff]) nobody can start from it.
 func (v WindowView[T]) RevisionAt(at Seq) Revision {
-	if at >= v.next {
+	switch {
+	case at < v.first:
+		return v.floor
+	case at >= v.next:
 		return v.revision
 	}
 	rev := v.floor
 	if at > v.first {
 		rev = max(rev, v.event(at-1).Revision)
 	}
-	at = max(at, v.first)
 	for _, g := range v.gaps {
 		if g.end <= at {
 			rev = max(rev, g.through)

@@ -1,0 +1,101 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// history draws writes that storage made, each at a revision of its own, with
+// others' writes between. It returns the states before and after them, and the
+// last revision.
+func history(t *rapid.T) (old, is *store.Tree[string], after, through store.Revision) {
+	tree, rev := treeOf(), store.Revision(0)
+	write := func() {
+		rev++
+		key := fmt.Sprint("k", rapid.IntRange(0, 12).Draw(t, "key"))
+		switch o := tree.Get(key); {
+		case rapid.IntRange(0, 9).Draw(t, "kind") == 0: // of another type
+		case o == nil:
+			tree.Put(&store.Object[string]{Key: key, Revision: rev, Created: rev})
+		case rapid.Bool().Draw(t, "delete"):
+			tree.Delete(key)
+		default:
+			tree.Put(&store.Object[string]{Key: key, Revision: rev, Created: o.Created})
+		}
+	}
+	for range rapid.IntRange(0, 40).Draw(t, "before") {
+		write()
+	}
+	old, after = tree.View().Tree(), rev
+	for range rapid.IntRange(0, 40).Draw(t, "between") {
+		write()
+	}
+	return old, tree, after, rev
+}
+
+func TestDiffOfHonestStorageHasARevisionForEachEvent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		old, is, after, through := history(t)
+		events := store.Diff(old.View(), is.View(), after, through, time.Time{})
+		requireLeadsTo(t, old, is, events)
+		last := after
+		for _, ev := range events {
+			require.Greater(t, ev.Revision, last, "%v", ev)
+			require.LessOrEqual(t, ev.Revision, through, "%v", ev)
+			require.True(t, ev.Is(store.Synthetic), "%v", ev)
+			require.Equal(t, ev.Revision, ev.Object.Revision, "%v", ev)
+			last = ev.Revision
+		}
+	})
+}
+
+func TestDiffOfAnyStatesLeadsFromOneToTheOther(t *testing.T) {
+	revision := rapid.Map(rapid.Uint64Range(0, 20), func(n uint64) store.Revision { return store.Revision(n) })
+	state := rapid.Custom(func(t *rapid.T) *store.Tree[string] {
+		tree := treeOf()
+		for n := range 8 {
+			if rapid.Bool().Draw(t, "there") {
+				tree.Put(&store.Object[string]{
+					Key: fmt.Sprint("k", n), Revision: revision.Draw(t, "revision"), Created: revision.Draw(t, "created"),
+				})
+			}
+		}
+		return tree
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		old, is := state.Draw(t, "old"), state.Draw(t, "new")
+		after, through := revision.Draw(t, "after"), revision.Draw(t, "through")
+		events := store.Diff(old.View(), is.View(), after, through, time.Time{})
+		requireLeadsTo(t, old, is, events)
+		last := after + 1
+		for _, ev := range events {
+			require.GreaterOrEqual(t, ev.Revision, last)
+			require.LessOrEqual(t, ev.Revision, max(through, after+1))
+			last = ev.Revision
+		}
+	})
+}
+
+func TestDiffOfADeletionSaysWhenAndWhatWasThere(t *testing.T) {
+	old, at := treeOf("a"), time.Unix(7, 0)
+	events := store.Diff(old.View(), nil, 10, 15, at)
+	require.Len(t, events, 1)
+	require.Equal(t, at, events[0].Object.Written)
+	require.Same(t, old.Get("a"), events[0].Prev)
+	require.Equal(t, store.Revision(1), old.Get("a").Revision, "the object itself does not change")
+}
+
+func TestDiffOfAViewAndItselfLooksAtNothing(t *testing.T) {
+	v := treeOf("a", "b").View()
+	require.Zero(t, testing.AllocsPerRun(10, func() {
+		if store.Diff(v, v, 1, 2, time.Time{}) != nil {
+			t.Error("events from nothing")
+		}
+	}))
+}

@@ -1,0 +1,163 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// treeModel is a tree that is obviously right.
+type treeModel map[string]*store.Object[string]
+
+func (m treeModel) keys(match func(*store.Object[string]) bool) []string {
+	found := []string{}
+	for key, o := range m {
+		if match(o) {
+			found = append(found, key)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func (m treeModel) clone() treeModel {
+	c := treeModel{}
+	for key, o := range m {
+		c[key] = o
+	}
+	return c
+}
+
+// treeKeys are enough for a tree of three levels, and share prefixes.
+var treeKeys = rapid.Custom(func(t *rapid.T) string {
+	ns := rapid.SampledFrom([]string{"a", "a-b", "a0", "b"}).Draw(t, "namespace")
+	if n := rapid.IntRange(-1, 500).Draw(t, "name"); n >= 0 {
+		return fmt.Sprintf("%s/%03d", ns, n)
+	}
+	return ns
+})
+
+func TestTreeAgreesWithAMap(t *testing.T) {
+	nodes := rapid.SampledFrom([]string{"", "n1", "n2", "n3"})
+	rapid.Check(t, func(t *rapid.T) {
+		tree, model := treeOf(), treeModel{}
+		type past struct {
+			view  *store.TreeView[string]
+			model treeModel
+		}
+		var pasts []past
+		rev := store.Revision(0)
+		put := func() {
+			rev++
+			o := onNode(treeKeys.Draw(t, "key"), nodes.Draw(t, "node"), nodes.Draw(t, "app"), rev)
+			require.Same(t, model[o.Key], tree.Put(o))
+			model[o.Key] = o
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"put": func(*rapid.T) { put() },
+			"put many": func(t *rapid.T) {
+				for range rapid.IntRange(0, 300).Draw(t, "n") {
+					put()
+				}
+			},
+			"delete": func(t *rapid.T) {
+				key := treeKeys.Draw(t, "key")
+				require.Same(t, model[key], tree.Delete(key))
+				delete(model, key)
+			},
+			"delete under": func(t *rapid.T) {
+				for _, key := range keys(tree.View(), rapid.SampledFrom([]string{"a", "a-b", "b"}).Draw(t, "prefix"), "") {
+					require.Same(t, model[key], tree.Delete(key))
+					delete(model, key)
+				}
+			},
+			"view":     func(*rapid.T) { pasts = append(pasts, past{tree.View(), model.clone()}) },
+			"continue": func(*rapid.T) { tree = tree.View().Tree() },
+			"": func(t *rapid.T) {
+				requireSameState(t, model, tree.View(), nodes.Draw(t, "value"), treeKeys.Draw(t, "after"))
+			},
+		})
+		for _, p := range pasts {
+			requireSameState(t, p.model, p.view, "n1", "")
+		}
+	})
+}
+
+func requireSameState(t *rapid.T, m treeModel, v *store.TreeView[string], value, after string) {
+	require.Equal(t, len(m), v.Len())
+	require.Equal(t, m.keys(func(o *store.Object[string]) bool { return o.Key > after }), keys(v, "", after))
+	for _, prefix := range []string{"", "a", "a/", "b"} {
+		under := func(o *store.Object[string]) bool { return store.HasPrefix(o.Key, prefix) && o.Key > after }
+		require.Equal(t, m.keys(under), keys(v, prefix, after))
+		require.Equal(t, m.keys(func(o *store.Object[string]) bool {
+			return under(o) && o.Fields[byNode.Name] == value
+		}), keysBy(t, v, byNode, value, prefix, after))
+		require.Equal(t, m.keys(func(o *store.Object[string]) bool {
+			app, ok := o.Labels[byApp.Name]
+			return under(o) && ok && app == value
+		}), keysBy(t, v, byApp, value, prefix, after))
+	}
+	for o := range v.All("", "") {
+		require.Same(t, m[o.Key], o)
+		require.Same(t, o, v.Get(o.Key))
+	}
+}
+
+// Row 108: however lists race with the writer, each shows one state. Here every
+// write changes two objects to the same revision before it publishes, and the
+// number of objects is that of the writes.
+func TestRow108_SnapshotConcurrency(t *testing.T) {
+	const writes, readers = 2000, 4
+	views := make([]chan *store.TreeView[string], readers)
+	var wg sync.WaitGroup
+	for i := range views {
+		views[i] = make(chan *store.TreeView[string], 16)
+		wg.Go(func() {
+			for v := range views[i] {
+				requireWholeWrite(t, v)
+			}
+		})
+	}
+	tree := treeOf()
+	for rev := range store.Revision(writes) {
+		node := fmt.Sprint("n", rev%3)
+		tree.Put(onNode("first", node, "web", rev))
+		tree.Put(onNode(fmt.Sprintf("item/%04d", rev), node, "web", rev))
+		tree.Put(onNode("last", node, "web", rev))
+		if rev%5 == 0 {
+			tree.Delete(fmt.Sprintf("item/%04d", rev/2))
+			tree.Put(onNode(fmt.Sprintf("item/%04d", rev/2), node, "web", rev))
+		}
+		views[rev%readers] <- tree.View()
+		views[(rev+1)%readers] <- tree.View() // two read it at once
+	}
+	for _, c := range views {
+		close(c)
+	}
+	wg.Wait()
+}
+
+// requireWholeWrite checks that v is the state after a write, in all of its
+// ways to read, and that going on from it does not disturb others.
+func requireWholeWrite(t *testing.T, v *store.TreeView[string]) {
+	rev := v.Get("first").Revision
+	objects := v.AppendTo(nil, "")
+	if rev != v.Get("last").Revision || len(objects) != int(rev)+3 || v.Len() != len(objects) {
+		t.Errorf("half a write: revisions %v and %v, %d objects", rev, v.Get("last").Revision, len(objects))
+	}
+	if n := len(keysBy(t, v, byApp, "web", "item", "")); n != int(rev)+1 {
+		t.Errorf("%d objects by index at revision %v", n, rev)
+	}
+	tree := v.Tree()
+	tree.Put(onNode("mine", "n9", "web", rev))
+	tree.Delete("first")
+	if v.Get("first") == nil || v.Get("mine") != nil {
+		t.Error("what was written to the continuation shows in the view")
+	}
+}

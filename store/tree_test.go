@@ -1,0 +1,265 @@
+package store_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+var (
+	byNode = store.FieldAttribute("spec.nodeName")
+	byApp  = store.LabelAttribute("app")
+)
+
+// onNode returns an object with a value for byNode, and for byApp unless app is
+// empty.
+func onNode(key, node, app string, rev store.Revision) *store.Object[string] {
+	o := &store.Object[string]{Key: key, Revision: rev, Created: rev, Fields: fields.Set{byNode.Name: node}}
+	if app != "" {
+		o.Labels = labels.Set{byApp.Name: app}
+	}
+	return o
+}
+
+// treeOf returns a tree of objects with these keys and no attributes.
+func treeOf(keys ...string) *store.Tree[string] {
+	tree := store.NewTree[string](byNode, byApp)
+	for i, key := range keys {
+		tree.Put(&store.Object[string]{Key: key, Revision: store.Revision(i + 1)})
+	}
+	return tree
+}
+
+// keys returns the keys under prefix after a key, in the view's order.
+func keys(v *store.TreeView[string], prefix, after string) []string {
+	found := []string{}
+	for o := range v.All(prefix, after) {
+		found = append(found, o.Key)
+	}
+	return found
+}
+
+// keysBy is keys by index.
+func keysBy(t require.TestingT, v *store.TreeView[string], a store.Attribute, value, prefix, after string) []string {
+	objects, err := v.ByIndex(a, value, prefix, after)
+	require.NoError(t, err)
+	found := []string{}
+	for o := range objects {
+		found = append(found, o.Key)
+	}
+	return found
+}
+
+func TestRow131_StoreSingleKey(t *testing.T) {
+	tree := treeOf()
+	first, second := onNode("a", "n1", "", 1), onNode("a", "n1", "", 2)
+	require.Nil(t, tree.Get("a"))
+	require.Nil(t, tree.Delete("a"))
+	require.Nil(t, tree.Put(first))
+	require.Same(t, first, tree.Get("a"))
+	require.Same(t, first, tree.Put(second))
+	require.Same(t, second, tree.Get("a"))
+	require.Equal(t, 1, tree.Len())
+	require.Same(t, second, tree.Delete("a"))
+	require.Nil(t, tree.Get("a"))
+	require.Zero(t, tree.Len())
+}
+
+func TestRow131_StoreIndexerSingleKey(t *testing.T) {
+	tree := treeOf()
+	steps := []struct {
+		name   string
+		change func()
+		n1, n2 []string
+	}{
+		{"put", func() { tree.Put(onNode("a", "n1", "", 1)) }, []string{"a"}, []string{}},
+		{"put with the same value", func() { tree.Put(onNode("a", "n1", "", 2)) }, []string{"a"}, []string{}},
+		{"put with another value", func() { tree.Put(onNode("a", "n2", "", 3)) }, []string{}, []string{"a"}},
+		{"delete", func() { tree.Delete("a") }, []string{}, []string{}},
+	}
+	for _, step := range steps {
+		step.change()
+		require.Equal(t, step.n1, keysBy(t, tree.View(), byNode, "n1", "", ""), step.name)
+		require.Equal(t, step.n2, keysBy(t, tree.View(), byNode, "n2", "", ""), step.name)
+	}
+}
+
+func TestRow131_StoreIndexReturnsTheNewestObject(t *testing.T) {
+	tree := treeOf()
+	tree.Put(onNode("a", "n1", "", 1))
+	newest := onNode("a", "n1", "", 2)
+	tree.Put(newest)
+	objects, err := tree.View().ByIndex(byNode, "n1", "", "")
+	require.NoError(t, err)
+	require.Same(t, newest, slices.Collect(objects)[0])
+}
+
+func TestRow131_StoreListOrdered(t *testing.T) {
+	v := treeOf("foo3", "bar/a", "foo1", "bar", "foo2").View()
+	want := []string{"bar", "bar/a", "foo1", "foo2", "foo3"}
+	require.Equal(t, want, keys(v, "", ""))
+	require.Equal(t, 5, v.Len())
+}
+
+// prefixCases are about keys where those that share a path prefix are not
+// neighbours: "-" sorts before "/", "0" after it.
+var prefixCases = []struct {
+	prefix, after string
+	want          []string
+}{
+	{"", "", []string{"a", "foo", "foo-x", "foo/", "foo/bar", "foo/bar/baz", "foo/z", "foo0", "g"}},
+	{"foo", "", []string{"foo", "foo/", "foo/bar", "foo/bar/baz", "foo/z"}},
+	{"foo/", "", []string{"foo/", "foo/bar", "foo/bar/baz", "foo/z"}},
+	{"foo/bar", "", []string{"foo/bar", "foo/bar/baz"}},
+	{"foo/b", "", []string{}},
+	{"fo", "", []string{}},
+	{"foo", "a", []string{"foo", "foo/", "foo/bar", "foo/bar/baz", "foo/z"}},
+	{"foo", "foo", []string{"foo/", "foo/bar", "foo/bar/baz", "foo/z"}},
+	{"foo", "foo-x", []string{"foo/", "foo/bar", "foo/bar/baz", "foo/z"}},
+	{"foo", "foo/bar", []string{"foo/bar/baz", "foo/z"}},
+	{"foo", "foo/bas", []string{"foo/z"}},
+	{"foo", "foo0", []string{}},
+	{"", "foo0", []string{"g"}},
+	{"", "g", []string{}},
+}
+
+func TestRow131_StoreListPrefix(t *testing.T) {
+	v := treeOf(prefixCases[0].want...).View()
+	for _, c := range prefixCases {
+		require.Equal(t, c.want, keys(v, c.prefix, c.after), "under %q after %q", c.prefix, c.after)
+		require.Equal(t, c.want, keysBy(t, v, byNode, "", c.prefix, c.after), "by index under %q after %q", c.prefix, c.after)
+		for key := range slices.Values(c.want) {
+			require.True(t, store.HasPrefix(key, c.prefix))
+		}
+	}
+}
+
+func TestRow131_StoreSnapshotter(t *testing.T) {
+	tree := treeOf()
+	var views []*store.TreeView[string]
+	for rev := range store.Revision(500) {
+		views = append(views, tree.View())
+		tree.Put(onNode(rev.String(), "n1", "", rev+1))
+	}
+	for n, v := range views {
+		require.Equal(t, n, v.Len())
+		require.Len(t, keys(v, "", ""), n)
+		require.Len(t, keysBy(t, v, byNode, "n1", "", ""), n)
+	}
+}
+
+// Pain 6: an index beside the snapshots shows what they do not.
+func TestPain06_IndexIsInsideTheSnapshot(t *testing.T) {
+	tree := treeOf()
+	tree.Put(onNode("a", "n1", "web", 1))
+	before := tree.View()
+	tree.Put(onNode("a", "n2", "db", 2))
+	tree.Put(onNode("b", "n1", "web", 3))
+	require.Equal(t, []string{"a"}, keysBy(t, before, byNode, "n1", "", ""))
+	require.Equal(t, []string{}, keysBy(t, before, byNode, "n2", "", ""))
+	require.Equal(t, []string{"a"}, keysBy(t, before, byApp, "web", "", ""))
+	require.Equal(t, []string{"b"}, keysBy(t, tree.View(), byApp, "web", "", ""))
+}
+
+// A sequence can be broken off and read again from its start.
+func TestTreeViewSequencesAreReadAgain(t *testing.T) {
+	v := treeOf("a/1", "b", "b/1", "b/2", "c/1").View()
+	page := v.All("b", "")
+	for range 2 {
+		var read []string
+		for o := range page {
+			read = append(read, o.Key)
+			if len(read) == 2 {
+				break
+			}
+		}
+		require.Equal(t, []string{"b", "b/1"}, read)
+	}
+}
+
+func TestRow111_AppendToIsInKeyOrder(t *testing.T) {
+	v := treeOf("c", "a/2", "b", "a/1", "a").View()
+	first := &store.Object[string]{Key: "first"}
+	for prefix, want := range map[string][]string{
+		"":   {"first", "a", "a/1", "a/2", "b", "c"},
+		"a":  {"first", "a", "a/1", "a/2"},
+		"a/": {"first", "a/1", "a/2"},
+		"x":  {"first"},
+	} {
+		var got []string
+		for _, o := range v.AppendTo([]*store.Object[string]{first}, prefix) {
+			got = append(got, o.Key)
+		}
+		require.Equal(t, want, got, "under %q", prefix)
+	}
+}
+
+func TestRow113_EmptyViews(t *testing.T) {
+	var noTree *store.Tree[string]
+	require.Nil(t, noTree.View())
+	for name, v := range map[string]*store.TreeView[string]{"nil": nil, "of an empty tree": treeOf().View()} {
+		require.Zero(t, v.Len(), name)
+		require.Nil(t, v.Get("a"), name)
+		require.Empty(t, keys(v, "", ""), name)
+		require.Empty(t, v.AppendTo(nil, ""), name)
+		tree := v.Tree()
+		tree.Put(onNode("a", "n1", "", 1))
+		require.Equal(t, 1, tree.Len(), name)
+		require.Zero(t, v.Len(), name)
+	}
+}
+
+func TestTreeUnknownIndex(t *testing.T) {
+	for _, v := range []*store.TreeView[string]{nil, treeOf().View()} {
+		_, err := v.ByIndex(store.LabelAttribute("tier"), "x", "", "")
+		require.ErrorIs(t, err, store.ErrUnknownIndex)
+		require.ErrorContains(t, err, "label:tier")
+		require.False(t, v.Indexed(store.LabelAttribute("tier")))
+	}
+	v := treeOf().View()
+	require.True(t, v.Indexed(byNode))
+	require.False(t, v.Indexed(store.LabelAttribute(byNode.Name)), "a label is not the field of that name")
+	require.True(t, v.Tree().View().Indexed(byNode), "a tree from a view keeps the indexes")
+}
+
+// Selectors take a field that is not set for "", but not a label.
+func TestTreeIndexOfWhatIsNotSet(t *testing.T) {
+	tree := treeOf("bare")
+	empty := onNode("empty", "", "", 2)
+	empty.Labels = labels.Set{byApp.Name: ""}
+	tree.Put(empty)
+	require.Equal(t, []string{"bare", "empty"}, keysBy(t, tree.View(), byNode, "", "", ""))
+	require.Equal(t, []string{"empty"}, keysBy(t, tree.View(), byApp, "", "", ""))
+
+	tree.Put(onNode("empty", "n1", "", 3)) // loses the label
+	require.Empty(t, keysBy(t, tree.View(), byApp, "", "", ""))
+}
+
+func TestTreeIndexNamedTwiceIsOne(t *testing.T) {
+	tree := store.NewTree[string](byApp, byNode, byApp)
+	tree.Put(onNode("a", "n1", "web", 1))
+	require.Equal(t, []string{"a"}, keysBy(t, tree.View(), byApp, "web", "", ""))
+	tree.Delete("a")
+	require.Empty(t, keysBy(t, tree.View(), byApp, "web", "", ""))
+}
+
+func TestTreeViewIsTakenOnceUntilTheNextWrite(t *testing.T) {
+	tree := treeOf("a")
+	v := tree.View()
+	require.Same(t, v, tree.View())
+	tree.Delete("nothing")
+	require.Same(t, v, tree.View(), "nothing was deleted, nothing changed")
+	tree.Put(onNode("b", "", "", 2))
+	require.NotSame(t, v, tree.View())
+}
+
+func TestAttributeString(t *testing.T) {
+	require.Equal(t, "field:spec.nodeName", byNode.String())
+	require.Equal(t, "label:app", byApp.String())
+	require.Equal(t, "AttributeKind(0):", store.Attribute{}.String())
+}

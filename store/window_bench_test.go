@@ -1,0 +1,84 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// filled returns a window with n events over 1,000 keys, and its tree.
+func filled(n int) (*store.Window[string], *store.Tree[string]) {
+	w, tree := store.NewWindow[string](store.WindowLimits{}, nil), store.NewTree[string]()
+	for i := range n {
+		put(w, tree, fmt.Sprintf("key/%03d", i%1000))
+	}
+	return w, tree
+}
+
+func BenchmarkWindowAppend(b *testing.B) {
+	w, tree := filled(10_000)
+	o := tree.Get("key/000")
+	rev := w.View().Revision()
+	b.ReportAllocs()
+	for b.Loop() {
+		rev++
+		w.Append(store.Event[string]{Type: store.Modified, Revision: rev, Object: o}, start, tree)
+		w.Trim(start)
+	}
+}
+
+// One event read at the end, as a watcher that keeps up does.
+func BenchmarkWindowReadNewest(b *testing.B) {
+	w, _ := filled(100_000)
+	v := w.View()
+	b.ReportAllocs()
+	for b.Loop() {
+		if events, _ := v.Read(v.Next() - 1); len(events) != 1 {
+			b.Fatal(len(events))
+		}
+	}
+}
+
+// A watcher far behind reads all; the time is per event.
+func BenchmarkWindowReadAll(b *testing.B) {
+	w, _ := filled(100_000)
+	v := w.View()
+	at := v.First()
+	var sum store.Revision
+	b.ReportAllocs()
+	for n := 0; n < b.N; {
+		events, _ := v.Read(at)
+		for _, ev := range events {
+			sum += ev.Revision
+		}
+		n += len(events)
+		if at += store.Seq(len(events)); at == v.Next() {
+			at = v.First()
+		}
+	}
+}
+
+func BenchmarkWindowSeek(b *testing.B) {
+	w, _ := filled(100_000)
+	v := w.View()
+	rev := store.Revision(0)
+	for b.Loop() {
+		rev = (rev + 7919) % 100_000
+		if _, err := v.Seek(rev); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// The worst revision to ask for: the last before the end of a chunk.
+func BenchmarkWindowStateAt(b *testing.B) {
+	w, _ := filled(100_000)
+	v := w.View()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := v.StateAt(store.DefaultChunkSize*100 - 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// written returns a window that starts at revision 10 and has three events.
+func written() *store.Window[string] {
+	tree := store.NewTree[string]()
+	window := store.NewWindow[string](store.WindowLimits{MaxEvents: 2}, nil)
+	window.Reset(10)
+	for i, key := range []string{"a", "b", "c"} {
+		o := &store.Object[string]{Key: key, Revision: store.Revision(11 + i)}
+		ev := store.Event[string]{Type: store.Added, Revision: o.Revision, Object: o}
+		window.Append(ev, time.Unix(0, 0), tree)
+		tree.Put(o)
+	}
+	return window
+}
+
+// A watch seeks the position after the revision that it knows, then reads.
+func ExampleWindow() {
+	view := written().View()
+	at, err := view.Seek(11)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for at < view.Next() {
+		events, ok := view.Read(at)
+		if !ok {
+			break // trimmed in the meantime, if the view is a newer one
+		}
+		for _, ev := range events {
+			fmt.Println(ev)
+		}
+		at += store.Seq(len(events))
+	}
+	// Output:
+	// ADDED b@12
+	// ADDED c@13
+}
+
+// What the limits do not keep is dropped, and said to be expired.
+func ExampleWindow_Trim() {
+	window := written()
+	fmt.Println("dropped", window.Trim(time.Unix(1, 0)))
+	_, err := window.View().Seek(10)
+	fmt.Println(errors.Is(err, store.ErrExpired), err)
+	// Output:
+	// dropped 1
+	// true too old revision: 10 (oldest served is 11): list again and watch from the list's revision
+}
+
+func ExampleWindowView_StateAt() {
+	state, err := written().View().StateAt(12)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for o := range state.All("", "") {
+		fmt.Println(o.Key)
+	}
+	// Output:
+	// a
+	// b
+}
+
+func ExampleWindowLimits_Validate() {
+	err := store.WindowLimits{MinEvents: 10_000, MaxEvents: 1000}.Validate()
+	fmt.Println(err)
+	// Output: invalid limit WindowLimits.MinEvents: 10000 is more than MaxEvents, 1000; raise that
+}

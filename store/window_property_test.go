@@ -1,0 +1,292 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// windowModel is a window that is obviously right: it keeps every event and
+// every state for ever, and learns only from the window's First how much of
+// them the window still has to know.
+type windowModel struct {
+	window *store.Window[string]
+	tree   *store.Tree[string]
+	// now is the time, latest the latest that it has been.
+	now, latest time.Time
+
+	events   []store.Event[string]
+	states   map[store.Revision]string // at revisions that were seen
+	unseen   map[store.Revision]bool
+	relists  []relist
+	floor    store.Revision
+	revision store.Revision
+	views    []pastView
+}
+
+// relist is where a list took the place of events, and the number of events
+// before and after it.
+type relist struct {
+	after, through store.Revision
+	start, end     int
+	at             time.Time
+}
+
+// pastView is a view with what it showed when it was taken.
+type pastView struct {
+	view   store.WindowView[string]
+	events []store.Event[string]
+}
+
+func newWindowModel(limits store.WindowLimits) *windowModel {
+	m := &windowModel{
+		window: store.NewWindow(limits, func(o *store.Object[string]) int { return len(o.Value) }),
+		tree:   treeOf(), now: time.Unix(0, 0), latest: time.Unix(0, 0),
+		states: map[store.Revision]string{}, unseen: map[store.Revision]bool{},
+	}
+	m.reset(10)
+	return m
+}
+
+func (m *windowModel) reset(floor store.Revision) {
+	m.window.Reset(floor)
+	clear(m.states)
+	clear(m.unseen)
+	m.relists = nil
+	m.floor, m.revision = floor, floor
+	m.states[floor] = keysAndRevisions(m.tree.View())
+}
+
+// reach notes that nothing more happens until rev.
+func (m *windowModel) reach(rev store.Revision) {
+	for r := m.revision; r <= rev; r++ {
+		m.states[r] = keysAndRevisions(m.tree.View())
+	}
+	m.revision = rev
+}
+
+func (m *windowModel) advance(t *rapid.T) {
+	rev := m.revision + store.Revision(rapid.IntRange(0, 3).Draw(t, "ahead"))
+	m.window.Advance(rev)
+	m.reach(rev)
+}
+
+// change draws a change to the state and makes the event of it.
+func (m *windowModel) change(t *rapid.T, rev store.Revision, tree *store.Tree[string]) store.Event[string] {
+	o := &store.Object[string]{
+		Key:   fmt.Sprint("k", rapid.IntRange(0, 6).Draw(t, "key")),
+		Value: string(make([]byte, rapid.IntRange(0, 30).Draw(t, "size"))), Revision: rev, Created: rev,
+	}
+	ev := store.Event[string]{Type: store.Added, Revision: rev, Object: o, Prev: tree.Get(o.Key)}
+	switch {
+	case rapid.IntRange(0, 9).Draw(t, "emit") == 0:
+		ev.Type, ev.Prev = store.Emitted, nil
+	case ev.Prev == nil:
+	case rapid.Bool().Draw(t, "delete"):
+		ev.Type, ev.Object = store.Deleted, ev.Prev.Gone(rev, m.now)
+	default:
+		ev.Type, o.Created = store.Modified, ev.Prev.Created
+	}
+	return ev
+}
+
+func (m *windowModel) append(t *rapid.T) {
+	rev := m.revision + store.Revision(rapid.IntRange(1, 3).Draw(t, "step"))
+	m.reach(rev - 1)
+	ev := m.change(t, rev, m.tree)
+	m.window.Append(ev, m.now, m.tree)
+	apply(m.tree, ev)
+	m.events = append(m.events, ev)
+	m.revision = rev
+	m.reach(rev)
+}
+
+// relist changes the state behind the window's back and gives it the difference.
+func (m *windowModel) relist(t *rapid.T) {
+	r := relist{after: m.revision, start: len(m.events), at: m.latest}
+	after, through := m.revision, m.revision
+	is := m.tree.View().Tree()
+	for range rapid.IntRange(1, 12).Draw(t, "unseen") {
+		through++
+		if rapid.Bool().Draw(t, "ours") {
+			apply(is, m.change(t, through, is))
+		}
+	}
+	events := store.Diff(m.tree.View(), is.View(), after, through, m.now)
+	m.window.AppendDiff(events, after, through, m.now, m.tree)
+	for _, ev := range events {
+		apply(m.tree, ev)
+	}
+	require.Equal(t, keysAndRevisions(is.View()), keysAndRevisions(m.tree.View()))
+	m.events = append(m.events, events...)
+	for rev := after + 1; rev < through; rev++ {
+		m.unseen[rev] = true
+	}
+	m.revision = through
+	m.reach(through)
+	if r.through, r.end = through, len(m.events); through > after+1 {
+		m.relists = append(m.relists, r)
+	}
+}
+
+// join forgets what lies between two relists with no event between, once the
+// later one is old.
+func (m *windowModel) join(minAge time.Duration) {
+	m.relists = slices.DeleteFunc(m.relists, func(r relist) bool { return r.through <= m.floor })
+	for i := 1; i < len(m.relists); i++ {
+		a, b := m.relists[i-1], m.relists[i]
+		if a.end == b.start && m.latest.Sub(b.at) >= minAge {
+			for rev := a.through; rev <= b.after; rev++ {
+				m.unseen[rev] = true
+			}
+		}
+	}
+}
+
+// trim lets time pass, or jump, and drops what is out of the limits.
+func (m *windowModel) trim(t *rapid.T, limits store.WindowLimits) {
+	before := m.window.View()
+	m.now = m.now.Add(time.Duration(rapid.IntRange(-5, 20).Draw(t, "seconds")) * time.Second)
+	if m.now.After(m.latest) {
+		m.latest = m.now
+	}
+	dropped := m.window.Trim(m.now)
+	v := m.window.View()
+	require.Equal(t, before.Len()-v.Len(), dropped)
+	require.GreaterOrEqual(t, v.Len(), min(before.Len(), limits.MinEvents))
+	require.LessOrEqual(t, v.Len(), max(limits.MaxEvents, limits.MinEvents+limits.ChunkSize))
+	m.forget(t)
+	m.join(limits.MinAge)
+}
+
+func (m *windowModel) compact(t *rapid.T) {
+	rev := store.Revision(rapid.IntRange(0, int(m.revision)+2).Draw(t, "compact"))
+	m.window.Compact(rev)
+	m.floor = max(m.floor, min(rev, m.revision))
+	m.forget(t)
+}
+
+// forget lets the model know no more than the events that are left do.
+func (m *windowModel) forget(t *rapid.T) {
+	v := m.window.View()
+	if first := int(v.First()); first > 0 && first <= len(m.events) {
+		m.floor = max(m.floor, m.events[first-1].Revision)
+	}
+	for m.unseen[m.floor] {
+		m.floor++
+	}
+	require.GreaterOrEqual(t, v.Floor(), m.floor)
+}
+
+// look compares all that the window says with the model.
+func (m *windowModel) look(t *rapid.T) {
+	v := m.window.View()
+	kept := m.events[v.First():]
+	require.Equal(t, store.Seq(len(m.events)), v.Next())
+	require.Equal(t, len(kept), v.Len())
+	require.Equal(t, m.revision, v.Revision())
+	require.Equal(t, m.floor, v.Floor())
+	requireHolds(t, v, kept)
+	for rev := m.floor - 1; rev <= m.revision+1; rev++ {
+		m.lookAt(t, v, rev)
+	}
+	for at := v.First(); at <= v.Next(); at++ {
+		m.lookFrom(t, v, at)
+	}
+	m.views = append(m.views, pastView{v, kept})
+}
+
+// requireHolds checks that the events are what the view has, and no more.
+func requireHolds(t *rapid.T, v store.WindowView[string], events []store.Event[string]) {
+	read, size := []store.Event[string]{}, int64(0)
+	for at := v.First(); at < v.Next(); {
+		chunk, ok := v.Read(at)
+		require.True(t, ok)
+		require.NotEmpty(t, chunk)
+		read = append(read, chunk...)
+		at += store.Seq(len(chunk))
+	}
+	require.True(t, slices.Equal(events, read), "want %v, got %v", events, read)
+	for _, ev := range read {
+		size += int64(len(ev.Object.Value))
+	}
+	require.Equal(t, size, v.Bytes())
+	if v.First() > 0 {
+		_, ok := v.Read(v.First() - 1)
+		require.False(t, ok)
+	}
+}
+
+// lookAt checks what the window says of a revision.
+func (m *windowModel) lookAt(t *rapid.T, v store.WindowView[string], rev store.Revision) {
+	at, err := v.Seek(rev)
+	state, stateErr := v.StateAt(rev)
+	if rev < m.floor || m.unseen[rev] {
+		require.ErrorIs(t, err, store.ErrExpired, "%v", rev)
+		require.ErrorIs(t, stateErr, store.ErrExpired, "%v", rev)
+		return
+	}
+	require.NoError(t, err, "%v", rev)
+	want := store.Seq(len(m.events))
+	for want > v.First() && m.events[want-1].Revision > rev {
+		want--
+	}
+	require.Equal(t, want, at, "%v", rev)
+	switch {
+	case rev > m.revision:
+		require.ErrorIs(t, stateErr, store.ErrFuture)
+	case v.Len() == 0:
+		require.ErrorIs(t, stateErr, store.ErrExpired)
+	default:
+		require.NoError(t, stateErr, "%v", rev)
+		require.Equal(t, m.states[rev], keysAndRevisions(state), "%v", rev)
+	}
+}
+
+// lookFrom checks that who stands at a position misses nothing if he starts
+// again from its revision, if he can.
+func (m *windowModel) lookFrom(t *rapid.T, v store.WindowView[string], at store.Seq) {
+	rev := v.RevisionAt(at)
+	if again, err := v.Seek(rev); err == nil {
+		require.Equal(t, at, again, "revision %v", rev)
+	} else if at < v.Next() {
+		next := m.events[at].Revision
+		require.True(t, m.unseen[rev] || rev < m.floor, "position %d, revision %v, next %v", at, rev, next)
+		require.Less(t, rev, next)
+	}
+}
+
+func TestRow096_WindowAgreesWithAllThatHappened(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limits := store.WindowLimits{
+			ChunkSize: rapid.IntRange(1, 5).Draw(t, "chunk"),
+			MaxEvents: rapid.IntRange(5, 20).Draw(t, "events"),
+			MaxBytes:  int64(rapid.IntRange(1, 500).Draw(t, "bytes")),
+			MinEvents: rapid.IntRange(0, 5).Draw(t, "min"),
+			MinAge:    time.Duration(rapid.SampledFrom([]int{5, 60}).Draw(t, "age")) * time.Second,
+		}
+		require.NoError(t, limits.Validate())
+		m := newWindowModel(limits)
+		t.Repeat(map[string]func(*rapid.T){
+			"append":  m.append,
+			"burst":   func(t *rapid.T) { m.append(t); m.append(t); m.append(t); m.append(t) },
+			"advance": m.advance,
+			"relist":  m.relist,
+			"trim":    func(t *rapid.T) { m.trim(t, limits) },
+			"compact": m.compact,
+			"reset": func(t *rapid.T) {
+				m.reset(m.revision + store.Revision(rapid.IntRange(0, 3).Draw(t, "ahead")))
+			},
+			"":        m.look,
+		})
+		for _, p := range m.views {
+			requireHolds(t, p.view, p.events)
+		}
+	})
+}

@@ -1,0 +1,191 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// TestWindowScenarios runs testdata/window. Times are durations since the
+// scenario began; an object is as large as its scenario says, else 1 byte. The
+// commands are:
+//
+//	new [chunk= events= bytes= age= min=]   a window, and an empty tree beside it
+//	reset floor=R
+//	append [at=T] [size=N]                  lines like "added a@11", applied to the tree
+//	advance to=R
+//	relist after=R through=R [at=T]         the objects of the new state; prints the difference
+//	trim at=T                               prints how many events went
+//	compact to=R                            likewise
+//	seek                                    revisions; prints the position of each
+//	read                                    positions; prints the events that can be read there
+//	position                                positions; prints the revision of each
+//	state                                   revisions; prints the state at each
+//	since                                   numbers of events; prints the position of each
+//
+// All but the last five print the window.
+func TestWindowScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata/window", func(t *testing.T, path string) {
+		s := &windowScenario{}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if out, ok := s.ask(t, d); ok {
+				return out
+			}
+			return s.change(t, d) + s.summary()
+		})
+	})
+}
+
+type windowScenario struct {
+	window *store.Window[string]
+	tree   *store.Tree[string]
+	size   int
+}
+
+// change runs a command that changes the window.
+func (s *windowScenario) change(t *testing.T, d *datadriven.TestData) (out string) {
+	at := time.Unix(0, 0).Add(durationArg(t, d, "at"))
+	switch d.Cmd {
+	case "new":
+		limits := store.WindowLimits{
+			ChunkSize: intArg(t, d, "chunk"), MaxEvents: intArg(t, d, "events"), MinEvents: intArg(t, d, "min"),
+			MaxBytes: int64(intArg(t, d, "bytes")), MinAge: durationArg(t, d, "age"),
+		}
+		require.NoError(t, limits.Validate())
+		s.tree, s.size = store.NewTree[string](), 1
+		s.window = store.NewWindow(limits, func(*store.Object[string]) int { return s.size })
+	case "reset":
+		s.window.Reset(revisionArg(t, d, "floor"))
+	case "append":
+		s.size = max(1, intArg(t, d, "size"))
+		for line := range strings.SplitSeq(d.Input, "\n") {
+			ev := parseEvent(t, line)
+			ev.Prev = s.tree.Get(ev.Key())
+			s.window.Append(ev, at, s.tree)
+			apply(s.tree, ev)
+		}
+	case "advance":
+		s.window.Advance(revisionArg(t, d, "to"))
+	case "relist":
+		is := store.NewTree[string]()
+		fill(t, is, d.Input)
+		after, through := revisionArg(t, d, "after"), revisionArg(t, d, "through")
+		events := store.Diff(s.tree.View(), is.View(), after, through, at)
+		s.window.AppendDiff(events, after, through, at, s.tree)
+		s.tree = is
+		return printEvents(events) + "\n"
+	case "trim":
+		return fmt.Sprintln("dropped", s.window.Trim(at))
+	case "compact":
+		return fmt.Sprintln("dropped", s.window.Compact(revisionArg(t, d, "to")))
+	default:
+		t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
+	}
+	return ""
+}
+
+// ask runs a command that only reads, once for each number in its input.
+func (s *windowScenario) ask(t *testing.T, d *datadriven.TestData) (out string, ok bool) {
+	answers := map[string]func(v store.WindowView[string], n uint64) string{
+		"seek": answerSeek, "read": answerRead, "state": answerState,
+		"position": func(v store.WindowView[string], n uint64) string { return v.RevisionAt(store.Seq(n)).String() },
+		"since":    func(v store.WindowView[string], n uint64) string { return fmt.Sprint("position ", v.Since(int(n))) },
+	}
+	answer, ok := answers[d.Cmd]
+	if !ok {
+		return "", false
+	}
+	var b strings.Builder
+	for word := range strings.FieldsSeq(d.Input) {
+		fmt.Fprintf(&b, "%s: %s\n", word, answer(s.window.View(), uint64(parseRevision(t, word))))
+	}
+	return b.String(), true
+}
+
+func (s *windowScenario) summary() string {
+	v := s.window.View()
+	return fmt.Sprintf("floor %v, positions %d to %d (%d events, %d bytes), revision %v",
+		v.Floor(), v.First(), v.Next(), v.Len(), v.Bytes(), v.Revision())
+}
+
+func answerSeek(v store.WindowView[string], n uint64) string {
+	at, err := v.Seek(store.Revision(n))
+	if err != nil {
+		return briefly(err)
+	}
+	return fmt.Sprint("position ", at)
+}
+
+func answerRead(v store.WindowView[string], n uint64) string {
+	events, ok := v.Read(store.Seq(n))
+	if !ok {
+		return "too late"
+	}
+	return strings.ReplaceAll(strings.TrimSpace(printEvents(events)), "\n", ", ")
+}
+
+func answerState(v store.WindowView[string], n uint64) string {
+	state, err := v.StateAt(store.Revision(n))
+	if err != nil {
+		return briefly(err)
+	}
+	return "[" + keysAndRevisions(state) + "]"
+}
+
+// briefly says what kind of error it is, without the advice to people.
+func briefly(err error) string {
+	if expired := (*store.ExpiredError)(nil); errors.As(err, &expired) {
+		return fmt.Sprint("expired, oldest ", expired.Oldest)
+	}
+	if future := (*store.FutureError)(nil); errors.As(err, &future) {
+		return fmt.Sprint("future, current ", future.Current)
+	}
+	return err.Error()
+}
+
+// parseEvent reads "added a@11" and the like.
+func parseEvent(t *testing.T, line string) store.Event[string] {
+	types := map[string]store.EventType{
+		"added": store.Added, "modified": store.Modified, "deleted": store.Deleted, "emitted": store.Emitted,
+	}
+	name, object, _ := strings.Cut(line, " ")
+	require.Contains(t, types, name)
+	o := parseWritten(t, object)
+	return store.Event[string]{Type: types[name], Revision: o.Revision, Object: o}
+}
+
+// apply makes the event's change to the tree.
+func apply(tree *store.Tree[string], ev store.Event[string]) {
+	switch ev.Type {
+	case store.Added, store.Modified:
+		tree.Put(ev.Object)
+	case store.Deleted:
+		tree.Delete(ev.Key())
+	}
+}
+
+func intArg(t *testing.T, d *datadriven.TestData, name string) (n int) {
+	d.MaybeScanArgs(t, name, &n)
+	return n
+}
+
+func durationArg(t *testing.T, d *datadriven.TestData, name string) time.Duration {
+	var s string
+	if !d.MaybeScanArgs(t, name, &s) {
+		return 0
+	}
+	if n, err := strconv.Atoi(s); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	span, err := time.ParseDuration(s)
+	require.NoError(t, err)
+	return span
+}

@@ -1,0 +1,308 @@
+package store_test
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+var start = time.Unix(0, 0)
+
+// put appends an event for key at the next revision and applies it.
+func put(w *store.Window[string], tree *store.Tree[string], key string) *store.Object[string] {
+	o := &store.Object[string]{Key: key, Revision: w.View().Revision() + 1}
+	w.Append(store.Event[string]{Type: store.Added, Revision: o.Revision, Object: o}, start, tree)
+	tree.Put(o)
+	return o
+}
+
+// remove appends the deletion of key at the next revision and applies it.
+func remove(w *store.Window[string], tree *store.Tree[string], key string) {
+	rev := w.View().Revision() + 1
+	prev := tree.Get(key)
+	w.Append(store.Event[string]{Type: store.Deleted, Revision: rev, Object: prev.Gone(rev, start), Prev: prev}, start, tree)
+	tree.Delete(key)
+}
+
+func TestRow095_WindowBasic(t *testing.T) {
+	w, tree := store.NewWindow[string](store.WindowLimits{}, nil), store.NewTree[string]()
+	w.Reset(5)
+	a := put(w, tree, "a")
+	remove(w, tree, "a")
+	v := w.View()
+	events, ok := v.Read(v.First())
+	require.True(t, ok)
+	require.Equal(t, []string{"ADDED a@6", "DELETED a@7"}, []string{events[0].String(), events[1].String()})
+	require.Same(t, a, events[0].Object)
+	require.Same(t, a, events[1].Prev)
+	require.Equal(t, int64(2*store.DefaultSize), v.Bytes(), "without an estimate each object has the default")
+}
+
+func TestRow097_MarkerOfAnEmptyWindow(t *testing.T) {
+	w := store.NewWindow[string](store.WindowLimits{}, nil)
+	for _, floor := range []store.Revision{1, 100, 7} { // storage may have been restored
+		w.Reset(floor)
+		v := w.View()
+		_, err := v.Seek(floor - 1)
+		expired := (*store.ExpiredError)(nil)
+		require.ErrorAs(t, err, &expired)
+		require.Equal(t, store.ExpiredError{Requested: floor - 1, Oldest: floor}, *expired)
+		at, err := v.Seek(floor)
+		require.NoError(t, err)
+		require.Equal(t, v.Next(), at)
+	}
+}
+
+// Rows 103 and 106: instead of resizing by guesses about the rate, the limits
+// say what is kept, and a small window has small chunks.
+func TestRow103_WindowKeepsWithinItsLimitsAtAnySize(t *testing.T) {
+	for _, bound := range []int{1, 2, 3, 5, 8, 100, 1000, 1001} {
+		for _, startAt := range []int{0, 7} {
+			w, tree := store.NewWindow[string](store.WindowLimits{MaxEvents: bound}, nil), store.NewTree[string]()
+			w.Reset(store.Revision(startAt))
+			for n := range 3*bound + 7 {
+				put(w, tree, fmt.Sprint("k", n%5))
+				w.Trim(start)
+				v := w.View()
+				require.LessOrEqual(t, v.Len(), bound)
+				require.GreaterOrEqual(t, v.Len(), min(n+1, bound-bound/4), "bound %d: no more than a chunk goes at once", bound)
+			}
+		}
+	}
+}
+
+func TestRow106_DefaultLimitsHoldALargeBurst(t *testing.T) {
+	w, tree := store.NewWindow[string](store.WindowLimits{}, nil), store.NewTree[string]()
+	w.Reset(0)
+	for n := range 100_000 {
+		put(w, tree, fmt.Sprint("k", n%100))
+	}
+	require.Zero(t, w.Trim(start.Add(store.DefaultMinAge-1)))
+	require.Equal(t, 100_000, w.Trim(start.Add(store.DefaultMinAge)))
+}
+
+// Row 104: what the window does later does not show in a view, whatever the
+// offset that it is read from.
+func TestRow104_GrowthAndTrimDoNotBreakAView(t *testing.T) {
+	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 4, MaxEvents: 8}, nil), store.NewTree[string]()
+	w.Reset(0)
+	for n := range 6 {
+		put(w, tree, fmt.Sprint("k", n))
+	}
+	v := w.View()
+	for n := range 20 {
+		put(w, tree, fmt.Sprint("later", n))
+		w.Trim(start)
+	}
+	require.Greater(t, w.View().First(), v.Next())
+	for at := v.First(); at < v.Next(); at++ {
+		events, ok := v.Read(at)
+		require.True(t, ok)
+		require.Equal(t, fmt.Sprint("k", at), events[0].Key())
+	}
+	state, err := v.StateAt(6)
+	require.NoError(t, err)
+	require.Equal(t, 6, state.Len())
+}
+
+// Row 109: a reader takes a chunk's worth at a time and meets the end.
+func TestRow109_ReadGoesChunkByChunk(t *testing.T) {
+	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 3}, nil), store.NewTree[string]()
+	w.Reset(0)
+	for n := range 7 {
+		put(w, tree, fmt.Sprint("k", n))
+	}
+	v := w.View()
+	var sizes []int
+	for at := v.First(); at < v.Next(); {
+		events, ok := v.Read(at)
+		require.True(t, ok)
+		sizes = append(sizes, len(events))
+		at += store.Seq(len(events))
+	}
+	require.Equal(t, []int{3, 3, 1}, sizes)
+}
+
+// A reader that appends to what it read must not write into the window.
+func TestReadLeavesNoRoomBehindTheEvents(t *testing.T) {
+	w, tree := store.NewWindow[string](store.WindowLimits{}, nil), store.NewTree[string]()
+	put(w, tree, "a")
+	events, _ := w.View().Read(0)
+	_ = append(events, store.Event[string]{Type: store.Bookmark})
+	b := put(w, tree, "b")
+	again, _ := w.View().Read(0)
+	require.Same(t, b, again[1].Object)
+	require.Len(t, events, 1)
+}
+
+// Rows 110 and pain 20: a reader that was overrun is told at each offset.
+func TestRow110_OverrunIsToldAtEachOffset(t *testing.T) {
+	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree[string]()
+	w.Reset(0)
+	for n := range 10 {
+		put(w, tree, fmt.Sprint("k", n))
+	}
+	w.Trim(start)
+	v := w.View()
+	for at := range store.Seq(11) {
+		_, ok := v.Read(at)
+		require.Equal(t, at >= v.First(), ok, "position %d", at)
+	}
+	_, err := v.Seek(v.Floor() - 1)
+	require.ErrorIs(t, err, store.ErrExpired)
+}
+
+func TestRow131_StatesBetweenSnapshotsAreExact(t *testing.T) {
+	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 4}, nil), store.NewTree[string](byNode)
+	w.Reset(0)
+	for n := range 10 {
+		put(w, tree, fmt.Sprint("k", n))
+	}
+	for rev := range store.Revision(11) {
+		state, err := w.View().StateAt(rev)
+		require.NoError(t, err)
+		require.Equal(t, int(rev), state.Len())
+		require.True(t, state.Indexed(byNode), "past states have the indexes")
+		require.Len(t, keysBy(t, state, byNode, "", "", ""), int(rev))
+	}
+}
+
+func TestWindowZeroViewIsEmpty(t *testing.T) {
+	var v store.WindowView[string]
+	at, err := v.Seek(0)
+	require.NoError(t, err)
+	require.Zero(t, at)
+	events, ok := v.Read(0)
+	require.True(t, ok)
+	require.Empty(t, events)
+	require.Zero(t, v.RevisionAt(0))
+	require.Zero(t, v.Since(5))
+	_, err = v.StateAt(0)
+	require.ErrorIs(t, err, store.ErrExpired)
+}
+
+func TestSinceTakesAnyNumber(t *testing.T) {
+	w, tree := store.NewWindow[string](store.WindowLimits{}, nil), store.NewTree[string]()
+	put(w, tree, "a")
+	put(w, tree, "b")
+	v := w.View()
+	for last, want := range map[int]store.Seq{-1: 2, 0: 2, 1: 1, 2: 0, 3: 0} {
+		require.Equal(t, want, v.Since(last), "the last %d", last)
+	}
+}
+
+func TestWindowTakesABookmarkForProgress(t *testing.T) {
+	w := store.NewWindow[string](store.WindowLimits{}, nil)
+	w.Append(store.Event[string]{Type: store.Bookmark, Revision: 9}, start, store.NewTree[string]())
+	require.Equal(t, store.Revision(9), w.View().Revision())
+	require.Zero(t, w.View().Len())
+}
+
+// The user's estimate may panic. Then the event is not in the window, which is
+// otherwise as before.
+func TestWindowSurvivesAPanicInTheEstimate(t *testing.T) {
+	w := store.NewWindow(store.WindowLimits{ChunkSize: 1}, func(o *store.Object[string]) int {
+		if o.Key == "bad" {
+			panic("bad")
+		}
+		return -1
+	})
+	tree := store.NewTree[string]()
+	put(w, tree, "a")
+	before := w.View()
+	require.PanicsWithValue(t, "bad", func() { put(w, tree, "bad") })
+	require.Equal(t, before, w.View())
+	put(w, tree, "b")
+	require.Equal(t, 2, w.View().Len())
+	require.Zero(t, w.View().Bytes(), "an estimate below zero is zero")
+}
+
+// Positions are numbers and views are short-lived: what was dropped is garbage.
+func TestPain02_DroppedEventsAreGarbage(t *testing.T) {
+	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree[string]()
+	dropped := weak.Make(put(w, tree, "gone"))
+	remove(w, tree, "gone")
+	old := w.View()
+	for n := range 6 {
+		put(w, tree, fmt.Sprint("k", n))
+	}
+	require.Equal(t, 4, w.Trim(start))
+	stalledAt := old.First()
+
+	runtime.GC()
+	require.NotNil(t, dropped.Value(), "the old view shows it")
+	runtime.KeepAlive(old)
+	runtime.GC()
+	require.Nil(t, dropped.Value(), "nobody shows it any more")
+
+	_, ok := w.View().Read(stalledAt)
+	require.False(t, ok)
+	runtime.KeepAlive(w)
+	runtime.KeepAlive(tree)
+}
+
+// One writer, four readers, each with views of its own and of others' moments.
+func TestWindowViewsAreReadWhileTheWriterAppends(t *testing.T) {
+	const readers, writes = 4, 3000
+	views := make([]chan store.WindowView[string], readers)
+	var wg sync.WaitGroup
+	for i := range views {
+		views[i] = make(chan store.WindowView[string], 8)
+		wg.Go(func() {
+			for v := range views[i] {
+				readEverything(t, v)
+			}
+		})
+	}
+	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 8, MaxEvents: 64}, nil), store.NewTree[string](byNode)
+	for n := range writes {
+		put(w, tree, fmt.Sprint("k", n%50))
+		if n%100 == 99 {
+			after := w.View().Revision()
+			is := tree.View().Tree()
+			is.Delete("k3")
+			is.Delete("k4")
+			events := store.Diff(tree.View(), is.View(), after, after+5, start)
+			w.AppendDiff(events, after, after+5, start, tree)
+			tree = is
+		}
+		w.Trim(start)
+		views[n%readers] <- w.View()
+	}
+	for _, c := range views {
+		close(c)
+	}
+	wg.Wait()
+}
+
+// readEverything reads all of a view and checks that it is whole.
+func readEverything(t *testing.T, v store.WindowView[string]) {
+	last := store.Revision(0)
+	for at := v.First(); at < v.Next(); {
+		events, ok := v.Read(at)
+		if !ok || len(events) == 0 {
+			t.Errorf("nothing at %d", at)
+			return
+		}
+		for _, ev := range events {
+			if ev.Revision <= last || ev.Object == nil {
+				t.Errorf("%v after %v", ev, last)
+			}
+			last = ev.Revision
+		}
+		at += store.Seq(len(events))
+	}
+	if state, err := v.StateAt(v.Revision()); err != nil || state.Len() > 50 {
+		t.Errorf("%v", err)
+	}
+	if _, err := v.Seek(v.Floor()); err != nil {
+		t.Error(err)
+	}
+}
