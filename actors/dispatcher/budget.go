@@ -11,15 +11,17 @@ const (
 )
 
 // budget is the time that all slow watchers together are allowed. It starts
-// empty, fills at budgetRate and holds at most budgetCap. The zero value is
-// ready for use; filling begins with the first take. It belongs to one
-// goroutine.
+// empty, fills at budgetRate and holds at most budgetCap. The zero value begins
+// to fill with the first take. It belongs to one goroutine.
 type budget struct {
 	available time.Duration
 	// counted is the moment up to which the time that passed has been turned
 	// into budget.
 	counted time.Time
 }
+
+// newBudget makes an empty budget that fills from now on.
+func newBudget(now time.Time) budget { return budget{counted: now} }
 
 // take empties the budget and returns what was in it. A clock that was set back
 // gains nothing until it moves on; one that leapt ahead gains no more than
@@ -42,11 +44,8 @@ func (b *budget) refill(now time.Time) {
 		b.counted = now
 	}
 	gained := now.Sub(b.counted) / price
-	if gained > budgetCap || now.Before(b.counted) {
-		b.counted = now
-	} else {
-		// Up to what was turned into budget: the remainder counts next time.
-		b.counted = b.counted.Add(gained * price)
-	}
+	// Up to what was turned into budget, on or back: the remainder counts next
+	// time.
+	b.counted = b.counted.Add(gained * price)
 	b.giveBack(gained)
 }

@@ -9,11 +9,15 @@ import (
 
 // candidates visits the groups that may see something of the event: all those
 // whose conversion of it yields an event, and possibly others; each once, in the
-// order in which they were added. It does not allocate once it has grown. visit
-// must not use the index.
+// order in which they were added. A bookmark, which concerns everybody, is not
+// for asking around: it visits nobody. It does not allocate once it has grown.
+// visit must not use the index.
 //
 // It is a function because what is found does not depend on the type of object.
 func candidates[T any, G any](i *interest[G], ev store.Event[T], visit func(G)) {
+	if ev.Type == store.Bookmark {
+		return
+	}
 	i.begin()
 	if o := ev.Object; o != nil {
 		i.gather(o.Key, o.Labels, o.Fields)

@@ -13,8 +13,9 @@ const bookmarkLead = 2 * time.Second
 
 // wheel knows when which watcher is due a bookmark. It has a bucket for each
 // second in which somebody is due, so not many more than the period has seconds,
-// and notes where in them each watcher is. That is all an idle watcher costs: 30
-// to 60 bytes for a pointer-sized W. Scheduling and removing are O(1), amortised.
+// and notes where in them each watcher is. That is all an idle watcher costs:
+// about 35 bytes each for 100,000 of them (BenchmarkWheelMemory). Scheduling and
+// removing are O(1), amortised.
 //
 // The wheel's time is its own. It goes on with the clock and leaps ahead with
 // it, but when the clock is set back it merely stands still for that call, so

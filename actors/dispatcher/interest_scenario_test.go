@@ -1,0 +1,129 @@
+package dispatcher
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+// TestInterestScenarios runs testdata/interest. Its commands are:
+//
+//	watch <name>   a group and what it selects: "key: …", "prefix: …",
+//	               "labels: …", "fields: …", one to a line
+//	forget <name>  removes the group
+//	write          what happens, one to a line; prints who is asked about it, and
+//	               in brackets those of them who see something
+//	index          prints who is filed where
+func TestInterestScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata/interest", func(t *testing.T, path string) {
+		s := &interestScenario{
+			t: t, index: newInterest[string](), history: newHistory(t),
+			filters: map[string]*store.Filter{}, handles: map[string]handle{},
+		}
+		datadriven.RunTest(t, path, s.run)
+	})
+}
+
+type interestScenario struct {
+	t       *testing.T
+	index   *interest[string]
+	history *history
+	filters map[string]*store.Filter
+	handles map[string]handle
+}
+
+func (s *interestScenario) run(t *testing.T, d *datadriven.TestData) string {
+	switch d.Cmd {
+	case "watch":
+		name := d.CmdArgs[0].Key
+		s.filters[name] = parseFilter(t, d.Input)
+		s.handles[name] = s.index.add(s.filters[name], name)
+		return ""
+	case "forget":
+		name := d.CmdArgs[0].Key
+		s.index.remove(s.handles[name])
+		delete(s.filters, name)
+		return ""
+	case "write":
+		var out strings.Builder
+		for line := range strings.Lines(d.Input) {
+			fmt.Fprintln(&out, s.write(strings.TrimSpace(line)))
+		}
+		return out.String()
+	case "index":
+		return s.index.describe()
+	}
+	t.Fatalf("unknown command %q", d.Cmd)
+	return ""
+}
+
+func (s *interestScenario) write(line string) string {
+	ev := s.history.write(strings.Fields(line)...)
+	var asked []string
+	candidates(s.index, ev, func(name string) {
+		require.NotContains(s.t, asked, name)
+		if _, sees := watcher.Convert(s.filters[name], ev); sees {
+			name = "[" + name + "]"
+		}
+		asked = append(asked, name)
+	})
+	for name, f := range s.filters {
+		if _, sees := watcher.Convert(f, ev); sees && ev.Type != store.Bookmark {
+			require.Contains(s.t, asked, "["+name+"]", "%s was not asked about %s", name, line)
+		}
+	}
+	return fmt.Sprintf("%s -> %s", line, strings.Join(asked, " "))
+}
+
+// describe prints who is filed where, for goldens.
+func (i *interest[G]) describe() string {
+	lines := []string{}
+	add := func(where string, b *bucket) {
+		if b.live == 0 {
+			return
+		}
+		for _, p := range b.appendTo(nil) {
+			where += fmt.Sprintf(" %v", i.groups[p.group])
+		}
+		lines = append(lines, where)
+	}
+	tables := map[string]table{"key": i.keys, "prefix": i.prefixes, "blank field": i.blanks}
+	for _, v := range i.fields.all {
+		tables["field "+v.name] = v.table
+	}
+	for _, v := range i.labels.all {
+		tables["label "+v.name] = v.table
+	}
+	for kind, table := range tables {
+		for name, b := range table {
+			add(fmt.Sprintf("%s %q:", kind, name), b)
+		}
+	}
+	add("scan:", i.scan)
+	if len(lines) == 0 {
+		return "nobody"
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func parseFilter(t *testing.T, input string) *store.Filter {
+	var opts store.FilterOptions
+	options := map[string]*string{"key": &opts.Key, "prefix": &opts.Prefix, "labels": &opts.Labels, "fields": &opts.Fields}
+	for line := range strings.Lines(input) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		require.Contains(t, slices.Collect(maps.Keys(options)), name)
+		*options[name] = value
+	}
+	f, err := store.NewFilter(opts)
+	require.NoError(t, err)
+	return f
+}

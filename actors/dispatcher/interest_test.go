@@ -1,0 +1,273 @@
+package dispatcher
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"pgregory.net/rapid"
+
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+func byLabel(name, value string) *store.Filter {
+	return store.FilterFor("", "", labels.SelectorFromSet(labels.Set{name: value}), nil)
+}
+
+func ask[G any](i *interest[G], ev event) (asked []G) {
+	candidates(i, ev, func(g G) { asked = append(asked, g) })
+	return asked
+}
+
+func TestInterestRemovingTwiceRemovesOnce(t *testing.T) {
+	i, h := newInterest[string](), newHistory(t)
+	first := i.add(byLabel("app", "web"), "first")
+	i.remove(first)
+	i.add(byLabel("app", "web"), "second")
+	i.remove(first)
+	require.Equal(t, 1, i.len())
+	require.Equal(t, []string{"second"}, ask(i, h.write("put", "a", "app=web")))
+}
+
+func TestInterestKeepsTheOrderOfAddingAcrossBucketsAndRemovals(t *testing.T) {
+	i, h := newInterest[int](), newHistory(t)
+	filters := []*store.Filter{
+		store.FilterFor("", "ns", nil, nil), byLabel("app", "web"), store.FilterFor("ns/a", "", nil, nil),
+		store.FilterFor("", "", nil, fields.OneTermNotEqualSelector("x", "1")), nil,
+	}
+	var handles []handle
+	var want []int
+	for n := range 50 {
+		handles = append(handles, i.add(filters[n%len(filters)], n))
+		want = append(want, n)
+	}
+	ev := h.write("put", "ns/a", "app=web")
+	require.Equal(t, want, ask(i, ev))
+
+	want = slices.DeleteFunc(want, func(n int) bool { return n%3 == 0 })
+	for n := range handles {
+		if n%3 == 0 {
+			i.remove(handles[n])
+		}
+	}
+	require.Equal(t, want, ask(i, ev))
+}
+
+func TestInterestThatNothingCanMeetIsNeverAsked(t *testing.T) {
+	i, h := newInterest[string](), newHistory(t)
+	handle := i.add(store.FilterFor("", "", labels.Nothing(), nil), "nothing")
+	require.Equal(t, 1, i.len())
+	require.Empty(t, ask(i, h.write("put", "a")))
+	i.remove(handle)
+	require.Zero(t, i.len())
+}
+
+// Keys come from the user's function; what they look like must not make the
+// index ask twice.
+func TestInterestOddKeysAreAskedOnce(t *testing.T) {
+	i := newInterest[string]()
+	for _, prefix := range []string{"a", "a/", "a//", "/", "a//b", "a//b/"} {
+		i.add(store.FilterFor("", prefix, nil, nil), prefix)
+	}
+	for _, key := range []string{"", "/", "a", "a/", "a//", "a//b", "a//b/", "//", "a//b/c"} {
+		var want []string
+		for _, prefix := range []string{"a", "a/", "a//", "/", "a//b", "a//b/"} {
+			if store.HasPrefix(key, prefix) {
+				want = append(want, prefix)
+			}
+		}
+		require.Equal(t, want, ask(i, event{Type: store.Added, Object: &stored{Key: key}}), "key %q", key)
+	}
+}
+
+func TestInterestLeavesNothingBehind(t *testing.T) {
+	i := newInterest[int]()
+	var handles []handle
+	for n := range 1000 {
+		f := store.FilterFor("", fmt.Sprintf("ns%d", n), nil, nil)
+		switch n % 4 {
+		case 0:
+			f = byLabel(fmt.Sprintf("l%d", n), "1")
+		case 1:
+			f = store.FilterFor(fmt.Sprintf("k%d", n), "", nil, nil)
+		case 2:
+			f = store.FilterFor("", "", nil, fields.OneTermEqualSelector(fmt.Sprintf("f%d", n), []string{"", "1"}[n/4%2]))
+		}
+		handles = append(handles, i.add(f, n))
+	}
+	for _, h := range handles {
+		i.remove(h)
+	}
+	require.Zero(t, i.len())
+	require.Equal(t, "nobody", i.describe())
+	require.Empty(t, i.keys)
+	require.Empty(t, i.prefixes)
+	require.Empty(t, i.blanks)
+	require.Empty(t, i.labels.byName)
+	require.Empty(t, i.fields.byName)
+	require.Empty(t, i.labels.all)
+	require.Empty(t, i.fields.all)
+}
+
+// The index against asking everybody, under random comings and goings.
+func TestRow146_InterestMissesNobody(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		i, h := newInterest[*member](), newHistory(t)
+		var members []*member // in order of adding
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				m := &member{filter: anyFilter(t)}
+				m.handle = i.add(m.filter, m)
+				members = append(members, m)
+			},
+			"remove": func(t *rapid.T) {
+				if len(members) == 0 {
+					t.Skip("nobody is there")
+				}
+				n := rapid.IntRange(0, len(members)-1).Draw(t, "member")
+				i.remove(members[n].handle)
+				members = slices.Delete(members, n, n+1)
+			},
+			"write": func(t *rapid.T) { requireAsked(t, members, ask(i, h.anyWrite(t)), h.last) },
+			"":      func(t *rapid.T) { require.Equal(t, len(members), i.len()) },
+		})
+	})
+}
+
+type member struct {
+	filter *store.Filter
+	handle handle
+}
+
+// requireAsked demands that asked is in the order of adding, has everyone who
+// sees something of the event, and nobody who demands what neither state has.
+func requireAsked(t *rapid.T, members, asked []*member, ev event) {
+	rest := asked
+	for _, m := range members {
+		_, sees := watcher.Convert(m.filter, ev)
+		isNext := len(rest) > 0 && rest[0] == m
+		if isNext {
+			rest = rest[1:]
+			require.True(t, mayCare(m.filter, ev.Object) || mayCare(m.filter, ev.Prev), "%s was asked about %s", m.filter, ev)
+		}
+		require.True(t, isNext || !sees, "%s was not asked about %s", m.filter, ev)
+	}
+	require.Empty(t, rest, "asked out of order, twice or after it was gone")
+}
+
+// mayCare reports whether the object has what the filter would be filed under.
+func mayCare(f *store.Filter, o *stored) bool {
+	switch {
+	case o == nil || f.Nothing():
+		return false
+	case f.Key() != "":
+		return f.Key() == o.Key
+	case len(f.Exact()) == 0:
+		return store.HasPrefix(o.Key, f.Prefix())
+	}
+	return slices.ContainsFunc(f.Exact(), func(r store.Requirement) bool {
+		if r.Attribute.Kind == store.Field {
+			return o.Fields[r.Attribute.Name] == r.Value
+		}
+		value, ok := o.Labels[r.Attribute.Name]
+		return ok && value == r.Value
+	})
+}
+
+func anyFilter(t *rapid.T) *store.Filter {
+	terms := func(name string, some ...string) string {
+		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(some), 0, 2).Draw(t, name), ",")
+	}
+	opts := store.FilterOptions{
+		Labels: terms("labels", "app=1", "app=2", "app=", "tier=1", "app!=1", "tier", "app in (1,2)"),
+		Fields: terms("fields", "node=1", "node=2", "node=", "ns=1", "node!=1"),
+	}
+	switch rapid.IntRange(0, 3).Draw(t, "scope") {
+	case 0:
+		opts.Key = rapid.SampledFrom([]string{"ns1/a", "ns1/b"}).Draw(t, "key")
+	case 1:
+		opts.Prefix = rapid.SampledFrom([]string{"ns1", "ns1/", "ns10", "ns1/a", "n"}).Draw(t, "prefix")
+	}
+	f, err := store.NewFilter(opts)
+	require.NoError(t, err)
+	return f
+}
+
+// anyWrite makes a write that the history allows.
+func (h *history) anyWrite(t *rapid.T) event {
+	key := rapid.SampledFrom([]string{"ns1/a", "ns1/b", "ns10/a", "ns1/a/b"}).Draw(t, "key")
+	verbs := []string{"put", "put", "emit"}
+	if h.objects[key] != nil {
+		verbs = append(verbs, "delete")
+	}
+	words := []string{rapid.SampledFrom(verbs).Draw(t, "verb"), key}
+	for _, name := range []string{"app", "tier", ".node", ".ns", "x", ".y"} {
+		if value := rapid.SampledFrom([]string{"absent", "", "1", "2"}).Draw(t, name); value != "absent" {
+			words = append(words, name+"="+value)
+		}
+	}
+	h.last = h.write(words...)
+	return h.last
+}
+
+func TestInterestAskingDoesNotAllocate(t *testing.T) {
+	i, ev := crowd(5000, func(n int) *store.Filter { return byLabel("owner", fmt.Sprint(n)) })
+	asked := 0
+	count := func(int) { asked++ }
+	candidates(i, ev, count)
+	require.Equal(t, 2, asked, "the owner before and the owner after")
+	require.Zero(t, testing.AllocsPerRun(100, func() { candidates(i, ev, count) }))
+}
+
+// crowd is an index of n groups, and a change of an object from owner 6 to
+// owner 7 that has some other attributes too.
+func crowd(n int, filter func(int) *store.Filter) (*interest[int], event) {
+	i := newInterest[int]()
+	for g := range n {
+		i.add(filter(g), g)
+	}
+	o := func(owner string) *stored {
+		return &stored{
+			Key:    "ns" + owner + "/pod",
+			Labels: labels.Set{"owner": owner, "owner-" + owner: "yes", "app": "web", "tier": "front", "track": "stable"},
+			Fields: fields.Set{"metadata.namespace": "default", "metadata.name": "pod-" + owner, "spec.nodeName": "n" + owner},
+		}
+	}
+	return i, event{Type: store.Modified, Revision: 2, Object: o("7"), Prev: o("6")}
+}
+
+func BenchmarkInterest(b *testing.B) {
+	for name, filter := range map[string]func(int) *store.Filter{
+		"5000 label values": func(n int) *store.Filter { return byLabel("owner", fmt.Sprint(n)) },
+		"5000 label names":  func(n int) *store.Filter { return byLabel(fmt.Sprintf("owner-%d", n), "yes") },
+		"5000 field values": func(n int) *store.Filter {
+			return store.FilterFor("", "", nil, fields.OneTermEqualSelector("spec.nodeName", fmt.Sprintf("n%d", n)))
+		},
+		"5000 keys":     func(n int) *store.Filter { return store.FilterFor(fmt.Sprintf("ns%d/pod", n), "", nil, nil) },
+		"5000 prefixes": func(n int) *store.Filter { return store.FilterFor("", fmt.Sprintf("ns%d/", n), nil, nil) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			i, ev := crowd(5000, filter)
+			asked := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				candidates(i, ev, func(int) { asked++ })
+			}
+			b.ReportMetric(float64(asked)/float64(b.N), "asked/op")
+		})
+	}
+}
+
+func BenchmarkInterestAddRemove(b *testing.B) {
+	i, _ := crowd(5000, func(n int) *store.Filter { return byLabel("owner", fmt.Sprint(n%10)) })
+	f := byLabel("owner", "7")
+	b.ReportAllocs()
+	for b.Loop() {
+		i.remove(i.add(f, 0))
+	}
+}
