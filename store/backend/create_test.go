@@ -1,0 +1,130 @@
+package backend_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+func TestRow001_CreateTakesTheKeyFromTheValue(t *testing.T) {
+	f := newFixture(t)
+	o := f.create("ns/p", "v1")
+	require.Equal(t, "ns/p", o.Key)
+	require.Equal(t, "v1", o.Labels["image"])
+	got, err := f.Get(f.ctx, "ns/p")
+	require.NoError(t, err)
+	require.Same(t, o, got)
+}
+
+func TestRow002_CreateWithTTL(t *testing.T) {
+	f := newFixture(t)
+	_, err := f.Create(f.ctx, pod{"p", "v1"}, backend.CreateOptions{TTL: time.Second})
+	require.NoError(t, err)
+	f.clock.Advance(time.Second)
+	f.holds("p", "")
+}
+
+func TestRow003_CreateOfAnExistingKey(t *testing.T) {
+	f := newFixture(t)
+	f.create("p", "v1")
+	_, err := f.Create(f.ctx, pod{"p", "v2"}, backend.CreateOptions{})
+	require.ErrorIs(t, err, store.ErrExists)
+	f.holds("p", "v1")
+}
+
+func TestRow039_MalformedKeysAreRefusedByEveryVerb(t *testing.T) {
+	f := newFixture(t)
+	for _, key := range []string{"", "/", "a//b", "../a", "a/"} {
+		_, err := f.Create(f.ctx, pod{Name: key}, backend.CreateOptions{})
+		require.ErrorIs(t, err, store.ErrInvalidKey, "Create %q", key)
+		_, err = f.Get(f.ctx, key)
+		require.ErrorIs(t, err, store.ErrInvalidKey, "Get %q", key)
+		_, err = f.GuaranteedUpdate(f.ctx, key, nil, backend.UpdateOptions[pod]{CreateIfMissing: true})
+		require.ErrorIs(t, err, store.ErrInvalidKey, "GuaranteedUpdate %q", key)
+		_, err = f.Delete(f.ctx, key, backend.DeleteOptions[pod]{})
+		require.ErrorIs(t, err, store.ErrInvalidKey, "Delete %q", key)
+	}
+	_, err := f.List(f.ctx, backend.ListOptions{Prefix: "a//b"})
+	require.ErrorIs(t, err, store.ErrInvalidKey)
+	require.Zero(t, f.below.gets+f.below.puts+f.below.removes, "nothing of it reached the backend")
+}
+
+func TestNegativeTTLNamesTheOption(t *testing.T) {
+	f := newFixture(t)
+	_, err := f.Create(f.ctx, pod{Name: "p"}, backend.CreateOptions{TTL: -time.Second})
+	require.ErrorIs(t, err, backend.ErrInvalidOption)
+	require.ErrorContains(t, err, "CreateOptions.TTL")
+	_, err = f.GuaranteedUpdate(f.ctx, "p", nil, backend.UpdateOptions[pod]{TTL: -time.Second})
+	require.ErrorIs(t, err, backend.ErrInvalidOption)
+	require.ErrorContains(t, err, "UpdateOptions.TTL")
+}
+
+func TestSchemaWithoutKeyIsAnError(t *testing.T) {
+	f := newFixture(t)
+	s := backend.NewStorage(f.Backend(), store.Schema[pod]{})
+	_, err := s.Create(f.ctx, pod{Name: "p"}, backend.CreateOptions{})
+	var option *backend.OptionError
+	require.ErrorAs(t, err, &option)
+	require.Equal(t, "Schema.Key", option.Option)
+}
+
+func TestPanicsOfTheUsersAreErrorsAndWriteNothing(t *testing.T) {
+	f := newFixture(t)
+	f.create("p", "v1")
+	cause := errors.New("the cause")
+	schema := podSchema()
+	schema.Key = func(p pod) string {
+		if p.Image == "bad" {
+			panic(cause)
+		}
+		return p.Name
+	}
+	schema.Equal = func(a, b pod) bool {
+		if b.Image == "incomparable" {
+			panic("cannot compare")
+		}
+		return a == b
+	}
+	s := backend.NewStorage(f.Backend(), schema)
+	image := func(image string) backend.UpdateFunc[pod] {
+		return func(context.Context, *store.Object[pod]) (pod, error) { return pod{"p", image}, nil }
+	}
+	cases := map[string]func() error{
+		"Schema.Key": func() error {
+			_, err := s.Create(f.ctx, pod{"q", "bad"}, backend.CreateOptions{})
+			return err
+		},
+		"Schema.Equal": func() error {
+			_, err := s.GuaranteedUpdate(f.ctx, "p", image("incomparable"), backend.UpdateOptions[pod]{})
+			return err
+		},
+		"UpdateFunc": func() error {
+			_, err := s.GuaranteedUpdate(f.ctx, "p", func(context.Context, *store.Object[pod]) (pod, error) { panic(cause) }, backend.UpdateOptions[pod]{})
+			return err
+		},
+		"DeleteOptions.Validate": func() error {
+			_, err := s.Delete(f.ctx, "p", backend.DeleteOptions[pod]{Validate: func(context.Context, *store.Object[pod]) error { panic(cause) }})
+			return err
+		},
+	}
+	for name, call := range cases {
+		err := call()
+		require.ErrorIs(t, err, backend.ErrPanic, name)
+		var contained *backend.PanicError
+		require.ErrorAs(t, err, &contained)
+		require.Equal(t, name, contained.Func)
+		require.NotEmpty(t, contained.Stack)
+		if name != "Schema.Equal" {
+			require.ErrorIs(t, err, cause, "a panic with an error can be matched")
+		}
+	}
+	f.holds("p", "v1")
+	require.Zero(t, f.below.removes)
+	require.Equal(t, 1, f.below.puts, "only the creation at the start")
+}

@@ -1,0 +1,124 @@
+package backend_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+type account struct {
+	ID      string
+	Balance int
+}
+
+var accounts = store.Schema[account]{Key: func(a account) string { return a.ID }}
+
+// ledger returns storage with two accounts.
+func ledger() *backend.Storage[account] {
+	b, err := memory.New(accounts, memory.Options{})
+	if err != nil {
+		panic(err)
+	}
+	s := backend.NewStorage(b, accounts)
+	_, _ = s.Create(context.Background(), account{"alice", 100}, backend.CreateOptions{})
+	_, _ = s.Create(context.Background(), account{"bob", 5}, backend.CreateOptions{})
+	return s
+}
+
+func ExampleNewStorage() {
+	s := ledger()
+	defer s.Backend().Close()
+
+	alice, err := s.Get(context.Background(), "alice")
+	fmt.Println(alice.Value.Balance, err)
+	_, err = s.Create(context.Background(), account{"alice", 0}, backend.CreateOptions{})
+	fmt.Println(errors.Is(err, store.ErrExists))
+	// Output:
+	// 100 <nil>
+	// true
+}
+
+// An update is a function of what is there. It is called again if somebody else
+// was faster, so nothing is lost.
+func ExampleStorage_GuaranteedUpdate() {
+	s := ledger()
+	defer s.Backend().Close()
+
+	withdraw := func(_ context.Context, current *store.Object[account]) (account, error) {
+		a := current.Value
+		if a.Balance < 10 {
+			return a, errors.New("not enough money")
+		}
+		a.Balance -= 10
+		return a, nil
+	}
+	for _, id := range []string{"alice", "bob"} {
+		o, err := s.GuaranteedUpdate(context.Background(), id, withdraw, backend.UpdateOptions[account]{})
+		if err != nil {
+			fmt.Println(id, err)
+			continue
+		}
+		fmt.Println(id, o.Value.Balance)
+	}
+	// Output:
+	// alice 90
+	// bob not enough money
+}
+
+func ExampleStorage_Delete() {
+	s := ledger()
+	defer s.Backend().Close()
+
+	_, err := s.Delete(context.Background(), "alice", backend.DeleteOptions[account]{
+		Validate: func(_ context.Context, current *store.Object[account]) error {
+			if current.Value.Balance > 0 {
+				return errors.New("the account is not empty")
+			}
+			return nil
+		},
+	})
+	fmt.Println(err)
+	// Output:
+	// the account is not empty
+}
+
+func ExampleStorage_List() {
+	s := ledger()
+	defer s.Backend().Close()
+
+	opts := backend.ListOptions{Limit: 1}
+	for {
+		page, err := s.List(context.Background(), opts)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, o := range page.Items {
+			fmt.Println(o.Key, "at", page.Revision, "remaining:", page.Remaining)
+		}
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			return
+		}
+	}
+	// Output:
+	// alice at 3 remaining: 1
+	// bob at 3 remaining: 0
+}
+
+func ExampleToken() {
+	token := backend.Token{Revision: 7, Start: "ns/pod-10"}
+	text := token.Encode()
+	back, err := backend.ParseToken(text)
+	fmt.Println(text)
+	fmt.Println(back.Revision, back.Start, err)
+	_, err = backend.ParseToken("abc")
+	fmt.Println(err)
+	// Output:
+	// eyJ2IjoxLCJydiI6Nywic3RhcnQiOiJucy9wb2QtMTAifQ
+	// 7 ns/pod-10 <nil>
+	// invalid continue token: its content is broken: list again without a token
+}

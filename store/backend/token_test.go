@@ -1,0 +1,73 @@
+package backend_test
+
+import (
+	"encoding/base64"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+func TestTokenSurvivesItsEncoding(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		token := backend.Token{
+			Revision: store.Revision(rapid.Uint64Range(0, math.MaxInt64).Draw(t, "revision")),
+			Start:    rapid.StringMatching(`[a-z<>&é"]{1,9}(/[a-z]{1,9}){0,3}`).Draw(t, "start"),
+		}
+		got, err := backend.ParseToken(token.Encode())
+		require.NoError(t, err)
+		require.Equal(t, token, got)
+	})
+}
+
+func TestBrokenTokensAreRefusedWithAReason(t *testing.T) {
+	encode := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+	good := encode(`{"v":1,"rv":5,"start":"a"}`)
+	_, err := backend.ParseToken(good)
+	require.NoError(t, err)
+	for token, reason := range map[string]string{
+		"?":                                       "base64url",
+		good[:len(good)-1]:                        "base64url",
+		good + "=":                                "base64url",
+		encode(`{"v":1,"rv":5,"start":"a"`):       "broken",
+		encode(`{"v":1,"rv":5,"start":"a"} {}`):   "broken",
+		encode(`{"v":1,"rv":5,"begin":"a"}`):      "broken",
+		encode(`{"v":1,"rv":"5","start":"a"}`):    "broken",
+		encode(`[]`):                              "broken",
+		"":                                        "broken",
+		encode(`{"v":2,"rv":5,"start":"a"}`):      "version",
+		encode(`{"rv":5,"start":"a"}`):            "version",
+		encode(`{"v":1,"rv":0,"start":"a"}`):      "revision",
+		encode(`{"v":1,"start":"a"}`):             "revision",
+		encode(`{"v":1,"rv":-2,"start":"a"}`):     "revision",
+		encode(`{"v":1,"rv":5,"start":""}`):       "no key",
+		encode(`{"v":1,"rv":5,"start":"../etc"}`): "no key",
+	} {
+		_, err := backend.ParseToken(token)
+		require.ErrorIs(t, err, store.ErrInvalidContinue, token)
+		require.ErrorContains(t, err, reason, token)
+		require.ErrorContains(t, err, "list again", "the way out")
+	}
+}
+
+func TestTokenOfAnotherPrefixIsRefused(t *testing.T) {
+	token := backend.Token{Revision: 5, Start: "foobar/a"}.Encode()
+	_, err := backend.ListOptions{Prefix: "foo", Continue: token}.Scan()
+	require.ErrorIs(t, err, store.ErrInvalidContinue)
+	_, err = backend.ListOptions{Prefix: "foobar", Continue: token}.Scan()
+	require.NoError(t, err)
+}
+
+func TestTokenOfTheFutureSaysSo(t *testing.T) {
+	scan, err := backend.ListOptions{Continue: backend.Token{Revision: 9, Start: "a"}.Encode()}.Scan()
+	require.NoError(t, err)
+	err = scan.Check(0, 8)
+	require.ErrorIs(t, err, store.ErrInvalidContinue)
+	require.ErrorIs(t, err, store.ErrFuture)
+	require.NoError(t, scan.Check(9, 9))
+	require.ErrorIs(t, scan.Check(10, 10), store.ErrExpired)
+}

@@ -1,0 +1,261 @@
+package backend_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+func TestRow029_GuaranteedUpdate(t *testing.T) {
+	t.Run("missing", func(t *testing.T) {
+		f := newFixture(t)
+		calls := 0
+		_, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions[pod]{})
+		require.ErrorIs(t, err, store.ErrNotFound)
+		require.Zero(t, calls)
+	})
+	t.Run("missing is created if asked", func(t *testing.T) {
+		f := newFixture(t)
+		o, err := f.GuaranteedUpdate(f.ctx, "p", func(_ context.Context, current *store.Object[pod]) (pod, error) {
+			require.Nil(t, current)
+			return pod{"p", "v1"}, nil
+		}, backend.UpdateOptions[pod]{CreateIfMissing: true})
+		require.NoError(t, err)
+		require.Equal(t, o.Revision, o.Created)
+		f.holds("p", "v1")
+	})
+	t.Run("existing", func(t *testing.T) {
+		f := newFixture(t)
+		created, calls := f.create("p", "v1"), 0
+		o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions[pod]{})
+		require.NoError(t, err)
+		require.Greater(t, o.Revision, created.Revision)
+		require.Equal(t, 1, calls)
+		f.holds("p", "v2")
+	})
+	t.Run("no-op keeps the revision", func(t *testing.T) {
+		f := newFixture(t)
+		created, calls := f.create("p", "v1"), 0
+		f.below.puts = 0
+		o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v1", &calls), backend.UpdateOptions[pod]{})
+		require.NoError(t, err)
+		require.Same(t, created, o)
+		require.Zero(t, f.below.puts)
+	})
+	t.Run("no-op on stale data is no no-op", func(t *testing.T) {
+		f := newFixture(t)
+		stale, calls := f.create("p", "v1"), 0
+		f.rival("p", "v2")
+		o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v1", &calls), backend.UpdateOptions[pod]{Suggestion: stale})
+		require.NoError(t, err)
+		require.Equal(t, 2, calls, "once on the suggestion, once on the live object")
+		require.Equal(t, "v1", o.Value.Image)
+		f.holds("p", "v1")
+	})
+	t.Run("preconditions", func(t *testing.T) {
+		f := newFixture(t)
+		created, calls := f.create("p", "v1"), 0
+		update := func(p backend.Preconditions) error {
+			_, err := f.GuaranteedUpdate(f.ctx, "p", setImage(fmt.Sprint("image ", calls), &calls), backend.UpdateOptions[pod]{Preconditions: p})
+			return err
+		}
+		require.NoError(t, update(backend.Preconditions{UID: created.Created}))
+		err := update(backend.Preconditions{UID: created.Created + 100})
+		require.ErrorIs(t, err, store.ErrPrecondition)
+		var failed *store.PreconditionError
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, store.PreconditionError{Key: "p", Field: "UID", Want: created.Created + 100, Got: created.Created}, *failed)
+		require.ErrorIs(t, update(backend.Preconditions{Revision: created.Revision}), store.ErrPrecondition, "it was updated since")
+		require.Equal(t, 1, calls)
+	})
+	t.Run("precondition on a missing object", func(t *testing.T) {
+		f := newFixture(t)
+		_, err := f.GuaranteedUpdate(f.ctx, "p", nil, backend.UpdateOptions[pod]{CreateIfMissing: true, Preconditions: backend.Preconditions{UID: 7}})
+		require.ErrorIs(t, err, store.ErrPrecondition)
+	})
+}
+
+func TestRow030_GuaranteedUpdateWithTTL(t *testing.T) {
+	f := newFixture(t)
+	f.create("p", "v1")
+	calls := 0
+	update := func(ttl time.Duration) *store.Object[pod] {
+		o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v1", &calls), backend.UpdateOptions[pod]{TTL: ttl})
+		require.NoError(t, err)
+		return o
+	}
+	first := update(time.Minute)
+	f.clock.Advance(50 * time.Second)
+	second := update(time.Minute)
+	require.True(t, second.Expires.After(first.Expires), "an equal value still renews the time to live")
+	f.clock.Advance(50 * time.Second)
+	f.holds("p", "v1")
+	require.True(t, update(0).Expires.IsZero(), "and makes the object permanent")
+	f.clock.Advance(time.Hour)
+	f.holds("p", "v1")
+	update(time.Second)
+	f.clock.Advance(time.Second)
+	f.holds("p", "")
+}
+
+func TestRow031_SuggestionWithOtherContentIsRewritten(t *testing.T) {
+	f := newFixture(t)
+	live, calls := f.create("p", "v1"), 0
+	wrong := *live
+	wrong.Revision--
+	wrong.Value.Image = "v2"
+	o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions[pod]{Suggestion: &wrong})
+	require.NoError(t, err)
+	require.Greater(t, o.Revision, live.Revision)
+	f.holds("p", "v2")
+}
+
+func TestRow032_ConflictingUpdatesBothApply(t *testing.T) {
+	f := newFixture(t)
+	f.create("p", "1")
+	calls := 0
+	f.below.interfere = func() { f.rival("p", "2") }
+	_, err := f.GuaranteedUpdate(f.ctx, "p", func(_ context.Context, current *store.Object[pod]) (pod, error) {
+		calls++
+		return pod{"p", current.Value.Image + "+mine"}, nil
+	}, backend.UpdateOptions[pod]{})
+	require.NoError(t, err)
+	require.Equal(t, 2, calls)
+	f.holds("p", "2+mine")
+}
+
+func TestRow032_ManyGoroutinesLoseNoUpdate(t *testing.T) {
+	f := newFixture(t)
+	// The counting wrapper is not for goroutines.
+	s := backend.NewStorage(f.below.Backend, podSchema())
+	f.create("p", "")
+	const goroutines, each = 8, 50
+	var wg sync.WaitGroup
+	errs := make(chan error, goroutines*each)
+	for range goroutines {
+		wg.Go(func() {
+			for range each {
+				_, err := s.GuaranteedUpdate(f.ctx, "p", func(_ context.Context, current *store.Object[pod]) (pod, error) {
+					return pod{"p", current.Value.Image + "|"}, nil
+				}, backend.UpdateOptions[pod]{})
+				errs <- err
+			}
+		})
+	}
+	wg.Wait()
+	for range goroutines * each {
+		require.NoError(t, <-errs)
+	}
+	o, err := s.Get(f.ctx, "p")
+	require.NoError(t, err)
+	require.Len(t, o.Value.Image, goroutines*each)
+}
+
+var errRefused = errors.New("refused")
+
+// refuse is an UpdateFunc that fails on one image.
+func refuse(image string, calls *int) backend.UpdateFunc[pod] {
+	return func(_ context.Context, current *store.Object[pod]) (pod, error) {
+		*calls++
+		if current.Value.Image == image {
+			return pod{}, errRefused
+		}
+		return pod{current.Value.Name, current.Value.Image + "+"}, nil
+	}
+}
+
+func TestRow033_UpdateErrorOnASuggestion(t *testing.T) {
+	t.Run("stale suggestion: tried again on the live object", func(t *testing.T) {
+		f := newFixture(t)
+		stale, calls := f.create("p", "v1"), 0
+		f.rival("p", "v2")
+		_, err := f.GuaranteedUpdate(f.ctx, "p", refuse("v1", &calls), backend.UpdateOptions[pod]{Suggestion: stale})
+		require.NoError(t, err)
+		require.Equal(t, 2, calls)
+		f.holds("p", "v2+")
+	})
+	t.Run("current suggestion: final", func(t *testing.T) {
+		f := newFixture(t)
+		current, calls := f.create("p", "v1"), 0
+		_, err := f.GuaranteedUpdate(f.ctx, "p", refuse("v1", &calls), backend.UpdateOptions[pod]{Suggestion: current})
+		require.ErrorIs(t, err, errRefused)
+		require.Equal(t, 1, calls)
+		require.Equal(t, 1, f.below.gets, "one read to find out that the suggestion was right")
+	})
+	t.Run("current suggestion: no read before the write", func(t *testing.T) {
+		f := newFixture(t)
+		current, calls := f.create("p", "v1"), 0
+		_, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions[pod]{Suggestion: current})
+		require.NoError(t, err)
+		require.Zero(t, f.below.gets)
+	})
+	t.Run("the user's own ErrConflict is final", func(t *testing.T) {
+		f := newFixture(t)
+		f.create("p", "v1")
+		calls := 0
+		_, err := f.GuaranteedUpdate(f.ctx, "p", func(context.Context, *store.Object[pod]) (pod, error) {
+			calls++
+			return pod{}, fmt.Errorf("mine: %w", store.ErrConflict)
+		}, backend.UpdateOptions[pod]{})
+		require.ErrorIs(t, err, store.ErrConflict)
+		require.Equal(t, 1, calls)
+	})
+}
+
+func TestUpdateOfAnObjectDeletedInBetween(t *testing.T) {
+	f := newFixture(t)
+	f.create("p", "v1")
+	calls := 0
+	f.below.interfere = func() { f.rivalDelete("p") }
+	_, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions[pod]{})
+	require.ErrorIs(t, err, store.ErrNotFound)
+	f.holds("p", "")
+}
+
+func TestUpdateCannotRename(t *testing.T) {
+	f := newFixture(t)
+	f.create("p", "v1")
+	_, err := f.GuaranteedUpdate(f.ctx, "p", func(context.Context, *store.Object[pod]) (pod, error) {
+		return pod{"q", "v1"}, nil
+	}, backend.UpdateOptions[pod]{})
+	require.ErrorIs(t, err, store.ErrInvalidKey)
+	var mismatch *backend.KeyMismatchError
+	require.ErrorAs(t, err, &mismatch)
+	require.Equal(t, backend.KeyMismatchError{Key: "p", Got: "q"}, *mismatch)
+}
+
+func TestUpdateRetriesUntilTheContextEnds(t *testing.T) {
+	f := newFixture(t)
+	f.create("p", "0")
+	ctx, cancel := context.WithCancel(f.ctx)
+	calls := 0
+	_, err := f.GuaranteedUpdate(ctx, "p", func(context.Context, *store.Object[pod]) (pod, error) {
+		calls++
+		f.rival("p", fmt.Sprint(calls)) // somebody is always faster
+		if calls == 50 {
+			cancel()
+		}
+		return pod{"p", "mine"}, nil
+	}, backend.UpdateOptions[pod]{})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 50, calls)
+	f.holds("p", "50")
+}
+
+func TestSuggestionOfAnotherKeyIsNone(t *testing.T) {
+	f := newFixture(t)
+	f.create("p", "v1")
+	other, calls := f.create("q", "v9"), 0
+	_, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions[pod]{Suggestion: other})
+	require.NoError(t, err)
+	f.holds("p", "v2")
+	f.holds("q", "v9")
+}
