@@ -283,7 +283,7 @@ func TestRow096_WindowAgreesWithAllThatHappened(t *testing.T) {
 			"reset": func(t *rapid.T) {
 				m.reset(m.revision + store.Revision(rapid.IntRange(0, 3).Draw(t, "ahead")))
 			},
-			"":        m.look,
+			"": m.look,
 		})
 		for _, p := range m.views {
 			requireHolds(t, p.view, p.events)
