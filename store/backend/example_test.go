@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -121,4 +122,27 @@ func ExampleToken() {
 	// eyJ2IjoxLCJydiI6Nywic3RhcnQiOiJucy9wb2QtMTAifQ
 	// 7 ns/pod-10 <nil>
 	// invalid continue token: its content is broken: list again without a token
+}
+
+// How a backend serves a list from what it has.
+func ExamplePage() {
+	state := []*store.Object[account]{{Key: "a"}, {Key: "b"}, {Key: "c"}}
+	const revision = 7
+
+	scan, err := backend.ListOptions{Limit: 2}.Scan()
+	if err == nil {
+		err = scan.Check(0, revision)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	page := backend.Page(scan, revision, slices.Values(state))
+	fmt.Println(len(page.Items), page.Remaining, page.Continue != "")
+
+	next, err := backend.ListOptions{Limit: 2, Continue: page.Continue}.Scan()
+	fmt.Println(next.Revision, next.After, err)
+	// Output:
+	// 2 1 true
+	// 7 b <nil>
 }

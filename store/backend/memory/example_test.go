@@ -65,3 +65,25 @@ func ExampleNew() {
 	// Output:
 	// invalid limit WindowLimits.MaxEvents: -1 is negative; zero means 1048576
 }
+
+// An emission passes through the history, but is not kept: it is for what
+// happens, not for what is.
+func ExampleBackend_Emit() {
+	ctx := context.Background()
+	b, err := memory.New(lamps, memory.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer b.Close()
+
+	w, _ := b.Watch(ctx, backend.WatchOptions{Notify: func() {}})
+	_, _ = b.Emit(ctx, "hall", lamp{Name: "hall", On: true})
+	batch, _ := w.Next(1)
+	fmt.Println(batch.Events[0])
+	_, err = b.Get(ctx, "hall")
+	fmt.Println(err)
+	// Output:
+	// EMITTED hall@2
+	// get "hall": not found
+}

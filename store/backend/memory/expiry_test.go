@@ -1,0 +1,92 @@
+package memory_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+func TestExpiryIsInOrderOfTimeThenKey(t *testing.T) {
+	f := newFixture(t, memory.Options{})
+	for i, key := range []string{"late", "b", "a", "early"} {
+		f.put(key, 0, backend.PutOptions{TTL: []time.Duration{3, 2, 2, 1}[i] * time.Second})
+	}
+	w := f.watch(5, nothing)
+	f.clock.Advance(time.Minute)
+	require.Equal(t, []string{"DELETED early@6", "DELETED a@7", "DELETED b@8", "DELETED late@9"}, f.read(w))
+}
+
+func TestDeletionByExpiryIsStampedWithItsTime(t *testing.T) {
+	f := newFixture(t, memory.Options{})
+	o := f.put("a", 0, backend.PutOptions{TTL: time.Second})
+	w := f.watch(o.Revision, nothing)
+	f.clock.Advance(time.Minute)
+	batch, err := w.Next(1)
+	require.NoError(t, err)
+	require.Equal(t, o.Expires, batch.Events[0].Object.Written)
+}
+
+func TestExpiryNeedsOneTimerForAnyNumber(t *testing.T) {
+	f := newFixture(t, memory.Options{})
+	f.put("permanent", 0, backend.PutOptions{})
+	idle := f.clock.Pending() // for the history
+	var last *store.Object[lamp]
+	for i := range 1000 {
+		last = f.put(fmt.Sprint(i), 0, backend.PutOptions{TTL: time.Duration(1+i*7919%1000) * time.Second})
+	}
+	require.Equal(t, idle+1, f.clock.Pending())
+	require.NotNil(t, last)
+	f.clock.Advance(1000 * time.Second)
+	list, err := f.List(f.ctx, backend.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1, "all but the permanent one have expired")
+}
+
+// Renewing a TTL over and over must not pile up what was to expire before.
+func TestRenewedAndRemovedObjectsLeaveNoTimer(t *testing.T) {
+	f := newFixture(t, memory.Options{})
+	o := f.put("a", 0, backend.PutOptions{TTL: time.Second})
+	armed := f.clock.Pending()
+	for range 100 {
+		o = f.put("a", o.Revision, backend.PutOptions{TTL: time.Hour})
+	}
+	require.Equal(t, armed, f.clock.Pending())
+	f.clock.Advance(time.Minute)
+	_, err := f.Get(f.ctx, "a")
+	require.NoError(t, err)
+	_, err = f.Remove(f.ctx, "a", o.Revision)
+	require.NoError(t, err)
+	require.Equal(t, armed-1, f.clock.Pending())
+}
+
+func TestThousandsExpireAtOnce(t *testing.T) {
+	f := newFixture(t, memory.Options{})
+	const n = 2000
+	for i := range n {
+		f.put(fmt.Sprintf("k/%04d", i), 0, backend.PutOptions{TTL: time.Second})
+	}
+	w := f.watch(n+1, nothing)
+	f.clock.Advance(time.Second)
+	events := f.read(w)
+	require.Len(t, events, n)
+	require.Equal(t, "DELETED k/0000@2002", events[0])
+	require.Equal(t, "DELETED k/1999@4001", events[n-1])
+}
+
+func TestClockSetBackDelaysExpiry(t *testing.T) {
+	f := newFixture(t, memory.Options{})
+	f.put("a", 0, backend.PutOptions{TTL: time.Minute})
+	f.clock.Advance(-time.Hour)
+	f.clock.Advance(time.Hour)
+	_, err := f.Get(f.ctx, "a")
+	require.NoError(t, err)
+	f.clock.Advance(time.Minute)
+	_, err = f.Get(f.ctx, "a")
+	require.ErrorIs(t, err, store.ErrNotFound)
+}

@@ -1,0 +1,84 @@
+package memory_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/backendtest"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// fixture is a backend on a clock that the test moves.
+type fixture struct {
+	*testing.T
+	*memory.Backend[lamp]
+	ctx   context.Context
+	clock *backendtest.Clock
+}
+
+func newFixture(t *testing.T, opts memory.Options) *fixture {
+	return newFixtureOf(t, lamps, opts)
+}
+
+func newFixtureOf(t *testing.T, schema store.Schema[lamp], opts memory.Options) *fixture {
+	clock := backendtest.NewClock()
+	opts.Clock = clock
+	b, err := memory.New(schema, opts)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, b.Close())
+		require.Zero(t, clock.Pending(), "a closed backend leaves no timer")
+	})
+	return &fixture{T: t, Backend: b, ctx: t.Context(), clock: clock}
+}
+
+func (f *fixture) put(key string, expect store.Revision, opts backend.PutOptions) *store.Object[lamp] {
+	f.Helper()
+	o, err := f.Put(f.ctx, key, lamp{Name: key}, expect, opts)
+	require.NoError(f, err)
+	return o
+}
+
+// flicker updates one object n times, creating it if need be, and returns its
+// last state.
+func (f *fixture) flicker(key string, n int) *store.Object[lamp] {
+	f.Helper()
+	var expect store.Revision
+	o, err := f.Get(f.ctx, key)
+	if err == nil {
+		expect = o.Revision
+	}
+	for range n {
+		o = f.put(key, expect, backend.PutOptions{})
+		expect = o.Revision
+	}
+	return o
+}
+
+func (f *fixture) watch(from store.Revision, notify func()) backend.Watcher[lamp] {
+	f.Helper()
+	w, err := f.Watch(f.ctx, backend.WatchOptions{From: from, Notify: notify})
+	require.NoError(f, err)
+	return w
+}
+
+// read returns all events that w has, as text.
+func (f *fixture) read(w backend.Watcher[lamp]) (events []string) {
+	f.Helper()
+	for {
+		batch, err := w.Next(100)
+		require.NoError(f, err)
+		if len(batch.Events) == 0 {
+			return events
+		}
+		for _, ev := range batch.Events {
+			events = append(events, ev.String())
+		}
+	}
+}
+
+func nothing() {}

@@ -1,0 +1,81 @@
+package memory_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+func TestRow133_HistoryIsCompactedByAge(t *testing.T) {
+	f := newFixture(t, memory.Options{})
+	first := f.put("a", 0, backend.PutOptions{})
+	last := f.flicker("a", 10)
+	f.clock.Advance(memory.DefaultRetainAge - time.Second)
+	require.Len(t, f.read(f.watch(first.Revision, nothing)), 10, "it is kept for that long")
+	f.clock.Advance(memory.DefaultRetainAge)
+
+	// Nothing was written meanwhile: it goes by itself, and the timer rests.
+	compacted, err := f.Compacted(f.ctx)
+	require.NoError(t, err)
+	require.Equal(t, last.Revision, compacted)
+	_, err = f.Watch(f.ctx, backend.WatchOptions{From: first.Revision, Notify: nothing})
+	require.ErrorIs(t, err, store.ErrExpired)
+	_, err = f.List(f.ctx, backend.ListOptions{Revision: first.Revision})
+	require.ErrorIs(t, err, store.ErrExpired)
+	list, err := f.List(f.ctx, backend.ListOptions{Revision: last.Revision})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	f.clock.Advance(time.Hour)
+	require.Zero(t, f.clock.Pending(), "with nothing to give up there is no timer")
+
+	f.flicker("a", 1)
+	require.Equal(t, 1, f.clock.Pending(), "and with something there is one again")
+}
+
+func TestRow133_HistoryIsCompactedByNumber(t *testing.T) {
+	f := newFixture(t, memory.Options{Retain: store.WindowLimits{MaxEvents: 100}})
+	lagging := f.watch(1, nothing)
+	last := f.flicker("a", 1000)
+	_, err := lagging.Next(1)
+	var expired *store.ExpiredError
+	require.ErrorAs(t, err, &expired)
+	require.Equal(t, store.Revision(1), expired.Requested)
+	require.Greater(t, expired.Oldest, last.Revision-150)
+	require.Len(t, f.read(f.watch(last.Revision-50, nothing)), 50)
+	require.NotEmpty(t, f.read(f.watch(expired.Oldest, nothing)), "what the error says can be watched from")
+}
+
+func TestCompactionFreesWhatItGivesUp(t *testing.T) {
+	f := newFixture(t, memory.Options{})
+	first := weak.Make(f.put("a", 0, backend.PutOptions{}))
+	last := f.flicker("a", 2000)
+	runtime.GC()
+	require.NotNil(t, first.Value(), "history keeps it")
+	require.NoError(t, f.Compact(f.ctx, last.Revision))
+	runtime.GC()
+	require.Nil(t, first.Value(), "nothing keeps it any more")
+}
+
+func TestListOfThePastSurvivesCompaction(t *testing.T) {
+	f := newFixture(t, memory.Options{})
+	first := f.put("a", 0, backend.PutOptions{})
+	last := f.flicker("a", 1000)
+	old, err := f.List(f.ctx, backend.ListOptions{Revision: first.Revision})
+	require.NoError(t, err)
+	require.NoError(t, f.Compact(f.ctx, last.Revision))
+	require.Same(t, first, old.Items[0])
+}
+
+func TestInvalidLimitsNameTheField(t *testing.T) {
+	_, err := memory.New(lamps, memory.Options{Retain: store.WindowLimits{MinAge: -1}})
+	var limit *store.LimitError
+	require.ErrorAs(t, err, &limit)
+	require.Equal(t, "MinAge", limit.Field)
+}
