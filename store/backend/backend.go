@@ -13,17 +13,18 @@ type ListerWatcher[T any] interface {
 	// List returns objects in key order. It may block; ctx bounds it.
 	//
 	// Errors: [store.ErrExpired] if the revision (of the options or in the
-	// continue token) was compacted, [store.ErrFuture] if it has not happened,
-	// [store.ErrInvalidContinue], [store.ErrInvalidKey], ctx's error, or
-	// whatever reaching storage met.
+	// continue token) was compacted, for a token as an
+	// [*ExpiredContinueError]; [store.ErrFuture] if it has not happened;
+	// [store.ErrInvalidContinue], [store.ErrInvalidKey], [ErrInvalidOption],
+	// ctx's error, or whatever reaching storage met.
 	List(ctx context.Context, opts ListOptions) (*List[T], error)
 
 	// Watch starts to follow changes. It may block until storage has accepted
 	// the watch; ctx bounds only that, not the watch's life.
 	//
 	// Errors: [store.ErrExpired] if opts.From was compacted,
-	// [store.ErrFuture], [store.ErrInvalidKey], or whatever reaching storage
-	// met.
+	// [store.ErrFuture], [store.ErrInvalidKey], [ErrInvalidOption], ctx's
+	// error, or whatever reaching storage met.
 	Watch(ctx context.Context, opts WatchOptions) (Watcher[T], error)
 
 	// Traits tells the caller what it may rely on. It is constant.
@@ -48,8 +49,8 @@ type Backend[T any] interface {
 	// stored.
 	//
 	// Errors: [store.ErrExists] for expect zero, otherwise [store.ErrNotFound]
-	// or [store.ErrConflict]; [store.ErrInvalidKey]; a panic in the schema's
-	// functions as an error. After an error nothing has changed, except that a
+	// or [store.ErrConflict]; [store.ErrInvalidKey]; [ErrInvalidOption]; a panic
+	// in the schema's functions as an [ErrPanic]. After an error nothing has changed, except that a
 	// broken connection or a done ctx may leave the outcome unknown.
 	Put(ctx context.Context, key string, value T, expect store.Revision, opts PutOptions) (*store.Object[T], error)
 
@@ -58,7 +59,9 @@ type Backend[T any] interface {
 	// deletion. Errors as for Put.
 	Remove(ctx context.Context, key string, expect store.Revision) (*store.Object[T], error)
 
-	// Revision returns the newest revision, linearizably.
+	// Revision returns the newest revision, linearizably. It is never zero: empty
+	// storage has a revision too, because a watch from zero would start now and
+	// miss what came after the empty list.
 	Revision(ctx context.Context) (store.Revision, error)
 
 	// Compact gives up the history before rev: reads at and watches from older
@@ -147,14 +150,17 @@ type WatchOptions struct {
 // called concurrently with each other, except Close.
 type Watcher[T any] interface {
 	// Next returns what has been committed since the call before, in order, at
-	// most max events. It never blocks. An empty batch means there is nothing
+	// most max events (less than one counts as one), though possibly fewer than
+	// there are. It never blocks. An empty batch means there is nothing
 	// now: Notify will be called.
 	//
 	// An error ends the watch: [store.ErrExpired] if compaction overtook it,
 	// [store.ErrClosed], or what broke the connection.
 	Next(max int) (Batch[T], error)
-	// Close ends the watch and frees it. Notify is not called after Close
-	// returned. Calling it again does nothing.
+	// Close ends the watch and frees it: Next fails with [store.ErrClosed] from
+	// then on. Notify is not called after Close returned, so Close may wait for
+	// one that is running and must not be called from it. Calling it again does
+	// nothing.
 	Close()
 }
 

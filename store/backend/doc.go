@@ -18,4 +18,12 @@
 // the next part of it without blocking, and a notification says when to ask
 // again. A slow reader so costs the backend nothing but history, and nothing
 // waits inside it.
+//
+// # Writing a backend
+//
+// What options mean is worked out here, so that it is the same everywhere:
+// [ListOptions.Scan], [Scan.Check] and [Page] serve a list with its continue
+// tokens, [WatchOptions.Validate] and [WatchOptions.Check] start a watch,
+// [PutOptions.Validate] judges a write, and [Describe] asks the schema without
+// letting its panics through. Then pass the suite of package backendtest.
 package backend
