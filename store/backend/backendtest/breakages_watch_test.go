@@ -1,0 +1,165 @@
+package backendtest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// nth returns a function that is true on every n-th call.
+func nth(n int32) func() bool {
+	var calls atomic.Int32
+	return func() bool { return calls.Add(1)%n == 0 }
+}
+
+var brokenWatches = []breakage{
+	{"drops an event", "Row040_WatchShowsEachChange", eachBatch(func(b batch) batch {
+		b.Events = b.Events[1:]
+		return b
+	})},
+	{"drops one event of seven, without a trace", "Row154_NoGapAndNoDuplicateAmongConcurrentWriters", func(h honest) *wrapper {
+		drop := nth(7)
+		return eachBatch(func(b batch) batch {
+			if drop() {
+				b.Events = b.Events[:len(b.Events)-1]
+			}
+			return b
+		})(h)
+	}},
+	{"repeats an event", "Row156_ListAndWatchRebuildTheState", eachBatch(func(b batch) batch {
+		b.Events = append(slices.Clone(b.Events), b.Events[0])
+		return b
+	})},
+	{"repeats a batch", "Row043_WatchFromEachRevisionShowsTheRest", eachWatch(
+		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+			var last batch
+			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
+				if again := last; len(again.Events) > 0 {
+					last = batch{}
+					return again, nil
+				}
+				b, err := w.Next(max)
+				last = b
+				return b, err
+			}}
+		})},
+	{"skips a revision", "Row043_WatchFromEachRevisionShowsTheRest", eachPut(
+		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+			if _, err := h.Emit(ctx, "hidden", item{}); err != nil {
+				return nil, err
+			}
+			return h.Put(ctx, key, value, expect, opts)
+		})},
+	{"joins batches badly", "Row156_ListAndWatchRebuildTheState", eachBatch(func(b batch) batch {
+		b.After++
+		return b
+	})},
+	{"breaks the order", "Row156_ListAndWatchRebuildTheState", eachBatch(func(b batch) batch {
+		b.Events = slices.Clone(b.Events)
+		slices.Reverse(b.Events)
+		return b
+	})},
+	{"is ahead of its events", "Row040_WatchShowsEachChange", eachBatch(func(b batch) batch {
+		b.Events = b.Events[:0]
+		return b
+	})},
+	{"forgets the state before", "Row040_WatchShowsEachChange", eachEvent(store.Modified, func(ev event) event {
+		ev.Prev = nil
+		return ev
+	})},
+	{"deletes with the object's own revision", "Row040_WatchShowsEachChange", eachEvent(store.Deleted, func(ev event) event {
+		ev.Object = ev.Prev
+		return ev
+	})},
+	{"calls every change an addition", "Row040_WatchShowsEachChange", eachEvent(store.Modified, func(ev event) event {
+		ev.Type = store.Added
+		return ev
+	})},
+	{"ignores the bound of a batch", "Row044_BatchesKeepToTheirBound", eachWatch(
+		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+			return &watcherWrapper{watcher: w, next: func(int) (batch, error) { return w.Next(1000) }}
+		})},
+	{"ends a watch with the context of its start", "Row047_ContextBoundsOnlyTheStart", func(h honest) *wrapper {
+		return &wrapper{honest: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
+			w, err := h.Watch(ctx, opts)
+			if err != nil {
+				return nil, err
+			}
+			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
+				if ctx.Err() != nil {
+					return batch{}, ctx.Err()
+				}
+				return w.Next(max)
+			}}, nil
+		}}
+	}},
+	{"watches from the future as from now", "Row133_WatchFromTheFutureFails", func(h honest) *wrapper {
+		return &wrapper{honest: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
+			rev, _ := h.Revision(ctx)
+			opts.From = min(opts.From, rev)
+			return h.Watch(ctx, opts)
+		}}
+	}},
+	{"makes no progress on other keys", "Row055_ProgressIsNotHeldUpByOtherKeys", eachWatch(
+		func(_ honest, w watcher, opts backend.WatchOptions) *watcherWrapper {
+			through := opts.From
+			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
+				b, err := w.Next(max)
+				b.After = through
+				if len(b.Events) > 0 || err != nil {
+					through = b.Through
+				}
+				b.Through = through
+				return b, err
+			}}
+		})},
+	{"never notifies", "Contract_EveryEmptyBatchIsFollowedByANotification", eachNotify(func(func()) func() {
+		return func() {}
+	})},
+	{"notifies once and never again", "Contract_EveryEmptyBatchIsFollowedByANotification", eachNotify(func(notify func()) func() {
+		return sync.OnceFunc(notify)
+	})},
+	{"loses one notification of five", "Contract_NoNotificationIsLostBetweenGoroutines", eachNotify(func(notify func()) func() {
+		lose := nth(5)
+		return func() {
+			if !lose() {
+				notify()
+			}
+		}
+	})},
+	{"notifies a closed watch", "Contract_ClosedWatchIsNotNotified", eachWatch(
+		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+			return &watcherWrapper{watcher: w, close: func() {}}
+		})},
+}
+
+var brokenLives = []breakage{
+	{"leaves watches open when it closes", "Contract_CloseEndsWatches", eachWatch(
+		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
+				b, err := w.Next(max)
+				if errors.Is(err, store.ErrClosed) {
+					return batch{}, nil
+				}
+				return b, err
+			}}
+		})},
+	{"reads after it was closed", "Contract_EverythingFailsOnceClosed", func(h honest) *wrapper {
+		return &wrapper{honest: h, compacted: func(ctx context.Context) (store.Revision, error) {
+			rev, err := h.Compacted(ctx)
+			if errors.Is(err, store.ErrClosed) {
+				return rev, nil
+			}
+			return rev, err
+		}}
+	}},
+	{"ignores the context", "Contract_DoneContextFailsAndChangesNothing", eachPut(
+		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+			return h.Put(context.WithoutCancel(ctx), key, value, expect, opts)
+		})},
+}
