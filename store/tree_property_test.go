@@ -113,7 +113,7 @@ func requireSameState(t *rapid.T, m treeModel, v *store.TreeView[string], value,
 // write changes two objects to the same revision before it publishes, and the
 // number of objects is that of the writes.
 func TestRow108_SnapshotConcurrency(t *testing.T) {
-	const writes, readers = 2000, 4
+	const writes, readers = 300, 4
 	views := make([]chan *store.TreeView[string], readers)
 	var wg sync.WaitGroup
 	for i := range views {

@@ -250,7 +250,7 @@ func TestPain02_DroppedEventsAreGarbage(t *testing.T) {
 
 // One writer, four readers, each with views of its own and of others' moments.
 func TestWindowViewsAreReadWhileTheWriterAppends(t *testing.T) {
-	const readers, writes = 4, 3000
+	const readers, writes = 4, 1000
 	views := make([]chan store.WindowView[string], readers)
 	var wg sync.WaitGroup
 	for i := range views {
