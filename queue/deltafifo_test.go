@@ -1,0 +1,265 @@
+package queue_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/watchmill/watchmill/queue"
+	"github.com/watchmill/watchmill/store"
+)
+
+// mark is a transform that shows how often it was applied.
+func mark(o thing) (thing, error) {
+	o.Value += "'"
+	return o, nil
+}
+
+func popTexts(t *testing.T, q fifo, pop func() (string, error)) (texts []string) {
+	t.Helper()
+	for q.Len() > 0 {
+		text, err := pop()
+		require.NoError(t, err)
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+func popDeltaTexts(t *testing.T, q *queue.DeltaFIFO[thing]) []string {
+	t.Helper()
+	pop := popDeltas(q)
+	return popTexts(t, q, func() (string, error) { return pop(t.Context()) })
+}
+
+func TestClientRow025_TransformedOnce(t *testing.T) {
+	q := newDelta(t, queue.DeltaFIFOConfig[thing]{Transform: mark, Known: &known{[]thing{{"known", "9'"}}}})
+	require.NoError(t, q.Add(thing{"a", "1"}))
+	require.NoError(t, q.Update(thing{"a", "2"}))
+	require.NoError(t, q.Delete(thing{"a", "3"}))
+	require.NoError(t, q.Resync())
+	require.NoError(t, q.Add(thing{"b", "1"}))
+	require.NoError(t, q.Replace([]thing{{"c", "1"}}, 1))
+	require.Equal(t, []string{
+		"a: Added 1', Updated 2', Deleted 3'\n",
+		"known: Sync 9', Deleted (stale) 9'\n",
+		"b: Added 1', Deleted (stale) 1'\n",
+		"c: Replaced 1'\n",
+	}, popDeltaTexts(t, q))
+}
+
+func TestClientRow038_EverythingKnowsItsKey(t *testing.T) {
+	q := newDelta(t, queue.DeltaFIFOConfig[thing]{Known: &known{}})
+	key, err := q.KeyOf(thing{"a", "1"})
+	require.NoError(t, err)
+	require.Equal(t, "a", key)
+	_, err = q.KeyOf(thing{})
+	require.ErrorIs(t, err, store.ErrKeyFunc)
+
+	require.NoError(t, q.Add(thing{"a", "1"}))
+	require.NoError(t, q.DeleteTombstone(queue.Deleted[thing]{Key: "a"}))
+	require.NoError(t, q.Pop(t.Context(), func(ds queue.Deltas[thing], _ bool) error {
+		require.Equal(t, "a", ds.Key())
+		require.Equal(t, "a", ds.Oldest().Key)
+		require.Equal(t, "a", ds.Newest().Key)
+		require.Equal(t, "a", ds.Newest().Deleted.Key)
+		require.Equal(t, "a", ds[1:].Key(), "of a tombstone alone")
+		require.Zero(t, ds.Newest().Object, "a last state is not a present one")
+		return nil
+	}))
+	require.Empty(t, queue.Deltas[thing](nil).Key())
+	require.Nil(t, queue.Deltas[thing](nil).Oldest())
+	require.Nil(t, queue.Deltas[thing](nil).Newest())
+}
+
+func TestDeltaTypesHaveNames(t *testing.T) {
+	require.Equal(t, "[Added Bookmark DeltaType(0) DeltaType(99)]",
+		fmt.Sprint([]queue.DeltaType{queue.DeltaAdded, queue.DeltaBookmark, 0, 99}))
+}
+
+// Upstream locks the queue while it processes, so that what is in nobody's hands
+// is not overlooked. Here it is not locked, and must not be overlooked either.
+func TestPain_WhatIsBeingProcessedIsNotLost(t *testing.T) {
+	k := &known{[]thing{{"a", "1"}}}
+	for name, c := range map[string]struct {
+		queued  func(q *queue.DeltaFIFO[thing]) error
+		during  func(q *queue.DeltaFIFO[thing]) error
+		expects []string
+	}{
+		"a replace without it deletes it": {
+			func(q *queue.DeltaFIFO[thing]) error { return q.Add(thing{"new", "2"}) },
+			func(q *queue.DeltaFIFO[thing]) error { return q.Replace([]thing{{"a", "1"}}, 1) },
+			[]string{"a: Replaced 1\n", "new: Deleted (stale) 2\n"},
+		},
+		"its newest state is what is deleted": {
+			func(q *queue.DeltaFIFO[thing]) error { return q.Update(thing{"a", "2"}) },
+			func(q *queue.DeltaFIFO[thing]) error { return q.Replace(nil, 1) },
+			[]string{"a: Deleted (stale) 2\n"},
+		},
+		"its deletion is not repeated": {
+			func(q *queue.DeltaFIFO[thing]) error { return q.Delete(thing{"a", "2"}) },
+			func(q *queue.DeltaFIFO[thing]) error { return q.Replace(nil, 1) },
+			nil,
+		},
+		"a resync does not move it back": {
+			func(q *queue.DeltaFIFO[thing]) error { return q.Update(thing{"a", "2"}) },
+			func(q *queue.DeltaFIFO[thing]) error { return q.Resync() },
+			nil,
+		},
+		"its deletion is told": {
+			func(q *queue.DeltaFIFO[thing]) error { return q.Add(thing{"new", "2"}) },
+			func(q *queue.DeltaFIFO[thing]) error { return q.Delete(thing{"new", "3"}) },
+			[]string{"new: Deleted 3\n"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newDelta(t, queue.DeltaFIFOConfig[thing]{Known: k})
+			require.NoError(t, c.queued(q))
+			require.NoError(t, q.Pop(t.Context(), func(ds queue.Deltas[thing], _ bool) error {
+				clear(ds) // they are the consumer's
+				return c.during(q)
+			}))
+			require.Equal(t, c.expects, popDeltaTexts(t, q))
+		})
+	}
+}
+
+// Upstream one object that cannot be transformed blocks every list for ever, or
+// is left in the middle of a list half queued.
+func TestPain_PoisonObjectIsReportedAndTheRestGoesOn(t *testing.T) {
+	poison := errors.New("poison")
+	transform := func(o thing) (thing, error) {
+		if o.Value == "bad" {
+			return o, poison
+		}
+		return o, nil
+	}
+	list := []thing{{"good", "1"}, {"sick", "bad"}, {"", "nameless"}}
+	k := &known{[]thing{{"sick", "0"}, {"gone", "0"}}}
+
+	strict := newDelta(t, queue.DeltaFIFOConfig[thing]{Transform: transform, Known: k})
+	err := strict.Replace(list, 1)
+	require.ErrorIs(t, err, poison)
+	require.ErrorIs(t, err, store.ErrTransform)
+	require.Zero(t, strict.Len(), "nothing was queued")
+	require.ErrorIs(t, strict.Add(thing{"sick", "bad"}), poison)
+
+	var reported []error
+	lenient := newDelta(t, queue.DeltaFIFOConfig[thing]{
+		Transform: transform, Known: k, OnBadItem: func(_ thing, err error) { reported = append(reported, err) },
+	})
+	require.NoError(t, lenient.Replace(list, 1))
+	require.Len(t, reported, 2)
+	require.ErrorIs(t, reported[0], poison)
+	require.ErrorIs(t, reported[1], errNameless)
+	require.Equal(t, []string{"good: Replaced 1 (initial)\n", "gone: Deleted (stale) 0 (initial)\n"}, popDeltaTexts(t, lenient),
+		"what is sick exists, so it is not deleted")
+}
+
+type panickyKnown struct{ known }
+
+func (*panickyKnown) ListKeys() []string { panic("list") }
+
+func TestKnownPanicIsReturnedAndChangesNothing(t *testing.T) {
+	q := newDelta(t, queue.DeltaFIFOConfig[thing]{Known: &panickyKnown{}})
+	var panicked *store.PanicError
+	require.ErrorAs(t, q.Replace([]thing{{"a", "1"}}, 1), &panicked)
+	require.ErrorAs(t, q.Resync(), &panicked)
+	require.Zero(t, q.Len())
+	require.False(t, q.HasSynced())
+	require.NoError(t, q.Add(thing{"a", "1"}), "the queue goes on")
+}
+
+// TestDeltaFIFOLeadsToTheSourcesState lets a source do anything, tells the queue
+// of it with losses, and applies what is popped. After a list everything must be
+// as in the source, however slow the consumer was.
+func TestDeltaFIFOLeadsToTheSourcesState(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		mirror, err := store.NewStore(store.StoreConfig[thing]{Key: thingKey})
+		require.NoError(t, err)
+		q, err := queue.NewDeltaFIFO(queue.DeltaFIFOConfig[thing]{
+			Key: thingKey, Known: mirror, MaxDeltas: rapid.IntRange(2, 5).Draw(t, "max"),
+		})
+		require.NoError(t, err)
+		source, version := map[string]thing{}, 0
+		name := rapid.SampledFrom([]string{"a", "b", "c", "d"})
+		lossy := rapid.Bool()
+		apply := func(during func()) {
+			require.NoError(t, q.Pop(t.Context(), func(ds queue.Deltas[thing], _ bool) error {
+				during()
+				for i, d := range ds {
+					require.Equal(t, ds.Key(), d.Key)
+					if d.Type != queue.DeltaDeleted {
+						require.NoError(t, mirror.Update(d.Object))
+						continue
+					}
+					require.False(t, i > 0 && ds[i-1].Type == queue.DeltaDeleted, "two deletions in a row")
+					mirror.DeleteByKey(d.Key, 0)
+				}
+				return nil
+			}))
+		}
+		list := func() {
+			var objects []thing
+			for _, key := range slices.Sorted(maps.Keys(source)) {
+				objects = append(objects, source[key])
+			}
+			require.NoError(t, q.Replace(objects, 0))
+		}
+		change := func(t *rapid.T) {
+			version++
+			o := thing{name.Draw(t, "name"), fmt.Sprint(version)}
+			tell := q.Add
+			if _, exists := source[o.Name]; exists {
+				tell = q.Update
+			}
+			source[o.Name] = o
+			if !lossy.Draw(t, "lost") {
+				require.NoError(t, tell(o))
+			}
+		}
+		remove := func(t *rapid.T) {
+			o := thing{name.Draw(t, "name"), "last"}
+			_, existed := source[o.Name]
+			delete(source, o.Name)
+			if existed && !lossy.Draw(t, "lost") {
+				require.NoError(t, q.Delete(o))
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"change": change,
+			"remove": remove,
+			"list":   func(*rapid.T) { list() },
+			"resync": func(t *rapid.T) { require.NoError(t, q.Resync()) },
+			"pop": func(t *rapid.T) {
+				if q.Len() == 0 {
+					t.Skip("nothing queued")
+				}
+				during := rapid.SampledFrom([]string{"nothing", "list", "change", "remove", "resync"}).Draw(t, "during")
+				apply(func() {
+					switch during {
+					case "list":
+						list()
+					case "change":
+						change(t)
+					case "remove":
+						remove(t)
+					case "resync":
+						require.NoError(t, q.Resync())
+					}
+				})
+			},
+			"": func(t *rapid.T) { require.LessOrEqual(t, q.Len(), 4) },
+		})
+		list()
+		for q.Len() > 0 {
+			apply(func() {})
+		}
+		require.Equal(t, source, maps.Collect(mirror.All()))
+		require.True(t, q.HasSynced())
+	})
+}

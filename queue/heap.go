@@ -1,0 +1,201 @@
+package queue
+
+import (
+	"context"
+	"sync"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// HeapConfig says how a [Heap] works. Both fields are required.
+type HeapConfig[T any] struct {
+	// Key returns the key of an item.
+	Key store.KeyFunc[T]
+	// Less reports whether a is to be popped before b. It must be a strict weak
+	// order. It is called with the heap locked, so it must not use the heap. If
+	// it panics, the call that it was for returns that, and the heap is left
+	// with all its items in an order that need not be right.
+	Less func(a, b T) bool
+}
+
+// Heap is a queue that pops the least of its items first, and in which every key
+// is at most once. Make one with [NewHeap].
+//
+// It is safe for concurrent use. Only Pop blocks.
+type Heap[T any] struct {
+	in     intake[T]
+	mu     sync.Mutex
+	some   sync.Cond
+	items  sifted[keyed[T]]
+	byKey  map[string]*slot[keyed[T]]
+	closed bool
+}
+
+// NewHeap returns an empty heap. The error is a [*ConfigError].
+func NewHeap[T any](cfg HeapConfig[T]) (*Heap[T], error) {
+	switch {
+	case cfg.Key == nil:
+		return nil, &ConfigError{"HeapConfig.Key", "it is nil: give a function that returns an item's key"}
+	case cfg.Less == nil:
+		return nil, &ConfigError{"HeapConfig.Less", "it is nil: give a function that orders two items"}
+	}
+	h := &Heap[T]{in: intake[T]{key: cfg.Key}, byKey: make(map[string]*slot[keyed[T]])}
+	h.items.less = func(a, b keyed[T]) bool { return cfg.Less(a.object, b.object) }
+	h.some.L = &h.mu
+	return h, nil
+}
+
+// Add puts item into the heap, in place of the one with its key. The errors are
+// [*store.KeyFuncError], [ErrClosed] and Less's panic as a [*store.PanicError].
+func (h *Heap[T]) Add(item T) error { return h.add(true, item) }
+
+// Update is the same as Add.
+func (h *Heap[T]) Update(item T) error { return h.Add(item) }
+
+// AddIfNotPresent puts item into the heap unless there is one with its key. The
+// errors are those of Add.
+func (h *Heap[T]) AddIfNotPresent(item T) error { return h.add(false, item) }
+
+// BulkAdd puts all items into the heap before any Pop sees one of them. The
+// errors are those of Add; a key that fails adds nothing.
+func (h *Heap[T]) BulkAdd(items []T) error { return h.add(true, items...) }
+
+func (h *Heap[T]) add(replace bool, items ...T) (err error) {
+	list, err := h.in.all(items)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return ErrClosed
+	}
+	defer h.some.Broadcast()
+	defer recovered(&err)
+	for _, item := range list.objects {
+		h.put(item, replace)
+	}
+	return nil
+}
+
+func (h *Heap[T]) put(item keyed[T], replace bool) {
+	s := h.byKey[item.key]
+	switch {
+	case s == nil:
+		s = h.items.add(item)
+		h.byKey[item.key] = s
+	case !replace:
+		return
+	}
+	s.value = item
+	h.items.fix(s)
+}
+
+// Delete takes the item with item's key out. The errors are [ErrNotFound] if
+// there is none, [*store.KeyFuncError], and Less's panic as a
+// [*store.PanicError].
+func (h *Heap[T]) Delete(item T) (err error) {
+	key, err := h.in.keyOf(item)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.byKey[key]
+	if s == nil {
+		return ErrNotFound
+	}
+	defer recovered(&err)
+	delete(h.byKey, key)
+	h.items.remove(s)
+	return nil
+}
+
+// Pop waits for an item and takes out the least. The errors are ctx's if ctx
+// ends first, [ErrClosed] once the heap is closed and empty, and Less's panic as
+// a [*store.PanicError], with the item that was taken out.
+func (h *Heap[T]) Pop(ctx context.Context) (item T, err error) {
+	if err := ctx.Err(); err != nil {
+		return item, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := await(ctx, &h.some, func() bool { return h.items.len() > 0 || h.closed }); err != nil {
+		return item, err
+	}
+	if h.items.len() == 0 {
+		return item, ErrClosed
+	}
+	defer recovered(&err)
+	least := h.items.least()
+	item = least.value.object
+	delete(h.byKey, least.value.key)
+	h.items.remove(least)
+	return item, nil
+}
+
+// Get returns the item in the heap with item's key and whether there is one. The
+// error is a [*store.KeyFuncError].
+func (h *Heap[T]) Get(item T) (held T, exists bool, err error) {
+	key, err := h.in.keyOf(item)
+	if err != nil {
+		return held, false, err
+	}
+	held, exists = h.GetByKey(key)
+	return held, exists, nil
+}
+
+// GetByKey returns the item with the key and whether there is one.
+func (h *Heap[T]) GetByKey(key string) (item T, exists bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s := h.byKey[key]; s != nil {
+		return s.value.object, true
+	}
+	return item, false
+}
+
+// List returns all items in a new slice, the least first and the others in no
+// particular order.
+func (h *Heap[T]) List() []T {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := make([]T, 0, h.items.len())
+	for _, s := range h.items.slots {
+		list = append(list, s.value.object)
+	}
+	return list
+}
+
+// ListKeys returns all keys in a new slice, in the order of List.
+func (h *Heap[T]) ListKeys() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	keys := make([]string, 0, h.items.len())
+	for _, s := range h.items.slots {
+		keys = append(keys, s.value.key)
+	}
+	return keys
+}
+
+// Len returns the number of items.
+func (h *Heap[T]) Len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.items.len()
+}
+
+// Close refuses what comes from now on. What is in the heap can still be popped.
+func (h *Heap[T]) Close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	h.some.Broadcast()
+}
+
+// IsClosed reports whether the heap was closed.
+func (h *Heap[T]) IsClosed() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.closed
+}

@@ -1,0 +1,375 @@
+package queue_test
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+	"pgregory.net/rapid"
+
+	"github.com/watchmill/watchmill/queue"
+	"github.com/watchmill/watchmill/store"
+)
+
+func newDelaying(t require.TestingT, drain queue.DrainPolicy) *queue.WorkQueue[string] {
+	return newWork(t, queue.WorkQueueConfig[string]{Clock: bubbleClock{}, Drain: drain})
+}
+
+// pass lets d go by and returns what was added meanwhile.
+func pass(t require.TestingT, q *queue.WorkQueue[string], d time.Duration) []string {
+	time.Sleep(d)
+	synctest.Wait()
+	return do(t, q)
+}
+
+func TestClientRow180_AddAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newDelaying(t, queue.DrainNow)
+		require.NoError(t, q.AddAfter("foo", 50*time.Millisecond))
+		require.Empty(t, pass(t, q, 49*time.Millisecond))
+		require.Equal(t, []string{"foo"}, pass(t, q, time.Millisecond))
+		require.Empty(t, pass(t, q, 10*time.Second))
+		require.NoError(t, q.AddAfter("foo", 0))
+		require.NoError(t, q.AddAfter("bar", math.MinInt64))
+		require.Equal(t, []string{"foo", "bar"}, do(t, q), "at once")
+	})
+}
+
+func TestClientRow180_EarliestTimeCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newDelaying(t, queue.DrainNow)
+		require.NoError(t, q.AddAfter("foo", 50*time.Millisecond))
+		require.NoError(t, q.AddAfter("foo", 70*time.Millisecond))
+		require.Equal(t, []string{"foo"}, pass(t, q, 50*time.Millisecond))
+		require.Empty(t, pass(t, q, time.Second), "once")
+		require.NoError(t, q.AddAfter("foo", 50*time.Millisecond))
+		require.NoError(t, q.AddAfter("foo", 30*time.Millisecond))
+		require.Equal(t, []string{"foo"}, pass(t, q, 30*time.Millisecond))
+		require.Empty(t, pass(t, q, time.Second))
+	})
+}
+
+func TestClientRow180_TwoFireEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newDelaying(t, queue.DrainNow)
+		require.NoError(t, q.AddAfter("second", time.Second))
+		require.NoError(t, q.AddAfter("first", 50*time.Millisecond))
+		require.NoError(t, q.AddAfter("third", 2*time.Second))
+		require.Equal(t, []string{"first"}, pass(t, q, 60*time.Millisecond))
+		require.NoError(t, q.AddAfter("third", time.Second))
+		require.Equal(t, []string{"second"}, pass(t, q, 950*time.Millisecond))
+		require.Equal(t, []string{"third"}, pass(t, q, 50*time.Millisecond))
+	})
+}
+
+func TestClientRow180_OrderOfTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newDelaying(t, queue.DrainNow)
+		require.NoError(t, q.AddAfter("foo", time.Second))
+		require.NoError(t, q.AddAfter("bar", 500*time.Millisecond))
+		require.NoError(t, q.AddAfter("baz", 700*time.Millisecond))
+		require.NoError(t, q.AddAfter("too", 700*time.Millisecond))
+		require.Equal(t, []string{"bar", "baz", "too", "foo"}, pass(t, q, 2*time.Second))
+	})
+}
+
+func TestDelayedItemIsNotGivenToASecondWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newDelaying(t, queue.DrainNow)
+		require.NoError(t, q.Add("foo"))
+		get(t, q)
+		require.NoError(t, q.AddAfter("foo", time.Second))
+		require.Empty(t, pass(t, q, time.Minute))
+		q.Done("foo")
+		require.Equal(t, []string{"foo"}, do(t, q))
+	})
+}
+
+// Upstream drops what is delayed and says nothing.
+func TestPain_DrainDelayedByPolicy(t *testing.T) {
+	start := func(t *testing.T, policy queue.DrainPolicy) (*queue.WorkQueue[string], chan error) {
+		q := newDelaying(t, policy)
+		require.NoError(t, q.AddAfter("later", time.Hour))
+		require.NoError(t, q.AddAfter("sooner", time.Minute))
+		drained := make(chan error, 1)
+		go func() { drained <- q.ShutDownWithDrain(t.Context()) }()
+		synctest.Wait()
+		return q, drained
+	}
+	synctest.Test(t, func(t *testing.T) {
+		q, drained := start(t, queue.DrainNow)
+		require.Empty(t, drained)
+		require.Equal(t, []string{"sooner", "later"}, do(t, q))
+		require.NoError(t, <-drained)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		q, drained := start(t, queue.DrainInTime)
+		began := time.Now()
+		ended := make(chan error, 1)
+		go func() { // a worker that waits meanwhile is not sent away
+			for range 2 {
+				q.Done(get(t, q))
+			}
+			_, err := q.Get(context.Background())
+			ended <- err
+		}()
+		require.NoError(t, <-drained)
+		require.Equal(t, time.Hour, time.Since(began))
+		require.ErrorIs(t, <-ended, queue.ErrShutDown)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		q, drained := start(t, queue.DrainWithout)
+		require.NoError(t, <-drained)
+		require.Empty(t, pass(t, q, 2*time.Hour))
+	})
+	synctest.Test(t, func(t *testing.T) {
+		q, drained := start(t, queue.DrainInTime)
+		require.Equal(t, []string{"sooner", "later"}, q.ShutDown(), "dropped, and said so")
+		require.NoError(t, <-drained, "nothing was left to do")
+		require.Empty(t, pass(t, q, 2*time.Hour))
+	})
+}
+
+func TestOneTimerAndNoneAfterShutDown(t *testing.T) {
+	clock := &manualClock{now: epoch}
+	q := newWork(t, queue.WorkQueueConfig[int]{Clock: clock})
+	for i := range 100 {
+		require.NoError(t, q.AddAfter(i, time.Duration(1+i*37%100)*time.Second))
+		require.Len(t, clock.timers, 1)
+	}
+	clock.advance(50 * time.Second)
+	require.Len(t, clock.timers, 1)
+	require.Equal(t, 50, q.Len())
+	require.Len(t, q.ShutDown(), 50)
+	require.Empty(t, clock.timers)
+}
+
+// A timer may have begun when it is stopped. Its call then finds another timer
+// set, which it must neither forget nor double.
+func TestLateCallOfAStoppedTimerDoesNoHarm(t *testing.T) {
+	clock := &manualClock{now: epoch}
+	q := newWork(t, queue.WorkQueueConfig[string]{Clock: clock})
+	require.NoError(t, q.AddAfter("foo", time.Minute))
+	late := clock.timers[0].call
+	require.NoError(t, q.AddAfter("bar", time.Second))
+	late()
+	require.Len(t, clock.timers, 1)
+	require.Zero(t, q.Len())
+	clock.advance(time.Hour)
+	require.Equal(t, []string{"bar", "foo"}, do(t, q))
+	late()
+	require.Empty(t, clock.timers)
+	require.Zero(t, q.Len())
+}
+
+var epoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// waits asks a limiter n times about item.
+func waits(l queue.RateLimiter[string], item string, n int) (waits []time.Duration) {
+	for range n {
+		waits = append(waits, l.When(item, epoch))
+	}
+	return waits
+}
+
+func TestClientRow181_Exponential(t *testing.T) {
+	l := queue.NewExponential[string](time.Millisecond, 10*time.Millisecond)
+	require.Equal(t, []time.Duration{1e6, 2e6, 4e6, 8e6, 10e6, 10e6}, waits(l, "one", 6))
+	require.Equal(t, []time.Duration{1e6, 2e6}, waits(l, "two", 2), "each for itself")
+	require.Equal(t, 6, l.NumRequeues("one"))
+	l.Forget("one")
+	require.Zero(t, l.NumRequeues("one"))
+	require.Equal(t, []time.Duration{1e6}, waits(l, "one", 1))
+	require.Equal(t, []time.Duration{0, 0}, waits(queue.NewExponential[string](0, time.Second), "one", 2))
+}
+
+func TestClientRow181_ExponentialDoesNotOverflow(t *testing.T) {
+	for _, longest := range []time.Duration{1000 * time.Second, math.MaxInt64} {
+		l := queue.NewExponential[string](time.Millisecond, longest)
+		last := time.Duration(0)
+		for _, wait := range waits(l, "one", 2000) {
+			require.GreaterOrEqual(t, wait, last)
+			last = wait
+		}
+		require.Equal(t, longest, last)
+	}
+	zero := queue.NewExponential[string](0, time.Second)
+	require.Zero(t, waits(zero, "one", 2000)[1999])
+}
+
+func TestClientRow181_FastSlow(t *testing.T) {
+	l := queue.NewFastSlow[string](5*time.Millisecond, 10*time.Second, 3)
+	require.Equal(t, []time.Duration{5e6, 5e6, 5e6, 10e9, 10e9}, waits(l, "one", 5))
+	require.Equal(t, 5, l.NumRequeues("one"))
+	l.Forget("one")
+	require.Equal(t, []time.Duration{5e6}, waits(l, "one", 1))
+}
+
+func TestClientRow181_Bucket(t *testing.T) {
+	l := queue.NewBucket[string](rate.NewLimiter(10, 2))
+	require.Equal(t, []time.Duration{0, 0, 1e8, 2e8}, waits(l, "one", 4))
+	require.Equal(t, 2*time.Second/10+1e8, l.When("two", epoch), "all together")
+	require.Zero(t, l.When("one", epoch.Add(time.Hour)))
+	l.Forget("one")
+	require.Zero(t, l.NumRequeues("one"))
+	require.Zero(t, queue.NewBucket[string](nil).When("one", epoch))
+}
+
+func TestClientRow181_MaxOf(t *testing.T) {
+	l := queue.MaxOf(
+		queue.NewFastSlow[string](5*time.Millisecond, 3*time.Second, 3),
+		nil,
+		queue.NewExponential[string](time.Millisecond, time.Second),
+	)
+	require.Equal(t, []time.Duration{5e6, 5e6, 5e6, 3e9, 3e9}, waits(l, "one", 5))
+	require.Equal(t, 5, l.NumRequeues("one"))
+	l.Forget("one")
+	require.Zero(t, l.NumRequeues("one"))
+	require.Zero(t, queue.MaxOf[string]().When("one", epoch))
+}
+
+func TestClientRow181_WithMaxWait(t *testing.T) {
+	l := queue.WithMaxWait[string](queue.NewExponential[string](time.Second, time.Hour), 3*time.Second)
+	require.Equal(t, []time.Duration{1e9, 2e9, 3e9, 3e9}, waits(l, "one", 4))
+	require.Equal(t, 4, l.NumRequeues("one"))
+	require.Zero(t, queue.WithMaxWait[string](nil, time.Second).When("one", epoch))
+}
+
+func TestClientRow181_RateLimitedQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newWork(t, queue.WorkQueueConfig[string]{
+			Clock: bubbleClock{}, Limiter: queue.NewExponential[string](time.Millisecond, time.Second),
+		})
+		require.NoError(t, q.AddRateLimited("one"))
+		require.Equal(t, []string{"one"}, pass(t, q, time.Millisecond))
+		require.NoError(t, q.AddRateLimited("one"))
+		require.Empty(t, pass(t, q, time.Millisecond))
+		require.Equal(t, []string{"one"}, pass(t, q, time.Millisecond))
+		require.Equal(t, 2, q.NumRequeues("one"))
+		require.NoError(t, q.AddRateLimited("two"))
+		require.Equal(t, []string{"two"}, pass(t, q, time.Millisecond))
+		q.Forget("one")
+		require.Zero(t, q.NumRequeues("one"))
+		require.NoError(t, q.AddRateLimited("one"))
+		require.Equal(t, []string{"one"}, pass(t, q, time.Millisecond))
+	})
+}
+
+type panickyLimiter struct{ queue.RateLimiter[string] }
+
+func (panickyLimiter) When(string, time.Time) time.Duration { panic("when") }
+
+func TestLimiterPanicIsReturned(t *testing.T) {
+	q := newWork(t, queue.WorkQueueConfig[string]{Clock: bubbleClock{}, Limiter: panickyLimiter{}})
+	var panicked *store.PanicError
+	require.ErrorAs(t, q.AddRateLimited("one"), &panicked)
+	require.NoError(t, q.Add("one"))
+}
+
+// workModel is a work queue in the plainest way.
+type workModel struct {
+	queue, running []string
+	dirty          map[string]bool
+	delayed        map[string]time.Time
+	order          map[string]int // of the delays
+}
+
+func (m *workModel) add(item string) {
+	if !m.dirty[item] {
+		m.dirty[item] = true
+		if !slices.Contains(m.running, item) {
+			m.queue = append(m.queue, item)
+		}
+	}
+}
+
+// due adds what is due, in order.
+func (m *workModel) due(now time.Time) {
+	items := slices.SortedFunc(maps.Keys(m.delayed), func(a, b string) int {
+		if c := m.delayed[a].Compare(m.delayed[b]); c != 0 {
+			return c
+		}
+		return m.order[a] - m.order[b]
+	})
+	for _, item := range items {
+		if !m.delayed[item].After(now) {
+			delete(m.delayed, item)
+			m.add(item)
+		}
+	}
+}
+
+// TestWorkQueueIsItsModel does anything to a work queue and to its model.
+func TestWorkQueueIsItsModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		clock := &manualClock{now: epoch}
+		q := newWork(t, queue.WorkQueueConfig[string]{Clock: clock})
+		m := &workModel{dirty: map[string]bool{}, delayed: map[string]time.Time{}, order: map[string]int{}}
+		item, count := rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				i := item.Draw(t, "item")
+				require.NoError(t, q.Add(i))
+				m.add(i)
+			},
+			"add after": func(t *rapid.T) {
+				i := item.Draw(t, "item")
+				d := time.Duration(rapid.IntRange(0, 5).Draw(t, "seconds")) * time.Second
+				require.NoError(t, q.AddAfter(i, d))
+				count++
+				at := clock.now.Add(d)
+				if old, waits := m.delayed[i]; d == 0 {
+					m.add(i)
+				} else if !waits || at.Before(old) {
+					m.delayed[i], m.order[i] = at, count
+				}
+			},
+			"pass": func(t *rapid.T) {
+				// A second at a time, so that the model sees each.
+				for range rapid.IntRange(1, 4).Draw(t, "seconds") {
+					clock.advance(time.Second)
+					m.due(clock.now)
+				}
+			},
+			"get": func(t *rapid.T) {
+				if len(m.queue) == 0 {
+					t.Skip("nothing queued")
+				}
+				i := get(t, q)
+				require.Equal(t, m.queue[0], i)
+				m.queue, m.running = m.queue[1:], append(m.running, i)
+				delete(m.dirty, i)
+			},
+			"done": func(t *rapid.T) {
+				if len(m.running) == 0 {
+					t.Skip("nothing runs")
+				}
+				i := rapid.SampledFrom(m.running).Draw(t, "item")
+				q.Done(i)
+				m.running = slices.DeleteFunc(m.running, func(r string) bool { return r == i })
+				if m.dirty[i] {
+					m.queue = append(m.queue, i)
+				}
+			},
+			"": func(t *rapid.T) {
+				s := q.Stats()
+				require.Equal(t, []int{len(m.queue), len(m.running), len(m.delayed)}, []int{s.Queued, s.Running, s.Delayed})
+			},
+		})
+		drained := make(chan error, 1)
+		go func() { drained <- q.ShutDownWithDrain(context.Background()) }()
+		for _, i := range m.running {
+			q.Done(i)
+		}
+		for i, err := q.Get(context.Background()); err == nil; i, err = q.Get(context.Background()) {
+			q.Done(i)
+		}
+		require.NoError(t, <-drained)
+	})
+}
