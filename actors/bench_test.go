@@ -99,17 +99,39 @@ func BenchmarkWakeAll(b *testing.B) {
 }
 
 // BenchmarkIdleWakeActor measures the memory of an idle wake actor, with the
-// smallest Waker (16 bytes beside its WakeBox).
+// smallest Waker (a pointer beside its WakeBox), in a system of its own: the
+// growth of protoactor's registry and of the parent's set of children counts.
+// B/burst is what the pool's queue holds on to after the burst of all starts,
+// until it has run empty with less for a while (see keepRuns), per actor too.
 func BenchmarkIdleWakeActor(b *testing.B) {
-	const n = 100_000
-	for b.Loop() {
-		sys := newSystem(b, actors.SystemConfig{})
-		before := heap()
-		var wg sync.WaitGroup
-		boxes := spawnCounters(b, sys, n, &wg)
-		b.ReportMetric(float64(heap()-before)/n, "B/actor")
-		runtime.KeepAlive(boxes)
+	for _, n := range []int{10_000, 20_000, 100_000} {
+		b.Run(fmt.Sprintf("actors=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				idle, burst := idleWakeActor(b, n)
+				b.ReportMetric(idle, "B/actor")
+				b.ReportMetric(burst, "B/burst")
+			}
+		})
 	}
+}
+
+// idleWakeActor returns the bytes per idle wake actor among n, and the further
+// bytes per actor that the pool's queue gives back when it has settled.
+func idleWakeActor(tb testing.TB, n int) (idle, burst float64) {
+	sys := newSystem(tb, actors.SystemConfig{})
+	before := heap()
+	var wg sync.WaitGroup
+	boxes := spawnCounters(tb, sys, n, &wg)
+	started := heap()
+	for range 100 {
+		wg.Add(1)
+		boxes[0].Wake()
+		wg.Wait()
+	}
+	settled := heap()
+	runtime.KeepAlive(boxes)
+	per := func(from, to uint64) float64 { return float64(int64(to)-int64(from)) / float64(n) }
+	return per(before, settled), per(settled, started)
 }
 
 func heap() uint64 {

@@ -41,10 +41,10 @@ const (
 	dead                          // gone; nothing is ever done again
 )
 
-// refusesChildren are the states in which a new child would be overlooked by
-// protoactor, which tells only the children of that moment to stop and then
-// waits for all.
-const refusesChildren = restarting | stopping | dead
+// leaving are the states in which a behavior is on its way out. A new child
+// would then be overlooked by protoactor, which tells only the children of the
+// first moment to stop and then waits for all.
+const leaving = restarting | stopping | dead
 
 // cell is what the mailboxes of all actors have in common: the state, the
 // system messages and the way to protoactor's half of the actor. Its size

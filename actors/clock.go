@@ -16,8 +16,10 @@ type Clock interface {
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
-// Timer is a call that a [Clock] has been asked to make.
-type Timer interface {
+// Timer is a call that a [Clock] has been asked to make. It is an alias so that
+// a Clock fits wherever one of the same shape is asked for, such as by a storage
+// backend, which knows nothing of actors.
+type Timer = interface {
 	// Stop prevents the call and reports whether it did: false if the call has
 	// begun or the timer was stopped before.
 	Stop() bool

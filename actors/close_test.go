@@ -107,6 +107,16 @@ func TestNothingIsSpawnedAfterClose(t *testing.T) {
 	require.Zero(t, sys.Actors())
 }
 
+func TestWhatIsNotYetSpawnedAtCloseDropsItsMessages(t *testing.T) {
+	sys, _ := newSeeded(t, actors.SystemConfig{})
+	p := &probe{journal: new(journal), name: "a"}
+	ref := spawnProbe(sys, p, actors.Options{})
+	ref.Tell(say("1"))
+	require.NoError(t, sys.Close(context.Background()))
+	require.Equal(t, "a dropped 1", p.take())
+	require.False(t, ref.Alive())
+}
+
 func TestSpawnAndCloseRace(t *testing.T) {
 	for range 20 {
 		sys := newSystem(t, actors.SystemConfig{})

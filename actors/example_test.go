@@ -3,10 +3,22 @@ package actors_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
 )
+
+// quiet starts a deterministic system for an example.
+func quiet(cfg actors.SystemConfig) (*actors.System, *actors.Seeded) {
+	seeded := actors.NewSeeded(1)
+	cfg.Executor = seeded
+	sys, err := actors.NewSystem(cfg)
+	if err != nil {
+		panic(err)
+	}
+	return sys, seeded
+}
 
 // adder sums what it is offered and says so once per batch.
 type adder struct{ sum int }
@@ -15,21 +27,123 @@ func (a *adder) Receive(_ *actors.Context, n int) { a.sum += n }
 
 func (a *adder) Flush(*actors.Context) { fmt.Println("sum:", a.sum) }
 
+func newAdder() actors.Behavior[int] { return new(adder) }
+
 func Example() {
-	seeded := actors.NewSeeded(1)
-	sys, err := actors.NewSystem(actors.SystemConfig{Executor: seeded})
+	sys, err := actors.NewSystem(actors.SystemConfig{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	ref := actors.Spawn(sys, "adder", func() actors.Behavior[int] { return new(adder) }, actors.Options{Capacity: 2})
+	greeted := make(chan string)
+	greeter := actors.Spawn(sys, "greeter", func() actors.Behavior[string] { return greeter{greeted} }, actors.Options{})
+	greeter.Offer("world")
+	fmt.Println(<-greeted)
+	fmt.Println(sys.Close(context.Background()), sys.Actors())
+	// Output:
+	// hello, world
+	// <nil> 0
+}
+
+type greeter struct{ to chan<- string }
+
+func (g greeter) Receive(_ *actors.Context, name string) { g.to <- "hello, " + name }
+
+func ExampleSpawn() {
+	sys, seeded := quiet(actors.SystemConfig{})
+	ref := actors.Spawn(sys, "adder", newAdder, actors.Options{
+		Capacity: 2,
+		OnRoom:   func() { fmt.Println("offer again") },
+	})
 	fmt.Println(ref.Offer(1), ref.Offer(2), ref.Offer(3))
 	seeded.Run()
-	fmt.Println(sys.Close(context.Background()), sys.Actors(), ref.Offer(4))
+	fmt.Println(sys.Close(context.Background()), ref.Offer(4))
 	// Output:
 	// Accepted Accepted Full
+	// offer again
 	// sum: 3
-	// <nil> 0 Gone
+	// <nil> Gone
+}
+
+// nightWatch restarts its guard, once.
+type nightWatch struct{ guard *actors.Ref[string] }
+
+func (w *nightWatch) Started(ctx *actors.Context) {
+	w.guard = actors.Spawn(ctx, "guard", func() actors.Behavior[string] { return guard{} }, actors.Options{})
+}
+
+func (w *nightWatch) Receive(_ *actors.Context, m string) { w.guard.Tell(m) }
+
+func (w *nightWatch) ChildFailed(_ *actors.Context, _ actors.ID, reason any) actors.Directive {
+	fmt.Println("guard failed:", reason)
+	return actors.Restart
+}
+
+type guard struct{}
+
+func (guard) Started(ctx *actors.Context) { fmt.Println(ctx.Name(), "on duty") }
+
+func (guard) Receive(_ *actors.Context, m string) {
+	if m == "ghost" {
+		panic("boo")
+	}
+	fmt.Println("who goes there?", m)
+}
+
+func ExampleSupervisor() {
+	sys, seeded := quiet(actors.SystemConfig{Logger: silent})
+	ref := actors.Spawn(sys, "watch", func() actors.Behavior[string] { return new(nightWatch) }, actors.Options{})
+	for _, m := range []string{"friend", "ghost", "stranger"} {
+		ref.Tell(m)
+	}
+	seeded.Run()
+	fmt.Println(sys.Close(context.Background()))
+	// Output:
+	// watch/guard on duty
+	// who goes there? friend
+	// guard failed: boo
+	// watch/guard on duty
+	// who goes there? stranger
+	// <nil>
+}
+
+// reading is a wake actor: it reads a log at its own cursor.
+type reading struct {
+	actors.WakeBox
+	log    *[]string
+	cursor int
+}
+
+func (r *reading) Woken(*actors.Context) (again bool) {
+	fmt.Println("read", (*r.log)[r.cursor:])
+	r.cursor = len(*r.log)
+	return false
+}
+
+func ExampleSpawnWake() {
+	sys, seeded := quiet(actors.SystemConfig{})
+	var log []string
+	r := &reading{log: &log}
+	hub := actors.Spawn(sys, "hub", newNursery, actors.Options{})
+	hub.Tell(func(ctx *actors.Context) {
+		if err := actors.SpawnWake(ctx, r, &r.WakeBox, nil); err != nil {
+			fmt.Println(err)
+		}
+	})
+	seeded.Run()
+	for _, line := range []string{"a", "b", "c"} {
+		log = append(log, line)
+		r.Wake() // three wakes, one turn
+	}
+	seeded.Run()
+	log = append(log, "d")
+	actors.WakeAll(sys.Pool(), []*actors.WakeBox{&r.WakeBox})
+	seeded.Run()
+	fmt.Println(sys.Close(context.Background()))
+	// Output:
+	// read [a b c]
+	// read [d]
+	// <nil>
 }
 
 func ExampleVirtualClock() {
@@ -48,4 +162,38 @@ func ExampleVirtualClock() {
 	// 00:01:00 first
 	// 00:02:00 second
 	// 01:00:00
+}
+
+func ExamplePool() {
+	pool := actors.NewPool(1)
+	for i := range 3 {
+		pool.Submit(newTask(func() { fmt.Println("turn", i) }))
+	}
+	pool.Close()
+	// Output:
+	// turn 0
+	// turn 1
+	// turn 2
+}
+
+func ExampleBlocking() {
+	blocking := actors.NewBlocking()
+	answer := make(chan string)
+	blocking.Submit(newTask(func() { answer <- "slow" }))
+	fmt.Println(<-answer, blocking.Close(context.Background()))
+	// Output: slow <nil>
+}
+
+func ExampleSeeded() {
+	order := func(seed uint64) (order []int) {
+		seeded := actors.NewSeeded(seed)
+		for i := range 5 {
+			seeded.Submit(newTask(func() { order = append(order, i) }))
+		}
+		seeded.Run()
+		return order
+	}
+	first := order(1)
+	fmt.Println(slices.Equal(first, order(1)), slices.Equal(first, order(2)))
+	// Output: true false
 }

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 )
@@ -24,8 +25,10 @@ func (v Verdict) String() string {
 		return "Accepted"
 	case Full:
 		return "Full"
+	case Gone:
+		return "Gone"
 	}
-	return "Gone"
+	return fmt.Sprintf("Verdict(%d)", uint8(v))
 }
 
 // inbox is the queue of an actor: any number of producers, one consumer. It

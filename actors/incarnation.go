@@ -58,7 +58,7 @@ func (i *incarnation) HandleFailure(_ *actor.ActorSystem, _ actor.Supervisor, ch
 // answer.
 func (c *cell) decide(f *Failure) (d Directive) {
 	s, ok := c.body.behavior().(Supervisor)
-	if !ok || c.is(refusesChildren) {
+	if !ok || c.is(leaving) {
 		return Stop
 	}
 	c.guard(func() { d = s.ChildFailed(c.context(), f.ID, f.Reason) })

@@ -90,15 +90,18 @@ func (c *cell) bury() {
 	c.protocol, c.brood = nil, nil
 }
 
-// fail records that user code of this actor has panicked. A stopping actor
-// cannot be suspended: it goes on stopping, and the failure is only reported.
+// fail records that user code of this actor has panicked. An actor that is
+// stopping or restarting goes on with that: the failure is only reported.
 func (c *cell) fail(reason any, stack []byte) {
 	f := &Failure{
 		Actor: c.name(), ID: c.id, Reason: reason, Stack: stack,
 		restartable: c.body.restartable(),
 		resumable:   c.body.behavior() != nil,
 	}
-	if c.is(stopping | dead) {
+	if c.is(leaving) {
+		if !c.is(stopping | dead) {
+			f.Directive = Restart
+		}
 		c.origin.system.report(f)
 		return
 	}

@@ -13,12 +13,14 @@ import (
 	"github.com/watchmill/watchmill/actors"
 )
 
+var silent = slog.New(slog.DiscardHandler)
+
 // newSystem starts a system that is closed, and checked for leaks, when the
 // test ends.
 func newSystem(tb testing.TB, cfg actors.SystemConfig) *actors.System {
 	tb.Helper()
 	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
+		cfg.Logger = silent
 	}
 	sys, err := actors.NewSystem(cfg)
 	require.NoError(tb, err)

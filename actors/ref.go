@@ -1,7 +1,5 @@
 package actors
 
-import "errors"
-
 // DefaultCapacity is the capacity of a queue, in messages, if Options do not
 // say otherwise: room for a burst, while what waits in it is still fresh.
 const DefaultCapacity = 1024
@@ -24,7 +22,7 @@ type Options struct {
 // Ref is a handle on an actor with a queue. There is one queue per actor, first
 // in, first out, for what is Offered and what is Told. All methods are safe for
 // concurrent use, never block, and may be called whether the actor lives or
-// not. A Ref of a stopped actor holds no more than itself.
+// not. A Ref of a stopped actor keeps neither its behavior nor its messages.
 type Ref[M any] struct {
 	cell
 	inbox  inbox[M]
@@ -114,100 +112,3 @@ func (r *Ref[M]) Len() int { return r.inbox.len() }
 // Alive reports whether the actor takes messages: it has neither stopped nor
 // been told to.
 func (r *Ref[M]) Alive() bool { return !r.inbox.closed() }
-
-// queueBody is the face of a Ref that its cell sees.
-type queueBody[M any] Ref[M]
-
-var errNoBehavior = errors.New("actors: make returned a nil Behavior")
-
-// work hands messages to the behavior until the quota or the queue is used up,
-// or a system message has come.
-func (q *queueBody[M]) work(quota int) (more bool) {
-	var done bool
-	defer contain(&done, q.fail)
-	more = true // what holds if the behavior panics
-	q.announceRoom()
-	ctx := q.context()
-	for range quota {
-		if q.is(notified) {
-			done = true
-			return true
-		}
-		m, ok := q.inbox.next()
-		if !ok {
-			more = false
-			break
-		}
-		q.unflushed = true
-		q.current.Receive(ctx, m)
-		q.announceRoom()
-	}
-	q.flush(ctx)
-	done = true
-	return more
-}
-
-func (q *queueBody[M]) flush(ctx *Context) {
-	if q.unflushed && q.flusher != nil && !q.is(notified) {
-		q.unflushed = false
-		q.flusher.Flush(ctx)
-	}
-}
-
-func (q *queueBody[M]) announceRoom() {
-	if q.inbox.roomMade() && q.onRoom != nil {
-		q.onRoom()
-	}
-}
-
-func (q *queueBody[M]) start() {
-	q.renew()
-	if s, ok := q.current.(Starter); ok {
-		s.Started(q.context())
-	}
-}
-
-// renew replaces the behavior. If make panics there is none.
-func (q *queueBody[M]) renew() {
-	q.current, q.flusher, q.unflushed = nil, nil, false
-	b := q.make()
-	if b == nil {
-		panic(errNoBehavior)
-	}
-	q.current = b
-	q.flusher, _ = b.(Flusher)
-}
-
-func (q *queueBody[M]) behavior() any { return q.current }
-
-func (q *queueBody[M]) restartable() bool { return true }
-
-func (q *queueBody[M]) close() {
-	q.inbox.close()
-	left := q.inbox.drain()
-	if q.inbox.wantRoom.Swap(false) && q.onRoom != nil {
-		q.guard(q.onRoom)
-	}
-	if len(left) > 0 {
-		q.drop(left)
-	}
-}
-
-// drop hands the messages to the behavior's Dropped, each on its own: one that
-// panics costs the others nothing.
-func (q *queueBody[M]) drop(messages []M) {
-	if q.current == nil {
-		q.guard(q.renew)
-	}
-	d, ok := q.current.(Dropper[M])
-	if !ok {
-		return
-	}
-	for _, m := range messages {
-		q.guard(func() { d.Dropped(m) })
-	}
-}
-
-func (q *queueBody[M]) release() {
-	q.current, q.flusher, q.make, q.onRoom = nil, nil, nil, nil
-}

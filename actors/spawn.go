@@ -34,7 +34,7 @@ func (x *Context) adopt(child *cell) {
 
 // spawn makes child an actor under c.
 func (c *cell) spawn(child *cell, props *actor.Props) error {
-	if c.is(refusesChildren) {
+	if c.is(leaving) {
 		return ErrStopping
 	}
 	_, err := c.protocol.(actor.SpawnerContext).SpawnNamed(props, "")
