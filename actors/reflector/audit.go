@@ -1,0 +1,89 @@
+package reflector
+
+import (
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// auditBatch holds a batch against what came before it: everything up to last
+// has been told. It returns how many of the events, from the first, are sound,
+// and what is wrong behind them. contiguous demands that no revision is
+// missing.
+func auditBatch[T any](b backend.Batch[T], last store.Revision, contiguous bool) (int, *LostError) {
+	if lost := auditBounds(b, last); lost != nil {
+		return 0, lost
+	}
+	at, key := last, ""
+	for i, event := range b.Events {
+		if lost := auditEvent(event, at, key, b.Through, contiguous); lost != nil {
+			return i, lost
+		}
+		at, key = event.Revision, event.Key()
+	}
+	if contiguous && at != b.Through {
+		return len(b.Events), skipped(at, b.Through, "the batch says that it is complete up to a revision whose events are missing")
+	}
+	return len(b.Events), nil
+}
+
+func auditBounds[T any](b backend.Batch[T], last store.Revision) *LostError {
+	switch {
+	case b.After > last:
+		return skipped(last, b.After, "the batch starts at a later revision")
+	case b.After < last:
+		return repeated(last, b.After, "the batch starts at an earlier revision")
+	case b.Through < last:
+		return repeated(last, b.Through, "the batch ends before it starts")
+	}
+	return nil
+}
+
+// auditEvent holds an event against the one before it, at revision at and for
+// key. Only storage that is not contiguous may change several keys in one
+// revision.
+func auditEvent[T any](e store.Event[T], at store.Revision, key string, through store.Revision, contiguous bool) *LostError {
+	switch {
+	case e.Object == nil:
+		return skipped(at, e.Revision, "an event has no object")
+	case e.Revision < at, e.Revision == at && (contiguous || key == "" || e.Key() == key):
+		return repeated(at, e.Revision, "an event has a revision that is not new")
+	case e.Revision > through:
+		return repeated(at, e.Revision, "an event lies beyond its batch")
+	case contiguous && e.Revision != at+1:
+		return skipped(at, e.Revision, "there is a hole before an event")
+	}
+	return nil
+}
+
+func skipped(last, found store.Revision, detail string) *LostError {
+	return &LostError{Reason: Skipped, Last: last, Found: found, Detail: detail}
+}
+
+func repeated(last, found store.Revision, detail string) *LostError {
+	return &LostError{Reason: Repeated, Last: last, Found: found, Detail: detail}
+}
+
+// auditPage holds a page against the list that it belongs to: the options that
+// it was asked for with and the revision of the first page, which is its own if
+// it is the first.
+func auditPage[T any](page *backend.List[T], asked backend.ListOptions, first store.Revision) error {
+	if page == nil {
+		return ErrContract
+	}
+	torn := func(detail string) error { return &TornListError{Want: first, Got: page.Revision, Detail: detail} }
+	if page.Revision != first {
+		return torn("a page was read at another revision")
+	}
+	if page.Continue != "" && page.Continue == asked.Continue {
+		return torn("a page is continued by itself")
+	}
+	for _, object := range page.Items {
+		if object == nil {
+			return torn("an object is missing")
+		}
+		if object.Revision > page.Revision {
+			return torn("object " + object.Key + " is newer than its list")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package reflector
+
+import (
+	"math"
+	"time"
+)
+
+// Defaults of [Backoff]: those of Kubernetes' reflectors, so that a server
+// sized for their reconnects is not surprised by ours.
+const (
+	DefaultInitial      = 800 * time.Millisecond
+	DefaultMax          = 30 * time.Second
+	DefaultFactor       = 2.0
+	DefaultJitter       = 1.0
+	DefaultHealthyAfter = 2 * time.Minute
+)
+
+// NoJitter as [Backoff].Jitter makes every delay exact. All who lost the same
+// source then come back at the same moment.
+const NoJitter = -1
+
+// Backoff is the one budget of a Reflector for all ways of coming back to its
+// source. Zero fields mean the defaults.
+type Backoff struct {
+	// Initial is the delay after the first failure. Not negative; default
+	// [DefaultInitial].
+	Initial time.Duration
+	// Max bounds the delay before jitter is added. At least Initial; default
+	// [DefaultMax], or Initial if that is larger.
+	Max time.Duration
+	// Factor multiplies the delay after each attempt. At least 1; default
+	// [DefaultFactor].
+	Factor float64
+	// Jitter is the largest random part, as a share of the delay: with 1, a
+	// delay d is anything in [d, 2d). Between 0 and 10, or [NoJitter]; default
+	// [DefaultJitter].
+	Jitter float64
+	// HealthyAfter is how long one watch must have stayed open before the delay
+	// starts over at Initial. Nothing else resets it: not that a list
+	// succeeded, not that a watch opened or delivered, not that time passed.
+	// Not negative; default [DefaultHealthyAfter].
+	HealthyAfter time.Duration
+}
+
+func (b Backoff) withDefaults() Backoff {
+	fallback(&b.Initial, DefaultInitial)
+	fallback(&b.Max, max(DefaultMax, b.Initial))
+	fallback(&b.Factor, DefaultFactor)
+	fallback(&b.Jitter, DefaultJitter)
+	fallback(&b.HealthyAfter, DefaultHealthyAfter)
+	return b
+}
+
+// fallback sets a field that was left zero.
+func fallback[V comparable](field *V, value V) {
+	var zero V
+	if *field == zero {
+		*field = value
+	}
+}
+
+// delay returns how long to wait after attempt (from 0) has failed. random is
+// in [0, 1).
+func (b Backoff) delay(attempt int, random float64) time.Duration {
+	d := min(float64(b.Initial)*math.Pow(b.Factor, float64(attempt)), float64(b.Max))
+	if b.Jitter > 0 {
+		d += d * b.Jitter * random
+	}
+	if d >= math.MaxInt64 { // float64 rounds MaxInt64 up to a value that does not convert
+		return math.MaxInt64
+	}
+	return time.Duration(d)
+}

@@ -1,0 +1,241 @@
+package reflector_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// blockingRig is a Reflector of a source that blocks, on real executors, with a
+// clock that the test advances.
+type blockingRig struct {
+	source  *source
+	mirror  *mirror
+	clock   *actors.VirtualClock
+	system  *actors.System
+	errs    chan error
+	entered chan struct{} // a call has begun
+}
+
+func newBlockingRig(t *testing.T) *blockingRig {
+	r := &blockingRig{source: newSource(), mirror: &mirror{}, errs: make(chan error, 100), entered: make(chan struct{}, 100)}
+	r.source.traits.Blocks = true
+	r.clock = actors.NewVirtualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	t.Cleanup(func() {
+		require.Empty(t, r.mirror.broken, "promises of the Reflector")
+		require.Zero(t, r.source.open(), "watches left open")
+		require.Zero(t, r.source.overlapped(), "calls at a time")
+	})
+	r.system = newSystem(t, actors.SystemConfig{Clock: r.clock, Workers: 2})
+	return r
+}
+
+func (r *blockingRig) start(t *testing.T) *reflector.Ref[string] {
+	ref, err := reflector.Spawn(r.system, reflector.Config[string]{
+		Source: r.source, Sink: r.mirror, Rand: rand.New(rand.NewPCG(1, 2)),
+		OnError: func(err error) { r.errs <- err },
+		Backoff: reflector.Backoff{Jitter: reflector.NoJitter},
+	})
+	require.NoError(t, err)
+	return ref
+}
+
+// block makes a call wait until its context ends.
+func (r *blockingRig) block(ctx context.Context) error {
+	r.entered <- struct{}{}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestClientRow066_StopCancelsABlockedList(t *testing.T) {
+	r := newBlockingRig(t)
+	r.source.onList = r.block
+	ref := r.start(t)
+	<-r.entered
+	ref.Stop()
+	require.NoError(t, r.system.Close(context.Background()))
+}
+
+func TestClientRow066_StopCancelsABlockedWatch(t *testing.T) {
+	r := newBlockingRig(t)
+	r.source.onWatch = r.block
+	ref := r.start(t)
+	<-r.entered
+	ref.Stop()
+	require.NoError(t, r.system.Close(context.Background()))
+}
+
+// Nobody but the system is told to stop: the Reflector cancels its call all the
+// same.
+func TestCloseOfTheSystemCancelsABlockedList(t *testing.T) {
+	r := newBlockingRig(t)
+	r.source.onList = r.block
+	r.start(t)
+	<-r.entered
+	require.NoError(t, r.system.Close(context.Background()))
+}
+
+func TestClientRow093_CallsThatTakeTooLongAreCancelled(t *testing.T) {
+	r := newBlockingRig(t)
+	r.source.onList = r.block
+	r.start(t)
+	<-r.entered
+	r.clock.Advance(reflector.DefaultCallTimeout)
+	err := <-r.errs
+	require.ErrorIs(t, err, reflector.ErrTimeout)
+	require.ErrorIs(t, err, context.Canceled, "what the source said is kept")
+}
+
+// A watch that the source opens when nobody wants it any more is closed.
+func TestWatchOpenedAfterStopIsClosed(t *testing.T) {
+	r := newBlockingRig(t)
+	release := make(chan struct{})
+	r.source.onWatch = func(context.Context) error { // heeds no context
+		r.entered <- struct{}{}
+		<-release
+		return nil
+	}
+	ref := r.start(t)
+	<-r.entered
+	ref.Stop()
+	close(release)
+	require.NoError(t, r.system.Close(context.Background()))
+	require.Equal(t, []string{`list "" limit=10000 continue=""`, `watch "" from=0`}, r.source.asked())
+}
+
+func TestCallThatEndsItsGoroutineIsAnError(t *testing.T) {
+	r := newBlockingRig(t)
+	var once sync.Once
+	r.source.onList = func(context.Context) error {
+		once.Do(runtime.Goexit)
+		r.entered <- struct{}{}
+		return nil
+	}
+	r.start(t)
+	require.ErrorIs(t, <-r.errs, reflector.ErrContract)
+	r.clock.Advance(time.Minute)
+	<-r.entered // it tries again
+}
+
+// While the source blocks, the Reflector does not: it takes demands, and they
+// are not forgotten.
+func TestRelistDuringABlockedWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newBlockingRig(t)
+		release := make(chan struct{})
+		r.source.onWatch = func(context.Context) error { <-release; return nil }
+		ref := r.start(t)
+		synctest.Wait()
+		ref.Relist(reflector.Distrusted)
+		synctest.Wait()
+		require.Equal(t, reflector.Opening, ref.Stats().Phase)
+		require.Equal(t, uint64(1), ref.Stats().Relists[reflector.Distrusted])
+		close(release)
+		synctest.Wait()
+		r.clock.Advance(seconds)
+		synctest.Wait()
+		require.Equal(t, []string{"Replace Started@0", "Replace Distrusted@0"}, r.mirror.told())
+		require.NoError(t, r.system.Close(context.Background()))
+	})
+}
+
+// Writers, a source that breaks in every way, and a sink that is often full, all
+// at once: in the end the mirror is the source, and no promise was broken.
+func TestConvergesUnderConcurrentTrouble(t *testing.T) {
+	for _, traits := range []backend.Traits{{}, {Blocks: true}, {Contiguous: true}, {Blocks: true, Contiguous: true}} {
+		t.Run(fmt.Sprintf("%+v", traits), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { convergeUnderTrouble(t, traits) })
+		})
+	}
+}
+
+func convergeUnderTrouble(t *testing.T, traits backend.Traits) {
+	r := newBlockingRig(t)
+	r.source.traits = traits
+	r.mirror.capacity = 3
+	system := newSystem(t, actors.SystemConfig{Workers: 4}) // synctest's clock
+	ref, err := reflector.Spawn(system, reflector.Config[string]{
+		Source: r.source, Sink: r.mirror, Rand: rand.New(rand.NewPCG(3, 4)), PageSize: 5, MaxBatch: 3,
+		Backoff: reflector.Backoff{Initial: time.Millisecond, Max: 4 * time.Millisecond},
+	})
+	require.NoError(t, err)
+
+	var trouble sync.WaitGroup
+	for writer := range 3 {
+		trouble.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(writer), 1))
+			for i := range 300 {
+				r.source.put(fmt.Sprint(writer, rng.IntN(6)), fmt.Sprint(i))
+				time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond)
+			}
+		})
+	}
+	trouble.Go(func() {
+		rng := rand.New(rand.NewPCG(9, 9))
+		for range 60 {
+			misbehave(r.source, ref, rng)
+			time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond)
+		}
+	})
+	var over atomic.Bool
+	consumer := make(chan struct{})
+	go func() {
+		defer close(consumer)
+		for !over.Load() {
+			r.mirror.drain()
+			ref.Room()
+			time.Sleep(3 * time.Millisecond)
+		}
+	}()
+	trouble.Wait()
+	time.Sleep(time.Minute)
+	over.Store(true)
+	<-consumer
+	synctest.Wait()
+
+	want := map[string]string{}
+	for key, o := range r.source.objects {
+		want[key] = o.Value
+	}
+	require.Equal(t, want, r.mirror.state)
+	require.Equal(t, r.source.rev, r.mirror.rev)
+	require.NoError(t, system.Close(context.Background()))
+	require.NoError(t, r.system.Close(context.Background()))
+}
+
+// misbehave does one of the things that sources do.
+func misbehave(s *source, ref *reflector.Ref[string], rng *rand.Rand) {
+	switch rng.IntN(9) {
+	case 0:
+		s.disturb(errReset)
+	case 1:
+		s.disturb(store.ErrClosed)
+	case 2:
+		s.compact()
+	case 3:
+		s.fail("list", errReset)
+	case 4:
+		s.fail("watch", errReset)
+	case 5:
+		s.explode("next")
+	case 6:
+		s.lose()
+	case 7:
+		ref.Relist(reflector.Distrusted)
+	case 8:
+		s.fail("list", nil, &store.ExpiredError{})
+	}
+}

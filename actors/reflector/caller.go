@@ -1,0 +1,71 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// caller makes the calls that may block, one at a time. For a source that
+// blocks it is a child of the Reflector, on the executor for such actors, so
+// that the Reflector itself always answers, and can cancel the call when it is
+// told to stop.
+type caller[T any] struct {
+	source backend.ListerWatcher[T]
+	reply  func(message[T]) bool
+}
+
+// Receive makes the call and sends the answer.
+func (c *caller[T]) Receive(_ *actors.Context, r request[T]) {
+	a := c.call(r)
+	if !c.reply(a) {
+		_ = a.discard() // nobody is left to tell of a panic in it
+	}
+}
+
+// call makes one call to the source. A panic in it is an error like any other.
+func (c *caller[T]) call(r request[T]) answer[T] {
+	a := answer[T]{request: r.id}
+	var what string
+	var run func()
+	if r.do == doList {
+		what, run = "ListerWatcher.List", func() { a.page, a.err = c.source.List(r.ctx, r.list) }
+	} else {
+		what, run = "ListerWatcher.Watch", func() { a.watcher, a.err = c.source.Watch(r.ctx, r.from) }
+	}
+	if err := backend.Contain(what, r.list.Prefix, run); err != nil {
+		a.err = err
+	}
+	switch {
+	case a.err != nil:
+		_ = a.discard() // what came with an error is no watch
+		a.watcher, a.err = nil, explain(r.ctx, a.err)
+	case r.do == doOpen && a.watcher == nil:
+		a.err = ErrContract
+	}
+	return a
+}
+
+// explain adds why the call was cancelled, if that is why it failed.
+func explain(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrTimeout) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
+}
+
+// discard frees what nobody will use.
+func (a answer[T]) discard() error {
+	if a.watcher == nil {
+		return nil
+	}
+	return hangUp(a.watcher)
+}
+
+// hangUp closes a watch and contains a panic in that.
+func hangUp[T any](w backend.Watcher[T]) error {
+	return backend.Contain("Watcher.Close", "", w.Close)
+}

@@ -1,0 +1,332 @@
+package reflector_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// failures are n times the same error.
+func failures(n int) []error {
+	errs := make([]error, n)
+	for i := range errs {
+		errs[i] = errReset
+	}
+	return errs
+}
+
+func TestClientRow078_RefusedConnectionsBackOffExponentially(t *testing.T) {
+	r := newRig(t)
+	r.source.fail("list", failures(8)...)
+	r.start(r.config())
+	var delays []time.Duration
+	for range 8 {
+		next, ok := r.clock.Next()
+		require.True(t, ok)
+		delays = append(delays, next.Sub(r.clock.Now()))
+		r.pass(next.Sub(r.clock.Now()))
+	}
+	ms := time.Millisecond
+	require.Equal(t, []time.Duration{800 * ms, 1600 * ms, 3200 * ms, 6400 * ms, 12800 * ms, 25600 * ms, 30000 * ms, 30000 * ms}, delays)
+	require.Equal(t, []string{"Unavailable: connection reset", "Replace Started@0"}, r.mirror.told())
+	require.Len(t, r.errs, 8)
+}
+
+func TestClientRow079_CustomBackoffIsHonoured(t *testing.T) {
+	r := newRig(t)
+	r.source.fail("list", failures(4)...)
+	cfg := r.config()
+	cfg.Backoff = reflector.Backoff{Initial: time.Second, Max: 5 * time.Second, Factor: 3, Jitter: reflector.NoJitter}
+	r.start(cfg)
+	for _, want := range []time.Duration{1, 3, 5, 5} {
+		require.Equal(t, want*time.Second, r.ref.Stats().Delay)
+		r.pass(want*time.Second - 1)
+		lists := r.count("list")
+		r.pass(1)
+		require.Equal(t, lists+1, r.count("list"))
+	}
+}
+
+func TestRow3_2_19_ReconnectsAreJittered(t *testing.T) {
+	delays := map[time.Duration]bool{}
+	for seed := range uint64(20) {
+		r := newRig(t)
+		r.start(r.configJittered(seed))
+		r.source.disturb(errReset)
+		r.settle()
+		delay := r.ref.Stats().Delay
+		require.GreaterOrEqual(t, delay, reflector.DefaultInitial)
+		require.Less(t, delay, 2*reflector.DefaultInitial)
+		delays[delay] = true
+	}
+	require.Len(t, delays, 20, "each comes back at a moment of its own")
+}
+
+func (r *rig) configJittered(seed uint64) reflector.Config[string] {
+	cfg := r.config()
+	cfg.Backoff.Jitter, cfg.Rand = 0, rand.New(rand.NewPCG(seed, 0))
+	return cfg
+}
+
+func TestClientRow081_NoRelistOnTooManyRequests(t *testing.T) {
+	r := newRig(t)
+	r.source.put("a", "1")
+	r.source.fail("watch", failures(4)...)
+	r.start(r.config())
+	r.pass(time.Minute)
+	require.Equal(t, 1, r.count("list"))
+	require.Equal(t, 5, r.count("watch"))
+	r.synced()
+}
+
+func TestClientRow082_InternalErrorsInTheStreamAreRetried(t *testing.T) {
+	r := newRig(t)
+	r.source.put("a", "1")
+	r.start(r.config())
+	for i := range 3 {
+		r.source.fail("next", errReset)
+		r.source.put("a", fmt.Sprint(i))
+		r.pass(seconds)
+	}
+	require.Equal(t, 1, r.count("list"))
+	r.synced()
+	require.Len(t, r.errs, 3, "errors in the stream are reported too")
+}
+
+func TestClientRow072_CleanCloseIsNoHotLoop(t *testing.T) {
+	r := newRig(t)
+	r.start(r.config())
+	for range 600 { // a second each, in which the watch is closed as often as it opens
+		r.source.disturb(store.ErrClosed)
+		r.pass(time.Second)
+	}
+	require.LessOrEqual(t, r.count("watch")+r.count("list"), 30)
+	require.Positive(t, r.ref.Stats().Relists[reflector.Stuck], "and if resuming gets it nowhere, it lists")
+	for _, told := range r.mirror.told() {
+		require.NotContains(t, told, "Unavailable")
+	}
+}
+
+func TestHealthyWatchFillsTheBudget(t *testing.T) {
+	r := newRig(t)
+	r.source.fail("list", failures(5)...)
+	r.start(r.config())
+	r.pass(time.Minute)
+	require.Equal(t, 5, r.ref.Stats().Attempts)
+	r.pass(reflector.DefaultHealthyAfter)
+	r.source.disturb(errReset)
+	r.settle()
+	require.Equal(t, reflector.DefaultInitial, r.ref.Stats().Delay)
+}
+
+// kubernetes/kubernetes#136824, with a source that alternates: lists work and
+// watches open, but never for long. Its delays must not start over.
+func TestBackoffDoesNotResetDuringContinuousFailure(t *testing.T) {
+	r := newRig(t)
+	r.start(r.config())
+	last := time.Duration(0)
+	for range 40 {
+		r.source.put("a", "v") // it even delivers
+		r.pass(time.Second)
+		r.source.disturb(errReset)
+		r.settle()
+		delay := r.ref.Stats().Delay
+		require.GreaterOrEqual(t, delay, last)
+		last = delay
+		r.pass(delay)
+	}
+	require.Equal(t, reflector.DefaultMax, last)
+}
+
+// A clock that is set back must not make a watch look healthy, nor lose a retry.
+func TestClockJumpsBack(t *testing.T) {
+	r := newRig(t)
+	r.source.fail("list", failures(3)...)
+	r.start(r.config())
+	r.pass(seconds)
+	r.clock.Jump(-time.Hour)
+	r.source.disturb(errReset)
+	r.settle()
+	require.Equal(t, 6400*time.Millisecond, r.ref.Stats().Delay)
+	r.pass(seconds)
+	r.synced()
+}
+
+func TestFinalErrorEndsTheReflector(t *testing.T) {
+	for name, broken := range map[string]struct {
+		on  string
+		err error
+	}{
+		"list unsupported": {"list", store.ErrUnsupported},
+		"storage closed":   {"list", fmt.Errorf("memory: %w", store.ErrClosed)},
+		"watch refused":    {"watch", &store.KeyError{Key: "x", Reason: "not mine"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.source.fail(broken.on, broken.err)
+			r.start(r.config())
+			require.False(t, r.ref.Alive())
+			last := r.mirror.updates[len(r.mirror.updates)-1]
+			require.True(t, last.Final)
+			require.Equal(t, broken.err, last.Err)
+			calls := len(r.source.asked())
+			r.pass(time.Hour)
+			require.Len(t, r.source.asked(), calls)
+		})
+	}
+}
+
+func TestPermanentIsTheCallersToDecide(t *testing.T) {
+	missing := errors.New("no such type")
+	r := newRig(t)
+	r.source.fail("list", store.ErrClosed, missing)
+	cfg := r.config()
+	cfg.Permanent = func(err error) bool { return errors.Is(err, missing) }
+	r.start(cfg)
+	require.True(t, r.ref.Alive())
+	r.pass(seconds)
+	require.False(t, r.ref.Alive())
+
+	r = newRig(t)
+	r.source.fail("list", missing)
+	cfg = r.config()
+	cfg.Permanent = func(error) bool { panic("no idea") }
+	r.start(cfg)
+	require.True(t, r.ref.Alive(), "a panic decides nothing")
+}
+
+func TestPanicsInTheSourceAreErrors(t *testing.T) {
+	for _, what := range []string{"list", "watch", "next"} {
+		t.Run(what, func(t *testing.T) {
+			r := newRig(t)
+			r.source.put("a", "1")
+			r.source.explode(what)
+			r.start(r.config())
+			require.Len(t, r.errs, 1)
+			require.ErrorIs(t, r.errs[0], backend.ErrPanic)
+			r.pass(seconds)
+			r.synced()
+			require.Zero(t, r.ref.Stats().Restarts)
+		})
+	}
+}
+
+func TestPanicsInCloseAreReported(t *testing.T) {
+	r := newRig(t)
+	r.start(r.config())
+	r.source.explode("close")
+	r.source.disturb(errReset)
+	r.settle()
+	require.Len(t, r.errs, 2)
+	require.ErrorIs(t, r.errs[0], backend.ErrPanic)
+	require.Equal(t, uint64(2), r.ref.Stats().Errors)
+}
+
+func TestPanicInOnErrorGoesNoFurther(t *testing.T) {
+	r := newRig(t)
+	r.source.fail("list", errReset)
+	cfg := r.config()
+	cfg.OnError = func(error) { panic("tell somebody else") }
+	r.start(cfg)
+	r.pass(seconds)
+	r.synced()
+	require.Zero(t, r.ref.Stats().Restarts)
+}
+
+func TestNeitherResultNorErrorIsAnError(t *testing.T) {
+	r := newRig(t)
+	cfg := r.config()
+	cfg.Source = empty{r.source}
+	r.start(cfg)
+	require.ErrorIs(t, r.ref.Stats().LastError, reflector.ErrContract)
+	require.True(t, r.ref.Alive())
+}
+
+func TestPanicInTheSinkRestartsAndLists(t *testing.T) {
+	r := newRig(t)
+	r.source.put("a", "1")
+	r.start(r.config())
+	r.mirror.panics = 1
+	r.source.put("b", "1")
+	r.settle()
+	require.Zero(t, r.source.open(), "the watch of the failed one is closed")
+	r.source.put("c", "1")
+	r.pass(seconds)
+	r.synced()
+	require.Equal(t, []string{"Replace Started@1", "Replace Restarted@3"}, r.mirror.told())
+	stats := r.ref.Stats()
+	require.Equal(t, uint64(1), stats.Restarts)
+	require.Equal(t, uint64(2), stats.Lists, "numbers go on")
+}
+
+func TestSinkThatAlwaysPanicsIsNoHotLoop(t *testing.T) {
+	r := newRig(t)
+	r.mirror.panics = 1 << 30
+	r.start(r.config())
+	r.pass(10 * time.Minute)
+	require.LessOrEqual(t, r.count("list"), 30)
+	require.Positive(t, r.ref.Stats().Restarts)
+}
+
+func TestClientRow069_StopEndsEverythingAtOnce(t *testing.T) {
+	for name, prepare := range map[string]func(*rig){
+		"watching":  func(*rig) {},
+		"waiting":   func(r *rig) { r.source.disturb(errReset) },
+		"full":      func(r *rig) { r.mirror.answer(actors.Full); r.source.put("a", "1") },
+		"notified":  func(r *rig) { r.exec.Run(); r.source.put("a", "1"); r.ref.Stop() },
+		"relisting": func(r *rig) { r.ref.Relist(reflector.Requested) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.start(r.config())
+			prepare(r)
+			if name != "notified" {
+				r.settle()
+			}
+			calls := len(r.source.asked())
+			r.ref.Stop()
+			r.ref.Stop()
+			r.settle()
+			require.Equal(t, 1, r.system.Actors(), "only the parent is left")
+			require.Zero(t, r.system.Timers(), "timers are cancelled, not waited for")
+			require.Zero(t, r.source.open())
+			offers := r.mirror.offers
+			r.source.put("late", "v")
+			r.ref.Room()
+			r.ref.Relist(reflector.Requested)
+			r.pass(time.Hour)
+			require.Len(t, r.source.asked(), calls)
+			require.Equal(t, offers, r.mirror.offers)
+			require.Equal(t, reflector.Ended, r.ref.Stats().Phase)
+		})
+	}
+}
+
+func TestClientRow068_StoppedBeforeItBegan(t *testing.T) {
+	r := newRig(t)
+	r.parent.Tell(func(ctx *actors.Context) {
+		ref, err := reflector.Spawn(ctx, r.config())
+		require.NoError(t, err)
+		ref.Stop()
+	})
+	r.settle()
+	require.Empty(t, r.source.asked())
+	require.Equal(t, 1, r.system.Actors())
+}
+
+// empty answers with nothing.
+type empty struct{ *source }
+
+func (empty) List(context.Context, backend.ListOptions) (*backend.List[string], error) {
+	return nil, nil
+}

@@ -1,0 +1,112 @@
+package reflector
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// Defaults of [Config].
+const (
+	// DefaultPageSize is that of the Kubernetes API server's own reflectors: few
+	// enough round trips for a million objects, and no page so large that
+	// reading it outlives the revision.
+	DefaultPageSize = 10_000
+	// DefaultMaxBatch events are 32 KiB, one L1 cache, and spread what a batch
+	// costs on its way (messages, publishing a snapshot: some microseconds) to
+	// nanoseconds per event. More gains nothing and delays the first of them.
+	DefaultMaxBatch = 1024
+	// DefaultCallTimeout is the Kubernetes API server's limit for a request.
+	DefaultCallTimeout = time.Minute
+	// DefaultResumeAttempts fill two to four minutes with the default Backoff.
+	DefaultResumeAttempts = 8
+)
+
+// Config says what to follow and whom to tell. Source, Sink and Rand are
+// required; zero elsewhere means the default.
+type Config[T any] struct {
+	// Source is what to follow. The Reflector has at most one call of List or
+	// Watch running on it at a time.
+	Source backend.ListerWatcher[T]
+	// Sink is told what happened. A panic in it is a failure of the Reflector,
+	// for its supervisor to handle.
+	Sink Sink[T]
+	// Prefix restricts lists and watches to the keys under it; see
+	// [store.HasPrefix].
+	Prefix string
+	// PageSize is the most objects to ask for in one List call. Not negative;
+	// default [DefaultPageSize].
+	PageSize int
+	// MaxBatch is the most events to take, and to offer, at once. Not negative;
+	// default [DefaultMaxBatch].
+	MaxBatch int
+	// ResumeAttempts is how many watches in a row may bring nothing, whether
+	// they are refused, break or are closed, before the Reflector lists instead
+	// of resuming. Not negative; default [DefaultResumeAttempts].
+	ResumeAttempts int
+	// CallTimeout bounds each List call (one page) and each Watch call of a
+	// source that blocks; see [backend.Traits]. Not negative; default
+	// [DefaultCallTimeout].
+	CallTimeout time.Duration
+	// Backoff spaces the attempts to come back.
+	Backoff Backoff
+	// Rand makes the jitter. It belongs to this Reflector alone from here on.
+	// Required unless Backoff.Jitter is [NoJitter].
+	Rand *rand.Rand
+	// Permanent reports whether an error of a call or a watch will never go
+	// away, so that the Reflector tells its sink a Final [Unavailable] and
+	// stops. Default [Permanent]. A panic in it counts as false.
+	Permanent func(error) bool
+	// OnError is told every error of every path, including those that are
+	// retried, once each, in order. It must not block. A panic in it is logged
+	// and goes no further. Optional.
+	OnError func(error)
+}
+
+// Permanent is the default of [Config].Permanent: the source is closed, or
+// cannot do or does not understand what is asked of it. A watch that ends with
+// [store.ErrClosed] is not asked about: only calls that fail with it are.
+func Permanent(err error) bool {
+	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnsupported) || errors.Is(err, store.ErrInvalidKey)
+}
+
+func (c Config[T]) withDefaults() Config[T] {
+	fallback(&c.PageSize, DefaultPageSize)
+	fallback(&c.MaxBatch, DefaultMaxBatch)
+	fallback(&c.ResumeAttempts, DefaultResumeAttempts)
+	fallback(&c.CallTimeout, DefaultCallTimeout)
+	c.Backoff = c.Backoff.withDefaults()
+	if c.Permanent == nil {
+		c.Permanent = Permanent
+	}
+	return c
+}
+
+// validate expects the defaults to be filled in. It reports everything that is
+// wrong, each as a [*backend.OptionError].
+func (c Config[T]) validate() error {
+	var problems []error
+	demand := func(ok bool, field, problem string) {
+		if !ok {
+			problems = append(problems, &backend.OptionError{Option: "reflector.Config." + field, Problem: problem})
+		}
+	}
+	demand(c.Source != nil, "Source", "it is nil; give the storage to follow")
+	demand(c.Sink != nil, "Sink", "it is nil; give what is to be told")
+	demand(c.Rand != nil || c.Backoff.Jitter == NoJitter, "Rand", "it is nil; give a seeded *rand.Rand, or set Backoff.Jitter to NoJitter")
+	demand(store.ValidatePrefix(c.Prefix) == nil, "Prefix", `it is no prefix of keys; give "" for everything, or path segments like "ns/name"`)
+	demand(c.PageSize > 0, "PageSize", "it is negative; give the number of objects per page, or zero for the default")
+	demand(c.MaxBatch > 0, "MaxBatch", "it is negative; give a number of events, or zero for the default")
+	demand(c.ResumeAttempts > 0, "ResumeAttempts", "it is negative; give a number of watches, or zero for the default")
+	demand(c.CallTimeout > 0, "CallTimeout", "it is negative; give a duration, or zero for the default")
+	b := c.Backoff
+	demand(b.Initial > 0, "Backoff.Initial", "it is negative; give a duration, or zero for the default")
+	demand(b.Max >= b.Initial, "Backoff.Max", "it is less than Initial; give at least that, or zero for the default")
+	demand(b.Factor >= 1, "Backoff.Factor", "it is less than 1; give 1 or more, or zero for the default")
+	demand(b.Jitter >= 0 && b.Jitter <= 10 || b.Jitter == NoJitter, "Backoff.Jitter", "it is not between 0 and 10; give a share of the delay, or NoJitter")
+	demand(b.HealthyAfter > 0, "Backoff.HealthyAfter", "it is negative; give a duration, or zero for the default")
+	return errors.Join(problems...)
+}

@@ -1,0 +1,90 @@
+package reflector_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+func TestConfigErrorsNameTheField(t *testing.T) {
+	type config = reflector.Config[string]
+	for field, spoil := range map[string]func(*config){
+		"Source":               func(c *config) { c.Source = nil },
+		"Sink":                 func(c *config) { c.Sink = nil },
+		"Rand":                 func(c *config) { c.Rand = nil },
+		"Prefix":               func(c *config) { c.Prefix = "a//b" },
+		"PageSize":             func(c *config) { c.PageSize = -1 },
+		"MaxBatch":             func(c *config) { c.MaxBatch = -1 },
+		"ResumeAttempts":       func(c *config) { c.ResumeAttempts = -1 },
+		"CallTimeout":          func(c *config) { c.CallTimeout = -1 },
+		"Backoff.Initial":      func(c *config) { c.Backoff.Initial = -1 },
+		"Backoff.Max":          func(c *config) { c.Backoff.Max = time.Millisecond },
+		"Backoff.Factor":       func(c *config) { c.Backoff.Factor = math.NaN() },
+		"Backoff.Jitter":       func(c *config) { c.Backoff.Jitter = -2 },
+		"Backoff.HealthyAfter": func(c *config) { c.Backoff.HealthyAfter = -1 },
+	} {
+		t.Run(field, func(t *testing.T) {
+			system := newSystem(t, actors.SystemConfig{})
+			cfg := config{Source: newSource(), Sink: &mirror{}, Rand: rand.New(rand.NewPCG(1, 1))}
+			spoil(&cfg)
+			ref, err := reflector.Spawn(system, cfg)
+			require.Nil(t, ref)
+			var option *backend.OptionError
+			require.ErrorAs(t, err, &option)
+			require.Equal(t, "reflector.Config."+field, option.Option)
+			require.Contains(t, option.Problem, "; give ")
+		})
+	}
+}
+
+func TestConfigReportsEverythingAtOnce(t *testing.T) {
+	_, err := reflector.Spawn(newSystem(t, actors.SystemConfig{}), reflector.Config[string]{PageSize: -1})
+	require.ErrorIs(t, err, backend.ErrInvalidOption)
+	for _, field := range []string{"Source", "Sink", "Rand", "PageSize"} {
+		require.ErrorContains(t, err, "Config."+field)
+	}
+}
+
+// traitless is a source whose Traits panic.
+type traitless struct{ *source }
+
+func (traitless) Traits() backend.Traits { panic("none") }
+
+func TestSpawnFailures(t *testing.T) {
+	system := newSystem(t, actors.SystemConfig{})
+	cfg := reflector.Config[string]{Source: traitless{newSource()}, Sink: &mirror{}, Rand: rand.New(rand.NewPCG(1, 1))}
+	_, err := reflector.Spawn(system, cfg)
+	require.ErrorIs(t, err, backend.ErrPanic)
+
+	require.NoError(t, system.Close(t.Context()))
+	cfg.Source = newSource()
+	_, err = reflector.Spawn(system, cfg)
+	require.ErrorIs(t, err, actors.ErrStopping)
+}
+
+// However long it fails and whatever the numbers, a delay is a delay.
+func TestDelaysNeverOverflow(t *testing.T) {
+	r := newRig(t)
+	r.source.fail("list", failures(5)...)
+	cfg := r.config()
+	cfg.Backoff = reflector.Backoff{Initial: math.MaxInt64, Max: math.MaxInt64, Factor: math.Inf(1), Jitter: 10}
+	r.start(cfg)
+	require.Equal(t, time.Duration(math.MaxInt64), r.ref.Stats().Delay)
+}
+
+func TestNames(t *testing.T) {
+	require.Equal(t, "Replace", reflector.Replace.String())
+	require.Equal(t, "Kind(9)", reflector.Kind(9).String())
+	require.Equal(t, "none", reflector.Reason(0).String())
+	require.Equal(t, "Requested", reflector.Requested.String())
+	require.Equal(t, "Reason(99)", reflector.Reason(99).String())
+	require.Equal(t, "watching", reflector.Watching.String())
+	require.Equal(t, "Phase(99)", reflector.Phase(99).String())
+}

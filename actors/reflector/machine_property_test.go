@@ -1,0 +1,185 @@
+package reflector
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// TestMachineKeepsItsPromises gives the machine whatever may happen, in any
+// order, and holds what it wants against what a Reflector promises.
+func TestMachineKeepsItsPromises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := &world{T: t, now: time.Unix(0, 0)}
+		w.m.rules = storyRules()
+		w.m.begin(Started)
+		w.perform()
+		for range rapid.IntRange(1, 80).Draw(t, "steps") {
+			w.step()
+			w.perform()
+			w.check()
+		}
+	})
+}
+
+// world is everything around a machine.
+type world struct {
+	*rapid.T
+	m   machine[string]
+	now time.Time
+
+	calling  bool // a call is under way
+	watching bool // a watch is open
+	waiting  bool // a delay is running
+	free     int  // calls that may begin without a delay before them
+	full     bool
+	stopped  bool
+
+	told     store.Revision // up to which the sink knows
+	replaced bool
+	outage   bool
+}
+
+// step lets one of the things happen that can happen now.
+func (w *world) step() {
+	w.now = w.now.Add(time.Duration(rapid.IntRange(0, 100).Draw(w.T, "seconds")) * time.Second)
+	err := rapid.SampledFrom([]error{nil, nil, nil, storyErrors["broken"], store.ErrClosed, store.ErrExpired, store.ErrFuture}).Draw(w.T, "err")
+	switch rapid.SampledFrom([]string{"source", "source", "source", "wake", "room", "relist"}).Draw(w.T, "what") {
+	case "source":
+		w.sourceDoes(err)
+	case "wake":
+		if w.waiting {
+			w.waiting = false
+			w.free = 1
+			w.m.wake()
+		}
+	case "room":
+		w.full = false
+		w.m.room()
+	case "relist":
+		w.m.relist(Distrusted, w.now)
+	}
+}
+
+func (w *world) sourceDoes(err error) {
+	switch {
+	case w.calling && w.m.stats.Phase == Listing:
+		w.calling = false
+		w.m.page(w.page(), err)
+	case w.calling:
+		w.calling, w.watching = false, err == nil
+		w.m.watch(err, w.now)
+	case w.watching && w.m.pulling():
+		w.m.batch(w.batch(), err, w.now)
+	}
+}
+
+func (w *world) page() *backend.List[string] {
+	rev := rapid.Uint64Range(0, 20).Draw(w.T, "revision")
+	return &backend.List[string]{
+		Revision: store.Revision(rev),
+		Continue: rapid.SampledFrom([]string{"", "", "t1", "t2"}).Draw(w.T, "continue"),
+	}
+}
+
+func (w *world) batch() backend.Batch[string] {
+	at := w.m.stats.Revision + store.Revision(rapid.SampledFrom([]int{0, 0, 0, 0, 1}).Draw(w.T, "hole"))
+	b := backend.Batch[string]{After: at, Through: at}
+	for range rapid.IntRange(0, 4).Draw(w.T, "events") {
+		b.Through += store.Revision(rapid.IntRange(0, 2).Draw(w.T, "gap"))
+		o := &store.Object[string]{Key: rapid.SampledFrom([]string{"a", "b"}).Draw(w.T, "key"), Revision: b.Through}
+		b.Events = append(b.Events, store.Event[string]{Type: store.Modified, Revision: b.Through, Object: o})
+	}
+	return b
+}
+
+// perform does what the machine wants and complains about what it must not.
+func (w *world) perform() {
+	for len(w.m.out) > 0 {
+		e := w.m.out[0]
+		w.m.out = w.m.out[1:]
+		if w.stopped {
+			w.Fatalf("wants %d after the end", e.do)
+		}
+		switch e.do {
+		case doList, doOpen:
+			w.begins(e)
+		case doHangUp:
+			w.demand(w.watching, "hangs up what is not open")
+			w.watching = false
+		case doWait:
+			w.demand(e.delay >= DefaultInitial && e.delay <= DefaultMax, "waits too short or too long")
+			w.waiting, w.free = true, 0
+		case doOffer:
+			w.offer()
+		case doStop:
+			w.stopped = true
+		}
+	}
+}
+
+// begins allows a call only after a delay, except for: the first list; more
+// pages; the watch after a list; and one list in one piece for one that tore.
+func (w *world) begins(e effect) {
+	w.demand(!w.calling && !w.watching, "calls while something is open")
+	w.demand(len(w.m.held) == 0, "calls while the sink has no room")
+	torn := e.do == doList && e.list.Limit == 0 && e.list.Continue == ""
+	paging := e.do == doList && e.list.Continue != ""
+	first := w.m.stats.Lists+w.m.stats.Watches == 1
+	w.demand(first || paging || torn || w.free > 0, "calls without a delay")
+	if !paging && !torn {
+		w.free = 0
+	}
+	w.calling = true
+}
+
+func (w *world) offer() {
+	if w.full = w.full || rapid.Bool().Draw(w.T, "full"); w.full {
+		w.m.full()
+		return
+	}
+	w.take(w.m.held[0])
+	w.m.accepted()
+}
+
+// take is the sink's side of the promises.
+func (w *world) take(u Update[string]) {
+	switch u.Kind {
+	case Replace:
+		w.demand(u.Revision >= w.told || u.Reason.mayGoBack(), "goes back")
+		w.told, w.replaced, w.outage = u.Revision, true, false
+		w.free = 1
+		return
+	case Changes:
+		w.demand(w.replaced && !w.outage && len(u.Events) > 0, "changes out of place")
+		w.demand(u.Events[0].Revision > w.told, "repeats")
+		w.demand(u.Events[len(u.Events)-1].Revision <= u.Revision, "says too little")
+	case Progress:
+		w.demand(w.replaced && (u.Revision > w.told || w.outage), "no progress")
+		w.outage = false
+	case Unavailable:
+		w.demand(!w.outage || u.Final, "repeats an outage")
+		w.outage = true
+		return
+	}
+	w.told = u.Revision
+}
+
+// check looks at the machine when it wants nothing: it must wait for something
+// that will come.
+func (w *world) check() {
+	w.demand(len(w.m.held) <= 2, "holds more than two updates")
+	w.demand(w.calling || w.watching || w.waiting || w.m.stats.Full || w.stopped, "waits for nothing")
+	w.demand(w.m.stats.Full == (len(w.m.held) > 0), "holds an update without need")
+}
+
+func (w *world) demand(ok bool, problem string) {
+	w.Helper()
+	if !ok {
+		w.Fatalf("machine %s: %+v", problem, w.m.stats)
+	}
+}

@@ -1,0 +1,97 @@
+package reflector
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// maxGrow bounds how many objects the room for a list is made for in advance:
+// how many remain is the source's claim, not a fact.
+const maxGrow = 1 << 20
+
+// list begins a list with its first page.
+func (m *machine[T]) list() {
+	m.stats.Phase, m.due = Listing, false
+	m.stats.Lists++
+	m.listed = backend.List[T]{}
+	m.asked = backend.ListOptions{Prefix: m.prefix, Limit: m.pageSize}
+	if m.whole {
+		m.asked.Limit = 0
+	}
+	m.do(effect{do: doList, list: m.asked})
+}
+
+// page takes the answer to doList.
+func (m *machine[T]) page(page *backend.List[T], err error) {
+	if m.stats.Phase != Listing {
+		return
+	}
+	first := m.asked.Continue == ""
+	if first && page != nil {
+		m.listed.Revision = page.Revision
+	}
+	if err == nil {
+		err = auditPage(page, m.asked, m.listed.Revision)
+	}
+	switch {
+	case err != nil && !m.whole && tears(err, first):
+		m.report(err)
+		m.whole = true
+		m.list()
+	case err != nil:
+		m.listed = backend.List[T]{}
+		m.failed(err)
+	default:
+		m.keep(page)
+	}
+}
+
+// tears reports whether err says that paging itself is what fails, so that a
+// list in one piece may succeed at once.
+func tears(err error, first bool) bool {
+	return errors.Is(err, ErrTornList) ||
+		!first && (errors.Is(err, store.ErrExpired) || errors.Is(err, store.ErrInvalidContinue))
+}
+
+// keep adds a sound page and goes on with the next, if there is one.
+func (m *machine[T]) keep(page *backend.List[T]) {
+	m.stats.Pages++
+	if m.listed.Items == nil { // clipped, because what lies behind it is the source's
+		m.listed.Items = slices.Grow(slices.Clip(page.Items), min(max(page.Remaining, 0), maxGrow))
+	} else {
+		m.listed.Items = append(m.listed.Items, page.Items...)
+	}
+	if page.Continue != "" {
+		m.asked.Continue = page.Continue
+		m.do(effect{do: doList, list: m.asked})
+		return
+	}
+	m.complete()
+}
+
+// complete replaces the sink's state with the list, and watches from there.
+func (m *machine[T]) complete() {
+	list, why := m.listed, m.why
+	m.listed = backend.List[T]{}
+	if list.Revision < m.stats.Revision && !why.mayGoBack() {
+		m.wentBack(list.Revision)
+		return
+	}
+	m.stats.Revision = list.Revision
+	m.why, m.whole, m.resumes = 0, false, 0
+	m.stats.Phase, m.due = Waiting, true
+	m.offer(Update[T]{Kind: Replace, Reason: why, Revision: list.Revision, Objects: list.Items})
+}
+
+// wentBack refuses a list that is older than what the sink knows. A replica
+// that lags will have caught up by the next one; if that is older still, the
+// source itself has gone back and is believed.
+func (m *machine[T]) wentBack(listed store.Revision) {
+	m.stats.Repeated++
+	m.why = 0
+	m.need(Repeated)
+	m.failed(&WentBackError{Last: m.stats.Revision, Listed: listed})
+}

@@ -1,0 +1,125 @@
+package reflector
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// Ref is a handle on a Reflector. Its methods are safe for concurrent use,
+// never block, and may be called whether the Reflector lives or not.
+type Ref[T any] struct {
+	actor *actors.Ref[message[T]]
+
+	mu    sync.Mutex
+	stats Stats
+
+	// requests and delays number what the Reflector has asked for, through all
+	// restarts, so that no answer is taken for another. They belong to its turn.
+	requests, delays uint64
+}
+
+// Spawn starts a Reflector as a child of parent. It lists at once and then
+// follows the source until it is stopped, its sink is gone, or the source is
+// out of reach for good.
+//
+// It runs on the system's pool. If the source blocks (see [backend.Traits]),
+// its List and Watch are called on the system's executor for blocking actors.
+//
+// The errors are [backend.OptionError]s, joined, one for each field that is
+// wrong; or a [backend.PanicError] from Source.Traits; or
+// [actors.ErrStopping].
+func Spawn[T any](parent actors.Parent, cfg Config[T]) (*Ref[T], error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	var traits backend.Traits
+	if err := backend.Contain("ListerWatcher.Traits", cfg.Prefix, func() { traits = cfg.Source.Traits() }); err != nil {
+		return nil, err
+	}
+	h := &Ref[T]{}
+	h.actor = actors.Spawn(parent, "reflector", func() actors.Behavior[message[T]] {
+		return newReflector(&cfg, traits, h)
+	}, actors.Options{})
+	// Only now can the actor be told of itself.
+	if !h.actor.Tell(begin{Started}) {
+		return nil, fmt.Errorf("spawn reflector: %w", actors.ErrStopping)
+	}
+	return h, nil
+}
+
+// newReflector returns the behavior: a new one, but for the numbers, which are
+// those of the whole Reflector, and the revision up to which its sink knows.
+func newReflector[T any](cfg *Config[T], traits backend.Traits, h *Ref[T]) *reflector[T] {
+	r := &reflector[T]{config: cfg, traits: traits, handle: h}
+	r.machine.rules = rules{
+		prefix:         cfg.Prefix,
+		pageSize:       cfg.PageSize,
+		resumeAttempts: cfg.ResumeAttempts,
+		contiguous:     traits.Contiguous && cfg.Prefix == "", // others' keys have their revisions too
+		backoff:        cfg.Backoff,
+		permanent:      cfg.permanent,
+		random:         cfg.random,
+	}
+	r.machine.stats = h.Stats()
+	r.machine.stats.Phase, r.machine.stats.Full = Idle, false
+	return r
+}
+
+// permanent asks Permanent.
+func (c *Config[T]) permanent(err error) (yes bool) {
+	panicked := backend.Contain("Config.Permanent", c.Prefix, func() { yes = c.Permanent(err) })
+	return yes && panicked == nil
+}
+
+// random is where jitter comes from.
+func (c *Config[T]) random() float64 {
+	if c.Rand == nil {
+		return 0
+	}
+	return c.Rand.Float64()
+}
+
+// ID returns the ID of the Reflector's actor, as its parent's
+// [actors.Supervisor] and [actors.ChildObserver] know it.
+func (h *Ref[T]) ID() actors.ID { return h.actor.ID() }
+
+// Room tells the Reflector that its sink, which said [actors.Full], can take
+// something again. To say so without need costs a message and does nothing.
+func (h *Ref[T]) Room() { h.actor.Tell(room{}) }
+
+// Relist asks for the whole state anew. It comes when the [Backoff] allows, as
+// a [Replace] with that reason, unless another was pending already; if a list
+// is under way, that one will do. A reason that is not one of this package's
+// counts as [Requested].
+func (h *Ref[T]) Relist(why Reason) {
+	if why == 0 || why >= reasons {
+		why = Requested
+	}
+	h.actor.Tell(relist{why})
+}
+
+// Stop ends the Reflector. Contexts given to its source are cancelled, its
+// watch is closed and its timers are stopped; the sink hears nothing more after
+// the Offer in progress, if there is one. The Reflector's actor is gone when
+// its parent is told so. Calling it again does nothing.
+func (h *Ref[T]) Stop() { h.actor.Stop() }
+
+// Alive reports whether the Reflector has neither stopped nor been told to.
+func (h *Ref[T]) Alive() bool { return h.actor.Alive() }
+
+// Stats returns the numbers as of the end of the Reflector's last turn.
+func (h *Ref[T]) Stats() Stats {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.stats
+}
+
+func (h *Ref[T]) publish(s Stats) {
+	h.mu.Lock()
+	h.stats = s
+	h.mu.Unlock()
+}

@@ -1,0 +1,208 @@
+package reflector
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// reflector is the actor: it feeds its machine with what happens, and does what
+// the machine wants.
+type reflector[T any] struct {
+	machine machine[T]
+	config  *Config[T]
+	traits  backend.Traits
+	handle  *Ref[T]
+	system  *actors.System
+
+	caller  *actors.Ref[request[T]] // nil unless the source blocks
+	watcher backend.Watcher[T]      // nil unless one is open
+	bell    *bell                   // that of watcher, or of the one being opened
+	delay   actors.Timer            // nil unless one is armed
+	timeout actors.Timer            // likewise
+	cancel  context.CancelCauseFunc // ends the call in progress; nil if there is none
+}
+
+// Started remembers where it is.
+func (r *reflector[T]) Started(ctx *actors.Context) { r.system = ctx.System() }
+
+// Receive handles one message.
+func (r *reflector[T]) Receive(ctx *actors.Context, msg message[T]) {
+	switch m := msg.(type) {
+	case begin:
+		r.machine.begin(m.why)
+	case answer[T]:
+		r.answered(ctx, m)
+	case pull:
+		r.pull(ctx, m.bell)
+	case wake:
+		r.woken(m)
+	case overdue:
+		r.overdue(m)
+	case room:
+		r.machine.room()
+	case relist:
+		r.machine.relist(m.why, ctx.Clock().Now())
+	}
+	r.act(ctx)
+}
+
+// Flush shows the numbers of the turn.
+func (r *reflector[T]) Flush(*actors.Context) { r.handle.publish(r.machine.stats) }
+
+// Stopping cancels what is under way, so that children can end.
+func (r *reflector[T]) Stopping(*actors.Context) {
+	r.machine.stats.Phase = Ended
+	r.release()
+	r.handle.publish(r.machine.stats)
+}
+
+// Restarting does the same, and arranges for the successor to begin.
+func (r *reflector[T]) Restarting(*actors.Context) {
+	r.machine.stats.Restarts++
+	r.release()
+	r.handle.publish(r.machine.stats)
+	r.handle.actor.Tell(begin{Restarted})
+}
+
+// Dropped frees a watch that was opened for a Reflector that has stopped.
+func (r *reflector[T]) Dropped(msg message[T]) {
+	if a, ok := msg.(answer[T]); ok {
+		r.discard(a)
+	}
+}
+
+func (r *reflector[T]) discard(a answer[T]) {
+	if err := a.discard(); err != nil {
+		r.complain(err)
+	}
+}
+
+// ChildFailed handles a source whose call ended the goroutine, which is the
+// one thing that the caller cannot contain.
+func (r *reflector[T]) ChildFailed(_ *actors.Context, _ actors.ID, reason any) actors.Directive {
+	r.handle.actor.Tell(answer[T]{request: r.handle.requests, err: fmt.Errorf("%w: %v", ErrContract, reason)})
+	return actors.Restart
+}
+
+// act does what the machine wants, until it wants nothing more.
+func (r *reflector[T]) act(ctx *actors.Context) {
+	for i := 0; i < len(r.machine.out); i++ {
+		r.perform(ctx, r.machine.out[i])
+	}
+	clear(r.machine.out)
+	r.machine.out = r.machine.out[:0]
+}
+
+func (r *reflector[T]) perform(ctx *actors.Context, e effect) {
+	switch e.do {
+	case doList:
+		r.request(ctx, request[T]{do: doList, list: e.list})
+	case doOpen:
+		r.bell = newBell(r.handle)
+		r.request(ctx, request[T]{do: doOpen, from: backend.WatchOptions{
+			Prefix: r.config.Prefix, From: e.from, Notify: r.bell.ring,
+		}})
+	case doPull:
+		r.bell.ring()
+	case doHangUp:
+		r.hangUp()
+	case doWait:
+		r.wait(ctx, e)
+	case doOffer:
+		r.offer()
+	case doReport:
+		r.report(e.err)
+	case doStop:
+		ctx.Stop()
+	}
+}
+
+func (r *reflector[T]) offer() {
+	switch r.config.Sink.Offer(r.machine.held[0]) {
+	case actors.Accepted:
+		r.machine.accepted()
+	case actors.Full:
+		r.machine.full()
+	default:
+		r.machine.gone()
+	}
+}
+
+// pull takes a batch, if one is wanted. The bell is silenced first: what comes
+// from here on rings it again.
+func (r *reflector[T]) pull(ctx *actors.Context, b *bell) {
+	if b != r.bell {
+		return // of a watch that is no more
+	}
+	b.rung.Store(false)
+	if r.watcher == nil || !r.machine.pulling() {
+		return
+	}
+	var batch backend.Batch[T]
+	var err error
+	if panicked := backend.Contain("Watcher.Next", r.config.Prefix, func() {
+		batch, err = r.watcher.Next(r.config.MaxBatch)
+	}); panicked != nil {
+		err = panicked
+	}
+	r.machine.batch(batch, err, ctx.Clock().Now())
+}
+
+// wait arms the one timer for delays.
+func (r *reflector[T]) wait(ctx *actors.Context, e effect) {
+	stopTimer(&r.delay)
+	r.handle.delays++
+	over := wake{r.handle.delays}
+	r.delay = ctx.Clock().AfterFunc(e.delay, func() { r.handle.actor.Tell(over) })
+}
+
+func (r *reflector[T]) woken(m wake) {
+	if m.delay == r.handle.delays {
+		r.delay = nil
+		r.machine.wake()
+	}
+}
+
+// report tells OnError. That it may be slow or panic is its author's affair.
+func (r *reflector[T]) report(err error) {
+	if r.config.OnError == nil {
+		return
+	}
+	if panicked := backend.Contain("Config.OnError", r.config.Prefix, func() { r.config.OnError(err) }); panicked != nil {
+		r.system.Logger().Error("OnError failed", "reason", panicked, "told", err)
+	}
+}
+
+// complain reports an error that the machine need not know of.
+func (r *reflector[T]) complain(err error) {
+	r.machine.count(err)
+	r.report(err)
+}
+
+func (r *reflector[T]) hangUp() {
+	w := r.watcher
+	r.watcher, r.bell = nil, nil
+	if w == nil {
+		return
+	}
+	if err := hangUp(w); err != nil {
+		r.complain(err)
+	}
+}
+
+// release lets go of everything outside this actor.
+func (r *reflector[T]) release() {
+	stopTimer(&r.delay)
+	r.conclude()
+	r.hangUp()
+}
+
+func stopTimer(t *actors.Timer) {
+	if *t != nil {
+		(*t).Stop()
+		*t = nil
+	}
+}

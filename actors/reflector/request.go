@@ -1,0 +1,73 @@
+package reflector
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/watchmill/watchmill/actors"
+)
+
+// A request to the source is under way from request to answered, or until the
+// Reflector stops or restarts. There is one at most, and its number tells its
+// answer from that of an earlier one.
+
+// request makes a call to the source: here if it does not block, otherwise in
+// the caller. Either way its answer comes as a message.
+func (r *reflector[T]) request(ctx *actors.Context, q request[T]) {
+	r.handle.requests++
+	q.id = r.handle.requests
+	q.ctx, r.cancel = context.WithCancelCause(context.Background())
+	if r.traits.Blocks {
+		r.limit(ctx, q.id)
+		r.callerOf(ctx).Tell(q)
+		return
+	}
+	(&caller[T]{source: r.config.Source, reply: r.tell}).Receive(ctx, q)
+}
+
+// limit arranges for the request to be cancelled when it has had its time.
+func (r *reflector[T]) limit(ctx *actors.Context, id uint64) {
+	r.timeout = ctx.Clock().AfterFunc(r.config.CallTimeout, func() { r.handle.actor.Tell(overdue{id}) })
+}
+
+func (r *reflector[T]) overdue(m overdue) {
+	if m.request == r.handle.requests && r.cancel != nil {
+		r.cancel(fmt.Errorf("%w after %v", ErrTimeout, r.config.CallTimeout))
+	}
+}
+
+// callerOf returns the child that makes calls, and spawns it for the first.
+func (r *reflector[T]) callerOf(ctx *actors.Context) *actors.Ref[request[T]] {
+	if r.caller == nil {
+		r.caller = actors.Spawn(ctx, "calls", func() actors.Behavior[request[T]] {
+			return &caller[T]{source: r.config.Source, reply: r.tell}
+		}, actors.Options{Executor: ctx.System().Blocking()})
+	}
+	return r.caller
+}
+
+func (r *reflector[T]) tell(m message[T]) bool { return r.handle.actor.Tell(m) }
+
+// answered takes what became of the request.
+func (r *reflector[T]) answered(ctx *actors.Context, a answer[T]) {
+	if a.request != r.handle.requests || r.cancel == nil {
+		r.discard(a)
+		return
+	}
+	r.conclude()
+	if r.machine.stats.Phase == Listing {
+		r.machine.page(a.page, a.err)
+		return
+	}
+	r.watcher = a.watcher
+	r.machine.watch(a.err, ctx.Clock().Now())
+}
+
+// conclude ends the request, if there is one.
+func (r *reflector[T]) conclude() {
+	stopTimer(&r.timeout)
+	if r.cancel != nil {
+		r.cancel(nil)
+		r.cancel = nil
+	}
+}

@@ -1,0 +1,235 @@
+package reflector_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/store"
+)
+
+type update = reflector.Update[string]
+
+// mirror is a sink that keeps the state, and holds the Reflector to its word:
+// nothing lost, nothing repeated.
+type mirror struct {
+	mu       sync.Mutex
+	state    map[string]string
+	rev      store.Revision
+	updates  []update
+	broken   []string // promises that were not kept
+	capacity int      // updates that may wait to be taken; zero: any number
+	waiting  int
+	verdict  actors.Verdict // if not Accepted, the answer to everything
+	panics   int            // how many of the next Offers panic
+	offers   int
+	outage   bool
+}
+
+func (m *mirror) Offer(u update) actors.Verdict {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.offers++
+	switch {
+	case m.panics > 0:
+		m.panics--
+		panic("the sink exploded")
+	case m.verdict != actors.Accepted:
+		return m.verdict
+	case m.capacity > 0 && m.waiting == m.capacity:
+		return actors.Full
+	}
+	m.waiting++
+	m.updates = append(m.updates, u)
+	m.take(u)
+	return actors.Accepted
+}
+
+func (m *mirror) demand(ok bool, promise string) {
+	if !ok {
+		m.broken = append(m.broken, promise)
+	}
+}
+
+func (m *mirror) take(u update) {
+	m.demand(m.state != nil || u.Kind == reflector.Replace || u.Kind == reflector.Unavailable, "Replace comes first")
+	switch u.Kind {
+	case reflector.Replace:
+		m.outage = false
+		m.state = map[string]string{}
+		for _, o := range u.Objects {
+			m.state[o.Key] = o.Value
+		}
+		m.demand(u.Revision >= m.rev || u.Reason == reflector.Repeated || u.Reason == reflector.Future, "revisions do not go back")
+	case reflector.Changes:
+		m.demand(len(u.Events) > 0 && !m.outage, "Changes are changes, and not in an outage")
+		for _, e := range u.Events {
+			m.demand(e.Revision > m.rev && e.Revision <= u.Revision, "events are new and within their update")
+			m.rev = e.Revision
+			m.apply(e)
+		}
+	case reflector.Progress:
+		m.demand(u.Revision > m.rev || m.outage && u.Revision == m.rev, "Progress is progress")
+		m.outage = false
+	case reflector.Unavailable:
+		m.demand(!m.outage || u.Final, "an outage is told once")
+		m.outage = true
+		return
+	}
+	m.rev = u.Revision
+}
+
+func (m *mirror) apply(e store.Event[string]) {
+	switch e.Type {
+	case store.Added, store.Modified:
+		m.state[e.Key()] = e.Object.Value
+	case store.Deleted:
+		delete(m.state, e.Key())
+	}
+}
+
+// drain makes room for everything that waits.
+func (m *mirror) drain() {
+	m.mu.Lock()
+	m.waiting = 0
+	m.mu.Unlock()
+}
+
+func (m *mirror) answer(v actors.Verdict) {
+	m.mu.Lock()
+	m.verdict = v
+	m.mu.Unlock()
+}
+
+// told describes the updates since the last call.
+func (m *mirror) told() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	told := []string{}
+	for _, u := range m.updates {
+		text := u.Kind.String()
+		switch u.Kind {
+		case reflector.Replace:
+			text += " " + u.Reason.String() + "@" + u.Revision.String()
+		case reflector.Unavailable:
+			text += ": " + u.Err.Error()
+		default:
+			text += "@" + u.Revision.String()
+		}
+		told = append(told, text)
+	}
+	m.updates = nil
+	return told
+}
+
+// rig is a Reflector between a source and a mirror, under a parent that restarts
+// it, on a deterministic system.
+type rig struct {
+	*testing.T
+	source *source
+	mirror *mirror
+	exec   *actors.Seeded
+	clock  *actors.VirtualClock
+	system *actors.System
+	parent *actors.Ref[func(*actors.Context)]
+	ref    *reflector.Ref[string]
+	errs   []error
+}
+
+// host is a parent that does what it is told.
+type host struct{ directive actors.Directive }
+
+func (h *host) Receive(ctx *actors.Context, do func(*actors.Context)) { do(ctx) }
+
+func (h *host) ChildFailed(*actors.Context, actors.ID, any) actors.Directive { return h.directive }
+
+// newRig starts nothing yet.
+func newRig(t *testing.T) *rig {
+	r := &rig{T: t, source: newSource(), mirror: &mirror{}, exec: actors.NewSeeded(1)}
+	r.clock = actors.NewVirtualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	t.Cleanup(func() { // runs when the system has been closed
+		require.Empty(t, r.mirror.broken, "promises of the Reflector")
+		require.Zero(t, r.source.open(), "watches left open")
+		require.Zero(t, r.source.overlapped(), "calls at a time")
+	})
+	r.system = newSystem(t, actors.SystemConfig{Executor: r.exec, Clock: r.clock})
+	r.parent = actors.Spawn(r.system, "host", func() actors.Behavior[func(*actors.Context)] { return &host{actors.Restart} }, actors.Options{})
+	return r
+}
+
+// newSystem returns a system that must be empty when the test has ended.
+func newSystem(t *testing.T, cfg actors.SystemConfig) *actors.System {
+	cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	system, err := actors.NewSystem(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, system.Close(context.Background()))
+		require.Zero(t, system.Actors(), "actors left")
+		require.Zero(t, system.Timers(), "timers left")
+	})
+	return system
+}
+
+// config is what start uses; tests change it first.
+func (r *rig) config() reflector.Config[string] {
+	return reflector.Config[string]{
+		Source: r.source, Sink: r.mirror, Rand: rand.New(rand.NewPCG(1, 2)),
+		OnError: func(err error) { r.errs = append(r.errs, err) },
+		Backoff: reflector.Backoff{Jitter: reflector.NoJitter},
+	}
+}
+
+// start spawns the Reflector under the parent and lets it settle.
+func (r *rig) start(cfg reflector.Config[string]) {
+	r.parent.Tell(func(ctx *actors.Context) {
+		var err error
+		r.ref, err = reflector.Spawn(ctx, cfg)
+		require.NoError(r, err)
+	})
+	r.settle()
+}
+
+// settle runs everything that can run without time passing.
+func (r *rig) settle() { r.exec.Run() }
+
+// pass lets time pass, with all that happens in it.
+func (r *rig) pass(d time.Duration) {
+	r.settle()
+	for end := r.clock.Now().Add(d); ; r.settle() {
+		next, ok := r.clock.Next()
+		if !ok || next.After(end) {
+			r.clock.Advance(end.Sub(r.clock.Now()))
+			r.settle()
+			return
+		}
+		r.clock.Advance(next.Sub(r.clock.Now()))
+	}
+}
+
+// synced demands that the mirror shows the source's state.
+func (r *rig) synced() {
+	r.Helper()
+	r.settle()
+	want := map[string]string{}
+	for key, o := range r.source.objects {
+		want[key] = o.Value
+	}
+	require.Equal(r, want, r.mirror.state)
+	require.Equal(r, r.source.rev, r.mirror.rev, "revision")
+}
+
+// count counts the calls to the source that begin so.
+func (r *rig) count(prefix string) int {
+	calls := r.source.asked()
+	return len(calls) - len(slices.DeleteFunc(calls, func(call string) bool { return strings.HasPrefix(call, prefix) }))
+}
