@@ -1,0 +1,62 @@
+package watchcache
+
+import (
+	"time"
+
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+// Message is what the watchCache takes.
+type Message[T any] interface{ toWatchCache(T) }
+
+// Upstream is what the Reflector tells, in order. It is offered: a full mailbox
+// holds the Reflector back.
+type Upstream[T any] struct{ reflector.Update[T] }
+
+// Register starts a watch. Watch callers send it.
+type Register[T any] struct {
+	Watch  *watcher.Watch[T]
+	Filter *store.Filter
+	From   From
+	// OnPool runs the watcher's turns on the pool.
+	OnPool bool
+	// Reply gets nil once events will reach the watch, or why they will not: a
+	// [*NotReadyError] or a [*store.ExpiredError]. It has room for one.
+	Reply chan<- error
+}
+
+// From is where a watch starts. The zero value starts now.
+type From struct {
+	// Revision starts after it; in the future, too.
+	Revision store.Revision
+	// State starts with the state, as Added events, then goes on.
+	State bool
+	// InitialEnd closes the state with a bookmark.
+	InitialEnd bool
+	// Last starts with as many of the newest events in the window.
+	Last int
+}
+
+// Wait asks to be told when the cache is ready and has reached Revision.
+type Wait[T any] struct {
+	Revision store.Revision
+	// Until is when to give up, with a [*store.FutureError] or
+	// [*NotReadyError].
+	Until time.Time
+	// Reply gets nil or why not. It has room for one.
+	Reply chan<- error
+}
+
+// Tick is the time to trim the window. The clock sends it.
+type Tick[T any] struct{}
+
+// WaitsDue says that some waiter's time is up. The clock sends it.
+type WaitsDue[T any] struct{}
+
+func (Upstream[T]) toWatchCache(T) {}
+func (Register[T]) toWatchCache(T) {}
+func (Wait[T]) toWatchCache(T)     {}
+func (Tick[T]) toWatchCache(T)     {}
+func (WaitsDue[T]) toWatchCache(T) {}

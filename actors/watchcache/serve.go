@@ -1,0 +1,84 @@
+package watchcache
+
+import (
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+// register fixes where a watch starts and passes it on.
+func (c *cache[T]) register(m Register[T]) {
+	if err := c.readiness.check(c.now); err != nil {
+		m.Reply <- err
+		return
+	}
+	c.publish() // what the watch starts behind must be what it can read
+	start, err := c.start(m.From)
+	if err != nil {
+		m.Reply <- err
+		return
+	}
+	accepted := c.Dispatcher.Tell(dispatcher.Register[T]{
+		Watch: m.Watch, Filter: m.Filter, Start: start, OnPool: m.OnPool, Reply: m.Reply,
+	})
+	if !accepted {
+		m.Reply <- ErrStopped
+	}
+}
+
+// start decides the position of a watch.
+func (c *cache[T]) start(from From) (watcher.Start[T], error) {
+	snap := c.Published.Load()
+	now := watcher.Start[T]{Next: snap.Window.Next(), After: snap.Revision}
+	switch {
+	case from.State:
+		now.State, now.InitialEnd = snap.State, from.InitialEnd
+		return now, nil
+	case from.Last > 0:
+		at := snap.Window.Since(from.Last)
+		return watcher.Start[T]{Next: at, After: snap.Window.RevisionAt(at)}, nil
+	case from.Revision == 0:
+		return now, nil
+	case from.Revision > snap.Revision:
+		now.Skip = from.Revision
+		return now, nil
+	}
+	at, err := snap.Window.Seek(from.Revision)
+	return watcher.Start[T]{Next: at, After: from.Revision}, err
+}
+
+// wait answers at once if the cache is ready and fresh enough, else later.
+func (c *cache[T]) wait(ctx *actors.Context, m Wait[T]) {
+	switch {
+	case c.readiness.state == Stopped:
+		m.Reply <- ErrStopped
+	case c.readiness.state == Ready && c.revision >= m.Revision:
+		c.publish()
+		m.Reply <- nil
+	case !m.Until.After(c.now):
+		m.Reply <- c.tooLate(m.Revision)
+	default:
+		c.waiters.add(waiter{revision: m.Revision, until: m.Until, reply: m.Reply})
+		c.armWaits(ctx)
+	}
+}
+
+// tooLate says why a waiter waited in vain.
+func (c *cache[T]) tooLate(rev store.Revision) error {
+	if err := c.readiness.check(c.now); err != nil {
+		return err
+	}
+	return &store.FutureError{Requested: rev, Current: c.revision}
+}
+
+// armWaits sets the timer for the first waiter that gives up.
+func (c *cache[T]) armWaits(ctx *actors.Context) {
+	if c.waitTimer != nil {
+		c.waitTimer.Stop()
+		c.waitTimer = nil
+	}
+	if at, any := c.waiters.next(); any {
+		c.waitTimer = ctx.Clock().AfterFunc(at.Sub(c.now), func() { c.handle.ref.Tell(WaitsDue[T]{}) })
+	}
+}
