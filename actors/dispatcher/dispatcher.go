@@ -89,6 +89,7 @@ func (d *dispatcher[T]) Started(ctx *actors.Context) {
 	d.onPool.executor = ctx.System().Pool()
 	d.onOwn.executor = ctx.System().Blocking()
 	d.bookmarks = newBookmarks(d)
+	d.slow = newSlow[T](ctx.Clock().Now())
 }
 
 // Receive takes one message. Rounds wait for Flush, so that any number of
@@ -104,7 +105,7 @@ func (d *dispatcher[T]) Receive(ctx *actors.Context, msg Message[T]) {
 	case Tick[T]:
 		d.bookmarks.tick(ctx)
 	case BudgetSpent[T]:
-		d.budgetSpent(ctx)
+		d.budgetSpent()
 	case DeadlineDue[T]:
 		d.deadlineDue(ctx)
 	}
@@ -114,7 +115,7 @@ func (d *dispatcher[T]) Receive(ctx *actors.Context, msg Message[T]) {
 func (d *dispatcher[T]) Flush(ctx *actors.Context) {
 	if d.committed {
 		d.committed = false
-		d.round()
+		d.round(ctx)
 	}
 	d.drawBudget(ctx)
 	d.wakeAll()

@@ -86,11 +86,8 @@ func (d *dispatcher[T]) forget(ctx *actors.Context, w *watcher.Watch[T]) {
 	d.leave(stream)
 	d.bookmarks.remove(w)
 	d.deadlines.remove(w)
-	d.slow.remove(ctx, w)
+	d.recovered(ctx, w)
 	d.Stats.Watches.Add(-1)
-	if w.Stalled() {
-		d.Stats.Stalled.Add(-1)
-	}
 	d.Stats.count(w.Err())
 }
 

@@ -9,7 +9,7 @@ import (
 // round takes what the watchCache has published since the last one: it
 // evaluates the new events for every stream that may care, tells whom the
 // window has left behind, and lets the watchers read.
-func (d *dispatcher[T]) round() {
+func (d *dispatcher[T]) round(ctx *actors.Context) {
 	prev, next := d.Feed.Load(), d.Source.Load()
 	if prev == next {
 		return
@@ -22,15 +22,17 @@ func (d *dispatcher[T]) round() {
 		d.evaluate(prev, next)
 	}
 	d.append(next.Window.Next())
-	if next.Window.First() > prev.Window.First() {
+	if next.Epoch != prev.Epoch && prev.Generation > 0 {
+		d.expireAll(next)
+	} else if next.Window.First() > prev.Window.First() {
 		d.overrun(prev, next)
 	}
 	d.Feed.Publish(next)
 	d.inRound = false
 	d.Stats.Rounds.Add(1)
-	d.wakeMembers(d.everyone, next.Window.Next())
+	d.wakeMembers(ctx, d.everyone, next.Window.Next())
 	for _, r := range d.touched {
-		d.wakeMembers(r.stream, next.Window.Next())
+		d.wakeMembers(ctx, r.stream, next.Window.Next())
 	}
 	d.touched = d.touched[:0]
 }
@@ -100,6 +102,21 @@ func (d *dispatcher[T]) overrun(prev, next *store.Snapshot[T]) {
 	}
 }
 
+// expireAll ends every watch: storage went back in time, so their positions
+// mean nothing any more.
+func (d *dispatcher[T]) expireAll(next *store.Snapshot[T]) {
+	expire := func(s *watcher.Stream[T]) {
+		for _, w := range s.Members() {
+			w.Finish(&store.ExpiredError{Requested: w.Revision(), Oldest: next.Revision})
+			d.Stats.Expired.Add(1)
+		}
+	}
+	expire(d.everyone)
+	for _, r := range d.routes {
+		expire(r.stream)
+	}
+}
+
 // overrunMembers tells the members of one stream. It reports whether all had
 // caught up.
 func (d *dispatcher[T]) overrunMembers(s *watcher.Stream[T], prev, next *store.Snapshot[T]) (settled bool) {
@@ -119,13 +136,13 @@ func (d *dispatcher[T]) overrunMembers(s *watcher.Stream[T], prev, next *store.S
 
 // wakeMembers wakes those who wait for events, and calls stalled those who lag
 // beyond their buffer.
-func (d *dispatcher[T]) wakeMembers(s *watcher.Stream[T], next store.Seq) {
+func (d *dispatcher[T]) wakeMembers(ctx *actors.Context, s *watcher.Stream[T], next store.Seq) {
 	for _, w := range s.Members() {
 		switch {
 		case w.Armed():
 			d.wake(w)
 		case w.Behind(next) && w.SetStalled():
-			d.stalled(w)
+			d.stalled(ctx, w)
 		}
 	}
 }

@@ -5,50 +5,56 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/watcher"
-	"github.com/watchmill/watchmill/store"
 )
 
-// slow is the stalled watches whose policy is Terminate. They draw on one
-// budget together; nobody waits for them meanwhile.
+// slow is the watches that lag beyond their buffer. Those whose policy is
+// Terminate draw on one time budget together; nobody waits for them meanwhile.
 type slow[T any] struct {
+	set     *stalled[*watcher.Watch[T]]
+	entries map[*watcher.Watch[T]]*stall[*watcher.Watch[T]]
 	budget  budget
-	members []slowMember[T]
 	timer   actors.Timer
 	// drawn is what the running timer was given, at since.
 	drawn time.Duration
 	since time.Time
 }
 
-type slowMember[T any] struct {
-	watch *watcher.Watch[T]
-	// at is where the watch stood when the respite began.
-	at store.Seq
+func newSlow[T any](now time.Time) slow[T] {
+	return slow[T]{
+		set:     newStalled[*watcher.Watch[T]](),
+		entries: make(map[*watcher.Watch[T]]*stall[*watcher.Watch[T]]),
+		budget:  newBudget(now),
+	}
 }
 
 // stalled notes that w lags beyond its buffer.
-func (d *dispatcher[T]) stalled(w *watcher.Watch[T]) {
-	d.Stats.Stalls.Add(1)
-	d.Stats.Stalled.Add(1)
-	if w.Options().Policy != watcher.Terminate {
-		return
-	}
+func (d *dispatcher[T]) stalled(ctx *actors.Context, w *watcher.Watch[T]) {
 	at, _ := w.Position()
-	d.slow.members = append(d.slow.members, slowMember[T]{watch: w, at: at})
+	d.slow.entries[w] = d.slow.set.add(w, at, w.Options().Policy, ctx.Clock().Now())
+	d.Stats.Stalls.Add(1)
+	d.Stats.Stalled.Store(int64(d.slow.set.len()))
 }
 
-// recovered notes that w has caught up.
+// recovered notes that w has caught up, or is gone.
 func (d *dispatcher[T]) recovered(ctx *actors.Context, w *watcher.Watch[T]) {
-	if w.Ended() {
+	s := &d.slow
+	entry, ok := s.entries[w]
+	if !ok {
 		return
 	}
-	d.Stats.Stalled.Add(-1)
-	d.slow.remove(ctx, w)
+	s.set.remove(entry)
+	delete(s.entries, w)
+	d.Stats.Stalled.Store(int64(s.set.len()))
+	if s.set.count(watcher.Terminate) == 0 && s.timer != nil && s.timer.Stop() {
+		s.timer = nil
+		s.budget.giveBack(s.drawn - ctx.Clock().Now().Sub(s.since))
+	}
 }
 
 // drawBudget gives the slow watches what the budget holds, once at a time.
 func (d *dispatcher[T]) drawBudget(ctx *actors.Context) {
 	s := &d.slow
-	if len(s.members) == 0 || s.timer != nil {
+	if s.timer != nil || s.set.count(watcher.Terminate) == 0 {
 		return
 	}
 	s.since = ctx.Clock().Now()
@@ -57,39 +63,18 @@ func (d *dispatcher[T]) drawBudget(ctx *actors.Context) {
 }
 
 // budgetSpent ends the slow watches that have not moved since the budget was
-// drawn. Those that have may draw again.
-func (d *dispatcher[T]) budgetSpent(ctx *actors.Context) {
+// drawn for them. Those that have may draw again.
+func (d *dispatcher[T]) budgetSpent() {
 	s := &d.slow
 	s.timer = nil
-	kept := s.members[:0]
-	for _, m := range s.members {
-		at, caughtUp := m.watch.Position()
-		switch {
-		case caughtUp:
-		case at == m.at:
-			m.watch.FinishAfterPrelude(watcher.ErrSlowConsumer)
-			d.wake(m.watch)
-		default:
-			kept = append(kept, slowMember[T]{watch: m.watch, at: at})
+	for _, m := range s.set.overdue(watcher.Terminate, s.since) {
+		at, caughtUp := m.watcher.Position()
+		if caughtUp || at != m.position {
+			s.set.move(m, at)
+			continue
 		}
-	}
-	clear(s.members[len(kept):])
-	s.members = kept
-	d.drawBudget(ctx)
-}
-
-// remove takes w out. When the last one is gone, what is left of the budget
-// goes back.
-func (s *slow[T]) remove(ctx *actors.Context, w *watcher.Watch[T]) {
-	for i, m := range s.members {
-		if m.watch == w {
-			s.members = append(s.members[:i], s.members[i+1:]...)
-			break
-		}
-	}
-	if len(s.members) == 0 && s.timer != nil && s.timer.Stop() {
-		s.timer = nil
-		s.budget.giveBack(s.drawn - ctx.Clock().Now().Sub(s.since))
+		m.watcher.FinishAfterPrelude(watcher.ErrSlowConsumer)
+		d.wake(m.watcher)
 	}
 }
 

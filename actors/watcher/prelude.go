@@ -40,6 +40,11 @@ func (c *cursor[T]) readPrelude(f *store.Filter, snap *store.Snapshot[T]) []stor
 	return nil
 }
 
+// done reports whether nothing of the prelude is left to deliver.
+func (p *prelude[T]) done() bool {
+	return p == nil || p.state == nil && len(p.events) == 0 && !p.bookmark
+}
+
 // conflate jumps to snap: the prelude becomes what changed since its base.
 func (c *cursor[T]) conflate(f *store.Filter, snap *store.Snapshot[T]) {
 	events := store.Diff(c.prelude.base, snap.State, c.rev, snap.Revision, snap.At)

@@ -14,7 +14,15 @@ func (w *Watch[T]) Box() *actors.WakeBox { return &w.box }
 func (w *Watch[T]) Stream() *Stream[T] { return w.stream }
 
 // Options returns what the watch was made with.
-func (w *Watch[T]) Options() Options { return w.options }
+func (w *Watch[T]) Options() Options {
+	o := Options{Policy: w.policy, Buffer: int(w.buffer), Bookmarks: w.bookmarks}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.rare != nil {
+		o.Deadline = w.rare.deadline
+	}
+	return o
+}
 
 // Handled reports whether the watch has a handler rather than being pulled.
 func (w *Watch[T]) Handled() bool { return w.handler != nil }
@@ -34,7 +42,7 @@ func (w *Watch[T]) Ended() bool { return w.ended.Load() }
 // lags more than its buffer.
 func (w *Watch[T]) Behind(next store.Seq) bool {
 	count, taken := w.stream.count(next), w.taken.Load()
-	return count > taken && count-taken > uint64(w.options.Buffer)
+	return count > taken && count-taken > uint64(w.buffer)
 }
 
 // SetStalled calls the watch stalled until it has caught up. It reports whether
@@ -79,7 +87,7 @@ func (w *Watch[T]) Overrun(prev, next *store.Snapshot[T]) (expired bool) {
 	if p != nil && (p.base != nil || p.end != nil) {
 		return false
 	}
-	if w.options.Policy == Conflate {
+	if w.policy == Conflate {
 		if base, err := prev.Window.StateAt(w.cur.rev); err == nil {
 			w.cur.prelude = &prelude[T]{base: base}
 			return false
@@ -102,12 +110,12 @@ func (w *Watch[T]) backlog(prev *store.Snapshot[T]) []store.Event[T] {
 	if w.cur.prelude != nil {
 		return nil
 	}
-	for len(kept) < w.options.Buffer {
+	for len(kept) < int(w.buffer) {
 		events, err := w.cur.read(w.stream, prev)
 		if err != nil || len(events) == 0 {
 			break
 		}
-		kept = append(kept, events[:min(len(events), w.options.Buffer-len(kept))]...)
+		kept = append(kept, events[:min(len(events), int(w.buffer)-len(kept))]...)
 	}
 	return kept
 }

@@ -25,6 +25,9 @@ func (w *Watch[T]) take() ([]store.Event[T], error) {
 // read moves the cursor over the next events. Without any, the watch has caught
 // up or ended. The caller holds the lock.
 func (w *Watch[T]) read() []store.Event[T] {
+	if w.rare != nil && w.rare.drainPrelude && w.cur.prelude.done() {
+		w.finish(w.rare.drainTo)
+	}
 	if w.end != nil {
 		return nil
 	}
@@ -37,12 +40,12 @@ func (w *Watch[T]) read() []store.Event[T] {
 	case err != nil:
 		w.finish(err)
 		return nil
-	case w.drainTo != nil:
-		w.finish(w.drainTo)
+	case w.rare != nil && w.rare.drainTo != nil:
+		w.finish(w.rare.drainTo)
 		return nil
 	}
 	w.caughtUp()
-	if w.bookmarkDue.CompareAndSwap(true, false) && w.options.Bookmarks && w.cur.rev > 0 {
+	if w.bookmarkDue.CompareAndSwap(true, false) && w.bookmarks && w.cur.rev > 0 {
 		return []store.Event[T]{{Type: store.Bookmark, Revision: w.cur.rev}}
 	}
 	return nil

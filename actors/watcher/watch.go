@@ -2,6 +2,7 @@ package watcher
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,7 +54,10 @@ type Watch[T any] struct {
 	stream *Stream[T]
 	// handler is nil for a watch that is pulled.
 	handler func(store.Event[T])
-	options Options
+	// buffer, policy and bookmarks are of the options.
+	buffer    uint32
+	policy    Policy
+	bookmarks bool
 
 	// mu guards what follows. It is held while the cursor moves, never while
 	// user code runs.
@@ -61,10 +65,8 @@ type Watch[T any] struct {
 	cur   cursor[T]
 	end   error
 	ready chan struct{}
-	done  chan struct{}
-	// drainTo, if set, is the end of a watch that may first read its prelude.
-	drainTo error
-	unhook  func() bool
+	// rare is nil for most watches; see rarely.
+	rare *rarity
 
 	// held is what Events has taken but not yielded. The consumer's.
 	held []store.Event[T]
@@ -81,11 +83,33 @@ type Watch[T any] struct {
 	// delivered counts the events handed to the consumer.
 	delivered atomic.Uint64
 
+	consumer    atomic.Int32
 	ended       atomic.Bool
 	armed       atomic.Bool
 	stalled     atomic.Bool
 	bookmarkDue atomic.Bool
-	consumer    atomic.Int32
+}
+
+// rarity is what most watches do not have, kept apart because 100,000 idle ones
+// do.
+type rarity struct {
+	deadline time.Time
+	done     chan struct{}
+	unhook   func() bool
+	// drainTo, if set, is the end of a watch that may first read what there is.
+	// With drainPrelude that is the rest of its prelude, otherwise everything
+	// that was published.
+	drainTo      error
+	drainPrelude bool
+}
+
+// rarely returns the watch's rarity, made if there is none. The caller holds
+// the lock.
+func (w *Watch[T]) rarely() *rarity {
+	if w.rare == nil {
+		w.rare = new(rarity)
+	}
+	return w.rare
 }
 
 // New makes a watch that reads feed. A nil handler makes one that is pulled.
@@ -93,7 +117,13 @@ func New[T any](feed *Feed[T], options Options, handler func(store.Event[T])) *W
 	if options.Buffer == 0 {
 		options.Buffer = DefaultBuffer
 	}
-	w := &Watch[T]{feed: feed, options: options, handler: handler}
+	w := &Watch[T]{
+		feed: feed, handler: handler,
+		buffer: uint32(min(options.Buffer, math.MaxUint32)), policy: options.Policy, bookmarks: options.Bookmarks,
+	}
+	if !options.Deadline.IsZero() {
+		w.rarely().deadline = options.Deadline
+	}
 	if handler != nil {
 		w.consumer.Store(int32(byHandler))
 	}
@@ -114,7 +144,7 @@ func (w *Watch[T]) Begin(stream *Stream[T], start Start[T], onPool bool) {
 		return
 	}
 	w.cur.prelude = &prelude[T]{state: start.State, revision: start.After, bookmark: start.InitialEnd}
-	if w.options.Policy == Conflate {
+	if w.policy == Conflate {
 		w.cur.prelude.base = start.State
 	}
 }
@@ -131,7 +161,7 @@ func (w *Watch[T]) StopWith(ctx context.Context) {
 		unhook()
 		return
 	}
-	w.unhook = unhook
+	w.rarely().unhook = unhook
 }
 
 // Stop ends the watch with [ErrStopped]. It does not wait for a handler that is
@@ -153,10 +183,21 @@ func (w *Watch[T]) FinishAfterPrelude(reason error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p := w.cur.prelude; p != nil && p.bookmark && w.end == nil {
-		w.drainTo = reason
+		w.rarely().drainTo, w.rarely().drainPrelude = reason, true
 		return
 	}
 	w.finish(reason)
+}
+
+// FinishWhenCaughtUp ends the watch with reason once everything that has been
+// published is delivered.
+func (w *Watch[T]) FinishWhenCaughtUp(reason error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.end == nil {
+		w.rarely().drainTo = reason
+		w.signal()
+	}
 }
 
 // finish is Finish under the lock.
@@ -167,12 +208,11 @@ func (w *Watch[T]) finish(reason error) {
 	w.end = reason
 	w.ended.Store(true)
 	w.cur.prelude, w.cur.node = nil, nil
-	if w.unhook != nil {
-		w.unhook()
-		w.unhook = nil
+	if w.rare != nil && w.rare.unhook != nil {
+		w.rare.unhook()
 	}
-	if w.done != nil {
-		close(w.done)
+	if w.rare != nil && w.rare.done != nil {
+		close(w.rare.done)
 	}
 	w.signal()
 	w.box.Stop()
@@ -182,13 +222,14 @@ func (w *Watch[T]) finish(reason error) {
 func (w *Watch[T]) Done() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.done == nil {
-		w.done = make(chan struct{})
+	rare := w.rarely()
+	if rare.done == nil {
+		rare.done = make(chan struct{})
 		if w.end != nil {
-			close(w.done)
+			close(rare.done)
 		}
 	}
-	return w.done
+	return rare.done
 }
 
 // Err returns why the watch ended, or nil while it has not.
