@@ -1,0 +1,38 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/watchmill/watchmill/actors/watchcache"
+)
+
+// fresh waits until the cache is ready and has reached rev. It honours ctx, and
+// gives up after FreshnessTimeout with [ErrFuture] or [ErrNotReady].
+func (e *Engine[T]) fresh(ctx context.Context, rev Revision) error {
+	now := e.host.Clock().Now()
+	if e.parts.cache.Check(now) == nil && e.published.Load().Revision >= rev {
+		return nil
+	}
+	e.counts.waits.Add(1)
+	reply := make(chan error, 1)
+	e.parts.cache.Wait(watchcache.Wait[T]{Revision: rev, Until: now.Add(e.cfg.FreshnessTimeout), Reply: reply})
+	return e.why(e.host.reply(ctx, reply))
+}
+
+// WaitFor blocks until the cache has reached rev, so that reads from the cache
+// see the write that returned it: read your own writes.
+//
+// Errors: [ErrFuture] if it does not come in time, [ErrNotReady],
+// [ErrEngineClosed], ctx's cause.
+func (e *Engine[T]) WaitFor(ctx context.Context, rev Revision) error {
+	if err := e.open(); err != nil {
+		return err
+	}
+	if !e.cfg.cached() {
+		return nil // every read goes to the backend
+	}
+	return e.fresh(ctx, rev)
+}
+
+// Revision returns the newest revision that the cache has reached.
+func (e *Engine[T]) Revision() Revision { return e.published.Load().Revision }

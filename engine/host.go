@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/watchmill/watchmill/actors"
+)
+
+// DefaultCloseTimeout is how long Close waits for handlers that are running:
+// longer than any handler that is not stuck.
+const DefaultCloseTimeout = 10 * time.Second
+
+// ErrIdle is returned by calls that would block for ever in a deterministic
+// run: everything has run, no timer is armed, and what they wait for has not
+// come.
+var ErrIdle = errors.New("deterministic run is idle: nothing left that could end the wait")
+
+// HostConfig says what engines share. The zero value is a host for production:
+// real clock, a pool worker per CPU, silent.
+type HostConfig struct {
+	// Workers is the number of pool workers; zero means GOMAXPROCS.
+	Workers int
+	// Clock is all the time that the engines know; nil means the real one.
+	Clock actors.Clock
+	// Executor, if set, runs everything instead of the pool: with
+	// [actors.Seeded] and a virtual clock a run is deterministic. Calls then run
+	// the engine while they wait, on their own goroutine.
+	Executor actors.Executor
+	// Seed seeds all randomness (jitter of timers). Zero draws one.
+	Seed uint64
+	// Logger gets what nobody else is told; nil discards it.
+	Logger *slog.Logger
+	// OnFailure is told every panic that an actor survived or died of. It must
+	// not block.
+	OnFailure func(actors.Failure)
+	// CloseTimeout is how long Close waits; zero means [DefaultCloseTimeout].
+	CloseTimeout time.Duration
+}
+
+// Host is what engines share: the actor system with its workers, the clock, the
+// randomness. One host costs about 3 MB; many engines fit on it.
+type Host struct {
+	system  *actors.System
+	timeout time.Duration
+	// run runs what is runnable in a deterministic run, and returns how many
+	// turns that was. Nil otherwise.
+	run func() int
+
+	mu   sync.Mutex
+	rand *rand.Rand
+}
+
+// NewHost makes a host. Close it after its engines.
+func NewHost(cfg HostConfig) (*Host, error) {
+	if cfg.CloseTimeout < 0 {
+		return nil, &ConfigError{Field: "CloseTimeout", Problem: "is negative; zero means 10 s"}
+	}
+	system, err := actors.NewSystem(actors.SystemConfig{
+		Workers: cfg.Workers, Clock: cfg.Clock, Executor: cfg.Executor, Logger: cfg.Logger, OnFailure: cfg.OnFailure,
+	})
+	if err != nil {
+		return nil, err
+	}
+	seed := cfg.Seed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	timeout := cfg.CloseTimeout
+	if timeout == 0 {
+		timeout = DefaultCloseTimeout
+	}
+	h := &Host{system: system, timeout: timeout, rand: rand.New(rand.NewPCG(seed, 0))}
+	if driven, ok := cfg.Executor.(interface{ Run() int }); ok {
+		h.run = driven.Run
+	}
+	return h, nil
+}
+
+// Close stops what is left of its engines and returns when nothing runs any
+// more, or with an error that names what does. A second Close does nothing.
+func (h *Host) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), h.timeout)
+	defer cancel()
+	return h.system.Close(ctx)
+}
+
+// Actors returns how many actors of its engines are alive; Timers how many
+// timers are armed. Both are zero once all engines are closed.
+func (h *Host) Actors() int { return h.system.Actors() }
+
+// Timers returns how many timers of its engines are armed.
+func (h *Host) Timers() int { return h.system.Timers() }
+
+// Clock returns the host's clock.
+func (h *Host) Clock() actors.Clock { return h.system.Clock() }
+
+// newRand returns a source of randomness of its own for one actor.
+func (h *Host) newRand() *rand.Rand {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return rand.New(rand.NewPCG(h.rand.Uint64(), h.rand.Uint64()))
+}
+
+// await blocks until ready is signalled or closed, or ctx is done. In a
+// deterministic run it runs the engine meanwhile.
+func (h *Host) await(ctx context.Context, ready <-chan struct{}) error {
+	_, err := receive(ctx, h, ready)
+	return err
+}
+
+// reply waits for the answer to a message that was sent to an actor.
+func (h *Host) reply(ctx context.Context, answer <-chan error) error {
+	err, failed := receive(ctx, h, answer)
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// receive is <-from that honours ctx and drives a deterministic run.
+func receive[V any](ctx context.Context, h *Host, from <-chan V) (v V, err error) {
+	if h.run != nil {
+		return receiveRunning(ctx, h.run, from)
+	}
+	select {
+	case v = <-from:
+		return v, nil
+	case <-ctx.Done():
+		return v, context.Cause(ctx)
+	}
+}
+
+// receiveRunning runs turns until something is received.
+func receiveRunning[V any](ctx context.Context, run func() int, from <-chan V) (v V, err error) {
+	for {
+		ran := run()
+		select {
+		case v = <-from:
+			return v, nil
+		case <-ctx.Done():
+			return v, context.Cause(ctx)
+		default:
+		}
+		if ran == 0 {
+			return v, ErrIdle
+		}
+	}
+}
+
+// task is a function for an executor.
+type task func()
+
+// RunTurn calls the function.
+func (t task) RunTurn() { t() }
+
+// spawn runs f, which may block, where Close waits for it.
+func (h *Host) spawn(f func()) { h.system.Blocking().Submit(task(f)) }

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"github.com/watchmill/watchmill/actors/watchcache"
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// The engine's vocabulary, gathered here so that a user imports one package.
+type (
+	// Revision orders all changes of one engine's storage.
+	Revision = store.Revision
+	// Object is a stored value with its key and revision. It is immutable.
+	Object[T any] = store.Object[T]
+	// Event is one change at one revision, or a bookmark.
+	Event[T any] = store.Event[T]
+	// EventType says what happened.
+	EventType = store.EventType
+	// Marks are properties of an event beside its type.
+	Marks = store.Marks
+	// Watch is a running watch.
+	Watch[T any] = watcher.Watch[T]
+	// Policy says what happens to a watch that stays stalled.
+	Policy = watcher.Policy
+	// Window bounds how much history the engine keeps.
+	Window = store.WindowLimits
+	// Preconditions restrict a write to the object that the caller means.
+	Preconditions = backend.Preconditions
+)
+
+// The types of event.
+const (
+	Added    = store.Added
+	Modified = store.Modified
+	Deleted  = store.Deleted
+	Bookmark = store.Bookmark
+	Emitted  = store.Emitted
+)
+
+// The marks of an event.
+const (
+	Initial    = store.Initial
+	InitialEnd = store.InitialEnd
+	Conflated  = store.Conflated
+	Synthetic  = store.Synthetic
+)
+
+// The policies.
+const (
+	Park      = watcher.Park
+	Terminate = watcher.Terminate
+	Conflate  = watcher.Conflate
+)
+
+// Why a watch ended.
+var (
+	ErrStopped      = watcher.ErrStopped
+	ErrExpired      = store.ErrExpired
+	ErrSlowConsumer = watcher.ErrSlowConsumer
+	ErrHandlerPanic = watcher.ErrHandlerPanic
+	ErrDeadline     = watcher.ErrDeadline
+	ErrEngineClosed = watcher.ErrEngineClosed
+)
+
+// What can go wrong with a call.
+var (
+	ErrNotFound        = store.ErrNotFound
+	ErrExists          = store.ErrExists
+	ErrConflict        = store.ErrConflict
+	ErrPrecondition    = store.ErrPrecondition
+	ErrFuture          = store.ErrFuture
+	ErrInvalidKey      = store.ErrInvalidKey
+	ErrInvalidContinue = store.ErrInvalidContinue
+	ErrInvalidSelector = store.ErrInvalidSelector
+	ErrUnknownIndex    = store.ErrUnknownIndex
+	ErrUnsupported     = store.ErrUnsupported
+	ErrNilHandler      = watcher.ErrNilHandler
+	ErrConsumed        = watcher.ErrConsumed
+	ErrNotReady        = watchcache.ErrNotReady
+)
+
+// Errors with more to say, for errors.As.
+type (
+	// ExpiredError says which revision expired and what can be had instead.
+	ExpiredError = store.ExpiredError
+	// FutureError says which revision has not been reached.
+	FutureError = store.FutureError
+	// KeyError says what is wrong with a key.
+	KeyError = store.KeyError
+	// PreconditionError says which precondition did not hold.
+	PreconditionError = store.PreconditionError
+	// SelectorError says which selector does not parse, and why.
+	SelectorError = store.SelectorError
+	// NotReadyError says when to try again.
+	NotReadyError = watchcache.NotReadyError
+	// PanicError is the end of a watch whose handler panicked.
+	PanicError = watcher.PanicError
+)

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"sync/atomic"
+
+	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/actors/watchcache"
+)
+
+// counts is where the engine and its actors count.
+type counts struct {
+	lists, waits, fallbacks atomic.Uint64
+	failures                atomic.Uint64
+	dispatcher              dispatcher.Stats
+	cache                   watchcache.Stats
+}
+
+// Stats is what an engine has and has done. The figures are each right, but not
+// all of one instant.
+type Stats struct {
+	// Revision is what the cache has reached, Generation how often it became
+	// ready.
+	Revision   Revision
+	Generation uint64
+	// Ready: the cache can serve.
+	Ready bool
+	// Objects is how many the cache holds; WindowEvents and WindowBytes are what
+	// the window holds, WindowFloor the oldest revision to resume from.
+	Objects, WindowEvents int
+	WindowBytes           int64
+	WindowFloor           Revision
+
+	// Watches is how many there are, Streams how many different filters they
+	// have besides none, Stalled how many are too far behind.
+	Watches, Streams, Stalled int64
+	// Events is how many changes were applied, Synthetic how many more were
+	// found by comparing after a relist, Dispatched how many were offered to the
+	// watches, in how many Rounds, with how many Wakes of watchers.
+	Events, Synthetic, Dispatched, Rounds, Wakes uint64
+	// Stalls is how often a watch became stalled. The others count ends: by the
+	// window, for slowness, by a panic, at the deadline.
+	Stalls, Expired, Terminated, Panicked, DeadlinesReached uint64
+	// Bookmarks is how many became due.
+	Bookmarks uint64
+	// Lists is how many lists the cache was asked for, Fallbacks how many of
+	// them the backend served, Waits how many calls waited for a revision.
+	Lists, Fallbacks, Waits uint64
+	// Relists is how often the state was listed anew after the first time,
+	// Inconsistent how often because a change did not fit the state.
+	Relists, Inconsistent uint64
+	// Failures is how often one of the engine's own actors failed and was
+	// brought back.
+	Failures uint64
+	// Source is what the Reflector has seen.
+	Source reflector.Stats
+}
+
+// Stats returns what the engine has and has done. It never blocks.
+func (e *Engine[T]) Stats() Stats {
+	snap, d, c := e.published.Load(), &e.counts.dispatcher, &e.counts.cache
+	state, generation := watchcache.Pending, uint64(0)
+	if e.parts.cache != nil {
+		state, generation = e.parts.cache.State()
+	}
+	s := Stats{
+		Revision: snap.Revision, Generation: generation, Ready: state == watchcache.Ready,
+		Objects: snap.State.Len(), WindowEvents: snap.Window.Len(), WindowBytes: snap.Window.Bytes(), WindowFloor: snap.Window.Floor(),
+		Watches: d.Watches.Load(), Streams: d.Streams.Load(), Stalled: d.Stalled.Load(),
+		Events: c.Events.Load(), Synthetic: c.Synthetic.Load(), Dispatched: d.Events.Load(), Rounds: d.Rounds.Load(), Wakes: d.Wakes.Load(),
+		Stalls: d.Stalls.Load(), Expired: d.Expired.Load(), Terminated: d.Terminated.Load(), Panicked: d.Panicked.Load(),
+		DeadlinesReached: d.DeadlinesReached.Load(), Bookmarks: d.Bookmarks.Load(),
+		Lists: e.counts.lists.Load(), Fallbacks: e.counts.fallbacks.Load(), Waits: e.counts.waits.Load(),
+		Relists: max(c.Replaces.Load(), 1) - 1, Inconsistent: c.Inconsistent.Load(), Failures: e.counts.failures.Load(),
+	}
+	if e.parts.reflector != nil {
+		s.Source = e.parts.reflector.Stats()
+	}
+	return s
+}

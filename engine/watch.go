@@ -1,0 +1,171 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/watchmill/watchmill/actors/watchcache"
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+// ErrInvalidWatch is what every error of contradictory watch options is.
+var ErrInvalidWatch = errors.New("invalid watch options")
+
+// WatchOptions says what to watch and from where. The zero value watches
+// everything that happens from now on.
+type WatchOptions struct {
+	// Key watches one object. Prefix watches the keys under a path; not both.
+	Key, Prefix string
+	// Labels and Fields are selectors in the field's syntax, such as
+	// "app=web,tier!=cache" and "spec.nodeName=n7".
+	Labels, Fields string
+
+	// From starts after a revision: one that a write, a list, an event or
+	// [Watch.Revision] gave. In the future, events up to it are left out. Zero
+	// starts now, or with InitialState.
+	From Revision
+	// InitialState starts with the present state as Added events marked
+	// [Initial], then goes on. With From, the state is at least as new as that.
+	InitialState bool
+	// Latest makes the start linearizable: no older than any write that was
+	// acknowledged before the call. It costs asking the backend.
+	Latest bool
+	// Last starts with so many of the newest events in the window.
+	Last int
+
+	// Bookmarks asks for bookmarks: one at the end of the initial state, marked
+	// [InitialEnd], then about one a minute, and one shortly before Timeout.
+	Bookmarks bool
+	// Policy says what happens if the watch stays too far behind.
+	Policy Policy
+	// Buffer is how many events the watch may lag before it is called stalled;
+	// zero means [watcher.DefaultBuffer]. It costs no memory.
+	Buffer int
+	// Timeout ends the watch with [ErrDeadline]; zero means never.
+	Timeout time.Duration
+	// OnPool runs a handler on the engine's own workers, which saves a goroutine
+	// switch per burst. The handler must then never block.
+	OnPool bool
+}
+
+func (o *WatchOptions) validate() error {
+	invalid := func(field, problem string) error { return fmt.Errorf("%w: %s %s", ErrInvalidWatch, field, problem) }
+	switch {
+	case o.Last < 0:
+		return invalid("Last", "is negative; give the number of events to start with, or zero")
+	case o.Last > 0 && (o.From > 0 || o.InitialState):
+		return invalid("Last", "cannot be combined with From or InitialState; choose one start")
+	case o.Buffer < 0:
+		return invalid("Buffer", "is negative; give a number of events, or zero for the default")
+	case o.Timeout < 0:
+		return invalid("Timeout", "is negative; give a duration, or zero for none")
+	case !o.Policy.Valid():
+		return invalid("Policy", fmt.Sprintf("is %v; give Park, Terminate or Conflate", o.Policy))
+	}
+	return nil
+}
+
+// Watch starts a watch that is pulled: range over its Events or Batches, call
+// Next, or take its Chan. It ends when ctx is done; [Watch.Err] or the last pair
+// of a loop says why. Watch blocks until the cache can serve it.
+//
+// Errors: [ErrInvalidWatch], [ErrInvalidSelector], [ErrInvalidKey],
+// [ErrExpired] if From is no longer in the window (list again and watch from
+// the list's revision), [ErrFuture] if InitialState with From is not reached in
+// time, [ErrNotReady] if the backend cannot be reached, [ErrEngineClosed],
+// ctx's cause.
+func (e *Engine[T]) Watch(ctx context.Context, opts WatchOptions) (*Watch[T], error) {
+	return e.watch(ctx, opts, nil)
+}
+
+// Handle starts a watch whose events are given to handle, one at a time, in
+// order. The handler may block: then only its own watch lags. A handler that
+// panics ends its watch with a [*PanicError]; all others go on. It must be
+// quick or return when the watch is done, since Close waits for it.
+//
+// Errors: [ErrNilHandler], and as for Watch.
+func (e *Engine[T]) Handle(ctx context.Context, opts WatchOptions, handle func(Event[T])) (*Watch[T], error) {
+	if handle == nil {
+		return nil, ErrNilHandler
+	}
+	return e.watch(ctx, opts, handle)
+}
+
+func (e *Engine[T]) watch(ctx context.Context, opts WatchOptions, handle func(Event[T])) (*Watch[T], error) {
+	if err := e.open(); err != nil {
+		return nil, err
+	}
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	filter, err := store.NewFilter(store.FilterOptions{Key: opts.Key, Prefix: opts.Prefix, Labels: opts.Labels, Fields: opts.Fields})
+	if err != nil {
+		return nil, err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if !e.cfg.cached() {
+		return e.watchBackend(ctx, filter, opts, handle)
+	}
+	return e.watchCache(ctx, filter, opts, handle)
+}
+
+// watchCache starts a watch in the cache.
+func (e *Engine[T]) watchCache(ctx context.Context, filter *store.Filter, opts WatchOptions, handle func(Event[T])) (*Watch[T], error) {
+	from, err := e.from(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	w := watcher.New(&e.feed, e.watcherOptions(opts), handle)
+	reply := make(chan error, 1)
+	e.parts.cache.Register(watchcache.Register[T]{Watch: w, Filter: filter, From: from, OnPool: opts.OnPool, Reply: reply})
+	if err := e.host.reply(ctx, reply); err != nil {
+		w.Stop() // it may yet be registered: then it leaves at once
+		return nil, e.why(err)
+	}
+	w.StopWith(ctx)
+	return w, nil
+}
+
+func (e *Engine[T]) watcherOptions(opts WatchOptions) watcher.Options {
+	o := watcher.Options{Policy: opts.Policy, Buffer: opts.Buffer, Bookmarks: opts.Bookmarks}
+	if opts.Timeout > 0 {
+		o.Deadline = e.host.Clock().Now().Add(opts.Timeout)
+	}
+	return o
+}
+
+// from decides where the watch starts, and waits until the cache has got there
+// if the start is a state.
+func (e *Engine[T]) from(ctx context.Context, opts WatchOptions) (watchcache.From, error) {
+	from := watchcache.From{
+		Revision: opts.From, Last: opts.Last,
+		State: opts.InitialState, InitialEnd: opts.InitialState && opts.Bookmarks,
+	}
+	if opts.Latest {
+		current, err := e.storage.Backend().Revision(ctx)
+		if err != nil {
+			return from, err
+		}
+		if from.Revision == 0 || opts.InitialState {
+			from.Revision = max(from.Revision, current)
+		}
+	}
+	needed := Revision(0)
+	if opts.InitialState {
+		needed = from.Revision
+	}
+	return from, e.fresh(ctx, needed)
+}
+
+// why translates an actor's answer into the engine's errors.
+func (e *Engine[T]) why(err error) error {
+	if errors.Is(err, watchcache.ErrStopped) {
+		return ErrEngineClosed
+	}
+	return err
+}
