@@ -1,0 +1,267 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// Topic is a bus of values of one type: what is published goes to everybody who
+// subscribes, in one order, and is not kept as state. It is an [Engine] that
+// only emits, so slow subscribers, replay, resuming and ends are as they are
+// for watches. Make one with [NewTopic]; all methods are safe for concurrent
+// use.
+//
+//	Publish ──▶ history, bounded ──▶ Reflector ──▶ window ──▶ Subscribe: handler
+//	   ▲ waits only if the window                        ├──▶ Messages: iterator
+//	   └ is thousands of messages behind                 └──▶ Watch: events with revisions
+//
+// Messages are shared by all subscribers: one of pointer type must not be
+// changed once it was published.
+type Topic[T any] struct {
+	engine  *Engine[T]
+	history *memory.Backend[T]
+	ownHost *Host // nil if the host was given
+	policy  Policy
+	buffer  int
+	// last is the newest revision published, as far as publishers have noted it.
+	last atomic.Uint64
+	// misuse is why the topic was never started; nil if it was.
+	misuse error
+}
+
+// TopicOptions says how a topic behaves. The zero value is good for production.
+type TopicOptions struct {
+	// Replay is how many of the newest messages stay for those who subscribe
+	// later, however old they get; see [SubscribeOptions].Last. Zero keeps
+	// none for them.
+	Replay int
+	// Policy and Buffer are those of subscriptions that set none of their own.
+	// [Conflate] is refused: it goes by state, and a topic has none.
+	Policy Policy
+	Buffer int
+	// Window bounds the messages that subscribers may lag behind and resume
+	// from; see [Window] for the defaults. Its MinEvents is Replay.
+	Window Window
+	// Host is what the topic runs on; nil means one of its own. A given host is
+	// not closed with the topic.
+	Host *Host
+	// Name is what the topic's actors are called in errors and logs; empty means
+	// the type's name.
+	Name string
+	// DetectMutations and OnError are as in [Config].
+	DetectMutations bool
+	OnError         func(error)
+}
+
+// The engine of a topic has one key. The history needs to hold only what the
+// Reflector has not read yet, so publishers are held back when it is maxAhead
+// messages behind: that is several of its batches, and little memory. Twice as
+// many stay, so that thousands of publishers that pass the check at once lose
+// nothing either. They stay whatever their age, which therefore may be short.
+const (
+	topicKey   = "message"
+	maxAhead   = 4096
+	historyAge = time.Second
+)
+
+// NewTopic starts a topic. Close it when done.
+//
+// It takes at most one TopicOptions. Options that are wrong, and a host that is
+// closed, make a topic that cannot be used: every Publish and subscription
+// returns why, as a [*ConfigError] or [ErrEngineClosed].
+func NewTopic[T any](opts ...TopicOptions) *Topic[T] {
+	t := &Topic[T]{}
+	o, err := atMostOne("TopicOptions", opts)
+	if err == nil {
+		err = o.validate()
+	}
+	if err == nil {
+		err = t.start(o)
+	}
+	t.misuse = err
+	return t
+}
+
+func (o *TopicOptions) validate() error {
+	switch {
+	case o.Replay < 0:
+		return &ConfigError{"TopicOptions.Replay", fmt.Sprintf("is %d; give the number of messages to keep, or zero", o.Replay)}
+	case o.Buffer < 0:
+		return &ConfigError{"TopicOptions.Buffer", fmt.Sprintf("is %d; give a number of messages, or zero for the default", o.Buffer)}
+	case o.Window.MinEvents != 0:
+		return &ConfigError{"TopicOptions.Window.MinEvents", "is set; give Replay, which means the same"}
+	}
+	if problem := policyProblem(o.Policy); problem != "" {
+		return &ConfigError{"TopicOptions.Policy", problem}
+	}
+	o.Window.MinEvents = o.Replay
+	return nil
+}
+
+// policyProblem says what is wrong with p for a topic, "" if nothing.
+func policyProblem(p Policy) string {
+	switch {
+	case p == Conflate:
+		return "is conflate, which keeps the newest state of each key, but a topic has no state; give Park or Terminate"
+	case !p.Valid():
+		return fmt.Sprintf("is %v; give Park or Terminate", p)
+	}
+	return ""
+}
+
+// start makes what the topic runs on, and closes it again if that fails.
+func (t *Topic[T]) start(o TopicOptions) (err error) {
+	host := o.Host
+	if host == nil {
+		if host, err = NewHost(HostConfig{}); err != nil {
+			return err
+		}
+		t.ownHost = host
+	}
+	key := func(T) string { return topicKey }
+	t.policy, t.buffer = o.Policy, o.Buffer
+	t.history, err = memory.New(store.Schema[T]{Key: key}, memory.Options{
+		Clock:  host.Clock(),
+		Retain: Window{MinEvents: 2 * maxAhead, MinAge: historyAge},
+	})
+	if err == nil {
+		t.engine, err = New(Config[T]{
+			Key: key, Window: o.Window, Backend: t.history, Host: host, Name: topicName[T](o.Name),
+			DetectMutations: o.DetectMutations, OnError: o.OnError,
+		})
+	}
+	if err != nil {
+		_ = t.Close() // what is closed here has not been used: err says more
+	}
+	return err
+}
+
+func topicName[T any](given string) string {
+	if given != "" {
+		return given
+	}
+	return fmt.Sprintf("topic of %T", *new(T))
+}
+
+// Publish sends message to everybody who has subscribed, and returns its
+// revision. It does not wait for subscribers, so a handler may publish too. It
+// waits, in the rare case that publishers outrun the topic's own bookkeeping by
+// thousands of messages, until that has caught up.
+//
+// Errors: [ErrEngineClosed]; why NewTopic failed; ctx's cause; [ErrFuture] if
+// the topic does not catch up within [DefaultFreshnessTimeout], as when handlers
+// that run OnPool block all its workers. After an error nothing was sent.
+//
+// On a deterministic host (see [HostConfig].Executor) a handler must not publish
+// thousands of messages in one call: nothing else runs while it does.
+func (t *Topic[T]) Publish(ctx context.Context, message T) (Revision, error) {
+	if t.misuse != nil {
+		return 0, t.misuse
+	}
+	if err := t.catchUp(ctx); err != nil {
+		return 0, err
+	}
+	rev, err := t.engine.Emit(ctx, message)
+	if err == nil {
+		t.note(rev)
+	}
+	return rev, err
+}
+
+// catchUp waits while the window is too far behind, until it is half that: so a
+// publisher that goes on and on waits once per many messages.
+func (t *Topic[T]) catchUp(ctx context.Context) error {
+	last := Revision(t.last.Load())
+	if last < t.engine.Revision()+maxAhead {
+		return nil
+	}
+	return t.engine.WaitFor(ctx, last-maxAhead/2)
+}
+
+// note raises last to rev.
+func (t *Topic[T]) note(rev Revision) {
+	for {
+		last := t.last.Load()
+		if last >= uint64(rev) || t.last.CompareAndSwap(last, uint64(rev)) {
+			return
+		}
+	}
+}
+
+// Messages subscribes, at once, and returns an iterator over the messages. Its
+// last pair has the zero message and says why it ended, or why it did not begin
+// (the errors are those of Subscribe). Leaving the loop ends the subscription;
+// one that is never ranged over lives until ctx is done or the topic is closed.
+func (t *Topic[T]) Messages(ctx context.Context, opts ...SubscribeOptions) iter.Seq2[T, error] {
+	w, err := t.Watch(ctx, opts...)
+	return func(yield func(T, error) bool) {
+		var none T
+		if err != nil {
+			yield(none, err)
+			return
+		}
+		defer func() {
+			w.Stop()
+			err = w.Err() // what ranging once more says
+		}()
+		for ev, end := range w.Events() {
+			if end != nil {
+				yield(none, end)
+				return
+			}
+			if !yield(ev.Object.Value, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Close ends all subscriptions with [ErrEngineClosed] and returns when nothing
+// of the topic is left. A handler that does not return makes it give up; see
+// [Engine.Close]. It must not be called from a handler, which it would wait
+// for. Closing again returns what the first Close did.
+func (t *Topic[T]) Close() error {
+	var first error
+	keep := func(err error) {
+		if first == nil {
+			first = err
+		}
+	}
+	if t.engine != nil {
+		keep(t.engine.Close())
+	}
+	if t.history != nil {
+		keep(t.history.Close())
+	}
+	if t.ownHost != nil {
+		keep(t.ownHost.Close())
+	}
+	return first
+}
+
+// Stats returns what the topic has and has done: Events counts the messages,
+// Watches the subscriptions. It is zero for a topic that failed to start.
+func (t *Topic[T]) Stats() Stats {
+	if t.misuse != nil {
+		return Stats{}
+	}
+	return t.engine.Stats()
+}
+
+// atMostOne returns the only element of opts, or the zero value.
+func atMostOne[O any](name string, opts []O) (one O, err error) {
+	switch len(opts) {
+	case 0:
+	case 1:
+		one = opts[0]
+	default:
+		err = &ConfigError{name, fmt.Sprintf("is given %d times; give it once, or not at all", len(opts))}
+	}
+	return one, err
+}

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+)
+
+// SubscribeOptions says where a subscription starts and how it behaves. The
+// zero value starts now.
+type SubscribeOptions struct {
+	// Last starts with so many of the newest messages, as far as they are still
+	// there; see [TopicOptions].Replay.
+	Last int
+	// From starts after a revision, one that Publish or
+	// [Subscription.Revision] gave: to resume. Not beside Last.
+	From Revision
+	// Policy says what happens to a subscriber that stays too far behind: [Park]
+	// or [Terminate]. Park, which is zero, means the topic's.
+	Policy Policy
+	// Buffer is how many messages the subscriber may lag before it is called
+	// stalled; zero means the topic's.
+	Buffer int
+	// OnPool runs the handler on the topic's own workers, which saves a
+	// goroutine switch per burst. It must never block then, nor publish without
+	// end: Publish may have to wait for these workers.
+	OnPool bool
+}
+
+// Subscription is the handle of a running handler. Its methods are safe for
+// concurrent use and do not block.
+type Subscription struct{ watch subscribed }
+
+// subscribed is what of a Watch does not depend on the type of message.
+type subscribed interface {
+	Stop()
+	Done() <-chan struct{}
+	Err() error
+	Revision() Revision
+	Lag() uint64
+}
+
+// Stop ends the subscription with [ErrStopped]. It does not wait for the handler,
+// which is not called again once it has returned: so it may be called in there.
+func (s *Subscription) Stop() { s.watch.Stop() }
+
+// Done returns a channel that is closed when the subscription ends.
+func (s *Subscription) Done() <-chan struct{} { return s.watch.Done() }
+
+// Err returns why the subscription ended, nil while it has not: [ErrStopped]
+// (with the context's cause, if it was that), [ErrHandlerPanic], [ErrExpired]
+// if the handler fell out of the window, [ErrSlowConsumer] or
+// [ErrEngineClosed].
+func (s *Subscription) Err() error { return s.watch.Err() }
+
+// Revision returns where a new subscription would go on: everything up to it
+// has been handled.
+func (s *Subscription) Revision() Revision { return s.watch.Revision() }
+
+// Lag returns how many messages are still ahead of the handler.
+func (s *Subscription) Lag() uint64 { return s.watch.Lag() }
+
+// Subscribe has handle called with every message from now on, or from where
+// the options say, one at a time, in order. The handler may block: then only its
+// own subscription lags. It may publish, to this topic too. If it panics, that
+// ends its own subscription alone, with a [*PanicError]. The subscription ends
+// when ctx is done.
+//
+// It takes at most one SubscribeOptions. Errors: [ErrNilHandler],
+// [ErrInvalidWatch], [ErrExpired] if From is no longer there,
+// [ErrEngineClosed], why NewTopic failed, ctx's cause.
+func (t *Topic[T]) Subscribe(ctx context.Context, handle func(T), opts ...SubscribeOptions) (*Subscription, error) {
+	watch, err := t.watchOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	if handle == nil {
+		return nil, ErrNilHandler
+	}
+	w, err := t.engine.Handle(ctx, watch, func(ev Event[T]) { handle(ev.Object.Value) })
+	if err != nil {
+		return nil, err
+	}
+	return &Subscription{w}, nil
+}
+
+// Watch subscribes and returns the watch itself, to be pulled: its events are
+// all [Emitted] and have the messages' revisions. Errors as for Subscribe.
+func (t *Topic[T]) Watch(ctx context.Context, opts ...SubscribeOptions) (*Watch[T], error) {
+	watch, err := t.watchOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	return t.engine.Watch(ctx, watch)
+}
+
+// watchOptions says what the subscription is as a watch.
+func (t *Topic[T]) watchOptions(opts []SubscribeOptions) (WatchOptions, error) {
+	if t.misuse != nil {
+		return WatchOptions{}, t.misuse
+	}
+	o, err := atMostOne("SubscribeOptions", opts)
+	if err != nil {
+		return WatchOptions{}, fmt.Errorf("%w: %w", ErrInvalidWatch, err)
+	}
+	if problem := policyProblem(o.Policy); problem != "" {
+		return WatchOptions{}, fmt.Errorf("%w: Policy %s", ErrInvalidWatch, problem)
+	}
+	return WatchOptions{
+		Last: o.Last, From: o.From, OnPool: o.OnPool,
+		Policy: cmp.Or(o.Policy, t.policy), Buffer: cmp.Or(o.Buffer, t.buffer),
+	}, nil
+}

@@ -1,0 +1,377 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/engine"
+)
+
+// epoch is when virtual clocks start.
+var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// topicOn returns a topic of numbers that is closed when the test ends.
+func topicOn(t *testing.T, opts engine.TopicOptions) *engine.Topic[int] {
+	t.Helper()
+	topic := engine.NewTopic[int](opts)
+	t.Cleanup(func() { require.NoError(t, topic.Close()) })
+	return topic
+}
+
+// hostFor returns a host that says nothing, closed when the test ends.
+func hostFor(t *testing.T, cfg engine.HostConfig) *engine.Host {
+	t.Helper()
+	cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	host, err := engine.NewHost(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, host.Close()) })
+	return host
+}
+
+func publish(t *testing.T, topic *engine.Topic[int], from, to int) (last engine.Revision) {
+	t.Helper()
+	for i := from; i < to; i++ {
+		var err error
+		last, err = topic.Publish(t.Context(), i)
+		require.NoError(t, err)
+	}
+	return last
+}
+
+// inbox is a handler that keeps what it is given, and says when that is enough.
+type inbox struct {
+	mu     sync.Mutex
+	got    []int
+	enough int
+	full   chan struct{}
+}
+
+func newInbox(enough int) *inbox { return &inbox{enough: enough, full: make(chan struct{})} }
+
+func (b *inbox) handle(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.got = append(b.got, n); len(b.got) == b.enough {
+		close(b.full)
+	}
+}
+
+// messages waits until there are enough.
+func (b *inbox) messages(t *testing.T) []int {
+	t.Helper()
+	select {
+	case <-b.full:
+	case <-t.Context().Done():
+		require.Fail(t, "test ended before the messages came")
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]int(nil), b.got...)
+}
+
+func numbers(from, to int) (all []int) {
+	for i := from; i < to; i++ {
+		all = append(all, i)
+	}
+	return all
+}
+
+func TestTopicDeliversToAllInOnePublishedOrder(t *testing.T) {
+	topic := topicOn(t, engine.TopicOptions{})
+	blocking, onPool := newInbox(1000), newInbox(1000)
+	_, err := topic.Subscribe(t.Context(), blocking.handle)
+	require.NoError(t, err)
+	_, err = topic.Subscribe(t.Context(), onPool.handle, engine.SubscribeOptions{OnPool: true})
+	require.NoError(t, err)
+	publish(t, topic, 0, 1000)
+	require.Equal(t, numbers(0, 1000), blocking.messages(t))
+	require.Equal(t, numbers(0, 1000), onPool.messages(t))
+}
+
+func TestTopicConcurrentPublishersHaveOneOrderForAll(t *testing.T) {
+	topic := topicOn(t, engine.TopicOptions{})
+	a, b := newInbox(800), newInbox(800)
+	for _, box := range []*inbox{a, b} {
+		_, err := topic.Subscribe(t.Context(), box.handle)
+		require.NoError(t, err)
+	}
+	var publishers sync.WaitGroup
+	for p := range 8 {
+		publishers.Go(func() {
+			for i := range 100 {
+				_, err := topic.Publish(t.Context(), 100*p+i)
+				require.NoError(t, err)
+			}
+		})
+	}
+	publishers.Wait()
+	require.Equal(t, a.messages(t), b.messages(t))
+	require.ElementsMatch(t, numbers(0, 800), a.messages(t))
+}
+
+func TestTopicReplaysTheNewest(t *testing.T) {
+	topic := topicOn(t, engine.TopicOptions{Replay: 5})
+	publish(t, topic, 0, 10)
+	early := newInbox(10)
+	_, err := topic.Subscribe(t.Context(), early.handle, engine.SubscribeOptions{From: 1})
+	require.NoError(t, err)
+	early.messages(t)
+	late := newInbox(3)
+	_, err = topic.Subscribe(t.Context(), late.handle, engine.SubscribeOptions{Last: 2})
+	require.NoError(t, err)
+	publish(t, topic, 10, 11)
+	require.Equal(t, []int{8, 9, 10}, late.messages(t))
+}
+
+func TestTopicResumesFromASubscriptionsRevision(t *testing.T) {
+	topic := topicOn(t, engine.TopicOptions{})
+	first := newInbox(3)
+	sub, err := topic.Subscribe(t.Context(), first.handle)
+	require.NoError(t, err)
+	last := publish(t, topic, 0, 3)
+	first.messages(t)
+	sub.Stop()
+	<-sub.Done()
+	require.ErrorIs(t, sub.Err(), engine.ErrStopped)
+	require.LessOrEqual(t, sub.Revision(), last)
+
+	publish(t, topic, 3, 6)
+	second := newInbox(3)
+	_, err = topic.Subscribe(t.Context(), second.handle, engine.SubscribeOptions{From: last})
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 4, 5}, second.messages(t))
+}
+
+// Tailscale's and asaskevich's event buses deadlock here: their publisher waits
+// for the very subscriber that publishes.
+func TestTopicHandlerMayPublishToItsOwnTopic(t *testing.T) {
+	topic := topicOn(t, engine.TopicOptions{})
+	const echoes = 10_000 // more than publishers may be ahead
+	all := newInbox(1 + echoes)
+	_, err := topic.Subscribe(t.Context(), func(n int) {
+		all.handle(n)
+		if n == 0 {
+			for i := 1; i <= echoes; i++ {
+				if _, err := topic.Publish(t.Context(), i); err != nil {
+					t.Errorf("publish from a handler: %v", err)
+				}
+			}
+		}
+	})
+	require.NoError(t, err)
+	publish(t, topic, 0, 1)
+	require.Equal(t, numbers(0, 1+echoes), all.messages(t))
+}
+
+func TestTopicHandlerMaySubscribeAndStopItself(t *testing.T) {
+	topic := topicOn(t, engine.TopicOptions{})
+	inner := newInbox(1)
+	own := make(chan *engine.Subscription, 1)
+	sub, err := topic.Subscribe(t.Context(), func(n int) {
+		_, err := topic.Subscribe(t.Context(), inner.handle)
+		if err != nil {
+			t.Errorf("subscribe from a handler: %v", err)
+		}
+		(<-own).Stop()
+	})
+	require.NoError(t, err)
+	own <- sub
+	publish(t, topic, 0, 1)
+	<-sub.Done()
+	publish(t, topic, 1, 2)
+	require.Equal(t, []int{1}, inner.messages(t))
+}
+
+func TestTopicSlowSubscriberHoldsUpNobody(t *testing.T) {
+	topic := topicOn(t, engine.TopicOptions{Buffer: 10})
+	release := make(chan struct{})
+	slow, quick := newInbox(20_000), newInbox(20_000)
+	lagging, err := topic.Subscribe(t.Context(), func(n int) { <-release; slow.handle(n) })
+	require.NoError(t, err)
+	_, err = topic.Subscribe(t.Context(), quick.handle)
+	require.NoError(t, err)
+
+	publish(t, topic, 0, 20_000)
+	require.Len(t, quick.messages(t), 20_000, "while the other handler blocks")
+	require.Positive(t, lagging.Lag())
+	close(release)
+	require.Len(t, slow.messages(t), 20_000, "nothing was dropped")
+}
+
+func TestTopicTellsASubscriberThatFellOutOfTheWindow(t *testing.T) {
+	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: actors.NewVirtualClock(epoch), Seed: 1})
+	topic := topicOn(t, engine.TopicOptions{Host: host, Window: engine.Window{MaxEvents: 100, ChunkSize: 10}, Buffer: 10})
+	late, err := topic.Watch(t.Context())
+	require.NoError(t, err)
+	for i := range 50 {
+		publish(t, topic, 10*i, 10*i+10)
+		_, err := topic.Watch(t.Context()) // waits for the topic, so runs it
+		require.NoError(t, err)
+	}
+	var got []int
+	for ev, err := range late.Events() {
+		if err != nil {
+			require.ErrorIs(t, err, engine.ErrExpired)
+			break
+		}
+		got = append(got, ev.Object.Value)
+	}
+	require.Equal(t, numbers(0, 10), got, "what its buffer holds, then the reason")
+}
+
+func TestTopicPanicEndsOneSubscriptionAlone(t *testing.T) {
+	topic := topicOn(t, engine.TopicOptions{Host: hostFor(t, engine.HostConfig{})})
+	cause := errors.New("cannot handle zero")
+	bad, err := topic.Subscribe(t.Context(), func(int) { panic(cause) })
+	require.NoError(t, err)
+	good := newInbox(2)
+	_, err = topic.Subscribe(t.Context(), good.handle)
+	require.NoError(t, err)
+	publish(t, topic, 0, 1)
+	<-bad.Done()
+	require.ErrorIs(t, bad.Err(), engine.ErrHandlerPanic)
+	require.ErrorIs(t, bad.Err(), cause)
+	publish(t, topic, 1, 2)
+	require.Equal(t, []int{0, 1}, good.messages(t))
+}
+
+func TestTopicMessagesBeginAtTheCallAndStopWithTheLoop(t *testing.T) {
+	topic := topicOn(t, engine.TopicOptions{})
+	messages := topic.Messages(t.Context())
+	publish(t, topic, 0, 3)
+	var got []int
+	for n, err := range messages {
+		require.NoError(t, err)
+		if got = append(got, n); len(got) == 2 {
+			break
+		}
+	}
+	require.Equal(t, []int{0, 1}, got)
+	for _, err := range messages {
+		require.ErrorIs(t, err, engine.ErrStopped)
+	}
+}
+
+func TestTopicMessagesEndWithTheContext(t *testing.T) {
+	topic := topicOn(t, engine.TopicOptions{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	because := errors.New("enough")
+	messages := topic.Messages(ctx)
+	cancel(because)
+	ends := 0
+	for n, err := range messages {
+		require.Zero(t, n)
+		require.ErrorIs(t, err, engine.ErrStopped)
+		require.ErrorIs(t, err, because)
+		ends++
+	}
+	require.Equal(t, 1, ends)
+}
+
+func TestTopicCloseEndsAllAndLeavesNothing(t *testing.T) {
+	host := hostFor(t, engine.HostConfig{})
+	topic := engine.NewTopic[int](engine.TopicOptions{Host: host})
+	sub, err := topic.Subscribe(t.Context(), func(int) {})
+	require.NoError(t, err)
+	messages := topic.Messages(t.Context())
+	publish(t, topic, 0, 10)
+	require.Equal(t, int64(2), topic.Stats().Watches)
+
+	require.NoError(t, topic.Close())
+	require.NoError(t, topic.Close(), "a second time")
+	<-sub.Done()
+	require.ErrorIs(t, sub.Err(), engine.ErrEngineClosed)
+	for _, err := range messages {
+		require.ErrorIs(t, err, engine.ErrEngineClosed)
+	}
+	_, err = topic.Publish(t.Context(), 1)
+	require.ErrorIs(t, err, engine.ErrEngineClosed)
+	_, err = topic.Subscribe(t.Context(), func(int) {})
+	require.ErrorIs(t, err, engine.ErrEngineClosed)
+	require.Zero(t, host.Actors())
+	require.Zero(t, host.Timers())
+}
+
+func TestTopicThatCannotStartSaysWhyAtEveryUse(t *testing.T) {
+	closed, err := engine.NewHost(engine.HostConfig{})
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	for name, c := range map[string]struct {
+		opts []engine.TopicOptions
+		want error
+		says string
+	}{
+		"negative replay": {[]engine.TopicOptions{{Replay: -1}}, engine.ErrConfig, "TopicOptions.Replay"},
+		"negative buffer": {[]engine.TopicOptions{{Buffer: -1}}, engine.ErrConfig, "TopicOptions.Buffer"},
+		"no such policy":  {[]engine.TopicOptions{{Policy: 77}}, engine.ErrConfig, "Policy(77)"},
+		"no state":        {[]engine.TopicOptions{{Policy: engine.Conflate}}, engine.ErrConfig, "has no state"},
+		"replay twice":    {[]engine.TopicOptions{{Window: engine.Window{MinEvents: 3}}}, engine.ErrConfig, "give Replay"},
+		"bad window":      {[]engine.TopicOptions{{Window: engine.Window{MinAge: -1}}}, engine.ErrConfig, "MinAge"},
+		"two options":     {[]engine.TopicOptions{{}, {}}, engine.ErrConfig, "2 times"},
+		"closed host":     {[]engine.TopicOptions{{Host: closed}}, engine.ErrEngineClosed, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			topic := engine.NewTopic[int](c.opts...)
+			_, err := topic.Publish(t.Context(), 1)
+			require.ErrorIs(t, err, c.want)
+			require.ErrorContains(t, err, c.says)
+			_, err = topic.Subscribe(t.Context(), func(int) {})
+			require.ErrorIs(t, err, c.want)
+			for _, err := range topic.Messages(t.Context()) {
+				require.ErrorIs(t, err, c.want)
+			}
+			require.Zero(t, topic.Stats())
+			require.NoError(t, topic.Close())
+		})
+	}
+}
+
+func TestTopicRefusesSubscriptionsThatMeanNothing(t *testing.T) {
+	topic := topicOn(t, engine.TopicOptions{})
+	_, err := topic.Subscribe(t.Context(), nil)
+	require.ErrorIs(t, err, engine.ErrNilHandler)
+	for name, opts := range map[string][]engine.SubscribeOptions{
+		"conflate":    {{Policy: engine.Conflate}},
+		"two starts":  {{Last: 1, From: 1}},
+		"two options": {{}, {}},
+	} {
+		_, err = topic.Subscribe(t.Context(), func(int) {}, opts...)
+		require.ErrorIs(t, err, engine.ErrInvalidWatch, name)
+		_, err = topic.Watch(t.Context(), opts...)
+		require.ErrorIs(t, err, engine.ErrInvalidWatch, name)
+	}
+}
+
+// Nothing but the publisher's own calls runs on a deterministic host, so without
+// being held back it would outrun the history and messages would be lost.
+func TestTopicPublisherCannotOutrunTheHistory(t *testing.T) {
+	clock := actors.NewVirtualClock(epoch)
+	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: clock, Seed: 1})
+	topic := topicOn(t, engine.TopicOptions{Host: host})
+	const many = 30_000
+	all := newInbox(many)
+	_, err := topic.Subscribe(t.Context(), all.handle, engine.SubscribeOptions{OnPool: true})
+	require.NoError(t, err)
+	for i := 0; i < many; i += 1000 {
+		publish(t, topic, i, i+1000)
+		clock.Advance(time.Second) // what nobody must see any more is forgotten
+	}
+	w, err := topic.Watch(t.Context())
+	require.NoError(t, err)
+	for err == nil {
+		_, err = w.Next(t.Context())
+	}
+	require.ErrorIs(t, err, engine.ErrIdle, "all has run")
+	require.Len(t, all.got, many)
+	require.True(t, slices.IsSorted(all.got), "in order")
+	require.Zero(t, topic.Stats().Relists)
+}
