@@ -117,16 +117,6 @@ func (c *cursor[T]) caughtUpWith(snap *store.Snapshot[T]) {
 	}
 }
 
-// overrun reports whether a window that starts at first has left the cursor
-// behind. One that follows its stream does not need the window.
-func (c *cursor[T]) overrun(first store.Seq) bool {
-	if c.node != nil && !c.node.cut() {
-		return false
-	}
-	c.node = nil
-	return c.pos < first
-}
-
 // after returns the events with a revision above rev. Events are in revision
 // order, so it is a suffix.
 func after[T any](events []store.Event[T], rev store.Revision) []store.Event[T] {

@@ -40,6 +40,15 @@ func (c *cursor[T]) readPrelude(f *store.Filter, snap *store.Snapshot[T]) []stor
 	return nil
 }
 
+// last returns the revision of the last event, or the given one if there is
+// none.
+func (p *prelude[T]) last(none store.Revision) store.Revision {
+	if n := len(p.events); n > 0 {
+		return p.events[n-1].Revision
+	}
+	return none
+}
+
 // done reports whether nothing of the prelude is left to deliver.
 func (p *prelude[T]) done() bool {
 	return p == nil || p.state == nil && len(p.events) == 0 && !p.bookmark

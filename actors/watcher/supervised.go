@@ -73,49 +73,72 @@ func (w *Watch[T]) Position() (at store.Seq, caughtUp bool) {
 }
 
 // Overrun tells the watch that the window is about to start at next.First: prev
-// is the last snapshot that may still hold its position. If that is left
-// behind, a Conflate watch keeps the state at its position to be conflated
-// from, any other ends: it keeps what its buffer would hold, then says
-// ErrExpired. Overrun reports whether the watch was left behind and is to end.
+// is the last snapshot that still holds its position. A watch that is left
+// behind keeps as many events as its buffer may hold. If those are all that
+// there are, it goes on behind them. Otherwise a Conflate watch keeps the state
+// after them, to be conflated from, and any other ends after them with
+// ErrExpired. Overrun reports whether it is to end.
 func (w *Watch[T]) Overrun(prev, next *store.Snapshot[T]) (expired bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.end != nil || !w.cur.overrun(next.Window.First()) {
+	if w.end != nil || w.cur.pos >= next.Window.First() {
 		return false
 	}
 	p := w.cur.prelude
-	if p != nil && (p.base != nil || p.end != nil) {
+	switch {
+	case p == nil:
+		p = &prelude[T]{}
+	case p.base != nil || p.end != nil:
+		return false // it has what it needs to go on, or to end
+	case p.state != nil || p.bookmark:
+		w.expire(&prelude[T]{}, next) // without what follows, the rest of the state is of no use
+		return true
+	}
+	w.cur.prelude = nil
+	complete := w.backlog(p, prev)
+	w.cur.prelude = p
+	if complete {
 		return false
 	}
-	if w.policy == Conflate {
-		if base, err := prev.Window.StateAt(w.cur.rev); err == nil {
-			w.cur.prelude = &prelude[T]{base: base}
-			return false
-		}
+	if w.policy == Conflate && w.conflateFrom(p, prev) {
+		return false
 	}
-	oldest := next.Window.Floor()
-	w.cur.prelude = &prelude[T]{
-		events: w.backlog(prev),
-		end:    &store.ExpiredError{Requested: w.cur.rev, Oldest: oldest},
-	}
-	w.signal()
+	w.expire(p, next)
 	return true
 }
 
-// backlog takes what a bounded buffer would hold of a watch that expires. One
-// that is still on its initial state holds nothing: without the changes that
-// follow, the rest of that state is of no use.
-func (w *Watch[T]) backlog(prev *store.Snapshot[T]) []store.Event[T] {
-	var kept []store.Event[T]
-	if w.cur.prelude != nil {
-		return nil
-	}
-	for len(kept) < int(w.buffer) {
+// backlog moves events from prev to the prelude, up to the watch's buffer, and
+// reports whether these are all that prev holds for it. The cursor then stands
+// behind the last one.
+func (w *Watch[T]) backlog(p *prelude[T], prev *store.Snapshot[T]) (complete bool) {
+	for {
 		events, err := w.cur.read(w.stream, prev)
-		if err != nil || len(events) == 0 {
-			break
+		if len(events) == 0 {
+			return err == nil
 		}
-		kept = append(kept, events[:min(len(events), int(w.buffer)-len(kept))]...)
+		room := int(w.buffer) - len(p.events)
+		p.events = append(p.events[:len(p.events):len(p.events)], events[:min(len(events), room)]...)
+		if len(events) > room {
+			w.cur.rev = p.last(events[0].Revision - 1)
+			return false
+		}
 	}
-	return kept
+}
+
+// conflateFrom readies a watch to be conflated from where its backlog ends.
+func (w *Watch[T]) conflateFrom(p *prelude[T], prev *store.Snapshot[T]) bool {
+	base, err := prev.Window.StateAt(w.cur.rev)
+	if err != nil {
+		return false
+	}
+	p.base = base
+	w.cur.node, w.cur.pos = nil, 0 // the window holds nothing for it, wherever it starts
+	return true
+}
+
+// expire ends the watch after its prelude.
+func (w *Watch[T]) expire(p *prelude[T], next *store.Snapshot[T]) {
+	p.end = &store.ExpiredError{Requested: p.last(w.Revision()), Oldest: next.Window.Floor()}
+	w.cur.prelude = p
+	w.signal()
 }
