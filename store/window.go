@@ -255,13 +255,13 @@ func (w *Window[T]) drop(n int) {
 	w.raiseFloor(floor)
 }
 
-// raiseFloor makes rev, or the end of the gap that it or First is in, the oldest
-// revision to start from, unless it is so old already.
+// raiseFloor makes rev the oldest revision to start from, or the end of the gap
+// that it is in. It does not lower the floor.
 func (w *Window[T]) raiseFloor(rev Revision) {
 	rev = max(rev, w.floor)
 	for _, g := range w.gaps {
-		if g.hides(rev) || g.start < w.first {
-			rev = max(rev, g.through)
+		if g.hides(rev) {
+			rev = g.through
 		}
 	}
 	w.floor = rev

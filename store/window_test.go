@@ -135,11 +135,26 @@ func TestReadLeavesNoRoomBehindTheEvents(t *testing.T) {
 	w, tree := store.NewWindow[string](store.WindowLimits{}, nil), store.NewTree[string]()
 	put(w, tree, "a")
 	events, _ := w.View().Read(0)
-	_ = append(events, store.Event[string]{Type: store.Bookmark})
 	b := put(w, tree, "b")
+	_ = append(events, store.Event[string]{Type: store.Bookmark})
 	again, _ := w.View().Read(0)
+	require.Len(t, again, 2)
 	require.Same(t, b, again[1].Object)
-	require.Len(t, events, 1)
+}
+
+// AppendDiff rolls a state forward when a chunk begins in the middle, but the
+// tree before is the caller's: he applies the events afterwards.
+func TestAppendDiffLeavesTheTreeAlone(t *testing.T) {
+	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 2}, nil), treeOf("a", "b")
+	before := tree.View()
+	events := store.Diff(before, treeOf("c", "d", "e", "f").View(), 10, 30, start)
+	require.Len(t, events, 6)
+	w.AppendDiff(events, 10, 30, start, tree)
+	require.Same(t, before, tree.View())
+	require.Equal(t, []string{"a", "b"}, keys(tree.View(), "", ""))
+	state, err := w.View().StateAt(30)
+	require.NoError(t, err)
+	require.Equal(t, []string{"c", "d", "e", "f"}, keys(state, "", ""))
 }
 
 // Rows 110 and pain 20: a reader that was overrun is told at each offset.
