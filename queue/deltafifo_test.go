@@ -105,6 +105,13 @@ func TestPain_WhatIsBeingProcessedIsNotLost(t *testing.T) {
 			func(q *queue.DeltaFIFO[thing]) error { return q.Replace(nil, 1) },
 			nil,
 		},
+		"the last of what happened to it counts": {
+			func(q *queue.DeltaFIFO[thing]) error {
+				return errors.Join(q.Update(thing{"a", "2"}), q.Delete(thing{"a", "3"}))
+			},
+			func(q *queue.DeltaFIFO[thing]) error { return q.Replace(nil, 1) },
+			nil,
+		},
 		"a resync does not move it back": {
 			func(q *queue.DeltaFIFO[thing]) error { return q.Update(thing{"a", "2"}) },
 			func(q *queue.DeltaFIFO[thing]) error { return q.Resync() },

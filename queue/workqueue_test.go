@@ -204,6 +204,31 @@ func TestClientRow179_PoppedItemIsCollectable(t *testing.T) {
 	runtime.KeepAlive(q)
 }
 
+func TestWorkersWaitForWhatWillBeQueuedAndThenGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newWork(t, queue.WorkQueueConfig[string]{})
+		require.NoError(t, q.Add("foo"))
+		get(t, q)
+		require.NoError(t, q.Add("foo"), "it will be queued again")
+		q.ShutDown()
+		items, ended := make(chan string, 3), make(chan error, 3)
+		for range cap(ended) {
+			go func() {
+				item, err := q.Get(context.Background())
+				items <- item
+				ended <- err
+			}()
+		}
+		synctest.Wait()
+		require.Empty(t, ended)
+		q.Done("foo")
+		require.Equal(t, "foo", <-items)
+		require.NoError(t, <-ended)
+		require.ErrorIs(t, <-ended, queue.ErrShutDown)
+		require.ErrorIs(t, <-ended, queue.ErrShutDown)
+	})
+}
+
 func TestGetEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWork(t, queue.WorkQueueConfig[string]{})
