@@ -1,0 +1,130 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+)
+
+const (
+	// SlowRate is the most events per second that a slow consumer reads.
+	SlowRate = 1000
+	// MaxWatchers is far above what one process serves with a goroutine per
+	// consumer and a state each; it keeps a slip of the hand from taking all
+	// memory.
+	MaxWatchers = 1_000_000
+)
+
+// ErrOptions is what every error of wrong options is.
+var ErrOptions = errors.New("invalid options")
+
+// OptionError names the option that is wrong, by its flag, and how to mend it.
+type OptionError struct {
+	Option, Problem string
+}
+
+func (e *OptionError) Error() string { return e.Option + " " + e.Problem }
+
+// Is makes errors.Is(err, ErrOptions) true.
+func (e *OptionError) Is(target error) bool { return target == ErrOptions }
+
+// Options says what to replay and in front of whom. File and Watchers are
+// required.
+type Options struct {
+	// File is the trace, as package trace reads it.
+	File string
+	// KeepGoing leaves out the lines that are wrong, and counts them, instead of
+	// refusing the trace.
+	KeepGoing bool
+	// Speed is how many times faster than it happened to write; zero means as
+	// fast as possible.
+	Speed float64
+
+	// Watchers is how many there are, from 1 to [MaxWatchers].
+	Watchers int
+	// Select is a field selector for all of them, on dir and ext; empty for
+	// everything. See [File].
+	Select string
+	// Policy is what happens to those that fall behind.
+	Policy engine.Policy
+	// Slow is how many of them read at most [SlowRate] events a second.
+	Slow int
+	// Reconnect is how often each of them breaks off and resumes.
+	Reconnect int
+	// Seed decides at which points they do.
+	Seed uint64
+	// Window is how many events the engine keeps to resume from; zero means the
+	// engine's default.
+	Window int
+
+	// OnProgress is told how far the run is, every ProgressEvery and at the end;
+	// never twice at a time. Nil for nobody.
+	OnProgress func(Progress)
+	// ProgressEvery is the time between two of them; zero means a second.
+	ProgressEvery time.Duration
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	// Written is how many of the trace's Changes have been written.
+	Written, Changes int
+	// Finished is how many of the Watchers have read all there will be, or are
+	// lost.
+	Finished, Watchers int
+	// Delivered is how many events they have been given.
+	Delivered uint64
+}
+
+func (o *Options) validate() error {
+	invalid := func(option, format string, args ...any) error {
+		return &OptionError{Option: option, Problem: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case o.File == "":
+		return invalid("FILE", "is empty; give the path of a trace")
+	case o.Watchers < 1 || o.Watchers > MaxWatchers:
+		return invalid("--watchers", "is %d; give a number from 1 to %d", o.Watchers, MaxWatchers)
+	case o.Slow < 0 || o.Slow > o.Watchers:
+		return invalid("--slow", "is %d; give a number from 0 to that of the watchers, %d", o.Slow, o.Watchers)
+	case o.Reconnect < 0:
+		return invalid("--reconnect", "is %d; give a number of times, or 0", o.Reconnect)
+	case o.Window < 0:
+		return invalid("--window", "is %d; give a number of events, or 0 for the engine's default", o.Window)
+	case !(o.Speed >= 0) || math.IsInf(o.Speed, 1):
+		return invalid("--speed", "is %v; give a factor above 0, such as 1000x, or max", o.Speed)
+	case !o.Policy.Valid():
+		return invalid("--policy", "is %v; give park, terminate or conflate", o.Policy)
+	case o.ProgressEvery < 0:
+		return invalid("ProgressEvery", "is negative; zero means a second")
+	}
+	return o.validateSelect()
+}
+
+// validateSelect also refuses fields that files do not have: the engine would
+// take them for empty, and nothing would be selected.
+func (o *Options) validateSelect() error {
+	if _, err := o.filter(); err != nil {
+		return &OptionError{Option: "--select", Problem: err.Error()}
+	}
+	selector, err := fields.ParseSelector(o.Select)
+	if err != nil {
+		return &OptionError{Option: "--select", Problem: err.Error()}
+	}
+	known := File{}.fields()
+	for _, r := range selector.Requirements() {
+		if !known.Has(r.Field) {
+			return &OptionError{Option: "--select", Problem: fmt.Sprintf("names the field %q; there are dir and ext, as in dir=actor,ext=go", r.Field)}
+		}
+	}
+	return nil
+}
+
+func (o *Options) filter() (*store.Filter, error) {
+	return store.NewFilter(store.FilterOptions{Fields: o.Select})
+}

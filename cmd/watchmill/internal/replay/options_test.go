@@ -1,0 +1,46 @@
+package replay_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
+)
+
+func TestWrongOptionsAreNamedByTheirFlag(t *testing.T) {
+	good := replay.Options{File: shipped, Watchers: 10}
+	for flag, spoil := range map[string]func(*replay.Options){
+		"FILE":          func(o *replay.Options) { o.File = "" },
+		"--watchers":    func(o *replay.Options) { o.Watchers = 0 },
+		"--slow":        func(o *replay.Options) { o.Slow = 11 },
+		"--reconnect":   func(o *replay.Options) { o.Reconnect = -1 },
+		"--window":      func(o *replay.Options) { o.Window = -1 },
+		"--speed":       func(o *replay.Options) { o.Speed = math.NaN() },
+		"--policy":      func(o *replay.Options) { o.Policy = 77 },
+		"--select":      func(o *replay.Options) { o.Select = "dir" },
+		"ProgressEvery": func(o *replay.Options) { o.ProgressEvery = -1 },
+	} {
+		opts := good
+		spoil(&opts)
+		_, err := replay.Run(bg, opts)
+		require.ErrorIs(t, err, replay.ErrOptions)
+		var wrong *replay.OptionError
+		require.ErrorAs(t, err, &wrong)
+		require.Equal(t, flag, wrong.Option)
+		require.ErrorContains(t, err, flag+" ")
+	}
+	for _, spoil := range []func(*replay.Options){
+		func(o *replay.Options) { o.Watchers = replay.MaxWatchers + 1 },
+		func(o *replay.Options) { o.Slow = -1 },
+		func(o *replay.Options) { o.Speed = math.Inf(1) },
+		func(o *replay.Options) { o.Speed = -1 },
+		func(o *replay.Options) { o.Select = "size=3" },
+	} {
+		opts := good
+		spoil(&opts)
+		_, err := replay.Run(bg, opts)
+		require.ErrorIs(t, err, replay.ErrOptions)
+	}
+}

@@ -1,0 +1,66 @@
+package replay_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
+)
+
+func text(t *testing.T, r *replay.Report) string {
+	var out strings.Builder
+	require.NoError(t, r.WriteText(&out))
+	return out.String()
+}
+
+func TestTextOfAGoodRun(t *testing.T) {
+	require.Equal(t, `trace      h.ndjson: 9,042 changes, 9,042 written, 3 of them made no difference
+took       2s: 4,521 events/s, 4,521,000 deliveries/s (9,042,000 in all)
+latency    p50 1ms, p99 2ms, max 3ms from commit to consumer (9,000,000 live deliveries)
+reconnects 5,000, 2 of them listed again
+lost       none
+equal      1,000 of 1,000 watchers have the 605 objects that the backend has
+`, text(t, &replay.Report{
+		File: "h.ndjson", Changes: 9042, Written: 9042, NoOps: 3, Took: 2 * time.Second, Delivered: 9_042_000,
+		Latency:  replay.Latency{Events: 9_000_000, P50: time.Millisecond, P99: 2 * time.Millisecond, Max: 3 * time.Millisecond},
+		Watchers: 1000, Resumed: 5000, Relisted: 2, Objects: 605, Equal: 1000,
+	}))
+}
+
+func TestTextSaysAllThatWentWrong(t *testing.T) {
+	require.Equal(t, `trace      h.ndjson: 9 changes, 9 written, 0 of them made no difference
+left out   bad input in places: 12
+  h.ndjson:3: bad
+  and 11 more
+took       0s: 0 events/s, 0 deliveries/s (20 in all)
+latency    not measured: no event reached a watcher at full speed as it happened
+reconnects 0, 0 of them listed again
+conflated  7 of the deliveries stand for several events
+lost       1 of 3 watchers: expired (too old)
+misfits    4 events did not fit the state of the watcher that got them
+equal      1 of 3 watchers have the 5 objects that the backend has
+  watcher 2 and the backend: "a" is not there and 1 at revision 2
+`, text(t, &replay.Report{
+		File: "h.ndjson", Changes: 9, Written: 9, BadLines: 12, Errors: []error{errors.New("h.ndjson:3: bad")},
+		Delivered: 20, Conflated: 7, Watchers: 3, Misfits: 4, Objects: 5, Equal: 1,
+		Lost:        []replay.Loss{{Reason: "expired", Watchers: 1, Err: errors.New("too old")}},
+		Differences: []string{`watcher 2 and the backend: "a" is not there and 1 at revision 2`},
+	}))
+}
+
+func TestTextOfAnInterruptedRunClaimsNothing(t *testing.T) {
+	got := text(t, &replay.Report{Interrupted: true, Watchers: 3})
+	require.True(t, strings.HasPrefix(got, "stopped    interrupted before the end"), got)
+	require.True(t, strings.HasSuffix(got, "equal      not compared\n"), got)
+}
+
+func TestCountGroupsDigits(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 12345: "12,345", 1234567: "1,234,567", -5: "0"} {
+		require.Equal(t, want, replay.Count(n))
+	}
+	require.Equal(t, "1,234", replay.Count(1234.9))
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
+)
+
+// How often progress is shown: a bar that moves smoothly, and lines that do not
+// fill a log.
+const (
+	barEvery  = 100 * time.Millisecond
+	lineEvery = 5 * time.Second
+)
+
+// progress is what a command shows while it runs.
+type progress struct {
+	every time.Duration
+	show  func(replay.Progress)
+	// end leaves the cursor where the report may begin.
+	end func()
+}
+
+// newProgress shows a bar if w is a terminal, and plain lines otherwise.
+func newProgress(w io.Writer) progress {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return barProgress(w)
+	}
+	return lineProgress(w)
+}
+
+// barProgress shows one bar for both halves of a run: what was written, and then
+// who has read it. Writing is over long before reading is, so they do not
+// overlap.
+func barProgress(w io.Writer) progress {
+	bar := progressbar.NewOptions64(1,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetWidth(30),
+		progressbar.OptionShowCount(),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetPredictTime(false),
+	)
+	show := func(p replay.Progress) {
+		bar.Describe(fmt.Sprintf("writing, %s deliveries", replay.Count(p.Delivered)))
+		done, all := p.Written, p.Changes
+		if p.Written == p.Changes {
+			bar.Describe(fmt.Sprintf("reading, %s deliveries", replay.Count(p.Delivered)))
+			done, all = p.Finished, p.Watchers
+		}
+		bar.ChangeMax(all)
+		// A terminal that cannot be written to shows nothing; that is all.
+		_ = bar.Set(done)
+	}
+	return progress{every: barEvery, show: show, end: func() { _ = bar.Clear() }}
+}
+
+// lineProgress writes a line now and then, without control characters. A run
+// that is over before the first is due writes none.
+func lineProgress(w io.Writer) progress {
+	show := func(p replay.Progress) {
+		if p.Finished == p.Watchers {
+			return // the report follows
+		}
+		fmt.Fprintf(w, "%s of %s changes written, %s of %s watchers done, %s deliveries\n",
+			replay.Count(p.Written), replay.Count(p.Changes),
+			replay.Count(p.Finished), replay.Count(p.Watchers), replay.Count(p.Delivered))
+	}
+	return progress{every: lineEvery, show: show, end: func() {}}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
+	"github.com/watchmill/watchmill/sim/trace"
+)
+
+// The exit statuses.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // 128 + SIGINT, as shells have it
+)
+
+// errFailed ends a command whose report has said already what went wrong.
+var errFailed = errors.New("the run did not end well")
+
+type commandLine struct {
+	Replay replayCommand `cmd:"" help:"Replay a recorded history in front of many watchers and check what they saw."`
+}
+
+// terminal is where a command writes.
+type terminal struct {
+	stdout, stderr io.Writer
+}
+
+// run is the whole program but for the process around it.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var cli commandLine
+	helped := false
+	parser, err := kong.New(&cli,
+		kong.Name("watchmill"),
+		kong.Description("An in-process list-watch engine, and its test bench."),
+		kong.UsageOnError(),
+		kong.Writers(stdout, stderr),
+		// --help asks to exit in the middle of parsing.
+		kong.Exit(func(int) { helped = true }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(&terminal{stdout, stderr}),
+	)
+	if err != nil {
+		return complain(stderr, err)
+	}
+	command, err := parser.Parse(args)
+	if helped {
+		return exitOK
+	}
+	if err != nil {
+		complain(stderr, err)
+		fmt.Fprintln(stderr, "Run watchmill --help to see what there is.")
+		return exitUsage
+	}
+	return complain(stderr, command.Run())
+}
+
+// complain prints err and returns the exit status that it stands for.
+func complain(stderr io.Writer, err error) int {
+	if err != nil && !errors.Is(err, errFailed) && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(stderr, "watchmill:", err)
+	}
+	var bad *trace.Error
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, replay.ErrOptions), errors.As(err, &bad):
+		return exitUsage
+	}
+	return exitFailed
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
+)
+
+const shipped = "../../testdata/git-history-small"
+
+// command runs the program and returns what it wrote and its exit status.
+func command(ctx context.Context, args ...string) (stdout, stderr string, status int) {
+	var out, errs bytes.Buffer
+	status = run(ctx, args, &out, &errs)
+	return out.String(), errs.String(), status
+}
+
+func TestReplayOfTheShippedHistory(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "out.tsv")
+	out, errs, status := command(t.Context(), "replay", "--watchers", "50", "--reconnect", "5", "--state", state, shipped+".ndjson.gz")
+	require.Zero(t, status, out+errs)
+	require.Empty(t, errs)
+	require.Contains(t, out, "lost       none\n")
+	require.Contains(t, out, "equal      50 of 50 watchers have the 605 objects that the backend has\n")
+	want, err := os.ReadFile(shipped + ".final.tsv")
+	require.NoError(t, err)
+	got, err := os.ReadFile(state)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got))
+}
+
+func TestReplayTakesEveryFlag(t *testing.T) {
+	history := filepath.Join(t.TempDir(), "history")
+	require.NoError(t, os.WriteFile(history, []byte(`{"t":1,"op":"put","key":"a/b.go","version":"1"}
+rubbish
+{"t":2,"op":"put","key":"c.md","version":"1"}
+`), 0o600))
+	out, errs, status := command(t.Context(), "replay", "--watchers=3", "--speed=1000x", "--policy=conflate", "--slow=1",
+		"--reconnect=2", "--select=ext=go", "--window=50", "--seed=7", "--keep-going", history)
+	require.Zero(t, status, out+errs)
+	require.Contains(t, out, "2 changes, 2 written")
+	require.Contains(t, out, "history:2: not a JSON object")
+	require.Contains(t, out, "reconnects 6,")
+	require.Contains(t, out, "equal      3 of 3 watchers have the 1 objects")
+}
+
+func TestWrongUsageAndBadInputExitWithTwo(t *testing.T) {
+	cut := filepath.Join(t.TempDir(), "cut.gz")
+	whole, err := os.ReadFile(shipped + ".ndjson.gz")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(cut, whole[:50_000], 0o600))
+	for mention, args := range map[string][]string{
+		`expected "replay"`:       {},
+		"unexpected argument":     {"repaly"},
+		`expected "<file>"`:       {"replay"},
+		"unknown flag --wathcers": {"replay", "--wathcers=3", "x"},
+		"--speed":                 {"replay", "--speed=fast", "x"},
+		`invalid policy "drop"`:   {"replay", "--policy=drop", "x"},
+		"--watchers is 0":         {"replay", "--watchers=0", "x"},
+		`names the field "size"`:  {"replay", "--select=size=3", "x"},
+		"no such file":            {"replay", "no such file"},
+		"file is truncated":       {"replay", cut},
+	} {
+		out, errs, status := command(t.Context(), args...)
+		require.Equal(t, exitUsage, status, "%v", args)
+		require.Empty(t, out, "%v", args)
+		require.Contains(t, errs, mention)
+		require.True(t, strings.HasPrefix(errs, "watchmill: "), errs)
+	}
+}
+
+func TestHelpIsNoError(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"replay", "--help"}} {
+		out, errs, status := command(t.Context(), args...)
+		require.Zero(t, status)
+		require.Empty(t, errs)
+		require.Contains(t, out, "Usage: watchmill")
+	}
+}
+
+// A window of one event is passed by while a slow watcher still reads.
+func TestLostWatchersExitWithOne(t *testing.T) {
+	out, errs, status := command(t.Context(), "replay", "--watchers=2", "--slow=2", "--window=1", shipped+".ndjson.gz")
+	require.Equal(t, exitFailed, status)
+	require.Empty(t, errs, "the report says it")
+	require.Contains(t, out, "lost       2 of 2 watchers: expired")
+	require.Contains(t, out, "equal      0 of 2 watchers")
+}
+
+func TestAStateThatCannotBeWrittenExitsWithOne(t *testing.T) {
+	_, errs, status := command(t.Context(), "replay", "--watchers=1", "--state", filepath.Join(t.TempDir(), "no", "such", "dir"), shipped+".ndjson.gz")
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, errs, "no such file or directory")
+}
+
+func TestInterruptStopsWithAReport(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	state := filepath.Join(t.TempDir(), "out.tsv")
+	out, errs, status := command(ctx, "replay", "--state", state, shipped+".ndjson.gz")
+	require.Equal(t, exitInterrupted, status)
+	require.Empty(t, errs)
+	require.Contains(t, out, "stopped    interrupted before the end")
+	require.NoFileExists(t, state, "nobody has seen the final state")
+}
+
+func TestSpeed(t *testing.T) {
+	for text, want := range map[string]speed{"max": 0, "1000x": 1000, "2": 2, "0.5x": 0.5} {
+		s := speed(-1)
+		require.NoError(t, s.UnmarshalText([]byte(text)))
+		require.Equal(t, want, s)
+	}
+	for _, text := range []string{"", "x", "0", "-1x", "NaN", "Inf", "1xx", "fast"} {
+		var s speed
+		require.ErrorContains(t, s.UnmarshalText([]byte(text)), "is no speed")
+	}
+}
+
+func TestProgressLinesHaveNoControlCharacters(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&out)
+	p.show(replay.Progress{Written: 4521, Changes: 9042, Watchers: 1000, Delivered: 1234567})
+	p.show(replay.Progress{Written: 9042, Changes: 9042, Finished: 1000, Watchers: 1000, Delivered: 9042000})
+	p.end()
+	require.Equal(t, "4,521 of 9,042 changes written, 0 of 1,000 watchers done, 1,234,567 deliveries\n", out.String())
+}
+
+func TestProgressBarShowsBothHalvesAndClears(t *testing.T) {
+	var out bytes.Buffer
+	p := barProgress(&out)
+	p.show(replay.Progress{Written: 1, Changes: 4, Watchers: 3})
+	require.Contains(t, out.String(), "writing")
+	require.Contains(t, out.String(), "1/4")
+	out.Reset()
+	p.show(replay.Progress{Written: 4, Changes: 4, Finished: 1, Watchers: 3, Delivered: 1200})
+	require.Contains(t, out.String(), "reading, 1,200 deliveries")
+	require.Contains(t, out.String(), "1/3")
+	p.end()
+}
