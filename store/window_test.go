@@ -157,6 +157,34 @@ func TestAppendDiffLeavesTheTreeAlone(t *testing.T) {
 	require.Equal(t, []string{"c", "d", "e", "f"}, keys(state, "", ""))
 }
 
+// Within a gap no revision tells the state, but who goes through the difference
+// has been in each: positions tell.
+func TestStateBeforeTellsTheStatesWithinAGap(t *testing.T) {
+	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 2}, nil), treeOf("a", "b")
+	events := store.Diff(tree.View(), treeOf("c", "d", "e").View(), 10, 30, start)
+	require.Len(t, events, 5)
+	w.AppendDiff(events, 10, 30, start, tree)
+	v := w.View()
+	for at := range 6 {
+		state, ok := v.StateBefore(store.Seq(at))
+		require.True(t, ok)
+		require.Equal(t, keys(tree.View(), "", ""), keys(state, "", ""), "position %d", at)
+		switch {
+		case at == len(events):
+		case events[at].Type == store.Deleted:
+			tree.Delete(events[at].Key())
+		default:
+			tree.Put(events[at].Object)
+		}
+	}
+	_, ok := v.StateBefore(v.Next() + 1)
+	require.False(t, ok)
+	_, err := v.StateAt(12)
+	require.ErrorIs(t, err, store.ErrExpired)
+	_, ok = store.WindowView[string]{}.StateBefore(0)
+	require.False(t, ok)
+}
+
 // Rows 110 and pain 20: a reader that was overrun is told at each offset.
 func TestRow110_OverrunIsToldAtEachOffset(t *testing.T) {
 	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree[string]()

@@ -59,8 +59,12 @@ func (v WindowView[T]) Seek(from Revision) (Seq, error) {
 	return v.after(from), nil
 }
 
-// after returns the position of the first event with a revision greater than
-// rev.
+// After returns the position of the first event with a revision greater than
+// rev, or First if that has been forgotten. Other than [WindowView.Seek] it
+// does not ask whether somebody can start there.
+func (v WindowView[T]) After(rev Revision) Seq { return max(v.after(rev), v.first) }
+
+// after is After in a window that reaches back to rev.
 func (v WindowView[T]) after(rev Revision) Seq {
 	if rev >= v.revision {
 		return v.next
@@ -162,8 +166,22 @@ func (v WindowView[T]) StateAt(rev Revision) (*TreeView[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(v.chunks) == 0 {
+	state, ok := v.StateBefore(at)
+	if !ok {
 		return nil, &ExpiredError{Requested: rev}
+	}
+	return state, nil
+}
+
+// StateBefore returns the state before the event at position at; at Next that
+// is the newest. Unlike [WindowView.StateAt] it can tell the states within a
+// gap, too: that which somebody has who went through the events before at. It
+// costs as much.
+//
+// Ok is false if at is before First or after Next, or the window has no events.
+func (v WindowView[T]) StateBefore(at Seq) (state *TreeView[T], ok bool) {
+	if len(v.chunks) == 0 || at < v.first || at > v.next {
+		return nil, false
 	}
 	i := len(v.chunks) - 1
 	if at < v.next {
@@ -171,9 +189,9 @@ func (v WindowView[T]) StateAt(rev Revision) (*TreeView[T], error) {
 	}
 	c := v.chunks[i]
 	if at == c.first {
-		return c.base, nil
+		return c.base, true
 	}
-	state := c.base.Tree()
-	roll(state, v.filled(i)[:at-c.first])
-	return state.View(), nil
+	rolled := c.base.Tree()
+	roll(rolled, v.filled(i)[:at-c.first])
+	return rolled.View(), true
 }

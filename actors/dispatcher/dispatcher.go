@@ -46,7 +46,7 @@ type dispatcher[T any] struct {
 	onPool, onOwn wakes
 	bookmarks     *bookmarks[T]
 	slow          slow[T]
-	deadlines     deadlines[T]
+	deadlines     *deadlines[T]
 }
 
 // route is a stream that the interest index leads to.
@@ -57,8 +57,8 @@ type route[T any] struct {
 	index int
 	// pending is what this round has found for the stream.
 	pending []store.Event[T]
-	// settled: when last looked at, all members had caught up, and nothing has
-	// come since, so that the window can overrun none of them.
+	// settled: when last looked at, all members followed the stream and had taken
+	// all of it, and nothing has come since, so that the window can overrun none.
 	settled bool
 }
 
@@ -80,6 +80,7 @@ func Spawn[T any](parent actors.Parent, cfg Config[T]) *actors.Ref[Message[T]] {
 		watches:  make(map[actors.ID]*watcher.Watch[T]),
 	}
 	d.everyone = watcher.NewStream[T](nil, 0)
+	d.deadlines = newDeadlines[T]()
 	d.self = actors.Spawn(parent, "dispatcher", func() actors.Behavior[Message[T]] { return d }, actors.Options{})
 	return d.self
 }
@@ -93,19 +94,21 @@ func (d *dispatcher[T]) Started(ctx *actors.Context) {
 }
 
 // Receive takes one message. Rounds wait for Flush, so that any number of
-// Committed make one.
+// Committed make one, or for a Register: a watch comes after what was committed
+// before it.
 func (d *dispatcher[T]) Receive(ctx *actors.Context, msg Message[T]) {
 	switch m := msg.(type) {
 	case Committed[T]:
 		d.committed = true
 	case Register[T]:
+		d.catchUp(ctx)
 		m.Reply <- d.register(ctx, m)
 	case Recovered[T]:
 		d.recovered(ctx, m.Watch)
 	case Tick[T]:
 		d.bookmarks.tick(ctx)
 	case BudgetSpent[T]:
-		d.budgetSpent()
+		d.budgetSpent(ctx)
 	case DeadlineDue[T]:
 		d.deadlineDue(ctx)
 	}
@@ -113,12 +116,18 @@ func (d *dispatcher[T]) Receive(ctx *actors.Context, msg Message[T]) {
 
 // Flush runs a round over all that was committed.
 func (d *dispatcher[T]) Flush(ctx *actors.Context) {
-	if d.committed {
-		d.committed = false
-		d.round(ctx)
-	}
+	d.catchUp(ctx)
 	d.drawBudget(ctx)
 	d.wakeAll()
+}
+
+// catchUp runs a round if there is something to dispatch. If the round fails,
+// the next message brings another.
+func (d *dispatcher[T]) catchUp(ctx *actors.Context) {
+	if d.committed {
+		d.round(ctx)
+		d.committed = false
+	}
 }
 
 // Dropped answers a registration that came too late.
@@ -147,14 +156,7 @@ func (d *dispatcher[T]) ChildStopped(ctx *actors.Context, id actors.ID) {
 
 // Stopping ends every watch before the watchers are stopped.
 func (d *dispatcher[T]) Stopping(ctx *actors.Context) {
-	for _, w := range d.everyone.Members() {
-		w.Finish(watcher.ErrEngineClosed)
-	}
-	for _, r := range d.routes {
-		for _, w := range r.stream.Members() {
-			w.Finish(watcher.ErrEngineClosed)
-		}
-	}
+	d.finishAll(func(*watcher.Watch[T]) error { return watcher.ErrEngineClosed })
 	d.bookmarks.stop()
 	d.slow.stop()
 	d.deadlines.stop()

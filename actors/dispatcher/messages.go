@@ -19,6 +19,8 @@ type Register[T any] struct {
 	// evaluation.
 	Filter *store.Filter
 	Start  watcher.Start[T]
+	// Snapshot is what Start was fixed at.
+	Snapshot *store.Snapshot[T]
 	// OnPool runs the watcher's turns on the pool. A handler that may block must
 	// not be there.
 	OnPool bool

@@ -31,6 +31,7 @@ func (d *dispatcher[T]) register(ctx *actors.Context, m Register[T]) error {
 	if !w.Options().Deadline.IsZero() {
 		d.deadlines.add(ctx, d, w)
 	}
+	d.overtake(w, m)
 	if w.Ended() {
 		// It ended while it was on its way: its actor must end too.
 		w.Box().Stop()
@@ -40,6 +41,18 @@ func (d *dispatcher[T]) register(ctx *actors.Context, m Register[T]) error {
 		d.wake(w)
 	}
 	return nil
+}
+
+// overtake tells a watch what has happened to its start while it was on its
+// way here, if the dispatcher got ahead of the message.
+func (d *dispatcher[T]) overtake(w *watcher.Watch[T], m Register[T]) {
+	now := d.Feed.Load()
+	switch {
+	case now.Epoch != m.Snapshot.Epoch:
+		w.Finish(&store.ExpiredError{Requested: m.Start.After, Oldest: now.Revision})
+	case m.Start.Next < now.Window.First() && w.Overrun(m.Snapshot, now) == watcher.Lost:
+		d.Stats.Expired.Add(1)
+	}
 }
 
 // join returns the stream of a filter, made if there is none. A watch of a
@@ -86,7 +99,8 @@ func (d *dispatcher[T]) forget(ctx *actors.Context, w *watcher.Watch[T]) {
 	d.leave(stream)
 	d.bookmarks.remove(w)
 	d.deadlines.remove(w)
-	d.recovered(ctx, w)
+	d.slow.release(ctx, w)
+	d.countStalled()
 	d.Stats.Watches.Add(-1)
 	d.Stats.count(w.Err())
 }

@@ -16,12 +16,12 @@ func (d *dispatcher[T]) round(ctx *actors.Context) {
 	}
 	if d.inRound {
 		// The round before failed halfway: some streams may have it, some not.
-		d.restartStreams(next)
+		d.restartStreams(prev, next)
 	} else {
 		d.inRound = true
 		d.evaluate(prev, next)
 	}
-	d.append(next.Window.Next())
+	d.append(prev.Window.Next(), next.Window.Next())
 	if next.Epoch != prev.Epoch && prev.Generation > 0 {
 		d.expireAll(next)
 	} else if next.Window.First() > prev.Window.First() {
@@ -30,7 +30,9 @@ func (d *dispatcher[T]) round(ctx *actors.Context) {
 	d.Feed.Publish(next)
 	d.inRound = false
 	d.Stats.Rounds.Add(1)
-	d.wakeMembers(ctx, d.everyone, next.Window.Next())
+	if next.Window.Next() > prev.Window.Next() {
+		d.wakeMembers(ctx, d.everyone, next.Window.Next())
+	}
 	for _, r := range d.touched {
 		d.wakeMembers(ctx, r.stream, next.Window.Next())
 	}
@@ -47,7 +49,7 @@ func (d *dispatcher[T]) evaluate(prev, next *store.Snapshot[T]) {
 		events, ok := next.Window.Read(at)
 		if !ok {
 			// The window went past the dispatcher itself. Watchers find out from it.
-			d.restartStreams(next)
+			d.restartStreams(prev, next)
 			return
 		}
 		for _, ev := range events {
@@ -70,11 +72,12 @@ func (d *dispatcher[T]) offer(r *route[T], ev store.Event[T]) {
 	r.pending = append(r.pending, converted)
 }
 
-// append hands each stream what the round has found for it.
-func (d *dispatcher[T]) append(to store.Seq) {
+// append hands each stream what the round from position from to position to has
+// found for it.
+func (d *dispatcher[T]) append(from, to store.Seq) {
 	for _, r := range d.touched {
 		if len(r.pending) > 0 {
-			r.stream.Append(to, r.pending)
+			r.stream.Append(from, to, r.pending)
 			r.pending = nil
 			r.settled = false
 		}
@@ -82,12 +85,12 @@ func (d *dispatcher[T]) append(to store.Seq) {
 }
 
 // restartStreams sends the members of every stream to the window.
-func (d *dispatcher[T]) restartStreams(next *store.Snapshot[T]) {
+func (d *dispatcher[T]) restartStreams(prev, next *store.Snapshot[T]) {
 	d.touched = d.touched[:0]
 	for _, r := range d.routes {
 		r.pending = nil
 		r.settled = false
-		r.stream.Restart(next.Window.Next())
+		r.stream.Restart(prev.Window.Next(), next.Window.Next())
 		d.touched = append(d.touched, r)
 	}
 }
@@ -102,44 +105,52 @@ func (d *dispatcher[T]) overrun(prev, next *store.Snapshot[T]) {
 	}
 }
 
-// expireAll ends every watch: storage went back in time, so their positions
-// mean nothing any more.
-func (d *dispatcher[T]) expireAll(next *store.Snapshot[T]) {
-	expire := func(s *watcher.Stream[T]) {
-		for _, w := range s.Members() {
-			w.Finish(&store.ExpiredError{Requested: w.Revision(), Oldest: next.Revision})
-			d.Stats.Expired.Add(1)
-		}
-	}
-	expire(d.everyone)
-	for _, r := range d.routes {
-		expire(r.stream)
-	}
-}
-
-// overrunMembers tells the members of one stream. It reports whether all had
-// caught up.
+// overrunMembers tells the members of one stream. It reports whether all of them
+// follow it and have taken all of it.
 func (d *dispatcher[T]) overrunMembers(s *watcher.Stream[T], prev, next *store.Snapshot[T]) (settled bool) {
 	settled = true
 	for _, w := range s.Members() {
-		if _, caughtUp := w.Position(); caughtUp {
-			continue
-		}
-		settled = false
-		if w.Overrun(prev, next) {
+		switch w.Overrun(prev, next) {
+		case watcher.Lost:
 			d.Stats.Expired.Add(1)
 			d.wake(w)
+			settled = false
+		case watcher.Reading:
+			settled = false
 		}
 	}
 	return settled
 }
 
+// expireAll ends every watch: storage went back in time, so their positions
+// mean nothing any more.
+func (d *dispatcher[T]) expireAll(next *store.Snapshot[T]) {
+	d.finishAll(func(w *watcher.Watch[T]) error {
+		d.Stats.Expired.Add(1)
+		return &store.ExpiredError{Requested: w.Revision(), Oldest: next.Revision}
+	})
+}
+
+// finishAll ends every watch with what reason says.
+func (d *dispatcher[T]) finishAll(reason func(*watcher.Watch[T]) error) {
+	finish := func(s *watcher.Stream[T]) {
+		for _, w := range s.Members() {
+			w.Finish(reason(w))
+		}
+	}
+	finish(d.everyone)
+	for _, r := range d.routes {
+		finish(r.stream)
+	}
+}
+
 // wakeMembers wakes those who wait for events, and calls stalled those who lag
-// beyond their buffer.
+// beyond their buffer. Who was woken is disarmed, so that one whose consumer has
+// gone is seen to lag.
 func (d *dispatcher[T]) wakeMembers(ctx *actors.Context, s *watcher.Stream[T], next store.Seq) {
 	for _, w := range s.Members() {
 		switch {
-		case w.Armed():
+		case w.Disarm():
 			d.wake(w)
 		case w.Behind(next) && w.SetStalled():
 			d.stalled(ctx, w)

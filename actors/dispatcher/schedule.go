@@ -1,7 +1,6 @@
 package dispatcher
 
 import (
-	"container/heap"
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
@@ -66,68 +65,4 @@ func (b *bookmarks[T]) stop() {
 	if b != nil && b.timer != nil {
 		b.timer.Stop()
 	}
-}
-
-// deadlines ends watches whose time is up, with one timer for the earliest.
-type deadlines[T any] struct {
-	queue deadlineQueue[T]
-	timer actors.Timer
-}
-
-func (q *deadlines[T]) add(ctx *actors.Context, d *dispatcher[T], w *watcher.Watch[T]) {
-	heap.Push(&q.queue, w)
-	if q.queue[0] == w {
-		q.arm(ctx, d)
-	}
-}
-
-func (q *deadlines[T]) remove(w *watcher.Watch[T]) {
-	for i, other := range q.queue {
-		if other == w {
-			heap.Remove(&q.queue, i)
-			return
-		}
-	}
-}
-
-func (q *deadlines[T]) arm(ctx *actors.Context, d *dispatcher[T]) {
-	q.stop()
-	if len(q.queue) == 0 {
-		return
-	}
-	clock := ctx.Clock()
-	q.timer = clock.AfterFunc(q.queue[0].Options().Deadline.Sub(clock.Now()), func() { d.self.Tell(DeadlineDue[T]{}) })
-}
-
-func (q *deadlines[T]) stop() {
-	if q.timer != nil {
-		q.timer.Stop()
-		q.timer = nil
-	}
-}
-
-// deadlineDue ends the watches whose time is up.
-func (d *dispatcher[T]) deadlineDue(ctx *actors.Context) {
-	now := ctx.Clock().Now()
-	for q := &d.deadlines.queue; len(*q) > 0 && !(*q)[0].Options().Deadline.After(now); {
-		heap.Pop(q).(*watcher.Watch[T]).Finish(watcher.ErrDeadline)
-	}
-	d.deadlines.arm(ctx, d)
-}
-
-// deadlineQueue is a heap of watches by deadline.
-type deadlineQueue[T any] []*watcher.Watch[T]
-
-func (q deadlineQueue[T]) Len() int { return len(q) }
-func (q deadlineQueue[T]) Less(i, j int) bool {
-	return q[i].Options().Deadline.Before(q[j].Options().Deadline)
-}
-func (q deadlineQueue[T]) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *deadlineQueue[T]) Push(w any)   { *q = append(*q, w.(*watcher.Watch[T])) }
-func (q *deadlineQueue[T]) Pop() any {
-	last := len(*q) - 1
-	w := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
-	return w
 }

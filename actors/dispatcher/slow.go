@@ -10,41 +10,42 @@ import (
 // slow is the watches that lag beyond their buffer. Those whose policy is
 // Terminate draw on one time budget together; nobody waits for them meanwhile.
 type slow[T any] struct {
-	set     *stalled[*watcher.Watch[T]]
-	entries map[*watcher.Watch[T]]*stall[*watcher.Watch[T]]
-	budget  budget
-	timer   actors.Timer
+	set    *stalled[*watcher.Watch[T]]
+	budget budget
+	timer  actors.Timer
 	// drawn is what the running timer was given, at since.
 	drawn time.Duration
 	since time.Time
 }
 
 func newSlow[T any](now time.Time) slow[T] {
-	return slow[T]{
-		set:     newStalled[*watcher.Watch[T]](),
-		entries: make(map[*watcher.Watch[T]]*stall[*watcher.Watch[T]]),
-		budget:  newBudget(now),
-	}
+	return slow[T]{set: newStalled[*watcher.Watch[T]](), budget: newBudget(now)}
 }
 
 // stalled notes that w lags beyond its buffer.
 func (d *dispatcher[T]) stalled(ctx *actors.Context, w *watcher.Watch[T]) {
-	at, _ := w.Position()
-	d.slow.entries[w] = d.slow.set.add(w, at, w.Options().Policy, ctx.Clock().Now())
+	d.slow.set.add(w, w.Delivered(), w.Options().Policy, ctx.Clock().Now())
 	d.Stats.Stalls.Add(1)
-	d.Stats.Stalled.Store(int64(d.slow.set.len()))
+	d.countStalled()
 }
 
-// recovered notes that w has caught up, or is gone.
+// recovered notes that w has caught up, unless it has stalled again since it
+// said so: then it will say so again.
 func (d *dispatcher[T]) recovered(ctx *actors.Context, w *watcher.Watch[T]) {
-	s := &d.slow
-	entry, ok := s.entries[w]
-	if !ok {
+	if !w.Stalled() {
+		d.slow.release(ctx, w)
+		d.countStalled()
+	}
+}
+
+func (d *dispatcher[T]) countStalled() { d.Stats.Stalled.Store(int64(d.slow.set.len())) }
+
+// release lets go of w. What the last of those who drew on the budget has not
+// used goes back.
+func (s *slow[T]) release(ctx *actors.Context, w *watcher.Watch[T]) {
+	if !s.set.remove(w) {
 		return
 	}
-	s.set.remove(entry)
-	delete(s.entries, w)
-	d.Stats.Stalled.Store(int64(s.set.len()))
 	if s.set.count(watcher.Terminate) == 0 && s.timer != nil && s.timer.Stop() {
 		s.timer = nil
 		s.budget.giveBack(s.drawn - ctx.Clock().Now().Sub(s.since))
@@ -62,20 +63,18 @@ func (d *dispatcher[T]) drawBudget(ctx *actors.Context) {
 	s.timer = ctx.Clock().AfterFunc(s.drawn, func() { d.self.Tell(BudgetSpent[T]{}) })
 }
 
-// budgetSpent ends the slow watches that have not moved since the budget was
-// drawn for them. Those that have may draw again.
-func (d *dispatcher[T]) budgetSpent() {
+// budgetSpent ends the slow watches that have been given nothing since the
+// budget was drawn for them. Those that have may draw again. One that may first
+// finish its initial state draws no more.
+func (d *dispatcher[T]) budgetSpent(ctx *actors.Context) {
 	s := &d.slow
 	s.timer = nil
-	for _, m := range s.set.overdue(watcher.Terminate, s.since) {
-		at, caughtUp := m.watcher.Position()
-		if caughtUp || at != m.position {
-			s.set.move(m, at)
-			continue
-		}
-		m.watcher.FinishAfterPrelude(watcher.ErrSlowConsumer)
-		d.wake(m.watcher)
+	for _, w := range s.set.overdue(watcher.Terminate, s.since, (*watcher.Watch[T]).Delivered) {
+		w.FinishAfterPrelude(watcher.ErrSlowConsumer)
+		s.release(ctx, w)
+		d.wake(w)
 	}
+	d.countStalled()
 }
 
 func (s *slow[T]) stop() {

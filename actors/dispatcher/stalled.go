@@ -1,151 +1,88 @@
 package dispatcher
 
 import (
-	"iter"
 	"time"
 
 	"github.com/tidwall/btree"
 
 	"github.com/watchmill/watchmill/actors/watcher"
-	"github.com/watchmill/watchmill/store"
 )
 
-// stalled is the set of watchers that have fallen too far behind, by their
-// position in the window. Being in it costs a watcher its entry and nobody
-// anything else: a position is a number and keeps no event alive.
-//
-// Everything it returns is in order of position, and at the same position in
-// the order in which the watchers came in. It belongs to one goroutine.
-type stalled[W any] struct {
-	byPosition *btree.BTreeG[*stall[W]]
-	adds       uint64
+// stalled is the set of watchers that lag beyond their buffer, in the order in
+// which they came in. Being in it costs a watcher its entry and nobody anything
+// else. It belongs to one goroutine.
+type stalled[W comparable] struct {
+	entries map[W]*stall[W]
+	byOrder *btree.BTreeG[*stall[W]]
+	adds    uint64
 	// counts are the members by policy.
 	counts map[watcher.Policy]int
 }
 
-// stall is a watcher's entry, kept to move or remove it. The fields are for
-// reading.
+// stall is a watcher's entry.
 type stall[W any] struct {
 	watcher W
-	// position is the first event that it has not had.
-	position store.Seq
-	policy   watcher.Policy
-	// since is when it stalled. Moving does not change it.
+	policy  watcher.Policy
+	// since is when it stalled.
 	since time.Time
+	// taken is how much it had been given when that was last looked at.
+	taken uint64
 
 	order uint64
-	in    bool
 }
 
-func newStalled[W any]() *stalled[W] {
+func newStalled[W comparable]() *stalled[W] {
+	earlier := func(a, b *stall[W]) bool { return a.order < b.order }
 	return &stalled[W]{
-		byPosition: btree.NewBTreeGOptions(behind[W], btree.Options{NoLocks: true}),
-		counts:     map[watcher.Policy]int{},
+		entries: map[W]*stall[W]{},
+		byOrder: btree.NewBTreeGOptions(earlier, btree.Options{NoLocks: true}),
+		counts:  map[watcher.Policy]int{},
 	}
 }
 
-func behind[W any](a, b *stall[W]) bool {
-	if a.position != b.position {
-		return a.position < b.position
-	}
-	return a.order < b.order
-}
-
-// add takes in a watcher that stalled at that position.
-func (s *stalled[W]) add(w W, position store.Seq, policy watcher.Policy, since time.Time) *stall[W] {
+// add takes in a watcher that has been given so much so far. One that is in
+// stalls anew: it goes behind the others.
+func (s *stalled[W]) add(w W, taken uint64, policy watcher.Policy, since time.Time) {
+	s.remove(w)
 	s.adds++
-	m := &stall[W]{watcher: w, position: position, policy: policy, since: since, order: s.adds, in: true}
-	s.byPosition.Set(m)
+	m := &stall[W]{watcher: w, policy: policy, since: since, taken: taken, order: s.adds}
+	s.entries[w] = m
+	s.byOrder.Set(m)
 	s.counts[policy]++
-	return m
 }
 
-// remove lets go of a member. Removing it again does nothing.
-func (s *stalled[W]) remove(m *stall[W]) {
-	if !m.in {
-		return
+// remove lets go of a watcher, and reports whether it was in.
+func (s *stalled[W]) remove(w W) bool {
+	m, ok := s.entries[w]
+	if !ok {
+		return false
 	}
-	s.byPosition.Delete(m)
-	m.in = false
-	if s.counts[m.policy]--; s.counts[m.policy] == 0 {
-		delete(s.counts, m.policy)
-	}
-}
-
-// move records that a member got as far as position. A position never goes
-// back: a smaller one is ignored, as is a member that was removed.
-func (s *stalled[W]) move(m *stall[W], position store.Seq) {
-	if !m.in || position <= m.position {
-		return
-	}
-	s.byPosition.Delete(m)
-	m.position = position
-	s.byPosition.Set(m)
+	delete(s.entries, w)
+	s.byOrder.Delete(m)
+	s.counts[m.policy]--
+	return true
 }
 
 // len returns the number of members; count that of those with the policy.
-func (s *stalled[W]) len() int                   { return s.byPosition.Len() }
+func (s *stalled[W]) len() int                   { return s.byOrder.Len() }
 func (s *stalled[W]) count(p watcher.Policy) int { return s.counts[p] }
 
-// lowest returns the position of the member that is furthest behind, or false
-// if there is none.
-func (s *stalled[W]) lowest() (store.Seq, bool) {
-	m, ok := s.byPosition.Min()
-	if !ok {
-		return 0, false
-	}
-	return m.position, true
-}
-
-// expired returns the members whose position is no longer in a window that
-// starts at first. They stay members: what becomes of them is up to their
-// policies.
-func (s *stalled[W]) expired(first store.Seq) []*stall[W] {
-	var gone []*stall[W]
-	s.byPosition.Scan(func(m *stall[W]) bool {
-		if m.position >= first {
-			return false
-		}
-		gone = append(gone, m)
-		return true
-	})
-	return gone
-}
-
-// cohorts yields the members in groups that one read of the window serves: from
-// the position of the first of a group, those less than reach events ahead of it.
-// A reach of zero counts as one: groups share their exact position. The slice is
-// valid until the next step; the set must not change until the loop has ended.
-func (s *stalled[W]) cohorts(reach uint64) iter.Seq2[store.Seq, []*stall[W]] {
-	reach = max(reach, 1)
-	return func(yield func(store.Seq, []*stall[W]) bool) {
-		var cohort []*stall[W]
-		more := true
-		s.byPosition.Scan(func(m *stall[W]) bool {
-			// Subtracting cannot overflow: positions ascend.
-			if len(cohort) > 0 && uint64(m.position-cohort[0].position) >= reach {
-				more = yield(cohort[0].position, cohort)
-				cohort = cohort[:0]
-			}
-			cohort = append(cohort, m)
-			return more
-		})
-		if more && len(cohort) > 0 {
-			yield(cohort[0].position, cohort)
-		}
-	}
-}
-
 // overdue returns the members with the policy that have been stalled since
-// until or longer.
-func (s *stalled[W]) overdue(p watcher.Policy, until time.Time) []*stall[W] {
+// until or longer and have been given nothing since they were last looked at.
+// How much each has been given by now, taken tells.
+func (s *stalled[W]) overdue(p watcher.Policy, until time.Time, taken func(W) uint64) []W {
 	if s.counts[p] == 0 {
 		return nil
 	}
-	var late []*stall[W]
-	s.byPosition.Scan(func(m *stall[W]) bool {
-		if m.policy == p && !m.since.After(until) {
-			late = append(late, m)
+	var late []W
+	s.byOrder.Scan(func(m *stall[W]) bool {
+		if m.policy != p || m.since.After(until) {
+			return true
+		}
+		if now := taken(m.watcher); now != m.taken {
+			m.taken = now
+		} else {
+			late = append(late, m.watcher)
 		}
 		return true
 	})

@@ -14,13 +14,14 @@ func (c *cache[T]) register(m Register[T]) {
 		return
 	}
 	c.publish() // what the watch starts behind must be what it can read
-	start, err := c.start(m.From)
+	snap := c.Published.Load()
+	start, err := start(snap, m.From)
 	if err != nil {
 		m.Reply <- err
 		return
 	}
 	accepted := c.Dispatcher.Tell(dispatcher.Register[T]{
-		Watch: m.Watch, Filter: m.Filter, Start: start, OnPool: m.OnPool, Reply: m.Reply,
+		Watch: m.Watch, Filter: m.Filter, Start: start, Snapshot: snap, OnPool: m.OnPool, Reply: m.Reply,
 	})
 	if !accepted {
 		m.Reply <- ErrStopped
@@ -28,8 +29,7 @@ func (c *cache[T]) register(m Register[T]) {
 }
 
 // start decides the position of a watch.
-func (c *cache[T]) start(from From) (watcher.Start[T], error) {
-	snap := c.Published.Load()
+func start[T any](snap *store.Snapshot[T], from From) (watcher.Start[T], error) {
 	now := watcher.Start[T]{Next: snap.Window.Next(), After: snap.Revision}
 	switch {
 	case from.State:

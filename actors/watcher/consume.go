@@ -33,9 +33,7 @@ func (w *Watch[T]) Next(ctx context.Context) ([]store.Event[T], error) {
 		return nil, err
 	}
 	events, err := w.next(ctx)
-	if n := len(events); n > 0 {
-		w.passed(events[n-1])
-	}
+	w.passedAll(events, len(events))
 	return events, err
 }
 
@@ -98,7 +96,7 @@ func (w *Watch[T]) Events() iter.Seq2[store.Event[T], error] {
 			}
 			for i, ev := range events {
 				w.held = events[i+1:]
-				w.passed(ev)
+				w.passedAll(events, i+1)
 				if !yield(ev, nil) {
 					return
 				}
@@ -127,10 +125,10 @@ func (w *Watch[T]) Chan() <-chan store.Event[T] {
 			if err != nil {
 				return
 			}
-			for _, ev := range events {
+			for i, ev := range events {
 				select {
 				case out <- ev:
-					w.passed(ev)
+					w.passedAll(events, i+1)
 				case <-done:
 					return
 				}

@@ -12,13 +12,14 @@ const batchSize = 256
 // cursor is where a watch stands and how it reads on. It is plain data; its
 // owner guards it.
 type cursor[T any] struct {
-	// pos is the position in the window: everything before it has been taken.
+	// pos is the position in the window: everything before it has been taken, or
+	// is not for this watch. While the cursor follows a stream in which nothing
+	// happens it may lag, for nothing is lost by that.
 	pos store.Seq
-	// rev is the revision of the last event before pos.
+	// rev is the revision of the last event before pos that was looked at.
 	rev store.Revision
 	// skip is the revision at or below which events are left out although they
-	// stand behind pos: the watch starts in the future, or the stream's next node
-	// overlaps what was scanned. It never splits a group of equal revisions.
+	// stand behind pos: the watch starts in the future.
 	skip store.Revision
 	// node is the stream's node whose events have all been taken, if the cursor
 	// follows the stream; nil if it scans the window.
@@ -60,15 +61,7 @@ func (c *cursor[T]) scan(s *Stream[T], snap *store.Snapshot[T]) ([]store.Event[T
 		}
 	}
 	c.caughtUpWith(snap)
-	if s.everything {
-		return nil, nil
-	}
-	// The dispatcher may have evaluated more than snap holds; then the next
-	// snapshot has more to scan.
-	if tail := s.tail.Load(); tail.to <= c.pos {
-		c.node = tail
-		c.skip = max(c.skip, c.rev)
-	}
+	c.join(s)
 	return nil, nil
 }
 
@@ -84,23 +77,34 @@ func (c *cursor[T]) advance(s *Stream[T], raw []store.Event[T]) []store.Event[T]
 	return after(events, c.skip)
 }
 
-// follow takes the next node's events. A cut node sends the cursor back to the
-// window.
+// join has a cursor that has caught up with the window follow its stream, unless
+// the dispatcher has evaluated more than the window shows yet: then the next
+// snapshot has more to scan.
+//
+// Nothing falls between. The position is at most where the dispatcher's latest
+// round began or ended, and that round's matches are in a node behind the tail
+// or, if the position is its end, have been scanned.
+func (c *cursor[T]) join(s *Stream[T]) {
+	if s.everything {
+		return
+	}
+	if tail := s.tail.Load(); tail.to <= c.pos {
+		c.node = tail
+	}
+}
+
+// follow takes the next node's events. It does not matter if the node was cut:
+// who stands on one keeps those behind it.
 func (c *cursor[T]) follow() []store.Event[T] {
 	for c.node != nil {
 		next := c.node.next.Load()
-		switch next {
-		case nil:
-			return nil
-		case c.node:
-			c.node = nil
+		if next == nil {
 			return nil
 		}
-		events := after(next.events, c.skip)
 		c.node = next
 		c.pos = max(c.pos, next.to)
-		if n := len(events); n > 0 {
-			c.rev = max(c.rev, events[n-1].Revision)
+		if events := after(next.events, c.skip); len(events) > 0 {
+			c.rev = max(c.rev, events[len(events)-1].Revision)
 			return events
 		}
 	}
@@ -112,9 +116,60 @@ func (c *cursor[T]) follow() []store.Event[T] {
 func (c *cursor[T]) caughtUpWith(snap *store.Snapshot[T]) {
 	c.pos = max(c.pos, snap.Window.Next())
 	c.rev = max(c.rev, snap.Window.Revision())
-	if c.node != nil {
-		c.skip = max(c.skip, c.rev)
+}
+
+// leave takes the cursor off its stream, to go on in the window. At is a
+// position that the stream has been evaluated up to.
+func (c *cursor[T]) leave(at store.Seq) {
+	if c.node == nil {
+		return
 	}
+	if next := c.node.next.Load(); next != nil {
+		at = next.from
+	}
+	c.pos = max(c.pos, at)
+	c.node = nil
+}
+
+// following reports whether the cursor has taken all of its stream, so that no
+// window can leave it behind.
+func (c *cursor[T]) following() bool { return c.node != nil && c.node.next.Load() == nil }
+
+// keptByStream reports whether what is next for the cursor is in nodes that
+// have not been cut.
+func (c *cursor[T]) keptByStream() bool { return c.node != nil && !c.node.cut }
+
+// overrun reports whether a window that starts at first leaves behind something
+// that is for the cursor. Prev is the last one that may still hold it. What is
+// not for the cursor it passes by.
+func (c *cursor[T]) overrun(s *Stream[T], prev *store.Snapshot[T], first store.Seq) bool {
+	if c.node != nil {
+		if next := c.node.next.Load(); next != nil {
+			c.pos = max(c.pos, next.from)
+		}
+		if c.node.cut && c.pos >= first {
+			c.node = nil
+		}
+		return c.pos < first
+	}
+	return c.pos < first && !c.passBy(s, prev, first)
+}
+
+// passBy moves the cursor up to position first if nothing before that is for
+// it, and reports whether it is there.
+func (c *cursor[T]) passBy(s *Stream[T], prev *store.Snapshot[T], first store.Seq) bool {
+	for c.pos < first {
+		raw, ok := prev.Window.Read(c.pos)
+		if !ok || len(raw) == 0 {
+			return false
+		}
+		ahead := *c
+		if len(ahead.advance(s, raw)) > 0 {
+			return false
+		}
+		*c = ahead
+	}
+	return true
 }
 
 // after returns the events with a revision above rev. Events are in revision

@@ -25,9 +25,11 @@
 // difference, or the backlog of an ending watch), then the window from its
 // position through its filter, then, once it has caught up with the
 // dispatcher, its filter's [Stream]. Falling behind leads back from the stream
-// to the window. Position never goes back; no event at or below it is ever
-// delivered again; none above it is left out unless the watch says so, by
-// ending with [ErrExpired] or by events marked [store.Conflated].
+// to the window. Position never goes back; no event before it is ever delivered
+// again; none behind it is left out unless the watch says so, by ending with
+// [ErrExpired] or by events marked [store.Conflated]. When the window moves on,
+// a cursor passes by what is not for it: a watch of a quiet object does not
+// expire because others are busy.
 //
 // # Concurrency
 //

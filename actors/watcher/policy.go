@@ -20,7 +20,8 @@ const (
 	// share is spent, as Kubernetes does.
 	Terminate
 	// Conflate never ends the watcher: past the window it gets the newest state
-	// of each key that changed, and deletions, marked as conflated.
+	// of each key that changed, and deletions, marked as conflated. Emitted
+	// values that it missed are not state, and gone.
 	Conflate
 )
 

@@ -49,6 +49,13 @@ func (p *prelude[T]) last(none store.Revision) store.Revision {
 	return none
 }
 
+// beginning reports whether this is, still, the initial state.
+func (p *prelude[T]) beginning() bool { return p.state != nil || p.bookmark }
+
+// decided reports whether the prelude says what becomes of the watch if the
+// window leaves it behind.
+func (p *prelude[T]) decided() bool { return p != nil && (p.base != nil || p.end != nil) }
+
 // done reports whether nothing of the prelude is left to deliver.
 func (p *prelude[T]) done() bool {
 	return p == nil || p.state == nil && len(p.events) == 0 && !p.bookmark
@@ -61,7 +68,7 @@ func (c *cursor[T]) conflate(f *store.Filter, snap *store.Snapshot[T]) {
 		events[i].Marks = store.Conflated
 	}
 	c.prelude = &prelude[T]{events: ConvertBatch(f, events), revision: snap.Revision, base: snap.State}
-	c.pos, c.rev, c.skip = snap.Window.Next(), snap.Revision, max(c.skip, snap.Revision)
+	c.pos, c.rev = snap.Window.Next(), max(c.rev, snap.Window.Revision())
 }
 
 // next returns the next stretch of the state, the events or the bookmark.

@@ -16,15 +16,15 @@ const maxNodes = 32
 //
 //	head ─▶ node ─▶ node ─▶ … ─▶ tail        at most maxNodes; a node that falls
 //	         ▲                    ▲           off the head is cut: whoever stands
-//	     a watcher            most watchers   on it goes back to the window
+//	     a watcher            most watchers   on it then depends on the window
 type Stream[T any] struct {
 	filter *store.Filter
 	// everything: the filter lets all through, so the window itself is the
 	// stream and no node is ever made.
 	everything bool
 	tail       atomic.Pointer[node[T]]
-	// scanned is the last full chunk that a watcher evaluated by itself: those
-	// that catch up beside it take the result (a cohort).
+	// scanned is the last stretch that a watcher evaluated by itself: those that
+	// catch up beside it take the result (a cohort).
 	scanned atomic.Pointer[scan[T]]
 
 	// Owned by the dispatcher.
@@ -35,14 +35,17 @@ type Stream[T any] struct {
 
 // node is the matches of one or more dispatch rounds.
 type node[T any] struct {
-	// The node covers the window from ≤ position < to; every match in there is
-	// in events.
+	// The node covers the window from ≤ position < to, the round that it is of;
+	// every match in there is in events, and there is none between two nodes.
 	from, to store.Seq
 	events   []store.Event[T]
 	// count is the number of events in the stream up to this node's end.
 	count uint64
-	// next is nil at the tail and the node itself once it was cut.
+	// next is nil at the tail.
 	next atomic.Pointer[node[T]]
+	// cut: the stream has let go of the node. Only the dispatcher's turns write
+	// and read it.
+	cut bool
 }
 
 // scan is a stretch of the window as this stream's filter sees it.
@@ -66,11 +69,12 @@ func (s *Stream[T]) Filter() *store.Filter { return s.filter }
 // Everything reports whether the stream is the window itself.
 func (s *Stream[T]) Everything() bool { return s.everything }
 
-// Append adds the matches of a round that ended at position to. Only the
-// dispatcher calls it, in order.
-func (s *Stream[T]) Append(to store.Seq, events []store.Event[T]) {
+// Append adds the matches of a round that went over the window from position
+// from up to to. Only the dispatcher calls it, in order; a round without matches
+// need not be told.
+func (s *Stream[T]) Append(from, to store.Seq, events []store.Event[T]) {
 	tail := s.tail.Load()
-	n := &node[T]{from: tail.to, to: to, events: events, count: tail.count + uint64(len(events))}
+	n := &node[T]{from: from, to: to, events: events, count: tail.count + uint64(len(events))}
 	tail.next.Store(n)
 	s.tail.Store(n)
 	if s.nodes++; s.nodes > maxNodes {
@@ -78,16 +82,16 @@ func (s *Stream[T]) Append(to store.Seq, events []store.Event[T]) {
 	}
 }
 
-// Restart drops what is linked and goes on at position at: what lies between
-// can only be read from the window.
-func (s *Stream[T]) Restart(at store.Seq) {
-	count := s.tail.Load().count
-	s.tail.Store(&node[T]{from: at, to: at, count: count})
-	for s.nodes > 0 {
-		s.cutHead()
+// Restart drops what is linked and goes on at position at, after a round that
+// could not be completed. The last complete one ended at position done: what
+// lies between is for the members to read from the window.
+func (s *Stream[T]) Restart(done, at store.Seq) {
+	s.head = &node[T]{from: at, to: at, count: s.tail.Load().count}
+	s.nodes = 0
+	s.tail.Store(s.head) // first, so that no member joins the old one again
+	for _, w := range s.members {
+		w.leaveStream(done)
 	}
-	s.head.next.Store(s.head)
-	s.head = s.tail.Load()
 }
 
 // Join makes w a member; Leave undoes it. Only the dispatcher calls them.
@@ -121,18 +125,17 @@ func (s *Stream[T]) count(next store.Seq) uint64 {
 func (s *Stream[T]) cutHead() {
 	old := s.head
 	s.head = old.next.Load()
-	old.next.Store(old)
+	old.cut = true
 	s.nodes--
 }
 
-// cut reports whether n was cut from the stream.
-func (n *node[T]) cut() bool { return n.next.Load() == n }
-
 // evaluate returns the matches among raw, which stands at position at, taking
 // them from a neighbour that has just evaluated the same stretch if it can.
+// Stretches end where chunks do, so after one of their own all that catch up
+// read the same.
 func (s *Stream[T]) evaluate(at store.Seq, raw []store.Event[T]) []store.Event[T] {
 	to := at + store.Seq(len(raw))
-	if m := s.scanned.Load(); m != nil && m.from <= at && m.to == to {
+	if m := s.scanned.Load(); m != nil && m.from == at && m.to == to {
 		return m.events
 	}
 	events := ConvertBatch(s.filter, raw)

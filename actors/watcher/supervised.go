@@ -31,9 +31,14 @@ func (w *Watch[T]) Handled() bool { return w.handler != nil }
 // handler may block.
 func (w *Watch[T]) OnPool() bool { return w.onPool }
 
-// Armed reports whether the watch has caught up and its consumer waits, so that
-// a wake is of use.
+// Armed reports whether the watch has caught up and its consumer asks for more,
+// so that a wake is of use.
 func (w *Watch[T]) Armed() bool { return w.armed.Load() }
+
+// Disarm reports whether the watch was armed, and if so takes that upon the
+// caller: it must wake the watch. One whose consumer has gone meanwhile stays
+// disarmed, so that it can be told from one that waits.
+func (w *Watch[T]) Disarm() bool { return w.armed.Load() && w.armed.CompareAndSwap(true, false) }
 
 // Ended reports whether the watch has ended.
 func (w *Watch[T]) Ended() bool { return w.ended.Load() }
@@ -61,50 +66,66 @@ func (w *Watch[T]) OwesInitialEnd() bool {
 	return w.cur.prelude != nil && w.cur.prelude.bookmark
 }
 
-// Position returns where the watch stands in the window and whether it has
-// caught up with its stream.
-func (w *Watch[T]) Position() (at store.Seq, caughtUp bool) {
+// leaveStream takes the watch off its stream, which has been evaluated up to
+// position at.
+func (w *Watch[T]) leaveStream(at store.Seq) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if n := w.cur.node; n != nil && n.next.Load() == nil {
-		return w.feed.Load().Window.Next(), true
-	}
-	return w.cur.pos, w.cur.pos >= w.feed.Load().Window.Next()
+	w.cur.leave(at)
 }
 
+// Standing is where a watch is when the window moves on.
+type Standing uint8
+
+const (
+	// Following: it has taken all of its stream and does not need the window.
+	Following Standing = iota
+	// Reading: what is next for it is in the window, or kept elsewhere.
+	Reading
+	// Lost: something for it has left the window, so it is to end.
+	Lost
+)
+
 // Overrun tells the watch that the window is about to start at next.First: prev
-// is the last snapshot that still holds its position. A watch that is left
-// behind keeps as many events as its buffer may hold. If those are all that
-// there are, it goes on behind them. Otherwise a Conflate watch keeps the state
-// after them, to be conflated from, and any other ends after them with
-// ErrExpired. Overrun reports whether it is to end.
-func (w *Watch[T]) Overrun(prev, next *store.Snapshot[T]) (expired bool) {
+// is the last snapshot that may still hold its position. What is not for it the
+// watch passes by. If something is, it keeps as many events as its buffer may
+// hold. If those are all that there are, it goes on behind them. Otherwise a
+// Conflate watch keeps the state after them, to be conflated from, and any
+// other ends after them with ErrExpired: then, once, it is Lost.
+func (w *Watch[T]) Overrun(prev, next *store.Snapshot[T]) Standing {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.end != nil || w.cur.pos >= next.Window.First() {
-		return false
-	}
 	p := w.cur.prelude
 	switch {
-	case p == nil:
+	case w.end != nil || p.decided():
+		return Reading
+	case w.cur.following():
+		return Following
+	case w.policy != Conflate && w.cur.keptByStream():
+		return Reading
+	case !w.cur.overrun(w.stream, prev, next.Window.First()):
+		return Reading
+	}
+	if p == nil {
 		p = &prelude[T]{}
-	case p.base != nil || p.end != nil:
-		return false // it has what it needs to go on, or to end
-	case p.state != nil || p.bookmark:
-		w.expire(&prelude[T]{}, next) // without what follows, the rest of the state is of no use
-		return true
 	}
-	w.cur.prelude = nil
-	complete := w.backlog(p, prev)
-	w.cur.prelude = p
-	if complete {
-		return false
-	}
-	if w.policy == Conflate && w.conflateFrom(p, prev) {
-		return false
+	if w.saved(p, prev) {
+		return Reading
 	}
 	w.expire(p, next)
-	return true
+	return Lost
+}
+
+// saved has p keep what leaves with prev, if that is possible, so that the
+// watch goes on.
+func (w *Watch[T]) saved(p *prelude[T], prev *store.Snapshot[T]) bool {
+	if !p.beginning() {
+		w.cur.prelude = nil // so that the cursor reads what is behind it
+		complete := w.backlog(p, prev)
+		w.cur.prelude = p
+		return complete || w.conflateFrom(p, prev)
+	}
+	return false
 }
 
 // backlog moves events from prev to the prelude, up to the watch's buffer, and
@@ -116,29 +137,41 @@ func (w *Watch[T]) backlog(p *prelude[T], prev *store.Snapshot[T]) (complete boo
 		if len(events) == 0 {
 			return err == nil
 		}
-		room := int(w.buffer) - len(p.events)
-		p.events = append(p.events[:len(p.events):len(p.events)], events[:min(len(events), room)]...)
-		if len(events) > room {
+		n := min(len(events), int(w.buffer)-len(p.events))
+		for n > 0 && n < len(events) && events[n-1].Revision == events[n].Revision {
+			n--
+		}
+		p.events = append(p.events[:len(p.events):len(p.events)], events[:n]...)
+		if n < len(events) {
 			w.cur.rev = p.last(events[0].Revision - 1)
+			w.cur.pos = prev.Window.After(w.cur.rev)
 			return false
 		}
 	}
 }
 
-// conflateFrom readies a watch to be conflated from where its backlog ends.
+// conflateFrom readies a Conflate watch to be conflated from where its backlog
+// ends.
 func (w *Watch[T]) conflateFrom(p *prelude[T], prev *store.Snapshot[T]) bool {
-	base, err := prev.Window.StateAt(w.cur.rev)
-	if err != nil {
+	if w.policy != Conflate {
 		return false
 	}
-	p.base = base
-	w.cur.node, w.cur.pos = nil, 0 // the window holds nothing for it, wherever it starts
-	return true
+	base, ok := prev.State, true
+	if w.cur.pos != prev.Window.Next() {
+		base, ok = prev.Window.StateBefore(w.cur.pos)
+	}
+	p.base, w.cur.node = base, nil
+	return ok
 }
 
-// expire ends the watch after its prelude.
+// expire ends the watch after what the prelude has kept. If that was the initial
+// state there is nothing: without the changes that follow, the rest of it is of
+// no use.
 func (w *Watch[T]) expire(p *prelude[T], next *store.Snapshot[T]) {
+	if p.beginning() {
+		p = &prelude[T]{}
+	}
 	p.end = &store.ExpiredError{Requested: p.last(w.Revision()), Oldest: next.Window.Floor()}
-	w.cur.prelude = p
+	w.cur.prelude, w.cur.node = p, nil
 	w.signal()
 }

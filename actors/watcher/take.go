@@ -45,10 +45,16 @@ func (w *Watch[T]) read() []store.Event[T] {
 		return nil
 	}
 	w.caughtUp()
-	if w.bookmarkDue.CompareAndSwap(true, false) && w.bookmarks && w.cur.rev > 0 {
-		return []store.Event[T]{{Type: store.Bookmark, Revision: w.cur.rev}}
+	return w.bookmark()
+}
+
+// bookmark returns the bookmark that is due, if any. One below a start in the
+// future waits until that is reached: it would lead back before it.
+func (w *Watch[T]) bookmark() []store.Event[T] {
+	if !w.bookmarks || w.cur.rev < max(w.cur.skip, 1) || !w.bookmarkDue.CompareAndSwap(true, false) {
+		return nil
 	}
-	return nil
+	return []store.Event[T]{{Type: store.Bookmark, Revision: w.cur.rev}}
 }
 
 // count records how much of its stream the watch has taken. One that scans the
@@ -75,6 +81,17 @@ func (w *Watch[T]) caughtUp() {
 func (w *Watch[T]) passed(ev store.Event[T]) {
 	if ev.Marks&(store.Initial|store.Conflated) == 0 {
 		w.safe.Store(uint64(ev.Revision))
+	}
+}
+
+// passedAll notes that the consumer has been given the first n of a batch. If
+// the next one has the same revision, that one cannot be resumed from yet.
+func (w *Watch[T]) passedAll(batch []store.Event[T], n int) {
+	for n > 0 && n < len(batch) && batch[n-1].Revision == batch[n].Revision {
+		n--
+	}
+	if n > 0 {
+		w.passed(batch[n-1])
 	}
 }
 

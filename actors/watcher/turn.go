@@ -26,7 +26,6 @@ func (w *Watch[T]) Woken(*actors.Context) (again bool) {
 			return false
 		}
 		if panicked := w.handle(events); panicked != nil {
-			w.Finish(panicked)
 			panic(panicked) // the dispatcher, which supervises us, forgets us
 		}
 		given += len(events)
@@ -34,22 +33,27 @@ func (w *Watch[T]) Woken(*actors.Context) (again bool) {
 	return true
 }
 
-// handle gives the events to the handler and returns what it panicked with, if
-// it did.
+// handle gives the events to the handler. If that panics, or ends its goroutine
+// as t.FailNow does, the watch ends with what happened.
 func (w *Watch[T]) handle(events []store.Event[T]) (panicked *PanicError) {
-	var i int
+	handled, whole := 0, false
 	defer func() {
-		if value := recover(); value != nil {
-			ev := events[i]
-			panicked = &PanicError{Revision: ev.Revision, Key: ev.Key(), Value: value, Stack: debug.Stack()}
+		w.passedAll(events, handled)
+		if whole {
+			return
 		}
+		value := recover()
+		if value == nil {
+			value = actors.ErrGoexit // goes on when this returns
+		}
+		ev := events[handled]
+		panicked = &PanicError{Revision: ev.Revision, Key: ev.Key(), Value: value, Stack: debug.Stack()}
+		w.Finish(panicked)
 	}()
-	for i = range events {
-		if w.ended.Load() {
-			return nil
-		}
-		w.handler(events[i])
+	for handled < len(events) && !w.ended.Load() {
+		w.handler(events[handled])
+		handled++
 	}
-	w.passed(events[len(events)-1])
+	whole = true
 	return nil
 }

@@ -139,6 +139,9 @@ func (w *Watch[T]) Begin(stream *Stream[T], start Start[T], onPool bool) {
 	w.onPool = onPool || w.handler == nil
 	w.cur = cursor[T]{pos: start.Next, rev: start.After, skip: start.Skip}
 	w.taken.Store(stream.count(start.Next))
+	if w.end != nil {
+		return // it ended on its way here, and is to hold on to nothing
+	}
 	if start.State == nil && !start.InitialEnd {
 		w.safe.Store(uint64(max(start.After, start.Skip)))
 		return
@@ -194,8 +197,8 @@ func (w *Watch[T]) FinishAfterPrelude(reason error) {
 func (w *Watch[T]) FinishWhenCaughtUp(reason error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.end == nil {
-		w.rarely().drainTo = reason
+	if rare := w.rarely(); w.end == nil && rare.drainTo == nil {
+		rare.drainTo = reason
 		w.signal()
 	}
 }
@@ -242,6 +245,11 @@ func (w *Watch[T]) Err() error {
 // Revision returns the revision from which a new watch would continue where
 // this one's consumer stands: everything up to it has been delivered. It is
 // zero while the initial state is not complete: start over then.
+//
+// It is never ahead of the consumer, so that nothing is lost, and exact once
+// the consumer has come back for more, stopped ranging, or its handler has
+// returned. While a handler works through a batch, or just after a receive from
+// Chan, it may be behind.
 func (w *Watch[T]) Revision() store.Revision { return store.Revision(w.safe.Load()) }
 
 // Delivered returns how many events, bookmarks included, the consumer was
