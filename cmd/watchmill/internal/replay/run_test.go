@@ -87,6 +87,16 @@ func TestSelectComparesWhatIsSelected(t *testing.T) {
 	}
 }
 
+// Watchers with one selector share its evaluation. One that comes back in the
+// middle of a stretch which another has just evaluated must not be given the
+// beginning of it again.
+func TestSelectingWatchersResumeBesideEachOther(t *testing.T) {
+	report := replayed(t, replay.Options{File: shipped, Watchers: 50, Reconnect: 30, Select: "dir=actor,ext=go", Seed: 1})
+	requireOK(t, report)
+	require.Equal(t, 75, report.Objects)
+	require.Equal(t, uint64(50*1632), report.Delivered)
+}
+
 func TestChangesThatMakeNoDifferenceAreCounted(t *testing.T) {
 	path := writeTrace(t, t.TempDir(),
 		remove("a"), put("a", "1"), put("a", "1"), remove("a"), remove("a"), put("a", "1"), put("a", "2"), put("a", "1"))

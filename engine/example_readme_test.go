@@ -1,0 +1,156 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+// These are the examples of the README, which quotes them line by line.
+
+type Pod struct {
+	Namespace, Name, Node string
+	Labels                labels.Set
+}
+
+type Order struct {
+	ID    int
+	Total string
+}
+
+func newPods() *engine.Engine[Pod] {
+	pods, err := engine.New(engine.Config[Pod]{
+		Key:    func(p Pod) string { return p.Namespace + "/" + p.Name },
+		Labels: func(p Pod) labels.Set { return p.Labels },
+		Fields: func(p Pod) fields.Set { return fields.Set{"spec.nodeName": p.Node} },
+	})
+	if err != nil {
+		panic(err)
+	}
+	return pods
+}
+
+func Example_readmeEngine() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+
+	rev, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n7"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	w, err := pods.Watch(ctx, engine.WatchOptions{Fields: "spec.nodeName=n7", From: rev})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "web-2", Node: "n8"}) // not on n7
+	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "web-3", Node: "n7"})
+	_, _ = pods.Put(ctx, Pod{Namespace: "default", Name: "web-3", Node: "n8"}) // moved away
+	for ev, err := range w.Events() {
+		if err != nil {
+			fmt.Println(err) // once, and says why the watch ended
+			return
+		}
+		fmt.Println(ev)
+		if ev.Type == engine.Deleted {
+			w.Stop()
+		}
+	}
+	// Output:
+	// ADDED default/web-3@4
+	// DELETED default/web-3@5
+	// watch stopped
+}
+
+func Example_readmeTopic() {
+	ctx := context.Background()
+	handled := make(chan struct{})
+
+	orders := engine.NewTopic[Order]()
+	defer orders.Close()
+	_, _ = orders.Subscribe(ctx, func(o Order) {
+		fmt.Println("order", o.ID, o.Total)
+		close(handled)
+	})
+	_, _ = orders.Publish(ctx, Order{ID: 1, Total: "9.99"})
+	<-handled
+	// Output: order 1 9.99
+}
+
+func Example_readmeResume() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+
+	w, _ := pods.Watch(ctx, engine.WatchOptions{})
+	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "a"})
+	_, _ = w.Next(ctx)
+	w.Stop() // the connection breaks
+	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "b"})
+	_, _ = pods.Delete(ctx, "default/a", engine.DeleteOptions[Pod]{})
+
+	w, err := pods.Watch(ctx, engine.WatchOptions{From: w.Revision()})
+	if errors.Is(err, engine.ErrExpired) {
+		fmt.Println("away for too long: list again, and watch from the list's revision")
+		return
+	}
+	for missed := 2; missed > 0; {
+		events, err := w.Next(ctx)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, ev := range events {
+			fmt.Println(ev)
+			missed--
+		}
+	}
+	// Output:
+	// ADDED default/b@3
+	// DELETED default/a@4
+}
+
+func Example_readmeStalled() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+
+	stuck := make(chan struct{})
+	slow, _ := pods.Handle(ctx, engine.WatchOptions{Buffer: 100}, func(engine.Event[Pod]) { <-stuck })
+	healthy, _ := pods.Watch(ctx, engine.WatchOptions{})
+	var last engine.Revision
+	for i := range 5000 {
+		last, _ = pods.Put(ctx, Pod{Namespace: "default", Name: "web", Node: fmt.Sprint("n", i)})
+	}
+	for healthy.Revision() < last {
+		if _, err := healthy.Next(ctx); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println("healthy:", healthy.Delivered(), "delivered, lag", healthy.Lag())
+	fmt.Println("slow: lag above 4000:", slow.Lag() > 4000, "ended:", slow.Err())
+	close(stuck)
+	// Output:
+	// healthy: 5000 delivered, lag 0
+	// slow: lag above 4000: true ended: <nil>
+}
+
+func Example_readmeClose() {
+	pods := newPods()
+	w, _ := pods.Watch(context.Background(), engine.WatchOptions{})
+	fmt.Println("close:", pods.Close())
+	fmt.Println("watch:", w.Err())
+	fmt.Println("actors:", pods.Host().Actors(), "timers:", pods.Host().Timers())
+	// Output:
+	// close: <nil>
+	// watch: engine closed
+	// actors: 0 timers: 0
+}
