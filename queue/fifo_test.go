@@ -143,6 +143,39 @@ func TestClientRow020_Row040_Row059_CloseUnblocksPop(t *testing.T) {
 	})
 }
 
+func TestTheLastPopLetsAllWaitingPopsGo(t *testing.T) {
+	eachFIFO(t, func(t *testing.T, q anyFIFO) {
+		synctest.Test(t, func(t *testing.T) {
+			require.NoError(t, q.Add(thing{"a", "1"}))
+			finish := make(chan struct{})
+			last := make(chan error, 1)
+			go func() {
+				last <- q.pop(t.Context(), func(thing, bool) error { <-finish; return nil })
+			}()
+			synctest.Wait()
+			require.NoError(t, q.Add(thing{"b", "1"}))
+			ended := make(chan error, 4)
+			for range cap(ended) {
+				go func() { ended <- q.pop(t.Context(), func(thing, bool) error { return nil }) }()
+			}
+			synctest.Wait()
+			q.Close()
+			synctest.Wait()
+			require.Empty(t, ended, "one of them is to have b")
+			close(finish)
+			require.NoError(t, <-last)
+			refused := 0
+			for range cap(ended) {
+				if err := <-ended; err != nil {
+					require.ErrorIs(t, err, queue.ErrClosed)
+					refused++
+				}
+			}
+			require.Equal(t, 3, refused)
+		})
+	})
+}
+
 func TestCloseDrainsAndRefuses(t *testing.T) {
 	eachFIFO(t, func(t *testing.T, q anyFIFO) {
 		require.NoError(t, q.Add(thing{"a", "1"}))

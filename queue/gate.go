@@ -51,6 +51,10 @@ func (g *gate) leave(initial int) {
 	g.busy = false
 	g.initial -= initial
 	g.settle()
+	if g.closed && !g.some() {
+		g.turn.Broadcast() // it was the last: all who wait may go
+		return
+	}
 	g.turn.Signal()
 }
 
