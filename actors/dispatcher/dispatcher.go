@@ -47,6 +47,7 @@ type dispatcher[T any] struct {
 	bookmarks     *bookmarks[T]
 	slow          slow[T]
 	deadlines     *deadlines[T]
+	future        future[T]
 }
 
 // route is a stream that the interest index leads to.

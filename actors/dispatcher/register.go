@@ -31,6 +31,9 @@ func (d *dispatcher[T]) register(ctx *actors.Context, m Register[T]) error {
 	if !w.Options().Deadline.IsZero() {
 		d.deadlines.add(ctx, d, w)
 	}
+	if from := m.Start.Skip; from > 0 {
+		d.future.add(w, from)
+	}
 	d.overtake(w, m)
 	if w.Ended() {
 		// It ended while it was on its way: its actor must end too.

@@ -22,6 +22,7 @@ func (d *dispatcher[T]) round(ctx *actors.Context) {
 		d.evaluate(prev, next)
 	}
 	d.append(prev.Window.Next(), next.Window.Next())
+	d.Stats.Expired.Add(d.future.arrive(next))
 	if next.Epoch != prev.Epoch && prev.Generation > 0 {
 		d.expireAll(next)
 	} else if next.Window.First() > prev.Window.First() {

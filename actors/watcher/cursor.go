@@ -135,10 +135,6 @@ func (c *cursor[T]) leave(at store.Seq) {
 // window can leave it behind.
 func (c *cursor[T]) following() bool { return c.node != nil && c.node.next.Load() == nil }
 
-// keptByStream reports whether what is next for the cursor is in nodes that
-// have not been cut.
-func (c *cursor[T]) keptByStream() bool { return c.node != nil && !c.node.cut }
-
 // overrun reports whether a window that starts at first leaves behind something
 // that is for the cursor. Prev is the last one that may still hold it. What is
 // not for the cursor it passes by.

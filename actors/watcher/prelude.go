@@ -17,6 +17,9 @@ type prelude[T any] struct {
 	// base is the state at the cursor's position, for a watch that is conflated
 	// if the window overruns it. It pins that state.
 	base *store.TreeView[T]
+	// first is where the window will start that made base necessary. A consumer
+	// may read on before that window is published.
+	first store.Seq
 	// end, if not nil, ends the watch when the prelude has been read.
 	end error
 }
@@ -31,9 +34,12 @@ func (c *cursor[T]) readPrelude(f *store.Filter, snap *store.Snapshot[T]) []stor
 		if c.prelude.end != nil {
 			return nil
 		}
-		if c.prelude.base == nil || c.pos >= snap.Window.First() {
+		switch {
+		case c.prelude.base == nil || c.pos >= max(snap.Window.First(), c.prelude.first):
 			c.prelude = nil
 			return nil
+		case c.pos >= snap.Window.Next():
+			return nil // the window that starts behind the cursor is still to come
 		}
 		c.conflate(f, snap)
 	}
@@ -67,7 +73,7 @@ func (c *cursor[T]) conflate(f *store.Filter, snap *store.Snapshot[T]) {
 	for i := range events {
 		events[i].Marks = store.Conflated
 	}
-	c.prelude = &prelude[T]{events: ConvertBatch(f, events), revision: snap.Revision, base: snap.State}
+	c.prelude = &prelude[T]{events: ConvertBatch(f, events), revision: snap.Revision, base: snap.State, first: c.prelude.first}
 	c.pos, c.rev = snap.Window.Next(), max(c.rev, snap.Window.Revision())
 }
 

@@ -16,7 +16,7 @@ const maxNodes = 32
 //
 //	head ─▶ node ─▶ node ─▶ … ─▶ tail        at most maxNodes; a node that falls
 //	         ▲                    ▲           off the head is cut: whoever stands
-//	     a watcher            most watchers   on it then depends on the window
+//	     a watcher            most watchers   on it is sent back to the window
 type Stream[T any] struct {
 	filter *store.Filter
 	// everything: the filter lets all through, so the window itself is the

@@ -97,11 +97,16 @@ func (w *Watch[T]) Overrun(prev, next *store.Snapshot[T]) Standing {
 	defer w.mu.Unlock()
 	p := w.cur.prelude
 	switch {
-	case w.end != nil || p.decided():
+	case w.end != nil:
+		return Reading
+	case p.decided():
+		p.first = max(p.first, next.Window.First())
 		return Reading
 	case w.cur.following():
 		return Following
-	case w.policy != Conflate && w.cur.keptByStream():
+	case w.cur.node == nil && w.cur.skip >= next.Window.Floor():
+		// It starts in the future: what has left was before that.
+		w.cur.pos = max(w.cur.pos, next.Window.First())
 		return Reading
 	case !w.cur.overrun(w.stream, prev, next.Window.First()):
 		return Reading
@@ -109,7 +114,7 @@ func (w *Watch[T]) Overrun(prev, next *store.Snapshot[T]) Standing {
 	if p == nil {
 		p = &prelude[T]{}
 	}
-	if w.saved(p, prev) {
+	if w.saved(p, prev, next) {
 		return Reading
 	}
 	w.expire(p, next)
@@ -117,15 +122,16 @@ func (w *Watch[T]) Overrun(prev, next *store.Snapshot[T]) Standing {
 }
 
 // saved has p keep what leaves with prev, if that is possible, so that the
-// watch goes on.
-func (w *Watch[T]) saved(p *prelude[T], prev *store.Snapshot[T]) bool {
-	if !p.beginning() {
-		w.cur.prelude = nil // so that the cursor reads what is behind it
-		complete := w.backlog(p, prev)
-		w.cur.prelude = p
-		return complete || w.conflateFrom(p, prev)
+// watch goes on. Events that came and went between prev and next nobody has.
+func (w *Watch[T]) saved(p *prelude[T], prev, next *store.Snapshot[T]) bool {
+	if p.beginning() {
+		return false
 	}
-	return false
+	w.cur.prelude = nil // so that the cursor reads what is behind it
+	complete := w.backlog(p, prev)
+	w.cur.prelude = p
+	p.first = next.Window.First()
+	return complete && w.cur.pos >= p.first || w.conflateFrom(p, prev)
 }
 
 // backlog moves events from prev to the prelude, up to the watch's buffer, and
@@ -151,9 +157,9 @@ func (w *Watch[T]) backlog(p *prelude[T], prev *store.Snapshot[T]) (complete boo
 }
 
 // conflateFrom readies a Conflate watch to be conflated from where its backlog
-// ends.
+// ends. If it starts at a revision after that, its consumer's state is not known.
 func (w *Watch[T]) conflateFrom(p *prelude[T], prev *store.Snapshot[T]) bool {
-	if w.policy != Conflate {
+	if w.policy != Conflate || w.cur.rev < w.cur.skip {
 		return false
 	}
 	base, ok := prev.State, true
@@ -168,10 +174,11 @@ func (w *Watch[T]) conflateFrom(p *prelude[T], prev *store.Snapshot[T]) bool {
 // state there is nothing: without the changes that follow, the rest of it is of
 // no use.
 func (w *Watch[T]) expire(p *prelude[T], next *store.Snapshot[T]) {
+	stands := w.Revision()
 	if p.beginning() {
-		p = &prelude[T]{}
+		p, stands = &prelude[T]{}, p.revision
 	}
-	p.end = &store.ExpiredError{Requested: p.last(w.Revision()), Oldest: next.Window.Floor()}
+	p.end = &store.ExpiredError{Requested: p.last(stands), Oldest: next.Window.Floor()}
 	w.cur.prelude, w.cur.node = p, nil
 	w.signal()
 }

@@ -1,0 +1,112 @@
+package watcher_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+// counterLog is a cache of one key that is written again and again, as the
+// watchCache would publish it.
+type counterLog struct {
+	tree   *store.Tree[int]
+	window *store.Window[int]
+	rev    store.Revision
+}
+
+func newCounterLog(events int) *counterLog {
+	h := &counterLog{
+		tree:   store.NewTree[int](),
+		window: store.NewWindow[int](store.WindowLimits{MaxEvents: events, ChunkSize: 1}, nil),
+		rev:    1,
+	}
+	h.window.Reset(h.rev)
+	return h
+}
+
+// write writes n times and returns the snapshot after that.
+func (h *counterLog) write(n int) *store.Snapshot[int] {
+	at := time.Unix(0, 0)
+	for range n {
+		h.rev++
+		o := &store.Object[int]{Key: "a", Value: int(h.rev), Revision: h.rev, Created: 2}
+		ev := store.Event[int]{Type: store.Modified, Revision: h.rev, Object: o, Prev: h.tree.Get("a")}
+		if ev.Prev == nil {
+			ev.Type = store.Added
+		}
+		h.window.Append(ev, at, h.tree)
+		h.tree.Put(o)
+	}
+	h.window.Trim(at)
+	return &store.Snapshot[int]{Revision: h.rev, Generation: 1, State: h.tree.View(), Window: h.window.View(), At: at}
+}
+
+// follow returns a watch of everything that begins at the end of snap.
+func follow(feed *watcher.Feed[int], snap *store.Snapshot[int], policy watcher.Policy) *watcher.Watch[int] {
+	w := watcher.New(feed, watcher.Options{Policy: policy, Buffer: 1}, nil)
+	w.Begin(watcher.NewStream[int](nil, 0), watcher.Start[int]{Next: snap.Window.Next(), After: snap.Revision}, true)
+	return w
+}
+
+func next(t *testing.T, w *watcher.Watch[int]) []string {
+	t.Helper()
+	events, err := w.Next(t.Context())
+	require.NoError(t, err)
+	var seen []string
+	for _, ev := range events {
+		seen = append(seen, ev.String())
+	}
+	return seen
+}
+
+// Between the moment in which the dispatcher tells a watch that the window is
+// about to leave it behind and that in which the new window is published, the
+// consumer goes on reading the old one.
+func TestConsumerReadsWhileTheWindowLeavesItBehind(t *testing.T) {
+	h, feed := newCounterLog(4), &watcher.Feed[int]{}
+	start := h.write(1)
+	feed.Publish(start)
+	w := follow(feed, start, watcher.Conflate)
+
+	old := h.write(3)
+	feed.Publish(old)
+	overrun := h.write(20)
+	require.Equal(t, watcher.Reading, w.Overrun(old, overrun))
+	require.Equal(t, []string{"MODIFIED a@3"}, next(t, w), "what the buffer holds")
+	require.Equal(t, []string{"MODIFIED a@5 conflated"}, next(t, w), "the old window's end")
+	idle, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := w.Next(idle)
+	require.ErrorIs(t, err, context.Canceled, "there is nothing more yet")
+
+	feed.Publish(overrun)
+	require.Equal(t, []string{"MODIFIED a@25 conflated"}, next(t, w))
+	feed.Publish(h.write(1))
+	require.Equal(t, []string{"MODIFIED a@26"}, next(t, w), "from here on as always")
+}
+
+// What came and went between two windows no watch could ever see.
+func TestBurstLargerThanTheWindowIsNotTakenForNothing(t *testing.T) {
+	for policy, seen := range map[watcher.Policy]watcher.Standing{
+		watcher.Park: watcher.Lost, watcher.Terminate: watcher.Lost, watcher.Conflate: watcher.Reading,
+	} {
+		h, feed := newCounterLog(4), &watcher.Feed[int]{}
+		start := h.write(1)
+		feed.Publish(start)
+		w := follow(feed, start, policy)
+		overrun := h.write(20)
+		require.Equal(t, seen, w.Overrun(start, overrun), policy)
+		feed.Publish(overrun)
+		if policy == watcher.Conflate {
+			require.Equal(t, []string{"MODIFIED a@22 conflated"}, next(t, w))
+			continue
+		}
+		_, err := w.Next(t.Context())
+		require.ErrorIs(t, err, watcher.ErrExpired)
+	}
+}
