@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,7 +17,6 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // TestScenarios runs the texts in testdata/scenarios on a deterministic host:
@@ -26,8 +24,10 @@ import (
 // commands are:
 //
 //	new [age=75s] [events=N] [chunk=N] [index=FIELD] [capacity=N] [period=60s]   start an engine
-//	write                        one per line: put KEY [a=b…] | delete KEY | emit KEY [a=b…]
-//	                             (an attribute node=… is a field, any other a label)
+//	write [times=N] [at-once]    one per line: put KEY [a=b…] | delete KEY | emit KEY [a=b…]
+//	                             (an attribute node=… is a field, any other a label); N times,
+//	                             with a label n that counts, prints the last; at-once: before
+//	                             the engine has had a turn
 //	watch NAME [labels=…] [fields=…] [prefix=…] [key=…] [from=N] [last=N] [state] [latest] [bookmarks] [policy=…] [buffer=N] [timeout=…]
 //	handle NAME …                the same, with a handler that notes what it gets
 //	read NAME [n=N]              what the watch has, at most N events
@@ -41,6 +41,10 @@ import (
 //	get KEY [at=N | not-older=N | cached]
 //	lag NAME                     how far the watch is behind, and whether it is stalled
 //	stats FIELD…                 the engine's figures
+//	break                        the connection to storage breaks; it can be had again at once
+//	down, up                     storage cannot be reached; it can be again
+//	restore                      storage is replaced by an empty one: it goes back in time
+//	source                       how often storage was listed and watched
 //	close                        close the engine
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
@@ -62,12 +66,18 @@ type item struct {
 
 func (i item) String() string { return i.key }
 
+var itemSchema = store.Schema[item]{
+	Key:    func(i item) string { return i.key },
+	Labels: func(i item) labels.Set { return i.labels },
+	Fields: func(i item) fields.Set { return i.fields },
+}
+
 type scenario struct {
 	t        *testing.T
 	clock    *actors.VirtualClock
 	executor *actors.Seeded
 	host     *engine.Host
-	backend  *memory.Backend[item]
+	source   *flaky
 	engine   *engine.Engine[item]
 	watches  map[string]*engine.Watch[item]
 	handled  map[string][]engine.Event[item]
@@ -92,8 +102,8 @@ func (s *scenario) close() {
 	if s.engine != nil {
 		require.NoError(s.t, s.engine.Close())
 	}
-	if s.backend != nil {
-		require.NoError(s.t, s.backend.Close())
+	if s.source != nil {
+		require.NoError(s.t, s.source.Close())
 	}
 	require.Zero(s.t, s.host.Actors(), "actors outlive the engine")
 	require.Zero(s.t, s.host.Timers(), "timers outlive the engine")
@@ -106,6 +116,7 @@ func (s *scenario) run(d *datadriven.TestData) string {
 		"new": s.start, "write": s.write, "watch": s.watch, "handle": s.watch, "resume": s.watch,
 		"read": s.read, "got": s.got, "stop": s.stop, "advance": s.advance, "jump": s.advance, "compact": s.compact,
 		"list": s.list, "get": s.get, "lag": s.lag, "stats": s.stats, "close": s.shut,
+		"break": s.cut, "down": s.cut, "up": s.reach, "restore": s.restore, "source": s.asked,
 	}
 	command, ok := commands[d.Cmd]
 	if !ok {
@@ -124,10 +135,8 @@ func (s *scenario) run(d *datadriven.TestData) string {
 
 func (s *scenario) start(d *datadriven.TestData) (string, error) {
 	cfg := engine.Config[item]{
-		Key:    func(i item) string { return i.key },
-		Labels: func(i item) labels.Set { return i.labels },
-		Fields: func(i item) fields.Set { return i.fields },
-		Host:   s.host, Name: "items",
+		Key: itemSchema.Key, Labels: itemSchema.Labels, Fields: itemSchema.Fields,
+		Host: s.host, Name: "items",
 	}
 	for _, arg := range d.CmdArgs {
 		switch value := arg.Vals[0]; arg.Key {
@@ -147,11 +156,11 @@ func (s *scenario) start(d *datadriven.TestData) (string, error) {
 			d.Fatalf(s.t, "unknown argument %q", arg.Key)
 		}
 	}
-	b, err := memory.New(store.Schema[item]{Key: cfg.Key, Labels: cfg.Labels, Fields: cfg.Fields}, memory.Options{Clock: s.host.Clock()})
-	if err != nil {
+	var err error
+	if s.source, err = newFlaky(s.host.Clock()); err != nil {
 		return "", err
 	}
-	s.backend, cfg.Backend = b, b
+	cfg.Backend = s.source
 	s.engine, err = engine.New(cfg)
 	return "", err
 }
@@ -169,164 +178,56 @@ func (s *scenario) duration(text string) time.Duration {
 }
 
 func (s *scenario) write(d *datadriven.TestData) (string, error) {
-	ctx := context.Background()
+	times := 1
+	d.MaybeScanArgs(s.t, "times", &times)
 	var out []string
-	for line := range strings.Lines(d.Input) {
-		words := strings.Fields(line)
-		i := item{key: words[1], labels: labels.Set{}, fields: fields.Set{}}
-		for _, attribute := range words[2:] {
-			name, value, _ := strings.Cut(attribute, "=")
-			if name == "node" {
-				i.fields[name] = value
-			} else {
-				i.labels[name] = value
+	for n := range times {
+		for line := range strings.Lines(d.Input) {
+			words := strings.Fields(line)
+			if times > 1 {
+				words = append(words, fmt.Sprint("n=", n+1))
+			}
+			rev, err := s.writeOne(d, words)
+			if err != nil {
+				return "", err
+			}
+			out = append(out, fmt.Sprintf("%s %s @%d", words[0], words[1], rev))
+			if !d.HasArg("at-once") {
+				s.executor.Run()
 			}
 		}
-		var rev engine.Revision
-		var err error
-		switch words[0] {
-		case "put":
-			rev, err = s.engine.Put(ctx, i)
-		case "emit":
-			rev, err = s.engine.Emit(ctx, i)
-		case "delete":
-			var o *engine.Object[item]
-			if o, err = s.engine.Delete(ctx, i.key, engine.DeleteOptions[item]{}); err == nil {
-				rev = o.Revision
-			}
-		default:
-			d.Fatalf(s.t, "unknown write %q", words[0])
-		}
-		if err != nil {
-			return "", err
-		}
-		out = append(out, fmt.Sprintf("%s %s @%d", words[0], i.key, rev))
 	}
-	if d.HasArg("quiet") {
-		return "", nil
+	if times > 1 {
+		out = out[len(out)-1:]
 	}
 	return strings.Join(out, "\n"), nil
 }
 
-func (s *scenario) watch(d *datadriven.TestData) (string, error) {
-	name := d.CmdArgs[0].Key
-	opts, err := s.watchOptions(d)
-	if err != nil {
-		return "", err
-	}
-	if d.Cmd == "resume" {
-		opts.From = s.watches[name].Revision()
-		d.ScanArgs(s.t, "as", &name)
-	}
-	var w *engine.Watch[item]
-	if d.Cmd == "handle" {
-		w, err = s.engine.Handle(context.Background(), opts, func(ev engine.Event[item]) {
-			if ev.Key() == "panic" {
-				panic("the handler does not like this")
-			}
-			s.handled[name] = append(s.handled[name], ev)
-		})
-	} else {
-		w, err = s.engine.Watch(context.Background(), opts)
-	}
-	if err != nil {
-		return "", err
-	}
-	s.watches[name] = w
-	return "", nil
-}
-
-func (s *scenario) watchOptions(d *datadriven.TestData) (o engine.WatchOptions, err error) {
-	for _, arg := range d.CmdArgs[1:] {
-		value := strings.Join(arg.Vals, ",")
-		switch arg.Key {
-		case "labels":
-			o.Labels = value
-		case "fields":
-			o.Fields = value
-		case "prefix":
-			o.Prefix = value
-		case "key":
-			o.Key = value
-		case "from":
-			o.From = engine.Revision(s.number(value))
-		case "last":
-			o.Last = s.number(value)
-		case "state":
-			o.InitialState = true
-		case "latest":
-			o.Latest = true
-		case "bookmarks":
-			o.Bookmarks = true
-		case "policy":
-			err = o.Policy.UnmarshalText([]byte(value))
-		case "buffer":
-			o.Buffer = s.number(value)
-		case "timeout":
-			o.Timeout = s.duration(value)
-		case "as":
-		default:
-			d.Fatalf(s.t, "unknown argument %q", arg.Key)
+func (s *scenario) writeOne(d *datadriven.TestData, words []string) (engine.Revision, error) {
+	ctx := context.Background()
+	i := item{key: words[1], labels: labels.Set{}, fields: fields.Set{}}
+	for _, attribute := range words[2:] {
+		name, value, _ := strings.Cut(attribute, "=")
+		if name == "node" {
+			i.fields[name] = value
+		} else {
+			i.labels[name] = value
 		}
 	}
-	return o, err
-}
-
-// read pulls what there is, without waiting for more.
-func (s *scenario) read(d *datadriven.TestData) (string, error) {
-	w, most := s.watches[d.CmdArgs[0].Key], 1<<30
-	d.MaybeScanArgs(s.t, "n", &most)
-	var events []engine.Event[item]
-	for ev, err := range w.Events() {
-		if errors.Is(err, engine.ErrIdle) {
-			break
-		}
+	switch words[0] {
+	case "put":
+		return s.engine.Put(ctx, i)
+	case "emit":
+		return s.engine.Emit(ctx, i)
+	case "delete":
+		o, err := s.engine.Delete(ctx, i.key, engine.DeleteOptions[item]{})
 		if err != nil {
-			return show(events) + "ended: " + err.Error(), nil
+			return 0, err
 		}
-		if events = append(events, ev); len(events) == most {
-			break
-		}
+		return o.Revision, nil
 	}
-	if len(events) == 0 {
-		return "nothing", nil
-	}
-	return show(events), nil
-}
-
-// show prints events a line each; a long run of them in one key only as its
-// ends.
-func show(events []engine.Event[item]) string {
-	var out strings.Builder
-	for i, ev := range events {
-		if i >= 8 && i < len(events)-2 && len(events) > 12 {
-			if i == 8 {
-				fmt.Fprintf(&out, "… %d more …\n", len(events)-10)
-			}
-			continue
-		}
-		fmt.Fprintln(&out, ev)
-	}
-	return out.String()
-}
-
-func (s *scenario) got(d *datadriven.TestData) (string, error) {
-	name := d.CmdArgs[0].Key
-	events, w := s.handled[name], s.watches[name]
-	delete(s.handled, name)
-	out := show(events)
-	if err := w.Err(); err != nil {
-		return out + "ended: " + err.Error(), nil
-	}
-	if len(events) == 0 {
-		return "nothing", nil
-	}
-	return out, nil
-}
-
-func (s *scenario) stop(d *datadriven.TestData) (string, error) {
-	s.watches[d.CmdArgs[0].Key].Stop()
-	return "", nil
+	d.Fatalf(s.t, "unknown write %q", words[0])
+	return 0, nil
 }
 
 // advance lets time pass, a second at a time so that what runs in between runs.
@@ -344,80 +245,7 @@ func (s *scenario) advance(d *datadriven.TestData) (string, error) {
 }
 
 func (s *scenario) compact(d *datadriven.TestData) (string, error) {
-	return "", s.backend.Compact(context.Background(), engine.Revision(s.number(d.CmdArgs[0].Key)))
-}
-
-func (s *scenario) readMode(arg datadriven.CmdArg) (engine.Read, bool) {
-	switch arg.Key {
-	case "at":
-		return engine.Exactly(engine.Revision(s.number(arg.Vals[0]))), true
-	case "not-older":
-		return engine.NotOlderThan(engine.Revision(s.number(arg.Vals[0]))), true
-	case "cached":
-		return engine.Cached(), true
-	}
-	return engine.Latest(), false
-}
-
-func (s *scenario) list(d *datadriven.TestData) (string, error) {
-	var o engine.ListOptions
-	for _, arg := range d.CmdArgs {
-		if read, ok := s.readMode(arg); ok {
-			o.Read = read
-			continue
-		}
-		value := strings.Join(arg.Vals, ",")
-		switch arg.Key {
-		case "labels":
-			o.Labels = value
-		case "fields":
-			o.Fields = value
-		case "prefix":
-			o.Prefix = value
-		case "key":
-			o.Key = value
-		case "limit":
-			o.Limit = s.number(value)
-		case "continue":
-			o.Continue = s.token
-		default:
-			d.Fatalf(s.t, "unknown argument %q", arg.Key)
-		}
-	}
-	l, err := s.engine.List(context.Background(), o)
-	if err != nil {
-		return "", err
-	}
-	var keys []string
-	for _, object := range l.Items {
-		keys = append(keys, fmt.Sprintf("%s@%d", object.Key, object.Revision))
-	}
-	out := fmt.Sprintf("at %d: %s", l.Revision, strings.Join(keys, " "))
-	if s.token = l.Continue; s.token != "" {
-		out += fmt.Sprintf(" (%d more)", l.Remaining)
-	}
-	return out, nil
-}
-
-func (s *scenario) get(d *datadriven.TestData) (string, error) {
-	var o engine.GetOptions
-	for _, arg := range d.CmdArgs[1:] {
-		o.Read, _ = s.readMode(arg)
-	}
-	object, err := s.engine.Get(context.Background(), d.CmdArgs[0].Key, o)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s@%d %v %v", object.Key, object.Revision, object.Labels, object.Fields), nil
-}
-
-func (s *scenario) lag(d *datadriven.TestData) (string, error) {
-	w := s.watches[d.CmdArgs[0].Key]
-	out := fmt.Sprintf("%d behind, would resume from %d", w.Lag(), w.Revision())
-	if w.Stalled() {
-		out += ", stalled"
-	}
-	return out, nil
+	return "", s.source.Compact(context.Background(), engine.Revision(s.number(d.CmdArgs[0].Key)))
 }
 
 // stats shows the figures asked for, by their names in engine.Stats.

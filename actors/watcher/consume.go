@@ -38,7 +38,7 @@ func (w *Watch[T]) Next(ctx context.Context) ([]store.Event[T], error) {
 }
 
 func (w *Watch[T]) next(ctx context.Context) ([]store.Event[T], error) {
-	if events := w.held; len(events) > 0 {
+	if events := w.held; len(events) > 0 && !w.ended.Load() {
 		w.held = nil
 		return events, nil
 	}
@@ -95,6 +95,9 @@ func (w *Watch[T]) Events() iter.Seq2[store.Event[T], error] {
 				return
 			}
 			for i, ev := range events {
+				if w.ended.Load() {
+					break
+				}
 				w.held = events[i+1:]
 				w.passedAll(events, i+1)
 				if !yield(ev, nil) {
