@@ -106,6 +106,9 @@ func (d *direct[T]) open(ctx context.Context, opts WatchOptions) error {
 	}, d.engine.schema.SizeOf)
 	d.window.Reset(d.start.After)
 	d.publish()
+	// Positions never reach this stream's end, so the watch reads the window. It is
+	// begun here, not in Started, since the consumer may be there first.
+	d.watch.Begin(watcher.NewStream[T](d.filter, math.MaxUint64), d.start, d.onPool)
 	d.source, err = storage.Backend().Watch(ctx, backend.WatchOptions{
 		Prefix: d.filter.Prefix(), From: d.start.After, Notify: func() { d.tell(pull) },
 	})
@@ -138,8 +141,6 @@ func (d *direct[T]) tell(m directMessage) {
 // Started spawns the watcher and sets the timers.
 func (d *direct[T]) Started(ctx *actors.Context) {
 	w := d.watch
-	// Positions never reach this stream's end, so the watch reads the window.
-	w.Begin(watcher.NewStream[T](d.filter, math.MaxUint64), d.start, d.onPool)
 	executor := ctx.System().Blocking()
 	if w.OnPool() {
 		executor = ctx.System().Pool()

@@ -175,13 +175,17 @@ func (t *Topic[T]) Publish(ctx context.Context, message T) (Revision, error) {
 }
 
 // catchUp waits while the window is too far behind, until it is half that: so a
-// publisher that goes on and on waits once per many messages.
+// publisher that goes on and on waits once per many messages. It also waits for
+// the window to begin, for that will not hold what came before.
 func (t *Topic[T]) catchUp(ctx context.Context) error {
-	last := Revision(t.last.Load())
-	if last < t.engine.Revision()+maxAhead {
-		return nil
+	reached, last := t.engine.Revision(), Revision(t.last.Load())
+	switch {
+	case reached == 0:
+		return t.engine.WaitFor(ctx, 1)
+	case last >= reached+maxAhead:
+		return t.engine.WaitFor(ctx, last-maxAhead/2)
 	}
-	return t.engine.WaitFor(ctx, last-maxAhead/2)
+	return nil
 }
 
 // note raises last to rev.

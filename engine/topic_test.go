@@ -132,6 +132,19 @@ func TestTopicReplaysTheNewest(t *testing.T) {
 	require.Equal(t, []int{8, 9, 10}, late.messages(t))
 }
 
+// The first list is not done when NewTopic returns. On a deterministic host it is
+// never done before somebody waits.
+func TestTopicReplaysWhatWasPublishedAtOnce(t *testing.T) {
+	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: actors.NewVirtualClock(epoch), Seed: 1})
+	topic := topicOn(t, engine.TopicOptions{Host: host, Replay: 1})
+	publish(t, topic, 7, 8)
+	for n, err := range topic.Messages(t.Context(), engine.SubscribeOptions{Last: 1}) {
+		require.NoError(t, err)
+		require.Equal(t, 7, n)
+		break
+	}
+}
+
 func TestTopicResumesFromASubscriptionsRevision(t *testing.T) {
 	topic := topicOn(t, engine.TopicOptions{})
 	first := newInbox(3)
