@@ -79,9 +79,12 @@ type Config[T any] struct {
 	FreshnessTimeout time.Duration
 	// Backoff spaces the attempts to come back to a backend that fails.
 	Backoff reflector.Backoff
-	// DetectMutations keeps a print of every value and panics in a test, or
-	// reports through OnError, when a shared one was changed. It costs a
-	// fmt.Sprintf of each value: for tests.
+	// DetectMutations proves that nobody changes a shared object: whoever does
+	// is reported through OnError as a [*MutationError], when the object is next
+	// superseded, deleted or read, with some later call, or at Close. It prints
+	// every value at least twice, so it is for tests. It reads the values while
+	// others use them: those with locks or caches inside are not for it, and a
+	// change that is made at that moment is a data race that -race finds.
 	DetectMutations bool
 	// OnError is told every error that no call returns, such as those of a
 	// backend that is retried. It must not block.

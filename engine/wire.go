@@ -15,6 +15,8 @@ import (
 type root[T any] struct {
 	engine  *Engine[T]
 	started chan<- error
+	// audit looks for changed objects once more when all are gone.
+	audit func()
 }
 
 // Receive starts what a watch without cache needs.
@@ -53,16 +55,19 @@ func (r *root[T]) ChildFailed(_ *actors.Context, child actors.ID, reason any) ac
 }
 
 // Stopped tells Close that all are gone.
-func (r *root[T]) Stopped(*actors.Context) { close(r.engine.stopped) }
+func (r *root[T]) Stopped(*actors.Context) {
+	r.audit()
+	close(r.engine.stopped)
+}
 
 // start spawns the root and waits until it has wired the engine.
 func (e *Engine[T]) start() error {
 	e.feed.Await = e.host.await
 	e.feed.Go = e.host.spawn
 	e.feed.Recovered = func(w *watcher.Watch[T]) { e.parts.dispatcher.Tell(dispatcher.Recovered[T]{Watch: w}) }
-	started := make(chan error, 1)
+	started, audit := make(chan error, 1), e.detectMutations()
 	e.top = actors.Spawn(e.host.system, e.cfg.Name, func() actors.Behavior[adopt[T]] {
-		return &root[T]{engine: e, started: started}
+		return &root[T]{engine: e, started: started, audit: audit}
 	}, actors.Options{})
 	if !e.top.Alive() {
 		return ErrEngineClosed // the host is closed

@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/dump"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// ErrMutated: somebody changed an object that is shared. The error is a
+// [*MutationError].
+var ErrMutated = errors.New("shared object was changed")
+
+// MutationError says which shared object was changed, and how. It is found
+// after the fact: who did it had the object from a write, a read or an event.
+type MutationError struct {
+	Key string
+	// Revision is that of the object that was changed.
+	Revision Revision
+	// Before and After are deep prints of its value, labels and fields, when it
+	// was first seen and when the change was found.
+	Before, After string
+}
+
+func (e *MutationError) Error() string {
+	before, after := difference(e.Before, e.After)
+	return fmt.Sprintf("shared object %q at revision %d was changed in place, from %s to %s: objects are immutable once written; change a copy and write that",
+		e.Key, e.Revision, before, after)
+}
+
+// Is makes errors.Is(err, ErrMutated) true.
+func (e *MutationError) Is(target error) bool { return target == ErrMutated }
+
+// difference cuts two texts down to where they differ, with some of what is
+// around it.
+func difference(a, b string) (string, string) {
+	const around = 32
+	shortest := min(len(a), len(b))
+	head := 0
+	for head < shortest && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < shortest-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	cut := func(s string) string {
+		from, to := max(0, head-around), min(len(s), len(s)-tail+around)
+		text := s[from:to]
+		if from > 0 {
+			text = "…" + text
+		}
+		if to < len(s) {
+			text += "…"
+		}
+		return text
+	}
+	return cut(a), cut(b)
+}
+
+// maxRetired is how many objects that are not the newest of their key any more
+// are still watched over: consumers that lag, and the window, share them yet.
+const maxRetired = 1024
+
+// detector remembers a deep print of every object that it is shown, and
+// compares it again when the object is superseded or deleted, when it stops
+// watching over it, one object in turn with every call, and at the end.
+//
+// A print is text, made by the printer that Kubernetes hashes its objects with:
+// it follows pointers, sorts maps, sees unexported fields, survives cycles, calls
+// no method, and can be shown to people. A hash could not, and encoding/json
+// sees neither unexported fields nor what it cannot encode.
+type detector[T any] struct {
+	report func(error)
+
+	mu    sync.Mutex // guards what follows
+	known map[*store.Object[T]]*tracked[T]
+	live  map[string]*tracked[T] // the newest of each key
+	// all are the known ones in an order that only calls decide; next is whose
+	// turn it is to be compared.
+	all     []*tracked[T]
+	next    int
+	retired []*tracked[T] // the oldest first
+	found   []error       // to be reported when mu is released
+}
+
+// tracked is an object that is watched over.
+type tracked[T any] struct {
+	object *store.Object[T]
+	before string
+	place  int // in detector.all
+	// reported: what is wrong with it has been said.
+	reported bool
+}
+
+func newDetector[T any](report func(error)) *detector[T] {
+	return &detector[T]{
+		report: report,
+		known:  make(map[*store.Object[T]]*tracked[T]),
+		live:   make(map[string]*tracked[T]),
+	}
+}
+
+// printOf returns the deep print of what of an object is shared.
+func printOf[T any](o *store.Object[T]) string {
+	return dump.ForHash(struct {
+		Value  T
+		Labels labels.Set
+		Fields fields.Set
+	}{o.Value, o.Labels, o.Fields})
+}
+
+// locked runs f under the lock, compares one object more, and then reports what
+// was found: without the lock, because whoever is told may call the engine.
+func (d *detector[T]) locked(f func()) {
+	d.mu.Lock()
+	f()
+	if len(d.all) > 0 {
+		d.next = (d.next + 1) % len(d.all)
+		d.compare(d.all[d.next])
+	}
+	found := d.found
+	d.found = nil
+	d.mu.Unlock()
+	for _, err := range found {
+		// A panic in there ends nothing of ours.
+		_ = backend.Contain("OnError", "", func() { d.report(err) })
+	}
+}
+
+// compare checks that an object is as it was.
+func (d *detector[T]) compare(t *tracked[T]) {
+	if t.reported {
+		return
+	}
+	if now := printOf(t.object); now != t.before {
+		t.reported = true
+		d.found = append(d.found, &MutationError{t.object.Key, t.object.Revision, t.before, now})
+	}
+}
+
+// track watches over o from now on.
+func (d *detector[T]) track(o *store.Object[T]) *tracked[T] {
+	if t := d.known[o]; t != nil {
+		d.compare(t)
+		return t
+	}
+	t := &tracked[T]{object: o, before: printOf(o), place: len(d.all)}
+	d.known[o] = t
+	d.all = append(d.all, t)
+	return t
+}
+
+// current watches over o as the state of its key, unless that is a newer one.
+func (d *detector[T]) current(o *store.Object[T]) {
+	if d.known[o] != nil {
+		d.compare(d.known[o])
+		return
+	}
+	t, was := d.track(o), d.live[o.Key]
+	switch {
+	case was == nil:
+		d.live[o.Key] = t
+	case was.object.Revision <= o.Revision:
+		d.live[o.Key] = t
+		d.retire(was)
+	default:
+		d.retire(t)
+	}
+}
+
+// gone takes notice that the key was deleted at rev.
+func (d *detector[T]) gone(key string, rev store.Revision) {
+	if was := d.live[key]; was != nil && was.object.Revision < rev {
+		delete(d.live, key)
+		d.retire(was)
+	}
+}
+
+// retire watches over an object that is not the newest for a while longer.
+func (d *detector[T]) retire(t *tracked[T]) {
+	d.compare(t)
+	d.retired = append(d.retired, t)
+	if len(d.retired) > maxRetired {
+		d.compare(d.retired[0])
+		d.forget(d.retired[0])
+		d.retired[0] = nil
+		d.retired = d.retired[1:]
+	}
+}
+
+func (d *detector[T]) forget(t *tracked[T]) {
+	delete(d.known, t.object)
+	last := d.all[len(d.all)-1]
+	d.all[t.place], last.place = last, t.place
+	d.all[len(d.all)-1] = nil
+	d.all = d.all[:len(d.all)-1]
+}
+
+// event takes notice of what a watch shows.
+func (d *detector[T]) event(ev store.Event[T]) {
+	switch ev.Type {
+	case store.Added, store.Modified:
+		d.current(ev.Object)
+	case store.Deleted:
+		d.gone(ev.Object.Key, ev.Revision)
+	case store.Emitted:
+		d.emitted(ev.Object)
+	}
+}
+
+// emitted watches over an object that never is the state of its key.
+func (d *detector[T]) emitted(o *store.Object[T]) {
+	if d.known[o] == nil {
+		d.retire(d.track(o))
+	}
+}
+
+// audit compares every object that is watched over.
+func (d *detector[T]) audit() {
+	d.locked(func() {
+		for _, t := range d.all {
+			d.compare(t)
+		}
+	})
+}
