@@ -85,12 +85,14 @@ func (c *cell) stopping() {
 	c.body.close()
 }
 
+// stopped takes leave. The actor is uncounted before its Stopped is called: who
+// learns from that that it is gone must not find it counted.
 func (c *cell) stopped() {
+	c.origin.system.departed(c)
 	if b, ok := c.body.behavior().(Ender); ok {
 		c.guard(func() { b.Stopped(c.context()) })
 	}
 	c.state.Or(dead)
-	c.origin.system.departed(c)
 }
 
 // guard calls user code and contains its failure.

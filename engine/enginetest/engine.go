@@ -1,0 +1,146 @@
+package enginetest
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/engine"
+)
+
+// Engine is an engine for a test: its calls use the test's context and fail the
+// test, at once, on an error. So they must be made from the test's goroutine;
+// others use [Engine.Engine].
+type Engine[T any] struct {
+	t        testing.TB
+	engine   *engine.Engine[T]
+	host     *engine.Host
+	options  Options
+	clock    *VirtualClock  // nil unless deterministic
+	executor *actors.Seeded // likewise
+}
+
+// New starts an engine that is closed and checked for leaks when the test ends;
+// see the package's documentation. It takes at most one Options. A host in cfg
+// is shared: then its actors and timers are for [CheckLeaks] to check. A
+// [Source] in cfg is closed with the engine.
+func New[T any](t testing.TB, cfg engine.Config[T], opts ...Options) *Engine[T] {
+	t.Helper()
+	e := &Engine[T]{t: t}
+	e.options = onlyOptions(t, opts)
+	before := goleak.IgnoreCurrent()
+	shared := cfg.Host != nil
+	if shared && e.options.Deterministic {
+		t.Fatal("enginetest: Options.Deterministic and Config.Host exclude each other: make the host deterministic instead")
+	}
+	if !shared {
+		cfg.Host = e.newHost()
+	}
+	e.host = cfg.Host
+	cfg.DetectMutations = !e.options.AllowMutations
+	cfg.OnError = failOnMutation(t, cfg.OnError)
+	var err error
+	if e.engine, err = engine.New(cfg); err != nil {
+		if !shared {
+			err = errors.Join(err, e.host.Close())
+		}
+		t.Fatalf("enginetest: engine.New: %v", err)
+	}
+	t.Cleanup(func() {
+		t.Helper()
+		e.close(cfg, shared)
+		if !e.options.AllowGoroutines {
+			checkGoroutines(t, before)
+		}
+	})
+	return e
+}
+
+func onlyOptions(t testing.TB, opts []Options) Options {
+	t.Helper()
+	switch len(opts) {
+	case 0:
+		return Options{}
+	case 1:
+		return opts[0]
+	}
+	t.Fatalf("enginetest: New is given %d Options; give one", len(opts))
+	return Options{}
+}
+
+// newHost makes the host of an engine that is given none.
+func (e *Engine[T]) newHost() *engine.Host {
+	e.t.Helper()
+	cfg := engine.HostConfig{CloseTimeout: e.options.CloseTimeout, Logger: slog.New(slog.DiscardHandler)}
+	if e.options.Deterministic {
+		e.clock, e.executor = NewVirtualClock(), actors.NewSeeded(e.options.Seed)
+		// Zero would draw a seed.
+		cfg.Clock, cfg.Executor, cfg.Seed = e.clock, e.executor, e.options.Seed|1<<63
+	}
+	host, err := engine.NewHost(cfg)
+	if err != nil {
+		e.t.Fatalf("enginetest: engine.NewHost: %v", err)
+	}
+	return host
+}
+
+// failOnMutation is what the engine tells its errors: a mutation fails the
+// test, and next is told all.
+func failOnMutation(t testing.TB, next func(error)) func(error) {
+	return func(err error) {
+		if errors.Is(err, engine.ErrMutated) {
+			t.Errorf("enginetest: %v", err)
+		}
+		if next != nil {
+			next(err)
+		}
+	}
+}
+
+// close closes the engine and reports what it leaves behind.
+func (e *Engine[T]) close(cfg engine.Config[T], shared bool) {
+	e.t.Helper()
+	err := e.engine.Close()
+	if source, ok := cfg.Backend.(*Source[T]); ok {
+		err = errors.Join(err, source.Close())
+	}
+	if !shared {
+		if err == nil {
+			CheckLeaks(e.t, e.host)
+		}
+		err = errors.Join(err, e.host.Close())
+	}
+	if err != nil {
+		e.t.Errorf("enginetest: the engine does not close; something in it is still running: %v", err)
+	}
+}
+
+// Engine returns the real engine.
+func (e *Engine[T]) Engine() *engine.Engine[T] { return e.engine }
+
+// Host returns what the engine runs on.
+func (e *Engine[T]) Host() *engine.Host { return e.host }
+
+// Advance lets d pass, timer by timer, and runs what each sets off before the
+// next one fires. It needs [Options].Deterministic.
+func (e *Engine[T]) Advance(d time.Duration) {
+	e.t.Helper()
+	if e.clock == nil {
+		e.t.Fatal("enginetest: Advance needs a virtual clock: give New enginetest.Deterministic(seed)")
+	}
+	e.executor.Run()
+	end := e.clock.Now().Add(d)
+	for {
+		next, armed := e.clock.Next()
+		if !armed || next.After(end) {
+			break
+		}
+		e.clock.Advance(next.Sub(e.clock.Now()))
+		e.executor.Run()
+	}
+	e.clock.Advance(end.Sub(e.clock.Now()))
+}

@@ -1,0 +1,154 @@
+package enginetest_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
+)
+
+// exampleTest stands for the *testing.T of a test. It prints how the test fails.
+type exampleTest struct {
+	testing.TB
+	cleanups []func()
+}
+
+func newExampleTest() *exampleTest { return &exampleTest{} }
+
+func (t *exampleTest) Helper()                        {}
+func (t *exampleTest) Context() context.Context       { return context.Background() }
+func (t *exampleTest) Setenv(string, string)          {}
+func (t *exampleTest) Cleanup(f func())               { t.cleanups = append(t.cleanups, f) }
+func (t *exampleTest) Fatalf(format string, a ...any) { t.Errorf(format, a...) }
+func (t *exampleTest) Errorf(format string, a ...any) { fmt.Printf(format+"\n", a...) }
+
+// end is the end of the test.
+func (t *exampleTest) end() {
+	for _, f := range t.cleanups {
+		f()
+	}
+}
+
+func Example() {
+	t := newExampleTest() // in a test: func TestPods(t *testing.T)
+	defer t.end()
+
+	e := enginetest.New(t, pods())
+	w := e.Watch(engine.WatchOptions{Labels: "app=web"})
+	e.Create(pod{Name: "a", App: "web"})
+	e.Create(pod{Name: "b", App: "db"})
+	enginetest.ExpectExactly(t, w, enginetest.Added(pod{Name: "a", App: "web"}))
+
+	e.Delete("a")
+	enginetest.ExpectNothing(t, w) // wrong
+	// Output:
+	// enginetest: the events are not those expected:
+	//   + DELETED a@4 {Name:a App:web N:0}
+}
+
+func ExampleNew() {
+	t := newExampleTest()
+	e := enginetest.New(t, pods())
+	leaked := make(chan struct{})
+	e.Host().Clock().AfterFunc(time.Hour, func() { close(leaked) })
+	t.end()
+	// Output:
+	// enginetest: 1 timers are left on the host's clock, but no actor: stop what AfterFunc returned before the engine is closed
+}
+
+func ExampleDeterministic() {
+	t := newExampleTest()
+	defer t.end()
+	e := enginetest.New(t, pods(), enginetest.Deterministic(42))
+	w := e.Watch(engine.WatchOptions{Timeout: time.Hour})
+	e.Advance(time.Hour)
+	enginetest.ExpectEnd(t, w, engine.ErrDeadline)
+	fmt.Println(e.Host().Clock().Now().Format(time.TimeOnly))
+	// Output:
+	// 01:00:00
+}
+
+func ExampleExpect() {
+	t := newExampleTest()
+	defer t.end()
+	e := enginetest.New(t, pods())
+	w := e.Watch(engine.WatchOptions{})
+	for n := range 10 {
+		e.Put(pod{Name: "a", N: n})
+	}
+	enginetest.Expect(t, w, enginetest.Keyed(engine.Added, "a"), enginetest.Modified(pod{Name: "a", N: 9}))
+	enginetest.Expect(t, w, enginetest.Bookmark())
+	// Output:
+	// enginetest: BOOKMARK did not come:
+	//   - BOOKMARK
+}
+
+func ExampleExpectEnd() {
+	t := newExampleTest()
+	defer t.end()
+	e := enginetest.New(t, pods())
+	w := e.Watch(engine.WatchOptions{})
+	w.Stop()
+	enginetest.ExpectEnd(t, w, engine.ErrStopped)
+	fmt.Println(w.Err())
+	// Output:
+	// watch stopped
+}
+
+func ExampleSource() {
+	t := newExampleTest()
+	defer t.end()
+	cfg := pods()
+	source := enginetest.NewSource(cfg)
+	cfg.Backend = source
+	e := enginetest.New(t, cfg, enginetest.Deterministic(1))
+	w := e.Watch(engine.WatchOptions{})
+
+	source.ResetWatches(nil)
+	source.FailWatch(3, nil)
+	_, _ = source.Add(pod{Name: "a"}) // while nobody watches
+	e.Advance(time.Minute)
+	enginetest.ExpectExactly(t, w, enginetest.Added(pod{Name: "a"}))
+	fmt.Println("calls of Watch:", source.WatchCalls())
+	// Output:
+	// calls of Watch: 5
+}
+
+func ExampleSource_Hide() {
+	t := newExampleTest()
+	defer t.end()
+	cfg := pods()
+	source := enginetest.NewSource(cfg)
+	cfg.Backend = source
+	e := enginetest.New(t, cfg, enginetest.Deterministic(1))
+	w := e.Watch(engine.WatchOptions{})
+
+	_ = source.Hide(func() error {
+		_, err := source.Add(pod{Name: "a"})
+		return err
+	})
+	e.Advance(time.Minute) // the engine notices, lists again and compares
+	enginetest.ExpectExactly(t, w, enginetest.Added(pod{Name: "a"}).Marked(engine.Synthetic))
+	fmt.Println("lists:", source.ListCalls())
+	// Output:
+	// lists: 2
+}
+
+func ExampleCheckLeaks() {
+	t := newExampleTest()
+	host, err := engine.NewHost(engine.HostConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer host.Close()
+	topic := engine.NewTopic[string](engine.TopicOptions{Host: host, Name: "news"})
+	enginetest.CheckLeaks(t, host)
+	topic.Close()
+	enginetest.CheckLeaks(t, host) // says nothing
+	// Output:
+	// enginetest: 4 actors are left on the host: news, news/dispatcher, news/reflector, news/watchCache: close the engines and topics that they belong to
+}

@@ -1,0 +1,41 @@
+package enginetest
+
+import (
+	"time"
+
+	"github.com/watchmill/watchmill/actors"
+)
+
+// VirtualClock is a clock that stands still until it is told to move; see
+// [NewVirtualClock].
+type VirtualClock = actors.VirtualClock
+
+// Epoch is the time at which deterministic engines start.
+var Epoch = time.Date(2030, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// NewVirtualClock returns a clock that shows [Epoch], for
+// engine.HostConfig.Clock.
+func NewVirtualClock() *VirtualClock { return actors.NewVirtualClock(Epoch) }
+
+// Options qualifies [New]. The zero value runs as in production, and checks
+// everything.
+type Options struct {
+	// Deterministic runs the engine on the calling goroutine while calls wait
+	// for it, in an order that Seed decides, with a virtual clock. It excludes a
+	// host in the engine's configuration.
+	Deterministic bool
+	Seed          uint64
+	// Patience is how long, in real time, Expect and ExpectEnd wait for what
+	// others have yet to do. Zero: only for what was done before the call.
+	Patience time.Duration
+	// CloseTimeout is how long, in real time, the end of the test waits for
+	// handlers that are running; zero means engine.DefaultCloseTimeout.
+	CloseTimeout time.Duration
+	// AllowMutations turns the mutation detector off, and AllowGoroutines the
+	// search for goroutines.
+	AllowMutations, AllowGoroutines bool
+}
+
+// Deterministic returns the options of a deterministic engine: one seed is one
+// execution, event for event.
+func Deterministic(seed uint64) Options { return Options{Deterministic: true, Seed: seed} }

@@ -1,0 +1,212 @@
+package enginetest_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/backendtest"
+)
+
+// A source that is told no fault is a backend like any other.
+func TestSourceConformance(t *testing.T) {
+	for name, opts := range map[string]enginetest.SourceOptions{"plain": {}, "sparse": {Sparse: true}, "blocks": {Blocks: true}} {
+		t.Run(name, func(t *testing.T) {
+			backendtest.Run(t, func(t testing.TB, schema store.Schema[backendtest.Item]) backendtest.Harness {
+				opts := opts
+				clock := enginetest.NewVirtualClock()
+				opts.Clock = clock
+				return backendtest.Harness{Pass: clock.Advance, Backend: enginetest.NewSource(engine.Config[backendtest.Item]{
+					Key: schema.Key, Labels: schema.Labels, Fields: schema.Fields,
+				}, opts)}
+			})
+		})
+	}
+}
+
+// over returns a deterministic engine over a source, and a watch on it.
+func over(t *testing.T, opts ...enginetest.SourceOptions) (*enginetest.Source[pod], *enginetest.Engine[pod], *enginetest.Watch[pod]) {
+	t.Helper()
+	cfg := pods()
+	source := enginetest.NewSource(cfg, opts...)
+	cfg.Backend = source
+	e := enginetest.New(t, cfg, enginetest.Deterministic(1))
+	return source, e, e.Watch(engine.WatchOptions{})
+}
+
+// written demands that a change of the source's succeeded.
+func written(t *testing.T) func(engine.Revision, error) engine.Revision {
+	return func(rev engine.Revision, err error) engine.Revision {
+		t.Helper()
+		require.NoError(t, err)
+		return rev
+	}
+}
+
+func TestSourceChangesAreSeenByTheEngine(t *testing.T) {
+	source, e, w := over(t)
+	added := written(t)(source.Add(pod{Name: "a"}))
+	written(t)(source.Modify(pod{Name: "a", N: 1}))
+	written(t)(source.Delete("a"))
+	e.Create(pod{Name: "b"})
+	enginetest.ExpectExactly(t, w, addedA.At(added), enginetest.Modified(pod{Name: "a", N: 1}),
+		enginetest.Deleted(pod{Name: "a", N: 1}), addedB)
+
+	_, err := source.Add(pod{Name: "b"})
+	require.ErrorIs(t, err, engine.ErrExists)
+	_, err = source.Modify(pod{Name: "x"})
+	require.ErrorIs(t, err, engine.ErrNotFound)
+	_, err = source.Delete("x")
+	require.ErrorIs(t, err, engine.ErrNotFound)
+}
+
+func TestSourceFailsListsAndWatches(t *testing.T) {
+	cfg := pods()
+	source := enginetest.NewSource(cfg)
+	written(t)(source.Add(pod{Name: "a"}))
+	broken := errors.New("broken")
+	var told []error
+	cfg.Backend, cfg.OnError = source, func(err error) { told = append(told, err) }
+	source.FailList(2, broken)
+	source.FailWatch(1, nil)
+	e := enginetest.New(t, cfg, enginetest.Deterministic(1))
+	e.Advance(time.Hour)
+	w := e.Watch(engine.WatchOptions{InitialState: true})
+	enginetest.ExpectExactly(t, w, addedA)
+	require.Len(t, told, 3)
+	require.ErrorIs(t, told[0], broken)
+	require.ErrorIs(t, told[1], broken)
+	require.ErrorIs(t, told[2], enginetest.ErrInjected)
+	require.Equal(t, 3, source.ListCalls())
+	require.Equal(t, 2, source.WatchCalls())
+}
+
+func TestSourceResetWatchesAndTheEngineResumes(t *testing.T) {
+	source, e, w := over(t)
+	e.Create(pod{Name: "a"})
+	enginetest.ExpectExactly(t, w, addedA)
+	require.Equal(t, 1, source.ResetWatches(nil))
+	e.Create(pod{Name: "b"})
+	e.Advance(time.Minute)
+	enginetest.ExpectExactly(t, w, addedB)
+	require.Equal(t, 1, source.ListCalls(), "resumed, not listed again")
+	require.Equal(t, 2, source.WatchCalls())
+}
+
+func TestSourceForgetsAndTheEngineListsAgain(t *testing.T) {
+	source, e, w := over(t)
+	e.Create(pod{Name: "a"})
+	enginetest.ExpectExactly(t, w, addedA)
+	source.Stall()
+	e.Create(pod{Name: "b"})
+	e.Put(pod{Name: "b", N: 1})
+	require.NoError(t, source.Forget())
+	source.Resume()
+	e.Advance(time.Minute)
+	enginetest.ExpectExactly(t, w, enginetest.Added(pod{Name: "b", N: 1}).Marked(engine.Synthetic))
+	require.Equal(t, 2, source.ListCalls())
+}
+
+func TestSourceHidesChangesFromWatches(t *testing.T) {
+	source, e, w := over(t)
+	hide := func() {
+		require.NoError(t, source.Hide(func() error {
+			_, err := source.Add(pod{Name: "a"})
+			return err
+		}))
+		e.Advance(time.Minute)
+	}
+	hide()
+	enginetest.ExpectExactly(t, w, addedA.Marked(engine.Synthetic))
+	require.Equal(t, 2, source.ListCalls(), "the missing number gave it away")
+
+	failed := errors.New("nothing written")
+	require.ErrorIs(t, source.Hide(func() error { return failed }), failed)
+
+	source, e, w = over(t, enginetest.SourceOptions{Sparse: true})
+	hide()
+	enginetest.ExpectNothing(t, w)
+	require.Equal(t, 1, source.ListCalls(), "nobody can know")
+}
+
+func TestSourceRepeatsAndTheEngineDoesNot(t *testing.T) {
+	source, e, w := over(t)
+	source.Repeat() // nothing yet
+	e.Create(pod{Name: "a"})
+	enginetest.ExpectExactly(t, w, addedA)
+	source.Repeat()
+	e.Advance(time.Minute)
+	e.Create(pod{Name: "b"})
+	enginetest.ExpectExactly(t, w, addedB)
+	require.Equal(t, 2, source.ListCalls(), "it was found out")
+}
+
+func TestSourceStallsAndResumes(t *testing.T) {
+	source, e, w := over(t)
+	source.Stall()
+	rev := e.Create(pod{Name: "a"})
+	e.Advance(time.Minute)
+	require.Less(t, e.Engine().Revision(), rev)
+	source.Resume()
+	enginetest.ExpectExactly(t, w, addedA)
+}
+
+func TestSourceThatIsStalledKeepsExpectationsFromPassing(t *testing.T) {
+	failures := failuresOf(t, func(r *recorder) {
+		cfg := pods()
+		source := enginetest.NewSource(cfg)
+		cfg.Backend = source
+		e := enginetest.New(r, cfg, enginetest.Deterministic(1))
+		w := e.Watch(engine.WatchOptions{})
+		source.Stall()
+		e.Create(pod{Name: "a"})
+		enginetest.ExpectNothing(r, w)
+	})
+	require.Len(t, failures, 1)
+	require.Contains(t, failures[0], "waiting until revision 2 is dispatched")
+}
+
+func TestSourceClosedEndsEverything(t *testing.T) {
+	source, e, _ := over(t)
+	require.NoError(t, source.Close())
+	_, err := source.Add(pod{Name: "a"})
+	require.ErrorIs(t, err, store.ErrClosed)
+	require.ErrorIs(t, source.Hide(func() error { return nil }), store.ErrClosed)
+	require.ErrorIs(t, source.Forget(), store.ErrClosed)
+	_, err = e.Engine().Create(t.Context(), pod{Name: "a"})
+	require.ErrorIs(t, err, store.ErrClosed)
+}
+
+func TestSourceUnderConcurrentFaultsLosesNothing(t *testing.T) {
+	cfg := pods()
+	source := enginetest.NewSource(cfg)
+	cfg.Backend = source
+	cfg.Backoff.Initial, cfg.Backoff.Max = time.Microsecond, time.Millisecond
+	e := enginetest.New(t, cfg, enginetest.Options{Patience: time.Minute})
+	w := e.Watch(engine.WatchOptions{Key: "last"})
+	faults := make(chan struct{})
+	go func() {
+		defer close(faults)
+		for range 30 {
+			source.ResetWatches(nil)
+			source.Stall()
+			source.Repeat()
+			source.FailList(1, nil)
+			source.FailWatch(1, nil)
+			source.Resume()
+		}
+	}()
+	for i := range 300 {
+		written(t)(source.Add(pod{Name: "n", N: i}))
+		written(t)(source.Delete("n"))
+	}
+	<-faults
+	written(t)(source.Add(pod{Name: "last"}))
+	enginetest.Expect(t, w, enginetest.Added(pod{Name: "last"}))
+	require.Len(t, e.List(engine.ListOptions{}).Items, 1)
+}
