@@ -6,14 +6,14 @@
 // plain data that one writer changes and any number of readers see through
 // immutable views.
 //
-//	            Put / Delete                    Append
-//	 one writer ────────────▶ Tree    one writer ──────▶ Window
-//	                           │ View (O(1))              │ View (O(1))
-//	                           ▼                          ▼
-//	 any reader          TreeView: Get, All,        WindowView: Seek, Read,
-//	                     ByIndex, Diff              StateAt
+//	           Put / Delete                    Append
+//	one writer ────────────▶ Tree    one writer ──────▶ Window
+//	                          │ View (O(1))              │ View (O(1))
+//	                          ▼                          ▼
+//	any reader          TreeView: Get, All,        WindowView: Seek, Read,
+//	                    ByIndex, Diff              StateAt
 //
-//	 any goroutine ──▶ Store / Indexer / ThreadSafeStore   (client-side caches)
+//	any goroutine ──▶ Store / Indexer / ThreadSafeStore   (client-side caches)
 //
 // # Vocabulary
 //
