@@ -110,3 +110,43 @@ func TestBurstLargerThanTheWindowIsNotTakenForNothing(t *testing.T) {
 		require.ErrorIs(t, err, watcher.ErrExpired)
 	}
 }
+
+// The stream already has the events of the round that is under way. They do not
+// fit into the backlog of a watch that the round leaves behind, but they are in
+// the window that comes with it: they must come once.
+func TestBacklogEndsWhereTheRoundBegins(t *testing.T) {
+	h, feed := newCounterLog(4), &watcher.Feed[int]{}
+	start := h.write(1)
+	feed.Publish(start)
+	filter, err := store.NewFilter(store.FilterOptions{Key: "a"})
+	require.NoError(t, err)
+	stream := watcher.NewStream[int](filter, start.Window.Next())
+	w := watcher.New(feed, watcher.Options{Policy: watcher.Conflate, Buffer: 3}, nil)
+	w.Begin(stream, watcher.Start[int]{Next: start.Window.Next(), After: start.Revision}, true)
+	idle, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = w.Next(idle)
+	require.ErrorIs(t, err, context.Canceled, "it has caught up, so it follows the stream from here on")
+
+	round := func(from *store.Snapshot[int], n int) *store.Snapshot[int] {
+		to := h.write(n)
+		var all []store.Event[int]
+		for len(all) < n {
+			events, ok := to.Window.Read(to.Window.Since(n - len(all)))
+			require.True(t, ok)
+			all = append(all, events...)
+		}
+		stream.Append(from.Window.Next(), to.Window.Next(), all)
+		return to
+	}
+	old := round(start, 2)
+	feed.Publish(old)
+	overrun := round(old, 3)
+	require.Equal(t, watcher.Reading, w.Overrun(old, overrun))
+	feed.Publish(overrun)
+	var seen []string
+	for len(seen) < 5 {
+		seen = append(seen, next(t, w)...)
+	}
+	require.Equal(t, []string{"MODIFIED a@3", "MODIFIED a@4", "MODIFIED a@5", "MODIFIED a@6", "MODIFIED a@7"}, seen)
+}

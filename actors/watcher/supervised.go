@@ -147,6 +147,11 @@ func (w *Watch[T]) backlog(p *prelude[T], prev *store.Snapshot[T]) (complete boo
 		for n > 0 && n < len(events) && events[n-1].Revision == events[n].Revision {
 			n--
 		}
+		if n < len(events) && w.cur.pos > prev.Window.Next() {
+			// They are of the round that is under way: what prev holds is taken.
+			w.cur.pos, w.cur.rev, w.cur.node = prev.Window.Next(), prev.Window.Revision(), nil
+			return true
+		}
 		p.events = append(p.events[:len(p.events):len(p.events)], events[:n]...)
 		if n < len(events) {
 			w.cur.rev = p.last(events[0].Revision - 1)
