@@ -57,13 +57,21 @@ type countedTimer struct {
 
 func (c *countedClock) AfterFunc(d time.Duration, f func()) Timer {
 	c.armed.Add(1)
-	return countedTimer{c, c.Clock.AfterFunc(d, func() {
+	armed := false
+	defer func() {
+		if !armed { // the clock, which may be the user's, panicked
+			c.armed.Add(-1)
+		}
+	}()
+	t := countedTimer{c, c.Clock.AfterFunc(d, func() {
 		c.armed.Add(-1)
 		var done bool
 		defer contain(&done, c.failed)
 		f()
 		done = true
 	})}
+	armed = true
+	return t
 }
 
 func (t countedTimer) Stop() bool {

@@ -102,8 +102,7 @@ func (d *dispatcher[T]) Receive(ctx *actors.Context, msg Message[T]) {
 	case Committed[T]:
 		d.committed = true
 	case Register[T]:
-		d.catchUp(ctx)
-		m.Reply <- d.register(ctx, m)
+		d.admit(ctx, m)
 	case Recovered[T]:
 		d.recovered(ctx, m.Watch)
 	case Tick[T]:

@@ -8,6 +8,24 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
+// ErrFailed: the dispatcher failed while it took in a watch, which is gone. It
+// goes on with the others.
+var ErrFailed = errors.New("dispatcher failed while it took in the watch: try again")
+
+// admit answers a registration, also if it fails with a panic: who waits for
+// the answer knows nothing of supervision.
+func (d *dispatcher[T]) admit(ctx *actors.Context, m Register[T]) {
+	err := ErrFailed
+	defer func() {
+		if err != nil {
+			m.Watch.Finish(err)
+		}
+		m.Reply <- err
+	}()
+	d.catchUp(ctx)
+	err = d.register(ctx, m)
+}
+
 // register adopts a watch: from here on events reach it.
 func (d *dispatcher[T]) register(ctx *actors.Context, m Register[T]) error {
 	w := m.Watch
