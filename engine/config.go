@@ -77,6 +77,10 @@ type Config[T any] struct {
 	// FreshnessTimeout is how long a read waits for a revision; zero means
 	// [DefaultFreshnessTimeout].
 	FreshnessTimeout time.Duration
+	// VerifyEvery is the time between two comparisons of the cache with the
+	// backend, see [Engine.Verify]; up to half of it is added at random. Zero
+	// means never. What they find is told to OnError.
+	VerifyEvery time.Duration
 	// Backoff spaces the attempts to come back to a backend that fails.
 	Backoff reflector.Backoff
 	// DetectMutations proves that nobody changes a shared object: whoever does
@@ -108,6 +112,10 @@ func (c *Config[T]) validate() error {
 		return &ConfigError{"BookmarkPeriod", "is negative; zero means one minute"}
 	case c.FreshnessTimeout < 0:
 		return &ConfigError{"FreshnessTimeout", "is negative; zero means 3 s"}
+	case c.VerifyEvery < 0:
+		return &ConfigError{"VerifyEvery", "is negative; zero means never"}
+	case c.VerifyEvery > 0 && !c.cached():
+		return &ConfigError{"VerifyEvery", "is set, but Capacity 0 turns the cache off: there is nothing to compare"}
 	}
 	if err := c.Window.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)

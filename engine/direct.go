@@ -2,7 +2,7 @@ package engine
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"math"
 	"sync/atomic"
 
@@ -60,7 +60,7 @@ type adopt[T any] struct {
 // watchBackend starts a watch on the backend itself.
 func (e *Engine[T]) watchBackend(ctx context.Context, filter *store.Filter, opts WatchOptions, handle func(Event[T])) (*Watch[T], error) {
 	if opts.Last > 0 || opts.Policy == Conflate {
-		return nil, errors.Join(ErrUnsupported, errors.New("Last and Conflate need the cache, which Capacity 0 turns off"))
+		return nil, fmt.Errorf("%w: WatchOptions.Last and Conflate need the cache, which Config.Capacity 0 turns off", ErrUnsupported)
 	}
 	d := &direct[T]{engine: e, filter: filter, onPool: opts.OnPool, nobody: store.NewTree[T]()}
 	d.feed.Await, d.feed.Go = e.host.await, e.host.spawn
@@ -103,7 +103,7 @@ func (d *direct[T]) open(ctx context.Context, opts WatchOptions) error {
 	d.window = store.NewWindow(store.WindowLimits{
 		MinAge: math.MaxInt64, MaxBytes: math.MaxInt64,
 		MaxEvents: 2 * (d.watch.Options().Buffer + directBatch),
-	}, d.engine.schema.SizeOf)
+	}, d.engine.sizeOf)
 	d.window.Reset(d.start.After)
 	d.publish()
 	// Positions never reach this stream's end, so the watch reads the window. It is

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -33,6 +34,10 @@ type Engine[T any] struct {
 	parts     parts[T]
 	counts    counts
 
+	// life ends with the engine; leave ends it.
+	life  context.Context
+	leave context.CancelCauseFunc
+
 	closing sync.Once
 	closed  atomic.Bool
 	failed  error
@@ -49,13 +54,15 @@ type parts[T any] struct {
 // Create, Update, Delete and Get work, Watch waits, and List waits or is served
 // by the backend. Close the engine when done.
 //
-// Errors: [*ConfigError] (matched by [ErrConfig]).
+// Errors: [ErrConfig], for fields of the engine's own as a [*ConfigError];
+// [ErrEngineClosed] if the host is closed.
 func New[T any](cfg Config[T]) (*Engine[T], error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	e := &Engine[T]{cfg: cfg.withDefaults(), stopped: make(chan struct{})}
 	e.schema = e.cfg.schema()
+	e.life, e.leave = context.WithCancelCause(context.Background())
 	if err := e.openHost(); err != nil {
 		return nil, err
 	}
@@ -118,6 +125,9 @@ func (e *Engine[T]) Close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), e.host.timeout)
 		defer cancel()
 		err := e.host.await(ctx, e.stopped)
+		if err != nil {
+			err = fmt.Errorf("close engine %s: %w: %w", e.cfg.Name, actors.ErrStillRunning, err)
+		}
 		if released := e.release(); released != nil {
 			err = released
 		}

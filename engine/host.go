@@ -56,9 +56,14 @@ type Host struct {
 }
 
 // NewHost makes a host. Close it after its engines.
+//
+// Errors: [*ConfigError], or an [*actors.ConfigError].
 func NewHost(cfg HostConfig) (*Host, error) {
 	if cfg.CloseTimeout < 0 {
 		return nil, &ConfigError{Field: "CloseTimeout", Problem: "is negative; zero means 10 s"}
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	system, err := actors.NewSystem(actors.SystemConfig{
 		Workers: cfg.Workers, Clock: cfg.Clock, Executor: cfg.Executor, Logger: cfg.Logger, OnFailure: cfg.OnFailure,

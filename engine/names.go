@@ -78,6 +78,7 @@ var (
 	ErrNilHandler      = watcher.ErrNilHandler
 	ErrConsumed        = watcher.ErrConsumed
 	ErrNotReady        = watchcache.ErrNotReady
+	ErrInconsistent    = watchcache.ErrInconsistent
 )
 
 // Errors with more to say, for errors.As.

@@ -11,6 +11,7 @@ import (
 // counts is where the engine and its actors count.
 type counts struct {
 	lists, waits, fallbacks atomic.Uint64
+	verified, mismatches    atomic.Uint64
 	failures                atomic.Uint64
 	dispatcher              dispatcher.Stats
 	cache                   watchcache.Stats
@@ -43,12 +44,16 @@ type Stats struct {
 	Stalls, Expired, Terminated, Panicked, DeadlinesReached uint64
 	// Bookmarks is how many became due.
 	Bookmarks uint64
-	// Lists is how many lists the cache was asked for, Fallbacks how many of
-	// them the backend served, Waits how many calls waited for a revision.
+	// Lists is how many lists there were, Fallbacks how many of them the backend
+	// served since the cache could not, Waits how many calls waited for the cache
+	// to be ready or to reach a revision. Without a cache nothing is counted.
 	Lists, Fallbacks, Waits uint64
 	// Relists is how often the state was listed anew after the first time,
 	// Inconsistent how often because a change did not fit the state.
 	Relists, Inconsistent uint64
+	// Verified is how often cache and backend were compared, Mismatches how often
+	// they differed; see [Engine.Verify].
+	Verified, Mismatches uint64
 	// Failures is how often one of the engine's own actors failed and was
 	// brought back.
 	Failures uint64
@@ -71,6 +76,7 @@ func (e *Engine[T]) Stats() Stats {
 		Stalls: d.Stalls.Load(), Expired: d.Expired.Load(), Terminated: d.Terminated.Load(), Panicked: d.Panicked.Load(),
 		DeadlinesReached: d.DeadlinesReached.Load(), Bookmarks: d.Bookmarks.Load(),
 		Lists: e.counts.lists.Load(), Fallbacks: e.counts.fallbacks.Load(), Waits: e.counts.waits.Load(),
+		Verified: e.counts.verified.Load(), Mismatches: e.counts.mismatches.Load(),
 		Relists: max(c.Replaces.Load(), 1) - 1, Inconsistent: c.Inconsistent.Load(), Failures: e.counts.failures.Load(),
 	}
 	if e.parts.reflector != nil {

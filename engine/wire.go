@@ -2,12 +2,18 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // root is the actor above the engine's others. It starts them, and decides what
@@ -17,6 +23,9 @@ type root[T any] struct {
 	started chan<- error
 	// audit looks for changed objects once more when all are gone.
 	audit func()
+	// failures counts those of the parts since failing.
+	failures int
+	failing  time.Time
 }
 
 // Receive starts what a watch without cache needs.
@@ -40,18 +49,48 @@ func (r *root[T]) Dropped(m adopt[T]) {
 // Started wires the way of an event, from its end to its beginning.
 func (r *root[T]) Started(ctx *actors.Context) { r.started <- r.engine.wire(ctx) }
 
+// A part that fails so often in that time will go on failing: it was brought
+// back each time from a state that was whole.
+const (
+	maxFailures   = 20
+	failurePeriod = time.Minute
+)
+
 // ChildFailed keeps the engine running. The dispatcher is resumed: a restart
 // would stop the watchers, its children. The others are restarted, and go on
-// from what they had published.
-func (r *root[T]) ChildFailed(_ *actors.Context, child actors.ID, reason any) actors.Directive {
-	r.engine.counts.failures.Add(1)
-	switch parts := &r.engine.parts; {
-	case parts.cache == nil:
+// from what they had published. Only if it happens again and again is the
+// engine ended, rather than to keep a worker busy with failing.
+func (r *root[T]) ChildFailed(ctx *actors.Context, child actors.ID, reason any) actors.Directive {
+	e := r.engine
+	e.counts.failures.Add(1)
+	if e.parts.cache == nil {
 		return actors.Stop // a watch without cache
-	case child == parts.dispatcher.ID():
+	}
+	if r.exhausted(ctx.Clock().Now()) {
+		e.report(fmt.Errorf("%w: its parts failed %d times within %v, last because: %v", ErrEngineClosed, maxFailures, failurePeriod, reason))
+		ctx.Stop()
+		return actors.Stop
+	}
+	if child == e.parts.dispatcher.ID() {
 		return actors.Resume
 	}
 	return actors.Restart
+}
+
+// exhausted counts a failure and reports whether there were too many.
+func (r *root[T]) exhausted(now time.Time) bool {
+	if now.Sub(r.failing) > failurePeriod {
+		r.failing, r.failures = now, 0
+	}
+	r.failures++
+	return r.failures >= maxFailures
+}
+
+// Stopping lets no call begin any more, and ends those to the backend that a
+// part is waiting for.
+func (r *root[T]) Stopping(*actors.Context) {
+	r.engine.closed.Store(true)
+	r.engine.leave(ErrEngineClosed)
 }
 
 // Stopped tells Close that all are gone.
@@ -72,7 +111,11 @@ func (e *Engine[T]) start() error {
 	if !e.top.Alive() {
 		return ErrEngineClosed // the host is closed
 	}
-	return e.host.reply(context.Background(), started)
+	if err := e.host.reply(context.Background(), started); err != nil {
+		e.top.Stop()
+		return errors.Join(err, e.host.await(context.Background(), e.stopped))
+	}
+	return nil
 }
 
 func (e *Engine[T]) wire(ctx *actors.Context) (err error) {
@@ -84,15 +127,54 @@ func (e *Engine[T]) wire(ctx *actors.Context) (err error) {
 		BookmarkPeriod: e.cfg.BookmarkPeriod, Rand: e.host.newRand(), Stats: &e.counts.dispatcher,
 	})
 	e.parts.cache = watchcache.Spawn(ctx, ctx.Clock(), watchcache.Config[T]{
-		Schema: &e.schema, Indexes: e.cfg.indexes(), Limits: e.cfg.Window,
+		SizeOf: e.sizeOf, Indexes: e.cfg.indexes(), Limits: e.cfg.Window,
 		Published: &e.published, Dispatcher: e.parts.dispatcher,
 		Relist: func(why reflector.Reason) { e.parts.reflector.Relist(why) },
 		OnRoom: func() { e.parts.reflector.Room() },
-		Stats:  &e.counts.cache,
+		Report: e.report, Stats: &e.counts.cache,
 	})
+	in := &inlet[T]{cache: e.parts.cache}
 	e.parts.reflector, err = reflector.Spawn(ctx, reflector.Config[T]{
-		Source: e.storage.Backend(), Sink: e.parts.cache,
-		Backoff: e.cfg.Backoff, Rand: e.host.newRand(), OnError: e.cfg.OnError,
+		Source: e.storage.Backend(), Sink: in,
+		Backoff: e.cfg.Backoff, Rand: e.host.newRand(), OnError: e.report,
 	})
-	return err
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	in.open.Store(true)
+	e.parts.reflector.Room()
+	e.watchOver(ctx)
+	return nil
+}
+
+// inlet is the cache as the Reflector sees it: full until the engine is wired,
+// since the cache may answer an update with a demand on the Reflector.
+type inlet[T any] struct {
+	cache *watchcache.Cache[T]
+	open  atomic.Bool
+}
+
+// Offer passes an update on.
+func (in *inlet[T]) Offer(u reflector.Update[T]) actors.Verdict {
+	if !in.open.Load() {
+		return actors.Full
+	}
+	return in.cache.Offer(u)
+}
+
+// sizeOf estimates the bytes of an object. It runs where a panic would cost
+// more than a wrong estimate.
+func (e *Engine[T]) sizeOf(o *Object[T]) (n int) {
+	if err := backend.Contain("Config.Size", o.Key, func() { n = e.schema.SizeOf(o) }); err != nil {
+		e.report(err)
+		return store.DefaultSize
+	}
+	return n
+}
+
+// report tells OnError, whose own panics go no further than the log.
+func (e *Engine[T]) report(err error) {
+	if panicked := backend.Contain("Config.OnError", "", func() { e.cfg.OnError(err) }); panicked != nil {
+		e.host.system.Logger().Error("OnError failed", "reason", panicked, "told", err)
+	}
 }

@@ -39,3 +39,15 @@ func selectKey[T any](v *TreeView[T], f *Filter, after string) iter.Seq[*Object[
 		}
 	}
 }
+
+// WithValue returns the objects among all whose attribute a has value, as
+// [TreeView.ByIndex] finds them, but by looking at each.
+func WithValue[T any](all iter.Seq[*Object[T]], a Attribute, value string) iter.Seq[*Object[T]] {
+	return func(yield func(*Object[T]) bool) {
+		for o := range all {
+			if got, held := valueIn(a, o); held && got == value && !yield(o) {
+				return
+			}
+		}
+	}
+}

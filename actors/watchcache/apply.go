@@ -1,35 +1,32 @@
 package watchcache
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/store"
 )
 
+// ErrInconsistent: the state is not what storage holds. It is listed again.
+var ErrInconsistent = errors.New("cache is inconsistent with storage")
+
 // upstream applies what the Reflector tells.
 func (c *cache[T]) upstream(u reflector.Update[T]) {
-	switch u.Kind {
-	case reflector.Replace:
-		c.replace(u)
-	case reflector.Changes:
-		if c.distrusted {
-			return // a list is on its way; these changes are in it
-		}
-		if !c.applyAll(u.Events) {
-			c.distrust()
-			return
-		}
-		c.advance(u.Revision)
-	case reflector.Progress:
-		if !c.distrusted {
-			c.advance(u.Revision)
-		}
-	case reflector.Unavailable:
+	switch {
+	case u.Kind == reflector.Unavailable:
 		c.setReadiness(c.readiness.pending(c.now, u.Err))
 		return
+	case u.Kind == reflector.Replace:
+		c.replace(u)
+	case c.distrusted:
+		return // a list is on its way, and this is in it
+	case !c.applyAll(u.Events):
+		return
 	}
-	if !c.distrusted && c.readiness.state == Pending {
+	c.advance(u.Revision)
+	if c.readiness.state == Pending {
 		c.setReadiness(c.readiness.ready(c.now))
-		c.dirty = true
 	}
 }
 
@@ -46,9 +43,13 @@ func (c *cache[T]) advance(rev store.Revision) {
 // applyAll applies events in order. It stops and reports false at one that does
 // not fit the state: something before it was lost.
 func (c *cache[T]) applyAll(events []store.Event[T]) bool {
-	for _, ev := range events {
+	for i, ev := range events {
 		if !c.apply(ev) {
+			c.Stats.Events.Add(uint64(i))
 			c.Stats.Inconsistent.Add(1)
+			err := fmt.Errorf("%w: %v does not fit the state at %d", ErrInconsistent, ev, c.revision)
+			c.Report(err)
+			c.distrust(err)
 			return false
 		}
 	}
@@ -90,27 +91,38 @@ func (c *cache[T]) replace(u reflector.Update[T]) {
 		listed.Put(o)
 	}
 	c.Stats.Replaces.Add(1)
-	c.distrusted = false
-	c.dirty = true
-	switch {
-	case c.readiness.generation == 0:
+	if !c.filled {
 		c.window.Reset(u.Revision)
-	case u.Revision < c.revision:
-		// Storage went back in time: nothing that anyone holds means anything.
+	} else if !c.bridge(listed, u.Revision) {
 		c.window.Reset(u.Revision)
 		c.epoch++
-	default:
-		events := store.Diff(c.tree.View(), listed.View(), c.revision, u.Revision, c.now)
-		c.window.AppendDiff(events, c.revision, u.Revision, c.now, c.tree)
-		c.Stats.Synthetic.Add(uint64(len(events)))
 	}
-	c.tree = listed
-	c.revision = u.Revision
-	c.window.Advance(u.Revision)
+	c.tree, c.revision = listed, u.Revision
+	c.filled, c.distrusted, c.dirty = true, false, true
 }
 
-// distrust stops believing in the state until the Reflector has listed again.
-func (c *cache[T]) distrust() {
+// bridge adds what leads from the state to the listed one to the window. It
+// reports false if nothing can: what the cache has shown up to its revision is
+// not what storage holds there, so nothing that anyone has from it means
+// anything. That is when storage went back in time, or a state was wrong and
+// nothing was written since that could carry the correction.
+func (c *cache[T]) bridge(listed *store.Tree[T], rev store.Revision) bool {
+	if rev < c.revision {
+		return false
+	}
+	events := store.Diff(c.tree.View(), listed.View(), c.revision, rev, c.now)
+	if rev == c.revision && len(events) > 0 {
+		return false
+	}
+	c.window.AppendDiff(events, c.revision, rev, c.now, c.tree)
+	c.Stats.Synthetic.Add(uint64(len(events)))
+	return true
+}
+
+// distrust stops believing in the state, because of cause, until the Reflector
+// has listed again.
+func (c *cache[T]) distrust(cause error) {
 	c.distrusted = true
+	c.setReadiness(c.readiness.pending(c.now, cause))
 	c.Relist(reflector.Distrusted)
 }

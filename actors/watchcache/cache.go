@@ -11,8 +11,9 @@ import (
 
 // Config is what a watchCache needs.
 type Config[T any] struct {
-	// Schema reads the objects.
-	Schema *store.Schema[T]
+	// SizeOf estimates an object's bytes for Limits; nil means
+	// [store.DefaultSize]. It must not panic: contain what is the user's.
+	SizeOf func(*store.Object[T]) int
 	// Indexes are kept in the state tree.
 	Indexes []store.Attribute
 	// Limits bound the window.
@@ -26,6 +27,9 @@ type Config[T any] struct {
 	// OnRoom is called when a mailbox that refused an update has room again. It
 	// must not block.
 	OnRoom func()
+	// Report is told of each change that did not fit the state. It must neither
+	// block nor panic.
+	Report func(error)
 	// Stats is where the cache counts.
 	Stats *Stats
 }
@@ -36,44 +40,59 @@ type cache[T any] struct {
 	Config[T]
 	handle *Cache[T]
 
-	tree       *store.Tree[T]
-	window     *store.Window[T]
-	revision   store.Revision
-	epoch      uint64
-	readiness  readiness
-	waiters    waiters
-	waitTimer  actors.Timer
-	trimTimer  actors.Timer
-	now        time.Time
-	dirty      bool
+	tree      *store.Tree[T]
+	window    *store.Window[T]
+	revision  store.Revision
+	epoch     uint64
+	readiness readiness
+	// filled: the state has been listed at least once.
+	filled bool
+	// distrusted: the state is not to be built upon until the next list.
 	distrusted bool
-	failed     bool
+	// succeeds: an actor before this one failed.
+	succeeds bool
+	// dirty: there is something to publish.
+	dirty bool
+	now   time.Time
+
+	waiters   *waiters
+	waitTimer actors.Timer
+	// waitsDue is when waitTimer fires.
+	waitsDue  time.Time
+	trimTimer actors.Timer
 }
 
 // newCache makes the actor: an empty one at first, after a failure one that
 // goes on from the last published snapshot.
 func newCache[T any](cfg Config[T], h *Cache[T]) *cache[T] {
-	c := &cache[T]{Config: cfg, handle: h, window: h.window, readiness: *h.readiness.Load()}
 	last := cfg.Published.Load()
-	if last.Generation == 0 {
-		c.tree = store.NewTree[T](cfg.Indexes...)
-		return c
+	c := &cache[T]{
+		Config: cfg, handle: h, window: h.window, waiters: &h.waiters, readiness: *h.readiness.Load(),
+		tree: store.NewTree[T](cfg.Indexes...), revision: last.Revision, epoch: last.Epoch,
+		filled: last.Generation > 0, distrusted: true, succeeds: h.spawned,
 	}
-	c.tree = last.State.Tree()
+	if c.filled {
+		c.tree = last.State.Tree()
+	}
 	c.window.Rewind(last.Window)
-	c.revision, c.epoch = last.Revision, last.Epoch
-	c.failed = true
+	h.spawned = true
 	return c
 }
 
-// Started has the Reflector list again after a failure.
+// Started has the Reflector list again after a failure, for the message that
+// was being handled is lost.
 func (c *cache[T]) Started(ctx *actors.Context) {
-	if c.failed {
-		c.distrust()
-		c.armWaits(ctx)
-		c.armTrim(ctx)
+	if !c.succeeds {
+		return
 	}
+	c.now = ctx.Clock().Now()
+	c.Relist(reflector.Distrusted)
+	c.armWaits(ctx)
+	c.armTrim(ctx)
 }
+
+// Restarting leaves nothing armed that the next actor does not know of.
+func (c *cache[T]) Restarting(*actors.Context) { c.stopTimers() }
 
 // Receive takes one message. What it changes becomes visible in Flush.
 func (c *cache[T]) Receive(ctx *actors.Context, msg Message[T]) {
@@ -85,12 +104,13 @@ func (c *cache[T]) Receive(ctx *actors.Context, msg Message[T]) {
 		c.register(m)
 	case Wait[T]:
 		c.wait(ctx, m)
+	case Distrust[T]:
+		c.distrust(m.Cause)
+		m.Reply <- nil
 	case Tick[T]:
 		c.trimTimer = nil
 	case WaitsDue[T]:
-		c.waitTimer = nil
-		c.waiters.due(c.now, c.tooLate)
-		c.armWaits(ctx)
+		c.due(ctx)
 	}
 }
 
@@ -111,6 +131,8 @@ func (c *cache[T]) Dropped(msg Message[T]) {
 		m.Reply <- ErrStopped
 	case Wait[T]:
 		m.Reply <- ErrStopped
+	case Distrust[T]:
+		m.Reply <- ErrStopped
 	}
 }
 
@@ -118,6 +140,10 @@ func (c *cache[T]) Dropped(msg Message[T]) {
 func (c *cache[T]) Stopping(ctx *actors.Context) {
 	c.setReadiness(c.readiness.stopped(ctx.Clock().Now()))
 	c.waiters.all(ErrStopped)
+	c.stopTimers()
+}
+
+func (c *cache[T]) stopTimers() {
 	for _, t := range []actors.Timer{c.waitTimer, c.trimTimer} {
 		if t != nil {
 			t.Stop()
@@ -126,7 +152,8 @@ func (c *cache[T]) Stopping(ctx *actors.Context) {
 }
 
 // publish makes what has changed visible, tells the dispatcher, and answers
-// those who waited for it.
+// those who waited for it. The snapshot comes before the readiness, so that
+// whoever finds the cache ready also finds the state.
 func (c *cache[T]) publish() {
 	if !c.dirty {
 		return
@@ -140,6 +167,7 @@ func (c *cache[T]) publish() {
 		Window:     c.window.View(),
 		At:         c.now,
 	})
+	c.showReady()
 	c.Stats.Publications.Add(1)
 	c.Dispatcher.Tell(dispatcher.Committed[T]{})
 	if c.readiness.state == Ready {
@@ -160,7 +188,20 @@ func (c *cache[T]) armTrim(ctx *actors.Context) {
 // are kept, so that they stay at most an eighth longer.
 const trimsPerAge = 8
 
+// setReadiness shows that the cache cannot serve at once; that it can is shown
+// with the state that it serves.
 func (c *cache[T]) setReadiness(r readiness) {
 	c.readiness = r
+	if r.state == Ready {
+		c.dirty = true
+		return
+	}
 	c.handle.readiness.Store(&r)
+}
+
+func (c *cache[T]) showReady() {
+	if c.readiness.state == Ready && c.handle.readiness.Load().state != Ready {
+		r := c.readiness
+		c.handle.readiness.Store(&r)
+	}
 }

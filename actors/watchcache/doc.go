@@ -24,15 +24,23 @@
 // through it. Revisions strictly between the two states cannot be resumed
 // from, since what happened there is not known.
 //
+// Only if nothing can lead from one to the other, because storage went back in
+// time or what was shown at a revision was never so, a new epoch begins: all
+// watches then end as expired.
+//
 // # Readiness
 //
-// The cache is Pending until its first list and while its source is lost,
-// Ready otherwise, and Stopped in the end. Every Pending→Ready is a new
-// generation. While Pending, new watches are refused with a [*NotReadyError]
-// that says when to try again; those that exist stay.
+// The cache is Pending until its first list, while its source is lost, and from
+// when its state is found to be wrong until it is listed; Ready otherwise, and
+// Stopped in the end. Every Pending→Ready is a new generation. While Pending,
+// new watches are refused with a [*NotReadyError] that says when to try again;
+// those that exist stay. What was published stays readable: whether to read it
+// is the reader's decision.
 //
 // # Failure
 //
 // If the actor fails, a new one starts from the last published snapshot, which
-// is always whole, and has the Reflector list again.
+// is always whole, and has the Reflector list again; what comes before that
+// list is not applied. Who waits for a revision goes on waiting. The Reflector
+// spaces its lists, so an actor that fails at every list fails at their pace.
 package watchcache

@@ -18,15 +18,20 @@ const mailboxSize = 64
 type Cache[T any] struct {
 	ref       *actors.Ref[Message[T]]
 	readiness atomic.Pointer[readiness]
-	// window outlives a failed actor, which the next one rewinds.
-	window *store.Window[T]
-	minAge time.Duration
+	minAge    time.Duration
+
+	// What follows belongs to the actor's turns. It outlives an actor that fails:
+	// the next one rewinds the window, and answers who waits.
+	window  *store.Window[T]
+	waiters waiters
+	// spawned: there has been an actor.
+	spawned bool
 }
 
 // Spawn starts a watchCache under parent. It runs on the pool.
 func Spawn[T any](parent actors.Parent, clock actors.Clock, cfg Config[T]) *Cache[T] {
 	h := &Cache[T]{
-		window: store.NewWindow(cfg.Limits, cfg.Schema.SizeOf),
+		window: store.NewWindow(cfg.Limits, cfg.SizeOf),
 		minAge: cmp.Or(cfg.Limits.MinAge, store.DefaultMinAge),
 	}
 	h.readiness.Store(&readiness{since: clock.Now()})
@@ -54,6 +59,18 @@ func (h *Cache[T]) Wait(m Wait[T]) {
 		m.Reply <- ErrStopped
 	}
 }
+
+// Distrust says that the state is wrong: new watches and reads of the newest
+// state wait for a list. The answer comes on m.Reply.
+func (h *Cache[T]) Distrust(m Distrust[T]) {
+	if !h.ref.Tell(m) {
+		m.Reply <- ErrStopped
+	}
+}
+
+// ID returns the ID of the cache's actor, as its parent's [actors.Supervisor]
+// knows it.
+func (h *Cache[T]) ID() actors.ID { return h.ref.ID() }
 
 // Check returns nil if the cache is ready, else a [*NotReadyError] or
 // [ErrStopped].

@@ -49,6 +49,17 @@ type Wait[T any] struct {
 	Reply chan<- error
 }
 
+// Distrust says that the state was found to be wrong. The engine's comparison
+// with the backend sends it.
+type Distrust[T any] struct {
+	// Cause is what the cache says while it is not ready for that; an
+	// [ErrInconsistent].
+	Cause error
+	// Reply gets nil once the cache is distrusted, or [ErrStopped]. It has room
+	// for one.
+	Reply chan<- error
+}
+
 // Tick is the time to trim the window. The clock sends it.
 type Tick[T any] struct{}
 
@@ -58,5 +69,6 @@ type WaitsDue[T any] struct{}
 func (Upstream[T]) toWatchCache(T) {}
 func (Register[T]) toWatchCache(T) {}
 func (Wait[T]) toWatchCache(T)     {}
+func (Distrust[T]) toWatchCache(T) {}
 func (Tick[T]) toWatchCache(T)     {}
 func (WaitsDue[T]) toWatchCache(T) {}

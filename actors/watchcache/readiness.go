@@ -21,8 +21,8 @@ func (s State) String() string { return [...]string{"Pending", "Ready", "Stopped
 
 // Errors of a cache that cannot serve.
 var (
-	// ErrNotReady: the cache has no state yet, or has lost its source. The error
-	// is a [*NotReadyError].
+	// ErrNotReady: the cache has no state yet, has lost its source, or has found
+	// its state to be wrong. The error is a [*NotReadyError].
 	ErrNotReady = errors.New("cache not ready")
 	// ErrStopped: the cache was stopped.
 	ErrStopped = errors.New("cache stopped")

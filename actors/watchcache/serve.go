@@ -1,6 +1,8 @@
 package watchcache
 
 import (
+	"time"
+
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/watcher"
@@ -60,7 +62,7 @@ func (c *cache[T]) wait(ctx *actors.Context, m Wait[T]) {
 		m.Reply <- c.tooLate(m.Revision)
 	default:
 		c.waiters.add(waiter{revision: m.Revision, until: m.Until, reply: m.Reply})
-		c.armWaits(ctx)
+		c.armWaitsAt(ctx, m.Until)
 	}
 }
 
@@ -72,13 +74,35 @@ func (c *cache[T]) tooLate(rev store.Revision) error {
 	return &store.FutureError{Requested: rev, Current: c.revision}
 }
 
+// waitSpacing is the least time between two looks at who gives up, for each
+// looks at all who wait.
+const waitSpacing = 10 * time.Millisecond
+
+// due answers those who give up, and sees to the next.
+func (c *cache[T]) due(ctx *actors.Context) {
+	c.waitTimer = nil
+	c.waiters.due(c.now, c.tooLate)
+	c.armWaits(ctx)
+}
+
 // armWaits sets the timer for the first waiter that gives up.
 func (c *cache[T]) armWaits(ctx *actors.Context) {
-	if c.waitTimer != nil {
-		c.waitTimer.Stop()
-		c.waitTimer = nil
-	}
 	if at, any := c.waiters.next(); any {
-		c.waitTimer = ctx.Clock().AfterFunc(at.Sub(c.now), func() { c.handle.ref.Tell(WaitsDue[T]{}) })
+		if soonest := c.now.Add(waitSpacing); at.Before(soonest) {
+			at = soonest
+		}
+		c.armWaitsAt(ctx, at)
 	}
+}
+
+// armWaitsAt sees to it that the timer fires at that time or before.
+func (c *cache[T]) armWaitsAt(ctx *actors.Context, at time.Time) {
+	if c.waitTimer != nil {
+		if !at.Before(c.waitsDue) {
+			return
+		}
+		c.waitTimer.Stop()
+	}
+	c.waitsDue = at
+	c.waitTimer = ctx.Clock().AfterFunc(at.Sub(c.now), func() { c.handle.ref.Tell(WaitsDue[T]{}) })
 }

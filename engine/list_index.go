@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// ByIndex returns the cached objects whose indexed field or label has value, in
+// key order. Index is a name given in [Config].Index or [Config].IndexLabels; a
+// name given in both is the field's.
+//
+// It reads as [Cached] does; without a cache it looks at all that the backend
+// has.
+//
+// Errors: [ErrUnknownIndex], [ErrNotReady], [ErrEngineClosed], ctx's cause, or
+// what the backend met.
+func (e *Engine[T]) ByIndex(ctx context.Context, index, value string) ([]*Object[T], error) {
+	if err := e.open(); err != nil {
+		return nil, err
+	}
+	attribute, err := e.attribute(index)
+	if err != nil {
+		return nil, err
+	}
+	if !e.cfg.cached() {
+		return e.byAttribute(ctx, attribute, value)
+	}
+	snap, err := e.reached(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	found, err := snap.State.ByIndex(attribute, value, "", "")
+	if err != nil {
+		return nil, err
+	}
+	return slices.AppendSeq([]*Object[T]{}, found), nil
+}
+
+// byAttribute is ByIndex without an index.
+func (e *Engine[T]) byAttribute(ctx context.Context, a store.Attribute, value string) ([]*Object[T], error) {
+	all, err := e.storage.List(ctx, backend.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return slices.AppendSeq([]*Object[T]{}, store.WithValue(slices.Values(all.Items), a, value)), nil
+}
+
+func (e *Engine[T]) attribute(index string) (store.Attribute, error) {
+	declared := e.cfg.indexes()
+	for _, a := range declared {
+		if a.Name == index {
+			return a, nil
+		}
+	}
+	return store.Attribute{}, fmt.Errorf("%w: %q; Config declares %v", ErrUnknownIndex, index, declared)
+}

@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// listSnapshot reads one page of snap.
+func listSnapshot[T any](snap *store.Snapshot[T], q query) *List[T] {
+	list := &List[T]{Revision: snap.Revision, Items: []*Object[T]{}}
+	if q.filter.Everything() && q.limit == 0 && q.after == "" {
+		list.Items = snap.State.AppendTo(make([]*Object[T], 0, snap.State.Len()), "")
+		return list
+	}
+	for o := range store.Select(snap.State, q.filter, q.after) {
+		if !list.add(o, q) {
+			break
+		}
+	}
+	return list
+}
+
+// add puts o on the page, or behind it if the page is full. It reports whether
+// to go on.
+func (l *List[T]) add(o *Object[T], q query) bool {
+	if q.limit == 0 || len(l.Items) < q.limit {
+		l.Items = append(l.Items, o)
+		return true
+	}
+	if l.Continue == "" {
+		l.Continue = backend.Token{Revision: l.Revision, Start: l.Items[q.limit-1].Key}.Encode()
+	}
+	if q.filter.HasSelector() {
+		l.Remaining = -1
+		return false
+	}
+	l.Remaining++
+	return true
+}
+
+// selectorPage is how many objects to read at once from the backend, of which a
+// selector may let through few.
+const selectorPage = 1000
+
+// listBackend reads one page from the backend, which knows no selectors: with
+// one, pages are read until enough matched.
+func (e *Engine[T]) listBackend(ctx context.Context, q query) (*List[T], error) {
+	opts := q.backendOptions()
+	list := &List[T]{Items: []*Object[T]{}}
+	for full := false; !full; {
+		page, err := e.storage.List(ctx, opts)
+		if err != nil {
+			return nil, err
+		}
+		list.Revision = page.Revision
+		full = list.addPage(page, q)
+		opts.Continue, opts.Revision = page.Continue, 0
+	}
+	if q.read.mode == notOlderThan && list.Revision < q.read.revision {
+		return nil, &FutureError{Requested: q.read.revision, Current: list.Revision}
+	}
+	return list, nil
+}
+
+// backendOptions asks the backend for its first page.
+func (q query) backendOptions() backend.ListOptions {
+	opts := backend.ListOptions{Prefix: q.filter.Prefix(), Limit: q.limit}
+	switch {
+	case q.filter.Key() != "":
+		opts.Prefix, opts.Limit = q.filter.Key(), 1 // it is the first under itself
+	case q.limit > 0 && q.filter.HasSelector():
+		opts.Limit = max(q.limit, selectorPage)
+	}
+	if q.read.mode == exactly {
+		opts.Revision = q.read.revision
+	}
+	if q.after != "" {
+		opts.Continue = backend.Token{Revision: opts.Revision, Start: q.after}.Encode()
+		opts.Revision = 0
+	}
+	return opts
+}
+
+// addPage puts the matches of a backend's page on the list and reports whether
+// the list is done.
+func (l *List[T]) addPage(page *backend.List[T], q query) bool {
+	for _, o := range page.Items {
+		if store.Matches(q.filter, o) && !l.add(o, q) {
+			return true
+		}
+	}
+	if q.filter.Key() != "" {
+		return true
+	}
+	if q.limit > 0 && len(l.Items) == q.limit && !q.filter.HasSelector() {
+		l.Remaining, l.Continue = page.Remaining, page.Continue
+		return true
+	}
+	return page.Continue == ""
+}

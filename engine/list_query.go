@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// query is ListOptions made plain.
+type query struct {
+	filter *store.Filter
+	read   Read
+	// after is the last key of the page before; "" for the first page.
+	after string
+	limit int
+}
+
+func newQuery(opts ListOptions) (query, error) {
+	invalid := func(problem string) error { return fmt.Errorf("%w: %s", ErrInvalidList, problem) }
+	if opts.Limit < 0 {
+		return query{}, invalid("Limit is negative; zero lists everything")
+	}
+	if err := opts.Read.validate(); err != nil {
+		return query{}, fmt.Errorf("%w: %w", ErrInvalidList, err)
+	}
+	filter, err := store.NewFilter(store.FilterOptions{Key: opts.Key, Prefix: opts.Prefix, Labels: opts.Labels, Fields: opts.Fields})
+	if err != nil {
+		return query{}, err
+	}
+	q := query{filter: filter, read: opts.Read, limit: opts.Limit}
+	if q.read.mode == cached {
+		q.limit = 0
+	}
+	if opts.Continue == "" {
+		return q, nil
+	}
+	if opts.Read != Latest() {
+		return query{}, invalid("Read cannot be set beside Continue, which holds the state already; leave it out")
+	}
+	return q.continued(opts.Continue, opts.Prefix)
+}
+
+// continued moves the query to the page after token.
+func (q query) continued(token, prefix string) (query, error) {
+	scan, err := backend.ListOptions{Prefix: prefix, Limit: q.limit, Continue: token}.Scan()
+	if err != nil {
+		return query{}, err
+	}
+	q.after = scan.After
+	if scan.Revision > 0 {
+		q.read = Exactly(scan.Revision)
+	}
+	return q, nil
+}
+
+// cheap reports whether the backend can answer without reading everything.
+func (q query) cheap() bool { return q.limit > 0 && !q.filter.HasSelector() }
