@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"testing"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
 )
 
 // These are the examples of the README, which quotes them line by line.
@@ -33,6 +35,17 @@ func newPods() *engine.Engine[Pod] {
 		panic(err)
 	}
 	return pods
+}
+
+func podConfig() engine.Config[Pod] {
+	return engine.Config[Pod]{Key: func(p Pod) string { return p.Namespace + "/" + p.Name }}
+}
+
+func TestPods(t *testing.T) {
+	e := enginetest.New(t, podConfig())
+	w := e.Watch(engine.WatchOptions{})
+	e.Create(Pod{Namespace: "default", Name: "web-1"})
+	enginetest.ExpectExactly(t, w, enginetest.Added(Pod{Namespace: "default", Name: "web-1"}))
 }
 
 func Example_readmeEngine() {
@@ -153,4 +166,50 @@ func Example_readmeClose() {
 	// close: <nil>
 	// watch: engine closed
 	// actors: 0 timers: 0
+}
+
+func Example_readmeReads() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+
+	first, _ := pods.Create(ctx, Pod{Namespace: "default", Name: "a", Node: "n1"})
+	second, _ := pods.Put(ctx, Pod{Namespace: "default", Name: "a", Node: "n2"})
+	show := func(read engine.Read) {
+		pod, err := pods.Get(ctx, "default/a", engine.GetOptions{Read: read})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(pod.Value.Node, pod.Revision)
+	}
+	show(engine.Latest())
+	show(engine.NotOlderThan(second))
+	show(engine.Cached())
+	show(engine.Exactly(first))
+	// Output:
+	// n2 3
+	// n2 3
+	// n2 3
+	// n1 2
+}
+
+func Example_readmePanic() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+
+	clumsy, _ := pods.Handle(ctx, engine.WatchOptions{}, func(engine.Event[Pod]) { panic("oops") })
+	healthy, _ := pods.Watch(ctx, engine.WatchOptions{})
+	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "a"})
+	<-clumsy.Done()
+	fmt.Println(clumsy.Err())
+	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "b"})
+	for healthy.Delivered() < 2 {
+		_, _ = healthy.Next(ctx)
+	}
+	fmt.Println("healthy:", healthy.Err())
+	// Output:
+	// watch handler panicked on "default/a" at revision 2: oops
+	// healthy: <nil>
 }
