@@ -49,4 +49,27 @@
 // engine is left: no goroutine, no actor, no timer. A handler that does not
 // return makes Close give up after [HostConfig].CloseTimeout, with an error that
 // names what still runs. Package enginetest proves all that in your tests.
+//
+// # What of the Kubernetes watch cache does not apply
+//
+// Tests that hold down a behaviour of the original carry the number of its row
+// in our map of the original's tests (Row001 and so on). These rows have no
+// counterpart in a generic engine in one process:
+//
+//   - 16 to 18, 22, 23, 34, 45, 46, 60: data that cannot be decrypted or decoded.
+//     Values are Go values; nothing is decoded between backend and consumer.
+//   - 51, 84 (its half that asks storage for progress), 129, 133: etcd's protocol.
+//     A backend here reports progress with every batch.
+//   - 56, 61, 88: legacy combinations of request parameters. [Read] and
+//     [WatchOptions] say each meaning by a name of its own.
+//   - 82, 128: objects that cache their encodings. Nothing is encoded.
+//   - 93 (its sharding), 94: sharded lists and watches.
+//   - 105: the size of watchers' channels. A watch has a position, not a channel.
+//   - 112: eager or lazy replay. The initial state is always read from an
+//     immutable snapshot.
+//   - 149 to 151: bounds of the passes that serve stalled watchers. There are no
+//     passes: each reads by itself, when its consumer asks.
+//
+// Where the original closes a watch without a word, ours gives the reason; where
+// it ends all watches on a relist, ours survive it.
 package engine

@@ -1,0 +1,64 @@
+package watchcache
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	began   = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	errLost = errors.New("the source is lost")
+)
+
+func TestRow124_ReadyAndPendingAlternateAndStoppedIsLast(t *testing.T) {
+	r := readiness{since: began}
+	require.ErrorIs(t, r.check(began), ErrNotReady)
+
+	r = r.ready(began.Add(time.Second))
+	require.NoError(t, r.check(began))
+	require.EqualValues(t, 1, r.generation)
+
+	r = r.pending(began.Add(2*time.Second), errLost)
+	require.ErrorIs(t, r.check(began.Add(2*time.Second)), errLost)
+	r = r.ready(began.Add(3 * time.Second))
+	require.EqualValues(t, 2, r.generation, "every Pending→Ready is a new generation")
+
+	r = r.stopped(began.Add(4 * time.Second))
+	require.Equal(t, r, r.ready(began.Add(5*time.Second)))
+	require.Equal(t, r, r.pending(began.Add(5*time.Second), errLost))
+	require.ErrorIs(t, r.check(began), ErrStopped)
+}
+
+func TestRow124_RepeatedSetsChangeNothing(t *testing.T) {
+	ready := readiness{since: began}.ready(began)
+	require.Equal(t, ready, ready.ready(began.Add(time.Hour)))
+
+	pending := ready.pending(began, errLost)
+	again := pending.pending(began.Add(time.Hour), errors.New("another"))
+	require.Equal(t, pending.since, again.since, "it has been down since the first")
+	require.EqualError(t, again.cause, "another")
+
+	stopped := ready.stopped(began)
+	require.Equal(t, stopped, stopped.stopped(began.Add(time.Hour)))
+}
+
+// Rows 91 and 126: the API server's table, its ends included.
+func TestRow091_126_RetryAfterGrowsWithTheOutage(t *testing.T) {
+	for down, want := range map[time.Duration]time.Duration{
+		-time.Hour: time.Second, 0: time.Second, 14 * time.Second: 2 * time.Second, 20 * time.Second: 3 * time.Second,
+		30 * time.Second: 6 * time.Second, 40 * time.Second: 11 * time.Second, 57 * time.Second: 30 * time.Second, time.Hour: 30 * time.Second,
+	} {
+		r := readiness{since: began}
+		var notReady *NotReadyError
+		require.ErrorAs(t, r.check(began.Add(down)), &notReady)
+		require.Equal(t, want, notReady.RetryAfter, "down for %v", down)
+	}
+}
+
+func TestRow124_ErrorSaysWhatToDo(t *testing.T) {
+	err := readiness{since: began, cause: errLost}.check(began)
+	require.EqualError(t, err, "storage is (re)initializing: the source is lost: retry after 1s")
+}

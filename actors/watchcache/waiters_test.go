@@ -1,0 +1,96 @@
+package watchcache
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+func (w *waiters) wait(rev store.Revision, after time.Duration) <-chan error {
+	reply := make(chan error, 1)
+	w.add(waiter{revision: rev, until: began.Add(after), reply: reply})
+	return reply
+}
+
+func TestRow098_099_WaitersAreAnsweredWhenTheirRevisionComes(t *testing.T) {
+	var w waiters
+	late, early, same := w.wait(9, time.Second), w.wait(3, time.Second), w.wait(3, time.Minute)
+	w.reached(2)
+	require.Empty(t, early)
+	w.reached(3)
+	require.NoError(t, <-early)
+	require.NoError(t, <-same)
+	require.Empty(t, late)
+	w.reached(100)
+	require.NoError(t, <-late)
+}
+
+func TestRow101_WaitersGiveUpWhenTheirTimeIsUp(t *testing.T) {
+	var w waiters
+	patient, hasty := w.wait(9, time.Minute), w.wait(9, time.Second)
+	at, any := w.next()
+	require.True(t, any)
+	require.Equal(t, began.Add(time.Second), at)
+
+	tooLate := func(rev store.Revision) error { return &store.FutureError{Requested: rev, Current: 5} }
+	w.due(began.Add(time.Second), tooLate)
+	require.EqualError(t, <-hasty, "too large revision: 9, current: 5: retry, or ask for one that storage has returned")
+	require.Empty(t, patient)
+	at, _ = w.next()
+	require.Equal(t, began.Add(time.Minute), at)
+}
+
+func TestWaitersAreAnsweredAtTheEnd(t *testing.T) {
+	var w waiters
+	reply := w.wait(9, time.Minute)
+	w.all(ErrStopped)
+	require.ErrorIs(t, <-reply, ErrStopped)
+	_, any := w.next()
+	require.False(t, any)
+}
+
+// Everyone is answered exactly once, for the right reason.
+func TestWaitersAnswerEachOnce(t *testing.T) {
+	errLate := errors.New("late")
+	rapid.Check(t, func(t *rapid.T) {
+		var w waiters
+		type waiting struct {
+			rev   store.Revision
+			until time.Duration
+			reply <-chan error
+		}
+		var all []waiting
+		reached, now := store.Revision(0), time.Duration(0)
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			switch rapid.IntRange(0, 2).Draw(t, "step") {
+			case 0:
+				rev := reached + 1 + store.Revision(rapid.IntRange(0, 9).Draw(t, "rev"))
+				until := now + time.Duration(rapid.IntRange(1, 9).Draw(t, "until"))
+				all = append(all, waiting{rev, until, w.wait(rev, until)})
+			case 1:
+				reached += store.Revision(rapid.IntRange(0, 4).Draw(t, "reach"))
+				w.reached(reached)
+			case 2:
+				now += time.Duration(rapid.IntRange(0, 4).Draw(t, "pass"))
+				w.due(began.Add(now), func(store.Revision) error { return errLate })
+			}
+			open := all[:0:0]
+			for _, x := range all {
+				select {
+				case err := <-x.reply:
+					require.Equal(t, err == nil, x.rev <= reached)
+					require.Equal(t, err != nil, x.until <= now && x.rev > reached)
+				default:
+					require.True(t, x.rev > reached && x.until > now, "revision %d until %d was forgotten", x.rev, x.until)
+					open = append(open, x)
+				}
+			}
+			all = open
+		}
+	})
+}
