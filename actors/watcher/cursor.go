@@ -38,7 +38,7 @@ func (c *cursor[T]) read(s *Stream[T], snap *store.Snapshot[T]) ([]store.Event[T
 	if c.prelude != nil {
 		return nil, c.prelude.end
 	}
-	if events := c.follow(); len(events) > 0 {
+	if events := c.follow(snap.Window.Next()); len(events) > 0 {
 		return events, nil
 	}
 	if c.node == nil {
@@ -93,12 +93,14 @@ func (c *cursor[T]) join(s *Stream[T]) {
 	}
 }
 
-// follow takes the next node's events. It does not matter if the node was cut:
-// who stands on one keeps those behind it.
-func (c *cursor[T]) follow() []store.Event[T] {
+// follow takes the next node's events, as far as the window that is published
+// ends at position end: a round may still fail, and is then read from the window.
+// It does not matter if the node was cut: who stands on one keeps those behind
+// it.
+func (c *cursor[T]) follow(end store.Seq) []store.Event[T] {
 	for c.node != nil {
 		next := c.node.next.Load()
-		if next == nil {
+		if next == nil || next.to > end {
 			return nil
 		}
 		c.node = next

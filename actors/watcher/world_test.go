@@ -1,0 +1,121 @@
+package watcher_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+var errIdle = errors.New("nothing to read")
+
+// world stands for the watchCache and the dispatcher: one window, one stream,
+// and watches that read when they are told to. There are no actors in it.
+type world struct {
+	t       require.TestingT
+	history *history
+	tree    *store.Tree[string]
+	window  *store.Window[string]
+	stream  *watcher.Stream[string]
+	feed    watcher.Feed[string]
+	written *store.Snapshot[string]
+	log     []store.Event[string]
+	failed  bool
+	// lapped: the window went past the dispatcher itself.
+	lapped bool
+}
+
+func newWorld(t require.TestingT, filter *store.Filter, limits store.WindowLimits) *world {
+	w := &world{
+		t: t, history: newHistory(t), tree: store.NewTree[string](),
+		window: store.NewWindow(limits, func(*store.Object[string]) int { return 1 }),
+		stream: watcher.NewStream[string](filter, 0),
+	}
+	w.feed.Await = func(context.Context, <-chan struct{}) error { return errIdle }
+	w.window.Reset(0)
+	w.written = w.snapshot()
+	w.feed.Publish(w.written)
+	return w
+}
+
+func (w *world) snapshot() *store.Snapshot[string] {
+	v := w.window.View()
+	return &store.Snapshot[string]{Revision: v.Revision(), Generation: 1, State: w.tree.View(), Window: v, At: at(v.Revision())}
+}
+
+// write appends one change; see [history.write]. Watches see it after a round.
+func (w *world) write(line string) store.Event[string] {
+	ev := w.history.write(strings.Fields(line))
+	w.window.Append(ev, time.Time{}, w.tree)
+	switch ev.Type {
+	case store.Added, store.Modified:
+		w.tree.Put(ev.Object)
+	case store.Deleted:
+		w.tree.Delete(ev.Object.Key)
+	}
+	w.log = append(w.log, ev)
+	w.written = w.snapshot()
+	return ev
+}
+
+func (w *world) trim() {
+	w.window.Trim(time.Time{})
+	w.written = w.snapshot()
+}
+
+// round does what the dispatcher's does: evaluate, append, overrun, publish.
+func (w *world) round() {
+	prev, next := w.feed.Load(), w.written
+	w.evaluate(prev, next)
+	for _, m := range w.stream.Members() {
+		m.Overrun(prev, next)
+	}
+	w.feed.Publish(next)
+}
+
+// halfRound fails before it has published, so that the next one has to restart
+// the stream.
+func (w *world) halfRound() {
+	w.evaluate(w.feed.Load(), w.written)
+	w.failed = true
+}
+
+func (w *world) evaluate(prev, next *store.Snapshot[string]) {
+	from, to := prev.Window.Next(), next.Window.Next()
+	var events []store.Event[string]
+	for at := from; at < to; {
+		raw, ok := next.Window.Read(at)
+		if !ok {
+			w.failed, w.lapped = true, true
+			break
+		}
+		events = append(events, watcher.ConvertBatch(w.stream.Filter(), raw)...)
+		at += store.Seq(len(raw))
+	}
+	switch {
+	case w.failed && !w.stream.Everything():
+		w.stream.Restart(from, to)
+	case len(events) > 0 && !w.stream.Everything():
+		w.stream.Append(from, to, events)
+	}
+	w.failed = false
+}
+
+// watch starts a watch at a position of the published window.
+func (w *world) watch(options watcher.Options, start watcher.Start[string]) *watcher.Watch[string] {
+	watch := watcher.New(&w.feed, options, nil)
+	watch.Begin(w.stream, start, true)
+	w.stream.Join(watch)
+	return watch
+}
+
+// now is the start of a watch that begins with what is published next.
+func (w *world) now() watcher.Start[string] {
+	snap := w.feed.Load()
+	return watcher.Start[string]{Next: snap.Window.Next(), After: snap.Revision}
+}
