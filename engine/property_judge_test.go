@@ -98,13 +98,7 @@ func (j *judge) silent() error {
 // latestStart is the latest moment at which a watch from "now" can have
 // started: it may have been any between call and return.
 func (j *judge) latestStart() engine.Revision {
-	if len(j.events) > 0 {
-		return max(j.from, min(j.until, j.events[0].Revision-1))
-	}
-	if len(j.claims) > 0 {
-		return max(j.from, min(j.until, j.claims[0].revision))
-	}
-	return j.until
+	return max(j.from, min(j.until, j.bound(0)))
 }
 
 // initial checks the initial state (row 153: in key order, no newer than the
@@ -129,7 +123,7 @@ func (j *judge) initial() (int, error) {
 	return 0, fmt.Errorf("initial state %v is not that of any revision from %d to %d (bound %d)", j.have, j.from, j.until, j.bound(n))
 }
 
-// bound is the latest revision that an initial state of n events can be of.
+// bound is the latest revision that the watch can have been at before event n.
 func (j *judge) bound(n int) engine.Revision {
 	if n == len(j.events) {
 		return j.until

@@ -162,6 +162,7 @@ func (w *world) start(t *rapid.T, r *record) {
 	if from := r.from; from <= r.until && !r.handled && !r.opts.InitialState && r.opts.From == 0 {
 		r.until = r.watch.Revision()
 		require.GreaterOrEqual(t, r.until, from, "where a watch from now starts")
+		r.from = r.until
 	}
 	w.records = append(w.records, r)
 }
