@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// newEngine returns an engine that is closed with the test, and a context that
+// newEngine returns an engine that is ready and is closed with the test, and a context that
 // ends a test which hangs.
 func newEngine(t testing.TB, change func(*engine.Config[pod])) (*engine.Engine[pod], context.Context) {
 	t.Helper()
@@ -24,6 +24,7 @@ func newEngine(t testing.TB, change func(*engine.Config[pod])) (*engine.Engine[p
 	e, err := engine.New(c)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	require.NoError(t, e.WaitFor(ctx, 1)) // or history might begin with what the test writes
 	return e, ctx
 }
 

@@ -1,0 +1,152 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/engine"
+)
+
+// The wall clock is corrected by a day, forwards or backwards, and a year.
+// Nobody's bookmarks stop, no watch ends for it, and the window does not lose
+// what it should still keep.
+func TestClockThatJumps(t *testing.T) {
+	for _, jump := range []time.Duration{24 * time.Hour, -24 * time.Hour, 365 * 24 * time.Hour, -time.Second} {
+		t.Run(fmt.Sprint(jump), func(t *testing.T) {
+			r := newRig(t, nil)
+			w := r.watch(engine.WatchOptions{Bookmarks: true})
+			slow := r.watch(engine.WatchOptions{Policy: engine.Terminate, Buffer: 1})
+			r.put("a")
+			r.requireReads(w, "ADDED a@2")
+			r.clock.Jump(jump)
+			r.pass(75 * time.Second)
+			r.requireReads(w, "BOOKMARK@2")
+			r.put("a")
+			r.requireReads(w, "MODIFIED a@3")
+			r.requireReads(slow, "ADDED a@2", "MODIFIED a@3")
+			r.clock.Jump(-jump)
+			r.pass(75 * time.Second)
+			r.requireReads(w, "BOOKMARK@3")
+			r.put("a")
+			again := r.watch(engine.WatchOptions{From: 3})
+			r.requireReads(again, "MODIFIED a@4")
+			require.Zero(t, r.engine.Stats().Failures)
+		})
+	}
+}
+
+// A watch's timeout is time that passes, not what the wall clock shows.
+func TestClockThatJumpsDoesNotEndAWatchEarly(t *testing.T) {
+	r := newRig(t, nil)
+	w := r.watch(engine.WatchOptions{Timeout: time.Minute})
+	r.clock.Jump(24 * time.Hour)
+	r.pass(30 * time.Second)
+	require.NoError(t, w.Err())
+	r.clock.Jump(-24 * time.Hour)
+	r.pass(31 * time.Second)
+	require.ErrorIs(t, w.Err(), engine.ErrDeadline)
+}
+
+// tripwire is a clock that panics when a timer is armed, once, when its count
+// is used up.
+type tripwire struct {
+	actors.Clock
+	armed bool
+	left  int
+}
+
+func (c *tripwire) AfterFunc(d time.Duration, f func()) actors.Timer {
+	if c.armed {
+		if c.left--; c.left < 0 {
+			c.armed = false
+			panic("no timers today")
+		}
+	}
+	return c.Clock.AfterFunc(d, f)
+}
+
+// The engine's own actors fail, each time at the next place where one arms a
+// timer: watches live on and miss nothing, or are told at once that they could
+// not be started.
+func TestCoreActorsThatFail(t *testing.T) {
+	failed := map[string]bool{}
+	for left := 0; ; left++ {
+		wire, names := failAfter(t, left)
+		for _, name := range names {
+			failed[name] = true
+		}
+		if wire.armed {
+			break // it was not reached any more
+		}
+	}
+	require.True(t, failed["things/dispatcher"] && failed["things/watchCache"] && failed["things/reflector"], "who failed: %v", failed)
+}
+
+// failAfter has the engine live through a bit of everything, with a failure
+// after so many timers. It returns the names of the actors that failed.
+func failAfter(t *testing.T, timers int) (wire *tripwire, failed []string) {
+	r := newRig(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
+		wire = &tripwire{Clock: host.Clock, left: timers}
+		host.Clock = wire
+		c.Window.MaxEvents = 64
+	})
+	all := r.watch(engine.WatchOptions{})
+	web := r.watch(engine.WatchOptions{Labels: "app=web"})
+	var handled []string
+	_, err := r.engine.Handle(t.Context(), engine.WatchOptions{}, func(ev engine.Event[thing]) {
+		handled = append(handled, fmt.Sprint(ev.Key(), "@", ev.Revision))
+	})
+	require.NoError(t, err)
+
+	wire.armed = true
+	r.put("a")
+	for _, opts := range []engine.WatchOptions{{Bookmarks: true}, {Timeout: time.Hour}, {Policy: engine.Terminate, Buffer: 1}} {
+		w, err := r.engine.Watch(t.Context(), opts)
+		require.NotErrorIs(t, err, engine.ErrIdle, "the call must not be left without an answer")
+		if err == nil && opts.Timeout > 0 {
+			require.NoError(t, w.Err())
+		}
+	}
+	r.put("b")
+	r.source.sever(errOutage)
+	r.pass(3 * time.Second)
+	for range 3 {
+		r.put("c")
+	}
+	_ = r.engine.WaitFor(t.Context(), 1000) // waits in vain
+	r.pass(70 * time.Second)
+	rev := r.put("d")
+
+	for _, w := range []*engine.Watch[thing]{all, web} {
+		r.requireKnows(w, rev)
+	}
+	require.Contains(t, handled, fmt.Sprint("d@", rev))
+	l, err := r.engine.List(t.Context(), engine.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, l.Items, 4)
+	for _, f := range r.failures {
+		failed = append(failed, f.Actor)
+	}
+	return wire, failed
+}
+
+// requireKnows: the watch lives, has the newest of each key, the last at rev,
+// and its revisions increase.
+func (r *rig) requireKnows(w *engine.Watch[thing], rev engine.Revision) {
+	r.t.Helper()
+	last, keys := engine.Revision(0), map[string]int{}
+	for ev, err := range w.Events() {
+		if err != nil {
+			require.ErrorIs(r.t, err, engine.ErrIdle)
+			break
+		}
+		require.Greater(r.t, ev.Revision, last)
+		last, keys[ev.Key()] = ev.Revision, ev.Object.Value.N
+	}
+	require.Equal(r.t, rev, last)
+	require.Equal(r.t, map[string]int{"a": 1, "b": 2, "c": 5, "d": 6}, keys)
+}

@@ -1,0 +1,110 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/engine"
+)
+
+// rig is an engine over a moody backend on a deterministic host, for tests that
+// break one thing. It is closed, and checked to leave nothing behind, when the
+// test ends.
+type rig struct {
+	t        *testing.T
+	clock    *actors.VirtualClock
+	executor *actors.Seeded
+	source   *moody
+	engine   *engine.Engine[thing]
+	failures []actors.Failure
+	n        int
+}
+
+// newRig makes a rig whose host and engine are as configure leaves their
+// configurations; nil changes nothing.
+func newRig(t *testing.T, configure func(*engine.HostConfig, *engine.Config[thing])) *rig {
+	t.Helper()
+	r := &rig{t: t, clock: actors.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), executor: actors.NewSeeded(1)}
+	r.source = newMoody(r.clock)
+	host := engine.HostConfig{
+		Clock: r.clock, Executor: stepping{r.executor}, Seed: 1,
+		OnFailure: func(f actors.Failure) { r.failures = append(r.failures, f) },
+	}
+	cfg := thingConfig()
+	cfg.Backend, cfg.Name = r.source, "things"
+	cfg.Backoff = reflector.Backoff{Initial: 100 * time.Millisecond, Max: time.Second}
+	if configure != nil {
+		configure(&host, &cfg)
+	}
+	h, err := engine.NewHost(host)
+	require.NoError(t, err)
+	cfg.Host = h
+	r.engine, err = engine.New(cfg)
+	require.NoError(t, err)
+	r.executor.Run()
+	t.Cleanup(r.close)
+	return r
+}
+
+func (r *rig) close() {
+	require.NoError(r.t, r.engine.Close())
+	require.NoError(r.t, r.source.Close())
+	require.Zero(r.t, r.engine.Host().Actors(), "actors outlive the engine")
+	require.Zero(r.t, r.engine.Host().Timers(), "timers outlive the engine")
+	require.NoError(r.t, r.engine.Host().Close())
+}
+
+// put writes the key with another value than ever before, and lets the engine
+// run.
+func (r *rig) put(key string) engine.Revision {
+	r.t.Helper()
+	r.n++
+	rev, err := r.engine.Put(r.t.Context(), thing{Key: key, App: "web", N: r.n})
+	require.NoError(r.t, err)
+	r.executor.Run()
+	return rev
+}
+
+func (r *rig) watch(opts engine.WatchOptions) *engine.Watch[thing] {
+	r.t.Helper()
+	w, err := r.engine.Watch(context.Background(), opts)
+	require.NoError(r.t, err)
+	return w
+}
+
+// read returns what the watch has, as text, and why it ended.
+func (r *rig) read(w *engine.Watch[thing]) (seen []string, end error) {
+	r.t.Helper()
+	for ev, err := range w.Events() {
+		if errors.Is(err, engine.ErrIdle) {
+			return seen, nil
+		}
+		if err != nil {
+			return seen, err
+		}
+		seen = append(seen, ev.String())
+	}
+	return seen, nil
+}
+
+// requireReads: the watch lives and has exactly these events.
+func (r *rig) requireReads(w *engine.Watch[thing], events ...string) {
+	r.t.Helper()
+	seen, end := r.read(w)
+	require.NoError(r.t, end)
+	require.Equal(r.t, events, seen)
+}
+
+// pass lets time pass, a tenth of a second at a time.
+func (r *rig) pass(d time.Duration) {
+	for ; d > 0; d -= 100 * time.Millisecond {
+		r.clock.Advance(min(d, 100*time.Millisecond))
+		r.executor.Run()
+	}
+}

@@ -1,0 +1,368 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// complaint is what an error must be: of that kind, and with words that name
+// the thing and the way out.
+type complaint struct {
+	is    error
+	words []string
+}
+
+func (c complaint) require(t *testing.T, err error) {
+	t.Helper()
+	require.ErrorIs(t, err, c.is)
+	for _, word := range c.words {
+		require.ErrorContains(t, err, word)
+	}
+}
+
+// The keys that no object can have, and what is said about them.
+var badKeys = map[string]struct{ key, reason string }{
+	"empty":          {"", "every object needs a key"},
+	"slash":          {"/", "without leading, trailing or double slashes"},
+	"leading slash":  {"/a", "without leading, trailing or double slashes"},
+	"double slash":   {"a//b", "without leading, trailing or double slashes"},
+	"trailing slash": {"a/", "without leading, trailing or double slashes"},
+	"dot":            {".", "not allowed"},
+	"dot dot":        {"a/../b", "not allowed"},
+	"too long":       {strings.Repeat("k", store.MaxKeyLength+1), "longer than 1024 bytes"},
+	"NUL":            {"a\x00b", "UTF-8 without NUL"},
+	"bad UTF-8":      {"a\xffb", "UTF-8 without NUL"},
+}
+
+func TestInputKeys(t *testing.T) {
+	r := newRig(t, nil)
+	ctx, e := t.Context(), r.engine
+	for name, bad := range badKeys {
+		t.Run(name, func(t *testing.T) {
+			value := thing{Key: bad.key}
+			_, create := e.Create(ctx, value)
+			_, put := e.Put(ctx, value)
+			_, emit := e.Emit(ctx, value)
+			_, update := e.Update(ctx, bad.key, func(o thing) (thing, error) { return o, nil }, engine.UpdateOptions{})
+			_, remove := e.Delete(ctx, bad.key, engine.DeleteOptions[thing]{})
+			_, get := e.Get(ctx, bad.key, engine.GetOptions{})
+			_, cached := e.Get(ctx, bad.key, engine.GetOptions{Read: engine.Cached()})
+			for verb, err := range map[string]error{
+				"create": create, "put": put, "emit": emit, "update": update, "delete": remove, "get": get, "cached get": cached,
+			} {
+				complaint{engine.ErrInvalidKey, []string{"key", bad.reason}}.require(t, err)
+				var detail *engine.KeyError
+				require.ErrorAs(t, err, &detail, verb)
+			}
+			if bad.key == "" {
+				return // means every object, in a selection
+			}
+			_, list := e.List(ctx, engine.ListOptions{Key: bad.key})
+			_, watch := e.Watch(ctx, engine.WatchOptions{Key: bad.key})
+			_, handle := e.Handle(ctx, engine.WatchOptions{Key: bad.key}, func(engine.Event[thing]) {})
+			for _, err := range []error{list, watch, handle} {
+				complaint{engine.ErrInvalidSelector, []string{"Key", bad.reason, "write it like"}}.require(t, err)
+			}
+			if bad.key == "a/" {
+				return // a prefix may end with a slash
+			}
+			_, list = e.List(ctx, engine.ListOptions{Prefix: bad.key})
+			_, watch = e.Watch(ctx, engine.WatchOptions{Prefix: bad.key})
+			for _, err := range []error{list, watch} {
+				complaint{engine.ErrInvalidSelector, []string{"Prefix", bad.reason}}.require(t, err)
+			}
+		})
+	}
+	require.Equal(t, engine.Revision(1), e.Revision(), "nothing was written")
+}
+
+func TestInputSelectors(t *testing.T) {
+	r := newRig(t, nil)
+	for name, test := range map[string]struct {
+		opts  engine.WatchOptions
+		words []string
+	}{
+		"labels":               {engine.WatchOptions{Labels: "app=web,,"}, []string{"Labels", "app=web,,", "write it like"}},
+		"label operator":       {engine.WatchOptions{Labels: "app~web"}, []string{"Labels", "app~web"}},
+		"label values":         {engine.WatchOptions{Labels: "app in web"}, []string{"Labels", "app in web"}},
+		"fields":               {engine.WatchOptions{Fields: "node"}, []string{"Fields", "node", "write it like"}},
+		"field with spaces":    {engine.WatchOptions{Fields: "node=n1, zone=z"}, []string{"Fields", "spaces"}},
+		"field without a name": {engine.WatchOptions{Fields: "=n1"}, []string{"Fields", "no field name"}},
+		"key and prefix":       {engine.WatchOptions{Key: "a", Prefix: "b"}, []string{"Prefix", "leave one of them empty"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, watch := r.engine.Watch(t.Context(), test.opts)
+			_, list := r.engine.List(t.Context(), engine.ListOptions{
+				Key: test.opts.Key, Prefix: test.opts.Prefix, Labels: test.opts.Labels, Fields: test.opts.Fields,
+			})
+			for _, err := range []error{watch, list} {
+				complaint{engine.ErrInvalidSelector, test.words}.require(t, err)
+				var detail *engine.SelectorError
+				require.ErrorAs(t, err, &detail)
+			}
+		})
+	}
+}
+
+func TestInputWatchOptions(t *testing.T) {
+	r := newRig(t, nil)
+	for name, test := range map[string]struct {
+		opts  engine.WatchOptions
+		words []string
+	}{
+		"Last":            {engine.WatchOptions{Last: -1}, []string{"Last", "negative", "give"}},
+		"Last from":       {engine.WatchOptions{Last: 1, From: 1}, []string{"Last", "From", "choose one"}},
+		"Last with state": {engine.WatchOptions{Last: 1, InitialState: true}, []string{"Last", "InitialState", "choose one"}},
+		"Buffer":          {engine.WatchOptions{Buffer: -1}, []string{"Buffer", "negative", "give"}},
+		"Timeout":         {engine.WatchOptions{Timeout: -1}, []string{"Timeout", "negative", "give"}},
+		"Policy":          {engine.WatchOptions{Policy: 77}, []string{"Policy", "77", "Park, Terminate or Conflate"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := r.engine.Watch(t.Context(), test.opts)
+			complaint{engine.ErrInvalidWatch, test.words}.require(t, err)
+			_, err = r.engine.Handle(t.Context(), test.opts, func(engine.Event[thing]) {})
+			complaint{engine.ErrInvalidWatch, test.words}.require(t, err)
+		})
+	}
+}
+
+func TestInputListOptions(t *testing.T) {
+	r := newRig(t, nil)
+	for range 3 {
+		r.put("a")
+	}
+	r.put("b")
+	page, err := r.engine.List(t.Context(), engine.ListOptions{Limit: 1})
+	require.NoError(t, err)
+	for name, test := range map[string]struct {
+		opts engine.ListOptions
+		complaint
+	}{
+		"Limit":               {engine.ListOptions{Limit: -1}, complaint{engine.ErrInvalidList, []string{"Limit", "negative", "zero lists everything"}}},
+		"Exactly(0)":          {engine.ListOptions{Read: engine.Exactly(0)}, complaint{engine.ErrInvalidList, []string{"Exactly(0)", "give a revision"}}},
+		"Continue and Read":   {engine.ListOptions{Continue: page.Continue, Read: engine.Cached()}, complaint{engine.ErrInvalidList, []string{"Read", "Continue", "leave it out"}}},
+		"token of nobody":     {engine.ListOptions{Continue: "!!"}, complaint{engine.ErrInvalidContinue, []string{"continue token", "list again"}}},
+		"token cut short":     {engine.ListOptions{Continue: page.Continue[:len(page.Continue)-3]}, complaint{engine.ErrInvalidContinue, []string{"continue token", "list again"}}},
+		"token of another":    {engine.ListOptions{Continue: page.Continue, Prefix: "b"}, complaint{engine.ErrInvalidContinue, []string{"continue token"}}},
+		"token of the future": {engine.ListOptions{Continue: backend.Token{Revision: 1000, Start: "a"}.Encode()}, complaint{engine.ErrInvalidContinue, []string{"1000"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := r.engine.List(t.Context(), test.opts)
+			test.require(t, err)
+		})
+	}
+}
+
+func TestInputRevisions(t *testing.T) {
+	var executor *ticking
+	r := newRig(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
+		executor = &ticking{Seeded: host.Executor.(stepping).Seeded, clock: host.Clock.(*actors.VirtualClock)}
+		host.Executor = executor
+		c.Window.MaxEvents, c.Window.ChunkSize = 4, 1
+	})
+	for range 20 {
+		r.put("a")
+	}
+	require.NoError(t, r.source.Compact(t.Context(), 15))
+	ctx, e := t.Context(), r.engine
+	old := complaint{engine.ErrExpired, []string{"too old revision: 2", "list again"}}
+	future := complaint{engine.ErrFuture, []string{"too large revision: 1000", "current: 21"}}
+	for name, test := range map[string]struct {
+		call func() error
+		complaint
+	}{
+		"watch from the past":    {func() error { _, err := e.Watch(ctx, engine.WatchOptions{From: 2}); return err }, old},
+		"list the past":          {func() error { _, err := e.List(ctx, engine.ListOptions{Read: engine.Exactly(2)}); return err }, old},
+		"get from the past":      {func() error { _, err := e.Get(ctx, "a", engine.GetOptions{Read: engine.Exactly(2)}); return err }, old},
+		"state of the future":    {func() error { _, err := e.Watch(ctx, engine.WatchOptions{From: 1000, InitialState: true}); return err }, future},
+		"list the future":        {func() error { _, err := e.List(ctx, engine.ListOptions{Read: engine.NotOlderThan(1000)}); return err }, future},
+		"list exactly later":     {func() error { _, err := e.List(ctx, engine.ListOptions{Read: engine.Exactly(1000)}); return err }, future},
+		"get from the future":    {func() error { _, err := e.Get(ctx, "a", engine.GetOptions{Read: engine.NotOlderThan(1000)}); return err }, future},
+		"get exactly from later": {func() error { _, err := e.Get(ctx, "a", engine.GetOptions{Read: engine.Exactly(1000)}); return err }, future},
+		"wait for the future":    {func() error { return e.WaitFor(ctx, 1000) }, future},
+		"get exactly nothing": {
+			func() error { _, err := e.Get(ctx, "a", engine.GetOptions{Read: engine.Exactly(0)}); return err },
+			complaint{engine.ErrInvalidRead, []string{"Exactly(0)", "give a revision"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			executor.seconds = 10
+			err := test.call()
+			test.require(t, err)
+			var expired *engine.ExpiredError
+			var future *engine.FutureError
+			require.Equal(t, errors.Is(err, engine.ErrExpired), errors.As(err, &expired))
+			require.Equal(t, errors.Is(err, engine.ErrFuture), errors.As(err, &future))
+			executor.seconds = 0
+		})
+	}
+	w, err := e.Watch(ctx, engine.WatchOptions{From: 1000})
+	require.NoError(t, err, "a watch may start in the future")
+	r.requireReads(w)
+}
+
+func TestInputFunctions(t *testing.T) {
+	r := newRig(t, nil)
+	r.put("a")
+	ctx, e := t.Context(), r.engine
+	_, err := e.Handle(ctx, engine.WatchOptions{}, nil)
+	complaint{engine.ErrNilHandler, []string{"handler is nil", "pass a function"}}.require(t, err)
+	_, err = e.Update(ctx, "a", nil, engine.UpdateOptions{})
+	complaint{backend.ErrInvalidOption, []string{"nil", "give one"}}.require(t, err)
+	_, err = e.Update(ctx, "a", func(thing) (thing, error) { return thing{Key: "b"}, nil }, engine.UpdateOptions{})
+	complaint{engine.ErrInvalidKey, []string{`"a"`, `"b"`, "cannot rename"}}.require(t, err)
+	_, err = e.Update(ctx, "a", func(thing) (thing, error) { panic("no") }, engine.UpdateOptions{})
+	complaint{backend.ErrPanic, []string{`"a"`, "no"}}.require(t, err)
+	_, err = e.Delete(ctx, "a", engine.DeleteOptions[thing]{Validate: func(*engine.Object[thing]) error { panic("no") }})
+	complaint{backend.ErrPanic, []string{`"a"`, "no"}}.require(t, err)
+	_, err = e.CreateWithTTL(ctx, thing{Key: "t"}, -1)
+	complaint{backend.ErrInvalidOption, []string{"TTL", "negative"}}.require(t, err)
+	_, err = e.ByIndex(ctx, "zone", "z1")
+	complaint{engine.ErrUnknownIndex, []string{"zone", "Config declares"}}.require(t, err)
+	_, err = e.Update(ctx, "a", func(o thing) (thing, error) { return o, nil }, engine.UpdateOptions{Preconditions: engine.Preconditions{UID: 77}})
+	complaint{engine.ErrPrecondition, []string{`"a"`, "UID", "77"}}.require(t, err)
+	o, err := e.Get(ctx, "a", engine.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, engine.Revision(2), o.Revision, "it is as it was")
+}
+
+// Functions of the configuration that panic fail the call, not the engine.
+func TestInputConfigFunctionsThatPanic(t *testing.T) {
+	for name, spoil := range map[string]func(*engine.Config[pod]){
+		"Key":    func(c *engine.Config[pod]) { c.Key = func(p pod) string { boom(p); return p.Name } },
+		"Labels": func(c *engine.Config[pod]) { l := c.Labels; c.Labels = func(p pod) labels.Set { boom(p); return l(p) } },
+		"Size":   func(c *engine.Config[pod]) { c.Size = func(p pod) int { boom(p); return 1 } },
+		"Equal":  func(c *engine.Config[pod]) { c.Equal = func(_, p pod) bool { boom(p); return false } },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := cfg()
+			spoil(&c)
+			e, err := engine.New(c)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, e.Close()) }()
+			w, err := e.Watch(t.Context(), engine.WatchOptions{})
+			require.NoError(t, err)
+			_, err = e.Create(t.Context(), pod{Name: "a"})
+			require.NoError(t, err)
+			_, err = e.Put(t.Context(), pod{Name: "a", N: boomAt})
+			complaint{backend.ErrPanic, []string{name, "boom"}}.require(t, err)
+			_, err = e.Put(t.Context(), pod{Name: "a", N: 2})
+			require.NoError(t, err)
+			for want := engine.Revision(2); want <= 3; {
+				events, err := w.Next(t.Context())
+				require.NoError(t, err)
+				for _, ev := range events {
+					require.Equal(t, want, ev.Revision)
+					want++
+				}
+			}
+		})
+	}
+}
+
+const boomAt = math.MaxInt
+
+func boom(p pod) {
+	if p.N == boomAt {
+		panic("boom")
+	}
+}
+
+func TestInputConfig(t *testing.T) {
+	index := func(names ...string) func(*engine.Config[thing]) {
+		return func(c *engine.Config[thing]) { c.Index = names }
+	}
+	for name, test := range map[string]struct {
+		spoil func(*engine.Config[thing])
+		words []string
+	}{
+		"Key":               {func(c *engine.Config[thing]) { c.Key = nil }, []string{"Key", "is nil", "give a function"}},
+		"Capacity":          {func(c *engine.Config[thing]) { c.Capacity = new(-1) }, []string{"Capacity", "-1", "0 to turn the cache off"}},
+		"Capacity twice":    {func(c *engine.Config[thing]) { c.Capacity = new(9); c.Window.MaxEvents = 9 }, []string{"Capacity", "Window.MaxEvents", "give one"}},
+		"Index":             {func(c *engine.Config[thing]) { c.Index, c.Fields = []string{"node"}, nil }, []string{"Index", "Fields is nil", "give a function"}},
+		"IndexLabels":       {func(c *engine.Config[thing]) { c.IndexLabels, c.Labels = []string{"app"}, nil }, []string{"IndexLabels", "Labels is nil", "give a function"}},
+		"Index name":        {index(""), []string{"Index", "empty name", "give"}},
+		"Index twice":       {index("node", "node"), []string{"Index", "node", "twice"}},
+		"BookmarkPeriod":    {func(c *engine.Config[thing]) { c.BookmarkPeriod = -1 }, []string{"BookmarkPeriod", "negative", "zero means"}},
+		"FreshnessTimeout":  {func(c *engine.Config[thing]) { c.FreshnessTimeout = -1 }, []string{"FreshnessTimeout", "negative", "zero means"}},
+		"VerifyEvery":       {func(c *engine.Config[thing]) { c.VerifyEvery = -1 }, []string{"VerifyEvery", "negative", "zero means"}},
+		"VerifyEvery alone": {func(c *engine.Config[thing]) { c.VerifyEvery, c.Capacity = time.Minute, new(0) }, []string{"VerifyEvery", "Capacity 0"}},
+		"MinAge":            {func(c *engine.Config[thing]) { c.Window.MinAge = -1 }, []string{"MinAge", "negative", "zero means"}},
+		"MinEvents":         {func(c *engine.Config[thing]) { c.Window.MinEvents = -1 }, []string{"MinEvents", "negative", "zero means"}},
+		"MaxEvents":         {func(c *engine.Config[thing]) { c.Window.MaxEvents = -1 }, []string{"MaxEvents", "negative", "zero means"}},
+		"MaxBytes":          {func(c *engine.Config[thing]) { c.Window.MaxBytes = -1 }, []string{"MaxBytes", "negative", "zero means"}},
+		"ChunkSize":         {func(c *engine.Config[thing]) { c.Window.ChunkSize = -1 }, []string{"ChunkSize", "negative", "zero means"}},
+		"MinEvents > Max":   {func(c *engine.Config[thing]) { c.Window.MinEvents, c.Window.MaxEvents = 9, 5 }, []string{"MinEvents", "MaxEvents", "raise"}},
+		"Backoff.Initial":   {func(c *engine.Config[thing]) { c.Backoff.Initial = -1 }, []string{"Backoff.Initial", "negative"}},
+		"Backoff.Max":       {func(c *engine.Config[thing]) { c.Backoff = reflector.Backoff{Initial: 2, Max: 1} }, []string{"Backoff.Max", "less than Initial"}},
+		"Backoff.Factor":    {func(c *engine.Config[thing]) { c.Backoff.Factor = 0.5 }, []string{"Backoff.Factor", "less than 1"}},
+		"Backoff.Jitter":    {func(c *engine.Config[thing]) { c.Backoff.Jitter = 11 }, []string{"Backoff.Jitter", "between 0 and 10"}},
+		"HealthyAfter":      {func(c *engine.Config[thing]) { c.Backoff.HealthyAfter = -1 }, []string{"HealthyAfter", "negative"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host, err := engine.NewHost(engine.HostConfig{})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, host.Close()) }()
+			c := thingConfig()
+			c.Host = host
+			test.spoil(&c)
+			_, err = engine.New(c)
+			complaint{engine.ErrConfig, test.words}.require(t, err)
+			require.Zero(t, host.Actors(), "nothing is left of the attempt")
+			require.Zero(t, host.Timers())
+		})
+	}
+}
+
+func TestInputHostConfig(t *testing.T) {
+	_, err := engine.NewHost(engine.HostConfig{CloseTimeout: -1})
+	complaint{engine.ErrConfig, []string{"CloseTimeout", "negative", "zero means"}}.require(t, err)
+	_, err = engine.NewHost(engine.HostConfig{Workers: -1})
+	complaint{actors.ErrConfig, []string{"Workers", "negative", "use 0"}}.require(t, err)
+	_, err = engine.NewHost(engine.HostConfig{Workers: 1, Executor: actors.NewSeeded(1)})
+	complaint{actors.ErrConfig, []string{"Workers", "Executor", "set one"}}.require(t, err)
+}
+
+func TestInputPolicyText(t *testing.T) {
+	var p engine.Policy
+	err := p.UnmarshalText([]byte("drop"))
+	require.ErrorContains(t, err, `"drop"`)
+	require.ErrorContains(t, err, "park, terminate, conflate")
+	require.Equal(t, engine.Park, p)
+}
+
+// Without a cache the same input is as wrong.
+func TestInputWithoutACache(t *testing.T) {
+	e := uncached(t)
+	ctx := context.Background()
+	_, err := e.Watch(ctx, engine.WatchOptions{Labels: "app~web"})
+	require.ErrorIs(t, err, engine.ErrInvalidSelector)
+	_, err = e.Watch(ctx, engine.WatchOptions{Last: 3})
+	complaint{engine.ErrUnsupported, []string{"Last", "cache"}}.require(t, err)
+	_, err = e.Watch(ctx, engine.WatchOptions{Policy: engine.Conflate})
+	complaint{engine.ErrUnsupported, []string{"Conflate", "cache"}}.require(t, err)
+	_, err = e.Watch(ctx, engine.WatchOptions{From: 1000, InitialState: true})
+	require.ErrorIs(t, err, engine.ErrFuture)
+	_, err = e.List(ctx, engine.ListOptions{Read: engine.NotOlderThan(1000)})
+	require.ErrorIs(t, err, engine.ErrFuture)
+	_, err = e.List(ctx, engine.ListOptions{Read: engine.Exactly(1000)})
+	require.ErrorIs(t, err, engine.ErrFuture)
+	_, err = e.ByIndex(ctx, "zone", "z1")
+	require.ErrorIs(t, err, engine.ErrUnknownIndex)
+	_, err = e.Handle(ctx, engine.WatchOptions{}, nil)
+	require.ErrorIs(t, err, engine.ErrNilHandler)
+}
