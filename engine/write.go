@@ -51,11 +51,15 @@ type UpdateOptions struct {
 // what is written is always the outcome of a call on the live one.
 //
 // Errors: [ErrNotFound], [ErrPrecondition], what change returned,
-// [ErrInvalidKey] if the new value has another key, [ErrEngineClosed], ctx's
-// cause, or what the backend met.
+// [ErrInvalidKey] if the new value has another key, [backend.ErrInvalidOption]
+// if change is nil or TTL negative, [ErrEngineClosed], ctx's cause, or what the
+// backend met.
 func (e *Engine[T]) Update(ctx context.Context, key string, change func(T) (T, error), opts UpdateOptions) (*Object[T], error) {
 	if err := e.open(); err != nil {
 		return nil, err
+	}
+	if change == nil {
+		return nil, &backend.OptionError{Option: "change", Problem: "the function is nil; give one that returns the new value"}
 	}
 	update := func(_ context.Context, current *Object[T]) (T, error) {
 		var value T
