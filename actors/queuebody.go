@@ -25,17 +25,19 @@ func (q *queueBody[M]) work(quota int) (more bool) {
 			more = false
 			break
 		}
-		q.unflushed = true
+		q.unflushed = q.flusher != nil
 		q.current.Receive(ctx, m)
 		q.announceRoom()
 	}
 	q.flush(ctx)
 	done = true
-	return more
+	return more || q.unflushed
 }
 
+// flush ends a batch, unless a system message has come: that goes first, and the
+// turn after it flushes.
 func (q *queueBody[M]) flush(ctx *Context) {
-	if q.unflushed && q.flusher != nil && !q.is(notified) {
+	if q.unflushed && !q.is(notified) {
 		q.unflushed = false
 		q.flusher.Flush(ctx)
 	}
@@ -70,6 +72,7 @@ func (q *queueBody[M]) behavior() any { return q.current }
 func (q *queueBody[M]) restartable() bool { return true }
 
 func (q *queueBody[M]) close() {
+	q.unflushed = false // nothing is flushed any more
 	q.inbox.close()
 	left := q.inbox.drain()
 	if q.inbox.wantRoom.Swap(false) && q.onRoom != nil {

@@ -256,6 +256,49 @@ func TestFlushSurvivesAnInterruptionBySystemMessages(t *testing.T) {
 	require.Equal(t, "flush 1; child stopping; child stopped; child gone", b.take())
 }
 
+// A child's end that comes just when the parent has found its queue empty must
+// not leave what the parent has gathered until the next message.
+func TestFlushIsNotLeftToTheNextMessage(t *testing.T) {
+	sys := newSystem(t, actors.SystemConfig{Workers: 2})
+	g := &gatherer{flushed: make(chan int, 1)}
+	ref := actors.Spawn(sys, "a", func() actors.Behavior[func(*actors.Context)] { return g }, actors.Options{})
+	children := make(chan *actors.Ref[int], 1)
+	for range 2000 {
+		ref.Tell(func(ctx *actors.Context) {
+			children <- actors.Spawn(ctx, "child", func() actors.Behavior[int] { return sink{} }, actors.Options{})
+		})
+		child := <-children
+		require.Equal(t, 1, <-g.flushed)
+		go child.Stop()
+		ref.Tell(func(*actors.Context) {})
+		require.Equal(t, 1, <-g.flushed)
+	}
+}
+
+// gatherer counts messages, and tells each count with its Flush.
+type gatherer struct {
+	n       int
+	flushed chan int
+}
+
+func (g *gatherer) Receive(ctx *actors.Context, f func(*actors.Context)) { g.n++; f(ctx) }
+func (g *gatherer) Flush(*actors.Context)                                { g.flushed <- g.n; g.n = 0 }
+
+func TestNothingIsFlushedAfterStopping(t *testing.T) {
+	sys, seeded := newSeeded(t, actors.SystemConfig{})
+	j := new(journal)
+	var ref *actors.Ref[func()]
+	parent := &flushingParent{batcher: &batcher{journal: j}, spawn: func(ctx *actors.Context) {
+		spawnProbe(ctx, &probe{journal: j, name: "child"}, actors.Options{})
+	}}
+	ref = actors.Spawn(sys, "a", func() actors.Behavior[func()] { return parent }, actors.Options{})
+	seeded.Run()
+	j.take()
+	ref.Tell(func() { ref.Stop() })
+	seeded.Run()
+	require.Equal(t, "child stopping; child stopped; child gone", j.take())
+}
+
 type flushingParent struct {
 	*batcher
 	spawn func(*actors.Context)
