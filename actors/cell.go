@@ -90,11 +90,18 @@ type origin struct {
 	parent ID
 	exec   Executor
 	name   string // with the names of all ancestors
-	shared bool   // by wake actors: their names are name/id
+	// above is the origin of the parent, if this one is shared by wake actors:
+	// their names are name/id.
+	above *origin
+	// wakers counts the wake actors that are children.
+	wakers atomic.Int64
 }
 
+// shared reports whether the origin is that of wake actors.
+func (o *origin) shared() bool { return o.above != nil }
+
 func (c *cell) name() string {
-	if c.origin.shared {
+	if c.origin.shared() {
 		return c.origin.name + "/" + c.id.String()
 	}
 	return c.origin.name

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"slices"
+	"strings"
 )
 
 // Close stops all actors, children before parents, and waits until they are
@@ -60,21 +61,36 @@ func (s *System) await(ctx context.Context) error {
 	case <-s.gone:
 		return nil
 	case <-ctx.Done():
-		return s.stillRunning(context.Cause(ctx))
+		return s.stillRunning(context.Cause(ctx), func(*cell) bool { return true })
 	}
 }
 
-func (s *System) stillRunning(cause error) error {
+// StillRunning returns what is left of the actor and of all below it, for one
+// that was told to stop and whose end did not come, which was waited for until
+// cause. Actors with the same name are reported together.
+func (r *Ref[M]) StillRunning(cause error) error {
+	name := r.name()
+	return r.origin.system.stillRunning(cause, func(c *cell) bool {
+		return c.name() == name || strings.HasPrefix(c.name(), name+"/")
+	})
+}
+
+// stillRunning names the actors that counts selects, and counts the wake actors
+// below them.
+func (s *System) stillRunning(cause error, counts func(*cell) bool) error {
 	e := &StillRunningError{Cause: cause}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.Wakers = max(0, s.Actors()-len(s.named))
 	for c := range s.named {
-		if c.is(running) {
+		switch {
+		case !counts(c):
+			continue
+		case c.is(running):
 			e.Busy = append(e.Busy, c.name())
-		} else {
+		default:
 			e.Waiting = append(e.Waiting, c.name())
 		}
+		e.Wakers += int(c.origin.wakers.Load())
 	}
 	slices.Sort(e.Busy)
 	slices.Sort(e.Waiting)

@@ -37,15 +37,15 @@ func (e *ConfigError) Error() string { return e.Field + ": " + e.Problem }
 // Is makes errors.Is(err, ErrConfig) true.
 func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
 
-// StillRunningError says which actors had not ended when [System.Close] gave
-// up.
+// StillRunningError says which actors had not ended when [System.Close], or
+// whoever asked [Ref.StillRunning], gave up.
 type StillRunningError struct {
 	// Busy are the names, sorted, of actors with a turn in progress: those that
 	// are to blame, if they are blocked.
 	Busy []string
 	// Waiting are the names, sorted, of the others; they wait for their children.
 	Waiting []string
-	// Wakers is the number of wake actors left.
+	// Wakers is the number of wake actors left, children of those above.
 	Wakers int
 	// Cause is why waiting ended: the cause of the context.
 	Cause error

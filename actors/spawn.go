@@ -96,7 +96,7 @@ func (b *brood) originFor(c *cell, exec Executor) *origin {
 			return o
 		}
 	}
-	o := &origin{system: c.origin.system, parent: c.id, exec: exec, name: c.name(), shared: true}
+	o := &origin{system: c.origin.system, parent: c.id, exec: exec, name: c.name(), above: c.origin}
 	b.origins = append(b.origins, o)
 	return o
 }

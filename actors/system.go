@@ -150,7 +150,8 @@ func (s *System) departed(c *cell) {
 		return
 	}
 	s.live.Add(-1)
-	if c.origin.shared {
+	if c.origin.shared() {
+		c.origin.above.wakers.Add(-1)
 		return
 	}
 	s.mu.Lock()

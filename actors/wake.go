@@ -45,6 +45,7 @@ func SpawnWake(parent *Context, w Waker, box *WakeBox, exec Executor) error {
 	box.waker = w
 	box.id, box.origin, box.body = c.origin.system.nextID(), b.originFor(c, exec), (*wakeBody)(box)
 	c.origin.system.live.Add(1)
+	c.origin.wakers.Add(1)
 	return b.spawn(c, &box.cell)
 }
 

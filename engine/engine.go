@@ -126,7 +126,7 @@ func (e *Engine[T]) Close() error {
 		defer cancel()
 		err := e.host.await(ctx, e.stopped)
 		if err != nil {
-			err = fmt.Errorf("close engine %s: %w: %w", e.cfg.Name, actors.ErrStillRunning, err)
+			err = fmt.Errorf("close engine %s: %w", e.cfg.Name, e.top.StillRunning(err))
 		}
 		if released := e.release(); released != nil {
 			err = released

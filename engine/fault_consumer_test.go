@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -138,37 +137,40 @@ func TestSecondConsumerIsRefused(t *testing.T) {
 }
 
 func TestCloseGivesUpOnAHandlerThatIsStuck(t *testing.T) {
-	for _, own := range []bool{true, false} {
-		t.Run(fmt.Sprintf("own host %t", own), func(t *testing.T) {
-			host, err := engine.NewHost(engine.HostConfig{CloseTimeout: 1})
-			require.NoError(t, err)
-			c := cfg()
-			c.Host, c.Name = host, "orders"
-			e, err := engine.New(c)
-			require.NoError(t, err)
-			stuck, release := make(chan struct{}), make(chan struct{})
-			_, err = e.Handle(t.Context(), engine.WatchOptions{}, func(engine.Event[pod]) {
-				close(stuck)
-				<-release
-			})
-			require.NoError(t, err)
-			_, err = e.Create(t.Context(), pod{Name: "a"})
-			require.NoError(t, err)
-			<-stuck
+	host, err := engine.NewHost(engine.HostConfig{CloseTimeout: 1})
+	require.NoError(t, err)
+	open := func(name string) *engine.Engine[pod] {
+		c := cfg()
+		c.Host, c.Name = host, name
+		e, err := engine.New(c)
+		require.NoError(t, err)
+		return e
+	}
+	e, other := open("orders"), open("bystander")
+	_, err = other.Watch(t.Context(), engine.WatchOptions{})
+	require.NoError(t, err)
+	stuck, release := make(chan struct{}), make(chan struct{})
+	_, err = e.Handle(t.Context(), engine.WatchOptions{}, func(engine.Event[pod]) {
+		close(stuck)
+		<-release
+	})
+	require.NoError(t, err)
+	_, err = e.Create(t.Context(), pod{Name: "a"})
+	require.NoError(t, err)
+	<-stuck
 
-			err = e.Close()
-			require.ErrorIs(t, err, actors.ErrStillRunning)
-			require.ErrorContains(t, err, "orders", "which engine")
-			require.Equal(t, err, e.Close(), "closing again changes nothing")
-			_, err = e.Create(t.Context(), pod{Name: "b"})
-			require.ErrorIs(t, err, engine.ErrEngineClosed)
-			err = host.Close()
-			var running *actors.StillRunningError
-			require.ErrorAs(t, err, &running)
-			require.Equal(t, 1, running.Wakers, "the one watch")
-			close(release)
-			for host.Close() != nil { // each attempt waits as long as the host allows
-			}
-		})
+	err = e.Close()
+	require.ErrorIs(t, err, actors.ErrStillRunning)
+	require.ErrorContains(t, err, "orders", "which engine")
+	var running *actors.StillRunningError
+	require.ErrorAs(t, err, &running)
+	require.Equal(t, 1, running.Wakers, "the one watch, and not the other engine's")
+	require.NotContains(t, append(running.Waiting, running.Busy...), "bystander")
+	require.Equal(t, err, e.Close(), "closing again changes nothing")
+	_, err = e.Create(t.Context(), pod{Name: "b"})
+	require.ErrorIs(t, err, engine.ErrEngineClosed)
+	require.ErrorAs(t, host.Close(), &running)
+	close(release)
+	for host.Close() != nil { // each attempt waits as long as the host allows
 	}
 }
