@@ -102,6 +102,7 @@ func TestInputSelectors(t *testing.T) {
 		"fields":               {engine.WatchOptions{Fields: "node"}, []string{"Fields", "node", "write it like"}},
 		"field with spaces":    {engine.WatchOptions{Fields: "node=n1, zone=z"}, []string{"Fields", "spaces"}},
 		"field without a name": {engine.WatchOptions{Fields: "=n1"}, []string{"Fields", "no field name"}},
+		"prefix of a slash":    {engine.WatchOptions{Prefix: "/"}, []string{"Prefix", `"/"`, "for all keys write"}},
 		"key and prefix":       {engine.WatchOptions{Key: "a", Prefix: "b"}, []string{"Prefix", "leave one of them empty"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
@@ -79,6 +80,9 @@ var (
 	ErrConsumed        = watcher.ErrConsumed
 	ErrNotReady        = watchcache.ErrNotReady
 	ErrInconsistent    = watchcache.ErrInconsistent
+	// ErrNotTaken: a failure of the engine's own while it took in the watch, which
+	// is gone. Watch again.
+	ErrNotTaken = dispatcher.ErrFailed
 )
 
 // Errors with more to say, for errors.As.

@@ -75,8 +75,8 @@ func (o *WatchOptions) validate() error {
 // Errors: [ErrInvalidWatch], [ErrInvalidSelector], [ErrInvalidKey],
 // [ErrExpired] if From is no longer in the window (list again and watch from
 // the list's revision), [ErrFuture] if InitialState with From is not reached in
-// time, [ErrNotReady] if the backend cannot be reached, [ErrEngineClosed],
-// ctx's cause.
+// time, [ErrNotReady] if the backend cannot be reached, [ErrNotTaken] if the
+// engine failed meanwhile, [ErrEngineClosed], ctx's cause.
 func (e *Engine[T]) Watch(ctx context.Context, opts WatchOptions) (*Watch[T], error) {
 	return e.watch(ctx, opts, nil)
 }

@@ -2,8 +2,8 @@ package queue
 
 import "time"
 
-// Clock is where a [WorkQueue] has its time from. All methods must be safe for
-// concurrent use.
+// Clock is where a [WorkQueue] has its time from: an engine's Host.Clock(), or
+// RealClock of package actors. All methods must be safe for concurrent use.
 type Clock interface {
 	// Now returns the current time.
 	Now() time.Time
@@ -12,8 +12,9 @@ type Clock interface {
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
-// Timer is a call that a [Clock] has been asked to make.
-type Timer interface {
+// Timer is a call that a [Clock] has been asked to make. It is an alias, so that
+// clocks of other packages, with the same method, fit.
+type Timer = interface {
 	// Stop prevents the call, unless it has begun, and reports whether it did.
 	Stop() bool
 }

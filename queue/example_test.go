@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/queue"
 	"github.com/watchmill/watchmill/store"
 )
@@ -157,16 +158,9 @@ func ExampleWorkQueue() {
 	// work queue shut down
 }
 
-// systemClock is the real time; an actor system's clock fits as easily.
-type systemClock struct{}
-
-func (systemClock) Now() time.Time { return time.Now() }
-
-func (systemClock) AfterFunc(d time.Duration, f func()) queue.Timer { return time.AfterFunc(d, f) }
-
 func ExampleWorkQueue_AddRateLimited() {
 	q, err := queue.NewWorkQueue(queue.WorkQueueConfig[string]{
-		Clock:   systemClock{},
+		Clock:   actors.RealClock(),
 		Limiter: queue.NewExponential[string](time.Millisecond, time.Second),
 	})
 	if err != nil {

@@ -2,9 +2,9 @@
 // that keeps the newest of each, the window that keeps the recent changes, and
 // the keyed, indexed caches that clients mirror them into.
 //
-// It knows nothing of actors, goroutines or time: every structure here is
-// plain data that one writer changes and any number of readers see through
-// immutable views.
+// It knows nothing of actors or goroutines, and time is what callers say it is.
+// What the engine is made of is plain data that one writer changes and any number
+// of readers see through immutable views.
 //
 //	           Put / Delete                    Append
 //	one writer ────────────▶ Tree    one writer ──────▶ Window

@@ -36,8 +36,11 @@ func ValidateKey(key string) error {
 // ValidatePrefix returns a [*KeyError] unless prefix can select keys: either
 // "" for all, or a valid key with or without a trailing slash.
 func ValidatePrefix(prefix string) error {
-	if prefix == "" {
+	switch prefix {
+	case "":
 		return nil
+	case "/":
+		return &KeyError{Key: prefix, Reason: `it has no segment before the slash; for all keys write ""`}
 	}
 	return ValidateKey(strings.TrimSuffix(prefix, "/"))
 }

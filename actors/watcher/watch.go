@@ -248,8 +248,8 @@ func (w *Watch[T]) Err() error {
 //
 // It is never ahead of the consumer, so that nothing is lost, and exact once
 // the consumer has come back for more, stopped ranging, or its handler has
-// returned. While a handler works through a batch, or just after a receive from
-// Chan, it may be behind.
+// returned. While a handler works through a batch, just after a receive from
+// Chan, or after an event marked Conflated it may be behind.
 func (w *Watch[T]) Revision() store.Revision { return store.Revision(w.safe.Load()) }
 
 // Delivered returns how many events, bookmarks included, the consumer was
