@@ -33,6 +33,7 @@ type Engine[T any] struct {
 	stopped   chan struct{}
 	parts     parts[T]
 	counts    counts
+	sources   followers
 
 	// life ends with the engine; leave ends it.
 	life  context.Context

@@ -91,6 +91,7 @@ func (r *root[T]) exhausted(now time.Time) bool {
 func (r *root[T]) Stopping(*actors.Context) {
 	r.engine.closed.Store(true)
 	r.engine.leave(ErrEngineClosed)
+	r.engine.sources.notify()
 }
 
 // Stopped tells Close that all are gone.
@@ -129,9 +130,10 @@ func (e *Engine[T]) wire(ctx *actors.Context) (err error) {
 	e.parts.cache = watchcache.Spawn(ctx, ctx.Clock(), watchcache.Config[T]{
 		SizeOf: e.sizeOf, Indexes: e.cfg.indexes(), Limits: e.cfg.Window,
 		Published: &e.published, Dispatcher: e.parts.dispatcher,
-		Relist: func(why reflector.Reason) { e.parts.reflector.Relist(why) },
-		OnRoom: func() { e.parts.reflector.Room() },
-		Report: e.report, Stats: &e.counts.cache,
+		Relist:    func(why reflector.Reason) { e.parts.reflector.Relist(why) },
+		OnRoom:    func() { e.parts.reflector.Room() },
+		OnPublish: e.sources.notify,
+		Report:    e.report, Stats: &e.counts.cache,
 	})
 	in := &inlet[T]{cache: e.parts.cache}
 	e.parts.reflector, err = reflector.Spawn(ctx, reflector.Config[T]{

@@ -27,6 +27,9 @@ type Config[T any] struct {
 	// OnRoom is called when a mailbox that refused an update has room again. It
 	// must not block.
 	OnRoom func()
+	// OnPublish is called after each publication, in the cache's turn, and must
+	// not block. Nil means that nobody else cares.
+	OnPublish func()
 	// Report is told of each change that did not fit the state. It must neither
 	// block nor panic.
 	Report func(error)
@@ -170,6 +173,9 @@ func (c *cache[T]) publish() {
 	c.showReady()
 	c.Stats.Publications.Add(1)
 	c.Dispatcher.Tell(dispatcher.Committed[T]{})
+	if c.OnPublish != nil {
+		c.OnPublish()
+	}
 	if c.readiness.state == Ready {
 		c.waiters.reached(c.revision)
 	}

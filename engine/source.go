@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// Source returns the engine as a source to be mirrored, by an informer for
+// example: its lists and watches are the cache's, so that any number of mirrors
+// cost the backend nothing.
+//
+//	List   ── the newest state, if the cache has it; a past one, if the window reaches back; else the backend
+//	Watch  ── a cursor into the window that the cache publishes: no actor, no copy, no lock
+//
+// A watch ends with [ErrExpired] when its position has left the window, which is
+// bounded by Config.Window, and when storage went back in time. When the engine
+// is closed, everything fails with [ErrEngineClosed], which is then also
+// [store.ErrClosed].
+//
+// Without a cache the source is the backend itself.
+func (e *Engine[T]) Source() backend.ListerWatcher[T] {
+	if !e.cfg.cached() {
+		return e.storage.Backend()
+	}
+	return source[T]{e}
+}
+
+// source is an engine as a ListerWatcher.
+type source[T any] struct{ engine *Engine[T] }
+
+// Traits: a list may wait for the cache, except in a deterministic run, where
+// nothing would happen meanwhile. Revisions are not contiguous, since what the
+// cache missed comes as a difference.
+func (s source[T]) Traits() backend.Traits {
+	return backend.Traits{Blocks: s.waits() || s.engine.storage.Backend().Traits().Blocks}
+}
+
+// waits reports whether calls may wait for the cache.
+func (s source[T]) waits() bool { return s.engine.host.run == nil }
+
+// List returns one page.
+func (s source[T]) List(ctx context.Context, opts backend.ListOptions) (*backend.List[T], error) {
+	e := s.engine
+	if e.open() != nil {
+		return nil, errSourceClosed()
+	}
+	scan, err := opts.Scan()
+	if err != nil {
+		return nil, err
+	}
+	rev, err := s.aim(ctx, scan.Revision)
+	if err != nil {
+		return nil, err
+	}
+	snap, known := s.snapshot(ctx, rev)
+	if !known {
+		return e.storage.List(ctx, opts)
+	}
+	state, at := snap.State, snap.Revision
+	if scan.Revision > 0 {
+		if state, err = snap.StateAt(scan.Revision); err != nil {
+			return e.storage.List(ctx, opts) // it knows, or says why it does not
+		}
+		at = scan.Revision
+	}
+	return backend.Page(scan, at, state.All(scan.Prefix, scan.After)), nil
+}
+
+// aim returns the revision that a state must have reached: rev, or for zero the
+// newest.
+func (s source[T]) aim(ctx context.Context, rev Revision) (Revision, error) {
+	if rev > 0 {
+		return rev, nil
+	}
+	return s.engine.storage.Backend().Revision(ctx)
+}
+
+// snapshot returns the cache's state if it is at rev or later, or can be waited
+// for to be.
+func (s source[T]) snapshot(ctx context.Context, rev Revision) (*store.Snapshot[T], bool) {
+	e := s.engine
+	ready := e.parts.cache.Check(e.host.Clock().Now()) == nil
+	if snap := e.published.Load(); ready && snap.Revision >= rev {
+		return snap, true
+	}
+	if !s.waits() || e.fresh(ctx, rev) != nil {
+		return nil, false
+	}
+	return e.published.Load(), true
+}
+
+// errSourceClosed is what a source of a closed engine fails with.
+func errSourceClosed() error { return fmt.Errorf("%w: %w", ErrEngineClosed, store.ErrClosed) }
+
+// Watch follows the window from opts.From. It waits for nothing, except for the
+// backend if the cache does not know of From.
+func (s source[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[T], error) {
+	e := s.engine
+	if e.open() != nil {
+		return nil, errSourceClosed()
+	}
+	if err := errors.Join(opts.Validate(), context.Cause(ctx)); err != nil {
+		return nil, err
+	}
+	from, err := s.start(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	w := &follower[T]{engine: e, prefix: opts.Prefix, from: from, through: from}
+	if err := w.seek(e.published.Load()); err != nil {
+		return nil, err
+	}
+	w.notification = e.sources.add(opts.Notify)
+	return w, nil
+}
+
+// start returns the revision that a watch starts after: the newest if opts name
+// none. One that the cache has not reached must have happened nevertheless.
+func (s source[T]) start(ctx context.Context, opts backend.WatchOptions) (Revision, error) {
+	if opts.From > 0 && opts.From <= s.engine.published.Load().Revision {
+		return opts.From, nil
+	}
+	current, err := s.engine.storage.Backend().Revision(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if opts.From == 0 {
+		return current, nil
+	}
+	return opts.From, opts.Check(0, current)
+}
