@@ -1,0 +1,106 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+// Message is what buses carry.
+type Message struct{ Seq int64 }
+
+// Bus is a system that carries messages from publishers to subscribers. Its
+// methods are safe for concurrent use.
+type Bus interface {
+	// Publish sends m to all who have subscribed, in whatever way loses least if
+	// the system has several.
+	Publish(ctx context.Context, m Message) error
+	// Subscribe calls handle with every message from now on. It returns when the
+	// subscription holds. The handler does not block.
+	Subscribe(ctx context.Context, handle func(seq int64)) (Watch, error)
+	// Close ends all subscriptions and frees everything.
+	Close() error
+}
+
+// buses is W15: one publisher, and subscribers that count.
+func buses() []Workload {
+	work := func(id string, subscribers, messages int) Workload {
+		return Workload{
+			ID: id, Text: fmt.Sprintf("as a bus: 1 publisher as fast as it goes, %d subscribers", subscribers),
+			Full:  Params{Watchers: subscribers, Events: messages},
+			Small: Params{Watchers: min(subscribers, 20), Events: 300},
+			Goals: []Goal{atLeast(Deliveries, 1), none(Lost)},
+			Run:   publish, Floor: callFloor, Able: onBus,
+		}
+	}
+	return []Workload{work("W15/1", 1, 200_000), work("W15/100", 100, 20_000), work("W15/1000", 1000, 2000)}
+}
+
+// busRate is the messages per second at which latency is measured: one that every
+// bus can carry. As fast as it goes, a bus that queues would be all queue.
+const busRate = 500
+
+// publish measures throughput, then latency at a rate.
+func publish(ctx context.Context, c Contender, p Params) (Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%s: not done within %v", c.Name, patience))
+	defer cancel()
+	saturated, err := publishOn(ctx, c, p)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	p.Rate, p.Events = busRate, min(p.Events, 2*busRate)
+	steady, err := publishOn(ctx, c, p)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	return append(append(saturated[:1:1], steady[1:3]...), saturated[3:]...), nil
+}
+
+func publishOn(ctx context.Context, c Contender, p Params) (Result, error) {
+	bus, err := c.Bus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result, err := publishTo(ctx, bus, p)
+	if closing := bus.Close(); err == nil {
+		err = closing
+	}
+	return result, err
+}
+
+func publishTo(ctx context.Context, bus Bus, p Params) (Result, error) {
+	crowd := newCrowd(p.Watchers, 1, newWriter(p, objects(1)))
+	err := crowd.open(func(_ int, handle func(seq int64)) (Watch, error) { return bus.Subscribe(ctx, handle) })
+	if err != nil {
+		return nil, err
+	}
+	took, err := crowd.run(ctx, func(ctx context.Context, o Object) error { return bus.Publish(ctx, Message{o.Seq}) })
+	if err != nil {
+		return nil, err
+	}
+	return crowd.result(took), nil
+}
+
+// topicBus is the Bus that a topic is.
+type topicBus struct{ topic *engine.Topic[Message] }
+
+func openTopic(context.Context) (Bus, error) { return topicBus{engine.NewTopic[Message]()}, nil }
+
+func (b topicBus) Publish(ctx context.Context, m Message) error {
+	_, err := b.topic.Publish(ctx, m)
+	return err
+}
+
+func (b topicBus) Subscribe(ctx context.Context, handle func(seq int64)) (Watch, error) {
+	sub, err := b.topic.Subscribe(ctx, func(m Message) { handle(m.Seq) }, engine.SubscribeOptions{OnPool: true})
+	return topicWatch{sub}, err
+}
+
+func (b topicBus) Close() error { return b.topic.Close() }
+
+// topicWatch is the Watch that a subscription is.
+type topicWatch struct{ *engine.Subscription }
+
+// Drain has nothing to read: a subscription has a handler.
+func (topicWatch) Drain(context.Context, int) int { return 0 }

@@ -1,0 +1,110 @@
+package bench
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// beside measures a healthy watcher with the companion beside it.
+func (c companion) beside(ctx context.Context, contender Contender, p Params) (Result, error) {
+	return withStore(ctx, contender, func(ctx context.Context, s Store) (Result, error) {
+		object := objects(p.Objects)
+		rev, err := fill(ctx, s, 1, object)
+		if err != nil {
+			return nil, err
+		}
+		other := companions{companion: c, store: s, stop: make(chan struct{}), done: make(chan error, 1)}
+		other.newest.Store(rev)
+		crowd := newCrowd(p.Watchers, p.Watchers, newWriter(p, object))
+		if err := crowd.open(watching(ctx, s, rev, everything)); err != nil {
+			return nil, err
+		}
+		go func() { other.done <- other.run(ctx) }()
+		took, err := crowd.run(ctx, other.write)
+		close(other.stop)
+		if failed := <-other.done; err == nil {
+			err = failed
+		}
+		if err != nil {
+			return nil, err
+		}
+		l := crowd.latency()
+		return append(crowd.result(took), micros(Max, l.at(100)), count(ForceClosed, other.closed)), nil
+	})
+}
+
+// companions is one companion after the other.
+type companions struct {
+	companion
+	store Store
+	// newest is the revision of the newest write, written how many there were.
+	newest, written atomic.Uint64
+	stop            chan struct{}
+	done            chan error
+	closed          int64
+}
+
+// write writes onto the store and notes how far it got.
+func (c *companions) write(ctx context.Context, o Object) error {
+	rev, err := c.store.Write(ctx, o)
+	c.newest.Store(rev)
+	c.written.Add(1)
+	return err
+}
+
+// run keeps a companion until stop, replaced as often as it is to be.
+func (c *companions) run(ctx context.Context) error {
+	if !c.present {
+		return nil
+	}
+	var replace <-chan time.Time
+	if c.reconnects {
+		ticker := time.NewTicker(reconnectEvery)
+		defer ticker.Stop()
+		replace = ticker.C
+	}
+	for {
+		end, err := c.open(ctx)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-replace:
+			end(ctx)
+		case <-c.stop:
+			end(ctx)
+			return nil
+		}
+	}
+}
+
+// open opens a companion at the newest write. The function that it returns ends
+// it, and counts it if the system had closed it before.
+func (c *companions) open(ctx context.Context) (end func(context.Context), err error) {
+	if c.drains {
+		w, err := c.store.Watch(ctx, Selection{}, c.newest.Load(), func(int64) {})
+		return func(context.Context) { c.endDraining(w) }, err
+	}
+	// In this order, and of what was written since all but one: that one may be
+	// in newest already and not yet in written.
+	from := c.newest.Load()
+	before := c.written.Load()
+	w, err := c.store.Watch(ctx, Selection{}, from, nil)
+	return func(ctx context.Context) {
+		sure := int(c.written.Load()-before) - 1
+		if w.Drain(ctx, sure) < sure {
+			c.closed++
+		}
+		w.Stop()
+	}, err
+}
+
+func (c *companions) endDraining(w Watch) {
+	select {
+	case <-w.Done():
+		c.closed++
+	default:
+	}
+	w.Stop()
+}

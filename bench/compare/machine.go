@@ -1,0 +1,84 @@
+package compare
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+)
+
+// Machine is where and of what a report is.
+type Machine struct {
+	CPU   string `json:"cpu"`
+	Cores int    `json:"cores"`
+	OS    string `json:"os"`
+	Go    string `json:"go"`
+	// Revision is that of the source, with a + if it was changed since; "" if it
+	// is not known.
+	Revision string `json:"revision,omitempty"`
+	// Load is the machine's load averages at the start: 1, 5 and 15 minutes; ""
+	// if they are not known. On a quiet machine they are near zero.
+	Load string `json:"load,omitempty"`
+}
+
+// ThisMachine returns the facts of this machine.
+func ThisMachine(ctx context.Context) Machine {
+	return Machine{
+		CPU: cpuModel(), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH,
+		Go: runtime.Version(), Revision: revision(ctx), Load: load(),
+	}
+}
+
+// String is the facts in one line.
+func (m Machine) String() string {
+	s := fmt.Sprintf("%s, %d cores, %s, %s", m.CPU, m.Cores, m.OS, m.Go)
+	if m.Revision != "" {
+		s += ", revision " + m.Revision
+	}
+	if m.Load != "" {
+		s += ", load at the start " + m.Load
+	}
+	return s + "."
+}
+
+// cpuModel is the processor's name, where the system tells it.
+func cpuModel() string {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if name, ok := strings.CutPrefix(lines.Text(), "model name"); ok {
+			return strings.TrimLeft(name, " \t:")
+		}
+	}
+	return runtime.GOARCH
+}
+
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return ""
+	}
+	if fields := strings.Fields(string(text)); len(fields) >= 3 {
+		return strings.Join(fields[:3], " ")
+	}
+	return ""
+}
+
+// revision asks git. Programs made by go run do not know their own.
+func revision(ctx context.Context) string {
+	head, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return ""
+	}
+	rev := strings.TrimSpace(string(head))
+	if changes, err := exec.CommandContext(ctx, "git", "status", "--porcelain").Output(); err != nil || len(changes) > 0 {
+		rev += "+"
+	}
+	return rev
+}

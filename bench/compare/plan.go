@@ -1,0 +1,96 @@
+package compare
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"github.com/watchmill/watchmill/bench"
+)
+
+// Plan says what to run.
+type Plan struct {
+	Workloads []bench.Workload
+	Ours      bench.Contender
+	Rivals    []bench.Contender
+	// Rounds is how often each is run, at least once. Fewer than five say little.
+	Rounds int
+	// Small runs the small sizes, whose figures mean nothing.
+	Small bool
+	// Progress, if set, is told of each run before it begins.
+	Progress func(workload, contender string, round int)
+}
+
+// Run runs the plan. A rival that fails is reported as having failed; if ours
+// does, or a floor, that is the error.
+func Run(ctx context.Context, plan Plan) (*Report, error) {
+	report := &Report{Schema: Schema, Machine: ThisMachine(ctx), Small: plan.Small}
+	for _, w := range plan.Workloads {
+		m := Measured{ID: w.ID, Text: w.Text, Params: plan.params(w), goals: w.Goals}
+		for round := range max(plan.Rounds, 1) {
+			r, err := plan.round(ctx, w, round)
+			if err != nil {
+				return nil, fmt.Errorf("workload %s: %w", w.ID, err)
+			}
+			m.Rounds = append(m.Rounds, r)
+		}
+		report.Workloads = append(report.Workloads, m)
+	}
+	return report, nil
+}
+
+func (p Plan) params(w bench.Workload) bench.Params {
+	if p.Small {
+		return w.Small
+	}
+	return w.Full
+}
+
+// round runs everybody once, every other time in the opposite order.
+func (p Plan) round(ctx context.Context, w bench.Workload, round int) (Round, error) {
+	var r Round
+	runs := []func() error{
+		func() (err error) { r.Ours, err = p.run(ctx, w, p.Ours, round); return err },
+	}
+	for _, rival := range p.Rivals {
+		if w.Able(rival) {
+			runs = append(runs, func() error { r.Rivals = append(r.Rivals, p.rival(ctx, w, rival, round)); return ctx.Err() })
+		}
+	}
+	runs = append(runs, func() (err error) { r.Floor, err = p.floor(ctx, w, round); return err })
+	if round%2 == 1 {
+		slices.Reverse(runs)
+	}
+	for _, run := range runs {
+		runtime.GC()
+		if err := run(); err != nil {
+			return Round{}, err
+		}
+	}
+	return r, nil
+}
+
+func (p Plan) run(ctx context.Context, w bench.Workload, c bench.Contender, round int) (bench.Result, error) {
+	p.progress(w, c.Name, round)
+	return w.Run(ctx, c, p.params(w))
+}
+
+func (p Plan) rival(ctx context.Context, w bench.Workload, c bench.Contender, round int) Rival {
+	result, err := p.run(ctx, w, c, round)
+	if err != nil {
+		return Rival{Name: c.Name, Failed: err.Error()}
+	}
+	return Rival{Name: c.Name, Result: result}
+}
+
+func (p Plan) floor(ctx context.Context, w bench.Workload, round int) (bench.Result, error) {
+	p.progress(w, "the floor", round)
+	return w.Floor(ctx, p.params(w))
+}
+
+func (p Plan) progress(w bench.Workload, who string, round int) {
+	if p.Progress != nil {
+		p.Progress(w.ID, who, round)
+	}
+}

@@ -1,0 +1,111 @@
+package bench
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// The metrics of watchers that do nothing.
+const (
+	BytesPerWatcher      = "bytes/watcher"
+	GoroutinesPerWatcher = "goroutines/watcher"
+	Subscriptions        = "subscriptions"
+)
+
+// idle is W7 and W8: what a watcher costs that gets nothing.
+func idle() []Workload {
+	return []Workload{
+		{
+			ID: "W7", Text: "100,000 idle watchers of everything",
+			Full:  Params{Watchers: 100_000},
+			Small: Params{Watchers: 200},
+			Goals: []Goal{atMost(BytesPerWatcher, 1.0/6), within(GoroutinesPerWatcher, 0.01)},
+			Run:   footprint, Floor: footprintFloor, Able: onStore,
+		},
+		{
+			ID: "W8", Text: "subscribe and unsubscribe, one at a time",
+			Full:  Params{Objects: 100, Events: 50_000},
+			Small: Params{Objects: 10, Events: 200},
+			Goals: []Goal{atMost(P50, 1), atLeast(Subscriptions, 1)},
+			Run:   subscribe, Floor: subscribeFloor, Able: onStore,
+		},
+	}
+}
+
+// footprint measures watchers that nobody reads, without what a consumer of the
+// user's would cost.
+func footprint(ctx context.Context, c Contender, p Params) (Result, error) {
+	return withStore(ctx, c, func(ctx context.Context, s Store) (Result, error) {
+		if _, err := fill(ctx, s, 1, objects(1)); err != nil {
+			return nil, err
+		}
+		watches := make([]Watch, p.Watchers)
+		before := measureFootprint()
+		for i := range watches {
+			w, err := s.Watch(ctx, Selection{}, 0, nil)
+			if err != nil {
+				return nil, err
+			}
+			watches[i] = w
+		}
+		result := measureFootprint().per(before, p.Watchers)
+		runtime.KeepAlive(watches)
+		return result, nil
+	})
+}
+
+// subscribe opens and stops watches and times each pair.
+func subscribe(ctx context.Context, c Contender, p Params) (Result, error) {
+	return withStore(ctx, c, func(ctx context.Context, s Store) (Result, error) {
+		rev, err := fill(ctx, s, p.Objects, objects(p.Objects))
+		if err != nil {
+			return nil, err
+		}
+		return timed(Subscriptions, p.Events, func(int) error {
+			w, err := s.Watch(ctx, Selection{}, rev, func(int64) {})
+			if err == nil {
+				w.Stop()
+			}
+			return err
+		})
+	})
+}
+
+// timed does something n times, one after the other, and returns its rate and
+// latency.
+func timed(name string, n int, do func(i int) error) (Result, error) {
+	l := newLatency()
+	begin := time.Now()
+	for i := range n {
+		before := time.Now()
+		if err := do(i); err != nil {
+			return nil, err
+		}
+		l.add(int64(time.Since(before)))
+	}
+	took := time.Since(begin)
+	return append(Result{rate(name, int64(n), took)}, l.metrics()...), nil
+}
+
+// memory is what a process holds.
+type memory struct{ bytes, goroutines int64 }
+
+// measureFootprint returns the live heap, the stacks and the goroutines. It
+// collects garbage until what finalizers and pools held is gone too.
+func measureFootprint() memory {
+	for range 3 {
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return memory{int64(m.HeapAlloc + m.StackInuse), int64(runtime.NumGoroutine())}
+}
+
+// per is what came on top of before, for each of n.
+func (m memory) per(before memory, n int) Result {
+	return Result{
+		{Name: BytesPerWatcher, Unit: " B", Value: float64(m.bytes-before.bytes) / float64(n)},
+		{Name: GoroutinesPerWatcher, Value: float64(m.goroutines-before.goroutines) / float64(n)},
+	}
+}

@@ -1,0 +1,65 @@
+package bench
+
+import "context"
+
+// interest is W5 and W6: every write concerns one watcher of thousands.
+func interest() []Workload {
+	return []Workload{
+		{
+			ID: "W5", Text: "5,000 watchers, each of one value of an indexed field",
+			Full:  Params{Watchers: 5000, Objects: 5000, Events: 50_000},
+			Small: Params{Watchers: 50, Objects: 50, Events: 500},
+			Goals: []Goal{atLeast(Writes, 10), none(Lost)},
+			Run:   each(func(i int) Selection { return Selection{Node: nodeName(i)} }),
+			Floor: routeFloor, Able: onStore,
+		},
+		{
+			ID: "W6", Text: "5,000 watchers, each with a label selector of its own, not indexed",
+			Full:  Params{Watchers: 5000, Objects: 5000, Events: 5000},
+			Small: Params{Watchers: 50, Objects: 50, Events: 500},
+			Goals: []Goal{atLeast(Writes, 100), none(Lost)},
+			Run:   each(func(i int) Selection { return Selection{App: appName(i)} }),
+			Floor: routeFloor, Able: onStore,
+		},
+	}
+}
+
+// each returns a run in which the i-th watcher watches what selection(i) says,
+// which is to be the i-th object alone.
+func each(selection func(i int) Selection) func(context.Context, Contender, Params) (Result, error) {
+	return func(ctx context.Context, c Contender, p Params) (Result, error) {
+		return withStore(ctx, c, func(ctx context.Context, s Store) (Result, error) {
+			return eachOn(ctx, s, p, selection)
+		})
+	}
+}
+
+func eachOn(ctx context.Context, s Store, p Params, selection func(i int) Selection) (Result, error) {
+	object := objects(p.Objects)
+	rev, err := fill(ctx, s, p.Objects, object)
+	if err != nil {
+		return nil, err
+	}
+	crowd := newCrowd(p.Watchers, p.Watchers, newWriter(p, object))
+	crowd.share(p)
+	if err := crowd.open(watching(ctx, s, rev, selection)); err != nil {
+		return nil, err
+	}
+	took, err := crowd.run(ctx, onto(s))
+	if err != nil {
+		return nil, err
+	}
+	result := crowd.result(took)
+	result[0] = rate(Writes, int64(p.Events), took)
+	return result, nil
+}
+
+// share tells each watcher that it gets every p.Objects-th write only.
+func (c *crowd) share(p Params) {
+	for i := range c.members {
+		m := &c.members[i]
+		m.want = int64((p.Events - i + p.Objects - 1) / p.Objects)
+		m.last = int64(i) + (m.want-1)*int64(p.Objects)
+		m.took = make([]int64, 0, m.want)
+	}
+}

@@ -1,0 +1,86 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Current is the metric of the time until the last of all is up to date.
+const Current = "all current"
+
+// openers is how many clients open watches at the same moment.
+const openers = 8
+
+// reconnect is W11: everybody was cut off and comes back.
+func reconnect() []Workload {
+	return []Workload{{
+		ID: "W11", Text: "10,000 watchers reconnect at once, each 1,000 events behind",
+		Full:  Params{Watchers: 10_000, Objects: 100, Events: 1000},
+		Small: Params{Watchers: 50, Objects: 10, Events: 100},
+		Goals: []Goal{atMost(Current, 0.2), none(Lost)},
+		Run:   comeBack, Floor: callFloor, Able: onStore,
+	}}
+}
+
+func comeBack(ctx context.Context, c Contender, p Params) (Result, error) {
+	return withStore(ctx, c, func(ctx context.Context, s Store) (Result, error) {
+		object := objects(p.Objects)
+		from, err := fill(ctx, s, p.Objects, object)
+		if err != nil {
+			return nil, err
+		}
+		w := newWriter(p, object)
+		if err := w.run(ctx, onto(s)); err != nil {
+			return nil, err
+		}
+		return newCrowd(p.Watchers, 0, w).catchUp(ctx, s, from)
+	})
+}
+
+// catchUp opens all watches at from and waits until each has what was written
+// since.
+func (c *crowd) catchUp(ctx context.Context, s Store, from uint64) (Result, error) {
+	currentAt := make([]time.Duration, len(c.members))
+	begin := time.Now()
+	err := concurrently(openers, len(c.members), func(i int) error {
+		m := &c.members[i]
+		var err error
+		m.watch, err = s.Watch(ctx, Selection{}, from, func(seq int64) {
+			if seq == m.last {
+				currentAt[i] = time.Since(begin)
+			}
+			m.see(seq)
+		})
+		return err
+	})
+	if err == nil {
+		err = c.await(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := newLatency()
+	for _, at := range currentAt {
+		l.add(int64(at))
+	}
+	took := time.Since(begin)
+	return append(c.result(took), micros(Current, took)), nil
+}
+
+// concurrently calls do with each number below n, on so many goroutines, and
+// returns what failed.
+func concurrently(goroutines, n int, do func(i int) error) error {
+	var all sync.WaitGroup
+	failures := make([]error, goroutines)
+	for g := range goroutines {
+		all.Go(func() {
+			for i := g; i < n && failures[g] == nil; i += goroutines {
+				failures[g] = do(i)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(failures...)
+}

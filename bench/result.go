@@ -1,0 +1,100 @@
+package bench
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Metric is one figure of a result.
+type Metric struct {
+	Name  string  `json:"name"`
+	Unit  string  `json:"unit"`
+	Value float64 `json:"value"`
+	// Higher says that more is better; otherwise less is.
+	Higher bool `json:"higher"`
+}
+
+// The metrics that several workloads have.
+const (
+	Deliveries  = "deliveries"
+	Writes      = "writes"
+	P50         = "p50"
+	P99         = "p99"
+	Max         = "max"
+	Lost        = "lost"
+	LostWatches = "watchers lost"
+)
+
+// Result is what one run of a workload measured: throughput, latency and losses.
+type Result []Metric
+
+// Get returns the metric of that name.
+func (r Result) Get(name string) (Metric, bool) {
+	for _, m := range r {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Metric{}, false
+}
+
+// rate is n per second over d.
+func rate(name string, n int64, d time.Duration) Metric {
+	return Metric{Name: name, Unit: "/s", Value: float64(n) / d.Seconds(), Higher: true}
+}
+
+// micros is d in microseconds.
+func micros(name string, d time.Duration) Metric {
+	return Metric{Name: name, Unit: "µs", Value: float64(d.Nanoseconds()) / 1e3}
+}
+
+// count is a number of things that there should be few of.
+func count(name string, n int64) Metric { return Metric{Name: name, Value: float64(n)} }
+
+// percent is a share of all.
+func percent(name string, part, all int64) Metric {
+	return Metric{Name: name, Unit: "%", Value: 100 * float64(part) / float64(max(all, 1))}
+}
+
+// highestLatency is what latencies are cut off at.
+const highestLatency = 5 * time.Minute
+
+// latency gathers latencies. It is for one goroutine at a time.
+type latency struct{ hist *hdrhistogram.Histogram }
+
+func newLatency() latency {
+	return latency{hdrhistogram.New(1, highestLatency.Nanoseconds(), 3)}
+}
+
+// add records one, in nanoseconds.
+func (l latency) add(ns int64) {
+	// In range by construction, so there is no error.
+	_ = l.hist.RecordValue(min(max(ns, 1), highestLatency.Nanoseconds()))
+}
+
+// at returns the latency that percent of all do not exceed.
+func (l latency) at(percent float64) time.Duration {
+	return time.Duration(l.hist.ValueAtQuantile(percent))
+}
+
+// metrics returns the median and the 99th percentile.
+func (l latency) metrics() Result { return Result{micros(P50, l.at(50)), micros(P99, l.at(99))} }
+
+// String prints the metric with a unit that suits its size.
+func (m Metric) String() string { return Quantity(m.Value) + m.Unit }
+
+// Quantity prints v with three figures, in thousands (k), millions (M) or
+// thousand millions (G).
+func Quantity(v float64) string {
+	for _, scale := range []struct {
+		of   float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if v >= scale.of {
+			return fmt.Sprintf("%.3g", v/scale.of) + scale.name
+		}
+	}
+	return fmt.Sprintf("%.3g", v)
+}

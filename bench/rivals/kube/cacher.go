@@ -1,0 +1,152 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/apis/example"
+	"k8s.io/apiserver/pkg/apis/example/install"
+	examplev1 "k8s.io/apiserver/pkg/apis/example/v1"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/cacher"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/watchmill/watchmill/bench"
+)
+
+// prefix is where the pods are.
+const prefix = "/pods/"
+
+// Cacher is the Kubernetes watch cache.
+func Cacher() bench.Contender {
+	return bench.Contender{Name: "k8s cacher", Store: open}
+}
+
+// store is the bench.Store that a Cacher is.
+type store struct {
+	memory    *memory
+	cacher    *cacher.Cacher
+	delegator *cacher.CacheDelegator
+}
+
+func open(ctx context.Context) (bench.Store, error) {
+	m := newMemory()
+	c, err := cacher.NewCacherFromConfig(config(m))
+	if err != nil {
+		return nil, fmt.Errorf("new cacher: %w", err)
+	}
+	s := &store{memory: m, cacher: c, delegator: cacher.NewCacheDelegator(c, m)}
+	return s, s.ready(ctx)
+}
+
+// ready waits until the Cacher has listed.
+func (s *store) ready(ctx context.Context) error {
+	for s.delegator.ReadinessCheck() != nil {
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func config(m *memory) cacher.Config {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	return cacher.Config{
+		Storage:             m,
+		Versioner:           m.versioner,
+		GroupResource:       schema.GroupResource{Resource: "pods"},
+		EventsHistoryWindow: cacher.DefaultEventFreshDuration,
+		ResourcePrefix:      prefix,
+		KeyFunc:             func(o runtime.Object) (string, error) { return storage.NamespaceKeyFunc(prefix, o) },
+		GetAttrsFunc:        attributes,
+		IndexerFuncs:        storage.IndexerFuncs{bench.NodeField: nodeOf},
+		Indexers:            &cache.Indexers{storage.FieldIndex(bench.NodeField): nodesOf},
+		NewFunc:             func() runtime.Object { return &example.Pod{} },
+		NewListFunc:         func() runtime.Object { return &example.PodList{} },
+		Codec:               serializer.NewCodecFactory(scheme).LegacyCodec(examplev1.SchemeGroupVersion),
+	}
+}
+
+// attributes returns what selectors match on: labels, and the fields that pods
+// have in the API server.
+func attributes(o runtime.Object) (labels.Set, fields.Set, error) {
+	pod, ok := o.(*example.Pod)
+	if !ok {
+		return nil, nil, fmt.Errorf("a %T is not a pod", o)
+	}
+	return pod.Labels, fields.Set{
+		"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, bench.NodeField: pod.Spec.NodeName,
+	}, nil
+}
+
+func nodeOf(o runtime.Object) string   { return o.(*example.Pod).Spec.NodeName }
+func nodesOf(o any) ([]string, error)  { return []string{nodeOf(o.(runtime.Object))}, nil }
+func revisionString(rev uint64) string { return strconv.FormatUint(rev, 10) }
+func (s *store) newest() uint64 {
+	rev, _ := s.memory.GetCurrentResourceVersion(context.Background())
+	return rev
+}
+
+func (s *store) Write(_ context.Context, o bench.Object) (uint64, error) {
+	pod := &example.Pod{}
+	pod.Namespace, pod.Name, pod.Generation = bench.Namespace, o.Name, o.Seq
+	pod.Labels = map[string]string{bench.AppLabel: o.App}
+	pod.Spec.NodeName = o.Node
+	return s.memory.put(pod), nil
+}
+
+func (s *store) List(ctx context.Context, what bench.Selection) (int, error) {
+	var list example.PodList
+	err := s.delegator.GetList(ctx, prefix, options(what, "0"), &list)
+	return len(list.Items), err
+}
+
+func (s *store) Get(ctx context.Context, key string) (bench.Object, error) {
+	var pod example.Pod
+	if err := s.delegator.Get(ctx, prefix+key, storage.GetOptions{ResourceVersion: "0"}, &pod); err != nil {
+		return bench.Object{}, err
+	}
+	return bench.Object{Name: pod.Name, Node: pod.Spec.NodeName, App: pod.Labels[bench.AppLabel], Seq: pod.Generation}, nil
+}
+
+// WaitFor asks until the cache is there: it gives up after 3 s each time.
+func (s *store) WaitFor(ctx context.Context, rev uint64) error {
+	for {
+		opts := storage.GetOptions{ResourceVersion: revisionString(rev), IgnoreNotFound: true}
+		err := s.delegator.Get(ctx, prefix+bench.Namespace+"/none", opts, &example.Pod{})
+		if err == nil || !apierrors.IsTimeout(err) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (s *store) Close() error {
+	s.delegator.Stop()
+	s.cacher.Stop()
+	return nil
+}
+
+// options selects from the cache at a resource version or after.
+func options(what bench.Selection, rev string) storage.ListOptions {
+	opts := storage.ListOptions{ResourceVersion: rev, Recursive: true, Predicate: storage.Everything}
+	opts.Predicate.GetAttrs = attributes
+	if what.Node != "" {
+		opts.Predicate.Field = fields.OneTermEqualSelector(bench.NodeField, what.Node)
+		opts.Predicate.IndexFields = []string{bench.NodeField}
+	}
+	if what.App != "" {
+		opts.Predicate.Label = labels.SelectorFromSet(labels.Set{bench.AppLabel: what.App})
+	}
+	return opts
+}

@@ -1,0 +1,106 @@
+// Command rivals measures watchmill beside its competitors and prints one table.
+//
+//	go run . [--rounds 5] [--small] [--only W1,W4] [--json file] [--md file]
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/alecthomas/kong"
+	"k8s.io/klog/v2"
+
+	"github.com/watchmill/watchmill/bench"
+	"github.com/watchmill/watchmill/bench/compare"
+	"github.com/watchmill/watchmill/bench/rivals/kube"
+)
+
+// command is the command line.
+type command struct {
+	Rounds int      `default:"5" help:"How often to run each; fewer than five say little."`
+	Small  bool     `help:"Run tiny sizes once: to see that all works, not to measure."`
+	Only   []string `help:"Run only these workloads, such as W1,W4." placeholder:"ID"`
+	JSON   string   `help:"Write every figure to this file." placeholder:"FILE"`
+	MD     string   `help:"Write the table to this file, between its marks if it exists." placeholder:"FILE"`
+}
+
+func main() {
+	var c command
+	cli := kong.Parse(&c, kong.Name("rivals"), kong.Description("Measures watchmill beside its competitors."))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	cli.FatalIfErrorf(c.run(ctx, os.Stdout))
+}
+
+// Validate is called by kong.
+func (c *command) Validate() error {
+	if c.Rounds < 1 {
+		return fmt.Errorf("--rounds is %d; it must be at least 1", c.Rounds)
+	}
+	return nil
+}
+
+func (c *command) run(ctx context.Context, out io.Writer) error {
+	plan, err := c.plan()
+	if err != nil {
+		return err
+	}
+	report, err := compare.Run(ctx, plan)
+	if err != nil {
+		return err
+	}
+	if err := report.WriteMarkdown(out); err != nil {
+		return err
+	}
+	if c.MD != "" {
+		if err := report.WriteInto(c.MD); err != nil {
+			return err
+		}
+	}
+	return c.writeJSON(report)
+}
+
+func (c *command) plan() (compare.Plan, error) {
+	quiet()
+	workloads, err := bench.Select(c.Only)
+	plan := compare.Plan{
+		Workloads: workloads, Ours: bench.Watchmill(), Rivals: rivals(), Rounds: c.Rounds, Small: c.Small,
+		Progress: func(workload, contender string, round int) {
+			fmt.Fprintf(os.Stderr, "%s: %s, round %d\n", workload, contender, round+1)
+		},
+	}
+	if c.Small {
+		plan.Rounds = 1
+	}
+	return plan, err
+}
+
+// rivals returns all that there are.
+func rivals() []bench.Contender {
+	return []bench.Contender{kube.Cacher()}
+}
+
+// quiet keeps the rivals from logging each watcher that they close: it would be
+// the terminal that is measured.
+func quiet() {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+}
+
+func (c *command) writeJSON(report *compare.Report) error {
+	if c.JSON == "" {
+		return nil
+	}
+	f, err := os.Create(c.JSON)
+	if err != nil {
+		return err
+	}
+	if err := report.WriteJSON(f); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}

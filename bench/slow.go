@@ -1,0 +1,141 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// The metrics of watchers that do not read.
+const (
+	// Tax is the 99th percentile of the healthy, as a multiple of what it is
+	// without the others.
+	Tax = "p99 / p99 alone"
+	// StalledLost is what those that do not read can no longer get.
+	StalledLost = "stalled lost"
+	// ForceClosed is how many were closed for not reading.
+	ForceClosed = "force-closed"
+)
+
+// slow is W12 and W12b: watchers that do not read, beside some that do.
+func slow() []Workload {
+	never := func(id, text string, full, small Params, timed func(Params) int) Workload {
+		return Workload{
+			ID: id, Text: text, Full: full, Small: small,
+			Goals: []Goal{within(Tax, 1.1), none(Lost), none(StalledLost)},
+			Run:   neverReading(timed), Floor: callFloor, Able: onStore,
+		}
+	}
+	all := []Workload{
+		never("W12", "10 of 1,000 watchers never read, one writer as fast as it goes",
+			Params{Watchers: 1000, Idle: 10, Objects: 100, Events: 20_000},
+			Params{Watchers: 20, Idle: 2, Objects: 10, Events: 500},
+			func(Params) int { return 1 }),
+		never("W12/paced", "10 of 1,000 watchers never read, 200 writes/s",
+			Params{Watchers: 1000, Idle: 10, Objects: 100, Events: 1000, Rate: 200},
+			Params{Watchers: 20, Idle: 2, Objects: 10, Events: 60, Rate: 200},
+			func(p Params) int { return p.Watchers - p.Idle }),
+	}
+	return append(all, slowWatcherTax()...)
+}
+
+// neverReading runs the healthy alone, then with p.Idle watchers that nobody
+// reads, and then reads these.
+func neverReading(timed func(Params) int) func(context.Context, Contender, Params) (Result, error) {
+	return func(ctx context.Context, c Contender, p Params) (Result, error) {
+		healthy := p
+		healthy.Watchers -= p.Idle
+		alone, err := withStore(ctx, c, func(ctx context.Context, s Store) (Result, error) {
+			return fanOutOn(ctx, s, healthy, timed(p))
+		})
+		if err != nil {
+			return nil, err
+		}
+		return withStore(ctx, c, func(ctx context.Context, s Store) (Result, error) {
+			return besideStalled(ctx, s, p, timed(p), alone)
+		})
+	}
+}
+
+func besideStalled(ctx context.Context, s Store, p Params, timed int, alone Result) (Result, error) {
+	object := objects(p.Objects)
+	rev, err := fill(ctx, s, p.Objects, object)
+	if err != nil {
+		return nil, err
+	}
+	stalled := make([]Watch, p.Idle)
+	for i := range stalled {
+		if stalled[i], err = s.Watch(ctx, Selection{}, rev, nil); err != nil {
+			return nil, err
+		}
+	}
+	p.Watchers -= p.Idle
+	result, err := watchWrites(ctx, s, p, timed, rev, object)
+	if err != nil {
+		return nil, err
+	}
+	return append(result, tax(result, alone), percent(StalledLost, missing(ctx, stalled, p.Events), int64(p.Idle*p.Events))), nil
+}
+
+// tax compares the latencies of two runs.
+func tax(with, without Result) Metric {
+	a, _ := with.Get(P99)
+	b, _ := without.Get(P99)
+	return Metric{Name: Tax, Unit: "×", Value: a.Value / b.Value}
+}
+
+// missing reads the watches, which began before so many events, and returns how
+// many of these are not to be had.
+func missing(ctx context.Context, watches []Watch, events int) (lost int64) {
+	for _, w := range watches {
+		lost += int64(events - w.Drain(ctx, events))
+	}
+	return lost
+}
+
+// companion is the watcher beside the healthy one in the scenarios of
+// Kubernetes' BenchmarkSlowWatcherTax.
+type companion struct {
+	// present: there is one. It drains its events or not, and is replaced every
+	// half a second or not.
+	present, drains, reconnects bool
+}
+
+// reconnectEvery gives each stalled companion of the original time to fill its
+// channels and to block the dispatcher.
+const reconnectEvery = 500 * time.Millisecond
+
+// slowWatcherTax is W12b: the original's six scenarios, of 10 seconds each.
+func slowWatcherTax() []Workload {
+	var all []Workload
+	for _, scenario := range []struct {
+		name string
+		rate int
+		companion
+	}{
+		{"baseline", 100, companion{}},
+		{"draining-companion", 100, companion{present: true, drains: true, reconnects: true}},
+		{"stalled-once", 100, companion{present: true}},
+		{"stalled-reconnecting", 100, companion{present: true, reconnects: true}},
+		{"baseline-1000", 1000, companion{}},
+		{"stalled-reconnecting-1000", 1000, companion{present: true, reconnects: true}},
+	} {
+		all = append(all, Workload{
+			ID:    "W12b/" + scenario.name,
+			Text:  fmt.Sprintf("Kubernetes' BenchmarkSlowWatcherTax: %s, %d writes/s", scenario.name, scenario.rate),
+			Full:  Params{Watchers: 1, Objects: 1000, Events: 10 * scenario.rate, Rate: scenario.rate},
+			Small: Params{Watchers: 1, Objects: 10, Events: scenario.rate * 6 / 10, Rate: scenario.rate},
+			Goals: scenario.goals(), Run: scenario.beside, Floor: pacedFloor, Able: onStore,
+		})
+	}
+	return all
+}
+
+// goals: only where a companion stalls is a tax to be saved.
+func (c companion) goals() []Goal {
+	goals := []Goal{none(Lost), none(ForceClosed)}
+	if c.present && !c.drains {
+		goals = append([]Goal{atMost(P99, 0.1)}, goals...)
+	}
+	return goals
+}

@@ -1,0 +1,117 @@
+package bench
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+// NodeField and AppLabel are what selectors name.
+const (
+	NodeField = "spec.nodeName"
+	AppLabel  = "app"
+)
+
+// Watchmill is ours, as its documentation says to use it for these workloads:
+// defaults everywhere, one index, and handlers that never block on the engine's
+// own workers.
+func Watchmill() Contender {
+	return Contender{Name: "watchmill", Store: openEngine, Bus: openTopic}
+}
+
+// config is that of all engines here.
+func config() engine.Config[Object] {
+	return engine.Config[Object]{
+		Name:   "bench",
+		Key:    Object.Key,
+		Labels: func(o Object) labels.Set { return labels.Set{AppLabel: o.App} },
+		Fields: func(o Object) fields.Set { return fields.Set{NodeField: o.Node} },
+		Equal:  func(a, b Object) bool { return a == b },
+		Index:  []string{NodeField},
+	}
+}
+
+// engineStore is the Store that an engine is.
+type engineStore struct {
+	*engine.Engine[Object]
+}
+
+func openEngine(ctx context.Context) (Store, error) {
+	e, err := engine.New(config())
+	if err != nil {
+		return nil, err
+	}
+	return engineStore{e}, e.WaitFor(ctx, 0)
+}
+
+func (s engineStore) Write(ctx context.Context, o Object) (uint64, error) {
+	rev, err := s.Put(ctx, o)
+	return uint64(rev), err
+}
+
+func (s engineStore) Watch(ctx context.Context, what Selection, from uint64, handle func(seq int64)) (Watch, error) {
+	opts := engine.WatchOptions{From: engine.Revision(from), OnPool: handle != nil}
+	opts.Fields, opts.Labels = what.selectors()
+	if handle == nil {
+		w, err := s.Engine.Watch(ctx, opts)
+		return engineWatch{w}, err
+	}
+	w, err := s.Handle(ctx, opts, func(ev engine.Event[Object]) { handle(ev.Object.Value.Seq) })
+	return engineWatch{w}, err
+}
+
+func (s engineStore) List(ctx context.Context, what Selection) (int, error) {
+	opts := engine.ListOptions{Read: engine.Cached()}
+	opts.Fields, opts.Labels = what.selectors()
+	list, err := s.Engine.List(ctx, opts)
+	if err != nil {
+		return 0, err
+	}
+	return len(list.Items), nil
+}
+
+func (s engineStore) Get(ctx context.Context, key string) (Object, error) {
+	o, err := s.Engine.Get(ctx, key, engine.GetOptions{Read: engine.Cached()})
+	if err != nil {
+		return Object{}, err
+	}
+	return o.Value, nil
+}
+
+func (s engineStore) WaitFor(ctx context.Context, rev uint64) error {
+	return s.Engine.WaitFor(ctx, engine.Revision(rev))
+}
+
+// selectors returns what is selected as field and label selectors.
+func (s Selection) selectors() (field, label string) {
+	if s.Node != "" {
+		field = NodeField + "=" + s.Node
+	}
+	if s.App != "" {
+		label = AppLabel + "=" + s.App
+	}
+	return field, label
+}
+
+// engineWatch is the Watch that an engine's is.
+type engineWatch struct{ *engine.Watch[Object] }
+
+func (w engineWatch) Drain(ctx context.Context, n int) int {
+	return drain(ctx, n, w.Next)
+}
+
+// drain counts the events of next's batches up to n, or an error.
+func drain[E any](ctx context.Context, n int, next func(context.Context) ([]E, error)) int {
+	got := 0
+	for got < n {
+		batch, err := next(ctx)
+		if err != nil {
+			break
+		}
+		got += len(batch)
+	}
+	return got
+}

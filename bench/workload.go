@@ -1,0 +1,164 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Params is the size of a workload. What a field means to one that does not use
+// it is nothing.
+type Params struct {
+	// Watchers is how many watch, or subscribe.
+	Watchers int `json:"watchers,omitempty"`
+	// Objects is how many there are.
+	Objects int `json:"objects,omitempty"`
+	// Events is how many writes are measured, or other operations.
+	Events int `json:"events,omitempty"`
+	// Rate is writes per second; zero is as fast as they go.
+	Rate int `json:"rate,omitempty"`
+	// Idle is how many of the watchers never read, or how many readers list.
+	Idle int `json:"idle,omitempty"`
+	// Readers is how many list all the time.
+	Readers int `json:"readers,omitempty"`
+}
+
+// Workload is one piece of work that systems are measured at.
+type Workload struct {
+	// ID is the number in the goals, with a part if there are several: W4/100.
+	ID string
+	// Text says what is done.
+	Text string
+	// Full is the size that goals are about, Small one that takes a moment.
+	Full, Small Params
+	// Goals are what ours should reach.
+	Goals []Goal
+	// Run does the work with a system of contender's.
+	Run func(ctx context.Context, c Contender, p Params) (Result, error)
+	// Floor does the unavoidable part of the work, bare. Its metrics are some of
+	// Run's.
+	Floor func(ctx context.Context, p Params) (Result, error)
+	// Able reports whether the contender can do it.
+	Able func(c Contender) bool
+}
+
+// Reference is what a goal compares with.
+type Reference uint8
+
+// What a goal's bound is a multiple of.
+const (
+	// ToRival: the rival's figure.
+	ToRival Reference = iota
+	// ToFloor: the floor's time for the same work.
+	ToFloor
+	// ToOne: nothing; the bound is the figure itself.
+	ToOne
+)
+
+// Goal bounds one metric of ours.
+type Goal struct {
+	Metric string
+	// Least: ours must be at least Bound times the reference; otherwise at most.
+	Least bool
+	Bound float64
+	To    Reference
+}
+
+// String prints the goal as in "≥ 40×" or "≤ 5× floor".
+func (g Goal) String() string {
+	sign := "≤"
+	if g.Least {
+		sign = "≥"
+	}
+	switch g.To {
+	case ToFloor:
+		return fmt.Sprintf("%s %g× floor", sign, g.Bound)
+	case ToOne:
+		return fmt.Sprintf("%s %g", sign, g.Bound)
+	default:
+		return fmt.Sprintf("%s %.3g×", sign, g.Bound)
+	}
+}
+
+// Met reports whether v, ours as a multiple of the reference, is within the goal.
+func (g Goal) Met(v float64) bool {
+	if g.Least {
+		return v >= g.Bound
+	}
+	return v <= g.Bound
+}
+
+// atLeast and atMost are goals against a rival.
+func atLeast(metric string, bound float64) Goal {
+	return Goal{Metric: metric, Least: true, Bound: bound}
+}
+func atMost(metric string, bound float64) Goal { return Goal{Metric: metric, Bound: bound} }
+
+// nearFloor bounds the multiple of the floor's time, none says that there are
+// to be none, within bounds a figure of ours alone.
+func nearFloor(metric string, bound float64) Goal {
+	return Goal{Metric: metric, Bound: bound, To: ToFloor}
+}
+func none(metric string) Goal { return within(metric, 0) }
+func within(metric string, bound float64) Goal {
+	return Goal{Metric: metric, Bound: bound, To: ToOne}
+}
+
+// onStore and onBus say which contenders can do a workload.
+func onStore(c Contender) bool { return c.Store != nil }
+func onBus(c Contender) bool   { return c.Bus != nil }
+
+// All returns every workload, in order.
+func All() []Workload {
+	return slices.Concat(fanOut(), burst(), interest(), idle(), reads(), reconnect(), slow(), buses())
+}
+
+// Select returns the workloads that ids name: W4 names both W4/10 and W4/100.
+// No ids name all. An id that names none is an error.
+func Select(ids []string) ([]Workload, error) {
+	if len(ids) == 0 {
+		return All(), nil
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(All(), func(w Workload) bool { return w.named(id) }) {
+			return nil, fmt.Errorf("no workload %q; there are %s", id, strings.Join(IDs(), ", "))
+		}
+	}
+	return slices.DeleteFunc(All(), func(w Workload) bool { return !slices.ContainsFunc(ids, w.named) }), nil
+}
+
+func (w Workload) named(id string) bool {
+	return strings.EqualFold(w.ID, id) || strings.HasPrefix(strings.ToLower(w.ID), strings.ToLower(id)+"/")
+}
+
+// IDs returns the ids of all workloads.
+func IDs() []string {
+	var ids []string
+	for _, w := range All() {
+		ids = append(ids, w.ID)
+	}
+	return ids
+}
+
+// patience is how long a run may take before it is called stuck.
+const patience = 5 * time.Minute
+
+// withStore runs f on a store of c's, and closes it.
+func withStore(ctx context.Context, c Contender, f func(context.Context, Store) (Result, error)) (Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%s: not done within %v", c.Name, patience))
+	defer cancel()
+	store, err := c.Store(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", c.Name, err)
+	}
+	result, err := f(ctx, store)
+	if closing := store.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	return result, nil
+}

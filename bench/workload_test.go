@@ -1,0 +1,58 @@
+package bench_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/bench"
+)
+
+// Every workload runs, and ours loses nothing.
+func TestWorkloadsSmall(t *testing.T) {
+	for _, w := range bench.All() {
+		t.Run(w.ID, func(t *testing.T) {
+			ours, err := w.Run(t.Context(), bench.Watchmill(), w.Small)
+			require.NoError(t, err)
+			requireSane(t, w, ours)
+			for _, name := range []string{bench.Lost, bench.LostWatches, bench.StalledLost, bench.ForceClosed} {
+				if m, ok := ours.Get(name); ok {
+					require.Zero(t, m.Value, name)
+				}
+			}
+		})
+	}
+}
+
+// Every floor measures something that the workload does too.
+func TestFloorsSmall(t *testing.T) {
+	for _, w := range bench.All() {
+		t.Run(w.ID, func(t *testing.T) {
+			floor, err := w.Floor(t.Context(), w.Small)
+			require.NoError(t, err)
+			require.NotEmpty(t, floor)
+			for _, m := range floor {
+				require.GreaterOrEqual(t, m.Value, 0.0, m.Name)
+				require.False(t, math.IsInf(m.Value, 0) || math.IsNaN(m.Value), m.Name)
+			}
+		})
+	}
+}
+
+// requireSane demands a finite figure for each metric and a positive one for
+// each that has a goal which is a multiple of something.
+func requireSane(t *testing.T, w bench.Workload, r bench.Result) {
+	require.NotEmpty(t, r)
+	for _, m := range r {
+		require.False(t, math.IsInf(m.Value, 0) || math.IsNaN(m.Value), m.Name)
+		require.GreaterOrEqual(t, m.Value, 0.0, m.Name)
+	}
+	for _, goal := range w.Goals {
+		m, ok := r.Get(goal.Metric)
+		require.True(t, ok, "goal about %q, which is not measured", goal.Metric)
+		if goal.To != bench.ToOne {
+			require.Positive(t, m.Value, goal.Metric)
+		}
+	}
+}

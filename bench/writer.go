@@ -1,0 +1,93 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// writer writes, and notes when each write was due.
+type writer struct {
+	// events is how many writes, rate how many a second; zero is as fast as they
+	// go.
+	events, rate int
+	// object returns what is written as the i-th; its Seq is set here.
+	object func(i int) Object
+
+	start time.Time
+	// due is when each write was due, in nanoseconds since start. An element is
+	// written before its write begins, so whoever sees the write can read it.
+	due []int64
+}
+
+func newWriter(p Params, object func(i int) Object) *writer {
+	return &writer{events: p.Events, rate: p.Rate, object: object, start: time.Now(), due: make([]int64, p.Events)}
+}
+
+// now is the time since start.
+func (w *writer) now() int64 { return int64(time.Since(w.start)) }
+
+// since is how long ago the write was due.
+func (w *writer) since(seq int64) int64 { return w.now() - w.due[seq] }
+
+// run makes the writes by write.
+func (w *writer) run(ctx context.Context, write func(context.Context, Object) error) error {
+	begin := w.now()
+	for i := range w.events {
+		o := w.object(i)
+		o.Seq = int64(i)
+		w.due[i] = w.await(begin, i)
+		if err := write(ctx, o); err != nil {
+			return fmt.Errorf("write %d of %d: %w", i, w.events, err)
+		}
+	}
+	return nil
+}
+
+// await waits until the i-th write is due and returns when that was. If the time
+// has passed while earlier writes were made it is that time all the same;
+// waking up late is not held against the system.
+func (w *writer) await(begin int64, i int) int64 {
+	if w.rate == 0 {
+		return w.now()
+	}
+	due := begin + int64(i)*int64(time.Second)/int64(w.rate)
+	ahead := due - w.now()
+	if ahead <= 0 {
+		return due
+	}
+	time.Sleep(time.Duration(ahead))
+	return w.now()
+}
+
+// onto returns the write of a store.
+func onto(s Store) func(context.Context, Object) error {
+	return func(ctx context.Context, o Object) error {
+		_, err := s.Write(ctx, o)
+		return err
+	}
+}
+
+// objects makes n objects, each on a node and of an app of its own, and returns
+// them by turns.
+func objects(n int) func(i int) Object {
+	all := make([]Object, max(n, 1))
+	for i := range all {
+		all[i] = Object{Name: fmt.Sprintf("pod-%06d", i), Node: nodeName(i), App: appName(i), Seq: Unmeasured}
+	}
+	return func(i int) Object { return all[i%len(all)] }
+}
+
+func nodeName(i int) string { return fmt.Sprintf("node-%05d", i) }
+func appName(i int) string  { return fmt.Sprintf("app-%05d", i) }
+
+// fill writes n objects and waits until the cache has them. It returns the
+// revision of the last.
+func fill(ctx context.Context, s Store, n int, object func(i int) Object) (rev uint64, err error) {
+	for i := range n {
+		if rev, err = s.Write(ctx, object(i)); err != nil {
+			return 0, fmt.Errorf("fill: %w", err)
+		}
+	}
+	return rev, s.WaitFor(ctx, rev)
+}
