@@ -32,7 +32,15 @@ func comeBack(ctx context.Context, c Contender, p Params) (Result, error) {
 			return nil, err
 		}
 		w := newWriter(p, object)
-		if err := w.run(ctx, onto(s)); err != nil {
+		var newest uint64
+		err = w.run(ctx, func(ctx context.Context, o Object) (err error) {
+			newest, err = s.Write(ctx, o)
+			return err
+		})
+		if err == nil {
+			err = s.WaitFor(ctx, newest)
+		}
+		if err != nil {
 			return nil, err
 		}
 		return newCrowd(p.Watchers, 0, w).catchUp(ctx, s, from)
@@ -61,12 +69,14 @@ func (c *crowd) catchUp(ctx context.Context, s Store, from uint64) (Result, erro
 	if err != nil {
 		return nil, err
 	}
+	took := time.Since(begin)
 	l := newLatency()
 	for _, at := range currentAt {
 		l.add(int64(at))
 	}
-	took := time.Since(begin)
-	return append(c.result(took), micros(Current, took)), nil
+	delivered, lost, closed := c.delivered()
+	return Result{micros(Current, took), rate(Deliveries, delivered, took), micros(P50, l.at(50)), micros(P99, l.at(99)),
+		percent(Lost, lost, delivered+lost), count(LostWatches, closed)}, nil
 }
 
 // concurrently calls do with each number below n, on so many goroutines, and

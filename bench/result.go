@@ -16,6 +16,9 @@ type Metric struct {
 	Higher bool `json:"higher"`
 }
 
+// Microseconds is the unit of times.
+const Microseconds = "µs"
+
 // The metrics that several workloads have.
 const (
 	Deliveries  = "deliveries"
@@ -47,7 +50,7 @@ func rate(name string, n int64, d time.Duration) Metric {
 
 // micros is d in microseconds.
 func micros(name string, d time.Duration) Metric {
-	return Metric{Name: name, Unit: "µs", Value: float64(d.Nanoseconds()) / 1e3}
+	return Metric{Name: name, Unit: Microseconds, Value: float64(d.Nanoseconds()) / 1e3}
 }
 
 // count is a number of things that there should be few of.
@@ -83,7 +86,20 @@ func (l latency) at(percent float64) time.Duration {
 func (l latency) metrics() Result { return Result{micros(P50, l.at(50)), micros(P99, l.at(99))} }
 
 // String prints the metric with a unit that suits its size.
-func (m Metric) String() string { return Quantity(m.Value) + m.Unit }
+func (m Metric) String() string {
+	if m.Unit != Microseconds {
+		return Quantity(m.Value) + m.Unit
+	}
+	d := time.Duration(m.Value * 1e3)
+	switch {
+	case d >= time.Second:
+		return fmt.Sprintf("%.3g s", d.Seconds())
+	case d >= time.Millisecond:
+		return fmt.Sprintf("%.3g ms", float64(d)/1e6)
+	default:
+		return fmt.Sprintf("%.3g µs", m.Value)
+	}
+}
 
 // Quantity prints v with three figures, in thousands (k), millions (M) or
 // thousand millions (G).

@@ -59,7 +59,7 @@ func (r Row) quantity(s Spread) string {
 	if !s.Known() {
 		return none
 	}
-	return bench.Quantity(s.Median) + r.Metric.Unit
+	return bench.Metric{Unit: r.Metric.Unit, Value: s.Median}.String()
 }
 
 // goals returns the goals and whether each was met.
@@ -84,10 +84,14 @@ func (v Verdict) word() string {
 }
 
 func ratio(s Spread) string {
-	if !s.Known() {
+	switch {
+	case !s.Known():
 		return none
+	case s.Min == s.Max:
+		return times(s)
+	default:
+		return fmt.Sprintf("%s (%s to %s)", times(s), bench.Quantity(s.Min), bench.Quantity(s.Max))
 	}
-	return fmt.Sprintf("%s (%s to %s)", times(s), bench.Quantity(s.Min), bench.Quantity(s.Max))
 }
 
 func times(s Spread) string {

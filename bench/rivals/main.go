@@ -67,7 +67,7 @@ func (c *command) plan() (compare.Plan, error) {
 	quiet()
 	workloads, err := bench.Select(c.Only)
 	plan := compare.Plan{
-		Workloads: workloads, Ours: bench.Watchmill(), Rivals: rivals(), Rounds: c.Rounds, Small: c.Small,
+		Workloads: workloads, Ours: bench.Watchmill(), Rivals: rivals(c.Small), Rounds: c.Rounds, Small: c.Small,
 		Progress: func(workload, contender string, round int) {
 			fmt.Fprintf(os.Stderr, "%s: %s, round %d\n", workload, contender, round+1)
 		},
@@ -79,8 +79,12 @@ func (c *command) plan() (compare.Plan, error) {
 }
 
 // rivals returns all that there are.
-func rivals() []bench.Contender {
-	return []bench.Contender{kube.Cacher()}
+func rivals(small bool) []bench.Contender {
+	warmUp := kube.WarmedUp
+	if small {
+		warmUp = kube.Started
+	}
+	return []bench.Contender{kube.Cacher(warmUp)}
 }
 
 // quiet keeps the rivals from logging each watcher that they close: it would be
