@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
+	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/sim/trace"
 )
 
@@ -25,6 +26,7 @@ var errFailed = errors.New("the run did not end well")
 
 type commandLine struct {
 	Replay replayCommand `cmd:"" help:"Replay a recorded history in front of many watchers and check what they saw."`
+	Sim    simCommand    `cmd:"" help:"Simulate load from a scenario."`
 }
 
 // terminal is where a command writes.
@@ -72,7 +74,7 @@ func complain(stderr io.Writer, err error) int {
 		return exitOK
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, replay.ErrOptions), errors.As(err, &bad):
+	case errors.Is(err, replay.ErrOptions), errors.Is(err, scenario.ErrInvalid), errors.As(err, &bad):
 		return exitUsage
 	}
 	return exitFailed

@@ -57,16 +57,16 @@ func TestWrongUsageAndBadInputExitWithTwo(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(cut, whole[:50_000], 0o600))
 	for mention, args := range map[string][]string{
-		`expected "replay"`:       {},
-		"unexpected argument":     {"repaly"},
-		`expected "<file>"`:       {"replay"},
-		"unknown flag --wathcers": {"replay", "--wathcers=3", "x"},
-		"--speed":                 {"replay", "--speed=fast", "x"},
-		`invalid policy "drop"`:   {"replay", "--policy=drop", "x"},
-		"--watchers is 0":         {"replay", "--watchers=0", "x"},
-		`names the field "size"`:  {"replay", "--select=size=3", "x"},
-		"no such file":            {"replay", "no such file"},
-		"file is truncated":       {"replay", cut},
+		`expected one of "replay"`: {},
+		"unexpected argument":      {"repaly"},
+		`expected "<file>"`:        {"replay"},
+		"unknown flag --wathcers":  {"replay", "--wathcers=3", "x"},
+		"--speed":                  {"replay", "--speed=fast", "x"},
+		`invalid policy "drop"`:    {"replay", "--policy=drop", "x"},
+		"--watchers is 0":          {"replay", "--watchers=0", "x"},
+		`names the field "size"`:   {"replay", "--select=size=3", "x"},
+		"no such file":             {"replay", "no such file"},
+		"file is truncated":        {"replay", cut},
 	} {
 		out, errs, status := command(t.Context(), args...)
 		require.Equal(t, exitUsage, status, "%v", args)

@@ -1,0 +1,8 @@
+package main
+
+// simCommand is the commands under watchmill sim.
+type simCommand struct {
+	List    simListCommand    `cmd:"" help:"List the shipped scenarios."`
+	Lint    simLintCommand    `cmd:"" help:"Check a scenario, and say where it is wrong."`
+	Explain simExplainCommand `cmd:"" help:"Print a scenario with all defaults filled in, and its timeline."`
+}

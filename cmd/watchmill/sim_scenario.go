@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/watchmill/watchmill/sim/scenario"
+)
+
+// scenarioArgument names a scenario: a file, or a shipped one. A file is what
+// there is under that name; a shipped one needs no file.
+type scenarioArgument string
+
+// load reads and validates the scenario.
+func (a scenarioArgument) load() (*scenario.Scenario, error) {
+	s, err := scenario.Load(string(a))
+	var unreadable *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(string(a), `/\.`):
+		return scenario.Shipped(string(a))
+	case errors.As(err, &unreadable):
+		return nil, &scenario.Error{File: string(a), Problem: unreadable.Err.Error(), Fix: "name a file, or one of " + strings.Join(scenario.Library(), ", ")}
+	}
+	return s, err
+}
+
+// scenarioOptions are the flags that change a plan.
+type scenarioOptions struct {
+	Small bool   `help:"Run the scenario in the size that takes ten seconds."`
+	Seed  uint64 `placeholder:"N" help:"Decides all random choices, instead of the scenario's seed."`
+}
+
+// plan reads the scenario and resolves it.
+func (o scenarioOptions) plan(from scenarioArgument) (*scenario.Plan, error) {
+	s, err := from.load()
+	if err != nil {
+		return nil, err
+	}
+	return s.Resolve(scenario.Options{Small: o.Small, Seed: o.Seed})
+}
+
+// simListCommand is watchmill sim list.
+type simListCommand struct{}
+
+// Run lists the shipped scenarios with what they are about.
+func (simListCommand) Run(t *terminal) error {
+	for _, name := range scenario.Library() {
+		s, err := scenario.Shipped(name)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(t.stdout, "%-16s %s\n", name, s.About); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// simLintCommand is the flags of watchmill sim lint.
+type simLintCommand struct {
+	Scenario scenarioArgument `arg:"" placeholder:"FILE" help:"The scenario: a YAML file, or the name of a shipped one."`
+}
+
+// Run checks the scenario in both its sizes.
+func (c *simLintCommand) Run(t *terminal) error {
+	for _, small := range []bool{false, true} {
+		if _, err := (scenarioOptions{Small: small}).plan(c.Scenario); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(t.stdout, "%s is fine\n", c.Scenario)
+	return err
+}
+
+// simExplainCommand is the flags of watchmill sim explain.
+type simExplainCommand struct {
+	Scenario scenarioArgument `arg:"" placeholder:"FILE" help:"The scenario: a YAML file, or the name of a shipped one."`
+	scenarioOptions
+}
+
+// Run prints the resolved plan.
+func (c *simExplainCommand) Run(t *terminal) error {
+	plan, err := c.plan(c.Scenario)
+	if err != nil {
+		return err
+	}
+	text, err := plan.Explain()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(t.stdout, text)
+	return err
+}

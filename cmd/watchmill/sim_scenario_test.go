@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/sim/scenario"
+)
+
+// written returns the name of a file with that content.
+func written(t *testing.T, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
+	return file
+}
+
+func TestSimListNamesAllShippedScenarios(t *testing.T) {
+	out, errs, status := command(t.Context(), "sim", "list")
+	require.Zero(t, status, errs)
+	for _, name := range scenario.Library() {
+		require.Contains(t, out, name)
+	}
+}
+
+func TestSimLintPassesWhatCanBeRun(t *testing.T) {
+	for _, name := range append(scenario.Library(), written(t, "watchers: [{}]\n")) {
+		out, errs, status := command(t.Context(), "sim", "lint", name)
+		require.Zero(t, status, errs)
+		require.Equal(t, name+" is fine\n", out)
+	}
+}
+
+func TestSimExplainPrintsWhatWouldRun(t *testing.T) {
+	out, errs, status := command(t.Context(), "sim", "explain", "--small", "--seed", "7", "kubelets")
+	require.Zero(t, status, errs)
+	require.Contains(t, out, "seed: 7\n")
+	require.Contains(t, out, "count: 15000\n")
+	again, errs, status := command(t.Context(), "sim", "explain", written(t, out))
+	require.Zero(t, status, errs)
+	require.Equal(t, out, again, "its output is a scenario, which says of itself the same")
+}
+
+// Each bad scenario exits with 2, and says where, what is wrong, and what is
+// allowed.
+func TestSimBadScenariosExitWithTwo(t *testing.T) {
+	dir := t.TempDir()
+	for content, mentions := range map[string][]string{
+		"watchers: [{}]\nspeed: 3\n":               {"mine.yaml:2:1: speed:", "no such field", "there are name,"},
+		"writers:\n  - {rate: -5}\n":               {"mine.yaml:2:6: writers[0].rate:", "negative", "such as 500"},
+		"watchers:\n  - {fields: node}\n":          {"mine.yaml:2:6: watchers[0].fields:", "does not parse", "write it like"},
+		"watchers: [{}]\nassert:\n  - p98 < 5ms\n": {"mine.yaml:3:5: assert[0]:", `no metric "p98"`, "there are lost,"},
+		"\x00\x01{{{":                              {"mine.yaml:1:", "write"},
+	} {
+		file := written(t, content)
+		for _, args := range [][]string{{"sim", "lint", file}, {"sim", "explain", file}} {
+			out, errs, status := command(t.Context(), args...)
+			require.Equal(t, exitUsage, status, content)
+			require.Empty(t, out, content)
+			for _, mention := range mentions {
+				require.Contains(t, errs, mention)
+			}
+		}
+	}
+	for mention, name := range map[string]string{
+		"there are controllers,": "kubelet",
+		"no such file":           filepath.Join(dir, "none.yaml"),
+		"is a directory":         dir,
+	} {
+		_, errs, status := command(t.Context(), "sim", "lint", name)
+		require.Equal(t, exitUsage, status)
+		require.Contains(t, errs, mention)
+	}
+}

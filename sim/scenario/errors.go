@@ -1,0 +1,107 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrInvalid is what every error of a scenario is.
+var ErrInvalid = errors.New("invalid scenario")
+
+// Error is one thing that is wrong with a scenario.
+type Error struct {
+	// File, Line and Column are where, counted from 1. They are zero for a
+	// scenario that was made in Go.
+	File         string
+	Line, Column int
+	// Field is what is wrong, as in "watchers[1].fields"; "" if it is the whole.
+	Field string
+	// Problem is how, and Fix what to write instead.
+	Problem, Fix string
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.File != "" {
+		fmt.Fprintf(&b, "%s:", e.File)
+	}
+	if e.Line > 0 {
+		fmt.Fprintf(&b, "%d:%d:", e.Line, e.Column)
+	}
+	if b.Len() > 0 {
+		b.WriteByte(' ')
+	}
+	if e.Field != "" {
+		fmt.Fprintf(&b, "%s: ", e.Field)
+	}
+	b.WriteString(e.Problem)
+	if e.Fix != "" {
+		fmt.Fprintf(&b, "; %s", e.Fix)
+	}
+	return b.String()
+}
+
+// Is makes errors.Is(err, ErrInvalid) true.
+func (e *Error) Is(target error) bool { return target == ErrInvalid }
+
+// Errors is all that is wrong with a scenario, in the order of its fields.
+type Errors []*Error
+
+func (errs Errors) Error() string {
+	lines := make([]string, len(errs))
+	for i, e := range errs {
+		lines[i] = e.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the errors one by one.
+func (errs Errors) Unwrap() []error {
+	all := make([]error, len(errs))
+	for i, e := range errs {
+		all[i] = e
+	}
+	return all
+}
+
+// orNil returns the errors as an error, nil if there are none.
+func (errs Errors) orNil() error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return errs
+}
+
+// checker collects what is wrong.
+type checker struct{ errs Errors }
+
+// wrong notes a problem of a field.
+func (c *checker) wrong(field, problem, fix string) {
+	c.errs = append(c.errs, &Error{Field: field, Problem: problem, Fix: fix})
+}
+
+// number is what fields count or measure with.
+type number interface{ ~int | ~int64 | ~float64 }
+
+// notNegative demands that a value is zero or more.
+func notNegative[N number](c *checker, field string, n N, fix string) {
+	if n < 0 {
+		c.wrong(field, fmt.Sprintf("is negative: %v", n), fix)
+	}
+}
+
+// oneOf demands that a value is one of those allowed, or left out.
+func oneOf[S ~string](c *checker, field string, s S, allowed ...S) {
+	if s == "" {
+		return
+	}
+	names := make([]string, len(allowed))
+	for i, a := range allowed {
+		if s == a {
+			return
+		}
+		names[i] = string(a)
+	}
+	c.wrong(field, fmt.Sprintf("%q is not known", string(s)), "write one of "+strings.Join(names, ", "))
+}

@@ -1,0 +1,204 @@
+package scenario
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+)
+
+// places says where in a file each field is, by its path.
+type places map[string]*token.Position
+
+// of returns the line and column of a field, or of the nearest one around it
+// that is in the file.
+func (p places) of(field string) (line, column int) {
+	for {
+		if at := p[field]; at != nil {
+			return at.Line, at.Column
+		}
+		cut := strings.LastIndexAny(field, ".[")
+		if cut < 0 {
+			return 1, 1
+		}
+		field = field[:cut]
+	}
+}
+
+// indexer finds the places of all fields, and those fields that do not exist or
+// are of the wrong shape.
+type indexer struct {
+	places places
+	errs   Errors
+}
+
+func (x *indexer) scenario(root ast.Node) { x.walk(root, reflect.TypeFor[Scenario](), "") }
+
+func (x *indexer) walk(node ast.Node, t reflect.Type, path string) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch n := node.(type) {
+	case *ast.AnchorNode:
+		x.walk(n.Value, t, path)
+		return
+	case *ast.TagNode:
+		x.walk(n.Value, t, path)
+		return
+	case *ast.AliasNode, *ast.NullNode, *ast.MergeKeyNode, nil:
+		return
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		x.fields(node, t, path)
+	case reflect.Map:
+		for _, pair := range x.pairs(node, path) {
+			x.walk(pair.Value, t.Elem(), x.place(pair, path))
+		}
+	case reflect.Slice:
+		x.items(node, t, path)
+	default:
+		x.scalar(node, t, path)
+	}
+}
+
+// fields walks a mapping that is a struct.
+func (x *indexer) fields(node ast.Node, t reflect.Type, path string) {
+	known := map[string]reflect.Type{}
+	var names []string
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		if name != "" {
+			known[name] = t.Field(i).Type
+			names = append(names, name)
+		}
+	}
+	for _, pair := range x.pairs(node, path) {
+		if pair.Key.Type() == ast.MergeKeyType {
+			continue
+		}
+		at := x.place(pair, path)
+		if field, ok := known[keyOf(pair)]; ok {
+			x.walk(pair.Value, field, at)
+			continue
+		}
+		x.wrong(pair.Key, at, "there is no such field", "there are "+strings.Join(names, ", "))
+	}
+}
+
+func (x *indexer) items(node ast.Node, t reflect.Type, path string) {
+	list, ok := node.(*ast.SequenceNode)
+	if !ok {
+		x.wrong(node, path, "is no list", "begin each of its items with a dash")
+		return
+	}
+	for i, item := range list.Values {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		x.places[at] = item.GetToken().Position
+		if _, null := item.(*ast.NullNode); null {
+			x.wrong(item, at, "is empty", "write something, or leave out the dash")
+		}
+		x.walk(item, t.Elem(), at)
+	}
+}
+
+func (x *indexer) scalar(node ast.Node, t reflect.Type, path string) {
+	switch node.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode, *ast.SequenceNode:
+		x.wrong(node, path, "is no "+kindName(t), "write "+kindExample(t))
+		return
+	}
+	if !isA(node, t) {
+		x.wrong(node, path, fmt.Sprintf("%q is no %s", node.GetToken().Value, kindName(t)), "write "+kindExample(t))
+	}
+}
+
+// isA reports whether a scalar can be read as a value of the type.
+func isA(node ast.Node, t reflect.Type) (ok bool) {
+	if t == reflect.TypeFor[time.Duration]() {
+		_, err := time.ParseDuration(node.GetToken().Value)
+		return err == nil
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		_, ok = node.(*ast.BoolNode)
+	case reflect.Uint64, reflect.Int:
+		_, ok = node.(*ast.IntegerNode)
+		negative := strings.HasPrefix(node.GetToken().Value, "-")
+		ok = ok && !(negative && t.Kind() == reflect.Uint64)
+	case reflect.Float64:
+		switch node.(type) {
+		case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+			ok = true
+		}
+	default:
+		ok = true
+	}
+	return ok
+}
+
+// pairs returns the entries of a mapping.
+func (x *indexer) pairs(node ast.Node, path string) []*ast.MappingValueNode {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		return n.Values
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}
+	}
+	x.wrong(node, path, "has no fields", `write fields such as "name: value"`)
+	return nil
+}
+
+// place notes where an entry is and returns its path.
+func (x *indexer) place(pair *ast.MappingValueNode, path string) string {
+	if path != "" {
+		path += "."
+	}
+	path += keyOf(pair)
+	at := pair.Key.GetToken().Position
+	x.places[path] = at
+	return path
+}
+
+func (x *indexer) wrong(node ast.Node, field, problem, fix string) {
+	at := node.GetToken().Position
+	x.errs = append(x.errs, &Error{Line: at.Line, Column: at.Column, Field: field, Problem: problem, Fix: fix})
+}
+
+func keyOf(pair *ast.MappingValueNode) string { return pair.Key.GetToken().Value }
+
+// kindName and kindExample describe a type to people who write YAML.
+func kindName(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return "duration"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.Float64:
+		return "number"
+	case t.Kind() == reflect.Int:
+		return "whole number"
+	case t.Kind() == reflect.Uint64:
+		return "whole number of zero or more"
+	case t.Kind() == reflect.String:
+		return "text"
+	}
+	return "value"
+}
+
+func kindExample(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return "a duration such as 500ms or 30s"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.Float64:
+		return "a number such as 500 or 0.5"
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Uint64:
+		return "a whole number such as 50"
+	}
+	return "a word or a text in quotes"
+}

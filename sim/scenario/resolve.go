@@ -1,0 +1,200 @@
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Options say how a scenario is resolved. The zero value takes it as it is.
+type Options struct {
+	// Small makes it as small as its author says, to take ten seconds.
+	Small bool
+	// Duration, if not zero, is how long the load lasts; starts, stops and faults
+	// come sooner or later in proportion.
+	Duration time.Duration
+	// Seed, if not zero, is instead of the scenario's.
+	Seed uint64
+}
+
+// Default values; see [Scenario].
+const (
+	DefaultDuration = 10 * time.Second
+	DefaultSettle   = 10 * time.Second
+	defaultSize     = 100
+)
+
+// Resolve fills in all defaults and returns the plan, or [Errors] that say what
+// is wrong. The scenario is not changed. One scenario and one seed is one plan.
+func (s *Scenario) Resolve(o Options) (*Plan, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Duration < 0 || o.Duration > MaxDuration {
+		return nil, Errors{{Field: "Options.Duration", Problem: fmt.Sprintf("is %v", o.Duration), Fix: fmt.Sprintf("write one from 0 to %v", MaxDuration)}}
+	}
+	r := s.clone()
+	r.Name = cmp.Or(r.Name, "scenario")
+	r.Seed = cmp.Or(o.Seed, r.Seed, 1)
+	r.Duration = cmp.Or(r.Duration, DefaultDuration)
+	r.Settle = cmp.Or(r.Settle, DefaultSettle)
+	if o.Small {
+		r.shrink()
+	}
+	if o.Duration > 0 {
+		r.scale(o.Duration)
+	}
+	r.Small = Small{}
+	r.fillObjects()
+	r.fillGroups()
+	r.fillFaults()
+	if len(r.Assert) == 0 {
+		r.Assert = []Assertion{"lost = 0"}
+	}
+	return newPlan(r, o.Small), nil
+}
+
+// clone copies the scenario as deep as resolving changes it.
+func (s *Scenario) clone() Scenario {
+	r := *s
+	r.Objects.Fields, r.Objects.Labels = maps.Clone(s.Objects.Fields), maps.Clone(s.Objects.Labels)
+	r.Writers, r.Watchers = slices.Clone(s.Writers), slices.Clone(s.Watchers)
+	r.Readers, r.Faults = slices.Clone(s.Readers), slices.Clone(s.Faults)
+	return r
+}
+
+// shrink applies Small.
+func (s *Scenario) shrink() {
+	if s.Small.Duration > 0 {
+		s.scale(s.Small.Duration)
+	}
+	s.Settle = cmp.Or(s.Small.Settle, s.Settle)
+	s.Objects.Count = cmp.Or(s.Small.Objects, s.Objects.Count)
+	for name, n := range s.Small.Fields {
+		s.Objects.Fields[name] = cmp.Or(n, s.Objects.Fields[name])
+	}
+	for i := range s.Watchers {
+		w := &s.Watchers[i]
+		w.Count = cmp.Or(s.Small.Watchers[s.watcherName(i)], w.Count)
+	}
+	for i := range s.Writers {
+		w := &s.Writers[i]
+		w.Rate = cmp.Or(s.Small.Rates[s.writerName(i)], w.Rate)
+	}
+	for i := range s.Readers {
+		r := &s.Readers[i]
+		r.Rate = cmp.Or(s.Small.Rates[s.readerName(i)], r.Rate)
+	}
+}
+
+// scale makes the load last d, and moves all times in proportion.
+func (s *Scenario) scale(d time.Duration) {
+	factor := float64(d) / float64(s.Duration)
+	times := []*time.Duration{}
+	for i := range s.Writers {
+		times = append(times, &s.Writers[i].Start, &s.Writers[i].Stop)
+	}
+	for i := range s.Watchers {
+		times = append(times, &s.Watchers[i].Start, &s.Watchers[i].Spread)
+	}
+	for i := range s.Faults {
+		times = append(times, &s.Faults[i].At, &s.Faults[i].Every, &s.Faults[i].For)
+	}
+	for _, t := range times {
+		*t = time.Duration(float64(*t) * factor).Round(time.Microsecond)
+	}
+	s.Duration = d
+}
+
+func (s *Scenario) fillObjects() {
+	o := &s.Objects
+	o.Namespaces = max(1, o.Namespaces)
+	if o.Size == (Size{}) {
+		o.Size.Min = defaultSize
+	}
+	o.Size.Max = cmp.Or(o.Size.Max, max(o.Size.Min, defaultSize))
+	if o.Index == nil {
+		o.Index = slices.Sorted(maps.Keys(o.Fields))
+	}
+}
+
+func (s *Scenario) fillGroups() {
+	for i := range s.Writers {
+		w := &s.Writers[i]
+		w.Name = s.writerName(i)
+		w.Count = max(1, w.Count)
+		w.Stop = min(cmp.Or(w.Stop, s.Duration), s.Duration)
+		if w.Trace != "" {
+			continue
+		}
+		w.Shape = cmp.Or(w.Shape, Steady)
+		if w.Shape == Bursts {
+			w.Burst = cmp.Or(w.Burst, max(1, int(w.Rate/10)))
+		}
+		if w.Mix.Total() == 0 {
+			w.Mix.Update = 1
+		}
+	}
+	for i := range s.Watchers {
+		w := &s.Watchers[i]
+		w.Name = s.watcherName(i)
+		w.Count = max(1, w.Count)
+		w.Policy = cmp.Or(w.Policy, Park)
+		w.Consumer = cmp.Or(w.Consumer, Batches)
+	}
+	for i := range s.Readers {
+		r := &s.Readers[i]
+		r.Name = s.readerName(i)
+		r.Count = max(1, r.Count)
+		r.Op, r.Mode = cmp.Or(r.Op, List), cmp.Or(r.Mode, Latest)
+	}
+}
+
+func (s *Scenario) fillFaults() {
+	seeds := rand.New(rand.NewPCG(s.Seed, 1))
+	for i := range s.Faults {
+		f := &s.Faults[i]
+		f.Name = cmp.Or(f.Name, string(f.Kind))
+		f.When = f.When.seeded(seeds)
+		switch {
+		case f.Kind.Lasts() && f.For == 0 && f.Every > 0:
+			f.For = f.Every / 2
+		case f.Kind.Lasts() && f.For == 0:
+			f.For = max(0, s.Duration-f.At)
+		case f.Kind == FaultPanic || f.Kind == FaultReconnect:
+			f.Share = cmp.Or(f.Share, 1)
+		}
+	}
+}
+
+// groupName is the name of a group, and the field that has it.
+type groupName struct{ part, field, name string }
+
+// groupNames returns the names of all groups, in the order of the fields.
+func (s *Scenario) groupNames() (names []groupName) {
+	for i := range s.Writers {
+		names = append(names, groupName{"writers", fmt.Sprintf("writers[%d].name", i), s.writerName(i)})
+	}
+	for i := range s.Watchers {
+		names = append(names, groupName{"watchers", fmt.Sprintf("watchers[%d].name", i), s.watcherName(i)})
+	}
+	for i := range s.Readers {
+		names = append(names, groupName{"readers", fmt.Sprintf("readers[%d].name", i), s.readerName(i)})
+	}
+	return names
+}
+
+func (s *Scenario) writerName(i int) string {
+	return cmp.Or(s.Writers[i].Name, fmt.Sprintf("writers-%d", i+1))
+}
+
+func (s *Scenario) watcherName(i int) string {
+	return cmp.Or(s.Watchers[i].Name, fmt.Sprintf("watchers-%d", i+1))
+}
+
+func (s *Scenario) readerName(i int) string {
+	return cmp.Or(s.Readers[i].Name, fmt.Sprintf("readers-%d", i+1))
+}

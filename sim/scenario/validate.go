@@ -1,0 +1,150 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What a scenario may ask of one process at most.
+const (
+	MaxObjects   = 10_000_000
+	MaxWatchers  = 1_000_000
+	MaxRate      = 10_000_000 // writes or reads per second
+	MaxDuration  = 24 * time.Hour
+	maxValues    = 10_000_000
+	maxWorkers   = 10_000 // of one group of writers or readers
+	maxSize      = 16 << 20
+	maxClockJump = 10 * 365 * 24 * time.Hour
+)
+
+// Validate returns all that is wrong, as [Errors], or nil.
+func (s *Scenario) Validate() error {
+	c := &checker{}
+	c.span("duration", s.Duration)
+	c.span("settle", s.Settle)
+	c.engine(s.Engine)
+	c.objects(s.Objects)
+	for i := range s.Writers {
+		c.writer(fmt.Sprintf("writers[%d]", i), &s.Writers[i], s)
+	}
+	for i := range s.Watchers {
+		c.watcher(fmt.Sprintf("watchers[%d]", i), &s.Watchers[i], s)
+	}
+	for i := range s.Readers {
+		c.reader(fmt.Sprintf("readers[%d]", i), &s.Readers[i], s)
+	}
+	for i := range s.Faults {
+		c.fault(fmt.Sprintf("faults[%d]", i), &s.Faults[i], s)
+	}
+	for i, a := range s.Assert {
+		if _, err := a.Check(); err != nil {
+			c.adopt(fmt.Sprintf("assert[%d]", i), err)
+		}
+	}
+	c.names(s)
+	c.small(s)
+	if len(s.Writers)+len(s.Watchers)+len(s.Readers) == 0 {
+		c.wrong("", "nothing would happen", "add writers, watchers or readers")
+	}
+	return c.errs.orNil()
+}
+
+// adopt takes over an error of a part, giving it its field.
+func (c *checker) adopt(field string, err error) {
+	e, ok := err.(*Error)
+	if !ok {
+		c.wrong(field, err.Error(), "")
+		return
+	}
+	c.wrong(field, e.Problem, e.Fix)
+}
+
+// span demands that a time is neither negative nor absurd.
+func (c *checker) span(field string, d time.Duration) {
+	notNegative(c, field, d, "write a duration such as 500ms or 30s")
+	if d > MaxDuration {
+		c.wrong(field, fmt.Sprintf("is %v", d), fmt.Sprintf("the longest is %v", MaxDuration))
+	}
+}
+
+// count demands that a number is between zero and a limit.
+func (c *checker) count(field string, n, limit int) {
+	notNegative(c, field, n, "write a number, or leave it out")
+	if n > limit {
+		c.wrong(field, fmt.Sprintf("is %d", n), fmt.Sprintf("the most is %d", limit))
+	}
+}
+
+// rate demands that a rate is above zero, or left out if it may be.
+func (c *checker) rate(field string, rate float64, required bool) {
+	switch {
+	case rate == 0 && required:
+		c.wrong(field, "is missing", "write how many per second, such as 500")
+	case rate < 0:
+		c.wrong(field, fmt.Sprintf("is negative: %v", rate), "write how many per second, such as 500")
+	case !(rate <= MaxRate):
+		c.wrong(field, fmt.Sprintf("is %v", rate), fmt.Sprintf("the most is %d per second", MaxRate))
+	}
+}
+
+// share demands a part of the whole.
+func (c *checker) share(field string, share float64) {
+	if !(share >= 0 && share <= 1) {
+		c.wrong(field, fmt.Sprintf("is %v", share), "write a share from 0 to 1")
+	}
+}
+
+func (c *checker) engine(e Engine) {
+	c.count("engine.window", e.Window, 1<<40)
+	c.span("engine.window-age", e.WindowAge)
+	c.span("engine.bookmarks", e.Bookmarks)
+	c.span("engine.backoff", e.Backoff)
+	c.span("engine.backoff-max", e.BackoffMax)
+	if e.BackoffMax > 0 && e.BackoffMax < e.Backoff {
+		c.wrong("engine.backoff-max", "is less than backoff", "make it at least "+e.Backoff.String())
+	}
+	c.count("engine.workers", e.Workers, 1024)
+}
+
+func (c *checker) objects(o Objects) {
+	c.count("objects.count", o.Count, MaxObjects)
+	c.count("objects.namespaces", o.Namespaces, maxValues)
+	c.count("objects.size.min", o.Size.Min, maxSize)
+	c.count("objects.size.max", o.Size.Max, maxSize)
+	if o.Size.Max > 0 && o.Size.Max < o.Size.Min {
+		c.wrong("objects.size.max", "is less than min", fmt.Sprintf("make it at least %d", o.Size.Min))
+	}
+	c.values("objects.fields", o.Fields)
+	c.values("objects.labels", o.Labels)
+	for i, name := range o.Index {
+		if o.Fields[name] == 0 {
+			c.wrong(fmt.Sprintf("objects.index[%d]", i), fmt.Sprintf("there is no field %q", name), "objects have the fields "+listed(o.Fields))
+		}
+	}
+}
+
+// values demands sane names, each with a number of values.
+func (c *checker) values(field string, values map[string]int) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		at := field + "." + name
+		if !plainName.MatchString(name) {
+			c.wrong(field, fmt.Sprintf("%q is no name", name), "use letters, digits, dots, dashes and slashes")
+			continue
+		}
+		if values[name] == 0 {
+			c.wrong(at, "is 0", "write how many different values there are, such as 50")
+		}
+		c.count(at, values[name], maxValues)
+	}
+}
+
+// listed names what a map has, for the fix of an error.
+func listed[V any](m map[string]V) string {
+	if len(m) == 0 {
+		return "(none)"
+	}
+	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
+}

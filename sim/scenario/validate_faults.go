@@ -1,0 +1,167 @@
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// maxOccurrences is how often a fault can happen in a run.
+const maxOccurrences = 10_000
+
+func (c *checker) fault(at string, f *Fault, s *Scenario) {
+	if f.Kind == "" {
+		c.wrong(at+".kind", "is missing", fmt.Sprintf("write one of %v", faultKinds))
+	}
+	oneOf(c, at+".kind", f.Kind, faultKinds...)
+	c.span(at+".at", f.At)
+	c.span(at+".every", f.Every)
+	c.span(at+".for", f.For)
+	c.span(at+".delay", f.Delay)
+	if least := cmp.Or(s.Duration, DefaultDuration) / maxOccurrences; f.Every > 0 && f.Every < least {
+		c.wrong(at+".every", fmt.Sprintf("is %v", f.Every), fmt.Sprintf("repeat at most every %v, which is %d times", least, maxOccurrences))
+	}
+	if f.Every > 0 && f.For > f.Every {
+		c.wrong(at+".for", "is longer than every", "make it at most "+f.Every.String())
+	}
+	if f.When != nil {
+		c.condition(at+".when", f.When)
+	}
+	c.share(at+".share", f.Share)
+	c.fits(at, f)
+	c.target(at, f, s)
+}
+
+// fits demands that the fields are those of the fault's kind.
+func (c *checker) fits(at string, f *Fault) {
+	for _, field := range []struct {
+		name     string
+		set, may bool
+	}{
+		{"for", f.For != 0, f.Kind.Lasts()},
+		{"when", f.When != nil, f.Kind.Lasts()},
+		{"delay", f.Delay != 0, f.Kind == FaultDelay},
+		{"jump", f.Jump != 0, f.Kind == FaultJump},
+		{"group", f.Group != "", f.Kind == FaultPanic || f.Kind == FaultReconnect},
+		{"share", f.Share != 0, f.Kind == FaultPanic || f.Kind == FaultReconnect},
+	} {
+		if field.set && !field.may && slices.Contains(faultKinds, f.Kind) {
+			c.wrong(at+"."+field.name, "means nothing for kind "+string(f.Kind), "leave it out")
+		}
+	}
+	if f.Kind == FaultDelay && f.Delay == 0 {
+		c.wrong(at+".delay", "is missing", "write how much longer calls take, such as 20ms")
+	}
+	if f.Kind == FaultJump && (f.Jump == 0 || f.Jump.Abs() > maxClockJump) {
+		c.wrong(at+".jump", fmt.Sprintf("is %v", f.Jump), "write how far the clock jumps, such as 5m or -1h")
+	}
+}
+
+// target demands that a fault of watchers has some to strike.
+func (c *checker) target(at string, f *Fault, s *Scenario) {
+	if f.Kind != FaultPanic && f.Kind != FaultReconnect {
+		return
+	}
+	strikes := func(w Watcher) bool { return f.Kind == FaultReconnect || w.Consumer == Handler }
+	struck := false
+	for i := range s.Watchers {
+		struck = struck || strikes(s.Watchers[i]) && (f.Group == "" || s.watcherName(i) == f.Group)
+	}
+	switch {
+	case struck:
+	case f.Kind == FaultPanic:
+		c.wrong(at+".group", "there is no handler to panic"+inGroup(f.Group), "give a group of watchers consumer: handler")
+	default:
+		c.wrong(at+".group", "there are no watchers to reconnect"+inGroup(f.Group), "name a group of watchers, or leave it out")
+	}
+}
+
+func inGroup(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf(" in group %q", name)
+}
+
+// condition demands that each part says one thing.
+func (c *checker) condition(at string, part *Condition) {
+	set := 0
+	for _, is := range []bool{len(part.And) > 0, len(part.Or) > 0, part.Not != nil, part.Operation != "", part.Probability != 0} {
+		if is {
+			set++
+		}
+	}
+	if set != 1 {
+		c.wrong(at, fmt.Sprintf("has %d of and, or, not, operation, probability", set), "write exactly one; combine several with and")
+	}
+	oneOf(c, at+".operation", part.Operation, Operations...)
+	if part.Probability != 0 && !(part.Probability > 0 && part.Probability < 1) {
+		c.wrong(at+".probability", fmt.Sprintf("is %v", part.Probability), "write one above 0 and below 1")
+	}
+	if part.Seed != 0 && part.Probability == 0 {
+		c.wrong(at+".seed", "is without probability", "leave it out")
+	}
+	for i, and := range part.And {
+		c.part(fmt.Sprintf("%s.and[%d]", at, i), and)
+	}
+	for i, or := range part.Or {
+		c.part(fmt.Sprintf("%s.or[%d]", at, i), or)
+	}
+	if part.Not != nil {
+		c.condition(at+".not", part.Not)
+	}
+}
+
+func (c *checker) part(at string, part *Condition) {
+	if part == nil {
+		c.wrong(at, "is empty", "write a condition, such as operation: list")
+		return
+	}
+	c.condition(at, part)
+}
+
+// names demands that groups can be told apart.
+func (c *checker) names(s *Scenario) {
+	seen := map[string]bool{}
+	for _, g := range s.groupNames() {
+		switch {
+		case !plainName.MatchString(g.name):
+			c.wrong(g.field, fmt.Sprintf("%q is no name", g.name), "use letters, digits, dots and dashes")
+		case seen[g.name]:
+			c.wrong(g.field, fmt.Sprintf("%q is the name of another group", g.name), "give each group a name of its own")
+		}
+		seen[g.name] = true
+	}
+}
+
+// small demands that what is made smaller is there.
+func (c *checker) small(s *Scenario) {
+	c.span("small.duration", s.Small.Duration)
+	c.span("small.settle", s.Small.Settle)
+	c.count("small.objects", s.Small.Objects, MaxObjects)
+	rates := map[string]bool{}
+	watchers := map[string]bool{}
+	for _, g := range s.groupNames() {
+		rates[g.name] = g.part != "watchers"
+		watchers[g.name] = g.part == "watchers"
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Small.Watchers)) {
+		c.count("small.watchers."+name, s.Small.Watchers[name], MaxWatchers)
+		if !watchers[name] {
+			c.wrong("small.watchers."+name, "is no group of watchers", "name one of watchers")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Small.Rates)) {
+		c.rate("small.rates."+name, s.Small.Rates[name], true)
+		if !rates[name] {
+			c.wrong("small.rates."+name, "is no group with a rate", "name one of writers or readers")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Small.Fields)) {
+		c.count("small.fields."+name, s.Small.Fields[name], maxValues)
+		if s.Objects.Fields[name] == 0 {
+			c.wrong("small.fields."+name, "is no field", "objects have the fields "+listed(s.Objects.Fields))
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package scenario
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// plainName is what groups, fields and labels can be called.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9./_-]*[A-Za-z0-9])?$`)
+
+func (c *checker) writer(at string, w *Writer, s *Scenario) {
+	c.count(at+".count", w.Count, maxWorkers)
+	c.rate(at+".rate", w.Rate, w.Trace == "")
+	oneOf(c, at+".shape", w.Shape, Steady, Poisson, Bursts)
+	c.count(at+".burst", w.Burst, MaxRate)
+	if w.Burst > 0 && w.Shape != Bursts {
+		c.wrong(at+".burst", "is only for shape bursts", "add shape: bursts, or leave it out")
+	}
+	for _, part := range []struct {
+		name   string
+		weight float64
+	}{{"create", w.Mix.Create}, {"update", w.Mix.Update}, {"delete", w.Mix.Delete}, {"emit", w.Mix.Emit}} {
+		if !(part.weight >= 0 && part.weight <= 1e9) {
+			c.wrong(at+".mix."+part.name, fmt.Sprintf("is %v", part.weight), "write a weight of 0 or more, such as 8")
+		}
+	}
+	if w.Hot != 0 && !(w.Hot > 1 && w.Hot <= 100) {
+		c.wrong(at+".hot", fmt.Sprintf("is %v", w.Hot), "write an exponent above 1, such as 1.2, or leave it out")
+	}
+	c.share(at+".move", w.Move)
+	if w.Move > 0 && len(s.Objects.Fields)+len(s.Objects.Labels) == 0 {
+		c.wrong(at+".move", "objects have no fields or labels to change", "add objects.fields, or leave it out")
+	}
+	c.span(at+".start", w.Start)
+	c.span(at+".stop", w.Stop)
+	if w.Stop > 0 && w.Stop <= w.Start {
+		c.wrong(at+".stop", "is not after start", "make it later than "+w.Start.String())
+	}
+	c.trace(at, w, s)
+}
+
+// trace demands that a group that replays does nothing else, and can be found.
+func (c *checker) trace(at string, w *Writer, s *Scenario) {
+	if w.Trace == "" {
+		return
+	}
+	if w.Rate != 0 || w.Shape != "" || w.Mix != (Mix{}) || w.Hot != 0 || w.Move != 0 || w.Count > 1 {
+		c.wrong(at+".trace", "is beside other fields that say what to write", "leave out count, rate, shape, burst, mix, hot and move")
+	}
+	if err := s.findTrace(w.Trace); err != nil {
+		c.wrong(at+".trace", err.Error(), "name a file, or "+ShippedTrace)
+	}
+}
+
+func (c *checker) watcher(at string, w *Watcher, s *Scenario) {
+	c.count(at+".count", w.Count, MaxWatchers)
+	c.selection(at, Selection{Labels: w.Labels, Fields: w.Fields, Prefix: w.Prefix, Key: w.Key}, s)
+	if w.Key != "" && w.Prefix != "" {
+		c.wrong(at+".key", "is beside prefix", "write one of them")
+	}
+	c.span(at+".start", w.Start)
+	c.span(at+".spread", w.Spread)
+	oneOf(c, at+".policy", w.Policy, Park, Terminate, Conflate)
+	c.count(at+".buffer", w.Buffer, 1<<40)
+	oneOf(c, at+".consumer", w.Consumer, Batches, Handler, Channel)
+	c.rate(at+".consume.rate", w.Consume.Rate, false)
+	c.span(at+".consume.every", w.Consume.Every)
+	c.span(at+".consume.pause", w.Consume.Pause)
+	if (w.Consume.Every > 0) != (w.Consume.Pause > 0) {
+		c.wrong(at+".consume", "has one of every and pause without the other", "write both, such as every: 2s, pause: 500ms")
+	}
+	c.span(at+".reconnect.every", w.Reconnect.Every)
+	c.span(at+".reconnect.away", w.Reconnect.Away)
+	if w.Reconnect.Away > 0 && w.Reconnect.Every == 0 {
+		c.wrong(at+".reconnect.away", "is without every", "write how often too, such as every: 5s")
+	}
+}
+
+func (c *checker) reader(at string, r *Reader, s *Scenario) {
+	c.count(at+".count", r.Count, maxWorkers)
+	c.rate(at+".rate", r.Rate, true)
+	oneOf(c, at+".op", r.Op, List, Get)
+	oneOf(c, at+".mode", r.Mode, Latest, Cached, NotOlder, Exact)
+	c.selection(at, Selection{Labels: r.Labels, Fields: r.Fields, Prefix: r.Prefix}, s)
+	c.count(at+".limit", r.Limit, MaxObjects)
+	if r.Op == Get && (r.Labels != "" || r.Fields != "" || r.Prefix != "" || r.Limit != 0) {
+		c.wrong(at+".op", "is get, beside fields that narrow a list", "leave out labels, fields, prefix and limit, or list")
+	}
+	if r.Op == Get && s.Objects.Count == 0 {
+		c.wrong(at+".op", "there are no objects to get", "add objects.count")
+	}
+}
+
+// selection demands that selectors parse, once filled in, and name what objects
+// have.
+func (c *checker) selection(at string, sel Selection, s *Scenario) {
+	if c.template(at+".labels", sel.Labels, s.Objects) {
+		parsed, err := labels.Parse(s.Objects.fill(sel.Labels, 0))
+		if err != nil {
+			c.wrong(at+".labels", fmt.Sprintf("%q does not parse: %v", sel.Labels, err), `write it like "app={app},tier!=cache"`)
+		}
+		c.labelNames(at+".labels", parsed, s)
+	}
+	if c.template(at+".fields", sel.Fields, s.Objects) {
+		parsed, err := fields.ParseSelector(s.Objects.fill(sel.Fields, 0))
+		if err != nil {
+			c.wrong(at+".fields", fmt.Sprintf("%q does not parse: %v", sel.Fields, err), `write it like "node={node},phase!=phase-0"`)
+		}
+		c.fieldNames(at+".fields", parsed, s)
+	}
+	for field, path := range map[string]string{".prefix": sel.Prefix, ".key": sel.Key} {
+		if path == "" || !c.template(at+field, path, s.Objects) {
+			continue
+		}
+		if err := store.ValidateKey(s.Objects.fill(path, 0)); err != nil {
+			c.wrong(at+field, fmt.Sprintf("%q is no path: %v", path, err), `write it like "{namespace}" or "{key}"`)
+		}
+	}
+}
+
+func (c *checker) labelNames(at string, parsed labels.Selector, s *Scenario) {
+	if parsed == nil {
+		return
+	}
+	requirements, _ := parsed.Requirements()
+	for _, r := range requirements {
+		if s.Objects.Labels[r.Key()] == 0 {
+			c.wrong(at, fmt.Sprintf("names the label %q", r.Key()), "objects have the labels "+listed(s.Objects.Labels))
+		}
+	}
+}
+
+func (c *checker) fieldNames(at string, parsed fields.Selector, s *Scenario) {
+	if parsed == nil {
+		return
+	}
+	for _, r := range parsed.Requirements() {
+		if !s.hasField(r.Field) {
+			c.wrong(at, fmt.Sprintf("names the field %q", r.Field), "objects have the fields "+s.fieldNames())
+		}
+	}
+}
+
+// hasField reports whether some objects have the field.
+func (s *Scenario) hasField(name string) bool {
+	return s.Objects.Fields[name] > 0 || s.replays() && slices.Contains(TraceFields, name)
+}
+
+func (s *Scenario) fieldNames() string {
+	if !s.replays() {
+		return listed(s.Objects.Fields)
+	}
+	names := slices.Clone(TraceFields)
+	if len(s.Objects.Fields) > 0 {
+		names = append(names, listed(s.Objects.Fields))
+	}
+	return strings.Join(names, ", ")
+}
+
+// replays reports whether a writer replays a trace.
+func (s *Scenario) replays() bool {
+	return slices.ContainsFunc(s.Writers, func(w Writer) bool { return w.Trace != "" })
+}

@@ -1,0 +1,125 @@
+package scenario
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// Load reads a scenario from a file and validates it.
+//
+// Errors: [Errors] with file, line and column; what opening or reading the file
+// met.
+func Load(file string) (*Scenario, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return parse(file, filepath.Dir(file), data)
+}
+
+// Parse reads a scenario from YAML and validates it. The name stands for it in
+// errors, which are [Errors] with line and column: all that is wrong with names
+// and values, or the first that is wrong with the YAML itself.
+func Parse(name string, data []byte) (*Scenario, error) { return parse(name, "", data) }
+
+func parse(file, dir string, data []byte) (*Scenario, error) {
+	s, places, err := decode(data)
+	if err == nil {
+		s.dir = dir
+		s.Name = cmp.Or(s.Name, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
+		err = s.Validate()
+	}
+	if err == nil {
+		return s, nil
+	}
+	var errs Errors
+	if !errors.As(err, &errs) {
+		return nil, err
+	}
+	for _, e := range errs {
+		e.File = file
+		if e.Line == 0 {
+			e.Line, e.Column = places.of(e.Field)
+		}
+	}
+	slices.SortStableFunc(errs, func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })
+	return nil, errs
+}
+
+// decode reads the YAML and says where in it each field is. Errors are [Errors].
+func decode(data []byte) (*Scenario, places, error) {
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return nil, nil, Errors{yamlError(err)}
+	}
+	root, err := onlyDocument(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	x := indexer{places: places{}}
+	x.scenario(root)
+	if len(x.errs) > 0 {
+		return nil, nil, x.errs
+	}
+	s := &Scenario{}
+	if err := yaml.NodeToValue(root, s); err != nil {
+		return nil, nil, Errors{yamlError(err)}
+	}
+	return s, x.places, nil
+}
+
+// onlyDocument returns the root of the one document that the file must have.
+func onlyDocument(file *ast.File) (ast.Node, error) {
+	var roots []ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body != nil && doc.Body.Type() != ast.CommentType {
+			roots = append(roots, doc.Body)
+		}
+	}
+	switch {
+	case len(roots) == 0:
+		return nil, Errors{{Line: 1, Column: 1, Problem: "the file is empty", Fix: "describe writers, watchers or readers"}}
+	case len(roots) > 1:
+		at := roots[1].GetToken().Position
+		return nil, Errors{{Line: at.Line, Column: at.Column, Problem: "there is a second document", Fix: "write one scenario per file"}}
+	}
+	return roots[0], nil
+}
+
+// yamlError turns an error of the YAML library into one of ours.
+func yamlError(err error) *Error {
+	e := &Error{Line: 1, Column: 1, Problem: err.Error(), Fix: "write it as YAML"}
+	var syntax *yaml.SyntaxError
+	var mismatch *yaml.TypeError
+	var overflow *yaml.OverflowError
+	var unexpected *yaml.UnexpectedNodeTypeError
+	var placed yaml.Error
+	switch {
+	case errors.As(err, &syntax):
+		e.Problem = syntax.Message
+	case errors.As(err, &mismatch):
+		e.Problem = fmt.Sprintf("%q is no %s", mismatch.Token.Value, kindName(mismatch.DstType))
+		e.Fix = "write " + kindExample(mismatch.DstType)
+	case errors.As(err, &overflow):
+		e.Problem = fmt.Sprintf("%s is out of range for a %s", overflow.SrcNum, kindName(overflow.DstType))
+		e.Fix = "write a smaller number"
+	case errors.As(err, &unexpected):
+		e.Problem = fmt.Sprintf("a %v is where a %v belongs", unexpected.Actual, unexpected.Expected)
+		e.Fix = "see the documentation of the field"
+	}
+	if errors.As(err, &placed) {
+		if token := placed.GetToken(); token != nil {
+			e.Line, e.Column = token.Position.Line, token.Position.Column
+		}
+	}
+	return e
+}
