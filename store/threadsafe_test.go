@@ -151,6 +151,9 @@ func TestThreadSafeStoreIsAMap(t *testing.T) {
 func requireModel(t require.TestingT, v *store.StoreView[string], model map[string]string) {
 	require.Equal(t, slices.Sorted(maps.Keys(model)), append([]string(nil), v.ListKeys()...))
 	require.Equal(t, model, maps.Collect(v.All()))
+	tail := maps.Clone(model)
+	maps.DeleteFunc(tail, func(key, _ string) bool { return key < "c" })
+	require.Equal(t, tail, maps.Collect(v.AllFrom("c")))
 	index := map[string][]string{}
 	for _, key := range slices.Sorted(maps.Keys(model)) {
 		values, err := words(model[key])

@@ -42,6 +42,14 @@ func (v *StoreView[T]) All() iter.Seq2[string, T] {
 	}
 }
 
+// AllFrom iterates over the keys and items from the given key on. It seeks: what
+// lies before costs nothing.
+func (v *StoreView[T]) AllFrom(key string) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		v.items.Ascend(key, func(key string, c *cached[T]) bool { return yield(key, c.item) })
+	}
+}
+
 // List returns all items in a new slice.
 func (v *StoreView[T]) List() []T {
 	list := make([]T, 0, v.items.Len())

@@ -85,6 +85,10 @@ func (c Config[T]) withDefaults() Config[T] {
 	return c
 }
 
+// Validate returns what [Spawn] would find wrong with c, as
+// [*backend.OptionError]s, joined.
+func (c Config[T]) Validate() error { return c.withDefaults().validate() }
+
 // validate expects the defaults to be filled in. It reports everything that is
 // wrong, each as a [*backend.OptionError].
 func (c Config[T]) validate() error {

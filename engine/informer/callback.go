@@ -1,0 +1,37 @@
+package informer
+
+import (
+	"reflect"
+	"runtime"
+)
+
+// callback runs f, which calls handlers. Whoever is called from there can be
+// told from others by the stack.
+//
+//go:noinline
+func callback(f func()) { f() }
+
+// callbackName is the name of callback on the stack.
+var callbackName = runtime.FuncForPC(reflect.ValueOf(callback).Pointer()).Name()
+
+// inCallback reports whether the caller was called by a handler, of any
+// informer: it must not wait for handlers then, for that one would not return.
+//
+// Go has no other way to tell. It costs some microseconds, in calls that are
+// about to wait anyway.
+func inCallback() bool {
+	counters := make([]uintptr, 64)
+	for skip := 0; ; skip += len(counters) {
+		found := runtime.Callers(skip, counters)
+		frames := runtime.CallersFrames(counters[:found])
+		for more := found > 0; more; {
+			var frame runtime.Frame
+			if frame, more = frames.Next(); frame.Function == callbackName {
+				return true
+			}
+		}
+		if found < len(counters) {
+			return false
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package informer
+
+import (
+	"context"
+	"errors"
+)
+
+// Close ends the informer: its stream, and its handlers, which are told nothing
+// more when they have returned. It waits until all that is gone; what was
+// mirrored can still be read. Closing again waits again.
+//
+// Called from a handler, of this informer or another, it does not wait: that one
+// would not return. If the informer has a host of its own, that then ends with
+// the next Close from elsewhere.
+//
+// If a handler does not return within the host's CloseTimeout, the error is a
+// [*CloseError] that names it.
+func (s *SharedInformer[T]) Close() error {
+	s.end(ErrClosed)
+	s.actor.Stop()
+	if inCallback() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.host.CloseTimeout())
+	defer cancel()
+	if err := s.await(ctx, s.stopped); err != nil {
+		return &CloseError{Informer: s.cfg.Name, Running: s.runningHandlers(), Cause: err}
+	}
+	if s.ownHost {
+		return s.host.Close()
+	}
+	return nil
+}
+
+// reasonOf returns what is behind a [NotSyncedError].
+func reasonOf(err error) error {
+	var late *NotSyncedError
+	if errors.As(err, &late) && len(late.Laggards) == 1 {
+		return late.Laggards[0].Err
+	}
+	return err
+}

@@ -1,0 +1,208 @@
+package informer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+)
+
+// What can go wrong with a call. Match them with errors.Is.
+var (
+	// ErrConfig: a configuration cannot work. The error is an
+	// [*engine.ConfigError].
+	ErrConfig = engine.ErrConfig
+	// ErrClosed: the informer was closed, or ended with its host.
+	ErrClosed = errors.New("informer closed")
+	// ErrNilHandler: there is nobody to be told.
+	ErrNilHandler = errors.New("handler is nil")
+	// ErrRemoved: the handler was removed.
+	ErrRemoved = errors.New("handler removed")
+	// ErrNotSynced: a wait for the first list, or for a handler to have handled
+	// it, was given up. The error is a [*NotSyncedError].
+	ErrNotSynced = errors.New("not synced")
+	// ErrStillRunning: Close gave up waiting for handlers. The error is a
+	// [*CloseError].
+	ErrStillRunning = errors.New("handlers are still running")
+)
+
+// What Config.OnError is told. Match them with errors.Is.
+var (
+	// ErrSource: the source failed; it is retried. The error is a
+	// [*SourceError].
+	ErrSource = errors.New("source failed")
+	// ErrItem: a function of the configuration failed for one object. The error
+	// is an [*ItemError].
+	ErrItem = errors.New("object failed")
+	// ErrHandlerPanic: a handler panicked. The error is a [*HandlerError].
+	ErrHandlerPanic = errors.New("handler panicked")
+	// ErrSlowHandler: a handler has fallen behind by its buffer. The error is a
+	// [*SlowHandlerError].
+	ErrSlowHandler = errors.New("handler is slow")
+)
+
+// The errors of a cache's reads are those of package store.
+var (
+	ErrUnknownIndex  = store.ErrUnknownIndex
+	ErrIndexConflict = store.ErrIndexConflict
+)
+
+// errNilIndexFunc is the cause when an index has no function.
+var errNilIndexFunc = errors.New("the IndexFunc is nil: give it one that returns the value's index values")
+
+// SourceError is an error of the source.
+type SourceError struct {
+	// Informer is the name of the informer.
+	Informer string
+	// Final: the source will not be asked again.
+	Final bool
+	// Err is what the source, or the call to it, failed with.
+	Err error
+}
+
+func (e *SourceError) Error() string {
+	if e.Final {
+		return fmt.Sprintf("informer %s: source is out of reach for good: %v", e.Informer, e.Err)
+	}
+	return fmt.Sprintf("informer %s: source failed: %v", e.Informer, e.Err)
+}
+
+// Is makes errors.Is(err, ErrSource) true.
+func (e *SourceError) Is(target error) bool { return target == ErrSource }
+
+// Unwrap returns what the source failed with.
+func (e *SourceError) Unwrap() error { return e.Err }
+
+// ItemError says which object could not be taken as it is.
+type ItemError struct {
+	// Func is the function that failed: "Transform", "Identity", or the name of
+	// an index, as in "Indexers[node]".
+	Func string
+	// Key and Revision are the object's.
+	Key      string
+	Revision store.Revision
+	// Err is what it returned, or its panic as a [*backend.PanicError].
+	Err error
+}
+
+func (e *ItemError) Error() string {
+	return fmt.Sprintf("object %q at revision %d: %s: %v", e.Key, e.Revision, e.Func, e.Err)
+}
+
+// Is makes errors.Is(err, ErrItem) true.
+func (e *ItemError) Is(target error) bool { return target == ErrItem }
+
+// Unwrap returns the cause.
+func (e *ItemError) Unwrap() error { return e.Err }
+
+// HandlerError is the panic of a handler.
+type HandlerError struct {
+	// Handler is its name.
+	Handler string
+	// Notification is what it was told, printed; "" if not known.
+	Notification string
+	// Err is the panic, as a [*backend.PanicError], or [actors.ErrGoexit].
+	Err error
+}
+
+func (e *HandlerError) Error() string {
+	return fmt.Sprintf("handler %s failed on %s: %v", e.Handler, e.Notification, e.Err)
+}
+
+// Is makes errors.Is(err, ErrHandlerPanic) true.
+func (e *HandlerError) Is(target error) bool { return target == ErrHandlerPanic }
+
+// Unwrap returns the cause.
+func (e *HandlerError) Unwrap() error { return e.Err }
+
+// SlowHandlerError says that a handler has more ahead of it than its buffer. It
+// is told once each time that this happens; the handler goes on by its policy.
+type SlowHandlerError struct {
+	// Handler is its name.
+	Handler string
+	Policy  Policy
+	// Lag is how many notifications are ahead of it.
+	Lag int
+}
+
+func (e *SlowHandlerError) Error() string {
+	effect := map[Policy]string{
+		Conflate:   "from here on it gets the newest change of each object",
+		Resnapshot: "what is ahead of it is dropped, and it will get the difference to the newest state",
+		Block:      "the source is held back until it catches up",
+	}
+	return fmt.Sprintf("handler %s is %d notifications behind: %s", e.Handler, e.Lag, effect[e.Policy])
+}
+
+// Is makes errors.Is(err, ErrSlowHandler) true.
+func (e *SlowHandlerError) Is(target error) bool { return target == ErrSlowHandler }
+
+// NotSyncedError says who had not synced when the wait for it ended, and why
+// not.
+type NotSyncedError struct {
+	// Laggards are those who had not synced.
+	Laggards []Laggard
+	// Cause is why waiting ended: ctx's cause, or nil if all laggards have ended.
+	Cause error
+}
+
+// Laggard is one that has not synced.
+type Laggard struct {
+	Name string
+	// Err is the last thing that went wrong with it; nil if nothing did.
+	Err error
+}
+
+func (e *NotSyncedError) Error() string {
+	parts := make([]string, len(e.Laggards))
+	for i, l := range e.Laggards {
+		parts[i] = l.Name
+		if l.Err != nil {
+			parts[i] += fmt.Sprintf(" (%v)", l.Err)
+		}
+	}
+	text := "not synced: " + strings.Join(parts, ", ")
+	if e.Cause != nil {
+		text += ": " + e.Cause.Error()
+	}
+	return text
+}
+
+// Is makes errors.Is(err, ErrNotSynced) true.
+func (e *NotSyncedError) Is(target error) bool { return target == ErrNotSynced }
+
+// Unwrap returns why waiting ended and what is wrong with the laggards.
+func (e *NotSyncedError) Unwrap() []error {
+	var errs []error
+	if e.Cause != nil {
+		errs = append(errs, e.Cause)
+	}
+	for _, l := range e.Laggards {
+		if l.Err != nil {
+			errs = append(errs, l.Err)
+		}
+	}
+	return errs
+}
+
+// CloseError says which handlers had not returned when Close gave up.
+type CloseError struct {
+	Informer string
+	// Running are the names of the handlers, in the order in which they were
+	// added.
+	Running []string
+	// Cause is why waiting ended.
+	Cause error
+}
+
+func (e *CloseError) Error() string {
+	return fmt.Sprintf("close informer %s: handlers are still running: %s: %v", e.Informer, strings.Join(e.Running, ", "), e.Cause)
+}
+
+// Is makes errors.Is(err, ErrStillRunning) true.
+func (e *CloseError) Is(target error) bool { return target == ErrStillRunning }
+
+// Unwrap returns why waiting ended.
+func (e *CloseError) Unwrap() error { return e.Cause }
