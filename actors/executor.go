@@ -4,6 +4,9 @@ package actors
 // actor's mailbox, and one turn is one run of it: its system messages, then as
 // many of its messages as the executor's Throughput allows.
 //
+// The turns of actors also have the methods ActorID() [ID] and String() string,
+// the actor's name, for executors that tell what they run.
+//
 // A Task is a pointer, so that queueing one does not allocate. RunTurn must
 // not panic; turns of actors contain the panics of user code.
 type Task interface{ RunTurn() }

@@ -30,6 +30,12 @@ func (m *mailbox) PostUserMessage(any) {}
 // UserMessageCount is asked only by protoactor's metrics, which are off.
 func (m *mailbox) UserMessageCount() int { return 0 }
 
+// ActorID and String say whose turn it is.
+func (m *mailbox) ActorID() ID { return m.id }
+
+// String returns the actor's name.
+func (m *mailbox) String() string { return (*cell)(m).name() }
+
 // RunTurn runs one turn: system messages first, then work.
 func (m *mailbox) RunTurn() {
 	c := (*cell)(m)

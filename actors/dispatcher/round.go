@@ -124,10 +124,12 @@ func (d *dispatcher[T]) overrunMembers(s *watcher.Stream[T], prev, next *store.S
 }
 
 // expireAll ends every watch: storage went back in time, so their positions
-// mean nothing any more.
+// mean nothing any more. One that was lost before has been counted.
 func (d *dispatcher[T]) expireAll(next *store.Snapshot[T]) {
 	d.finishAll(func(w *watcher.Watch[T]) error {
-		d.Stats.Expired.Add(1)
+		if !w.Over() {
+			d.Stats.Expired.Add(1)
+		}
 		return &store.ExpiredError{Requested: w.Revision(), Oldest: next.Revision}
 	})
 }

@@ -121,6 +121,14 @@ func (w *Watch[T]) Overrun(prev, next *store.Snapshot[T]) Standing {
 	return Lost
 }
 
+// Over reports whether the watch has ended, or is Lost and only hands out what
+// it has kept.
+func (w *Watch[T]) Over() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.end != nil || w.cur.prelude != nil && w.cur.prelude.end != nil
+}
+
 // saved has p keep what leaves with prev, if that is possible, so that the
 // watch goes on. Events that came and went between prev and next nobody has.
 func (w *Watch[T]) saved(p *prelude[T], prev, next *store.Snapshot[T]) bool {

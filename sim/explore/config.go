@@ -1,0 +1,81 @@
+package explore
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+// DefaultSteps is the most steps of a scenario that is not told otherwise, not
+// counting that a burst of writes is one: enough for faults to meet, few enough
+// to be read.
+const DefaultSteps = 120
+
+// Config says what is explored. Engine.Key and Draw are required.
+type Config[T any] struct {
+	// Engine says what the objects are: Key, Labels, Fields, Size and Equal, and
+	// with Index and IndexLabels what is indexed in half of the scenarios. What
+	// a scenario draws itself must be left out: Host, Backend, Name, Window,
+	// Capacity, BookmarkPeriod and Backoff.
+	Engine engine.Config[T]
+	// Draw draws a value to be written. All that is random in it must come from
+	// r. Few different keys make for more that happens to each.
+	Draw func(r *rand.Rand) T
+	// Selections are what watches and lists ask for; none means everything.
+	Selections []Selection[T]
+	// Attach, if set, is called with each new world, before anything happens:
+	// to start what is the user's, and to say what must hold of it. Each world
+	// needs state of its own. An error ends the exploration.
+	Attach func(*World[T]) error
+	// Steps is the most that a scenario has; zero means [DefaultSteps].
+	Steps int
+}
+
+// Selection is something to ask for, said twice: to the engine in selectors, and
+// to the judge as a function, since he must not ask the code that he judges.
+type Selection[T any] struct {
+	// Key, Prefix, Labels and Fields are as in [engine.WatchOptions].
+	Key, Prefix, Labels, Fields string
+	// Selects reports whether the selection shows a value; nil means that it
+	// shows all.
+	Selects func(T) bool
+}
+
+func (s Selection[T]) selects() func(T) bool {
+	if s.Selects == nil {
+		return everything[T]
+	}
+	return s.Selects
+}
+
+func (s Selection[T]) list(read engine.Read) engine.ListOptions {
+	return engine.ListOptions{Key: s.Key, Prefix: s.Prefix, Labels: s.Labels, Fields: s.Fields, Read: read}
+}
+
+// ConfigError names the field that is wrong and how to mend it. It is an
+// [engine.ErrConfig].
+type ConfigError = engine.ConfigError
+
+// withDefaults fills in what was left out, or returns a [*ConfigError].
+func (c Config[T]) withDefaults() (Config[T], error) {
+	switch {
+	case c.Engine.Key == nil:
+		return c, &ConfigError{Field: "Engine.Key", Problem: "is nil; every object needs a key"}
+	case c.Engine.Host != nil || c.Engine.Backend != nil:
+		return c, &ConfigError{Field: "Engine", Problem: "has a Host or a Backend; every scenario makes its own: leave them out"}
+	case c.Engine.Capacity != nil || c.Engine.Window != (engine.Window{}):
+		return c, &ConfigError{Field: "Engine", Problem: "has a Window or a Capacity; scenarios draw them: leave them out"}
+	case c.Draw == nil:
+		return c, &ConfigError{Field: "Draw", Problem: "is nil; give a function that makes a value from a random source"}
+	case c.Steps < 0:
+		return c, &ConfigError{Field: "Steps", Problem: fmt.Sprintf("is %d; give the most steps of a scenario, or zero for %d", c.Steps, DefaultSteps)}
+	}
+	if c.Steps == 0 {
+		c.Steps = DefaultSteps
+	}
+	if len(c.Selections) == 0 {
+		c.Selections = []Selection[T]{{}}
+	}
+	return c, nil
+}

@@ -1,0 +1,155 @@
+package explore
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+// chance is how often a verb is drawn, among the sum of all.
+type chance struct {
+	verb   Verb
+	weight int
+}
+
+// chances are those of a scenario at work: mostly writes and reads of watches,
+// now and then a fault.
+var chances = []chance{
+	{Write, 30}, {Remove, 8}, {Emit, 4},
+	{Turns, 14}, {Settle, 5},
+	{Watch, 9}, {Take, 14}, {Resume, 3}, {Stop, 2},
+	{Get, 4}, {List, 3}, {Pages, 1}, {Follow, 2},
+	{Pass, 5}, {Jump, 1},
+	{Hangup, 1}, {Outage, 1}, {Expire, 2}, {Lose, 1}, {Repeat, 1},
+	{FailLists, 1}, {FailWatches, 1}, {SlowLists, 1}, {Block, 1}, {Unblock, 2},
+	{Compact, 1}, {Rewind, 1}, {Panic, 1},
+}
+
+var allChances = func() (sum int) {
+	for _, c := range chances {
+		sum += c.weight
+	}
+	return sum
+}()
+
+// Draw draws the scenario of a seed for an engine with so many selections. It
+// has up to maxSteps steps.
+func Draw(seed uint64, selections, maxSteps int) Scenario {
+	d := drawing{rand.New(rand.NewPCG(seed, 0x5851f42d4c957f2d)), selections, 0}
+	s := Scenario{Seed: seed, Setup: d.setup(), Abrupt: d.IntN(4) == 0}
+	for range 1 + d.IntN(maxSteps) {
+		s.Steps = append(s.Steps, d.steps()...)
+	}
+	return s
+}
+
+// drawing is a scenario in the making.
+type drawing struct {
+	*rand.Rand
+	selections int
+	watches    int
+}
+
+func pick[V any](d *drawing, from ...V) V { return from[d.IntN(len(from))] }
+
+func (d *drawing) setup() Setup {
+	return Setup{
+		Blocks: d.IntN(2) == 0,
+		Batch:  pick(d, 0, 1, 2, 5),
+		Window: engine.Window{
+			MinAge:    pick(d, time.Second, time.Minute),
+			MaxEvents: pick(d, 4, 16, 1000),
+			ChunkSize: pick(d, 1, 3, 4),
+		},
+		Indexed:        d.IntN(2) == 0,
+		BookmarkPeriod: pick(d, time.Second, 2*time.Second, time.Minute),
+	}
+}
+
+func (d *drawing) verb() Verb {
+	n := d.IntN(allChances)
+	for _, c := range chances {
+		if n -= c.weight; n < 0 {
+			return c.verb
+		}
+	}
+	return Turns
+}
+
+// steps draws the next step, or a burst of writes.
+func (d *drawing) steps() []Step {
+	if d.IntN(40) != 0 {
+		return []Step{d.step(d.verb())}
+	}
+	var burst []Step
+	for range 2 + d.IntN(30) { // more than a small window holds, with hardly a turn between
+		burst = append(burst, d.step(Write))
+		if turns := d.IntN(3); turns > 0 {
+			burst = append(burst, Step{Do: Turns, N: turns})
+		}
+	}
+	return burst
+}
+
+func (d *drawing) step(verb Verb) Step {
+	s := Step{Do: verb, Turns: unlimited, Seed: d.Uint64()}
+	if d.watches > 0 {
+		s.Watch = d.IntN(d.watches)
+	}
+	switch verb {
+	case Turns:
+		s.N = 1 + d.IntN(20)
+	case Take:
+		s.N = 1 + d.IntN(12)
+		s.Turns = pick(d, unlimited, 0, 0, 3, 20)
+	case Watch, Follow:
+		s.Watch = d.newWatch()
+		s.Start = d.start()
+		s.Turns = pick(d, unlimited, unlimited, unlimited, unlimited, 2)
+	case Resume:
+		s.Other = d.newWatch()
+	case Get, List:
+		s.N = d.IntN(4)
+		s.Turns = pick(d, unlimited, unlimited, unlimited, 4)
+		s.For = pick(d, 0, 0, 10*time.Second)
+	case Pages:
+		s.N = 1 + d.IntN(3)
+	case Pass:
+		s.N = pick(d, 1, 3, 20)
+		s.For = pick(d, time.Millisecond, 70*time.Millisecond, time.Second)
+	case Jump:
+		s.For = pick(d, -time.Hour, -time.Second, time.Second, time.Hour)
+	case FailLists, SlowLists:
+		s.N = 1 + d.IntN(3)
+	case FailWatches:
+		s.N = 1 + d.IntN(9)
+	case Compact, Rewind:
+		s.N = d.IntN(8)
+	}
+	return s
+}
+
+func (d *drawing) newWatch() int {
+	d.watches++
+	return d.watches - 1
+}
+
+func (d *drawing) start() *Start {
+	s := &Start{Selection: d.IntN(d.selections), Consumer: Consumer(d.IntN(int(consumers)))}
+	s.Options = engine.WatchOptions{
+		Policy:       pick(d, engine.Park, engine.Terminate, engine.Conflate),
+		Buffer:       pick(d, 0, 1, 3, 10),
+		Bookmarks:    d.IntN(2) == 0,
+		Latest:       d.IntN(2) == 0,
+		InitialState: d.IntN(2) == 0,
+		OnPool:       d.IntN(2) == 0,
+	}
+	if d.IntN(2) == 0 {
+		s.Back = pick(d, -2, -1, 1, 1, 2, 3, 5, 9, 30)
+	}
+	if d.IntN(5) == 0 {
+		s.Options.Timeout = pick(d, time.Second, 10*time.Second)
+	}
+	return s
+}

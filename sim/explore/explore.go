@@ -1,0 +1,225 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/watchmill/watchmill/sim/judge"
+)
+
+// DefaultSeeds is how many seeds are explored if nothing else is said: some
+// seconds of work.
+const DefaultSeeds = 500
+
+// Range says which seeds are explored, and for how long.
+type Range struct {
+	// From is the first seed, Seeds how many there are: zero means
+	// [DefaultSeeds], or as many as For allows if that is set.
+	From  uint64
+	Seeds int
+	// For ends the exploration when so much real time has passed; zero means
+	// never. Seeds that have begun are brought to their end.
+	For time.Duration
+	// Workers is how many seeds are explored at a time, each by one goroutine;
+	// zero means GOMAXPROCS. It changes nothing that is found.
+	Workers int
+	// OnProgress, if set, is called after every seed, by one goroutine at a time.
+	// It must not block.
+	OnProgress func(Progress)
+}
+
+// Progress is how far an exploration has come.
+type Progress struct {
+	// Done and Seeds are the seeds that are through, and all; Seeds is zero if
+	// only time ends it.
+	Done, Seeds int
+	Counts      Counts
+}
+
+// Report is what an exploration found.
+type Report struct {
+	// From is the first seed, Seeds how many were explored.
+	From  uint64 `json:"from"`
+	Seeds int    `json:"seeds"`
+	Counts
+	// Hash stands for everything that happened, for all seeds: it is the same
+	// whenever and wherever they are explored by the same program. With one seed
+	// it is the hash of its trace.
+	Hash string `json:"hash"`
+	// Elapsed is the real time that it took.
+	Elapsed time.Duration `json:"elapsedNanoseconds"`
+	// Interrupted: the context ended it before time.
+	Interrupted bool `json:"interrupted,omitempty"`
+	// Finding is what is wrong, nil if nothing is: of the lowest seed among
+	// those that were explored.
+	Finding *Finding `json:"finding,omitempty"`
+}
+
+// PerSecond is the rate of simulated messages; see [Counts.Messages].
+func (r *Report) PerSecond() float64 {
+	if r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.Messages()) / r.Elapsed.Seconds()
+}
+
+// Finding is an invariant that does not hold, and how to see that.
+type Finding struct {
+	Seed uint64 `json:"seed"`
+	// Invariant is its name: one of package judge's, or the user's own.
+	Invariant judge.Invariant `json:"invariant"`
+	Problem   string          `json:"problem"`
+	// Setup and Steps are the shortest scenario found that still breaks the
+	// invariant, and Drawn how many steps the seed's own has. ShortProblem is
+	// what is wrong in the short one.
+	Setup        string   `json:"setup"`
+	Steps        []string `json:"steps"`
+	Drawn        int      `json:"drawnSteps"`
+	ShortProblem string   `json:"shortProblem"`
+	// Trace is all that happens in the short scenario.
+	Trace []string `json:"trace"`
+}
+
+// Run explores the seeds of the range: each draws a scenario and an interleaving,
+// which is played and judged. It stops at the first seed that breaks an
+// invariant, and shrinks its scenario.
+//
+// Errors: a [*ConfigError], or what Attach returned. What is found is in the
+// report. When ctx is done Run returns what it has, without an error.
+func Run[T any](ctx context.Context, cfg Config[T], seeds Range) (*Report, error) {
+	return run(ctx, cfg, seeds, func() seams[T] { return seams[T]{} })
+}
+
+func run[T any](ctx context.Context, cfg Config[T], seeds Range, sabotage func() seams[T]) (*Report, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	seeds, err = seeds.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	x := &exploration[T]{cfg: cfg, seeds: seeds, sabotage: sabotage, began: time.Now(), report: &Report{From: seeds.From}}
+	var workers sync.WaitGroup
+	for range seeds.Workers {
+		workers.Go(func() { x.work(ctx) })
+	}
+	workers.Wait()
+	x.report.Interrupted = ctx.Err() != nil
+	x.report.Hash = fmt.Sprintf("%016x", x.hash)
+	x.report.Elapsed = time.Since(x.began)
+	if x.found != nil {
+		x.report.Finding = x.explain()
+	}
+	return x.report, x.err
+}
+
+func (r Range) withDefaults() (Range, error) {
+	switch {
+	case r.Seeds < 0:
+		return r, &ConfigError{Field: "Seeds", Problem: fmt.Sprintf("is %d; give how many seeds to explore", r.Seeds)}
+	case r.For < 0:
+		return r, &ConfigError{Field: "For", Problem: "is negative; give the time to explore for, or zero for no limit"}
+	case r.Workers < 0:
+		return r, &ConfigError{Field: "Workers", Problem: "is negative; give how many seeds to explore at a time, or zero for GOMAXPROCS"}
+	}
+	if r.Workers == 0 {
+		r.Workers = runtime.GOMAXPROCS(0)
+	}
+	if r.Seeds == 0 && r.For == 0 {
+		r.Seeds = DefaultSeeds
+	}
+	return r, nil
+}
+
+// exploration is what the workers share.
+type exploration[T any] struct {
+	cfg      Config[T]
+	seeds    Range
+	sabotage func() seams[T]
+	began    time.Time
+
+	mu     sync.Mutex // guards what follows
+	next   int
+	report *Report
+	hash   uint64
+	// found is the failure of the lowest seed that has one, and of which.
+	found   *judge.Failure
+	foundAt uint64
+	err     error
+}
+
+// work explores seeds until there is none left.
+func (x *exploration[T]) work(ctx context.Context) {
+	for {
+		seed, ok := x.take(ctx)
+		if !ok {
+			return
+		}
+		x.done(seed, x.play(Draw(seed, len(x.cfg.Selections), x.cfg.Steps), nil))
+	}
+}
+
+func (x *exploration[T]) play(s Scenario, record func(string)) outcome {
+	return simulate(&x.cfg, s, x.sabotage(), record)
+}
+
+// take returns the next seed, if there is one. Seeds are taken in order, so all
+// below one that fails have been explored when the workers are through.
+func (x *exploration[T]) take(ctx context.Context) (uint64, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case ctx.Err() != nil, x.err != nil, x.found != nil:
+		return 0, false
+	case x.seeds.Seeds > 0 && x.next == x.seeds.Seeds:
+		return 0, false
+	case x.seeds.For > 0 && x.next > 0 && time.Since(x.began) >= x.seeds.For:
+		return 0, false
+	}
+	x.next++
+	return x.seeds.From + uint64(x.next-1), true
+}
+
+// done takes the outcome of a seed.
+func (x *exploration[T]) done(seed uint64, o outcome) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	r := x.report
+	r.Seeds++
+	r.Counts.add(o.Counts)
+	x.hash += o.hash // in any order
+	if o.broken != nil {
+		x.err = o.broken
+	}
+	if o.failure != nil && (x.found == nil || seed < x.foundAt) {
+		x.found, x.foundAt = o.failure, seed
+	}
+	if x.seeds.OnProgress != nil {
+		x.seeds.OnProgress(Progress{Done: r.Seeds, Seeds: x.seeds.Seeds, Counts: r.Counts})
+	}
+}
+
+// explain shrinks the scenario of what was found.
+func (x *exploration[T]) explain() *Finding {
+	drawn := Draw(x.foundAt, len(x.cfg.Selections), x.cfg.Steps)
+	short := shrink(drawn, func(s Scenario) bool {
+		o := x.play(s, nil)
+		return o.failure != nil && o.failure.Invariant == x.found.Invariant
+	})
+	f := &Finding{
+		Seed: x.foundAt, Invariant: x.found.Invariant, Problem: x.found.Error(),
+		Setup: short.Setup.String(), Drawn: len(drawn.Steps),
+	}
+	for _, s := range short.Steps {
+		f.Steps = append(f.Steps, s.String())
+	}
+	last := x.play(short, func(line string) { f.Trace = append(f.Trace, line) })
+	if last.failure != nil {
+		f.ShortProblem = last.failure.Error()
+	}
+	return f
+}

@@ -1,0 +1,36 @@
+package explore
+
+import "slices"
+
+// maxShrinks bounds how many scenarios are tried to find a shorter one.
+const maxShrinks = 2000
+
+// shrink returns the shortest scenario that it finds by leaving out steps for
+// which fails is still true, by delta debugging: large pieces first, then ever
+// smaller ones, until no single step can be left out.
+func shrink(s Scenario, fails func(Scenario) bool) Scenario {
+	left := maxShrinks
+	try := func(steps []Step) bool {
+		if left == 0 {
+			return false
+		}
+		left--
+		shorter := s
+		shorter.Steps = steps
+		if !fails(shorter) {
+			return false
+		}
+		s = shorter
+		return true
+	}
+	for piece := max(1, len(s.Steps)/2); ; piece = max(1, piece/2) {
+		shrunk := false
+		for at := len(s.Steps) - piece; at >= 0; at = min(at, len(s.Steps)) - piece {
+			without := slices.Concat(s.Steps[:at], s.Steps[at+piece:])
+			shrunk = try(without) || shrunk
+		}
+		if piece == 1 && !shrunk || left == 0 {
+			return s
+		}
+	}
+}

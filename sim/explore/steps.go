@@ -1,0 +1,223 @@
+package explore
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+)
+
+// do does one step.
+func (w *World[T]) do(s Step) {
+	switch s.Do {
+	case Write, Remove, Emit:
+		w.write(s)
+	case Turns:
+		w.sched.runN(s.N)
+	case Settle:
+		w.settle()
+	case Pass:
+		for range s.N {
+			w.clock.Advance(s.For)
+			w.sched.runN(3)
+		}
+	case Jump:
+		w.clock.Jump(s.For)
+	case Get, List, Pages, Follow:
+		w.read(s)
+	case Watch:
+		w.open(s, s.Watch, *s.Start)
+	case Resume:
+		w.resume(s)
+	case Take, Stop, Panic:
+		w.consume(s)
+	default:
+		w.disturb(s)
+	}
+}
+
+// settle lets the engine come to rest.
+func (w *World[T]) settle() {
+	if !w.sched.settle() {
+		w.fail(judge.Failed(judge.Recovers, "", "the engine does not come to rest within %d turns", maxSettle))
+	}
+}
+
+// consume does a step that a watch's consumer does.
+func (w *World[T]) consume(s Step) {
+	r := w.watches[s.Watch]
+	if r == nil {
+		return
+	}
+	switch s.Do {
+	case Take:
+		w.take(r, s.N, s.Turns)
+	case Stop:
+		w.stop(r)
+	case Panic:
+		r.panics = true
+	}
+}
+
+// write draws a value from the step's seed and writes it, deletes what has its
+// key, or passes it through.
+func (w *World[T]) write(s Step) {
+	ctx := context.Background()
+	value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
+	var err error
+	var rev store.Revision
+	switch s.Do {
+	case Emit:
+		rev, err = w.engine.Emit(ctx, value)
+	case Remove:
+		if keys := w.history().State(w.newest(), everything[T]).Keys(); len(keys) > 0 {
+			_, err = w.engine.Delete(ctx, keys[s.Seed%uint64(len(keys))], engine.DeleteOptions[T]{})
+			rev = w.newest()
+			break
+		}
+		fallthrough
+	default:
+		rev, err = w.engine.Put(ctx, value)
+	}
+	w.trace.result(rev, err)
+	if err != nil {
+		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
+	}
+}
+
+func everything[T any](T) bool { return true }
+
+// disturb does something to storage.
+func (w *World[T]) disturb(s Step) {
+	switch b := w.storage; s.Do {
+	case Hangup:
+		b.sever(store.ErrClosed)
+	case Outage:
+		b.sever(errOutage)
+	case Expire:
+		b.sever(&store.ExpiredError{Requested: 1, Oldest: 2})
+	case Lose:
+		b.lose = true
+	case Repeat:
+		b.repeat = true
+	case FailLists:
+		b.failLists = s.N
+		b.sever(&store.ExpiredError{Requested: 1, Oldest: 2})
+	case FailWatches:
+		b.failWatches = s.N
+		b.sever(errOutage)
+	case SlowLists:
+		b.slowLists = s.N
+		b.sever(&store.ExpiredError{Requested: 1, Oldest: 2})
+	case Block:
+		b.blocked = true
+	case Unblock:
+		b.unblock()
+	case Compact:
+		if err := b.Compact(context.Background(), w.back(s.N)); err != nil {
+			w.fail(judge.Failed(judge.Refusals, "compact", "%v", err))
+		}
+	case Rewind:
+		w.rewind(s)
+	}
+}
+
+// back returns the revision n before the newest.
+func (w *World[T]) back(n int) store.Revision {
+	return store.Revision(max(1, int(w.newest())-n))
+}
+
+// rewind takes storage back. Nothing is written until the engine has noticed: a
+// storage that has overtaken it again meanwhile cannot be told from one that
+// went straight on.
+func (w *World[T]) rewind(s Step) {
+	old := w.history()
+	err := error(&store.ExpiredError{Requested: 1, Oldest: 2})
+	if s.Seed%2 == 0 {
+		err = errOutage
+	}
+	if err := w.storage.rewind(w.back(s.N), err); err != nil {
+		w.fail(judge.Failed(judge.Refusals, "rewind", "%v", err))
+		return
+	}
+	w.rewinding = true
+	w.recover()
+	w.rewinding = false
+	w.follow(old)
+}
+
+// recover makes storage good, and lets time pass until the engine has caught up
+// with it.
+func (w *World[T]) recover() {
+	w.storage.heal()
+	for range 600 {
+		w.settle()
+		if s := w.engine.Stats(); s.Ready && s.Revision == w.newest() && s.Source.Phase == reflector.Watching {
+			return
+		}
+		w.clock.Advance(100 * time.Millisecond)
+	}
+	s := w.engine.Stats()
+	w.fail(judge.Failed(judge.Recovers, "", "storage is at %d, the engine at %d: ready %v, source %v after %v",
+		w.newest(), s.Revision, s.Ready, s.Source.Phase, s.Source.LastError))
+}
+
+// rest makes storage good, lets the engine catch up and gives every consumer
+// what there is. Then all is judged.
+func (w *World[T]) rest() {
+	if w.recover(); w.failed != nil {
+		return
+	}
+	w.settle()
+	for _, r := range w.started {
+		w.take(r, everythingThereIs, unlimited)
+		r.Drained = true
+	}
+	w.judgeWatches()
+	w.settle()
+	w.check(w.always)
+	w.check(w.finally)
+	if w.cfg.Attach == nil { // of the user's own watches nothing is known here
+		s := w.engine.Stats()
+		if err := judge.JudgeFigures(judge.Figures{
+			Living: s.Watches, SlowConsumers: s.Terminated, Deadlines: s.DeadlinesReached, Panics: s.Panicked, Expired: s.Expired,
+		}, w.ends()); err != nil {
+			w.fail(err)
+		}
+	}
+}
+
+const everythingThereIs = 1 << 30
+
+// close closes the engine: every watch ends, for one reason and for good, and
+// nothing is left.
+func (w *World[T]) close() {
+	w.closing = true
+	if err := w.engine.Close(); err != nil {
+		w.fail(judge.Failed(judge.NothingLeft, "", "%v", err))
+		return
+	}
+	for _, r := range w.started {
+		if r.ended(r.handle.Err()); r.End() == nil {
+			w.fail(judge.Failed(judge.Ends, r.Name, "it outlives the engine"))
+			return
+		}
+		w.take(r, everythingThereIs, unlimited)
+	}
+	w.judgeWatches()
+	if err := w.storage.Close(); err != nil {
+		w.fail(judge.Failed(judge.NothingLeft, "storage", "%v", err))
+	}
+	if err := judge.JudgeLeft(w.host.Actors(), w.host.Timers(), w.host.ActorNames()); err != nil {
+		w.fail(err)
+		return
+	}
+	w.sched.closing = true
+	if err := w.host.Close(); err != nil {
+		w.fail(judge.Failed(judge.NothingLeft, "host", "%v", err))
+	}
+}

@@ -1,0 +1,261 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// errOutage is what storage fails with when a scenario says so.
+var errOutage = errors.New("storage cannot be reached")
+
+// storage is a backend in memory that fails when the scenario says so. It notes
+// every write that it acknowledges in the history, and which changes it has
+// shown as they happened.
+//
+//	engine ── writes ──▶ storage ──▶ memory
+//	                        └──────▶ history     what is true from now on
+//	engine ◀─ batches ── storage ◀── memory
+//	                        └──────▶ history     what the engine was given
+type storage[T any] struct {
+	backend.Backend[T] // in memory; another one after a rewind
+	schema             store.Schema[T]
+	clock              backend.Clock
+	traits             backend.Traits
+	trace              *trace
+	history            *judge.History[T]
+
+	// batch is the most events that a watch hands out at once; zero is no limit.
+	batch int
+	// failLists and failWatches count the calls that will fail, slowLists those
+	// that have slow called before they return.
+	failLists, failWatches, slowLists int
+	slow                              func()
+	// lose and repeat: the next batch that has events lacks one, or has one
+	// twice. blocked: watches hand out nothing.
+	lose, repeat, blocked bool
+
+	open []*storageWatch[T]
+}
+
+var _ backend.Emitter[int] = (*storage[int])(nil)
+
+func newStorage[T any](schema store.Schema[T], clock backend.Clock, setup Setup, t *trace) (*storage[T], error) {
+	inner, err := memory.New(schema, memory.Options{Clock: clock})
+	if err != nil {
+		return nil, err
+	}
+	s := &storage[T]{
+		Backend: inner, schema: schema, clock: clock, trace: t, batch: setup.Batch,
+		traits:  inner.Traits(),
+		history: judge.NewHistory(schema.Same),
+	}
+	s.traits.Blocks = setup.Blocks
+	return s, nil
+}
+
+// Traits are as the setup says.
+func (s *storage[T]) Traits() backend.Traits { return s.traits }
+
+// Put writes and notes it. Objects that expire by themselves are refused: they
+// would change storage behind the history's back.
+func (s *storage[T]) Put(ctx context.Context, key string, value T, expect store.Revision, opts backend.PutOptions) (*store.Object[T], error) {
+	if opts.TTL != 0 {
+		return nil, &backend.OptionError{Option: "PutOptions.TTL", Problem: "is not simulated; delete the object instead"}
+	}
+	o, err := s.Backend.Put(ctx, key, value, expect, opts)
+	if err == nil {
+		s.history.Put(key, value)
+	}
+	return o, err
+}
+
+// Remove deletes and notes it.
+func (s *storage[T]) Remove(ctx context.Context, key string, expect store.Revision) (*store.Object[T], error) {
+	o, err := s.Backend.Remove(ctx, key, expect)
+	if err == nil {
+		s.history.Delete(key)
+	}
+	return o, err
+}
+
+// Emit passes a value through and notes it.
+func (s *storage[T]) Emit(ctx context.Context, key string, value T) (*store.Object[T], error) {
+	o, err := s.Backend.(backend.Emitter[T]).Emit(ctx, key, value)
+	if err == nil {
+		s.history.Emit(key, value)
+	}
+	return o, err
+}
+
+// List fails, or takes its time, if it is to.
+func (s *storage[T]) List(ctx context.Context, opts backend.ListOptions) (*backend.List[T], error) {
+	if s.failLists > 0 {
+		s.failLists--
+		s.trace.call("list", 0, 0, errOutage)
+		return nil, errOutage
+	}
+	l, err := s.Backend.List(ctx, opts)
+	if err != nil {
+		s.trace.call("list", 0, 0, err)
+		return nil, err
+	}
+	s.trace.call("list", l.Revision, len(l.Items), nil)
+	if s.slowLists > 0 && s.traits.Blocks {
+		s.slowLists--
+		s.slow()
+	}
+	return l, ctx.Err()
+}
+
+// Watch starts a watch that can be broken, unless it is to fail.
+func (s *storage[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[T], error) {
+	if s.failWatches > 0 {
+		s.failWatches--
+		s.trace.call("watch", opts.From, 0, errOutage)
+		return nil, errOutage
+	}
+	w := &storageWatch[T]{storage: s, tell: opts.Notify}
+	opts.Notify = w.notify
+	inner, err := s.Backend.Watch(ctx, opts)
+	s.trace.call("watch", opts.From, 0, err)
+	if err != nil {
+		return nil, err
+	}
+	w.Watcher, w.through = inner, opts.From
+	s.open = append(s.open, w)
+	return w, nil
+}
+
+// sever ends the running watches with err.
+func (s *storage[T]) sever(err error) {
+	for _, w := range slices.Clone(s.open) {
+		w.broken = err
+		w.tell()
+	}
+}
+
+// unblock lets watches hand out what there is.
+func (s *storage[T]) unblock() {
+	s.blocked = false
+	for _, w := range slices.Clone(s.open) {
+		w.tell()
+	}
+}
+
+// heal makes storage good from now on.
+func (s *storage[T]) heal() {
+	s.failLists, s.failWatches, s.slowLists, s.lose, s.repeat = 0, 0, 0, false, false
+	s.unblock()
+}
+
+// rewind takes storage back to rev, as when it is restored from a backup: what
+// was written since never happened. Watches end with err.
+func (s *storage[T]) rewind(rev store.Revision, err error) error {
+	inner, failed := memory.New(s.schema, memory.Options{Clock: s.clock})
+	if failed != nil {
+		return failed
+	}
+	ctx := context.Background()
+	put := func(key string, value T) error {
+		var expect store.Revision
+		if was, err := inner.Get(ctx, key); err == nil {
+			expect = was.Revision
+		}
+		_, err := inner.Put(ctx, key, value, expect, backend.PutOptions{})
+		return err
+	}
+	emit := func(key string, value T) error {
+		_, err := inner.Emit(ctx, key, value)
+		return err
+	}
+	remove := func(key string) error {
+		was, err := inner.Get(ctx, key)
+		if err == nil {
+			_, err = inner.Remove(ctx, key, was.Revision)
+		}
+		return err
+	}
+	if failed := s.history.Replay(rev, put, emit, remove); failed != nil {
+		return failed
+	}
+	s.sever(err)
+	old := s.Backend
+	s.Backend, s.history = inner, s.history.Fork(rev)
+	return old.Close()
+}
+
+// slowCall is how long a slow list takes: longer than some timeouts, shorter
+// than others.
+const slowCall = 2 * time.Second
+
+// storageWatch is a watch on storage.
+type storageWatch[T any] struct {
+	backend.Watcher[T]
+	storage *storage[T]
+	tell    func()
+	broken  error
+	through store.Revision
+}
+
+func (w *storageWatch[T]) notify() {
+	if !w.storage.blocked {
+		w.tell()
+	}
+}
+
+// Next returns the next batch, spoilt if it is to be.
+func (w *storageWatch[T]) Next(limit int) (backend.Batch[T], error) {
+	s := w.storage
+	if w.broken != nil {
+		s.trace.call("next", 0, 0, w.broken)
+		return backend.Batch[T]{}, w.broken
+	}
+	if s.blocked {
+		return backend.Batch[T]{After: w.through, Through: w.through}, nil
+	}
+	if s.batch > 0 {
+		limit = s.batch
+	}
+	batch, err := w.Watcher.Next(limit)
+	if err != nil || len(batch.Events) == 0 {
+		return batch, err
+	}
+	w.through = batch.Through
+	batch, sound := s.spoil(batch)
+	for _, ev := range batch.Events[:sound] {
+		s.history.Witness(ev.Revision)
+	}
+	s.trace.call("next", batch.Through, len(batch.Events), nil)
+	return batch, nil
+}
+
+// spoil loses or repeats an event of the batch, if that is wanted, and returns
+// how many events of it still fit.
+func (s *storage[T]) spoil(batch backend.Batch[T]) (backend.Batch[T], int) {
+	middle := len(batch.Events) / 2
+	switch {
+	case s.lose:
+		s.lose = false
+		batch.Events = slices.Delete(slices.Clone(batch.Events), middle, middle+1)
+		return batch, middle
+	case s.repeat:
+		s.repeat = false
+		batch.Events = slices.Insert(slices.Clone(batch.Events), middle, batch.Events[middle])
+		return batch, middle + 1
+	}
+	return batch, len(batch.Events)
+}
+
+// Close ends the watch.
+func (w *storageWatch[T]) Close() {
+	s := w.storage
+	s.open = slices.DeleteFunc(s.open, func(other *storageWatch[T]) bool { return other == w })
+	w.Watcher.Close()
+}

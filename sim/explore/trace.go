@@ -1,0 +1,159 @@
+package explore
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/store"
+)
+
+// Counts is how much a simulation did.
+type Counts struct {
+	// Steps are what the scenario did: writes, reads, faults and so on.
+	Steps uint64 `json:"steps"`
+	// Turns are those of the engine's actors. Each handles one message or more;
+	// how many is not visible from outside, so each counts as one.
+	Turns uint64 `json:"turns"`
+	// Deliveries are the events and bookmarks that consumers were given.
+	Deliveries uint64 `json:"deliveries"`
+	// Calls are those that the engine made to storage, and Timers the functions
+	// of its timers that the clock called.
+	Calls  uint64 `json:"calls"`
+	Timers uint64 `json:"timers"`
+}
+
+// Messages is the number of simulated messages: every turn, delivery, call to
+// storage and timer counts as one. It is less than there were, since a turn may
+// handle several.
+func (c Counts) Messages() uint64 { return c.Turns + c.Deliveries + c.Calls + c.Timers }
+
+func (c *Counts) add(other Counts) {
+	c.Steps += other.Steps
+	c.Turns += other.Turns
+	c.Deliveries += other.Deliveries
+	c.Calls += other.Calls
+	c.Timers += other.Timers
+}
+
+// trace is everything that happens in one world, in order, as a hash: of whose
+// turn it was, what was asked of storage and answered, which timers fired, and
+// what consumers were given. There is no address, no real time and no map order
+// in it, so equal executions have equal hashes on every machine.
+type trace struct {
+	Counts
+	hash uint64
+	// record, if not nil, is told each of them as a line.
+	record func(line string)
+}
+
+// What words of the hash begin with, so that nothing can stand for another.
+const (
+	tagStep = iota + 1
+	tagTurn
+	tagCall
+	tagTimer
+	tagEvent
+	tagEnd
+	tagResult
+)
+
+// mix adds words to the hash: xxHash64's round, which is a bijection of each
+// word, so that no single difference is lost.
+func (t *trace) mix(words ...uint64) {
+	for _, w := range words {
+		t.hash = bits.RotateLeft64(t.hash^bits.RotateLeft64(w*0xc2b2ae3d27d4eb4f, 31)*0x9e3779b185ebca87, 27)*0x9e3779b185ebca87 + 0x85ebca77c2b2ae63
+	}
+}
+
+// text adds a string to the hash.
+func (t *trace) text(s string) {
+	t.mix(uint64(len(s)))
+	for len(s) > 0 {
+		var w uint64
+		n := min(8, len(s))
+		for i := range n {
+			w |= uint64(s[i]) << (8 * i)
+		}
+		t.mix(w)
+		s = s[n:]
+	}
+}
+
+func (t *trace) say(format string, args ...any) {
+	if t.record != nil {
+		t.record(fmt.Sprintf(format, args...))
+	}
+}
+
+func (t *trace) step(i int, s Step) {
+	t.Steps++
+	t.mix(tagStep, uint64(i), uint64(s.Do))
+	if t.record != nil {
+		t.say("%v", s)
+	}
+}
+
+// turn notes whose turn it is.
+func (t *trace) turn(task actors.Task) {
+	t.Turns++
+	id := actors.ID(0)
+	if a, ok := task.(interface{ ActorID() actors.ID }); ok {
+		id = a.ActorID()
+	}
+	t.mix(tagTurn, uint64(id))
+	if t.record != nil {
+		t.say("  turn of %v", task)
+	}
+}
+
+// call notes a call of the engine to storage and what it returned.
+func (t *trace) call(what string, rev store.Revision, n int, err error) {
+	t.Calls++
+	t.mix(tagCall, uint64(rev), uint64(n))
+	t.text(what)
+	t.err(err)
+	if t.record != nil {
+		t.say("  storage: %s: revision %d, %d objects or events%s", what, rev, n, because(err))
+	}
+}
+
+func (t *trace) timer() {
+	t.Timers++
+	t.mix(tagTimer)
+	t.say("  a timer fires")
+}
+
+// result notes what became of a call to the engine.
+func (t *trace) result(rev store.Revision, err error) {
+	t.mix(tagResult, uint64(rev))
+	t.err(err)
+	if t.record != nil {
+		t.say("  it returns revision %d%s", rev, because(err))
+	}
+}
+
+// err adds whether there is an error. Its text may have addresses in it.
+func (t *trace) err(err error) {
+	if err != nil {
+		t.mix(tagEnd)
+	}
+}
+
+func because(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + err.Error()
+}
+
+// delivery notes what a consumer was given. It is no method of trace since those
+// cannot be generic.
+func delivery[T any](t *trace, watch int, ev store.Event[T]) {
+	t.Deliveries++
+	t.mix(tagEvent, uint64(watch), uint64(ev.Type)<<8|uint64(ev.Marks), uint64(ev.Revision))
+	t.text(ev.Key())
+	if t.record != nil {
+		t.say("  w%d gets %v", watch, ev)
+	}
+}

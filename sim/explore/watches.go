@@ -1,0 +1,245 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+)
+
+// watch is a watch with its consumer and what it was given.
+type watch[T any] struct {
+	judge.Record[T]
+	id       int
+	consumer Consumer
+	selected Selection[T]
+	handle   *engine.Watch[T]
+	// history is what was true for the watch: storage that goes back leaves it
+	// with what never happened.
+	history *judge.History[T]
+	// panics: its handler will at the next event.
+	panics bool
+	spoil  spoilage[T]
+}
+
+// open starts the watch that s describes, if the engine lets it.
+func (w *World[T]) open(step Step, id int, s Start) {
+	sel := w.cfg.Selections[s.Selection%len(w.cfg.Selections)]
+	opts := s.Options
+	opts.Key, opts.Prefix, opts.Labels, opts.Fields = sel.Key, sel.Prefix, sel.Labels, sel.Fields
+	if s.Back != 0 {
+		opts.From = store.Revision(max(1, int(w.newest())+1-s.Back))
+	}
+	r := &watch[T]{id: id, consumer: s.Consumer, selected: sel, history: w.history()}
+	r.Name, r.Selects, r.Options = fmt.Sprintf("w%d", id), sel.selects(), opts
+	w.begin(step, r)
+}
+
+// begin asks the engine for the watch.
+func (w *World[T]) begin(step Step, r *watch[T]) {
+	fromNow := r.Options.From == 0 && !r.Options.InitialState
+	if r.consumer.handled() && fromNow {
+		// Nobody could say later when "now" was, unless nothing happens meanwhile.
+		if w.sched.settle(); w.engine.Revision() != w.newest() {
+			r.Options.From, fromNow = w.newest(), false
+		}
+	}
+	r.Earliest = w.engine.Revision()
+	if r.Options.Latest {
+		r.Earliest = max(r.Earliest, w.newest())
+	}
+	if r.Options.InitialState {
+		r.Earliest = max(r.Earliest, r.Options.From)
+	}
+	opts := r.Options
+	if w.seams.start != nil {
+		opts = w.seams.start(w, opts)
+	}
+	var err error
+	w.wait(step.Turns, 0, func() { r.handle, err = w.call(r, opts) })
+	w.trace.result(r.Earliest, err)
+	r.Latest = w.newest()
+	if err != nil {
+		w.refused(step, r, err)
+		return
+	}
+	if fromNow && !r.consumer.handled() && r.Earliest <= r.Latest {
+		r.Latest = r.handle.Revision()
+		if r.Latest < r.Earliest {
+			w.fail(judge.Failed(judge.Resumable, r.Name, "it starts from now at %d, the cache was at %d", r.Latest, r.Earliest))
+		}
+		r.Earliest = r.Latest
+	}
+	w.watches[r.id] = r
+	w.started = append(w.started, r)
+}
+
+func (w *World[T]) call(r *watch[T], opts engine.WatchOptions) (*engine.Watch[T], error) {
+	if r.consumer.handled() {
+		return w.engine.Handle(context.Background(), opts, func(ev engine.Event[T]) { w.handle(r, ev) })
+	}
+	return w.engine.Watch(context.Background(), opts)
+}
+
+// handle is the handler of a watch.
+func (w *World[T]) handle(r *watch[T], ev engine.Event[T]) {
+	if r.panics {
+		panic("the scenario says so")
+	}
+	w.deliver(r, ev)
+	if r.consumer == Curious && !w.rewinding {
+		w.listBy(readLatest, 0, r.selected)
+	}
+}
+
+// deliver notes what the consumer was given.
+func (w *World[T]) deliver(r *watch[T], ev engine.Event[T]) {
+	if w.seams.deliver == nil {
+		r.Events = append(r.Events, ev)
+	} else {
+		r.Events = append(r.Events, w.seams.deliver(r, ev)...)
+	}
+	delivery(w.trace, r.id, ev)
+}
+
+// refused: a watch may be refused only for what is wrong at the time.
+func (w *World[T]) refused(step Step, r *watch[T], err error) {
+	switch {
+	case errors.Is(err, engine.ErrExpired):
+		floor := w.engine.Stats().WindowFloor
+		if r.Options.From >= floor && w.history().Witnessed(r.Options.From) {
+			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the window starts at %d", err, floor))
+		}
+	case errors.Is(err, engine.ErrIdle):
+		if step.Turns == unlimited && len(w.sched.tasks) > 0 {
+			w.fail(judge.Failed(judge.Refusals, r.Name, "idle with turns left"))
+		}
+	case !errors.Is(err, engine.ErrNotReady) && !errors.Is(err, engine.ErrFuture):
+		w.fail(judge.Failed(judge.Refusals, r.Name, "%+v: %v", r.Options, err))
+	}
+}
+
+// take has the consumer read at most n events, and notes what became of it. It
+// waits for so many turns.
+func (w *World[T]) take(r *watch[T], n, turns int) {
+	if w.seams.deaf != nil && w.seams.deaf(r) {
+		return
+	}
+	switch {
+	case r.consumer.handled():
+		r.ended(r.handle.Err())
+	case r.consumer == Batches:
+		w.wait(turns, 0, func() { w.takeBatches(r, n) })
+	default:
+		w.wait(turns, 0, func() { w.takeEvents(r, n) })
+	}
+}
+
+func (w *World[T]) takeEvents(r *watch[T], n int) {
+	for ev, err := range r.handle.Events() {
+		if errors.Is(err, engine.ErrIdle) {
+			break
+		}
+		if err != nil {
+			r.ended(err)
+			break
+		}
+		if w.deliver(r, ev); len(r.Events)%3 == 0 {
+			r.claim()
+		}
+		if n--; n <= 0 {
+			break
+		}
+	}
+	r.claim()
+}
+
+func (w *World[T]) takeBatches(r *watch[T], n int) {
+	for n > 0 {
+		events, err := r.handle.Next(context.Background())
+		if errors.Is(err, engine.ErrIdle) {
+			break
+		}
+		if err != nil {
+			r.ended(err)
+			break
+		}
+		for _, ev := range events {
+			w.deliver(r, ev)
+		}
+		n -= len(events)
+		r.claim()
+	}
+}
+
+// claim notes what the watch says that it could be resumed from.
+func (r *watch[T]) claim() {
+	r.Claims = append(r.Claims, judge.Claim{Events: len(r.Events), Revision: r.handle.Revision()})
+}
+
+// ended notes why the watch says it ended, nil if it has not.
+func (r *watch[T]) ended(err error) {
+	if err != nil {
+		r.Ends = append(r.Ends, err)
+	}
+}
+
+// resume starts a watch where another one's consumer stands, which may go on.
+func (w *World[T]) resume(s Step) {
+	r := w.watches[s.Watch]
+	if r == nil || r.consumer.handled() {
+		return
+	}
+	r.claim()
+	next := &watch[T]{id: s.Other, consumer: r.consumer, selected: r.selected, history: w.history()}
+	next.Name, next.Selects, next.Options = fmt.Sprintf("w%d", s.Other), r.Selects, r.Options
+	next.Options.From = r.handle.Revision()
+	next.Options.InitialState = next.Options.From == 0
+	if r.history != w.history() && next.Options.From > w.newest() {
+		return // it stands where storage has never been
+	}
+	w.begin(s, next)
+}
+
+// stop ends a watch.
+func (w *World[T]) stop(r *watch[T]) {
+	if w.seams.stop != nil {
+		w.seams.stop(w, r)
+		return
+	}
+	r.handle.Stop()
+}
+
+// ends returns why each watch ended, nil for those that live.
+func (w *World[T]) ends() []error {
+	ends := make([]error, 0, len(w.started))
+	for _, r := range w.started {
+		ends = append(ends, r.End())
+	}
+	return ends
+}
+
+// judgeWatches holds every watch to what was true for it.
+func (w *World[T]) judgeWatches() {
+	for _, r := range w.started {
+		if err := r.history.Judge(&r.Record); err != nil {
+			w.fail(err)
+			return
+		}
+	}
+}
+
+// follow: the watches that live through storage going back live in what is true
+// now.
+func (w *World[T]) follow(old *judge.History[T]) {
+	for _, r := range w.started {
+		if r.history == old && r.handle.Err() == nil {
+			r.history = w.history()
+			r.Claims = slices.DeleteFunc(r.Claims, func(c judge.Claim) bool { return c.Revision > w.newest() })
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// World is one engine on its own host, clock and storage, and what is known of
+// it. Everything in it happens on one goroutine. Its exported methods are for
+// [Config].Attach.
+type World[T any] struct {
+	cfg      *Config[T]
+	scenario Scenario
+	seams    seams[T]
+
+	trace   *trace
+	sched   *scheduler
+	clock   *clock
+	host    *engine.Host
+	storage *storage[T]
+	engine  *engine.Engine[T]
+
+	watches map[int]*watch[T]
+	started []*watch[T] // in the order they were
+	// closing: a handler's calls may be refused for that. rewinding: the engine
+	// cannot know yet that what it has never happened.
+	closing, rewinding bool
+
+	always  []check
+	finally []check
+	// failed is the first thing that was found to be wrong.
+	failed error
+}
+
+// check is an invariant of the user's.
+type check struct {
+	name  judge.Invariant
+	holds func() error
+}
+
+// Engine returns the engine that is explored. It is closed with the world.
+//
+// A call that waits, such as a Watch or a List that must be fresh, runs the
+// simulation meanwhile, also from within a handler. It returns
+// [engine.ErrIdle] if what it waits for cannot come without time passing or the
+// scenario going on.
+func (w *World[T]) Engine() *engine.Engine[T] { return w.engine }
+
+// Always has holds called after every step of the scenario: an error breaks the
+// invariant called name.
+func (w *World[T]) Always(name string, holds func() error) {
+	w.always = append(w.always, check{judge.Invariant(name), holds})
+}
+
+// Finally has holds called when storage is well again, the engine has caught up
+// and every handler was given all there is.
+func (w *World[T]) Finally(name string, holds func() error) {
+	w.finally = append(w.finally, check{judge.Invariant(name), holds})
+}
+
+// HandlerPanics is the invariant that a handler given to [World.Handle] breaks
+// by a panic.
+const HandlerPanics judge.Invariant = "handler-panics"
+
+// Handle is the engine's Handle, but a handler that panics breaks the invariant
+// [HandlerPanics].
+func (w *World[T]) Handle(opts engine.WatchOptions, handle func(engine.Event[T])) (*engine.Watch[T], error) {
+	return w.engine.Handle(context.Background(), opts, func(ev engine.Event[T]) {
+		defer func() {
+			if r := recover(); r != nil {
+				w.fail(judge.Failed(HandlerPanics, "", "%v: %v", ev, r))
+				panic(r)
+			}
+		}()
+		handle(ev)
+	})
+}
+
+// newWorld starts an engine as the scenario says.
+func newWorld[T any](cfg *Config[T], s Scenario, sabotage seams[T], t *trace) (*World[T], error) {
+	w := &World[T]{
+		cfg: cfg, scenario: s, seams: sabotage, trace: t,
+		sched: newScheduler(s.Seed, t), clock: newClock(t),
+		watches: map[int]*watch[T]{},
+	}
+	var err error
+	if w.host, err = engine.NewHost(engine.HostConfig{Clock: w.clock, Executor: w.sched, Seed: s.Seed | 1}); err != nil {
+		return nil, err
+	}
+	schema := store.Schema[T]{Key: cfg.Engine.Key, Labels: cfg.Engine.Labels, Fields: cfg.Engine.Fields, Size: cfg.Engine.Size, Equal: cfg.Engine.Equal}
+	if w.storage, err = newStorage(schema, w.host.Clock(), s.Setup, t); err != nil {
+		return nil, err
+	}
+	w.storage.slow = func() {
+		w.sched.runN(5)
+		w.clock.Advance(slowCall)
+		w.sched.runN(5)
+	}
+	if w.engine, err = engine.New(w.engineConfig()); err != nil {
+		return nil, err
+	}
+	if cfg.Attach != nil {
+		if err := cfg.Attach(w); err != nil {
+			return nil, fmt.Errorf("attach: %w", err)
+		}
+	}
+	return w, nil
+}
+
+func (w *World[T]) engineConfig() engine.Config[T] {
+	c, setup := w.cfg.Engine, w.scenario.Setup
+	var b backend.Backend[T] = w.storage
+	if w.seams.storage != nil {
+		b = w.seams.storage(w)
+	}
+	c.Host, c.Backend, c.Name = w.host, b, "engine"
+	c.Window, c.BookmarkPeriod = setup.Window, setup.BookmarkPeriod
+	c.Backoff = reflector.Backoff{Initial: 100 * time.Millisecond, Max: time.Second}
+	if !setup.Indexed {
+		c.Index, c.IndexLabels = nil, nil
+	}
+	return c
+}
+
+// run plays the scenario and judges what came of it.
+func (w *World[T]) run() error {
+	for i, s := range w.scenario.Steps {
+		w.trace.step(i, s)
+		w.do(s)
+		w.check(w.always)
+		if w.failed != nil {
+			return w.failed
+		}
+	}
+	if !w.scenario.Abrupt {
+		w.rest()
+	}
+	if w.failed == nil {
+		w.close()
+	}
+	return w.failed
+}
+
+// fail notes that something is wrong. The first thing counts.
+func (w *World[T]) fail(err error) {
+	if w.failed == nil {
+		w.failed = err
+	}
+}
+
+// check calls the user's checks.
+func (w *World[T]) check(checks []check) {
+	for _, c := range checks {
+		if err := c.holds(); err != nil {
+			w.fail(judge.Failed(c.name, "", "%v", err))
+		}
+	}
+}
+
+// history is what is true now.
+func (w *World[T]) history() *judge.History[T] { return w.storage.history }
+
+func (w *World[T]) newest() store.Revision { return w.storage.history.Newest() }
+
+// wait makes a call that may wait: for so many turns, and for so much time.
+func (w *World[T]) wait(turns int, limit time.Duration, call func()) {
+	w.sched.patience = turns
+	w.sched.idle = func() bool {
+		passed, ok := w.clock.toNext(limit)
+		limit -= passed
+		return ok
+	}
+	call()
+	w.sched.patience, w.sched.idle = unlimited, nil
+}

@@ -1,0 +1,222 @@
+package judge
+
+import (
+	"fmt"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+)
+
+// honour checks what the watch claimed after n events: that it could be resumed
+// from there.
+func (j *judge[T]) honour(n int) error {
+	for ; j.claimed < len(j.Claims) && j.Claims[j.claimed].Events <= n; j.claimed++ {
+		c := j.Claims[j.claimed]
+		if c.Events < n || c.Revision < j.position || c.Revision > j.Newest() || !j.Witnessed(c.Revision) {
+			continue
+		}
+		if err := j.complete(Resumable, c.Revision, fmt.Sprintf("Revision said %d after %d events", c.Revision, n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// event judges the next one and applies it.
+func (j *judge[T]) event(ev store.Event[T]) error {
+	switch {
+	case ev.Type == store.Bookmark:
+		return j.bookmark(ev)
+	case ev.Revision <= j.position:
+		return j.behind(ev)
+	case ev.Is(store.Initial):
+		return j.fail(InitialState, "the initial state was over")
+	}
+	judge := j.marked
+	if ev.Marks == 0 {
+		judge = j.unmarked
+	}
+	if err := judge(ev); err != nil {
+		return err
+	}
+	if err := j.apply(ev); err != nil {
+		return err
+	}
+	j.position = ev.Revision
+	return nil
+}
+
+// behind says what is wrong with an event that does not lie ahead.
+func (j *judge[T]) behind(ev store.Event[T]) error {
+	for i := j.index - 1; i >= 0; i-- {
+		if was := j.Events[i]; was.Revision == ev.Revision && was.Key() == ev.Key() && was.Type == ev.Type {
+			return j.fail(Unique, "it came before, as event %d", i)
+		}
+	}
+	switch {
+	case ev.Revision <= j.bookmarked:
+		return j.fail(Bookmarkable, "a bookmark said that everything up to %d was delivered", j.bookmarked)
+	case ev.Revision <= j.begun && j.position == j.begun:
+		return j.fail(Resumable, "the watch starts after %d", j.begun)
+	case ev.Revision == j.position:
+		return j.fail(Atomic, "there was another event of that revision")
+	}
+	return j.fail(Ordered, "its revision is not above %d", j.position)
+}
+
+// unmarked: an event without marks is what happened at its revision, and nothing
+// before it was left out (row 154).
+func (j *judge[T]) unmarked(ev store.Event[T]) error {
+	if !j.Witnessed(ev.Revision) {
+		return j.fail(Genuine, "it was never seen happening, but has no mark")
+	}
+	gap := Reliable
+	if j.position == j.begun && j.Options.From > 0 && !j.Options.InitialState {
+		gap = Resumable
+	}
+	if err := j.complete(gap, ev.Revision-1, "before it"); err != nil {
+		return err
+	}
+	c := j.change(ev.Revision)
+	kind, value, shown := c.seen(j.Selects)
+	switch {
+	case !shown:
+		return j.fail(Filter, "the selection does not show it")
+	case kind != ev.Type && (kind == store.Added || ev.Type == store.Added):
+		return j.fail(IsCreate, "it should be %v", kind)
+	case kind != ev.Type:
+		return j.fail(Filter, "it should be %v", kind)
+	case ev.Object.Revision != ev.Revision:
+		return j.fail(Atomic, "its object is of revision %d", ev.Object.Revision)
+	case ev.Key() != c.key || !j.equal(ev.Object.Value, *value):
+		return j.fail(Genuine, "its value is %v, but %v of %q was written", ev.Object.Value, *value, c.key)
+	case (ev.Prev != nil) != (kind == store.Modified || kind == store.Deleted):
+		return j.fail(PrevValue, "it has one: %v", ev.Prev != nil)
+	case ev.Prev != nil && !j.equal(ev.Prev.Value, *c.was):
+		return j.fail(PrevValue, "it is %v, not %v", ev.Prev.Value, *c.was)
+	}
+	return nil
+}
+
+// marked: an event with a mark stands for changes that are not shown, but hides
+// none that it must not.
+func (j *judge[T]) marked(ev store.Event[T]) error {
+	if ev.Is(store.Conflated) && j.Options.Policy != engine.Conflate {
+		return j.fail(Reliable, "it is conflated, which nobody asked for")
+	}
+	if err := j.skipped(Reliable, ev.Revision-1, "before it"); err != nil {
+		return err
+	}
+	if ev.Type == store.Added || ev.Type == store.Modified {
+		return j.genuine(ev.Object)
+	}
+	return nil
+}
+
+// genuine: the object is one that was written.
+func (j *judge[T]) genuine(o *store.Object[T]) error {
+	v := j.at(o.Key, o.Revision)
+	if v.value == nil || v.since != o.Revision || !j.equal(o.Value, *v.value) {
+		return j.fail(Genuine, "no such object was written: %v", o.Value)
+	}
+	return nil
+}
+
+// bookmark: everything up to its revision was delivered before it (row 155).
+func (j *judge[T]) bookmark(ev store.Event[T]) error {
+	if ev.Revision < j.position {
+		return j.fail(Bookmarkable, "the watch was at %d already", j.position)
+	}
+	j.bookmarked = ev.Revision
+	return j.complete(Bookmarkable, ev.Revision, "at the bookmark")
+}
+
+// complete: by the revision rev nothing was left out, and the consumer has the
+// state of rev (row 156). The watch stands at rev then.
+func (j *judge[T]) complete(i Invariant, rev store.Revision, when string) error {
+	if rev > j.Newest() {
+		return j.fail(i, "%s: revision %d has not come", when, rev)
+	}
+	if err := j.skipped(i, rev, when); err != nil {
+		return err
+	}
+	j.advance(rev)
+	if j.apart > 0 {
+		return j.fail(i, "%s: the consumer has %v, at revision %d it should be %v", when, j.have, rev, j.model)
+	}
+	j.position = max(j.position, rev)
+	return nil
+}
+
+// skipped: only a conflating watch may leave out what was seen happening.
+func (j *judge[T]) skipped(i Invariant, through store.Revision, when string) error {
+	if j.Options.Policy == engine.Conflate {
+		return nil
+	}
+	rev := j.missed(j.position, min(through, j.Newest()), j.Selects)
+	switch {
+	case rev == 0:
+		return nil
+	case i != Bookmarkable && j.comesLater(rev):
+		return j.fail(Ordered, "%s: revision %d is missing, and comes later", when, rev)
+	}
+	return j.fail(i, "%s: revision %d is missing", when, rev)
+}
+
+// comesLater reports whether the event of a revision lies ahead.
+func (j *judge[T]) comesLater(rev store.Revision) bool {
+	for i := max(j.index, 0); i < len(j.Events); i++ {
+		if ev := j.Events[i]; ev.Revision == rev && ev.Type != store.Bookmark {
+			return true
+		}
+	}
+	return false
+}
+
+// apply changes what the consumer has, and checks that the event's type fits.
+func (j *judge[T]) apply(ev store.Event[T]) error {
+	_, there := j.have[ev.Key()]
+	switch ev.Type {
+	case store.Added, store.Modified:
+		if there != (ev.Type == store.Modified) {
+			return j.fail(IsCreate, "the consumer has %v", j.have)
+		}
+		j.set(j.have, ev.Key(), ev.Object.Revision)
+	case store.Deleted:
+		if !there {
+			return j.fail(Reliable, "the consumer does not have it: %v", j.have)
+		}
+		j.set(j.have, ev.Key(), 0)
+	}
+	return nil
+}
+
+// advance makes the model that of rev.
+func (j *judge[T]) advance(rev store.Revision) {
+	for ; j.modelled < rev; j.modelled++ {
+		at := j.modelled + 1
+		c := j.change(at)
+		switch kind, _, _ := c.seen(j.Selects); kind {
+		case store.Added, store.Modified:
+			j.set(j.model, c.key, at)
+		case store.Deleted:
+			j.set(j.model, c.key, 0)
+		}
+	}
+}
+
+// set changes have or model, zero for nothing, and keeps count of how far the
+// two are apart.
+func (j *judge[T]) set(s State, key string, rev store.Revision) {
+	if j.have[key] != j.model[key] {
+		j.apart--
+	}
+	if rev == 0 {
+		delete(s, key)
+	} else {
+		s[key] = rev
+	}
+	if j.have[key] != j.model[key] {
+		j.apart++
+	}
+}

@@ -1,0 +1,194 @@
+package judge
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// First is the revision of empty storage.
+const First store.Revision = 1
+
+// History is versioned storage as plainly as it can be said: all changes in
+// order, and each key's versions. Make one with [NewHistory].
+type History[T any] struct {
+	equal    func(a, b T) bool
+	log      []change[T]
+	versions map[string][]version[T]
+	// witnessed are the revisions that the engine was given as they happened.
+	// The others it can only have found by listing.
+	witnessed []bool
+	// parent is the history that this one forked from at revision forked.
+	parent *History[T]
+	forked store.Revision
+}
+
+// change is one write as storage acknowledged it. Now is the value after it, was
+// the one before; nil if there is none. Emitted values are in now alone.
+type change[T any] struct {
+	kind     store.EventType
+	key      string
+	now, was *T
+}
+
+// version is what a key held from a revision on; nil for nothing.
+type version[T any] struct {
+	since store.Revision
+	value *T
+}
+
+// NewHistory returns the history of empty storage. Equal compares values.
+func NewHistory[T any](equal func(a, b T) bool) *History[T] {
+	return &History[T]{equal: equal, versions: map[string][]version[T]{}}
+}
+
+// Put notes that value was written under key and returns the revision that
+// storage must have given it.
+func (h *History[T]) Put(key string, value T) store.Revision {
+	return h.add(change[T]{kind: store.Added, key: key, now: &value})
+}
+
+// Delete notes that the object under key was deleted.
+func (h *History[T]) Delete(key string) store.Revision {
+	return h.add(change[T]{kind: store.Deleted, key: key})
+}
+
+// Emit notes that value passed through without becoming state.
+func (h *History[T]) Emit(key string, value T) store.Revision {
+	return h.add(change[T]{kind: store.Emitted, key: key, now: &value})
+}
+
+func (h *History[T]) add(c change[T]) store.Revision {
+	rev := h.Newest() + 1
+	if c.kind != store.Emitted {
+		c.was = h.at(c.key, h.Newest()).value
+		h.versions[c.key] = append(h.versions[c.key], version[T]{rev, c.now})
+	}
+	h.log, h.witnessed = append(h.log, c), append(h.witnessed, false)
+	return rev
+}
+
+// Newest returns the newest revision.
+func (h *History[T]) Newest() store.Revision { return First + store.Revision(len(h.log)) }
+
+// Witness notes that the engine was given the change at rev as it happened, by a
+// watch that had lost nothing before. What it has in common with the history
+// that it forked from was witnessed there too.
+func (h *History[T]) Witness(rev store.Revision) {
+	if h.parent != nil && rev <= h.forked {
+		h.parent.Witness(rev)
+	}
+	if rev > First && rev <= h.Newest() {
+		h.witnessed[rev-First-1] = true
+	}
+}
+
+// Witnessed reports whether the engine was given rev as it happened.
+func (h *History[T]) Witnessed(rev store.Revision) bool {
+	return rev == First || rev <= h.Newest() && h.witnessed[rev-First-1]
+}
+
+// Keys returns all keys that there ever were, in order.
+func (h *History[T]) Keys() []string { return slices.Sorted(maps.Keys(h.versions)) }
+
+// Get returns the newest value under key, and the revision that it has had it
+// since; ok is false if there is none.
+func (h *History[T]) Get(key string) (value T, rev store.Revision, ok bool) {
+	v := h.at(key, h.Newest())
+	if v.value == nil {
+		return value, 0, false
+	}
+	return *v.value, v.since, true
+}
+
+// Fork returns the history of a storage that went back to rev: all up to it
+// happened, what came after did not. The two change independently from then on.
+func (h *History[T]) Fork(rev store.Revision) *History[T] {
+	f := NewHistory(h.equal)
+	f.parent, f.forked = h, rev
+	for at := First + 1; at <= min(rev, h.Newest()); at++ {
+		f.add(*h.change(at))
+		f.witnessed[at-First-1] = h.Witnessed(at)
+	}
+	return f
+}
+
+// Replay calls the functions for the changes up to rev, in order.
+func (h *History[T]) Replay(rev store.Revision, put, emit func(key string, value T) error, remove func(key string) error) error {
+	for at := First + 1; at <= min(rev, h.Newest()); at++ {
+		c := h.change(at)
+		var err error
+		switch c.kind {
+		case store.Deleted:
+			err = remove(c.key)
+		case store.Emitted:
+			err = emit(c.key, *c.now)
+		default:
+			err = put(c.key, *c.now)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change returns what happened at rev, which is above First.
+func (h *History[T]) change(rev store.Revision) *change[T] { return &h.log[rev-First-1] }
+
+// at returns what key held at rev.
+func (h *History[T]) at(key string, rev store.Revision) version[T] {
+	versions := h.versions[key]
+	for i := len(versions) - 1; i >= 0; i-- {
+		if versions[i].since <= rev {
+			return versions[i]
+		}
+	}
+	return version[T]{}
+}
+
+// seen is what a selection shows of a change: whether it does, as which type,
+// and with which value.
+func (c *change[T]) seen(selects func(T) bool) (kind store.EventType, value *T, ok bool) {
+	before, after := c.was != nil && selects(*c.was), c.now != nil && selects(*c.now)
+	switch {
+	case c.kind == store.Emitted:
+		return store.Emitted, c.now, after
+	case before && after:
+		return store.Modified, c.now, true
+	case after:
+		return store.Added, c.now, true
+	case before:
+		return store.Deleted, c.was, true
+	}
+	return 0, nil, false
+}
+
+// State is the keys of a state with the revisions of their objects.
+type State map[string]store.Revision
+
+// Keys returns the keys in order.
+func (s State) Keys() []string { return slices.Sorted(maps.Keys(s)) }
+
+// State returns what a selection shows of the state at rev.
+func (h *History[T]) State(rev store.Revision, selects func(T) bool) State {
+	s := State{}
+	for key := range h.versions {
+		if v := h.at(key, rev); v.value != nil && selects(*v.value) {
+			s[key] = v.since
+		}
+	}
+	return s
+}
+
+// missed returns the first revision in (after, through] that the engine was
+// given and that the selection shows, zero if there is none.
+func (h *History[T]) missed(after, through store.Revision, selects func(T) bool) store.Revision {
+	for rev := after + 1; rev <= through; rev++ {
+		if _, _, shown := h.change(rev).seen(selects); shown && h.Witnessed(rev) {
+			return rev
+		}
+	}
+	return 0
+}

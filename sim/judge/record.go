@@ -1,0 +1,237 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+)
+
+// Record is all that is known of one watch from outside.
+type Record[T any] struct {
+	// Name is what failures call the watch.
+	Name string
+	// Selects says what the watch is to show: the same as the selectors in
+	// Options, said without them.
+	Selects func(T) bool
+	// Options are what the watch was asked for.
+	Options engine.WatchOptions
+	// Earliest and Latest bound the revision that the watch started at, unless
+	// Options.From says it: what the cache had reached before the call, and what
+	// storage had after it.
+	Earliest, Latest store.Revision
+	// Events are what the consumer was given, in order.
+	Events []store.Event[T]
+	// Claims are what Watch.Revision said, in order.
+	Claims []Claim
+	// Drained: the consumer has been given all there is.
+	Drained bool
+	// Ends are why the watch said it ended, each time that it was asked and had.
+	Ends []error
+}
+
+// Claim says that a new watch from Revision would go on where the consumer stood
+// after its first Events events.
+type Claim struct {
+	Events   int
+	Revision store.Revision
+}
+
+// reasons are all that can end a watch.
+var reasons = []error{
+	engine.ErrStopped, engine.ErrExpired, engine.ErrSlowConsumer,
+	engine.ErrDeadline, engine.ErrEngineClosed, engine.ErrHandlerPanic,
+}
+
+// End returns why the watch ended, nil if it has not.
+func (r *Record[T]) End() error {
+	if len(r.Ends) == 0 {
+		return nil
+	}
+	return r.Ends[0]
+}
+
+// judgeEnds: one reason, the same each time, and one that there is.
+func (r *Record[T]) judgeEnds() error {
+	for _, end := range r.Ends {
+		if end != r.End() {
+			return Failed(Ends, r.Name, "it ended for %v, then for %v", r.End(), end)
+		}
+	}
+	if end := r.End(); end != nil && Reason(end) == nil {
+		return Failed(Ends, r.Name, "%v is no reason for a watch to end", end)
+	}
+	return nil
+}
+
+// Reason returns which of the ways to end err is, as one of engine's errors; nil
+// if it is none.
+func Reason(err error) error {
+	for _, reason := range reasons {
+		if errors.Is(err, reason) {
+			return reason
+		}
+	}
+	return nil
+}
+
+// Judge returns what is wrong with a record as a [*Failure], nil if nothing is.
+func (h *History[T]) Judge(r *Record[T]) error {
+	if err := r.judgeEnds(); err != nil {
+		return err
+	}
+	j := &judge[T]{History: h, Record: r, have: State{}, model: State{}, index: -1}
+	if err := j.run(); err != nil {
+		return err
+	}
+	return j.conserved()
+}
+
+// judge holds a record against the history, event by event.
+type judge[T any] struct {
+	*History[T]
+	*Record[T]
+	// have is the state that the consumer has made of its events; position is
+	// the revision that it is complete up to, begun where it started.
+	have            State
+	position, begun store.Revision
+	// model is what have should be at revision modelled, and apart is in how many
+	// keys the two differ.
+	model    State
+	modelled store.Revision
+	apart    int
+	// index is that of the event being judged, -1 outside of events; bookmarked
+	// is the revision of the last bookmark.
+	index      int
+	bookmarked store.Revision
+	claimed    int  // the first claim that has not been judged
+	silent     bool // its start has not come
+}
+
+// fail makes the failure of the event being judged.
+func (j *judge[T]) fail(i Invariant, format string, args ...any) error {
+	problem := fmt.Sprintf(format, args...)
+	if j.index >= 0 && j.index < len(j.Events) {
+		problem = fmt.Sprintf("%v: %s", j.Events[j.index], problem)
+	}
+	return &Failure{Invariant: i, Where: j.Name, Event: j.index, Problem: problem}
+}
+
+func (j *judge[T]) run() error {
+	first, err := j.begin()
+	if err != nil || j.silent {
+		return err
+	}
+	for i := first; i < len(j.Events); i++ {
+		if err := j.honour(i); err != nil {
+			return err
+		}
+		j.index = i
+		if err := j.event(j.Events[i]); err != nil {
+			return err
+		}
+		j.index = -1
+	}
+	if err := j.honour(len(j.Events)); err != nil {
+		return err
+	}
+	if j.Drained && j.End() == nil {
+		return j.complete(Reliable, j.Newest(), "after everything was read")
+	}
+	return nil
+}
+
+// begin finds where the watch started and takes its initial state. It returns
+// the index of the first event behind that.
+func (j *judge[T]) begin() (first int, err error) {
+	switch {
+	case j.Options.InitialState:
+		first, err = j.initial()
+	case j.Options.From > j.Newest():
+		j.silent = true
+		if len(j.Events) > 0 {
+			err = j.fail(Resumable, "it starts at %d, which has not come, but has %v", j.Options.From, j.Events[0])
+		}
+	case j.Options.From > 0:
+		j.position = j.Options.From
+	default:
+		j.position = j.latestStart()
+	}
+	if err != nil || j.silent {
+		return first, err
+	}
+	j.begun, j.modelled = j.position, j.position
+	if !j.Options.InitialState {
+		j.have = j.State(j.position, j.Selects)
+	}
+	j.model = maps.Clone(j.have)
+	if first < len(j.Events) || j.Drained && j.End() == nil {
+		return first, nil
+	}
+	j.model = j.State(j.position, j.Selects) // an initial state cut short
+	for key := range j.model {
+		if _, there := j.have[key]; !there {
+			j.apart++
+		}
+	}
+	return first, nil
+}
+
+// latestStart is the latest moment at which a watch from "now" can have
+// started: it may have been any between call and return.
+func (j *judge[T]) latestStart() store.Revision {
+	return max(j.Earliest, min(j.Latest, j.bound(0)))
+}
+
+// initial checks the initial state (row 153: in key order, no newer than the
+// state's revision) and finds the revision that it is of.
+func (j *judge[T]) initial() (int, error) {
+	n, last := 0, ""
+	for ; n < len(j.Events) && j.Events[n].Is(store.Initial); n++ {
+		ev := j.Events[n]
+		j.index = n
+		if ev.Type != store.Added || ev.Key() <= last {
+			return 0, j.fail(InitialState, "after key %q", last)
+		}
+		if err := j.genuine(ev.Object); err != nil {
+			return 0, err
+		}
+		last = ev.Key()
+		j.have[last] = ev.Object.Revision
+	}
+	j.index = -1
+	whole := n < len(j.Events) || j.Drained && j.End() == nil
+	for rev := min(j.Latest, j.bound(n)); rev >= j.Earliest && rev >= First; rev-- {
+		if j.stateIs(rev, whole) {
+			j.position = rev
+			return n, nil
+		}
+	}
+	return 0, j.fail(InitialState, "%v is not the state at any revision from %d to %d", j.have, j.Earliest, min(j.Latest, j.bound(n)))
+}
+
+// bound is the latest revision that the watch can have been at before event n.
+func (j *judge[T]) bound(n int) store.Revision {
+	if n == len(j.Events) {
+		return j.Latest
+	}
+	if next := j.Events[n]; next.Type != store.Bookmark {
+		return next.Revision - 1
+	}
+	return j.Events[n].Revision
+}
+
+// stateIs reports whether what the consumer has is the state at rev or, unless
+// it is whole, its beginning.
+func (j *judge[T]) stateIs(rev store.Revision, whole bool) bool {
+	state := j.State(rev, j.Selects)
+	if !whole {
+		have := j.have.Keys()
+		for _, key := range state.Keys()[min(len(have), len(state)):] {
+			delete(state, key)
+		}
+	}
+	return maps.Equal(state, j.have)
+}
