@@ -127,7 +127,7 @@ func (l *backlog[T]) take() (job[T], bool) {
 // next decides what comes next, and returns what makes a job of it; nil if there
 // is nothing.
 func (l *backlog[T]) next() (build func() job[T]) {
-	l.replaying = l.start != nil || l.resync && l.known != nil
+	l.replaying = l.start != nil || l.resync
 	switch {
 	case l.start != nil:
 		return l.takeStart()
@@ -208,9 +208,9 @@ func (l *backlog[T]) released() bool {
 	return true
 }
 
-// requestResync has the handler told everything again.
+// requestResync has the handler told everything again, if it has begun.
 func (l *backlog[T]) requestResync() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.resync = true
+	l.resync = l.known != nil
 }

@@ -41,7 +41,8 @@ type SharedInformer[T any] struct {
 	// ended is why nothing will come any more.
 	ended atomic.Pointer[error]
 	// stopped is closed when the actors are gone.
-	stopped chan struct{}
+	stopped  chan struct{}
+	stopping sync.Once
 
 	handlers atomic.Int64
 	notified atomic.Uint64
@@ -77,7 +78,10 @@ func New[T any](cfg Config[T]) (*SharedInformer[T], error) {
 		}
 		s.ownHost = true
 	}
-	return s, s.start()
+	if err := s.start(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func (s *SharedInformer[T]) start() error {
@@ -85,7 +89,7 @@ func (s *SharedInformer[T]) start() error {
 	s.actor = actors.Spawn(s.host.System(), s.cfg.Name, func() actors.Behavior[message[T]] {
 		return &mirror[T]{shared: s}
 	}, actors.Options{Capacity: mailboxSize, OnRoom: s.room})
-	if !s.actor.Alive() {
+	if !s.actor.Tell(look[T]{}) {
 		return fmt.Errorf("%w: its host is closed", ErrClosed)
 	}
 	s.inlet.actor = s.actor
@@ -186,6 +190,9 @@ func (s *SharedInformer[T]) end(err error) {
 		s.settle()
 	}
 }
+
+// gone lets Close return.
+func (s *SharedInformer[T]) gone() { s.stopping.Do(func() { close(s.stopped) }) }
 
 // settle lets those go who wait for the first list.
 func (s *SharedInformer[T]) settle() { s.settling.Do(func() { close(s.settled) }) }

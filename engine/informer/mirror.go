@@ -22,6 +22,9 @@ type mirror[T any] struct {
 	gathered []reflector.Update[T]
 	// filled: the first list has been committed.
 	filled bool
+	// started: it has been an actor. If it was stopped before, it was only made
+	// to drop its messages, of which the first is New's.
+	started bool
 }
 
 // inlet is the informer as the Reflector sees it: full while a handler holds the
@@ -41,6 +44,7 @@ func (in *inlet[T]) Offer(u reflector.Update[T]) actors.Verdict {
 
 // Started begins to follow the source.
 func (m *mirror[T]) Started(ctx *actors.Context) {
+	m.started = true
 	s := m.shared
 	cfg := s.cfg.reflector(&s.inlet, s.host.NewRand())
 	cfg.OnError = s.sourceFailed
@@ -144,10 +148,14 @@ func (m *mirror[T]) ChildStopped(ctx *actors.Context, child actors.ID) {
 	}
 }
 
-// Dropped answers who came too late.
+// Dropped answers who came too late, and New if the actor was.
 func (m *mirror[T]) Dropped(msg message[T]) {
 	if msg, ok := msg.(join[T]); ok {
 		msg.listener.finish(ErrClosed)
+	}
+	if !m.started {
+		m.shared.end(ErrClosed)
+		m.shared.gone()
 	}
 }
 
@@ -155,4 +163,4 @@ func (m *mirror[T]) Dropped(msg message[T]) {
 func (m *mirror[T]) Stopping(*actors.Context) { m.shared.end(ErrClosed) }
 
 // Stopped tells Close that all are gone.
-func (m *mirror[T]) Stopped(*actors.Context) { close(m.shared.stopped) }
+func (m *mirror[T]) Stopped(*actors.Context) { m.shared.gone() }
