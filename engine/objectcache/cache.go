@@ -1,0 +1,166 @@
+package objectcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// Cache holds the objects that somebody has a reference to, and follows each of
+// them. Make one with [New]. All methods are safe for concurrent use.
+type Cache[T any] struct {
+	cfg     Config[T]
+	host    *engine.Host
+	ownHost bool
+	clock   actors.Clock
+	epoch   time.Time // when the cache was made
+	keeper  *actors.Ref[message[T]]
+	gone    chan struct{} // closed when the actors are
+	leaving sync.Once
+
+	// reflectors is how many there are, starts how many there have been.
+	reflectors atomic.Int64
+	starts     atomic.Uint64
+
+	mu sync.Mutex
+	// entries are those that have references, or a Reflector that is not gone.
+	entries map[string]*entry[T]
+	closed  bool
+
+	closing sync.Once
+	failed  error
+}
+
+// New starts a cache. It is empty and costs one idle actor. Close it when done.
+//
+// Errors: [ErrConfig]; [ErrClosed] if the host is closed.
+func New[T any](cfg Config[T]) (*Cache[T], error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	c := &Cache[T]{cfg: cfg.withDefaults(), gone: make(chan struct{}), entries: make(map[string]*entry[T])}
+	if c.host = cfg.Host; c.host == nil {
+		var err error
+		if c.host, err = engine.NewHost(engine.HostConfig{}); err != nil {
+			return nil, err
+		}
+		c.ownHost = true
+	}
+	c.clock = c.host.Clock()
+	c.epoch = c.clock.Now()
+	c.keeper = actors.Spawn(c.host.System(), c.cfg.Name, func() actors.Behavior[message[T]] {
+		return &keeper[T]{cache: c, children: make(map[actors.ID]*entry[T])}
+	}, actors.Options{})
+	if !c.keeper.Tell(hello[T]{}) {
+		return nil, fmt.Errorf("%w: its host is closed", ErrClosed)
+	}
+	return c, nil
+}
+
+// Acquire returns a reference to the object under key, whether it exists or not.
+// With the first reference to a key the cache begins to follow it. Acquire does
+// not wait for that; [Ref.Get] does. Release the reference when done.
+//
+// Errors: [ErrInvalidKey], [ErrClosed].
+func (c *Cache[T]) Acquire(key string) (*Ref[T], error) {
+	if err := store.ValidateKey(key); err != nil {
+		return nil, err
+	}
+	e, ask := c.acquire(key)
+	if e == nil {
+		return nil, about(key, ErrClosed)
+	}
+	if ask {
+		c.ask(e)
+	}
+	return &Ref[T]{cache: c, entry: e}, nil
+}
+
+// acquire counts a reference to key, in an entry that is new if need be. It
+// returns nil if the cache is closed, and whether the keeper must look.
+func (c *Cache[T]) acquire(key string) (e *entry[T], ask bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, false
+	}
+	if e = c.entries[key]; e == nil {
+		e = newEntry[T](key)
+		c.entries[key] = e
+	}
+	return e, e.acquire()
+}
+
+// Close stops everything and returns when nothing of the cache is left. Those
+// who wait in a Get, and all calls from then on, get [ErrClosed]; references
+// need not be released any more. If the source does not return although its
+// context is cancelled, Close gives up after the host's CloseTimeout, with an
+// error that names what still runs. Closing again, or meanwhile, waits for the
+// first Close and returns what it did.
+func (c *Cache[T]) Close() error {
+	c.closing.Do(func() {
+		c.shut()
+		c.keeper.Stop()
+		ctx, cancel := context.WithTimeout(context.Background(), c.host.CloseTimeout())
+		defer cancel()
+		if err := c.host.Await(ctx, c.gone); err != nil {
+			c.failed = fmt.Errorf("close object cache %s: %w", c.cfg.Name, c.keeper.StillRunning(err))
+		}
+		if c.ownHost {
+			c.failed = errors.Join(c.failed, c.host.Close())
+		}
+	})
+	return c.failed
+}
+
+// Host returns what the cache runs on.
+func (c *Cache[T]) Host() *engine.Host { return c.host }
+
+// leave tells Close that no actor is left.
+func (c *Cache[T]) leave() { c.leaving.Do(func() { close(c.gone) }) }
+
+// shut refuses new references and ends those that there are.
+func (c *Cache[T]) shut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, e := range c.entries {
+		e.close()
+	}
+	c.entries = nil
+}
+
+// forget drops an entry without Reflector unless it has references.
+func (c *Cache[T]) forget(e *entry[T]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !e.referenced() && c.entries[e.key] == e {
+		delete(c.entries, e.key)
+	}
+}
+
+// ask has the keeper look at the entry, unless it is about to.
+func (c *Cache[T]) ask(e *entry[T]) {
+	if !e.asked.Swap(true) {
+		c.keeper.Tell(look[T]{e})
+	}
+}
+
+// now is the time since the cache was made: the difference of two times, which
+// on the real clock does not jump when that is set.
+func (c *Cache[T]) now() time.Duration { return c.clock.Now().Sub(c.epoch) }
+
+// report tells OnError, whose own panics go no further than the log.
+func (c *Cache[T]) report(err error) {
+	if panicked := backend.Contain("Config.OnError", "", func() { c.cfg.OnError(err) }); panicked != nil {
+		c.host.System().Logger().Error("OnError failed", "reason", panicked, "told", err)
+	}
+}

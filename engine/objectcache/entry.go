@@ -1,0 +1,217 @@
+package objectcache
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/store"
+)
+
+// phase is where an entry stands. A Reflector is needed while it is syncing or
+// live, and by no other.
+//
+//	      first Acquire, Get        first state             immutable
+//	stopped ──────────────▶ syncing ───────────▶ live ───────────────────▶ frozen
+//	  ▲  ▲                   │   ▲                │  │                       │
+//	  │  └── unreferenced ───┤   └─ Get ─ lost ◀──┼──┘ source gone for good  │
+//	  └───── idle, unreferenced ──────────────────┘                          │
+//	  └───── unreferenced ───────────────────────────────────────────────────┘
+//
+// From each, Close leads to closed.
+type phase uint8
+
+const (
+	stopped phase = iota
+	syncing
+	live
+	frozen
+	lost
+	closed
+)
+
+// view is what everybody may know of an entry. It is immutable, except that
+// change is closed.
+type view[T any] struct {
+	phase phase
+	// object is what a live or frozen entry serves; nil if there is none.
+	object *store.Object[T]
+	// err is what a read gets beside a nil object: that there is none, or in
+	// other phases the source's last error.
+	err error
+	// change is closed when those who wait should look again; nil unless
+	// syncing.
+	change chan struct{}
+}
+
+// served reports whether a read can be answered.
+func (v *view[T]) served() bool { return v.phase == live || v.phase == frozen }
+
+// entry is one key: how many references it has and what is known of its object.
+//
+// Readers load view, and wait for nobody. All who change it hold mu: holders of
+// references, the Reflector that feeds the entry, and the keeper.
+type entry[T any] struct {
+	key  string
+	view atomic.Pointer[view[T]]
+	// used is when the object was last read, or arrived, since the cache was
+	// made.
+	used atomic.Int64
+	// asked: the keeper has been told to look and has not looked yet.
+	asked atomic.Bool
+
+	mu   sync.Mutex
+	refs int
+	// feed is the one whose updates count; nil for none.
+	feed *feed[T]
+
+	// What follows is the keeper's. There is at most one child: the next one
+	// waits for its end.
+	child    *reflector.Ref[T]
+	stopping bool // child was told to
+	alarm    actors.Timer
+	alarms   uint64 // how many there have been
+}
+
+func newEntry[T any](key string) *entry[T] {
+	e := &entry[T]{key: key}
+	e.view.Store(&view[T]{phase: stopped})
+	return e
+}
+
+// show replaces the view and lets those look who wait for that. The caller holds
+// mu.
+func (e *entry[T]) show(v *view[T]) {
+	old := e.view.Swap(v)
+	if old.change != nil && old.change != v.change {
+		close(old.change)
+	}
+}
+
+func (e *entry[T]) touch(now time.Duration) { e.used.Store(int64(now)) }
+
+// acquire counts a reference, and reports whether the keeper must look: the first
+// one has the object followed, but no other wakes one that is idle.
+func (e *entry[T]) acquire() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.refs++
+	return e.refs == 1 && e.start(stopped)
+}
+
+// want has the object followed again, and reports whether the keeper must look.
+func (e *entry[T]) want() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.start(stopped) || e.start(lost)
+}
+
+// start begins to wait for the object if the entry is in the given phase, and
+// reports whether it was. The caller holds mu.
+func (e *entry[T]) start(from phase) bool {
+	if e.view.Load().phase != from {
+		return false
+	}
+	e.show(&view[T]{phase: syncing, change: make(chan struct{})})
+	return true
+}
+
+// release gives a reference back and reports whether it was the last. Who waits
+// for the object looks again, for the reference may be its own.
+func (e *entry[T]) release() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.refs--
+	if v := *e.view.Load(); v.change != nil {
+		v.change = make(chan struct{})
+		e.show(&v)
+	}
+	return e.refs == 0
+}
+
+// referenced reports whether there is a reference.
+func (e *entry[T]) referenced() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.refs > 0
+}
+
+// review stops what is not read or not referenced any more. It reports whether a
+// Reflector is needed, and if the object is being followed, how long until it is
+// idle; zero means that it never will be.
+func (e *entry[T]) review(now, maxIdle time.Duration) (needed bool, idleIn time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	phase := e.view.Load().phase
+	if phase == live && maxIdle != NeverIdle {
+		// A clock that was set back has not made anything be read in the future.
+		unread := max(0, now-time.Duration(e.used.Load()))
+		idleIn = max(0, maxIdle-unread)
+	}
+	idle := phase == live && maxIdle != NeverIdle && idleIn == 0
+	if phase != closed && phase != stopped && (e.refs == 0 || idle) {
+		e.feed = nil
+		e.show(&view[T]{phase: stopped})
+		return false, 0
+	}
+	return phase == syncing || phase == live, idleIn
+}
+
+// follow makes f the feed whose updates count.
+func (e *entry[T]) follow(f *feed[T]) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.feed = f
+}
+
+// take takes the object's newest state from a feed. It reports whether the feed
+// is to go on, and whether this was its first state.
+func (e *entry[T]) take(f *feed[T], o *store.Object[T], immutable bool, now time.Duration) (goOn, first bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.feed != f {
+		return false, false
+	}
+	next := &view[T]{phase: live, object: o}
+	switch {
+	case o == nil:
+		next.err = about(e.key, ErrNotFound)
+	case immutable:
+		next.phase, e.feed = frozen, nil
+	}
+	if first = e.view.Load().phase == syncing; first {
+		e.touch(now) // or who waited might find it idle already
+	}
+	e.show(next)
+	return !immutable, first
+}
+
+// trouble notes an error of the source, for those who wait.
+func (e *entry[T]) trouble(f *feed[T], err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if v := *e.view.Load(); e.feed == f && v.phase == syncing {
+		v.err = err
+		e.show(&v)
+	}
+}
+
+// lose notes that the source will not be followed any more.
+func (e *entry[T]) lose(f *feed[T], err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.feed == f {
+		e.feed = nil
+		e.show(&view[T]{phase: lost, err: err})
+	}
+}
+
+// close ends the entry: nothing changes it any more.
+func (e *entry[T]) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.feed = nil
+	e.show(&view[T]{phase: closed, err: about(e.key, ErrClosed)})
+}

@@ -1,0 +1,89 @@
+package objectcache
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+)
+
+// What can go wrong with a call. Match them with errors.Is.
+var (
+	// ErrConfig: a configuration cannot work. The error is an
+	// [*engine.ConfigError], or wraps what is wrong with the Backoff.
+	ErrConfig = engine.ErrConfig
+	// ErrNotFound: the source has no object with that key.
+	ErrNotFound = store.ErrNotFound
+	// ErrInvalidKey: the key cannot name an object. The error is a
+	// [*store.KeyError].
+	ErrInvalidKey = store.ErrInvalidKey
+	// ErrNotSynced: the object has not arrived from the source. The error is a
+	// [*NotSyncedError].
+	ErrNotSynced = errors.New("not synced")
+	// ErrReleased: the reference was released.
+	ErrReleased = errors.New("reference was released")
+	// ErrNotRegistered: the owner has not registered the key; see [Owners].
+	ErrNotRegistered = errors.New("not registered")
+	// ErrClosed: the cache was closed, or its host.
+	ErrClosed = errors.New("object cache closed")
+)
+
+// ErrSource is what every [*SourceError] is.
+var ErrSource = errors.New("source failed")
+
+// NotSyncedError says why a Get ended before the object had arrived.
+type NotSyncedError struct {
+	Key string
+	// Cause is why waiting ended: ctx's cause; nil if the source cannot be
+	// followed any more, which Source then tells.
+	Cause error
+	// Source is the source's last error in this attempt to follow it; nil if it
+	// has told none.
+	Source error
+}
+
+func (e *NotSyncedError) Error() string {
+	text := fmt.Sprintf("object %q: not synced", e.Key)
+	if e.Cause != nil {
+		text += ": " + e.Cause.Error()
+	}
+	if e.Source != nil {
+		text += ": the source's last error is: " + e.Source.Error()
+	}
+	return text
+}
+
+// Is makes errors.Is(err, ErrNotSynced) true.
+func (e *NotSyncedError) Is(target error) bool { return target == ErrNotSynced }
+
+// Unwrap returns why waiting ended, and what is wrong with the source.
+func (e *NotSyncedError) Unwrap() []error {
+	var errs []error
+	for _, err := range []error{e.Cause, e.Source} {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// SourceError is an error of the source while it was asked for one object.
+type SourceError struct {
+	Key string
+	// Err is what the source, or the call to it, failed with.
+	Err error
+}
+
+func (e *SourceError) Error() string {
+	return fmt.Sprintf("object %q: source failed: %v", e.Key, e.Err)
+}
+
+// Is makes errors.Is(err, ErrSource) true.
+func (e *SourceError) Is(target error) bool { return target == ErrSource }
+
+// Unwrap returns what the source failed with.
+func (e *SourceError) Unwrap() error { return e.Err }
+
+// about says which object err is about.
+func about(key string, err error) error { return fmt.Errorf("object %q: %w", key, err) }

@@ -1,0 +1,115 @@
+package objectcache
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/reflector"
+)
+
+// keeper is the actor that starts and stops Reflectors, its children. It is told
+// to look at an entry, never what to do there: so whatever has changed meanwhile,
+// and in whatever order, what runs is what is needed now.
+type keeper[T any] struct {
+	cache *Cache[T]
+	// children are the entries whose Reflector is not gone.
+	children map[actors.ID]*entry[T]
+}
+
+// Receive looks at an entry.
+func (k *keeper[T]) Receive(ctx *actors.Context, msg message[T]) {
+	switch m := msg.(type) {
+	case look[T]:
+		m.entry.asked.Store(false)
+		k.look(ctx, m.entry)
+	case due[T]:
+		if m.alarm == m.entry.alarms {
+			m.entry.alarm = nil
+			k.look(ctx, m.entry)
+		}
+	}
+}
+
+// look gives the entry the Reflector that it needs, or takes it away.
+func (k *keeper[T]) look(ctx *actors.Context, e *entry[T]) {
+	needed, idleIn := e.review(k.cache.now(), k.cache.cfg.MaxIdle)
+	switch {
+	case needed && e.child == nil:
+		k.start(ctx, e)
+	case !needed && e.child != nil && !e.stopping:
+		e.stopping = true
+		e.child.Stop()
+	}
+	switch {
+	case idleIn == 0, e.child == nil:
+		disarm(e)
+	case e.alarm == nil:
+		e.alarms++
+		over := due[T]{e, e.alarms}
+		e.alarm = ctx.Clock().AfterFunc(idleIn, func() { k.cache.keeper.Tell(over) })
+	}
+	if e.child == nil {
+		k.cache.forget(e)
+	}
+}
+
+// start starts the entry's Reflector.
+func (k *keeper[T]) start(ctx *actors.Context, e *entry[T]) {
+	f := &feed[T]{cache: k.cache, entry: e}
+	e.follow(f)
+	cfg := k.cache.cfg.reflector(e.key, f, k.cache.host.NewRand())
+	cfg.OnError = f.failed
+	child, err := reflector.Spawn(ctx, cfg)
+	if err != nil { // the source has panicked, or the cache is closing
+		e.lose(f, err)
+		k.cache.report(&SourceError{Key: e.key, Err: err})
+		return
+	}
+	e.child, e.stopping = child, false
+	k.children[child.ID()] = e
+	k.cache.reflectors.Add(1)
+	k.cache.starts.Add(1)
+}
+
+func disarm[T any](e *entry[T]) {
+	if e.alarm != nil {
+		e.alarm.Stop()
+		e.alarm = nil
+	}
+}
+
+// ChildFailed starts a Reflector anew that has failed: it lists again, at the
+// pace of its Backoff.
+func (k *keeper[T]) ChildFailed(*actors.Context, actors.ID, any) actors.Directive {
+	return actors.Restart
+}
+
+// ChildStopped is where a Reflector leaves, whatever the reason. If there is need
+// of one again, this is when it can start.
+func (k *keeper[T]) ChildStopped(ctx *actors.Context, id actors.ID) {
+	e := k.children[id]
+	delete(k.children, id)
+	e.child = nil
+	k.cache.reflectors.Add(-1)
+	k.look(ctx, e)
+}
+
+// Stopping lets nobody wait any more, and nothing tick.
+func (k *keeper[T]) Stopping(*actors.Context) {
+	k.cache.shut()
+	for _, id := range slices.Sorted(maps.Keys(k.children)) {
+		disarm(k.children[id])
+	}
+}
+
+// Stopped tells Close that all are gone.
+func (k *keeper[T]) Stopped(*actors.Context) { k.cache.leave() }
+
+// Dropped tells Close the same of a keeper that never began.
+func (k *keeper[T]) Dropped(msg message[T]) {
+	if _, ok := msg.(hello[T]); ok {
+		k.cache.shut()
+		k.cache.leave()
+	}
+}

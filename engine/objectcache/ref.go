@@ -1,0 +1,86 @@
+package objectcache
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// Ref is a reference to the object under one key. While there is one, the cache
+// keeps what it knows of the object. Its methods are safe for concurrent use.
+type Ref[T any] struct {
+	cache    *Cache[T]
+	entry    *entry[T]
+	released atomic.Bool
+}
+
+// Key returns the object's key.
+func (r *Ref[T]) Key() string { return r.entry.key }
+
+// Get returns the newest state of the object that has arrived. It is shared and
+// must not be changed.
+//
+// An object that is being followed, or is immutable, is returned at once, without
+// a lock or an allocation, whatever ctx says; if the source is out of reach, that
+// is the state before. Otherwise Get waits until the object has arrived: for the
+// first time, or again after it was idle for [Config].MaxIdle.
+//
+// Errors: [ErrNotFound] if there is no such object; [ErrNotSynced] if ctx ended
+// first, or the source cannot be followed any more (the next Get tries again):
+// a [*NotSyncedError] with ctx's cause and the source's last error;
+// [ErrReleased]; [ErrClosed].
+func (r *Ref[T]) Get(ctx context.Context) (*store.Object[T], error) {
+	if r.released.Load() {
+		return nil, r.gone()
+	}
+	r.entry.touch(r.cache.now())
+	if v := r.entry.view.Load(); v.served() {
+		return v.object, v.err
+	}
+	return r.wait(ctx)
+}
+
+// wait has the object followed if it is not, and waits for it.
+func (r *Ref[T]) wait(ctx context.Context) (*store.Object[T], error) {
+	if r.entry.want() {
+		r.cache.ask(r.entry)
+	}
+	for {
+		v := r.entry.view.Load()
+		switch {
+		case r.released.Load():
+			return nil, r.gone()
+		case v.served():
+			r.entry.touch(r.cache.now())
+			return v.object, v.err
+		case v.phase == closed:
+			return nil, v.err
+		case v.phase == lost:
+			return nil, &NotSyncedError{Key: r.entry.key, Source: v.err}
+		case v.phase == stopped: // it was read by nobody for too long meanwhile
+			if r.entry.want() {
+				r.cache.ask(r.entry)
+			}
+			continue
+		}
+		if err := r.cache.host.Await(ctx, v.change); err != nil {
+			return nil, &NotSyncedError{Key: r.entry.key, Cause: err, Source: r.entry.view.Load().err}
+		}
+	}
+}
+
+// gone says why the reference cannot be used.
+func (r *Ref[T]) gone() error { return about(r.entry.key, ErrReleased) }
+
+// Release gives the reference back: it cannot be used any more, and a Get that
+// waits on it ends. With the last reference to a key the cache stops following
+// the object and forgets it. Releasing again does nothing. It never blocks.
+func (r *Ref[T]) Release() {
+	if r.released.Swap(true) {
+		return
+	}
+	if r.entry.release() {
+		r.cache.ask(r.entry)
+	}
+}
