@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/sim/trace"
 )
@@ -18,11 +19,15 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitBroken      = 3
 	exitInterrupted = 130 // 128 + SIGINT, as shells have it
 )
 
 // errFailed ends a command whose report has said already what went wrong.
 var errFailed = errors.New("the run did not end well")
+
+// errBroken ends a command that found and has reported a broken invariant.
+var errBroken = errors.New("an invariant is broken")
 
 type commandLine struct {
 	Replay replayCommand `cmd:"" help:"Replay a recorded history in front of many watchers and check what they saw."`
@@ -65,7 +70,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // complain prints err and returns the exit status that it stands for.
 func complain(stderr io.Writer, err error) int {
-	if err != nil && !errors.Is(err, errFailed) && !errors.Is(err, context.Canceled) {
+	if err != nil && !errors.Is(err, errFailed) && !errors.Is(err, errBroken) && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(stderr, "watchmill:", err)
 	}
 	var bad *trace.Error
@@ -74,7 +79,9 @@ func complain(stderr io.Writer, err error) int {
 		return exitOK
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, replay.ErrOptions), errors.Is(err, scenario.ErrInvalid), errors.As(err, &bad):
+	case errors.Is(err, errBroken):
+		return exitBroken
+	case errors.Is(err, replay.ErrOptions), errors.Is(err, scenario.ErrInvalid), errors.Is(err, engine.ErrConfig), errors.As(err, &bad):
 		return exitUsage
 	}
 	return exitFailed

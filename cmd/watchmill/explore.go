@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/watchmill/watchmill/sim/explore"
+)
+
+// exploreCommand is the flags of watchmill sim explore.
+type exploreCommand struct {
+	Seeds int           `placeholder:"N" help:"How many seeds to explore (500, or as many as --for allows)."`
+	Seed  *uint64       `placeholder:"S" xor:"first" help:"Explore this seed alone: replays what it found."`
+	From  *uint64       `placeholder:"S" xor:"first" help:"The first seed (1)."`
+	For   time.Duration `placeholder:"D" help:"Stop when so much time has passed, such as 10m."`
+	JSON  bool          `name:"json" help:"Print the report as JSON."`
+}
+
+// seeds returns which seeds the flags ask for.
+func (c *exploreCommand) seeds() explore.Range {
+	r := explore.Range{From: 1, Seeds: c.Seeds, For: c.For}
+	switch {
+	case c.Seed != nil:
+		r.From, r.Seeds = *c.Seed, 1
+	case c.From != nil:
+		r.From = *c.From
+	}
+	return r
+}
+
+// Run explores, shows progress on stderr and the report on stdout.
+func (c *exploreCommand) Run(ctx context.Context, t *terminal) error {
+	seeds := c.seeds()
+	seeds.OnProgress = exploreProgress(t.stderr)
+	report, err := explore.Run(ctx, explore.Things(), seeds)
+	if err != nil {
+		return err
+	}
+	if isTerminal(t.stderr) {
+		fmt.Fprint(t.stderr, "\r\x1b[K")
+	}
+	write := writeExploreText
+	if c.JSON {
+		write = writeExploreJSON
+	}
+	if err := write(t.stdout, report); err != nil {
+		return err
+	}
+	switch {
+	case report.Finding != nil:
+		return errBroken
+	case report.Interrupted:
+		return context.Canceled
+	}
+	return nil
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// exploreProgress shows on w how far it is: on one line of a terminal, otherwise
+// as a line now and then.
+func exploreProgress(w io.Writer) func(explore.Progress) {
+	every, begin, end := lineEvery, "", "\n"
+	if isTerminal(w) {
+		every, begin, end = barEvery, "\r\x1b[K", ""
+	}
+	var shown atomic.Int64
+	shown.Store(time.Now().UnixNano())
+	return func(p explore.Progress) {
+		now := time.Now().UnixNano()
+		if last := shown.Load(); now-last < int64(every) || !shown.CompareAndSwap(last, now) {
+			return
+		}
+		of := ""
+		if p.Seeds > 0 {
+			of = fmt.Sprintf(" of %d", p.Seeds)
+		}
+		fmt.Fprintf(w, "%s%d%s seeds explored, %d messages%s", begin, p.Done, of, p.Counts.Messages(), end)
+	}
+}
+
+func writeExploreJSON(w io.Writer, r *explore.Report) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(r)
+}
+
+// maxTraceLines is how much of a trace is printed as text: the end of it, where
+// the invariant breaks. JSON has all.
+const maxTraceLines = 200
+
+func writeExploreText(w io.Writer, r *explore.Report) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "explored   %d seeds from %d in %v\n", r.Seeds, r.From, r.Elapsed.Round(time.Millisecond))
+	fmt.Fprintf(&b, "simulated  %d messages, %.0f per second: %d turns, %d deliveries, %d calls to storage, %d timers; %d steps\n",
+		r.Messages(), r.PerSecond(), r.Turns, r.Deliveries, r.Calls, r.Timers, r.Steps)
+	fmt.Fprintf(&b, "hash       %s\n", r.Hash)
+	if r.Finding == nil {
+		b.WriteString("found      nothing: every invariant held\n")
+	} else {
+		writeFinding(&b, r.Finding)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeFinding(b *strings.Builder, f *explore.Finding) {
+	fmt.Fprintf(b, "found      seed %d breaks %q\n\n%s\n\n", f.Seed, f.Invariant, f.Problem)
+	fmt.Fprintf(b, "The shortest scenario that still breaks it has %d of the %d steps, and ends with:\n%s\n\n%s\n", len(f.Steps), f.Drawn, f.ShortProblem, f.Setup)
+	for _, s := range f.Steps {
+		fmt.Fprintf(b, "  %s\n", s)
+	}
+	b.WriteString("\nWhat happens in it:\n")
+	lines := f.Trace
+	if more := len(lines) - maxTraceLines; more > 0 {
+		fmt.Fprintf(b, "  (%d lines before; --json has them)\n", more)
+		lines = lines[more:]
+	}
+	for _, line := range lines {
+		fmt.Fprintf(b, "  %s\n", line)
+	}
+	fmt.Fprintf(b, "\nReplay it: watchmill sim explore --seed %d\n", f.Seed)
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/sim/explore"
+)
+
+func TestExploreSaysThatNothingWasFound(t *testing.T) {
+	out, errs, status := command(t.Context(), "sim", "explore", "--seeds", "5", "--from", "7")
+	require.Zero(t, status, out+errs)
+	require.Contains(t, out, "explored   5 seeds from 7 in ")
+	require.Contains(t, out, "found      nothing: every invariant held\n")
+}
+
+func TestExploringASeedAgainGivesTheSameHash(t *testing.T) {
+	hash := func() string {
+		out, errs, status := command(t.Context(), "sim", "explore", "--seed", "42", "--json")
+		require.Zero(t, status, errs)
+		var r explore.Report
+		require.NoError(t, json.Unmarshal([]byte(out), &r))
+		require.Equal(t, 1, r.Seeds)
+		require.Equal(t, uint64(42), r.From)
+		return r.Hash
+	}
+	require.Equal(t, hash(), hash())
+}
+
+func TestExploreRefusesWhatItCannotDo(t *testing.T) {
+	for mention, args := range map[string][]string{
+		"Seeds is -1":            {"--seeds=-1"},
+		"For is negative":        {"--for=-1s"},
+		"can't be used together": {"--seed=1", "--from=2"},
+	} {
+		_, errs, status := command(t.Context(), append([]string{"sim", "explore"}, args...)...)
+		require.Equal(t, exitUsage, status, errs)
+		require.Contains(t, errs, mention)
+	}
+}
+
+// What is found is told in a form that leads back to it.
+func TestAFindingIsToldWithItsReplay(t *testing.T) {
+	finding := &explore.Report{From: 3, Seeds: 1, Finding: &explore.Finding{
+		Seed: 3, Invariant: "ordered", Problem: "ordered: w0, event 4: late", ShortProblem: "ordered: w0, event 1: late",
+		Setup: "an engine", Steps: []string{"write", "take w0"}, Drawn: 80, Trace: []string{"write", "  w0 gets ADDED a@2"},
+	}}
+	var out stringWriter
+	require.NoError(t, writeExploreText(&out, finding))
+	require.Contains(t, string(out), `found      seed 3 breaks "ordered"`)
+	require.Contains(t, string(out), "has 2 of the 80 steps")
+	require.Contains(t, string(out), "  take w0\n")
+	require.Contains(t, string(out), "Replay it: watchmill sim explore --seed 3\n")
+	require.Equal(t, exitBroken, complain(&out, errBroken))
+}
+
+type stringWriter []byte
+
+func (w *stringWriter) Write(p []byte) (int, error) {
+	*w = append(*w, p...)
+	return len(p), nil
+}
