@@ -29,7 +29,7 @@ func buses() []Workload {
 		return Workload{
 			ID: id, Text: fmt.Sprintf("as a bus: 1 publisher as fast as it goes, %d subscribers", subscribers),
 			Full:  Params{Watchers: subscribers, Events: messages},
-			Small: Params{Watchers: min(subscribers, 20), Events: 300},
+			Small: Params{Watchers: min(subscribers, 20), Events: 100},
 			Goals: []Goal{atLeast(Deliveries, 1), none(Lost)},
 			Run:   publish, Floor: callFloor, Able: onBus,
 		}
@@ -54,7 +54,7 @@ func publish(ctx context.Context, c Contender, p Params) (Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
-	return append(append(saturated[:1:1], steady[1:3]...), saturated[3:]...), nil
+	return append(append(saturated.only(Deliveries), steady.only(P50, P99)...), saturated.only(Lost)...), nil
 }
 
 func publishOn(ctx context.Context, c Contender, p Params) (Result, error) {

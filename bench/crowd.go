@@ -8,15 +8,13 @@ import (
 // member is one watcher of a crowd. Its counters are its own cache lines; only
 // its handler writes them.
 type member struct {
-	count int64
-	last  int64
+	// count is how many events came, want how many are to.
+	count, want int64
 	// took has the latencies, in nanoseconds; nil if they are not measured.
 	took []int64
-	// complete gets one value when the event that is the last for this watcher
-	// has come.
+	// complete gets one value when all have come, in whatever order.
 	complete chan struct{}
 	watch    Watch
-	want     int64
 	_        [8]uint64
 }
 
@@ -33,7 +31,7 @@ func newCrowd(n, timed int, w *writer) *crowd {
 	for i := range c.members {
 		m := &c.members[i]
 		m.complete = make(chan struct{}, 1)
-		m.want, m.last = int64(w.events), int64(w.events)-1
+		m.want = int64(w.events)
 		if i < timed {
 			m.took = make([]int64, 0, w.events)
 		}
@@ -45,17 +43,17 @@ func newCrowd(n, timed int, w *writer) *crowd {
 func (c *crowd) handler(i int) func(seq int64) {
 	m := &c.members[i]
 	if m.took == nil {
-		return m.see
+		return func(int64) { m.see() }
 	}
 	return func(seq int64) {
 		m.took = append(m.took, c.writer.since(seq))
-		m.see(seq)
+		m.see()
 	}
 }
 
-func (m *member) see(seq int64) {
-	m.count++
-	if seq == m.last {
+// see counts an event.
+func (m *member) see() {
+	if m.count++; m.count == m.want {
 		m.complete <- struct{}{}
 	}
 }
@@ -83,7 +81,7 @@ func watching(ctx context.Context, s Store, from uint64, selection func(i int) S
 // everything is the selection of those who watch everything.
 func everything(int) Selection { return Selection{} }
 
-// await blocks until each has its last event or has been closed.
+// await blocks until each has all its events or has been closed.
 func (c *crowd) await(ctx context.Context) error {
 	for i := range c.members {
 		m := &c.members[i]

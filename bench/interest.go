@@ -59,7 +59,6 @@ func (c *crowd) share(p Params) {
 	for i := range c.members {
 		m := &c.members[i]
 		m.want = int64((p.Events - i + p.Objects - 1) / p.Objects)
-		m.last = int64(i) + (m.want-1)*int64(p.Objects)
 		m.took = make([]int64, 0, m.want)
 	}
 }

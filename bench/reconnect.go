@@ -55,11 +55,11 @@ func (c *crowd) catchUp(ctx context.Context, s Store, from uint64) (Result, erro
 	err := concurrently(openers, len(c.members), func(i int) error {
 		m := &c.members[i]
 		var err error
-		m.watch, err = s.Watch(ctx, Selection{}, from, func(seq int64) {
-			if seq == m.last {
+		m.watch, err = s.Watch(ctx, Selection{}, from, func(int64) {
+			if m.count == m.want-1 {
 				currentAt[i] = time.Since(begin)
 			}
-			m.see(seq)
+			m.see()
 		})
 		return err
 	})

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -41,6 +42,17 @@ func (r Result) Get(name string) (Metric, bool) {
 		}
 	}
 	return Metric{}, false
+}
+
+// only returns the metrics of these names.
+func (r Result) only(names ...string) Result {
+	var some Result
+	for _, m := range r {
+		if slices.Contains(names, m.Name) {
+			some = append(some, m)
+		}
+	}
+	return some
 }
 
 // rate is n per second over d.

@@ -19,20 +19,20 @@ const none = "–"
 // are.
 func (r *Report) WriteMarkdown(to io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", r.Machine)
+	fmt.Fprintf(&b, "%s %s\n\n", r.Machine, r.rounds())
 	if r.Small {
 		b.WriteString("Small sizes: the figures mean nothing.\n\n")
 	}
 	cells := [][]string{header}
-	last := ""
+	var last Row
 	for _, row := range r.Rows() {
-		cells = append(cells, row.cells(row.ID != last))
-		last = row.ID
+		cells = append(cells, row.cells(last))
+		last = row
 	}
 	writeTable(&b, cells)
 	b.WriteString("\n")
 	for _, m := range r.Workloads {
-		fmt.Fprintf(&b, "- %s: %s. %d rounds.\n", m.ID, m.Text, len(m.Rounds))
+		fmt.Fprintf(&b, "- %s: %s.\n", m.ID, m.Text)
 	}
 	for _, failure := range r.Failures() {
 		fmt.Fprintf(&b, "- Failed: %s.\n", failure)
@@ -41,18 +41,35 @@ func (r *Report) WriteMarkdown(to io.Writer) error {
 	return err
 }
 
-// cells returns the row as text, with the workload's name if it is the first of
-// its rows.
-func (r Row) cells(first bool) []string {
-	id, rival := "", none
-	if first {
-		id = r.ID
+// rounds says of how many rounds the figures are.
+func (r *Report) rounds() string {
+	most := 0
+	for _, m := range r.Workloads {
+		most = max(most, len(m.Rounds))
 	}
+	if most == 1 {
+		return "One round."
+	}
+	return fmt.Sprintf("Medians of %d rounds.", most)
+}
+
+// cells returns the row as text. What the row before has said already is left
+// out: the workload's name, and what is the same for every rival.
+func (r Row) cells(before Row) []string {
+	rival := none
 	if r.Rival != "" {
 		rival = r.quantity(r.Theirs) + " " + r.Rival
 	}
-	goals, met := r.goals()
-	return []string{id, r.Metric.Name, r.quantity(r.Ours), rival, ratio(r.Ratio), goals, met, r.quantity(r.Floor), times(r.Times)}
+	again := r.ID == before.ID && r.Metric.Name == before.Metric.Name
+	goals, met := r.verdicts(again)
+	cells := []string{r.ID, r.Metric.Name, r.quantity(r.Ours), rival, ratio(r.Ratio), goals, met, r.quantity(r.Floor), times(r.Times)}
+	if r.ID == before.ID {
+		cells[0] = ""
+	}
+	if again {
+		cells[1], cells[2], cells[7], cells[8] = "", "", "", ""
+	}
+	return cells
 }
 
 func (r Row) quantity(s Spread) string {
@@ -62,14 +79,16 @@ func (r Row) quantity(s Spread) string {
 	return bench.Metric{Unit: r.Metric.Unit, Value: s.Median}.String()
 }
 
-// goals returns the goals and whether each was met.
-func (r Row) goals() (goals, met string) {
-	var texts, verdicts []string
+// verdicts returns the goals and whether each was met; only those against rivals,
+// if the others have been shown.
+func (r Row) verdicts(shown bool) (goals, met string) {
+	var texts, words []string
 	for _, v := range r.Goals {
-		texts = append(texts, v.String())
-		verdicts = append(verdicts, v.word())
+		if v.To == bench.ToRival || !shown {
+			texts, words = append(texts, v.String()), append(words, v.word())
+		}
 	}
-	return strings.Join(texts, ", "), strings.Join(verdicts, ", ")
+	return strings.Join(texts, ", "), strings.Join(words, ", ")
 }
 
 func (v Verdict) word() string {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/watchmill/watchmill/bench"
 	"github.com/watchmill/watchmill/bench/compare"
+	"github.com/watchmill/watchmill/bench/rivals/buses"
 	"github.com/watchmill/watchmill/bench/rivals/kube"
 )
 
@@ -84,7 +85,7 @@ func rivals(small bool) []bench.Contender {
 	if small {
 		warmUp = kube.Started
 	}
-	return []bench.Contender{kube.Cacher(warmUp)}
+	return append(buses.All(), kube.Cacher(warmUp))
 }
 
 // quiet keeps the rivals from logging each watcher that they close: it would be

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/watchmill/watchmill/bench"
+	"github.com/watchmill/watchmill/bench/compare"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, leftByRivals()...)
+}
+
+// leftByRivals is what rivals start and never stop.
+func leftByRivals() []goleak.Option {
+	return nil
+}
+
+// The command runs every workload with everybody, small, and writes what it
+// says.
+func TestSmallRun(t *testing.T) {
+	dir := t.TempDir()
+	c := command{Rounds: 5, Small: true, JSON: filepath.Join(dir, "run.json"), MD: filepath.Join(dir, "run.md")}
+	var out bytes.Buffer
+	require.NoError(t, c.run(t.Context(), &out))
+
+	text, err := os.ReadFile(c.JSON)
+	require.NoError(t, err)
+	var report compare.Report
+	require.NoError(t, json.Unmarshal(text, &report))
+	require.Equal(t, compare.Schema, report.Schema)
+	require.Len(t, report.Workloads, len(bench.All()))
+	for _, m := range report.Workloads {
+		require.Len(t, m.Rounds, 1, "a small run has one round")
+		requireSane(t, m)
+	}
+	require.Empty(t, report.Failures())
+
+	table, err := os.ReadFile(c.MD)
+	require.NoError(t, err)
+	require.Equal(t, compare.Begin+"\n"+out.String()+compare.End+"\n", string(table))
+}
+
+// requireSane demands finite figures of everybody, something done by ours and by
+// each rival, and nothing lost by ours.
+func requireSane(t *testing.T, m compare.Measured) {
+	r := m.Rounds[0]
+	require.Positive(t, r.Ours[0].Value, m.ID)
+	for _, name := range []string{bench.Lost, bench.LostWatches, bench.StalledLost, bench.ForceClosed} {
+		if metric, ok := r.Ours.Get(name); ok {
+			require.Zero(t, metric.Value, "%s: %s", m.ID, name)
+		}
+	}
+	require.NotEmpty(t, r.Rivals, m.ID)
+	results := []bench.Result{r.Ours, r.Floor}
+	for _, rival := range r.Rivals {
+		require.Empty(t, rival.Failed, "%s: %s", m.ID, rival.Name)
+		require.Positive(t, rival.Result[0].Value, "%s: %s", m.ID, rival.Name)
+		results = append(results, rival.Result)
+	}
+	for _, result := range results {
+		for _, metric := range result {
+			require.GreaterOrEqual(t, metric.Value, 0.0, "%s: %s", m.ID, metric.Name)
+			require.False(t, math.IsInf(metric.Value, 0), "%s: %s", m.ID, metric.Name)
+		}
+	}
+}
+
+func TestOnlyUnknownWorkload(t *testing.T) {
+	c := command{Only: []string{"W1", "W99"}}
+	err := c.run(context.Background(), &bytes.Buffer{})
+	require.ErrorContains(t, err, `no workload "W99"`)
+}
