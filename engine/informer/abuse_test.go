@@ -78,17 +78,14 @@ func (h *historian) checkState(t *testing.T, state *informer.Snapshot[pod]) {
 // churn writes n times at random to one of keys objects.
 func churn(t *testing.T, source *enginetest.Source[pod], seed uint64, n, keys int) (last store.Revision) {
 	random := rand.New(rand.NewPCG(seed, 0))
-	exists := map[string]bool{}
 	for i := range n {
 		p := pod{Name: fmt.Sprintf("p%d", random.IntN(keys)), N: i + 1}
-		var err error
+		_, err := source.Get(context.Background(), p.Name)
 		switch {
-		case !exists[p.Name]:
+		case err != nil:
 			last, err = source.Add(p)
-			exists[p.Name] = true
 		case random.IntN(4) == 0:
 			last, err = source.Delete(p.Name)
-			delete(exists, p.Name)
 		default:
 			last, err = source.Modify(p)
 		}
@@ -160,15 +157,7 @@ func TestClientRow118_HandlersComeAndGoDuringManyEvents(t *testing.T) {
 // comeAndGo adds a handler of some kind, and removes it somehow.
 func comeAndGo(t *testing.T, s *informer.SharedInformer[pod], random *rand.Rand) {
 	h := newHistorian()
-	leave := random.Int64N(200)
-	reached := make(chan struct{})
-	var once sync.Once
-	handle, err := s.Subscribe(func(n informer.Notification[pod]) {
-		h.handle(n)
-		if h.calls.Load() > leave {
-			once.Do(func() { close(reached) })
-		}
-	}, informer.HandlerOptions{Policy: informer.Policy(random.IntN(3)), Buffer: 1 + random.IntN(20)})
+	handle, err := s.Subscribe(h.handle, informer.HandlerOptions{Policy: informer.Policy(random.IntN(3)), Buffer: 1 + random.IntN(20)})
 	if err != nil {
 		t.Error(err)
 		return

@@ -315,11 +315,15 @@ func TestPrefixMirrorsAPart(t *testing.T) {
 func TestConfigurationsThatAreRefused(t *testing.T) {
 	source := newRig(t, nil).source
 	for field, cfg := range map[string]informer.Config[pod]{
-		"Source":          {},
-		"ItemErrors":      {Source: source, ItemErrors: 9},
-		"Prefix":          {Source: source, Prefix: "a//b"},
-		"Indexers":        {Source: source, Indexers: store.Indexers[pod]{"nil": nil}},
-		"Backoff.Initial": func() informer.Config[pod] { c := informer.Config[pod]{Source: source}; c.Backoff.Initial = -1; return c }(),
+		"Source":     {},
+		"ItemErrors": {Source: source, ItemErrors: 9},
+		"Prefix":     {Source: source, Prefix: "a//b"},
+		"Indexers":   {Source: source, Indexers: store.Indexers[pod]{"nil": nil}},
+		"Backoff.Initial": func() informer.Config[pod] {
+			c := informer.Config[pod]{Source: source}
+			c.Backoff.Initial = -1
+			return c
+		}(),
 	} {
 		_, err := informer.New(cfg)
 		require.ErrorIs(t, err, informer.ErrConfig)

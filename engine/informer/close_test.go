@@ -1,0 +1,130 @@
+package informer_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/store"
+)
+
+func TestClientRow119_120_121_StateAfterClose(t *testing.T) {
+	r := newRig(t, nil)
+	require.False(t, r.HasSynced())
+	require.NoError(t, r.Err())
+	l, handle := r.subscribe()
+	r.put(pod{Name: "a"})
+	require.True(t, r.HasSynced())
+
+	require.NoError(t, r.Close())
+	require.NoError(t, r.Close())
+	require.ErrorIs(t, r.Err(), informer.ErrClosed)
+	require.ErrorIs(t, handle.Err(), informer.ErrClosed)
+	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
+	_, err := r.AddEventHandler(informer.HandlerFuncs[pod]{})
+	require.ErrorIs(t, err, informer.ErrClosed)
+	require.ErrorIs(t, r.AddIndexers(store.Indexers[pod]{"node": byNode}), informer.ErrClosed)
+	require.ErrorIs(t, r.WaitForRevision(t.Context(), 100), informer.ErrClosed)
+	require.NoError(t, r.WaitForRevision(t.Context(), 2), "that it had")
+	require.Equal(t, []string{"a"}, keys(r.List(nil)))
+	l.told()
+	r.put(pod{Name: "b"})
+	require.Empty(t, l.told())
+}
+
+func TestClientRow124_CloseAtAnyPoint(t *testing.T) {
+	for turns := range 60 {
+		executor, clock := newSeeded(uint64(turns)), enginetest.NewVirtualClock()
+		host, err := engine.NewHost(engine.HostConfig{Executor: executor, Clock: clock, Seed: 1})
+		require.NoError(t, err)
+		source := enginetest.NewSource(podConfig())
+		s, err := informer.New(informer.Config[pod]{Source: source, Host: host})
+		require.NoError(t, err)
+		h := newHistorian()
+		first, err := s.Subscribe(h.handle, informer.HandlerOptions{Resync: time.Second})
+		require.NoError(t, err)
+		second, err := s.Subscribe(func(informer.Notification[pod]) { panic(errBad) })
+		require.NoError(t, err)
+		churn(t, source, 1, 20, 3)
+		executor.RunN(turns)
+		churn(t, source, 2, 20, 3)
+		executor.RunN(turns)
+		require.NoError(t, s.Close())
+		<-first.Done()
+		<-second.Done()
+		<-first.SyncedSignal()
+		h.check(t)
+		require.NoError(t, source.Close())
+		executor.Run()
+		enginetest.CheckLeaks(t, host)
+		require.NoError(t, host.Close())
+	}
+}
+
+func TestPain_CloseFromAHandler(t *testing.T) {
+	r := newRig(t, nil)
+	l := &log{before: func(informer.Notification[pod]) { require.NoError(t, r.Close()) }}
+	handle := r.subscribeLog(l)
+	r.put(pod{Name: "a"})
+	<-handle.Done()
+	require.Len(t, l.told(), 1)
+	require.NoError(t, r.Close())
+}
+
+func TestCloseNamesTheHandlerThatDoesNotReturn(t *testing.T) {
+	source := enginetest.NewSource(podConfig())
+	host, err := engine.NewHost(engine.HostConfig{CloseTimeout: time.Millisecond})
+	require.NoError(t, err)
+	s, err := informer.New(informer.Config[pod]{Source: source, Host: host, Name: "pods"})
+	require.NoError(t, err)
+	stuck := newGate()
+	_, err = s.Subscribe(stuck.handle, informer.HandlerOptions{Name: "stuck"})
+	require.NoError(t, err)
+	_, err = source.Add(pod{Name: "a"})
+	require.NoError(t, err)
+	<-stuck.entered
+
+	err = s.Close()
+	require.ErrorIs(t, err, informer.ErrStillRunning)
+	require.ErrorContains(t, err, "stuck")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	close(stuck.open)
+	for err != nil { // now it returns some time
+		err = s.Close()
+	}
+	require.NoError(t, source.Close())
+	for err = host.Close(); err != nil; {
+		err = host.Close()
+	}
+}
+
+func TestHostOfItsOwnEndsWithTheInformer(t *testing.T) {
+	source := enginetest.NewSource(podConfig())
+	s, err := informer.New(informer.Config[pod]{Source: source})
+	require.NoError(t, err)
+	require.NoError(t, s.Synced(t.Context()))
+	require.NoError(t, s.Close())
+	require.Zero(t, s.Host().Actors())
+	require.NoError(t, source.Close())
+}
+
+func TestHostClosedBeneathTheInformer(t *testing.T) {
+	source := enginetest.NewSource(podConfig())
+	host, err := engine.NewHost(engine.HostConfig{})
+	require.NoError(t, err)
+	s, err := informer.New(informer.Config[pod]{Source: source, Host: host})
+	require.NoError(t, err)
+	var waiting sync.WaitGroup
+	waiting.Go(func() { require.ErrorIs(t, s.WaitForRevision(t.Context(), 1000), informer.ErrClosed) })
+	require.NoError(t, s.Synced(t.Context()))
+	require.NoError(t, host.Close())
+	waiting.Wait()
+	require.NoError(t, s.Close())
+	require.NoError(t, source.Close())
+}

@@ -1,0 +1,70 @@
+package informer_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine/enginetest"
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/store"
+)
+
+func TestClientRow167_FactorySharesByNameAndCountsReferences(t *testing.T) {
+	r := newRig(t, nil) // for its host
+	source := enginetest.NewSource(podConfig())
+	f := &informer.Factory{Host: r.host}
+	made := 0
+	acquire := func(name string) *informer.Lease[pod] {
+		lease, err := informer.Acquire(f, name, func() informer.Config[pod] {
+			made++
+			return informer.Config[pod]{Source: source}
+		})
+		require.NoError(t, err)
+		return lease
+	}
+	first, second, other := acquire("pods"), acquire("pods"), acquire("others")
+	require.Same(t, first.SharedInformer, second.SharedInformer)
+	require.NotSame(t, first.SharedInformer, other.SharedInformer)
+	require.Equal(t, "pods", first.Name())
+	require.Equal(t, 2, made)
+	require.Equal(t, 2, f.Len())
+	require.NoError(t, first.Synced(t.Context()))
+	before := source.WatchCalls()
+
+	require.NoError(t, first.Close())
+	require.NoError(t, first.Close(), "a lease ends once")
+	require.NoError(t, second.Err(), "somebody uses it")
+	require.NoError(t, second.Close())
+	require.ErrorIs(t, second.Err(), informer.ErrClosed, "the last user stops the stream")
+	require.Equal(t, 1, f.Len())
+
+	again := acquire("pods")
+	require.NoError(t, again.Synced(t.Context()))
+	require.Greater(t, source.WatchCalls(), before)
+	require.NoError(t, again.Close())
+	require.NoError(t, other.Close())
+	require.NoError(t, source.Close())
+}
+
+func TestPain_FactoryReplacesAnInformerThatEnded(t *testing.T) {
+	r := newRig(t, nil)
+	source := enginetest.NewSource(podConfig())
+	source.FailList(1, store.ErrUnsupported)
+	f := &informer.Factory{Host: r.host}
+	configure := func() informer.Config[pod] { return informer.Config[pod]{Source: source} }
+	dead, err := informer.Acquire(f, "pods", configure)
+	require.NoError(t, err)
+	require.ErrorIs(t, dead.Synced(t.Context()), store.ErrUnsupported)
+	alive, err := informer.Acquire(f, "pods", configure)
+	require.NoError(t, err)
+	require.NoError(t, alive.Synced(t.Context()))
+	require.NoError(t, dead.Close())
+	require.Equal(t, 1, f.Len())
+	require.NoError(t, alive.Close())
+
+	_, err = informer.Acquire(f, "none", func() informer.Config[pod] { return informer.Config[pod]{} })
+	require.ErrorIs(t, err, informer.ErrConfig)
+	require.Zero(t, f.Len())
+	require.NoError(t, source.Close())
+}

@@ -1,0 +1,103 @@
+package informer_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/store"
+)
+
+// written is a pod as a write would return it.
+func written(p pod, rev store.Revision) *informer.Object[pod] {
+	return &informer.Object[pod]{Key: p.Name, Value: p, Revision: rev, Created: rev}
+}
+
+func indexedRig(t *testing.T) (*rig, *informer.Overlay[pod]) {
+	t.Helper()
+	r := newRig(t, func(cfg *informer.Config[pod]) { cfg.Indexers = store.Indexers[pod]{"node": byNode} })
+	r.executor.Run()
+	return r, r.Overlay(0)
+}
+
+func TestClientRow162_WriteIsShownUntilTheInformerHasIt(t *testing.T) {
+	r, overlay := indexedRig(t)
+	rev := r.write(pod{Name: "a", Node: "n1"})
+	require.Nil(t, r.Get("a"))
+	overlay.Wrote(written(pod{Name: "a", Node: "n1"}, rev))
+	require.Equal(t, rev, overlay.Get("a").Revision)
+	newer := r.put(pod{Name: "a", Node: "n2"})
+	require.Equal(t, newer, overlay.Get("a").Revision)
+	found, err := overlay.ByIndex("node", "n1")
+	require.NoError(t, err)
+	require.Empty(t, found)
+	require.Same(t, r.Get("a"), overlay.Get("a"))
+}
+
+func TestClientRow163_DeletionEndsAWrite(t *testing.T) {
+	r, overlay := indexedRig(t)
+	rev := r.write(pod{Name: "a"})
+	overlay.Wrote(written(pod{Name: "a"}, rev))
+	gone, err := r.source.Delete("a")
+	require.NoError(t, err)
+	require.NotNil(t, overlay.Get("a"), "nobody has said so yet")
+	overlay.Removed("a", gone)
+	require.Nil(t, overlay.Get("a"))
+	r.executor.Run()
+	require.Nil(t, overlay.Get("a"))
+}
+
+func TestClientRow164_LateWriteDoesNotBringBackWhatWasDeleted(t *testing.T) {
+	r, overlay := indexedRig(t)
+	rev := r.put(pod{Name: "a"})
+	r.remove("a")
+	overlay.Wrote(written(pod{Name: "a"}, rev))
+	require.Nil(t, overlay.Get("a"))
+}
+
+func TestClientRow165_NewerObjectWins(t *testing.T) {
+	r, overlay := indexedRig(t)
+	rev := r.put(pod{Name: "a"})
+	r.remove("a")
+	r.put(pod{Name: "a", N: 2})
+	overlay.Wrote(written(pod{Name: "a", N: 1}, rev))
+	require.Equal(t, 2, overlay.Get("a").Value.N)
+}
+
+func TestClientRow166_IndexGoesByWhatWasWritten(t *testing.T) {
+	r, overlay := indexedRig(t)
+	r.put(pod{Name: "a", Node: "n1"})
+	r.put(pod{Name: "c", Node: "n1"})
+	byNode := func(node string) []string {
+		found, err := overlay.ByIndex("node", node)
+		require.NoError(t, err)
+		return keys(found)
+	}
+	overlay.Wrote(written(pod{Name: "b", Node: "n1"}, 100))
+	overlay.Wrote(written(pod{Name: "a", Node: "n2"}, 101))
+	require.Equal(t, []string{"b", "c"}, byNode("n1"))
+	require.Equal(t, []string{"a"}, byNode("n2"))
+	overlay.Removed("b", 102)
+	overlay.Wrote(written(pod{Name: "b", Node: "n1"}, 100)) // too late
+	require.Equal(t, []string{"c"}, byNode("n1"))
+	_, err := overlay.ByIndex("nowhere", "n1")
+	require.ErrorIs(t, err, informer.ErrUnknownIndex)
+}
+
+func TestOverlayIsBounded(t *testing.T) {
+	r, _ := indexedRig(t)
+	overlay := r.Overlay(8)
+	for i := range 100 {
+		overlay.Wrote(written(pod{Name: fmt.Sprint(i)}, store.Revision(100+i)))
+	}
+	kept := 0
+	for i := range 100 {
+		if overlay.Get(fmt.Sprint(i)) != nil {
+			kept++
+		}
+	}
+	require.LessOrEqual(t, kept, 8)
+	require.NotNil(t, overlay.Get("99"), "the newest stay")
+}

@@ -1,0 +1,91 @@
+package informer_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/store"
+)
+
+func newSeeded(seed uint64) *actors.Seeded { return actors.NewSeeded(seed) }
+
+func TestPain_SyncedTellsWhyTheSourceNeverSyncs(t *testing.T) {
+	r := newRig(t, nil)
+	r.source.FailList(1000, errBad)
+	r.pass(10 * time.Second)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errGivenUp)
+	err := r.Synced(ctx)
+	require.ErrorIs(t, err, informer.ErrNotSynced)
+	require.ErrorIs(t, err, errGivenUp)
+	require.ErrorIs(t, err, errBad, "the last error of the source")
+	err = r.WaitForRevision(ctx, 1)
+	require.ErrorIs(t, err, errGivenUp)
+	require.ErrorIs(t, err, errBad)
+}
+
+var errGivenUp = context.DeadlineExceeded
+
+func TestPain_SourceThatWillNeverSyncEndsTheWait(t *testing.T) {
+	r := newRig(t, nil)
+	r.source.FailList(1000, store.ErrUnsupported)
+	_, handle := r.subscribe()
+	err := r.Synced(t.Context())
+	require.ErrorIs(t, err, informer.ErrNotSynced)
+	require.ErrorIs(t, err, store.ErrUnsupported)
+	var failure *informer.SourceError
+	require.ErrorAs(t, r.Err(), &failure)
+	require.True(t, failure.Final)
+	require.False(t, handle.HasSynced())
+}
+
+func TestClientRow170_171_WaitForNamesTheLaggards(t *testing.T) {
+	well, ill := newRig(t, nil), newRig(t, func(cfg *informer.Config[pod]) { cfg.Name = "ill" })
+	ill.source.FailList(1000, errBad)
+	ill.pass(time.Second)
+	_, handle := ill.subscribe(informer.HandlerOptions{Name: "its handler"})
+	require.NoError(t, informer.WaitFor(t.Context(), well))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errGivenUp)
+	err := informer.WaitFor(ctx, well, ill, handle)
+	var late *informer.NotSyncedError
+	require.ErrorAs(t, err, &late)
+	require.Equal(t, errGivenUp, late.Cause)
+	require.Len(t, late.Laggards, 2)
+	require.Equal(t, "ill", late.Laggards[0].Name)
+	require.Equal(t, "its handler", late.Laggards[1].Name)
+	require.ErrorIs(t, err, errBad)
+	require.ErrorContains(t, err, "not synced: ill (")
+}
+
+func TestClientRow173_HandleSyncsWithTheInformerAndItsHandler(t *testing.T) {
+	s, source := busy(t, nil)
+	_, err := source.Add(pod{Name: "a"})
+	require.NoError(t, err)
+	require.NoError(t, s.Synced(t.Context()))
+	stuck := newGate()
+	handle, err := s.Subscribe(stuck.handle)
+	require.NoError(t, err)
+	<-stuck.entered
+	require.True(t, s.HasSynced())
+	require.False(t, handle.HasSynced(), "the handler has not returned")
+	close(stuck.open)
+	require.NoError(t, handle.Synced(t.Context()))
+
+	empty, err := s.Subscribe(func(informer.Notification[pod]) {})
+	require.NoError(t, err)
+	require.NoError(t, informer.WaitFor(t.Context(), s, handle, empty))
+}
+
+func TestPain_HandlerSyncsAlsoIfItPanics(t *testing.T) {
+	r := newRig(t, nil)
+	r.write(pod{Name: "a"})
+	handle := r.subscribeLog(&log{before: func(informer.Notification[pod]) { panic("always") }})
+	require.NoError(t, handle.Synced(t.Context()))
+	require.ErrorIs(t, handle.Err(), informer.ErrHandlerPanic)
+}
