@@ -89,9 +89,11 @@ func TestCoreActorsThatFail(t *testing.T) {
 // failAfter has the engine live through a bit of everything, with a failure
 // after so many timers. It returns the names of the actors that failed.
 func failAfter(t *testing.T, timers int) (wire *tripwire, failed []string) {
+	var executor *ticking
 	r := newRig(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
+		executor = &ticking{Seeded: host.Executor.(stepping).Seeded, clock: host.Clock.(*actors.VirtualClock)}
 		wire = &tripwire{Clock: host.Clock, left: timers}
-		host.Clock = wire
+		host.Clock, host.Executor = wire, executor
 		c.Window.MaxEvents = 64
 	})
 	all := r.watch(engine.WatchOptions{})
@@ -105,7 +107,9 @@ func failAfter(t *testing.T, timers int) (wire *tripwire, failed []string) {
 	wire.armed = true
 	r.put("a")
 	for _, opts := range []engine.WatchOptions{{Bookmarks: true}, {Timeout: time.Hour}, {Policy: engine.Terminate, Buffer: 1}} {
+		executor.seconds = 60 // for the cache to be listed again
 		w, err := r.engine.Watch(t.Context(), opts)
+		executor.seconds = 0
 		require.NotErrorIs(t, err, engine.ErrIdle, "the call must not be left without an answer")
 		if err == nil && opts.Timeout > 0 {
 			require.NoError(t, w.Err())

@@ -83,12 +83,14 @@ func newCache[T any](cfg Config[T], h *Cache[T]) *cache[T] {
 }
 
 // Started has the Reflector list again after a failure, for the message that
-// was being handled is lost.
+// was being handled is lost. Until then nothing is applied, so the cache is not
+// ready.
 func (c *cache[T]) Started(ctx *actors.Context) {
 	if !c.succeeds {
 		return
 	}
 	c.now = ctx.Clock().Now()
+	c.setReadiness(c.readiness.pending(c.now, ErrFailed))
 	c.Relist(reflector.Distrusted)
 	c.armWaits(ctx)
 	c.armTrim(ctx)
@@ -99,7 +101,7 @@ func (c *cache[T]) Restarting(*actors.Context) { c.stopTimers() }
 
 // Receive takes one message. What it changes becomes visible in Flush.
 func (c *cache[T]) Receive(ctx *actors.Context, msg Message[T]) {
-	c.now = ctx.Clock().Now()
+	c.look(ctx, msg)
 	switch m := msg.(type) {
 	case Upstream[T]:
 		c.upstream(m.Update)
@@ -117,6 +119,19 @@ func (c *cache[T]) Receive(ctx *actors.Context, msg Message[T]) {
 	}
 }
 
+// look tells what time it is. If it fails, for the clock may be the user's, who
+// has sent msg is answered: they know nothing of supervision.
+func (c *cache[T]) look(ctx *actors.Context, msg Message[T]) {
+	failed := true
+	defer func() {
+		if failed {
+			refuse(msg, &NotReadyError{RetryAfter: retryAfter(0), Cause: ErrFailed})
+		}
+	}()
+	c.now = ctx.Clock().Now()
+	failed = false
+}
+
 // Flush publishes what the messages have changed.
 func (c *cache[T]) Flush(ctx *actors.Context) {
 	if dropped := c.window.Trim(c.now); dropped > 0 {
@@ -128,14 +143,17 @@ func (c *cache[T]) Flush(ctx *actors.Context) {
 }
 
 // Dropped answers whoever came too late.
-func (c *cache[T]) Dropped(msg Message[T]) {
+func (c *cache[T]) Dropped(msg Message[T]) { refuse(msg, ErrStopped) }
+
+// refuse answers msg with err, if it waits for an answer.
+func refuse[T any](msg Message[T], err error) {
 	switch m := msg.(type) {
 	case Register[T]:
-		m.Reply <- ErrStopped
+		m.Reply <- err
 	case Wait[T]:
-		m.Reply <- ErrStopped
+		m.Reply <- err
 	case Distrust[T]:
-		m.Reply <- ErrStopped
+		m.Reply <- err
 	}
 }
 

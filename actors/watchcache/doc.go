@@ -31,8 +31,8 @@
 // # Readiness
 //
 // The cache is Pending until its first list, while its source is lost, and from
-// when its state is found to be wrong until it is listed; Ready otherwise, and
-// Stopped in the end. Every Pending→Ready is a new generation. While Pending,
+// when it failed or its state is found to be wrong until it is listed; Ready
+// otherwise, and Stopped in the end. Every Pending→Ready is a new generation. While Pending,
 // new watches are refused with a [*NotReadyError] that says when to try again;
 // those that exist stay. What was published stays readable: whether to read it
 // is the reader's decision.

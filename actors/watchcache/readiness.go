@@ -24,6 +24,9 @@ var (
 	// ErrNotReady: the cache has no state yet, has lost its source, or has found
 	// its state to be wrong. The error is a [*NotReadyError].
 	ErrNotReady = errors.New("cache not ready")
+	// ErrFailed: the cache failed and lists again. It is the cause of an
+	// [ErrNotReady].
+	ErrFailed = errors.New("cache failed and is brought back")
 	// ErrStopped: the cache was stopped.
 	ErrStopped = errors.New("cache stopped")
 )
