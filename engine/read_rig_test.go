@@ -24,7 +24,8 @@ import (
 var errDown = errors.New("the source is down")
 
 // source is a memory backend that counts what it is asked, and that can be told
-// to be down, to hold its changes back, and to lie about them.
+// to be down, to hold its changes back, to lie about them, and to say that
+// nothing happened up to a revision.
 type source struct {
 	*memory.Backend[pod]
 
@@ -34,6 +35,8 @@ type source struct {
 	held    bool
 	lie     func(store.Event[pod]) store.Event[pod]
 	watches []*sourceWatch
+	// progress: nothing has happened up to there, and nothing will.
+	progress store.Revision
 }
 
 func (s *source) note(call string) error {
@@ -118,13 +121,17 @@ type sourceWatch struct {
 
 func (w *sourceWatch) Next(most int) (backend.Batch[pod], error) {
 	w.source.mu.Lock()
-	down, held, lie := w.source.down, w.source.held, w.source.lie
+	down, held, lie, progress := w.source.down, w.source.held, w.source.lie, w.source.progress
 	w.source.mu.Unlock()
 	switch {
 	case down:
 		return backend.Batch[pod]{}, errDown
 	case held:
 		return backend.Batch[pod]{After: w.through, Through: w.through}, nil
+	case progress > 0:
+		batch := backend.Batch[pod]{After: w.through, Through: progress}
+		w.through = progress
+		return batch, nil
 	}
 	batch, err := w.Watcher.Next(most)
 	if w.through = batch.Through; lie != nil {
