@@ -16,14 +16,7 @@ import (
 	"github.com/watchmill/watchmill/bench/compare"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, leftByRivals()...)
-}
-
-// leftByRivals is what rivals start and never stop.
-func leftByRivals() []goleak.Option {
-	return nil
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The command runs every workload with everybody, small, and writes what it
 // says.

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -110,13 +111,15 @@ func attributes(o runtime.Object) (labels.Set, fields.Set, error) {
 	}, nil
 }
 
-func nodeOf(o runtime.Object) string   { return o.(*example.Pod).Spec.NodeName }
-func nodesOf(o any) ([]string, error)  { return []string{nodeOf(o.(runtime.Object))}, nil }
-func revisionString(rev uint64) string { return strconv.FormatUint(rev, 10) }
+// newest is the revision of the newest write.
 func (s *store) newest() uint64 {
 	rev, _ := s.memory.GetCurrentResourceVersion(context.Background())
 	return rev
 }
+
+func nodeOf(o runtime.Object) string   { return o.(*example.Pod).Spec.NodeName }
+func nodesOf(o any) ([]string, error)  { return []string{nodeOf(o.(runtime.Object))}, nil }
+func revisionString(rev uint64) string { return strconv.FormatUint(rev, 10) }
 
 func (s *store) Write(_ context.Context, o bench.Object) (uint64, error) {
 	pod := &example.Pod{}
@@ -151,10 +154,40 @@ func (s *store) WaitFor(ctx context.Context, rev uint64) error {
 	}
 }
 
+// settleTimeout is how long Close waits for what is on its way.
+const settleTimeout = time.Minute
+
+// Close waits until everything that was written has been dispatched: a Cacher
+// that is stopped with more than a hundred events on their way does not stop, as
+// its reflector sends on a channel that nobody receives from any more.
 func (s *store) Close() error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), settleTimeout, errors.New("cacher does not settle"))
+	defer cancel()
+	err := s.settle(ctx)
 	s.delegator.Stop()
-	s.cacher.Stop()
-	return nil
+	if err == nil {
+		s.cacher.Stop()
+	}
+	return err
+}
+
+// settle writes once more and waits until a watch has seen it, which is the last
+// of all.
+func (s *store) settle(ctx context.Context) error {
+	newest := s.newest()
+	if err := s.WaitFor(ctx, newest); err != nil {
+		return err
+	}
+	w, err := s.Watch(ctx, bench.Selection{}, newest, nil)
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	if _, err := s.Write(ctx, bench.Object{Name: "last"}); err != nil {
+		return err
+	}
+	w.Drain(ctx, 1)
+	return context.Cause(ctx)
 }
 
 // options selects from the cache at a resource version or after.
