@@ -83,3 +83,16 @@ func TestJudgeFindsWhatIsWrong(t *testing.T) {
 		})
 	}
 }
+
+// A watch of the last events has neither fewer nor more of them.
+func TestJudgeCountsTheLastEvents(t *testing.T) {
+	last := func(first engine.Revision) error {
+		truth, r := judged()
+		r.opts.InitialState, r.opts.Last, r.first = false, 4, first
+		r.events, r.claims = r.events[4:], nil // from the bookmark at 6 on
+		return truth.verdict(r)
+	}
+	require.NoError(t, last(5))
+	require.Error(t, last(4), "the event at 5 is missing")
+	require.Error(t, last(7), "there is one too many")
+}

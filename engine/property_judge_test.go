@@ -18,6 +18,8 @@ type record struct {
 	// from and until bound the revision that the watch started at: what the
 	// cache had reached before the call, and what storage had after it.
 	from, until engine.Revision
+	// first is the revision that a watch of the last events starts after.
+	first engine.Revision
 	// handled watches get their events by themselves.
 	handled bool
 	events  []engine.Event[thing]
@@ -75,6 +77,8 @@ func (j *judge) begin() (int, error) {
 	switch {
 	case j.opts.InitialState:
 		return j.initial()
+	case j.opts.Last > 0:
+		j.position = j.first
 	case j.opts.From > 0:
 		j.position = j.opts.From
 		if j.position > j.newest() {

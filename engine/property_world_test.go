@@ -71,7 +71,7 @@ func newWorld(t *rapid.T) *world {
 func (w *world) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"write": w.write, "burst": w.burst, "turns": w.turns, "settle": w.settle,
-		"watch": w.watch, "read": w.read, "resume": w.resume, "stop": w.stop,
+		"watch": w.watch, "last": w.last, "read": w.read, "resume": w.resume, "stop": w.stop,
 		"advance": w.advance, "disturb": w.disturb, "compact": w.compact,
 		"get": w.get, "list": w.list, "pages": w.pages, "latest": w.latest,
 	}
@@ -116,19 +116,25 @@ func (w *world) burst(t *rapid.T) {
 func (w *world) turns(t *rapid.T) { w.executor.RunN(rapid.IntRange(1, 20).Draw(t, "turns")) }
 func (w *world) settle(*rapid.T)  { w.executor.Run() }
 
-func (w *world) watch(t *rapid.T) {
+// drawRecord draws what a watch asks for, but for where it starts.
+func (w *world) drawRecord(t *rapid.T) *record {
 	r := &record{want: wants[rapid.IntRange(0, len(wants)-1).Draw(t, "want")], handled: rapid.Bool().Draw(t, "handled")}
 	r.opts = r.want.opts
 	r.opts.Policy = rapid.SampledFrom([]engine.Policy{engine.Park, engine.Terminate, engine.Conflate}).Draw(t, "policy")
 	r.opts.Buffer = rapid.SampledFrom([]int{0, 1, 3, 10}).Draw(t, "buffer")
 	r.opts.Bookmarks = rapid.Bool().Draw(t, "bookmarks")
 	r.opts.Latest = rapid.Bool().Draw(t, "latest")
+	if rapid.IntRange(0, 4).Draw(t, "limited") == 0 {
+		r.opts.Timeout = rapid.SampledFrom([]time.Duration{time.Second, 10 * time.Second}).Draw(t, "timeout")
+	}
+	return r
+}
+
+func (w *world) watch(t *rapid.T) {
+	r := w.drawRecord(t)
 	r.opts.InitialState = rapid.Bool().Draw(t, "state")
 	if rapid.Bool().Draw(t, "from") {
 		r.opts.From = engine.Revision(rapid.IntRange(1, int(w.newest())+3).Draw(t, "revision"))
-	}
-	if rapid.IntRange(0, 4).Draw(t, "limited") == 0 {
-		r.opts.Timeout = rapid.SampledFrom([]time.Duration{time.Second, 10 * time.Second}).Draw(t, "timeout")
 	}
 	if r.handled && !r.opts.InitialState && r.opts.From == 0 {
 		// Nobody could say later when "now" was, unless nothing happens meanwhile.
@@ -137,6 +143,24 @@ func (w *world) watch(t *rapid.T) {
 		}
 	}
 	w.start(t, r)
+}
+
+// last starts a watch with the newest events. Which these are is known only
+// while nothing is under way and the engine has seen each of them happen.
+func (w *world) last(t *rapid.T) {
+	r := w.drawRecord(t)
+	r.opts.Last = rapid.SampledFrom([]int{1, 2, 7, 100}).Draw(t, "last")
+	w.executor.Run()
+	s := w.engine.Stats()
+	r.first = w.newest() - engine.Revision(min(r.opts.Last, s.WindowEvents))
+	for rev := r.first + 1; rev <= w.newest(); rev++ {
+		if !w.witnessed[rev] {
+			return
+		}
+	}
+	if s.Ready && s.Revision == w.newest() {
+		w.start(t, r)
+	}
 }
 
 // start starts the watch that r describes, if the engine lets it.
@@ -159,7 +183,7 @@ func (w *world) start(t *rapid.T, r *record) {
 		w.refused(t, r, err)
 		return
 	}
-	if from := r.from; from <= r.until && !r.handled && !r.opts.InitialState && r.opts.From == 0 {
+	if from := r.from; from <= r.until && !r.handled && !r.opts.InitialState && r.opts.From == 0 && r.opts.Last == 0 {
 		r.until = r.watch.Revision()
 		require.GreaterOrEqual(t, r.until, from, "where a watch from now starts")
 		r.from = r.until
@@ -170,6 +194,8 @@ func (w *world) start(t *rapid.T, r *record) {
 // refused: a watch may be refused only for what is wrong at the time.
 func (w *world) refused(t *rapid.T, r *record, err error) {
 	switch {
+	case r.opts.Last > 0:
+		t.Fatalf("the newest events, of a cache that is ready: %v", err)
 	case errors.Is(err, engine.ErrExpired):
 		floor := w.engine.Stats().WindowFloor
 		require.True(t, r.opts.From < floor || !w.witnessed[r.opts.From], "%v, but the window starts at %d", err, floor)
@@ -227,7 +253,7 @@ func (w *world) resume(t *rapid.T) {
 	from := r.watch.Revision()
 	r.claims = append(r.claims, claim{len(r.events), from})
 	opts := r.opts
-	opts.From, opts.InitialState = from, from == 0
+	opts.From, opts.InitialState, opts.Last = from, from == 0, 0
 	w.start(t, &record{want: r.want, opts: opts})
 }
 
