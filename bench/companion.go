@@ -8,7 +8,7 @@ import (
 
 // beside measures a healthy watcher with the companion beside it.
 func (c companion) beside(ctx context.Context, contender Contender, p Params) (Result, error) {
-	return withStore(ctx, contender, func(ctx context.Context, s Store) (Result, error) {
+	return run(ctx, contender, contender.Store, func(ctx context.Context, s Store) (Result, error) {
 		object := objects(p.Objects)
 		rev, err := fill(ctx, s, 1, object)
 		if err != nil {

@@ -50,14 +50,14 @@ func burst() []Workload {
 // saturate lets one watcher measure latency: with all of them it would be the
 // clock that is measured.
 func saturate(ctx context.Context, c Contender, p Params) (Result, error) {
-	return withStore(ctx, c, func(ctx context.Context, s Store) (Result, error) {
+	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 		return fanOutOn(ctx, s, p, 1)
 	})
 }
 
 // paced lets all watchers measure latency.
 func paced(ctx context.Context, c Contender, p Params) (Result, error) {
-	return withStore(ctx, c, func(ctx context.Context, s Store) (Result, error) {
+	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 		return fanOutOn(ctx, s, p, p.Watchers)
 	})
 }

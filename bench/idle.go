@@ -36,7 +36,7 @@ func idle() []Workload {
 // footprint measures watchers that nobody reads, without what a consumer of the
 // user's would cost.
 func footprint(ctx context.Context, c Contender, p Params) (Result, error) {
-	return withStore(ctx, c, func(ctx context.Context, s Store) (Result, error) {
+	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 		if _, err := fill(ctx, s, 1, objects(1)); err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func footprint(ctx context.Context, c Contender, p Params) (Result, error) {
 
 // subscribe opens and stops watches and times each pair.
 func subscribe(ctx context.Context, c Contender, p Params) (Result, error) {
-	return withStore(ctx, c, func(ctx context.Context, s Store) (Result, error) {
+	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 		rev, err := fill(ctx, s, p.Objects, objects(p.Objects))
 		if err != nil {
 			return nil, err

@@ -28,7 +28,7 @@ func interest() []Workload {
 // which is to be the i-th object alone.
 func each(selection func(i int) Selection) func(context.Context, Contender, Params) (Result, error) {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
-		return withStore(ctx, c, func(ctx context.Context, s Store) (Result, error) {
+		return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 			return eachOn(ctx, s, p, selection)
 		})
 	}

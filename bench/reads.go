@@ -52,7 +52,7 @@ type reader func(ctx context.Context, s Store, i int) error
 // reading returns a run that fills a store and times p.Events reads.
 func reading(make func(p Params) reader) func(context.Context, Contender, Params) (Result, error) {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
-		return withStore(ctx, c, func(ctx context.Context, s Store) (Result, error) {
+		return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 			if _, err := fill(ctx, s, p.Objects, p.onNodes()); err != nil {
 				return nil, err
 			}
@@ -109,7 +109,7 @@ func list(ctx context.Context, s Store, what Selection, want int) error {
 
 // readUnderWrites measures what writes suffer by lists of everything.
 func readUnderWrites(ctx context.Context, c Contender, p Params) (Result, error) {
-	return withStore(ctx, c, func(ctx context.Context, s Store) (Result, error) {
+	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 		object := objects(p.Objects)
 		rev, err := fill(ctx, s, p.Objects, object)
 		if err != nil {

@@ -25,7 +25,7 @@ func reconnect() []Workload {
 }
 
 func comeBack(ctx context.Context, c Contender, p Params) (Result, error) {
-	return withStore(ctx, c, func(ctx context.Context, s Store) (Result, error) {
+	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 		object := objects(p.Objects)
 		from, err := fill(ctx, s, p.Objects, object)
 		if err != nil {

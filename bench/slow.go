@@ -45,13 +45,13 @@ func neverReading(timed func(Params) int) func(context.Context, Contender, Param
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
 		healthy := p
 		healthy.Watchers -= p.Idle
-		alone, err := withStore(ctx, c, func(ctx context.Context, s Store) (Result, error) {
+		alone, err := run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 			return fanOutOn(ctx, s, healthy, timed(p))
 		})
 		if err != nil {
 			return nil, err
 		}
-		return withStore(ctx, c, func(ctx context.Context, s Store) (Result, error) {
+		return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 			return besideStalled(ctx, s, p, timed(p), alone)
 		})
 	}

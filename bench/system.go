@@ -62,6 +62,20 @@ type Watch interface {
 	Stop()
 }
 
+// Informer is a system that mirrors a storage for handlers in the process. Its
+// methods are safe for concurrent use, but for Start.
+type Informer interface {
+	// Write stores o in the storage, and returns the revision of the write.
+	Write(ctx context.Context, o Object) (uint64, error)
+	// Start mirrors the storage and tells each of healthy, and slow, the Seq of
+	// every object that there is and then of every change. The healthy miss
+	// nothing; what slow misses is up to the system. It is called once, after the
+	// storage was filled.
+	Start(ctx context.Context, healthy []func(seq int64), slow func(seq int64)) error
+	// Close ends everything. It waits for handlers that are running.
+	Close() error
+}
+
 // Contender is one system under test. It takes part in the workloads that its
 // constructors allow; nil is for those that it cannot do.
 type Contender struct {
@@ -71,4 +85,6 @@ type Contender struct {
 	Store func(ctx context.Context) (Store, error)
 	// Bus opens a bus.
 	Bus func(ctx context.Context) (Bus, error)
+	// Informer opens an informer that has not been started, over empty storage.
+	Informer func(ctx context.Context) (Informer, error)
 }

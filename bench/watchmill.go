@@ -19,7 +19,7 @@ const (
 // defaults everywhere, one index, and handlers that never block on the engine's
 // own workers.
 func Watchmill() Contender {
-	return Contender{Name: "watchmill", Store: openEngine, Bus: openTopic}
+	return Contender{Name: "watchmill", Store: openEngine, Bus: openTopic, Informer: openInformer}
 }
 
 // config is that of all engines here.

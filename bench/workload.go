@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -107,12 +108,13 @@ func within(metric string, bound float64) Goal {
 }
 
 // onStore and onBus say which contenders can do a workload.
-func onStore(c Contender) bool { return c.Store != nil }
-func onBus(c Contender) bool   { return c.Bus != nil }
+func onStore(c Contender) bool    { return c.Store != nil }
+func onBus(c Contender) bool      { return c.Bus != nil }
+func onInformer(c Contender) bool { return c.Informer != nil }
 
 // All returns every workload, in order.
 func All() []Workload {
-	return slices.Concat(fanOut(), burst(), interest(), idle(), reads(), reconnect(), slow(), buses())
+	return slices.Concat(fanOut(), burst(), interest(), idle(), reads(), reconnect(), slow(), informers(), buses())
 }
 
 // Select returns the workloads that ids name: W4 names both W4/10 and W4/100.
@@ -145,20 +147,26 @@ func IDs() []string {
 // patience is how long a run may take before it is called stuck.
 const patience = 5 * time.Minute
 
-// withStore runs f on a store of c's, and closes it.
-func withStore(ctx context.Context, c Contender, f func(context.Context, Store) (Result, error)) (Result, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%s: not done within %v", c.Name, patience))
+// run runs f on a system of c's that open opens, and closes it.
+func run[S io.Closer](ctx context.Context, c Contender, open func(context.Context) (S, error), f func(context.Context, S) (Result, error)) (Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not done within %v", patience))
 	defer cancel()
-	store, err := c.Store(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", c.Name, err)
-	}
-	result, err := f(ctx, store)
-	if closing := store.Close(); err == nil {
-		err = closing
-	}
+	result, err := with(ctx, open, f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
 	return result, nil
+}
+
+// with runs f on a system that open opens, and closes it.
+func with[S io.Closer](ctx context.Context, open func(context.Context) (S, error), f func(context.Context, S) (Result, error)) (Result, error) {
+	system, err := open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	result, err := f(ctx, system)
+	if closing := system.Close(); err == nil {
+		err = closing
+	}
+	return result, err
 }

@@ -85,7 +85,7 @@ func rivals(small bool) []bench.Contender {
 	if small {
 		warmUp = kube.Started
 	}
-	return append(buses.All(), kube.Cacher(warmUp))
+	return append(buses.All(), kube.Cacher(warmUp), kube.Informer())
 }
 
 // quiet keeps the rivals from logging each watcher that they close: it would be
