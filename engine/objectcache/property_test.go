@@ -64,22 +64,22 @@ func TestProperty_TenThousandReferencesOverAThousandKeys(t *testing.T) {
 		w.write(secret{Name: fmt.Sprintf("ns-%d/secret", n), Immutable: n%10 == 0})
 	}
 	for taken, step := 0, 0; taken < references; step++ {
-		switch k, chance := key(), random.IntN(100); {
-		case chance < 40:
+		switch k, chance := key(), random.IntN(1000); {
+		case chance < 400:
 			w.take(k)
 			taken++
 		case w.keys[k] == nil:
 			continue
-		case chance < 65:
+		case chance < 650:
 			w.drop(k, random.IntN(len(w.keys[k].refs)))
-		case chance < 90:
+		case chance < 950:
 			w.get(k, random.IntN(len(w.keys[k].refs)))
-		case chance < 91: // which every watch looks at
+		case chance < 954: // which every watch looks at
 			w.write(secret{k, fmt.Sprint(step), random.IntN(10) == 0})
-		case chance < 92:
+		case chance < 957:
 			w.remove(k)
-		case chance < 94:
-			w.pass(time.Duration(random.IntN(1500)) * time.Millisecond)
+		default:
+			w.pass(time.Duration(random.IntN(2000)) * time.Millisecond)
 		}
 		w.check()
 		if step%500 == 0 {
