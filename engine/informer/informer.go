@@ -84,17 +84,17 @@ func New[T any](cfg Config[T]) (*SharedInformer[T], error) {
 	return s, nil
 }
 
+// start spawns the actor. Its first message lets the Reflector in, which needs to
+// know the actor.
 func (s *SharedInformer[T]) start() error {
-	s.inlet.held.Store(true) // until the actor can be offered something
+	s.inlet.held.Store(true)
 	s.actor = actors.Spawn(s.host.System(), s.cfg.Name, func() actors.Behavior[message[T]] {
 		return &mirror[T]{shared: s}
 	}, actors.Options{Capacity: mailboxSize, OnRoom: s.room})
+	s.inlet.actor = s.actor
 	if !s.actor.Tell(look[T]{}) {
 		return fmt.Errorf("%w: its host is closed", ErrClosed)
 	}
-	s.inlet.actor = s.actor
-	s.inlet.held.Store(false)
-	s.room()
 	return nil
 }
 

@@ -31,7 +31,9 @@ type listener[T any] struct {
 	// panicked is its last panic.
 	panicked atomic.Pointer[HandlerError]
 
-	resync    actors.Timer
+	resync actors.Timer
+	// rung is closed when resync has fired.
+	rung      chan struct{}
 	resyncDue atomic.Bool
 
 	settling, finishing sync.Once
@@ -45,9 +47,12 @@ func (l *listener[T]) Started(ctx *actors.Context) { l.armResync(ctx) }
 
 func (l *listener[T]) armResync(ctx *actors.Context) {
 	if l.options.Resync > 0 {
+		rung := make(chan struct{})
+		l.rung = rung
 		l.resync = ctx.Clock().AfterFunc(l.options.Resync, func() {
 			l.resyncDue.Store(true)
 			l.box.Wake()
+			close(rung)
 		})
 	}
 }
@@ -151,10 +156,10 @@ func (l *listener[T]) leave() {
 	l.box.Wake()
 }
 
-// Stopping disarms the resync.
+// Stopping disarms the resync, or hears it out, so that nothing of it is left.
 func (l *listener[T]) Stopping(*actors.Context) {
-	if l.resync != nil {
-		l.resync.Stop()
+	if l.resync != nil && !l.resync.Stop() {
+		<-l.rung
 	}
 }
 

@@ -18,8 +18,7 @@ type leave[T any] struct{ listener *listener[T] }
 
 // look asks the actor to see whether it still has to hold the source back, or
 // must end. Handlers that have caught up send it, whoever made a function of the
-// configuration fail, and New, to learn that the actor was stopped before it
-// began.
+// configuration fail, and New, to let the Reflector in.
 type look[T any] struct{}
 
 func (upstream[T]) toInformer(T) {}

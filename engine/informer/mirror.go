@@ -28,7 +28,7 @@ type mirror[T any] struct {
 }
 
 // inlet is the informer as the Reflector sees it: full while a handler holds the
-// source back.
+// source back, and until New has told it of the actor.
 type inlet[T any] struct {
 	actor *actors.Ref[message[T]]
 	held  atomic.Bool
@@ -55,7 +55,6 @@ func (m *mirror[T]) Started(ctx *actors.Context) {
 		return
 	}
 	s.source.Store(ref)
-	ref.Room() // it may have been refused before anybody could tell it of room
 }
 
 // Receive takes one message. What it brings is committed in Flush.

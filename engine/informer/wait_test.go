@@ -65,9 +65,9 @@ func TestClientRow170_171_WaitForNamesTheLaggards(t *testing.T) {
 
 func TestClientRow173_HandleSyncsWithTheInformerAndItsHandler(t *testing.T) {
 	s, source := busy(t, nil)
-	_, err := source.Add(pod{Name: "a"})
+	rev, err := source.Add(pod{Name: "a"})
 	require.NoError(t, err)
-	require.NoError(t, s.Synced(t.Context()))
+	require.NoError(t, s.WaitForRevision(t.Context(), rev))
 	stuck := newGate()
 	handle, err := s.Subscribe(stuck.handle)
 	require.NoError(t, err)
