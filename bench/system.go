@@ -83,6 +83,11 @@ type Contender struct {
 	Name string
 	// Store opens an empty store whose cache is ready.
 	Store func(ctx context.Context) (Store, error)
+	// Windowed is Store with a history of so many events. Bare makes what need not
+	// be counted as the cache's: live objects, in storage if that is not a part of
+	// the system, and superseded ones.
+	Windowed func(ctx context.Context, events int) (Store, error)
+	Bare     func(live, superseded int) any
 	// Bus opens a bus.
 	Bus func(ctx context.Context) (Bus, error)
 	// Informer opens an informer that has not been started, over empty storage.

@@ -19,7 +19,9 @@ const (
 // defaults everywhere, one index, and handlers that never block on the engine's
 // own workers.
 func Watchmill() Contender {
-	return Contender{Name: "watchmill", Store: openEngine, Bus: openTopic, Informer: openInformer}
+	return Contender{
+		Name: "watchmill", Store: openEngine, Windowed: openWindowed, Bare: bareObjects, Bus: openTopic, Informer: openInformer,
+	}
 }
 
 // config is that of all engines here.
@@ -39,12 +41,24 @@ type engineStore struct {
 	*engine.Engine[Object]
 }
 
-func openEngine(ctx context.Context) (Store, error) {
-	e, err := engine.New(config())
+func openEngine(ctx context.Context) (Store, error) { return openWindowed(ctx, 0) }
+
+// openWindowed opens an engine whose window has so many events; zero means the
+// default.
+func openWindowed(ctx context.Context, events int) (Store, error) {
+	cfg := config()
+	cfg.Window.MaxEvents = events
+	e, err := engine.New(cfg)
 	if err != nil {
 		return nil, err
 	}
 	return engineStore{e}, e.WaitFor(ctx, 0)
+}
+
+// bareObjects are the values alone: the backend, with its own history, is a part
+// of the engine and counts.
+func bareObjects(live, superseded int) any {
+	return append(pointers(live), pointers(superseded)...)
 }
 
 func (s engineStore) Write(ctx context.Context, o Object) (uint64, error) {

@@ -39,9 +39,30 @@ const (
 // Cacher is the Kubernetes watch cache, given some time after it says that it is
 // ready: [Started], or better [WarmedUp].
 func Cacher(warmUp time.Duration) bench.Contender {
-	return bench.Contender{Name: "k8s cacher", Store: func(ctx context.Context) (bench.Store, error) {
-		return open(ctx, warmUp)
-	}}
+	opened := func(ctx context.Context) (bench.Store, error) { return open(ctx, warmUp) }
+	return bench.Contender{
+		Name: "k8s cacher", Store: opened, Bare: bare,
+		// Its history grows by itself, up to 102,400 events within 75 s.
+		Windowed: func(ctx context.Context, _ int) (bench.Store, error) { return opened(ctx) },
+	}
+}
+
+// bare fills a storage, which takes etcd's place and so is not a part of the
+// Cacher, and makes superseded pods.
+func bare(live, superseded int) any {
+	m, old := newMemory(), make([]*example.Pod, superseded)
+	for i := range live {
+		m.put(newPod(named(i)))
+	}
+	m.take()
+	for i := range old {
+		old[i] = newPod(named(i))
+	}
+	return []any{m, old}
+}
+
+func named(i int) bench.Object {
+	return bench.Object{Name: fmt.Sprintf("pod-%06d", i), Seq: bench.Unmeasured}
 }
 
 // store is the bench.Store that a Cacher is.
@@ -122,11 +143,15 @@ func nodesOf(o any) ([]string, error)  { return []string{nodeOf(o.(runtime.Objec
 func revisionString(rev uint64) string { return strconv.FormatUint(rev, 10) }
 
 func (s *store) Write(_ context.Context, o bench.Object) (uint64, error) {
+	return s.memory.put(newPod(o)), nil
+}
+
+func newPod(o bench.Object) *example.Pod {
 	pod := &example.Pod{}
 	pod.Namespace, pod.Name, pod.Generation = bench.Namespace, o.Name, o.Seq
 	pod.Labels = map[string]string{bench.AppLabel: o.App}
 	pod.Spec.NodeName = o.Node
-	return s.memory.put(pod), nil
+	return pod
 }
 
 func (s *store) List(ctx context.Context, what bench.Selection) (int, error) {

@@ -1,0 +1,89 @@
+package bench
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// Overhead is the metric of what a cache takes beyond the objects in it, for each
+// object. Load is how many objects per second it can be filled with.
+const (
+	Overhead = "overhead/object"
+	Load     = "load"
+)
+
+// load is W13.
+func load() []Workload {
+	return []Workload{{
+		ID: "W13", Text: "150,000 objects loaded, then updates until the window of 102,400 events is full",
+		Full:  Params{Objects: 150_000, Events: 102_400},
+		Small: Params{Objects: 1000, Events: 500},
+		Goals: []Goal{atMost(Overhead, 0.5)},
+		Run:   loaded, Floor: loadedFloor,
+		Able: func(c Contender) bool { return c.Windowed != nil },
+	}}
+}
+
+// loaded measures the live heap and what of it the objects take that a cache so
+// filled must keep: all that there are, and those that the window's events have
+// superseded.
+func loaded(ctx context.Context, c Contender, p Params) (Result, error) {
+	before := measureFootprint()
+	bare := c.Bare(p.Objects, p.Events)
+	own := measureFootprint().bytes - before.bytes
+	runtime.KeepAlive(bare)
+	bare = nil
+
+	open := func(ctx context.Context) (Store, error) { return c.Windowed(ctx, p.Events) }
+	return run(ctx, c, open, func(ctx context.Context, s Store) (Result, error) {
+		object := objects(p.Objects)
+		before := measureFootprint()
+		begin := time.Now()
+		if _, err := fill(ctx, s, p.Objects, object); err != nil {
+			return nil, err
+		}
+		took := time.Since(begin)
+		if _, err := fill(ctx, s, p.Events, supersede(object)); err != nil {
+			return nil, err
+		}
+		beyond := measureFootprint().bytes - before.bytes - own
+		runtime.KeepAlive(object)
+		return Result{overhead(beyond, p.Objects), rate(Load, int64(p.Objects), took)}, nil
+	})
+}
+
+// supersede changes the objects, so that each write of them is a change.
+func supersede(object func(i int) Object) func(i int) Object {
+	return func(i int) Object {
+		o := object(i)
+		o.Seq = int64(i)
+		return o
+	}
+}
+
+func overhead(bytes int64, objects int) Metric {
+	return Metric{Name: Overhead, Unit: " B", Value: float64(bytes) / float64(objects)}
+}
+
+// loadedFloor is a map of the objects and a slice of the events.
+func loadedFloor(_ context.Context, p Params) (Result, error) {
+	type event struct{ before, after *Object }
+	live, keys := pointers(p.Objects), make([]string, p.Objects)
+	for i, o := range live {
+		keys[i] = o.Key()
+	}
+	before := measureFootprint()
+	state, window := make(map[string]*Object, p.Objects), make([]event, p.Events)
+	for i, o := range live {
+		state[keys[i]] = o
+	}
+	for i := range window {
+		window[i] = event{live[i%len(live)], live[i%len(live)]}
+	}
+	bytes := measureFootprint().bytes - before.bytes
+	runtime.KeepAlive(state)
+	runtime.KeepAlive(window)
+	runtime.KeepAlive(live)
+	return Result{overhead(bytes, p.Objects)}, nil
+}
