@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/watchmill/watchmill/engine/informer"
 )
 
 func TestClientRow123_HandlersStartWithTheStateAndGoOn(t *testing.T) {
@@ -49,7 +47,7 @@ func TestClientRow140_RelistIsUpdateAndAddAndNotInitial(t *testing.T) {
 	require.Equal(t, []string{"DELETED c@7 relist stale", "MODIFIED b@3→5 relist", "ADDED d@7 relist"}, l.told())
 }
 
-func TestReadYourWrites(t *testing.T) {
+func TestPain_ReadYourWrites(t *testing.T) {
 	r := newRig(t, nil)
 	rev := r.write(pod{Name: "a"})
 	require.NoError(t, r.WaitForRevision(t.Context(), rev))
@@ -59,5 +57,4 @@ func TestReadYourWrites(t *testing.T) {
 	cancel()
 	err := r.WaitForRevision(ctx, rev+1)
 	require.ErrorIs(t, err, context.Canceled)
-	_ = informer.Drain
 }

@@ -338,9 +338,7 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 
 // Only legal transitions, whatever happens to the source.
 func TestClientRow130_131_HistoriesThroughFaults(t *testing.T) {
-	s, source := busy(t, func(cfg *informer.Config[pod]) {
-		cfg.Backoff.Initial, cfg.Backoff.Max = time.Microsecond, time.Microsecond
-	})
+	s, source := busy(t, func(cfg *informer.Config[pod]) { cfg.Backoff = quick })
 	var histories []*historian
 	var handles []*informer.Handle[pod]
 	for i := range 12 {

@@ -59,6 +59,9 @@ type rig struct {
 	errs []error
 }
 
+// quick is a backoff for tests that go by the real clock.
+var quick = reflector.Backoff{Initial: time.Microsecond, Max: time.Microsecond}
+
 // newRig makes a rig whose configuration is as configure leaves it; nil changes
 // nothing.
 func newRig(t *testing.T, configure func(*informer.Config[pod])) *rig {
