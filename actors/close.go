@@ -35,7 +35,6 @@ func (s *System) Close(ctx context.Context) error {
 		if s.owned.pool != nil {
 			s.owned.pool.Close()
 		}
-		s.proto.Shutdown() // stops nothing, but panics if called twice
 	})
 	return nil
 }

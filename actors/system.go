@@ -37,8 +37,8 @@ func (cfg SystemConfig) validate() error {
 }
 
 // System is a set of actors, the executors that run them and the clock that
-// they go by. It costs about 3 MB, most of it protoactor's registry, so
-// programs should share one. All methods are safe for concurrent use.
+// they go by. It costs about 30 KB, most of it protoactor's registry. All
+// methods are safe for concurrent use.
 type System struct {
 	proto     *actor.ActorSystem
 	pool      Executor
@@ -88,20 +88,6 @@ func NewSystem(cfg SystemConfig) (*System, error) {
 	s.spawnTop()
 	return s, nil
 }
-
-// newActorSystem makes protoactor silent. It would log to stderr, and start a
-// goroutine to count dead letters; there are some whatever we do, since a
-// parent that stops tells even children whose end it has not heard of yet. An
-// event stream without subscribers makes a dead letter just nothing.
-func newActorSystem() *actor.ActorSystem {
-	proto := actor.NewActorSystem(
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
-	renew(&proto.EventStream)
-	return proto
-}
-
-// renew replaces what p points to by its zero value.
-func renew[T any](p **T) { *p = new(T) }
 
 func (s *System) openExecutors(cfg SystemConfig) {
 	if cfg.Executor != nil {

@@ -43,7 +43,7 @@ type HostConfig struct {
 }
 
 // Host is what engines share: the actor system with its workers, the clock, the
-// randomness. One host costs about 3 MB; many engines fit on it.
+// randomness. One host costs about 30 KB; many engines fit on it.
 type Host struct {
 	system  *actors.System
 	timeout time.Duration

@@ -13,9 +13,11 @@ type slow[T any] struct {
 	set    *stalled[*watcher.Watch[T]]
 	budget budget
 	timer  actors.Timer
-	// drawn is what the running timer was given, at since.
+	// drawn is what the running timer was given, at since, for those who had
+	// stalled by mark.
 	drawn time.Duration
 	since time.Time
+	mark  uint64
 }
 
 func newSlow[T any](now time.Time) slow[T] {
@@ -24,7 +26,7 @@ func newSlow[T any](now time.Time) slow[T] {
 
 // stalled notes that w lags beyond its buffer.
 func (d *dispatcher[T]) stalled(ctx *actors.Context, w *watcher.Watch[T]) {
-	d.slow.set.add(w, w.Delivered(), w.Options().Policy, ctx.Clock().Now())
+	d.slow.set.add(w, w.Delivered(), w.Options().Policy)
 	d.Stats.Stalls.Add(1)
 	d.countStalled()
 }
@@ -58,7 +60,7 @@ func (d *dispatcher[T]) drawBudget(ctx *actors.Context) {
 	if s.timer != nil || s.set.count(watcher.Terminate) == 0 {
 		return
 	}
-	s.since = ctx.Clock().Now()
+	s.since, s.mark = ctx.Clock().Now(), s.set.mark()
 	s.drawn = s.budget.take(s.since)
 	s.timer = ctx.Clock().AfterFunc(s.drawn, func() { d.self.Tell(BudgetSpent[T]{}) })
 }
@@ -69,7 +71,7 @@ func (d *dispatcher[T]) drawBudget(ctx *actors.Context) {
 func (d *dispatcher[T]) budgetSpent(ctx *actors.Context) {
 	s := &d.slow
 	s.timer = nil
-	for _, w := range s.set.overdue(watcher.Terminate, s.since, (*watcher.Watch[T]).Delivered) {
+	for _, w := range s.set.overdue(watcher.Terminate, s.mark, (*watcher.Watch[T]).Delivered) {
 		w.FinishAfterPrelude(watcher.ErrSlowConsumer)
 		s.release(ctx, w)
 		d.wake(w)

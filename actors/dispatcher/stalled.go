@@ -1,8 +1,6 @@
 package dispatcher
 
 import (
-	"time"
-
 	"github.com/tidwall/btree"
 
 	"github.com/watchmill/watchmill/actors/watcher"
@@ -23,11 +21,9 @@ type stalled[W comparable] struct {
 type stall[W any] struct {
 	watcher W
 	policy  watcher.Policy
-	// since is when it stalled.
-	since time.Time
 	// taken is how much it had been given when that was last looked at.
 	taken uint64
-
+	// order counts the stalls up to its own.
 	order uint64
 }
 
@@ -42,10 +38,10 @@ func newStalled[W comparable]() *stalled[W] {
 
 // add takes in a watcher that has been given so much so far. One that is in
 // stalls anew: it goes behind the others.
-func (s *stalled[W]) add(w W, taken uint64, policy watcher.Policy, since time.Time) {
+func (s *stalled[W]) add(w W, taken uint64, policy watcher.Policy) {
 	s.remove(w)
 	s.adds++
-	m := &stall[W]{watcher: w, policy: policy, since: since, taken: taken, order: s.adds}
+	m := &stall[W]{watcher: w, policy: policy, taken: taken, order: s.adds}
 	s.entries[w] = m
 	s.byOrder.Set(m)
 	s.counts[policy]++
@@ -67,16 +63,19 @@ func (s *stalled[W]) remove(w W) bool {
 func (s *stalled[W]) len() int                   { return s.byOrder.Len() }
 func (s *stalled[W]) count(p watcher.Policy) int { return s.counts[p] }
 
-// overdue returns the members with the policy that have been stalled since
-// until or longer and have been given nothing since they were last looked at.
-// How much each has been given by now, taken tells.
-func (s *stalled[W]) overdue(p watcher.Policy, until time.Time, taken func(W) uint64) []W {
+// mark stands for now among the stalls. It is no time: a clock may be set back.
+func (s *stalled[W]) mark() uint64 { return s.adds }
+
+// overdue returns the members with the policy that stalled before the mark and
+// have been given nothing since they were last looked at. How much each has been
+// given by now, taken tells.
+func (s *stalled[W]) overdue(p watcher.Policy, mark uint64, taken func(W) uint64) []W {
 	if s.counts[p] == 0 {
 		return nil
 	}
 	var late []W
 	s.byOrder.Scan(func(m *stall[W]) bool {
-		if m.policy != p || m.since.After(until) {
+		if m.policy != p || m.order > mark {
 			return true
 		}
 		if now := taken(m.watcher); now != m.taken {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
@@ -16,26 +15,29 @@ import (
 
 // TestStalledScenarios runs testdata/stalled. Its commands are:
 //
-//	stall <name> [taken=<events>] [policy=…] [since=…]
+//	stall <name> [taken=<events>] [policy=…]
+//	draw                                     the budget is drawn for those who are stalled
 //	give <name> events=<n>                   its consumer is given events
 //	recover <name>
-//	overdue policy=… since=…                 prints who has been stuck for so long
+//	overdue policy=…                         prints who has been stuck since the draw
 //	all                                      prints how many there are
 func TestStalledScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/stalled", func(t *testing.T, path string) {
-		s, taken := newStalled[string](), map[string]uint64{}
+		s, taken, mark := newStalled[string](), map[string]uint64{}, uint64(0)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "stall":
 				name := d.CmdArgs[0].Key
 				taken[name] = numberArg(t, d, "taken")
-				s.add(name, taken[name], policyArg(t, d), clockArg(t, d, "since"))
+				s.add(name, taken[name], policyArg(t, d))
+			case "draw":
+				mark = s.mark()
 			case "give":
 				taken[d.CmdArgs[0].Key] += numberArg(t, d, "events")
 			case "recover":
 				s.remove(d.CmdArgs[0].Key)
 			case "overdue":
-				late := s.overdue(policyArg(t, d), clockArg(t, d, "since"), func(name string) uint64 { return taken[name] })
+				late := s.overdue(policyArg(t, d), mark, func(name string) uint64 { return taken[name] })
 				if len(late) == 0 {
 					return "nobody\n"
 				}
@@ -70,26 +72,28 @@ func policyArg(t *testing.T, d *datadriven.TestData) watcher.Policy {
 type stuck struct {
 	name, seen uint64
 	policy     watcher.Policy
-	since      time.Time
+	order      uint64
 }
 
 func TestStalledAgreesWithAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, taken := newStalled[uint64](), map[uint64]uint64{}
+		var stalls, mark, marked uint64
 		var list []stuck // in order of stalling
 		name := rapid.Uint64Range(0, 5)
 		policy := rapid.SampledFrom([]watcher.Policy{watcher.Park, watcher.Terminate, watcher.Conflate})
-		second := rapid.Map(rapid.IntRange(0, 9), func(n int) time.Time { return start.Add(time.Duration(n) * time.Second) })
 		without := func(name uint64) []stuck {
 			return slices.DeleteFunc(list, func(m stuck) bool { return m.name == name })
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
-				m := stuck{name: name.Draw(t, "name"), policy: policy.Draw(t, "policy"), since: second.Draw(t, "since")}
+				stalls++
+				m := stuck{name: name.Draw(t, "name"), policy: policy.Draw(t, "policy"), order: stalls}
 				m.seen = taken[m.name]
 				list = append(without(m.name), m)
-				s.add(m.name, m.seen, m.policy, m.since)
+				s.add(m.name, m.seen, m.policy)
 			},
+			"draw": func(*rapid.T) { mark, marked = s.mark(), stalls },
 			"give": func(t *rapid.T) { taken[name.Draw(t, "name")]++ },
 			"remove": func(t *rapid.T) {
 				n, before := name.Draw(t, "name"), len(list)
@@ -97,10 +101,10 @@ func TestStalledAgreesWithAList(t *testing.T) {
 				require.Equal(t, len(list) < before, s.remove(n))
 			},
 			"overdue": func(t *rapid.T) {
-				until, of := second.Draw(t, "until"), policy.Draw(t, "policy")
+				of := policy.Draw(t, "policy")
 				var want []uint64
 				for i, m := range list {
-					if m.policy != of || m.since.After(until) {
+					if m.policy != of || m.order > marked {
 						continue
 					}
 					if m.seen == taken[m.name] {
@@ -108,7 +112,7 @@ func TestStalledAgreesWithAList(t *testing.T) {
 					}
 					list[i].seen = taken[m.name]
 				}
-				require.Equal(t, want, s.overdue(of, until, func(name uint64) uint64 { return taken[name] }))
+				require.Equal(t, want, s.overdue(of, mark, func(name uint64) uint64 { return taken[name] }))
 			},
 			"": func(t *rapid.T) {
 				require.Equal(t, len(list), s.len())
