@@ -103,8 +103,8 @@ const maxTraceLines = 200
 func writeExploreText(w io.Writer, r *explore.Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "explored   %d seeds from %d in %v\n", r.Seeds, r.From, r.Elapsed.Round(time.Millisecond))
-	fmt.Fprintf(&b, "simulated  %d messages, %.0f per second: %d turns, %d deliveries, %d calls to storage, %d timers; %d steps\n",
-		r.Messages(), r.PerSecond(), r.Turns, r.Deliveries, r.Calls, r.Timers, r.Steps)
+	fmt.Fprintf(&b, "simulated  %d messages, %.0f per second: %d turns, %d deliveries, %d requests, %d calls to storage, %d timers; %d steps\n",
+		r.Messages(), r.PerSecond(), r.Turns, r.Deliveries, r.Requests, r.Calls, r.Timers, r.Steps)
 	fmt.Fprintf(&b, "hash       %s\n", r.Hash)
 	if r.Finding == nil {
 		b.WriteString("found      nothing: every invariant held\n")

@@ -10,7 +10,7 @@ import (
 // DefaultSteps is the most steps of a scenario that is not told otherwise, not
 // counting that a burst of writes is one: enough for faults to meet, few enough
 // to be read.
-const DefaultSteps = 120
+const DefaultSteps = 200
 
 // Config says what is explored. Engine.Key and Draw are required.
 type Config[T any] struct {

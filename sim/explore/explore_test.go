@@ -8,7 +8,7 @@ import (
 )
 
 func TestSeedsHold(t *testing.T) {
-	report, err := Run(t.Context(), Things(), Range{Seeds: 1000})
+	report, err := Run(t.Context(), Things(), Range{Seeds: 4000})
 	require.NoError(t, err)
 	requireNothing(t, report)
 	t.Logf("%+v, %.0f messages per second", report.Counts, report.PerSecond())

@@ -27,6 +27,9 @@ type scheduler struct {
 	idle     func() bool
 	// closing: nobody needs to go on early any more, so that Run runs all.
 	closing bool
+	// restless is how many turns there were since something last came from outside;
+	// beyond maxRestless no more are run.
+	restless int
 	// swallow, if set, keeps a task from ever running. Only sabotage sets it.
 	swallow func(actors.Task) bool
 
@@ -92,26 +95,28 @@ func (s *scheduler) runN(n int) {
 	}
 }
 
-// settle runs turns until none is left. It reports whether that came about: not
-// if actors keep each other busy.
-func (s *scheduler) settle() bool {
-	for range maxSettle {
-		if !s.step() {
-			return true
-		}
+// settle runs turns until none is left.
+func (s *scheduler) settle() {
+	for s.step() {
 	}
-	return false
 }
 
-// maxSettle is more turns than any scenario needs to come to rest.
-const maxSettle = 1_000_000
+// maxRestless is more turns than the engine ever needs to come to rest.
+const maxRestless = 100_000
+
+// stuck reports whether actors keep each other busy for ever.
+func (s *scheduler) stuck() bool { return s.restless >= maxRestless }
 
 // step runs one turn, if there is one.
 func (s *scheduler) step() bool {
+	if s.stuck() {
+		return false
+	}
 	t := s.draw()
 	if t == nil {
 		return false
 	}
+	s.restless++
 	s.trace.turn(t)
 	t.RunTurn()
 	return true

@@ -19,7 +19,7 @@ func (w *World[T]) do(s Step) {
 	case Turns:
 		w.sched.runN(s.N)
 	case Settle:
-		w.settle()
+		w.sched.settle()
 	case Pass:
 		for range s.N {
 			w.clock.Advance(s.For)
@@ -37,13 +37,6 @@ func (w *World[T]) do(s Step) {
 		w.consume(s)
 	default:
 		w.disturb(s)
-	}
-}
-
-// settle lets the engine come to rest.
-func (w *World[T]) settle() {
-	if !w.sched.settle() {
-		w.fail(judge.Failed(judge.Recovers, "", "the engine does not come to rest within %d turns", maxSettle))
 	}
 }
 
@@ -155,7 +148,10 @@ func (w *World[T]) rewind(s Step) {
 func (w *World[T]) recover() {
 	w.storage.heal()
 	for range 600 {
-		w.settle()
+		w.sched.settle()
+		if w.sched.stuck() {
+			return
+		}
 		if s := w.engine.Stats(); s.Ready && s.Revision == w.newest() && s.Source.Phase == reflector.Watching {
 			return
 		}
@@ -172,13 +168,13 @@ func (w *World[T]) rest() {
 	if w.recover(); w.failed != nil {
 		return
 	}
-	w.settle()
+	w.sched.settle()
 	for _, r := range w.started {
 		w.take(r, everythingThereIs, unlimited)
 		r.Drained = true
 	}
 	w.judgeWatches()
-	w.settle()
+	w.sched.settle()
 	w.check(w.always)
 	w.check(w.finally)
 	if w.cfg.Attach == nil { // of the user's own watches nothing is known here

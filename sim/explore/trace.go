@@ -17,21 +17,26 @@ type Counts struct {
 	Turns uint64 `json:"turns"`
 	// Deliveries are the events and bookmarks that consumers were given.
 	Deliveries uint64 `json:"deliveries"`
-	// Calls are those that the engine made to storage, and Timers the functions
-	// of its timers that the clock called.
-	Calls  uint64 `json:"calls"`
-	Timers uint64 `json:"timers"`
+	// Requests are what was asked of the engine: writes, reads and watches. Calls
+	// are what the engine asked of storage, and Timers the functions of its timers
+	// that the clock called.
+	Requests uint64 `json:"requests"`
+	Calls    uint64 `json:"calls"`
+	Timers   uint64 `json:"timers"`
 }
 
-// Messages is the number of simulated messages: every turn, delivery, call to
-// storage and timer counts as one. It is less than there were, since a turn may
-// handle several.
-func (c Counts) Messages() uint64 { return c.Turns + c.Deliveries + c.Calls + c.Timers }
+// Messages is the number of simulated messages: every turn, delivery, request,
+// call to storage and timer counts as one. It is less than there were, since a
+// turn may handle several, and steps that only let turns or time pass are none.
+func (c Counts) Messages() uint64 {
+	return c.Turns + c.Deliveries + c.Requests + c.Calls + c.Timers
+}
 
 func (c *Counts) add(other Counts) {
 	c.Steps += other.Steps
 	c.Turns += other.Turns
 	c.Deliveries += other.Deliveries
+	c.Requests += other.Requests
 	c.Calls += other.Calls
 	c.Timers += other.Timers
 }
@@ -126,6 +131,7 @@ func (t *trace) timer() {
 
 // result notes what became of a call to the engine.
 func (t *trace) result(rev store.Revision, err error) {
+	t.Requests++
 	t.mix(tagResult, uint64(rev))
 	t.err(err)
 	if t.record != nil {

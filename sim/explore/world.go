@@ -133,19 +133,30 @@ func (w *World[T]) engineConfig() engine.Config[T] {
 func (w *World[T]) run() error {
 	for i, s := range w.scenario.Steps {
 		w.trace.step(i, s)
+		w.sched.restless = 0
 		w.do(s)
 		w.check(w.always)
+		w.rests()
 		if w.failed != nil {
 			return w.failed
 		}
 	}
+	w.sched.restless = 0
 	if !w.scenario.Abrupt {
 		w.rest()
+		w.rests()
 	}
 	if w.failed == nil {
 		w.close()
 	}
 	return w.failed
+}
+
+// rests: however much is asked at once, there is an end to it.
+func (w *World[T]) rests() {
+	if w.sched.stuck() {
+		w.fail(judge.Failed(judge.Rests, "", "the engine is still busy after %d turns", maxRestless))
+	}
 }
 
 // fail notes that something is wrong. The first thing counts.
@@ -175,7 +186,7 @@ func (w *World[T]) wait(turns int, limit time.Duration, call func()) {
 	w.sched.idle = func() bool {
 		passed, ok := w.clock.toNext(limit)
 		limit -= passed
-		return ok
+		return ok && !w.sched.stuck()
 	}
 	call()
 	w.sched.patience, w.sched.idle = unlimited, nil

@@ -62,6 +62,9 @@ const (
 const (
 	// Refusals: a call fails only for a reason that there is.
 	Refusals Invariant = "refusals"
+	// Rests: while no time passes and nobody asks for anything, there is an end to
+	// what the engine has to do.
+	Rests Invariant = "rests"
 	// Recovers: when storage is well again, the engine catches up with it.
 	Recovers Invariant = "recovers"
 	// NothingLeft: no actor and no timer outlives Close.
