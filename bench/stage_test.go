@@ -1,0 +1,240 @@
+package bench_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/actors/watchcache"
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/bench"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// The stages of one event, one after the other, each with as much before it as it
+// needs to get its input. What is before it is done before the clock starts, so a
+// figure is the stage's own.
+
+// object is what is written.
+var object = bench.Object{Name: "pod", Node: "node", App: "app"}
+
+func schema() store.Schema[bench.Object] {
+	return store.Schema[bench.Object]{
+		Key:    bench.Object.Key,
+		Labels: func(o bench.Object) labels.Set { return labels.Set{bench.AppLabel: o.App} },
+		Fields: func(o bench.Object) fields.Set { return fields.Set{bench.NodeField: o.Node} },
+	}
+}
+
+// written returns a backend with so many writes in its history.
+func written(b *testing.B, writes int) *memory.Backend[bench.Object] {
+	m, err := memory.New(schema(), memory.Options{Retain: store.WindowLimits{MinEvents: writes, MaxEvents: writes + 1000}})
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, m.Close()) })
+	write(b, m, writes)
+	return m
+}
+
+func write(b *testing.B, m *memory.Backend[bench.Object], writes int) {
+	var last store.Revision
+	for i := range writes {
+		o := object
+		o.Seq = int64(i)
+		put, err := m.Put(context.Background(), o.Key(), o, last, backend.PutOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		last = put.Revision
+	}
+}
+
+// BenchmarkStageBackend commits.
+func BenchmarkStageBackend(b *testing.B) {
+	m := written(b, 0)
+	b.ReportAllocs()
+	b.ResetTimer()
+	write(b, m, b.N)
+}
+
+// emptyAtFirst lists what there was before any write, so that all comes by watch.
+type emptyAtFirst struct{ *memory.Backend[bench.Object] }
+
+func (emptyAtFirst) List(context.Context, backend.ListOptions) (*backend.List[bench.Object], error) {
+	return &backend.List[bench.Object]{Revision: 1, Items: []*store.Object[bench.Object]{}}, nil
+}
+
+// counting is a sink that takes everything.
+type counting struct {
+	last store.Revision
+	done chan struct{}
+}
+
+func (s counting) Offer(u reflector.Update[bench.Object]) actors.Verdict {
+	if u.Revision == s.last {
+		close(s.done)
+	}
+	return actors.Accepted
+}
+
+// BenchmarkStageReflector follows a history that is already there.
+func BenchmarkStageReflector(b *testing.B) {
+	source := emptyAtFirst{written(b, b.N)}
+	system := newSystem(b)
+	sink := counting{last: store.Revision(b.N + 1), done: make(chan struct{})}
+	b.ReportAllocs()
+	b.ResetTimer()
+	_, err := reflector.Spawn(system, reflector.Config[bench.Object]{Source: source, Sink: sink, Rand: rand.New(rand.NewPCG(1, 1))})
+	require.NoError(b, err)
+	<-sink.done
+}
+
+func newSystem(b *testing.B) *actors.System {
+	system, err := actors.NewSystem(actors.SystemConfig{})
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, system.Close(context.Background())) })
+	return system
+}
+
+// pipeline is watchCache, dispatcher and watchers, fed by hand.
+type pipeline struct {
+	cache     *watchcache.Cache[bench.Object]
+	published store.Published[bench.Object]
+	feed      watcher.Feed[bench.Object]
+	room      chan struct{}
+}
+
+func newPipeline(b *testing.B) *pipeline {
+	system := newSystem(b)
+	p := &pipeline{room: make(chan struct{}, 1)}
+	down := dispatcher.Spawn(system, dispatcher.Config[bench.Object]{
+		Source: &p.published, Feed: &p.feed, Rand: rand.New(rand.NewPCG(1, 1)), Stats: &dispatcher.Stats{},
+	})
+	p.feed.Recovered = func(w *watcher.Watch[bench.Object]) { down.Tell(dispatcher.Recovered[bench.Object]{Watch: w}) }
+	p.cache = watchcache.Spawn(system, actors.RealClock(), watchcache.Config[bench.Object]{
+		Published: &p.published, Dispatcher: down, Relist: func(reflector.Reason) {},
+		OnRoom: func() {
+			select {
+			case p.room <- struct{}{}:
+			default:
+			}
+		},
+		Report: func(err error) { b.Error(err) }, Stats: &watchcache.Stats{},
+	})
+	p.offer(reflector.Update[bench.Object]{Kind: reflector.Replace, Reason: reflector.Started, Revision: 1})
+	return p
+}
+
+// offer waits for room.
+func (p *pipeline) offer(u reflector.Update[bench.Object]) {
+	for p.cache.Offer(u) == actors.Full {
+		<-p.room
+	}
+}
+
+// watch registers a watch that calls handle.
+func (p *pipeline) watch(b *testing.B, fieldSelector string, handle func(store.Event[bench.Object])) {
+	filter, err := store.NewFilter(store.FilterOptions{Fields: fieldSelector})
+	require.NoError(b, err)
+	reply := make(chan error, 1)
+	p.cache.Register(watchcache.Register[bench.Object]{
+		Watch: watcher.New(&p.feed, watcher.Options{}, handle), Filter: filter, OnPool: true, Reply: reply,
+	})
+	require.NoError(b, <-reply)
+}
+
+// batches returns the history of so many writes as a Reflector tells it.
+func batches(b *testing.B, writes int) []reflector.Update[bench.Object] {
+	w, err := written(b, writes).Watch(context.Background(), backend.WatchOptions{From: 1, Notify: func() {}})
+	require.NoError(b, err)
+	defer w.Close()
+	var all []reflector.Update[bench.Object]
+	for {
+		batch, err := w.Next(reflector.DefaultMaxBatch)
+		require.NoError(b, err)
+		if len(batch.Events) == 0 {
+			return all
+		}
+		all = append(all, reflector.Update[bench.Object]{Kind: reflector.Changes, Revision: batch.Through, Events: batch.Events})
+	}
+}
+
+// run feeds the history and waits until the cache has it.
+func (p *pipeline) run(b *testing.B, history []reflector.Update[bench.Object]) {
+	b.ReportAllocs()
+	b.ResetTimer()
+	for _, u := range history {
+		p.offer(u)
+	}
+	reply := make(chan error, 1)
+	p.cache.Wait(watchcache.Wait[bench.Object]{Revision: store.Revision(b.N + 1), Until: time.Now().Add(time.Minute), Reply: reply})
+	require.NoError(b, <-reply)
+}
+
+// BenchmarkStageWatchCache applies and publishes, for nobody.
+func BenchmarkStageWatchCache(b *testing.B) {
+	history := batches(b, b.N)
+	newPipeline(b).run(b, history)
+}
+
+// BenchmarkStageDispatch adds the routing of each event past 1,000 watchers of
+// other objects, to the one that wants it.
+func BenchmarkStageDispatch(b *testing.B) {
+	history := batches(b, b.N)
+	p := newPipeline(b)
+	for i := range 1000 {
+		p.watch(b, bench.NodeField+"=other-"+string(rune('a'+i%26)), func(store.Event[bench.Object]) {})
+	}
+	done := make(chan struct{})
+	p.watch(b, bench.NodeField+"="+object.Node, until(b, done))
+	p.run(b, history)
+	<-done
+}
+
+// BenchmarkStageWatcher adds one watcher of everything instead.
+func BenchmarkStageWatcher(b *testing.B) {
+	history := batches(b, b.N)
+	p := newPipeline(b)
+	done := make(chan struct{})
+	p.watch(b, "", until(b, done))
+	p.run(b, history)
+	<-done
+}
+
+// until closes done at the last write.
+func until(b *testing.B, done chan struct{}) func(store.Event[bench.Object]) {
+	return func(ev store.Event[bench.Object]) {
+		if ev.Revision == store.Revision(b.N+1) {
+			close(done)
+		}
+	}
+}
+
+// BenchmarkEndToEnd writes through an engine to one watcher, one event at a time:
+// the latency of all stages with nothing queued.
+func BenchmarkEndToEnd(b *testing.B) {
+	store, err := bench.Watchmill().Store(b.Context())
+	require.NoError(b, err)
+	defer func() { require.NoError(b, store.Close()) }()
+	seen := make(chan int64, 1)
+	_, err = store.Watch(b.Context(), bench.Selection{}, 0, func(seq int64) { seen <- seq })
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		o := object
+		o.Seq = int64(i)
+		if _, err := store.Write(b.Context(), o); err != nil {
+			b.Fatal(err)
+		}
+		<-seen
+	}
+}
