@@ -37,6 +37,7 @@ var Metrics = []Metric{
 	{"lag", Count, "most events that a watcher was behind"},
 	{"writes", Count, "writes that succeeded"},
 	{"write-errors", Count, "writes that failed"},
+	{"unwritten", Count, "writes that were due but not made in time"},
 	{"writes/s", PerSecond, "writes, while writers were at work"},
 	{"deliveries", Count, "events handed to consumers"},
 	{"deliveries/s", PerSecond, "the same, until all were read"},

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/watchmill/watchmill/sim"
+	"github.com/watchmill/watchmill/sim/report"
+)
+
+// loadProgress is what watchmill sim run shows while it runs.
+type loadProgress struct {
+	every time.Duration
+	show  func(sim.Progress)
+	// end leaves the cursor where the report may begin.
+	end func()
+}
+
+// How often the rates on a bar change: slowly enough to be read.
+const loadBarEvery = 500 * time.Millisecond
+
+// newLoadProgress shows a bar if w is a terminal, and plain lines otherwise.
+func newLoadProgress(w io.Writer) loadProgress {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return loadBar(w)
+	}
+	show := func(p sim.Progress) { fmt.Fprintf(w, "%s, %s\n", report.Seconds(p.Elapsed.Seconds()), rates(p)) }
+	return loadProgress{every: lineEvery, show: show, end: func() {}}
+}
+
+// loadBar shows a bar for the time of the load.
+func loadBar(w io.Writer) loadProgress {
+	bar := progressbar.NewOptions64(1,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetWidth(20),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetElapsedTime(false),
+	)
+	show := func(p sim.Progress) {
+		bar.Describe(rates(p))
+		bar.ChangeMax64(p.Duration.Milliseconds() + 1)
+		// A terminal that cannot be written to shows nothing; that is all.
+		_ = bar.Set64(min(p.Elapsed, p.Duration).Milliseconds())
+	}
+	return loadProgress{every: loadBarEvery, show: show, end: func() { _ = bar.Clear() }}
+}
+
+// rates says what is going on at present.
+func rates(p sim.Progress) string {
+	return fmt.Sprintf("%s writes/s, %s deliveries/s, %s behind, %s of %s stalled",
+		report.Number(p.WriteRate), report.Number(p.DeliveryRate), report.Number(float64(p.Lag)),
+		report.Number(float64(p.Stalled)), report.Number(float64(p.Watches)))
+}

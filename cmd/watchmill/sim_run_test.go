@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/sim"
+	"github.com/watchmill/watchmill/sim/report"
+)
+
+// quick is a scenario that is over at once.
+const quick = `
+duration: 100ms
+objects: {count: 10}
+writers: [{rate: 200}]
+watchers: [{count: 3}]
+`
+
+func TestSimRunWritesItsReport(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.json")
+	out, errs, status := command(t.Context(), "sim", "run", "--seed=7", "--json", file, written(t, quick))
+	require.Zero(t, status, out+errs)
+	require.Empty(t, errs)
+	require.Contains(t, out, "scenario   mine, seed 7")
+	require.Contains(t, out, "holds      lost = 0")
+	f, err := os.Open(file)
+	require.NoError(t, err)
+	defer f.Close()
+	rep, err := report.ReadJSON(f)
+	require.NoError(t, err)
+	require.Equal(t, uint64(7), rep.Seed)
+	require.Positive(t, rep.Metrics["writes"])
+}
+
+func TestSimRunExitsWithOneIfAnAssertionFails(t *testing.T) {
+	out, errs, status := command(t.Context(), "sim", "run", written(t, quick+"assert: [writes = 0]\n"))
+	require.Equal(t, exitFailed, status, errs)
+	require.Contains(t, out, "FAILED     writes = 0")
+}
+
+func TestSimRunExitsWithTwoForABadScenario(t *testing.T) {
+	_, errs, status := command(t.Context(), "sim", "run", written(t, "watchers: 3"))
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "mine.yaml:1:11: watchers: is no list")
+}
+
+func TestSimRunExitsWithThreeIfAnInvariantIsBroken(t *testing.T) {
+	rep := &sim.Report{Broken: []string{"x"}, Interrupted: true, Assertions: []report.Assertion{{}}}
+	require.Equal(t, exitBroken, complain(&bytes.Buffer{}, outcome(rep)))
+}
+
+func TestSimRunThatIsInterruptedReportsWhatRanSoFar(t *testing.T) {
+	ctx, interrupt := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer interrupt()
+	out, errs, status := command(ctx, "sim", "run", written(t, "duration: 1h\nwriters: [{rate: 200}]\nwatchers: [{}]\n"))
+	require.Equal(t, exitInterrupted, status, errs)
+	require.Contains(t, out, "interrupted before the end")
+	require.Contains(t, out, "deliveries")
+}
+
+func TestSimRunSaysIfAReportCannotBeWritten(t *testing.T) {
+	_, errs, status := command(t.Context(), "sim", "run", "--json", filepath.Join(t.TempDir(), "no", "dir"), written(t, quick))
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, errs, "no such file")
+}
+
+func TestLoadProgressOnATerminalAndWithoutOne(t *testing.T) {
+	p := sim.Progress{Elapsed: time.Second, Duration: 2 * time.Second, WriteRate: 1234, DeliveryRate: 56789, Lag: 3, Stalled: 1, Watches: 5}
+	var lines bytes.Buffer
+	plain := newLoadProgress(&lines)
+	plain.show(p)
+	plain.end()
+	require.Equal(t, "1s, 1,234 writes/s, 56,789 deliveries/s, 3 behind, 1 of 5 stalled\n", lines.String())
+	var bar bytes.Buffer
+	shown := loadBar(&bar)
+	shown.show(p)
+	shown.end()
+	require.Contains(t, bar.String(), "1,234 writes/s, 56,789 deliveries/s")
+	require.Contains(t, bar.String(), "49%")
+}

@@ -1,0 +1,19 @@
+// Package sim simulates load on an engine and looks for errors in it.
+//
+//	             scenario ──Resolve──▶ plan
+//	                                    │
+//	Run      real time, goroutines  ────┴──▶ load ──▶ Report: latency, throughput, lost events,
+//	                                                          assertions; text, JSON, page
+//	Explore  virtual time, one goroutine, a seed per world ──▶ judge ──▶ the shortest
+//	                                                          way to break an invariant
+//
+// [Run] puts a scenario's load on an engine, in real time, and reports how it
+// fared. Scenarios are YAML files or Go literals: see package scenario.
+//
+// [Explore] plays random scenarios in random interleavings, each from a seed, and
+// judges everything that consumers see: see package explore.
+//
+// The parts below can be used by themselves: scenario describes, load runs,
+// report presents; explore plays and judge judges; trace reads recorded
+// histories.
+package sim

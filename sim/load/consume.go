@@ -1,0 +1,173 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/scenario"
+)
+
+// connect opens a watch as the group consumes it. A handler cannot begin before
+// mu is given free.
+func (w *watcher) connect(ctx context.Context, opts engine.WatchOptions) (*engine.Watch[item], error) {
+	if w.group.spec.Consumer != scenario.Handler {
+		return w.run.engine.Watch(ctx, opts)
+	}
+	var self *engine.Watch[item]
+	watch, err := w.run.engine.Handle(ctx, opts, func(ev engine.Event[item]) { w.handle(ctx, &self, ev) })
+	self = watch
+	return watch, err
+}
+
+// handle takes one event of a handler's watch. What comes from a watch that has
+// been left meanwhile is not taken: the next one brings it again.
+func (w *watcher) handle(ctx context.Context, self **engine.Watch[item], ev engine.Event[item]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.current == nil || w.current != *self {
+		return
+	}
+	if w.panicNext.CompareAndSwap(true, false) {
+		panic("by the scenario")
+	}
+	if w.pace == nil || w.pace.wait(ctx) == nil {
+		w.take(ev)
+	}
+}
+
+// consume reads a watch until there is a reason to leave it, which it returns.
+func (w *watcher) consume(ctx context.Context, watch *engine.Watch[item]) error {
+	session, leave := context.WithCancelCause(w.run.reading)
+	defer leave(nil)
+	w.kick.Store(&leave)
+	if every := w.group.spec.Reconnect.Every; every > 0 {
+		after := time.Duration((0.5 + w.rand.Float64()) * float64(every))
+		timer := time.AfterFunc(after, func() { leave(errReconnect) })
+		defer timer.Stop()
+	}
+	switch w.group.spec.Consumer {
+	case scenario.Handler:
+		return w.await(ctx, session, watch, nil)
+	case scenario.Channel:
+		return w.await(ctx, session, watch, watch.Chan())
+	}
+	return w.pull(ctx, session, watch)
+}
+
+// pull takes batches.
+func (w *watcher) pull(ctx, session context.Context, watch *engine.Watch[item]) error {
+	for {
+		events, err := watch.Next(session)
+		switch {
+		case len(events) > 0:
+			err = w.takeAll(ctx, session, watch, events)
+		case errors.Is(err, errWritten):
+			err = w.finish(ctx, watch)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// takeAll takes a batch: as it is, or each event when the pace allows.
+func (w *watcher) takeAll(ctx, session context.Context, watch *engine.Watch[item], events []engine.Event[item]) error {
+	if w.pace == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.take(events...)
+		return nil
+	}
+	for _, ev := range events {
+		if err := w.pace.wait(ctx); err != nil {
+			return w.breakOff(watch, err)
+		}
+		if cause := context.Cause(session); errors.Is(cause, errReconnect) {
+			return w.breakOff(watch, cause)
+		}
+		w.mu.Lock()
+		w.take(ev)
+		w.mu.Unlock()
+	}
+	return nil
+}
+
+// breakOff leaves a watch in the middle of a batch: its own revision counts the
+// rest of the batch as delivered, so the trail must not follow it.
+func (w *watcher) breakOff(watch *engine.Watch[item], cause error) error {
+	watch.Stop()
+	return cause
+}
+
+// await waits while a handler, or what it receives from the channel, takes the
+// events.
+func (w *watcher) await(ctx, session context.Context, watch *engine.Watch[item], events <-chan engine.Event[item]) error {
+	left := session.Done()
+	var written <-chan time.Time
+	for {
+		select {
+		case ev, ok := <-events:
+			if !ok {
+				return w.reason(watch)
+			}
+			if err := w.takeAll(ctx, session, watch, []engine.Event[item]{ev}); err != nil {
+				return err
+			}
+		case <-watch.Done():
+			return watch.Err()
+		case <-left:
+			if cause := context.Cause(session); !errors.Is(cause, errWritten) {
+				return cause
+			}
+			ticker := time.NewTicker(2 * time.Millisecond)
+			defer ticker.Stop()
+			left, written = nil, ticker.C
+		case <-written:
+			if err := w.finish(ctx, watch); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// reason returns why a watch ended whose channel was closed.
+func (w *watcher) reason(watch *engine.Watch[item]) error {
+	<-watch.Done()
+	return watch.Err()
+}
+
+// finish returns errRead once the watch has come to the last write that is for
+// it, and nil while it has not, a moment later. Where nothing is for it, a watch
+// with a handler is not told that others went on.
+func (w *watcher) finish(ctx context.Context, watch *engine.Watch[item]) error {
+	if watch.Revision() >= w.need {
+		return errRead
+	}
+	return sleep(ctx, time.Millisecond)
+}
+
+// take takes events in. It is called with mu held.
+func (w *watcher) take(events ...engine.Event[item]) {
+	now := w.run.watch.now()
+	latency, handed := w.scratch[0][:0], w.scratch[1][:0]
+	for i := range events {
+		ev := &events[i]
+		w.trail.see(ev)
+		if ev.Object == nil || ev.Marks != 0 || ev.Type == engine.Deleted || ev.Object.Value.stored < w.opened {
+			continue
+		}
+		it := &ev.Object.Value
+		late := now - it.due
+		latency, handed = append(latency, late), append(handed, now-it.stored)
+		w.nanos, w.measured, w.slowest = w.nanos+late, w.measured+1, max(w.slowest, late)
+	}
+	w.scratch = [2][]int64{latency, handed}
+	w.delivered.Add(uint64(len(events)))
+	w.taken = now
+	w.group.latency.recordAll(w.number, latency)
+	w.group.handed.recordAll(w.number, handed)
+}

@@ -1,0 +1,44 @@
+// Package load puts a scenario on an engine in real time, with real goroutines,
+// and reports what happened. It uses nothing of the engine that users do not
+// have.
+//
+//	                    timeline of faults
+//	                      │           │
+//	writers ──▶ engine ◀──┼──────── watchers: batches, handlers, channels ──▶ trails
+//	readers ──▶   │       ▼           │ latency: commit, cache, dispatch,       │
+//	              └──▶ storage        │ handed over, end to end                 │
+//	                      │ ledger    ▼                                         ▼
+//	                      └──────▶ samples ──▶ report ◀──────────────────── judgement
+//
+// # Open load
+//
+// Writers and readers keep to a schedule, whether the engine keeps up or not. An
+// event's latency is counted from when its write was due, not from when it was
+// made, so that time in which the engine held up its own load is not left out.
+//
+// # What the stages are
+//
+// Each is measured from outside, by what a user can see:
+//
+//	end to end  from when the write was due until the consumer had the event
+//	commit      from when the write was due until the call returned
+//	cache       from just before storing until Engine.WaitFor returned: one
+//	            write at a time, so it is a sample
+//	dispatch    from just before storing until a handler of ours, which watches
+//	            everything on the engine's own workers, was called
+//	handed over from just before storing until the consumer had the event
+//
+// They overlap, and include what they do not name: the wake-up of whoever
+// measures. Only events that were stored while a watch was open count: what it
+// reads of the past is as old as it is. Consumers that the scenario slows down
+// count for their own group alone.
+//
+// # Lost events
+//
+// The storage's ledger says which revisions each selection had to see. A watcher
+// must have seen all of them, in order, each once, from where it started to
+// where it stopped: its trail is a number and a sum of revisions, compared in
+// the end. Excepted is what it was told of: a watch that expired and was listed
+// anew, events marked Conflated or Synthetic, and what the engine itself could
+// not see since its storage had forgotten it.
+package load

@@ -1,0 +1,65 @@
+package load
+
+import "github.com/watchmill/watchmill/sim/report"
+
+// metrics returns the value of every metric that scenarios can assert.
+func (r *run) metrics(j *judgement, stages []report.Stage) map[string]float64 {
+	m := map[string]float64{
+		"lost":           float64(j.lost),
+		"goroutines":     float64(r.goroutines[1]),
+		"engine-relists": float64(r.stats.Relists),
+		"unwritten":      float64(r.unwritten.Load()),
+	}
+	r.addWatchers(m)
+	r.addCalls(m)
+	r.addSamples(m)
+	whole := stages[0]
+	m["p50"], m["p90"], m["p99"], m["p99.9"], m["max"] = whole.P50, whole.P90, whole.P99, whole.P999, whole.Max
+	for name, s := range map[string]report.Stage{
+		"commit-p99": stages[1], "cache-p99": stages[2], "dispatch-p99": stages[3], "handed-p99": stages[4], "read-p99": stages[5],
+	} {
+		m[name] = s.P99
+	}
+	return m
+}
+
+func (r *run) addWatchers(m map[string]float64) {
+	for _, name := range []string{"duplicated", "unread", "failed", "reconnects", "relists", "conflated", "lag", "expired", "terminated", "panicked"} {
+		m[name] = 0
+	}
+	for w := range r.everyWatcher() {
+		m["duplicated"] += float64(w.trail.disordered)
+		m["unread"] += float64(rank(!w.read))
+		m["failed"] += float64(rank(w.failed))
+		m["reconnects"] += float64(w.reconnects)
+		m["relists"] += float64(w.relists)
+		m["conflated"] += float64(w.trail.conflated)
+		m["lag"] = max(m["lag"], float64(w.lag.Load()))
+		for _, end := range []string{"expired", "terminated", "panicked"} {
+			m[end] += float64(w.ends[end])
+		}
+	}
+}
+
+func (r *run) addCalls(m map[string]float64) {
+	m["writes"] = float64(r.total("writers", (*callers).successes))
+	m["write-errors"] = float64(r.total("writers", (*callers).failures))
+	m["reads"] = float64(r.total("readers", (*callers).successes))
+	m["read-errors"] = float64(r.total("readers", (*callers).failures))
+	m["deliveries"] = float64(r.delivered())
+	m["writes/s"], m["deliveries/s"] = 0, 0
+	if r.load > 0 {
+		m["writes/s"] = m["writes"] / r.load.Seconds()
+	}
+	if r.took > 0 {
+		m["deliveries/s"] = m["deliveries"] / r.took.Seconds()
+	}
+}
+
+func (r *run) addSamples(m map[string]float64) {
+	m["stalled"], m["heap"] = 0, 0
+	for _, s := range r.sampler.samples {
+		m["stalled"] = max(m["stalled"], float64(s.Stalled))
+		m["heap"] = max(m["heap"], float64(s.Heap))
+	}
+}

@@ -1,0 +1,124 @@
+package load
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/watchmill/watchmill/sim/report"
+)
+
+// report makes the report. Everything has stopped.
+func (r *run) report() *report.Report {
+	j := r.judge()
+	rep := &report.Report{
+		Schema: report.Schema, Scenario: r.plan.Name, About: r.plan.About, Small: r.plan.IsSmall,
+		Seed: r.plan.Seed, Plan: r.plan.Hash, Build: report.ThisBuild(),
+		Started: r.started, Load: r.load.Seconds(), Took: r.took.Seconds(), Interrupted: r.interrupted,
+		GoroutinesBefore: float64(r.goroutines[0]),
+		Broken:           j.broken, Errors: r.failed.all(), Faults: r.faults.happened, Samples: r.sampler.samples,
+	}
+	rep.Latency = r.latencies()
+	rep.Metrics = r.metrics(j, rep.Latency)
+	rep.Groups = r.groupReports(j)
+	rep.Worst = r.worst(j)
+	if !r.interrupted {
+		rep.Assertions = r.assertions(rep)
+	}
+	return rep
+}
+
+// assertions checks what the plan asserts.
+func (r *run) assertions(rep *report.Report) (checked []report.Assertion) {
+	for i, c := range r.plan.Checks {
+		value := rep.Metrics[c.Metric.Name]
+		checked = append(checked, report.Assertion{
+			Text: string(r.plan.Assert[i]), Value: value, Holds: c.Holds(value, rep.GoroutinesBefore),
+		})
+	}
+	return checked
+}
+
+// latencies returns the stages, end to end first.
+func (r *run) latencies() []report.Stage {
+	commit, reads := newHistogram(), newHistogram()
+	for _, g := range r.callers {
+		into := commit
+		if g.kind == "readers" {
+			into = reads
+		}
+		g.latency.drain()
+		into.Merge(g.latency.total)
+	}
+	r.stages.cache.drain()
+	r.stages.dispatch.drain()
+	return []report.Stage{
+		stage("end to end", "from when the write was due until the consumer had the event", r.sampler.overall),
+		stage("commit", "from when the write was due until the call returned", commit),
+		stage("cache", "from just before storing until the cache had the revision; a sample", r.stages.cache.total),
+		stage("dispatch", "from just before storing until a watcher without a backlog was called", r.stages.dispatch.total),
+		stage("handed over", "from just before storing until the consumer had the event", r.sampler.handed),
+		stage("read", "from when the read was due until it returned", reads),
+	}
+}
+
+// groupReports sums up each group.
+func (r *run) groupReports(j *judgement) (groups []report.Group) {
+	for _, g := range r.callers {
+		groups = append(groups, withLatency(report.Group{
+			Kind: g.kind, Name: g.name, Count: g.count, Events: g.done.Load(),
+		}, g.latency.total))
+	}
+	for _, g := range r.groups {
+		rep := report.Group{
+			Kind: "watchers", Name: g.spec.Name, Count: g.spec.Count, Events: g.delivered(),
+			Slow: g.spec.Consume.Slow(), Ends: map[string]int{},
+		}
+		for _, w := range g.all {
+			rep.Lost += j.verdicts[w].lost
+			rep.Reconnects += w.reconnects
+			rep.Relists += w.relists
+			if !w.read {
+				rep.Unread++
+			}
+			for reason, n := range w.ends {
+				rep.Ends[reason] += n
+			}
+		}
+		groups = append(groups, withLatency(rep, g.latency.total))
+	}
+	return groups
+}
+
+func withLatency(g report.Group, h *hdrhistogram.Histogram) report.Group {
+	g.P50, g.P99, g.Max = seconds(h, 50), seconds(h, 99), longestOf(h)
+	return g
+}
+
+// maxWorst is how many of the worst watchers are named.
+const maxWorst = 10
+
+// worst names the watchers that fared worst: those that lost events, then those
+// that have not read everything, then by lag and by latency.
+func (r *run) worst(j *judgement) (worst []report.Watcher) {
+	for w := range r.everyWatcher() {
+		worst = append(worst, report.Watcher{
+			Name: w.name(), Delivered: w.delivered.Load(), Lost: j.verdicts[w].lost, Unread: !w.read,
+			Lag: w.lag.Load(), Max: float64(w.slowest) / 1e9, Mean: float64(w.nanos) / 1e9 / float64(max(1, w.measured)),
+			Reconnects: w.reconnects, Relists: w.relists, LastEnd: w.lastEnd,
+		})
+	}
+	slices.SortStableFunc(worst, func(a, b report.Watcher) int {
+		return cmp.Or(cmp.Compare(b.Lost, a.Lost), cmp.Compare(rank(b.Unread), rank(a.Unread)),
+			cmp.Compare(b.Lag, a.Lag), cmp.Compare(b.Max, a.Max))
+	})
+	return worst[:min(maxWorst, len(worst))]
+}
+
+func rank(bad bool) int {
+	if bad {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,91 @@
+package load
+
+import (
+	"context"
+	"errors"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+// open starts a watch where the one before stopped. If that is gone from the
+// window it lists, and goes on from there: it has been told.
+func (w *watcher) open(ctx context.Context) (*engine.Watch[item], error) {
+	w.mu.Lock()
+	from := w.trail.open.through
+	begun := w.trail.begun
+	w.mu.Unlock()
+	if !begun && !w.group.spec.Initial {
+		from = w.run.engine.Revision()
+	}
+	watch, err := w.start(ctx, from, !begun)
+	for errors.Is(err, engine.ErrExpired) && from > 0 {
+		if from, err = w.relist(ctx, from); err == nil {
+			watch, err = w.start(ctx, from, false)
+		}
+	}
+	return watch, err
+}
+
+// start opens a watch after from. Fresh is one that begins a trail.
+func (w *watcher) start(ctx context.Context, from engine.Revision, fresh bool) (*engine.Watch[item], error) {
+	spec := w.group.spec
+	opts := engine.WatchOptions{
+		Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key,
+		From: from, Policy: w.run.policies[spec.Policy], Buffer: spec.Buffer,
+	}
+	initial := fresh && spec.Initial
+	if initial {
+		opts.From, opts.InitialState, opts.Bookmarks = 0, true, true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	watch, err := w.connect(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	if fresh && !initial {
+		w.trail.begin(from)
+	}
+	w.current, w.opened = watch, w.run.watch.now()
+	w.watch.Store(watch)
+	return watch, nil
+}
+
+// relist lists what the watcher selects, as one that has to start over does. The
+// stretch that it has seen ends, another begins at the list's revision.
+func (w *watcher) relist(ctx context.Context, known engine.Revision) (engine.Revision, error) {
+	w.relists++
+	opts := engine.ListOptions{Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key, Read: engine.NotOlderThan(known)}
+	list, err := w.run.engine.List(ctx, opts)
+	if err != nil {
+		return 0, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trail.begin(list.Revision)
+	return list.Revision, nil
+}
+
+// leave stops a watch and notes where it was.
+func (w *watcher) leave(watch *engine.Watch[item]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.current = nil
+	w.watch.Store(nil)
+	if watch.Err() == nil {
+		w.settle(watch)
+	}
+	watch.Stop()
+}
+
+// settle moves the trail on to where the watch is. A watch that stands behind
+// events that stood for several begins another stretch there.
+func (w *watcher) settle(watch *engine.Watch[item]) {
+	at := watch.Revision()
+	switch {
+	case w.trail.resync && at > 0:
+		w.trail.begin(at)
+	case at > 0:
+		w.trail.reach(at)
+	}
+}

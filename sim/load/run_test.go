@@ -1,0 +1,165 @@
+package load
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/sim/report"
+	"github.com/watchmill/watchmill/sim/scenario"
+)
+
+// tiny resolves a shipped scenario to a size for tests.
+func tiny(t *testing.T, name string) *scenario.Plan {
+	t.Helper()
+	s, err := scenario.Shipped(name)
+	require.NoError(t, err)
+	plan, err := s.Resolve(scenario.Options{Small: true, Duration: 400 * time.Millisecond})
+	require.NoError(t, err)
+	for i := range plan.Watchers {
+		w := &plan.Watchers[i]
+		w.Count = min(w.Count, 40)
+		w.Reconnect.Every = min(w.Reconnect.Every, 100*time.Millisecond)
+		w.Reconnect.Away = min(w.Reconnect.Away, 10*time.Millisecond)
+	}
+	plan.Objects.Count = min(plan.Objects.Count, 500)
+	plan.Settle = 20 * time.Second
+	for _, w := range plan.Watchers {
+		if w.Consume.Slow() {
+			plan.Settle = 300 * time.Millisecond
+		}
+	}
+	return plan
+}
+
+// timeless are the metrics that do not depend on how fast the machine is: what
+// scenarios assert of others is for people to run.
+var timeless = []string{"lost", "duplicated", "write-errors", "read-errors", "failed"}
+
+func TestShippedScenariosLoseNothing(t *testing.T) {
+	for _, name := range scenario.Library() {
+		t.Run(name, func(t *testing.T) {
+			plan := tiny(t, name)
+			rep, err := Run(t.Context(), plan, Options{})
+			require.NoError(t, err)
+			require.Empty(t, rep.Broken)
+			for _, metric := range timeless {
+				require.Zero(t, rep.Metrics[metric], "%s\n%v\n%+v", metric, rep.Errors, rep.Worst)
+			}
+			require.LessOrEqual(t, rep.Metrics["goroutines"], rep.GoroutinesBefore)
+			require.Positive(t, rep.Metrics["deliveries"])
+			require.Positive(t, rep.Latency[0].Count)
+			require.Len(t, rep.Faults, len(plan.Timeline))
+			require.NotEmpty(t, rep.Samples)
+			require.Len(t, rep.Assertions, len(plan.Assert))
+		})
+	}
+}
+
+// The report has a value for each metric that a scenario can assert, and no
+// other.
+func TestEveryMetricIsMeasured(t *testing.T) {
+	rep := run1(t, &scenario.Scenario{Watchers: []scenario.Watcher{{}}})
+	require.Len(t, rep.Metrics, len(scenario.Metrics))
+	for _, m := range scenario.Metrics {
+		require.Contains(t, rep.Metrics, m.Name)
+	}
+}
+
+// run1 runs a scenario for a moment.
+func run1(t *testing.T, s *scenario.Scenario) *report.Report {
+	t.Helper()
+	plan, err := s.Resolve(scenario.Options{Duration: 100 * time.Millisecond})
+	require.NoError(t, err)
+	rep, err := Run(t.Context(), plan, Options{})
+	require.NoError(t, err)
+	return rep
+}
+
+func TestAssertionsThatDoNotHoldAreTold(t *testing.T) {
+	rep := run1(t, &scenario.Scenario{
+		Watchers: []scenario.Watcher{{}}, Writers: []scenario.Writer{{Rate: 100}},
+		Assert: []scenario.Assertion{"writes = 0", "lost = 0"},
+	})
+	require.False(t, rep.OK())
+	require.False(t, rep.Assertions[0].Holds)
+	require.Positive(t, rep.Assertions[0].Value)
+	require.True(t, rep.Assertions[1].Holds)
+}
+
+func TestInterruptReportsWhatRanSoFar(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	s := &scenario.Scenario{
+		Duration: time.Hour, Objects: scenario.Objects{Count: 10},
+		Writers:  []scenario.Writer{{Rate: 500}},
+		Watchers: []scenario.Watcher{{}, {Consumer: scenario.Handler}, {Consumer: scenario.Channel}, {Start: time.Minute}},
+		Readers:  []scenario.Reader{{Rate: 100}},
+		Faults:   []scenario.Fault{{Kind: scenario.FaultStick, When: scenario.During(scenario.OnGet)}},
+	}
+	plan, err := s.Resolve(scenario.Options{})
+	require.NoError(t, err)
+	rep, err := Run(ctx, plan, Options{ProgressEvery: 10 * time.Millisecond, OnProgress: func(p Progress) {
+		if p.Deliveries > 10 {
+			interrupt()
+		}
+	}})
+	require.NoError(t, err)
+	require.True(t, rep.Interrupted)
+	require.False(t, rep.OK())
+	require.Empty(t, rep.Assertions)
+	require.Empty(t, rep.Broken)
+	require.Zero(t, rep.Metrics["lost"])
+	require.Positive(t, rep.Metrics["deliveries"])
+
+	interrupt()
+	rep, err = Run(ctx, plan, Options{}) // before it began
+	require.NoError(t, err)
+	require.True(t, rep.Interrupted)
+}
+
+// Faults strike what their conditions say: each list and each watch fails, so
+// the engine never comes to serve what it lost, but nobody loses an event.
+func TestFaultsStrikeAndAreSurvived(t *testing.T) {
+	rep := run1(t, &scenario.Scenario{
+		Engine:  scenario.Engine{Backoff: time.Millisecond, BackoffMax: 2 * time.Millisecond},
+		Objects: scenario.Objects{Count: 20},
+		Writers: []scenario.Writer{{Rate: 1000, Mix: scenario.Mix{Create: 1, Update: 2, Delete: 1}}},
+		Watchers: []scenario.Watcher{
+			{Name: "all", Count: 3}, {Name: "handlers", Count: 3, Consumer: scenario.Handler},
+			{Name: "restless", Reconnect: scenario.Reconnect{Every: 5 * time.Millisecond}},
+		},
+		Faults: []scenario.Fault{
+			{Kind: scenario.FaultBreak, At: 5 * time.Second / 100, Every: time.Second},
+			{Kind: scenario.FaultRelist, At: 2 * time.Second},
+			{Kind: scenario.FaultFail, At: 2 * time.Second, For: time.Second, When: scenario.Or(
+				scenario.And(scenario.During(scenario.OnList), scenario.Randomly(0.5, 3)), scenario.During(scenario.OnWatch))},
+			{Kind: scenario.FaultStick, At: 4 * time.Second, For: time.Second, When: scenario.During(scenario.OnNext)},
+			{Kind: scenario.FaultPanic, At: 6 * time.Second},
+			{Kind: scenario.FaultReconnect, At: 7 * time.Second},
+			{Kind: scenario.FaultCompact, At: 7 * time.Second},
+			{Kind: scenario.FaultJump, At: 8 * time.Second, Jump: -time.Hour},
+			{Kind: scenario.FaultFail, At: 8 * time.Second, When: scenario.During(scenario.OnPut)},
+		},
+	})
+	require.Empty(t, rep.Broken)
+	require.Zero(t, rep.Metrics["lost"])
+	require.Zero(t, rep.Metrics["unread"], "%+v", rep.Worst)
+	require.Positive(t, rep.Metrics["write-errors"], "the last fault makes them fail")
+	require.Positive(t, rep.Metrics["reconnects"])
+	struck := map[string]uint64{}
+	for _, f := range rep.Faults {
+		struck[f.Kind] += f.Struck
+	}
+	require.Equal(t, uint64(7), struck["reconnect"])
+	require.Equal(t, uint64(3), struck["panic"])
+	require.Positive(t, struck["break"])
+}
+
+func TestABadTraceStopsBeforeItBegins(t *testing.T) {
+	plan := tiny(t, "git-history")
+	plan.Writers[0].Trace = "none.ndjson"
+	_, err := Run(t.Context(), plan, Options{})
+	require.ErrorContains(t, err, "none.ndjson")
+}

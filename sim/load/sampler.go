@@ -1,0 +1,124 @@
+package load
+
+import (
+	"context"
+	"runtime"
+	"runtime/metrics"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/watchmill/watchmill/sim/report"
+)
+
+// How often samples are taken: a hundred in the load, within bounds.
+const (
+	sampleMin = 20 * time.Millisecond
+	sampleMax = 2 * time.Second
+)
+
+// sampler looks at everything now and then. What it holds belongs to it until it
+// has stopped.
+type sampler struct {
+	run      *run
+	every    time.Duration
+	samples  []report.Sample
+	overall  *hdrhistogram.Histogram // end to end, of consumers at full speed
+	handed   *hdrhistogram.Histogram
+	interval *hdrhistogram.Histogram
+	// writes and delivered are what they were at the sample before, at.
+	writes, delivered uint64
+	at                time.Duration
+}
+
+func newSampler(r *run) *sampler {
+	every := min(sampleMax, max(sampleMin, r.plan.Duration/100))
+	return &sampler{run: r, every: every, overall: newHistogram(), handed: newHistogram(), interval: newHistogram()}
+}
+
+// sample takes samples until ctx is done, and then a last one.
+func (s *sampler) sample(ctx context.Context) {
+	ticker := time.NewTicker(s.every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			s.take()
+		case <-ctx.Done():
+			s.take()
+			return
+		}
+	}
+}
+
+// take takes one sample.
+func (s *sampler) take() {
+	s.interval.Reset()
+	for _, g := range s.run.groups {
+		if g.spec.Consume.Slow() {
+			g.latency.drain()
+			g.handed.drain()
+			continue
+		}
+		g.latency.drain(s.overall, s.interval)
+		g.handed.drain(s.handed)
+	}
+	now := s.run.watch.elapsed()
+	writes, delivered := s.run.total("writers", (*callers).successes), s.run.delivered()
+	span := max(now-s.at, time.Microsecond).Seconds()
+	sample := report.Sample{
+		At:        now.Seconds(),
+		WriteRate: float64(writes-s.writes) / span, DeliveryRate: float64(delivered-s.delivered) / span,
+		P50: seconds(s.interval, 50), P99: seconds(s.interval, 99), Max: longestOf(s.interval),
+		Heap: heap(), Goroutines: runtime.NumGoroutine(), CacheRevision: uint64(s.run.engine.Revision()),
+	}
+	sample.Lag, sample.Stalled, sample.Watches = s.run.standing()
+	s.writes, s.delivered, s.at = writes, delivered, now
+	s.samples = append(s.samples, sample)
+}
+
+// standing asks each watch how it stands.
+func (r *run) standing() (lag uint64, stalled, watches int) {
+	for _, g := range r.groups {
+		for _, w := range g.all {
+			watch := w.watch.Load()
+			if watch == nil {
+				continue
+			}
+			watches++
+			if watch.Stalled() {
+				stalled++
+			}
+			behind := watch.Lag()
+			w.lag.Store(max(w.lag.Load(), behind))
+			lag = max(lag, behind)
+		}
+	}
+	return lag, stalled, watches
+}
+
+// delivered returns how many events consumers have been handed.
+func (r *run) delivered() (n uint64) {
+	for _, g := range r.groups {
+		n += g.delivered()
+	}
+	return n
+}
+
+func (g *watchers) delivered() (n uint64) {
+	for _, w := range g.all {
+		n += w.delivered.Load()
+	}
+	return n
+}
+
+// heap returns the bytes that objects take, dead ones too until they are
+// collected.
+func heap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return sample[0].Value.Uint64()
+}

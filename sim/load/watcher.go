@@ -1,0 +1,148 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/scenario"
+)
+
+// Why a watcher stops reading, if not since its watch ended.
+var (
+	// errWritten: everything is written; read what is left, and that is all.
+	errWritten = errors.New("everything is written")
+	// errReconnect: break off and resume.
+	errReconnect = errors.New("reconnect")
+	// errRead: everything has been read.
+	errRead = errors.New("everything is read")
+)
+
+// watchers is a group of watchers.
+type watchers struct {
+	spec *scenario.Watcher
+	all  []*watcher
+	// latency is from due to consumer, handed from storage to consumer.
+	latency, handed *recorder
+}
+
+// watcher is the client of one watch after the other. One goroutine lives its
+// life; a handler runs on the engine's.
+type watcher struct {
+	run    *run
+	group  *watchers
+	number int
+	sel    scenario.Selection
+	rand   *rand.Rand
+	pace   *pace
+
+	// mu is held while events are taken, so that nobody else is in the middle of
+	// it when the watch is changed.
+	mu       sync.Mutex
+	trail    trail
+	current  *engine.Watch[item] // nil while there is none
+	opened   int64               // when it was opened
+	scratch  [2][]int64
+	nanos    int64 // sum and longest of the latencies
+	measured int64
+	slowest  int64
+	taken    int64 // when events were taken last
+
+	// need is the last revision that it has to see, known once everything is
+	// written.
+	need engine.Revision
+
+	// What others look at meanwhile.
+	watch     atomic.Pointer[engine.Watch[item]]
+	kick      atomic.Pointer[context.CancelCauseFunc]
+	panicNext atomic.Bool
+	delivered atomic.Uint64
+	lag       atomic.Uint64 // the most, as sampled
+
+	reconnects, relists int
+	ends                map[string]int
+	lastEnd             string
+	read, failed        bool
+}
+
+func (w *watcher) name() string { return fmt.Sprintf("%s-%d", w.group.spec.Name, w.number) }
+
+func newWatcher(r *run, g *watchers, number, seat int) *watcher {
+	chance := rand.New(rand.NewPCG(r.plan.Seed, uint64(seat)+10_000_000))
+	return &watcher{
+		run: r, group: g, number: number, sel: r.plan.Select(*g.spec, number), rand: chance,
+		pace: newPace(g.spec.Consume, chance.Float64()), ends: map[string]int{},
+	}
+}
+
+// starts returns when the watcher opens its first watch, after the begin.
+func (w *watcher) starts() time.Duration {
+	return w.group.spec.Start + w.group.spec.Spread*time.Duration(w.number)/time.Duration(w.group.spec.Count)
+}
+
+// live opens watches and reads them until everything is read, or ctx is done.
+// It calls ready when the first is open.
+func (w *watcher) live(ctx context.Context, ready func()) {
+	ready = sync.OnceFunc(ready)
+	defer ready()
+	for ctx.Err() == nil {
+		watch, err := w.open(ctx)
+		if err != nil {
+			w.failed = true
+			if errors.Is(err, engine.ErrEngineClosed) || w.rest(ctx, err) != nil {
+				return
+			}
+			continue
+		}
+		w.failed = false
+		ready()
+		reason := w.consume(ctx, watch)
+		w.leave(watch)
+		switch {
+		case errors.Is(reason, errRead):
+			w.read = true
+			return
+		case errors.Is(reason, errReconnect):
+			w.reconnects++
+			_ = sleep(ctx, w.group.spec.Reconnect.Away)
+		case ctx.Err() == nil:
+			w.reconnects++
+			w.ended(reason)
+		}
+	}
+}
+
+// rest waits a moment before the next attempt.
+func (w *watcher) rest(ctx context.Context, err error) error {
+	w.run.failure(w.name(), err)
+	return sleep(ctx, 10*time.Millisecond)
+}
+
+// ended notes that a watch ended otherwise than by its consumer.
+func (w *watcher) ended(reason error) {
+	w.ends[endName(reason)]++
+	w.lastEnd = reason.Error()
+}
+
+// endNames names the ends of watches.
+var endNames = []struct {
+	err  error
+	name string
+}{
+	{engine.ErrExpired, "expired"}, {engine.ErrSlowConsumer, "terminated"}, {engine.ErrHandlerPanic, "panicked"},
+	{engine.ErrDeadline, "deadline"}, {engine.ErrEngineClosed, "closed"},
+}
+
+func endName(reason error) string {
+	for _, e := range endNames {
+		if errors.Is(reason, e.err) {
+			return e.name
+		}
+	}
+	return "other"
+}

@@ -1,0 +1,173 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/scenario"
+)
+
+// writer is one of a group of writers. It has a share of the objects to itself,
+// so that whether a key is there is no matter of luck.
+type writer struct {
+	run   *run
+	group *callers
+	spec  *scenario.Writer
+	maker *maker
+	clock *schedule
+	zipf  *rand.Zipf
+	// live are the numbers of its objects that there are, next that of the next
+	// new one; it takes every stride'th.
+	live         []int
+	next, stride int
+}
+
+// newWriter makes the number'th of all writers, in its group the part'th.
+func newWriter(r *run, g *callers, spec *scenario.Writer, part, number, stride int) *writer {
+	w := &writer{run: r, group: g, spec: spec, maker: newMaker(&r.plan.Objects, r.plan.Seed, uint64(number)+100), stride: stride}
+	if spec.Trace != "" {
+		return w
+	}
+	share := float64(part) / float64(spec.Count)
+	w.clock = newSchedule(spec.Shape, spec.Rate/float64(spec.Count), spec.Burst/spec.Count, share, w.maker.rand)
+	for w.next = number; w.next < r.plan.Objects.Count; w.next += stride {
+		w.live = append(w.live, w.next)
+	}
+	if spec.Hot > 0 {
+		w.zipf = rand.NewZipf(w.maker.rand, spec.Hot, 1, uint64(max(1, len(w.live))-1))
+	}
+	return w
+}
+
+// write makes each write when it is due, until the group's time is over. Writes
+// that are due by then, but not made, are counted.
+func (w *writer) write(ctx context.Context) {
+	if w.spec.Trace != "" {
+		w.replay(ctx)
+		return
+	}
+	for {
+		due := w.spec.Start + w.clock.due()
+		if due >= w.spec.Stop {
+			return
+		}
+		if w.run.watch.elapsed() > w.spec.Stop {
+			w.run.unwritten.Add(1)
+			continue
+		}
+		if w.run.watch.until(ctx, w.run.watch.at(due)) != nil {
+			return
+		}
+		w.one(ctx, w.run.watch.at(due))
+	}
+}
+
+// one makes a write by chance.
+func (w *writer) one(ctx context.Context, due int64) {
+	mix := &w.spec.Mix
+	x := w.maker.rand.Float64() * mix.Total()
+	switch {
+	case x < mix.Emit:
+		w.group.made(ctx, due, w.emit(ctx, due))
+	case x < mix.Emit+mix.Create || len(w.live) == 0:
+		w.group.made(ctx, due, w.create(ctx, due))
+	case x < mix.Emit+mix.Create+mix.Update:
+		w.group.made(ctx, due, w.update(ctx, due, w.live[w.pick()]))
+	default:
+		w.group.made(ctx, due, w.delete(ctx, w.pick()))
+	}
+}
+
+// pick draws one of the live objects: its place in live.
+func (w *writer) pick() int {
+	if w.zipf != nil {
+		return int(w.zipf.Uint64() % uint64(len(w.live)))
+	}
+	return w.maker.rand.IntN(len(w.live))
+}
+
+func (w *writer) emit(ctx context.Context, due int64) error {
+	it := w.maker.object(w.number())
+	it.due = due
+	_, err := w.run.engine.Emit(ctx, it)
+	return err
+}
+
+// number returns the number of an object to emit: one of few, since it is not
+// kept.
+func (w *writer) number() int { return w.maker.rand.IntN(1000) }
+
+func (w *writer) create(ctx context.Context, due int64) error {
+	it := w.maker.object(w.next)
+	it.due = due
+	if _, err := w.run.engine.Create(ctx, it); err != nil {
+		return err
+	}
+	w.live = append(w.live, w.next)
+	w.next += w.stride
+	return nil
+}
+
+func (w *writer) update(ctx context.Context, due int64, n int) error {
+	var moved *attrs
+	if w.spec.Move > 0 && w.maker.rand.Float64() < w.spec.Move {
+		moved = w.maker.draw()
+	}
+	payload := w.maker.payload()
+	change := func(it item) (item, error) {
+		it.due, it.payload = due, payload
+		if moved != nil {
+			it.attrs = moved
+		}
+		return it, nil
+	}
+	_, err := w.run.engine.Update(ctx, w.run.plan.Objects.Key(n), change, engine.UpdateOptions{})
+	return err
+}
+
+func (w *writer) delete(ctx context.Context, at int) error {
+	if _, err := w.run.engine.Delete(ctx, w.run.plan.Objects.Key(w.live[at]), engine.DeleteOptions[item]{}); err != nil {
+		return err
+	}
+	last := len(w.live) - 1
+	w.live[at] = w.live[last]
+	w.live = w.live[:last]
+	return nil
+}
+
+// populate creates the objects that there are at the start.
+func (r *run) populate(ctx context.Context) error {
+	m := newMaker(&r.plan.Objects, r.plan.Seed, 0)
+	for n := range r.plan.Objects.Count {
+		if _, err := r.engine.Create(ctx, m.object(n)); err != nil {
+			return fmt.Errorf("creating the objects there are at the start: %w", err)
+		}
+	}
+	return nil
+}
+
+// replay makes the changes of a trace within the group's time, spread as they
+// were when they happened.
+func (w *writer) replay(ctx context.Context) {
+	changes := w.run.traces[w.spec.Trace]
+	first, span := changes[0].Time, changes[len(changes)-1].Time.Sub(changes[0].Time)
+	for i := range changes {
+		c := &changes[i]
+		part := min(1, max(0, c.Time.Sub(first).Seconds()/max(span.Seconds(), 1e-9)))
+		due := w.run.watch.at(w.spec.Start + time.Duration(part*float64(w.spec.Stop-w.spec.Start)))
+		if w.run.watch.until(ctx, due) != nil {
+			w.run.unwritten.Add(uint64(len(changes) - i))
+			return
+		}
+		w.group.made(ctx, due, w.apply(ctx, due, c))
+	}
+}
+
+// isInterrupt reports whether a call failed since the run is being stopped.
+func isInterrupt(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, engine.ErrEngineClosed)
+}

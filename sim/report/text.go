@@ -1,0 +1,213 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/watchmill/watchmill/sim/scenario"
+)
+
+// WriteText writes the report for people at a terminal.
+func (r *Report) WriteText(w io.Writer) error {
+	t := &text{}
+	t.head(r)
+	t.rates(r)
+	t.latency(r)
+	t.groups(r)
+	t.worst(r)
+	t.faults(r)
+	t.verdict(r)
+	_, err := io.WriteString(w, t.String())
+	return err
+}
+
+// text is a report in the making.
+type text struct{ strings.Builder }
+
+func (t *text) line(name, format string, args ...any) {
+	fmt.Fprintf(t, "%-11s", name)
+	fmt.Fprintf(t, format, args...)
+	t.WriteByte('\n')
+}
+
+func (t *text) head(r *Report) {
+	size := ""
+	if r.Small {
+		size = ", small"
+	}
+	t.line("scenario", "%s%s, seed %d, plan %.12s", r.Scenario, size, r.Seed, r.Plan)
+	if r.Interrupted {
+		t.line("stopped", "interrupted before the end: the figures are of what ran so far")
+	}
+	t.line("took", "%s of load, %s until all was read", Seconds(r.Load), Seconds(r.Took))
+}
+
+func (t *text) rates(r *Report) {
+	m := r.Metrics
+	t.line("writes", "%s, %s/s, %s failed, %s not made in time", Number(m["writes"]), Number(m["writes/s"]), Number(m["write-errors"]), Number(m["unwritten"]))
+	t.line("deliveries", "%s, %s/s, %s stand for several events", Number(m["deliveries"]), Number(m["deliveries/s"]), Number(m["conflated"]))
+	if m["reads"]+m["read-errors"] > 0 {
+		t.line("reads", "%s, %s failed", Number(m["reads"]), Number(m["read-errors"]))
+	}
+	t.line("watchers", "%s stalled at most, %s events behind at most, %s reconnects, %s relists", Number(m["stalled"]), Number(m["lag"]), Number(m["reconnects"]), Number(m["relists"]))
+	t.line("machine", "%s heap at most, %s goroutines left of %s", Memory(m["heap"]), Number(m["goroutines"]), Number(r.GoroutinesBefore))
+}
+
+func (t *text) latency(r *Report) {
+	fmt.Fprintf(t, "\n%-12s %12s %9s %9s %9s %9s %9s\n", "latency", "events", "p50", "p90", "p99", "p99.9", "max")
+	for _, s := range r.Latency {
+		if s.Count > 0 {
+			fmt.Fprintf(t, "%-12s %12s %9s %9s %9s %9s %9s\n", s.Name, Number(float64(s.Count)),
+				Seconds(s.P50), Seconds(s.P90), Seconds(s.P99), Seconds(s.P999), Seconds(s.Max))
+		}
+	}
+}
+
+func (t *text) groups(r *Report) {
+	fmt.Fprintf(t, "\n%-22s %7s %12s %9s %9s %9s  %s\n", "group", "count", "events", "p50", "p99", "max", "")
+	for _, g := range r.Groups {
+		fmt.Fprintf(t, "%-22s %7d %12s %9s %9s %9s  %s\n", g.Kind+" "+g.Name, g.Count, Number(float64(g.Events)),
+			Seconds(g.P50), Seconds(g.P99), Seconds(g.Max), g.remarks())
+	}
+}
+
+// remarks says what there is to say about a group beside its figures.
+func (g *Group) remarks() string {
+	var remarks []string
+	add := func(n int, what string) {
+		if n > 0 {
+			remarks = append(remarks, fmt.Sprintf("%s %s", Number(float64(n)), what))
+		}
+	}
+	if g.Slow {
+		remarks = append(remarks, "slow")
+	}
+	add(int(g.Lost), "lost")
+	add(g.Unread, "unread")
+	add(g.Reconnects, "reconnects")
+	add(g.Relists, "relists")
+	for _, reason := range slices.Sorted(maps.Keys(g.Ends)) {
+		add(g.Ends[reason], reason)
+	}
+	return strings.Join(remarks, ", ")
+}
+
+// worstShown is how many of the worst watchers the terminal shows.
+const worstShown = 5
+
+func (t *text) worst(r *Report) {
+	if len(r.Worst) == 0 {
+		return
+	}
+	fmt.Fprintf(t, "\n%-22s %12s %7s %9s %9s %7s  %s\n", "worst watchers", "events", "behind", "mean", "max", "lost", "")
+	for _, w := range r.Worst[:min(worstShown, len(r.Worst))] {
+		fmt.Fprintf(t, "%-22s %12s %7s %9s %9s %7s  %s\n", w.Name, Number(float64(w.Delivered)), Number(float64(w.Lag)),
+			Seconds(w.Mean), Seconds(w.Max), Number(float64(w.Lost)), w.remarks())
+	}
+}
+
+func (w *Watcher) remarks() string {
+	remarks := w.LastEnd
+	if w.Unread {
+		remarks = strings.TrimSuffix("unread, "+remarks, ", ")
+	}
+	return remarks
+}
+
+func (t *text) faults(r *Report) {
+	if len(r.Faults) == 0 {
+		return
+	}
+	t.WriteString("\nfaults\n")
+	for _, f := range r.Faults {
+		fmt.Fprintf(t, "  %9s  %s", Seconds(f.At), f.Name)
+		if f.Until > f.At {
+			fmt.Fprintf(t, ", for %s", Seconds(f.Until-f.At))
+		}
+		fmt.Fprintf(t, ": struck %s\n", Number(float64(f.Struck)))
+	}
+}
+
+func (t *text) verdict(r *Report) {
+	for _, e := range r.Errors {
+		t.line("error", "%s", e)
+	}
+	t.WriteByte('\n')
+	for _, a := range r.Assertions {
+		verdict := "holds"
+		if !a.Holds {
+			verdict = "FAILED"
+		}
+		t.line(verdict, "%-24s it is %s", a.Text, a.value())
+	}
+	for _, b := range r.Broken {
+		t.line("BROKEN", "%s", b)
+	}
+}
+
+// value prints the value of what was asserted, in its unit.
+func (a *Assertion) value() string {
+	unit := scenario.Count
+	if check, err := scenario.Assertion(a.Text).Check(); err == nil {
+		unit = check.Metric.Unit
+	}
+	return Value(unit, a.Value)
+}
+
+// Value prints a metric's value in its unit.
+func Value(unit scenario.Unit, value float64) string {
+	switch unit {
+	case scenario.Time:
+		return Seconds(value)
+	case scenario.Bytes:
+		return Memory(value)
+	case scenario.PerSecond:
+		return Number(value) + "/s"
+	}
+	return Number(value)
+}
+
+// Seconds prints a time with three digits.
+func Seconds(s float64) string {
+	d := time.Duration(s * 1e9)
+	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
+		if d.Abs() >= 100*unit {
+			return d.Round(unit).String()
+		}
+		if d.Abs() >= unit {
+			return d.Round(unit / 100).String()
+		}
+	}
+	return d.Round(time.Microsecond).String()
+}
+
+// Memory prints an amount of memory with three digits.
+func Memory(bytes float64) string {
+	for _, unit := range []struct {
+		name string
+		size float64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if math.Abs(bytes) >= unit.size {
+			return strconv.FormatFloat(bytes/unit.size, 'f', 1, 64) + " " + unit.name
+		}
+	}
+	return strconv.FormatFloat(bytes, 'f', 0, 64) + " B"
+}
+
+// Number prints a number without a fraction, with a comma every three digits.
+func Number(n float64) string {
+	digits := strconv.FormatFloat(math.Abs(math.Round(n)), 'f', 0, 64)
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	if math.Round(n) < 0 {
+		return "-" + digits
+	}
+	return digits
+}

@@ -1,0 +1,109 @@
+package report_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/sim/report"
+	"github.com/watchmill/watchmill/sim/scenario"
+)
+
+// sample is a report with something of everything.
+func sample() *report.Report {
+	return &report.Report{
+		Schema: report.Schema, Scenario: "storm", About: "A <storm> & more", Small: true, Seed: 7, Plan: "0123456789abcdef",
+		Build: report.Build{Revision: "abc", Go: "go1.26", OS: "linux", Arch: "amd64", CPU: "a CPU", CPUs: 2, Procs: 2},
+		Load:  5, Took: 5.5, GoroutinesBefore: 3,
+		Metrics:    map[string]float64{"writes": 5000, "writes/s": 1000, "deliveries": 250_000, "p99": 0.0123, "lost": 2, "heap": 3 << 20, "goroutines": 3},
+		Assertions: []report.Assertion{{Text: "lost = 0", Value: 2}, {Text: "p99 < 50ms", Value: 0.0123, Holds: true}},
+		Broken:     []string{"a-1 got MODIFIED at revision 3 after revision 3"},
+		Errors:     []string{"engine: failed by the scenario"},
+		Latency: []report.Stage{{
+			Name: "end to end", About: "from here to there", Count: 250_000, Mean: 0.002, P50: 0.001, P90: 0.005, P99: 0.0123, P999: 0.05, Max: 0.1,
+			Curve: []report.Point{{Percentile: 0, Seconds: 0.0001}, {Percentile: 50, Seconds: 0.001}, {Percentile: 99, Seconds: 0.0123}, {Percentile: 99.9, Seconds: 0.05}, {Percentile: 100, Seconds: 0.1}},
+		}},
+		Groups: []report.Group{
+			{Kind: "writers", Name: "w", Count: 2, Events: 5000, P50: 0.001},
+			{Kind: "watchers", Name: "a", Count: 50, Events: 250_000, Lost: 2, Unread: 1, Slow: true, Ends: map[string]int{"expired": 2, "panicked": 1}},
+		},
+		Worst:  []report.Watcher{{Name: "a-1", Delivered: 5000, Lost: 2, Unread: true, Lag: 70, Max: 0.1, Mean: 0.01, LastEnd: "expired"}},
+		Faults: []report.Fault{{Name: "break", Kind: "break", At: 1, Until: 1, Struck: 1}, {Name: "slow", Kind: "delay", At: 2, Until: 3.5, Struck: 1200}},
+		Samples: []report.Sample{
+			{At: 0, Heap: 1 << 20, Goroutines: 50, Watches: 50},
+			{At: 2.5, WriteRate: 1000, DeliveryRate: 50_000, P50: 0.001, P99: 0.01, Max: 0.1, Lag: 70, Stalled: 3, Heap: 3 << 20, Goroutines: 60, Watches: 50},
+			{At: 5, WriteRate: 900, DeliveryRate: 40_000, P50: 0.001, P99: 0.02, Max: 0.05, Heap: 2 << 20, Goroutines: 55, Watches: 50},
+		},
+	}
+}
+
+func TestTextSaysWhatMatters(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, sample().WriteText(&b))
+	for _, line := range []string{
+		"scenario   storm, small, seed 7, plan 0123456789ab\n",
+		"took       5s of load, 5.5s until all was read\n",
+		"writes     5,000, 1,000/s, 0 failed, 0 not made in time\n",
+		"machine    3.0 MiB heap at most, 3 goroutines left of 3\n",
+		"end to end        250,000       1ms       5ms    12.3ms      50ms     100ms\n",
+		"slow, 2 lost, 1 unread, 2 expired, 1 panicked\n",
+		"unread, expired\n",
+		"         2s  slow, for 1.5s: struck 1,200\n",
+		"error      engine: failed by the scenario\n",
+		"FAILED     lost = 0                 it is 2\n",
+		"holds      p99 < 50ms               it is 12.3ms\n",
+		"BROKEN     a-1 got MODIFIED at revision 3 after revision 3\n",
+	} {
+		require.Contains(t, b.String(), line)
+	}
+	interrupted := sample()
+	interrupted.Interrupted = true
+	b.Reset()
+	require.NoError(t, interrupted.WriteText(&b))
+	require.Contains(t, b.String(), "interrupted before the end")
+}
+
+func TestOKIsOnlyWhatRanToItsEndAndHolds(t *testing.T) {
+	fine := &report.Report{Assertions: []report.Assertion{{Holds: true}}}
+	require.True(t, fine.OK())
+	for _, bad := range []*report.Report{
+		{Interrupted: true}, {Broken: []string{"x"}}, {Assertions: []report.Assertion{{Holds: true}, {}}},
+	} {
+		require.False(t, bad.OK())
+	}
+}
+
+func TestValuesArePrintedInTheirUnits(t *testing.T) {
+	for want, got := range map[string]string{
+		"1,234,567": report.Number(1234567), "-12": report.Number(-12.4), "999": report.Number(999), "0": report.Number(0),
+		"12.3ms": report.Seconds(0.0123), "1.5s": report.Seconds(1.5), "450µs": report.Seconds(0.00045), "0s": report.Seconds(0), "2m30s": report.Seconds(150),
+		"512 B": report.Memory(512), "1.5 KiB": report.Memory(1536), "2.0 GiB": report.Memory(2 << 30),
+		"5/s": report.Value(scenario.PerSecond, 5), "5ms": report.Value(scenario.Time, 0.005), "1.0 MiB": report.Value(scenario.Bytes, 1<<20), "7": report.Value(scenario.Count, 7),
+	} {
+		require.Equal(t, want, got)
+	}
+}
+
+func TestJSONReadsBackAsItWas(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, sample().WriteJSON(&b))
+	back, err := report.ReadJSON(&b)
+	require.NoError(t, err)
+	require.Equal(t, sample(), back)
+}
+
+func TestOtherJSONIsRefused(t *testing.T) {
+	for _, content := range []string{"", "{}", "[]", `{"schema":"watchmill.sim/0"}`, `{"schema":3}`} {
+		_, err := report.ReadJSON(strings.NewReader(content))
+		require.ErrorIs(t, err, report.ErrSchema, content)
+	}
+}
+
+func TestThisBuildKnowsItself(t *testing.T) {
+	b := report.ThisBuild()
+	require.NotEmpty(t, b.Go)
+	require.Positive(t, b.CPUs)
+	require.Positive(t, b.Procs)
+}
