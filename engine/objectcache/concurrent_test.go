@@ -44,7 +44,7 @@ func TestConcurrentReferences(t *testing.T) {
 		}
 	})
 	all.Wait()
-	require.Zero(t, cache.Stats().Keys)
+	require.Zero(t, cache.Stats().References)
 	require.Equal(t, 1, source.mostAtOnce())
 }
 

@@ -237,6 +237,55 @@ func TestTheEndOfTheHostIsTheEndOfTheCache(t *testing.T) {
 	require.NoError(t, r.source.Close())
 }
 
+// The host may be gone before the cache has had a single turn.
+func TestTheHostEndsBeforeAnythingHasRun(t *testing.T) {
+	r := newRig(t, 1)
+	ref := r.acquire("a")
+	require.NoError(t, r.host.Close())
+	r.requireErr(ref, objectcache.ErrClosed)
+	_, err := r.cache.Acquire("a")
+	require.ErrorIs(t, err, objectcache.ErrClosed)
+	r.close()
+}
+
+// What a Reflector was about to tell when it was stopped counts no more, even if
+// there is a new reference by then.
+func TestALateUpdateIsNotTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, err := engine.NewHost(engine.HostConfig{Workers: 4})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, host.Close()) })
+		stuck := make(chan struct{})
+		cache, source := realCache(t, func(c *objectcache.Config[secret]) {
+			c.Host = host
+			c.Immutable = func(s secret) bool {
+				if s.Data == "2" {
+					<-stuck
+				}
+				return false
+			}
+		})
+		_, err = source.Add(secret{Name: "a", Data: "1"})
+		require.NoError(t, err)
+		old, err := cache.Acquire("a")
+		require.NoError(t, err)
+		synctest.Wait()
+		_, err = source.Modify(secret{Name: "a", Data: "2"})
+		require.NoError(t, err)
+		synctest.Wait()
+		old.Release()
+		synctest.Wait()
+		ref, err := cache.Acquire("a")
+		require.NoError(t, err)
+		_, err = source.Modify(secret{Name: "a", Data: "3"})
+		require.NoError(t, err)
+		close(stuck)
+		o, err := ref.Get(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, "3", o.Value.Data)
+	})
+}
+
 // Whoever waits is let go by the end of what they wait with: context, reference,
 // or cache.
 func TestWaitingEnds(t *testing.T) {

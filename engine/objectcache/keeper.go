@@ -1,9 +1,6 @@
 package objectcache
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
 )
@@ -95,13 +92,9 @@ func (k *keeper[T]) ChildStopped(ctx *actors.Context, id actors.ID) {
 	k.look(ctx, e)
 }
 
-// Stopping lets nobody wait any more, and nothing tick.
-func (k *keeper[T]) Stopping(*actors.Context) {
-	k.cache.shut()
-	for _, id := range slices.Sorted(maps.Keys(k.children)) {
-		disarm(k.children[id])
-	}
-}
+// Stopping lets nobody wait any more. The last look at each entry comes with the
+// end of its Reflector.
+func (k *keeper[T]) Stopping(*actors.Context) { k.cache.shut() }
 
 // Stopped tells Close that all are gone.
 func (k *keeper[T]) Stopped(*actors.Context) { k.cache.leave() }

@@ -52,7 +52,6 @@ func (r *Ref[T]) wait(ctx context.Context) (*store.Object[T], error) {
 		case r.released.Load():
 			return nil, r.gone()
 		case v.served():
-			r.entry.touch(r.cache.now())
 			return v.object, v.err
 		case v.phase == closed:
 			return nil, v.err

@@ -2,8 +2,9 @@ package objectcache
 
 // Stats says where a cache stands.
 type Stats struct {
-	// References is how many have not been released, Keys how many keys they are
-	// to. Both are 0 once the cache is closed.
+	// References is how many have not been released. Keys is how many keys the
+	// cache holds: those with references, and those whose Reflector is stopping
+	// because they have none any more. Both are 0 once the cache is closed.
 	References, Keys int
 	// Synced is how many keys can be read at once, Frozen how many of these are
 	// immutable objects that nothing follows any more.
@@ -37,10 +38,10 @@ func (e *entry[T]) count() (refs int, p phase) {
 }
 
 func (s *Stats) add(refs int, p phase) {
+	s.Keys++
 	if refs == 0 {
 		return // about to be forgotten
 	}
-	s.Keys++
 	s.References += refs
 	switch p {
 	case frozen:
