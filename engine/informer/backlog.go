@@ -40,7 +40,7 @@ type backlog[T any] struct {
 	slow    bool // it has been told that the handler is slow
 
 	// left is how much of the job that was taken last is still to be done, and
-	// replaying that it is to tell a state as a whole.
+	// replaying that it was to tell a state as a whole.
 	left      atomic.Int64
 	replaying bool
 }
@@ -127,11 +127,12 @@ func (l *backlog[T]) take() (job[T], bool) {
 // next decides what comes next, and returns what makes a job of it; nil if there
 // is nothing.
 func (l *backlog[T]) next() (build func() job[T]) {
-	l.replaying = l.start != nil || l.resync
+	again := l.resync && (!l.replaying || !l.pending()) // never twice in a row, if there is something new
+	l.replaying = l.start != nil || again
 	switch {
 	case l.start != nil:
 		return l.takeStart()
-	case l.replaying:
+	case again:
 		l.resync = false
 		known := l.known
 		return func() job[T] { return told(known, resynced[T]) }
@@ -152,6 +153,9 @@ func (l *backlog[T]) next() (build func() job[T]) {
 	}
 	return nil
 }
+
+// pending reports whether there are changes to tell.
+func (l *backlog[T]) pending() bool { return len(l.batches) > 0 || l.newest != nil }
 
 func (l *backlog[T]) takeStart() (build func() job[T]) {
 	state, cause := l.start, l.cause
@@ -192,6 +196,9 @@ func (l *backlog[T]) lag() int {
 
 // holds reports whether the informer must wait for this handler.
 func (l *backlog[T]) holds() bool {
+	if l.policy != Block {
+		return false
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.slow && l.ahead() > l.buffer/2
@@ -199,6 +206,9 @@ func (l *backlog[T]) holds() bool {
 
 // released reports, once, that the informer need not wait any more.
 func (l *backlog[T]) released() bool {
+	if l.policy != Block {
+		return false
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.slow || l.ahead() > l.buffer/2 {

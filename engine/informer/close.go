@@ -9,8 +9,8 @@ import (
 // more when they have returned. It waits until all that is gone; what was
 // mirrored can still be read. Closing again waits again.
 //
-// Called from a handler, of this informer or another, it does not wait: that one
-// would not return. If the informer has a host of its own, that then ends with
+// Called from a handler or a function of the configuration, of this informer or
+// another, it does not wait: that one would not return. If the informer has a host of its own, that then ends with
 // the next Close from elsewhere.
 //
 // If a handler does not return within the host's CloseTimeout, the error is a

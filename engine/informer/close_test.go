@@ -77,6 +77,35 @@ func TestPain_CloseFromAHandler(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
+func TestCloseFromFunctionsOfTheConfiguration(t *testing.T) {
+	var r *rig
+	var handle *informer.Handle[pod]
+	leave := func() {
+		if r != nil && handle != nil {
+			require.NoError(t, handle.Remove(t.Context(), informer.Drain))
+			require.NoError(t, r.Close())
+		}
+	}
+	for name, configure := range map[string]func(*informer.Config[pod]){
+		"OnError":   func(cfg *informer.Config[pod]) { cfg.OnError = func(error) { leave() } },
+		"Transform": func(cfg *informer.Config[pod]) { cfg.Transform = func(p pod) (pod, error) { leave(); return p, nil } },
+		"Identity": func(cfg *informer.Config[pod]) {
+			cfg.Identity = func(*informer.Object[pod]) string { leave(); return "" }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r = newRig(t, configure)
+			_, handle = r.subscribe()
+			r.put(pod{Name: "a"})
+			r.put(pod{Name: "a", N: 1})
+			r.source.ResetWatches(nil)
+			r.executor.Run()
+			require.ErrorIs(t, r.Err(), informer.ErrClosed)
+			<-handle.Done()
+		})
+	}
+}
+
 func TestCloseNamesTheHandlerThatDoesNotReturn(t *testing.T) {
 	source := enginetest.NewSource(podConfig())
 	host, err := engine.NewHost(engine.HostConfig{CloseTimeout: time.Millisecond})

@@ -76,6 +76,7 @@
 //   - 135, 136 (its names): keys are not split into namespace and name here.
 //   - 142: transforms that leave an object without revision. The revision is the
 //     object's, not the value's.
+//   - 143: a benchmark. Ours has its name.
 //   - 167 (its metrics): names need not be unique, since nothing global is named
 //     by them; a Factory goes by name and type.
 //   - 168 (its names of function types): a handler is called what it says, or by
@@ -84,4 +85,5 @@
 //     the contents.
 //   - 172 (its conversions): everything is typed to begin with.
 //   - 174: values that are computed when they are needed. sync.OnceValue does that.
+//   - 175: the search for goroutines. TestMain has it.
 package informer

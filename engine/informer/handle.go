@@ -159,8 +159,8 @@ func (h *Handle[T]) Err() error {
 func (h *Handle[T]) Lag() int { return h.listener.backlog.lag() }
 
 // Remove ends the handler and waits until it has ended. After that it is told
-// nothing any more. Called from a handler, of this informer or another, it does
-// not wait: that one would not return. Removing again, say to Drop after Drain
+// nothing any more. Called from a handler or a function of the configuration, of
+// this informer or another, it does not wait: that one would not return. Removing again, say to Drop after Drain
 // took too long, or a handler that has ended, is fine.
 //
 // The error is ctx's cause, if that ended the wait; the handler goes on ending.

@@ -54,6 +54,35 @@ func TestPain_ResyncIsNotStarvedByRelists(t *testing.T) {
 	require.Len(t, l.told(), 4)
 }
 
+// A resync that is always due leaves room for what is new.
+func TestResyncDoesNotStarveChanges(t *testing.T) {
+	s, source := busy(t, nil)
+	rev, err := source.Add(pod{Name: "a"})
+	require.NoError(t, err)
+	require.NoError(t, s.WaitForRevision(t.Context(), rev))
+	seen := make(chan struct{})
+	handle, err := s.Subscribe(func(n informer.Notification[pod]) {
+		if n.Object.Value.N == 1 && n.Cause == informer.Change {
+			close(seen)
+		}
+	}, informer.HandlerOptions{Resync: 1})
+	require.NoError(t, err)
+	require.NoError(t, handle.Synced(t.Context()))
+	_, err = source.Modify(pod{Name: "a", N: 1})
+	require.NoError(t, err)
+	<-seen
+	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
+}
+
+func TestClientRow168_HandlersHaveNames(t *testing.T) {
+	r := newRig(t, nil)
+	_, first := r.subscribe()
+	_, second := r.subscribe(informer.HandlerOptions{Name: "scheduler"})
+	_, third := r.subscribe()
+	require.Equal(t, []string{"handler-1", "scheduler", "handler-3"}, []string{first.Name(), second.Name(), third.Name()})
+	require.Equal(t, "pods", r.Name())
+}
+
 func TestClientRow114_RemovedHandlersAreToldNothing(t *testing.T) {
 	r := newRig(t, nil)
 	stays, _ := r.subscribe()

@@ -12,7 +12,6 @@ import (
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
 )
 
 // SharedInformer mirrors a source and tells handlers what changes. Make one with
@@ -141,8 +140,8 @@ func (s *SharedInformer[T]) Lister(prefix string) Lister[T] {
 func (s *SharedInformer[T]) Quarantined() []Quarantined[T] { return s.ingress.quarantined() }
 
 // AddIndexers adds indexes, over the objects that are stored already too, at any
-// time. Either all are added or none. They are there when it returns. It must
-// not be called from an IndexFunc or a Transform.
+// time. Either all are added or none. They are there when it returns. Changes
+// wait meanwhile, so it must not be called from a function of the configuration.
 //
 // Errors: [ErrIndexConflict] for a name that is taken, [store.ErrIndexFunc] for
 // a function that is nil, [ErrClosed]. A function that fails for some object is
@@ -151,13 +150,13 @@ func (s *SharedInformer[T]) AddIndexers(indexers store.Indexers[T]) error {
 	if s.ended.Load() != nil {
 		return ErrClosed
 	}
-	contained, err := s.ingress.indexers(indexers)
+	safe, err := s.ingress.indexers(indexers)
 	if err != nil {
 		return err
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if err := s.objects.AddIndexers(contained); err != nil {
+	if err := s.objects.AddIndexers(safe); err != nil {
 		return err
 	}
 	s.publish(s.Snapshot().revision)
@@ -217,7 +216,7 @@ func (s *SharedInformer[T]) unavailable(u reflector.Update[T]) {
 
 // report tells OnError, whose own panics go no further than the log.
 func (s *SharedInformer[T]) report(err error) {
-	if panicked := backend.Contain("Config.OnError", "", func() { s.cfg.OnError(err) }); panicked != nil {
+	if panicked := contained("Config.OnError", "", func() { s.cfg.OnError(err) }); panicked != nil {
 		s.host.System().Logger().Error("OnError failed", "reason", panicked, "told", err)
 	}
 }

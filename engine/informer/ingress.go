@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
 )
 
 // Quarantined is an object that could not be taken as it is.
@@ -43,7 +42,7 @@ func (in *ingress[T]) take(o *Object[T]) (*Object[T], bool) {
 	}
 	var value T
 	var err error
-	if panicked := backend.Contain("Config.Transform", o.Key, func() { value, err = in.transform(o.Value) }); panicked != nil {
+	if panicked := contained("Config.Transform", o.Key, func() { value, err = in.transform(o.Value) }); panicked != nil {
 		err = panicked
 	}
 	if err != nil {
@@ -115,7 +114,7 @@ func (in *ingress[T]) same(a, b *Object[T]) bool {
 		return a.Created == b.Created
 	}
 	var same bool
-	panicked := backend.Contain("Config.Identity", b.Key, func() { same = in.identity(a) == in.identity(b) })
+	panicked := contained("Config.Identity", b.Key, func() { same = in.identity(a) == in.identity(b) })
 	if panicked != nil {
 		in.report(&ItemError{Func: "Identity", Key: b.Key, Revision: b.Revision, Err: panicked})
 		return a.Created == b.Created
@@ -126,19 +125,19 @@ func (in *ingress[T]) same(a, b *Object[T]) bool {
 // indexers returns index functions for the store that never fail: an object
 // that a function fails for has no values in its index.
 func (in *ingress[T]) indexers(from store.Indexers[T]) (store.Indexers[*Object[T]], error) {
-	contained := make(store.Indexers[*Object[T]], len(from))
+	safe := make(store.Indexers[*Object[T]], len(from))
 	for name, values := range from {
 		if values == nil {
 			return nil, &store.IndexFuncError{Index: name, Err: errNilIndexFunc}
 		}
-		contained[name] = func(o *Object[T]) ([]string, error) { return in.values(name, values, o), nil }
+		safe[name] = func(o *Object[T]) ([]string, error) { return in.values(name, values, o), nil }
 	}
-	return contained, nil
+	return safe, nil
 }
 
 func (in *ingress[T]) values(name string, of store.IndexFunc[T], o *Object[T]) (values []string) {
 	var err error
-	if panicked := backend.Contain("IndexFunc", o.Key, func() { values, err = of(o.Value) }); panicked != nil {
+	if panicked := contained("IndexFunc", o.Key, func() { values, err = of(o.Value) }); panicked != nil {
 		err = panicked
 	}
 	if err == nil {

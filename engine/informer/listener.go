@@ -59,11 +59,11 @@ func (l *listener[T]) armResync(ctx *actors.Context) {
 
 // Woken does one job.
 func (l *listener[T]) Woken(ctx *actors.Context) (again bool) {
-	if l.resyncDue.Swap(false) {
+	draining := l.draining.Load() // before looking: nothing comes after that
+	if l.resyncDue.Swap(false) && !draining {
 		l.backlog.requestResync()
 		l.armResync(ctx)
 	}
-	draining := l.draining.Load() // before looking: nothing comes after that
 	next, ok := l.take()
 	if ok {
 		l.run(next)
