@@ -39,14 +39,14 @@ func (r *run) compare(ctx context.Context, report *Report) error {
 		}
 	}
 	for _, c := range r.consumers {
-		report.compareConsumer(c, truth)
+		report.compareConsumer(c.result(), truth)
 	}
 	return nil
 }
 
 // compareConsumer counts a consumer that has what there is. What a lost one has
 // is not held against it.
-func (r *Report) compareConsumer(c *consumer, truth objects) {
+func (r *Report) compareConsumer(c *outcome, truth objects) {
 	if c.lost != nil {
 		return
 	}

@@ -3,7 +3,6 @@ package replay
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -16,10 +15,10 @@ import (
 var errWritten = errors.New("everything is written")
 
 // consumer is the client of one watch after the other. It belongs to one
-// goroutine; the counters that others look at meanwhile are atomic.
+// goroutine.
 type consumer struct {
-	run    *run
-	number int
+	outcome // its state is what the events add up to, at revision seen
+	run     *run
 	// pace is nil for a consumer at full speed.
 	pace   *rate.Limiter
 	breaks breaks
@@ -27,24 +26,14 @@ type consumer struct {
 	watch *engine.Watch[File]
 	// opened is the engine's revision when the watch was opened: events up to it
 	// are replayed.
-	opened engine.Revision
-	// state is what the events add up to, at revision seen.
-	state map[string]*engine.Object[File]
-	seen  engine.Revision
-
-	delivered         atomic.Uint64
-	resumed, relisted int
-	conflated         uint64
-	// misfits is how many events did not fit the state.
-	misfits int
-	// lost is why the consumer's last watch ended, if that was not its own doing.
-	lost error
+	opened, seen engine.Revision
 }
 
 func newConsumer(r *run, number int) *consumer {
 	c := &consumer{
-		run: r, number: number, state: map[string]*engine.Object[File]{},
-		breaks: newBreaks(r.opts.Seed, uint64(number), r.opts.Reconnect),
+		outcome: outcome{number: number, state: objects{}},
+		run:     r,
+		breaks:  newBreaks(r.opts.Seed, uint64(number), r.opts.Reconnect),
 	}
 	if number >= r.opts.Watchers-r.opts.Slow {
 		c.pace = newPace()
@@ -52,8 +41,7 @@ func newConsumer(r *run, number int) *consumer {
 	return c
 }
 
-// consume reads until everything has been read, the watch is lost, or ctx is
-// done. It is woken by written, which is done when all there will be has been
+// consume is woken by written, which is done when all there will be has been
 // passed on: then Next returns what there is, and does not wait for more.
 func (c *consumer) consume(ctx, written context.Context) {
 	defer func() { c.watch.Stop() }()

@@ -33,7 +33,7 @@ func TestEventsThatDoNotFitAreCounted(t *testing.T) {
 		"not asked for":   {[]engine.Event[File]{{Type: engine.Bookmark, Revision: 2}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			consumer := &consumer{state: objects{}, seen: 1}
+			consumer := &consumer{outcome: outcome{state: objects{}}, seen: 1}
 			for _, ev := range c.events {
 				consumer.apply(ev)
 			}
@@ -44,7 +44,7 @@ func TestEventsThatDoNotFitAreCounted(t *testing.T) {
 }
 
 func TestConflatedEventsMayComeInAnyOrder(t *testing.T) {
-	c := &consumer{state: objects{}, seen: 1}
+	c := &consumer{outcome: outcome{state: objects{}}, seen: 1}
 	for _, ev := range []engine.Event[File]{
 		{Type: engine.Added, Marks: engine.Conflated, Revision: 9, Object: object("a", "v", 9)},
 		{Type: engine.Added, Marks: engine.Conflated, Revision: 4, Object: object("b", "v", 4)},
@@ -67,7 +67,7 @@ func TestDifferencesAreFoundAndNamed(t *testing.T) {
 	} {
 		require.Equal(t, want, difference(got, truth))
 		report := &Report{Watchers: 1}
-		report.compareConsumer(&consumer{state: got}, truth)
+		report.compareConsumer(&outcome{state: got}, truth)
 		require.Equal(t, want == "", report.OK())
 	}
 	require.Empty(t, traceDifference(trace.State{"a": "1", "b": "1"}, truth))
@@ -128,4 +128,16 @@ func TestFieldsOfAFile(t *testing.T) {
 		f := File{Path: path}.fields()
 		require.Equal(t, want, [2]string{f["dir"], f["ext"]}, path)
 	}
+}
+
+func TestAnObjectThatGoesBackIsAMisfit(t *testing.T) {
+	h := &holder{outcome: outcome{state: objects{}}}
+	two, three := object("a", "1", 2), object("a", "2", 3)
+	for _, o := range []*engine.Object[File]{nil, two, two, three, nil, nil, three} {
+		h.see("a", o)
+	}
+	require.Zero(t, h.misfits)
+	require.EqualValues(t, 4, h.delivered.Load())
+	h.see("a", two)
+	require.Equal(t, 1, h.misfits)
 }

@@ -10,7 +10,9 @@
 // A consumer knows nothing of the others and nothing of the trace. It keeps the
 // state that its watch's events add up to. It may be slow, it may break its
 // watch off at random points and resume it, and if it cannot resume it lists
-// again: what any client of a list-watch does.
+// again: what any client of a list-watch does. With [ViaObjectCache] it is a
+// holder instead: it has a reference to each object in an object cache over the
+// engine, reads them again and again, and sees the newest state of each.
 //
 // # What is checked
 //

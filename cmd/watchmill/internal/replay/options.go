@@ -48,6 +48,8 @@ type Options struct {
 
 	// Watchers is how many there are, from 1 to [MaxWatchers].
 	Watchers int
+	// Via is how they see the objects.
+	Via Via
 	// Select is a field selector for all of them, on dir and ext; empty for
 	// everything. See [File].
 	Select string
@@ -55,7 +57,8 @@ type Options struct {
 	Policy engine.Policy
 	// Slow is how many of them read at most [SlowRate] events a second.
 	Slow int
-	// Reconnect is how often each of them breaks off and resumes.
+	// Reconnect is how often each of them breaks off and resumes, or gives its
+	// references back and takes new ones.
 	Reconnect int
 	// Seed decides at which points they do.
 	Seed uint64
@@ -100,6 +103,12 @@ func (o *Options) validate() error {
 		return invalid("--speed", "is %v; give a factor above 0, such as 1000x, or max", o.Speed)
 	case !o.Policy.Valid():
 		return invalid("--policy", "is %v; give park, terminate or conflate", o.Policy)
+	case o.Via > ViaObjectCache:
+		return invalid("--via", "is %v; give watch or objectcache", o.Via)
+	case o.Via == ViaObjectCache && o.Slow > 0:
+		return invalid("--slow", "is %d, but who reads an object cache gets no events to be slow with; leave it out, or give --via watch", o.Slow)
+	case o.Via == ViaObjectCache && o.Policy != engine.Park:
+		return invalid("--policy", "is %v, but who reads an object cache does not fall behind; leave it out, or give --via watch", o.Policy)
 	case o.ProgressEvery < 0:
 		return invalid("ProgressEvery", "is negative; zero means a second")
 	}

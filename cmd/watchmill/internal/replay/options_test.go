@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
+	"github.com/watchmill/watchmill/engine"
 )
 
 func TestWrongOptionsAreNamedByTheirFlag(t *testing.T) {
@@ -19,6 +20,7 @@ func TestWrongOptionsAreNamedByTheirFlag(t *testing.T) {
 		"--window":      func(o *replay.Options) { o.Window = -1 },
 		"--speed":       func(o *replay.Options) { o.Speed = math.NaN() },
 		"--policy":      func(o *replay.Options) { o.Policy = 77 },
+		"--via":         func(o *replay.Options) { o.Via = 77 },
 		"--select":      func(o *replay.Options) { o.Select = "dir" },
 		"ProgressEvery": func(o *replay.Options) { o.ProgressEvery = -1 },
 	} {
@@ -34,6 +36,8 @@ func TestWrongOptionsAreNamedByTheirFlag(t *testing.T) {
 	for _, spoil := range []func(*replay.Options){
 		func(o *replay.Options) { o.Watchers = replay.MaxWatchers + 1 },
 		func(o *replay.Options) { o.Slow = -1 },
+		func(o *replay.Options) { o.Slow, o.Via = 1, replay.ViaObjectCache },
+		func(o *replay.Options) { o.Policy, o.Via = engine.Conflate, replay.ViaObjectCache },
 		func(o *replay.Options) { o.Speed = math.Inf(1) },
 		func(o *replay.Options) { o.Speed = -1 },
 		func(o *replay.Options) { o.Select = "size=3" },

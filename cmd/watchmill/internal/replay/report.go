@@ -89,7 +89,8 @@ func (r *run) report(ctx context.Context) (*Report, error) {
 		Took: r.took, Delivered: r.delivered(), Latency: r.latencies.sum(),
 		Watchers: r.opts.Watchers, Lost: r.losses(),
 	}
-	for _, c := range r.consumers {
+	for _, watcher := range r.consumers {
+		c := watcher.result()
 		report.Conflated += c.conflated
 		report.Resumed += c.resumed
 		report.Relisted += c.relisted
@@ -125,7 +126,8 @@ func lossReason(err error) string {
 // losses counts the lost watchers by reason, the most frequent first.
 func (r *run) losses() []Loss {
 	var losses []Loss
-	for _, c := range r.consumers {
+	for _, watcher := range r.consumers {
+		c := watcher.result()
 		if c.lost == nil {
 			continue
 		}

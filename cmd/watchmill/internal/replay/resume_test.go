@@ -20,7 +20,7 @@ func TestConsumersThatCannotResumeListAgain(t *testing.T) {
 	defer func() { require.NoError(t, e.Close()) }()
 	r := &run{opts: opts, input: &input{}, engine: e, latencies: newLatencies()}
 	require.NoError(t, r.openAll(ctx))
-	c := r.consumers[0]
+	c := r.consumers[0].(*consumer)
 	c.state["stale.go"] = object("stale.go", "1", r.base)
 
 	var last engine.Revision

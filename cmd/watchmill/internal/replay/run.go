@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/objectcache"
 )
 
 // run is one replay.
@@ -15,8 +16,12 @@ type run struct {
 	opts      *Options
 	input     *input
 	engine    *engine.Engine[File]
-	consumers []*consumer
+	consumers []watcher
 	latencies *latencies
+	// caches are those of the holders, and truth is what they must come to have,
+	// once everything is written.
+	caches []*objectcache.Cache[File]
+	truth  objects
 
 	// base is the revision before the first write, last that of the last one.
 	// The consumers may look at last once they have been told that everything is
@@ -46,8 +51,8 @@ func Run(ctx context.Context, opts Options) (report *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, e.Close()) }()
 	r := &run{opts: &opts, input: in, engine: e, latencies: newLatencies()}
+	defer func() { err = errors.Join(err, r.closeCaches(), e.Close()) }()
 	if err := r.play(ctx); err != nil && ctx.Err() == nil {
 		return nil, err
 	}
@@ -80,6 +85,9 @@ func (r *run) play(ctx context.Context) error {
 		err = r.passedOn(ctx)
 	}
 	if err == nil {
+		r.truth, err = r.backendState(ctx)
+	}
+	if err == nil {
 		wake(errWritten)
 	} else {
 		stop()
@@ -89,12 +97,15 @@ func (r *run) play(ctx context.Context) error {
 	return err
 }
 
-// openAll makes the consumers, each with an open watch, before the first write.
+// openAll makes the consumers before the first write.
 func (r *run) openAll(ctx context.Context) (err error) {
 	if r.base, err = r.engine.Backend().Revision(ctx); err != nil {
 		return err
 	}
 	r.last = r.base
+	if r.opts.Via == ViaObjectCache {
+		return r.openHolders()
+	}
 	for number := range r.opts.Watchers {
 		c := newConsumer(r, number)
 		if err := c.open(ctx, r.base); err != nil {
@@ -152,7 +163,7 @@ func (r *run) progressNow() Progress {
 
 func (r *run) delivered() (total uint64) {
 	for _, c := range r.consumers {
-		total += c.delivered.Load()
+		total += c.result().delivered.Load()
 	}
 	return total
 }

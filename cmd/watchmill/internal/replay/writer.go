@@ -57,7 +57,11 @@ func (r *run) passedOn(ctx context.Context) error {
 	if r.last == r.base {
 		return nil
 	}
-	if err := r.engine.WaitFor(ctx, r.last); err != nil {
+	err := r.engine.WaitFor(ctx, r.last)
+	for errors.Is(err, engine.ErrFuture) { // it may be behind for longer than a read would wait
+		err = r.engine.WaitFor(ctx, r.last)
+	}
+	if err != nil {
 		return err
 	}
 	probe, err := r.engine.Watch(ctx, engine.WatchOptions{Last: 1})

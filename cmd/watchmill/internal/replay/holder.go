@@ -1,0 +1,202 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/objectcache"
+	"github.com/watchmill/watchmill/store"
+)
+
+const (
+	// objectCaches is how many the holders share: so that no holder's references
+	// are all that a cache has, nor all there is in the one cache of everybody.
+	objectCaches = 2
+	// readEvery is the time between two rounds of a holder through all that it
+	// has: often enough to see much of a history, and little work.
+	readEvery = 100 * time.Millisecond
+	// settleEvery is the same once everything is written, and settleWithin how
+	// long that may take to arrive. Nothing says when it has: an object cache
+	// knows single objects, and no revision that all of them have reached.
+	settleEvery  = 5 * time.Millisecond
+	settleWithin = 30 * time.Second
+)
+
+// openCaches starts the object caches.
+func (r *run) openCaches() error {
+	for range objectCaches {
+		cache, err := objectcache.New(objectcache.Config[File]{
+			Source: r.engine.Source(), Host: r.engine.Host(), Name: "replay", MaxIdle: objectcache.NeverIdle,
+		})
+		if err != nil {
+			return err
+		}
+		r.caches = append(r.caches, cache)
+	}
+	return nil
+}
+
+// openHolders makes the holders, each with its references.
+func (r *run) openHolders() error {
+	keys, err := r.selectedKeys()
+	if err != nil {
+		return err
+	}
+	if err := r.openCaches(); err != nil {
+		return err
+	}
+	for number := range r.opts.Watchers {
+		h, err := newHolder(r, number, keys)
+		if err != nil {
+			return err
+		}
+		r.consumers = append(r.consumers, h)
+	}
+	return nil
+}
+
+func (r *run) closeCaches() (err error) {
+	for _, cache := range r.caches {
+		err = errors.Join(err, cache.Close())
+	}
+	return err
+}
+
+// selectedKeys returns the keys of all objects that the trace names and the
+// watchers select, in the order in which they come up.
+func (r *run) selectedKeys() ([]string, error) {
+	filter, err := r.opts.filter()
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	seen := make(map[string]bool)
+	for i := range r.input.changes {
+		key := r.input.changes[i].Key
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		if store.Matches(filter, &engine.Object[File]{Key: key, Fields: File{Path: key}.fields()}) {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}
+
+// holder is a watcher that has a reference to each object. It reads them in
+// rounds: what it sees is the newest state of each, not every event.
+type holder struct {
+	outcome
+	run    *run
+	cache  *objectcache.Cache[File]
+	breaks breaks
+	keys   []string
+	refs   []*objectcache.Ref[File]
+}
+
+func newHolder(r *run, number int, keys []string) (*holder, error) {
+	h := &holder{
+		outcome: outcome{number: number, state: objects{}},
+		run:     r, cache: r.caches[number%len(r.caches)], keys: keys,
+		breaks: newBreaks(r.opts.Seed, uint64(number), r.opts.Reconnect),
+	}
+	return h, h.acquire()
+}
+
+func (h *holder) acquire() error {
+	for _, key := range h.keys {
+		ref, err := h.cache.Acquire(key)
+		if err != nil {
+			return err
+		}
+		h.refs = append(h.refs, ref)
+	}
+	return nil
+}
+
+func (h *holder) release() {
+	for _, ref := range h.refs {
+		ref.Release()
+	}
+	h.refs = h.refs[:0]
+}
+
+func (h *holder) consume(ctx, written context.Context) {
+	defer h.release()
+	err := h.follow(ctx, written)
+	if err == nil {
+		err = h.settle(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		h.lost = err
+	}
+}
+
+// follow reads while there are writes. At a break it gives its references back
+// and takes new ones.
+func (h *holder) follow(ctx, written context.Context) error {
+	for {
+		if err := h.read(ctx); err != nil {
+			return err
+		}
+		over := sleep(written, readEvery) != nil
+		for h.breaks.due(float64(h.run.written.Load()) / float64(len(h.run.input.changes))) {
+			h.release()
+			h.resumed++
+			if err := h.acquire(); err != nil {
+				return err
+			}
+		}
+		if over {
+			return nil
+		}
+	}
+}
+
+// settle reads until it has what there is, for as long as that may take.
+func (h *holder) settle(ctx context.Context) error {
+	for end := time.Now().Add(settleWithin); ; {
+		if err := h.read(ctx); err != nil {
+			return err
+		}
+		if difference(h.state, h.run.truth) == "" || time.Now().After(end) {
+			return nil // compare says what is missing
+		}
+		if err := sleep(ctx, settleEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// read reads all objects once.
+func (h *holder) read(ctx context.Context) error {
+	for _, ref := range h.refs {
+		o, err := ref.Get(ctx)
+		if err != nil && !errors.Is(err, objectcache.ErrNotFound) {
+			return err
+		}
+		h.see(ref.Key(), o)
+	}
+	return nil
+}
+
+// see makes what was read part of the state; nil means that there is no object.
+// An object does not become an older one.
+func (h *holder) see(key string, o *engine.Object[File]) {
+	had := h.state[key]
+	switch {
+	case o == nil && had != nil:
+		delete(h.state, key)
+	case o == nil || o == had:
+		return
+	default:
+		h.state[key] = o
+		if had != nil && o.Revision <= had.Revision {
+			h.misfits++
+		}
+	}
+	h.delivered.Add(1)
+}
