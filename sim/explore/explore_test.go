@@ -1,22 +1,234 @@
 package explore
 
 import (
-	"strings"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
 )
 
 func TestSeedsHold(t *testing.T) {
-	report, err := Run(t.Context(), Things(), Range{Seeds: 4000})
+	report, err := Run(t.Context(), Things(), Range{Seeds: 100})
 	require.NoError(t, err)
-	requireNothing(t, report)
-	t.Logf("%+v, %.0f messages per second", report.Counts, report.PerSecond())
+	require.Nil(t, report.Finding)
+	require.Equal(t, 100, report.Seeds)
+	require.Greater(t, report.Messages(), uint64(10_000))
 }
 
-func requireNothing(t *testing.T, r *Report) {
-	t.Helper()
-	if f := r.Finding; f != nil {
-		t.Fatalf("seed %d: %s\nshort: %s\n%s\n%s\n\n%s", f.Seed, f.Problem, f.ShortProblem, f.Setup, strings.Join(f.Steps, "\n"), strings.Join(f.Trace, "\n"))
+// However it is run, a seed has one hash.
+func TestASeedIsOneExecution(t *testing.T) {
+	hash := func(workers int, seeds int) string {
+		r, err := Run(t.Context(), Things(), Range{From: 42, Seeds: seeds, Workers: workers})
+		require.NoError(t, err)
+		return r.Hash
 	}
+	one, ten := hash(1, 1), hash(1, 10)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, procs := range []int{1, 2} {
+		runtime.GOMAXPROCS(procs)
+		require.Equal(t, one, hash(1, 1))
+		require.Equal(t, ten, hash(3, 10), "in any order")
+	}
+	require.NotEqual(t, one, ten)
+}
+
+// The interleaving is the seed's: the same steps in another one are another
+// execution, and in all of them the invariants hold.
+func TestOneScenarioInManyInterleavings(t *testing.T) {
+	cfg, err := Things().withDefaults()
+	require.NoError(t, err)
+	s := Draw(7, len(cfg.Selections), cfg.Steps)
+	hashes := map[uint64]bool{}
+	for seed := range uint64(20) {
+		s.Seed = seed
+		o := simulate(&cfg, s, seams[Thing]{}, nil)
+		require.Nil(t, o.failure, "seed %d", seed)
+		hashes[o.hash] = true
+	}
+	require.Len(t, hashes, 20)
+}
+
+func TestEveryVerbAndConsumerIsDrawn(t *testing.T) {
+	var verbsSeen [verbs]bool
+	var consumersSeen [consumers]bool
+	for seed := range uint64(30) {
+		for _, s := range Draw(seed, 9, DefaultSteps).Steps {
+			verbsSeen[s.Do] = true
+			if s.Start != nil {
+				consumersSeen[s.Start.Consumer] = true
+			}
+		}
+	}
+	require.NotContains(t, verbsSeen[Write:], false)
+	require.NotContains(t, consumersSeen, false)
+}
+
+func TestShrinkLeavesOutWhatIsNotNeeded(t *testing.T) {
+	var s Scenario
+	for n := range 100 {
+		s.Steps = append(s.Steps, Step{Do: Turns, N: n})
+	}
+	has := func(s Scenario, n int) bool {
+		return slices.ContainsFunc(s.Steps, func(s Step) bool { return s.N == n })
+	}
+	short := shrink(s, func(s Scenario) bool { return has(s, 3) && has(s, 64) && has(s, 99) })
+	require.Len(t, short.Steps, 3)
+	require.Len(t, s.Steps, 100, "the drawn one is as it was")
+}
+
+// counter counts the objects that there are, by the events of a watch.
+type counter struct{ objects, wrong int }
+
+func (c *counter) handle(ev engine.Event[Thing]) {
+	switch ev.Type {
+	case engine.Added:
+		c.objects++
+	case engine.Deleted:
+		c.objects -= 1 + c.wrong
+	}
+}
+
+// A handler of the user's is judged by what the user says of it.
+func withCounter(wrong int) Config[Thing] {
+	cfg := Things()
+	cfg.Attach = func(w *World[Thing]) error {
+		c := &counter{wrong: wrong}
+		_, err := w.Handle(engine.WatchOptions{InitialState: true, Policy: engine.Conflate}, c.handle)
+		w.Always("never negative", func() error {
+			if c.objects < 0 {
+				return errors.New("less than nothing is there")
+			}
+			return nil
+		})
+		return err
+	}
+	return cfg
+}
+
+func TestAUsersInvariantIsHeldInEveryInterleaving(t *testing.T) {
+	r, err := Run(t.Context(), withCounter(0), Range{Seeds: 30})
+	require.NoError(t, err)
+	require.Nil(t, r.Finding)
+	r, err = Run(t.Context(), withCounter(3), Range{Seeds: 30})
+	require.NoError(t, err)
+	require.NotNil(t, r.Finding)
+	require.Equal(t, judge.Invariant("never negative"), r.Finding.Invariant)
+	require.Less(t, len(r.Finding.Steps), 10)
+}
+
+// A handler may call the engine and wait for it, and may write.
+func TestAHandlerThatWaitsForTheEngine(t *testing.T) {
+	cfg := Things()
+	calls := 0
+	cfg.Attach = func(w *World[Thing]) error {
+		_, err := w.Handle(engine.WatchOptions{Policy: engine.Conflate, Labels: "app=web"}, func(ev engine.Event[Thing]) {
+			l, err := w.Engine().List(context.Background(), engine.ListOptions{Labels: "app=web"})
+			if err != nil || l.Revision < ev.Revision {
+				return
+			}
+			if _, err := w.Engine().Put(context.Background(), Thing{Key: "seen", App: "none", N: uint32(ev.Revision)}); err == nil {
+				calls++
+			}
+		})
+		return err
+	}
+	r, err := Run(t.Context(), cfg, Range{Seeds: 20, Workers: 1})
+	require.NoError(t, err)
+	require.Nil(t, r.Finding)
+	require.Positive(t, calls)
+}
+
+func TestAHandlerThatPanicsIsFound(t *testing.T) {
+	cfg := Things()
+	cfg.Attach = func(w *World[Thing]) error {
+		_, err := w.Handle(engine.WatchOptions{Policy: engine.Conflate}, func(ev engine.Event[Thing]) {
+			if ev.Type == engine.Deleted {
+				panic("no deletes, please")
+			}
+		})
+		return err
+	}
+	r, err := Run(t.Context(), cfg, Range{Seeds: 20})
+	require.NoError(t, err)
+	require.NotNil(t, r.Finding)
+	require.Equal(t, HandlerPanics, r.Finding.Invariant)
+	require.Contains(t, r.Finding.ShortProblem, "no deletes, please")
+}
+
+// A panic on the way of a step is a finding, not the end of the exploration.
+func TestAPanicOutsideOfHandlersIsContained(t *testing.T) {
+	cfg := Things()
+	cfg.Attach = func(w *World[Thing]) error {
+		w.Always("panics", func() error { panic("in a check") })
+		return nil
+	}
+	r, err := Run(t.Context(), cfg, Range{Seeds: 1})
+	require.NoError(t, err)
+	require.Equal(t, Contained, r.Finding.Invariant)
+}
+
+func TestRunSaysWhatIsWrongWithItsConfig(t *testing.T) {
+	for field, spoil := range map[string]func(*Config[Thing], *Range){
+		"Engine.Key": func(c *Config[Thing], _ *Range) { c.Engine.Key = nil },
+		"Engine":     func(c *Config[Thing], _ *Range) { c.Engine.Window.MaxEvents = 1 },
+		"Draw":       func(c *Config[Thing], _ *Range) { c.Draw = nil },
+		"Steps":      func(c *Config[Thing], _ *Range) { c.Steps = -1 },
+		"Seeds":      func(_ *Config[Thing], r *Range) { r.Seeds = -1 },
+		"For":        func(_ *Config[Thing], r *Range) { r.For = -1 },
+		"Workers":    func(_ *Config[Thing], r *Range) { r.Workers = -1 },
+	} {
+		cfg, seeds := Things(), Range{}
+		spoil(&cfg, &seeds)
+		_, err := Run(t.Context(), cfg, seeds)
+		require.ErrorIs(t, err, engine.ErrConfig)
+		var bad *ConfigError
+		require.ErrorAs(t, err, &bad)
+		require.Equal(t, field, bad.Field)
+	}
+}
+
+func TestAttachThatFailsEndsTheExploration(t *testing.T) {
+	cfg, failed := Things(), errors.New("not today")
+	cfg.Attach = func(*World[Thing]) error { return failed }
+	_, err := Run(t.Context(), cfg, Range{Seeds: 3})
+	require.ErrorIs(t, err, failed)
+}
+
+func TestObjectsThatExpireAreRefused(t *testing.T) {
+	cfg := Things()
+	cfg.Attach = func(w *World[Thing]) error {
+		_, err := w.Engine().CreateWithTTL(context.Background(), cfg.Draw(rand.New(rand.NewPCG(1, 1))), time.Second)
+		return err
+	}
+	_, err := Run(t.Context(), cfg, Range{Seeds: 1})
+	require.ErrorContains(t, err, "PutOptions.TTL: objects that expire are not simulated")
+}
+
+func TestAnInterruptedExplorationReportsWhatItHas(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, err := Run(ctx, Things(), Range{Seeds: 1_000_000, OnProgress: func(p Progress) {
+		if p.Done == 5 {
+			cancel()
+		}
+	}})
+	require.NoError(t, err)
+	require.True(t, r.Interrupted)
+	require.GreaterOrEqual(t, r.Seeds, 5)
+	require.Less(t, r.Seeds, 1000)
+}
+
+func TestTimeEndsAnExploration(t *testing.T) {
+	r, err := Run(t.Context(), Things(), Range{For: time.Nanosecond})
+	require.NoError(t, err)
+	require.False(t, r.Interrupted)
+	require.Equal(t, 1, r.Seeds, "at least one")
 }

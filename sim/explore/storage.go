@@ -67,7 +67,7 @@ func (s *storage[T]) Traits() backend.Traits { return s.traits }
 // would change storage behind the history's back.
 func (s *storage[T]) Put(ctx context.Context, key string, value T, expect store.Revision, opts backend.PutOptions) (*store.Object[T], error) {
 	if opts.TTL != 0 {
-		return nil, &backend.OptionError{Option: "PutOptions.TTL", Problem: "is not simulated; delete the object instead"}
+		return nil, &backend.OptionError{Option: "PutOptions.TTL", Problem: "objects that expire are not simulated; delete the object instead"}
 	}
 	o, err := s.Backend.Put(ctx, key, value, expect, opts)
 	if err == nil {

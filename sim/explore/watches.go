@@ -115,7 +115,7 @@ func (w *World[T]) refused(step Step, r *watch[T], err error) {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the window starts at %d", err, floor))
 		}
 	case errors.Is(err, engine.ErrIdle):
-		if step.Turns == unlimited && len(w.sched.tasks) > 0 {
+		if step.Turns == unlimited && len(w.sched.tasks) > 0 && !w.sched.stuck() {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "idle with turns left"))
 		}
 	case !errors.Is(err, engine.ErrNotReady) && !errors.Is(err, engine.ErrFuture):
@@ -176,8 +176,12 @@ func (w *World[T]) takeBatches(r *watch[T], n int) {
 	}
 }
 
-// claim notes what the watch says that it could be resumed from.
+// claim notes what the watch says that it could be resumed from, unless a seam
+// holds something that the consumer should have by now.
 func (r *watch[T]) claim() {
+	if len(r.spoil.held) > 0 {
+		return
+	}
 	r.Claims = append(r.Claims, judge.Claim{Events: len(r.Events), Revision: r.handle.Revision()})
 }
 

@@ -141,7 +141,11 @@ func (j *judge[T]) complete(i Invariant, rev store.Revision, when string) error 
 		return err
 	}
 	j.advance(rev)
-	if j.apart > 0 {
+	switch {
+	case j.apart == 0:
+	case i != Bookmarkable && j.comesLater(j.position, rev):
+		return j.fail(Ordered, "%s: the consumer has %v, at revision %d it should be %v, and what it lacks comes later", when, j.have, rev, j.model)
+	default:
 		return j.fail(i, "%s: the consumer has %v, at revision %d it should be %v", when, j.have, rev, j.model)
 	}
 	j.position = max(j.position, rev)
@@ -157,16 +161,17 @@ func (j *judge[T]) skipped(i Invariant, through store.Revision, when string) err
 	switch {
 	case rev == 0:
 		return nil
-	case i != Bookmarkable && j.comesLater(rev):
+	case i != Bookmarkable && j.comesLater(rev-1, rev):
 		return j.fail(Ordered, "%s: revision %d is missing, and comes later", when, rev)
 	}
 	return j.fail(i, "%s: revision %d is missing", when, rev)
 }
 
-// comesLater reports whether the event of a revision lies ahead.
-func (j *judge[T]) comesLater(rev store.Revision) bool {
+// comesLater reports whether an event of a revision in (after, through] lies
+// ahead.
+func (j *judge[T]) comesLater(after, through store.Revision) bool {
 	for i := max(j.index, 0); i < len(j.Events); i++ {
-		if ev := j.Events[i]; ev.Revision == rev && ev.Type != store.Bookmark {
+		if ev := j.Events[i]; ev.Type != store.Bookmark && after < ev.Revision && ev.Revision <= through {
 			return true
 		}
 	}

@@ -1,0 +1,89 @@
+package explore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+// Seeds that found something in the engine, as long as they draw what they did
+// then.
+func TestSeedsThatFoundSomething(t *testing.T) {
+	for seed, what := range map[uint64]string{
+		150:   "a watch that the window had overrun counted as expired again when storage went back",
+		12020: "slow watches drew on an empty budget without end when the clock had been set back",
+	} {
+		r, err := Run(t.Context(), Things(), Range{From: seed, Seeds: 1})
+		require.NoError(t, err)
+		require.Nil(t, r.Finding, "seed %d: %s", seed, what)
+	}
+}
+
+// What seeds found, as scenarios that no change of drawing can lose.
+func TestScenariosThatFoundSomething(t *testing.T) {
+	for name, s := range map[string]Scenario{
+		"a watch that the window has overrun expires once, also if storage goes back": {
+			Seed:  0x96,
+			Setup: Setup{Batch: 5, Window: engine.Window{MinAge: time.Second, MaxEvents: 4, ChunkSize: 1}, BookmarkPeriod: time.Minute},
+			Steps: append(append([]Step{
+				{Do: Settle},
+				{Do: Watch, Watch: 1, Turns: unlimited, Start: &Start{Consumer: Batches, Options: engine.WatchOptions{InitialState: true, Bookmarks: true, Buffer: 1}}},
+			}, writes(12)...), Step{Do: Settle}, Step{Do: Rewind, N: 5}),
+		},
+		"a slow watch ends also if the clock was set back": {
+			Seed:  12020,
+			Setup: Setup{Blocks: true, Batch: 2, Window: engine.Window{MinAge: time.Minute, MaxEvents: 1000, ChunkSize: 4}, Indexed: true, BookmarkPeriod: time.Minute},
+			Steps: []Step{
+				{Do: Write, Seed: 0x8390e9abe7732e52},
+				{Do: Watch, Watch: 0, Turns: unlimited, Start: &Start{Selection: 5, Consumer: Handler, Back: 5, Options: engine.WatchOptions{Policy: engine.Park, Buffer: 1, InitialState: true, Bookmarks: true}}},
+				{Do: Watch, Watch: 1, Turns: unlimited, Start: &Start{Selection: 0, Consumer: Batches, Back: 9, Options: engine.WatchOptions{Policy: engine.Terminate, Buffer: 3, InitialState: true, Bookmarks: true}}},
+				{Do: Watch, Watch: 2, Turns: 2, Start: &Start{Selection: 6, Consumer: Handler, Back: 0, Options: engine.WatchOptions{Policy: engine.Conflate, Buffer: 1, Latest: true}}},
+				{Do: Turns, N: 3},
+				{Do: Write, Seed: 0xf0ba580ead58b3f3},
+				{Do: Write, Seed: 0x442f783a660f8491},
+				{Do: Turns, N: 1},
+				{Do: Write, Seed: 0xae505cb870cf824f},
+				{Do: Turns, N: 1},
+				{Do: Write, Seed: 0x5d3a873250b8f094},
+				{Do: Write, Seed: 0x38595e1c2ac8bbe},
+				{Do: Turns, N: 2},
+				{Do: Write, Seed: 0xdf7e49c42dba110d},
+				{Do: Turns, N: 2},
+				{Do: Write, Seed: 0x99aa8b4596509c64},
+				{Do: Turns, N: 2},
+				{Do: Write, Seed: 0xc7d9f42ff7699a},
+				{Do: Turns, N: 2},
+				{Do: Write, Seed: 0xf694c182c8de55fb},
+				{Do: Turns, N: 2},
+				{Do: Write, Seed: 0x98b031030aa8c6b6},
+				{Do: Turns, N: 2},
+				{Do: Turns, N: 1},
+				{Do: Take, Watch: 1, N: 11},
+				{Do: Remove, Seed: 0x351ce3fce8fc5ad5},
+				{Do: Jump, For: -time.Second},
+				{Do: FailLists, N: 1},
+				{Do: Watch, Watch: 4, Turns: unlimited, Start: &Start{Selection: 0, Consumer: Pull, Back: 0, Options: engine.WatchOptions{Policy: engine.Park, Buffer: 10, InitialState: true, Latest: true, OnPool: true}}},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, err := Things().withDefaults()
+			require.NoError(t, err)
+			var lines []string
+			o := simulate(&cfg, s, seams[Thing]{}, func(line string) { lines = append(lines, line) })
+			require.NoError(t, o.broken)
+			require.Nil(t, o.failure, "%v", lines)
+		})
+	}
+}
+
+// writes returns n writes with a few turns between.
+func writes(n uint64) (steps []Step) {
+	for i := range n {
+		steps = append(steps, Step{Do: Write, Seed: i}, Step{Do: Turns, N: 5})
+	}
+	return steps
+}
