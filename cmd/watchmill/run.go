@@ -81,7 +81,7 @@ func complain(stderr io.Writer, err error) int {
 		return exitInterrupted
 	case errors.Is(err, errBroken):
 		return exitBroken
-	case errors.Is(err, replay.ErrOptions), errors.Is(err, scenario.ErrInvalid), errors.Is(err, engine.ErrConfig), errors.As(err, &bad):
+	case errors.Is(err, replay.ErrOptions), errors.Is(err, scenario.ErrInvalid), errors.Is(err, engine.ErrConfig), errors.Is(err, errReports), errors.As(err, &bad):
 		return exitUsage
 	}
 	return exitFailed

@@ -15,6 +15,7 @@ import (
 type simRunCommand struct {
 	Scenario scenarioArgument `arg:"" placeholder:"FILE" help:"The scenario: a YAML file, or the name of a shipped one."`
 	scenarioOptions
+	HTML string `name:"html" placeholder:"FILE" help:"Write the report as a page, which loads nothing from elsewhere."`
 	JSON string `name:"json" placeholder:"FILE" help:"Write the report as JSON, for watchmill sim compare."`
 }
 
@@ -41,6 +42,7 @@ func (c *simRunCommand) write(t *terminal, rep *sim.Report) error {
 	return errors.Join(
 		rep.WriteText(t.stdout),
 		toFile(c.JSON, rep.WriteJSON),
+		toFile(c.HTML, rep.WriteHTML),
 	)
 }
 

@@ -84,3 +84,29 @@ func TestLoadProgressOnATerminalAndWithoutOne(t *testing.T) {
 	require.Contains(t, bar.String(), "1,234 writes/s, 56,789 deliveries/s")
 	require.Contains(t, bar.String(), "49%")
 }
+
+func TestSimCompareSaysWhatChanged(t *testing.T) {
+	dir := t.TempDir()
+	before, after, page := filepath.Join(dir, "a.json"), filepath.Join(dir, "b.json"), filepath.Join(dir, "b.html")
+	scenario := written(t, quick)
+	for _, args := range [][]string{{"--json", before}, {"--json", after, "--seed=2", "--html", page}} {
+		_, errs, status := command(t.Context(), append([]string{"sim", "run", scenario}, args...)...)
+		require.Zero(t, status, errs)
+	}
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(html), "<svg")
+
+	out, errs, status := command(t.Context(), "sim", "compare", before, after)
+	require.Zero(t, status, errs)
+	require.Contains(t, out, "the plans differ")
+	require.Contains(t, out, "metric")
+
+	require.NoError(t, os.WriteFile(after, []byte(`{"schema":"other"}`), 0o600))
+	for mention, name := range map[string]string{"not a report of this version": after, "no such file": filepath.Join(dir, "none")} {
+		_, errs, status = command(t.Context(), "sim", "compare", before, name)
+		require.Equal(t, exitUsage, status)
+		require.Contains(t, errs, mention)
+		require.Contains(t, errs, name)
+	}
+}

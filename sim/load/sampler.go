@@ -51,9 +51,18 @@ func (s *sampler) sample(ctx context.Context) {
 	}
 }
 
-// take takes one sample.
+// take takes one sample. One that comes right after another is left out, as the
+// last does: rates of a moment mean nothing.
 func (s *sampler) take() {
-	s.interval.Reset()
+	now := s.run.watch.elapsed()
+	s.drain()
+	if len(s.samples) == 0 || now-s.at >= s.every/2 {
+		s.add(now)
+	}
+}
+
+// drain gathers the latencies that were recorded since the last time.
+func (s *sampler) drain() {
 	for _, g := range s.run.groups {
 		if g.spec.Consume.Slow() {
 			g.latency.drain()
@@ -63,7 +72,9 @@ func (s *sampler) take() {
 		g.latency.drain(s.overall, s.interval)
 		g.handed.drain(s.handed)
 	}
-	now := s.run.watch.elapsed()
+}
+
+func (s *sampler) add(now time.Duration) {
 	writes, delivered := s.run.total("writers", (*callers).successes), s.run.delivered()
 	span := max(now-s.at, time.Microsecond).Seconds()
 	sample := report.Sample{
@@ -75,6 +86,7 @@ func (s *sampler) take() {
 	sample.Lag, sample.Stalled, sample.Watches = s.run.standing()
 	s.writes, s.delivered, s.at = writes, delivered, now
 	s.samples = append(s.samples, sample)
+	s.interval.Reset()
 }
 
 // standing asks each watch how it stands.

@@ -1,0 +1,108 @@
+package report
+
+import "fmt"
+
+// charts draws all charts of a report.
+func (r *Report) charts() []chart {
+	if len(r.Samples) == 0 {
+		return nil
+	}
+	x := elapsed(r.Samples[len(r.Samples)-1].At)
+	get := func(of func(*Sample) float64) (xs, ys []float64) {
+		for i := range r.Samples {
+			xs, ys = append(xs, r.Samples[i].At), append(ys, of(&r.Samples[i]))
+		}
+		return xs, ys
+	}
+	one := func(id, title, about string, of func(*Sample) float64) chart {
+		xs, ys := get(of)
+		y, format := counting(largest(ys)), Number
+		if id == "heap" {
+			y, format = memory(largest(ys)), Memory
+		}
+		return draw(id, title, about, x, y, format, series{name: title, xs: xs, ys: ys}).timed(xs).over(x, r.Faults)
+	}
+	return []chart{
+		r.latencyOverTime(x),
+		r.latencyByPercentile(),
+		one("writes", "Writes per second", "that succeeded", func(s *Sample) float64 { return s.WriteRate }),
+		one("deliveries", "Deliveries per second", "events handed to consumers", func(s *Sample) float64 { return s.DeliveryRate }),
+		one("lag", "Lag", "events that the watcher farthest behind was behind", func(s *Sample) float64 { return float64(s.Lag) }),
+		one("stalled", "Stalled watchers", "farther behind than their buffer", func(s *Sample) float64 { return float64(s.Stalled) }),
+		one("heap", "Heap", "objects, dead ones too until they are collected", func(s *Sample) float64 { return float64(s.Heap) }),
+		one("goroutines", "Goroutines", "of the engine and of the load", func(s *Sample) float64 { return float64(s.Goroutines) }),
+	}
+}
+
+// latencyOverTime draws percentiles of each interval.
+func (r *Report) latencyOverTime(x scale) chart {
+	var max, p99, p50 series
+	max.name, p99.name, p50.name = "max", "p99", "p50"
+	for _, all := range []*series{&max, &p99, &p50} {
+		all.gaps = true
+	}
+	for i := range r.Samples {
+		s := &r.Samples[i]
+		for line, y := range map[*series]float64{&max: s.Max, &p99: s.P99, &p50: s.P50} {
+			line.xs, line.ys = append(line.xs, s.At), append(line.ys, y)
+		}
+	}
+	y := logarithmic(least(p50.ys), largest(max.ys))
+	c := draw("latency", "Latency over time", "from when a write was due until the consumer had the event", x, y, Seconds, max, p99, p50)
+	return c.timed(max.xs).over(x, r.Faults)
+}
+
+// latencyByPercentile draws the curve of each stage.
+func (r *Report) latencyByPercentile() chart {
+	var all []series
+	var ys []float64
+	last := 0.0
+	for _, s := range r.Latency {
+		line := series{name: s.Name}
+		for _, p := range s.Curve {
+			line.xs, line.ys = append(line.xs, p.Percentile), append(line.ys, p.Seconds)
+			ys = append(ys, p.Seconds)
+			if p.Percentile < 100 {
+				last = max(last, p.Percentile)
+			}
+		}
+		if len(line.xs) > 0 {
+			all = append(all, line)
+		}
+	}
+	c := draw("percentiles", "Latency by percentile", "how it is split: stages overlap, see the table", nines(last), logarithmic(least(ys), largest(ys)), Seconds, all...)
+	c.Spots = nil // the stages do not share their percentiles
+	if len(all) > 0 {
+		x, y := nines(last), logarithmic(least(ys), largest(ys))
+		c.Spots = spots(x, y, Seconds, all[:1])
+		for i := range c.Spots {
+			c.Spots[i].Text = fmt.Sprintf("%.5g %%: %s", all[0].xs[i], c.Spots[i].Text)
+		}
+	}
+	return c
+}
+
+// timed adds the moment to what a chart shows when pointed at.
+func (c chart) timed(xs []float64) chart {
+	for i := range c.Spots {
+		c.Spots[i].Text = fmt.Sprintf("at %s: %s", Seconds(xs[i]), c.Spots[i].Text)
+	}
+	return c
+}
+
+func largest(ys []float64) (most float64) {
+	for _, y := range ys {
+		most = max(most, y)
+	}
+	return most
+}
+
+// least returns the least value above zero.
+func least(ys []float64) (low float64) {
+	for _, y := range ys {
+		if y > 0 && (low == 0 || y < low) {
+			low = y
+		}
+	}
+	return low
+}
