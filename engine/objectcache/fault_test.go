@@ -3,6 +3,7 @@ package objectcache_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -265,6 +266,13 @@ func TestALateUpdateIsNotTaken(t *testing.T) {
 				return false
 			}
 		})
+		again := make(chan struct{})
+		var lists atomic.Int32
+		source.gate = func(context.Context, string) {
+			if lists.Add(1) > 1 {
+				<-again
+			}
+		}
 		_, err = source.Add(secret{Name: "a", Data: "1"})
 		require.NoError(t, err)
 		old, err := cache.Acquire("a")
@@ -279,10 +287,19 @@ func TestALateUpdateIsNotTaken(t *testing.T) {
 		require.NoError(t, err)
 		_, err = source.Modify(secret{Name: "a", Data: "3"})
 		require.NoError(t, err)
+		got := make(chan string, 1)
+		go func() {
+			o, err := ref.Get(context.Background())
+			if err != nil {
+				t.Errorf("Get: %v", err)
+			}
+			got <- o.Value.Data
+		}()
 		close(stuck)
-		o, err := ref.Get(context.Background())
-		require.NoError(t, err)
-		require.Equal(t, "3", o.Value.Data)
+		synctest.Wait()
+		require.Empty(t, got, "there is nothing to be had before the new list")
+		close(again)
+		require.Equal(t, "3", <-got)
 	})
 }
 
