@@ -37,16 +37,16 @@ var sabotages = []sabotage{
 	{"deliver one twice", onDelivery(twice), []judge.Invariant{judge.Unique, judge.InitialState}},
 	{"swap two", onDelivery(swap), []judge.Invariant{judge.Ordered, judge.InitialState, judge.Bookmarkable}},
 	{"let a bookmark pass an event", onDelivery(passedByBookmark), []judge.Invariant{judge.Bookmarkable}},
-	{"register one late", onDelivery(late), []judge.Invariant{judge.Reliable, judge.Bookmarkable, judge.Resumable}},
+	{"register one late", onDelivery(late), []judge.Invariant{judge.Reliable, judge.Bookmarkable, judge.Resumable, judge.Conserved}},
 	{"lose a Terminated", func() seams[Thing] { return seams[Thing]{stop: stopUnheard} },
 		[]judge.Invariant{judge.Conserved, judge.NothingLeft}},
 	{"serve a stale snapshot as Latest", onStorage(func(s *storage[Thing]) backend.Backend[Thing] { return &stale{storage: s} }),
 		[]judge.Invariant{judge.ReadLatest}},
 	{"forget a stalled watcher", func() seams[Thing] { return seams[Thing]{deaf: forgotten} },
-		[]judge.Invariant{judge.Reliable}},
+		[]judge.Invariant{judge.Conserved}},
 	{"skip a delete in a diff", onStorage(func(s *storage[Thing]) backend.Backend[Thing] {
 		return &skipsDelete{storage: s, seen: map[string]*store.Object[Thing]{}}
-	}), []judge.Invariant{judge.Reliable, judge.Bookmarkable, judge.ReadState, judge.InitialState, judge.Resumable}},
+	}), []judge.Invariant{judge.Reliable, judge.Bookmarkable, judge.ReadState, judge.InitialState, judge.Conserved}},
 	{"break a resume by one", func() seams[Thing] { return seams[Thing]{start: oneFurther} },
 		[]judge.Invariant{judge.Resumable, judge.Reliable}},
 }

@@ -90,10 +90,20 @@ func (j *judge[T]) unmarked(ev store.Event[T]) error {
 		return j.fail(Atomic, "its object is of revision %d", ev.Object.Revision)
 	case ev.Key() != c.key || !j.equal(ev.Object.Value, *value):
 		return j.fail(Genuine, "its value is %v, but %v of %q was written", ev.Object.Value, *value, c.key)
-	case (ev.Prev != nil) != (kind == store.Modified || kind == store.Deleted):
-		return j.fail(PrevValue, "it has one: %v", ev.Prev != nil)
+	}
+	return j.previous(ev, c)
+}
+
+// previous: only what was there before has a previous state.
+func (j *judge[T]) previous(ev store.Event[T], c *change[T]) error {
+	had := ev.Type == store.Modified || ev.Type == store.Deleted
+	switch {
+	case ev.Prev == nil && had:
+		return j.fail(PrevValue, "its previous state is missing")
+	case ev.Prev != nil && !had:
+		return j.fail(PrevValue, "it has a previous state: %v", ev.Prev.Value)
 	case ev.Prev != nil && !j.equal(ev.Prev.Value, *c.was):
-		return j.fail(PrevValue, "it is %v, not %v", ev.Prev.Value, *c.was)
+		return j.fail(PrevValue, "its previous state is %v, not %v", ev.Prev.Value, *c.was)
 	}
 	return nil
 }
@@ -167,10 +177,10 @@ func (j *judge[T]) skipped(i Invariant, through store.Revision, when string) err
 	return j.fail(i, "%s: revision %d is missing", when, rev)
 }
 
-// comesLater reports whether an event of a revision in (after, through] lies
-// ahead.
+// comesLater reports whether an event of a revision in (after, through] comes
+// after the one that is judged.
 func (j *judge[T]) comesLater(after, through store.Revision) bool {
-	for i := max(j.index, 0); i < len(j.Events); i++ {
+	for i := j.index; i >= 0 && i < len(j.Events); i++ {
 		if ev := j.Events[i]; ev.Type != store.Bookmark && after < ev.Revision && ev.Revision <= through {
 			return true
 		}

@@ -37,8 +37,9 @@ const (
 	// InitialState: the state that a watch starts with is that of one revision
 	// that it may start at, in key order (row 153).
 	InitialState Invariant = "initial-state"
-	// Conserved: what was published and is selected was delivered or told as
-	// lost, and the engine's figures account for every watch and every end.
+	// Conserved: when a consumer has read all there is, everything that was
+	// published and is selected was delivered, or told as lost by a mark or the
+	// watch's end; and the engine's figures account for every watch and every end.
 	Conserved Invariant = "conserved"
 	// Ends: a watch ends for exactly one reason, which is one of the known ones.
 	Ends Invariant = "ends"

@@ -83,10 +83,7 @@ func (h *History[T]) Judge(r *Record[T]) error {
 		return err
 	}
 	j := &judge[T]{History: h, Record: r, have: State{}, model: State{}, index: -1}
-	if err := j.run(); err != nil {
-		return err
-	}
-	return j.conserved()
+	return j.run()
 }
 
 // judge holds a record against the history, event by event.
@@ -138,7 +135,7 @@ func (j *judge[T]) run() error {
 		return err
 	}
 	if j.Drained && j.End() == nil {
-		return j.complete(Reliable, j.Newest(), "after everything was read")
+		return j.complete(Conserved, j.Newest(), "after everything was read")
 	}
 	return nil
 }

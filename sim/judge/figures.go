@@ -1,41 +1,6 @@
 package judge
 
-import (
-	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/store"
-)
-
-// conserved does the sum of a record: what was published and is selected, up to
-// where the watch stands, is what was delivered and what a mark tells as lost.
-func (j *judge[T]) conserved() error {
-	if j.silent || j.Options.Policy == engine.Conflate {
-		return nil // it may leave out anything
-	}
-	published, delivered, at := 0, 0, j.begun
-	pass := func(through store.Revision) {
-		for ; at < through; at++ {
-			if _, _, shown := j.change(at + 1).seen(j.Selects); shown && j.Witnessed(at+1) {
-				published++
-			}
-		}
-	}
-	for _, ev := range j.Events {
-		switch {
-		case ev.Type == store.Bookmark || ev.Is(store.Initial):
-		case ev.Marks != 0:
-			pass(ev.Revision)
-			published = delivered // it stands for what it follows
-		default:
-			pass(ev.Revision)
-			delivered++
-		}
-	}
-	pass(min(j.position, j.Newest()))
-	if published != delivered {
-		return Failed(Conserved, j.Name, "%d published, %d delivered, nothing told as lost", published, delivered)
-	}
-	return nil
-}
+import "github.com/watchmill/watchmill/engine"
 
 // Figures is what an engine says of its watches.
 type Figures struct {

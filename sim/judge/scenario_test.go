@@ -1,0 +1,231 @@
+package judge_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+)
+
+// TestScenarios runs testdata. Values are words such as web.1, of which a
+// selection looks at what is before the dot. The commands are:
+//
+//	history                       lines: put <key> <value> | delete <key> | emit <key> <value>, one revision
+//	                              each from 2 on; a line that ends in "unseen" was never shown as it happened
+//	watch [selects=web] [state] [from=R] [started=R-R] [policy=…] [drained]
+//	                              lines: added|modified|deleted|emitted <key>@R <value> [prev=<value>] [object=R] [marks…]
+//	                              bookmark @R [initial-end] | claim R | end <reason>
+//	get <key> mode=… revisions=R-R [<value>@R]
+//	list mode=… revisions=R-R at=R [selects=web]    lines: <key>@R <value>
+//	figures living=N [slow=N] [deadlines=N] [panics=N] [expired=N]    lines: lives | <reason>
+//	left actors=N timers=N
+//
+// Each prints what is wrong, or "fine".
+func TestScenarios(t *testing.T) {
+	broken := map[judge.Invariant]bool{}
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		r := &court{t: t, history: judge.NewHistory(func(a, b string) bool { return a == b })}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			r.d = d
+			err := r.run()
+			if err == nil {
+				return "fine\n"
+			}
+			broken[judge.Broken(err)] = true
+			return err.Error() + "\n"
+		})
+	})
+	for _, i := range []judge.Invariant{
+		judge.Ordered, judge.Unique, judge.Atomic, judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Filter,
+		judge.PrevValue, judge.IsCreate, judge.Genuine, judge.InitialState, judge.Conserved, judge.Ends,
+		judge.ReadLatest, judge.ReadCached, judge.ReadNotOlder, judge.ReadExact, judge.ReadState, judge.NothingLeft,
+	} {
+		require.True(t, broken[i], "no scenario breaks %s", i)
+	}
+}
+
+// court is where a scenario is heard.
+type court struct {
+	t       *testing.T
+	d       *datadriven.TestData
+	history *judge.History[string]
+}
+
+func (c *court) run() error {
+	switch c.d.Cmd {
+	case "history":
+		c.write()
+		return nil
+	case "watch":
+		return c.history.Judge(c.record())
+	case "get":
+		var o *store.Object[string]
+		key := c.d.CmdArgs[0].Key
+		if last := c.d.CmdArgs[len(c.d.CmdArgs)-1].Key; strings.Contains(last, "@") {
+			value, rev, _ := strings.Cut(last, "@")
+			o = &store.Object[string]{Key: key, Value: value, Revision: c.revision(rev)}
+		}
+		return c.history.JudgeGet(c.read(), key, o)
+	case "list":
+		var objects []*store.Object[string]
+		for _, line := range c.lines() {
+			objects = append(objects, c.object(line[0], line[1]))
+		}
+		return c.history.JudgeList(c.read(), c.selects(), c.number("at"), objects)
+	case "figures":
+		return judge.JudgeFigures(judge.Figures{
+			Living: int64(c.number("living")), SlowConsumers: uint64(c.number("slow")), Deadlines: uint64(c.number("deadlines")),
+			Panics: uint64(c.number("panics")), Expired: uint64(c.number("expired")),
+		}, c.ends())
+	case "left":
+		return judge.JudgeLeft(int(c.number("actors")), int(c.number("timers")), nil)
+	}
+	c.d.Fatalf(c.t, "unknown command")
+	return nil
+}
+
+func (c *court) lines() (lines [][]string) {
+	for line := range strings.Lines(c.d.Input) {
+		lines = append(lines, strings.Fields(line))
+	}
+	return lines
+}
+
+func (c *court) write() {
+	for _, line := range c.lines() {
+		var rev store.Revision
+		switch line[0] {
+		case "put":
+			rev = c.history.Put(line[1], line[2])
+		case "emit":
+			rev = c.history.Emit(line[1], line[2])
+		case "delete":
+			rev = c.history.Delete(line[1])
+		}
+		if line[len(line)-1] != "unseen" {
+			c.history.Witness(rev)
+		}
+	}
+}
+
+func (c *court) revision(text string) store.Revision {
+	n, err := strconv.Atoi(text)
+	require.NoError(c.t, err, c.d.Pos)
+	return store.Revision(n)
+}
+
+// number reads an argument, zero if it is not there.
+func (c *court) number(name string) store.Revision {
+	for _, arg := range c.d.CmdArgs {
+		if arg.Key == name {
+			return c.revision(arg.Vals[0])
+		}
+	}
+	return 0
+}
+
+func (c *court) selects() func(string) bool {
+	app := ""
+	c.d.MaybeScanArgs(c.t, "selects", &app)
+	return func(value string) bool { return app == "" || strings.HasPrefix(value, app+".") }
+}
+
+func (c *court) read() judge.Read[string] {
+	r := judge.Read[string]{Name: "read"}
+	var mode string
+	c.d.ScanArgs(c.t, "mode", &mode)
+	r.Mode = judge.Invariant(mode)
+	r.Oldest, r.Newest = c.span("revisions")
+	return r
+}
+
+// span reads two revisions.
+func (c *court) span(name string) (from, through store.Revision) {
+	var text string
+	c.d.ScanArgs(c.t, name, &text)
+	_, err := fmt.Sscanf(text, "%d-%d", &from, &through)
+	require.NoError(c.t, err, c.d.Pos)
+	return from, through
+}
+
+var ends = map[string]error{
+	"stopped": engine.ErrStopped, "expired": engine.ErrExpired, "slow": engine.ErrSlowConsumer,
+	"deadline": engine.ErrDeadline, "panic": engine.ErrHandlerPanic, "unknown": fmt.Errorf("bad luck"), "lives": nil,
+}
+
+func (c *court) ends() (all []error) {
+	for _, line := range c.lines() {
+		all = append(all, ends[line[0]])
+	}
+	return all
+}
+
+// record reads what a watch was given.
+func (c *court) record() *judge.Record[string] {
+	r := &judge.Record[string]{
+		Name: "w", Selects: c.selects(), Earliest: judge.First, Latest: c.history.Newest(),
+		Options: engine.WatchOptions{From: c.number("from"), InitialState: c.d.HasArg("state")},
+		Drained: c.d.HasArg("drained"),
+	}
+	if policy := "park"; c.d.HasArg("policy") {
+		c.d.ScanArgs(c.t, "policy", &policy)
+		require.NoError(c.t, r.Options.Policy.UnmarshalText([]byte(policy)))
+	}
+	if c.d.HasArg("started") {
+		r.Earliest, r.Latest = c.span("started")
+	}
+	for _, line := range c.lines() {
+		switch line[0] {
+		case "claim":
+			r.Claims = append(r.Claims, judge.Claim{Events: len(r.Events), Revision: c.revision(line[1])})
+		case "end":
+			r.Ends = append(r.Ends, ends[line[1]])
+		default:
+			r.Events = append(r.Events, c.event(line))
+		}
+	}
+	return r
+}
+
+var types = map[string]store.EventType{
+	"added": store.Added, "modified": store.Modified, "deleted": store.Deleted, "emitted": store.Emitted, "bookmark": store.Bookmark,
+}
+
+var marks = map[string]store.Marks{
+	"initial": store.Initial, "initial-end": store.InitialEnd, "conflated": store.Conflated, "synthetic": store.Synthetic,
+}
+
+func (c *court) object(at, value string) *store.Object[string] {
+	key, rev, _ := strings.Cut(at, "@")
+	return &store.Object[string]{Key: key, Value: value, Revision: c.revision(rev)}
+}
+
+func (c *court) event(line []string) store.Event[string] {
+	ev := store.Event[string]{Type: types[line[0]]}
+	rest := line[2:]
+	if _, rev, _ := strings.Cut(line[1], "@"); ev.Type == store.Bookmark {
+		ev.Revision = c.revision(rev)
+	} else {
+		ev.Object, rest = c.object(line[1], line[2]), line[3:]
+		ev.Revision = ev.Object.Revision
+	}
+	for _, word := range rest {
+		name, value, _ := strings.Cut(word, "=")
+		switch name {
+		case "prev":
+			ev.Prev = &store.Object[string]{Key: ev.Object.Key, Value: value}
+		case "object":
+			ev.Object.Revision = c.revision(value)
+		default:
+			ev.Marks |= marks[name]
+		}
+	}
+	return ev
+}
