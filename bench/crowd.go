@@ -24,19 +24,32 @@ type crowd struct {
 	writer  *writer
 }
 
-// newCrowd makes n watchers that count, of which the first timed ones measure
-// latency too.
+// newCrowd makes n watchers that expect every write, of which the first timed
+// ones measure latency.
 func newCrowd(n, timed int, w *writer) *crowd {
 	c := &crowd{members: make([]member, n), writer: w}
 	for i := range c.members {
-		m := &c.members[i]
-		m.complete = make(chan struct{}, 1)
-		m.want = int64(w.events)
-		if i < timed {
-			m.took = make([]int64, 0, w.events)
-		}
+		c.members[i].expect(w.events, i < timed)
 	}
 	return c
+}
+
+// newShares makes p.Watchers watchers that expect, and time, every p.Objects-th
+// write: the i-th those of the i-th object.
+func newShares(p Params, w *writer) *crowd {
+	c := &crowd{members: make([]member, p.Watchers), writer: w}
+	for i := range c.members {
+		c.members[i].expect((p.Events-i+p.Objects-1)/p.Objects, true)
+	}
+	return c
+}
+
+// expect makes the watcher ready for so many events.
+func (m *member) expect(want int, timed bool) {
+	m.complete, m.want = make(chan struct{}, 1), int64(want)
+	if timed {
+		m.took = make([]int64, 0, want)
+	}
 }
 
 // handler returns what the i-th watcher does with an event.

@@ -74,8 +74,7 @@ func pacedFloor(ctx context.Context, p Params) (Result, error) {
 // routeFloor appends each write to a log and looks its one handler up in a map.
 func routeFloor(ctx context.Context, p Params) (Result, error) {
 	object := objects(p.Objects)
-	crowd := newCrowd(p.Watchers, p.Watchers, newWriter(p, object))
-	crowd.share(p)
+	crowd := newShares(p, newWriter(p, object))
 	routes := make(map[string]func(seq int64), p.Watchers)
 	for i, handle := range crowd.callees() {
 		routes[nodeName(i)] = handle
@@ -101,7 +100,7 @@ func footprintFloor(_ context.Context, p Params) (Result, error) {
 	watchers := make([]*watcher, p.Watchers)
 	before := measureFootprint()
 	for i := range watchers {
-		watchers[i] = &watcher{position: uint64(i)}
+		watchers[i] = &watcher{position: uint64(i), handle: func(int64) {}}
 	}
 	result := measureFootprint().per(before, p.Watchers)
 	runtime.KeepAlive(watchers)

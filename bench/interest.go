@@ -40,8 +40,7 @@ func eachOn(ctx context.Context, s Store, p Params, selection func(i int) Select
 	if err != nil {
 		return nil, err
 	}
-	crowd := newCrowd(p.Watchers, p.Watchers, newWriter(p, object))
-	crowd.share(p)
+	crowd := newShares(p, newWriter(p, object))
 	if err := crowd.open(watching(ctx, s, rev, selection)); err != nil {
 		return nil, err
 	}
@@ -52,13 +51,4 @@ func eachOn(ctx context.Context, s Store, p Params, selection func(i int) Select
 	result := crowd.result(took)
 	result[0] = rate(Writes, int64(p.Events), took)
 	return result, nil
-}
-
-// share tells each watcher that it gets every p.Objects-th write only.
-func (c *crowd) share(p Params) {
-	for i := range c.members {
-		m := &c.members[i]
-		m.want = int64((p.Events - i + p.Objects - 1) / p.Objects)
-		m.took = make([]int64, 0, m.want)
-	}
 }
