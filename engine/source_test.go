@@ -41,6 +41,7 @@ func newMirrored(t testing.TB, schema store.Schema[backendtest.Item], capacity *
 		Key: schema.Key, Labels: schema.Labels, Fields: schema.Fields, Backend: b, Capacity: capacity,
 	})
 	require.NoError(t, err)
+	require.NoError(t, e.WaitFor(t.Context(), 0)) // the window begins before the first write
 	return backendtest.Harness{Backend: mirrored{b, e}, Pass: clock.Advance}
 }
 

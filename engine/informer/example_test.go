@@ -209,3 +209,47 @@ func ExampleSharedInformer_Overlay() {
 	// Output:
 	// Running
 }
+
+func ExampleFilteringHandler() {
+	ctx := context.Background()
+	e, err := newPods()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer e.Close()
+	pods, err := informer.New(informer.Config[Pod]{Source: e.Source(), Host: e.Host()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer pods.Close()
+	running, err := pods.AddEventHandler(informer.FilteringHandler[Pod]{
+		Filter: func(o *informer.Object[Pod]) bool { return o.Value.Phase == "Running" },
+		Handler: informer.HandlerFuncs[Pod]{
+			AddFunc:    func(o *informer.Object[Pod], _ bool) { fmt.Println(o.Key, "runs") },
+			DeleteFunc: func(gone informer.Deleted[Pod]) { fmt.Println(gone.Key, "runs no more") },
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := running.Synced(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	var last engine.Revision
+	for _, phase := range []string{"Pending", "Running", "Succeeded"} {
+		if last, err = e.Put(ctx, Pod{"default", "job", "n7", phase}); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	if err := errors.Join(pods.WaitForRevision(ctx, last), running.Remove(ctx, informer.Drain)); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// default/job runs
+	// default/job runs no more
+}

@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestClientRow175: nothing that an informer starts outlives the tests.
+// Nothing that an informer starts outlives the tests.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

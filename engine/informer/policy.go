@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
 )
 
 // DefaultBuffer is how many notifications a handler may have ahead of it before
-// its [Policy] counts, if [HandlerOptions].Buffer is zero: what the ring of a
-// client-go listener begins with, which there has no end.
-const DefaultBuffer = 1024
+// its [Policy] counts, if [HandlerOptions].Buffer is zero: twice what one commit
+// brings at most, but for a relist, so that a burst alone makes nobody slow. That
+// is 16,384.
+const DefaultBuffer = 2 * mailboxSize * reflector.DefaultMaxBatch
 
 // Policy says what happens to a handler that falls behind by its buffer. Under
 // each of them it needs a bounded amount of memory.
