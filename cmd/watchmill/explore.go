@@ -24,23 +24,24 @@ type exploreCommand struct {
 	JSON  bool          `name:"json" help:"Print the report as JSON."`
 }
 
-// seeds returns which seeds the flags ask for.
-func (c *exploreCommand) seeds() explore.Range {
-	r := explore.Range{From: 1, Seeds: c.Seeds, For: c.For}
+// config is what the flags ask for.
+func (c *exploreCommand) config() explore.Config[explore.Thing] {
+	cfg := explore.Things()
+	cfg.From, cfg.Seeds, cfg.For = 1, c.Seeds, c.For
 	switch {
 	case c.Seed != nil:
-		r.From, r.Seeds = *c.Seed, 1
+		cfg.From, cfg.Seeds = *c.Seed, 1
 	case c.From != nil:
-		r.From = *c.From
+		cfg.From = *c.From
 	}
-	return r
+	return cfg
 }
 
 // Run explores, shows progress on stderr and the report on stdout.
 func (c *exploreCommand) Run(ctx context.Context, t *terminal) error {
-	seeds := c.seeds()
-	seeds.OnProgress = exploreProgress(t.stderr)
-	report, err := explore.Run(ctx, explore.Things(), seeds)
+	cfg := c.config()
+	cfg.OnProgress = exploreProgress(t.stderr)
+	report, err := explore.Run(ctx, cfg)
 	if err != nil {
 		return err
 	}

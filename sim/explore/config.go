@@ -3,6 +3,8 @@ package explore
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"time"
 
 	"github.com/watchmill/watchmill/engine"
 )
@@ -11,6 +13,10 @@ import (
 // counting that a burst of writes is one: enough for faults to meet, few enough
 // to be read.
 const DefaultSteps = 200
+
+// DefaultSeeds is how many seeds are explored if nothing else is said: some
+// seconds of work.
+const DefaultSeeds = 500
 
 // Config says what is explored. Engine.Key and Draw are required.
 type Config[T any] struct {
@@ -30,6 +36,21 @@ type Config[T any] struct {
 	Attach func(*World[T]) error
 	// Steps is the most that a scenario has; zero means [DefaultSteps].
 	Steps int
+
+	// From is the first seed, Seeds how many there are: zero means
+	// [DefaultSeeds], or as many as For allows if that is set.
+	From  uint64
+	Seeds int
+	// For ends the exploration when so much real time has passed; zero means
+	// never. Seeds that have begun are brought to their end.
+	For time.Duration
+	// Workers is how many seeds are explored at a time, each by one goroutine;
+	// zero means GOMAXPROCS. It changes nothing that is found. Attach is called
+	// by any of the goroutines.
+	Workers int
+	// OnProgress, if set, is called after every seed, by one goroutine at a time.
+	// It must not block.
+	OnProgress func(Progress)
 }
 
 // Selection is something to ask for, said twice: to the engine in selectors, and
@@ -68,14 +89,33 @@ func (c Config[T]) withDefaults() (Config[T], error) {
 		return c, &ConfigError{Field: "Engine", Problem: "has a Window or a Capacity; scenarios draw them: leave them out"}
 	case c.Draw == nil:
 		return c, &ConfigError{Field: "Draw", Problem: "is nil; give a function that makes a value from a random source"}
+	}
+	if len(c.Selections) == 0 {
+		c.Selections = []Selection[T]{{}}
+	}
+	return c.withAmounts()
+}
+
+// withAmounts does the part of withDefaults that is about how much to explore.
+func (c Config[T]) withAmounts() (Config[T], error) {
+	switch {
 	case c.Steps < 0:
 		return c, &ConfigError{Field: "Steps", Problem: fmt.Sprintf("is %d; give the most steps of a scenario, or zero for %d", c.Steps, DefaultSteps)}
+	case c.Seeds < 0:
+		return c, &ConfigError{Field: "Seeds", Problem: fmt.Sprintf("is %d; give how many seeds to explore, or zero for %d", c.Seeds, DefaultSeeds)}
+	case c.For < 0:
+		return c, &ConfigError{Field: "For", Problem: "is negative; give the time to explore for, or zero for no limit"}
+	case c.Workers < 0:
+		return c, &ConfigError{Field: "Workers", Problem: "is negative; give how many seeds to explore at a time, or zero for GOMAXPROCS"}
 	}
 	if c.Steps == 0 {
 		c.Steps = DefaultSteps
 	}
-	if len(c.Selections) == 0 {
-		c.Selections = []Selection[T]{{}}
+	if c.Workers == 0 {
+		c.Workers = runtime.GOMAXPROCS(0)
+	}
+	if c.Seeds == 0 && c.For == 0 {
+		c.Seeds = DefaultSeeds
 	}
 	return c, nil
 }

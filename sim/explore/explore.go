@@ -3,33 +3,11 @@ package explore
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/watchmill/watchmill/sim/judge"
 )
-
-// DefaultSeeds is how many seeds are explored if nothing else is said: some
-// seconds of work.
-const DefaultSeeds = 500
-
-// Range says which seeds are explored, and for how long.
-type Range struct {
-	// From is the first seed, Seeds how many there are: zero means
-	// [DefaultSeeds], or as many as For allows if that is set.
-	From  uint64
-	Seeds int
-	// For ends the exploration when so much real time has passed; zero means
-	// never. Seeds that have begun are brought to their end.
-	For time.Duration
-	// Workers is how many seeds are explored at a time, each by one goroutine;
-	// zero means GOMAXPROCS. It changes nothing that is found.
-	Workers int
-	// OnProgress, if set, is called after every seed, by one goroutine at a time.
-	// It must not block.
-	OnProgress func(Progress)
-}
 
 // Progress is how far an exploration has come.
 type Progress struct {
@@ -83,28 +61,24 @@ type Finding struct {
 	Trace []string `json:"trace"`
 }
 
-// Run explores the seeds of the range: each draws a scenario and an interleaving,
-// which is played and judged. It stops at the first seed that breaks an
-// invariant, and shrinks its scenario.
+// Run explores the seeds that cfg names: each draws a scenario and an
+// interleaving, which is played and judged. It stops at the first seed that
+// breaks an invariant, and shrinks its scenario.
 //
 // Errors: a [*ConfigError], or what Attach returned. What is found is in the
 // report. When ctx is done Run returns what it has, without an error.
-func Run[T any](ctx context.Context, cfg Config[T], seeds Range) (*Report, error) {
-	return run(ctx, cfg, seeds, func() seams[T] { return seams[T]{} })
+func Run[T any](ctx context.Context, cfg Config[T]) (*Report, error) {
+	return run(ctx, cfg, func() seams[T] { return seams[T]{} })
 }
 
-func run[T any](ctx context.Context, cfg Config[T], seeds Range, sabotage func() seams[T]) (*Report, error) {
+func run[T any](ctx context.Context, cfg Config[T], sabotage func() seams[T]) (*Report, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	seeds, err = seeds.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	x := &exploration[T]{cfg: cfg, seeds: seeds, sabotage: sabotage, began: time.Now(), report: &Report{From: seeds.From}}
+	x := &exploration[T]{cfg: cfg, sabotage: sabotage, began: time.Now(), report: &Report{From: cfg.From}}
 	var workers sync.WaitGroup
-	for range seeds.Workers {
+	for range cfg.Workers {
 		workers.Go(func() { x.work(ctx) })
 	}
 	workers.Wait()
@@ -117,28 +91,9 @@ func run[T any](ctx context.Context, cfg Config[T], seeds Range, sabotage func()
 	return x.report, x.err
 }
 
-func (r Range) withDefaults() (Range, error) {
-	switch {
-	case r.Seeds < 0:
-		return r, &ConfigError{Field: "Seeds", Problem: fmt.Sprintf("is %d; give how many seeds to explore", r.Seeds)}
-	case r.For < 0:
-		return r, &ConfigError{Field: "For", Problem: "is negative; give the time to explore for, or zero for no limit"}
-	case r.Workers < 0:
-		return r, &ConfigError{Field: "Workers", Problem: "is negative; give how many seeds to explore at a time, or zero for GOMAXPROCS"}
-	}
-	if r.Workers == 0 {
-		r.Workers = runtime.GOMAXPROCS(0)
-	}
-	if r.Seeds == 0 && r.For == 0 {
-		r.Seeds = DefaultSeeds
-	}
-	return r, nil
-}
-
 // exploration is what the workers share.
 type exploration[T any] struct {
 	cfg      Config[T]
-	seeds    Range
 	sabotage func() seams[T]
 	began    time.Time
 
@@ -175,13 +130,13 @@ func (x *exploration[T]) take(ctx context.Context) (uint64, bool) {
 	switch {
 	case ctx.Err() != nil, x.err != nil, x.found != nil:
 		return 0, false
-	case x.seeds.Seeds > 0 && x.next == x.seeds.Seeds:
+	case x.cfg.Seeds > 0 && x.next == x.cfg.Seeds:
 		return 0, false
-	case x.seeds.For > 0 && x.next > 0 && time.Since(x.began) >= x.seeds.For:
+	case x.cfg.For > 0 && x.next > 0 && time.Since(x.began) >= x.cfg.For:
 		return 0, false
 	}
 	x.next++
-	return x.seeds.From + uint64(x.next-1), true
+	return x.cfg.From + uint64(x.next-1), true
 }
 
 // done takes the outcome of a seed.
@@ -198,8 +153,8 @@ func (x *exploration[T]) done(seed uint64, o outcome) {
 	if o.failure != nil && (x.found == nil || seed < x.foundAt) {
 		x.found, x.foundAt = o.failure, seed
 	}
-	if x.seeds.OnProgress != nil {
-		x.seeds.OnProgress(Progress{Done: r.Seeds, Seeds: x.seeds.Seeds, Counts: r.Counts})
+	if x.cfg.OnProgress != nil {
+		x.cfg.OnProgress(Progress{Done: r.Seeds, Seeds: x.cfg.Seeds, Counts: r.Counts})
 	}
 }
 

@@ -15,8 +15,14 @@ import (
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
+// seeds has n seeds explored from a first one.
+func seeds(cfg Config[Thing], from uint64, n int) Config[Thing] {
+	cfg.From, cfg.Seeds = from, n
+	return cfg
+}
+
 func TestSeedsHold(t *testing.T) {
-	report, err := Run(t.Context(), Things(), Range{Seeds: 100})
+	report, err := Run(t.Context(), seeds(Things(), 0, 100))
 	require.NoError(t, err)
 	require.Nil(t, report.Finding)
 	require.Equal(t, 100, report.Seeds)
@@ -25,8 +31,10 @@ func TestSeedsHold(t *testing.T) {
 
 // However it is run, a seed has one hash.
 func TestASeedIsOneExecution(t *testing.T) {
-	hash := func(workers int, seeds int) string {
-		r, err := Run(t.Context(), Things(), Range{From: 42, Seeds: seeds, Workers: workers})
+	hash := func(workers, n int) string {
+		cfg := seeds(Things(), 42, n)
+		cfg.Workers = workers
+		r, err := Run(t.Context(), cfg)
 		require.NoError(t, err)
 		return r.Hash
 	}
@@ -114,10 +122,10 @@ func withCounter(wrong int) Config[Thing] {
 }
 
 func TestAUsersInvariantIsHeldInEveryInterleaving(t *testing.T) {
-	r, err := Run(t.Context(), withCounter(0), Range{Seeds: 30})
+	r, err := Run(t.Context(), seeds(withCounter(0), 0, 30))
 	require.NoError(t, err)
 	require.Nil(t, r.Finding)
-	r, err = Run(t.Context(), withCounter(3), Range{Seeds: 30})
+	r, err = Run(t.Context(), seeds(withCounter(3), 0, 30))
 	require.NoError(t, err)
 	require.NotNil(t, r.Finding)
 	require.Equal(t, judge.Invariant("never negative"), r.Finding.Invariant)
@@ -140,7 +148,8 @@ func TestAHandlerThatWaitsForTheEngine(t *testing.T) {
 		})
 		return err
 	}
-	r, err := Run(t.Context(), cfg, Range{Seeds: 20, Workers: 1})
+	cfg.Workers = 1
+	r, err := Run(t.Context(), seeds(cfg, 0, 20))
 	require.NoError(t, err)
 	require.Nil(t, r.Finding)
 	require.Positive(t, calls)
@@ -156,7 +165,7 @@ func TestAHandlerThatPanicsIsFound(t *testing.T) {
 		})
 		return err
 	}
-	r, err := Run(t.Context(), cfg, Range{Seeds: 20})
+	r, err := Run(t.Context(), seeds(cfg, 0, 20))
 	require.NoError(t, err)
 	require.NotNil(t, r.Finding)
 	require.Equal(t, HandlerPanics, r.Finding.Invariant)
@@ -170,24 +179,24 @@ func TestAPanicOutsideOfHandlersIsContained(t *testing.T) {
 		w.Always("panics", func() error { panic("in a check") })
 		return nil
 	}
-	r, err := Run(t.Context(), cfg, Range{Seeds: 1})
+	r, err := Run(t.Context(), seeds(cfg, 0, 1))
 	require.NoError(t, err)
 	require.Equal(t, Contained, r.Finding.Invariant)
 }
 
 func TestRunSaysWhatIsWrongWithItsConfig(t *testing.T) {
-	for field, spoil := range map[string]func(*Config[Thing], *Range){
-		"Engine.Key": func(c *Config[Thing], _ *Range) { c.Engine.Key = nil },
-		"Engine":     func(c *Config[Thing], _ *Range) { c.Engine.Window.MaxEvents = 1 },
-		"Draw":       func(c *Config[Thing], _ *Range) { c.Draw = nil },
-		"Steps":      func(c *Config[Thing], _ *Range) { c.Steps = -1 },
-		"Seeds":      func(_ *Config[Thing], r *Range) { r.Seeds = -1 },
-		"For":        func(_ *Config[Thing], r *Range) { r.For = -1 },
-		"Workers":    func(_ *Config[Thing], r *Range) { r.Workers = -1 },
+	for field, spoil := range map[string]func(*Config[Thing]){
+		"Engine.Key": func(c *Config[Thing]) { c.Engine.Key = nil },
+		"Engine":     func(c *Config[Thing]) { c.Engine.Window.MaxEvents = 1 },
+		"Draw":       func(c *Config[Thing]) { c.Draw = nil },
+		"Steps":      func(c *Config[Thing]) { c.Steps = -1 },
+		"Seeds":      func(c *Config[Thing]) { c.Seeds = -1 },
+		"For":        func(c *Config[Thing]) { c.For = -1 },
+		"Workers":    func(c *Config[Thing]) { c.Workers = -1 },
 	} {
-		cfg, seeds := Things(), Range{}
-		spoil(&cfg, &seeds)
-		_, err := Run(t.Context(), cfg, seeds)
+		cfg := Things()
+		spoil(&cfg)
+		_, err := Run(t.Context(), cfg)
 		require.ErrorIs(t, err, engine.ErrConfig)
 		var bad *ConfigError
 		require.ErrorAs(t, err, &bad)
@@ -198,7 +207,7 @@ func TestRunSaysWhatIsWrongWithItsConfig(t *testing.T) {
 func TestAttachThatFailsEndsTheExploration(t *testing.T) {
 	cfg, failed := Things(), errors.New("not today")
 	cfg.Attach = func(*World[Thing]) error { return failed }
-	_, err := Run(t.Context(), cfg, Range{Seeds: 3})
+	_, err := Run(t.Context(), seeds(cfg, 0, 3))
 	require.ErrorIs(t, err, failed)
 }
 
@@ -208,18 +217,20 @@ func TestObjectsThatExpireAreRefused(t *testing.T) {
 		_, err := w.Engine().CreateWithTTL(context.Background(), cfg.Draw(rand.New(rand.NewPCG(1, 1))), time.Second)
 		return err
 	}
-	_, err := Run(t.Context(), cfg, Range{Seeds: 1})
+	_, err := Run(t.Context(), seeds(cfg, 0, 1))
 	require.ErrorContains(t, err, "PutOptions.TTL: objects that expire are not simulated")
 }
 
 func TestAnInterruptedExplorationReportsWhatItHas(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, err := Run(ctx, Things(), Range{Seeds: 1_000_000, OnProgress: func(p Progress) {
+	cfg := seeds(Things(), 0, 1_000_000)
+	cfg.OnProgress = func(p Progress) {
 		if p.Done == 5 {
 			cancel()
 		}
-	}})
+	}
+	r, err := Run(ctx, cfg)
 	require.NoError(t, err)
 	require.True(t, r.Interrupted)
 	require.GreaterOrEqual(t, r.Seeds, 5)
@@ -227,7 +238,9 @@ func TestAnInterruptedExplorationReportsWhatItHas(t *testing.T) {
 }
 
 func TestTimeEndsAnExploration(t *testing.T) {
-	r, err := Run(t.Context(), Things(), Range{For: time.Nanosecond})
+	cfg := Things()
+	cfg.For = time.Nanosecond
+	r, err := Run(t.Context(), cfg)
 	require.NoError(t, err)
 	require.False(t, r.Interrupted)
 	require.Equal(t, 1, r.Seeds, "at least one")

@@ -16,7 +16,7 @@ func TestSeedsThatFoundSomething(t *testing.T) {
 		150:   "a watch that the window had overrun counted as expired again when storage went back",
 		12020: "slow watches drew on an empty budget without end when the clock had been set back",
 	} {
-		r, err := Run(t.Context(), Things(), Range{From: seed, Seeds: 1})
+		r, err := Run(t.Context(), seeds(Things(), seed, 1))
 		require.NoError(t, err)
 		require.Nil(t, r.Finding, "seed %d: %s", seed, what)
 	}

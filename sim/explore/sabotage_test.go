@@ -83,8 +83,8 @@ func find(t *testing.T, s sabotage) (uint64, *judge.Failure) {
 // A finding is no use if it cannot be had again, short.
 func TestASabotageIsShrunkAndReplayed(t *testing.T) {
 	s := sabotages[slices.IndexFunc(sabotages, func(s sabotage) bool { return s.name == "deliver one twice" })]
-	explore := func(from uint64, seeds int) *Finding {
-		r, err := run(t.Context(), Things(), Range{From: from, Seeds: seeds}, s.seams)
+	explore := func(from uint64, n int) *Finding {
+		r, err := run(t.Context(), seeds(Things(), from, n), s.seams)
 		require.NoError(t, err)
 		require.NotNil(t, r.Finding)
 		return r.Finding
