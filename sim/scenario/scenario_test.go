@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -193,4 +194,18 @@ func FuzzParse(f *testing.F) {
 			require.NoError(t, err)
 		}
 	})
+}
+
+// What the README shows of scenarios can be run.
+func TestScenariosOfTheReadmeAreValid(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(readme, -1)
+	require.NotEmpty(t, blocks)
+	for _, block := range blocks {
+		s, err := scenario.Parse("README.yaml", block[1])
+		require.NoError(t, err)
+		_, err = s.Resolve(scenario.Options{Small: true})
+		require.NoError(t, err)
+	}
 }
