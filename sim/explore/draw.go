@@ -145,7 +145,10 @@ func (d *drawing) start() *Start {
 		InitialState: d.IntN(2) == 0,
 		OnPool:       d.IntN(2) == 0,
 	}
-	if d.IntN(2) == 0 {
+	switch d.IntN(10) {
+	case 0:
+		s.Options.InitialState, s.Options.Last = false, pick(d, 1, 2, 7, 100)
+	case 1, 2, 3, 4, 5:
 		s.Back = pick(d, -2, -1, 1, 1, 2, 3, 5, 9, 30)
 	}
 	if d.IntN(5) == 0 {

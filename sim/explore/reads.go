@@ -63,6 +63,7 @@ func (w *World[T]) read(s Step) {
 		sel := w.cfg.Selections[s.Start.Selection%len(w.cfg.Selections)]
 		if rev, ok := w.listBy(readLatest, s.Seed, sel); ok { // row 156
 			start := *s.Start
+			start.Options.Last = 0
 			start.Back = int(w.newest()) + 1 - int(rev)
 			w.open(s, s.Watch, start)
 		}

@@ -9,20 +9,8 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// Seeds that found something in the engine, as long as they draw what they did
-// then.
-func TestSeedsThatFoundSomething(t *testing.T) {
-	for seed, what := range map[uint64]string{
-		150:   "a watch that the window had overrun counted as expired again when storage went back",
-		12020: "slow watches drew on an empty budget without end when the clock had been set back",
-	} {
-		r, err := Run(t.Context(), seeds(Things(), seed, 1))
-		require.NoError(t, err)
-		require.Nil(t, r.Finding, "seed %d: %s", seed, what)
-	}
-}
-
-// What seeds found, as scenarios that no change of drawing can lose.
+// What seeds found in the engine, shrunk, as scenarios with the seed of their
+// interleaving: so that no change of drawing can lose them.
 func TestScenariosThatFoundSomething(t *testing.T) {
 	for name, s := range map[string]Scenario{
 		"a watch that the window has overrun expires once, also if storage goes back": {

@@ -193,6 +193,7 @@ func (s *Start) String() string {
 		{s.Options.OnPool, "on-pool"},
 		{s.Options.Buffer > 0, fmt.Sprintf("buffer=%d", s.Options.Buffer)},
 		{s.Options.Timeout > 0, fmt.Sprintf("timeout=%v", s.Options.Timeout)},
+		{s.Options.Last > 0, fmt.Sprintf("last=%d", s.Options.Last)},
 		{s.Back != 0, fmt.Sprintf("from=newest%+d", 1-s.Back)},
 	} {
 		if flag.on {

@@ -41,7 +41,7 @@ func (w *World[T]) open(step Step, id int, s Start) {
 
 // begin asks the engine for the watch.
 func (w *World[T]) begin(step Step, r *watch[T]) {
-	fromNow := r.Options.From == 0 && !r.Options.InitialState
+	fromNow := r.Options.From == 0 && !r.Options.InitialState && r.Options.Last == 0
 	if r.consumer.handled() && fromNow {
 		// Nobody could say later when "now" was, unless nothing happens meanwhile.
 		if w.sched.settle(); w.engine.Revision() != w.newest() {
@@ -55,6 +55,10 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	if r.Options.InitialState {
 		r.Earliest = max(r.Earliest, r.Options.From)
 	}
+	last, known := w.beforeLast(r.Options.Last)
+	if !known {
+		return
+	}
 	opts := r.Options
 	if w.seams.start != nil {
 		opts = w.seams.start(w, opts)
@@ -62,7 +66,9 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	var err error
 	w.wait(step.Turns, 0, func() { r.handle, err = w.call(r, opts) })
 	w.trace.result(r.Earliest, err)
-	r.Latest = w.newest()
+	if r.Latest = w.newest(); r.Options.Last > 0 {
+		r.Earliest, r.Latest = last, last
+	}
 	if err != nil {
 		w.refused(step, r, err)
 		return
@@ -76,6 +82,23 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	}
 	w.watches[r.id] = r
 	w.started = append(w.started, r)
+}
+
+// beforeLast returns the revision before the last n events that the engine has.
+// It is known only if nothing is under way, and it has seen each of them happen.
+func (w *World[T]) beforeLast(n int) (rev store.Revision, known bool) {
+	if n == 0 {
+		return 0, true
+	}
+	w.sched.settle()
+	s := w.engine.Stats()
+	rev = w.newest() - store.Revision(min(n, s.WindowEvents))
+	for at := rev + 1; at <= w.newest(); at++ {
+		if !w.history().Witnessed(at) {
+			return 0, false
+		}
+	}
+	return rev, s.Ready && s.Revision == w.newest()
 }
 
 func (w *World[T]) call(r *watch[T], opts engine.WatchOptions) (*engine.Watch[T], error) {
@@ -202,7 +225,7 @@ func (w *World[T]) resume(s Step) {
 	next := &watch[T]{id: s.Other, consumer: r.consumer, selected: r.selected, history: w.history()}
 	next.Name, next.Selects, next.Options = fmt.Sprintf("w%d", s.Other), r.Selects, r.Options
 	next.Options.From = r.handle.Revision()
-	next.Options.InitialState = next.Options.From == 0
+	next.Options.InitialState, next.Options.Last = next.Options.From == 0, 0
 	if r.history != w.history() && next.Options.From > w.newest() {
 		return // it stands where storage has never been
 	}

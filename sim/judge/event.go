@@ -71,7 +71,7 @@ func (j *judge[T]) unmarked(ev store.Event[T]) error {
 		return j.fail(Genuine, "it was never seen happening, but has no mark")
 	}
 	gap := Reliable
-	if j.position == j.begun && j.Options.From > 0 && !j.Options.InitialState {
+	if j.position == j.begun && j.Options.From+store.Revision(j.Options.Last) > 0 && !j.Options.InitialState {
 		gap = Resumable
 	}
 	if err := j.complete(gap, ev.Revision-1, "before it"); err != nil {

@@ -20,7 +20,8 @@ type Record[T any] struct {
 	Options engine.WatchOptions
 	// Earliest and Latest bound the revision that the watch started at, unless
 	// Options.From says it: what the cache had reached before the call, and what
-	// storage had after it.
+	// storage had after it. For a watch that starts with the Last events, both are
+	// the revision before these.
 	Earliest, Latest store.Revision
 	// Events are what the consumer was given, in order.
 	Events []store.Event[T]
@@ -146,6 +147,8 @@ func (j *judge[T]) begin() (first int, err error) {
 	switch {
 	case j.Options.InitialState:
 		first, err = j.initial()
+	case j.Options.Last > 0:
+		j.position = j.Earliest
 	case j.Options.From > j.Newest():
 		j.silent = true
 		if len(j.Events) > 0 {

@@ -19,7 +19,7 @@ import (
 //
 //	history                       lines: put <key> <value> | delete <key> | emit <key> <value>, one revision
 //	                              each from 2 on; a line that ends in "unseen" was never shown as it happened
-//	watch [selects=web] [state] [from=R] [started=R-R] [policy=…] [drained]
+//	watch [selects=web] [state] [from=R] [last=N] [started=R-R] [policy=…] [drained]
 //	                              lines: added|modified|deleted|emitted <key>@R <value> [prev=<value>] [object=R] [marks…]
 //	                              bookmark @R [initial-end] | claim R | end <reason>
 //	get <key> mode=… revisions=R-R [<value>@R]
@@ -171,7 +171,7 @@ func (c *court) ends() (all []error) {
 func (c *court) record() *judge.Record[string] {
 	r := &judge.Record[string]{
 		Name: "w", Selects: c.selects(), Earliest: judge.First, Latest: c.history.Newest(),
-		Options: engine.WatchOptions{From: c.number("from"), InitialState: c.d.HasArg("state")},
+		Options: engine.WatchOptions{From: c.number("from"), Last: int(c.number("last")), InitialState: c.d.HasArg("state")},
 		Drained: c.d.HasArg("drained"),
 	}
 	if policy := "park"; c.d.HasArg("policy") {
