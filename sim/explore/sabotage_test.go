@@ -33,7 +33,7 @@ type sabotage struct {
 // that covers it up, and the repeated one behind the engine.
 var sabotages = []sabotage{
 	{"drop one batch", onStorage(func(s *storage[Thing]) backend.Backend[Thing] { return &dropsBatch{storage: s} }),
-		[]judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.PrevValue}},
+		[]judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.PrevValue, judge.ReadState}},
 	{"deliver one twice", onDelivery(twice), []judge.Invariant{judge.Unique, judge.InitialState}},
 	{"swap two", onDelivery(swap), []judge.Invariant{judge.Ordered, judge.InitialState, judge.Bookmarkable}},
 	{"let a bookmark pass an event", onDelivery(passedByBookmark), []judge.Invariant{judge.Bookmarkable}},
