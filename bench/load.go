@@ -18,7 +18,7 @@ func load() []Workload {
 	return []Workload{{
 		ID: "W13", Text: "150,000 objects loaded, then updates until the window of 102,400 events is full",
 		Full:  Params{Objects: 150_000, Events: 102_400},
-		Small: Params{Objects: 1000, Events: 500},
+		Small: Params{Objects: 10_000, Events: 5000},
 		Goals: []Goal{atMost(Overhead, 0.5)},
 		Run:   loaded, Floor: loadedFloor,
 		Able: func(c Contender) bool { return c.Windowed != nil },

@@ -20,7 +20,7 @@ type Params struct {
 	Events int `json:"events,omitempty"`
 	// Rate is writes per second; zero is as fast as they go.
 	Rate int `json:"rate,omitempty"`
-	// Idle is how many of the watchers never read, or how many readers list.
+	// Idle is how many of the watchers never read.
 	Idle int `json:"idle,omitempty"`
 	// Readers is how many list all the time.
 	Readers int `json:"readers,omitempty"`
