@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// callers is a group of writers or readers, and what they have done.
+// callers is a group of writers, readers or caches, and what they have done.
 type callers struct {
 	run   *run
-	kind  string // "writers" or "readers"
+	kind  string // "writers", "readers" or "caches"
 	name  string
 	count int
 	// done counts the calls that succeeded, failed those that did not.

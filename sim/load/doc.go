@@ -6,6 +6,7 @@
 //	                      │           │
 //	writers ──▶ engine ◀──┼──────── watchers: batches, handlers, channels ──▶ trails
 //	readers ──▶   │       ▼           │ latency: commit, cache, dispatch,       │
+//	object caches │       │           │                                         │
 //	              └──▶ storage        │ handed over, end to end                 │
 //	                      │ ledger    ▼                                         ▼
 //	                      └──────▶ samples ──▶ report ◀──────────────────── judgement
@@ -41,4 +42,7 @@
 // the end. Excepted is what it was told of: a watch that expired and was listed
 // anew, events marked Conflated or Synthetic, and what the engine itself could
 // not see since its storage had forgotten it.
+//
+// Object caches skip states by design. Of them it is demanded that in the end
+// each reference has the newest state: those that have not are stale.
 package load

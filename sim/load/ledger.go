@@ -49,6 +49,18 @@ func (l *ledger) newest() (entry, bool) {
 	return l.entries[len(l.entries)-1], true
 }
 
+// newestByKey returns the last write of each key's state. The entries must be
+// sorted, and nothing may be noted any more.
+func (l *ledger) newestByKey() map[string]entry {
+	newest := map[string]entry{}
+	for _, e := range l.entries {
+		if !e.emitted {
+			newest[e.key] = e
+		}
+	}
+	return newest
+}
+
 // sort puts the entries in the order of revisions. Nothing may be noted any more.
 func (l *ledger) sort() {
 	slices.SortFunc(l.entries, func(a, b entry) int { return cmp.Compare(a.revision, b.revision) })

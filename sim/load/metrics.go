@@ -9,6 +9,7 @@ func (r *run) metrics(j *judgement, stages []report.Stage) map[string]float64 {
 		"goroutines":     float64(r.goroutines[1]),
 		"engine-relists": float64(r.stats.Relists),
 		"unwritten":      float64(r.unwritten.Load()),
+		"stale":          float64(r.stale()),
 	}
 	r.addWatchers(m)
 	r.addCalls(m)
@@ -16,7 +17,7 @@ func (r *run) metrics(j *judgement, stages []report.Stage) map[string]float64 {
 	whole := stages[0]
 	m["p50"], m["p90"], m["p99"], m["p99.9"], m["max"] = whole.P50, whole.P90, whole.P99, whole.P999, whole.Max
 	for name, s := range map[string]report.Stage{
-		"commit-p99": stages[1], "cache-p99": stages[2], "dispatch-p99": stages[3], "handed-p99": stages[4], "read-p99": stages[5],
+		"commit-p99": stages[1], "cache-p99": stages[2], "dispatch-p99": stages[3], "handed-p99": stages[4], "read-p99": stages[5], "object-p99": stages[6],
 	} {
 		m[name] = s.P99
 	}
@@ -45,7 +46,7 @@ func (r *run) addCalls(m map[string]float64) {
 	m["writes"] = float64(r.total("writers", (*callers).successes))
 	m["write-errors"] = float64(r.total("writers", (*callers).failures))
 	m["reads"] = float64(r.total("readers", (*callers).successes))
-	m["read-errors"] = float64(r.total("readers", (*callers).failures))
+	m["read-errors"] = float64(r.total("readers", (*callers).failures) + r.total("caches", (*callers).failures))
 	m["deliveries"] = float64(r.delivered())
 	m["writes/s"], m["deliveries/s"] = 0, 0
 	if r.load > 0 {

@@ -42,24 +42,21 @@ func (r *run) assertions(rep *report.Report) (checked []report.Assertion) {
 
 // latencies returns the stages, end to end first.
 func (r *run) latencies() []report.Stage {
-	commit, reads := newHistogram(), newHistogram()
+	calls := map[string]*hdrhistogram.Histogram{"writers": newHistogram(), "readers": newHistogram(), "caches": newHistogram()}
 	for _, g := range r.callers {
-		into := commit
-		if g.kind == "readers" {
-			into = reads
-		}
 		g.latency.drain()
-		into.Merge(g.latency.total)
+		calls[g.kind].Merge(g.latency.total)
 	}
 	r.stages.cache.drain()
 	r.stages.dispatch.drain()
 	return []report.Stage{
 		stage("end to end", "from when the write was due until the consumer had the event", r.sampler.overall),
-		stage("commit", "from when the write was due until the call returned", commit),
+		stage("commit", "from when the write was due until the call returned", calls["writers"]),
 		stage("cache", "from just before storing until the cache had the revision; a sample", r.stages.cache.total),
 		stage("dispatch", "from just before storing until a watcher without a backlog was called", r.stages.dispatch.total),
 		stage("handed over", "from just before storing until the consumer had the event", r.sampler.handed),
-		stage("read", "from when the read was due until it returned", reads),
+		stage("read", "from when the read was due until it returned", calls["readers"]),
+		stage("object", "from when a reference was to be read until its object was returned", calls["caches"]),
 	}
 }
 

@@ -37,6 +37,7 @@ type run struct {
 	policies map[scenario.Policy]engine.Policy
 	groups   []*watchers
 	callers  []*callers
+	keepers  []*keeper
 	stages   *stages
 	sampler  *sampler
 	faults   *faults
@@ -104,6 +105,9 @@ func (r *run) start() (err error) {
 	r.sampler = newSampler(r)
 	r.faults = newFaults(r)
 	r.groupCallers()
+	if err := r.startKeepers(); err != nil {
+		return errors.Join(err, r.close())
+	}
 	seat := 0
 	for i := range r.plan.Watchers {
 		g := &watchers{spec: &r.plan.Watchers[i], latency: newRecorder(), handed: newRecorder()}
@@ -119,7 +123,7 @@ func (r *run) start() (err error) {
 // close ends the engine and everything under it, and waits until the goroutines
 // are gone, as far as they go.
 func (r *run) close() error {
-	err := errors.Join(r.engine.Close(), r.host.Close(), r.storage.Close())
+	err := errors.Join(r.closeKeepers(), r.engine.Close(), r.host.Close(), r.storage.Close())
 	for range 200 {
 		if r.goroutines[1] = runtime.NumGoroutine(); r.goroutines[1] <= r.goroutines[0] {
 			break
@@ -148,6 +152,9 @@ func (r *run) play(ctx context.Context) error {
 	defer watching.Wait()
 	defer stop()
 	if err := r.openWatchers(living, &watching); err != nil {
+		return err
+	}
+	if err := r.fillKeepers(living); err != nil {
 		return err
 	}
 	helpers, dismiss := context.WithCancel(living)
@@ -238,6 +245,9 @@ func (r *run) callAll(ctx context.Context) {
 			number++
 		}
 	}
+	for _, k := range r.keepers {
+		calling.Go(func() { k.keep(ctx) })
+	}
 	_ = r.watch.until(ctx, r.watch.at(r.plan.Duration))
 	calling.Wait()
 }
@@ -254,7 +264,10 @@ func (r *run) finish(ctx context.Context, stop func(), watching *sync.WaitGroup)
 	timer := time.AfterFunc(r.plan.Settle, stop)
 	defer timer.Stop()
 	r.written(errWritten)
+	var settling sync.WaitGroup
+	r.settleKeepers(ctx, &settling)
 	watching.Wait()
+	settling.Wait()
 }
 
 // lastTaken returns how long after the begin the last event was taken, at least

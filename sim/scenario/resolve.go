@@ -62,7 +62,7 @@ func (s *Scenario) clone() Scenario {
 	r := *s
 	r.Objects.Fields, r.Objects.Labels = maps.Clone(s.Objects.Fields), maps.Clone(s.Objects.Labels)
 	r.Writers, r.Watchers = slices.Clone(s.Writers), slices.Clone(s.Watchers)
-	r.Readers, r.Faults = slices.Clone(s.Readers), slices.Clone(s.Faults)
+	r.Readers, r.Caches, r.Faults = slices.Clone(s.Readers), slices.Clone(s.Caches), slices.Clone(s.Faults)
 	return r
 }
 
@@ -87,6 +87,11 @@ func (s *Scenario) shrink() {
 	for i := range s.Readers {
 		r := &s.Readers[i]
 		r.Rate = cmp.Or(s.Small.Rates[s.readerName(i)], r.Rate)
+	}
+	for i := range s.Caches {
+		c := &s.Caches[i]
+		c.Rate = cmp.Or(s.Small.Rates[s.cacheName(i)], c.Rate)
+		c.References = cmp.Or(s.Small.References[s.cacheName(i)], c.References)
 	}
 }
 
@@ -151,6 +156,12 @@ func (s *Scenario) fillGroups() {
 		r.Count = max(1, r.Count)
 		r.Op, r.Mode = cmp.Or(r.Op, List), cmp.Or(r.Mode, Latest)
 	}
+	for i := range s.Caches {
+		c := &s.Caches[i]
+		c.Name = s.cacheName(i)
+		c.Count = max(1, c.Count)
+		c.References = cmp.Or(c.References, s.Objects.Count)
+	}
 }
 
 func (s *Scenario) fillFaults() {
@@ -184,6 +195,9 @@ func (s *Scenario) groupNames() (names []groupName) {
 	for i := range s.Readers {
 		names = append(names, groupName{"readers", fmt.Sprintf("readers[%d].name", i), s.readerName(i)})
 	}
+	for i := range s.Caches {
+		names = append(names, groupName{"caches", fmt.Sprintf("caches[%d].name", i), s.cacheName(i)})
+	}
 	return names
 }
 
@@ -197,4 +211,8 @@ func (s *Scenario) watcherName(i int) string {
 
 func (s *Scenario) readerName(i int) string {
 	return cmp.Or(s.Readers[i].Name, fmt.Sprintf("readers-%d", i+1))
+}
+
+func (s *Scenario) cacheName(i int) string {
+	return cmp.Or(s.Caches[i].Name, fmt.Sprintf("caches-%d", i+1))
 }

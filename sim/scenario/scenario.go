@@ -23,6 +23,7 @@ type Scenario struct {
 	Writers  []Writer  `yaml:"writers,omitempty"`
 	Watchers []Watcher `yaml:"watchers,omitempty"`
 	Readers  []Reader  `yaml:"readers,omitempty"`
+	Caches   []Cache   `yaml:"caches,omitempty"`
 	Faults   []Fault   `yaml:"faults,omitempty"`
 	// Assert is what must hold in the end. Default: "lost = 0".
 	Assert []Assertion `yaml:"assert,omitempty"`
@@ -131,4 +132,6 @@ type Small struct {
 	// Watchers is the count, Rates the rate, by the name of the group.
 	Watchers map[string]int     `yaml:"watchers,omitempty"`
 	Rates    map[string]float64 `yaml:"rates,omitempty"`
+	// References is the number of references, by the name of the group of caches.
+	References map[string]int `yaml:"references,omitempty"`
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func TestShippedScenariosResolveInBothSizes(t *testing.T) {
-	require.Subset(t, scenario.Library(), []string{"kubelets", "controllers", "slow-consumers", "reconnect-storm", "event-bus", "git-history"})
+	require.Subset(t, scenario.Library(), []string{"kubelets", "controllers", "configmaps", "slow-consumers", "reconnect-storm", "event-bus", "git-history"})
 	for _, name := range scenario.Library() {
 		s, err := scenario.Shipped(name)
 		require.NoError(t, err, name)

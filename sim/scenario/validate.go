@@ -36,6 +36,9 @@ func (s *Scenario) Validate() error {
 	for i := range s.Readers {
 		c.reader(fmt.Sprintf("readers[%d]", i), &s.Readers[i], s)
 	}
+	for i := range s.Caches {
+		c.cache(fmt.Sprintf("caches[%d]", i), &s.Caches[i], s)
+	}
 	for i := range s.Faults {
 		c.fault(fmt.Sprintf("faults[%d]", i), &s.Faults[i], s)
 	}
@@ -46,8 +49,8 @@ func (s *Scenario) Validate() error {
 	}
 	c.names(s)
 	c.small(s)
-	if len(s.Writers)+len(s.Watchers)+len(s.Readers) == 0 {
-		c.wrong("", "nothing would happen", "add writers, watchers or readers")
+	if len(s.Writers)+len(s.Watchers)+len(s.Readers)+len(s.Caches) == 0 {
+		c.wrong("", "nothing would happen", "add writers, watchers, readers or caches")
 	}
 	return c.errs.orNil()
 }

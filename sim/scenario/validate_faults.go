@@ -140,11 +140,17 @@ func (c *checker) small(s *Scenario) {
 	c.span("small.duration", s.Small.Duration)
 	c.span("small.settle", s.Small.Settle)
 	c.count("small.objects", s.Small.Objects, MaxObjects)
-	rates := map[string]bool{}
-	watchers := map[string]bool{}
+	rates, watchers, caches := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, g := range s.groupNames() {
 		rates[g.name] = g.part != "watchers"
 		watchers[g.name] = g.part == "watchers"
+		caches[g.name] = g.part == "caches"
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Small.References)) {
+		c.count("small.references."+name, s.Small.References[name], MaxWatchers)
+		if !caches[name] {
+			c.wrong("small.references."+name, "is no group of caches", "name one of caches")
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Small.Watchers)) {
 		c.count("small.watchers."+name, s.Small.Watchers[name], MaxWatchers)
@@ -155,7 +161,7 @@ func (c *checker) small(s *Scenario) {
 	for _, name := range slices.Sorted(maps.Keys(s.Small.Rates)) {
 		c.rate("small.rates."+name, s.Small.Rates[name], true)
 		if !rates[name] {
-			c.wrong("small.rates."+name, "is no group with a rate", "name one of writers or readers")
+			c.wrong("small.rates."+name, "is no group with a rate", "name one of writers, readers or caches")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Small.Fields)) {

@@ -1,0 +1,179 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/objectcache"
+	"github.com/watchmill/watchmill/sim/scenario"
+	"github.com/watchmill/watchmill/store"
+)
+
+// keeper is the user of one object cache of a group: it holds references, reads
+// them and exchanges some. Its references belong to one goroutine at a time.
+type keeper struct {
+	run   *run
+	group *callers
+	spec  *scenario.Cache
+	cache *objectcache.Cache[item]
+	refs  []*objectcache.Ref[item]
+	rand  *rand.Rand
+	clock *schedule
+	stale int
+}
+
+// startKeepers makes the caches, empty, on the engine's host and over the engine.
+func (r *run) startKeepers() error {
+	for i := range r.plan.Caches {
+		spec := &r.plan.Caches[i]
+		g := newCallers(r, "caches", spec.Name, spec.Count)
+		for part := range spec.Count {
+			if err := r.startKeeper(g, spec, part); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *run) startKeeper(g *callers, spec *scenario.Cache, part int) error {
+	cfg := objectcache.Config[item]{Source: r.engine.Source(), Host: r.host, Name: spec.Name, MaxIdle: spec.Idle, OnError: r.failed.engine}
+	cfg.Backoff.Initial, cfg.Backoff.Max = r.plan.Engine.Backoff, r.plan.Engine.BackoffMax
+	cache, err := objectcache.New(cfg)
+	if err != nil {
+		return err
+	}
+	chance := rand.New(rand.NewPCG(r.plan.Seed, uint64(len(r.keepers))+20_000_000))
+	share := float64(part) / float64(spec.Count)
+	r.keepers = append(r.keepers, &keeper{
+		run: r, group: g, spec: spec, cache: cache, rand: chance,
+		clock: newSchedule(scenario.Steady, spec.Rate/float64(spec.Count), 0, share, chance),
+		refs:  make([]*objectcache.Ref[item], references(spec, part)),
+	})
+	return nil
+}
+
+// references returns how many of the group's references the part'th cache has.
+func references(spec *scenario.Cache, part int) int {
+	return (spec.References + spec.Count - 1 - part) / spec.Count
+}
+
+// fillKeepers acquires all references, and waits until their objects are there.
+func (r *run) fillKeepers(ctx context.Context) error {
+	for _, k := range r.keepers {
+		for i := range k.refs {
+			if err := k.acquire(i); err != nil {
+				return fmt.Errorf("acquiring the references there are at the start: %w", err)
+			}
+		}
+	}
+	for _, k := range r.keepers {
+		for _, ref := range k.refs {
+			if _, err := ref.Get(ctx); err != nil && ctx.Err() == nil {
+				return fmt.Errorf("reading the references there are at the start: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// acquire puts a reference to an object drawn at random in a place.
+func (k *keeper) acquire(place int) error {
+	if k.refs[place] != nil {
+		k.refs[place].Release()
+	}
+	key := k.run.plan.Objects.Key(k.rand.IntN(k.run.plan.Objects.Count))
+	ref, err := k.cache.Acquire(key)
+	if err == nil {
+		k.refs[place] = ref
+	}
+	return err
+}
+
+// keep reads references when they are due, until the load is over.
+func (k *keeper) keep(ctx context.Context) {
+	for len(k.refs) > 0 {
+		due := k.clock.due()
+		if due >= k.run.plan.Duration || k.run.watch.elapsed() > k.run.plan.Duration {
+			return
+		}
+		if k.run.watch.until(ctx, k.run.watch.at(due)) != nil {
+			return
+		}
+		k.group.made(ctx, k.run.watch.at(due), k.one(ctx))
+	}
+}
+
+func (k *keeper) one(ctx context.Context) error {
+	place := k.rand.IntN(len(k.refs))
+	if k.rand.Float64() < k.spec.Churn {
+		if err := k.acquire(place); err != nil {
+			return err
+		}
+	}
+	_, err := k.refs[place].Get(ctx)
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil // that is an answer too
+	}
+	return err
+}
+
+// settleKeepers waits until every reference has the newest state, or ctx is done,
+// and counts those that have not. Newest is the last write of each key.
+func (r *run) settleKeepers(ctx context.Context, settling *sync.WaitGroup) {
+	if len(r.keepers) == 0 {
+		return
+	}
+	newest := r.storage.ledger.newestByKey()
+	for _, k := range r.keepers {
+		settling.Go(func() {
+			for _, ref := range k.refs {
+				if !k.current(ctx, ref, newest[ref.Key()]) {
+					k.stale++
+				}
+			}
+		})
+	}
+}
+
+// current waits until a reference has a state, and reports whether it came to.
+func (k *keeper) current(ctx context.Context, ref *objectcache.Ref[item], want entry) bool {
+	for {
+		o, err := ref.Get(ctx)
+		if isNewest(o, err, want) {
+			return true
+		}
+		if sleep(ctx, time.Millisecond) != nil {
+			return false
+		}
+	}
+}
+
+// isNewest reports whether what a reference returned is what was written last.
+func isNewest(o *store.Object[item], err error, want entry) bool {
+	if want.attrs == nil { // deleted
+		return errors.Is(err, engine.ErrNotFound)
+	}
+	return err == nil && o.Revision == want.revision
+}
+
+// closeKeepers ends the caches.
+func (r *run) closeKeepers() (err error) {
+	for _, k := range r.keepers {
+		err = errors.Join(err, k.cache.Close())
+	}
+	return err
+}
+
+// stale returns how many references did not have the newest state.
+func (r *run) stale() (n int) {
+	for _, k := range r.keepers {
+		n += k.stale
+	}
+	return n
+}
