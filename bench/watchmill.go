@@ -55,10 +55,14 @@ func openWindowed(ctx context.Context, events int) (Store, error) {
 	return engineStore{e}, e.WaitFor(ctx, 0)
 }
 
-// bareObjects are the values alone: the backend, with its own history, is a part
-// of the engine and counts.
+// bareObjects are the values alone, without the strings that who writes has
+// anyway: the backend, with its own history, is a part of the engine and counts.
 func bareObjects(live, superseded int) any {
-	return append(pointers(live), pointers(superseded)...)
+	all := make([]*Object, live+superseded)
+	for i := range all {
+		all[i] = &Object{Seq: int64(i)}
+	}
+	return all
 }
 
 func (s engineStore) Write(ctx context.Context, o Object) (uint64, error) {

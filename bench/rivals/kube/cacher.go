@@ -56,7 +56,7 @@ func bare(live, superseded int) any {
 	}
 	m.take()
 	for i := range old {
-		old[i] = newPod(named(i))
+		old[i] = newPod(bench.Object{Seq: int64(i)})
 	}
 	return []any{m, old}
 }
