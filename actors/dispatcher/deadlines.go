@@ -1,8 +1,6 @@
 package dispatcher
 
 import (
-	"time"
-
 	"github.com/tidwall/btree"
 
 	"github.com/watchmill/watchmill/actors"
@@ -11,35 +9,25 @@ import (
 
 // deadlines ends watches whose time is up, with one timer for the earliest.
 type deadlines[T any] struct {
-	queue *btree.BTreeG[deadline[T]]
+	queue *btree.BTreeG[*watcher.Watch[T]]
 	timer actors.Timer
-}
-
-// deadline is when a watch's time is up. The ID tells apart those of one moment.
-type deadline[T any] struct {
-	at    time.Time
-	id    actors.ID
-	watch *watcher.Watch[T]
 }
 
 func newDeadlines[T any]() *deadlines[T] {
 	return &deadlines[T]{queue: btree.NewBTreeGOptions(earlier[T], btree.Options{NoLocks: true})}
 }
 
-func earlier[T any](a, b deadline[T]) bool {
-	if !a.at.Equal(b.at) {
-		return a.at.Before(b.at)
+// earlier orders by deadline, and those of one moment by ID.
+func earlier[T any](a, b *watcher.Watch[T]) bool {
+	if c := a.Options().Deadline.Compare(b.Options().Deadline); c != 0 {
+		return c < 0
 	}
-	return a.id < b.id
-}
-
-func deadlineOf[T any](w *watcher.Watch[T]) deadline[T] {
-	return deadline[T]{at: w.Options().Deadline, id: w.Box().ID(), watch: w}
+	return a.Box().ID() < b.Box().ID()
 }
 
 func (q *deadlines[T]) add(ctx *actors.Context, d *dispatcher[T], w *watcher.Watch[T]) {
-	q.queue.Set(deadlineOf(w))
-	if first, _ := q.queue.Min(); first.watch == w {
+	q.queue.Set(w)
+	if first, _ := q.queue.Min(); first == w {
 		q.arm(ctx, d)
 	}
 }
@@ -47,7 +35,7 @@ func (q *deadlines[T]) add(ctx *actors.Context, d *dispatcher[T], w *watcher.Wat
 // remove takes out a watch, if it is there. The timer may then be early; it
 // does not run for nobody.
 func (q *deadlines[T]) remove(w *watcher.Watch[T]) {
-	q.queue.Delete(deadlineOf(w))
+	q.queue.Delete(w)
 	if q.queue.Len() == 0 {
 		q.stop()
 	}
@@ -60,7 +48,7 @@ func (q *deadlines[T]) arm(ctx *actors.Context, d *dispatcher[T]) {
 		return
 	}
 	clock := ctx.Clock()
-	q.timer = clock.AfterFunc(first.at.Sub(clock.Now()), func() { d.self.Tell(DeadlineDue[T]{}) })
+	q.timer = clock.AfterFunc(first.Options().Deadline.Sub(clock.Now()), func() { d.self.Tell(DeadlineDue[T]{}) })
 }
 
 func (q *deadlines[T]) stop() {
@@ -73,9 +61,9 @@ func (q *deadlines[T]) stop() {
 // deadlineDue ends the watches whose time is up.
 func (d *dispatcher[T]) deadlineDue(ctx *actors.Context) {
 	now, queue := ctx.Clock().Now(), d.deadlines.queue
-	for first, any := queue.Min(); any && !first.at.After(now); first, any = queue.Min() {
+	for first, any := queue.Min(); any && !first.Options().Deadline.After(now); first, any = queue.Min() {
 		queue.PopMin()
-		first.watch.Finish(watcher.ErrDeadline)
+		first.Finish(watcher.ErrDeadline)
 	}
 	d.deadlines.arm(ctx, d)
 }

@@ -12,7 +12,9 @@ import (
 // expiries holds the objects that have a TTL, the first to expire first, and
 // those of one time by key: so equal runs delete in equal order.
 type expiries[T any] struct {
-	byTime *btree.BTreeG[expiry[T]]
+	// Pointers, because the compiler makes one tree for all of them: with values
+	// each type of object would have one more of its own to be compiled.
+	byTime *btree.BTreeG[*expiry[T]]
 }
 
 type expiry[T any] struct {
@@ -21,7 +23,7 @@ type expiry[T any] struct {
 }
 
 func newExpiries[T any]() *expiries[T] {
-	sooner := func(a, b expiry[T]) bool {
+	sooner := func(a, b *expiry[T]) bool {
 		if c := a.object.Expires.Compare(b.object.Expires); c != 0 {
 			return c < 0
 		}
@@ -31,13 +33,13 @@ func newExpiries[T any]() *expiries[T] {
 }
 
 func (e *expiries[T]) add(o *store.Object[T], size int) {
-	e.byTime.Set(expiry[T]{o, size})
+	e.byTime.Set(&expiry[T]{o, size})
 }
 
 // remove forgets o, if it is there.
 func (e *expiries[T]) remove(o *store.Object[T]) {
 	if !o.Expires.IsZero() {
-		e.byTime.Delete(expiry[T]{object: o})
+		e.byTime.Delete(&expiry[T]{object: o})
 	}
 }
 
@@ -50,14 +52,14 @@ func (e *expiries[T]) earliest() time.Time {
 	return first.object.Expires
 }
 
-// due removes and returns the first object if it has expired by now.
-func (e *expiries[T]) due(now time.Time) (expiry[T], bool) {
+// due removes and returns the first object if it has expired by now, else nil.
+func (e *expiries[T]) due(now time.Time) *expiry[T] {
 	first, ok := e.byTime.Min()
 	if !ok || first.object.Expires.After(now) {
-		return expiry[T]{}, false
+		return nil
 	}
 	e.byTime.PopMin()
-	return first, true
+	return first
 }
 
 // expiryRun is how many objects are deleted under one hold of the lock: about
@@ -84,8 +86,8 @@ func (b *Backend[T]) deleteSomeExpired(woken *[]*watcher[T]) (more bool) {
 	b.expire.rang()
 	now := b.clock.Now()
 	for range expiryRun {
-		first, ok := b.expiries.due(now)
-		if !ok {
+		first := b.expiries.due(now)
+		if first == nil {
 			b.expire.set(b.expiries.earliest())
 			return false
 		}
