@@ -55,12 +55,17 @@ func openWindowed(ctx context.Context, events int) (Store, error) {
 	return engineStore{e}, e.WaitFor(ctx, 0)
 }
 
-// bareObjects are the values alone, without the strings that who writes has
-// anyway: the backend, with its own history, is a part of the engine and counts.
+// bareObjects are the values, each with its labels, which a rival's objects have
+// inside. The strings are those of who writes. The backend, with its own history,
+// is a part of the engine and counts.
 func bareObjects(live, superseded int) any {
-	all := make([]*Object, live+superseded)
+	type object struct {
+		value  *Object
+		labels labels.Set
+	}
+	all := make([]object, live+superseded)
 	for i := range all {
-		all[i] = &Object{Seq: int64(i)}
+		all[i] = object{&Object{Seq: int64(i)}, labels.Set{AppLabel: ""}}
 	}
 	return all
 }
