@@ -6,7 +6,8 @@
 //	                      │           │
 //	writers ──▶ engine ◀──┼──────── watchers: batches, handlers, channels ──▶ trails
 //	readers ──▶   │       ▼           │ latency: commit, cache, dispatch,       │
-//	object caches │       │           │                                         │
+//	caches,       │       │           │                                         │
+//	informers     │       │           │                                         │
 //	              └──▶ storage        │ handed over, end to end                 │
 //	                      │ ledger    ▼                                         ▼
 //	                      └──────▶ samples ──▶ report ◀──────────────────── judgement
@@ -43,6 +44,7 @@
 // anew, events marked Conflated or Synthetic, and what the engine itself could
 // not see since its storage had forgotten it.
 //
-// Object caches skip states by design. Of them it is demanded that in the end
-// each reference has the newest state: those that have not are stale.
+// Object caches and informers skip states by design. Of them it is demanded that
+// in the end each reference, and each handler, has the newest state: those that
+// have not are stale. What a handler is told must join up: old is what it knew.
 package load

@@ -39,6 +39,11 @@ func (r *run) judge() *judgement {
 			j.broken = append(j.broken, fmt.Sprintf("%s %s", w.name(), v.broken))
 		}
 	}
+	for _, g := range r.mirrors {
+		if broken := g.faulty(); broken != "" {
+			j.broken = append(j.broken, broken)
+		}
+	}
 	return j
 }
 

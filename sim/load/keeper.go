@@ -170,10 +170,14 @@ func (r *run) closeKeepers() (err error) {
 	return err
 }
 
-// stale returns how many references did not have the newest state.
+// stale returns how many references, and handlers of informers, did not have the
+// newest state.
 func (r *run) stale() (n int) {
 	for _, k := range r.keepers {
 		n += k.stale
+	}
+	for _, g := range r.mirrors {
+		n += g.ignorant()
 	}
 	return n
 }

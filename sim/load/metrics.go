@@ -17,7 +17,7 @@ func (r *run) metrics(j *judgement, stages []report.Stage) map[string]float64 {
 	whole := stages[0]
 	m["p50"], m["p90"], m["p99"], m["p99.9"], m["max"] = whole.P50, whole.P90, whole.P99, whole.P999, whole.Max
 	for name, s := range map[string]report.Stage{
-		"commit-p99": stages[1], "cache-p99": stages[2], "dispatch-p99": stages[3], "handed-p99": stages[4], "read-p99": stages[5], "object-p99": stages[6],
+		"commit-p99": stages[1], "cache-p99": stages[2], "dispatch-p99": stages[3], "handed-p99": stages[4], "read-p99": stages[5], "object-p99": stages[6], "informer-p99": stages[7],
 	} {
 		m[name] = s.P99
 	}

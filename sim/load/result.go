@@ -47,6 +47,13 @@ func (r *run) latencies() []report.Stage {
 		g.latency.drain()
 		calls[g.kind].Merge(g.latency.total)
 	}
+	informed := newHistogram()
+	for _, g := range r.mirrors {
+		g.latency.drain()
+		if !g.spec.Consume.Slow() {
+			informed.Merge(g.latency.total)
+		}
+	}
 	r.stages.cache.drain()
 	r.stages.dispatch.drain()
 	return []report.Stage{
@@ -57,6 +64,7 @@ func (r *run) latencies() []report.Stage {
 		stage("handed over", "from just before storing until the consumer had the event", r.sampler.handed),
 		stage("read", "from when the read was due until it returned", calls["readers"]),
 		stage("object", "from when a reference was to be read until its object was returned", calls["caches"]),
+		stage("informer", "from when the write was due until a handler of an informer was told", informed),
 	}
 }
 
@@ -84,6 +92,11 @@ func (r *run) groupReports(j *judgement) (groups []report.Group) {
 			}
 		}
 		groups = append(groups, withLatency(rep, g.latency.total))
+	}
+	for _, g := range r.mirrors {
+		groups = append(groups, withLatency(report.Group{
+			Kind: "informers", Name: g.spec.Name, Count: g.spec.Count, Events: g.told.Load(), Slow: g.spec.Consume.Slow(), Unread: g.ignorant(),
+		}, g.latency.total))
 	}
 	return groups
 }

@@ -38,6 +38,7 @@ type run struct {
 	groups   []*watchers
 	callers  []*callers
 	keepers  []*keeper
+	mirrors  []*mirrors
 	stages   *stages
 	sampler  *sampler
 	faults   *faults
@@ -49,6 +50,10 @@ type run struct {
 	audiences *audiences
 	unwritten atomic.Uint64
 	failed    failures
+
+	// living is done when the run is closed: it ends the pauses of handlers.
+	living context.Context
+	perish context.CancelFunc
 
 	goroutines  [2]int // before and after
 	started     time.Time
@@ -105,7 +110,8 @@ func (r *run) start() (err error) {
 	r.sampler = newSampler(r)
 	r.faults = newFaults(r)
 	r.groupCallers()
-	if err := r.startKeepers(); err != nil {
+	r.living, r.perish = context.WithCancel(context.Background())
+	if err := errors.Join(r.startKeepers(), r.startMirrors()); err != nil {
 		return errors.Join(err, r.close())
 	}
 	seat := 0
@@ -123,7 +129,8 @@ func (r *run) start() (err error) {
 // close ends the engine and everything under it, and waits until the goroutines
 // are gone, as far as they go.
 func (r *run) close() error {
-	err := errors.Join(r.closeKeepers(), r.engine.Close(), r.host.Close(), r.storage.Close())
+	r.perish()
+	err := errors.Join(r.closeMirrors(), r.closeKeepers(), r.engine.Close(), r.host.Close(), r.storage.Close())
 	for range 200 {
 		if r.goroutines[1] = runtime.NumGoroutine(); r.goroutines[1] <= r.goroutines[0] {
 			break
@@ -154,7 +161,7 @@ func (r *run) play(ctx context.Context) error {
 	if err := r.openWatchers(living, &watching); err != nil {
 		return err
 	}
-	if err := r.fillKeepers(living); err != nil {
+	if err := errors.Join(r.fillKeepers(living), r.syncMirrors(living)); err != nil {
 		return err
 	}
 	helpers, dismiss := context.WithCancel(living)
@@ -266,6 +273,7 @@ func (r *run) finish(ctx context.Context, stop func(), watching *sync.WaitGroup)
 	r.written(errWritten)
 	var settling sync.WaitGroup
 	r.settleKeepers(ctx, &settling)
+	r.settleMirrors(ctx, &settling)
 	watching.Wait()
 	settling.Wait()
 }

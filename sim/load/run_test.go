@@ -24,6 +24,9 @@ func tiny(t *testing.T, name string) *scenario.Plan {
 		w.Reconnect.Every = min(w.Reconnect.Every, 100*time.Millisecond)
 		w.Reconnect.Away = min(w.Reconnect.Away, 10*time.Millisecond)
 	}
+	for i := range plan.Informers {
+		plan.Informers[i].Consume = scenario.Consume{}
+	}
 	for i := range plan.Caches {
 		plan.Caches[i].References = min(plan.Caches[i].References, 500)
 	}

@@ -62,6 +62,7 @@ func (s *Scenario) clone() Scenario {
 	r := *s
 	r.Objects.Fields, r.Objects.Labels = maps.Clone(s.Objects.Fields), maps.Clone(s.Objects.Labels)
 	r.Writers, r.Watchers = slices.Clone(s.Writers), slices.Clone(s.Watchers)
+	r.Informers = slices.Clone(s.Informers)
 	r.Readers, r.Caches, r.Faults = slices.Clone(s.Readers), slices.Clone(s.Caches), slices.Clone(s.Faults)
 	return r
 }
@@ -162,6 +163,12 @@ func (s *Scenario) fillGroups() {
 		c.Count = max(1, c.Count)
 		c.References = cmp.Or(c.References, s.Objects.Count)
 	}
+	for i := range s.Informers {
+		in := &s.Informers[i]
+		in.Name = s.informerName(i)
+		in.Count, in.Handlers = max(1, in.Count), max(1, in.Handlers)
+		in.Policy = cmp.Or(in.Policy, MergeChanges)
+	}
 }
 
 func (s *Scenario) fillFaults() {
@@ -198,6 +205,9 @@ func (s *Scenario) groupNames() (names []groupName) {
 	for i := range s.Caches {
 		names = append(names, groupName{"caches", fmt.Sprintf("caches[%d].name", i), s.cacheName(i)})
 	}
+	for i := range s.Informers {
+		names = append(names, groupName{"informers", fmt.Sprintf("informers[%d].name", i), s.informerName(i)})
+	}
 	return names
 }
 
@@ -215,4 +225,8 @@ func (s *Scenario) readerName(i int) string {
 
 func (s *Scenario) cacheName(i int) string {
 	return cmp.Or(s.Caches[i].Name, fmt.Sprintf("caches-%d", i+1))
+}
+
+func (s *Scenario) informerName(i int) string {
+	return cmp.Or(s.Informers[i].Name, fmt.Sprintf("informers-%d", i+1))
 }

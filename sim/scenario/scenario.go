@@ -24,7 +24,9 @@ type Scenario struct {
 	Watchers []Watcher `yaml:"watchers,omitempty"`
 	Readers  []Reader  `yaml:"readers,omitempty"`
 	Caches   []Cache   `yaml:"caches,omitempty"`
-	Faults   []Fault   `yaml:"faults,omitempty"`
+	// Informers mirror the engine.
+	Informers []Informer `yaml:"informers,omitempty"`
+	Faults    []Fault    `yaml:"faults,omitempty"`
 	// Assert is what must hold in the end. Default: "lost = 0".
 	Assert []Assertion `yaml:"assert,omitempty"`
 	// Small says what is smaller in a run that is to take ten seconds.

@@ -39,6 +39,9 @@ func (s *Scenario) Validate() error {
 	for i := range s.Caches {
 		c.cache(fmt.Sprintf("caches[%d]", i), &s.Caches[i], s)
 	}
+	for i := range s.Informers {
+		c.informer(fmt.Sprintf("informers[%d]", i), &s.Informers[i], s)
+	}
 	for i := range s.Faults {
 		c.fault(fmt.Sprintf("faults[%d]", i), &s.Faults[i], s)
 	}
@@ -49,8 +52,8 @@ func (s *Scenario) Validate() error {
 	}
 	c.names(s)
 	c.small(s)
-	if len(s.Writers)+len(s.Watchers)+len(s.Readers)+len(s.Caches) == 0 {
-		c.wrong("", "nothing would happen", "add writers, watchers, readers or caches")
+	if len(s.Writers)+len(s.Watchers)+len(s.Readers)+len(s.Caches)+len(s.Informers) == 0 {
+		c.wrong("", "nothing would happen", "add writers, watchers, readers, caches or informers")
 	}
 	return c.errs.orNil()
 }

@@ -142,7 +142,7 @@ func (c *checker) small(s *Scenario) {
 	c.count("small.objects", s.Small.Objects, MaxObjects)
 	rates, watchers, caches := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, g := range s.groupNames() {
-		rates[g.name] = g.part != "watchers"
+		rates[g.name] = g.part != "watchers" && g.part != "informers"
 		watchers[g.name] = g.part == "watchers"
 		caches[g.name] = g.part == "caches"
 	}

@@ -70,16 +70,20 @@ func (c *checker) watcher(at string, w *Watcher, s *Scenario) {
 	oneOf(c, at+".policy", w.Policy, Park, Terminate, Conflate)
 	c.count(at+".buffer", w.Buffer, 1<<40)
 	oneOf(c, at+".consumer", w.Consumer, Batches, Handler, Channel)
-	c.rate(at+".consume.rate", w.Consume.Rate, false)
-	c.span(at+".consume.every", w.Consume.Every)
-	c.span(at+".consume.pause", w.Consume.Pause)
-	if (w.Consume.Every > 0) != (w.Consume.Pause > 0) {
-		c.wrong(at+".consume", "has one of every and pause without the other", "write both, such as every: 2s, pause: 500ms")
-	}
+	c.consume(at, w.Consume)
 	c.span(at+".reconnect.every", w.Reconnect.Every)
 	c.span(at+".reconnect.away", w.Reconnect.Away)
 	if w.Reconnect.Away > 0 && w.Reconnect.Every == 0 {
 		c.wrong(at+".reconnect.away", "is without every", "write how often too, such as every: 5s")
+	}
+}
+
+func (c *checker) consume(at string, slow Consume) {
+	c.rate(at+".consume.rate", slow.Rate, false)
+	c.span(at+".consume.every", slow.Every)
+	c.span(at+".consume.pause", slow.Pause)
+	if (slow.Every > 0) != (slow.Pause > 0) {
+		c.wrong(at+".consume", "has one of every and pause without the other", "write both, such as every: 2s, pause: 500ms")
 	}
 }
 
