@@ -8,7 +8,7 @@
 //
 // The exit status is 0 if all went well, 1 if a watcher was lost or saw
 // something else than there is (or the run failed), 2 for wrong usage or a bad
-// trace, and 130 after an interrupt.
+// trace, 3 if an exploration broke an invariant, and 130 after an interrupt.
 package main
 
 import (
