@@ -140,7 +140,7 @@ func (e *Engine[T]) watcherOptions(opts WatchOptions) watcher.Options {
 }
 
 // from decides where the watch starts, and waits until the cache has got there
-// if the start is a state.
+// if what it starts with, a state or the last events, is to have it.
 func (e *Engine[T]) from(ctx context.Context, opts WatchOptions) (watchcache.From, error) {
 	from := watchcache.From{
 		Revision: opts.From, Last: opts.Last,
@@ -156,7 +156,7 @@ func (e *Engine[T]) from(ctx context.Context, opts WatchOptions) (watchcache.Fro
 		}
 	}
 	needed := Revision(0)
-	if opts.InitialState {
+	if opts.InitialState || opts.Last > 0 {
 		needed = from.Revision
 	}
 	return from, e.fresh(ctx, needed)

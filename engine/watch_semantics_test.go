@@ -112,6 +112,21 @@ func TestRow041_LatestStateHasEveryAcknowledgedWrite(t *testing.T) {
 	}
 }
 
+// The last events too are those of the acknowledged writes.
+func TestLatestLastHasEveryAcknowledgedWrite(t *testing.T) {
+	e, ctx := newEngine(t, nil)
+	for n := range 50 {
+		rev, err := e.Create(ctx, pod{Name: fmt.Sprint("pod-", n)})
+		require.NoError(t, err)
+		w, err := e.Watch(ctx, engine.WatchOptions{Last: 1, Latest: true})
+		require.NoError(t, err)
+		events, err := w.Next(ctx)
+		require.NoError(t, err)
+		require.Equal(t, rev, events[0].Revision)
+		w.Stop()
+	}
+}
+
 // Breaking out of a loop leaves the watch as it is: ranging again goes on with
 // the next event, whether one at a time or in batches.
 func TestEventsGoOnWhereALoopWasLeft(t *testing.T) {

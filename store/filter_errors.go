@@ -18,11 +18,17 @@ type SelectorError struct {
 	Field string
 	// Input is what it was set to.
 	Input string
-	// Err is what is wrong with it; for Key and Prefix a [*KeyError].
+	// Err is what is wrong with it; for a bad Key or Prefix a [*KeyError].
 	Err error
 }
 
+// errKeyToo: a Prefix has nothing left to select.
+var errKeyToo = errors.New("nothing is left to select beside Key, which names one object; leave one of them empty")
+
 func (e *SelectorError) Error() string {
+	if e.Err == errKeyToo {
+		return fmt.Sprintf("invalid %s %q: %v", e.Field, e.Input, e.Err)
+	}
 	return fmt.Sprintf("invalid %s %q: %v: write it like %q", e.Field, e.Input, e.Err, selectorExamples[e.Field])
 }
 
@@ -42,8 +48,7 @@ var selectorExamples = map[string]string{
 
 func (o *FilterOptions) validateKeys() error {
 	if o.Key != "" && o.Prefix != "" {
-		reason := &KeyError{Key: o.Prefix, Reason: "Key is set too, and names one object already; leave one of them empty"}
-		return &SelectorError{Field: "Prefix", Input: o.Prefix, Err: reason}
+		return &SelectorError{Field: "Prefix", Input: o.Prefix, Err: errKeyToo}
 	}
 	if err := ValidatePrefix(o.Prefix); err != nil {
 		return &SelectorError{Field: "Prefix", Input: o.Prefix, Err: err}
