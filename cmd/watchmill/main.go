@@ -1,14 +1,19 @@
 // Command watchmill replays recorded histories of object changes through the
-// engine, in front of many watchers, and checks what each of them saw.
+// engine, puts load on it from scenarios, and looks for errors in random
+// interleavings; and each time checks what every watcher saw.
 //
 //	watchmill replay --watchers 1000 --reconnect 5 history.ndjson.gz
+//	watchmill sim run --small kubelets
+//	watchmill sim explore --seeds 2000
 //
 //	main ──▶ run: parse (kong) ──▶ replayCommand ──▶ internal/replay ──▶ report on stdout
-//	                                     └── progress on stderr: a bar, or plain lines
+//	                      │                 └── progress on stderr: a bar, or plain lines
+//	                      └──▶ simCommand: run, list, lint, explain, compare, explore ──▶ package sim
 //
-// The exit status is 0 if all went well, 1 if a watcher was lost or saw
-// something else than there is (or the run failed), 2 for wrong usage or a bad
-// trace, 3 if an exploration broke an invariant, and 130 after an interrupt.
+// The exit status is 0 if all went well; 1 if a watcher was lost or saw something
+// else than there is, an assertion failed, or the run did; 2 for wrong usage, a bad
+// trace or a bad scenario; 3 if an invariant is broken; and 130 after an
+// interrupt.
 package main
 
 import (
