@@ -59,13 +59,12 @@ func (v *Overlay[T]) Removed(key string, rev store.Revision) {
 func (v *Overlay[T]) lay(key string, w overlaid[T]) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	reached := v.informer.Revision()
-	if w.revision <= reached || w.revision <= v.writes[key].revision {
+	if w.revision <= v.writes[key].revision {
 		return
 	}
 	v.writes[key] = w
 	if len(v.writes) > v.limit {
-		v.shrink(reached)
+		v.shrink(v.informer.Revision())
 	}
 }
 

@@ -29,28 +29,29 @@ func (g *gate) handle(n informer.Notification[pod]) {
 	g.told.handle(n)
 }
 
-// complaints gathers what OnError is told.
+// complaints waits for OnError to be told that a handler is slow.
 type complaints struct {
-	mu   sync.Mutex
-	errs []error
+	once sync.Once
+	told chan struct{}
+	slow *informer.SlowHandlerError // read it after told
 }
+
+func newComplaints() *complaints { return &complaints{told: make(chan struct{})} }
 
 func (c *complaints) add(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.errs = append(c.errs, err)
+	var slow *informer.SlowHandlerError
+	if errors.As(err, &slow) {
+		c.once.Do(func() {
+			c.slow = slow
+			close(c.told)
+		})
+	}
 }
 
-// slow returns the first complaint about a handler that is slow.
-func (c *complaints) slow() (slow *informer.SlowHandlerError) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, err := range c.errs {
-		if errors.As(err, &slow) {
-			return slow
-		}
-	}
-	return nil
+// wait returns the first complaint about a handler that is slow.
+func (c *complaints) wait() *informer.SlowHandlerError {
+	<-c.told
+	return c.slow
 }
 
 // A handler that blocks for good delays neither the store, nor the others, nor
@@ -58,7 +59,7 @@ func (c *complaints) slow() (slow *informer.SlowHandlerError) {
 func TestPain_HandlerThatBlocksForGood(t *testing.T) {
 	for _, policy := range []informer.Policy{informer.Conflate, informer.Resnapshot} {
 		t.Run(policy.String(), func(t *testing.T) {
-			var told complaints
+			told := newComplaints()
 			s, source := busy(t, func(cfg *informer.Config[pod]) { cfg.OnError = told.add })
 			stuck := newGate()
 			blocked, err := s.Subscribe(stuck.handle, informer.HandlerOptions{Name: "stuck", Policy: policy, Buffer: 10})
@@ -75,8 +76,7 @@ func TestPain_HandlerThatBlocksForGood(t *testing.T) {
 			require.NoError(t, other.Remove(t.Context(), informer.Drain))
 			well.checkState(t, s.Snapshot())
 			require.LessOrEqual(t, blocked.Lag(), 2*20+10+1, "the objects that it knows and those that there are")
-			slow := told.slow()
-			require.NotNil(t, slow)
+			slow := told.wait()
 			require.Equal(t, "stuck", slow.Handler)
 			require.ErrorIs(t, slow, informer.ErrSlowHandler)
 
@@ -90,26 +90,17 @@ func TestPain_HandlerThatBlocksForGood(t *testing.T) {
 
 // Block passes a handler's pace on to the source, and nothing is left out.
 func TestPain_BackpressureReachesTheSource(t *testing.T) {
-	var told complaints
+	told := newComplaints()
 	s, source := busy(t, func(cfg *informer.Config[pod]) { cfg.OnError = told.add })
 	stuck := newGate()
 	blocked, err := s.Subscribe(stuck.handle, informer.HandlerOptions{Name: "stuck", Policy: informer.Block, Buffer: 10})
 	require.NoError(t, err)
-	first, err := source.Add(pod{Name: "first"})
+	_, err = source.Add(pod{Name: "first"})
 	require.NoError(t, err)
 	<-stuck.entered
 	const events = 20_000
 	last := churn(t, source, 3, events, 20)
-	require.NoError(t, s.WaitForRevision(t.Context(), first))
-	for told.slow() == nil { // it takes some until the source is held
-		rev := s.Revision()
-		if rev >= last {
-			break
-		}
-		require.NoError(t, s.WaitForRevision(t.Context(), rev+1))
-	}
-	require.NotNil(t, told.slow())
-	require.Equal(t, informer.Block, told.slow().Policy)
+	require.Equal(t, informer.Block, told.wait().Policy)
 	require.Less(t, s.Revision(), last, "the rest is still with the source")
 	require.Less(t, blocked.Lag(), events/2)
 
@@ -139,4 +130,25 @@ func TestBlockingHandlerIsRemovable(t *testing.T) {
 	close(stuck.open)
 	require.NoError(t, <-removed)
 	require.Zero(t, stuck.told.calls.Load()-1)
+}
+
+// One that ends while it holds the source lets it go, too.
+func TestBlockingHandlerThatEndsLetsTheSourceGo(t *testing.T) {
+	told := newComplaints()
+	s, source := busy(t, func(cfg *informer.Config[pod]) { cfg.OnError = told.add })
+	entered, leave := make(chan struct{}), make(chan struct{})
+	handle, err := s.Subscribe(func(informer.Notification[pod]) {
+		close(entered)
+		<-leave
+		panic(errBad)
+	}, informer.HandlerOptions{Policy: informer.Block, Buffer: 1, OnPanic: informer.EndHandler})
+	require.NoError(t, err)
+	_, err = source.Add(pod{Name: "first"})
+	require.NoError(t, err)
+	<-entered
+	last := churn(t, source, 1, 20_000, 20)
+	told.wait()
+	close(leave)
+	<-handle.Done()
+	require.NoError(t, s.WaitForRevision(t.Context(), last))
 }
