@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine/informer"
 )
 
 func TestClientRow123_HandlersStartWithTheStateAndGoOn(t *testing.T) {
@@ -57,4 +59,20 @@ func TestPain_ReadYourWrites(t *testing.T) {
 	cancel()
 	err := r.WaitForRevision(ctx, rev+1)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestStats(t *testing.T) {
+	r := newRig(t, nil)
+	require.Zero(t, r.Stats())
+	r.put(pod{Name: "a"})
+	_, handle := r.subscribe()
+	last := r.put(pod{Name: "b"})
+	stats := r.Stats()
+	require.Equal(t, 1, stats.Handlers)
+	require.Equal(t, uint64(1), stats.Notifications, "a was in the first list")
+	require.Equal(t, 2, stats.Objects)
+	require.Equal(t, last, stats.Revision)
+	require.Equal(t, uint64(1), stats.Source.Lists)
+	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
+	require.Zero(t, r.Stats().Handlers)
 }
