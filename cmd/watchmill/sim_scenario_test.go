@@ -66,9 +66,9 @@ func TestSimBadScenariosExitWithTwo(t *testing.T) {
 		}
 	}
 	for mention, name := range map[string]string{
-		"there are controllers,": "kubelet",
-		"no such file":           filepath.Join(dir, "none.yaml"),
-		"is a directory":         dir,
+		"there are configmaps,": "kubelet",
+		"no such file":          filepath.Join(dir, "none.yaml"),
+		"is a directory":        dir,
 	} {
 		_, errs, status := command(t.Context(), "sim", "lint", name)
 		require.Equal(t, exitUsage, status)
