@@ -20,6 +20,7 @@ type Feed[T any] struct {
 	Recovered func(*Watch[T])
 
 	current store.Published[T]
+	leashes leashes[T]
 }
 
 // Load returns the newest snapshot that the dispatcher has dispatched: every

@@ -68,6 +68,11 @@ type Watch[T any] struct {
 	// rare is nil for most watches; see rarely.
 	rare *rarity
 
+	// leash ends the watch with its context, and place is where on it; nil if
+	// nothing does. The leashes' lock guards both.
+	leash *leash[T]
+	place int
+
 	// held is what Events has taken but not yielded. The consumer's.
 	held []store.Event[T]
 
@@ -95,7 +100,6 @@ type Watch[T any] struct {
 type rarity struct {
 	deadline time.Time
 	done     chan struct{}
-	unhook   func() bool
 	// drainTo, if set, is the end of a watch that may first read what there is.
 	// With drainPrelude that is the rest of its prelude, otherwise everything
 	// that was published.
@@ -157,14 +161,11 @@ func (w *Watch[T]) StopWith(ctx context.Context) {
 	if ctx.Done() == nil {
 		return
 	}
-	unhook := context.AfterFunc(ctx, func() { w.Finish(StoppedBy(context.Cause(ctx))) })
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.end != nil {
-		unhook()
-		return
+	if w.end == nil {
+		w.feed.leashes.tie(ctx, w)
 	}
-	w.rarely().unhook = unhook
 }
 
 // Stop ends the watch with [ErrStopped]. It does not wait for a handler that is
@@ -211,9 +212,7 @@ func (w *Watch[T]) finish(reason error) {
 	w.end = reason
 	w.ended.Store(true)
 	w.cur.prelude, w.cur.node = nil, nil
-	if w.rare != nil && w.rare.unhook != nil {
-		w.rare.unhook()
-	}
+	w.feed.leashes.untie(w)
 	if w.rare != nil && w.rare.done != nil {
 		close(w.rare.done)
 	}

@@ -1,0 +1,87 @@
+package watcher_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+// tied returns n watches that end with ctx.
+func tied(w *world, ctx context.Context, n int) []*watcher.Watch[string] {
+	watches := make([]*watcher.Watch[string], n)
+	for i := range watches {
+		watches[i] = w.watch(watcher.Options{}, w.now())
+		watches[i].StopWith(ctx)
+	}
+	return watches
+}
+
+func TestTheWatchesOfAContextEndWithItAndNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+		cause := errors.New("went home")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		other, cancelOther := context.WithCancel(t.Context())
+		defer cancelOther()
+		leaving, staying := tied(w, ctx, 5), tied(w, other, 5)
+		for _, i := range []int{4, 0, 2} { // the last, the first, one between
+			leaving[i].Stop()
+			staying[i].Stop()
+		}
+		cancel(cause)
+		synctest.Wait()
+		for _, i := range []int{1, 3} {
+			require.ErrorIs(t, leaving[i].Err(), cause)
+			require.ErrorIs(t, leaving[i].Err(), watcher.ErrStopped)
+			require.NoError(t, staying[i].Err())
+		}
+		require.NotErrorIs(t, leaving[0].Err(), cause, "it had ended before")
+	})
+}
+
+func TestAContextCanBeUsedAgainWhenItsWatchesHaveEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+		ctx, cancel := context.WithCancel(t.Context())
+		tied(w, ctx, 1)[0].Stop()
+		again := tied(w, ctx, 2)
+		cancel()
+		synctest.Wait()
+		late := tied(w, ctx, 1)
+		synctest.Wait()
+		for _, watch := range append(again, late...) {
+			require.ErrorIs(t, watch.Err(), watcher.ErrStopped)
+		}
+	})
+}
+
+func TestTyingStoppingAndCancellingMayMeet(t *testing.T) {
+	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+	watches := make([]*watcher.Watch[string], 64)
+	for i := range watches {
+		watches[i] = w.watch(watcher.Options{}, w.now())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for i, watch := range watches {
+		all.Go(func() {
+			watch.StopWith(ctx)
+			if i%2 == 0 {
+				watch.Stop()
+			}
+		})
+	}
+	all.Go(cancel)
+	all.Wait()
+	for _, watch := range watches {
+		<-watch.Done()
+		require.ErrorIs(t, watch.Err(), watcher.ErrStopped)
+	}
+}
