@@ -5,42 +5,17 @@ import (
 	"errors"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// thing is the object of the faults. N makes every write another value.
-type thing struct {
-	Key, App, Node string
-	N              int
-}
-
-func thingConfig() engine.Config[thing] {
-	return engine.Config[thing]{
-		Key:    func(o thing) string { return o.Key },
-		Labels: func(o thing) labels.Set { return labels.Set{"app": o.App} },
-		Fields: func(o thing) fields.Set { return fields.Set{"node": o.Node} },
-	}
-}
-
-// stepping is a Seeded executor that runs one turn at a time while a call
-// waits, so that the call goes on as soon as its answer is there, with the rest
-// of the engine in the middle of something.
-type stepping struct{ *actors.Seeded }
-
-// Run runs one turn at most.
-func (s stepping) Run() int { return s.RunN(1) }
-
 var errOutage = errors.New("the network is down")
 
 // moody is a backend that fails when it is told to: its lists and watches can
-// be refused, a running watch can break, lose a change or repeat one.
+// be refused, a running watch can break, lose a change or repeat one. It knows
+// which changes it has shown as they happened.
 type moody struct {
 	*memory.Backend[thing]
 	traits backend.Traits
@@ -53,6 +28,8 @@ type moody struct {
 	lose, repeat bool
 	// stale, if not nil, is the page that the next lists return.
 	stale *backend.List[thing]
+	// witness is told of each change shown that fits what was shown before.
+	witness func(engine.Revision)
 
 	open []*moodyWatch
 }
@@ -116,21 +93,30 @@ func (w *moodyWatch) Next(limit int) (backend.Batch[thing], error) {
 	if err != nil || len(batch.Events) == 0 {
 		return batch, err
 	}
-	return w.backend.spoil(batch), nil
+	batch, sound := w.backend.spoil(batch)
+	if w.backend.witness != nil {
+		for _, ev := range batch.Events[:sound] {
+			w.backend.witness(ev.Revision)
+		}
+	}
+	return batch, nil
 }
 
-// spoil loses or repeats an event of the batch, if that is wanted.
-func (b *moody) spoil(batch backend.Batch[thing]) backend.Batch[thing] {
+// spoil loses or repeats an event of the batch, if that is wanted, and returns
+// how many events of it still fit.
+func (b *moody) spoil(batch backend.Batch[thing]) (backend.Batch[thing], int) {
 	middle := len(batch.Events) / 2
 	switch {
 	case b.lose:
 		b.lose = false
 		batch.Events = slices.Delete(slices.Clone(batch.Events), middle, middle+1)
+		return batch, middle
 	case b.repeat:
 		b.repeat = false
 		batch.Events = slices.Insert(slices.Clone(batch.Events), middle, batch.Events[middle])
+		return batch, middle + 1
 	}
-	return batch
+	return batch, len(batch.Events)
 }
 
 func (w *moodyWatch) Close() {
