@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
+	"github.com/watchmill/watchmill/engine/informer"
 )
 
 // These are the examples of the README, which quotes them line by line.
@@ -212,4 +213,34 @@ func Example_readmePanic() {
 	// Output:
 	// watch handler panicked on "default/a" at revision 2: oops
 	// healthy: <nil>
+}
+
+func Example_readmeInformer() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+	fail := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+
+	mirror, err := informer.New(informer.Config[Pod]{Source: pods.Source(), Host: pods.Host()})
+	fail(err)
+	defer mirror.Close()
+	handler, err := mirror.AddEventHandler(informer.HandlerFuncs[Pod]{
+		AddFunc: func(o *informer.Object[Pod], _ bool) { fmt.Println("added", o.Key) },
+	})
+	fail(err)
+	err = informer.WaitFor(ctx, mirror, handler)
+	fail(err)
+	rev, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n7"})
+	fail(err)
+	err = mirror.WaitForRevision(ctx, rev)
+	fail(err)
+	fail(handler.Remove(ctx, informer.Drain))
+	fmt.Println(mirror.Get("default/web-1").Value.Node)
+	// Output:
+	// added default/web-1
+	// n7
 }

@@ -41,7 +41,7 @@ func (r *run) compare(ctx context.Context, report *Report) error {
 	for _, c := range r.consumers {
 		report.compareConsumer(c.result(), truth)
 	}
-	return nil
+	return r.compareListers(report, truth)
 }
 
 // compareConsumer counts a consumer that has what there is. What a lost one has

@@ -12,7 +12,9 @@
 // watch off at random points and resume it, and if it cannot resume it lists
 // again: what any client of a list-watch does. With [ViaObjectCache] it is a
 // holder instead: it has a reference to each object in an object cache over the
-// engine, reads them again and again, and sees the newest state of each.
+// engine, reads them again and again, and sees the newest state of each. With
+// [ViaInformer] it is a listener: a handler of a shared informer, which is removed
+// and added again at its breaks.
 //
 // # What is checked
 //

@@ -26,7 +26,7 @@ func TestHoldersSelectAndSeeDeletions(t *testing.T) {
 }
 
 func TestViaIsReadFromItsName(t *testing.T) {
-	for _, via := range []replay.Via{replay.ViaWatch, replay.ViaObjectCache} {
+	for _, via := range []replay.Via{replay.ViaWatch, replay.ViaObjectCache, replay.ViaInformer} {
 		var read replay.Via
 		require.NoError(t, read.UnmarshalText([]byte(via.String())))
 		require.Equal(t, via, read)

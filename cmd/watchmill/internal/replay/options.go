@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -103,12 +104,12 @@ func (o *Options) validate() error {
 		return invalid("--speed", "is %v; give a factor above 0, such as 1000x, or max", o.Speed)
 	case !o.Policy.Valid():
 		return invalid("--policy", "is %v; give park, terminate or conflate", o.Policy)
-	case o.Via > ViaObjectCache:
-		return invalid("--via", "is %v; give watch or objectcache", o.Via)
-	case o.Via == ViaObjectCache && o.Slow > 0:
-		return invalid("--slow", "is %d, but who reads an object cache gets no events to be slow with; leave it out, or give --via watch", o.Slow)
-	case o.Via == ViaObjectCache && o.Policy != engine.Park:
-		return invalid("--policy", "is %v, but who reads an object cache does not fall behind; leave it out, or give --via watch", o.Policy)
+	case int(o.Via) >= len(viaNames):
+		return invalid("--via", "is %v; give one of %s", o.Via, strings.Join(viaNames, ", "))
+	case o.Via != ViaWatch && o.Slow > 0:
+		return invalid("--slow", "is %d, but only a watch is read slowly; leave it out, or give --via watch", o.Slow)
+	case o.Via != ViaWatch && o.Policy != engine.Park:
+		return invalid("--policy", "is %v, but only a watch has a policy; leave it out, or give --via watch", o.Policy)
 	case o.ProgressEvery < 0:
 		return invalid("ProgressEvery", "is negative; zero means a second")
 	}

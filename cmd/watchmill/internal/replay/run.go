@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/engine/objectcache"
 )
 
@@ -22,6 +23,8 @@ type run struct {
 	// once everything is written.
 	caches []*objectcache.Cache[File]
 	truth  objects
+	// informers are those of the listeners.
+	informers []*informer.SharedInformer[File]
 
 	// base is the revision before the first write, last that of the last one.
 	// The consumers may look at last once they have been told that everything is
@@ -52,7 +55,7 @@ func Run(ctx context.Context, opts Options) (report *Report, err error) {
 		return nil, err
 	}
 	r := &run{opts: &opts, input: in, engine: e, latencies: newLatencies()}
-	defer func() { err = errors.Join(err, r.closeCaches(), e.Close()) }()
+	defer func() { err = errors.Join(err, r.closeCaches(), r.closeInformers(), e.Close()) }()
 	if err := r.play(ctx); err != nil && ctx.Err() == nil {
 		return nil, err
 	}
@@ -103,8 +106,11 @@ func (r *run) openAll(ctx context.Context) (err error) {
 		return err
 	}
 	r.last = r.base
-	if r.opts.Via == ViaObjectCache {
+	switch r.opts.Via {
+	case ViaObjectCache:
 		return r.openHolders()
+	case ViaInformer:
+		return r.openListeners()
 	}
 	for number := range r.opts.Watchers {
 		c := newConsumer(r, number)

@@ -15,9 +15,12 @@ const (
 	// one of a few object caches over the engine. A cache follows each object by
 	// itself, so one per watcher would measure nothing but that.
 	ViaObjectCache
+	// ViaInformer: each is a handler of one of a few informers over the engine,
+	// and goes by what it is told.
+	ViaInformer
 )
 
-var viaNames = []string{ViaWatch: "watch", ViaObjectCache: "objectcache"}
+var viaNames = []string{ViaWatch: "watch", ViaObjectCache: "objectcache", ViaInformer: "informer"}
 
 // String returns the name that the flag has for it.
 func (v Via) String() string {
