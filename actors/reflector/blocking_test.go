@@ -36,8 +36,7 @@ func newBlockingRig(t *testing.T) *blockingRig {
 	r.clock = actors.NewVirtualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	t.Cleanup(func() {
 		require.Empty(t, r.mirror.broken, "promises of the Reflector")
-		require.Zero(t, r.source.open(), "watches left open")
-		require.Zero(t, r.source.overlapped(), "calls at a time")
+		r.source.tidy(t)
 	})
 	r.system = newSystem(t, actors.SystemConfig{Clock: r.clock, Workers: 2})
 	return r
@@ -69,13 +68,14 @@ func TestClientRow066_StopCancelsABlockedList(t *testing.T) {
 	require.NoError(t, r.system.Close(context.Background()))
 }
 
-func TestClientRow066_StopCancelsABlockedWatch(t *testing.T) {
+func TestClientRow066_075_StopCancelsABlockedWatch(t *testing.T) {
 	r := newBlockingRig(t)
 	r.source.onWatch = r.block
 	ref := r.start(t)
 	<-r.entered
 	ref.Stop()
 	require.NoError(t, r.system.Close(context.Background()))
+	require.Empty(t, r.errs, "to be stopped is no failure")
 }
 
 // Nobody but the system is told to stop: the Reflector cancels its call all the
@@ -99,8 +99,8 @@ func TestClientRow093_CallsThatTakeTooLongAreCancelled(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled, "what the source said is kept")
 }
 
-// A watch that the source opens when nobody wants it any more is closed.
-func TestWatchOpenedAfterStopIsClosed(t *testing.T) {
+// A watch that the source opens when nobody wants it any more is closed unread.
+func TestClientRow070_WatchOpenedAfterStopIsClosed(t *testing.T) {
 	r := newBlockingRig(t)
 	release := make(chan struct{})
 	r.source.onWatch = func(context.Context) error { // heeds no context
@@ -108,12 +108,14 @@ func TestWatchOpenedAfterStopIsClosed(t *testing.T) {
 		<-release
 		return nil
 	}
+	r.source.explode("next")
 	ref := r.start(t)
 	<-r.entered
 	ref.Stop()
 	close(release)
 	require.NoError(t, r.system.Close(context.Background()))
 	require.Equal(t, []string{`list "" limit=10000 continue=""`, `watch "" from=0`}, r.source.asked())
+	require.Empty(t, r.errs)
 }
 
 func TestCallThatEndsItsGoroutineIsAnError(t *testing.T) {
@@ -154,7 +156,7 @@ func TestRelistDuringABlockedWatch(t *testing.T) {
 
 // Writers, a source that breaks in every way, and a sink that is often full, all
 // at once: in the end the mirror is the source, and no promise was broken.
-func TestConvergesUnderConcurrentTrouble(t *testing.T) {
+func TestClientRow077_ConvergesUnderConcurrentTrouble(t *testing.T) {
 	for _, traits := range []backend.Traits{{}, {Blocks: true}, {Contiguous: true}, {Blocks: true, Contiguous: true}} {
 		t.Run(fmt.Sprintf("%+v", traits), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { convergeUnderTrouble(t, traits) })

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -103,17 +104,27 @@ func TestClientRow082_InternalErrorsInTheStreamAreRetried(t *testing.T) {
 	require.Len(t, r.errs, 3, "errors in the stream are reported too")
 }
 
-func TestClientRow072_CleanCloseIsNoHotLoop(t *testing.T) {
-	r := newRig(t)
-	r.start(r.config())
-	for range 600 { // a second each, in which the watch is closed as often as it opens
-		r.source.disturb(store.ErrClosed)
-		r.pass(time.Second)
-	}
-	require.LessOrEqual(t, r.count("watch")+r.count("list"), 30)
-	require.Positive(t, r.ref.Stats().Relists[reflector.Stuck], "and if resuming gets it nowhere, it lists")
-	for _, told := range r.mirror.told() {
-		require.NotContains(t, told, "Unavailable")
+func TestClientRow072_073_CleanCloseIsNoHotLoop(t *testing.T) {
+	closed := slices.Repeat([]error{store.ErrClosed}, 600)
+	for name, disturb := range map[string]func(r *rig){
+		"before it is read": func(r *rig) { r.source.fail("next", closed...); r.start(r.config()); r.pass(10 * time.Minute) },
+		"later": func(r *rig) {
+			r.start(r.config())
+			for range closed { // as often as it opens
+				r.source.disturb(store.ErrClosed)
+				r.pass(time.Second)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			disturb(r)
+			require.LessOrEqual(t, r.count("watch")+r.count("list"), 30)
+			require.Positive(t, r.ref.Stats().Relists[reflector.Stuck], "and if resuming gets it nowhere, it lists")
+			for _, told := range r.mirror.told() {
+				require.NotContains(t, told, "Unavailable")
+			}
+		})
 	}
 }
 
@@ -278,7 +289,7 @@ func TestSinkThatAlwaysPanicsIsNoHotLoop(t *testing.T) {
 	require.Positive(t, r.ref.Stats().Restarts)
 }
 
-func TestClientRow069_StopEndsEverythingAtOnce(t *testing.T) {
+func TestClientRow069_071_075_StopEndsEverythingAtOnce(t *testing.T) {
 	for name, prepare := range map[string]func(*rig){
 		"watching":  func(*rig) {},
 		"waiting":   func(r *rig) { r.source.disturb(errReset) },
@@ -293,20 +304,20 @@ func TestClientRow069_StopEndsEverythingAtOnce(t *testing.T) {
 			if name != "notified" {
 				r.settle()
 			}
-			calls := len(r.source.asked())
+			calls, offers, errs := len(r.source.asked()), r.mirror.offers, len(r.errs)
 			r.ref.Stop()
 			r.ref.Stop()
 			r.settle()
 			require.Equal(t, 1, r.system.Actors(), "only the parent is left")
 			require.Zero(t, r.system.Timers(), "timers are cancelled, not waited for")
 			require.Zero(t, r.source.open())
-			offers := r.mirror.offers
 			r.source.put("late", "v")
 			r.ref.Room()
 			r.ref.Relist(reflector.Requested)
 			r.pass(time.Hour)
 			require.Len(t, r.source.asked(), calls)
 			require.Equal(t, offers, r.mirror.offers)
+			require.Len(t, r.errs, errs, "to be stopped is no failure")
 			require.Equal(t, reflector.Ended, r.ref.Stats().Phase)
 		})
 	}

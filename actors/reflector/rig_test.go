@@ -159,8 +159,7 @@ func newRig(t *testing.T) *rig {
 	r.clock = actors.NewVirtualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	t.Cleanup(func() { // runs when the system has been closed
 		require.Empty(t, r.mirror.broken, "promises of the Reflector")
-		require.Zero(t, r.source.open(), "watches left open")
-		require.Zero(t, r.source.overlapped(), "calls at a time")
+		r.source.tidy(t)
 	})
 	r.system = newSystem(t, actors.SystemConfig{Executor: r.exec, Clock: r.clock})
 	r.parent = actors.Spawn(r.system, "host", func() actors.Behavior[func(*actors.Context)] { return &host{actors.Restart} }, actors.Options{})

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -29,6 +32,7 @@ type source struct {
 	onWatch  func(ctx context.Context) error // likewise in Watch
 	inFlight int                             // calls now
 	overlaps int                             // calls that began while another was in flight
+	reclosed int                             // watches closed that were not open
 }
 
 func newSource() *source {
@@ -150,10 +154,14 @@ func (s *source) open() int {
 	return len(s.watches)
 }
 
-func (s *source) overlapped() int {
+// tidy demands that a Reflector that has ended left nothing open, and closed each
+// watch once.
+func (s *source) tidy(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.overlaps
+	require.Empty(t, s.watches, "watches left open")
+	require.Zero(t, s.reclosed, "watches closed again")
+	require.Zero(t, s.overlaps, "calls at a time")
 }
 
 func (s *source) Traits() backend.Traits { return s.traits }
@@ -283,6 +291,9 @@ func (w *watch) Next(limit int) (backend.Batch[string], error) {
 func (w *watch) Close() {
 	s := w.source
 	s.mu.Lock()
+	if !slices.Contains(s.watches, w) {
+		s.reclosed++
+	}
 	s.watches = slices.DeleteFunc(s.watches, func(other *watch) bool { return other == w })
 	s.mu.Unlock()
 	_ = s.fault("close")

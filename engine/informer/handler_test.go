@@ -13,7 +13,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-func TestClientRow106_EachHandlerHasItsOwnResync(t *testing.T) {
+func TestClientRow067_083_106_EachHandlerHasItsOwnResync(t *testing.T) {
 	r := newRig(t, nil)
 	never, _ := r.subscribe()
 	two, _ := r.subscribe(informer.HandlerOptions{Resync: 2 * time.Second})

@@ -91,7 +91,7 @@ func TestClientRow111_ErrorsOfTheSourceAreTold(t *testing.T) {
 	require.ErrorIs(t, errs[2], informer.ErrSource, "of a watch that broke, too")
 }
 
-func TestClientRow113_133_134_TransformIsAppliedOnce(t *testing.T) {
+func TestClientRow097_113_133_134_TransformIsAppliedOnce(t *testing.T) {
 	calls := map[string]int{}
 	r := newRig(t, func(cfg *informer.Config[pod]) {
 		cfg.Indexers = store.Indexers[pod]{"node": byNode}
