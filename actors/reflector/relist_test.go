@@ -1,0 +1,147 @@
+package reflector_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/store"
+)
+
+// fill puts n objects into the source.
+func (r *rig) fill(n int) {
+	for i := range n {
+		r.source.put(fmt.Sprint(i), "v")
+	}
+}
+
+func TestClientRow086_LaterListsArePagedAsTheFirst(t *testing.T) {
+	r := newRig(t)
+	r.fill(3)
+	cfg := r.config()
+	cfg.PageSize = 2
+	r.start(cfg)
+	first := r.source.asked()
+	require.Equal(t, []string{`list "" limit=2 continue=""`, `list "" limit=2 continue="3:2"`, `watch "" from=3`}, first)
+	r.ref.Relist(reflector.Requested)
+	r.pass(seconds)
+	require.Equal(t, append(first, first...), r.source.asked())
+	r.synced()
+}
+
+// A relist does not go back behind what the sink has been told: a replica that
+// lags is asked again, when it may have caught up.
+func TestClientRow087_ListOlderThanWhatWasToldIsRefused(t *testing.T) {
+	r := newRig(t)
+	r.fill(10)
+	r.start(r.config())
+	r.source.rev = 9
+	delete(r.source.objects, "9")
+	r.ref.Relist(reflector.Requested)
+	r.pass(reflector.DefaultInitial)
+	var back *reflector.WentBackError
+	require.ErrorAs(t, r.ref.Stats().LastError, &back)
+	require.Equal(t, reflector.WentBackError{Last: 10, Listed: 9}, *back)
+	require.Len(t, r.mirror.state, 10)
+
+	r.source.put("9", "v")
+	r.pass(seconds)
+	r.synced()
+	require.Equal(t, []string{"Replace Started@10", "Unavailable: " + back.Error(), "Replace Repeated@10"}, r.mirror.told())
+}
+
+// Nothing of a list is kept but the objects that somebody keeps.
+func TestClientRow095_ObjectThatIsKeptDoesNotKeepItsPage(t *testing.T) {
+	r := newRig(t)
+	r.fill(4)
+	cfg := r.config()
+	cfg.PageSize = 2
+	r.start(cfg)
+	kept := r.mirror.updates[0].Objects[0]
+	others := weaken(r.mirror.updates[0].Objects[1:])
+	r.mirror.told() // forgets them
+	for _, key := range []string{"1", "2", "3"} {
+		r.source.remove(key)
+	}
+	r.settle()
+	r.mirror.told()
+	r.source.compact()
+
+	runtime.GC()
+	for _, other := range others {
+		require.Nil(t, other.Value())
+	}
+	require.Equal(t, "0", kept.Key)
+	require.True(t, r.ref.Alive())
+}
+
+func weaken(objects []*store.Object[string]) []weak.Pointer[store.Object[string]] {
+	var weakened []weak.Pointer[store.Object[string]]
+	for _, o := range objects {
+		weakened = append(weakened, weak.Make(o))
+	}
+	return weakened
+}
+
+// The revision of a list, like its objects, is nobody's before its last page is
+// there.
+func TestClientRow101_102_NothingIsToldOfAnIncompleteList(t *testing.T) {
+	r := newRig(t)
+	r.fill(5)
+	r.source.fail("list", nil, nil, errReset)
+	cfg := r.config()
+	cfg.PageSize = 2
+	r.start(cfg)
+	require.Equal(t, uint64(2), r.ref.Stats().Pages)
+	require.Zero(t, r.ref.Stats().Revision)
+	require.Equal(t, []string{"Unavailable: connection reset"}, r.mirror.told())
+	r.source.put("late", "v")
+	r.pass(seconds)
+	r.synced()
+	require.Equal(t, []string{"Replace Started@6"}, r.mirror.told())
+
+	r.ref.Relist(reflector.Requested)
+	r.settle()
+	r.source.put("later", "v")
+	r.source.fail("list", nil, errReset)
+	r.pass(r.ref.Stats().Delay)
+	require.Equal(t, reflector.Waiting, r.ref.Stats().Phase)
+	require.Equal(t, store.Revision(6), r.ref.Stats().Revision, "still")
+	require.Equal(t, []string{"Unavailable: connection reset"}, r.mirror.told())
+	r.pass(time.Minute)
+	r.synced()
+}
+
+// How long a source is asked to resume that brings nothing is counted, not
+// timed, and counting starts over when a watch brings something.
+func TestClientRow104_ResumesAreBoundedUntilAWatchBringsSomething(t *testing.T) {
+	r := newRig(t)
+	r.fill(1)
+	cfg := r.config()
+	cfg.ResumeAttempts = 3
+	r.start(cfg)
+	for range 4 {
+		r.source.disturb(errReset)
+		r.source.fail("watch", errReset)
+		r.pass(time.Minute)
+		r.source.put("0", "new")
+		r.synced()
+	}
+	require.Equal(t, 1, r.count("list"), "eight failures, but never three in a row")
+
+	r.source.disturb(errReset)
+	r.source.fail("watch", errReset, errReset)
+	r.pass(2 * time.Minute)
+	require.Equal(t, 2, r.count("list"))
+	require.Equal(t, uint64(1), r.ref.Stats().Relists[reflector.Stuck])
+
+	r.source.disturb(&store.ExpiredError{Requested: 1, Oldest: 2})
+	r.pass(time.Minute)
+	require.Equal(t, uint64(1), r.ref.Stats().Relists[reflector.Expired], "is not worth a second attempt")
+	r.synced()
+}
