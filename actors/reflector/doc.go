@@ -87,7 +87,7 @@
 //   - 83 (its error): resyncs that fail and end the watch. A resync repeats what
 //     the informer has, and the Reflector knows nothing of it.
 //   - 85: lists in one piece where a cache cannot page at a revision. A Reflector
-//     asks for the newest state, and always in pages.
+//     asks for the newest state, which can always be paged.
 //   - 91, 92, 98: descriptions of types, and tables in place of objects. A source
 //     has one type, and the compiler checks it.
 //   - 103: a check, for debugging, of that initial state against a list. The
