@@ -17,16 +17,28 @@ import (
 // tests and scenarios.
 type tested map[int][]string
 
-// The ways in which a row is named: by a test, by a check of a conformance
-// suite (the same without Test), or by the file of a scenario.
+// naming are the ways in which a row is named: by a test, by a check of a
+// conformance suite (the same without Test), or by the file of a scenario.
+type naming struct{ byTest, byCheck, byScenario *regexp.Regexp }
+
+// The two maps that we have name their rows differently: that of the watch cache,
+// and that of what clients build on it.
 var (
-	namedByTest     = regexp.MustCompile(`^TestRows?(\d{3}(?:(?:_|To)\d{3})*)_[A-Z]`)
-	namedByCheck    = regexp.MustCompile(`^Rows?(\d{3}(?:(?:_|To)\d{3})*)_[A-Z]`)
-	namedByScenario = regexp.MustCompile(`^row_(\d{3}(?:_\d{3})*)_[a-z].*\.txt$`)
+	watchCacheRows = namingOf("", "")
+	clientRows     = namingOf("Client", "client_")
 )
 
+func namingOf(inNames, inFiles string) naming {
+	const numbers = `Rows?(\d{3}[a-z]?(?:(?:_|To)\d{3}[a-z]?)*)_[A-Z]`
+	return naming{
+		byTest:     regexp.MustCompile(`^Test` + inNames + numbers),
+		byCheck:    regexp.MustCompile(`^` + inNames + numbers),
+		byScenario: regexp.MustCompile(`^` + inFiles + `row_(\d{3}(?:_\d{3})*)_[a-z].*\.txt$`),
+	}
+}
+
 // findTested looks for tests of rows in all folders of a module.
-func findTested(module fs.FS) (tested, error) {
+func findTested(module fs.FS, named naming) (tested, error) {
 	rows := tested{}
 	err := fs.WalkDir(module, ".", func(file string, entry fs.DirEntry, err error) error {
 		switch {
@@ -37,9 +49,9 @@ func findTested(module fs.FS) (tested, error) {
 		case entry.IsDir():
 			return nil
 		case path.Ext(file) == ".go":
-			return rows.addSource(module, file)
+			return rows.addSource(module, file, named)
 		case strings.Contains(file, "testdata/"):
-			rows.add(namedByScenario, path.Base(file), file)
+			rows.add(named.byScenario, path.Base(file), file)
 		}
 		return nil
 	})
@@ -65,7 +77,7 @@ func (r tested) add(pattern *regexp.Regexp, name, place string) {
 
 // addSource notes the tests of a Go file, or the checks that it holds for the
 // tests of others.
-func (r tested) addSource(module fs.FS, file string) error {
+func (r tested) addSource(module fs.FS, file string, named naming) error {
 	source, err := fs.ReadFile(module, file)
 	if err != nil {
 		return err
@@ -79,11 +91,11 @@ func (r tested) addSource(module fs.FS, file string) error {
 		switch n := node.(type) {
 		case *ast.FuncDecl:
 			if isTest && n.Recv == nil {
-				r.add(namedByTest, n.Name.Name, n.Name.Name)
+				r.add(named.byTest, n.Name.Name, n.Name.Name)
 			}
 		case *ast.BasicLit:
 			if !isTest && n.Kind == token.STRING {
-				r.add(namedByCheck, strings.Trim(n.Value, "\"`"), n.Value)
+				r.add(named.byCheck, strings.Trim(n.Value, "\"`"), n.Value)
 			}
 		}
 		return true
@@ -98,16 +110,18 @@ type exemption struct {
 	reason string
 }
 
-const exemptions = "What of the Kubernetes watch cache does not apply"
+// exemptions are below the heading that begins and ends so.
+const exemptions, doNotApply = "What of ", " does not apply"
 
 // findExempt reads the list of rows without tests from a package's
-// documentation: what follows the heading of that name. Its items look like
+// documentation. Its items look like
 //
 //	1, 3 to 5, 7 (its part that does not apply): The reason.
 func findExempt(doc string) (map[int]exemption, error) {
 	blocks := new(comment.Parser).Parse(doc).Content
 	for i, block := range blocks {
-		if heading, ok := block.(*comment.Heading); !ok || plain(heading.Text) != exemptions {
+		heading, ok := block.(*comment.Heading)
+		if !ok || !strings.HasPrefix(plain(heading.Text), exemptions) || !strings.HasSuffix(plain(heading.Text), doNotApply) {
 			continue
 		}
 		for _, after := range blocks[i+1:] {
@@ -116,7 +130,7 @@ func findExempt(doc string) (map[int]exemption, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("there is no list under %q", exemptions)
+	return nil, fmt.Errorf("there is no list under %q", exemptions+"…"+doNotApply)
 }
 
 func exemptBy(list *comment.List) (map[int]exemption, error) {
@@ -171,9 +185,10 @@ func plain(text []comment.Text) string {
 	return strings.TrimSpace(string(new(comment.Printer).Text(&comment.Doc{Content: []comment.Block{&comment.Paragraph{Text: text}}})))
 }
 
-// number is a number that a regular expression has found to be one.
+// number is what a regular expression has found to be a number, maybe with a
+// letter behind: a row that was put between two.
 func number(digits string) int {
-	n, err := strconv.Atoi(digits)
+	n, err := strconv.Atoi(strings.TrimRight(digits, "abc"))
 	if err != nil {
 		panic(err)
 	}

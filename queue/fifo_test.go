@@ -124,9 +124,9 @@ func checkProducers(t *testing.T, q anyFIFO) {
 	require.Zero(t, q.Len())
 }
 
-func TestClientRow015_Row021_Row041_EachProducersOrder(t *testing.T) { eachFIFO(t, checkProducers) }
+func TestClientRow015_021_041_EachProducersOrder(t *testing.T) { eachFIFO(t, checkProducers) }
 
-func TestClientRow020_Row040_Row059_CloseUnblocksPop(t *testing.T) {
+func TestClientRow020_040_059_CloseUnblocksPop(t *testing.T) {
 	eachFIFO(t, func(t *testing.T, q anyFIFO) {
 		synctest.Test(t, func(t *testing.T) {
 			ended := make(chan error, 10)

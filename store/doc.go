@@ -31,4 +31,13 @@
 // [Tree] and [Window] belong to one goroutine (or one actor). What they
 // publish, [TreeView] and [WindowView], is immutable and safe for everybody,
 // for ever. [ThreadSafeStore], [Indexer] and [Store] lock for themselves.
+//
+// # What of client-go's stores does not apply
+//
+// Tests of the client-side caches carry the number of their row in our map of the
+// original's tests (ClientRow001 and so on). These have no counterpart:
+//
+//   - 4: a store that pushes its whole contents after each write. An informer's
+//     Snapshot is the contents.
+//   - 8: metrics of a global registry. Nothing here is global.
 package store

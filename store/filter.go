@@ -46,9 +46,15 @@ type FilterOptions struct {
 	Fields string
 }
 
+// everything is the filter of all who want everything, as most do.
+var everything = FilterFor("", "", nil, nil)
+
 // NewFilter makes the filter that opts describe, or returns a
 // [*SelectorError] that names the option at fault.
 func NewFilter(opts FilterOptions) (*Filter, error) {
+	if opts == (FilterOptions{}) {
+		return everything, nil
+	}
 	if err := opts.validateKeys(); err != nil {
 		return nil, err
 	}
@@ -137,6 +143,11 @@ func (f *Filter) Exact() []Requirement {
 		return nil
 	}
 	return f.exact
+}
+
+// fixesOnly reports whether r is all that the filter demands, but for the key.
+func (f *Filter) fixesOnly(r Requirement) bool {
+	return !f.impossible && len(f.exact) == 1 && f.exact[0] == r && len(f.otherFields)+len(f.otherLabels) == 0
 }
 
 // Matches reports whether the filter wants the object. A nil object is wanted

@@ -15,10 +15,15 @@ func Select[T any](v *TreeView[T], f *Filter, after string) iter.Seq[*Object[T]]
 		if !v.Indexed(r.Attribute) {
 			continue
 		}
-		if byIndex, err := v.ByIndex(r.Attribute, r.Value, f.Prefix(), after); err == nil {
-			candidates = byIndex
-			break
+		byIndex, err := v.ByIndex(r.Attribute, r.Value, f.Prefix(), after)
+		if err != nil {
+			continue
 		}
+		if f.fixesOnly(r) {
+			return byIndex
+		}
+		candidates = byIndex
+		break
 	}
 	if !f.HasSelector() {
 		return candidates

@@ -36,7 +36,7 @@ func (s *leashes[T]) tie(ctx context.Context, w *Watch[T]) {
 		s.byDone[done] = l
 		l.unhook = context.AfterFunc(ctx, func() { s.pull(l) })
 	}
-	w.leash, w.place = l, len(l.members)
+	w.leash, w.place = l, uint32(len(l.members))
 	l.members = append(l.members, w)
 }
 

@@ -96,7 +96,7 @@ func (s *Stream[T]) Restart(done, at store.Seq) {
 
 // Join makes w a member; Leave undoes it. Only the dispatcher calls them.
 func (s *Stream[T]) Join(w *Watch[T]) {
-	w.slot = len(s.members)
+	w.slot = uint32(len(s.members))
 	s.members = append(s.members, w)
 }
 

@@ -58,6 +58,8 @@ type Watch[T any] struct {
 	buffer    uint32
 	policy    Policy
 	bookmarks bool
+	// onPool is where turns run. The dispatcher's.
+	onPool bool
 
 	// mu guards what follows. It is held while the cursor moves, never while
 	// user code runs.
@@ -71,15 +73,12 @@ type Watch[T any] struct {
 	// leash ends the watch with its context, and place is where on it; nil if
 	// nothing does. The leashes' lock guards both.
 	leash *leash[T]
-	place int
+	place uint32
+	// slot is the place among the stream's members. The dispatcher's.
+	slot uint32
 
 	// held is what Events has taken but not yielded. The consumer's.
 	held []store.Event[T]
-
-	// slot is the place among the stream's members, onPool where turns run. The
-	// dispatcher's.
-	slot   int
-	onPool bool
 
 	// safe is the revision that the consumer may resume from.
 	safe atomic.Uint64

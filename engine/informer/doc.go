@@ -72,11 +72,14 @@
 //   - 108: resync periods that are adjusted to each other. Each handler has its own.
 //   - 112 (its setters that race the start): what the setters set is in Config.
 //   - 115: handles of another informer. A handle knows its informer.
+//   - 129: examples of use. Ours have names of their own.
 //   - 132: a handler's panic that ends the process. It is contained and reported.
 //   - 135, 136 (its names): keys are not split into namespace and name here.
 //   - 142: transforms that leave an object without revision. The revision is the
 //     object's, not the value's.
 //   - 143: a benchmark. Ours has its name.
+//   - 161: clients that opt out of lists by watch. A source says in its Traits what
+//     it can.
 //   - 167 (its metrics): names need not be unique, since nothing global is named
 //     by them; a Factory goes by name and type.
 //   - 168 (its names of function types): a handler is called what it says, or by

@@ -106,6 +106,25 @@ func TestPain_RelistLosesNeitherDeletesNorAdds(t *testing.T) {
 	}
 }
 
+// A list brings no second copy of what there is: the objects stay the same ones,
+// transformed or not.
+func TestPain_RelistTakesNoMemoryForWhatHasNotChanged(t *testing.T) {
+	for name, transform := range map[string]func(pod) (pod, error){
+		"as it is":    nil,
+		"transformed": func(p pod) (pod, error) { p.Node += "'"; return p, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(cfg *informer.Config[pod]) { cfg.Transform = transform })
+			r.put(pod{Name: "a"})
+			r.put(pod{Name: "b"})
+			kept, changed := r.Get("a"), r.Get("b")
+			r.relist(func() error { r.write(pod{Name: "b", N: 1}); return nil })
+			require.Same(t, kept, r.Get("a"))
+			require.NotSame(t, changed, r.Get("b"))
+		})
+	}
+}
+
 // An engine is a source, on a host of its own or on the same.
 func TestEngineIsASource(t *testing.T) {
 	e := enginetest.New(t, podConfig())

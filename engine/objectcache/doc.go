@@ -69,6 +69,6 @@
 //   - 188: a store that fetches on Get what is older than a TTL, which nodes are
 //     annotated with. A Reflector that stops when idle bounds what the store's
 //     clients cost the server, too, and what it serves is never stale.
-//   - 189 (invalidation by a new reference, and content that expired): both are
-//     of the store with a TTL. What is followed needs no invalidation.
+//   - 189 (invalidation by a new reference or by time): that is of the store with
+//     a TTL. What is followed needs no invalidation.
 package objectcache
