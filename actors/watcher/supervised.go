@@ -52,11 +52,11 @@ func (w *Watch[T]) Behind(next store.Seq) bool {
 
 // SetStalled calls the watch stalled until it has caught up. It reports whether
 // it was not before.
-func (w *Watch[T]) SetStalled() bool { return w.stalled.CompareAndSwap(false, true) }
+func (w *Watch[T]) SetStalled() bool { return w.flags.set(stalled) }
 
 // RequestBookmark makes the watch deliver a bookmark as soon as it has caught
 // up. It needs a wake.
-func (w *Watch[T]) RequestBookmark() { w.bookmarkDue.Store(true) }
+func (w *Watch[T]) RequestBookmark() { w.flags.set(bookmarkDue) }
 
 // OwesInitialEnd reports whether the bookmark that closes the initial state is
 // still to be delivered.

@@ -51,7 +51,7 @@ func (w *Watch[T]) read() []store.Event[T] {
 // bookmark returns the bookmark that is due, if any. One below a start in the
 // future waits until that is reached: it would lead back before it.
 func (w *Watch[T]) bookmark() []store.Event[T] {
-	if !w.bookmarks || w.cur.rev < max(w.cur.skip, 1) || !w.bookmarkDue.CompareAndSwap(true, false) {
+	if !w.bookmarks || w.cur.rev < max(w.cur.skip, 1) || !w.flags.clear(bookmarkDue) {
 		return nil
 	}
 	return []store.Event[T]{{Type: store.Bookmark, Revision: w.cur.rev}}
@@ -72,7 +72,7 @@ func (w *Watch[T]) count() {
 // to the cursor's revision.
 func (w *Watch[T]) caughtUp() {
 	w.safe.Store(uint64(max(w.cur.rev, w.cur.skip)))
-	if w.stalled.CompareAndSwap(true, false) && w.feed.Recovered != nil {
+	if w.flags.clear(stalled) && w.feed.Recovered != nil {
 		w.feed.Recovered(w)
 	}
 }

@@ -87,11 +87,10 @@ type Watch[T any] struct {
 	// delivered counts the events handed to the consumer.
 	delivered atomic.Uint64
 
-	consumer    atomic.Int32
-	ended       atomic.Bool
-	armed       atomic.Bool
-	stalled     atomic.Bool
-	bookmarkDue atomic.Bool
+	consumer atomic.Int32
+	ended    atomic.Bool
+	armed    atomic.Bool
+	flags    flags
 }
 
 // rarity is what most watches do not have, kept apart because 100,000 idle ones
@@ -270,4 +269,4 @@ func (w *Watch[T]) Lag() uint64 {
 
 // Stalled reports whether the dispatcher has called the watch stalled and it
 // has not caught up since.
-func (w *Watch[T]) Stalled() bool { return w.stalled.Load() }
+func (w *Watch[T]) Stalled() bool { return w.flags.has(stalled) }
