@@ -159,7 +159,12 @@ func (m *mirror[T]) Dropped(msg message[T]) {
 }
 
 // Stopping lets nobody wait any more.
-func (m *mirror[T]) Stopping(*actors.Context) { m.shared.end(ErrClosed) }
+func (m *mirror[T]) Stopping(*actors.Context) {
+	m.shared.end(ErrClosed)
+	for _, l := range m.listeners {
+		l.dropped.Store(true) // a handler in the middle of much is told no more of it
+	}
+}
 
 // Stopped tells Close that all are gone.
 func (m *mirror[T]) Stopped(*actors.Context) { m.shared.gone() }
