@@ -3,6 +3,7 @@ package scenario
 import (
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 )
 
 // Condition says which calls of the storage a fault strikes. Exactly one of its
@@ -86,6 +87,31 @@ func (c *Condition) anyHolds(op Operation, number uint64) bool {
 		}
 	}
 	return false
+}
+
+// outcomes returns whether the condition may hold for calls of an operation, and
+// whether it may not.
+func (c *Condition) outcomes(op Operation) (may, mayNot bool) {
+	switch {
+	case c.Not != nil:
+		mayNot, may = c.Not.outcomes(op)
+		return may, mayNot
+	case c.Operation != "":
+		return c.Operation == op, c.Operation != op
+	case c.Probability != 0:
+		return true, true
+	}
+	all := len(c.And) > 0
+	may, mayNot = all, !all
+	for _, part := range slices.Concat(c.And, c.Or) {
+		yes, no := part.outcomes(op)
+		if all {
+			may, mayNot = may && yes, mayNot || no
+		} else {
+			may, mayNot = may || yes, mayNot && no
+		}
+	}
+	return may, mayNot
 }
 
 // draw returns the call's number from [0, 1).

@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
@@ -111,10 +112,18 @@ func (x *indexer) scalar(node ast.Node, t reflect.Type, path string) {
 		x.wrong(node, path, "is no "+kindName(t), "write "+kindExample(t))
 		return
 	}
-	if !isA(node, t) {
-		x.wrong(node, path, fmt.Sprintf("%q is no %s", node.GetToken().Value, kindName(t)), "write "+kindExample(t))
+	value := node.GetToken().Value
+	switch whole := t.Kind() == reflect.Int || t.Kind() == reflect.Uint64; {
+	case isA(node, t):
+	case whole && wholeNumber.MatchString(value):
+		x.wrong(node, path, value+" is too large", "write a smaller number")
+	default:
+		x.wrong(node, path, fmt.Sprintf("%q is no %s", value, kindName(t)), "write "+kindExample(t))
 	}
 }
+
+// wholeNumber is what would be one, but for its size.
+var wholeNumber = regexp.MustCompile(`^\+?[0-9]+$`)
 
 // isA reports whether a scalar can be read as a value of the type.
 func isA(node ast.Node, t reflect.Type) (ok bool) {
@@ -147,6 +156,10 @@ func (x *indexer) pairs(node ast.Node, path string) []*ast.MappingValueNode {
 		return n.Values
 	case *ast.MappingValueNode:
 		return []*ast.MappingValueNode{n}
+	}
+	if path == "" {
+		x.wrong(node, path, "the file has no fields", `write a scenario, which has fields such as "duration: 20s"`)
+		return nil
 	}
 	x.wrong(node, path, "has no fields", `write fields such as "name: value"`)
 	return nil

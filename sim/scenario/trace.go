@@ -2,7 +2,9 @@ package scenario
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -25,8 +27,12 @@ func (s *Scenario) findTrace(name string) error {
 		return nil
 	}
 	info, err := os.Stat(s.tracePath(name))
-	if err == nil && info.IsDir() {
-		err = fmt.Errorf("%s is a directory", name)
+	var unreadable *fs.PathError
+	switch {
+	case errors.As(err, &unreadable):
+		return fmt.Errorf("%s: %w", name, unreadable.Err)
+	case err == nil && info.IsDir():
+		return fmt.Errorf("%s is a directory", name)
 	}
 	return err
 }

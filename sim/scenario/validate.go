@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,6 +18,7 @@ const (
 	maxValues    = 10_000_000
 	maxWorkers   = 10_000 // of one group of writers or readers
 	maxSize      = 16 << 20
+	maxPayload   = 64 << 30 // bytes of all objects together
 	maxClockJump = 10 * 365 * 24 * time.Hour
 )
 
@@ -76,6 +78,14 @@ func (c *checker) span(field string, d time.Duration) {
 	}
 }
 
+// during demands that a time comes before the load is over: what comes later
+// would never happen.
+func (c *checker) during(field string, at time.Duration, s *Scenario) {
+	if over := cmp.Or(s.Duration, DefaultDuration); at > 0 && at >= over {
+		c.wrong(field, fmt.Sprintf("comes at %v, but the load is over after %v", at, over), "make it earlier, or duration longer")
+	}
+}
+
 // count demands that a number is between zero and a limit.
 func (c *checker) count(field string, n, limit int) {
 	notNegative(c, field, n, "write a number, or leave it out")
@@ -122,6 +132,9 @@ func (c *checker) objects(o Objects) {
 	c.count("objects.size.max", o.Size.Max, maxSize)
 	if o.Size.Max > 0 && o.Size.Max < o.Size.Min {
 		c.wrong("objects.size.max", "is less than min", fmt.Sprintf("make it at least %d", o.Size.Min))
+	}
+	if most := max(o.Size.Min, o.Size.Max, defaultSize); o.Count > 0 && o.Count <= MaxObjects && o.Count > maxPayload/most {
+		c.wrong("objects.size", fmt.Sprintf("%d objects of %d bytes do not fit in memory", o.Count, most), fmt.Sprintf("the most is %d GiB: make them fewer, or smaller", maxPayload>>30))
 	}
 	c.values("objects.fields", o.Fields)
 	c.values("objects.labels", o.Labels)

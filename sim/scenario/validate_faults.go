@@ -19,15 +19,14 @@ func (c *checker) fault(at string, f *Fault, s *Scenario) {
 	c.span(at+".every", f.Every)
 	c.span(at+".for", f.For)
 	c.span(at+".delay", f.Delay)
+	c.during(at+".at", f.At, s)
 	if least := cmp.Or(s.Duration, DefaultDuration) / maxOccurrences; f.Every > 0 && f.Every < least {
 		c.wrong(at+".every", fmt.Sprintf("is %v", f.Every), fmt.Sprintf("repeat at most every %v, which is %d times", least, maxOccurrences))
 	}
 	if f.Every > 0 && f.For > f.Every {
 		c.wrong(at+".for", "is longer than every", "make it at most "+f.Every.String())
 	}
-	if f.When != nil {
-		c.condition(at+".when", f.When)
-	}
+	c.when(at+".when", f)
 	c.share(at+".share", f.Share)
 	c.fits(at, f)
 	c.target(at, f, s)
@@ -82,6 +81,29 @@ func inGroup(name string) string {
 		return ""
 	}
 	return fmt.Sprintf(" in group %q", name)
+}
+
+// when demands that the condition is well made, and can hold.
+func (c *checker) when(at string, f *Fault) {
+	if f.When == nil {
+		return
+	}
+	before := len(c.errs)
+	c.condition(at, f.When)
+	if len(c.errs) > before {
+		return
+	}
+	for _, op := range Operations {
+		// A next does not wait, so that it cannot take longer.
+		if may, _ := f.When.outcomes(op); may && !(f.Kind == FaultDelay && op == OnNext) {
+			return
+		}
+	}
+	if f.Kind == FaultDelay {
+		c.wrong(at, "holds for no call that can be delayed", "a next cannot be: let it stick; combine operations with or")
+		return
+	}
+	c.wrong(at, "holds for no call at all", "combine operations with or: each call is of one")
 }
 
 // condition demands that each part says one thing.

@@ -40,6 +40,7 @@ func (c *checker) writer(at string, w *Writer, s *Scenario) {
 	}
 	c.span(at+".start", w.Start)
 	c.span(at+".stop", w.Stop)
+	c.during(at+".start", w.Start, s)
 	if w.Stop > 0 && w.Stop <= w.Start {
 		c.wrong(at+".stop", "is not after start", "make it later than "+w.Start.String())
 	}
@@ -67,6 +68,10 @@ func (c *checker) watcher(at string, w *Watcher, s *Scenario) {
 	}
 	c.span(at+".start", w.Start)
 	c.span(at+".spread", w.Spread)
+	c.during(at+".start", w.Start, s)
+	if w.Spread > 0 {
+		c.during(at+".spread", w.Start+w.Spread, s)
+	}
 	oneOf(c, at+".policy", w.Policy, Park, Terminate, Conflate)
 	c.count(at+".buffer", w.Buffer, 1<<40)
 	oneOf(c, at+".consumer", w.Consumer, Batches, Handler, Channel)
@@ -119,13 +124,17 @@ func (c *checker) selection(at string, sel Selection, s *Scenario) {
 		}
 		c.fieldNames(at+".fields", parsed, s)
 	}
-	for field, path := range map[string]string{".prefix": sel.Prefix, ".key": sel.Key} {
-		if path == "" || !c.template(at+field, path, s.Objects) {
-			continue
-		}
-		if err := store.ValidateKey(s.Objects.fill(path, 0)); err != nil {
-			c.wrong(at+field, fmt.Sprintf("%q is no path: %v", path, err), `write it like "{namespace}" or "{key}"`)
-		}
+	c.path(at+".prefix", sel.Prefix, s)
+	c.path(at+".key", sel.Key, s)
+}
+
+// path demands that a path is valid, once filled in.
+func (c *checker) path(field, path string, s *Scenario) {
+	if path == "" || !c.template(field, path, s.Objects) {
+		return
+	}
+	if err := store.ValidateKey(s.Objects.fill(path, 0)); err != nil {
+		c.wrong(field, fmt.Sprintf("%q is no path: %v", path, err), `write it like "{namespace}" or "{key}"`)
 	}
 }
 
