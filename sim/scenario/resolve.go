@@ -129,46 +129,55 @@ func (s *Scenario) fillObjects() {
 
 func (s *Scenario) fillGroups() {
 	for i := range s.Writers {
-		w := &s.Writers[i]
-		w.Name = s.writerName(i)
-		w.Count = max(1, w.Count)
-		w.Stop = min(cmp.Or(w.Stop, s.Duration), s.Duration)
-		if w.Trace != "" {
-			continue
-		}
-		w.Shape = cmp.Or(w.Shape, Steady)
-		if w.Shape == Bursts {
-			w.Burst = cmp.Or(w.Burst, max(1, int(w.Rate/10)))
-		}
-		if w.Mix.Total() == 0 {
-			w.Mix.Update = 1
-		}
+		s.Writers[i].fill(s.writerName(i), s.Duration)
 	}
 	for i := range s.Watchers {
-		w := &s.Watchers[i]
-		w.Name = s.watcherName(i)
-		w.Count = max(1, w.Count)
-		w.Policy = cmp.Or(w.Policy, Park)
-		w.Consumer = cmp.Or(w.Consumer, Batches)
+		s.Watchers[i].fill(s.watcherName(i))
 	}
 	for i := range s.Readers {
-		r := &s.Readers[i]
-		r.Name = s.readerName(i)
-		r.Count = max(1, r.Count)
-		r.Op, r.Mode = cmp.Or(r.Op, List), cmp.Or(r.Mode, Latest)
+		s.Readers[i].fill(s.readerName(i))
 	}
 	for i := range s.Caches {
-		c := &s.Caches[i]
-		c.Name = s.cacheName(i)
-		c.Count = max(1, c.Count)
-		c.References = cmp.Or(c.References, s.Objects.Count)
+		s.Caches[i].fill(s.cacheName(i), s.Objects.Count)
 	}
 	for i := range s.Informers {
-		in := &s.Informers[i]
-		in.Name = s.informerName(i)
-		in.Count, in.Handlers = max(1, in.Count), max(1, in.Handlers)
-		in.Policy = cmp.Or(in.Policy, MergeChanges)
+		s.Informers[i].fill(s.informerName(i))
 	}
+}
+
+func (w *Writer) fill(name string, end time.Duration) {
+	w.Name, w.Count = name, max(1, w.Count)
+	w.Stop = min(cmp.Or(w.Stop, end), end)
+	if w.Trace != "" {
+		return
+	}
+	w.Shape = cmp.Or(w.Shape, Steady)
+	if w.Shape == Bursts {
+		w.Burst = cmp.Or(w.Burst, max(1, int(w.Rate/10)))
+	}
+	if w.Mix.Total() == 0 {
+		w.Mix.Update = 1
+	}
+}
+
+func (w *Watcher) fill(name string) {
+	w.Name, w.Count = name, max(1, w.Count)
+	w.Policy, w.Consumer = cmp.Or(w.Policy, Park), cmp.Or(w.Consumer, Batches)
+}
+
+func (r *Reader) fill(name string) {
+	r.Name, r.Count = name, max(1, r.Count)
+	r.Op, r.Mode = cmp.Or(r.Op, List), cmp.Or(r.Mode, Latest)
+}
+
+func (c *Cache) fill(name string, objects int) {
+	c.Name, c.Count = name, max(1, c.Count)
+	c.References = cmp.Or(c.References, objects)
+}
+
+func (in *Informer) fill(name string) {
+	in.Name, in.Count, in.Handlers = name, max(1, in.Count), max(1, in.Handlers)
+	in.Policy = cmp.Or(in.Policy, MergeChanges)
 }
 
 func (s *Scenario) fillFaults() {
