@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // First is the revision of empty storage.
@@ -81,6 +82,18 @@ func (h *History[T]) Witness(rev store.Revision) {
 	}
 	if rev > First && rev <= h.Newest() {
 		h.witnessed[rev-First-1] = true
+	}
+}
+
+// Given notes what a watch handed to the engine: it was given the events as they
+// happened, up to the first that does not have the revision after the one
+// before.
+func (h *History[T]) Given(batch backend.Batch[T]) {
+	for i, ev := range batch.Events {
+		if ev.Revision != batch.After+store.Revision(i)+1 {
+			return
+		}
+		h.Witness(ev.Revision)
 	}
 }
 
