@@ -107,6 +107,12 @@ func (c *cell) name() string {
 	return c.origin.name
 }
 
+// born makes c a cell that is yet to be spawned.
+func (c *cell) born(o *origin, b body) {
+	c.id, c.origin, c.body = o.system.nextID(), o, b
+	c.state.Store(spawned | scheduled) // until protoactor starts it
+}
+
 // is reports whether any of the bits is set.
 func (c *cell) is(bits uint32) bool { return c.state.Load()&bits != 0 }
 
@@ -125,6 +131,13 @@ func (c *cell) wake() (submit bool) {
 		if c.state.CompareAndSwap(s, next) {
 			return next&^s&scheduled != 0
 		}
+	}
+}
+
+// rouse is wake and, if need be, submit.
+func (c *cell) rouse() {
+	if c.wake() {
+		c.submit()
 	}
 }
 

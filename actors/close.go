@@ -64,12 +64,10 @@ func (s *System) await(ctx context.Context) error {
 	}
 }
 
-// StillRunning returns what is left of the actor and of all below it, for one
-// that was told to stop and whose end did not come, which was waited for until
-// cause. Actors with the same name are reported together.
-func (r *Ref[M]) StillRunning(cause error) error {
-	name := r.name()
-	return r.origin.system.stillRunning(cause, func(c *cell) bool {
+// stillRunning names the cell and those below it, as far as they are left.
+func (c *cell) stillRunning(cause error) error {
+	name := c.name()
+	return c.origin.system.stillRunning(cause, func(c *cell) bool {
 		return c.name() == name || strings.HasPrefix(c.name(), name+"/")
 	})
 }

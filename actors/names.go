@@ -12,7 +12,7 @@ func (s *System) Names() []string {
 	defer s.mu.Unlock()
 	names := make([]string, 0, len(s.named)+1)
 	for c := range s.named {
-		if c != &s.top.cell {
+		if c != &s.top.queue.cell {
 			names = append(names, c.name())
 		}
 	}

@@ -2,54 +2,65 @@ package actors
 
 import "errors"
 
-// queueBody is the face of a Ref that its cell sees.
-type queueBody[M any] Ref[M]
+// queueBody is an actor with a queue, all but what depends on the type of its
+// messages: a program has the latter once for each such type, and the more of it
+// there is the longer the program takes to compile.
+type queueBody struct {
+	cell
+	gate   *gate // of the inbox
+	typed  typed
+	onRoom func()
+	// The rest belongs to the turn.
+	current   any     // the behavior; nil before it is made and after the end
+	flusher   Flusher // current, if it is one
+	unflushed bool    // messages were received since the last Flush
+}
+
+// typed is the rest of it. All its methods are called from turns.
+type typed interface {
+	// receive hands messages to the behavior until the quota or the inbox is used
+	// up, or a system message has come. It reports whether some may be left.
+	receive(quota int) (more bool)
+	// renew makes a new behavior and returns it. If that panics, or is nil, there
+	// is none.
+	renew() any
+	// drop empties the closed inbox, into the behavior's Dropped if it has one.
+	drop()
+	// release forgets the behavior and how to make one.
+	release()
+}
 
 var errNoBehavior = errors.New("actors: make returned a nil Behavior")
 
-// work hands messages to the behavior until the quota or the queue is used up,
-// or a system message has come.
-func (q *queueBody[M]) work(quota int) (more bool) {
+// work hands messages to the behavior and, unless a system message has come,
+// flushes it.
+func (q *queueBody) work(quota int) (more bool) {
 	var done bool
 	defer contain(&done, q.fail)
 	more = true // what holds if the behavior panics
 	q.announceRoom()
-	ctx := q.context()
-	for range quota {
-		if q.is(notified) {
-			done = true
-			return true
-		}
-		m, ok := q.inbox.next()
-		if !ok {
-			more = false
-			break
-		}
-		q.unflushed = q.flusher != nil
-		q.current.Receive(ctx, m)
-		q.announceRoom()
-	}
-	q.flush(ctx)
+	left := q.typed.receive(quota)
+	q.flush()
 	done = true
-	return more || q.unflushed
+	return left || q.unflushed
 }
 
 // flush ends a batch, unless a system message has come: that goes first, and the
 // turn after it flushes.
-func (q *queueBody[M]) flush(ctx *Context) {
+func (q *queueBody) flush() {
 	if q.unflushed && !q.is(notified) {
 		q.unflushed = false
-		q.flusher.Flush(ctx)
+		q.flusher.Flush(q.context())
 	}
 }
 
-func (q *queueBody[M]) announceRoom() {
-	if q.inbox.roomMade() && q.onRoom != nil {
+func (q *queueBody) announceRoom() {
+	if q.gate.roomMade() && q.onRoom != nil {
 		q.onRoom()
 	}
 }
 
-func (q *queueBody[M]) start() {
+func (q *queueBody) start() {
 	q.renew()
 	if s, ok := q.current.(Starter); ok {
 		s.Started(q.context())
@@ -57,47 +68,29 @@ func (q *queueBody[M]) start() {
 }
 
 // renew replaces the behavior. If make panics there is none.
-func (q *queueBody[M]) renew() {
+func (q *queueBody) renew() {
 	q.current, q.flusher, q.unflushed = nil, nil, false
-	b := q.make()
-	if b == nil {
+	q.current = q.typed.renew()
+	if q.current == nil {
 		panic(errNoBehavior)
 	}
-	q.current = b
-	q.flusher, _ = b.(Flusher)
+	q.flusher, _ = q.current.(Flusher)
 }
 
-func (q *queueBody[M]) behavior() any { return q.current }
+func (q *queueBody) behavior() any { return q.current }
 
-func (q *queueBody[M]) restartable() bool { return true }
+func (q *queueBody) restartable() bool { return true }
 
-func (q *queueBody[M]) close() {
+func (q *queueBody) close() {
 	q.unflushed = false // nothing is flushed any more
-	q.inbox.close()
-	left := q.inbox.drain()
-	if q.inbox.wantRoom.Swap(false) && q.onRoom != nil {
+	q.gate.close()
+	if q.gate.wantRoom.Swap(false) && q.onRoom != nil {
 		q.guard(q.onRoom)
 	}
-	if len(left) > 0 {
-		q.drop(left)
-	}
+	q.typed.drop()
 }
 
-// drop hands the messages to the behavior's Dropped, each on its own: one that
-// panics costs the others nothing.
-func (q *queueBody[M]) drop(messages []M) {
-	if q.current == nil {
-		q.guard(q.renew)
-	}
-	d, ok := q.current.(Dropper[M])
-	if !ok {
-		return
-	}
-	for _, m := range messages {
-		q.guard(func() { d.Dropped(m) })
-	}
-}
-
-func (q *queueBody[M]) release() {
-	q.current, q.flusher, q.make, q.onRoom = nil, nil, nil, nil
+func (q *queueBody) release() {
+	q.current, q.flusher, q.onRoom = nil, nil, nil
+	q.typed.release()
 }

@@ -13,7 +13,7 @@ type Parent interface {
 	adopt(child *cell)
 }
 
-func (s *System) lineage() (*System, ID, string) { return s, s.top.id, "" }
+func (s *System) lineage() (*System, ID, string) { return s, s.top.queue.id, "" }
 
 func (x *Context) lineage() (*System, ID, string) { return x.origin.system, x.id, x.Name() + "/" }
 

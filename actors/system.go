@@ -132,7 +132,7 @@ func (s *System) arrived(c *cell) {
 
 // departed uncounts an actor that is gone.
 func (s *System) departed(c *cell) {
-	if c == &s.top.cell {
+	if c == &s.top.queue.cell {
 		return
 	}
 	s.live.Add(-1)

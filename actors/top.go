@@ -11,7 +11,7 @@ func (s *System) spawnTop() {
 	s.top = newRef(&origin{system: s, exec: s.blocking, name: "system"},
 		func() Behavior[adoption] { return topActor{s.gone} }, Options{})
 	// The ID is new, so the name cannot be taken, which is the only error.
-	_, _ = s.proto.Root.SpawnNamed(propsFor(func() *cell { return &s.top.cell }), "")
+	_, _ = s.proto.Root.SpawnNamed(propsFor(func() *cell { return &s.top.queue.cell }), "")
 }
 
 func (topActor) Receive(ctx *Context, m adoption) { ctx.adopt(m.child) }

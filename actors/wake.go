@@ -52,11 +52,7 @@ func (b *WakeBox) ID() ID { return b.id }
 
 // Wake makes Woken be called. Any number of wakes before that are one; a wake
 // while it runs makes it be called once more.
-func (b *WakeBox) Wake() {
-	if b.wake() {
-		b.submit()
-	}
-}
+func (b *WakeBox) Wake() { b.rouse() }
 
 // Stop tells the actor to stop, when Woken has returned if it is running.
 // Calling it again does nothing.
