@@ -95,7 +95,7 @@ func TestSourceThatLosesAChangeIsListedAgain(t *testing.T) {
 	r := newRig(t, nil)
 	w := r.watch(engine.WatchOptions{})
 	r.put("a")
-	r.source.lose = true
+	r.source.Lose = true
 	r.put("b") // lost
 	r.put("c")
 	r.pass(5 * time.Second)
@@ -109,7 +109,7 @@ func TestSourceThatRepeatsAChangeIsListedAgain(t *testing.T) {
 	r := newRig(t, nil)
 	w := r.watch(engine.WatchOptions{})
 	r.put("a")
-	r.source.repeat = true
+	r.source.Repeat = true
 	r.put("b")
 	r.pass(5 * time.Second)
 	r.put("c")

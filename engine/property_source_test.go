@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/mishap"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
@@ -14,8 +14,7 @@ import (
 var errOutage = errors.New("the network is down")
 
 // moody is a backend that fails when it is told to: its lists and watches can
-// be refused, a running watch can break, lose a change or repeat one. It knows
-// which changes it has shown as they happened.
+// be refused, a running watch can break, lose a change or repeat one.
 type moody struct {
 	*memory.Backend[thing]
 	traits backend.Traits
@@ -23,13 +22,11 @@ type moody struct {
 	batch int
 	// failLists and failWatches count the calls that will fail.
 	failLists, failWatches int
-	// lose and repeat: the next batch that has events lacks one, or has one
-	// twice.
-	lose, repeat bool
+	mishap.Mishaps
 	// stale, if not nil, is the page that the next lists return.
 	stale *backend.List[thing]
-	// witness is told of each change shown that fits what was shown before.
-	witness func(engine.Revision)
+	// given is told of each batch that a watch hands out.
+	given func(backend.Batch[thing])
 
 	open []*moodyWatch
 }
@@ -71,7 +68,7 @@ func (b *moody) sever(err error) {
 
 // heal makes the backend good from now on.
 func (b *moody) heal() {
-	b.failLists, b.failWatches, b.lose, b.repeat, b.stale = 0, 0, false, false, nil
+	b.failLists, b.failWatches, b.stale, b.Mishaps = 0, 0, nil, mishap.Mishaps{}
 }
 
 // moodyWatch is a watch of moody.
@@ -93,30 +90,11 @@ func (w *moodyWatch) Next(limit int) (backend.Batch[thing], error) {
 	if err != nil || len(batch.Events) == 0 {
 		return batch, err
 	}
-	batch, sound := w.backend.spoil(batch)
-	if w.backend.witness != nil {
-		for _, ev := range batch.Events[:sound] {
-			w.backend.witness(ev.Revision)
-		}
+	batch = mishap.Spoil(&w.backend.Mishaps, batch)
+	if w.backend.given != nil {
+		w.backend.given(batch)
 	}
 	return batch, nil
-}
-
-// spoil loses or repeats an event of the batch, if that is wanted, and returns
-// how many events of it still fit.
-func (b *moody) spoil(batch backend.Batch[thing]) (backend.Batch[thing], int) {
-	middle := len(batch.Events) / 2
-	switch {
-	case b.lose:
-		b.lose = false
-		batch.Events = slices.Delete(slices.Clone(batch.Events), middle, middle+1)
-		return batch, middle
-	case b.repeat:
-		b.repeat = false
-		batch.Events = slices.Insert(slices.Clone(batch.Events), middle, batch.Events[middle])
-		return batch, middle + 1
-	}
-	return batch, len(batch.Events)
 }
 
 func (w *moodyWatch) Close() {
@@ -124,7 +102,10 @@ func (w *moodyWatch) Close() {
 	w.Watcher.Close()
 }
 
-var _ backend.Emitter[thing] = (*moody)(nil)
+var (
+	_ backend.Backend[thing] = (*moody)(nil)
+	_ backend.Emitter[thing] = (*moody)(nil)
+)
 
 // newMoody returns a moody backend over an empty one in memory.
 func newMoody(clock backend.Clock) *moody {

@@ -2,9 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -13,8 +10,8 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
 )
 
 // stepping is a Seeded executor that runs one turn at a time while a call
@@ -26,10 +23,10 @@ type stepping struct{ *actors.Seeded }
 func (s stepping) Run() int { return s.RunN(1) }
 
 // world is an engine on a deterministic host, a backend with moods, some
-// watches, and the truth that they are held against.
+// watches, and the history that they are held against.
 type world struct {
-	*truth
 	t        *rapid.T
+	history  *judge.History[thing]
 	clock    *actors.VirtualClock
 	executor *actors.Seeded
 	host     *engine.Host
@@ -41,7 +38,7 @@ type world struct {
 
 func newWorld(t *rapid.T) *world {
 	w := &world{
-		truth: newTruth(), t: t,
+		t: t, history: judge.NewHistory(sameThing),
 		clock:    actors.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
 		executor: actors.NewSeeded(rapid.Uint64().Draw(t, "seed")),
 	}
@@ -51,7 +48,7 @@ func newWorld(t *rapid.T) *world {
 	w.source = newMoody(w.host.Clock())
 	w.source.traits.Blocks = rapid.Bool().Draw(t, "blocks")
 	w.source.batch = rapid.SampledFrom([]int{0, 1, 2, 5}).Draw(t, "batch")
-	w.source.witness = func(rev engine.Revision) { w.witnessed[rev] = true }
+	w.source.given = w.history.Given
 	cfg := thingConfig()
 	cfg.Host, cfg.Backend, cfg.Name = w.host, w.source, "things"
 	cfg.BookmarkPeriod = 2 * time.Second
@@ -66,6 +63,8 @@ func newWorld(t *rapid.T) *world {
 	require.NoError(t, err)
 	return w
 }
+
+func (w *world) newest() engine.Revision { return w.history.Newest() }
 
 // actions are what can happen, for [rapid.T.Repeat].
 func (w *world) actions() map[string]func(*rapid.T) {
@@ -88,20 +87,20 @@ func (w *world) write(t *rapid.T) {
 		N:    w.serial,
 	}
 	ctx := context.Background()
-	_, there := w.at(w.newest())[value.Key]
+	_, _, there := w.history.Get(value.Key)
 	switch verb := rapid.IntRange(0, 9).Draw(t, "verb"); {
 	case verb == 0:
 		rev, err := w.engine.Emit(ctx, value)
 		require.NoError(t, err)
-		require.Equal(t, w.add(engine.Emitted, value), rev)
+		require.Equal(t, w.history.Emit(value.Key, value), rev)
 	case verb < 4 && there:
 		o, err := w.engine.Delete(ctx, value.Key, engine.DeleteOptions[thing]{})
 		require.NoError(t, err)
-		require.Equal(t, w.add(engine.Deleted, thing{Key: value.Key}), o.Revision)
+		require.Equal(t, w.history.Delete(value.Key), o.Revision)
 	default:
 		rev, err := w.engine.Put(ctx, value)
 		require.NoError(t, err)
-		require.Equal(t, w.add(engine.Added, value), rev)
+		require.Equal(t, w.history.Put(value.Key, value), rev)
 	}
 }
 
@@ -115,153 +114,6 @@ func (w *world) burst(t *rapid.T) {
 
 func (w *world) turns(t *rapid.T) { w.executor.RunN(rapid.IntRange(1, 20).Draw(t, "turns")) }
 func (w *world) settle(*rapid.T)  { w.executor.Run() }
-
-// drawRecord draws what a watch asks for, but for where it starts.
-func (w *world) drawRecord(t *rapid.T) *record {
-	r := &record{want: wants[rapid.IntRange(0, len(wants)-1).Draw(t, "want")], handled: rapid.Bool().Draw(t, "handled")}
-	r.opts = r.want.opts
-	r.opts.Policy = rapid.SampledFrom([]engine.Policy{engine.Park, engine.Terminate, engine.Conflate}).Draw(t, "policy")
-	r.opts.Buffer = rapid.SampledFrom([]int{0, 1, 3, 10}).Draw(t, "buffer")
-	r.opts.Bookmarks = rapid.Bool().Draw(t, "bookmarks")
-	r.opts.Latest = rapid.Bool().Draw(t, "latest")
-	if rapid.IntRange(0, 4).Draw(t, "limited") == 0 {
-		r.opts.Timeout = rapid.SampledFrom([]time.Duration{time.Second, 10 * time.Second}).Draw(t, "timeout")
-	}
-	return r
-}
-
-func (w *world) watch(t *rapid.T) {
-	r := w.drawRecord(t)
-	r.opts.InitialState = rapid.Bool().Draw(t, "state")
-	if rapid.Bool().Draw(t, "from") {
-		r.opts.From = engine.Revision(rapid.IntRange(1, int(w.newest())+3).Draw(t, "revision"))
-	}
-	if r.handled && !r.opts.InitialState && r.opts.From == 0 {
-		// Nobody could say later when "now" was, unless nothing happens meanwhile.
-		if w.executor.Run(); w.engine.Revision() != w.newest() {
-			r.opts.From = w.newest()
-		}
-	}
-	w.start(t, r)
-}
-
-// last starts a watch with the newest events. Which these are is known only
-// while nothing is under way and the engine has seen each of them happen.
-func (w *world) last(t *rapid.T) {
-	r := w.drawRecord(t)
-	r.opts.Last = rapid.SampledFrom([]int{1, 2, 7, 100}).Draw(t, "last")
-	w.executor.Run()
-	s := w.engine.Stats()
-	r.first = w.newest() - engine.Revision(min(r.opts.Last, s.WindowEvents))
-	for rev := r.first + 1; rev <= w.newest(); rev++ {
-		if !w.witnessed[rev] {
-			return
-		}
-	}
-	if s.Ready && s.Revision == w.newest() {
-		w.start(t, r)
-	}
-}
-
-// start starts the watch that r describes, if the engine lets it.
-func (w *world) start(t *rapid.T, r *record) {
-	r.name = fmt.Sprintf("w%d", len(w.records))
-	r.from = w.engine.Revision()
-	if r.opts.Latest {
-		r.from = max(r.from, w.newest())
-	}
-	if r.opts.InitialState {
-		r.from = max(r.from, r.opts.From)
-	}
-	var err error
-	if r.handled {
-		r.watch, err = w.engine.Handle(context.Background(), r.opts, func(ev engine.Event[thing]) { r.events = append(r.events, ev) })
-	} else {
-		r.watch, err = w.engine.Watch(context.Background(), r.opts)
-	}
-	if r.until = w.newest(); err != nil {
-		w.refused(t, r, err)
-		return
-	}
-	if from := r.from; from <= r.until && !r.handled && !r.opts.InitialState && r.opts.From == 0 && r.opts.Last == 0 {
-		r.until = r.watch.Revision()
-		require.GreaterOrEqual(t, r.until, from, "where a watch from now starts")
-		r.from = r.until
-	}
-	w.records = append(w.records, r)
-}
-
-// refused: a watch may be refused only for what is wrong at the time.
-func (w *world) refused(t *rapid.T, r *record, err error) {
-	switch {
-	case r.opts.Last > 0:
-		t.Fatalf("the newest events, of a cache that is ready: %v", err)
-	case errors.Is(err, engine.ErrExpired):
-		floor := w.engine.Stats().WindowFloor
-		require.True(t, r.opts.From < floor || !w.witnessed[r.opts.From], "%v, but the window starts at %d", err, floor)
-	case errors.Is(err, engine.ErrNotReady), errors.Is(err, engine.ErrFuture), errors.Is(err, engine.ErrIdle):
-		require.True(t, w.executor.Pending() == 0 || !errors.Is(err, engine.ErrIdle), "idle with turns left")
-	default:
-		t.Fatalf("watch %+v: %v", r.opts, err)
-	}
-}
-
-// some draws one of the watches, nil if there is none.
-func (w *world) some(t *rapid.T) *record {
-	if len(w.records) == 0 {
-		return nil
-	}
-	return w.records[rapid.IntRange(0, len(w.records)-1).Draw(t, "watch")]
-}
-
-func (w *world) read(t *rapid.T) {
-	if r := w.some(t); r != nil {
-		w.take(r, rapid.IntRange(1, 12).Draw(t, "events"))
-	}
-}
-
-// take reads at most n events and notes what became of it.
-func (w *world) take(r *record, n int) {
-	if r.handled {
-		r.end = r.watch.Err()
-		return
-	}
-	for ev, err := range r.watch.Events() {
-		if errors.Is(err, engine.ErrIdle) {
-			break
-		}
-		if err != nil {
-			r.end = err
-			break
-		}
-		if r.events = append(r.events, ev); len(r.events)%3 == 0 {
-			r.claims = append(r.claims, claim{len(r.events), r.watch.Revision()})
-		}
-		if n--; n == 0 {
-			break
-		}
-	}
-	r.claims = append(r.claims, claim{len(r.events), r.watch.Revision()})
-}
-
-// resume starts a watch where another one's consumer stands, which may go on.
-func (w *world) resume(t *rapid.T) {
-	r := w.some(t)
-	if r == nil || r.handled {
-		return
-	}
-	from := r.watch.Revision()
-	r.claims = append(r.claims, claim{len(r.events), from})
-	opts := r.opts
-	opts.From, opts.InitialState, opts.Last = from, from == 0, 0
-	w.start(t, &record{want: r.want, opts: opts})
-}
-
-func (w *world) stop(t *rapid.T) {
-	if r := w.some(t); r != nil {
-		r.watch.Stop()
-	}
-}
 
 func (w *world) advance(t *rapid.T) {
 	for range rapid.SampledFrom([]int{1, 3, 20}).Draw(t, "seconds") {
@@ -280,9 +132,9 @@ func (w *world) disturb(t *rapid.T) {
 	case 2:
 		w.source.sever(&store.ExpiredError{Requested: 1, Oldest: 2})
 	case 3:
-		w.source.lose = true
+		w.source.Lose = true
 	case 4:
-		w.source.repeat = true
+		w.source.Repeat = true
 	case 5:
 		w.source.failLists = rapid.IntRange(1, 3).Draw(t, "lists")
 		w.source.sever(&store.ExpiredError{Requested: 1, Oldest: 2})
@@ -313,72 +165,44 @@ func (w *world) finish() {
 	w.executor.Run()
 	for _, r := range w.records {
 		w.take(r, 1<<30)
-		r.drained = true
+		r.Drained = true
 	}
 	w.judge()
-	w.conserved()
+	w.executor.Run()
+	require.NoError(w.t, judge.JudgeFigures(w.figures(), w.ends()))
 	w.close()
 }
 
 func (w *world) judge() {
 	for _, r := range w.records {
-		if err := w.verdict(r); err != nil {
-			w.t.Fatalf("%s %+v (started in [%d,%d], ended %v): %v\nevents %v\nclaims %v", r.name, r.opts, r.from, r.until, r.end, err, r.events, r.claims)
+		if err := w.history.Judge(&r.Record); err != nil {
+			w.t.Fatalf("%+v (started in [%d,%d]): %v\nevents %v\nclaims %v", r.Options, r.Earliest, r.Latest, err, r.Events, r.Claims)
 		}
 	}
 }
 
-// conserved: the figures account for every watch and every end.
-func (w *world) conserved() {
-	w.executor.Run()
-	var living int64
-	ends := map[error]uint64{}
-	for _, r := range w.records {
-		if r.end == nil {
-			living++
-		}
-		for _, reason := range []error{engine.ErrExpired, engine.ErrSlowConsumer, engine.ErrDeadline} {
-			if errors.Is(r.end, reason) {
-				ends[reason]++
-			}
-		}
-	}
+// figures are what the engine says of its watches.
+func (w *world) figures() judge.Figures {
 	s := w.engine.Stats()
-	require.Equal(w.t, living, s.Watches, "watches that live")
-	require.Equal(w.t, ends[engine.ErrSlowConsumer], s.Terminated)
-	require.Equal(w.t, ends[engine.ErrDeadline], s.DeadlinesReached)
-	// A watch that the window has overrun may end for something else before its
-	// consumer gets there.
-	require.LessOrEqual(w.t, ends[engine.ErrExpired], s.Expired, "watches that say they expired")
-	require.LessOrEqual(w.t, s.Expired, uint64(len(w.records))-uint64(living), "watches that the window has overrun")
+	return judge.Figures{
+		Living: s.Watches, SlowConsumers: s.Terminated, Deadlines: s.DeadlinesReached, Panics: s.Panicked, Expired: s.Expired,
+	}
 }
 
-// reasons are all that can end a watch whose handler does not panic.
-var reasons = []error{
-	engine.ErrStopped, engine.ErrExpired, engine.ErrSlowConsumer, engine.ErrDeadline, engine.ErrEngineClosed,
-}
-
-// close closes the engine: every watch ends, for one reason and for good, and
-// nothing is left.
+// close closes the engine: every watch ends, its consumer is told, and nothing is
+// left.
 func (w *world) close() {
 	require.NoError(w.t, w.engine.Close())
 	for _, r := range w.records {
-		end := r.watch.Err()
-		switch {
-		case r.end != nil:
-			require.Equal(w.t, r.end, end, "%s: the reason changed", r.name)
-		default: // closing lets go on what is under way, which may end a watch
-			require.True(w.t, slices.ContainsFunc(reasons, func(reason error) bool { return errors.Is(end, reason) }), "%s: %v", r.name, end)
-		}
 		<-r.watch.Done()
-		if w.take(r, 1<<30); !r.handled {
-			require.Equal(w.t, end, r.end, "%s: what the consumer is told", r.name)
-		}
+		r.ended(r.watch.Err())
+		known := len(r.Ends)
+		w.take(r, 1<<30)
+		require.Len(w.t, r.Ends, known+1, "%s: its consumer is told", r.Name)
+		require.NotErrorIs(w.t, r.End(), engine.ErrHandlerPanic, "%s: no handler panics here", r.Name)
 	}
+	w.judge()
 	require.NoError(w.t, w.source.Close())
-	require.Zero(w.t, w.host.Actors(), "actors outlive the engine")
-	require.Zero(w.t, w.host.Timers(), "timers outlive the engine")
+	require.NoError(w.t, judge.JudgeLeft(w.host.Actors(), w.host.Timers(), w.host.ActorNames()))
 	require.NoError(w.t, w.host.Close())
 }
-
-var _ backend.Backend[thing] = (*moody)(nil)
