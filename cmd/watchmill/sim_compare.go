@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/watchmill/watchmill/sim/report"
 )
@@ -11,23 +14,101 @@ import (
 // errReports ends a comparison of what cannot be read.
 var errReports = errors.New("cannot compare")
 
-// simCompareCommand is the flags of watchmill sim compare.
+// simCompareCommand is the arguments of watchmill sim compare.
 type simCompareCommand struct {
-	Before string `arg:"" placeholder:"A.json" help:"The run to compare with, as written by watchmill sim run --json."`
-	After  string `arg:"" placeholder:"B.json" help:"The run to compare."`
+	Runs comparedRuns `arg:"" help:"Two runs, as written by watchmill sim run --json; or two directories of runs; or several runs of each side: A1.json A2.json -- B1.json B2.json. Four or more of each side can tell a change from noise."`
 }
 
-// Run prints what changed, and by how much.
+// Help says what --help adds to the arguments.
+func (simCompareCommand) Help() string {
+	return `Shows the median of every metric that differs, how far the runs of a side are apart, and whether the sides differ by more than noise, by the Mann-Whitney U test.
+
+The exit status is 0 if the runs could be compared, whatever came of it; 1 if that could not be written; and 2 if a file is missing, torn, no report, or one of another version.`
+}
+
+// Run prints what changed, by how much, and whether that is more than noise.
 func (c *simCompareCommand) Run(t *terminal) error {
-	before, err := readReport(c.Before)
+	before, err := readReports(c.Runs.before)
 	if err != nil {
 		return err
 	}
-	after, err := readReport(c.After)
+	after, err := readReports(c.Runs.after)
 	if err != nil {
 		return err
 	}
-	return report.Compare(before, after).WriteText(t.stdout)
+	comparison, err := report.Compare(before, after)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errReports, err)
+	}
+	return comparison.WriteText(t.stdout)
+}
+
+// comparedRuns is files and directories of runs, of both sides.
+type comparedRuns struct{ before, after []string }
+
+// Decode takes all arguments, so as to see the -- between the sides, of which the
+// parser would otherwise only make that no flags follow.
+func (r *comparedRuns) Decode(ctx *kong.DecodeContext) error {
+	var sides [][]string
+	side := []string{}
+	for next := ctx.Scan.Peek(); next.IsValue() || next.Value == "--"; next = ctx.Scan.Peek() {
+		if ctx.Scan.Pop(); next.Value == "--" {
+			sides, side = append(sides, side), nil
+			continue
+		}
+		side = append(side, next.String())
+	}
+	sides = append(sides, side)
+	switch {
+	case len(sides) == 1 && len(side) == 2:
+		r.before, r.after = side[:1], side[1:]
+	case len(sides) == 2 && len(sides[0]) > 0 && len(sides[1]) > 0:
+		r.before, r.after = sides[0], sides[1]
+	default:
+		return errors.New("name two runs or directories, or several on both sides of a --: A1.json A2.json -- B1.json B2.json")
+	}
+	return nil
+}
+
+// readReports reads files, and all reports in directories.
+func readReports(names []string) (reports []*report.Report, err error) {
+	for _, name := range names {
+		files, err := reportFiles(name)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errReports, err)
+		}
+		for _, file := range files {
+			r, err := readReport(file)
+			if err != nil {
+				return nil, err
+			}
+			reports = append(reports, r)
+		}
+	}
+	return reports, nil
+}
+
+// reportFiles returns what ends in .json in a directory, in the order of names; a
+// file is itself.
+func reportFiles(name string) ([]string, error) {
+	info, err := os.Stat(name)
+	if err != nil || !info.IsDir() {
+		return []string{name}, err
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == ".json" {
+			files = append(files, filepath.Join(name, e.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: there is no .json file in it", name)
+	}
+	return files, nil
 }
 
 func readReport(name string) (*report.Report, error) {

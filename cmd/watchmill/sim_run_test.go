@@ -85,7 +85,7 @@ func TestLoadProgressOnATerminalAndWithoutOne(t *testing.T) {
 	require.Contains(t, bar.String(), "49%")
 }
 
-func TestSimCompareSaysWhatChanged(t *testing.T) {
+func TestSimRunWritesWhatSimCompareReads(t *testing.T) {
 	dir := t.TempDir()
 	before, after, page := filepath.Join(dir, "a.json"), filepath.Join(dir, "b.json"), filepath.Join(dir, "b.html")
 	scenario := written(t, quick)
@@ -101,12 +101,4 @@ func TestSimCompareSaysWhatChanged(t *testing.T) {
 	require.Zero(t, status, errs)
 	require.Contains(t, out, "the plans differ")
 	require.Contains(t, out, "metric")
-
-	require.NoError(t, os.WriteFile(after, []byte(`{"schema":"other"}`), 0o600))
-	for mention, name := range map[string]string{"not a report of this version": after, "no such file": filepath.Join(dir, "none")} {
-		_, errs, status = command(t.Context(), "sim", "compare", before, name)
-		require.Equal(t, exitUsage, status)
-		require.Contains(t, errs, mention)
-		require.Contains(t, errs, name)
-	}
 }

@@ -1,132 +1,90 @@
 package report
 
 import (
-	"fmt"
-	"io"
-	"math"
+	"errors"
 	"slices"
-	"strings"
 
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// Comparison is how two runs differ. Make one with [Compare].
+// ErrNoRuns: one side of a comparison has no run.
+var ErrNoRuns = errors.New("no run to compare")
+
+// Comparison is how the runs of one side differ from those of another. Make one
+// with [Compare].
 type Comparison struct {
 	// Before and After are the runs.
-	Before, After *Report
-	// Notes are what makes the figures hard to compare: another plan, another
-	// machine, a run that was interrupted.
+	Before, After []*Report
+	// Notes are what makes the figures hard to compare: other plans, another
+	// machine, a run that was interrupted, too few runs.
 	Notes []string
-	// Changes are the metrics whose values differ, in the order of
-	// scenario.Metrics.
+	// Changes are the metrics that do not have one value in all runs, in the order
+	// of scenario.Metrics.
 	Changes []Change
-	// Verdicts are assertions that hold in one run only.
+	// Verdicts are assertions that do not hold as often after as before.
 	Verdicts []string
 }
 
-// Change is a metric whose value differs.
+// Change is a metric that does not have the same value in all runs.
 type Change struct {
 	Metric        scenario.Metric
-	Before, After float64
+	Before, After Spread
+	// P is how probable it is, from 0 to 1, that chance alone sets the sides as
+	// far apart; Evidence is what follows from it.
+	P        float64
+	Evidence Evidence
 }
 
-// Ratio returns by how much the value has changed: 0.1 is ten percent more. It
-// is infinite from zero.
-func (c Change) Ratio() float64 { return (c.After - c.Before) / c.Before }
+// Ratio returns by how much the median has changed: 0.1 is ten percent more. It
+// is infinite from zero, and not a number from zero to zero.
+func (c Change) Ratio() float64 { return (c.After.Median - c.Before.Median) / c.Before.Median }
 
-// Compare returns how the run after differs from the one before.
-func Compare(before, after *Report) *Comparison {
+// Compare returns how the runs after differ from those before, and whether by
+// more than noise. One run of each side shows what differs, but cannot tell why;
+// it takes four of each to tell, and six for intervals of confidence.
+//
+// Errors: [ErrNoRuns].
+func Compare(before, after []*Report) (*Comparison, error) {
+	if len(before) == 0 || len(after) == 0 {
+		return nil, ErrNoRuns
+	}
 	c := &Comparison{Before: before, After: after}
-	c.note("the plans differ", short(before.Plan), short(after.Plan))
-	c.note("the scenarios differ", before.Scenario, after.Scenario)
-	c.note("the machines differ", before.Build.machine(), after.Build.machine())
-	c.note("Go differs", before.Build.Go, after.Build.Go)
-	c.note("one of them was interrupted", ended(before), ended(after))
+	c.notes()
+	c.missing()
 	for _, m := range scenario.Metrics {
-		b, a := before.Metrics[m.Name], after.Metrics[m.Name]
-		if b != a {
-			c.Changes = append(c.Changes, Change{Metric: m, Before: b, After: a})
+		if measuredBy(before, m) && measuredBy(after, m) {
+			c.metric(m)
 		}
 	}
 	c.verdicts()
-	return c
+	return c, nil
 }
 
-func (c *Comparison) note(what, before, after string) {
-	if before != after {
-		c.Notes = append(c.Notes, fmt.Sprintf("%s: %s before, %s after", what, before, after))
+// metric compares one metric, which all runs have.
+func (c *Comparison) metric(m scenario.Metric) {
+	b, a := measured(values(c.Before, m)), measured(values(c.After, m))
+	if first := b.Values[0]; slices.Max(b.Values) == first && slices.Max(a.Values) == first && a.Values[0] == first {
+		return
 	}
+	ch := Change{Metric: m, Before: spread(b), After: spread(a)}
+	ch.P, ch.Evidence = weigh(b, a)
+	c.Changes = append(c.Changes, ch)
 }
 
-func short(hash string) string { return hash[:min(12, len(hash))] }
-
-func ended(r *Report) string {
-	if r.Interrupted {
-		return "interrupted"
+func values(runs []*Report, m scenario.Metric) (values []float64) {
+	for _, r := range runs {
+		values = append(values, r.Metrics[m.Name])
 	}
-	return "complete"
+	return values
 }
 
-// machine is what a run's speed depends on.
-func (b Build) machine() string {
-	return strings.TrimPrefix(fmt.Sprintf("%s, %d of %d CPUs, %s/%s", b.CPU, b.Procs, b.CPUs, b.OS, b.Arch), ", ")
+// measuredBy reports whether all runs have the metric: a program that is older
+// than the metric has not measured zero.
+func measuredBy(runs []*Report, m scenario.Metric) bool {
+	return count(runs, func(r *Report) bool { return has(r, m) }) == len(runs)
 }
 
-// verdicts compares the assertions that both runs made.
-func (c *Comparison) verdicts() {
-	for _, a := range c.After.Assertions {
-		i := slices.IndexFunc(c.Before.Assertions, func(b Assertion) bool { return b.Text == a.Text })
-		switch {
-		case i < 0 || c.Before.Assertions[i].Holds == a.Holds:
-		case a.Holds:
-			c.Verdicts = append(c.Verdicts, a.Text+" holds now")
-		default:
-			c.Verdicts = append(c.Verdicts, a.Text+" no longer holds")
-		}
-	}
-}
-
-// WriteText writes the comparison for people.
-func (c *Comparison) WriteText(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s, seed %d: %s, then %s\n", c.After.Scenario, c.After.Seed, c.Before.Build.revision(), c.After.Build.revision())
-	for _, n := range c.Notes {
-		fmt.Fprintf(&b, "note       %s\n", n)
-	}
-	if len(c.Changes) == 0 {
-		b.WriteString("nothing changed\n")
-	} else {
-		fmt.Fprintf(&b, "\n%-16s %14s %14s %10s\n", "metric", "before", "after", "change")
-	}
-	for _, ch := range c.Changes {
-		fmt.Fprintf(&b, "%-16s %14s %14s %10s\n", ch.Metric.Name, Value(ch.Metric.Unit, ch.Before), Value(ch.Metric.Unit, ch.After), ch.percent())
-	}
-	for _, v := range c.Verdicts {
-		fmt.Fprintf(&b, "assertion  %s\n", v)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// percent prints the ratio.
-func (c Change) percent() string {
-	ratio := c.Ratio()
-	switch {
-	case math.IsInf(ratio, 0):
-		return "from none"
-	case ratio >= 9.995:
-		return fmt.Sprintf("%.1fx", ratio+1)
-	}
-	return fmt.Sprintf("%+.1f %%", 100*ratio)
-}
-
-// revision names the program that was run.
-func (b Build) revision() string {
-	switch {
-	case b.Revision == "":
-		return "an unknown revision"
-	case b.Modified:
-		return short(b.Revision) + ", modified"
-	}
-	return short(b.Revision)
+func has(r *Report, m scenario.Metric) bool {
+	_, ok := r.Metrics[m.Name]
+	return ok
 }

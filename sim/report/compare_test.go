@@ -1,19 +1,53 @@
 package report_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/sim/report"
 )
 
+func compare(t *testing.T, before, after []*report.Report) (*report.Comparison, string) {
+	t.Helper()
+	c, err := report.Compare(before, after)
+	require.NoError(t, err)
+	var b strings.Builder
+	require.NoError(t, c.WriteText(&b))
+	for line := range strings.Lines(b.String()) {
+		if !strings.HasPrefix(line, "note") {
+			require.LessOrEqual(t, len([]rune(line)), 81, line)
+		}
+	}
+	return c, b.String()
+}
+
 func compared(t *testing.T, before, after *report.Report) string {
 	t.Helper()
-	var b strings.Builder
-	require.NoError(t, report.Compare(before, after).WriteText(&b))
-	return b.String()
+	_, text := compare(t, []*report.Report{before}, []*report.Report{after})
+	return text
+}
+
+// side is one run for each p99.
+func side(p99 ...float64) (runs []*report.Report) {
+	for _, v := range p99 {
+		r := sample()
+		r.Metrics["p99"] = v
+		runs = append(runs, r)
+	}
+	return runs
+}
+
+// change is what became of the p99.
+func change(t *testing.T, before, after []*report.Report) report.Change {
+	t.Helper()
+	c, _ := compare(t, before, after)
+	require.Len(t, c.Changes, 1)
+	require.Equal(t, "p99", c.Changes[0].Metric.Name)
+	return c.Changes[0]
 }
 
 func TestCompareSaysWhatChangedAndByHowMuch(t *testing.T) {
@@ -24,31 +58,118 @@ func TestCompareSaysWhatChangedAndByHowMuch(t *testing.T) {
 	after.Metrics["lost"] = 0
 	after.Metrics["stalled"] = 5
 	after.Metrics["deliveries"] = 5_000_000
+	after.Metrics["goroutines"] = 3.001
 	after.Assertions[0].Holds, after.Assertions[1].Holds = true, false
 	text := compared(t, before, after)
 	for _, line := range []string{
-		"storm, seed 7: abc, then 0123456789ab, modified\n",
-		"lost                          2              0   -100.0 %\n",
-		"stalled                       0              5  from none\n",
-		"writes/s                1,000/s          900/s    -10.0 %\n",
-		"deliveries              250,000      5,000,000      20.0x\n",
-		"p99                      12.3ms         24.6ms   +100.0 %\n",
+		"storm: abc (1 run), then 0123456789ab, modified (1 run)\n",
+		"lost                    2                    0             -100.0 %  ?\n",
+		"stalled                 0                    5            from none  ?\n",
+		"writes/s          1,000/s                900/s              -10.0 %  ?\n",
+		"deliveries        250,000            5,000,000                20.0x  ?\n",
+		"p99                12.3ms               24.6ms             +100.0 %  ?\n",
+		"goroutines              3                    3              < 0.1 %  ?\n",
 		"assertion  lost = 0 holds now\n",
 		"assertion  p99 < 50ms no longer holds\n",
 	} {
 		require.Contains(t, text, line)
 	}
 	require.NotContains(t, text, "heap", "it has not changed")
-	require.NotContains(t, text, "note")
+}
+
+func TestCompareSaysThatOneRunOfEachCannotTell(t *testing.T) {
+	require.Contains(t, compared(t, sample(), sample()), "note       one run of each side cannot tell a change from noise: compare 4 or more of each\n")
+	require.Equal(t, report.TooFew, change(t, side(1), side(2)).Evidence)
+}
+
+func TestCompareTellsAChangeFromNoise(t *testing.T) {
+	before := side(0.010, 0.011, 0.012, 0.013, 0.014, 0.015)
+	moved := change(t, before, side(0.020, 0.021, 0.022, 0.023, 0.024, 0.025))
+	require.Equal(t, report.Changed, moved.Evidence)
+	require.InDelta(t, 0.002, moved.P, 0.0005)
+	require.InDelta(t, 0.8, moved.Ratio(), 0.01)
+	require.InDelta(t, 0.0125, moved.Before.Median, 1e-9)
+	require.InDelta(t, 0.010, moved.Before.Low, 1e-9)
+	require.InDelta(t, 0.015, moved.Before.High, 1e-9)
+
+	_, text := compare(t, before, side(0.020, 0.021, 0.022, 0.023, 0.024, 0.025))
+	require.Contains(t, text, "p99                12.5ms ± 20%         22.5ms ± 11%        +80.0 %  p=0.002\n")
+	require.NotContains(t, text, "cannot tell")
+
+	same := change(t, before, side(0.0105, 0.0115, 0.0125, 0.0135, 0.0145, 0.0155))
+	require.Equal(t, report.Noise, same.Evidence)
+	_, text = compare(t, before, side(0.0105, 0.0115, 0.0125, 0.0135, 0.0145, 0.0155))
+	require.Regexp(t, `p99 .* ~  p=0\.\d+\n`, text)
+	require.Contains(t, text, "~ is no more than noise")
+}
+
+func TestCompareKnowsHowManyRunsItTakes(t *testing.T) {
+	for n, evidence := range map[int]report.Evidence{1: report.TooFew, 3: report.TooFew, 4: report.Changed, 9: report.Changed} {
+		var before, after []float64
+		for i := range n {
+			before, after = append(before, float64(1+i)), append(after, float64(100+i))
+		}
+		require.Equal(t, evidence, change(t, side(before...), side(after...)).Evidence, n)
+	}
+	uneven := change(t, side(1), side(10, 11, 12, 13, 14))
+	require.Equal(t, report.TooFew, uneven.Evidence, "one run may be anywhere by chance")
+	_, text := compare(t, side(1), side(10, 11, 12, 13, 14))
+	require.Contains(t, text, "note       1 run before and 5 runs after cannot tell a change from noise: compare 4 or more of each\n")
+	require.Contains(t, text, "\n? are too few runs")
+}
+
+func TestCompareOfOutliersAndZeros(t *testing.T) {
+	c := change(t, side(1, 1, 1, 1, 1, 90), side(1, 1, 1, 1, 1, 1))
+	require.Equal(t, report.Noise, c.Evidence, "one outlier is no change")
+	require.InDelta(t, 1, c.Before.Median, 1e-9)
+	_, text := compare(t, side(0, 0, 0, 0, 2), side(0, 0, 0, 0, 0))
+	require.Contains(t, text, "p99                    0s to 2s             0s                    ~  p=1.000\n")
 }
 
 func TestCompareWarnsOfWhatCannotBeCompared(t *testing.T) {
 	before, after := sample(), sample()
 	after.Plan, after.Build.CPUs, after.Build.Go, after.Interrupted = "fedcba9876543210", 8, "go9", true
+	after.Broken = nil
+	delete(after.Metrics, "heap")
 	text := compared(t, before, after)
-	require.Contains(t, text, "note       the plans differ: 0123456789ab before, fedcba987654 after\n")
-	require.Contains(t, text, "note       the machines differ: a CPU, 2 of 2 CPUs, linux/amd64 before, a CPU, 2 of 8 CPUs, linux/amd64 after\n")
-	require.Contains(t, text, "note       Go differs")
-	require.Contains(t, text, "note       one of them was interrupted: complete before, interrupted after\n")
-	require.Contains(t, compared(t, before, sample()), "nothing changed")
+	for _, note := range []string{
+		"the plans differ: 0123456789ab before, fedcba987654 after",
+		"the machines differ: a CPU, 2 of 2 CPUs, linux/amd64 before, a CPU, 2 of 8 CPUs, linux/amd64 after",
+		"Go differs: go1.26 before, go9 after",
+		"some were interrupted: complete before, interrupted after",
+		"only some runs have, so that it is not compared: heap",
+		"invariants are broken in 1 of 1 run before, in 0 of 1 run after",
+	} {
+		require.Contains(t, text, "note       "+note+"\n")
+	}
+	require.Contains(t, text, "nothing changed")
+	_, err := report.Compare(nil, side(1))
+	require.ErrorIs(t, err, report.ErrNoRuns)
+	_, err = report.Compare(side(1), nil)
+	require.ErrorIs(t, err, report.ErrNoRuns)
+}
+
+// The same seeds on both sides are a good comparison; sides that mix programs
+// are none.
+func TestCompareLooksAtSidesAsAWhole(t *testing.T) {
+	before, after := side(1, 2, 3, 4, 5), side(1, 2, 3, 4, 5)
+	for i := range before {
+		before[i].Plan, after[4-i].Plan = fmt.Sprint(i), fmt.Sprint(i)
+		after[i].Assertions[1].Holds = i < 2
+	}
+	_, text := compare(t, before, after)
+	require.NotContains(t, text, "plans differ")
+	require.Contains(t, text, "assertion  p99 < 50ms held in 5 of 5 runs, and now in 2 of 5\n")
+	require.NotContains(t, text, "several revisions")
+	after[0].Plan, after[3].Build.Revision = "other", "def"
+	_, text = compare(t, before, after)
+	require.Contains(t, text, "the plans differ: 0 and 1 and 2 and 2 more before, 0 and 1 and 2 and 2 more after")
+	require.Contains(t, text, "the runs of a side are of several revisions: abc and def")
+}
+
+func TestCompareNoticesARunThatIsThereTwice(t *testing.T) {
+	before, after := side(1, 2), side(3)
+	before[1].Started, after[0].Started = time.Unix(7, 0), time.Unix(7, 0)
+	_, text := compare(t, before, after)
+	require.Contains(t, text, "note       the run of 1970-01-01 00:00:07 UTC is there more than once\n")
 }

@@ -16,8 +16,7 @@ var pageSource string
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"seconds": Seconds, "memory": Memory, "number": Number,
 	"count": func(n any) string { return Number(toFloat(n)) },
-	"short": func(hash string) string { return hash[:min(12, len(hash))] },
-	"when":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"short": short, "when": stamp,
 	"lasts": func(f Fault) bool { return f.Until > f.At },
 	"span":  func(f Fault) string { return Seconds(f.Until - f.At) },
 }).Parse(pageSource))
@@ -71,6 +70,9 @@ func (r *Report) rows() (rows []row) {
 	}
 	return rows
 }
+
+// stamp prints when something was.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 // toFloat makes a number of any kind one that Number prints.
 func toFloat(n any) float64 {

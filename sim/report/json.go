@@ -1,16 +1,26 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
-// ErrSchema: the file is no report, or one of another version.
-var ErrSchema = errors.New("not a report of this version")
+// Why a file is refused.
+var (
+	// ErrNotReport: it is something else.
+	ErrNotReport = errors.New("not a report of a run")
+	// ErrSchema: it is a report, but of another version.
+	ErrSchema = errors.New("a report of another version")
+	// ErrTorn: it ends before its end, as after a full disk.
+	ErrTorn = errors.New("a torn report")
+)
 
-// WriteJSON writes the report as JSON, to be read by [ReadJSON].
+// WriteJSON writes the report as JSON, to be read by [ReadJSON]. SCHEMA.md, beside
+// this file, lists the fields with their units.
 func (r *Report) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -18,18 +28,64 @@ func (r *Report) WriteJSON(w io.Writer) error {
 }
 
 // ReadJSON reads a report. Fields that are not known are passed over: they are
-// of a newer program. Errors: [ErrSchema], what reading r met.
+// of a newer program. Errors: [ErrNotReport], [ErrSchema], [ErrTorn], what
+// reading r met.
 func ReadJSON(r io.Reader) (*Report, error) {
-	data, err := io.ReadAll(r)
+	data, err := whole(r)
 	if err != nil {
+		return nil, err
+	}
+	if err := schema(data); err != nil {
 		return nil, err
 	}
 	rep := &Report{}
 	if err := json.Unmarshal(data, rep); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+		return nil, fmt.Errorf("%w: %w", ErrNotReport, err)
 	}
-	if rep.Schema != Schema {
-		return nil, fmt.Errorf("%w: schema %q, want %q", ErrSchema, rep.Schema, Schema)
+	if rep.Metrics == nil {
+		return nil, fmt.Errorf("%w: it has no metrics", ErrNotReport)
 	}
 	return rep, nil
+}
+
+// whole reads one JSON value, after which there is nothing else.
+func whole(r io.Reader) (json.RawMessage, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	var value json.RawMessage
+	switch err := d.Decode(&value); {
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%w: it is empty", ErrTorn)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fmt.Errorf("%w: it ends in the middle, after %d bytes", ErrTorn, len(data))
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrNotReport, err)
+	}
+	if rest := bytes.TrimSpace(data[d.InputOffset():]); len(rest) > 0 {
+		return nil, fmt.Errorf("%w: there is more after it, from byte %d on", ErrNotReport, d.InputOffset())
+	}
+	return value, nil
+}
+
+// schema checks the version, before anything that depends on it.
+func schema(data []byte) error {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotReport, err)
+	}
+	family, _, _ := strings.Cut(Schema, "/")
+	switch {
+	case head.Schema == Schema:
+		return nil
+	case head.Schema == "":
+		return fmt.Errorf("%w: it has no schema", ErrNotReport)
+	case !strings.HasPrefix(head.Schema, family+"/"):
+		return fmt.Errorf("%w: its schema is %q", ErrNotReport, head.Schema)
+	}
+	return fmt.Errorf("%w: %q, and this program reads %q", ErrSchema, head.Schema, Schema)
 }

@@ -173,18 +173,20 @@ func Value(unit scenario.Unit, value float64) string {
 	return Number(value)
 }
 
-// Seconds prints a time with three digits.
+// Seconds prints a time with three digits, such as 1.23ms, 12.3ms or 2m30s.
 func Seconds(s float64) string {
-	d := time.Duration(s * 1e9)
+	d := time.Duration(math.Round(s * 1e9))
 	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
-		if d.Abs() >= 100*unit {
+		switch {
+		case d.Abs() >= 100*unit:
 			return d.Round(unit).String()
-		}
-		if d.Abs() >= unit {
+		case d.Abs() >= 10*unit:
+			return d.Round(unit / 10).String()
+		case d.Abs() >= unit:
 			return d.Round(unit / 100).String()
 		}
 	}
-	return d.Round(time.Microsecond).String()
+	return d.String()
 }
 
 // Memory prints an amount of memory with three digits.
