@@ -8,10 +8,13 @@ import (
 )
 
 // honour checks what the watch claimed after n events: that it could be resumed
-// from there.
+// from there, and from nowhere while the initial state was not complete.
 func (j *judge[T]) honour(n int) error {
 	for ; j.claimed < len(j.Claims) && j.Claims[j.claimed].Events <= n; j.claimed++ {
 		c := j.Claims[j.claimed]
+		if c.Events < j.initials && c.Revision > 0 {
+			return j.fail(Resumable, "Revision said %d after %d events, the initial state has %d", c.Revision, c.Events, j.initials)
+		}
 		if c.Events < n || c.Revision < j.position || c.Revision > j.Newest() || !j.Witnessed(c.Revision) {
 			continue
 		}

@@ -105,6 +105,7 @@ type judge[T any] struct {
 	index      int
 	bookmarked store.Revision
 	claimed    int  // the first claim that has not been judged
+	initials   int  // how many events the initial state has
 	silent     bool // its start has not come
 }
 
@@ -201,7 +202,7 @@ func (j *judge[T]) initial() (int, error) {
 		last = ev.Key()
 		j.have[last] = ev.Object.Revision
 	}
-	j.index = -1
+	j.index, j.initials = -1, n
 	whole := n < len(j.Events) || j.Drained && j.End() == nil
 	for rev := min(j.Latest, j.bound(n)); rev >= j.Earliest && rev >= First; rev-- {
 		if j.stateIs(rev, whole) {
