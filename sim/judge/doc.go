@@ -11,6 +11,11 @@
 // are those that etcd's robustness tests hold a watch to; the others are what an
 // engine with bookmarks, policies and several kinds of read promises beyond.
 //
+// Two bring their cases here: package explore, from numbered seeds and with every
+// fault there is, and the engine's own tests, from histories that rapid draws as
+// it goes and so can aim. Both have one thing happen at a time. What goroutines
+// see that write and read at once, the engine's tests hold to linearizability.
+//
 // Storage here gives every change the next revision, starting after 1, which is
 // that of empty storage.
 //
