@@ -2,29 +2,41 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // The room of a chart, in SVG's units: the whole, and the margins around the
 // plot.
 const (
-	chartWidth, chartHeight = 560.0, 220.0
-	marginLeft, marginRight = 62.0, 12.0
-	marginTop, marginBottom = 10.0, 24.0
+	chartWidth              = 560.0
+	marginLeft, marginRight = 66.0, 12.0
+	marginTop, marginBottom = 30.0, 42.0
 	plotWidth               = chartWidth - marginLeft - marginRight
-	plotHeight              = chartHeight - marginTop - marginBottom
+	plotHeight              = 176.0
+	plotBottom              = marginTop + plotHeight
 )
 
 // chart is one diagram, as the template draws it.
 type chart struct {
 	ID, Title, About string
-	XTicks, YTicks   []tick
-	Lines            []line
+	// XCaption and YCaption say what the axes count.
+	XCaption, YCaption string
+	XTicks, YTicks     []tick
+	Lines              []line
 	// Bands are faults that lasted, Marks those of a moment.
 	Bands []band
 	Marks []mark
 	// Spots are columns that show their values when pointed at.
 	Spots []spot
+	// Lanes are faults by name, in a chart of faults.
+	Lanes []lane
+	// Empty: there is no value but zero.
+	Empty bool
+	// Plot is how high the plot is.
+	Plot float64
+	// Says is what the chart shows, for those who cannot see it.
+	Says string
 }
 
 type (
@@ -46,6 +58,12 @@ type (
 		X    float64
 		Name string
 	}
+	lane struct {
+		Y     float64
+		Name  string
+		Bands []band
+		Marks []mark
+	}
 	spot struct {
 		X, Width, Middle, Y float64
 		Text                string
@@ -53,13 +71,13 @@ type (
 )
 
 // Width and the others tell the template the room of the chart.
-func (chart) Width() float64  { return chartWidth }
-func (chart) Height() float64 { return chartHeight }
-func (chart) Left() float64   { return marginLeft }
-func (chart) Right() float64  { return chartWidth - marginRight }
-func (chart) Top() float64    { return marginTop }
-func (chart) Bottom() float64 { return chartHeight - marginBottom }
-func (chart) Plot() float64   { return plotHeight }
+func (c chart) Width() float64  { return chartWidth }
+func (c chart) Height() float64 { return marginTop + c.Plot + marginBottom }
+func (c chart) Left() float64   { return marginLeft }
+func (c chart) Right() float64  { return chartWidth - marginRight }
+func (c chart) Middle() float64 { return marginLeft + plotWidth/2 }
+func (c chart) Top() float64    { return marginTop }
+func (c chart) Bottom() float64 { return marginTop + c.Plot }
 
 // series is a line before it is drawn.
 type series struct {
@@ -71,7 +89,7 @@ type series struct {
 
 // draw makes a chart of the series.
 func draw(id, title, about string, x, y scale, format func(float64) string, all ...series) chart {
-	c := chart{ID: id, Title: title, About: about}
+	c := chart{ID: id, Title: title, About: about, XCaption: x.caption, YCaption: y.caption, Plot: plotHeight, Empty: true}
 	for _, t := range x.ticks {
 		c.XTicks = append(c.XTicks, tick{across(x, t.value), t.label})
 	}
@@ -80,13 +98,28 @@ func draw(id, title, about string, x, y scale, format func(float64) string, all 
 	}
 	for i, s := range all {
 		c.Lines = append(c.Lines, s.draw(i+1, x, y, len(all) == 1))
+		c.Empty = c.Empty && largest(s.ys) == 0
 	}
+	c.Says = title + ", " + about + ": " + say(format, all)
 	c.Spots = spots(x, y, format, all)
 	return c
 }
 
 func across(x scale, v float64) float64 { return marginLeft + x.at(v)*plotWidth }
-func up(y scale, v float64) float64     { return chartHeight - marginBottom - y.at(v)*plotHeight }
+func up(y scale, v float64) float64     { return plotBottom - y.at(v)*plotHeight }
+
+// say tells the range of each series.
+func say(format func(float64) string, all []series) string {
+	var ranges []string
+	for _, s := range all {
+		low, high := least(s.ys), largest(s.ys)
+		if !s.gaps && len(s.ys) > 0 {
+			low = slices.Min(s.ys)
+		}
+		ranges = append(ranges, fmt.Sprintf("%s from %s to %s", s.name, format(low), format(high)))
+	}
+	return strings.Join(ranges, "; ")
+}
 
 // draw makes the line, as a path, filled if it is the only one.
 func (s *series) draw(number int, x, y scale, alone bool) line {
@@ -106,7 +139,7 @@ func (s *series) draw(number int, x, y scale, alone bool) line {
 	l := line{Name: s.name, Number: number, Points: path.String()}
 	if n := len(s.xs); alone && !s.gaps && n > 0 {
 		l.Area = fmt.Sprintf("%sL%.1f,%.1fL%.1f,%.1fZ", l.Points,
-			across(x, s.xs[n-1]), chartHeight-marginBottom, across(x, s.xs[0]), chartHeight-marginBottom)
+			across(x, s.xs[n-1]), plotBottom, across(x, s.xs[0]), plotBottom)
 	}
 	return l
 }
@@ -137,17 +170,4 @@ func spots(x, y scale, format func(float64) string, all []series) (columns []spo
 		})
 	}
 	return columns
-}
-
-// over lays the faults over a chart of time.
-func (c chart) over(x scale, faults []Fault) chart {
-	for _, f := range faults {
-		from := across(x, f.At)
-		if f.Until > f.At {
-			c.Bands = append(c.Bands, band{X: from, Width: max(1, across(x, f.Until)-from), Name: f.Name})
-			continue
-		}
-		c.Marks = append(c.Marks, mark{X: from, Name: f.Name})
-	}
-	return c
 }

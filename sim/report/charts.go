@@ -2,36 +2,49 @@ package report
 
 import "fmt"
 
+// gauge is what a chart of one value over time shows.
+type gauge struct {
+	id, title, about, unit string
+	of                     func(*Sample) float64
+}
+
+var gauges = []gauge{
+	{"writes", "Writes per second", "that succeeded", "writes per second", func(s *Sample) float64 { return s.WriteRate }},
+	{"deliveries", "Deliveries per second", "events handed to consumers", "events per second", func(s *Sample) float64 { return s.DeliveryRate }},
+	{"lag", "Lag", "events that the watcher farthest behind was behind", "events", func(s *Sample) float64 { return float64(s.Lag) }},
+	{"stalled", "Stalled watchers", "farther behind than their buffer", "watchers", func(s *Sample) float64 { return float64(s.Stalled) }},
+	{"heap", "Heap", "objects, dead ones too until they are collected", "", func(s *Sample) float64 { return float64(s.Heap) }},
+	{"goroutines", "Goroutines", "of the engine and of the load", "goroutines", func(s *Sample) float64 { return float64(s.Goroutines) }},
+}
+
 // charts draws all charts of a report.
 func (r *Report) charts() []chart {
 	if len(r.Samples) == 0 {
 		return nil
 	}
 	x := elapsed(r.Samples[len(r.Samples)-1].At)
-	get := func(of func(*Sample) float64) (xs, ys []float64) {
-		for i := range r.Samples {
-			xs, ys = append(xs, r.Samples[i].At), append(ys, of(&r.Samples[i]))
-		}
-		return xs, ys
+	all := []chart{r.latencyOverTime(x), r.latencyByPercentile()}
+	for _, g := range gauges {
+		all = append(all, r.gauge(g, x))
 	}
-	one := func(id, title, about string, of func(*Sample) float64) chart {
-		xs, ys := get(of)
-		y, format := counting(largest(ys)), Number
-		if id == "heap" {
-			y, format = memory(largest(ys)), Memory
-		}
-		return draw(id, title, about, x, y, format, series{name: title, xs: xs, ys: ys}).timed(xs).over(x, r.Faults)
+	if len(r.Faults) > 0 {
+		all = append(all, r.faultsOverTime(x))
 	}
-	return []chart{
-		r.latencyOverTime(x),
-		r.latencyByPercentile(),
-		one("writes", "Writes per second", "that succeeded", func(s *Sample) float64 { return s.WriteRate }),
-		one("deliveries", "Deliveries per second", "events handed to consumers", func(s *Sample) float64 { return s.DeliveryRate }),
-		one("lag", "Lag", "events that the watcher farthest behind was behind", func(s *Sample) float64 { return float64(s.Lag) }),
-		one("stalled", "Stalled watchers", "farther behind than their buffer", func(s *Sample) float64 { return float64(s.Stalled) }),
-		one("heap", "Heap", "objects, dead ones too until they are collected", func(s *Sample) float64 { return float64(s.Heap) }),
-		one("goroutines", "Goroutines", "of the engine and of the load", func(s *Sample) float64 { return float64(s.Goroutines) }),
+	return all
+}
+
+// gauge draws one value over time.
+func (r *Report) gauge(g gauge, x scale) chart {
+	var xs, ys []float64
+	for i := range r.Samples {
+		xs, ys = append(xs, r.Samples[i].At), append(ys, g.of(&r.Samples[i]))
 	}
+	y, format := counting(largest(ys)), Number
+	y.caption = g.unit
+	if g.unit == "" {
+		y, format = memory(largest(ys)), Memory
+	}
+	return draw(g.id, g.title, g.about, x, y, format, series{name: g.title, xs: xs, ys: ys}).timed(xs).over(x, r.Faults)
 }
 
 // latencyOverTime draws percentiles of each interval.
@@ -48,7 +61,7 @@ func (r *Report) latencyOverTime(x scale) chart {
 		}
 	}
 	y := logarithmic(least(p50.ys), largest(max.ys))
-	c := draw("latency", "Latency over time", "from when a write was due until the consumer had the event", x, y, Seconds, max, p99, p50)
+	c := draw("latency", "Latency over time", "from a write's due time until the consumer had the event; gaps had none", x, y, Seconds, max, p99, p50)
 	return c.timed(max.xs).over(x, r.Faults)
 }
 

@@ -31,7 +31,11 @@ type pageData struct {
 }
 
 // tile is a figure at the top of the page.
-type tile struct{ Name, Value string }
+type tile struct {
+	Name, Value string
+	// Bad: it must not be so.
+	Bad bool
+}
 
 // row is one metric.
 type row struct{ Name, Value, About string }
@@ -58,9 +62,9 @@ func (r *Report) verdict() string {
 func (r *Report) tiles() []tile {
 	m := r.Metrics
 	return []tile{
-		{"median latency", Seconds(m["p50"])}, {"99th percentile", Seconds(m["p99"])},
-		{"writes", Number(m["writes/s"]) + "/s"}, {"deliveries", Number(m["deliveries/s"]) + "/s"},
-		{"lost", Number(m["lost"])}, {"heap at most", Memory(m["heap"])},
+		{"median latency", Seconds(m["p50"]), false}, {"latency, 99th percentile", Seconds(m["p99"]), false},
+		{"writes", Number(m["writes/s"]) + "/s", false}, {"deliveries", Number(m["deliveries/s"]) + "/s", false},
+		{"events lost", Number(m["lost"]), m["lost"] > 0}, {"heap at most", Memory(m["heap"]), false},
 	}
 }
 
@@ -73,6 +77,19 @@ func (r *Report) rows() (rows []row) {
 
 // stamp prints when something was.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// Failed is how many assertions do not hold, for the page.
+func (d *pageData) Failed() (n int) {
+	for _, a := range d.Assertions {
+		if !a.Holds {
+			n++
+		}
+	}
+	return n
+}
+
+// Ran says what the run was, and for how long, for the page.
+func (d *pageData) Ran() string { return d.ran() }
 
 // toFloat makes a number of any kind one that Number prints.
 func toFloat(n any) float64 {

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"encoding/xml"
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -27,25 +28,82 @@ var (
 func TestPageHasEveryChartWithItsData(t *testing.T) {
 	page := htmlOf(t, sample())
 	figures := figure.FindAllString(page, -1)
-	require.Len(t, figures, 8)
+	require.Len(t, figures, 9)
 	for i, id := range []string{"latency", "percentiles", "writes", "deliveries", "lag", "stalled", "heap", "goroutines"} {
 		require.Contains(t, figures[i], `id="`+id+`"`)
 		require.Regexp(t, `<path class="line s1" d="M[0-9.]+,[0-9.]+l?L?[0-9]`, figures[i], id)
 		require.Contains(t, figures[i], `class="spot"`, id)
 	}
-	require.Contains(t, figures[0], "at 2.5s: max 100ms, p99 10ms, p50 1ms")
+	require.Contains(t, figures[0], "at 2.5s: max 100ms, p99 10ms, p50 1ms; fault: slow<")
 	require.Contains(t, figures[1], "99.9 %: end to end 50ms")
-	require.Contains(t, figures[6], "at 5s: Heap 2.0 MiB")
+	require.Contains(t, figures[6], "at 5s: Heap 2.0 MiB<")
+	require.Contains(t, figures[8], `id="faults"`)
+}
+
+func TestPageNamesTheUnitsOfItsAxes(t *testing.T) {
+	figures := figure.FindAllString(htmlOf(t, sample()), -1)
+	for i, axes := range [][2]string{
+		{"time, logarithmic", "seconds since the load began"}, {"time, logarithmic", "percentile"},
+		{"writes per second", "seconds since the load began"}, {"events per second", "seconds since the load began"},
+		{"events", "seconds since the load began"}, {"watchers", "seconds since the load began"},
+		{"memory", "seconds since the load began"}, {"goroutines", "seconds since the load began"},
+	} {
+		for _, axis := range axes {
+			require.Regexp(t, `<text class="caption"[^>]*>`+axis+`</text>`, figures[i])
+		}
+	}
+	require.Contains(t, figures[3], ">60k</text>")
+	require.Contains(t, figures[6], ">2 MiB</text>")
+}
+
+// Every stage that a run can have gets a line in a colour of its own.
+func TestPageHasAColourForEveryStage(t *testing.T) {
+	r := sample()
+	for len(r.Latency) < 8 {
+		r.Latency = append(r.Latency, r.Latency[0])
+	}
+	page := htmlOf(t, r)
+	for n := range 8 {
+		require.Contains(t, page, fmt.Sprintf(`<path class="line s%d"`, n+1))
+		require.Contains(t, page, fmt.Sprintf(`.s%d { stroke: var(--c%d); }`, n+1, n+1))
+		require.Equal(t, 3, strings.Count(page, fmt.Sprintf("--c%d: #", n+1)), "in light, in dark, on paper")
+	}
+}
+
+func TestPageSaysInWordsWhatItsChartsShow(t *testing.T) {
+	page := htmlOf(t, sample())
+	for _, label := range []string{
+		"gaps had none: max from 50ms to 100ms; p99 from 10ms to 20ms; p50 from 1ms to 1ms",
+		"Heap, objects, dead ones too until they are collected: Heap from 1.0 MiB to 3.0 MiB",
+		"Stalled watchers, farther behind than their buffer: Stalled watchers from 0 to 3",
+		"Faults over time: 1 of break; 1 of slow",
+	} {
+		require.Regexp(t, `role="img" aria-label="[^"]*`+regexp.QuoteMeta(label)+`"`, page)
+	}
+	require.Equal(t, strings.Count(page, `class="card table`), strings.Count(page, `role="region" aria-label="`), "every table that scrolls has a name")
+	require.NotContains(t, page, "<th></th>")
+	require.NotContains(t, page, "none at any time")
+	r := sample()
+	r.Samples[1].Stalled = 0
+	require.Contains(t, htmlOf(t, r), "none at any time</text>")
+}
+
+func TestPageHasTheMachine(t *testing.T) {
+	page := htmlOf(t, sample())
+	for _, fact := range []string{">abc<", ">go1.26<", ">linux/amd64<", ">a CPU, 2 of 2 used<", ">3 before the run<"} {
+		require.Contains(t, page, fact)
+	}
 }
 
 func TestPageMarksFaultsOnTheTimeAxis(t *testing.T) {
 	for i, f := range figure.FindAllString(htmlOf(t, sample()), -1) {
 		if i == 1 {
-			continue // it has no time axis
+			require.NotContains(t, f, `class="mark"`, "it has no time axis")
+			continue
 		}
 		require.Equal(t, 1, strings.Count(f, `class="mark"`))
 		require.Equal(t, 1, strings.Count(f, `class="band"`))
-		require.Contains(t, f, "<title>break</title>")
+		require.Contains(t, f, "<title>break, at 1s</title>")
 	}
 }
 
@@ -71,12 +129,18 @@ func TestPageEscapesWhatPeopleWrote(t *testing.T) {
 func TestPageHasTheVerdict(t *testing.T) {
 	r := sample()
 	require.Contains(t, htmlOf(t, r), `class="badge broken"`)
+	require.Contains(t, htmlOf(t, r), `<td class="left">a-1 got MODIFIED`)
+	require.Contains(t, htmlOf(t, r), `<div class="tile bad"><b>2</b><span>events lost`)
 	r.Broken = nil
 	require.Contains(t, htmlOf(t, r), `class="badge failed"`)
+	require.Contains(t, htmlOf(t, r), `1 of 2 failed`)
 	r.Assertions = r.Assertions[1:]
 	require.Contains(t, htmlOf(t, r), `class="badge passed"`)
-	r.Interrupted = true
+	require.NotContains(t, htmlOf(t, r), `</span></h2>`, "nothing failed")
+	require.Contains(t, htmlOf(t, r), "5s of load, 5.5s until all was read<")
+	r.Interrupted, r.Assertions = true, nil
 	require.Contains(t, htmlOf(t, r), `class="badge interrupted"`)
+	require.Contains(t, htmlOf(t, r), "5s of load, then it was stopped: the figures are of what ran so far, and nothing is asserted")
 }
 
 // Values that are none, or all the same, make charts too; nothing is NaN.

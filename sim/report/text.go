@@ -45,7 +45,18 @@ func (t *text) head(r *Report) {
 	if r.Interrupted {
 		t.line("stopped", "interrupted before the end: the figures are of what ran so far")
 	}
-	t.line("took", "%s of load, %s until all was read", Seconds(r.Load), Seconds(r.Took))
+	t.line("took", "%s", r.ran())
+}
+
+// ran says for how long.
+func (r *Report) ran() string {
+	if r.Interrupted {
+		return fmt.Sprintf("%s of load, then it was stopped", Seconds(r.Load))
+	}
+	if r.Metrics["unread"] > 0 {
+		return fmt.Sprintf("%s of load, %s in all, and not everything was read", Seconds(r.Load), Seconds(r.Took))
+	}
+	return fmt.Sprintf("%s of load, %s until all was read", Seconds(r.Load), Seconds(r.Took))
 }
 
 func (t *text) rates(r *Report) {

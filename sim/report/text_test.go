@@ -64,6 +64,12 @@ func TestTextSaysWhatMatters(t *testing.T) {
 	b.Reset()
 	require.NoError(t, interrupted.WriteText(&b))
 	require.Contains(t, b.String(), "interrupted before the end")
+	require.Contains(t, b.String(), "took       5s of load, then it was stopped\n")
+	unread := sample()
+	unread.Metrics["unread"] = 1
+	b.Reset()
+	require.NoError(t, unread.WriteText(&b))
+	require.Contains(t, b.String(), "took       5s of load, 5.5s in all, and not everything was read\n")
 }
 
 func TestOKIsOnlyWhatRanToItsEndAndHolds(t *testing.T) {
