@@ -40,7 +40,7 @@ func (c *simRunCommand) Run(ctx context.Context, t *terminal) error {
 // write writes the report wherever it is wanted.
 func (c *simRunCommand) write(t *terminal, rep *sim.Report) error {
 	return errors.Join(
-		rep.WriteText(t.stdout),
+		rep.WriteTerminal(t.stdout, screen(t.stdout)),
 		toFile(c.JSON, rep.WriteJSON),
 		toFile(c.HTML, rep.WriteHTML),
 	)

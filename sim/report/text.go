@@ -4,18 +4,19 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// WriteText writes the report for people at a terminal.
-func (r *Report) WriteText(w io.Writer) error {
-	t := &text{}
+// WriteText writes the report as plain text, in lines as long as it takes: for a
+// file, or another program.
+func (r *Report) WriteText(w io.Writer) error { return r.WriteTerminal(w, Terminal{}) }
+
+// WriteTerminal writes the report for people at a terminal.
+func (r *Report) WriteTerminal(w io.Writer, terminal Terminal) error {
+	t := &text{Terminal: terminal}
 	t.head(r)
 	t.rates(r)
 	t.latency(r)
@@ -27,15 +28,6 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// text is a report in the making.
-type text struct{ strings.Builder }
-
-func (t *text) line(name, format string, args ...any) {
-	fmt.Fprintf(t, "%-11s", name)
-	fmt.Fprintf(t, format, args...)
-	t.WriteByte('\n')
-}
-
 func (t *text) head(r *Report) {
 	size := ""
 	if r.Small {
@@ -43,7 +35,7 @@ func (t *text) head(r *Report) {
 	}
 	t.line("scenario", "%s%s, seed %d, plan %.12s", r.Scenario, size, r.Seed, r.Plan)
 	if r.Interrupted {
-		t.line("stopped", "interrupted before the end: the figures are of what ran so far")
+		t.mark(warning, "stopped", "interrupted before the end: the figures are of what ran so far")
 	}
 	t.line("took", "%s", r.ran())
 }
@@ -81,10 +73,10 @@ func (t *text) latency(r *Report) {
 }
 
 func (t *text) groups(r *Report) {
-	fmt.Fprintf(t, "\n%-22s %7s %12s %9s %9s %9s  %s\n", "group", "count", "events", "p50", "p99", "max", "")
+	fmt.Fprintf(t, "\n%-22s %7s %12s %9s %9s %9s\n", "group", "count", "events", "p50", "p99", "max")
 	for _, g := range r.Groups {
-		fmt.Fprintf(t, "%-22s %7d %12s %9s %9s %9s  %s\n", g.Kind+" "+g.Name, g.Count, Number(float64(g.Events)),
-			Seconds(g.P50), Seconds(g.P99), Seconds(g.Max), g.remarks())
+		t.row(fmt.Sprintf("%-22s %7d %12s %9s %9s %9s", g.Kind+" "+g.Name, g.Count, Number(float64(g.Events)),
+			Seconds(g.P50), Seconds(g.P99), Seconds(g.Max)), g.remarks())
 	}
 }
 
@@ -116,10 +108,10 @@ func (t *text) worst(r *Report) {
 	if len(r.Worst) == 0 {
 		return
 	}
-	fmt.Fprintf(t, "\n%-22s %12s %7s %9s %9s %7s  %s\n", "worst watchers", "events", "behind", "mean", "max", "lost", "")
+	fmt.Fprintf(t, "\n%-22s %12s %7s %9s %9s %7s\n", "worst watchers", "events", "behind", "mean", "max", "lost")
 	for _, w := range r.Worst[:min(worstShown, len(r.Worst))] {
-		fmt.Fprintf(t, "%-22s %12s %7s %9s %9s %7s  %s\n", w.Name, Number(float64(w.Delivered)), Number(float64(w.Lag)),
-			Seconds(w.Mean), Seconds(w.Max), Number(float64(w.Lost)), w.remarks())
+		t.row(fmt.Sprintf("%-22s %12s %7s %9s %9s %7s", w.Name, Number(float64(w.Delivered)), Number(float64(w.Lag)),
+			Seconds(w.Mean), Seconds(w.Max), Number(float64(w.Lost))), w.remarks())
 	}
 }
 
@@ -151,14 +143,14 @@ func (t *text) verdict(r *Report) {
 	}
 	t.WriteByte('\n')
 	for _, a := range r.Assertions {
-		verdict := "holds"
+		verdict, as := "holds", good
 		if !a.Holds {
-			verdict = "FAILED"
+			verdict, as = "FAILED", bad
 		}
-		t.line(verdict, "%-24s it is %s", a.Text, a.value())
+		t.mark(as, verdict, "%-24s it is %s", a.Text, a.value())
 	}
 	for _, b := range r.Broken {
-		t.line("BROKEN", "%s", b)
+		t.mark(bad, "BROKEN", "%s", b)
 	}
 }
 
@@ -169,58 +161,4 @@ func (a *Assertion) value() string {
 		unit = check.Metric.Unit
 	}
 	return Value(unit, a.Value)
-}
-
-// Value prints a metric's value in its unit.
-func Value(unit scenario.Unit, value float64) string {
-	switch unit {
-	case scenario.Time:
-		return Seconds(value)
-	case scenario.Bytes:
-		return Memory(value)
-	case scenario.PerSecond:
-		return Number(value) + "/s"
-	}
-	return Number(value)
-}
-
-// Seconds prints a time with three digits, such as 1.23ms, 12.3ms or 2m30s.
-func Seconds(s float64) string {
-	d := time.Duration(math.Round(s * 1e9))
-	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
-		switch {
-		case d.Abs() >= 100*unit:
-			return d.Round(unit).String()
-		case d.Abs() >= 10*unit:
-			return d.Round(unit / 10).String()
-		case d.Abs() >= unit:
-			return d.Round(unit / 100).String()
-		}
-	}
-	return d.String()
-}
-
-// Memory prints an amount of memory with three digits.
-func Memory(bytes float64) string {
-	for _, unit := range []struct {
-		name string
-		size float64
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if math.Abs(bytes) >= unit.size {
-			return strconv.FormatFloat(bytes/unit.size, 'f', 1, 64) + " " + unit.name
-		}
-	}
-	return strconv.FormatFloat(bytes, 'f', 0, 64) + " B"
-}
-
-// Number prints a number without a fraction, with a comma every three digits.
-func Number(n float64) string {
-	digits := strconv.FormatFloat(math.Abs(math.Round(n)), 'f', 0, 64)
-	for at := len(digits) - 3; at > 0; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	if math.Round(n) < 0 {
-		return "-" + digits
-	}
-	return digits
 }

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"github.com/watchmill/watchmill/sim/report"
+)
+
+// screen is what w can show: nothing but plain text, unless it is a terminal.
+func screen(w io.Writer) report.Terminal {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return report.Terminal{}
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		width = 80
+	}
+	return report.Terminal{Width: width, Color: colors(os.Getenv)}
+}
+
+// colors reports whether a terminal is to have colours: NO_COLOR, if it is not
+// empty, forbids them (no-color.org), and a dumb terminal has none.
+func colors(getenv func(string) string) bool {
+	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+}

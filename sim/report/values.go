@@ -1,0 +1,63 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/watchmill/watchmill/sim/scenario"
+)
+
+// Value prints a metric's value in its unit.
+func Value(unit scenario.Unit, value float64) string {
+	switch unit {
+	case scenario.Time:
+		return Seconds(value)
+	case scenario.Bytes:
+		return Memory(value)
+	case scenario.PerSecond:
+		return Number(value) + "/s"
+	}
+	return Number(value)
+}
+
+// Seconds prints a time with three digits, such as 1.23ms, 12.3ms or 2m30s.
+func Seconds(s float64) string {
+	d := time.Duration(math.Round(s * 1e9))
+	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
+		switch {
+		case d.Abs() >= 100*unit:
+			return d.Round(unit).String()
+		case d.Abs() >= 10*unit:
+			return d.Round(unit / 10).String()
+		case d.Abs() >= unit:
+			return d.Round(unit / 100).String()
+		}
+	}
+	return d.String()
+}
+
+// Memory prints an amount of memory with three digits.
+func Memory(bytes float64) string {
+	for _, unit := range []struct {
+		name string
+		size float64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if math.Abs(bytes) >= unit.size {
+			return strconv.FormatFloat(bytes/unit.size, 'f', 1, 64) + " " + unit.name
+		}
+	}
+	return strconv.FormatFloat(bytes, 'f', 0, 64) + " B"
+}
+
+// Number prints a number without a fraction, with a comma every three digits.
+func Number(n float64) string {
+	digits := strconv.FormatFloat(math.Abs(math.Round(n)), 'f', 0, 64)
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	if math.Round(n) < 0 {
+		return "-" + digits
+	}
+	return digits
+}
