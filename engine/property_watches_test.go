@@ -99,6 +99,7 @@ func (w *world) last(t *rapid.T) {
 // start starts the watch that r describes, if the engine lets it.
 func (w *world) start(t *rapid.T, r *record) {
 	r.Name = fmt.Sprintf("w%d", len(w.records))
+	fromNow := !r.handled && !r.Options.InitialState && r.Options.From == 0 && r.Options.Last == 0
 	r.Earliest = w.engine.Revision()
 	if r.Options.Latest {
 		r.Earliest = max(r.Earliest, w.newest())
@@ -116,10 +117,10 @@ func (w *world) start(t *rapid.T, r *record) {
 		w.refused(t, r, err)
 		return
 	}
-	if from := r.Earliest; from <= r.Latest && !r.handled && !r.Options.InitialState && r.Options.From == 0 && r.Options.Last == 0 {
-		r.Latest = r.watch.Revision()
-		require.GreaterOrEqual(t, r.Latest, from, "where a watch from now starts")
-		r.Earliest = r.Latest
+	if fromNow && r.Earliest <= r.Latest {
+		now := r.watch.Revision()
+		require.GreaterOrEqual(t, now, r.Earliest, "where a watch from now starts")
+		r.Earliest, r.Latest = now, now
 	}
 	w.records = append(w.records, r)
 }
