@@ -78,9 +78,13 @@ func (c *cache[T]) tooLate(rev store.Revision) error {
 // looks at all who wait.
 const waitSpacing = 10 * time.Millisecond
 
-// due answers those who give up, and sees to the next.
+// due answers those who give up, and sees to the next. The timer need not be the
+// one that this is of: if the clock was set back meanwhile, a new one is armed.
 func (c *cache[T]) due(ctx *actors.Context) {
-	c.waitTimer = nil
+	if c.waitTimer != nil {
+		c.waitTimer.Stop()
+		c.waitTimer = nil
+	}
 	c.waiters.due(c.now, c.tooLate)
 	c.armWaits(ctx)
 }
