@@ -27,10 +27,13 @@ type Seeded struct {
 
 // NewSeeded returns an empty executor for the given seed.
 func NewSeeded(seed uint64) *Seeded {
-	return &Seeded{
-		turn: make(chan struct{}, 1),
-		rng:  rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)),
-	}
+	return NewSeededBy(rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)))
+}
+
+// NewSeededBy returns an empty executor for which r decides. It is r's only
+// user from then on.
+func NewSeededBy(r *rand.Rand) *Seeded {
+	return &Seeded{turn: make(chan struct{}, 1), rng: r}
 }
 
 // Submit makes t runnable.
@@ -106,7 +109,7 @@ func (s *Seeded) step() bool {
 // runDrawn runs one turn, if there is one, and gives the token back.
 func (s *Seeded) runDrawn() bool {
 	defer func() { <-s.turn }()
-	t := s.draw()
+	t := s.Draw()
 	if t == nil {
 		return false
 	}
@@ -114,8 +117,10 @@ func (s *Seeded) runDrawn() bool {
 	return true
 }
 
-// draw takes a runnable task at random; nil if there is none.
-func (s *Seeded) draw() Task {
+// Draw takes the turn that comes next without running it; nil if none is
+// runnable. It is for executors that are made of this one and do more with a
+// turn than run it: they must run each that they take, one at a time.
+func (s *Seeded) Draw() Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := len(s.tasks) - 1

@@ -23,7 +23,7 @@ var chances = []chance{
 	{Pass, 5}, {Jump, 1},
 	{Hangup, 1}, {Outage, 1}, {Expire, 2}, {Lose, 1}, {Repeat, 1},
 	{FailLists, 1}, {FailWatches, 1}, {SlowLists, 1}, {Block, 1}, {Unblock, 2},
-	{Compact, 1}, {Rewind, 1}, {Panic, 1},
+	{Compact, 1}, {Rewind, 1}, {Rewrite, 1}, {Panic, 1}, {Slow, 3},
 }
 
 var allChances = func() (sum int) {
@@ -77,12 +77,19 @@ func (d *drawing) verb() Verb {
 	return Turns
 }
 
-// steps draws the next step, or a burst of writes.
+// steps draws the next step, or several that belong together.
 func (d *drawing) steps() []Step {
-	if d.IntN(40) != 0 {
-		return []Step{d.step(d.verb())}
+	switch d.IntN(40) {
+	case 0:
+		return d.burst()
+	case 1:
+		return d.overtaking()
 	}
-	var burst []Step
+	return []Step{d.step(d.verb())}
+}
+
+// burst draws many writes.
+func (d *drawing) burst() (burst []Step) {
 	for range 2 + d.IntN(30) { // more than a small window holds, with hardly a turn between
 		burst = append(burst, d.step(Write))
 		if turns := d.IntN(3); turns > 0 {
@@ -91,6 +98,22 @@ func (d *drawing) steps() []Step {
 	}
 	return burst
 }
+
+// overtaking draws a watch on its way through an engine of which one part is
+// slow, while something happens that gets ahead of it.
+func (d *drawing) overtaking() []Step {
+	steps := []Step{{Do: Slow, N: pick(d, 3, 3, 4, 5)}}
+	for range 1 + d.IntN(3) {
+		steps = append(steps, d.step(Write), Step{Do: Turns, N: 1 + d.IntN(6)})
+	}
+	watch := d.step(Watch)
+	meanwhile := d.step(pick(d, overtakers...))
+	watch.Turns, watch.After, watch.Meanwhile = unlimited, 1+d.IntN(5), &meanwhile
+	return append(steps, watch, Step{Do: Slow})
+}
+
+// overtakers are what may happen while a watch is on its way.
+var overtakers = []Verb{Rewind, Rewrite, Write, Remove, Hangup, Expire, Compact, Pass}
 
 func (d *drawing) step(verb Verb) Step {
 	s := Step{Do: verb, Turns: unlimited, Seed: d.Uint64()}
@@ -107,12 +130,15 @@ func (d *drawing) step(verb Verb) Step {
 		s.Watch = d.newWatch()
 		s.Start = d.start()
 		s.Turns = pick(d, unlimited, unlimited, unlimited, unlimited, 2)
+		s.After, s.Meanwhile = d.meanwhile(overtakers...)
 	case Resume:
 		s.Other = d.newWatch()
+		s.After, s.Meanwhile = d.meanwhile(overtakers...)
 	case Get, List:
 		s.N = d.IntN(4)
 		s.Turns = pick(d, unlimited, unlimited, unlimited, 4)
 		s.For = pick(d, 0, 0, 10*time.Second)
+		s.After, s.Meanwhile = d.meanwhile(Write, Remove, Emit, Hangup, Expire, Compact)
 	case Pages:
 		s.N = 1 + d.IntN(3)
 	case Pass:
@@ -124,10 +150,21 @@ func (d *drawing) step(verb Verb) Step {
 		s.N = 1 + d.IntN(3)
 	case FailWatches:
 		s.N = 1 + d.IntN(9)
-	case Compact, Rewind:
+	case Compact, Rewind, Rewrite:
 		s.N = d.IntN(8)
+	case Slow:
+		s.N = pick(d, 0, 3, 3, 3, 4, 5, 6, 6+d.IntN(10))
 	}
 	return s
+}
+
+// meanwhile draws what happens in the middle of a call, mostly nothing.
+func (d *drawing) meanwhile(verbs ...Verb) (after int, s *Step) {
+	if d.IntN(4) != 0 {
+		return 0, nil
+	}
+	step := d.step(pick(d, verbs...))
+	return d.IntN(8), &step
 }
 
 func (d *drawing) newWatch() int {

@@ -54,9 +54,9 @@ func (w *World[T]) read(s Step) {
 	sel := w.cfg.Selections[s.Seed%uint64(len(w.cfg.Selections))]
 	switch s.Do {
 	case Get:
-		w.wait(s.Turns, s.For, func() { w.get(mode, s.Seed) })
+		w.wait(s, s.For, func() { w.get(mode, s.Seed) })
 	case List:
-		w.wait(s.Turns, s.For, func() { w.listBy(mode, s.Seed, sel) })
+		w.wait(s, s.For, func() { w.listBy(mode, s.Seed, sel) })
 	case Pages:
 		w.pages(s, sel)
 	case Follow:

@@ -56,6 +56,21 @@ func TestScenariosThatFoundSomething(t *testing.T) {
 				{Do: Watch, Watch: 4, Turns: unlimited, Start: &Start{Selection: 0, Consumer: Pull, Back: 0, Options: engine.WatchOptions{Policy: engine.Park, Buffer: 10, InitialState: true, Latest: true, OnPool: true}}},
 			},
 		},
+		"a wait that comes before the timer of another leaves none behind when the clock was set back": {
+			Seed:  200,
+			Setup: Setup{Blocks: true, Batch: 2, Window: engine.Window{MinAge: time.Second, MaxEvents: 4, ChunkSize: 3}, Indexed: true, BookmarkPeriod: time.Second},
+			Steps: []Step{
+				{Do: Slow, N: 4},
+				{Do: Watch, Watch: 6, Turns: unlimited, Start: &Start{Selection: 7, Consumer: Batches, Back: 2, Options: engine.WatchOptions{Policy: engine.Conflate, InitialState: true, Latest: true, OnPool: true}}, After: 5, Meanwhile: &Step{Do: Hangup}},
+				{Do: Write, Seed: 1},
+				{Do: Watch, Watch: 7, Turns: unlimited, Start: &Start{Selection: 2, Consumer: Pull, Options: engine.WatchOptions{Policy: engine.Conflate, InitialState: true, Latest: true, OnPool: true}}},
+				{Do: Jump, For: -time.Second},
+				{Do: FailWatches, N: 7},
+				{Do: Watch, Watch: 8, Turns: unlimited, Start: &Start{Selection: 3, Consumer: Handler, Back: -1, Options: engine.WatchOptions{Policy: engine.Terminate, Latest: true, Buffer: 3}}, After: 1, Meanwhile: &Step{Do: Pass, N: 3, For: time.Second}},
+				{Do: Jump, For: -time.Hour},
+				{Do: Watch, Watch: 11, Turns: unlimited, Start: &Start{Selection: 4, Consumer: Batches, Back: 30, Options: engine.WatchOptions{Policy: engine.Conflate, Latest: true}}, After: 3, Meanwhile: &Step{Do: Pass, N: 1, For: time.Second}},
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, err := Things().withDefaults()

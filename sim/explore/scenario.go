@@ -55,6 +55,10 @@ type Step struct {
 	For time.Duration
 	// Start is the watch that is started.
 	Start *Start
+	// Meanwhile, if not nil, happens while the call of a watch or a read waits,
+	// when it has waited for After turns; at the latest when it is over.
+	Meanwhile *Step
+	After     int
 }
 
 // Start says how a watch starts.
@@ -133,11 +137,16 @@ const (
 	Block
 	Unblock
 	// Compact gives up storage's history up to N revisions before the newest.
-	// Rewind takes storage back by N revisions.
+	// Rewind takes storage back by N revisions. Rewrite does too, and has others
+	// in their place: as many as the engine has heard of.
 	Compact
 	Rewind
+	Rewrite
 	// Panic has a handler panic at its next event.
 	Panic
+	// Slow has the actor with the ID N take its turns only when no other has one;
+	// zero: none. The engine's own are 2 to 5.
+	Slow
 	verbs
 )
 
@@ -149,7 +158,8 @@ var verbNames = [verbs]string{
 	Lose: "storage loses an event", Repeat: "storage repeats an event",
 	FailLists: "lists fail", FailWatches: "watches fail", SlowLists: "lists are slow",
 	Block: "storage goes silent", Unblock: "storage speaks again",
-	Compact: "compact", Rewind: "storage goes back", Panic: "handler panics",
+	Compact: "compact", Rewind: "storage goes back", Rewrite: "storage goes back and on with others",
+	Panic: "handler panics", Slow: "slow is actor",
 }
 
 func (v Verb) String() string { return verbNames[v] }
@@ -165,7 +175,7 @@ func (s Step) String() string {
 	if s.Do == Resume {
 		fmt.Fprintf(&b, " as w%d", s.Other)
 	}
-	if s.N != 0 || s.Do == Compact || s.Do == Rewind {
+	if s.N != 0 || s.Do == Compact || s.Do == Rewind || s.Do == Slow {
 		fmt.Fprintf(&b, " n=%d", s.N)
 	}
 	if s.Turns > 0 {
@@ -176,6 +186,9 @@ func (s Step) String() string {
 	}
 	if s.Start != nil {
 		fmt.Fprintf(&b, " by %v", s.Start)
+	}
+	if s.Meanwhile != nil {
+		fmt.Fprintf(&b, ", after %d turns of that: %v", s.After, s.Meanwhile)
 	}
 	return b.String()
 }

@@ -2,29 +2,30 @@ package explore
 
 import (
 	"math/rand/v2"
-	"sync"
 
 	"github.com/watchmill/watchmill/actors"
 )
 
-// maxThroughput bounds the messages of one turn. It is small so that turns of
-// different actors interleave in many ways.
-const maxThroughput = 8
-
 // unlimited is a patience without end.
 const unlimited = -1
 
-// scheduler is the executor of one world. The seed decides whose turn is next.
+// scheduler is the executor of one world: an [actors.Seeded] that does more with
+// a turn than run it. The seed decides whose turn is next.
 //
-// Other than [actors.Seeded] it may be run from inside a turn: a call that waits
-// in a handler then runs the other actors meanwhile, on top of the handler's
-// turn, which is itself not runnable again before it has ended.
+// Other than that it may be run from inside a turn: a call that waits in a
+// handler then runs the other actors meanwhile, on top of the handler's turn,
+// which is itself not runnable again before it has ended.
 type scheduler struct {
+	*actors.Seeded
 	trace *trace
-	// patience is how many turns calls may yet wait for, idle is asked for more
-	// when nothing is runnable, nil for no. Only the world sets them.
-	patience int
-	idle     func() bool
+	// waiting is how calls wait. Only the world sets it.
+	waiting
+	// slow is an actor whose turns come only when nobody else has one, and late
+	// the one that it waits for.
+	slow actors.ID
+	late actors.Task
+	// depth is how many turns are under way, one on top of the other.
+	depth int
 	// closing: nobody needs to go on early any more, so that Run runs all.
 	closing bool
 	// restless is how many turns there were since something last came from outside;
@@ -32,24 +33,33 @@ type scheduler struct {
 	restless int
 	// swallow, if set, keeps a task from ever running. Only sabotage sets it.
 	swallow func(actors.Task) bool
-
-	mu    sync.Mutex // guards what follows; contended only if user code starts goroutines
-	rng   *rand.Rand
-	tasks []actors.Task
 }
 
+// waiting is how a call waits.
+type waiting struct {
+	// patience is how many turns it may yet wait for; idle is asked for more when
+	// nothing is runnable, nil for no.
+	patience int
+	idle     func() bool
+	// meanwhile, if not nil, is called once, when the call has waited for so many
+	// turns.
+	meanwhile func()
+	after     int
+}
+
+// patient waits for all turns that there are.
+var patient = waiting{patience: unlimited}
+
 func newScheduler(seed uint64, t *trace) *scheduler {
-	return &scheduler{trace: t, patience: unlimited, rng: rand.New(rand.NewPCG(seed, 0x2545f4914f6cdd1d))}
+	r := rand.New(rand.NewPCG(seed, 0x2545f4914f6cdd1d))
+	return &scheduler{Seeded: actors.NewSeededBy(r), trace: t, waiting: patient}
 }
 
 // Submit makes t runnable.
 func (s *scheduler) Submit(t actors.Task) {
-	if s.swallow != nil && s.swallow(t) {
-		return
+	if s.swallow == nil || !s.swallow(t) {
+		s.Seeded.Submit(t)
 	}
-	s.mu.Lock()
-	s.tasks = append(s.tasks, t)
-	s.mu.Unlock()
 }
 
 // SubmitAll makes the tasks runnable.
@@ -57,13 +67,6 @@ func (s *scheduler) SubmitAll(tasks []actors.Task) {
 	for _, t := range tasks {
 		s.Submit(t)
 	}
-}
-
-// Throughput draws a number from 1 to 8.
-func (s *scheduler) Throughput() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return 1 + s.rng.IntN(maxThroughput)
 }
 
 // Run runs one turn, so that a call that waits goes on as soon as its answer is
@@ -80,10 +83,24 @@ func (s *scheduler) Run() int {
 	if s.patience > 0 {
 		s.patience--
 	}
-	if s.step() || s.idle != nil && s.idle() {
+	s.after--
+	if s.after < 0 && s.interrupt() || s.run(s.drawOther()) || s.interrupt() || s.step() || s.idle != nil && s.idle() {
 		return 1
 	}
 	return 0
+}
+
+// interrupt calls meanwhile, if there is one, and reports whether it did. That a
+// handler waits, in the middle of the call, is no time for it.
+func (s *scheduler) interrupt() bool {
+	if s.meanwhile == nil || s.depth > 0 {
+		return false
+	}
+	call := s.waiting
+	s.waiting = patient
+	call.meanwhile()
+	s.waiting, s.meanwhile = call, nil
+	return true
 }
 
 // runN runs at most n turns.
@@ -108,31 +125,61 @@ const maxRestless = 100_000
 func (s *scheduler) stuck() bool { return s.restless >= maxRestless }
 
 // step runs one turn, if there is one.
-func (s *scheduler) step() bool {
-	if s.stuck() {
-		return false
+func (s *scheduler) step() bool { return s.run(s.draw()) }
+
+// settleOthers runs turns until only the slow actor has any.
+func (s *scheduler) settleOthers() {
+	for s.run(s.drawOther()) {
 	}
-	t := s.draw()
+}
+
+// hurry has no actor be slow any more.
+func (s *scheduler) hurry() {
+	s.slow = 0
+	if s.late != nil {
+		s.Seeded.Submit(s.late)
+		s.late = nil
+	}
+}
+
+func (s *scheduler) run(t actors.Task) bool {
 	if t == nil {
 		return false
 	}
 	s.restless++
 	s.trace.turn(t)
+	s.depth++
 	t.RunTurn()
+	s.depth--
 	return true
 }
 
-// draw takes a runnable task at random; nil if there is none.
+// draw takes the turn that comes next: the slow actor's if it is the only one.
 func (s *scheduler) draw() actors.Task {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last := len(s.tasks) - 1
-	if last < 0 {
+	t := s.drawOther()
+	if t == nil && !s.stuck() {
+		t, s.late = s.late, nil
+	}
+	return t
+}
+
+// drawOther takes the turn that comes next, but for the slow actor's.
+func (s *scheduler) drawOther() actors.Task {
+	if s.stuck() {
 		return nil
 	}
-	i := s.rng.IntN(last + 1)
-	t := s.tasks[i]
-	s.tasks[i], s.tasks[last] = s.tasks[last], nil
-	s.tasks = s.tasks[:last]
+	t := s.Draw()
+	if t != nil && s.slow != 0 && actorOf(t) == s.slow {
+		s.late = t // an actor has one turn at most
+		t = s.Draw()
+	}
 	return t
+}
+
+// actorOf returns whose turn t is.
+func actorOf(t actors.Task) actors.ID {
+	if a, ok := t.(interface{ ActorID() actors.ID }); ok {
+		return a.ActorID()
+	}
+	return 0
 }

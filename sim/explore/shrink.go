@@ -7,7 +7,8 @@ const maxShrinks = 2000
 
 // shrink returns the shortest scenario that it finds by leaving out steps for
 // which fails is still true, by delta debugging: large pieces first, then ever
-// smaller ones, until no single step can be left out.
+// smaller ones, until no single step can be left out; then what happens in the
+// middle of the others.
 func shrink(s Scenario, fails func(Scenario) bool) Scenario {
 	left := maxShrinks
 	try := func(steps []Step) bool {
@@ -30,7 +31,14 @@ func shrink(s Scenario, fails func(Scenario) bool) Scenario {
 			shrunk = try(without) || shrunk
 		}
 		if piece == 1 && !shrunk || left == 0 {
-			return s
+			break
 		}
 	}
+	for i, step := range s.Steps {
+		if step.Meanwhile != nil {
+			step.Meanwhile = nil
+			try(slices.Concat(s.Steps[:i], []Step{step}, s.Steps[i+1:]))
+		}
+	}
+	return s
 }

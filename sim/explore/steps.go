@@ -3,9 +3,8 @@ package explore
 import (
 	"context"
 	"math/rand/v2"
-	"time"
 
-	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
@@ -35,6 +34,11 @@ func (w *World[T]) do(s Step) {
 		w.resume(s)
 	case Take, Stop, Panic:
 		w.consume(s)
+	case Slow:
+		w.sched.hurry()
+		w.sched.slow = actors.ID(s.N)
+	case Rewind, Rewrite:
+		w.rewind(s)
 	default:
 		w.disturb(s)
 	}
@@ -48,7 +52,7 @@ func (w *World[T]) consume(s Step) {
 	}
 	switch s.Do {
 	case Take:
-		w.take(r, s.N, s.Turns)
+		w.take(r, s)
 	case Stop:
 		w.stop(r)
 	case Panic:
@@ -114,8 +118,6 @@ func (w *World[T]) disturb(s Step) {
 		if err := b.Compact(context.Background(), w.back(s.N)); err != nil {
 			w.fail(judge.Failed(judge.Refusals, "compact", "%v", err))
 		}
-	case Rewind:
-		w.rewind(s)
 	}
 }
 
@@ -124,53 +126,15 @@ func (w *World[T]) back(n int) store.Revision {
 	return store.Revision(max(1, int(w.newest())-n))
 }
 
-// rewind takes storage back. Nothing is written until the engine has noticed: a
-// storage that has overtaken it again meanwhile cannot be told from one that
-// went straight on.
-func (w *World[T]) rewind(s Step) {
-	old := w.history()
-	err := error(&store.ExpiredError{Requested: 1, Oldest: 2})
-	if s.Seed%2 == 0 {
-		err = errOutage
-	}
-	if err := w.storage.rewind(w.back(s.N), err); err != nil {
-		w.fail(judge.Failed(judge.Refusals, "rewind", "%v", err))
-		return
-	}
-	w.rewinding = true
-	w.recover()
-	w.rewinding = false
-	w.follow(old)
-}
-
-// recover makes storage good, and lets time pass until the engine has caught up
-// with it.
-func (w *World[T]) recover() {
-	w.storage.heal()
-	for range 600 {
-		w.sched.settle()
-		if w.sched.stuck() {
-			return
-		}
-		if s := w.engine.Stats(); s.Ready && s.Revision == w.newest() && s.Source.Phase == reflector.Watching {
-			return
-		}
-		w.clock.Advance(100 * time.Millisecond)
-	}
-	s := w.engine.Stats()
-	w.fail(judge.Failed(judge.Recovers, "", "storage is at %d, the engine at %d: ready %v, source %v after %v",
-		w.newest(), s.Revision, s.Ready, s.Source.Phase, s.Source.LastError))
-}
-
 // rest makes storage good, lets the engine catch up and gives every consumer
 // what there is. Then all is judged.
 func (w *World[T]) rest() {
-	if w.recover(); w.failed != nil {
+	if w.recover(0); w.failed != nil {
 		return
 	}
 	w.sched.settle()
 	for _, r := range w.started {
-		w.take(r, everythingThereIs, unlimited)
+		w.take(r, everythingThereIs)
 		r.Drained = true
 	}
 	w.judgeWatches()
@@ -187,7 +151,8 @@ func (w *World[T]) rest() {
 	}
 }
 
-const everythingThereIs = 1 << 30
+// everythingThereIs is a step that has a consumer take that.
+var everythingThereIs = Step{Do: Take, N: 1 << 30, Turns: unlimited}
 
 // close closes the engine: every watch ends, for one reason and for good, and
 // nothing is left.
@@ -202,7 +167,7 @@ func (w *World[T]) close() {
 			w.fail(judge.Failed(judge.Ends, r.Name, "it outlives the engine"))
 			return
 		}
-		w.take(r, everythingThereIs, unlimited)
+		w.take(r, everythingThereIs)
 	}
 	w.judgeWatches()
 	if err := w.storage.Close(); err != nil {

@@ -38,8 +38,8 @@ type storage[T any] struct {
 	failLists, failWatches, slowLists int
 	slow                              func()
 	// lose and repeat: the next batch that has events lacks one, or has one
-	// twice. blocked: watches hand out nothing.
-	lose, repeat, blocked bool
+	// twice. blocked: watches hand out nothing. restoring: nothing can be written.
+	lose, repeat, blocked, restoring bool
 
 	open []*storageWatch[T]
 }
@@ -69,6 +69,9 @@ func (s *storage[T]) Put(ctx context.Context, key string, value T, expect store.
 	if opts.TTL != 0 {
 		return nil, &backend.OptionError{Option: "PutOptions.TTL", Problem: "objects that expire are not simulated; delete the object instead"}
 	}
+	if s.restoring {
+		return nil, errOutage
+	}
 	o, err := s.Backend.Put(ctx, key, value, expect, opts)
 	if err == nil {
 		s.history.Put(key, value)
@@ -78,6 +81,9 @@ func (s *storage[T]) Put(ctx context.Context, key string, value T, expect store.
 
 // Remove deletes and notes it.
 func (s *storage[T]) Remove(ctx context.Context, key string, expect store.Revision) (*store.Object[T], error) {
+	if s.restoring {
+		return nil, errOutage
+	}
 	o, err := s.Backend.Remove(ctx, key, expect)
 	if err == nil {
 		s.history.Delete(key)
@@ -87,6 +93,9 @@ func (s *storage[T]) Remove(ctx context.Context, key string, expect store.Revisi
 
 // Emit passes a value through and notes it.
 func (s *storage[T]) Emit(ctx context.Context, key string, value T) (*store.Object[T], error) {
+	if s.restoring {
+		return nil, errOutage
+	}
 	o, err := s.Backend.(backend.Emitter[T]).Emit(ctx, key, value)
 	if err == nil {
 		s.history.Emit(key, value)
@@ -156,8 +165,9 @@ func (s *storage[T]) heal() {
 }
 
 // rewind takes storage back to rev, as when it is restored from a backup: what
-// was written since never happened. Watches end with err.
-func (s *storage[T]) rewind(rev store.Revision, err error) error {
+// was written since never happened, others are written instead. Watches end with
+// err.
+func (s *storage[T]) rewind(rev store.Revision, others []T, err error) error {
 	inner, failed := memory.New(s.schema, memory.Options{Clock: s.clock})
 	if failed != nil {
 		return failed
@@ -188,6 +198,13 @@ func (s *storage[T]) rewind(rev store.Revision, err error) error {
 	s.sever(err)
 	old := s.Backend
 	s.Backend, s.history = inner, s.history.Fork(rev)
+	for _, value := range others {
+		key := s.schema.Key(value)
+		if failed := put(key, value); failed != nil {
+			return failed
+		}
+		s.history.Put(key, value)
+	}
 	return old.Close()
 }
 

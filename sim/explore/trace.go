@@ -102,11 +102,7 @@ func (t *trace) step(i int, s Step) {
 // turn notes whose turn it is.
 func (t *trace) turn(task actors.Task) {
 	t.Turns++
-	id := actors.ID(0)
-	if a, ok := task.(interface{ ActorID() actors.ID }); ok {
-		id = a.ActorID()
-	}
-	t.mix(tagTurn, uint64(id))
+	t.mix(tagTurn, uint64(actorOf(task)))
 	if t.record != nil {
 		t.say("  turn of %v", task)
 	}

@@ -21,6 +21,8 @@ type watch[T any] struct {
 	// history is what was true for the watch: storage that goes back leaves it
 	// with what never happened.
 	history *judge.History[T]
+	// unjudged: of which history it is nobody can say.
+	unjudged bool
 	// panics: its handler will at the next event.
 	panics bool
 	spoil  spoilage[T]
@@ -44,7 +46,7 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	fromNow := r.Options.From == 0 && !r.Options.InitialState && r.Options.Last == 0
 	if r.consumer.handled() && fromNow {
 		// Nobody could say later when "now" was, unless nothing happens meanwhile.
-		if w.sched.settle(); w.engine.Revision() != w.newest() {
+		if w.sched.settle(); step.Meanwhile != nil || w.engine.Revision() != w.newest() {
 			r.Options.From, fromNow = w.newest(), false
 		}
 	}
@@ -59,12 +61,15 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	if !known {
 		return
 	}
+	if r.Options.Last > 0 {
+		step.Meanwhile = nil // or nobody could say which are the last
+	}
 	opts := r.Options
 	if w.seams.start != nil {
 		opts = w.seams.start(w, opts)
 	}
 	var err error
-	w.wait(step.Turns, 0, func() { r.handle, err = w.call(r, opts) })
+	w.wait(step, 0, func() { r.handle, err = w.call(r, opts) })
 	w.trace.result(r.Earliest, err)
 	if r.Latest = w.newest(); r.Options.Last > 0 {
 		r.Earliest, r.Latest = last, last
@@ -72,6 +77,9 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	if err != nil {
 		w.refused(step, r, err)
 		return
+	}
+	if r.history != w.history() {
+		w.overtaken(r)
 	}
 	if fromNow && !r.consumer.handled() && r.Earliest <= r.Latest {
 		r.Latest = r.handle.Revision()
@@ -82,6 +90,17 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	}
 	w.watches[r.id] = r
 	w.started = append(w.started, r)
+}
+
+// overtaken: storage went back while the watch was on its way. If it lives, it
+// is one of what is true now. If it has ended, nobody can say what it was of.
+func (w *World[T]) overtaken(r *watch[T]) {
+	r.Earliest = min(r.Earliest, w.restored)
+	if r.handle.Err() != nil {
+		r.unjudged = true
+		return
+	}
+	r.history = w.history()
 }
 
 // beforeLast returns the revision before the last n events that the engine has.
@@ -134,11 +153,11 @@ func (w *World[T]) refused(step Step, r *watch[T], err error) {
 	switch {
 	case errors.Is(err, engine.ErrExpired):
 		floor := w.engine.Stats().WindowFloor
-		if r.Options.From >= floor && w.history().Witnessed(r.Options.From) {
+		if r.history == w.history() && r.Options.From >= floor && w.history().Witnessed(r.Options.From) {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the window starts at %d", err, floor))
 		}
 	case errors.Is(err, engine.ErrIdle):
-		if step.Turns == unlimited && len(w.sched.tasks) > 0 && !w.sched.stuck() {
+		if step.Turns == unlimited && w.sched.Pending() > 0 && !w.sched.stuck() {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "idle with turns left"))
 		}
 	case !errors.Is(err, engine.ErrNotReady) && !errors.Is(err, engine.ErrFuture):
@@ -146,9 +165,9 @@ func (w *World[T]) refused(step Step, r *watch[T], err error) {
 	}
 }
 
-// take has the consumer read at most n events, and notes what became of it. It
-// waits for so many turns.
-func (w *World[T]) take(r *watch[T], n, turns int) {
+// take has the consumer read at most as many events as the step says, and notes
+// what became of it.
+func (w *World[T]) take(r *watch[T], s Step) {
 	if w.seams.deaf != nil && w.seams.deaf(r) {
 		return
 	}
@@ -156,9 +175,9 @@ func (w *World[T]) take(r *watch[T], n, turns int) {
 	case r.consumer.handled():
 		r.ended(r.handle.Err())
 	case r.consumer == Batches:
-		w.wait(turns, 0, func() { w.takeBatches(r, n) })
+		w.wait(s, 0, func() { w.takeBatches(r, s.N) })
 	default:
-		w.wait(turns, 0, func() { w.takeEvents(r, n) })
+		w.wait(s, 0, func() { w.takeEvents(r, s.N) })
 	}
 }
 
@@ -253,6 +272,9 @@ func (w *World[T]) ends() []error {
 // judgeWatches holds every watch to what was true for it.
 func (w *World[T]) judgeWatches() {
 	for _, r := range w.started {
+		if r.unjudged {
+			continue
+		}
 		if err := r.history.Judge(&r.Record); err != nil {
 			w.fail(err)
 			return

@@ -32,6 +32,8 @@ type World[T any] struct {
 	// closing: a handler's calls may be refused for that. rewinding: the engine
 	// cannot know yet that what it has never happened.
 	closing, rewinding bool
+	// restored is the revision that storage was at when it had last gone back.
+	restored store.Revision
 
 	always  []check
 	finally []check
@@ -180,14 +182,27 @@ func (w *World[T]) history() *judge.History[T] { return w.storage.history }
 
 func (w *World[T]) newest() store.Revision { return w.storage.history.Newest() }
 
-// wait makes a call that may wait: for so many turns, and for so much time.
-func (w *World[T]) wait(turns int, limit time.Duration, call func()) {
-	w.sched.patience = turns
-	w.sched.idle = func() bool {
+// wait makes a step's call, which may wait: for as many turns as the step says,
+// and for so much time. What happens meanwhile happens at the latest when the
+// call is over.
+func (w *World[T]) wait(s Step, limit time.Duration, call func()) {
+	outer := w.sched.waiting
+	w.sched.waiting = waiting{patience: s.Turns, after: s.After, idle: func() bool {
 		passed, ok := w.clock.toNext(limit)
 		limit -= passed
 		return ok && !w.sched.stuck()
+	}}
+	if s.Meanwhile != nil {
+		w.sched.meanwhile = func() { w.meanwhile(*s.Meanwhile) }
 	}
 	call()
-	w.sched.patience, w.sched.idle = unlimited, nil
+	late := w.sched.meanwhile
+	if w.sched.waiting = outer; late != nil {
+		late()
+	}
+}
+
+func (w *World[T]) meanwhile(s Step) {
+	w.trace.say("  meanwhile: %v", s)
+	w.do(s)
 }

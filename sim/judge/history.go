@@ -108,7 +108,12 @@ func (h *History[T]) Keys() []string { return slices.Sorted(maps.Keys(h.versions
 // Get returns the newest value under key, and the revision that it has had it
 // since; ok is false if there is none.
 func (h *History[T]) Get(key string) (value T, rev store.Revision, ok bool) {
-	v := h.at(key, h.Newest())
+	return h.At(key, h.Newest())
+}
+
+// At is Get at revision rev.
+func (h *History[T]) At(key string, rev store.Revision) (value T, since store.Revision, ok bool) {
+	v := h.at(key, rev)
 	if v.value == nil {
 		return value, 0, false
 	}
