@@ -2,12 +2,11 @@ package load
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/sim/pace"
 )
 
 // jumpClock is the real clock, but for jumps: the engine's idea of time.
@@ -42,22 +41,5 @@ func (s *stopwatch) elapsed() time.Duration { return time.Duration(s.now() - s.b
 
 // until waits for a moment, or ctx.
 func (s *stopwatch) until(ctx context.Context, moment int64) error {
-	return sleep(ctx, time.Duration(moment-s.now()))
+	return pace.Sleep(ctx, time.Duration(moment-s.now()))
 }
-
-// sleep waits until d has passed, or ctx is done; then it returns its cause.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return context.Cause(ctx)
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -6,24 +6,26 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
 // connect opens a watch as the group consumes it. A handler cannot begin before
 // mu is given free.
-func (w *watcher) connect(ctx context.Context, opts engine.WatchOptions) (*engine.Watch[item], error) {
+func (w *watcher) connect(ctx context.Context, opts engine.WatchOptions) (*engine.Watch[content.Item], error) {
 	if w.group.spec.Consumer != scenario.Handler {
 		return w.run.engine.Watch(ctx, opts)
 	}
-	var self *engine.Watch[item]
-	watch, err := w.run.engine.Handle(ctx, opts, func(ev engine.Event[item]) { w.handle(ctx, &self, ev) })
+	var self *engine.Watch[content.Item]
+	watch, err := w.run.engine.Handle(ctx, opts, func(ev engine.Event[content.Item]) { w.handle(ctx, &self, ev) })
 	self = watch
 	return watch, err
 }
 
 // handle takes one event of a handler's watch. What comes from a watch that has
 // been left meanwhile is not taken: the next one brings it again.
-func (w *watcher) handle(ctx context.Context, self **engine.Watch[item], ev engine.Event[item]) {
+func (w *watcher) handle(ctx context.Context, self **engine.Watch[content.Item], ev engine.Event[content.Item]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.current == nil || w.current != *self {
@@ -32,13 +34,13 @@ func (w *watcher) handle(ctx context.Context, self **engine.Watch[item], ev engi
 	if w.panicNext.CompareAndSwap(true, false) {
 		panic("by the scenario")
 	}
-	if w.pace == nil || w.pace.wait(ctx) == nil {
+	if w.pace == nil || w.pace.Wait(ctx, 1) == nil {
 		w.take(ev)
 	}
 }
 
 // consume reads a watch until there is a reason to leave it, which it returns.
-func (w *watcher) consume(ctx context.Context, watch *engine.Watch[item]) error {
+func (w *watcher) consume(ctx context.Context, watch *engine.Watch[content.Item]) error {
 	session, leave := context.WithCancelCause(w.run.reading)
 	defer leave(nil)
 	w.kick.Store(&leave)
@@ -57,7 +59,7 @@ func (w *watcher) consume(ctx context.Context, watch *engine.Watch[item]) error 
 }
 
 // pull takes batches.
-func (w *watcher) pull(ctx, session context.Context, watch *engine.Watch[item]) error {
+func (w *watcher) pull(ctx, session context.Context, watch *engine.Watch[content.Item]) error {
 	for {
 		events, err := watch.Next(session)
 		switch {
@@ -73,7 +75,7 @@ func (w *watcher) pull(ctx, session context.Context, watch *engine.Watch[item]) 
 }
 
 // takeAll takes a batch: as it is, or each event when the pace allows.
-func (w *watcher) takeAll(ctx, session context.Context, watch *engine.Watch[item], events []engine.Event[item]) error {
+func (w *watcher) takeAll(ctx, session context.Context, watch *engine.Watch[content.Item], events []engine.Event[content.Item]) error {
 	if w.pace == nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -81,7 +83,7 @@ func (w *watcher) takeAll(ctx, session context.Context, watch *engine.Watch[item
 		return nil
 	}
 	for _, ev := range events {
-		if err := w.pace.wait(ctx); err != nil {
+		if err := w.pace.Wait(ctx, 1); err != nil {
 			return w.breakOff(watch, err)
 		}
 		if cause := context.Cause(session); errors.Is(cause, errReconnect) {
@@ -96,14 +98,14 @@ func (w *watcher) takeAll(ctx, session context.Context, watch *engine.Watch[item
 
 // breakOff leaves a watch in the middle of a batch: its own revision counts the
 // rest of the batch as delivered, so the trail must not follow it.
-func (w *watcher) breakOff(watch *engine.Watch[item], cause error) error {
+func (w *watcher) breakOff(watch *engine.Watch[content.Item], cause error) error {
 	watch.Stop()
 	return cause
 }
 
 // await waits while a handler, or what it receives from the channel, takes the
 // events.
-func (w *watcher) await(ctx, session context.Context, watch *engine.Watch[item], events <-chan engine.Event[item]) error {
+func (w *watcher) await(ctx, session context.Context, watch *engine.Watch[content.Item], events <-chan engine.Event[content.Item]) error {
 	left := session.Done()
 	var written <-chan time.Time
 	for {
@@ -112,7 +114,7 @@ func (w *watcher) await(ctx, session context.Context, watch *engine.Watch[item],
 			if !ok {
 				return w.reason(watch)
 			}
-			if err := w.takeAll(ctx, session, watch, []engine.Event[item]{ev}); err != nil {
+			if err := w.takeAll(ctx, session, watch, []engine.Event[content.Item]{ev}); err != nil {
 				return err
 			}
 		case <-watch.Done():
@@ -135,7 +137,7 @@ func (w *watcher) await(ctx, session context.Context, watch *engine.Watch[item],
 }
 
 // reason returns why a watch ended whose channel was closed.
-func (w *watcher) reason(watch *engine.Watch[item]) error {
+func (w *watcher) reason(watch *engine.Watch[content.Item]) error {
 	<-watch.Done()
 	return watch.Err()
 }
@@ -143,31 +145,31 @@ func (w *watcher) reason(watch *engine.Watch[item]) error {
 // finish returns errRead once the watch has come to the last write that is for
 // it, and nil while it has not, a moment later. Where nothing is for it, a watch
 // with a handler is not told that others went on.
-func (w *watcher) finish(ctx context.Context, watch *engine.Watch[item]) error {
+func (w *watcher) finish(ctx context.Context, watch *engine.Watch[content.Item]) error {
 	if watch.Revision() >= w.need {
 		return errRead
 	}
-	return sleep(ctx, time.Millisecond)
+	return pace.Sleep(ctx, time.Millisecond)
 }
 
 // take takes events in. It is called with mu held.
-func (w *watcher) take(events ...engine.Event[item]) {
+func (w *watcher) take(events ...engine.Event[content.Item]) {
 	now := w.run.watch.now()
 	latency, handed := w.scratch[0][:0], w.scratch[1][:0]
 	for i := range events {
 		ev := &events[i]
-		w.trail.see(ev)
-		if ev.Object == nil || ev.Marks != 0 || ev.Type == engine.Deleted || ev.Object.Value.stored < w.opened {
+		w.trail.See(ev)
+		if ev.Object == nil || ev.Marks != 0 || ev.Type == engine.Deleted || ev.Object.Value.Stored < w.opened {
 			continue
 		}
 		it := &ev.Object.Value
-		late := now - it.due
-		latency, handed = append(latency, late), append(handed, now-it.stored)
+		late := now - it.Due
+		latency, handed = append(latency, late), append(handed, now-it.Stored)
 		w.nanos, w.measured, w.slowest = w.nanos+late, w.measured+1, max(w.slowest, late)
 	}
 	w.scratch = [2][]int64{latency, handed}
 	w.delivered.Add(uint64(len(events)))
 	w.taken = now
-	w.group.latency.recordAll(w.number, latency)
-	w.group.handed.recordAll(w.number, handed)
+	w.group.latency.RecordAll(w.number, latency)
+	w.group.handed.RecordAll(w.number, handed)
 }

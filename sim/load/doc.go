@@ -12,6 +12,10 @@
 //	                      │ ledger    ▼                                         ▼
 //	                      └──────▶ samples ──▶ report ◀──────────────────── judgement
 //
+// The parts underneath know nothing of a run: content makes what is written,
+// storage keeps it and goes wrong when told to, latency records, audit compares
+// what was seen with what was written. Package pace keeps the time.
+//
 // # Open load
 //
 // Writers and readers keep to a schedule, whether the engine keeps up or not. An

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/watchmill/watchmill/sim/load/internal/storage"
 	"github.com/watchmill/watchmill/sim/report"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
@@ -41,8 +42,8 @@ func newFaults(r *run) *faults {
 
 // happen lets the faults happen when they are due. In the end none holds.
 func (f *faults) happen(ctx context.Context) {
-	holding := map[int]*strike{} // by moment
-	records := map[int]int{}     // likewise: index in happened
+	holding := map[int]*storage.Strike{} // by moment
+	records := map[int]int{}             // likewise: index in happened
 	defer func() {
 		for moment, st := range holding {
 			f.over(records[moment], st)
@@ -62,7 +63,7 @@ func (f *faults) happen(ctx context.Context) {
 		records[t.moment] = len(f.happened)
 		f.happened = append(f.happened, report.Fault{Name: fault.Name, Kind: string(fault.Kind), At: now, Until: now})
 		if fault.Kind.Lasts() {
-			holding[t.moment] = f.run.storage.begin(fault)
+			holding[t.moment] = f.run.storage.Begin(fault)
 			continue
 		}
 		f.happened[records[t.moment]].Struck = uint64(f.strike(ctx, fault, t.moment))
@@ -70,21 +71,21 @@ func (f *faults) happen(ctx context.Context) {
 }
 
 // over ends a fault that holds.
-func (f *faults) over(record int, st *strike) {
-	f.run.storage.end(st)
+func (f *faults) over(record int, st *storage.Strike) {
+	f.run.storage.End(st)
 	f.happened[record].Until = f.run.watch.elapsed().Seconds()
-	f.happened[record].Struck = st.struck.Load()
+	f.happened[record].Struck = st.Struck()
 }
 
 // strike does a fault of a moment, and returns how many watches it struck.
 func (f *faults) strike(ctx context.Context, fault *scenario.Fault, moment int) int {
 	switch fault.Kind {
 	case scenario.FaultBreak:
-		return f.run.storage.breakWatches(errInjected)
+		return f.run.storage.Break()
 	case scenario.FaultRelist:
-		return f.run.storage.breakWatches(f.run.storage.tooOld())
+		return f.run.storage.Expire()
 	case scenario.FaultCompact:
-		if err := f.run.storage.forget(ctx); err != nil {
+		if err := f.run.storage.Forget(ctx); err != nil {
 			f.run.failure(fault.Name, err)
 			return 0
 		}

@@ -10,6 +10,9 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/objectcache"
+	"github.com/watchmill/watchmill/sim/load/internal/audit"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/store"
 )
@@ -20,10 +23,10 @@ type keeper struct {
 	run   *run
 	group *callers
 	spec  *scenario.Cache
-	cache *objectcache.Cache[item]
-	refs  []*objectcache.Ref[item]
+	cache *objectcache.Cache[content.Item]
+	refs  []*objectcache.Ref[content.Item]
 	rand  *rand.Rand
-	clock *schedule
+	clock *pace.Schedule
 	stale int
 }
 
@@ -42,7 +45,7 @@ func (r *run) startKeepers() error {
 }
 
 func (r *run) startKeeper(g *callers, spec *scenario.Cache, part int) error {
-	cfg := objectcache.Config[item]{Source: r.engine.Source(), Host: r.host, Name: spec.Name, MaxIdle: spec.Idle, OnError: r.failed.engine}
+	cfg := objectcache.Config[content.Item]{Source: r.engine.Source(), Host: r.host, Name: spec.Name, MaxIdle: spec.Idle, OnError: r.failed.engine}
 	cfg.Backoff.Initial, cfg.Backoff.Max = r.plan.Engine.Backoff, r.plan.Engine.BackoffMax
 	cache, err := objectcache.New(cfg)
 	if err != nil {
@@ -52,8 +55,8 @@ func (r *run) startKeeper(g *callers, spec *scenario.Cache, part int) error {
 	share := float64(part) / float64(spec.Count)
 	r.keepers = append(r.keepers, &keeper{
 		run: r, group: g, spec: spec, cache: cache, rand: chance,
-		clock: newSchedule(scenario.Steady, spec.Rate/float64(spec.Count), 0, share, chance),
-		refs:  make([]*objectcache.Ref[item], references(spec, part)),
+		clock: pace.NewSchedule(scenario.Steady, spec.Rate/float64(spec.Count), 0, share, chance),
+		refs:  make([]*objectcache.Ref[content.Item], references(spec, part)),
 	})
 	return nil
 }
@@ -98,7 +101,7 @@ func (k *keeper) acquire(place int) error {
 // keep reads references when they are due, until the load is over.
 func (k *keeper) keep(ctx context.Context) {
 	for len(k.refs) > 0 {
-		due := k.clock.due()
+		due := k.clock.Due()
 		if due >= k.run.plan.Duration || k.run.watch.elapsed() > k.run.plan.Duration {
 			return
 		}
@@ -129,7 +132,7 @@ func (r *run) settleKeepers(ctx context.Context, settling *sync.WaitGroup) {
 	if len(r.keepers) == 0 {
 		return
 	}
-	newest := r.storage.ledger.newestByKey()
+	newest := r.ledger.NewestByKey()
 	for _, k := range r.keepers {
 		settling.Go(func() {
 			for _, ref := range k.refs {
@@ -142,24 +145,24 @@ func (r *run) settleKeepers(ctx context.Context, settling *sync.WaitGroup) {
 }
 
 // current waits until a reference has a state, and reports whether it came to.
-func (k *keeper) current(ctx context.Context, ref *objectcache.Ref[item], want entry) bool {
+func (k *keeper) current(ctx context.Context, ref *objectcache.Ref[content.Item], want audit.Entry) bool {
 	for {
 		o, err := ref.Get(ctx)
 		if isNewest(o, err, want) {
 			return true
 		}
-		if sleep(ctx, time.Millisecond) != nil {
+		if pace.Sleep(ctx, time.Millisecond) != nil {
 			return false
 		}
 	}
 }
 
 // isNewest reports whether what a reference returned is what was written last.
-func isNewest(o *store.Object[item], err error, want entry) bool {
-	if want.attrs == nil { // deleted
+func isNewest(o *store.Object[content.Item], err error, want audit.Entry) bool {
+	if want.Attrs == nil { // deleted
 		return errors.Is(err, engine.ErrNotFound)
 	}
-	return err == nil && o.Revision == want.revision
+	return err == nil && o.Revision == want.Revision
 }
 
 // closeKeepers ends the caches.

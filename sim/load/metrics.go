@@ -29,12 +29,12 @@ func (r *run) addWatchers(m map[string]float64) {
 		m[name] = 0
 	}
 	for w := range r.everyWatcher() {
-		m["duplicated"] += float64(w.trail.disordered)
+		m["duplicated"] += float64(w.trail.Disordered)
 		m["unread"] += float64(rank(!w.read))
 		m["failed"] += float64(rank(w.failed))
 		m["reconnects"] += float64(w.reconnects)
 		m["relists"] += float64(w.relists)
-		m["conflated"] += float64(w.trail.conflated)
+		m["conflated"] += float64(w.trail.Conflated)
 		m["lag"] = max(m["lag"], float64(w.lag.Load()))
 		for _, end := range []string{"expired", "terminated", "panicked"} {
 			m[end] += float64(w.ends[end])

@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/sim/load/internal/audit"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/load/internal/latency"
+	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/store"
 )
@@ -18,9 +22,9 @@ import (
 // mirrors is a group of informers.
 type mirrors struct {
 	spec      *scenario.Informer
-	informers []*informer.SharedInformer[item]
+	informers []*informer.SharedInformer[content.Item]
 	pupils    []*pupil
-	latency   *recorder
+	latency   *latency.Recorder
 	told      atomic.Uint64
 }
 
@@ -30,7 +34,7 @@ type pupil struct {
 	group  *mirrors
 	number int
 	prefix string
-	pace   *pace
+	pace   *pace.Consumer
 
 	mu sync.Mutex // guards what follows
 	// state is the revision of each object.
@@ -50,7 +54,7 @@ var informerPolicies = map[scenario.HandlerPolicy]informer.Policy{
 // startMirrors makes the informers, on the engine's host and over the engine.
 func (r *run) startMirrors() error {
 	for i := range r.plan.Informers {
-		g := &mirrors{spec: &r.plan.Informers[i], latency: newRecorder()}
+		g := &mirrors{spec: &r.plan.Informers[i], latency: latency.NewRecorder()}
 		r.mirrors = append(r.mirrors, g)
 		for n := range g.spec.Count {
 			if err := r.startMirror(g, n); err != nil {
@@ -63,7 +67,7 @@ func (r *run) startMirrors() error {
 
 func (r *run) startMirror(g *mirrors, n int) error {
 	prefix := r.plan.SelectInformer(*g.spec, n).Prefix
-	cfg := informer.Config[item]{Source: r.engine.Source(), Host: r.host, Name: g.spec.Name, Prefix: prefix, OnError: r.failed.engine}
+	cfg := informer.Config[content.Item]{Source: r.engine.Source(), Host: r.host, Name: g.spec.Name, Prefix: prefix, OnError: r.failed.engine}
 	cfg.Backoff.Initial, cfg.Backoff.Max = r.plan.Engine.Backoff, r.plan.Engine.BackoffMax
 	inf, err := informer.New(cfg)
 	if err != nil {
@@ -73,7 +77,7 @@ func (r *run) startMirror(g *mirrors, n int) error {
 	for range g.spec.Handlers {
 		number := len(g.pupils)
 		chance := rand.New(rand.NewPCG(r.plan.Seed, uint64(number)+30_000_000))
-		p := &pupil{run: r, group: g, number: number, prefix: prefix, state: map[string]store.Revision{}, pace: newPace(g.spec.Consume, chance.Float64())}
+		p := &pupil{run: r, group: g, number: number, prefix: prefix, state: map[string]store.Revision{}, pace: pace.NewConsumer(g.spec.Consume, chance.Float64())}
 		g.pupils = append(g.pupils, p)
 		opts := informer.HandlerOptions{Policy: informerPolicies[g.spec.Policy], Buffer: g.spec.Buffer}
 		if _, err := inf.Subscribe(p.learn, opts); err != nil {
@@ -96,8 +100,8 @@ func (r *run) syncMirrors(ctx context.Context) error {
 }
 
 // learn is told of one change. It may block: informers allow for that.
-func (p *pupil) learn(n informer.Notification[item]) {
-	if p.pace != nil && p.pace.wait(p.run.living) != nil {
+func (p *pupil) learn(n informer.Notification[content.Item]) {
+	if p.pace != nil && p.pace.Wait(p.run.living, 1) != nil {
 		return // nobody asks any more
 	}
 	p.mu.Lock()
@@ -109,13 +113,13 @@ func (p *pupil) learn(n informer.Notification[item]) {
 		return
 	}
 	p.state[n.Key()] = n.Object.Revision
-	if it := &n.Object.Value; n.Cause == informer.Change && it.stored >= p.run.watch.begun.Load() {
-		p.group.latency.record(p.number, p.run.watch.now()-it.due)
+	if it := &n.Object.Value; n.Cause == informer.Change && it.Stored >= p.run.watch.begun.Load() {
+		p.group.latency.Record(p.number, p.run.watch.now()-it.Due)
 	}
 }
 
 // check demands that what the pupil is told joins up with what it was told.
-func (p *pupil) check(n informer.Notification[item]) {
+func (p *pupil) check(n informer.Notification[content.Item]) {
 	known, old := p.state[n.Key()], store.Revision(0)
 	if n.Old != nil {
 		old = n.Old.Revision
@@ -130,7 +134,7 @@ func (r *run) settleMirrors(ctx context.Context, settling *sync.WaitGroup) {
 	if len(r.mirrors) == 0 {
 		return
 	}
-	newest := r.storage.ledger.newestByKey()
+	newest := r.ledger.NewestByKey()
 	for _, g := range r.mirrors {
 		for _, p := range g.pupils {
 			settling.Go(func() { p.graduate(ctx, newest) })
@@ -139,15 +143,15 @@ func (r *run) settleMirrors(ctx context.Context, settling *sync.WaitGroup) {
 }
 
 // graduate waits until the pupil knows what was written last of every key.
-func (p *pupil) graduate(ctx context.Context, newest map[string]entry) {
+func (p *pupil) graduate(ctx context.Context, newest map[string]audit.Entry) {
 	want := map[string]store.Revision{}
 	for key, e := range newest {
-		if e.attrs != nil && store.HasPrefix(key, p.prefix) {
-			want[key] = e.revision
+		if e.Attrs != nil && store.HasPrefix(key, p.prefix) {
+			want[key] = e.Revision
 		}
 	}
 	for !p.knows(want) {
-		if sleep(ctx, graduation) != nil {
+		if pace.Sleep(ctx, graduation) != nil {
 			p.stale = !p.knows(want)
 			return
 		}

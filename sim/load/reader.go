@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
@@ -15,7 +16,7 @@ type reader struct {
 	group *callers
 	spec  *scenario.Reader
 	rand  *rand.Rand
-	clock *schedule
+	clock *pace.Schedule
 	// made is how many reads it has made: its templates go by that.
 	made int
 }
@@ -25,14 +26,14 @@ func newReader(r *run, g *callers, spec *scenario.Reader, part, number int) *rea
 	share := float64(part) / float64(spec.Count)
 	return &reader{
 		run: r, group: g, spec: spec, rand: chance, made: part,
-		clock: newSchedule(scenario.Steady, spec.Rate/float64(spec.Count), 0, share, chance),
+		clock: pace.NewSchedule(scenario.Steady, spec.Rate/float64(spec.Count), 0, share, chance),
 	}
 }
 
 // read makes each read when it is due, until the load is over.
 func (rd *reader) read(ctx context.Context) {
 	for {
-		due := rd.clock.due()
+		due := rd.clock.Due()
 		if due >= rd.run.plan.Duration || rd.run.watch.elapsed() > rd.run.plan.Duration {
 			return
 		}
@@ -70,10 +71,10 @@ func (rd *reader) mode() engine.Read {
 	case scenario.Cached:
 		return engine.Cached()
 	case scenario.NotOlder, scenario.Exact:
-		if newest, ok := rd.run.storage.ledger.newest(); ok && rd.spec.Mode == scenario.Exact {
-			return engine.Exactly(newest.revision)
+		if newest, ok := rd.run.ledger.Newest(); ok && rd.spec.Mode == scenario.Exact {
+			return engine.Exactly(newest.Revision)
 		} else if ok {
-			return engine.NotOlderThan(newest.revision)
+			return engine.NotOlderThan(newest.Revision)
 		}
 	}
 	return engine.Latest()

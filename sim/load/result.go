@@ -6,6 +6,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/watchmill/watchmill/sim/load/internal/latency"
 	"github.com/watchmill/watchmill/sim/report"
 )
 
@@ -42,29 +43,29 @@ func (r *run) assertions(rep *report.Report) (checked []report.Assertion) {
 
 // latencies returns the stages, end to end first.
 func (r *run) latencies() []report.Stage {
-	calls := map[string]*hdrhistogram.Histogram{"writers": newHistogram(), "readers": newHistogram(), "caches": newHistogram()}
+	calls := map[string]*hdrhistogram.Histogram{"writers": latency.NewHistogram(), "readers": latency.NewHistogram(), "caches": latency.NewHistogram()}
 	for _, g := range r.callers {
-		g.latency.drain()
-		calls[g.kind].Merge(g.latency.total)
+		g.latency.Drain()
+		calls[g.kind].Merge(g.latency.Total())
 	}
-	informed := newHistogram()
+	informed := latency.NewHistogram()
 	for _, g := range r.mirrors {
-		g.latency.drain()
+		g.latency.Drain()
 		if !g.spec.Consume.Slow() {
-			informed.Merge(g.latency.total)
+			informed.Merge(g.latency.Total())
 		}
 	}
-	r.stages.cache.drain()
-	r.stages.dispatch.drain()
+	r.stages.cache.Drain()
+	r.stages.dispatch.Drain()
 	return []report.Stage{
-		stage("end to end", "from when the write was due until the consumer had the event", r.sampler.overall),
-		stage("commit", "from when the write was due until the call returned", calls["writers"]),
-		stage("cache", "from just before storing until the cache had the revision; a sample", r.stages.cache.total),
-		stage("dispatch", "from just before storing until a watcher without a backlog was called", r.stages.dispatch.total),
-		stage("handed over", "from just before storing until the consumer had the event", r.sampler.handed),
-		stage("read", "from when the read was due until it returned", calls["readers"]),
-		stage("object", "from when a reference was to be read until its object was returned", calls["caches"]),
-		stage("informer", "from when the write was due until a handler of an informer was told", informed),
+		latency.Stage("end to end", "from when the write was due until the consumer had the event", r.sampler.overall),
+		latency.Stage("commit", "from when the write was due until the call returned", calls["writers"]),
+		latency.Stage("cache", "from just before storing until the cache had the revision; a sample", r.stages.cache.Total()),
+		latency.Stage("dispatch", "from just before storing until a watcher without a backlog was called", r.stages.dispatch.Total()),
+		latency.Stage("handed over", "from just before storing until the consumer had the event", r.sampler.handed),
+		latency.Stage("read", "from when the read was due until it returned", calls["readers"]),
+		latency.Stage("object", "from when a reference was to be read until its object was returned", calls["caches"]),
+		latency.Stage("informer", "from when the write was due until a handler of an informer was told", informed),
 	}
 }
 
@@ -73,7 +74,7 @@ func (r *run) groupReports(j *judgement) (groups []report.Group) {
 	for _, g := range r.callers {
 		groups = append(groups, withLatency(report.Group{
 			Kind: g.kind, Name: g.name, Count: g.count, Events: g.done.Load(),
-		}, g.latency.total))
+		}, g.latency.Total()))
 	}
 	for _, g := range r.groups {
 		rep := report.Group{
@@ -81,7 +82,7 @@ func (r *run) groupReports(j *judgement) (groups []report.Group) {
 			Slow: g.spec.Consume.Slow(), Ends: map[string]int{},
 		}
 		for _, w := range g.all {
-			rep.Lost += j.verdicts[w].lost
+			rep.Lost += j.verdicts[w].Lost
 			rep.Reconnects += w.reconnects
 			rep.Relists += w.relists
 			if !w.read {
@@ -91,18 +92,18 @@ func (r *run) groupReports(j *judgement) (groups []report.Group) {
 				rep.Ends[reason] += n
 			}
 		}
-		groups = append(groups, withLatency(rep, g.latency.total))
+		groups = append(groups, withLatency(rep, g.latency.Total()))
 	}
 	for _, g := range r.mirrors {
 		groups = append(groups, withLatency(report.Group{
 			Kind: "informers", Name: g.spec.Name, Count: g.spec.Count, Events: g.told.Load(), Slow: g.spec.Consume.Slow(), Unread: g.ignorant(),
-		}, g.latency.total))
+		}, g.latency.Total()))
 	}
 	return groups
 }
 
 func withLatency(g report.Group, h *hdrhistogram.Histogram) report.Group {
-	g.P50, g.P99, g.Max = seconds(h, 50), seconds(h, 99), longestOf(h)
+	g.P50, g.P99, g.Max = latency.At(h, 50), latency.At(h, 99), latency.Max(h)
 	return g
 }
 
@@ -114,7 +115,7 @@ const maxWorst = 10
 func (r *run) worst(j *judgement) (worst []report.Watcher) {
 	for w := range r.everyWatcher() {
 		worst = append(worst, report.Watcher{
-			Name: w.name(), Delivered: w.delivered.Load(), Lost: j.verdicts[w].lost, Unread: !w.read,
+			Name: w.name(), Delivered: w.delivered.Load(), Lost: j.verdicts[w].Lost, Unread: !w.read,
 			Lag: w.lag.Load(), Max: float64(w.slowest) / 1e9, Mean: float64(w.nanos) / 1e9 / float64(max(1, w.measured)),
 			Reconnects: w.reconnects, Relists: w.relists, LastEnd: w.lastEnd,
 		})

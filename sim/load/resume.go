@@ -5,14 +5,14 @@ import (
 	"errors"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
 )
 
 // open starts a watch where the one before stopped. If that is gone from the
 // window it lists, and goes on from there: it has been told.
-func (w *watcher) open(ctx context.Context) (*engine.Watch[item], error) {
+func (w *watcher) open(ctx context.Context) (*engine.Watch[content.Item], error) {
 	w.mu.Lock()
-	from := w.trail.open.through
-	begun := w.trail.begun
+	from, begun := w.trail.At()
 	w.mu.Unlock()
 	if !begun && !w.group.spec.Initial {
 		from = w.run.engine.Revision()
@@ -27,7 +27,7 @@ func (w *watcher) open(ctx context.Context) (*engine.Watch[item], error) {
 }
 
 // start opens a watch after from. Fresh is one that begins a trail.
-func (w *watcher) start(ctx context.Context, from engine.Revision, fresh bool) (*engine.Watch[item], error) {
+func (w *watcher) start(ctx context.Context, from engine.Revision, fresh bool) (*engine.Watch[content.Item], error) {
 	spec := w.group.spec
 	opts := engine.WatchOptions{
 		Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key,
@@ -44,7 +44,7 @@ func (w *watcher) start(ctx context.Context, from engine.Revision, fresh bool) (
 		return nil, err
 	}
 	if fresh && !initial {
-		w.trail.begin(from)
+		w.trail.Begin(from)
 	}
 	w.current, w.opened = watch, w.run.watch.now()
 	w.watch.Store(watch)
@@ -62,30 +62,18 @@ func (w *watcher) relist(ctx context.Context, known engine.Revision) (engine.Rev
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.trail.begin(list.Revision)
+	w.trail.Begin(list.Revision)
 	return list.Revision, nil
 }
 
 // leave stops a watch and notes where it was.
-func (w *watcher) leave(watch *engine.Watch[item]) {
+func (w *watcher) leave(watch *engine.Watch[content.Item]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.current = nil
 	w.watch.Store(nil)
 	if watch.Err() == nil {
-		w.settle(watch)
+		w.trail.Settle(watch.Revision())
 	}
 	watch.Stop()
-}
-
-// settle moves the trail on to where the watch is. A watch that stands behind
-// events that stood for several begins another stretch there.
-func (w *watcher) settle(watch *engine.Watch[item]) {
-	at := watch.Revision()
-	switch {
-	case w.trail.resync && at > 0:
-		w.trail.begin(at)
-	case at > 0:
-		w.trail.reach(at)
-	}
 }

@@ -10,6 +10,11 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load/internal/audit"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/load/internal/latency"
+	"github.com/watchmill/watchmill/sim/load/internal/storage"
+	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/report"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/sim/trace"
@@ -30,9 +35,10 @@ type run struct {
 	traces  map[string][]trace.Change
 	watch   *stopwatch
 	clock   *jumpClock
-	storage *storage
+	ledger  audit.Ledger
+	storage *storage.Storage
 	host    *engine.Host
-	engine  *engine.Engine[item]
+	engine  *engine.Engine[content.Item]
 
 	policies map[scenario.Policy]engine.Policy
 	groups   []*watchers
@@ -47,7 +53,7 @@ type run struct {
 	// up to for each selection is known then.
 	reading   context.Context
 	written   context.CancelCauseFunc
-	audiences *audiences
+	expected  *audit.Expected
 	unwritten atomic.Uint64
 	failed    failures
 
@@ -96,13 +102,13 @@ func policies() map[scenario.Policy]engine.Policy {
 
 // start makes the engine, its storage and everybody who is going to use it.
 func (r *run) start() (err error) {
-	if r.storage, err = newStorage(r.plan, r.clock, r.watch); err != nil {
+	if r.storage, err = storage.New(r.plan, r.clock, r.watch.now, &r.ledger); err != nil {
 		return err
 	}
 	if r.host, err = engine.NewHost(engine.HostConfig{Clock: r.clock, Seed: r.plan.Seed, Workers: r.plan.Engine.Workers}); err != nil {
 		return errors.Join(err, r.storage.Close())
 	}
-	r.engine, err = engine.New(config(r.plan, r.storage, r.host, r.failed.engine))
+	r.engine, err = engine.New(r.config())
 	if err != nil {
 		return errors.Join(err, r.host.Close(), r.storage.Close())
 	}
@@ -116,7 +122,7 @@ func (r *run) start() (err error) {
 	}
 	seat := 0
 	for i := range r.plan.Watchers {
-		g := &watchers{spec: &r.plan.Watchers[i], latency: newRecorder(), handed: newRecorder()}
+		g := &watchers{spec: &r.plan.Watchers[i], latency: latency.NewRecorder(), handed: latency.NewRecorder()}
 		r.groups = append(r.groups, g)
 		for n := range g.spec.Count {
 			g.all = append(g.all, newWatcher(r, g, n, seat))
@@ -186,8 +192,8 @@ func (r *run) begin() {
 // openWatchers lets the watchers live, and waits until those are open that are
 // there from the start.
 func (r *run) openWatchers(ctx context.Context, living *sync.WaitGroup) error {
-	if newest, ok := r.storage.ledger.newest(); ok {
-		if err := r.engine.WaitFor(ctx, newest.revision); err != nil && ctx.Err() == nil {
+	if newest, ok := r.ledger.Newest(); ok {
+		if err := r.engine.WaitFor(ctx, newest.Revision); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("waiting for the engine to have the objects there are at the start: %w", err)
 		}
 	}
@@ -209,7 +215,7 @@ func (r *run) openWatchers(ctx context.Context, living *sync.WaitGroup) error {
 // comeLater lives from when the watcher is to start. The load begins soon.
 func (w *watcher) comeLater(ctx context.Context) {
 	for w.run.watch.begun.Load() == 0 {
-		if sleep(ctx, time.Millisecond) != nil {
+		if pace.Sleep(ctx, time.Millisecond) != nil {
 			return
 		}
 	}
@@ -265,9 +271,6 @@ func (r *run) finish(ctx context.Context, stop func(), watching *sync.WaitGroup)
 		return
 	}
 	r.expect()
-	for w := range r.everyWatcher() {
-		w.need = r.audiences.of(w.sel).need()
-	}
 	timer := time.AfterFunc(r.plan.Settle, stop)
 	defer timer.Stop()
 	r.written(errWritten)
@@ -286,4 +289,20 @@ func (r *run) lastTaken() time.Duration {
 		last = max(last, w.taken)
 	}
 	return time.Duration(last - r.watch.at(0))
+}
+
+// config returns the configuration of the engine under load.
+func (r *run) config() engine.Config[content.Item] {
+	schema, e := content.Schema(), r.plan.Engine
+	cfg := engine.Config[content.Item]{
+		Name: "load", Key: schema.Key, Labels: schema.Labels, Fields: schema.Fields, Size: schema.Size, Equal: schema.Equal,
+		Index:  r.plan.Objects.Index,
+		Window: engine.Window{MaxEvents: e.Window, MinAge: e.WindowAge},
+		Host:   r.host, Backend: r.storage, BookmarkPeriod: e.Bookmarks, OnError: r.failed.engine,
+	}
+	cfg.Backoff.Initial, cfg.Backoff.Max = e.Backoff, e.BackoffMax
+	if e.Backoff > 0 {
+		cfg.Backoff.HealthyAfter = time.Second
+	}
+	return cfg
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/watchmill/watchmill/sim/load/internal/latency"
 	"github.com/watchmill/watchmill/sim/report"
 )
 
@@ -33,7 +34,7 @@ type sampler struct {
 
 func newSampler(r *run) *sampler {
 	every := min(sampleMax, max(sampleMin, r.plan.Duration/100))
-	return &sampler{run: r, every: every, overall: newHistogram(), handed: newHistogram(), interval: newHistogram()}
+	return &sampler{run: r, every: every, overall: latency.NewHistogram(), handed: latency.NewHistogram(), interval: latency.NewHistogram()}
 }
 
 // sample takes samples until ctx is done, and then a last one.
@@ -65,12 +66,12 @@ func (s *sampler) take() {
 func (s *sampler) drain() {
 	for _, g := range s.run.groups {
 		if g.spec.Consume.Slow() {
-			g.latency.drain()
-			g.handed.drain()
+			g.latency.Drain()
+			g.handed.Drain()
 			continue
 		}
-		g.latency.drain(s.overall, s.interval)
-		g.handed.drain(s.handed)
+		g.latency.Drain(s.overall, s.interval)
+		g.handed.Drain(s.handed)
 	}
 }
 
@@ -80,7 +81,7 @@ func (s *sampler) add(now time.Duration) {
 	sample := report.Sample{
 		At:        now.Seconds(),
 		WriteRate: float64(writes-s.writes) / span, DeliveryRate: float64(delivered-s.delivered) / span,
-		P50: seconds(s.interval, 50), P99: seconds(s.interval, 99), Max: longestOf(s.interval),
+		P50: latency.At(s.interval, 50), P99: latency.At(s.interval, 99), Max: latency.Max(s.interval),
 		Heap: heap(), Goroutines: runtime.NumGoroutine(), CacheRevision: uint64(s.run.engine.Revision()),
 	}
 	sample.Lag, sample.Stalled, sample.Watches = s.run.standing()

@@ -5,17 +5,20 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/load/internal/latency"
+	"github.com/watchmill/watchmill/sim/pace"
 )
 
 // stages measures the stretches of an event's way that writers and consumers
 // cannot see.
 type stages struct {
 	run             *run
-	cache, dispatch *recorder
+	cache, dispatch *latency.Recorder
 }
 
 func newStages(r *run) *stages {
-	return &stages{run: r, cache: newRecorder(), dispatch: newRecorder()}
+	return &stages{run: r, cache: latency.NewRecorder(), dispatch: latency.NewRecorder()}
 }
 
 // probe measures until ctx is done.
@@ -30,9 +33,9 @@ func (s *stages) probe(ctx context.Context) {
 }
 
 // dispatched is called on the engine's workers.
-func (s *stages) dispatched(ev engine.Event[item]) {
+func (s *stages) dispatched(ev engine.Event[content.Item]) {
 	if ev.Object != nil && ev.Marks == 0 && ev.Type != engine.Deleted {
-		s.dispatch.record(0, s.run.watch.now()-ev.Object.Value.stored)
+		s.dispatch.Record(0, s.run.watch.now()-ev.Object.Value.Stored)
 	}
 }
 
@@ -40,16 +43,16 @@ func (s *stages) dispatched(ev engine.Event[item]) {
 func (s *stages) probeCache(ctx context.Context) {
 	var last engine.Revision
 	for {
-		newest, ok := s.run.storage.ledger.newest()
-		if !ok || newest.revision == last || newest.stored < s.run.watch.begun.Load() {
-			if sleep(ctx, time.Millisecond) != nil {
+		newest, ok := s.run.ledger.Newest()
+		if !ok || newest.Revision == last || newest.Stored < s.run.watch.begun.Load() {
+			if pace.Sleep(ctx, time.Millisecond) != nil {
 				return
 			}
 			continue
 		}
-		last = newest.revision
+		last = newest.Revision
 		if s.run.engine.WaitFor(ctx, last) == nil {
-			s.cache.record(0, s.run.watch.now()-newest.stored)
+			s.cache.Record(0, s.run.watch.now()-newest.Stored)
 		} else if ctx.Err() != nil {
 			return
 		}

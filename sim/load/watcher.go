@@ -10,6 +10,10 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load/internal/audit"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/load/internal/latency"
+	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
@@ -28,7 +32,7 @@ type watchers struct {
 	spec *scenario.Watcher
 	all  []*watcher
 	// latency is from due to consumer, handed from storage to consumer.
-	latency, handed *recorder
+	latency, handed *latency.Recorder
 }
 
 // watcher is the client of one watch after the other. One goroutine lives its
@@ -39,14 +43,14 @@ type watcher struct {
 	number int
 	sel    scenario.Selection
 	rand   *rand.Rand
-	pace   *pace
+	pace   *pace.Consumer
 
 	// mu is held while events are taken, so that nobody else is in the middle of
 	// it when the watch is changed.
 	mu       sync.Mutex
-	trail    trail
-	current  *engine.Watch[item] // nil while there is none
-	opened   int64               // when it was opened
+	trail    audit.Trail
+	current  *engine.Watch[content.Item] // nil while there is none
+	opened   int64                       // when it was opened
 	scratch  [2][]int64
 	nanos    int64 // sum and longest of the latencies
 	measured int64
@@ -58,7 +62,7 @@ type watcher struct {
 	need engine.Revision
 
 	// What others look at meanwhile.
-	watch     atomic.Pointer[engine.Watch[item]]
+	watch     atomic.Pointer[engine.Watch[content.Item]]
 	kick      atomic.Pointer[context.CancelCauseFunc]
 	panicNext atomic.Bool
 	delivered atomic.Uint64
@@ -76,7 +80,7 @@ func newWatcher(r *run, g *watchers, number, seat int) *watcher {
 	chance := rand.New(rand.NewPCG(r.plan.Seed, uint64(seat)+10_000_000))
 	return &watcher{
 		run: r, group: g, number: number, sel: r.plan.Select(*g.spec, number), rand: chance,
-		pace: newPace(g.spec.Consume, chance.Float64()), ends: map[string]int{},
+		pace: pace.NewConsumer(g.spec.Consume, chance.Float64()), ends: map[string]int{},
 	}
 }
 
@@ -109,7 +113,7 @@ func (w *watcher) live(ctx context.Context, ready func()) {
 			return
 		case errors.Is(reason, errReconnect):
 			w.reconnects++
-			_ = sleep(ctx, w.group.spec.Reconnect.Away)
+			_ = pace.Sleep(ctx, w.group.spec.Reconnect.Away)
 		case ctx.Err() == nil:
 			w.reconnects++
 			w.ended(reason)
@@ -120,7 +124,7 @@ func (w *watcher) live(ctx context.Context, ready func()) {
 // rest waits a moment before the next attempt.
 func (w *watcher) rest(ctx context.Context, err error) error {
 	w.run.failure(w.name(), err)
-	return sleep(ctx, 10*time.Millisecond)
+	return pace.Sleep(ctx, 10*time.Millisecond)
 }
 
 // ended notes that a watch ended otherwise than by its consumer.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
@@ -17,8 +19,8 @@ type writer struct {
 	run   *run
 	group *callers
 	spec  *scenario.Writer
-	maker *maker
-	clock *schedule
+	maker *content.Maker
+	clock *pace.Schedule
 	zipf  *rand.Zipf
 	// live are the numbers of its objects that there are, next that of the next
 	// new one; it takes every stride'th.
@@ -28,17 +30,17 @@ type writer struct {
 
 // newWriter makes the number'th of all writers, in its group the part'th.
 func newWriter(r *run, g *callers, spec *scenario.Writer, part, number, stride int) *writer {
-	w := &writer{run: r, group: g, spec: spec, maker: newMaker(&r.plan.Objects, r.plan.Seed, uint64(number)+100), stride: stride}
+	w := &writer{run: r, group: g, spec: spec, maker: content.NewMaker(&r.plan.Objects, r.plan.Seed, uint64(number)+100), stride: stride}
 	if spec.Trace != "" {
 		return w
 	}
 	share := float64(part) / float64(spec.Count)
-	w.clock = newSchedule(spec.Shape, spec.Rate/float64(spec.Count), spec.Burst/spec.Count, share, w.maker.rand)
+	w.clock = pace.NewSchedule(spec.Shape, spec.Rate/float64(spec.Count), spec.Burst/spec.Count, share, w.maker.Rand)
 	for w.next = number; w.next < r.plan.Objects.Count; w.next += stride {
 		w.live = append(w.live, w.next)
 	}
 	if spec.Hot > 0 {
-		w.zipf = rand.NewZipf(w.maker.rand, spec.Hot, 1, uint64(max(1, len(w.live))-1))
+		w.zipf = rand.NewZipf(w.maker.Rand, spec.Hot, 1, uint64(max(1, len(w.live))-1))
 	}
 	return w
 }
@@ -51,7 +53,7 @@ func (w *writer) write(ctx context.Context) {
 		return
 	}
 	for {
-		due := w.spec.Start + w.clock.due()
+		due := w.spec.Start + w.clock.Due()
 		if due >= w.spec.Stop {
 			return
 		}
@@ -69,7 +71,7 @@ func (w *writer) write(ctx context.Context) {
 // one makes a write by chance.
 func (w *writer) one(ctx context.Context, due int64) {
 	mix := &w.spec.Mix
-	x := w.maker.rand.Float64() * mix.Total()
+	x := w.maker.Rand.Float64() * mix.Total()
 	switch {
 	case x < mix.Emit:
 		w.group.made(ctx, due, w.emit(ctx, due))
@@ -87,23 +89,23 @@ func (w *writer) pick() int {
 	if w.zipf != nil {
 		return int(w.zipf.Uint64() % uint64(len(w.live)))
 	}
-	return w.maker.rand.IntN(len(w.live))
+	return w.maker.Rand.IntN(len(w.live))
 }
 
 func (w *writer) emit(ctx context.Context, due int64) error {
-	it := w.maker.object(w.number())
-	it.due = due
+	it := w.maker.Object(w.number())
+	it.Due = due
 	_, err := w.run.engine.Emit(ctx, it)
 	return err
 }
 
 // number returns the number of an object to emit: one of few, since it is not
 // kept.
-func (w *writer) number() int { return w.maker.rand.IntN(1000) }
+func (w *writer) number() int { return w.maker.Rand.IntN(1000) }
 
 func (w *writer) create(ctx context.Context, due int64) error {
-	it := w.maker.object(w.next)
-	it.due = due
+	it := w.maker.Object(w.next)
+	it.Due = due
 	if _, err := w.run.engine.Create(ctx, it); err != nil {
 		return err
 	}
@@ -113,15 +115,15 @@ func (w *writer) create(ctx context.Context, due int64) error {
 }
 
 func (w *writer) update(ctx context.Context, due int64, n int) error {
-	var moved *attrs
-	if w.spec.Move > 0 && w.maker.rand.Float64() < w.spec.Move {
-		moved = w.maker.draw()
+	var moved *content.Attributes
+	if w.spec.Move > 0 && w.maker.Rand.Float64() < w.spec.Move {
+		moved = w.maker.Attributes()
 	}
-	payload := w.maker.payload()
-	change := func(it item) (item, error) {
-		it.due, it.payload = due, payload
+	payload := w.maker.Payload()
+	change := func(it content.Item) (content.Item, error) {
+		it.Due, it.Payload = due, payload
 		if moved != nil {
-			it.attrs = moved
+			it.Attrs = moved
 		}
 		return it, nil
 	}
@@ -130,7 +132,7 @@ func (w *writer) update(ctx context.Context, due int64, n int) error {
 }
 
 func (w *writer) delete(ctx context.Context, at int) error {
-	if _, err := w.run.engine.Delete(ctx, w.run.plan.Objects.Key(w.live[at]), engine.DeleteOptions[item]{}); err != nil {
+	if _, err := w.run.engine.Delete(ctx, w.run.plan.Objects.Key(w.live[at]), engine.DeleteOptions[content.Item]{}); err != nil {
 		return err
 	}
 	last := len(w.live) - 1
@@ -141,9 +143,9 @@ func (w *writer) delete(ctx context.Context, at int) error {
 
 // populate creates the objects that there are at the start.
 func (r *run) populate(ctx context.Context) error {
-	m := newMaker(&r.plan.Objects, r.plan.Seed, 0)
+	m := content.NewMaker(&r.plan.Objects, r.plan.Seed, 0)
 	for n := range r.plan.Objects.Count {
-		if _, err := r.engine.Create(ctx, m.object(n)); err != nil {
+		if _, err := r.engine.Create(ctx, m.Object(n)); err != nil {
 			return fmt.Errorf("creating the objects there are at the start: %w", err)
 		}
 	}

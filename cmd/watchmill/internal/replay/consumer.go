@@ -5,9 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/pace"
 )
 
 // errWritten wakes a consumer that waits: everything has been written, and the
@@ -20,7 +19,7 @@ type consumer struct {
 	outcome // its state is what the events add up to, at revision seen
 	run     *run
 	// pace is nil for a consumer at full speed.
-	pace   *rate.Limiter
+	pace   *pace.Consumer
 	breaks breaks
 
 	watch *engine.Watch[File]
@@ -36,7 +35,7 @@ func newConsumer(r *run, number int) *consumer {
 		breaks:  newBreaks(r.opts.Seed, uint64(number), r.opts.Reconnect),
 	}
 	if number >= r.opts.Watchers-r.opts.Slow {
-		c.pace = newPace()
+		c.pace = pace.NewConsumer(slow, 0)
 	}
 	return c
 }
@@ -70,7 +69,7 @@ func (c *consumer) consume(ctx, written context.Context) {
 // middle, as a connection does: what it has not got to is lost with the watch.
 func (c *consumer) take(ctx context.Context, events []engine.Event[File]) error {
 	if c.pace != nil {
-		if err := pay(ctx, c.pace, len(events)); err != nil {
+		if err := c.pace.Wait(ctx, len(events)); err != nil {
 			return err
 		}
 	}

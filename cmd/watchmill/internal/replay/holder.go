@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/objectcache"
+	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -142,7 +143,7 @@ func (h *holder) follow(ctx, written context.Context) error {
 		if err := h.read(ctx); err != nil {
 			return err
 		}
-		over := sleep(written, readEvery) != nil
+		over := pace.Sleep(written, readEvery) != nil
 		for h.breaks.due(float64(h.run.written.Load()) / float64(len(h.run.input.changes))) {
 			h.release()
 			h.resumed++
@@ -165,7 +166,7 @@ func (h *holder) settle(ctx context.Context) error {
 		if difference(h.state, h.run.truth) == "" || time.Now().After(end) {
 			return nil // compare says what is missing
 		}
-		if err := sleep(ctx, settleEvery); err != nil {
+		if err := pace.Sleep(ctx, settleEvery); err != nil {
 			return err
 		}
 	}

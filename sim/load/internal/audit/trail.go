@@ -1,15 +1,16 @@
-package load
+package audit
 
 import (
 	"fmt"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
 )
 
-// trail is what a watcher has seen, in constant space: stretches of revisions,
+// Trail is what a watcher has seen, in constant space: stretches of revisions,
 // each with how many events there were and what their revisions add up to. It
-// belongs to its watcher.
-type trail struct {
+// belongs to its watcher. The zero value has seen nothing.
+type Trail struct {
 	closed []stretch
 	open   stretch
 	// begun: there is an open stretch.
@@ -20,7 +21,9 @@ type trail struct {
 	// last is the newest revision that was seen.
 	last engine.Revision
 
-	conflated, synthetic, disordered uint64
+	// Conflated is how many events stood for several, Disordered how many came
+	// twice or out of order.
+	Conflated, Disordered uint64
 	// broken is the first thing that must not be.
 	broken string
 }
@@ -32,66 +35,80 @@ type stretch struct {
 	sum            uint64
 }
 
-// begin starts a stretch after a revision.
-func (t *trail) begin(after engine.Revision) {
-	t.end()
+// Begin starts a stretch after a revision.
+func (t *Trail) Begin(after engine.Revision) {
+	t.End()
 	t.open, t.begun, t.resync = stretch{after: after, through: after}, true, false
 	t.last = max(t.last, after)
 }
 
-// end closes the open stretch where it is.
-func (t *trail) end() {
+// End closes the open stretch where it is.
+func (t *Trail) End() {
 	if t.begun {
 		t.closed = append(t.closed, t.open)
 	}
 	t.begun = false
 }
 
-// reach moves the open stretch on to a revision: there was nothing else up to it.
-func (t *trail) reach(rev engine.Revision) {
+// Reach moves the open stretch on to a revision: there was nothing else up to it.
+func (t *Trail) Reach(rev engine.Revision) {
 	if t.begun && !t.resync {
 		t.open.through = max(t.open.through, rev)
 	}
 }
 
-// see takes in one event.
-func (t *trail) see(ev *engine.Event[item]) {
+// At returns the revision that has been seen up to; begun is false if there is no
+// stretch yet to resume.
+func (t *Trail) At() (through engine.Revision, begun bool) { return t.open.through, t.begun }
+
+// Settle moves the trail on to where a watch stopped. Behind events that stood
+// for several, another stretch begins there.
+func (t *Trail) Settle(at engine.Revision) {
+	switch {
+	case t.resync && at > 0:
+		t.Begin(at)
+	case at > 0:
+		t.Reach(at)
+	}
+}
+
+// See takes in one event.
+func (t *Trail) See(ev *engine.Event[content.Item]) {
 	switch {
 	case ev.Is(engine.Initial):
 	case ev.Type == engine.Bookmark:
 		t.bookmark(ev)
 	case ev.Is(engine.Conflated):
-		t.conflated++
+		t.Conflated++
 		t.resync = true
 	case ev.Is(engine.Synthetic):
-		t.synthetic++
 		t.last = max(t.last, ev.Revision)
 	default:
 		t.change(ev)
 	}
 }
 
-func (t *trail) bookmark(ev *engine.Event[item]) {
+func (t *Trail) bookmark(ev *engine.Event[content.Item]) {
 	if ev.Is(engine.InitialEnd) {
-		t.begin(ev.Revision)
+		t.Begin(ev.Revision)
 	}
 	t.last = max(t.last, ev.Revision)
-	t.reach(ev.Revision)
+	t.Reach(ev.Revision)
 }
 
-func (t *trail) change(ev *engine.Event[item]) {
+func (t *Trail) change(ev *engine.Event[content.Item]) {
 	if ev.Revision <= t.last && !t.resync {
-		t.disordered++
+		t.Disordered++
 		if t.broken == "" {
 			t.broken = fmt.Sprintf("got %s at revision %d after revision %d", ev.Type, ev.Revision, t.last)
 		}
 		return
 	}
 	if t.resync {
-		t.begin(ev.Revision - 1)
+		t.Begin(ev.Revision - 1)
 	}
 	t.last = max(t.last, ev.Revision)
-	t.reach(ev.Revision)
+	t.Reach(ev.Revision)
 	t.open.events++
 	t.open.sum += scramble(ev.Revision)
 }

@@ -1,7 +1,8 @@
-package load
+package audit_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load/internal/audit"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/store"
 )
@@ -24,20 +27,20 @@ import (
 //	                       (InitialEnd), conflated n, synthetic n
 func TestTrailText(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
-		var l ledger
+		var l audit.Ledger
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "write":
-				l = ledger{}
+				l = audit.Ledger{}
 				for line := range strings.Lines(d.Input) {
-					l.note(parseEntry(t, line))
+					l.Note(parseEntry(t, line))
 				}
 				return ""
 			case "gap":
 				var after, through uint64
 				d.ScanArgs(t, "after", &after)
 				d.ScanArgs(t, "through", &through)
-				l.gap(store.Revision(after), store.Revision(through))
+				l.Gap(store.Revision(after), store.Revision(through))
 				return ""
 			case "watch":
 				return judged(t, d, &l)
@@ -48,20 +51,20 @@ func TestTrailText(t *testing.T) {
 	})
 }
 
-func parseEntry(t *testing.T, line string) entry {
-	var e entry
+func parseEntry(t *testing.T, line string) audit.Entry {
+	var e audit.Entry
 	var node string
-	if _, err := fmt.Sscan(line, &e.revision, &e.key, &node); err != nil {
+	if _, err := fmt.Sscan(line, &e.Revision, &e.Key, &node); err != nil {
 		t.Fatal(line, err)
 	}
-	node, e.emitted = strings.CutPrefix(node, "!")
+	node, e.Emitted = strings.CutPrefix(node, "!")
 	if node != "-" {
-		e.attrs = &attrs{fields: fields.Set{"node": node}}
+		e.Attrs = &content.Attributes{Fields: fields.Set{"node": node}}
 	}
 	return e
 }
 
-func judged(t *testing.T, d *datadriven.TestData, l *ledger) string {
+func judged(t *testing.T, d *datadriven.TestData, l *audit.Ledger) string {
 	var sel scenario.Selection
 	if d.HasArg("fields") {
 		d.ScanArgs(t, "fields", &sel.Fields)
@@ -72,36 +75,34 @@ func judged(t *testing.T, d *datadriven.TestData, l *ledger) string {
 	if d.HasArg("key") {
 		d.ScanArgs(t, "key", &sel.Key)
 	}
-	var tr trail
+	var tr audit.Trail
 	for line := range strings.Lines(d.Input) {
 		words := strings.Fields(line)
 		for _, number := range words[1:] {
 			walk(t, &tr, words[0], number)
 		}
 	}
-	tr.end()
-	as := newAudiences()
-	a := as.of(sel)
-	as.judge(l)
-	v := a.verdict(&tr, l.gaps)
-	if v.broken == "" {
-		v.broken = "nothing broken"
+	tr.End()
+	expected := audit.Expect(slices.Values([]scenario.Selection{sel}), l)
+	v := expected.Verdict(sel, &tr)
+	if v.Broken == "" {
+		v.Broken = "nothing broken"
 	}
-	return fmt.Sprintf("had to see %v\nlost %d; %s\n", a.revisions, v.lost, v.broken)
+	return fmt.Sprintf("had to see %v\nlost %d; %s\n", expected.Revisions(sel), v.Lost, v.Broken)
 }
 
-func walk(t *testing.T, tr *trail, verb, number string) {
+func walk(t *testing.T, tr *audit.Trail, verb, number string) {
 	var rev engine.Revision
 	if _, err := fmt.Sscan(number, &rev); err != nil {
 		t.Fatal(verb, number, err)
 	}
-	ev := engine.Event[item]{Type: engine.Modified, Revision: rev}
+	ev := engine.Event[content.Item]{Type: engine.Modified, Revision: rev}
 	switch verb {
 	case "begin":
-		tr.begin(rev)
+		tr.Begin(rev)
 		return
 	case "reach":
-		tr.reach(rev)
+		tr.Reach(rev)
 		return
 	case "seen":
 	case "initial":
@@ -117,5 +118,5 @@ func walk(t *testing.T, tr *trail, verb, number string) {
 	default:
 		t.Fatal(verb)
 	}
-	tr.see(&ev)
+	tr.See(&ev)
 }

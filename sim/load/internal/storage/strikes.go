@@ -1,4 +1,4 @@
-package load
+package storage
 
 import (
 	"context"
@@ -7,23 +7,24 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// errInjected is what calls fail with that a fault strikes.
-var errInjected = errors.New("failed by the scenario")
+// ErrInjected is what calls fail with that a fault strikes.
+var ErrInjected = errors.New("failed by the scenario")
 
 // strikes are the faults that hold at present, for calls of the storage to meet.
 type strikes struct {
 	// present is replaced as a whole, so that calls take no lock.
-	present atomic.Pointer[[]*strike]
+	present atomic.Pointer[[]*Strike]
 	mu      sync.Mutex // held while it is replaced
 	// calls numbers those of each operation.
 	calls map[scenario.Operation]*atomic.Uint64
 }
 
-// strike is one fault while it holds.
-type strike struct {
+// Strike is one fault while it holds.
+type Strike struct {
 	fault  *scenario.Fault
 	struck atomic.Uint64
 	// over is closed when it holds no longer.
@@ -35,13 +36,16 @@ func newStrikes() *strikes {
 	for _, op := range scenario.Operations {
 		s.calls[op] = &atomic.Uint64{}
 	}
-	s.present.Store(&[]*strike{})
+	s.present.Store(&[]*Strike{})
 	return s
 }
 
-// begin makes the fault hold.
-func (s *strikes) begin(f *scenario.Fault) *strike {
-	st := &strike{fault: f, over: make(chan struct{})}
+// Struck returns how many calls it has struck.
+func (st *Strike) Struck() uint64 { return st.struck.Load() }
+
+// Begin makes the fault hold.
+func (s *strikes) Begin(f *scenario.Fault) *Strike {
+	st := &Strike{fault: f, over: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := append(slices.Clone(*s.present.Load()), st)
@@ -49,10 +53,10 @@ func (s *strikes) begin(f *scenario.Fault) *strike {
 	return st
 }
 
-// end ends what begin began.
-func (s *strikes) end(st *strike) {
+// End ends what Begin began.
+func (s *strikes) End(st *Strike) {
 	s.mu.Lock()
-	next := slices.DeleteFunc(slices.Clone(*s.present.Load()), func(other *strike) bool { return other == st })
+	next := slices.DeleteFunc(slices.Clone(*s.present.Load()), func(other *Strike) bool { return other == st })
 	s.present.Store(&next)
 	s.mu.Unlock()
 	close(st.over)
@@ -65,9 +69,9 @@ func (s *strikes) meet(ctx context.Context, op scenario.Operation) error {
 		var err error
 		switch st.fault.Kind {
 		case scenario.FaultFail:
-			err = errInjected
+			err = ErrInjected
 		case scenario.FaultDelay:
-			err = sleep(ctx, st.fault.Delay)
+			err = pace.Sleep(ctx, st.fault.Delay)
 		case scenario.FaultStick:
 			select {
 			case <-st.over:
@@ -83,7 +87,7 @@ func (s *strikes) meet(ctx context.Context, op scenario.Operation) error {
 }
 
 // striking returns the faults that strike this call.
-func (s *strikes) striking(op scenario.Operation) (struck []*strike) {
+func (s *strikes) striking(op scenario.Operation) (struck []*Strike) {
 	present := *s.present.Load()
 	if len(present) == 0 {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/sim/trace"
 )
@@ -30,14 +31,14 @@ func readTraces(p *scenario.Plan) (map[string][]trace.Change, error) {
 // apply makes one change of a trace. To delete what is not there is as good.
 func (w *writer) apply(ctx context.Context, due int64, c *trace.Change) error {
 	if c.Op == trace.Delete {
-		_, err := w.run.engine.Delete(ctx, c.Key, engine.DeleteOptions[item]{})
+		_, err := w.run.engine.Delete(ctx, c.Key, engine.DeleteOptions[content.Item]{})
 		if errors.Is(err, engine.ErrNotFound) {
 			return nil
 		}
 		return err
 	}
-	it := w.maker.file(c.Key)
-	it.due = due
+	it := w.maker.File(c.Key)
+	it.Due = due
 	_, err := w.run.engine.Put(ctx, it)
 	return err
 }

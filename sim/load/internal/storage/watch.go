@@ -1,10 +1,11 @@
-package load
+package storage
 
 import (
 	"context"
 	"slices"
 	"sync"
 
+	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -13,11 +14,11 @@ import (
 // Watch starts a watch that faults can strike. The engine has one at a time. If
 // it starts beyond what the one before has delivered, the engine has listed in
 // between, and will never see what is in the gap.
-func (s *storage) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[item], error) {
+func (s *Storage) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[content.Item], error) {
 	if err := s.meet(ctx, scenario.OnWatch); err != nil {
 		return nil, err
 	}
-	w := &storageWatch{storage: s, at: opts.From, tell: opts.Notify}
+	w := &watch{storage: s, at: opts.From, tell: opts.Notify}
 	if opts.Notify != nil {
 		opts.Notify = w.notify
 	}
@@ -30,14 +31,14 @@ func (s *storage) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	defer s.mu.Unlock()
 	s.running = append(s.running, w)
 	if s.through > 0 && opts.From > s.through {
-		s.ledger.gap(s.through, opts.From)
+		s.ledger.Gap(s.through, opts.From)
 	}
 	s.through = max(s.through, opts.From)
 	return w, nil
 }
 
 // breakWatches ends the watches that run with err, and returns how many.
-func (s *storage) breakWatches(err error) int {
+func (s *Storage) breakWatches(err error) int {
 	s.mu.Lock()
 	running := slices.Clone(s.running)
 	s.mu.Unlock()
@@ -47,10 +48,10 @@ func (s *storage) breakWatches(err error) int {
 	return len(running)
 }
 
-// storageWatch is the engine's watch on the storage.
-type storageWatch struct {
-	storage *storage
-	inner   backend.Watcher[item]
+// watch is the engine's watch on the storage.
+type watch struct {
+	storage *Storage
+	inner   backend.Watcher[content.Item]
 
 	// telling is held while tell runs, so that Close waits for it.
 	telling sync.Mutex
@@ -63,7 +64,7 @@ type storageWatch struct {
 	silent bool           // until a fault is over
 }
 
-func (w *storageWatch) notify() {
+func (w *watch) notify() {
 	w.telling.Lock()
 	defer w.telling.Unlock()
 	if !w.closed {
@@ -73,14 +74,14 @@ func (w *storageWatch) notify() {
 
 // Next returns the next changes, unless a fault strikes it. It must not wait, so
 // one that sticks returns nothing, and a delay means nothing to it.
-func (w *storageWatch) Next(most int) (backend.Batch[item], error) {
+func (w *watch) Next(most int) (backend.Batch[content.Item], error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.strike(); err != nil {
-		return backend.Batch[item]{}, err
+		return backend.Batch[content.Item]{}, err
 	}
 	if w.silent {
-		return backend.Batch[item]{After: w.at, Through: w.at}, nil
+		return backend.Batch[content.Item]{After: w.at, Through: w.at}, nil
 	}
 	batch, err := w.inner.Next(most)
 	if err == nil {
@@ -91,15 +92,15 @@ func (w *storageWatch) Next(most int) (backend.Batch[item], error) {
 }
 
 // strike takes a Next through the faults that strike it.
-func (w *storageWatch) strike() error {
+func (w *watch) strike() error {
 	if w.broken != nil || w.silent {
 		return w.broken
 	}
 	for _, st := range w.storage.striking(scenario.OnNext) {
 		switch st.fault.Kind {
 		case scenario.FaultFail:
-			w.broken = errInjected
-			return errInjected
+			w.broken = ErrInjected
+			return ErrInjected
 		case scenario.FaultStick:
 			w.silent = true
 			go w.wakeAfter(st) // the fault ends with the load, if not before
@@ -110,7 +111,7 @@ func (w *storageWatch) strike() error {
 }
 
 // wakeAfter ends a silence with its fault.
-func (w *storageWatch) wakeAfter(st *strike) {
+func (w *watch) wakeAfter(st *Strike) {
 	<-st.over
 	w.mu.Lock()
 	w.silent = false
@@ -119,13 +120,13 @@ func (w *storageWatch) wakeAfter(st *strike) {
 }
 
 // passed notes what the engine has been given.
-func (s *storage) passed(through store.Revision) {
+func (s *Storage) passed(through store.Revision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.through = max(s.through, through)
 }
 
-func (w *storageWatch) fail(err error) {
+func (w *watch) fail(err error) {
 	w.mu.Lock()
 	if w.broken == nil {
 		w.broken = err
@@ -135,7 +136,7 @@ func (w *storageWatch) fail(err error) {
 }
 
 // Close ends the watch. It waits for a notification that is running.
-func (w *storageWatch) Close() {
+func (w *watch) Close() {
 	w.telling.Lock()
 	w.closed = true
 	w.telling.Unlock()
@@ -143,5 +144,5 @@ func (w *storageWatch) Close() {
 	s := w.storage
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running = slices.DeleteFunc(s.running, func(other *storageWatch) bool { return other == w })
+	s.running = slices.DeleteFunc(s.running, func(other *watch) bool { return other == w })
 }

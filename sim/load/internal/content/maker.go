@@ -1,0 +1,118 @@
+package content
+
+import (
+	"maps"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/watchmill/watchmill/sim/scenario"
+)
+
+// Maker makes items as the scenario describes them. It belongs to one goroutine.
+type Maker struct {
+	// Rand is what it draws with, for its owner to draw with too.
+	Rand    *rand.Rand
+	objects *scenario.Objects
+	// fields and labels are the names, sorted, so that chance falls on them in
+	// the same order always.
+	fields, labels []string
+	known          map[uint64]*Attributes
+	files          map[[2]string]*Attributes
+}
+
+// maxKnown bounds the attributes that are remembered to be shared.
+const maxKnown = 1 << 16
+
+// NewMaker makes a maker whose items depend on the two numbers alone.
+func NewMaker(o *scenario.Objects, seed, number uint64) *Maker {
+	return &Maker{
+		Rand: rand.New(rand.NewPCG(seed, number)), objects: o,
+		fields: slices.Sorted(maps.Keys(o.Fields)), labels: slices.Sorted(maps.Keys(o.Labels)),
+		known: map[uint64]*Attributes{}, files: map[[2]string]*Attributes{},
+	}
+}
+
+// Object returns the nth object.
+func (m *Maker) Object(n int) Item {
+	return Item{Key: m.objects.Key(n), Attrs: m.Attributes(), Payload: m.Payload()}
+}
+
+// File returns the item that a trace's key names.
+func (m *Maker) File(key string) Item {
+	at := [2]string{path.Dir(key), strings.TrimPrefix(path.Ext(key), ".")}
+	a := m.files[at]
+	if a == nil {
+		a = &Attributes{Fields: fields.Set{"dir": at[0], "ext": at[1]}}
+		m.files[at] = a
+	}
+	return Item{Key: key, Attrs: a, Payload: m.Payload()}
+}
+
+// Payload returns as many bytes as chance wants.
+func (m *Maker) Payload() []byte {
+	size := m.objects.Size
+	return make([]byte, size.Min+m.Rand.IntN(size.Max-size.Min+1))
+}
+
+// Attributes draws some by chance. Equal ones are, as far as memory allows, the
+// same.
+func (m *Maker) Attributes() *Attributes {
+	values := make([]int, 0, 8)
+	for _, name := range m.fields {
+		values = append(values, m.Rand.IntN(m.objects.Fields[name]))
+	}
+	for _, name := range m.labels {
+		values = append(values, m.Rand.IntN(m.objects.Labels[name]))
+	}
+	var code uint64
+	for _, v := range values {
+		code = code*1_000_003 + uint64(v)
+	}
+	if a, ok := m.known[code]; ok && m.has(a, values) {
+		return a
+	}
+	a := m.of(values)
+	if len(m.known) < maxKnown {
+		m.known[code] = a
+	}
+	return a
+}
+
+// of returns attributes with those values.
+func (m *Maker) of(values []int) *Attributes {
+	a := &Attributes{}
+	if len(m.fields) > 0 {
+		a.Fields = make(fields.Set, len(m.fields))
+	}
+	if len(m.labels) > 0 {
+		a.Labels = make(labels.Set, len(m.labels))
+	}
+	for i, name := range m.fields {
+		a.Fields[name] = scenario.Value(name, values[i])
+	}
+	for i, name := range m.labels {
+		a.Labels[name] = scenario.Value(name, values[len(m.fields)+i])
+	}
+	return a
+}
+
+// has reports whether the attributes have those values, and not others of like
+// code.
+func (m *Maker) has(a *Attributes, values []int) bool {
+	for i, name := range m.fields {
+		if a.Fields[name] != scenario.Value(name, values[i]) {
+			return false
+		}
+	}
+	for i, name := range m.labels {
+		if a.Labels[name] != scenario.Value(name, values[len(m.fields)+i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,181 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/sim/load/internal/audit"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/load/internal/storage"
+	"github.com/watchmill/watchmill/sim/scenario"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// newStorage makes one in which every write happens at 7.
+func newStorage(t *testing.T, faults ...scenario.Fault) (*storage.Storage, *audit.Ledger) {
+	t.Helper()
+	ledger := &audit.Ledger{}
+	plan := &scenario.Plan{Scenario: scenario.Scenario{Faults: faults}}
+	s, err := storage.New(plan, actors.RealClock(), func() int64 { return 7 }, ledger)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s, ledger
+}
+
+// put writes an item.
+func put(t *testing.T, s *storage.Storage, key string) store.Revision {
+	t.Helper()
+	o, err := s.Put(t.Context(), key, content.Item{Key: key, Attrs: &content.Attributes{}}, 0, backend.PutOptions{})
+	require.NoError(t, err)
+	require.Equal(t, int64(7), o.Value.Stored)
+	return o.Revision
+}
+
+func list(ctx context.Context, s *storage.Storage) error {
+	_, err := s.List(ctx, backend.ListOptions{})
+	return err
+}
+
+func TestWritesAreStampedAndNoted(t *testing.T) {
+	s, ledger := newStorage(t)
+	put(t, s, "a")
+	gone, err := s.Remove(t.Context(), "b", put(t, s, "b"))
+	require.NoError(t, err)
+	_, err = s.Emit(t.Context(), "a", content.Item{Key: "a", Attrs: &content.Attributes{}})
+	require.NoError(t, err)
+	newest, ok := ledger.Newest()
+	require.True(t, ok)
+	require.True(t, newest.Emitted)
+	states := ledger.NewestByKey()
+	require.Len(t, states, 2)
+	require.NotNil(t, states["a"].Attrs, "an event is no state")
+	require.Nil(t, states["b"].Attrs)
+	require.Equal(t, gone.Revision, states["b"].Revision)
+}
+
+func TestFaultsStrikeTheCallsTheyAreFor(t *testing.T) {
+	s, _ := newStorage(t)
+	require.NoError(t, list(t.Context(), s))
+	fail := s.Begin(&scenario.Fault{Kind: scenario.FaultFail, When: scenario.During(scenario.OnList)})
+	require.ErrorIs(t, list(t.Context(), s), storage.ErrInjected)
+	put(t, s, "a")
+	s.End(fail)
+	require.NoError(t, list(t.Context(), s))
+	require.Equal(t, uint64(1), fail.Struck())
+}
+
+func TestAWriteThatFailsIsNotNoted(t *testing.T) {
+	s, ledger := newStorage(t)
+	fail := s.Begin(&scenario.Fault{Kind: scenario.FaultFail})
+	defer s.End(fail)
+	_, err := s.Put(t.Context(), "a", content.Item{Key: "a", Attrs: &content.Attributes{}}, 0, backend.PutOptions{})
+	require.ErrorIs(t, err, storage.ErrInjected)
+	_, ok := ledger.Newest()
+	require.False(t, ok)
+}
+
+func TestStuckCallsEndWithTheFaultOrTheirContext(t *testing.T) {
+	s, _ := newStorage(t)
+	stick := s.Begin(&scenario.Fault{Kind: scenario.FaultStick})
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	require.ErrorIs(t, list(ctx, s), gone)
+	met := make(chan error)
+	go func() { met <- list(t.Context(), s) }()
+	for stick.Struck() < 2 {
+		runtime.Gosched()
+	}
+	s.End(stick)
+	require.NoError(t, <-met)
+	delay := s.Begin(&scenario.Fault{Kind: scenario.FaultDelay, Delay: time.Hour})
+	defer s.End(delay)
+	require.ErrorIs(t, list(ctx, s), gone)
+}
+
+func TestOnlyAStorageThatMayHangKeepsOffThePool(t *testing.T) {
+	s, _ := newStorage(t, scenario.Fault{Kind: scenario.FaultFail})
+	require.False(t, s.Traits().Blocks)
+	s, _ = newStorage(t, scenario.Fault{Kind: scenario.FaultDelay})
+	require.True(t, s.Traits().Blocks)
+}
+
+// watched opens a watch, and returns what says that there is something new.
+func watched(t *testing.T, s *storage.Storage, from store.Revision) (backend.Watcher[content.Item], chan struct{}) {
+	t.Helper()
+	told := make(chan struct{}, 100)
+	w, err := s.Watch(t.Context(), backend.WatchOptions{From: from, Notify: func() { told <- struct{}{} }})
+	require.NoError(t, err)
+	t.Cleanup(w.Close)
+	return w, told
+}
+
+func TestWatchesBreakAndExpire(t *testing.T) {
+	s, _ := newStorage(t)
+	rev := put(t, s, "a")
+	w, told := watched(t, s, rev)
+	require.Equal(t, 1, s.Break())
+	<-told
+	_, err := w.Next(10)
+	require.ErrorIs(t, err, storage.ErrInjected)
+	w.Close()
+	require.Zero(t, s.Break(), "it is closed")
+
+	w, told = watched(t, s, rev)
+	require.Equal(t, 1, s.Expire())
+	<-told
+	_, err = w.Next(10)
+	require.ErrorIs(t, err, store.ErrExpired)
+}
+
+// A watch that has gone silent says nothing until the fault is over, and has
+// then lost nothing.
+func TestASilentWatchGoesOnWhenTheFaultIsOver(t *testing.T) {
+	s, _ := newStorage(t)
+	w, told := watched(t, s, put(t, s, "a"))
+	batch, err := w.Next(10)
+	require.NoError(t, err)
+	require.Empty(t, batch.Events)
+	stick := s.Begin(&scenario.Fault{Kind: scenario.FaultStick, When: scenario.During(scenario.OnNext)})
+	rev := put(t, s, "b")
+	<-told
+	batch, err = w.Next(10)
+	require.NoError(t, err)
+	require.Empty(t, batch.Events)
+	s.End(stick)
+	<-told
+	batch, err = w.Next(10)
+	require.NoError(t, err)
+	require.Len(t, batch.Events, 1)
+	require.Equal(t, rev, batch.Through)
+}
+
+// What is listed instead of watched, the engine cannot have seen: it is a gap in
+// what anybody had to see.
+func TestAWatchThatStartsFurtherOnLeavesAGap(t *testing.T) {
+	s, ledger := newStorage(t)
+	from := put(t, s, "a")
+	w, _ := watched(t, s, from)
+	w.Close()
+	put(t, s, "b")
+	put(t, s, "c")
+	require.NoError(t, s.Forget(t.Context()))
+	_, _ = watched(t, s, put(t, s, "d"))
+	last := put(t, s, "e")
+
+	var seen audit.Trail
+	seen.Begin(from)
+	seen.Reach(last)
+	seen.End()
+	everything := func(yield func(scenario.Selection) bool) { yield(scenario.Selection{}) }
+	expected := audit.Expect(everything, ledger)
+	require.Len(t, expected.Revisions(scenario.Selection{}), 5)
+	require.Equal(t, uint64(1), expected.Verdict(scenario.Selection{}, &seen).Lost, "e alone")
+}

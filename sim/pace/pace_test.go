@@ -1,0 +1,100 @@
+package pace_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/sim/pace"
+	"github.com/watchmill/watchmill/sim/scenario"
+)
+
+// Whatever the shape, as many calls are due as the rate says.
+func TestSchedulesKeepTheRate(t *testing.T) {
+	for _, shape := range []scenario.Shape{scenario.Steady, scenario.Poisson, scenario.Bursts} {
+		s := pace.NewSchedule(shape, 1000, 50, 0.5, rand.New(rand.NewPCG(1, 2)))
+		n, last := 0, time.Duration(0)
+		for due := s.Due(); due < 10*time.Second; due = s.Due() {
+			require.GreaterOrEqual(t, due, last)
+			last = due
+			n++
+		}
+		require.InDelta(t, 10_000, n, 300, "%s", shape)
+	}
+}
+
+func TestBurstsComeAtOnce(t *testing.T) {
+	s := pace.NewSchedule(scenario.Bursts, 100, 10, 0, nil)
+	for range 10 {
+		require.Zero(t, s.Due())
+	}
+	require.Equal(t, 100*time.Millisecond, s.Due())
+}
+
+func TestSchedulesDependOnTheSeedAlone(t *testing.T) {
+	draw := func(seed uint64) (all []time.Duration) {
+		s := pace.NewSchedule(scenario.Poisson, 1000, 0, 0, rand.New(rand.NewPCG(seed, 0)))
+		for range 100 {
+			all = append(all, s.Due())
+		}
+		return all
+	}
+	require.Equal(t, draw(1), draw(1))
+	require.NotEqual(t, draw(1), draw(2))
+}
+
+func TestSlowConsumersKeepTheirRate(t *testing.T) {
+	for _, atOnce := range []int{1, 7, 5000} {
+		synctest.Test(t, func(t *testing.T) {
+			slow := pace.NewConsumer(scenario.Consume{Rate: 1000}, 0)
+			start := time.Now()
+			for taken := 0; taken < 5000; taken += atOnce {
+				require.NoError(t, slow.Wait(t.Context(), atOnce))
+			}
+			require.InDelta(t, 5, time.Since(start).Seconds(), 0.01, "%d at once", atOnce)
+		})
+	}
+}
+
+func TestConsumersPauseNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := pace.NewConsumer(scenario.Consume{Every: time.Second, Pause: 300 * time.Millisecond}, 0.5)
+		start := time.Now()
+		wait := func() time.Duration {
+			require.NoError(t, slow.Wait(t.Context(), 1))
+			return time.Since(start)
+		}
+		require.Zero(t, wait(), "the first pause is due after half a second")
+		time.Sleep(600 * time.Millisecond)
+		require.Equal(t, 900*time.Millisecond, wait())
+		require.Equal(t, 900*time.Millisecond, wait())
+		time.Sleep(1100 * time.Millisecond)
+		require.Equal(t, 2300*time.Millisecond, wait())
+	})
+}
+
+func TestConsumersAtFullSpeedNeedNoPace(t *testing.T) {
+	require.Nil(t, pace.NewConsumer(scenario.Consume{}, 0.5))
+}
+
+func TestWaitingEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		enough := errors.New("enough")
+		for _, c := range []scenario.Consume{{Rate: 1}, {Every: time.Second, Pause: time.Hour}} {
+			slow := pace.NewConsumer(c, 0)
+			time.Sleep(time.Millisecond) // the pause is due
+			ctx, stop := context.WithCancelCause(t.Context())
+			time.AfterFunc(100*time.Millisecond, func() { stop(enough) })
+			start := time.Now()
+			require.ErrorIs(t, slow.Wait(ctx, 3600), enough)
+			require.Equal(t, 100*time.Millisecond, time.Since(start))
+			require.ErrorIs(t, pace.Sleep(ctx, 0), enough)
+		}
+		require.NoError(t, pace.Sleep(t.Context(), -time.Second))
+	})
+}
