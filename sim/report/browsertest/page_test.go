@@ -4,124 +4,78 @@ package browsertest
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/sim"
+	"github.com/watchmill/watchmill/sim/report"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// page runs a shipped scenario for a moment and returns the file of its report.
-func page(t *testing.T, name string) string {
-	t.Helper()
+// storm is a run of a shipped scenario with faults, made once.
+var storm = sync.OnceValues(func() (*report.Report, error) { return run("reconnect-storm") })
+
+// run runs a shipped scenario for a moment.
+func run(name string) (*report.Report, error) {
 	s, err := scenario.Shipped(name)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return sim.Run(ctx, s, sim.RunOptions{Resolve: scenario.Options{Small: true, Duration: 1500 * time.Millisecond}})
+}
+
+// stormy returns a copy of that run, changed.
+func stormy(t *testing.T, change func(*report.Report)) *report.Report {
+	t.Helper()
+	r, err := storm()
 	require.NoError(t, err)
-	report, err := sim.Run(t.Context(), s, sim.RunOptions{Resolve: scenario.Options{Small: true, Duration: time.Second}})
-	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), name+".html")
+	changed := *r
+	change(&changed)
+	return &changed
+}
+
+// page returns the file of a report's page.
+func page(t *testing.T, r *report.Report) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "page.html")
 	f, err := os.Create(file)
 	require.NoError(t, err)
-	require.NoError(t, report.WriteHTML(f))
+	require.NoError(t, r.WriteHTML(f))
 	require.NoError(t, f.Close())
 	return file
 }
 
-// browser starts a headless browser that ends with the test.
-func browser(t *testing.T) context.Context {
+var charts = []string{"latency", "percentiles", "writes", "deliveries", "lag", "stalled", "heap", "goroutines", "faults"}
+
+// requireFine requires that all is there, and can be read.
+func requireFine(t *testing.T, s seen) {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1300, 2000))
-	if path := os.Getenv("CHROME_PATH"); path != "" {
-		options = append(options, chromedp.ExecPath(path))
-	}
-	allocated, free := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(free)
-	ctx, cancel := chromedp.NewContext(allocated)
-	t.Cleanup(cancel)
-	ctx, expire := context.WithTimeout(ctx, time.Minute)
-	t.Cleanup(expire)
-	return ctx
+	require.Equal(t, charts, s.Charts)
+	require.Equal(t, charts, s.WithData, "every line of every chart can be seen")
+	require.Empty(t, s.Unlabelled)
+	require.Empty(t, s.CutOff)
+	require.Empty(t, s.Overlapping)
+	require.Empty(t, s.Faint)
+	require.Positive(t, s.Faults)
+	require.Empty(t, s.HighRows)
+	require.False(t, s.Overflow, "nothing to scroll sideways")
 }
 
-// complaints are what the console said, and what was asked of the network.
-type complaints struct {
-	mu   sync.Mutex
-	said []string
-}
-
-func (c *complaints) listen(ctx context.Context) {
-	chromedp.ListenTarget(ctx, func(event any) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		switch e := event.(type) {
-		case *runtime.EventConsoleAPICalled:
-			c.said = append(c.said, fmt.Sprintf("console: %v", e.Args))
-		case *runtime.EventExceptionThrown:
-			c.said = append(c.said, e.ExceptionDetails.Text)
-		case *log.EventEntryAdded:
-			c.said = append(c.said, e.Entry.Text)
-		case *network.EventRequestWillBeSent:
-			if e.Type != network.ResourceTypeDocument && e.Request.URL != "data:," {
-				c.said = append(c.said, "request: "+e.Request.URL)
-			}
-		}
-	})
-}
-
-// drawn asks the page how many charts there are, and how many of them have a line
-// that is long enough to be seen, in a colour that differs from what is behind.
-const drawn = `(() => {
-	const figures = [...document.querySelectorAll("figure")];
-	const background = f => getComputedStyle(f).backgroundColor;
-	const visible = f => [...f.querySelectorAll("path.line")].some(p =>
-		p.getTotalLength() > 50 && p.getBoundingClientRect().width > 50 && getComputedStyle(p).stroke !== background(f));
-	return {
-		charts: figures.length, visible: figures.filter(visible).map(f => f.id), faults: document.querySelectorAll(".mark, .band").length,
-		overflow: document.documentElement.scrollWidth > document.documentElement.clientWidth,
-		page: getComputedStyle(document.body).backgroundColor, text: getComputedStyle(document.body).color,
-	};
-})()`
-
-type seen struct {
-	Charts     int      `json:"charts"`
-	Visible    []string `json:"visible"`
-	Faults     int      `json:"faults"`
-	Overflow   bool     `json:"overflow"`
-	Page, Text string
-}
-
-func TestPageRendersInBothThemes(t *testing.T) {
-	file := page(t, "reconnect-storm")
+func TestPageIsReadableInBothThemes(t *testing.T) {
+	file := page(t, stormy(t, func(r *report.Report) {}))
 	themes := map[string]seen{}
 	for _, theme := range []string{"light", "dark"} {
-		ctx := browser(t)
-		var c complaints
-		c.listen(ctx)
-		var s seen
-		var shot []byte
-		require.NoError(t, chromedp.Run(ctx,
-			log.Enable(), network.Enable(),
-			emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}),
-			chromedp.Navigate("file://"+file),
-			chromedp.Evaluate(drawn, &s),
-			chromedp.FullScreenshot(&shot, 90),
-		))
-		require.Empty(t, c.said, theme)
-		require.Equal(t, 8, s.Charts)
-		require.ElementsMatch(t, []string{"latency", "percentiles", "writes", "deliveries", "lag", "stalled", "heap", "goroutines"}, s.Visible, theme)
-		require.Positive(t, s.Faults)
-		require.False(t, s.Overflow, "nothing to scroll sideways")
-		require.NotEqual(t, s.Page, s.Text)
+		s, shot := show(t, file, window{width: 1300, theme: theme})
+		requireFine(t, s)
+		require.Positive(t, s.Assertions)
+		require.Empty(t, s.Clipped)
 		require.Greater(t, len(shot), 10_000)
 		themes[theme] = s
 	}
@@ -129,14 +83,61 @@ func TestPageRendersInBothThemes(t *testing.T) {
 	require.NotEqual(t, themes["light"].Text, themes["dark"].Text)
 }
 
-func TestPageFitsAPhone(t *testing.T) {
-	file := page(t, "event-bus")
-	ctx := browser(t)
-	var s seen
-	require.NoError(t, chromedp.Run(ctx,
-		chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile),
-		chromedp.Navigate("file://"+file), chromedp.Evaluate(drawn, &s),
-	))
-	require.False(t, s.Overflow, "nothing to scroll sideways")
-	require.Len(t, s.Visible, 8)
+func TestPageFitsNarrowWindows(t *testing.T) {
+	file := page(t, stormy(t, func(r *report.Report) {}))
+	for _, width := range []int64{360, 400, 700, 1000} {
+		s, _ := show(t, file, window{width: width, theme: "light"})
+		requireFine(t, s)
+	}
+}
+
+// Paper is white whatever the screen is, and nobody scrolls on it.
+func TestPageFitsPaper(t *testing.T) {
+	file := page(t, stormy(t, func(r *report.Report) {}))
+	s, _ := show(t, file, window{width: 720, theme: "dark", media: "print"})
+	requireFine(t, s)
+	require.Empty(t, s.Clipped)
+	require.Equal(t, "rgb(255, 255, 255)", s.Page)
+}
+
+// Every stage that there is has a line that can be seen.
+func TestPageShowsEveryStage(t *testing.T) {
+	file := page(t, stormy(t, func(r *report.Report) {
+		for len(r.Latency) < 8 {
+			r.Latency = append(r.Latency[:len(r.Latency):len(r.Latency)], r.Latency[0])
+		}
+		for i := range r.Latency {
+			r.Latency[i].Curve = r.Latency[0].Curve
+		}
+	}))
+	for _, theme := range []string{"light", "dark"} {
+		s, _ := show(t, file, window{width: 1300, theme: theme})
+		requireFine(t, s)
+	}
+}
+
+func TestPageOfARunThatDidNotEndWell(t *testing.T) {
+	for badge, change := range map[string]func(*report.Report){
+		"interrupted": func(r *report.Report) { r.Interrupted, r.Assertions = true, nil },
+		"failed":      func(r *report.Report) { r.Assertions = []report.Assertion{{Text: "p99 < 1us", Value: 0.1}} },
+		"broken":      func(r *report.Report) { r.Broken = []string{"a-1 got MODIFIED at revision 3 after revision 3"} },
+	} {
+		file := page(t, stormy(t, change))
+		for _, theme := range []string{"light", "dark"} {
+			s, _ := show(t, file, window{width: 1300, theme: theme})
+			requireFine(t, s)
+			require.Equal(t, badge, s.Badge)
+			require.Equal(t, badge != "interrupted", s.Assertions > 0)
+		}
+	}
+}
+
+// A run that was stopped at once has no charts, and its page is fine.
+func TestPageOfARunWithoutSamples(t *testing.T) {
+	s, _ := show(t, page(t, stormy(t, func(r *report.Report) {
+		r.Samples, r.Latency, r.Worst, r.Faults, r.Interrupted = nil, nil, nil, nil, true
+	})), window{width: 400, theme: "dark"})
+	require.Empty(t, s.Charts)
+	require.Empty(t, s.Faint)
+	require.False(t, s.Overflow)
 }

@@ -1,0 +1,132 @@
+//go:build browser
+
+package browsertest
+
+import (
+	"context"
+	_ "embed" // for what is asked of the page
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+//go:embed look.js
+var look string
+
+// seen is what there is to see on a page, as look.js finds it.
+type seen struct {
+	// Charts are all, WithData those of which every line can be seen, Unlabelled
+	// those that say nothing to people who cannot see them.
+	Charts, WithData, Unlabelled []string
+	// CutOff are texts that stick out of their charts, Overlapping those that are
+	// over each other, Faint those with less contrast than 4.5.
+	CutOff, Overlapping, Faint []string
+	// Faults are the marks and bands over charts.
+	Faults int
+	// HighRows are cells far higher than a line, Clipped tables that are wider than
+	// their room; Overflow says so of the page.
+	HighRows, Clipped []string
+	Overflow          bool
+	Badge             string
+	Assertions        int
+	Page, Text        string
+}
+
+// window is how a page is shown.
+type window struct {
+	width int64
+	theme string // light or dark
+	media string // "" for the screen, or print
+}
+
+// show opens the page and returns what there is to see. The
+// console must be silent, and nothing but the file be loaded.
+func show(t *testing.T, file string, w window) (s seen, shot []byte) {
+	t.Helper()
+	ctx := tab(t)
+	var c complaints
+	c.listen(ctx)
+	require.NoError(t, chromedp.Run(ctx,
+		log.Enable(), network.Enable(),
+		emulation.SetDeviceMetricsOverride(w.width, 900, 1, w.width < 600),
+		emulation.SetEmulatedMedia().WithMedia(w.media).WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: w.theme}}),
+		chromedp.Navigate("file://"+file),
+		chromedp.Evaluate(look, &s),
+		chromedp.FullScreenshot(&shot, 90),
+	))
+	require.Empty(t, c.all(), "%+v", w)
+	return s, shot
+}
+
+// browser is the headless browser that all tests share, a tab for each page.
+var browser context.Context
+
+func TestMain(m *testing.M) { os.Exit(withBrowser(m.Run)) }
+
+// withBrowser starts the browser and ends it afterwards.
+func withBrowser(do func() int) int {
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)
+	if path := os.Getenv("CHROME_PATH"); path != "" {
+		options = append(options, chromedp.ExecPath(path))
+	}
+	allocated, free := chromedp.NewExecAllocator(context.Background(), options...)
+	defer free()
+	var end context.CancelFunc
+	browser, end = chromedp.NewContext(allocated)
+	defer end()
+	if err := chromedp.Run(browser); err != nil {
+		fmt.Fprintln(os.Stderr, "no browser to look with:", err)
+		return 1
+	}
+	return do()
+}
+
+// tab opens a tab that is closed when the test ends.
+func tab(t *testing.T) context.Context {
+	t.Helper()
+	ctx, closeTab := chromedp.NewContext(browser)
+	t.Cleanup(closeTab)
+	ctx, expire := context.WithTimeout(ctx, time.Minute)
+	t.Cleanup(expire)
+	return ctx
+}
+
+// complaints are what the console said, and what was asked of the network.
+type complaints struct {
+	mu   sync.Mutex
+	said []string
+}
+
+func (c *complaints) all() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.said
+}
+
+func (c *complaints) listen(ctx context.Context) {
+	chromedp.ListenTarget(ctx, func(event any) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventConsoleAPICalled:
+			c.said = append(c.said, fmt.Sprintf("console: %v", e.Args))
+		case *runtime.EventExceptionThrown:
+			c.said = append(c.said, e.ExceptionDetails.Text)
+		case *log.EventEntryAdded:
+			c.said = append(c.said, e.Entry.Text)
+		case *network.EventRequestWillBeSent:
+			if e.Type != network.ResourceTypeDocument && e.Request.URL != "data:," {
+				c.said = append(c.said, "request: "+e.Request.URL)
+			}
+		}
+	})
+}
