@@ -3,8 +3,10 @@ package load
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
+	"github.com/watchmill/watchmill/sim/pace"
 )
 
 // callers is a group of writers, readers or caches, and what they have done.
@@ -13,15 +15,38 @@ type callers struct {
 	kind  string // "writers", "readers" or "caches"
 	name  string
 	count int
-	// done counts the calls that succeeded, failed those that did not.
-	done, failed atomic.Uint64
-	latency      *latency.Recorder
+	// done counts the calls that succeeded, failed those that did not, missed
+	// those that were due but not made in time.
+	done, failed, missed atomic.Uint64
+	latency              *latency.Recorder
 }
 
 func newCallers(r *run, kind, name string, count int) *callers {
 	g := &callers{run: r, kind: kind, name: name, count: count, latency: latency.NewRecorder()}
 	r.callers = append(r.callers, g)
 	return g
+}
+
+// keep makes each call when it is due, until end, with the moment at which it was
+// due. Those that are due by then, but not made, it counts: left out, a load that
+// the engine holds up would look better than it was.
+func (g *callers) keep(ctx context.Context, clock *pace.Schedule, start, end time.Duration, call func(ctx context.Context, due int64) error) {
+	watch := g.run.watch
+	for ctx.Err() == nil {
+		due := start + clock.Due()
+		if due >= end {
+			return
+		}
+		if watch.elapsed() > end {
+			g.missed.Add(1)
+			continue
+		}
+		at := watch.at(due)
+		if watch.until(ctx, at) != nil {
+			return
+		}
+		g.made(ctx, at, call(ctx, at))
+	}
 }
 
 // made notes how a call went that was due at a moment. Calls that fail since the
@@ -48,6 +73,7 @@ func (r *run) total(kind string, count func(*callers) uint64) (n uint64) {
 
 func (g *callers) successes() uint64 { return g.done.Load() }
 func (g *callers) failures() uint64  { return g.failed.Load() }
+func (g *callers) omissions() uint64 { return g.missed.Load() }
 
 // groupCallers makes the groups of writers and readers.
 func (r *run) groupCallers() {

@@ -2,18 +2,28 @@ package load
 
 import (
 	"fmt"
+	"regexp"
 	"sync"
 )
 
 // maxFailures is how many errors a report holds.
 const maxFailures = 10
 
-// failures are the first errors that were met, each text once.
+// failures are the first errors that were met, and how often. Those that differ in
+// numbers alone (a revision, a count) are one: else a few that come again and
+// again would leave no room for others.
 type failures struct {
 	mu    sync.Mutex
-	texts []string
-	known map[string]bool
+	met   []*failure
+	known map[string]*failure
 }
+
+type failure struct {
+	text  string
+	times int
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
 
 // failure notes what somebody met.
 func (r *run) failure(who string, err error) { r.failed.note(who, err) }
@@ -23,20 +33,32 @@ func (f *failures) engine(err error) { f.note("engine", err) }
 
 func (f *failures) note(who string, err error) {
 	text := fmt.Sprintf("%s: %v", who, err)
+	shape := digits.ReplaceAllString(text, "0")
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.known[text] || len(f.texts) == maxFailures {
+	if met := f.known[shape]; met != nil {
+		met.times++
+		return
+	}
+	if len(f.met) == maxFailures {
 		return
 	}
 	if f.known == nil {
-		f.known = map[string]bool{}
+		f.known = map[string]*failure{}
 	}
-	f.known[text] = true
-	f.texts = append(f.texts, text)
+	f.known[shape] = &failure{text: text, times: 1}
+	f.met = append(f.met, f.known[shape])
 }
 
-func (f *failures) all() []string {
+func (f *failures) all() (texts []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.texts
+	for _, met := range f.met {
+		text := met.text
+		if met.times > 1 {
+			text += fmt.Sprintf(" (%d times like this)", met.times)
+		}
+		texts = append(texts, text)
+	}
+	return texts
 }

@@ -100,19 +100,13 @@ func (k *keeper) acquire(place int) error {
 
 // keep reads references when they are due, until the load is over.
 func (k *keeper) keep(ctx context.Context) {
-	for len(k.refs) > 0 {
-		due := k.clock.Due()
-		if due >= k.run.plan.Duration || k.run.watch.elapsed() > k.run.plan.Duration {
-			return
-		}
-		if k.run.watch.until(ctx, k.run.watch.at(due)) != nil {
-			return
-		}
-		k.group.made(ctx, k.run.watch.at(due), k.one(ctx))
+	if len(k.refs) > 0 {
+		k.group.keep(ctx, k.clock, 0, k.run.plan.Duration, k.one)
 	}
 }
 
-func (k *keeper) one(ctx context.Context) error {
+// one reads a reference.
+func (k *keeper) one(ctx context.Context, _ int64) error {
 	place := k.rand.IntN(len(k.refs))
 	if k.rand.Float64() < k.spec.Churn {
 		if err := k.acquire(place); err != nil {
@@ -134,7 +128,9 @@ func (r *run) settleKeepers(ctx context.Context, settling *sync.WaitGroup) {
 	}
 	newest := r.ledger.NewestByKey()
 	for _, k := range r.keepers {
+		r.settling.Add(1)
 		settling.Go(func() {
+			defer r.settling.Add(-1)
 			for _, ref := range k.refs {
 				if !k.current(ctx, ref, newest[ref.Key()]) {
 					k.stale++

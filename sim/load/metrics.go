@@ -8,7 +8,6 @@ func (r *run) metrics(j *judgement, stages []report.Stage) map[string]float64 {
 		"lost":           float64(j.lost),
 		"goroutines":     float64(r.goroutines[1]),
 		"engine-relists": float64(r.stats.Relists),
-		"unwritten":      float64(r.unwritten.Load()),
 		"stale":          float64(r.stale()),
 	}
 	r.addWatchers(m)
@@ -45,8 +44,10 @@ func (r *run) addWatchers(m map[string]float64) {
 func (r *run) addCalls(m map[string]float64) {
 	m["writes"] = float64(r.total("writers", (*callers).successes))
 	m["write-errors"] = float64(r.total("writers", (*callers).failures))
-	m["reads"] = float64(r.total("readers", (*callers).successes))
+	m["unwritten"] = float64(r.total("writers", (*callers).omissions))
+	m["reads"] = float64(r.total("readers", (*callers).successes) + r.total("caches", (*callers).successes))
 	m["read-errors"] = float64(r.total("readers", (*callers).failures) + r.total("caches", (*callers).failures))
+	m["missed-reads"] = float64(r.total("readers", (*callers).omissions) + r.total("caches", (*callers).omissions))
 	m["deliveries"] = float64(r.delivered())
 	m["writes/s"], m["deliveries/s"] = 0, 0
 	if r.load > 0 {

@@ -137,7 +137,11 @@ func (r *run) settleMirrors(ctx context.Context, settling *sync.WaitGroup) {
 	newest := r.ledger.NewestByKey()
 	for _, g := range r.mirrors {
 		for _, p := range g.pupils {
-			settling.Go(func() { p.graduate(ctx, newest) })
+			r.settling.Add(1)
+			settling.Go(func() {
+				defer r.settling.Add(-1)
+				p.graduate(ctx, newest)
+			})
 		}
 	}
 }

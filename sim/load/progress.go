@@ -3,13 +3,29 @@ package load
 import (
 	"cmp"
 	"context"
+	"sync"
 	"time"
+)
+
+// Phase is a part of a run.
+type Phase string
+
+// The phases, in order.
+const (
+	// Preparing: objects are created, watches opened.
+	Preparing Phase = "preparing"
+	// Loading: writers and readers are at work.
+	Loading Phase = "loading"
+	// Settling: watchers and others read what is left.
+	Settling Phase = "settling"
 )
 
 // Progress is how far a run has come.
 type Progress struct {
-	// Elapsed is since the load began, Duration how long it lasts; beyond that,
-	// watchers read what is left.
+	Phase Phase
+	// Created is how many of the objects that there are at the start there are.
+	Created int
+	// Elapsed is since the load began, Duration how long it lasts.
 	Elapsed, Duration time.Duration
 	// Writes and Deliveries are in all, the rates per second since the time
 	// before.
@@ -19,14 +35,28 @@ type Progress struct {
 	// Watches are stalled.
 	Lag              uint64
 	Stalled, Watches int
+	// Unsettled is how many watchers, handlers of informers and object caches
+	// have yet to read what is left, while Settling.
+	Unsettled int
 }
 
-// showProgress tells how far the run has come, until ctx is done.
-func (r *run) showProgress(ctx context.Context) {
+// show tells how far the run has come, until ctx is done or what it returns is
+// called, which waits for the last time.
+func (r *run) show(ctx context.Context) (stop func()) {
 	if r.opts.OnProgress == nil {
-		return
+		return func() {}
 	}
-	ticker := time.NewTicker(cmp.Or(max(0, r.opts.ProgressEvery), time.Second))
+	ctx, cancel := context.WithCancel(ctx)
+	var showing sync.WaitGroup
+	showing.Go(func() { r.showEvery(ctx, cmp.Or(max(0, r.opts.ProgressEvery), time.Second)) })
+	return func() {
+		cancel()
+		showing.Wait()
+	}
+}
+
+func (r *run) showEvery(ctx context.Context, every time.Duration) {
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	var before Progress
 	for {
@@ -42,12 +72,20 @@ func (r *run) showProgress(ctx context.Context) {
 
 func (r *run) progress(before Progress) Progress {
 	p := Progress{
-		Elapsed: r.watch.elapsed(), Duration: r.plan.Duration,
+		Phase: Preparing, Created: int(r.created.Load()), Duration: r.plan.Duration,
 		Writes: r.total("writers", (*callers).successes), Deliveries: r.delivered(),
+	}
+	if r.watch.begun.Load() > 0 {
+		p.Phase, p.Elapsed = Loading, r.watch.elapsed()
 	}
 	span := max(p.Elapsed-before.Elapsed, time.Microsecond).Seconds()
 	p.WriteRate = float64(p.Writes-before.Writes) / span
-	p.DeliveryRate = float64(p.Deliveries-before.Deliveries) / span
 	p.Lag, p.Stalled, p.Watches = r.standing()
+	if p.Phase != Preparing {
+		p.DeliveryRate = float64(p.Deliveries-before.Deliveries) / span
+	}
+	if p.Elapsed > p.Duration {
+		p.Phase, p.Unsettled = Settling, p.Watches+int(r.settling.Load())
+	}
 	return p
 }

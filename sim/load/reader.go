@@ -32,20 +32,12 @@ func newReader(r *run, g *callers, spec *scenario.Reader, part, number int) *rea
 
 // read makes each read when it is due, until the load is over.
 func (rd *reader) read(ctx context.Context) {
-	for {
-		due := rd.clock.Due()
-		if due >= rd.run.plan.Duration || rd.run.watch.elapsed() > rd.run.plan.Duration {
-			return
-		}
-		if rd.run.watch.until(ctx, rd.run.watch.at(due)) != nil {
-			return
-		}
-		rd.group.made(ctx, rd.run.watch.at(due), rd.one(ctx))
-		rd.made += rd.spec.Count
-	}
+	rd.group.keep(ctx, rd.clock, 0, rd.run.plan.Duration, rd.one)
 }
 
-func (rd *reader) one(ctx context.Context) error {
+// one makes a read.
+func (rd *reader) one(ctx context.Context, _ int64) error {
+	defer func() { rd.made += rd.spec.Count }()
 	if rd.spec.Op == scenario.Get {
 		key := rd.run.plan.Objects.Key(rd.rand.IntN(rd.run.plan.Objects.Count))
 		_, err := rd.run.engine.Get(ctx, key, engine.GetOptions{Read: rd.mode()})

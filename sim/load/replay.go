@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
@@ -26,6 +27,23 @@ func readTraces(p *scenario.Plan) (map[string][]trace.Change, error) {
 		}
 	}
 	return traces, nil
+}
+
+// replay makes the changes of a trace within the group's time, spread as they
+// were when they happened.
+func (w *writer) replay(ctx context.Context) {
+	changes := w.run.traces[w.spec.Trace]
+	first, span := changes[0].Time, changes[len(changes)-1].Time.Sub(changes[0].Time)
+	for i := range changes {
+		c := &changes[i]
+		part := min(1, max(0, c.Time.Sub(first).Seconds()/max(span.Seconds(), 1e-9)))
+		due := w.run.watch.at(w.spec.Start + time.Duration(part*float64(w.spec.Stop-w.spec.Start)))
+		if w.run.watch.until(ctx, due) != nil {
+			w.group.missed.Add(uint64(len(changes) - i))
+			return
+		}
+		w.group.made(ctx, due, w.apply(ctx, due, c))
+	}
 }
 
 // apply makes one change of a trace. To delete what is not there is as good.

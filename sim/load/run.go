@@ -51,11 +51,13 @@ type run struct {
 
 	// reading is done, with errWritten, when everything is written; what it adds
 	// up to for each selection is known then.
-	reading   context.Context
-	written   context.CancelCauseFunc
-	expected  *audit.Expected
-	unwritten atomic.Uint64
-	failed    failures
+	reading  context.Context
+	written  context.CancelCauseFunc
+	expected *audit.Expected
+	// created is how many of the objects there are at the start, settling how
+	// many of those that mirror or follow have yet to come to the end.
+	created, settling atomic.Int64
+	failed            failures
 
 	// living is done when the run is closed: it ends the pauses of handlers.
 	living context.Context
@@ -84,7 +86,9 @@ func Run(ctx context.Context, plan *scenario.Plan, opts Options) (*report.Report
 	if err := r.start(); err != nil {
 		return nil, err
 	}
+	shown := r.show(ctx)
 	err = r.play(ctx)
+	shown()
 	r.stats = r.engine.Stats()
 	r.took = r.lastTaken()
 	if err = errors.Join(err, r.close()); err != nil {
@@ -224,12 +228,11 @@ func (w *watcher) comeLater(ctx context.Context) {
 	}
 }
 
-// help starts what measures, shows and disturbs.
+// help starts what measures and disturbs.
 func (r *run) help(ctx context.Context, helping *sync.WaitGroup) {
 	helping.Go(func() { r.sampler.sample(ctx) })
 	helping.Go(func() { r.stages.probe(ctx) })
 	helping.Go(func() { r.faults.happen(ctx) })
-	helping.Go(func() { r.showProgress(ctx) })
 }
 
 // callAll runs writers and readers, and returns when the load is over.

@@ -2,6 +2,9 @@ package load
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -168,4 +171,59 @@ func TestABadTraceStopsBeforeItBegins(t *testing.T) {
 	plan.Writers[0].Trace = "none.ndjson"
 	_, err := Run(t.Context(), plan, Options{})
 	require.ErrorContains(t, err, "none.ndjson")
+}
+
+// Calls that a stuck storage holds up are counted, or latency would be that of
+// the few that were made.
+func TestCallsThatAreNotMadeInTimeAreCounted(t *testing.T) {
+	rep := run1(t, &scenario.Scenario{
+		Objects: scenario.Objects{Count: 10},
+		Writers: []scenario.Writer{{Rate: 50}},
+		Readers: []scenario.Reader{{Rate: 50, Op: scenario.Get}},
+		Faults:  []scenario.Fault{{Kind: scenario.FaultStick}},
+	})
+	require.Equal(t, 5.0, rep.Metrics["writes"]+rep.Metrics["unwritten"])
+	require.Equal(t, 5.0, rep.Metrics["reads"]+rep.Metrics["missed-reads"])
+	require.Positive(t, rep.Metrics["unwritten"])
+	require.Positive(t, rep.Metrics["missed-reads"])
+}
+
+func TestProgressTellsThePhase(t *testing.T) {
+	s := &scenario.Scenario{
+		Objects:  scenario.Objects{Count: 20_000},
+		Writers:  []scenario.Writer{{Rate: 1000}},
+		Watchers: []scenario.Watcher{{Consume: scenario.Consume{Rate: 200}}},
+	}
+	plan, err := s.Resolve(scenario.Options{Duration: 100 * time.Millisecond})
+	require.NoError(t, err)
+	var phases []Phase
+	last := map[Phase]Progress{}
+	_, err = Run(t.Context(), plan, Options{ProgressEvery: time.Millisecond, OnProgress: func(p Progress) {
+		if len(phases) == 0 || phases[len(phases)-1] != p.Phase {
+			phases = append(phases, p.Phase)
+		}
+		if p.Phase != Settling || last[Settling].Unsettled == 0 {
+			last[p.Phase] = p
+		}
+	}})
+	require.NoError(t, err)
+	require.Equal(t, []Phase{Preparing, Loading, Settling}, phases)
+	require.Positive(t, last[Preparing].Created)
+	require.Zero(t, last[Preparing].WriteRate)
+	require.Equal(t, 20_000, last[Loading].Created)
+	require.Positive(t, last[Loading].Writes)
+	require.Equal(t, 1, last[Settling].Unsettled, "the watcher that is slow")
+}
+
+func TestErrorsThatDifferInNumbersAreOne(t *testing.T) {
+	var f failures
+	for i := range 100 {
+		f.note("engine", fmt.Errorf("handler is %d behind", i))
+	}
+	f.note("writers", errors.New("full"))
+	require.Equal(t, []string{"engine: handler is 0 behind (100 times like this)", "writers: full"}, f.all())
+	for i := range 20 {
+		f.note("writers", errors.New(strings.Repeat("x", i+1)))
+	}
+	require.Len(t, f.all(), maxFailures)
 }

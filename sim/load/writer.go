@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
@@ -45,43 +44,28 @@ func newWriter(r *run, g *callers, spec *scenario.Writer, part, number, stride i
 	return w
 }
 
-// write makes each write when it is due, until the group's time is over. Writes
-// that are due by then, but not made, are counted.
+// write makes each write when it is due, until the group's time is over.
 func (w *writer) write(ctx context.Context) {
 	if w.spec.Trace != "" {
 		w.replay(ctx)
 		return
 	}
-	for {
-		due := w.spec.Start + w.clock.Due()
-		if due >= w.spec.Stop {
-			return
-		}
-		if w.run.watch.elapsed() > w.spec.Stop {
-			w.run.unwritten.Add(1)
-			continue
-		}
-		if w.run.watch.until(ctx, w.run.watch.at(due)) != nil {
-			return
-		}
-		w.one(ctx, w.run.watch.at(due))
-	}
+	w.group.keep(ctx, w.clock, w.spec.Start, w.spec.Stop, w.one)
 }
 
 // one makes a write by chance.
-func (w *writer) one(ctx context.Context, due int64) {
+func (w *writer) one(ctx context.Context, due int64) error {
 	mix := &w.spec.Mix
 	x := w.maker.Rand.Float64() * mix.Total()
 	switch {
 	case x < mix.Emit:
-		w.group.made(ctx, due, w.emit(ctx, due))
+		return w.emit(ctx, due)
 	case x < mix.Emit+mix.Create || len(w.live) == 0:
-		w.group.made(ctx, due, w.create(ctx, due))
+		return w.create(ctx, due)
 	case x < mix.Emit+mix.Create+mix.Update:
-		w.group.made(ctx, due, w.update(ctx, due, w.live[w.pick()]))
-	default:
-		w.group.made(ctx, due, w.delete(ctx, w.pick()))
+		return w.update(ctx, due, w.live[w.pick()])
 	}
+	return w.delete(ctx, w.pick())
 }
 
 // pick draws one of the live objects: its place in live.
@@ -148,25 +132,9 @@ func (r *run) populate(ctx context.Context) error {
 		if _, err := r.engine.Create(ctx, m.Object(n)); err != nil {
 			return fmt.Errorf("creating the objects there are at the start: %w", err)
 		}
+		r.created.Add(1)
 	}
 	return nil
-}
-
-// replay makes the changes of a trace within the group's time, spread as they
-// were when they happened.
-func (w *writer) replay(ctx context.Context) {
-	changes := w.run.traces[w.spec.Trace]
-	first, span := changes[0].Time, changes[len(changes)-1].Time.Sub(changes[0].Time)
-	for i := range changes {
-		c := &changes[i]
-		part := min(1, max(0, c.Time.Sub(first).Seconds()/max(span.Seconds(), 1e-9)))
-		due := w.run.watch.at(w.spec.Start + time.Duration(part*float64(w.spec.Stop-w.spec.Start)))
-		if w.run.watch.until(ctx, due) != nil {
-			w.run.unwritten.Add(uint64(len(changes) - i))
-			return
-		}
-		w.group.made(ctx, due, w.apply(ctx, due, c))
-	}
 }
 
 // isInterrupt reports whether a call failed since the run is being stopped.
