@@ -12,8 +12,8 @@
 //
 // The exit status is 0 if all went well; 1 if a watcher was lost or saw something
 // else than there is, an assertion failed, or the run did; 2 for wrong usage, a bad
-// trace or a bad scenario; 3 if an invariant is broken; and 130 after an
-// interrupt.
+// trace, a bad scenario or a report that cannot be read; 3 if an invariant is
+// broken; and 130 after an interrupt.
 package main
 
 import (

@@ -31,7 +31,7 @@ var errBroken = errors.New("an invariant is broken")
 
 type commandLine struct {
 	Replay replayCommand `cmd:"" help:"Replay a recorded history in front of many watchers and check what they saw."`
-	Sim    simCommand    `cmd:"" help:"Simulate load from a scenario."`
+	Sim    simCommand    `cmd:"" help:"Put the load of a scenario on an engine, or play every interleaving."`
 }
 
 // terminal is where a command writes.
@@ -62,15 +62,32 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		complain(stderr, err)
-		fmt.Fprintln(stderr, "Run watchmill --help to see what there is.")
+		fmt.Fprintf(stderr, "Run %s --help to see what there is.\n", misused(err))
 		return exitUsage
 	}
 	return complain(stderr, command.Run())
 }
 
+// misused returns the command that was used wrongly, as it is written.
+func misused(err error) string {
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) {
+		if command := wrong.Context.Selected(); command != nil {
+			return command.FullPath()
+		}
+	}
+	return "watchmill"
+}
+
 // complain prints err and returns the exit status that it stands for.
 func complain(stderr io.Writer, err error) int {
-	if err != nil && !errors.Is(err, errFailed) && !errors.Is(err, errBroken) && !errors.Is(err, context.Canceled) {
+	var lint scenario.Errors
+	switch {
+	case err == nil, errors.Is(err, errFailed), errors.Is(err, errBroken), errors.Is(err, context.Canceled):
+		// has been reported
+	case errors.As(err, &lint):
+		fmt.Fprintln(stderr, lint) // each line begins with its place, as editors have it
+	default:
 		fmt.Fprintln(stderr, "watchmill:", err)
 	}
 	var bad *trace.Error
@@ -81,7 +98,7 @@ func complain(stderr io.Writer, err error) int {
 		return exitInterrupted
 	case errors.Is(err, errBroken):
 		return exitBroken
-	case errors.Is(err, replay.ErrOptions), errors.Is(err, scenario.ErrInvalid), errors.Is(err, engine.ErrConfig), errors.Is(err, errReports), errors.As(err, &bad):
+	case errors.Is(err, replay.ErrOptions), errors.Is(err, scenario.ErrInvalid), errors.Is(err, engine.ErrConfig), errors.Is(err, errReports), errors.Is(err, errOutput), errors.As(err, &bad):
 		return exitUsage
 	}
 	return exitFailed

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/watchmill/watchmill/sim"
+	"github.com/watchmill/watchmill/sim/load"
 	"github.com/watchmill/watchmill/sim/report"
 )
 
@@ -29,7 +30,7 @@ func newLoadProgress(w io.Writer) loadProgress {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return loadBar(w)
 	}
-	show := func(p sim.Progress) { fmt.Fprintf(w, "%s, %s\n", report.Seconds(p.Elapsed.Seconds()), rates(p)) }
+	show := func(p sim.Progress) { fmt.Fprintf(w, "%s, %s\n", report.Seconds(p.Elapsed.Seconds()), doing(p)) }
 	return loadProgress{every: lineEvery, show: show, end: func() {}}
 }
 
@@ -43,7 +44,7 @@ func loadBar(w io.Writer) loadProgress {
 		progressbar.OptionSetElapsedTime(false),
 	)
 	show := func(p sim.Progress) {
-		bar.Describe(rates(p))
+		bar.Describe(doing(p))
 		bar.ChangeMax64(p.Duration.Milliseconds() + 1)
 		// A terminal that cannot be written to shows nothing; that is all.
 		_ = bar.Set64(min(p.Elapsed, p.Duration).Milliseconds())
@@ -51,8 +52,15 @@ func loadBar(w io.Writer) loadProgress {
 	return loadProgress{every: loadBarEvery, show: show, end: func() { _ = bar.Clear() }}
 }
 
-// rates says what is going on at present.
-func rates(p sim.Progress) string {
+// doing says what is going on at present.
+func doing(p sim.Progress) string {
+	switch p.Phase {
+	case load.Preparing:
+		return fmt.Sprintf("preparing: %s objects so far", report.Number(float64(p.Created)))
+	case load.Settling:
+		return fmt.Sprintf("the load is over: %s have yet to read the rest, %s events behind, %s deliveries/s",
+			report.Number(float64(p.Unsettled)), report.Number(float64(p.Lag)), report.Number(p.DeliveryRate))
+	}
 	return fmt.Sprintf("%s writes/s, %s deliveries/s, %s behind, %s of %s stalled",
 		report.Number(p.WriteRate), report.Number(p.DeliveryRate), report.Number(float64(p.Lag)),
 		report.Number(float64(p.Stalled)), report.Number(float64(p.Watches)))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/sim"
+	"github.com/watchmill/watchmill/sim/load"
 	"github.com/watchmill/watchmill/sim/report"
 )
 
@@ -65,18 +66,27 @@ func TestSimRunThatIsInterruptedReportsWhatRanSoFar(t *testing.T) {
 }
 
 func TestSimRunSaysIfAReportCannotBeWritten(t *testing.T) {
-	_, errs, status := command(t.Context(), "sim", "run", "--json", filepath.Join(t.TempDir(), "no", "dir"), written(t, quick))
-	require.Equal(t, exitFailed, status)
+	out, errs, status := command(t.Context(), "sim", "run", "--json", filepath.Join(t.TempDir(), "no", "dir"), written(t, quick))
+	require.Equal(t, exitUsage, status)
 	require.Contains(t, errs, "no such file")
+	require.Empty(t, out, "that is known before anything runs")
 }
 
 func TestLoadProgressOnATerminalAndWithoutOne(t *testing.T) {
-	p := sim.Progress{Elapsed: time.Second, Duration: 2 * time.Second, WriteRate: 1234, DeliveryRate: 56789, Lag: 3, Stalled: 1, Watches: 5}
+	p := sim.Progress{Phase: load.Loading, Elapsed: time.Second, Duration: 2 * time.Second, WriteRate: 1234, DeliveryRate: 56789, Lag: 3, Stalled: 1, Watches: 5}
 	var lines bytes.Buffer
 	plain := newLoadProgress(&lines)
 	plain.show(p)
 	plain.end()
 	require.Equal(t, "1s, 1,234 writes/s, 56,789 deliveries/s, 3 behind, 1 of 5 stalled\n", lines.String())
+	p.Phase, p.Created = load.Preparing, 15000
+	plain.show(p)
+	p.Phase, p.Unsettled, p.Elapsed = load.Settling, 4, 2*time.Second
+	plain.show(p)
+	require.Contains(t, lines.String(), "preparing: 15,000 objects so far\n")
+	require.Contains(t, lines.String(), "2s, the load is over: 4 have yet to read the rest, 3 events behind, 56,789 deliveries/s\n")
+
+	p.Phase, p.Elapsed = load.Loading, time.Second
 	var bar bytes.Buffer
 	shown := loadBar(&bar)
 	shown.show(p)

@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"go/doc/comment"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/watchmill/watchmill/sim/scenario"
 )
@@ -28,8 +30,9 @@ func (a scenarioArgument) load() (*scenario.Scenario, error) {
 
 // scenarioOptions are the flags that change a plan.
 type scenarioOptions struct {
-	Small bool   `help:"Run the scenario in the size that takes ten seconds."`
-	Seed  uint64 `placeholder:"N" help:"Decides all random choices, instead of the scenario's seed."`
+	Small    bool          `help:"Take the scenario in the size that is over in ten seconds."`
+	Seed     uint64        `placeholder:"N" help:"Decides all random choices, instead of the scenario's seed."`
+	Duration time.Duration `placeholder:"D" help:"How long the load lasts, such as 2m, instead of the scenario's duration. Its starts, stops and faults move in proportion."`
 }
 
 // plan reads the scenario and resolves it.
@@ -38,11 +41,14 @@ func (o scenarioOptions) plan(from scenarioArgument) (*scenario.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Resolve(scenario.Options{Small: o.Small, Seed: o.Seed})
+	return s.Resolve(scenario.Options{Small: o.Small, Seed: o.Seed, Duration: o.Duration})
 }
 
 // simListCommand is watchmill sim list.
 type simListCommand struct{}
+
+// aboutWidth is how wide what a scenario is about is written.
+const aboutWidth = 76
 
 // Run lists the shipped scenarios with what they are about.
 func (simListCommand) Run(t *terminal) error {
@@ -51,7 +57,8 @@ func (simListCommand) Run(t *terminal) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(t.stdout, "%-16s %s\n", name, s.About); err != nil {
+		about := (&comment.Printer{TextPrefix: "  ", TextWidth: aboutWidth}).Text(new(comment.Parser).Parse(s.About))
+		if _, err := fmt.Fprintf(t.stdout, "%s\n%s\n", name, about); err != nil {
 			return err
 		}
 	}

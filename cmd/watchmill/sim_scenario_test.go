@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,7 +23,10 @@ func TestSimListNamesAllShippedScenarios(t *testing.T) {
 	out, errs, status := command(t.Context(), "sim", "list")
 	require.Zero(t, status, errs)
 	for _, name := range scenario.Library() {
-		require.Contains(t, out, name)
+		require.Contains(t, out, name+"\n")
+	}
+	for line := range strings.Lines(out) {
+		require.LessOrEqual(t, len(line), 80, line)
 	}
 }
 
@@ -44,6 +48,28 @@ func TestSimExplainPrintsWhatWouldRun(t *testing.T) {
 	require.Equal(t, out, again, "its output is a scenario, which says of itself the same")
 }
 
+func TestSimExplainMovesTheTimelineWithTheDuration(t *testing.T) {
+	out, errs, status := command(t.Context(), "sim", "explain", "--duration", "1m", "configmaps")
+	require.Zero(t, status, errs)
+	require.Contains(t, out, "duration: 1m0s\n")
+	require.Contains(t, out, "#        20s  break\n")
+	_, errs, status = command(t.Context(), "sim", "explain", "--duration=-1m", "configmaps")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "-1m0s")
+}
+
+func TestWrongUsageNamesTheCommandWhoseHelpToRead(t *testing.T) {
+	for hint, args := range map[string][]string{
+		"Run watchmill --help":         {"sum"},
+		"Run watchmill sim --help":     {"sim"},
+		"Run watchmill sim run --help": {"sim", "run", "--sede=5", "kubelets"},
+	} {
+		_, errs, status := command(t.Context(), args...)
+		require.Equal(t, exitUsage, status)
+		require.Contains(t, errs, hint)
+	}
+}
+
 // Each bad scenario exits with 2, and says where, what is wrong, and what is
 // allowed.
 func TestSimBadScenariosExitWithTwo(t *testing.T) {
@@ -53,13 +79,15 @@ func TestSimBadScenariosExitWithTwo(t *testing.T) {
 		"writers:\n  - {rate: -5}\n":               {"mine.yaml:2:6: writers[0].rate:", "negative", "such as 500"},
 		"watchers:\n  - {fields: node}\n":          {"mine.yaml:2:6: watchers[0].fields:", "does not parse", "write it like"},
 		"watchers: [{}]\nassert:\n  - p98 < 5ms\n": {"mine.yaml:3:5: assert[0]:", `no metric "p98"`, "there are lost,"},
-		"\x00\x01{{{":                              {"mine.yaml:1:", "write"},
+		"":            {"mine.yaml:1:1:", "empty"},
+		"\x00\x01{{{": {"mine.yaml:1:", "write"},
 	} {
 		file := written(t, content)
 		for _, args := range [][]string{{"sim", "lint", file}, {"sim", "explain", file}} {
 			out, errs, status := command(t.Context(), args...)
 			require.Equal(t, exitUsage, status, content)
 			require.Empty(t, out, content)
+			require.True(t, strings.HasPrefix(errs, file+":"), "editors find the place: %s", errs)
 			for _, mention := range mentions {
 				require.Contains(t, errs, mention)
 			}
