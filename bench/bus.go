@@ -27,7 +27,7 @@ type Bus interface {
 func buses() []Workload {
 	work := func(id string, subscribers, messages int) Workload {
 		return Workload{
-			ID: id, Text: fmt.Sprintf("as a bus: 1 publisher as fast as it goes, %d subscribers", subscribers),
+			ID: id, Text: fmt.Sprintf("as a bus: 1 publisher as fast as it goes, subscribers: %d", subscribers),
 			Full:  Params{Watchers: subscribers, Events: messages},
 			Small: Params{Watchers: min(subscribers, 20), Events: 100},
 			Goals: []Goal{atLeast(Deliveries, 1), none(Lost)},

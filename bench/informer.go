@@ -91,6 +91,8 @@ type engineInformer struct {
 func openInformer(context.Context) (Informer, error) {
 	cfg := config()
 	cfg.Index, cfg.Capacity = nil, new(int)
+	// client-go's informers do not know what a field is.
+	cfg.Fields = nil
 	e, err := engine.New(cfg)
 	return &engineInformer{engineStore: engineStore{e}}, err
 }

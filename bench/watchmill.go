@@ -55,17 +55,13 @@ func openWindowed(ctx context.Context, events int) (Store, error) {
 	return engineStore{e}, e.WaitFor(ctx, 0)
 }
 
-// bareObjects are the values, each with its labels, which a rival's objects have
-// inside. The strings are those of who writes. The backend, with its own history,
-// is a part of the engine and counts.
+// bareObjects are the values. The strings are those of who writes. All else is
+// the engine's and counts: labels and fields, which it asks for, and the backend
+// with its own history.
 func bareObjects(live, superseded int) any {
-	type object struct {
-		value  *Object
-		labels labels.Set
-	}
-	all := make([]object, live+superseded)
+	all := make([]*Object, live+superseded)
 	for i := range all {
-		all[i] = object{&Object{Seq: int64(i)}, labels.Set{AppLabel: ""}}
+		all[i] = &Object{Seq: int64(i)}
 	}
 	return all
 }

@@ -8,7 +8,8 @@ import (
 // What can go wrong with keys, revisions and objects. Match them with
 // [errors.Is]; those with more to say also have a type for [errors.As].
 var (
-	// ErrNotFound: there is no object with that key.
+	// ErrNotFound: there is no object with that key. Backends may say more by a
+	// [*NotFoundError].
 	ErrNotFound = errors.New("not found")
 	// ErrExists: there is already an object with that key.
 	ErrExists = errors.New("already exists")
@@ -33,6 +34,25 @@ var (
 	// ErrClosed: the storage, or the watch on it, was closed.
 	ErrClosed = errors.New("closed")
 )
+
+// NotFoundError says what was looked for. It is a type of its own because not to
+// find an object is how every creation by Put begins: making one costs no
+// formatting.
+type NotFoundError struct {
+	Key string
+	// Expected is the revision that the object was to have; zero for any.
+	Expected Revision
+}
+
+func (e *NotFoundError) Error() string {
+	if e.Expected == 0 {
+		return fmt.Sprintf("%q: not found", e.Key)
+	}
+	return fmt.Sprintf("%q at revision %d: not found", e.Key, e.Expected)
+}
+
+// Is makes errors.Is(err, ErrNotFound) true.
+func (e *NotFoundError) Is(target error) bool { return target == ErrNotFound }
 
 // ExpiredError says that a revision is too old to start from.
 type ExpiredError struct {

@@ -22,7 +22,9 @@ func ValidateKey(key string) error {
 	case !utf8.ValidString(key) || strings.IndexByte(key, 0) >= 0:
 		return invalid("it must be valid UTF-8 without NUL")
 	}
-	for segment := range strings.SplitSeq(key, "/") {
+	for rest, more := key, true; more; {
+		var segment string
+		segment, rest, more = strings.Cut(rest, "/")
 		switch segment {
 		case "":
 			return invalid(`it has an empty path segment; write "a/b" without leading, trailing or double slashes`)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"maps"
 	"reflect"
 	"strconv"
 	"time"
@@ -48,6 +49,35 @@ func (o *Object[T]) Gone(rev Revision, at time.Time) *Object[T] {
 	gone := *o
 	gone.Revision, gone.Written = rev, at
 	return &gone
+}
+
+// ShareAttributes makes o hold the very label and field sets of prev, the state
+// that it replaces, where its own are equal. Most updates change neither, so
+// that a history of them holds one set and not many, and
+// [Object.SharesAttributes] knows it. Backends call it before they publish o; a
+// nil prev shares nothing.
+func (o *Object[T]) ShareAttributes(prev *Object[T]) {
+	if prev == nil {
+		return
+	}
+	if !identical(o.Labels, prev.Labels) && maps.Equal(o.Labels, prev.Labels) {
+		o.Labels = prev.Labels
+	}
+	if !identical(o.Fields, prev.Fields) && maps.Equal(o.Fields, prev.Fields) {
+		o.Fields = prev.Fields
+	}
+}
+
+// SharesAttributes reports whether o and other hold the very same sets, so that
+// what is true of one's labels and fields is true of the other's. It costs
+// nothing. False does not say that they differ.
+func (o *Object[T]) SharesAttributes(other *Object[T]) bool {
+	return identical(o.Labels, other.Labels) && identical(o.Fields, other.Fields)
+}
+
+// identical reports whether a and b are the same map, or both nil.
+func identical[M ~map[string]string](a, b M) bool {
+	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
 // Schema tells how to read a T. Only Key is required. The functions must be

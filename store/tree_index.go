@@ -84,8 +84,15 @@ func newIndex[T any](a Attribute) index[T] {
 
 // replace makes the index hold o where it held prev. Either may be nil.
 func (x index[T]) replace(prev, o *Object[T]) {
-	was, held := x.entry(prev)
 	is, holds := x.entry(o)
+	if prev != nil && o != nil && o.SharesAttributes(prev) {
+		// The same place, if it has one.
+		if holds {
+			x.entries.Set(is)
+		}
+		return
+	}
+	was, held := x.entry(prev)
 	if held && !(holds && was.value == is.value) {
 		x.entries.Delete(was)
 	}

@@ -32,7 +32,11 @@ func Convert[T any](f *store.Filter, ev store.Event[T]) (store.Event[T], bool) {
 
 // convertChange judges an event that leaves an object behind.
 func convertChange[T any](f *store.Filter, ev store.Event[T]) (store.Event[T], bool) {
-	before, after := store.Matches(f, ev.Prev), store.Matches(f, ev.Object)
+	after := store.Matches(f, ev.Object)
+	before := after
+	if !sameForFilters(ev) {
+		before = store.Matches(f, ev.Prev)
+	}
 	switch {
 	case after && before:
 		ev.Type = store.Modified
@@ -42,6 +46,12 @@ func convertChange[T any](f *store.Filter, ev store.Event[T]) (store.Event[T], b
 		ev.Type, ev.Object = store.Deleted, left(ev)
 	}
 	return ev, before || after
+}
+
+// sameForFilters reports whether no filter can tell the states before and after
+// apart.
+func sameForFilters[T any](ev store.Event[T]) bool {
+	return ev.Prev != nil && ev.Object != nil && ev.Prev.Key == ev.Object.Key && ev.Object.SharesAttributes(ev.Prev)
 }
 
 // left is the last matching state as the object of its going.

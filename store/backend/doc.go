@@ -25,5 +25,7 @@
 // [ListOptions.Scan], [Scan.Check] and [Page] serve a list with its continue
 // tokens, [WatchOptions.Validate] and [WatchOptions.Check] start a watch,
 // [PutOptions.Validate] judges a write, and [Describe] asks the schema without
-// letting its panics through. Then pass the suite of package backendtest.
+// letting its panics through. A backend that keeps versions in memory calls
+// [store.Object.ShareAttributes], for memory and for speed. Then pass the suite
+// of package backendtest.
 package backend

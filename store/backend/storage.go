@@ -74,12 +74,19 @@ func (s *Storage[T]) List(ctx context.Context, opts ListOptions) (*List[T], erro
 var errNoKeyFunc = &OptionError{"Schema.Key", "it is nil; give the function that returns a value's key"}
 
 // keyOf returns value's key by the schema, validated.
-func (s *Storage[T]) keyOf(value T) (key string, err error) {
-	if s.schema.Key == nil {
-		return "", errNoKeyFunc
-	}
-	if err := Contain("Schema.Key", "", func() { key = s.schema.Key(value) }); err != nil {
+func (s *Storage[T]) keyOf(value T) (string, error) {
+	key, err := s.rawKeyOf(value)
+	if err != nil {
 		return "", err
 	}
 	return key, store.ValidateKey(key)
+}
+
+// rawKeyOf returns value's key by the schema, which may be invalid.
+func (s *Storage[T]) rawKeyOf(value T) (key string, err error) {
+	if s.schema.Key == nil {
+		return "", errNoKeyFunc
+	}
+	err = Contain("Schema.Key", "", func() { key = s.schema.Key(value) })
+	return key, err
 }

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -87,9 +88,9 @@ func (s *Storage[T]) nextValue(ctx context.Context, key string, update UpdateFun
 	if failure != nil {
 		return value, failure
 	}
-	got, err := s.keyOf(value)
+	got, err := s.rawKeyOf(value)
 	if err == nil && got != key {
-		err = &KeyMismatchError{Key: key, Got: got}
+		err = cmp.Or(store.ValidateKey(got), error(&KeyMismatchError{Key: key, Got: got}))
 	}
 	return value, err
 }

@@ -25,10 +25,13 @@ type Backend[T any] struct {
 	// next reader makes it anew.
 	latest atomic.Pointer[snapshot[T]]
 
-	mu        sync.Mutex // guards all below
-	closed    bool
-	revision  store.Revision
-	tree      *store.Tree[T]
+	mu       sync.Mutex // guards all below
+	closed   bool
+	revision store.Revision
+	tree     *store.Tree[T]
+	// recent is the object in the tree that was looked up or written last, or nil:
+	// an update reads its object and then writes it, and so searches only once.
+	recent    *store.Object[T]
 	window    *store.Window[T]
 	compacted store.Revision // by Compact; the window's floor may be higher
 	trimmed   store.Revision // what was newest when history was last trimmed
@@ -92,7 +95,7 @@ func (b *Backend[T]) Close() error {
 	b.latest.Store(nil)
 	b.expire.set(never)
 	b.trim.set(never)
-	b.tree, b.window, b.expiries = nil, nil, nil
+	b.tree, b.recent, b.window, b.expiries = nil, nil, nil, nil
 	woken := b.waiting.take()
 	b.mu.Unlock()
 	wakeAll(woken)

@@ -85,5 +85,5 @@ func ExampleBackend_Emit() {
 	fmt.Println(err)
 	// Output:
 	// EMITTED hall@2
-	// get "hall": not found
+	// "hall": not found
 }

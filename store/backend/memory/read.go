@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -42,7 +41,7 @@ func (b *Backend[T]) Get(ctx context.Context, key string) (*store.Object[T], err
 	}
 	o, err := b.newest(key)
 	if err == nil && o == nil {
-		err = fmt.Errorf("get %q: %w", key, store.ErrNotFound)
+		err = &store.NotFoundError{Key: key}
 	}
 	return o, err
 }
@@ -59,7 +58,20 @@ func (b *Backend[T]) newest(key string) (*store.Object[T], error) {
 	if b.closed {
 		return nil, store.ErrClosed
 	}
-	return b.tree.Get(key), nil
+	return b.find(key), nil
+}
+
+// find looks key up in the tree, unless it is the one that was looked up last.
+// The caller holds the lock.
+func (b *Backend[T]) find(key string) *store.Object[T] {
+	if b.recent != nil && b.recent.Key == key {
+		return b.recent
+	}
+	o := b.tree.Get(key)
+	if o != nil {
+		b.recent = o
+	}
+	return o
 }
 
 // List returns a page of objects in key order.

@@ -111,7 +111,7 @@ func expected[T any](key string, o *store.Object[T], expect store.Revision) erro
 	case expect == 0:
 		return fmt.Errorf("%q is there since revision %d: %w", key, o.Created, store.ErrExists)
 	case o == nil:
-		return fmt.Errorf("%q at revision %d: %w", key, expect, store.ErrNotFound)
+		return &store.NotFoundError{Key: key, Expected: expect}
 	case o.Revision != expect:
 		return fmt.Errorf("%q is at revision %d, not %d: %w", key, o.Revision, expect, store.ErrConflict)
 	}
@@ -123,7 +123,7 @@ func (b *Backend[T]) put(o *store.Object[T], size int, expect store.Revision, tt
 	if b.closed {
 		return nil, store.ErrClosed
 	}
-	prev := b.tree.Get(o.Key)
+	prev := b.find(o.Key)
 	if err := expected(o.Key, prev, expect); err != nil {
 		return nil, err
 	}
@@ -132,6 +132,7 @@ func (b *Backend[T]) put(o *store.Object[T], size int, expect store.Revision, tt
 	if prev != nil {
 		ev.Type, o.Created = store.Modified, prev.Created
 		b.expiries.remove(prev)
+		o.ShareAttributes(prev)
 	}
 	if ttl > 0 {
 		o.Expires = o.Written.Add(ttl)
@@ -146,7 +147,7 @@ func (b *Backend[T]) remove(key string, size int, expect store.Revision) (*store
 	if b.closed {
 		return nil, nil, store.ErrClosed
 	}
-	last := b.tree.Get(key)
+	last := b.find(key)
 	if err := expected(key, last, expect); err != nil {
 		return nil, nil, err
 	}
@@ -172,8 +173,10 @@ func (b *Backend[T]) commit(ev store.Event[T], size int) []*watcher[T] {
 	switch ev.Type {
 	case store.Added, store.Modified:
 		b.tree.Put(ev.Object)
+		b.recent = ev.Object
 	case store.Deleted:
 		b.tree.Delete(ev.Object.Key)
+		b.recent = nil
 	}
 	b.revision = ev.Revision
 	b.latest.Store(nil)
