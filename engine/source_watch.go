@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/store"
@@ -49,13 +48,14 @@ func (w *follower[T]) Next(max int) (backend.Batch[T], error) {
 	if w.engine.open() != nil {
 		return nothing, errSourceClosed()
 	}
-	w.notification.again.Store(true)
+	w.at = w.engine.sources.look(w.notification, w.at)
 	snap := w.engine.published.Load()
 	if !w.placed {
 		if err := w.seek(snap); err != nil || !w.placed {
 			return nothing, err
 		}
 	}
+	defer func() { w.engine.sources.looked(w.notification, w.at, w.through) }()
 	if snap.Epoch != w.epoch {
 		return nothing, w.expired(snap)
 	}
@@ -109,65 +109,5 @@ func (w *follower[T]) wanted(events []Event[T]) []Event[T] {
 func (w *follower[T]) Close() {
 	if !w.closed.Swap(true) {
 		w.engine.sources.remove(w.notification)
-	}
-}
-
-// followers are the watches of an engine's sources, to be told when the cache
-// has published something.
-type followers struct {
-	mu  sync.Mutex
-	all []*notification
-}
-
-// notification is how one of them is told, once for each time that it has
-// looked.
-type notification struct {
-	// telling is held while tell runs, so that remove can wait for it.
-	telling sync.Mutex
-	tell    func() // nil once removed
-	again   atomic.Bool
-}
-
-func (f *followers) add(tell func()) *notification {
-	n := &notification{tell: tell}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.all = append(f.all[:len(f.all):len(f.all)], n)
-	return n
-}
-
-func (f *followers) remove(n *notification) {
-	f.mu.Lock()
-	kept := make([]*notification, 0, len(f.all))
-	for _, other := range f.all {
-		if other != n {
-			kept = append(kept, other)
-		}
-	}
-	f.all = kept
-	f.mu.Unlock()
-	n.telling.Lock()
-	n.tell = nil
-	n.telling.Unlock()
-}
-
-// notify tells all of them, in the order in which they came.
-func (f *followers) notify() {
-	f.mu.Lock()
-	all := f.all // never changed in place
-	f.mu.Unlock()
-	for _, n := range all {
-		n.notify()
-	}
-}
-
-func (n *notification) notify() {
-	if !n.again.Swap(false) {
-		return
-	}
-	n.telling.Lock()
-	defer n.telling.Unlock()
-	if n.tell != nil {
-		n.tell()
 	}
 }

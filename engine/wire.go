@@ -91,7 +91,7 @@ func (r *root[T]) exhausted(now time.Time) bool {
 func (r *root[T]) Stopping(*actors.Context) {
 	r.engine.closed.Store(true)
 	r.engine.leave(ErrEngineClosed)
-	r.engine.sources.notify()
+	r.engine.sources.end()
 }
 
 // Stopped tells Close that all are gone.
@@ -102,6 +102,7 @@ func (r *root[T]) Stopped(*actors.Context) {
 
 // start spawns the root and waits until it has wired the engine.
 func (e *Engine[T]) start() error {
+	e.sources.clock = e.host.Clock()
 	e.feed.Await = e.host.await
 	e.feed.Go = e.host.spawn
 	e.feed.Recovered = func(w *watcher.Watch[T]) { e.parts.dispatcher.Tell(dispatcher.Recovered[T]{Watch: w}) }
@@ -132,7 +133,7 @@ func (e *Engine[T]) wire(ctx *actors.Context) (err error) {
 		Published: &e.published, Dispatcher: e.parts.dispatcher,
 		Relist:    func(why reflector.Reason) { e.parts.reflector.Relist(why) },
 		OnRoom:    func() { e.parts.reflector.Room() },
-		OnPublish: e.sources.notify,
+		OnPublish: e.announce,
 		Report:    e.report, Stats: &e.counts.cache,
 	})
 	in := &inlet[T]{cache: e.parts.cache}

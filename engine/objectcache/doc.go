@@ -48,8 +48,8 @@
 //
 // Each key is a watch of the source. Where watches are dear, put an engine
 // between: its [engine.Engine.Source] serves any number of them from its window,
-// which one stream feeds. Each commit of the engine then wakes the Reflectors of
-// all keys that are followed, to look whether it is theirs.
+// which one stream feeds. A write then wakes the Reflector of its own key, however
+// many others there are.
 //
 // # Caveats
 //

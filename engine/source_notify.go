@@ -1,0 +1,270 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/store"
+)
+
+// followers are the watches of an engine's sources, by the prefix that each is
+// under. A publication wakes those that it concerns. That nothing concerned them
+// the others are told a little later, so that they know how far they have got.
+//
+//	publication ──each event's key──▶ under[""], under["a"], under["a/b"] ──▶ told at once
+//	     └────────────────────────────▶ a round over all, a share per period ──▶ told of progress
+//
+// Who is not told does not fall behind: it skips what the index has seen go by.
+type followers struct {
+	clock actors.Clock
+
+	mu    sync.Mutex
+	all   []*notification
+	under map[string][]*notification
+	// seen is the end of the window that the index was last shown, and reached its
+	// revision.
+	seen    store.Seq
+	reached Revision
+	// blind is the position up to which the index has not seen everything.
+	blind store.Seq
+	epoch epoch
+	// turn is the next of all in the round, and left how many are still to come.
+	turn, left int
+	timer      actors.Timer // nil unless a round is on
+	ended      bool
+
+	// concerned is who is to be told of a publication. The cache's turn's.
+	concerned []*notification
+}
+
+// epoch tells publications apart that have nothing to do with each other.
+type epoch struct{ history, generation uint64 }
+
+// Progress comes within a period to as many as a share, and to 10,000 within a
+// second. What a share does with it, a few milliseconds of work, does not show
+// beside the events.
+const (
+	progressPeriod = 100 * time.Millisecond
+	progressShare  = 1000
+)
+
+// notification is how a follower is told to look, once for each time that it has
+// looked.
+type notification struct {
+	prefix string
+	// telling is held while tell runs, so that remove can wait for it.
+	telling sync.Mutex
+	tell    func() // nil once removed
+
+	// The followers' lock guards the rest.
+	again bool      // it has looked since it was told
+	slot  int       // in all
+	since store.Seq // where the index was when it came to know of the follower
+	// at is where the follower was when it looked, and through the revision of
+	// that.
+	at      store.Seq
+	through Revision
+	// first is the position of the first event for it that it may not have read,
+	// and last the one behind the newest. If last is not beyond at there is none.
+	first, last store.Seq
+}
+
+// add puts in a follower of what is under prefix.
+func (f *followers) add(prefix string, tell func()) *notification {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := &notification{prefix: prefix, tell: tell, slot: len(f.all), since: f.seen}
+	f.all = append(f.all, n)
+	if f.under == nil {
+		f.under = make(map[string][]*notification)
+	}
+	f.under[prefix] = append(f.under[prefix], n)
+	return n
+}
+
+// remove takes a follower out. It waits for a notification that is running.
+func (f *followers) remove(n *notification) {
+	f.mu.Lock()
+	f.leave(n)
+	f.mu.Unlock()
+	n.telling.Lock()
+	n.tell = nil
+	n.telling.Unlock()
+}
+
+func (f *followers) leave(n *notification) {
+	last := len(f.all) - 1
+	f.all[n.slot], f.all[last].slot = f.all[last], n.slot
+	f.all[last] = nil
+	f.all = f.all[:last]
+	if f.left > 0 {
+		f.left = last // the round may pass by the one that has moved: go round once more
+	}
+	beside := f.under[n.prefix]
+	i := slices.Index(beside, n)
+	if beside = slices.Delete(beside, i, i+1); len(beside) > 0 {
+		f.under[n.prefix] = beside
+	} else {
+		delete(f.under, n.prefix)
+	}
+}
+
+// look notes that a follower at position at looks. It returns from where it has
+// to: nothing before that is for it. What is published from here on it is told.
+func (f *followers) look(n *notification, at store.Seq) store.Seq {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n.again = true
+	switch {
+	case n.prefix == "" || at < max(n.since, f.blind):
+	case n.last > at:
+		at = max(at, n.first)
+	default:
+		at = max(at, f.seen)
+	}
+	n.at = at
+	return at
+}
+
+// looked notes how far a follower has got.
+func (f *followers) looked(n *notification, at store.Seq, through Revision) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n.at, n.through = at, through
+}
+
+// due reports whether to tell it, which is then no longer due.
+func (n *notification) due() bool {
+	was := n.again
+	n.again = false
+	return was
+}
+
+// call has a follower told of a publication.
+func (f *followers) call(n *notification) {
+	if n.due() {
+		f.concerned = append(f.concerned, n)
+	}
+}
+
+// meet calls those who follow key, of which there is an event at position at.
+func (f *followers) meet(key string, at store.Seq) {
+	for i := range len(key) {
+		if key[i] == '/' {
+			f.hit(key[:i], at)
+			f.hit(key[:i+1], at)
+		}
+	}
+	f.hit(key, at)
+}
+
+func (f *followers) hit(prefix string, at store.Seq) {
+	for _, n := range f.under[prefix] {
+		if n.last <= n.at {
+			n.first = at
+		}
+		n.last = at + 1
+		f.call(n)
+	}
+}
+
+// show has the index see what a snapshot has beyond the one before, and call whom
+// that concerns. If it cannot tell, that is everybody.
+func show[T any](f *followers, snap *store.Snapshot[T]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	from, to, now := f.seen, snap.Window.Next(), epoch{snap.Epoch, snap.Generation}
+	f.seen, f.reached = to, snap.Revision
+	if now != f.epoch || snap.Window.First() > from {
+		f.epoch, f.blind = now, to
+		f.callAll(f.all)
+		return
+	}
+	f.callAll(f.under[""])
+	if len(f.all) == len(f.under[""]) {
+		return
+	}
+	for from < to {
+		events, _ := snap.Window.Read(from)
+		for i, ev := range events {
+			f.meet(ev.Key(), from+store.Seq(i))
+		}
+		from += store.Seq(len(events))
+	}
+	f.left = len(f.all)
+	f.arm()
+}
+
+func (f *followers) callAll(of []*notification) {
+	for _, n := range of {
+		f.call(n)
+	}
+}
+
+// announce tells whom the newest snapshot concerns. It is called in the cache's
+// turn.
+func (e *Engine[T]) announce() {
+	f := &e.sources
+	show(f, e.published.Load())
+	tell(f.concerned)
+	clear(f.concerned)
+	f.concerned = f.concerned[:0]
+}
+
+// arm sees to it that the round goes on.
+func (f *followers) arm() {
+	if f.timer == nil && f.left > 0 && !f.ended {
+		f.timer = f.clock.AfterFunc(progressPeriod, f.progress)
+	}
+}
+
+// progress tells a share of the followers how far they have got.
+func (f *followers) progress() { tell(f.behind()) }
+
+// behind goes on with the round. It returns who of its share knows less than the
+// index.
+func (f *followers) behind() (those []*notification) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.timer = nil
+	for range min(f.left, progressShare) {
+		f.turn = (f.turn + 1) % len(f.all)
+		f.left--
+		if n := f.all[f.turn]; n.through < f.reached && n.due() {
+			those = append(those, n)
+		}
+	}
+	f.arm()
+	return those
+}
+
+// end tells everybody for the last time.
+func (f *followers) end() { tell(f.last()) }
+
+func (f *followers) last() (those []*notification) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended = true
+	if f.timer != nil {
+		f.timer.Stop()
+		f.timer = nil
+	}
+	for _, n := range f.all {
+		if n.due() {
+			those = append(those, n)
+		}
+	}
+	return those
+}
+
+func tell(those []*notification) {
+	for _, n := range those {
+		n.telling.Lock()
+		if n.tell != nil {
+			n.tell()
+		}
+		n.telling.Unlock()
+	}
+}

@@ -1,0 +1,196 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// followed is a watch of an engine's source that counts how often it is told.
+type followed struct {
+	backend.Watcher[thing]
+	told int
+}
+
+func (r *rig) follow(prefix string) *followed {
+	r.t.Helper()
+	f := &followed{}
+	w, err := r.engine.Source().Watch(r.t.Context(), backend.WatchOptions{Prefix: prefix, Notify: func() { f.told++ }})
+	require.NoError(r.t, err)
+	f.Watcher = w
+	r.t.Cleanup(w.Close)
+	require.Empty(r.t, next(r.t, f)) // from here on it wants to be told
+	return f
+}
+
+// tellsOf returns how many of them were told since the last time.
+func tellsOf(all []*followed) (n int) {
+	for _, f := range all {
+		n += f.told
+		f.told = 0
+	}
+	return n
+}
+
+func followKeys(r *rig, n int) []*followed {
+	all := make([]*followed, n)
+	for i := range all {
+		all[i] = r.follow(fmt.Sprintf("ns/%d", i))
+	}
+	return all
+}
+
+func TestAWriteWakesWhoFollowsItsKey(t *testing.T) {
+	r := newRig(t, nil)
+	r.put("ns/0")
+	all := followKeys(r, 1000)
+	r.put("ns/500")
+	require.Equal(t, 1, tellsOf(all))
+	require.Equal(t, []string{"ADDED ns/500@3"}, next(t, all[500]))
+	r.put("elsewhere")
+	require.Zero(t, tellsOf(all))
+}
+
+func TestAWriteWakesWhoFollowsAPrefixOfItsKey(t *testing.T) {
+	r := newRig(t, nil)
+	for prefix, wakes := range map[string]bool{
+		"": true, "a": true, "a/": true, "a/b": true, "a/b/": true, "a/b/c": true, "a/b/c/": false, "a/bc": false, "b": false,
+	} {
+		f := r.follow(prefix)
+		rev := r.put("a/b/c")
+		require.Equal(t, wakes, f.told == 1, "prefix %q", prefix)
+		require.Equal(t, wakes, len(next(t, f)) == 1, "prefix %q of what came at %d", prefix, rev)
+		f.Close()
+	}
+}
+
+// That nothing happened to what they follow they learn a little later, a share
+// of them at a time.
+func TestProgressComesToAllInTheEnd(t *testing.T) {
+	r := newRig(t, nil)
+	r.put("ns/0")
+	all := followKeys(r, 2500)
+	rev := r.put("elsewhere")
+	for _, share := range []int{1000, 1000, 500, 0} {
+		require.Zero(t, tellsOf(all))
+		r.clock.Advance(100 * time.Millisecond)
+		require.Equal(t, share, tellsOf(all))
+	}
+	for _, f := range all {
+		batch, err := f.Next(1)
+		require.NoError(t, err)
+		require.Empty(t, batch.Events)
+		require.Equal(t, rev, batch.Through)
+	}
+}
+
+// Whoever looks by itself is not told what it knows.
+func TestProgressIsToldToThoseWhoDoNotKnow(t *testing.T) {
+	r := newRig(t, nil)
+	all := followKeys(r, 3)
+	r.put("elsewhere")
+	next(t, all[1])
+	r.clock.Advance(100 * time.Millisecond)
+	require.Equal(t, []int{1, 0, 1}, []int{all[0].told, all[1].told, all[2].told})
+}
+
+func TestAWatchIsNotExpiredByWhatDoesNotConcernIt(t *testing.T) {
+	r := newRig(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+		cfg.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
+	})
+	f := r.follow("a")
+	for range 100 {
+		r.put("b")
+	}
+	r.put("a")
+	r.put("b")
+	require.Equal(t, 1, f.told)
+	require.Len(t, next(t, f), 1)
+	for range 100 {
+		r.put("b")
+	}
+	require.Empty(t, next(t, f))
+	r.put("a")
+	for range 100 {
+		r.put("b")
+	}
+	_, err := f.Next(1)
+	require.ErrorIs(t, err, engine.ErrExpired, "what concerned it has left the window")
+}
+
+// Whatever is written and however they read: each sees all that is for it, in
+// order, is told when there is something, and expires only by what is for it.
+func TestSourceWatchesSeeAllThatIsForThem(t *testing.T) {
+	const window, chunk = 8, 2
+	keys := []string{"a", "a/b", "a/b/c", "ab", "b/c"}
+	prefixes := []string{"", "a", "a/", "a/b", "b/c", "nothing"}
+	rapid.Check(t, func(rt *rapid.T) {
+		r := newRig(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+			cfg.Window = engine.Window{MaxEvents: window, ChunkSize: chunk}
+		})
+		defer r.engine.Close()
+		var written []string // keys, in order
+		type reader struct {
+			*followed
+			prefix   string
+			seen, at int // at is what of written it has seen go by
+			idle     bool
+		}
+		var readers []*reader
+		ahead := func(f *reader) int {
+			return slices.IndexFunc(written[f.at:], func(key string) bool { return store.HasPrefix(key, f.prefix) })
+		}
+		steps := rapid.IntRange(1, 60).Draw(rt, "steps")
+		for range steps {
+			switch rapid.IntRange(0, 5).Draw(rt, "step") {
+			case 0:
+				prefix := rapid.SampledFrom(prefixes).Draw(rt, "prefix")
+				readers = append(readers, &reader{followed: r.follow(prefix), prefix: prefix, at: len(written), idle: true})
+			case 1, 2, 3:
+				key := rapid.SampledFrom(keys).Draw(rt, "key")
+				r.put(key)
+				written = append(written, key)
+				for _, f := range readers {
+					require.False(rt, f.idle && store.HasPrefix(key, f.prefix) && f.told == 0, "%q was not told of %q", f.prefix, key)
+				}
+			case 4:
+				r.clock.Advance(100 * time.Millisecond)
+			case 5:
+				if len(readers) == 0 {
+					continue
+				}
+				i := rapid.IntRange(0, len(readers)-1).Draw(rt, "reader")
+				f := readers[i]
+				f.told = 0
+				batch, err := f.Next(rapid.IntRange(1, 3).Draw(rt, "max"))
+				n := ahead(f)
+				if err != nil {
+					require.True(rt, errors.Is(err, engine.ErrExpired) && n >= 0 && len(written)-(f.at+n) > window-chunk, "%q: %v", f.prefix, err)
+					readers = slices.Delete(readers, i, i+1)
+					continue
+				}
+				for _, ev := range batch.Events {
+					n = ahead(f)
+					require.GreaterOrEqual(rt, n, 0, "%q sees %v", f.prefix, ev)
+					require.Equal(rt, written[f.at+n], ev.Key())
+					require.EqualValues(rt, f.at+n+2, ev.Revision, "the first revision is storage's own")
+					f.at += n + 1
+				}
+				f.idle = len(batch.Events) == 0
+				require.False(rt, f.idle && ahead(f) >= 0, "%q has missed something", f.prefix)
+			}
+		}
+		for _, f := range readers {
+			f.Close()
+		}
+	})
+}
