@@ -10,8 +10,8 @@ import (
 // mirrored can still be read. Closing again waits again.
 //
 // Called from a handler or a function of the configuration, of this informer or
-// another, it does not wait: that one would not return. If the informer has a host of its own, that then ends with
-// the next Close from elsewhere.
+// another, it does not wait: that one would not return. A host of the informer's
+// own ends a little later then.
 //
 // If a handler does not return within the host's CloseTimeout, the error is a
 // [*CloseError] that names it.
@@ -19,6 +19,9 @@ func (s *SharedInformer[T]) Close() error {
 	s.end(ErrClosed)
 	s.actor.Stop()
 	if inCallback() {
+		if s.ownHost {
+			s.host.Clock().AfterFunc(0, func() { _ = s.Close() })
+		}
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.host.CloseTimeout())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
@@ -75,6 +76,27 @@ func TestPain_CloseFromAHandler(t *testing.T) {
 	<-handle.Done()
 	require.Len(t, l.told(), 1)
 	require.NoError(t, r.Close())
+}
+
+// Nobody else closes it, and goleak would find the workers of its host.
+func TestCloseFromAHandlerAloneEndsTheInformersHost(t *testing.T) {
+	others := goleak.IgnoreCurrent()
+	source := enginetest.NewSource(podConfig(), enginetest.SourceOptions{})
+	s, err := informer.New(informer.Config[pod]{Source: source})
+	require.NoError(t, err)
+	closed := make(chan error, 1)
+	handle, err := s.Subscribe(func(informer.Notification[pod]) {
+		closed <- s.Close()
+	})
+	require.NoError(t, err)
+	_, err = source.Add(pod{Name: "a"})
+	require.NoError(t, err)
+	require.NoError(t, <-closed)
+	<-handle.Done()
+	goleak.VerifyNone(t, others)
+	_, err = engine.New(engine.Config[pod]{Key: podConfig().Key, Host: s.Host()})
+	require.ErrorIs(t, err, engine.ErrEngineClosed)
+	require.NoError(t, source.Close())
 }
 
 func TestCloseFromFunctionsOfTheConfiguration(t *testing.T) {
