@@ -86,6 +86,32 @@ func TestHandlerThatPanicsOrExits(t *testing.T) {
 	}
 }
 
+// A watch is not told of what is not for it, but may be resumed from behind that.
+func TestRevisionMovesOnPastWhatIsNotForTheWatch(t *testing.T) {
+	r := newRig(t, nil)
+	stood := make([]engine.Revision, 0, 1)
+	var handled *engine.Watch[thing]
+	handled, err := r.engine.Handle(t.Context(), engine.WatchOptions{Labels: "app=db"}, func(engine.Event[thing]) {
+		_, err := r.engine.Put(t.Context(), thing{Key: "meanwhile", App: "web"})
+		require.NoError(t, err)
+		stood = append(stood, handled.Revision())
+	})
+	require.NoError(t, err)
+	pulled := r.watch(engine.WatchOptions{Labels: "app=db"})
+	r.requireReads(pulled)
+	rev := r.put("a")
+	require.Equal(t, []engine.Revision{rev, rev}, []engine.Revision{handled.Revision(), pulled.Revision()})
+
+	db, err := r.engine.Create(t.Context(), thing{Key: "db", App: "db"})
+	require.NoError(t, err)
+	r.executor.Run()
+	require.Equal(t, []engine.Revision{rev}, stood, "the handler has not returned from what follows")
+	require.Equal(t, rev, pulled.Revision(), "there is something for it")
+	require.Equal(t, db+1, handled.Revision())
+	r.requireReads(pulled, "ADDED db@3")
+	require.Equal(t, db+1, pulled.Revision())
+}
+
 // Row 116: a handler may stop its own watch. It is not called again, and who
 // resumes from there gets the very next event.
 func TestRow116_StopInsideTheHandler(t *testing.T) {

@@ -113,6 +113,16 @@ func (c *cursor[T]) follow(end store.Seq) []store.Event[T] {
 	return nil
 }
 
+// exhausted reports whether nothing in snap, which was loaded before, is still to
+// be looked at.
+func (c *cursor[T]) exhausted(snap *store.Snapshot[T]) bool {
+	if c.node == nil {
+		return c.pos >= snap.Window.Next()
+	}
+	next := c.node.next.Load()
+	return next == nil || next.to > snap.Window.Next()
+}
+
 // caughtUpWith moves a cursor that has taken all that is for it to the end of
 // snap, which was loaded before: nothing up to there is still to come.
 func (c *cursor[T]) caughtUpWith(snap *store.Snapshot[T]) {

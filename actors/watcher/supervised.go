@@ -187,7 +187,7 @@ func (w *Watch[T]) conflateFrom(p *prelude[T], prev *store.Snapshot[T]) bool {
 // state there is nothing: without the changes that follow, the rest of it is of
 // no use.
 func (w *Watch[T]) expire(p *prelude[T], next *store.Snapshot[T]) {
-	stands := w.Revision()
+	stands := store.Revision(w.safe.Load())
 	if p.beginning() {
 		p, stands = &prelude[T]{}, p.revision
 	}

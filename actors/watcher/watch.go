@@ -245,9 +245,29 @@ func (w *Watch[T]) Err() error {
 //
 // It is never ahead of the consumer, so that nothing is lost, and exact once
 // the consumer has come back for more, stopped ranging, or its handler has
-// returned. While a handler works through a batch, just after a receive from
-// Chan, or after an event marked Conflated it may be behind.
-func (w *Watch[T]) Revision() store.Revision { return store.Revision(w.safe.Load()) }
+// returned: what happens that is not for the watch then moves it on, too. While a
+// handler works through a batch, just after a receive from Chan, or after an
+// event marked Conflated it may be behind.
+func (w *Watch[T]) Revision() store.Revision {
+	if w.armed.Load() {
+		w.passBy()
+	}
+	return store.Revision(w.safe.Load())
+}
+
+// passBy moves a watch whose consumer waits for more past what was published and
+// is not for it, of which it is not told.
+func (w *Watch[T]) passBy() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.armed.Load() || w.end != nil || w.cur.prelude != nil {
+		return
+	}
+	if snap := w.feed.Load(); w.cur.exhausted(snap) {
+		w.cur.caughtUpWith(snap)
+		w.safe.Store(uint64(max(w.cur.rev, w.cur.skip)))
+	}
+}
 
 // Delivered returns how many events, bookmarks included, the consumer was
 // given.
