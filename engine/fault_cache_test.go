@@ -12,7 +12,6 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
-	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/engine"
 )
 
@@ -108,7 +107,7 @@ func failWhileWaiting(t *testing.T, looks int, seed uint64) uint64 {
 	require.NoError(t, err)
 	if err := r.engine.WaitFor(t.Context(), gone.Revision); err != nil {
 		require.ErrorIs(t, err, engine.ErrNotReady)
-		require.ErrorIs(t, err, watchcache.ErrFailed)
+		require.ErrorIs(t, err, engine.ErrCacheFailed)
 		require.Equal(t, 1, looks, "the wait is the first message")
 		require.NoError(t, r.engine.WaitFor(t.Context(), gone.Revision))
 	}

@@ -105,6 +105,27 @@ func TestSourceThatLosesAChangeIsListedAgain(t *testing.T) {
 	require.ErrorIs(t, s.Source.LastError, reflector.ErrLost)
 }
 
+// No list shows what was emitted, so the next one that is tells of it.
+func TestSourceThatLosesWhatWasEmittedIsNotSilent(t *testing.T) {
+	r := newRig(t, nil)
+	w := r.watch(engine.WatchOptions{})
+	emit := func() {
+		_, err := r.engine.Emit(t.Context(), thing{Key: "x", App: "web"})
+		require.NoError(t, err)
+		r.executor.Run()
+	}
+	emit()
+	r.source.Lose = true
+	emit() // lost
+	r.put("a")
+	r.pass(5 * time.Second)
+	emit()
+	emit()
+	r.requireReads(w, "EMITTED x@2", "ADDED a@4 synthetic", "EMITTED x@5 after-gap", "EMITTED x@6")
+	s := r.engine.Stats()
+	require.Equal(t, [2]uint64{1, 1}, [2]uint64{s.Relists, s.Unseen})
+}
+
 func TestSourceThatRepeatsAChangeIsListedAgain(t *testing.T) {
 	r := newRig(t, nil)
 	w := r.watch(engine.WatchOptions{})

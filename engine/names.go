@@ -45,6 +45,7 @@ const (
 	InitialEnd = store.InitialEnd
 	Conflated  = store.Conflated
 	Synthetic  = store.Synthetic
+	AfterGap   = store.AfterGap
 )
 
 // The policies.
@@ -80,6 +81,9 @@ var (
 	ErrConsumed        = watcher.ErrConsumed
 	ErrNotReady        = watchcache.ErrNotReady
 	ErrInconsistent    = watchcache.ErrInconsistent
+	// ErrCacheFailed: the cache failed and lists again. It is the cause of an
+	// [ErrNotReady] meanwhile: try again when that says.
+	ErrCacheFailed = watchcache.ErrFailed
 	// ErrNotTaken: a failure of the engine's own while it took in the watch, which
 	// is gone. Watch again.
 	ErrNotTaken = dispatcher.ErrFailed

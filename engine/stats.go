@@ -51,6 +51,10 @@ type Stats struct {
 	// Relists is how often the state was listed anew after the first time,
 	// Inconsistent how often because a change did not fit the state.
 	Relists, Inconsistent uint64
+	// Unseen is how many revisions the relists passed by: each was a state that
+	// another one followed, or a value that was emitted, which is lost. The next
+	// one emitted carries the mark [AfterGap]. Only for a backend that can emit.
+	Unseen uint64
 	// Verified is how often cache and backend were compared, Mismatches how often
 	// they differed; see [Engine.Verify].
 	Verified, Mismatches uint64
@@ -77,7 +81,7 @@ func (e *Engine[T]) Stats() Stats {
 		DeadlinesReached: d.DeadlinesReached.Load(), Bookmarks: d.Bookmarks.Load(),
 		Lists: e.counts.lists.Load(), Fallbacks: e.counts.fallbacks.Load(), Waits: e.counts.waits.Load(),
 		Verified: e.counts.verified.Load(), Mismatches: e.counts.mismatches.Load(),
-		Relists: max(c.Replaces.Load(), 1) - 1, Inconsistent: c.Inconsistent.Load(), Failures: e.counts.failures.Load(),
+		Relists: max(c.Replaces.Load(), 1) - 1, Inconsistent: c.Inconsistent.Load(), Unseen: c.Unseen.Load(), Failures: e.counts.failures.Load(),
 	}
 	if e.parts.reflector != nil {
 		s.Source = e.parts.reflector.Stats()

@@ -129,7 +129,7 @@ func (e *Engine[T]) wire(ctx *actors.Context) (err error) {
 		BookmarkPeriod: e.cfg.BookmarkPeriod, Rand: e.host.newRand(), Stats: &e.counts.dispatcher,
 	})
 	e.parts.cache = watchcache.Spawn(ctx, ctx.Clock(), watchcache.Config[T]{
-		SizeOf: e.sizeOf, Indexes: e.cfg.indexes(), Limits: e.cfg.Window,
+		SizeOf: e.sizeOf, Indexes: e.cfg.indexes(), Limits: e.cfg.Window, Emits: e.emits(),
 		Published: &e.published, Dispatcher: e.parts.dispatcher,
 		Relist:    func(why reflector.Reason) { e.parts.reflector.Relist(why) },
 		OnRoom:    func() { e.parts.reflector.Room() },

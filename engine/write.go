@@ -119,9 +119,21 @@ func (e *Engine[T]) Delete(ctx context.Context, key string, opts DeleteOptions[T
 	})
 }
 
+// emits reports whether there may be events that are not state, and every
+// revision is an event.
+func (e *Engine[T]) emits() bool {
+	_, emitter := e.storage.Backend().(backend.Emitter[T])
+	return emitter && e.storage.Backend().Traits().Contiguous
+}
+
 // Emit sends value to the watches as an event that is not state: it has a
 // revision, passes through the window and can be resumed after, but no Get or
 // List shows it.
+//
+// If the cache has to list anew, values that it has not read yet are lost, for no
+// list shows them: [Stats].Unseen bounds how many, and the next value that is
+// emitted carries the mark [AfterGap]. A [Topic] sees to it that this does not
+// happen.
 //
 // Errors: [ErrUnsupported] if the backend cannot, [ErrInvalidKey],
 // [ErrEngineClosed], a panic of the config's functions, ctx's cause.

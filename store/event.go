@@ -54,6 +54,11 @@ const (
 	// Synthetic: found by comparing states after a relist rather than seen
 	// happening. A synthetic deletion's revision is a bound, not the true one.
 	Synthetic
+	// AfterGap: on an Emitted, others before it may be lost. A relist has passed
+	// by revisions whose changes it can only sum up, and what was emitted at them
+	// is in no list. The first Emitted behind that carries the mark, for those
+	// who see that one.
+	AfterGap
 )
 
 // Event is one change at one revision, or a bookmark. It is four words: pass
@@ -91,7 +96,7 @@ func (e Event[T]) String() string {
 	for _, m := range []struct {
 		mark Marks
 		name string
-	}{{Initial, "initial"}, {InitialEnd, "initial-end"}, {Conflated, "conflated"}, {Synthetic, "synthetic"}} {
+	}{{Initial, "initial"}, {InitialEnd, "initial-end"}, {Conflated, "conflated"}, {Synthetic, "synthetic"}, {AfterGap, "after-gap"}} {
 		if e.Is(m.mark) {
 			s += " " + m.name
 		}

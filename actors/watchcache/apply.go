@@ -70,6 +70,9 @@ func (c *cache[T]) apply(ev store.Event[T]) bool {
 			return false
 		}
 		ev.Prev = prev
+	} else if c.handle.gap {
+		ev.Marks |= store.AfterGap
+		c.handle.gap = false
 	}
 	c.window.Append(ev, c.now, c.tree)
 	switch ev.Type {
@@ -116,7 +119,25 @@ func (c *cache[T]) bridge(listed *store.Tree[T], rev store.Revision) bool {
 	}
 	c.window.AppendDiff(events, c.revision, rev, c.now, c.tree)
 	c.Stats.Synthetic.Add(uint64(len(events)))
+	c.passBy(events, rev)
 	return true
+}
+
+// passBy counts the revisions up to rev that none of the events has. What was
+// emitted at one of them is lost, which the next one emitted tells.
+func (c *cache[T]) passBy(events []store.Event[T], rev store.Revision) {
+	if !c.Emits {
+		return
+	}
+	unseen, last := uint64(rev-c.revision), c.revision
+	for _, ev := range events {
+		if ev.Revision > last {
+			unseen--
+			last = ev.Revision
+		}
+	}
+	c.Stats.Unseen.Add(unseen)
+	c.handle.gap = c.handle.gap || unseen > 0
 }
 
 // distrust stops believing in the state, because of cause, until the Reflector

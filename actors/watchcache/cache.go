@@ -16,6 +16,9 @@ type Config[T any] struct {
 	SizeOf func(*store.Object[T]) int
 	// Indexes are kept in the state tree.
 	Indexes []store.Attribute
+	// Emits: the source has a revision for each event and for nothing else, and
+	// some events are [store.Emitted], which no list shows.
+	Emits bool
 	// Limits bound the window.
 	Limits store.WindowLimits
 	// Published is where the cache leaves its snapshots.

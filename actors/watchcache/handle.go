@@ -24,6 +24,9 @@ type Cache[T any] struct {
 	// the next one rewinds the window, and answers who waits.
 	window  *store.Window[T]
 	waiters waiters
+	// gap: a relist has passed by what may have been emitted, and nothing was
+	// emitted since.
+	gap bool
 	// spawned: there has been an actor.
 	spawned bool
 }

@@ -8,6 +8,9 @@ type Stats struct {
 	// Events counts the changes applied, Synthetic those found by comparing
 	// states after a relist.
 	Events, Synthetic atomic.Uint64
+	// Unseen counts the revisions that relists passed by without an event, if
+	// Config.Emits.
+	Unseen atomic.Uint64
 	// Replaces counts the lists taken, Publications the snapshots published.
 	Replaces, Publications atomic.Uint64
 	// Trimmed counts the events that left the window.
