@@ -98,9 +98,9 @@ func (w *World[T]) disturb(s Step) {
 	case Expire:
 		b.sever(&store.ExpiredError{Requested: 1, Oldest: 2})
 	case Lose:
-		b.lose = true
+		b.Lose = true
 	case Repeat:
-		b.repeat = true
+		b.Repeat = true
 	case FailLists:
 		b.failLists = s.N
 		b.sever(&store.ExpiredError{Requested: 1, Oldest: 2})

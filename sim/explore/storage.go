@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/sim/mishap"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
@@ -37,9 +38,9 @@ type storage[T any] struct {
 	// that have slow called before they return.
 	failLists, failWatches, slowLists int
 	slow                              func()
-	// lose and repeat: the next batch that has events lacks one, or has one
-	// twice. blocked: watches hand out nothing. restoring: nothing can be written.
-	lose, repeat, blocked, restoring bool
+	mishap.Mishaps
+	// blocked: watches hand out nothing. restoring: nothing can be written.
+	blocked, restoring bool
 
 	open []*storageWatch[T]
 }
@@ -160,7 +161,7 @@ func (s *storage[T]) unblock() {
 
 // heal makes storage good from now on.
 func (s *storage[T]) heal() {
-	s.failLists, s.failWatches, s.slowLists, s.lose, s.repeat = 0, 0, 0, false, false
+	s.failLists, s.failWatches, s.slowLists, s.Mishaps = 0, 0, 0, mishap.Mishaps{}
 	s.unblock()
 }
 
@@ -245,29 +246,10 @@ func (w *storageWatch[T]) Next(limit int) (backend.Batch[T], error) {
 		return batch, err
 	}
 	w.through = batch.Through
-	batch, sound := s.spoil(batch)
-	for _, ev := range batch.Events[:sound] {
-		s.history.Witness(ev.Revision)
-	}
+	batch = mishap.Spoil(&s.Mishaps, batch)
+	s.history.Given(batch)
 	s.trace.call("next", batch.Through, len(batch.Events), nil)
 	return batch, nil
-}
-
-// spoil loses or repeats an event of the batch, if that is wanted, and returns
-// how many events of it still fit.
-func (s *storage[T]) spoil(batch backend.Batch[T]) (backend.Batch[T], int) {
-	middle := len(batch.Events) / 2
-	switch {
-	case s.lose:
-		s.lose = false
-		batch.Events = slices.Delete(slices.Clone(batch.Events), middle, middle+1)
-		return batch, middle
-	case s.repeat:
-		s.repeat = false
-		batch.Events = slices.Insert(slices.Clone(batch.Events), middle, batch.Events[middle])
-		return batch, middle + 1
-	}
-	return batch, len(batch.Events)
 }
 
 // Close ends the watch.
