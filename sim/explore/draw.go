@@ -16,7 +16,7 @@ type chance struct {
 // chances are those of a scenario at work: mostly writes and reads of watches,
 // now and then a fault.
 var chances = []chance{
-	{Write, 30}, {Remove, 8}, {Emit, 4},
+	{Write, 30}, {Lease, 4}, {Remove, 8}, {Emit, 4},
 	{Turns, 14}, {Settle, 5},
 	{Watch, 9}, {Take, 14}, {Resume, 3}, {Stop, 2},
 	{Get, 4}, {List, 3}, {Pages, 1}, {Follow, 2},
@@ -113,7 +113,7 @@ func (d *drawing) overtaking() []Step {
 }
 
 // overtakers are what may happen while a watch is on its way.
-var overtakers = []Verb{Rewind, Rewrite, Write, Remove, Hangup, Expire, Compact, Pass}
+var overtakers = []Verb{Rewind, Rewrite, Write, Remove, Lease, Hangup, Expire, Compact, Pass}
 
 func (d *drawing) step(verb Verb) Step {
 	s := Step{Do: verb, Turns: unlimited, Seed: d.Uint64()}
@@ -121,6 +121,8 @@ func (d *drawing) step(verb Verb) Step {
 		s.Watch = d.IntN(d.watches)
 	}
 	switch verb {
+	case Lease:
+		s.For = pick(d, 100*time.Millisecond, time.Second, 10*time.Second)
 	case Turns:
 		s.N = 1 + d.IntN(20)
 	case Take:

@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
@@ -209,16 +208,6 @@ func TestAttachThatFailsEndsTheExploration(t *testing.T) {
 	cfg.Attach = func(*World[Thing]) error { return failed }
 	_, err := Run(t.Context(), seeds(cfg, 0, 3))
 	require.ErrorIs(t, err, failed)
-}
-
-func TestObjectsThatExpireAreRefused(t *testing.T) {
-	cfg := Things()
-	cfg.Attach = func(w *World[Thing]) error {
-		_, err := w.Engine().CreateWithTTL(context.Background(), cfg.Draw(rand.New(rand.NewPCG(1, 1))), time.Second)
-		return err
-	}
-	_, err := Run(t.Context(), seeds(cfg, 0, 1))
-	require.ErrorContains(t, err, "PutOptions.TTL: objects that expire are not simulated")
 }
 
 func TestAnInterruptedExplorationReportsWhatItHas(t *testing.T) {

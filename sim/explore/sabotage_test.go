@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
@@ -37,13 +37,14 @@ var sabotages = []sabotage{
 	{"deliver one twice", onDelivery(twice), []judge.Invariant{judge.Unique, judge.InitialState}},
 	{"swap two", onDelivery(swap), []judge.Invariant{judge.Ordered, judge.InitialState, judge.Bookmarkable}},
 	{"let a bookmark pass an event", onDelivery(passedByBookmark), []judge.Invariant{judge.Bookmarkable}},
-	{"register one late", onDelivery(late), []judge.Invariant{judge.Reliable, judge.Bookmarkable, judge.Resumable, judge.Conserved}},
-	{"lose a Terminated", func() seams[Thing] { return seams[Thing]{stop: stopUnheard} },
+	{"register one late", func() seams[Thing] { return seams[Thing]{ask: late} },
+		[]judge.Invariant{judge.Reliable, judge.Bookmarkable, judge.Resumable, judge.Conserved, judge.InitialState}},
+	{"lose a Terminated", func() seams[Thing] { return seams[Thing]{turn: unheard} },
 		[]judge.Invariant{judge.Conserved, judge.NothingLeft}},
 	{"serve a stale snapshot as Latest", onStorage(func(s *storage[Thing]) backend.Backend[Thing] { return &stale{storage: s} }),
-		[]judge.Invariant{judge.ReadLatest}},
-	{"forget a stalled watcher", func() seams[Thing] { return seams[Thing]{deaf: forgotten} },
-		[]judge.Invariant{judge.Conserved}},
+		[]judge.Invariant{judge.ReadLatest, judge.Resumable}},
+	{"forget a stalled watcher", func() seams[Thing] { return seams[Thing]{turn: forgotten} },
+		[]judge.Invariant{judge.Conserved, judge.InitialState, judge.NothingLeft}},
 	{"skip a delete in a diff", onStorage(func(s *storage[Thing]) backend.Backend[Thing] {
 		return &skipsDelete{storage: s, seen: map[string]*store.Object[Thing]{}}
 	}), []judge.Invariant{judge.Reliable, judge.Bookmarkable, judge.ReadState, judge.InitialState, judge.Conserved}},
@@ -133,25 +134,25 @@ func passedByBookmark(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Th
 	return []engine.Event[Thing]{{Type: engine.Bookmark, Revision: ev.Revision}, ev}
 }
 
-// late loses the first change after the initial state, as if the watch had been
-// registered after it.
-func late(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
-	if r.Options.InitialState && !r.spoil.done && !ev.Is(engine.Initial) && ev.Type != engine.Bookmark {
-		r.spoil.done = true
-		return nil
+// late: the consumer is told that its watch has begun, but the engine hears of it
+// only after another write.
+func late(w *World[Thing], r *watch[Thing], call func()) (believe func()) {
+	if r.Options.From > 0 || r.Options.Last > 0 {
+		call()
+		return func() {}
 	}
-	return []engine.Event[Thing]{ev}
+	told := w.newest()
+	w.write(Step{Do: Write, Seed: uint64(told)})
+	w.sched.settle()
+	call()
+	return func() { r.Earliest, r.Latest = min(r.Earliest, told), min(r.Latest, told) }
 }
 
-// stopUnheard stops a watch, but its actor never has the turn in which it would
-// end: its supervisor never hears of it.
-func stopUnheard(w *World[Thing], r *watch[Thing]) {
-	w.sched.swallow = func(actors.Task) bool { return true }
-	r.handle.Stop()
-	w.sched.swallow = nil
-}
+// unheard: a watch that its consumer stops never has the turn in which its actor
+// would end, so that its supervisor never hears of it.
+func unheard(r *watch[Thing]) bool { return errors.Is(r.handle.Err(), engine.ErrStopped) }
 
-// forgotten: a watch that was called stalled is never served again.
+// forgotten: a watch that was called stalled never has a turn again.
 func forgotten(r *watch[Thing]) bool {
 	r.spoil.done = r.spoil.done || r.handle.Stalled()
 	return r.spoil.done

@@ -51,7 +51,8 @@ type Step struct {
 	Turns int
 	// Seed decides values and keys.
 	Seed uint64
-	// For is the time that passes, or by which the clock jumps.
+	// For is the time that passes, by which the clock jumps, or that an object
+	// lives.
 	For time.Duration
 	// Start is the watch that is started.
 	Start *Start
@@ -98,8 +99,10 @@ type Verb uint8
 
 // The verbs.
 const (
-	// Write stores a value, Remove deletes an object, Emit passes a value through.
+	// Write stores a value, Lease one that expires after For, Remove deletes an
+	// object, Emit passes a value through.
 	Write Verb = iota + 1
+	Lease
 	Remove
 	Emit
 	// Turns lets the engine have N turns, Settle all there are.
@@ -151,7 +154,7 @@ const (
 )
 
 var verbNames = [verbs]string{
-	Write: "write", Remove: "delete", Emit: "emit", Turns: "turns", Settle: "settle",
+	Write: "write", Lease: "lease", Remove: "delete", Emit: "emit", Turns: "turns", Settle: "settle",
 	Watch: "watch", Take: "take", Resume: "resume", Stop: "stop",
 	Get: "get", List: "list", Pages: "pages", Follow: "list and watch", Pass: "time passes", Jump: "clock jumps",
 	Hangup: "storage closes watches", Outage: "storage loses watches", Expire: "storage expires watches",

@@ -31,8 +31,9 @@ type scheduler struct {
 	// restless is how many turns there were since something last came from outside;
 	// beyond maxRestless no more are run.
 	restless int
-	// swallow, if set, keeps a task from ever running. Only sabotage sets it.
-	swallow func(actors.Task) bool
+	// lost, if set, reports that a turn that comes is lost: nobody takes it, and
+	// its actor waits for it ever after. Only sabotage sets it.
+	lost func(actors.Task) bool
 }
 
 // waiting is how a call waits.
@@ -53,20 +54,6 @@ var patient = waiting{patience: unlimited}
 func newScheduler(seed uint64, t *trace) *scheduler {
 	r := rand.New(rand.NewPCG(seed, 0x2545f4914f6cdd1d))
 	return &scheduler{Seeded: actors.NewSeededBy(r), trace: t, waiting: patient}
-}
-
-// Submit makes t runnable.
-func (s *scheduler) Submit(t actors.Task) {
-	if s.swallow == nil || !s.swallow(t) {
-		s.Seeded.Submit(t)
-	}
-}
-
-// SubmitAll makes the tasks runnable.
-func (s *scheduler) SubmitAll(tasks []actors.Task) {
-	for _, t := range tasks {
-		s.Submit(t)
-	}
 }
 
 // Run runs one turn, so that a call that waits goes on as soon as its answer is
@@ -137,7 +124,7 @@ func (s *scheduler) settleOthers() {
 func (s *scheduler) hurry() {
 	s.slow = 0
 	if s.late != nil {
-		s.Seeded.Submit(s.late)
+		s.Submit(s.late)
 		s.late = nil
 	}
 }
@@ -148,6 +135,9 @@ func (s *scheduler) run(t actors.Task) bool {
 	}
 	s.restless++
 	s.trace.turn(t)
+	if s.lost != nil && s.lost(t) {
+		return true
+	}
 	s.depth++
 	t.RunTurn()
 	s.depth--

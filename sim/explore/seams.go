@@ -1,26 +1,57 @@
 package explore
 
 import (
+	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// seams are where messages pass between the engine and what is around it. The
-// tests of this package put a fault into one of them, behind the judge's back,
-// to see that it is found. All are nil in a world that is whole.
+// seams are where messages pass between the engine and what is around it:
+// storage, the executor, and consumers. The tests of this package put a fault
+// into one of them, behind the judge's back, to see that it is found; nothing in
+// the engine knows of them. All are nil in a world that is whole.
 //
-//	storage ──[storage]──▶ engine ──[start, deliver, deaf, stop]──▶ consumer ──▶ judge
+//	storage ──[storage]──▶ engine ──[deliver]──▶ consumer ──▶ judge
+//	                       │  ▲  ▲                  │
+//	                  [turn]  │  └──[ask, start]────┘
+//	                       ▼  │
+//	                     executor
+//
+// A message between two actors of the engine can be lost or late only with the
+// turn that takes it. A registration that is late between them does no harm: its
+// position was fixed when it was asked for. So it is the consumer's request that
+// comes late.
 type seams[T any] struct {
 	// storage returns what the engine takes for storage.
 	storage func(*World[T]) backend.Backend[T]
 	// start returns what is asked of the engine for a watch with the options.
 	start func(*World[T], engine.WatchOptions) engine.WatchOptions
+	// ask makes the call that asks for a watch. What it returns is called when
+	// the watch has begun, to say what its consumer believes.
+	ask func(w *World[T], r *watch[T], call func()) (believe func())
+	// turn reports that a turn of a watch's actor is lost.
+	turn func(*watch[T]) bool
 	// deliver returns what the consumer of a watch is given for ev.
 	deliver func(r *watch[T], ev engine.Event[T]) []engine.Event[T]
-	// deaf reports that the consumer of a watch gets nothing any more.
-	deaf func(*watch[T]) bool
-	// stop stops a watch.
-	stop func(*World[T], *watch[T])
+}
+
+// lost reports whether a turn is lost by the seam.
+func (w *World[T]) lost(t actors.Task) bool {
+	for _, r := range w.started {
+		if r.handle.Box().ID() == actorOf(t) {
+			return w.seams.turn(r)
+		}
+	}
+	return false
+}
+
+// ask makes the call that asks for a watch.
+func (w *World[T]) ask(r *watch[T], call func()) (believe func()) {
+	if w.seams.ask == nil {
+		call()
+		return func() {}
+	}
+	return w.seams.ask(w, r, call)
 }
 
 // spoilage is what a seam remembers of a watch.

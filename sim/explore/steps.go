@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"math/rand/v2"
+	"time"
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
@@ -13,7 +14,7 @@ import (
 // do does one step.
 func (w *World[T]) do(s Step) {
 	switch s.Do {
-	case Write, Remove, Emit:
+	case Write, Lease, Remove, Emit:
 		w.write(s)
 	case Turns:
 		w.sched.runN(s.N)
@@ -25,6 +26,7 @@ func (w *World[T]) do(s Step) {
 			w.sched.runN(3)
 		}
 	case Jump:
+		w.storage.jumped = true
 		w.clock.Jump(s.For)
 	case Get, List, Pages, Follow:
 		w.read(s)
@@ -54,7 +56,7 @@ func (w *World[T]) consume(s Step) {
 	case Take:
 		w.take(r, s)
 	case Stop:
-		w.stop(r)
+		r.handle.Stop()
 	case Panic:
 		r.panics = true
 	}
@@ -76,7 +78,9 @@ func (w *World[T]) write(s Step) {
 			rev = w.newest()
 			break
 		}
-		fallthrough
+		rev, err = w.engine.Put(ctx, value)
+	case Lease:
+		rev, err = w.lease(ctx, value, s.For)
 	default:
 		rev, err = w.engine.Put(ctx, value)
 	}
@@ -84,6 +88,16 @@ func (w *World[T]) write(s Step) {
 	if err != nil {
 		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
 	}
+}
+
+// lease writes a value that expires.
+func (w *World[T]) lease(ctx context.Context, value T, ttl time.Duration) (store.Revision, error) {
+	o, err := w.engine.Update(ctx, w.cfg.Engine.Key(value), func(T) (T, error) { return value, nil },
+		engine.UpdateOptions{CreateIfMissing: true, TTL: ttl})
+	if err != nil {
+		return 0, err
+	}
+	return o.Revision, nil
 }
 
 func everything[T any](T) bool { return true }
@@ -138,6 +152,9 @@ func (w *World[T]) rest() {
 		r.Drained = true
 	}
 	w.judgeWatches()
+	if err := w.storage.overdue(); err != nil {
+		w.fail(err)
+	}
 	w.sched.settle()
 	w.check(w.always)
 	w.check(w.finally)

@@ -20,8 +20,8 @@ var errOutage = errors.New("storage cannot be reached")
 // every write that it acknowledges in the history, and which changes it has
 // shown as they happened.
 //
-//	engine ── writes ──▶ storage ──▶ memory
-//	                        └──────▶ history     what is true from now on
+//	engine ── writes ──▶ storage ──▶ memory ──┐ deletes what expires
+//	                        └──────▶ history ◀┘  what is true from now on
 //	engine ◀─ batches ── storage ◀── memory
 //	                        └──────▶ history     what the engine was given
 type storage[T any] struct {
@@ -42,21 +42,28 @@ type storage[T any] struct {
 	// blocked: watches hand out nothing. restoring: nothing can be written.
 	blocked, restoring bool
 
+	// leases are what expires. jumped: the clock was corrected, so that it is not
+	// known when. fail is told what is wrong with storage itself.
+	leases leases
+	jumped bool
+	fail   func(error)
+
 	open []*storageWatch[T]
 }
 
 var _ backend.Emitter[int] = (*storage[int])(nil)
 
 func newStorage[T any](schema store.Schema[T], clock backend.Clock, setup Setup, t *trace) (*storage[T], error) {
-	inner, err := memory.New(schema, memory.Options{Clock: clock})
+	s := &storage[T]{
+		schema: schema, trace: t, batch: setup.Batch,
+		history: judge.NewHistory(schema.Same),
+	}
+	s.clock = reaperClock{clock, s.reap}
+	inner, err := memory.New(schema, memory.Options{Clock: s.clock})
 	if err != nil {
 		return nil, err
 	}
-	s := &storage[T]{
-		Backend: inner, schema: schema, clock: clock, trace: t, batch: setup.Batch,
-		traits:  inner.Traits(),
-		history: judge.NewHistory(schema.Same),
-	}
+	s.Backend, s.traits = inner, inner.Traits()
 	s.traits.Blocks = setup.Blocks
 	return s, nil
 }
@@ -64,18 +71,15 @@ func newStorage[T any](schema store.Schema[T], clock backend.Clock, setup Setup,
 // Traits are as the setup says.
 func (s *storage[T]) Traits() backend.Traits { return s.traits }
 
-// Put writes and notes it. Objects that expire by themselves are refused: they
-// would change storage behind the history's back.
+// Put writes and notes it.
 func (s *storage[T]) Put(ctx context.Context, key string, value T, expect store.Revision, opts backend.PutOptions) (*store.Object[T], error) {
-	if opts.TTL != 0 {
-		return nil, &backend.OptionError{Option: "PutOptions.TTL", Problem: "objects that expire are not simulated; delete the object instead"}
-	}
 	if s.restoring {
 		return nil, errOutage
 	}
 	o, err := s.Backend.Put(ctx, key, value, expect, opts)
 	if err == nil {
 		s.history.Put(key, value)
+		s.leases.set(key, s.until(opts.TTL))
 	}
 	return o, err
 }
@@ -88,6 +92,7 @@ func (s *storage[T]) Remove(ctx context.Context, key string, expect store.Revisi
 	o, err := s.Backend.Remove(ctx, key, expect)
 	if err == nil {
 		s.history.Delete(key)
+		s.leases.set(key, time.Time{})
 	}
 	return o, err
 }
@@ -166,8 +171,8 @@ func (s *storage[T]) heal() {
 }
 
 // rewind takes storage back to rev, as when it is restored from a backup: what
-// was written since never happened, others are written instead. Watches end with
-// err.
+// was written since never happened, others are written instead, and nothing
+// expires any more. Watches end with err.
 func (s *storage[T]) rewind(rev store.Revision, others []T, err error) error {
 	inner, failed := memory.New(s.schema, memory.Options{Clock: s.clock})
 	if failed != nil {
@@ -198,7 +203,7 @@ func (s *storage[T]) rewind(rev store.Revision, others []T, err error) error {
 	}
 	s.sever(err)
 	old := s.Backend
-	s.Backend, s.history = inner, s.history.Fork(rev)
+	s.Backend, s.history, s.leases = inner, s.history.Fork(rev), nil
 	for _, value := range others {
 		key := s.schema.Key(value)
 		if failed := put(key, value); failed != nil {

@@ -69,7 +69,10 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 		opts = w.seams.start(w, opts)
 	}
 	var err error
-	w.wait(step, 0, func() { r.handle, err = w.call(r, opts) })
+	var believe func()
+	w.wait(step, 0, func() {
+		believe = w.ask(r, func() { r.handle, err = w.call(r, opts) })
+	})
 	w.trace.result(r.Earliest, err)
 	if r.Latest = w.newest(); r.Options.Last > 0 {
 		r.Earliest, r.Latest = last, last
@@ -88,6 +91,7 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 		}
 		r.Earliest = r.Latest
 	}
+	believe()
 	w.watches[r.id] = r
 	w.started = append(w.started, r)
 }
@@ -168,9 +172,6 @@ func (w *World[T]) refused(step Step, r *watch[T], err error) {
 // take has the consumer read at most as many events as the step says, and notes
 // what became of it.
 func (w *World[T]) take(r *watch[T], s Step) {
-	if w.seams.deaf != nil && w.seams.deaf(r) {
-		return
-	}
 	switch {
 	case r.consumer.handled():
 		r.ended(r.handle.Err())
@@ -249,15 +250,6 @@ func (w *World[T]) resume(s Step) {
 		return // it stands where storage has never been
 	}
 	w.begin(s, next)
-}
-
-// stop ends a watch.
-func (w *World[T]) stop(r *watch[T]) {
-	if w.seams.stop != nil {
-		w.seams.stop(w, r)
-		return
-	}
-	r.handle.Stop()
 }
 
 // ends returns why each watch ended, nil for those that live.

@@ -100,6 +100,10 @@ func newWorld[T any](cfg *Config[T], s Scenario, sabotage seams[T], t *trace) (*
 	if w.storage, err = newStorage(schema, w.host.Clock(), s.Setup, t); err != nil {
 		return nil, err
 	}
+	w.storage.fail = w.fail
+	if sabotage.turn != nil {
+		w.sched.lost = w.lost
+	}
 	w.storage.slow = func() {
 		w.sched.runN(5)
 		w.clock.Advance(slowCall)

@@ -66,6 +66,9 @@ const (
 	// Rests: while no time passes and nobody asks for anything, there is an end to
 	// what the engine has to do.
 	Rests Invariant = "rests"
+	// Expires: storage deletes by itself what has outlived its TTL, and nothing
+	// else. That watches and reads show it is for the others to hold.
+	Expires Invariant = "expires"
 	// Recovers: when storage is well again, the engine catches up with it.
 	Recovers Invariant = "recovers"
 	// NothingLeft: no actor and no timer outlives Close.

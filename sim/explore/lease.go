@@ -1,0 +1,88 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// lease is an object that storage is to delete by itself.
+type lease struct {
+	key     string
+	expires time.Time
+}
+
+// leases are those of one storage, the first to expire first, and those of one
+// time by key.
+type leases []lease
+
+// set notes when the object under key expires; the zero time: never.
+func (l *leases) set(key string, expires time.Time) {
+	*l = slices.DeleteFunc(*l, func(old lease) bool { return old.key == key })
+	if expires.IsZero() {
+		return
+	}
+	*l = append(*l, lease{key, expires})
+	slices.SortFunc(*l, func(a, b lease) int {
+		return cmp.Or(a.expires.Compare(b.expires), cmp.Compare(a.key, b.key))
+	})
+}
+
+// due returns the key of the first if it has expired by now.
+func (l leases) due(now time.Time) (key string, ok bool) {
+	if len(l) == 0 || l[0].expires.After(now) {
+		return "", false
+	}
+	return l[0].key, true
+}
+
+// reaperClock is the clock of the storage in memory, which deletes what expires
+// when a timer fires. Each time the history is told.
+type reaperClock struct {
+	backend.Clock
+	reap func()
+}
+
+// AfterFunc arms a timer.
+func (c reaperClock) AfterFunc(d time.Duration, f func()) backend.Timer {
+	return c.Clock.AfterFunc(d, func() {
+		f()
+		c.reap()
+	})
+}
+
+// reap notes what storage has deleted by itself, which must be what has expired,
+// in the order in which it did.
+func (s *storage[T]) reap() {
+	at, err := s.Backend.Revision(context.Background())
+	for err == nil && s.history.Newest() < at {
+		key, ok := s.leases.due(s.clock.Now())
+		if !ok {
+			s.fail(judge.Failed(judge.Expires, "storage", "it is at %d, but only %d changes are accounted for", at, s.history.Newest()-judge.First))
+			return
+		}
+		s.leases.set(key, time.Time{})
+		s.trace.call("expire", s.history.Delete(key), 1, nil)
+	}
+}
+
+// overdue fails if an object has outlived its time. Since the clock was
+// corrected nobody can say when that is up.
+func (s *storage[T]) overdue() error {
+	if key, due := s.leases.due(s.clock.Now()); due && !s.jumped {
+		return judge.Failed(judge.Expires, "storage", "%q is still there", key)
+	}
+	return nil
+}
+
+// until returns when an object with that TTL expires; the zero time: never.
+func (s *storage[T]) until(ttl time.Duration) time.Time {
+	if ttl == 0 {
+		return time.Time{}
+	}
+	return s.clock.Now().Add(ttl)
+}

@@ -1,0 +1,72 @@
+package explore
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// An object is deleted when its time is up, also if the clock is corrected
+// meanwhile, and everybody is told as of any other delete.
+func TestObjectsExpire(t *testing.T) {
+	cfg, err := Things().withDefaults()
+	require.NoError(t, err)
+	for _, jump := range []time.Duration{0, time.Hour, -time.Second} {
+		var lines []string
+		o := simulate(&cfg, Scenario{
+			Setup: Setup{Window: engine.Window{MinAge: time.Minute, MaxEvents: 100, ChunkSize: 4}, BookmarkPeriod: time.Minute},
+			Steps: []Step{
+				{Do: Watch, Turns: unlimited, Start: &Start{Options: engine.WatchOptions{InitialState: true}}},
+				{Do: Lease, For: 10 * time.Second},
+				{Do: Jump, For: jump},
+				{Do: Pass, N: 6, For: 10 * time.Second},
+			},
+		}, seams[Thing]{}, func(line string) { lines = append(lines, line) })
+		require.NoError(t, o.broken)
+		require.Nil(t, o.failure, "the clock jumps by %v", jump)
+		require.Contains(t, strings.Join(lines, "\n"), "storage: expire: revision 3")
+		require.Contains(t, strings.Join(lines, "\n"), "w0 gets DELETED")
+	}
+}
+
+// leasing returns storage with an object that expires in a second.
+func leasing(t *testing.T) (s *storage[Thing], clock *clock, failed *error) {
+	c := newClock(&trace{})
+	cfg := Things().Engine
+	s, err := newStorage(store.Schema[Thing]{Key: cfg.Key, Equal: cfg.Equal}, c, Setup{}, &trace{})
+	require.NoError(t, err)
+	failed = new(error)
+	s.fail = func(err error) { *failed = err }
+	_, err = s.Put(t.Context(), "x", Thing{Key: "x"}, 0, backend.PutOptions{TTL: time.Second})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s, c, failed
+}
+
+func TestStorageThatDeletesTooEarlyIsFound(t *testing.T) {
+	s, clock, failed := leasing(t)
+	_, err := s.Backend.Remove(t.Context(), "x", 2) // behind the history's back
+	require.NoError(t, err)
+	clock.Advance(time.Second / 2)
+	s.reap()
+	require.Equal(t, judge.Expires, judge.Broken(*failed))
+}
+
+func TestStorageThatForgetsToDeleteIsFound(t *testing.T) {
+	s, clock, failed := leasing(t)
+	require.NoError(t, s.overdue())
+	clock.Advance(time.Second)
+	require.NoError(t, s.overdue(), "it was deleted")
+	require.NoError(t, *failed)
+	s.leases.set("y", clock.Now())
+	require.Equal(t, judge.Expires, judge.Broken(s.overdue()))
+	s.jumped = true
+	require.NoError(t, s.overdue(), "nobody can say")
+}
