@@ -21,6 +21,7 @@
 // Writers and readers keep to a schedule, whether the engine keeps up or not. An
 // event's latency is counted from when its write was due, not from when it was
 // made, so that time in which the engine held up its own load is not left out.
+// Calls that were due and could not be made before the end are counted.
 //
 // # What the stages are
 //
@@ -36,8 +37,9 @@
 //
 // They overlap, and include what they do not name: the wake-up of whoever
 // measures. Only events that were stored while a watch was open count: what it
-// reads of the past is as old as it is. Consumers that the scenario slows down
-// count for their own group alone.
+// reads of the past is as old as it is. Deletions do not, since what they carry is
+// the state before, and its times. Consumers that the scenario slows down count
+// for their own group alone.
 //
 // # Lost events
 //

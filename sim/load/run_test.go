@@ -63,6 +63,8 @@ func TestShippedScenariosLoseNothing(t *testing.T) {
 			require.Len(t, rep.Faults, len(plan.Timeline))
 			require.NotEmpty(t, rep.Samples)
 			require.Len(t, rep.Assertions, len(plan.Assert))
+			require.NotEmpty(t, rep.Worst)
+			require.Contains(t, rep.Worst[0].Name, "-", "a group, and a number in it")
 		})
 	}
 }
@@ -171,6 +173,32 @@ func TestABadTraceStopsBeforeItBegins(t *testing.T) {
 	plan.Writers[0].Trace = "none.ndjson"
 	_, err := Run(t.Context(), plan, Options{})
 	require.ErrorContains(t, err, "none.ndjson")
+}
+
+// The writes that wait for the one that is stuck are late too, though each of them
+// is quick once it is made.
+func TestLatencyCountsFromWhenAWriteWasDue(t *testing.T) {
+	s := &scenario.Scenario{
+		Objects:  scenario.Objects{Count: 10},
+		Writers:  []scenario.Writer{{Rate: 100}},
+		Watchers: []scenario.Watcher{{}},
+		Faults:   []scenario.Fault{{Kind: scenario.FaultStick, For: 5 * time.Second, When: scenario.During(scenario.OnPut)}},
+	}
+	plan, err := s.Resolve(scenario.Options{Duration: 400 * time.Millisecond})
+	require.NoError(t, err)
+	rep, err := Run(t.Context(), plan, Options{})
+	require.NoError(t, err)
+	names := []string{}
+	for _, stage := range rep.Latency {
+		names = append(names, stage.Name)
+	}
+	require.Equal(t, []string{"end to end", "commit", "cache", "dispatch", "handed over", "read", "object", "informer"}, names)
+	for _, stage := range rep.Latency[:2] {
+		require.Greater(t, stage.P90, 0.1, "%s: half of the writes were due while the first was stuck for 200 ms", stage.Name)
+	}
+	for _, stage := range rep.Latency[2:5] {
+		require.Less(t, stage.P50, rep.Latency[0].P90, "%s counts from storing", stage.Name)
+	}
 }
 
 // Calls that a stuck storage holds up are counted, or latency would be that of
