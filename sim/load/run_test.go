@@ -216,6 +216,23 @@ func TestCallsThatAreNotMadeInTimeAreCounted(t *testing.T) {
 	require.Positive(t, rep.Metrics["missed-reads"])
 }
 
+func TestReadersReadInEveryMode(t *testing.T) {
+	s := &scenario.Scenario{
+		Objects: scenario.Objects{Count: 50, Namespaces: 2, Fields: map[string]int{"node": 5}},
+		Writers: []scenario.Writer{{Rate: 200}},
+	}
+	for _, mode := range []scenario.ReadMode{scenario.Latest, scenario.Cached, scenario.NotOlder, scenario.Exact} {
+		s.Readers = append(s.Readers,
+			scenario.Reader{Rate: 100, Mode: mode, Fields: "node={node}", Prefix: "{namespace}", Limit: 3},
+			scenario.Reader{Rate: 100, Mode: mode, Op: scenario.Get})
+	}
+	rep := run1(t, s)
+	require.Zero(t, rep.Metrics["read-errors"], "%v", rep.Errors)
+	for _, g := range rep.Groups {
+		require.Positive(t, g.Events, g.Name)
+	}
+}
+
 func TestProgressTellsThePhase(t *testing.T) {
 	s := &scenario.Scenario{
 		Objects:  scenario.Objects{Count: 20_000},
