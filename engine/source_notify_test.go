@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -193,4 +195,66 @@ func TestSourceWatchesSeeAllThatIsForThem(t *testing.T) {
 			f.Close()
 		}
 	})
+}
+
+// What is told, closed, written and read at once on many goroutines: nobody
+// misses anything.
+func TestSourceWatchesWhileOthersComeAndGo(t *testing.T) {
+	const keys, writes = 4, 200
+	e, ctx := newEngine(t, nil)
+	require.NoError(t, e.WaitFor(ctx, 0))
+	source := e.Source()
+	var busy, churning sync.WaitGroup
+	for i := range keys {
+		key, more := fmt.Sprintf("k/%d", i), make(chan struct{}, 1)
+		w, err := source.Watch(ctx, backend.WatchOptions{Prefix: key, Notify: func() {
+			select {
+			case more <- struct{}{}:
+			default: // it has been told already
+			}
+		}})
+		require.NoError(t, err)
+		busy.Go(func() {
+			defer w.Close()
+			for seen := 0; seen < writes; {
+				batch, err := w.Next(7)
+				if !assert.NoError(t, err) {
+					return
+				}
+				for _, ev := range batch.Events {
+					assert.Equal(t, pod{Name: key, N: seen + 1}, ev.Object.Value)
+					seen++
+				}
+				if len(batch.Events) == 0 {
+					<-more
+				}
+			}
+		})
+		busy.Go(func() {
+			for n := range writes {
+				_, err := e.Put(ctx, pod{Name: key, N: n + 1})
+				assert.NoError(t, err)
+			}
+		})
+	}
+	over := make(chan struct{})
+	churning.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			default:
+			}
+			w, err := source.Watch(ctx, backend.WatchOptions{Prefix: "k/0", Notify: func() {}})
+			if !assert.NoError(t, err) {
+				return
+			}
+			_, err = w.Next(1)
+			assert.NoError(t, err)
+			w.Close()
+		}
+	})
+	busy.Wait()
+	close(over)
+	churning.Wait()
 }
