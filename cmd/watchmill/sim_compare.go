@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/alecthomas/kong"
 
@@ -49,21 +50,16 @@ type comparedRuns struct{ before, after []string }
 // Decode takes all arguments, so as to see the -- between the sides, of which the
 // parser would otherwise only make that no flags follow.
 func (r *comparedRuns) Decode(ctx *kong.DecodeContext) error {
-	var sides [][]string
-	side := []string{}
+	var names []string
 	for next := ctx.Scan.Peek(); next.IsValue() || next.Value == "--"; next = ctx.Scan.Peek() {
-		if ctx.Scan.Pop(); next.Value == "--" {
-			sides, side = append(sides, side), nil
-			continue
-		}
-		side = append(side, next.String())
+		names = append(names, ctx.Scan.Pop().String())
 	}
-	sides = append(sides, side)
+	between := slices.Index(names, "--")
 	switch {
-	case len(sides) == 1 && len(side) == 2:
-		r.before, r.after = side[:1], side[1:]
-	case len(sides) == 2 && len(sides[0]) > 0 && len(sides[1]) > 0:
-		r.before, r.after = sides[0], sides[1]
+	case between < 0 && len(names) == 2:
+		r.before, r.after = names[:1], names[1:]
+	case between > 0 && between+1 < len(names) && !slices.Contains(names[between+1:], "--"):
+		r.before, r.after = names[:between], names[between+1:]
 	default:
 		return errors.New("name two runs or directories, or several on both sides of a --: A1.json A2.json -- B1.json B2.json")
 	}

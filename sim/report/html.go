@@ -104,12 +104,11 @@ func toFloat(n any) float64 {
 	return 0
 }
 
-// Remarks is what there is to say about a group beside its figures, Shown the
-// value of an assertion in its unit: for the page.
+// Remarks is what there is to say about a group beside its figures.
 func (g Group) Remarks() string { return g.remarks() }
 
 // Remarks is what there is to say about a watcher beside its figures.
 func (w Watcher) Remarks() string { return strings.TrimSpace(w.remarks()) }
 
-// Shown is the value in its unit.
+// Shown is the value in the unit of the metric that is asserted.
 func (a Assertion) Shown() string { return a.value() }

@@ -66,7 +66,7 @@ func TestPageHasAColourForEveryStage(t *testing.T) {
 	for n := range 8 {
 		require.Contains(t, page, fmt.Sprintf(`<path class="line s%d"`, n+1))
 		require.Contains(t, page, fmt.Sprintf(`.s%d { stroke: var(--c%d); }`, n+1, n+1))
-		require.Equal(t, 3, strings.Count(page, fmt.Sprintf("--c%d: #", n+1)), "in light, in dark, on paper")
+		require.Equal(t, 2, strings.Count(page, fmt.Sprintf("--c%d: #", n+1)), "in light and in dark")
 	}
 }
 
