@@ -56,7 +56,7 @@ func loadBar(w io.Writer) loadProgress {
 func doing(p sim.Progress) string {
 	switch p.Phase {
 	case load.Preparing:
-		return fmt.Sprintf("preparing: %s objects so far", report.Number(float64(p.Created)))
+		return fmt.Sprintf("preparing: %s objects, %s watches so far", report.Number(float64(p.Created)), report.Number(float64(p.Watches)))
 	case load.Settling:
 		return fmt.Sprintf("the load is over: %s have yet to read the rest, %s events behind, %s deliveries/s",
 			report.Number(float64(p.Unsettled)), report.Number(float64(p.Lag)), report.Number(p.DeliveryRate))

@@ -83,7 +83,7 @@ func TestLoadProgressOnATerminalAndWithoutOne(t *testing.T) {
 	plain.show(p)
 	p.Phase, p.Unsettled, p.Elapsed = load.Settling, 4, 2*time.Second
 	plain.show(p)
-	require.Contains(t, lines.String(), "preparing: 15,000 objects so far\n")
+	require.Contains(t, lines.String(), "preparing: 15,000 objects, 5 watches so far\n")
 	require.Contains(t, lines.String(), "2s, the load is over: 4 have yet to read the rest, 3 events behind, 56,789 deliveries/s\n")
 
 	p.Phase, p.Elapsed = load.Loading, time.Second

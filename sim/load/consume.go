@@ -156,9 +156,14 @@ func (w *watcher) finish(ctx context.Context, watch *engine.Watch[content.Item])
 func (w *watcher) take(events ...engine.Event[content.Item]) {
 	now := w.run.watch.now()
 	latency, handed := w.scratch[0][:0], w.scratch[1][:0]
+	changes := uint64(0)
 	for i := range events {
 		ev := &events[i]
 		w.trail.See(ev)
+		if ev.Type == engine.Bookmark || ev.Is(engine.Initial) {
+			continue // no load has caused it
+		}
+		changes++
 		if ev.Object == nil || ev.Marks != 0 || ev.Type == engine.Deleted || ev.Object.Value.Stored < w.opened {
 			continue
 		}
@@ -168,7 +173,7 @@ func (w *watcher) take(events ...engine.Event[content.Item]) {
 		w.nanos, w.measured, w.slowest = w.nanos+late, w.measured+1, max(w.slowest, late)
 	}
 	w.scratch = [2][]int64{latency, handed}
-	w.delivered.Add(uint64(len(events)))
+	w.delivered.Add(changes)
 	w.taken = now
 	w.group.latency.RecordAll(w.number, latency)
 	w.group.handed.RecordAll(w.number, handed)

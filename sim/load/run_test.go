@@ -201,6 +201,18 @@ func TestLatencyCountsFromWhenAWriteWasDue(t *testing.T) {
 	}
 }
 
+// What watches start with is no throughput: else many objects would look like a
+// fast engine.
+func TestDeliveriesAreOfTheLoad(t *testing.T) {
+	rep := run1(t, &scenario.Scenario{
+		Objects:  scenario.Objects{Count: 500},
+		Writers:  []scenario.Writer{{Rate: 100}},
+		Watchers: []scenario.Watcher{{Initial: true}, {Initial: true, Consumer: scenario.Handler}},
+	})
+	require.Equal(t, 2*rep.Metrics["writes"], rep.Metrics["deliveries"])
+	require.Positive(t, rep.Metrics["deliveries/s"])
+}
+
 // Calls that a stuck storage holds up are counted, or latency would be that of
 // the few that were made.
 func TestCallsThatAreNotMadeInTimeAreCounted(t *testing.T) {

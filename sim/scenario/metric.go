@@ -39,7 +39,7 @@ var Metrics = []Metric{
 	{"write-errors", Count, "writes that failed"},
 	{"unwritten", Count, "writes that were due but not made in time"},
 	{"writes/s", PerSecond, "writes, while writers were at work"},
-	{"deliveries", Count, "events handed to consumers"},
+	{"deliveries", Count, "changes handed to consumers; not the state that watches start with"},
 	{"deliveries/s", PerSecond, "the same, until all were read"},
 	{"reads", Count, "reads that succeeded, of readers and of references"},
 	{"read-errors", Count, "reads that failed"},
