@@ -10,14 +10,45 @@
 //	                                                       └──────▶ judge ◀─────────┘
 //	                                                       trace: everything, hashed
 //
-// The scheduler is the executor of every actor, and runs one turn at a time. A
-// step of the scenario does something from outside: it writes, starts or reads a
-// watch, reads, breaks storage, or lets time pass; between steps, and while a
-// call waits, the engine has a drawn number of turns. So a scenario meets the
-// engine in the middle of everything.
+// # What is explored
 //
-// Storage is a backend in memory with faults. What it acknowledges is the truth
-// that package judge holds watches and reads to.
+// The scheduler is the executor of every actor, and runs one turn at a time. A
+// step of the scenario does something from outside: see [Verb]. Between steps,
+// and while a call waits, the engine has a drawn number of turns, so a scenario
+// meets the engine in the middle of everything. In particular:
+//
+//   - another step may happen while the call of a watch or a read is on its way
+//     ([Step].Meanwhile);
+//   - one of the engine's actors may be slow, so that its mailbox fills while
+//     others get ahead of it ([Slow]);
+//   - storage may close, lose or expire watches, lose or repeat events, fail or
+//     take its time, forget its history, go back ([Rewind]), and come back with
+//     other writes at revisions that were known ([Rewrite]). While it is being
+//     restored, until the engine has noticed, it refuses writes: one that has
+//     overtaken itself again cannot be told from one that went straight on;
+//   - objects may expire ([Lease]), and the clock may be corrected ([Jump]).
+//
+// A turn is not interrupted. What consumers on other goroutines see between two
+// writes of one turn is for the engine's tests under the race detector.
+//
+// # What the judge knows
+//
+// Storage is a backend in memory with faults. What it acknowledges, and what it
+// deletes because it expired, is the history: the truth that package judge holds
+// watches and reads to. He also knows which changes the engine was given as they
+// happened, since those alone it must show one by one. If storage goes back, the
+// history forks: a watch that has ended stays with the old one, one that lives
+// through it must fit the new one from its start.
+//
+// # How to replay
+//
+// A finding names its seed. [Config].From with Seeds: 1, or on the command line
+//
+//	watchmill sim explore --seed 42
+//
+// plays it again, step for step, as long as the program is the same; the hash of
+// the report says whether it was. A change to what is drawn gives a seed another
+// scenario. To keep what was found, keep the steps: a [Scenario] is data.
 //
 // The scenario is drawn before anything happens and refers to nothing that
 // happens, so steps can be left out of one that fails, with the same seed for

@@ -36,7 +36,7 @@ var allChances = func() (sum int) {
 // Draw draws the scenario of a seed for an engine with so many selections. It
 // has up to maxSteps steps.
 func Draw(seed uint64, selections, maxSteps int) Scenario {
-	d := drawing{rand.New(rand.NewPCG(seed, 0x5851f42d4c957f2d)), selections, 0}
+	d := drawing{Rand: rand.New(rand.NewPCG(seed, 0x5851f42d4c957f2d)), selections: selections}
 	s := Scenario{Seed: seed, Setup: d.setup(), Abrupt: d.IntN(4) == 0}
 	for range 1 + d.IntN(maxSteps) {
 		s.Steps = append(s.Steps, d.steps()...)
@@ -49,6 +49,8 @@ type drawing struct {
 	*rand.Rand
 	selections int
 	watches    int
+	// selection is what the last watch asks for.
+	selection int
 }
 
 func pick[V any](d *drawing, from ...V) V { return from[d.IntN(len(from))] }
@@ -88,10 +90,19 @@ func (d *drawing) steps() []Step {
 	return []Step{d.step(d.verb())}
 }
 
-// burst draws many writes.
+// burst draws many writes: in half of the bursts of few objects, so that the
+// window moves on over what concerns others.
 func (d *drawing) burst() (burst []Step) {
+	few := []uint64{d.Uint64(), d.Uint64()}
+	if d.IntN(2) == 0 {
+		few = nil
+	}
 	for range 2 + d.IntN(30) { // more than a small window holds, with hardly a turn between
-		burst = append(burst, d.step(Write))
+		write := d.step(Write)
+		if few != nil {
+			write.Seed = pick(d, few...)
+		}
+		burst = append(burst, write)
 		if turns := d.IntN(3); turns > 0 {
 			burst = append(burst, Step{Do: Turns, N: turns})
 		}
@@ -175,7 +186,10 @@ func (d *drawing) newWatch() int {
 }
 
 func (d *drawing) start() *Start {
-	s := &Start{Selection: d.IntN(d.selections), Consumer: Consumer(d.IntN(int(consumers)))}
+	if d.IntN(3) != 0 { // else it asks for the same as the last, so that the engine evaluates it once for both
+		d.selection = d.IntN(d.selections)
+	}
+	s := &Start{Selection: d.selection, Consumer: Consumer(d.IntN(int(consumers)))}
 	s.Options = engine.WatchOptions{
 		Policy:       pick(d, engine.Park, engine.Terminate, engine.Conflate),
 		Buffer:       pick(d, 0, 1, 3, 10),

@@ -42,12 +42,12 @@ var sabotages = []sabotage{
 	{"lose a Terminated", func() seams[Thing] { return seams[Thing]{turn: unheard} },
 		[]judge.Invariant{judge.Conserved, judge.NothingLeft}},
 	{"serve a stale snapshot as Latest", onStorage(func(s *storage[Thing]) backend.Backend[Thing] { return &stale{storage: s} }),
-		[]judge.Invariant{judge.ReadLatest, judge.Resumable}},
+		[]judge.Invariant{judge.ReadLatest, judge.Resumable, judge.InitialState}},
 	{"forget a stalled watcher", func() seams[Thing] { return seams[Thing]{turn: forgotten} },
 		[]judge.Invariant{judge.Conserved, judge.InitialState, judge.NothingLeft}},
 	{"skip a delete in a diff", onStorage(func(s *storage[Thing]) backend.Backend[Thing] {
 		return &skipsDelete{storage: s, seen: map[string]*store.Object[Thing]{}}
-	}), []judge.Invariant{judge.Reliable, judge.Bookmarkable, judge.ReadState, judge.InitialState, judge.Conserved}},
+	}), []judge.Invariant{judge.Reliable, judge.Bookmarkable, judge.InitialState, judge.Conserved, judge.ReadState, judge.ReadLatest, judge.ReadCached, judge.ReadNotOlder, judge.ReadExact}},
 	{"break a resume by one", func() seams[Thing] { return seams[Thing]{start: oneFurther} },
 		[]judge.Invariant{judge.Resumable, judge.Reliable}},
 }
