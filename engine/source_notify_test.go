@@ -143,9 +143,9 @@ func TestSourceWatchesSeeAllThatIsForThem(t *testing.T) {
 		var written []string // keys, in order
 		type reader struct {
 			*followed
-			prefix   string
-			seen, at int // at is what of written it has seen go by
-			idle     bool
+			prefix string
+			at     int // at is what of written it has seen go by
+			idle   bool
 		}
 		var readers []*reader
 		ahead := func(f *reader) int {
