@@ -15,5 +15,5 @@
 //
 // The parts below can be used by themselves: scenario describes, load runs,
 // report presents; explore plays, mishap spoils and judge judges; trace reads
-// recorded histories.
+// recorded histories, pace keeps time.
 package sim

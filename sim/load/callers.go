@@ -32,14 +32,10 @@ func newCallers(r *run, kind, name string, count int) *callers {
 // the engine holds up would look better than it was.
 func (g *callers) keep(ctx context.Context, clock *pace.Schedule, start, end time.Duration, call func(ctx context.Context, due int64) error) {
 	watch := g.run.watch
-	for ctx.Err() == nil {
-		due := start + clock.Due()
-		if due >= end {
-			return
-		}
+	for due := start + clock.Due(); due < end; due = start + clock.Due() {
 		if watch.elapsed() > end {
-			g.missed.Add(1)
-			continue
+			g.missed.Add(1 + clock.Left(end-start))
+			return
 		}
 		at := watch.at(due)
 		if watch.until(ctx, at) != nil {

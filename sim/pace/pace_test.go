@@ -28,6 +28,26 @@ func TestSchedulesKeepTheRate(t *testing.T) {
 	}
 }
 
+func TestSchedulesKnowWhatIsLeft(t *testing.T) {
+	for _, shape := range []scenario.Shape{scenario.Steady, scenario.Poisson, scenario.Bursts} {
+		for _, taken := range []int{0, 7, 123, 10_100} {
+			s := pace.NewSchedule(shape, 1000, 50, 0.5, rand.New(rand.NewPCG(1, 2)))
+			for range taken {
+				s.Due()
+			}
+			left, n := s.Left(10*time.Second), 0
+			for s.Due() < 10*time.Second {
+				n++
+			}
+			if shape == scenario.Poisson {
+				require.InDelta(t, n, left, 300)
+			} else {
+				require.Equal(t, uint64(n), left, "%s after %d", shape, taken)
+			}
+		}
+	}
+}
+
 func TestBurstsComeAtOnce(t *testing.T) {
 	s := pace.NewSchedule(scenario.Bursts, 100, 10, 0, nil)
 	for range 10 {

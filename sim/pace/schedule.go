@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -32,6 +33,19 @@ func NewSchedule(shape scenario.Shape, rate float64, burst int, part float64, ch
 	}
 	s.next = part * s.gap
 	return s
+}
+
+// Left returns how many calls have yet to be due before end: for
+// [scenario.Poisson] on average, for other shapes exactly.
+func (s *Schedule) Left(end time.Duration) uint64 {
+	rounds := math.Ceil((float64(end) - s.next) / s.gap)
+	switch {
+	case rounds <= 0:
+		return 0
+	case s.shape == scenario.Bursts:
+		return uint64(rounds-1)*uint64(s.burst) + uint64(s.left)
+	}
+	return uint64(rounds)
 }
 
 // Due returns when the next call is due, after the start. It never goes back.
