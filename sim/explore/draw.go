@@ -2,6 +2,7 @@ package explore
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
@@ -86,6 +87,8 @@ func (d *drawing) steps() []Step {
 		return d.burst()
 	case 1:
 		return d.overtaking()
+	case 2:
+		return d.joining()
 	}
 	return []Step{d.step(d.verb())}
 }
@@ -121,6 +124,18 @@ func (d *drawing) overtaking() []Step {
 	meanwhile := d.step(pick(d, overtakers...))
 	watch.Turns, watch.After, watch.Meanwhile = unlimited, 1+d.IntN(5), &meanwhile
 	return append(steps, watch, Step{Do: Slow})
+}
+
+// joining draws a watch that asks from behind for what another one follows, and
+// that the window then leaves there.
+func (d *drawing) joining() []Step {
+	first := d.step(Watch)
+	first.Start.Consumer = Handler
+	second := d.step(Watch)
+	second.Start.Selection, second.Start.Consumer, second.Start.Back = first.Start.Selection, Pull, 1+d.IntN(8)
+	second.Start.Options.InitialState, second.Start.Options.Last = false, 0
+	return slices.Concat([]Step{first}, d.burst(), []Step{{Do: Settle}, second}, d.burst(),
+		[]Step{{Do: Take, Watch: second.Watch, N: 100, Turns: unlimited}})
 }
 
 // overtakers are what may happen while a watch is on its way.
