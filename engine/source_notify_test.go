@@ -258,3 +258,14 @@ func TestSourceWatchesWhileOthersComeAndGo(t *testing.T) {
 	close(over)
 	churning.Wait()
 }
+
+// The index has not seen what was before the watch.
+func TestAWatchFromThePastSeesWhatWasBeforeIt(t *testing.T) {
+	r := newRig(t, nil)
+	r.put("a")
+	r.put("b")
+	w, err := r.engine.Source().Watch(t.Context(), backend.WatchOptions{Prefix: "a", From: 1, Notify: func() {}})
+	require.NoError(t, err)
+	defer w.Close()
+	require.Equal(t, []string{"ADDED a@2"}, next(t, w))
+}
