@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -127,7 +128,21 @@ func (c *crowd) run(ctx context.Context, write func(context.Context, Object) err
 	if err == nil {
 		err = context.Cause(ctx)
 	}
+	if err == nil {
+		err = c.repeated()
+	}
 	return took, err
+}
+
+// repeated is an error if somebody got more than there was. In a sum that would
+// hide what somebody else lost.
+func (c *crowd) repeated() error {
+	for i := range c.members {
+		if m := &c.members[i]; m.count > m.want {
+			return fmt.Errorf("watcher %d got %d events instead of %d", i, m.count, m.want)
+		}
+	}
+	return nil
 }
 
 // delivered is how many events were, lost how many were not, and closed how many

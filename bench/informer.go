@@ -97,11 +97,13 @@ func openInformer(context.Context) (Informer, error) {
 	return &engineInformer{engineStore: engineStore{e}}, err
 }
 
-// Start gives the healthy room enough to miss nothing, as they would have in
+// Start indexes namespaces, as generated informers do. It gives the healthy room enough to miss nothing, as they would have in
 // client-go, where there is no end to it. The slow one has the defaults.
 func (s *engineInformer) Start(_ context.Context, healthy []func(seq int64), slow func(seq int64)) error {
 	var err error
-	if s.informer, err = informer.New(informer.Config[Object]{Source: s.Backend(), Host: s.Host()}); err != nil {
+	byNamespace := store.Indexers[Object]{"namespace": func(Object) ([]string, error) { return []string{Namespace}, nil }}
+	cfg := informer.Config[Object]{Source: s.Backend(), Host: s.Host(), Indexers: byNamespace}
+	if s.informer, err = informer.New(cfg); err != nil {
 		return err
 	}
 	for _, handle := range healthy {

@@ -20,7 +20,7 @@ func load() []Workload {
 		Full:  Params{Objects: 150_000, Events: 102_400},
 		Small: Params{Objects: 10_000, Events: 5000},
 		Goals: []Goal{atMost(Overhead, 0.5)},
-		Run:   loaded, Floor: loadedFloor,
+		Run:   loaded, Floor: loadedFloor, Apart: true,
 		Able: func(c Contender) bool { return c.Windowed != nil },
 	}}
 }

@@ -9,7 +9,7 @@ type Object struct {
 	Name string
 	// Node is the field spec.nodeName, which every system indexes.
 	Node string
-	// App is the label app, which none does.
+	// App is the label app, which no cache has an index on.
 	App string
 	// Seq says which write of the run this is, from 0; [Unmeasured] if none.
 	Seq int64
@@ -43,6 +43,8 @@ type Store interface {
 	List(ctx context.Context, what Selection) (int, error)
 	// Get reads an object from the cache, as old as it may be.
 	Get(ctx context.Context, key string) (Object, error)
+	// Settle blocks until nothing is left of the watches that were stopped.
+	Settle(ctx context.Context) error
 	// WaitFor blocks until lists and gets show the write that returned rev.
 	WaitFor(ctx context.Context, rev uint64) error
 	// Close ends all watches and frees everything.

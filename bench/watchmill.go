@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -98,6 +99,27 @@ func (s engineStore) Get(ctx context.Context, key string) (Object, error) {
 		return Object{}, err
 	}
 	return o.Value, nil
+}
+
+// settlePeriod is how often Settle looks.
+const settlePeriod = 100 * time.Microsecond
+
+func (s engineStore) Settle(ctx context.Context) error {
+	for s.Stats().Watches > 0 {
+		if err := pause(ctx, settlePeriod); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func (s engineStore) WaitFor(ctx context.Context, rev uint64) error {

@@ -43,6 +43,9 @@ type Workload struct {
 	Floor func(ctx context.Context, p Params) (Result, error)
 	// Able reports whether the contender can do it.
 	Able func(c Contender) bool
+	// Apart: it measures memory, which in a process where something ran before is
+	// that one's too. It wants a process of its own.
+	Apart bool
 }
 
 // Reference is what a goal compares with.

@@ -90,6 +90,25 @@ func TestMedianOfTwoRounds(t *testing.T) {
 	require.Equal(t, compare.Spread{Median: 2, Min: 1, Max: 3}, report.Rows()[0].Ratio)
 }
 
+// What wants a process of its own gets one, of us, of the rival and of the floor.
+func TestWhoRunsApart(t *testing.T) {
+	s := &script{figures: figures([]float64{1}, []float64{2}, []float64{4})}
+	plan := s.plan()
+	plan.Workloads[0].Apart = true
+	var apart []string
+	plan.Apart = func(ctx context.Context, w bench.Workload, who string) (bench.Result, error) {
+		apart = append(apart, who)
+		return plan.Alone(ctx, w, who)
+	}
+	report, err := compare.Run(t.Context(), plan)
+	require.NoError(t, err)
+	require.Equal(t, []string{"us", "them", compare.Floor}, apart)
+	require.Equal(t, compare.Spread{Median: 0.5, Min: 0.5, Max: 0.5}, report.Rows()[0].Ratio)
+
+	_, err = plan.Alone(t.Context(), plan.Workloads[0], "nobody")
+	require.ErrorContains(t, err, `no contender "nobody"`)
+}
+
 // A rival that measured zero is not infinitely slow: there is no ratio and no
 // verdict.
 func TestNothingToCompareWith(t *testing.T) {

@@ -9,5 +9,5 @@
 // garbage in between: they share whatever the machine is doing, and a round is
 // short enough for that to stay the same. A ratio is taken within a round, and
 // the median of these ratios is what goals are held against. Memory is measured
-// as what is live before and after, which earlier rounds do not change.
+// as what is live before and after, each time in a process of its own.
 package compare

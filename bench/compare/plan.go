@@ -18,9 +18,15 @@ type Plan struct {
 	Rounds int
 	// Small runs the small sizes, whose figures mean nothing.
 	Small bool
+	// Apart runs a workload that wants it in a process of its own: who is the
+	// contender's name or [Floor]. Nil runs everything in this one.
+	Apart func(ctx context.Context, w bench.Workload, who string) (bench.Result, error)
 	// Progress, if set, is told of each run before it begins.
 	Progress func(workload, contender string, round int)
 }
+
+// Floor is who runs where nobody does but the bare loop.
+const Floor = "the floor"
 
 // Run runs the plan. A rival that fails is reported as having failed; if ours
 // does, or a floor, that is the error.
@@ -73,6 +79,9 @@ func (p Plan) round(ctx context.Context, w bench.Workload, round int) (Round, er
 
 func (p Plan) run(ctx context.Context, w bench.Workload, c bench.Contender, round int) (bench.Result, error) {
 	p.progress(w, c.Name, round)
+	if w.Apart && p.Apart != nil {
+		return p.Apart(ctx, w, c.Name)
+	}
 	return w.Run(ctx, c, p.params(w))
 }
 
@@ -85,8 +94,25 @@ func (p Plan) rival(ctx context.Context, w bench.Workload, c bench.Contender, ro
 }
 
 func (p Plan) floor(ctx context.Context, w bench.Workload, round int) (bench.Result, error) {
-	p.progress(w, "the floor", round)
+	p.progress(w, Floor, round)
+	if w.Apart && p.Apart != nil {
+		return p.Apart(ctx, w, Floor)
+	}
 	return w.Floor(ctx, p.params(w))
+}
+
+// Alone runs one workload once, by the contender of that name or bare, in this
+// process.
+func (p Plan) Alone(ctx context.Context, w bench.Workload, who string) (bench.Result, error) {
+	if who == Floor {
+		return w.Floor(ctx, p.params(w))
+	}
+	for _, c := range append(p.Rivals[:len(p.Rivals):len(p.Rivals)], p.Ours) {
+		if c.Name == who {
+			return w.Run(ctx, c, p.params(w))
+		}
+	}
+	return nil, fmt.Errorf("no contender %q", who)
 }
 
 func (p Plan) progress(w bench.Workload, who string, round int) {

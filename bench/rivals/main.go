@@ -26,6 +26,10 @@ type command struct {
 	Only   []string `help:"Run only these workloads, such as W1,W4." placeholder:"ID"`
 	JSON   string   `help:"Write every figure to this file." placeholder:"FILE"`
 	MD     string   `help:"Write the table to this file, between its marks if it exists." placeholder:"FILE"`
+
+	// Apart and As are for this command's own use: see apart.go.
+	Apart string `hidden:""`
+	As    string `hidden:""`
 }
 
 func main() {
@@ -49,6 +53,10 @@ func (c *command) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if c.Apart != "" {
+		return alone(ctx, plan, c.As, out)
+	}
+	plan.Apart = c.apart
 	report, err := compare.Run(ctx, plan)
 	if err != nil {
 		return err
@@ -66,7 +74,11 @@ func (c *command) run(ctx context.Context, out io.Writer) error {
 
 func (c *command) plan() (compare.Plan, error) {
 	quiet()
-	workloads, err := bench.Select(c.Only)
+	only := c.Only
+	if c.Apart != "" {
+		only = []string{c.Apart}
+	}
+	workloads, err := bench.Select(only)
 	plan := compare.Plan{
 		Workloads: workloads, Ours: bench.Watchmill(), Rivals: rivals(c.Small), Rounds: c.Rounds, Small: c.Small,
 		Progress: func(workload, contender string, round int) {

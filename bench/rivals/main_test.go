@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,7 +17,14 @@ import (
 	"github.com/watchmill/watchmill/bench/compare"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The command calls itself, which in a test is this program.
+func TestMain(m *testing.M) {
+	if slices.Contains(os.Args, "--apart") {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // The command runs every workload with everybody, small, and writes what it
 // says.
@@ -68,6 +76,24 @@ func requireSane(t *testing.T, m compare.Measured) {
 			require.False(t, math.IsInf(metric.Value, 0), "%s: %s", m.ID, metric.Name)
 		}
 	}
+}
+
+func TestMemoryIsMeasuredApart(t *testing.T) {
+	c := command{Small: true, Rounds: 1}
+	for _, w := range bench.All() {
+		require.Equal(t, w.ID == "W7" || w.ID == "W13", w.Apart, w.ID)
+	}
+	w, err := bench.Select([]string{"W7"})
+	require.NoError(t, err)
+	for _, who := range []string{"watchmill", "k8s cacher", compare.Floor} {
+		result, err := c.apart(t.Context(), w[0], who)
+		require.NoError(t, err)
+		bytes, ok := result.Get(bench.BytesPerWatcher)
+		require.True(t, ok)
+		require.Positive(t, bytes.Value, who)
+	}
+	_, err = c.apart(t.Context(), w[0], "nobody")
+	require.ErrorContains(t, err, "run nobody apart")
 }
 
 func TestOnlyUnknownWorkload(t *testing.T) {

@@ -7,7 +7,7 @@
 // bus has no queue, and one handler that blocks holds everybody up.
 //
 //	Channels      a channel of 1,024 and a goroutine for each subscriber, no library
-//	Gochannel     Watermill's, with its zero Config: a goroutine for each message and subscriber, no order
+//	Gochannel     Watermill's, with channels of 1,024: a goroutine for each message and subscriber, no order
 //	NATS          a server in the process, one connection for the publisher and one for all subscribers
 //	EventBus      asaskevich's, Subscribe: called by reflection in the publisher's goroutine
 //	Broadcaster   apimachinery's, queues of 1,000 as client-go's event recorder has, WaitIfChannelFull

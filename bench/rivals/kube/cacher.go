@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -70,6 +71,7 @@ type store struct {
 	memory    *memory
 	cacher    *cacher.Cacher
 	delegator *cacher.CacheDelegator
+	consumers sync.WaitGroup
 }
 
 func open(ctx context.Context, warmUp time.Duration) (bench.Store, error) {

@@ -26,9 +26,16 @@ func (s *store) Watch(ctx context.Context, what bench.Selection, from uint64, ha
 	}
 	w := &watcher{Interface: results, done: make(chan struct{})}
 	if handle != nil {
-		go w.consume(handle)
+		s.consumers.Go(func() { w.consume(handle) })
 	}
 	return w, nil
+}
+
+// Settle waits for the consumers, whose channels are closed when a watch has
+// ended.
+func (s *store) Settle(context.Context) error {
+	s.consumers.Wait()
+	return nil
 }
 
 // consume gives the events to handle until there are no more.
