@@ -13,19 +13,25 @@
 // The exit status is 0 if all went well; 1 if a watcher was lost or saw something
 // else than there is, an assertion failed, or the run did; 2 for wrong usage, a bad
 // trace, a bad scenario or a report that cannot be read; 3 if an invariant is
-// broken; and 130 after an interrupt.
+// broken; and 130 after an interrupt or a SIGTERM.
 package main
 
 import (
 	"context"
 	"os"
 	"os/signal"
+	"syscall"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	// The first interrupt ends the run; from then on a second one ends the
-	// process.
+	os.Exit(run(stoppable(context.Background()), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// stoppable returns a context that ends with the first interrupt, or with the
+// SIGTERM of a timeout, for a report of what ran so far. From then on a second one
+// ends the process.
+func stoppable(ctx context.Context) context.Context {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	return ctx
 }

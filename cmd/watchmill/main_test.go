@@ -1,9 +1,23 @@
 package main
 
 import (
+	"os"
+	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Else a timeout would end the process, and there would be no report.
+func TestSIGTERMStopsARunAsAnInterruptDoes(t *testing.T) {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		ctx := stoppable(t.Context())
+		self, err := os.FindProcess(os.Getpid())
+		require.NoError(t, err)
+		require.NoError(t, self.Signal(sig))
+		<-ctx.Done()
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/watchmill/watchmill/sim"
 	"github.com/watchmill/watchmill/sim/load"
@@ -21,9 +20,9 @@ type simRunCommand struct {
 
 // Help is what --help says besides.
 func (*simRunCommand) Help() string {
-	return `Begin with "watchmill sim run --small kubelets". Progress is shown meanwhile, the report at the end; an interrupt ends the run, with a report of what ran so far.
+	return `Begin with "watchmill sim run --small kubelets". Progress is shown meanwhile, the report at the end; an interrupt or a SIGTERM ends the run, with a report of what ran so far.
 
-The exit status is 0 if all is well, 1 if an assertion failed, 2 for wrong usage or a bad scenario, 3 if an invariant is broken, and 130 after an interrupt.`
+The exit status is 0 if all is well, 1 if an assertion failed, 2 for wrong usage or a bad scenario, 3 if an invariant is broken, and 130 after an interrupt or a SIGTERM.`
 }
 
 // Run runs the scenario, shows progress on stderr and the report on stdout.
@@ -36,16 +35,28 @@ func (c *simRunCommand) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	defer files.discard()
 	progress := newLoadProgress(t.stderr)
 	rep, err := load.Run(ctx, plan, load.Options{OnProgress: progress.show, ProgressEvery: progress.every})
 	progress.end()
 	if err != nil {
-		return errors.Join(err, files.close())
+		return err
 	}
 	if err := errors.Join(rep.WriteTerminal(t.stdout, screen(t.stdout)), files.write(rep)); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
+		return unwritten(t, rep, err)
 	}
 	return outcome(rep)
+}
+
+// unwritten is the error that stands for a report that could not be written. It
+// must not hide that an invariant is broken.
+func unwritten(t *terminal, rep *sim.Report, err error) error {
+	err = fmt.Errorf("writing the report: %w", err)
+	if len(rep.Broken) == 0 {
+		return err
+	}
+	complain(t.stderr, err)
+	return errBroken
 }
 
 // outcome is the error that stands for how the run ended.
@@ -68,7 +79,7 @@ var errOutput = errors.New("cannot write the report")
 type outputs []output
 
 type output struct {
-	file  *os.File
+	*draft
 	write func(*sim.Report, io.Writer) error
 }
 
@@ -82,11 +93,12 @@ func (c *simRunCommand) create() (files outputs, err error) {
 		if f.name == "" {
 			continue
 		}
-		file, err := os.Create(f.name)
+		d, err := newDraft(f.name)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%w: %w", errOutput, err), files.close())
+			files.discard()
+			return nil, fmt.Errorf("%w: %w", errOutput, err)
 		}
-		files = append(files, output{file, f.write})
+		files = append(files, output{d, f.write})
 	}
 	return files, nil
 }
@@ -94,14 +106,18 @@ func (c *simRunCommand) create() (files outputs, err error) {
 // write writes the report to each of the files.
 func (files outputs) write(rep *sim.Report) (err error) {
 	for _, f := range files {
-		err = errors.Join(err, f.write(rep, f.file))
-	}
-	return errors.Join(err, files.close())
-}
-
-func (files outputs) close() (err error) {
-	for _, f := range files {
-		err = errors.Join(err, f.file.Close())
+		if wrong := f.write(rep, f.file); wrong != nil {
+			err = errors.Join(err, wrong)
+			continue
+		}
+		err = errors.Join(err, f.publish())
 	}
 	return err
+}
+
+// discard takes away what has not been written.
+func (files outputs) discard() {
+	for _, f := range files {
+		f.draft.discard()
+	}
 }

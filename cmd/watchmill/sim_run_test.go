@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -30,10 +31,7 @@ func TestSimRunWritesItsReport(t *testing.T) {
 	require.Empty(t, errs)
 	require.Contains(t, out, "scenario   mine, seed 7")
 	require.Contains(t, out, "holds      lost = 0")
-	f, err := os.Open(file)
-	require.NoError(t, err)
-	defer f.Close()
-	rep, err := report.ReadJSON(f)
+	rep, err := readReport(file)
 	require.NoError(t, err)
 	require.Equal(t, uint64(7), rep.Seed)
 	require.Positive(t, rep.Metrics["writes"])
@@ -56,13 +54,46 @@ func TestSimRunExitsWithThreeIfAnInvariantIsBroken(t *testing.T) {
 	require.Equal(t, exitBroken, complain(&bytes.Buffer{}, outcome(rep)))
 }
 
+func TestSimRunTellsOfABrokenInvariantAlthoughItsReportCannotBeWritten(t *testing.T) {
+	for _, broken := range []bool{true, false} {
+		rep := &sim.Report{}
+		if broken {
+			rep.Broken = []string{"x"}
+		}
+		var errs bytes.Buffer
+		status := complain(&errs, unwritten(&terminal{stderr: &errs}, rep, errors.New("disk full")))
+		require.Equal(t, map[bool]int{true: exitBroken, false: exitFailed}[broken], status)
+		require.Equal(t, "watchmill: writing the report: disk full\n", errs.String())
+	}
+}
+
+// A run that does not come to be must not cost the report of the one before.
+func TestSimRunThatFailsLeavesTheReportThatThereIs(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "run.json")
+	require.NoError(t, os.WriteFile(file, []byte("before"), 0o600))
+	bad := written(t, "writers: [{trace: bad.ndjson}]\nwatchers: [{}]\n")
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(bad), "bad.ndjson"), []byte("rubbish\n"), 0o600))
+	_, errs, status := command(t.Context(), "sim", "run", "--json", file, "--html", filepath.Join(dir, "run.html"), bad)
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "bad.ndjson:1: ")
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "before", string(content))
+	require.Equal(t, []string{"run.json"}, names(t, dir))
+}
+
 func TestSimRunThatIsInterruptedReportsWhatRanSoFar(t *testing.T) {
-	ctx, interrupt := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, interrupt := context.WithTimeout(t.Context(), 2*time.Second)
 	defer interrupt()
-	out, errs, status := command(ctx, "sim", "run", written(t, "duration: 1h\nwriters: [{rate: 200}]\nwatchers: [{}]\n"))
+	file := filepath.Join(t.TempDir(), "run.json")
+	out, errs, status := command(ctx, "sim", "run", "--json", file, written(t, "duration: 1h\nwriters: [{rate: 200}]\nwatchers: [{}]\n"))
 	require.Equal(t, exitInterrupted, status, errs)
 	require.Contains(t, out, "interrupted before the end")
-	require.Contains(t, out, "deliveries")
+	rep, err := readReport(file)
+	require.NoError(t, err)
+	require.True(t, rep.Interrupted)
+	require.Positive(t, rep.Metrics["deliveries"])
 }
 
 func TestSimRunSaysIfAReportCannotBeWritten(t *testing.T) {

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// names returns what there is in a directory.
+func names(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+func TestDraftReplacesTheFileOnceItIsWhole(t *testing.T) {
+	dir := t.TempDir()
+	old, link := filepath.Join(dir, "old"), filepath.Join(dir, "link")
+	require.NoError(t, os.WriteFile(old, []byte("before"), 0o640))
+	require.NoError(t, os.Symlink(old, link))
+	for _, name := range []string{old, link, filepath.Join(dir, "new")} {
+		d, err := newDraft(name)
+		require.NoError(t, err)
+		before, _ := os.ReadFile(old)
+		_, err = io.WriteString(d.file, "after "+name)
+		require.NoError(t, err)
+		still, _ := os.ReadFile(old)
+		require.Equal(t, before, still)
+		require.NoError(t, d.publish())
+		d.discard() // too late
+		after, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Equal(t, "after "+name, string(after))
+	}
+	require.Equal(t, []string{"link", "new", "old"}, names(t, dir))
+	info, err := os.Lstat(old)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o640), info.Mode())
+	info, err = os.Lstat(link)
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&os.ModeSymlink)
+}
+
+func TestDraftThatIsDiscardedLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	d, err := newDraft(filepath.Join(dir, "new"))
+	require.NoError(t, err)
+	require.Len(t, names(t, dir), 1)
+	d.discard()
+	require.Empty(t, names(t, dir))
+}
+
+// A pipe cannot be replaced.
+func TestDraftWritesIntoAPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	d, err := newDraft(fmt.Sprintf("/dev/fd/%d", w.Fd()))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	_, err = io.WriteString(d.file, "report")
+	require.NoError(t, err)
+	require.NoError(t, d.publish())
+	read, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.Equal(t, "report", string(read))
+}
+
+func TestDraftNeedsAPlace(t *testing.T) {
+	dir := t.TempDir()
+	_, err := newDraft(filepath.Join(dir, "no", "file"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, filepath.Join("no", "file")+":", "the name that was given, and not the draft's")
+	_, err = newDraft(dir)
+	require.ErrorContains(t, err, "is a directory")
+	require.Empty(t, names(t, dir))
+}
