@@ -33,37 +33,74 @@ func (p places) of(field string) (line, column int) {
 // are of the wrong shape.
 type indexer struct {
 	places places
+	// anchors are those that have been walked, by name. So none is within itself.
+	anchors map[string]ast.Node
+	// walked counts nodes, those that aliases stand for each time.
+	walked int
 	errs   Errors
 }
 
-func (x *indexer) scenario(root ast.Node) { x.walk(root, reflect.TypeFor[Scenario](), "") }
+// maxNodes is how large a file can be, aliases written out.
+const maxNodes = 1_000_000
+
+func (x *indexer) scenario(root ast.Node) {
+	x.walk(root, reflect.TypeFor[Scenario](), "")
+	if x.walked > maxNodes {
+		x.errs = Errors{{Line: 1, Column: 1, Problem: "the file is too large, aliases written out", Fix: "use fewer of them"}}
+	}
+}
 
 func (x *indexer) walk(node ast.Node, t reflect.Type, path string) {
+	if x.walked++; x.walked > maxNodes {
+		return
+	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	switch n := node.(type) {
 	case *ast.AnchorNode:
 		x.walk(n.Value, t, path)
+		x.anchor(n, path)
+		return
+	case *ast.AliasNode:
+		x.alias(n, t, path)
 		return
 	case *ast.TagNode:
 		x.walk(n.Value, t, path)
 		return
-	case *ast.AliasNode, *ast.NullNode, *ast.MergeKeyNode, nil:
+	case *ast.NullNode, *ast.MergeKeyNode, nil:
 		return
 	}
 	switch t.Kind() {
 	case reflect.Struct:
 		x.fields(node, t, path)
 	case reflect.Map:
-		for _, pair := range x.pairs(node, path) {
-			x.walk(pair.Value, t.Elem(), x.place(pair, path))
-		}
+		x.entries(node, t, path, func(pair *ast.MappingValueNode, at string) { x.walk(pair.Value, t.Elem(), at) })
 	case reflect.Slice:
 		x.items(node, t, path)
 	default:
 		x.scalar(node, t, path)
 	}
+}
+
+// anchor notes what aliases can stand for from here on.
+func (x *indexer) anchor(n *ast.AnchorNode, path string) {
+	name := n.Name.GetToken().Value
+	if before := x.anchors[name]; before != nil && before != n.Value {
+		x.wrong(n, path, fmt.Sprintf("there is another anchor &%s above", name), "give each a name of its own")
+	}
+	x.anchors[name] = n.Value
+}
+
+// alias walks what the alias stands for, as what it is here.
+func (x *indexer) alias(n *ast.AliasNode, t reflect.Type, path string) {
+	name := n.Value.GetToken().Value
+	node := x.anchors[name]
+	if node == nil {
+		x.wrong(n, path, fmt.Sprintf("*%s stands for nothing", name), fmt.Sprintf("write &%s before what it is to stand for, above", name))
+		return
+	}
+	x.walk(node, t, path)
 }
 
 // fields walks a mapping that is a struct.
@@ -77,17 +114,13 @@ func (x *indexer) fields(node ast.Node, t reflect.Type, path string) {
 			names = append(names, name)
 		}
 	}
-	for _, pair := range x.pairs(node, path) {
-		if pair.Key.Type() == ast.MergeKeyType {
-			continue
-		}
-		at := x.place(pair, path)
+	x.entries(node, t, path, func(pair *ast.MappingValueNode, at string) {
 		if field, ok := known[keyOf(pair)]; ok {
 			x.walk(pair.Value, field, at)
-			continue
+			return
 		}
 		x.wrong(pair.Key, at, "there is no such field", "there are "+strings.Join(names, ", "))
-	}
+	})
 }
 
 func (x *indexer) items(node ast.Node, t reflect.Type, path string) {
@@ -149,20 +182,33 @@ func isA(node ast.Node, t reflect.Type) (ok bool) {
 	return ok
 }
 
-// pairs returns the entries of a mapping.
-func (x *indexer) pairs(node ast.Node, path string) []*ast.MappingValueNode {
+// entries walks a mapping: each of its entries, and as itself what is merged into
+// it.
+func (x *indexer) entries(node ast.Node, t reflect.Type, path string, each func(pair *ast.MappingValueNode, at string)) {
+	var pairs []*ast.MappingValueNode
 	switch n := node.(type) {
 	case *ast.MappingNode:
-		return n.Values
+		pairs = n.Values
 	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{n}
+		pairs = []*ast.MappingValueNode{n}
+	default:
+		x.noMapping(node, path)
 	}
+	for _, pair := range pairs {
+		if pair.Key.IsMergeKey() {
+			x.walk(pair.Value, t, path)
+			continue
+		}
+		each(pair, x.place(pair, path))
+	}
+}
+
+func (x *indexer) noMapping(node ast.Node, path string) {
 	if path == "" {
 		x.wrong(node, path, "the file has no fields", `write a scenario, which has fields such as "duration: 20s"`)
-		return nil
+		return
 	}
 	x.wrong(node, path, "has no fields", `write fields such as "name: value"`)
-	return nil
 }
 
 // place notes where an entry is and returns its path.

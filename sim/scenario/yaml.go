@@ -65,13 +65,13 @@ func decode(data []byte) (*Scenario, places, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	x := indexer{places: places{}}
+	x := indexer{places: places{}, anchors: map[string]ast.Node{}}
 	x.scenario(root)
 	if len(x.errs) > 0 {
 		return nil, nil, x.errs
 	}
 	s := &Scenario{}
-	if err := yaml.NodeToValue(root, s); err != nil {
+	if err := yaml.NodeToValue(root, s, yaml.DisallowUnknownField()); err != nil {
 		return nil, nil, Errors{yamlError(err)}
 	}
 	return s, x.places, nil
@@ -115,6 +115,8 @@ func yamlError(err error) *Error {
 	case errors.As(err, &unexpected):
 		e.Problem = fmt.Sprintf("a %v is where a %v belongs", unexpected.Actual, unexpected.Expected)
 		e.Fix = "see the documentation of the field"
+	case errors.As(err, &placed):
+		e.Problem = placed.GetMessage()
 	}
 	if errors.As(err, &placed) {
 		if token := placed.GetToken(); token != nil {
