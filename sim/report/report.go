@@ -11,7 +11,7 @@ const Schema = "watchmill.sim/1"
 type Report struct {
 	Schema string `json:"schema"`
 	// Scenario is its name, Plan the hash of the resolved plan (which includes
-	// the seed): runs of one plan can be compared.
+	// the seed and the content of traces): runs of one plan can be compared.
 	Scenario string `json:"scenario"`
 	About    string `json:"about,omitempty"`
 	Small    bool   `json:"small,omitempty"`

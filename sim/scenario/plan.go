@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -16,7 +17,8 @@ type Plan struct {
 	// IsSmall: it was resolved with [Options].Small.
 	IsSmall bool
 	// Hash identifies the plan, seed included: equal plans have equal hashes, on
-	// every machine. It is the SHA-256 of its content in hexadecimal.
+	// every machine. It is the SHA-256 of its content in hexadecimal, that of the
+	// traces it replays included.
 	Hash string
 	// Timeline is when each fault begins and ends, in order.
 	Timeline []Moment
@@ -32,8 +34,9 @@ type Moment struct {
 	Fault int
 }
 
-// newPlan derives the rest from a scenario that has been filled in.
-func newPlan(s Scenario, small bool) *Plan {
+// newPlan derives the rest from a scenario that has been filled in. Errors:
+// [Errors], of a trace that cannot be read.
+func newPlan(s Scenario, small bool) (_ *Plan, err error) {
 	p := &Plan{Scenario: s, IsSmall: small}
 	for i := range s.Faults {
 		p.Timeline = append(p.Timeline, occurrences(&s.Faults[i], i, s.Duration)...)
@@ -43,8 +46,10 @@ func newPlan(s Scenario, small bool) *Plan {
 		check, _ := a.Check() // has been validated
 		p.Checks = append(p.Checks, check)
 	}
-	p.Hash = p.digest()
-	return p
+	if p.Hash, err = p.digest(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // occurrences returns when the fault happens before the end.
@@ -59,13 +64,22 @@ func occurrences(f *Fault, index int, end time.Duration) (moments []Moment) {
 }
 
 // digest hashes the content. The order of JSON's keys does not depend on maps'.
-func (p *Plan) digest() string {
+func (p *Plan) digest() (string, error) {
 	content, err := json.Marshal(p.Scenario)
 	if err != nil { // a float that is no number would be refused by Validate
-		return ""
+		return "", err
 	}
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
+	sum := sha256.New()
+	_, _ = sum.Write(content) // cannot fail
+	for i, w := range p.Writers {
+		if w.Trace == "" {
+			continue
+		}
+		if err := p.copyTrace(sum, w.Trace); err != nil {
+			return "", Errors{{Field: fmt.Sprintf("writers[%d].trace", i), Problem: err.Error(), Fix: traceFix}}
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // WatcherCount returns how many watchers there are.

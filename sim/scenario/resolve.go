@@ -54,7 +54,7 @@ func (s *Scenario) Resolve(o Options) (*Plan, error) {
 	if len(r.Assert) == 0 {
 		r.Assert = []Assertion{"lost = 0"}
 	}
-	return newPlan(r, o.Small), nil
+	return newPlan(r, o.Small)
 }
 
 // clone copies the scenario as deep as resolving changes it.

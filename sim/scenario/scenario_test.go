@@ -146,6 +146,32 @@ func TestFilesAreFoundAndNamed(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
+// Else two runs of different histories would pass for runs of one plan.
+func TestPlanIsAnotherWithAnotherTrace(t *testing.T) {
+	dir := t.TempDir()
+	file, past := filepath.Join(dir, "mine.yaml"), filepath.Join(dir, "past.ndjson")
+	require.NoError(t, os.WriteFile(file, []byte("watchers: [{}]\nwriters: [{trace: past.ndjson}]\n"), 0o600))
+	hash := func(key string) string {
+		require.NoError(t, os.WriteFile(past, []byte(`{"t":1,"op":"put","key":"`+key+`","version":"1"}`), 0o600))
+		s, err := scenario.Load(file)
+		require.NoError(t, err)
+		plan, err := s.Resolve(scenario.Options{})
+		require.NoError(t, err)
+		return plan.Hash
+	}
+	require.Equal(t, hash("a"), hash("a"))
+	require.NotEqual(t, hash("a"), hash("b"))
+
+	s, err := scenario.Load(file)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(past))
+	_, err = s.Resolve(scenario.Options{})
+	require.ErrorContains(t, err, "writers[0].trace: past.ndjson: no such file")
+	require.NoError(t, os.Symlink(os.DevNull, past))
+	_, err = scenario.Load(file)
+	require.ErrorContains(t, err, "past.ndjson is no regular file")
+}
+
 func TestProbabilityIsWhatItSays(t *testing.T) {
 	for _, p := range []float64{0.01, 0.25, 0.5, 0.9} {
 		c := scenario.Randomly(p, 7)

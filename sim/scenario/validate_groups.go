@@ -55,9 +55,12 @@ func (c *checker) trace(at string, w *Writer, s *Scenario) {
 	if w.Rate != 0 || w.Shape != "" || w.Mix != (Mix{}) || w.Hot != 0 || w.Move != 0 || w.Count > 1 {
 		c.wrong(at+".trace", "is beside other fields that say what to write", "leave out count, rate, shape, burst, mix, hot and move")
 	}
-	if err := s.findTrace(w.Trace); err != nil {
-		c.wrong(at+".trace", err.Error(), "name a file, or "+ShippedTrace)
+	r, err := s.openTrace(w.Trace)
+	if err != nil {
+		c.wrong(at+".trace", err.Error(), traceFix)
+		return
 	}
+	r.Close()
 }
 
 func (c *checker) watcher(at string, w *Watcher, s *Scenario) {
