@@ -33,8 +33,9 @@ type Report struct {
 	Metrics          map[string]float64 `json:"metrics"`
 	GoroutinesBefore float64            `json:"goroutinesBefore"`
 	Assertions       []Assertion        `json:"assertions"`
-	// Broken is what must never happen, the first of each kind: events out of
-	// order, events that came twice, events that nobody wrote.
+	// Broken is what must never happen: events out of order, events that came
+	// twice, events that nobody wrote. It has what came first to each of the first
+	// ten watchers it happened to, and one for each group of informers.
 	Broken []string `json:"broken,omitempty"`
 	// Errors are the first few of the errors that writers, readers and watchers
 	// met, and the engine reported.

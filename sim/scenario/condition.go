@@ -16,9 +16,10 @@ type Condition struct {
 	// Operation holds for one kind of call.
 	Operation Operation `yaml:"operation,omitempty"`
 	// Probability, above 0 and below 1, holds for that part of the calls, drawn
-	// by Seed and the call's number among those of its operation: whatever
-	// happens at the same time elsewhere, the nth list fails or does not. Seed
-	// defaults to one drawn from the scenario's.
+	// by Seed and the call's number among those of its operation that are made
+	// while some fault holds: whatever other operations there are at the same
+	// time, the nth list fails or does not. Seed defaults to one drawn from the
+	// scenario's.
 	Probability float64 `yaml:"probability,omitempty"`
 	Seed        uint64  `yaml:"seed,omitempty"`
 }
@@ -58,7 +59,7 @@ func Randomly(probability float64, seed uint64) *Condition {
 }
 
 // Holds reports whether the call is struck: the number'th, from 0, of its
-// operation. It depends on nothing else.
+// operation, see [Condition]. It depends on nothing else.
 func (c *Condition) Holds(op Operation, number uint64) bool {
 	switch {
 	case c == nil:

@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -96,12 +97,16 @@ func oneOf[S ~string](c *checker, field string, s S, allowed ...S) {
 	if s == "" {
 		return
 	}
+	if slices.Contains(allowed, s) {
+		return
+	}
+	c.wrong(field, fmt.Sprintf("%q is not known", string(s)), writeOneOf(allowed))
+}
+
+func writeOneOf[S ~string](allowed []S) string {
 	names := make([]string, len(allowed))
 	for i, a := range allowed {
-		if s == a {
-			return
-		}
 		names[i] = string(a)
 	}
-	c.wrong(field, fmt.Sprintf("%q is not known", string(s)), "write one of "+strings.Join(names, ", "))
+	return "write one of " + strings.Join(names, ", ")
 }

@@ -150,7 +150,7 @@ func (c *checker) values(field string, values map[string]int) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		at := field + "." + name
 		if !plainName.MatchString(name) {
-			c.wrong(field, fmt.Sprintf("%q is no name", name), "use letters, digits, dots, dashes and slashes")
+			c.wrong(field, fmt.Sprintf("%q is no name", name), nameFix)
 			continue
 		}
 		if values[name] == 0 {

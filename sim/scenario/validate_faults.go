@@ -12,7 +12,7 @@ const maxOccurrences = 10_000
 
 func (c *checker) fault(at string, f *Fault, s *Scenario) {
 	if f.Kind == "" {
-		c.wrong(at+".kind", "is missing", fmt.Sprintf("write one of %v", faultKinds))
+		c.wrong(at+".kind", "is missing", writeOneOf(faultKinds))
 	}
 	oneOf(c, at+".kind", f.Kind, faultKinds...)
 	c.span(at+".at", f.At)
@@ -149,7 +149,7 @@ func (c *checker) names(s *Scenario) {
 	for _, g := range s.groupNames() {
 		switch {
 		case !plainName.MatchString(g.name):
-			c.wrong(g.field, fmt.Sprintf("%q is no name", g.name), "use letters, digits, dots and dashes")
+			c.wrong(g.field, fmt.Sprintf("%q is no name", g.name), nameFix)
 		case seen[g.name]:
 			c.wrong(g.field, fmt.Sprintf("%q is the name of another group", g.name), "give each group a name of its own")
 		}

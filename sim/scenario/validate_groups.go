@@ -15,6 +15,9 @@ import (
 // plainName is what groups, fields and labels can be called.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9./_-]*[A-Za-z0-9])?$`)
 
+// nameFix is what to write instead of what is no plainName.
+const nameFix = "use letters, digits, and between them dots, dashes, slashes or underscores"
+
 func (c *checker) writer(at string, w *Writer, s *Scenario) {
 	c.count(at+".count", w.Count, maxWorkers)
 	c.rate(at+".rate", w.Rate, w.Trace == "")
