@@ -3,13 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
+	"github.com/watchmill/watchmill/sim/report"
 )
 
 // How often progress is shown: a bar that moves smoothly, and lines that do not
@@ -29,7 +28,7 @@ type progress struct {
 
 // newProgress shows a bar if w is a terminal, and plain lines otherwise.
 func newProgress(w io.Writer) progress {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if isTerminal(w) {
 		return barProgress(w)
 	}
 	return lineProgress(w)
@@ -47,10 +46,10 @@ func barProgress(w io.Writer) progress {
 		progressbar.OptionSetPredictTime(false),
 	)
 	show := func(p replay.Progress) {
-		bar.Describe(fmt.Sprintf("writing, %s deliveries", replay.Count(p.Delivered)))
+		bar.Describe(fmt.Sprintf("writing, %s deliveries", report.Number(p.Delivered)))
 		done, all := p.Written, p.Changes
 		if p.Written == p.Changes {
-			bar.Describe(fmt.Sprintf("reading, %s deliveries", replay.Count(p.Delivered)))
+			bar.Describe(fmt.Sprintf("reading, %s deliveries", report.Number(p.Delivered)))
 			done, all = p.Finished, p.Watchers
 		}
 		bar.ChangeMax(all)
@@ -68,8 +67,8 @@ func lineProgress(w io.Writer) progress {
 			return // the report follows
 		}
 		fmt.Fprintf(w, "%s of %s changes written, %s of %s watchers done, %s deliveries\n",
-			replay.Count(p.Written), replay.Count(p.Changes),
-			replay.Count(p.Finished), replay.Count(p.Watchers), replay.Count(p.Delivered))
+			report.Number(p.Written), report.Number(p.Changes),
+			report.Number(p.Finished), report.Number(p.Watchers), report.Number(p.Delivered))
 	}
 	return progress{every: lineEvery, show: show, end: func() {}}
 }

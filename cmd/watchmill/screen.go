@@ -11,11 +11,10 @@ import (
 
 // screen is what w can show: nothing but plain text, unless it is a terminal.
 func screen(w io.Writer) report.Terminal {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !isTerminal(w) {
 		return report.Terminal{}
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
+	width, _, err := term.GetSize(int(w.(*os.File).Fd())) // terminals are files
 	if err != nil {
 		width = 80
 	}

@@ -3,11 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"github.com/watchmill/watchmill/sim"
 	"github.com/watchmill/watchmill/sim/load"
@@ -27,7 +25,7 @@ const loadBarEvery = 500 * time.Millisecond
 
 // newLoadProgress shows a bar if w is a terminal, and plain lines otherwise.
 func newLoadProgress(w io.Writer) loadProgress {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if isTerminal(w) {
 		return loadBar(w)
 	}
 	show := func(p sim.Progress) { fmt.Fprintf(w, "%s, %s\n", report.Seconds(p.Elapsed.Seconds()), doing(p)) }
@@ -56,12 +54,12 @@ func loadBar(w io.Writer) loadProgress {
 func doing(p sim.Progress) string {
 	switch p.Phase {
 	case load.Preparing:
-		return fmt.Sprintf("preparing: %s objects, %s watches so far", report.Number(float64(p.Created)), report.Number(float64(p.Watches)))
+		return fmt.Sprintf("preparing: %s objects, %s watches so far", report.Number(p.Created), report.Number(p.Watches))
 	case load.Settling:
 		return fmt.Sprintf("the load is over: %s have yet to read the rest, %s events behind, %s deliveries/s",
-			report.Number(float64(p.Unsettled)), report.Number(float64(p.Lag)), report.Number(p.DeliveryRate))
+			report.Number(p.Unsettled), report.Number(p.Lag), report.Number(p.DeliveryRate))
 	}
 	return fmt.Sprintf("%s writes/s, %s deliveries/s, %s behind, %s of %s stalled",
-		report.Number(p.WriteRate), report.Number(p.DeliveryRate), report.Number(float64(p.Lag)),
-		report.Number(float64(p.Stalled)), report.Number(float64(p.Watches)))
+		report.Number(p.WriteRate), report.Number(p.DeliveryRate), report.Number(p.Lag),
+		report.Number(p.Stalled), report.Number(p.Watches))
 }

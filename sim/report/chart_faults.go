@@ -43,7 +43,7 @@ func place(x scale, faults []Fault) (bands []band, marks []mark) {
 
 // faultsOverTime draws when each fault struck: one lane for those of one name.
 func (r *Report) faultsOverTime(x scale) chart {
-	c := draw("faults", "Faults over time", "as lines and shades in the other charts", x, scale{}, Number)
+	c := draw("faults", "Faults over time", "as lines and shades in the other charts", x, scale{}, Number[float64])
 	var names, says []string
 	byName := map[string][]Fault{}
 	for _, f := range r.Faults {

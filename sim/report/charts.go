@@ -39,7 +39,7 @@ func (r *Report) gauge(g gauge, x scale) chart {
 	for i := range r.Samples {
 		xs, ys = append(xs, r.Samples[i].At), append(ys, g.of(&r.Samples[i]))
 	}
-	y, format := counting(largest(ys)), Number
+	y, format := counting(largest(ys)), Number[float64]
 	y.caption = g.unit
 	if g.unit == "" {
 		y, format = memory(largest(ys)), Memory

@@ -14,7 +14,7 @@ import (
 var pageSource string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"seconds": Seconds, "memory": Memory, "number": Number,
+	"seconds": Seconds, "memory": Memory, "number": Number[float64],
 	"count": func(n any) string { return Number(toFloat(n)) },
 	"short": short, "when": stamp,
 	"lasts": func(f Fault) bool { return f.Until > f.At },

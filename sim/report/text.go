@@ -66,7 +66,7 @@ func (t *text) latency(r *Report) {
 	fmt.Fprintf(t, "\n%-12s %12s %9s %9s %9s %9s %9s\n", "latency", "events", "p50", "p90", "p99", "p99.9", "max")
 	for _, s := range r.Latency {
 		if s.Count > 0 {
-			fmt.Fprintf(t, "%-12s %12s %9s %9s %9s %9s %9s\n", s.Name, Number(float64(s.Count)),
+			fmt.Fprintf(t, "%-12s %12s %9s %9s %9s %9s %9s\n", s.Name, Number(s.Count),
 				Seconds(s.P50), Seconds(s.P90), Seconds(s.P99), Seconds(s.P999), Seconds(s.Max))
 		}
 	}
@@ -75,7 +75,7 @@ func (t *text) latency(r *Report) {
 func (t *text) groups(r *Report) {
 	fmt.Fprintf(t, "\n%-22s %7s %12s %9s %9s %9s\n", "group", "count", "events", "p50", "p99", "max")
 	for _, g := range r.Groups {
-		t.row(fmt.Sprintf("%-22s %7d %12s %9s %9s %9s", g.Kind+" "+g.Name, g.Count, Number(float64(g.Events)),
+		t.row(fmt.Sprintf("%-22s %7d %12s %9s %9s %9s", g.Kind+" "+g.Name, g.Count, Number(g.Events),
 			Seconds(g.P50), Seconds(g.P99), Seconds(g.Max)), g.remarks())
 	}
 }
@@ -85,7 +85,7 @@ func (g *Group) remarks() string {
 	var remarks []string
 	add := func(n int, what string) {
 		if n > 0 {
-			remarks = append(remarks, fmt.Sprintf("%s %s", Number(float64(n)), what))
+			remarks = append(remarks, fmt.Sprintf("%s %s", Number(n), what))
 		}
 	}
 	if g.Slow {
@@ -110,8 +110,8 @@ func (t *text) worst(r *Report) {
 	}
 	fmt.Fprintf(t, "\n%-22s %12s %7s %9s %9s %7s\n", "worst watchers", "events", "behind", "mean", "max", "lost")
 	for _, w := range r.Worst[:min(worstShown, len(r.Worst))] {
-		t.row(fmt.Sprintf("%-22s %12s %7s %9s %9s %7s", w.Name, Number(float64(w.Delivered)), Number(float64(w.Lag)),
-			Seconds(w.Mean), Seconds(w.Max), Number(float64(w.Lost))), w.remarks())
+		t.row(fmt.Sprintf("%-22s %12s %7s %9s %9s %7s", w.Name, Number(w.Delivered), Number(w.Lag),
+			Seconds(w.Mean), Seconds(w.Max), Number(w.Lost)), w.remarks())
 	}
 }
 
@@ -133,7 +133,7 @@ func (t *text) faults(r *Report) {
 		if f.Until > f.At {
 			fmt.Fprintf(t, ", for %s", Seconds(f.Until-f.At))
 		}
-		fmt.Fprintf(t, ": struck %s\n", Number(float64(f.Struck)))
+		fmt.Fprintf(t, ": struck %s\n", Number(f.Struck))
 	}
 }
 

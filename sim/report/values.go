@@ -51,12 +51,13 @@ func Memory(bytes float64) string {
 }
 
 // Number prints a number without a fraction, with a comma every three digits.
-func Number(n float64) string {
-	digits := strconv.FormatFloat(math.Abs(math.Round(n)), 'f', 0, 64)
+func Number[N int | int64 | uint64 | float64](n N) string {
+	whole := math.Round(float64(n))
+	digits := strconv.FormatFloat(math.Abs(whole), 'f', 0, 64)
 	for at := len(digits) - 3; at > 0; at -= 3 {
 		digits = digits[:at] + "," + digits[at:]
 	}
-	if math.Round(n) < 0 {
+	if whole < 0 {
 		return "-" + digits
 	}
 	return digits

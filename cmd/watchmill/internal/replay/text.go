@@ -3,9 +3,10 @@ package replay
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/watchmill/watchmill/sim/report"
 )
 
 // WriteText writes the report for people.
@@ -19,17 +20,17 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Interrupted {
 		line("stopped", "interrupted before the end: the figures are of what ran so far")
 	}
-	line("trace", "%s: %s changes, %s written, %s of them made no difference", r.File, Count(r.Changes), Count(r.Written), Count(r.NoOps))
+	line("trace", "%s: %s changes, %s written, %s of them made no difference", r.File, report.Number(r.Changes), report.Number(r.Written), report.Number(r.NoOps))
 	if r.BadLines > 0 {
-		line("left out", "bad input in places: %s", Count(r.BadLines))
+		line("left out", "bad input in places: %s", report.Number(r.BadLines))
 		writeErrors(&out, r.Errors, r.BadLines)
 	}
 	line("took", "%v: %s events/s, %s deliveries/s (%s in all)", r.Took.Round(time.Microsecond),
-		Count(r.PerSecond(uint64(r.Written))), Count(r.PerSecond(r.Delivered)), Count(r.Delivered))
+		report.Number(r.PerSecond(uint64(r.Written))), report.Number(r.PerSecond(r.Delivered)), report.Number(r.Delivered))
 	line("latency", "%s", r.Latency)
-	line("reconnects", "%s, %s of them listed again", Count(r.Resumed), Count(r.Relisted))
+	line("reconnects", "%s, %s of them listed again", report.Number(r.Resumed), report.Number(r.Relisted))
 	if r.Conflated > 0 {
-		line("conflated", "%s of the deliveries stand for several events", Count(r.Conflated))
+		line("conflated", "%s of the deliveries stand for several events", report.Number(r.Conflated))
 	}
 	r.writeLosses(line)
 	r.writeComparison(&out, line)
@@ -42,19 +43,19 @@ func (r *Report) writeLosses(line func(name, format string, args ...any)) {
 		line("lost", "none")
 	}
 	for _, l := range r.Lost {
-		line("lost", "%s of %s watchers: %s (%v)", Count(l.Watchers), Count(r.Watchers), l.Reason, l.Err)
+		line("lost", "%s of %s watchers: %s (%v)", report.Number(l.Watchers), report.Number(r.Watchers), l.Reason, l.Err)
 	}
 }
 
 func (r *Report) writeComparison(out *strings.Builder, line func(name, format string, args ...any)) {
 	if r.Misfits > 0 {
-		line("misfits", "%s events did not fit the state of the watcher that got them", Count(r.Misfits))
+		line("misfits", "%s events did not fit the state of the watcher that got them", report.Number(r.Misfits))
 	}
 	if r.Interrupted {
 		line("equal", "not compared")
 		return
 	}
-	line("equal", "%s of %s watchers have the %s objects that the backend has", Count(r.Equal), Count(r.Watchers), Count(r.Objects))
+	line("equal", "%s of %s watchers have the %s objects that the backend has", report.Number(r.Equal), report.Number(r.Watchers), report.Number(r.Objects))
 	for _, d := range r.Differences {
 		fmt.Fprintf(out, "  %s\n", d)
 	}
@@ -66,7 +67,7 @@ func writeErrors(out *strings.Builder, errs []error, total int) {
 		fmt.Fprintf(out, "  %v\n", err)
 	}
 	if more := total - len(errs); more > 0 {
-		fmt.Fprintf(out, "  and %s more\n", Count(more))
+		fmt.Fprintf(out, "  and %s more\n", report.Number(more))
 	}
 }
 
@@ -75,16 +76,5 @@ func (l Latency) String() string {
 	if l.Events == 0 {
 		return "not measured: no event reached a watcher at full speed as it happened"
 	}
-	return fmt.Sprintf("p50 %v, p99 %v, max %v from commit to consumer (%s live deliveries)", l.P50, l.P99, l.Max, Count(l.Events))
-}
-
-// Count prints a number, which is not negative, with a comma every three digits
-// and no fraction.
-func Count[N int | uint64 | float64](n N) string {
-	digits := strconv.FormatUint(uint64(max(0, n)), 10)
-	groups := ""
-	for len(digits) > 3 {
-		digits, groups = digits[:len(digits)-3], ","+digits[len(digits)-3:]+groups
-	}
-	return digits + groups
+	return fmt.Sprintf("p50 %v, p99 %v, max %v from commit to consumer (%s live deliveries)", l.P50, l.P99, l.Max, report.Number(l.Events))
 }

@@ -57,10 +57,3 @@ func TestTextOfAnInterruptedRunClaimsNothing(t *testing.T) {
 	require.True(t, strings.HasPrefix(got, "stopped    interrupted before the end"), got)
 	require.True(t, strings.HasSuffix(got, "equal      not compared\n"), got)
 }
-
-func TestCountGroupsDigits(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 12345: "12,345", 1234567: "1,234,567", -5: "0"} {
-		require.Equal(t, want, replay.Count(n))
-	}
-	require.Equal(t, "1,234", replay.Count(1234.9))
-}
