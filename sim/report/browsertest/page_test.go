@@ -18,18 +18,18 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// storm is a run of a shipped scenario with faults, made once.
-var storm = sync.OnceValues(func() (*report.Report, error) { return run("reconnect-storm") })
+// storm is a moment of a shipped scenario with faults, run once.
+var storm = sync.OnceValues(func() (*report.Report, error) { return run("reconnect-storm", 1500*time.Millisecond) })
 
-// run runs a shipped scenario for a moment.
-func run(name string) (*report.Report, error) {
+// run runs a shipped scenario in its small size, for so long if it is not zero.
+func run(name string, d time.Duration) (*report.Report, error) {
 	s, err := scenario.Shipped(name)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	return sim.Run(ctx, s, sim.RunOptions{Resolve: scenario.Options{Small: true, Duration: 1500 * time.Millisecond}})
+	return sim.Run(ctx, s, sim.RunOptions{Resolve: scenario.Options{Small: true, Duration: d}})
 }
 
 // stormy returns a copy of that run, changed.
@@ -53,29 +53,59 @@ func page(t *testing.T, r *report.Report) string {
 	return file
 }
 
-var charts = []string{"latency", "percentiles", "writes", "deliveries", "lag", "stalled", "heap", "goroutines", "faults"}
+// chartsOf are the charts that the page of a report has.
+func chartsOf(r *report.Report) []string {
+	charts := []string{"latency", "percentiles", "writes", "deliveries", "lag", "stalled", "heap", "goroutines"}
+	if len(r.Faults) > 0 {
+		charts = append(charts, "faults")
+	}
+	return charts
+}
 
-// requireFine requires that all is there, and can be read.
-func requireFine(t *testing.T, s seen) {
+// requireFine requires that all of the report is there, and can be read.
+func requireFine(t *testing.T, r *report.Report, s seen) {
 	t.Helper()
+	charts := chartsOf(r)
 	require.Equal(t, charts, s.Charts)
 	require.Equal(t, charts, s.WithData, "every line of every chart can be seen")
 	require.Empty(t, s.Unlabelled)
 	require.Empty(t, s.CutOff)
 	require.Empty(t, s.Overlapping)
 	require.Empty(t, s.Faint)
-	require.Positive(t, s.Faults)
+	require.Equal(t, len(r.Faults) > 0, s.Faults > 0, "faults are marked over the charts")
 	require.Empty(t, s.HighRows)
 	require.False(t, s.Overflow, "nothing to scroll sideways")
+	require.Equal(t, len(r.Assertions), s.Assertions)
+}
+
+// Every shipped scenario, in its small size, passes its own assertions, and has a
+// page that shows all of it.
+func TestShippedScenariosPassAndTheirPagesAreFine(t *testing.T) {
+	for _, name := range scenario.Library() {
+		t.Run(name, func(t *testing.T) {
+			r, err := run(name, 0)
+			require.NoError(t, err)
+			require.NotEmpty(t, r.Assertions)
+			require.True(t, r.OK(), "%+v\n%v\n%v\n%+v", r.Assertions, r.Broken, r.Errors, r.Worst)
+			file := page(t, r)
+			for _, theme := range []string{"light", "dark"} {
+				s, _ := show(t, file, window{width: 1300, theme: theme})
+				requireFine(t, r, s)
+				require.Equal(t, "passed", s.Badge)
+			}
+		})
+	}
 }
 
 func TestPageIsReadableInBothThemes(t *testing.T) {
-	file := page(t, stormy(t, func(r *report.Report) {}))
+	r := stormy(t, func(*report.Report) {})
+	require.NotEmpty(t, r.Faults)
+	require.NotEmpty(t, r.Assertions)
+	file := page(t, r)
 	themes := map[string]seen{}
 	for _, theme := range []string{"light", "dark"} {
 		s, shot := show(t, file, window{width: 1300, theme: theme})
-		requireFine(t, s)
-		require.Positive(t, s.Assertions)
+		requireFine(t, r, s)
 		require.Empty(t, s.Clipped)
 		require.Greater(t, len(shot), 10_000)
 		themes[theme] = s
@@ -85,34 +115,36 @@ func TestPageIsReadableInBothThemes(t *testing.T) {
 }
 
 func TestPageFitsNarrowWindows(t *testing.T) {
-	file := page(t, stormy(t, func(r *report.Report) {}))
+	r := stormy(t, func(*report.Report) {})
+	file := page(t, r)
 	for _, width := range []int64{360, 400, 700, 1000} {
 		s, _ := show(t, file, window{width: width, theme: "light"})
-		requireFine(t, s)
+		requireFine(t, r, s)
 	}
 }
 
 // Paper is white whatever the screen is, and nobody scrolls on it.
 func TestPageFitsPaper(t *testing.T) {
-	file := page(t, stormy(t, func(r *report.Report) {}))
-	s, _ := show(t, file, window{width: 720, theme: "dark", media: "print"})
-	requireFine(t, s)
+	r := stormy(t, func(*report.Report) {})
+	s, _ := show(t, page(t, r), window{width: 720, theme: "dark", media: "print"})
+	requireFine(t, r, s)
 	require.Empty(t, s.Clipped)
 	require.Equal(t, "rgb(255, 255, 255)", s.Page)
 }
 
 // Every stage that there is has a line that can be seen.
 func TestPageShowsEveryStage(t *testing.T) {
-	file := page(t, stormy(t, func(r *report.Report) {
+	r := stormy(t, func(r *report.Report) {
 		r.Latency = slices.Clone(r.Latency)
 		require.Len(t, r.Latency, 8, "of which this run has not met all")
 		for i := range r.Latency {
 			r.Latency[i].Curve = r.Latency[0].Curve
 		}
-	}))
+	})
+	file := page(t, r)
 	for _, theme := range []string{"light", "dark"} {
 		s, _ := show(t, file, window{width: 1300, theme: theme})
-		requireFine(t, s)
+		requireFine(t, r, s)
 	}
 }
 
@@ -122,12 +154,12 @@ func TestPageOfARunThatDidNotEndWell(t *testing.T) {
 		"failed":      func(r *report.Report) { r.Assertions = []report.Assertion{{Text: "p99 < 1us", Value: 0.1}} },
 		"broken":      func(r *report.Report) { r.Broken = []string{"a-1 got MODIFIED at revision 3 after revision 3"} },
 	} {
-		file := page(t, stormy(t, change))
+		r := stormy(t, change)
+		file := page(t, r)
 		for _, theme := range []string{"light", "dark"} {
 			s, _ := show(t, file, window{width: 1300, theme: theme})
-			requireFine(t, s)
+			requireFine(t, r, s)
 			require.Equal(t, badge, s.Badge)
-			require.Equal(t, badge != "interrupted", s.Assertions > 0)
 		}
 	}
 }
