@@ -64,7 +64,7 @@ func fallback[V comparable](field *V, value V) {
 func (b Backoff) delay(attempt int, random float64) time.Duration {
 	d := min(float64(b.Initial)*math.Pow(b.Factor, float64(attempt)), float64(b.Max))
 	if b.Jitter > 0 {
-		d += d * b.Jitter * random
+		d += float64(d * b.Jitter * random) // converted, so that no machine fuses the two and rounds once
 	}
 	if d >= math.MaxInt64 { // float64 rounds MaxInt64 up to a value that does not convert
 		return math.MaxInt64
