@@ -115,7 +115,7 @@ func (w *World[T]) pages(s Step, sel Selection[T]) {
 	opts.Limit = s.N
 	var all []*engine.Object[T]
 	r := judge.Read[T]{Name: "pages", Mode: judge.ReadLatest, Oldest: w.newest()}
-	for {
+	for pages := 1; ; pages++ {
 		l, err := w.engine.List(context.Background(), opts)
 		if err != nil {
 			w.trace.result(0, err)
@@ -130,6 +130,10 @@ func (w *World[T]) pages(s Step, sel Selection[T]) {
 		r.Newest, all = l.Revision, append(all, l.Items...)
 		if opts.Continue = l.Continue; opts.Continue == "" {
 			break
+		}
+		if objects := len(w.history().State(r.Newest, everything[T])); pages > objects {
+			w.fail(judge.Failed(judge.ReadState, r.Name, "there are more than %d pages of %d objects", pages, objects))
+			return
 		}
 		s.Seed++
 		w.write(Step{Do: Write, Seed: s.Seed})

@@ -14,7 +14,7 @@ import (
 // meanwhile cannot be told from one that went straight on.
 func (w *World[T]) rewind(s Step) {
 	back, others := w.back(s.N), []T(nil)
-	err := error(&store.ExpiredError{Requested: 1, Oldest: 2})
+	err := errExpired
 	switch {
 	case s.Do == Rewrite:
 		if others = w.others(back, s.Seed); len(others) == 0 {

@@ -110,20 +110,20 @@ func (w *World[T]) disturb(s Step) {
 	case Outage:
 		b.sever(errOutage)
 	case Expire:
-		b.sever(&store.ExpiredError{Requested: 1, Oldest: 2})
+		b.sever(errExpired)
 	case Lose:
 		b.Lose = true
 	case Repeat:
 		b.Repeat = true
 	case FailLists:
 		b.failLists = s.N
-		b.sever(&store.ExpiredError{Requested: 1, Oldest: 2})
+		b.sever(errExpired)
 	case FailWatches:
 		b.failWatches = s.N
 		b.sever(errOutage)
 	case SlowLists:
 		b.slowLists = s.N
-		b.sever(&store.ExpiredError{Requested: 1, Oldest: 2})
+		b.sever(errExpired)
 	case Block:
 		b.blocked = true
 	case Unblock:

@@ -16,6 +16,9 @@ import (
 // errOutage is what storage fails with when a scenario says so.
 var errOutage = errors.New("storage cannot be reached")
 
+// errExpired is what storage ends watches with that it makes start over.
+var errExpired error = &store.ExpiredError{Requested: 1, Oldest: 2}
+
 // storage is a backend in memory that fails when the scenario says so. It notes
 // every write that it acknowledges in the history, and which changes it has
 // shown as they happened.

@@ -36,9 +36,14 @@ func (w *World[T]) open(step Step, id int, s Start) {
 	if s.Back != 0 {
 		opts.From = store.Revision(max(1, int(w.newest())+1-s.Back))
 	}
-	r := &watch[T]{id: id, consumer: s.Consumer, selected: sel, history: w.history()}
+	w.begin(step, w.newWatch(id, s.Consumer, sel, opts))
+}
+
+// newWatch returns a watch that nobody has asked for yet.
+func (w *World[T]) newWatch(id int, c Consumer, sel Selection[T], opts engine.WatchOptions) *watch[T] {
+	r := &watch[T]{id: id, consumer: c, selected: sel, history: w.history()}
 	r.Name, r.Selects, r.Options = fmt.Sprintf("w%d", id), sel.selects(), opts
-	w.begin(step, r)
+	return r
 }
 
 // begin asks the engine for the watch.
@@ -242,14 +247,13 @@ func (w *World[T]) resume(s Step) {
 		return
 	}
 	r.claim()
-	next := &watch[T]{id: s.Other, consumer: r.consumer, selected: r.selected, history: w.history()}
-	next.Name, next.Selects, next.Options = fmt.Sprintf("w%d", s.Other), r.Selects, r.Options
-	next.Options.From = r.handle.Revision()
-	next.Options.InitialState, next.Options.Last = next.Options.From == 0, 0
-	if r.history != w.history() && next.Options.From > w.newest() {
+	opts := r.Options
+	opts.From = r.handle.Revision()
+	opts.InitialState, opts.Last = opts.From == 0, 0
+	if r.history != w.history() && opts.From > w.newest() {
 		return // it stands where storage has never been
 	}
-	w.begin(s, next)
+	w.begin(s, w.newWatch(s.Other, r.consumer, r.selected, opts))
 }
 
 // ends returns why each watch ended, nil for those that live.
