@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
 )
 
@@ -22,7 +23,7 @@ const DefaultSeeds = 500
 type Config[T any] struct {
 	// Engine says what the objects are: Key, Labels, Fields, Size and Equal, and
 	// with Index and IndexLabels what is indexed in half of the scenarios. What
-	// a scenario draws itself must be left out: Host, Backend, Name, Window,
+	// each world has of its own must be left out: Host, Backend, Name, Window,
 	// Capacity, BookmarkPeriod and Backoff.
 	Engine engine.Config[T]
 	// Draw draws a value to be written. All that is random in it must come from
@@ -58,10 +59,13 @@ type Config[T any] struct {
 type Selection[T any] struct {
 	// Key, Prefix, Labels and Fields are as in [engine.WatchOptions].
 	Key, Prefix, Labels, Fields string
-	// Selects reports whether the selection shows a value; nil means that it
-	// shows all.
+	// Selects reports whether the selection shows a value. Nil means that it
+	// shows all, and is for a selection without selectors alone.
 	Selects func(T) bool
 }
+
+// whole reports whether the engine is asked for everything.
+func (s Selection[T]) whole() bool { return s.Key+s.Prefix+s.Labels+s.Fields == "" }
 
 func (s Selection[T]) selects() func(T) bool {
 	if s.Selects == nil {
@@ -83,17 +87,44 @@ func (c Config[T]) withDefaults() (Config[T], error) {
 	switch {
 	case c.Engine.Key == nil:
 		return c, &ConfigError{Field: "Engine.Key", Problem: "is nil; every object needs a key"}
-	case c.Engine.Host != nil || c.Engine.Backend != nil:
-		return c, &ConfigError{Field: "Engine", Problem: "has a Host or a Backend; every scenario makes its own: leave them out"}
-	case c.Engine.Capacity != nil || c.Engine.Window != (engine.Window{}):
-		return c, &ConfigError{Field: "Engine", Problem: "has a Window or a Capacity; scenarios draw them: leave them out"}
 	case c.Draw == nil:
 		return c, &ConfigError{Field: "Draw", Problem: "is nil; give a function that makes a value from a random source"}
+	}
+	if err := c.validateOwn(); err != nil {
+		return c, err
+	}
+	for i, s := range c.Selections {
+		if s.Selects == nil && !s.whole() {
+			return c, &ConfigError{Field: fmt.Sprintf("Selections[%d].Selects", i), Problem: "is nil, which means that everything is shown, but there are selectors; give a function that says the same as they do"}
+		}
 	}
 	if len(c.Selections) == 0 {
 		c.Selections = []Selection[T]{{}}
 	}
 	return c.withAmounts()
+}
+
+// validateOwn refuses what each world has of its own, which would be
+// overwritten.
+func (c *Config[T]) validateOwn() error {
+	e := &c.Engine
+	for _, own := range []struct {
+		field string
+		given bool
+	}{
+		{"Host", e.Host != nil},
+		{"Backend", e.Backend != nil},
+		{"Name", e.Name != ""},
+		{"Window", e.Window != engine.Window{}},
+		{"Capacity", e.Capacity != nil},
+		{"BookmarkPeriod", e.BookmarkPeriod != 0},
+		{"Backoff", e.Backoff != reflector.Backoff{}},
+	} {
+		if own.given {
+			return &ConfigError{Field: "Engine." + own.field, Problem: "is set, but each scenario has its own; leave it out"}
+		}
+	}
+	return nil
 }
 
 // withAmounts does the part of withDefaults that is about how much to explore.

@@ -183,26 +183,6 @@ func TestAPanicOutsideOfHandlersIsContained(t *testing.T) {
 	require.Equal(t, Contained, r.Finding.Invariant)
 }
 
-func TestRunSaysWhatIsWrongWithItsConfig(t *testing.T) {
-	for field, spoil := range map[string]func(*Config[Thing]){
-		"Engine.Key": func(c *Config[Thing]) { c.Engine.Key = nil },
-		"Engine":     func(c *Config[Thing]) { c.Engine.Window.MaxEvents = 1 },
-		"Draw":       func(c *Config[Thing]) { c.Draw = nil },
-		"Steps":      func(c *Config[Thing]) { c.Steps = -1 },
-		"Seeds":      func(c *Config[Thing]) { c.Seeds = -1 },
-		"For":        func(c *Config[Thing]) { c.For = -1 },
-		"Workers":    func(c *Config[Thing]) { c.Workers = -1 },
-	} {
-		cfg := Things()
-		spoil(&cfg)
-		_, err := Run(t.Context(), cfg)
-		require.ErrorIs(t, err, engine.ErrConfig)
-		var bad *ConfigError
-		require.ErrorAs(t, err, &bad)
-		require.Equal(t, field, bad.Field)
-	}
-}
-
 func TestAttachThatFailsEndsTheExploration(t *testing.T) {
 	cfg, failed := Things(), errors.New("not today")
 	cfg.Attach = func(*World[Thing]) error { return failed }

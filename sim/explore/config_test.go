@@ -1,0 +1,43 @@
+package explore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/engine"
+)
+
+func TestRunSaysWhatIsWrongWithItsConfig(t *testing.T) {
+	for field, spoil := range map[string]func(*Config[Thing]){
+		"Engine.Key":            func(c *Config[Thing]) { c.Engine.Key = nil },
+		"Engine.Name":           func(c *Config[Thing]) { c.Engine.Name = "things" },
+		"Engine.Host":           func(c *Config[Thing]) { c.Engine.Host = &engine.Host{} },
+		"Engine.Window":         func(c *Config[Thing]) { c.Engine.Window.MaxEvents = 1 },
+		"Engine.Capacity":       func(c *Config[Thing]) { c.Engine.Capacity = new(int) },
+		"Engine.BookmarkPeriod": func(c *Config[Thing]) { c.Engine.BookmarkPeriod = time.Second },
+		"Engine.Backoff":        func(c *Config[Thing]) { c.Engine.Backoff = reflector.Backoff{Factor: 3} },
+		"Draw":                  func(c *Config[Thing]) { c.Draw = nil },
+		"Selections[1].Selects": func(c *Config[Thing]) { c.Selections[1].Selects = nil },
+		"Steps":                 func(c *Config[Thing]) { c.Steps = -1 },
+		"Seeds":                 func(c *Config[Thing]) { c.Seeds = -1 },
+		"For":                   func(c *Config[Thing]) { c.For = -1 },
+		"Workers":               func(c *Config[Thing]) { c.Workers = -1 },
+	} {
+		cfg := Things()
+		spoil(&cfg)
+		_, err := Run(t.Context(), cfg)
+		requireField(t, field, err)
+	}
+}
+
+// requireField demands that err names the field.
+func requireField(t *testing.T, field string, err error) {
+	t.Helper()
+	require.ErrorIs(t, err, engine.ErrConfig)
+	var bad *ConfigError
+	require.ErrorAs(t, err, &bad)
+	require.Equal(t, field, bad.Field)
+}
