@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 
@@ -42,11 +43,9 @@ func (c perNode) check(agents []*engine.Object[Agent]) error {
 	return nil
 }
 
-// A handler of one's own is held to its invariant in hundreds of interleavings
-// with faults. This one is found out; then the finding says how, and Seed alone
-// shows it again.
-func ExampleExplore() {
-	report, err := sim.Explore(context.Background(), sim.ExploreConfig[Agent]{
+// countedAgents has a perNode counted in every world.
+func countedAgents() sim.ExploreConfig[Agent] {
+	return sim.ExploreConfig[Agent]{
 		Engine: engine.Config[Agent]{Key: func(a Agent) string { return a.Name }},
 		Draw: func(r *rand.Rand) Agent {
 			return Agent{Name: fmt.Sprint("agent-", r.IntN(5)), Node: fmt.Sprint("n", 1+r.IntN(2)), Build: r.Uint32()}
@@ -68,7 +67,14 @@ func ExampleExplore() {
 			return err
 		},
 		Seeds: 300,
-	})
+	}
+}
+
+// A handler of one's own is held to its invariant in hundreds of interleavings
+// with faults. This one is found out; then the finding says how, and Seed alone
+// shows it again. In a test: t.Fatal(report.Finding).
+func ExampleExplore() {
+	report, err := sim.Explore(context.Background(), countedAgents())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -80,4 +86,37 @@ func ExampleExplore() {
 	// Output:
 	// broken: agents per node
 	// shortened: true
+}
+
+// What was found is kept as JSON, and played by a test from then on.
+func ExamplePlay() {
+	kept := `{
+		"seed": 1,
+		"setup": {"window": {"MaxEvents": 16}},
+		"steps": [
+			{"do": "write", "seed": 1},
+			{"do": "write", "seed": 2},
+			{"do": "write", "seed": 3},
+			{"do": "write", "seed": 4},
+			{"do": "write", "seed": 5},
+			{"do": "write", "seed": 6},
+			{"do": "write", "seed": 7},
+			{"do": "write", "seed": 8}
+		]
+	}`
+	var scenario sim.ExploreScenario
+	if err := json.Unmarshal([]byte(kept), &scenario); err != nil {
+		fmt.Println(err)
+		return
+	}
+	finding, err := sim.Play(countedAgents(), scenario)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if finding != nil {
+		fmt.Println("still broken:", finding.Invariant)
+	}
+	// Output:
+	// still broken: agents per node
 }

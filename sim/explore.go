@@ -12,6 +12,11 @@ type (
 	ExploreConfig[T any] = explore.Config[T]
 	// ExploreReport is what an exploration found.
 	ExploreReport = explore.Report
+	// ExploreFinding is an invariant that does not hold. Its String tells all of
+	// it, and how to play it again.
+	ExploreFinding = explore.Finding
+	// ExploreScenario is what happens in one world, as data.
+	ExploreScenario = explore.Scenario
 	// World is one simulated engine, as ExploreConfig's Attach is given it.
 	World[T any] = explore.World[T]
 )
@@ -33,4 +38,14 @@ type (
 // without an error.
 func Explore[T any](ctx context.Context, cfg ExploreConfig[T]) (*ExploreReport, error) {
 	return explore.Run(ctx, cfg)
+}
+
+// Play plays one scenario as it is, such as that of a finding: to keep what was
+// found, in a test of one's own, also when Explore draws other scenarios one day.
+// It returns what is wrong, nil if every invariant holds.
+//
+// Errors: an engine.ErrConfig for what is wrong with cfg or the scenario, or what
+// Attach returned.
+func Play[T any](cfg ExploreConfig[T], s ExploreScenario) (*ExploreFinding, error) {
+	return explore.Play(cfg, s)
 }

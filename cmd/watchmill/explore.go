@@ -97,10 +97,6 @@ func writeExploreJSON(w io.Writer, r *explore.Report) error {
 	return encoder.Encode(r)
 }
 
-// maxTraceLines is how much of a trace is printed as text: the end of it, where
-// the invariant breaks. JSON has all.
-const maxTraceLines = 200
-
 func writeExploreText(w io.Writer, r *explore.Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "explored   %d seeds from %d in %v\n", r.Seeds, r.From, r.Elapsed.Round(time.Millisecond))
@@ -110,26 +106,8 @@ func writeExploreText(w io.Writer, r *explore.Report) error {
 	if r.Finding == nil {
 		b.WriteString("found      nothing: every invariant held\n")
 	} else {
-		writeFinding(&b, r.Finding)
+		fmt.Fprintf(&b, "found      %v\nHere: watchmill sim explore --seed %d\n", r.Finding, r.Finding.Seed)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func writeFinding(b *strings.Builder, f *explore.Finding) {
-	fmt.Fprintf(b, "found      seed %d breaks %q\n\n%s\n\n", f.Seed, f.Invariant, f.Problem)
-	fmt.Fprintf(b, "The shortest scenario that still breaks it has %d of the %d steps, and ends with:\n%s\n\n%s\n", len(f.Steps), f.Drawn, f.ShortProblem, f.Setup)
-	for _, s := range f.Steps {
-		fmt.Fprintf(b, "  %s\n", s)
-	}
-	b.WriteString("\nWhat happens in it:\n")
-	lines := f.Trace
-	if more := len(lines) - maxTraceLines; more > 0 {
-		fmt.Fprintf(b, "  (%d lines before; --json has them)\n", more)
-		lines = lines[more:]
-	}
-	for _, line := range lines {
-		fmt.Fprintf(b, "  %s\n", line)
-	}
-	fmt.Fprintf(b, "\nReplay it: watchmill sim explore --seed %d\n", f.Seed)
 }

@@ -30,7 +30,26 @@ func TestRunSaysWhatIsWrongWithItsConfig(t *testing.T) {
 		spoil(&cfg)
 		_, err := Run(t.Context(), cfg)
 		requireField(t, field, err)
+		_, err = Play(cfg, Scenario{})
+		requireField(t, field, err)
 	}
+}
+
+func TestPlaySaysWhatIsWrongWithItsScenario(t *testing.T) {
+	for field, step := range map[string]Step{
+		"Steps[1].Do":              {},
+		"Steps[1].N":               {Do: Turns, N: -1},
+		"Steps[1].For":             {Do: Pass, For: -time.Second},
+		"Steps[1].Start":           {Do: Watch},
+		"Steps[1].Start.Consumer":  {Do: Follow, Start: &Start{Consumer: consumers}},
+		"Steps[1].Start.Selection": {Do: Watch, Start: &Start{Selection: -1}},
+		"Steps[1].Meanwhile.Do":    {Do: Get, Meanwhile: &Step{Do: verbs}},
+	} {
+		_, err := Play(Things(), Scenario{Steps: []Step{{Do: Settle}, step}})
+		requireField(t, field, err)
+	}
+	_, err := Play(Things(), Scenario{Setup: Setup{Window: engine.Window{MaxEvents: -1}}})
+	require.ErrorIs(t, err, engine.ErrConfig)
 }
 
 // requireField demands that err names the field.

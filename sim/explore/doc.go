@@ -48,7 +48,9 @@
 //
 // plays it again, step for step, as long as the program is the same; the hash of
 // the report says whether it was. A change to what is drawn gives a seed another
-// scenario. To keep what was found, keep the steps: a [Scenario] is data.
+// scenario. To keep what was found, keep the finding's [Scenario], which is data,
+// as Go or as JSON, and [Play] it. Its interleaving is drawn from its Seed, so a
+// change of the engine may give it another one: play it with some more.
 //
 // The scenario is drawn before anything happens and refers to nothing that
 // happens, so steps can be left out of one that fails, with the same seed for

@@ -35,11 +35,11 @@ var allChances = func() (sum int) {
 }()
 
 // Draw draws the scenario of a seed for an engine with so many selections. It
-// has up to maxSteps steps.
+// has up to maxSteps steps, bursts being one. Both are at least one.
 func Draw(seed uint64, selections, maxSteps int) Scenario {
-	d := drawing{Rand: rand.New(rand.NewPCG(seed, 0x5851f42d4c957f2d)), selections: selections}
+	d := drawing{Rand: rand.New(rand.NewPCG(seed, 0x5851f42d4c957f2d)), selections: max(1, selections)}
 	s := Scenario{Seed: seed, Setup: d.setup(), Abrupt: d.IntN(4) == 0}
-	for range 1 + d.IntN(maxSteps) {
+	for range 1 + d.IntN(max(1, maxSteps)) {
 		s.Steps = append(s.Steps, d.steps()...)
 	}
 	return s

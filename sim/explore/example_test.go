@@ -2,6 +2,7 @@ package explore_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -9,9 +10,8 @@ import (
 	"github.com/watchmill/watchmill/sim/explore"
 )
 
-// A cache that believes that keys never come back, and is found out. The seed of
-// the finding alone shows it again, with the same hash each time.
-func ExampleRun() {
+// neverBack is a cache that believes that keys never come back.
+func neverBack() explore.Config[explore.Thing] {
 	cfg := explore.Things()
 	cfg.Attach = func(w *explore.World[explore.Thing]) error {
 		gone, back := map[string]bool{}, false
@@ -31,6 +31,13 @@ func ExampleRun() {
 		})
 		return err
 	}
+	return cfg
+}
+
+// A cache that is wrong is found out. The seed of the finding alone shows it
+// again, with the same hash each time.
+func ExampleRun() {
+	cfg := neverBack()
 	first, err := explore.Run(context.Background(), cfg)
 	if err != nil {
 		fmt.Println(err)
@@ -45,4 +52,33 @@ func ExampleRun() {
 	// Output:
 	// broken: gone for good
 	// again: true true
+}
+
+// What was found is kept as data, for a seed may draw something else some day.
+func ExamplePlay() {
+	cfg := neverBack()
+	report, err := explore.Run(context.Background(), cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	kept, err := json.Marshal(report.Finding.Scenario)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	var scenario explore.Scenario
+	if err := json.Unmarshal(kept, &scenario); err != nil {
+		fmt.Println(err)
+		return
+	}
+	finding, err := explore.Play(cfg, scenario)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("still broken:", finding.Problem)
+	// Output:
+	// still broken: gone for good: a key came back
 }

@@ -44,23 +44,6 @@ func (r *Report) PerSecond() float64 {
 	return float64(r.Messages()) / r.Elapsed.Seconds()
 }
 
-// Finding is an invariant that does not hold, and how to see that.
-type Finding struct {
-	Seed uint64 `json:"seed"`
-	// Invariant is its name: one of package judge's, or the user's own.
-	Invariant judge.Invariant `json:"invariant"`
-	Problem   string          `json:"problem"`
-	// Setup and Steps are the shortest scenario found that still breaks the
-	// invariant, and Drawn how many steps the seed's own has. ShortProblem is
-	// what is wrong in the short one.
-	Setup        string   `json:"setup"`
-	Steps        []string `json:"steps"`
-	Drawn        int      `json:"drawnSteps"`
-	ShortProblem string   `json:"shortProblem"`
-	// Trace is all that happens in the short scenario.
-	Trace []string `json:"trace"`
-}
-
 // Run explores the seeds that cfg names: each draws a scenario and an
 // interleaving, which is played and judged. It stops at the first seed that
 // breaks an invariant, and shrinks its scenario.
@@ -114,12 +97,12 @@ func (x *exploration[T]) work(ctx context.Context) {
 		if !ok {
 			return
 		}
-		x.done(seed, x.play(Draw(seed, len(x.cfg.Selections), x.cfg.Steps), nil))
+		x.done(seed, x.play(Draw(seed, len(x.cfg.Selections), x.cfg.Steps)))
 	}
 }
 
-func (x *exploration[T]) play(s Scenario, record func(string)) outcome {
-	return simulate(&x.cfg, s, x.sabotage(), record)
+func (x *exploration[T]) play(s Scenario) outcome {
+	return simulate(&x.cfg, s, x.sabotage(), nil)
 }
 
 // take returns the next seed, if there is one. Seeds are taken in order, so all
@@ -162,19 +145,10 @@ func (x *exploration[T]) done(seed uint64, o outcome) {
 func (x *exploration[T]) explain() *Finding {
 	drawn := Draw(x.foundAt, len(x.cfg.Selections), x.cfg.Steps)
 	short := shrink(drawn, func(s Scenario) bool {
-		o := x.play(s, nil)
+		o := x.play(s)
 		return o.failure != nil && o.failure.Invariant == x.found.Invariant
 	})
-	f := &Finding{
-		Seed: x.foundAt, Invariant: x.found.Invariant, Problem: x.found.Error(),
-		Setup: short.Setup.String(), Drawn: len(drawn.Steps),
-	}
-	for _, s := range short.Steps {
-		f.Steps = append(f.Steps, s.String())
-	}
-	last := x.play(short, func(line string) { f.Trace = append(f.Trace, line) })
-	if last.failure != nil {
-		f.ShortProblem = last.failure.Error()
-	}
+	f, _ := retell(&x.cfg, short, x.sabotage())
+	f.Invariant, f.Problem, f.Drawn = x.found.Invariant, x.found.Error(), len(drawn.Steps)
 	return f
 }

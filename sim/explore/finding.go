@@ -1,0 +1,76 @@
+package explore
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/watchmill/watchmill/sim/judge"
+)
+
+// Finding is an invariant that does not hold, and how to see that.
+type Finding struct {
+	Seed uint64 `json:"seed"`
+	// Invariant is its name: one of package judge's, or the user's own.
+	Invariant judge.Invariant `json:"invariant"`
+	Problem   string          `json:"problem"`
+	// Scenario is the shortest one found that still breaks the invariant: for
+	// [Play], also when the seed draws another one some day.
+	Scenario Scenario `json:"scenario"`
+	// Setup and Steps say that scenario in words, and Drawn how many steps the
+	// seed's own has. ShortProblem is what is wrong in the short one; it is empty
+	// if the short one did not break again, for what the user brought differs from
+	// one time to the next.
+	Setup        string   `json:"setup"`
+	Steps        []string `json:"steps"`
+	Drawn        int      `json:"drawnSteps"`
+	ShortProblem string   `json:"shortProblem"`
+	// Trace is all that happens in the short scenario.
+	Trace []string `json:"trace"`
+}
+
+// maxTraceLines is how much of a trace is shown as text: the end of it, where
+// the invariant breaks.
+const maxTraceLines = 200
+
+// String tells all of it, over many lines: what is wrong, the shortest scenario
+// with the end of its trace, and how to play it again.
+func (f *Finding) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d breaks %q\n\n%s\n\n", f.Seed, f.Invariant, f.Problem)
+	fmt.Fprintf(&b, "The shortest scenario that still breaks it has %d of the %d steps, and ends with:\n", len(f.Steps), f.Drawn)
+	if f.ShortProblem == "" {
+		b.WriteString("nothing, when it was played again: something in it is not the same each time\n")
+	} else {
+		fmt.Fprintf(&b, "%s\n", f.ShortProblem)
+	}
+	fmt.Fprintf(&b, "\n%s\n", f.Setup)
+	for _, s := range f.Steps {
+		fmt.Fprintf(&b, "  %s\n", s)
+	}
+	b.WriteString("\nWhat happens in it:\n")
+	lines := f.Trace
+	if more := len(lines) - maxTraceLines; more > 0 {
+		fmt.Fprintf(&b, "  (%d lines before; the finding's Trace has them)\n", more)
+		lines = lines[more:]
+	}
+	for _, line := range lines {
+		fmt.Fprintf(&b, "  %s\n", line)
+	}
+	fmt.Fprintf(&b, "\nReplay it: explore with From: %d and Seeds: 1, or Play its Scenario.", f.Seed)
+	return b.String()
+}
+
+// retell plays the scenario and returns what is wrong with it, if anything is,
+// with all that there is to tell.
+func retell[T any](cfg *Config[T], s Scenario, sabotage seams[T]) (*Finding, outcome) {
+	f := &Finding{Seed: s.Seed, Scenario: s, Setup: s.Setup.String(), Drawn: len(s.Steps)}
+	for _, step := range s.Steps {
+		f.Steps = append(f.Steps, step.String())
+	}
+	o := simulate(cfg, s, sabotage, func(line string) { f.Trace = append(f.Trace, line) })
+	if o.failure != nil {
+		f.Invariant, f.Problem = o.failure.Invariant, o.failure.Error()
+		f.ShortProblem = f.Problem
+	}
+	return f, o
+}

@@ -1,0 +1,77 @@
+package explore
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// explored returns the report of seeds that find something wrong with cfg.
+func explored(t *testing.T, cfg Config[Thing]) *Report {
+	r, err := Run(t.Context(), seeds(cfg, 0, 30))
+	require.NoError(t, err)
+	require.NotNil(t, r.Finding)
+	return r
+}
+
+func TestAFindingTellsWhatIsWrongAndHowToSeeIt(t *testing.T) {
+	f := explored(t, withCounter(3)).Finding
+	text := f.String()
+	require.Contains(t, text, fmt.Sprintf("seed %d breaks \"never negative\"", f.Seed))
+	require.Contains(t, text, "less than nothing is there")
+	require.Contains(t, text, fmt.Sprintf("From: %d and Seeds: 1", f.Seed))
+	for _, step := range f.Steps {
+		require.Contains(t, text, "  "+step+"\n")
+	}
+	require.Contains(t, text, "  BROKEN: never negative: less than nothing is there\n")
+}
+
+func TestAFindingShowsTheEndOfALongTrace(t *testing.T) {
+	f := &Finding{Trace: []string{"the first line"}}
+	for range maxTraceLines {
+		f.Trace = append(f.Trace, "a line")
+	}
+	require.NotContains(t, f.String(), "the first line")
+	require.Contains(t, f.String(), "(1 lines before")
+	require.Equal(t, maxTraceLines, strings.Count(f.String(), "  a line\n"))
+}
+
+// The scenario of a finding is all that is needed to have it again.
+func TestAFindingsScenarioIsKeptAsJSON(t *testing.T) {
+	cfg := withCounter(3)
+	f := explored(t, cfg).Finding
+	kept, err := json.Marshal(f.Scenario)
+	require.NoError(t, err)
+	var s Scenario
+	require.NoError(t, json.Unmarshal(kept, &s))
+	again, err := Play(cfg, s)
+	require.NoError(t, err)
+	require.Equal(t, f.ShortProblem, again.Problem)
+	require.Equal(t, f.Trace, again.Trace)
+	require.Equal(t, f.Steps, again.Steps)
+	none, err := Play(withCounter(0), s)
+	require.NoError(t, err)
+	require.Nil(t, none, "nothing is wrong with it for others")
+}
+
+func TestEveryScenarioIsKeptByJSON(t *testing.T) {
+	for seed := range uint64(30) {
+		s := Draw(seed, 9, DefaultSteps)
+		kept, err := json.Marshal(s)
+		require.NoError(t, err)
+		var read Scenario
+		require.NoError(t, json.Unmarshal(kept, &read))
+		require.Equal(t, s, read)
+	}
+	var s Scenario
+	for field, kept := range map[string]string{
+		"Verb":     `{"steps": [{"do": "dance"}]}`,
+		"Consumer": `{"steps": [{"do": "watch", "start": {"consumer": "nobody"}}]}`,
+	} {
+		requireField(t, field, json.Unmarshal([]byte(kept), &s))
+	}
+	require.Equal(t, "Verb(0) n=2", Step{N: 2}.String())
+}

@@ -1,0 +1,66 @@
+package explore
+
+import "fmt"
+
+// Play plays one scenario, such as a [Finding]'s or one of [Draw], and returns
+// what is wrong with it, as it is: nothing is left out. Nil means that every
+// invariant held. What cfg says of how much to explore means nothing here.
+//
+// Errors: a [*ConfigError] for what is wrong with cfg or the scenario, or what
+// Attach returned. What the engine refuses to do is a finding.
+func Play[T any](cfg Config[T], s Scenario) (*Finding, error) {
+	cfg, err := cfg.withDefaults()
+	if err == nil {
+		err = s.validate()
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, o := retell(&cfg, s, seams[T]{})
+	if o.failure == nil {
+		return nil, o.broken
+	}
+	return f, nil
+}
+
+// validate returns a [*ConfigError] for the first step that cannot be done.
+func (s *Scenario) validate() error {
+	for i := range s.Steps {
+		if err := s.Steps[i].validate(fmt.Sprintf("Steps[%d]", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Step) validate(field string) error {
+	switch {
+	case s.Do == 0 || s.Do >= verbs:
+		return &ConfigError{Field: field + ".Do", Problem: fmt.Sprintf("is %v; give one of the verbs, such as Write", s.Do)}
+	case s.N < 0:
+		return &ConfigError{Field: field + ".N", Problem: "is negative; give a number of what the verb says, or zero"}
+	case s.For < 0 && s.Do != Jump:
+		return &ConfigError{Field: field + ".For", Problem: "is negative, but only the clock's Jump goes back"}
+	}
+	if err := s.validateStart(field + ".Start"); err != nil {
+		return err
+	}
+	if s.Meanwhile != nil {
+		return s.Meanwhile.validate(field + ".Meanwhile")
+	}
+	return nil
+}
+
+func (s *Step) validateStart(field string) error {
+	switch {
+	case s.Start == nil && (s.Do == Watch || s.Do == Follow):
+		return &ConfigError{Field: field, Problem: fmt.Sprintf("is nil; a step that does %q needs to know which", s.Do)}
+	case s.Start == nil:
+		return nil
+	case s.Start.Consumer >= consumers:
+		return &ConfigError{Field: field + ".Consumer", Problem: fmt.Sprintf("is %v; give one of the consumers, such as Pull", s.Start.Consumer)}
+	case s.Start.Selection < 0:
+		return &ConfigError{Field: field + ".Selection", Problem: "is negative; give the index of one of the Selections"}
+	}
+	return nil
+}

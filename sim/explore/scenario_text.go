@@ -1,0 +1,135 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+var consumerNames = [consumers]string{"pull", "batches", "handler", "curious handler"}
+
+func (c Consumer) String() string { return nameOf("Consumer", c, consumerNames[:]) }
+
+// MarshalText writes the consumer's name.
+func (c Consumer) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote, or returns a [*ConfigError].
+func (c *Consumer) UnmarshalText(text []byte) error {
+	return parseName("Consumer", text, consumerNames[:], c)
+}
+
+var verbNames = [verbs]string{
+	Write: "write", Lease: "lease", Remove: "delete", Emit: "emit", Turns: "turns", Settle: "settle",
+	Watch: "watch", Take: "take", Resume: "resume", Stop: "stop",
+	Get: "get", List: "list", Pages: "pages", Follow: "list and watch", Pass: "time passes", Jump: "clock jumps",
+	Hangup: "storage closes watches", Outage: "storage loses watches", Expire: "storage expires watches",
+	Lose: "storage loses an event", Repeat: "storage repeats an event",
+	FailLists: "lists fail", FailWatches: "watches fail", SlowLists: "lists are slow",
+	Block: "storage goes silent", Unblock: "storage speaks again",
+	Compact: "compact", Rewind: "storage goes back", Rewrite: "storage goes back and on with others",
+	Panic: "handler panics", Slow: "slow is actor",
+}
+
+func (v Verb) String() string { return nameOf("Verb", v, verbNames[:]) }
+
+// MarshalText writes the verb's name.
+func (v Verb) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote, or returns a [*ConfigError].
+func (v *Verb) UnmarshalText(text []byte) error { return parseName("Verb", text, verbNames[:], v) }
+
+// nameOf returns the name of v among those of its type.
+func nameOf[V ~uint8](of string, v V, names []string) string {
+	if int(v) >= len(names) || names[v] == "" {
+		return fmt.Sprintf("%s(%d)", of, v)
+	}
+	return names[v]
+}
+
+// parseName is the opposite of nameOf.
+func parseName[V ~uint8](of string, name []byte, names []string, v *V) error {
+	i := slices.Index(names, string(name))
+	if i < 0 || names[i] == "" {
+		return &ConfigError{Field: of, Problem: fmt.Sprintf("is %q, which there is not", name)}
+	}
+	*v = V(i)
+	return nil
+}
+
+func (s Setup) String() string {
+	return fmt.Sprintf("an engine with a window of %d events in chunks of %d, for %v; bookmarks every %v; indexed: %v; storage that blocks: %v, in batches of %d",
+		s.Window.MaxEvents, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.Indexed, s.Blocks, s.Batch)
+}
+
+// String says the step for people, such as "take w3 n=5".
+func (s Step) String() string {
+	var b strings.Builder
+	b.WriteString(s.Do.String())
+	switch s.Do {
+	case Watch, Take, Resume, Stop, Follow, Panic:
+		fmt.Fprintf(&b, " w%d", s.Watch)
+	}
+	if s.Do == Resume {
+		fmt.Fprintf(&b, " as w%d", s.Other)
+	}
+	if s.N != 0 || s.Do == Compact || s.Do == Rewind || s.Do == Slow {
+		fmt.Fprintf(&b, " n=%d", s.N)
+	}
+	if s.Turns >= 0 && s.Do.calls() {
+		fmt.Fprintf(&b, " patience=%d", s.Turns)
+	}
+	if s.For != 0 {
+		fmt.Fprintf(&b, " for=%v", s.For)
+	}
+	if s.Do.seeded() {
+		fmt.Fprintf(&b, " seed=%#x", s.Seed)
+	}
+	if s.Start != nil {
+		fmt.Fprintf(&b, " by %v", s.Start)
+	}
+	if s.Meanwhile != nil {
+		fmt.Fprintf(&b, ", after %d turns of that: %v", s.After, s.Meanwhile)
+	}
+	return b.String()
+}
+
+func (s *Start) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v selection=%d policy=%v", s.Consumer, s.Selection, s.Options.Policy)
+	for _, flag := range []struct {
+		on   bool
+		text string
+	}{
+		{s.Options.InitialState, "state"},
+		{s.Options.Latest, "latest"},
+		{s.Options.Bookmarks, "bookmarks"},
+		{s.Options.OnPool, "on-pool"},
+		{s.Options.Buffer > 0, fmt.Sprintf("buffer=%d", s.Options.Buffer)},
+		{s.Options.Timeout > 0, fmt.Sprintf("timeout=%v", s.Options.Timeout)},
+		{s.Options.Last > 0, fmt.Sprintf("last=%d", s.Options.Last)},
+		{s.Back != 0, fmt.Sprintf("from=newest%+d", 1-s.Back)},
+	} {
+		if flag.on {
+			b.WriteString(" " + flag.text)
+		}
+	}
+	return b.String()
+}
+
+// seeded reports whether a step's seed means something, calls whether it makes a
+// call that may wait.
+func (v Verb) seeded() bool {
+	switch v {
+	case Write, Lease, Remove, Emit, Get, List, Pages, Follow, Rewind, Rewrite:
+		return true
+	}
+	return false
+}
+
+func (v Verb) calls() bool {
+	switch v {
+	case Watch, Take, Resume, Get, List, Follow:
+		return true
+	}
+	return false
+}
