@@ -51,10 +51,10 @@ func (r *Report) PerSecond() float64 {
 // Errors: a [*ConfigError], or what Attach returned. What is found is in the
 // report. When ctx is done Run returns what it has, without an error.
 func Run[T any](ctx context.Context, cfg Config[T]) (*Report, error) {
-	return run(ctx, cfg, func() seams[T] { return seams[T]{} })
+	return run(ctx, cfg, func(uint64) seams[T] { return seams[T]{} })
 }
 
-func run[T any](ctx context.Context, cfg Config[T], sabotage func() seams[T]) (*Report, error) {
+func run[T any](ctx context.Context, cfg Config[T], sabotage func(seed uint64) seams[T]) (*Report, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func run[T any](ctx context.Context, cfg Config[T], sabotage func() seams[T]) (*
 // exploration is what the workers share.
 type exploration[T any] struct {
 	cfg      Config[T]
-	sabotage func() seams[T]
+	sabotage func(seed uint64) seams[T]
 	began    time.Time
 
 	mu     sync.Mutex // guards what follows
@@ -102,7 +102,7 @@ func (x *exploration[T]) work(ctx context.Context) {
 }
 
 func (x *exploration[T]) play(s Scenario) outcome {
-	return simulate(&x.cfg, s, x.sabotage(), nil)
+	return simulate(&x.cfg, s, x.sabotage(s.Seed), nil)
 }
 
 // take returns the next seed, if there is one. Seeds are taken in order, so all
@@ -148,7 +148,7 @@ func (x *exploration[T]) explain() *Finding {
 		o := x.play(s)
 		return o.failure != nil && o.failure.Invariant == x.found.Invariant
 	})
-	f, _ := retell(&x.cfg, short, x.sabotage())
+	f, _ := retell(&x.cfg, short, x.sabotage(short.Seed))
 	f.Invariant, f.Problem, f.Drawn = x.found.Invariant, x.found.Error(), len(drawn.Steps)
 	return f
 }

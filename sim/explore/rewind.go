@@ -69,7 +69,7 @@ func (w *World[T]) recover(lists uint64) {
 			w.sched.hurry()
 		}
 		w.sched.settleOthers()
-		if w.sched.stuck() {
+		if w.rests(); w.sched.stuck() {
 			return
 		}
 		if s := w.engine.Stats(); s.Ready && s.Revision == w.newest() && s.Source.Phase == reflector.Watching && s.Source.Lists >= lists {

@@ -53,9 +53,3 @@ func (w *World[T]) ask(r *watch[T], call func()) (believe func()) {
 	}
 	return w.seams.ask(w, r, call)
 }
-
-// spoilage is what a seam remembers of a watch.
-type spoilage[T any] struct {
-	held []engine.Event[T]
-	done bool
-}

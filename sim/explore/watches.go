@@ -25,7 +25,8 @@ type watch[T any] struct {
 	unjudged bool
 	// panics: its handler will at the next event.
 	panics bool
-	spoil  spoilage[T]
+	// held is what a seam keeps from its consumer.
+	held []engine.Event[T]
 }
 
 // open starts the watch that s describes, if the engine lets it.
@@ -227,7 +228,7 @@ func (w *World[T]) takeBatches(r *watch[T], n int) {
 // claim notes what the watch says that it could be resumed from, unless a seam
 // holds something that the consumer should have by now.
 func (r *watch[T]) claim() {
-	if len(r.spoil.held) > 0 {
+	if len(r.held) > 0 {
 		return
 	}
 	r.Claims = append(r.Claims, judge.Claim{Events: len(r.Events), Revision: r.handle.Revision()})

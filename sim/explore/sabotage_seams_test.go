@@ -1,0 +1,98 @@
+package explore
+
+import (
+	"errors"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+// deliver is what a seam makes of what a watch's consumer is given.
+type deliver func(*watch[Thing], engine.Event[Thing]) []engine.Event[Thing]
+
+func onDelivery(spoil func(*once) deliver) func(*once) seams[Thing] {
+	return func(o *once) seams[Thing] { return seams[Thing]{deliver: spoil(o)} }
+}
+
+// twice repeats an event.
+func twice(o *once) deliver {
+	return func(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if ev.Type != engine.Bookmark && o.now() {
+			return []engine.Event[Thing]{ev, ev}
+		}
+		return []engine.Event[Thing]{ev}
+	}
+}
+
+// swap exchanges an event with the next of its watch.
+func swap(o *once) deliver {
+	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if o.now() {
+			r.held = []engine.Event[Thing]{ev}
+			return nil
+		}
+		events := append([]engine.Event[Thing]{ev}, r.held...)
+		r.held = nil
+		return events
+	}
+}
+
+// passedByBookmark has a bookmark go before the event that it is of.
+func passedByBookmark(o *once) deliver {
+	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if ev.Marks != 0 || ev.Type == engine.Bookmark || !r.Options.Bookmarks || !o.now() {
+			return []engine.Event[Thing]{ev}
+		}
+		return []engine.Event[Thing]{{Type: engine.Bookmark, Revision: ev.Revision}, ev}
+	}
+}
+
+// late: a consumer is told that its watch has begun, but the engine hears of it
+// only after another write.
+func late(o *once) seams[Thing] {
+	return seams[Thing]{ask: func(w *World[Thing], r *watch[Thing], call func()) (believe func()) {
+		if r.Options.From > 0 || r.Options.Last > 0 || !o.now() {
+			call()
+			return func() {}
+		}
+		told := w.newest()
+		w.write(Step{Do: Write, Seed: uint64(told)})
+		w.sched.settle()
+		call()
+		return func() { r.Earliest, r.Latest = min(r.Earliest, told), min(r.Latest, told) }
+	}}
+}
+
+// unheard: a watch that its consumer stops never has the turn in which its actor
+// would end, so that its supervisor never hears of it.
+func unheard(o *once) seams[Thing] {
+	return lose(o, func(r *watch[Thing]) bool { return errors.Is(r.handle.Err(), engine.ErrStopped) })
+}
+
+// forgotten: a watch that was called stalled never has a turn again.
+func forgotten(o *once) seams[Thing] {
+	return lose(o, func(r *watch[Thing]) bool { return r.handle.Stalled() })
+}
+
+// lose has one watch lose its turns, of those of which when has become true.
+func lose(o *once, when func(*watch[Thing]) bool) seams[Thing] {
+	met := map[*watch[Thing]]bool{}
+	var lost *watch[Thing]
+	return seams[Thing]{turn: func(r *watch[Thing]) bool {
+		if !met[r] && when(r) {
+			if met[r] = true; o.now() {
+				lost = r
+			}
+		}
+		return r == lost
+	}}
+}
+
+// oneFurther has a watch from a revision start one later.
+func oneFurther(o *once) seams[Thing] {
+	return seams[Thing]{start: func(_ *World[Thing], opts engine.WatchOptions) engine.WatchOptions {
+		if opts.From > 0 && !opts.InitialState && o.now() {
+			opts.From++
+		}
+		return opts
+	}}
+}

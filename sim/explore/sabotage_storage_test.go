@@ -1,0 +1,164 @@
+package explore
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+func onStorage(wrap func(*storage[Thing], *once) backend.Backend[Thing]) func(*once) seams[Thing] {
+	return func(o *once) seams[Thing] {
+		return seams[Thing]{storage: func(w *World[Thing]) backend.Backend[Thing] { return wrap(w.storage, o) }}
+	}
+}
+
+// dropBatch loses a batch and covers it up.
+func dropBatch(s *storage[Thing], o *once) backend.Backend[Thing] { return &dropsBatch{s, o} }
+
+type dropsBatch struct {
+	*storage[Thing]
+	once *once
+}
+
+func (b *dropsBatch) Traits() backend.Traits { return backend.Traits{Blocks: b.traits.Blocks} }
+
+func (b *dropsBatch) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[Thing], error) {
+	w, err := b.storage.Watch(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &droppingWatcher{w, b.once, opts.From}, nil
+}
+
+type droppingWatcher struct {
+	backend.Watcher[Thing]
+	once    *once
+	through store.Revision
+}
+
+func (w *droppingWatcher) Next(limit int) (backend.Batch[Thing], error) {
+	batch, err := w.Watcher.Next(limit)
+	if len(batch.Events) > 0 && w.once.now() {
+		batch, err = w.Watcher.Next(limit)
+	}
+	if err == nil {
+		batch.After, w.through = w.through, batch.Through
+	}
+	return batch, err
+}
+
+// stale says once that storage is where it was one write ago.
+func stale(s *storage[Thing], o *once) backend.Backend[Thing] { return &staleStorage{s, o} }
+
+type staleStorage struct {
+	*storage[Thing]
+	once *once
+}
+
+func (b *staleStorage) Revision(ctx context.Context) (store.Revision, error) {
+	rev, err := b.storage.Revision(ctx)
+	if rev > judge.First && b.once.now() {
+		rev--
+	}
+	return rev, err
+}
+
+// skipDelete lists an object that is gone since it was listed before.
+func skipDelete(s *storage[Thing], o *once) backend.Backend[Thing] {
+	return &skipsDelete{s, o, map[string]*store.Object[Thing]{}}
+}
+
+type skipsDelete struct {
+	*storage[Thing]
+	once *once
+	seen map[string]*store.Object[Thing]
+}
+
+func (b *skipsDelete) List(ctx context.Context, opts backend.ListOptions) (*backend.List[Thing], error) {
+	l, err := b.storage.List(ctx, opts)
+	if err != nil || !fromCache(opts) {
+		return l, err
+	}
+	have := map[string]bool{}
+	for _, o := range l.Items {
+		have[o.Key], b.seen[o.Key] = true, o
+	}
+	for _, key := range slices.Sorted(maps.Keys(b.seen)) {
+		if !have[key] && b.seen[key].Revision <= l.Revision && b.once.now() {
+			l.Items = append(l.Items, b.seen[key])
+			slices.SortFunc(l.Items, func(a, b *store.Object[Thing]) int { return strings.Compare(a.Key, b.Key) })
+			break
+		}
+	}
+	return l, nil
+}
+
+// fromCache reports whether it is the engine's cache that lists: others are
+// readers.
+func fromCache(opts backend.ListOptions) bool { return opts.Limit == reflector.DefaultPageSize }
+
+// refuseWrite cannot be reached by one write, for no reason.
+func refuseWrite(s *storage[Thing], o *once) backend.Backend[Thing] { return &refusesWrite{s, o} }
+
+type refusesWrite struct {
+	*storage[Thing]
+	once *once
+}
+
+func (b *refusesWrite) Put(ctx context.Context, key string, value Thing, expect store.Revision, opts backend.PutOptions) (*store.Object[Thing], error) {
+	if b.once.now() {
+		return nil, errOutage
+	}
+	return b.storage.Put(ctx, key, value, expect, opts)
+}
+
+// listNoMore fails the lists of the cache from some time on.
+func listNoMore(s *storage[Thing], o *once) backend.Backend[Thing] { return &listsNoMore{s, o} }
+
+type listsNoMore struct {
+	*storage[Thing]
+	once *once
+}
+
+func (b *listsNoMore) List(ctx context.Context, opts backend.ListOptions) (*backend.List[Thing], error) {
+	if fromCache(opts) && b.once.since() {
+		return nil, errOutage
+	}
+	return b.storage.List(ctx, opts)
+}
+
+// neverRest says from some time on that there is more whenever it has been
+// asked.
+func neverRest(s *storage[Thing], o *once) backend.Backend[Thing] { return &neverRests{s, o} }
+
+type neverRests struct {
+	*storage[Thing]
+	once *once
+}
+
+func (b *neverRests) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[Thing], error) {
+	w, err := b.storage.Watch(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &restlessWatcher{w, b.once, opts.Notify}, nil
+}
+
+type restlessWatcher struct {
+	backend.Watcher[Thing]
+	once *once
+	tell func()
+}
+
+func (w *restlessWatcher) Next(limit int) (backend.Batch[Thing], error) {
+	if w.once.since() {
+		w.tell()
+	}
+	return w.Watcher.Next(limit)
+}
