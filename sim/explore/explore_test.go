@@ -178,9 +178,18 @@ func TestAPanicOutsideOfHandlersIsContained(t *testing.T) {
 		w.Always("panics", func() error { panic("in a check") })
 		return nil
 	}
-	r, err := Run(t.Context(), seeds(cfg, 0, 1))
+	first, err := Run(t.Context(), seeds(cfg, 0, 1))
 	require.NoError(t, err)
-	require.Equal(t, Contained, r.Finding.Invariant)
+	f := first.Finding
+	require.Equal(t, Contained, f.Invariant)
+	require.Equal(t, "contained: in a check", f.Problem)
+	require.Equal(t, "BROKEN: contained: in a check", f.Trace[len(f.Trace)-1])
+	require.Contains(t, f.Stack, "explore_test.go")
+	require.Contains(t, f.String(), f.Stack[:20])
+	again, err := Run(t.Context(), seeds(cfg, 0, 1))
+	require.NoError(t, err)
+	f.Stack, again.Finding.Stack = "", ""
+	require.Equal(t, f, again.Finding, "all but the stack is the same each time")
 }
 
 func TestAttachThatFailsEndsTheExploration(t *testing.T) {

@@ -26,6 +26,9 @@ type Finding struct {
 	ShortProblem string   `json:"shortProblem"`
 	// Trace is all that happens in the short scenario.
 	Trace []string `json:"trace"`
+	// Stack is where it panicked, if that is what is wrong. It has addresses in
+	// it, so that it is not the same each time, as all the rest is.
+	Stack string `json:"stack,omitempty"`
 }
 
 // maxTraceLines is how much of a trace is shown as text: the end of it, where
@@ -56,6 +59,9 @@ func (f *Finding) String() string {
 	for _, line := range lines {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}
+	if f.Stack != "" {
+		fmt.Fprintf(&b, "\nWhere it panicked:\n%s\n", strings.TrimSpace(f.Stack))
+	}
 	fmt.Fprintf(&b, "\nReplay it: explore with From: %d and Seeds: 1, or Play its Scenario.", f.Seed)
 	return b.String()
 }
@@ -69,7 +75,7 @@ func retell[T any](cfg *Config[T], s Scenario, sabotage seams[T]) (*Finding, out
 	}
 	o := simulate(cfg, s, sabotage, func(line string) { f.Trace = append(f.Trace, line) })
 	if o.failure != nil {
-		f.Invariant, f.Problem = o.failure.Invariant, o.failure.Error()
+		f.Invariant, f.Problem, f.Stack = o.failure.Invariant, o.failure.Error(), o.stack
 		f.ShortProblem = f.Problem
 	}
 	return f, o

@@ -17,28 +17,41 @@ type outcome struct {
 	hash uint64
 	// failure is what is wrong; nil if nothing is.
 	failure *judge.Failure
+	// stack is where it panicked, if it did.
+	stack string
 	// broken is why the scenario could not be played at all.
 	broken error
 }
 
 // simulate plays a scenario in a world of its own. The same scenario always has
-// the same outcome.
+// the same outcome, but for the stack.
 func simulate[T any](cfg *Config[T], s Scenario, sabotage seams[T], record func(string)) (o outcome) {
 	t := &trace{record: record}
+	defer func() { o.Counts, o.hash = t.Counts, t.hash }()
+	stack, err := contained(func() error {
+		w, err := newWorld(cfg, s, sabotage, t)
+		if err != nil {
+			return fmt.Errorf("seed %d: %w", s.Seed, err)
+		}
+		return w.run()
+	})
+	f, failed := err.(*judge.Failure)
+	if failed {
+		t.say("BROKEN: %v", f)
+		o = outcome{failure: f, stack: stack}
+	} else {
+		o = outcome{broken: err}
+	}
+	return o
+}
+
+// contained calls play. If that panics the error is a failure, and stack says
+// where; it is no part of the failure, since no two stacks are alike.
+func contained(play func() error) (stack string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			o = outcome{failure: judge.Failed(Contained, "", "%v\n%s", r, debug.Stack())}
+			stack, err = string(debug.Stack()), judge.Failed(Contained, "", "%v", r)
 		}
-		o.Counts, o.hash = t.Counts, t.hash
 	}()
-	w, err := newWorld(cfg, s, sabotage, t)
-	if err != nil {
-		return outcome{broken: fmt.Errorf("seed %d: %w", s.Seed, err)}
-	}
-	err = w.run()
-	if f, ok := err.(*judge.Failure); ok {
-		t.say("BROKEN: %v", f)
-		return outcome{failure: f}
-	}
-	return outcome{broken: err}
+	return "", play()
 }
