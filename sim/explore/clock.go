@@ -20,7 +20,7 @@ func newClock(t *trace) *clock { return &clock{actors.NewVirtualClock(epoch), t}
 // AfterFunc arms a timer.
 func (c *clock) AfterFunc(d time.Duration, f func()) actors.Timer {
 	return c.VirtualClock.AfterFunc(d, func() {
-		c.trace.timer()
+		c.trace.timer(c.Now().Sub(epoch))
 		f()
 	})
 }

@@ -102,7 +102,7 @@ func (w *World[T]) listBy(mode readMode, seed uint64, sel Selection[T]) (store.R
 		w.unreadable(r, err)
 		return 0, false
 	}
-	w.trace.result(l.Revision, nil)
+	w.trace.listed(l.Revision, len(l.Items))
 	if err := w.history().JudgeList(w.over(mode, r), sel.selects(), l.Revision, l.Items); err != nil {
 		w.fail(err)
 	}
@@ -122,7 +122,7 @@ func (w *World[T]) pages(s Step, sel Selection[T]) {
 			w.unreadable(r, err)
 			return
 		}
-		w.trace.result(l.Revision, nil)
+		w.trace.listed(l.Revision, len(l.Items))
 		if len(all) > 0 && l.Revision != r.Newest || len(l.Items) > opts.Limit {
 			w.fail(judge.Failed(judge.ReadState, r.Name, "a page of revision %d with %d items, the first was of %d", l.Revision, len(l.Items), r.Newest))
 			return

@@ -1,10 +1,15 @@
 package explore
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
+	"time"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -41,10 +46,13 @@ func (c *Counts) add(other Counts) {
 	c.Timers += other.Timers
 }
 
-// trace is everything that happens in one world, in order, as a hash: of whose
-// turn it was, what was asked of storage and answered, which timers fired, and
-// what consumers were given. There is no address, no real time and no map order
-// in it, so equal executions have equal hashes on every machine.
+// trace is what happens in one world, in order, as a hash: of whose turn it was,
+// what was asked of storage and of the engine and answered, when timers fired,
+// what consumers were given, and why watches ended. Of objects it has keys and
+// revisions, of answers how much and which error: not the values, since how to
+// hash a T nobody says, nor an error's text, which may have addresses in it. There
+// is no real time and no map order in it either, so equal executions have equal
+// hashes on every machine.
 type trace struct {
 	Counts
 	hash uint64
@@ -61,6 +69,7 @@ const (
 	tagEvent
 	tagEnd
 	tagResult
+	tagError
 )
 
 // mix adds words to the hash: xxHash64's round, which is a bijection of each
@@ -119,10 +128,13 @@ func (t *trace) call(what string, rev store.Revision, n int, err error) {
 	}
 }
 
-func (t *trace) timer() {
+// timer notes that a timer fires, so long after the world began.
+func (t *trace) timer(at time.Duration) {
 	t.Timers++
-	t.mix(tagTimer)
-	t.say("  a timer fires")
+	t.mix(tagTimer, uint64(at))
+	if t.record != nil {
+		t.say("  a timer fires after %v", at)
+	}
 }
 
 // result notes what became of a call to the engine.
@@ -135,10 +147,32 @@ func (t *trace) result(rev store.Revision, err error) {
 	}
 }
 
-// err adds whether there is an error. Its text may have addresses in it.
+// listed is result of a list with n items.
+func (t *trace) listed(rev store.Revision, n int) {
+	t.mix(uint64(n))
+	t.result(rev, nil)
+}
+
+// end notes why a watch says that it ended.
+func (t *trace) end(watch int, err error) {
+	t.mix(tagEnd, uint64(watch))
+	t.err(err)
+	if t.record != nil {
+		t.say("  w%d has ended%s", watch, because(err))
+	}
+}
+
+// told are the errors that the hash tells apart.
+var told = []error{
+	errOutage, engine.ErrStopped, engine.ErrExpired, engine.ErrSlowConsumer, engine.ErrHandlerPanic, engine.ErrDeadline,
+	engine.ErrEngineClosed, engine.ErrNotFound, engine.ErrExists, engine.ErrConflict, engine.ErrPrecondition,
+	engine.ErrFuture, engine.ErrNotReady, engine.ErrNotTaken, engine.ErrIdle, store.ErrClosed, context.Canceled,
+}
+
+// err adds whether there is an error, and which.
 func (t *trace) err(err error) {
 	if err != nil {
-		t.mix(tagEnd)
+		t.mix(tagError, uint64(slices.IndexFunc(told, func(known error) bool { return errors.Is(err, known) })))
 	}
 }
 
@@ -155,6 +189,11 @@ func delivery[T any](t *trace, watch int, ev store.Event[T]) {
 	t.Deliveries++
 	t.mix(tagEvent, uint64(watch), uint64(ev.Type)<<8|uint64(ev.Marks), uint64(ev.Revision))
 	t.text(ev.Key())
+	for _, o := range []*store.Object[T]{ev.Object, ev.Prev} {
+		if o != nil {
+			t.mix(uint64(o.Revision), uint64(o.Created))
+		}
+	}
 	if t.record != nil {
 		t.say("  w%d gets %v", watch, ev)
 	}

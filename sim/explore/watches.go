@@ -25,6 +25,7 @@ type watch[T any] struct {
 	unjudged bool
 	// panics: its handler will at the next event.
 	panics bool
+	trace  *trace
 	// held is what a seam keeps from its consumer.
 	held []engine.Event[T]
 }
@@ -42,7 +43,7 @@ func (w *World[T]) open(step Step, id int, s Start) {
 
 // newWatch returns a watch that nobody has asked for yet.
 func (w *World[T]) newWatch(id int, c Consumer, sel Selection[T], opts engine.WatchOptions) *watch[T] {
-	r := &watch[T]{id: id, consumer: c, selected: sel, history: w.history()}
+	r := &watch[T]{id: id, consumer: c, selected: sel, history: w.history(), trace: w.trace}
 	r.Name, r.Selects, r.Options = fmt.Sprintf("w%d", id), sel.selects(), opts
 	return r
 }
@@ -236,9 +237,13 @@ func (r *watch[T]) claim() {
 
 // ended notes why the watch says it ended, nil if it has not.
 func (r *watch[T]) ended(err error) {
-	if err != nil {
-		r.Ends = append(r.Ends, err)
+	if err == nil {
+		return
 	}
+	if len(r.Ends) == 0 {
+		r.trace.end(r.id, err)
+	}
+	r.Ends = append(r.Ends, err)
 }
 
 // resume starts a watch where another one's consumer stands, which may go on.
