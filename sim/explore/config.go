@@ -49,8 +49,8 @@ type Config[T any] struct {
 	// zero means GOMAXPROCS. It changes nothing that is found. Attach is called
 	// by any of the goroutines.
 	Workers int
-	// OnProgress, if set, is called after every seed, by one goroutine at a time.
-	// It must not block.
+	// OnProgress, if set, is called for every seed that is through, in their order,
+	// by one goroutine at a time. It must not block.
 	OnProgress func(Progress)
 }
 

@@ -19,7 +19,9 @@ type Progress struct {
 
 // Report is what an exploration found.
 type Report struct {
-	// From is the first seed, Seeds how many were explored.
+	// From is the first seed, Seeds how many were explored. With a finding they
+	// end with its seed: what other workers had begun above that does not count,
+	// here and in what follows.
 	From  uint64 `json:"from"`
 	Seeds int    `json:"seeds"`
 	Counts
@@ -27,12 +29,13 @@ type Report struct {
 	// whenever and wherever they are explored by the same program. With one seed
 	// it is the hash of its trace.
 	Hash string `json:"hash"`
-	// Elapsed is the real time that it took.
+	// Elapsed is the real time that it took, but for the shrinking.
 	Elapsed time.Duration `json:"elapsedNanoseconds"`
-	// Interrupted: the context ended it before time.
+	// Interrupted: the context ended it before time. A finding's scenario may
+	// then not be the shortest.
 	Interrupted bool `json:"interrupted,omitempty"`
-	// Finding is what is wrong, nil if nothing is: of the lowest seed among
-	// those that were explored.
+	// Finding is what is wrong, nil if nothing is: of the lowest seed that breaks
+	// an invariant.
 	Finding *Finding `json:"finding,omitempty"`
 }
 
@@ -59,18 +62,18 @@ func run[T any](ctx context.Context, cfg Config[T], sabotage func(seed uint64) s
 	if err != nil {
 		return nil, err
 	}
-	x := &exploration[T]{cfg: cfg, sabotage: sabotage, began: time.Now(), report: &Report{From: cfg.From}}
+	x := &exploration[T]{cfg: cfg, sabotage: sabotage, began: time.Now(), report: &Report{From: cfg.From}, ahead: map[uint64]outcome{}}
 	var workers sync.WaitGroup
 	for range cfg.Workers {
 		workers.Go(func() { x.work(ctx) })
 	}
 	workers.Wait()
-	x.report.Interrupted = ctx.Err() != nil
 	x.report.Hash = fmt.Sprintf("%016x", x.hash)
 	x.report.Elapsed = time.Since(x.began)
 	if x.found != nil {
-		x.report.Finding = x.explain()
+		x.report.Finding = x.explain(ctx)
 	}
+	x.report.Interrupted = ctx.Err() != nil
 	return x.report, x.err
 }
 
@@ -80,11 +83,17 @@ type exploration[T any] struct {
 	sabotage func(seed uint64) seams[T]
 	began    time.Time
 
-	mu     sync.Mutex // guards what follows
-	next   int
+	mu   sync.Mutex // guards what follows
+	next int
+	// over: no more seeds are taken, since one of those taken ends it.
+	over bool
+	// ahead are the outcomes of seeds that were done before a lower one. They
+	// count when that is done: so that it makes no difference who was faster.
+	ahead  map[uint64]outcome
 	report *Report
 	hash   uint64
-	// found is the failure of the lowest seed that has one, and of which.
+	// found is the failure of the lowest seed that has one, and of which. err is
+	// why a seed could not be played.
 	found   *judge.Failure
 	foundAt uint64
 	err     error
@@ -111,7 +120,7 @@ func (x *exploration[T]) take(ctx context.Context) (uint64, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
-	case ctx.Err() != nil, x.err != nil, x.found != nil:
+	case ctx.Err() != nil, x.over:
 		return 0, false
 	case x.cfg.Seeds > 0 && x.next == x.cfg.Seeds:
 		return 0, false
@@ -126,25 +135,38 @@ func (x *exploration[T]) take(ctx context.Context) (uint64, bool) {
 func (x *exploration[T]) done(seed uint64, o outcome) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.ahead[seed] = o
+	x.over = x.over || o.ends()
+	for x.count() {
+	}
+}
+
+// count adds the outcome of the next seed to the report, if it is there and none
+// before has ended the exploration.
+func (x *exploration[T]) count() bool {
 	r := x.report
+	seed := x.cfg.From + uint64(r.Seeds)
+	o, there := x.ahead[seed]
+	if !there || x.found != nil || x.err != nil {
+		return false
+	}
+	delete(x.ahead, seed)
 	r.Seeds++
 	r.Counts.add(o.Counts)
-	x.hash += o.hash // in any order
-	if o.broken != nil {
-		x.err = o.broken
-	}
-	if o.failure != nil && (x.found == nil || seed < x.foundAt) {
+	x.hash += o.hash
+	if x.err = o.broken; o.failure != nil {
 		x.found, x.foundAt = o.failure, seed
 	}
 	if x.cfg.OnProgress != nil {
 		x.cfg.OnProgress(Progress{Done: r.Seeds, Seeds: x.cfg.Seeds, Counts: r.Counts})
 	}
+	return true
 }
 
-// explain shrinks the scenario of what was found.
-func (x *exploration[T]) explain() *Finding {
+// explain shrinks the scenario of what was found, until ctx is done.
+func (x *exploration[T]) explain(ctx context.Context) *Finding {
 	drawn := Draw(x.foundAt, len(x.cfg.Selections), x.cfg.Steps)
-	short := shrink(drawn, func(s Scenario) bool {
+	short := shrink(ctx, drawn, func(s Scenario) bool {
 		o := x.play(s)
 		return o.failure != nil && o.failure.Invariant == x.found.Invariant
 	})

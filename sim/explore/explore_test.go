@@ -86,7 +86,7 @@ func TestShrinkLeavesOutWhatIsNotNeeded(t *testing.T) {
 	has := func(s Scenario, n int) bool {
 		return slices.ContainsFunc(s.Steps, func(s Step) bool { return s.N == n })
 	}
-	short := shrink(s, func(s Scenario) bool { return has(s, 3) && has(s, 64) && has(s, 99) })
+	short := shrink(t.Context(), s, func(s Scenario) bool { return has(s, 3) && has(s, 64) && has(s, 99) })
 	require.Len(t, short.Steps, 3)
 	require.Len(t, s.Steps, 100, "the drawn one is as it was")
 }

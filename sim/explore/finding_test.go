@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -74,4 +75,35 @@ func TestEveryScenarioIsKeptByJSON(t *testing.T) {
 		requireField(t, field, json.Unmarshal([]byte(kept), &s))
 	}
 	require.Equal(t, "Verb(0) n=2", Step{N: 2}.String())
+}
+
+// What has been found ends the count, whoever was faster.
+func TestAReportWithAFindingIsTheSameForAnyNumberOfWorkers(t *testing.T) {
+	cfg := withCounter(3)
+	report := func(workers int) *Report {
+		cfg.Workers = workers
+		r := explored(t, cfg)
+		r.Elapsed = 0
+		return r
+	}
+	one := report(1)
+	require.Equal(t, int(one.Finding.Seed)+1, one.Seeds)
+	require.Equal(t, one, report(2))
+	require.Equal(t, one, report(7))
+}
+
+func TestAnInterruptEndsTheShrinking(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg := seeds(withCounter(3), 0, 30)
+	at := explored(t, cfg).Finding.Seed
+	cfg.OnProgress = func(p Progress) {
+		if p.Done == int(at)+1 {
+			cancel()
+		}
+	}
+	r, err := Run(ctx, cfg)
+	require.NoError(t, err)
+	require.True(t, r.Interrupted)
+	require.Len(t, r.Finding.Steps, r.Finding.Drawn, "as it was drawn")
+	require.Equal(t, r.Finding.Problem, r.Finding.ShortProblem)
 }

@@ -1,6 +1,9 @@
 package explore
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // maxShrinks bounds how many scenarios are tried to find a shorter one.
 const maxShrinks = 2000
@@ -8,11 +11,11 @@ const maxShrinks = 2000
 // shrink returns the shortest scenario that it finds by leaving out steps for
 // which fails is still true, by delta debugging: large pieces first, then ever
 // smaller ones, until no single step can be left out; then what happens in the
-// middle of the others.
-func shrink(s Scenario, fails func(Scenario) bool) Scenario {
+// middle of the others. When ctx is done it returns the shortest so far.
+func shrink(ctx context.Context, s Scenario, fails func(Scenario) bool) Scenario {
 	left := maxShrinks
 	try := func(steps []Step) bool {
-		if left == 0 {
+		if left == 0 || ctx.Err() != nil {
 			return false
 		}
 		left--

@@ -23,6 +23,9 @@ type outcome struct {
 	broken error
 }
 
+// ends reports whether no more scenarios are to be played after this one.
+func (o *outcome) ends() bool { return o.failure != nil || o.broken != nil }
+
 // simulate plays a scenario in a world of its own. The same scenario always has
 // the same outcome, but for the stack.
 func simulate[T any](cfg *Config[T], s Scenario, sabotage seams[T], record func(string)) (o outcome) {
