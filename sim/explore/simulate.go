@@ -31,8 +31,11 @@ func (o *outcome) ends() bool { return o.failure != nil || o.broken != nil }
 func simulate[T any](cfg *Config[T], s Scenario, sabotage seams[T], record func(string)) (o outcome) {
 	t := &trace{record: record}
 	defer func() { o.Counts, o.hash = t.Counts, t.hash }()
-	stack, err := contained(func() error {
-		w, err := newWorld(cfg, s, sabotage, t)
+	var w *World[T]
+	stack, err := contained(func() (err error) {
+		if w, err = newWorld(cfg, s, sabotage, t); err == nil {
+			err = w.attach()
+		}
 		if err != nil {
 			return fmt.Errorf("seed %d: %w", s.Seed, err)
 		}
@@ -44,6 +47,10 @@ func simulate[T any](cfg *Config[T], s Scenario, sabotage seams[T], record func(
 		o = outcome{failure: f, stack: stack}
 	} else {
 		o = outcome{broken: err}
+	}
+	t.record = nil                        // what follows led to nothing
+	for w != nil && len(w.cleanups) > 0 { // it did not come to that, or one panicked
+		_, _ = contained(func() error { w.cleanup(); return nil })
 	}
 	return o
 }

@@ -35,8 +35,9 @@ type World[T any] struct {
 	// restored is the revision that storage was at when it had last gone back.
 	restored store.Revision
 
-	always  []check
-	finally []check
+	always   []check
+	finally  []check
+	cleanups []func()
 	// failed is the first thing that was found to be wrong.
 	failed error
 }
@@ -62,9 +63,28 @@ func (w *World[T]) Always(name string, holds func() error) {
 }
 
 // Finally has holds called when storage is well again, the engine has caught up
-// and every handler was given all there is.
+// and every handler was given all there is. A quarter of the scenarios never call
+// it: they close the engine in the middle of everything.
 func (w *World[T]) Finally(name string, holds func() error) {
 	w.finally = append(w.finally, check{judge.Invariant(name), holds})
+}
+
+// Cleanup has end called when the world ends, whatever came of it: to end what
+// Attach started, such as an informer or an object cache on the engine's host,
+// which would be found to be left behind. What was given last is called first, and
+// all before the engine is closed. A call that waits runs the simulation, as those
+// of [World.Engine] do.
+func (w *World[T]) Cleanup(end func()) { w.cleanups = append(w.cleanups, end) }
+
+// cleanup calls what Cleanup was given, each once.
+func (w *World[T]) cleanup() {
+	w.sched.waiting, w.sched.restless = patient, 0
+	for len(w.cleanups) > 0 {
+		last := len(w.cleanups) - 1
+		end := w.cleanups[last]
+		w.cleanups = w.cleanups[:last]
+		end()
+	}
 }
 
 // HandlerPanics is the invariant that a handler given to [World.Handle] breaks
@@ -112,12 +132,18 @@ func newWorld[T any](cfg *Config[T], s Scenario, sabotage seams[T], t *trace) (*
 	if w.engine, err = engine.New(w.engineConfig()); err != nil {
 		return nil, err
 	}
-	if cfg.Attach != nil {
-		if err := cfg.Attach(w); err != nil {
-			return nil, fmt.Errorf("attach: %w", err)
-		}
-	}
 	return w, nil
+}
+
+// attach lets the user start what is his.
+func (w *World[T]) attach() error {
+	if w.cfg.Attach == nil {
+		return nil
+	}
+	if err := w.cfg.Attach(w); err != nil {
+		return fmt.Errorf("attach: %w", err)
+	}
+	return nil
 }
 
 func (w *World[T]) engineConfig() engine.Config[T] {
@@ -153,6 +179,7 @@ func (w *World[T]) run() error {
 		w.rests()
 	}
 	if w.failed == nil {
+		w.cleanup()
 		w.close()
 	}
 	return w.failed

@@ -1,0 +1,59 @@
+package explore
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/sim/judge"
+)
+
+// withInformer has an informer mirror the engine, on its host.
+func withInformer(clean bool) Config[Thing] {
+	cfg := Things()
+	cfg.Attach = func(w *World[Thing]) error {
+		i, err := informer.New(informer.Config[Thing]{Source: w.Engine().Source(), Host: w.Engine().Host(), Name: "mirror"})
+		if err == nil && clean {
+			w.Cleanup(func() { err = errors.Join(err, i.Close()) })
+		}
+		return err
+	}
+	return cfg
+}
+
+func TestWhatAttachStartedIsEndedByItsCleanup(t *testing.T) {
+	r, err := Run(t.Context(), seeds(withInformer(true), 0, 20))
+	require.NoError(t, err)
+	require.Nil(t, r.Finding, "%v", r.Finding)
+	r, err = Run(t.Context(), seeds(withInformer(false), 0, 20))
+	require.NoError(t, err)
+	require.Equal(t, judge.NothingLeft, r.Finding.Invariant)
+	require.Contains(t, r.Finding.ShortProblem, "mirror")
+}
+
+// Whatever comes of a world, all cleanups are called once, the last first.
+func TestCleanupsAreCalledWhateverHappens(t *testing.T) {
+	for what, attach := range map[string]func(*World[Thing]) error{
+		"nothing":               func(*World[Thing]) error { return nil },
+		"a broken check":        func(w *World[Thing]) error { w.Always("no", func() error { return errors.New("no") }); return nil },
+		"a panic":               func(w *World[Thing]) error { w.Always("no", func() error { panic("no") }); return nil },
+		"attach that fails":     func(*World[Thing]) error { return errors.New("no") },
+		"attach that panics":    func(*World[Thing]) error { panic("no") },
+		"a cleanup that panics": func(w *World[Thing]) error { w.Cleanup(func() { panic("no") }); return nil },
+	} {
+		t.Run(what, func(t *testing.T) {
+			var called []string
+			cfg := Things()
+			cfg.Attach = func(w *World[Thing]) error {
+				w.Cleanup(func() { called = append(called, "first") })
+				w.Cleanup(func() { called = append(called, "second") })
+				return attach(w)
+			}
+			_, err := Play(cfg, Draw(1, 9, 10))
+			require.Equal(t, what == "attach that fails", err != nil)
+			require.Equal(t, []string{"second", "first"}, called)
+		})
+	}
+}
