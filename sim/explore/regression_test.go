@@ -55,6 +55,24 @@ var found = map[string]Scenario{
 			{Do: Watch, Watch: 4, Turns: unlimited, Start: &Start{Selection: 0, Consumer: Pull, Back: 0, Options: engine.WatchOptions{Policy: engine.Park, Buffer: 10, InitialState: true, Latest: true, OnPool: true}}},
 		},
 	},
+	// This was no fault of the engine, but of who asked it why watches had ended,
+	// and then let a timer fire that ended one.
+	"a deadline that has come when all is at rest": {
+		Seed:  111661,
+		Setup: Setup{Blocks: true, Batch: 2, Window: engine.Window{MinAge: time.Second, MaxEvents: 16, ChunkSize: 1}, BookmarkPeriod: time.Minute},
+		Steps: []Step{
+			{Do: Turns, N: 2},
+			{Do: Write, Seed: 0x51049e2db1de45ab},
+			{Do: Turns, N: 1},
+			{Do: Turns, N: 2},
+			{Do: Rewind, N: 5, Seed: 0xefb30b298f645e08},
+			{Do: Write, Seed: 0xc3b69e662b05c815},
+			{Do: Watch, Watch: 17, Turns: unlimited, Start: &Start{Selection: 5, Consumer: Curious, Options: engine.WatchOptions{Policy: engine.Conflate, InitialState: true, Latest: true, Bookmarks: true, Buffer: 10}}, After: 6, Meanwhile: &Step{Do: Rewind, N: 6, Seed: 0x5eb4d32d00b58b7e}},
+			{Do: Slow, N: 3},
+			{Do: Watch, Watch: 18, Turns: unlimited, Start: &Start{Selection: 2, Consumer: Handler, Options: engine.WatchOptions{Policy: engine.Conflate, Bookmarks: true, Timeout: time.Second}}, After: 1, Meanwhile: &Step{Do: Rewind, Seed: 0x78631cf741471c90}},
+			{Do: Watch, Watch: 19, Turns: unlimited, Start: &Start{Selection: 2, Consumer: Pull, Back: -1, Options: engine.WatchOptions{Policy: engine.Conflate, OnPool: true, Buffer: 1}}},
+		},
+	},
 	"a wait that comes before the timer of another leaves none behind when the clock was set back": {
 		Seed:  200,
 		Setup: Setup{Blocks: true, Batch: 2, Window: engine.Window{MinAge: time.Second, MaxEvents: 4, ChunkSize: 3}, Indexed: true, BookmarkPeriod: time.Second},

@@ -83,3 +83,14 @@ func (w *World[T]) recover(lists uint64) {
 	w.fail(judge.Failed(judge.Recovers, "", "storage is at %d, the engine at %d: ready %v, source %v after %v",
 		w.newest(), s.Revision, s.Ready, s.Source.Phase, s.Source.LastError))
 }
+
+// calm lets the engine have all turns there are, and fires the timers that are due
+// now: else the first consumer that waits would, when others have been asked
+// already.
+func (w *World[T]) calm() {
+	for due := true; due; {
+		w.sched.settle()
+		_, due = w.clock.toNext(0)
+		due = due && !w.sched.stuck()
+	}
+}

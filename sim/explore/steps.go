@@ -146,7 +146,7 @@ func (w *World[T]) rest() {
 	if w.recover(0); w.failed != nil {
 		return
 	}
-	w.sched.settle()
+	w.calm()
 	for _, r := range w.started {
 		w.take(r, everythingThereIs)
 		r.Drained = true
