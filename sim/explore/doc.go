@@ -40,6 +40,14 @@
 // history forks: a watch that has ended stays with the old one, one that lives
 // through it must fit the new one from its start.
 //
+// # What is not
+//
+// Informers, object caches and the engine's Source have no judge of their own:
+// [Config].Attach can put them on the engine, and say what must hold of them.
+// Never drawn are an engine without a cache (Capacity 0), writes that meet a
+// conflict, watches read by their Chan, and calls and watches that end by a
+// context, for which the engine needs a goroutine.
+//
 // # How to replay
 //
 // A finding names its seed. [Config].From with Seeds: 1, or on the command line

@@ -17,7 +17,7 @@ type chance struct {
 // chances are those of a scenario at work: mostly writes and reads of watches,
 // now and then a fault.
 var chances = []chance{
-	{Write, 30}, {Lease, 4}, {Remove, 8}, {Emit, 4},
+	{Write, 30}, {Lease, 4}, {Remove, 8}, {Emit, 4}, {Create, 3}, {RemoveIf, 2},
 	{Turns, 14}, {Settle, 5},
 	{Watch, 9}, {Take, 14}, {Resume, 3}, {Stop, 2},
 	{Get, 4}, {List, 3}, {Pages, 1}, {Follow, 2},
@@ -66,6 +66,7 @@ func (d *drawing) setup() Setup {
 			ChunkSize: pick(d, 1, 3, 4),
 		},
 		Indexed:        d.IntN(2) == 0,
+		VerifyEvery:    pick(d, 0, time.Second, 10*time.Second),
 		BookmarkPeriod: pick(d, time.Second, 2*time.Second, time.Minute),
 	}
 }
@@ -149,6 +150,8 @@ func (d *drawing) step(verb Verb) Step {
 	switch verb {
 	case Lease:
 		s.For = pick(d, 100*time.Millisecond, time.Second, 10*time.Second)
+	case RemoveIf:
+		s.N = d.IntN(2)
 	case Turns:
 		s.N = 1 + d.IntN(20)
 	case Take:

@@ -118,6 +118,38 @@ func (b *refusesWrite) Put(ctx context.Context, key string, value Thing, expect 
 	return b.storage.Put(ctx, key, value, expect, opts)
 }
 
+// createAnyway writes over what is there when it should create.
+func createAnyway(s *storage[Thing], o *once) backend.Backend[Thing] { return &createsAnyway{s, o} }
+
+type createsAnyway struct {
+	*storage[Thing]
+	once *once
+}
+
+func (b *createsAnyway) Put(ctx context.Context, key string, value Thing, expect store.Revision, opts backend.PutOptions) (*store.Object[Thing], error) {
+	if _, since, there := b.history.Get(key); there && expect == 0 && b.once.now() {
+		expect = since
+	}
+	return b.storage.Put(ctx, key, value, expect, opts)
+}
+
+// showLess lists one object less when it is asked for a past state, as the
+// engine does to compare.
+func showLess(s *storage[Thing], o *once) backend.Backend[Thing] { return &showsLess{s, o} }
+
+type showsLess struct {
+	*storage[Thing]
+	once *once
+}
+
+func (b *showsLess) List(ctx context.Context, opts backend.ListOptions) (*backend.List[Thing], error) {
+	l, err := b.storage.List(ctx, opts)
+	if err == nil && fromCache(opts) && opts.Revision > 0 && len(l.Items) > 0 && b.once.now() {
+		l.Items = l.Items[1:]
+	}
+	return l, err
+}
+
 // listNoMore fails the lists of the cache from some time on.
 func listNoMore(s *storage[Thing], o *once) backend.Backend[Thing] { return &listsNoMore{s, o} }
 

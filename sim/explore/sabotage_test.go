@@ -46,7 +46,7 @@ func (o *once) since() bool {
 
 // sabotages are the ways in which a list-watch engine is known to go wrong, each
 // applied once to what passes between the engine and the world around it, as near
-// to where it would happen as it does harm. The last three go on, for what they
+// to where it would happen as it does harm. The last two go on, for what they
 // break is that there is an end.
 //
 // A batch that storage drops or repeats in plain sight, a gap in the revisions,
@@ -80,14 +80,18 @@ var sabotages = []sabotage{
 		by: []judge.Invariant{judge.Resumable, judge.Reliable}},
 	{name: "refuse a write", seams: onStorage(refuseWrite), among: 10,
 		by: []judge.Invariant{judge.Refusals}},
+	{name: "create what is there", seams: onStorage(createAnyway), among: 3,
+		by: []judge.Invariant{judge.Refusals}},
+	{name: "compare with something else", seams: onStorage(showLess), among: 3,
+		by: []judge.Invariant{Consistent}},
 	{name: "list no more", seams: onStorage(listNoMore), among: 3,
 		by: []judge.Invariant{judge.Recovers}},
 	{name: "never rest", seams: onStorage(neverRest), among: 10,
 		by: []judge.Invariant{judge.Rests}},
 }
 
-// reads are the invariants of reads.
-var reads = []judge.Invariant{judge.ReadState, judge.ReadLatest, judge.ReadCached, judge.ReadNotOlder, judge.ReadExact}
+// reads are the invariants of reads: the user's, and the engine's own comparison.
+var reads = []judge.Invariant{judge.ReadState, judge.ReadLatest, judge.ReadCached, judge.ReadNotOlder, judge.ReadExact, Consistent}
 
 // maxSabotaged is within how many seeds each must be found.
 const maxSabotaged = 200

@@ -29,6 +29,9 @@ type Setup struct {
 	Window engine.Window `json:"window,omitzero"`
 	// Indexed has the engine index the fields and labels that it was told to.
 	Indexed bool `json:"indexed,omitzero"`
+	// VerifyEvery is the time between the engine's own comparisons of its cache
+	// with storage; zero is for what Config.Engine says.
+	VerifyEvery time.Duration `json:"verifyEveryNanoseconds,omitzero"`
 	// BookmarkPeriod is the time between bookmarks.
 	BookmarkPeriod time.Duration `json:"bookmarkPeriodNanoseconds,omitzero"`
 }
@@ -93,11 +96,15 @@ type Verb uint8
 // The verbs.
 const (
 	// Write stores a value, Lease one that expires after For, Remove deletes an
-	// object, Emit passes a value through.
+	// object, Emit passes a value through. Create stores a value if its key is free;
+	// RemoveIf deletes an object if it is at the revision N before its own, which it
+	// is for zero alone.
 	Write Verb = iota + 1
 	Lease
 	Remove
 	Emit
+	Create
+	RemoveIf
 	// Turns lets the engine have N turns, Settle all there are.
 	Turns
 	Settle
@@ -141,7 +148,7 @@ const (
 	// Panic has a handler panic at its next event.
 	Panic
 	// Slow has the actor with the ID N take its turns only when no other has one;
-	// zero: none. The engine's own are 2 to 5.
+	// zero: none. The engine's own are 2 to 6.
 	Slow
 	verbs
 )

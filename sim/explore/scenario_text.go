@@ -19,7 +19,8 @@ func (c *Consumer) UnmarshalText(text []byte) error {
 }
 
 var verbNames = [verbs]string{
-	Write: "write", Lease: "lease", Remove: "delete", Emit: "emit", Turns: "turns", Settle: "settle",
+	Write: "write", Lease: "lease", Remove: "delete", Emit: "emit",
+	Create: "create", RemoveIf: "delete old", Turns: "turns", Settle: "settle",
 	Watch: "watch", Take: "take", Resume: "resume", Stop: "stop",
 	Get: "get", List: "list", Pages: "pages", Follow: "list and watch", Pass: "time passes", Jump: "clock jumps",
 	Hangup: "storage closes watches", Outage: "storage loses watches", Expire: "storage expires watches",
@@ -57,8 +58,8 @@ func parseName[V ~uint8](of string, name []byte, names []string, v *V) error {
 }
 
 func (s Setup) String() string {
-	return fmt.Sprintf("an engine with a window of %d events in chunks of %d, for %v; bookmarks every %v; indexed: %v; storage that blocks: %v, in batches of %d",
-		s.Window.MaxEvents, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.Indexed, s.Blocks, s.Batch)
+	return fmt.Sprintf("an engine with a window of %d events in chunks of %d, for %v; bookmarks every %v; verified every %v; indexed: %v; storage that blocks: %v, in batches of %d",
+		s.Window.MaxEvents, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.VerifyEvery, s.Indexed, s.Blocks, s.Batch)
 }
 
 // String says the step for people, such as "take w3 n=5".
@@ -120,7 +121,7 @@ func (s *Start) String() string {
 // call that may wait.
 func (v Verb) seeded() bool {
 	switch v {
-	case Write, Lease, Remove, Emit, Get, List, Pages, Follow, Rewind, Rewrite:
+	case Write, Lease, Remove, Emit, Create, RemoveIf, Get, List, Pages, Follow, Rewind, Rewrite:
 		return true
 	}
 	return false

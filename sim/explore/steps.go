@@ -16,6 +16,10 @@ func (w *World[T]) do(s Step) {
 	switch s.Do {
 	case Write, Lease, Remove, Emit:
 		w.write(s)
+	case Create:
+		w.create(s)
+	case RemoveIf:
+		w.deleteIf(s)
 	case Turns:
 		w.sched.runN(s.N)
 	case Settle:

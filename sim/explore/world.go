@@ -155,6 +155,9 @@ func (w *World[T]) engineConfig() engine.Config[T] {
 	c.Host, c.Backend, c.Name = w.host, b, "engine"
 	c.Window, c.BookmarkPeriod = setup.Window, setup.BookmarkPeriod
 	c.Backoff = reflector.Backoff{Initial: 100 * time.Millisecond, Max: time.Second}
+	if setup.VerifyEvery > 0 {
+		c.VerifyEvery = setup.VerifyEvery
+	}
 	if !setup.Indexed {
 		c.Index, c.IndexLabels = nil, nil
 	}
@@ -177,6 +180,7 @@ func (w *World[T]) run() error {
 	if !w.scenario.Abrupt {
 		w.rest()
 		w.rests()
+		w.consistent()
 	}
 	if w.failed == nil {
 		w.cleanup()
@@ -189,6 +193,16 @@ func (w *World[T]) run() error {
 func (w *World[T]) rests() {
 	if w.sched.stuck() {
 		w.fail(judge.Failed(judge.Rests, "", "the engine is still busy after %d turns", maxRestless))
+	}
+}
+
+// Consistent is the invariant that the engine, where it compares its cache with
+// storage itself, finds no difference, unless storage has gone back in time.
+const Consistent judge.Invariant = "consistent"
+
+func (w *World[T]) consistent() {
+	if s := w.engine.Stats(); s.Mismatches > 0 && w.restored == 0 {
+		w.fail(judge.Failed(Consistent, "", "the engine found %d differences in %d comparisons", s.Mismatches, s.Verified))
 	}
 }
 
