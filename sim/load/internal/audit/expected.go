@@ -32,8 +32,7 @@ func Expect(selections iter.Seq[scenario.Selection], l *Ledger) *Expected {
 	for sel := range selections {
 		x.add(sel)
 	}
-	l.sort()
-	x.read(l.entries)
+	x.read(l.inOrder())
 	return x
 }
 

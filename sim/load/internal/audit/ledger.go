@@ -60,9 +60,8 @@ func (l *Ledger) Newest() (Entry, bool) {
 // NewestByKey returns the last write of each key's state. Nothing may be noted
 // any more.
 func (l *Ledger) NewestByKey() map[string]Entry {
-	l.sort()
 	newest := map[string]Entry{}
-	for _, e := range l.entries {
+	for _, e := range l.inOrder() {
 		if !e.Emitted {
 			newest[e.Key] = e
 		}
@@ -70,7 +69,11 @@ func (l *Ledger) NewestByKey() map[string]Entry {
 	return newest
 }
 
-// sort puts the entries in the order of revisions. Nothing may be noted any more.
-func (l *Ledger) sort() {
+// inOrder returns the entries in the order of revisions. Nothing may be noted any
+// more, but others may still ask for the newest.
+func (l *Ledger) inOrder() []Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	slices.SortFunc(l.entries, func(a, b Entry) int { return cmp.Compare(a.Revision, b.Revision) })
+	return l.entries
 }
