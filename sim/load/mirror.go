@@ -107,13 +107,24 @@ func (p *pupil) learn(n informer.Notification[content.Item]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.check(n)
-	p.group.told.Add(1)
 	if n.Type == store.Deleted {
 		delete(p.state, n.Key())
+	} else {
+		p.state[n.Key()] = n.Object.Revision
+	}
+	p.count(n)
+}
+
+// count counts what the load has caused, and measures how late it came: not the
+// objects that there were before, whether they come as the first state or, to an
+// informer that was quicker than those who created them, as changes.
+func (p *pupil) count(n informer.Notification[content.Item]) {
+	it, begun := &n.Object.Value, p.run.watch.begun.Load()
+	if begun == 0 || n.Type != store.Deleted && it.Stored < begun {
 		return
 	}
-	p.state[n.Key()] = n.Object.Revision
-	if it := &n.Object.Value; n.Cause == informer.Change && it.Stored >= p.run.watch.begun.Load() {
+	p.group.told.Add(1)
+	if n.Type != store.Deleted && n.Cause == informer.Change {
 		p.group.latency.Record(p.number, p.run.watch.now()-it.Due)
 	}
 }
