@@ -164,7 +164,7 @@ func (w *watcher) take(events ...engine.Event[content.Item]) {
 			continue // no load has caused it
 		}
 		changes++
-		if ev.Object == nil || ev.Marks != 0 || ev.Type == engine.Deleted || ev.Object.Value.Stored < w.opened {
+		if ev.Object == nil || ev.Marks != 0 || ev.Type == engine.Deleted || ev.Object.Value.Stored < w.wanted {
 			continue
 		}
 		it := &ev.Object.Value

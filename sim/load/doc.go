@@ -36,9 +36,11 @@
 //	handed over from just before storing until the consumer had the event
 //
 // They overlap, and include what they do not name: the wake-up of whoever
-// measures. Only events that were stored while a watch was open count: what it
-// reads of the past is as old as it is. Deletions do not, since what they carry is
-// the state before, and its times. Consumers that the scenario slows down count
+// measures. Only events that were stored while a watcher wanted to watch count,
+// from when it first tried to, or from when it was back after having left: what it
+// reads of the past is as old as it is. Time in which a watch was being opened, or
+// opened again after it had ended, is the engine's. Deletions do not count, since
+// what they carry is the state before, and its times. Consumers that the scenario slows down count
 // for their own group alone.
 //
 // # Lost events

@@ -46,7 +46,7 @@ func (w *watcher) start(ctx context.Context, from engine.Revision, fresh bool) (
 	if fresh && !initial {
 		w.trail.Begin(from)
 	}
-	w.current, w.opened = watch, w.run.watch.now()
+	w.current = watch
 	w.watch.Store(watch)
 	return watch, nil
 }

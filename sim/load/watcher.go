@@ -50,7 +50,7 @@ type watcher struct {
 	mu       sync.Mutex
 	trail    audit.Trail
 	current  *engine.Watch[content.Item] // nil while there is none
-	opened   int64                       // when it was opened
+	wanted   int64                       // since when it wants to watch
 	scratch  [2][]int64
 	nanos    int64 // sum and longest of the latencies
 	measured int64
@@ -94,6 +94,7 @@ func (w *watcher) starts() time.Duration {
 func (w *watcher) live(ctx context.Context, ready func()) {
 	ready = sync.OnceFunc(ready)
 	defer ready()
+	w.want()
 	for ctx.Err() == nil {
 		watch, err := w.open(ctx)
 		if err != nil {
@@ -114,11 +115,21 @@ func (w *watcher) live(ctx context.Context, ready func()) {
 		case errors.Is(reason, errReconnect):
 			w.reconnects++
 			_ = pace.Sleep(ctx, w.group.spec.Reconnect.Away)
+			w.want()
 		case ctx.Err() == nil:
 			w.reconnects++
 			w.ended(reason)
 		}
 	}
+}
+
+// want makes now the moment since when the watcher wants to watch. It stays,
+// however long it takes to open a watch, and when one ends that it did not leave:
+// what the engine holds up meanwhile is late.
+func (w *watcher) want() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wanted = w.run.watch.now()
 }
 
 // rest waits a moment before the next attempt.
