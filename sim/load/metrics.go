@@ -13,15 +13,25 @@ func (r *run) metrics(j *judgement, stages []report.Stage) map[string]float64 {
 	r.addWatchers(m)
 	r.addCalls(m)
 	r.addSamples(m)
-	whole := stages[0]
-	m["p50"], m["p90"], m["p99"], m["p99.9"], m["max"] = whole.P50, whole.P90, whole.P99, whole.P999, whole.Max
-	for name, s := range map[string]report.Stage{
-		"commit-p99": stages[1], "cache-p99": stages[2], "dispatch-p99": stages[3], "handed-p99": stages[4], "read-p99": stages[5], "object-p99": stages[6], "informer-p99": stages[7],
-	} {
-		m[name] = s.P99
+	for name, t := range timed {
+		m[name] = t.value(&stages[t.stage])
 	}
 	return m
 }
+
+// timed are the metrics that are times: each a figure of a stage, by its place in
+// what latencies returns.
+var timed = map[string]struct {
+	stage int
+	value func(*report.Stage) float64
+}{
+	"p50": {0, func(s *report.Stage) float64 { return s.P50 }}, "p90": {0, func(s *report.Stage) float64 { return s.P90 }},
+	"p99": {0, p99}, "p99.9": {0, func(s *report.Stage) float64 { return s.P999 }}, "max": {0, func(s *report.Stage) float64 { return s.Max }},
+	"commit-p99": {1, p99}, "cache-p99": {2, p99}, "dispatch-p99": {3, p99}, "handed-p99": {4, p99},
+	"read-p99": {5, p99}, "object-p99": {6, p99}, "informer-p99": {7, p99},
+}
+
+func p99(s *report.Stage) float64 { return s.P99 }
 
 func (r *run) addWatchers(m map[string]float64) {
 	for _, name := range []string{"duplicated", "unread", "failed", "reconnects", "relists", "conflated", "lag", "expired", "terminated", "panicked"} {

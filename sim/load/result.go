@@ -30,17 +30,6 @@ func (r *run) report() *report.Report {
 	return rep
 }
 
-// assertions checks what the plan asserts.
-func (r *run) assertions(rep *report.Report) (checked []report.Assertion) {
-	for i, c := range r.plan.Checks {
-		value := rep.Metrics[c.Metric.Name]
-		checked = append(checked, report.Assertion{
-			Text: string(r.plan.Assert[i]), Value: value, Holds: c.Holds(value, rep.GoroutinesBefore),
-		})
-	}
-	return checked
-}
-
 // latencies returns the stages, end to end first.
 func (r *run) latencies() []report.Stage {
 	calls := map[string]*hdrhistogram.Histogram{"writers": latency.NewHistogram(), "readers": latency.NewHistogram(), "caches": latency.NewHistogram()}

@@ -26,8 +26,11 @@ func (s *stages) probe(ctx context.Context) {
 	// It has no backlog, since it does nothing else. If it ends in spite of that,
 	// the stage has fewer events; the count says so.
 	watch, err := s.run.engine.Handle(ctx, engine.WatchOptions{OnPool: true}, s.dispatched)
-	if err == nil {
+	switch {
+	case err == nil:
 		defer watch.Stop()
+	case ctx.Err() == nil:
+		s.run.failure("dispatch", err)
 	}
 	s.probeCache(ctx)
 }

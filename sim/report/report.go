@@ -53,7 +53,10 @@ type Report struct {
 type Assertion struct {
 	Text  string  `json:"text"`
 	Value float64 `json:"value"`
-	Holds bool    `json:"holds"`
+	// Unmeasured: it is about a latency, and there was nothing to measure. It
+	// does not hold then.
+	Unmeasured bool `json:"unmeasured,omitempty"`
+	Holds      bool `json:"holds"`
 }
 
 // Stage is the latency of one stretch of an event's way.

@@ -156,6 +156,9 @@ func (t *text) verdict(r *Report) {
 
 // value prints the value of what was asserted, in its unit.
 func (a *Assertion) value() string {
+	if a.Unmeasured {
+		return "not known: nothing was measured"
+	}
 	unit := scenario.Count
 	if check, err := scenario.Assertion(a.Text).Check(); err == nil {
 		unit = check.Metric.Unit
