@@ -2,6 +2,7 @@ package load
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -27,5 +28,33 @@ func TestEveryTimeIsThatOfAStage(t *testing.T) {
 	for _, m := range scenario.Metrics {
 		_, known := timed[m.Name]
 		require.Equal(t, m.Unit == scenario.Time, known, m.Name)
+	}
+}
+
+// What one group does must not hide what another does.
+func TestAssertionsCanBeOfOneGroup(t *testing.T) {
+	rep := run1(t, &scenario.Scenario{
+		Settle:  time.Second, // for the one that will not read it all
+		Objects: scenario.Objects{Count: 10},
+		Writers: []scenario.Writer{{Name: "clients", Rate: 1000}},
+		Watchers: []scenario.Watcher{
+			{Name: "healthy"}, {Name: "paused", Consume: scenario.Consume{Every: time.Nanosecond, Pause: time.Hour}},
+		},
+		Assert: []scenario.Assertion{
+			"healthy.lost = 0", "healthy.unread = 0", "healthy.p99 > 0s", "clients.max > 0s",
+			"paused.unread = 0", "paused.p99 < 1h",
+		},
+	})
+	for i, holds := range []bool{true, true, true, true, false, false} {
+		require.Equal(t, holds, rep.Assertions[i].Holds, "%+v", rep.Assertions[i])
+	}
+	require.True(t, rep.Assertions[5].Unmeasured)
+}
+
+func TestEveryMetricOfAGroupIsMeasured(t *testing.T) {
+	for _, names := range scenario.GroupMetrics {
+		for _, name := range names {
+			require.Contains(t, ofGroup, name)
+		}
 	}
 }

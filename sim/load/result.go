@@ -92,7 +92,7 @@ func (r *run) groupReports(j *judgement) (groups []report.Group) {
 }
 
 func withLatency(g report.Group, h *hdrhistogram.Histogram) report.Group {
-	g.P50, g.P99, g.Max = latency.At(h, 50), latency.At(h, 99), latency.Max(h)
+	g.Measured, g.P50, g.P99, g.Max = h.TotalCount(), latency.At(h, 50), latency.At(h, 99), latency.Max(h)
 	return g
 }
 

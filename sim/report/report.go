@@ -90,10 +90,12 @@ type Group struct {
 	Events uint64 `json:"events"`
 	// Slow: not at full speed by the scenario's will, so that its latency does
 	// not count for the whole.
-	Slow bool    `json:"slow,omitempty"`
-	P50  float64 `json:"p50"`
-	P99  float64 `json:"p99"`
-	Max  float64 `json:"max"`
+	Slow bool `json:"slow,omitempty"`
+	// Measured is of how many of them there is a latency.
+	Measured int64   `json:"measured"`
+	P50      float64 `json:"p50"`
+	P99      float64 `json:"p99"`
+	Max      float64 `json:"max"`
 	// Lost, Reconnects, Relists and Unread are those of watchers.
 	Lost       uint64 `json:"lost"`
 	Reconnects int    `json:"reconnects"`

@@ -3,18 +3,22 @@ package scenario
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
 // Assertion is a comparison that must hold in the end, such as "lost = 0",
-// "p99 < 50ms", "heap < 512MiB" and "goroutines = start": a metric, one of
-// = < <= > >=, and a number, a duration or an amount of memory. See [Metrics].
+// "p99 < 50ms", "healthy.unread = 0", "heap < 512MiB" and "goroutines = start": a
+// metric, of all or of one group, one of = < <= > >=, and a number, a duration or
+// an amount of memory. See [Metrics] and [GroupMetrics].
 type Assertion string
 
 // Check is an assertion that has been understood.
 type Check struct {
+	// Group is the group whose metric it is, "" if it is that of all.
+	Group  string
 	Metric Metric
 	// Compare is one of = < <= > >=.
 	Compare string
@@ -26,17 +30,25 @@ type Check struct {
 
 var comparison = regexp.MustCompile(`^\s*(\S+?)\s*(<=|>=|=|<|>)\s*(\S+)\s*$`)
 
-// Check parses the assertion. Its errors are *[Error] without a place.
+// Check parses the assertion. Whether there is such a group only the scenario
+// knows. Its errors are *[Error] without a place.
 func (a Assertion) Check() (Check, error) {
 	parts := comparison.FindStringSubmatch(string(a))
 	if parts == nil {
 		return Check{}, &Error{Problem: fmt.Sprintf("%q is no comparison", string(a)), Fix: `write it like "p99 < 50ms", with one of = < <= > >=`}
 	}
+	check := Check{Compare: parts[2]}
 	m, known := metric(parts[1])
 	if !known {
-		return Check{}, &Error{Problem: fmt.Sprintf("there is no metric %q", parts[1]), Fix: "there are " + metricNames()}
+		check.Group, m, known = groupMetric(parts[1])
 	}
-	check := Check{Metric: m, Compare: parts[2]}
+	if !known {
+		return Check{}, &Error{
+			Problem: fmt.Sprintf("there is no metric %q", parts[1]),
+			Fix:     "there are " + metricNames() + ", and some of a group, such as healthy.p99",
+		}
+	}
+	check.Metric = m
 	if parts[3] == "start" {
 		check.Start = true
 		if m.Name != "goroutines" {
@@ -70,6 +82,31 @@ func (c Check) Holds(value, start float64) bool {
 		return value >= limit
 	}
 	return value == limit
+}
+
+// assertion demands that an assertion can be understood, and that the group that
+// it names, if any, has that metric.
+func (c *checker) assertion(at string, a Assertion, s *Scenario) {
+	check, err := a.Check()
+	if err != nil {
+		c.adopt(at, err)
+		return
+	}
+	if check.Group == "" {
+		return
+	}
+	var names []string
+	for _, g := range s.groupNames() {
+		if g.name != check.Group {
+			names = append(names, g.name)
+			continue
+		}
+		if own := GroupMetrics[g.part]; !slices.Contains(own, check.Metric.Name) {
+			c.wrong(at, fmt.Sprintf("%s of %s have no %s of their own", g.part, g.name, check.Metric.Name), "they have "+strings.Join(own, ", "))
+		}
+		return
+	}
+	c.wrong(at, fmt.Sprintf("there is no group %q", check.Group), "there are "+strings.Join(names, ", "))
 }
 
 func metricNames() string {

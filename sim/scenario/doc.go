@@ -22,6 +22,7 @@
 //	  - {kind: fail, at: 8s, for: 2s, when: {and: [{operation: list}, {probability: 0.5}]}}
 //	assert:
 //	  - lost = 0
+//	  - nodes.unread = 0
 //	  - p99 < 50ms
 //
 // # The same in Go

@@ -1,6 +1,9 @@
 package scenario
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Metric is something that a run measures and an assertion can judge.
 type Metric struct {
@@ -60,6 +63,35 @@ var Metrics = []Metric{
 	{"heap", Bytes, "most memory in objects, as sampled"},
 	{"goroutines", Count, "goroutines when all is over; start is how many there were before"},
 	{"engine-relists", Count, "times that the engine listed its storage anew"},
+}
+
+// GroupMetrics names, by the kind of a group, the metrics that groups have of
+// their own beside all others. An assertion puts the group in front, as in
+// "healthy.p99 < 50ms". Latencies of writers, readers and caches are those of
+// their calls.
+var GroupMetrics = map[string][]string{
+	"watchers":  {"lost", "unread", "expired", "terminated", "panicked", "reconnects", "relists", "p50", "p99", "max"},
+	"informers": {"stale", "p50", "p99", "max"},
+	"writers":   {"p50", "p99", "max"},
+	"readers":   {"p50", "p99", "max"},
+	"caches":    {"p50", "p99", "max"},
+}
+
+// groupMetric returns the group and the metric that a name such as "healthy.p99"
+// puts together.
+func groupMetric(name string) (group string, m Metric, known bool) {
+	at := strings.LastIndexByte(name, '.')
+	if at <= 0 {
+		return "", Metric{}, false
+	}
+	group, own := name[:at], name[at+1:]
+	for _, names := range GroupMetrics {
+		if slices.Contains(names, own) {
+			m, known = metric(own)
+			return group, m, known
+		}
+	}
+	return "", Metric{}, false
 }
 
 // metric returns the metric of that name.

@@ -105,6 +105,8 @@ func check(input string) string {
 			fmt.Fprintf(&out, "%s: %v\n", line, err)
 		case c.Start:
 			fmt.Fprintf(&out, "%s: %s %s at the start\n", line, c.Metric.Name, c.Compare)
+		case c.Group != "":
+			fmt.Fprintf(&out, "%s: %s of %s %s %v, in %s\n", line, c.Metric.Name, c.Group, c.Compare, c.Limit, c.Metric.Unit)
 		default:
 			fmt.Fprintf(&out, "%s: %s %s %v, in %s\n", line, c.Metric.Name, c.Compare, c.Limit, c.Metric.Unit)
 		}

@@ -48,9 +48,7 @@ func (s *Scenario) Validate() error {
 		c.fault(fmt.Sprintf("faults[%d]", i), &s.Faults[i], s)
 	}
 	for i, a := range s.Assert {
-		if _, err := a.Check(); err != nil {
-			c.adopt(fmt.Sprintf("assert[%d]", i), err)
-		}
+		c.assertion(fmt.Sprintf("assert[%d]", i), a, s)
 	}
 	c.names(s)
 	c.small(s)
