@@ -57,6 +57,9 @@ func TestShippedScenariosLoseNothing(t *testing.T) {
 			for _, metric := range timeless {
 				require.Zero(t, rep.Metrics[metric], "%s\n%v\n%+v", metric, rep.Errors, rep.Worst)
 			}
+			for _, g := range rep.Groups {
+				require.True(t, g.Slow || g.Unread == 0, "%+v\n%v\n%+v", g, rep.Errors, rep.Worst)
+			}
 			require.LessOrEqual(t, rep.Metrics["goroutines"], rep.GoroutinesBefore)
 			require.Positive(t, rep.Metrics["deliveries"])
 			require.Positive(t, rep.Latency[0].Count)

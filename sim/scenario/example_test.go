@@ -73,6 +73,7 @@ func ExamplePlan_Explain() {
 	//     consumer: batches
 	// assert:
 	//   - lost = 0
+	//   - unread = 0
 	//
 	// # at the start: objects 0, watchers in all: 3
 }

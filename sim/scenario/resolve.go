@@ -52,9 +52,25 @@ func (s *Scenario) Resolve(o Options) (*Plan, error) {
 	r.fillGroups()
 	r.fillFaults()
 	if len(r.Assert) == 0 {
-		r.Assert = []Assertion{"lost = 0"}
+		r.Assert = r.assertions()
 	}
 	return newPlan(r, o.Small)
+}
+
+// assertions are those of a scenario that makes none: nobody loses anything and,
+// unless somebody is slow by the scenario's will, all is read in the end, or a
+// watcher that is never woken again would pass for one that has nothing to read.
+func (s *Scenario) assertions() []Assertion {
+	slow := slices.ContainsFunc(s.Watchers, func(w Watcher) bool { return w.Consume.Slow() }) ||
+		slices.ContainsFunc(s.Informers, func(in Informer) bool { return in.Consume.Slow() })
+	all := []Assertion{"lost = 0"}
+	if !slow && len(s.Watchers) > 0 {
+		all = append(all, "unread = 0")
+	}
+	if !slow && len(s.Caches)+len(s.Informers) > 0 {
+		all = append(all, "stale = 0")
+	}
+	return all
 }
 
 // clone copies the scenario as deep as resolving changes it.

@@ -27,7 +27,9 @@ type Scenario struct {
 	// Informers mirror the engine.
 	Informers []Informer `yaml:"informers,omitempty"`
 	Faults    []Fault    `yaml:"faults,omitempty"`
-	// Assert is what must hold in the end. Default: "lost = 0".
+	// Assert is what must hold in the end. Default: "lost = 0" and, if nobody is
+	// slowed down, "unread = 0" where there are watchers, "stale = 0" where there
+	// are caches or informers.
 	Assert []Assertion `yaml:"assert,omitempty"`
 	// Small says what is smaller in a run that is to take ten seconds.
 	Small Small `yaml:"small,omitempty"`
