@@ -55,8 +55,8 @@ func (t *text) rates(r *Report) {
 	m := r.Metrics
 	t.line("writes", "%s, %s/s, %s failed, %s not made in time", Number(m["writes"]), Number(m["writes/s"]), Number(m["write-errors"]), Number(m["unwritten"]))
 	t.line("deliveries", "%s, %s/s, %s stand for several events", Number(m["deliveries"]), Number(m["deliveries/s"]), Number(m["conflated"]))
-	if m["reads"]+m["read-errors"] > 0 {
-		t.line("reads", "%s, %s failed", Number(m["reads"]), Number(m["read-errors"]))
+	if m["reads"]+m["read-errors"]+m["missed-reads"] > 0 {
+		t.line("reads", "%s, %s failed, %s not made in time", Number(m["reads"]), Number(m["read-errors"]), Number(m["missed-reads"]))
 	}
 	t.line("watchers", "%s stalled at most, %s events behind at most, %s reconnects, %s relists", Number(m["stalled"]), Number(m["lag"]), Number(m["reconnects"]), Number(m["relists"]))
 	t.line("machine", "%s heap at most, %s goroutines left of %s", Memory(m["heap"]), Number(m["goroutines"]), Number(r.GoroutinesBefore))

@@ -72,6 +72,16 @@ func TestTextSaysWhatMatters(t *testing.T) {
 	require.Contains(t, b.String(), "took       5s of load, 5.5s in all, and not everything was read\n")
 }
 
+// Reads none of which could be made in time are the worst that can be said of
+// reads, so that it must be said.
+func TestTextSaysThatReadsWereMissed(t *testing.T) {
+	var b strings.Builder
+	missed := sample()
+	missed.Metrics["missed-reads"] = 1234
+	require.NoError(t, missed.WriteText(&b))
+	require.Contains(t, b.String(), "reads      0, 0 failed, 1,234 not made in time\n")
+}
+
 func TestOKIsOnlyWhatRanToItsEndAndHolds(t *testing.T) {
 	fine := &report.Report{Assertions: []report.Assertion{{Holds: true}}}
 	require.True(t, fine.OK())
