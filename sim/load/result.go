@@ -100,20 +100,24 @@ func withLatency(g report.Group, h *hdrhistogram.Histogram) report.Group {
 const maxWorst = 10
 
 // worst names the watchers that fared worst: those that lost events, then those
-// that have not read everything, then by lag and by latency.
+// that are not slow by the scenario's will, and among them those that have not
+// read everything, then by lag and by latency.
 func (r *run) worst(j *judgement) (worst []report.Watcher) {
-	for w := range r.everyWatcher() {
+	all := slices.SortedStableFunc(r.everyWatcher(), func(a, b *watcher) int {
+		return cmp.Or(
+			cmp.Compare(j.verdicts[b].Lost, j.verdicts[a].Lost),
+			cmp.Compare(rank(a.group.spec.Consume.Slow()), rank(b.group.spec.Consume.Slow())),
+			cmp.Compare(rank(!b.read), rank(!a.read)),
+			cmp.Compare(b.lag.Load(), a.lag.Load()), cmp.Compare(b.slowest, a.slowest))
+	})
+	for _, w := range all[:min(maxWorst, len(all))] {
 		worst = append(worst, report.Watcher{
 			Name: w.name(), Delivered: w.delivered.Load(), Lost: j.verdicts[w].Lost, Unread: !w.read,
 			Lag: w.lag.Load(), Max: float64(w.slowest) / 1e9, Mean: float64(w.nanos) / 1e9 / float64(max(1, w.measured)),
 			Reconnects: w.reconnects, Relists: w.relists, LastEnd: w.lastEnd,
 		})
 	}
-	slices.SortStableFunc(worst, func(a, b report.Watcher) int {
-		return cmp.Or(cmp.Compare(b.Lost, a.Lost), cmp.Compare(rank(b.Unread), rank(a.Unread)),
-			cmp.Compare(b.Lag, a.Lag), cmp.Compare(b.Max, a.Max))
-	})
-	return worst[:min(maxWorst, len(worst))]
+	return worst
 }
 
 func rank(bad bool) int {
