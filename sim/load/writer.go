@@ -33,8 +33,7 @@ func newWriter(r *run, g *callers, spec *scenario.Writer, part, number, stride i
 	if spec.Trace != "" {
 		return w
 	}
-	share := float64(part) / float64(spec.Count)
-	w.clock = pace.NewSchedule(spec.Shape, spec.Rate/float64(spec.Count), spec.Burst/spec.Count, share, w.maker.Rand)
+	w.clock = schedule(spec, part, w.maker.Rand)
 	for w.next = number; w.next < r.plan.Objects.Count; w.next += stride {
 		w.live = append(w.live, w.next)
 	}
@@ -42,6 +41,17 @@ func newWriter(r *run, g *callers, spec *scenario.Writer, part, number, stride i
 		w.zipf = rand.NewZipf(w.maker.Rand, spec.Hot, 1, uint64(max(1, len(w.live))-1))
 	}
 	return w
+}
+
+// schedule says when the part'th of a group writes. Steady writers take turns;
+// those of bursts write at once, each its part of every burst.
+func schedule(spec *scenario.Writer, part int, chance *rand.Rand) *pace.Schedule {
+	if spec.Shape == scenario.Bursts {
+		own := (spec.Burst + spec.Count - 1 - part) / spec.Count
+		return pace.NewSchedule(spec.Shape, spec.Rate*float64(own)/float64(spec.Burst), own, 0, chance)
+	}
+	turn := float64(part) / float64(spec.Count)
+	return pace.NewSchedule(spec.Shape, spec.Rate/float64(spec.Count), 0, turn, chance)
 }
 
 // write makes each write when it is due, until the group's time is over.

@@ -22,9 +22,10 @@ type Schedule struct {
 }
 
 // NewSchedule spreads rate calls per second, above 0. The first is due after
-// part, from 0 to 1, of the mean time between two, so that several callers do
-// not go in step. Burst is how many come at once for [scenario.Bursts], and
-// chance decides for [scenario.Poisson]; other shapes need neither.
+// part, from 0 to 1, of the mean time between two (of two bursts, for
+// [scenario.Bursts]), so that several callers need not go in step. Burst is how
+// many come at once for [scenario.Bursts], and chance decides for
+// [scenario.Poisson]; other shapes need neither.
 func NewSchedule(shape scenario.Shape, rate float64, burst int, part float64, chance *rand.Rand) *Schedule {
 	s := &Schedule{shape: shape, gap: float64(time.Second) / rate, burst: max(1, burst), rand: chance}
 	if shape == scenario.Bursts {

@@ -169,7 +169,7 @@ func (w *Writer) fill(name string, end time.Duration) {
 	}
 	w.Shape = cmp.Or(w.Shape, Steady)
 	if w.Shape == Bursts {
-		w.Burst = cmp.Or(w.Burst, max(1, int(w.Rate/10)))
+		w.Burst = max(w.Count, cmp.Or(w.Burst, int(w.Rate/10)))
 	}
 	if w.Mix.Total() == 0 {
 		w.Mix.Update = 1

@@ -14,8 +14,8 @@ type Writer struct {
 	Rate float64 `yaml:"rate,omitempty"`
 	// Shape is how they are spread. Default steady.
 	Shape Shape `yaml:"shape,omitempty"`
-	// Burst is how many writes come at once, for shape bursts. Default: a tenth
-	// of a second's.
+	// Burst is how many writes of the whole group come at once, for shape bursts:
+	// at least one of each writer. Default: a tenth of a second's.
 	Burst int `yaml:"burst,omitempty"`
 	// Mix weighs the kinds of writes. Default: updates only.
 	Mix Mix `yaml:"mix,omitempty"`
