@@ -30,19 +30,25 @@ func readTraces(p *scenario.Plan) (map[string][]trace.Change, error) {
 }
 
 // replay makes the changes of a trace within the group's time, spread as they
-// were when they happened.
+// were when they happened. Those that are due before the end, but not made by
+// then, it counts with all that follow, as [callers.keep] does. Those that are due
+// at the very end, as the last of a trace are, can only be made after it.
 func (w *writer) replay(ctx context.Context) {
 	changes := w.run.traces[w.spec.Trace]
 	first, span := changes[0].Time, changes[len(changes)-1].Time.Sub(changes[0].Time)
 	for i := range changes {
 		c := &changes[i]
 		part := min(1, max(0, c.Time.Sub(first).Seconds()/max(span.Seconds(), 1e-9)))
-		due := w.run.watch.at(w.spec.Start + time.Duration(part*float64(w.spec.Stop-w.spec.Start)))
-		if w.run.watch.until(ctx, due) != nil {
+		due := w.spec.Start + time.Duration(part*float64(w.spec.Stop-w.spec.Start))
+		if due < w.spec.Stop && w.run.watch.elapsed() > w.spec.Stop {
 			w.group.missed.Add(uint64(len(changes) - i))
 			return
 		}
-		w.group.made(ctx, due, w.apply(ctx, due, c))
+		at := w.run.watch.at(due)
+		if w.run.watch.until(ctx, at) != nil {
+			return
+		}
+		w.group.made(ctx, at, w.apply(ctx, at, c))
 	}
 }
 
