@@ -81,7 +81,10 @@ func Run(ctx context.Context, plan *scenario.Plan, opts Options) (*report.Report
 	if err != nil {
 		return nil, err
 	}
-	r := &run{plan: plan, opts: opts, traces: traces, watch: newStopwatch(), clock: &jumpClock{}, policies: policies()}
+	r := &run{
+		plan: plan, opts: opts, traces: traces, watch: newStopwatch(), clock: &jumpClock{}, policies: policies(),
+		started: time.Now(), // unless the load begins
+	}
 	r.goroutines[0] = runtime.NumGoroutine()
 	if err := r.start(); err != nil {
 		return nil, err

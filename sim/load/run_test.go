@@ -125,12 +125,16 @@ func TestInterruptReportsWhatRanSoFar(t *testing.T) {
 	require.Empty(t, rep.Assertions)
 	require.Empty(t, rep.Broken)
 	require.Zero(t, rep.Metrics["lost"])
+	require.Zero(t, rep.Metrics["failed"])
 	require.Positive(t, rep.Metrics["deliveries"])
+	require.NotContains(t, strings.Join(rep.Errors, "\n"), context.Canceled.Error())
 
+	before := time.Now()
 	interrupt()
 	rep, err = Run(ctx, plan, Options{}) // before it began
 	require.NoError(t, err)
 	require.True(t, rep.Interrupted)
+	require.False(t, rep.Started.Before(before))
 }
 
 // Faults strike what their conditions say: each list and each watch fails, so

@@ -98,8 +98,7 @@ func (w *watcher) live(ctx context.Context, ready func()) {
 	for ctx.Err() == nil {
 		watch, err := w.open(ctx)
 		if err != nil {
-			w.failed = true
-			if errors.Is(err, engine.ErrEngineClosed) || w.rest(ctx, err) != nil {
+			if !w.retry(ctx, err) {
 				return
 			}
 			continue
@@ -132,10 +131,18 @@ func (w *watcher) want() {
 	w.wanted = w.run.watch.now()
 }
 
-// rest waits a moment before the next attempt.
-func (w *watcher) rest(ctx context.Context, err error) error {
+// retry waits a moment before the next attempt to open a watch, and reports
+// whether there is to be one. That it is stopped meanwhile is no failure.
+func (w *watcher) retry(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	w.failed = true
+	if errors.Is(err, engine.ErrEngineClosed) {
+		return false
+	}
 	w.run.failure(w.name(), err)
-	return pace.Sleep(ctx, 10*time.Millisecond)
+	return pace.Sleep(ctx, 10*time.Millisecond) == nil
 }
 
 // ended notes that a watch ended otherwise than by its consumer.

@@ -19,8 +19,8 @@ type Report struct {
 	Plan     string `json:"plan"`
 	Build    Build  `json:"build"`
 
-	// Started is when the load began, Load how long it lasted, Took how long it
-	// was until everything was read.
+	// Started is when the load began, or the run if it was stopped before, Load
+	// how long it lasted, Took how long it was until everything was read.
 	Started time.Time `json:"started"`
 	Load    float64   `json:"load"`
 	Took    float64   `json:"took"`
