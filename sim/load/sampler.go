@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"runtime/metrics"
+	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -103,11 +104,21 @@ func (r *run) standing() (lag uint64, stalled, watches int) {
 				stalled++
 			}
 			behind := watch.Lag()
-			w.lag.Store(max(w.lag.Load(), behind))
+			raise(&w.lag, behind)
 			lag = max(lag, behind)
 		}
 	}
 	return lag, stalled, watches
+}
+
+// raise makes n the value if that is less. Samples and progress both do.
+func raise(most *atomic.Uint64, n uint64) {
+	for {
+		old := most.Load()
+		if old >= n || most.CompareAndSwap(old, n) {
+			return
+		}
+	}
 }
 
 // delivered returns how many events consumers have been handed.
