@@ -72,6 +72,7 @@ func (w *watcher) leave(watch *engine.Watch[content.Item]) {
 	defer w.mu.Unlock()
 	w.current = nil
 	w.watch.Store(nil)
+	w.kick.Store(nil)
 	if watch.Err() == nil {
 		w.trail.Settle(watch.Revision())
 	}

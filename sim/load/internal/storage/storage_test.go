@@ -157,6 +157,19 @@ func TestASilentWatchGoesOnWhenTheFaultIsOver(t *testing.T) {
 	require.Equal(t, rev, batch.Through)
 }
 
+// A delay of everything delays no watch, and does not say that it did.
+func TestADelayDoesNotStrikeAWatchThatRuns(t *testing.T) {
+	s, _ := newStorage(t)
+	w, _ := watched(t, s, put(t, s, "a"))
+	delay := s.Begin(&scenario.Fault{Kind: scenario.FaultDelay})
+	defer s.End(delay)
+	_, err := w.Next(10)
+	require.NoError(t, err)
+	require.Zero(t, delay.Struck())
+	require.NoError(t, list(t.Context(), s))
+	require.Equal(t, uint64(1), delay.Struck())
+}
+
 // What is listed instead of watched, the engine cannot have seen: it is a gap in
 // what anybody had to see.
 func TestAWatchThatStartsFurtherOnLeavesAGap(t *testing.T) {

@@ -86,7 +86,8 @@ func (s *strikes) meet(ctx context.Context, op scenario.Operation) error {
 	return nil
 }
 
-// striking returns the faults that strike this call.
+// striking returns the faults that strike this call. To the next of a watch, which
+// must not wait, a delay means nothing.
 func (s *strikes) striking(op scenario.Operation) (struck []*Strike) {
 	present := *s.present.Load()
 	if len(present) == 0 {
@@ -94,6 +95,9 @@ func (s *strikes) striking(op scenario.Operation) (struck []*Strike) {
 	}
 	number := s.calls[op].Add(1) - 1
 	for _, st := range present {
+		if st.fault.Kind == scenario.FaultDelay && op == scenario.OnNext {
+			continue
+		}
 		if st.fault.When.Holds(op, number) {
 			st.struck.Add(1)
 			struck = append(struck, st)

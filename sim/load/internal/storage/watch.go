@@ -73,7 +73,7 @@ func (w *watch) notify() {
 }
 
 // Next returns the next changes, unless a fault strikes it. It must not wait, so
-// one that sticks returns nothing, and a delay means nothing to it.
+// one that sticks returns nothing.
 func (w *watch) Next(most int) (backend.Batch[content.Item], error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
