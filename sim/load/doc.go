@@ -29,8 +29,8 @@
 //
 //	end to end  from when the write was due until the consumer had the event
 //	commit      from when the write was due until the call returned
-//	cache       from just before storing until Engine.WaitFor returned: one
-//	            write at a time, so it is a sample
+//	cache       from just before storing until Engine.WaitFor returned, for
+//	            whichever write is stored while nobody waits so: a sample
 //	dispatch    from just before storing until a handler of ours, which watches
 //	            everything on the engine's own workers, was called
 //	handed over from just before storing until the consumer had the event

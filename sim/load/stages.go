@@ -2,12 +2,10 @@ package load
 
 import (
 	"context"
-	"time"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
-	"github.com/watchmill/watchmill/sim/pace"
 )
 
 // stages measures the stretches of an event's way that writers and consumers
@@ -44,19 +42,13 @@ func (s *stages) dispatched(ev engine.Event[content.Item]) {
 
 // probeCache follows one write after the other into the cache.
 func (s *stages) probeCache(ctx context.Context) {
-	var last engine.Revision
 	for {
-		newest, ok := s.run.ledger.Newest()
-		if !ok || newest.Revision == last || newest.Stored < s.run.watch.begun.Load() {
-			if pace.Sleep(ctx, time.Millisecond) != nil {
-				return
+		select {
+		case written := <-s.run.storage.Writes():
+			if s.run.engine.WaitFor(ctx, written.Revision) == nil {
+				s.cache.Record(0, s.run.watch.now()-written.Stored)
 			}
-			continue
-		}
-		last = newest.Revision
-		if s.run.engine.WaitFor(ctx, last) == nil {
-			s.cache.Record(0, s.run.watch.now()-newest.Stored)
-		} else if ctx.Err() != nil {
+		case <-ctx.Done():
 			return
 		}
 	}

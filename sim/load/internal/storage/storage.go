@@ -21,6 +21,7 @@ type Storage struct {
 	ledger *audit.Ledger
 	now    func() int64
 	traits backend.Traits
+	writes chan audit.Entry
 
 	mu      sync.Mutex // guards what follows
 	running []*watch
@@ -41,7 +42,7 @@ func New(p *scenario.Plan, clock actors.Clock, now func() int64, ledger *audit.L
 	if err != nil {
 		return nil, err
 	}
-	s := &Storage{Backend: m, strikes: newStrikes(), ledger: ledger, now: now, traits: m.Traits()}
+	s := &Storage{Backend: m, strikes: newStrikes(), ledger: ledger, now: now, traits: m.Traits(), writes: make(chan audit.Entry)}
 	for _, f := range p.Faults {
 		// Calls that may hang must not be made on the engine's pool.
 		s.traits.Blocks = s.traits.Blocks || f.Kind == scenario.FaultStick || f.Kind == scenario.FaultDelay
@@ -51,6 +52,19 @@ func New(p *scenario.Plan, clock actors.Clock, now func() int64, ledger *audit.L
 
 // Traits are those of memory, unless calls may hang.
 func (s *Storage) Traits() backend.Traits { return s.traits }
+
+// Writes is where a write is told of as soon as it is stored, if somebody receives
+// at that moment: writes do not wait, so it is a sample of them.
+func (s *Storage) Writes() <-chan audit.Entry { return s.writes }
+
+// note puts a write down, and tells whoever waits for one.
+func (s *Storage) note(e audit.Entry) {
+	s.ledger.Note(e)
+	select {
+	case s.writes <- e:
+	default:
+	}
+}
 
 // Get reads one item.
 func (s *Storage) Get(ctx context.Context, key string) (*store.Object[content.Item], error) {
@@ -76,7 +90,7 @@ func (s *Storage) Put(ctx context.Context, key string, value content.Item, expec
 	value.Stored = s.now()
 	o, err := s.Backend.Put(ctx, key, value, expect, opts)
 	if err == nil {
-		s.ledger.Note(audit.Entry{Revision: o.Revision, Key: key, Attrs: value.Attrs, Stored: value.Stored})
+		s.note(audit.Entry{Revision: o.Revision, Key: key, Attrs: value.Attrs, Stored: value.Stored})
 	}
 	return o, err
 }
@@ -89,7 +103,7 @@ func (s *Storage) Remove(ctx context.Context, key string, expect store.Revision)
 	stored := s.now()
 	o, err := s.Backend.Remove(ctx, key, expect)
 	if err == nil {
-		s.ledger.Note(audit.Entry{Revision: o.Revision, Key: key, Stored: stored})
+		s.note(audit.Entry{Revision: o.Revision, Key: key, Stored: stored})
 	}
 	return o, err
 }
@@ -102,7 +116,7 @@ func (s *Storage) Emit(ctx context.Context, key string, value content.Item) (*st
 	value.Stored = s.now()
 	o, err := s.Backend.Emit(ctx, key, value)
 	if err == nil {
-		s.ledger.Note(audit.Entry{Revision: o.Revision, Key: key, Attrs: value.Attrs, Stored: value.Stored, Emitted: true})
+		s.note(audit.Entry{Revision: o.Revision, Key: key, Attrs: value.Attrs, Stored: value.Stored, Emitted: true})
 	}
 	return o, err
 }

@@ -3,7 +3,9 @@ package storage_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,6 +60,23 @@ func TestWritesAreStampedAndNoted(t *testing.T) {
 	require.NotNil(t, states["a"].Attrs, "an event is no state")
 	require.Nil(t, states["b"].Attrs)
 	require.Equal(t, gone.Revision, states["b"].Revision)
+}
+
+// Whoever waits for a write is told of the next, and of none that came before: to
+// measure from when a write was stored, one must not have waited to be asked.
+func TestWhoWaitsForAWriteIsToldAtOnce(t *testing.T) {
+	s, _ := newStorage(t)
+	before := put(t, s, "a") // nobody waits for it, nor does it wait
+	var told atomic.Pointer[audit.Entry]
+	go func() {
+		e := <-s.Writes()
+		told.Store(&e)
+	}()
+	for n := 0; told.Load() == nil; n++ {
+		put(t, s, fmt.Sprintf("b-%d", n))
+		runtime.Gosched()
+	}
+	require.Greater(t, told.Load().Revision, before)
 }
 
 func TestFaultsStrikeTheCallsTheyAreFor(t *testing.T) {
