@@ -50,7 +50,9 @@
 // where it stopped: its trail is a number and a sum of revisions, compared in
 // the end. Excepted is what it was told of: a watch that expired and was listed
 // anew, events marked Conflated or Synthetic, and what the engine itself could
-// not see since its storage had forgotten it.
+// not see since its storage had forgotten it. A state that it was given, to start
+// with or as a list, must be that of its revision: an object that is missing there
+// is lost, too, for no event will tell of it.
 //
 // Object caches and informers skip states by design. Of them it is demanded that
 // in the end each reference, and each handler, has the newest state: those that

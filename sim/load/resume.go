@@ -39,6 +39,7 @@ func (w *watcher) start(ctx context.Context, from engine.Revision, fresh bool) (
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.trail.Anew()
 	watch, err := w.connect(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func (w *watcher) relist(ctx context.Context, known engine.Revision) (engine.Rev
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.trail.Begin(list.Revision)
+	w.trail.Listed(list)
 	return list.Revision, nil
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // audience is what everybody who selects the same had to see: the revisions, in
-// order, and the sums of the first n of them.
+// order, the sums of the first n of them, and what is selected behind these.
 type audience struct {
 	labels      labels.Selector
 	fields      fields.Selector
@@ -20,10 +20,26 @@ type audience struct {
 
 	revisions []store.Revision
 	sums      []uint64
+	states    []tally
+	present   tally // while revisions are added: the newest of the states
+}
+
+// tally stands for objects that there are: how many, and what the revisions of
+// their states add up to.
+type tally struct{ objects, sum uint64 }
+
+func (t *tally) add(rev store.Revision) {
+	t.objects++
+	t.sum += scramble(rev)
+}
+
+func (t *tally) remove(rev store.Revision) {
+	t.objects--
+	t.sum -= scramble(rev)
 }
 
 func newAudience(sel scenario.Selection) *audience {
-	a := &audience{prefix: sel.Prefix, key: sel.Key, labels: labels.Everything(), fields: fields.Everything(), sums: []uint64{0}}
+	a := &audience{prefix: sel.Prefix, key: sel.Key, labels: labels.Everything(), fields: fields.Everything(), sums: []uint64{0}, states: []tally{{}}}
 	// They have been parsed before, for the plan to be valid.
 	if parsed, err := labels.Parse(sel.Labels); err == nil {
 		a.labels = parsed
@@ -40,19 +56,26 @@ func (a *audience) matches(key string, attrs *content.Attributes) bool {
 		a.labels.Matches(attrs.Labels) && a.fields.Matches(attrs.Fields)
 }
 
-// expect notes that the audience had to see a revision.
+// expect notes that the audience had to see a revision, behind which what it
+// selects is what is present.
 func (a *audience) expect(rev store.Revision) {
 	a.revisions = append(a.revisions, rev)
 	a.sums = append(a.sums, a.sums[len(a.sums)-1]+scramble(rev))
+	a.states = append(a.states, a.present)
 }
+
+// until returns how many of the revisions are not above one.
+func (a *audience) until(rev store.Revision) int {
+	return sort.Search(len(a.revisions), func(i int) bool { return a.revisions[i] > rev })
+}
+
+// at returns what there is for the audience at a revision.
+func (a *audience) at(rev store.Revision) tally { return a.states[a.until(rev)] }
 
 // within returns how many revisions were to be seen in (after, through], and
 // their sum.
 func (a *audience) within(after, through store.Revision) (events, sum uint64) {
-	above := func(rev store.Revision) int {
-		return sort.Search(len(a.revisions), func(i int) bool { return a.revisions[i] > rev })
-	}
-	from, to := above(after), max(above(after), above(through))
+	from, to := a.until(after), max(a.until(after), a.until(through))
 	return uint64(to - from), a.sums[to] - a.sums[from]
 }
 

@@ -1,10 +1,12 @@
 // Package audit finds out which events watchers have lost, and which they should
 // not have seen.
 //
-//	storage ──Note, Gap──▶ Ledger ──▶ Expect: for each selection, the revisions
-//	                                  that everybody who selects so had to see ──┐
-//	                                                                             ▼
-//	watcher ──See, Settle──▶ Trail: stretches of revisions, as numbers and sums ─▶ Verdict
+//	storage ──Note, Gap──▶ Ledger ──▶ Expect: for each selection, the revisions that
+//	                                  everybody who selects so had to see, and the
+//	                                  states between them ──────────────────────────┐
+//	                                                                                ▼
+//	watcher ──See, Settle──▶ Trail: stretches of revisions, and states that it was
+//	                                given, as numbers and sums ─────────────────▶ Verdict
 //
 // A watcher must have seen all that is for it, in order, each once, in every
 // stretch of its trail. Between stretches it was told that it misses something:

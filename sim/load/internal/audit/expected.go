@@ -63,22 +63,44 @@ func (x *Expected) add(sel scenario.Selection) {
 	x.others = append(x.others, a)
 }
 
+// held is an object as it is at present.
+type held struct {
+	attrs    *content.Attributes
+	revision store.Revision
+}
+
 // read goes through what was written.
 func (x *Expected) read(entries []Entry) {
-	present := map[string]*content.Attributes{}
+	present := map[string]held{}
 	for _, e := range entries {
 		before := present[e.Key]
-		if e.Emitted {
-			before = nil
-		} else if present[e.Key] = e.Attrs; e.Attrs == nil {
+		switch {
+		case e.Emitted:
+			before = held{}
+		case e.Attrs == nil:
 			delete(present, e.Key)
+		default:
+			present[e.Key] = held{e.Attrs, e.Revision}
 		}
-		for a := range x.near(e.Key, before, e.Attrs) {
-			if a.matches(e.Key, before) || a.matches(e.Key, e.Attrs) {
-				a.expect(e.Revision)
-			}
+		for a := range x.near(e.Key, before.attrs, e.Attrs) {
+			a.see(e, before)
 		}
 	}
+}
+
+// see adds a write to what the audience had to see, if it is for it.
+func (a *audience) see(e Entry, before held) {
+	was, is := a.matches(e.Key, before.attrs), a.matches(e.Key, e.Attrs)
+	if !was && !is {
+		return
+	}
+	if was {
+		a.present.remove(before.revision)
+	}
+	if is && !e.Emitted {
+		a.present.add(e.Revision)
+	}
+	a.expect(e.Revision)
 }
 
 // near returns the audiences that a change may concern, each once.

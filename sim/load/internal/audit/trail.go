@@ -8,8 +8,9 @@ import (
 )
 
 // Trail is what a watcher has seen, in constant space: stretches of revisions,
-// each with how many events there were and what their revisions add up to. It
-// belongs to its watcher. The zero value has seen nothing.
+// each with how many events there were and what their revisions add up to, and
+// likewise the states that it was given to start with. It belongs to its watcher.
+// The zero value has seen nothing.
 type Trail struct {
 	closed []stretch
 	open   stretch
@@ -20,6 +21,10 @@ type Trail struct {
 	resync bool
 	// last is the newest revision that was seen.
 	last engine.Revision
+	// states are those that it was given whole, initial what has come so far of
+	// one that is not complete.
+	states  []state
+	initial tally
 
 	// Conflated is how many events stood for several, Disordered how many came
 	// twice or out of order.
@@ -33,6 +38,25 @@ type stretch struct {
 	after, through engine.Revision
 	events         uint64
 	sum            uint64
+}
+
+// state is what there was, it was said, at a revision.
+type state struct {
+	at engine.Revision
+	tally
+}
+
+// Anew forgets an initial state that did not come to its end: another begins.
+func (t *Trail) Anew() { t.initial = tally{} }
+
+// Listed starts a stretch after a list.
+func (t *Trail) Listed(list *engine.List[content.Item]) {
+	given := state{at: list.Revision}
+	for _, o := range list.Items {
+		given.add(o.Revision)
+	}
+	t.states = append(t.states, given)
+	t.Begin(list.Revision)
 }
 
 // Begin starts a stretch after a revision.
@@ -76,6 +100,7 @@ func (t *Trail) Settle(at engine.Revision) {
 func (t *Trail) See(ev *engine.Event[content.Item]) {
 	switch {
 	case ev.Is(engine.Initial):
+		t.initial.add(ev.Revision)
 	case ev.Type == engine.Bookmark:
 		t.bookmark(ev)
 	case ev.Is(engine.Conflated):
@@ -90,6 +115,8 @@ func (t *Trail) See(ev *engine.Event[content.Item]) {
 
 func (t *Trail) bookmark(ev *engine.Event[content.Item]) {
 	if ev.Is(engine.InitialEnd) {
+		t.states = append(t.states, state{ev.Revision, t.initial})
+		t.Anew()
 		t.Begin(ev.Revision)
 	}
 	t.last = max(t.last, ev.Revision)

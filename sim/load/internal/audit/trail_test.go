@@ -23,8 +23,9 @@ import (
 //	                       a "!" in front of the node emits
 //	gap after=n through=n  the engine did not see these revisions
 //	watch [fields=…]       a line per thing that the watcher went through: begin n,
-//	                       reach n, seen n…, initial n, bookmark n, end n
-//	                       (InitialEnd), conflated n, synthetic n
+//	                       reach n, seen n…, initial n…, anew, bookmark n, end n
+//	                       (InitialEnd), list n n… (a list at a revision, of objects
+//	                       with these), conflated n, synthetic n
 func TestTrailText(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		var l audit.Ledger
@@ -78,8 +79,15 @@ func judged(t *testing.T, d *datadriven.TestData, l *audit.Ledger) string {
 	var tr audit.Trail
 	for line := range strings.Lines(d.Input) {
 		words := strings.Fields(line)
-		for _, number := range words[1:] {
-			walk(t, &tr, words[0], number)
+		switch words[0] {
+		case "anew":
+			tr.Anew()
+		case "list":
+			tr.Listed(listOf(t, words[1:]))
+		default:
+			for _, number := range words[1:] {
+				walk(t, &tr, words[0], number)
+			}
 		}
 	}
 	tr.End()
@@ -91,11 +99,23 @@ func judged(t *testing.T, d *datadriven.TestData, l *audit.Ledger) string {
 	return fmt.Sprintf("had to see %v\nlost %d; %s\n", expected.Revisions(sel), v.Lost, v.Broken)
 }
 
-func walk(t *testing.T, tr *audit.Trail, verb, number string) {
-	var rev engine.Revision
-	if _, err := fmt.Sscan(number, &rev); err != nil {
-		t.Fatal(verb, number, err)
+func listOf(t *testing.T, numbers []string) *engine.List[content.Item] {
+	list := &engine.List[content.Item]{Revision: revision(t, numbers[0])}
+	for _, number := range numbers[1:] {
+		list.Items = append(list.Items, &store.Object[content.Item]{Revision: revision(t, number)})
 	}
+	return list
+}
+
+func revision(t *testing.T, number string) (rev engine.Revision) {
+	if _, err := fmt.Sscan(number, &rev); err != nil {
+		t.Fatal(number, err)
+	}
+	return rev
+}
+
+func walk(t *testing.T, tr *audit.Trail, verb, number string) {
+	rev := revision(t, number)
 	ev := engine.Event[content.Item]{Type: engine.Modified, Revision: rev}
 	switch verb {
 	case "begin":

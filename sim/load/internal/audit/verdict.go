@@ -29,5 +29,23 @@ func (x *Expected) Verdict(sel scenario.Selection, t *Trail) (v Verdict) {
 			v.Broken = fmt.Sprintf("saw as many events in revisions %d to %d as are for it, but others", s.after+1, s.through)
 		}
 	}
+	for _, given := range t.states {
+		x.by[sel].compare(given, &v)
+	}
 	return v
+}
+
+// compare compares a state that somebody was given with what there was. What is
+// missing from it is lost: no event will tell of it.
+func (a *audience) compare(given state, v *Verdict) {
+	want := a.at(given.at)
+	switch {
+	case given.objects < want.objects:
+		v.Lost += want.objects - given.objects
+	case v.Broken != "" || given.tally == want:
+	case given.objects > want.objects:
+		v.Broken = fmt.Sprintf("was given %d objects as the state at revision %d, when there were %d for it", given.objects, given.at, want.objects)
+	default:
+		v.Broken = fmt.Sprintf("was given as many objects as the state at revision %d as there were for it, but others", given.at)
+	}
 }
