@@ -52,7 +52,9 @@
 // anew, events marked Conflated or Synthetic, and what the engine itself could
 // not see since its storage had forgotten it. A state that it was given, to start
 // with or as a list, must be that of its revision: an object that is missing there
-// is lost, too, for no event will tell of it.
+// is lost, too, for no event will tell of it. A watcher that conflates and has read
+// everything must have the newest state of every object: each that it has not is
+// lost.
 //
 // Object caches and informers skip states by design. Of them it is demanded that
 // in the end each reference, and each handler, has the newest state: those that

@@ -44,6 +44,9 @@ func (r *run) judge() *judgement {
 	for w := range r.everyWatcher() {
 		w.trail.End()
 		v := r.expected.Verdict(w.sel, &w.trail)
+		if w.read {
+			v.Lost += r.expected.Ignorance(w.sel, &w.trail)
+		}
 		j.verdicts[w] = v
 		j.lost += v.Lost
 		if v.Broken != "" && len(j.broken) < maxBroken {

@@ -39,7 +39,9 @@ func (w *watcher) start(ctx context.Context, from engine.Revision, fresh bool) (
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.trail.Anew()
+	if initial {
+		w.trail.Anew()
+	}
 	watch, err := w.connect(ctx, opts)
 	if err != nil {
 		return nil, err

@@ -78,10 +78,14 @@ func (w *watcher) name() string { return fmt.Sprintf("%s-%d", w.group.spec.Name,
 
 func newWatcher(r *run, g *watchers, number, seat int) *watcher {
 	chance := rand.New(rand.NewPCG(r.plan.Seed, uint64(seat)+10_000_000))
-	return &watcher{
+	w := &watcher{
 		run: r, group: g, number: number, sel: r.plan.Select(*g.spec, number), rand: chance,
 		pace: pace.NewConsumer(g.spec.Consume, chance.Float64()), ends: map[string]int{},
 	}
+	if g.spec.Policy == scenario.Conflate {
+		w.trail.Remember()
+	}
+	return w
 }
 
 // starts returns when the watcher opens its first watch, after the begin.

@@ -10,5 +10,6 @@
 //
 // A watcher must have seen all that is for it, in order, each once, in every
 // stretch of its trail. Between stretches it was told that it misses something:
-// it had to list, or events stood for several.
+// it had to list, or events stood for several. Those who let events stand for
+// several remember what they know, which must be the newest state in the end.
 package audit

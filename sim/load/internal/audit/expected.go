@@ -19,6 +19,8 @@ type Expected struct {
 	fixed  []string
 	keyed  map[string][]*audience
 	others []*audience
+	// newest is the last write of each key's state, once it is asked for.
+	newest map[string]Entry
 }
 
 // Expect works out what everybody who makes one of the selections had to see:

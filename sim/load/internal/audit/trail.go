@@ -25,6 +25,7 @@ type Trail struct {
 	// one that is not complete.
 	states  []state
 	initial tally
+	known   *knowledge // nil unless it is to remember
 
 	// Conflated is how many events stood for several, Disordered how many came
 	// twice or out of order.
@@ -46,14 +47,20 @@ type state struct {
 	tally
 }
 
-// Anew forgets an initial state that did not come to its end: another begins.
-func (t *Trail) Anew() { t.initial = tally{} }
+// Anew says that a state is about to come. One that did not come to its end it
+// forgets.
+func (t *Trail) Anew() {
+	t.initial = tally{}
+	t.known.anew()
+}
 
 // Listed starts a stretch after a list.
 func (t *Trail) Listed(list *engine.List[content.Item]) {
 	given := state{at: list.Revision}
+	t.known.anew()
 	for _, o := range list.Items {
 		given.add(o.Revision)
+		t.known.learn(&engine.Event[content.Item]{Type: engine.Added, Object: o})
 	}
 	t.states = append(t.states, given)
 	t.Begin(list.Revision)
@@ -62,6 +69,7 @@ func (t *Trail) Listed(list *engine.List[content.Item]) {
 // Begin starts a stretch after a revision.
 func (t *Trail) Begin(after engine.Revision) {
 	t.End()
+	t.known.found(after)
 	t.open, t.begun, t.resync = stretch{after: after, through: after}, true, false
 	t.last = max(t.last, after)
 }
@@ -98,6 +106,7 @@ func (t *Trail) Settle(at engine.Revision) {
 
 // See takes in one event.
 func (t *Trail) See(ev *engine.Event[content.Item]) {
+	t.known.learn(ev)
 	switch {
 	case ev.Is(engine.Initial):
 		t.initial.add(ev.Revision)
@@ -116,7 +125,7 @@ func (t *Trail) See(ev *engine.Event[content.Item]) {
 func (t *Trail) bookmark(ev *engine.Event[content.Item]) {
 	if ev.Is(engine.InitialEnd) {
 		t.states = append(t.states, state{ev.Revision, t.initial})
-		t.Anew()
+		t.initial = tally{}
 		t.Begin(ev.Revision)
 	}
 	t.last = max(t.last, ev.Revision)
