@@ -24,7 +24,8 @@ import (
 // A watch ends with [ErrExpired] when something for it has left the window, which
 // is bounded by Config.Window, and when storage went back in time. When the engine
 // is closed, everything fails with [ErrEngineClosed], which is then also
-// [store.ErrClosed].
+// [store.ErrClosed]. A watch whose Notify panics ends alone, with a
+// [*backend.PanicError], which OnError is told too.
 //
 // Without a cache the source is the backend itself.
 func (e *Engine[T]) Source() backend.ListerWatcher[T] {

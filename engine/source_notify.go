@@ -3,10 +3,12 @@ package engine
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // followers are the watches of an engine's sources, by the prefix that each is
@@ -18,7 +20,8 @@ import (
 //
 // Who is not told does not fall behind: it skips what the index has seen go by.
 type followers struct {
-	clock actors.Clock
+	clock  actors.Clock
+	report func(error) // is told of each Notify that panics
 
 	mu    sync.Mutex
 	all   []*notification
@@ -56,7 +59,9 @@ type notification struct {
 	prefix string
 	// telling is held while tell runs, so that remove can wait for it.
 	telling sync.Mutex
-	tell    func() // nil once removed
+	tell    func() // nil once removed, or broken
+	// broken is the panic of tell, nil if it had none.
+	broken atomic.Pointer[error]
 
 	// The followers' lock guards the rest.
 	again bool      // it has looked since it was told
@@ -208,9 +213,11 @@ func (f *followers) callAll(of []*notification) {
 func (e *Engine[T]) announce() {
 	f := &e.sources
 	show(f, e.published.Load())
-	tell(f.concerned)
-	clear(f.concerned)
-	f.concerned = f.concerned[:0]
+	defer func() {
+		clear(f.concerned)
+		f.concerned = f.concerned[:0]
+	}()
+	f.tell(f.concerned)
 }
 
 // arm sees to it that the round goes on.
@@ -221,7 +228,7 @@ func (f *followers) arm() {
 }
 
 // progress tells a share of the followers how far they have got.
-func (f *followers) progress() { tell(f.behind()) }
+func (f *followers) progress() { f.tell(f.behind()) }
 
 // behind goes on with the round. It returns who of its share knows less than the
 // index.
@@ -241,7 +248,7 @@ func (f *followers) behind() (those []*notification) {
 }
 
 // end tells everybody for the last time.
-func (f *followers) end() { tell(f.last()) }
+func (f *followers) end() { f.tell(f.last()) }
 
 func (f *followers) last() (those []*notification) {
 	f.mu.Lock()
@@ -259,12 +266,35 @@ func (f *followers) last() (those []*notification) {
 	return those
 }
 
-func tell(those []*notification) {
-	for _, n := range those {
-		n.telling.Lock()
-		if n.tell != nil {
-			n.tell()
+// tell has them look. Those who come behind one whose Notify ends the goroutine
+// ([runtime.Goexit], as by t.FailNow) are told while that unwinds.
+func (f *followers) tell(those []*notification) {
+	defer func() {
+		if len(those) > 0 {
+			f.tell(those)
 		}
-		n.telling.Unlock()
+	}()
+	for len(those) > 0 {
+		n := those[0]
+		those = those[1:]
+		if err := n.ring(); err != nil {
+			f.report(err)
+		}
 	}
+}
+
+// ring tells the follower, unless it is gone. If that panics it is not told
+// again, and its watch ends.
+func (n *notification) ring() error {
+	n.telling.Lock()
+	defer n.telling.Unlock()
+	if n.tell == nil {
+		return nil
+	}
+	err := backend.Contain("WatchOptions.Notify", "", n.tell)
+	if err != nil {
+		n.tell = nil
+		n.broken.Store(&err)
+	}
+	return err
 }

@@ -21,12 +21,18 @@ import (
 type followed struct {
 	backend.Watcher[thing]
 	told int
+	then func() // what else happens when it is told; nil is nothing
 }
 
 func (r *rig) follow(prefix string) *followed {
 	r.t.Helper()
 	f := &followed{}
-	w, err := r.engine.Source().Watch(r.t.Context(), backend.WatchOptions{Prefix: prefix, Notify: func() { f.told++ }})
+	w, err := r.engine.Source().Watch(r.t.Context(), backend.WatchOptions{Prefix: prefix, Notify: func() {
+		f.told++
+		if f.then != nil {
+			f.then()
+		}
+	}})
 	require.NoError(r.t, err)
 	f.Watcher = w
 	r.t.Cleanup(w.Close)

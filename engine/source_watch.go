@@ -45,6 +45,9 @@ func (w *follower[T]) Next(max int) (backend.Batch[T], error) {
 	if w.closed.Load() {
 		return nothing, store.ErrClosed
 	}
+	if broken := w.notification.broken.Load(); broken != nil {
+		return nothing, *broken
+	}
 	if w.engine.open() != nil {
 		return nothing, errSourceClosed()
 	}

@@ -102,7 +102,7 @@ func (r *root[T]) Stopped(*actors.Context) {
 
 // start spawns the root and waits until it has wired the engine.
 func (e *Engine[T]) start() error {
-	e.sources.clock = e.host.Clock()
+	e.sources.clock, e.sources.report = e.host.Clock(), e.report
 	e.feed.Await = e.host.await
 	e.feed.Go = e.host.spawn
 	e.feed.Recovered = func(w *watcher.Watch[T]) { e.parts.dispatcher.Tell(dispatcher.Recovered[T]{Watch: w}) }
