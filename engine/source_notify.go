@@ -247,7 +247,7 @@ func (f *followers) behind() (those []*notification) {
 	return those
 }
 
-// end tells everybody for the last time.
+// end tells everybody for the last time. The engine is closed already.
 func (f *followers) end() { f.tell(f.last()) }
 
 func (f *followers) last() (those []*notification) {

@@ -48,10 +48,12 @@ func (w *follower[T]) Next(max int) (backend.Batch[T], error) {
 	if broken := w.notification.broken.Load(); broken != nil {
 		return nothing, *broken
 	}
+	// It looks before it asks whether the engine is open: who looks too late to be
+	// told of the end finds it closed.
+	w.at = w.engine.sources.look(w.notification, w.at)
 	if w.engine.open() != nil {
 		return nothing, errSourceClosed()
 	}
-	w.at = w.engine.sources.look(w.notification, w.at)
 	snap := w.engine.published.Load()
 	if !w.placed {
 		if err := w.seek(snap); err != nil || !w.placed {
