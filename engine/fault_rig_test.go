@@ -64,10 +64,17 @@ func (r *rig) close() {
 // run.
 func (r *rig) put(key string) engine.Revision {
 	r.t.Helper()
+	rev := r.write(key)
+	r.executor.Run()
+	return rev
+}
+
+// write is put without letting the engine run.
+func (r *rig) write(key string) engine.Revision {
+	r.t.Helper()
 	r.n++
 	rev, err := r.engine.Put(r.t.Context(), thing{Key: key, App: "web", N: r.n})
 	require.NoError(r.t, err)
-	r.executor.Run()
 	return rev
 }
 

@@ -22,7 +22,8 @@ import (
 // times as many.
 //
 // A watch ends with [ErrExpired] when something for it has left the window, which
-// is bounded by Config.Window, and when storage went back in time. When the engine
+// is bounded by Config.Window, or may have, since more than the window holds came
+// at once. It also does when storage went back in time. When the engine
 // is closed, everything fails with [ErrEngineClosed], which is then also
 // [store.ErrClosed]. A watch whose Notify panics ends alone, with a
 // [*backend.PanicError], which OnError is told too.

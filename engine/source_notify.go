@@ -30,9 +30,10 @@ type followers struct {
 	// revision.
 	seen    store.Seq
 	reached Revision
+	// epoch and generation are those of the snapshot that it was shown.
+	epoch, generation uint64
 	// blind is the position up to which the index has not seen everything.
 	blind store.Seq
-	epoch epoch
 	// turn is the next of all in the round, and left how many are still to come.
 	turn, left int
 	timer      actors.Timer // nil unless a round is on
@@ -41,9 +42,6 @@ type followers struct {
 	// concerned is who is to be told of a publication. The cache's turn's.
 	concerned []*notification
 }
-
-// epoch tells publications apart that have nothing to do with each other.
-type epoch struct{ history, generation uint64 }
 
 // Progress comes within a period to as many as a share, and to 10,000 within a
 // second. What a share does with it, a few milliseconds of work, does not show
@@ -176,30 +174,40 @@ func (f *followers) hit(prefix string, at store.Seq) {
 }
 
 // show has the index see what a snapshot has beyond the one before, and call whom
-// that concerns. If it cannot tell, that is everybody.
+// that concerns. If it cannot tell, that is everybody. After an outage it is also
+// everybody, for they have heard nothing meanwhile.
 func show[T any](f *followers, snap *store.Snapshot[T]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	from, to, now := f.seen, snap.Window.Next(), epoch{snap.Epoch, snap.Generation}
-	f.seen, f.reached = to, snap.Revision
-	if now != f.epoch || snap.Window.First() > from {
-		f.epoch, f.blind = now, to
+	apart := len(f.all) > len(f.under[""]) // there are some who do not follow everything
+	if apart {
+		f.left = len(f.all)
+		f.arm() // comes first: the clock may be the user's, and panic
+	}
+	from, anew, back := f.seen, snap.Epoch != f.epoch, snap.Generation != f.generation
+	f.seen, f.epoch, f.generation, f.reached = snap.Window.Next(), snap.Epoch, snap.Generation, snap.Revision
+	blind := anew || snap.Window.First() > from
+	if blind || back {
 		f.callAll(f.all)
-		return
+	}
+	switch {
+	case blind:
+		f.blind = f.seen
+	case apart:
+		meetAll(f, snap.Window, from)
 	}
 	f.callAll(f.under[""])
-	if len(f.all) == len(f.under[""]) {
-		return
-	}
-	for from < to {
-		events, _ := snap.Window.Read(from)
+}
+
+// meetAll calls those who follow what happened from a position on.
+func meetAll[T any](f *followers, window store.WindowView[T], from store.Seq) {
+	for from < window.Next() {
+		events, _ := window.Read(from)
 		for i, ev := range events {
 			f.meet(ev.Key(), from+store.Seq(i))
 		}
 		from += store.Seq(len(events))
 	}
-	f.left = len(f.all)
-	f.arm()
 }
 
 func (f *followers) callAll(of []*notification) {
@@ -236,34 +244,43 @@ func (f *followers) behind() (those []*notification) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.timer = nil
-	for range min(f.left, progressShare) {
+	share := min(f.left, progressShare)
+	f.left -= share
+	f.arm() // comes first: the clock may be the user's, and panic
+	for range share {
 		f.turn = (f.turn + 1) % len(f.all)
-		f.left--
 		if n := f.all[f.turn]; n.through < f.reached && n.due() {
 			those = append(those, n)
 		}
 	}
-	f.arm()
 	return those
 }
 
 // end tells everybody for the last time. The engine is closed already.
-func (f *followers) end() { f.tell(f.last()) }
+func (f *followers) end() {
+	defer f.disarm()
+	f.tell(f.last())
+}
 
 func (f *followers) last() (those []*notification) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ended = true
-	if f.timer != nil {
-		f.timer.Stop()
-		f.timer = nil
-	}
 	for _, n := range f.all {
 		if n.due() {
 			those = append(those, n)
 		}
 	}
 	return those
+}
+
+func (f *followers) disarm() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.timer != nil {
+		f.timer.Stop()
+		f.timer = nil
+	}
 }
 
 // tell has them look. Those who come behind one whose Notify ends the goroutine

@@ -135,6 +135,29 @@ func TestAWatchIsNotExpiredByWhatDoesNotConcernIt(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrExpired, "what concerned it has left the window")
 }
 
+// Nor by an outage, which nobody needs to look for.
+func TestAWatchIsNotExpiredByAnOutage(t *testing.T) {
+	for name, broken := range map[string]error{"resumed": errOutage, "listed anew": &store.ExpiredError{Requested: 1, Oldest: 2}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+				cfg.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
+			})
+			f := r.follow("a")
+			r.source.failWatches, r.source.failLists = 1, 1
+			r.source.sever(broken)
+			r.write("b") // is what it comes back with
+			r.pass(5 * time.Second)
+			for range 100 {
+				r.put("b")
+			}
+			require.Greater(t, r.engine.Stats().Generation, uint64(1), "there was an outage")
+			require.Empty(t, next(t, f))
+			r.put("a")
+			require.Len(t, next(t, f), 1)
+		})
+	}
+}
+
 // Whatever is written and however they read: each sees all that is for it, in
 // order, is told when there is something, and expires only by what is for it.
 func TestSourceWatchesSeeAllThatIsForThem(t *testing.T) {
@@ -157,22 +180,36 @@ func TestSourceWatchesSeeAllThatIsForThem(t *testing.T) {
 		ahead := func(f *reader) int {
 			return slices.IndexFunc(written[f.at:], func(key string) bool { return store.HasPrefix(key, f.prefix) })
 		}
+		write := func(label string) {
+			for _, key := range rapid.SliceOfN(rapid.SampledFrom(keys), 1, 3).Draw(rt, label) {
+				r.write(key)
+				written = append(written, key)
+			}
+		}
+		requireTold := func() {
+			for _, f := range readers {
+				require.False(rt, f.idle && ahead(f) >= 0 && f.told == 0, "%q was not told of %q", f.prefix, written[f.at:])
+			}
+		}
 		steps := rapid.IntRange(1, 60).Draw(rt, "steps")
 		for range steps {
-			switch rapid.IntRange(0, 5).Draw(rt, "step") {
+			switch rapid.IntRange(0, 6).Draw(rt, "step") {
 			case 0:
 				prefix := rapid.SampledFrom(prefixes).Draw(rt, "prefix")
 				readers = append(readers, &reader{followed: r.follow(prefix), prefix: prefix, at: len(written), idle: true})
 			case 1, 2, 3:
-				key := rapid.SampledFrom(keys).Draw(rt, "key")
-				r.put(key)
-				written = append(written, key)
-				for _, f := range readers {
-					require.False(rt, f.idle && store.HasPrefix(key, f.prefix) && f.told == 0, "%q was not told of %q", f.prefix, key)
-				}
+				write("at once")
+				r.executor.Run()
+				requireTold()
 			case 4:
 				r.clock.Advance(100 * time.Millisecond)
 			case 5:
+				r.source.sever(errOutage)
+				r.executor.Run()
+				write("during an outage")
+				r.pass(3 * time.Second)
+				requireTold()
+			case 6:
 				if len(readers) == 0 {
 					continue
 				}
