@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,7 +24,7 @@ type followers struct {
 
 	mu    sync.Mutex
 	all   []*notification
-	under map[string][]*notification
+	under map[string]*group
 	// seen is the end of the window that the index was last shown, and reached its
 	// revision.
 	seen    store.Seq
@@ -39,7 +38,9 @@ type followers struct {
 	timer      actors.Timer // nil unless a round is on
 	ended      bool
 
-	// concerned is who is to be told of a publication. The cache's turn's.
+	// touched are the groups that what is being shown concerns, and concerned who
+	// is to be told of it. The cache's turn's.
+	touched   []*group
 	concerned []*notification
 }
 
@@ -64,6 +65,7 @@ type notification struct {
 	// The followers' lock guards the rest.
 	again bool      // it has looked since it was told
 	slot  int       // in all
+	place int       // in the group of its prefix
 	since store.Seq // where the index was when it came to know of the follower
 	// at is where the follower was when it looked, and through the revision of
 	// that.
@@ -80,10 +82,7 @@ func (f *followers) add(prefix string, tell func()) *notification {
 	defer f.mu.Unlock()
 	n := &notification{prefix: prefix, tell: tell, slot: len(f.all), since: f.seen}
 	f.all = append(f.all, n)
-	if f.under == nil {
-		f.under = make(map[string][]*notification)
-	}
-	f.under[prefix] = append(f.under[prefix], n)
+	f.join(n)
 	return n
 }
 
@@ -105,37 +104,7 @@ func (f *followers) leave(n *notification) {
 	if f.left > 0 {
 		f.left = last // the round may pass by the one that has moved: go round once more
 	}
-	beside := f.under[n.prefix]
-	i := slices.Index(beside, n)
-	if beside = slices.Delete(beside, i, i+1); len(beside) > 0 {
-		f.under[n.prefix] = beside
-	} else {
-		delete(f.under, n.prefix)
-	}
-}
-
-// look notes that a follower at position at looks. It returns from where it has
-// to: nothing before that is for it. What is published from here on it is told.
-func (f *followers) look(n *notification, at store.Seq) store.Seq {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n.again = true
-	switch {
-	case n.prefix == "" || at < max(n.since, f.blind):
-	case n.last > at:
-		at = max(at, n.first)
-	default:
-		at = max(at, f.seen)
-	}
-	n.at = at
-	return at
-}
-
-// looked notes how far a follower has got.
-func (f *followers) looked(n *notification, at store.Seq, through Revision) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n.at, n.through = at, through
+	f.part(n)
 }
 
 // due reports whether to tell it, which is then no longer due.
@@ -149,64 +118,6 @@ func (n *notification) due() bool {
 func (f *followers) call(n *notification) {
 	if n.due() {
 		f.concerned = append(f.concerned, n)
-	}
-}
-
-// meet calls those who follow key, of which there is an event at position at.
-func (f *followers) meet(key string, at store.Seq) {
-	for i := range len(key) {
-		if key[i] == '/' {
-			f.hit(key[:i], at)
-			f.hit(key[:i+1], at)
-		}
-	}
-	f.hit(key, at)
-}
-
-func (f *followers) hit(prefix string, at store.Seq) {
-	for _, n := range f.under[prefix] {
-		if n.last <= n.at {
-			n.first = at
-		}
-		n.last = at + 1
-		f.call(n)
-	}
-}
-
-// show has the index see what a snapshot has beyond the one before, and call whom
-// that concerns. If it cannot tell, that is everybody. After an outage it is also
-// everybody, for they have heard nothing meanwhile.
-func show[T any](f *followers, snap *store.Snapshot[T]) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	apart := len(f.all) > len(f.under[""]) // there are some who do not follow everything
-	if apart {
-		f.left = len(f.all)
-		f.arm() // comes first: the clock may be the user's, and panic
-	}
-	from, anew, back := f.seen, snap.Epoch != f.epoch, snap.Generation != f.generation
-	f.seen, f.epoch, f.generation, f.reached = snap.Window.Next(), snap.Epoch, snap.Generation, snap.Revision
-	blind := anew || snap.Window.First() > from
-	if blind || back {
-		f.callAll(f.all)
-	}
-	switch {
-	case blind:
-		f.blind = f.seen
-	case apart:
-		meetAll(f, snap.Window, from)
-	}
-	f.callAll(f.under[""])
-}
-
-// meetAll calls those who follow what happened from a position on.
-func meetAll[T any](f *followers, window store.WindowView[T], from store.Seq) {
-	for from < window.Next() {
-		events, _ := window.Read(from)
-		for i, ev := range events {
-			f.meet(ev.Key(), from+store.Seq(i))
-		}
-		from += store.Seq(len(events))
 	}
 }
 
