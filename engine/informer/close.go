@@ -11,7 +11,7 @@ import (
 //
 // Called from a handler or a function of the configuration, of this informer or
 // another, it does not wait: that one would not return. A host of the informer's
-// own ends a little later then.
+// own then ends when they all have returned, however long that takes.
 //
 // If a handler does not return within the host's CloseTimeout, the error is a
 // [*CloseError] that names it.
@@ -19,9 +19,7 @@ func (s *SharedInformer[T]) Close() error {
 	s.end(ErrClosed)
 	s.actor.Stop()
 	if inCallback() {
-		if s.ownHost {
-			s.host.Clock().AfterFunc(0, func() { _ = s.Close() })
-		}
+		s.closeHostLater()
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.host.CloseTimeout())
@@ -33,6 +31,21 @@ func (s *SharedInformer[T]) Close() error {
 		return s.host.Close()
 	}
 	return nil
+}
+
+// closeHostLater has the host of the informer's own closed when nothing of the
+// informer is left, once, however often it is called. The clock is that host's,
+// so it is the real one, and the function has a goroutine to itself.
+func (s *SharedInformer[T]) closeHostLater() {
+	if !s.ownHost {
+		return
+	}
+	s.parting.Do(func() {
+		s.host.Clock().AfterFunc(0, func() {
+			<-s.stopped
+			_ = s.host.Close()
+		})
+	})
 }
 
 // reasonOf returns what is behind a [NotSyncedError].

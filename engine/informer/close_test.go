@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -97,6 +98,27 @@ func TestCloseFromAHandlerAloneEndsTheInformersHost(t *testing.T) {
 	_, err = engine.New(engine.Config[pod]{Key: podConfig().Key, Host: s.Host()})
 	require.ErrorIs(t, err, engine.ErrEngineClosed)
 	require.NoError(t, source.Close())
+}
+
+// The handler goes on for longer than any Close waits, and closes once more. The
+// bubble would not end before the workers of the host.
+func TestCloseFromAHandlerThatGoesOnEndsTheInformersHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := enginetest.NewSource(podConfig())
+		s, err := informer.New(informer.Config[pod]{Source: source})
+		require.NoError(t, err)
+		handle, err := s.Subscribe(func(informer.Notification[pod]) {
+			for range 3 {
+				require.NoError(t, s.Close())
+				time.Sleep(time.Minute)
+			}
+		})
+		require.NoError(t, err)
+		_, err = source.Add(pod{Name: "a"})
+		require.NoError(t, err)
+		<-handle.Done()
+		require.NoError(t, source.Close())
+	})
 }
 
 func TestCloseFromFunctionsOfTheConfiguration(t *testing.T) {

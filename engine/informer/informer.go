@@ -20,6 +20,7 @@ type SharedInformer[T any] struct {
 	cfg     Config[T]
 	host    *engine.Host
 	ownHost bool
+	parting sync.Once // has the host closed after a Close from a callback
 	actor   *actors.Ref[message[T]]
 	inlet   inlet[T]
 	source  atomic.Pointer[reflector.Ref[T]]
