@@ -133,7 +133,7 @@ func (e *Engine[T]) emits() bool {
 // If the cache has to list anew, values that it has not read yet are lost, for no
 // list shows them: [Stats].Unseen bounds how many, and the next value that is
 // emitted carries the mark [AfterGap]. A [Topic] sees to it that this does not
-// happen.
+// happen, unless a part of the engine fails ([Stats].Failures).
 //
 // Errors: [ErrUnsupported] if the backend cannot, [ErrInvalidKey],
 // [ErrEngineClosed], a panic of the config's functions, ctx's cause.
