@@ -136,6 +136,25 @@ func TestAWatchIsNotExpiredByWhatDoesNotConcernIt(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrExpired, "what concerned it has left the window")
 }
 
+// Neither by what came between two things that do, of which it has read one.
+func TestAWatchIsNotExpiredByWhatComesBetween(t *testing.T) {
+	r := newRig(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+		cfg.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
+	})
+	f := r.follow("a")
+	put := func(keys ...string) {
+		for _, key := range keys {
+			r.put(key)
+		}
+	}
+	put("a", "b", "b", "b", "b", "b", "a")
+	batch, err := f.Next(1)
+	require.NoError(t, err)
+	require.Len(t, batch.Events, 1)
+	put("b", "b", "b", "b")
+	require.Equal(t, []string{"MODIFIED a@8"}, next(t, f))
+}
+
 // Nor by an outage, which nobody needs to look for.
 func TestAWatchIsNotExpiredByAnOutage(t *testing.T) {
 	for name, broken := range map[string]error{"resumed": errOutage, "listed anew": &store.ExpiredError{Requested: 1, Oldest: 2}} {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/store"
@@ -71,6 +72,7 @@ func (w *follower[T]) Next(max int) (backend.Batch[T], error) {
 		}
 		batch := w.take(snap.Window, events, max)
 		if len(batch.Events) > 0 || w.at == snap.Window.Next() {
+			w.skip(snap.Window)
 			batch.After = nothing.After
 			return batch, nil
 		}
@@ -90,6 +92,20 @@ func (w *follower[T]) take(window store.WindowView[T], events []Event[T], most i
 		w.through = max(w.through, events[n-1].Revision)
 	}
 	return backend.Batch[T]{Through: w.through, Events: w.wanted(events)}
+}
+
+// skip moves the position to the next event under the prefix: that others leave
+// the window is nothing to the watch.
+func (w *follower[T]) skip(window store.WindowView[T]) {
+	for w.prefix != "" && w.at < window.Next() {
+		events, _ := window.Read(w.at)
+		i := slices.IndexFunc(events, func(ev Event[T]) bool { return store.HasPrefix(ev.Key(), w.prefix) })
+		if i >= 0 {
+			w.at += store.Seq(i)
+			return
+		}
+		w.at += store.Seq(len(events))
+	}
 }
 
 // wanted leaves out what is outside of the prefix, and what the caller has
