@@ -34,7 +34,7 @@ func TestCloseAtAnyMoment(t *testing.T) {
 		w := newWorld(t)
 		t.Repeat(w.actions())
 		for _, r := range w.records {
-			r.ended(r.watch.Err())
+			w.ended(r, r.watch.Err())
 		}
 		w.judge()
 		w.close()

@@ -20,6 +20,10 @@ type record struct {
 	watch *engine.Watch[thing]
 	// handled watches get their events by themselves.
 	handled bool
+	// asked is when it was asked for, relists how often the engine had listed
+	// anew by then.
+	asked   time.Time
+	relists uint64
 }
 
 func newRecord(want want) *record {
@@ -31,11 +35,19 @@ func (r *record) claim(rev engine.Revision) {
 	r.Claims = append(r.Claims, judge.Claim{Events: len(r.Events), Revision: rev})
 }
 
-// ended notes why the watch says it ended, nil if it has not.
-func (r *record) ended(err error) {
-	if err != nil {
-		r.Ends = append(r.Ends, err)
+// ended notes why the watch says it ended, nil if it has not, and at the first
+// time whether there is cause for it.
+func (w *world) ended(r *record, err error) {
+	if err == nil {
+		return
 	}
+	if s := w.engine.Stats(); len(r.Ends) == 0 && (r.LeftBehind(s.WindowFloor) || s.Relists > r.relists) {
+		r.Causes = append(r.Causes, engine.ErrExpired)
+	}
+	if t := r.Options.Timeout; len(r.Ends) == 0 && t > 0 && !w.clock.Now().Before(r.asked.Add(t)) {
+		r.Causes = append(r.Causes, engine.ErrDeadline)
+	}
+	r.Ends = append(r.Ends, err)
 }
 
 // ends returns why each watch ended, nil for those that live.
@@ -107,6 +119,7 @@ func (w *world) start(t *rapid.T, r *record) {
 	if r.Options.InitialState {
 		r.Earliest = max(r.Earliest, r.Options.From)
 	}
+	r.asked, r.relists = w.clock.Now(), w.engine.Stats().Relists
 	var err error
 	if r.handled {
 		r.watch, err = w.engine.Handle(context.Background(), r.Options, func(ev engine.Event[thing]) { r.Events = append(r.Events, ev) })
@@ -157,7 +170,7 @@ func (w *world) read(t *rapid.T) {
 // take reads at most n events and notes what became of it.
 func (w *world) take(r *record, n int) {
 	if r.handled {
-		r.ended(r.watch.Err())
+		w.ended(r, r.watch.Err())
 		return
 	}
 	for ev, err := range r.watch.Events() {
@@ -165,7 +178,7 @@ func (w *world) take(r *record, n int) {
 			break
 		}
 		if err != nil {
-			r.ended(err)
+			w.ended(r, err)
 			break
 		}
 		if r.Events = append(r.Events, ev); len(r.Events)%3 == 0 {
@@ -193,7 +206,12 @@ func (w *world) resume(t *rapid.T) {
 }
 
 func (w *world) stop(t *rapid.T) {
-	if r := w.some(t); r != nil {
-		r.watch.Stop()
+	r := w.some(t)
+	if r == nil {
+		return
 	}
+	if r.watch.Err() == nil {
+		r.Causes = append(r.Causes, engine.ErrStopped)
+	}
+	r.watch.Stop()
 }

@@ -192,10 +192,15 @@ func (w *world) figures() judge.Figures {
 // close closes the engine: every watch ends, its consumer is told, and nothing is
 // left.
 func (w *world) close() {
+	for _, r := range w.records {
+		if r.watch.Err() == nil && len(r.Causes) == 0 {
+			r.Causes = append(r.Causes, engine.ErrEngineClosed)
+		}
+	}
 	require.NoError(w.t, w.engine.Close())
 	for _, r := range w.records {
 		<-r.watch.Done()
-		r.ended(r.watch.Err())
+		w.ended(r, r.watch.Err())
 		known := len(r.Ends)
 		w.take(r, 1<<30)
 		require.Len(w.t, r.Ends, known+1, "%s: its consumer is told", r.Name)

@@ -60,7 +60,7 @@ func (w *World[T]) consume(s Step) {
 	case Take:
 		w.take(r, s)
 	case Stop:
-		r.handle.Stop()
+		w.stop(r)
 	case Panic:
 		r.panics = true
 	}
@@ -179,12 +179,17 @@ var everythingThereIs = Step{Do: Take, N: 1 << 30, Turns: unlimited}
 // nothing is left.
 func (w *World[T]) close() {
 	w.closing = true
+	for _, r := range w.started {
+		if r.handle.Err() == nil && len(r.Causes) == 0 {
+			r.Causes = append(r.Causes, engine.ErrEngineClosed)
+		}
+	}
 	if err := w.engine.Close(); err != nil {
 		w.fail(judge.Failed(judge.NothingLeft, "", "%v", err))
 		return
 	}
 	for _, r := range w.started {
-		if r.ended(r.handle.Err()); r.End() == nil {
+		if w.ended(r, r.handle.Err()); r.End() == nil {
 			w.fail(judge.Failed(judge.Ends, r.Name, "it outlives the engine"))
 			return
 		}

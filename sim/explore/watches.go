@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
@@ -25,7 +26,10 @@ type watch[T any] struct {
 	unjudged bool
 	// panics: its handler will at the next event.
 	panics bool
-	trace  *trace
+	// asked is when it was asked for, relists how often the engine had listed
+	// anew by then.
+	asked   time.Time
+	relists uint64
 	// held is what a seam keeps from its consumer.
 	held []engine.Event[T]
 }
@@ -43,7 +47,7 @@ func (w *World[T]) open(step Step, id int, s Start) {
 
 // newWatch returns a watch that nobody has asked for yet.
 func (w *World[T]) newWatch(id int, c Consumer, sel Selection[T], opts engine.WatchOptions) *watch[T] {
-	r := &watch[T]{id: id, consumer: c, selected: sel, history: w.history(), trace: w.trace}
+	r := &watch[T]{id: id, consumer: c, selected: sel, history: w.history()}
 	r.Name, r.Selects, r.Options = fmt.Sprintf("w%d", id), sel.selects(), opts
 	return r
 }
@@ -75,6 +79,7 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	if w.seams.start != nil {
 		opts = w.seams.start(w, opts)
 	}
+	r.asked, r.relists = w.clock.Now(), w.engine.Stats().Relists
 	var err error
 	var believe func()
 	w.wait(step, 0, func() {
@@ -141,6 +146,7 @@ func (w *World[T]) call(r *watch[T], opts engine.WatchOptions) (*engine.Watch[T]
 // handle is the handler of a watch.
 func (w *World[T]) handle(r *watch[T], ev engine.Event[T]) {
 	if r.panics {
+		r.Causes = append(r.Causes, engine.ErrHandlerPanic)
 		panic("the scenario says so")
 	}
 	w.deliver(r, ev)
@@ -181,7 +187,7 @@ func (w *World[T]) refused(step Step, r *watch[T], err error) {
 func (w *World[T]) take(r *watch[T], s Step) {
 	switch {
 	case r.consumer.handled():
-		r.ended(r.handle.Err())
+		w.ended(r, r.handle.Err())
 	case r.consumer == Batches:
 		w.wait(s, 0, func() { w.takeBatches(r, s.N) })
 	default:
@@ -195,7 +201,7 @@ func (w *World[T]) takeEvents(r *watch[T], n int) {
 			break
 		}
 		if err != nil {
-			r.ended(err)
+			w.ended(r, err)
 			break
 		}
 		if w.deliver(r, ev); len(r.Events)%3 == 0 {
@@ -215,7 +221,7 @@ func (w *World[T]) takeBatches(r *watch[T], n int) {
 			break
 		}
 		if err != nil {
-			r.ended(err)
+			w.ended(r, err)
 			break
 		}
 		for _, ev := range events {
@@ -235,15 +241,52 @@ func (r *watch[T]) claim() {
 	r.Claims = append(r.Claims, judge.Claim{Events: len(r.Events), Revision: r.handle.Revision()})
 }
 
-// ended notes why the watch says it ended, nil if it has not.
-func (r *watch[T]) ended(err error) {
+// stop has the watch's consumer end it.
+func (w *World[T]) stop(r *watch[T]) {
+	if r.handle.Err() == nil {
+		r.Causes = append(r.Causes, engine.ErrStopped)
+	}
+	r.handle.Stop()
+	w.ended(r, r.handle.Err())
+}
+
+// ended notes why the watch says it ended, nil if it has not, and at the first
+// time whether there is cause for it.
+func (w *World[T]) ended(r *watch[T], err error) {
 	if err == nil {
 		return
 	}
 	if len(r.Ends) == 0 {
-		r.trace.end(r.id, err)
+		w.trace.end(r.id, err)
+		r.Causes = append(r.Causes, w.causes(r)...)
 	}
 	r.Ends = append(r.Ends, err)
+}
+
+// causes returns what the window and the clock have that would end the watch.
+func (w *World[T]) causes(r *watch[T]) (causes []error) {
+	if w.leftBehind(r) {
+		causes = append(causes, engine.ErrExpired)
+	}
+	if w.mayBeDue(r) {
+		causes = append(causes, engine.ErrDeadline)
+	}
+	return causes
+}
+
+// leftBehind reports whether the watch may expire: the window has gone past
+// where its consumer stood, or there was a list since it was asked for, which may
+// have shown that storage's history is another one.
+func (w *World[T]) leftBehind(r *watch[T]) bool {
+	s := w.engine.Stats()
+	return r.LeftBehind(s.WindowFloor) || s.Relists > r.relists
+}
+
+// mayBeDue reports whether the watch's time may be up. If the clock was corrected
+// nobody can say.
+func (w *World[T]) mayBeDue(r *watch[T]) bool {
+	timeout := r.Options.Timeout
+	return timeout > 0 && (w.storage.jumped || !w.clock.Now().Before(r.asked.Add(timeout)))
 }
 
 // resume starts a watch where another one's consumer stands, which may go on.
@@ -274,10 +317,11 @@ func (w *World[T]) ends() []error {
 // judgeWatches holds every watch to what was true for it.
 func (w *World[T]) judgeWatches() {
 	for _, r := range w.started {
-		if r.unjudged {
-			continue
+		err := r.JudgeEnds()
+		if !r.unjudged {
+			err = r.history.Judge(&r.Record)
 		}
-		if err := r.history.Judge(&r.Record); err != nil {
+		if err != nil {
 			w.fail(err)
 			return
 		}

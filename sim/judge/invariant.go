@@ -41,7 +41,8 @@ const (
 	// published and is selected was delivered, or told as lost by a mark or the
 	// watch's end; and the engine's figures account for every watch and every end.
 	Conserved Invariant = "conserved"
-	// Ends: a watch ends for exactly one reason, which is one of the known ones.
+	// Ends: a watch ends for exactly one reason, which is one of the known ones and
+	// has happened, and says so to its consumer. If one has happened, it ends.
 	Ends Invariant = "ends"
 )
 

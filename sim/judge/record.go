@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
+	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 )
@@ -31,6 +33,11 @@ type Record[T any] struct {
 	Drained bool
 	// Ends are why the watch said it ended, each time that it was asked and had.
 	Ends []error
+	// Causes are the ends that something has happened for: its consumer stopped
+	// it, its handler panicked, its time is up, the window has left it behind or
+	// storage's history is another one, the engine was closed while it lived. Only
+	// for [engine.ErrSlowConsumer] there is nothing to be seen from outside.
+	Causes []error
 }
 
 // Claim says that a new watch from Revision would go on where the consumer stood
@@ -54,17 +61,28 @@ func (r *Record[T]) End() error {
 	return r.Ends[0]
 }
 
-// judgeEnds: one reason, the same each time, and one that there is.
-func (r *Record[T]) judgeEnds() error {
+// JudgeEnds returns what is wrong with how the watch ended as a [*Failure], nil
+// if nothing is: it ends for one reason, the same each time, that there is and
+// that has happened; and if something has, it ends. It needs no history, and
+// [History.Judge] includes it.
+func (r *Record[T]) JudgeEnds() error {
 	for _, end := range r.Ends {
 		if end != r.End() {
 			return Failed(Ends, r.Name, "it ended for %v, then for %v", r.End(), end)
 		}
 	}
-	if end := r.End(); end != nil && Reason(end) == nil {
-		return Failed(Ends, r.Name, "%v is no reason for a watch to end", end)
+	reason := Reason(r.End())
+	switch {
+	case r.End() == nil && r.Drained && len(r.Causes) > 0:
+		return Failed(Ends, r.Name, "it goes on, in spite of: %v", r.Causes[0])
+	case r.End() == nil || slices.Contains(r.Causes, reason):
+		return nil
+	case reason == nil:
+		return Failed(Ends, r.Name, "%v is no reason for a watch to end", r.End())
+	case reason == engine.ErrSlowConsumer && r.Options.Policy == engine.Terminate:
+		return nil
 	}
-	return nil
+	return Failed(Ends, r.Name, "it ended for %v, which has no cause; what happened is %v", r.End(), r.Causes)
 }
 
 // Reason returns which of the ways to end err is, as one of engine's errors; nil
@@ -78,9 +96,30 @@ func Reason(err error) error {
 	return nil
 }
 
+// LeftBehind reports whether a window that starts at floor may have left the watch
+// behind. One that was is given yet what it had kept, up to its buffer; so what
+// counts is where its consumer stood before that many events.
+func (r *Record[T]) LeftBehind(floor store.Revision) bool {
+	kept := r.Options.Buffer
+	if kept == 0 {
+		kept = watcher.DefaultBuffer
+	}
+	var stood store.Revision
+	switch last := len(r.Events) - kept - 1; {
+	case last >= 0 && !r.Events[last].Is(store.Initial):
+		stood = r.Events[last].Revision
+	case last >= 0 || r.Options.InitialState: // perhaps the state was not whole
+	case r.Options.From > 0:
+		stood = r.Options.From
+	default:
+		stood = r.Earliest
+	}
+	return stood < floor
+}
+
 // Judge returns what is wrong with a record as a [*Failure], nil if nothing is.
 func (h *History[T]) Judge(r *Record[T]) error {
-	if err := r.judgeEnds(); err != nil {
+	if err := r.JudgeEnds(); err != nil {
 		return err
 	}
 	j := &judge[T]{History: h, Record: r, have: State{}, model: State{}, index: -1}

@@ -21,7 +21,7 @@ import (
 //	                              each from 2 on; a line that ends in "unseen" was never shown as it happened
 //	watch [selects=web] [state] [from=R] [last=N] [started=R-R] [policy=…] [drained]
 //	                              lines: added|modified|deleted|emitted <key>@R <value> [prev=<value>] [object=R] [marks…]
-//	                              bookmark @R [initial-end] | claim R | end <reason>
+//	                              bookmark @R [initial-end] | claim R | end <reason> | cause <reason>
 //	get <key> mode=… revisions=R-R [<value>@R]
 //	list mode=… revisions=R-R at=R [selects=web]    lines: <key>@R <value>
 //	figures living=N [slow=N] [deadlines=N] [panics=N] [expired=N]    lines: lives | <reason>
@@ -157,7 +157,8 @@ func (c *court) span(name string) (from, through store.Revision) {
 
 var ends = map[string]error{
 	"stopped": engine.ErrStopped, "expired": engine.ErrExpired, "slow": engine.ErrSlowConsumer,
-	"deadline": engine.ErrDeadline, "panic": engine.ErrHandlerPanic, "unknown": fmt.Errorf("bad luck"), "lives": nil,
+	"deadline": engine.ErrDeadline, "panic": engine.ErrHandlerPanic, "closed": engine.ErrEngineClosed,
+	"unknown": fmt.Errorf("bad luck"), "lives": nil,
 }
 
 func (c *court) ends() (all []error) {
@@ -187,6 +188,8 @@ func (c *court) record() *judge.Record[string] {
 			r.Claims = append(r.Claims, judge.Claim{Events: len(r.Events), Revision: c.revision(line[1])})
 		case "end":
 			r.Ends = append(r.Ends, ends[line[1]])
+		case "cause":
+			r.Causes = append(r.Causes, ends[line[1]])
 		default:
 			r.Events = append(r.Events, c.event(line))
 		}
