@@ -11,9 +11,9 @@ import (
 // into one of them, behind the judge's back, to see that it is found; nothing in
 // the engine knows of them. All are nil in a world that is whole.
 //
-//	storage ──[storage]──▶ engine ──[deliver]──▶ consumer ──▶ judge
-//	                       │  ▲  ▲                  │
-//	                  [turn]  │  └──[ask, start]────┘
+//	storage ──[storage]──▶ engine ─[deliver, told]─▶ consumer ──▶ judge
+//	                       │  ▲  ▲                      │
+//	                  [turn]  │  └────[ask, start]──────┘
 //	                       ▼  │
 //	                     executor
 //
@@ -33,6 +33,9 @@ type seams[T any] struct {
 	turn func(*watch[T]) bool
 	// deliver returns what the consumer of a watch is given for ev.
 	deliver func(r *watch[T], ev engine.Event[T]) []engine.Event[T]
+	// told returns what the consumer of a watch that has ended for err is told,
+	// nil for nothing.
+	told func(r *watch[T], err error) error
 }
 
 // lost reports whether a turn is lost by the seam.
@@ -52,4 +55,12 @@ func (w *World[T]) ask(r *watch[T], call func()) (believe func()) {
 		return func() {}
 	}
 	return w.seams.ask(w, r, call)
+}
+
+// told returns what the consumer of a watch that has ended for err is told.
+func (w *World[T]) told(r *watch[T], err error) error {
+	if w.seams.told == nil {
+		return err
+	}
+	return w.seams.told(r, err)
 }

@@ -185,6 +185,7 @@ func (w *World[T]) refused(step Step, r *watch[T], err error) {
 // take has the consumer read at most as many events as the step says, and notes
 // what became of it.
 func (w *World[T]) take(r *watch[T], s Step) {
+	over, told, given := r.handle.Err(), len(r.Ends), len(r.Events)
 	switch {
 	case r.consumer.handled():
 		w.ended(r, r.handle.Err())
@@ -192,6 +193,9 @@ func (w *World[T]) take(r *watch[T], s Step) {
 		w.wait(s, 0, func() { w.takeBatches(r, s.N) })
 	default:
 		w.wait(s, 0, func() { w.takeEvents(r, s.N) })
+	}
+	if over != nil && (len(r.Ends) == told || len(r.Events) > given) {
+		w.fail(judge.Failed(judge.Ends, r.Name, "its consumer asks for more and is not told that it has ended for %v", over))
 	}
 }
 
@@ -201,7 +205,7 @@ func (w *World[T]) takeEvents(r *watch[T], n int) {
 			break
 		}
 		if err != nil {
-			w.ended(r, err)
+			w.ended(r, w.told(r, err))
 			break
 		}
 		if w.deliver(r, ev); len(r.Events)%3 == 0 {
@@ -221,7 +225,7 @@ func (w *World[T]) takeBatches(r *watch[T], n int) {
 			break
 		}
 		if err != nil {
-			w.ended(r, err)
+			w.ended(r, w.told(r, err))
 			break
 		}
 		for _, ev := range events {
