@@ -13,7 +13,7 @@ import (
 //
 //	storage ──[storage]──▶ engine ─[deliver, told]─▶ consumer ──▶ judge
 //	                       │  ▲  ▲                      │
-//	                  [turn]  │  └────[ask, start]──────┘
+//	                  [turn]  │  └─[ask, start, stop]───┘
 //	                       ▼  │
 //	                     executor
 //
@@ -33,6 +33,8 @@ type seams[T any] struct {
 	turn func(*watch[T]) bool
 	// deliver returns what the consumer of a watch is given for ev.
 	deliver func(r *watch[T], ev engine.Event[T]) []engine.Event[T]
+	// stop reports that a consumer's Stop of its watch is lost.
+	stop func(r *watch[T]) bool
 	// told returns what the consumer of a watch that has ended for err is told,
 	// nil for nothing.
 	told func(r *watch[T], err error) error

@@ -151,10 +151,7 @@ func (w *World[T]) rest() {
 		return
 	}
 	w.calm()
-	for _, r := range w.started {
-		w.take(r, everythingThereIs)
-		r.Drained = true
-	}
+	w.drain()
 	w.judgeWatches()
 	if err := w.storage.overdue(); err != nil {
 		w.fail(err)
@@ -168,6 +165,16 @@ func (w *World[T]) rest() {
 			Living: s.Watches, SlowConsumers: s.Terminated, Deadlines: s.DeadlinesReached, Panics: s.Panicked, Expired: s.Expired,
 		}, w.ends()); err != nil {
 			w.fail(err)
+		}
+	}
+}
+
+// drain gives every consumer what there is.
+func (w *World[T]) drain() {
+	for _, r := range w.started {
+		w.take(r, everythingThereIs)
+		if r.Drained = true; w.isDue(r) {
+			r.Causes = append(r.Causes, engine.ErrDeadline)
 		}
 	}
 }

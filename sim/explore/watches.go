@@ -27,9 +27,9 @@ type watch[T any] struct {
 	// panics: its handler will at the next event.
 	panics bool
 	// asked is when it was asked for, relists how often the engine had listed
-	// anew by then.
-	asked   time.Time
-	relists uint64
+	// anew by then, and begun when it had begun.
+	asked, begun time.Time
+	relists      uint64
 	// held is what a seam keeps from its consumer.
 	held []engine.Event[T]
 }
@@ -85,6 +85,7 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	w.wait(step, 0, func() {
 		believe = w.ask(r, func() { r.handle, err = w.call(r, opts) })
 	})
+	r.begun = w.clock.Now()
 	w.trace.result(r.Earliest, err)
 	if r.Latest = w.newest(); r.Options.Last > 0 {
 		r.Earliest, r.Latest = last, last
@@ -250,7 +251,9 @@ func (w *World[T]) stop(r *watch[T]) {
 	if r.handle.Err() == nil {
 		r.Causes = append(r.Causes, engine.ErrStopped)
 	}
-	r.handle.Stop()
+	if w.seams.stop == nil || !w.seams.stop(r) {
+		r.handle.Stop()
+	}
 	w.ended(r, r.handle.Err())
 }
 
@@ -291,6 +294,12 @@ func (w *World[T]) leftBehind(r *watch[T]) bool {
 func (w *World[T]) mayBeDue(r *watch[T]) bool {
 	timeout := r.Options.Timeout
 	return timeout > 0 && (w.storage.jumped || !w.clock.Now().Before(r.asked.Add(timeout)))
+}
+
+// isDue reports whether the watch's time is up for certain.
+func (w *World[T]) isDue(r *watch[T]) bool {
+	timeout := r.Options.Timeout
+	return timeout > 0 && !w.storage.jumped && !w.clock.Now().Before(r.begun.Add(timeout))
 }
 
 // resume starts a watch where another one's consumer stands, which may go on.
