@@ -153,28 +153,20 @@ func (w *World[T]) rest() {
 	w.calm()
 	w.drain()
 	w.judgeWatches()
-	if err := w.storage.overdue(); err != nil {
-		w.fail(err)
-	}
 	w.sched.settle()
 	w.check(w.always)
 	w.check(w.finally)
+	if w.failed == nil {
+		w.pause()
+		w.pause()
+		w.judgeWatches()
+	}
 	if w.cfg.Attach == nil { // of the user's own watches nothing is known here
 		s := w.engine.Stats()
 		if err := judge.JudgeFigures(judge.Figures{
 			Living: s.Watches, SlowConsumers: s.Terminated, Deadlines: s.DeadlinesReached, Panics: s.Panicked, Expired: s.Expired,
 		}, w.ends()); err != nil {
 			w.fail(err)
-		}
-	}
-}
-
-// drain gives every consumer what there is.
-func (w *World[T]) drain() {
-	for _, r := range w.started {
-		w.take(r, everythingThereIs)
-		if r.Drained = true; w.isDue(r) {
-			r.Causes = append(r.Causes, engine.ErrDeadline)
 		}
 	}
 }

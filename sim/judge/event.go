@@ -28,6 +28,8 @@ func (j *judge[T]) honour(n int) error {
 // event judges the next one and applies it.
 func (j *judge[T]) event(ev store.Event[T]) error {
 	switch {
+	case j.ending(j.index) && ev.Type != store.Bookmark:
+		return j.fail(Bookmarkable, "no bookmark has ended the initial state")
 	case ev.Type == store.Bookmark:
 		return j.bookmark(ev)
 	case ev.Revision <= j.position:
@@ -135,9 +137,22 @@ func (j *judge[T]) genuine(o *store.Object[T]) error {
 	return nil
 }
 
+// ending reports whether event n must be the bookmark that ends the initial
+// state.
+func (j *judge[T]) ending(n int) bool {
+	return j.Options.Bookmarks && j.Options.InitialState && n == j.initials
+}
+
 // bookmark: everything up to its revision was delivered before it (row 155).
 func (j *judge[T]) bookmark(ev store.Event[T]) error {
-	if ev.Revision < j.position {
+	switch {
+	case !j.Options.Bookmarks:
+		return j.fail(Bookmarkable, "nobody asked for bookmarks")
+	case j.ending(j.index) && ev.Marks != store.InitialEnd:
+		return j.fail(Bookmarkable, "it does not say that the initial state ends")
+	case !j.ending(j.index) && ev.Marks != 0:
+		return j.fail(Bookmarkable, "no initial state ends here")
+	case ev.Revision < j.position:
 		return j.fail(Bookmarkable, "the watch was at %d already", j.position)
 	}
 	j.bookmarked = ev.Revision

@@ -23,7 +23,8 @@ const (
 	// the revision is where another watch said that its consumer stood.
 	Resumable Invariant = "resumable"
 	// Bookmarkable: everything up to a bookmark was delivered before it, nothing
-	// of it after (row 155).
+	// of it after (row 155). Who asked for bookmarks is given them, one right after
+	// the initial state, and nobody else is.
 	Bookmarkable Invariant = "bookmarkable"
 	// Filter: only selected changes are delivered, each as what it is to the
 	// selection: added if it came to match, deleted if it ceased to.

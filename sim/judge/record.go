@@ -176,6 +176,9 @@ func (j *judge[T]) run() error {
 		return err
 	}
 	if j.Drained && j.End() == nil {
+		if j.ending(len(j.Events)) {
+			return j.fail(Bookmarkable, "no bookmark has ended the initial state")
+		}
 		return j.complete(Conserved, j.Newest(), "after everything was read")
 	}
 	return nil

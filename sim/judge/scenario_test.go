@@ -19,9 +19,9 @@ import (
 //
 //	history                       lines: put <key> <value> | delete <key> | emit <key> <value>, one revision
 //	                              each from 2 on; a line that ends in "unseen" was never shown as it happened
-//	watch [selects=web] [state] [from=R] [last=N] [started=R-R] [policy=…] [drained]
+//	watch [selects=web] [state] [from=R] [last=N] [started=R-R] [policy=…] [drained] [bookmarks|no-bookmarks]
 //	                              lines: added|modified|deleted|emitted <key>@R <value> [prev=<value>] [object=R] [marks…]
-//	                              bookmark @R [initial-end] | claim R | end <reason> | cause <reason>
+//	                              bookmark @R [initial-end] (asked for by default) | claim R | end <reason> | cause <reason>
 //	get <key> mode=… revisions=R-R [<value>@R]
 //	list mode=… revisions=R-R at=R [selects=web]    lines: <key>@R <value>
 //	figures living=N [slow=N] [deadlines=N] [panics=N] [expired=N]    lines: lives | <reason>
@@ -172,7 +172,7 @@ func (c *court) ends() (all []error) {
 func (c *court) record() *judge.Record[string] {
 	r := &judge.Record[string]{
 		Name: "w", Selects: c.selects(), Earliest: judge.First, Latest: c.history.Newest(),
-		Options: engine.WatchOptions{From: c.number("from"), Last: int(c.number("last")), InitialState: c.d.HasArg("state")},
+		Options: engine.WatchOptions{From: c.number("from"), Last: int(c.number("last")), InitialState: c.d.HasArg("state"), Bookmarks: c.d.HasArg("bookmarks")},
 		Drained: c.d.HasArg("drained"),
 	}
 	if policy := "park"; c.d.HasArg("policy") {
@@ -191,7 +191,9 @@ func (c *court) record() *judge.Record[string] {
 		case "cause":
 			r.Causes = append(r.Causes, ends[line[1]])
 		default:
-			r.Events = append(r.Events, c.event(line))
+			ev := c.event(line)
+			r.Events = append(r.Events, ev)
+			r.Options.Bookmarks = r.Options.Bookmarks || ev.Type == store.Bookmark && !c.d.HasArg("no-bookmarks")
 		}
 	}
 	return r
