@@ -95,26 +95,42 @@ func (j *judge[T]) unmarked(ev store.Event[T]) error {
 		return j.fail(Atomic, "its object is of revision %d", ev.Object.Revision)
 	case ev.Key() != c.key || !j.equal(ev.Object.Value, *value):
 		return j.fail(Genuine, "its value is %v, but %v of %q was written", ev.Object.Value, *value, c.key)
+	case ev.Object.Created != c.created:
+		return j.fail(Genuine, "its object was created at %d, not at %d", ev.Object.Created, c.created)
 	}
-	return j.previous(ev, c)
+	return j.previous(ev)
 }
 
-// previous: only what was there before has a previous state.
-func (j *judge[T]) previous(ev store.Event[T], c *change[T]) error {
+// previous: only what was there before has a previous state, which is that of
+// the consumer.
+func (j *judge[T]) previous(ev store.Event[T]) error {
 	had := ev.Type == store.Modified || ev.Type == store.Deleted
+	has, there := j.have[ev.Key()]
 	switch {
 	case ev.Prev == nil && had:
 		return j.fail(PrevValue, "its previous state is missing")
 	case ev.Prev != nil && !had:
 		return j.fail(PrevValue, "it has a previous state: %v", ev.Prev.Value)
-	case ev.Prev != nil && !j.equal(ev.Prev.Value, *c.was):
-		return j.fail(PrevValue, "its previous state is %v, not %v", ev.Prev.Value, *c.was)
+	case !had || !there: // that it changes what is not there, apply finds
+		return nil
+	}
+	was := j.at(ev.Key(), has)
+	switch {
+	case ev.Prev.Key != ev.Key() || ev.Prev.Revision != has || ev.Prev.Created != was.created:
+		return j.fail(PrevValue, "its previous state is %s, not that of %d, created at %d", identity(ev.Prev), has, was.created)
+	case !j.equal(ev.Prev.Value, *was.value):
+		return j.fail(PrevValue, "its previous state is %v, not %v", ev.Prev.Value, *was.value)
 	}
 	return nil
 }
 
+// identity says which object o is.
+func identity[T any](o *store.Object[T]) string {
+	return fmt.Sprintf("%q of %d, created at %d", o.Key, o.Revision, o.Created)
+}
+
 // marked: an event with a mark stands for changes that are not shown, but hides
-// none that it must not.
+// none that it must not, and shows nothing that was not there.
 func (j *judge[T]) marked(ev store.Event[T]) error {
 	if ev.Is(store.Conflated) && j.Options.Policy != engine.Conflate {
 		return j.fail(Reliable, "it is conflated, which nobody asked for")
@@ -122,17 +138,43 @@ func (j *judge[T]) marked(ev store.Event[T]) error {
 	if err := j.skipped(Reliable, ev.Revision-1, "before it"); err != nil {
 		return err
 	}
-	if ev.Type == store.Added || ev.Type == store.Modified {
-		return j.genuine(ev.Object)
+	if ev.Object.Revision != ev.Revision {
+		return j.fail(Atomic, "its object is of revision %d", ev.Object.Revision)
+	}
+	if !j.Selects(ev.Object.Value) {
+		return j.fail(Filter, "the selection does not show it")
+	}
+	var err error
+	switch ev.Type {
+	case store.Added, store.Modified:
+		err = j.genuine(ev.Object)
+	case store.Deleted:
+		err = j.last(ev)
+	}
+	if err != nil {
+		return err
+	}
+	return j.previous(ev)
+}
+
+// last: the object of a deletion that was not seen happening is what the
+// consumer has.
+func (j *judge[T]) last(ev store.Event[T]) error {
+	has, there := j.have[ev.Key()]
+	if !there {
+		return nil // apply finds it
+	}
+	if was := j.at(ev.Key(), has); ev.Object.Created != was.created || !j.equal(ev.Object.Value, *was.value) {
+		return j.fail(Genuine, "its object is %v, created at %d, not the last state: %v, created at %d",
+			ev.Object.Value, ev.Object.Created, *was.value, was.created)
 	}
 	return nil
 }
 
 // genuine: the object is one that was written.
 func (j *judge[T]) genuine(o *store.Object[T]) error {
-	v := j.at(o.Key, o.Revision)
-	if v.value == nil || v.since != o.Revision || !j.equal(o.Value, *v.value) {
-		return j.fail(Genuine, "no such object was written: %v", o.Value)
+	if !j.same(o, j.at(o.Key, o.Revision)) {
+		return j.fail(Genuine, "no such object was written: %v, %s", o.Value, identity(o))
 	}
 	return nil
 }

@@ -26,17 +26,20 @@ type History[T any] struct {
 }
 
 // change is one write as storage acknowledged it. Now is the value after it, was
-// the one before; nil if there is none. Emitted values are in now alone.
+// the one before; nil if there is none. Emitted values are in now alone. Created
+// is when the object came to be that it is about.
 type change[T any] struct {
 	kind     store.EventType
 	key      string
 	now, was *T
+	created  store.Revision
 }
 
-// version is what a key held from a revision on; nil for nothing.
+// version is what a key held from revision since on; nil for nothing. The object
+// came to be at created.
 type version[T any] struct {
-	since store.Revision
-	value *T
+	since, created store.Revision
+	value          *T
 }
 
 // NewHistory returns the history of empty storage. Equal compares values.
@@ -62,9 +65,13 @@ func (h *History[T]) Emit(key string, value T) store.Revision {
 
 func (h *History[T]) add(c change[T]) store.Revision {
 	rev := h.Newest() + 1
+	c.created = rev
 	if c.kind != store.Emitted {
-		c.was = h.at(c.key, h.Newest()).value
-		h.versions[c.key] = append(h.versions[c.key], version[T]{rev, c.now})
+		was := h.at(c.key, h.Newest())
+		if c.was = was.value; was.value != nil {
+			c.created = was.created
+		}
+		h.versions[c.key] = append(h.versions[c.key], version[T]{since: rev, created: c.created, value: c.now})
 	}
 	h.log, h.witnessed = append(h.log, c), append(h.witnessed, false)
 	return rev
@@ -164,6 +171,11 @@ func (h *History[T]) at(key string, rev store.Revision) version[T] {
 		}
 	}
 	return version[T]{}
+}
+
+// same reports whether o is the object of a version.
+func (h *History[T]) same(o *store.Object[T], v version[T]) bool {
+	return v.value != nil && o.Revision == v.since && o.Created == v.created && h.equal(o.Value, *v.value)
 }
 
 // seen is what a selection shows of a change: whether it does, as which type,

@@ -21,7 +21,7 @@ type Read[T any] struct {
 func (h *History[T]) JudgeGet(r Read[T], key string, o *store.Object[T]) error {
 	for rev := max(r.Oldest, First); rev <= min(r.Newest, h.Newest()); rev++ {
 		v := h.at(key, rev)
-		if (v.value != nil) == (o != nil) && (o == nil || o.Revision == v.since && h.equal(o.Value, *v.value)) {
+		if (v.value != nil) == (o != nil) && (o == nil || h.same(o, v)) {
 			return nil
 		}
 	}
@@ -41,6 +41,8 @@ func (h *History[T]) JudgeList(r Read[T], selects func(T) bool, rev store.Revisi
 	for _, o := range objects {
 		if v := h.at(o.Key, rev); v.value == nil || !h.equal(*v.value, o.Value) {
 			return Failed(ReadState, r.Name, "%q is not %v at %d", o.Key, o.Value, rev)
+		} else if o.Created != v.created {
+			return Failed(ReadState, r.Name, "%s, but it was at %d", identity(o), v.created)
 		}
 		keys, have[o.Key] = append(keys, o.Key), o.Revision
 	}

@@ -241,6 +241,9 @@ func (j *judge[T]) initial() (int, error) {
 		if err := j.genuine(ev.Object); err != nil {
 			return 0, err
 		}
+		if err := j.previous(ev); err != nil {
+			return 0, err
+		}
 		last = ev.Key()
 		j.have[last] = ev.Object.Revision
 	}

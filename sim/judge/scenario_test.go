@@ -20,10 +20,10 @@ import (
 //	history                       lines: put <key> <value> | delete <key> | emit <key> <value>, one revision
 //	                              each from 2 on; a line that ends in "unseen" was never shown as it happened
 //	watch [selects=web] [state] [from=R] [last=N] [started=R-R] [policy=…] [drained] [bookmarks|no-bookmarks]
-//	                              lines: added|modified|deleted|emitted <key>@R <value> [prev=<value>] [object=R] [marks…]
+//	                              lines: added|modified|deleted|emitted <key>@R <value> [prev=<value>[@R]] [object=R] [created=R] [marks…]
 //	                              bookmark @R [initial-end] (asked for by default) | claim R | end <reason> | cause <reason>
 //	get <key> mode=… revisions=R-R [<value>@R]
-//	list mode=… revisions=R-R at=R [selects=web]    lines: <key>@R <value>
+//	list mode=… revisions=R-R at=R [selects=web]    lines: <key>@R <value> [created=R]
 //	figures living=N [slow=N] [deadlines=N] [panics=N] [expired=N]    lines: lives | <reason>
 //	left actors=N timers=N
 //
@@ -31,7 +31,7 @@ import (
 func TestScenarios(t *testing.T) {
 	broken := map[judge.Invariant]bool{}
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		r := &court{t: t, history: judge.NewHistory(func(a, b string) bool { return a == b })}
+		r := &court{t: t, history: judge.NewHistory(func(a, b string) bool { return a == b }), created: map[store.Revision]store.Revision{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			r.d = d
 			err := r.run()
@@ -56,6 +56,8 @@ type court struct {
 	t       *testing.T
 	d       *datadriven.TestData
 	history *judge.History[string]
+	// created is when the object came to be that the change at a revision is of.
+	created map[store.Revision]store.Revision
 }
 
 func (c *court) run() error {
@@ -70,13 +72,17 @@ func (c *court) run() error {
 		key := c.d.CmdArgs[0].Key
 		if last := c.d.CmdArgs[len(c.d.CmdArgs)-1].Key; strings.Contains(last, "@") {
 			value, rev, _ := strings.Cut(last, "@")
-			o = &store.Object[string]{Key: key, Value: value, Revision: c.revision(rev)}
+			o = c.object(key+"@"+rev, value)
 		}
 		return c.history.JudgeGet(c.read(), key, o)
 	case "list":
 		var objects []*store.Object[string]
 		for _, line := range c.lines() {
-			objects = append(objects, c.object(line[0], line[1]))
+			o := c.object(line[0], line[1])
+			if len(line) > 2 {
+				o.Created = c.revision(strings.TrimPrefix(line[2], "created="))
+			}
+			objects = append(objects, o)
 		}
 		return c.history.JudgeList(c.read(), c.selects(), c.number("at"), objects)
 	case "figures":
@@ -101,6 +107,7 @@ func (c *court) lines() (lines [][]string) {
 func (c *court) write() {
 	for _, line := range c.lines() {
 		var rev store.Revision
+		_, was, there := c.history.Get(line[1])
 		switch line[0] {
 		case "put":
 			rev = c.history.Put(line[1], line[2])
@@ -108,6 +115,9 @@ func (c *court) write() {
 			rev = c.history.Emit(line[1], line[2])
 		case "delete":
 			rev = c.history.Delete(line[1])
+		}
+		if c.created[rev] = rev; there && line[0] != "emit" {
+			c.created[rev] = c.created[was]
 		}
 		if line[len(line)-1] != "unseen" {
 			c.history.Witness(rev)
@@ -209,7 +219,20 @@ var marks = map[string]store.Marks{
 
 func (c *court) object(at, value string) *store.Object[string] {
 	key, rev, _ := strings.Cut(at, "@")
-	return &store.Object[string]{Key: key, Value: value, Revision: c.revision(rev)}
+	o := &store.Object[string]{Key: key, Value: value, Revision: c.revision(rev)}
+	o.Created = c.created[o.Revision]
+	return o
+}
+
+// previous reads the state before ev: <value>@R, or <value> for the one that was
+// there before.
+func (c *court) previous(ev store.Event[string], text string) *store.Object[string] {
+	value, rev, given := strings.Cut(text, "@")
+	_, was, _ := c.history.At(ev.Object.Key, ev.Revision-1)
+	if given {
+		was = c.revision(rev)
+	}
+	return &store.Object[string]{Key: ev.Object.Key, Value: value, Revision: was, Created: c.created[was]}
 }
 
 func (c *court) event(line []string) store.Event[string] {
@@ -225,9 +248,11 @@ func (c *court) event(line []string) store.Event[string] {
 		name, value, _ := strings.Cut(word, "=")
 		switch name {
 		case "prev":
-			ev.Prev = &store.Object[string]{Key: ev.Object.Key, Value: value}
+			ev.Prev = c.previous(ev, value)
 		case "object":
 			ev.Object.Revision = c.revision(value)
+		case "created":
+			ev.Object.Created = c.revision(value)
 		default:
 			ev.Marks |= marks[name]
 		}
