@@ -3,6 +3,7 @@ package explore
 import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -11,9 +12,9 @@ import (
 // into one of them, behind the judge's back, to see that it is found; nothing in
 // the engine knows of them. All are nil in a world that is whole.
 //
-//	storage ──[storage]──▶ engine ─[deliver, told]─▶ consumer ──▶ judge
-//	                       │  ▲  ▲                      │
-//	                  [turn]  │  └─[ask, start, stop]───┘
+//	storage ──[storage]──▶ engine ─[deliver, told, stands]─▶ consumer ──▶ judge
+//	                       │  ▲  ▲                             │
+//	                  [turn]  │  └──────[ask, start, stop]──────┘
 //	                       ▼  │
 //	                     executor
 //
@@ -35,6 +36,8 @@ type seams[T any] struct {
 	deliver func(r *watch[T], ev engine.Event[T]) []engine.Event[T]
 	// stop reports that a consumer's Stop of its watch is lost.
 	stop func(r *watch[T]) bool
+	// stands returns what a watch that stands at rev says of that.
+	stands func(rev store.Revision) store.Revision
 	// told returns what the consumer of a watch that has ended for err is told,
 	// nil for nothing.
 	told func(r *watch[T], err error) error

@@ -210,13 +210,13 @@ func (w *World[T]) takeEvents(r *watch[T], n int) {
 			break
 		}
 		if w.deliver(r, ev); len(r.Events)%3 == 0 {
-			r.claim()
+			w.claim(r)
 		}
 		if n--; n <= 0 {
 			break
 		}
 	}
-	r.claim()
+	w.claim(r)
 }
 
 func (w *World[T]) takeBatches(r *watch[T], n int) {
@@ -233,17 +233,25 @@ func (w *World[T]) takeBatches(r *watch[T], n int) {
 			w.deliver(r, ev)
 		}
 		n -= len(events)
-		r.claim()
+		w.claim(r)
 	}
 }
 
 // claim notes what the watch says that it could be resumed from, unless a seam
 // holds something that the consumer should have by now.
-func (r *watch[T]) claim() {
-	if len(r.held) > 0 {
-		return
+func (w *World[T]) claim(r *watch[T]) {
+	if len(r.held) == 0 {
+		r.Claims = append(r.Claims, judge.Claim{Events: len(r.Events), Revision: w.stands(r)})
 	}
-	r.Claims = append(r.Claims, judge.Claim{Events: len(r.Events), Revision: r.handle.Revision()})
+}
+
+// stands returns where the watch says that its consumer stands.
+func (w *World[T]) stands(r *watch[T]) store.Revision {
+	rev := r.handle.Revision()
+	if w.seams.stands != nil {
+		rev = w.seams.stands(rev)
+	}
+	return rev
 }
 
 // stop has the watch's consumer end it.
@@ -308,9 +316,9 @@ func (w *World[T]) resume(s Step) {
 	if r == nil || r.consumer.handled() {
 		return
 	}
-	r.claim()
+	w.claim(r)
 	opts := r.Options
-	opts.From = r.handle.Revision()
+	opts.From = w.stands(r)
 	opts.InitialState, opts.Last = opts.From == 0, 0
 	if r.history != w.history() && opts.From > w.newest() {
 		return // it stands where storage has never been

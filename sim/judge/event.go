@@ -8,14 +8,20 @@ import (
 )
 
 // honour checks what the watch claimed after n events: that it could be resumed
-// from there, and from nowhere while the initial state was not complete.
+// from there without a loss or a repetition, and from nowhere while the initial
+// state was not complete.
 func (j *judge[T]) honour(n int) error {
 	for ; j.claimed < len(j.Claims) && j.Claims[j.claimed].Events <= n; j.claimed++ {
 		c := j.Claims[j.claimed]
-		if c.Events < j.initials && c.Revision > 0 {
+		switch {
+		case c.Events < j.initials && c.Revision > 0:
 			return j.fail(Resumable, "Revision said %d after %d events, the initial state has %d", c.Revision, c.Events, j.initials)
+		case c.Revision > max(j.Newest(), j.begun): // storage may have gone back behind its start
+			return j.fail(Resumable, "Revision said %d after %d events, which has not come", c.Revision, c.Events)
+		case c.Events == n && c.Revision < j.resumable:
+			return j.fail(Resumable, "Revision said %d after %d events, it could go on from %d", c.Revision, c.Events, j.resumable)
 		}
-		if c.Events < n || c.Revision < j.position || c.Revision > j.Newest() || !j.Witnessed(c.Revision) {
+		if c.Events < n || c.Revision < j.position || !j.Witnessed(c.Revision) {
 			continue
 		}
 		if err := j.complete(Resumable, c.Revision, fmt.Sprintf("Revision said %d after %d events", c.Revision, n)); err != nil {
@@ -47,7 +53,9 @@ func (j *judge[T]) event(ev store.Event[T]) error {
 	if err := j.apply(ev); err != nil {
 		return err
 	}
-	j.position = ev.Revision
+	if j.position = ev.Revision; !ev.Is(store.Conflated) {
+		j.resumable = ev.Revision
+	}
 	return nil
 }
 
@@ -197,7 +205,7 @@ func (j *judge[T]) bookmark(ev store.Event[T]) error {
 	case ev.Revision < j.position:
 		return j.fail(Bookmarkable, "the watch was at %d already", j.position)
 	}
-	j.bookmarked = ev.Revision
+	j.bookmarked, j.resumable = ev.Revision, ev.Revision
 	return j.complete(Bookmarkable, ev.Revision, "at the bookmark")
 }
 

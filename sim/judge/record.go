@@ -143,9 +143,12 @@ type judge[T any] struct {
 	// is the revision of the last bookmark.
 	index      int
 	bookmarked store.Revision
-	claimed    int  // the first claim that has not been judged
-	initials   int  // how many events the initial state has
-	silent     bool // its start has not come
+	// resumable is the least that Revision says: that of the last event behind the
+	// initial state which is not conflated, or where the watch was to start.
+	resumable store.Revision
+	claimed   int  // the first claim that has not been judged
+	initials  int  // how many events the initial state has
+	silent    bool // its start has not come
 }
 
 // fail makes the failure of the event being judged.
@@ -207,6 +210,7 @@ func (j *judge[T]) begin() (first int, err error) {
 	}
 	j.begun, j.modelled = j.position, j.position
 	if !j.Options.InitialState {
+		j.resumable = j.Options.From
 		j.have = j.State(j.position, j.Selects)
 	}
 	j.model = maps.Clone(j.have)
