@@ -17,6 +17,9 @@ func (w *World[T]) create(s Step) {
 	rev, err := w.engine.Create(context.Background(), value)
 	w.trace.result(rev, err)
 	w.refuses(s, err, engine.ErrExists, taken)
+	if err == nil {
+		w.wrote(store.Added, &store.Object[T]{Key: w.cfg.Engine.Key(value), Value: value, Revision: rev, Created: rev})
+	}
 }
 
 // deleteIf deletes an object that must be at the revision N before the one that it
@@ -29,9 +32,12 @@ func (w *World[T]) deleteIf(s Step) {
 	key := keys[s.Seed%uint64(len(keys))]
 	_, since, _ := w.history().Get(key)
 	meant := engine.Preconditions{Revision: store.Revision(max(1, int(since)-s.N))}
-	_, err := w.engine.Delete(context.Background(), key, engine.DeleteOptions[T]{Preconditions: meant})
+	o, err := w.engine.Delete(context.Background(), key, engine.DeleteOptions[T]{Preconditions: meant})
 	w.trace.result(w.newest(), err)
 	w.refuses(s, err, engine.ErrPrecondition, meant.Revision != since)
+	if err == nil {
+		w.wrote(store.Deleted, o)
+	}
 }
 
 // refuses: a write is refused for a reason exactly if that is due.

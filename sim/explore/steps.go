@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"math/rand/v2"
-	"time"
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
@@ -69,39 +68,45 @@ func (w *World[T]) consume(s Step) {
 // write draws a value from the step's seed and writes it, deletes what has its
 // key, or passes it through.
 func (w *World[T]) write(s Step) {
-	ctx := context.Background()
 	value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
-	var err error
-	var rev store.Revision
-	switch s.Do {
-	case Emit:
-		rev, err = w.engine.Emit(ctx, value)
-	case Remove:
-		if keys := w.history().State(w.newest(), everything[T]).Keys(); len(keys) > 0 {
-			_, err = w.engine.Delete(ctx, keys[s.Seed%uint64(len(keys))], engine.DeleteOptions[T]{})
-			rev = w.newest()
-			break
-		}
-		rev, err = w.engine.Put(ctx, value)
-	case Lease:
-		rev, err = w.lease(ctx, value, s.For)
-	default:
-		rev, err = w.engine.Put(ctx, value)
-	}
-	w.trace.result(rev, err)
+	kind, o, err := w.request(s, value)
 	if err != nil {
+		w.trace.result(0, err)
 		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
+		return
+	}
+	w.trace.result(o.Revision, nil)
+	w.wrote(kind, o)
+}
+
+// wrote judges what a write returned.
+func (w *World[T]) wrote(kind store.EventType, o *store.Object[T]) {
+	if err := w.history().JudgeWrite(kind, o); err != nil {
+		w.fail(err)
 	}
 }
 
-// lease writes a value that expires.
-func (w *World[T]) lease(ctx context.Context, value T, ttl time.Duration) (store.Revision, error) {
-	o, err := w.engine.Update(ctx, w.cfg.Engine.Key(value), func(T) (T, error) { return value, nil },
-		engine.UpdateOptions{CreateIfMissing: true, TTL: ttl})
-	if err != nil {
-		return 0, err
+// request makes the call of a step that writes, and returns of which kind it was
+// and the object, or as much of it as the call has told.
+func (w *World[T]) request(s Step, value T) (kind store.EventType, o *store.Object[T], err error) {
+	ctx := context.Background()
+	o = &store.Object[T]{Key: w.cfg.Engine.Key(value), Value: value}
+	switch s.Do {
+	case Emit:
+		o.Revision, err = w.engine.Emit(ctx, value)
+		return store.Emitted, o, err
+	case Remove:
+		if keys := w.history().State(w.newest(), everything[T]).Keys(); len(keys) > 0 {
+			o, err = w.engine.Delete(ctx, keys[s.Seed%uint64(len(keys))], engine.DeleteOptions[T]{})
+			return store.Deleted, o, err
+		}
+	case Lease:
+		o, err = w.engine.Update(ctx, o.Key, func(T) (T, error) { return value, nil },
+			engine.UpdateOptions{CreateIfMissing: true, TTL: s.For})
+		return store.Added, o, err
 	}
-	return o.Revision, nil
+	o.Revision, err = w.engine.Put(ctx, value)
+	return store.Added, o, err
 }
 
 func everything[T any](T) bool { return true }

@@ -81,7 +81,7 @@ func (s *storage[T]) Put(ctx context.Context, key string, value T, expect store.
 	}
 	o, err := s.Backend.Put(ctx, key, value, expect, opts)
 	if err == nil {
-		s.history.Put(key, value)
+		s.gave(o.Revision, s.history.Put(key, value))
 		s.leases.set(key, s.until(opts.TTL))
 	}
 	return o, err
@@ -94,7 +94,7 @@ func (s *storage[T]) Remove(ctx context.Context, key string, expect store.Revisi
 	}
 	o, err := s.Backend.Remove(ctx, key, expect)
 	if err == nil {
-		s.history.Delete(key)
+		s.gave(o.Revision, s.history.Delete(key))
 		s.leases.set(key, time.Time{})
 	}
 	return o, err
@@ -107,9 +107,16 @@ func (s *storage[T]) Emit(ctx context.Context, key string, value T) (*store.Obje
 	}
 	o, err := s.Backend.(backend.Emitter[T]).Emit(ctx, key, value)
 	if err == nil {
-		s.history.Emit(key, value)
+		s.gave(o.Revision, s.history.Emit(key, value))
 	}
 	return o, err
+}
+
+// gave fails unless storage has given a change the revision that is next.
+func (s *storage[T]) gave(rev, next store.Revision) {
+	if rev != next {
+		s.fail(judge.Failed(judge.Acknowledged, "storage", "it gave a change revision %d, the next is %d", rev, next))
+	}
 }
 
 // List fails, or takes its time, if it is to.

@@ -4,7 +4,7 @@
 //
 //	writes as acknowledged ──▶ History ──┐
 //	events, claims, end of a watch ──▶ Record ──▶ Judge ──▶ nil, or a *Failure:
-//	what a read returned ────────────▶ Read ───┘            which invariant, where, how
+//	what a read or write returned ───▶ Read ───┘            which invariant, where, how
 //	figures, actors, timers ─────────▶ Figures, Left
 //
 // Every check belongs to an [Invariant], whose name the failure carries. Nine

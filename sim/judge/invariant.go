@@ -63,6 +63,8 @@ const (
 
 // What must hold of an engine as a whole.
 const (
+	// Acknowledged: a write returns what it has done: the revision, and the object.
+	Acknowledged Invariant = "acknowledged"
 	// Refusals: a call fails only for a reason that there is.
 	Refusals Invariant = "refusals"
 	// Rests: while no time passes and nobody asks for anything, there is an end to

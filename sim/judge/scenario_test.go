@@ -24,6 +24,7 @@ import (
 //	                              bookmark @R [initial-end] (asked for by default) | claim R | end <reason> | cause <reason>
 //	get <key> mode=… revisions=R-R [<value>@R]
 //	list mode=… revisions=R-R at=R [selects=web]    lines: <key>@R <value> [created=R]
+//	wrote added|deleted|emitted <key>@R <value>
 //	figures living=N [slow=N] [deadlines=N] [panics=N] [expired=N]    lines: lives | <reason>
 //	left actors=N timers=N
 //
@@ -45,7 +46,7 @@ func TestScenarios(t *testing.T) {
 	for _, i := range []judge.Invariant{
 		judge.Ordered, judge.Unique, judge.Atomic, judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Filter,
 		judge.PrevValue, judge.IsCreate, judge.Genuine, judge.InitialState, judge.Conserved, judge.Ends,
-		judge.ReadLatest, judge.ReadCached, judge.ReadNotOlder, judge.ReadExact, judge.ReadState, judge.NothingLeft,
+		judge.Acknowledged, judge.ReadLatest, judge.ReadCached, judge.ReadNotOlder, judge.ReadExact, judge.ReadState, judge.NothingLeft,
 	} {
 		require.True(t, broken[i], "no scenario breaks %s", i)
 	}
@@ -85,6 +86,9 @@ func (c *court) run() error {
 			objects = append(objects, o)
 		}
 		return c.history.JudgeList(c.read(), c.selects(), c.number("at"), objects)
+	case "wrote":
+		args := c.d.CmdArgs
+		return c.history.JudgeWrite(types[args[0].Key], c.object(args[1].Key, args[2].Key))
 	case "figures":
 		return judge.JudgeFigures(judge.Figures{
 			Living: int64(c.number("living")), SlowConsumers: uint64(c.number("slow")), Deadlines: uint64(c.number("deadlines")),
