@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
@@ -21,6 +22,21 @@ const (
 )
 
 var readInvariants = [readModes]judge.Invariant{judge.ReadLatest, judge.ReadCached, judge.ReadExact, judge.ReadNotOlder}
+
+// excuses are what a read of a mode may fail for, by its contract: that the cache
+// is not there and cannot be waited for, that what is to be waited for does not
+// come in time, that history is gone, that storage cannot be reached when it is
+// asked instead.
+var excuses = [readModes][]error{
+	readLatest:   {engine.ErrNotReady, engine.ErrIdle, errOutage},
+	readCached:   {engine.ErrNotReady, engine.ErrIdle},
+	readExact:    {engine.ErrNotReady, engine.ErrIdle, engine.ErrFuture, engine.ErrExpired, errOutage},
+	readNotOlder: {engine.ErrNotReady, engine.ErrIdle, engine.ErrFuture},
+}
+
+// onward are those of a page after the first. It is of a past state, and waits
+// for nothing.
+var onward = []error{engine.ErrExpired, errOutage}
 
 // reading is a read about to be made: what it may show is fixed before, but for
 // the newest revision, since handlers may write meanwhile.
@@ -85,7 +101,7 @@ func (w *World[T]) get(mode readMode, seed uint64) {
 	}
 	w.trace.result(rev, err)
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
-		w.unreadable(r, err)
+		w.unreadable(r, err, excuses[mode])
 		return
 	}
 	if err := w.history().JudgeGet(w.over(mode, r), key, o); err != nil {
@@ -99,7 +115,7 @@ func (w *World[T]) listBy(mode readMode, seed uint64, sel Selection[T]) (store.R
 	l, err := w.engine.List(context.Background(), sel.list(read))
 	if err != nil {
 		w.trace.result(0, err)
-		w.unreadable(r, err)
+		w.unreadable(r, err, excuses[mode])
 		return 0, false
 	}
 	w.trace.listed(l.Revision, len(l.Items))
@@ -115,11 +131,12 @@ func (w *World[T]) pages(s Step, sel Selection[T]) {
 	opts.Limit = s.N
 	var all []*engine.Object[T]
 	r := judge.Read[T]{Name: "pages", Mode: judge.ReadLatest, Oldest: w.newest()}
+	excused := excuses[readLatest]
 	for pages := 1; ; pages++ {
 		l, err := w.engine.List(context.Background(), opts)
 		if err != nil {
 			w.trace.result(0, err)
-			w.unreadable(r, err)
+			w.unreadable(r, err, excused)
 			return
 		}
 		w.trace.listed(l.Revision, len(l.Items))
@@ -137,22 +154,29 @@ func (w *World[T]) pages(s Step, sel Selection[T]) {
 		}
 		s.Seed++
 		w.write(Step{Do: Write, Seed: s.Seed})
+		excused = onward
 	}
 	if err := w.history().JudgeList(r, sel.selects(), r.Newest, all); err != nil {
 		w.fail(err)
 	}
 }
 
-// unreadable: a read may fail only because history is gone, or the cache is not
-// there and cannot be waited for.
-func (w *World[T]) unreadable(r judge.Read[T], err error) {
-	for _, excuse := range []error{engine.ErrExpired, engine.ErrNotReady, engine.ErrIdle, engine.ErrFuture, errOutage} {
-		if errors.Is(err, excuse) {
-			return
-		}
+// unreadable: a read may fail only for what excuses it at the time. At rest
+// nothing does.
+func (w *World[T]) unreadable(r judge.Read[T], err error, excuses []error) {
+	switch {
+	case w.closing && errors.Is(err, engine.ErrEngineClosed):
+	case w.resting || !slices.ContainsFunc(excuses, func(excuse error) bool { return errors.Is(err, excuse) }):
+		w.fail(judge.Failed(judge.Refusals, r.Name, "%v", err))
+	case errors.Is(err, engine.ErrIdle):
+		w.impatient(r.Name)
 	}
-	if w.closing && errors.Is(err, engine.ErrEngineClosed) {
-		return
+}
+
+// impatient fails if a call has given up as if nothing could come, though there
+// are turns that it may wait for. In a handler that is another call's to say.
+func (w *World[T]) impatient(name string) {
+	if s := w.sched; s.depth == 0 && s.patience == unlimited && s.Pending() > 0 && !s.stuck() {
+		w.fail(judge.Failed(judge.Refusals, name, "idle with turns left"))
 	}
-	w.fail(judge.Failed(judge.Refusals, r.Name, "%v", err))
 }

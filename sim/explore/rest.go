@@ -19,6 +19,22 @@ func (w *World[T]) drain() {
 	}
 }
 
+// serves: the engine serves whoever asks, without any excuse.
+func (w *World[T]) serves() {
+	w.resting = true
+	for mode := range readModes {
+		newest := uint64(w.newest()) - 1 // as a seed
+		w.get(mode, newest)
+		w.listBy(mode, newest, Selection[T]{})
+	}
+	id := len(w.started)
+	for w.watches[id] != nil {
+		id++
+	}
+	w.open(Step{Do: Watch, Turns: unlimited}, id, Start{Options: engine.WatchOptions{InitialState: true, Latest: true, Bookmarks: true}})
+	w.resting = false
+}
+
 // pauseTime is longer than two bookmarks are apart, than an object lives that
 // expires, and than a watch with a timeout.
 const pauseTime = 2*time.Minute + 2*time.Second

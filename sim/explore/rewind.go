@@ -59,6 +59,13 @@ func (w *World[T]) others(back store.Revision, seed uint64) []T {
 	return values
 }
 
+// caughtUp reports whether the engine is where storage is, having listed so often,
+// and says that all is well.
+func (w *World[T]) caughtUp(lists uint64) bool {
+	s := w.engine.Stats()
+	return s.Ready && s.Revision == w.newest() && s.Source.Phase == reflector.Watching && s.Source.Lists >= lists
+}
+
 // recover makes storage good, and lets time pass until the engine has caught up
 // with it, having listed so often. An actor that is slow is not waited for at
 // first.
@@ -72,10 +79,11 @@ func (w *World[T]) recover(lists uint64) {
 		if w.rests(); w.sched.stuck() {
 			return
 		}
-		if s := w.engine.Stats(); s.Ready && s.Revision == w.newest() && s.Source.Phase == reflector.Watching && s.Source.Lists >= lists {
+		if w.caughtUp(lists) {
 			w.sched.hurry()
-			w.sched.settle()
-			return
+			if w.sched.settle(); w.caughtUp(lists) { // with what the slow one knew
+				return
+			}
 		}
 		w.clock.Advance(100 * time.Millisecond)
 	}

@@ -162,6 +162,7 @@ func (w *World[T]) rest() {
 	w.check(w.always)
 	w.check(w.finally)
 	if w.failed == nil {
+		w.serves()
 		w.pause()
 		w.pause()
 		w.judgeWatches()

@@ -166,9 +166,12 @@ func (w *World[T]) deliver(r *watch[T], ev engine.Event[T]) {
 	delivery(w.trace, r.id, ev)
 }
 
-// refused: a watch may be refused only for what is wrong at the time.
+// refused: a watch may be refused only for what is wrong at the time. At rest
+// nothing is.
 func (w *World[T]) refused(step Step, r *watch[T], err error) {
 	switch {
+	case w.resting:
+		w.fail(judge.Failed(judge.Refusals, r.Name, "%+v: %v", r.Options, err))
 	case errors.Is(err, engine.ErrExpired):
 		floor := w.engine.Stats().WindowFloor
 		if r.history == w.history() && r.Options.From >= floor && w.history().Witnessed(r.Options.From) {

@@ -30,8 +30,9 @@ type World[T any] struct {
 	watches map[int]*watch[T]
 	started []*watch[T] // in the order they were
 	// closing: a handler's calls may be refused for that. rewinding: the engine
-	// cannot know yet that what it has never happened.
-	closing, rewinding bool
+	// cannot know yet that what it has never happened. resting: no call may be
+	// refused for anything.
+	closing, rewinding, resting bool
 	// restored is the revision that storage was at when it had last gone back.
 	restored store.Revision
 
