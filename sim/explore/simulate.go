@@ -8,7 +8,8 @@ import (
 )
 
 // Contained is the invariant that neither the engine nor what is around it lets
-// a panic escape.
+// a panic escape, and that none of the engine's actors has to be brought back
+// after one.
 const Contained judge.Invariant = "contained"
 
 // outcome is what came of one scenario.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
@@ -114,7 +115,7 @@ func newWorld[T any](cfg *Config[T], s Scenario, sabotage seams[T], t *trace) (*
 		watches: map[int]*watch[T]{},
 	}
 	var err error
-	if w.host, err = engine.NewHost(engine.HostConfig{Clock: w.clock, Executor: w.sched, Seed: s.Seed | 1}); err != nil {
+	if w.host, err = engine.NewHost(engine.HostConfig{Clock: w.clock, Executor: w.sched, Seed: s.Seed | 1, OnFailure: w.survived}); err != nil {
 		return nil, err
 	}
 	schema := store.Schema[T]{Key: cfg.Engine.Key, Labels: cfg.Engine.Labels, Fields: cfg.Engine.Fields, Size: cfg.Engine.Size, Equal: cfg.Engine.Equal}
@@ -211,6 +212,14 @@ func (w *World[T]) consistent() {
 func (w *World[T]) fail(err error) {
 	if w.failed == nil {
 		w.failed = err
+	}
+}
+
+// survived: that an actor failed is wrong, whatever became of it. A handler's
+// panic is none of the engine's, and ends its watch.
+func (w *World[T]) survived(f actors.Failure) {
+	if _, handlers := f.Reason.(*engine.PanicError); !handlers {
+		w.fail(judge.Failed(Contained, f.Actor, "%v", f.Reason))
 	}
 }
 
