@@ -44,7 +44,7 @@ func (j *judge[T]) event(ev store.Event[T]) error {
 		return j.fail(InitialState, "the initial state was over")
 	}
 	judge := j.marked
-	if ev.Marks == 0 {
+	if ev.Marks == 0 || ev.Type == store.Emitted && ev.Marks == store.AfterGap {
 		judge = j.unmarked
 	}
 	if err := judge(ev); err != nil {
@@ -78,7 +78,8 @@ func (j *judge[T]) behind(ev store.Event[T]) error {
 }
 
 // unmarked: an event without marks is what happened at its revision, and nothing
-// before it was left out (row 154).
+// before it was left out (row 154). So is an emitted value, which can be nothing
+// else: its mark tells of others.
 func (j *judge[T]) unmarked(ev store.Event[T]) error {
 	if !j.Witnessed(ev.Revision) {
 		return j.fail(Genuine, "it was never seen happening, but has no mark")
@@ -106,7 +107,29 @@ func (j *judge[T]) unmarked(ev store.Event[T]) error {
 	case ev.Object.Created != c.created:
 		return j.fail(Genuine, "its object was created at %d, not at %d", ev.Object.Created, c.created)
 	}
+	if lost := j.lost(ev); lost > 0 && !ev.Is(store.AfterGap) {
+		return j.fail(Reliable, "it does not say that what was emitted at %d is lost", lost)
+	}
 	return j.previous(ev)
+}
+
+// lost returns the revision of an emitted value that nobody was given and that
+// ev, if it is the next one emitted, must tell of; zero if there is none. Before
+// the watch's start the engine may not have known of storage yet.
+func (j *judge[T]) lost(ev store.Event[T]) store.Revision {
+	if ev.Type != store.Emitted {
+		return 0
+	}
+	for rev := ev.Revision - 1; rev > j.begun; rev-- {
+		if j.change(rev).kind != store.Emitted {
+			continue
+		}
+		if j.Witnessed(rev) {
+			return 0
+		}
+		return rev
+	}
+	return 0
 }
 
 // previous: only what was there before has a previous state, which is that of
@@ -140,8 +163,11 @@ func identity[T any](o *store.Object[T]) string {
 // marked: an event with a mark stands for changes that are not shown, but hides
 // none that it must not, and shows nothing that was not there.
 func (j *judge[T]) marked(ev store.Event[T]) error {
-	if ev.Is(store.Conflated) && j.Options.Policy != engine.Conflate {
+	switch {
+	case ev.Is(store.Conflated) && j.Options.Policy != engine.Conflate:
 		return j.fail(Reliable, "it is conflated, which nobody asked for")
+	case ev.Type == store.Emitted || ev.Is(store.AfterGap):
+		return j.fail(Genuine, "no such mark is for an event of that type")
 	}
 	if err := j.skipped(Reliable, ev.Revision-1, "before it"); err != nil {
 		return err

@@ -219,6 +219,7 @@ var types = map[string]store.EventType{
 
 var marks = map[string]store.Marks{
 	"initial": store.Initial, "initial-end": store.InitialEnd, "conflated": store.Conflated, "synthetic": store.Synthetic,
+	"after-gap": store.AfterGap,
 }
 
 func (c *court) object(at, value string) *store.Object[string] {
