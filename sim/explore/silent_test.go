@@ -1,0 +1,125 @@
+package explore
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// silent is a fault in a seam that leaves most of what is shown as it is, and goes
+// on; and the invariant by which it is found.
+type silent struct {
+	name  string
+	seams seams[Thing]
+	by    judge.Invariant
+}
+
+// silents are what only who asks for it sees, or looks closely.
+var silents = []silent{
+	{"end a watch silently", seams[Thing]{told: func(*watch[Thing], error) error { return nil }}, judge.Ends},
+	{"lose a Stop", seams[Thing]{stop: func(*watch[Thing]) bool { return true }}, judge.Ends},
+	{"forget a Timeout", asked(func(opts *engine.WatchOptions) { opts.Timeout = 0 }), judge.Ends},
+	{"give no bookmarks", given(without(0)), judge.Bookmarkable},
+	{"do not end the initial state", given(without(engine.InitialEnd)), judge.Bookmarkable},
+	{"give bookmarks to all", asked(func(opts *engine.WatchOptions) { opts.Bookmarks = true }), judge.Bookmarkable},
+	{"forget when an object was created", given(recreated), judge.Genuine},
+	{"do not tell that emitted values are lost", given(untold), judge.Reliable},
+	{"resume one too early", standing(func(rev store.Revision) store.Revision { return max(rev, 1) - 1 }), judge.Resumable},
+	{"never say where to resume", standing(func(store.Revision) store.Revision { return 0 }), judge.Resumable},
+	{"return another revision of a write", storing(func(w *World[Thing]) backend.Backend[Thing] { return &misstates{w.storage} }), judge.Acknowledged},
+	{"serve nobody", storing(func(w *World[Thing]) backend.Backend[Thing] { return &mute{w.storage} }), judge.Refusals},
+	{"survive a panic", storing(stumbling), Contained},
+}
+
+func TestWhatIsNotShownIsFoundToo(t *testing.T) {
+	cfg, err := Things().withDefaults()
+	require.NoError(t, err)
+	for _, s := range silents {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			for seed := uint64(1); seed <= 100; seed++ {
+				o := simulate(&cfg, Draw(seed, len(cfg.Selections), cfg.Steps), s.seams, nil)
+				require.NoError(t, o.broken)
+				if o.failure != nil {
+					require.Equal(t, s.by, o.failure.Invariant, o.failure)
+					return
+				}
+			}
+			t.Fatal("not found within 100 seeds")
+		})
+	}
+}
+
+func asked(spoil func(*engine.WatchOptions)) seams[Thing] {
+	return seams[Thing]{start: func(_ *World[Thing], opts engine.WatchOptions) engine.WatchOptions {
+		spoil(&opts)
+		return opts
+	}}
+}
+
+func given(spoil deliver) seams[Thing] { return seams[Thing]{deliver: spoil} }
+
+func standing(says func(store.Revision) store.Revision) seams[Thing] {
+	return seams[Thing]{stands: says}
+}
+
+func storing(instead func(*World[Thing]) backend.Backend[Thing]) seams[Thing] {
+	return seams[Thing]{storage: instead}
+}
+
+// without leaves out the bookmarks with the marks.
+func without(marks engine.Marks) deliver {
+	return func(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if ev.Type == engine.Bookmark && ev.Marks == marks {
+			return nil
+		}
+		return []engine.Event[Thing]{ev}
+	}
+}
+
+// recreated has a modified object be created by that.
+func recreated(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+	if ev.Type == engine.Modified {
+		o := *ev.Object
+		o.Created = o.Revision
+		ev.Object = &o
+	}
+	return []engine.Event[Thing]{ev}
+}
+
+// misstates says of a deletion that it was a revision earlier.
+type misstates struct{ *storage[Thing] }
+
+func (b *misstates) Remove(ctx context.Context, key string, expect store.Revision) (*store.Object[Thing], error) {
+	o, err := b.storage.Remove(ctx, key, expect)
+	if err == nil {
+		o = o.Gone(o.Revision-1, o.Written)
+	}
+	return o, err
+}
+
+// mute does not say at which revision it is, so that nothing can be served that
+// must be fresh.
+type mute struct{ *storage[Thing] }
+
+func (b *mute) Revision(context.Context) (store.Revision, error) { return 0, errOutage }
+
+// stumbling has a function of a timer panic, once. Such a panic is reported as
+// that of an actor is.
+func stumbling(w *World[Thing]) backend.Backend[Thing] {
+	w.host.Clock().AfterFunc(time.Millisecond, func() { panic("once") })
+	return w.storage
+}
+
+// untold takes the mark off emitted values.
+func untold(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+	ev.Marks &^= engine.AfterGap
+	return []engine.Event[Thing]{ev}
+}
