@@ -24,6 +24,8 @@ type record struct {
 	// anew by then.
 	asked   time.Time
 	relists uint64
+	// reached is where the engine was then.
+	reached engine.Revision
 }
 
 func newRecord(want want) *record {
@@ -41,7 +43,9 @@ func (w *world) ended(r *record, err error) {
 	if err == nil {
 		return
 	}
-	if s := w.engine.Stats(); len(r.Ends) == 0 && (r.LeftBehind(s.WindowFloor) || s.Relists > r.relists) {
+	s := w.engine.Stats()
+	waited := r.reached < max(r.Options.From, r.Earliest) && r.reached < s.WindowFloor // for its start
+	if len(r.Ends) == 0 && (r.LeftBehind(s.WindowFloor) || waited || s.Relists > r.relists) {
 		r.Causes = append(r.Causes, engine.ErrExpired)
 	}
 	if t := r.Options.Timeout; len(r.Ends) == 0 && t > 0 && !w.clock.Now().Before(r.asked.Add(t)) {
@@ -119,7 +123,7 @@ func (w *world) start(t *rapid.T, r *record) {
 	if r.Options.InitialState {
 		r.Earliest = max(r.Earliest, r.Options.From)
 	}
-	r.asked, r.relists = w.clock.Now(), w.engine.Stats().Relists
+	r.asked, r.relists, r.reached = w.clock.Now(), w.engine.Stats().Relists, w.engine.Revision()
 	var err error
 	if r.handled {
 		r.watch, err = w.engine.Handle(context.Background(), r.Options, func(ev engine.Event[thing]) { r.Events = append(r.Events, ev) })

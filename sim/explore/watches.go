@@ -30,6 +30,8 @@ type watch[T any] struct {
 	// anew by then, and begun when it had begun.
 	asked, begun time.Time
 	relists      uint64
+	// reached is where the engine was when it was asked for.
+	reached store.Revision
 	// held is what a seam keeps from its consumer.
 	held []engine.Event[T]
 }
@@ -79,7 +81,7 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	if w.seams.start != nil {
 		opts = w.seams.start(w, opts)
 	}
-	r.asked, r.relists = w.clock.Now(), w.engine.Stats().Relists
+	r.asked, r.relists, r.reached = w.clock.Now(), w.engine.Stats().Relists, w.engine.Revision()
 	var err error
 	var believe func()
 	w.wait(step, 0, func() {
@@ -294,10 +296,12 @@ func (w *World[T]) causes(r *watch[T]) (causes []error) {
 
 // leftBehind reports whether the watch may expire: the window has gone past
 // where its consumer stood, or there was a list since it was asked for, which may
-// have shown that storage's history is another one.
+// have shown that storage's history is another one. One that was to start in the
+// future has waited for it where the engine was.
 func (w *World[T]) leftBehind(r *watch[T]) bool {
 	s := w.engine.Stats()
-	return r.LeftBehind(s.WindowFloor) || s.Relists > r.relists
+	waited := r.reached < max(r.Options.From, r.Earliest) && r.reached < s.WindowFloor
+	return r.LeftBehind(s.WindowFloor) || waited || s.Relists > r.relists
 }
 
 // mayBeDue reports whether the watch's time may be up. If the clock was corrected
