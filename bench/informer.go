@@ -97,8 +97,9 @@ func openInformer(context.Context) (Informer, error) {
 	return &engineInformer{engineStore: engineStore{e}}, err
 }
 
-// Start indexes namespaces, as generated informers do. It gives the healthy room enough to miss nothing, as they would have in
-// client-go, where there is no end to it. The slow one has the defaults.
+// Start indexes namespaces, as generated informers do. It gives the healthy room
+// enough to miss nothing, as they would have in client-go, where there is no end
+// to it. The slow one has the defaults.
 func (s *engineInformer) Start(_ context.Context, healthy []func(seq int64), slow func(seq int64)) error {
 	var err error
 	byNamespace := store.Indexers[Object]{"namespace": func(Object) ([]string, error) { return []string{Namespace}, nil }}

@@ -159,6 +159,13 @@ func Matches[T any](f *Filter, o *Object[T]) bool {
 	return f.Everything() || f.matches(o.Key, o.Labels, o.Fields)
 }
 
+// Alike reports whether a and b are seen at once to be the same to every filter
+// and index: what is true of one holds for the other. False does not say that
+// they differ, nor does it for nil.
+func Alike[T any](a, b *Object[T]) bool {
+	return a != nil && b != nil && a.Key == b.Key && a.SharesAttributes(b)
+}
+
 // matches asks in the order of cost, cheapest first.
 func (f *Filter) matches(key string, l labels.Set, fs fields.Set) bool {
 	return !f.impossible &&

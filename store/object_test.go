@@ -89,3 +89,12 @@ func TestAnIndexDoesNotMindSharedSets(t *testing.T) {
 	require.Empty(t, found("n1"))
 	require.Same(t, third, found("n2")[0])
 }
+
+func ExampleAlike() {
+	before := &store.Object[int]{Key: "a", Value: 1, Labels: labels.Set{"app": "web"}}
+	update := &store.Object[int]{Key: "a", Value: 2, Labels: labels.Set{"app": "web"}}
+	update.ShareAttributes(before)
+	other := &store.Object[int]{Key: "b", Labels: before.Labels}
+	fmt.Println(store.Alike(before, update), store.Alike(before, other), store.Alike(nil, update))
+	// Output: true false false
+}

@@ -85,7 +85,7 @@ func newIndex[T any](a Attribute) index[T] {
 // replace makes the index hold o where it held prev. Either may be nil.
 func (x index[T]) replace(prev, o *Object[T]) {
 	is, holds := x.entry(o)
-	if prev != nil && o != nil && o.SharesAttributes(prev) {
+	if Alike(prev, o) {
 		// The same place, if it has one.
 		if holds {
 			x.entries.Set(is)

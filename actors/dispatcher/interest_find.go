@@ -24,18 +24,13 @@ func candidates[T any, G any](i *interest[G], ev store.Event[T], visit func(G)) 
 	}
 	// A change may take the object out of a selection: whoever selected the state
 	// before must hear of it.
-	if o := ev.Prev; o != nil && !found(ev.Object, o) {
+	if o := ev.Prev; o != nil && !store.Alike(ev.Object, o) {
 		i.gather(o.Key, o.Labels, o.Fields)
 	}
 	i.sort()
 	for _, p := range i.found {
 		visit(i.groups[p.group])
 	}
-}
-
-// found reports whether looking up o, which may be nil, finds what prev would.
-func found[T any](o, prev *store.Object[T]) bool {
-	return o != nil && o.Key == prev.Key && o.SharesAttributes(prev)
 }
 
 func (i *interest[G]) begin() {

@@ -34,7 +34,7 @@ func Convert[T any](f *store.Filter, ev store.Event[T]) (store.Event[T], bool) {
 func convertChange[T any](f *store.Filter, ev store.Event[T]) (store.Event[T], bool) {
 	after := store.Matches(f, ev.Object)
 	before := after
-	if !sameForFilters(ev) {
+	if !store.Alike(ev.Prev, ev.Object) {
 		before = store.Matches(f, ev.Prev)
 	}
 	switch {
@@ -46,12 +46,6 @@ func convertChange[T any](f *store.Filter, ev store.Event[T]) (store.Event[T], b
 		ev.Type, ev.Object = store.Deleted, left(ev)
 	}
 	return ev, before || after
-}
-
-// sameForFilters reports whether no filter can tell the states before and after
-// apart.
-func sameForFilters[T any](ev store.Event[T]) bool {
-	return ev.Prev != nil && ev.Object != nil && ev.Prev.Key == ev.Object.Key && ev.Object.SharesAttributes(ev.Prev)
 }
 
 // left is the last matching state as the object of its going.
