@@ -46,6 +46,68 @@ var selectorExamples = map[string]string{
 	"Fields": "spec.nodeName=n7,status.phase!=Failed",
 }
 
+// ErrUnknownField: the field was not declared. The error is an
+// [*UnknownFieldError].
+var ErrUnknownField = errors.New("unknown field")
+
+// UnknownFieldError says that a selector or an index names a field that the type
+// does not have, which would match nothing, or everything, without a word.
+type UnknownFieldError struct {
+	Name     string
+	Declared Columns
+}
+
+func (e *UnknownFieldError) Error() string {
+	if len(e.Declared) == 0 {
+		return fmt.Sprintf("unknown field %q: no fields are declared", e.Name)
+	}
+	text := fmt.Sprintf("unknown field %q: ", e.Name)
+	if meant := e.nearest(); meant != "" {
+		text += fmt.Sprintf("did you mean %q? ", meant)
+	}
+	return text + "declared are " + strings.Join(e.Declared, ", ")
+}
+
+// Is makes errors.Is(err, ErrUnknownField) true.
+func (e *UnknownFieldError) Is(target error) bool { return target == ErrUnknownField }
+
+// nearest returns the declared name that was probably meant: one that differs by
+// letter case alone, or else by the fewest edits, of at most a third of the name.
+func (e *UnknownFieldError) nearest() string {
+	best, least := "", len(e.Name)/3+1
+	for _, name := range e.Declared {
+		if strings.EqualFold(name, e.Name) {
+			return name
+		}
+		if d := editDistance(name, e.Name); d < least {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// editDistance is the number of bytes to insert, delete or replace that lead
+// from a to b.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replace := diagonal
+			if a[i] != b[j] {
+				replace++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replace, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
+
 func (o *FilterOptions) validateKeys() error {
 	if o.Key != "" && o.Prefix != "" {
 		return &SelectorError{Field: "Prefix", Input: o.Prefix, Err: errKeyToo}

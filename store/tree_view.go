@@ -13,15 +13,15 @@ import (
 // for concurrent use without locks. A nil view is empty.
 //
 // It keeps alive the objects it shows, and nothing newer.
-type TreeView[T any] struct {
+type TreeView struct {
 	// Of the B-trees only what reads them may be called: Copy, too, writes to
 	// its receiver.
-	objects *btree.Map[string, *Object[T]]
-	indexes []index[T]
+	objects *btree.Map[string, *Object]
+	indexes []index
 }
 
 // Get returns the object under key, or nil.
-func (v *TreeView[T]) Get(key string) *Object[T] {
+func (v *TreeView) Get(key string) *Object {
 	if v == nil {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (v *TreeView[T]) Get(key string) *Object[T] {
 }
 
 // Len returns the number of objects.
-func (v *TreeView[T]) Len() int {
+func (v *TreeView) Len() int {
 	if v == nil {
 		return 0
 	}
@@ -39,8 +39,8 @@ func (v *TreeView[T]) Len() int {
 
 // All returns the objects under prefix (see [HasPrefix]) whose keys are greater
 // than after, in key order. It seeks: what lies outside costs nothing.
-func (v *TreeView[T]) All(prefix, after string) iter.Seq[*Object[T]] {
-	return func(yield func(*Object[T]) bool) {
+func (v *TreeView) All(prefix, after string) iter.Seq[*Object] {
+	return func(yield func(*Object) bool) {
 		if v != nil {
 			v.run(prefix, after, yield)
 		}
@@ -48,14 +48,14 @@ func (v *TreeView[T]) All(prefix, after string) iter.Seq[*Object[T]] {
 }
 
 // run yields what All returns.
-func (v *TreeView[T]) run(prefix, after string, yield func(*Object[T]) bool) {
+func (v *TreeView) run(prefix, after string, yield func(*Object) bool) {
 	if isPath(prefix) {
 		if o := v.Get(prefix); o != nil && prefix > after && !yield(o) {
 			return
 		}
 		prefix += "/"
 	}
-	v.objects.Ascend(max(prefix, after), func(key string, o *Object[T]) bool {
+	v.objects.Ascend(max(prefix, after), func(key string, o *Object) bool {
 		if !strings.HasPrefix(key, prefix) {
 			return false
 		}
@@ -68,7 +68,7 @@ func (v *TreeView[T]) run(prefix, after string, yield func(*Object[T]) bool) {
 func isPath(prefix string) bool { return prefix != "" && !strings.HasSuffix(prefix, "/") }
 
 // AppendTo appends the objects under prefix to dst, in key order.
-func (v *TreeView[T]) AppendTo(dst []*Object[T], prefix string) []*Object[T] {
+func (v *TreeView) AppendTo(dst []*Object, prefix string) []*Object {
 	if v == nil {
 		return dst
 	}
@@ -76,7 +76,7 @@ func (v *TreeView[T]) AppendTo(dst []*Object[T], prefix string) []*Object[T] {
 		return slices.AppendSeq(dst, v.All(prefix, ""))
 	}
 	dst = slices.Grow(dst, v.Len())
-	v.objects.Scan(func(_ string, o *Object[T]) bool {
+	v.objects.Scan(func(_ string, o *Object) bool {
 		dst = append(dst, o)
 		return true
 	})
@@ -85,12 +85,12 @@ func (v *TreeView[T]) AppendTo(dst []*Object[T], prefix string) []*Object[T] {
 
 // Indexed reports whether there is an index on a, so that [TreeView.ByIndex]
 // works.
-func (v *TreeView[T]) Indexed(a Attribute) bool {
+func (v *TreeView) Indexed(a Attribute) bool {
 	_, ok := v.index(a)
 	return ok
 }
 
-func (v *TreeView[T]) index(a Attribute) (index[T], bool) {
+func (v *TreeView) index(a Attribute) (index, bool) {
 	if v != nil {
 		for _, x := range v.indexes {
 			if x.attribute == a {
@@ -98,7 +98,7 @@ func (v *TreeView[T]) index(a Attribute) (index[T], bool) {
 			}
 		}
 	}
-	return index[T]{}, false
+	return index{}, false
 }
 
 // ByIndex returns the objects whose attribute a is value, otherwise as All does:
@@ -109,24 +109,24 @@ func (v *TreeView[T]) index(a Attribute) (index[T], bool) {
 // it does not: so selectors have it.
 //
 // The error is an [ErrUnknownIndex] if there is no index on a.
-func (v *TreeView[T]) ByIndex(a Attribute, value, prefix, after string) (iter.Seq[*Object[T]], error) {
+func (v *TreeView) ByIndex(a Attribute, value, prefix, after string) (iter.Seq[*Object], error) {
 	x, ok := v.index(a)
 	if !ok {
 		return nil, fmt.Errorf("%w: %v: name it when the tree is made", ErrUnknownIndex, a)
 	}
-	return func(yield func(*Object[T]) bool) { x.run(value, prefix, after, yield) }, nil
+	return func(yield func(*Object) bool) { x.run(value, prefix, after, yield) }, nil
 }
 
 // run yields what ByIndex returns.
-func (x index[T]) run(value, prefix, after string, yield func(*Object[T]) bool) {
+func (x index) run(value, prefix, after string, yield func(*Object) bool) {
 	if isPath(prefix) {
-		e, found := x.entries.Get(entry[T]{value: value, key: prefix})
+		e, found := x.entries.Get(entry{value: value, key: prefix})
 		if found && prefix > after && !yield(e.object) {
 			return
 		}
 		prefix += "/"
 	}
-	x.entries.Ascend(entry[T]{value: value, key: max(prefix, after)}, func(e entry[T]) bool {
+	x.entries.Ascend(entry{value: value, key: max(prefix, after)}, func(e entry) bool {
 		if e.value != value || !strings.HasPrefix(e.key, prefix) {
 			return false
 		}
@@ -137,9 +137,9 @@ func (x index[T]) run(value, prefix, after string, yield func(*Object[T]) bool) 
 // Tree returns a tree that starts as this view and has its indexes, to roll a
 // state forward. It takes O(1); writes to it do not show in the view. It may be
 // called concurrently.
-func (v *TreeView[T]) Tree() *Tree[T] {
+func (v *TreeView) Tree() *Tree {
 	if v == nil {
-		return NewTree[T]()
+		return NewTree()
 	}
 	objects := *v.objects // copied first, because Copy writes to its receiver
 	indexes := slices.Clone(v.indexes)
@@ -147,5 +147,5 @@ func (v *TreeView[T]) Tree() *Tree[T] {
 		entries := *indexes[i].entries
 		indexes[i].entries = &entries
 	}
-	return &Tree[T]{objects: objects.Copy(), indexes: copyIndexes(indexes)}
+	return &Tree{objects: objects.Copy(), indexes: copyIndexes(indexes)}
 }

@@ -36,13 +36,13 @@ type Seq uint64
 // can get older than [WindowLimits.MinAge] then, but not go before it.
 //
 // A Window belongs to one goroutine at a time. Its views are for everybody.
-type Window[T any] struct {
+type Window struct {
 	limits WindowLimits
-	sizeOf func(*Object[T]) int
+	sizeOf func(*Object) int
 
 	// chunks and gaps are shared with views: nothing in them changes, they are
 	// only appended to, and replaced to drop something.
-	chunks []*chunk[T]
+	chunks []*chunk
 	gaps   []gap
 
 	first, next     Seq
@@ -55,18 +55,18 @@ type Window[T any] struct {
 // Limits that [WindowLimits.Validate] rejects count as not given. sizeOf
 // estimates the bytes that an object holds; nil means [DefaultSize] for each. It
 // is called once for each event, with its Object.
-func NewWindow[T any](limits WindowLimits, sizeOf func(*Object[T]) int) *Window[T] {
+func NewWindow(limits WindowLimits, sizeOf func(*Object) int) *Window {
 	if sizeOf == nil {
-		sizeOf = func(*Object[T]) int { return DefaultSize }
+		sizeOf = func(*Object) int { return DefaultSize }
 	}
-	return &Window[T]{limits: limits.withDefaults(), sizeOf: sizeOf}
+	return &Window{limits: limits.withDefaults(), sizeOf: sizeOf}
 }
 
 // Reset forgets all events. The window then starts at floor: a watch can start
 // from there and later. Positions go on from where they were, so those before
 // the last event are too old now. One at the very end is not: whoever holds
 // positions over a Reset must know of it by other means, such as a generation.
-func (w *Window[T]) Reset(floor Revision) {
+func (w *Window) Reset(floor Revision) {
 	w.chunks, w.gaps, w.bytes = nil, nil, 0
 	w.first = w.next
 	w.floor, w.revision = floor, floor
@@ -80,7 +80,7 @@ func (w *Window[T]) Reset(floor Revision) {
 // is the same as [Window.Advance].
 //
 // It takes amortized O(1). It does not trim: call [Window.Trim] once per batch.
-func (w *Window[T]) Append(ev Event[T], at time.Time, before *Tree[T]) {
+func (w *Window) Append(ev Event, at time.Time, before *Tree) {
 	if ev.Object == nil {
 		w.Advance(ev.Revision)
 		return
@@ -100,7 +100,7 @@ func (w *Window[T]) Append(ev Event[T], at time.Time, before *Tree[T]) {
 // the states there. A watch cannot start in it, but goes through it as through
 // other events, and can start from after and from through. There is a gap also
 // if there are no events, for something may have come and gone.
-func (w *Window[T]) AppendDiff(events []Event[T], after, through Revision, at time.Time, before *Tree[T]) {
+func (w *Window) AppendDiff(events []Event, after, through Revision, at time.Time, before *Tree) {
 	w.Advance(after)
 	w.see(at)
 	g := gap{after: w.revision, start: w.next, found: w.clock}
@@ -126,14 +126,14 @@ func (w *Window[T]) AppendDiff(events []Event[T], after, through Revision, at ti
 
 // Advance says that nothing happened until rev that is not in the window. A
 // revision that is not newer than [WindowView.Revision] does nothing.
-func (w *Window[T]) Advance(rev Revision) { w.revision = max(w.revision, rev) }
+func (w *Window) Advance(rev Revision) { w.revision = max(w.revision, rev) }
 
 // size returns the bytes of o. It calls the user's code, so it comes before
 // anything is changed.
-func (w *Window[T]) size(o *Object[T]) int64 { return int64(max(0, w.sizeOf(o))) }
+func (w *Window) size(o *Object) int64 { return int64(max(0, w.sizeOf(o))) }
 
 // full reports whether the next event needs a new chunk.
-func (w *Window[T]) full() bool {
+func (w *Window) full() bool {
 	if len(w.chunks) == 0 {
 		return true
 	}
@@ -142,14 +142,14 @@ func (w *Window[T]) full() bool {
 }
 
 // start adds an empty chunk; an event must follow.
-func (w *Window[T]) start(base *TreeView[T]) {
-	w.chunks = append(w.chunks, &chunk[T]{
-		first: w.next, base: base, events: make([]Event[T], w.limits.ChunkSize),
+func (w *Window) start(base *TreeView) {
+	w.chunks = append(w.chunks, &chunk{
+		first: w.next, base: base, events: make([]Event, w.limits.ChunkSize),
 	})
 }
 
 // write puts an event into the last chunk, which has room.
-func (w *Window[T]) write(ev Event[T], size int64, at time.Time) {
+func (w *Window) write(ev Event, size int64, at time.Time) {
 	w.see(at)
 	w.Advance(ev.Revision)
 	ev.Revision = w.revision
@@ -163,7 +163,7 @@ func (w *Window[T]) write(ev Event[T], size int64, at time.Time) {
 }
 
 // see moves the clock on to t, never back.
-func (w *Window[T]) see(t time.Time) {
+func (w *Window) see(t time.Time) {
 	if t.After(w.clock) {
 		w.clock = t
 	}
@@ -171,8 +171,8 @@ func (w *Window[T]) see(t time.Time) {
 
 // View returns the window as it is now, for good. It takes O(1) and does not
 // allocate.
-func (w *Window[T]) View() WindowView[T] {
-	return WindowView[T]{
+func (w *Window) View() WindowView {
+	return WindowView{
 		chunks: w.chunks, gaps: w.gaps,
 		first: w.first, next: w.next,
 		floor: w.floor, revision: w.revision,
@@ -183,7 +183,7 @@ func (w *Window[T]) View() WindowView[T] {
 // Trim drops what the limits do not keep at time now, and returns how many
 // events that was. It takes O(1) if there is nothing to drop, else O(chunks). It
 // works also when nothing is appended any more: an idle window becomes empty.
-func (w *Window[T]) Trim(now time.Time) (dropped int) {
+func (w *Window) Trim(now time.Time) (dropped int) {
 	w.see(now)
 	n, bytes := 0, w.bytes
 	for ; n < len(w.chunks); n++ {
@@ -203,12 +203,12 @@ func (w *Window[T]) Trim(now time.Time) (dropped int) {
 }
 
 // old reports whether what came at time t need not stay for its age.
-func (w *Window[T]) old(t time.Time) bool { return w.clock.Sub(t) >= w.limits.MinAge }
+func (w *Window) old(t time.Time) bool { return w.clock.Sub(t) >= w.limits.MinAge }
 
 // joinGaps makes one of gaps that have no events between them, once the later
 // one is old. Otherwise storage that is listed again and again while nothing
 // changes would leave a gap each time, and the window would never forget them.
-func (w *Window[T]) joinGaps() {
+func (w *Window) joinGaps() {
 	if len(w.gaps) < 2 {
 		return
 	}
@@ -227,7 +227,7 @@ func (w *Window[T]) joinGaps() {
 // counting as that, and returns how many events it dropped. Watches cannot start
 // from before rev any more, though the events of a chunk that reaches beyond rev
 // can still be read by position.
-func (w *Window[T]) Compact(rev Revision) (dropped int) {
+func (w *Window) Compact(rev Revision) (dropped int) {
 	rev = min(rev, w.revision)
 	n := 0
 	for n < len(w.chunks)-1 && w.chunks[n].last().Revision <= rev {
@@ -241,7 +241,7 @@ func (w *Window[T]) Compact(rev Revision) (dropped int) {
 
 // drop forgets the first n chunks. Views have the old lists, so it makes new
 // ones: those would keep the chunks alive for as long as the window lives.
-func (w *Window[T]) drop(n int) {
+func (w *Window) drop(n int) {
 	if n == 0 {
 		return
 	}
@@ -257,7 +257,7 @@ func (w *Window[T]) drop(n int) {
 
 // raiseFloor makes rev the oldest revision to start from, or the end of the gap
 // that it is in. It does not lower the floor.
-func (w *Window[T]) raiseFloor(rev Revision) {
+func (w *Window) raiseFloor(rev Revision) {
 	rev = max(rev, w.floor)
 	for _, g := range w.gaps {
 		if g.hides(rev) {

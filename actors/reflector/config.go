@@ -27,13 +27,13 @@ const (
 
 // Config says what to follow and whom to tell. Source, Sink and Rand are
 // required; zero elsewhere means the default.
-type Config[T any] struct {
+type Config struct {
 	// Source is what to follow. The Reflector has at most one call of List or
 	// Watch running on it at a time.
-	Source backend.ListerWatcher[T]
+	Source backend.ListerWatcher
 	// Sink is told what happened. A panic in it is a failure of the Reflector,
 	// for its supervisor to handle.
-	Sink Sink[T]
+	Sink Sink
 	// Prefix restricts lists and watches to the keys under it; see
 	// [store.HasPrefix].
 	Prefix string
@@ -73,7 +73,7 @@ func Permanent(err error) bool {
 	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnsupported) || errors.Is(err, store.ErrInvalidKey)
 }
 
-func (c Config[T]) withDefaults() Config[T] {
+func (c Config) withDefaults() Config {
 	fallback(&c.PageSize, DefaultPageSize)
 	fallback(&c.MaxBatch, DefaultMaxBatch)
 	fallback(&c.ResumeAttempts, DefaultResumeAttempts)
@@ -87,11 +87,11 @@ func (c Config[T]) withDefaults() Config[T] {
 
 // Validate returns what [Spawn] would find wrong with c, as
 // [*backend.OptionError]s, joined.
-func (c Config[T]) Validate() error { return c.withDefaults().validate() }
+func (c Config) Validate() error { return c.withDefaults().validate() }
 
 // validate expects the defaults to be filled in. It reports everything that is
 // wrong, each as a [*backend.OptionError].
-func (c Config[T]) validate() error {
+func (c Config) validate() error {
 	var problems []error
 	demand := func(ok bool, field, problem string) {
 		if !ok {

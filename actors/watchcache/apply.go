@@ -12,7 +12,7 @@ import (
 var ErrInconsistent = errors.New("cache is inconsistent with storage")
 
 // upstream applies what the Reflector tells.
-func (c *cache[T]) upstream(u reflector.Update[T]) {
+func (c *cache) upstream(u reflector.Update) {
 	switch {
 	case u.Kind == reflector.Unavailable:
 		c.setReadiness(c.readiness.pending(c.now, u.Err))
@@ -31,7 +31,7 @@ func (c *cache[T]) upstream(u reflector.Update[T]) {
 }
 
 // advance notes that nothing up to rev is still to come.
-func (c *cache[T]) advance(rev store.Revision) {
+func (c *cache) advance(rev store.Revision) {
 	if rev <= c.revision {
 		return
 	}
@@ -42,7 +42,7 @@ func (c *cache[T]) advance(rev store.Revision) {
 
 // applyAll applies events in order. It stops and reports false at one that does
 // not fit the state: something before it was lost.
-func (c *cache[T]) applyAll(events []store.Event[T]) bool {
+func (c *cache) applyAll(events []store.Event) bool {
 	for i, ev := range events {
 		if !c.apply(ev) {
 			c.Stats.Events.Add(uint64(i))
@@ -59,7 +59,7 @@ func (c *cache[T]) applyAll(events []store.Event[T]) bool {
 
 // apply adds one event to the window and the state. The previous state that
 // watchers see is the cache's own.
-func (c *cache[T]) apply(ev store.Event[T]) bool {
+func (c *cache) apply(ev store.Event) bool {
 	if ev.Type == store.Bookmark {
 		return true
 	}
@@ -88,8 +88,8 @@ func (c *cache[T]) apply(ev store.Event[T]) bool {
 
 // replace takes a list as the state. The first one starts the window; a later
 // one goes through it as the difference, so that watches live on.
-func (c *cache[T]) replace(u reflector.Update[T]) {
-	listed := store.NewTree[T](c.Indexes...)
+func (c *cache) replace(u reflector.Update) {
+	listed := store.NewTree(c.Indexes...)
 	for _, o := range u.Objects {
 		listed.Put(o)
 	}
@@ -109,11 +109,11 @@ func (c *cache[T]) replace(u reflector.Update[T]) {
 // not what storage holds there, so nothing that anyone has from it means
 // anything. That is when storage went back in time, or a state was wrong and
 // nothing was written since that could carry the correction.
-func (c *cache[T]) bridge(listed *store.Tree[T], rev store.Revision) bool {
+func (c *cache) bridge(listed *store.Tree, rev store.Revision) bool {
 	if rev < c.revision {
 		return false
 	}
-	events := store.Diff(c.tree.View(), listed.View(), c.revision, rev, c.now)
+	events := store.Diff(c.Schema, c.tree.View(), listed.View(), c.revision, rev, c.now)
 	if rev == c.revision && len(events) > 0 {
 		return false
 	}
@@ -125,7 +125,7 @@ func (c *cache[T]) bridge(listed *store.Tree[T], rev store.Revision) bool {
 
 // passBy counts the revisions up to rev that none of the events has. What was
 // emitted at one of them is lost, which the next one emitted tells.
-func (c *cache[T]) passBy(events []store.Event[T], rev store.Revision) {
+func (c *cache) passBy(events []store.Event, rev store.Revision) {
 	if !c.Emits {
 		return
 	}
@@ -142,7 +142,7 @@ func (c *cache[T]) passBy(events []store.Event[T], rev store.Revision) {
 
 // distrust stops believing in the state, because of cause, until the Reflector
 // has listed again.
-func (c *cache[T]) distrust(cause error) {
+func (c *cache) distrust(cause error) {
 	c.distrusted = true
 	c.setReadiness(c.readiness.pending(c.now, cause))
 	c.Relist(reflector.Distrusted)

@@ -22,8 +22,14 @@ func Contain(what, key string, f func()) (err error) {
 }
 
 // Describe fills o's labels and fields from its value, with panics of the
-// schema's functions returned as a [*PanicError]. Backends call it before they
-// take a lock.
-func Describe[T any](schema *store.Schema[T], o *store.Object[T]) error {
+// schema's functions returned as a [*PanicError].
+func Describe(schema *store.Schema, o *store.Object) error {
 	return Contain("Schema.Labels or Schema.Fields", o.Key, func() { schema.Describe(o) })
+}
+
+// Measure returns the bytes that o's value holds by the schema, with panics
+// returned as a [*PanicError].
+func Measure(schema *store.Schema, o *store.Object) (size int, err error) {
+	err = Contain("Schema.Size", o.Key, func() { size = schema.Size(o) })
+	return size, err
 }

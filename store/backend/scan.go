@@ -76,8 +76,8 @@ func (s Scan) Check(compacted, current store.Revision) error {
 // Page makes the list out of objects, which must be all those that the scan
 // covers, in key order, at revision at. It reads objects to their end, to count
 // what remains.
-func Page[T any](s Scan, at store.Revision, objects iter.Seq[*store.Object[T]]) *List[T] {
-	page := &List[T]{Revision: at, Items: []*store.Object[T]{}}
+func Page(s Scan, at store.Revision, objects iter.Seq[*store.Object]) *List {
+	page := &List{Revision: at, Items: []*store.Object{}}
 	for o := range objects {
 		if s.Limit > 0 && len(page.Items) == s.Limit {
 			page.Remaining++

@@ -11,40 +11,40 @@ import (
 
 // expiries holds the objects that have a TTL, the first to expire first, and
 // those of one time by key: so equal runs delete in equal order.
-type expiries[T any] struct {
+type expiries struct {
 	// Pointers, because the compiler makes one tree for all of them: with values
 	// each type of object would have one more of its own to be compiled.
-	byTime *btree.BTreeG[*expiry[T]]
+	byTime *btree.BTreeG[*expiry]
 }
 
-type expiry[T any] struct {
-	object *store.Object[T]
+type expiry struct {
+	object *store.Object
 	size   int
 }
 
-func newExpiries[T any]() *expiries[T] {
-	sooner := func(a, b *expiry[T]) bool {
+func newExpiries() *expiries {
+	sooner := func(a, b *expiry) bool {
 		if c := a.object.Expires.Compare(b.object.Expires); c != 0 {
 			return c < 0
 		}
 		return cmp.Less(a.object.Key, b.object.Key)
 	}
-	return &expiries[T]{btree.NewBTreeGOptions(sooner, btree.Options{NoLocks: true})}
+	return &expiries{btree.NewBTreeGOptions(sooner, btree.Options{NoLocks: true})}
 }
 
-func (e *expiries[T]) add(o *store.Object[T], size int) {
-	e.byTime.Set(&expiry[T]{o, size})
+func (e *expiries) add(o *store.Object, size int) {
+	e.byTime.Set(&expiry{o, size})
 }
 
 // remove forgets o, if it is there.
-func (e *expiries[T]) remove(o *store.Object[T]) {
+func (e *expiries) remove(o *store.Object) {
 	if !o.Expires.IsZero() {
-		e.byTime.Delete(&expiry[T]{object: o})
+		e.byTime.Delete(&expiry{object: o})
 	}
 }
 
 // earliest returns when the first object expires; never if none does.
-func (e *expiries[T]) earliest() time.Time {
+func (e *expiries) earliest() time.Time {
 	first, ok := e.byTime.Min()
 	if !ok {
 		return never
@@ -53,7 +53,7 @@ func (e *expiries[T]) earliest() time.Time {
 }
 
 // due removes and returns the first object if it has expired by now, else nil.
-func (e *expiries[T]) due(now time.Time) *expiry[T] {
+func (e *expiries) due(now time.Time) *expiry {
 	first, ok := e.byTime.Min()
 	if !ok || first.object.Expires.After(now) {
 		return nil
@@ -67,9 +67,9 @@ func (e *expiries[T]) due(now time.Time) *expiry[T] {
 const expiryRun = 256
 
 // deleteExpired deletes what has expired, then sets the alarm for the next.
-func (b *Backend[T]) deleteExpired() {
+func (b *Backend) deleteExpired() {
 	for more := true; more; {
-		var woken []*watcher[T]
+		var woken []*watcher
 		b.mu.Lock()
 		more = b.deleteSomeExpired(&woken)
 		b.mu.Unlock()
@@ -79,7 +79,7 @@ func (b *Backend[T]) deleteExpired() {
 
 // deleteSomeExpired deletes a run of expired objects and reports whether there
 // may be more. The caller holds the lock.
-func (b *Backend[T]) deleteSomeExpired(woken *[]*watcher[T]) (more bool) {
+func (b *Backend) deleteSomeExpired(woken *[]*watcher) (more bool) {
 	if b.closed {
 		return false
 	}

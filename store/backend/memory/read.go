@@ -8,16 +8,16 @@ import (
 )
 
 // snapshot is all there is to read at one revision.
-type snapshot[T any] struct {
+type snapshot struct {
 	revision  store.Revision
 	compacted store.Revision
-	state     *store.TreeView[T]
-	history   store.WindowView[T]
+	state     *store.TreeView
+	history   store.WindowView
 }
 
 // snapshot returns the newest snapshot, with every write in it that was
 // acknowledged before the call.
-func (b *Backend[T]) snapshot() (*snapshot[T], error) {
+func (b *Backend) snapshot() (*snapshot, error) {
 	if s := b.latest.Load(); s != nil {
 		return s, nil
 	}
@@ -26,13 +26,13 @@ func (b *Backend[T]) snapshot() (*snapshot[T], error) {
 	if b.closed {
 		return nil, store.ErrClosed
 	}
-	s := &snapshot[T]{b.revision, b.compactedTo(), b.tree.View(), b.window.View()}
+	s := &snapshot{b.revision, b.compactedTo(), b.tree.View(), b.window.View()}
 	b.latest.Store(s)
 	return s, nil
 }
 
 // Get returns the newest object under key, or [store.ErrNotFound].
-func (b *Backend[T]) Get(ctx context.Context, key string) (*store.Object[T], error) {
+func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (b *Backend[T]) Get(ctx context.Context, key string) (*store.Object[T], err
 // newest returns the object under key, nil if there is none. Between writes it
 // reads the view; after one it looks into the tree, because a view made for a
 // single Get would cost the next writer a copy.
-func (b *Backend[T]) newest(key string) (*store.Object[T], error) {
+func (b *Backend) newest(key string) (*store.Object, error) {
 	if s := b.latest.Load(); s != nil {
 		return s.state.Get(key), nil
 	}
@@ -63,7 +63,7 @@ func (b *Backend[T]) newest(key string) (*store.Object[T], error) {
 
 // find looks key up in the tree, unless it is the one that was looked up last.
 // The caller holds the lock.
-func (b *Backend[T]) find(key string) *store.Object[T] {
+func (b *Backend) find(key string) *store.Object {
 	if b.recent != nil && b.recent.Key == key {
 		return b.recent
 	}
@@ -75,7 +75,7 @@ func (b *Backend[T]) find(key string) *store.Object[T] {
 }
 
 // List returns a page of objects in key order.
-func (b *Backend[T]) List(ctx context.Context, opts backend.ListOptions) (*backend.List[T], error) {
+func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (b *Backend[T]) List(ctx context.Context, opts backend.ListOptions) (*backe
 }
 
 // list reads the page that scan asks for.
-func (s *snapshot[T]) list(scan backend.Scan) (*backend.List[T], error) {
+func (s *snapshot) list(scan backend.Scan) (*backend.List, error) {
 	state, at := s.state, s.revision
 	if scan.Revision != 0 && scan.Revision != s.revision {
 		var err error
@@ -104,8 +104,8 @@ func (s *snapshot[T]) list(scan backend.Scan) (*backend.List[T], error) {
 		at = scan.Revision
 	}
 	if scan.After == "" && scan.Limit == 0 {
-		all := make([]*store.Object[T], 0, state.Len())
-		return &backend.List[T]{Revision: at, Items: state.AppendTo(all, scan.Prefix)}, nil
+		all := make([]*store.Object, 0, state.Len())
+		return &backend.List{Revision: at, Items: state.AppendTo(all, scan.Prefix)}, nil
 	}
 	return backend.Page(scan, at, state.All(scan.Prefix, scan.After)), nil
 }

@@ -3,8 +3,8 @@ package memory
 // waiters are the watchers that have read everything, in the order in which
 // they came to wait, except that one that leaves early makes room for the last.
 // The backend's lock guards it.
-type waiters[T any] struct {
-	list []*watcher[T]
+type waiters struct {
+	list []*watcher
 }
 
 // A watcher's slot while it is not in the list.
@@ -14,7 +14,7 @@ const (
 )
 
 // add makes w wait, unless it does already or was closed.
-func (s *waiters[T]) add(w *watcher[T]) {
+func (s *waiters) add(w *watcher) {
 	if w.slot == notWaiting {
 		w.slot = len(s.list)
 		s.list = append(s.list, w)
@@ -22,7 +22,7 @@ func (s *waiters[T]) add(w *watcher[T]) {
 }
 
 // remove makes w wait no longer; it may not have been waiting.
-func (s *waiters[T]) remove(w *watcher[T]) {
+func (s *waiters) remove(w *watcher) {
 	if w.slot < 0 {
 		return
 	}
@@ -35,7 +35,7 @@ func (s *waiters[T]) remove(w *watcher[T]) {
 }
 
 // take returns all who wait, and makes them wait no longer.
-func (s *waiters[T]) take() []*watcher[T] {
+func (s *waiters) take() []*watcher {
 	list := s.list
 	for _, w := range list {
 		w.slot = notWaiting
@@ -45,7 +45,7 @@ func (s *waiters[T]) take() []*watcher[T] {
 }
 
 // wakeAll notifies watchers. The caller must not hold the backend's lock.
-func wakeAll[T any](watchers []*watcher[T]) {
+func wakeAll(watchers []*watcher) {
 	for _, w := range watchers {
 		w.wake()
 	}

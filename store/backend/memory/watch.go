@@ -10,7 +10,7 @@ import (
 
 // Watch starts to follow changes after opts.From. It costs one small
 // allocation, and nothing at all while nothing is read.
-func (b *Backend[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[T], error) {
+func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -33,12 +33,12 @@ func (b *Backend[T]) Watch(ctx context.Context, opts backend.WatchOptions) (back
 	if err != nil {
 		return nil, err
 	}
-	return &watcher[T]{backend: b, prefix: opts.Prefix, at: at, through: from, slot: notWaiting, notify: opts.Notify}, nil
+	return &watcher{backend: b, prefix: opts.Prefix, at: at, through: from, slot: notWaiting, notify: opts.Notify}, nil
 }
 
 // watcher is a position in the history.
-type watcher[T any] struct {
-	backend *Backend[T]
+type watcher struct {
+	backend *Backend
 	prefix  string
 
 	// The consumer's: Next alone uses them.
@@ -54,15 +54,15 @@ type watcher[T any] struct {
 
 // Next returns the changes since the call before; at most max, of which less
 // than one counts as one.
-func (w *watcher[T]) Next(max int) (backend.Batch[T], error) {
-	batch := backend.Batch[T]{After: w.through, Through: w.through}
+func (w *watcher) Next(max int) (backend.Batch, error) {
+	batch := backend.Batch{After: w.through, Through: w.through}
 	for {
 		if err := w.ended(); err != nil {
-			return backend.Batch[T]{}, err
+			return backend.Batch{}, err
 		}
 		history, err := w.backend.historyFor(w)
 		if err != nil {
-			return backend.Batch[T]{}, w.fail(err)
+			return backend.Batch{}, w.fail(err)
 		}
 		if history.Next() == w.at {
 			return batch, nil
@@ -77,7 +77,7 @@ func (w *watcher[T]) Next(max int) (backend.Batch[T], error) {
 
 // historyFor returns the history that w is to read on in. If it has read all of
 // it, it waits from now on.
-func (b *Backend[T]) historyFor(w *watcher[T]) (history store.WindowView[T], err error) {
+func (b *Backend) historyFor(w *watcher) (history store.WindowView, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -96,7 +96,7 @@ func (b *Backend[T]) historyFor(w *watcher[T]) (history store.WindowView[T], err
 // read takes the next events that w covers out of history, and moves w behind
 // them. Without a prefix they are not copied, but end with their chunk of the
 // window; with one they are looked for up to the end of history.
-func (w *watcher[T]) read(history store.WindowView[T], max int) []store.Event[T] {
+func (w *watcher) read(history store.WindowView, max int) []store.Event {
 	if max < 1 {
 		max = 1
 	}
@@ -106,7 +106,7 @@ func (w *watcher[T]) read(history store.WindowView[T], max int) []store.Event[T]
 		w.advance(history, n)
 		return events[:n:n]
 	}
-	var found []store.Event[T]
+	var found []store.Event
 	for w.at < history.Next() && len(found) < max {
 		found = w.filter(history, found, max)
 	}
@@ -114,7 +114,7 @@ func (w *watcher[T]) read(history store.WindowView[T], max int) []store.Event[T]
 }
 
 // filter appends to found the events of one chunk that w covers.
-func (w *watcher[T]) filter(history store.WindowView[T], found []store.Event[T], max int) []store.Event[T] {
+func (w *watcher) filter(history store.WindowView, found []store.Event, max int) []store.Event {
 	chunk, _ := history.Read(w.at)
 	for i, ev := range chunk {
 		if !store.HasPrefix(ev.Key(), w.prefix) {
@@ -130,13 +130,13 @@ func (w *watcher[T]) filter(history store.WindowView[T], found []store.Event[T],
 }
 
 // advance moves w over n events.
-func (w *watcher[T]) advance(history store.WindowView[T], n int) {
+func (w *watcher) advance(history store.WindowView, n int) {
 	w.at += store.Seq(n)
 	w.through = history.RevisionAt(w.at)
 }
 
 // wake tells the consumer to call Next. If that panics, the watch ends.
-func (w *watcher[T]) wake() {
+func (w *watcher) wake() {
 	w.gate.Lock()
 	defer w.gate.Unlock()
 	if w.end == nil {
@@ -145,14 +145,14 @@ func (w *watcher[T]) wake() {
 }
 
 // ended returns why the watch ended, nil if it did not.
-func (w *watcher[T]) ended() error {
+func (w *watcher) ended() error {
 	w.gate.Lock()
 	defer w.gate.Unlock()
 	return w.end
 }
 
 // fail ends the watch with err, unless it has ended, and returns why it ended.
-func (w *watcher[T]) fail(err error) error {
+func (w *watcher) fail(err error) error {
 	w.gate.Lock()
 	defer w.gate.Unlock()
 	if w.end == nil {
@@ -163,7 +163,7 @@ func (w *watcher[T]) fail(err error) error {
 
 // Close ends the watch. It waits for a notification that is running, so it must
 // not be called from one.
-func (w *watcher[T]) Close() {
+func (w *watcher) Close() {
 	w.backend.mu.Lock()
 	w.backend.waiting.remove(w)
 	w.slot = closed

@@ -9,35 +9,44 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Put writes value under key if the object there is still at revision expect.
-func (b *Backend[T]) Put(ctx context.Context, key string, value T, expect store.Revision, opts backend.PutOptions) (*store.Object[T], error) {
+// Put stores draft if the object under its key is still prev.
+func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	o, size, err := b.prepare(ctx, key, value)
+	size, err := b.prepare(ctx, draft)
 	if err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
-	woken, err := b.put(o, size, expect, opts.TTL)
+	woken, err := b.put(draft, size, revisionOf(prev), opts.TTL)
 	b.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	wakeAll(woken)
-	return o, nil
+	return draft, nil
 }
 
-// Remove deletes the object under key if it is still at revision expect.
-func (b *Backend[T]) Remove(ctx context.Context, key string, expect store.Revision) (*store.Object[T], error) {
+// revisionOf returns o's revision, zero for none.
+func revisionOf(o *store.Object) store.Revision {
+	if o == nil {
+		return 0
+	}
+	return o.Revision
+}
+
+// Remove deletes the object under prev's key if it is still prev.
+func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if prev == nil || prev.Revision == 0 {
+		return nil, &backend.OptionError{Option: "prev", Problem: "it has no revision; give the object to remove as storage returned it"}
+	}
+	key, expect := prev.Key, prev.Revision
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
-	}
-	if expect == 0 {
-		return nil, &backend.OptionError{Option: "expect", Problem: "it is zero; give the revision of the object to remove"}
 	}
 	last, err := b.newest(key)
 	if err == nil {
@@ -46,7 +55,7 @@ func (b *Backend[T]) Remove(ctx context.Context, key string, expect store.Revisi
 	if err != nil {
 		return nil, err
 	}
-	size, err := b.measure(last)
+	size, err := backend.Measure(&b.schema, last)
 	if err != nil {
 		return nil, err
 	}
@@ -57,9 +66,9 @@ func (b *Backend[T]) Remove(ctx context.Context, key string, expect store.Revisi
 	return gone, err
 }
 
-// Emit gives value the next revision and shows it to watches alone.
-func (b *Backend[T]) Emit(ctx context.Context, key string, value T) (*store.Object[T], error) {
-	o, size, err := b.prepare(ctx, key, value)
+// Emit gives o the next revision and shows it to watches alone.
+func (b *Backend) Emit(ctx context.Context, o *store.Object) (*store.Object, error) {
+	size, err := b.prepare(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +79,7 @@ func (b *Backend[T]) Emit(ctx context.Context, key string, value T) (*store.Obje
 	}
 	o.Revision = b.revision + 1
 	o.Created, o.Written = o.Revision, b.clock.Now()
-	woken := b.commit(store.Event[T]{Type: store.Emitted, Revision: o.Revision, Object: o}, size)
+	woken := b.commit(store.Event{Type: store.Emitted, Revision: o.Revision, Object: o}, size)
 	b.mu.Unlock()
 	wakeAll(woken)
 	return o, nil
@@ -78,33 +87,19 @@ func (b *Backend[T]) Emit(ctx context.Context, key string, value T) (*store.Obje
 
 // prepare does what a write can do before it takes the lock, which is all that
 // runs code of the user's.
-func (b *Backend[T]) prepare(ctx context.Context, key string, value T) (*store.Object[T], int, error) {
+func (b *Backend) prepare(ctx context.Context, draft *store.Object) (size int, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, 0, err
+		return 0, err
 	}
-	if err := store.ValidateKey(key); err != nil {
-		return nil, 0, err
+	if err := store.ValidateKey(draft.Key); err != nil {
+		return 0, err
 	}
-	o := &store.Object[T]{Key: key, Value: value}
-	if err := backend.Describe(&b.schema, o); err != nil {
-		return nil, 0, err
-	}
-	size, err := b.measure(o)
-	return o, size, err
-}
-
-// measure returns the bytes that o counts in the history.
-func (b *Backend[T]) measure(o *store.Object[T]) (size int, err error) {
-	if b.schema.Size == nil {
-		return store.DefaultSize, nil
-	}
-	err = backend.Contain("Schema.Size", o.Key, func() { size = b.schema.SizeOf(o) })
-	return size, err
+	return backend.Measure(&b.schema, draft)
 }
 
 // expected returns an error unless o, the object under key or nil, is at
 // revision expect.
-func expected[T any](key string, o *store.Object[T], expect store.Revision) error {
+func expected(key string, o *store.Object, expect store.Revision) error {
 	switch {
 	case o == nil && expect == 0:
 		return nil
@@ -119,7 +114,7 @@ func expected[T any](key string, o *store.Object[T], expect store.Revision) erro
 }
 
 // put completes o and commits it. The caller holds the lock.
-func (b *Backend[T]) put(o *store.Object[T], size int, expect store.Revision, ttl time.Duration) ([]*watcher[T], error) {
+func (b *Backend) put(o *store.Object, size int, expect store.Revision, ttl time.Duration) ([]*watcher, error) {
 	if b.closed {
 		return nil, store.ErrClosed
 	}
@@ -127,12 +122,12 @@ func (b *Backend[T]) put(o *store.Object[T], size int, expect store.Revision, tt
 	if err := expected(o.Key, prev, expect); err != nil {
 		return nil, err
 	}
-	ev := store.Event[T]{Type: store.Added, Revision: b.revision + 1, Object: o, Prev: prev}
+	ev := store.Event{Type: store.Added, Revision: b.revision + 1, Object: o, Prev: prev}
 	o.Revision, o.Created, o.Written = ev.Revision, ev.Revision, b.clock.Now()
 	if prev != nil {
 		ev.Type, o.Created = store.Modified, prev.Created
 		b.expiries.remove(prev)
-		o.ShareAttributes(prev)
+		store.ShareAttributes(o, prev)
 	}
 	if ttl > 0 {
 		o.Expires = o.Written.Add(ttl)
@@ -143,7 +138,7 @@ func (b *Backend[T]) put(o *store.Object[T], size int, expect store.Revision, tt
 }
 
 // remove deletes the object under key. The caller holds the lock.
-func (b *Backend[T]) remove(key string, size int, expect store.Revision) (*store.Object[T], []*watcher[T], error) {
+func (b *Backend) remove(key string, size int, expect store.Revision) (*store.Object, []*watcher, error) {
 	if b.closed {
 		return nil, nil, store.ErrClosed
 	}
@@ -158,16 +153,16 @@ func (b *Backend[T]) remove(key string, size int, expect store.Revision) (*store
 }
 
 // bury commits the deletion of last. The caller holds the lock.
-func (b *Backend[T]) bury(last *store.Object[T], size int) (*store.Object[T], []*watcher[T]) {
-	gone := last.Gone(b.revision+1, b.clock.Now())
-	ev := store.Event[T]{Type: store.Deleted, Revision: gone.Revision, Object: gone, Prev: last}
+func (b *Backend) bury(last *store.Object, size int) (*store.Object, []*watcher) {
+	gone := b.schema.Gone(last, b.revision+1, b.clock.Now())
+	ev := store.Event{Type: store.Deleted, Revision: gone.Revision, Object: gone, Prev: last}
 	return gone, b.commit(ev, size)
 }
 
 // commit is the one place where the state changes: it appends ev, which has
 // the next revision, and returns the watchers to wake once the lock, which the
 // caller holds, has been released.
-func (b *Backend[T]) commit(ev store.Event[T], size int) []*watcher[T] {
+func (b *Backend) commit(ev store.Event, size int) []*watcher {
 	b.size = size
 	b.window.Append(ev, ev.Object.Written, b.tree)
 	switch ev.Type {
