@@ -18,26 +18,31 @@ import (
 
 // Engine is a decorator over a backend: it serves reads and watches from a
 // cache that it keeps current, and passes writes through. Make one with [New].
-type Engine[T any] struct {
-	cfg     Config[T]
-	schema  store.Schema[T]
+// All methods are safe for concurrent use.
+type Engine[T any] struct{ *core }
+
+// core is an engine whatever the type of its objects: all of it that is not a
+// signature.
+type core struct {
+	cfg     settings
+	schema  *store.Schema
 	host    *Host
 	ownHost bool
-	storage *backend.Storage[T]
+	storage *backend.Storage
 	// ownBackend is closed with the engine; nil if the backend was given.
-	ownBackend backend.Backend[T]
+	ownBackend backend.Backend
 
-	published store.Published[T]
-	feed      watcher.Feed[T]
-	top       *actors.Ref[adopt[T]]
+	published store.Published
+	feed      watcher.Feed
+	root      *actors.Ref[adopt]
 	stopped   chan struct{}
-	parts     parts[T]
+	parts     parts
 	counts    counts
 	sources   followers
 
-	// life ends with the engine; leave ends it.
-	life  context.Context
-	leave context.CancelCauseFunc
+	// life ends with the engine; cancel ends it.
+	life   context.Context
+	cancel context.CancelCauseFunc
 
 	closing sync.Once
 	closed  atomic.Bool
@@ -45,10 +50,10 @@ type Engine[T any] struct {
 }
 
 // parts are the handles of the engine's actors, set once while it starts.
-type parts[T any] struct {
-	dispatcher *actors.Ref[dispatcher.Message[T]]
-	cache      *watchcache.Cache[T]
-	reflector  *reflector.Ref[T]
+type parts struct {
+	dispatcher *actors.Ref[dispatcher.Message]
+	cache      *watchcache.Cache
+	reflector  *reflector.Ref
 }
 
 // New starts an engine. It returns before the first list is done: until then
@@ -58,12 +63,24 @@ type parts[T any] struct {
 // Errors: [ErrConfig], for fields of the engine's own as a [*ConfigError];
 // [ErrEngineClosed] if the host is closed.
 func New[T any](cfg Config[T]) (*Engine[T], error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	e, err := open(cfg.settings())
+	if err != nil {
+		return nil, err
+	}
+	return &Engine[T]{e}, nil
+}
+
+// open is New without the type.
+func open(cfg settings) (*core, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	e := &Engine[T]{cfg: cfg.withDefaults(), stopped: make(chan struct{})}
-	e.schema = e.cfg.schema()
-	e.life, e.leave = context.WithCancelCause(context.Background())
+	cfg.fillDefaults()
+	e := &core{cfg: cfg, schema: &cfg.schema, stopped: make(chan struct{})}
+	e.life, e.cancel = context.WithCancelCause(context.Background())
 	if err := e.openHost(); err != nil {
 		return nil, err
 	}
@@ -71,14 +88,14 @@ func New[T any](cfg Config[T]) (*Engine[T], error) {
 		e.release()
 		return nil, err
 	}
-	if err := e.start(); err != nil {
+	if err := e.spawn(); err != nil {
 		e.release()
 		return nil, err
 	}
 	return e, nil
 }
 
-func (e *Engine[T]) openHost() (err error) {
+func (e *core) openHost() (err error) {
 	if e.host = e.cfg.Host; e.host == nil {
 		e.host, err = NewHost(HostConfig{})
 		e.ownHost = true
@@ -86,22 +103,22 @@ func (e *Engine[T]) openHost() (err error) {
 	return err
 }
 
-func (e *Engine[T]) openBackend() error {
+func (e *core) openBackend() error {
 	b := e.cfg.Backend
 	if b == nil {
 		var err error
-		b, err = memory.New(e.schema, memory.Options{Clock: e.host.Clock()})
+		b, err = memory.New(*e.schema, memory.Options{Clock: e.host.Clock()})
 		if err != nil {
 			return err
 		}
 		e.ownBackend = b
 	}
-	e.storage = backend.NewStorage(b, e.schema)
+	e.storage = backend.NewStorage(b, *e.schema)
 	return nil
 }
 
 // release closes what New has opened.
-func (e *Engine[T]) release() error {
+func (e *core) release() error {
 	var first error
 	if e.ownBackend != nil {
 		first = e.ownBackend.Close()
@@ -119,15 +136,15 @@ func (e *Engine[T]) release() error {
 // CloseTimeout with an error that names what still runs. Calls after it fail
 // with ErrEngineClosed. Closing again, or meanwhile, waits for the first Close
 // and returns what it did.
-func (e *Engine[T]) Close() error {
+func (e *core) Close() error {
 	e.closing.Do(func() {
 		e.closed.Store(true)
-		e.top.Stop()
+		e.root.Stop()
 		ctx, cancel := context.WithTimeout(context.Background(), e.host.timeout)
 		defer cancel()
 		err := e.host.await(ctx, e.stopped)
 		if err != nil {
-			err = fmt.Errorf("close engine %s: %w", e.cfg.Name, e.top.StillRunning(err))
+			err = fmt.Errorf("close engine %s: %w", e.cfg.Name, e.root.StillRunning(err))
 		}
 		if released := e.release(); released != nil {
 			err = released
@@ -137,8 +154,8 @@ func (e *Engine[T]) Close() error {
 	return e.failed
 }
 
-// open returns nil, or ErrEngineClosed once Close was called.
-func (e *Engine[T]) open() error {
+// alive returns nil, or ErrEngineClosed once Close was called.
+func (e *core) alive() error {
 	if e.closed.Load() {
 		return ErrEngineClosed
 	}
@@ -146,7 +163,7 @@ func (e *Engine[T]) open() error {
 }
 
 // Host returns what the engine runs on.
-func (e *Engine[T]) Host() *Host { return e.host }
+func (e *core) Host() *Host { return e.host }
 
 // Backend returns where the engine's objects live.
-func (e *Engine[T]) Backend() backend.Backend[T] { return e.storage.Backend() }
+func (e *core) Backend() backend.Backend { return e.storage.Backend() }

@@ -12,16 +12,10 @@ import (
 type (
 	// Revision orders all changes of one engine's storage.
 	Revision = store.Revision
-	// Object is a stored value with its key and revision. It is immutable.
-	Object[T any] = store.Object[T]
-	// Event is one change at one revision, or a bookmark.
-	Event[T any] = store.Event[T]
 	// EventType says what happened.
 	EventType = store.EventType
 	// Marks are properties of an event beside its type.
 	Marks = store.Marks
-	// Watch is a running watch.
-	Watch[T any] = watcher.Watch[T]
 	// Policy says what happens to a watch that stays stalled.
 	Policy = watcher.Policy
 	// Window bounds how much history the engine keeps.
@@ -76,6 +70,7 @@ var (
 	ErrInvalidContinue = store.ErrInvalidContinue
 	ErrInvalidSelector = store.ErrInvalidSelector
 	ErrUnknownIndex    = store.ErrUnknownIndex
+	ErrUnknownField    = store.ErrUnknownField
 	ErrUnsupported     = store.ErrUnsupported
 	ErrNilHandler      = watcher.ErrNilHandler
 	ErrConsumed        = watcher.ErrConsumed
@@ -101,6 +96,8 @@ type (
 	PreconditionError = store.PreconditionError
 	// SelectorError says which selector does not parse, and why.
 	SelectorError = store.SelectorError
+	// UnknownFieldError says which field is not declared, and which are.
+	UnknownFieldError = store.UnknownFieldError
 	// NotReadyError says when to try again.
 	NotReadyError = watchcache.NotReadyError
 	// PanicError is the end of a watch whose handler panicked.

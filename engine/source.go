@@ -29,30 +29,30 @@ import (
 // [*backend.PanicError], which OnError is told too.
 //
 // Without a cache the source is the backend itself.
-func (e *Engine[T]) Source() backend.ListerWatcher[T] {
+func (e *core) Source() backend.ListerWatcher {
 	if !e.cfg.cached() {
 		return e.storage.Backend()
 	}
-	return source[T]{e}
+	return source{e}
 }
 
 // source is an engine as a ListerWatcher.
-type source[T any] struct{ engine *Engine[T] }
+type source struct{ engine *core }
 
 // Traits: a list may wait for the cache, except in a deterministic run, where
 // nothing would happen meanwhile. Revisions are not contiguous, since what the
 // cache missed comes as a difference.
-func (s source[T]) Traits() backend.Traits {
+func (s source) Traits() backend.Traits {
 	return backend.Traits{Blocks: s.waits() || s.engine.storage.Backend().Traits().Blocks}
 }
 
 // waits reports whether calls may wait for the cache.
-func (s source[T]) waits() bool { return s.engine.host.run == nil }
+func (s source) waits() bool { return s.engine.host.run == nil }
 
 // List returns one page.
-func (s source[T]) List(ctx context.Context, opts backend.ListOptions) (*backend.List[T], error) {
+func (s source) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	e := s.engine
-	if e.open() != nil {
+	if e.alive() != nil {
 		return nil, errSourceClosed()
 	}
 	scan, err := opts.Scan()
@@ -79,7 +79,7 @@ func (s source[T]) List(ctx context.Context, opts backend.ListOptions) (*backend
 
 // aim returns the revision that a state must have reached: rev, or for zero the
 // newest.
-func (s source[T]) aim(ctx context.Context, rev Revision) (Revision, error) {
+func (s source) aim(ctx context.Context, rev Revision) (Revision, error) {
 	if rev > 0 {
 		return rev, nil
 	}
@@ -88,7 +88,7 @@ func (s source[T]) aim(ctx context.Context, rev Revision) (Revision, error) {
 
 // snapshot returns the cache's state if it is at rev or later, or can be waited
 // for to be.
-func (s source[T]) snapshot(ctx context.Context, rev Revision) (*store.Snapshot[T], bool) {
+func (s source) snapshot(ctx context.Context, rev Revision) (*store.Snapshot, bool) {
 	e := s.engine
 	ready := e.parts.cache.Check(e.host.Clock().Now()) == nil
 	if snap := e.published.Load(); ready && snap.Revision >= rev {
@@ -105,9 +105,9 @@ func errSourceClosed() error { return fmt.Errorf("%w: %w", ErrEngineClosed, stor
 
 // Watch follows the window from opts.From. It waits for nothing, except for the
 // backend if the cache does not know of From.
-func (s source[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[T], error) {
+func (s source) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	e := s.engine
-	if e.open() != nil {
+	if e.alive() != nil {
 		return nil, errSourceClosed()
 	}
 	if err := errors.Join(opts.Validate(), context.Cause(ctx)); err != nil {
@@ -117,7 +117,7 @@ func (s source[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backen
 	if err != nil {
 		return nil, err
 	}
-	w := &follower[T]{engine: e, prefix: opts.Prefix, from: from, through: from}
+	w := &follower{engine: e, prefix: opts.Prefix, from: from, through: from}
 	if err := w.seek(e.published.Load()); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (s source[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backen
 
 // start returns the revision that a watch starts after: the newest if opts name
 // none. One that the cache has not reached must have happened nevertheless.
-func (s source[T]) start(ctx context.Context, opts backend.WatchOptions) (Revision, error) {
+func (s source) start(ctx context.Context, opts backend.WatchOptions) (Revision, error) {
 	if opts.From > 0 && opts.From <= s.engine.published.Load().Revision {
 		return opts.From, nil
 	}

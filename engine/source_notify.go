@@ -129,7 +129,7 @@ func (f *followers) callAll(of []*notification) {
 
 // announce tells whom the newest snapshot concerns. It is called in the cache's
 // turn.
-func (e *Engine[T]) announce() {
+func (e *core) announce() {
 	f := &e.sources
 	show(f, e.published.Load())
 	defer func() {

@@ -66,7 +66,7 @@ type Stats struct {
 }
 
 // Stats returns what the engine has and has done. It never blocks.
-func (e *Engine[T]) Stats() Stats {
+func (e *core) Stats() Stats {
 	snap, d, c := e.published.Load(), &e.counts.dispatcher, &e.counts.cache
 	state, generation := watchcache.Pending, uint64(0)
 	if e.parts.cache != nil {

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
 )
 
 // SubscribeOptions says where a subscription starts and how it behaves. The
@@ -29,16 +32,7 @@ type SubscribeOptions struct {
 
 // Subscription is the handle of a running handler. Its methods are safe for
 // concurrent use and do not block.
-type Subscription struct{ watch subscribed }
-
-// subscribed is what of a Watch does not depend on the type of message.
-type subscribed interface {
-	Stop()
-	Done() <-chan struct{}
-	Err() error
-	Revision() Revision
-	Lag() uint64
-}
+type Subscription struct{ watch *watcher.Watch }
 
 // Stop ends the subscription with [ErrStopped]. It does not wait for the handler,
 // which is not called again once it has returned: so it may be called in there.
@@ -77,7 +71,7 @@ func (t *Topic[T]) Subscribe(ctx context.Context, handle func(T), opts ...Subscr
 	if handle == nil {
 		return nil, ErrNilHandler
 	}
-	w, err := t.engine.Handle(ctx, watch, func(ev Event[T]) { handle(ev.Object.Value) })
+	w, err := t.engine.watch(ctx, watch, func(ev store.Event) { handle(typed[T](ev.Object).Value) })
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +85,12 @@ func (t *Topic[T]) Watch(ctx context.Context, opts ...SubscribeOptions) (*Watch[
 	if err != nil {
 		return nil, err
 	}
-	return t.engine.Watch(ctx, watch)
+	w, err := t.engine.watch(ctx, watch, nil)
+	return (*Watch[T])(w), err
 }
 
 // watchOptions says what the subscription is as a watch.
-func (t *Topic[T]) watchOptions(opts []SubscribeOptions) (WatchOptions, error) {
+func (t *topic) watchOptions(opts []SubscribeOptions) (WatchOptions, error) {
 	if t.misuse != nil {
 		return WatchOptions{}, t.misuse
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -13,16 +14,20 @@ import (
 // Errors: [ErrExists], [ErrInvalidKey], [ErrEngineClosed], a panic of the
 // config's functions, ctx's cause, or what the backend met.
 func (e *Engine[T]) Create(ctx context.Context, value T) (Revision, error) {
-	return e.CreateWithTTL(ctx, value, 0)
+	return e.create(ctx, draft(value), 0)
 }
 
 // CreateWithTTL is Create of an object that the backend deletes by itself after
 // ttl; zero means never.
 func (e *Engine[T]) CreateWithTTL(ctx context.Context, value T, ttl time.Duration) (Revision, error) {
-	if err := e.open(); err != nil {
+	return e.create(ctx, draft(value), ttl)
+}
+
+func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duration) (Revision, error) {
+	if err := e.alive(); err != nil {
 		return 0, err
 	}
-	o, err := e.storage.Create(ctx, value, backend.CreateOptions{TTL: ttl})
+	o, err := e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl})
 	if err != nil {
 		return 0, err
 	}
@@ -55,20 +60,26 @@ type UpdateOptions struct {
 // if change is nil or TTL negative, [ErrEngineClosed], ctx's cause, or what the
 // backend met.
 func (e *Engine[T]) Update(ctx context.Context, key string, change func(T) (T, error), opts UpdateOptions) (*Object[T], error) {
-	if err := e.open(); err != nil {
-		return nil, err
-	}
 	if change == nil {
 		return nil, &backend.OptionError{Option: "change", Problem: "the function is nil; give one that returns the new value"}
 	}
-	update := func(_ context.Context, current *Object[T]) (T, error) {
-		var value T
+	o, err := e.update(ctx, key, func(_ context.Context, current *store.Object) (*store.Object, error) {
+		next := new(Object[T])
 		if current != nil {
-			value = current.Value
+			next.Value = typed[T](current).Value
 		}
-		return change(value)
+		var err error
+		next.Value, err = change(next.Value)
+		return store.Header(next), err
+	}, opts)
+	return typed[T](o), err
+}
+
+func (e *core) update(ctx context.Context, key string, change backend.UpdateFunc, opts UpdateOptions) (*store.Object, error) {
+	if err := e.alive(); err != nil {
+		return nil, err
 	}
-	return e.storage.GuaranteedUpdate(ctx, key, update, backend.UpdateOptions[T]{
+	return e.storage.GuaranteedUpdate(ctx, key, change, backend.UpdateOptions{
 		Preconditions: opts.Preconditions, CreateIfMissing: opts.CreateIfMissing, TTL: opts.TTL,
 		Suggestion: e.cachedObject(key),
 	})
@@ -80,15 +91,26 @@ func (e *Engine[T]) Update(ctx context.Context, key string, change func(T) (T, e
 //
 // Errors: as for Create and Update.
 func (e *Engine[T]) Put(ctx context.Context, value T) (Revision, error) {
-	var key string
-	if err := backend.Contain("Key", "", func() { key = e.cfg.Key(value) }); err != nil {
+	return e.put(ctx, draft(value))
+}
+
+func (e *core) put(ctx context.Context, draft *store.Object) (Revision, error) {
+	key, err := e.keyOf(draft)
+	if err != nil {
 		return 0, err
 	}
-	o, err := e.Update(ctx, key, func(T) (T, error) { return value, nil }, UpdateOptions{CreateIfMissing: true})
+	replace := func(context.Context, *store.Object) (*store.Object, error) { return draft, nil }
+	o, err := e.update(ctx, key, replace, UpdateOptions{CreateIfMissing: true})
 	if err != nil {
 		return 0, err
 	}
 	return o.Revision, nil
+}
+
+// keyOf returns the key of the draft's value.
+func (e *core) keyOf(draft *store.Object) (key string, err error) {
+	err = backend.Contain("Key", "", func() { key = e.schema.Key(draft) })
+	return key, err
 }
 
 // DeleteOptions qualifies a Delete. The zero value deletes whatever object has
@@ -107,22 +129,27 @@ type DeleteOptions[T any] struct {
 // Errors: [ErrNotFound], [ErrPrecondition], what Validate returned,
 // [ErrInvalidKey], [ErrEngineClosed], ctx's cause, or what the backend met.
 func (e *Engine[T]) Delete(ctx context.Context, key string, opts DeleteOptions[T]) (*Object[T], error) {
-	if err := e.open(); err != nil {
+	var validate backend.ValidateFunc
+	if opts.Validate != nil {
+		validate = func(_ context.Context, o *store.Object) error { return opts.Validate(typed[T](o)) }
+	}
+	o, err := e.remove(ctx, key, opts.Preconditions, validate)
+	return typed[T](o), err
+}
+
+func (e *core) remove(ctx context.Context, key string, preconditions Preconditions, validate backend.ValidateFunc) (*store.Object, error) {
+	if err := e.alive(); err != nil {
 		return nil, err
 	}
-	var validate backend.ValidateFunc[T]
-	if opts.Validate != nil {
-		validate = func(_ context.Context, o *Object[T]) error { return opts.Validate(o) }
-	}
-	return e.storage.Delete(ctx, key, backend.DeleteOptions[T]{
-		Preconditions: opts.Preconditions, Validate: validate, Suggestion: e.cachedObject(key),
+	return e.storage.Delete(ctx, key, backend.DeleteOptions{
+		Preconditions: preconditions, Validate: validate, Suggestion: e.cachedObject(key),
 	})
 }
 
 // emits reports whether there may be events that are not state, and every
 // revision is an event.
-func (e *Engine[T]) emits() bool {
-	_, emitter := e.storage.Backend().(backend.Emitter[T])
+func (e *core) emits() bool {
+	_, emitter := e.storage.Backend().(backend.Emitter)
 	return emitter && e.storage.Backend().Traits().Contiguous
 }
 
@@ -138,18 +165,26 @@ func (e *Engine[T]) emits() bool {
 // Errors: [ErrUnsupported] if the backend cannot, [ErrInvalidKey],
 // [ErrEngineClosed], a panic of the config's functions, ctx's cause.
 func (e *Engine[T]) Emit(ctx context.Context, value T) (Revision, error) {
-	if err := e.open(); err != nil {
+	return e.emit(ctx, draft(value))
+}
+
+func (e *core) emit(ctx context.Context, draft *store.Object) (Revision, error) {
+	if err := e.alive(); err != nil {
 		return 0, err
 	}
-	emitter, ok := e.storage.Backend().(backend.Emitter[T])
+	emitter, ok := e.storage.Backend().(backend.Emitter)
 	if !ok {
 		return 0, ErrUnsupported
 	}
-	var key string
-	if err := backend.Contain("Key", "", func() { key = e.cfg.Key(value) }); err != nil {
+	key, err := e.keyOf(draft)
+	if err != nil {
 		return 0, err
 	}
-	o, err := emitter.Emit(ctx, key, value)
+	draft.Key = key
+	if err := backend.Describe(e.schema, draft); err != nil {
+		return 0, err
+	}
+	o, err := emitter.Emit(ctx, draft)
 	if err != nil {
 		return 0, err
 	}
@@ -158,7 +193,7 @@ func (e *Engine[T]) Emit(ctx context.Context, value T) (Revision, error) {
 
 // cachedObject returns what the cache has under key as a suggestion, nil if
 // nothing. Where reading the live object costs no I/O there is nothing to save.
-func (e *Engine[T]) cachedObject(key string) *Object[T] {
+func (e *core) cachedObject(key string) *store.Object {
 	if !e.storage.Backend().Traits().Blocks {
 		return nil
 	}

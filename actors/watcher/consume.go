@@ -109,34 +109,27 @@ func (w *Watch) Events() iter.Seq2[store.Event, error] {
 	}
 }
 
-// Chan returns a channel of the watch's events. It is closed when the watch
-// ends; Err then says why. The channel has no buffer: the watch is its buffer.
-// It is the only consumer that costs a goroutine, until the watch ends.
-//
-// A watch that already has another consumer gets a closed channel.
-func (w *Watch) Chan() <-chan store.Event {
-	out := make(chan store.Event)
+// Pump hands the watch's events to send, on a goroutine that the engine accounts
+// for, until the watch ends or send returns false; then it calls last. A watch
+// that already has another consumer hands over nothing.
+func (w *Watch) Pump(send func(store.Event) bool, last func()) {
 	if !w.consumer.CompareAndSwap(int32(undecided), int32(byChannel)) {
-		close(out)
-		return out
+		last()
+		return
 	}
-	done := w.Done()
 	w.feed.Go(func() {
-		defer close(out)
+		defer last()
 		for {
 			events, err := w.next(context.Background())
 			if err != nil {
 				return
 			}
 			for i, ev := range events {
-				select {
-				case out <- ev:
-					w.passedAll(events, i+1)
-				case <-done:
+				if !send(ev) {
 					return
 				}
+				w.passedAll(events, i+1)
 			}
 		}
 	})
-	return out
 }
