@@ -42,8 +42,8 @@ func newBlockingRig(t *testing.T) *blockingRig {
 	return r
 }
 
-func (r *blockingRig) start(t *testing.T) *reflector.Ref[string] {
-	ref, err := reflector.Spawn(r.system, reflector.Config[string]{
+func (r *blockingRig) start(t *testing.T) *reflector.Ref {
+	ref, err := reflector.Spawn(r.system, reflector.Config{
 		Source: r.source, Sink: r.mirror, Rand: rand.New(rand.NewPCG(1, 2)),
 		OnError: func(err error) { r.errs <- err },
 		Backoff: reflector.Backoff{Jitter: reflector.NoJitter},
@@ -169,7 +169,7 @@ func convergeUnderTrouble(t *testing.T, traits backend.Traits) {
 	r.source.traits = traits
 	r.mirror.capacity = 3
 	system := newSystem(t, actors.SystemConfig{Workers: 4}) // synctest's clock
-	ref, err := reflector.Spawn(system, reflector.Config[string]{
+	ref, err := reflector.Spawn(system, reflector.Config{
 		Source: r.source, Sink: r.mirror, Rand: rand.New(rand.NewPCG(3, 4)), PageSize: 5, MaxBatch: 3,
 		Backoff: reflector.Backoff{Initial: time.Millisecond, Max: 4 * time.Millisecond},
 	})
@@ -210,7 +210,7 @@ func convergeUnderTrouble(t *testing.T, traits backend.Traits) {
 
 	want := map[string]string{}
 	for key, o := range r.source.objects {
-		want[key] = o.Value
+		want[key] = value(o)
 	}
 	require.Equal(t, want, r.mirror.state)
 	require.Equal(t, r.source.rev, r.mirror.rev)
@@ -219,7 +219,7 @@ func convergeUnderTrouble(t *testing.T, traits backend.Traits) {
 }
 
 // misbehave does one of the things that sources do.
-func misbehave(s *source, ref *reflector.Ref[string], rng *rand.Rand) {
+func misbehave(s *source, ref *reflector.Ref, rng *rand.Rand) {
 	switch rng.IntN(9) {
 	case 0:
 		s.disturb(errReset)

@@ -73,7 +73,7 @@ func TestRow3_2_19_ReconnectsAreJittered(t *testing.T) {
 	require.Len(t, delays, 20, "each comes back at a moment of its own")
 }
 
-func (r *rig) configJittered(seed uint64) reflector.Config[string] {
+func (r *rig) configJittered(seed uint64) reflector.Config {
 	cfg := r.config()
 	cfg.Backoff.Jitter, cfg.Rand = 0, rand.New(rand.NewPCG(seed, 0))
 	return cfg
@@ -338,6 +338,6 @@ func TestClientRow068_StoppedBeforeItBegan(t *testing.T) {
 // empty answers with nothing.
 type empty struct{ *source }
 
-func (empty) List(context.Context, backend.ListOptions) (*backend.List[string], error) {
+func (empty) List(context.Context, backend.ListOptions) (*backend.List, error) {
 	return nil, nil
 }

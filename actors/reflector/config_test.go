@@ -14,7 +14,7 @@ import (
 )
 
 func TestConfigErrorsNameTheField(t *testing.T) {
-	type config = reflector.Config[string]
+	type config = reflector.Config
 	for field, spoil := range map[string]func(*config){
 		"Source":               func(c *config) { c.Source = nil },
 		"Sink":                 func(c *config) { c.Sink = nil },
@@ -45,7 +45,7 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 }
 
 func TestConfigReportsEverythingAtOnce(t *testing.T) {
-	_, err := reflector.Spawn(newSystem(t, actors.SystemConfig{}), reflector.Config[string]{PageSize: -1})
+	_, err := reflector.Spawn(newSystem(t, actors.SystemConfig{}), reflector.Config{PageSize: -1})
 	require.ErrorIs(t, err, backend.ErrInvalidOption)
 	for _, field := range []string{"Source", "Sink", "Rand", "PageSize"} {
 		require.ErrorContains(t, err, "Config."+field)
@@ -59,7 +59,7 @@ func (traitless) Traits() backend.Traits { panic("none") }
 
 func TestSpawnFailures(t *testing.T) {
 	system := newSystem(t, actors.SystemConfig{})
-	cfg := reflector.Config[string]{Source: traitless{newSource()}, Sink: &mirror{}, Rand: rand.New(rand.NewPCG(1, 1))}
+	cfg := reflector.Config{Source: traitless{newSource()}, Sink: &mirror{}, Rand: rand.New(rand.NewPCG(1, 1))}
 	_, err := reflector.Spawn(system, cfg)
 	require.ErrorIs(t, err, backend.ErrPanic)
 

@@ -201,7 +201,7 @@ func TestClientRow096_UnreadableEventIsFollowedByAList(t *testing.T) {
 	r.source.mu.Lock()
 	delete(r.source.objects, "bad")
 	r.source.rev++
-	r.source.commit(store.Event[string]{Type: store.Deleted, Revision: r.source.rev}) // without its object
+	r.source.commit(store.Event{Type: store.Deleted, Revision: r.source.rev}) // without its object
 	r.settle()
 	require.ErrorIs(t, r.ref.Stats().LastError, reflector.ErrLost)
 	r.pass(seconds)

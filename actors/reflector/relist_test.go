@@ -80,8 +80,8 @@ func TestClientRow095_ObjectThatIsKeptDoesNotKeepItsPage(t *testing.T) {
 	require.True(t, r.ref.Alive())
 }
 
-func weaken(objects []*store.Object[string]) []weak.Pointer[store.Object[string]] {
-	var weakened []weak.Pointer[store.Object[string]]
+func weaken(objects []*store.Object) []weak.Pointer[store.Object] {
+	var weakened []weak.Pointer[store.Object]
 	for _, o := range objects {
 		weakened = append(weakened, weak.Make(o))
 	}
