@@ -127,21 +127,34 @@ func (c *Config[T]) check() error {
 // settings are a [Config] as the core sees it, with the type's functions in the
 // schema.
 type settings struct {
-	Config[struct{}]
-	schema  store.Schema
-	indexes []store.Attribute
+	schema             store.Schema
+	index, indexLabels []string
+	indexes            []store.Attribute // what both of them mean
+	window             Window
+	capacity           *int
+	backend            backend.Backend
+	host               *Host
+	name               string
+	bookmarkPeriod     time.Duration
+	freshnessTimeout   time.Duration
+	verifyEvery        time.Duration
+	backoff            reflector.Backoff
+	detectMutations    bool
+	onError            func(error)
 }
 
 // settings returns c without its type.
 func (c Config[T]) settings() settings {
-	s := settings{schema: c.Schema()}
-	s.Index, s.IndexLabels = c.Index, c.IndexLabels
-	s.Window, s.Capacity = c.Window, c.Capacity
-	s.Backend, s.Host, s.Name = c.Backend, c.Host, c.Name
-	s.BookmarkPeriod, s.FreshnessTimeout, s.VerifyEvery = c.BookmarkPeriod, c.FreshnessTimeout, c.VerifyEvery
-	s.Backoff, s.DetectMutations, s.OnError = c.Backoff, c.DetectMutations, c.OnError
-	if s.Name == "" {
-		s.Name = typeName[T]()
+	s := settings{
+		schema: c.Schema(),
+		index:  c.Index, indexLabels: c.IndexLabels,
+		window: c.Window, capacity: c.Capacity,
+		backend: c.Backend, host: c.Host, name: c.Name,
+		bookmarkPeriod: c.BookmarkPeriod, freshnessTimeout: c.FreshnessTimeout, verifyEvery: c.VerifyEvery,
+		backoff: c.Backoff, detectMutations: c.DetectMutations, onError: c.OnError,
+	}
+	if s.name == "" {
+		s.name = typeName[T]()
 	}
 	return s
 }
@@ -149,20 +162,20 @@ func (c Config[T]) settings() settings {
 // validate returns a [*ConfigError] for the first setting that is wrong.
 func (s *settings) validate() error {
 	switch {
-	case s.Capacity != nil && *s.Capacity < 0:
-		return &ConfigError{"Capacity", fmt.Sprintf("is %d; give the events to keep, 0 to turn the cache off, or nil for the default", *s.Capacity)}
-	case s.Capacity != nil && s.Window.MaxEvents != 0:
+	case s.capacity != nil && *s.capacity < 0:
+		return &ConfigError{"Capacity", fmt.Sprintf("is %d; give the events to keep, 0 to turn the cache off, or nil for the default", *s.capacity)}
+	case s.capacity != nil && s.window.MaxEvents != 0:
 		return &ConfigError{"Capacity", "and Window.MaxEvents are both set; they mean the same, give one"}
-	case s.BookmarkPeriod < 0:
+	case s.bookmarkPeriod < 0:
 		return &ConfigError{"BookmarkPeriod", "is negative; zero means one minute"}
-	case s.FreshnessTimeout < 0:
+	case s.freshnessTimeout < 0:
 		return &ConfigError{"FreshnessTimeout", "is negative; zero means 3 s"}
-	case s.VerifyEvery < 0:
+	case s.verifyEvery < 0:
 		return &ConfigError{"VerifyEvery", "is negative; zero means never"}
-	case s.VerifyEvery > 0 && !s.cached():
+	case s.verifyEvery > 0 && !s.cached():
 		return &ConfigError{"VerifyEvery", "is set, but Capacity 0 turns the cache off: there is nothing to compare"}
 	}
-	if err := s.Window.Validate(); err != nil {
+	if err := s.window.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return s.resolveIndexes()
@@ -170,14 +183,14 @@ func (s *settings) validate() error {
 
 // resolveIndexes works out the attributes to index.
 func (s *settings) resolveIndexes() error {
-	for _, name := range s.Index {
+	for _, name := range s.index {
 		a, err := s.schema.Fields.Attribute(name)
 		if err != nil {
 			return fmt.Errorf("%w: Index: %w", ErrConfig, err)
 		}
 		s.indexes = append(s.indexes, a)
 	}
-	for _, name := range s.IndexLabels {
+	for _, name := range s.indexLabels {
 		if name == "" {
 			return &ConfigError{"IndexLabels", "has an empty name; give the label's name"}
 		}
@@ -192,16 +205,16 @@ func (s *settings) resolveIndexes() error {
 }
 
 // cached reports whether there is a cache.
-func (s *settings) cached() bool { return s.Capacity == nil || *s.Capacity > 0 }
+func (s *settings) cached() bool { return s.capacity == nil || *s.capacity > 0 }
 
 // fillDefaults fills in what was left out.
 func (s *settings) fillDefaults() {
-	s.BookmarkPeriod = cmp.Or(s.BookmarkPeriod, dispatcher.DefaultBookmarkPeriod)
-	s.FreshnessTimeout = cmp.Or(s.FreshnessTimeout, DefaultFreshnessTimeout)
-	if s.OnError == nil {
-		s.OnError = func(error) {}
+	s.bookmarkPeriod = cmp.Or(s.bookmarkPeriod, dispatcher.DefaultBookmarkPeriod)
+	s.freshnessTimeout = cmp.Or(s.freshnessTimeout, DefaultFreshnessTimeout)
+	if s.onError == nil {
+		s.onError = func(error) {}
 	}
-	if s.Capacity != nil {
-		s.Window.MaxEvents = *s.Capacity
+	if s.capacity != nil {
+		s.window.MaxEvents = *s.capacity
 	}
 }

@@ -162,7 +162,7 @@ func (d *direct) Started(ctx *actors.Context) {
 // armBookmark sets the timer of the next bookmark.
 func (d *direct) armBookmark(ctx *actors.Context) {
 	if d.watch.Options().Bookmarks {
-		d.bookmarkTimer = ctx.Clock().AfterFunc(d.engine.cfg.BookmarkPeriod, func() { d.tell(bookmark) })
+		d.bookmarkTimer = ctx.Clock().AfterFunc(d.engine.cfg.bookmarkPeriod, func() { d.tell(bookmark) })
 	}
 }
 

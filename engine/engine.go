@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/dispatcher"
@@ -19,7 +20,32 @@ import (
 // Engine is a decorator over a backend: it serves reads and watches from a
 // cache that it keeps current, and passes writes through. Make one with [New].
 // All methods are safe for concurrent use.
-type Engine[T any] struct{ *core }
+type Engine[T any] struct{ core engineCore }
+
+// engineCore is what the typed façade calls. It is an interface, as are
+// [watchCore] and [topicCore], for the sake of the user's compiler: a package
+// that mentions Engine[Pod] compiles anew the methods of every generic type that
+// it can reach from there through the fields of structs, and sees none through an
+// interface.
+type engineCore interface {
+	create(ctx context.Context, draft *store.Object, ttl time.Duration) (Revision, error)
+	put(ctx context.Context, draft *store.Object) (Revision, error)
+	update(ctx context.Context, key string, change backend.UpdateFunc, opts UpdateOptions) (*store.Object, error)
+	remove(ctx context.Context, key string, preconditions Preconditions, validate backend.ValidateFunc) (*store.Object, error)
+	emit(ctx context.Context, draft *store.Object) (Revision, error)
+	get(ctx context.Context, key string, opts GetOptions) (*store.Object, error)
+	list(ctx context.Context, opts ListOptions) (*backend.List, error)
+	byIndex(ctx context.Context, index, value string) ([]*store.Object, error)
+	startWatch(ctx context.Context, opts WatchOptions, handle func(store.Event)) (watchCore, error)
+	newest() Revision
+	waitFor(ctx context.Context, rev Revision) error
+	verify(ctx context.Context) error
+	asSource() backend.ListerWatcher
+	stats() Stats
+	hostOf() *Host
+	storageBelow() backend.Backend
+	close() error
+}
 
 // core is an engine whatever the type of its objects: all of it that is not a
 // signature.
@@ -66,12 +92,15 @@ func New[T any](cfg Config[T]) (*Engine[T], error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	e, err := open(cfg.settings())
+	core, err := openCore(cfg.settings())
 	if err != nil {
 		return nil, err
 	}
-	return &Engine[T]{e}, nil
+	return &Engine[T]{core}, nil
 }
+
+// openCore is open for the façade, which must not see what a core is made of.
+func openCore(cfg settings) (engineCore, error) { return open(cfg) }
 
 // open is New without the type.
 func open(cfg settings) (*core, error) {
@@ -96,7 +125,7 @@ func open(cfg settings) (*core, error) {
 }
 
 func (e *core) openHost() (err error) {
-	if e.host = e.cfg.Host; e.host == nil {
+	if e.host = e.cfg.host; e.host == nil {
 		e.host, err = NewHost(HostConfig{})
 		e.ownHost = true
 	}
@@ -104,7 +133,7 @@ func (e *core) openHost() (err error) {
 }
 
 func (e *core) openBackend() error {
-	b := e.cfg.Backend
+	b := e.cfg.backend
 	if b == nil {
 		var err error
 		b, err = memory.New(*e.schema, memory.Options{Clock: e.host.Clock()})
@@ -136,7 +165,9 @@ func (e *core) release() error {
 // CloseTimeout with an error that names what still runs. Calls after it fail
 // with ErrEngineClosed. Closing again, or meanwhile, waits for the first Close
 // and returns what it did.
-func (e *core) Close() error {
+func (e *Engine[T]) Close() error { return e.core.close() }
+
+func (e *core) close() error {
 	e.closing.Do(func() {
 		e.closed.Store(true)
 		e.root.Stop()
@@ -144,7 +175,7 @@ func (e *core) Close() error {
 		defer cancel()
 		err := e.host.await(ctx, e.stopped)
 		if err != nil {
-			err = fmt.Errorf("close engine %s: %w", e.cfg.Name, e.root.StillRunning(err))
+			err = fmt.Errorf("close engine %s: %w", e.cfg.name, e.root.StillRunning(err))
 		}
 		if released := e.release(); released != nil {
 			err = released
@@ -163,7 +194,11 @@ func (e *core) alive() error {
 }
 
 // Host returns what the engine runs on.
-func (e *core) Host() *Host { return e.host }
+func (e *Engine[T]) Host() *Host { return e.core.hostOf() }
 
 // Backend returns where the engine's objects live.
-func (e *core) Backend() backend.Backend { return e.storage.Backend() }
+func (e *Engine[T]) Backend() backend.Backend { return e.core.storageBelow() }
+
+func (e *core) hostOf() *Host { return e.host }
+
+func (e *core) storageBelow() backend.Backend { return e.storage.Backend() }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/engine"
@@ -30,7 +29,7 @@ func newPods() *engine.Engine[Pod] {
 	pods, err := engine.New(engine.Config[Pod]{
 		Key:    func(p Pod) string { return p.Namespace + "/" + p.Name },
 		Labels: func(p Pod) labels.Set { return p.Labels },
-		Fields: func(p Pod) fields.Set { return fields.Set{"spec.nodeName": p.Node} },
+		Fields: engine.Fields[Pod]{"spec.nodeName": func(p Pod) string { return p.Node }},
 	})
 	if err != nil {
 		panic(err)

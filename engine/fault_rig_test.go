@@ -13,6 +13,14 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
+// stepping is a Seeded executor that runs one turn at a time while a call
+// waits, so that the call goes on as soon as its answer is there, with the rest
+// of the engine in the middle of something.
+type stepping struct{ *actors.Seeded }
+
+// Run runs one turn at most.
+func (s stepping) Run() int { return s.RunN(1) }
+
 // rig is an engine over a moody backend on a deterministic host, for tests that
 // break one thing. It is closed, and checked to leave nothing behind, when the
 // test ends.

@@ -144,7 +144,7 @@ func TestSourceThatListsAnOldStateOnceIsAskedAgain(t *testing.T) {
 	r := newRig(t, nil)
 	w := r.watch(engine.WatchOptions{})
 	r.put("a")
-	r.source.stale = &backend.List[thing]{Revision: 1, Items: []*store.Object[thing]{}}
+	r.source.stale = &backend.List{Revision: 1, Items: []*store.Object{}}
 	r.source.sever(&store.ExpiredError{Requested: 2, Oldest: 3})
 	for r.engine.Stats().Source.Repeated == 0 {
 		r.pass(100 * time.Millisecond)

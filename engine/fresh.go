@@ -15,7 +15,7 @@ func (e *core) fresh(ctx context.Context, rev Revision) error {
 	}
 	e.counts.waits.Add(1)
 	reply := make(chan error, 1)
-	e.parts.cache.Wait(watchcache.Wait{Revision: rev, Until: now.Add(e.cfg.FreshnessTimeout), Reply: reply})
+	e.parts.cache.Wait(watchcache.Wait{Revision: rev, Until: now.Add(e.cfg.freshnessTimeout), Reply: reply})
 	return e.why(e.host.reply(ctx, reply))
 }
 
@@ -24,7 +24,9 @@ func (e *core) fresh(ctx context.Context, rev Revision) error {
 //
 // Errors: [ErrFuture] if it does not come in time, [ErrNotReady],
 // [ErrEngineClosed], ctx's cause.
-func (e *core) WaitFor(ctx context.Context, rev Revision) error {
+func (e *Engine[T]) WaitFor(ctx context.Context, rev Revision) error { return e.core.waitFor(ctx, rev) }
+
+func (e *core) waitFor(ctx context.Context, rev Revision) error {
 	if err := e.alive(); err != nil {
 		return err
 	}
@@ -35,4 +37,6 @@ func (e *core) WaitFor(ctx context.Context, rev Revision) error {
 }
 
 // Revision returns the newest revision that the cache has reached.
-func (e *core) Revision() Revision { return e.published.Load().Revision }
+func (e *Engine[T]) Revision() Revision { return e.core.newest() }
+
+func (e *core) newest() Revision { return e.published.Load().Revision }

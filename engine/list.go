@@ -58,7 +58,7 @@ type ListOptions struct {
 // longer kept, [ErrFuture] if it is not reached in time, [ErrNotReady],
 // [ErrEngineClosed], ctx's cause, or what the backend met.
 func (e *Engine[T]) List(ctx context.Context, opts ListOptions) (*List[T], error) {
-	page, err := e.list(ctx, opts)
+	page, err := e.core.list(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (e *core) snapshotFor(ctx context.Context, q query) (*store.Snapshot, error
 	case exactly:
 		return e.stateAt(ctx, q.read.revision, q.after == "")
 	case latest:
-		return e.newest(ctx)
+		return e.latest(ctx)
 	}
 	return e.reached(ctx, q.read.revision)
 }

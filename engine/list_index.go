@@ -19,7 +19,7 @@ import (
 // Errors: [ErrUnknownIndex], [ErrNotReady], [ErrEngineClosed], ctx's cause, or
 // what the backend met.
 func (e *Engine[T]) ByIndex(ctx context.Context, index, value string) ([]*Object[T], error) {
-	found, err := e.byIndex(ctx, index, value)
+	found, err := e.core.byIndex(ctx, index, value)
 	return store.AsObjects[Object[T]](found), err
 }
 

@@ -140,7 +140,7 @@ func TestRow127_VerifyFindsACacheThatDiffersAndHasItListedAnew(t *testing.T) {
 	require.NoError(t, err)
 
 	r.source.set(func() {
-		r.source.lie = func(ev store.Event[pod]) store.Event[pod] {
+		r.source.lie = func(ev store.Event) store.Event {
 			wrong := *ev.Object
 			wrong.Created++ // not what storage has
 			ev.Object = &wrong
@@ -165,7 +165,7 @@ func TestRow127_VerifyFindsACacheThatDiffersAndHasItListedAnew(t *testing.T) {
 func TestRow127_VerifyEveryComparesFromTimeToTime(t *testing.T) {
 	r := newReadRig(t, func(c *engine.Config[pod]) { c.VerifyEvery = time.Minute })
 	r.source.set(func() {
-		r.source.lie = func(ev store.Event[pod]) store.Event[pod] {
+		r.source.lie = func(ev store.Event) store.Event {
 			wrong := *ev.Object
 			wrong.Created++
 			ev.Object = &wrong

@@ -14,10 +14,10 @@ import (
 // that anybody can get hold of comes through there, so nothing else in the
 // engine knows of it, and without it there is nothing in the way.
 func (e *core) detectMutations() (audit func()) {
-	if !e.cfg.DetectMutations {
+	if !e.cfg.detectMutations {
 		return func() {}
 	}
-	d := newDetector(e.schema, e.cfg.OnError)
+	d := newDetector(e.schema, e.cfg.onError)
 	guarded := &guardedBackend{e.storage.Backend(), d}
 	var b backend.Backend = guarded
 	if emitter, ok := guarded.Backend.(backend.Emitter); ok {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/watchmill/watchmill/sim/mishap"
-	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
@@ -16,7 +15,7 @@ var errOutage = errors.New("the network is down")
 // moody is a backend that fails when it is told to: its lists and watches can
 // be refused, a running watch can break, lose a change or repeat one.
 type moody struct {
-	*memory.Backend[thing]
+	*memory.Backend
 	traits backend.Traits
 	// batch is the most events that a watch hands out at once; zero is no limit.
 	batch int
@@ -24,16 +23,16 @@ type moody struct {
 	failLists, failWatches int
 	mishap.Mishaps
 	// stale, if not nil, is the page that the next lists return.
-	stale *backend.List[thing]
+	stale *backend.List
 	// given is told of each batch that a watch hands out.
-	given func(backend.Batch[thing])
+	given func(backend.Batch)
 
 	open []*moodyWatch
 }
 
 func (b *moody) Traits() backend.Traits { return b.traits }
 
-func (b *moody) List(ctx context.Context, opts backend.ListOptions) (*backend.List[thing], error) {
+func (b *moody) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	if b.failLists > 0 {
 		b.failLists--
 		return nil, errOutage
@@ -44,7 +43,7 @@ func (b *moody) List(ctx context.Context, opts backend.ListOptions) (*backend.Li
 	return b.Backend.List(ctx, opts)
 }
 
-func (b *moody) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[thing], error) {
+func (b *moody) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	if b.failWatches > 0 {
 		b.failWatches--
 		return nil, errOutage
@@ -73,15 +72,15 @@ func (b *moody) heal() {
 
 // moodyWatch is a watch of moody.
 type moodyWatch struct {
-	backend.Watcher[thing]
+	backend.Watcher
 	backend *moody
 	notify  func()
 	broken  error
 }
 
-func (w *moodyWatch) Next(limit int) (backend.Batch[thing], error) {
+func (w *moodyWatch) Next(limit int) (backend.Batch, error) {
 	if w.broken != nil {
-		return backend.Batch[thing]{}, w.broken
+		return backend.Batch{}, w.broken
 	}
 	if w.backend.batch > 0 {
 		limit = w.backend.batch
@@ -103,14 +102,13 @@ func (w *moodyWatch) Close() {
 }
 
 var (
-	_ backend.Backend[thing] = (*moody)(nil)
-	_ backend.Emitter[thing] = (*moody)(nil)
+	_ backend.Backend = (*moody)(nil)
+	_ backend.Emitter = (*moody)(nil)
 )
 
 // newMoody returns a moody backend over an empty one in memory.
 func newMoody(clock backend.Clock) *moody {
-	c := thingConfig()
-	b, err := memory.New(store.Schema[thing]{Key: c.Key, Labels: c.Labels, Fields: c.Fields}, memory.Options{Clock: clock})
+	b, err := memory.New(thingConfig().Schema(), memory.Options{Clock: clock})
 	if err != nil {
 		panic(err) // the options are constant
 	}

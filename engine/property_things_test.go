@@ -3,7 +3,6 @@ package engine_test
 import (
 	"strings"
 
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/engine"
@@ -19,7 +18,7 @@ func thingConfig() engine.Config[thing] {
 	return engine.Config[thing]{
 		Key:    func(o thing) string { return o.Key },
 		Labels: func(o thing) labels.Set { return labels.Set{"app": o.App} },
-		Fields: func(o thing) fields.Set { return fields.Set{"node": o.Node} },
+		Fields: engine.Fields[thing]{"node": func(o thing) string { return o.Node }},
 	}
 }
 

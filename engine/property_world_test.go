@@ -14,14 +14,6 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// stepping is a Seeded executor that runs one turn at a time while a call
-// waits, so that the call goes on as soon as its answer is there, with the rest
-// of the engine in the middle of something.
-type stepping struct{ *actors.Seeded }
-
-// Run runs one turn at most.
-func (s stepping) Run() int { return s.RunN(1) }
-
 // world is an engine on a deterministic host, a backend with moods, some
 // watches, and the history that they are held against.
 type world struct {

@@ -68,7 +68,7 @@ type GetOptions struct {
 // kept, [ErrNotReady] if what must be waited for cannot come,
 // [ErrEngineClosed], ctx's cause, or what the backend met.
 func (e *Engine[T]) Get(ctx context.Context, key string, opts GetOptions) (*Object[T], error) {
-	o, err := e.get(ctx, key, opts)
+	o, err := e.core.get(ctx, key, opts)
 	return typed[T](o), err
 }
 
@@ -138,9 +138,9 @@ func (e *core) reached(ctx context.Context, rev Revision) (*store.Snapshot, erro
 	return e.published.Load(), nil
 }
 
-// newest returns the cache's state once it has all that was acknowledged before
+// latest returns the cache's state once it has all that was acknowledged before
 // the call.
-func (e *core) newest(ctx context.Context) (*store.Snapshot, error) {
+func (e *core) latest(ctx context.Context) (*store.Snapshot, error) {
 	current, err := e.storage.Backend().Revision(ctx)
 	if err != nil {
 		return nil, err

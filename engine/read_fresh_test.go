@@ -17,7 +17,7 @@ type listless struct {
 	fails bool
 }
 
-func (l *listless) List(ctx context.Context, o backend.ListOptions) (*backend.List[pod], error) {
+func (l *listless) List(ctx context.Context, o backend.ListOptions) (*backend.List, error) {
 	if l.fails {
 		_ = l.note("failed list")
 		return nil, errDown

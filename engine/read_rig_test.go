@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
@@ -27,13 +26,13 @@ var errDown = errors.New("the source is down")
 // to be down, to hold its changes back, to lie about them, and to say that
 // nothing happened up to a revision.
 type source struct {
-	*memory.Backend[pod]
+	*memory.Backend
 
 	mu      sync.Mutex
 	calls   []string
 	down    bool
 	held    bool
-	lie     func(store.Event[pod]) store.Event[pod]
+	lie     func(store.Event) store.Event
 	watches []*sourceWatch
 	// progress: nothing has happened up to there, and nothing will.
 	progress store.Revision
@@ -62,14 +61,14 @@ func (s *source) asked() string {
 	return strings.Join(calls, ", ")
 }
 
-func (s *source) List(ctx context.Context, o backend.ListOptions) (*backend.List[pod], error) {
+func (s *source) List(ctx context.Context, o backend.ListOptions) (*backend.List, error) {
 	if err := s.note("list"); err != nil {
 		return nil, err
 	}
 	return s.Backend.List(ctx, o)
 }
 
-func (s *source) Get(ctx context.Context, key string) (*store.Object[pod], error) {
+func (s *source) Get(ctx context.Context, key string) (*store.Object, error) {
 	if err := s.note("get"); err != nil {
 		return nil, err
 	}
@@ -83,7 +82,7 @@ func (s *source) Revision(ctx context.Context) (store.Revision, error) {
 	return s.Backend.Revision(ctx)
 }
 
-func (s *source) Watch(ctx context.Context, o backend.WatchOptions) (backend.Watcher[pod], error) {
+func (s *source) Watch(ctx context.Context, o backend.WatchOptions) (backend.Watcher, error) {
 	if err := s.note("watch"); err != nil {
 		return nil, err
 	}
@@ -113,23 +112,23 @@ func (s *source) setDown(down bool) { s.set(func() { s.down = down }) }
 func (s *source) setHeld(held bool) { s.set(func() { s.held = held }) }
 
 type sourceWatch struct {
-	backend.Watcher[pod]
+	backend.Watcher
 	source  *source
 	through store.Revision
 	notify  func()
 }
 
-func (w *sourceWatch) Next(most int) (backend.Batch[pod], error) {
+func (w *sourceWatch) Next(most int) (backend.Batch, error) {
 	w.source.mu.Lock()
 	down, held, lie, progress := w.source.down, w.source.held, w.source.lie, w.source.progress
 	w.source.mu.Unlock()
 	switch {
 	case down:
-		return backend.Batch[pod]{}, errDown
+		return backend.Batch{}, errDown
 	case held:
-		return backend.Batch[pod]{After: w.through, Through: w.through}, nil
+		return backend.Batch{After: w.through, Through: w.through}, nil
 	case progress > 0:
-		batch := backend.Batch[pod]{After: w.through, Through: progress}
+		batch := backend.Batch{After: w.through, Through: progress}
 		w.through = progress
 		return batch, nil
 	}
@@ -203,10 +202,9 @@ func newUnready(t *testing.T, adjust ...func(*engine.Config[pod])) *readRig {
 	require.NoError(t, err)
 	c := cfg()
 	c.Host, c.OnError = r.host, func(err error) { r.errs = append(r.errs, err) }
-	c.Fields = func(p pod) fields.Set { return fields.Set{"n": fmt.Sprint(p.N)} }
+	c.Fields = engine.Fields[pod]{"n": func(p pod) string { return fmt.Sprint(p.N) }}
 	c.IndexLabels = []string{"app"}
-	schema := store.Schema[pod]{Key: c.Key, Labels: c.Labels, Fields: c.Fields}
-	below, err := memory.New(schema, memory.Options{Clock: r.clock})
+	below, err := memory.New(c.Schema(), memory.Options{Clock: r.clock})
 	require.NoError(t, err)
 	r.source = &source{Backend: below}
 	c.Backend = r.source

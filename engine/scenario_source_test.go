@@ -17,7 +17,7 @@ var errUnreachable = errors.New("storage cannot be reached")
 // flaky is the scenarios' storage: memory, with a connection that can break.
 // What writes does not use that connection.
 type flaky struct {
-	*memory.Backend[item]
+	*memory.Backend
 	down    bool
 	watches []*connection
 
@@ -25,11 +25,11 @@ type flaky struct {
 }
 
 func newFlaky(clock actors.Clock) (*flaky, error) {
-	b, err := memory.New(itemSchema, memory.Options{Clock: clock})
+	b, err := memory.New(itemConfig().Schema(), memory.Options{Clock: clock})
 	return &flaky{Backend: b}, err
 }
 
-func (s *flaky) List(ctx context.Context, opts backend.ListOptions) (*backend.List[item], error) {
+func (s *flaky) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	if s.down {
 		return nil, errUnreachable
 	}
@@ -37,7 +37,7 @@ func (s *flaky) List(ctx context.Context, opts backend.ListOptions) (*backend.Li
 	return s.Backend.List(ctx, opts)
 }
 
-func (s *flaky) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[item], error) {
+func (s *flaky) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	if s.down {
 		return nil, errUnreachable
 	}
@@ -53,14 +53,14 @@ func (s *flaky) Watch(ctx context.Context, opts backend.WatchOptions) (backend.W
 
 // connection is a watch on storage.
 type connection struct {
-	backend.Watcher[item]
+	backend.Watcher
 	notify func()
 	broken bool
 }
 
-func (c *connection) Next(max int) (backend.Batch[item], error) {
+func (c *connection) Next(max int) (backend.Batch, error) {
 	if c.broken {
-		return backend.Batch[item]{}, errUnreachable
+		return backend.Batch{}, errUnreachable
 	}
 	return c.Watcher.Next(max)
 }

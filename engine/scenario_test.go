@@ -11,12 +11,10 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/store"
 )
 
 // TestScenarios runs the texts in testdata/scenarios on a deterministic host:
@@ -61,15 +59,17 @@ func TestScenarios(t *testing.T) {
 type item struct {
 	key    string
 	labels labels.Set
-	fields fields.Set
+	node   string
 }
 
 func (i item) String() string { return i.key }
 
-var itemSchema = store.Schema[item]{
-	Key:    func(i item) string { return i.key },
-	Labels: func(i item) labels.Set { return i.labels },
-	Fields: func(i item) fields.Set { return i.fields },
+func itemConfig() engine.Config[item] {
+	return engine.Config[item]{
+		Key:    func(i item) string { return i.key },
+		Labels: func(i item) labels.Set { return i.labels },
+		Fields: engine.Fields[item]{"node": func(i item) string { return i.node }},
+	}
 }
 
 type scenario struct {
@@ -134,10 +134,8 @@ func (s *scenario) run(d *datadriven.TestData) string {
 }
 
 func (s *scenario) start(d *datadriven.TestData) (string, error) {
-	cfg := engine.Config[item]{
-		Key: itemSchema.Key, Labels: itemSchema.Labels, Fields: itemSchema.Fields,
-		Host: s.host, Name: "items",
-	}
+	cfg := itemConfig()
+	cfg.Host, cfg.Name = s.host, "items"
 	for _, arg := range d.CmdArgs {
 		switch value := arg.Vals[0]; arg.Key {
 		case "age":
@@ -205,11 +203,11 @@ func (s *scenario) write(d *datadriven.TestData) (string, error) {
 
 func (s *scenario) writeOne(d *datadriven.TestData, words []string) (engine.Revision, error) {
 	ctx := context.Background()
-	i := item{key: words[1], labels: labels.Set{}, fields: fields.Set{}}
+	i := item{key: words[1], labels: labels.Set{}}
 	for _, attribute := range words[2:] {
 		name, value, _ := strings.Cut(attribute, "=")
 		if name == "node" {
-			i.fields[name] = value
+			i.node = value
 		} else {
 			i.labels[name] = value
 		}

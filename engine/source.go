@@ -29,7 +29,9 @@ import (
 // [*backend.PanicError], which OnError is told too.
 //
 // Without a cache the source is the backend itself.
-func (e *core) Source() backend.ListerWatcher {
+func (e *Engine[T]) Source() backend.ListerWatcher { return e.core.asSource() }
+
+func (e *core) asSource() backend.ListerWatcher {
 	if !e.cfg.cached() {
 		return e.storage.Backend()
 	}

@@ -17,8 +17,8 @@ func TestWhoLooksAfterTheEndFindsTheEngineClosed(t *testing.T) {
 	require.NoError(t, err)
 	w, err := e.Source().Watch(t.Context(), backend.WatchOptions{Notify: func() {}})
 	require.NoError(t, err)
-	looked := make(chan error)
-	e.sources.mu.Lock()
+	core, looked := e.core.(*core), make(chan error)
+	core.sources.mu.Lock()
 	go func() {
 		_, err := w.Next(1)
 		looked <- err
@@ -26,8 +26,8 @@ func TestWhoLooksAfterTheEndFindsTheEngineClosed(t *testing.T) {
 	for !onAStack("(*followers).look(") {
 		runtime.Gosched()
 	}
-	e.closed.Store(true)
-	e.sources.mu.Unlock()
+	core.closed.Store(true)
+	core.sources.mu.Unlock()
 	require.ErrorIs(t, <-looked, ErrEngineClosed)
 	w.Close()
 	require.NoError(t, e.Close())

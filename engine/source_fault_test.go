@@ -13,7 +13,7 @@ import (
 )
 
 // requireBroken: the watch has ended with the panic of its Notify.
-func requireBroken(t *testing.T, w backend.Watcher[thing]) {
+func requireBroken(t *testing.T, w backend.Watcher) {
 	t.Helper()
 	_, err := w.Next(1)
 	require.ErrorIs(t, err, backend.ErrPanic)
@@ -68,13 +68,13 @@ func TestNotifyThatEndsItsGoroutine(t *testing.T) {
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) {
 		c.Backoff = reflector.Backoff{Initial: time.Microsecond, Max: time.Microsecond}
 	})
-	follow := func(notify func()) backend.Watcher[pod] {
+	follow := func(notify func()) backend.Watcher {
 		w, err := e.Source().Watch(ctx, backend.WatchOptions{Prefix: "a", Notify: notify})
 		require.NoError(t, err)
 		t.Cleanup(w.Close)
 		return w
 	}
-	read := func(w backend.Watcher[pod]) []engine.Event[pod] {
+	read := func(w backend.Watcher) []engine.Event[pod] {
 		batch, err := w.Next(10)
 		require.NoError(t, err)
 		return batch.Events

@@ -57,17 +57,17 @@ func BenchmarkBurstForAGroup(b *testing.B) {
 	for range 10_000 {
 		f.add("pods", nil)
 	}
-	window, tree := store.NewWindow[int](store.WindowLimits{}, nil), store.NewTree[int]()
+	window, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
 	window.Reset(1)
 	rev := store.Revision(1)
 	for b.Loop() {
 		for range 1000 {
 			rev++
-			window.Append(store.Event[int]{
-				Type: store.Modified, Revision: rev, Object: &store.Object[int]{Key: "pods/a", Revision: rev},
+			window.Append(store.Event{
+				Type: store.Modified, Revision: rev, Object: &store.Object{Key: "pods/a", Revision: rev},
 			}, time.Time{}, tree)
 		}
 		window.Trim(time.Time{})
-		show(f, &store.Snapshot[int]{Revision: rev, Generation: 1, Window: window.View()})
+		show(f, &store.Snapshot{Revision: rev, Generation: 1, Window: window.View()})
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 // followed is a watch of an engine's source that counts how often it is told.
 type followed struct {
-	backend.Watcher[thing]
+	backend.Watcher
 	told int
 	then func() // what else happens when it is told; nil is nothing
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
@@ -17,15 +18,15 @@ import (
 
 // mirrored is a backend that is read through an engine's source.
 type mirrored struct {
-	backend.Backend[backendtest.Item]
-	engine *engine.Engine[backendtest.Item]
+	backend.Backend
+	engine *engine.Engine[backendtest.Value]
 }
 
-func (m mirrored) List(ctx context.Context, opts backend.ListOptions) (*backend.List[backendtest.Item], error) {
+func (m mirrored) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	return m.engine.Source().List(ctx, opts)
 }
 
-func (m mirrored) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[backendtest.Item], error) {
+func (m mirrored) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	return m.engine.Source().Watch(ctx, opts)
 }
 
@@ -33,12 +34,15 @@ func (m mirrored) Traits() backend.Traits { return m.engine.Source().Traits() }
 
 func (m mirrored) Close() error { return errors.Join(m.engine.Close(), m.Backend.Close()) }
 
-func newMirrored(t testing.TB, schema store.Schema[backendtest.Item], capacity *int) backendtest.Harness {
+func newMirrored(t testing.TB, schema store.Schema, capacity *int) backendtest.Harness {
 	clock := backendtest.NewClock()
 	b, err := memory.New(schema, memory.Options{Clock: clock})
 	require.NoError(t, err)
-	e, err := engine.New(engine.Config[backendtest.Item]{
-		Key: schema.Key, Labels: schema.Labels, Fields: schema.Fields, Backend: b, Capacity: capacity,
+	e, err := engine.New(engine.Config[backendtest.Value]{
+		Key:     func(v backendtest.Value) string { return v.Key },
+		Labels:  func(v backendtest.Value) labels.Set { return labels.Set{"text": v.Text} },
+		Fields:  engine.Fields[backendtest.Value]{"key": func(v backendtest.Value) string { return v.Key }},
+		Backend: b, Capacity: capacity,
 	})
 	require.NoError(t, err)
 	require.NoError(t, e.WaitFor(t.Context(), 0)) // the window begins before the first write
@@ -66,7 +70,7 @@ func TestSourceConformance(t *testing.T) {
 
 // sourced is a deterministic engine with a small window, and a watch on its
 // source.
-func sourced(t *testing.T, from engine.Revision) (*rig, backend.Watcher[thing], *int) {
+func sourced(t *testing.T, from engine.Revision) (*rig, backend.Watcher, *int) {
 	t.Helper()
 	r := newRig(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
 		cfg.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
@@ -79,7 +83,7 @@ func sourced(t *testing.T, from engine.Revision) (*rig, backend.Watcher[thing], 
 	return r, w, notified
 }
 
-func next(t *testing.T, w backend.Watcher[thing]) (texts []string) {
+func next(t *testing.T, w backend.Watcher) (texts []string) {
 	t.Helper()
 	for {
 		batch, err := w.Next(100)

@@ -66,7 +66,9 @@ type Stats struct {
 }
 
 // Stats returns what the engine has and has done. It never blocks.
-func (e *core) Stats() Stats {
+func (e *Engine[T]) Stats() Stats { return e.core.stats() }
+
+func (e *core) stats() Stats {
 	snap, d, c := e.published.Load(), &e.counts.dispatcher, &e.counts.cache
 	state, generation := watchcache.Pending, uint64(0)
 	if e.parts.cache != nil {

@@ -24,7 +24,16 @@ import (
 //
 // Messages are shared by all subscribers: one of pointer type must not be
 // changed once it was published.
-type Topic[T any] struct{ *topic }
+type Topic[T any] struct{ core topicCore }
+
+// topicCore is what the typed façade calls; see [engineCore].
+type topicCore interface {
+	publish(ctx context.Context, message *store.Object) (Revision, error)
+	subscribe(ctx context.Context, handle func(*store.Object), opts []SubscribeOptions) (*Subscription, error)
+	startWatch(ctx context.Context, opts []SubscribeOptions) (watchCore, error)
+	stats() Stats
+	close() error
+}
 
 // topic is a Topic whatever the type of its messages.
 type topic struct {
@@ -85,7 +94,7 @@ func NewTopic[T any](opts ...TopicOptions) *Topic[T] {
 }
 
 // newTopic is NewTopic without the type.
-func newTopic(cfg settings, opts []TopicOptions) *topic {
+func newTopic(cfg settings, opts []TopicOptions) topicCore {
 	t := &topic{}
 	o, err := atMostOne("TopicOptions", opts)
 	if err == nil {
@@ -140,13 +149,13 @@ func (t *topic) start(cfg settings, o TopicOptions) (err error) {
 		Retain: Window{MinEvents: 2 * maxAhead, MinAge: historyAge},
 	})
 	if err == nil {
-		cfg.Window, cfg.Backend, cfg.Host = o.Window, t.history, host
-		cfg.Name = cmp.Or(o.Name, "topic of "+cfg.Name)
-		cfg.DetectMutations, cfg.OnError = o.DetectMutations, o.OnError
+		cfg.window, cfg.backend, cfg.host = o.Window, t.history, host
+		cfg.name = cmp.Or(o.Name, "topic of "+cfg.name)
+		cfg.detectMutations, cfg.onError = o.DetectMutations, o.OnError
 		t.engine, err = open(cfg)
 	}
 	if err != nil {
-		_ = t.Close() // what is closed here has not been used: err says more
+		_ = t.close() // what is closed here has not been used: err says more
 	}
 	return err
 }
@@ -163,7 +172,7 @@ func (t *topic) start(cfg settings, o TopicOptions) (err error) {
 // On a deterministic host (see [HostConfig].Executor) a handler must not publish
 // thousands of messages in one call: nothing else runs while it does.
 func (t *Topic[T]) Publish(ctx context.Context, message T) (Revision, error) {
-	return t.publish(ctx, draft(message))
+	return t.core.publish(ctx, draft(message))
 }
 
 func (t *topic) publish(ctx context.Context, message *store.Object) (Revision, error) {
@@ -184,12 +193,12 @@ func (t *topic) publish(ctx context.Context, message *store.Object) (Revision, e
 // publisher that goes on and on waits once per many messages. It also waits for
 // the window to begin, for that will not hold what came before.
 func (t *topic) catchUp(ctx context.Context) error {
-	reached, last := t.engine.Revision(), Revision(t.last.Load())
+	reached, last := t.engine.newest(), Revision(t.last.Load())
 	switch {
 	case reached == 0:
-		return t.engine.WaitFor(ctx, 1)
+		return t.engine.waitFor(ctx, 1)
 	case last >= reached+maxAhead:
-		return t.engine.WaitFor(ctx, last-maxAhead/2)
+		return t.engine.waitFor(ctx, last-maxAhead/2)
 	}
 	return nil
 }
@@ -236,7 +245,9 @@ func (t *Topic[T]) Messages(ctx context.Context, opts ...SubscribeOptions) iter.
 // of the topic is left. A handler that does not return makes it give up; see
 // [Engine.Close]. It must not be called from a handler, which it would wait
 // for. Closing again returns what the first Close did.
-func (t *topic) Close() error {
+func (t *Topic[T]) Close() error { return t.core.close() }
+
+func (t *topic) close() error {
 	var first error
 	keep := func(err error) {
 		if first == nil {
@@ -244,7 +255,7 @@ func (t *topic) Close() error {
 		}
 	}
 	if t.engine != nil {
-		keep(t.engine.Close())
+		keep(t.engine.close())
 	}
 	if t.history != nil {
 		keep(t.history.Close())
@@ -257,11 +268,13 @@ func (t *topic) Close() error {
 
 // Stats returns what the topic has and has done: Events counts the messages,
 // Watches the subscriptions. It is zero for a topic that failed to start.
-func (t *topic) Stats() Stats {
+func (t *Topic[T]) Stats() Stats { return t.core.stats() }
+
+func (t *topic) stats() Stats {
 	if t.misuse != nil {
 		return Stats{}
 	}
-	return t.engine.Stats()
+	return t.engine.stats()
 }
 
 // atMostOne returns the only element of opts, or the zero value.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -32,7 +31,7 @@ type SubscribeOptions struct {
 
 // Subscription is the handle of a running handler. Its methods are safe for
 // concurrent use and do not block.
-type Subscription struct{ watch *watcher.Watch }
+type Subscription struct{ watch watchCore }
 
 // Stop ends the subscription with [ErrStopped]. It does not wait for the handler,
 // which is not called again once it has returned: so it may be called in there.
@@ -64,6 +63,13 @@ func (s *Subscription) Lag() uint64 { return s.watch.Lag() }
 // [ErrInvalidWatch], [ErrExpired] if From is no longer there,
 // [ErrEngineClosed], why NewTopic failed, ctx's cause.
 func (t *Topic[T]) Subscribe(ctx context.Context, handle func(T), opts ...SubscribeOptions) (*Subscription, error) {
+	if handle == nil {
+		return t.core.subscribe(ctx, nil, opts)
+	}
+	return t.core.subscribe(ctx, func(message *store.Object) { handle(typed[T](message).Value) }, opts)
+}
+
+func (t *topic) subscribe(ctx context.Context, handle func(*store.Object), opts []SubscribeOptions) (*Subscription, error) {
 	watch, err := t.watchOptions(opts)
 	if err != nil {
 		return nil, err
@@ -71,7 +77,7 @@ func (t *Topic[T]) Subscribe(ctx context.Context, handle func(T), opts ...Subscr
 	if handle == nil {
 		return nil, ErrNilHandler
 	}
-	w, err := t.engine.watch(ctx, watch, func(ev store.Event) { handle(typed[T](ev.Object).Value) })
+	w, err := t.engine.watch(ctx, watch, func(ev store.Event) { handle(ev.Object) })
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +87,15 @@ func (t *Topic[T]) Subscribe(ctx context.Context, handle func(T), opts ...Subscr
 // Watch subscribes and returns the watch itself, to be pulled: its events are
 // all [Emitted] and have the messages' revisions. Errors as for Subscribe.
 func (t *Topic[T]) Watch(ctx context.Context, opts ...SubscribeOptions) (*Watch[T], error) {
+	return typedWatch[T](t.core.startWatch(ctx, opts))
+}
+
+func (t *topic) startWatch(ctx context.Context, opts []SubscribeOptions) (watchCore, error) {
 	watch, err := t.watchOptions(opts)
 	if err != nil {
 		return nil, err
 	}
-	w, err := t.engine.watch(ctx, watch, nil)
-	return (*Watch[T])(w), err
+	return t.engine.startWatch(ctx, watch, nil)
 }
 
 // watchOptions says what the subscription is as a watch.

@@ -57,7 +57,9 @@ func (d Digest) String() string { return fmt.Sprintf("%d objects (%016x)", d.Obj
 // [ErrExpired] if the backend compacts faster than can be read,
 // [ErrEngineClosed], ctx's cause, or what the backend met. Without a cache it
 // returns nil.
-func (e *core) Verify(ctx context.Context) error {
+func (e *Engine[T]) Verify(ctx context.Context) error { return e.core.verify(ctx) }
+
+func (e *core) verify(ctx context.Context) error {
 	if err := e.alive(); err != nil {
 		return err
 	}

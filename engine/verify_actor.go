@@ -36,7 +36,7 @@ const (
 
 // watchOver spawns the verifier, if there is to be one.
 func (e *core) watchOver(ctx *actors.Context) {
-	if e.cfg.VerifyEvery == 0 {
+	if e.cfg.verifyEvery == 0 {
 		return
 	}
 	random, self := e.host.newRand(), new(*actors.Ref[verifyMessage])
@@ -47,7 +47,7 @@ func (e *core) watchOver(ctx *actors.Context) {
 }
 
 func (v *verifier) arm(ctx *actors.Context) {
-	period := v.engine.cfg.VerifyEvery
+	period := v.engine.cfg.verifyEvery
 	jitter := time.Duration(v.rand.Float64() * verifyJitter * float64(period))
 	v.timer = ctx.Clock().AfterFunc(period+jitter, func() { (*v.self).Tell(verifyDue) })
 }

@@ -86,8 +86,7 @@ func (o *WatchOptions) validate() error {
 // time, [ErrNotReady] if the backend cannot be reached, [ErrNotTaken] if the
 // engine failed meanwhile, [ErrEngineClosed], ctx's cause.
 func (e *Engine[T]) Watch(ctx context.Context, opts WatchOptions) (*Watch[T], error) {
-	w, err := e.watch(ctx, opts, nil)
-	return (*Watch[T])(w), err
+	return typedWatch[T](e.core.startWatch(ctx, opts, nil))
 }
 
 // Handle starts a watch whose events are given to handle, one at a time, in
@@ -100,8 +99,16 @@ func (e *Engine[T]) Handle(ctx context.Context, opts WatchOptions, handle func(E
 	if handle == nil {
 		return nil, ErrNilHandler
 	}
-	w, err := e.watch(ctx, opts, func(ev store.Event) { handle(typedEvent[T](ev)) })
-	return (*Watch[T])(w), err
+	return typedWatch[T](e.core.startWatch(ctx, opts, func(ev store.Event) { handle(typedEvent[T](ev)) }))
+}
+
+// startWatch is watch for the façade.
+func (e *core) startWatch(ctx context.Context, opts WatchOptions, handle func(store.Event)) (watchCore, error) {
+	w, err := e.watch(ctx, opts, handle)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
 }
 
 func (e *core) watch(ctx context.Context, opts WatchOptions, handle func(store.Event)) (*watcher.Watch, error) {

@@ -107,7 +107,7 @@ func (e *core) spawn() error {
 	e.feed.Go = e.host.spawn
 	e.feed.Recovered = func(w *watcher.Watch) { e.parts.dispatcher.Tell(dispatcher.Recovered{Watch: w}) }
 	started, audit := make(chan error, 1), e.detectMutations()
-	e.root = actors.Spawn(e.host.system, e.cfg.Name, func() actors.Behavior[adopt] {
+	e.root = actors.Spawn(e.host.system, e.cfg.name, func() actors.Behavior[adopt] {
 		return &root{engine: e, started: started, audit: audit}
 	}, actors.Options{})
 	if !e.root.Alive() {
@@ -126,10 +126,10 @@ func (e *core) wire(ctx *actors.Context) (err error) {
 	}
 	e.parts.dispatcher = dispatcher.Spawn(ctx, dispatcher.Config{
 		Schema: e.schema, Source: &e.published, Feed: &e.feed,
-		BookmarkPeriod: e.cfg.BookmarkPeriod, Rand: e.host.newRand(), Stats: &e.counts.dispatcher,
+		BookmarkPeriod: e.cfg.bookmarkPeriod, Rand: e.host.newRand(), Stats: &e.counts.dispatcher,
 	})
 	e.parts.cache = watchcache.Spawn(ctx, ctx.Clock(), watchcache.Config{
-		Schema: e.schema, SizeOf: e.sizeOf, Indexes: e.cfg.indexes, Limits: e.cfg.Window, Emits: e.emits(),
+		Schema: e.schema, SizeOf: e.sizeOf, Indexes: e.cfg.indexes, Limits: e.cfg.window, Emits: e.emits(),
 		Published: &e.published, Dispatcher: e.parts.dispatcher,
 		Relist:    func(why reflector.Reason) { e.parts.reflector.Relist(why) },
 		OnRoom:    func() { e.parts.reflector.Room() },
@@ -139,7 +139,7 @@ func (e *core) wire(ctx *actors.Context) (err error) {
 	in := &inlet{cache: e.parts.cache}
 	e.parts.reflector, err = reflector.Spawn(ctx, reflector.Config{
 		Source: e.storage.Backend(), Sink: in,
-		Backoff: e.cfg.Backoff, Rand: e.host.newRand(), OnError: e.report,
+		Backoff: e.cfg.backoff, Rand: e.host.newRand(), OnError: e.report,
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
@@ -177,7 +177,7 @@ func (e *core) sizeOf(o *store.Object) (n int) {
 
 // report tells OnError, whose own panics go no further than the log.
 func (e *core) report(err error) {
-	if panicked := backend.Contain("Config.OnError", "", func() { e.cfg.OnError(err) }); panicked != nil {
+	if panicked := backend.Contain("Config.OnError", "", func() { e.cfg.onError(err) }); panicked != nil {
 		e.host.system.Logger().Error("OnError failed", "reason", panicked, "told", err)
 	}
 }

@@ -14,13 +14,13 @@ import (
 // Errors: [ErrExists], [ErrInvalidKey], [ErrEngineClosed], a panic of the
 // config's functions, ctx's cause, or what the backend met.
 func (e *Engine[T]) Create(ctx context.Context, value T) (Revision, error) {
-	return e.create(ctx, draft(value), 0)
+	return e.core.create(ctx, draft(value), 0)
 }
 
 // CreateWithTTL is Create of an object that the backend deletes by itself after
 // ttl; zero means never.
 func (e *Engine[T]) CreateWithTTL(ctx context.Context, value T, ttl time.Duration) (Revision, error) {
-	return e.create(ctx, draft(value), ttl)
+	return e.core.create(ctx, draft(value), ttl)
 }
 
 func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duration) (Revision, error) {
@@ -63,7 +63,7 @@ func (e *Engine[T]) Update(ctx context.Context, key string, change func(T) (T, e
 	if change == nil {
 		return nil, &backend.OptionError{Option: "change", Problem: "the function is nil; give one that returns the new value"}
 	}
-	o, err := e.update(ctx, key, func(_ context.Context, current *store.Object) (*store.Object, error) {
+	o, err := e.core.update(ctx, key, func(_ context.Context, current *store.Object) (*store.Object, error) {
 		next := new(Object[T])
 		if current != nil {
 			next.Value = typed[T](current).Value
@@ -91,7 +91,7 @@ func (e *core) update(ctx context.Context, key string, change backend.UpdateFunc
 //
 // Errors: as for Create and Update.
 func (e *Engine[T]) Put(ctx context.Context, value T) (Revision, error) {
-	return e.put(ctx, draft(value))
+	return e.core.put(ctx, draft(value))
 }
 
 func (e *core) put(ctx context.Context, draft *store.Object) (Revision, error) {
@@ -133,7 +133,7 @@ func (e *Engine[T]) Delete(ctx context.Context, key string, opts DeleteOptions[T
 	if opts.Validate != nil {
 		validate = func(_ context.Context, o *store.Object) error { return opts.Validate(typed[T](o)) }
 	}
-	o, err := e.remove(ctx, key, opts.Preconditions, validate)
+	o, err := e.core.remove(ctx, key, opts.Preconditions, validate)
 	return typed[T](o), err
 }
 
@@ -165,7 +165,7 @@ func (e *core) emits() bool {
 // Errors: [ErrUnsupported] if the backend cannot, [ErrInvalidKey],
 // [ErrEngineClosed], a panic of the config's functions, ctx's cause.
 func (e *Engine[T]) Emit(ctx context.Context, value T) (Revision, error) {
-	return e.emit(ctx, draft(value))
+	return e.core.emit(ctx, draft(value))
 }
 
 func (e *core) emit(ctx context.Context, draft *store.Object) (Revision, error) {

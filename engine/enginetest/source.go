@@ -47,9 +47,14 @@ type SourceOptions struct {
 // All methods are safe for concurrent use, none blocks and none starts a
 // goroutine. Faults are not to be told from within a watch's Notify.
 type Source[T any] struct {
-	backend.Backend[T]
-	memory *memory.Backend[T]
-	schema store.Schema[T]
+	*source
+	schema store.Schema
+}
+
+// source is a Source whatever the type of its objects.
+type source struct {
+	backend.Backend
+	memory *memory.Backend
 	traits backend.Traits
 
 	// hiding is held while changes are made that watches must not see, and
@@ -59,7 +64,7 @@ type Source[T any] struct {
 	mu         sync.Mutex // guards what follows; never held while others are called
 	lists      failures
 	watches    failures
-	running    []*sourceWatcher[T] // in the order they were started
+	running    []*sourceWatcher // in the order they were started
 	stalled    bool
 	hidden     map[store.Revision]bool
 	listCalls  int
@@ -67,8 +72,8 @@ type Source[T any] struct {
 }
 
 var (
-	_ backend.Backend[int] = (*Source[int])(nil)
-	_ backend.Emitter[int] = (*Source[int])(nil)
+	_ backend.Backend = (*Source[int])(nil)
+	_ backend.Emitter = (*Source[int])(nil)
 )
 
 // failures is a number of calls to fail.
@@ -94,15 +99,15 @@ func NewSource[T any](cfg engine.Config[T], opts ...SourceOptions) *Source[T] {
 	if len(opts) > 0 {
 		o = opts[0]
 	}
-	s := &Source[T]{
-		schema: store.Schema[T]{Key: cfg.Key, Labels: cfg.Labels, Fields: cfg.Fields, Size: cfg.Size, Equal: cfg.Equal},
+	s := &source{
 		traits: backend.Traits{Blocks: o.Blocks, Contiguous: !o.Sparse},
 		hidden: make(map[store.Revision]bool),
 	}
+	schema := cfg.Schema()
 	// The only error is that of limits, and none are given.
-	s.memory, _ = memory.New(s.schema, memory.Options{Clock: o.storageClock()})
+	s.memory, _ = memory.New(schema, memory.Options{Clock: o.storageClock()})
 	s.Backend = s.memory
-	return s
+	return &Source[T]{s, schema}
 }
 
 func (o SourceOptions) storageClock() backend.Clock {
@@ -121,10 +126,10 @@ func (c storageClock) AfterFunc(d time.Duration, f func()) backend.Timer {
 }
 
 // Traits are as the options say.
-func (s *Source[T]) Traits() backend.Traits { return s.traits }
+func (s *source) Traits() backend.Traits { return s.traits }
 
 // List returns a page of objects, unless it is to fail.
-func (s *Source[T]) List(ctx context.Context, opts backend.ListOptions) (*backend.List[T], error) {
+func (s *source) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	s.mu.Lock()
 	s.listCalls++
 	err := s.lists.next()
@@ -136,19 +141,19 @@ func (s *Source[T]) List(ctx context.Context, opts backend.ListOptions) (*backen
 }
 
 // Emit passes a value through.
-func (s *Source[T]) Emit(ctx context.Context, key string, value T) (*store.Object[T], error) {
-	return s.memory.Emit(ctx, key, value)
+func (s *source) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
+	return s.memory.Emit(ctx, draft)
 }
 
 // ListCalls returns how often List was called.
-func (s *Source[T]) ListCalls() int {
+func (s *source) ListCalls() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.listCalls
 }
 
 // WatchCalls returns how often Watch was called.
-func (s *Source[T]) WatchCalls() int {
+func (s *source) WatchCalls() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.watchCalls

@@ -10,7 +10,7 @@ import (
 )
 
 // Watch starts a watch that faults can be done to, unless it is to fail.
-func (s *Source[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[T], error) {
+func (s *source) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	s.mu.Lock()
 	s.watchCalls++
 	err := s.watches.next()
@@ -23,7 +23,7 @@ func (s *Source[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backe
 			return nil, err
 		}
 	}
-	w := &sourceWatcher[T]{source: s, tell: opts.Notify, at: opts.From}
+	w := &sourceWatcher{source: s, tell: opts.Notify, at: opts.From}
 	if opts.Notify != nil {
 		opts.Notify = w.notify
 	}
@@ -37,9 +37,9 @@ func (s *Source[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backe
 }
 
 // sourceWatcher is a watch on the memory with faults.
-type sourceWatcher[T any] struct {
-	source *Source[T]
-	memory backend.Watcher[T]
+type sourceWatcher struct {
+	source *source
+	memory backend.Watcher
 
 	// telling is held while tell runs, so that Close waits for it.
 	telling sync.Mutex
@@ -48,13 +48,13 @@ type sourceWatcher[T any] struct {
 
 	mu     sync.Mutex // guards what follows
 	broken error
-	last   store.Event[T]
+	last   store.Event
 	again  bool           // last is to be delivered once more
 	at     store.Revision // what was delivered last
 }
 
 // notify tells the reader that there is something, unless nothing may be told.
-func (w *sourceWatcher[T]) notify() {
+func (w *sourceWatcher) notify() {
 	if w.source.isStalled() {
 		return
 	}
@@ -66,17 +66,17 @@ func (w *sourceWatcher[T]) notify() {
 }
 
 // Next returns the changes since the call before, as far as they are to be seen.
-func (w *sourceWatcher[T]) Next(max int) (backend.Batch[T], error) {
+func (w *sourceWatcher) Next(max int) (backend.Batch, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case w.broken != nil:
-		return backend.Batch[T]{}, w.broken
+		return backend.Batch{}, w.broken
 	case w.source.isStalled():
-		return backend.Batch[T]{After: w.at, Through: w.at}, nil
+		return backend.Batch{After: w.at, Through: w.at}, nil
 	case w.again:
 		w.again = false
-		return backend.Batch[T]{After: w.at, Through: w.at, Events: []store.Event[T]{w.last}}, nil
+		return backend.Batch{After: w.at, Through: w.at, Events: []store.Event{w.last}}, nil
 	}
 	batch, err := w.source.visible(w.memory, max)
 	if err == nil {
@@ -89,13 +89,13 @@ func (w *sourceWatcher[T]) Next(max int) (backend.Batch[T], error) {
 }
 
 // visible reads from a watch and leaves out what is hidden.
-func (s *Source[T]) visible(w backend.Watcher[T], max int) (backend.Batch[T], error) {
+func (s *source) visible(w backend.Watcher, max int) (backend.Batch, error) {
 	s.hiding.RLock()
 	defer s.hiding.RUnlock()
 	batch, err := w.Next(max)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	isHidden := func(ev store.Event[T]) bool { return s.hidden[ev.Revision] }
+	isHidden := func(ev store.Event) bool { return s.hidden[ev.Revision] }
 	if slices.ContainsFunc(batch.Events, isHidden) {
 		batch.Events = slices.DeleteFunc(slices.Clone(batch.Events), isHidden)
 	}
@@ -103,7 +103,7 @@ func (s *Source[T]) visible(w backend.Watcher[T], max int) (backend.Batch[T], er
 }
 
 // fail breaks the watch.
-func (w *sourceWatcher[T]) fail(err error) {
+func (w *sourceWatcher) fail(err error) {
 	w.mu.Lock()
 	if w.broken == nil {
 		w.broken = err
@@ -113,7 +113,7 @@ func (w *sourceWatcher[T]) fail(err error) {
 }
 
 // repeat has the last event delivered once more, if there was one.
-func (w *sourceWatcher[T]) repeat() {
+func (w *sourceWatcher) repeat() {
 	w.mu.Lock()
 	w.again = w.last.Object != nil
 	w.mu.Unlock()
@@ -121,7 +121,7 @@ func (w *sourceWatcher[T]) repeat() {
 }
 
 // Close ends the watch. It waits for a notification that is running.
-func (w *sourceWatcher[T]) Close() {
+func (w *sourceWatcher) Close() {
 	w.telling.Lock()
 	w.closed = true
 	w.telling.Unlock()
@@ -134,8 +134,8 @@ func (w *sourceWatcher[T]) Close() {
 	w.source.forget(w)
 }
 
-func (s *Source[T]) forget(w *sourceWatcher[T]) {
+func (s *source) forget(w *sourceWatcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running = slices.DeleteFunc(s.running, func(other *sourceWatcher[T]) bool { return other == w })
+	s.running = slices.DeleteFunc(s.running, func(other *sourceWatcher) bool { return other == w })
 }

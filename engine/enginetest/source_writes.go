@@ -13,7 +13,7 @@ import (
 // Errors: [engine.ErrExists], [engine.ErrInvalidKey], [store.ErrClosed], a panic
 // of the configuration's functions as a [*backend.PanicError].
 func (s *Source[T]) Add(value T) (engine.Revision, error) {
-	return revisionOf(s.storage().Create(context.Background(), value, backend.CreateOptions{}))
+	return revisionOf(s.storage().Create(context.Background(), s.draft(value), backend.CreateOptions{}))
 }
 
 // Modify replaces the object that has the value's key. A value that is equal to
@@ -21,26 +21,32 @@ func (s *Source[T]) Add(value T) (engine.Revision, error) {
 //
 // Errors: [engine.ErrNotFound], and as for Add.
 func (s *Source[T]) Modify(value T) (engine.Revision, error) {
+	draft := s.draft(value)
 	var key string
-	if err := backend.Contain("Config.Key", "", func() { key = s.schema.Key(value) }); err != nil {
+	if err := backend.Contain("Config.Key", "", func() { key = s.schema.Key(draft) }); err != nil {
 		return 0, err
 	}
-	replace := func(context.Context, *store.Object[T]) (T, error) { return value, nil }
-	return revisionOf(s.storage().GuaranteedUpdate(context.Background(), key, replace, backend.UpdateOptions[T]{}))
+	replace := func(context.Context, *store.Object) (*store.Object, error) { return s.draft(value), nil }
+	return revisionOf(s.storage().GuaranteedUpdate(context.Background(), key, replace, backend.UpdateOptions{}))
 }
 
 // Delete deletes the object under key.
 //
 // Errors: as for Modify.
 func (s *Source[T]) Delete(key string) (engine.Revision, error) {
-	return revisionOf(s.storage().Delete(context.Background(), key, backend.DeleteOptions[T]{}))
+	return revisionOf(s.storage().Delete(context.Background(), key, backend.DeleteOptions{}))
 }
 
-func (s *Source[T]) storage() *backend.Storage[T] {
-	return backend.NewStorage[T](s.memory, s.schema)
+func (s *Source[T]) storage() *backend.Storage { return backend.NewStorage(s.memory, s.schema) }
+
+// draft returns a new object with that value.
+func (s *Source[T]) draft(value T) *store.Object {
+	o := s.schema.New()
+	*s.schema.Pointer(o).(*T) = value
+	return o
 }
 
-func revisionOf[T any](o *store.Object[T], err error) (engine.Revision, error) {
+func revisionOf(o *store.Object, err error) (engine.Revision, error) {
 	if err != nil {
 		return 0, err
 	}
