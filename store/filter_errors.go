@@ -14,7 +14,8 @@ var ErrInvalidSelector = errors.New("invalid selector")
 
 // SelectorError says which of the [FilterOptions] is wrong.
 type SelectorError struct {
-	// Field is the name of the option: "Key", "Prefix", "Labels" or "Fields".
+	// Field is the name of the option: "Key", "Prefix", "Labels", "Fields" or
+	// "FieldSelector".
 	Field string
 	// Input is what it was set to.
 	Input string
@@ -26,10 +27,12 @@ type SelectorError struct {
 var errKeyToo = errors.New("nothing is left to select beside Key, which names one object; leave one of them empty")
 
 func (e *SelectorError) Error() string {
-	if e.Err == errKeyToo {
-		return fmt.Sprintf("invalid %s %q: %v", e.Field, e.Input, e.Err)
+	text := fmt.Sprintf("invalid %s %q: %v", e.Field, e.Input, e.Err)
+	example, ok := selectorExamples[e.Field]
+	if !ok || e.Err == errKeyToo || errors.Is(e.Err, ErrUnknownField) {
+		return text // the error says what to write
 	}
-	return fmt.Sprintf("invalid %s %q: %v: write it like %q", e.Field, e.Input, e.Err, selectorExamples[e.Field])
+	return text + fmt.Sprintf(": write it like %q", example)
 }
 
 // Is makes errors.Is(err, ErrInvalidSelector) true.
@@ -38,7 +41,7 @@ func (e *SelectorError) Is(target error) bool { return target == ErrInvalidSelec
 // Unwrap returns what is wrong with the input.
 func (e *SelectorError) Unwrap() error { return e.Err }
 
-// selectorExamples shows right syntax for each option.
+// selectorExamples shows right syntax for each option that is text.
 var selectorExamples = map[string]string{
 	"Key":    "default/web-1",
 	"Prefix": "default/",

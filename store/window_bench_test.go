@@ -8,8 +8,8 @@ import (
 )
 
 // filled returns a window with n events over 1,000 keys, and its tree.
-func filled(n int) (*store.Window[string], *store.Tree[string]) {
-	w, tree := store.NewWindow[string](store.WindowLimits{}, nil), store.NewTree[string]()
+func filled(n int) (*store.Window, *store.Tree) {
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
 	for i := range n {
 		put(w, tree, fmt.Sprintf("key/%03d", i%1000))
 	}
@@ -23,7 +23,7 @@ func BenchmarkWindowAppend(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		rev++
-		w.Append(store.Event[string]{Type: store.Modified, Revision: rev, Object: o}, start, tree)
+		w.Append(store.Event{Type: store.Modified, Revision: rev, Object: o}, start, tree)
 		w.Trim(start)
 	}
 }

@@ -9,13 +9,13 @@ import (
 )
 
 // written returns a window that starts at revision 10 and has three events.
-func written() *store.Window[string] {
-	tree := store.NewTree[string]()
-	window := store.NewWindow[string](store.WindowLimits{MaxEvents: 2}, nil)
+func written() *store.Window {
+	tree := store.NewTree()
+	window := store.NewWindow(store.WindowLimits{MaxEvents: 2}, nil)
 	window.Reset(10)
 	for i, key := range []string{"a", "b", "c"} {
-		o := &store.Object[string]{Key: key, Revision: store.Revision(11 + i)}
-		ev := store.Event[string]{Type: store.Added, Revision: o.Revision, Object: o}
+		o := &store.Object{Key: key, Revision: store.Revision(11 + i)}
+		ev := store.Event{Type: store.Added, Revision: o.Revision, Object: o}
 		window.Append(ev, time.Unix(0, 0), tree)
 		tree.Put(o)
 	}

@@ -43,7 +43,7 @@ func TestWindowWorksWithAnyLimits(t *testing.T) {
 		{MinEvents: 100, MaxEvents: 3},
 		{MaxBytes: 1},
 	} {
-		w, tree := store.NewWindow[string](limits, nil), store.NewTree[string]()
+		w, tree := store.NewWindow(limits, nil), store.NewTree()
 		for range 10 {
 			put(w, tree, "a")
 			w.Trim(start)

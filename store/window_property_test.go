@@ -16,12 +16,12 @@ import (
 // every state for ever, and learns only from the window's First how much of
 // them the window still has to know.
 type windowModel struct {
-	window *store.Window[string]
-	tree   *store.Tree[string]
+	window *store.Window
+	tree   *store.Tree
 	// now is the time, latest the latest that it has been.
 	now, latest time.Time
 
-	events   []store.Event[string]
+	events   []store.Event
 	states   map[store.Revision]string // at revisions that were seen
 	unseen   map[store.Revision]bool
 	relists  []relist
@@ -40,13 +40,13 @@ type relist struct {
 
 // pastView is a view with what it showed when it was taken.
 type pastView struct {
-	view   store.WindowView[string]
-	events []store.Event[string]
+	view   store.WindowView
+	events []store.Event
 }
 
 func newWindowModel(limits store.WindowLimits) *windowModel {
 	m := &windowModel{
-		window: store.NewWindow(limits, func(o *store.Object[string]) int { return len(o.Value) }),
+		window: store.NewWindow(limits, things.Size),
 		tree:   treeOf(), now: time.Unix(0, 0), latest: time.Unix(0, 0),
 		states: map[store.Revision]string{}, unseen: map[store.Revision]bool{},
 	}
@@ -78,18 +78,16 @@ func (m *windowModel) advance(t *rapid.T) {
 }
 
 // change draws a change to the state and makes the event of it.
-func (m *windowModel) change(t *rapid.T, rev store.Revision, tree *store.Tree[string]) store.Event[string] {
-	o := &store.Object[string]{
-		Key:   fmt.Sprint("k", rapid.IntRange(0, 6).Draw(t, "key")),
-		Value: string(make([]byte, rapid.IntRange(0, 30).Draw(t, "size"))), Revision: rev, Created: rev,
-	}
-	ev := store.Event[string]{Type: store.Added, Revision: rev, Object: o, Prev: tree.Get(o.Key)}
+func (m *windowModel) change(t *rapid.T, rev store.Revision, tree *store.Tree) store.Event {
+	o := newThing(store.Object{Key: fmt.Sprint("k", rapid.IntRange(0, 6).Draw(t, "key")), Revision: rev, Created: rev})
+	store.As[thing](o).Value = string(make([]byte, rapid.IntRange(0, 30).Draw(t, "size")))
+	ev := store.Event{Type: store.Added, Revision: rev, Object: o, Prev: tree.Get(o.Key)}
 	switch {
 	case rapid.IntRange(0, 9).Draw(t, "emit") == 0:
 		ev.Type, ev.Prev = store.Emitted, nil
 	case ev.Prev == nil:
 	case rapid.Bool().Draw(t, "delete"):
-		ev.Type, ev.Object = store.Deleted, ev.Prev.Gone(rev, m.now)
+		ev.Type, ev.Object = store.Deleted, things.Gone(ev.Prev, rev, m.now)
 	default:
 		ev.Type, o.Created = store.Modified, ev.Prev.Created
 	}
@@ -118,7 +116,7 @@ func (m *windowModel) relist(t *rapid.T) {
 			apply(is, m.change(t, through, is))
 		}
 	}
-	events := store.Diff(m.tree.View(), is.View(), after, through, m.now)
+	events := store.Diff(things, m.tree.View(), is.View(), after, through, m.now)
 	m.window.AppendDiff(events, after, through, m.now, m.tree)
 	for _, ev := range events {
 		apply(m.tree, ev)
@@ -203,8 +201,8 @@ func (m *windowModel) look(t *rapid.T) {
 }
 
 // requireHolds checks that the events are what the view has, and no more.
-func requireHolds(t *rapid.T, v store.WindowView[string], events []store.Event[string]) {
-	read, size := []store.Event[string]{}, int64(0)
+func requireHolds(t *rapid.T, v store.WindowView, events []store.Event) {
+	read, size := []store.Event{}, int64(0)
 	for at := v.First(); at < v.Next(); {
 		chunk, ok := v.Read(at)
 		require.True(t, ok)
@@ -214,7 +212,7 @@ func requireHolds(t *rapid.T, v store.WindowView[string], events []store.Event[s
 	}
 	require.True(t, slices.Equal(events, read), "want %v, got %v", events, read)
 	for _, ev := range read {
-		size += int64(len(ev.Object.Value))
+		size += int64(len(valueOf(ev.Object)))
 	}
 	require.Equal(t, size, v.Bytes())
 	if v.First() > 0 {
@@ -224,7 +222,7 @@ func requireHolds(t *rapid.T, v store.WindowView[string], events []store.Event[s
 }
 
 // lookAt checks what the window says of a revision.
-func (m *windowModel) lookAt(t *rapid.T, v store.WindowView[string], rev store.Revision) {
+func (m *windowModel) lookAt(t *rapid.T, v store.WindowView, rev store.Revision) {
 	at, err := v.Seek(rev)
 	state, stateErr := v.StateAt(rev)
 	if rev < m.floor || m.unseen[rev] {
@@ -251,7 +249,7 @@ func (m *windowModel) lookAt(t *rapid.T, v store.WindowView[string], rev store.R
 
 // lookFrom checks that who stands at a position misses nothing if he starts
 // again from its revision, if he can.
-func (m *windowModel) lookFrom(t *rapid.T, v store.WindowView[string], at store.Seq) {
+func (m *windowModel) lookFrom(t *rapid.T, v store.WindowView, at store.Seq) {
 	rev := v.RevisionAt(at)
 	if again, err := v.Seek(rev); err == nil {
 		require.Equal(t, at, again, "revision %v", rev)

@@ -45,8 +45,8 @@ func TestWindowScenarios(t *testing.T) {
 }
 
 type windowScenario struct {
-	window *store.Window[string]
-	tree   *store.Tree[string]
+	window *store.Window
+	tree   *store.Tree
 	size   int
 }
 
@@ -60,8 +60,8 @@ func (s *windowScenario) change(t *testing.T, d *datadriven.TestData) (out strin
 			MaxBytes: int64(intArg(t, d, "bytes")), MinAge: durationArg(t, d, "age"),
 		}
 		require.NoError(t, limits.Validate())
-		s.tree, s.size = store.NewTree[string](), 1
-		s.window = store.NewWindow(limits, func(*store.Object[string]) int { return s.size })
+		s.tree, s.size = store.NewTree(), 1
+		s.window = store.NewWindow(limits, func(*store.Object) int { return s.size })
 	case "reset":
 		s.window.Reset(revisionArg(t, d, "floor"))
 	case "append":
@@ -75,10 +75,10 @@ func (s *windowScenario) change(t *testing.T, d *datadriven.TestData) (out strin
 	case "advance":
 		s.window.Advance(revisionArg(t, d, "to"))
 	case "relist":
-		is := store.NewTree[string]()
+		is := store.NewTree()
 		fill(t, is, d.Input)
 		after, through := revisionArg(t, d, "after"), revisionArg(t, d, "through")
-		events := store.Diff(s.tree.View(), is.View(), after, through, at)
+		events := store.Diff(things, s.tree.View(), is.View(), after, through, at)
 		s.window.AppendDiff(events, after, through, at, s.tree)
 		s.tree = is
 		return printEvents(events) + "\n"
@@ -94,10 +94,10 @@ func (s *windowScenario) change(t *testing.T, d *datadriven.TestData) (out strin
 
 // ask runs a command that only reads, once for each number in its input.
 func (s *windowScenario) ask(t *testing.T, d *datadriven.TestData) (out string, ok bool) {
-	answers := map[string]func(v store.WindowView[string], n uint64) string{
+	answers := map[string]func(v store.WindowView, n uint64) string{
 		"seek": answerSeek, "read": answerRead, "state": answerState,
-		"position": func(v store.WindowView[string], n uint64) string { return v.RevisionAt(store.Seq(n)).String() },
-		"since":    func(v store.WindowView[string], n uint64) string { return fmt.Sprint("position ", v.Since(int(n))) },
+		"position": func(v store.WindowView, n uint64) string { return v.RevisionAt(store.Seq(n)).String() },
+		"since":    func(v store.WindowView, n uint64) string { return fmt.Sprint("position ", v.Since(int(n))) },
 	}
 	answer, ok := answers[d.Cmd]
 	if !ok {
@@ -116,7 +116,7 @@ func (s *windowScenario) summary() string {
 		v.Floor(), v.First(), v.Next(), v.Len(), v.Bytes(), v.Revision())
 }
 
-func answerSeek(v store.WindowView[string], n uint64) string {
+func answerSeek(v store.WindowView, n uint64) string {
 	at, err := v.Seek(store.Revision(n))
 	if err != nil {
 		return briefly(err)
@@ -124,7 +124,7 @@ func answerSeek(v store.WindowView[string], n uint64) string {
 	return fmt.Sprint("position ", at)
 }
 
-func answerRead(v store.WindowView[string], n uint64) string {
+func answerRead(v store.WindowView, n uint64) string {
 	events, ok := v.Read(store.Seq(n))
 	if !ok {
 		return "too late"
@@ -132,7 +132,7 @@ func answerRead(v store.WindowView[string], n uint64) string {
 	return strings.ReplaceAll(strings.TrimSpace(printEvents(events)), "\n", ", ")
 }
 
-func answerState(v store.WindowView[string], n uint64) string {
+func answerState(v store.WindowView, n uint64) string {
 	state, err := v.StateAt(store.Revision(n))
 	if err != nil {
 		return briefly(err)
@@ -152,18 +152,18 @@ func briefly(err error) string {
 }
 
 // parseEvent reads "added a@11" and the like.
-func parseEvent(t *testing.T, line string) store.Event[string] {
+func parseEvent(t *testing.T, line string) store.Event {
 	types := map[string]store.EventType{
 		"added": store.Added, "modified": store.Modified, "deleted": store.Deleted, "emitted": store.Emitted,
 	}
 	name, object, _ := strings.Cut(line, " ")
 	require.Contains(t, types, name)
 	o := parseWritten(t, object)
-	return store.Event[string]{Type: types[name], Revision: o.Revision, Object: o}
+	return store.Event{Type: types[name], Revision: o.Revision, Object: o}
 }
 
 // apply makes the event's change to the tree.
-func apply(tree *store.Tree[string], ev store.Event[string]) {
+func apply(tree *store.Tree, ev store.Event) {
 	switch ev.Type {
 	case store.Added, store.Modified:
 		tree.Put(ev.Object)

@@ -16,23 +16,23 @@ import (
 var start = time.Unix(0, 0)
 
 // put appends an event for key at the next revision and applies it.
-func put(w *store.Window[string], tree *store.Tree[string], key string) *store.Object[string] {
-	o := &store.Object[string]{Key: key, Revision: w.View().Revision() + 1}
-	w.Append(store.Event[string]{Type: store.Added, Revision: o.Revision, Object: o}, start, tree)
+func put(w *store.Window, tree *store.Tree, key string) *store.Object {
+	o := newThing(store.Object{Key: key, Revision: w.View().Revision() + 1})
+	w.Append(store.Event{Type: store.Added, Revision: o.Revision, Object: o}, start, tree)
 	tree.Put(o)
 	return o
 }
 
 // remove appends the deletion of key at the next revision and applies it.
-func remove(w *store.Window[string], tree *store.Tree[string], key string) {
+func remove(w *store.Window, tree *store.Tree, key string) {
 	rev := w.View().Revision() + 1
 	prev := tree.Get(key)
-	w.Append(store.Event[string]{Type: store.Deleted, Revision: rev, Object: prev.Gone(rev, start), Prev: prev}, start, tree)
+	w.Append(store.Event{Type: store.Deleted, Revision: rev, Object: things.Gone(prev, rev, start), Prev: prev}, start, tree)
 	tree.Delete(key)
 }
 
 func TestRow095_WindowBasic(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{}, nil), store.NewTree[string]()
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
 	w.Reset(5)
 	a := put(w, tree, "a")
 	remove(w, tree, "a")
@@ -46,7 +46,7 @@ func TestRow095_WindowBasic(t *testing.T) {
 }
 
 func TestRow097_MarkerOfAnEmptyWindow(t *testing.T) {
-	w := store.NewWindow[string](store.WindowLimits{}, nil)
+	w := store.NewWindow(store.WindowLimits{}, nil)
 	for _, floor := range []store.Revision{1, 100, 7} { // storage may have been restored
 		w.Reset(floor)
 		v := w.View()
@@ -65,7 +65,7 @@ func TestRow097_MarkerOfAnEmptyWindow(t *testing.T) {
 func TestRow103_WindowKeepsWithinItsLimitsAtAnySize(t *testing.T) {
 	for _, bound := range []int{1, 2, 3, 5, 8, 100, 1000, 1001} {
 		for _, startAt := range []int{0, 7} {
-			w, tree := store.NewWindow[string](store.WindowLimits{MaxEvents: bound}, nil), store.NewTree[string]()
+			w, tree := store.NewWindow(store.WindowLimits{MaxEvents: bound}, nil), store.NewTree()
 			w.Reset(store.Revision(startAt))
 			for n := range 3*bound + 7 {
 				put(w, tree, fmt.Sprint("k", n%5))
@@ -79,7 +79,7 @@ func TestRow103_WindowKeepsWithinItsLimitsAtAnySize(t *testing.T) {
 }
 
 func TestRow106_DefaultLimitsHoldALargeBurst(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{}, nil), store.NewTree[string]()
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
 	w.Reset(0)
 	for n := range 100_000 {
 		put(w, tree, fmt.Sprint("k", n%100))
@@ -91,7 +91,7 @@ func TestRow106_DefaultLimitsHoldALargeBurst(t *testing.T) {
 // Row 104: what the window does later does not show in a view, whatever the
 // offset that it is read from.
 func TestRow104_GrowthAndTrimDoNotBreakAView(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 4, MaxEvents: 8}, nil), store.NewTree[string]()
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 4, MaxEvents: 8}, nil), store.NewTree()
 	w.Reset(0)
 	for n := range 6 {
 		put(w, tree, fmt.Sprint("k", n))
@@ -114,7 +114,7 @@ func TestRow104_GrowthAndTrimDoNotBreakAView(t *testing.T) {
 
 // Row 109: a reader takes a chunk's worth at a time and meets the end.
 func TestRow109_ReadGoesChunkByChunk(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 3}, nil), store.NewTree[string]()
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 3}, nil), store.NewTree()
 	w.Reset(0)
 	for n := range 7 {
 		put(w, tree, fmt.Sprint("k", n))
@@ -132,11 +132,11 @@ func TestRow109_ReadGoesChunkByChunk(t *testing.T) {
 
 // A reader that appends to what it read must not write into the window.
 func TestReadLeavesNoRoomBehindTheEvents(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{}, nil), store.NewTree[string]()
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
 	put(w, tree, "a")
 	events, _ := w.View().Read(0)
 	b := put(w, tree, "b")
-	_ = append(events, store.Event[string]{Type: store.Bookmark})
+	_ = append(events, store.Event{Type: store.Bookmark})
 	again, _ := w.View().Read(0)
 	require.Len(t, again, 2)
 	require.Same(t, b, again[1].Object)
@@ -145,9 +145,9 @@ func TestReadLeavesNoRoomBehindTheEvents(t *testing.T) {
 // AppendDiff rolls a state forward when a chunk begins in the middle, but the
 // tree before is the caller's: he applies the events afterwards.
 func TestAppendDiffLeavesTheTreeAlone(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 2}, nil), treeOf("a", "b")
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), treeOf("a", "b")
 	before := tree.View()
-	events := store.Diff(before, treeOf("c", "d", "e", "f").View(), 10, 30, start)
+	events := store.Diff(things, before, treeOf("c", "d", "e", "f").View(), 10, 30, start)
 	require.Len(t, events, 6)
 	w.AppendDiff(events, 10, 30, start, tree)
 	require.Same(t, before, tree.View())
@@ -160,8 +160,8 @@ func TestAppendDiffLeavesTheTreeAlone(t *testing.T) {
 // Within a gap no revision tells the state, but who goes through the difference
 // has been in each: positions tell.
 func TestStateBeforeTellsTheStatesWithinAGap(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 2}, nil), treeOf("a", "b")
-	events := store.Diff(tree.View(), treeOf("c", "d", "e").View(), 10, 30, start)
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), treeOf("a", "b")
+	events := store.Diff(things, tree.View(), treeOf("c", "d", "e").View(), 10, 30, start)
 	require.Len(t, events, 5)
 	w.AppendDiff(events, 10, 30, start, tree)
 	v := w.View()
@@ -181,13 +181,13 @@ func TestStateBeforeTellsTheStatesWithinAGap(t *testing.T) {
 	require.False(t, ok)
 	_, err := v.StateAt(12)
 	require.ErrorIs(t, err, store.ErrExpired)
-	_, ok = store.WindowView[string]{}.StateBefore(0)
+	_, ok = store.WindowView{}.StateBefore(0)
 	require.False(t, ok)
 }
 
 // Rows 110 and pain 20: a reader that was overrun is told at each offset.
 func TestRow110_OverrunIsToldAtEachOffset(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree[string]()
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
 	w.Reset(0)
 	for n := range 10 {
 		put(w, tree, fmt.Sprint("k", n))
@@ -203,7 +203,7 @@ func TestRow110_OverrunIsToldAtEachOffset(t *testing.T) {
 }
 
 func TestRow131_StatesBetweenSnapshotsAreExact(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 4}, nil), store.NewTree[string](byNode)
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 4}, nil), store.NewTree(byNode)
 	w.Reset(0)
 	for n := range 10 {
 		put(w, tree, fmt.Sprint("k", n))
@@ -218,7 +218,7 @@ func TestRow131_StatesBetweenSnapshotsAreExact(t *testing.T) {
 }
 
 func TestWindowZeroViewIsEmpty(t *testing.T) {
-	var v store.WindowView[string]
+	var v store.WindowView
 	at, err := v.Seek(0)
 	require.NoError(t, err)
 	require.Zero(t, at)
@@ -232,7 +232,7 @@ func TestWindowZeroViewIsEmpty(t *testing.T) {
 }
 
 func TestSinceTakesAnyNumber(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{}, nil), store.NewTree[string]()
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
 	put(w, tree, "a")
 	put(w, tree, "b")
 	v := w.View()
@@ -242,8 +242,8 @@ func TestSinceTakesAnyNumber(t *testing.T) {
 }
 
 func TestWindowTakesABookmarkForProgress(t *testing.T) {
-	w := store.NewWindow[string](store.WindowLimits{}, nil)
-	w.Append(store.Event[string]{Type: store.Bookmark, Revision: 9}, start, store.NewTree[string]())
+	w := store.NewWindow(store.WindowLimits{}, nil)
+	w.Append(store.Event{Type: store.Bookmark, Revision: 9}, start, store.NewTree())
 	require.Equal(t, store.Revision(9), w.View().Revision())
 	require.Zero(t, w.View().Len())
 }
@@ -251,13 +251,13 @@ func TestWindowTakesABookmarkForProgress(t *testing.T) {
 // The user's estimate may panic. Then the event is not in the window, which is
 // otherwise as before.
 func TestWindowSurvivesAPanicInTheEstimate(t *testing.T) {
-	w := store.NewWindow(store.WindowLimits{ChunkSize: 1}, func(o *store.Object[string]) int {
+	w := store.NewWindow(store.WindowLimits{ChunkSize: 1}, func(o *store.Object) int {
 		if o.Key == "bad" {
 			panic("bad")
 		}
 		return -1
 	})
-	tree := store.NewTree[string]()
+	tree := store.NewTree()
 	put(w, tree, "a")
 	before := w.View()
 	require.PanicsWithValue(t, "bad", func() { put(w, tree, "bad") })
@@ -269,7 +269,7 @@ func TestWindowSurvivesAPanicInTheEstimate(t *testing.T) {
 
 // Positions are numbers and views are short-lived: what was dropped is garbage.
 func TestPain02_DroppedEventsAreGarbage(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree[string]()
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
 	dropped := weak.Make(put(w, tree, "gone"))
 	remove(w, tree, "gone")
 	old := w.View()
@@ -294,17 +294,17 @@ func TestPain02_DroppedEventsAreGarbage(t *testing.T) {
 // One writer, four readers, each with views of its own and of others' moments.
 func TestWindowViewsAreReadWhileTheWriterAppends(t *testing.T) {
 	const readers, writes = 4, 1000
-	views := make([]chan store.WindowView[string], readers)
+	views := make([]chan store.WindowView, readers)
 	var wg sync.WaitGroup
 	for i := range views {
-		views[i] = make(chan store.WindowView[string], 8)
+		views[i] = make(chan store.WindowView, 8)
 		wg.Go(func() {
 			for v := range views[i] {
 				readEverything(t, v)
 			}
 		})
 	}
-	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 8, MaxEvents: 64}, nil), store.NewTree[string](byNode)
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 8, MaxEvents: 64}, nil), store.NewTree(byNode)
 	for n := range writes {
 		put(w, tree, fmt.Sprint("k", n%50))
 		if n%100 == 99 {
@@ -312,7 +312,7 @@ func TestWindowViewsAreReadWhileTheWriterAppends(t *testing.T) {
 			is := tree.View().Tree()
 			is.Delete("k3")
 			is.Delete("k4")
-			events := store.Diff(tree.View(), is.View(), after, after+5, start)
+			events := store.Diff(things, tree.View(), is.View(), after, after+5, start)
 			w.AppendDiff(events, after, after+5, start, tree)
 			tree = is
 		}
@@ -326,7 +326,7 @@ func TestWindowViewsAreReadWhileTheWriterAppends(t *testing.T) {
 }
 
 // readEverything reads all of a view and checks that it is whole.
-func readEverything(t *testing.T, v store.WindowView[string]) {
+func readEverything(t *testing.T, v store.WindowView) {
 	last := store.Revision(0)
 	for at := v.First(); at < v.Next(); {
 		events, ok := v.Read(at)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/backendtest"
 )
 
 // nth returns a function that is true on every n-th call.
@@ -49,11 +50,11 @@ var brokenWatches = []breakage{
 			}}
 		})},
 	{"skips a revision", "Row043_WatchFromEachRevisionShowsTheRest", eachPut(
-		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
-			if _, err := h.Emit(ctx, "hidden", item{}); err != nil {
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			if _, err := h.Emit(ctx, backendtest.Draft(backendtest.Value{Key: "hidden"})); err != nil {
 				return nil, err
 			}
-			return h.Put(ctx, key, value, expect, opts)
+			return h.Put(ctx, draft, prev, opts)
 		})},
 	{"joins batches badly", "Row156_ListAndWatchRebuildTheState", eachBatch(func(b batch) batch {
 		b.After++
@@ -159,7 +160,7 @@ var brokenLives = []breakage{
 		}}
 	}},
 	{"ignores the context", "Contract_DoneContextFailsAndChangesNothing", eachPut(
-		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
-			return h.Put(context.WithoutCancel(ctx), key, value, expect, opts)
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			return h.Put(context.WithoutCancel(ctx), draft, prev, opts)
 		})},
 }

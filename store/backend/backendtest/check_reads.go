@@ -103,9 +103,9 @@ var readChecks = []check{
 		for _, key := range badKeys {
 			_, err := r.Backend.Get(r.ctx, key)
 			r.fails(err, store.ErrInvalidKey, "Get %q", key)
-			_, err = r.Backend.Put(r.ctx, key, Item{Key: key}, 0, backend.PutOptions{})
+			_, err = r.tryPut(draft(key, ""), nil, backend.PutOptions{})
 			r.fails(err, store.ErrInvalidKey, "Put %q", key)
-			_, err = r.Backend.Remove(r.ctx, key, o.Revision)
+			_, err = r.Backend.Remove(r.ctx, at(key, o.Revision))
 			r.fails(err, store.ErrInvalidKey, "Remove %q", key)
 			if key == "" || key == "a/" {
 				continue // good prefixes

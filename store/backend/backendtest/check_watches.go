@@ -121,20 +121,20 @@ var watchChecks = []check{
 		}
 	}},
 	{"Contract_EmittedValuesAreNotState", func(r *rig) {
-		emitter, ok := r.Backend.(backend.Emitter[Item])
+		emitter, ok := r.Backend.(backend.Emitter)
 		if !ok {
 			return // it does not say that it can
 		}
 		a := r.create("a", "x")
 		f := r.follow("", a.Revision)
-		sent, err := emitter.Emit(r.ctx, "a", Item{Key: "a", Value: "passing"})
+		sent, err := emitter.Emit(r.ctx, draft("a", "passing"))
 		require.NoError(r, err)
 		require.Greater(r, sent.Revision, a.Revision, "an emission has a revision of its own")
 		f.sees(event{Type: store.Emitted, Revision: sent.Revision, Object: sent})
 		r.holds(a)
 		r.lists(backend.ListOptions{Revision: sent.Revision}, a)
 		f.sees(modified(a, r.update(a, "y")))
-		_, err = emitter.Emit(r.ctx, "a//b", Item{})
+		_, err = emitter.Emit(r.ctx, draft("a//b", ""))
 		r.fails(err, store.ErrInvalidKey, "emission under a bad key")
 	}},
 }

@@ -50,7 +50,7 @@ func judge(t *testing.T, check backendtest.Check, wreck func(honest) *wrapper) *
 		b, err := memory.New(backendtest.Schema(), memory.Options{Clock: clock})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, b.Close()) }()
-		var wrecked backend.Backend[item] = wreck(b)
+		var wrecked backend.Backend = wreck(b)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

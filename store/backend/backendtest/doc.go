@@ -2,7 +2,7 @@
 // so that a backend of your own can be held to the same:
 //
 //	func TestConformance(t *testing.T) {
-//		backendtest.Run(t, func(t testing.TB, schema store.Schema[backendtest.Item]) backendtest.Harness {
+//		backendtest.Run(t, func(t testing.TB, schema store.Schema) backendtest.Harness {
 //			clock := backendtest.NewClock()
 //			b, err := mybackend.New(schema, clock)
 //			require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 // in it that can be judged without knowing what was written.
 type follower struct {
 	*rig
-	watcher backend.Watcher[Item]
+	watcher backend.Watcher
 	prefix  string
 	// notified has a token after a notification.
 	notified chan struct{}
@@ -84,7 +84,7 @@ func (f *follower) await() {
 }
 
 // next reads one batch and judges it.
-func (f *follower) next() backend.Batch[Item] {
+func (f *follower) next() backend.Batch {
 	f.Helper()
 	batch, err := f.watcher.Next(f.max)
 	require.NoError(f, err, "Next")
@@ -102,7 +102,7 @@ func (f *follower) next() backend.Batch[Item] {
 }
 
 // judgeAll demands order, place and form of the events.
-func (f *follower) judgeAll(batch backend.Batch[Item]) {
+func (f *follower) judgeAll(batch backend.Batch) {
 	f.Helper()
 	last := batch.After
 	for _, ev := range batch.Events {
@@ -134,7 +134,7 @@ func (f *follower) judge(ev event) {
 		require.Fail(f, "unknown event type", "%v", ev)
 	}
 	if ev.Type == store.Deleted {
-		require.Equal(f, ev.Prev.Value, ev.Object.Value, "%v must carry the last state", ev)
+		require.Equal(f, store.As[Item](ev.Prev).Value, store.As[Item](ev.Object).Value, "%v must carry the last state", ev)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	backendtest.Run(t, func(t testing.TB, schema store.Schema[backendtest.Item]) backendtest.Harness {
+	backendtest.Run(t, func(t testing.TB, schema store.Schema) backendtest.Harness {
 		clock := backendtest.NewClock()
 		b, err := memory.New(schema, memory.Options{Clock: clock})
 		require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 
 func TestRow133_HistoryIsCompactedByAge(t *testing.T) {
 	f := newFixture(t, memory.Options{})
-	first := f.put("a", 0, backend.PutOptions{})
+	first := f.put("a", nil, backend.PutOptions{})
 	last := f.flicker("a", 10)
 	f.clock.Advance(memory.DefaultRetainAge - time.Second)
 	require.Len(t, f.read(f.watch(first.Revision, nothing)), 10, "it is kept for that long")
@@ -54,7 +54,7 @@ func TestRow133_HistoryIsCompactedByNumber(t *testing.T) {
 
 func TestCompactionFreesWhatItGivesUp(t *testing.T) {
 	f := newFixture(t, memory.Options{})
-	first := weak.Make(f.put("a", 0, backend.PutOptions{}))
+	first := weak.Make(f.put("a", nil, backend.PutOptions{}))
 	last := f.flicker("a", 2000)
 	runtime.GC()
 	require.NotNil(t, first.Value(), "history keeps it")
@@ -65,7 +65,7 @@ func TestCompactionFreesWhatItGivesUp(t *testing.T) {
 
 func TestListOfThePastSurvivesCompaction(t *testing.T) {
 	f := newFixture(t, memory.Options{})
-	first := f.put("a", 0, backend.PutOptions{})
+	first := f.put("a", nil, backend.PutOptions{})
 	last := f.flicker("a", 1000)
 	old, err := f.List(f.ctx, backend.ListOptions{Revision: first.Revision})
 	require.NoError(t, err)

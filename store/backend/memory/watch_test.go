@@ -40,7 +40,7 @@ func TestNotifyRunsWithoutTheLock(t *testing.T) {
 	var at store.Revision
 	w := f.watch(0, func() { at, _ = f.Revision(f.ctx) })
 	require.Empty(t, f.read(w))
-	o := f.put("a", 0, backend.PutOptions{})
+	o := f.put("a", nil, backend.PutOptions{})
 	require.Equal(t, o.Revision, at)
 }
 
@@ -51,7 +51,7 @@ func TestPanicInNotifyEndsThatWatchAlone(t *testing.T) {
 	good := f.watch(0, func() { calls++ })
 	require.Empty(t, f.read(bad))
 	require.Empty(t, f.read(good))
-	o := f.put("a", 0, backend.PutOptions{})
+	o := f.put("a", nil, backend.PutOptions{})
 	require.Equal(t, 1, calls)
 	require.Equal(t, []string{fmt.Sprint("ADDED a@", o.Revision)}, f.read(good))
 	_, err := bad.Next(1)
@@ -62,20 +62,20 @@ func TestPanicInNotifyEndsThatWatchAlone(t *testing.T) {
 func TestPanicInSizeWritesNothing(t *testing.T) {
 	schema := lamps
 	broken := false
-	schema.Size = func(lamp) int {
+	schema.Size = func(*store.Object) int {
 		if broken {
 			panic("no")
 		}
 		return 1
 	}
 	f := newFixtureOf(t, schema, memory.Options{})
-	o := f.put("a", 0, backend.PutOptions{})
+	o := f.put("a", nil, backend.PutOptions{})
 	broken = true
-	_, err := f.Put(f.ctx, "a", lamp{}, o.Revision, backend.PutOptions{})
+	_, err := f.Put(f.ctx, newLamp("a", true), o, backend.PutOptions{})
 	require.ErrorIs(t, err, backend.ErrPanic)
-	_, err = f.Remove(f.ctx, "a", o.Revision)
+	_, err = f.Remove(f.ctx, o)
 	require.ErrorIs(t, err, backend.ErrPanic)
-	_, err = f.Emit(f.ctx, "a", lamp{})
+	_, err = f.Emit(f.ctx, newLamp("a", true))
 	require.ErrorIs(t, err, backend.ErrPanic)
 	got, err := f.Get(f.ctx, "a")
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestCloseOfAWatchWaitsForItsNotification(t *testing.T) {
 	})
 	require.Empty(t, f.read(w))
 	var wg sync.WaitGroup
-	wg.Go(func() { f.put("a", 0, backend.PutOptions{}) })
+	wg.Go(func() { f.put("a", nil, backend.PutOptions{}) })
 	<-entered
 	wg.Go(func() { w.Close(); returned.Store(true) })
 	for range 100 {
@@ -139,9 +139,9 @@ func TestWatchersComeAndGoAmongWriters(t *testing.T) {
 		wg.Go(func() {
 			for n := range each {
 				key := fmt.Sprintf("%d/%d", i, n)
-				o, err := f.Put(f.ctx, key, lamp{Name: key}, 0, backend.PutOptions{})
+				o, err := f.Put(f.ctx, newLamp(key, false), nil, backend.PutOptions{})
 				if err == nil && n%3 == 0 {
-					_, err = f.Remove(f.ctx, key, o.Revision)
+					_, err = f.Remove(f.ctx, o)
 				}
 				if err != nil {
 					t.Error(err)
