@@ -92,7 +92,7 @@ type Config[T any] struct {
 	// means never. What they find is told to OnError.
 	VerifyEvery time.Duration
 	// Backoff spaces the attempts to come back to a backend that fails.
-	Backoff reflector.Backoff
+	Backoff Backoff
 	// DetectMutations proves that nobody changes a shared object: whoever does
 	// is reported through OnError as a [*MutationError], when the object is next
 	// superseded, deleted or read, with some later call, or at Close. It prints
@@ -186,7 +186,7 @@ func (s *settings) resolveIndexes() error {
 	for _, name := range s.index {
 		a, err := s.schema.Fields.Attribute(name)
 		if err != nil {
-			return fmt.Errorf("%w: Index: %w", ErrConfig, err)
+			return fmt.Errorf("%w: %w", &ConfigError{"Index", "names what Fields does not declare"}, err)
 		}
 		s.indexes = append(s.indexes, a)
 	}

@@ -212,7 +212,7 @@ func (d *direct) behind() {
 }
 
 func (d *direct) append(batch backend.Batch) {
-	now := d.engine.host.Clock().Now()
+	now := d.engine.host.system.Clock().Now()
 	for _, ev := range batch.Events {
 		d.window.Append(ev, now, d.nobody)
 	}

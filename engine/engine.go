@@ -52,8 +52,8 @@ type engineCore interface {
 type core struct {
 	cfg     settings
 	schema  *store.Schema
-	host    *Host
-	ownHost bool
+	host    *host
+	ownHost *Host // closed with the engine; nil if the host was given
 	storage *backend.Storage
 	// ownBackend is closed with the engine; nil if the backend was given.
 	ownBackend backend.Backend
@@ -125,18 +125,22 @@ func open(cfg settings) (*core, error) {
 }
 
 func (e *core) openHost() (err error) {
-	if e.host = e.cfg.host; e.host == nil {
-		e.host, err = NewHost(HostConfig{})
-		e.ownHost = true
+	shared := e.cfg.host
+	if shared == nil {
+		if shared, err = NewHost(HostConfig{}); err != nil {
+			return err
+		}
+		e.cfg.host, e.ownHost = shared, shared
 	}
-	return err
+	e.host = shared.core.unwrap()
+	return nil
 }
 
 func (e *core) openBackend() error {
 	b := e.cfg.backend
 	if b == nil {
 		var err error
-		b, err = memory.New(*e.schema, memory.Options{Clock: e.host.Clock()})
+		b, err = memory.New(*e.schema, memory.Options{Clock: e.host.system.Clock()})
 		if err != nil {
 			return err
 		}
@@ -152,8 +156,8 @@ func (e *core) release() error {
 	if e.ownBackend != nil {
 		first = e.ownBackend.Close()
 	}
-	if e.ownHost {
-		if err := e.host.Close(); first == nil {
+	if e.ownHost != nil {
+		if err := e.ownHost.Close(); first == nil {
 			first = err
 		}
 	}
@@ -199,6 +203,6 @@ func (e *Engine[T]) Host() *Host { return e.core.hostOf() }
 // Backend returns where the engine's objects live.
 func (e *Engine[T]) Backend() backend.Backend { return e.core.storageBelow() }
 
-func (e *core) hostOf() *Host { return e.host }
+func (e *core) hostOf() *Host { return e.cfg.host }
 
 func (e *core) storageBelow() backend.Backend { return e.storage.Backend() }

@@ -9,7 +9,7 @@ import (
 // fresh waits until the cache is ready and has reached rev. It honours ctx, and
 // gives up after FreshnessTimeout with [ErrFuture] or [ErrNotReady].
 func (e *core) fresh(ctx context.Context, rev Revision) error {
-	now := e.host.Clock().Now()
+	now := e.host.system.Clock().Now()
 	if e.parts.cache.Check(now) == nil && e.published.Load().Revision >= rev {
 		return nil
 	}

@@ -95,7 +95,7 @@ func (e *core) list(ctx context.Context, opts ListOptions) (*backend.List, error
 // delegates reports whether to ask the backend rather than wait until the cache
 // is ready.
 func (e *core) delegates(q query) bool {
-	if !q.cheap() || !errors.Is(e.parts.cache.Check(e.host.Clock().Now()), ErrNotReady) {
+	if !q.cheap() || !errors.Is(e.parts.cache.Check(e.host.system.Clock().Now()), ErrNotReady) {
 		return false
 	}
 	snap := e.published.Load()

@@ -1,7 +1,11 @@
 package engine
 
 import (
+	"time"
+
+	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
@@ -20,9 +24,31 @@ type (
 	Policy = watcher.Policy
 	// Window bounds how much history the engine keeps.
 	Window = store.WindowLimits
+	// Backoff spaces the attempts to come back to a backend that fails.
+	Backoff = reflector.Backoff
+	// SourceStats is what the Reflector has seen.
+	SourceStats = reflector.Stats
+	// Clock is where time comes from: [RealClock], or a virtual one.
+	Clock = actors.Clock
+	// VirtualClock is a clock that stands still until it is told to move.
+	VirtualClock = actors.VirtualClock
+	// Executor runs the turns of actors.
+	Executor = actors.Executor
+	// Failure is a panic of user code that an actor survived or died of.
+	Failure = actors.Failure
 	// Preconditions restrict a write to the object that the caller means.
 	Preconditions = backend.Preconditions
 )
+
+// RealClock returns the clock of package time.
+func RealClock() Clock { return actors.RealClock() }
+
+// NewVirtualClock returns a clock that shows start until it is moved.
+func NewVirtualClock(start time.Time) *VirtualClock { return actors.NewVirtualClock(start) }
+
+// NewSeeded returns an executor that runs everything in one goroutine, in an
+// order that the seed decides: for [HostConfig].Executor.
+func NewSeeded(seed uint64) Executor { return actors.NewSeeded(seed) }
 
 // The types of event.
 const (

@@ -161,7 +161,7 @@ func (e *core) stateAt(ctx context.Context, rev Revision, wait bool) (*store.Sna
 			return nil, err
 		}
 	}
-	if errors.Is(e.parts.cache.Check(e.host.Clock().Now()), watchcache.ErrInconsistent) {
+	if errors.Is(e.parts.cache.Check(e.host.system.Clock().Now()), watchcache.ErrInconsistent) {
 		return nil, &ExpiredError{Requested: rev} // what was shown may never have been
 	}
 	state, err := snap.StateAt(rev)

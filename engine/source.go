@@ -9,6 +9,16 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
+// Source is where objects of T can be listed and watched, to be given to an
+// informer or an object cache. [Engine.Source] and [SourceOf] make one. The zero
+// value is none.
+type Source[T any] struct{ backend.ListerWatcher }
+
+// SourceOf returns storage, or what else can be listed and watched, as a source
+// of T. What it holds must be objects of a T: made by the [store.Schema] of a
+// [Config] of T, as for [Config].Backend. A nil from gives no source.
+func SourceOf[T any](from backend.ListerWatcher) Source[T] { return Source[T]{from} }
+
 // Source returns the engine as a source to be mirrored, by an informer for
 // example: its lists and watches are the cache's, so that any number of mirrors
 // cost the backend nothing.
@@ -29,7 +39,7 @@ import (
 // [*backend.PanicError], which OnError is told too.
 //
 // Without a cache the source is the backend itself.
-func (e *Engine[T]) Source() backend.ListerWatcher { return e.core.asSource() }
+func (e *Engine[T]) Source() Source[T] { return Source[T]{e.core.asSource()} }
 
 func (e *core) asSource() backend.ListerWatcher {
 	if !e.cfg.cached() {
@@ -92,7 +102,7 @@ func (s source) aim(ctx context.Context, rev Revision) (Revision, error) {
 // for to be.
 func (s source) snapshot(ctx context.Context, rev Revision) (*store.Snapshot, bool) {
 	e := s.engine
-	ready := e.parts.cache.Check(e.host.Clock().Now()) == nil
+	ready := e.parts.cache.Check(e.host.system.Clock().Now()) == nil
 	if snap := e.published.Load(); ready && snap.Revision >= rev {
 		return snap, true
 	}

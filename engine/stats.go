@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/actors/dispatcher"
-	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/actors/watchcache"
 )
 
@@ -62,7 +61,7 @@ type Stats struct {
 	// brought back.
 	Failures uint64
 	// Source is what the Reflector has seen.
-	Source reflector.Stats
+	Source SourceStats
 }
 
 // Stats returns what the engine has and has done. It never blocks.

@@ -154,7 +154,7 @@ func (e *core) watchCache(ctx context.Context, filter *store.Filter, opts WatchO
 func (e *core) watcherOptions(opts WatchOptions) watcher.Options {
 	o := watcher.Options{Policy: opts.Policy, Buffer: opts.Buffer, Bookmarks: opts.Bookmarks}
 	if opts.Timeout > 0 {
-		o.Deadline = e.host.Clock().Now().Add(opts.Timeout)
+		o.Deadline = e.host.system.Clock().Now().Add(opts.Timeout)
 	}
 	return o
 }

@@ -102,7 +102,7 @@ func (r *root) Stopped(*actors.Context) {
 
 // spawn starts the root and waits until it has wired the engine.
 func (e *core) spawn() error {
-	e.sources.clock, e.sources.report = e.host.Clock(), e.report
+	e.sources.clock, e.sources.report = e.host.system.Clock(), e.report
 	e.feed.Await = e.host.await
 	e.feed.Go = e.host.spawn
 	e.feed.Recovered = func(w *watcher.Watch) { e.parts.dispatcher.Tell(dispatcher.Recovered{Watch: w}) }
