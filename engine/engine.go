@@ -132,7 +132,7 @@ func (e *core) openHost() (err error) {
 		}
 		e.cfg.host, e.ownHost = shared, shared
 	}
-	e.host = shared.core.unwrap()
+	e.host = coreOf(shared)
 	return nil
 }
 

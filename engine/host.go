@@ -48,7 +48,7 @@ type HostConfig struct {
 type Host struct{ core hostCore }
 
 // hostCore is a *[host], hidden from the user's compiler; see [engineCore].
-type hostCore interface{ unwrap() *host }
+type hostCore interface{ isHost() }
 
 // host is what a [Host] is made of.
 type host struct {
@@ -62,7 +62,10 @@ type host struct {
 	rand *rand.Rand
 }
 
-func (h *host) unwrap() *host { return h }
+func (h *host) isHost() {}
+
+// coreOf returns what h is made of.
+func coreOf(h *Host) *host { return h.core.(*host) }
 
 // NewHost makes a host. Close it after its engines.
 //
@@ -97,7 +100,7 @@ func NewHost(cfg HostConfig) (*Host, error) {
 
 // Close stops what is left of its engines and returns when nothing runs any
 // more, or with an error that names what does. A second Close does nothing.
-func (h *Host) Close() error { return h.core.unwrap().close() }
+func (h *Host) Close() error { return coreOf(h).close() }
 
 func (h *host) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), h.timeout)
@@ -107,36 +110,36 @@ func (h *host) close() error {
 
 // Actors returns how many actors of its engines are alive; Timers how many
 // timers are armed. Both are zero once all engines are closed.
-func (h *Host) Actors() int { return h.core.unwrap().system.Actors() }
+func (h *Host) Actors() int { return coreOf(h).system.Actors() }
 
 // Timers returns how many timers of its engines are armed.
-func (h *Host) Timers() int { return h.core.unwrap().system.Timers() }
+func (h *Host) Timers() int { return coreOf(h).system.Timers() }
 
 // ActorNames returns the names, sorted, of the actors that are alive on the
 // host: to say what leaked. It is empty once all engines are closed.
-func (h *Host) ActorNames() []string { return h.core.unwrap().system.Names() }
+func (h *Host) ActorNames() []string { return coreOf(h).system.Names() }
 
 // Clock returns the host's clock.
-func (h *Host) Clock() Clock { return h.core.unwrap().system.Clock() }
+func (h *Host) Clock() Clock { return coreOf(h).system.Clock() }
 
 // NewRand returns a source of randomness for one user, seeded by the host's.
-func (h *Host) NewRand() *rand.Rand { return h.core.unwrap().newRand() }
+func (h *Host) NewRand() *rand.Rand { return coreOf(h).newRand() }
 
 // CloseTimeout returns how long whatever runs on the host waits in its Close
 // for user code to return.
-func (h *Host) CloseTimeout() time.Duration { return h.core.unwrap().timeout }
+func (h *Host) CloseTimeout() time.Duration { return coreOf(h).timeout }
 
 // Await blocks until ready is signalled or closed, or ctx is done; then it
 // returns ctx's cause. On a deterministic host it runs the engines meanwhile,
 // and returns [ErrIdle] if that cannot end the wait. It must not be called from
 // an actor's turn.
 func (h *Host) Await(ctx context.Context, ready <-chan struct{}) error {
-	return h.core.unwrap().await(ctx, ready)
+	return coreOf(h).await(ctx, ready)
 }
 
 // SystemOf returns the actor system of the host, for packages that run actors of
 // their own beside the engines. It is the host's to close.
-func SystemOf(h *Host) *actors.System { return h.core.unwrap().system }
+func SystemOf(h *Host) *actors.System { return coreOf(h).system }
 
 // newRand returns a source of randomness of its own for one actor.
 func (h *host) newRand() *rand.Rand {
