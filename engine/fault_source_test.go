@@ -61,10 +61,15 @@ type ticking struct {
 	*actors.Seeded
 	clock   *actors.VirtualClock
 	seconds int
+	// running: a turn is being run.
+	running bool
 }
 
 func (x *ticking) Run() int {
-	if ran := x.RunN(1); ran > 0 || x.seconds == 0 {
+	x.running = true
+	ran := x.RunN(1)
+	x.running = false
+	if ran > 0 || x.seconds == 0 {
 		return ran
 	}
 	x.seconds--

@@ -191,7 +191,7 @@ func TestRow035_CountOfObjectsTracksWrites(t *testing.T) {
 
 	r.source.setDown(true)
 	r.settle()
-	_, err = r.source.Put(t.Context(), "e", pod{Name: "e"}, 0, backend.PutOptions{})
+	_, err = r.source.Put(t.Context(), draftOf(cfg(), pod{Name: "e"}), nil, backend.PutOptions{})
 	require.NoError(t, err)
 	require.NoError(t, r.source.Compact(t.Context(), 9))
 	r.source.setDown(false)

@@ -61,7 +61,7 @@ func TestRow100_GetWaitsUntilTheCacheIsFresh(t *testing.T) {
 // Before the first list a Get is the backend's.
 func TestRow065_GetBeforeTheFirstListAsksTheBackend(t *testing.T) {
 	r := newUnready(t, func(c *engine.Config[pod]) { c.Backend.(*source).setDown(true) })
-	_, err := r.source.Put(t.Context(), "a", pod{Name: "a", N: 1}, 0, backend.PutOptions{})
+	_, err := r.source.Put(t.Context(), draftOf(cfg(), pod{Name: "a", N: 1}), nil, backend.PutOptions{})
 	require.NoError(t, err)
 	r.source.setHeld(true)
 	r.source.setDown(false)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -74,7 +75,7 @@ func TestNotifyThatEndsItsGoroutine(t *testing.T) {
 		t.Cleanup(w.Close)
 		return w
 	}
-	read := func(w backend.Watcher) []engine.Event[pod] {
+	read := func(w backend.Watcher) []store.Event {
 		batch, err := w.Next(10)
 		require.NoError(t, err)
 		return batch.Events

@@ -289,7 +289,7 @@ func TestSourceWatchesWhileOthersComeAndGo(t *testing.T) {
 					return
 				}
 				for _, ev := range batch.Events {
-					assert.Equal(t, pod{Name: key, N: seen + 1}, ev.Object.Value)
+					assert.Equal(t, pod{Name: key, N: seen + 1}, store.As[engine.Object[pod]](ev.Object).Value)
 					seen++
 				}
 				if len(batch.Events) > 0 {
