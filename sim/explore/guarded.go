@@ -18,7 +18,7 @@ func (w *World[T]) create(s Step) {
 	w.trace.result(rev, err)
 	w.refuses(s, err, engine.ErrExists, taken)
 	if err == nil {
-		w.wrote(store.Added, &store.Object[T]{Key: w.cfg.Engine.Key(value), Value: value, Revision: rev, Created: rev})
+		w.wrote(store.Added, &engine.Object[T]{Key: w.cfg.Engine.Key(value), Value: value, Revision: rev, Created: rev})
 	}
 }
 
@@ -32,7 +32,7 @@ func (w *World[T]) deleteIf(s Step) {
 	key := keys[s.Seed%uint64(len(keys))]
 	_, since, _ := w.history().Get(key)
 	meant := engine.Preconditions{Revision: store.Revision(max(1, int(since)-s.N))}
-	o, err := w.engine.Delete(context.Background(), key, engine.DeleteOptions[T]{Preconditions: meant})
+	o, err := w.engine.Delete(context.Background(), key, engine.DeleteOptions{Preconditions: meant})
 	w.trace.result(w.newest(), err)
 	w.refuses(s, err, engine.ErrPrecondition, meant.Revision != since)
 	if err == nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-func onStorage(wrap func(*storage[Thing], *once) backend.Backend[Thing]) func(*once) seams[Thing] {
+func onStorage(wrap func(*storage[Thing], *once) backend.Backend) func(*once) seams[Thing] {
 	return func(o *once) seams[Thing] {
-		return seams[Thing]{storage: func(w *World[Thing]) backend.Backend[Thing] { return wrap(w.storage, o) }}
+		return seams[Thing]{storage: func(w *World[Thing]) backend.Backend { return wrap(w.storage, o) }}
 	}
 }
 
 // dropBatch loses a batch and covers it up.
-func dropBatch(s *storage[Thing], o *once) backend.Backend[Thing] { return &dropsBatch{s, o} }
+func dropBatch(s *storage[Thing], o *once) backend.Backend { return &dropsBatch{s, o} }
 
 type dropsBatch struct {
 	*storage[Thing]
@@ -28,7 +28,7 @@ type dropsBatch struct {
 
 func (b *dropsBatch) Traits() backend.Traits { return backend.Traits{Blocks: b.traits.Blocks} }
 
-func (b *dropsBatch) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[Thing], error) {
+func (b *dropsBatch) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	w, err := b.storage.Watch(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -37,12 +37,12 @@ func (b *dropsBatch) Watch(ctx context.Context, opts backend.WatchOptions) (back
 }
 
 type droppingWatcher struct {
-	backend.Watcher[Thing]
+	backend.Watcher
 	once    *once
 	through store.Revision
 }
 
-func (w *droppingWatcher) Next(limit int) (backend.Batch[Thing], error) {
+func (w *droppingWatcher) Next(limit int) (backend.Batch, error) {
 	batch, err := w.Watcher.Next(limit)
 	if len(batch.Events) > 0 && w.once.now() {
 		batch, err = w.Watcher.Next(limit)
@@ -54,7 +54,7 @@ func (w *droppingWatcher) Next(limit int) (backend.Batch[Thing], error) {
 }
 
 // stale says once that storage is where it was one write ago.
-func stale(s *storage[Thing], o *once) backend.Backend[Thing] { return &staleStorage{s, o} }
+func stale(s *storage[Thing], o *once) backend.Backend { return &staleStorage{s, o} }
 
 type staleStorage struct {
 	*storage[Thing]
@@ -70,17 +70,17 @@ func (b *staleStorage) Revision(ctx context.Context) (store.Revision, error) {
 }
 
 // skipDelete lists an object that is gone since it was listed before.
-func skipDelete(s *storage[Thing], o *once) backend.Backend[Thing] {
-	return &skipsDelete{s, o, map[string]*store.Object[Thing]{}}
+func skipDelete(s *storage[Thing], o *once) backend.Backend {
+	return &skipsDelete{s, o, map[string]*store.Object{}}
 }
 
 type skipsDelete struct {
 	*storage[Thing]
 	once *once
-	seen map[string]*store.Object[Thing]
+	seen map[string]*store.Object
 }
 
-func (b *skipsDelete) List(ctx context.Context, opts backend.ListOptions) (*backend.List[Thing], error) {
+func (b *skipsDelete) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	l, err := b.storage.List(ctx, opts)
 	if err != nil || !fromCache(opts) {
 		return l, err
@@ -92,7 +92,7 @@ func (b *skipsDelete) List(ctx context.Context, opts backend.ListOptions) (*back
 	for _, key := range slices.Sorted(maps.Keys(b.seen)) {
 		if !have[key] && b.seen[key].Revision <= l.Revision && b.once.now() {
 			l.Items = append(l.Items, b.seen[key])
-			slices.SortFunc(l.Items, func(a, b *store.Object[Thing]) int { return strings.Compare(a.Key, b.Key) })
+			slices.SortFunc(l.Items, func(a, b *store.Object) int { return strings.Compare(a.Key, b.Key) })
 			break
 		}
 	}
@@ -104,45 +104,45 @@ func (b *skipsDelete) List(ctx context.Context, opts backend.ListOptions) (*back
 func fromCache(opts backend.ListOptions) bool { return opts.Limit == reflector.DefaultPageSize }
 
 // refuseWrite cannot be reached by one write, for no reason.
-func refuseWrite(s *storage[Thing], o *once) backend.Backend[Thing] { return &refusesWrite{s, o} }
+func refuseWrite(s *storage[Thing], o *once) backend.Backend { return &refusesWrite{s, o} }
 
 type refusesWrite struct {
 	*storage[Thing]
 	once *once
 }
 
-func (b *refusesWrite) Put(ctx context.Context, key string, value Thing, expect store.Revision, opts backend.PutOptions) (*store.Object[Thing], error) {
+func (b *refusesWrite) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	if b.once.now() {
 		return nil, errOutage
 	}
-	return b.storage.Put(ctx, key, value, expect, opts)
+	return b.storage.Put(ctx, draft, prev, opts)
 }
 
 // createAnyway writes over what is there when it should create.
-func createAnyway(s *storage[Thing], o *once) backend.Backend[Thing] { return &createsAnyway{s, o} }
+func createAnyway(s *storage[Thing], o *once) backend.Backend { return &createsAnyway{s, o} }
 
 type createsAnyway struct {
 	*storage[Thing]
 	once *once
 }
 
-func (b *createsAnyway) Put(ctx context.Context, key string, value Thing, expect store.Revision, opts backend.PutOptions) (*store.Object[Thing], error) {
-	if _, since, there := b.history.Get(key); there && expect == 0 && b.once.now() {
-		expect = since
+func (b *createsAnyway) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
+	if current, err := b.Get(ctx, draft.Key); err == nil && prev == nil && b.once.now() {
+		prev = current
 	}
-	return b.storage.Put(ctx, key, value, expect, opts)
+	return b.storage.Put(ctx, draft, prev, opts)
 }
 
 // showLess lists one object less when it is asked for a past state, as the
 // engine does to compare.
-func showLess(s *storage[Thing], o *once) backend.Backend[Thing] { return &showsLess{s, o} }
+func showLess(s *storage[Thing], o *once) backend.Backend { return &showsLess{s, o} }
 
 type showsLess struct {
 	*storage[Thing]
 	once *once
 }
 
-func (b *showsLess) List(ctx context.Context, opts backend.ListOptions) (*backend.List[Thing], error) {
+func (b *showsLess) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	l, err := b.storage.List(ctx, opts)
 	if err == nil && fromCache(opts) && opts.Revision > 0 && len(l.Items) > 0 && b.once.now() {
 		l.Items = l.Items[1:]
@@ -151,14 +151,14 @@ func (b *showsLess) List(ctx context.Context, opts backend.ListOptions) (*backen
 }
 
 // listNoMore fails the lists of the cache from some time on.
-func listNoMore(s *storage[Thing], o *once) backend.Backend[Thing] { return &listsNoMore{s, o} }
+func listNoMore(s *storage[Thing], o *once) backend.Backend { return &listsNoMore{s, o} }
 
 type listsNoMore struct {
 	*storage[Thing]
 	once *once
 }
 
-func (b *listsNoMore) List(ctx context.Context, opts backend.ListOptions) (*backend.List[Thing], error) {
+func (b *listsNoMore) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	if fromCache(opts) && b.once.since() {
 		return nil, errOutage
 	}
@@ -167,14 +167,14 @@ func (b *listsNoMore) List(ctx context.Context, opts backend.ListOptions) (*back
 
 // neverRest says from some time on that there is more whenever it has been
 // asked.
-func neverRest(s *storage[Thing], o *once) backend.Backend[Thing] { return &neverRests{s, o} }
+func neverRest(s *storage[Thing], o *once) backend.Backend { return &neverRests{s, o} }
 
 type neverRests struct {
 	*storage[Thing]
 	once *once
 }
 
-func (b *neverRests) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[Thing], error) {
+func (b *neverRests) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	w, err := b.storage.Watch(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -183,12 +183,12 @@ func (b *neverRests) Watch(ctx context.Context, opts backend.WatchOptions) (back
 }
 
 type restlessWatcher struct {
-	backend.Watcher[Thing]
+	backend.Watcher
 	once *once
 	tell func()
 }
 
-func (w *restlessWatcher) Next(limit int) (backend.Batch[Thing], error) {
+func (w *restlessWatcher) Next(limit int) (backend.Batch, error) {
 	if w.once.since() {
 		w.tell()
 	}

@@ -33,8 +33,8 @@ var silents = []silent{
 	{"do not tell that emitted values are lost", given(untold), judge.Reliable},
 	{"resume one too early", standing(func(rev store.Revision) store.Revision { return max(rev, 1) - 1 }), judge.Resumable},
 	{"never say where to resume", standing(func(store.Revision) store.Revision { return 0 }), judge.Resumable},
-	{"return another revision of a write", storing(func(w *World[Thing]) backend.Backend[Thing] { return &misstates{w.storage} }), judge.Acknowledged},
-	{"serve nobody", storing(func(w *World[Thing]) backend.Backend[Thing] { return &mute{w.storage} }), judge.Refusals},
+	{"return another revision of a write", storing(func(w *World[Thing]) backend.Backend { return &misstates{w.storage} }), judge.Acknowledged},
+	{"serve nobody", storing(func(w *World[Thing]) backend.Backend { return &mute{w.storage} }), judge.Refusals},
 	{"survive a panic", storing(stumbling), Contained},
 }
 
@@ -70,7 +70,7 @@ func standing(says func(store.Revision) store.Revision) seams[Thing] {
 	return seams[Thing]{stands: says}
 }
 
-func storing(instead func(*World[Thing]) backend.Backend[Thing]) seams[Thing] {
+func storing(instead func(*World[Thing]) backend.Backend) seams[Thing] {
 	return seams[Thing]{storage: instead}
 }
 
@@ -97,10 +97,10 @@ func recreated(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
 // misstates says of a deletion that it was a revision earlier.
 type misstates struct{ *storage[Thing] }
 
-func (b *misstates) Remove(ctx context.Context, key string, expect store.Revision) (*store.Object[Thing], error) {
-	o, err := b.storage.Remove(ctx, key, expect)
+func (b *misstates) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
+	o, err := b.storage.Remove(ctx, prev)
 	if err == nil {
-		o = o.Gone(o.Revision-1, o.Written)
+		o = b.schema.Gone(o, o.Revision-1, o.Written)
 	}
 	return o, err
 }
@@ -113,7 +113,7 @@ func (b *mute) Revision(context.Context) (store.Revision, error) { return 0, err
 
 // stumbling has a function of a timer panic, once. Such a panic is reported as
 // that of an actor is.
-func stumbling(w *World[Thing]) backend.Backend[Thing] {
+func stumbling(w *World[Thing]) backend.Backend {
 	w.host.Clock().AfterFunc(time.Millisecond, func() { panic("once") })
 	return w.storage
 }

@@ -80,7 +80,7 @@ func (w *World[T]) write(s Step) {
 }
 
 // wrote judges what a write returned.
-func (w *World[T]) wrote(kind store.EventType, o *store.Object[T]) {
+func (w *World[T]) wrote(kind store.EventType, o *engine.Object[T]) {
 	if err := w.history().JudgeWrite(kind, o); err != nil {
 		w.fail(err)
 	}
@@ -88,16 +88,16 @@ func (w *World[T]) wrote(kind store.EventType, o *store.Object[T]) {
 
 // request makes the call of a step that writes, and returns of which kind it was
 // and the object, or as much of it as the call has told.
-func (w *World[T]) request(s Step, value T) (kind store.EventType, o *store.Object[T], err error) {
+func (w *World[T]) request(s Step, value T) (kind store.EventType, o *engine.Object[T], err error) {
 	ctx := context.Background()
-	o = &store.Object[T]{Key: w.cfg.Engine.Key(value), Value: value}
+	o = &engine.Object[T]{Key: w.cfg.Engine.Key(value), Value: value}
 	switch s.Do {
 	case Emit:
 		o.Revision, err = w.engine.Emit(ctx, value)
 		return store.Emitted, o, err
 	case Remove:
 		if keys := w.history().State(w.newest(), everything[T]).Keys(); len(keys) > 0 {
-			o, err = w.engine.Delete(ctx, keys[s.Seed%uint64(len(keys))], engine.DeleteOptions[T]{})
+			o, err = w.engine.Delete(ctx, keys[s.Seed%uint64(len(keys))], engine.DeleteOptions{})
 			return store.Deleted, o, err
 		}
 	case Lease:

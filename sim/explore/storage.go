@@ -3,9 +3,11 @@ package explore
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"time"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/mishap"
 	"github.com/watchmill/watchmill/store"
@@ -28,12 +30,13 @@ var errExpired error = &store.ExpiredError{Requested: 1, Oldest: 2}
 //	engine ◀─ batches ── storage ◀── memory
 //	                        └──────▶ history     what the engine was given
 type storage[T any] struct {
-	backend.Backend[T] // in memory; another one after a rewind
-	schema             store.Schema[T]
-	clock              backend.Clock
-	traits             backend.Traits
-	trace              *trace
-	history            *judge.History[T]
+	backend.Backend // in memory; another one after a rewind
+	schema          store.Schema
+	keyOf           func(T) string
+	clock           backend.Clock
+	traits          backend.Traits
+	trace           *trace
+	history         *judge.History[T]
 
 	// batch is the most events that a watch hands out at once; zero is no limit.
 	batch int
@@ -54,15 +57,15 @@ type storage[T any] struct {
 	open []*storageWatch[T]
 }
 
-var _ backend.Emitter[int] = (*storage[int])(nil)
+var _ backend.Emitter = (*storage[int])(nil)
 
-func newStorage[T any](schema store.Schema[T], clock backend.Clock, setup Setup, t *trace) (*storage[T], error) {
+func newStorage[T any](cfg *engine.Config[T], clock backend.Clock, setup Setup, t *trace) (*storage[T], error) {
 	s := &storage[T]{
-		schema: schema, trace: t, batch: setup.Batch,
-		history: judge.NewHistory(schema.Same),
+		schema: cfg.Schema(), keyOf: cfg.Key, trace: t, batch: setup.Batch,
+		history: judge.NewHistory(equal(cfg.Equal)),
 	}
 	s.clock = reaperClock{clock, s.reap}
-	inner, err := memory.New(schema, memory.Options{Clock: s.clock})
+	inner, err := memory.New(s.schema, memory.Options{Clock: s.clock})
 	if err != nil {
 		return nil, err
 	}
@@ -71,45 +74,64 @@ func newStorage[T any](schema store.Schema[T], clock backend.Clock, setup Setup,
 	return s, nil
 }
 
+// equal returns what compares values if the configuration says f.
+func equal[T any](f func(a, b T) bool) func(a, b T) bool {
+	if f != nil {
+		return f
+	}
+	return func(a, b T) bool { return reflect.DeepEqual(a, b) }
+}
+
 // Traits are as the setup says.
 func (s *storage[T]) Traits() backend.Traits { return s.traits }
 
 // Put writes and notes it.
-func (s *storage[T]) Put(ctx context.Context, key string, value T, expect store.Revision, opts backend.PutOptions) (*store.Object[T], error) {
+func (s *storage[T]) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	if s.restoring {
 		return nil, errOutage
 	}
-	o, err := s.Backend.Put(ctx, key, value, expect, opts)
+	o, err := s.Backend.Put(ctx, draft, prev, opts)
 	if err == nil {
-		s.gave(o.Revision, s.history.Put(key, value))
-		s.leases.set(key, s.until(opts.TTL))
+		s.gave(o.Revision, s.history.Put(o.Key, s.value(o)))
+		s.leases.set(o.Key, s.until(opts.TTL))
 	}
 	return o, err
 }
 
 // Remove deletes and notes it.
-func (s *storage[T]) Remove(ctx context.Context, key string, expect store.Revision) (*store.Object[T], error) {
+func (s *storage[T]) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
 	if s.restoring {
 		return nil, errOutage
 	}
-	o, err := s.Backend.Remove(ctx, key, expect)
+	o, err := s.Backend.Remove(ctx, prev)
 	if err == nil {
-		s.gave(o.Revision, s.history.Delete(key))
-		s.leases.set(key, time.Time{})
+		s.gave(o.Revision, s.history.Delete(o.Key))
+		s.leases.set(o.Key, time.Time{})
 	}
 	return o, err
 }
 
 // Emit passes a value through and notes it.
-func (s *storage[T]) Emit(ctx context.Context, key string, value T) (*store.Object[T], error) {
+func (s *storage[T]) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
 	if s.restoring {
 		return nil, errOutage
 	}
-	o, err := s.Backend.(backend.Emitter[T]).Emit(ctx, key, value)
+	o, err := s.Backend.(backend.Emitter).Emit(ctx, draft)
 	if err == nil {
-		s.gave(o.Revision, s.history.Emit(key, value))
+		s.gave(o.Revision, s.history.Emit(o.Key, s.value(o)))
 	}
 	return o, err
+}
+
+// value returns the object's value.
+func (s *storage[T]) value(o *store.Object) T { return *s.schema.Pointer(o).(*T) }
+
+// draft returns a new object with that key and value, described by the schema.
+func (s *storage[T]) draft(key string, value T) *store.Object {
+	o := s.schema.New()
+	o.Key, *s.schema.Pointer(o).(*T) = key, value
+	s.schema.Describe(o)
+	return o
 }
 
 // gave fails unless storage has given a change the revision that is next.
@@ -120,7 +142,7 @@ func (s *storage[T]) gave(rev, next store.Revision) {
 }
 
 // List fails, or takes its time, if it is to.
-func (s *storage[T]) List(ctx context.Context, opts backend.ListOptions) (*backend.List[T], error) {
+func (s *storage[T]) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	if s.failLists > 0 {
 		s.failLists--
 		s.trace.call("list", 0, 0, errOutage)
@@ -140,7 +162,7 @@ func (s *storage[T]) List(ctx context.Context, opts backend.ListOptions) (*backe
 }
 
 // Watch starts a watch that can be broken, unless it is to fail.
-func (s *storage[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[T], error) {
+func (s *storage[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	if s.failWatches > 0 {
 		s.failWatches--
 		s.trace.call("watch", opts.From, 0, errOutage)
@@ -190,21 +212,21 @@ func (s *storage[T]) rewind(rev store.Revision, others []T, err error) error {
 	}
 	ctx := context.Background()
 	put := func(key string, value T) error {
-		var expect store.Revision
-		if was, err := inner.Get(ctx, key); err == nil {
-			expect = was.Revision
+		prev, err := inner.Get(ctx, key)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
 		}
-		_, err := inner.Put(ctx, key, value, expect, backend.PutOptions{})
+		_, err = inner.Put(ctx, s.draft(key, value), prev, backend.PutOptions{})
 		return err
 	}
 	emit := func(key string, value T) error {
-		_, err := inner.Emit(ctx, key, value)
+		_, err := inner.Emit(ctx, s.draft(key, value))
 		return err
 	}
 	remove := func(key string) error {
 		was, err := inner.Get(ctx, key)
 		if err == nil {
-			_, err = inner.Remove(ctx, key, was.Revision)
+			_, err = inner.Remove(ctx, was)
 		}
 		return err
 	}
@@ -215,7 +237,7 @@ func (s *storage[T]) rewind(rev store.Revision, others []T, err error) error {
 	old := s.Backend
 	s.Backend, s.history, s.leases = inner, s.history.Fork(rev), nil
 	for _, value := range others {
-		key := s.schema.Key(value)
+		key := s.keyOf(value)
 		if failed := put(key, value); failed != nil {
 			return failed
 		}
@@ -230,7 +252,7 @@ const slowCall = 2 * time.Second
 
 // storageWatch is a watch on storage.
 type storageWatch[T any] struct {
-	backend.Watcher[T]
+	backend.Watcher
 	storage *storage[T]
 	tell    func()
 	broken  error
@@ -244,14 +266,14 @@ func (w *storageWatch[T]) notify() {
 }
 
 // Next returns the next batch, spoilt if it is to be.
-func (w *storageWatch[T]) Next(limit int) (backend.Batch[T], error) {
+func (w *storageWatch[T]) Next(limit int) (backend.Batch, error) {
 	s := w.storage
 	if w.broken != nil {
 		s.trace.call("next", 0, 0, w.broken)
-		return backend.Batch[T]{}, w.broken
+		return backend.Batch{}, w.broken
 	}
 	if s.blocked {
-		return backend.Batch[T]{After: w.through, Through: w.through}, nil
+		return backend.Batch{After: w.through, Through: w.through}, nil
 	}
 	if s.batch > 0 {
 		limit = s.batch

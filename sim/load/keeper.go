@@ -154,7 +154,7 @@ func (k *keeper) current(ctx context.Context, ref *objectcache.Ref[content.Item]
 }
 
 // isNewest reports whether what a reference returned is what was written last.
-func isNewest(o *store.Object[content.Item], err error, want audit.Entry) bool {
+func isNewest(o *engine.Object[content.Item], err error, want audit.Entry) bool {
 	if want.Attrs == nil { // deleted
 		return errors.Is(err, engine.ErrNotFound)
 	}

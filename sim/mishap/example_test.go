@@ -11,9 +11,9 @@ import (
 func ExampleSpoil() {
 	m := mishap.Mishaps{Lose: true, Repeat: true}
 	for from := store.Revision(1); from < 10; from += 3 {
-		batch := backend.Batch[string]{After: from, Through: from + 3}
+		batch := backend.Batch{After: from, Through: from + 3}
 		for rev := from + 1; rev <= from+3; rev++ {
-			batch.Events = append(batch.Events, store.Event[string]{Revision: rev})
+			batch.Events = append(batch.Events, store.Event{Revision: rev})
 		}
 		batch = mishap.Spoil(&m, batch)
 		fmt.Print("after ", batch.After, ":")

@@ -17,7 +17,7 @@ type Mishaps struct {
 // Spoil returns the batch with the next of the mishaps, which is then over; the
 // event in the middle is struck. A batch without events is returned as it is, and
 // nothing is over. The batch given is not changed.
-func Spoil[T any](m *Mishaps, batch backend.Batch[T]) backend.Batch[T] {
+func Spoil(m *Mishaps, batch backend.Batch) backend.Batch {
 	middle := len(batch.Events) / 2
 	switch {
 	case len(batch.Events) == 0:

@@ -39,7 +39,7 @@ func (r *run) apply(ctx context.Context, c *trace.Change) (engine.Revision, erro
 	if c.Op == trace.Put {
 		return r.engine.Put(ctx, File{Path: c.Key, Version: c.Version})
 	}
-	gone, err := r.engine.Delete(ctx, c.Key, engine.DeleteOptions[File]{})
+	gone, err := r.engine.Delete(ctx, c.Key, engine.DeleteOptions{})
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return 0, nil

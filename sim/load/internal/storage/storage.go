@@ -16,7 +16,7 @@ import (
 // Storage is a backend with faults. It keeps to the contract of
 // [backend.Backend], but for what they do.
 type Storage struct {
-	*memory.Backend[content.Item]
+	*memory.Backend
 	*strikes
 	ledger *audit.Ledger
 	now    func() int64
@@ -30,15 +30,15 @@ type Storage struct {
 }
 
 var (
-	_ backend.Backend[content.Item] = (*Storage)(nil)
-	_ backend.Emitter[content.Item] = (*Storage)(nil)
+	_ backend.Backend = (*Storage)(nil)
+	_ backend.Emitter = (*Storage)(nil)
 )
 
 // New makes an empty storage for a plan. What is written gets its times from now,
 // in nanoseconds since the run's epoch, and is noted in the ledger; the clock is
 // that of the backend.
 func New(p *scenario.Plan, clock actors.Clock, now func() int64, ledger *audit.Ledger) (*Storage, error) {
-	m, err := memory.New(content.Schema(), memory.Options{Clock: clock})
+	m, err := memory.New(content.Config(p).Schema(), memory.Options{Clock: clock})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *Storage) note(e audit.Entry) {
 }
 
 // Get reads one item.
-func (s *Storage) Get(ctx context.Context, key string) (*store.Object[content.Item], error) {
+func (s *Storage) Get(ctx context.Context, key string) (*store.Object, error) {
 	if err := s.meet(ctx, scenario.OnGet); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *Storage) Get(ctx context.Context, key string) (*store.Object[content.It
 }
 
 // List reads several.
-func (s *Storage) List(ctx context.Context, opts backend.ListOptions) (*backend.List[content.Item], error) {
+func (s *Storage) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	if err := s.meet(ctx, scenario.OnList); err != nil {
 		return nil, err
 	}
@@ -83,40 +83,42 @@ func (s *Storage) List(ctx context.Context, opts backend.ListOptions) (*backend.
 }
 
 // Put writes one, and notes it.
-func (s *Storage) Put(ctx context.Context, key string, value content.Item, expect store.Revision, opts backend.PutOptions) (*store.Object[content.Item], error) {
+func (s *Storage) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	if err := s.meet(ctx, scenario.OnPut); err != nil {
 		return nil, err
 	}
-	value.Stored = s.now()
-	o, err := s.Backend.Put(ctx, key, value, expect, opts)
+	item := content.Of(draft)
+	item.Stored = s.now()
+	o, err := s.Backend.Put(ctx, draft, prev, opts)
 	if err == nil {
-		s.note(audit.Entry{Revision: o.Revision, Key: key, Attrs: value.Attrs, Stored: value.Stored})
+		s.note(audit.Entry{Revision: o.Revision, Key: o.Key, Attrs: item.Attrs, Stored: item.Stored})
 	}
 	return o, err
 }
 
 // Remove deletes one, and notes it.
-func (s *Storage) Remove(ctx context.Context, key string, expect store.Revision) (*store.Object[content.Item], error) {
+func (s *Storage) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
 	if err := s.meet(ctx, scenario.OnRemove); err != nil {
 		return nil, err
 	}
 	stored := s.now()
-	o, err := s.Backend.Remove(ctx, key, expect)
+	o, err := s.Backend.Remove(ctx, prev)
 	if err == nil {
-		s.note(audit.Entry{Revision: o.Revision, Key: key, Stored: stored})
+		s.note(audit.Entry{Revision: o.Revision, Key: o.Key, Stored: stored})
 	}
 	return o, err
 }
 
 // Emit passes on an event that is no state, and notes it.
-func (s *Storage) Emit(ctx context.Context, key string, value content.Item) (*store.Object[content.Item], error) {
+func (s *Storage) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
 	if err := s.meet(ctx, scenario.OnEmit); err != nil {
 		return nil, err
 	}
-	value.Stored = s.now()
-	o, err := s.Backend.Emit(ctx, key, value)
+	item := content.Of(draft)
+	item.Stored = s.now()
+	o, err := s.Backend.Emit(ctx, draft)
 	if err == nil {
-		s.note(audit.Entry{Revision: o.Revision, Key: key, Attrs: value.Attrs, Stored: value.Stored, Emitted: true})
+		s.note(audit.Entry{Revision: o.Revision, Key: o.Key, Attrs: item.Attrs, Stored: item.Stored, Emitted: true})
 	}
 	return o, err
 }

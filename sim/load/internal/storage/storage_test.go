@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/load/internal/audit"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/storage"
@@ -34,10 +35,15 @@ func newStorage(t *testing.T, faults ...scenario.Fault) (*storage.Storage, *audi
 // put writes an item.
 func put(t *testing.T, s *storage.Storage, key string) store.Revision {
 	t.Helper()
-	o, err := s.Put(t.Context(), key, content.Item{Key: key, Attrs: &content.Attributes{}}, 0, backend.PutOptions{})
+	o, err := s.Put(t.Context(), draft(key), nil, backend.PutOptions{})
 	require.NoError(t, err)
-	require.Equal(t, int64(7), o.Value.Stored)
+	require.Equal(t, int64(7), content.Of(o).Stored)
 	return o.Revision
+}
+
+// draft returns an item to be written.
+func draft(key string) *store.Object {
+	return store.Header(&engine.Object[content.Item]{Key: key, Value: content.Item{Key: key, Attrs: &content.Attributes{}}})
 }
 
 func list(ctx context.Context, s *storage.Storage) error {
@@ -48,9 +54,12 @@ func list(ctx context.Context, s *storage.Storage) error {
 func TestWritesAreStampedAndNoted(t *testing.T) {
 	s, ledger := newStorage(t)
 	put(t, s, "a")
-	gone, err := s.Remove(t.Context(), "b", put(t, s, "b"))
+	put(t, s, "b")
+	b, err := s.Get(t.Context(), "b")
 	require.NoError(t, err)
-	_, err = s.Emit(t.Context(), "a", content.Item{Key: "a", Attrs: &content.Attributes{}})
+	gone, err := s.Remove(t.Context(), b)
+	require.NoError(t, err)
+	_, err = s.Emit(t.Context(), draft("a"))
 	require.NoError(t, err)
 	newest, ok := ledger.Newest()
 	require.True(t, ok)
@@ -94,7 +103,7 @@ func TestAWriteThatFailsIsNotNoted(t *testing.T) {
 	s, ledger := newStorage(t)
 	fail := s.Begin(&scenario.Fault{Kind: scenario.FaultFail})
 	defer s.End(fail)
-	_, err := s.Put(t.Context(), "a", content.Item{Key: "a", Attrs: &content.Attributes{}}, 0, backend.PutOptions{})
+	_, err := s.Put(t.Context(), draft("a"), nil, backend.PutOptions{})
 	require.ErrorIs(t, err, storage.ErrInjected)
 	_, ok := ledger.Newest()
 	require.False(t, ok)
@@ -127,7 +136,7 @@ func TestOnlyAStorageThatMayHangKeepsOffThePool(t *testing.T) {
 }
 
 // watched opens a watch, and returns what says that there is something new.
-func watched(t *testing.T, s *storage.Storage, from store.Revision) (backend.Watcher[content.Item], chan struct{}) {
+func watched(t *testing.T, s *storage.Storage, from store.Revision) (backend.Watcher, chan struct{}) {
 	t.Helper()
 	told := make(chan struct{}, 100)
 	w, err := s.Watch(t.Context(), backend.WatchOptions{From: from, Notify: func() { told <- struct{}{} }})

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -14,7 +13,7 @@ import (
 // Watch starts a watch that faults can strike. The engine has one at a time. If
 // it starts beyond what the one before has delivered, the engine has listed in
 // between, and will never see what is in the gap.
-func (s *Storage) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[content.Item], error) {
+func (s *Storage) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	if err := s.meet(ctx, scenario.OnWatch); err != nil {
 		return nil, err
 	}
@@ -51,7 +50,7 @@ func (s *Storage) breakWatches(err error) int {
 // watch is the engine's watch on the storage.
 type watch struct {
 	storage *Storage
-	inner   backend.Watcher[content.Item]
+	inner   backend.Watcher
 
 	// telling is held while tell runs, so that Close waits for it.
 	telling sync.Mutex
@@ -74,14 +73,14 @@ func (w *watch) notify() {
 
 // Next returns the next changes, unless a fault strikes it. It must not wait, so
 // one that sticks returns nothing.
-func (w *watch) Next(most int) (backend.Batch[content.Item], error) {
+func (w *watch) Next(most int) (backend.Batch, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.strike(); err != nil {
-		return backend.Batch[content.Item]{}, err
+		return backend.Batch{}, err
 	}
 	if w.silent {
-		return backend.Batch[content.Item]{After: w.at, Through: w.at}, nil
+		return backend.Batch{After: w.at, Through: w.at}, nil
 	}
 	batch, err := w.inner.Next(most)
 	if err == nil {
