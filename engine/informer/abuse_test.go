@@ -66,7 +66,7 @@ func (h *historian) check(t *testing.T) {
 }
 
 // checkState demands that what the handler was told adds up to the state.
-func (h *historian) checkState(t *testing.T, state *informer.Snapshot[pod]) {
+func (h *historian) checkState(t *testing.T, state informer.Snapshot[pod]) {
 	t.Helper()
 	h.check(t)
 	require.Len(t, h.known, state.Len())
@@ -102,7 +102,7 @@ func busy(t *testing.T, configure func(*informer.Config[pod])) (*informer.Shared
 	source := enginetest.NewSource(podConfig())
 	host, err := engine.NewHost(engine.HostConfig{})
 	require.NoError(t, err)
-	cfg := informer.Config[pod]{Source: source, Host: host, Name: "pods"}
+	cfg := informer.Config[pod]{Source: engine.SourceOf[pod](source), Host: host, Name: "pods"}
 	if configure != nil {
 		configure(&cfg)
 	}
@@ -124,7 +124,7 @@ func TestClientRow118_HandlersComeAndGoDuringManyEvents(t *testing.T) {
 	}
 	s, source := busy(t, nil)
 	stays := newHistorian()
-	stayer, err := s.Subscribe(stays.handle)
+	stayer, err := s.Subscribe(stays.handle, informer.HandlerOptions{})
 	require.NoError(t, err)
 
 	var adders, writer sync.WaitGroup

@@ -27,15 +27,15 @@ func benchmarkHandlers(b *testing.B, handlers int) {
 		b.Fatal(err)
 	}
 	defer host.Close()
-	s, err := informer.New(informer.Config[pod]{Source: source, Host: host})
+	s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source), Host: host})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer s.Close()
 	var told atomic.Int64
-	listening := make([]*informer.Handle[pod], handlers)
+	listening := make([]*informer.Registration, handlers)
 	for i := range listening {
-		if listening[i], err = s.Subscribe(func(informer.Notification[pod]) { told.Add(1) }); err != nil {
+		if listening[i], err = s.Subscribe(func(informer.Notification[pod]) { told.Add(1) }, informer.HandlerOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}

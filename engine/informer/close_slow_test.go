@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store/backend"
@@ -19,13 +20,13 @@ type parting struct {
 	parted chan struct{}
 }
 
-func (p *parting) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[pod], error) {
+func (p *parting) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	w, err := p.Source.Watch(ctx, opts)
 	return &partingWatcher{Watcher: w, parted: p.parted}, err
 }
 
 type partingWatcher struct {
-	backend.Watcher[pod]
+	backend.Watcher
 	once   sync.Once
 	parted chan struct{}
 }
@@ -45,15 +46,15 @@ func TestPain_CloseDoesNotWaitForAHandlersBacklog(t *testing.T) {
 		require.NoError(t, err)
 	}
 	parted := make(chan struct{})
-	s, err := informer.New(informer.Config[pod]{Source: &parting{source, parted}})
+	s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](&parting{source, parted})})
 	require.NoError(t, err)
 	require.NoError(t, s.Synced(t.Context()))
 	told := 0
 	handle, err := s.Subscribe(func(informer.Notification[pod]) {
 		told++
-		_ = s.Close() // from a handler, it does not wait
+		s.Stop()
 		<-parted
-	})
+	}, informer.HandlerOptions{})
 	require.NoError(t, err)
 	<-handle.Done()
 	require.NoError(t, s.Close())

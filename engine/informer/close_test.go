@@ -29,7 +29,7 @@ func TestClientRow119_120_121_StateAfterClose(t *testing.T) {
 	require.ErrorIs(t, r.Err(), informer.ErrClosed)
 	require.ErrorIs(t, handle.Err(), informer.ErrClosed)
 	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
-	_, err := r.AddEventHandler(informer.HandlerFuncs[pod]{})
+	_, err := r.AddEventHandler(informer.HandlerFuncs[pod]{}, informer.HandlerOptions{})
 	require.ErrorIs(t, err, informer.ErrClosed)
 	require.ErrorIs(t, r.AddIndexers(store.Indexers[pod]{"node": byNode}), informer.ErrClosed)
 	require.ErrorIs(t, r.WaitForRevision(t.Context(), 100), informer.ErrClosed)
@@ -46,12 +46,12 @@ func TestClientRow124_CloseAtAnyPoint(t *testing.T) {
 		host, err := engine.NewHost(engine.HostConfig{Executor: executor, Clock: clock, Seed: 1})
 		require.NoError(t, err)
 		source := enginetest.NewSource(podConfig())
-		s, err := informer.New(informer.Config[pod]{Source: source, Host: host})
+		s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source), Host: host})
 		require.NoError(t, err)
 		h := newHistorian()
 		first, err := s.Subscribe(h.handle, informer.HandlerOptions{Resync: time.Second})
 		require.NoError(t, err)
-		second, err := s.Subscribe(func(informer.Notification[pod]) { panic(errBad) })
+		second, err := s.Subscribe(func(informer.Notification[pod]) { panic(errBad) }, informer.HandlerOptions{})
 		require.NoError(t, err)
 		churn(t, source, 1, 20, 3)
 		executor.RunN(turns)
@@ -69,9 +69,9 @@ func TestClientRow124_CloseAtAnyPoint(t *testing.T) {
 	}
 }
 
-func TestPain_CloseFromAHandler(t *testing.T) {
+func TestPain_StopFromAHandler(t *testing.T) {
 	r := newRig(t, nil)
-	l := &log{before: func(informer.Notification[pod]) { require.NoError(t, r.Close()) }}
+	l := &log{before: func(informer.Notification[pod]) { r.Stop() }}
 	handle := r.subscribeLog(l)
 	r.put(pod{Name: "a"})
 	<-handle.Done()
@@ -79,20 +79,36 @@ func TestPain_CloseFromAHandler(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
-// Nobody else closes it, and goleak would find the workers of its host.
-func TestCloseFromAHandlerAloneEndsTheInformersHost(t *testing.T) {
+// Close would wait for the handler that calls it, so it gives up and names it.
+// What it began goes on.
+func TestCloseFromAHandlerNamesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := enginetest.NewSource(podConfig())
+		s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source)})
+		require.NoError(t, err)
+		var failed error
+		handle, err := s.Subscribe(func(informer.Notification[pod]) { failed = s.Close() }, informer.HandlerOptions{Name: "closing"})
+		require.NoError(t, err)
+		_, err = source.Add(pod{Name: "a"})
+		require.NoError(t, err)
+		<-handle.Done()
+		require.ErrorIs(t, failed, informer.ErrStillRunning)
+		require.ErrorContains(t, failed, "closing")
+		require.NoError(t, s.Close())
+		require.NoError(t, source.Close())
+	})
+}
+
+// Nothing else closes it, and goleak would find the workers of its host.
+func TestStopFromAHandlerEndsTheInformersHost(t *testing.T) {
 	others := goleak.IgnoreCurrent()
 	source := enginetest.NewSource(podConfig(), enginetest.SourceOptions{})
-	s, err := informer.New(informer.Config[pod]{Source: source})
+	s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source)})
 	require.NoError(t, err)
-	closed := make(chan error, 1)
-	handle, err := s.Subscribe(func(informer.Notification[pod]) {
-		closed <- s.Close()
-	})
+	handle, err := s.Subscribe(func(informer.Notification[pod]) { s.Stop() }, informer.HandlerOptions{})
 	require.NoError(t, err)
 	_, err = source.Add(pod{Name: "a"})
 	require.NoError(t, err)
-	require.NoError(t, <-closed)
 	<-handle.Done()
 	goleak.VerifyNone(t, others)
 	_, err = engine.New(engine.Config[pod]{Key: podConfig().Key, Host: s.Host()})
@@ -100,19 +116,19 @@ func TestCloseFromAHandlerAloneEndsTheInformersHost(t *testing.T) {
 	require.NoError(t, source.Close())
 }
 
-// The handler goes on for longer than any Close waits, and closes once more. The
+// The handler goes on for longer than any Close waits, and stops once more. The
 // bubble would not end before the workers of the host.
-func TestCloseFromAHandlerThatGoesOnEndsTheInformersHost(t *testing.T) {
+func TestStopFromAHandlerThatGoesOnEndsTheInformersHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := enginetest.NewSource(podConfig())
-		s, err := informer.New(informer.Config[pod]{Source: source})
+		s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source)})
 		require.NoError(t, err)
 		handle, err := s.Subscribe(func(informer.Notification[pod]) {
 			for range 3 {
-				require.NoError(t, s.Close())
+				s.Stop()
 				time.Sleep(time.Minute)
 			}
-		})
+		}, informer.HandlerOptions{})
 		require.NoError(t, err)
 		_, err = source.Add(pod{Name: "a"})
 		require.NoError(t, err)
@@ -121,13 +137,13 @@ func TestCloseFromAHandlerThatGoesOnEndsTheInformersHost(t *testing.T) {
 	})
 }
 
-func TestCloseFromFunctionsOfTheConfiguration(t *testing.T) {
+func TestStopFromFunctionsOfTheConfiguration(t *testing.T) {
 	var r *rig
-	var handle *informer.Handle[pod]
+	var handle *informer.Registration
 	leave := func() {
 		if r != nil && handle != nil {
-			require.NoError(t, handle.Remove(t.Context(), informer.Drain))
-			require.NoError(t, r.Close())
+			handle.Stop(informer.Drain)
+			r.Stop()
 		}
 	}
 	for name, configure := range map[string]func(*informer.Config[pod]){
@@ -154,7 +170,7 @@ func TestCloseNamesTheHandlerThatDoesNotReturn(t *testing.T) {
 	source := enginetest.NewSource(podConfig())
 	host, err := engine.NewHost(engine.HostConfig{CloseTimeout: time.Millisecond})
 	require.NoError(t, err)
-	s, err := informer.New(informer.Config[pod]{Source: source, Host: host, Name: "pods"})
+	s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source), Host: host, Name: "pods"})
 	require.NoError(t, err)
 	stuck := newGate()
 	_, err = s.Subscribe(stuck.handle, informer.HandlerOptions{Name: "stuck"})
@@ -179,7 +195,7 @@ func TestCloseNamesTheHandlerThatDoesNotReturn(t *testing.T) {
 
 func TestHostOfItsOwnEndsWithTheInformer(t *testing.T) {
 	source := enginetest.NewSource(podConfig())
-	s, err := informer.New(informer.Config[pod]{Source: source})
+	s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source)})
 	require.NoError(t, err)
 	require.NoError(t, s.Synced(t.Context()))
 	require.NoError(t, s.Close())
@@ -191,7 +207,7 @@ func TestHostClosedBeneathTheInformer(t *testing.T) {
 	source := enginetest.NewSource(podConfig())
 	host, err := engine.NewHost(engine.HostConfig{})
 	require.NoError(t, err)
-	s, err := informer.New(informer.Config[pod]{Source: source, Host: host})
+	s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source), Host: host})
 	require.NoError(t, err)
 	var waiting sync.WaitGroup
 	waiting.Go(func() { require.ErrorIs(t, s.WaitForRevision(t.Context(), 1000), informer.ErrClosed) })

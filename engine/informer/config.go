@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 
@@ -11,14 +12,14 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Config says what an informer mirrors and how. Only Source is required. The
+// Config says what an informer follows and how. Only Source is required. The
 // functions must be quick and pure: they run while a change is being taken in,
 // and panics in them are errors.
 type Config[T any] struct {
-	// Source is what to mirror: [engine.Engine.Source], a backend, or a fake
-	// such as enginetest.Source.
-	Source backend.ListerWatcher[T]
-	// Prefix mirrors only the keys under it, by whole path segments.
+	// Source is what to follow: [engine.Engine.Source], or [engine.SourceOf] a
+	// backend.
+	Source engine.Source[T]
+	// Prefix follows only the keys under it, by whole path segments.
 	Prefix string
 	// Host is what the informer runs on; nil means one of its own. A given host
 	// is not closed with the informer.
@@ -27,8 +28,8 @@ type Config[T any] struct {
 	// type's name.
 	Name string
 
-	// Transform changes a value before it is stored, say to drop what nobody
-	// reads. It must return a new value rather than change its argument, which
+	// Transform changes a value before it is stored, say to drop what is never
+	// read. It must return a new value rather than change its argument, which
 	// is shared. It is called exactly once for each state of each object.
 	Transform func(T) (T, error)
 	// Indexers are the indexes to begin with; see
@@ -49,7 +50,7 @@ type Config[T any] struct {
 	// logged.
 	OnError func(error)
 	// Backoff spaces the attempts to come back to a source that fails.
-	Backoff reflector.Backoff
+	Backoff engine.Backoff
 }
 
 // ItemErrorPolicy says what becomes of an object for which Transform or an
@@ -64,7 +65,7 @@ const (
 	// Quarantine does the same and keeps the object in a list, until a later
 	// state of it is well or it is deleted; see [SharedInformer.Quarantined].
 	Quarantine
-	// Fail ends the informer: what was mirrored before can still be read.
+	// Fail ends the informer: what was stored before can still be read.
 	Fail
 )
 
@@ -81,40 +82,97 @@ func (p ItemErrorPolicy) String() string {
 	return fmt.Sprintf("ItemErrorPolicy(%d)", uint8(p))
 }
 
-// validate returns an [*engine.ConfigError] for the first field that is wrong.
-func (c *Config[T]) validate() error {
-	switch {
-	case c.Source == nil:
-		return &engine.ConfigError{Field: "Source", Problem: "is nil; give what to mirror, such as the Source of an engine"}
-	case c.ItemErrors > Fail:
-		return &engine.ConfigError{Field: "ItemErrors", Problem: fmt.Sprintf("is %v; give Skip, Quarantine or Fail", c.ItemErrors)}
+// settings are a [Config] as the core sees it: what depends on T is a function of
+// the untyped object.
+type settings struct {
+	source     backend.ListerWatcher
+	prefix     string
+	host       *engine.Host
+	name       string
+	typeName   string       // in place of an empty name
+	schema     store.Schema // only of New and Clone
+	transform  func(*store.Object) (*store.Object, error)
+	indexers   store.Indexers[*store.Object]
+	identity   func(*store.Object) string
+	itemErrors ItemErrorPolicy
+	onError    func(error)
+	backoff    engine.Backoff
+}
+
+// settings returns c without its type.
+func (c Config[T]) settings() settings {
+	s := settings{
+		source: c.Source.ListerWatcher, prefix: c.Prefix, host: c.Host, name: c.Name, typeName: fmt.Sprintf("%T", *new(T)),
+		schema: engine.Config[T]{}.Schema(), indexers: untypedIndexers(c.Indexers),
+		itemErrors: c.ItemErrors, onError: c.OnError, backoff: c.Backoff,
 	}
-	if err := store.ValidatePrefix(c.Prefix); err != nil {
+	if c.Transform != nil {
+		s.transform = untypedTransform(c.Transform)
+	}
+	if c.Identity != nil {
+		s.identity = func(o *store.Object) string { return c.Identity(typed[T](o)) }
+	}
+	return s
+}
+
+func typed[T any](o *store.Object) *Object[T] { return store.As[Object[T]](o) }
+
+// untypedTransform returns a function that makes a new object with the value that
+// transform returns.
+func untypedTransform[T any](transform func(T) (T, error)) func(*store.Object) (*store.Object, error) {
+	return func(o *store.Object) (*store.Object, error) {
+		transformed := *typed[T](o)
+		var err error
+		transformed.Value, err = transform(transformed.Value)
+		return store.Header(&transformed), err
+	}
+}
+
+// untypedIndexers returns the same indexes over objects instead of their values.
+func untypedIndexers[T any](indexers store.Indexers[T]) store.Indexers[*store.Object] {
+	untyped := make(store.Indexers[*store.Object], len(indexers))
+	for name, values := range indexers {
+		if values == nil {
+			untyped[name] = nil
+			continue
+		}
+		untyped[name] = func(o *store.Object) ([]string, error) { return values(typed[T](o).Value) }
+	}
+	return untyped
+}
+
+// validate returns an [*engine.ConfigError] for the first setting that is wrong.
+func (s *settings) validate() error {
+	switch {
+	case s.source == nil:
+		return &engine.ConfigError{Field: "Source", Problem: "is missing; give what to follow, such as the Source of an engine"}
+	case s.itemErrors > Fail:
+		return &engine.ConfigError{Field: "ItemErrors", Problem: fmt.Sprintf("is %v; give Skip, Quarantine or Fail", s.itemErrors)}
+	}
+	if err := store.ValidatePrefix(s.prefix); err != nil {
 		return &engine.ConfigError{Field: "Prefix", Problem: fmt.Sprintf(`is no prefix of keys (%v); give "" for everything, or path segments like "ns/name"`, err)}
 	}
-	if err := c.reflector(nowhere[T]{}, rand.New(rand.NewPCG(0, 0))).Validate(); err != nil {
+	if err := s.reflector(nowhere{}, rand.New(rand.NewPCG(0, 0))).Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return nil
 }
 
+// fillDefaults fills in what was left out.
+func (s *settings) fillDefaults() {
+	s.name = cmp.Or(s.name, s.typeName)
+	if s.onError == nil {
+		s.onError = func(error) {}
+	}
+}
+
 // reflector is what the informer's Reflector is told.
-func (c *Config[T]) reflector(sink reflector.Sink[T], random *rand.Rand) reflector.Config[T] {
-	return reflector.Config[T]{Source: c.Source, Sink: sink, Prefix: c.Prefix, Backoff: c.Backoff, Rand: random}
+func (s *settings) reflector(sink reflector.Sink, random *rand.Rand) reflector.Config {
+	return reflector.Config{Source: s.source, Sink: sink, Prefix: s.prefix, Backoff: s.backoff, Rand: random}
 }
 
 // nowhere is a sink to check a configuration with.
-type nowhere[T any] struct{}
+type nowhere struct{}
 
 // Offer is never called.
-func (nowhere[T]) Offer(reflector.Update[T]) actors.Verdict { return actors.Gone }
-
-func (c Config[T]) withDefaults() Config[T] {
-	if c.Name == "" {
-		c.Name = fmt.Sprintf("%T", *new(T))
-	}
-	if c.OnError == nil {
-		c.OnError = func(error) {}
-	}
-	return c
-}
+func (nowhere) Offer(reflector.Update) actors.Verdict { return actors.Gone }

@@ -7,7 +7,7 @@ import (
 )
 
 // pair is an object in two states, of which one may be missing.
-type pair[T any] struct{ old, now *Object[T] }
+type pair struct{ old, now *store.Object }
 
 // compare returns how two states differ: the objects that are gone, and those
 // that are new or changed, each in the order of their keys. Both states must be
@@ -15,72 +15,71 @@ type pair[T any] struct{ old, now *Object[T] }
 //
 //	old  a@3  b@5  c@9
 //	now       b@5  c@12  d@14       gone: a    changed: c→c, →d
-func compare[T any](old iter.Seq2[string, *Object[T]], now []*Object[T]) (gone []*Object[T], changed []pair[T]) {
+func compare(old iter.Seq2[string, *store.Object], now []*store.Object) (gone []*store.Object, changed []pair) {
 	i := 0
 	for key, was := range old {
 		for ; i < len(now) && now[i].Key < key; i++ {
-			changed = append(changed, pair[T]{now: now[i]})
+			changed = append(changed, pair{now: now[i]})
 		}
 		if i == len(now) || now[i].Key != key {
 			gone = append(gone, was)
 			continue
 		}
 		if was.Revision != now[i].Revision || was.Created != now[i].Created {
-			changed = append(changed, pair[T]{was, now[i]})
+			changed = append(changed, pair{was, now[i]})
 		}
 		i++
 	}
 	for ; i < len(now); i++ {
-		changed = append(changed, pair[T]{now: now[i]})
+		changed = append(changed, pair{now: now[i]})
 	}
 	return gone, changed
 }
 
-// transition tells how a handler gets from one state of an object to another,
-// by what same says of their identity. What it does not know to have happened
-// is stale.
-func transition[T any](p pair[T], cause Cause, same func(a, b *Object[T]) bool) []Notification[T] {
+// transition tells how a handler gets from one state of an object to another. A
+// deletion that was not seen happening is stale.
+func (t *transformer) transition(p pair, cause Cause) []notification {
 	switch {
 	case p.old == nil:
-		return []Notification[T]{{Type: store.Added, Cause: cause, Object: p.now}}
-	case same(p.old, p.now):
-		return []Notification[T]{{Type: store.Modified, Cause: cause, Old: p.old, Object: p.now}}
+		return []notification{added(p.now, cause)}
+	case t.same(p.old, p.now):
+		return []notification{{Type: store.Modified, Cause: cause, Old: p.old, Object: p.now}}
 	}
 	end := p.old.Revision // all that is known: not before that, and before the next was created
 	if p.now.Created > end {
 		end = p.now.Created - 1
 	}
-	return []Notification[T]{
-		{Type: store.Deleted, Cause: cause, Stale: true, Old: p.old, Object: p.old.Gone(end, p.now.Written)},
-		{Type: store.Added, Cause: cause, Object: p.now},
+	return []notification{
+		{Type: store.Deleted, Cause: cause, Stale: true, Old: p.old, Object: t.cfg.schema.Gone(p.old, end, p.now.Written)},
+		added(p.now, cause),
 	}
 }
 
 // difference tells a handler how to get from the state that it knows to the
 // newest, deletions first.
-func difference[T any](known, newest *Snapshot[T], same func(a, b *Object[T]) bool) []Notification[T] {
+func (t *transformer) difference(known, newest *state) []notification {
 	gone, changed := compare(known.view.All(), newest.view.List())
-	told := make([]Notification[T], 0, len(gone)+len(changed))
+	deletions := make([]notification, 0, len(gone)+len(changed))
 	for _, object := range gone {
-		told = append(told, stale(object, newest.revision))
+		deletions = append(deletions, t.gone(object, newest.revision))
 	}
-	var then []Notification[T]
+	var others []notification
 	for _, p := range changed {
-		for _, n := range transition(p, Relist, same) {
+		for _, n := range t.transition(p, Relist) {
 			if n.Type == store.Deleted {
-				told = append(told, n)
+				deletions = append(deletions, n)
 			} else {
-				then = append(then, n)
+				others = append(others, n)
 			}
 		}
 	}
-	return append(told, then...)
+	return append(deletions, others...)
 }
 
-// stale tells that an object is not there any more at revision rev.
-func stale[T any](object *Object[T], rev store.Revision) Notification[T] {
-	return Notification[T]{
+// gone tells that an object is not there any more at revision rev.
+func (t *transformer) gone(object *store.Object, rev store.Revision) notification {
+	return notification{
 		Type: store.Deleted, Cause: Relist, Stale: true,
-		Old: object, Object: object.Gone(max(rev, object.Revision), object.Written),
+		Old: object, Object: t.cfg.schema.Gone(object, max(rev, object.Revision), object.Written),
 	}
 }

@@ -16,7 +16,7 @@ var (
 	ErrConfig = engine.ErrConfig
 	// ErrClosed: the informer was closed, or ended with its host.
 	ErrClosed = errors.New("informer closed")
-	// ErrNilHandler: there is nobody to be told.
+	// ErrNilHandler: the handler is nil.
 	ErrNilHandler = errors.New("handler is nil")
 	// ErrRemoved: the handler was removed.
 	ErrRemoved = errors.New("handler removed")
@@ -48,9 +48,6 @@ var (
 	ErrUnknownIndex  = store.ErrUnknownIndex
 	ErrIndexConflict = store.ErrIndexConflict
 )
-
-// errNilIndexFunc is the cause when an index has no function.
-var errNilIndexFunc = errors.New("the IndexFunc is nil: give it one that returns the value's index values")
 
 // SourceError is an error of the source.
 type SourceError struct {
@@ -129,7 +126,7 @@ type SlowHandlerError struct {
 
 func (e *SlowHandlerError) Error() string {
 	effect := map[Policy]string{
-		Conflate:   "from here on it gets the newest change of each object",
+		Merge:      "from here on it gets the newest change of each object",
 		Resnapshot: "what is ahead of it is dropped, and it will get the difference to the newest state",
 		Block:      "the source is held back until it catches up",
 	}
@@ -139,10 +136,10 @@ func (e *SlowHandlerError) Error() string {
 // Is makes errors.Is(err, ErrSlowHandler) true.
 func (e *SlowHandlerError) Is(target error) bool { return target == ErrSlowHandler }
 
-// NotSyncedError says who had not synced when the wait for it ended, and why
-// not.
+// NotSyncedError says which informers and handlers had not synced when the wait
+// for them ended, and why not.
 type NotSyncedError struct {
-	// Laggards are those who had not synced.
+	// Laggards are those that had not synced.
 	Laggards []Laggard
 	// Cause is why waiting ended: ctx's cause, or nil if all laggards have ended.
 	Cause error
@@ -187,7 +184,8 @@ func (e *NotSyncedError) Unwrap() []error {
 	return errs
 }
 
-// CloseError says which handlers had not returned when Close gave up.
+// CloseError says which handlers had not returned when Close gave up. A handler
+// that calls Close itself is among them; it must call [SharedInformer.Stop].
 type CloseError struct {
 	Informer string
 	// Running are the names of the handlers, in the order in which they were

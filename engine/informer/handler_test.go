@@ -123,11 +123,11 @@ func TestClientRow122_RemoveWhileActive(t *testing.T) {
 		informer.Drop:  {"ADDED a@2 initial", "ADDED b@3 change"},
 	} {
 		r := newRig(t, nil)
-		var handle *informer.Handle[pod]
+		var handle *informer.Registration
 		l := &log{}
 		l.before = func(n informer.Notification[pod]) {
 			if n.Key() == "b" { // c is committed behind it
-				require.NoError(t, handle.Remove(t.Context(), how))
+				handle.Stop(how)
 			}
 		}
 		handle = r.subscribeLog(l)
@@ -190,7 +190,7 @@ func TestHandlerThatEndsWithItsPanic(t *testing.T) {
 
 func TestHandlerThatEndsItsGoroutine(t *testing.T) {
 	s, source := busy(t, nil)
-	handle, err := s.Subscribe(func(informer.Notification[pod]) { runtime.Goexit() })
+	handle, err := s.Subscribe(func(informer.Notification[pod]) { runtime.Goexit() }, informer.HandlerOptions{})
 	require.NoError(t, err)
 	_, err = source.Add(pod{Name: "a"})
 	require.NoError(t, err)
@@ -201,13 +201,13 @@ func TestHandlerThatEndsItsGoroutine(t *testing.T) {
 	require.NoError(t, s.WaitForRevision(t.Context(), rev), "the informer goes on")
 }
 
-func TestClientRow126_RemoveFromTheHandlerDoesNotWait(t *testing.T) {
+func TestClientRow126_StopFromTheHandlerDoesNotWait(t *testing.T) {
 	r := newRig(t, nil)
-	var handle *informer.Handle[pod]
+	var handle *informer.Registration
 	l := &log{}
 	l.before = func(n informer.Notification[pod]) {
 		if n.Key() == "b" {
-			require.NoError(t, handle.Remove(t.Context(), informer.Drop))
+			handle.Stop(informer.Drop)
 		}
 	}
 	handle = r.subscribeLog(l)
@@ -224,7 +224,7 @@ func TestClientRow127_RemoveWaitsForTheHandler(t *testing.T) {
 	handle, err := s.Subscribe(func(informer.Notification[pod]) {
 		close(entered)
 		<-leave
-	})
+	}, informer.HandlerOptions{})
 	require.NoError(t, err)
 	_, err = source.Add(pod{Name: "a"})
 	require.NoError(t, err)
@@ -267,9 +267,9 @@ func TestClientRow172_AdaptersOfHandlers(t *testing.T) {
 		},
 		UpdateFunc: func(_, o *informer.Object[pod]) { lines = append(lines, "update "+o.Key) },
 		DeleteFunc: func(gone informer.Deleted[pod]) { lines = append(lines, "delete "+gone.Key) },
-	}})
+	}}, informer.HandlerOptions{})
 	require.NoError(t, err)
-	_, err = r.AddEventHandler(informer.HandlerFuncs[pod]{}) // is safe
+	_, err = r.AddEventHandler(informer.HandlerFuncs[pod]{}, informer.HandlerOptions{}) // is safe
 	require.NoError(t, err)
 	r.put(pod{Name: "a", Node: "n1"})
 	r.put(pod{Name: "b", Node: "n2"})
@@ -284,18 +284,17 @@ func TestClientRow172_AdaptersOfHandlers(t *testing.T) {
 
 func TestHandlersThatAreRefused(t *testing.T) {
 	r := newRig(t, nil)
-	_, err := r.AddEventHandler(nil)
+	_, err := r.AddEventHandler(nil, informer.HandlerOptions{})
 	require.ErrorIs(t, err, informer.ErrNilHandler)
-	_, err = r.Subscribe(nil)
+	_, err = r.Subscribe(nil, informer.HandlerOptions{})
 	require.ErrorIs(t, err, informer.ErrNilHandler)
-	for field, opts := range map[string][]informer.HandlerOptions{
-		"HandlerOptions.Buffer":  {{Buffer: -1}},
-		"HandlerOptions.Resync":  {{Resync: -1}},
-		"HandlerOptions.Policy":  {{Policy: 9}},
-		"HandlerOptions.OnPanic": {{OnPanic: 9}},
-		"HandlerOptions is":      {{}, {}},
+	for field, opts := range map[string]informer.HandlerOptions{
+		"HandlerOptions.Buffer":  {Buffer: -1},
+		"HandlerOptions.Resync":  {Resync: -1},
+		"HandlerOptions.Policy":  {Policy: 9},
+		"HandlerOptions.OnPanic": {OnPanic: 9},
 	} {
-		_, err := r.AddEventHandler(informer.HandlerFuncs[pod]{}, opts...)
+		_, err := r.AddEventHandler(informer.HandlerFuncs[pod]{}, opts)
 		require.ErrorIs(t, err, informer.ErrConfig)
 		require.ErrorContains(t, err, field)
 	}
@@ -304,7 +303,7 @@ func TestHandlersThatAreRefused(t *testing.T) {
 func TestClientRow136_137_DeletedTellsTheKey(t *testing.T) {
 	r := newRig(t, nil)
 	var gone []informer.Deleted[pod]
-	_, err := r.AddEventHandler(informer.HandlerFuncs[pod]{DeleteFunc: func(d informer.Deleted[pod]) { gone = append(gone, d) }})
+	_, err := r.AddEventHandler(informer.HandlerFuncs[pod]{DeleteFunc: func(d informer.Deleted[pod]) { gone = append(gone, d) }}, informer.HandlerOptions{})
 	require.NoError(t, err)
 	r.put(pod{Name: "a", N: 7})
 	rev := r.remove("a")

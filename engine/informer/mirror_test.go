@@ -43,7 +43,7 @@ func TestClientRow109_112_EverythingRacesTheStart(t *testing.T) {
 	for i := range 8 {
 		racers.Go(func() {
 			h := newHistorian()
-			handle, err := s.Subscribe(h.handle)
+			handle, err := s.Subscribe(h.handle, informer.HandlerOptions{})
 			require.NoError(t, err)
 			require.NoError(t, s.AddIndexers(store.Indexers[pod]{string(rune('a' + i)): byNode}))
 			_, err = source.Add(pod{Name: string(rune('a' + i)), Node: "n"})
@@ -188,7 +188,7 @@ func TestFailEndsTheInformer(t *testing.T) {
 	require.Equal(t, []string{"a"}, keys(r.List(nil)), "what there was can be read")
 	require.Len(t, l.told(), 1)
 	require.ErrorIs(t, handle.Err(), informer.ErrClosed)
-	_, err := r.Subscribe(l.handle)
+	_, err := r.Subscribe(l.handle, informer.HandlerOptions{})
 	require.ErrorIs(t, err, informer.ErrClosed)
 }
 
@@ -316,11 +316,11 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 	source := newRig(t, nil).source
 	for field, cfg := range map[string]informer.Config[pod]{
 		"Source":     {},
-		"ItemErrors": {Source: source, ItemErrors: 9},
-		"Prefix":     {Source: source, Prefix: "a//b"},
-		"Indexers":   {Source: source, Indexers: store.Indexers[pod]{"nil": nil}},
+		"ItemErrors": {Source: engine.SourceOf[pod](source), ItemErrors: 9},
+		"Prefix":     {Source: engine.SourceOf[pod](source), Prefix: "a//b"},
+		"Indexers":   {Source: engine.SourceOf[pod](source), Indexers: store.Indexers[pod]{"nil": nil}},
 		"Backoff.Initial": func() informer.Config[pod] {
-			c := informer.Config[pod]{Source: source}
+			c := informer.Config[pod]{Source: engine.SourceOf[pod](source)}
 			c.Backoff.Initial = -1
 			return c
 		}(),
@@ -332,7 +332,7 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 	host, err := engine.NewHost(engine.HostConfig{})
 	require.NoError(t, err)
 	require.NoError(t, host.Close())
-	_, err = informer.New(informer.Config[pod]{Source: source, Host: host})
+	_, err = informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source), Host: host})
 	require.ErrorIs(t, err, informer.ErrClosed)
 }
 
@@ -340,7 +340,7 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 func TestClientRow130_131_HistoriesThroughFaults(t *testing.T) {
 	s, source := busy(t, func(cfg *informer.Config[pod]) { cfg.Backoff = quick })
 	var histories []*historian
-	var handles []*informer.Handle[pod]
+	var handles []*informer.Registration
 	for i := range 12 {
 		h := newHistorian()
 		handle, err := s.Subscribe(h.handle, informer.HandlerOptions{

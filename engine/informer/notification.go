@@ -3,17 +3,18 @@ package informer
 import (
 	"fmt"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/queue"
 	"github.com/watchmill/watchmill/store"
 )
 
 // Object is a stored value with its key and revision. It is immutable and
-// shared: whoever wants to change one writes a changed copy to the source.
-type Object[T any] = store.Object[T]
+// shared: to change one, write a changed copy to the source.
+type Object[T any] = engine.Object[T]
 
 // Deleted is what is known of an object that is gone. Last is its last state as
 // the informer knew it, with the revision of the deletion.
-type Deleted[T any] = queue.Deleted[*store.Object[T]]
+type Deleted[T any] = queue.Deleted[*engine.Object[T]]
 
 // Cause says why a handler is told something.
 type Cause uint8
@@ -71,9 +72,36 @@ func (n Notification[T]) Deleted() Deleted[T] {
 
 // String prints the notification for people: type, key, revision and cause.
 func (n Notification[T]) String() string {
+	return notification{n.Type, n.Cause, n.Stale, store.Header(n.Old), store.Header(n.Object)}.String()
+}
+
+// notification is a [Notification] as the core sees it.
+type notification struct {
+	Type        store.EventType
+	Cause       Cause
+	Stale       bool
+	Old, Object *store.Object
+}
+
+func typedNotification[T any](n notification) Notification[T] {
+	return Notification[T]{n.Type, n.Cause, n.Stale, typed[T](n.Old), typed[T](n.Object)}
+}
+
+func (n notification) key() string { return n.Object.Key }
+
+// String is that of [Notification].
+func (n notification) String() string {
 	text := fmt.Sprintf("%v %s@%d %v", n.Type, n.Object.Key, n.Object.Revision, n.Cause)
 	if n.Stale {
 		text += " stale"
 	}
 	return text
+}
+
+func added(o *store.Object, cause Cause) notification {
+	return notification{Type: store.Added, Cause: cause, Object: o}
+}
+
+func resynced(o *store.Object) notification {
+	return notification{Type: store.Modified, Cause: Resync, Old: o, Object: o}
 }

@@ -54,7 +54,7 @@ func TestPain_SnapshotsAreOfOneRevision(t *testing.T) {
 			seen[snapshot.Revision()] = true
 			page, err := source.List(t.Context(), backend.ListOptions{Revision: snapshot.Revision()})
 			require.NoError(t, err)
-			require.Equal(t, page.Items, append([]*informer.Object[pod]{}, snapshot.List(nil)...))
+			require.Equal(t, store.AsObjects[informer.Object[pod]](page.Items), append([]*informer.Object[pod]{}, snapshot.List(nil)...))
 		}
 	}
 	writer.Wait()
@@ -66,11 +66,11 @@ func TestPain_HandlersAddedAtAnyTimeAndFromHandlers(t *testing.T) {
 	r := newRig(t, nil)
 	r.source.FailList(1, nil)
 	inner := newHistorian()
-	var added *informer.Handle[pod]
+	var added *informer.Registration
 	outer := &log{before: func(n informer.Notification[pod]) {
 		if added == nil {
 			var err error
-			added, err = r.Subscribe(inner.handle)
+			added, err = r.Subscribe(inner.handle, informer.HandlerOptions{})
 			require.NoError(t, err)
 		}
 	}}
@@ -89,7 +89,7 @@ func TestPain_RelistLosesNeitherDeletesNorAdds(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := newRig(t, nil)
 			h := newHistorian()
-			_, err := r.Subscribe(h.handle)
+			_, err := r.Subscribe(h.handle, informer.HandlerOptions{})
 			require.NoError(t, err)
 			random := rand.New(rand.NewPCG(seed, 0))
 			write := func() error { churn(t, r.source, random.Uint64(), random.IntN(8), 4); return nil }
@@ -101,7 +101,7 @@ func TestPain_RelistLosesNeitherDeletesNorAdds(t *testing.T) {
 			}
 			page, err := r.source.List(t.Context(), backend.ListOptions{})
 			require.NoError(t, err)
-			require.Equal(t, page.Items, append([]*informer.Object[pod]{}, r.List(nil)...))
+			require.Equal(t, store.AsObjects[informer.Object[pod]](page.Items), append([]*informer.Object[pod]{}, r.List(nil)...))
 		})
 	}
 }
@@ -131,7 +131,7 @@ func TestEngineIsASource(t *testing.T) {
 	s, err := informer.New(informer.Config[pod]{Source: e.Engine().Source(), Host: e.Host()})
 	require.NoError(t, err)
 	h := newHistorian()
-	handle, err := s.Subscribe(h.handle)
+	handle, err := s.Subscribe(h.handle, informer.HandlerOptions{})
 	require.NoError(t, err)
 	var last store.Revision
 	for i := range 2000 {
@@ -181,11 +181,11 @@ func TestEngineThatIsClosedIsNoSourceAnyMore(t *testing.T) {
 	require.NoError(t, err)
 	s, err := informer.New(informer.Config[pod]{Source: e.Source(), Host: host, Backoff: quick})
 	require.NoError(t, err)
-	rev, err := e.Create(t.Context(), pod{Name: "a"})
+	created, err := e.Create(t.Context(), pod{Name: "a"})
 	require.NoError(t, err)
-	require.NoError(t, s.WaitForRevision(t.Context(), rev))
+	require.NoError(t, s.WaitForRevision(t.Context(), created.Revision))
 	require.NoError(t, e.Close())
-	require.ErrorIs(t, s.WaitForRevision(context.Background(), rev+1), engine.ErrEngineClosed)
+	require.ErrorIs(t, s.WaitForRevision(context.Background(), created.Revision+1), engine.ErrEngineClosed)
 	require.ErrorIs(t, s.Err(), informer.ErrSource)
 	require.NotNil(t, s.Get("a"), "what was mirrored can be read")
 	require.NoError(t, s.Close())

@@ -72,7 +72,7 @@ func newRig(t *testing.T, configure func(*informer.Config[pod])) *rig {
 	require.NoError(t, err)
 	r.source = enginetest.NewSource(podConfig(), enginetest.SourceOptions{Clock: r.host.Clock()})
 	cfg := informer.Config[pod]{
-		Source: r.source, Host: r.host, Name: "pods", OnError: r.failed,
+		Source: engine.SourceOf[pod](r.source), Host: r.host, Name: "pods", OnError: r.failed,
 		Backoff: reflector.Backoff{Initial: time.Second, Max: time.Second, Jitter: reflector.NoJitter},
 	}
 	if configure != nil {
@@ -191,15 +191,19 @@ func (l *log) told() []string {
 }
 
 // subscribe adds a log as a handler.
-func (r *rig) subscribe(opts ...informer.HandlerOptions) (*log, *informer.Handle[pod]) {
+func (r *rig) subscribe(opts ...informer.HandlerOptions) (*log, *informer.Registration) {
 	r.t.Helper()
 	l := &log{}
 	return l, r.subscribeLog(l, opts...)
 }
 
-func (r *rig) subscribeLog(l *log, opts ...informer.HandlerOptions) *informer.Handle[pod] {
+func (r *rig) subscribeLog(l *log, opts ...informer.HandlerOptions) *informer.Registration {
 	r.t.Helper()
-	h, err := r.Subscribe(l.handle, opts...)
+	var options informer.HandlerOptions
+	if len(opts) > 0 {
+		options = opts[0]
+	}
+	h, err := r.Subscribe(l.handle, options)
 	require.NoError(r.t, err)
 	return h
 }

@@ -57,7 +57,7 @@ func (c *complaints) wait() *informer.SlowHandlerError {
 // A handler that blocks for good delays neither the store, nor the others, nor
 // the source; what is kept for it is bounded; it is told, and can be dropped.
 func TestPain_HandlerThatBlocksForGood(t *testing.T) {
-	for _, policy := range []informer.Policy{informer.Conflate, informer.Resnapshot} {
+	for _, policy := range []informer.Policy{informer.Merge, informer.Resnapshot} {
 		t.Run(policy.String(), func(t *testing.T) {
 			told := newComplaints()
 			s, source := busy(t, func(cfg *informer.Config[pod]) { cfg.OnError = told.add })
@@ -65,7 +65,7 @@ func TestPain_HandlerThatBlocksForGood(t *testing.T) {
 			blocked, err := s.Subscribe(stuck.handle, informer.HandlerOptions{Name: "stuck", Policy: policy, Buffer: 10})
 			require.NoError(t, err)
 			well := newHistorian()
-			other, err := s.Subscribe(well.handle)
+			other, err := s.Subscribe(well.handle, informer.HandlerOptions{})
 			require.NoError(t, err)
 			_, err = source.Add(pod{Name: "first"})
 			require.NoError(t, err)

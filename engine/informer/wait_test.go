@@ -69,7 +69,7 @@ func TestClientRow173_HandleSyncsWithTheInformerAndItsHandler(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.WaitForRevision(t.Context(), rev))
 	stuck := newGate()
-	handle, err := s.Subscribe(stuck.handle)
+	handle, err := s.Subscribe(stuck.handle, informer.HandlerOptions{})
 	require.NoError(t, err)
 	<-stuck.entered
 	require.True(t, s.HasSynced())
@@ -77,7 +77,7 @@ func TestClientRow173_HandleSyncsWithTheInformerAndItsHandler(t *testing.T) {
 	close(stuck.open)
 	require.NoError(t, handle.Synced(t.Context()))
 
-	empty, err := s.Subscribe(func(informer.Notification[pod]) {})
+	empty, err := s.Subscribe(func(informer.Notification[pod]) {}, informer.HandlerOptions{})
 	require.NoError(t, err)
 	require.NoError(t, informer.WaitFor(t.Context(), s, handle, empty))
 }

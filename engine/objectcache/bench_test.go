@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/objectcache"
 )
@@ -15,7 +16,7 @@ func BenchmarkGet(b *testing.B) {
 	source := newSpy(enginetest.SourceOptions{})
 	_, err := source.Add(secret{Name: "a"})
 	require.NoError(b, err)
-	cache, err := objectcache.New(objectcache.Config[secret]{Source: source})
+	cache, err := objectcache.New(objectcache.Config[secret]{Source: engine.SourceOf[secret](source)})
 	require.NoError(b, err)
 	ref, err := cache.Acquire("a")
 	require.NoError(b, err)

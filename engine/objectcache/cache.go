@@ -14,15 +14,68 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Cache holds the objects that somebody has a reference to, and follows each of
+// Cache holds the objects that there are references to, and follows each of
 // them. Make one with [New]. All methods are safe for concurrent use.
-type Cache[T any] struct {
-	cfg     Config[T]
+type Cache[T any] struct{ core cacheCore }
+
+// cacheCore is what the typed façade calls: a [cache]. It is an interface for the
+// sake of the user's compiler, which compiles anew, for each package that mentions
+// Cache[Secret], the methods of every generic type that it finds in the fields of
+// a struct.
+type cacheCore interface {
+	acquire(key string) (refCore, error)
+	stats() Stats
+	hostOf() *engine.Host
+	close() error
+}
+
+// New starts a cache. It is empty and costs one idle actor. Close it when done.
+//
+// Errors: [ErrConfig]; [ErrClosed] if the host is closed.
+func New[T any](cfg Config[T]) (*Cache[T], error) {
+	core, err := start(cfg.settings())
+	if err != nil {
+		return nil, err
+	}
+	return &Cache[T]{core}, nil
+}
+
+// Acquire returns a reference to the object under key, whether it exists or not.
+// With the first reference to a key the cache begins to follow it. Acquire does
+// not wait for that; [Ref.Get] does. Release the reference when done.
+//
+// Errors: [ErrInvalidKey], [ErrClosed].
+func (c *Cache[T]) Acquire(key string) (*Ref[T], error) {
+	core, err := c.core.acquire(key)
+	if err != nil {
+		return nil, err
+	}
+	return &Ref[T]{core}, nil
+}
+
+// Host returns what the cache runs on.
+func (c *Cache[T]) Host() *engine.Host { return c.core.hostOf() }
+
+// Stats returns the figures of now. It takes time proportional to the number of
+// keys.
+func (c *Cache[T]) Stats() Stats { return c.core.stats() }
+
+// Close stops everything and returns when nothing of the cache is left. A Get
+// that waits, and all calls from then on, fail with [ErrClosed]; references
+// need not be released any more. If the source does not return although its
+// context is cancelled, Close gives up after the host's CloseTimeout, with an
+// error that names what still runs. Closing again, or meanwhile, waits for the
+// first Close and returns what it did.
+func (c *Cache[T]) Close() error { return c.core.close() }
+
+// cache is a [Cache] whatever the type of its objects.
+type cache struct {
+	cfg     settings
 	host    *engine.Host
 	ownHost bool
 	clock   actors.Clock
 	epoch   time.Time // when the cache was made
-	keeper  *actors.Ref[message[T]]
+	keeper  *actors.Ref[message]
 	gone    chan struct{} // closed when the actors are
 	leaving sync.Once
 
@@ -32,22 +85,20 @@ type Cache[T any] struct {
 
 	mu sync.Mutex
 	// entries are those that have references, or a Reflector that is not gone.
-	entries map[string]*entry[T]
+	entries map[string]*entry
 	closed  bool
 
 	closing sync.Once
 	failed  error
 }
 
-// New starts a cache. It is empty and costs one idle actor. Close it when done.
-//
-// Errors: [ErrConfig]; [ErrClosed] if the host is closed.
-func New[T any](cfg Config[T]) (*Cache[T], error) {
+// start is New for the façade, which must not see what a cache is made of.
+func start(cfg settings) (cacheCore, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	c := &Cache[T]{cfg: cfg.withDefaults(), gone: make(chan struct{}), entries: make(map[string]*entry[T])}
-	if c.host = cfg.Host; c.host == nil {
+	c := &cache{cfg: cfg, gone: make(chan struct{}), entries: make(map[string]*entry)}
+	if c.host = cfg.host; c.host == nil {
 		var err error
 		if c.host, err = engine.NewHost(engine.HostConfig{}); err != nil {
 			return nil, err
@@ -56,63 +107,52 @@ func New[T any](cfg Config[T]) (*Cache[T], error) {
 	}
 	c.clock = c.host.Clock()
 	c.epoch = c.clock.Now()
-	c.keeper = actors.Spawn(c.host.System(), c.cfg.Name, func() actors.Behavior[message[T]] {
-		return &keeper[T]{cache: c, children: make(map[actors.ID]*entry[T])}
+	c.keeper = actors.Spawn(engine.SystemOf(c.host), c.cfg.name, func() actors.Behavior[message] {
+		return &keeper{cache: c, children: make(map[actors.ID]*entry)}
 	}, actors.Options{})
-	if !c.keeper.Tell(hello[T]{}) {
+	if !c.keeper.Tell(hello{}) {
 		return nil, fmt.Errorf("%w: its host is closed", ErrClosed)
 	}
 	return c, nil
 }
 
-// Acquire returns a reference to the object under key, whether it exists or not.
-// With the first reference to a key the cache begins to follow it. Acquire does
-// not wait for that; [Ref.Get] does. Release the reference when done.
-//
-// Errors: [ErrInvalidKey], [ErrClosed].
-func (c *Cache[T]) Acquire(key string) (*Ref[T], error) {
+func (c *cache) acquire(key string) (refCore, error) {
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
 	}
-	e, ask := c.acquire(key)
+	e, ask := c.count(key)
 	if e == nil {
 		return nil, about(key, ErrClosed)
 	}
 	if ask {
 		c.ask(e)
 	}
-	return &Ref[T]{cache: c, entry: e}, nil
+	return &reference{cache: c, entry: e}, nil
 }
 
-// acquire counts a reference to key, in an entry that is new if need be. It
+// count counts a reference to key, in an entry that is new if need be. It
 // returns nil if the cache is closed, and whether the keeper must look.
-func (c *Cache[T]) acquire(key string) (e *entry[T], ask bool) {
+func (c *cache) count(key string) (e *entry, ask bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, false
 	}
 	if e = c.entries[key]; e == nil {
-		e = newEntry[T](key)
+		e = newEntry(key)
 		c.entries[key] = e
 	}
 	return e, e.acquire()
 }
 
-// Close stops everything and returns when nothing of the cache is left. Those
-// who wait in a Get, and all calls from then on, get [ErrClosed]; references
-// need not be released any more. If the source does not return although its
-// context is cancelled, Close gives up after the host's CloseTimeout, with an
-// error that names what still runs. Closing again, or meanwhile, waits for the
-// first Close and returns what it did.
-func (c *Cache[T]) Close() error {
+func (c *cache) close() error {
 	c.closing.Do(func() {
 		c.shut()
 		c.keeper.Stop()
 		ctx, cancel := context.WithTimeout(context.Background(), c.host.CloseTimeout())
 		defer cancel()
 		if err := c.host.Await(ctx, c.gone); err != nil {
-			c.failed = fmt.Errorf("close object cache %s: %w", c.cfg.Name, c.keeper.StillRunning(err))
+			c.failed = fmt.Errorf("close object cache %s: %w", c.cfg.name, c.keeper.StillRunning(err))
 		}
 		if c.ownHost {
 			c.failed = errors.Join(c.failed, c.host.Close())
@@ -121,14 +161,13 @@ func (c *Cache[T]) Close() error {
 	return c.failed
 }
 
-// Host returns what the cache runs on.
-func (c *Cache[T]) Host() *engine.Host { return c.host }
+func (c *cache) hostOf() *engine.Host { return c.host }
 
 // leave tells Close that no actor is left.
-func (c *Cache[T]) leave() { c.leaving.Do(func() { close(c.gone) }) }
+func (c *cache) leave() { c.leaving.Do(func() { close(c.gone) }) }
 
 // shut refuses new references and ends those that there are.
-func (c *Cache[T]) shut() {
+func (c *cache) shut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
@@ -139,7 +178,7 @@ func (c *Cache[T]) shut() {
 }
 
 // forget drops an entry without Reflector unless it has references.
-func (c *Cache[T]) forget(e *entry[T]) {
+func (c *cache) forget(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !e.referenced() && c.entries[e.key] == e {
@@ -148,19 +187,19 @@ func (c *Cache[T]) forget(e *entry[T]) {
 }
 
 // ask has the keeper look at the entry, unless it is about to.
-func (c *Cache[T]) ask(e *entry[T]) {
+func (c *cache) ask(e *entry) {
 	if !e.asked.Swap(true) {
-		c.keeper.Tell(look[T]{e})
+		c.keeper.Tell(look{e})
 	}
 }
 
 // now is the time since the cache was made: the difference of two times, which
 // on the real clock does not jump when that is set.
-func (c *Cache[T]) now() time.Duration { return c.clock.Now().Sub(c.epoch) }
+func (c *cache) now() time.Duration { return c.clock.Now().Sub(c.epoch) }
 
 // report tells OnError, whose own panics go no further than the log.
-func (c *Cache[T]) report(err error) {
-	if panicked := backend.Contain("Config.OnError", "", func() { c.cfg.OnError(err) }); panicked != nil {
-		c.host.System().Logger().Error("OnError failed", "reason", panicked, "told", err)
+func (c *cache) report(err error) {
+	if panicked := backend.Contain("Config.OnError", "", func() { c.cfg.onError(err) }); panicked != nil {
+		engine.SystemOf(c.host).Logger().Error("OnError failed", "reason", panicked, "told", err)
 	}
 }

@@ -34,10 +34,10 @@ const (
 
 // view is what everybody may know of an entry. It is immutable, except that
 // change is closed.
-type view[T any] struct {
+type view struct {
 	phase phase
 	// object is what a live or frozen entry serves; nil if there is none.
-	object *store.Object[T]
+	object *store.Object
 	// err is what a read gets beside a nil object: that there is none, or in
 	// other phases the source's last error.
 	err error
@@ -47,15 +47,15 @@ type view[T any] struct {
 }
 
 // served reports whether a read can be answered.
-func (v *view[T]) served() bool { return v.phase == live || v.phase == frozen }
+func (v *view) served() bool { return v.phase == live || v.phase == frozen }
 
 // entry is one key: how many references it has and what is known of its object.
 //
 // Readers load view, and wait for nobody. All who change it hold mu: holders of
 // references, the Reflector that feeds the entry, and the keeper.
-type entry[T any] struct {
+type entry struct {
 	key  string
-	view atomic.Pointer[view[T]]
+	view atomic.Pointer[view]
 	// used is when the object was last read, or arrived, since the cache was
 	// made.
 	used atomic.Int64
@@ -65,36 +65,36 @@ type entry[T any] struct {
 	mu   sync.Mutex
 	refs int
 	// feed is the one whose updates count; nil for none.
-	feed *feed[T]
+	feed *feed
 
 	// What follows is the keeper's. There is at most one child: the next one
 	// waits for its end.
-	child    *reflector.Ref[T]
+	child    *reflector.Ref
 	stopping bool // child was told to
 	alarm    actors.Timer
 	alarms   uint64 // how many there have been
 }
 
-func newEntry[T any](key string) *entry[T] {
-	e := &entry[T]{key: key}
-	e.view.Store(&view[T]{phase: stopped})
+func newEntry(key string) *entry {
+	e := &entry{key: key}
+	e.view.Store(&view{phase: stopped})
 	return e
 }
 
 // show replaces the view and lets those look who wait for that. The caller holds
 // mu.
-func (e *entry[T]) show(v *view[T]) {
+func (e *entry) show(v *view) {
 	old := e.view.Swap(v)
 	if old.change != nil && old.change != v.change {
 		close(old.change)
 	}
 }
 
-func (e *entry[T]) touch(now time.Duration) { e.used.Store(int64(now)) }
+func (e *entry) touch(now time.Duration) { e.used.Store(int64(now)) }
 
 // acquire counts a reference, and reports whether the keeper must look: the first
 // one has the object followed, but no other wakes one that is idle.
-func (e *entry[T]) acquire() bool {
+func (e *entry) acquire() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.refs++
@@ -102,7 +102,7 @@ func (e *entry[T]) acquire() bool {
 }
 
 // want has the object followed again, and reports whether the keeper must look.
-func (e *entry[T]) want() bool {
+func (e *entry) want() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.start(stopped) || e.start(lost)
@@ -110,17 +110,17 @@ func (e *entry[T]) want() bool {
 
 // start begins to wait for the object if the entry is in the given phase, and
 // reports whether it was. The caller holds mu.
-func (e *entry[T]) start(from phase) bool {
+func (e *entry) start(from phase) bool {
 	if e.view.Load().phase != from {
 		return false
 	}
-	e.show(&view[T]{phase: syncing, change: make(chan struct{})})
+	e.show(&view{phase: syncing, change: make(chan struct{})})
 	return true
 }
 
 // release gives a reference back and reports whether it was the last. Who waits
 // for the object looks again, for the reference may be its own.
-func (e *entry[T]) release() bool {
+func (e *entry) release() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.refs--
@@ -132,7 +132,7 @@ func (e *entry[T]) release() bool {
 }
 
 // referenced reports whether there is a reference.
-func (e *entry[T]) referenced() bool {
+func (e *entry) referenced() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.refs > 0
@@ -141,7 +141,7 @@ func (e *entry[T]) referenced() bool {
 // review stops what is not read or not referenced any more. It reports whether a
 // Reflector is needed, and if the object is being followed, how long until it is
 // idle; zero means that it never will be.
-func (e *entry[T]) review(now, maxIdle time.Duration) (needed bool, idleIn time.Duration) {
+func (e *entry) review(now, maxIdle time.Duration) (needed bool, idleIn time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	phase := e.view.Load().phase
@@ -153,14 +153,14 @@ func (e *entry[T]) review(now, maxIdle time.Duration) (needed bool, idleIn time.
 	idle := phase == live && maxIdle != NeverIdle && idleIn == 0
 	if phase != closed && phase != stopped && (e.refs == 0 || idle) {
 		e.feed = nil
-		e.show(&view[T]{phase: stopped})
+		e.show(&view{phase: stopped})
 		return false, 0
 	}
 	return phase == syncing || phase == live, idleIn
 }
 
 // follow makes f the feed whose updates count.
-func (e *entry[T]) follow(f *feed[T]) {
+func (e *entry) follow(f *feed) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.feed = f
@@ -168,13 +168,13 @@ func (e *entry[T]) follow(f *feed[T]) {
 
 // take takes the object's newest state from a feed. It reports whether the feed
 // is to go on, and whether this was its first state.
-func (e *entry[T]) take(f *feed[T], o *store.Object[T], immutable bool, now time.Duration) (goOn, first bool) {
+func (e *entry) take(f *feed, o *store.Object, immutable bool, now time.Duration) (goOn, first bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.feed != f {
 		return false, false
 	}
-	next := &view[T]{phase: live, object: o}
+	next := &view{phase: live, object: o}
 	switch {
 	case o == nil:
 		next.err = about(e.key, ErrNotFound)
@@ -189,7 +189,7 @@ func (e *entry[T]) take(f *feed[T], o *store.Object[T], immutable bool, now time
 }
 
 // trouble notes an error of the source, for those who wait.
-func (e *entry[T]) trouble(f *feed[T], err error) {
+func (e *entry) trouble(f *feed, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if v := *e.view.Load(); e.feed == f && v.phase == syncing {
@@ -199,19 +199,19 @@ func (e *entry[T]) trouble(f *feed[T], err error) {
 }
 
 // lose notes that the source will not be followed any more.
-func (e *entry[T]) lose(f *feed[T], err error) {
+func (e *entry) lose(f *feed, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.feed == f {
 		e.feed = nil
-		e.show(&view[T]{phase: lost, err: err})
+		e.show(&view{phase: lost, err: err})
 	}
 }
 
 // close ends the entry: nothing changes it any more.
-func (e *entry[T]) close() {
+func (e *entry) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.feed = nil
-	e.show(&view[T]{phase: closed, err: about(e.key, ErrClosed)})
+	e.show(&view{phase: closed, err: about(e.key, ErrClosed)})
 }

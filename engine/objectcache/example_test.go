@@ -59,7 +59,7 @@ func ExampleRef_Get() {
 	source := enginetest.NewSource(secretConfig())
 	defer source.Close()
 	source.FailList(1000, errors.New("the server is on fire"))
-	cache, err := objectcache.New(objectcache.Config[secret]{Source: source})
+	cache, err := objectcache.New(objectcache.Config[secret]{Source: engine.SourceOf[secret](source)})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -87,7 +87,7 @@ func ExampleRef_Get() {
 func ExampleOwners() {
 	source := enginetest.NewSource(secretConfig())
 	defer source.Close()
-	cache, err := objectcache.New(objectcache.Config[secret]{Source: source})
+	cache, err := objectcache.New(objectcache.Config[secret]{Source: engine.SourceOf[secret](source)})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -24,9 +24,9 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, source.Close()) })
 	for field, cfg := range map[string]objectcache.Config[secret]{
 		"Source":          {},
-		"MaxIdle":         {Source: source, MaxIdle: -2},
-		"Backoff.Initial": {Source: source, Backoff: reflector.Backoff{Initial: -1}},
-		"Backoff.Jitter":  {Source: source, Backoff: reflector.Backoff{Jitter: 11}},
+		"MaxIdle":         {Source: engine.SourceOf[secret](source), MaxIdle: -2},
+		"Backoff.Initial": {Source: engine.SourceOf[secret](source), Backoff: reflector.Backoff{Initial: -1}},
+		"Backoff.Jitter":  {Source: engine.SourceOf[secret](source), Backoff: reflector.Backoff{Jitter: 11}},
 	} {
 		_, err := objectcache.New(cfg)
 		require.ErrorIs(t, err, objectcache.ErrConfig, field)
@@ -133,7 +133,7 @@ func (traitless) Traits() backend.Traits { panic("what traits?") }
 func TestASourceThatCannotBegin(t *testing.T) {
 	var told []error
 	r := started(t, func(c *objectcache.Config[secret]) {
-		c.Source = traitless{c.Source.(*spy)}
+		c.Source = engine.SourceOf[secret](traitless{c.Source.ListerWatcher.(*spy)})
 		c.OnError = func(err error) { told = append(told, err) }
 	})
 	ref := r.acquire("a")
@@ -233,7 +233,7 @@ func TestTheEndOfTheHostIsTheEndOfTheCache(t *testing.T) {
 	_, err := r.cache.Acquire("a")
 	require.ErrorIs(t, err, objectcache.ErrClosed)
 	require.NoError(t, r.cache.Close())
-	_, err = objectcache.New(objectcache.Config[secret]{Source: r.source, Host: r.host})
+	_, err = objectcache.New(objectcache.Config[secret]{Source: engine.SourceOf[secret](r.source), Host: r.host})
 	require.ErrorIs(t, err, objectcache.ErrClosed)
 	require.NoError(t, r.source.Close())
 }
@@ -352,7 +352,7 @@ func TestCloseNamesWhatStillRuns(t *testing.T) {
 		source := newSpy(enginetest.SourceOptions{Blocks: true})
 		stuck := make(chan struct{})
 		source.gate = func(context.Context, string) { <-stuck }
-		cache, err := objectcache.New(objectcache.Config[secret]{Source: source, Host: host, Name: "secrets"})
+		cache, err := objectcache.New(objectcache.Config[secret]{Source: engine.SourceOf[secret](source), Host: host, Name: "secrets"})
 		require.NoError(t, err)
 		_, err = cache.Acquire("a")
 		require.NoError(t, err)

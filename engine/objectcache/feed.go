@@ -9,14 +9,14 @@ import (
 
 // feed is the sink of one Reflector. It takes the newest state of one object,
 // and so always has room.
-type feed[T any] struct {
-	cache *Cache[T]
-	entry *entry[T]
+type feed struct {
+	cache *cache
+	entry *entry
 }
 
 // Offer takes an update. It ends the Reflector once the object cannot change any
 // more, or nobody wants it.
-func (f *feed[T]) Offer(u reflector.Update[T]) actors.Verdict {
+func (f *feed) Offer(u reflector.Update) actors.Verdict {
 	switch u.Kind {
 	case reflector.Replace:
 		return f.take(f.find(u.Objects))
@@ -32,7 +32,7 @@ func (f *feed[T]) Offer(u reflector.Update[T]) actors.Verdict {
 	return actors.Accepted
 }
 
-func (f *feed[T]) take(o *store.Object[T]) actors.Verdict {
+func (f *feed) take(o *store.Object) actors.Verdict {
 	goOn, first := f.entry.take(f, o, f.immutable(o), f.cache.now())
 	if first && goOn {
 		f.cache.ask(f.entry) // from now on it can be idle
@@ -44,7 +44,7 @@ func (f *feed[T]) take(o *store.Object[T]) actors.Verdict {
 }
 
 // find returns the object among those under the key as prefix, or nil.
-func (f *feed[T]) find(objects []*store.Object[T]) *store.Object[T] {
+func (f *feed) find(objects []*store.Object) *store.Object {
 	for _, o := range objects {
 		if o.Key == f.entry.key {
 			return o
@@ -55,7 +55,7 @@ func (f *feed[T]) find(objects []*store.Object[T]) *store.Object[T] {
 
 // newest returns what the events leave of the object, nil if it is deleted, and
 // whether any of them is about it.
-func (f *feed[T]) newest(events []store.Event[T]) (o *store.Object[T], changed bool) {
+func (f *feed) newest(events []store.Event) (o *store.Object, changed bool) {
 	for _, ev := range events {
 		if ev.Key() != f.entry.key {
 			continue // of a deeper key
@@ -71,11 +71,11 @@ func (f *feed[T]) newest(events []store.Event[T]) (o *store.Object[T], changed b
 }
 
 // immutable asks Config.Immutable.
-func (f *feed[T]) immutable(o *store.Object[T]) (yes bool) {
+func (f *feed) immutable(o *store.Object) (yes bool) {
 	if o == nil {
 		return false
 	}
-	if err := backend.Contain("Config.Immutable", o.Key, func() { yes = f.cache.cfg.Immutable(o.Value) }); err != nil {
+	if err := backend.Contain("Config.Immutable", o.Key, func() { yes = f.cache.cfg.immutable(o) }); err != nil {
 		f.cache.report(err)
 		return false
 	}
@@ -83,7 +83,7 @@ func (f *feed[T]) immutable(o *store.Object[T]) (yes bool) {
 }
 
 // failed is told each error of the source.
-func (f *feed[T]) failed(err error) {
+func (f *feed) failed(err error) {
 	f.entry.trouble(f, err)
 	f.cache.report(&SourceError{Key: f.entry.key, Err: err})
 }

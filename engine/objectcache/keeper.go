@@ -8,19 +8,19 @@ import (
 // keeper is the actor that starts and stops Reflectors, its children. It is told
 // to look at an entry, never what to do there: so whatever has changed meanwhile,
 // and in whatever order, what runs is what is needed now.
-type keeper[T any] struct {
-	cache *Cache[T]
+type keeper struct {
+	cache *cache
 	// children are the entries whose Reflector is not gone.
-	children map[actors.ID]*entry[T]
+	children map[actors.ID]*entry
 }
 
 // Receive looks at an entry.
-func (k *keeper[T]) Receive(ctx *actors.Context, msg message[T]) {
+func (k *keeper) Receive(ctx *actors.Context, msg message) {
 	switch m := msg.(type) {
-	case look[T]:
+	case look:
 		m.entry.asked.Store(false)
 		k.look(ctx, m.entry)
-	case due[T]:
+	case due:
 		if m.alarm == m.entry.alarms {
 			m.entry.alarm = nil
 			k.look(ctx, m.entry)
@@ -29,8 +29,8 @@ func (k *keeper[T]) Receive(ctx *actors.Context, msg message[T]) {
 }
 
 // look gives the entry the Reflector that it needs, or takes it away.
-func (k *keeper[T]) look(ctx *actors.Context, e *entry[T]) {
-	needed, idleIn := e.review(k.cache.now(), k.cache.cfg.MaxIdle)
+func (k *keeper) look(ctx *actors.Context, e *entry) {
+	needed, idleIn := e.review(k.cache.now(), k.cache.cfg.maxIdle)
 	switch {
 	case needed && e.child == nil:
 		k.start(ctx, e)
@@ -43,7 +43,7 @@ func (k *keeper[T]) look(ctx *actors.Context, e *entry[T]) {
 		disarm(e)
 	case e.alarm == nil:
 		e.alarms++
-		over := due[T]{e, e.alarms}
+		over := due{e, e.alarms}
 		e.alarm = ctx.Clock().AfterFunc(idleIn, func() { k.cache.keeper.Tell(over) })
 	}
 	if e.child == nil {
@@ -52,8 +52,8 @@ func (k *keeper[T]) look(ctx *actors.Context, e *entry[T]) {
 }
 
 // start starts the entry's Reflector.
-func (k *keeper[T]) start(ctx *actors.Context, e *entry[T]) {
-	f := &feed[T]{cache: k.cache, entry: e}
+func (k *keeper) start(ctx *actors.Context, e *entry) {
+	f := &feed{cache: k.cache, entry: e}
 	e.follow(f)
 	cfg := k.cache.cfg.reflector(e.key, f, k.cache.host.NewRand())
 	cfg.OnError = f.failed
@@ -69,7 +69,7 @@ func (k *keeper[T]) start(ctx *actors.Context, e *entry[T]) {
 	k.cache.starts.Add(1)
 }
 
-func disarm[T any](e *entry[T]) {
+func disarm(e *entry) {
 	if e.alarm != nil {
 		e.alarm.Stop()
 		e.alarm = nil
@@ -78,13 +78,13 @@ func disarm[T any](e *entry[T]) {
 
 // ChildFailed starts a Reflector anew that has failed: it lists again, at the
 // pace of its Backoff.
-func (k *keeper[T]) ChildFailed(*actors.Context, actors.ID, any) actors.Directive {
+func (k *keeper) ChildFailed(*actors.Context, actors.ID, any) actors.Directive {
 	return actors.Restart
 }
 
 // ChildStopped is where a Reflector leaves, whatever the reason. If there is need
 // of one again, this is when it can start.
-func (k *keeper[T]) ChildStopped(ctx *actors.Context, id actors.ID) {
+func (k *keeper) ChildStopped(ctx *actors.Context, id actors.ID) {
 	e := k.children[id]
 	delete(k.children, id)
 	e.child = nil
@@ -94,14 +94,14 @@ func (k *keeper[T]) ChildStopped(ctx *actors.Context, id actors.ID) {
 
 // Stopping lets nobody wait any more. The last look at each entry comes with the
 // end of its Reflector.
-func (k *keeper[T]) Stopping(*actors.Context) { k.cache.shut() }
+func (k *keeper) Stopping(*actors.Context) { k.cache.shut() }
 
 // Stopped tells Close that all are gone.
-func (k *keeper[T]) Stopped(*actors.Context) { k.cache.leave() }
+func (k *keeper) Stopped(*actors.Context) { k.cache.leave() }
 
 // Dropped tells Close the same of a keeper that never began.
-func (k *keeper[T]) Dropped(msg message[T]) {
-	if _, ok := msg.(hello[T]); ok {
+func (k *keeper) Dropped(msg message) {
+	if _, ok := msg.(hello); ok {
 		k.cache.shut()
 		k.cache.leave()
 	}

@@ -18,14 +18,14 @@ import (
 
 // tolled counts how often the watches of a source are told that there is more.
 type tolled struct {
-	backend.ListerWatcher[secret]
+	engine.Source[secret]
 	tolls *int
 }
 
-func (s tolled) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[secret], error) {
+func (s tolled) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	notify := opts.Notify
 	opts.Notify = func() { *s.tolls++; notify() }
-	return s.ListerWatcher.Watch(ctx, opts)
+	return s.Source.Watch(ctx, opts)
 }
 
 // crowd is a cache that follows many keys of an engine, on a deterministic host.
@@ -46,7 +46,7 @@ func newCrowd(t testing.TB, keys int) *crowd {
 	c.engine, err = engine.New(cfg)
 	require.NoError(t, err)
 	cache, err := objectcache.New(objectcache.Config[secret]{
-		Source: tolled{c.engine.Source(), &c.tolls}, Host: host, MaxIdle: objectcache.NeverIdle,
+		Source: engine.SourceOf[secret](tolled{c.engine.Source(), &c.tolls}), Host: host, MaxIdle: objectcache.NeverIdle,
 	})
 	require.NoError(t, err)
 	for i := range keys {

@@ -61,7 +61,7 @@ func TestPain_AGetThatGivesUpSaysWhatIsWrongWithTheSource(t *testing.T) {
 func realCache(t *testing.T, change ...func(*objectcache.Config[secret])) (*objectcache.Cache[secret], *spy) {
 	source := newSpy(enginetest.SourceOptions{Blocks: true})
 	cfg := objectcache.Config[secret]{
-		Source: source, Immutable: immutable, MaxIdle: maxIdle,
+		Source: engine.SourceOf[secret](source), Immutable: immutable, MaxIdle: maxIdle,
 		Backoff: reflector.Backoff{Initial: retry, Max: retry, Factor: 1, Jitter: reflector.NoJitter},
 	}
 	for _, f := range change {

@@ -49,7 +49,7 @@ func newRig(t tester, seed uint64, change ...func(*objectcache.Config[secret])) 
 	require.NoError(t, err)
 	r.source = newSpy(enginetest.SourceOptions{Clock: r.host.Clock()})
 	cfg := objectcache.Config[secret]{
-		Source: r.source, Host: r.host, Immutable: immutable, MaxIdle: maxIdle,
+		Source: engine.SourceOf[secret](r.source), Host: r.host, Immutable: immutable, MaxIdle: maxIdle,
 		Backoff: reflector.Backoff{Initial: retry, Max: retry, Factor: 1, Jitter: reflector.NoJitter},
 		OnError: func(err error) {
 			r.mu.Lock()

@@ -65,7 +65,7 @@ func (s *spy) mostAtOnce() int {
 	return s.most
 }
 
-func (s *spy) List(ctx context.Context, opts backend.ListOptions) (*backend.List[secret], error) {
+func (s *spy) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	s.add(s.listing, opts.Prefix, 1)
 	defer s.add(s.listing, opts.Prefix, -1)
 	if s.gate != nil {
@@ -74,7 +74,7 @@ func (s *spy) List(ctx context.Context, opts backend.ListOptions) (*backend.List
 	return s.Source.List(ctx, opts)
 }
 
-func (s *spy) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[secret], error) {
+func (s *spy) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	w, err := s.Source.Watch(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (s *spy) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Wat
 }
 
 type spiedWatch struct {
-	backend.Watcher[secret]
+	backend.Watcher
 	once   sync.Once
 	closed func()
 }

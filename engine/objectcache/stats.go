@@ -18,9 +18,7 @@ type Stats struct {
 	Starts uint64
 }
 
-// Stats returns the figures of now. It takes time proportional to the number of
-// keys.
-func (c *Cache[T]) Stats() Stats {
+func (c *cache) stats() Stats {
 	s := Stats{Reflectors: int(c.reflectors.Load()), Starts: c.starts.Load()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -31,7 +29,7 @@ func (c *Cache[T]) Stats() Stats {
 }
 
 // count returns the number of references and the phase.
-func (e *entry[T]) count() (refs int, p phase) {
+func (e *entry) count() (refs int, p phase) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.refs, e.view.Load().phase

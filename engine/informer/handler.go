@@ -59,7 +59,8 @@ func (f FilteringHandler[T]) OnAdd(object *Object[T], isInInitialList bool) {
 	}
 }
 
-// OnUpdate passes on what it means to who sees only objects that match.
+// OnUpdate passes on an update as it looks to a handler that sees only objects
+// that match.
 func (f FilteringHandler[T]) OnUpdate(old, object *Object[T]) {
 	before, now := f.matches(old), f.matches(object)
 	switch {
@@ -85,13 +86,14 @@ func (f FilteringHandler[T]) matches(object *Object[T]) bool {
 }
 
 // notify tells an event handler.
-func notify[T any](handler EventHandler[T], n Notification[T]) {
+func notify[T any](handler EventHandler[T], n notification) {
+	object, old := typed[T](n.Object), typed[T](n.Old)
 	switch n.Type {
 	case store.Added:
-		handler.OnAdd(n.Object, n.InInitialList())
+		handler.OnAdd(object, n.Cause == Initial || n.Cause == Replay)
 	case store.Modified:
-		handler.OnUpdate(n.Old, n.Object)
+		handler.OnUpdate(old, object)
 	case store.Deleted:
-		handler.OnDelete(n.Deleted())
+		handler.OnDelete(Deleted[T]{Key: object.Key, Last: object, Known: true, Stale: n.Stale})
 	}
 }

@@ -8,30 +8,31 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 )
 
-// story is the world of a backlog scenario: a store that changes, and one
-// handler's backlog.
+// story is the world of a scenario: a store that changes, and what one handler
+// still has to be told.
 type story struct {
-	backlog backlog[string]
-	objects *store.ThreadSafeStore[*Object[string]]
+	pending pending
+	objects *store.ThreadSafeStore[*store.Object]
 	// held is what the handler has taken and not finished.
 	held int
 }
 
-// TestBacklogScenarios runs the scenarios in testdata/backlog. Their verbs:
+// TestPendingScenarios runs the scenarios in testdata/pending. Their verbs:
 //
 //	handler policy=… buffer=…   a handler that starts with the state: keys at revisions
 //	change                      one batch: "a@5" puts, "-a@6" deletes, "a@7 created=7"
 //	                            begins another object
-//	take                        the handler takes its next job and finishes it
+//	take                        the handler takes its next delivery and finishes it
 //	hold, finish                the same in two steps
 //	resync                      its resync is due
 //
 // All print what came of it.
-func TestBacklogScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata/backlog", func(t *testing.T, path string) {
+func TestPendingScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata/pending", func(t *testing.T, path string) {
 		var s story
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			return s.run(t, d)
@@ -52,7 +53,7 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	case "finish":
 		return s.finish()
 	case "resync":
-		s.backlog.requestResync()
+		s.pending.requestResync()
 		return s.where()
 	}
 	d.Fatalf(t, "unknown verb %q", d.Cmd)
@@ -65,38 +66,38 @@ func (s *story) start(t *testing.T, d *datadriven.TestData) string {
 	d.ScanArgs(t, "policy", &policy)
 	d.ScanArgs(t, "buffer", &buffer)
 	*s = story{}
-	s.objects, _ = store.NewThreadSafeStore[*Object[string]](nil)
-	s.backlog.buffer = buffer
-	s.backlog.same = func(a, b *Object[string]) bool { return a.Created == b.Created }
-	for _, p := range []Policy{Conflate, Resnapshot, Block} {
+	s.objects, _ = store.NewThreadSafeStore[*store.Object](nil)
+	s.pending.buffer = buffer
+	s.pending.transform = &transformer{cfg: &settings{schema: engine.Config[string]{}.Schema()}}
+	for _, p := range []Policy{Merge, Resnapshot, Block} {
 		if p.String() == policy {
-			s.backlog.policy = p
+			s.pending.policy = p
 		}
 	}
 	for _, word := range strings.Fields(d.Input) {
 		s.put(word)
 	}
-	s.backlog.begin(s.state(), Replay)
+	s.pending.begin(s.state(), Replay)
 	return s.where()
 }
 
 // state is the store as it is.
-func (s *story) state() *Snapshot[string] {
+func (s *story) state() *state {
 	view := s.objects.View()
-	return &Snapshot[string]{view: view, revision: view.LastRevision()}
+	return &state{view: view, revision: view.LastRevision()}
 }
 
 // put changes the store, and returns the change as handlers are told.
-func (s *story) put(text string) []Notification[string] {
+func (s *story) put(text string) []notification {
 	word, created, _ := strings.Cut(text, " created=")
 	name, digits, _ := strings.Cut(strings.TrimPrefix(word, "-"), "@")
 	rev, _ := strconv.ParseUint(digits, 10, 64)
 	old, _ := s.objects.Get(name)
 	if strings.HasPrefix(word, "-") {
 		s.objects.Delete(name, store.Revision(rev))
-		return []Notification[string]{{Type: store.Deleted, Cause: Change, Old: old, Object: old.Gone(store.Revision(rev), old.Written)}}
+		return []notification{{Type: store.Deleted, Cause: Change, Old: old, Object: s.pending.transform.cfg.schema.Gone(old, store.Revision(rev), old.Written)}}
 	}
-	now := &Object[string]{Key: name, Revision: store.Revision(rev), Created: store.Revision(rev)}
+	now := store.Header(&Object[string]{Key: name, Revision: store.Revision(rev), Created: store.Revision(rev)})
 	if old != nil {
 		now.Created = old.Created
 	}
@@ -104,16 +105,16 @@ func (s *story) put(text string) []Notification[string] {
 		now.Created = store.Revision(n)
 	}
 	_ = s.objects.Update(name, now, now.Revision)
-	return transition(pair[string]{old, now}, Change, s.backlog.same)
+	return s.pending.transform.transition(pair{old, now}, Change)
 }
 
 func (s *story) change(input string) string {
-	var b batch[string]
+	var b batch
 	for line := range strings.Lines(input) {
 		b.notifications = append(b.notifications, s.put(strings.TrimSpace(line))...)
 	}
 	b.after = s.state()
-	lag, slow := s.backlog.offer(&b)
+	lag, slow := s.pending.offer(&b)
 	if slow {
 		return fmt.Sprintf("slow: %d behind\n%s", lag, s.where())
 	}
@@ -121,7 +122,7 @@ func (s *story) change(input string) string {
 }
 
 func (s *story) take() string {
-	next, ok := s.backlog.take()
+	next, ok := s.pending.take()
 	if !ok {
 		return "nothing\n"
 	}
@@ -143,17 +144,17 @@ func (s *story) take() string {
 
 func (s *story) finish() string {
 	s.held = 0
-	s.backlog.left.Store(0)
-	if s.backlog.released() {
+	s.pending.left.Store(0)
+	if s.pending.released() {
 		return "the source goes on\n" + s.where()
 	}
 	return s.where()
 }
 
-// where says how the backlog stands.
+// where says how far behind the handler is.
 func (s *story) where() string {
-	text := fmt.Sprintf("ahead: %d", s.backlog.lag())
-	if s.backlog.holds() {
+	text := fmt.Sprintf("ahead: %d", s.pending.lag())
+	if s.pending.holds() {
 		text += ", holds the source"
 	}
 	return text + "\n"
