@@ -1,0 +1,146 @@
+package faulty
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// Watch starts a watch that can be broken; see [backend.ListerWatcher].
+func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	c := &Call{Op: OpWatch, Key: opts.Prefix, WatchOptions: opts}
+	var w *watch
+	b.do(ctx, c, func(beneath backend.Backend) { w, c.Err = b.open(ctx, beneath, c.WatchOptions) })
+	if c.Err != nil {
+		if w != nil {
+			w.Close()
+		}
+		return nil, c.Err
+	}
+	return w, nil
+}
+
+// open starts a watch on the backend beneath. One from now on gets to know from
+// which revision that is: if it is broken or hangs, it has to say where it is.
+func (b *Backend) open(ctx context.Context, beneath backend.Backend, opts backend.WatchOptions) (*watch, error) {
+	if opts.From == 0 {
+		var err error
+		if opts.From, err = beneath.Revision(ctx); err != nil {
+			return nil, err
+		}
+	}
+	w := &watch{backend: b, prefix: opts.Prefix, tell: opts.Notify, at: opts.From}
+	if opts.Notify != nil {
+		opts.Notify = w.notify
+	}
+	var err error
+	if w.beneath, err = beneath.Watch(ctx, opts); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.watches = append(b.watches, w)
+	return w, nil
+}
+
+// watch is a watch on the backend beneath, with faults.
+type watch struct {
+	backend *Backend
+	beneath backend.Watcher
+	prefix  string
+	// last is the last event that was delivered. It belongs to the reader.
+	last store.Event
+
+	// telling is held while tell runs, so that Close waits for it.
+	telling sync.Mutex
+	tell    func()
+	closed  bool
+
+	mu     sync.Mutex // guards what follows
+	broken error
+	at     store.Revision // delivered up to there
+}
+
+// notify tells the reader that there is something.
+func (w *watch) notify() {
+	w.telling.Lock()
+	defer w.telling.Unlock()
+	if !w.closed {
+		w.tell()
+	}
+}
+
+// Next returns the changes since the call before, unless a rule says otherwise.
+// An error ends the watch.
+func (w *watch) Next(limit int) (backend.Batch, error) {
+	c := &Call{Op: OpNext, Key: w.prefix, Max: limit, Position: w.position(), watch: w}
+	w.backend.do(context.Background(), c, func(backend.Backend) {
+		if c.Err = w.end(); c.Err == nil {
+			c.Batch, c.Err = w.beneath.Next(c.Max)
+		}
+	})
+	if c.Err != nil {
+		w.fail(c.Err)
+		return backend.Batch{}, c.Err
+	}
+	w.delivered(c.Batch)
+	return c.Batch, nil
+}
+
+func (w *watch) delivered(batch backend.Batch) {
+	if n := len(batch.Events); n > 0 {
+		w.last = batch.Events[n-1]
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.at = batch.Through
+}
+
+func (w *watch) position() store.Revision {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.at
+}
+
+// end returns why the watch has been broken, nil if it has not.
+func (w *watch) end() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.broken
+}
+
+// fail ends the watch, for the first reason there is.
+func (w *watch) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken == nil {
+		w.broken = err
+	}
+}
+
+// breakOff ends the watch and tells its reader.
+func (w *watch) breakOff(err error) {
+	w.fail(err)
+	w.notify()
+}
+
+// Close ends the watch. It waits for a notification that is running.
+func (w *watch) Close() {
+	w.telling.Lock()
+	first := !w.closed
+	w.closed = true
+	w.telling.Unlock()
+	if !first {
+		return
+	}
+	b := w.backend
+	b.mu.Lock()
+	b.watches = slices.DeleteFunc(b.watches, func(other *watch) bool { return other == w })
+	b.mu.Unlock()
+	c := &Call{Op: OpStop, Key: w.prefix, Position: w.position()}
+	b.do(context.Background(), c, func(backend.Backend) { w.beneath.Close() })
+	w.fail(store.ErrClosed)
+}
