@@ -103,7 +103,7 @@ func openInformer(context.Context) (Informer, error) {
 func (s *engineInformer) Start(_ context.Context, healthy []func(seq int64), slow func(seq int64)) error {
 	var err error
 	byNamespace := store.Indexers[Object]{"namespace": func(Object) ([]string, error) { return []string{Namespace}, nil }}
-	cfg := informer.Config[Object]{Source: s.Backend(), Host: s.Host(), Indexers: byNamespace}
+	cfg := informer.Config[Object]{Source: engine.SourceOf[Object](s.Backend()), Host: s.Host(), Indexers: byNamespace}
 	if s.informer, err = informer.New(cfg); err != nil {
 		return err
 	}

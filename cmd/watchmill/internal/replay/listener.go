@@ -77,7 +77,7 @@ type listener struct {
 	run      *run
 	informer *informer.SharedInformer[File]
 	filter   *store.Filter
-	handle   *informer.Registration[File]
+	handle   *informer.Registration
 	breaks   breaks
 	// breaking: a break has come, and broken asks for it.
 	breaking bool
