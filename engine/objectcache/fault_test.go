@@ -73,7 +73,7 @@ func TestABrokenWatchLosesNothing(t *testing.T) {
 	r.requireGet(ref, "2")
 	require.Len(t, r.told, 1)
 	require.ErrorIs(t, r.told[0], objectcache.ErrSource)
-	require.ErrorIs(t, r.told[0], enginetest.ErrReset)
+	require.ErrorIs(t, r.told[0], enginetest.ErrInjected)
 	require.EqualError(t, r.told[0], `object "a": source failed: watch was reset by the test`)
 }
 

@@ -120,21 +120,17 @@ func LoseEvent() Action {
 	}
 }
 
-// RepeatEvent makes batches have an event twice: the one in the middle, or in a
-// batch without events the last that the watch has delivered. If it has delivered
-// none the next does not count as struck.
+// RepeatEvent makes batches have an event twice: the one in the middle. A next
+// that brings no event does not count as struck; [Backend.RepeatLast] does not
+// wait for one.
 func RepeatEvent() Action {
 	return func(_ context.Context, c *Call, proceed func()) {
 		proceed()
-		n := len(c.Batch.Events)
-		switch {
-		case n > 0:
+		if n := len(c.Batch.Events); n > 0 {
 			c.Batch.Events = slices.Insert(slices.Clone(c.Batch.Events), n/2, c.Batch.Events[n/2])
-		case c.watch != nil && c.watch.last.Object != nil && c.Err == nil:
-			c.Batch.Events = []store.Event{c.watch.last}
-		default:
-			c.Spare()
+			return
 		}
+		c.Spare()
 	}
 }
 

@@ -95,6 +95,14 @@ func (b *Backend) ExpireWatches() int {
 	return len(running)
 }
 
+// RepeatLast has all watches that run deliver their last event once more, those
+// that have delivered one.
+func (b *Backend) RepeatLast() {
+	for _, w := range b.running() {
+		w.repeat()
+	}
+}
+
 // Watches returns the prefixes of the watches that run, in the order in which
 // they were opened.
 func (b *Backend) Watches() []string {

@@ -80,7 +80,6 @@ type Call struct {
 	Err error
 
 	backend *Backend
-	watch   *watch // of a next
 	fault   *Fault // whose action is running
 }
 

@@ -23,8 +23,8 @@
 // after they have taken effect.
 //
 // What happens to watches that run already is not a matter of calls:
-// [Backend.BreakWatches] and [Backend.ExpireWatches] end them, and
-// [Backend.Replace] puts another backend beneath, as when storage is restored
+// [Backend.BreakWatches] and [Backend.ExpireWatches] end them,
+// [Backend.RepeatLast] makes them repeat themselves, and [Backend.Replace] puts another backend beneath, as when storage is restored
 // from a backup.
 //
 // # Concurrency

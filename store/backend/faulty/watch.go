@@ -51,8 +51,6 @@ type watch struct {
 	backend *Backend
 	beneath backend.Watcher
 	prefix  string
-	// last is the last event that was delivered. It belongs to the reader.
-	last store.Event
 
 	// telling is held while tell runs, so that Close waits for it.
 	telling sync.Mutex
@@ -62,6 +60,8 @@ type watch struct {
 	mu     sync.Mutex // guards what follows
 	broken error
 	at     store.Revision // delivered up to there
+	last   store.Event    // the last one delivered
+	again  bool           // last is to be delivered once more
 }
 
 // notify tells the reader that there is something.
@@ -76,11 +76,9 @@ func (w *watch) notify() {
 // Next returns the changes since the call before, unless a rule says otherwise.
 // An error ends the watch.
 func (w *watch) Next(limit int) (backend.Batch, error) {
-	c := &Call{Op: OpNext, Key: w.prefix, Max: limit, Position: w.position(), watch: w}
+	c := &Call{Op: OpNext, Key: w.prefix, Max: limit, Position: w.position()}
 	w.backend.do(context.Background(), c, func(backend.Backend) {
-		if c.Err = w.end(); c.Err == nil {
-			c.Batch, c.Err = w.beneath.Next(c.Max)
-		}
+		c.Batch, c.Err = w.next(c.Max)
 	})
 	if c.Err != nil {
 		w.fail(c.Err)
@@ -90,26 +88,43 @@ func (w *watch) Next(limit int) (backend.Batch, error) {
 	return c.Batch, nil
 }
 
-func (w *watch) delivered(batch backend.Batch) {
-	if n := len(batch.Events); n > 0 {
-		w.last = batch.Events[n-1]
+// next reads from the watch beneath, unless this one is broken or has something
+// to repeat.
+func (w *watch) next(limit int) (backend.Batch, error) {
+	w.mu.Lock()
+	broken, again, last, at := w.broken, w.again, w.last, w.at
+	w.again = false
+	w.mu.Unlock()
+	switch {
+	case broken != nil:
+		return backend.Batch{}, broken
+	case again:
+		return backend.Batch{After: at, Through: at, Events: []store.Event{last}}, nil
 	}
+	return w.beneath.Next(limit)
+}
+
+func (w *watch) delivered(batch backend.Batch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.at = batch.Through
+	if n := len(batch.Events); n > 0 {
+		w.last = batch.Events[n-1]
+	}
+}
+
+// repeat has the last event delivered once more, if there was one.
+func (w *watch) repeat() {
+	w.mu.Lock()
+	w.again = w.last.Object != nil
+	w.mu.Unlock()
+	w.notify()
 }
 
 func (w *watch) position() store.Revision {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.at
-}
-
-// end returns why the watch has been broken, nil if it has not.
-func (w *watch) end() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.broken
 }
 
 // fail ends the watch, for the first reason there is.

@@ -86,9 +86,22 @@ func TestLoseAndRepeatEvent_SpoilABatchThatHasEvents(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []store.Revision{2, 3, 4}, []store.Revision{sound.Events[0].Revision, sound.Events[1].Revision, sound.Events[2].Revision}, "others see what happened")
 
-	b.Add(faulty.Rule{Ops: next, Times: 1, Do: faulty.RepeatEvent()})
-	b.Wake()
-	require.Equal(t, []store.Revision{4}, w.revisions(t), "the last one comes again")
+}
+
+func TestRepeatLast_BringsAnEventAgain(t *testing.T) {
+	b := newBackend(t, faulty.Options{})
+	w := watch(t, b, 0)
+	b.RepeatLast()
+	require.Empty(t, w.revisions(t), "it has delivered none")
+	create(t, b, "a")
+	require.Equal(t, []store.Revision{2}, w.revisions(t))
+	notified := w.notified
+	b.RepeatLast()
+	require.Greater(t, w.notified, notified)
+	batch, err := w.Next(10)
+	require.NoError(t, err)
+	require.Equal(t, [2]store.Revision{2, 2}, [2]store.Revision{batch.After, batch.Through}, "it does not move")
+	require.Len(t, batch.Events, 1)
 	require.Empty(t, w.revisions(t))
 }
 
