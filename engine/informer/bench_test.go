@@ -11,8 +11,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// BenchmarkListener is the way from a write to handlers, per event: client-go's
-// is of that name.
+// BenchmarkListener measures the way from a write to all handlers, per event.
+// client-go has a benchmark of that name.
 func BenchmarkListener(b *testing.B) {
 	for _, handlers := range []int{1, 10, 100} {
 		b.Run(fmt.Sprint(handlers), func(b *testing.B) { benchmarkHandlers(b, handlers) })

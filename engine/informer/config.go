@@ -13,7 +13,7 @@ import (
 )
 
 // Config says what an informer follows and how. Only Source is required. The
-// functions must be quick and pure: they run while a change is being taken in,
+// functions must be quick and pure: they run while the informer applies a change,
 // and panics in them are errors.
 type Config[T any] struct {
 	// Source is what to follow: [engine.Engine.Source], or [engine.SourceOf] a
@@ -35,35 +35,35 @@ type Config[T any] struct {
 	// Indexers are the indexes to begin with; see
 	// [SharedInformer.AddIndexers].
 	Indexers store.Indexers[T]
-	// Identity tells an object from another that had the same key before: where
-	// it differs, handlers get a deletion and an addition instead of an update.
-	// Nil means the revision at which the object was created, which every
+	// Identity distinguishes an object from an earlier one under the same key:
+	// where it differs, handlers get a deletion and an addition instead of an
+	// update. Nil means the revision at which the object was created, which every
 	// backend of this module keeps.
 	Identity func(*Object[T]) string
 
 	// ItemErrors says what to do about an object for which Transform or an
 	// IndexFunc fails.
 	ItemErrors ItemErrorPolicy
-	// OnError is told every error that no call returns: those of the source,
-	// even if they are retried, of single objects, of handlers. It is called
-	// from several goroutines at once and must not block. A panic in it is
-	// logged.
+	// OnError gets every error that no call returns: of the source, even if it is
+	// retried, of single objects, of handlers. It is called from several
+	// goroutines at once and must not block. A panic in it is logged.
 	OnError func(error)
 	// Backoff spaces the attempts to come back to a source that fails.
 	Backoff engine.Backoff
 }
 
 // ItemErrorPolicy says what becomes of an object for which Transform or an
-// IndexFunc fails. In any case OnError is told, and all other objects go on.
+// IndexFunc fails. In any case OnError gets the error, and all other objects go on.
 type ItemErrorPolicy uint8
 
 const (
-	// Skip goes on without: if Transform fails, the state before, if there was
+	// Skip goes on: if Transform fails, the object's state before, if there was
 	// one, stays; if an IndexFunc fails, the object is stored but is not in that
 	// index.
 	Skip ItemErrorPolicy = iota
-	// Quarantine does the same and keeps the object in a list, until a later
-	// state of it is well or it is deleted; see [SharedInformer.Quarantined].
+	// Quarantine does the same and keeps the object in a list, until the functions
+	// succeed for a later state of it or it is deleted; see
+	// [SharedInformer.Quarantined].
 	Quarantine
 	// Fail ends the informer: what was stored before can still be read.
 	Fail
@@ -166,7 +166,7 @@ func (s *settings) fillDefaults() {
 	}
 }
 
-// reflector is what the informer's Reflector is told.
+// reflector returns the configuration of the informer's Reflector.
 func (s *settings) reflector(sink reflector.Sink, random *rand.Rand) reflector.Config {
 	return reflector.Config{Source: s.source, Sink: sink, Prefix: s.prefix, Backoff: s.backoff, Rand: random}
 }

@@ -28,7 +28,7 @@ var (
 	ErrStillRunning = errors.New("handlers are still running")
 )
 
-// What Config.OnError is told. Match them with errors.Is.
+// What Config.OnError gets. Match them with errors.Is.
 var (
 	// ErrSource: the source failed; it is retried. The error is a
 	// [*SourceError].
@@ -72,7 +72,7 @@ func (e *SourceError) Is(target error) bool { return target == ErrSource }
 // Unwrap returns what the source failed with.
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// ItemError says which object could not be taken as it is.
+// ItemError says for which object a function of the configuration failed.
 type ItemError struct {
 	// Func is the function that failed: "Transform", "Identity", or the name of
 	// an index, as in "Indexers[node]".
@@ -98,7 +98,7 @@ func (e *ItemError) Unwrap() error { return e.Err }
 type HandlerError struct {
 	// Handler is its name.
 	Handler string
-	// Notification is what it was told, printed; "" if not known.
+	// Notification is the one that it panicked on, printed; "" if not known.
 	Notification string
 	// Err is the panic, as a [*backend.PanicError], or [actors.ErrGoexit].
 	Err error
@@ -114,8 +114,9 @@ func (e *HandlerError) Is(target error) bool { return target == ErrHandlerPanic 
 // Unwrap returns the cause.
 func (e *HandlerError) Unwrap() error { return e.Err }
 
-// SlowHandlerError says that a handler has more ahead of it than its buffer. It
-// is told once each time that this happens; the handler goes on by its policy.
+// SlowHandlerError says that a handler has more ahead of it than its buffer.
+// OnError gets it once each time that this happens; the handler goes on by its
+// policy.
 type SlowHandlerError struct {
 	// Handler is its name.
 	Handler string

@@ -11,8 +11,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-func TestClientRow167_FactorySharesByNameAndCountsReferences(t *testing.T) {
-	r := newRig(t, nil) // for its host
+func TestFactory_SharesByNameAndCountsLeases(t *testing.T) {
+	r := newFixture(t, nil) // for its host
 	source := enginetest.NewSource(podConfig())
 	f := &informer.Factory{Host: r.host}
 	made := 0
@@ -51,8 +51,8 @@ func TestClientRow167_FactorySharesByNameAndCountsReferences(t *testing.T) {
 	require.NoError(t, source.Close())
 }
 
-func TestPain_FactoryReplacesAnInformerThatEnded(t *testing.T) {
-	r := newRig(t, nil)
+func TestFactory_ReplacesAnInformerThatEnded(t *testing.T) {
+	r := newFixture(t, nil)
 	source := enginetest.NewSource(podConfig())
 	source.FailList(1, store.ErrUnsupported)
 	f := &informer.Factory{Host: r.host}

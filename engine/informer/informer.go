@@ -9,7 +9,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// SharedInformer keeps a copy of what a source holds and tells handlers what
+// SharedInformer keeps a copy of what a source holds and notifies handlers of what
 // changes. Make one with [New]. All methods are safe for concurrent use.
 type SharedInformer[T any] struct{ core informerCore }
 
@@ -67,8 +67,8 @@ func (s *SharedInformer[T]) ByIndex(name, value string) ([]*Object[T], error) {
 // Lister returns a reader of the objects under prefix; "" means all.
 func (s *SharedInformer[T]) Lister(prefix string) Lister[T] { return Lister[T]{s.core, prefix} }
 
-// Quarantined returns the objects that could not be taken as they are, in the
-// order of their keys; see [Quarantine].
+// Quarantined returns the objects for which Transform or an IndexFunc has failed,
+// in the order of their keys; see [Quarantine].
 func (s *SharedInformer[T]) Quarantined() []Quarantined[T] {
 	all := s.core.quarantined()
 	list := make([]Quarantined[T], len(all))
@@ -89,9 +89,9 @@ func (s *SharedInformer[T]) AddIndexers(indexers store.Indexers[T]) error {
 	return s.core.addIndexers(untypedIndexers(indexers))
 }
 
-// AddEventHandler adds a handler, at any time: it starts with the state as it is
-// then, and is told every change after it. The same handler may be added several
-// times. It returns at once.
+// AddEventHandler adds a handler, at any time: the handler starts with the state as
+// it is then, and is called for every change after it. The same handler may be
+// added several times. AddEventHandler returns at once.
 //
 // Errors: [ErrNilHandler], [ErrConfig], [ErrClosed].
 func (s *SharedInformer[T]) AddEventHandler(handler EventHandler[T], opts HandlerOptions) (*Registration, error) {
@@ -101,8 +101,8 @@ func (s *SharedInformer[T]) AddEventHandler(handler EventHandler[T], opts Handle
 	return s.core.addHandler(func(n notification) { notify(handler, n) }, opts)
 }
 
-// Subscribe is [SharedInformer.AddEventHandler] for a function that wants all
-// that there is to know, such as the cause.
+// Subscribe is [SharedInformer.AddEventHandler] for a function that gets whole
+// notifications, with their cause.
 func (s *SharedInformer[T]) Subscribe(handle func(Notification[T]), opts HandlerOptions) (*Registration, error) {
 	if handle == nil {
 		return nil, ErrNilHandler
@@ -135,8 +135,8 @@ func (s *SharedInformer[T]) HasSynced() bool { return s.Revision() > 0 }
 // will never: see [SharedInformer.HasSynced].
 func (s *SharedInformer[T]) SyncedSignal() <-chan struct{} { return s.core.syncedSignal() }
 
-// Synced blocks until the first list of the source can be read. That handlers
-// have been told of it is another matter: see [Registration.Synced].
+// Synced blocks until the first list of the source can be read. Whether a handler
+// has handled it is another matter: see [Registration.Synced].
 //
 // Errors: [ErrNotSynced], with ctx's cause if that ended the wait, and with what
 // is wrong with the source: a *[SourceError] for its last error, or why the
@@ -147,7 +147,7 @@ func (s *SharedInformer[T]) Synced(ctx context.Context) error { return s.core.sy
 func (s *SharedInformer[T]) Revision() store.Revision { return s.Snapshot().Revision() }
 
 // WaitForRevision blocks until what was written at revision rev, or before, can
-// be read: read your own writes. Handlers may be told of it later. It waits as
+// be read: read your own writes. Handlers may be notified later. It waits as
 // long as ctx lets it. In a deterministic run it must not be called from a
 // handler.
 //
@@ -163,9 +163,9 @@ func (s *SharedInformer[T]) WaitForRevision(ctx context.Context, rev store.Revis
 // that takes.
 func (s *SharedInformer[T]) Stop() { s.core.stop() }
 
-// Close ends the informer: its stream, and its handlers, which are told nothing
-// more when they have returned. It waits until all that is gone; what was copied
-// can still be read. Closing again waits again.
+// Close ends the informer: its stream, and its handlers, which are not called
+// again once they have returned. It waits until all that is gone; the copy can
+// still be read. Closing again waits again.
 //
 // A handler, or a function of the configuration, must call Stop instead: Close
 // would wait for the function that calls it.

@@ -10,8 +10,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// listener is a handler's actor. It runs where it may block, and has a goroutine
-// only while there is something to tell.
+// listener is a handler's actor. It runs on the executor for code that may block,
+// and has a goroutine only while there is something to deliver.
 type listener struct {
 	box      actors.WakeBox
 	informer *sharedInformer
@@ -19,12 +19,12 @@ type listener struct {
 	handle   func(notification)
 	pending  pending
 
-	// dropped: it is to be told nothing more. draining: what is pending is all
-	// that it will be told.
+	// dropped: the handler must not be called again. draining: it gets what is
+	// pending, and no more.
 	dropped, draining atomic.Bool
-	// removed: its end was asked for.
+	// removed: Stop or Remove was called.
 	removed atomic.Bool
-	// running: the handler is being told something.
+	// running: the handler is being called.
 	running atomic.Bool
 	// synced: it has handled the state that it started with.
 	synced atomic.Bool
@@ -82,7 +82,7 @@ func (l *listener) take() (delivery, bool) {
 	return l.pending.take()
 }
 
-// run makes a delivery, from panic to panic.
+// run makes a delivery; after a panic it goes on with the next notification.
 func (l *listener) run(next delivery) {
 	l.running.Store(true)
 	for i := 0; i < next.n && !l.dropped.Load(); {
@@ -148,7 +148,7 @@ func (l *listener) offer(b *batch) {
 	l.box.Wake()
 }
 
-// drain lets the handler end when it has been told what is pending.
+// drain lets the handler end when it has handled what is pending.
 func (l *listener) drain() {
 	l.draining.Store(true)
 	l.box.Wake()
@@ -162,10 +162,10 @@ func (l *listener) Stopping(*actors.Context) {
 	}
 }
 
-// Stopped ends the waits for the end.
+// Stopped ends the calls that wait for the end.
 func (l *listener) Stopped(*actors.Context) { l.finish(ErrClosed) }
 
-// finish ends the registration, for a reason if it has no better one.
+// finish ends the registration. The reason counts unless the handler was removed.
 func (l *listener) finish(reason error) {
 	l.doneOnce.Do(func() {
 		l.running.Store(false)
@@ -179,5 +179,5 @@ func (l *listener) finish(reason error) {
 	})
 }
 
-// endStart ends the waits for the state that the handler starts with.
+// endStart ends the calls that wait for the handler to have its first state.
 func (l *listener) endStart() { l.startedOnce.Do(func() { close(l.started) }) }

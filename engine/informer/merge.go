@@ -2,10 +2,10 @@ package informer
 
 import "github.com/watchmill/watchmill/store"
 
-// mergedChanges are what a handler that fell behind still has to be told: per
-// object, how to get from what it knows to the newest. An object that came and
-// went meanwhile is not among them. So they are never more than the objects that
-// the handler knows and those that there are.
+// mergedChanges are the changes that a handler that fell behind has ahead of it,
+// merged: per object, from what the handler knows to the newest state. An object
+// that came and went meanwhile is not among them. So they are never more than the
+// objects that the handler knows and those that there are.
 //
 //	fold:  ADD a   MOD b@5→6   ADD c   DEL a   MOD b@6→7   DEL d
 //	left:          MOD b@5→7   ADD c                       DEL d
@@ -17,8 +17,7 @@ type mergedChanges struct {
 	order []*mergedChange
 }
 
-// mergedChange is one object: what the handler knows of it, and what it is to be
-// told.
+// mergedChange is one object: its state as the handler knows it, and its newest.
 type mergedChange struct {
 	old, now *store.Object // nil: unknown to the handler; gone
 	// end is the first deletion among what was folded.
@@ -76,7 +75,7 @@ func (m *mergedChanges) compact() {
 	m.order = kept
 }
 
-// notifications returns what to tell.
+// notifications returns the changes as notifications.
 func (m *mergedChanges) notifications() []notification {
 	merged := make([]notification, 0, len(m.byKey))
 	for _, c := range m.order {

@@ -7,16 +7,15 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// batch is what one commit tells: shared by all handlers, never changed.
+// batch is the notifications of one commit: shared by all handlers, never changed.
 type batch struct {
 	notifications []notification
 	// after is the state that they lead to.
 	after *state
 }
 
-// pending is what one handler still has to be told. The informer offers, the
-// handler takes; neither waits for the other, and no user code runs under its
-// lock.
+// pending is what one handler has ahead of it. The informer offers, the handler
+// takes; neither waits for the other, and no user code runs under its lock.
 //
 //	           ┌─ start   a state to begin with, taken whole
 //	offer ──▶──┼─ batches shared with the other handlers, up to the buffer
@@ -39,15 +38,15 @@ type pending struct {
 	merged  *mergedChanges
 	newest  *state // with merged, what it leads to
 	resync  bool
-	slow    bool // OnError has been told that the handler is slow
+	slow    bool // under Block: OnError knows that the handler is slow
 
-	// left is how much of the delivery that was taken last is still to be done, and
-	// replaying that it was to tell a state as a whole.
+	// left is how much of the delivery that was taken last is still to be done;
+	// replaying: that delivery was of a state as a whole.
 	left      atomic.Int64
 	replaying bool
 }
 
-// delivery is what a handler is told next: n notifications.
+// delivery is the next n notifications for a handler.
 type delivery struct {
 	n  int
 	at func(i int) notification
@@ -59,14 +58,14 @@ func deliver(notifications []notification) delivery {
 	return delivery{n: len(notifications), at: func(i int) notification { return notifications[i] }}
 }
 
-// deliverState tells of each object of a state.
+// deliverState delivers a notification for each object of a state.
 func deliverState(s *state, as func(*store.Object) notification) delivery {
 	objects := s.view.List()
 	return delivery{n: len(objects), at: func(i int) notification { return as(objects[i]) }}
 }
 
 // begin has the handler start with a state. The informer calls it once, before it
-// offers.
+// offers anything.
 func (p *pending) begin(s *state, cause Cause) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +79,7 @@ func (p *pending) offer(b *batch) (lag int, slow bool) {
 	defer p.mu.Unlock()
 	switch {
 	case p.start != nil:
-		p.start = b.after // it has not begun, so it begins with more
+		p.start = b.after // the handler has not begun, so it begins with the newer state
 		return 0, false
 	case p.merged != nil:
 		p.merged.fold(b.notifications)
@@ -100,7 +99,8 @@ func (p *pending) offer(b *batch) (lag int, slow bool) {
 	return lag + len(b.notifications), true
 }
 
-// blocked reports whether the handler has just become the one that all wait for.
+// blocked reports whether the handler has just become so slow that the source must
+// wait for it.
 func (p *pending) blocked() (lag int, slow bool) {
 	lag = p.ahead()
 	slow = p.policy == Block && lag > p.buffer && !p.slow
@@ -166,7 +166,7 @@ func (p *pending) next() (build func() delivery) {
 	return nil
 }
 
-// changed reports whether there are changes to tell.
+// changed reports whether there are changes to deliver.
 func (p *pending) changed() bool { return len(p.batches) > 0 || p.newest != nil }
 
 func (p *pending) takeStart() (build func() delivery) {
@@ -179,9 +179,8 @@ func (p *pending) takeStart() (build func() delivery) {
 	}
 }
 
-// ahead returns how many changes the handler has before it. What is left of a
-// state that it is told as a whole does not count: that is no more because of
-// changes.
+// ahead returns how many changes the handler has ahead of it. The rest of a state
+// that is delivered as a whole does not count: it does not grow with changes.
 func (p *pending) ahead() int {
 	if p.replaying {
 		return p.queued
@@ -230,7 +229,7 @@ func (p *pending) released() bool {
 	return true
 }
 
-// requestResync has the handler told everything again, if it has begun.
+// requestResync has all objects delivered again, if the handler has begun.
 func (p *pending) requestResync() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,16 +21,16 @@ const DefaultBuffer = 2 * mailboxSize * reflector.DefaultMaxBatch
 type Policy uint8
 
 const (
-	// Merge merges what is ahead of the handler: per object it is told how to
-	// get from what it knows to the newest, and of objects that came and went
-	// meanwhile it is told nothing. Needs memory for one change per object. The
-	// informer merges, at about 100 ns per notification for each handler that is
-	// behind.
+	// Merge merges what is ahead of the handler into one change per object, from
+	// the state that the handler knows to the newest; objects that came and went
+	// meanwhile are left out. Needs memory for one change per object. The informer
+	// merges, at about 100 ns per notification for each handler that is behind.
 	Merge Policy = iota
-	// Resnapshot drops what is ahead of the handler. When it comes back it is
-	// told the difference between the state that it knows and the newest; see
+	// Resnapshot drops what is ahead of the handler. When the handler comes back
+	// it gets the difference between the state that it knows and the newest; see
 	// [Relist]. Costs the informer nothing, and needs no memory but those two
-	// states. The handler compares them whole, and its deletions are stale.
+	// states. The handler's goroutine compares them whole, and deletions are
+	// stale.
 	Resnapshot
 	// Block drops nothing: the informer stops taking from the source until the
 	// handler has caught up, to half of its buffer. This is the one policy that
@@ -53,7 +53,7 @@ func (p Policy) String() string {
 	return fmt.Sprintf("Policy(%d)", uint8(p))
 }
 
-// PanicPolicy says what a panic does to the handler. In any case OnError is told,
+// PanicPolicy says what a panic does to the handler. In any case OnError gets it,
 // and all other handlers go on.
 type PanicPolicy uint8
 
@@ -64,7 +64,8 @@ const (
 	EndHandler
 )
 
-// HandlerOptions says how a handler is told. The zero value is good for most.
+// HandlerOptions says how notifications reach a handler. The zero value is good for
+// most.
 type HandlerOptions struct {
 	// Name is what the handler is called in errors; empty means "handler-" and a
 	// number.
@@ -75,10 +76,10 @@ type HandlerOptions struct {
 	// [DefaultBuffer]. The state that it starts with does not count. It costs no
 	// memory of its own: notifications are shared by all handlers.
 	Buffer int
-	// Resync is the time between two times that the handler is told every object
-	// again, as an update from the object to itself; zero means never. They come
-	// off the state that this handler knows, so neither other handlers nor the
-	// source have a part in it.
+	// Resync is the time after which the handler gets every object again, as an
+	// update from the object to itself; zero means never. The objects are those
+	// of the state that this handler knows, so neither other handlers nor the
+	// source are involved.
 	Resync time.Duration
 	// OnPanic says what a panic of the handler does to it.
 	OnPanic PanicPolicy
@@ -110,10 +111,9 @@ func (o *HandlerOptions) fillDefaults(number uint64) {
 type Removal uint8
 
 const (
-	// Drain tells the handler what was committed before the removal, then ends
-	// it.
+	// Drain delivers what was committed before the removal, then ends the handler.
 	Drain Removal = iota
-	// Drop ends it when it has returned from what it is being told.
+	// Drop ends the handler when its present call has returned.
 	Drop
 )
 
@@ -138,8 +138,8 @@ type registrationCore interface {
 // Name returns the handler's name.
 func (r *Registration) Name() string { return r.core.name() }
 
-// HasSynced reports whether the handler has been told the state that it started
-// with, and has returned. A panic counts as a return.
+// HasSynced reports whether the handler has handled the state that it starts
+// with. A panic counts as a return.
 func (r *Registration) HasSynced() bool { return r.core.hasSynced() }
 
 // SyncedSignal returns a channel that is closed when the handler has synced, or
@@ -154,7 +154,7 @@ func (r *Registration) SyncedSignal() <-chan struct{} { return r.core.syncedSign
 func (r *Registration) Synced(ctx context.Context) error { return r.core.waitSynced(ctx) }
 
 // Done returns a channel that is closed when the handler has ended: it is not
-// being told anything, and never will be.
+// running, and will not be called again.
 func (r *Registration) Done() <-chan struct{} { return r.core.ended() }
 
 // Err returns what is wrong with the handler: its last panic, as a
@@ -162,19 +162,19 @@ func (r *Registration) Done() <-chan struct{} { return r.core.ended() }
 // [ErrRemoved] or [ErrClosed]; else nil.
 func (r *Registration) Err() error { return r.core.err() }
 
-// Lag returns how many notifications are ahead of the handler, with the one
-// that it is being told.
+// Lag returns how many notifications are ahead of the handler, with the one that it
+// is handling.
 func (r *Registration) Lag() int { return r.core.lag() }
 
 // Stop begins to end the handler, as Remove does, but waits for nothing. So it
-// may be called from the handler itself. Done tells when it has ended.
+// may be called from the handler itself. Done is closed when it has ended.
 func (r *Registration) Stop(how Removal) { r.core.stop(how) }
 
-// Remove ends the handler and waits until it has ended. After that it is told
-// nothing any more. Removing again, say to Drop after Drain took too long, or a
-// handler that has ended, is fine.
+// Remove ends the handler and waits until it has ended. After that it is not called
+// again. Removing again, say to Drop after Drain took too long, or a handler that
+// has ended, is fine.
 //
-// The handler itself, and a function of the configuration, must call Stop
+// The handler itself, and the functions of the configuration, must call Stop
 // instead: Remove would wait for the function that calls it.
 //
 // The error is ctx's cause, if that ended the wait; the handler goes on ending.

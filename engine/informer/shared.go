@@ -44,7 +44,7 @@ type sharedInformer struct {
 	stoppedOnce sync.Once
 
 	handlers atomic.Int64  // that there are
-	notified atomic.Uint64 // notifications that every handler was offered
+	notified atomic.Uint64 // see Stats.Notifications
 	numbers  atomic.Uint64 // handlers that there have been
 
 	mu sync.Mutex
@@ -53,7 +53,7 @@ type sharedInformer struct {
 	listeners []*listener
 }
 
-// start is New for the façade, which must not see what an informer is made of.
+// start is New without the type.
 func start(cfg settings) (informerCore, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -92,15 +92,15 @@ func (s *sharedInformer) spawn() error {
 	return nil
 }
 
-// room tells the Reflector that there is room again.
+// room lets the Reflector go on.
 func (s *sharedInformer) room() {
 	if source := s.source.Load(); source != nil {
 		source.Room()
 	}
 }
 
-// publish shows the objects as they are, at revision rev. The caller holds
-// writing.
+// publish makes the objects as they are, at revision rev, the newest state. The
+// caller holds writing.
 func (s *sharedInformer) publish(rev store.Revision) *state {
 	now := &state{view: s.objects.View(), revision: rev}
 	s.published.Store(now)
@@ -166,7 +166,7 @@ func (s *sharedInformer) forget(l *listener) {
 	s.listeners = slices.DeleteFunc(s.listeners, func(other *listener) bool { return other == l })
 }
 
-// runningHandlers returns the names of those that are being told something.
+// runningHandlers returns the names of the handlers that are being called.
 func (s *sharedInformer) runningHandlers() (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +189,7 @@ func (s *sharedInformer) err() error {
 	return nil
 }
 
-// end notes why nothing will come any more, and ends all waits.
+// end notes why nothing will come any more, and ends the calls that wait.
 func (s *sharedInformer) end(err error) {
 	if s.ended.CompareAndSwap(nil, &err) {
 		s.waiters.end()
@@ -197,7 +197,7 @@ func (s *sharedInformer) end(err error) {
 	}
 }
 
-// endFirstList ends the waits for the first list.
+// endFirstList ends the calls that wait for the first list.
 func (s *sharedInformer) endFirstList() { s.firstListOnce.Do(func() { close(s.firstList) }) }
 
 // actorsGone lets close return.
@@ -257,25 +257,26 @@ func (s *sharedInformer) unavailable(u reflector.Update) {
 	}
 }
 
-// report tells OnError, whose own panics go no further than the log.
+// report calls OnError. A panic in it is logged.
 func (s *sharedInformer) report(err error) {
 	if panicked := contained("Config.OnError", "", func() { s.cfg.onError(err) }); panicked != nil {
-		engine.SystemOf(s.host).Logger().Error("OnError failed", "reason", panicked, "told", err)
+		engine.SystemOf(s.host).Logger().Error("OnError failed", "reason", panicked, "error", err)
 	}
 }
 
 // Stats is what an informer has and has done. The figures are each right, but
 // not all of one instant.
 type Stats struct {
-	// Revision is what can be read, Objects how many there are, Quarantined how
-	// many could not be taken as they are.
+	// Revision is that of the state that can be read, Objects the number of its
+	// objects, Quarantined the number of those in quarantine.
 	Revision             store.Revision
 	Objects, Quarantined int
 	// Handlers is how many there are; for how far each is behind see
 	// [Registration.Lag].
 	Handlers int
-	// Notifications counts what there was to tell every handler, but for the
-	// states that they began with and resyncs.
+	// Notifications counts the changes for all handlers: each counts once, however
+	// many handlers there are. The states that handlers start with and resyncs do
+	// not count.
 	Notifications uint64
 	// Source is what the Reflector has seen: lists, watches, errors.
 	Source engine.SourceStats

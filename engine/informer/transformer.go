@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Quarantined is an object that could not be taken as it is.
+// Quarantined is an object for which Transform or an IndexFunc has failed.
 type Quarantined[T any] struct {
 	// Object is as the source has it.
 	Object *Object[T]
@@ -25,8 +25,8 @@ type quarantined struct {
 	err    *ItemError
 }
 
-// transformer runs the user's functions on what comes in, each once, and does by
-// the policy what has to be done if they fail.
+// transformer calls the functions of the configuration, once for each state of
+// each object, and does what the policy says if they fail.
 type transformer struct {
 	cfg    *settings
 	report func(error)
@@ -58,7 +58,7 @@ func (t *transformer) apply(o *store.Object) (*store.Object, bool) {
 	return transformed, true
 }
 
-// fail does by the policy.
+// fail does what the policy says.
 func (t *transformer) fail(o *store.Object, err *ItemError) {
 	t.mu.Lock()
 	switch t.cfg.itemErrors {
@@ -74,14 +74,14 @@ func (t *transformer) fail(o *store.Object, err *ItemError) {
 	t.report(err)
 }
 
-// release takes the object under key out of quarantine.
+// release ends the quarantine of the object under key.
 func (t *transformer) release(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.failing, key)
 }
 
-// releaseAbsent takes the objects out of quarantine that are not there any more.
+// releaseAbsent ends the quarantine of objects that are not there any more.
 func (t *transformer) releaseAbsent(has func(key string) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

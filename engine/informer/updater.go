@@ -17,14 +17,14 @@ import (
 //	               the configuration failed; New, to open the sink
 type message interface{ message() }
 
-// update is what the Reflector tells, in order.
+// update is a change of the source, in order.
 type update struct{ reflector.Update }
 
 // addListener adds a handler.
 type addListener struct{ listener *listener }
 
-// removeListener takes a handler out: it is told nothing that is committed from
-// then on.
+// removeListener takes a handler out: it gets nothing that is committed from then
+// on.
 type removeListener struct{ listener *listener }
 
 // recheck asks the actor whether it still has to hold the source back, or must
@@ -40,9 +40,9 @@ func (recheck) message()        {}
 // held back. Each may be a thousand events; the rest stays with the source.
 const mailboxSize = 8
 
-// updater is the informer's actor: the only one that takes in changes and tells
-// handlers. The Reflector and the handlers are its children. What others see of
-// it is in informer.
+// updater is the informer's actor: the only one that changes the copy and notifies
+// handlers. The Reflector and the listeners are its children. What it shares with
+// other goroutines is in informer.
 type updater struct {
 	informer *sharedInformer
 	// listeners are in the order in which they were added.
@@ -51,13 +51,13 @@ type updater struct {
 	gathered []reflector.Update
 	// filled: the first list has been committed.
 	filled bool
-	// started: it has been an actor. If it was stopped before, it was only made
-	// to drop its messages, of which the first is New's.
+	// started: Started was called. An updater whose actor was stopped before that
+	// is made only to drop its messages, of which the first is New's.
 	started bool
 }
 
 // reflectorSink is the informer as the Reflector sees it: full while a handler
-// holds the source back, and until New has told it of the actor.
+// holds the source back, and until New has set the actor.
 type reflectorSink struct {
 	actor *actors.Ref[message]
 	held  atomic.Bool
@@ -187,13 +187,13 @@ func (p *updater) Dropped(msg message) {
 	}
 }
 
-// Stopping ends all waits.
+// Stopping ends the calls that wait, and the deliveries.
 func (p *updater) Stopping(*actors.Context) {
 	p.informer.end(ErrClosed)
 	for _, l := range p.listeners {
-		l.dropped.Store(true) // a handler in the middle of much is told no more of it
+		l.dropped.Store(true) // a handler in the middle of a delivery gets no more of it
 	}
 }
 
-// Stopped tells close that all are gone.
+// Stopped lets close return: all actors are gone.
 func (p *updater) Stopped(*actors.Context) { p.informer.actorsGone() }

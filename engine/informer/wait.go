@@ -116,8 +116,8 @@ func (x *waiter) end(reached bool) {
 	close(x.over)
 }
 
-// add returns a new waiter. reached tells whether there is nothing to wait for;
-// it is asked under the lock, so that a commit in between is not missed.
+// add returns a new waiter, which is over if the revision is reached. reached is
+// called under the lock, so that a commit in between is not missed.
 func (w *waiters) add(rev store.Revision, reached func() bool) *waiter {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,21 +7,42 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 )
 
-// story is the world of a scenario: a store that changes, and what one handler
-// still has to be told.
-type story struct {
+// What is pending for a handler that blocks for ever is bounded by the objects that
+// exist, however many came and went.
+func TestMergedChanges_AreBoundedByLiveObjects(t *testing.T) {
+	transform := &transformer{cfg: &settings{schema: engine.Config[string]{}.Schema()}}
+	object := func(key string, rev store.Revision) *store.Object {
+		return store.Header(&Object[string]{Key: key, Revision: rev})
+	}
+	merged := newMergedChanges(transform)
+	lives := object("lives", 1)
+	merged.fold([]notification{added(lives, Change)})
+	for i := range store.Revision(10_000) {
+		o := object(fmt.Sprint(i), i+2)
+		merged.fold([]notification{added(o, Change)})
+		merged.fold([]notification{{Type: store.Deleted, Cause: Change, Old: o, Object: transform.cfg.schema.Gone(o, o.Revision, o.Written)}})
+		require.LessOrEqual(t, len(merged.order), minCompaction+4)
+	}
+	require.Equal(t, 1, merged.len())
+	require.Equal(t, []notification{added(lives, Change)}, merged.notifications())
+}
+
+// scenario is what a scenario acts on: a store that changes, and what is pending
+// for one handler.
+type scenario struct {
 	pending pending
 	objects *store.ThreadSafeStore[*store.Object]
 	// held is what the handler has taken and not finished.
 	held int
 }
 
-// TestPendingScenarios runs the scenarios in testdata/pending. Their verbs:
+// TestPending_Scenarios runs the scenarios in testdata/pending. Their verbs:
 //
 //	handler policy=… buffer=…   a handler that starts with the state: keys at revisions
 //	change                      one batch: "a@5" puts, "-a@6" deletes, "a@7 created=7"
@@ -30,17 +51,17 @@ type story struct {
 //	hold, finish                the same in two steps
 //	resync                      its resync is due
 //
-// All print what came of it.
-func TestPendingScenarios(t *testing.T) {
+// All print the result.
+func TestPending_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/pending", func(t *testing.T, path string) {
-		var s story
+		var s scenario
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			return s.run(t, d)
 		})
 	})
 }
 
-func (s *story) run(t *testing.T, d *datadriven.TestData) string {
+func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "handler":
 		return s.start(t, d)
@@ -60,12 +81,12 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	return ""
 }
 
-func (s *story) start(t *testing.T, d *datadriven.TestData) string {
+func (s *scenario) start(t *testing.T, d *datadriven.TestData) string {
 	var policy string
 	var buffer int
 	d.ScanArgs(t, "policy", &policy)
 	d.ScanArgs(t, "buffer", &buffer)
-	*s = story{}
+	*s = scenario{}
 	s.objects, _ = store.NewThreadSafeStore[*store.Object](nil)
 	s.pending.buffer = buffer
 	s.pending.transform = &transformer{cfg: &settings{schema: engine.Config[string]{}.Schema()}}
@@ -81,14 +102,14 @@ func (s *story) start(t *testing.T, d *datadriven.TestData) string {
 	return s.where()
 }
 
-// state is the store as it is.
-func (s *story) state() *state {
+// state returns the state of the store.
+func (s *scenario) state() *state {
 	view := s.objects.View()
 	return &state{view: view, revision: view.LastRevision()}
 }
 
-// put changes the store, and returns the change as handlers are told.
-func (s *story) put(text string) []notification {
+// put changes the store, and returns the notifications of the change.
+func (s *scenario) put(text string) []notification {
 	word, created, _ := strings.Cut(text, " created=")
 	name, digits, _ := strings.Cut(strings.TrimPrefix(word, "-"), "@")
 	rev, _ := strconv.ParseUint(digits, 10, 64)
@@ -108,7 +129,7 @@ func (s *story) put(text string) []notification {
 	return s.pending.transform.transition(pair{old, now}, Change)
 }
 
-func (s *story) change(input string) string {
+func (s *scenario) change(input string) string {
 	var b batch
 	for line := range strings.Lines(input) {
 		b.notifications = append(b.notifications, s.put(strings.TrimSpace(line))...)
@@ -121,7 +142,7 @@ func (s *story) change(input string) string {
 	return s.where()
 }
 
-func (s *story) take() string {
+func (s *scenario) take() string {
 	next, ok := s.pending.take()
 	if !ok {
 		return "nothing\n"
@@ -142,7 +163,7 @@ func (s *story) take() string {
 	return out.String()
 }
 
-func (s *story) finish() string {
+func (s *scenario) finish() string {
 	s.held = 0
 	s.pending.left.Store(0)
 	if s.pending.released() {
@@ -152,7 +173,7 @@ func (s *story) finish() string {
 }
 
 // where says how far behind the handler is.
-func (s *story) where() string {
+func (s *scenario) where() string {
 	text := fmt.Sprintf("ahead: %d", s.pending.lag())
 	if s.pending.holds() {
 		text += ", holds the source"
