@@ -90,7 +90,7 @@ type engineInformer struct {
 
 func openInformer(context.Context) (Informer, error) {
 	cfg := config()
-	cfg.Index, cfg.Capacity = nil, new(int)
+	cfg.Index, cfg.NoCache = nil, true
 	// client-go's informers do not know what a field is.
 	cfg.Fields = nil
 	e, err := engine.New(cfg)

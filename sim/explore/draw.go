@@ -212,7 +212,7 @@ func (d *drawing) start() *Start {
 		Policy:       pick(d, engine.Park, engine.Terminate, engine.Conflate),
 		Buffer:       pick(d, 0, 1, 3, 10),
 		Bookmarks:    d.IntN(2) == 0,
-		Latest:       d.IntN(2) == 0,
+		Linearizable: d.IntN(2) == 0,
 		InitialState: d.IntN(2) == 0,
 		OnPool:       d.IntN(2) == 0,
 	}

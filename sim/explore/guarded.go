@@ -14,11 +14,11 @@ import (
 func (w *World[T]) create(s Step) {
 	value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
 	_, _, taken := w.history().Get(w.cfg.Engine.Key(value))
-	rev, err := w.engine.Create(context.Background(), value)
-	w.trace.result(rev, err)
+	o, err := w.engine.Create(context.Background(), value)
+	w.trace.result(revisionOf(o), err)
 	w.refuses(s, err, engine.ErrExists, taken)
 	if err == nil {
-		w.wrote(store.Added, &engine.Object[T]{Key: w.cfg.Engine.Key(value), Value: value, Revision: rev, Created: rev})
+		w.wrote(store.Added, o)
 	}
 }
 

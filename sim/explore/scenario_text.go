@@ -102,7 +102,7 @@ func (s *Start) String() string {
 		text string
 	}{
 		{s.Options.InitialState, "state"},
-		{s.Options.Latest, "latest"},
+		{s.Options.Linearizable, "latest"},
 		{s.Options.Bookmarks, "bookmarks"},
 		{s.Options.OnPool, "on-pool"},
 		{s.Options.Buffer > 0, fmt.Sprintf("buffer=%d", s.Options.Buffer)},

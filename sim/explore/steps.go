@@ -105,8 +105,16 @@ func (w *World[T]) request(s Step, value T) (kind store.EventType, o *engine.Obj
 			engine.UpdateOptions{CreateIfMissing: true, TTL: s.For})
 		return store.Added, o, err
 	}
-	o.Revision, err = w.engine.Put(ctx, value)
+	o, err = w.engine.Put(ctx, value)
 	return store.Added, o, err
+}
+
+// revisionOf returns o's revision, zero for nil.
+func revisionOf[T any](o *engine.Object[T]) engine.Revision {
+	if o == nil {
+		return 0
+	}
+	return o.Revision
 }
 
 func everything[T any](T) bool { return true }

@@ -14,7 +14,6 @@ import (
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
-	"github.com/watchmill/watchmill/store"
 )
 
 // keeper is the user of one object cache of a group: it holds references, reads
