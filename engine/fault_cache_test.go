@@ -14,15 +14,15 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// pitfall is a clock that panics once, when actors have read it so many times
+// panickingClock is a clock that panics once, when actors have read it so many times
 // in the turns of an executor.
-type pitfall struct {
+type panickingClock struct {
 	actors.Clock
-	executor *ticking
+	executor *advancing
 	reads    int
 }
 
-func (c *pitfall) Now() time.Time {
+func (c *panickingClock) Now() time.Time {
 	if c.reads > 0 && c.executor.running {
 		if c.reads--; c.reads == 0 {
 			panic("what is time?")
@@ -31,32 +31,32 @@ func (c *pitfall) Now() time.Time {
 	return c.Clock.Now()
 }
 
-// cacheRig is a rig of which a part can be made to fail, whose source hands out
+// cacheFixture is a fixture of which a part can be made to fail, whose source hands out
 // one event at a time, and whose calls let up to a minute pass while they wait.
-type cacheRig struct {
-	*rig
-	pitfall  *pitfall
-	executor *ticking
+type cacheFixture struct {
+	*fixture
+	trap     *panickingClock
+	executor *advancing
 }
 
-func newCacheRig(t *testing.T, seed uint64) *cacheRig {
-	r := &cacheRig{}
-	r.rig = newRig(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
-		r.executor = &ticking{Seeded: actors.NewSeeded(seed), clock: host.Clock.(*actors.VirtualClock)}
-		r.pitfall = &pitfall{Clock: host.Clock, executor: r.executor}
-		host.Clock, host.Executor = r.pitfall, r.executor
+func newCacheFixture(t *testing.T, seed uint64) *cacheFixture {
+	r := &cacheFixture{}
+	r.fixture = newFixture(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
+		r.executor = &advancing{Seeded: actors.NewSeeded(seed), clock: host.Clock.(*actors.VirtualClock)}
+		r.trap = &panickingClock{Clock: host.Clock, executor: r.executor}
+		host.Clock, host.Executor = r.trap, r.executor
 	})
-	r.rig.executor = r.executor.Seeded
-	r.rig.executor.Run()
+	r.fixture.executor = r.executor.Seeded
+	r.fixture.executor.Run()
 	r.source.batch = 1
 	r.executor.seconds = 60
-	t.Cleanup(func() { r.executor.seconds, r.pitfall.reads = 0, 0 })
+	t.Cleanup(func() { r.executor.seconds, r.trap.reads = 0, 0 })
 	return r
 }
 
 // cacheFailed reports whether it is the watchCache that failed. It has then been
 // brought back, and nothing else failed.
-func (r *cacheRig) cacheFailed() bool {
+func (r *cacheFixture) cacheFailed() bool {
 	r.t.Helper()
 	if len(r.failures) == 0 || r.failures[0].Actor != "things/watchCache" {
 		return false
@@ -106,20 +106,20 @@ type failure struct {
 // failWhileWaiting has the clock fail when it has been read so many times, and
 // judges what follows if it was the watchCache that read it.
 func failWhileWaiting(t *testing.T, reads int, seed uint64) (outcome failure) {
-	r := newCacheRig(t, seed)
+	r := newCacheFixture(t, seed)
 	r.put("a")
 	r.put("gone")
 	all, web := r.watch(engine.WatchOptions{}), r.watch(engine.WatchOptions{From: 1, Labels: "app=web", Policy: engine.Terminate})
 	before := r.engine.Stats()
 	require.EqualValues(t, 1, before.Generation)
 
-	r.pitfall.reads = reads
+	r.trap.reads = reads
 	for _, key := range []string{"b", "a", "c", "d"} { // unseen by the engine so far
 		r.n++
 		_, err := r.engine.Put(t.Context(), thing{Key: key, App: "web", N: r.n})
 		require.NoError(t, err)
 	}
-	gone, err := r.engine.Delete(t.Context(), "gone", engine.DeleteOptions[thing]{})
+	gone, err := r.engine.Delete(t.Context(), "gone", engine.DeleteOptions{})
 	require.NoError(t, err)
 	if err := r.engine.WaitFor(t.Context(), gone.Revision); err != nil {
 		require.ErrorIs(t, err, engine.ErrNotReady)
@@ -149,7 +149,7 @@ func failWhileWaiting(t *testing.T, reads int, seed uint64) (outcome failure) {
 
 // told returns what the watch was told, as key=value, in order, and demands that
 // it is what happened.
-func (r *cacheRig) told(w *engine.Watch[thing]) (changes []string) {
+func (r *cacheFixture) told(w *engine.Watch[thing]) (changes []string) {
 	r.t.Helper()
 	last, state := engine.Revision(0), map[string]int{}
 	for ev, err := range w.Events() {
@@ -196,10 +196,10 @@ func TestFault_CacheFailsWhileACallWaitsInVain(t *testing.T) {
 // failWhileWaitingInVain reports whether the watchCache failed once it had taken
 // in the wait.
 func failWhileWaitingInVain(t *testing.T, reads int, down bool) bool {
-	r := newCacheRig(t, 1)
+	r := newCacheFixture(t, 1)
 	r.put("a")
 	w := r.watch(engine.WatchOptions{})
-	r.pitfall.reads = reads
+	r.trap.reads = reads
 	_, err := r.engine.Put(t.Context(), thing{Key: "b"})
 	require.NoError(t, err)
 	if down {

@@ -14,10 +14,10 @@ import (
 // The wall clock is corrected by a day, forwards or backwards, and a year.
 // Nobody's bookmarks stop, no watch ends for it, and the window does not lose
 // what it should still keep.
-func TestClockThatJumps(t *testing.T) {
+func TestFault_ClockJumps(t *testing.T) {
 	for _, jump := range []time.Duration{24 * time.Hour, -24 * time.Hour, 365 * 24 * time.Hour, -time.Second} {
 		t.Run(fmt.Sprint(jump), func(t *testing.T) {
-			r := newRig(t, nil)
+			r := newFixture(t, nil)
 			w := r.watch(engine.WatchOptions{Bookmarks: true})
 			slow := r.watch(engine.WatchOptions{Policy: engine.Terminate, Buffer: 1})
 			r.put("a")
@@ -40,8 +40,8 @@ func TestClockThatJumps(t *testing.T) {
 }
 
 // A watch's timeout is time that passes, not what the wall clock shows.
-func TestClockThatJumpsDoesNotEndAWatchEarly(t *testing.T) {
-	r := newRig(t, nil)
+func TestFault_ClockJumpEndsNoWatchEarly(t *testing.T) {
+	r := newFixture(t, nil)
 	w := r.watch(engine.WatchOptions{Timeout: time.Minute})
 	r.clock.Jump(24 * time.Hour)
 	r.pass(30 * time.Second)
@@ -51,15 +51,15 @@ func TestClockThatJumpsDoesNotEndAWatchEarly(t *testing.T) {
 	require.ErrorIs(t, w.Err(), engine.ErrDeadline)
 }
 
-// tripwire is a clock that panics when a timer is armed, once, when its count
+// timerPanickingClock is a clock that panics when a timer is armed, once, when its count
 // is used up.
-type tripwire struct {
+type timerPanickingClock struct {
 	actors.Clock
 	armed bool
 	left  int
 }
 
-func (c *tripwire) AfterFunc(d time.Duration, f func()) actors.Timer {
+func (c *timerPanickingClock) AfterFunc(d time.Duration, f func()) actors.Timer {
 	if c.armed {
 		if c.left--; c.left < 0 {
 			c.armed = false
@@ -72,7 +72,7 @@ func (c *tripwire) AfterFunc(d time.Duration, f func()) actors.Timer {
 // The engine's own actors fail, each time at the next place where one arms a
 // timer: watches live on and miss nothing, or are told at once that they could
 // not be started.
-func TestCoreActorsThatFail(t *testing.T) {
+func TestFault_CoreActorsFail(t *testing.T) {
 	failed := map[string]bool{}
 	for left := 0; ; left++ {
 		wire, names := failAfter(t, left)
@@ -88,11 +88,11 @@ func TestCoreActorsThatFail(t *testing.T) {
 
 // failAfter has the engine live through a bit of everything, with a failure
 // after so many timers. It returns the names of the actors that failed.
-func failAfter(t *testing.T, timers int) (wire *tripwire, failed []string) {
-	var executor *ticking
-	r := newRig(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
-		executor = &ticking{Seeded: host.Executor.(stepping).Seeded, clock: host.Clock.(*actors.VirtualClock)}
-		wire = &tripwire{Clock: host.Clock, left: timers}
+func failAfter(t *testing.T, timers int) (wire *timerPanickingClock, failed []string) {
+	var executor *advancing
+	r := newFixture(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
+		executor = &advancing{Seeded: host.Executor.(singleStepping).Seeded, clock: host.Clock.(*actors.VirtualClock)}
+		wire = &timerPanickingClock{Clock: host.Clock, left: timers}
 		host.Clock, host.Executor = wire, executor
 		c.Window.MaxEvents = 64
 	})
@@ -140,7 +140,7 @@ func failAfter(t *testing.T, timers int) (wire *tripwire, failed []string) {
 
 // requireKnows: the watch lives, has the newest of each key, the last at rev,
 // and its revisions increase.
-func (r *rig) requireKnows(w *engine.Watch[thing], rev engine.Revision) {
+func (r *fixture) requireKnows(w *engine.Watch[thing], rev engine.Revision) {
 	r.t.Helper()
 	last, keys := engine.Revision(0), map[string]int{}
 	for ev, err := range w.Events() {

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -9,13 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/store"
 )
 
 func listOf(read engine.Read) engine.ListOptions { return engine.ListOptions{Read: read} }
 
-func TestRow019_ListsAreAsFreshAsAsked(t *testing.T) {
-	r := newReadRig(t)
+func TestList_IsAsFreshAsAsked(t *testing.T) {
+	r := newReadFixture(t)
 	first := r.put("a", "web", 1)
 	r.source.setHeld(true)
 	second := r.put("a", "web", 2)
@@ -26,8 +24,8 @@ func TestRow019_ListsAreAsFreshAsAsked(t *testing.T) {
 	r.lists(listOf(engine.Cached()), "@3: a=2@3", "nothing")
 }
 
-func TestRow020_ListOfOneKey(t *testing.T) {
-	r := newReadRig(t)
+func TestList_OneKey(t *testing.T) {
+	r := newReadFixture(t)
 	r.put("a", "web", 1)
 	r.put("ab", "web", 1)
 	r.lists(engine.ListOptions{Key: "a"}, "@3: a=1@2", "revision")
@@ -37,8 +35,8 @@ func TestRow020_ListOfOneKey(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrFuture)
 }
 
-func TestRow025_PageOfARareObjectHasNoTokenBehindTheLast(t *testing.T) {
-	r := newReadRig(t)
+func TestList_PageOfARareObjectHasNoToken(t *testing.T) {
+	r := newReadFixture(t)
 	for i := range 50 {
 		r.put(fmt.Sprintf("p%02d", i), "web", i)
 	}
@@ -46,8 +44,8 @@ func TestRow025_PageOfARareObjectHasNoTokenBehindTheLast(t *testing.T) {
 	r.lists(engine.ListOptions{Labels: "app=rare", Limit: 1}, "@52: q=1@52", "revision")
 }
 
-func TestRow026_ContinuationWithASelectorDoesNotCountTheRest(t *testing.T) {
-	r := newReadRig(t)
+func TestList_ContinuationWithASelectorDoesNotCountTheRest(t *testing.T) {
+	r := newReadFixture(t)
 	for i, app := range []string{"web", "db", "web", "web"} {
 		r.put(string(rune('a'+i)), app, i)
 	}
@@ -56,8 +54,8 @@ func TestRow026_ContinuationWithASelectorDoesNotCountTheRest(t *testing.T) {
 	r.lists(engine.ListOptions{Labels: "app=web", Limit: 2, Continue: token}, "@5: d=3@5", "nothing")
 }
 
-func TestRow028_ExactListsArePastStates(t *testing.T) {
-	r := newReadRig(t)
+func TestList_ExactOnesArePastStates(t *testing.T) {
+	r := newReadFixture(t)
 	r.put("a", "web", 1)
 	r.put("b", "web", 1)
 	r.put("a", "web", 2)
@@ -69,16 +67,16 @@ func TestRow028_ExactListsArePastStates(t *testing.T) {
 	r.lists(engine.ListOptions{Limit: 1, Continue: token}, "@3: b=1@3", "nothing")
 }
 
-func TestRow062_LatestFallsBackToTheBackendWhenTheCacheIsLate(t *testing.T) {
-	r := newReadRig(t)
+func TestList_LatestFallsBackToTheBackendWhenTheCacheIsLate(t *testing.T) {
+	r := newReadFixture(t)
 	r.source.setHeld(true)
 	r.put("a", "web", 1)
 	r.within(time.Minute).lists(listOf(engine.Latest()), "@2: a=1@2", "revision, list")
 	require.EqualValues(t, 1, r.Stats().Fallbacks)
 }
 
-func TestRow063_ExactListsBeyondTheWindowAreTheBackends(t *testing.T) {
-	r := newReadRig(t)
+func TestList_ExactOnesBeyondTheWindowAreTheBackends(t *testing.T) {
+	r := newReadFixture(t)
 	r.put("a", "web", 1)
 	r.put("a", "web", 2)
 	r.pass(80 * time.Second) // the window forgets, storage does not
@@ -89,8 +87,8 @@ func TestRow063_ExactListsBeyondTheWindowAreTheBackends(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrExpired)
 }
 
-func TestRow067_ListsAreCounted(t *testing.T) {
-	r := newReadRig(t)
+func TestStats_Lists(t *testing.T) {
+	r := newReadFixture(t)
 	r.put("a", "web", 1)
 	r.lists(listOf(engine.Cached()), "@2: a=1@2", "nothing")
 	r.lists(listOf(engine.Latest()), "@2: a=1@2", "revision")
@@ -98,26 +96,16 @@ func TestRow067_ListsAreCounted(t *testing.T) {
 	require.Zero(t, r.Stats().Fallbacks)
 }
 
-func TestRow069_WatchDoesNotHangWhenStorageNeverAnswers(t *testing.T) {
-	r := newUnready(t, func(c *engine.Config[pod]) { c.Backend.(*source).setDown(true) })
-	_, err := r.within(time.Minute).Watch(t.Context(), engine.WatchOptions{})
-	var notReady *engine.NotReadyError
-	require.ErrorAs(t, err, &notReady)
-	require.ErrorIs(t, err, errDown)
-	require.Contains(t, err.Error(), "storage is (re)initializing")
-	require.Positive(t, notReady.RetryAfter)
-}
-
-func TestRow089_LimitIsIgnoredForCachedLists(t *testing.T) {
-	r := newReadRig(t)
+func TestList_CachedIgnoresLimit(t *testing.T) {
+	r := newReadFixture(t)
 	r.put("a", "web", 1)
 	r.put("b", "web", 1)
 	r.lists(engine.ListOptions{Read: engine.Cached(), Limit: 1}, "@3: a=1@2 b=1@3", "nothing")
 	r.lists(engine.ListOptions{Limit: 1}, "@3: a=1@2 +1 more", "revision")
 }
 
-func TestRow090_IndexGivesTheSameListInOrder(t *testing.T) {
-	r := newReadRig(t)
+func TestList_IndexGivesTheSameInOrder(t *testing.T) {
+	r := newReadFixture(t)
 	for i, app := range []string{"db", "web", "db", "web"} {
 		r.put(string(rune('d'-i)), app, i)
 	}
@@ -129,56 +117,4 @@ func TestRow090_IndexGivesTheSameListInOrder(t *testing.T) {
 	_, err = r.ByIndex(t.Context(), "color", "red")
 	require.ErrorIs(t, err, engine.ErrUnknownIndex)
 	require.ErrorContains(t, err, `"color"`)
-}
-
-// What the verifier of row 127 finds, it reports, and has mended.
-func TestRow127_VerifyFindsACacheThatDiffersAndHasItListedAnew(t *testing.T) {
-	r := newReadRig(t)
-	r.put("a", "web", 1)
-	require.NoError(t, r.Verify(t.Context()))
-	w, err := r.Watch(t.Context(), engine.WatchOptions{})
-	require.NoError(t, err)
-
-	r.source.set(func() {
-		r.source.lie = func(ev store.Event) store.Event {
-			wrong := *ev.Object
-			wrong.Created++ // not what storage has
-			ev.Object = &wrong
-			return ev
-		}
-	})
-	r.put("b", "web", 1)
-	r.source.set(func() { r.source.lie = nil })
-
-	err = r.Verify(t.Context())
-	var differs *engine.InconsistencyError
-	require.ErrorAs(t, err, &differs)
-	require.Equal(t, "b", differs.Key)
-	require.EqualValues(t, 3, differs.Revision)
-	r.pass(5 * time.Second)
-	require.NoError(t, r.Verify(t.Context()))
-	// Nothing has been written since, so no revision is left for the correction
-	// to come at: the watch is told that it has to start over.
-	require.ErrorIs(t, w.Err(), engine.ErrExpired)
-}
-
-func TestRow127_VerifyEveryComparesFromTimeToTime(t *testing.T) {
-	r := newReadRig(t, func(c *engine.Config[pod]) { c.VerifyEvery = time.Minute })
-	r.source.set(func() {
-		r.source.lie = func(ev store.Event) store.Event {
-			wrong := *ev.Object
-			wrong.Created++
-			ev.Object = &wrong
-			return ev
-		}
-	})
-	r.put("a", "web", 1)
-	r.source.set(func() { r.source.lie = nil })
-	r.pass(2 * time.Minute)
-	found := false
-	for _, err := range r.errs {
-		found = found || errors.Is(err, engine.ErrInconsistent)
-	}
-	require.True(t, found, "it is reported: %v", r.errs)
-	require.NoError(t, r.Verify(t.Context()))
 }

@@ -71,7 +71,7 @@ func (w *world) drawRecord(t *rapid.T) *record {
 	r.Options.Policy = rapid.SampledFrom([]engine.Policy{engine.Park, engine.Terminate, engine.Conflate}).Draw(t, "policy")
 	r.Options.Buffer = rapid.SampledFrom([]int{0, 1, 3, 10}).Draw(t, "buffer")
 	r.Options.Bookmarks = rapid.Bool().Draw(t, "bookmarks")
-	r.Options.Latest = rapid.Bool().Draw(t, "latest")
+	r.Options.Linearizable = rapid.Bool().Draw(t, "latest")
 	if rapid.IntRange(0, 4).Draw(t, "limited") == 0 {
 		r.Options.Timeout = rapid.SampledFrom([]time.Duration{time.Second, 10 * time.Second}).Draw(t, "timeout")
 	}
@@ -117,7 +117,7 @@ func (w *world) start(t *rapid.T, r *record) {
 	r.Name = fmt.Sprintf("w%d", len(w.records))
 	fromNow := !r.handled && !r.Options.InitialState && r.Options.From == 0 && r.Options.Last == 0
 	r.Earliest = w.engine.Revision()
-	if r.Options.Latest {
+	if r.Options.Linearizable {
 		r.Earliest = max(r.Earliest, w.newest())
 	}
 	if r.Options.InitialState {

@@ -11,13 +11,13 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// listless is a source whose lists alone can fail.
-type listless struct {
+// failingLists is a source whose lists alone can fail.
+type failingLists struct {
 	*source
 	fails bool
 }
 
-func (l *listless) List(ctx context.Context, o backend.ListOptions) (*backend.List, error) {
+func (l *failingLists) List(ctx context.Context, o backend.ListOptions) (*backend.List, error) {
 	if l.fails {
 		_ = l.note("failed list")
 		return nil, errDown
@@ -27,8 +27,8 @@ func (l *listless) List(ctx context.Context, o backend.ListOptions) (*backend.Li
 
 // Row 62, TestConsistentReadFallback. Fresh: the backend is asked for its
 // revision alone.
-func TestRow062_LatestFromAFreshCacheAsksForTheRevisionAlone(t *testing.T) {
-	r := newReadRig(t)
+func TestList_LatestFromAFreshCacheAsksForTheRevisionAlone(t *testing.T) {
+	r := newReadFixture(t)
 	r.put("a", "web", 1)
 	r.lists(listOf(engine.Latest()), "@2: a=1@2", "revision")
 	require.Zero(t, r.Stats().Fallbacks)
@@ -36,9 +36,9 @@ func TestRow062_LatestFromAFreshCacheAsksForTheRevisionAlone(t *testing.T) {
 
 // Row 62: when the list that it falls back to fails, its error is the answer,
 // after one attempt, and it is counted.
-func TestRow062_FallbackThatFailsSaysWhatTheBackendMet(t *testing.T) {
-	lists := &listless{}
-	r := newReadRig(t, func(c *engine.Config[pod]) {
+func TestList_FallbackThatFailsSaysWhatTheBackendMet(t *testing.T) {
+	lists := &failingLists{}
+	r := newReadFixture(t, func(c *engine.Config[pod]) {
 		lists.source = c.Backend.(*source)
 		c.Backend = lists
 	})
@@ -54,8 +54,8 @@ func TestRow062_FallbackThatFailsSaysWhatTheBackendMet(t *testing.T) {
 }
 
 // A list of one key is served by the cache, once it has the backend's newest.
-func TestRow064_ListOfOneKeyWaitsForTheCache(t *testing.T) {
-	r := newReadRig(t)
+func TestList_OneKeyWaitsForTheCache(t *testing.T) {
+	r := newReadFixture(t)
 	r.put("a", "web", 1)
 	r.put("b", "web", 1)
 	r.source.setHeld(true)
@@ -66,36 +66,15 @@ func TestRow064_ListOfOneKeyWaitsForTheCache(t *testing.T) {
 	require.Equal(t, time.Second, r.clock.Now().Sub(began))
 }
 
-// Rows 84 and 99: what is to come is waited for. A watch whose state is not
-// there in time is refused, and can be had once it is.
-func TestRow084_StateOfTheFutureIsWaitedFor(t *testing.T) {
-	r := newReadRig(t)
-	rev := r.put("a", "web", 1)
-	opts := engine.WatchOptions{InitialState: true, From: rev + 1}
-	_, err := r.within(time.Minute).Watch(t.Context(), opts)
-	var future *engine.FutureError
-	require.ErrorAs(t, err, &future)
-	require.Equal(t, engine.FutureError{Requested: rev + 1, Current: rev}, *future)
+// sharedRevisions is a source whose revisions count also what others keep there.
+type sharedRevisions struct{ *source }
 
-	r.source.setHeld(true)
-	r.put("b", "web", 1)
-	r.clock.AfterFunc(time.Second, func() { r.source.setHeld(false) })
-	w, err := r.within(time.Minute).Watch(t.Context(), opts)
-	require.NoError(t, err)
-	events, err := w.Next(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"ADDED a@2 initial", "ADDED b@3 initial"}, names(events))
-}
-
-// shared is a source whose revisions count also what others keep there.
-type shared struct{ *source }
-
-func (shared) Traits() backend.Traits { return backend.Traits{} }
+func (sharedRevisions) Traits() backend.Traits { return backend.Traits{} }
 
 // Row 99, TestWaitUntilFreshAndListFromCache: that nothing happened up to a
 // revision is as good as what happened there.
-func TestRow099_ProgressAloneEndsTheWaitOfAListAndAGet(t *testing.T) {
-	r := newReadRig(t, func(c *engine.Config[pod]) { c.Backend = shared{c.Backend.(*source)} })
+func TestRead_ProgressAloneEndsTheWait(t *testing.T) {
+	r := newReadFixture(t, func(c *engine.Config[pod]) { c.Backend = sharedRevisions{c.Backend.(*source)} })
 	r.put("a", "web", 1)
 	for _, wait := range []struct {
 		rev  engine.Revision
@@ -113,9 +92,9 @@ func TestRow099_ProgressAloneEndsTheWaitOfAListAndAGet(t *testing.T) {
 }
 
 // Row 101, TestWaitUntilFreshAndListTimeout, for lists and for Get.
-func TestRow101_ReadsGiveUpAfterTheFreshnessTimeout(t *testing.T) {
+func TestRead_GivesUpAfterTheFreshnessTimeout(t *testing.T) {
 	for configured, timeout := range map[time.Duration]time.Duration{0: 3 * time.Second, 700 * time.Millisecond: 700 * time.Millisecond} {
-		r := newReadRig(t, func(c *engine.Config[pod]) { c.FreshnessTimeout = configured })
+		r := newReadFixture(t, func(c *engine.Config[pod]) { c.FreshnessTimeout = configured })
 		r.put("a", "web", 1)
 		reads := map[string]func() error{
 			"list": func() error { _, _, err := r.list(listOf(engine.NotOlderThan(9))); return err },
@@ -141,8 +120,8 @@ func TestRow101_ReadsGiveUpAfterTheFreshnessTimeout(t *testing.T) {
 
 // Row 107: reads that had to wait are counted, whatever became of the wait, and
 // those that had not are not.
-func TestRow107_WaitsOfReadsAreCounted(t *testing.T) {
-	r := newReadRig(t)
+func TestStats_WaitsOfReads(t *testing.T) {
+	r := newReadFixture(t)
 	rev := r.put("a", "web", 1)
 	r.within(time.Minute)
 	for _, read := range []engine.Read{engine.Cached(), engine.NotOlderThan(rev), engine.Latest(), engine.Exactly(rev)} {
@@ -165,8 +144,8 @@ func TestRow107_WaitsOfReadsAreCounted(t *testing.T) {
 
 // Row 35, RunTestStats: the count tracks what storage holds, by whatever way it
 // changes.
-func TestRow035_CountOfObjectsTracksWrites(t *testing.T) {
-	r := newReadRig(t)
+func TestStats_CountOfObjectsTracksWrites(t *testing.T) {
+	r := newReadFixture(t)
 	counts := func(want int, after string) {
 		t.Helper()
 		r.settle()

@@ -15,8 +15,8 @@ import (
 )
 
 // Upstream's Get with RV "" is Latest, with RV 0 Cached, with RV n NotOlderThan.
-func TestRow004_GetByEachRead(t *testing.T) {
-	r := newReadRig(t)
+func TestGet_ByEachRead(t *testing.T) {
+	r := newReadFixture(t)
 	first := r.put("a", "web", 1)
 	second := r.put("a", "web", 2)
 	r.gets("a", engine.Latest(), "a=2@3", "get")
@@ -36,8 +36,8 @@ func TestRow004_GetByEachRead(t *testing.T) {
 
 // A cached Get never touches storage, a linearizable one always does: also while
 // the cache lags.
-func TestRow065_GetBypassesTheCacheOnlyForTheLatest(t *testing.T) {
-	r := newReadRig(t)
+func TestGet_BypassesTheCacheOnlyForTheLatest(t *testing.T) {
+	r := newReadFixture(t)
 	r.put("a", "web", 1)
 	r.source.setHeld(true)
 	rev := r.put("a", "web", 2)
@@ -47,8 +47,8 @@ func TestRow065_GetBypassesTheCacheOnlyForTheLatest(t *testing.T) {
 	r.gets("a", engine.NotOlderThan(rev), "a=2@3", "nothing")
 }
 
-func TestRow100_GetWaitsUntilTheCacheIsFresh(t *testing.T) {
-	r := newReadRig(t)
+func TestGet_WaitsUntilTheCacheIsFresh(t *testing.T) {
+	r := newReadFixture(t)
 	r.source.setHeld(true)
 	rev := r.put("a", "web", 1)
 	r.clock.AfterFunc(2*time.Second, func() { r.source.setHeld(false) })
@@ -59,8 +59,8 @@ func TestRow100_GetWaitsUntilTheCacheIsFresh(t *testing.T) {
 }
 
 // Before the first list a Get is the backend's.
-func TestRow065_GetBeforeTheFirstListAsksTheBackend(t *testing.T) {
-	r := newUnready(t, func(c *engine.Config[pod]) { c.Backend.(*source).setDown(true) })
+func TestGet_BeforeTheFirstListAsksTheBackend(t *testing.T) {
+	r := newUnreadyFixture(t, func(c *engine.Config[pod]) { c.Backend.(*source).setDown(true) })
 	_, err := r.source.Put(t.Context(), draftOf(cfg(), pod{Name: "a", N: 1}), nil, backend.PutOptions{})
 	require.NoError(t, err)
 	r.source.setHeld(true)
@@ -74,8 +74,8 @@ func TestRow065_GetBeforeTheFirstListAsksTheBackend(t *testing.T) {
 
 // What the cache has it serves although its source is lost. Upstream answers 429
 // then; ours says what it is asked for: something that may be old.
-func TestRow071_OutageLeavesTheCacheReadable(t *testing.T) {
-	r := newReadRig(t)
+func TestRead_OutageLeavesTheCacheReadable(t *testing.T) {
+	r := newReadFixture(t)
 	first := r.put("a", "web", 1)
 	rev := r.put("a", "web", 2)
 	r.source.setDown(true)
@@ -95,8 +95,8 @@ func TestRow071_OutageLeavesTheCacheReadable(t *testing.T) {
 	require.Len(t, found, 1)
 }
 
-func TestRow071_AfterCloseEveryReadFails(t *testing.T) {
-	r := newReadRig(t)
+func TestRead_AfterCloseFails(t *testing.T) {
+	r := newReadFixture(t)
 	rev := r.put("a", "web", 1)
 	require.NoError(t, r.Close())
 	for name, read := range map[string]engine.Read{
@@ -113,8 +113,8 @@ func TestRow071_AfterCloseEveryReadFails(t *testing.T) {
 	require.ErrorIs(t, r.Verify(t.Context()), engine.ErrEngineClosed)
 }
 
-func TestRow039_ReadsRefuseMalformedKeys(t *testing.T) {
-	r := newReadRig(t)
+func TestGet_RefusesMalformedKeys(t *testing.T) {
+	r := newReadFixture(t)
 	for _, key := range []string{"", "/", "a//b", "/a", "a/", ".", "a/../b", "a\x00"} {
 		for _, read := range []engine.Read{engine.Latest(), engine.Cached(), engine.Exactly(1)} {
 			_, err := r.Get(t.Context(), key, engine.GetOptions{Read: read})
@@ -126,8 +126,8 @@ func TestRow039_ReadsRefuseMalformedKeys(t *testing.T) {
 
 // Reads are served between any two turns of the engine, whatever it is in the
 // middle of, and each sees a whole state that is not older than the one before.
-func TestReadsNeverWaitForTheWriter_Turns(t *testing.T) {
-	r := newReadRig(t)
+func TestRead_NeverWaitsForTheWriter(t *testing.T) {
+	r := newReadFixture(t)
 	r.put("a", "web", 0)
 	last, turns := 0, 0
 	for n := 1; n <= 50; n++ {
@@ -150,7 +150,7 @@ func TestReadsNeverWaitForTheWriter_Turns(t *testing.T) {
 }
 
 // A writer that is stuck in a function of the user's delays no reader.
-func TestReadsNeverWaitForTheWriter_StuckInTheSchema(t *testing.T) {
+func TestRead_NeverWaitsForAWriterStuckInTheSchema(t *testing.T) {
 	stuck, release := make(chan struct{}), make(chan struct{})
 	c := cfg()
 	c.Labels = func(p pod) labels.Set {
@@ -162,7 +162,7 @@ func TestReadsNeverWaitForTheWriter_StuckInTheSchema(t *testing.T) {
 	}
 	e, err := engine.New(c)
 	require.NoError(t, err)
-	rev, err := e.Create(t.Context(), pod{Name: "a", App: "web"})
+	rev, err := revisionOf(e.Create(t.Context(), pod{Name: "a", App: "web"}))
 	require.NoError(t, err)
 	require.NoError(t, e.WaitFor(t.Context(), rev))
 	written := make(chan error)
@@ -185,7 +185,7 @@ func TestReadsNeverWaitForTheWriter_StuckInTheSchema(t *testing.T) {
 
 // While others write, reads of one goroutine never go back, an item is never
 // newer than its list, and an exact list has exactly that revision.
-func TestRow108_ParallelListsAreSnapshots(t *testing.T) {
+func TestList_ParallelOnesAreSnapshots(t *testing.T) {
 	e, err := engine.New(cfg())
 	require.NoError(t, err)
 	ctx := t.Context()
@@ -236,32 +236,4 @@ func readMonotonically(ctx context.Context, e *engine.Engine[pod]) error {
 		}
 	}
 	return nil
-}
-
-// Without a cache every read is the backend's.
-func TestCapacityZero_ReadsAreServedByTheBackend(t *testing.T) {
-	r := newReadRig(t, func(c *engine.Config[pod]) { c.Capacity = new(0) })
-	first := r.put("a", "web", 1)
-	r.put("b", "db", 2)
-	r.gets("a", engine.Latest(), "a=1@2", "get")
-	r.gets("a", engine.Cached(), "a=1@2", "get")
-	r.gets("a", engine.NotOlderThan(first), "a=1@2", "revision, get")
-	r.gets("b", engine.Exactly(first), "not found", "list")
-	_, err := r.Get(t.Context(), "a", engine.GetOptions{Read: engine.NotOlderThan(9)})
-	require.ErrorIs(t, err, engine.ErrFuture)
-	r.source.asked()
-	r.lists(engine.ListOptions{}, "@3: a=1@2 b=2@3", "list")
-	r.lists(engine.ListOptions{Read: engine.Cached()}, "@3: a=1@2 b=2@3", "list")
-	r.lists(engine.ListOptions{Labels: "app=db"}, "@3: b=2@3", "list")
-	r.lists(engine.ListOptions{Read: engine.Exactly(first)}, "@2: a=1@2", "list")
-	token := r.lists(engine.ListOptions{Limit: 1}, "@3: a=1@2 +1 more", "list")
-	r.lists(engine.ListOptions{Continue: token}, "@3: b=2@3", "list")
-	_, err = r.List(t.Context(), engine.ListOptions{Read: engine.NotOlderThan(9)})
-	require.ErrorIs(t, err, engine.ErrFuture)
-	found, err := r.ByIndex(t.Context(), "app", "db")
-	require.NoError(t, err)
-	require.Len(t, found, 1)
-	require.NoError(t, r.WaitFor(t.Context(), 99), "there is nothing to wait for")
-	require.NoError(t, r.Verify(t.Context()))
-	require.Zero(t, r.Stats().Lists)
 }

@@ -25,7 +25,7 @@ type followed struct {
 	then func() // what else happens when it is told; nil is nothing
 }
 
-func (r *rig) follow(prefix string) *followed {
+func (r *fixture) follow(prefix string) *followed {
 	r.t.Helper()
 	f := &followed{}
 	w, err := r.engine.Source().Watch(r.t.Context(), backend.WatchOptions{Prefix: prefix, Notify: func() {
@@ -50,7 +50,7 @@ func tellsOf(all []*followed) (n int) {
 	return n
 }
 
-func followKeys(r *rig, n int) []*followed {
+func followKeys(r *fixture, n int) []*followed {
 	all := make([]*followed, n)
 	for i := range all {
 		all[i] = r.follow(fmt.Sprintf("ns/%d", i))
@@ -58,8 +58,8 @@ func followKeys(r *rig, n int) []*followed {
 	return all
 }
 
-func TestAWriteWakesWhoFollowsItsKey(t *testing.T) {
-	r := newRig(t, nil)
+func TestSource_WriteNotifiesWatchesOfItsKey(t *testing.T) {
+	r := newFixture(t, nil)
 	r.put("ns/0")
 	all := followKeys(r, 1000)
 	r.put("ns/500")
@@ -69,8 +69,8 @@ func TestAWriteWakesWhoFollowsItsKey(t *testing.T) {
 	require.Zero(t, tellsOf(all))
 }
 
-func TestAWriteWakesWhoFollowsAPrefixOfItsKey(t *testing.T) {
-	r := newRig(t, nil)
+func TestSource_WriteNotifiesWatchesOfAPrefixOfItsKey(t *testing.T) {
+	r := newFixture(t, nil)
 	for prefix, wakes := range map[string]bool{
 		"": true, "a": true, "a/": true, "a/b": true, "a/b/": true, "a/b/c": true, "a/b/c/": false, "a/bc": false, "b": false,
 	} {
@@ -84,8 +84,8 @@ func TestAWriteWakesWhoFollowsAPrefixOfItsKey(t *testing.T) {
 
 // That nothing happened to what they follow they learn a little later, a share
 // of them at a time.
-func TestProgressComesToAllInTheEnd(t *testing.T) {
-	r := newRig(t, nil)
+func TestSource_ProgressComesToAllInTheEnd(t *testing.T) {
+	r := newFixture(t, nil)
 	r.put("ns/0")
 	all := followKeys(r, 2500)
 	rev := r.put("elsewhere")
@@ -103,8 +103,8 @@ func TestProgressComesToAllInTheEnd(t *testing.T) {
 }
 
 // Whoever looks by itself is not told what it knows.
-func TestProgressIsToldToThoseWhoDoNotKnow(t *testing.T) {
-	r := newRig(t, nil)
+func TestSource_ProgressIsToldToThoseThatDoNotKnow(t *testing.T) {
+	r := newFixture(t, nil)
 	all := followKeys(r, 3)
 	r.put("elsewhere")
 	next(t, all[1])
@@ -112,8 +112,8 @@ func TestProgressIsToldToThoseWhoDoNotKnow(t *testing.T) {
 	require.Equal(t, []int{1, 0, 1}, []int{all[0].told, all[1].told, all[2].told})
 }
 
-func TestAWatchIsNotExpiredByWhatDoesNotConcernIt(t *testing.T) {
-	r := newRig(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+func TestSource_WatchIsNotExpiredByWhatIsNotForIt(t *testing.T) {
+	r := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
 		cfg.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
 	})
 	f := r.follow("a")
@@ -137,8 +137,8 @@ func TestAWatchIsNotExpiredByWhatDoesNotConcernIt(t *testing.T) {
 }
 
 // Neither by what came between two things that do, of which it has read one.
-func TestAWatchIsNotExpiredByWhatComesBetween(t *testing.T) {
-	r := newRig(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+func TestSource_WatchIsNotExpiredByWhatComesBetween(t *testing.T) {
+	r := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
 		cfg.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
 	})
 	f := r.follow("a")
@@ -156,10 +156,10 @@ func TestAWatchIsNotExpiredByWhatComesBetween(t *testing.T) {
 }
 
 // Nor by an outage, which nobody needs to look for.
-func TestAWatchIsNotExpiredByAnOutage(t *testing.T) {
+func TestSource_WatchIsNotExpiredByAnOutage(t *testing.T) {
 	for name, broken := range map[string]error{"resumed": errOutage, "listed anew": &store.ExpiredError{Requested: 1, Oldest: 2}} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+			r := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
 				cfg.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
 			})
 			f := r.follow("a")
@@ -180,12 +180,12 @@ func TestAWatchIsNotExpiredByAnOutage(t *testing.T) {
 
 // Whatever is written and however they read: each sees all that is for it, in
 // order, is told when there is something, and expires only by what is for it.
-func TestSourceWatchesSeeAllThatIsForThem(t *testing.T) {
+func TestSource_WatchesSeeAllThatIsForThem(t *testing.T) {
 	const window, chunk = 8, 2
 	keys := []string{"a", "a/b", "a/b/c", "ab", "b/c"}
 	prefixes := []string{"", "a", "a/", "a/b", "b/c", "nothing"}
 	rapid.Check(t, func(rt *rapid.T) {
-		r := newRig(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+		r := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
 			cfg.Window = engine.Window{MaxEvents: window, ChunkSize: chunk}
 		})
 		defer r.engine.Close()
@@ -263,7 +263,7 @@ func TestSourceWatchesSeeAllThatIsForThem(t *testing.T) {
 // What is told, closed, written and read at once on many goroutines: nobody
 // misses anything. Time stands still, so that no progress makes up for a
 // notification that is lost.
-func TestSourceWatchesWhileOthersComeAndGo(t *testing.T) {
+func TestSource_WatchesWhileOthersComeAndGo(t *testing.T) {
 	const keys, writes = 4, 200
 	host, err := engine.NewHost(engine.HostConfig{Clock: actors.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))})
 	require.NoError(t, err)
@@ -333,8 +333,8 @@ func TestSourceWatchesWhileOthersComeAndGo(t *testing.T) {
 }
 
 // The index has not seen what was before the watch.
-func TestAWatchFromThePastSeesWhatWasBeforeIt(t *testing.T) {
-	r := newRig(t, nil)
+func TestSource_WatchFromThePastSeesWhatWasBeforeIt(t *testing.T) {
+	r := newFixture(t, nil)
 	r.put("a")
 	r.put("b")
 	w, err := r.engine.Source().Watch(t.Context(), backend.WatchOptions{Prefix: "a", From: 1, Notify: func() {}})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -16,15 +15,6 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 )
-
-// eventually yields until cond holds. The context ends a test that hangs.
-func eventually(t testing.TB, ctx context.Context, cond func() bool) {
-	t.Helper()
-	for !cond() {
-		require.NoError(t, context.Cause(ctx))
-		runtime.Gosched()
-	}
-}
 
 // seen is what a consumer of the stress test was given.
 type seen struct {
@@ -53,7 +43,7 @@ func churn(t testing.TB, ctx context.Context, e *engine.Engine[pod], writers, wr
 // Rows 70, 153 and 154: watches with and without selectors, pulled and handled,
 // that stop and come back where they were while writers write, are each given
 // exactly what their selector shows of the history, in order.
-func TestRow154_EachIsGivenItsProjection(t *testing.T) {
+func TestWatch_EachIsGivenItsProjection(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	const writers, writes = 3, 60
 	var consumers sync.WaitGroup
@@ -91,13 +81,6 @@ func TestRow154_EachIsGivenItsProjection(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, names(watcher.ConvertBatch(&schema, filter, history)), names(r.events), "consumer %d, selector %q", i, r.selector)
 	}
-}
-
-func names[E fmt.Stringer](events []E) (out []string) {
-	for _, ev := range events {
-		out = append(out, ev.String())
-	}
-	return out
 }
 
 // complete reports whether the consumer has been given the last event for it.
@@ -171,7 +154,7 @@ func handled(t testing.TB, ctx context.Context, e *engine.Engine[pod], s *seen, 
 // Rows 114, 116, 117 and 148: watches are stopped by their consumers, by their
 // contexts, by deadlines and by the engine's Close, all at once and while writers
 // write. Everyone is told why, and nothing is left.
-func TestRow116_StoppedFromEverywhereWhileClosing(t *testing.T) {
+func TestWatch_StoppedFromEverywhereWhileClosing(t *testing.T) {
 	host, err := engine.NewHost(engine.HostConfig{})
 	require.NoError(t, err)
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Host = host })
@@ -242,7 +225,7 @@ func oneOfMany(t testing.TB, ctx context.Context, e *engine.Engine[pod], random 
 
 // Row 114, TestCacheWatcherCleanupNotBlockedByResult: Stop returns though the
 // channel's consumer has walked away, and the channel is closed.
-func TestRow114_StopIsNotBlockedByAnUnreadChannel(t *testing.T) {
+func TestWatch_StopIsNotBlockedByAnUnreadChannel(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	w, err := e.Watch(ctx, engine.WatchOptions{})
 	require.NoError(t, err)
@@ -263,7 +246,7 @@ func TestRow114_StopIsNotBlockedByAnUnreadChannel(t *testing.T) {
 
 // Row 77, TestDispatchingBookmarkEventsWithConcurrentStop: bookmarks fall due
 // while their watches are stopped. Bookmarks that come are in order.
-func TestRow077_BookmarksWhileStopping(t *testing.T) {
+func TestWatch_BookmarksWhileStopping(t *testing.T) {
 	clock := actors.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	host, err := engine.NewHost(engine.HostConfig{Clock: clock})
 	require.NoError(t, err)

@@ -1,0 +1,190 @@
+package engine_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+func TestFault_StorageWatchBreaks(t *testing.T) {
+	r := newFixture(t, nil)
+	w := r.watch(engine.WatchOptions{})
+	r.put("a")
+	r.source.sever(errOutage)
+	r.put("a")
+	r.pass(time.Second)
+	r.requireReads(w, "ADDED a@2", "MODIFIED a@3")
+	s := r.engine.Stats()
+	require.Equal(t, [2]uint64{1, 0}, [2]uint64{s.Source.Outages, s.Relists}, "nothing was lost, so there is no need to list")
+	require.ErrorIs(t, s.Source.LastError, errOutage)
+}
+
+func TestFault_StorageListFailsForAWhile(t *testing.T) {
+	var told []error
+	r := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) {
+		c.OnError = func(err error) { told = append(told, err) }
+	})
+	w := r.watch(engine.WatchOptions{})
+	r.put("a")
+	r.source.failLists = 5
+	r.source.sever(&store.ExpiredError{Requested: 2, Oldest: 3})
+	r.put("a")
+	r.pass(200 * time.Millisecond)
+	_, err := r.engine.Watch(t.Context(), engine.WatchOptions{})
+	require.ErrorIs(t, err, engine.ErrIdle, "it waits for the cache, and time stands still")
+	require.False(t, r.engine.Stats().Ready)
+	r.pass(20 * time.Second)
+	require.True(t, r.engine.Stats().Ready)
+	r.requireReads(w, "ADDED a@2", "MODIFIED a@3 synthetic")
+	r.put("a")
+	r.requireReads(w, "MODIFIED a@4")
+	outages := 0
+	for _, err := range told {
+		if errors.Is(err, errOutage) {
+			outages++
+		}
+	}
+	require.Equal(t, 5, outages, "every failure was told: %v", told)
+}
+
+func TestFault_StorageCannotBeListed(t *testing.T) {
+	var executor *advancing
+	r := newFixture(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
+		executor = &advancing{Seeded: host.Executor.(singleStepping).Seeded, clock: host.Clock.(*actors.VirtualClock)}
+		host.Executor = executor
+	})
+	r.source.failLists = 1 << 30
+	r.source.sever(&store.ExpiredError{Requested: 1, Oldest: 2})
+	r.pass(time.Second)
+	executor.seconds = 60
+	_, err := r.engine.Watch(t.Context(), engine.WatchOptions{})
+	var notReady *engine.NotReadyError
+	require.ErrorAs(t, err, &notReady)
+	require.ErrorIs(t, err, errOutage, "it says why")
+	require.Positive(t, notReady.RetryAfter)
+	require.GreaterOrEqual(t, executor.seconds, 60-4, "it gave up after FreshnessTimeout")
+	executor.seconds = 0
+}
+
+func TestFault_StorageLosesAChange(t *testing.T) {
+	r := newFixture(t, nil)
+	w := r.watch(engine.WatchOptions{})
+	r.put("a")
+	r.source.Lose = true
+	r.put("b") // lost
+	r.put("c")
+	r.pass(5 * time.Second)
+	r.requireReads(w, "ADDED a@2", "ADDED b@3 synthetic", "ADDED c@4 synthetic")
+	s := r.engine.Stats()
+	require.Equal(t, [3]uint64{1, 1, 2}, [3]uint64{s.Source.Skipped, s.Relists, s.Synthetic})
+	require.ErrorIs(t, s.Source.LastError, reflector.ErrLost)
+}
+
+// No list shows what was emitted, so the next one that is tells of it.
+func TestFault_StorageLosesAnEmittedValue(t *testing.T) {
+	r := newFixture(t, nil)
+	w := r.watch(engine.WatchOptions{})
+	emit := func() {
+		_, err := r.engine.Emit(t.Context(), thing{Key: "x", App: "web"})
+		require.NoError(t, err)
+		r.executor.Run()
+	}
+	emit()
+	r.source.Lose = true
+	emit() // lost
+	r.put("a")
+	r.pass(5 * time.Second)
+	emit()
+	emit()
+	r.requireReads(w, "EMITTED x@2", "ADDED a@4 synthetic", "EMITTED x@5 after-gap", "EMITTED x@6")
+	s := r.engine.Stats()
+	require.Equal(t, [2]uint64{1, 1}, [2]uint64{s.Relists, s.Unseen})
+}
+
+func TestFault_StorageRepeatsAChange(t *testing.T) {
+	r := newFixture(t, nil)
+	w := r.watch(engine.WatchOptions{})
+	r.put("a")
+	r.source.Repeat = true
+	r.put("b")
+	r.pass(5 * time.Second)
+	r.put("c")
+	r.requireReads(w, "ADDED a@2", "ADDED b@3", "ADDED c@4")
+	s := r.engine.Stats()
+	require.Equal(t, [2]uint64{1, 1}, [2]uint64{s.Source.Repeated, s.Relists})
+}
+
+// A replica that lags serves an old list once; that is not believed.
+func TestFault_StorageListsAnOldStateOnce(t *testing.T) {
+	r := newFixture(t, nil)
+	w := r.watch(engine.WatchOptions{})
+	r.put("a")
+	r.source.stale = &backend.List{Revision: 1, Items: []*store.Object{}}
+	r.source.sever(&store.ExpiredError{Requested: 2, Oldest: 3})
+	for r.engine.Stats().Source.Repeated == 0 {
+		r.pass(100 * time.Millisecond)
+	}
+	r.source.heal()
+	r.put("b")
+	r.pass(5 * time.Second)
+	r.requireReads(w, "ADDED a@2", "ADDED b@3 synthetic")
+	require.Equal(t, engine.Revision(3), r.engine.Revision())
+}
+
+// Storage was restored from a backup: nothing that anyone holds means anything
+// any more, and everybody is told.
+func TestFault_StorageGoesBackInTime(t *testing.T) {
+	r := newFixture(t, nil)
+	w := r.watch(engine.WatchOptions{})
+	conflating := r.watch(engine.WatchOptions{Policy: engine.Conflate, Labels: "app=web"})
+	for range 5 {
+		r.put("a")
+	}
+	r.requireReads(w, "ADDED a@2", "MODIFIED a@3", "MODIFIED a@4", "MODIFIED a@5", "MODIFIED a@6")
+	old := r.source.Backend
+	r.source.Backend = newFaultyBackend(r.clock).Backend
+	require.NoError(t, old.Close())
+	r.pass(10 * time.Second)
+	r.put("b")
+
+	require.Equal(t, engine.Revision(2), r.engine.Revision())
+	for _, w := range []*engine.Watch[thing]{w, conflating} {
+		_, end := r.read(w)
+		var expired *engine.ExpiredError
+		require.ErrorAs(t, end, &expired)
+	}
+	l, err := r.engine.List(t.Context(), engine.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, l.Items, 1)
+	again := r.watch(engine.WatchOptions{From: l.Revision})
+	r.put("c")
+	r.requireReads(again, "ADDED c@3")
+	s := r.engine.Stats()
+	require.Equal(t, [2]uint64{1, 2}, [2]uint64{s.Source.Relists[reflector.Future], s.Expired}, "storage itself said that the revision is to come")
+}
+
+func TestFault_StorageIsClosedForGood(t *testing.T) {
+	r := newFixture(t, nil)
+	w := r.watch(engine.WatchOptions{})
+	r.put("a")
+	require.NoError(t, r.source.Close())
+	r.pass(10 * time.Second)
+	r.requireReads(w, "ADDED a@2")
+	s := r.engine.Stats()
+	require.False(t, s.Ready)
+	require.Equal(t, reflector.Ended, s.Source.Phase, "there is nothing to come back to")
+	require.ErrorIs(t, s.Source.LastError, store.ErrClosed)
+	_, err := r.engine.Put(t.Context(), thing{Key: "a"})
+	require.ErrorIs(t, err, store.ErrClosed)
+	l, err := r.engine.List(t.Context(), engine.ListOptions{Read: engine.Cached()})
+	require.NoError(t, err, "what was cached is still there")
+	require.Len(t, l.Items, 1)
+}
