@@ -118,7 +118,7 @@ func TestClose_LaterCallsSaySo(t *testing.T) {
 			_, err := e.Update(ctx, "a", func(p pod) (pod, error) { return p, nil }, engine.UpdateOptions{})
 			return err
 		},
-		"Delete":  func() error { _, err := e.Delete(ctx, "a", engine.DeleteOptions{}); return err },
+		"Delete": func() error { _, err := e.Delete(ctx, "a", engine.DeleteOptions{}); return err },
 		"DeleteIf": func() error {
 			_, err := e.DeleteIf(ctx, "a", func(*engine.Object[pod]) error { return nil }, engine.DeleteOptions{})
 			return err

@@ -157,7 +157,8 @@ func describe[T any](o *Object[T], labelsOf func(T) labels.Set, getters []func(T
 
 func (c Config[T]) size() func(*store.Object) int {
 	if c.Size == nil {
-		return func(*store.Object) int { return store.DefaultSize }
+		estimate := store.SizeOf(reflect.TypeFor[T]())
+		return func(o *store.Object) int { return estimate(&typed[T](o).Value) }
 	}
 	return func(o *store.Object) int { return c.Size(typed[T](o).Value) }
 }

@@ -164,7 +164,7 @@ func (e *core) stateAt(ctx context.Context, rev Revision, wait bool) (*store.Sna
 	if errors.Is(e.parts.cache.Check(e.host.system.Clock().Now()), watchcache.ErrInconsistent) {
 		return nil, &ExpiredError{Requested: rev} // what was shown may never have been
 	}
-	state, err := snap.StateAt(rev)
+	state, err := snap.StateAt(ctx, rev)
 	if err != nil {
 		return nil, err
 	}

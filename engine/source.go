@@ -81,7 +81,7 @@ func (s source) List(ctx context.Context, opts backend.ListOptions) (*backend.Li
 	}
 	state, at := snap.State, snap.Revision
 	if scan.Revision > 0 {
-		if state, err = snap.StateAt(scan.Revision); err != nil {
+		if state, err = snap.StateAt(ctx, scan.Revision); err != nil {
 			return e.storage.List(ctx, opts) // it knows, or says why it does not
 		}
 		at = scan.Revision

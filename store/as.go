@@ -2,7 +2,8 @@ package store
 
 import "unsafe"
 
-// This file has all the unsafe code of the project. It buys this: the core
+// This file has all the unsafe code of the project, but for what reads the sizes
+// of values and compares addresses. It buys this: the core
 // handles headers of type [Object] alone, so it has no type parameter and is
 // compiled once; the value lies in the same allocation as its header, so a write
 // allocates once; and the typed façade hands out the very objects, and slices of

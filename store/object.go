@@ -59,13 +59,16 @@ func (o *Object) Field(column int) string {
 	return ""
 }
 
-// ShareAttributes makes o hold the very labels and fields of prev, the state
-// that it replaces, where its own are equal. Most updates change neither, so
+// ShareAttributes makes o hold the very key, labels and fields of prev, the state
+// that it replaces, where its own are equal. Most updates change none of them, so
 // that a history of them holds one set and not many, and [SharesAttributes]
 // knows it. Backends call it before they publish o; a nil prev shares nothing.
 func ShareAttributes(o, prev *Object) {
 	if prev == nil {
 		return
+	}
+	if o.Key == prev.Key {
+		o.Key = prev.Key
 	}
 	if !sameMap(o.Labels, prev.Labels) && maps.Equal(o.Labels, prev.Labels) {
 		o.Labels = prev.Labels

@@ -25,25 +25,6 @@ type Snapshot struct {
 	At time.Time
 }
 
-// StateAt returns the state at exactly revision rev. It takes O(log n) if nothing
-// has changed since, otherwise as long as [WindowView.StateAt].
-//
-// The error is an [*ExpiredError] if the state is not known any more, or was
-// never seen, and a [*FutureError] if rev has not happened.
-func (s *Snapshot) StateAt(rev Revision) (*TreeView, error) {
-	if rev > s.Revision {
-		return nil, &FutureError{Requested: rev, Current: s.Revision}
-	}
-	at, err := s.Window.Seek(rev)
-	switch {
-	case err != nil:
-		return nil, err
-	case at == s.Window.Next():
-		return s.State, nil
-	}
-	return s.Window.StateAt(rev)
-}
-
 // Published is the one place where a cache's writer leaves its newest snapshot
 // for readers. One goroutine stores; any number load, without waiting. The
 // zero value holds the empty snapshot.

@@ -134,6 +134,30 @@ func (x index) run(value, prefix, after string, yield func(*Object) bool) {
 	})
 }
 
+// Bytes estimates what the view keeps alive: its nodes, and its objects, of which
+// it measures at most a thousand. sizeOf is as for [NewWindow].
+func (v *TreeView) Bytes(sizeOf func(*Object) int) int64 {
+	const sample = 1024
+	n := v.Len()
+	if n == 0 {
+		return 0
+	}
+	step := max(1, n/sample)
+	total, measured := int64(0), int64(0)
+	for i := 0; i < n; i += step {
+		_, o, _ := v.objects.GetAt(i)
+		total += int64(min(max(0, sizeOf(o)), maxSize)) + ownBytes(o, nil)
+		measured++
+	}
+	return v.nodeBytes() + total/measured*int64(n)
+}
+
+// nodeBytes is what the view's nodes take, which are about two thirds full.
+func (v *TreeView) nodeBytes() int64 {
+	const perObject, perEntry = 40, 64
+	return int64(v.Len()) * int64(perObject+perEntry*len(v.indexes))
+}
+
 // Tree returns a tree that starts as this view and has its indexes, to roll a
 // state forward. It takes O(1); writes to it do not show in the view. It may be
 // called concurrently.

@@ -18,12 +18,10 @@ type Seq uint64
 //	           │   ┌──────────────┐┌──────────────┐┌────╌╌╌───┐          │
 //	forgotten  │   │ events 12…15 ││ events 16…19 ││ 20 21 22 │◀─ Append │
 //	           │   └──────────────┘└──────────────┘└──────────┘          │
-//	               ▲ base: state   ▲ base          ▲ base
-//	               First                                      ▲ Next
+//	               ▲ First                                     ▲ Next
 //
-// Each chunk has the state before its first event, which costs nothing but a
-// view of the tree. So any state that the window reaches back to can be had,
-// from at most one chunk of events.
+// An event knows the object before it, so any state that the window reaches back
+// to is the newest with the events since undone; see [Snapshot.StateAt].
 //
 // A chunk's slots are written once and then only read. [Window.View] is a list
 // of chunks and a position to end at, so it takes O(1), needs no lock, and
@@ -45,6 +43,9 @@ type Window struct {
 	chunks []*chunk
 	gaps   []gap
 
+	// rebuilt is shared with views, and guards itself.
+	rebuilt *rebuiltStates
+
 	first, next     Seq
 	floor, revision Revision
 	bytes           int64
@@ -53,13 +54,14 @@ type Window struct {
 
 // NewWindow returns an empty window: nothing is known before [Window.Reset].
 // Limits that [WindowLimits.Validate] rejects count as not given. sizeOf
-// estimates the bytes that an object holds; nil means [DefaultSize] for each. It
-// is called once for each event, with its Object.
+// estimates the bytes of an object's value, as [Schema].Size does; nil means
+// [DefaultSize] for each. It is called at most once for each event, for the
+// object that the window alone keeps alive from then on.
 func NewWindow(limits WindowLimits, sizeOf func(*Object) int) *Window {
 	if sizeOf == nil {
 		sizeOf = func(*Object) int { return DefaultSize }
 	}
-	return &Window{limits: limits.withDefaults(), sizeOf: sizeOf}
+	return &Window{limits: limits.withDefaults(), sizeOf: sizeOf, rebuilt: new(rebuiltStates)}
 }
 
 // Reset forgets all events. The window then starts at floor: a watch can start
@@ -68,54 +70,51 @@ func NewWindow(limits WindowLimits, sizeOf func(*Object) int) *Window {
 // positions over a Reset must know of it by other means, such as a generation.
 func (w *Window) Reset(floor Revision) {
 	w.chunks, w.gaps, w.bytes = nil, nil, 0
+	w.rebuilt = new(rebuiltStates)
 	w.first = w.next
 	w.floor, w.revision = floor, floor
 }
 
-// Append adds one event, which came at time at. Before is the state that it
-// changes: apply the event to it after Append, not before.
+// Append adds one event, which came at time at. Its Prev is the state before it,
+// which past states are rebuilt from.
 //
 // Events come in the order of their revisions, each once. One with a lower
 // revision than [WindowView.Revision] gets that, to keep the order. A bookmark
 // is the same as [Window.Advance].
 //
 // It takes amortized O(1). It does not trim: call [Window.Trim] once per batch.
-func (w *Window) Append(ev Event, at time.Time, before *Tree) {
+func (w *Window) Append(ev Event, at time.Time) {
 	if ev.Object == nil {
 		w.Advance(ev.Revision)
 		return
 	}
-	size := w.size(ev.Object)
-	if w.full() {
-		w.start(before.View())
-	}
-	w.write(ev, size, at)
+	held := w.held(ev) // runs code of the user's, so nothing has changed yet
+	w.see(at)
+	w.Advance(ev.Revision)
+	ev.Revision = w.revision
+	tail := w.tail()
+	tail.events[tail.used] = ev
+	tail.used++
+	tail.bytes += held
+	tail.newest = w.clock
+	w.next++
+	w.bytes += held
 }
 
 // AppendDiff adds what a list of the state at revision through differs in from
 // the state before, which was that at revision after: events, as [Diff] returns
-// them. Apply them to before after AppendDiff, not before.
+// them.
 //
 // The revisions strictly between after and through become a gap: nobody knows
 // the states there. A watch cannot start in it, but goes through it as through
 // other events, and can start from after and from through. There is a gap also
 // if there are no events, for something may have come and gone.
-func (w *Window) AppendDiff(events []Event, after, through Revision, at time.Time, before *Tree) {
+func (w *Window) AppendDiff(events []Event, after, through Revision, at time.Time) {
 	w.Advance(after)
 	w.see(at)
 	g := gap{after: w.revision, start: w.next, found: w.clock}
-	state, rolled := before, 0
-	for i, ev := range events {
-		size := w.size(ev.Object)
-		if w.full() {
-			if i > 0 {
-				state = state.View().Tree() // before is the caller's to change
-			}
-			roll(state, events[rolled:i])
-			rolled = i
-			w.start(state.View())
-		}
-		w.write(ev, size, at)
+	for _, ev := range events {
+		w.Append(ev, at)
 	}
 	w.Advance(through)
 	g.through, g.end = w.revision, w.next
@@ -128,38 +127,19 @@ func (w *Window) AppendDiff(events []Event, after, through Revision, at time.Tim
 // revision that is not newer than [WindowView.Revision] does nothing.
 func (w *Window) Advance(rev Revision) { w.revision = max(w.revision, rev) }
 
-// size returns the bytes of o. It calls the user's code, so it comes before
-// anything is changed.
-func (w *Window) size(o *Object) int64 { return int64(max(0, w.sizeOf(o))) }
-
-// full reports whether the next event needs a new chunk.
-func (w *Window) full() bool {
-	if len(w.chunks) == 0 {
-		return true
+// tail returns the chunk that the next event goes into, a new one if the last is
+// full. The first chunks are small, so that a window of few events is.
+func (w *Window) tail() *chunk {
+	if n := len(w.chunks); n > 0 {
+		if last := w.chunks[n-1]; last.used < len(last.events) && last.bytes < w.limits.maxChunkBytes() {
+			return last
+		}
 	}
-	tail := w.chunks[len(w.chunks)-1]
-	return tail.used == len(tail.events) || tail.bytes >= w.limits.maxChunkBytes()
-}
-
-// start adds an empty chunk; an event must follow.
-func (w *Window) start(base *TreeView) {
-	w.chunks = append(w.chunks, &chunk{
-		first: w.next, base: base, events: make([]Event, w.limits.ChunkSize),
-	})
-}
-
-// write puts an event into the last chunk, which has room.
-func (w *Window) write(ev Event, size int64, at time.Time) {
-	w.see(at)
-	w.Advance(ev.Revision)
-	ev.Revision = w.revision
-	tail := w.chunks[len(w.chunks)-1]
-	tail.events[tail.used] = ev
-	tail.used++
-	tail.bytes += size
-	tail.newest = w.clock
-	w.next++
-	w.bytes += size
+	slots := min(w.limits.ChunkSize, max(minChunkSize, int(w.next-w.first)))
+	c := &chunk{first: w.next, events: make([]Event, slots), bytes: chunkBytes + int64(slots)*eventBytes}
+	w.chunks = append(w.chunks, c)
+	w.bytes += c.bytes
+	return c
 }
 
 // see moves the clock on to t, never back.
@@ -176,7 +156,7 @@ func (w *Window) View() WindowView {
 		chunks: w.chunks, gaps: w.gaps,
 		first: w.first, next: w.next,
 		floor: w.floor, revision: w.revision,
-		bytes: w.bytes,
+		bytes: w.bytes, rebuilt: w.rebuilt,
 	}
 }
 
@@ -252,6 +232,7 @@ func (w *Window) drop(n int) {
 		floor = max(floor, c.last().Revision)
 	}
 	w.chunks = slices.Clone(w.chunks[n:])
+	w.rebuilt.forget(w.first)
 	w.raiseFloor(floor)
 }
 

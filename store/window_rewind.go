@@ -9,7 +9,7 @@ func (w *Window) Rewind(v WindowView) {
 	w.chunks, w.gaps = slices.Clone(v.chunks), slices.Clone(v.gaps)
 	w.first, w.next = v.first, v.next
 	w.floor, w.revision = v.floor, v.revision
-	w.bytes = v.bytes
+	w.bytes, w.rebuilt = v.bytes, new(rebuiltStates)
 	if len(w.chunks) == 0 {
 		return
 	}

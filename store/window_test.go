@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"sync"
@@ -18,7 +19,11 @@ var start = time.Unix(0, 0)
 // put appends an event for key at the next revision and applies it.
 func put(w *store.Window, tree *store.Tree, key string) *store.Object {
 	o := newThing(store.Object{Key: key, Revision: w.View().Revision() + 1})
-	w.Append(store.Event{Type: store.Added, Revision: o.Revision, Object: o}, start, tree)
+	ev := store.Event{Type: store.Added, Revision: o.Revision, Object: o, Prev: tree.Get(key)}
+	if ev.Prev != nil {
+		ev.Type = store.Modified
+	}
+	w.Append(ev, start)
 	tree.Put(o)
 	return o
 }
@@ -27,8 +32,13 @@ func put(w *store.Window, tree *store.Tree, key string) *store.Object {
 func remove(w *store.Window, tree *store.Tree, key string) {
 	rev := w.View().Revision() + 1
 	prev := tree.Get(key)
-	w.Append(store.Event{Type: store.Deleted, Revision: rev, Object: things.Gone(prev, rev, start), Prev: prev}, start, tree)
+	w.Append(store.Event{Type: store.Deleted, Revision: rev, Object: things.Gone(prev, rev, start), Prev: prev}, start)
 	tree.Delete(key)
+}
+
+// snapshot returns the window and its tree as they are now.
+func snapshot(w *store.Window, tree *store.Tree) *store.Snapshot {
+	return &store.Snapshot{Revision: w.View().Revision(), State: tree.View(), Window: w.View()}
 }
 
 func TestRow095_WindowBasic(t *testing.T) {
@@ -42,7 +52,6 @@ func TestRow095_WindowBasic(t *testing.T) {
 	require.Equal(t, []string{"ADDED a@6", "DELETED a@7"}, []string{events[0].String(), events[1].String()})
 	require.Same(t, a, events[0].Object)
 	require.Same(t, a, events[1].Prev)
-	require.Equal(t, int64(2*store.DefaultSize), v.Bytes(), "without an estimate each object has the default")
 }
 
 func TestRow097_MarkerOfAnEmptyWindow(t *testing.T) {
@@ -96,7 +105,8 @@ func TestRow104_GrowthAndTrimDoNotBreakAView(t *testing.T) {
 	for n := range 6 {
 		put(w, tree, fmt.Sprint("k", n))
 	}
-	v := w.View()
+	old := snapshot(w, tree)
+	v := old.Window
 	for n := range 20 {
 		put(w, tree, fmt.Sprint("later", n))
 		w.Trim(start)
@@ -107,9 +117,11 @@ func TestRow104_GrowthAndTrimDoNotBreakAView(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, fmt.Sprint("k", at), events[0].Key())
 	}
-	state, err := v.StateAt(6)
-	require.NoError(t, err)
-	require.Equal(t, 6, state.Len())
+	for rev := range store.Revision(7) {
+		state, err := old.StateAt(t.Context(), rev)
+		require.NoError(t, err)
+		require.Equal(t, int(rev), state.Len())
+	}
 }
 
 // Row 109: a reader takes a chunk's worth at a time and meets the end.
@@ -142,32 +154,18 @@ func TestReadLeavesNoRoomBehindTheEvents(t *testing.T) {
 	require.Same(t, b, again[1].Object)
 }
 
-// AppendDiff rolls a state forward when a chunk begins in the middle, but the
-// tree before is the caller's: he applies the events afterwards.
-func TestAppendDiffLeavesTheTreeAlone(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), treeOf("a", "b")
-	before := tree.View()
-	events := store.Diff(things, before, treeOf("c", "d", "e", "f").View(), 10, 30, start)
-	require.Len(t, events, 6)
-	w.AppendDiff(events, 10, 30, start, tree)
-	require.Same(t, before, tree.View())
-	require.Equal(t, []string{"a", "b"}, keys(tree.View(), "", ""))
-	state, err := w.View().StateAt(30)
-	require.NoError(t, err)
-	require.Equal(t, []string{"c", "d", "e", "f"}, keys(state, "", ""))
-}
-
 // Within a gap no revision tells the state, but who goes through the difference
 // has been in each: positions tell.
 func TestStateBeforeTellsTheStatesWithinAGap(t *testing.T) {
 	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), treeOf("a", "b")
-	events := store.Diff(things, tree.View(), treeOf("c", "d", "e").View(), 10, 30, start)
+	listed := treeOf("c", "d", "e")
+	events := store.Diff(things, tree.View(), listed.View(), 10, 30, start)
 	require.Len(t, events, 5)
-	w.AppendDiff(events, 10, 30, start, tree)
-	v := w.View()
+	w.AppendDiff(events, 10, 30, start)
+	now := snapshot(w, listed)
 	for at := range 6 {
-		state, ok := v.StateBefore(store.Seq(at))
-		require.True(t, ok)
+		state, err := now.StateBefore(t.Context(), store.Seq(at))
+		require.NoError(t, err)
 		require.Equal(t, keys(tree.View(), "", ""), keys(state, "", ""), "position %d", at)
 		switch {
 		case at == len(events):
@@ -177,12 +175,86 @@ func TestStateBeforeTellsTheStatesWithinAGap(t *testing.T) {
 			tree.Put(events[at].Object)
 		}
 	}
-	_, ok := v.StateBefore(v.Next() + 1)
-	require.False(t, ok)
-	_, err := v.StateAt(12)
+	_, err := now.StateBefore(t.Context(), now.Window.Next()+1)
+	require.ErrorIs(t, err, store.ErrFuture)
+	_, err = now.StateAt(t.Context(), 12)
 	require.ErrorIs(t, err, store.ErrExpired)
-	_, ok = store.WindowView{}.StateBefore(0)
-	require.False(t, ok)
+}
+
+func TestStateBeforeWhatTheWindowHasIsExpired(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
+	for n := range 8 {
+		put(w, tree, fmt.Sprint("k", n%3))
+	}
+	w.Trim(start)
+	now := snapshot(w, tree)
+	_, err := now.StateBefore(t.Context(), now.Window.First()-1)
+	expired := (*store.ExpiredError)(nil)
+	require.ErrorAs(t, err, &expired)
+	require.Equal(t, now.Window.Floor(), expired.Oldest)
+	state, err := now.StateBefore(t.Context(), now.Window.First())
+	require.NoError(t, err)
+	require.Equal(t, 3, state.Len())
+}
+
+// Reading a state of the past that takes long ends with its reader's context.
+func TestRebuildingAStateEndsWithTheContext(t *testing.T) {
+	w, tree := filled(3000)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := snapshot(w, tree).StateAt(ctx, 1)
+	require.ErrorIs(t, err, context.Canceled)
+	state, err := snapshot(w, tree).StateAt(ctx, 3000)
+	require.NoError(t, err, "the newest state needs no rebuilding")
+	require.Equal(t, 1000, state.Len())
+}
+
+// What took long is remembered for the next page, four states of it, as long as
+// the window reaches back to them.
+func TestRebuiltStatesAreRememberedAndForgotten(t *testing.T) {
+	w, tree := filled(10_000)
+	newest := w.View().Bytes()
+	at := func(rev store.Revision) *store.TreeView {
+		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
+		require.NoError(t, err)
+		return state
+	}
+	require.NotSame(t, at(9_900), at(9_900), "a state near the newest is quicker to rebuild than it is worth to keep")
+	require.Equal(t, newest, w.View().Bytes())
+	first := at(5000)
+	require.Same(t, first, at(5000))
+	require.Greater(t, w.View().Bytes(), newest, "what is remembered is counted")
+	for _, rev := range []store.Revision{4000, 3000, 2000} {
+		at(rev)
+	}
+	require.Same(t, first, at(5000), "four fit")
+	at(1000)
+	require.Same(t, first, at(5000), "the one that was not used for longest made room")
+	w.Compact(9000)
+	require.Less(t, w.View().Bytes(), newest)
+	require.Equal(t, 1000, at(9000).Len())
+}
+
+// States are rebuilt from the nearest that is known, before or after.
+func TestRebuiltStatesAreRightWhateverIsKnown(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), treeOf()
+	model := []string{""}
+	for n := range 6000 {
+		switch key := fmt.Sprint("k", n*7919%97); {
+		case n%5 == 4 && tree.Get(key) != nil:
+			remove(w, tree, key)
+		default:
+			put(w, tree, key)
+		}
+		model = append(model, keysAndRevisions(tree.View()))
+	}
+	for _, rev := range []store.Revision{100, 4000, 4500, 3990, 50, 4999, 100, 2000, 0, 6000} {
+		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
+		require.NoError(t, err)
+		require.Equal(t, model[rev], keysAndRevisions(state), "at %d", rev)
+		require.True(t, state.Indexed(byNode), "past states have the indexes")
+		require.Len(t, keysBy(t, state, byNode, "", "", ""), state.Len())
+	}
 }
 
 // Rows 110 and pain 20: a reader that was overrun is told at each offset.
@@ -209,7 +281,7 @@ func TestRow131_StatesBetweenSnapshotsAreExact(t *testing.T) {
 		put(w, tree, fmt.Sprint("k", n))
 	}
 	for rev := range store.Revision(11) {
-		state, err := w.View().StateAt(rev)
+		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
 		require.NoError(t, err)
 		require.Equal(t, int(rev), state.Len())
 		require.True(t, state.Indexed(byNode), "past states have the indexes")
@@ -227,8 +299,12 @@ func TestWindowZeroViewIsEmpty(t *testing.T) {
 	require.Empty(t, events)
 	require.Zero(t, v.RevisionAt(0))
 	require.Zero(t, v.Since(5))
-	_, err = v.StateAt(0)
-	require.ErrorIs(t, err, store.ErrExpired)
+	require.Zero(t, v.Bytes())
+	state, err := new(store.Snapshot).StateAt(t.Context(), 0)
+	require.NoError(t, err)
+	require.Zero(t, state.Len(), "nothing was ever there")
+	_, err = new(store.Snapshot).StateAt(t.Context(), 1)
+	require.ErrorIs(t, err, store.ErrFuture)
 }
 
 func TestSinceTakesAnyNumber(t *testing.T) {
@@ -243,7 +319,7 @@ func TestSinceTakesAnyNumber(t *testing.T) {
 
 func TestWindowTakesABookmarkForProgress(t *testing.T) {
 	w := store.NewWindow(store.WindowLimits{}, nil)
-	w.Append(store.Event{Type: store.Bookmark, Revision: 9}, start, store.NewTree())
+	w.Append(store.Event{Type: store.Bookmark, Revision: 9}, start)
 	require.Equal(t, store.Revision(9), w.View().Revision())
 	require.Zero(t, w.View().Len())
 }
@@ -251,20 +327,22 @@ func TestWindowTakesABookmarkForProgress(t *testing.T) {
 // The user's estimate may panic. Then the event is not in the window, which is
 // otherwise as before.
 func TestWindowSurvivesAPanicInTheEstimate(t *testing.T) {
+	broken := false
 	w := store.NewWindow(store.WindowLimits{ChunkSize: 1}, func(o *store.Object) int {
-		if o.Key == "bad" {
+		if broken {
 			panic("bad")
 		}
-		return -1
+		return 1
 	})
 	tree := store.NewTree()
 	put(w, tree, "a")
 	before := w.View()
-	require.PanicsWithValue(t, "bad", func() { put(w, tree, "bad") })
+	broken = true
+	require.PanicsWithValue(t, "bad", func() { put(w, tree, "a") })
 	require.Equal(t, before, w.View())
-	put(w, tree, "b")
+	broken = false
+	put(w, tree, "a")
 	require.Equal(t, 2, w.View().Len())
-	require.Zero(t, w.View().Bytes(), "an estimate below zero is zero")
 }
 
 // Positions are numbers and views are short-lived: what was dropped is garbage.
@@ -294,10 +372,10 @@ func TestPain02_DroppedEventsAreGarbage(t *testing.T) {
 // One writer, four readers, each with views of its own and of others' moments.
 func TestWindowViewsAreReadWhileTheWriterAppends(t *testing.T) {
 	const readers, writes = 4, 1000
-	views := make([]chan store.WindowView, readers)
+	views := make([]chan *store.Snapshot, readers)
 	var wg sync.WaitGroup
 	for i := range views {
-		views[i] = make(chan store.WindowView, 8)
+		views[i] = make(chan *store.Snapshot, 8)
 		wg.Go(func() {
 			for v := range views[i] {
 				readEverything(t, v)
@@ -313,11 +391,11 @@ func TestWindowViewsAreReadWhileTheWriterAppends(t *testing.T) {
 			is.Delete("k3")
 			is.Delete("k4")
 			events := store.Diff(things, tree.View(), is.View(), after, after+5, start)
-			w.AppendDiff(events, after, after+5, start, tree)
+			w.AppendDiff(events, after, after+5, start)
 			tree = is
 		}
 		w.Trim(start)
-		views[n%readers] <- w.View()
+		views[n%readers] <- snapshot(w, tree)
 	}
 	for _, c := range views {
 		close(c)
@@ -326,7 +404,8 @@ func TestWindowViewsAreReadWhileTheWriterAppends(t *testing.T) {
 }
 
 // readEverything reads all of a view and checks that it is whole.
-func readEverything(t *testing.T, v store.WindowView) {
+func readEverything(t *testing.T, s *store.Snapshot) {
+	v := s.Window
 	last := store.Revision(0)
 	for at := v.First(); at < v.Next(); {
 		events, ok := v.Read(at)
@@ -342,8 +421,10 @@ func readEverything(t *testing.T, v store.WindowView) {
 		}
 		at += store.Seq(len(events))
 	}
-	if state, err := v.StateAt(v.Revision()); err != nil || state.Len() > 50 {
-		t.Errorf("%v", err)
+	for _, rev := range []store.Revision{v.Floor(), v.Revision()} {
+		if state, err := s.StateAt(t.Context(), rev); err != nil || state.Len() > 50 {
+			t.Errorf("%v", err)
+		}
 	}
 	if _, err := v.Seek(v.Floor()); err != nil {
 		t.Error(err)

@@ -13,6 +13,7 @@ type WindowView struct {
 	first, next     Seq
 	floor, revision Revision
 	bytes           int64
+	rebuilt         *rebuiltStates
 }
 
 // First returns the position before the oldest event.
@@ -31,8 +32,10 @@ func (v WindowView) Revision() Revision { return v.revision }
 // Len returns the number of events.
 func (v WindowView) Len() int { return int(v.next - v.first) }
 
-// Bytes returns the estimated size of the events' objects.
-func (v WindowView) Bytes() int64 { return v.bytes }
+// Bytes returns what the window keeps alive that nothing else does, as far as it
+// can be estimated: its events, the objects that they took out of the state, and
+// the past states that were rebuilt and kept since.
+func (v WindowView) Bytes() int64 { return v.bytes + v.rebuilt.bytes() }
 
 // Since returns the position that has the last n events after it, or all if
 // there are not so many.
@@ -146,52 +149,4 @@ func (v WindowView) RevisionAt(at Seq) Revision {
 		}
 	}
 	return min(rev, v.event(at).Revision-1)
-}
-
-// StateAt returns the state at exactly revision rev, with the indexes of the
-// tree that was given to Append. It starts from the state before the chunk and
-// applies at most a chunk of events, so it costs up to about 100 µs.
-//
-// The newest state it can also tell, but the tree's own view is cheaper, and an
-// empty window knows no state: when Seek(rev) is Next, use that.
-//
-// The error is an [*ExpiredError] if the state is not known any more, or was
-// never seen (see [WindowView.Seek]), and a [*FutureError] if rev has not
-// happened.
-func (v WindowView) StateAt(rev Revision) (*TreeView, error) {
-	if rev > v.revision {
-		return nil, &FutureError{Requested: rev, Current: v.revision}
-	}
-	at, err := v.Seek(rev)
-	if err != nil {
-		return nil, err
-	}
-	state, ok := v.StateBefore(at)
-	if !ok {
-		return nil, &ExpiredError{Requested: rev}
-	}
-	return state, nil
-}
-
-// StateBefore returns the state before the event at position at; at Next that
-// is the newest. Unlike [WindowView.StateAt] it can tell the states within a
-// gap, too: that which somebody has who went through the events before at. It
-// costs as much.
-//
-// Ok is false if at is before First or after Next, or the window has no events.
-func (v WindowView) StateBefore(at Seq) (state *TreeView, ok bool) {
-	if len(v.chunks) == 0 || at < v.first || at > v.next {
-		return nil, false
-	}
-	i := len(v.chunks) - 1
-	if at < v.next {
-		i = v.holder(at)
-	}
-	c := v.chunks[i]
-	if at == c.first {
-		return c.base, true
-	}
-	rolled := c.base.Tree()
-	roll(rolled, v.filled(i)[:at-c.first])
-	return rolled.View(), true
 }

@@ -63,26 +63,40 @@ func (c *cache) apply(ev store.Event) bool {
 	if ev.Type == store.Bookmark {
 		return true
 	}
-	ev.Prev = nil
-	if ev.Type != store.Emitted {
-		prev := c.tree.Get(ev.Object.Key)
-		if (prev == nil) != (ev.Type == store.Added) {
-			return false
-		}
-		ev.Prev = prev
-	} else if c.handle.gap {
-		ev.Marks |= store.AfterGap
-		c.handle.gap = false
+	if !c.change(&ev) {
+		return false
 	}
-	c.window.Append(ev, c.now, c.tree)
-	switch ev.Type {
-	case store.Added, store.Modified:
-		c.tree.Put(ev.Object)
-	case store.Deleted:
-		c.tree.Delete(ev.Object.Key)
-	}
+	c.window.Append(ev, c.now)
 	c.revision = ev.Revision
 	c.dirty = true
+	return true
+}
+
+// change makes ev's change to the state, fills in what was there before, and
+// reports whether it fits. If it does not, the state is as before.
+func (c *cache) change(ev *store.Event) bool {
+	ev.Prev = nil
+	switch ev.Type {
+	case store.Added, store.Modified:
+		ev.Prev = c.tree.Put(ev.Object)
+		if (ev.Prev == nil) == (ev.Type == store.Added) {
+			return true
+		}
+		if ev.Prev == nil {
+			c.tree.Delete(ev.Object.Key)
+		} else {
+			c.tree.Put(ev.Prev)
+		}
+		return false
+	case store.Deleted:
+		ev.Prev = c.tree.Delete(ev.Object.Key)
+		return ev.Prev != nil
+	case store.Emitted:
+		if c.handle.gap {
+			ev.Marks |= store.AfterGap
+			c.handle.gap = false
+		}
+	}
 	return true
 }
 
@@ -117,7 +131,7 @@ func (c *cache) bridge(listed *store.Tree, rev store.Revision) bool {
 	if rev == c.revision && len(events) > 0 {
 		return false
 	}
-	c.window.AppendDiff(events, c.revision, rev, c.now, c.tree)
+	c.window.AppendDiff(events, c.revision, rev, c.now)
 	c.Stats.Synthetic.Add(uint64(len(events)))
 	c.passBy(events, rev)
 	return true

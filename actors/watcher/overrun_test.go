@@ -40,7 +40,7 @@ func (h *counterLog) write(n int) *store.Snapshot {
 		if ev.Prev == nil {
 			ev.Type = store.Added
 		}
-		h.window.Append(ev, at, h.tree)
+		h.window.Append(ev, at)
 		h.tree.Put(o)
 	}
 	h.window.Trim(at)

@@ -1,6 +1,8 @@
 package watcher
 
 import (
+	"context"
+
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/store"
 )
@@ -175,12 +177,9 @@ func (w *Watch) conflateFrom(p *prelude, prev *store.Snapshot) bool {
 	if w.policy != Conflate || w.cur.rev < w.cur.skip {
 		return false
 	}
-	base, ok := prev.State, true
-	if w.cur.pos != prev.Window.Next() {
-		base, ok = prev.Window.StateBefore(w.cur.pos)
-	}
+	base, err := prev.StateBefore(context.Background(), w.cur.pos)
 	p.base, w.cur.node = base, nil
-	return ok
+	return err == nil
 }
 
 // expire ends the watch after what the prelude has kept. If that was the initial

@@ -51,7 +51,7 @@ func (w *world) snapshot() *store.Snapshot {
 // write appends one change; see [history.write]. Watches see it after a round.
 func (w *world) write(line string) store.Event {
 	ev := w.history.write(strings.Fields(line))
-	w.window.Append(ev, time.Time{}, w.tree)
+	w.window.Append(ev, time.Time{})
 	switch ev.Type {
 	case store.Added, store.Modified:
 		w.tree.Put(ev.Object)

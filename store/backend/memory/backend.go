@@ -39,8 +39,9 @@ type Backend struct {
 	expiries  *expiries
 	expire    alarm // at the earliest expiry
 	trim      alarm // when the oldest history may have come of age
-	// size is that of the object being appended to the window: measured before
-	// the lock was taken, for it runs code of the user's.
+	// size is that of the object that the event being appended to the window takes
+	// out of the state: measured before the lock was taken, for that runs code of
+	// the user's.
 	size int
 }
 

@@ -9,10 +9,8 @@ import (
 
 // snapshot is all there is to read at one revision.
 type snapshot struct {
-	revision  store.Revision
+	store.Snapshot
 	compacted store.Revision
-	state     *store.TreeView
-	history   store.WindowView
 }
 
 // snapshot returns the newest snapshot, with every write in it that was
@@ -26,7 +24,7 @@ func (b *Backend) snapshot() (*snapshot, error) {
 	if b.closed {
 		return nil, store.ErrClosed
 	}
-	s := &snapshot{b.revision, b.compactedTo(), b.tree.View(), b.window.View()}
+	s := &snapshot{store.Snapshot{Revision: b.revision, State: b.tree.View(), Window: b.window.View()}, b.compactedTo()}
 	b.latest.Store(s)
 	return s, nil
 }
@@ -51,7 +49,7 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 // single Get would cost the next writer a copy.
 func (b *Backend) newest(key string) (*store.Object, error) {
 	if s := b.latest.Load(); s != nil {
-		return s.state.Get(key), nil
+		return s.State.Get(key), nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,18 +85,18 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	if err != nil {
 		return nil, err
 	}
-	if err := scan.Check(s.compacted, s.revision); err != nil {
+	if err := scan.Check(s.compacted, s.Revision); err != nil {
 		return nil, err
 	}
-	return s.list(scan)
+	return s.list(ctx, scan)
 }
 
 // list reads the page that scan asks for.
-func (s *snapshot) list(scan backend.Scan) (*backend.List, error) {
-	state, at := s.state, s.revision
-	if scan.Revision != 0 && scan.Revision != s.revision {
+func (s *snapshot) list(ctx context.Context, scan backend.Scan) (*backend.List, error) {
+	state, at := s.State, s.Revision
+	if scan.Revision != 0 {
 		var err error
-		if state, err = s.history.StateAt(scan.Revision); err != nil {
+		if state, err = s.StateAt(ctx, scan.Revision); err != nil {
 			return nil, err
 		}
 		at = scan.Revision

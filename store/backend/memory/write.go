@@ -14,12 +14,18 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	size, err := b.prepare(ctx, draft)
-	if err != nil {
+	w := put{draft: draft, expect: revisionOf(prev), ttl: opts.TTL}
+	var err error
+	if w.size, err = b.prepare(ctx, draft); err != nil {
 		return nil, err
 	}
+	if prev != nil {
+		if w.oldSize, err = b.measure(draft.Key, w.expect); err != nil {
+			return nil, err
+		}
+	}
 	b.mu.Lock()
-	woken, err := b.put(draft, size, revisionOf(prev), opts.TTL)
+	woken, err := b.put(w)
 	b.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -48,14 +54,7 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
 	}
-	last, err := b.newest(key)
-	if err == nil {
-		err = expected(key, last, expect)
-	}
-	if err != nil {
-		return nil, err
-	}
-	size, err := backend.Measure(&b.schema, last)
+	size, err := b.measure(key, expect)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +96,20 @@ func (b *Backend) prepare(ctx context.Context, draft *store.Object) (size int, e
 	return backend.Measure(&b.schema, draft)
 }
 
+// measure returns the size of the object under key, which must be at revision
+// expect. It takes no lock while it runs code of the user's: what is committed
+// later is the object measured if it still has that revision.
+func (b *Backend) measure(key string, expect store.Revision) (size int, err error) {
+	o, err := b.newest(key)
+	if err == nil {
+		err = expected(key, o, expect)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return backend.Measure(&b.schema, o)
+}
+
 // expected returns an error unless o, the object under key or nil, is at
 // revision expect.
 func expected(key string, o *store.Object, expect store.Revision) error {
@@ -113,13 +126,23 @@ func expected(key string, o *store.Object, expect store.Revision) error {
 	return nil
 }
 
-// put completes o and commits it. The caller holds the lock.
-func (b *Backend) put(o *store.Object, size int, expect store.Revision, ttl time.Duration) ([]*watcher, error) {
+// put is a Put that is ready to be committed.
+type put struct {
+	draft *store.Object
+	// size is that of the draft, oldSize that of the object that it replaces.
+	size, oldSize int
+	expect        store.Revision
+	ttl           time.Duration
+}
+
+// put completes the draft and commits it. The caller holds the lock.
+func (b *Backend) put(w put) ([]*watcher, error) {
 	if b.closed {
 		return nil, store.ErrClosed
 	}
+	o := w.draft
 	prev := b.find(o.Key)
-	if err := expected(o.Key, prev, expect); err != nil {
+	if err := expected(o.Key, prev, w.expect); err != nil {
 		return nil, err
 	}
 	ev := store.Event{Type: store.Added, Revision: b.revision + 1, Object: o, Prev: prev}
@@ -129,12 +152,12 @@ func (b *Backend) put(o *store.Object, size int, expect store.Revision, ttl time
 		b.expiries.remove(prev)
 		store.ShareAttributes(o, prev)
 	}
-	if ttl > 0 {
-		o.Expires = o.Written.Add(ttl)
-		b.expiries.add(o, size)
+	if w.ttl > 0 {
+		o.Expires = o.Written.Add(w.ttl)
+		b.expiries.add(o, w.size)
 	}
 	b.expire.set(b.expiries.earliest())
-	return b.commit(ev, size), nil
+	return b.commit(ev, w.oldSize), nil
 }
 
 // remove deletes the object under key. The caller holds the lock.
@@ -161,10 +184,11 @@ func (b *Backend) bury(last *store.Object, size int) (*store.Object, []*watcher)
 
 // commit is the one place where the state changes: it appends ev, which has
 // the next revision, and returns the watchers to wake once the lock, which the
-// caller holds, has been released.
+// caller holds, has been released. size is that of the object that only history
+// holds from now on.
 func (b *Backend) commit(ev store.Event, size int) []*watcher {
 	b.size = size
-	b.window.Append(ev, ev.Object.Written, b.tree)
+	b.window.Append(ev, ev.Object.Written)
 	switch ev.Type {
 	case store.Added, store.Modified:
 		b.tree.Put(ev.Object)
