@@ -70,14 +70,14 @@ func (c *Cache[T]) Close() error { return c.core.close() }
 
 // cache is a [Cache] whatever the type of its objects.
 type cache struct {
-	cfg     settings
-	host    *engine.Host
-	ownHost bool
-	clock   actors.Clock
-	epoch   time.Time // when the cache was made
-	keeper  *actors.Ref[message]
-	gone    chan struct{} // closed when the actors are
-	leaving sync.Once
+	cfg        settings
+	host       *engine.Host
+	ownHost    bool
+	clock      actors.Clock
+	epoch      time.Time // when the cache was made
+	supervisor *actors.Ref[message]
+	gone       chan struct{} // closed when the actors are gone
+	goneOnce   sync.Once
 
 	// reflectors is how many there are, starts how many there have been.
 	reflectors atomic.Int64
@@ -92,7 +92,7 @@ type cache struct {
 	failed  error
 }
 
-// start is New for the façade, which must not see what a cache is made of.
+// start is New without the type.
 func start(cfg settings) (cacheCore, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -107,10 +107,10 @@ func start(cfg settings) (cacheCore, error) {
 	}
 	c.clock = c.host.Clock()
 	c.epoch = c.clock.Now()
-	c.keeper = actors.Spawn(engine.SystemOf(c.host), c.cfg.name, func() actors.Behavior[message] {
-		return &keeper{cache: c, children: make(map[actors.ID]*entry)}
+	c.supervisor = actors.Spawn(engine.SystemOf(c.host), c.cfg.name, func() actors.Behavior[message] {
+		return &supervisor{cache: c, children: make(map[actors.ID]*entry)}
 	}, actors.Options{})
-	if !c.keeper.Tell(hello{}) {
+	if !c.supervisor.Tell(begin{}) {
 		return nil, fmt.Errorf("%w: its host is closed", ErrClosed)
 	}
 	return c, nil
@@ -120,19 +120,19 @@ func (c *cache) acquire(key string) (refCore, error) {
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
 	}
-	e, ask := c.count(key)
+	e, recheck := c.count(key)
 	if e == nil {
 		return nil, about(key, ErrClosed)
 	}
-	if ask {
-		c.ask(e)
+	if recheck {
+		c.recheck(e)
 	}
 	return &reference{cache: c, entry: e}, nil
 }
 
 // count counts a reference to key, in an entry that is new if need be. It
-// returns nil if the cache is closed, and whether the keeper must look.
-func (c *cache) count(key string) (e *entry, ask bool) {
+// returns nil if the cache is closed, and whether a recheck is needed.
+func (c *cache) count(key string) (e *entry, recheck bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -148,11 +148,11 @@ func (c *cache) count(key string) (e *entry, ask bool) {
 func (c *cache) close() error {
 	c.closing.Do(func() {
 		c.shut()
-		c.keeper.Stop()
+		c.supervisor.Stop()
 		ctx, cancel := context.WithTimeout(context.Background(), c.host.CloseTimeout())
 		defer cancel()
 		if err := c.host.Await(ctx, c.gone); err != nil {
-			c.failed = fmt.Errorf("close object cache %s: %w", c.cfg.name, c.keeper.StillRunning(err))
+			c.failed = fmt.Errorf("close object cache %s: %w", c.cfg.name, c.supervisor.StillRunning(err))
 		}
 		if c.ownHost {
 			c.failed = errors.Join(c.failed, c.host.Close())
@@ -163,10 +163,10 @@ func (c *cache) close() error {
 
 func (c *cache) hostOf() *engine.Host { return c.host }
 
-// leave tells Close that no actor is left.
-func (c *cache) leave() { c.leaving.Do(func() { close(c.gone) }) }
+// actorsGone lets Close return.
+func (c *cache) actorsGone() { c.goneOnce.Do(func() { close(c.gone) }) }
 
-// shut refuses new references and ends those that there are.
+// shut refuses new references and ends the entries.
 func (c *cache) shut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,10 +186,10 @@ func (c *cache) forget(e *entry) {
 	}
 }
 
-// ask has the keeper look at the entry, unless it is about to.
-func (c *cache) ask(e *entry) {
-	if !e.asked.Swap(true) {
-		c.keeper.Tell(look{e})
+// recheck has the supervisor recheck the entry, unless it is about to.
+func (c *cache) recheck(e *entry) {
+	if !e.rechecking.Swap(true) {
+		c.supervisor.Tell(recheck{e})
 	}
 }
 
@@ -197,9 +197,61 @@ func (c *cache) ask(e *entry) {
 // on the real clock does not jump when that is set.
 func (c *cache) now() time.Duration { return c.clock.Now().Sub(c.epoch) }
 
-// report tells OnError, whose own panics go no further than the log.
+// report calls OnError. A panic in it is logged.
 func (c *cache) report(err error) {
 	if panicked := backend.Contain("Config.OnError", "", func() { c.cfg.onError(err) }); panicked != nil {
-		engine.SystemOf(c.host).Logger().Error("OnError failed", "reason", panicked, "told", err)
+		engine.SystemOf(c.host).Logger().Error("OnError failed", "reason", panicked, "error", err)
+	}
+}
+
+// Stats says where a cache stands.
+type Stats struct {
+	// References is how many have not been released. Keys is how many keys the
+	// cache holds: those with references, and those whose Reflector is stopping
+	// because they have none any more. Both are 0 once the cache is closed.
+	References, Keys int
+	// Synced is how many keys can be read at once, Frozen how many of these are
+	// immutable objects that nothing follows any more.
+	Synced, Frozen int
+	// Idle is how many keys are referenced but not followed until the next Get.
+	Idle int
+	// Reflectors is how many there are, including those that are stopping: never
+	// two for one key.
+	Reflectors int
+	// Starts is how many Reflectors have been started.
+	Starts uint64
+}
+
+func (c *cache) stats() Stats {
+	s := Stats{Reflectors: int(c.reflectors.Load()), Starts: c.starts.Load()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.entries {
+		s.add(e.count())
+	}
+	return s
+}
+
+// count returns the number of references and the phase.
+func (e *entry) count() (refs int, p phase) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.refs, e.view.Load().phase
+}
+
+func (s *Stats) add(refs int, p phase) {
+	s.Keys++
+	if refs == 0 {
+		return // the supervisor is about to forget it
+	}
+	s.References += refs
+	switch p {
+	case frozen:
+		s.Frozen++
+		s.Synced++
+	case live:
+		s.Synced++
+	case stopped, lost:
+		s.Idle++
 	}
 }

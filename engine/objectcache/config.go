@@ -47,10 +47,10 @@ type Config[T any] struct {
 	MaxIdle time.Duration
 	// Backoff spaces the attempts to come back to a source that fails.
 	Backoff engine.Backoff
-	// OnError is told every error that no call returns, even those that are
-	// retried, as a [*SourceError]; and panics of Immutable. It is called from
-	// several goroutines at once, must not block and must not call
-	// [Cache.Close]. A panic in it is logged.
+	// OnError gets every error that no call returns, even those that are retried,
+	// as a [*SourceError]; and panics of Immutable. It is called from several
+	// goroutines at once, must not block and must not call [Cache.Close]. A panic
+	// in it is logged.
 	OnError func(error)
 }
 
@@ -101,7 +101,7 @@ func (s *settings) validate() error {
 	return nil
 }
 
-// reflector is what the Reflector of one key is told.
+// reflector returns the configuration of the Reflector of one key.
 func (s *settings) reflector(key string, sink reflector.Sink, random *rand.Rand) reflector.Config {
 	return reflector.Config{Source: s.source, Sink: sink, Prefix: key, Backoff: s.backoff, Rand: random}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/engine/objectcache"
 )
 
-// A secret is followed while somebody has a reference to it.
+// A secret is followed while it has a reference.
 func ExampleCache() {
 	ctx := context.Background()
 	secrets, err := engine.New(secretConfig())
@@ -82,8 +82,8 @@ func ExampleRef_Get() {
 	// object "default/token": reference was released
 }
 
-// Each pod says which secrets it needs; what it needed before and needs no more
-// is let go.
+// Each pod says which secrets it needs; the references that it does not need any
+// more are released.
 func ExampleOwners() {
 	source := enginetest.NewSource(secretConfig())
 	defer source.Close()

@@ -67,7 +67,7 @@ func (r *reference) get(ctx context.Context) (*store.Object, error) {
 // wait has the object followed if it is not, and waits for it.
 func (r *reference) wait(ctx context.Context) (*store.Object, error) {
 	if r.entry.want() {
-		r.cache.ask(r.entry)
+		r.cache.recheck(r.entry)
 	}
 	for {
 		v := r.entry.view.Load()
@@ -80,9 +80,9 @@ func (r *reference) wait(ctx context.Context) (*store.Object, error) {
 			return nil, v.err
 		case v.phase == lost:
 			return nil, &NotSyncedError{Key: r.entry.key, Source: v.err}
-		case v.phase == stopped: // it has not been read for too long meanwhile
+		case v.phase == stopped: // it was idle for too long meanwhile
 			if r.entry.want() {
-				r.cache.ask(r.entry)
+				r.cache.recheck(r.entry)
 			}
 			continue
 		}
@@ -100,6 +100,6 @@ func (r *reference) release() {
 		return
 	}
 	if r.entry.release() {
-		r.cache.ask(r.entry)
+		r.cache.recheck(r.entry)
 	}
 }
