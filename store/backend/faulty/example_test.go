@@ -49,8 +49,8 @@ func Example() {
 	}
 	fmt.Println("lists that failed:", lists.Hits())
 	fmt.Println("watches that broke:", storage.BreakWatches(nil))
-	rev, _ := e.Create(ctx, lamp{Room: "hall"})
-	fmt.Println("the engine catches up:", e.WaitFor(ctx, rev))
+	hall, _ := e.Create(ctx, lamp{Room: "hall"})
+	fmt.Println("the engine catches up:", e.WaitFor(ctx, hall.Revision))
 	// Output:
 	// lists that failed: 3
 	// watches that broke: 1
@@ -93,14 +93,14 @@ func ExampleAfter() {
 		return
 	}
 	defer e.Close()
-	var newest engine.Revision
+	var newest *engine.Object[lamp]
 	for n := range 5 {
 		if newest, err = e.Create(context.Background(), lamp{Room: fmt.Sprint(n)}); err != nil {
 			fmt.Println(err)
 		}
 	}
 	said, err := storage.Revision(context.Background())
-	fmt.Println("newest:", newest, "storage says:", said, err)
+	fmt.Println("newest:", newest.Revision, "storage says:", said, err)
 	// Output:
 	// newest: 6 storage says: 3 <nil>
 }

@@ -11,6 +11,7 @@ import (
 
 // Watch starts a watch that can be broken; see [backend.ListerWatcher].
 func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	opts.State = false // which would show what faults hide
 	c := &Call{Op: OpWatch, Key: opts.Prefix, WatchOptions: opts}
 	var w *watch
 	b.do(ctx, c, func(beneath backend.Backend) { w, c.Err = b.open(ctx, beneath, c.WatchOptions) })
