@@ -101,8 +101,8 @@ func TestClose_DuringEverything(t *testing.T) {
 	require.NoError(t, host.Close(), "once more")
 }
 
-// Every method that returns an error says ErrEngineClosed after Close. The table
-// must have them all.
+// Every method that returns an error says ErrEngineClosed after Close. The
+// table must have them all.
 func TestClose_LaterCallsSaySo(t *testing.T) {
 	e, err := engine.New(cfg())
 	require.NoError(t, err)

@@ -67,9 +67,8 @@ type Config[T any] struct {
 
 	// Window bounds the history that watches can resume from.
 	Window Window
-	// Capacity is short for Window.MaxEvents; zero turns the cache off: all
-	// reads and watches then go to the backend. Nil means the default.
-	Capacity *int
+	// NoCache turns the cache off: all reads and watches then go to the backend.
+	NoCache bool
 
 	// Backend is where objects live; nil means memory of the engine's own. A
 	// given backend is not closed with the engine.
@@ -131,7 +130,7 @@ type settings struct {
 	index, indexLabels []string
 	indexes            []store.Attribute // what both of them mean
 	window             Window
-	capacity           *int
+	noCache            bool
 	backend            backend.Backend
 	host               *Host
 	name               string
@@ -148,7 +147,7 @@ func (c Config[T]) settings() settings {
 	s := settings{
 		schema: c.Schema(),
 		index:  c.Index, indexLabels: c.IndexLabels,
-		window: c.Window, capacity: c.Capacity,
+		window: c.Window, noCache: c.NoCache,
 		backend: c.Backend, host: c.Host, name: c.Name,
 		bookmarkPeriod: c.BookmarkPeriod, freshnessTimeout: c.FreshnessTimeout, verifyEvery: c.VerifyEvery,
 		backoff: c.Backoff, detectMutations: c.DetectMutations, onError: c.OnError,
@@ -162,10 +161,6 @@ func (c Config[T]) settings() settings {
 // validate returns a [*ConfigError] for the first setting that is wrong.
 func (s *settings) validate() error {
 	switch {
-	case s.capacity != nil && *s.capacity < 0:
-		return &ConfigError{"Capacity", fmt.Sprintf("is %d; give the events to keep, 0 to turn the cache off, or nil for the default", *s.capacity)}
-	case s.capacity != nil && s.window.MaxEvents != 0:
-		return &ConfigError{"Capacity", "and Window.MaxEvents are both set; they mean the same, give one"}
 	case s.bookmarkPeriod < 0:
 		return &ConfigError{"BookmarkPeriod", "is negative; zero means one minute"}
 	case s.freshnessTimeout < 0:
@@ -173,7 +168,7 @@ func (s *settings) validate() error {
 	case s.verifyEvery < 0:
 		return &ConfigError{"VerifyEvery", "is negative; zero means never"}
 	case s.verifyEvery > 0 && !s.cached():
-		return &ConfigError{"VerifyEvery", "is set, but Capacity 0 turns the cache off: there is nothing to compare"}
+		return &ConfigError{"VerifyEvery", "is set, but NoCache turns the cache off: there is nothing to compare"}
 	}
 	if err := s.window.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
@@ -205,7 +200,7 @@ func (s *settings) resolveIndexes() error {
 }
 
 // cached reports whether there is a cache.
-func (s *settings) cached() bool { return s.capacity == nil || *s.capacity > 0 }
+func (s *settings) cached() bool { return !s.noCache }
 
 // fillDefaults fills in what was left out.
 func (s *settings) fillDefaults() {
@@ -213,8 +208,5 @@ func (s *settings) fillDefaults() {
 	s.freshnessTimeout = cmp.Or(s.freshnessTimeout, DefaultFreshnessTimeout)
 	if s.onError == nil {
 		s.onError = func(error) {}
-	}
-	if s.capacity != nil {
-		s.window.MaxEvents = *s.capacity
 	}
 }

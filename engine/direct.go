@@ -60,7 +60,7 @@ type adopt struct {
 // watchBackend starts a watch on the backend itself.
 func (e *core) watchBackend(ctx context.Context, filter *store.Filter, opts WatchOptions, handle func(store.Event)) (*watcher.Watch, error) {
 	if opts.Last > 0 || opts.Policy == Conflate {
-		return nil, fmt.Errorf("%w: WatchOptions.Last and Conflate need the cache, which Config.Capacity 0 turns off", ErrUnsupported)
+		return nil, fmt.Errorf("%w: WatchOptions.Last and Conflate need the cache, which Config.NoCache turns off", ErrUnsupported)
 	}
 	d := &direct{engine: e, filter: filter, onPool: opts.OnPool, nobody: store.NewTree()}
 	d.feed.Await, d.feed.Go = e.host.await, e.host.spawn
@@ -214,7 +214,7 @@ func (d *direct) behind() {
 func (d *direct) append(batch backend.Batch) {
 	now := d.engine.host.system.Clock().Now()
 	for _, ev := range batch.Events {
-		d.window.Append(ev, now, d.nobody)
+		d.window.Append(ev, now)
 	}
 	d.window.Advance(batch.Through)
 	d.window.Trim(now)

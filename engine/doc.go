@@ -2,8 +2,8 @@
 // a cache of them, and watches that see every change.
 //
 //	pods, err := engine.New(engine.Config[Pod]{Key: podKey, Labels: podLabels})
-//	rev, err := pods.Create(ctx, pod)
-//	w, err := pods.Watch(ctx, engine.WatchOptions{Labels: "app=web", From: rev})
+//	web, err := pods.Create(ctx, pod)
+//	w, err := pods.Watch(ctx, engine.WatchOptions{Labels: "app=web", From: web.Revision})
 //	for ev, err := range w.Events() { ... }
 //
 // # The way of one event

@@ -28,10 +28,10 @@ type Engine[T any] struct{ core engineCore }
 // it can reach from there through the fields of structs, and sees none through an
 // interface.
 type engineCore interface {
-	create(ctx context.Context, draft *store.Object, ttl time.Duration) (Revision, error)
-	put(ctx context.Context, draft *store.Object) (Revision, error)
+	create(ctx context.Context, draft *store.Object, ttl time.Duration) (*store.Object, error)
+	put(ctx context.Context, draft *store.Object) (*store.Object, error)
 	update(ctx context.Context, key string, change backend.UpdateFunc, opts UpdateOptions) (*store.Object, error)
-	remove(ctx context.Context, key string, preconditions Preconditions, validate backend.ValidateFunc) (*store.Object, error)
+	remove(ctx context.Context, key string, opts DeleteOptions, validate backend.ValidateFunc) (*store.Object, error)
 	emit(ctx context.Context, draft *store.Object) (Revision, error)
 	get(ctx context.Context, key string, opts GetOptions) (*store.Object, error)
 	list(ctx context.Context, opts ListOptions) (*backend.List, error)
@@ -140,7 +140,9 @@ func (e *core) openBackend() error {
 	b := e.cfg.backend
 	if b == nil {
 		var err error
-		b, err = memory.New(*e.schema, memory.Options{Clock: e.host.system.Clock()})
+		b, err = memory.New(*e.schema, memory.Options{
+			Clock: e.host.system.Clock(), Indexes: e.cfg.indexes, Retain: e.cfg.retain(),
+		})
 		if err != nil {
 			return err
 		}
@@ -148,6 +150,20 @@ func (e *core) openBackend() error {
 	}
 	e.storage = backend.NewStorage(b, *e.schema)
 	return nil
+}
+
+// retain bounds the history of the engine's own storage: what the cache has read
+// it keeps itself, so little of it needs to stay there.
+func (s *settings) retain() Window {
+	if !s.cached() {
+		return Window{}
+	}
+	const events = 1024
+	w := Window{MinAge: time.Second, MaxEvents: events, MaxBytes: s.window.MaxBytes}
+	if s.window.MaxEvents > 0 {
+		w.MaxEvents = min(events, s.window.MaxEvents)
+	}
+	return w
 }
 
 // release closes what New has opened.

@@ -62,7 +62,7 @@ func ExampleTopic_Publish() {
 	// 0
 }
 
-// The newest messages can be replayed to those who come late.
+// The newest messages can be replayed to late subscribers.
 func ExampleTopic_Messages() {
 	ctx := context.Background()
 	prices := engine.NewTopicWith[string](engine.TopicOptions{Replay: 10})

@@ -12,10 +12,11 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
-// panickingClock is a clock that panics once, when actors have read it so many times
-// in the turns of an executor.
+// panickingClock is a clock that panics once, when actors have read it so many
+// times in the turns of an executor.
 type panickingClock struct {
 	actors.Clock
 	executor *advancing
@@ -31,8 +32,9 @@ func (c *panickingClock) Now() time.Time {
 	return c.Clock.Now()
 }
 
-// cacheFixture is a fixture of which a part can be made to fail, whose source hands out
-// one event at a time, and whose calls let up to a minute pass while they wait.
+// cacheFixture is a fixture of which a part can be made to fail, whose source
+// hands out one event at a time, and whose calls let up to a minute pass while
+// they wait.
 type cacheFixture struct {
 	*fixture
 	trap     *panickingClock
@@ -48,14 +50,14 @@ func newCacheFixture(t *testing.T, seed uint64) *cacheFixture {
 	})
 	r.fixture.executor = r.executor.Seeded
 	r.fixture.executor.Run()
-	r.source.batch = 1
+	r.fault(0, batchesOf(1), faulty.OpNext)
 	r.executor.seconds = 60
 	t.Cleanup(func() { r.executor.seconds, r.trap.reads = 0, 0 })
 	return r
 }
 
-// cacheFailed reports whether it is the watchCache that failed. It has then been
-// brought back, and nothing else failed.
+// cacheFailed reports whether it is the watchCache that failed. It has then
+// been brought back, and nothing else failed.
 func (r *cacheFixture) cacheFailed() bool {
 	r.t.Helper()
 	if len(r.failures) == 0 || r.failures[0].Actor != "things/watchCache" {
@@ -69,10 +71,10 @@ func (r *cacheFixture) cacheFailed() bool {
 // maxReads is more often than the clock is read in the turns of these tests.
 const maxReads = 30
 
-// The watchCache fails while a call waits for a revision, at each message on the
-// way there; changes before it may have been applied and not yet published. It
-// restarts, lists, and brings the difference; the call returns; watches live on
-// in a new generation and are given everything once. Only if the wait is the
+// The watchCache fails while a call waits for a revision, at each message on
+// the way there; changes before it may have been applied and not yet published.
+// It restarts, lists, and brings the difference; the call returns; watches live
+// on in a new generation and are given everything once. Only if the wait is the
 // very message at which it fails, the caller is told to try again.
 func TestFault_CacheFailsWhileACallWaits(t *testing.T) {
 	synthetic, failed, refused := uint64(0), 0, 0
@@ -147,8 +149,8 @@ func failWhileWaiting(t *testing.T, reads int, seed uint64) (outcome failure) {
 	return outcome
 }
 
-// told returns what the watch was told, as key=value, in order, and demands that
-// it is what happened.
+// told returns what the watch was told, as key=value, in order, and demands
+// that it is what happened.
 func (r *cacheFixture) told(w *engine.Watch[thing]) (changes []string) {
 	r.t.Helper()
 	last, state := engine.Revision(0), map[string]int{}
@@ -177,8 +179,8 @@ func values(objects []*engine.Object[thing]) string {
 	return strings.Join(all, " ")
 }
 
-// What a call waits for does not come: the cache that took over says so when its
-// time is up, with the reason of that moment.
+// What a call waits for does not come: the cache that took over says so when
+// its time is up, with the reason of that moment.
 func TestFault_CacheFailsWhileACallWaitsInVain(t *testing.T) {
 	for name, down := range map[string]bool{"the revision does not come": false, "storage is lost": true} {
 		t.Run(name, func(t *testing.T) {
@@ -193,8 +195,8 @@ func TestFault_CacheFailsWhileACallWaitsInVain(t *testing.T) {
 	}
 }
 
-// failWhileWaitingInVain reports whether the watchCache failed once it had taken
-// in the wait.
+// failWhileWaitingInVain reports whether the watchCache failed once it had
+// taken in the wait.
 func failWhileWaitingInVain(t *testing.T, reads int, down bool) bool {
 	r := newCacheFixture(t, 1)
 	r.put("a")
@@ -203,7 +205,7 @@ func failWhileWaitingInVain(t *testing.T, reads int, down bool) bool {
 	_, err := r.engine.Put(t.Context(), thing{Key: "b"})
 	require.NoError(t, err)
 	if down {
-		r.source.failLists = 1 << 30
+		r.fault(0, faulty.Fail(errOutage), faulty.OpList)
 	}
 	began := r.clock.Now()
 	err = r.engine.WaitFor(t.Context(), 1000)
@@ -218,7 +220,7 @@ func failWhileWaitingInVain(t *testing.T, reads int, down bool) bool {
 	} else {
 		require.Equal(t, &engine.FutureError{Requested: 1000, Current: 3}, err)
 	}
-	r.source.heal()
+	r.heal()
 	r.pass(10 * time.Second)
 	require.NoError(t, w.Err())
 	require.EqualValues(t, 2, r.engine.Stats().Generation)

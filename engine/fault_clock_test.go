@@ -12,7 +12,7 @@ import (
 )
 
 // The wall clock is corrected by a day, forwards or backwards, and a year.
-// Nobody's bookmarks stop, no watch ends for it, and the window does not lose
+// Bookmarks keep coming, no watch ends for it, and the window does not lose
 // what it should still keep.
 func TestFault_ClockJumps(t *testing.T) {
 	for _, jump := range []time.Duration{24 * time.Hour, -24 * time.Hour, 365 * 24 * time.Hour, -time.Second} {
@@ -51,8 +51,8 @@ func TestFault_ClockJumpEndsNoWatchEarly(t *testing.T) {
 	require.ErrorIs(t, w.Err(), engine.ErrDeadline)
 }
 
-// timerPanickingClock is a clock that panics when a timer is armed, once, when its count
-// is used up.
+// timerPanickingClock is a clock that panics when a timer is armed, once, when
+// its count is used up.
 type timerPanickingClock struct {
 	actors.Clock
 	armed bool
@@ -116,7 +116,7 @@ func failAfter(t *testing.T, timers int) (wire *timerPanickingClock, failed []st
 		}
 	}
 	r.put("b")
-	r.source.sever(errOutage)
+	r.storage.BreakWatches(errOutage)
 	r.pass(3 * time.Second)
 	for range 3 {
 		r.put("c")

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -12,13 +13,14 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
 func TestFault_StorageWatchBreaks(t *testing.T) {
 	r := newFixture(t, nil)
 	w := r.watch(engine.WatchOptions{})
 	r.put("a")
-	r.source.sever(errOutage)
+	r.storage.BreakWatches(errOutage)
 	r.put("a")
 	r.pass(time.Second)
 	r.requireReads(w, "ADDED a@2", "MODIFIED a@3")
@@ -34,8 +36,8 @@ func TestFault_StorageListFailsForAWhile(t *testing.T) {
 	})
 	w := r.watch(engine.WatchOptions{})
 	r.put("a")
-	r.source.failLists = 5
-	r.source.sever(&store.ExpiredError{Requested: 2, Oldest: 3})
+	r.fault(5, faulty.Fail(errOutage), faulty.OpList)
+	r.storage.ExpireWatches()
 	r.put("a")
 	r.pass(200 * time.Millisecond)
 	_, err := r.engine.Watch(t.Context(), engine.WatchOptions{})
@@ -61,8 +63,8 @@ func TestFault_StorageCannotBeListed(t *testing.T) {
 		executor = &advancing{Seeded: host.Executor.(singleStepping).Seeded, clock: host.Clock.(*actors.VirtualClock)}
 		host.Executor = executor
 	})
-	r.source.failLists = 1 << 30
-	r.source.sever(&store.ExpiredError{Requested: 1, Oldest: 2})
+	r.fault(0, faulty.Fail(errOutage), faulty.OpList)
+	r.storage.ExpireWatches()
 	r.pass(time.Second)
 	executor.seconds = 60
 	_, err := r.engine.Watch(t.Context(), engine.WatchOptions{})
@@ -78,7 +80,7 @@ func TestFault_StorageLosesAChange(t *testing.T) {
 	r := newFixture(t, nil)
 	w := r.watch(engine.WatchOptions{})
 	r.put("a")
-	r.source.Lose = true
+	r.fault(1, faulty.LoseEvent(), faulty.OpNext)
 	r.put("b") // lost
 	r.put("c")
 	r.pass(5 * time.Second)
@@ -98,7 +100,7 @@ func TestFault_StorageLosesAnEmittedValue(t *testing.T) {
 		r.executor.Run()
 	}
 	emit()
-	r.source.Lose = true
+	r.fault(1, faulty.LoseEvent(), faulty.OpNext)
 	emit() // lost
 	r.put("a")
 	r.pass(5 * time.Second)
@@ -113,7 +115,7 @@ func TestFault_StorageRepeatsAChange(t *testing.T) {
 	r := newFixture(t, nil)
 	w := r.watch(engine.WatchOptions{})
 	r.put("a")
-	r.source.Repeat = true
+	r.fault(1, faulty.RepeatEvent(), faulty.OpNext)
 	r.put("b")
 	r.pass(5 * time.Second)
 	r.put("c")
@@ -127,20 +129,22 @@ func TestFault_StorageListsAnOldStateOnce(t *testing.T) {
 	r := newFixture(t, nil)
 	w := r.watch(engine.WatchOptions{})
 	r.put("a")
-	r.source.stale = &backend.List{Revision: 1, Items: []*store.Object{}}
-	r.source.sever(&store.ExpiredError{Requested: 2, Oldest: 3})
+	r.fault(0, func(_ context.Context, c *faulty.Call, _ func()) {
+		c.Page = &backend.List{Revision: 1, Items: []*store.Object{}}
+	}, faulty.OpList)
+	r.storage.ExpireWatches()
 	for r.engine.Stats().Source.Repeated == 0 {
 		r.pass(100 * time.Millisecond)
 	}
-	r.source.heal()
+	r.heal()
 	r.put("b")
 	r.pass(5 * time.Second)
 	r.requireReads(w, "ADDED a@2", "ADDED b@3 synthetic")
 	require.Equal(t, engine.Revision(3), r.engine.Revision())
 }
 
-// Storage was restored from a backup: nothing that anyone holds means anything
-// any more, and everybody is told.
+// Storage was restored from a backup: no revision means anything any more, and
+// every watch ends with the reason.
 func TestFault_StorageGoesBackInTime(t *testing.T) {
 	r := newFixture(t, nil)
 	w := r.watch(engine.WatchOptions{})
@@ -149,9 +153,7 @@ func TestFault_StorageGoesBackInTime(t *testing.T) {
 		r.put("a")
 	}
 	r.requireReads(w, "ADDED a@2", "MODIFIED a@3", "MODIFIED a@4", "MODIFIED a@5", "MODIFIED a@6")
-	old := r.source.Backend
-	r.source.Backend = newFaultyBackend(r.clock).Backend
-	require.NoError(t, old.Close())
+	require.NoError(t, r.storage.Replace(r.newMemory()).Close())
 	r.pass(10 * time.Second)
 	r.put("b")
 
@@ -175,7 +177,7 @@ func TestFault_StorageIsClosedForGood(t *testing.T) {
 	r := newFixture(t, nil)
 	w := r.watch(engine.WatchOptions{})
 	r.put("a")
-	require.NoError(t, r.source.Close())
+	require.NoError(t, r.storage.Close())
 	r.pass(10 * time.Second)
 	r.requireReads(w, "ADDED a@2")
 	s := r.engine.Stats()

@@ -12,9 +12,12 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// thing is the object of the properties. N makes every write another value.
+// thing is the object of the deterministic tests. N makes every write another
+// value.
 type thing struct {
 	Key, App, Node string
 	N              int
@@ -36,31 +39,35 @@ type singleStepping struct{ *actors.Seeded }
 // Run runs one turn at most.
 func (s singleStepping) Run() int { return s.RunN(1) }
 
-// fixture is an engine over a faultyBackend backend on a deterministic host, for tests that
-// break one thing. It is closed, and checked to leave nothing behind, when the
-// test ends.
+// errOutage is what storage that cannot be reached fails with.
+var errOutage = errors.New("the network is down")
+
+// fixture is an engine over storage in memory on a deterministic host, for
+// tests that break one thing. It is closed, and checked to leave nothing
+// behind, when the test ends.
 type fixture struct {
 	t        *testing.T
 	clock    *actors.VirtualClock
 	executor *actors.Seeded
-	source   *faultyBackend
+	storage  *faulty.Backend
+	faults   []*faulty.Fault
 	engine   *engine.Engine[thing]
 	failures []actors.Failure
 	n        int
 }
 
-// newFixture makes a fixture whose host and engine are as configure leaves their
-// configurations; nil changes nothing.
+// newFixture makes a fixture whose host and engine are as configure leaves
+// their configurations; nil changes nothing.
 func newFixture(t *testing.T, configure func(*engine.HostConfig, *engine.Config[thing])) *fixture {
 	t.Helper()
 	r := &fixture{t: t, clock: actors.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), executor: actors.NewSeeded(1)}
-	r.source = newFaultyBackend(r.clock)
+	r.storage = faulty.New(r.newMemory(), faulty.Options{})
 	host := engine.HostConfig{
 		Clock: r.clock, Executor: singleStepping{r.executor}, Seed: 1,
 		OnFailure: func(f actors.Failure) { r.failures = append(r.failures, f) },
 	}
 	cfg := thingConfig()
-	cfg.Backend, cfg.Name = r.source, "things"
+	cfg.Backend, cfg.Name = r.storage, "things"
 	cfg.Backoff = reflector.Backoff{Initial: 100 * time.Millisecond, Max: time.Second}
 	if configure != nil {
 		configure(&host, &cfg)
@@ -77,10 +84,35 @@ func newFixture(t *testing.T, configure func(*engine.HostConfig, *engine.Config[
 
 func (r *fixture) close() {
 	require.NoError(r.t, r.engine.Close())
-	require.NoError(r.t, r.source.Close())
+	require.NoError(r.t, r.storage.Close())
 	require.Zero(r.t, r.engine.Host().Actors(), "actors outlive the engine")
 	require.Zero(r.t, r.engine.Host().Timers(), "timers outlive the engine")
 	require.NoError(r.t, r.engine.Host().Close())
+}
+
+// newMemory returns empty storage.
+func (r *fixture) newMemory() *memory.Backend {
+	b, err := memory.New(thingConfig().Schema(), memory.Options{Clock: r.clock})
+	require.NoError(r.t, err)
+	return b
+}
+
+// fault makes calls of storage go wrong from now on.
+func (r *fixture) fault(times int, do faulty.Action, ops ...faulty.Op) {
+	r.faults = append(r.faults, r.storage.Add(faulty.Rule{Ops: ops, Times: times, Do: do}))
+}
+
+// heal ends all faults.
+func (r *fixture) heal() {
+	for _, f := range r.faults {
+		f.Remove()
+	}
+	r.faults = nil
+}
+
+// batchesOf makes watches of storage hand out at most so many events at once.
+func batchesOf(most int) faulty.Action {
+	return faulty.Before(func(_ context.Context, c *faulty.Call) { c.Max = min(c.Max, most) })
 }
 
 // put writes the key with another value than ever before, and lets the engine
@@ -161,8 +193,8 @@ func (x *advancing) Run() int {
 	return 1
 }
 
-// interruptible is an executor that runs one turn at a time while a call waits, and
-// calls blow before the turn at which its fuse is used up.
+// interruptible is an executor that runs one turn at a time while a call waits,
+// and calls blow before the turn at which its fuse is used up.
 type interruptible struct {
 	*actors.Seeded
 	fuse int

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,138 +15,12 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// errDown is what a source says while it is down.
-var errDown = errors.New("the source is down")
-
-// source is a memory backend that counts what it is asked, and that can be told
-// to be down, to hold its changes back, to lie about them, and to say that
-// nothing happened up to a revision.
-type source struct {
-	*memory.Backend
-
-	mu      sync.Mutex
-	calls   []string
-	down    bool
-	held    bool
-	lie     func(store.Event) store.Event
-	watches []*sourceWatch
-	// progress: nothing has happened up to there, and nothing will.
-	progress store.Revision
-}
-
-func (s *source) note(call string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls = append(s.calls, call)
-	if s.down {
-		return errDown
-	}
-	return nil
-}
-
-// asked returns what the source was asked since the last time, "nothing" if
-// nothing.
-func (s *source) asked() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	calls := s.calls
-	s.calls = nil
-	if len(calls) == 0 {
-		return "nothing"
-	}
-	return strings.Join(calls, ", ")
-}
-
-func (s *source) List(ctx context.Context, o backend.ListOptions) (*backend.List, error) {
-	if err := s.note("list"); err != nil {
-		return nil, err
-	}
-	return s.Backend.List(ctx, o)
-}
-
-func (s *source) Get(ctx context.Context, key string) (*store.Object, error) {
-	if err := s.note("get"); err != nil {
-		return nil, err
-	}
-	return s.Backend.Get(ctx, key)
-}
-
-func (s *source) Revision(ctx context.Context) (store.Revision, error) {
-	if err := s.note("revision"); err != nil {
-		return 0, err
-	}
-	return s.Backend.Revision(ctx)
-}
-
-func (s *source) Watch(ctx context.Context, o backend.WatchOptions) (backend.Watcher, error) {
-	if err := s.note("watch"); err != nil {
-		return nil, err
-	}
-	w, err := s.Backend.Watch(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	mine := &sourceWatch{Watcher: w, source: s, through: o.From, notify: o.Notify}
-	s.mu.Lock()
-	s.watches = append(s.watches, mine)
-	s.mu.Unlock()
-	return mine, nil
-}
-
-// set changes the source's mood, and has the watches look again.
-func (s *source) set(change func()) {
-	s.mu.Lock()
-	change()
-	watches := slices.Clone(s.watches)
-	s.mu.Unlock()
-	for _, w := range watches {
-		w.notify()
-	}
-}
-
-func (s *source) setDown(down bool) { s.set(func() { s.down = down }) }
-func (s *source) setHeld(held bool) { s.set(func() { s.held = held }) }
-
-type sourceWatch struct {
-	backend.Watcher
-	source  *source
-	through store.Revision
-	notify  func()
-}
-
-func (w *sourceWatch) Next(most int) (backend.Batch, error) {
-	w.source.mu.Lock()
-	down, held, lie, progress := w.source.down, w.source.held, w.source.lie, w.source.progress
-	w.source.mu.Unlock()
-	switch {
-	case down:
-		return backend.Batch{}, errDown
-	case held:
-		return backend.Batch{After: w.through, Through: w.through}, nil
-	case progress > 0:
-		batch := backend.Batch{After: w.through, Through: progress}
-		w.through = progress
-		return batch, nil
-	}
-	batch, err := w.Watcher.Next(most)
-	if w.through = batch.Through; lie != nil {
-		batch.Events = slices.Clone(batch.Events)
-		for i, ev := range batch.Events {
-			batch.Events[i] = lie(ev)
-		}
-	}
-	return batch, err
-}
-
-func (w *sourceWatch) Close() {
-	w.source.mu.Lock()
-	w.source.watches = slices.DeleteFunc(w.source.watches, func(o *sourceWatch) bool { return o == w })
-	w.source.mu.Unlock()
-	w.Watcher.Close()
-}
+// errDown is what storage says while it is down.
+var errDown = errors.New("storage is down")
 
 // waiting is a Seeded executor that lets virtual time pass while a call waits,
 // up to a bound.
@@ -169,13 +42,20 @@ func (w *waiting) Run() int {
 	return 1 + w.Seeded.Run()
 }
 
-// readFixture is an engine on a deterministic host over a source.
+// readFixture is an engine on a deterministic host, over storage of which it
+// knows what was asked, and that can be down, hold its changes back, or show
+// others than there were.
 type readFixture struct {
 	t        *testing.T
 	clock    *actors.VirtualClock
 	executor *waiting
 	host     *engine.Host
-	source   *source
+	storage  *faulty.Backend
+	schema   store.Schema
+	calls    []string
+	// These are the faults that hold at present, nil if they do not.
+	down, held, wrong, progress *faulty.Fault
+
 	errs     []error
 	failures []actors.Failure
 	*engine.Engine[pod]
@@ -183,44 +63,124 @@ type readFixture struct {
 
 // newReadFixture starts an engine whose cache is ready.
 func newReadFixture(t *testing.T, adjust ...func(*engine.Config[pod])) *readFixture {
-	r := newUnreadyFixture(t, adjust...)
+	r := newStorageFixture(t)
+	r.start(adjust...)
 	r.executor.Run()
-	r.source.asked()
+	r.asked()
 	return r
 }
 
-// newUnreadyFixture starts an engine over a source that adjust may have taken down.
-func newUnreadyFixture(t *testing.T, adjust ...func(*engine.Config[pod])) *readFixture {
+// newDownFixture starts an engine whose storage is down.
+func newDownFixture(t *testing.T) *readFixture {
+	r := newStorageFixture(t)
+	r.setDown(true)
+	r.start()
+	return r
+}
+
+// newStorageFixture makes a fixture whose engine has yet to be started.
+func newStorageFixture(t *testing.T) *readFixture {
 	t.Helper()
-	r := &readFixture{t: t, clock: actors.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
+	c := podsByNumber()
+	r := &readFixture{t: t, clock: actors.NewVirtualClock(epoch), schema: c.Schema()}
 	r.executor = &waiting{Seeded: actors.NewSeeded(1), clock: r.clock}
+	beneath, err := memory.New(r.schema, memory.Options{Clock: r.clock})
+	require.NoError(t, err)
+	r.storage = faulty.New(beneath, faulty.Options{})
+	r.storage.Add(faulty.Rule{Ops: reading, Do: faulty.Before(func(_ context.Context, c *faulty.Call) {
+		r.calls = append(r.calls, c.Op.String())
+	})})
+	return r
+}
+
+// podsByNumber are pods with a field for their number and an index on a label.
+func podsByNumber() engine.Config[pod] {
+	c := cfg()
+	c.Fields = engine.Fields[pod]{"n": func(p pod) string { return fmt.Sprint(p.N) }}
+	c.IndexLabels = []string{"app"}
+	return c
+}
+
+// start starts the engine, as adjust leaves its configuration.
+func (r *readFixture) start(adjust ...func(*engine.Config[pod])) {
+	r.t.Helper()
 	var err error
 	r.host, err = engine.NewHost(engine.HostConfig{
 		Clock: r.clock, Executor: r.executor, Seed: 1,
 		OnFailure: func(f actors.Failure) { r.failures = append(r.failures, f) },
 	})
-	require.NoError(t, err)
-	c := cfg()
-	c.Host, c.OnError = r.host, func(err error) { r.errs = append(r.errs, err) }
-	c.Fields = engine.Fields[pod]{"n": func(p pod) string { return fmt.Sprint(p.N) }}
-	c.IndexLabels = []string{"app"}
-	below, err := memory.New(c.Schema(), memory.Options{Clock: r.clock})
-	require.NoError(t, err)
-	r.source = &source{Backend: below}
-	c.Backend = r.source
+	require.NoError(r.t, err)
+	c := podsByNumber()
+	c.Host, c.Backend, c.OnError = r.host, r.storage, func(err error) { r.errs = append(r.errs, err) }
 	for _, a := range adjust {
 		a(&c)
 	}
 	r.Engine, err = engine.New(c)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, r.Close())
-		require.NoError(t, below.Close())
-		require.Zero(t, r.host.Actors())
-		require.Zero(t, r.host.Timers())
-		require.NoError(t, r.host.Close())
+	require.NoError(r.t, err)
+	r.t.Cleanup(func() {
+		require.NoError(r.t, r.Close())
+		require.NoError(r.t, r.storage.Close())
+		require.Zero(r.t, r.host.Actors())
+		require.Zero(r.t, r.host.Timers())
+		require.NoError(r.t, r.host.Close())
 	})
-	return r
+}
+
+// reading are the calls by which an engine reads from storage, but for those to
+// a running watch.
+var reading = []faulty.Op{faulty.OpGet, faulty.OpList, faulty.OpRevision, faulty.OpWatch}
+
+// asked returns what storage was asked since the last time, "nothing" if
+// nothing.
+func (r *readFixture) asked() string {
+	calls := r.calls
+	r.calls = nil
+	if len(calls) == 0 {
+		return "nothing"
+	}
+	return strings.Join(calls, ", ")
+}
+
+// setDown has storage refuse to be read, and break its watches; it can still be
+// written.
+func (r *readFixture) setDown(down bool) {
+	r.set(&r.down, down, faulty.Rule{Ops: append([]faulty.Op{faulty.OpNext}, reading...), Do: faulty.Fail(errDown)})
+}
+
+// setHeld has the watches of storage show nothing.
+func (r *readFixture) setHeld(held bool) {
+	r.set(&r.held, held, faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
+}
+
+// setWrong has the watches of storage show objects that it does not have.
+func (r *readFixture) setWrong(wrong bool) {
+	r.set(&r.wrong, wrong, faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+		c.Batch.Events = slices.Clone(c.Batch.Events)
+		for i, ev := range c.Batch.Events {
+			c.Batch.Events[i].Object = r.schema.Clone(ev.Object)
+			c.Batch.Events[i].Object.Created++
+		}
+	})})
+}
+
+// setProgress has the watches of storage say that nothing happened up to rev,
+// and nothing will.
+func (r *readFixture) setProgress(rev engine.Revision) {
+	r.set(&r.progress, true, faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: func(_ context.Context, c *faulty.Call, _ func()) {
+		c.Batch = backend.Batch{After: c.Position, Through: rev}
+	}})
+}
+
+// set makes a fault hold, or ends it.
+func (r *readFixture) set(fault **faulty.Fault, on bool, rule faulty.Rule) {
+	if *fault != nil {
+		(*fault).Remove()
+		*fault = nil
+	}
+	if on {
+		*fault = r.storage.Add(rule)
+		r.storage.Wake()
+	}
 }
 
 // within lets up to d of virtual time pass while calls wait, from now on.
@@ -247,7 +207,7 @@ func (r *readFixture) put(name, app string, n int) engine.Revision {
 	rev, err := revisionOf(r.Put(r.t.Context(), pod{Name: name, App: app, N: n}))
 	require.NoError(r.t, err)
 	r.settle()
-	r.source.asked()
+	r.asked()
 	return rev
 }
 
@@ -257,7 +217,7 @@ func (r *readFixture) remove(name string) engine.Revision {
 	o, err := r.Delete(r.t.Context(), name, engine.DeleteOptions{})
 	require.NoError(r.t, err)
 	r.settle()
-	r.source.asked()
+	r.asked()
 	return o.Revision
 }
 
@@ -287,7 +247,7 @@ func (r *readFixture) lists(o engine.ListOptions, want, asks string) (token stri
 	got, token, err := r.list(o)
 	require.NoError(r.t, err)
 	require.Equal(r.t, want, got)
-	require.Equal(r.t, asks, r.source.asked())
+	require.Equal(r.t, asks, r.asked())
 	return token
 }
 
@@ -305,5 +265,5 @@ func (r *readFixture) gets(key string, read engine.Read, want, asks string) {
 		got = fmt.Sprintf("%s=%d@%d", o.Key, o.Value.N, o.Revision)
 	}
 	require.Equal(r.t, want, got)
-	require.Equal(r.t, asks, r.source.asked())
+	require.Equal(r.t, asks, r.asked())
 }

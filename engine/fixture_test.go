@@ -45,8 +45,8 @@ func draftOf[T any](c engine.Config[T], value T) *store.Object {
 	return draft
 }
 
-// newEngine returns an engine that is ready and is closed with the test, and a context that
-// ends a test which hangs.
+// newEngine returns an engine that is ready and is closed with the test, and a
+// context that ends a test which hangs.
 func newEngine(t testing.TB, change func(*engine.Config[pod])) (*engine.Engine[pod], context.Context) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -114,8 +114,8 @@ func revisionOf[T any](o *engine.Object[T], err error) (engine.Revision, error) 
 	return o.Revision, nil
 }
 
-// raceEnabled reports whether the race detector is on, which makes all ten times
-// as expensive.
+// raceEnabled reports whether the race detector is on, which makes all ten
+// times as expensive.
 var raceEnabled = sync.OnceValue(func() bool {
 	build, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"})

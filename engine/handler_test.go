@@ -11,8 +11,8 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// Rows 48 and 80: a handler that blocks holds up nobody, not even with a single
-// worker in the pool, and misses nothing once it goes on.
+// A handler that blocks holds up no other, not even with a single worker in the
+// pool, and misses nothing once it goes on.
 func TestHandler_ThatBlocksDelaysNoOther(t *testing.T) {
 	host, err := engine.NewHost(engine.HostConfig{Workers: 1})
 	require.NoError(t, err)
@@ -52,8 +52,8 @@ func TestHandler_ThatBlocksDelaysNoOther(t *testing.T) {
 	}
 }
 
-// A handler that panics, and one that ends its goroutine, end their own watches,
-// with what happened and at which event; the event can be had again.
+// A handler that panics, and one that ends its goroutine, end their own
+// watches, with what happened and at which event; the event can be had again.
 func TestHandler_PanicOrExitEndsItsWatchAlone(t *testing.T) {
 	cause := errors.New("broken")
 	for name, fail := range map[string]func(){
@@ -90,7 +90,7 @@ func TestHandler_PanicOrExitEndsItsWatchAlone(t *testing.T) {
 	}
 }
 
-// Row 116: a handler may stop its own watch. It is not called again, and who
+// A handler may stop its own watch. It is not called again, and a watch that
 // resumes from there gets the very next event.
 func TestHandler_StopsItsOwnWatch(t *testing.T) {
 	e, ctx := newEngine(t, nil)

@@ -176,7 +176,7 @@ func TestInput_Revisions(t *testing.T) {
 	for range 20 {
 		r.put("a")
 	}
-	require.NoError(t, r.source.Compact(t.Context(), 15))
+	require.NoError(t, r.storage.Compact(t.Context(), 15))
 	ctx, e := t.Context(), r.engine
 	old := wanted{engine.ErrExpired, []string{"too old revision: 2", "list again"}}
 	future := wanted{engine.ErrFuture, []string{"too large revision: 1000", "current: 21"}}

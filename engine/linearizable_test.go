@@ -98,7 +98,7 @@ func perform(e *engine.Engine[pod], c call) (a answer) {
 
 var registerKeys = []string{"a", "b", "c"}
 
-// operate has goroutines call at random, and returns who called when: by a
+// operate has goroutines call at random, and returns what was called when: by a
 // counter, not a clock.
 func operate(t *testing.T, e *engine.Engine[pod], goroutines, each int) []porcupine.Operation {
 	var moment, value atomic.Int64

@@ -15,11 +15,11 @@ func listOf(read engine.Read) engine.ListOptions { return engine.ListOptions{Rea
 func TestList_IsAsFreshAsAsked(t *testing.T) {
 	r := newReadFixture(t)
 	first := r.put("a", "web", 1)
-	r.source.setHeld(true)
+	r.setHeld(true)
 	second := r.put("a", "web", 2)
 	r.lists(listOf(engine.Cached()), "@2: a=1@2", "nothing")
 	r.lists(listOf(engine.NotOlderThan(first)), "@2: a=1@2", "nothing")
-	r.clock.AfterFunc(time.Second, func() { r.source.setHeld(false) })
+	r.clock.AfterFunc(time.Second, func() { r.setHeld(false) })
 	r.within(time.Minute).lists(listOf(engine.Latest()), fmt.Sprintf("@%d: a=2@3", second), "revision")
 	r.lists(listOf(engine.Cached()), "@3: a=2@3", "nothing")
 }
@@ -69,7 +69,7 @@ func TestList_ExactOnesArePastStates(t *testing.T) {
 
 func TestList_LatestFallsBackToTheBackendWhenTheCacheIsLate(t *testing.T) {
 	r := newReadFixture(t)
-	r.source.setHeld(true)
+	r.setHeld(true)
 	r.put("a", "web", 1)
 	r.within(time.Minute).lists(listOf(engine.Latest()), "@2: a=1@2", "revision, list")
 	require.EqualValues(t, 1, r.Stats().Fallbacks)
@@ -82,7 +82,7 @@ func TestList_ExactOnesBeyondTheWindowAreTheBackends(t *testing.T) {
 	r.pass(80 * time.Second) // the window forgets, storage does not
 	r.put("a", "web", 3)
 	r.lists(listOf(engine.Exactly(2)), "@2: a=1@2", "list")
-	require.NoError(t, r.source.Compact(t.Context(), 4))
+	require.NoError(t, r.storage.Compact(t.Context(), 4))
 	_, _, err := r.list(listOf(engine.Exactly(2)))
 	require.ErrorIs(t, err, engine.ErrExpired)
 }

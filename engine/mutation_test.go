@@ -50,8 +50,8 @@ func (m *mutations) all() (found []string) {
 	return found
 }
 
-// boxes returns an engine of boxes under a detector. It is deterministic, since a
-// change while the detector looks is a data race.
+// boxes returns an engine of boxes under a detector. It is deterministic, since
+// a change while the detector looks is a data race.
 func boxes(t *testing.T, cfg engine.Config[*box]) (*engine.Engine[*box], *mutations) {
 	t.Helper()
 	found := &mutations{}

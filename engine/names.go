@@ -87,27 +87,27 @@ var (
 
 // What can go wrong with a call.
 var (
-	ErrNotFound        = store.ErrNotFound
-	ErrExists          = store.ErrExists
-	ErrConflict        = store.ErrConflict
-	ErrPrecondition    = store.ErrPrecondition
-	ErrFuture          = store.ErrFuture
-	ErrInvalidKey      = store.ErrInvalidKey
-	ErrInvalidContinue = store.ErrInvalidContinue
-	ErrInvalidSelector = store.ErrInvalidSelector
-	ErrUnknownIndex    = store.ErrUnknownIndex
-	ErrUnknownField    = store.ErrUnknownField
-	ErrUnsupported     = store.ErrUnsupported
-	ErrNilHandler      = watcher.ErrNilHandler
-	ErrConsumed        = watcher.ErrConsumed
-	ErrNotReady        = watchcache.ErrNotReady
-	ErrInconsistent    = watchcache.ErrInconsistent
+	ErrNotFound         = store.ErrNotFound
+	ErrExists           = store.ErrExists
+	ErrConflict         = store.ErrConflict
+	ErrPrecondition     = store.ErrPrecondition
+	ErrFuture           = store.ErrFuture
+	ErrInvalidKey       = store.ErrInvalidKey
+	ErrInvalidContinue  = store.ErrInvalidContinue
+	ErrInvalidSelector  = store.ErrInvalidSelector
+	ErrUnknownIndex     = store.ErrUnknownIndex
+	ErrUnknownField     = store.ErrUnknownField
+	ErrUnsupported      = store.ErrUnsupported
+	ErrNilHandler       = watcher.ErrNilHandler
+	ErrConsumerConflict = watcher.ErrConsumerConflict
+	ErrNotReady         = watchcache.ErrNotReady
+	ErrInconsistent     = watchcache.ErrInconsistent
 	// ErrCacheFailed: the cache failed and lists again. It is the cause of an
 	// [ErrNotReady] meanwhile: try again when that says.
 	ErrCacheFailed = watchcache.ErrFailed
-	// ErrNotTaken: a failure of the engine's own while it took in the watch, which
+	// ErrWatchNotStarted: a failure of the engine's own while it took in the watch, which
 	// is gone. Watch again.
-	ErrNotTaken = dispatcher.ErrFailed
+	ErrWatchNotStarted = dispatcher.ErrFailed
 )
 
 // Errors with more to say, for errors.As.

@@ -25,8 +25,8 @@ func newLarge(n int) large {
 	return large{Words: [40]uint64{0: uint64(n), 39: ^uint64(n)}, Name: fmt.Sprint("large-", n), Tags: map[string]string{"n": fmt.Sprint(n)}, Next: &large{Name: "next"}}
 }
 
-// Whatever the type of the value, an object begins with the fields of its header
-// and an event has the fields of its untyped one, at the same offsets.
+// Whatever the type of the value, an object begins with the fields of its
+// header and an event has the fields of its untyped one, at the same offsets.
 func TestObject_LiesAsItsHeaderDoes(t *testing.T) {
 	for _, pair := range [][2]reflect.Type{
 		{reflect.TypeFor[engine.Object[struct{}]](), reflect.TypeFor[engine.Event[struct{}]]()},
@@ -90,8 +90,8 @@ func TestObject_ValuesOfEveryKindOfType(t *testing.T) {
 	t.Run("slice", func(t *testing.T) { testValues(t, func(n int) []int { return make([]int, n) }) })
 }
 
-// testValues writes three values under one key, and demands to see each by every
-// way out.
+// testValues writes three values under one key, and demands to see each by
+// every way out.
 func testValues[T any](t *testing.T, value func(n int) T) {
 	ctx := t.Context()
 	e, err := engine.New(engine.Config[T]{

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -9,24 +8,10 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
-// failingLists is a source whose lists alone can fail.
-type failingLists struct {
-	*source
-	fails bool
-}
-
-func (l *failingLists) List(ctx context.Context, o backend.ListOptions) (*backend.List, error) {
-	if l.fails {
-		_ = l.note("failed list")
-		return nil, errDown
-	}
-	return l.source.List(ctx, o)
-}
-
-// Row 62, TestConsistentReadFallback. Fresh: the backend is asked for its
-// revision alone.
+// With a fresh cache the backend is asked for its revision alone.
 func TestList_LatestFromAFreshCacheAsksForTheRevisionAlone(t *testing.T) {
 	r := newReadFixture(t)
 	r.put("a", "web", 1)
@@ -34,21 +19,17 @@ func TestList_LatestFromAFreshCacheAsksForTheRevisionAlone(t *testing.T) {
 	require.Zero(t, r.Stats().Fallbacks)
 }
 
-// Row 62: when the list that it falls back to fails, its error is the answer,
-// after one attempt, and it is counted.
+// When the list that it falls back to fails, its error is the answer, after one
+// attempt, and it is counted.
 func TestList_FallbackThatFailsSaysWhatTheBackendMet(t *testing.T) {
-	lists := &failingLists{}
-	r := newReadFixture(t, func(c *engine.Config[pod]) {
-		lists.source = c.Backend.(*source)
-		c.Backend = lists
-	})
-	r.source.setHeld(true)
+	r := newReadFixture(t)
+	r.setHeld(true)
 	r.put("a", "web", 1)
-	lists.fails = true
+	r.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Do: faulty.Fail(errDown)})
 	began := r.clock.Now()
 	_, _, err := r.within(time.Minute).list(listOf(engine.Latest()))
 	require.ErrorIs(t, err, errDown)
-	require.Equal(t, "revision, failed list", r.source.asked())
+	require.Equal(t, "revision, list", r.asked())
 	require.Equal(t, engine.DefaultFreshnessTimeout, r.clock.Now().Sub(began), "the cache was given its time")
 	require.EqualValues(t, 1, r.Stats().Fallbacks)
 }
@@ -58,23 +39,18 @@ func TestList_OneKeyWaitsForTheCache(t *testing.T) {
 	r := newReadFixture(t)
 	r.put("a", "web", 1)
 	r.put("b", "web", 1)
-	r.source.setHeld(true)
+	r.setHeld(true)
 	r.put("a", "web", 2)
-	r.clock.AfterFunc(time.Second, func() { r.source.setHeld(false) })
+	r.clock.AfterFunc(time.Second, func() { r.setHeld(false) })
 	began := r.clock.Now()
 	r.within(time.Minute).lists(engine.ListOptions{Key: "a"}, "@4: a=2@4", "revision")
 	require.Equal(t, time.Second, r.clock.Now().Sub(began))
 }
 
-// sharedRevisions is a source whose revisions count also what others keep there.
-type sharedRevisions struct{ *source }
-
-func (sharedRevisions) Traits() backend.Traits { return backend.Traits{} }
-
-// Row 99, TestWaitUntilFreshAndListFromCache: that nothing happened up to a
-// revision is as good as what happened there.
+// Storage whose revisions count also what others keep there says that nothing
+// happened up to a revision, which is as good as what happened there.
 func TestRead_ProgressAloneEndsTheWait(t *testing.T) {
-	r := newReadFixture(t, func(c *engine.Config[pod]) { c.Backend = sharedRevisions{c.Backend.(*source)} })
+	r := newReadFixture(t, func(c *engine.Config[pod]) { c.Backend = faulty.New(c.Backend, faulty.Options{Sparse: true}) })
 	r.put("a", "web", 1)
 	for _, wait := range []struct {
 		rev  engine.Revision
@@ -83,7 +59,7 @@ func TestRead_ProgressAloneEndsTheWait(t *testing.T) {
 		{8, func() { r.lists(listOf(engine.NotOlderThan(8)), "@8: a=1@2", "nothing") }},
 		{9, func() { r.gets("a", engine.NotOlderThan(9), "a=1@2", "nothing") }},
 	} {
-		r.clock.AfterFunc(time.Second, func() { r.source.set(func() { r.source.progress = wait.rev }) })
+		r.clock.AfterFunc(time.Second, func() { r.setProgress(wait.rev) })
 		began := r.clock.Now()
 		r.within(time.Minute)
 		wait.read()
@@ -91,7 +67,7 @@ func TestRead_ProgressAloneEndsTheWait(t *testing.T) {
 	}
 }
 
-// Row 101, TestWaitUntilFreshAndListTimeout, for lists and for Get.
+// Lists, Get and WaitFor give up in time, and say when to try again.
 func TestRead_GivesUpAfterTheFreshnessTimeout(t *testing.T) {
 	for configured, timeout := range map[time.Duration]time.Duration{0: 3 * time.Second, 700 * time.Millisecond: 700 * time.Millisecond} {
 		r := newReadFixture(t, func(c *engine.Config[pod]) { c.FreshnessTimeout = configured })
@@ -113,13 +89,13 @@ func TestRead_GivesUpAfterTheFreshnessTimeout(t *testing.T) {
 			require.ErrorAs(t, err, &future, name)
 			require.Equal(t, engine.FutureError{Requested: 9, Current: 2}, *future, name)
 			require.ErrorContains(t, err, "retry", name)
-			require.Equal(t, "nothing", r.source.asked(), name)
+			require.Equal(t, "nothing", r.asked(), name)
 		}
 	}
 }
 
-// Row 107: reads that had to wait are counted, whatever became of the wait, and
-// those that had not are not.
+// Reads that had to wait are counted, whatever became of the wait, and those
+// that had not are not.
 func TestStats_WaitsOfReads(t *testing.T) {
 	r := newReadFixture(t)
 	rev := r.put("a", "web", 1)
@@ -135,15 +111,14 @@ func TestStats_WaitsOfReads(t *testing.T) {
 
 	require.ErrorIs(t, r.WaitFor(t.Context(), 9), engine.ErrFuture)
 	require.EqualValues(t, 1, r.Stats().Waits, "in vain")
-	r.source.setHeld(true)
+	r.setHeld(true)
 	r.put("a", "web", 2)
-	r.clock.AfterFunc(time.Second, func() { r.source.setHeld(false) })
+	r.clock.AfterFunc(time.Second, func() { r.setHeld(false) })
 	r.lists(listOf(engine.Latest()), "@3: a=2@3", "revision")
 	require.EqualValues(t, 2, r.Stats().Waits)
 }
 
-// Row 35, RunTestStats: the count tracks what storage holds, by whatever way it
-// changes.
+// The count tracks what storage holds, by whatever way it changes.
 func TestStats_CountOfObjectsTracksWrites(t *testing.T) {
 	r := newReadFixture(t)
 	counts := func(want int, after string) {
@@ -168,12 +143,12 @@ func TestStats_CountOfObjectsTracksWrites(t *testing.T) {
 	r.remove("b")
 	counts(1, "one was deleted")
 
-	r.source.setDown(true)
+	r.setDown(true)
 	r.settle()
-	_, err = r.source.Put(t.Context(), draftOf(cfg(), pod{Name: "e"}), nil, backend.PutOptions{})
+	_, err = r.storage.Put(t.Context(), draftOf(cfg(), pod{Name: "e"}), nil, backend.PutOptions{})
 	require.NoError(t, err)
-	require.NoError(t, r.source.Compact(t.Context(), 9))
-	r.source.setDown(false)
+	require.NoError(t, r.storage.Compact(t.Context(), 9))
+	r.setDown(false)
 	r.pass(10 * time.Second)
 	counts(2, "one was found by a list")
 	require.EqualValues(t, 1, r.Stats().Relists)

@@ -14,7 +14,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Upstream's Get with RV "" is Latest, with RV 0 Cached, with RV n NotOlderThan.
+// A Get of Kubernetes with resource version "" is Latest, with 0 Cached, with n
+// NotOlderThan.
 func TestGet_ByEachRead(t *testing.T) {
 	r := newReadFixture(t)
 	first := r.put("a", "web", 1)
@@ -34,24 +35,24 @@ func TestGet_ByEachRead(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrInvalidRead)
 }
 
-// A cached Get never touches storage, a linearizable one always does: also while
-// the cache lags.
+// A cached Get never touches storage, a linearizable one always does: also
+// while the cache lags.
 func TestGet_BypassesTheCacheOnlyForTheLatest(t *testing.T) {
 	r := newReadFixture(t)
 	r.put("a", "web", 1)
-	r.source.setHeld(true)
+	r.setHeld(true)
 	rev := r.put("a", "web", 2)
 	r.gets("a", engine.Cached(), "a=1@2", "nothing")
 	r.gets("a", engine.Latest(), "a=2@3", "get")
-	r.source.setHeld(false)
+	r.setHeld(false)
 	r.gets("a", engine.NotOlderThan(rev), "a=2@3", "nothing")
 }
 
 func TestGet_WaitsUntilTheCacheIsFresh(t *testing.T) {
 	r := newReadFixture(t)
-	r.source.setHeld(true)
+	r.setHeld(true)
 	rev := r.put("a", "web", 1)
-	r.clock.AfterFunc(2*time.Second, func() { r.source.setHeld(false) })
+	r.clock.AfterFunc(2*time.Second, func() { r.setHeld(false) })
 	began := r.clock.Now()
 	r.within(time.Minute).gets("a", engine.NotOlderThan(rev), "a=1@2", "nothing")
 	require.Equal(t, 2*time.Second, r.clock.Now().Sub(began))
@@ -60,27 +61,27 @@ func TestGet_WaitsUntilTheCacheIsFresh(t *testing.T) {
 
 // Before the first list a Get is the backend's.
 func TestGet_BeforeTheFirstListAsksTheBackend(t *testing.T) {
-	r := newUnreadyFixture(t, func(c *engine.Config[pod]) { c.Backend.(*source).setDown(true) })
-	_, err := r.source.Put(t.Context(), draftOf(cfg(), pod{Name: "a", N: 1}), nil, backend.PutOptions{})
+	r := newDownFixture(t)
+	_, err := r.storage.Put(t.Context(), draftOf(cfg(), pod{Name: "a", N: 1}), nil, backend.PutOptions{})
 	require.NoError(t, err)
-	r.source.setHeld(true)
-	r.source.setDown(false)
-	r.source.asked()
+	r.setHeld(true)
+	r.setDown(false)
+	r.asked()
 	r.gets("a", engine.Cached(), "a=1@2", "get")
 	r.gets("a", engine.NotOlderThan(2), "a=1@2", "revision, get")
 	_, err = r.Get(t.Context(), "a", engine.GetOptions{Read: engine.NotOlderThan(3)})
 	require.ErrorIs(t, err, engine.ErrFuture)
 }
 
-// What the cache has it serves although its source is lost. Upstream answers 429
-// then; ours says what it is asked for: something that may be old.
+// What the cache has it serves although its source is lost. Upstream answers
+// 429 then; ours says what it is asked for: something that may be old.
 func TestRead_OutageLeavesTheCacheReadable(t *testing.T) {
 	r := newReadFixture(t)
 	first := r.put("a", "web", 1)
 	rev := r.put("a", "web", 2)
-	r.source.setDown(true)
+	r.setDown(true)
 	r.settle()
-	r.source.asked()
+	r.asked()
 	require.False(t, r.Stats().Ready)
 	r.gets("a", engine.Cached(), "a=2@3", "nothing")
 	r.gets("a", engine.NotOlderThan(rev), "a=2@3", "nothing")
@@ -121,7 +122,7 @@ func TestGet_RefusesMalformedKeys(t *testing.T) {
 			require.ErrorIs(t, err, engine.ErrInvalidKey, "%q", key)
 		}
 	}
-	require.Equal(t, "nothing", r.source.asked())
+	require.Equal(t, "nothing", r.asked())
 }
 
 // Reads are served between any two turns of the engine, whatever it is in the

@@ -16,7 +16,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
@@ -80,7 +80,8 @@ type scenario struct {
 	clock    *actors.VirtualClock
 	executor *actors.Seeded
 	host     *engine.Host
-	source   *flaky
+	storage  *faulty.Backend
+	down     *faulty.Fault
 	engine   *engine.Engine[item]
 	watches  map[string]*engine.Watch[item]
 	handled  map[string][]engine.Event[item]
@@ -105,8 +106,8 @@ func (s *scenario) close() {
 	if s.engine != nil {
 		require.NoError(s.t, s.engine.Close())
 	}
-	if s.source != nil {
-		require.NoError(s.t, s.source.Close())
+	if s.storage != nil {
+		require.NoError(s.t, s.storage.Close())
 	}
 	require.Zero(s.t, s.host.Actors(), "actors outlive the engine")
 	require.Zero(s.t, s.host.Timers(), "timers outlive the engine")
@@ -157,11 +158,12 @@ func (s *scenario) start(d *datadriven.TestData) (string, error) {
 			d.Fatalf(s.t, "unknown argument %q", arg.Key)
 		}
 	}
-	var err error
-	if s.source, err = newFlaky(s.host.Clock()); err != nil {
+	beneath, err := s.newStorage()
+	if err != nil {
 		return "", err
 	}
-	cfg.Backend = s.source
+	s.storage = faulty.New(beneath, faulty.Options{})
+	cfg.Backend = s.storage
 	s.engine, err = engine.New(cfg)
 	return "", err
 }
@@ -250,7 +252,7 @@ func (s *scenario) advance(d *datadriven.TestData) (string, error) {
 }
 
 func (s *scenario) compact(d *datadriven.TestData) (string, error) {
-	return "", s.source.Compact(context.Background(), engine.Revision(s.number(d.CmdArgs[0].Key)))
+	return "", s.storage.Compact(context.Background(), engine.Revision(s.number(d.CmdArgs[0].Key)))
 }
 
 // stats shows the figures asked for, by their names in engine.Stats.
@@ -271,86 +273,36 @@ func (s *scenario) shut(*datadriven.TestData) (string, error) { return "", s.eng
 
 var errUnreachable = errors.New("storage cannot be reached")
 
-// flaky is the scenarios' storage: memory, with a connection that can break.
-// What writes does not use that connection.
-type flaky struct {
-	*memory.Backend
-	down    bool
-	watches []*connection
-
-	listed, watched int
+// newStorage returns empty storage.
+func (s *scenario) newStorage() (*memory.Backend, error) {
+	return memory.New(itemConfig().Schema(), memory.Options{Clock: s.host.Clock()})
 }
 
-func newFlaky(clock actors.Clock) (*flaky, error) {
-	b, err := memory.New(itemConfig().Schema(), memory.Options{Clock: clock})
-	return &flaky{Backend: b}, err
-}
-
-func (s *flaky) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
-	if s.down {
-		return nil, errUnreachable
-	}
-	s.listed++
-	return s.Backend.List(ctx, opts)
-}
-
-func (s *flaky) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
-	if s.down {
-		return nil, errUnreachable
-	}
-	w, err := s.Backend.Watch(ctx, opts)
-	if err != nil {
-		return nil, err
-	}
-	s.watched++
-	c := &connection{Watcher: w, notify: opts.Notify}
-	s.watches = append(s.watches, c)
-	return c, nil
-}
-
-// connection is a watch on storage.
-type connection struct {
-	backend.Watcher
-	notify func()
-	broken bool
-}
-
-func (c *connection) Next(max int) (backend.Batch, error) {
-	if c.broken {
-		return backend.Batch{}, errUnreachable
-	}
-	return c.Watcher.Next(max)
-}
-
-// cut breaks the connection, for good if the command is down.
+// cut breaks the connection to storage, for good if the command is down. What
+// writes does not use that connection.
 func (s *scenario) cut(d *datadriven.TestData) (string, error) {
-	s.source.down = d.Cmd == "down"
-	for _, c := range s.source.watches {
-		c.broken = true
-		c.notify()
+	if d.Cmd == "down" {
+		s.down = s.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList, faulty.OpWatch}, Do: faulty.Fail(errUnreachable)})
 	}
-	s.source.watches = nil
+	s.storage.BreakWatches(errUnreachable)
 	return "", nil
 }
 
 func (s *scenario) reach(*datadriven.TestData) (string, error) {
-	s.source.down = false
+	s.down.Remove()
 	return "", nil
 }
 
-func (s *scenario) restore(d *datadriven.TestData) (string, error) {
-	old := s.source.Backend
-	empty, err := newFlaky(s.host.Clock())
+func (s *scenario) restore(*datadriven.TestData) (string, error) {
+	empty, err := s.newStorage()
 	if err != nil {
 		return "", err
 	}
-	s.source.Backend = empty.Backend
-	if _, err := s.cut(d); err != nil {
-		return "", err
-	}
+	old := s.storage.Replace(empty)
+	s.storage.BreakWatches(errUnreachable)
 	return "", old.Close()
 }
 
 func (s *scenario) asked(*datadriven.TestData) (string, error) {
-	return fmt.Sprintf("listed %d, watched %d", s.source.listed, s.source.watched), nil
+	return fmt.Sprintf("listed %d, watched %d", s.storage.Calls(faulty.OpList), s.storage.Calls(faulty.OpWatch)), nil
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// However many events there are for those who share a prefix, they are gone
-// through once.
+// However many events there are under a prefix, its watches are visited once.
 func TestFollowers_ManyEventsVisitTheMembersOfAGroupOnce(t *testing.T) {
 	f := &followers{}
 	a, b, other := f.add("pods", nil), f.add("pods", nil), f.add("nodes", nil)
@@ -52,9 +51,9 @@ func TestFollowers_GroupLosesThoseThatLeave(t *testing.T) {
 	require.Empty(t, f.under, "a prefix that nobody follows is forgotten")
 }
 
-// BenchmarkFollowers_BurstForAGroup publishes 1000 events at once under a prefix that
-// 10,000 follow, none of whom has looked since: it is the time that the cache's
-// turn takes for them.
+// BenchmarkFollowers_BurstForAGroup publishes 1000 events at once under a
+// prefix that 10,000 follow, none of whom has looked since: it is the time that
+// the cache's turn takes for them.
 func BenchmarkFollowers_BurstForAGroup(b *testing.B) {
 	f := &followers{clock: actors.NewVirtualClock(time.Time{})}
 	for range 10_000 {
@@ -75,8 +74,8 @@ func BenchmarkFollowers_BurstForAGroup(b *testing.B) {
 	}
 }
 
-// The end comes while a follower is about to look, which is after all were told
-// of it: nobody would tell that one.
+// The end comes while a watch is about to look, after all were notified of it:
+// that one is not notified any more.
 func TestFollowers_LookAfterTheEndFindsTheEngineClosed(t *testing.T) {
 	e, err := New(Config[string]{Key: func(s string) string { return s }})
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
 // followed is a watch of an engine's source that counts how often it is told.
@@ -102,7 +103,7 @@ func TestSource_ProgressComesToAllInTheEnd(t *testing.T) {
 	}
 }
 
-// Whoever looks by itself is not told what it knows.
+// A watch that looks by itself is not told what it knows.
 func TestSource_ProgressIsToldToThoseThatDoNotKnow(t *testing.T) {
 	r := newFixture(t, nil)
 	all := followKeys(r, 3)
@@ -155,7 +156,7 @@ func TestSource_WatchIsNotExpiredByWhatComesBetween(t *testing.T) {
 	require.Equal(t, []string{"MODIFIED a@8"}, next(t, f))
 }
 
-// Nor by an outage, which nobody needs to look for.
+// Nor by an outage.
 func TestSource_WatchIsNotExpiredByAnOutage(t *testing.T) {
 	for name, broken := range map[string]error{"resumed": errOutage, "listed anew": &store.ExpiredError{Requested: 1, Oldest: 2}} {
 		t.Run(name, func(t *testing.T) {
@@ -163,8 +164,9 @@ func TestSource_WatchIsNotExpiredByAnOutage(t *testing.T) {
 				cfg.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
 			})
 			f := r.follow("a")
-			r.source.failWatches, r.source.failLists = 1, 1
-			r.source.sever(broken)
+			r.fault(1, faulty.Fail(errOutage), faulty.OpWatch)
+			r.fault(1, faulty.Fail(errOutage), faulty.OpList)
+			r.storage.BreakWatches(broken)
 			r.write("b") // is what it comes back with
 			r.pass(5 * time.Second)
 			for range 100 {
@@ -224,7 +226,7 @@ func TestSource_WatchesSeeAllThatIsForThem(t *testing.T) {
 			case 4:
 				r.clock.Advance(100 * time.Millisecond)
 			case 5:
-				r.source.sever(errOutage)
+				r.storage.BreakWatches(errOutage)
 				r.executor.Run()
 				write("during an outage")
 				r.pass(3 * time.Second)
@@ -260,9 +262,9 @@ func TestSource_WatchesSeeAllThatIsForThem(t *testing.T) {
 	})
 }
 
-// What is told, closed, written and read at once on many goroutines: nobody
-// misses anything. Time stands still, so that no progress makes up for a
-// notification that is lost.
+// Watches are notified, closed and read while writers write, on many
+// goroutines: none misses anything. Time stands still, so that no progress
+// makes up for a notification that is lost.
 func TestSource_WatchesWhileOthersComeAndGo(t *testing.T) {
 	const keys, writes = 4, 200
 	host, err := engine.NewHost(engine.HostConfig{Clock: actors.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))})

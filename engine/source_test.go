@@ -16,6 +16,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/backendtest"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
@@ -118,7 +119,7 @@ func TestSource_ServesPastStatesFromTheWindow(t *testing.T) {
 	r, _, _ := sourced(t, 0)
 	rev := r.engine.Revision()
 	r.put("b")
-	r.source.failLists = 1 // it must not be asked
+	r.fault(0, faulty.Fail(errOutage), faulty.OpList) // it must not be asked
 	page, err := r.engine.Source().List(t.Context(), backend.ListOptions{Revision: rev})
 	require.NoError(t, err)
 	require.Len(t, page.Items, 1)
@@ -197,7 +198,7 @@ func TestSource_PanicInNotifyOfTheEnd(t *testing.T) {
 	require.Empty(t, r.failures)
 }
 
-// It fails the cache, whose turn that was, but nobody else misses anything.
+// It fails the cache, whose turn that was, but no other watch misses anything.
 func TestSource_NotifyThatEndsItsGoroutine(t *testing.T) {
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) {
 		c.Backoff = reflector.Backoff{Initial: time.Microsecond, Max: time.Microsecond}

@@ -29,8 +29,8 @@ type Topic[T any] struct{ core topicCore }
 // topicCore is what the typed façade calls; see [engineCore].
 type topicCore interface {
 	publish(ctx context.Context, message *store.Object) (Revision, error)
-	subscribe(ctx context.Context, handle func(*store.Object), opts []SubscribeOptions) (*Subscription, error)
-	startWatch(ctx context.Context, opts []SubscribeOptions) (watchCore, error)
+	subscribe(ctx context.Context, handle func(*store.Object), opts SubscribeOptions) (*Subscription, error)
+	startWatch(ctx context.Context, opts SubscribeOptions) (watchCore, error)
 	stats() Stats
 	close() error
 }
@@ -85,23 +85,23 @@ const (
 
 // NewTopic starts a topic. Close it when done.
 //
-// It takes at most one TopicOptions. Options that are wrong, and a host that is
-// closed, make a topic that cannot be used: every Publish and subscription
+// It has the zero [TopicOptions], with which starting a topic does not fail.
+func NewTopic[T any]() *Topic[T] { return NewTopicWith[T](TopicOptions{}) }
+
+// NewTopicWith is NewTopic with options. Options that are wrong, and a host that
+// is closed, make a topic that cannot be used: every Publish and subscription
 // returns why, as a [*ConfigError] or [ErrEngineClosed].
-func NewTopic[T any](opts ...TopicOptions) *Topic[T] {
+func NewTopicWith[T any](opts TopicOptions) *Topic[T] {
 	cfg := Config[T]{Key: func(T) string { return topicKey }}
 	return &Topic[T]{newTopic(cfg.settings(), opts)}
 }
 
 // newTopic is NewTopic without the type.
-func newTopic(cfg settings, opts []TopicOptions) topicCore {
+func newTopic(cfg settings, opts TopicOptions) topicCore {
 	t := &topic{}
-	o, err := atMostOne("TopicOptions", opts)
+	err := opts.validate()
 	if err == nil {
-		err = o.validate()
-	}
-	if err == nil {
-		err = t.start(cfg, o)
+		err = t.start(cfg, opts)
 	}
 	t.misuse = err
 	return t
@@ -217,8 +217,8 @@ func (t *topic) note(rev Revision) {
 // last pair has the zero message and says why it ended, or why it did not begin
 // (the errors are those of Subscribe). Leaving the loop ends the subscription;
 // one that is never ranged over lives until ctx is done or the topic is closed.
-func (t *Topic[T]) Messages(ctx context.Context, opts ...SubscribeOptions) iter.Seq2[T, error] {
-	w, err := t.Watch(ctx, opts...)
+func (t *Topic[T]) Messages(ctx context.Context, opts SubscribeOptions) iter.Seq2[T, error] {
+	w, err := t.Watch(ctx, opts)
 	return func(yield func(T, error) bool) {
 		var none T
 		if err != nil {
@@ -275,16 +275,4 @@ func (t *topic) stats() Stats {
 		return Stats{}
 	}
 	return t.engine.stats()
-}
-
-// atMostOne returns the only element of opts, or the zero value.
-func atMostOne[O any](name string, opts []O) (one O, err error) {
-	switch len(opts) {
-	case 0:
-	case 1:
-		one = opts[0]
-	default:
-		err = &ConfigError{name, fmt.Sprintf("is given %d times; give it once, or not at all", len(opts))}
-	}
-	return one, err
 }

@@ -117,8 +117,8 @@ func TestTopic_ReplaysTheNewest(t *testing.T) {
 	require.Equal(t, []int{8, 9, 10}, late.messages(t))
 }
 
-// The first list is not done when NewTopic returns. On a deterministic host it is
-// never done before somebody waits.
+// The first list is not done when NewTopic returns. On a deterministic host it
+// is never done before a call waits.
 func TestTopic_ReplaysWhatWasPublishedAtOnce(t *testing.T) {
 	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: actors.NewVirtualClock(epoch), Seed: 1})
 	topic := topicOn(t, engine.TopicOptions{Host: host, Replay: 1})
@@ -347,8 +347,9 @@ func TestTopic_RefusesSubscriptionsThatMeanNothing(t *testing.T) {
 	}
 }
 
-// Nothing but the publisher's own calls runs on a deterministic host, so without
-// being held back it would outrun the history and messages would be lost.
+// Nothing but the publisher's own calls runs on a deterministic host, so
+// without being held back it would outrun the history and messages would be
+// lost.
 func TestTopic_PublisherCannotOutrunTheHistory(t *testing.T) {
 	clock := actors.NewVirtualClock(epoch)
 	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: clock, Seed: 1})

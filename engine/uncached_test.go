@@ -119,7 +119,7 @@ func TestNoCache_ReadsAreServedByTheBackend(t *testing.T) {
 	r.gets("b", engine.Exactly(first), "not found", "list")
 	_, err := r.Get(t.Context(), "a", engine.GetOptions{Read: engine.NotOlderThan(9)})
 	require.ErrorIs(t, err, engine.ErrFuture)
-	r.source.asked()
+	r.asked()
 	r.lists(engine.ListOptions{}, "@3: a=1@2 b=2@3", "list")
 	r.lists(engine.ListOptions{Read: engine.Cached()}, "@3: a=1@2 b=2@3", "list")
 	r.lists(engine.ListOptions{Labels: "app=db"}, "@3: b=2@3", "list")

@@ -8,10 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/store"
 )
 
-// What the verifier of row 127 finds, it reports, and has mended.
+// What Verify finds it reports, and has mended.
 func TestVerify_FindsACacheThatDiffersAndHasItListedAnew(t *testing.T) {
 	r := newReadFixture(t)
 	r.put("a", "web", 1)
@@ -19,16 +18,9 @@ func TestVerify_FindsACacheThatDiffersAndHasItListedAnew(t *testing.T) {
 	w, err := r.Watch(t.Context(), engine.WatchOptions{})
 	require.NoError(t, err)
 
-	r.source.set(func() {
-		r.source.lie = func(ev store.Event) store.Event {
-			wrong := *ev.Object
-			wrong.Created++ // not what storage has
-			ev.Object = &wrong
-			return ev
-		}
-	})
+	r.setWrong(true)
 	r.put("b", "web", 1)
-	r.source.set(func() { r.source.lie = nil })
+	r.setWrong(false)
 
 	err = r.Verify(t.Context())
 	var differs *engine.InconsistencyError
@@ -44,16 +36,9 @@ func TestVerify_FindsACacheThatDiffersAndHasItListedAnew(t *testing.T) {
 
 func TestVerify_EveryComparesFromTimeToTime(t *testing.T) {
 	r := newReadFixture(t, func(c *engine.Config[pod]) { c.VerifyEvery = time.Minute })
-	r.source.set(func() {
-		r.source.lie = func(ev store.Event) store.Event {
-			wrong := *ev.Object
-			wrong.Created++
-			ev.Object = &wrong
-			return ev
-		}
-	})
+	r.setWrong(true)
 	r.put("a", "web", 1)
-	r.source.set(func() { r.source.lie = nil })
+	r.setWrong(false)
 	r.pass(2 * time.Minute)
 	found := false
 	for _, err := range r.errs {

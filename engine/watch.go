@@ -38,9 +38,9 @@ type WatchOptions struct {
 	// InitialState starts with the present state as Added events marked
 	// [Initial], then goes on. With From, the state is at least as new as that.
 	InitialState bool
-	// Latest makes the start linearizable: no older than any write that was
+	// Linearizable makes the start linearizable: no older than any write that was
 	// acknowledged before the call. It costs asking the backend.
-	Latest bool
+	Linearizable bool
 	// Last starts with so many of the newest events in the window.
 	Last int
 
@@ -83,7 +83,7 @@ func (o *WatchOptions) validate() error {
 // Errors: [ErrInvalidWatch], [ErrInvalidSelector], [ErrInvalidKey],
 // [ErrExpired] if From is no longer in the window (list again and watch from
 // the list's revision), [ErrFuture] if InitialState with From is not reached in
-// time, [ErrNotReady] if the backend cannot be reached, [ErrNotTaken] if the
+// time, [ErrNotReady] if the backend cannot be reached, [ErrWatchNotStarted] if the
 // engine failed meanwhile, [ErrEngineClosed], ctx's cause.
 func (e *Engine[T]) Watch(ctx context.Context, opts WatchOptions) (*Watch[T], error) {
 	return typedWatch[T](e.core.startWatch(ctx, opts, nil))
@@ -166,7 +166,7 @@ func (e *core) from(ctx context.Context, opts WatchOptions) (watchcache.From, er
 		Revision: opts.From, Last: opts.Last,
 		State: opts.InitialState, InitialEnd: opts.InitialState && opts.Bookmarks,
 	}
-	if opts.Latest {
+	if opts.Linearizable {
 		current, err := e.storage.Backend().Revision(ctx)
 		if err != nil {
 			return from, err

@@ -78,8 +78,8 @@ func TestWatch_ResumePointIsHonoured(t *testing.T) {
 	}
 }
 
-// A consumer that does not read is neither left out silently nor waited for: not
-// by writers, and not by those who write in a handler (dingo 2978, 3718).
+// A consumer that does not read is neither left out silently nor waited for:
+// not by writers, and not by handlers that write (dingo 2978, 3718).
 func TestWatch_NoSilentDropAndNoDeadlock(t *testing.T) {
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Window = engine.Window{MaxEvents: 64, ChunkSize: 8} })
 	idle, err := e.Watch(ctx, engine.WatchOptions{Buffer: 4})

@@ -12,11 +12,10 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// Row 57, RunWatchSemantics, with rows 75 and 88: a start from storage's newest
-// revision (RV unset there), from whatever the cache has (RV 0), from an old
-// revision and from the current one; with bookmarks and without; with the
-// initial state and without; and the two starts of old, which mean the initial
-// state. 18 in all.
+// RunWatchSemantics of Kubernetes: a start from storage's newest revision (RV
+// unset there), from whatever the cache has (RV 0), from an old revision and
+// from the current one; with bookmarks and without; with the initial state and
+// without; and the two starts of old, which mean the initial state. 18 in all.
 func TestWatch_Semantics(t *testing.T) {
 	starts := []struct {
 		name string
@@ -67,8 +66,8 @@ func testSemantics(t *testing.T, opts engine.WatchOptions, want []string) {
 	require.Equal(t, rev, w.Revision())
 }
 
-// Row 41 and pain 15: what was acknowledged before a Latest watch was asked for
-// is in its state, however far behind the cache is.
+// What was acknowledged before a Latest watch was asked for is in its state,
+// however far behind the cache is.
 func TestWatch_LatestStateHasEveryAcknowledgedWrite(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	for n := range 50 {
@@ -142,7 +141,8 @@ func TestWatch_SecondKindOfConsumerIsRefused(t *testing.T) {
 	require.False(t, open)
 }
 
-// A watch is not told of what is not for it, but may be resumed from behind that.
+// A watch is not told of what is not for it, but may be resumed from behind
+// that.
 func TestWatch_RevisionMovesOnPastWhatIsNotForIt(t *testing.T) {
 	r := newFixture(t, nil)
 	stood := make([]engine.Revision, 0, 1)
@@ -168,7 +168,7 @@ func TestWatch_RevisionMovesOnPastWhatIsNotForIt(t *testing.T) {
 	require.Equal(t, db+1, pulled.Revision())
 }
 
-// Row 47: a watch whose context ends says so, with the context's cause.
+// A watch whose context ends says so, with the context's cause.
 func TestWatch_ContextCancelled(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	cause := errors.New("the client left")
@@ -222,7 +222,7 @@ func TestWatch_StopInTheMiddleOfABatch(t *testing.T) {
 }
 
 func TestWatch_DoesNotHangWhenStorageNeverAnswers(t *testing.T) {
-	r := newUnreadyFixture(t, func(c *engine.Config[pod]) { c.Backend.(*source).setDown(true) })
+	r := newDownFixture(t)
 	_, err := r.within(time.Minute).Watch(t.Context(), engine.WatchOptions{})
 	var notReady *engine.NotReadyError
 	require.ErrorAs(t, err, &notReady)
@@ -231,8 +231,8 @@ func TestWatch_DoesNotHangWhenStorageNeverAnswers(t *testing.T) {
 	require.Positive(t, notReady.RetryAfter)
 }
 
-// Rows 84 and 99: what is to come is waited for. A watch whose state is not
-// there in time is refused, and can be had once it is.
+// What is to come is waited for. A watch whose state is not there in time is
+// refused, and can be had once it is.
 func TestWatch_StateOfTheFutureIsWaitedFor(t *testing.T) {
 	r := newReadFixture(t)
 	rev := r.put("a", "web", 1)
@@ -242,9 +242,9 @@ func TestWatch_StateOfTheFutureIsWaitedFor(t *testing.T) {
 	require.ErrorAs(t, err, &future)
 	require.Equal(t, engine.FutureError{Requested: rev + 1, Current: rev}, *future)
 
-	r.source.setHeld(true)
+	r.setHeld(true)
 	r.put("b", "web", 1)
-	r.clock.AfterFunc(time.Second, func() { r.source.setHeld(false) })
+	r.clock.AfterFunc(time.Second, func() { r.setHeld(false) })
 	w, err := r.within(time.Minute).Watch(t.Context(), opts)
 	require.NoError(t, err)
 	events, err := w.Next(t.Context())

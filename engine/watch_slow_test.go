@@ -13,10 +13,10 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// Row 70, TestWatcherNotGoingBackInTime: slow watches, started before and in the
-// middle of concurrent writes, with every policy that keeps them and from every
-// kind of start, never go back in time: what they are told after their initial
-// state is newer each time, and so is where they say that they stand.
+// Slow watches, started before and in the middle of concurrent writes, with
+// every policy that keeps them and from every kind of start, never go back in
+// time: what they are told after their initial state is newer each time, and so
+// is where they say that they stand.
 func TestWatch_SlowOnesNeverGoBackInTime(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	starts := []engine.WatchOptions{{}, {InitialState: true}, {InitialState: true, Linearizable: true}, {From: 1}, {Last: 20}}
@@ -78,9 +78,9 @@ func goesForward(ctx context.Context, w *engine.Watch[pod]) error {
 	return context.Cause(ctx)
 }
 
-// Row 152, TestSlowReaderSurvivesChurnBurst: a reader stops reading while 200
-// objects of 100 KB are written, which another follows live. It is stalled, not
-// ended; then it is given all of them, once and in order, and goes on live.
+// A reader stops reading while 200 objects of 100 KB are written, which another
+// follows live. It is stalled, not ended; then it is given all of them, once
+// and in order, and goes on live.
 func TestWatch_SlowReaderSurvivesABurstOfLargeObjects(t *testing.T) {
 	const writes, size = 200, 100 << 10
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) {
@@ -123,8 +123,8 @@ func TestWatch_SlowReaderSurvivesABurstOfLargeObjects(t *testing.T) {
 	require.Equal(t, [3]uint64{1, 0, 0}, [3]uint64{s.Stalls, s.Expired, s.Terminated})
 }
 
-// Rows 48 and 143: a watch that once waited, and whose consumer has not come back
-// since, is seen to lag like any other.
+// A watch that once waited, and whose consumer has not come back since, is seen
+// to lag like any other.
 func TestWatch_ConsumerThatStoppedWaitingIsSeenToLag(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	w, err := e.Watch(ctx, engine.WatchOptions{Buffer: 5})

@@ -40,9 +40,9 @@ func churn(t testing.TB, ctx context.Context, e *engine.Engine[pod], writers, wr
 	return &running
 }
 
-// Rows 70, 153 and 154: watches with and without selectors, pulled and handled,
-// that stop and come back where they were while writers write, are each given
-// exactly what their selector shows of the history, in order.
+// Watches with and without selectors, pulled and handled, that stop and come
+// back where they were while writers write, are each given exactly what their
+// selector shows of the history, in order.
 func TestWatch_EachIsGivenItsProjection(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	const writers, writes = 3, 60
@@ -151,9 +151,9 @@ func handled(t testing.TB, ctx context.Context, e *engine.Engine[pod], s *seen, 
 	}
 }
 
-// Rows 114, 116, 117 and 148: watches are stopped by their consumers, by their
-// contexts, by deadlines and by the engine's Close, all at once and while writers
-// write. Everyone is told why, and nothing is left.
+// Watches are stopped by their consumers, by their contexts, by deadlines and
+// by the engine's Close, all at once and while writers write. Each says why it
+// ended, and nothing is left.
 func TestWatch_StoppedFromEverywhereWhileClosing(t *testing.T) {
 	host, err := engine.NewHost(engine.HostConfig{})
 	require.NoError(t, err)
@@ -179,14 +179,14 @@ func TestWatch_StoppedFromEverywhereWhileClosing(t *testing.T) {
 	require.NoError(t, e.Close())
 	cancel()
 	running.Wait()
-	// The engine's topmost actor is counted until its last turn has ended, and a
-	// timer that could not be stopped any more until it has been heard out.
+	// The engine's topmost actor is counted until its last turn has ended, and
+	// a timer that could not be stopped any more until it has been heard out.
 	eventually(t, ctx, func() bool { return host.Actors() == 0 && host.Timers() == 0 })
 	require.NoError(t, host.Close())
 }
 
-// oneOfMany starts a watch of some kind and ends it some way. It reports whether
-// the engine goes on.
+// oneOfMany starts a watch of some kind and ends it some way. It reports
+// whether the engine goes on.
 func oneOfMany(t testing.TB, ctx context.Context, e *engine.Engine[pod], random *rand.Rand) bool {
 	of, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -223,8 +223,8 @@ func oneOfMany(t testing.TB, ctx context.Context, e *engine.Engine[pod], random 
 	return true
 }
 
-// Row 114, TestCacheWatcherCleanupNotBlockedByResult: Stop returns though the
-// channel's consumer has walked away, and the channel is closed.
+// Stop returns though the channel's consumer has walked away, and the channel
+// is closed.
 func TestWatch_StopIsNotBlockedByAnUnreadChannel(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	w, err := e.Watch(ctx, engine.WatchOptions{})
@@ -244,8 +244,8 @@ func TestWatch_StopIsNotBlockedByAnUnreadChannel(t *testing.T) {
 	require.ErrorIs(t, w.Err(), engine.ErrStopped)
 }
 
-// Row 77, TestDispatchingBookmarkEventsWithConcurrentStop: bookmarks fall due
-// while their watches are stopped. Bookmarks that come are in order.
+// Bookmarks fall due while their watches are stopped. Bookmarks that come are
+// in order.
 func TestWatch_BookmarksWhileStopping(t *testing.T) {
 	clock := actors.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	host, err := engine.NewHost(engine.HostConfig{Clock: clock})

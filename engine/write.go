@@ -8,30 +8,27 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Create stores value under its key and returns the revision of the write,
-// which is also the new object's identity (its Created revision).
+// Create stores value under its key and returns it as stored. Its Revision is
+// where to watch from to see what happens next.
 //
 // Errors: [ErrExists], [ErrInvalidKey], [ErrEngineClosed], a panic of the
 // config's functions, ctx's cause, or what the backend met.
-func (e *Engine[T]) Create(ctx context.Context, value T) (Revision, error) {
-	return e.core.create(ctx, draft(value), 0)
+func (e *Engine[T]) Create(ctx context.Context, value T) (*Object[T], error) {
+	return e.CreateWithTTL(ctx, value, 0)
 }
 
 // CreateWithTTL is Create of an object that the backend deletes by itself after
 // ttl; zero means never.
-func (e *Engine[T]) CreateWithTTL(ctx context.Context, value T, ttl time.Duration) (Revision, error) {
-	return e.core.create(ctx, draft(value), ttl)
+func (e *Engine[T]) CreateWithTTL(ctx context.Context, value T, ttl time.Duration) (*Object[T], error) {
+	o, err := e.core.create(ctx, draft(value), ttl)
+	return typed[T](o), err
 }
 
-func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duration) (Revision, error) {
+func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duration) (*store.Object, error) {
 	if err := e.alive(); err != nil {
-		return 0, err
+		return nil, err
 	}
-	o, err := e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl})
-	if err != nil {
-		return 0, err
-	}
-	return o.Revision, nil
+	return e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl})
 }
 
 // UpdateOptions qualifies an Update. The zero value updates whatever object has
@@ -86,25 +83,21 @@ func (e *core) update(ctx context.Context, key string, change backend.UpdateFunc
 }
 
 // Put stores value under its key, whether there was an object or not, and
-// returns the revision that has it: of the write, or of the object if it was
-// equal already.
+// returns it as stored; if an equal one was there already, that.
 //
 // Errors: as for Create and Update.
-func (e *Engine[T]) Put(ctx context.Context, value T) (Revision, error) {
-	return e.core.put(ctx, draft(value))
+func (e *Engine[T]) Put(ctx context.Context, value T) (*Object[T], error) {
+	o, err := e.core.put(ctx, draft(value))
+	return typed[T](o), err
 }
 
-func (e *core) put(ctx context.Context, draft *store.Object) (Revision, error) {
+func (e *core) put(ctx context.Context, draft *store.Object) (*store.Object, error) {
 	key, err := e.keyOf(draft)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	replace := func(context.Context, *store.Object) (*store.Object, error) { return draft, nil }
-	o, err := e.update(ctx, key, replace, UpdateOptions{CreateIfMissing: true})
-	if err != nil {
-		return 0, err
-	}
-	return o.Revision, nil
+	return e.update(ctx, key, replace, UpdateOptions{CreateIfMissing: true})
 }
 
 // keyOf returns the key of the draft's value.
@@ -115,34 +108,40 @@ func (e *core) keyOf(draft *store.Object) (key string, err error) {
 
 // DeleteOptions qualifies a Delete. The zero value deletes whatever object has
 // the key.
-type DeleteOptions[T any] struct {
+type DeleteOptions struct {
 	// Preconditions must hold for the object that is deleted.
 	Preconditions Preconditions
-	// Validate has the last word on the state that is deleted: an error keeps
-	// it. It may be called several times.
-	Validate func(current *Object[T]) error
 }
 
 // Delete deletes the object under key and returns its last state, with the
 // revision of the deletion.
 //
-// Errors: [ErrNotFound], [ErrPrecondition], what Validate returned,
-// [ErrInvalidKey], [ErrEngineClosed], ctx's cause, or what the backend met.
-func (e *Engine[T]) Delete(ctx context.Context, key string, opts DeleteOptions[T]) (*Object[T], error) {
-	var validate backend.ValidateFunc
-	if opts.Validate != nil {
-		validate = func(_ context.Context, o *store.Object) error { return opts.Validate(typed[T](o)) }
-	}
-	o, err := e.core.remove(ctx, key, opts.Preconditions, validate)
+// Errors: [ErrNotFound], [ErrPrecondition], [ErrInvalidKey], [ErrEngineClosed],
+// ctx's cause, or what the backend met.
+func (e *Engine[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (*Object[T], error) {
+	o, err := e.core.remove(ctx, key, opts, nil)
 	return typed[T](o), err
 }
 
-func (e *core) remove(ctx context.Context, key string, preconditions Preconditions, validate backend.ValidateFunc) (*store.Object, error) {
+// DeleteIf is Delete if allow returns nil for the very state that is deleted;
+// what else it returns keeps the object, and is returned. It may be called
+// several times for one deletion, and must not change the object, which is
+// shared.
+func (e *Engine[T]) DeleteIf(ctx context.Context, key string, allow func(*Object[T]) error, opts DeleteOptions) (*Object[T], error) {
+	if allow == nil {
+		return nil, &backend.OptionError{Option: "allow", Problem: "the function is nil; give one that says whether to delete, or call Delete"}
+	}
+	validate := func(_ context.Context, o *store.Object) error { return allow(typed[T](o)) }
+	o, err := e.core.remove(ctx, key, opts, validate)
+	return typed[T](o), err
+}
+
+func (e *core) remove(ctx context.Context, key string, opts DeleteOptions, validate backend.ValidateFunc) (*store.Object, error) {
 	if err := e.alive(); err != nil {
 		return nil, err
 	}
 	return e.storage.Delete(ctx, key, backend.DeleteOptions{
-		Preconditions: preconditions, Validate: validate, Suggestion: e.cachedObject(key),
+		Preconditions: opts.Preconditions, Validate: validate, Suggestion: e.cachedObject(key),
 	})
 }
 

@@ -21,7 +21,7 @@ func (w *Watch) consumeBy(kind consumerKind) error {
 	if w.consumer.CompareAndSwap(int32(undecided), int32(kind)) || w.consumer.Load() == int32(kind) {
 		return nil
 	}
-	return ErrConsumed
+	return ErrConsumerConflict
 }
 
 // Next returns the next events, at least one. It blocks until there are some,

@@ -58,7 +58,7 @@ func (c reaperClock) AfterFunc(d time.Duration, f func()) backend.Timer {
 // reap notes what storage has deleted by itself, which must be what has expired,
 // in the order in which it did.
 func (s *storage[T]) reap() {
-	at, err := s.Backend.Revision(context.Background())
+	at, err := s.Unwrap().Revision(context.Background())
 	for err == nil && s.history.Newest() < at {
 		key, ok := s.leases.due(s.clock.Now())
 		if !ok {

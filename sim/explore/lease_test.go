@@ -53,7 +53,7 @@ func TestStorageThatDeletesTooEarlyIsFound(t *testing.T) {
 	s, clock, failed := leasing(t)
 	o, err := s.Get(t.Context(), "x")
 	require.NoError(t, err)
-	_, err = s.Backend.Remove(t.Context(), o) // behind the history's back
+	_, err = s.Unwrap().Remove(t.Context(), o) // behind the history's back
 	require.NoError(t, err)
 	clock.Advance(time.Second / 2)
 	s.reap()

@@ -53,7 +53,7 @@ func (o *once) since() bool {
 // does no harm: the engine lists again. So the dropped one is dropped by a storage
 // that covers it up, and the repeated one behind the engine.
 var sabotages = []sabotage{
-	{name: "drop one batch", seams: onStorage(dropBatch), among: 10,
+	{name: "drop one batch", seams: dropBatch, among: 10,
 		by:      []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.PrevValue, judge.Conserved},
 		besides: reads},
 	{name: "deliver one twice", seams: onDelivery(twice), among: 10,

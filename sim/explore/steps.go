@@ -8,6 +8,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
 // do does one step.
@@ -121,28 +122,31 @@ func everything[T any](T) bool { return true }
 
 // disturb does something to storage.
 func (w *World[T]) disturb(s Step) {
+	next, lists := []faulty.Op{faulty.OpNext}, []faulty.Op{faulty.OpList}
 	switch b := w.storage; s.Do {
 	case Hangup:
-		b.sever(store.ErrClosed)
+		b.BreakWatches(store.ErrClosed)
 	case Outage:
-		b.sever(errOutage)
+		b.BreakWatches(errOutage)
 	case Expire:
-		b.sever(errExpired)
+		b.BreakWatches(errExpired)
 	case Lose:
-		b.Lose = true
+		b.inject(Lose, faulty.Rule{Ops: next, Times: 1, Do: faulty.LoseEvent()})
 	case Repeat:
-		b.Repeat = true
+		b.inject(Repeat, faulty.Rule{Ops: next, Times: 1, Do: faulty.RepeatEvent()})
 	case FailLists:
-		b.failLists = s.N
-		b.sever(errExpired)
+		b.inject(FailLists, faulty.Rule{Ops: lists, Times: s.N, Do: faulty.Fail(errOutage)})
+		b.BreakWatches(errExpired)
 	case FailWatches:
-		b.failWatches = s.N
-		b.sever(errOutage)
+		b.inject(FailWatches, faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Times: s.N, Do: faulty.Fail(errOutage)})
+		b.BreakWatches(errOutage)
 	case SlowLists:
-		b.slowLists = s.N
-		b.sever(errExpired)
+		if w.scenario.Setup.Blocks {
+			b.inject(SlowLists, faulty.Rule{Ops: lists, Times: s.N, Do: faulty.After(b.delayed)})
+		}
+		b.BreakWatches(errExpired)
 	case Block:
-		b.blocked = true
+		b.inject(Block, faulty.Rule{Ops: next, Do: faulty.Hang()})
 	case Unblock:
 		b.unblock()
 	case Compact:

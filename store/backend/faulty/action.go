@@ -82,13 +82,18 @@ func Delay(d time.Duration) Action {
 }
 
 // Hang makes calls wait until the rule is removed. One whose context is done
-// meanwhile fails with the context's cause. A next returns nothing as long as the
-// rule holds, so that its watch is silent; when the rule is removed its reader is
-// notified.
+// meanwhile fails with the context's cause. A next must not wait: its watch returns
+// nothing from then on, as long as the rule holds. When the rule is removed the
+// reader is notified.
 func Hang() Action {
 	return func(ctx context.Context, c *Call, proceed func()) {
 		if c.Op == OpNext {
-			c.Batch = backend.Batch{After: c.Position, Through: c.Position}
+			if c.watch.hang(c.fault) {
+				c.Batch = backend.Batch{After: c.Position, Through: c.Position}
+				return
+			}
+			c.Spare()
+			proceed()
 			return
 		}
 		if c.Err = wait(ctx, c.fault.over); c.Err == nil {

@@ -20,6 +20,10 @@ type Options struct {
 	// block, so that the engine does not make them on its pool, and that revisions
 	// have gaps, so that a lost event cannot be told by a missing number.
 	Blocks, Sparse bool
+	// ShareState lets an engine take over the state of the storage beneath, as it
+	// would without a decorator; see [backend.List].State. A rule that changes what
+	// a list or a watch brings, such as [LoseEvent], then leaves the state as it is.
+	ShareState bool
 }
 
 // Backend is a backend over another one, with rules for what goes wrong. It is

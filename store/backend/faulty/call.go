@@ -80,6 +80,7 @@ type Call struct {
 	Err error
 
 	backend *Backend
+	watch   *watch // of a next
 	fault   *Fault // whose action is running
 }
 

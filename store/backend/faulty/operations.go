@@ -16,7 +16,7 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 
 // List returns a page of objects; see [backend.ListerWatcher].
 func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
-	opts.State = false // pages can go wrong, the state cannot
+	opts.State = opts.State && b.opts.ShareState
 	c := &Call{Op: OpList, Key: opts.Prefix, ListOptions: opts}
 	b.do(ctx, c, func(beneath backend.Backend) { c.Page, c.Err = beneath.List(ctx, c.ListOptions) })
 	if c.Err != nil {

@@ -77,6 +77,16 @@ func (f *Fault) Remove() {
 	})
 }
 
+// holds reports whether the rule has not been removed.
+func (f *Fault) holds() bool {
+	select {
+	case <-f.over:
+		return false
+	default:
+		return true
+	}
+}
+
 // Hits returns how many calls the rule has struck.
 func (f *Fault) Hits() uint64 { return f.hits.Load() }
 

@@ -11,7 +11,7 @@ import (
 
 // Watch starts a watch that can be broken; see [backend.ListerWatcher].
 func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
-	opts.State = false // which would show what faults hide
+	opts.State = opts.State && b.opts.ShareState
 	c := &Call{Op: OpWatch, Key: opts.Prefix, WatchOptions: opts}
 	var w *watch
 	b.do(ctx, c, func(beneath backend.Backend) { w, c.Err = b.open(ctx, beneath, c.WatchOptions) })
@@ -63,6 +63,7 @@ type watch struct {
 	at     store.Revision // delivered up to there
 	last   store.Event    // the last one delivered
 	again  bool           // last is to be delivered once more
+	silent *Fault         // by which it hangs
 }
 
 // notify tells the reader that there is something.
@@ -77,7 +78,10 @@ func (w *watch) notify() {
 // Next returns the changes since the call before, unless a rule says otherwise.
 // An error ends the watch.
 func (w *watch) Next(limit int) (backend.Batch, error) {
-	c := &Call{Op: OpNext, Key: w.prefix, Max: limit, Position: w.position()}
+	c := &Call{Op: OpNext, Key: w.prefix, Max: limit, Position: w.position(), watch: w}
+	if w.hangs() {
+		return backend.Batch{After: c.Position, Through: c.Position}, nil
+	}
 	w.backend.do(context.Background(), c, func(backend.Backend) {
 		c.Batch, c.Err = w.next(c.Max)
 	})
@@ -87,6 +91,22 @@ func (w *watch) Next(limit int) (backend.Batch, error) {
 	}
 	w.delivered(c.Batch)
 	return c.Batch, nil
+}
+
+// hang makes the watch silent as long as the fault holds. It reports false if the
+// watch is broken, of which its reader is to hear.
+func (w *watch) hang(f *Fault) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.silent = f
+	return w.broken == nil
+}
+
+// hangs reports whether a fault makes the watch silent.
+func (w *watch) hangs() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.broken == nil && w.silent != nil && w.silent.holds()
 }
 
 // next reads from the watch beneath, unless this one is broken or has something

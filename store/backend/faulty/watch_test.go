@@ -39,6 +39,30 @@ func TestBreakWatches_EndsThoseThatRun(t *testing.T) {
 	require.ErrorIs(t, err, faulty.ErrInjected)
 }
 
+// A watch that hangs can still break.
+func TestBreakWatches_EndsSilentOnes(t *testing.T) {
+	b := newBackend(t, faulty.Options{})
+	broken := errors.New("broken")
+	w := watch(t, b, 0)
+	fault := b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Chance: 0.5, Do: faulty.Hang()})
+	create(t, b, "a")
+	for fault.Hits() == 0 {
+		_, err := w.Next(1)
+		require.NoError(t, err)
+	}
+	create(t, b, "b")
+	for range 20 {
+		require.Empty(t, w.revisions(t), "once it hangs it is silent")
+	}
+	require.EqualValues(t, 1, fault.Hits())
+	b.BreakWatches(broken)
+	_, err := w.Next(1)
+	require.ErrorIs(t, err, broken)
+	b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
+	_, err = w.Next(1)
+	require.ErrorIs(t, err, broken)
+}
+
 func TestExpireWatches_SaysWhereEachOneWas(t *testing.T) {
 	b := newBackend(t, faulty.Options{})
 	create(t, b, "a")
@@ -121,6 +145,24 @@ func TestWatches_AreNamedByTheirPrefix(t *testing.T) {
 	watches[0].Close()
 	watches[2].Close()
 	require.Equal(t, []string{"", "x", "y"}, stopped)
+}
+
+// An engine takes over the state of storage that it need not apply events to.
+func TestShareState_PassesTheStateOn(t *testing.T) {
+	for _, share := range []bool{false, true} {
+		b := newBackend(t, faulty.Options{ShareState: share})
+		create(t, b, "a")
+		page, err := b.List(t.Context(), backend.ListOptions{State: true})
+		require.NoError(t, err)
+		require.Equal(t, share, page.State != nil)
+		w, err := b.Watch(t.Context(), backend.WatchOptions{State: true, From: 1, Notify: func() {}})
+		require.NoError(t, err)
+		defer w.Close()
+		batch, err := w.Next(10)
+		require.NoError(t, err)
+		require.Len(t, batch.Events, 1)
+		require.Equal(t, share, batch.State != nil)
+	}
 }
 
 // As when storage is restored from a backup.
