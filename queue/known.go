@@ -12,27 +12,27 @@ type KnownObjects[T any] interface {
 	GetByKey(key string) (T, bool)
 }
 
-// pending is what the consumer will know once it has processed what it has
+// pendingState is what the consumer will know once it has processed what it has
 // popped and what is queued: for each key the newest delta, in order.
-type pending[T any] = linked[*Delta[T]]
+type pendingState[T any] struct{ newest orderedMap[*Delta[T]] }
 
 // note makes d the newest of its key.
-func note[T any](p *pending[T], d *Delta[T]) {
-	at := p.at(d.Key)
+func (p *pendingState[T]) note(d *Delta[T]) {
+	at := p.newest.at(d.Key)
 	if at == nil {
-		at = p.push(d.Key)
+		at = p.newest.push(d.Key)
 	}
 	*at = d
 }
 
-// missing returns tombstones for all that exists according to pending and known
-// but not according to the list: first what is pending, then what is only known.
-// What is pending decides over what is known, as it is newer.
-func missing[T any](list *listing[T], p *pending[T], known KnownObjects[T]) []*Deleted[T] {
+// missing returns tombstones for all that exists according to p and known but is
+// not listed: first what is pending, then what is only known. What is pending
+// decides over what is known, as it is newer.
+func (p *pendingState[T]) missing(list *listing[T], known KnownObjects[T]) []*Deleted[T] {
 	var gone []*Deleted[T]
-	has := list.has()
-	for key, newest := range p.all() {
-		if !has[key] && (*newest).Type != DeltaDeleted {
+	listed := list.keys()
+	for key, newest := range p.newest.all() {
+		if !listed[key] && (*newest).Type != DeltaDeleted {
 			gone = append(gone, &Deleted[T]{Key: key, Last: (*newest).Object, Known: true, Stale: true})
 		}
 	}
@@ -40,7 +40,7 @@ func missing[T any](list *listing[T], p *pending[T], known KnownObjects[T]) []*D
 		return gone
 	}
 	for _, key := range known.ListKeys() {
-		if !has[key] && p.at(key) == nil {
+		if !listed[key] && p.newest.at(key) == nil {
 			last, exists := known.GetByKey(key)
 			gone = append(gone, &Deleted[T]{Key: key, Last: last, Known: exists, Stale: true})
 		}
@@ -48,20 +48,20 @@ func missing[T any](list *listing[T], p *pending[T], known KnownObjects[T]) []*D
 	return gone
 }
 
-// quiet returns what is known of the objects about which nothing is pending: to
-// tell the others again would move them back in time.
-func quiet[T any](p *pending[T], known KnownObjects[T]) []keyed[T] {
+// unchanged returns a DeltaSync for each known object of which nothing is pending:
+// one for the others would move them back in time.
+func (p *pendingState[T]) unchanged(known KnownObjects[T]) []Delta[T] {
 	if known == nil {
 		return nil
 	}
-	var objects []keyed[T]
+	var deltas []Delta[T]
 	for _, key := range known.ListKeys() {
-		if p.at(key) != nil {
+		if p.newest.at(key) != nil {
 			continue
 		}
 		if object, exists := known.GetByKey(key); exists {
-			objects = append(objects, keyed[T]{key, object})
+			deltas = append(deltas, Delta[T]{Type: DeltaSync, Key: key, Object: object})
 		}
 	}
-	return objects
+	return deltas
 }
