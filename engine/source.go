@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -18,6 +19,21 @@ type Source[T any] struct{ backend.ListerWatcher }
 // of T. What it holds must be objects of a T: made by the [store.Schema] of a
 // [Config] of T, as for [Config].Backend. A nil from gives no source.
 func SourceOf[T any](from backend.ListerWatcher) Source[T] { return Source[T]{from} }
+
+// Type returns T.
+func (s Source[T]) Type() reflect.Type { return reflect.TypeFor[T]() }
+
+// Validate returns a [*ConfigError] if there is no source, or if what [SourceOf]
+// was given has a method Type, as a Source has, and that is not T.
+func (s Source[T]) Validate() error {
+	if s.ListerWatcher == nil {
+		return &ConfigError{"Source", "is missing; give the Source of an engine, or SourceOf a backend"}
+	}
+	if from, ok := s.ListerWatcher.(interface{ Type() reflect.Type }); ok && from.Type() != s.Type() {
+		return &ConfigError{"Source", fmt.Sprintf("holds objects of %v, not of %v; give a source of that type", from.Type(), s.Type())}
+	}
+	return nil
+}
 
 // Source returns the engine as a source to be mirrored, by an informer for
 // example: its lists and watches are the cache's, so that any number of mirrors

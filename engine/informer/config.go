@@ -86,6 +86,7 @@ func (p ItemErrorPolicy) String() string {
 // the untyped object.
 type settings struct {
 	source     backend.ListerWatcher
+	sourceErr  error // what is wrong with it
 	prefix     string
 	host       *engine.Host
 	name       string
@@ -102,7 +103,7 @@ type settings struct {
 // settings returns c without its type.
 func (c Config[T]) settings() settings {
 	s := settings{
-		source: c.Source.ListerWatcher, prefix: c.Prefix, host: c.Host, name: c.Name, typeName: fmt.Sprintf("%T", *new(T)),
+		source: c.Source.ListerWatcher, sourceErr: c.Source.Validate(), prefix: c.Prefix, host: c.Host, name: c.Name, typeName: fmt.Sprintf("%T", *new(T)),
 		schema: engine.Config[T]{}.Schema(), indexers: untypedIndexers(c.Indexers),
 		itemErrors: c.ItemErrors, onError: c.OnError, backoff: c.Backoff,
 	}
@@ -144,8 +145,8 @@ func untypedIndexers[T any](indexers store.Indexers[T]) store.Indexers[*store.Ob
 // validate returns an [*engine.ConfigError] for the first setting that is wrong.
 func (s *settings) validate() error {
 	switch {
-	case s.source == nil:
-		return &engine.ConfigError{Field: "Source", Problem: "is missing; give what to follow, such as the Source of an engine"}
+	case s.sourceErr != nil:
+		return s.sourceErr
 	case s.itemErrors > Fail:
 		return &engine.ConfigError{Field: "ItemErrors", Problem: fmt.Sprintf("is %v; give Skip, Quarantine or Fail", s.itemErrors)}
 	}

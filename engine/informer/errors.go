@@ -80,7 +80,7 @@ type ItemError struct {
 	// Key and Revision are the object's.
 	Key      string
 	Revision store.Revision
-	// Err is what it returned, or its panic as a [*backend.PanicError].
+	// Err is what it returned, or its panic as a [*usercode.PanicError].
 	Err error
 }
 
@@ -100,7 +100,7 @@ type HandlerError struct {
 	Handler string
 	// Notification is the one that it panicked on, printed; "" if not known.
 	Notification string
-	// Err is the panic, as a [*backend.PanicError], or [actors.ErrGoexit].
+	// Err is the panic, as a [*usercode.PanicError], or [actors.ErrGoexit].
 	Err error
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestHandlers_StartWithTheStateAndGoOn(t *testing.T) {
@@ -272,7 +272,10 @@ func TestPanic_CostsOneNotification(t *testing.T) {
 	require.Equal(t, "poisoned", failure.Handler)
 	require.Equal(t, "ADDED b@3 initial", failure.Notification)
 	require.ErrorIs(t, failure, errBad)
-	require.ErrorIs(t, failure, backend.ErrPanic)
+	var panicked *usercode.PanicError
+	require.ErrorAs(t, failure, &panicked)
+	require.Equal(t, "b", panicked.Key)
+	require.EqualValues(t, 3, panicked.Revision)
 }
 
 func TestPanic_EndsAHandlerThatAsksForIt(t *testing.T) {

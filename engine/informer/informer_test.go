@@ -132,6 +132,15 @@ func TestPrefix_FollowsAPart(t *testing.T) {
 	require.NoError(t, r.WaitForRevision(t.Context(), last), "nothing under the prefix happened up to there")
 }
 
+// A source of another type cannot be given by mistake: Source of an engine of
+// another type does not compile, and this way round it is found out.
+func TestNew_RefusesASourceOfAnotherType(t *testing.T) {
+	others := enginetest.New(t, engine.Config[string]{Key: func(s string) string { return s }})
+	_, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](others.Engine().Source())})
+	require.ErrorIs(t, err, informer.ErrConfig)
+	require.ErrorContains(t, err, "Source holds objects of string, not of informer_test.pod")
+}
+
 func TestNew_RefusedConfigurationsNameTheField(t *testing.T) {
 	source := newFixture(t, nil).source
 	for field, cfg := range map[string]informer.Config[pod]{

@@ -1,13 +1,13 @@
 package informer
 
 import (
+	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/actors"
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // listener is a handler's actor. It runs on the executor for code that may block,
@@ -102,20 +102,20 @@ func (l *listener) run(next delivery) {
 // attempt makes a delivery from i on, until the end, a panic, or the listener is
 // dropped. It returns where to go on.
 func (l *listener) attempt(d delivery, i int) (next int) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			cause, _ := reason.(error)
-			l.failed(d.at(next-1).String(), &backend.PanicError{
-				Func: "EventHandler", Key: d.at(next - 1).key(),
-				Reason: fmt.Sprint(reason), Cause: cause, Stack: debug.Stack(),
-			})
+	next = i
+	err := usercode.Call("EventHandler", "", func() {
+		for next < d.n && !l.dropped.Load() {
+			n := d.at(next)
+			next++
+			l.handle(n)
+			l.pending.left.Store(int64(d.n - next))
 		}
-	}()
-	for next = i; next < d.n && !l.dropped.Load(); {
-		n := d.at(next)
-		next++
-		l.handle(n)
-		l.pending.left.Store(int64(d.n - next))
+	})
+	var panicked *usercode.PanicError
+	if errors.As(err, &panicked) {
+		n := d.at(next - 1)
+		panicked.Key, panicked.Revision = n.key(), uint64(n.Object.Revision)
+		l.failed(n.String(), panicked)
 	}
 	return next
 }

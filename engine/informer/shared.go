@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // sharedInformer is a [SharedInformer] whatever the type of its objects: what
@@ -259,7 +260,7 @@ func (s *sharedInformer) unavailable(u reflector.Update) {
 
 // report calls OnError. A panic in it is logged.
 func (s *sharedInformer) report(err error) {
-	if panicked := contained("Config.OnError", "", func() { s.cfg.onError(err) }); panicked != nil {
+	if panicked := usercode.Call("Config.OnError", "", func() { s.cfg.onError(err) }); panicked != nil {
 		engine.SystemOf(s.host).Logger().Error("OnError failed", "reason", panicked, "error", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Quarantined is an object for which Transform or an IndexFunc has failed.
@@ -48,7 +48,7 @@ func (t *transformer) apply(o *store.Object) (*store.Object, bool) {
 	}
 	var transformed *store.Object
 	var err error
-	if panicked := contained("Config.Transform", o.Key, func() { transformed, err = t.cfg.transform(o) }); panicked != nil {
+	if panicked := usercode.Call("Config.Transform", o.Key, func() { transformed, err = t.cfg.transform(o) }); panicked != nil {
 		err = panicked
 	}
 	if err != nil {
@@ -117,7 +117,7 @@ func (t *transformer) same(a, b *store.Object) bool {
 		return a.Created == b.Created
 	}
 	var same bool
-	panicked := contained("Config.Identity", b.Key, func() { same = t.cfg.identity(a) == t.cfg.identity(b) })
+	panicked := usercode.Call("Config.Identity", b.Key, func() { same = t.cfg.identity(a) == t.cfg.identity(b) })
 	if panicked != nil {
 		t.report(&ItemError{Func: "Identity", Key: b.Key, Revision: b.Revision, Err: panicked})
 		return a.Created == b.Created
@@ -143,7 +143,7 @@ func (t *transformer) indexers(from store.Indexers[*store.Object]) (store.Indexe
 
 func (t *transformer) values(name string, of store.IndexFunc[*store.Object], o *store.Object) (values []string) {
 	var err error
-	if panicked := contained("IndexFunc", o.Key, func() { values, err = of(o) }); panicked != nil {
+	if panicked := usercode.Call("IndexFunc", o.Key, func() { values, err = of(o) }); panicked != nil {
 		err = panicked
 	}
 	if err == nil {
@@ -152,7 +152,3 @@ func (t *transformer) values(name string, of store.IndexFunc[*store.Object], o *
 	t.fail(o, &ItemError{Func: fmt.Sprintf("Indexers[%s]", name), Key: o.Key, Revision: o.Revision, Err: err})
 	return nil
 }
-
-// contained calls f, which runs a function of the configuration, and returns a
-// panic in it as an error.
-func contained(what, key string, f func()) error { return backend.Contain(what, key, f) }

@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Cache holds the objects that there are references to, and follows each of
@@ -199,7 +199,7 @@ func (c *cache) now() time.Duration { return c.clock.Now().Sub(c.epoch) }
 
 // report calls OnError. A panic in it is logged.
 func (c *cache) report(err error) {
-	if panicked := backend.Contain("Config.OnError", "", func() { c.cfg.onError(err) }); panicked != nil {
+	if panicked := usercode.Call("Config.OnError", "", func() { c.cfg.onError(err) }); panicked != nil {
 		engine.SystemOf(c.host).Logger().Error("OnError failed", "reason", panicked, "error", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/objectcache"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestGet_ObjectAppearsChangesAndGoes(t *testing.T) {
@@ -464,7 +464,7 @@ func TestImmutable_APanicIsReportedAndMeansNo(t *testing.T) {
 	r.requireGet(ref, "")
 	r.requireRunning("a")
 	require.Len(t, r.told, 1)
-	require.ErrorIs(t, r.told[0], backend.ErrPanic)
+	require.ErrorIs(t, r.told[0], usercode.ErrPanic)
 	r.put(secret{Name: "a", Data: "!"})
 	r.requireGet(ref, "!")
 	r.requireRunning()

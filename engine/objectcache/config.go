@@ -58,6 +58,7 @@ type Config[T any] struct {
 // the untyped object.
 type settings struct {
 	source    backend.ListerWatcher
+	sourceErr error // what is wrong with it
 	host      *engine.Host
 	name      string
 	immutable func(*store.Object) bool
@@ -69,7 +70,7 @@ type settings struct {
 // settings returns c without its type, with defaults.
 func (c Config[T]) settings() settings {
 	s := settings{
-		source: c.Source.ListerWatcher, host: c.Host, name: c.Name,
+		source: c.Source.ListerWatcher, sourceErr: c.Source.Validate(), host: c.Host, name: c.Name,
 		immutable: func(*store.Object) bool { return false },
 		maxIdle:   cmp.Or(c.MaxIdle, DefaultMaxIdle), backoff: c.Backoff, onError: c.OnError,
 	}
@@ -90,8 +91,8 @@ func typed[T any](o *store.Object) *engine.Object[T] { return store.As[engine.Ob
 // validate returns an [ErrConfig] that names what is wrong.
 func (s *settings) validate() error {
 	switch {
-	case s.source == nil:
-		return &engine.ConfigError{Field: "Source", Problem: "is missing; give where the objects are, such as the Source of an engine"}
+	case s.sourceErr != nil:
+		return s.sourceErr
 	case s.maxIdle < 0 && s.maxIdle != NeverIdle:
 		return &engine.ConfigError{Field: "MaxIdle", Problem: fmt.Sprintf("is %v; give a duration, zero for %v, or NeverIdle", s.maxIdle, DefaultMaxIdle)}
 	}

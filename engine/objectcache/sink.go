@@ -4,7 +4,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // sink is where one Reflector delivers. It keeps the newest state of one object,
@@ -75,7 +75,7 @@ func (s *sink) immutable(o *store.Object) (yes bool) {
 	if o == nil {
 		return false
 	}
-	if err := backend.Contain("Config.Immutable", o.Key, func() { yes = s.cache.cfg.immutable(o) }); err != nil {
+	if err := usercode.Call("Config.Immutable", o.Key, func() { yes = s.cache.cfg.immutable(o) }); err != nil {
 		s.cache.report(err)
 		return false
 	}
