@@ -35,7 +35,7 @@ func (c *checker) informer(at string, in *Informer, s *Scenario) {
 	c.count(at+".handlers", in.Handlers, maxWorkers)
 	c.selection(at, Selection{Prefix: in.Prefix}, s)
 	oneOf(c, at+".policy", in.Policy, MergeChanges, Resnapshot, Block)
-	c.count(at+".buffer", in.Buffer, 1<<40)
+	c.count(at+".buffer", in.Buffer, maxBuffer)
 	c.consume(at, in.Consume)
 }
 

@@ -16,10 +16,12 @@ const (
 	MaxRate      = 10_000_000 // writes or reads per second
 	MaxDuration  = 24 * time.Hour
 	maxValues    = 10_000_000
-	maxWorkers   = 10_000 // of one group of writers or readers
+	maxWorkers   = 10_000  // of one group of writers or readers
+	maxBuffer    = 1 << 30 // events or notifications; fits an int of 32 bits
 	maxSize      = 16 << 20
-	maxPayload   = 64 << 30 // bytes of all objects together
 	maxClockJump = 10 * 365 * 24 * time.Hour
+
+	maxPayload int64 = 64 << 30 // bytes of all objects together
 )
 
 // Validate returns all that is wrong, as [Errors], or nil.
@@ -112,7 +114,7 @@ func (c *checker) share(field string, share float64) {
 }
 
 func (c *checker) engine(e Engine) {
-	c.count("engine.window", e.Window, 1<<40)
+	c.count("engine.window", e.Window, maxBuffer)
 	c.span("engine.window-age", e.WindowAge)
 	c.span("engine.bookmarks", e.Bookmarks)
 	c.span("engine.backoff", e.Backoff)
@@ -131,7 +133,7 @@ func (c *checker) objects(o Objects) {
 	if o.Size.Max > 0 && o.Size.Max < o.Size.Min {
 		c.wrong("objects.size.max", "is less than min", fmt.Sprintf("make it at least %d", o.Size.Min))
 	}
-	if most := max(o.Size.Min, o.Size.Max, defaultSize); o.Count > 0 && o.Count <= MaxObjects && o.Count > maxPayload/most {
+	if most := max(o.Size.Min, o.Size.Max, defaultSize); o.Count > 0 && o.Count <= MaxObjects && int64(o.Count) > maxPayload/int64(most) {
 		c.wrong("objects.size", fmt.Sprintf("%d objects of %d bytes do not fit in memory", o.Count, most), fmt.Sprintf("the most is %d GiB: make them fewer, or smaller", maxPayload>>30))
 	}
 	c.values("objects.fields", o.Fields)

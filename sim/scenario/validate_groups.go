@@ -79,7 +79,7 @@ func (c *checker) watcher(at string, w *Watcher, s *Scenario) {
 		c.during(at+".spread", w.Start+w.Spread, s)
 	}
 	oneOf(c, at+".policy", w.Policy, Park, Terminate, Conflate)
-	c.count(at+".buffer", w.Buffer, 1<<40)
+	c.count(at+".buffer", w.Buffer, maxBuffer)
 	oneOf(c, at+".consumer", w.Consumer, Batches, Handler, Channel)
 	c.consume(at, w.Consume)
 	c.span(at+".reconnect.every", w.Reconnect.Every)
