@@ -15,8 +15,9 @@
 //	key      the object's key, valid by store.ValidateKey
 //	version  what the object is from now on; a delete may leave it out
 //
-// Lines are in the order of the changes, whatever their times say. There is no
-// limit on the length of a line; one line is held in memory at a time.
+// Lines are in the order of the changes, whatever their times say. A line has at
+// most [MaxLine] bytes, and one line is held in memory at a time: reading takes a
+// few MiB, however large the file is and however well it is compressed.
 //
 // # Errors
 //

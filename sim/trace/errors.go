@@ -7,6 +7,8 @@ import (
 
 // What can be wrong with a line. A bad key is store.ErrInvalidKey.
 var (
+	// ErrLineTooLong: the line has more than [MaxLine] bytes.
+	ErrLineTooLong = errors.New("line is too long")
 	// ErrNotJSON: the line is not one JSON object in valid UTF-8.
 	ErrNotJSON = errors.New("not a JSON object")
 	// ErrMissingField: a field that every change needs is not there.

@@ -2,11 +2,17 @@ package trace
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"os"
 )
+
+// MaxLine is the most bytes that a line may have, without its newline: 1 MiB. It
+// bounds the memory that reading takes, whatever the file holds.
+const MaxLine = 1 << 20
 
 // bufferSize is how much is read at a time; lines may be longer.
 const bufferSize = 64 << 10
@@ -14,8 +20,8 @@ const bufferSize = 64 << 10
 // ReadFile ranges over the trace in the named file, which is opened when the
 // loop begins and closed when it ends.
 //
-// Errors: an [*Error] each. A bad line yields one in its place, and the next
-// line is next. What ends the file yields one as the last pair: [ErrTruncated],
+// Errors: an [*Error] each. A bad line yields one in its place, and the line
+// after it is next. What ends the file yields one as the last pair: [ErrTruncated],
 // [ErrCorrupt], [ErrEmpty], or what opening or reading it met, such as
 // fs.ErrNotExist.
 func ReadFile(path string) iter.Seq2[Change, error] {
@@ -62,26 +68,33 @@ func Read(name string, r io.Reader) iter.Seq2[Change, error] {
 type scanner struct {
 	name string
 	text *bufio.Reader
-	// current is the line that was read last, number its number.
+	// current is the line that was read last, number its number. It is not whole
+	// if the line is tooLong.
 	current []byte
 	number  int
-	good    int
-	err     error
+	tooLong bool
+	// within: the end of the current line has yet to be read.
+	within bool
+	good   int
+	err    error
 }
 
-// next reads a line, of any length. Of a text that breaks off, what comes after
-// the last newline is no line; of one that ends, it is.
+// next reads a line, and of a line that is too long its beginning. Of a text that
+// breaks off, what comes after the last newline is no line; of one that ends, it
+// is.
 func (s *scanner) next() bool {
-	s.current = s.current[:0]
+	s.skip()
+	s.current, s.tooLong = s.current[:0], false
 	for s.err == nil {
-		part, err := s.text.ReadSlice('\n')
-		s.current = append(s.current, part...)
-		switch {
-		case err == nil:
+		part, ended := s.read()
+		if s.tooLong = len(s.current)+len(bytes.TrimSuffix(part, newline)) > MaxLine; s.tooLong {
 			s.number++
 			return true
-		case !errors.Is(err, bufio.ErrBufferFull):
-			s.err = err
+		}
+		s.current = append(s.current, part...)
+		if ended {
+			s.number++
+			return true
 		}
 	}
 	if s.err == io.EOF && len(s.current) > 0 {
@@ -91,14 +104,41 @@ func (s *scanner) next() bool {
 	return false
 }
 
+var newline = []byte{'\n'}
+
+// read returns the next part of the current line, and whether the line ends with
+// it. The part is valid until the next read.
+func (s *scanner) read() (part []byte, ended bool) {
+	part, err := s.text.ReadSlice('\n')
+	s.within = errors.Is(err, bufio.ErrBufferFull)
+	if err != nil && !s.within {
+		s.err = err
+	}
+	return part, err == nil
+}
+
+// skip reads what is left of the current line, without keeping it.
+func (s *scanner) skip() {
+	for s.within && s.err == nil {
+		s.read()
+	}
+}
+
 // change decodes the current line.
 func (s *scanner) change() (Change, error) {
-	change, err := decode(s.current)
+	change, err := s.decode()
 	if err != nil {
 		return Change{}, &Error{File: s.name, Line: s.number, Good: s.good, Err: err}
 	}
 	s.good++
 	return change, nil
+}
+
+func (s *scanner) decode() (Change, error) {
+	if s.tooLong {
+		return Change{}, fmt.Errorf("%w: the most is %d bytes", ErrLineTooLong, MaxLine)
+	}
+	return decode(s.current)
 }
 
 // end returns what is wrong with the file, nil if it ended well.
