@@ -73,14 +73,25 @@ func (s *Scenario) assertions() []Assertion {
 	return all
 }
 
-// clone copies the scenario as deep as resolving changes it.
+// clone copies the scenario as deep as resolving changes it. What is empty becomes
+// nil: a list without entries is as good as none, and has the same hash.
 func (s *Scenario) clone() Scenario {
 	r := *s
-	r.Objects.Fields, r.Objects.Labels = maps.Clone(s.Objects.Fields), maps.Clone(s.Objects.Labels)
-	r.Writers, r.Watchers = slices.Clone(s.Writers), slices.Clone(s.Watchers)
-	r.Informers = slices.Clone(s.Informers)
-	r.Readers, r.Caches, r.Faults = slices.Clone(s.Readers), slices.Clone(s.Caches), slices.Clone(s.Faults)
+	r.Objects.Fields, r.Objects.Labels = maps.Clone(nonEmpty(s.Objects.Fields)), maps.Clone(nonEmpty(s.Objects.Labels))
+	r.Writers, r.Watchers, r.Readers = cloned(s.Writers), cloned(s.Watchers), cloned(s.Readers)
+	r.Informers, r.Caches, r.Faults = cloned(s.Informers), cloned(s.Caches), cloned(s.Faults)
 	return r
+}
+
+// cloned returns a copy of the list, nil if it is empty.
+func cloned[E any](list []E) []E { return append([]E(nil), list...) }
+
+// nonEmpty returns the map, nil if it is empty.
+func nonEmpty[M ~map[K]V, K comparable, V any](m M) M {
+	if len(m) == 0 {
+		return nil
+	}
+	return m
 }
 
 // shrink applies Small.
@@ -138,7 +149,7 @@ func (s *Scenario) fillObjects() {
 		o.Size.Min = defaultSize
 	}
 	o.Size.Max = cmp.Or(o.Size.Max, max(o.Size.Min, defaultSize))
-	if o.Index == nil {
+	if o.Index == nil || o.Fields == nil {
 		o.Index = slices.Sorted(maps.Keys(o.Fields))
 	}
 }

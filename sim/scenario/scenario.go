@@ -68,8 +68,9 @@ type Objects struct {
 	// its different values: "node: 50" makes node-0 to node-49.
 	Fields map[string]int `yaml:"fields,omitempty"`
 	Labels map[string]int `yaml:"labels,omitempty"`
-	// Index names the fields that lists are narrowed by. Default: all of them.
-	Index []string `yaml:"index,omitempty"`
+	// Index names the fields that lists are narrowed by. Default: all of them; an
+	// empty list is none.
+	Index []string `yaml:"index,omitzero"`
 }
 
 // Size is a range of bytes, drawn from uniformly. Default 100 to Min, or to 100.

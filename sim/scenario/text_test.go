@@ -12,7 +12,7 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// The scenarios in testdata are YAML files and what is to be said about them:
+// The scenarios in testdata/text are YAML files and what is to be said about them:
 //
 //	lint                 the errors, with line and column, or "fine"
 //	explain [small] [seed=n]
@@ -20,8 +20,11 @@ import (
 //	holds op=list n=8    for which of the first n calls of an operation the
 //	                     condition of the first fault holds
 //	check                each assertion (a line of the input), understood
+//
+// They have a folder of their own, since go test -fuzz puts what it finds into
+// testdata/fuzz.
 func TestScenarioText(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+	datadriven.Walk(t, "testdata/text", func(t *testing.T, file string) {
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "lint":
