@@ -35,7 +35,7 @@ var comparison = regexp.MustCompile(`^\s*(\S+?)\s*(<=|>=|=|<|>)\s*(\S+)\s*$`)
 func (a Assertion) Check() (Check, error) {
 	parts := comparison.FindStringSubmatch(string(a))
 	if parts == nil {
-		return Check{}, &Error{Problem: fmt.Sprintf("%q is no comparison", string(a)), Fix: `write it like "p99 < 50ms", with one of = < <= > >=`}
+		return Check{}, &Error{Problem: quoted(string(a)) + " is no comparison", Fix: `write it like "p99 < 50ms", with one of = < <= > >=`}
 	}
 	check := Check{Compare: parts[2]}
 	m, known := metric(parts[1])
@@ -44,7 +44,7 @@ func (a Assertion) Check() (Check, error) {
 	}
 	if !known {
 		return Check{}, &Error{
-			Problem: fmt.Sprintf("there is no metric %q", parts[1]),
+			Problem: "there is no metric " + quoted(parts[1]),
 			Fix:     "there are " + metricNames() + ", and some of a group, such as healthy.p99",
 		}
 	}
@@ -102,11 +102,11 @@ func (c *checker) assertion(at string, a Assertion, s *Scenario) {
 			continue
 		}
 		if own := GroupMetrics[g.part]; !slices.Contains(own, check.Metric.Name) {
-			c.wrong(at, fmt.Sprintf("%s of %s have no %s of their own", g.part, g.name, check.Metric.Name), "they have "+strings.Join(own, ", "))
+			c.wrong(at, fmt.Sprintf("%s of %s have no %s of their own", g.part, shortened(g.name, maxQuoted), check.Metric.Name), "they have "+listed(own))
 		}
 		return
 	}
-	c.wrong(at, fmt.Sprintf("there is no group %q", check.Group), "there are "+strings.Join(names, ", "))
+	c.wrong(at, "there is no group "+quoted(check.Group), "there are "+listed(names))
 }
 
 func metricNames() string {
@@ -124,17 +124,17 @@ func (u Unit) parse(text string) (float64, error) {
 		if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 			return d.Seconds(), nil
 		}
-		return 0, &Error{Problem: fmt.Sprintf("%q is no duration", text), Fix: "write it like 50ms or 1.5s"}
+		return 0, &Error{Problem: quoted(text) + " is no duration", Fix: "write it like 50ms or 1.5s"}
 	case Bytes:
 		if n, ok := parseBytes(text); ok {
 			return n, nil
 		}
-		return 0, &Error{Problem: fmt.Sprintf("%q is no amount of memory", text), Fix: "write it like 512MiB, 1.5GiB or 1000000"}
+		return 0, &Error{Problem: quoted(text) + " is no amount of memory", Fix: "write it like 512MiB, 1.5GiB or 1000000"}
 	}
 	if n, ok := parseNumber(text); ok {
 		return n, nil
 	}
-	return 0, &Error{Problem: fmt.Sprintf("%q is no number of zero or more", text), Fix: "write it like 0 or 1500"}
+	return 0, &Error{Problem: quoted(text) + " is no number of zero or more", Fix: "write it like 0 or 1500"}
 }
 
 var byteUnits = []struct {

@@ -25,6 +25,12 @@
 //	  - nodes.unread = 0
 //	  - p99 < 50ms
 //
+// A file has at most [MaxFile] bytes, 20 lists and mappings within each other, 128
+// bytes in a name and 4 KiB in a value; aliases count as what they stand for, of
+// which there may be 100,000 lists, mappings and values, and 4 MiB of text with
+// the paths to them. The limits are checked before the file is parsed, since the
+// memory that parsing takes grows with their product.
+//
 // # The same in Go
 //
 // A [Scenario] is plain structs, each with a useful zero value, whose fields are

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -34,13 +35,38 @@ func (e *Error) Error() string {
 		b.WriteByte(' ')
 	}
 	if e.Field != "" {
-		fmt.Fprintf(&b, "%s: ", e.Field)
+		fmt.Fprintf(&b, "%s: ", shortened(e.Field, maxFieldShown))
 	}
-	b.WriteString(e.Problem)
+	b.WriteString(shortened(e.Problem, maxProblemShown))
 	if e.Fix != "" {
-		fmt.Fprintf(&b, "; %s", e.Fix)
+		fmt.Fprintf(&b, "; %s", shortened(e.Fix, maxFixShown))
 	}
 	return b.String()
+}
+
+// What an error shows at most, in characters, whatever the scenario holds.
+const (
+	maxQuoted       = 40  // of a name or value
+	maxForeign      = 120 // of what another package says
+	maxFieldShown   = 120
+	maxProblemShown = 300
+	maxFixShown     = 800
+)
+
+// quoted returns a text of the scenario in quotes: a long one in part.
+func quoted(text string) string { return strconv.Quote(shortened(text, maxQuoted)) }
+
+// shortened returns the text, or as many of its first characters as are allowed
+// and an ellipsis.
+func shortened(text string, most int) string {
+	n := 0
+	for at := range text {
+		if n == most {
+			return text[:at] + "…"
+		}
+		n++
+	}
+	return text
 }
 
 // Is makes errors.Is(err, ErrInvalid) true.
@@ -74,12 +100,31 @@ func (errs Errors) orNil() error {
 	return errs
 }
 
+// maxErrors is how many errors of a scenario are listed.
+const maxErrors = 100
+
+// add adds an error, and in the place of those beyond the limit one that says that
+// there are more.
+func (errs *Errors) add(e *Error) {
+	if len(*errs) == maxErrors {
+		e.Problem, e.Fix = fmt.Sprintf("is wrong too, and maybe more: only %d errors are listed", maxErrors), "correct those first"
+	}
+	if len(*errs) <= maxErrors {
+		*errs = append(*errs, e)
+	}
+}
+
 // checker collects what is wrong.
-type checker struct{ errs Errors }
+type checker struct {
+	errs Errors
+	// found counts all errors, those that are not listed too.
+	found int
+}
 
 // wrong notes a problem of a field.
 func (c *checker) wrong(field, problem, fix string) {
-	c.errs = append(c.errs, &Error{Field: field, Problem: problem, Fix: fix})
+	c.found++
+	c.errs.add(&Error{Field: field, Problem: problem, Fix: fix})
 }
 
 // number is what fields count or measure with.
@@ -100,7 +145,7 @@ func oneOf[S ~string](c *checker, field string, s S, allowed ...S) {
 	if slices.Contains(allowed, s) {
 		return
 	}
-	c.wrong(field, fmt.Sprintf("%q is not known", string(s)), writeOneOf(allowed))
+	c.wrong(field, quoted(string(s))+" is not known", writeOneOf(allowed))
 }
 
 func writeOneOf[S ~string](allowed []S) string {

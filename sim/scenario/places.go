@@ -35,23 +35,22 @@ type indexer struct {
 	places places
 	// anchors are those that have been walked, by name. So none is within itself.
 	anchors map[string]ast.Node
-	// walked counts nodes, those that aliases stand for each time.
-	walked int
-	errs   Errors
+	// nodes, written and depth are counted as if aliases were written out; see
+	// the limits of the same names.
+	nodes, written, depth int
+	// expanded is the alias being written out, the outermost if it has others.
+	expanded *ast.AliasNode
+	// full: one of them is beyond its limit, and nothing more is walked.
+	full bool
+	errs Errors
 }
-
-// maxNodes is how large a file can be, aliases written out.
-const maxNodes = 100_000
 
 func (x *indexer) scenario(root ast.Node) {
 	x.walk(root, reflect.TypeFor[Scenario](), "")
-	if x.walked > maxNodes {
-		x.errs = Errors{{Line: 1, Column: 1, Problem: "the file is too large, aliases written out", Fix: "use fewer of them"}}
-	}
 }
 
 func (x *indexer) walk(node ast.Node, t reflect.Type, path string) {
-	if x.walked++; x.walked > maxNodes {
+	if !x.fits(node, path) {
 		return
 	}
 	for t.Kind() == reflect.Pointer {
@@ -66,11 +65,13 @@ func (x *indexer) walk(node ast.Node, t reflect.Type, path string) {
 		x.alias(n, t, path)
 		return
 	case *ast.TagNode: // the decoder panics at some
-		x.wrong(n, path, "has the tag "+n.GetToken().Value, "leave it out; put a text that looks like a number in quotes")
+		x.wrong(n, path, "has the tag "+shortened(n.GetToken().Value, maxQuoted), "leave it out; put a text that looks like a number in quotes")
 		return
 	case *ast.NullNode, *ast.MergeKeyNode, nil:
 		return
 	}
+	x.depth++
+	defer func() { x.depth-- }()
 	switch t.Kind() {
 	case reflect.Struct:
 		x.fields(node, t, path)
@@ -83,11 +84,40 @@ func (x *indexer) walk(node ast.Node, t reflect.Type, path string) {
 	}
 }
 
+// fits counts a node, and reports whether the file is within its limits. What is
+// beyond them is an error of the whole file, in the place of all others.
+func (x *indexer) fits(node ast.Node, path string) bool {
+	if x.full || node == nil {
+		return !x.full
+	}
+	x.nodes++
+	x.written += len(path) + len(node.GetToken().Value)
+	switch {
+	case x.nodes > maxNodes:
+		x.exceed(node, fmt.Sprintf("there are more than %d lists, mappings and values", maxNodes))
+	case x.written > maxWritten:
+		x.exceed(node, fmt.Sprintf("the values and the paths to them have more than %d bytes", maxWritten))
+	case x.depth > maxDepth: // it is within as many
+		x.exceed(node, fmt.Sprintf("more than %d lists and mappings are within each other", maxDepth))
+	}
+	return !x.full
+}
+
+func (x *indexer) exceed(node ast.Node, problem string) {
+	fix := "nest less deeply, or use shorter names"
+	if x.expanded != nil {
+		node, problem, fix = x.expanded, problem+", aliases written out", "use fewer aliases"
+	}
+	at := node.GetToken().Position
+	x.full = true
+	x.errs = Errors{{Line: at.Line, Column: at.Column, Problem: problem, Fix: fix}}
+}
+
 // anchor notes what aliases can stand for from here on.
 func (x *indexer) anchor(n *ast.AnchorNode, path string) {
 	name := n.Name.GetToken().Value
 	if before := x.anchors[name]; before != nil && before != n.Value {
-		x.wrong(n, path, fmt.Sprintf("there is another anchor &%s above", name), "give each a name of its own")
+		x.wrong(n, path, fmt.Sprintf("there is another anchor &%s above", shortened(name, maxQuoted)), "give each a name of its own")
 	}
 	x.anchors[name] = n.Value
 }
@@ -97,8 +127,13 @@ func (x *indexer) alias(n *ast.AliasNode, t reflect.Type, path string) {
 	name := n.Value.GetToken().Value
 	node := x.anchors[name]
 	if node == nil {
+		name = shortened(name, maxQuoted)
 		x.wrong(n, path, fmt.Sprintf("*%s stands for nothing", name), fmt.Sprintf("write &%s before what it is to stand for, above", name))
 		return
+	}
+	if x.expanded == nil {
+		x.expanded = n
+		defer func() { x.expanded = nil }()
 	}
 	x.walk(node, t, path)
 }
@@ -149,9 +184,9 @@ func (x *indexer) scalar(node ast.Node, t reflect.Type, path string) {
 	switch whole := t.Kind() == reflect.Int || t.Kind() == reflect.Uint64; {
 	case isA(node, t):
 	case whole && wholeNumber.MatchString(value):
-		x.wrong(node, path, value+" is too large", "write a smaller number")
+		x.wrong(node, path, shortened(value, maxQuoted)+" is too large", "write a smaller number")
 	default:
-		x.wrong(node, path, fmt.Sprintf("%q is no %s", value, kindName(t)), "write "+kindExample(t))
+		x.wrong(node, path, quoted(value)+" is no "+kindName(t), "write "+kindExample(t))
 	}
 }
 
@@ -223,8 +258,11 @@ func (x *indexer) place(pair *ast.MappingValueNode, path string) string {
 }
 
 func (x *indexer) wrong(node ast.Node, field, problem, fix string) {
+	if x.full {
+		return
+	}
 	at := node.GetToken().Position
-	x.errs = append(x.errs, &Error{Line: at.Line, Column: at.Column, Field: field, Problem: problem, Fix: fix})
+	x.errs.add(&Error{Line: at.Line, Column: at.Column, Field: field, Problem: problem, Fix: fix})
 }
 
 func keyOf(pair *ast.MappingValueNode) string { return pair.Key.GetToken().Value }

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // placeholder is a name in braces.
@@ -20,19 +19,19 @@ func (o Objects) Key(n int) string {
 // Value returns the nth of a field's or label's values.
 func Value(name string, n int) string { return name + "-" + strconv.Itoa(n) }
 
-// placeholders returns the names that templates may have, sorted.
+// placeholders returns what templates may have, sorted.
 func (o Objects) placeholders() []string {
-	names := map[string]bool{"i": true, "namespace": true}
+	names := []string{"i", "namespace"}
 	if o.Count > 0 {
-		names["key"] = true
+		names = append(names, "key")
 	}
-	for name := range o.Fields {
-		names[name] = true
+	names = slices.AppendSeq(slices.AppendSeq(names, maps.Keys(o.Fields)), maps.Keys(o.Labels))
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for i, name := range names {
+		names[i] = "{" + name + "}"
 	}
-	for name := range o.Labels {
-		names[name] = true
-	}
-	return slices.Sorted(maps.Keys(names))
+	return names
 }
 
 // fill returns the template as the ith of its users has it. Unknown names stay.
@@ -84,7 +83,7 @@ func (c *checker) template(field, template string, o Objects) (ok bool) {
 	for _, match := range placeholder.FindAllString(template, -1) {
 		if _, known := o.value(match[1:len(match)-1], 0); !known {
 			ok = false
-			c.wrong(field, fmt.Sprintf("%s stands for nothing", match), "there are {"+strings.Join(o.placeholders(), "}, {")+"}")
+			c.wrong(field, shortened(match, maxQuoted)+" stands for nothing", "there are "+listed(o.placeholders()))
 		}
 	}
 	return ok

@@ -36,9 +36,9 @@ func (s *Scenario) openTrace(name string) (io.ReadCloser, error) {
 	case err != nil:
 		return nil, named(name, err)
 	case info.IsDir():
-		return nil, fmt.Errorf("%s is a directory", name)
+		return nil, fmt.Errorf("%s is a directory", shortened(name, maxFieldShown))
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", name)
+		return nil, fmt.Errorf("%s is no regular file", shortened(name, maxFieldShown))
 	}
 	file, err := os.Open(s.tracePath(name))
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Scenario) openTrace(name string) (io.ReadCloser, error) {
 func named(name string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
-		return fmt.Errorf("%s: %w", name, at.Err)
+		return fmt.Errorf("%s: %w", shortened(name, maxFieldShown), at.Err)
 	}
 	return err
 }

@@ -140,7 +140,7 @@ func (c *checker) objects(o Objects) {
 	c.values("objects.labels", o.Labels)
 	for i, name := range o.Index {
 		if o.Fields[name] == 0 {
-			c.wrong(fmt.Sprintf("objects.index[%d]", i), fmt.Sprintf("there is no field %q", name), "objects have the fields "+listed(o.Fields))
+			c.wrong(fmt.Sprintf("objects.index[%d]", i), "there is no field "+quoted(name), "objects have the fields "+listedKeys(o.Fields))
 		}
 	}
 }
@@ -150,7 +150,7 @@ func (c *checker) values(field string, values map[string]int) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		at := field + "." + name
 		if !plainName.MatchString(name) {
-			c.wrong(field, fmt.Sprintf("%q is no name", name), nameFix)
+			c.wrong(field, quoted(name)+" is no name", nameFix)
 			continue
 		}
 		if values[name] == 0 {
@@ -160,10 +160,24 @@ func (c *checker) values(field string, values map[string]int) {
 	}
 }
 
-// listed names what a map has, for the fix of an error.
-func listed[V any](m map[string]V) string {
-	if len(m) == 0 {
+// maxListed is how many names the fix of an error lists.
+const maxListed = 20
+
+// listed names what there is, for the fix of an error: of many, the first.
+func listed(names []string) string {
+	if len(names) == 0 {
 		return "(none)"
 	}
-	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
+	shown := make([]string, min(len(names), maxListed))
+	for i := range shown {
+		shown[i] = shortened(names[i], maxQuoted)
+	}
+	text := strings.Join(shown, ", ")
+	if more := len(names) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
+
+// listedKeys lists the keys of a map, sorted.
+func listedKeys[V any](m map[string]V) string { return listed(slices.Sorted(maps.Keys(m))) }

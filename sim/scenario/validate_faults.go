@@ -80,7 +80,7 @@ func inGroup(name string) string {
 	if name == "" {
 		return ""
 	}
-	return fmt.Sprintf(" in group %q", name)
+	return " in group " + quoted(name)
 }
 
 // when demands that the condition is well made, and can hold.
@@ -88,9 +88,9 @@ func (c *checker) when(at string, f *Fault) {
 	if f.When == nil {
 		return
 	}
-	before := len(c.errs)
+	before := c.found
 	c.condition(at, f.When)
-	if len(c.errs) > before {
+	if c.found > before {
 		return
 	}
 	for _, op := range Operations {
@@ -149,9 +149,9 @@ func (c *checker) names(s *Scenario) {
 	for _, g := range s.groupNames() {
 		switch {
 		case !plainName.MatchString(g.name):
-			c.wrong(g.field, fmt.Sprintf("%q is no name", g.name), nameFix)
+			c.wrong(g.field, quoted(g.name)+" is no name", nameFix)
 		case seen[g.name]:
-			c.wrong(g.field, fmt.Sprintf("%q is the name of another group", g.name), "give each group a name of its own")
+			c.wrong(g.field, quoted(g.name)+" is the name of another group", "give each group a name of its own")
 		}
 		seen[g.name] = true
 	}
@@ -189,7 +189,7 @@ func (c *checker) small(s *Scenario) {
 	for _, name := range slices.Sorted(maps.Keys(s.Small.Fields)) {
 		c.count("small.fields."+name, s.Small.Fields[name], maxValues)
 		if s.Objects.Fields[name] == 0 {
-			c.wrong("small.fields."+name, "is no field", "objects have the fields "+listed(s.Objects.Fields))
+			c.wrong("small.fields."+name, "is no field", "objects have the fields "+listedKeys(s.Objects.Fields))
 		}
 	}
 }

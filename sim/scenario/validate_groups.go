@@ -2,9 +2,9 @@ package scenario
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -119,14 +119,14 @@ func (c *checker) selection(at string, sel Selection, s *Scenario) {
 	if c.template(at+".labels", sel.Labels, s.Objects) {
 		parsed, err := labels.Parse(s.Objects.fill(sel.Labels, 0))
 		if err != nil {
-			c.wrong(at+".labels", fmt.Sprintf("%q does not parse: %v", sel.Labels, err), `write it like "app={app},tier!=cache"`)
+			c.wrong(at+".labels", fmt.Sprintf("%s does not parse: %s", quoted(sel.Labels), shortened(err.Error(), maxForeign)), `write it like "app={app},tier!=cache"`)
 		}
 		c.labelNames(at+".labels", parsed, s)
 	}
 	if c.template(at+".fields", sel.Fields, s.Objects) {
 		parsed, err := fields.ParseSelector(s.Objects.fill(sel.Fields, 0))
 		if err != nil {
-			c.wrong(at+".fields", fmt.Sprintf("%q does not parse: %v", sel.Fields, err), `write it like "node={node},phase!=phase-0"`)
+			c.wrong(at+".fields", fmt.Sprintf("%s does not parse: %s", quoted(sel.Fields), shortened(err.Error(), maxForeign)), `write it like "node={node},phase!=phase-0"`)
 		}
 		c.fieldNames(at+".fields", parsed, s)
 	}
@@ -140,7 +140,7 @@ func (c *checker) path(field, path string, s *Scenario) {
 		return
 	}
 	if err := store.ValidateKey(s.Objects.fill(path, 0)); err != nil {
-		c.wrong(field, fmt.Sprintf("%q is no path: %v", path, err), `write it like "{namespace}" or "{key}"`)
+		c.wrong(field, fmt.Sprintf("%s is no path: %s", quoted(path), shortened(err.Error(), maxForeign)), `write it like "{namespace}" or "{key}"`)
 	}
 }
 
@@ -151,7 +151,7 @@ func (c *checker) labelNames(at string, parsed labels.Selector, s *Scenario) {
 	requirements, _ := parsed.Requirements()
 	for _, r := range requirements {
 		if s.Objects.Labels[r.Key()] == 0 {
-			c.wrong(at, fmt.Sprintf("names the label %q", r.Key()), "objects have the labels "+listed(s.Objects.Labels))
+			c.wrong(at, "names the label "+quoted(r.Key()), "objects have the labels "+listedKeys(s.Objects.Labels))
 		}
 	}
 }
@@ -162,7 +162,7 @@ func (c *checker) fieldNames(at string, parsed fields.Selector, s *Scenario) {
 	}
 	for _, r := range parsed.Requirements() {
 		if !s.hasField(r.Field) {
-			c.wrong(at, fmt.Sprintf("names the field %q", r.Field), "objects have the fields "+s.fieldNames())
+			c.wrong(at, "names the field "+quoted(r.Field), "objects have the fields "+s.fieldNames())
 		}
 	}
 }
@@ -173,14 +173,11 @@ func (s *Scenario) hasField(name string) bool {
 }
 
 func (s *Scenario) fieldNames() string {
-	if !s.replays() {
-		return listed(s.Objects.Fields)
+	names := slices.Sorted(maps.Keys(s.Objects.Fields))
+	if s.replays() {
+		names = slices.Concat(TraceFields, names)
 	}
-	names := slices.Clone(TraceFields)
-	if len(s.Objects.Fields) > 0 {
-		names = append(names, listed(s.Objects.Fields))
-	}
-	return strings.Join(names, ", ")
+	return listed(names)
 }
 
 // replays reports whether a writer replays a trace.

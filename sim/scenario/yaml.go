@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 )
 
@@ -19,7 +21,12 @@ import (
 // Errors: [Errors] with file, line and column; what opening or reading the file
 // met.
 func Load(file string) (*Scenario, error) {
-	data, err := os.ReadFile(file)
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1)) // one byte too many is seen
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +64,14 @@ func parse(file, dir string, data []byte) (*Scenario, error) {
 
 // decode reads the YAML and says where in it each field is. Errors are [Errors].
 func decode(data []byte) (*Scenario, places, error) {
-	file, err := parser.ParseBytes(data, 0)
+	if e := checkText(data); e != nil {
+		return nil, nil, Errors{e}
+	}
+	tokens := lexer.Tokenize(string(data))
+	if e := checkTokens(tokens); e != nil {
+		return nil, nil, Errors{e}
+	}
+	file, err := parser.Parse(tokens, 0)
 	if err != nil {
 		return nil, nil, Errors{yamlError(err)}
 	}
@@ -97,7 +111,7 @@ func onlyDocument(file *ast.File) (ast.Node, error) {
 
 // yamlError turns an error of the YAML library into one of ours.
 func yamlError(err error) *Error {
-	e := &Error{Line: 1, Column: 1, Problem: err.Error(), Fix: "write it as YAML"}
+	e := &Error{Line: 1, Column: 1, Fix: "write it as YAML"}
 	var syntax *yaml.SyntaxError
 	var mismatch *yaml.TypeError
 	var overflow *yaml.OverflowError
@@ -107,16 +121,18 @@ func yamlError(err error) *Error {
 	case errors.As(err, &syntax):
 		e.Problem = syntax.Message
 	case errors.As(err, &mismatch):
-		e.Problem = fmt.Sprintf("%q is no %s", mismatch.Token.Value, kindName(mismatch.DstType))
+		e.Problem = quoted(mismatch.Token.Value) + " is no " + kindName(mismatch.DstType)
 		e.Fix = "write " + kindExample(mismatch.DstType)
 	case errors.As(err, &overflow):
-		e.Problem = fmt.Sprintf("%s is out of range for a %s", overflow.SrcNum, kindName(overflow.DstType))
+		e.Problem = fmt.Sprintf("%s is out of range for a %s", shortened(overflow.SrcNum, maxQuoted), kindName(overflow.DstType))
 		e.Fix = "write a smaller number"
 	case errors.As(err, &unexpected):
 		e.Problem = fmt.Sprintf("a %v is where a %v belongs", unexpected.Actual, unexpected.Expected)
 		e.Fix = "see the documentation of the field"
-	case errors.As(err, &placed):
+	case errors.As(err, &placed): // its Error shows the whole source
 		e.Problem = placed.GetMessage()
+	default:
+		e.Problem = err.Error()
 	}
 	if errors.As(err, &placed) {
 		if token := placed.GetToken(); token != nil {
