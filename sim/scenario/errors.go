@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,31 +43,6 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, "; %s", shortened(e.Fix, maxFixShown))
 	}
 	return b.String()
-}
-
-// What an error shows at most, in characters, whatever the scenario holds.
-const (
-	maxQuoted       = 40  // of a name or value
-	maxForeign      = 120 // of what another package says
-	maxFieldShown   = 120
-	maxProblemShown = 300
-	maxFixShown     = 800
-)
-
-// quoted returns a text of the scenario in quotes: a long one in part.
-func quoted(text string) string { return strconv.Quote(shortened(text, maxQuoted)) }
-
-// shortened returns the text, or as many of its first characters as are allowed
-// and an ellipsis.
-func shortened(text string, most int) string {
-	n := 0
-	for at := range text {
-		if n == most {
-			return text[:at] + "…"
-		}
-		n++
-	}
-	return text
 }
 
 // Is makes errors.Is(err, ErrInvalid) true.
@@ -114,44 +90,49 @@ func (errs *Errors) add(e *Error) {
 	}
 }
 
-// checker collects what is wrong.
-type checker struct {
-	errs Errors
-	// found counts all errors, those that are not listed too.
-	found int
+// maxListed is how many names the fix of an error lists.
+const maxListed = 20
+
+// listed names what there is, for the fix of an error: of many, the first.
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "(none)"
+	}
+	shown := make([]string, min(len(names), maxListed))
+	for i := range shown {
+		shown[i] = shortened(names[i], maxQuoted)
+	}
+	text := strings.Join(shown, ", ")
+	if more := len(names) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
-// wrong notes a problem of a field.
-func (c *checker) wrong(field, problem, fix string) {
-	c.found++
-	c.errs.add(&Error{Field: field, Problem: problem, Fix: fix})
-}
+// listedKeys lists the keys of a map, sorted.
+func listedKeys[V any](m map[string]V) string { return listed(slices.Sorted(maps.Keys(m))) }
 
-// number is what fields count or measure with.
-type number interface{ ~int | ~int64 | ~float64 }
+// What an error shows at most, in characters, whatever the scenario holds.
+const (
+	maxQuoted       = 40  // of a name or value
+	maxForeign      = 120 // of what another package says
+	maxFieldShown   = 120
+	maxProblemShown = 300
+	maxFixShown     = 800
+)
 
-// notNegative demands that a value is zero or more.
-func notNegative[N number](c *checker, field string, n N, fix string) {
-	if n < 0 {
-		c.wrong(field, fmt.Sprintf("is negative: %v", n), fix)
-	}
-}
+// quoted returns a text of the scenario in quotes: a long one in part.
+func quoted(text string) string { return strconv.Quote(shortened(text, maxQuoted)) }
 
-// oneOf demands that a value is one of those allowed, or left out.
-func oneOf[S ~string](c *checker, field string, s S, allowed ...S) {
-	if s == "" {
-		return
+// shortened returns the text, or as many of its first characters as are allowed
+// and an ellipsis.
+func shortened(text string, most int) string {
+	n := 0
+	for at := range text {
+		if n == most {
+			return text[:at] + "…"
+		}
+		n++
 	}
-	if slices.Contains(allowed, s) {
-		return
-	}
-	c.wrong(field, quoted(string(s))+" is not known", writeOneOf(allowed))
-}
-
-func writeOneOf[S ~string](allowed []S) string {
-	names := make([]string, len(allowed))
-	for i, a := range allowed {
-		names[i] = string(a)
-	}
-	return "write one of " + strings.Join(names, ", ")
+	return text
 }

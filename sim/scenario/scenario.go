@@ -79,52 +79,6 @@ type Size struct {
 	Max int `yaml:"max,omitempty"`
 }
 
-// Reader is a group that reads all the time.
-type Reader struct {
-	// Name is what reports call the group. Default: readers-1 and so on.
-	Name string `yaml:"name,omitempty"`
-	// Count is how many read at the same time. Default 1.
-	Count int `yaml:"count,omitempty"`
-	// Rate is the reads per second of the whole group. Required.
-	Rate float64 `yaml:"rate"`
-	// Op is what they do. Default list.
-	Op ReadOp `yaml:"op,omitempty"`
-	// Mode says how fresh a read must be. Default latest.
-	Mode ReadMode `yaml:"mode,omitempty"`
-	// Labels, Fields and Prefix narrow a list; they are templates, see
-	// [Watcher].
-	Labels string `yaml:"labels,omitempty"`
-	Fields string `yaml:"fields,omitempty"`
-	Prefix string `yaml:"prefix,omitempty"`
-	// Limit is the page size of a list; zero means all at once.
-	Limit int `yaml:"limit,omitempty"`
-}
-
-// ReadOp is what a reader does.
-type ReadOp string
-
-// The operations of readers.
-const (
-	List ReadOp = "list"
-	// Get reads one object, drawn at random.
-	Get ReadOp = "get"
-)
-
-// ReadMode says how fresh a read must be.
-type ReadMode string
-
-// The modes; see the functions of package engine with like names.
-const (
-	// Latest is linearizable.
-	Latest ReadMode = "latest"
-	// Cached is what the cache has.
-	Cached ReadMode = "cached"
-	// NotOlder is not older than the newest write known when the read begins.
-	NotOlder ReadMode = "not-older"
-	// Exact is the state at that revision.
-	Exact ReadMode = "exact"
-)
-
 // Small says what is smaller with [Options].Small. All times of starts, stops
 // and faults shrink as Duration does. Zero fields, and what is not named, stay.
 type Small struct {

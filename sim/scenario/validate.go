@@ -24,6 +24,48 @@ const (
 	maxPayload int64 = 64 << 30 // bytes of all objects together
 )
 
+// checker collects what is wrong.
+type checker struct {
+	errs Errors
+	// found counts all errors, those that are not listed too.
+	found int
+}
+
+// wrong notes a problem of a field.
+func (c *checker) wrong(field, problem, fix string) {
+	c.found++
+	c.errs.add(&Error{Field: field, Problem: problem, Fix: fix})
+}
+
+// number is what fields count or measure with.
+type number interface{ ~int | ~int64 | ~float64 }
+
+// notNegative demands that a value is zero or more.
+func notNegative[N number](c *checker, field string, n N, fix string) {
+	if n < 0 {
+		c.wrong(field, fmt.Sprintf("is negative: %v", n), fix)
+	}
+}
+
+// oneOf demands that a value is one of those allowed, or left out.
+func oneOf[S ~string](c *checker, field string, s S, allowed ...S) {
+	if s == "" {
+		return
+	}
+	if slices.Contains(allowed, s) {
+		return
+	}
+	c.wrong(field, quoted(string(s))+" is not known", writeOneOf(allowed))
+}
+
+func writeOneOf[S ~string](allowed []S) string {
+	names := make([]string, len(allowed))
+	for i, a := range allowed {
+		names[i] = string(a)
+	}
+	return "write one of " + strings.Join(names, ", ")
+}
+
 // Validate returns all that is wrong, as [Errors], or nil.
 func (s *Scenario) Validate() error {
 	c := &checker{}
@@ -160,24 +202,53 @@ func (c *checker) values(field string, values map[string]int) {
 	}
 }
 
-// maxListed is how many names the fix of an error lists.
-const maxListed = 20
-
-// listed names what there is, for the fix of an error: of many, the first.
-func listed(names []string) string {
-	if len(names) == 0 {
-		return "(none)"
+// names demands that groups can be told apart.
+func (c *checker) names(s *Scenario) {
+	seen := map[string]bool{}
+	for _, g := range s.groupNames() {
+		switch {
+		case !plainName.MatchString(g.name):
+			c.wrong(g.field, quoted(g.name)+" is no name", nameFix)
+		case seen[g.name]:
+			c.wrong(g.field, quoted(g.name)+" is the name of another group", "give each group a name of its own")
+		}
+		seen[g.name] = true
 	}
-	shown := make([]string, min(len(names), maxListed))
-	for i := range shown {
-		shown[i] = shortened(names[i], maxQuoted)
-	}
-	text := strings.Join(shown, ", ")
-	if more := len(names) - len(shown); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }
 
-// listedKeys lists the keys of a map, sorted.
-func listedKeys[V any](m map[string]V) string { return listed(slices.Sorted(maps.Keys(m))) }
+// small demands that what is made smaller is there.
+func (c *checker) small(s *Scenario) {
+	c.span("small.duration", s.Small.Duration)
+	c.span("small.settle", s.Small.Settle)
+	c.count("small.objects", s.Small.Objects, MaxObjects)
+	rates, watchers, caches := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, g := range s.groupNames() {
+		rates[g.name] = g.part != "watchers" && g.part != "informers"
+		watchers[g.name] = g.part == "watchers"
+		caches[g.name] = g.part == "caches"
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Small.References)) {
+		c.count("small.references."+name, s.Small.References[name], MaxWatchers)
+		if !caches[name] {
+			c.wrong("small.references."+name, "is no group of caches", "name one of caches")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Small.Watchers)) {
+		c.count("small.watchers."+name, s.Small.Watchers[name], MaxWatchers)
+		if !watchers[name] {
+			c.wrong("small.watchers."+name, "is no group of watchers", "name one of watchers")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Small.Rates)) {
+		c.rate("small.rates."+name, s.Small.Rates[name], true)
+		if !rates[name] {
+			c.wrong("small.rates."+name, "is no group with a rate", "name one of writers, readers or caches")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Small.Fields)) {
+		c.count("small.fields."+name, s.Small.Fields[name], maxValues)
+		if s.Objects.Fields[name] == 0 {
+			c.wrong("small.fields."+name, "is no field", "objects have the fields "+listedKeys(s.Objects.Fields))
+		}
+	}
+}

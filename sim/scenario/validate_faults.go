@@ -3,7 +3,6 @@ package scenario
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 )
 
@@ -141,55 +140,4 @@ func (c *checker) part(at string, part *Condition) {
 		return
 	}
 	c.condition(at, part)
-}
-
-// names demands that groups can be told apart.
-func (c *checker) names(s *Scenario) {
-	seen := map[string]bool{}
-	for _, g := range s.groupNames() {
-		switch {
-		case !plainName.MatchString(g.name):
-			c.wrong(g.field, quoted(g.name)+" is no name", nameFix)
-		case seen[g.name]:
-			c.wrong(g.field, quoted(g.name)+" is the name of another group", "give each group a name of its own")
-		}
-		seen[g.name] = true
-	}
-}
-
-// small demands that what is made smaller is there.
-func (c *checker) small(s *Scenario) {
-	c.span("small.duration", s.Small.Duration)
-	c.span("small.settle", s.Small.Settle)
-	c.count("small.objects", s.Small.Objects, MaxObjects)
-	rates, watchers, caches := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for _, g := range s.groupNames() {
-		rates[g.name] = g.part != "watchers" && g.part != "informers"
-		watchers[g.name] = g.part == "watchers"
-		caches[g.name] = g.part == "caches"
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Small.References)) {
-		c.count("small.references."+name, s.Small.References[name], MaxWatchers)
-		if !caches[name] {
-			c.wrong("small.references."+name, "is no group of caches", "name one of caches")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Small.Watchers)) {
-		c.count("small.watchers."+name, s.Small.Watchers[name], MaxWatchers)
-		if !watchers[name] {
-			c.wrong("small.watchers."+name, "is no group of watchers", "name one of watchers")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Small.Rates)) {
-		c.rate("small.rates."+name, s.Small.Rates[name], true)
-		if !rates[name] {
-			c.wrong("small.rates."+name, "is no group with a rate", "name one of writers, readers or caches")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Small.Fields)) {
-		c.count("small.fields."+name, s.Small.Fields[name], maxValues)
-		if s.Objects.Fields[name] == 0 {
-			c.wrong("small.fields."+name, "is no field", "objects have the fields "+listedKeys(s.Objects.Fields))
-		}
-	}
 }

@@ -113,6 +113,26 @@ func (c *checker) reader(at string, r *Reader, s *Scenario) {
 	}
 }
 
+func (c *checker) cache(at string, ca *Cache, s *Scenario) {
+	c.count(at+".count", ca.Count, maxWorkers)
+	c.count(at+".references", ca.References, MaxWatchers)
+	c.rate(at+".rate", ca.Rate, true)
+	c.share(at+".churn", ca.Churn)
+	c.span(at+".idle", ca.Idle)
+	if s.Objects.Count == 0 {
+		c.wrong(at, "there are no objects to refer to", "add objects.count")
+	}
+}
+
+func (c *checker) informer(at string, in *Informer, s *Scenario) {
+	c.count(at+".count", in.Count, maxWorkers)
+	c.count(at+".handlers", in.Handlers, maxWorkers)
+	c.selection(at, Selection{Prefix: in.Prefix}, s)
+	oneOf(c, at+".policy", in.Policy, MergeChanges, Resnapshot, Block)
+	c.count(at+".buffer", in.Buffer, maxBuffer)
+	c.consume(at, in.Consume)
+}
+
 // selection demands that selectors parse, once filled in, and name what objects
 // have.
 func (c *checker) selection(at string, sel Selection, s *Scenario) {
