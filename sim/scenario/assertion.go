@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// Metric is something that a run measures and an assertion can judge.
+// Metric is a figure that a run measures and an assertion can compare.
 type Metric struct {
 	Name  string
 	Unit  Unit
 	About string
 }
 
-// Unit is what a metric counts in. As floating-point numbers: times are in
-// seconds, amounts of memory in bytes.
+// Unit is the unit of a metric. Times are in seconds, amounts of memory in bytes.
 type Unit string
 
 // The units.
@@ -28,7 +27,7 @@ const (
 	Bytes     Unit = "bytes"
 )
 
-// Metrics is all of them, as reports list them.
+// Metrics lists all metrics, in the order of reports.
 var Metrics = []Metric{
 	{"lost", Count, "events that a watcher neither saw nor was told of"},
 	{"duplicated", Count, "events that came twice, or out of order"},
@@ -69,9 +68,9 @@ var Metrics = []Metric{
 	{"engine-relists", Count, "times that the engine listed its storage anew"},
 }
 
-// GroupMetrics names, by the kind of a group, the metrics that groups have of
-// their own beside all others. An assertion puts the group in front, as in
-// "healthy.p99 < 50ms". Latencies of writers, readers and caches are those of
+// GroupMetrics lists the metrics that are also measured for each group, by the kind
+// of the group. An assertion puts the group's name in front, as in
+// "healthy.p99 < 50ms". For writers, readers and caches, latencies are those of
 // their calls.
 var GroupMetrics = map[string][]string{
 	"watchers":  {"lost", "unread", "expired", "terminated", "panicked", "reconnects", "relists", "p50", "p99", "max"},
@@ -81,8 +80,7 @@ var GroupMetrics = map[string][]string{
 	"caches":    {"p50", "p99", "max"},
 }
 
-// groupMetric returns the group and the metric that a name such as "healthy.p99"
-// puts together.
+// groupMetric splits a name such as "healthy.p99" into the group and its metric.
 func groupMetric(name string) (group string, m Metric, known bool) {
 	at := strings.LastIndexByte(name, '.')
 	if at <= 0 {
@@ -107,29 +105,29 @@ func metric(name string) (Metric, bool) {
 	return Metrics[i], true
 }
 
-// Assertion is a comparison that must hold in the end, such as "lost = 0",
+// Assertion is a comparison that must hold at the end, such as "lost = 0",
 // "p99 < 50ms", "healthy.unread = 0", "heap < 512MiB" and "goroutines = start": a
-// metric, of all or of one group, one of = < <= > >=, and a number, a duration or
-// an amount of memory. See [Metrics] and [GroupMetrics].
+// metric of the run or of one group, one of = < <= > >=, and a number, a duration
+// or an amount of memory. See [Metrics] and [GroupMetrics].
 type Assertion string
 
-// Check is an assertion that has been understood.
+// Check is a parsed assertion.
 type Check struct {
-	// Group is the group whose metric it is, "" if it is that of all.
+	// Group is the group whose metric is compared, "" for the metric of the run.
 	Group  string
 	Metric Metric
 	// Compare is one of = < <= > >=.
 	Compare string
-	// Limit is what the metric is compared with, in the metric's unit, unless
-	// Start is set: then it is what the metric was at the start.
+	// Limit is what the metric is compared with, in the metric's unit. If Start is
+	// set, the metric is compared with its value at the start instead.
 	Limit float64
 	Start bool
 }
 
 var comparison = regexp.MustCompile(`^\s*(\S+?)\s*(<=|>=|=|<|>)\s*(\S+)\s*$`)
 
-// Check parses the assertion. Whether there is such a group only the scenario
-// knows. Its errors are *[Error] without a place.
+// Check parses the assertion. It does not check that the group exists, which takes
+// the scenario. Errors are *[Error] without a position.
 func (a Assertion) Check() (Check, error) {
 	parts := comparison.FindStringSubmatch(string(a))
 	if parts == nil {
@@ -162,8 +160,8 @@ func (a Assertion) Check() (Check, error) {
 	return check, nil
 }
 
-// Holds reports whether the assertion holds for the value of its metric, and
-// the value of that at the start.
+// Holds reports whether the assertion holds, given the value of its metric at the
+// end and at the start.
 func (c Check) Holds(value, start float64) bool {
 	limit := c.Limit
 	if c.Start {
@@ -182,12 +180,12 @@ func (c Check) Holds(value, start float64) bool {
 	return value == limit
 }
 
-// assertion demands that an assertion can be understood, and that the group that
-// it names, if any, has that metric.
+// assertion checks that the assertion can be parsed, and that the group that it
+// names, if any, exists and has that metric.
 func (c *checker) assertion(at string, a Assertion, s *Scenario) {
 	check, err := a.Check()
 	if err != nil {
-		c.adopt(at, err)
+		c.wrongAt(at, err)
 		return
 	}
 	if check.Group == "" {
@@ -215,7 +213,7 @@ func metricNames() string {
 	return strings.Join(names, ", ")
 }
 
-// parse reads a value as people write it.
+// parse reads a value as assertions write it.
 func (u Unit) parse(text string) (float64, error) {
 	switch u {
 	case Time:

@@ -9,21 +9,23 @@ import (
 	"strings"
 )
 
-// ErrInvalid is what every error of a scenario is.
+// ErrInvalid matches every error about a scenario, by errors.Is.
 var ErrInvalid = errors.New("invalid scenario")
 
-// Error is one thing that is wrong with a scenario.
+// Error is one error in a scenario.
 type Error struct {
-	// File, Line and Column are where, counted from 1. They are zero for a
+	// File, Line and Column are its position, counted from 1. They are zero for a
 	// scenario that was made in Go.
 	File         string
 	Line, Column int
-	// Field is what is wrong, as in "watchers[1].fields"; "" if it is the whole.
+	// Field is the path of the field, such as "watchers[1].fields"; "" if the error
+	// is about the whole scenario.
 	Field string
-	// Problem is how, and Fix what to write instead.
+	// Problem says what is wrong, Fix what to write instead.
 	Problem, Fix string
 }
 
+// Error returns one line. Long names and values are shown in part.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
@@ -48,7 +50,8 @@ func (e *Error) Error() string {
 // Is makes errors.Is(err, ErrInvalid) true.
 func (e *Error) Is(target error) bool { return target == ErrInvalid }
 
-// Errors is all that is wrong with a scenario, in the order of its fields.
+// Errors are the errors in a scenario, in the order of the file or of the fields: the
+// first 100, and one that says that there are more.
 type Errors []*Error
 
 func (errs Errors) Error() string {
@@ -76,11 +79,11 @@ func (errs Errors) orNil() error {
 	return errs
 }
 
-// maxErrors is how many errors of a scenario are listed.
+// maxErrors is the highest number of errors that are listed.
 const maxErrors = 100
 
-// add adds an error, and in the place of those beyond the limit one that says that
-// there are more.
+// add adds an error. The first beyond the limit says that there are more, and
+// others are dropped.
 func (errs *Errors) add(e *Error) {
 	if len(*errs) == maxErrors {
 		e.Problem, e.Fix = fmt.Sprintf("is wrong too, and maybe more: only %d errors are listed", maxErrors), "correct those first"
@@ -90,10 +93,10 @@ func (errs *Errors) add(e *Error) {
 	}
 }
 
-// maxListed is how many names the fix of an error lists.
+// maxListed is the highest number of names that an error lists.
 const maxListed = 20
 
-// listed names what there is, for the fix of an error: of many, the first.
+// listed joins names for an error: the first maxListed, and how many more.
 func listed(names []string) string {
 	if len(names) == 0 {
 		return "(none)"
@@ -112,20 +115,20 @@ func listed(names []string) string {
 // listedKeys lists the keys of a map, sorted.
 func listedKeys[V any](m map[string]V) string { return listed(slices.Sorted(maps.Keys(m))) }
 
-// What an error shows at most, in characters, whatever the scenario holds.
+// How many characters of each part an error shows.
 const (
-	maxQuoted       = 40  // of a name or value
-	maxForeign      = 120 // of what another package says
+	maxQuoted       = 40  // of a name or value of the scenario
+	maxForeign      = 120 // of another package's error
 	maxFieldShown   = 120
 	maxProblemShown = 300
 	maxFixShown     = 800
 )
 
-// quoted returns a text of the scenario in quotes: a long one in part.
+// quoted returns the beginning of a text in quotes.
 func quoted(text string) string { return strconv.Quote(shortened(text, maxQuoted)) }
 
-// shortened returns the text, or as many of its first characters as are allowed
-// and an ellipsis.
+// shortened returns the text, or its first characters and an ellipsis if it has more
+// than most.
 func shortened(text string, most int) string {
 	n := 0
 	for at := range text {

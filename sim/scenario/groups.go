@@ -9,38 +9,39 @@ import (
 	"time"
 )
 
-// Writer is a group that writes at a rate, whether the engine keeps up or not:
-// each write has an intended time, and latency counts from there.
+// Writer is a group of writers with one rate, which does not depend on whether the
+// engine keeps up: each write has an intended time, and its latency counts from
+// that time.
 type Writer struct {
 	// Name is what reports call the group. Default: writers-1 and so on.
 	Name string `yaml:"name,omitempty"`
-	// Count is how many write at the same time, each its own share of the
+	// Count is how many writers write concurrently, each to its own share of the
 	// objects. Default 1.
 	Count int `yaml:"count,omitempty"`
 	// Rate is the writes per second of the whole group. Required without Trace.
 	Rate float64 `yaml:"rate,omitempty"`
-	// Shape is how they are spread. Default steady.
+	// Shape is how the writes are spread over time. Default steady.
 	Shape Shape `yaml:"shape,omitempty"`
-	// Burst is how many writes of the whole group come at once, for shape bursts:
-	// at least one of each writer. Default: a tenth of a second's.
+	// Burst is the number of writes in a burst of the whole group, for shape
+	// bursts; each writer makes at least one. Default: the writes of 100 ms.
 	Burst int `yaml:"burst,omitempty"`
 	// Mix weighs the kinds of writes. Default: updates only.
 	Mix Mix `yaml:"mix,omitempty"`
-	// Hot is the exponent, above 1, of the Zipf distribution by which the
-	// objects to write are drawn: 1.1 is mild, 2 leaves most writes to a few
+	// Hot is the exponent, above 1, of the Zipf distribution from which the
+	// objects to write are drawn: 1.1 is mild, 2 sends most writes to a few
 	// keys. Zero means uniform.
 	Hot float64 `yaml:"hot,omitempty"`
-	// Move is the share of updates, from 0 to 1, that give an object other
-	// values of its fields and labels, so that it leaves one selector and enters
-	// another.
+	// Move is the share of updates, from 0 to 1, that change an object's fields
+	// and labels, so that it leaves one selector and enters another.
 	Move float64 `yaml:"move,omitempty"`
-	// Start is when the group begins, Stop when it ends. Default: with the run.
+	// Start is when the group begins to write, Stop when it ends. Default: with
+	// the run.
 	Start time.Duration `yaml:"start,omitempty"`
 	Stop  time.Duration `yaml:"stop,omitempty"`
-	// Trace replays a recorded history within the group's time instead: a file
-	// (relative to the scenario's) or the name of a shipped one, git-history. Its
-	// objects have the fields dir and ext. It stands alone: no Rate, Shape, Mix,
-	// Hot, Move.
+	// Trace is a recorded history that the group replays within its time instead:
+	// a file, relative to the scenario's, or git-history, which is shipped. Its
+	// objects have the fields dir and ext. It excludes Count, Rate, Shape, Burst,
+	// Mix, Hot and Move.
 	Trace string `yaml:"trace,omitempty"`
 }
 
@@ -49,66 +50,67 @@ type Shape string
 
 // The shapes.
 const (
-	// Steady writes at equal distances.
+	// Steady writes at equal intervals.
 	Steady Shape = "steady"
-	// Poisson writes as independent clients would: with exponential distances.
+	// Poisson writes at exponentially distributed intervals, as independent
+	// clients do.
 	Poisson Shape = "poisson"
-	// Bursts writes many at once, and then nothing until the next burst is due.
+	// Bursts writes many objects at once, and none until the next burst is due.
 	Bursts Shape = "bursts"
 )
 
-// Mix weighs kinds of writes against each other. Only ratios count. Where there
-// is no object to update or delete, one is created instead.
+// Mix has the relative frequencies of the kinds of writes. If there is no object
+// to update or delete, one is created instead.
 type Mix struct {
 	Create float64 `yaml:"create,omitempty"`
 	Update float64 `yaml:"update,omitempty"`
 	Delete float64 `yaml:"delete,omitempty"`
-	// Emit sends events that are not state.
+	// Emit sends events that are not stored.
 	Emit float64 `yaml:"emit,omitempty"`
 }
 
 // Total returns the sum of the weights.
 func (m Mix) Total() float64 { return m.Create + m.Update + m.Delete + m.Emit }
 
-// Watcher is a group of watchers that are alike.
+// Watcher is a group of watchers with the same configuration.
 //
 // Labels, Fields, Prefix and Key are templates, filled in for each watcher:
 //
-//	{i}          its number in the group, from 0
-//	{node}       a value of the field or label node: watchers take them in turn
+//	{i}          the watcher's number in the group, from 0
+//	{node}       a value of the field or label node, in turn
 //	{namespace}  a namespace, in turn
-//	{key}        the key of an object that there is at the start, in turn
+//	{key}        the key of an object that exists at the start, in turn
 type Watcher struct {
 	// Name is what reports call the group. Default: watchers-1 and so on.
 	Name string `yaml:"name,omitempty"`
-	// Count is how many there are. Default 1.
+	// Count is how many watchers there are. Default 1.
 	Count int `yaml:"count,omitempty"`
-	// Labels and Fields are selectors; Prefix watches the keys under a path, Key
+	// Labels and Fields are selectors; Prefix selects the keys under a path, Key
 	// one object.
 	Labels string `yaml:"labels,omitempty"`
 	Fields string `yaml:"fields,omitempty"`
 	Prefix string `yaml:"prefix,omitempty"`
 	Key    string `yaml:"key,omitempty"`
-	// Initial starts each with the present state.
+	// Initial starts each watch with the present state.
 	Initial bool `yaml:"initial,omitempty"`
-	// Start is when the first of them opens its watch, Spread over how long the
-	// others follow. Default: before the first write.
+	// Start is when the first watch is opened; the others follow within Spread.
+	// Default: before the first write.
 	Start  time.Duration `yaml:"start,omitempty"`
 	Spread time.Duration `yaml:"spread,omitempty"`
-	// Policy is what happens to one that falls behind. Default park.
+	// Policy is what happens to a watcher that falls behind. Default park.
 	Policy Policy `yaml:"policy,omitempty"`
-	// Buffer is how many events it may lag before it is stalled; zero means the
-	// engine's default.
+	// Buffer is by how many events a watcher may lag before it counts as stalled;
+	// zero means the engine's default.
 	Buffer int `yaml:"buffer,omitempty"`
-	// Consumer is how it takes its events. Default batches.
+	// Consumer is how a watcher receives its events. Default batches.
 	Consumer Consumer `yaml:"consumer,omitempty"`
-	// Consume slows it down.
+	// Consume limits the speed of the consumers.
 	Consume Consume `yaml:"consume,omitempty"`
-	// Reconnect makes it break off and resume.
+	// Reconnect makes the watchers close their watches and resume.
 	Reconnect Reconnect `yaml:"reconnect,omitempty"`
 }
 
-// Policy is what happens to a watcher that stays too far behind.
+// Policy is what happens to a watcher that falls too far behind.
 type Policy string
 
 // The policies; see package engine.
@@ -118,48 +120,49 @@ const (
 	Conflate  Policy = "conflate"
 )
 
-// Consumer is how a watcher takes its events.
+// Consumer is how a watcher receives its events.
 type Consumer string
 
 // The consumers.
 const (
-	// Batches takes as many events as there are.
+	// Batches takes all events that are ready at once.
 	Batches Consumer = "batches"
-	// Handler has a function called with each.
+	// Handler is a function that is called with each event.
 	Handler Consumer = "handler"
-	// Channel receives each from a channel.
+	// Channel receives each event from a channel.
 	Channel Consumer = "channel"
 )
 
-// Consume slows a consumer down. The zero value is full speed.
+// Consume limits the speed of a consumer. The zero value is full speed.
 type Consume struct {
-	// Rate is the most events per second that it takes.
+	// Rate is the highest number of events per second; zero means no limit.
 	Rate float64 `yaml:"rate,omitempty"`
-	// Every Every it takes nothing, for Pause.
+	// Every is the time between two pauses of the consumer, Pause their length.
 	Every time.Duration `yaml:"every,omitempty"`
 	Pause time.Duration `yaml:"pause,omitempty"`
 }
 
-// Slow reports whether the consumer is not at full speed. Its latency is its own
-// doing, so it does not count.
+// Slow reports whether the consumer's speed is limited. The scenario then causes
+// its latency, which is left out of the totals.
 func (c Consume) Slow() bool { return c != Consume{} }
 
-// Reconnect makes a watcher break off about every Every (each at times of its
-// own), stay away for Away, and resume where it was. The zero value never does.
+// Reconnect makes a watcher close its watch about once per Every, wait for Away,
+// and resume from the last revision that it saw. Watchers of a group do not
+// reconnect in step. The zero value never reconnects.
 type Reconnect struct {
 	Every time.Duration `yaml:"every,omitempty"`
 	Away  time.Duration `yaml:"away,omitempty"`
 }
 
-// Reader is a group that reads all the time.
+// Reader is a group of readers with one rate.
 type Reader struct {
 	// Name is what reports call the group. Default: readers-1 and so on.
 	Name string `yaml:"name,omitempty"`
-	// Count is how many read at the same time. Default 1.
+	// Count is how many readers read concurrently. Default 1.
 	Count int `yaml:"count,omitempty"`
 	// Rate is the reads per second of the whole group. Required.
 	Rate float64 `yaml:"rate"`
-	// Op is what they do. Default list.
+	// Op is what the readers do. Default list.
 	Op ReadOp `yaml:"op,omitempty"`
 	// Mode says how fresh a read must be. Default latest.
 	Mode ReadMode `yaml:"mode,omitempty"`
@@ -168,7 +171,7 @@ type Reader struct {
 	Labels string `yaml:"labels,omitempty"`
 	Fields string `yaml:"fields,omitempty"`
 	Prefix string `yaml:"prefix,omitempty"`
-	// Limit is the page size of a list; zero means all at once.
+	// Limit is the page size of a list; zero means one page.
 	Limit int `yaml:"limit,omitempty"`
 }
 
@@ -185,42 +188,41 @@ const (
 // ReadMode says how fresh a read must be.
 type ReadMode string
 
-// The modes; see the functions of package engine with like names.
+// The modes; see the functions of package engine with similar names.
 const (
-	// Latest is linearizable.
+	// Latest reads are linearizable.
 	Latest ReadMode = "latest"
-	// Cached is what the cache has.
+	// Cached reads return what the cache has.
 	Cached ReadMode = "cached"
-	// NotOlder is not older than the newest write known when the read begins.
+	// NotOlder reads are not older than the newest write known at their start.
 	NotOlder ReadMode = "not-older"
-	// Exact is the state at that revision.
+	// Exact reads return the state at the revision of that write.
 	Exact ReadMode = "exact"
 )
 
-// Cache is a group of object caches: each holds references to single objects and
-// follows those, as a kubelet does the configmaps of its pods.
+// Cache is a group of object caches. Each holds references to single objects and
+// follows their changes, as a kubelet does for the configmaps of its pods.
 type Cache struct {
 	// Name is what reports call the group. Default: caches-1 and so on.
 	Name string `yaml:"name,omitempty"`
 	// Count is how many caches there are. Default 1.
 	Count int `yaml:"count,omitempty"`
 	// References is how many references the whole group holds, to objects drawn
-	// at random of those that there are at the start, so that several may be to
-	// one. Default: one for each object.
+	// at random from those of the start; several may refer to the same object.
+	// Default: as many as objects.
 	References int `yaml:"references,omitempty"`
-	// Rate is how many references of the whole group are read per second.
-	// Required.
+	// Rate is the reads per second of the whole group. Required.
 	Rate float64 `yaml:"rate"`
-	// Churn is the share of the reads, from 0 to 1, before which the reference is
-	// released and another acquired.
+	// Churn is the share of reads, from 0 to 1, before which the reference is
+	// replaced by another.
 	Churn float64 `yaml:"churn,omitempty"`
-	// Idle is how long an object is followed without being read; zero means the
+	// Idle is how long an object is followed after its last read; zero means the
 	// cache's default.
 	Idle time.Duration `yaml:"idle,omitempty"`
 }
 
-// Informer is a group of informers: each mirrors the engine, and tells handlers
-// what changes.
+// Informer is a group of informers. Each keeps a copy of the engine's objects and
+// notifies handlers of changes.
 type Informer struct {
 	// Name is what reports call the group. Default: informers-1 and so on.
 	Name string `yaml:"name,omitempty"`
@@ -228,14 +230,14 @@ type Informer struct {
 	// Default 1.
 	Count    int `yaml:"count,omitempty"`
 	Handlers int `yaml:"handlers,omitempty"`
-	// Prefix mirrors only the keys under a path. It is a template, see [Watcher].
+	// Prefix selects the keys under a path. It is a template, see [Watcher].
 	Prefix string `yaml:"prefix,omitempty"`
 	// Policy is what happens to a handler that falls behind. Default conflate.
 	Policy HandlerPolicy `yaml:"policy,omitempty"`
-	// Buffer is how many notifications may be ahead of a handler; zero means the
+	// Buffer is how many notifications may wait for a handler; zero means the
 	// informer's default.
 	Buffer int `yaml:"buffer,omitempty"`
-	// Consume slows the handlers down.
+	// Consume limits the speed of the handlers.
 	Consume Consume `yaml:"consume,omitempty"`
 }
 
@@ -249,7 +251,7 @@ const (
 	Block        HandlerPolicy = "block"
 )
 
-// placeholder is a name in braces.
+// placeholder matches a name in braces.
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 
 // Key returns the key of the nth object.
@@ -257,10 +259,10 @@ func (o Objects) Key(n int) string {
 	return fmt.Sprintf("ns-%d/obj-%d", n%max(1, o.Namespaces), n)
 }
 
-// Value returns the nth of a field's or label's values.
+// Value returns the nth value of a field or label.
 func Value(name string, n int) string { return name + "-" + strconv.Itoa(n) }
 
-// placeholders returns what templates may have, sorted.
+// placeholders returns the placeholders that templates may have, sorted.
 func (o Objects) placeholders() []string {
 	names := []string{"i", "namespace"}
 	if o.Count > 0 {
@@ -275,7 +277,8 @@ func (o Objects) placeholders() []string {
 	return names
 }
 
-// fill returns the template as the ith of its users has it. Unknown names stay.
+// fill returns the template filled in for the ith member of a group. Unknown
+// placeholders stay.
 func (o Objects) fill(template string, i int) string {
 	return placeholder.ReplaceAllStringFunc(template, func(match string) string {
 		if value, known := o.value(match[1:len(match)-1], i); known {
@@ -301,29 +304,29 @@ func (o Objects) value(name string, i int) (value string, known bool) {
 	return "", false
 }
 
-// Selection is what one watcher or reader asks for.
+// Selection is what one watcher, reader or informer selects.
 type Selection struct {
 	Labels, Fields, Prefix, Key string
 }
 
-// Select returns what the ith watcher of the group asks for.
+// Select returns what the ith watcher of the group selects.
 func (p *Plan) Select(w Watcher, i int) Selection {
 	o := p.Objects
 	return Selection{Labels: o.fill(w.Labels, i), Fields: o.fill(w.Fields, i), Prefix: o.fill(w.Prefix, i), Key: o.fill(w.Key, i)}
 }
 
-// SelectRead returns what the ith list of the group asks for.
+// SelectRead returns what the ith list of the group selects.
 func (p *Plan) SelectRead(r Reader, i int) Selection {
 	o := p.Objects
 	return Selection{Labels: o.fill(r.Labels, i), Fields: o.fill(r.Fields, i), Prefix: o.fill(r.Prefix, i)}
 }
 
-// SelectInformer returns what the ith informer of the group mirrors.
+// SelectInformer returns what the ith informer of the group selects.
 func (p *Plan) SelectInformer(in Informer, i int) Selection {
 	return Selection{Prefix: p.Objects.fill(in.Prefix, i)}
 }
 
-// template demands that the placeholders of a template are known.
+// template checks that the placeholders of a template are known.
 func (c *checker) template(field, template string, o Objects) (ok bool) {
 	ok = true
 	for _, match := range placeholder.FindAllString(template, -1) {

@@ -8,26 +8,26 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxFile is the most bytes that a scenario's file may have: 64 KiB, about thirty
-// times the largest that is shipped.
+// MaxFile is the highest size of a scenario's file in bytes: 64 KiB, which is about
+// thirty times the largest that is shipped.
 const MaxFile = 64 << 10
 
-// What else a file may hold. The parser keeps the path of each value, and so it
-// takes depth times names times values; all three are bounded before it runs.
+// The other limits of a file. The YAML parser keeps the path to each value, so that
+// it takes memory for depth times names times values.
 const (
 	maxDepth      = 20      // lists and mappings within each other
 	maxName       = 128     // bytes of a field's name
 	maxText       = 4 << 10 // bytes of a value
-	maxBlankLines = 100     // in a row: the scanner copies a text for each at its end
+	maxBlankLines = 100     // in a row: the scanner copies a text once for each at its end
 )
 
-// What a file may hold with all aliases written out.
+// The limits of a file with all aliases written out.
 const (
 	maxNodes   = 100_000 // lists, mappings and values
 	maxWritten = 4 << 20 // bytes of values and of the paths to them
 )
 
-// checkText bounds what the YAML library scans.
+// checkText checks the limits that keep scanning the file cheap.
 func checkText(data []byte) *Error {
 	if len(data) > MaxFile {
 		return &Error{
@@ -52,10 +52,10 @@ func checkText(data []byte) *Error {
 	return nil
 }
 
-// lineBreaks makes all line breaks of YAML the same.
+// lineBreaks replaces the line breaks of YAML by newlines.
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// checkTokens bounds what the YAML library parses.
+// checkTokens checks the limits that keep parsing the tokens cheap.
 func checkTokens(tokens token.Tokens) *Error {
 	var n nesting
 	for _, tk := range tokens {
@@ -70,7 +70,7 @@ func checkTokens(tokens token.Tokens) *Error {
 	return nil
 }
 
-// checkLength bounds a name or a value.
+// checkLength checks the length of a name or value.
 func checkLength(tk *token.Token) *Error {
 	isName := tk.Next != nil && tk.Next.Type == token.MappingValueType
 	switch size := len(tk.Value); {
@@ -88,11 +88,11 @@ func errorAt(tk *token.Token, problem, fix string) *Error {
 	return &Error{Line: tk.Position.Line, Column: tk.Position.Column, Problem: problem, Fix: fix}
 }
 
-// nesting follows how deep a sequence of tokens is nested: by brackets, and
-// outside of those by the columns at which entries start.
+// nesting computes how deep lists and mappings are nested at each token: by brackets,
+// and outside of brackets by the columns at which entries start.
 type nesting struct {
 	levels []level // the outermost first
-	// start is the column at which the present entry starts, previous the token
+	// start is the column at which the current entry starts, previous is the token
 	// before.
 	start    int
 	previous *token.Token
@@ -100,15 +100,16 @@ type nesting struct {
 
 // level is a list or a mapping that has not ended.
 type level struct {
-	// bracket: it ends with its bracket, otherwise with what starts left of it.
+	// bracket is set if it ends with its closing bracket, rather than at an entry
+	// that starts further left.
 	bracket bool
-	// dash: its entries start with a dash. A list may start where the mapping
-	// around it does.
+	// dash is set if its entries start with a dash. Such a list may start in the
+	// same column as the mapping around it.
 	dash   bool
 	column int
 }
 
-// take takes the next token.
+// take adds the next token.
 func (n *nesting) take(tk *token.Token) {
 	if !n.inBrackets() && n.starts(tk) {
 		n.start = tk.Position.Column
@@ -128,8 +129,8 @@ func (n *nesting) inBrackets() bool {
 	return len(n.levels) > 0 && n.levels[len(n.levels)-1].bracket
 }
 
-// starts reports whether an entry starts with the token: it is the first of its
-// line, or of the value of another entry.
+// starts reports whether an entry starts with the token: it is the first token of a
+// line, or the first of another entry's value.
 func (n *nesting) starts(tk *token.Token) bool {
 	if n.previous == nil || n.previous.Position.Line != tk.Position.Line {
 		return true
@@ -141,7 +142,7 @@ func (n *nesting) starts(tk *token.Token) bool {
 	return false
 }
 
-// entry begins an entry of a list or mapping without brackets.
+// entry starts an entry of a list or mapping without brackets.
 func (n *nesting) entry(tk *token.Token) {
 	if n.inBrackets() && tk.Type == token.MappingValueType {
 		return // of the mapping in brackets
@@ -156,13 +157,13 @@ func (n *nesting) entry(tk *token.Token) {
 	n.levels = append(n.levels, entry)
 }
 
-// endsBefore reports whether the list or mapping, or its last entry, ends where
-// the entry begins.
+// endsBefore reports whether the list or mapping, or its last entry, ends where the
+// new entry starts.
 func (l level) endsBefore(entry level) bool {
 	return !l.bracket && (l.column > entry.column || l.column == entry.column && (l.dash || !entry.dash))
 }
 
-// endBracket ends the innermost list or mapping in brackets, and all within it.
+// endBracket ends the innermost list or mapping in brackets and all that is in it.
 func (n *nesting) endBracket() {
 	for i := len(n.levels) - 1; i >= 0; i-- {
 		if n.levels[i].bracket {

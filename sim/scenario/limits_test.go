@@ -13,8 +13,8 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// parseBounded parses what must be refused, demands that this allocates at most
-// that many MiB in all, and returns the error.
+// parseBounded parses data that must be refused, checks that the sum of allocations
+// is at most that many MiB, and returns the error.
 func parseBounded(t *testing.T, data []byte, mib uint64) string {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -28,7 +28,7 @@ func parseBounded(t *testing.T, data []byte, mib uint64) string {
 	return err.Error()
 }
 
-// full repeats a piece after a beginning, up to the size that a file may have.
+// full returns a file of the highest size: a beginning, and a piece repeated.
 func full(beginning, piece string) []byte {
 	return []byte(beginning + strings.Repeat(piece, (scenario.MaxFile-len(beginning))/len(piece)))
 }
@@ -57,8 +57,8 @@ func TestLoad_reads_no_more_of_a_file_than_it_may_have(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
 }
 
-// What the YAML library takes grows with the square of what is nested, and with
-// the names around it.
+// The memory of the YAML library grows with the square of the nesting, and with the
+// names around a value.
 func TestParse_memory_is_bounded_for_hostile_files(t *testing.T) {
 	name := strings.Repeat("k", 126)
 	var nested strings.Builder
@@ -90,7 +90,7 @@ func TestParse_memory_is_bounded_for_hostile_files(t *testing.T) {
 	}
 }
 
-// Lists that share an indentation with the mapping around them are nested, too.
+// A list that starts in the column of the mapping around it is nested in it.
 func TestParse_depth_is_that_of_the_tree(t *testing.T) {
 	for name, within := range map[string]func(inner string, depth int) string{
 		"brackets": func(inner string, _ int) string { return "{and: [" + inner + "]}" },
@@ -112,7 +112,7 @@ func TestParse_depth_is_that_of_the_tree(t *testing.T) {
 	}
 }
 
-// Each alias is short, and stands for more than the one before it.
+// Each alias is short, and its value is larger than that of the alias before.
 func TestParse_aliases_count_as_what_they_stand_for(t *testing.T) {
 	chain := func(n int) string {
 		var b strings.Builder
@@ -170,7 +170,7 @@ func TestParse_errors_show_little_of_long_texts(t *testing.T) {
 	}
 }
 
-// Nor do the errors of a scenario in Go, which has no limits.
+// A scenario in Go has no limits, but its errors are short, too.
 func TestResolve_errors_show_little_of_long_texts(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	for _, s := range []*scenario.Scenario{

@@ -20,24 +20,27 @@ import (
 
 // Load reads a scenario from a file and validates it.
 //
-// Errors: [Errors] with file, line and column; what opening or reading the file
-// met.
+// Errors: [Errors] with file, line and column, or the error of opening or reading
+// the file.
 func Load(file string) (*Scenario, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1)) // one byte too many is seen
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1)) // one byte more, to see that there is more
 	if err != nil {
 		return nil, err
 	}
 	return parse(file, filepath.Dir(file), data)
 }
 
-// Parse reads a scenario from YAML and validates it. The name stands for it in
-// errors, which are [Errors] with line and column: all that is wrong with names
-// and values, or the first that is wrong with the YAML itself.
+// Parse reads a scenario from YAML and validates it. The name is the file's name in
+// errors. What it allocates is bounded; see the limits in the package's
+// documentation.
+//
+// Errors: [Errors] with line and column: the first error of the YAML itself, or
+// else all unknown fields and values of a wrong type, or else all invalid values.
 func Parse(name string, data []byte) (*Scenario, error) { return parse(name, "", data) }
 
 func parse(file, dir string, data []byte) (*Scenario, error) {
@@ -64,7 +67,7 @@ func parse(file, dir string, data []byte) (*Scenario, error) {
 	return nil, errs
 }
 
-// decode reads the YAML and says where in it each field is. Errors are [Errors].
+// decode reads the YAML and returns the positions of the fields. Errors: [Errors].
 func decode(data []byte) (*Scenario, places, error) {
 	if e := checkText(data); e != nil {
 		return nil, nil, Errors{e}
@@ -93,7 +96,8 @@ func decode(data []byte) (*Scenario, places, error) {
 	return s, x.places, nil
 }
 
-// onlyDocument returns the root of the one document that the file must have.
+// onlyDocument returns the root of the file's document, of which there must be
+// exactly one.
 func onlyDocument(file *ast.File) (ast.Node, error) {
 	var roots []ast.Node
 	for _, doc := range file.Docs {
@@ -111,7 +115,7 @@ func onlyDocument(file *ast.File) (ast.Node, error) {
 	return roots[0], nil
 }
 
-// yamlError turns an error of the YAML library into one of ours.
+// yamlError converts an error of the YAML library.
 func yamlError(err error) *Error {
 	e := &Error{Line: 1, Column: 1, Fix: "write it as YAML"}
 	var syntax *yaml.SyntaxError
@@ -131,7 +135,7 @@ func yamlError(err error) *Error {
 	case errors.As(err, &unexpected):
 		e.Problem = fmt.Sprintf("a %v is where a %v belongs", unexpected.Actual, unexpected.Expected)
 		e.Fix = "see the documentation of the field"
-	case errors.As(err, &placed): // its Error shows the whole source
+	case errors.As(err, &placed): // its Error method prints the whole source
 		e.Problem = placed.GetMessage()
 	default:
 		e.Problem = err.Error()
@@ -149,7 +153,7 @@ var library embed.FS
 
 // Library returns the names of the shipped scenarios, sorted.
 func Library() []string {
-	files, _ := library.ReadDir("library") // embedded: it is there
+	files, _ := library.ReadDir("library") // cannot fail: it is embedded
 	names := make([]string, len(files))
 	for i, f := range files {
 		names[i] = strings.TrimSuffix(f.Name(), ".yaml")
@@ -158,17 +162,17 @@ func Library() []string {
 	return names
 }
 
-// Source returns the file of a shipped scenario. Errors: an [*Error] that names
-// those there are.
+// Source returns the file of a shipped scenario. Errors: an [*Error] that lists the
+// shipped scenarios.
 func Source(name string) ([]byte, error) {
 	data, err := library.ReadFile(path.Join("library", name+".yaml"))
 	if err != nil {
-		return nil, &Error{Problem: "there is no shipped scenario " + name, Fix: "there are " + strings.Join(Library(), ", ")}
+		return nil, &Error{Problem: "there is no shipped scenario " + name, Fix: "there are " + listed(Library())}
 	}
 	return data, nil
 }
 
-// Shipped returns the shipped scenario of that name. Errors: as for Source.
+// Shipped returns the shipped scenario of that name. Errors: those of [Source].
 func Shipped(name string) (*Scenario, error) {
 	data, err := Source(name)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// places says where in a file each field is, by its path.
+// places has the position of each field in a file, by the field's path.
 type places map[string]*token.Position
 
-// of returns the line and column of a field, or of the nearest one around it
+// of returns the line and column of a field, or of the innermost field around it
 // that is in the file.
 func (p places) of(field string) (line, column int) {
 	for {
@@ -29,20 +29,22 @@ func (p places) of(field string) (line, column int) {
 	}
 }
 
-// indexer finds the places of all fields, and those fields that do not exist or
-// are of the wrong shape.
+// indexer walks a YAML tree, records the positions of all fields, and reports
+// unknown fields and values of a wrong type.
 type indexer struct {
 	places places
-	// anchors are those that have been walked, by name. So none is within itself.
+	// anchors has the anchors that have been walked, by name. An anchor is added
+	// after its value, so that no value contains itself.
 	anchors map[string]ast.Node
-	// nodes, written and depth are counted as if aliases were written out; see
-	// the limits of the same names.
+	// nodes, written and depth are what maxNodes, maxWritten and maxDepth limit.
+	// The value of an alias counts each time.
 	nodes, written, depth int
-	// expanded is the alias being written out, the outermost if it has others.
+	// expanded is the alias whose value is being walked, the outermost if aliases
+	// are nested.
 	expanded *ast.AliasNode
-	// full: one of them is beyond its limit, and nothing more is walked.
-	full bool
-	errs Errors
+	// exceeded is set when a limit is exceeded, which ends the walk.
+	exceeded bool
+	errs     Errors
 }
 
 func (x *indexer) scenario(root ast.Node) {
@@ -64,7 +66,7 @@ func (x *indexer) walk(node ast.Node, t reflect.Type, path string) {
 	case *ast.AliasNode:
 		x.alias(n, t, path)
 		return
-	case *ast.TagNode: // the decoder panics at some
+	case *ast.TagNode: // some make the decoder panic
 		x.wrong(n, path, "has the tag "+shortened(n.GetToken().Value, maxQuoted), "leave it out; put a text that looks like a number in quotes")
 		return
 	case *ast.NullNode, *ast.MergeKeyNode, nil:
@@ -84,11 +86,10 @@ func (x *indexer) walk(node ast.Node, t reflect.Type, path string) {
 	}
 }
 
-// fits counts a node, and reports whether the file is within its limits. What is
-// beyond them is an error of the whole file, in the place of all others.
+// fits counts a node, and reports whether the file is still within its limits.
 func (x *indexer) fits(node ast.Node, path string) bool {
-	if x.full || node == nil {
-		return !x.full
+	if x.exceeded || node == nil {
+		return !x.exceeded
 	}
 	x.nodes++
 	x.written += len(path) + len(node.GetToken().Value)
@@ -97,23 +98,24 @@ func (x *indexer) fits(node ast.Node, path string) bool {
 		x.exceed(node, fmt.Sprintf("there are more than %d lists, mappings and values", maxNodes))
 	case x.written > maxWritten:
 		x.exceed(node, fmt.Sprintf("the values and the paths to them have more than %d bytes", maxWritten))
-	case x.depth > maxDepth: // it is within as many
+	case x.depth > maxDepth: // the lists and mappings around the node
 		x.exceed(node, fmt.Sprintf("more than %d lists and mappings are within each other", maxDepth))
 	}
-	return !x.full
+	return !x.exceeded
 }
 
+// exceed ends the walk with one error, which replaces all others.
 func (x *indexer) exceed(node ast.Node, problem string) {
 	fix := "nest less deeply, or use shorter names"
 	if x.expanded != nil {
 		node, problem, fix = x.expanded, problem+", aliases written out", "use fewer aliases"
 	}
 	at := node.GetToken().Position
-	x.full = true
+	x.exceeded = true
 	x.errs = Errors{{Line: at.Line, Column: at.Column, Problem: problem, Fix: fix}}
 }
 
-// anchor notes what aliases can stand for from here on.
+// anchor records an anchor for the aliases after it.
 func (x *indexer) anchor(n *ast.AnchorNode, path string) {
 	name := n.Name.GetToken().Value
 	if before := x.anchors[name]; before != nil && before != n.Value {
@@ -122,7 +124,7 @@ func (x *indexer) anchor(n *ast.AnchorNode, path string) {
 	x.anchors[name] = n.Value
 }
 
-// alias walks what the alias stands for, as what it is here.
+// alias walks the value of an alias, as the type that it has here.
 func (x *indexer) alias(n *ast.AliasNode, t reflect.Type, path string) {
 	name := n.Value.GetToken().Value
 	node := x.anchors[name]
@@ -138,7 +140,7 @@ func (x *indexer) alias(n *ast.AliasNode, t reflect.Type, path string) {
 	x.walk(node, t, path)
 }
 
-// fields walks a mapping that is a struct.
+// fields walks a mapping that is decoded into a struct.
 func (x *indexer) fields(node ast.Node, t reflect.Type, path string) {
 	known := map[string]reflect.Type{}
 	var names []string
@@ -190,10 +192,10 @@ func (x *indexer) scalar(node ast.Node, t reflect.Type, path string) {
 	}
 }
 
-// wholeNumber is what would be one, but for its size.
+// wholeNumber matches whole numbers of any size.
 var wholeNumber = regexp.MustCompile(`^\+?[0-9]+$`)
 
-// isA reports whether a scalar can be read as a value of the type.
+// isA reports whether a scalar can be decoded into the type.
 func isA(node ast.Node, t reflect.Type) (ok bool) {
 	if t == reflect.TypeFor[time.Duration]() {
 		_, err := time.ParseDuration(node.GetToken().Value)
@@ -217,8 +219,8 @@ func isA(node ast.Node, t reflect.Type) (ok bool) {
 	return ok
 }
 
-// entries walks a mapping: each of its entries, and as itself what is merged into
-// it.
+// entries calls each for the entries of a mapping, and walks the mappings that are
+// merged into it as if they were the mapping itself.
 func (x *indexer) entries(node ast.Node, t reflect.Type, path string, each func(pair *ast.MappingValueNode, at string)) {
 	var pairs []*ast.MappingValueNode
 	switch n := node.(type) {
@@ -246,7 +248,7 @@ func (x *indexer) noMapping(node ast.Node, path string) {
 	x.wrong(node, path, "has no fields", `write fields such as "name: value"`)
 }
 
-// place notes where an entry is and returns its path.
+// place records the position of an entry and returns its path.
 func (x *indexer) place(pair *ast.MappingValueNode, path string) string {
 	if path != "" {
 		path += "."
@@ -258,7 +260,7 @@ func (x *indexer) place(pair *ast.MappingValueNode, path string) string {
 }
 
 func (x *indexer) wrong(node ast.Node, field, problem, fix string) {
-	if x.full {
+	if x.exceeded {
 		return
 	}
 	at := node.GetToken().Position
@@ -267,7 +269,7 @@ func (x *indexer) wrong(node ast.Node, field, problem, fix string) {
 
 func keyOf(pair *ast.MappingValueNode) string { return pair.Key.GetToken().Value }
 
-// kindName and kindExample describe a type to people who write YAML.
+// kindName and kindExample describe a type in the words of YAML.
 func kindName(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():

@@ -17,32 +17,33 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Plan is a resolved scenario: nothing is left to defaults or to chance. Its
-// fields are read, not changed. Make one with [Scenario.Resolve].
+// Plan is a resolved scenario, with all defaults and random seeds filled in. It must
+// not be changed. Make one with [Scenario.Resolve].
 type Plan struct {
 	Scenario
-	// IsSmall: it was resolved with [Options].Small.
+	// IsSmall reports whether the plan was resolved with [Options].Small.
 	IsSmall bool
-	// Hash identifies the plan, seed included: equal plans have equal hashes, on
-	// every machine. It is the SHA-256 of its content in hexadecimal, that of the
-	// traces it replays included.
+	// Hash identifies the plan: equal plans have equal hashes on every machine. It
+	// is the SHA-256, in hexadecimal, of the plan's content, which includes the
+	// seed and the content of traces.
 	Hash string
-	// Timeline is when each fault begins and ends, in order.
+	// Timeline has all occurrences of faults, in order of time.
 	Timeline []Moment
-	// Checks are the assertions, understood.
+	// Checks are the parsed assertions.
 	Checks []Check
 }
 
 // Moment is one occurrence of a fault.
 type Moment struct {
-	// At is when it begins, Until when it is over; equal for a fault of a moment.
+	// At is when it begins and Until when it is over. They are equal for faults of
+	// one moment.
 	At, Until time.Duration
-	// Fault is its index in the plan's Faults.
+	// Fault is the index of the fault in the plan's Faults.
 	Fault int
 }
 
-// newPlan derives the rest from a scenario that has been filled in. Errors:
-// [Errors], of a trace that cannot be read.
+// newPlan makes the plan of a scenario whose defaults have been filled in. Errors:
+// [Errors], about a trace that cannot be read.
 func newPlan(s Scenario, small bool) (_ *Plan, err error) {
 	p := &Plan{Scenario: s, IsSmall: small}
 	for i := range s.Faults {
@@ -50,7 +51,7 @@ func newPlan(s Scenario, small bool) (_ *Plan, err error) {
 	}
 	slices.SortStableFunc(p.Timeline, func(a, b Moment) int { return cmp.Compare(a.At, b.At) })
 	for _, a := range s.Assert {
-		check, _ := a.Check() // has been validated
+		check, _ := a.Check() // cannot fail: it has been validated
 		p.Checks = append(p.Checks, check)
 	}
 	if p.Hash, err = p.digest(); err != nil {
@@ -59,7 +60,7 @@ func newPlan(s Scenario, small bool) (_ *Plan, err error) {
 	return p, nil
 }
 
-// occurrences returns when the fault happens before the end.
+// occurrences returns the occurrences of a fault before the end.
 func occurrences(f *Fault, index int, end time.Duration) (moments []Moment) {
 	for at := f.At; at < end; at += f.Every {
 		moments = append(moments, Moment{At: at, Until: min(at+f.For, end), Fault: index})
@@ -70,10 +71,10 @@ func occurrences(f *Fault, index int, end time.Duration) (moments []Moment) {
 	return moments
 }
 
-// digest hashes the content. The order of JSON's keys does not depend on maps'.
+// digest hashes the content, as JSON, in which maps are sorted by key.
 func (p *Plan) digest() (string, error) {
 	content, err := json.Marshal(p.Scenario)
-	if err != nil { // a float that is no number would be refused by Validate
+	if err != nil { // such as for NaN, which Validate refuses
 		return "", err
 	}
 	sum := sha256.New()
@@ -97,9 +98,9 @@ func (p *Plan) WatcherCount() (n int) {
 	return n
 }
 
-// Explain returns the plan for people: a scenario with nothing left to defaults,
-// which can itself be run, and as comments what follows from it. Equal plans
-// have equal explanations.
+// Explain returns the plan as a scenario in YAML with all defaults filled in, which
+// can itself be run and gives the same plan. Comments have totals and the timeline.
+// Equal plans have equal explanations.
 func (p *Plan) Explain() (string, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s, as it runs. plan %.12s\n", oneLine(p.Name), p.Hash)
@@ -114,9 +115,9 @@ func (p *Plan) Explain() (string, error) {
 	return b.String(), nil
 }
 
-// parseable changes those scalars of a YAML tree that would not be read as what
-// they are: the library writes 1e+06, which it reads as text, and texts with line
-// breaks or tabs, which it reads without some of them.
+// parseable is an [ast.Visitor] that rewrites scalars which the YAML library prints
+// but does not read back: it takes 1e+06 for text, and loses line breaks and tabs at
+// the ends of texts.
 type parseable struct{}
 
 func (v parseable) Visit(node ast.Node) ast.Visitor {
@@ -131,7 +132,7 @@ func (v parseable) Visit(node ast.Node) ast.Visitor {
 	return v
 }
 
-// withPoint gives a number a fraction, which tells it from a whole one.
+// withPoint appends a fraction to a whole number, as the YAML library does.
 func withPoint(digits string) string {
 	if strings.Contains(digits, ".") {
 		return digits
@@ -140,7 +141,7 @@ func withPoint(digits string) string {
 }
 
 // oneLine returns the text, in quotes if it has line breaks or other characters
-// that are not printed.
+// that are not printable.
 func oneLine(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)
@@ -164,7 +165,7 @@ func (p *Plan) explainTotals(b *bytes.Buffer) {
 	}
 }
 
-// maxMoments is how much of a timeline is printed.
+// maxMoments is the highest number of occurrences that are printed.
 const maxMoments = 50
 
 func (p *Plan) explainTimeline(b *bytes.Buffer) {
@@ -185,7 +186,7 @@ func (p *Plan) explainTimeline(b *bytes.Buffer) {
 	}
 }
 
-// String prints the selection as selectors are written.
+// String returns the selection as text, such as "fields node=node-3, prefix a".
 func (s Selection) String() string {
 	text := ""
 	for _, part := range []struct{ name, value string }{

@@ -49,7 +49,7 @@ func TestKubeletsIsAsLargeAsPromised(t *testing.T) {
 	require.Len(t, seen, 5000, "each watches a node of its own")
 }
 
-// What explain prints is a scenario that makes the same plan.
+// What Explain prints is a scenario that gives the same plan.
 func TestExplanationIsAScenario(t *testing.T) {
 	for _, name := range scenario.Library() {
 		s, err := scenario.Shipped(name)
@@ -70,7 +70,7 @@ func TestExplanationIsAScenario(t *testing.T) {
 	}
 }
 
-// requireExplained demands that the plan's explanation makes the same plan.
+// requireExplained checks that the explanation of a plan gives the same plan.
 func requireExplained(t *testing.T, s *scenario.Scenario, o scenario.Options) {
 	t.Helper()
 	plan, err := s.Resolve(o)
@@ -165,7 +165,7 @@ func TestFilesAreFoundAndNamed(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// Else two runs of different histories would pass for runs of one plan.
+// Otherwise two runs of different histories would count as runs of one plan.
 func TestPlanIsAnotherWithAnotherTrace(t *testing.T) {
 	dir := t.TempDir()
 	file, past := filepath.Join(dir, "mine.yaml"), filepath.Join(dir, "past.ndjson")
@@ -218,9 +218,9 @@ func TestAssertionsCompare(t *testing.T) {
 	}
 }
 
-// fuzzSeeds are short, since the fuzzer spends a time on making an input smaller
-// that grows with the square of its length: with whole scenarios as seeds it did
-// nothing else.
+// fuzzSeeds are short because the fuzzer minimizes each input that reaches new code,
+// which takes time with the square of the length: with whole scenarios as seeds, it
+// does nothing else for minutes.
 var fuzzSeeds = []string{
 	"duration: 5s\nwatchers: [{}]\n",
 	"watchers: [{}]\nobjects: {count: 9, fields: {a: 3}, index: [a]}\n",
@@ -242,12 +242,11 @@ var fuzzSeeds = []string{
 	"%YAML 1.2\n---\n? 'a'\n: \"\\x41\"\n...\n",
 }
 
-// maxFuzzed is the longest input that is tried; longer ones take longer and show
-// nothing else.
+// maxFuzzed is the longest input that is parsed, for the same reason.
 const maxFuzzed = 300
 
-// No input makes the parser panic, every error has a place and shows little of the
-// input, and what a plan explains is a scenario with the same plan.
+// No input makes the parser panic, every error has a position and shows little of the
+// input, and the explanation of a plan gives the same plan.
 func FuzzParse(f *testing.F) {
 	for _, seed := range fuzzSeeds {
 		f.Add([]byte(seed))
@@ -269,7 +268,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// requireErrors demands that errors are few, short and in their places.
+// requireErrors checks that errors are few and short, and have positions.
 func requireErrors(t *testing.T, err error) {
 	t.Helper()
 	var errs scenario.Errors

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What a scenario may ask of one process at most.
+// The highest values that a scenario may have, since it runs in one process.
 const (
 	MaxObjects   = 10_000_000
 	MaxWatchers  = 1_000_000
@@ -24,30 +24,30 @@ const (
 	maxPayload int64 = 64 << 30 // bytes of all objects together
 )
 
-// checker collects what is wrong.
+// checker checks a scenario and collects the errors.
 type checker struct {
 	errs Errors
-	// found counts all errors, those that are not listed too.
+	// found counts all errors, including those that are not listed.
 	found int
 }
 
-// wrong notes a problem of a field.
+// wrong adds an error of a field.
 func (c *checker) wrong(field, problem, fix string) {
 	c.found++
 	c.errs.add(&Error{Field: field, Problem: problem, Fix: fix})
 }
 
-// number is what fields count or measure with.
+// number is the constraint for fields that count or measure.
 type number interface{ ~int | ~int64 | ~float64 }
 
-// notNegative demands that a value is zero or more.
+// notNegative checks that a value is zero or more.
 func notNegative[N number](c *checker, field string, n N, fix string) {
 	if n < 0 {
 		c.wrong(field, fmt.Sprintf("is negative: %v", n), fix)
 	}
 }
 
-// oneOf demands that a value is one of those allowed, or left out.
+// oneOf checks that a value is one of those allowed, or left out.
 func oneOf[S ~string](c *checker, field string, s S, allowed ...S) {
 	if s == "" {
 		return
@@ -66,11 +66,11 @@ func writeOneOf[S ~string](allowed []S) string {
 	return "write one of " + strings.Join(names, ", ")
 }
 
-// Validate returns all that is wrong, as [Errors], or nil.
+// Validate checks the scenario. It returns nil or [Errors].
 func (s *Scenario) Validate() error {
 	c := &checker{}
-	c.span("duration", s.Duration)
-	c.span("settle", s.Settle)
+	c.duration("duration", s.Duration)
+	c.duration("settle", s.Settle)
 	c.engine(s.Engine)
 	c.objects(s.Objects)
 	for i := range s.Writers {
@@ -102,8 +102,8 @@ func (s *Scenario) Validate() error {
 	return c.errs.orNil()
 }
 
-// adopt takes over an error of a part, giving it its field.
-func (c *checker) adopt(field string, err error) {
+// wrongAt adds an error that does not know its field.
+func (c *checker) wrongAt(field string, err error) {
 	e, ok := err.(*Error)
 	if !ok {
 		c.wrong(field, err.Error(), "")
@@ -112,23 +112,23 @@ func (c *checker) adopt(field string, err error) {
 	c.wrong(field, e.Problem, e.Fix)
 }
 
-// span demands that a time is neither negative nor absurd.
-func (c *checker) span(field string, d time.Duration) {
+// duration checks that a duration is between zero and [MaxDuration].
+func (c *checker) duration(field string, d time.Duration) {
 	notNegative(c, field, d, "write a duration such as 500ms or 30s")
 	if d > MaxDuration {
 		c.wrong(field, fmt.Sprintf("is %v", d), fmt.Sprintf("the longest is %v", MaxDuration))
 	}
 }
 
-// during demands that a time comes before the load is over: what comes later
+// beforeEnd checks that a time is before the end of the load: what comes later
 // would never happen.
-func (c *checker) during(field string, at time.Duration, s *Scenario) {
+func (c *checker) beforeEnd(field string, at time.Duration, s *Scenario) {
 	if over := cmp.Or(s.Duration, DefaultDuration); at > 0 && at >= over {
 		c.wrong(field, fmt.Sprintf("comes at %v, but the load is over after %v", at, over), "make it earlier, or duration longer")
 	}
 }
 
-// count demands that a number is between zero and a limit.
+// count checks that a number is between zero and a limit.
 func (c *checker) count(field string, n, limit int) {
 	notNegative(c, field, n, "write a number, or leave it out")
 	if n > limit {
@@ -136,7 +136,7 @@ func (c *checker) count(field string, n, limit int) {
 	}
 }
 
-// rate demands that a rate is above zero, or left out if it may be.
+// rate checks that a rate is above zero, or left out unless it is required.
 func (c *checker) rate(field string, rate float64, required bool) {
 	switch {
 	case rate == 0 && required:
@@ -148,7 +148,7 @@ func (c *checker) rate(field string, rate float64, required bool) {
 	}
 }
 
-// share demands a part of the whole.
+// share checks that a share is between 0 and 1.
 func (c *checker) share(field string, share float64) {
 	if !(share >= 0 && share <= 1) {
 		c.wrong(field, fmt.Sprintf("is %v", share), "write a share from 0 to 1")
@@ -157,10 +157,10 @@ func (c *checker) share(field string, share float64) {
 
 func (c *checker) engine(e Engine) {
 	c.count("engine.window", e.Window, maxBuffer)
-	c.span("engine.window-age", e.WindowAge)
-	c.span("engine.bookmarks", e.Bookmarks)
-	c.span("engine.backoff", e.Backoff)
-	c.span("engine.backoff-max", e.BackoffMax)
+	c.duration("engine.window-age", e.WindowAge)
+	c.duration("engine.bookmarks", e.Bookmarks)
+	c.duration("engine.backoff", e.Backoff)
+	c.duration("engine.backoff-max", e.BackoffMax)
 	if e.BackoffMax > 0 && e.BackoffMax < e.Backoff {
 		c.wrong("engine.backoff-max", "is less than backoff", "make it at least "+e.Backoff.String())
 	}
@@ -187,7 +187,7 @@ func (c *checker) objects(o Objects) {
 	}
 }
 
-// values demands sane names, each with a number of values.
+// values checks the names of fields or labels, and their numbers of values.
 func (c *checker) values(field string, values map[string]int) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		at := field + "." + name
@@ -202,7 +202,7 @@ func (c *checker) values(field string, values map[string]int) {
 	}
 }
 
-// names demands that groups can be told apart.
+// names checks that the names of groups are valid and unique.
 func (c *checker) names(s *Scenario) {
 	seen := map[string]bool{}
 	for _, g := range s.groupNames() {
@@ -216,10 +216,10 @@ func (c *checker) names(s *Scenario) {
 	}
 }
 
-// small demands that what is made smaller is there.
+// small checks that the groups and fields that Small names exist.
 func (c *checker) small(s *Scenario) {
-	c.span("small.duration", s.Small.Duration)
-	c.span("small.settle", s.Small.Settle)
+	c.duration("small.duration", s.Small.Duration)
+	c.duration("small.settle", s.Small.Settle)
 	c.count("small.objects", s.Small.Objects, MaxObjects)
 	rates, watchers, caches := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, g := range s.groupNames() {

@@ -12,10 +12,10 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// plainName is what groups, fields and labels can be called.
+// plainName matches the valid names of groups, fields and labels.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9./_-]*[A-Za-z0-9])?$`)
 
-// nameFix is what to write instead of what is no plainName.
+// nameFix is the fix of an error about a name that is not a plainName.
 const nameFix = "use letters, digits, and between them dots, dashes, slashes or underscores"
 
 func (c *checker) writer(at string, w *Writer, s *Scenario) {
@@ -41,16 +41,17 @@ func (c *checker) writer(at string, w *Writer, s *Scenario) {
 	if w.Move > 0 && len(s.Objects.Fields)+len(s.Objects.Labels) == 0 {
 		c.wrong(at+".move", "objects have no fields or labels to change", "add objects.fields, or leave it out")
 	}
-	c.span(at+".start", w.Start)
-	c.span(at+".stop", w.Stop)
-	c.during(at+".start", w.Start, s)
+	c.duration(at+".start", w.Start)
+	c.duration(at+".stop", w.Stop)
+	c.beforeEnd(at+".start", w.Start, s)
 	if w.Stop > 0 && w.Stop <= w.Start {
 		c.wrong(at+".stop", "is not after start", "make it later than "+w.Start.String())
 	}
 	c.trace(at, w, s)
 }
 
-// trace demands that a group that replays does nothing else, and can be found.
+// trace checks that the trace of a group can be opened, and that no field is set
+// that contradicts it.
 func (c *checker) trace(at string, w *Writer, s *Scenario) {
 	if w.Trace == "" {
 		return
@@ -72,18 +73,18 @@ func (c *checker) watcher(at string, w *Watcher, s *Scenario) {
 	if w.Key != "" && w.Prefix != "" {
 		c.wrong(at+".key", "is beside prefix", "write one of them")
 	}
-	c.span(at+".start", w.Start)
-	c.span(at+".spread", w.Spread)
-	c.during(at+".start", w.Start, s)
+	c.duration(at+".start", w.Start)
+	c.duration(at+".spread", w.Spread)
+	c.beforeEnd(at+".start", w.Start, s)
 	if w.Spread > 0 {
-		c.during(at+".spread", w.Start+w.Spread, s)
+		c.beforeEnd(at+".spread", w.Start+w.Spread, s)
 	}
 	oneOf(c, at+".policy", w.Policy, Park, Terminate, Conflate)
 	c.count(at+".buffer", w.Buffer, maxBuffer)
 	oneOf(c, at+".consumer", w.Consumer, Batches, Handler, Channel)
 	c.consume(at, w.Consume)
-	c.span(at+".reconnect.every", w.Reconnect.Every)
-	c.span(at+".reconnect.away", w.Reconnect.Away)
+	c.duration(at+".reconnect.every", w.Reconnect.Every)
+	c.duration(at+".reconnect.away", w.Reconnect.Away)
 	if w.Reconnect.Away > 0 && w.Reconnect.Every == 0 {
 		c.wrong(at+".reconnect.away", "is without every", "write how often too, such as every: 5s")
 	}
@@ -91,8 +92,8 @@ func (c *checker) watcher(at string, w *Watcher, s *Scenario) {
 
 func (c *checker) consume(at string, slow Consume) {
 	c.rate(at+".consume.rate", slow.Rate, false)
-	c.span(at+".consume.every", slow.Every)
-	c.span(at+".consume.pause", slow.Pause)
+	c.duration(at+".consume.every", slow.Every)
+	c.duration(at+".consume.pause", slow.Pause)
 	if (slow.Every > 0) != (slow.Pause > 0) {
 		c.wrong(at+".consume", "has one of every and pause without the other", "write both, such as every: 2s, pause: 500ms")
 	}
@@ -118,7 +119,7 @@ func (c *checker) cache(at string, ca *Cache, s *Scenario) {
 	c.count(at+".references", ca.References, MaxWatchers)
 	c.rate(at+".rate", ca.Rate, true)
 	c.share(at+".churn", ca.Churn)
-	c.span(at+".idle", ca.Idle)
+	c.duration(at+".idle", ca.Idle)
 	if s.Objects.Count == 0 {
 		c.wrong(at, "there are no objects to refer to", "add objects.count")
 	}
@@ -133,8 +134,8 @@ func (c *checker) informer(at string, in *Informer, s *Scenario) {
 	c.consume(at, in.Consume)
 }
 
-// selection demands that selectors parse, once filled in, and name what objects
-// have.
+// selection checks that the selectors, filled in for the first member of the
+// group, parse and name labels and fields that objects have.
 func (c *checker) selection(at string, sel Selection, s *Scenario) {
 	if c.template(at+".labels", sel.Labels, s.Objects) {
 		parsed, err := labels.Parse(s.Objects.fill(sel.Labels, 0))
@@ -154,7 +155,7 @@ func (c *checker) selection(at string, sel Selection, s *Scenario) {
 	c.path(at+".key", sel.Key, s)
 }
 
-// path demands that a path is valid, once filled in.
+// path checks that a path, filled in for the first member of the group, is valid.
 func (c *checker) path(field, path string, s *Scenario) {
 	if path == "" || !c.template(field, path, s.Objects) {
 		return
