@@ -11,24 +11,24 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// Schedule says when each of somebody's calls is due. It depends on the seed
-// alone, not on how fast the calls are answered, so that latency which counts
-// from there leaves nothing out.
+// Schedule has the times at which a caller's calls are due. They do not depend on how
+// fast the calls return, so that latency which is measured from them includes the
+// time that a call waited for the call before.
 type Schedule struct {
 	shape scenario.Shape
-	// gap is the mean time between two calls, or two bursts.
+	// gap is the mean time between two calls or bursts, in nanoseconds.
 	gap   float64
 	burst int
 	rand  *rand.Rand
-	next  float64 // in nanoseconds after the start
-	left  int     // calls left of the burst
+	next  float64 // when the next call is due, in nanoseconds after the start
+	left  int     // calls left in the burst
 }
 
-// NewSchedule spreads rate calls per second, above 0. The first is due after
-// part, from 0 to 1, of the mean time between two (of two bursts, for
-// [scenario.Bursts]), so that several callers need not go in step. Burst is how
-// many come at once for [scenario.Bursts], and chance decides for
-// [scenario.Poisson]; other shapes need neither.
+// NewSchedule returns the schedule of rate calls per second, which is above 0. The
+// first call is due after a part, from 0 to 1, of the mean time between two calls or
+// bursts; different parts keep several callers from calling in step. Burst is the
+// number of calls in a burst of [scenario.Bursts], and chance draws the intervals of
+// [scenario.Poisson]; other shapes use neither.
 func NewSchedule(shape scenario.Shape, rate float64, burst int, part float64, chance *rand.Rand) *Schedule {
 	s := &Schedule{shape: shape, gap: float64(time.Second) / rate, burst: max(1, burst), rand: chance}
 	if shape == scenario.Bursts {
@@ -39,8 +39,8 @@ func NewSchedule(shape scenario.Shape, rate float64, burst int, part float64, ch
 	return s
 }
 
-// Left returns how many calls have yet to be due before end: for
-// [scenario.Poisson] on average, for other shapes exactly.
+// Left returns the number of calls that are still due before end: the mean number for
+// [scenario.Poisson], the exact number for other shapes.
 func (s *Schedule) Left(end time.Duration) uint64 {
 	rounds := math.Ceil((float64(end) - s.next) / s.gap)
 	switch {
@@ -52,7 +52,7 @@ func (s *Schedule) Left(end time.Duration) uint64 {
 	return uint64(rounds)
 }
 
-// Due returns when the next call is due, after the start. It never goes back.
+// Due returns when the next call is due, after the start. Results never decrease.
 func (s *Schedule) Due() time.Duration {
 	due := time.Duration(s.next)
 	switch s.shape {
@@ -69,25 +69,25 @@ func (s *Schedule) Due() time.Duration {
 	return due
 }
 
-// Consumer slows a consumer of events down.
+// Consumer limits the speed of a consumer of events.
 type Consumer struct {
-	limiter *rate.Limiter // nil if the rate is not limited
+	limiter *rate.Limiter // nil without a rate
 	every   time.Duration
 	pause   time.Duration
 	next    time.Time // when the next pause is due
 }
 
-// NewConsumer returns what slows a consumer down as c says, nil for one at full
-// speed. The first pause is due after part, from 0 to 1, of the time between two,
-// so that several consumers do not pause in step.
+// NewConsumer returns the Consumer that c describes, nil for full speed. The first
+// pause is due after a part, from 0 to 1, of the time between two pauses; different
+// parts keep several consumers from pausing in step.
 func NewConsumer(c scenario.Consume, part float64) *Consumer {
 	if !c.Slow() {
 		return nil
 	}
 	p := &Consumer{every: c.Every, pause: c.Pause}
 	if c.Rate > 0 {
-		// A tenth of a second's worth at a stride keeps the timers calm. Nothing
-		// is saved up at the start.
+		// Sleeping once for the events of 100 ms needs few timers. The limiter
+		// starts empty, so that there is no burst at the start.
 		burst := max(1, int(c.Rate/10))
 		p.limiter = rate.NewLimiter(rate.Limit(c.Rate), burst)
 		p.limiter.AllowN(time.Now(), burst)
@@ -98,8 +98,8 @@ func NewConsumer(c scenario.Consume, part float64) *Consumer {
 	return p
 }
 
-// Wait waits until n more events may be taken, and returns nil, or until ctx is
-// done, and returns its cause.
+// Wait waits until n more events may be taken and returns nil. It returns the cause
+// of ctx if that is done first.
 func (c *Consumer) Wait(ctx context.Context, n int) error {
 	if c.every > 0 && time.Now().After(c.next) {
 		if err := Sleep(ctx, c.pause); err != nil {
@@ -120,9 +120,8 @@ func (c *Consumer) Wait(ctx context.Context, n int) error {
 	return nil
 }
 
-// Sleep waits until d has passed, and returns nil, or until ctx is done, and
-// returns its cause. It does not wait for zero or less: then it returns the cause
-// if ctx is done, and nil if it is not.
+// Sleep waits for d and returns nil. It returns the cause of ctx if that is done
+// first, or already done when d is zero or less.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)

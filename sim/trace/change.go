@@ -20,17 +20,16 @@ type Op uint8
 
 // The operations. The zero value is none of them.
 const (
-	// Put gives the key a version, whether it had one or not.
+	// Put sets the version of the key, which need not exist.
 	Put Op = iota + 1
-	// Delete takes the key away.
+	// Delete removes the key.
 	Delete
 )
 
-// opNames holds the operations' names by their values.
+// opNames has the names of operations by value.
 var opNames = []string{Put: "put", Delete: "delete"}
 
-// ParseOp returns the operation of that name, or an error that is
-// [ErrUnknownOp].
+// ParseOp returns the operation of that name. Errors: [ErrUnknownOp].
 func ParseOp(name string) (Op, error) {
 	if i := slices.Index(opNames, name); i > 0 {
 		return Op(i), nil
@@ -38,7 +37,7 @@ func ParseOp(name string) (Op, error) {
 	return 0, fmt.Errorf("%w %.64q: it is one of %s", ErrUnknownOp, name, strings.Join(opNames[1:], ", "))
 }
 
-// String returns the operation's name, as traces write it.
+// String returns the operation's name in traces.
 func (o Op) String() string {
 	if o == 0 || int(o) >= len(opNames) {
 		return fmt.Sprintf("Op(%d)", uint8(o))
@@ -48,28 +47,27 @@ func (o Op) String() string {
 
 // Change is one line of a trace.
 type Change struct {
-	// Time is when it happened, in UTC.
+	// Time is when the change happened, in UTC.
 	Time time.Time
 	Op   Op
-	// Key names the object; it is valid by store.ValidateKey.
+	// Key is the object's key, valid by store.ValidateKey.
 	Key string
-	// Version is what the object is after a Put.
+	// Version is the object's content after a Put.
 	Version string
 }
 
-// maxSeconds is the last second of the year 9999, the last that other programs
-// can be expected to read.
+// maxSeconds is the last second of the year 9999, the last year with four digits.
 const maxSeconds = 253402300799
 
-// line is a change as it is written: nil is a field that is not there.
+// line has the fields of a line; nil is a missing field.
 type line struct {
 	t                *json.Number
 	op, key, version *string
 }
 
-// decode reads one line. It is stricter than encoding/json, which matches names
-// regardless of case, lets the last of two equal names win, and replaces what is
-// not valid Unicode: each would make two different traces look the same.
+// decode decodes one line. It is stricter than encoding/json, which ignores the case
+// of names, takes the last of two equal names, and replaces invalid Unicode: by each,
+// two different traces would read as the same.
 func decode(text []byte) (Change, error) {
 	if !utf8.Valid(text) {
 		return Change{}, fmt.Errorf("%w: it is not valid UTF-8", ErrNotJSON)
@@ -97,7 +95,8 @@ func decode(text []byte) (Change, error) {
 	return l.change()
 }
 
-// notJSON says how the syntax is wrong: by err, or else by the reason.
+// notJSON returns an [ErrNotJSON] that says why: because of err or, if that is nil,
+// because of the reason.
 func notJSON(err error, reason string) error {
 	switch err {
 	case nil:
@@ -108,7 +107,7 @@ func notJSON(err error, reason string) error {
 	return fmt.Errorf("%w: %w", ErrNotJSON, err)
 }
 
-// field reads one name and its value.
+// field decodes one name and its value.
 func (l *line) field(d *json.Decoder) error {
 	token, err := d.Token()
 	if err != nil {
@@ -128,7 +127,7 @@ func (l *line) field(d *json.Decoder) error {
 	}
 }
 
-// set reads the value of the named field.
+// set decodes the value of the named field.
 func set[V json.Number | string](d *json.Decoder, name string, field **V) error {
 	if *field != nil {
 		return fmt.Errorf("%w %q", ErrDuplicateField, name)
@@ -137,19 +136,19 @@ func set[V json.Number | string](d *json.Decoder, name string, field **V) error 
 	if err := d.Decode(&raw); err != nil {
 		return notJSON(err, "")
 	}
-	// A json.Number would also be read from a string.
+	// A json.Number would also be decoded from a string.
 	_, number := any(*field).(*json.Number)
 	if quoted := raw[0] == '"'; quoted == number || json.Unmarshal(raw, field) != nil || *field == nil {
 		return fmt.Errorf("%w of %q: %.64s", ErrBadValue, name, raw)
 	}
-	// An unpaired surrogate is replaced in decoding; U+FFFD itself is fine.
+	// Decoding replaces an unpaired surrogate by U+FFFD, which is itself valid.
 	if bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) && strings.ContainsRune(string(**field), utf8.RuneError) {
 		return fmt.Errorf("%w of %q: %.64s has an unpaired surrogate", ErrBadValue, name, raw)
 	}
 	return nil
 }
 
-// change checks that everything is there and makes sense.
+// change checks the fields and returns the change.
 func (l *line) change() (c Change, err error) {
 	for _, f := range []struct {
 		name  string
@@ -174,7 +173,7 @@ func (l *line) change() (c Change, err error) {
 	return c, store.ValidateKey(c.Key)
 }
 
-// parseTime reads seconds since 1970, whole or with a fraction.
+// parseTime converts seconds since 1970, whole or with a fraction.
 func parseTime(n json.Number) (time.Time, error) {
 	if seconds, err := n.Int64(); err == nil && seconds >= -maxSeconds && seconds <= maxSeconds {
 		return time.Unix(seconds, 0).UTC(), nil

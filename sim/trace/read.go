@@ -12,19 +12,19 @@ import (
 	"os"
 )
 
-// MaxLine is the most bytes that a line may have, without its newline: 1 MiB. It
-// bounds the memory that reading takes, whatever the file holds.
+// MaxLine is the highest length of a line in bytes, without its newline: 1 MiB. It
+// bounds the memory that reading takes, whatever the file contains.
 const MaxLine = 1 << 20
 
-// bufferSize is how much is read at a time; lines may be longer.
+// bufferSize is the size of reads in bytes; lines may be longer.
 const bufferSize = 64 << 10
 
 // ReadFile ranges over the trace in the named file, which is opened when the
 // loop begins and closed when it ends.
 //
-// Errors: an [*Error] each. A bad line yields one in its place, and the line
-// after it is next. What ends the file yields one as the last pair: [ErrTruncated],
-// [ErrCorrupt], [ErrEmpty], or what opening or reading it met, such as
+// Errors: [*Error]. A bad line yields an error in place of its change, and the loop
+// may go on with the next line. The errors that end the iteration are [ErrTruncated],
+// [ErrCorrupt], [ErrEmpty], and those of opening or reading the file, such as
 // fs.ErrNotExist.
 func ReadFile(path string) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
@@ -32,7 +32,7 @@ func ReadFile(path string) iter.Seq2[Change, error] {
 		if err != nil {
 			var reason *os.PathError
 			if errors.As(err, &reason) {
-				err = reason.Err // the path is told already
+				err = reason.Err // Error has the path
 			}
 			yield(Change{}, &Error{File: path, Err: err})
 			return
@@ -42,9 +42,9 @@ func ReadFile(path string) iter.Seq2[Change, error] {
 	}
 }
 
-// Read ranges over the trace that r holds. The name stands for it in errors,
-// which are those of [ReadFile]. It reads r to its end, or until the loop is
-// left; a second loop would go on where the first one stopped.
+// Read ranges over the trace in r. The name is the file's name in errors, which are
+// those of [ReadFile]. It reads r up to its end or until the loop ends; a second loop
+// would continue where the first one stopped.
 func Read(name string, r io.Reader) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		s := scanner{name: name}
@@ -66,24 +66,24 @@ func Read(name string, r io.Reader) iter.Seq2[Change, error] {
 	}
 }
 
-// scanner goes through a text line by line.
+// scanner reads a text line by line.
 type scanner struct {
 	name string
 	text *bufio.Reader
-	// current is the line that was read last, number its number. It is not whole
-	// if the line is tooLong.
+	// current is the current line, number its number. If the line is too long,
+	// current is its beginning.
 	current []byte
 	number  int
 	tooLong bool
-	// within: the end of the current line has yet to be read.
+	// within is set while the end of the current line has not been read.
 	within bool
-	good   int
-	err    error
+	good   int   // lines
+	err    error // of reading
 }
 
-// next reads a line, and of a line that is too long its beginning. Of a text that
-// breaks off, what comes after the last newline is no line; of one that ends, it
-// is.
+// next reads the next line, or the beginning of a line that is too long. It reports
+// whether there is one. If reading fails, what comes after the last newline is not a
+// line; if the text ends, it is.
 func (s *scanner) next() bool {
 	s.skip()
 	s.current, s.tooLong = s.current[:0], false
@@ -108,8 +108,8 @@ func (s *scanner) next() bool {
 
 var newline = []byte{'\n'}
 
-// read returns the next part of the current line, and whether the line ends with
-// it. The part is valid until the next read.
+// read returns the next part of the current line, and whether it is the last. The
+// part is valid until the next read.
 func (s *scanner) read() (part []byte, ended bool) {
 	part, err := s.text.ReadSlice('\n')
 	s.within = errors.Is(err, bufio.ErrBufferFull)
@@ -119,7 +119,7 @@ func (s *scanner) read() (part []byte, ended bool) {
 	return part, err == nil
 }
 
-// skip reads what is left of the current line, without keeping it.
+// skip discards the rest of the current line.
 func (s *scanner) skip() {
 	for s.within && s.err == nil {
 		s.read()
@@ -143,7 +143,7 @@ func (s *scanner) decode() (Change, error) {
 	return decode(s.current)
 }
 
-// end returns what is wrong with the file, nil if it ended well.
+// end returns the error of the file, nil if it was read to its end.
 func (s *scanner) end() error {
 	switch {
 	case s.err != io.EOF:
@@ -155,17 +155,17 @@ func (s *scanner) end() error {
 }
 
 func (s *scanner) fail(err error) error {
-	return &Error{File: s.name, Good: s.good, Err: damage(err)}
+	return &Error{File: s.name, Good: s.good, Err: readError(err)}
 }
 
-// magic is how a gzip stream begins. No JSON does.
-var magic = []byte{0x1f, 0x8b}
+// gzipMagic is the beginning of a gzip stream, which is not valid JSON.
+var gzipMagic = []byte{0x1f, 0x8b}
 
-// uncompressed returns the text in r, which is compressed or not.
+// uncompressed returns the text in r, which may be compressed.
 func uncompressed(r io.Reader) (*bufio.Reader, error) {
 	raw := bufio.NewReaderSize(r, bufferSize)
-	// An error here comes again with the first read.
-	if start, _ := raw.Peek(len(magic)); !bytes.Equal(start, magic) {
+	// An error is returned again by the first read.
+	if start, _ := raw.Peek(len(gzipMagic)); !bytes.Equal(start, gzipMagic) {
 		return raw, nil
 	}
 	text, err := gzip.NewReader(raw)
@@ -175,9 +175,9 @@ func uncompressed(r io.Reader) (*bufio.Reader, error) {
 	return bufio.NewReaderSize(text, bufferSize), nil
 }
 
-// damage tells a gzip stream that was cut short, and one that was altered, from
-// other errors of reading.
-func damage(err error) error {
+// readError marks an error of reading as [ErrTruncated] or [ErrCorrupt] if gzip says
+// so.
+func readError(err error) error {
 	var corrupt flate.CorruptInputError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -21,7 +21,7 @@ import (
 
 const shipped = "../../testdata/git-history-small"
 
-// collect reads all there is, as --keep-going does.
+// collect reads all lines and goes on after bad ones.
 func collect(changes iter.Seq2[trace.Change, error]) (good []trace.Change, bad []*trace.Error) {
 	for change, err := range changes {
 		var where *trace.Error
@@ -91,7 +91,7 @@ func TestLinesMayBeLongAndTheLastNeedsNoNewline(t *testing.T) {
 	require.Greater(t, len(good[2].Version), trace.MaxLine-100)
 }
 
-// A line that is too long is one bad line: those around it are read.
+// A line that is too long is one bad line; the lines around it are read.
 func TestLinesHaveALimit(t *testing.T) {
 	for name, long := range map[string]string{
 		"by one byte":   put(trace.MaxLine + 1),
@@ -109,8 +109,8 @@ func TestLinesHaveALimit(t *testing.T) {
 	}
 }
 
-// bomb is a gzip file of a prefix and a piece over and over: the text has 256 MiB,
-// the file less than one.
+// bomb returns a gzip file of less than 1 MiB that contains 256 MiB: a prefix, and a
+// piece repeated.
 func bomb(t *testing.T, prefix, piece string) []byte {
 	file, part := zipped(t, []byte(prefix)), zipped(t, bytes.Repeat([]byte(piece), 1<<20/len(piece)))
 	for range 256 {
@@ -120,8 +120,7 @@ func bomb(t *testing.T, prefix, piece string) []byte {
 	return file
 }
 
-// However much text a small file unpacks to, reading it allocates little: the
-// sum of all allocations is less than a tenth of the text.
+// The sum of all allocations is a small part of the text.
 func TestMemoryIsBoundedWhateverTheTextIs(t *testing.T) {
 	for name, c := range map[string]struct{ prefix, piece string }{
 		"blanks":            {"", " "},
@@ -146,7 +145,7 @@ func TestMemoryIsBoundedWhateverTheTextIs(t *testing.T) {
 	}
 }
 
-// Lines of the greatest length are decoded within bounds, too.
+// Decoding a line of the highest length is bounded, too.
 func TestMemoryIsBoundedByTheLine(t *testing.T) {
 	for name, line := range map[string]string{
 		"version": put(trace.MaxLine),
@@ -237,8 +236,8 @@ func TestErrorsQuoteLittleOfALongLine(t *testing.T) {
 	}
 }
 
-// Wherever a compressed trace is cut, the lines before that are read, and the
-// end says so. A cut is never taken for the end.
+// Wherever a compressed trace is cut, the lines before the cut are read, and an error
+// follows: a cut is never taken for the end.
 func TestTruncatedGzipIsTruncatedWhereverItIsCut(t *testing.T) {
 	whole := zipped(t, []byte(strings.Repeat(history, 20)))
 	all, bad := collect(trace.Read("t", bytes.NewReader(whole)))
