@@ -83,7 +83,7 @@ func TestSimBadScenariosExitWithTwo(t *testing.T) {
 		"\x00\x01{{{":                            {"mine.yaml:1:", "write"},
 		strings.Repeat("[", 100_000):             {"mine.yaml:1:1:", "more than 65536 bytes"},
 		"watchers: " + strings.Repeat("[", 1000): {"mine.yaml:1:30:", "more than 20 lists"},
-		"watchers: [{}]\nassert: [" + strings.Repeat("x", 4000) + "]\n": {"mine.yaml:2:10:", "no comparison"},
+		"watchers: [{}]\nassert: [" + strings.Repeat("x", 4000) + "]\n": {"mine.yaml:2:10:", "not a comparison"},
 	} {
 		file := written(t, content)
 		for _, args := range [][]string{{"sim", "lint", file}, {"sim", "explain", file}} {

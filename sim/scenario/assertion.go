@@ -131,7 +131,7 @@ var comparison = regexp.MustCompile(`^\s*(\S+?)\s*(<=|>=|=|<|>)\s*(\S+)\s*$`)
 func (a Assertion) Check() (Check, error) {
 	parts := comparison.FindStringSubmatch(string(a))
 	if parts == nil {
-		return Check{}, &Error{Problem: quoted(string(a)) + " is no comparison", Fix: `write it like "p99 < 50ms", with one of = < <= > >=`}
+		return Check{}, &Error{Problem: quoted(string(a)) + " is not a comparison", Fix: `write it like "p99 < 50ms", with one of = < <= > >=`}
 	}
 	check := Check{Compare: parts[2]}
 	m, known := metric(parts[1])
@@ -220,17 +220,17 @@ func (u Unit) parse(text string) (float64, error) {
 		if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 			return d.Seconds(), nil
 		}
-		return 0, &Error{Problem: quoted(text) + " is no duration", Fix: "write it like 50ms or 1.5s"}
+		return 0, &Error{Problem: quoted(text) + " is not a duration", Fix: "write it like 50ms or 1.5s"}
 	case Bytes:
 		if n, ok := parseBytes(text); ok {
 			return n, nil
 		}
-		return 0, &Error{Problem: quoted(text) + " is no amount of memory", Fix: "write it like 512MiB, 1.5GiB or 1000000"}
+		return 0, &Error{Problem: quoted(text) + " is not an amount of memory", Fix: "write it like 512MiB, 1.5GiB or 1000000"}
 	}
 	if n, ok := parseNumber(text); ok {
 		return n, nil
 	}
-	return 0, &Error{Problem: quoted(text) + " is no number of zero or more", Fix: "write it like 0 or 1500"}
+	return 0, &Error{Problem: quoted(text) + " is not a number of zero or more", Fix: "write it like 0 or 1500"}
 }
 
 var byteUnits = []struct {

@@ -332,7 +332,7 @@ func (c *checker) template(field, template string, o Objects) (ok bool) {
 	for _, match := range placeholder.FindAllString(template, -1) {
 		if _, known := o.value(match[1:len(match)-1], 0); !known {
 			ok = false
-			c.wrong(field, shortened(match, maxQuoted)+" stands for nothing", "there are "+listed(o.placeholders()))
+			c.wrong(field, "unknown placeholder "+shortened(match, maxQuoted), "there are "+listed(o.placeholders()))
 		}
 	}
 	return ok

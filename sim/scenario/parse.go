@@ -127,10 +127,10 @@ func yamlError(err error) *Error {
 	case errors.As(err, &syntax):
 		e.Problem = syntax.Message
 	case errors.As(err, &mismatch):
-		e.Problem = quoted(mismatch.Token.Value) + " is no " + kindName(mismatch.DstType)
+		e.Problem = quoted(mismatch.Token.Value) + " is not " + kindName(mismatch.DstType)
 		e.Fix = "write " + kindExample(mismatch.DstType)
 	case errors.As(err, &overflow):
-		e.Problem = fmt.Sprintf("%s is out of range for a %s", shortened(overflow.SrcNum, maxQuoted), kindName(overflow.DstType))
+		e.Problem = fmt.Sprintf("%s is out of range for %s", shortened(overflow.SrcNum, maxQuoted), kindName(overflow.DstType))
 		e.Fix = "write a smaller number"
 	case errors.As(err, &unexpected):
 		e.Problem = fmt.Sprintf("a %v is where a %v belongs", unexpected.Actual, unexpected.Expected)

@@ -130,7 +130,7 @@ func (x *indexer) alias(n *ast.AliasNode, t reflect.Type, path string) {
 	node := x.anchors[name]
 	if node == nil {
 		name = shortened(name, maxQuoted)
-		x.wrong(n, path, fmt.Sprintf("*%s stands for nothing", name), fmt.Sprintf("write &%s before what it is to stand for, above", name))
+		x.wrong(n, path, fmt.Sprintf("there is no anchor &%s above the alias *%s", name, name), fmt.Sprintf("write &%s before the value that the alias repeats", name))
 		return
 	}
 	if x.expanded == nil {
@@ -163,7 +163,7 @@ func (x *indexer) fields(node ast.Node, t reflect.Type, path string) {
 func (x *indexer) items(node ast.Node, t reflect.Type, path string) {
 	list, ok := node.(*ast.SequenceNode)
 	if !ok {
-		x.wrong(node, path, "is no list", "begin each of its items with a dash")
+		x.wrong(node, path, "is not a list", "begin each of its items with a dash")
 		return
 	}
 	for i, item := range list.Values {
@@ -179,7 +179,7 @@ func (x *indexer) items(node ast.Node, t reflect.Type, path string) {
 func (x *indexer) scalar(node ast.Node, t reflect.Type, path string) {
 	switch node.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode, *ast.SequenceNode:
-		x.wrong(node, path, "is no "+kindName(t), "write "+kindExample(t))
+		x.wrong(node, path, "is not "+kindName(t), "write "+kindExample(t))
 		return
 	}
 	value := node.GetToken().Value
@@ -188,7 +188,7 @@ func (x *indexer) scalar(node ast.Node, t reflect.Type, path string) {
 	case whole && wholeNumber.MatchString(value):
 		x.wrong(node, path, shortened(value, maxQuoted)+" is too large", "write a smaller number")
 	default:
-		x.wrong(node, path, quoted(value)+" is no "+kindName(t), "write "+kindExample(t))
+		x.wrong(node, path, quoted(value)+" is not "+kindName(t), "write "+kindExample(t))
 	}
 }
 
@@ -273,19 +273,19 @@ func keyOf(pair *ast.MappingValueNode) string { return pair.Key.GetToken().Value
 func kindName(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
-		return "duration"
+		return "a duration"
 	case t.Kind() == reflect.Bool:
 		return "true or false"
 	case t.Kind() == reflect.Float64:
-		return "number"
+		return "a number"
 	case t.Kind() == reflect.Int:
-		return "whole number"
+		return "a whole number"
 	case t.Kind() == reflect.Uint64:
-		return "whole number of zero or more"
+		return "a whole number of zero or more"
 	case t.Kind() == reflect.String:
 		return "text"
 	}
-	return "value"
+	return "a value"
 }
 
 func kindExample(t reflect.Type) string {

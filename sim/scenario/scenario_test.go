@@ -188,7 +188,7 @@ func TestPlanIsAnotherWithAnotherTrace(t *testing.T) {
 	require.ErrorContains(t, err, "writers[0].trace: past.ndjson: no such file")
 	require.NoError(t, os.Symlink(os.DevNull, past))
 	_, err = scenario.Load(file)
-	require.ErrorContains(t, err, "past.ndjson is no regular file")
+	require.ErrorContains(t, err, "past.ndjson is not a regular file")
 }
 
 func TestProbabilityIsWhatItSays(t *testing.T) {

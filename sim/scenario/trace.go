@@ -38,7 +38,7 @@ func (s *Scenario) openTrace(name string) (io.ReadCloser, error) {
 	case info.IsDir():
 		return nil, fmt.Errorf("%s is a directory", shortened(name, maxFieldShown))
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", shortened(name, maxFieldShown))
+		return nil, fmt.Errorf("%s is not a regular file", shortened(name, maxFieldShown))
 	}
 	file, err := os.Open(s.tracePath(name))
 	if err != nil {

@@ -192,7 +192,7 @@ func (c *checker) values(field string, values map[string]int) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		at := field + "." + name
 		if !plainName.MatchString(name) {
-			c.wrong(field, quoted(name)+" is no name", nameFix)
+			c.wrong(field, quoted(name)+" is not a valid name", nameFix)
 			continue
 		}
 		if values[name] == 0 {
@@ -208,7 +208,7 @@ func (c *checker) names(s *Scenario) {
 	for _, g := range s.groupNames() {
 		switch {
 		case !plainName.MatchString(g.name):
-			c.wrong(g.field, quoted(g.name)+" is no name", nameFix)
+			c.wrong(g.field, quoted(g.name)+" is not a valid name", nameFix)
 		case seen[g.name]:
 			c.wrong(g.field, quoted(g.name)+" is the name of another group", "give each group a name of its own")
 		}
@@ -230,25 +230,25 @@ func (c *checker) small(s *Scenario) {
 	for _, name := range slices.Sorted(maps.Keys(s.Small.References)) {
 		c.count("small.references."+name, s.Small.References[name], MaxWatchers)
 		if !caches[name] {
-			c.wrong("small.references."+name, "is no group of caches", "name one of caches")
+			c.wrong("small.references."+name, "is not a group of caches", "name one of caches")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Small.Watchers)) {
 		c.count("small.watchers."+name, s.Small.Watchers[name], MaxWatchers)
 		if !watchers[name] {
-			c.wrong("small.watchers."+name, "is no group of watchers", "name one of watchers")
+			c.wrong("small.watchers."+name, "is not a group of watchers", "name one of watchers")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Small.Rates)) {
 		c.rate("small.rates."+name, s.Small.Rates[name], true)
 		if !rates[name] {
-			c.wrong("small.rates."+name, "is no group with a rate", "name one of writers, readers or caches")
+			c.wrong("small.rates."+name, "is not a group with a rate", "name one of writers, readers or caches")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Small.Fields)) {
 		c.count("small.fields."+name, s.Small.Fields[name], maxValues)
 		if s.Objects.Fields[name] == 0 {
-			c.wrong("small.fields."+name, "is no field", "objects have the fields "+listedKeys(s.Objects.Fields))
+			c.wrong("small.fields."+name, "is not a field", "objects have the fields "+listedKeys(s.Objects.Fields))
 		}
 	}
 }

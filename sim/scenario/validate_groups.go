@@ -57,7 +57,7 @@ func (c *checker) trace(at string, w *Writer, s *Scenario) {
 		return
 	}
 	if w.Rate != 0 || w.Shape != "" || w.Mix != (Mix{}) || w.Hot != 0 || w.Move != 0 || w.Count > 1 {
-		c.wrong(at+".trace", "is beside other fields that say what to write", "leave out count, rate, shape, burst, mix, hot and move")
+		c.wrong(at+".trace", "is set together with other fields that say what to write", "leave out count, rate, shape, burst, mix, hot and move")
 	}
 	r, err := s.openTrace(w.Trace)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *checker) watcher(at string, w *Watcher, s *Scenario) {
 	c.count(at+".count", w.Count, MaxWatchers)
 	c.selection(at, Selection{Labels: w.Labels, Fields: w.Fields, Prefix: w.Prefix, Key: w.Key}, s)
 	if w.Key != "" && w.Prefix != "" {
-		c.wrong(at+".key", "is beside prefix", "write one of them")
+		c.wrong(at+".key", "is set together with prefix", "set only one of them")
 	}
 	c.duration(at+".start", w.Start)
 	c.duration(at+".spread", w.Spread)
@@ -161,7 +161,7 @@ func (c *checker) path(field, path string, s *Scenario) {
 		return
 	}
 	if err := store.ValidateKey(s.Objects.fill(path, 0)); err != nil {
-		c.wrong(field, fmt.Sprintf("%s is no path: %s", quoted(path), shortened(err.Error(), maxForeign)), `write it like "{namespace}" or "{key}"`)
+		c.wrong(field, fmt.Sprintf("%s is not a valid key: %s", quoted(path), shortened(err.Error(), maxForeign)), `write it like "{namespace}" or "{key}"`)
 	}
 }
 
@@ -172,7 +172,7 @@ func (c *checker) labelNames(at string, parsed labels.Selector, s *Scenario) {
 	requirements, _ := parsed.Requirements()
 	for _, r := range requirements {
 		if s.Objects.Labels[r.Key()] == 0 {
-			c.wrong(at, "names the label "+quoted(r.Key()), "objects have the labels "+listedKeys(s.Objects.Labels))
+			c.wrong(at, "unknown label "+quoted(r.Key()), "objects have the labels "+listedKeys(s.Objects.Labels))
 		}
 	}
 }
@@ -183,7 +183,7 @@ func (c *checker) fieldNames(at string, parsed fields.Selector, s *Scenario) {
 	}
 	for _, r := range parsed.Requirements() {
 		if !s.hasField(r.Field) {
-			c.wrong(at, "names the field "+quoted(r.Field), "objects have the fields "+s.fieldNames())
+			c.wrong(at, "unknown field "+quoted(r.Field), "objects have the fields "+s.fieldNames())
 		}
 	}
 }
