@@ -108,7 +108,7 @@ func TestInterruptStopsWithAReport(t *testing.T) {
 	require.Equal(t, exitInterrupted, status)
 	require.Empty(t, errs)
 	require.Contains(t, out, "stopped    interrupted before the end")
-	require.NoFileExists(t, state, "nobody has seen the final state")
+	require.NoFileExists(t, state, "no watcher has seen the final state")
 }
 
 func TestSpeed(t *testing.T) {

@@ -2,33 +2,45 @@ package scenario
 
 import (
 	"cmp"
+	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 )
 
 // Load reads a scenario from a file and validates it.
 //
-// Errors: [Errors] with file, line and column; what opening or reading the file
-// met.
+// Errors: [Errors] with file, line and column, or the error of opening or reading
+// the file.
 func Load(file string) (*Scenario, error) {
-	data, err := os.ReadFile(file)
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1)) // one byte more, to see that there is more
 	if err != nil {
 		return nil, err
 	}
 	return parse(file, filepath.Dir(file), data)
 }
 
-// Parse reads a scenario from YAML and validates it. The name stands for it in
-// errors, which are [Errors] with line and column: all that is wrong with names
-// and values, or the first that is wrong with the YAML itself.
+// Parse reads a scenario from YAML and validates it. The name is the file's name in
+// errors. What it allocates is bounded; see the limits in the package's
+// documentation.
+//
+// Errors: [Errors] with line and column: the first error of the YAML itself, or
+// else all unknown fields and values of a wrong type, or else all invalid values.
 func Parse(name string, data []byte) (*Scenario, error) { return parse(name, "", data) }
 
 func parse(file, dir string, data []byte) (*Scenario, error) {
@@ -55,9 +67,16 @@ func parse(file, dir string, data []byte) (*Scenario, error) {
 	return nil, errs
 }
 
-// decode reads the YAML and says where in it each field is. Errors are [Errors].
+// decode reads the YAML and returns the positions of the fields. Errors: [Errors].
 func decode(data []byte) (*Scenario, places, error) {
-	file, err := parser.ParseBytes(data, 0)
+	if e := checkText(data); e != nil {
+		return nil, nil, Errors{e}
+	}
+	tokens := lexer.Tokenize(string(data))
+	if e := checkTokens(tokens); e != nil {
+		return nil, nil, Errors{e}
+	}
+	file, err := parser.Parse(tokens, 0)
 	if err != nil {
 		return nil, nil, Errors{yamlError(err)}
 	}
@@ -77,7 +96,8 @@ func decode(data []byte) (*Scenario, places, error) {
 	return s, x.places, nil
 }
 
-// onlyDocument returns the root of the one document that the file must have.
+// onlyDocument returns the root of the file's document, of which there must be
+// exactly one.
 func onlyDocument(file *ast.File) (ast.Node, error) {
 	var roots []ast.Node
 	for _, doc := range file.Docs {
@@ -95,9 +115,9 @@ func onlyDocument(file *ast.File) (ast.Node, error) {
 	return roots[0], nil
 }
 
-// yamlError turns an error of the YAML library into one of ours.
+// yamlError converts an error of the YAML library.
 func yamlError(err error) *Error {
-	e := &Error{Line: 1, Column: 1, Problem: err.Error(), Fix: "write it as YAML"}
+	e := &Error{Line: 1, Column: 1, Fix: "write it as YAML"}
 	var syntax *yaml.SyntaxError
 	var mismatch *yaml.TypeError
 	var overflow *yaml.OverflowError
@@ -107,16 +127,18 @@ func yamlError(err error) *Error {
 	case errors.As(err, &syntax):
 		e.Problem = syntax.Message
 	case errors.As(err, &mismatch):
-		e.Problem = fmt.Sprintf("%q is no %s", mismatch.Token.Value, kindName(mismatch.DstType))
+		e.Problem = quoted(mismatch.Token.Value) + " is not " + kindName(mismatch.DstType)
 		e.Fix = "write " + kindExample(mismatch.DstType)
 	case errors.As(err, &overflow):
-		e.Problem = fmt.Sprintf("%s is out of range for a %s", overflow.SrcNum, kindName(overflow.DstType))
+		e.Problem = fmt.Sprintf("%s is out of range for %s", shortened(overflow.SrcNum, maxQuoted), kindName(overflow.DstType))
 		e.Fix = "write a smaller number"
 	case errors.As(err, &unexpected):
 		e.Problem = fmt.Sprintf("a %v is where a %v belongs", unexpected.Actual, unexpected.Expected)
 		e.Fix = "see the documentation of the field"
-	case errors.As(err, &placed):
+	case errors.As(err, &placed): // its Error method prints the whole source
 		e.Problem = placed.GetMessage()
+	default:
+		e.Problem = err.Error()
 	}
 	if errors.As(err, &placed) {
 		if token := placed.GetToken(); token != nil {
@@ -124,4 +146,37 @@ func yamlError(err error) *Error {
 		}
 	}
 	return e
+}
+
+//go:embed library/*.yaml
+var library embed.FS
+
+// Library returns the names of the shipped scenarios, sorted.
+func Library() []string {
+	files, _ := library.ReadDir("library") // cannot fail: it is embedded
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = strings.TrimSuffix(f.Name(), ".yaml")
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Source returns the file of a shipped scenario. Errors: an [*Error] that lists the
+// shipped scenarios.
+func Source(name string) ([]byte, error) {
+	data, err := library.ReadFile(path.Join("library", name+".yaml"))
+	if err != nil {
+		return nil, &Error{Problem: "there is no shipped scenario " + name, Fix: "there are " + listed(Library())}
+	}
+	return data, nil
+}
+
+// Shipped returns the shipped scenario of that name. Errors: those of [Source].
+func Shipped(name string) (*Scenario, error) {
+	data, err := Source(name)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(name+".yaml", data)
 }
