@@ -56,20 +56,29 @@ func TestBurst_LosesNothing(t *testing.T) {
 	}
 }
 
-// tally checks that the writes come one after the other.
+// tally checks that the writes come one after the other, up to the first that
+// does not.
 type tally struct {
 	seen, want int
 	wrong      string
-	done       chan struct{}
+	done       chan struct{} // closed at the end, and at the first that is wrong
 }
 
 func (y *tally) take(ev engine.Event[pod]) {
-	if y.wrong == "" && (ev.Object.Value.N != y.seen || ev.Marks != 0) {
-		y.wrong = fmt.Sprintf("write %d came as %v, which is write %d", y.seen, ev, ev.Object.Value.N)
+	switch {
+	case y.wrong != "":
+	case ev.Object.Value.N != y.seen || ev.Marks != 0:
+		y.fail(fmt.Sprintf("write %d came as %v, which is write %d", y.seen, ev, ev.Object.Value.N))
+	default:
+		if y.seen++; y.seen == y.want {
+			close(y.done)
+		}
 	}
-	if y.seen++; y.seen == y.want {
-		close(y.done)
-	}
+}
+
+func (y *tally) fail(wrong string) {
+	y.wrong = wrong
+	close(y.done)
 }
 
 // consume starts a watch whose events the tally takes.
@@ -82,11 +91,10 @@ func (y *tally) consume(t *testing.T, e *engine.Engine[pod], consumers *sync.Wai
 	w, err := e.Watch(t.Context(), opts)
 	require.NoError(t, err)
 	consumers.Go(func() {
-		for y.seen < y.want {
+		for y.seen < y.want && y.wrong == "" {
 			events, err := w.Next(context.Background())
 			if err != nil {
-				y.wrong = err.Error()
-				close(y.done)
+				y.fail(err.Error())
 				return
 			}
 			for _, ev := range events {
