@@ -138,7 +138,7 @@ func (e *core) wire(ctx *actors.Context) (err error) {
 	})
 	in := &inlet{cache: e.parts.cache}
 	e.parts.reflector, err = reflector.Spawn(ctx, reflector.Config{
-		Source: e.storage.Backend(), Sink: in,
+		Source: e.storage.Backend(), Sink: in, State: true,
 		Backoff: e.cfg.backoff, Rand: e.host.newRand(), OnError: e.report,
 	})
 	if err != nil {

@@ -68,6 +68,18 @@ func (t *Tree) Delete(key string) (prev *Object) {
 	return prev
 }
 
+// Apply makes ev's change, and returns the object that was there. Emitted events
+// and bookmarks change nothing.
+func (t *Tree) Apply(ev Event) (prev *Object) {
+	switch ev.Type {
+	case Added, Modified:
+		return t.Put(ev.Object)
+	case Deleted:
+		return t.Delete(ev.Object.Key)
+	}
+	return nil
+}
+
 // Get returns the object under key, or nil.
 func (t *Tree) Get(key string) *Object {
 	o, _ := t.objects.Get(key)

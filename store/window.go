@@ -163,15 +163,18 @@ func (w *Window) View() WindowView {
 // Trim drops what the limits do not keep at time now, and returns how many
 // events that was. It takes O(1) if there is nothing to drop, else O(chunks). It
 // works also when nothing is appended any more: an idle window becomes empty.
-func (w *Window) Trim(now time.Time) (dropped int) {
+func (w *Window) Trim(now time.Time) (dropped int) { return w.TrimRead(now, w.next) }
+
+// TrimRead is Trim where the events from position unread on have a reader who is
+// still to come: they stay, whatever their age, up to a million events or 256 MiB
+// in all, or to what the limits allow if that is more.
+func (w *Window) TrimRead(now time.Time, unread Seq) (dropped int) {
 	w.see(now)
 	n, bytes := 0, w.bytes
 	for ; n < len(w.chunks); n++ {
 		c := w.chunks[n]
-		left := int(w.next-w.first) - dropped
-		isTail := n == len(w.chunks)-1
-		over := !isTail && (left > w.limits.MaxEvents || bytes > w.limits.MaxBytes)
-		if !over && !w.old(c.newest) || left-c.used < w.limits.MinEvents {
+		left := int(w.next - c.first)
+		if !w.exceeded(left, bytes, c, unread) || left-c.used < w.limits.MinEvents {
 			break
 		}
 		dropped += c.used
@@ -180,6 +183,16 @@ func (w *Window) Trim(now time.Time) (dropped int) {
 	w.drop(n)
 	w.joinGaps()
 	return dropped
+}
+
+// exceeded reports whether the limits want the chunk c to go, with which there
+// are left events and bytes. The last chunk goes for its age alone.
+func (w *Window) exceeded(left int, bytes int64, c *chunk, unread Seq) bool {
+	isTail := left == c.used
+	if c.first+Seq(c.used) > unread {
+		return !isTail && (left > max(w.limits.MaxEvents, DefaultMaxEvents) || bytes > max(w.limits.MaxBytes, DefaultMaxBytes))
+	}
+	return w.old(c.newest) || !isTail && (left > w.limits.MaxEvents || bytes > w.limits.MaxBytes)
 }
 
 // old reports whether what came at time t need not stay for its age.

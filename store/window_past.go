@@ -71,14 +71,7 @@ func (s *Snapshot) StateBefore(ctx context.Context, at Seq) (*TreeView, error) {
 
 // roll applies the events at the positions from to before to.
 func (v WindowView) roll(ctx context.Context, t *Tree, from, to Seq) error {
-	return v.each(ctx, from, to, func(ev Event) {
-		switch ev.Type {
-		case Added, Modified:
-			t.Put(ev.Object)
-		case Deleted:
-			t.Delete(ev.Object.Key)
-		}
-	})
+	return v.each(ctx, from, to, func(ev Event) { t.Apply(ev) })
 }
 
 // undo takes the events at the positions from to before to out of t, which is

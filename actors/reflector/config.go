@@ -37,6 +37,10 @@ type Config struct {
 	// Prefix restricts lists and watches to the keys under it; see
 	// [store.HasPrefix].
 	Prefix string
+	// State takes the source's own state over, if it offers one; see
+	// [backend.List].State. It needs an empty Prefix, and a Sink that knows
+	// [Update].State.
+	State bool
 	// PageSize is the most objects to ask for in one List call. Not negative;
 	// default [DefaultPageSize].
 	PageSize int

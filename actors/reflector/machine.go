@@ -56,6 +56,7 @@ type rules struct {
 	pageSize       int
 	resumeAttempts int
 	contiguous     bool
+	state          bool
 	backoff        Backoff
 	permanent      func(error) bool
 	random         func() float64
@@ -163,23 +164,21 @@ func (m *machine) batch(b backend.Batch, err error, now time.Time) {
 		return
 	}
 	n, lost := auditBatch(b, m.stats.Revision, m.contiguous)
-	through := b.Through
 	if lost != nil {
-		through = lost.Last
-	}
-	m.tell(b.Events[:n], through)
-	if lost != nil {
+		m.tell(b.Events[:n], lost.Last, nil)
 		m.lost(lost, now)
+		return
 	}
+	m.tell(b.Events, b.Through, b.State)
 }
 
 // tell passes on what a watch brought.
-func (m *machine) tell(events []store.Event, through store.Revision) {
+func (m *machine) tell(events []store.Event, through store.Revision, state *store.TreeView) {
 	switch {
 	case len(events) > 0:
 		m.stats.Batches++
 		m.stats.Events += uint64(len(events))
-		m.offer(Update{Kind: Changes, Revision: through, Events: events})
+		m.offer(Update{Kind: Changes, Revision: through, Events: events, State: state})
 	case through > m.stats.Revision:
 		m.stats.Batches++
 		m.offer(Update{Kind: Progress, Revision: through})

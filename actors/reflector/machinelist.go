@@ -17,7 +17,7 @@ func (m *machine) list() {
 	m.stats.Phase, m.due = Listing, false
 	m.stats.Lists++
 	m.listed = backend.List{}
-	m.asked = backend.ListOptions{Prefix: m.prefix, Limit: m.pageSize}
+	m.asked = backend.ListOptions{Prefix: m.prefix, Limit: m.pageSize, State: m.state}
 	if m.whole {
 		m.asked.Limit = 0
 	}
@@ -59,13 +59,18 @@ func tears(err error, first bool) bool {
 // keep adds a sound page and goes on with the next, if there is one.
 func (m *machine) keep(page *backend.List) {
 	m.stats.Pages++
+	if m.asked.State && page.State != nil {
+		m.listed.State = page.State
+		m.complete()
+		return
+	}
 	if m.listed.Items == nil { // clipped, because what lies behind it is the source's
 		m.listed.Items = slices.Grow(slices.Clip(page.Items), min(max(page.Remaining, 0), maxGrow))
 	} else {
 		m.listed.Items = append(m.listed.Items, page.Items...)
 	}
 	if page.Continue != "" {
-		m.asked.Continue = page.Continue
+		m.asked.Continue, m.asked.State = page.Continue, false
 		m.do(effect{do: doList, list: m.asked})
 		return
 	}
@@ -83,7 +88,7 @@ func (m *machine) complete() {
 	m.stats.Revision = list.Revision
 	m.why, m.whole, m.resumes = 0, false, 0
 	m.stats.Phase, m.due = Waiting, true
-	m.offer(Update{Kind: Replace, Reason: why, Revision: list.Revision, Objects: list.Items})
+	m.offer(Update{Kind: Replace, Reason: why, Revision: list.Revision, Objects: list.Items, State: list.State})
 }
 
 // wentBack refuses a list that is older than what the sink knows. A replica

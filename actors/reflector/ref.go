@@ -60,6 +60,7 @@ func newReflector(cfg *Config, traits backend.Traits, h *Ref) *reflector {
 		pageSize:       cfg.PageSize,
 		resumeAttempts: cfg.ResumeAttempts,
 		contiguous:     traits.Contiguous && cfg.Prefix == "", // others' keys have their revisions too
+		state:          cfg.State && cfg.Prefix == "",
 		backoff:        cfg.Backoff,
 		permanent:      cfg.permanent,
 		random:         cfg.random,

@@ -103,7 +103,7 @@ func (r *reflector) perform(ctx *actors.Context, e effect) {
 	case doOpen:
 		r.bell = newBell(r.handle)
 		r.request(ctx, request{do: doOpen, from: backend.WatchOptions{
-			Prefix: r.config.Prefix, From: e.from, Notify: r.bell.ring,
+			Prefix: r.config.Prefix, From: e.from, Notify: r.bell.ring, State: r.machine.state,
 		}})
 	case doPull:
 		r.bell.ring()

@@ -99,8 +99,13 @@ type Update struct {
 	// Revision is the revision of the state (Replace), or the one up to which
 	// everything has been told (Changes, Progress).
 	Revision store.Revision
-	// Objects is the state in key order; only for Replace.
+	// Objects is the state in key order; only for Replace, and empty if State is
+	// set.
 	Objects []*store.Object
+	// State, if not nil, is the source's own state at Revision, to be taken over as
+	// it is; only for Replace and Changes, and only with [Config].State. Changes
+	// without it, from a source that gave it with the Replace, are followed by more.
+	State *store.TreeView
 	// Events is at least one change, in revision order; only for Changes.
 	Events []store.Event
 	// Err is what went wrong; only for Unavailable.

@@ -21,7 +21,7 @@ func (c *cache) upstream(u reflector.Update) {
 		c.replace(u)
 	case c.distrusted:
 		return // a list is on its way, and this is in it
-	case !c.applyAll(u.Events):
+	case !c.changes(u):
 		return
 	}
 	c.advance(u.Revision)
@@ -38,6 +38,25 @@ func (c *cache) advance(rev store.Revision) {
 	c.revision = rev
 	c.window.Advance(rev)
 	c.dirty = true
+}
+
+// changes takes what happened. From a source that shares its state the events
+// are what led to that, so they are not applied again.
+func (c *cache) changes(u reflector.Update) bool {
+	shared := c.state.adopt(u.State, c.Indexes)
+	if !shared && !c.state.shared {
+		return c.applyAll(u.Events)
+	}
+	for _, ev := range u.Events {
+		if ev.Type != store.Bookmark {
+			c.append(ev)
+		}
+	}
+	if shared {
+		c.state.appliedTo(c.window.View())
+	}
+	c.Stats.Events.Add(uint64(len(u.Events)))
+	return true
 }
 
 // applyAll applies events in order. It stops and reports false at one that does
@@ -63,58 +82,40 @@ func (c *cache) apply(ev store.Event) bool {
 	if ev.Type == store.Bookmark {
 		return true
 	}
-	if !c.change(&ev) {
+	prev, fits := c.state.apply(c.window.View(), ev)
+	if !fits {
 		return false
+	}
+	ev.Prev = prev
+	c.append(ev)
+	c.state.appliedTo(c.window.View())
+	return true
+}
+
+// append adds one event to the window.
+func (c *cache) append(ev store.Event) {
+	if ev.Type == store.Emitted && c.handle.gap {
+		ev.Marks |= store.AfterGap
+		c.handle.gap = false
 	}
 	c.window.Append(ev, c.now)
 	c.revision = ev.Revision
 	c.dirty = true
-	return true
-}
-
-// change makes ev's change to the state, fills in what was there before, and
-// reports whether it fits. If it does not, the state is as before.
-func (c *cache) change(ev *store.Event) bool {
-	ev.Prev = nil
-	switch ev.Type {
-	case store.Added, store.Modified:
-		ev.Prev = c.tree.Put(ev.Object)
-		if (ev.Prev == nil) == (ev.Type == store.Added) {
-			return true
-		}
-		if ev.Prev == nil {
-			c.tree.Delete(ev.Object.Key)
-		} else {
-			c.tree.Put(ev.Prev)
-		}
-		return false
-	case store.Deleted:
-		ev.Prev = c.tree.Delete(ev.Object.Key)
-		return ev.Prev != nil
-	case store.Emitted:
-		if c.handle.gap {
-			ev.Marks |= store.AfterGap
-			c.handle.gap = false
-		}
-	}
-	return true
 }
 
 // replace takes a list as the state. The first one starts the window; a later
 // one goes through it as the difference, so that watches live on.
 func (c *cache) replace(u reflector.Update) {
-	listed := store.NewTree(c.Indexes...)
-	for _, o := range u.Objects {
-		listed.Put(o)
-	}
+	listed := newState(u, c.Indexes, c.window.View())
 	c.Stats.Replaces.Add(1)
 	if !c.filled {
 		c.window.Reset(u.Revision)
-	} else if !c.bridge(listed, u.Revision) {
+	} else if !c.bridge(listed.newest(c.window.View()), u.Revision) {
 		c.window.Reset(u.Revision)
 		c.epoch++
 	}
-	c.tree, c.revision = listed, u.Revision
+	c.state, c.revision = listed, u.Revision
+	c.state.appliedTo(c.window.View())
 	c.filled, c.distrusted, c.dirty = true, false, true
 }
 
@@ -123,11 +124,11 @@ func (c *cache) replace(u reflector.Update) {
 // not what storage holds there, so nothing that anyone has from it means
 // anything. That is when storage went back in time, or a state was wrong and
 // nothing was written since that could carry the correction.
-func (c *cache) bridge(listed *store.Tree, rev store.Revision) bool {
+func (c *cache) bridge(listed *store.TreeView, rev store.Revision) bool {
 	if rev < c.revision {
 		return false
 	}
-	events := store.Diff(c.Schema, c.tree.View(), listed.View(), c.revision, rev, c.now)
+	events := store.Diff(c.Schema, c.state.newest(c.window.View()), listed, c.revision, rev, c.now)
 	if rev == c.revision && len(events) > 0 {
 		return false
 	}

@@ -48,7 +48,7 @@ type cache struct {
 	Config
 	handle *Cache
 
-	tree      *store.Tree
+	state     state
 	window    *store.Window
 	revision  store.Revision
 	epoch     uint64
@@ -76,13 +76,14 @@ func newCache(cfg Config, h *Cache) *cache {
 	last := cfg.Published.Load()
 	c := &cache{
 		Config: cfg, handle: h, window: h.window, waiters: &h.waiters, readiness: *h.readiness.Load(),
-		tree: store.NewTree(cfg.Indexes...), revision: last.Revision, epoch: last.Epoch,
+		state: state{view: store.NewTree(cfg.Indexes...).View()}, revision: last.Revision, epoch: last.Epoch,
 		filled: last.Generation > 0, distrusted: true, succeeds: h.spawned,
 	}
 	if c.filled {
-		c.tree = last.State.Tree()
+		c.state.view = last.State
 	}
 	c.window.Rewind(last.Window)
+	c.state.appliedTo(c.window.View())
 	h.spawned = true
 	return c
 }
@@ -139,6 +140,7 @@ func (c *cache) look(ctx *actors.Context, msg Message) {
 
 // Flush publishes what the messages have changed.
 func (c *cache) Flush(ctx *actors.Context) {
+	c.state.newest(c.window.View()) // for which it needs what may be trimmed
 	if dropped := c.window.Trim(c.now); dropped > 0 {
 		c.dirty = true
 		c.Stats.Trimmed.Add(uint64(dropped))
@@ -189,7 +191,7 @@ func (c *cache) publish() {
 		Revision:   c.revision,
 		Generation: c.readiness.generation,
 		Epoch:      c.epoch,
-		State:      c.tree.View(),
+		State:      c.state.newest(c.window.View()),
 		Window:     c.window.View(),
 		At:         c.now,
 	})

@@ -109,6 +109,26 @@ type PutOptions struct {
 	TTL time.Duration
 }
 
+// Historian is implemented by backends that keep their history in memory, to say
+// how much there is of it.
+type Historian interface {
+	// History returns the changes that reads and watches can still go back to.
+	History() store.WindowView
+}
+
+// # One state for storage and cache
+//
+// A cache over storage that keeps its state in memory need not build a second
+// one. It asks for the storage's own by ListOptions.State and WatchOptions.State:
+//
+//	List  {State: true} ──▶ List.State                     nothing to page through
+//	Watch {State: true} ──▶ Batch{Events, State: nil}      more follows at once
+//	                        Batch{Events, State: at Through}
+//
+// A state is immutable, so the cache publishes it as it is. Storage that has none
+// ignores the options, and the cache applies the events itself; and a decorator
+// that changes what a watch brings must not pass the option on.
+
 // ListOptions selects what to list. The zero value lists everything, newest
 // state.
 type ListOptions struct {
@@ -122,6 +142,9 @@ type ListOptions struct {
 	Limit int
 	// Continue is the token of the page before; see [List].
 	Continue string
+	// State asks for [List].State, by a caller that lists everything: the zero
+	// value but for Revision and Limit.
+	State bool
 }
 
 // List is one page of objects, in key order.
@@ -135,6 +158,10 @@ type List struct {
 	Continue string
 	// Remaining is the number of objects after this page.
 	Remaining int
+	// State, if not nil, is all of the list as storage keeps it: then Items are
+	// empty, and it is the last page. It is set only if it was asked for, with the
+	// indexes that the storage was made with.
+	State *store.TreeView
 }
 
 // WatchOptions says where a watch starts and what it covers.
@@ -149,19 +176,22 @@ type WatchOptions struct {
 	// while the backend holds its locks: it must not block and must not call the
 	// backend. Required.
 	Notify func()
+	// State asks for [Batch].State, for a watch without Prefix. It makes storage
+	// keep, within bounds of its own, what the watch has not read.
+	State bool
 }
 
 // Watcher is a running watch, pulled by one consumer. Its methods must not be
 // called concurrently with each other, except Close.
 type Watcher interface {
 	// Next returns what has been committed since the call before, in order, at
-	// most max events (less than one counts as one), though possibly fewer than
+	// most limit events (less than one counts as one), though possibly fewer than
 	// there are. It never blocks. An empty batch means there is nothing
 	// now: Notify will be called.
 	//
 	// An error ends the watch: [store.ErrExpired] if compaction overtook it,
 	// [store.ErrClosed], or what broke the connection.
-	Next(max int) (Batch, error)
+	Next(limit int) (Batch, error)
 	// Close ends the watch and frees it: Next fails with [store.ErrClosed] from
 	// then on. Notify is not called after Close returned, so Close may wait for
 	// one that is running and must not be called from it. Calling it again does
@@ -181,4 +211,8 @@ type Batch struct {
 	// Events are in revision order. The slice is the consumer's to read, not to
 	// change.
 	Events []store.Event
+	// State, if not nil, is the storage's own state at Through. A watch that asked
+	// for it, of storage that has one, gets it with the newest events; batches
+	// without it are followed by more.
+	State *store.TreeView
 }

@@ -21,6 +21,8 @@ type Scan struct {
 	After string
 	// Limit is the most objects to return; zero means all.
 	Limit int
+	// State: the caller takes [List].State in place of objects.
+	State bool
 
 	continued bool
 }
@@ -35,7 +37,7 @@ func (o ListOptions) Scan() (Scan, error) {
 		return Scan{}, &OptionError{"ListOptions.Limit", fmt.Sprintf("%d is negative; zero lists everything", o.Limit)}
 	}
 	if o.Continue == "" {
-		return Scan{Prefix: o.Prefix, Revision: o.Revision, Limit: o.Limit}, nil
+		return Scan{Prefix: o.Prefix, Revision: o.Revision, Limit: o.Limit, State: o.State && o.Prefix == ""}, nil
 	}
 	if o.Revision != 0 {
 		return Scan{}, &OptionError{"ListOptions.Revision", "it cannot be set beside Continue, which holds a revision already; leave it zero"}
@@ -47,7 +49,7 @@ func (o ListOptions) Scan() (Scan, error) {
 	if !store.HasPrefix(token.Start, o.Prefix) {
 		return Scan{}, &TokenError{Reason: "it belongs to a list of another prefix"}
 	}
-	return Scan{o.Prefix, token.Revision, token.Start, o.Limit, true}, nil
+	return Scan{Prefix: o.Prefix, Revision: token.Revision, After: token.Start, Limit: o.Limit, continued: true}, nil
 }
 
 // Check reports whether the scan can be served by a storage whose newest

@@ -231,6 +231,23 @@ var brokenReads = []breakage{
 			}
 			return h.List(ctx, opts)
 		})},
+	{"lists a state and its objects", "Contract_StateOfAListIsTheList", eachList(
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
+			l, err := h.List(ctx, opts)
+			if err == nil && l.State != nil {
+				l.Items = l.State.AppendTo(l.Items, "")
+			}
+			return l, err
+		})},
+	{"lists the newest state for any", "Contract_StateOfAListIsTheList", eachList(
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
+			l, err := h.List(ctx, opts)
+			if err == nil && l.State != nil {
+				newest, _ := h.List(ctx, backend.ListOptions{State: true})
+				l.State = newest.State
+			}
+			return l, err
+		})},
 	{"offers no way on from an expired page", "Row027_ExpiredContinueOffersTheNewestState", eachList(
 		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
 			l, err := h.List(ctx, opts)

@@ -119,6 +119,21 @@ var brokenWatches = []breakage{
 				return b, err
 			}}
 		})},
+	{"gives the state of the batch before", "Contract_StateOfABatchIsThatBehindItsEvents", eachWatch(
+		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+			before := store.NewTree().View()
+			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
+				b, err := w.Next(max)
+				if b.State != nil {
+					b.State, before = before, b.State
+				}
+				return b, err
+			}}
+		})},
+	{"keeps its state for itself", "Contract_StateOfABatchIsThatBehindItsEvents", eachBatch(func(b batch) batch {
+		b.State = nil
+		return b
+	})},
 	{"never notifies", "Contract_EveryEmptyBatchIsFollowedByANotification", eachNotify(func(func()) func() {
 		return func() {}
 	})},

@@ -137,6 +137,20 @@ var readChecks = []check{
 			require.Equal(r, describe(o), describe(got))
 		}
 	}},
+	{"Contract_StateOfAListIsTheList", func(r *rig) {
+		a, b := r.create("a", "1"), r.create("b", "1")
+		a2 := r.update(a, "2")
+		for rev, want := range map[store.Revision][]*object{0: {a2, b}, a2.Revision: {a2, b}, b.Revision: {a, b}, a.Revision: {a}} {
+			l := r.list(backend.ListOptions{Revision: rev, State: true, Limit: 1})
+			if l.State == nil {
+				continue // it has none: then it is a list like any other
+			}
+			require.Empty(r, l.Items, "with State there are no items")
+			require.Empty(r, l.Continue, "State is all of the list")
+			require.Equal(r, describeAll(want), describeAll(l.State.AppendTo(nil, "")), "at revision %d", l.Revision)
+		}
+		r.lists(backend.ListOptions{Prefix: "b", State: true}, b)
+	}},
 	{"Contract_EmptyStorageHasARevision", func(r *rig) {
 		l := r.lists(backend.ListOptions{})
 		require.NotZero(r, l.Revision, "a watch from revision zero starts now: it would miss what comes between the list and the watch")

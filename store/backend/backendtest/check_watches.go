@@ -106,18 +106,33 @@ var watchChecks = []check{
 		r.mixture(0, 30)
 		l := r.list(backend.ListOptions{})
 		f := r.follow("", l.Revision)
-		state := map[string]string{}
-		for _, o := range l.Items {
-			state[o.Key] = describe(o)
-		}
+		state := described(l.Items)
 		for round := 1; round <= 3; round++ {
 			r.mixture(round, 30)
 			replay(state, f.until(r.revision()))
-			now := map[string]string{}
-			for _, o := range r.list(backend.ListOptions{}).Items {
-				now[o.Key] = describe(o)
-			}
+			now := described(r.list(backend.ListOptions{}).Items)
 			require.Equal(r, now, state, "state rebuilt from events, after round %d", round)
+		}
+	}},
+	{"Contract_StateOfABatchIsThatBehindItsEvents", func(r *rig) {
+		f := r.followBy(backend.WatchOptions{From: r.revision(), State: true})
+		f.max = 7
+		state := map[string]string{}
+		for round := range 4 {
+			r.mixture(round, 30)
+			newest := r.revision()
+			for f.through < newest {
+				batch := f.next()
+				replay(state, batch.Events)
+				if batch.State != nil {
+					require.Equal(r, state, described(batch.State.AppendTo(nil, "")), "at revision %d", batch.Through)
+				}
+				if len(batch.Events) == 0 && f.through < newest {
+					f.await()
+				}
+			}
+			_, inMemory := r.Backend.(backend.Historian)
+			require.False(r, inMemory && f.state == nil, "storage in memory gives its state with the newest events")
 		}
 	}},
 	{"Contract_EmittedValuesAreNotState", func(r *rig) {
@@ -154,6 +169,15 @@ func (r *rig) mixture(round, n int) {
 			r.update(o, fmt.Sprint(round, i))
 		}
 	}
+}
+
+// described returns a state by key, as text.
+func described(objects []*object) map[string]string {
+	state := map[string]string{}
+	for _, o := range objects {
+		state[o.Key] = describe(o)
+	}
+	return state
 }
 
 // replay applies events to a state of described objects.

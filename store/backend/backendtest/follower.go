@@ -21,14 +21,24 @@ type follower struct {
 	max int
 
 	started bool
-	through store.Revision // of the last batch
+	// through and state are those of the last batch.
+	through store.Revision
+	state   *store.TreeView
 }
 
 // follow watches the keys under prefix after revision from.
 func (r *rig) follow(prefix string, from store.Revision) *follower {
 	r.Helper()
+	return r.followBy(backend.WatchOptions{Prefix: prefix, From: from})
+}
+
+// followBy watches as the options say, of which it fills in Notify.
+func (r *rig) followBy(opts backend.WatchOptions) *follower {
+	r.Helper()
+	prefix, from := opts.Prefix, opts.From
 	f := &follower{rig: r, prefix: prefix, notified: make(chan struct{}, 1), max: 100}
-	w, err := r.Backend.Watch(r.ctx, backend.WatchOptions{Prefix: prefix, From: from, Notify: f.notify})
+	opts.Notify = f.notify
+	w, err := r.Backend.Watch(r.ctx, opts)
 	require.NoError(r, err, "Watch %q from revision %d", prefix, from)
 	f.watcher = w
 	if from != 0 {
@@ -97,7 +107,7 @@ func (f *follower) next() backend.Batch {
 		require.Equal(f, int(batch.Through-batch.After), len(batch.Events), "revisions are said to be contiguous, but not all in (%d, %d] came", batch.After, batch.Through)
 	}
 	f.judgeAll(batch)
-	f.started, f.through = true, batch.Through
+	f.started, f.through, f.state = true, batch.Through, batch.State
 	return batch
 }
 

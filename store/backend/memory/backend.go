@@ -36,9 +36,12 @@ type Backend struct {
 	compacted store.Revision // by Compact; the window's floor may be higher
 	trimmed   store.Revision // what was newest when history was last trimmed
 	waiting   waiters
-	expiries  *expiries
-	expire    alarm // at the earliest expiry
-	trim      alarm // when the oldest history may have come of age
+	// sharing are the watches that take the state over, and whose positions
+	// history must reach back to.
+	sharing  []*watcher
+	expiries *expiries
+	expire   alarm // at the earliest expiry
+	trim     alarm // when the oldest history may have come of age
 	// size is that of the object that the event being appended to the window takes
 	// out of the state: measured before the lock was taken, for that runs code of
 	// the user's.
@@ -46,8 +49,9 @@ type Backend struct {
 }
 
 var (
-	_ backend.Backend = (*Backend)(nil)
-	_ backend.Emitter = (*Backend)(nil)
+	_ backend.Backend   = (*Backend)(nil)
+	_ backend.Emitter   = (*Backend)(nil)
+	_ backend.Historian = (*Backend)(nil)
 )
 
 // New returns an empty backend. Objects' labels, fields and sizes are taken by
@@ -63,7 +67,7 @@ func New(schema store.Schema, opts Options) (*Backend, error) {
 		clock:    opts.Clock,
 		retain:   opts.Retain,
 		revision: firstRevision,
-		tree:     store.NewTree(),
+		tree:     store.NewTree(opts.Indexes...),
 		expiries: newExpiries(),
 	}
 	b.window = store.NewWindow(opts.Retain, func(*store.Object) int { return b.size })
@@ -96,7 +100,7 @@ func (b *Backend) Close() error {
 	b.latest.Store(nil)
 	b.expire.set(never)
 	b.trim.set(never)
-	b.tree, b.recent, b.window, b.expiries = nil, nil, nil, nil
+	b.tree, b.recent, b.window, b.expiries, b.sharing = nil, nil, nil, nil, nil
 	woken := b.waiting.take()
 	b.mu.Unlock()
 	wakeAll(woken)

@@ -19,8 +19,12 @@ type Options struct {
 	// Retain bounds the history that exact reads and watches can go back to.
 	// It is compacted when it is older than MinAge (zero means
 	// [DefaultRetainAge]), and before that when it outgrows the other bounds;
-	// see [store.WindowLimits] for their defaults.
+	// see [store.WindowLimits] for their defaults. What a watch with
+	// WatchOptions.State has not read stays, up to the defaults if these are more.
 	Retain store.WindowLimits
+	// Indexes are kept in the state, for caches that take it over; see
+	// [backend.List].State.
+	Indexes []store.Attribute
 }
 
 // withDefaults returns o with the defaults in place.

@@ -49,6 +49,27 @@ func (b *Backend) compactedTo() store.Revision {
 	return b.compacted
 }
 
+// History returns the changes that reads and watches can still go back to; none
+// once the backend is closed.
+func (b *Backend) History() store.WindowView {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return store.WindowView{}
+	}
+	return b.window.View()
+}
+
+// unread returns the position up to which all watches that take the state over
+// have read. The caller holds the lock.
+func (b *Backend) unread() store.Seq {
+	at := b.window.View().Next()
+	for _, w := range b.sharing {
+		at = min(at, w.at)
+	}
+	return at
+}
+
 // trimHistory gives up what has come of age, so that history does not stay for
 // ever when the writes stop. It comes back until there is nothing left to give
 // up and nothing new.
@@ -60,7 +81,7 @@ func (b *Backend) trimHistory() {
 	}
 	b.trim.rang()
 	now := b.clock.Now()
-	dropped := b.window.Trim(now)
+	dropped := b.window.TrimRead(now, b.unread())
 	if dropped > 0 {
 		b.latest.Store(nil)
 	}

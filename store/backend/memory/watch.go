@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/watchmill/watchmill/store"
@@ -33,7 +34,12 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	if err != nil {
 		return nil, err
 	}
-	return &watcher{backend: b, prefix: opts.Prefix, at: at, through: from, slot: notWaiting, notify: opts.Notify}, nil
+	w := &watcher{backend: b, prefix: opts.Prefix, at: at, through: from, slot: notWaiting, notify: opts.Notify}
+	if opts.State && opts.Prefix == "" {
+		w.sharing = true
+		b.sharing = append(b.sharing, w)
+	}
+	return w, nil
 }
 
 // watcher is a position in the history.
@@ -41,7 +47,10 @@ type watcher struct {
 	backend *Backend
 	prefix  string
 
-	// The consumer's: Next alone uses them.
+	// sharing: batches come with the state.
+	sharing bool
+
+	// The consumer's: Next alone uses them, under the backend's lock if sharing.
 	at      store.Seq
 	through store.Revision // everything up to it was handed out
 
@@ -52,27 +61,61 @@ type watcher struct {
 	end    error // why there is nothing more to come; nil while there may be
 }
 
-// Next returns the changes since the call before; at most max, of which less
+// Next returns the changes since the call before; at most limit, of which less
 // than one counts as one.
-func (w *watcher) Next(max int) (backend.Batch, error) {
-	batch := backend.Batch{After: w.through, Through: w.through}
+func (w *watcher) Next(limit int) (backend.Batch, error) {
+	limit, after := max(1, limit), w.through
 	for {
 		if err := w.ended(); err != nil {
 			return backend.Batch{}, err
 		}
-		history, err := w.backend.historyFor(w)
+		batch, more, err := w.next(limit)
 		if err != nil {
 			return backend.Batch{}, w.fail(err)
 		}
-		if history.Next() == w.at {
-			return batch, nil
-		}
-		batch.Events = w.read(history, max)
-		batch.Through = w.through
-		if len(batch.Events) > 0 {
+		if len(batch.Events) > 0 || !more {
+			batch.After = after
 			return batch, nil
 		}
 	}
+}
+
+// next makes one attempt. Without events, more says that there were some that w
+// does not cover.
+func (w *watcher) next(limit int) (batch backend.Batch, more bool, err error) {
+	if w.sharing {
+		batch, err = w.backend.shareWith(w, limit)
+		return batch, false, err
+	}
+	history, err := w.backend.historyFor(w)
+	if err != nil {
+		return batch, false, err
+	}
+	more = w.at < history.Next()
+	batch.Events = w.read(history, limit)
+	batch.Through = w.through
+	return batch, more, nil
+}
+
+// shareWith returns what w, which takes the state over, is to read next, and the
+// state if that is the newest. It holds the lock throughout, so that events and
+// state are of one moment.
+func (b *Backend) shareWith(w *watcher, limit int) (batch backend.Batch, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	history, err := b.historyLocked(w)
+	if err != nil {
+		return batch, err
+	}
+	batch.Events = w.read(history, limit)
+	for w.at < history.Next() && len(batch.Events) < limit {
+		batch.Events = append(batch.Events, w.read(history, limit-len(batch.Events))...)
+	}
+	batch.Through = w.through
+	if w.at == history.Next() && len(batch.Events) > 0 {
+		batch.State = b.tree.View()
+	}
+	return batch, nil
 }
 
 // historyFor returns the history that w is to read on in. If it has read all of
@@ -80,6 +123,11 @@ func (w *watcher) Next(max int) (backend.Batch, error) {
 func (b *Backend) historyFor(w *watcher) (history store.WindowView, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.historyLocked(w)
+}
+
+// historyLocked is historyFor for callers that hold the lock.
+func (b *Backend) historyLocked(w *watcher) (history store.WindowView, err error) {
 	if b.closed {
 		return history, store.ErrClosed
 	}
@@ -96,31 +144,28 @@ func (b *Backend) historyFor(w *watcher) (history store.WindowView, err error) {
 // read takes the next events that w covers out of history, and moves w behind
 // them. Without a prefix they are not copied, but end with their chunk of the
 // window; with one they are looked for up to the end of history.
-func (w *watcher) read(history store.WindowView, max int) []store.Event {
-	if max < 1 {
-		max = 1
-	}
+func (w *watcher) read(history store.WindowView, limit int) []store.Event {
 	if w.prefix == "" {
 		events, _ := history.Read(w.at)
-		n := min(len(events), max)
+		n := min(len(events), limit)
 		w.advance(history, n)
 		return events[:n:n]
 	}
 	var found []store.Event
-	for w.at < history.Next() && len(found) < max {
-		found = w.filter(history, found, max)
+	for w.at < history.Next() && len(found) < limit {
+		found = w.filter(history, found, limit)
 	}
 	return found
 }
 
 // filter appends to found the events of one chunk that w covers.
-func (w *watcher) filter(history store.WindowView, found []store.Event, max int) []store.Event {
+func (w *watcher) filter(history store.WindowView, found []store.Event, limit int) []store.Event {
 	chunk, _ := history.Read(w.at)
 	for i, ev := range chunk {
 		if !store.HasPrefix(ev.Key(), w.prefix) {
 			continue
 		}
-		if found = append(found, ev); len(found) == max {
+		if found = append(found, ev); len(found) == limit {
 			w.advance(history, i+1)
 			return found
 		}
@@ -167,6 +212,9 @@ func (w *watcher) Close() {
 	w.backend.mu.Lock()
 	w.backend.waiting.remove(w)
 	w.slot = closed
+	if w.sharing {
+		w.backend.sharing = slices.DeleteFunc(w.backend.sharing, func(s *watcher) bool { return s == w })
+	}
 	w.backend.mu.Unlock()
 	_ = w.fail(store.ErrClosed)
 }

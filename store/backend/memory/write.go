@@ -199,7 +199,7 @@ func (b *Backend) commit(ev store.Event, size int) []*watcher {
 	}
 	b.revision = ev.Revision
 	b.latest.Store(nil)
-	b.window.Trim(ev.Object.Written)
+	b.window.TrimRead(ev.Object.Written, b.unread())
 	if !b.trim.isSet() {
 		b.trim.set(ev.Object.Written.Add(b.retain.MinAge))
 	}
