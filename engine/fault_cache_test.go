@@ -42,29 +42,29 @@ type cacheFixture struct {
 }
 
 func newCacheFixture(t *testing.T, seed uint64) *cacheFixture {
-	r := &cacheFixture{}
-	r.fixture = newFixture(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
-		r.executor = &advancing{Seeded: actors.NewSeeded(seed), clock: host.Clock.(*actors.VirtualClock)}
-		r.trap = &panickingClock{Clock: host.Clock, executor: r.executor}
-		host.Clock, host.Executor = r.trap, r.executor
+	f := &cacheFixture{}
+	f.fixture = newFixture(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
+		f.executor = &advancing{Seeded: actors.NewSeeded(seed), clock: host.Clock.(*actors.VirtualClock)}
+		f.trap = &panickingClock{Clock: host.Clock, executor: f.executor}
+		host.Clock, host.Executor = f.trap, f.executor
 	})
-	r.fixture.executor = r.executor.Seeded
-	r.fixture.executor.Run()
-	r.fault(0, batchesOf(1), faulty.OpNext)
-	r.executor.seconds = 60
-	t.Cleanup(func() { r.executor.seconds, r.trap.reads = 0, 0 })
-	return r
+	f.fixture.executor = f.executor.Seeded
+	f.fixture.executor.Run()
+	f.fault(0, batchesOf(1), faulty.OpNext)
+	f.executor.seconds = 60
+	t.Cleanup(func() { f.executor.seconds, f.trap.reads = 0, 0 })
+	return f
 }
 
 // cacheFailed reports whether it is the watchCache that failed. It has then
 // been brought back, and nothing else failed.
-func (r *cacheFixture) cacheFailed() bool {
-	r.t.Helper()
-	if len(r.failures) == 0 || r.failures[0].Actor != "things/watchCache" {
+func (f *cacheFixture) cacheFailed() bool {
+	f.t.Helper()
+	if len(f.failures) == 0 || f.failures[0].Actor != "things/watchCache" {
 		return false
 	}
-	require.Len(r.t, r.failures, 1)
-	require.EqualValues(r.t, 1, r.engine.Stats().Failures)
+	require.Len(f.t, f.failures, 1)
+	require.EqualValues(f.t, 1, f.engine.Stats().Failures)
 	return true
 }
 
@@ -108,65 +108,65 @@ type failure struct {
 // failWhileWaiting has the clock fail when it has been read so many times, and
 // judges what follows if it was the watchCache that read it.
 func failWhileWaiting(t *testing.T, reads int, seed uint64) (outcome failure) {
-	r := newCacheFixture(t, seed)
-	r.put("a")
-	r.put("gone")
-	all, web := r.watch(engine.WatchOptions{}), r.watch(engine.WatchOptions{From: 1, Labels: "app=web", Policy: engine.Terminate})
-	before := r.engine.Stats()
+	f := newCacheFixture(t, seed)
+	f.put("a")
+	f.put("gone")
+	all, web := f.watch(engine.WatchOptions{}), f.watch(engine.WatchOptions{From: 1, Labels: "app=web", Policy: engine.Terminate})
+	before := f.engine.Stats()
 	require.EqualValues(t, 1, before.Generation)
 
-	r.trap.reads = reads
+	f.trap.reads = reads
 	for _, key := range []string{"b", "a", "c", "d"} { // unseen by the engine so far
-		r.n++
-		_, err := r.engine.Put(t.Context(), thing{Key: key, App: "web", N: r.n})
+		f.n++
+		_, err := f.engine.Put(t.Context(), thing{Key: key, App: "web", N: f.n})
 		require.NoError(t, err)
 	}
-	gone, err := r.engine.Delete(t.Context(), "gone", engine.DeleteOptions{})
+	gone, err := f.engine.Delete(t.Context(), "gone", engine.DeleteOptions{})
 	require.NoError(t, err)
-	if err := r.engine.WaitFor(t.Context(), gone.Revision); err != nil {
+	if err := f.engine.WaitFor(t.Context(), gone.Revision); err != nil {
 		require.ErrorIs(t, err, engine.ErrNotReady)
 		require.ErrorIs(t, err, engine.ErrCacheFailed)
-		require.NoError(t, r.engine.WaitFor(t.Context(), gone.Revision))
+		require.NoError(t, f.engine.WaitFor(t.Context(), gone.Revision))
 		outcome.refused = true
 	}
-	if outcome.failed = r.cacheFailed(); !outcome.failed {
+	if outcome.failed = f.cacheFailed(); !outcome.failed {
 		require.False(t, outcome.refused, "it was not the cache that failed")
 		return outcome
 	}
 
-	l, err := r.engine.List(t.Context(), listOf(engine.Cached()))
+	l, err := f.engine.List(t.Context(), listOf(engine.Cached()))
 	require.NoError(t, err)
 	require.Equal(t, gone.Revision, l.Revision)
 	require.Equal(t, "a=4 b=3 c=5 d=6", values(l.Items))
-	after := r.engine.Stats()
+	after := f.engine.Stats()
 	require.True(t, after.Ready)
 	require.Equal(t, before.Generation+1, after.Generation)
 	require.Equal(t, [2]uint64{1, 1}, [2]uint64{after.Relists, after.Source.Relists[reflector.Distrusted]})
 
-	r.put("e")
-	require.Equal(t, r.told(web)[2:], r.told(all), "both are told the same, once")
+	f.put("e")
+	require.Equal(t, f.told(web)[2:], f.told(all), "both are told the same, once")
 	outcome.synthetic = after.Synthetic
 	return outcome
 }
 
 // told returns what the watch was told, as key=value, in order, and demands
 // that it is what happened.
-func (r *cacheFixture) told(w *engine.Watch[thing]) (changes []string) {
-	r.t.Helper()
+func (f *cacheFixture) told(w *engine.Watch[thing]) (changes []string) {
+	f.t.Helper()
 	last, state := engine.Revision(0), map[string]int{}
 	for ev, err := range w.Events() {
 		if errors.Is(err, engine.ErrIdle) {
 			break
 		}
-		require.NoError(r.t, err)
-		require.Greater(r.t, ev.Revision, last)
+		require.NoError(f.t, err)
+		require.Greater(f.t, ev.Revision, last)
 		last = ev.Revision
 		changes = append(changes, fmt.Sprintf("%v %s=%d", ev.Type, ev.Key(), ev.Object.Value.N))
 		if state[ev.Key()] = ev.Object.Value.N; ev.Type == engine.Deleted {
 			delete(state, ev.Key())
 		}
 	}
-	require.Equal(r.t, map[string]int{"a": 4, "b": 3, "c": 5, "d": 6, "e": 7}, state)
+	require.Equal(f.t, map[string]int{"a": 4, "b": 3, "c": 5, "d": 6, "e": 7}, state)
 	return changes
 }
 
@@ -198,21 +198,21 @@ func TestFault_CacheFailsWhileACallWaitsInVain(t *testing.T) {
 // failWhileWaitingInVain reports whether the watchCache failed once it had
 // taken in the wait.
 func failWhileWaitingInVain(t *testing.T, reads int, down bool) bool {
-	r := newCacheFixture(t, 1)
-	r.put("a")
-	w := r.watch(engine.WatchOptions{})
-	r.trap.reads = reads
-	_, err := r.engine.Put(t.Context(), thing{Key: "b"})
+	f := newCacheFixture(t, 1)
+	f.put("a")
+	w := f.watch(engine.WatchOptions{})
+	f.trap.reads = reads
+	_, err := f.engine.Put(t.Context(), thing{Key: "b"})
 	require.NoError(t, err)
 	if down {
-		r.fault(0, faulty.Fail(errOutage), faulty.OpList)
+		f.fault(0, faulty.Fail(errOutage), faulty.OpList)
 	}
-	began := r.clock.Now()
-	err = r.engine.WaitFor(t.Context(), 1000)
-	if !r.cacheFailed() || errors.Is(err, engine.ErrCacheFailed) {
+	began := f.clock.Now()
+	err = f.engine.WaitFor(t.Context(), 1000)
+	if !f.cacheFailed() || errors.Is(err, engine.ErrCacheFailed) {
 		return false
 	}
-	require.Equal(t, engine.DefaultFreshnessTimeout, r.clock.Now().Sub(began), "in time")
+	require.Equal(t, engine.DefaultFreshnessTimeout, f.clock.Now().Sub(began), "in time")
 	if down {
 		var notReady *engine.NotReadyError
 		require.ErrorAs(t, err, &notReady)
@@ -220,11 +220,11 @@ func failWhileWaitingInVain(t *testing.T, reads int, down bool) bool {
 	} else {
 		require.Equal(t, &engine.FutureError{Requested: 1000, Current: 3}, err)
 	}
-	r.heal()
-	r.pass(10 * time.Second)
+	f.heal()
+	f.pass(10 * time.Second)
 	require.NoError(t, w.Err())
-	require.EqualValues(t, 2, r.engine.Stats().Generation)
-	seen, end := r.read(w)
+	require.EqualValues(t, 2, f.engine.Stats().Generation)
+	seen, end := f.read(w)
 	require.NoError(t, end)
 	require.Len(t, seen, 1)
 	require.True(t, strings.HasPrefix(seen[0], "ADDED b@3"), seen)

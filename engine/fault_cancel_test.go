@@ -38,18 +38,18 @@ func TestFault_ContextEndsAtAnyPointOfWatch(t *testing.T) {
 // call was through.
 func cancelWatchAfter(t *testing.T, opts engine.WatchOptions, turns int) (cancelled bool) {
 	var executor *interruptible
-	r := newFixture(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
+	f := newFixture(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
 		executor = &interruptible{Seeded: host.Executor.(singleStepping).Seeded}
 		host.Executor = executor
 	})
 	for _, key := range []string{"a", "b", "c"} {
-		_, err := r.engine.Put(t.Context(), thing{Key: key, App: "web"}) // the cache has not heard of it yet
+		_, err := f.engine.Put(t.Context(), thing{Key: key, App: "web"}) // the cache has not heard of it yet
 		require.NoError(t, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	executor.fuse, executor.blow = turns, func() { cancel(errChangedMind); cancelled = true }
-	w, err := r.engine.Watch(ctx, opts)
+	w, err := f.engine.Watch(ctx, opts)
 	executor.blow = nil
 	cancel(errChangedMind)
 	switch {
@@ -62,10 +62,10 @@ func cancelWatchAfter(t *testing.T, opts engine.WatchOptions, turns int) (cancel
 	default:
 		require.ErrorIs(t, err, errChangedMind)
 	}
-	r.executor.Run()
-	require.Zero(t, r.engine.Stats().Watches, "after %d turns", turns)
-	require.Len(t, r.engine.Host().ActorNames(), 4, "the engine's own: root, dispatcher, watchCache, reflector")
-	r.requireReads(r.watch(engine.WatchOptions{From: 3}), "ADDED c@4") // nobody else noticed
+	f.executor.Run()
+	require.Zero(t, f.engine.Stats().Watches, "after %d turns", turns)
+	require.Len(t, f.engine.Host().ActorNames(), 4, "the engine's own: root, dispatcher, watchCache, reflector")
+	f.requireReads(f.watch(engine.WatchOptions{From: 3}), "ADDED c@4") // nobody else noticed
 	return cancelled && err != nil
 }
 
@@ -90,15 +90,15 @@ func TestFault_ContextEndsWhileTheConsumerWaits(t *testing.T) {
 }
 
 func TestFault_EndedContextStartsNothing(t *testing.T) {
-	r := newFixture(t, nil)
+	f := newFixture(t, nil)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errChangedMind)
-	_, err := r.engine.Watch(ctx, engine.WatchOptions{})
+	_, err := f.engine.Watch(ctx, engine.WatchOptions{})
 	require.ErrorIs(t, err, errChangedMind)
-	_, err = r.engine.Create(ctx, thing{Key: "a"})
+	_, err = f.engine.Create(ctx, thing{Key: "a"})
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = r.engine.List(ctx, engine.ListOptions{})
+	_, err = f.engine.List(ctx, engine.ListOptions{})
 	require.ErrorIs(t, err, context.Canceled)
-	require.Error(t, r.engine.WaitFor(ctx, 1000))
-	require.Zero(t, r.engine.Stats().Watches)
+	require.Error(t, f.engine.WaitFor(ctx, 1000))
+	require.Zero(t, f.engine.Stats().Watches)
 }

@@ -60,14 +60,14 @@ type fixture struct {
 // their configurations; nil changes nothing.
 func newFixture(t *testing.T, configure func(*engine.HostConfig, *engine.Config[thing])) *fixture {
 	t.Helper()
-	r := &fixture{t: t, clock: actors.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), executor: actors.NewSeeded(1)}
-	r.storage = faulty.New(r.newMemory(), faulty.Options{})
+	f := &fixture{t: t, clock: actors.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), executor: actors.NewSeeded(1)}
+	f.storage = faulty.New(f.newMemory(), faulty.Options{})
 	host := engine.HostConfig{
-		Clock: r.clock, Executor: singleStepping{r.executor}, Seed: 1,
-		OnFailure: func(f actors.Failure) { r.failures = append(r.failures, f) },
+		Clock: f.clock, Executor: singleStepping{f.executor}, Seed: 1,
+		OnFailure: func(failed actors.Failure) { f.failures = append(f.failures, failed) },
 	}
 	cfg := thingConfig()
-	cfg.Backend, cfg.Name = r.storage, "things"
+	cfg.Backend, cfg.Name = f.storage, "things"
 	cfg.Backoff = reflector.Backoff{Initial: 100 * time.Millisecond, Max: time.Second}
 	if configure != nil {
 		configure(&host, &cfg)
@@ -75,39 +75,39 @@ func newFixture(t *testing.T, configure func(*engine.HostConfig, *engine.Config[
 	h, err := engine.NewHost(host)
 	require.NoError(t, err)
 	cfg.Host = h
-	r.engine, err = engine.New(cfg)
+	f.engine, err = engine.New(cfg)
 	require.NoError(t, err)
-	r.executor.Run()
-	t.Cleanup(r.close)
-	return r
+	f.executor.Run()
+	t.Cleanup(f.close)
+	return f
 }
 
-func (r *fixture) close() {
-	require.NoError(r.t, r.engine.Close())
-	require.NoError(r.t, r.storage.Close())
-	require.Zero(r.t, r.engine.Host().Actors(), "actors outlive the engine")
-	require.Zero(r.t, r.engine.Host().Timers(), "timers outlive the engine")
-	require.NoError(r.t, r.engine.Host().Close())
+func (f *fixture) close() {
+	require.NoError(f.t, f.engine.Close())
+	require.NoError(f.t, f.storage.Close())
+	require.Zero(f.t, f.engine.Host().Actors(), "actors outlive the engine")
+	require.Zero(f.t, f.engine.Host().Timers(), "timers outlive the engine")
+	require.NoError(f.t, f.engine.Host().Close())
 }
 
 // newMemory returns empty storage.
-func (r *fixture) newMemory() *memory.Backend {
-	b, err := memory.New(thingConfig().Schema(), memory.Options{Clock: r.clock})
-	require.NoError(r.t, err)
+func (f *fixture) newMemory() *memory.Backend {
+	b, err := memory.New(thingConfig().Schema(), memory.Options{Clock: f.clock})
+	require.NoError(f.t, err)
 	return b
 }
 
 // fault makes calls of storage go wrong from now on.
-func (r *fixture) fault(times int, do faulty.Action, ops ...faulty.Op) {
-	r.faults = append(r.faults, r.storage.Add(faulty.Rule{Ops: ops, Times: times, Do: do}))
+func (f *fixture) fault(times int, do faulty.Action, ops ...faulty.Op) {
+	f.faults = append(f.faults, f.storage.Add(faulty.Rule{Ops: ops, Times: times, Do: do}))
 }
 
 // heal ends all faults.
-func (r *fixture) heal() {
-	for _, f := range r.faults {
-		f.Remove()
+func (f *fixture) heal() {
+	for _, fault := range f.faults {
+		fault.Remove()
 	}
-	r.faults = nil
+	f.faults = nil
 }
 
 // batchesOf makes watches of storage hand out at most so many events at once.
@@ -117,32 +117,32 @@ func batchesOf(most int) faulty.Action {
 
 // put writes the key with another value than ever before, and lets the engine
 // run.
-func (r *fixture) put(key string) engine.Revision {
-	r.t.Helper()
-	rev := r.write(key)
-	r.executor.Run()
+func (f *fixture) put(key string) engine.Revision {
+	f.t.Helper()
+	rev := f.write(key)
+	f.executor.Run()
 	return rev
 }
 
 // write is put without letting the engine run.
-func (r *fixture) write(key string) engine.Revision {
-	r.t.Helper()
-	r.n++
-	rev, err := revisionOf(r.engine.Put(r.t.Context(), thing{Key: key, App: "web", N: r.n}))
-	require.NoError(r.t, err)
+func (f *fixture) write(key string) engine.Revision {
+	f.t.Helper()
+	f.n++
+	rev, err := revisionOf(f.engine.Put(f.t.Context(), thing{Key: key, App: "web", N: f.n}))
+	require.NoError(f.t, err)
 	return rev
 }
 
-func (r *fixture) watch(opts engine.WatchOptions) *engine.Watch[thing] {
-	r.t.Helper()
-	w, err := r.engine.Watch(context.Background(), opts)
-	require.NoError(r.t, err)
+func (f *fixture) watch(opts engine.WatchOptions) *engine.Watch[thing] {
+	f.t.Helper()
+	w, err := f.engine.Watch(context.Background(), opts)
+	require.NoError(f.t, err)
 	return w
 }
 
 // read returns what the watch has, as text, and why it ended.
-func (r *fixture) read(w *engine.Watch[thing]) (seen []string, end error) {
-	r.t.Helper()
+func (f *fixture) read(w *engine.Watch[thing]) (seen []string, end error) {
+	f.t.Helper()
 	for ev, err := range w.Events() {
 		if errors.Is(err, engine.ErrIdle) {
 			return seen, nil
@@ -156,18 +156,18 @@ func (r *fixture) read(w *engine.Watch[thing]) (seen []string, end error) {
 }
 
 // requireReads: the watch lives and has exactly these events.
-func (r *fixture) requireReads(w *engine.Watch[thing], events ...string) {
-	r.t.Helper()
-	seen, end := r.read(w)
-	require.NoError(r.t, end)
-	require.Equal(r.t, events, seen)
+func (f *fixture) requireReads(w *engine.Watch[thing], events ...string) {
+	f.t.Helper()
+	seen, end := f.read(w)
+	require.NoError(f.t, end)
+	require.Equal(f.t, events, seen)
 }
 
 // pass lets time pass, a tenth of a second at a time.
-func (r *fixture) pass(d time.Duration) {
+func (f *fixture) pass(d time.Duration) {
 	for ; d > 0; d -= 100 * time.Millisecond {
-		r.clock.Advance(min(d, 100*time.Millisecond))
-		r.executor.Run()
+		f.clock.Advance(min(d, 100*time.Millisecond))
+		f.executor.Run()
 	}
 }
 

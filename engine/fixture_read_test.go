@@ -63,34 +63,34 @@ type readFixture struct {
 
 // newReadFixture starts an engine whose cache is ready.
 func newReadFixture(t *testing.T, adjust ...func(*engine.Config[pod])) *readFixture {
-	r := newStorageFixture(t)
-	r.start(adjust...)
-	r.executor.Run()
-	r.asked()
-	return r
+	f := newStorageFixture(t)
+	f.start(adjust...)
+	f.executor.Run()
+	f.asked()
+	return f
 }
 
 // newDownFixture starts an engine whose storage is down.
 func newDownFixture(t *testing.T) *readFixture {
-	r := newStorageFixture(t)
-	r.setDown(true)
-	r.start()
-	return r
+	f := newStorageFixture(t)
+	f.setDown(true)
+	f.start()
+	return f
 }
 
 // newStorageFixture makes a fixture whose engine has yet to be started.
 func newStorageFixture(t *testing.T) *readFixture {
 	t.Helper()
 	c := podsByNumber()
-	r := &readFixture{t: t, clock: actors.NewVirtualClock(epoch), schema: c.Schema()}
-	r.executor = &waiting{Seeded: actors.NewSeeded(1), clock: r.clock}
-	beneath, err := memory.New(r.schema, memory.Options{Clock: r.clock})
+	f := &readFixture{t: t, clock: actors.NewVirtualClock(epoch), schema: c.Schema()}
+	f.executor = &waiting{Seeded: actors.NewSeeded(1), clock: f.clock}
+	beneath, err := memory.New(f.schema, memory.Options{Clock: f.clock})
 	require.NoError(t, err)
-	r.storage = faulty.New(beneath, faulty.Options{})
-	r.storage.Add(faulty.Rule{Ops: reading, Do: faulty.Before(func(_ context.Context, c *faulty.Call) {
-		r.calls = append(r.calls, c.Op.String())
+	f.storage = faulty.New(beneath, faulty.Options{})
+	f.storage.Add(faulty.Rule{Ops: reading, Do: faulty.Before(func(_ context.Context, c *faulty.Call) {
+		f.calls = append(f.calls, c.Op.String())
 	})})
-	return r
+	return f
 }
 
 // podsByNumber are pods with a field for their number and an index on a label.
@@ -102,27 +102,27 @@ func podsByNumber() engine.Config[pod] {
 }
 
 // start starts the engine, as adjust leaves its configuration.
-func (r *readFixture) start(adjust ...func(*engine.Config[pod])) {
-	r.t.Helper()
+func (f *readFixture) start(adjust ...func(*engine.Config[pod])) {
+	f.t.Helper()
 	var err error
-	r.host, err = engine.NewHost(engine.HostConfig{
-		Clock: r.clock, Executor: r.executor, Seed: 1,
-		OnFailure: func(f actors.Failure) { r.failures = append(r.failures, f) },
+	f.host, err = engine.NewHost(engine.HostConfig{
+		Clock: f.clock, Executor: f.executor, Seed: 1,
+		OnFailure: func(failed actors.Failure) { f.failures = append(f.failures, failed) },
 	})
-	require.NoError(r.t, err)
+	require.NoError(f.t, err)
 	c := podsByNumber()
-	c.Host, c.Backend, c.OnError = r.host, r.storage, func(err error) { r.errs = append(r.errs, err) }
+	c.Host, c.Backend, c.OnError = f.host, f.storage, func(err error) { f.errs = append(f.errs, err) }
 	for _, a := range adjust {
 		a(&c)
 	}
-	r.Engine, err = engine.New(c)
-	require.NoError(r.t, err)
-	r.t.Cleanup(func() {
-		require.NoError(r.t, r.Close())
-		require.NoError(r.t, r.storage.Close())
-		require.Zero(r.t, r.host.Actors())
-		require.Zero(r.t, r.host.Timers())
-		require.NoError(r.t, r.host.Close())
+	f.Engine, err = engine.New(c)
+	require.NoError(f.t, err)
+	f.t.Cleanup(func() {
+		require.NoError(f.t, f.Close())
+		require.NoError(f.t, f.storage.Close())
+		require.Zero(f.t, f.host.Actors())
+		require.Zero(f.t, f.host.Timers())
+		require.NoError(f.t, f.host.Close())
 	})
 }
 
@@ -132,9 +132,9 @@ var reading = []faulty.Op{faulty.OpGet, faulty.OpList, faulty.OpRevision, faulty
 
 // asked returns what storage was asked since the last time, "nothing" if
 // nothing.
-func (r *readFixture) asked() string {
-	calls := r.calls
-	r.calls = nil
+func (f *readFixture) asked() string {
+	calls := f.calls
+	f.calls = nil
 	if len(calls) == 0 {
 		return "nothing"
 	}
@@ -143,21 +143,21 @@ func (r *readFixture) asked() string {
 
 // setDown has storage refuse to be read, and break its watches; it can still be
 // written.
-func (r *readFixture) setDown(down bool) {
-	r.set(&r.down, down, faulty.Rule{Ops: append([]faulty.Op{faulty.OpNext}, reading...), Do: faulty.Fail(errDown)})
+func (f *readFixture) setDown(down bool) {
+	f.set(&f.down, down, faulty.Rule{Ops: append([]faulty.Op{faulty.OpNext}, reading...), Do: faulty.Fail(errDown)})
 }
 
 // setHeld has the watches of storage show nothing.
-func (r *readFixture) setHeld(held bool) {
-	r.set(&r.held, held, faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
+func (f *readFixture) setHeld(held bool) {
+	f.set(&f.held, held, faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
 }
 
 // setWrong has the watches of storage show objects that it does not have.
-func (r *readFixture) setWrong(wrong bool) {
-	r.set(&r.wrong, wrong, faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+func (f *readFixture) setWrong(wrong bool) {
+	f.set(&f.wrong, wrong, faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
 		c.Batch.Events = slices.Clone(c.Batch.Events)
 		for i, ev := range c.Batch.Events {
-			c.Batch.Events[i].Object = r.schema.Clone(ev.Object)
+			c.Batch.Events[i].Object = f.schema.Clone(ev.Object)
 			c.Batch.Events[i].Object.Created++
 		}
 	})})
@@ -165,70 +165,70 @@ func (r *readFixture) setWrong(wrong bool) {
 
 // setProgress has the watches of storage say that nothing happened up to rev,
 // and nothing will.
-func (r *readFixture) setProgress(rev engine.Revision) {
-	r.set(&r.progress, true, faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: func(_ context.Context, c *faulty.Call, _ func()) {
+func (f *readFixture) setProgress(rev engine.Revision) {
+	f.set(&f.progress, true, faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: func(_ context.Context, c *faulty.Call, _ func()) {
 		c.Batch = backend.Batch{After: c.Position, Through: rev}
 	}})
 }
 
 // set makes a fault hold, or ends it.
-func (r *readFixture) set(fault **faulty.Fault, on bool, rule faulty.Rule) {
+func (f *readFixture) set(fault **faulty.Fault, on bool, rule faulty.Rule) {
 	if *fault != nil {
 		(*fault).Remove()
 		*fault = nil
 	}
 	if on {
-		*fault = r.storage.Add(rule)
-		r.storage.Wake()
+		*fault = f.storage.Add(rule)
+		f.storage.Wake()
 	}
 }
 
 // within lets up to d of virtual time pass while calls wait, from now on.
-func (r *readFixture) within(d time.Duration) *readFixture {
-	r.executor.until = r.clock.Now().Add(d)
-	return r
+func (f *readFixture) within(d time.Duration) *readFixture {
+	f.executor.until = f.clock.Now().Add(d)
+	return f
 }
 
 // settle runs all that can run now.
-func (r *readFixture) settle() { r.executor.Seeded.Run() }
+func (f *readFixture) settle() { f.executor.Seeded.Run() }
 
 // pass lets time pass.
-func (r *readFixture) pass(d time.Duration) {
+func (f *readFixture) pass(d time.Duration) {
 	for ; d > 0; d -= 100 * time.Millisecond {
-		r.settle()
-		r.clock.Advance(min(d, 100*time.Millisecond))
+		f.settle()
+		f.clock.Advance(min(d, 100*time.Millisecond))
 	}
-	r.settle()
+	f.settle()
 }
 
 // put writes a pod and lets the cache see it, unless it is held back.
-func (r *readFixture) put(name, app string, n int) engine.Revision {
-	r.t.Helper()
-	rev, err := revisionOf(r.Put(r.t.Context(), pod{Name: name, App: app, N: n}))
-	require.NoError(r.t, err)
-	r.settle()
-	r.asked()
+func (f *readFixture) put(name, app string, n int) engine.Revision {
+	f.t.Helper()
+	rev, err := revisionOf(f.Put(f.t.Context(), pod{Name: name, App: app, N: n}))
+	require.NoError(f.t, err)
+	f.settle()
+	f.asked()
 	return rev
 }
 
 // remove deletes a pod and lets the cache see it.
-func (r *readFixture) remove(name string) engine.Revision {
-	r.t.Helper()
-	o, err := r.Delete(r.t.Context(), name, engine.DeleteOptions{})
-	require.NoError(r.t, err)
-	r.settle()
-	r.asked()
+func (f *readFixture) remove(name string) engine.Revision {
+	f.t.Helper()
+	o, err := f.Delete(f.t.Context(), name, engine.DeleteOptions{})
+	require.NoError(f.t, err)
+	f.settle()
+	f.asked()
 	return o.Revision
 }
 
 // list returns a list as text, as in "@5: a=1@3 b=2@5 +1 more", and its token.
-func (r *readFixture) list(o engine.ListOptions) (text, token string, err error) {
-	r.t.Helper()
-	l, err := r.List(r.t.Context(), o)
+func (f *readFixture) list(o engine.ListOptions) (text, token string, err error) {
+	f.t.Helper()
+	l, err := f.List(f.t.Context(), o)
 	if err != nil {
 		return "", "", err
 	}
-	require.NotNil(r.t, l.Items)
+	require.NotNil(f.t, l.Items)
 	text = fmt.Sprintf("@%d:", l.Revision)
 	for _, o := range l.Items {
 		text += fmt.Sprintf(" %s=%d@%d", o.Key, o.Value.N, o.Revision)
@@ -236,25 +236,25 @@ func (r *readFixture) list(o engine.ListOptions) (text, token string, err error)
 	if l.Continue != "" {
 		text += fmt.Sprintf(" %+d more", l.Remaining)
 	} else {
-		require.Zero(r.t, l.Remaining)
+		require.Zero(f.t, l.Remaining)
 	}
 	return text, l.Continue, nil
 }
 
 // lists demands what a list returns and what that asks of the source.
-func (r *readFixture) lists(o engine.ListOptions, want, asks string) (token string) {
-	r.t.Helper()
-	got, token, err := r.list(o)
-	require.NoError(r.t, err)
-	require.Equal(r.t, want, got)
-	require.Equal(r.t, asks, r.asked())
+func (f *readFixture) lists(o engine.ListOptions, want, asks string) (token string) {
+	f.t.Helper()
+	got, token, err := f.list(o)
+	require.NoError(f.t, err)
+	require.Equal(f.t, want, got)
+	require.Equal(f.t, asks, f.asked())
 	return token
 }
 
 // gets demands what a Get returns and what that asks of the source.
-func (r *readFixture) gets(key string, read engine.Read, want, asks string) {
-	r.t.Helper()
-	o, err := r.Get(r.t.Context(), key, engine.GetOptions{Read: read})
+func (f *readFixture) gets(key string, read engine.Read, want, asks string) {
+	f.t.Helper()
+	o, err := f.Get(f.t.Context(), key, engine.GetOptions{Read: read})
 	got := ""
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
@@ -264,6 +264,6 @@ func (r *readFixture) gets(key string, read engine.Read, want, asks string) {
 	default:
 		got = fmt.Sprintf("%s=%d@%d", o.Key, o.Value.N, o.Revision)
 	}
-	require.Equal(r.t, want, got)
-	require.Equal(r.t, asks, r.asked())
+	require.Equal(f.t, want, got)
+	require.Equal(f.t, asks, f.asked())
 }

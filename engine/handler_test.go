@@ -121,17 +121,17 @@ func TestHandler_PanicEndsItsWatchAlone(t *testing.T) {
 	errSpilled := errors.New("spilled the coffee")
 	for name, value := range map[string]any{"an error": errSpilled, "text": "oh no"} {
 		t.Run(name, func(t *testing.T) {
-			r := newFixture(t, nil)
+			f := newFixture(t, nil)
 			var handled []string
-			bad, err := r.engine.Handle(t.Context(), engine.WatchOptions{}, func(ev engine.Event[thing]) {
+			bad, err := f.engine.Handle(t.Context(), engine.WatchOptions{}, func(ev engine.Event[thing]) {
 				if handled = append(handled, ev.Key()); ev.Key() == "b" {
 					panic(value)
 				}
 			})
 			require.NoError(t, err)
-			beside := r.watch(engine.WatchOptions{})
+			beside := f.watch(engine.WatchOptions{})
 			for _, key := range []string{"a", "b", "c"} {
-				r.put(key)
+				f.put(key)
 			}
 			require.Equal(t, []string{"a", "b"}, handled, "nothing after the panic")
 			var panicked *engine.PanicError
@@ -142,8 +142,8 @@ func TestHandler_PanicEndsItsWatchAlone(t *testing.T) {
 			require.Equal(t, value, panicked.Value)
 			require.Contains(t, string(panicked.Stack), "handler_test.go", "where it happened")
 			require.Equal(t, name == "an error", errors.Is(bad.Err(), errSpilled))
-			r.requireReads(beside, "ADDED a@2", "ADDED b@3", "ADDED c@4")
-			s := r.engine.Stats()
+			f.requireReads(beside, "ADDED a@2", "ADDED b@3", "ADDED c@4")
+			s := f.engine.Stats()
 			require.Equal(t, [3]uint64{1, 1, 0}, [3]uint64{uint64(s.Watches), s.Panicked, s.Failures})
 		})
 	}

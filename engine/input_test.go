@@ -47,8 +47,8 @@ var badKeys = map[string]struct{ key, reason string }{
 }
 
 func TestInput_Keys(t *testing.T) {
-	r := newFixture(t, nil)
-	ctx, e := t.Context(), r.engine
+	f := newFixture(t, nil)
+	ctx, e := t.Context(), f.engine
 	for name, bad := range badKeys {
 		t.Run(name, func(t *testing.T) {
 			value := thing{Key: bad.key}
@@ -89,7 +89,7 @@ func TestInput_Keys(t *testing.T) {
 }
 
 func TestInput_Selectors(t *testing.T) {
-	r := newFixture(t, nil)
+	f := newFixture(t, nil)
 	for name, test := range map[string]struct {
 		opts  engine.WatchOptions
 		words []string
@@ -104,8 +104,8 @@ func TestInput_Selectors(t *testing.T) {
 		"key and prefix":       {engine.WatchOptions{Key: "a", Prefix: "b"}, []string{"Prefix", "leave one of them empty"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, watch := r.engine.Watch(t.Context(), test.opts)
-			_, list := r.engine.List(t.Context(), engine.ListOptions{
+			_, watch := f.engine.Watch(t.Context(), test.opts)
+			_, list := f.engine.List(t.Context(), engine.ListOptions{
 				Key: test.opts.Key, Prefix: test.opts.Prefix, Labels: test.opts.Labels, Fields: test.opts.Fields,
 			})
 			for _, err := range []error{watch, list} {
@@ -118,7 +118,7 @@ func TestInput_Selectors(t *testing.T) {
 }
 
 func TestInput_WatchOptions(t *testing.T) {
-	r := newFixture(t, nil)
+	f := newFixture(t, nil)
 	for name, test := range map[string]struct {
 		opts  engine.WatchOptions
 		words []string
@@ -131,21 +131,21 @@ func TestInput_WatchOptions(t *testing.T) {
 		"Policy":          {engine.WatchOptions{Policy: 77}, []string{"Policy", "77", "Park, Terminate or Conflate"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := r.engine.Watch(t.Context(), test.opts)
+			_, err := f.engine.Watch(t.Context(), test.opts)
 			wanted{engine.ErrInvalidWatch, test.words}.require(t, err)
-			_, err = r.engine.Handle(t.Context(), test.opts, func(engine.Event[thing]) {})
+			_, err = f.engine.Handle(t.Context(), test.opts, func(engine.Event[thing]) {})
 			wanted{engine.ErrInvalidWatch, test.words}.require(t, err)
 		})
 	}
 }
 
 func TestInput_ListOptions(t *testing.T) {
-	r := newFixture(t, nil)
+	f := newFixture(t, nil)
 	for range 3 {
-		r.put("a")
+		f.put("a")
 	}
-	r.put("b")
-	page, err := r.engine.List(t.Context(), engine.ListOptions{Limit: 1})
+	f.put("b")
+	page, err := f.engine.List(t.Context(), engine.ListOptions{Limit: 1})
 	require.NoError(t, err)
 	for name, test := range map[string]struct {
 		opts engine.ListOptions
@@ -160,7 +160,7 @@ func TestInput_ListOptions(t *testing.T) {
 		"token of the future": {engine.ListOptions{Continue: backend.Token{Revision: 1000, Start: "a"}.Encode()}, wanted{engine.ErrInvalidContinue, []string{"has not happened", "list again"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := r.engine.List(t.Context(), test.opts)
+			_, err := f.engine.List(t.Context(), test.opts)
 			test.require(t, err)
 		})
 	}
@@ -168,16 +168,16 @@ func TestInput_ListOptions(t *testing.T) {
 
 func TestInput_Revisions(t *testing.T) {
 	var executor *advancing
-	r := newFixture(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
+	f := newFixture(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
 		executor = &advancing{Seeded: host.Executor.(singleStepping).Seeded, clock: host.Clock.(*actors.VirtualClock)}
 		host.Executor = executor
 		c.Window.MaxEvents, c.Window.ChunkSize = 4, 1
 	})
 	for range 20 {
-		r.put("a")
+		f.put("a")
 	}
-	require.NoError(t, r.storage.Compact(t.Context(), 15))
-	ctx, e := t.Context(), r.engine
+	require.NoError(t, f.storage.Compact(t.Context(), 15))
+	ctx, e := t.Context(), f.engine
 	old := wanted{engine.ErrExpired, []string{"too old revision: 2", "list again"}}
 	future := wanted{engine.ErrFuture, []string{"too large revision: 1000", "current: 21"}}
 	for name, test := range map[string]struct {
@@ -214,13 +214,13 @@ func TestInput_Revisions(t *testing.T) {
 	}
 	w, err := e.Watch(ctx, engine.WatchOptions{From: 1000})
 	require.NoError(t, err, "a watch may start in the future")
-	r.requireReads(w)
+	f.requireReads(w)
 }
 
 func TestInput_Functions(t *testing.T) {
-	r := newFixture(t, nil)
-	r.put("a")
-	ctx, e := t.Context(), r.engine
+	f := newFixture(t, nil)
+	f.put("a")
+	ctx, e := t.Context(), f.engine
 	_, err := e.Handle(ctx, engine.WatchOptions{}, nil)
 	wanted{engine.ErrNilHandler, []string{"handler is nil", "pass a function"}}.require(t, err)
 	_, err = e.Update(ctx, "a", nil, engine.UpdateOptions{})

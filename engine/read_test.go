@@ -17,131 +17,131 @@ import (
 // A Get of Kubernetes with resource version "" is Latest, with 0 Cached, with n
 // NotOlderThan.
 func TestGet_ByEachRead(t *testing.T) {
-	r := newReadFixture(t)
-	first := r.put("a", "web", 1)
-	second := r.put("a", "web", 2)
-	r.gets("a", engine.Latest(), "a=2@3", "get")
-	r.gets("a", engine.Cached(), "a=2@3", "nothing")
-	r.gets("a", engine.NotOlderThan(first), "a=2@3", "nothing")
-	r.gets("a", engine.NotOlderThan(second), "a=2@3", "nothing")
-	r.gets("a", engine.Exactly(first), "a=1@2", "nothing")
-	r.gets("a", engine.Exactly(second), "a=2@3", "nothing")
-	r.gets("b", engine.Latest(), "not found", "get")
-	r.gets("b", engine.Cached(), "not found", "nothing")
-	r.gets("b", engine.NotOlderThan(second), "not found", "nothing")
-	r.gets("b", engine.Exactly(second), "not found", "nothing")
-	r.gets("a", engine.Exactly(1), "not found", "nothing")
-	_, err := r.Get(t.Context(), "a", engine.GetOptions{Read: engine.Exactly(0)})
+	f := newReadFixture(t)
+	first := f.put("a", "web", 1)
+	second := f.put("a", "web", 2)
+	f.gets("a", engine.Latest(), "a=2@3", "get")
+	f.gets("a", engine.Cached(), "a=2@3", "nothing")
+	f.gets("a", engine.NotOlderThan(first), "a=2@3", "nothing")
+	f.gets("a", engine.NotOlderThan(second), "a=2@3", "nothing")
+	f.gets("a", engine.Exactly(first), "a=1@2", "nothing")
+	f.gets("a", engine.Exactly(second), "a=2@3", "nothing")
+	f.gets("b", engine.Latest(), "not found", "get")
+	f.gets("b", engine.Cached(), "not found", "nothing")
+	f.gets("b", engine.NotOlderThan(second), "not found", "nothing")
+	f.gets("b", engine.Exactly(second), "not found", "nothing")
+	f.gets("a", engine.Exactly(1), "not found", "nothing")
+	_, err := f.Get(t.Context(), "a", engine.GetOptions{Read: engine.Exactly(0)})
 	require.ErrorIs(t, err, engine.ErrInvalidRead)
 }
 
 // A cached Get never touches storage, a linearizable one always does: also
 // while the cache lags.
 func TestGet_BypassesTheCacheOnlyForTheLatest(t *testing.T) {
-	r := newReadFixture(t)
-	r.put("a", "web", 1)
-	r.setHeld(true)
-	rev := r.put("a", "web", 2)
-	r.gets("a", engine.Cached(), "a=1@2", "nothing")
-	r.gets("a", engine.Latest(), "a=2@3", "get")
-	r.setHeld(false)
-	r.gets("a", engine.NotOlderThan(rev), "a=2@3", "nothing")
+	f := newReadFixture(t)
+	f.put("a", "web", 1)
+	f.setHeld(true)
+	rev := f.put("a", "web", 2)
+	f.gets("a", engine.Cached(), "a=1@2", "nothing")
+	f.gets("a", engine.Latest(), "a=2@3", "get")
+	f.setHeld(false)
+	f.gets("a", engine.NotOlderThan(rev), "a=2@3", "nothing")
 }
 
 func TestGet_WaitsUntilTheCacheIsFresh(t *testing.T) {
-	r := newReadFixture(t)
-	r.setHeld(true)
-	rev := r.put("a", "web", 1)
-	r.clock.AfterFunc(2*time.Second, func() { r.setHeld(false) })
-	began := r.clock.Now()
-	r.within(time.Minute).gets("a", engine.NotOlderThan(rev), "a=1@2", "nothing")
-	require.Equal(t, 2*time.Second, r.clock.Now().Sub(began))
-	require.EqualValues(t, 1, r.Stats().Waits)
+	f := newReadFixture(t)
+	f.setHeld(true)
+	rev := f.put("a", "web", 1)
+	f.clock.AfterFunc(2*time.Second, func() { f.setHeld(false) })
+	began := f.clock.Now()
+	f.within(time.Minute).gets("a", engine.NotOlderThan(rev), "a=1@2", "nothing")
+	require.Equal(t, 2*time.Second, f.clock.Now().Sub(began))
+	require.EqualValues(t, 1, f.Stats().Waits)
 }
 
 // Before the first list a Get is the backend's.
 func TestGet_BeforeTheFirstListAsksTheBackend(t *testing.T) {
-	r := newDownFixture(t)
-	_, err := r.storage.Put(t.Context(), draftOf(cfg(), pod{Name: "a", N: 1}), nil, backend.PutOptions{})
+	f := newDownFixture(t)
+	_, err := f.storage.Put(t.Context(), draftOf(cfg(), pod{Name: "a", N: 1}), nil, backend.PutOptions{})
 	require.NoError(t, err)
-	r.setHeld(true)
-	r.setDown(false)
-	r.asked()
-	r.gets("a", engine.Cached(), "a=1@2", "get")
-	r.gets("a", engine.NotOlderThan(2), "a=1@2", "revision, get")
-	_, err = r.Get(t.Context(), "a", engine.GetOptions{Read: engine.NotOlderThan(3)})
+	f.setHeld(true)
+	f.setDown(false)
+	f.asked()
+	f.gets("a", engine.Cached(), "a=1@2", "get")
+	f.gets("a", engine.NotOlderThan(2), "a=1@2", "revision, get")
+	_, err = f.Get(t.Context(), "a", engine.GetOptions{Read: engine.NotOlderThan(3)})
 	require.ErrorIs(t, err, engine.ErrFuture)
 }
 
 // What the cache has it serves although its source is lost. Upstream answers
 // 429 then; ours says what it is asked for: something that may be old.
 func TestRead_OutageLeavesTheCacheReadable(t *testing.T) {
-	r := newReadFixture(t)
-	first := r.put("a", "web", 1)
-	rev := r.put("a", "web", 2)
-	r.setDown(true)
-	r.settle()
-	r.asked()
-	require.False(t, r.Stats().Ready)
-	r.gets("a", engine.Cached(), "a=2@3", "nothing")
-	r.gets("a", engine.NotOlderThan(rev), "a=2@3", "nothing")
-	r.gets("a", engine.Exactly(first), "a=1@2", "nothing")
-	r.gets("a", engine.Latest(), errDown.Error(), "get")
-	r.lists(engine.ListOptions{Read: engine.Cached()}, "@3: a=2@3", "nothing")
-	r.lists(engine.ListOptions{Read: engine.NotOlderThan(rev)}, "@3: a=2@3", "nothing")
-	r.lists(engine.ListOptions{Read: engine.NotOlderThan(rev), Limit: 1}, "@3: a=2@3", "nothing")
-	r.lists(engine.ListOptions{Read: engine.Exactly(first)}, "@2: a=1@2", "nothing")
-	found, err := r.ByIndex(t.Context(), "app", "web")
+	f := newReadFixture(t)
+	first := f.put("a", "web", 1)
+	rev := f.put("a", "web", 2)
+	f.setDown(true)
+	f.settle()
+	f.asked()
+	require.False(t, f.Stats().Ready)
+	f.gets("a", engine.Cached(), "a=2@3", "nothing")
+	f.gets("a", engine.NotOlderThan(rev), "a=2@3", "nothing")
+	f.gets("a", engine.Exactly(first), "a=1@2", "nothing")
+	f.gets("a", engine.Latest(), errDown.Error(), "get")
+	f.lists(engine.ListOptions{Read: engine.Cached()}, "@3: a=2@3", "nothing")
+	f.lists(engine.ListOptions{Read: engine.NotOlderThan(rev)}, "@3: a=2@3", "nothing")
+	f.lists(engine.ListOptions{Read: engine.NotOlderThan(rev), Limit: 1}, "@3: a=2@3", "nothing")
+	f.lists(engine.ListOptions{Read: engine.Exactly(first)}, "@2: a=1@2", "nothing")
+	found, err := f.ByIndex(t.Context(), "app", "web")
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 }
 
 func TestRead_AfterCloseFails(t *testing.T) {
-	r := newReadFixture(t)
-	rev := r.put("a", "web", 1)
-	require.NoError(t, r.Close())
+	f := newReadFixture(t)
+	rev := f.put("a", "web", 1)
+	require.NoError(t, f.Close())
 	for name, read := range map[string]engine.Read{
 		"Latest": engine.Latest(), "Cached": engine.Cached(), "NotOlderThan": engine.NotOlderThan(rev), "Exactly": engine.Exactly(rev),
 	} {
-		_, err := r.Get(t.Context(), "a", engine.GetOptions{Read: read})
+		_, err := f.Get(t.Context(), "a", engine.GetOptions{Read: read})
 		require.ErrorIs(t, err, engine.ErrEngineClosed, name)
-		_, err = r.List(t.Context(), engine.ListOptions{Read: read, Limit: 1})
+		_, err = f.List(t.Context(), engine.ListOptions{Read: read, Limit: 1})
 		require.ErrorIs(t, err, engine.ErrEngineClosed, name)
 	}
-	_, err := r.ByIndex(t.Context(), "app", "web")
+	_, err := f.ByIndex(t.Context(), "app", "web")
 	require.ErrorIs(t, err, engine.ErrEngineClosed)
-	require.ErrorIs(t, r.WaitFor(t.Context(), rev), engine.ErrEngineClosed)
-	require.ErrorIs(t, r.Verify(t.Context()), engine.ErrEngineClosed)
+	require.ErrorIs(t, f.WaitFor(t.Context(), rev), engine.ErrEngineClosed)
+	require.ErrorIs(t, f.Verify(t.Context()), engine.ErrEngineClosed)
 }
 
 func TestGet_RefusesMalformedKeys(t *testing.T) {
-	r := newReadFixture(t)
+	f := newReadFixture(t)
 	for _, key := range []string{"", "/", "a//b", "/a", "a/", ".", "a/../b", "a\x00"} {
 		for _, read := range []engine.Read{engine.Latest(), engine.Cached(), engine.Exactly(1)} {
-			_, err := r.Get(t.Context(), key, engine.GetOptions{Read: read})
+			_, err := f.Get(t.Context(), key, engine.GetOptions{Read: read})
 			require.ErrorIs(t, err, engine.ErrInvalidKey, "%q", key)
 		}
 	}
-	require.Equal(t, "nothing", r.asked())
+	require.Equal(t, "nothing", f.asked())
 }
 
 // Reads are served between any two turns of the engine, whatever it is in the
 // middle of, and each sees a whole state that is not older than the one before.
 func TestRead_NeverWaitsForTheWriter(t *testing.T) {
-	r := newReadFixture(t)
-	r.put("a", "web", 0)
+	f := newReadFixture(t)
+	f.put("a", "web", 0)
 	last, turns := 0, 0
 	for n := 1; n <= 50; n++ {
 		for _, name := range []string{"a", "b"} {
-			_, err := r.Put(t.Context(), pod{Name: name, App: "web", N: n})
+			_, err := f.Put(t.Context(), pod{Name: name, App: "web", N: n})
 			require.NoError(t, err)
 		}
-		for ; r.executor.RunN(1) > 0; turns++ {
-			o, err := r.Get(t.Context(), "a", engine.GetOptions{Read: engine.Cached()})
+		for ; f.executor.RunN(1) > 0; turns++ {
+			o, err := f.Get(t.Context(), "a", engine.GetOptions{Read: engine.Cached()})
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, o.Value.N, last, "a read went back in time")
 			last = o.Value.N
-			l, err := r.List(t.Context(), engine.ListOptions{Read: engine.Cached()})
+			l, err := f.List(t.Context(), engine.ListOptions{Read: engine.Cached()})
 			require.NoError(t, err)
 			require.LessOrEqual(t, l.Items[0].Revision, l.Revision)
 		}

@@ -26,20 +26,20 @@ type followed struct {
 	then func() // what else happens when it is told; nil is nothing
 }
 
-func (r *fixture) follow(prefix string) *followed {
-	r.t.Helper()
-	f := &followed{}
-	w, err := r.engine.Source().Watch(r.t.Context(), backend.WatchOptions{Prefix: prefix, Notify: func() {
-		f.told++
-		if f.then != nil {
-			f.then()
+func (f *fixture) follow(prefix string) *followed {
+	f.t.Helper()
+	watch := &followed{}
+	w, err := f.engine.Source().Watch(f.t.Context(), backend.WatchOptions{Prefix: prefix, Notify: func() {
+		watch.told++
+		if watch.then != nil {
+			watch.then()
 		}
 	}})
-	require.NoError(r.t, err)
-	f.Watcher = w
-	r.t.Cleanup(w.Close)
-	require.Empty(r.t, next(r.t, f)) // from here on it wants to be told
-	return f
+	require.NoError(f.t, err)
+	watch.Watcher = w
+	f.t.Cleanup(w.Close)
+	require.Empty(f.t, next(f.t, watch)) // from here on it wants to be told
+	return watch
 }
 
 // tellsOf returns how many of them were told since the last time.
@@ -51,52 +51,52 @@ func tellsOf(all []*followed) (n int) {
 	return n
 }
 
-func followKeys(r *fixture, n int) []*followed {
+func followKeys(f *fixture, n int) []*followed {
 	all := make([]*followed, n)
 	for i := range all {
-		all[i] = r.follow(fmt.Sprintf("ns/%d", i))
+		all[i] = f.follow(fmt.Sprintf("ns/%d", i))
 	}
 	return all
 }
 
 func TestSource_WriteNotifiesWatchesOfItsKey(t *testing.T) {
-	r := newFixture(t, nil)
-	r.put("ns/0")
-	all := followKeys(r, 1000)
-	r.put("ns/500")
+	f := newFixture(t, nil)
+	f.put("ns/0")
+	all := followKeys(f, 1000)
+	f.put("ns/500")
 	require.Equal(t, 1, tellsOf(all))
 	require.Equal(t, []string{"ADDED ns/500@3"}, next(t, all[500]))
-	r.put("elsewhere")
+	f.put("elsewhere")
 	require.Zero(t, tellsOf(all))
 }
 
 func TestSource_WriteNotifiesWatchesOfAPrefixOfItsKey(t *testing.T) {
-	r := newFixture(t, nil)
+	f := newFixture(t, nil)
 	for prefix, wakes := range map[string]bool{
 		"": true, "a": true, "a/": true, "a/b": true, "a/b/": true, "a/b/c": true, "a/b/c/": false, "a/bc": false, "b": false,
 	} {
-		f := r.follow(prefix)
-		rev := r.put("a/b/c")
-		require.Equal(t, wakes, f.told == 1, "prefix %q", prefix)
-		require.Equal(t, wakes, len(next(t, f)) == 1, "prefix %q of what came at %d", prefix, rev)
-		f.Close()
+		w := f.follow(prefix)
+		rev := f.put("a/b/c")
+		require.Equal(t, wakes, w.told == 1, "prefix %q", prefix)
+		require.Equal(t, wakes, len(next(t, w)) == 1, "prefix %q of what came at %d", prefix, rev)
+		w.Close()
 	}
 }
 
 // That nothing happened to what they follow they learn a little later, a share
 // of them at a time.
 func TestSource_ProgressComesToAllInTheEnd(t *testing.T) {
-	r := newFixture(t, nil)
-	r.put("ns/0")
-	all := followKeys(r, 2500)
-	rev := r.put("elsewhere")
+	f := newFixture(t, nil)
+	f.put("ns/0")
+	all := followKeys(f, 2500)
+	rev := f.put("elsewhere")
 	for _, share := range []int{1000, 1000, 500, 0} {
 		require.Zero(t, tellsOf(all))
-		r.clock.Advance(100 * time.Millisecond)
+		f.clock.Advance(100 * time.Millisecond)
 		require.Equal(t, share, tellsOf(all))
 	}
-	for _, f := range all {
-		batch, err := f.Next(1)
+	for _, w := range all {
+		batch, err := w.Next(1)
 		require.NoError(t, err)
 		require.Empty(t, batch.Events)
 		require.Equal(t, rev, batch.Through)
@@ -105,77 +105,77 @@ func TestSource_ProgressComesToAllInTheEnd(t *testing.T) {
 
 // A watch that looks by itself is not told what it knows.
 func TestSource_ProgressIsToldToThoseThatDoNotKnow(t *testing.T) {
-	r := newFixture(t, nil)
-	all := followKeys(r, 3)
-	r.put("elsewhere")
+	f := newFixture(t, nil)
+	all := followKeys(f, 3)
+	f.put("elsewhere")
 	next(t, all[1])
-	r.clock.Advance(100 * time.Millisecond)
+	f.clock.Advance(100 * time.Millisecond)
 	require.Equal(t, []int{1, 0, 1}, []int{all[0].told, all[1].told, all[2].told})
 }
 
 func TestSource_WatchIsNotExpiredByWhatIsNotForIt(t *testing.T) {
-	r := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+	f := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
 		cfg.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
 	})
-	f := r.follow("a")
+	w := f.follow("a")
 	for range 100 {
-		r.put("b")
+		f.put("b")
 	}
-	r.put("a")
-	r.put("b")
-	require.Equal(t, 1, f.told)
-	require.Len(t, next(t, f), 1)
+	f.put("a")
+	f.put("b")
+	require.Equal(t, 1, w.told)
+	require.Len(t, next(t, w), 1)
 	for range 100 {
-		r.put("b")
+		f.put("b")
 	}
-	require.Empty(t, next(t, f))
-	r.put("a")
+	require.Empty(t, next(t, w))
+	f.put("a")
 	for range 100 {
-		r.put("b")
+		f.put("b")
 	}
-	_, err := f.Next(1)
+	_, err := w.Next(1)
 	require.ErrorIs(t, err, engine.ErrExpired, "what concerned it has left the window")
 }
 
 // Neither by what came between two things that do, of which it has read one.
 func TestSource_WatchIsNotExpiredByWhatComesBetween(t *testing.T) {
-	r := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+	f := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
 		cfg.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
 	})
-	f := r.follow("a")
+	w := f.follow("a")
 	put := func(keys ...string) {
 		for _, key := range keys {
-			r.put(key)
+			f.put(key)
 		}
 	}
 	put("a", "b", "b", "b", "b", "b", "a")
-	batch, err := f.Next(1)
+	batch, err := w.Next(1)
 	require.NoError(t, err)
 	require.Len(t, batch.Events, 1)
 	put("b", "b", "b", "b")
-	require.Equal(t, []string{"MODIFIED a@8"}, next(t, f))
+	require.Equal(t, []string{"MODIFIED a@8"}, next(t, w))
 }
 
 // Nor by an outage.
 func TestSource_WatchIsNotExpiredByAnOutage(t *testing.T) {
 	for name, broken := range map[string]error{"resumed": errOutage, "listed anew": &store.ExpiredError{Requested: 1, Oldest: 2}} {
 		t.Run(name, func(t *testing.T) {
-			r := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+			f := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
 				cfg.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
 			})
-			f := r.follow("a")
-			r.fault(1, faulty.Fail(errOutage), faulty.OpWatch)
-			r.fault(1, faulty.Fail(errOutage), faulty.OpList)
-			r.storage.BreakWatches(broken)
-			r.write("b") // is what it comes back with
-			r.pass(5 * time.Second)
+			w := f.follow("a")
+			f.fault(1, faulty.Fail(errOutage), faulty.OpWatch)
+			f.fault(1, faulty.Fail(errOutage), faulty.OpList)
+			f.storage.BreakWatches(broken)
+			f.write("b") // is what it comes back with
+			f.pass(5 * time.Second)
 			for range 100 {
-				r.put("b")
+				f.put("b")
 			}
-			require.Greater(t, r.engine.Stats().Generation, uint64(1), "there was an outage")
-			require.Empty(t, next(t, f))
-			r.put("a")
-			require.Len(t, next(t, f), 1)
+			require.Greater(t, f.engine.Stats().Generation, uint64(1), "there was an outage")
+			require.Empty(t, next(t, w))
+			f.put("a")
+			require.Len(t, next(t, w), 1)
 		})
 	}
 }
@@ -187,10 +187,10 @@ func TestSource_WatchesSeeAllThatIsForThem(t *testing.T) {
 	keys := []string{"a", "a/b", "a/b/c", "ab", "b/c"}
 	prefixes := []string{"", "a", "a/", "a/b", "b/c", "nothing"}
 	rapid.Check(t, func(rt *rapid.T) {
-		r := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+		f := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
 			cfg.Window = engine.Window{MaxEvents: window, ChunkSize: chunk}
 		})
-		defer r.engine.Close()
+		defer f.engine.Close()
 		var written []string // keys, in order
 		type reader struct {
 			*followed
@@ -199,18 +199,18 @@ func TestSource_WatchesSeeAllThatIsForThem(t *testing.T) {
 			idle   bool
 		}
 		var readers []*reader
-		ahead := func(f *reader) int {
-			return slices.IndexFunc(written[f.at:], func(key string) bool { return store.HasPrefix(key, f.prefix) })
+		ahead := func(w *reader) int {
+			return slices.IndexFunc(written[w.at:], func(key string) bool { return store.HasPrefix(key, w.prefix) })
 		}
 		write := func(label string) {
 			for _, key := range rapid.SliceOfN(rapid.SampledFrom(keys), 1, 3).Draw(rt, label) {
-				r.write(key)
+				f.write(key)
 				written = append(written, key)
 			}
 		}
 		requireTold := func() {
-			for _, f := range readers {
-				require.False(rt, f.idle && ahead(f) >= 0 && f.told == 0, "%q was not told of %q", f.prefix, written[f.at:])
+			for _, w := range readers {
+				require.False(rt, w.idle && ahead(w) >= 0 && w.told == 0, "%q was not told of %q", w.prefix, written[w.at:])
 			}
 		}
 		steps := rapid.IntRange(1, 60).Draw(rt, "steps")
@@ -218,46 +218,46 @@ func TestSource_WatchesSeeAllThatIsForThem(t *testing.T) {
 			switch rapid.IntRange(0, 6).Draw(rt, "step") {
 			case 0:
 				prefix := rapid.SampledFrom(prefixes).Draw(rt, "prefix")
-				readers = append(readers, &reader{followed: r.follow(prefix), prefix: prefix, at: len(written), idle: true})
+				readers = append(readers, &reader{followed: f.follow(prefix), prefix: prefix, at: len(written), idle: true})
 			case 1, 2, 3:
 				write("at once")
-				r.executor.Run()
+				f.executor.Run()
 				requireTold()
 			case 4:
-				r.clock.Advance(100 * time.Millisecond)
+				f.clock.Advance(100 * time.Millisecond)
 			case 5:
-				r.storage.BreakWatches(errOutage)
-				r.executor.Run()
+				f.storage.BreakWatches(errOutage)
+				f.executor.Run()
 				write("during an outage")
-				r.pass(3 * time.Second)
+				f.pass(3 * time.Second)
 				requireTold()
 			case 6:
 				if len(readers) == 0 {
 					continue
 				}
 				i := rapid.IntRange(0, len(readers)-1).Draw(rt, "reader")
-				f := readers[i]
-				f.told = 0
-				batch, err := f.Next(rapid.IntRange(1, 3).Draw(rt, "max"))
-				n := ahead(f)
+				w := readers[i]
+				w.told = 0
+				batch, err := w.Next(rapid.IntRange(1, 3).Draw(rt, "max"))
+				n := ahead(w)
 				if err != nil {
-					require.True(rt, errors.Is(err, engine.ErrExpired) && n >= 0 && len(written)-(f.at+n) > window-chunk, "%q: %v", f.prefix, err)
+					require.True(rt, errors.Is(err, engine.ErrExpired) && n >= 0 && len(written)-(w.at+n) > window-chunk, "%q: %v", w.prefix, err)
 					readers = slices.Delete(readers, i, i+1)
 					continue
 				}
 				for _, ev := range batch.Events {
-					n = ahead(f)
-					require.GreaterOrEqual(rt, n, 0, "%q sees %v", f.prefix, ev)
-					require.Equal(rt, written[f.at+n], ev.Key())
-					require.EqualValues(rt, f.at+n+2, ev.Revision, "the first revision is storage's own")
-					f.at += n + 1
+					n = ahead(w)
+					require.GreaterOrEqual(rt, n, 0, "%q sees %v", w.prefix, ev)
+					require.Equal(rt, written[w.at+n], ev.Key())
+					require.EqualValues(rt, w.at+n+2, ev.Revision, "the first revision is storage's own")
+					w.at += n + 1
 				}
-				f.idle = len(batch.Events) == 0
-				require.False(rt, f.idle && ahead(f) >= 0, "%q has missed something", f.prefix)
+				w.idle = len(batch.Events) == 0
+				require.False(rt, w.idle && ahead(w) >= 0, "%q has missed something", w.prefix)
 			}
 		}
-		for _, f := range readers {
-			f.Close()
+		for _, w := range readers {
+			w.Close()
 		}
 	})
 }
@@ -336,10 +336,10 @@ func TestSource_WatchesWhileOthersComeAndGo(t *testing.T) {
 
 // The index has not seen what was before the watch.
 func TestSource_WatchFromThePastSeesWhatWasBeforeIt(t *testing.T) {
-	r := newFixture(t, nil)
-	r.put("a")
-	r.put("b")
-	w, err := r.engine.Source().Watch(t.Context(), backend.WatchOptions{Prefix: "a", From: 1, Notify: func() {}})
+	f := newFixture(t, nil)
+	f.put("a")
+	f.put("b")
+	w, err := f.engine.Source().Watch(t.Context(), backend.WatchOptions{Prefix: "a", From: 1, Notify: func() {}})
 	require.NoError(t, err)
 	defer w.Close()
 	require.Equal(t, []string{"ADDED a@2"}, next(t, w))

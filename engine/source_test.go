@@ -75,15 +75,15 @@ func TestSource_Conformance(t *testing.T) {
 // source.
 func sourced(t *testing.T, from engine.Revision) (*fixture, backend.Watcher, *int) {
 	t.Helper()
-	r := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+	f := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
 		cfg.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
 	})
-	r.put("a")
+	f.put("a")
 	notified := new(int)
-	w, err := r.engine.Source().Watch(t.Context(), backend.WatchOptions{From: from, Notify: func() { *notified++ }})
+	w, err := f.engine.Source().Watch(t.Context(), backend.WatchOptions{From: from, Notify: func() { *notified++ }})
 	require.NoError(t, err)
 	t.Cleanup(w.Close)
-	return r, w, notified
+	return f, w, notified
 }
 
 func next(t *testing.T, w backend.Watcher) (texts []string) {
@@ -101,26 +101,26 @@ func next(t *testing.T, w backend.Watcher) (texts []string) {
 }
 
 func TestSource_WatchExpiresWithTheWindow(t *testing.T) {
-	r, w, notified := sourced(t, 0)
+	f, w, notified := sourced(t, 0)
 	require.Empty(t, next(t, w))
-	r.put("b")
+	f.put("b")
 	require.Equal(t, 1, *notified)
-	r.put("b")
+	f.put("b")
 	require.Equal(t, 1, *notified, "it has not looked since")
 	require.Len(t, next(t, w), 2)
 	for range 20 {
-		r.put("b")
+		f.put("b")
 	}
 	_, err := w.Next(1)
 	require.ErrorIs(t, err, engine.ErrExpired)
 }
 
 func TestSource_ServesPastStatesFromTheWindow(t *testing.T) {
-	r, _, _ := sourced(t, 0)
-	rev := r.engine.Revision()
-	r.put("b")
-	r.fault(0, faulty.Fail(errOutage), faulty.OpList) // it must not be asked
-	page, err := r.engine.Source().List(t.Context(), backend.ListOptions{Revision: rev})
+	f, _, _ := sourced(t, 0)
+	rev := f.engine.Revision()
+	f.put("b")
+	f.fault(0, faulty.Fail(errOutage), faulty.OpList) // it must not be asked
+	page, err := f.engine.Source().List(t.Context(), backend.ListOptions{Revision: rev})
 	require.NoError(t, err)
 	require.Len(t, page.Items, 1)
 	require.Equal(t, rev, page.Revision)
@@ -157,45 +157,45 @@ func requireBroken(t *testing.T, w backend.Watcher) {
 
 func TestSource_PanicInNotifyEndsThatWatchAlone(t *testing.T) {
 	var told []error
-	r := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+	f := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
 		cfg.OnError = func(err error) { told = append(told, err) }
 	})
-	bad, good := r.follow("a"), r.follow("a")
+	bad, good := f.follow("a"), f.follow("a")
 	bad.then = func() { panic("no") }
-	r.put("a")
-	require.Empty(t, r.failures, "the cache has nothing to do with it")
+	f.put("a")
+	require.Empty(t, f.failures, "the cache has nothing to do with it")
 	require.Equal(t, []string{"ADDED a@2"}, next(t, good))
 	requireBroken(t, bad)
 	require.Len(t, told, 1)
 	require.ErrorIs(t, told[0], backend.ErrPanic)
-	r.put("a")
+	f.put("a")
 	require.Equal(t, []int{1, 2}, []int{bad.told, good.told})
 	requireBroken(t, bad)
 }
 
 func TestSource_PanicInNotifyOfProgress(t *testing.T) {
-	r := newFixture(t, nil)
-	all := followKeys(r, 3)
-	for _, f := range all {
-		f.then = func() { panic("no") }
+	f := newFixture(t, nil)
+	all := followKeys(f, 3)
+	for _, w := range all {
+		w.then = func() { panic("no") }
 	}
-	r.put("elsewhere")
-	r.clock.Advance(100 * time.Millisecond)
+	f.put("elsewhere")
+	f.clock.Advance(100 * time.Millisecond)
 	require.Equal(t, 3, tellsOf(all), "each is told, whoever panicked before it")
-	for _, f := range all {
-		requireBroken(t, f)
+	for _, w := range all {
+		requireBroken(t, w)
 	}
 }
 
 func TestSource_PanicInNotifyOfTheEnd(t *testing.T) {
-	r := newFixture(t, nil)
-	all := followKeys(r, 3)
-	for _, f := range all {
-		f.then = func() { panic("no") }
+	f := newFixture(t, nil)
+	all := followKeys(f, 3)
+	for _, w := range all {
+		w.then = func() { panic("no") }
 	}
-	require.NoError(t, r.engine.Close())
+	require.NoError(t, f.engine.Close())
 	require.Equal(t, 3, tellsOf(all))
-	require.Empty(t, r.failures)
+	require.Empty(t, f.failures)
 }
 
 // It fails the cache, whose turn that was, but no other watch misses anything.

@@ -144,27 +144,27 @@ func TestWatch_SecondKindOfConsumerIsRefused(t *testing.T) {
 // A watch is not told of what is not for it, but may be resumed from behind
 // that.
 func TestWatch_RevisionMovesOnPastWhatIsNotForIt(t *testing.T) {
-	r := newFixture(t, nil)
+	f := newFixture(t, nil)
 	stood := make([]engine.Revision, 0, 1)
 	var handled *engine.Watch[thing]
-	handled, err := r.engine.Handle(t.Context(), engine.WatchOptions{Labels: "app=db"}, func(engine.Event[thing]) {
-		_, err := r.engine.Put(t.Context(), thing{Key: "meanwhile", App: "web"})
+	handled, err := f.engine.Handle(t.Context(), engine.WatchOptions{Labels: "app=db"}, func(engine.Event[thing]) {
+		_, err := f.engine.Put(t.Context(), thing{Key: "meanwhile", App: "web"})
 		require.NoError(t, err)
 		stood = append(stood, handled.Revision())
 	})
 	require.NoError(t, err)
-	pulled := r.watch(engine.WatchOptions{Labels: "app=db"})
-	r.requireReads(pulled)
-	rev := r.put("a")
+	pulled := f.watch(engine.WatchOptions{Labels: "app=db"})
+	f.requireReads(pulled)
+	rev := f.put("a")
 	require.Equal(t, []engine.Revision{rev, rev}, []engine.Revision{handled.Revision(), pulled.Revision()})
 
-	db, err := revisionOf(r.engine.Create(t.Context(), thing{Key: "db", App: "db"}))
+	db, err := revisionOf(f.engine.Create(t.Context(), thing{Key: "db", App: "db"}))
 	require.NoError(t, err)
-	r.executor.Run()
+	f.executor.Run()
 	require.Equal(t, []engine.Revision{rev}, stood, "the handler has not returned from what follows")
 	require.Equal(t, rev, pulled.Revision(), "there is something for it")
 	require.Equal(t, db+1, handled.Revision())
-	r.requireReads(pulled, "ADDED db@3")
+	f.requireReads(pulled, "ADDED db@3")
 	require.Equal(t, db+1, pulled.Revision())
 }
 
@@ -198,10 +198,10 @@ func TestWatch_NextThatGivesUpLosesNothing(t *testing.T) {
 }
 
 func TestWatch_StopInTheMiddleOfABatch(t *testing.T) {
-	r := newFixture(t, nil)
-	w := r.watch(engine.WatchOptions{})
+	f := newFixture(t, nil)
+	w := f.watch(engine.WatchOptions{})
 	for range 10 {
-		r.put("a")
+		f.put("a")
 	}
 	taken := 0
 	for _, err := range w.Events() {
@@ -213,17 +213,17 @@ func TestWatch_StopInTheMiddleOfABatch(t *testing.T) {
 	}
 	from := w.Revision()
 	require.Equal(t, engine.Revision(5), from, "the revision of the fourth event")
-	r.executor.Run()
-	require.Zero(t, r.engine.Stats().Watches)
+	f.executor.Run()
+	require.Zero(t, f.engine.Stats().Watches)
 	require.ErrorIs(t, w.Err(), engine.ErrStopped)
-	seen, end := r.read(r.watch(engine.WatchOptions{From: from}))
+	seen, end := f.read(f.watch(engine.WatchOptions{From: from}))
 	require.NoError(t, end)
 	require.Len(t, seen, 6, "who resumes there has the rest")
 }
 
 func TestWatch_DoesNotHangWhenStorageNeverAnswers(t *testing.T) {
-	r := newDownFixture(t)
-	_, err := r.within(time.Minute).Watch(t.Context(), engine.WatchOptions{})
+	f := newDownFixture(t)
+	_, err := f.within(time.Minute).Watch(t.Context(), engine.WatchOptions{})
 	var notReady *engine.NotReadyError
 	require.ErrorAs(t, err, &notReady)
 	require.ErrorIs(t, err, errDown)
@@ -234,18 +234,18 @@ func TestWatch_DoesNotHangWhenStorageNeverAnswers(t *testing.T) {
 // What is to come is waited for. A watch whose state is not there in time is
 // refused, and can be had once it is.
 func TestWatch_StateOfTheFutureIsWaitedFor(t *testing.T) {
-	r := newReadFixture(t)
-	rev := r.put("a", "web", 1)
+	f := newReadFixture(t)
+	rev := f.put("a", "web", 1)
 	opts := engine.WatchOptions{InitialState: true, From: rev + 1}
-	_, err := r.within(time.Minute).Watch(t.Context(), opts)
+	_, err := f.within(time.Minute).Watch(t.Context(), opts)
 	var future *engine.FutureError
 	require.ErrorAs(t, err, &future)
 	require.Equal(t, engine.FutureError{Requested: rev + 1, Current: rev}, *future)
 
-	r.setHeld(true)
-	r.put("b", "web", 1)
-	r.clock.AfterFunc(time.Second, func() { r.setHeld(false) })
-	w, err := r.within(time.Minute).Watch(t.Context(), opts)
+	f.setHeld(true)
+	f.put("b", "web", 1)
+	f.clock.AfterFunc(time.Second, func() { f.setHeld(false) })
+	w, err := f.within(time.Minute).Watch(t.Context(), opts)
 	require.NoError(t, err)
 	events, err := w.Next(t.Context())
 	require.NoError(t, err)

@@ -148,16 +148,16 @@ func TestWatch_ConsumerThatStoppedWaitingIsSeenToLag(t *testing.T) {
 func TestWatch_ConsumerThatNeverReadsCostsOthersNothing(t *testing.T) {
 	for _, policy := range []engine.Policy{engine.Park, engine.Terminate, engine.Conflate} {
 		t.Run(policy.String(), func(t *testing.T) {
-			r := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) { c.Window.MaxEvents = 100 })
-			never := r.watch(engine.WatchOptions{Policy: policy, Buffer: 3})
-			reader := r.watch(engine.WatchOptions{})
+			f := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) { c.Window.MaxEvents = 100 })
+			never := f.watch(engine.WatchOptions{Policy: policy, Buffer: 3})
+			reader := f.watch(engine.WatchOptions{})
 			for n := range 1000 {
-				rev := r.put("a")
-				seen, end := r.read(reader)
+				rev := f.put("a")
+				seen, end := f.read(reader)
 				require.NoError(t, end)
 				require.Len(t, seen, 1, "write %d, revision %d", n, rev)
 			}
-			require.LessOrEqual(t, r.engine.Stats().WindowEvents, 100+25, "the one that never reads keeps nothing")
+			require.LessOrEqual(t, f.engine.Stats().WindowEvents, 100+25, "the one that never reads keeps nothing")
 			require.Zero(t, never.Delivered())
 		})
 	}
