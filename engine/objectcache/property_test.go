@@ -23,7 +23,7 @@ func TestProperty_ReflectorsRunningAreKeysThatNeedOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, rapid.Uint64().Draw(t, "seed"))
 		defer w.close()
-		any := rapid.SampledFrom([]string{"a", "b", "a/below", "c", "d"})
+		anyKey := rapid.SampledFrom([]string{"a", "b", "a/below", "c", "d"})
 		held := func(t *rapid.T) (key string, n int) {
 			var keys []string
 			for _, key := range []string{"a", "b", "a/below", "c", "d"} {
@@ -39,14 +39,14 @@ func TestProperty_ReflectorsRunningAreKeysThatNeedOne(t *testing.T) {
 		}
 		w.t = t
 		t.Repeat(map[string]func(*rapid.T){
-			"acquire": func(t *rapid.T) { w.take(any.Draw(t, "key")) },
+			"acquire": func(t *rapid.T) { w.take(anyKey.Draw(t, "key")) },
 			"release": func(t *rapid.T) { w.drop(held(t)) },
 			"churn":   func(t *rapid.T) { key, _ := held(t); w.churn(key) },
 			"get":     func(t *rapid.T) { w.get(held(t)) },
 			"write": func(t *rapid.T) {
-				w.write(secret{any.Draw(t, "key"), rapid.StringMatching("[a-z]{0,3}").Draw(t, "data"), rapid.Bool().Draw(t, "immutable")})
+				w.write(secret{anyKey.Draw(t, "key"), rapid.StringMatching("[a-z]{0,3}").Draw(t, "data"), rapid.Bool().Draw(t, "immutable")})
 			},
-			"remove":  func(t *rapid.T) { w.remove(any.Draw(t, "key")) },
+			"remove":  func(t *rapid.T) { w.remove(anyKey.Draw(t, "key")) },
 			"pass":    func(t *rapid.T) { w.pass(time.Duration(rapid.IntRange(1, 90).Draw(t, "seconds")) * time.Second) },
 			"fail":    func(*rapid.T) { w.fail() },
 			"recover": func(*rapid.T) { w.recover() },
