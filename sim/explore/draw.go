@@ -58,8 +58,9 @@ func pick[V any](d *drawing, from ...V) V { return from[d.IntN(len(from))] }
 
 func (d *drawing) setup() Setup {
 	return Setup{
-		Blocks: d.IntN(2) == 0,
-		Batch:  pick(d, 0, 1, 2, 5),
+		Blocks:  d.IntN(2) == 0,
+		Batch:   pick(d, 0, 1, 2, 5),
+		Adopted: d.IntN(2) == 0,
 		Window: engine.Window{
 			MinAge:    pick(d, time.Second, time.Minute),
 			MaxEvents: pick(d, 4, 16, 1000),

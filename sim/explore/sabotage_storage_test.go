@@ -16,7 +16,7 @@ import (
 // onStorage has a rule hold between the engine and storage, where the judge does
 // not look.
 func onStorage(rule func(*World[Thing], *once) faulty.Rule) func(*once) seams[Thing] {
-	return over(faulty.Options{}, rule)
+	return over(faulty.Options{ShareState: true}, rule)
 }
 
 func over(opts faulty.Options, rule func(*World[Thing], *once) faulty.Rule) func(*once) seams[Thing] {
@@ -34,7 +34,7 @@ func one(op faulty.Op) []faulty.Op { return []faulty.Op{op} }
 
 // dropBatch loses a batch and covers it up: it says that the next one begins where
 // it began. No number can be missing where revisions have gaps.
-var dropBatch = over(faulty.Options{Sparse: true}, func(_ *World[Thing], o *once) faulty.Rule {
+var dropBatch = over(faulty.Options{Sparse: true, ShareState: true}, func(_ *World[Thing], o *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpNext), Do: func(_ context.Context, c *faulty.Call, proceed func()) {
 		if proceed(); len(c.Batch.Events) > 0 && o.now() {
 			proceed()
@@ -56,7 +56,7 @@ func stale(_ *World[Thing], o *once) faulty.Rule {
 func skipDelete(_ *World[Thing], o *once) faulty.Rule {
 	seen := map[string]*store.Object{}
 	return faulty.Rule{Ops: one(faulty.OpList), When: fromCache, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
-		if c.Err != nil {
+		if c.Err != nil || c.Page.State != nil {
 			return
 		}
 		have := map[string]bool{}

@@ -33,6 +33,7 @@ type storage[T any] struct {
 	schema          store.Schema
 	keyOf           func(T) string
 	clock           backend.Clock
+	memory          memory.Options
 	trace           *trace
 	history         *judge.History[T]
 
@@ -56,16 +57,34 @@ func newStorage[T any](cfg *engine.Config[T], clock backend.Clock, setup Setup, 
 		history: judge.NewHistory(equal(cfg.Equal)),
 	}
 	s.clock = reaperClock{clock, s.reap}
-	inner, err := memory.New(s.schema, memory.Options{Clock: s.clock})
+	s.memory = memory.Options{Clock: s.clock}
+	if setup.Adopted {
+		s.memory.Indexes, s.memory.Retain = indexes(cfg, &s.schema), setup.Window
+	}
+	inner, err := memory.New(s.schema, s.memory)
 	if err != nil {
 		return nil, err
 	}
-	s.Backend = faulty.New(inner, faulty.Options{Clock: clock, Blocks: setup.Blocks})
+	s.Backend = faulty.New(inner, faulty.Options{Clock: clock, Blocks: setup.Blocks, ShareState: setup.Adopted})
 	s.Add(faulty.Rule{Do: faulty.After(s.note)})
 	if setup.Batch > 0 {
 		s.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Before(func(_ context.Context, c *faulty.Call) { c.Max = setup.Batch })})
 	}
 	return s, nil
+}
+
+// indexes returns what the engine indexes in half of the scenarios. A name that
+// is not declared the engine refuses.
+func indexes[T any](cfg *engine.Config[T], schema *store.Schema) (all []store.Attribute) {
+	for _, name := range cfg.Index {
+		if a, err := schema.Fields.Attribute(name); err == nil {
+			all = append(all, a)
+		}
+	}
+	for _, name := range cfg.IndexLabels {
+		all = append(all, store.LabelAttribute(name))
+	}
+	return all
 }
 
 // equal returns what compares values if the configuration says f.
@@ -183,7 +202,7 @@ func (s *storage[T]) delayed(ctx context.Context, c *faulty.Call) {
 // was written since never happened, others are written instead, and nothing
 // expires any more. Watches end with err.
 func (s *storage[T]) rewind(rev store.Revision, others []T, err error) error {
-	inner, failed := memory.New(s.schema, memory.Options{Clock: s.clock})
+	inner, failed := memory.New(s.schema, s.memory)
 	if failed != nil {
 		return failed
 	}

@@ -96,7 +96,34 @@ func TestFaultsStrikeTheCallsTheyAreFor(t *testing.T) {
 	put(t, s, "a")
 	s.End(fail)
 	require.NoError(t, list(t.Context(), s))
-	require.Equal(t, uint64(1), fail.Struck())
+	require.Equal(t, uint64(1), fail.Hits())
+}
+
+// Which calls chance strikes does not depend on those that were made before or
+// between faults.
+func TestChanceCountsTheCallsThatAreMadeWhileAFaultHolds(t *testing.T) {
+	struck := func(before, between int) (failed []bool) {
+		s, _ := newStorage(t)
+		for range before {
+			require.NoError(t, list(t.Context(), s))
+		}
+		for range 2 {
+			fail := s.Begin(&scenario.Fault{Kind: scenario.FaultFail, When: scenario.Randomly(0.5, 7)})
+			for range 20 {
+				failed = append(failed, list(t.Context(), s) != nil)
+			}
+			s.End(fail)
+			for range between {
+				require.NoError(t, list(t.Context(), s))
+			}
+		}
+		return failed
+	}
+	want := struck(0, 0)
+	require.Contains(t, want, true)
+	require.Contains(t, want, false)
+	require.NotEqual(t, want[:20], want[20:])
+	require.Equal(t, want, struck(3, 5))
 }
 
 func TestAWriteThatFailsIsNotNoted(t *testing.T) {
@@ -118,7 +145,7 @@ func TestStuckCallsEndWithTheFaultOrTheirContext(t *testing.T) {
 	require.ErrorIs(t, list(ctx, s), gone)
 	met := make(chan error)
 	go func() { met <- list(t.Context(), s) }()
-	for stick.Struck() < 2 {
+	for stick.Hits() < 2 {
 		runtime.Gosched()
 	}
 	s.End(stick)
@@ -157,7 +184,7 @@ func TestWatchesBreakAndExpire(t *testing.T) {
 	require.Zero(t, s.Break(), "it is closed")
 
 	w, told = watched(t, s, rev)
-	require.Equal(t, 1, s.Expire())
+	require.Equal(t, 1, s.ExpireWatches())
 	<-told
 	_, err = w.Next(10)
 	require.ErrorIs(t, err, store.ErrExpired)
@@ -193,9 +220,9 @@ func TestADelayDoesNotStrikeAWatchThatRuns(t *testing.T) {
 	defer s.End(delay)
 	_, err := w.Next(10)
 	require.NoError(t, err)
-	require.Zero(t, delay.Struck())
+	require.Zero(t, delay.Hits())
 	require.NoError(t, list(t.Context(), s))
-	require.Equal(t, uint64(1), delay.Struck())
+	require.Equal(t, uint64(1), delay.Hits())
 }
 
 // What is listed instead of watched, the engine cannot have seen: it is a gap in
