@@ -80,6 +80,7 @@ func (g *guardedBackend) Revision(ctx context.Context) (store.Revision, error) {
 
 // List shows the objects of pages of the newest state.
 func (g *guardedBackend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	opts.State = false // each object is to be seen
 	page, err := g.Backend.List(ctx, opts)
 	if page == nil {
 		return nil, err

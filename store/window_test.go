@@ -345,6 +345,28 @@ func TestWindowSurvivesAPanicInTheEstimate(t *testing.T) {
 	require.Equal(t, 2, w.View().Len())
 }
 
+// A storage's history and the window of the cache over it hold the same objects,
+// which count once; the slots of the events are each one's own.
+func TestWindow_BytesBesideAnotherWindow(t *testing.T) {
+	limits := store.WindowLimits{ChunkSize: 1}
+	sizeOf := func(*store.Object) int { return megabyte }
+	history, window, tree := store.NewWindow(limits, sizeOf), store.NewWindow(limits, sizeOf), store.NewTree()
+	history.Reset(0)
+	window.Reset(50)
+	for n := range 100 {
+		o := put(history, tree, "k")
+		if n >= 50 && n < 90 {
+			window.Append(store.Event{Type: store.Modified, Revision: o.Revision, Object: o, Prev: o}, start)
+		}
+	}
+	mb := func(n int64) int { return int(n / megabyte) }
+	require.Equal(t, 99, mb(history.View().Bytes()))
+	require.Equal(t, 99, mb(history.View().BytesBeside(store.WindowView{})))
+	require.Equal(t, 49+10, mb(history.View().BytesBeside(window.View())), "before, and what the cache is still to read")
+	require.Zero(t, mb(window.View().BytesBeside(history.View())))
+	require.Positive(t, window.View().BytesBeside(history.View()))
+}
+
 // Positions are numbers and views are short-lived: what was dropped is garbage.
 func TestPain02_DroppedEventsAreGarbage(t *testing.T) {
 	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()

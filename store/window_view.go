@@ -37,6 +37,25 @@ func (v WindowView) Len() int { return int(v.next - v.first) }
 // the past states that were rebuilt and kept since.
 func (v WindowView) Bytes() int64 { return v.bytes + v.rebuilt.bytes() }
 
+// BytesBeside returns what of [WindowView.Bytes] is not kept alive by other
+// already, which has some of the same events: a storage's history beside the
+// window of the cache over it.
+func (v WindowView) BytesBeside(other WindowView) int64 {
+	n, left := v.Bytes(), v.bytes
+	for i, c := range v.chunks {
+		bytes := left // of the last chunk, which may grow meanwhile
+		if i+1 < len(v.chunks) {
+			bytes = c.bytes
+		}
+		left -= bytes
+		events := v.filled(i)
+		if events[0].Revision > other.floor && events[len(events)-1].Revision <= other.revision {
+			n -= bytes - chunkBytes - int64(len(c.events))*eventBytes
+		}
+	}
+	return n
+}
+
 // Since returns the position that has the last n events after it, or all if
 // there are not so many.
 func (v WindowView) Since(last int) Seq {
