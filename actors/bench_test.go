@@ -181,19 +181,24 @@ func (r *relay) Receive(_ *actors.Context, n int) {
 	}
 }
 
-// spawnRing spawns actors of which each passes on to the next, the last to the
-// first.
+// spawnRing spawns actors under one parent, of which each passes on to the next
+// and the last to the first.
 func spawnRing(sys *actors.System, size int, done chan<- struct{}) *actors.Ref[int] {
-	ring := make([]*relay, size)
-	refs := make([]*actors.Ref[int], size)
-	for i := range ring {
-		ring[i] = &relay{done: done}
-		refs[i] = actors.Spawn(sys, fmt.Sprint("relay", i), func() actors.Behavior[int] { return ring[i] }, actors.Options{})
-	}
-	for i := range ring {
-		ring[i].next = refs[(i+1)%size]
-	}
-	return refs[0]
+	first := make(chan *actors.Ref[int])
+	parent := actors.Spawn(sys, "ring", newNursery, actors.Options{})
+	parent.Tell(func(ctx *actors.Context) {
+		ring := make([]*relay, size)
+		refs := make([]*actors.Ref[int], size)
+		for i := range ring {
+			ring[i] = &relay{done: done}
+			refs[i] = actors.Spawn(ctx, fmt.Sprint("relay", i), func() actors.Behavior[int] { return ring[i] }, actors.Options{})
+		}
+		for i := range ring {
+			ring[i].next = refs[(i+1)%size]
+		}
+		first <- refs[0]
+	})
+	return <-first
 }
 
 // BenchmarkRelay measures one message that goes round three actors: what a hop

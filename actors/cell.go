@@ -54,13 +54,13 @@ const childless = restarting | stopping | dead
 // types of their own, so that none of their methods shows in this package's API.
 type cell struct {
 	state  atomic.Uint32
+	spec   *spec                         // set before the spawn; a submission reads state and spec
 	posted atomic.Pointer[systemMessage] // newest first; any goroutine pushes
 	// The fields below belong to the turn, or are set before the first one.
 	taken   *systemMessage // oldest first
 	invoker actor.MessageInvoker
 	body    body
 	id      ID
-	spec    *spec
 	spawner *childSpawner // nil until the first wake actor is spawned under it
 }
 
@@ -88,7 +88,8 @@ type spec struct {
 	system   *System
 	parentID ID
 	exec     Executor
-	name     string // with the names of all ancestors
+	group    *taskGroup // in the system's pool; nil for the root, or without one
+	name     string     // with the names of all ancestors
 	// parent is set if the spec is shared by wake actors; their names are name/id.
 	parent *spec
 	// wakers counts the wake actors that are children.

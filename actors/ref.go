@@ -42,9 +42,9 @@ type Ref[M any] struct {
 //
 // Names need not be unique. They appear in logs, failures and reports.
 func Spawn[M any](parent Parent, name string, newBehavior func() Behavior[M], opts Options) *Ref[M] {
-	s, id, prefix := parent.lineage()
-	r := newRef(&spec{system: s, parentID: id, exec: opts.Executor, name: prefix + name}, newBehavior, opts)
-	s.count(&r.queue.cell)
+	s := parent.childSpec(name, opts.Executor)
+	r := newRef(s, newBehavior, opts)
+	s.system.count(&r.queue.cell)
 	parent.adopt(&r.queue.cell)
 	return r
 }

@@ -6,16 +6,25 @@ import "github.com/asynkron/protoactor-go/actor"
 // goroutine, or a [*Context], in the turn that it belongs to. A parent that
 // stops, stops its children first; one that is restarted loses them.
 type Parent interface {
-	// lineage returns what a child inherits: the system, the parent's ID and the
-	// prefix of its name.
-	lineage() (s *System, parent ID, prefix string)
+	// childSpec returns the spec of a child with the given name.
+	childSpec(name string, exec Executor) *spec
 	// adopt spawns the cell, now or soon, or abandons it.
 	adopt(child *cell)
 }
 
-func (s *System) lineage() (*System, ID, string) { return s, s.root.queue.id, "" }
+// childSpec begins a new group.
+func (s *System) childSpec(name string, exec Executor) *spec {
+	child := &spec{system: s, parentID: s.root.queue.id, exec: exec, name: name}
+	if pool, ok := s.pool.(*Pool); ok {
+		child.group = &taskGroup{pool: pool}
+	}
+	return child
+}
 
-func (x *Context) lineage() (*System, ID, string) { return x.spec.system, x.id, x.Name() + "/" }
+// childSpec puts the child into its parent's group.
+func (x *Context) childSpec(name string, exec Executor) *spec {
+	return &spec{system: x.spec.system, parentID: x.id, exec: exec, name: x.Name() + "/" + name, group: x.spec.group}
+}
 
 // adopt has the root actor spawn the cell, since only the parent's own turn may
 // add a child.
@@ -107,7 +116,7 @@ func (s *childSpawner) specFor(parent *cell, exec Executor) *spec {
 	}
 	shared := &spec{
 		system: parent.spec.system, parentID: parent.id, exec: exec,
-		name: parent.name(), parent: parent.spec,
+		group: parent.spec.group, name: parent.name(), parent: parent.spec,
 	}
 	s.specs = append(s.specs, shared)
 	return shared

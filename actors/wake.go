@@ -59,35 +59,52 @@ func (b *WakeBox) Alive() bool {
 	return b.is(spawned) && !b.is(stopping|dead)
 }
 
-// wakeBatch is the number of boxes that WakeAll submits at once: enough to make
-// the cost of the executor's lock negligible, and few enough to let workers
-// start early.
-const wakeBatch = 256
-
-// wakeBuffers are reused by calls of WakeAll.
-var wakeBuffers = sync.Pool{New: func() any { return new([wakeBatch]Task) }}
-
 // WakeAll wakes all the boxes, which must have been spawned on exec, in order.
 // For many boxes it costs a fraction of waking each: it submits them in
 // batches. It does not allocate in steady state.
 func WakeAll(exec Executor, boxes []*WakeBox) {
-	tasks := wakeBuffers.Get().(*[wakeBatch]Task)
-	n := 0
+	batch := wakeBatches.Get().(*wakeBatch)
 	for _, b := range boxes {
-		if !b.markWork() {
-			continue
-		}
-		tasks[n] = (*mailbox)(&b.cell)
-		if n++; n == wakeBatch {
-			exec.SubmitAll(tasks[:n])
-			n = 0
+		if b.markWork() {
+			batch.add(exec, &b.cell)
 		}
 	}
-	if n > 0 {
-		exec.SubmitAll(tasks[:n])
+	batch.submit(exec)
+	clear(batch.tasks[:])
+	wakeBatches.Put(batch)
+}
+
+// wakeBatch is tasks of one group that are submitted at once. There are enough
+// to make the cost of the executor's lock negligible, and few enough to let
+// workers start early.
+type wakeBatch struct {
+	tasks [256]Task
+	n     int
+	group *taskGroup
+}
+
+// wakeBatches are reused by calls of WakeAll.
+var wakeBatches = sync.Pool{New: func() any { return new(wakeBatch) }}
+
+func (b *wakeBatch) add(exec Executor, c *cell) {
+	if b.n == len(b.tasks) || c.spec.group != b.group {
+		b.submit(exec)
+		b.group = c.spec.group
 	}
-	clear(tasks[:])
-	wakeBuffers.Put(tasks)
+	b.tasks[b.n] = (*mailbox)(c)
+	b.n++
+}
+
+func (b *wakeBatch) submit(exec Executor) {
+	tasks := b.tasks[:b.n]
+	b.n = 0
+	switch pool, ok := exec.(*Pool); {
+	case len(tasks) == 0:
+	case ok:
+		pool.submitGroup(pool.own(b.group), tasks)
+	default:
+		exec.SubmitAll(tasks)
+	}
 }
 
 // wakeBody is a WakeBox as its cell sees it.
