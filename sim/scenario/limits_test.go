@@ -70,20 +70,16 @@ func TestParse_memory_is_bounded_for_hostile_files(t *testing.T) {
 	}{
 		{"", "[", "f.yaml:1:21: more than 20 lists and mappings are within each other; nest less deeply"},
 		{"", "{a: ", "f.yaml:1:81: more than 20 lists and mappings"},
-		{"watchers: ", "[{", "f.yaml:1:30: more than 20 lists and mappings"},
 		{"watchers:\n", "- ", "f.yaml:2:39: more than 20 lists and mappings"},
 		{"", "? ", "f.yaml:1:41: more than 20 lists and mappings"},
 		{"", "a: ", "f.yaml:1:62: more than 20 lists and mappings"},
 		{nested.String() + strings.Repeat(" ", 19) + "[", "a,", "sequence end token ']' not found"},
 		{"watchers: [", "{},", "sequence end token ']' not found"},
-		{"", "[],", "f.yaml:1:"},
 		{"watchers:\n", "- a\n", "watchers[0]: has no fields"},
 		{"about: |+\n ", "\n", "f.yaml:102:1: there are more than 100 blank lines in a row; leave them out"},
 		{"about: >\n ", " \r\n", "f.yaml:102:1: there are more than 100 blank lines in a row; leave them out"},
 		{"", "&a ", "f.yaml:1:"},
-		{"", "*a ", "f.yaml:1:"},
 		{"", "!!a ", "has the tag !!a"},
-		{"\"", "\\", "f.yaml:1:"},
 		{"x: &x [" + strings.Repeat("a,", 100) + "]\nwatchers: [", "*x,", "sequence end token ']' not found"},
 	} {
 		require.Contains(t, parseBounded(t, full(c.beginning, c.piece), 128), c.says, "%.20s… and %q", c.beginning, c.piece)
