@@ -32,7 +32,7 @@ func history(t *rapid.T) (old, is *store.Tree, after, through store.Revision) {
 	for range rapid.IntRange(0, 40).Draw(t, "before") {
 		write()
 	}
-	old, after = tree.View().Tree(), rev
+	old, after = store.TreeOf(tree.View()), rev
 	for range rapid.IntRange(0, 40).Draw(t, "between") {
 		write()
 	}

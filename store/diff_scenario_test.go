@@ -86,7 +86,7 @@ func printEvents(events []store.Event) string {
 // requireLeadsTo checks that the events turn old into is, and say the truth
 // about the state before each.
 func requireLeadsTo(t require.TestingT, old, is *store.Tree, events []store.Event) {
-	state := old.View().Tree()
+	state := store.TreeOf(old.View())
 	for _, ev := range events {
 		before := state.Get(ev.Key())
 		require.Same(t, before, ev.Prev, "Prev of %v", ev)

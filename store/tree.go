@@ -97,7 +97,7 @@ func (t *Tree) View() *TreeView {
 		return nil
 	}
 	if t.view == nil {
-		t.view = &TreeView{objects: t.objects.Copy(), indexes: copyIndexes(t.indexes)}
+		t.view = &TreeView{&viewTrees{t.objects.Copy(), copyIndexes(t.indexes)}}
 	}
 	return t.view
 }

@@ -77,7 +77,7 @@ func BenchmarkTreeViewRead(b *testing.B) {
 
 func BenchmarkDiff10k(b *testing.B) {
 	tree, objects := nodes(10_000)
-	is := tree.View().Tree()
+	is := store.TreeOf(tree.View())
 	for _, o := range objects[:10] {
 		is.Delete(o.Key)
 	}

@@ -61,11 +61,11 @@ func ExampleTreeView_ByIndex() {
 }
 
 // Tree goes on from a view, here to see what would be.
-func ExampleTreeView_Tree() {
+func ExampleTreeOf() {
 	now := store.NewTree()
 	now.Put(&store.Object{Key: "a"})
 
-	what := now.View().Tree()
+	what := store.TreeOf(now.View())
 	what.Delete("a")
 	fmt.Println(now.Len(), what.Len())
 	// Output: 1 0

@@ -78,7 +78,7 @@ func TestTreeAgreesWithAMap(t *testing.T) {
 				}
 			},
 			"view":     func(*rapid.T) { pasts = append(pasts, past{tree.View(), model.clone()}) },
-			"continue": func(*rapid.T) { tree = tree.View().Tree() },
+			"continue": func(*rapid.T) { tree = store.TreeOf(tree.View()) },
 			"": func(t *rapid.T) {
 				requireSameState(t, model, tree.View(), nodes.Draw(t, "value"), treeKeys.Draw(t, "after"))
 			},
@@ -154,7 +154,7 @@ func requireWholeWrite(t *testing.T, v *store.TreeView) {
 	if n := len(keysBy(t, v, byApp, "web", "item", "")); n != int(rev)+1 {
 		t.Errorf("%d objects by index at revision %v", n, rev)
 	}
-	tree := v.Tree()
+	tree := store.TreeOf(v)
 	tree.Put(onNode("mine", "n9", "web", rev))
 	tree.Delete("first")
 	if v.Get("first") == nil || v.Get("mine") != nil {

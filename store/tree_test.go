@@ -207,7 +207,7 @@ func TestRow113_EmptyViews(t *testing.T) {
 		require.Nil(t, v.Get("a"), name)
 		require.Empty(t, keys(v, "", ""), name)
 		require.Empty(t, v.AppendTo(nil, ""), name)
-		tree := v.Tree()
+		tree := store.TreeOf(v)
 		tree.Put(onNode("a", "n1", "", 1))
 		require.Equal(t, 1, tree.Len(), name)
 		require.Zero(t, v.Len(), name)
@@ -224,7 +224,7 @@ func TestTreeUnknownIndex(t *testing.T) {
 	v := treeOf().View()
 	require.True(t, v.Indexed(byNode))
 	require.False(t, v.Indexed(store.LabelAttribute(byNode.Name)), "a label is not the field of that name")
-	require.True(t, v.Tree().View().Indexed(byNode), "a tree from a view keeps the indexes")
+	require.True(t, store.TreeOf(v).View().Indexed(byNode), "a tree from a view keeps the indexes")
 }
 
 // Selectors take a field that is not set for "", but not a label.

@@ -13,19 +13,32 @@ import (
 // for concurrent use without locks. A nil view is empty.
 //
 // It keeps alive the objects it shows, and nothing newer.
-type TreeView struct {
-	// Of the B-trees only what reads them may be called: Copy, too, writes to
-	// its receiver.
+type TreeView struct{ parts viewParts }
+
+// viewParts is a *[viewTrees]. It is an interface for the sake of the compiler: a
+// package that can reach a B-tree through the fields of structs compiles all its
+// methods anew, and views are in the contract of backends, which users' packages
+// reach.
+type viewParts interface{ isViewTrees() }
+
+// viewTrees are the B-trees of a view. Only what reads them may be called: Copy,
+// too, writes to its receiver.
+type viewTrees struct {
 	objects *btree.Map[string, *Object]
 	indexes []index
 }
+
+func (*viewTrees) isViewTrees() {}
+
+// treesOf is no method, whose result the compiler would look into.
+func treesOf(v *TreeView) *viewTrees { return v.parts.(*viewTrees) }
 
 // Get returns the object under key, or nil.
 func (v *TreeView) Get(key string) *Object {
 	if v == nil {
 		return nil
 	}
-	o, _ := v.objects.Get(key)
+	o, _ := treesOf(v).objects.Get(key)
 	return o
 }
 
@@ -34,7 +47,7 @@ func (v *TreeView) Len() int {
 	if v == nil {
 		return 0
 	}
-	return v.objects.Len()
+	return treesOf(v).objects.Len()
 }
 
 // All returns the objects under prefix (see [HasPrefix]) whose keys are greater
@@ -55,7 +68,7 @@ func (v *TreeView) run(prefix, after string, yield func(*Object) bool) {
 		}
 		prefix += "/"
 	}
-	v.objects.Ascend(max(prefix, after), func(key string, o *Object) bool {
+	treesOf(v).objects.Ascend(max(prefix, after), func(key string, o *Object) bool {
 		if !strings.HasPrefix(key, prefix) {
 			return false
 		}
@@ -76,7 +89,7 @@ func (v *TreeView) AppendTo(dst []*Object, prefix string) []*Object {
 		return slices.AppendSeq(dst, v.All(prefix, ""))
 	}
 	dst = slices.Grow(dst, v.Len())
-	v.objects.Scan(func(_ string, o *Object) bool {
+	treesOf(v).objects.Scan(func(_ string, o *Object) bool {
 		dst = append(dst, o)
 		return true
 	})
@@ -86,13 +99,13 @@ func (v *TreeView) AppendTo(dst []*Object, prefix string) []*Object {
 // Indexed reports whether there is an index on a, so that [TreeView.ByIndex]
 // works.
 func (v *TreeView) Indexed(a Attribute) bool {
-	_, ok := v.index(a)
+	_, ok := indexOf(v, a)
 	return ok
 }
 
-func (v *TreeView) index(a Attribute) (index, bool) {
+func indexOf(v *TreeView, a Attribute) (index, bool) {
 	if v != nil {
-		for _, x := range v.indexes {
+		for _, x := range treesOf(v).indexes {
 			if x.attribute == a {
 				return x, true
 			}
@@ -110,7 +123,7 @@ func (v *TreeView) index(a Attribute) (index, bool) {
 //
 // The error is an [ErrUnknownIndex] if there is no index on a.
 func (v *TreeView) ByIndex(a Attribute, value, prefix, after string) (iter.Seq[*Object], error) {
-	x, ok := v.index(a)
+	x, ok := indexOf(v, a)
 	if !ok {
 		return nil, fmt.Errorf("%w: %v: name it when the tree is made", ErrUnknownIndex, a)
 	}
@@ -145,7 +158,7 @@ func (v *TreeView) Bytes(sizeOf func(*Object) int) int64 {
 	step := max(1, n/sample)
 	total, measured := int64(0), int64(0)
 	for i := 0; i < n; i += step {
-		_, o, _ := v.objects.GetAt(i)
+		_, o, _ := treesOf(v).objects.GetAt(i)
 		total += int64(min(max(0, sizeOf(o)), maxSize)) + ownBytes(o, nil)
 		measured++
 	}
@@ -155,18 +168,18 @@ func (v *TreeView) Bytes(sizeOf func(*Object) int) int64 {
 // nodeBytes is what the view's nodes take, which are about two thirds full.
 func (v *TreeView) nodeBytes() int64 {
 	const perObject, perEntry = 40, 64
-	return int64(v.Len()) * int64(perObject+perEntry*len(v.indexes))
+	return int64(v.Len()) * int64(perObject+perEntry*len(treesOf(v).indexes))
 }
 
-// Tree returns a tree that starts as this view and has its indexes, to roll a
+// TreeOf returns a tree that starts as the view and has its indexes, to roll a
 // state forward. It takes O(1); writes to it do not show in the view. It may be
 // called concurrently.
-func (v *TreeView) Tree() *Tree {
+func TreeOf(v *TreeView) *Tree {
 	if v == nil {
 		return NewTree()
 	}
-	objects := *v.objects // copied first, because Copy writes to its receiver
-	indexes := slices.Clone(v.indexes)
+	objects := *treesOf(v).objects // copied first, because Copy writes to its receiver
+	indexes := slices.Clone(treesOf(v).indexes)
 	for i := range indexes {
 		entries := *indexes[i].entries
 		indexes[i].entries = &entries

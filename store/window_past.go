@@ -52,7 +52,7 @@ func (s *Snapshot) StateBefore(ctx context.Context, at Seq) (*TreeView, error) {
 	if known.at == at {
 		return known.state, nil
 	}
-	tree := known.state.Tree()
+	tree := TreeOf(known.state)
 	var err error
 	if known.at < at {
 		err = s.Window.roll(ctx, tree, known.at, at)

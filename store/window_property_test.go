@@ -109,7 +109,7 @@ func (m *windowModel) append(t *rapid.T) {
 func (m *windowModel) relist(t *rapid.T) {
 	r := relist{after: m.revision, start: len(m.events), at: m.latest}
 	after, through := m.revision, m.revision
-	is := m.tree.View().Tree()
+	is := store.TreeOf(m.tree.View())
 	for range rapid.IntRange(1, 12).Draw(t, "unseen") {
 		through++
 		if rapid.Bool().Draw(t, "ours") {

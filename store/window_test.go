@@ -409,7 +409,7 @@ func TestWindowViewsAreReadWhileTheWriterAppends(t *testing.T) {
 		put(w, tree, fmt.Sprint("k", n%50))
 		if n%100 == 99 {
 			after := w.View().Revision()
-			is := tree.View().Tree()
+			is := store.TreeOf(tree.View())
 			is.Delete("k3")
 			is.Delete("k4")
 			events := store.Diff(things, tree.View(), is.View(), after, after+5, start)

@@ -72,7 +72,7 @@ func (s *state) newest(w store.WindowView) *store.TreeView {
 // window.
 func (s *state) own(w store.WindowView) *store.Tree {
 	if s.tree == nil {
-		s.tree = s.view.Tree()
+		s.tree = store.TreeOf(s.view)
 	}
 	for s.applied < w.Next() {
 		events, _ := w.Read(s.applied)
