@@ -57,9 +57,9 @@ var (
 
 // New returns an empty backend. Objects' labels, fields and sizes are taken by
 // schema. It fails with a
-// [*store.LimitError] if opts.Retain cannot be kept to.
+// [*usercode.ConfigError] if opts.Retain cannot be kept to.
 func New(schema store.Schema, opts Options) (*Backend, error) {
-	if err := opts.Retain.Validate(); err != nil {
+	if err := opts.Retain.Validate("Options.Retain"); err != nil {
 		return nil, err
 	}
 	opts = opts.withDefaults()
