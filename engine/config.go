@@ -14,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // DefaultFreshnessTimeout is how long a read waits for the cache to reach the
@@ -170,8 +171,8 @@ func (s *settings) validate() error {
 	case s.verifyEvery > 0 && !s.cached():
 		return &ConfigError{"VerifyEvery", "is set, but NoCache turns the cache off: there is nothing to compare"}
 	}
-	if err := s.window.Validate(); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+	if wrong := (*usercode.ConfigError)(nil); errors.As(s.window.Validate("Window"), &wrong) {
+		return &ConfigError{wrong.Field, wrong.Problem}
 	}
 	return s.resolveIndexes()
 }

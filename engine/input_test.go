@@ -15,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // wanted is what an error must be: of that kind, and with words that name
@@ -224,15 +225,15 @@ func TestInput_Functions(t *testing.T) {
 	_, err := e.Handle(ctx, engine.WatchOptions{}, nil)
 	wanted{engine.ErrNilHandler, []string{"handler is nil", "pass a function"}}.require(t, err)
 	_, err = e.Update(ctx, "a", nil, engine.UpdateOptions{})
-	wanted{backend.ErrInvalidOption, []string{"change", "nil", "give one"}}.require(t, err)
+	wanted{usercode.ErrConfig, []string{"change", "nil", "give a function"}}.require(t, err)
 	_, err = e.Update(ctx, "a", func(thing) (thing, error) { return thing{Key: "b"}, nil }, engine.UpdateOptions{})
 	wanted{engine.ErrInvalidKey, []string{`"a"`, `"b"`, "cannot rename"}}.require(t, err)
 	_, err = e.Update(ctx, "a", func(thing) (thing, error) { panic("no") }, engine.UpdateOptions{})
-	wanted{backend.ErrPanic, []string{`"a"`, "no"}}.require(t, err)
+	wanted{usercode.ErrPanic, []string{`"a"`, "no"}}.require(t, err)
 	_, err = e.DeleteIf(ctx, "a", func(*engine.Object[thing]) error { panic("no") }, engine.DeleteOptions{})
-	wanted{backend.ErrPanic, []string{`"a"`, "no"}}.require(t, err)
+	wanted{usercode.ErrPanic, []string{`"a"`, "no"}}.require(t, err)
 	_, err = e.CreateWithTTL(ctx, thing{Key: "t"}, -1)
-	wanted{backend.ErrInvalidOption, []string{"TTL", "negative"}}.require(t, err)
+	wanted{usercode.ErrConfig, []string{"TTL", "negative"}}.require(t, err)
 	_, err = e.ByIndex(ctx, "zone", "z1")
 	wanted{engine.ErrUnknownIndex, []string{"zone", "Config declares"}}.require(t, err)
 	_, err = e.Update(ctx, "a", func(o thing) (thing, error) { return o, nil }, engine.UpdateOptions{Preconditions: engine.Preconditions{UID: 77}})
@@ -261,7 +262,7 @@ func TestInput_ConfigFunctionsThatPanic(t *testing.T) {
 			_, err = e.Create(t.Context(), pod{Name: "a"})
 			require.NoError(t, err)
 			_, err = e.Put(t.Context(), pod{Name: "a", N: boomAt})
-			wanted{backend.ErrPanic, []string{name, "boom"}}.require(t, err)
+			wanted{usercode.ErrPanic, []string{name, "boom"}}.require(t, err)
 			_, err = e.Put(t.Context(), pod{Name: "a", N: 2})
 			require.NoError(t, err)
 			for want := engine.Revision(2); want <= 3; {

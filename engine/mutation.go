@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/dump"
 
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // ErrMutated: somebody changed an object that is shared. The error is a
@@ -138,7 +138,7 @@ func (d *detector) locked(f func()) {
 	d.mu.Unlock()
 	for _, err := range found {
 		// A panic in there ends nothing of ours.
-		_ = backend.Contain("OnError", "", func() { d.report(err) })
+		_ = usercode.Call("OnError", "", func() { d.report(err) })
 	}
 }
 

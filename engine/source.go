@@ -52,7 +52,7 @@ func (s Source[T]) Validate() error {
 // at once. It also does when storage went back in time. When the engine
 // is closed, everything fails with [ErrEngineClosed], which is then also
 // [store.ErrClosed]. A watch whose Notify panics ends alone, with a
-// [*backend.PanicError], which OnError is told too.
+// [*usercode.PanicError], which OnError is told too.
 //
 // Without a cache the source is the backend itself.
 func (e *Engine[T]) Source() Source[T] { return Source[T]{e.core.asSource()} }

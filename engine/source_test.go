@@ -12,12 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/backendtest"
 	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // mirrored is a backend that is read through an engine's source.
@@ -39,8 +41,8 @@ func (m mirrored) Traits() backend.Traits { return m.engine.Source().Traits() }
 func (m mirrored) Close() error { return errors.Join(m.engine.Close(), m.Backend.Close()) }
 
 func newMirrored(t testing.TB, schema store.Schema, noCache bool) backendtest.Harness {
-	clock := backendtest.NewClock()
-	b, err := memory.New(schema, memory.Options{Clock: clock})
+	virtual := clock.NewVirtual(time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC))
+	b, err := memory.New(schema, memory.Options{Clock: virtual})
 	require.NoError(t, err)
 	e, err := engine.New(engine.Config[backendtest.Value]{
 		Key:     func(v backendtest.Value) string { return v.Key },
@@ -50,7 +52,7 @@ func newMirrored(t testing.TB, schema store.Schema, noCache bool) backendtest.Ha
 	})
 	require.NoError(t, err)
 	require.NoError(t, e.WaitFor(t.Context(), 0)) // the window begins before the first write
-	return backendtest.Harness{Backend: mirrored{b, e}, Pass: clock.Advance}
+	return backendtest.Harness{Backend: mirrored{b, e}, Pass: virtual.Advance}
 }
 
 // The source of an engine keeps the contract of the backend beneath it, but for
@@ -151,7 +153,7 @@ func TestSource_OfAClosedEngine(t *testing.T) {
 func requireBroken(t *testing.T, w backend.Watcher) {
 	t.Helper()
 	_, err := w.Next(1)
-	require.ErrorIs(t, err, backend.ErrPanic)
+	require.ErrorIs(t, err, usercode.ErrPanic)
 	require.ErrorContains(t, err, "WatchOptions.Notify")
 }
 
@@ -167,7 +169,7 @@ func TestSource_PanicInNotifyEndsThatWatchAlone(t *testing.T) {
 	require.Equal(t, []string{"ADDED a@2"}, next(t, good))
 	requireBroken(t, bad)
 	require.Len(t, told, 1)
-	require.ErrorIs(t, told[0], backend.ErrPanic)
+	require.ErrorIs(t, told[0], usercode.ErrPanic)
 	f.put("a")
 	require.Equal(t, []int{1, 2}, []int{bad.told, good.told})
 	requireBroken(t, bad)

@@ -13,7 +13,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // root is the actor above the engine's others. It starts them, and decides what
@@ -168,7 +168,7 @@ func (in *inlet) Offer(u reflector.Update) actors.Verdict {
 // sizeOf estimates the bytes of an object. It runs where a panic would cost
 // more than a wrong estimate.
 func (e *core) sizeOf(o *store.Object) (n int) {
-	if err := backend.Contain("Config.Size", o.Key, func() { n = e.schema.Size(o) }); err != nil {
+	if err := usercode.Call("Config.Size", o.Key, func() { n = e.schema.Size(o) }); err != nil {
 		e.report(err)
 		return store.DefaultSize
 	}
@@ -177,7 +177,7 @@ func (e *core) sizeOf(o *store.Object) (n int) {
 
 // report tells OnError, whose own panics go no further than the log.
 func (e *core) report(err error) {
-	if panicked := backend.Contain("Config.OnError", "", func() { e.cfg.onError(err) }); panicked != nil {
+	if panicked := usercode.Call("Config.OnError", "", func() { e.cfg.onError(err) }); panicked != nil {
 		e.host.system.Logger().Error("OnError failed", "reason", panicked, "told", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Create stores value under its key and returns it as stored. Its Revision is
@@ -53,12 +54,12 @@ type UpdateOptions struct {
 // what is written is always the outcome of a call on the live one.
 //
 // Errors: [ErrNotFound], [ErrPrecondition], what change returned,
-// [ErrInvalidKey] if the new value has another key, [backend.ErrInvalidOption]
+// [ErrInvalidKey] if the new value has another key, [usercode.ErrConfig]
 // if change is nil or TTL negative, [ErrEngineClosed], ctx's cause, or what the
 // backend met.
 func (e *Engine[T]) Update(ctx context.Context, key string, change func(T) (T, error), opts UpdateOptions) (*Object[T], error) {
 	if change == nil {
-		return nil, &backend.OptionError{Option: "change", Problem: "the function is nil; give one that returns the new value"}
+		return nil, &usercode.ConfigError{Field: "change", Problem: "is nil; give a function that returns the new value"}
 	}
 	o, err := e.core.update(ctx, key, func(_ context.Context, current *store.Object) (*store.Object, error) {
 		next := new(Object[T])
@@ -102,7 +103,7 @@ func (e *core) put(ctx context.Context, draft *store.Object) (*store.Object, err
 
 // keyOf returns the key of the draft's value.
 func (e *core) keyOf(draft *store.Object) (key string, err error) {
-	err = backend.Contain("Key", "", func() { key = e.schema.Key(draft) })
+	err = usercode.Call("Key", "", func() { key = e.schema.Key(draft) })
 	return key, err
 }
 
@@ -129,7 +130,7 @@ func (e *Engine[T]) Delete(ctx context.Context, key string, opts DeleteOptions) 
 // shared.
 func (e *Engine[T]) DeleteIf(ctx context.Context, key string, allow func(*Object[T]) error, opts DeleteOptions) (*Object[T], error) {
 	if allow == nil {
-		return nil, &backend.OptionError{Option: "allow", Problem: "the function is nil; give one that says whether to delete, or call Delete"}
+		return nil, &usercode.ConfigError{Field: "allow", Problem: "is nil; give a function that says whether to delete, or call Delete"}
 	}
 	validate := func(_ context.Context, o *store.Object) error { return allow(typed[T](o)) }
 	o, err := e.core.remove(ctx, key, opts, validate)

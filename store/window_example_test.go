@@ -75,7 +75,7 @@ func ExampleSnapshot_StateAt() {
 }
 
 func ExampleWindowLimits_Validate() {
-	err := store.WindowLimits{MinEvents: 10_000, MaxEvents: 1000}.Validate()
+	err := store.WindowLimits{MinEvents: 10_000, MaxEvents: 1000}.Validate("Window")
 	fmt.Println(err)
-	// Output: invalid limit WindowLimits.MinEvents: 10000 is more than MaxEvents, 1000; raise that
+	// Output: invalid configuration: Window.MinEvents is 10000, more than MaxEvents, 1000; raise that
 }

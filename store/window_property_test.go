@@ -272,7 +272,7 @@ func TestRow096_WindowAgreesWithAllThatHappened(t *testing.T) {
 			MinEvents: rapid.IntRange(0, 5).Draw(t, "min"),
 			MinAge:    time.Duration(rapid.SampledFrom([]int{5, 60}).Draw(t, "age")) * time.Second,
 		}
-		require.NoError(t, limits.Validate())
+		require.NoError(t, limits.Validate("limits"))
 		m := newWindowModel(limits)
 		t.Repeat(map[string]func(*rapid.T){
 			"append":  m.append,

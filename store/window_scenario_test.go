@@ -63,7 +63,7 @@ func (s *windowScenario) change(t *testing.T, d *datadriven.TestData) (out strin
 			ChunkSize: intArg(t, d, "chunk"), MaxEvents: intArg(t, d, "events"), MinEvents: intArg(t, d, "min"),
 			MaxBytes: int64(intArg(t, d, "mb")) * megabyte, MinAge: durationArg(t, d, "age"),
 		}
-		require.NoError(t, limits.Validate())
+		require.NoError(t, limits.Validate("limits"))
 		s.tree = store.NewTree()
 		s.window = store.NewWindow(limits, func(o *store.Object) int {
 			mb, _ := strconv.Atoi(valueOf(o))

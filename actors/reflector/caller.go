@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // caller makes the calls that may block, one at a time. For a source that
@@ -36,7 +37,7 @@ func (c *caller) call(r request) answer {
 	} else {
 		what, run = "ListerWatcher.Watch", func() { a.watcher, a.err = c.source.Watch(r.ctx, r.from) }
 	}
-	if err := backend.Contain(what, r.list.Prefix, run); err != nil {
+	if err := usercode.Call(what, r.list.Prefix, run); err != nil {
 		a.err = err
 	}
 	switch {
@@ -67,5 +68,5 @@ func (a answer) discard() error {
 
 // hangUp closes a watch and contains a panic in that.
 func hangUp(w backend.Watcher) error {
-	return backend.Contain("Watcher.Close", "", w.Close)
+	return usercode.Call("Watcher.Close", "", w.Close)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // failures are n times the same error.
@@ -224,7 +225,7 @@ func TestPanicsInTheSourceAreErrors(t *testing.T) {
 			r.source.explode(what)
 			r.start(r.config())
 			require.Len(t, r.errs, 1)
-			require.ErrorIs(t, r.errs[0], backend.ErrPanic)
+			require.ErrorIs(t, r.errs[0], usercode.ErrPanic)
 			r.pass(seconds)
 			r.synced()
 			require.Zero(t, r.ref.Stats().Restarts)
@@ -239,7 +240,7 @@ func TestPanicsInCloseAreReported(t *testing.T) {
 	r.source.disturb(errReset)
 	r.settle()
 	require.Len(t, r.errs, 2)
-	require.ErrorIs(t, r.errs[0], backend.ErrPanic)
+	require.ErrorIs(t, r.errs[0], usercode.ErrPanic)
 	require.Equal(t, uint64(2), r.ref.Stats().Errors)
 }
 

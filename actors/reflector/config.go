@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Defaults of [Config].
@@ -90,31 +91,31 @@ func (c Config) withDefaults() Config {
 }
 
 // Validate returns what [Spawn] would find wrong with c, as
-// [*backend.OptionError]s, joined.
+// [*usercode.ConfigError]s, joined.
 func (c Config) Validate() error { return c.withDefaults().validate() }
 
 // validate expects the defaults to be filled in. It reports everything that is
-// wrong, each as a [*backend.OptionError].
+// wrong, each as a [*usercode.ConfigError].
 func (c Config) validate() error {
 	var problems []error
 	demand := func(ok bool, field, problem string) {
 		if !ok {
-			problems = append(problems, &backend.OptionError{Option: "reflector.Config." + field, Problem: problem})
+			problems = append(problems, &usercode.ConfigError{Field: "reflector.Config." + field, Problem: problem})
 		}
 	}
-	demand(c.Source != nil, "Source", "it is nil; give the storage to follow")
-	demand(c.Sink != nil, "Sink", "it is nil; give what is to be told")
-	demand(c.Rand != nil || c.Backoff.Jitter == NoJitter, "Rand", "it is nil; give a seeded *rand.Rand, or set Backoff.Jitter to NoJitter")
-	demand(store.ValidatePrefix(c.Prefix) == nil, "Prefix", `it is no prefix of keys; give "" for everything, or path segments like "ns/name"`)
-	demand(c.PageSize > 0, "PageSize", "it is negative; give the number of objects per page, or zero for the default")
-	demand(c.MaxBatch > 0, "MaxBatch", "it is negative; give a number of events, or zero for the default")
-	demand(c.ResumeAttempts > 0, "ResumeAttempts", "it is negative; give a number of watches, or zero for the default")
-	demand(c.CallTimeout > 0, "CallTimeout", "it is negative; give a duration, or zero for the default")
+	demand(c.Source != nil, "Source", "is nil; give the storage to follow")
+	demand(c.Sink != nil, "Sink", "is nil; give what is to be told")
+	demand(c.Rand != nil || c.Backoff.Jitter == NoJitter, "Rand", "is nil; give a seeded *rand.Rand, or set Backoff.Jitter to NoJitter")
+	demand(store.ValidatePrefix(c.Prefix) == nil, "Prefix", `is no prefix of keys; give "" for everything, or path segments like "ns/name"`)
+	demand(c.PageSize > 0, "PageSize", "is negative; give the number of objects per page, or zero for the default")
+	demand(c.MaxBatch > 0, "MaxBatch", "is negative; give a number of events, or zero for the default")
+	demand(c.ResumeAttempts > 0, "ResumeAttempts", "is negative; give a number of watches, or zero for the default")
+	demand(c.CallTimeout > 0, "CallTimeout", "is negative; give a duration, or zero for the default")
 	b := c.Backoff
-	demand(b.Initial > 0, "Backoff.Initial", "it is negative; give a duration, or zero for the default")
-	demand(b.Max >= b.Initial, "Backoff.Max", "it is less than Initial; give at least that, or zero for the default")
-	demand(b.Factor >= 1, "Backoff.Factor", "it is less than 1; give 1 or more, or zero for the default")
-	demand(b.Jitter >= 0 && b.Jitter <= 10 || b.Jitter == NoJitter, "Backoff.Jitter", "it is not between 0 and 10; give a share of the delay, or NoJitter")
-	demand(b.HealthyAfter > 0, "Backoff.HealthyAfter", "it is negative; give a duration, or zero for the default")
+	demand(b.Initial > 0, "Backoff.Initial", "is negative; give a duration, or zero for the default")
+	demand(b.Max >= b.Initial, "Backoff.Max", "is less than Initial; give at least that, or zero for the default")
+	demand(b.Factor >= 1, "Backoff.Factor", "is less than 1; give 1 or more, or zero for the default")
+	demand(b.Jitter >= 0 && b.Jitter <= 10 || b.Jitter == NoJitter, "Backoff.Jitter", "is not between 0 and 10; give a share of the delay, or NoJitter")
+	demand(b.HealthyAfter > 0, "Backoff.HealthyAfter", "is negative; give a duration, or zero for the default")
 	return errors.Join(problems...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestConfigErrorsNameTheField(t *testing.T) {
@@ -36,9 +37,9 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 			spoil(&cfg)
 			ref, err := reflector.Spawn(system, cfg)
 			require.Nil(t, ref)
-			var option *backend.OptionError
+			var option *usercode.ConfigError
 			require.ErrorAs(t, err, &option)
-			require.Equal(t, "reflector.Config."+field, option.Option)
+			require.Equal(t, "reflector.Config."+field, option.Field)
 			require.Contains(t, option.Problem, "; give ")
 		})
 	}
@@ -46,7 +47,7 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 
 func TestConfigReportsEverythingAtOnce(t *testing.T) {
 	_, err := reflector.Spawn(newSystem(t, actors.SystemConfig{}), reflector.Config{PageSize: -1})
-	require.ErrorIs(t, err, backend.ErrInvalidOption)
+	require.ErrorIs(t, err, usercode.ErrConfig)
 	for _, field := range []string{"Source", "Sink", "Rand", "PageSize"} {
 		require.ErrorContains(t, err, "Config."+field)
 	}
@@ -61,7 +62,7 @@ func TestSpawnFailures(t *testing.T) {
 	system := newSystem(t, actors.SystemConfig{})
 	cfg := reflector.Config{Source: traitless{newSource()}, Sink: &mirror{}, Rand: rand.New(rand.NewPCG(1, 1))}
 	_, err := reflector.Spawn(system, cfg)
-	require.ErrorIs(t, err, backend.ErrPanic)
+	require.ErrorIs(t, err, usercode.ErrPanic)
 
 	require.NoError(t, system.Close(t.Context()))
 	cfg.Source = newSource()

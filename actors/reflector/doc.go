@@ -74,7 +74,7 @@
 // Panics in the source are errors: contained, reported, and retried with the
 // budget. A panic in the sink is a failure of the Reflector, about which its
 // parent decides. Restarted, it lists (with a delay) and the sink gets a
-// Replace; its [Stats] go on. Contained panics are [backend.PanicError]s.
+// Replace; its [Stats] go on. Contained panics are [usercode.PanicError]s.
 //
 // # What of client-go's reflector does not apply
 //

@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Ref is a handle on a Reflector. Its methods are safe for concurrent use,
@@ -28,8 +29,8 @@ type Ref struct {
 // It runs on the system's pool. If the source blocks (see [backend.Traits]),
 // its List and Watch are called on the system's executor for blocking actors.
 //
-// The errors are [backend.OptionError]s, joined, one for each field that is
-// wrong; or a [backend.PanicError] from Source.Traits; or
+// The errors are [usercode.ConfigError]s, joined, one for each field that is
+// wrong; or a [usercode.PanicError] from Source.Traits; or
 // [actors.ErrStopping].
 func Spawn(parent actors.Parent, cfg Config) (*Ref, error) {
 	cfg = cfg.withDefaults()
@@ -37,7 +38,7 @@ func Spawn(parent actors.Parent, cfg Config) (*Ref, error) {
 		return nil, err
 	}
 	var traits backend.Traits
-	if err := backend.Contain("ListerWatcher.Traits", cfg.Prefix, func() { traits = cfg.Source.Traits() }); err != nil {
+	if err := usercode.Call("ListerWatcher.Traits", cfg.Prefix, func() { traits = cfg.Source.Traits() }); err != nil {
 		return nil, err
 	}
 	h := &Ref{}
@@ -72,7 +73,7 @@ func newReflector(cfg *Config, traits backend.Traits, h *Ref) *reflector {
 
 // permanent asks Permanent.
 func (c *Config) permanent(err error) (yes bool) {
-	panicked := backend.Contain("Config.Permanent", c.Prefix, func() { yes = c.Permanent(err) })
+	panicked := usercode.Call("Config.Permanent", c.Prefix, func() { yes = c.Permanent(err) })
 	return yes && panicked == nil
 }
 

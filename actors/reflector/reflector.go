@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // reflector is the actor: it feeds its machine with what happens, and does what
@@ -143,7 +144,7 @@ func (r *reflector) pull(ctx *actors.Context, b *bell) {
 	}
 	var batch backend.Batch
 	var err error
-	if panicked := backend.Contain("Watcher.Next", r.config.Prefix, func() {
+	if panicked := usercode.Call("Watcher.Next", r.config.Prefix, func() {
 		batch, err = r.watcher.Next(r.config.MaxBatch)
 	}); panicked != nil {
 		err = panicked
@@ -171,7 +172,7 @@ func (r *reflector) report(err error) {
 	if r.config.OnError == nil {
 		return
 	}
-	if panicked := backend.Contain("Config.OnError", r.config.Prefix, func() { r.config.OnError(err) }); panicked != nil {
+	if panicked := usercode.Call("Config.OnError", r.config.Prefix, func() { r.config.OnError(err) }); panicked != nil {
 		r.system.Logger().Error("OnError failed", "reason", panicked, "told", err)
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"sync"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // ErrInjected is what calls and watches of a [Source] fail with if no other error
@@ -20,7 +22,7 @@ var ErrInjected = faulty.ErrInjected
 type SourceOptions struct {
 	// Clock is the time of the storage, nil the machine's. The clock of the host
 	// (engine.Host.Clock) has timers in common with the engine.
-	Clock backend.Clock
+	Clock clock.Clock
 	// Blocks has the engine call List and Watch where they may block.
 	Blocks bool
 	// Sparse: revisions have gaps, as when storage is shared with others. A
@@ -76,7 +78,7 @@ func NewSource[T any](cfg engine.Config[T], opts ...SourceOptions) *Source[T] {
 // Add creates an object, as another client of the storage would.
 //
 // Errors: [engine.ErrExists], [engine.ErrInvalidKey], [store.ErrClosed], a panic
-// of the configuration's functions as a [*backend.PanicError].
+// of the configuration's functions as a [*usercode.PanicError].
 func (s *Source[T]) Add(value T) (engine.Revision, error) {
 	return revisionOf(s.storage().Create(context.Background(), s.draft(value), backend.CreateOptions{}))
 }
@@ -88,7 +90,7 @@ func (s *Source[T]) Add(value T) (engine.Revision, error) {
 func (s *Source[T]) Modify(value T) (engine.Revision, error) {
 	draft := s.draft(value)
 	var key string
-	if err := backend.Contain("Config.Key", "", func() { key = s.schema.Key(draft) }); err != nil {
+	if err := usercode.Call("Config.Key", "", func() { key = s.schema.Key(draft) }); err != nil {
 		return 0, err
 	}
 	replace := func(context.Context, *store.Object) (*store.Object, error) { return s.draft(value), nil }

@@ -14,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/engine/objectcache"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestSource_BrokenWatchLosesNothing(t *testing.T) {
@@ -74,7 +75,7 @@ func TestSource_ThatPanicsHasFailed(t *testing.T) {
 	r.put(secret{Name: "a", Data: "1"})
 	r.source.gate = func(context.Context, string) { panic("no storage today") }
 	ref := r.acquire("a")
-	r.requireErr(ref, objectcache.ErrNotSynced, backend.ErrPanic)
+	r.requireErr(ref, objectcache.ErrNotSynced, usercode.ErrPanic)
 	r.source.gate = nil
 	r.advance(retry)
 	r.requireGet(ref, "1")
@@ -92,7 +93,7 @@ func TestSource_ThatPanicsInTraitsHasFailed(t *testing.T) {
 		c.OnError = func(err error) { told = append(told, err) }
 	})
 	ref := r.acquire("a")
-	r.requireErr(ref, objectcache.ErrNotSynced, backend.ErrPanic)
+	r.requireErr(ref, objectcache.ErrNotSynced, usercode.ErrPanic)
 	r.requireRunning()
 	require.NotEmpty(t, told)
 	require.ErrorIs(t, told[0], objectcache.ErrSource)

@@ -15,7 +15,7 @@ type ListerWatcher interface {
 	// Errors: [store.ErrExpired] if the revision (of the options or in the
 	// continue token) was compacted, for a token as an
 	// [*ExpiredContinueError]; [store.ErrFuture] if it has not happened;
-	// [store.ErrInvalidContinue], [store.ErrInvalidKey], [ErrInvalidOption],
+	// [store.ErrInvalidContinue], [store.ErrInvalidKey], [usercode.ErrConfig],
 	// ctx's error, or whatever reaching storage met.
 	List(ctx context.Context, opts ListOptions) (*List, error)
 
@@ -23,7 +23,7 @@ type ListerWatcher interface {
 	// the watch; ctx bounds only that, not the watch's life.
 	//
 	// Errors: [store.ErrExpired] if opts.From was compacted,
-	// [store.ErrFuture], [store.ErrInvalidKey], [ErrInvalidOption], ctx's
+	// [store.ErrFuture], [store.ErrInvalidKey], [usercode.ErrConfig], ctx's
 	// error, or whatever reaching storage met.
 	Watch(ctx context.Context, opts WatchOptions) (Watcher, error)
 
@@ -52,8 +52,8 @@ type Backend interface {
 	// is the caller's again.
 	//
 	// Errors: [store.ErrExists] for a nil prev, otherwise [store.ErrNotFound]
-	// or [store.ErrConflict]; [store.ErrInvalidKey]; [ErrInvalidOption]; a panic
-	// in the schema's functions as an [ErrPanic]. After an error nothing has
+	// or [store.ErrConflict]; [store.ErrInvalidKey]; [usercode.ErrConfig]; a panic
+	// in the schema's functions as an [usercode.ErrPanic]. After an error nothing has
 	// changed, except that a broken connection or a done ctx may leave the
 	// outcome unknown.
 	Put(ctx context.Context, draft, prev *store.Object, opts PutOptions) (*store.Object, error)

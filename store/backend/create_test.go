@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestRow001_CreateTakesTheKeyFromTheValue(t *testing.T) {
@@ -58,10 +59,10 @@ func TestRow039_MalformedKeysAreRefusedByEveryVerb(t *testing.T) {
 func TestNegativeTTLNamesTheOption(t *testing.T) {
 	f := newFixture(t)
 	_, err := f.Create(f.ctx, newPod("p", ""), backend.CreateOptions{TTL: -time.Second})
-	require.ErrorIs(t, err, backend.ErrInvalidOption)
+	require.ErrorIs(t, err, usercode.ErrConfig)
 	require.ErrorContains(t, err, "CreateOptions.TTL")
 	_, err = f.GuaranteedUpdate(f.ctx, "p", nil, backend.UpdateOptions{TTL: -time.Second})
-	require.ErrorIs(t, err, backend.ErrInvalidOption)
+	require.ErrorIs(t, err, usercode.ErrConfig)
 	require.ErrorContains(t, err, "UpdateOptions.TTL")
 }
 
@@ -107,8 +108,8 @@ func TestPanicsOfTheUsersAreErrorsAndWriteNothing(t *testing.T) {
 	}
 	for name, call := range cases {
 		err := call()
-		require.ErrorIs(t, err, backend.ErrPanic, name)
-		var contained *backend.PanicError
+		require.ErrorIs(t, err, usercode.ErrPanic, name)
+		var contained *usercode.PanicError
 		require.ErrorAs(t, err, &contained)
 		require.Equal(t, name, contained.Func)
 		require.NotEmpty(t, contained.Stack)

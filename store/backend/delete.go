@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // ValidateFunc decides whether an object may be deleted: an error keeps it. It
@@ -29,7 +30,7 @@ type DeleteOptions struct {
 // write the object in between.
 //
 // Errors: [store.ErrNotFound], [store.ErrPrecondition], what Validate returned,
-// [store.ErrInvalidKey], [ErrPanic], ctx's error, or whatever reaching storage
+// [store.ErrInvalidKey], [usercode.ErrPanic], ctx's error, or whatever reaching storage
 // met. None of them is final for being true of a stale suggestion.
 func (s *Storage) Delete(ctx context.Context, key string, opts DeleteOptions) (*store.Object, error) {
 	if err := store.ValidateKey(key); err != nil {
@@ -56,7 +57,7 @@ func allowed(ctx context.Context, key string, validate ValidateFunc, current *st
 	if validate == nil {
 		return nil
 	}
-	if err := Contain("DeleteOptions.Validate", key, func() { verdict = validate(ctx, current) }); err != nil {
+	if err := usercode.Call("DeleteOptions.Validate", key, func() { verdict = validate(ctx, current) }); err != nil {
 		return err
 	}
 	return verdict

@@ -3,15 +3,19 @@ package backend_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
-	"github.com/watchmill/watchmill/store/backend/backendtest"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
+
+// began is when the clocks of the tests start.
+var began = time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC)
 
 // pod is what the tests store.
 type pod struct {
@@ -86,16 +90,16 @@ type fixture struct {
 	*backend.Storage
 	ctx   context.Context
 	below *watched
-	clock *backendtest.Clock
+	clock *clock.Virtual
 }
 
 func newFixture(t *testing.T) *fixture {
-	clock := backendtest.NewClock()
-	b, err := memory.New(podSchema(), memory.Options{Clock: clock})
+	virtual := clock.NewVirtual(began)
+	b, err := memory.New(podSchema(), memory.Options{Clock: virtual})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	below := &watched{Backend: b}
-	return &fixture{T: t, Storage: backend.NewStorage(below, podSchema()), ctx: t.Context(), below: below, clock: clock}
+	return &fixture{T: t, Storage: backend.NewStorage(below, podSchema()), ctx: t.Context(), below: below, clock: virtual}
 }
 
 // create creates a pod with image.

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Scan is a [ListOptions] made plain: what a backend reads for one page. Every
@@ -28,19 +29,19 @@ type Scan struct {
 }
 
 // Scan validates o and works it out. Errors: [store.ErrInvalidKey],
-// [store.ErrInvalidContinue], [ErrInvalidOption].
+// [store.ErrInvalidContinue], [usercode.ErrConfig].
 func (o ListOptions) Scan() (Scan, error) {
 	if err := store.ValidatePrefix(o.Prefix); err != nil {
 		return Scan{}, err
 	}
 	if o.Limit < 0 {
-		return Scan{}, &OptionError{"ListOptions.Limit", fmt.Sprintf("%d is negative; zero lists everything", o.Limit)}
+		return Scan{}, &usercode.ConfigError{Field: "ListOptions.Limit", Problem: fmt.Sprintf("is %d, which is negative; zero lists everything", o.Limit)}
 	}
 	if o.Continue == "" {
 		return Scan{Prefix: o.Prefix, Revision: o.Revision, Limit: o.Limit, State: o.State && o.Prefix == ""}, nil
 	}
 	if o.Revision != 0 {
-		return Scan{}, &OptionError{"ListOptions.Revision", "it cannot be set beside Continue, which holds a revision already; leave it zero"}
+		return Scan{}, &usercode.ConfigError{Field: "ListOptions.Revision", Problem: "cannot be set beside Continue, which holds a revision already; leave it zero"}
 	}
 	token, err := ParseToken(o.Continue)
 	if err != nil {
@@ -94,10 +95,10 @@ func Page(s Scan, at store.Revision, objects iter.Seq[*store.Object]) *List {
 }
 
 // Validate reports what is wrong with o, whatever the state of storage.
-// Errors: [store.ErrInvalidKey], [ErrInvalidOption].
+// Errors: [store.ErrInvalidKey], [usercode.ErrConfig].
 func (o WatchOptions) Validate() error {
 	if o.Notify == nil {
-		return &OptionError{"WatchOptions.Notify", "it is nil; give a function that makes the consumer call Next"}
+		return &usercode.ConfigError{Field: "WatchOptions.Notify", Problem: "is nil; give a function that makes the consumer call Next"}
 	}
 	return store.ValidatePrefix(o.Prefix)
 }
@@ -115,12 +116,12 @@ func (o WatchOptions) Check(compacted, current store.Revision) error {
 	return nil
 }
 
-// Validate reports what is wrong with o, as an [*OptionError].
+// Validate reports what is wrong with o, as a [*usercode.ConfigError].
 func (o PutOptions) Validate() error { return validateTTL("PutOptions.TTL", o) }
 
 func validateTTL(option string, o PutOptions) error {
 	if o.TTL < 0 {
-		return &OptionError{option, fmt.Sprintf("%v is negative; zero means that the object never expires", o.TTL)}
+		return &usercode.ConfigError{Field: option, Problem: fmt.Sprintf("is %v, which is negative; zero means that the object never expires", o.TTL)}
 	}
 	return nil
 }

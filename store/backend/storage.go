@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Storage is versioned storage as users want it, over any [Backend]: keys come
@@ -13,7 +14,7 @@ import (
 //
 // All methods are safe for concurrent use. They block as long as the backend
 // does, and retry while others write the same key; ctx bounds both. A function
-// of the user's that panics becomes an [ErrPanic], and nothing is written.
+// of the user's that panics becomes an [usercode.ErrPanic], and nothing is written.
 type Storage struct {
 	backend Backend
 	schema  store.Schema
@@ -39,7 +40,7 @@ type CreateOptions struct {
 // the schema gives it, and returns it as stored.
 //
 // Errors: [store.ErrExists] if there is an object with that key,
-// [store.ErrInvalidKey], [ErrInvalidOption], [ErrPanic], ctx's error, or
+// [store.ErrInvalidKey], [usercode.ErrConfig], [usercode.ErrPanic], ctx's error, or
 // whatever reaching storage met.
 func (s *Storage) Create(ctx context.Context, draft *store.Object, opts CreateOptions) (*store.Object, error) {
 	put := PutOptions(opts)
@@ -84,6 +85,6 @@ func (s *Storage) List(ctx context.Context, opts ListOptions) (*List, error) {
 
 // keyOf returns the key of o's value by the schema, which may be invalid.
 func (s *Storage) keyOf(o *store.Object) (key string, err error) {
-	err = Contain("Schema.Key", "", func() { key = s.schema.Key(o) })
+	err = usercode.Call("Schema.Key", "", func() { key = s.schema.Key(o) })
 	return key, err
 }

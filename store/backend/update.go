@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // UpdateFunc returns what an object should be, given what it is: a new object of
@@ -41,7 +42,7 @@ type UpdateOptions struct {
 //
 // Errors: [store.ErrNotFound], [store.ErrPrecondition], what update returned,
 // [store.ErrInvalidKey] (as a [*KeyMismatchError] if the new value has another
-// key), [ErrInvalidOption], [ErrPanic], ctx's error, or whatever reaching
+// key), [usercode.ErrConfig], [usercode.ErrPanic], ctx's error, or whatever reaching
 // storage met. None of them is final for being true of a stale suggestion.
 func (s *Storage) GuaranteedUpdate(ctx context.Context, key string, update UpdateFunc, opts UpdateOptions) (*store.Object, error) {
 	if err := store.ValidateKey(key); err != nil {
@@ -80,10 +81,10 @@ func (s *Storage) tryUpdate(ctx context.Context, key string, update UpdateFunc, 
 // nextValue runs update, and makes sure that the object keeps its key.
 func (s *Storage) nextValue(ctx context.Context, key string, update UpdateFunc, current *store.Object) (draft *store.Object, err error) {
 	if update == nil {
-		return nil, &OptionError{"update", "the function is nil; give one that returns the new value"}
+		return nil, &usercode.ConfigError{Field: "update", Problem: "is nil; give a function that returns the new value"}
 	}
 	var failure error
-	if err := Contain("UpdateFunc", key, func() { draft, failure = update(ctx, current) }); err != nil {
+	if err := usercode.Call("UpdateFunc", key, func() { draft, failure = update(ctx, current) }); err != nil {
 		return nil, err
 	}
 	if failure != nil {
@@ -102,6 +103,6 @@ func (s *Storage) changesNothing(current, draft *store.Object, ttl time.Duration
 	if current == nil || ttl != 0 || !current.Expires.IsZero() {
 		return false, nil
 	}
-	err = Contain("Schema.Equal", current.Key, func() { same = s.schema.Equal(current, draft) })
+	err = usercode.Call("Schema.Equal", current.Key, func() { same = s.schema.Equal(current, draft) })
 	return same, err
 }

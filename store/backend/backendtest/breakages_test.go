@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/backendtest"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // breakage is one way to be wrong, and the check that must find it.
@@ -95,7 +96,7 @@ var brokenWrites = []breakage{
 				return h.Put(ctx, draft, prev, opts)
 			}
 			_, _ = h.Put(ctx, backendtest.Draft(backendtest.Value{Key: draft.Key}), prev, opts)
-			return nil, backend.ErrPanic
+			return nil, usercode.ErrPanic
 		})},
 	{"takes a negative TTL for none", "Contract_NegativeTTLIsRefused", eachPut(
 		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {

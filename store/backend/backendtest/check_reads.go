@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func isConflict(err error) bool { return errors.Is(err, store.ErrConflict) }
@@ -61,8 +62,8 @@ var readChecks = []check{
 		}{
 			{backend.ListOptions{Revision: now + 1}, store.ErrFuture},
 			{backend.ListOptions{Revision: now + 1, Limit: 1}, store.ErrFuture},
-			{backend.ListOptions{Revision: now, Continue: page.Continue}, backend.ErrInvalidOption},
-			{backend.ListOptions{Limit: -1}, backend.ErrInvalidOption},
+			{backend.ListOptions{Revision: now, Continue: page.Continue}, usercode.ErrConfig},
+			{backend.ListOptions{Limit: -1}, usercode.ErrConfig},
 			{backend.ListOptions{Continue: "nonsense"}, store.ErrInvalidContinue},
 			{backend.ListOptions{Continue: backend.Token{Revision: now + 1, Start: "a"}.Encode()}, store.ErrInvalidContinue},
 			{backend.ListOptions{Prefix: "b", Continue: page.Continue}, store.ErrInvalidContinue},

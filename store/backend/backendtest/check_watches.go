@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 var watchChecks = []check{
@@ -72,7 +73,7 @@ var watchChecks = []check{
 		_, err := r.Backend.Watch(r.ctx, backend.WatchOptions{From: now + 1, Notify: func() {}})
 		r.fails(err, store.ErrFuture, "Watch from revision %d of %d", now+1, now)
 		_, err = r.Backend.Watch(r.ctx, backend.WatchOptions{From: now})
-		r.fails(err, backend.ErrInvalidOption, "Watch without Notify")
+		r.fails(err, usercode.ErrConfig, "Watch without Notify")
 	}},
 	{"Row055_ProgressIsNotHeldUpByOtherKeys", func(r *rig) {
 		f := r.follow("mine", r.revision())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 var writeChecks = []check{
@@ -108,15 +109,15 @@ var writeChecks = []check{
 		o := r.create("a/1", "x")
 		before := r.revision()
 		_, err := r.tryPut(Draft(Value{Key: "a/2", Poison: true}), nil, backend.PutOptions{})
-		r.fails(err, backend.ErrPanic, "creation of a poisoned item")
+		r.fails(err, usercode.ErrPanic, "creation of a poisoned item")
 		_, err = r.tryPut(Draft(Value{Key: "a/1", Poison: true}), o, backend.PutOptions{})
-		r.fails(err, backend.ErrPanic, "update to a poisoned item")
+		r.fails(err, usercode.ErrPanic, "update to a poisoned item")
 		r.holds(o)
 		require.Equal(r, before, r.revision())
 	}},
 	{"Contract_NegativeTTLIsRefused", func(r *rig) {
 		_, err := r.tryPut(draft("a/1", ""), nil, backend.PutOptions{TTL: -1})
-		r.fails(err, backend.ErrInvalidOption, "Put with a negative TTL")
+		r.fails(err, usercode.ErrConfig, "Put with a negative TTL")
 		r.holds()
 	}},
 	{"Contract_DraftIsTheCallersAfterAnError", func(r *rig) {

@@ -3,7 +3,7 @@
 //
 //	func TestConformance(t *testing.T) {
 //		backendtest.Run(t, func(t testing.TB, schema store.Schema) backendtest.Harness {
-//			clock := backendtest.NewClock()
+//			clock := clock.NewVirtual(time.Now())
 //			b, err := mybackend.New(schema, clock)
 //			require.NoError(t, err)
 //			return backendtest.Harness{Backend: b, Pass: clock.Advance}

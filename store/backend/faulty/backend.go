@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -15,7 +16,7 @@ type Options struct {
 	// Seed decides which calls a rule with a Chance strikes.
 	Seed uint64
 	// Clock is the time that [Delay] waits by; nil means the machine's.
-	Clock backend.Clock
+	Clock clock.Clock
 	// Blocks and Sparse change what [backend.Backend.Traits] says: that calls may
 	// block, so that the engine does not make them on its pool, and that revisions
 	// have gaps, so that a lost event cannot be told by a missing number.
@@ -50,7 +51,7 @@ var (
 // New returns a backend over b, without any rule.
 func New(b backend.Backend, opts Options) *Backend {
 	if opts.Clock == nil {
-		opts.Clock = backend.WallClock()
+		opts.Clock = clock.Real()
 	}
 	f := &Backend{opts: opts, seed: opts.Seed}
 	f.beneath.Store(&b)

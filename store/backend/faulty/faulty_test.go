@@ -11,12 +11,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/backendtest"
 	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
+
+// began is when the clocks of the tests start.
+var began = time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC)
 
 // Without a rule it is a backend like the one beneath, and so it is with rules
 // that let everything pass.
@@ -25,14 +29,14 @@ func TestBackend_ConformsWithoutFaults(t *testing.T) {
 	for name, rules := range map[string][]faulty.Rule{"no rules": nil, "rules that let pass": {{}, pass, pass}} {
 		t.Run(name, func(t *testing.T) {
 			backendtest.Run(t, func(t testing.TB, schema store.Schema) backendtest.Harness {
-				clock := backendtest.NewClock()
-				m, err := memory.New(schema, memory.Options{Clock: clock})
+				virtual := clock.NewVirtual(began)
+				m, err := memory.New(schema, memory.Options{Clock: virtual})
 				require.NoError(t, err)
-				b := faulty.New(m, faulty.Options{Clock: clock})
+				b := faulty.New(m, faulty.Options{Clock: virtual})
 				for _, r := range rules {
 					b.Add(r)
 				}
-				return backendtest.Harness{Backend: b, Pass: clock.Advance}
+				return backendtest.Harness{Backend: b, Pass: virtual.Advance}
 			})
 		})
 	}

@@ -3,7 +3,7 @@ package memory
 import (
 	"time"
 
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/clock"
 )
 
 // never is the time at which an alarm does not ring.
@@ -12,10 +12,10 @@ var never time.Time
 // alarm calls ring at one time to come, with one timer. Its methods are called
 // with the backend's lock held, which ring takes.
 type alarm struct {
-	clock backend.Clock
+	clock clock.Clock
 	ring  func()
 	at    time.Time
-	timer backend.Timer
+	timer clock.Timer
 }
 
 // set makes the alarm ring at that time and no other.

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -17,7 +18,7 @@ const firstRevision store.Revision = 1
 // call begins makes it fail, otherwise it is not looked at.
 type Backend struct {
 	schema store.Schema
-	clock  backend.Clock
+	clock  clock.Clock
 	// retain is how old history gets before the alarm gives it up.
 	retain store.WindowLimits
 
@@ -56,9 +57,9 @@ var (
 
 // New returns an empty backend. Objects' labels, fields and sizes are taken by
 // schema. It fails with a
-// [*store.LimitError] if opts.Retain cannot be kept to.
+// [*usercode.ConfigError] if opts.Retain cannot be kept to.
 func New(schema store.Schema, opts Options) (*Backend, error) {
-	if err := opts.Retain.Validate(); err != nil {
+	if err := opts.Retain.Validate("Options.Retain"); err != nil {
 		return nil, err
 	}
 	opts = opts.withDefaults()

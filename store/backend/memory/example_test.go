@@ -73,7 +73,7 @@ func ExampleNew() {
 	_, err := memory.New(lamps, memory.Options{Retain: store.WindowLimits{MaxEvents: -1}})
 	fmt.Println(err)
 	// Output:
-	// invalid limit WindowLimits.MaxEvents: -1 is negative; zero means 1048576
+	// invalid configuration: Options.Retain.MaxEvents is -1, which is negative; zero means 1048576
 }
 
 // An emission passes through the history, but is not kept: it is for what

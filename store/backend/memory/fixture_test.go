@@ -3,21 +3,25 @@ package memory_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
-	"github.com/watchmill/watchmill/store/backend/backendtest"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
+
+// began is when the clocks of the tests start.
+var began = time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC)
 
 // fixture is a backend on a clock that the test moves.
 type fixture struct {
 	*testing.T
 	*memory.Backend
 	ctx   context.Context
-	clock *backendtest.Clock
+	clock *clock.Virtual
 }
 
 func newFixture(t *testing.T, opts memory.Options) *fixture {
@@ -25,15 +29,15 @@ func newFixture(t *testing.T, opts memory.Options) *fixture {
 }
 
 func newFixtureOf(t *testing.T, schema store.Schema, opts memory.Options) *fixture {
-	clock := backendtest.NewClock()
-	opts.Clock = clock
+	virtual := clock.NewVirtual(began)
+	opts.Clock = virtual
 	b, err := memory.New(schema, opts)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, b.Close())
-		require.Zero(t, clock.Pending(), "a closed backend leaves no timer")
+		require.Zero(t, virtual.Pending(), "a closed backend leaves no timer")
 	})
-	return &fixture{T: t, Backend: b, ctx: t.Context(), clock: clock}
+	return &fixture{T: t, Backend: b, ctx: t.Context(), clock: virtual}
 }
 
 func (f *fixture) put(key string, prev *store.Object, opts backend.PutOptions) *store.Object {

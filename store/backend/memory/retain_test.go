@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestRow133_HistoryIsCompactedByAge(t *testing.T) {
@@ -75,7 +76,7 @@ func TestListOfThePastSurvivesCompaction(t *testing.T) {
 
 func TestInvalidLimitsNameTheField(t *testing.T) {
 	_, err := memory.New(lamps, memory.Options{Retain: store.WindowLimits{MinAge: -1}})
-	var limit *store.LimitError
-	require.ErrorAs(t, err, &limit)
-	require.Equal(t, "MinAge", limit.Field)
+	var wrong *usercode.ConfigError
+	require.ErrorAs(t, err, &wrong)
+	require.Equal(t, "Options.Retain.MinAge", wrong.Field)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Watch starts to follow changes after opts.From. It costs one small
@@ -185,7 +186,7 @@ func (w *watcher) wake() {
 	w.gate.Lock()
 	defer w.gate.Unlock()
 	if w.end == nil {
-		w.end = backend.Contain("WatchOptions.Notify", "", w.notify)
+		w.end = usercode.Call("WatchOptions.Notify", "", w.notify)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestNotifyIsOnTheEdge(t *testing.T) {
@@ -55,7 +56,7 @@ func TestPanicInNotifyEndsThatWatchAlone(t *testing.T) {
 	require.Equal(t, 1, calls)
 	require.Equal(t, []string{fmt.Sprint("ADDED a@", o.Revision)}, f.read(good))
 	_, err := bad.Next(1)
-	require.ErrorIs(t, err, backend.ErrPanic)
+	require.ErrorIs(t, err, usercode.ErrPanic)
 	require.ErrorContains(t, err, "WatchOptions.Notify")
 }
 
@@ -72,11 +73,11 @@ func TestPanicInSizeWritesNothing(t *testing.T) {
 	o := f.put("a", nil, backend.PutOptions{})
 	broken = true
 	_, err := f.Put(f.ctx, newLamp("a", true), o, backend.PutOptions{})
-	require.ErrorIs(t, err, backend.ErrPanic)
+	require.ErrorIs(t, err, usercode.ErrPanic)
 	_, err = f.Remove(f.ctx, o)
-	require.ErrorIs(t, err, backend.ErrPanic)
+	require.ErrorIs(t, err, usercode.ErrPanic)
 	_, err = f.Emit(f.ctx, newLamp("a", true))
-	require.ErrorIs(t, err, backend.ErrPanic)
+	require.ErrorIs(t, err, usercode.ErrPanic)
 	got, err := f.Get(f.ctx, "a")
 	require.NoError(t, err)
 	require.Same(t, o, got)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Put stores draft if the object under its key is still prev.
@@ -48,7 +49,7 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 		return nil, err
 	}
 	if prev == nil || prev.Revision == 0 {
-		return nil, &backend.OptionError{Option: "prev", Problem: "it has no revision; give the object to remove as storage returned it"}
+		return nil, &usercode.ConfigError{Field: "prev", Problem: "has no revision; give the object to remove as storage returned it"}
 	}
 	key, expect := prev.Key, prev.Revision
 	if err := store.ValidateKey(key); err != nil {
