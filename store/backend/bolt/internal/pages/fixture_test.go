@@ -73,6 +73,9 @@ func walk(t testing.TB, image []byte) (items []string, problems []pages.Problem)
 		return nil, []pages.Problem{p}
 	}
 	err = pages.Walk(bytes.NewReader(image), metas.Newest, func(it pages.Item) error {
+		if it.Key == nil {
+			return nil // a bucket
+		}
 		items = append(items, describe(it.Bucket, it.Sequence, it.Key, it.Value))
 		return nil
 	}, func(p pages.Problem) { problems = append(problems, p) })

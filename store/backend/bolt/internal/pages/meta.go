@@ -185,3 +185,6 @@ func parseMeta(page []byte, number uint64, pageSize int64) (m Meta, what string)
 
 // holds reports whether a page with that number may hold data.
 func (m Meta) holds(page uint64) bool { return page >= 2 && page < m.HighWater }
+
+// SetNumber writes its number into the header of a page.
+func SetNumber(page []byte, number uint64) { native.PutUint64(page, number) }

@@ -13,7 +13,8 @@ type Item struct {
 	Bucket string
 	// Sequence is that bucket's.
 	Sequence uint64
-	// Key and Value are valid until the visitor returns.
+	// Key and Value are valid until the visitor returns. An item without a Key
+	// is the bucket itself, before the first of its own.
 	Key, Value []byte
 	// Page is the leaf page that it is on.
 	Page uint64
@@ -230,6 +231,11 @@ func (w *walker) bucket(id uint64, e element, in top, depth int) error {
 	root := native.Uint64(e.value)
 	if in.name == "" {
 		in = top{name: string(e.key), sequence: native.Uint64(e.value[8:])}
+		if w.visit != nil {
+			if err := w.visit(Item{Bucket: in.name, Sequence: in.sequence, Page: id}); err != nil {
+				return err
+			}
+		}
 	}
 	switch {
 	case depth == maxDepth:

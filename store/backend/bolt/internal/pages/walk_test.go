@@ -37,7 +37,9 @@ func Example() {
 			return
 		}
 		_ = pages.Walk(file, metas.Newest, func(it pages.Item) error {
-			fmt.Printf("%s: %s=%s\n", it.Bucket, it.Key, it.Value)
+			if it.Key != nil {
+				fmt.Printf("%s: %s=%s\n", it.Bucket, it.Key, it.Value)
+			}
 			return nil
 		}, func(p pages.Problem) { fmt.Println(p) })
 	}
