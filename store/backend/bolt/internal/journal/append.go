@@ -43,6 +43,9 @@ func putHead(tx *bbolt.Tx, name string, h head) error {
 func (f *File) Append(b Batch) error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
+	if err := f.writable(); err != nil {
+		return err
+	}
 	changed, err := f.plan(b)
 	if err != nil {
 		return err

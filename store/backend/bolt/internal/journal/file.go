@@ -140,7 +140,7 @@ func (f *File) Close() error {
 	f.closed = true
 	defer f.release()
 	if f.broken.Load() != nil {
-		return f.file.Close() // bbolt may have its locks taken
+		return errors.Join(unlock(f.file), f.file.Close()) // bbolt may have its own locks taken
 	}
 	return f.guard(f.db.Close)
 }

@@ -93,9 +93,11 @@ type examination struct {
 	follow  func(log string, revision uint64, r Record) string
 	report  func(error) bool
 	stopped bool
+	damage  bool // something was reported
 }
 
 func (e *examination) wrong(err error) {
+	e.damage = true
 	if !e.stopped && !e.report(err) {
 		e.stopped = true
 	}
@@ -201,7 +203,7 @@ func (e *examination) record(it pages.Item, name string) {
 
 // finish checks what can be known only at the end.
 func (e *examination) finish() {
-	if e.identity.Format == 0 {
+	if e.identity.Format == 0 && !e.damage {
 		e.wrong(&FormatError{Path: e.path})
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.logs)) {

@@ -26,6 +26,9 @@ func tryLock(f *os.File, shared bool) (ok bool, err error) {
 	return false, fmt.Errorf("cannot lock %s: does its file system support locks? %w", f.Name(), err)
 }
 
+// unlock gives the lock back. Closing the file would not, as long as it is mapped.
+func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
 // syncDir makes the names in a directory last.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)

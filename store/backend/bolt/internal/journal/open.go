@@ -146,12 +146,11 @@ func unfinished(path string) string { return path + ".new" }
 
 // abandon closes a file that bbolt was not given.
 func (f *File) abandon() error {
-	err := f.file.Close()
-	f.release()
-	if errors.Is(err, os.ErrClosed) {
+	defer f.release()
+	if _, err := f.file.Stat(); errors.Is(err, os.ErrClosed) {
 		return nil // bbolt did, before it failed
 	}
-	return err
+	return errors.Join(unlock(f.file), f.file.Close())
 }
 
 // load checks the file, and gives it to bbolt if it is whole.
