@@ -50,7 +50,11 @@ func (f *File) Append(b Batch) error {
 	if err != nil {
 		return err
 	}
-	if err := f.update(func(tx *bbolt.Tx) error { return b.write(tx, changed) }); err != nil {
+	maxBytes := f.opts.MaxBytes
+	if maxBytes > 0 && len(b.Entries) > 0 {
+		maxBytes = max(1, maxBytes-f.headroom())
+	}
+	if err := f.updateWithin(maxBytes, func(tx *bbolt.Tx) error { return b.write(tx, changed) }); err != nil {
 		return err
 	}
 	f.learn(changed)

@@ -46,8 +46,13 @@ const logName = "pods"
 
 func newFixture(t testing.TB, opts journal.Options) *fixture {
 	t.Helper()
+	return newFixtureAt(t, filepath.Join(t.TempDir(), "state.db"), opts)
+}
+
+func newFixtureAt(t testing.TB, path string, opts journal.Options) *fixture {
+	t.Helper()
 	f := &fixture{
-		TB: t, ctx: context.Background(), path: filepath.Join(t.TempDir(), "state.db"), opts: opts,
+		TB: t, ctx: context.Background(), path: path, opts: opts,
 		model: model{first: 1, last: 1, newest: map[string]link{}, states: map[uint64]map[string]link{}},
 	}
 	f.states[1] = map[string]link{}

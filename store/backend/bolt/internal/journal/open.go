@@ -43,12 +43,15 @@ func Open(path string, opts Options) (*File, error) {
 	return f, nil
 }
 
+// minMaxBytes is the smallest bound on a file that leaves room for anything.
+const minMaxBytes = 512 << 10
+
 func (o Options) validate() error {
 	switch {
 	case o.LockTimeout < 0:
 		return fmt.Errorf("invalid option Options.LockTimeout: %v is negative; zero means %v", o.LockTimeout, DefaultLockTimeout)
-	case o.MaxBytes < 0:
-		return fmt.Errorf("invalid option Options.MaxBytes: %d is negative; zero means no bound", o.MaxBytes)
+	case o.MaxBytes != 0 && o.MaxBytes < minMaxBytes:
+		return fmt.Errorf("invalid option Options.MaxBytes: %d is less than %d; zero means no bound", o.MaxBytes, minMaxBytes)
 	case o.ShrinkAt < 0 || o.ShrinkAt >= 1:
 		return fmt.Errorf("invalid option Options.ShrinkAt: %v is not between 0 and 1; zero means never", o.ShrinkAt)
 	case o.ReadOnly && (o.Salvage || o.ShrinkAt > 0):
@@ -180,7 +183,6 @@ func (f *File) open(reserve int) error {
 		FreelistType:    bbolt.FreelistMapType,
 		ReadOnly:        f.opts.ReadOnly,
 		InitialMmapSize: reserveOn(reserve),
-		MaxSize:         int(f.opts.MaxBytes),
 		OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return f.file, nil },
 	}
 	_, err := contained(f.path, func() (err error) {

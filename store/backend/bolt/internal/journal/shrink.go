@@ -20,7 +20,6 @@ func (f *File) shrink() error {
 	}
 	old, release := f.db, f.release
 	f.file, f.db, f.release = p.file, p.db, p.release
-	f.db.MaxSize = int(f.opts.MaxBytes)
 	_, err := contained(f.path, old.Close)
 	release()
 	return err

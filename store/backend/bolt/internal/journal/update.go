@@ -18,13 +18,23 @@ import (
 // What fn fails with is returned as it is, and nothing is written. For a commit
 // that fails see settle.
 func (f *File) update(fn func(tx *bbolt.Tx) error) error {
+	return f.updateWithin(f.opts.MaxBytes, fn)
+}
+
+// headroom is what is left of MaxBytes when the file is full for new records: to
+// give up history takes space, too.
+func (f *File) headroom() int64 { return max(f.opts.MaxBytes/16, 16*int64(f.db.Info().PageSize)) }
+
+// updateWithin is update in a file that may grow to maxBytes; zero means as far
+// as the disk allows.
+func (f *File) updateWithin(maxBytes int64, fn func(tx *bbolt.Tx) error) error {
 	if err := f.writable(); err != nil {
 		return err
 	}
 	var id int
 	var inside error
 	err := f.guard(func() error {
-		f.db.AllocSize = f.allocSize()
+		f.db.AllocSize, f.db.MaxSize = f.allocSize(), int(maxBytes)
 		tx, err := f.db.Begin(true)
 		if err != nil {
 			return err
