@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
 )
@@ -189,7 +190,7 @@ func (f *File) open(reserve int) error {
 		f.db, err = bbolt.Open(f.path, 0, options)
 		return err
 	})
-	if errors.Is(err, bbolt.ErrTimeout) {
+	if errors.Is(err, berrors.ErrTimeout) {
 		return &LockedError{Path: f.path, Waited: f.opts.LockTimeout}
 	}
 	return err
