@@ -42,9 +42,6 @@ const (
 	MaxBytes = 1 << 20
 )
 
-// ErrClosed: the queue was closed.
-var ErrClosed = errors.New("closed")
-
 // Queue commits writes in groups. All methods are safe for concurrent use.
 type Queue struct {
 	journal journal.Journal
@@ -84,7 +81,7 @@ func NewQueue(j journal.Journal, onFull func() bool) *Queue {
 }
 
 // Do commits a write, and returns when it is durable and published, or has
-// failed: with what Stage or [journal.Journal.Append] failed with, or [ErrClosed].
+// failed: with what Stage or [journal.Journal.Append] failed with, or [journal.ErrClosed].
 //
 // If ctx ends before the write is in a transaction, nothing is written, and Do
 // fails with ctx's cause; after that it waits.
@@ -122,7 +119,7 @@ func (q *Queue) enter(w Write) (*ticket, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return nil, ErrClosed
+		return nil, journal.ErrClosed
 	}
 	var g *group
 	if n := len(q.groups); n > 0 {
@@ -261,7 +258,7 @@ func (q *Queue) append(b journal.Batch) error {
 }
 
 // Close commits what is queued, for as long as timeout, and fails the rest with
-// [ErrClosed]; so do writes from now on. Then it calls after, once. If the disk
+// [journal.ErrClosed]; so do writes from now on. Then it calls after, once. If the disk
 // does not let a commit come to its end in time, after is called by that, whenever
 // it ends, and Close fails. It must be called only once.
 func (q *Queue) Close(timeout time.Duration, after func()) error {
@@ -311,7 +308,7 @@ func (q *Queue) drain(over <-chan time.Time) {
 func (q *Queue) fail() {
 	for g := q.take(); g != nil; g = q.take() {
 		for _, t := range g.tickets {
-			t.err = ErrClosed
+			t.err = journal.ErrClosed
 		}
 		close(g.done)
 	}

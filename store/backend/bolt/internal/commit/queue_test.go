@@ -194,7 +194,7 @@ func TestClose_CommitsWhatIsQueued(t *testing.T) {
 	require.NoError(t, <-closed)
 	require.Equal(t, int32(1), after.Load())
 	require.Equal(t, []error{nil, nil}, wait())
-	require.ErrorIs(t, f.set("c", 0), commit.ErrClosed)
+	require.ErrorIs(t, f.set("c", 0), journal.ErrClosed)
 }
 
 // A disk that hangs does not make Close hang. The commit that hangs still tells
@@ -207,7 +207,7 @@ func TestClose_DoesNotWaitForEver(t *testing.T) {
 		wait = f.start(f.ctx, "a", "b")
 		require.ErrorIs(t, f.Close(time.Millisecond, func() { close(after) }), journal.ErrTimeout)
 		for _, err := range wait() {
-			require.ErrorIs(t, err, commit.ErrClosed)
+			require.ErrorIs(t, err, journal.ErrClosed)
 		}
 		select {
 		case <-after:

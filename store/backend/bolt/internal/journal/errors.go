@@ -5,31 +5,34 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
-// What can go wrong. Match with [errors.Is]; each but ErrClosed and ErrTimeout
-// has a type that says more, for [errors.As].
+// What can go wrong. Match with [errors.Is]. Those that users meet are package
+// backend's, under the same names.
 var (
 	// ErrFull: there is no space for a write, on the disk or by Options.MaxBytes.
 	// Nothing has changed, and writes succeed again when there is space.
-	ErrFull = errors.New("no space left")
+	ErrFull = backend.ErrFull
 	// ErrFailed: the disk failed while something was written. Nothing is written
 	// any more until the file is opened again.
-	ErrFailed = errors.New("writing failed")
+	ErrFailed = backend.ErrFailed
 	// ErrLocked: the file is open elsewhere.
-	ErrLocked = errors.New("file is locked")
+	ErrLocked = backend.ErrLocked
 	// ErrReadOnly: the file was opened for reading.
-	ErrReadOnly = errors.New("opened read-only")
+	ErrReadOnly = backend.ErrReadOnly
 	// ErrCorrupt: the file is damaged.
-	ErrCorrupt = errors.New("file is damaged")
+	ErrCorrupt = backend.ErrCorrupt
+	// ErrTooLarge: a record is larger than MaxRecord.
+	ErrTooLarge = backend.ErrTooLarge
 	// ErrFormat: the file's layout is not one that is known.
 	ErrFormat = errors.New("unknown file format")
 	// ErrClosed: the journal was closed.
-	ErrClosed = errors.New("closed")
+	ErrClosed = store.ErrClosed
 	// ErrTimeout: it took longer than it was allowed to.
 	ErrTimeout = errors.New("timed out")
-	// ErrTooLarge: a record is larger than MaxRecord.
-	ErrTooLarge = errors.New("record too large")
 	// ErrUnknownLog: there is no log of that name.
 	ErrUnknownLog = errors.New("unknown log")
 )
@@ -67,8 +70,11 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("%s: writing failed, so nothing is written any more: %s; close the file, see to the disk, and open it again: %v", e.Path, outcome, e.Cause)
 }
 
-// Is makes errors.Is(err, ErrFailed) true.
-func (e *FailedError) Is(target error) bool { return target == ErrFailed }
+// Is makes errors.Is(err, ErrFailed) true, and that for [backend.ErrUncertain] if
+// it is.
+func (e *FailedError) Is(target error) bool {
+	return target == ErrFailed || e.Uncertain && target == backend.ErrUncertain
+}
 
 // Unwrap returns Cause.
 func (e *FailedError) Unwrap() error { return e.Cause }
