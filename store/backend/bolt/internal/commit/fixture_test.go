@@ -131,12 +131,12 @@ func (f *fixture) during(fault journaltest.Fault, fn func()) error {
 // and returns when all are queued, with a function that waits for their errors.
 func (f *fixture) start(ctx context.Context, keys ...string) (wait func() []error) {
 	f.Helper()
-	queued := f.Queued()
+	queued := f.Len()
 	errs := make([]error, len(keys))
 	var wg sync.WaitGroup
 	for i, key := range keys {
 		wg.Go(func() { errs[i] = f.Do(ctx, &set{log: f.pods, key: key}) })
-		require.Eventually(f, func() bool { return f.Queued() == queued+i+1 }, 10*time.Second, 50*time.Microsecond)
+		require.Eventually(f, func() bool { return f.Len() == queued+i+1 }, 10*time.Second, 50*time.Microsecond)
 	}
 	return func() []error { wg.Wait(); return errs }
 }

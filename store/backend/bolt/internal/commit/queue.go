@@ -257,6 +257,16 @@ func (q *Queue) append(b journal.Batch) error {
 	return err
 }
 
+// Len returns how many writes wait for a transaction.
+func (q *Queue) Len() (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, g := range q.groups {
+		n += g.writes
+	}
+	return n
+}
+
 // Close commits what is queued, for as long as timeout, and fails the rest with
 // [journal.ErrClosed]; so do writes from now on. Then it calls after, once. If the disk
 // does not let a commit come to its end in time, after is called by that, whenever

@@ -54,7 +54,7 @@ func TestQueue_SharesTransactionsBetweenLogs(t *testing.T) {
 	require.NoError(t, f.during(journaltest.Fault{}, func() {
 		wait = f.start(f.ctx, "a", "b")
 		go func() { done <- f.Do(f.ctx, &set{log: nodes, key: "n"}) }()
-		require.Eventually(t, func() bool { return f.Queued() == 3 }, 10*time.Second, 50*time.Microsecond)
+		require.Eventually(t, func() bool { return f.Len() == 3 }, 10*time.Second, 50*time.Microsecond)
 	}))
 	require.Equal(t, []error{nil, nil}, wait())
 	require.NoError(t, <-done)
@@ -74,19 +74,19 @@ func TestQueue_BoundsAGroup(t *testing.T) {
 				}
 			})
 		}
-		require.Eventually(t, func() bool { return f.Queued() == commit.MaxWrites+10 }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return f.Len() == commit.MaxWrites+10 }, 20*time.Second, time.Millisecond)
 	}))
 	wg.Wait()
 	require.Equal(t, 3, f.journal.Writes(), "the one that hung, a full one, the rest")
 
 	large := func(key string, size int) {
-		n := f.Queued()
+		n := f.Len()
 		wg.Go(func() {
 			if err := f.Do(f.ctx, &set{log: f.pods, key: key, size: size}); err != nil {
 				t.Error(err)
 			}
 		})
-		require.Eventually(t, func() bool { return f.Queued() == n+1 }, 10*time.Second, 50*time.Microsecond)
+		require.Eventually(t, func() bool { return f.Len() == n+1 }, 10*time.Second, 50*time.Microsecond)
 	}
 	require.NoError(t, f.during(journaltest.Fault{}, func() {
 		large("l1", commit.MaxBytes/2)

@@ -152,7 +152,7 @@ func rewrite(b *bbolt.Bucket, l *log, e Entry) error {
 	old := b.Get(key)
 	switch {
 	case old == nil:
-		return fmt.Errorf("log %q has no record of revision %d to replace", e.Log, e.Revision)
+		return nil // it was trimmed meanwhile
 	case len(e.Data) > MaxRecord:
 		return &TooLargeError{Size: len(e.Data), Limit: MaxRecord}
 	}

@@ -41,8 +41,8 @@ type Journal interface {
 	// as long as the budget lasts, in one transaction.
 	Trim(name string, b Budget) (Trimmed, error)
 
-	// Rewrite replaces records that are in the log, all or none. Only how their
-	// values are encoded may differ.
+	// Rewrite replaces those of the records that are still in the log, all or none.
+	// Only how their values are encoded may differ.
 	Rewrite(name string, entries []Entry) error
 
 	// Snapshot writes the file, as it is at one moment, to w. Writers wait for it

@@ -183,6 +183,7 @@ func (f *File) open(reserve int) error {
 		Timeout:         max(f.opts.LockTimeout, time.Millisecond),
 		FreelistType:    bbolt.FreelistMapType,
 		ReadOnly:        f.opts.ReadOnly,
+		PreLoadFreelist: true, // for Usage
 		InitialMmapSize: reserveOn(reserve),
 		OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return f.file, nil },
 	}

@@ -70,7 +70,7 @@ func (f *File) writable() error {
 // Space is added to the file in steps of an eighth of it, within these bounds:
 // each costs an fsync.
 const (
-	minAllocSize = 256 << 10
+	minAllocSize = 64 << 10
 	maxAllocSize = 16 << 20
 )
 
