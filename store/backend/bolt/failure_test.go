@@ -21,14 +21,13 @@ import (
 
 // newFaulty is newFixture with a disk that fails as it is told.
 func newFaulty(t *testing.T, change ...func(*fixture)) (*fixture, *journaltest.Faulty) {
-	var faulty *journaltest.Faulty
 	f := newFixture(t, append(change, func(f *fixture) {
 		f.wrap = func(j journal.Journal) journal.Journal {
-			faulty = journaltest.NewFaulty(j, f.path)
-			return faulty
+			f.disk = journaltest.NewFaulty(j, f.path)
+			return f.disk
 		}
 	})...)
-	return f, faulty
+	return f, f.disk
 }
 
 // A write shows nothing, to anyone, before it is durable.

@@ -14,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/backendtest"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journaltest"
 )
 
 // fixture is a file with items in it, on a clock that the test moves.
@@ -25,6 +26,7 @@ type fixture struct {
 	opts  bolt.Options
 	cfg   bolt.Config
 	wrap  func(journal.Journal) journal.Journal
+	disk  *journaltest.Faulty // what newFaulty has put in between
 	file  *bolt.File
 	*bolt.Backend
 }

@@ -202,7 +202,7 @@ func (q *Queue) commit(g *group) {
 	defer close(g.done)
 	var b journal.Batch
 	var logs []Log
-	staged := g.tickets[:0]
+	var staged, refused []*ticket
 	for _, t := range g.tickets {
 		if t.write == nil {
 			continue
@@ -210,6 +210,8 @@ func (q *Queue) commit(g *group) {
 		if t.err = t.write.Stage(&b); t.err == nil {
 			staged = append(staged, t)
 			logs = addLog(logs, t.write.Log())
+		} else if len(staged) > 0 {
+			refused = append(refused, t)
 		}
 	}
 	if err := q.append(b); err != nil {
@@ -219,11 +221,24 @@ func (q *Queue) commit(g *group) {
 		for _, t := range staged {
 			t.err = err
 		}
+		for _, t := range refused { // because of writes that are not done, maybe
+			t.err = certain(err)
+		}
 		return
 	}
 	for _, l := range logs {
 		l.Commit(func() { publish(staged, l) })
 	}
+}
+
+// certain returns what a write fails with that was not part of a batch which
+// failed with err: it is certain that it was not written.
+func certain(err error) error {
+	var failed *journal.FailedError
+	if errors.As(err, &failed) && failed.Uncertain {
+		return &journal.FailedError{Path: failed.Path, Cause: failed.Cause}
+	}
+	return err
 }
 
 // addLog adds l unless it is there; a group has few logs.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/commit"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journaltest"
@@ -180,6 +181,27 @@ func TestQueue_FailsForGoodWhenTheDiskDoes(t *testing.T) {
 		require.ErrorIs(t, err, syscall.EIO)
 	}
 	require.Zero(t, f.pods.get("a"))
+}
+
+// A write that is refused because of another of its group must not be, if that one
+// is not done after all.
+func TestQueue_RefusesNothingForWhatIsNotDone(t *testing.T) {
+	for _, err := range []error{
+		&journal.FullError{Cause: syscall.ENOSPC},
+		&journal.FailedError{Uncertain: true, Cause: syscall.EIO},
+	} {
+		f := newFixture(t, nil)
+		var wait func() []error
+		require.NoError(t, f.during(journaltest.Fault{}, func() {
+			f.journal.Add(journaltest.Fault{Err: err})
+			wait = f.start(f.ctx, "a", "a")
+		}))
+		errs := wait()
+		require.ErrorIs(t, errs[0], err)
+		require.NotErrorIs(t, errs[1], errConflict)
+		require.Equal(t, errors.Is(err, journal.ErrFull), errors.Is(errs[1], journal.ErrFull))
+		require.False(t, backend.Uncertain(errs[1]), "it was never tried")
+	}
 }
 
 func TestClose_CommitsWhatIsQueued(t *testing.T) {
