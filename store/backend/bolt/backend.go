@@ -89,7 +89,7 @@ func newBackend(f *File, name string, cfg Config) *Backend {
 	b := &Backend{
 		file: f, name: name, clock: f.opts.Clock, config: cfg,
 		values:   values{name: name, schema: cfg.Schema, codec: cfg.Codec, sealer: cfg.Sealer},
-		tree:     store.NewTree(),
+		tree:     store.NewTree(cfg.Indexes...),
 		expiries: expiry.NewQueue(),
 		history:  history{limits: cfg.Retain},
 	}

@@ -32,6 +32,11 @@ type coldReader struct {
 	recent map[uint64]*store.Object
 }
 
+// newColdReader reads for w from where it is.
+func newColdReader(w *watcher) *coldReader {
+	return &coldReader{watcher: w, at: w.through, recent: map[uint64]*store.Object{}}
+}
+
 const (
 	// coldRun is how many records are read at once, and coldBytes from how many
 	// bytes on a run ends early.

@@ -115,6 +115,9 @@ type Config struct {
 	// [DefaultMinAge], [DefaultMaxEvents] and [store.DefaultMaxBytes]; ChunkSize is
 	// not used.
 	Retain store.WindowLimits
+	// Indexes are kept in the state, for caches that take it over; see
+	// [backend.List].State.
+	Indexes []store.Attribute
 	// OnUndecodable says what to do about values that cannot be decoded.
 	OnUndecodable Policy
 	// OnProgress is told how far New has got, in records; nil is not.

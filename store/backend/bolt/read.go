@@ -142,6 +142,9 @@ func (s *snapshot) list(ctx context.Context, scan backend.Scan) (*backend.List, 
 			return nil, err
 		}
 	}
+	if scan.State {
+		return &backend.List{Revision: at, Items: []*store.Object{}, State: state}, nil
+	}
 	if scan.After == "" && scan.Limit == 0 {
 		all := make([]*store.Object, 0, state.Len())
 		return &backend.List{Revision: at, Items: state.AppendTo(all, scan.Prefix)}, nil

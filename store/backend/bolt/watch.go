@@ -26,13 +26,13 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	if err := opts.Check(b.oldest(), b.revision); err != nil {
 		return nil, err
 	}
-	w := &watcher{backend: b, prefix: opts.Prefix, through: opts.From}
+	w := &watcher{backend: b, prefix: opts.Prefix, through: opts.From, sharing: opts.State && opts.Prefix == ""}
 	w.Init(opts.Notify)
 	if w.through == 0 {
 		w.through = b.revision
 	}
 	if w.through < b.window.View().Floor() {
-		w.cold = &coldReader{watcher: w, at: w.through, recent: map[uint64]*store.Object{}}
+		w.cold = newColdReader(w)
 		return w, nil
 	}
 	var err error
@@ -45,6 +45,8 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 type watcher struct {
 	backend *Backend
 	prefix  string
+	// sharing: the newest events come with the state.
+	sharing bool
 
 	// The consumer's: Next alone uses them.
 	at      store.Seq
@@ -54,56 +56,73 @@ type watcher struct {
 	waiting.Follower
 }
 
-// Next returns the changes since the call before; at most limit, of which less than
-// one counts as one.
+// Next returns the changes since the call before; at most limit, of which less
+// than one counts as one.
 func (w *watcher) Next(limit int) (backend.Batch, error) {
-	limit = max(1, limit)
-	batch := backend.Batch{After: w.through, Through: w.through}
+	limit, after := max(1, limit), w.through
 	for {
 		if err := w.Ended(); err != nil {
 			return backend.Batch{}, err
 		}
-		if w.cold != nil {
-			events, wait, err := w.nextCold(limit)
-			if err != nil {
-				return backend.Batch{}, w.Fail(err)
-			}
-			if len(events) > 0 || wait {
-				batch.Events, batch.Through = events, w.through
-				return batch, nil
-			}
-			continue
-		}
-		history, err := w.backend.historyFor(w)
+		batch, more, err := w.next(limit)
 		if err != nil {
 			return backend.Batch{}, w.Fail(err)
 		}
-		if w.cold != nil {
-			continue
-		}
-		if history.Next() == w.at {
-			batch.Through = w.through
-			return batch, nil
-		}
-		batch.Events = w.read(history, limit)
-		batch.Through = w.through
-		if len(batch.Events) > 0 {
+		if len(batch.Events) > 0 || !more {
+			batch.After = after
 			return batch, nil
 		}
 	}
 }
 
+// next makes one attempt. Without events, more says that it is worth another one;
+// otherwise the consumer will be notified.
+func (w *watcher) next(limit int) (batch backend.Batch, more bool, err error) {
+	b := w.backend
+	if w.cold != nil || w.sharing {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+	}
+	if w.cold != nil {
+		batch.Events, more, err = w.readAhead(limit)
+	} else {
+		batch.Events, more, err = w.readOn(limit)
+	}
+	batch.Through = w.through
+	if err == nil && w.sharing && len(batch.Events) > 0 && w.through == b.revision {
+		batch.State = b.tree.View()
+	}
+	return batch, more, err
+}
+
+// readOn reads in memory.
+func (w *watcher) readOn(limit int) (events []store.Event, more bool, err error) {
+	history, err := w.backend.historyFor(w)
+	if err != nil || w.cold != nil {
+		return nil, true, err
+	}
+	more = w.at < history.Next()
+	events = w.read(history, limit)
+	for w.sharing && w.at < history.Next() && len(events) < limit {
+		events = append(events, w.read(history, limit-len(events))...)
+	}
+	return events, more, nil
+}
+
 // historyFor returns the history that w is to read on in. If it has read all of
-// it, it waits from now on.
+// it, it waits from now on; if the next of it is not in memory any more, w is cold
+// from now on. It takes the lock unless w is sharing, when the caller holds it.
 func (b *Backend) historyFor(w *watcher) (history store.WindowView, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	if !w.sharing {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+	}
 	if err := b.reaches(w); err != nil {
 		return history, err
 	}
 	history = b.window.View()
-	if w.through < history.Floor() { // it was too slow for what is in memory
-		w.cold = &coldReader{watcher: w, at: w.through, recent: map[uint64]*store.Object{}}
+	if w.through < history.Floor() {
+		w.cold = newColdReader(w)
 		return history, nil
 	}
 	if history.Next() == w.at {
@@ -124,16 +143,13 @@ func (b *Backend) reaches(w *watcher) error {
 	return nil
 }
 
-// nextCold returns events that were read from the file. With none, wait says that
-// the consumer will be notified; otherwise w may be in memory now.
-func (w *watcher) nextCold(limit int) (events []store.Event, wait bool, err error) {
-	b := w.backend
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// readAhead returns events that were read from the file. The caller holds the
+// lock.
+func (w *watcher) readAhead(limit int) (events []store.Event, more bool, err error) {
+	b, c := w.backend, w.cold
 	if err := b.reaches(w); err != nil {
 		return nil, false, err
 	}
-	c := w.cold
 	events, through, done, err := c.take(limit)
 	if err != nil {
 		return nil, false, err
@@ -143,12 +159,12 @@ func (w *watcher) nextCold(limit int) (events []store.Event, wait bool, err erro
 	if done && w.through >= history.Floor() {
 		w.cold = nil
 		w.at, err = history.Seek(w.through)
-		return events, false, err
+		return events, true, err
 	}
 	if c.low() {
 		c.start()
 	}
-	return events, len(events) == 0, nil
+	return events, false, nil
 }
 
 // read takes the next events that w covers out of history, and moves w behind
