@@ -130,7 +130,7 @@ func newPipeline(b *testing.B) *pipeline {
 	})
 	p.feed.Recovered = func(w *watcher.Watch) { down.Tell(dispatcher.Recovered{Watch: w}) }
 	p.cache = watchcache.Spawn(system, actors.RealClock(), watchcache.Config{
-		Schema: &schema,
+		Schema:    &schema,
 		Published: &p.published, Dispatcher: down, Relist: func(reflector.Reason) {},
 		OnRoom: func() {
 			select {

@@ -64,7 +64,7 @@ func TestWrongUsageAndBadInputExitWithTwo(t *testing.T) {
 		"--speed":                  {"replay", "--speed=fast", "x"},
 		`invalid policy "drop"`:    {"replay", "--policy=drop", "x"},
 		"--watchers is 0":          {"replay", "--watchers=0", "x"},
-		`unknown field "size"`:   {"replay", "--select=size=3", "x"},
+		`unknown field "size"`:     {"replay", "--select=size=3", "x"},
 		"no such file":             {"replay", "no such file"},
 		"file is truncated":        {"replay", cut},
 	} {

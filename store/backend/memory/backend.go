@@ -8,6 +8,8 @@ import (
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/internal/expiry"
+	"github.com/watchmill/watchmill/store/backend/internal/waiting"
 )
 
 // firstRevision is that of empty storage.
@@ -36,13 +38,13 @@ type Backend struct {
 	window    *store.Window
 	compacted store.Revision // by Compact; the window's floor may be higher
 	trimmed   store.Revision // what was newest when history was last trimmed
-	waiting   waiters
+	waiting   waiting.List
 	// sharing are the watches that take the state over, and whose positions
 	// history must reach back to.
 	sharing  []*watcher
-	expiries *expiries
-	expire   alarm // at the earliest expiry
-	trim     alarm // when the oldest history may have come of age
+	expiries *expiry.Queue
+	expire   expiry.Alarm // at the earliest expiry
+	trim     expiry.Alarm // when the oldest history may have come of age
 	// size is that of the object that the event being appended to the window takes
 	// out of the state: measured before the lock was taken, for that runs code of
 	// the user's.
@@ -69,12 +71,12 @@ func New(schema store.Schema, opts Options) (*Backend, error) {
 		retain:   opts.Retain,
 		revision: firstRevision,
 		tree:     store.NewTree(opts.Indexes...),
-		expiries: newExpiries(),
+		expiries: expiry.NewQueue(),
 	}
 	b.window = store.NewWindow(opts.Retain, func(*store.Object) int { return b.size })
 	b.window.Reset(firstRevision)
-	b.expire = alarm{clock: opts.Clock, ring: b.deleteExpired}
-	b.trim = alarm{clock: opts.Clock, ring: b.trimHistory}
+	b.expire = expiry.NewAlarm(opts.Clock, b.deleteExpired)
+	b.trim = expiry.NewAlarm(opts.Clock, b.trimHistory)
 	return b, nil
 }
 
@@ -99,12 +101,12 @@ func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.closed = true
 	b.latest.Store(nil)
-	b.expire.set(never)
-	b.trim.set(never)
+	b.expire.Set(expiry.Never)
+	b.trim.Set(expiry.Never)
 	b.tree, b.recent, b.window, b.expiries, b.sharing = nil, nil, nil, nil, nil
-	woken := b.waiting.take()
+	woken := b.waiting.Take()
 	b.mu.Unlock()
-	wakeAll(woken)
+	waiting.WakeAll(woken)
 	return nil
 }
 

@@ -79,14 +79,14 @@ func (b *Backend) trimHistory() {
 	if b.closed {
 		return
 	}
-	b.trim.rang()
+	b.trim.Rang()
 	now := b.clock.Now()
 	dropped := b.window.TrimRead(now, b.unread())
 	if dropped > 0 {
 		b.latest.Store(nil)
 	}
 	if dropped > 0 || b.trimmed != b.revision {
-		b.trim.set(now.Add(b.retain.MinAge))
+		b.trim.Set(now.Add(b.retain.MinAge))
 	}
 	b.trimmed = b.revision
 }

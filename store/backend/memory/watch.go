@@ -3,11 +3,10 @@ package memory
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
-	"github.com/watchmill/watchmill/usercode"
+	"github.com/watchmill/watchmill/store/backend/internal/waiting"
 )
 
 // Watch starts to follow changes after opts.From. It costs one small
@@ -35,7 +34,8 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{backend: b, prefix: opts.Prefix, at: at, through: from, slot: notWaiting, notify: opts.Notify}
+	w := &watcher{backend: b, prefix: opts.Prefix, at: at, through: from}
+	w.Init(opts.Notify)
 	if opts.State && opts.Prefix == "" {
 		w.sharing = true
 		b.sharing = append(b.sharing, w)
@@ -55,11 +55,7 @@ type watcher struct {
 	at      store.Seq
 	through store.Revision // everything up to it was handed out
 
-	slot int // in backend.waiting, guarded by the backend's lock
-
-	gate   sync.Mutex // held while notify runs, so that Close waits for it
-	notify func()
-	end    error // why there is nothing more to come; nil while there may be
+	waiting.Follower
 }
 
 // Next returns the changes since the call before; at most limit, of which less
@@ -67,12 +63,12 @@ type watcher struct {
 func (w *watcher) Next(limit int) (backend.Batch, error) {
 	limit, after := max(1, limit), w.through
 	for {
-		if err := w.ended(); err != nil {
+		if err := w.Ended(); err != nil {
 			return backend.Batch{}, err
 		}
 		batch, more, err := w.next(limit)
 		if err != nil {
-			return backend.Batch{}, w.fail(err)
+			return backend.Batch{}, w.Fail(err)
 		}
 		if len(batch.Events) > 0 || !more {
 			batch.After = after
@@ -137,7 +133,7 @@ func (b *Backend) historyLocked(w *watcher) (history store.WindowView, err error
 	}
 	history = b.window.View()
 	if history.Next() == w.at {
-		b.waiting.add(w)
+		b.waiting.Add(&w.Follower)
 	}
 	return history, nil
 }
@@ -181,41 +177,13 @@ func (w *watcher) advance(history store.WindowView, n int) {
 	w.through = history.RevisionAt(w.at)
 }
 
-// wake tells the consumer to call Next. If that panics, the watch ends.
-func (w *watcher) wake() {
-	w.gate.Lock()
-	defer w.gate.Unlock()
-	if w.end == nil {
-		w.end = usercode.Call("WatchOptions.Notify", "", w.notify)
-	}
-}
-
-// ended returns why the watch ended, nil if it did not.
-func (w *watcher) ended() error {
-	w.gate.Lock()
-	defer w.gate.Unlock()
-	return w.end
-}
-
-// fail ends the watch with err, unless it has ended, and returns why it ended.
-func (w *watcher) fail(err error) error {
-	w.gate.Lock()
-	defer w.gate.Unlock()
-	if w.end == nil {
-		w.end = err
-	}
-	return w.end
-}
-
 // Close ends the watch. It waits for a notification that is running, so it must
 // not be called from one.
 func (w *watcher) Close() {
-	w.backend.mu.Lock()
-	w.backend.waiting.remove(w)
-	w.slot = closed
 	if w.sharing {
+		w.backend.mu.Lock()
 		w.backend.sharing = slices.DeleteFunc(w.backend.sharing, func(s *watcher) bool { return s == w })
+		w.backend.mu.Unlock()
 	}
-	w.backend.mu.Unlock()
-	_ = w.fail(store.ErrClosed)
+	w.Follower.Close(&w.backend.mu, &w.backend.waiting)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/internal/waiting"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -31,7 +32,7 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	if err != nil {
 		return nil, err
 	}
-	wakeAll(woken)
+	waiting.WakeAll(woken)
 	return draft, nil
 }
 
@@ -62,7 +63,7 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 	b.mu.Lock()
 	gone, woken, err := b.remove(key, size, expect)
 	b.mu.Unlock()
-	wakeAll(woken)
+	waiting.WakeAll(woken)
 	return gone, err
 }
 
@@ -81,7 +82,7 @@ func (b *Backend) Emit(ctx context.Context, o *store.Object) (*store.Object, err
 	o.Created, o.Written = o.Revision, b.clock.Now()
 	woken := b.commit(store.Event{Type: store.Emitted, Revision: o.Revision, Object: o}, size)
 	b.mu.Unlock()
-	wakeAll(woken)
+	waiting.WakeAll(woken)
 	return o, nil
 }
 
@@ -137,7 +138,7 @@ type put struct {
 }
 
 // put completes the draft and commits it. The caller holds the lock.
-func (b *Backend) put(w put) ([]*watcher, error) {
+func (b *Backend) put(w put) ([]*waiting.Follower, error) {
 	if b.closed {
 		return nil, store.ErrClosed
 	}
@@ -150,19 +151,19 @@ func (b *Backend) put(w put) ([]*watcher, error) {
 	o.Revision, o.Created, o.Written = ev.Revision, ev.Revision, b.clock.Now()
 	if prev != nil {
 		ev.Type, o.Created = store.Modified, prev.Created
-		b.expiries.remove(prev)
+		b.expiries.Remove(prev)
 		store.ShareAttributes(o, prev)
 	}
 	if w.ttl > 0 {
 		o.Expires = o.Written.Add(w.ttl)
-		b.expiries.add(o, w.size)
+		b.expiries.Add(o, w.size)
 	}
-	b.expire.set(b.expiries.earliest())
+	b.expire.Set(b.expiries.Earliest())
 	return b.commit(ev, w.oldSize), nil
 }
 
 // remove deletes the object under key. The caller holds the lock.
-func (b *Backend) remove(key string, size int, expect store.Revision) (*store.Object, []*watcher, error) {
+func (b *Backend) remove(key string, size int, expect store.Revision) (*store.Object, []*waiting.Follower, error) {
 	if b.closed {
 		return nil, nil, store.ErrClosed
 	}
@@ -170,14 +171,14 @@ func (b *Backend) remove(key string, size int, expect store.Revision) (*store.Ob
 	if err := expected(key, last, expect); err != nil {
 		return nil, nil, err
 	}
-	b.expiries.remove(last)
-	b.expire.set(b.expiries.earliest())
+	b.expiries.Remove(last)
+	b.expire.Set(b.expiries.Earliest())
 	gone, woken := b.bury(last, size)
 	return gone, woken, nil
 }
 
 // bury commits the deletion of last. The caller holds the lock.
-func (b *Backend) bury(last *store.Object, size int) (*store.Object, []*watcher) {
+func (b *Backend) bury(last *store.Object, size int) (*store.Object, []*waiting.Follower) {
 	gone := b.schema.Gone(last, b.revision+1, b.clock.Now())
 	ev := store.Event{Type: store.Deleted, Revision: gone.Revision, Object: gone, Prev: last}
 	return gone, b.commit(ev, size)
@@ -187,7 +188,7 @@ func (b *Backend) bury(last *store.Object, size int) (*store.Object, []*watcher)
 // the next revision, and returns the watchers to wake once the lock, which the
 // caller holds, has been released. size is that of the object that only history
 // holds from now on.
-func (b *Backend) commit(ev store.Event, size int) []*watcher {
+func (b *Backend) commit(ev store.Event, size int) []*waiting.Follower {
 	b.size = size
 	b.window.Append(ev, ev.Object.Written)
 	switch ev.Type {
@@ -201,8 +202,8 @@ func (b *Backend) commit(ev store.Event, size int) []*watcher {
 	b.revision = ev.Revision
 	b.latest.Store(nil)
 	b.window.TrimRead(ev.Object.Written, b.unread())
-	if !b.trim.isSet() {
-		b.trim.set(ev.Object.Written.Add(b.retain.MinAge))
+	if !b.trim.IsSet() {
+		b.trim.Set(ev.Object.Written.Add(b.retain.MinAge))
 	}
-	return b.waiting.take()
+	return b.waiting.Take()
 }
