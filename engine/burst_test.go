@@ -13,7 +13,7 @@ import (
 )
 
 // burstWrites is how many writes a burst has: fewer under the race detector,
-// which makes each ten times as dear.
+// which makes each ten times as expensive.
 func burstWrites() int {
 	if raceEnabled() {
 		return 10_000

@@ -126,7 +126,7 @@ func ExampleEngine_Source() {
 	watch, err := source.Watch(ctx, backend.WatchOptions{From: list.Revision, Notify: func() {
 		select {
 		case more <- struct{}{}:
-		default: // it has been told already
+		default: // it has been notified already
 		}
 	}})
 	if err != nil {

@@ -70,7 +70,7 @@ func (c *timerPanickingClock) AfterFunc(d time.Duration, f func()) actors.Timer 
 }
 
 // The engine's own actors fail, each time at the next place where one arms a
-// timer: watches live on and miss nothing, or are told at once that they could
+// timer: watches live on and miss nothing, or calls say at once that they could
 // not be started.
 func TestFault_CoreActorsFail(t *testing.T) {
 	failed := map[string]bool{}
@@ -138,8 +138,8 @@ func failAfter(t *testing.T, timers int) (wire *timerPanickingClock, failed []st
 	return wire, failed
 }
 
-// requireKnows: the watch lives, has the newest of each key, the last at rev,
-// and its revisions increase.
+// requireKnows demands that the watch lives, has the newest of each key, the last
+// at rev, and that its revisions increase.
 func (f *fixture) requireKnows(w *engine.Watch[thing], rev engine.Revision) {
 	f.t.Helper()
 	last, keys := engine.Revision(0), map[string]int{}

@@ -155,7 +155,7 @@ func (f *fixture) read(w *engine.Watch[thing]) (seen []string, end error) {
 	return seen, nil
 }
 
-// requireReads: the watch lives and has exactly these events.
+// requireReads demands that the watch lives and has exactly these events.
 func (f *fixture) requireReads(w *engine.Watch[thing], events ...string) {
 	f.t.Helper()
 	seen, end := f.read(w)

@@ -169,7 +169,8 @@ func receive[T any](from <-chan engine.Event[T]) (seen []engine.Event[T]) {
 	return seen
 }
 
-// requireHistory: three values came one after the other, then the deletion.
+// requireHistory demands that three values came one after the other, then the
+// deletion.
 func requireHistory[T any](t *testing.T, seen []engine.Event[T], value func(n int) T) {
 	t.Helper()
 	require.Equal(t, []string{"ADDED k@2", "MODIFIED k@3", "MODIFIED k@4", "DELETED k@5"}, names(seen))

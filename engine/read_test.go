@@ -73,8 +73,8 @@ func TestGet_BeforeTheFirstListAsksTheBackend(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrFuture)
 }
 
-// What the cache has it serves although its source is lost. Upstream answers
-// 429 then; ours says what it is asked for: something that may be old.
+// The cache serves what it has although storage cannot be reached. Kubernetes
+// answers 429 then; an engine was asked for what may be old.
 func TestRead_OutageLeavesTheCacheReadable(t *testing.T) {
 	f := newReadFixture(t)
 	first := f.put("a", "web", 1)

@@ -220,7 +220,8 @@ func TestSelector_NothingSelectsNothing(t *testing.T) {
 	})
 }
 
-// requireNothingListed: no read of a list shows anything, whole or by pages.
+// requireNothingListed demands that no read of a list shows anything, whole or by
+// pages.
 func requireNothingListed(t *testing.T, e *engine.Engine[pod], s selection, at engine.Revision) {
 	t.Helper()
 	for _, read := range []engine.Read{engine.Latest(), engine.Cached(), engine.NotOlderThan(at), engine.Exactly(at)} {

@@ -51,8 +51,8 @@ func TestFollowers_GroupLosesThoseThatLeave(t *testing.T) {
 	require.Empty(t, f.under, "a prefix that nobody follows is forgotten")
 }
 
-// BenchmarkFollowers_BurstForAGroup publishes 1000 events at once under a
-// prefix that 10,000 follow, none of whom has looked since: it is the time that
+// BenchmarkFollowers_BurstForAGroup publishes 1000 events at once under a prefix
+// with 10,000 watches, of which none has looked since. It measures the time that
 // the cache's turn takes for them.
 func BenchmarkFollowers_BurstForAGroup(b *testing.B) {
 	f := &followers{clock: actors.NewVirtualClock(time.Time{})}

@@ -19,18 +19,19 @@ import (
 	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
-// followed is a watch of an engine's source that counts how often it is told.
+// followed is a watch of an engine's source that counts how often it is
+// notified.
 type followed struct {
 	backend.Watcher
-	told int
-	then func() // what else happens when it is told; nil is nothing
+	notified int
+	then     func() // what else happens when it is notified; nil is nothing
 }
 
 func (f *fixture) follow(prefix string) *followed {
 	f.t.Helper()
 	watch := &followed{}
 	w, err := f.engine.Source().Watch(f.t.Context(), backend.WatchOptions{Prefix: prefix, Notify: func() {
-		watch.told++
+		watch.notified++
 		if watch.then != nil {
 			watch.then()
 		}
@@ -38,15 +39,15 @@ func (f *fixture) follow(prefix string) *followed {
 	require.NoError(f.t, err)
 	watch.Watcher = w
 	f.t.Cleanup(w.Close)
-	require.Empty(f.t, next(f.t, watch)) // from here on it wants to be told
+	require.Empty(f.t, next(f.t, watch)) // from here on it wants to be notified
 	return watch
 }
 
-// tellsOf returns how many of them were told since the last time.
-func tellsOf(all []*followed) (n int) {
+// notifiedOf returns how many of them were notified since the last time.
+func notifiedOf(all []*followed) (n int) {
 	for _, f := range all {
-		n += f.told
-		f.told = 0
+		n += f.notified
+		f.notified = 0
 	}
 	return n
 }
@@ -64,10 +65,10 @@ func TestSource_WriteNotifiesWatchesOfItsKey(t *testing.T) {
 	f.put("ns/0")
 	all := followKeys(f, 1000)
 	f.put("ns/500")
-	require.Equal(t, 1, tellsOf(all))
+	require.Equal(t, 1, notifiedOf(all))
 	require.Equal(t, []string{"ADDED ns/500@3"}, next(t, all[500]))
 	f.put("elsewhere")
-	require.Zero(t, tellsOf(all))
+	require.Zero(t, notifiedOf(all))
 }
 
 func TestSource_WriteNotifiesWatchesOfAPrefixOfItsKey(t *testing.T) {
@@ -77,7 +78,7 @@ func TestSource_WriteNotifiesWatchesOfAPrefixOfItsKey(t *testing.T) {
 	} {
 		w := f.follow(prefix)
 		rev := f.put("a/b/c")
-		require.Equal(t, wakes, w.told == 1, "prefix %q", prefix)
+		require.Equal(t, wakes, w.notified == 1, "prefix %q", prefix)
 		require.Equal(t, wakes, len(next(t, w)) == 1, "prefix %q of what came at %d", prefix, rev)
 		w.Close()
 	}
@@ -91,9 +92,9 @@ func TestSource_ProgressComesToAllInTheEnd(t *testing.T) {
 	all := followKeys(f, 2500)
 	rev := f.put("elsewhere")
 	for _, share := range []int{1000, 1000, 500, 0} {
-		require.Zero(t, tellsOf(all))
+		require.Zero(t, notifiedOf(all))
 		f.clock.Advance(100 * time.Millisecond)
-		require.Equal(t, share, tellsOf(all))
+		require.Equal(t, share, notifiedOf(all))
 	}
 	for _, w := range all {
 		batch, err := w.Next(1)
@@ -103,14 +104,14 @@ func TestSource_ProgressComesToAllInTheEnd(t *testing.T) {
 	}
 }
 
-// A watch that looks by itself is not told what it knows.
+// A watch that looks by itself is not notified of what it knows.
 func TestSource_ProgressIsToldToThoseThatDoNotKnow(t *testing.T) {
 	f := newFixture(t, nil)
 	all := followKeys(f, 3)
 	f.put("elsewhere")
 	next(t, all[1])
 	f.clock.Advance(100 * time.Millisecond)
-	require.Equal(t, []int{1, 0, 1}, []int{all[0].told, all[1].told, all[2].told})
+	require.Equal(t, []int{1, 0, 1}, []int{all[0].notified, all[1].notified, all[2].notified})
 }
 
 func TestSource_WatchIsNotExpiredByWhatIsNotForIt(t *testing.T) {
@@ -123,7 +124,7 @@ func TestSource_WatchIsNotExpiredByWhatIsNotForIt(t *testing.T) {
 	}
 	f.put("a")
 	f.put("b")
-	require.Equal(t, 1, w.told)
+	require.Equal(t, 1, w.notified)
 	require.Len(t, next(t, w), 1)
 	for range 100 {
 		f.put("b")
@@ -181,7 +182,8 @@ func TestSource_WatchIsNotExpiredByAnOutage(t *testing.T) {
 }
 
 // Whatever is written and however they read: each sees all that is for it, in
-// order, is told when there is something, and expires only by what is for it.
+// order, is notified when there is something, and expires only by what is for
+// it.
 func TestSource_WatchesSeeAllThatIsForThem(t *testing.T) {
 	const window, chunk = 8, 2
 	keys := []string{"a", "a/b", "a/b/c", "ab", "b/c"}
@@ -210,7 +212,7 @@ func TestSource_WatchesSeeAllThatIsForThem(t *testing.T) {
 		}
 		requireTold := func() {
 			for _, w := range readers {
-				require.False(rt, w.idle && ahead(w) >= 0 && w.told == 0, "%q was not told of %q", w.prefix, written[w.at:])
+				require.False(rt, w.idle && ahead(w) >= 0 && w.notified == 0, "%q was not notified of %q", w.prefix, written[w.at:])
 			}
 		}
 		steps := rapid.IntRange(1, 60).Draw(rt, "steps")
@@ -237,7 +239,7 @@ func TestSource_WatchesSeeAllThatIsForThem(t *testing.T) {
 				}
 				i := rapid.IntRange(0, len(readers)-1).Draw(rt, "reader")
 				w := readers[i]
-				w.told = 0
+				w.notified = 0
 				batch, err := w.Next(rapid.IntRange(1, 3).Draw(rt, "max"))
 				n := ahead(w)
 				if err != nil {
@@ -279,7 +281,7 @@ func TestSource_WatchesWhileOthersComeAndGo(t *testing.T) {
 		w, err := source.Watch(ctx, backend.WatchOptions{Prefix: key, Notify: func() {
 			select {
 			case more <- struct{}{}:
-			default: // it has been told already
+			default: // it has been notified already
 			}
 		}})
 		require.NoError(t, err)
@@ -300,7 +302,7 @@ func TestSource_WatchesWhileOthersComeAndGo(t *testing.T) {
 				select {
 				case <-more:
 				case <-ctx.Done():
-					assert.Fail(t, "it was not told", "%s after %d", key, seen)
+					assert.Fail(t, "it was not notified", "%s after %d", key, seen)
 					return
 				}
 			}

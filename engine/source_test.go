@@ -149,7 +149,7 @@ func TestSource_OfAClosedEngine(t *testing.T) {
 	w.Close()
 }
 
-// requireBroken: the watch has ended with the panic of its Notify.
+// requireBroken demands that the watch has ended with the panic of its Notify.
 func requireBroken(t *testing.T, w backend.Watcher) {
 	t.Helper()
 	_, err := w.Next(1)
@@ -171,7 +171,7 @@ func TestSource_PanicInNotifyEndsThatWatchAlone(t *testing.T) {
 	require.Len(t, told, 1)
 	require.ErrorIs(t, told[0], usercode.ErrPanic)
 	f.put("a")
-	require.Equal(t, []int{1, 2}, []int{bad.told, good.told})
+	require.Equal(t, []int{1, 2}, []int{bad.notified, good.notified})
 	requireBroken(t, bad)
 }
 
@@ -183,7 +183,7 @@ func TestSource_PanicInNotifyOfProgress(t *testing.T) {
 	}
 	f.put("elsewhere")
 	f.clock.Advance(100 * time.Millisecond)
-	require.Equal(t, 3, tellsOf(all), "each is told, whoever panicked before it")
+	require.Equal(t, 3, notifiedOf(all), "each is notified, whichever panicked before it")
 	for _, w := range all {
 		requireBroken(t, w)
 	}
@@ -196,7 +196,7 @@ func TestSource_PanicInNotifyOfTheEnd(t *testing.T) {
 		w.then = func() { panic("no") }
 	}
 	require.NoError(t, f.engine.Close())
-	require.Equal(t, 3, tellsOf(all))
+	require.Equal(t, 3, notifiedOf(all))
 	require.Empty(t, f.failures)
 }
 
@@ -221,11 +221,11 @@ func TestSource_NotifyThatEndsItsGoroutine(t *testing.T) {
 	good := follow(func() {
 		select {
 		case more <- struct{}{}:
-		default: // it has been told already
+		default: // it has been notified already
 		}
 	})
 	for n := range 3 {
-		require.Empty(t, read(bad)) // from here on it wants to be told
+		require.Empty(t, read(bad)) // from here on it wants to be notified
 		events := read(good)
 		require.Empty(t, events)
 		rev, err := revisionOf(e.Put(ctx, pod{Name: "a", N: n}))
@@ -234,7 +234,7 @@ func TestSource_NotifyThatEndsItsGoroutine(t *testing.T) {
 			select {
 			case <-more:
 			case <-ctx.Done():
-				require.Fail(t, "it was not told")
+				require.Fail(t, "it was not notified")
 			}
 		}
 		require.Equal(t, rev, events[0].Revision)

@@ -86,7 +86,7 @@ func TestNoCache_CloseEndsTheWatch(t *testing.T) {
 	require.ErrorIs(t, w.Err(), engine.ErrEngineClosed)
 }
 
-// Without a cache the same input is as wrong.
+// Without a cache the same input is refused.
 func TestNoCache_InputIsCheckedAlike(t *testing.T) {
 	e := uncached(t)
 	ctx := context.Background()

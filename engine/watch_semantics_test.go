@@ -66,9 +66,9 @@ func testSemantics(t *testing.T, opts engine.WatchOptions, want []string) {
 	require.Equal(t, rev, w.Revision())
 }
 
-// What was acknowledged before a Latest watch was asked for is in its state,
-// however far behind the cache is.
-func TestWatch_LatestStateHasEveryAcknowledgedWrite(t *testing.T) {
+// What was acknowledged before a linearizable watch was asked for is in its
+// state, however far behind the cache is.
+func TestWatch_LinearizableStateHasEveryAcknowledgedWrite(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	for n := range 50 {
 		_, err := e.Create(ctx, pod{Name: fmt.Sprint("pod-", n)})
@@ -83,7 +83,7 @@ func TestWatch_LatestStateHasEveryAcknowledgedWrite(t *testing.T) {
 }
 
 // The last events too are those of the acknowledged writes.
-func TestWatch_LatestLastHasEveryAcknowledgedWrite(t *testing.T) {
+func TestWatch_LinearizableLastHasEveryAcknowledgedWrite(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	for n := range 50 {
 		rev, err := revisionOf(e.Create(ctx, pod{Name: fmt.Sprint("pod-", n)}))

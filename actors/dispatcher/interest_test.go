@@ -114,7 +114,7 @@ func TestInterestLeavesNothingBehind(t *testing.T) {
 }
 
 // The index against asking everybody, under random comings and goings.
-func TestRow146_InterestMissesNobody(t *testing.T) {
+func TestInterest_MissesNone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		i, h := newInterest[*member](), newHistory(t)
 		var members []*member // in order of adding

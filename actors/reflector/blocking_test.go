@@ -59,7 +59,7 @@ func (r *blockingRig) block(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func TestClientRow066_StopCancelsABlockedList(t *testing.T) {
+func TestStop_CancelsABlockedList(t *testing.T) {
 	r := newBlockingRig(t)
 	r.source.onList = r.block
 	ref := r.start(t)
@@ -68,7 +68,7 @@ func TestClientRow066_StopCancelsABlockedList(t *testing.T) {
 	require.NoError(t, r.system.Close(context.Background()))
 }
 
-func TestClientRow066_075_StopCancelsABlockedWatch(t *testing.T) {
+func TestStop_CancelsABlockedWatch(t *testing.T) {
 	r := newBlockingRig(t)
 	r.source.onWatch = r.block
 	ref := r.start(t)
@@ -88,7 +88,7 @@ func TestCloseOfTheSystemCancelsABlockedList(t *testing.T) {
 	require.NoError(t, r.system.Close(context.Background()))
 }
 
-func TestClientRow093_CallsThatTakeTooLongAreCancelled(t *testing.T) {
+func TestCalls_ThatTakeTooLongAreCancelled(t *testing.T) {
 	r := newBlockingRig(t)
 	r.source.onList = r.block
 	r.start(t)
@@ -100,7 +100,7 @@ func TestClientRow093_CallsThatTakeTooLongAreCancelled(t *testing.T) {
 }
 
 // A watch that the source opens when nobody wants it any more is closed unread.
-func TestClientRow070_WatchOpenedAfterStopIsClosed(t *testing.T) {
+func TestStop_ClosesAWatchThatOpensLater(t *testing.T) {
 	r := newBlockingRig(t)
 	release := make(chan struct{})
 	r.source.onWatch = func(context.Context) error { // heeds no context
@@ -156,7 +156,7 @@ func TestRelistDuringABlockedWatch(t *testing.T) {
 
 // Writers, a source that breaks in every way, and a sink that is often full, all
 // at once: in the end the mirror is the source, and no promise was broken.
-func TestClientRow077_ConvergesUnderConcurrentTrouble(t *testing.T) {
+func TestReflector_ConvergesUnderConcurrentTrouble(t *testing.T) {
 	for _, traits := range []backend.Traits{{}, {Blocks: true}, {Contiguous: true}, {Blocks: true, Contiguous: true}} {
 		t.Run(fmt.Sprintf("%+v", traits), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { convergeUnderTrouble(t, traits) })

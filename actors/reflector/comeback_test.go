@@ -27,7 +27,7 @@ func failures(n int) []error {
 	return errs
 }
 
-func TestClientRow078_RefusedConnectionsBackOffExponentially(t *testing.T) {
+func TestBackoff_OfRefusedConnectionsIsExponential(t *testing.T) {
 	r := newRig(t)
 	r.source.fail("list", failures(8)...)
 	r.start(r.config())
@@ -44,7 +44,7 @@ func TestClientRow078_RefusedConnectionsBackOffExponentially(t *testing.T) {
 	require.Len(t, r.errs, 8)
 }
 
-func TestClientRow079_CustomBackoffIsHonoured(t *testing.T) {
+func TestBackoff_CustomOneIsHonoured(t *testing.T) {
 	r := newRig(t)
 	r.source.fail("list", failures(4)...)
 	cfg := r.config()
@@ -80,7 +80,7 @@ func (r *rig) configJittered(seed uint64) reflector.Config {
 	return cfg
 }
 
-func TestClientRow081_NoRelistOnTooManyRequests(t *testing.T) {
+func TestBackoff_NoRelistOnTooManyRequests(t *testing.T) {
 	r := newRig(t)
 	r.source.put("a", "1")
 	r.source.fail("watch", failures(4)...)
@@ -91,7 +91,7 @@ func TestClientRow081_NoRelistOnTooManyRequests(t *testing.T) {
 	r.synced()
 }
 
-func TestClientRow082_InternalErrorsInTheStreamAreRetried(t *testing.T) {
+func TestBackoff_InternalErrorsInTheStreamAreRetried(t *testing.T) {
 	r := newRig(t)
 	r.source.put("a", "1")
 	r.start(r.config())
@@ -105,7 +105,7 @@ func TestClientRow082_InternalErrorsInTheStreamAreRetried(t *testing.T) {
 	require.Len(t, r.errs, 3, "errors in the stream are reported too")
 }
 
-func TestClientRow072_073_CleanCloseIsNoHotLoop(t *testing.T) {
+func TestWatch_CleanCloseIsNoHotLoop(t *testing.T) {
 	closed := slices.Repeat([]error{store.ErrClosed}, 600)
 	for name, disturb := range map[string]func(r *rig){
 		"before it is read": func(r *rig) { r.source.fail("next", closed...); r.start(r.config()); r.pass(10 * time.Minute) },
@@ -290,7 +290,7 @@ func TestSinkThatAlwaysPanicsIsNoHotLoop(t *testing.T) {
 	require.Positive(t, r.ref.Stats().Restarts)
 }
 
-func TestClientRow069_071_075_StopEndsEverythingAtOnce(t *testing.T) {
+func TestStop_EndsEverythingAtOnce(t *testing.T) {
 	for name, prepare := range map[string]func(*rig){
 		"watching":  func(*rig) {},
 		"waiting":   func(r *rig) { r.source.disturb(errReset) },
@@ -324,7 +324,7 @@ func TestClientRow069_071_075_StopEndsEverythingAtOnce(t *testing.T) {
 	}
 }
 
-func TestClientRow068_StoppedBeforeItBegan(t *testing.T) {
+func TestStop_BeforeItBegan(t *testing.T) {
 	r := newRig(t)
 	r.parent.Tell(func(ctx *actors.Context) {
 		ref, err := reflector.Spawn(ctx, r.config())

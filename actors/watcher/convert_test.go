@@ -43,7 +43,7 @@ func ExampleConvertBatch() {
 	// BOOKMARK@2
 }
 
-func TestRow049_DeletedObjectHasTheRevisionOfTheDeletion(t *testing.T) {
+func TestConvert_DeletedObjectHasTheRevisionOfTheDeletion(t *testing.T) {
 	web, db := state("web", 3), state("db", 7)
 
 	left, ok := watcher.Convert(schema, app("web"), store.Event{Type: store.Modified, Revision: 7, Object: db, Prev: web})
@@ -61,7 +61,7 @@ func TestRow049_DeletedObjectHasTheRevisionOfTheDeletion(t *testing.T) {
 	require.Same(t, db, gone.Prev)
 }
 
-func TestRow115_ConvertKeepsMarks(t *testing.T) {
+func TestConvert_KeepsMarks(t *testing.T) {
 	web, db := state("web", 1), state("db", 2)
 	marks := store.Synthetic | store.Conflated
 	for name, ev := range map[string]store.Event{
@@ -177,9 +177,9 @@ func TestConvertBatchConvertsEachEventAndLeavesItsInputAlone(t *testing.T) {
 	})
 }
 
-// Whoever applies what the filter lets through has, after every event, exactly
-// the objects of the storage that match: row 154's projection.
-func TestRow040_WatcherSeesTheProjectionOfTheState(t *testing.T) {
+// A consumer that applies what the filter lets through has, after every event,
+// exactly the objects of storage that match.
+func TestCursor_ShowsTheProjectionOfTheState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f, err := store.NewFilter(columns, store.FilterOptions{
 			Prefix: rapid.SampledFrom([]string{"", "ns1", "ns1/"}).Draw(t, "prefix"),

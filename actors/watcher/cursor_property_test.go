@@ -24,14 +24,14 @@ type consumed struct {
 	ended  error
 }
 
-// Row 154, for any interleaving of writes, rounds (also failed ones), trims and
-// reads: a watch delivers exactly what its filter shows of the history after its
-// start, each once, in order, up to where it is; or it has ended with
-// ErrExpired, after an unbroken beginning of that; if the window has ever gone
-// past the dispatcher itself, perhaps because nobody could know. Under Conflate, what is not
+// In any interleaving of writes, rounds (also failed ones), trims and reads, a
+// watch delivers exactly what its filter shows of the history after its start,
+// each once, in order, up to where it is; or it has ended with ErrExpired, after
+// an unbroken beginning of that; if the window has ever gone past the dispatcher
+// itself, perhaps because that could not be known. Under Conflate, what is not
 // marked is part of it, and all together leads to the right state: what came and
 // went is not mentioned. Bookmarks never pass an event.
-func TestRow154_AnyInterleavingDeliversTheProjection(t *testing.T) {
+func TestCursor_AnyInterleavingDeliversTheProjection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		selector := rapid.SampledFrom([]string{"", "a=1", "a!=1"}).Draw(t, "selector")
 		filter, err := store.NewFilter(columns, store.FilterOptions{Labels: selector})
