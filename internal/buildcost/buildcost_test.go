@@ -1,3 +1,5 @@
+//go:build buildcost
+
 package buildcost_test
 
 import (

@@ -61,10 +61,10 @@ const (
 
 func (o Options) validate() error {
 	if o.CloseTimeout < 0 {
-		return &usercode.ConfigError{Field: "Options.CloseTimeout", Problem: fmt.Sprintf("%v is negative; zero means %v", o.CloseTimeout, DefaultCloseTimeout)}
+		return &usercode.ConfigError{Field: "Options.CloseTimeout", Problem: fmt.Sprintf("is %v, which is negative; zero means %v", o.CloseTimeout, DefaultCloseTimeout)}
 	}
 	if o.SnapshotTimeout < 0 {
-		return &usercode.ConfigError{Field: "Options.SnapshotTimeout", Problem: fmt.Sprintf("%v is negative; zero means %v", o.SnapshotTimeout, DefaultSnapshotTimeout)}
+		return &usercode.ConfigError{Field: "Options.SnapshotTimeout", Problem: fmt.Sprintf("is %v, which is negative; zero means %v", o.SnapshotTimeout, DefaultSnapshotTimeout)}
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (c Config) validate(name string) error {
 	case name == "" || len(name) > maxName || !utf8.ValidString(name):
 		return invalid("name", fmt.Sprintf("%q is no name for a type: give 1 to %d bytes of UTF-8", name, maxName))
 	case c.Schema.New == nil || c.Schema.Clone == nil || c.Schema.Pointer == nil || c.Schema.Describe == nil || c.Schema.Size == nil:
-		return invalid("Config.Schema", "functions are missing; give that of the type, such as engine.Config.Schema returns")
+		return invalid("Config.Schema", "has functions missing; give that of the type, such as engine.Config.Schema returns")
 	case c.OnUndecodable != Fail && c.OnUndecodable != Keep:
 		return invalid("Config.OnUndecodable", fmt.Sprintf("%d is no policy; give Fail or Keep", c.OnUndecodable))
 	case c.FirstRevision > 1<<62:

@@ -43,7 +43,7 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 // that is durable. Errors as for Put.
 func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
 	if prev == nil || prev.Revision == 0 {
-		return nil, &usercode.ConfigError{Field: "prev", Problem: "it has no revision; give the object to remove as storage returned it"}
+		return nil, &usercode.ConfigError{Field: "prev", Problem: "has no revision; give the object to remove as storage returned it"}
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
