@@ -159,7 +159,7 @@ func (v *TreeView) Bytes(sizeOf func(*Object) int) int64 {
 	total, measured := int64(0), int64(0)
 	for i := 0; i < n; i += step {
 		_, o, _ := treesOf(v).objects.GetAt(i)
-		total += int64(min(max(0, sizeOf(o)), maxSize)) + ownBytes(o, nil)
+		total += min(max(0, int64(sizeOf(o))), maxSize) + ownBytes(o, nil)
 		measured++
 	}
 	return v.nodeBytes() + total/measured*int64(n)

@@ -63,7 +63,7 @@ func (w *Window) objectBytes(o, successor *Object) int64 {
 	if o == nil {
 		return 0
 	}
-	return int64(min(max(0, w.sizeOf(o)), maxSize)) + ownBytes(o, successor)
+	return min(max(0, int64(w.sizeOf(o))), maxSize) + ownBytes(o, successor)
 }
 
 // ownBytes returns the bytes of o's header, and of its key, labels and fields

@@ -121,7 +121,7 @@ func New(feed *Feed, options Options, handler func(store.Event)) *Watch {
 	}
 	w := &Watch{
 		feed: feed, handler: handler,
-		buffer: uint32(min(options.Buffer, math.MaxUint32)), policy: options.Policy, bookmarks: options.Bookmarks,
+		buffer: uint32(min(uint64(options.Buffer), math.MaxUint32)), policy: options.Policy, bookmarks: options.Bookmarks,
 	}
 	if !options.Deadline.IsZero() {
 		w.rarely().deadline = options.Deadline

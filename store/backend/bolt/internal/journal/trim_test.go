@@ -45,7 +45,7 @@ func TestTrim_TakesNoMoreThanItsBudget(t *testing.T) {
 	}
 	require.NoError(t, f.commit())
 	f.raise(f.last)
-	done, err := f.Trim(logName, journal.Budget{Records: 700})
+	done, err := f.Trim(logName, journal.Budget{Records: 700, Time: time.Hour})
 	require.NoError(t, err)
 	require.Equal(t, journal.Trimmed{Deleted: 690, Through: 701, More: true}, done)
 	done, err = f.Trim(logName, journal.Budget{Time: 1})
