@@ -1,8 +1,10 @@
 package actors
 
-// Behavior is what an actor with a queue does. All its methods are called from
-// the actor's turns: never two at once, and each sees what the one before did.
-// On the default executor they must not block.
+import "log/slog"
+
+// Behavior is the code of an actor with a queue. All its methods are called
+// from the actor's turns: never two at once, and each sees the effects of the
+// one before. On the default executor they must not block.
 //
 // A Behavior may have more methods, each found by its interface: [Starter],
 // [Flusher], [Stopper], [Ender], [Restarter], [Supervisor], [ChildObserver] and
@@ -15,35 +17,44 @@ type Behavior[M any] interface {
 	Receive(ctx *Context, msg M)
 }
 
+// Waker is the code of a wake actor: an actor without messages, which knows by
+// itself where to look for work. It may have the optional methods that
+// [Behavior] names, but is never restarted: it is the value that was spawned.
+type Waker interface {
+	// Woken is called in a turn of its own some time after a Wake. If again is
+	// true it is called once more, after the other actors have had their turns.
+	Woken(ctx *Context) (again bool)
+}
+
 // Starter is called before the first message, also after a restart.
 type Starter interface{ Started(ctx *Context) }
 
 // Flusher is called when a turn that handled at least one message ends, because
-// the queue was found empty or the turn's quota was used up. A behavior that
-// gathers in Receive and acts in Flush so works in batches that grow with its
-// load. A turn that ends in a stop or a failure is not flushed.
+// the queue is empty or the turn's quota is used up. A behavior that collects in
+// Receive and acts in Flush so works in batches that grow with its load. A turn
+// that ends in a stop or a failure is not flushed.
 type Flusher interface{ Flush(ctx *Context) }
 
-// Stopper is called when the actor has been told to stop. Its children are
-// still there; no message will come any more. It may not spawn.
+// Stopper is called when the actor has been told to stop. Its children still
+// exist; no more messages will come. It cannot spawn.
 type Stopper interface{ Stopping(ctx *Context) }
 
-// Ender is called last, when all children are gone.
+// Ender is called last, when all children have stopped.
 type Ender interface{ Stopped(ctx *Context) }
 
 // Restarter is called before the behavior is discarded for a new one. Its
-// children are still there and will be stopped.
+// children still exist and will be stopped.
 type Restarter interface{ Restarting(ctx *Context) }
 
-// ChildObserver is told of each child that is gone, for whatever reason.
+// ChildObserver is called for each child that has stopped, for whatever reason.
 type ChildObserver interface {
 	ChildStopped(ctx *Context, child ID)
 }
 
 // Supervisor decides about children that fail. Without one they are stopped.
 type Supervisor interface {
-	// ChildFailed is told which child failed and the value of its panic, or
-	// [ErrGoexit]. It is not asked while the supervisor is itself stopping or
+	// ChildFailed gets the child that failed and the value of its panic, or
+	// [ErrGoexit]. It is not called while the supervisor itself is stopping or
 	// restarting: then the child stops. If it panics, the child stops and the
 	// supervisor has failed too.
 	ChildFailed(ctx *Context, child ID, reason any) Directive
@@ -51,6 +62,48 @@ type Supervisor interface {
 
 // Dropper gets the messages that were accepted but will not be received because
 // the actor stops: each exactly once, in order, before Stopped. It is the place
-// to answer reply channels. If the actor never got as far as to have a
-// behavior, one is made for this alone; it may then be called outside a turn.
+// to answer reply channels. If the actor stops before its behavior was made,
+// one is made to drop its messages; Dropped may then be called outside a turn.
 type Dropper[M any] interface{ Dropped(msg M) }
+
+// Context is an actor's access to itself and its system. It is valid only in
+// the calls that it is passed to: its methods must not be called from other
+// goroutines, nor after the call has returned.
+type Context cell
+
+func (c *cell) context() *Context { return (*Context)(c) }
+
+func (x *Context) cell() *cell { return (*cell)(x) }
+
+// Self returns the actor's ID.
+func (x *Context) Self() ID { return x.id }
+
+// Name returns the actor's name, behind those of its ancestors, separated by
+// slashes. A wake actor's own name is its ID.
+func (x *Context) Name() string { return x.cell().name() }
+
+// System returns the system that the actor lives in.
+func (x *Context) System() *System { return x.spec.system }
+
+// Clock returns the system's clock.
+func (x *Context) Clock() Clock { return x.spec.system.Clock() }
+
+// Logger returns the system's logger with the actor's name as attribute
+// "actor". It makes a new one on every call.
+func (x *Context) Logger() *slog.Logger {
+	return x.spec.system.Logger().With("actor", x.Name())
+}
+
+// Children returns the number of children that have not stopped, including
+// those that are stopping.
+func (x *Context) Children() int { return x.cell().children() }
+
+// StopChild tells a child to stop. It does nothing if id is not that of a child
+// of this actor, or if the child has stopped.
+func (x *Context) StopChild(id ID) {
+	x.spec.system.post(id, &stopChild{parent: x.id})
+}
+
+// Stop tells the actor itself to stop when this call has returned. Messages
+// behind the current one are dropped.
+func (x *Context) Stop() { x.cell().post(stopMessage) }

@@ -164,3 +164,61 @@ func BenchmarkOffer(b *testing.B) {
 	ref.Tell(0)
 	<-done
 }
+
+// relay passes each message on to the next actor, and the last one says when the
+// number that the message counts down has reached 0.
+type relay struct {
+	next *actors.Ref[int]
+	done chan<- struct{}
+}
+
+func (r *relay) Receive(_ *actors.Context, n int) {
+	switch {
+	case n > 0:
+		r.next.Tell(n - 1)
+	default:
+		r.done <- struct{}{}
+	}
+}
+
+// spawnRing spawns actors under one parent, of which each passes on to the next
+// and the last to the first.
+func spawnRing(sys *actors.System, size int, done chan<- struct{}) *actors.Ref[int] {
+	first := make(chan *actors.Ref[int])
+	parent := actors.Spawn(sys, "ring", newNursery, actors.Options{})
+	parent.Tell(func(ctx *actors.Context) {
+		ring := make([]*relay, size)
+		refs := make([]*actors.Ref[int], size)
+		for i := range ring {
+			ring[i] = &relay{done: done}
+			refs[i] = actors.Spawn(ctx, fmt.Sprint("relay", i), func() actors.Behavior[int] { return ring[i] }, actors.Options{})
+		}
+		for i := range ring {
+			ring[i].next = refs[(i+1)%size]
+		}
+		first <- refs[0]
+	})
+	return <-first
+}
+
+// BenchmarkRelay measures one message that goes round three actors: what a hop
+// costs where there is nothing else to do. "outside" has every third hop come
+// from a goroutine that waits for the answer.
+func BenchmarkRelay(b *testing.B) {
+	b.Run("ring", func(b *testing.B) {
+		done := make(chan struct{})
+		first := spawnRing(newSystem(b, actors.SystemConfig{}), 3, done)
+		b.ResetTimer()
+		first.Tell(b.N)
+		<-done
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N), "ns/hop")
+	})
+	b.Run("outside", func(b *testing.B) {
+		done := make(chan struct{})
+		first := spawnRing(newSystem(b, actors.SystemConfig{}), 3, done)
+		for b.Loop() {
+			first.Tell(2)
+			<-done
+		}
+	})
+}

@@ -7,11 +7,11 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// ID identifies an actor within its system, for ever: it is not used again.
-// Zero is no actor's.
+// ID identifies an actor within its system and is never used again. Zero is no
+// actor's ID.
 type ID uint64
 
-// String returns the ID in base 36, as protoactor's registry knows it.
+// String returns the ID in base 36, which is its key in protoactor's registry.
 func (id ID) String() string { return strconv.FormatUint(uint64(id), 36) }
 
 // parseID is the inverse of String.
@@ -27,45 +27,44 @@ func parseID(s string) ID {
 //	 ▲                                        │
 //	 └────────────────────────────────────────┘ nothing left
 //
-// Everything that decides whether an actor must be submitted is in the one
-// word, so no wake-up can fall between two of them.
+// All conditions that decide whether an actor must be submitted are in one word,
+// so no wake-up can get lost between two of them.
 const (
 	spawned    uint32 = 1 << iota // belongs to an actor; zero is a box never used
 	scheduled                     // submitted to the executor, or in a turn
 	running                       // in a turn that calls user code
-	woken                         // there is work; cleared before the work is done
-	notified                      // there are system messages
+	hasWork                       // there is work; cleared before the work is done
+	hasSystem                     // there are system messages
 	suspended                     // failed, and the parent has not decided yet
 	restarting                    // its children are being stopped for a restart
 	stopping                      // told to stop
-	dead                          // gone; nothing is ever done again
+	dead                          // stopped; no turn follows
 )
 
-// leaving are the states in which a behavior is on its way out. A new child
-// would then be overlooked by protoactor, which tells only the children of the
-// first moment to stop and then waits for all.
-const leaving = restarting | stopping | dead
+// childless are the states in which an actor takes no new children. Protoactor
+// tells only the children that exist when the stop begins to stop, but waits for
+// all of them.
+const childless = restarting | stopping | dead
 
-// cell is what the mailboxes of all actors have in common: the state, the
-// system messages and the way to protoactor's half of the actor. Its size
-// counts: there is one per idle wake actor.
+// cell is the part that all actors have in common: the state, the system
+// messages and the link to protoactor's half of the actor. There is one per idle
+// wake actor, so its size counts.
 //
-// It shows protoactor different faces, as pointers to types of their own, so
-// that none of their methods shows in this package's API: [mailbox] and
-// [incarnation].
+// Protoactor sees it as a [mailbox] and as a [lifecycle]. These are pointers to
+// types of their own, so that none of their methods shows in this package's API.
 type cell struct {
 	state  atomic.Uint32
+	spec   *spec                         // set before the spawn; a submission reads state and spec
 	posted atomic.Pointer[systemMessage] // newest first; any goroutine pushes
-	// The rest belongs to the turn, or was set before the first.
-	taken    *systemMessage // oldest first
-	protocol actor.MessageInvoker
-	body     body
-	id       ID
-	origin   *origin
-	brood    *brood // nil until the first child
+	// The fields below belong to the turn, or are set before the first one.
+	taken   *systemMessage // oldest first
+	invoker actor.MessageInvoker
+	body    body
+	id      ID
+	spawner *childSpawner // nil until the first wake actor is spawned under it
 }
 
-// body is what differs between kinds of actors. All its methods are called
+// body is the part in which kinds of actors differ. All its methods are called
 // from turns.
 type body interface {
 	// work does what the actor was woken for, up to quota messages, and reports
@@ -79,52 +78,53 @@ type body interface {
 	restartable() bool
 	// close refuses and drops all messages.
 	close()
-	// release forgets the user's behavior.
+	// release drops the references to the user's behavior.
 	release()
 }
 
-// origin is what an actor is born with. Wake actors of the same parent and
-// executor share one.
-type origin struct {
-	system *System
-	parent ID
-	exec   Executor
-	name   string // with the names of all ancestors
-	// above is the origin of the parent, if this one is shared by wake actors:
-	// their names are name/id.
-	above *origin
+// spec is what is fixed about an actor when it is spawned. Wake actors of the
+// same parent and executor share one.
+type spec struct {
+	system   *System
+	parentID ID
+	exec     Executor
+	group    *taskGroup // in the system's pool; nil for the root, or without one
+	name     string     // with the names of all ancestors
+	// parent is set if the spec is shared by wake actors; their names are name/id.
+	parent *spec
 	// wakers counts the wake actors that are children.
 	wakers atomic.Int64
 }
 
-// shared reports whether the origin is that of wake actors.
-func (o *origin) shared() bool { return o.above != nil }
+// shared reports whether the spec is that of wake actors.
+func (s *spec) shared() bool { return s.parent != nil }
 
 func (c *cell) name() string {
-	if c.origin.shared() {
-		return c.origin.name + "/" + c.id.String()
+	if c.spec.shared() {
+		return c.spec.name + "/" + c.id.String()
 	}
-	return c.origin.name
+	return c.spec.name
 }
 
-// born makes c a cell that is yet to be spawned.
-func (c *cell) born(o *origin, b body) {
-	c.id, c.origin, c.body = o.system.nextID(), o, b
-	c.state.Store(spawned | scheduled) // until protoactor starts it
+// prepare makes c a cell that can be spawned. It counts as scheduled until
+// protoactor starts it.
+func (c *cell) prepare(s *spec, b body) {
+	c.id, c.spec, c.body = s.system.nextID(), s, b
+	c.state.Store(spawned | scheduled)
 }
 
 // is reports whether any of the bits is set.
 func (c *cell) is(bits uint32) bool { return c.state.Load()&bits != 0 }
 
-// wake makes sure that work is done after now, and reports whether the caller
-// must submit the cell for it.
-func (c *cell) wake() (submit bool) {
+// markWork makes sure that work is done after now, and reports whether the
+// caller must submit the cell for it.
+func (c *cell) markWork() (submit bool) {
 	for {
 		s := c.state.Load()
-		if s&(spawned|woken|dead) != spawned {
+		if s&(spawned|hasWork|dead) != spawned {
 			return false
 		}
-		next := s | woken
+		next := s | hasWork
 		if s&suspended == 0 {
 			next |= scheduled
 		}
@@ -134,9 +134,9 @@ func (c *cell) wake() (submit bool) {
 	}
 }
 
-// rouse is wake and, if need be, submit.
-func (c *cell) rouse() {
-	if c.wake() {
+// wake makes sure that work is done after now.
+func (c *cell) wake() {
+	if c.markWork() {
 		c.submit()
 	}
 }
@@ -155,10 +155,10 @@ func (c *cell) post(message any) {
 	}
 	for {
 		s := c.state.Load()
-		if s&(spawned|notified|dead) != spawned {
+		if s&(spawned|hasSystem|dead) != spawned {
 			return
 		}
-		if c.state.CompareAndSwap(s, s|notified|scheduled) {
+		if c.state.CompareAndSwap(s, s|hasSystem|scheduled) {
 			if s&scheduled == 0 {
 				c.submit()
 			}
@@ -167,12 +167,12 @@ func (c *cell) post(message any) {
 	}
 }
 
-func (c *cell) submit() { c.origin.exec.Submit((*mailbox)(c)) }
+func (c *cell) submit() { c.spec.exec.Submit((*mailbox)(c)) }
 
 // nextSystem takes the oldest system message; nil if there is none.
 func (c *cell) nextSystem() any {
 	if c.taken == nil {
-		c.state.And(^notified)
+		c.state.And(^hasSystem)
 		for m := c.posted.Swap(nil); m != nil; {
 			m.next, c.taken, m = c.taken, m, m.next
 		}
@@ -185,27 +185,27 @@ func (c *cell) nextSystem() any {
 	return m.message
 }
 
-// begin claims the work that the cell was woken for; false if there is none, or
-// it must wait.
-func (c *cell) begin() bool {
+// beginWork claims the work that the cell was woken for; false if there is none,
+// or it must wait.
+func (c *cell) beginWork() bool {
 	for {
 		s := c.state.Load()
-		if s&woken == 0 || s&(suspended|dead) != 0 {
+		if s&hasWork == 0 || s&(suspended|dead) != 0 {
 			return false
 		}
-		if c.state.CompareAndSwap(s, s&^woken|running) {
+		if c.state.CompareAndSwap(s, s&^hasWork|running) {
 			return true
 		}
 	}
 }
 
-// end ends a turn: the cell is submitted again, behind the others, or idle. The
-// turn may not touch it afterwards.
-func (c *cell) end() {
+// endTurn submits the cell again, behind the others, or makes it idle. The turn
+// must not touch the cell afterwards.
+func (c *cell) endTurn() {
 	pending := c.taken != nil
 	for {
 		s := c.state.Load()
-		again := s&dead == 0 && (pending || s&notified != 0 || s&(woken|suspended) == woken)
+		again := s&dead == 0 && (pending || s&hasSystem != 0 || s&(hasWork|suspended) == hasWork)
 		next := s &^ running
 		if !again {
 			next &^= scheduled

@@ -2,13 +2,14 @@ package actors
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 )
 
-// Close stops all actors, children before parents, and waits until they are
-// gone and the executors that the system made have ended. Spawning on the
-// system fails from the moment that it is called.
+// Close stops all actors, children before parents, and waits until they have
+// stopped and the executors that the system made have ended. Spawning on the
+// system fails from the moment that Close is called.
 //
 // If ctx ends first the error is a [*StillRunningError] (or wraps
 // [ErrStillRunning]) that says what is left: an actor cannot be stopped while
@@ -16,12 +17,12 @@ import (
 // go on waiting.
 //
 // With SystemConfig.Executor set, Close runs that executor, if it has a method
-// Run() int like [Seeded], since nobody else will.
+// Run() int like [Seeded], since it does not run by itself.
 //
 // Close is idempotent and safe for concurrent use. It must not be called from a
-// turn, which it would wait for.
+// turn, since it would wait for that turn.
 func (s *System) Close(ctx context.Context) error {
-	s.top.Stop()
+	s.root.Stop()
 	s.drive(ctx)
 	if err := s.await(ctx); err != nil {
 		return err
@@ -49,15 +50,15 @@ func (s *System) drive(ctx context.Context) {
 	}
 }
 
-// await waits for the top actor, and so for all.
+// await waits for the root actor, and so for all.
 func (s *System) await(ctx context.Context) error {
 	select {
-	case <-s.gone:
+	case <-s.stopped:
 		return nil
 	default:
 	}
 	select {
-	case <-s.gone:
+	case <-s.stopped:
 		return nil
 	case <-ctx.Done():
 		return s.stillRunning(context.Cause(ctx), func(*cell) bool { return true })
@@ -67,29 +68,63 @@ func (s *System) await(ctx context.Context) error {
 // stillRunning names the cell and those below it, as far as they are left.
 func (c *cell) stillRunning(cause error) error {
 	name := c.name()
-	return c.origin.system.stillRunning(cause, func(c *cell) bool {
+	return c.spec.system.stillRunning(cause, func(c *cell) bool {
 		return c.name() == name || strings.HasPrefix(c.name(), name+"/")
 	})
 }
 
-// stillRunning names the actors that counts selects, and counts the wake actors
+// stillRunning names the actors that match selects, and counts the wake actors
 // below them.
-func (s *System) stillRunning(cause error, counts func(*cell) bool) error {
+func (s *System) stillRunning(cause error, match func(*cell) bool) error {
 	e := &StillRunningError{Cause: cause}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.named {
 		switch {
-		case !counts(c):
+		case !match(c):
 			continue
 		case c.is(running):
 			e.Busy = append(e.Busy, c.name())
 		default:
 			e.Waiting = append(e.Waiting, c.name())
 		}
-		e.Wakers += int(c.origin.wakers.Load())
+		e.Wakers += int(c.spec.wakers.Load())
 	}
 	slices.Sort(e.Busy)
 	slices.Sort(e.Waiting)
 	return e
 }
+
+// StillRunningError says which actors had not stopped when [System.Close], or
+// the caller of [Ref.StillRunning], gave up waiting.
+type StillRunningError struct {
+	// Busy are the names, sorted, of actors with a turn in progress: if one
+	// blocks, it is among these.
+	Busy []string
+	// Waiting are the names, sorted, of the others; they wait for their children.
+	Waiting []string
+	// Wakers is the number of wake actors left, children of those above.
+	Wakers int
+	// Cause is why waiting ended: the cause of the context.
+	Cause error
+}
+
+func (e *StillRunningError) Error() string {
+	var left []string
+	if len(e.Busy) > 0 {
+		left = append(left, "in a turn: "+strings.Join(e.Busy, ", "))
+	}
+	if len(e.Waiting) > 0 {
+		left = append(left, "waiting: "+strings.Join(e.Waiting, ", "))
+	}
+	if e.Wakers > 0 {
+		left = append(left, fmt.Sprintf("%d wake actors", e.Wakers))
+	}
+	return fmt.Sprintf("actors still running (%s): %v", strings.Join(left, "; "), e.Cause)
+}
+
+// Is makes errors.Is(err, ErrStillRunning) true.
+func (e *StillRunningError) Is(target error) bool { return target == ErrStillRunning }
+
+// Unwrap returns the cause.
+func (e *StillRunningError) Unwrap() error { return e.Cause }

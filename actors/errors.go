@@ -3,18 +3,18 @@ package actors
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"runtime/debug"
 )
 
-// What can go wrong with a system and its actors. Match them with [errors.Is].
+// The errors of a system and its actors. Match them with [errors.Is].
 var (
 	// ErrConfig: a configuration cannot work. The error is a [*ConfigError].
 	ErrConfig = errors.New("invalid configuration")
 	// ErrStillRunning: a Close gave up waiting. From [System.Close] the error is
 	// a [*StillRunningError].
 	ErrStillRunning = errors.New("still running")
-	// ErrStopping: the parent is stopping, restarting or gone, and so takes no
-	// children.
+	// ErrStopping: the parent is stopping, restarting or has stopped, and so
+	// takes no children.
 	ErrStopping = errors.New("parent is stopping")
 	// ErrSpawned: the WakeBox belongs to an actor already; it cannot be used
 	// twice, not even after that actor has stopped.
@@ -22,6 +22,8 @@ var (
 	// ErrGoexit is the reason of a failure when user code ended its goroutine
 	// with runtime.Goexit, as t.FailNow does.
 	ErrGoexit = errors.New("goroutine ended by runtime.Goexit")
+
+	errNoBehavior = errors.New("actors: make returned a nil Behavior")
 )
 
 // ConfigError says which field of a configuration is wrong.
@@ -37,36 +39,80 @@ func (e *ConfigError) Error() string { return e.Field + ": " + e.Problem }
 // Is makes errors.Is(err, ErrConfig) true.
 func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
 
-// StillRunningError says which actors had not ended when [System.Close], or
-// whoever asked [Ref.StillRunning], gave up.
-type StillRunningError struct {
-	// Busy are the names, sorted, of actors with a turn in progress: those that
-	// are to blame, if they are blocked.
-	Busy []string
-	// Waiting are the names, sorted, of the others; they wait for their children.
-	Waiting []string
-	// Wakers is the number of wake actors left, children of those above.
-	Wakers int
-	// Cause is why waiting ended: the cause of the context.
-	Cause error
+// Directive is a supervisor's decision about a child that failed.
+type Directive uint8
+
+const (
+	// Stop ends the child. It is the default. The messages in its queue are
+	// dropped.
+	Stop Directive = iota
+	// Restart replaces the child's behavior with a new one. The child keeps its
+	// ID, its Ref and its queue; its children are stopped. Wake actors cannot be
+	// restarted: for them it means Stop.
+	//
+	// A restart happens at once and as often as the supervisor says: a limit or
+	// a delay is up to the supervisor.
+	Restart
+	// Resume lets the child go on as if nothing had happened, except that the
+	// message, or wake, during which it failed is lost. If it failed to make its
+	// behavior it cannot go on, and Resume means Stop.
+	Resume
+)
+
+// String returns the directive's name.
+func (d Directive) String() string {
+	switch d {
+	case Stop:
+		return "Stop"
+	case Restart:
+		return "Restart"
+	case Resume:
+		return "Resume"
+	}
+	return fmt.Sprintf("Directive(%d)", uint8(d))
 }
 
-func (e *StillRunningError) Error() string {
-	var left []string
-	if len(e.Busy) > 0 {
-		left = append(left, "in a turn: "+strings.Join(e.Busy, ", "))
-	}
-	if len(e.Waiting) > 0 {
-		left = append(left, "waiting: "+strings.Join(e.Waiting, ", "))
-	}
-	if e.Wakers > 0 {
-		left = append(left, fmt.Sprintf("%d wake actors", e.Wakers))
-	}
-	return fmt.Sprintf("actors still running (%s): %v", strings.Join(left, "; "), e.Cause)
+// Failure is one panic of user code that was contained.
+type Failure struct {
+	// Actor is the name of the actor that failed, or "timer" for the function of
+	// a timer.
+	Actor string
+	// ID is the actor's; zero for a timer.
+	ID ID
+	// Reason is the value of the panic, or [ErrGoexit].
+	Reason any
+	// Stack is the stack of the panicking goroutine, as debug.Stack prints it.
+	Stack []byte
+	// Directive is the decision about it.
+	Directive Directive
+
+	// The directives that can be carried out, beside Stop.
+	restartable, resumable bool
 }
 
-// Is makes errors.Is(err, ErrStillRunning) true.
-func (e *StillRunningError) Is(target error) bool { return target == ErrStillRunning }
+// permits reports whether the directive can be carried out on the actor that
+// failed.
+func (f *Failure) permits(d Directive) bool {
+	return d == Restart && f.restartable || d == Resume && f.resumable
+}
 
-// Unwrap returns the cause.
-func (e *StillRunningError) Unwrap() error { return e.Cause }
+// Error describes the failure without its stack.
+func (f *Failure) Error() string { return fmt.Sprintf("actor %s failed: %v", f.Actor, f.Reason) }
+
+// Unwrap returns the reason if that is an error.
+func (f *Failure) Unwrap() error {
+	err, _ := f.Reason.(error)
+	return err
+}
+
+// contain must be deferred around user code. It passes a panic in it, or a
+// Goexit (recognised by done being false), to failed. A Goexit cannot be
+// recovered: it goes on afterwards.
+func contain(done *bool, failed func(reason any, stack []byte)) {
+	switch reason := recover(); {
+	case reason != nil:
+		failed(reason, debug.Stack())
+	case !*done:
+		failed(ErrGoexit, debug.Stack())
+	}
+}

@@ -1,6 +1,10 @@
 package actors
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
 
 // Verdict is the answer to an Offer.
 type Verdict uint8
@@ -27,40 +31,40 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("Verdict(%d)", uint8(v))
 }
 
-// inbox is the queue of an actor: any number of producers, one consumer. It
-// is two slices: producers append to one under the lock, the consumer reads
-// the other without it, and when that is used up they swap. So the consumer
-// locks once per batch, however many messages that has become.
+// inbox is the queue of an actor, for any number of producers and one consumer.
+// It is two slices: producers append to one under the lock, the consumer reads
+// the other without it, and when that is used up they are swapped. So the
+// consumer locks once per batch, however many messages that is.
 //
 //	offer, tell ──▶ in ──swap──▶ out ──▶ next
 //	               (lock)       (consumer)
 //
-// A program has an inbox type for each type of message, so what can do without
-// that type is in [gate].
+// The inbox is compiled for each type of message, so the part that can do
+// without that type is in [mailboxState].
 type inbox[M any] struct {
-	gate gate
-	in   []M // under the gate's lock
-	out  []M // the consumer's
-	read int // out[:read] have been consumed; the consumer's
+	state mailboxState
+	in    []M // under the state's lock
+	out   []M // the consumer's
+	read  int // out[:read] have been consumed; the consumer's
 }
 
 // offer appends m unless the inbox holds capacity messages already.
 func (b *inbox[M]) offer(m M) Verdict {
-	v := b.gate.enter()
+	v := b.state.admit()
 	if v == Accepted {
 		b.in = append(b.in, m)
-		b.gate.mu.Unlock()
+		b.state.mu.Unlock()
 	}
 	return v
 }
 
 // tell appends m whatever the capacity; false if the inbox is closed.
 func (b *inbox[M]) tell(m M) bool {
-	if !b.gate.force() {
+	if !b.state.admitAlways() {
 		return false
 	}
 	b.in = append(b.in, m)
-	b.gate.mu.Unlock()
+	b.state.mu.Unlock()
 	return true
 }
 
@@ -72,31 +76,145 @@ func (b *inbox[M]) next() (m M, ok bool) {
 	var none M
 	m, b.out[b.read] = b.out[b.read], none
 	b.read++
-	b.gate.unread.Store(int64(len(b.out) - b.read))
+	b.state.unread.Store(int64(len(b.out) - b.read))
 	return m, true
 }
 
-// swap makes what the producers have appended the consumer's.
+// swap gives the messages that the producers have appended to the consumer.
 func (b *inbox[M]) swap() bool {
-	if !b.gate.handOver() {
+	if !b.state.passToConsumer() {
 		return false
 	}
 	spare := b.out[:0]
-	if cap(spare) > 2*b.gate.capacity {
+	if cap(spare) > 2*b.state.capacity {
 		spare = nil // grown by a burst of tells: give it back
 	}
 	b.out, b.in, b.read = b.in, spare, 0
-	b.gate.mu.Unlock()
+	b.state.mu.Unlock()
 	return true
 }
 
-// drain takes everything out of a closed inbox, in order, and frees its memory.
-// Only the consumer may call it.
+// drain takes all messages out of a closed inbox, in order, and frees its
+// memory. Only the consumer may call it.
 func (b *inbox[M]) drain() []M {
-	b.gate.mu.Lock()
+	b.state.mu.Lock()
 	left := append(b.out[b.read:], b.in...)
 	b.in, b.out, b.read = nil, nil, 0
-	b.gate.empty()
-	b.gate.mu.Unlock()
+	b.state.countNone()
+	b.state.mu.Unlock()
 	return left
 }
+
+// mailboxState is the part of an inbox that does not depend on the type of its
+// messages: whether it takes more, and how many it holds.
+type mailboxState struct {
+	capacity int
+
+	mu       sync.Mutex
+	closed   bool
+	appended int // by the producers since the last swap
+
+	unread   atomic.Int64 // of those given to the consumer
+	wantRoom atomic.Bool  // an offer was refused and room not yet announced
+}
+
+// admit counts a message unless the inbox is full or closed. If the verdict is
+// Accepted the state is left locked, for the caller to append and unlock.
+func (s *mailboxState) admit() Verdict {
+	s.mu.Lock()
+	v := s.verdict()
+	if v != Accepted {
+		s.mu.Unlock()
+		return v
+	}
+	s.appended++
+	return Accepted
+}
+
+// admitAlways is admit whatever the capacity; false if the inbox is closed.
+func (s *mailboxState) admitAlways() bool {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return false
+	}
+	s.appended++
+	return true
+}
+
+// verdict decides about an offer; the caller holds the lock.
+func (s *mailboxState) verdict() Verdict {
+	if s.closed {
+		return Gone
+	}
+	if s.full() {
+		s.wantRoom.Store(true)
+		// The consumer may have made room just before it could see that room is
+		// wanted; from here on it does see it.
+		if s.full() {
+			return Full
+		}
+		s.wantRoom.Store(false)
+	}
+	return Accepted
+}
+
+// passToConsumer counts the appended messages as the consumer's, which has read
+// all that it had before. If there are any the state is left locked, for the
+// caller to take them and unlock.
+func (s *mailboxState) passToConsumer() bool {
+	s.mu.Lock()
+	if s.appended == 0 {
+		s.mu.Unlock()
+		return false
+	}
+	s.unread.Store(int64(s.appended))
+	s.appended = 0
+	return true
+}
+
+// countNone resets the counts; the caller holds the lock.
+func (s *mailboxState) countNone() {
+	s.appended = 0
+	s.unread.Store(0)
+}
+
+// roomMade reports, once after an offer was refused, that half the capacity is
+// free again: then producers come back with a batch rather than for every single
+// place. Only the consumer may call it.
+func (s *mailboxState) roomMade() bool {
+	if !s.wantRoom.Load() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.queued() > s.capacity/2 {
+		return false
+	}
+	return s.wantRoom.Swap(false)
+}
+
+// refuse closes the inbox to all further messages. Those inside stay.
+func (s *mailboxState) refuse() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+}
+
+func (s *mailboxState) len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queued()
+}
+
+func (s *mailboxState) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// queued is the number of messages inside; the caller holds the lock.
+func (s *mailboxState) queued() int { return s.appended + int(s.unread.Load()) }
+
+// full reports whether an offer must be refused; the caller holds the lock.
+func (s *mailboxState) full() bool { return s.queued() >= s.capacity }

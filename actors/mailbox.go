@@ -2,9 +2,9 @@ package actors
 
 import "github.com/asynkron/protoactor-go/actor"
 
-// mailbox is the face of a cell that protoactor and the executor see: one posts
-// system messages to it, the other runs its turns. User messages do not pass
-// through it, so they need not be of type any, and cost protoactor nothing.
+// mailbox is a cell as protoactor and the executor see it: protoactor posts
+// system messages to it, the executor runs its turns. User messages do not pass
+// through it, so they need not be of type any and cost protoactor nothing.
 type mailbox cell
 
 var (
@@ -13,24 +13,25 @@ var (
 )
 
 // RegisterHandlers is called while the actor is spawned. The dispatcher is
-// protoactor's default and never used.
+// protoactor's default and not used.
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
-	m.protocol = invoker
+	m.invoker = invoker
 }
 
-// Start releases the cell, which was born scheduled, to its executor.
+// Start submits the cell, which counts as scheduled from the beginning.
 func (m *mailbox) Start() { (*cell)(m).submit() }
 
-// PostSystemMessage queues one of protoactor's messages or one of ours.
+// PostSystemMessage queues one of protoactor's messages or one of this package.
 func (m *mailbox) PostSystemMessage(message any) { (*cell)(m).post(message) }
 
-// PostUserMessage ignores the message: nobody has a PID to send one to.
+// PostUserMessage ignores the message: no PID leaves this package, so none is
+// sent.
 func (m *mailbox) PostUserMessage(any) {}
 
-// UserMessageCount is asked only by protoactor's metrics, which are off.
+// UserMessageCount is called only by protoactor's metrics, which are off.
 func (m *mailbox) UserMessageCount() int { return 0 }
 
-// ActorID and String say whose turn it is.
+// ActorID returns the ID of the actor whose turn this is.
 func (m *mailbox) ActorID() ID { return m.id }
 
 // String returns the actor's name.
@@ -39,15 +40,15 @@ func (m *mailbox) String() string { return (*cell)(m).name() }
 // RunTurn runs one turn: system messages first, then work.
 func (m *mailbox) RunTurn() {
 	c := (*cell)(m)
-	defer c.end() // even if user code ends the goroutine
-	if c.is(notified) || c.taken != nil {
+	defer c.endTurn() // even if user code ends the goroutine
+	if c.is(hasSystem) || c.taken != nil {
 		c.state.Or(running)
 		if !c.runSystem() {
 			return
 		}
 	}
-	if c.begin() && c.body.work(c.origin.exec.Throughput()) {
-		c.state.Or(woken)
+	if c.beginWork() && c.body.work(c.spec.exec.Throughput()) {
+		c.state.Or(hasWork)
 	}
 }
 
@@ -61,7 +62,7 @@ func (c *cell) runSystem() bool {
 		}
 		c.handle(message)
 		if c.is(dead) {
-			c.bury()
+			c.release()
 			return false
 		}
 	}
@@ -73,27 +74,27 @@ func (c *cell) handle(message any) {
 		c.state.Or(suspended)
 	case *actor.ResumeMailbox:
 		c.state.And(^suspended)
-	case *failed:
-		c.protocol.EscalateFailure(m.failure, nil)
-	case *dismissal:
-		if m.parent == c.origin.parent {
-			c.protocol.InvokeSystemMessage(stopMessage)
+	case *ownFailure:
+		c.invoker.EscalateFailure(m.failure, nil)
+	case *stopChild:
+		if m.parent == c.spec.parentID {
+			c.invoker.InvokeSystemMessage(stopMessage)
 		}
 	default:
-		c.protocol.InvokeSystemMessage(m)
+		c.invoker.InvokeSystemMessage(m)
 	}
 }
 
-// bury lets go of all that a dead cell holds, since users may keep its Ref or
-// WakeBox, and reports failures that nobody will be asked about any more.
-func (c *cell) bury() {
+// release drops all references of a dead cell, since users may keep its Ref or
+// WakeBox, and reports failures that no supervisor will decide about any more.
+func (c *cell) release() {
 	for m := c.nextSystem(); m != nil; m = c.nextSystem() {
-		if f, ok := m.(*failed); ok {
-			c.origin.system.report(f.failure)
+		if f, ok := m.(*ownFailure); ok {
+			c.spec.system.report(f.failure)
 		}
 	}
 	c.body.release()
-	c.protocol, c.brood = nil, nil
+	c.invoker, c.spawner = nil, nil
 }
 
 // fail records that user code of this actor has panicked. An actor that is
@@ -104,12 +105,48 @@ func (c *cell) fail(reason any, stack []byte) {
 		restartable: c.body.restartable(),
 		resumable:   c.body.behavior() != nil,
 	}
-	if c.is(leaving) {
+	if c.is(childless) {
 		if !c.is(stopping | dead) {
 			f.Directive = Restart
 		}
-		c.origin.system.report(f)
+		c.spec.system.report(f)
 		return
 	}
-	c.post(&failed{f})
+	c.post(&ownFailure{f})
 }
+
+// guard calls user code and contains its failure.
+func (c *cell) guard(call func()) {
+	var done bool
+	defer contain(&done, c.fail)
+	call()
+	done = true
+}
+
+// systemMessage is a link in an actor's list of system messages, which are
+// handled before everything in its queue. Its message is one of
+//
+//   - protoactor's own: Started, Stop, Restart, Terminated, SuspendMailbox and
+//     ResumeMailbox, sent by protoactor or, where that would risk a dead letter,
+//     by this package;
+//   - ownFailure and stopChild.
+type systemMessage struct {
+	next    *systemMessage
+	message any // a pointer
+}
+
+// ownFailure tells an actor that its user code has panicked. An actor sends it
+// to itself; then protoactor suspends the actor and asks its parent.
+type ownFailure struct{ failure *Failure }
+
+// stopChild tells an actor to stop if it is a child of parent. It is sent by
+// [Context.StopChild].
+type stopChild struct{ parent ID }
+
+// The messages that this package sends in protoactor's place. They have no
+// fields that matter, so one of each is enough.
+var (
+	stopMessage    = &actor.Stop{}
+	restartMessage = &actor.Restart{}
+	resumeMessage  = &actor.ResumeMailbox{}
+)

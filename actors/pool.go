@@ -3,27 +3,47 @@ package actors
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 )
 
-// maxGrab bounds how many tasks a worker takes per lock. Beyond a few, the lock
-// no longer shows; and a task that is slow delays the ones grabbed with it.
-const maxGrab = 16
+const (
+	// maxBatch bounds how many tasks a worker takes per lock. With more the cost
+	// of the lock no longer shows, and a slow task delays those of its batch.
+	maxBatch = 16
+	// maxShare bounds how many tasks of a group a worker runs in a row while
+	// other groups have some: as many as an event takes hops through an engine.
+	maxShare = 4
+)
 
-// Pool is an [Executor] with a fixed number of workers and one first-in,
-// first-out queue. It is where almost all actors run: an idle actor then costs
-// no goroutine, and a busy one finds a goroutine whose stack has already grown.
+// Pool is an [Executor] with a fixed number of workers. Almost all actors run
+// on it: an idle actor then uses no goroutine, and a busy one runs on a
+// goroutine whose stack has already grown.
+//
+// The actors below one child of a [System] are a group: those of one engine,
+// for example. Each group has a first-in, first-out queue, and the workers serve
+// the groups in turn, a few tasks at a time. A group that has been idle is
+// served next: if all workers are busy, the first to end a turn leaves the rest
+// of its batch for later. Tasks that are not the turn of an actor of the pool's
+// system are one more group.
 //
 // A turn on a Pool must not block: as many blocked turns as there are workers
-// stop everything. What may block belongs on a [Blocking] executor.
+// stop everything. An actor that may block belongs on a [Blocking] executor.
 type Pool struct {
-	workers int
+	workers []*worker
+	// yield asks for a worker to end its batch early, since a group waits that
+	// has been idle. Workers read it after every turn, so it has a cache line
+	// apart from what every submission writes.
+	yield atomic.Bool
+	_     [64]byte
 
-	mu     sync.Mutex
-	queue  taskQueue
-	parked int       // workers waiting for work and not yet told of any
-	work   sync.Cond // signalled once per parked worker to wake
-	closed bool      // workers leave when the queue is empty
-	left   int       // workers that have not left
+	mu        sync.Mutex
+	ungrouped taskGroup
+	groups    groupRing
+	queued    int       // tasks of all groups
+	parked    int       // workers waiting for work and not yet signalled
+	work      sync.Cond // signalled once per parked worker to wake
+	closed    bool      // workers leave when no task is left
+	left      int       // workers that have not left
 
 	running sync.WaitGroup
 }
@@ -34,49 +54,64 @@ func NewPool(workers int) *Pool {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	p := &Pool{workers: workers, left: workers}
+	p := &Pool{workers: make([]*worker, workers), left: workers}
 	p.work.L = &p.mu
 	p.running.Add(workers)
-	for range workers {
-		go p.runWorker()
+	for i := range p.workers {
+		p.workers[i] = &worker{pool: p}
+	}
+	for _, w := range p.workers {
+		go w.run()
 	}
 	return p
 }
 
 // Workers returns the number of workers.
-func (p *Pool) Workers() int { return p.workers }
+func (p *Pool) Workers() int { return len(p.workers) }
 
 // Throughput returns [DefaultThroughput].
 func (p *Pool) Throughput() int { return DefaultThroughput }
 
-// Submit queues t behind all others. Once Close has returned it does nothing.
+// Submit queues t behind the other tasks of its group. Once Close has returned
+// it does nothing.
 func (p *Pool) Submit(t Task) {
+	g := p.groupOf(t)
 	p.mu.Lock()
 	if p.left > 0 {
-		p.queue.push(t)
-		p.wakeLocked(1)
+		g.tasks.push(t)
+		p.queuedLocked(g, 1, 1)
 	}
 	p.mu.Unlock()
 }
 
-// SubmitAll queues the tasks behind all others under one lock, and wakes no
-// more workers than the tasks will occupy. Once Close has returned it does
-// nothing.
+// SubmitAll queues the tasks, each behind the others of its group. It locks
+// once for each run of tasks of one group, and wakes no more workers than they
+// will occupy. Once Close has returned it does nothing.
 func (p *Pool) SubmitAll(tasks []Task) {
-	if len(tasks) == 0 {
-		return
+	for len(tasks) > 0 {
+		g, n := p.groupOf(tasks[0]), 1
+		for n < len(tasks) && p.groupOf(tasks[n]) == g {
+			n++
+		}
+		p.submitGroup(g, tasks[:n])
+		tasks = tasks[n:]
 	}
+}
+
+// submitGroup queues tasks of one group.
+func (p *Pool) submitGroup(g *taskGroup, tasks []Task) {
 	p.mu.Lock()
 	if p.left > 0 {
-		p.queue.pushAll(tasks)
-		p.wakeLocked((len(tasks) + maxGrab - 1) / maxGrab)
+		g.tasks.pushAll(tasks)
+		p.queuedLocked(g, len(tasks), (len(tasks)+maxBatch-1)/maxBatch)
 	}
 	p.mu.Unlock()
 }
 
 // Close lets the workers finish what is queued, including turns that those
-// turns submit, and waits until the last has ended. Calling it again waits
-// too. It must not be called from a turn on this pool, which it would wait for.
+// turns submit, and waits until the last worker has ended. Calling it again
+// waits too. It must not be called from a turn on this pool, since it would
+// wait for that turn.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -86,8 +121,38 @@ func (p *Pool) Close() {
 	p.running.Wait()
 }
 
-// wakeLocked wakes at most n parked workers. The waker, not the woken, takes
-// them off the count, so that a burst of submissions wakes each worker once.
+// groupOf returns the group that t belongs to in this pool.
+func (p *Pool) groupOf(t Task) *taskGroup {
+	if m, ok := t.(*mailbox); ok {
+		return p.own(m.spec.group)
+	}
+	return &p.ungrouped
+}
+
+// own returns g, or the ungrouped tasks if g is not a group of this pool.
+func (p *Pool) own(g *taskGroup) *taskGroup {
+	if g != nil && g.pool == p {
+		return g
+	}
+	return &p.ungrouped
+}
+
+// queuedLocked counts n tasks that g has got, and arranges for them to be
+// served: by so many of the parked workers, or by one that serves other groups.
+func (p *Pool) queuedLocked(g *taskGroup, n, workers int) {
+	if p.queued == 0 {
+		p.groups.restart(g)
+	}
+	p.queued += n
+	if p.groups.add(g) && p.parked == 0 {
+		p.yield.Store(true)
+	}
+	p.wakeLocked(workers)
+}
+
+// wakeLocked wakes at most n parked workers. The caller, not the woken worker,
+// takes them off the count, so that a burst of submissions wakes each worker
+// once.
 func (p *Pool) wakeLocked(n int) {
 	for ; n > 0 && p.parked > 0; n-- {
 		p.parked--
@@ -95,65 +160,112 @@ func (p *Pool) wakeLocked(n int) {
 	}
 }
 
-// runWorker is the life of one worker.
-func (p *Pool) runWorker() {
-	w := worker{pool: p}
-	defer w.leave()
-	for w.grab() {
-		w.run()
-	}
-}
-
-// worker is what one goroutine of the pool has in hand.
+// worker is one goroutine of the pool.
 type worker struct {
 	pool    *Pool
-	grabbed [maxGrab]Task
-	next, n int // grabbed[next:n] are still to run
+	group   *taskGroup // of the last batch
+	share   int        // tasks that the group may still have if others have some
+	batch   [maxBatch]Task
+	next, n int // batch[next:n] are still to run; n is 0 while it has no batch
 	retired bool
 }
 
-// grab takes the next tasks, waiting for some; false means that the pool is
-// closed and empty. It leaves the other workers their share.
-func (w *worker) grab() bool {
+// run is the body of the worker's goroutine.
+func (w *worker) run() {
+	defer w.leave()
+	for w.take() {
+		w.runBatch()
+	}
+}
+
+// take takes the next batch, waiting for one; false means that the pool is
+// closed and empty.
+func (w *worker) take() bool {
 	p := w.pool
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for p.queue.len() == 0 {
+	w.endBatchLocked()
+	for p.queued == 0 {
 		if p.closed {
 			p.left--
 			w.retired = true
+			p.mu.Unlock()
 			return false
 		}
+		clear(w.batch[:]) // of the tasks that have run
 		p.parked++
 		p.work.Wait()
 	}
-	w.next, w.n = 0, min(maxGrab, (p.queue.len()+p.workers-1)/p.workers)
-	for i := range w.n {
-		w.grabbed[i] = p.queue.pop()
-	}
-	if p.queue.len() > 0 {
+	w.chooseLocked()
+	w.fillLocked()
+	if p.queued > 0 {
 		p.wakeLocked(1)
 	}
+	p.mu.Unlock()
 	return true
 }
 
-func (w *worker) run() {
+// endBatchLocked gives what is left of the batch back to its group.
+func (w *worker) endBatchLocked() {
+	if rest := w.batch[w.next:w.n]; len(rest) > 0 {
+		w.group.tasks.pushFront(rest)
+		w.pool.queued += len(rest)
+		w.pool.groups.addLast(w.group)
+	}
+	w.next, w.n = 0, 0
+}
+
+// chooseLocked chooses the group to serve: that of the last batch until its
+// share is used up, if it has more to do and no group waits that has been idle.
+func (w *worker) chooseLocked() {
+	p := w.pool
+	idled := p.yield.Load()
+	if w.share > 0 && !idled && w.group.tasks.n > 0 {
+		return
+	}
+	if idled {
+		p.yield.Store(false)
+	}
+	w.group, w.share = p.groups.take(), maxShare
+}
+
+// fillLocked takes tasks of the chosen group, and leaves the other workers
+// theirs.
+func (w *worker) fillLocked() {
+	p, tasks := w.pool, &w.group.tasks
+	w.n = 1
+	if tasks.n > 1 {
+		w.n = min(maxBatch, (tasks.n+len(p.workers)-1)/len(p.workers))
+	}
+	if p.groups.shared() {
+		w.n = min(w.n, w.share)
+		w.share -= w.n
+	}
+	for i := range w.n {
+		w.batch[i] = tasks.pop()
+	}
+	p.queued -= w.n
+}
+
+// runBatch runs the batch, or as much of it as there is until a group waits that
+// has been idle.
+func (w *worker) runBatch() {
+	yield := &w.pool.yield
 	for w.next < w.n {
-		t := w.grabbed[w.next]
-		w.grabbed[w.next] = nil
+		t := w.batch[w.next]
 		w.next++
 		t.RunTurn()
+		if yield.Load() {
+			return
+		}
 	}
 }
 
-// leave ends the worker. If a turn ended its goroutine (runtime.Goexit, as from
-// t.FailNow in user code), another takes its place and what it had in hand
-// goes back to the queue.
+// leave ends the goroutine. If a turn ended it (runtime.Goexit, as from t.FailNow
+// in user code), another takes over.
 func (w *worker) leave() {
-	if !w.retired {
-		w.pool.SubmitAll(w.grabbed[w.next:w.n])
-		go w.pool.runWorker()
+	if w.retired {
+		w.pool.running.Done()
 		return
 	}
-	w.pool.running.Done()
+	go w.run()
 }

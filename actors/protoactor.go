@@ -8,35 +8,36 @@ import (
 	cmap "github.com/orcaman/concurrent-map"
 )
 
-// registryBuckets is how many maps of 32 shards a registry has. Protoactor's own
-// has 1024, so that an empty one is 32,768 locked maps in 3 MB, which take a
-// millisecond to make; with these it is 25 KB. So many locks are more than
-// enough for what goes through a registry: spawns and stops, but no messages.
+// registryBuckets is the number of maps of 32 shards in a registry. Protoactor's
+// own has 1024, so that an empty one is 32,768 locked maps in 3 MB, which take a
+// millisecond to make; with these it is 25 KB. Only spawns and stops go through
+// a registry, and no messages, so these are locks enough.
 const registryBuckets = 8
 
-// archetype is the one system that protoactor makes itself; nothing runs on it.
-// It would log to stderr, so it is silent.
-var archetype = sync.OnceValue(func() *actor.ActorSystem {
+// templateSystem is the one system that protoactor makes itself; nothing runs on
+// it. It would log to stderr, so its logs are discarded.
+var templateSystem = sync.OnceValue(func() *actor.ActorSystem {
 	return actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 })
 
-// newActorSystem makes a system like the archetype with parts of its own. It
-// must not be Shutdown, which would do nothing but to close what they share.
+// newActorSystem makes a system like the template with a registry and an event
+// stream of its own. It must not be Shutdown, which would only close what the
+// systems share.
 //
-// Its event stream has no subscribers, so that a dead letter is just nothing:
-// protoactor would start a goroutine to count them. There are some whatever we
-// do, since a parent that stops tells even children whose end it has not heard
-// of yet.
+// Its event stream has no subscribers, so a dead letter has no effect: with
+// protoactor's own subscription the first one would start a goroutine to count
+// them. Dead letters cannot be avoided, since a parent that stops sends even to
+// children whose end it has not heard of yet.
 func newActorSystem() *actor.ActorSystem {
-	proto := *archetype()
+	proto := *templateSystem()
 	s := &proto
 	s.ProcessRegistry = &actor.ProcessRegistryValue{ActorSystem: s, Address: s.ProcessRegistry.Address, LocalPIDs: newRegistry()}
 	s.Root = actor.NewRootContext(s, actor.EmptyMessageHeader)
 	s.Guardians = actor.NewGuardians(s)
-	renew(&s.EventStream)
+	setZero(&s.EventStream)
 	s.DeadLetter = actor.NewDeadLetter(s)
-	renew(&s.EventStream) // without the subscriptions of the line above
+	setZero(&s.EventStream) // without the subscriptions of the line above
 	return s
 }
 
@@ -49,5 +50,50 @@ func newRegistry() *actor.SliceMap {
 	return r
 }
 
-// renew replaces what p points to by its zero value.
-func renew[T any](p **T) { *p = new(T) }
+// setZero makes *p point to a new zero value. It can do so where the value's
+// type cannot be named without a further import.
+func setZero[T any](p **T) { *p = new(T) }
+
+// propsFor tells protoactor how to spawn the cell that child returns at that
+// moment. Cells are registered by their ID alone: then names need not be unique,
+// and the key takes a few bytes, which matters with 100,000 watchers.
+func propsFor(child func() *cell) *actor.Props {
+	return actor.PropsFromProducer(
+		func() actor.Actor { return (*lifecycle)(child()) },
+		actor.WithMailbox(func() actor.Mailbox { return (*mailbox)(child()) }),
+		actor.WithSpawnFunc(func(as *actor.ActorSystem, _ string, props *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
+			return actor.DefaultSpawner(as, child().id.String(), props, parent)
+		}))
+}
+
+// carryOut applies a directive to a child that failed. If the child has
+// stopped meanwhile nothing is sent: it would be a dead letter.
+func (s *System) carryOut(child *actor.PID, d Directive) {
+	process, ok := s.proto.ProcessRegistry.Get(child)
+	if !ok {
+		return
+	}
+	switch d {
+	case Restart:
+		process.SendSystemMessage(child, restartMessage)
+	case Resume:
+		process.SendSystemMessage(child, resumeMessage)
+	default:
+		process.SendSystemMessage(child, stopMessage)
+	}
+}
+
+// post sends a system message to the actor with the given ID, if it exists.
+func (s *System) post(id ID, message any) {
+	if process, ok := s.proto.ProcessRegistry.GetLocal(id.String()); ok {
+		process.SendSystemMessage(nil, message)
+	}
+}
+
+// releasePID is sent to an actor that has stopped: see releaseChild.
+type releasePID struct{}
+
+// releaseChild makes the PID of a child that has stopped drop its reference to
+// it. Protoactor's set of children keeps removed PIDs in the spare capacity of
+// its slice, and a PID that was sent to keeps its actor until the next send.
+func (s *System) releaseChild(child *actor.PID) { s.proto.Root.Send(child, releasePID{}) }

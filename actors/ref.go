@@ -1,66 +1,66 @@
 package actors
 
 // DefaultCapacity is the capacity of a queue, in messages, if Options do not
-// say otherwise: room for a burst, while what waits in it is still fresh.
+// say otherwise. It holds a burst, and what waits in it is still fresh.
 const DefaultCapacity = 1024
 
 // Options qualifies Spawn. The zero value is ready to use.
 type Options struct {
-	// Capacity is the number of messages in the queue at which Offer says Full.
-	// Zero or less means [DefaultCapacity].
+	// Capacity is the number of messages in the queue at which Offer returns
+	// Full. Zero or less means [DefaultCapacity].
 	Capacity int
 	// Executor runs the actor. Nil means the system's [System.Pool]. An actor
 	// that may block belongs on [System.Blocking].
 	Executor Executor
-	// OnRoom is called once after Offer has said Full, when at least half of the
-	// capacity is free again, or when the actor stops (so that the next Offer
-	// says Gone). It is called in the actor's turn and must not block; typically
-	// it wakes the producer. Nil means that nobody cares.
+	// OnRoom is called once after Offer has returned Full, when at least half of
+	// the capacity is free again, or when the actor stops (so that the next Offer
+	// returns Gone). It is called in the actor's turn and must not block;
+	// typically it wakes the producer. Nil means that no call is made.
 	OnRoom func()
 }
 
 // Ref is a handle on an actor with a queue. There is one queue per actor, first
-// in, first out, for what is Offered and what is Told. All methods are safe for
+// in, first out, for messages from Offer and from Tell. All methods are safe for
 // concurrent use, never block, and may be called whether the actor lives or
 // not. A Ref of a stopped actor keeps neither its behavior nor its messages.
 type Ref[M any] struct {
 	// Not embedded, which would give Ref all its methods, for each M anew.
 	queue queueBody
 	inbox inbox[M]
-	// The rest belongs to the turn.
-	make    func() Behavior[M]
-	current Behavior[M] // nil before it is made and after the end
+	// The fields below belong to the turn.
+	newBehavior func() Behavior[M]
+	current     Behavior[M] // nil before it is made and after the end
 }
 
-// Spawn starts an actor with a queue. make is called in the actor's own turn:
-// before its first message, and again for every restart. Under a [*Context] the
-// actor exists when Spawn returns; under a [*System] it does a moment later,
-// which can only be told by looking at Context.Children.
+// Spawn starts an actor with a queue. newBehavior is called in the actor's own
+// turn: before its first message, and again for every restart. Under a
+// [*Context] the actor exists when Spawn returns; under a [*System] it exists a
+// moment later, which only Context.Children can tell.
 //
 // If the parent is stopping, restarting or closed the actor is not started:
-// every Offer to the Ref says Gone.
+// every Offer to the Ref returns Gone.
 //
-// Names need not be unique. They show in logs, failures and reports.
-func Spawn[M any](parent Parent, name string, make func() Behavior[M], opts Options) *Ref[M] {
-	s, id, prefix := parent.lineage()
-	r := newRef(&origin{system: s, parent: id, exec: opts.Executor, name: prefix + name}, make, opts)
-	s.arrived(&r.queue.cell)
+// Names need not be unique. They appear in logs, failures and reports.
+func Spawn[M any](parent Parent, name string, newBehavior func() Behavior[M], opts Options) *Ref[M] {
+	s := parent.childSpec(name, opts.Executor)
+	r := newRef(s, newBehavior, opts)
+	s.system.count(&r.queue.cell)
 	parent.adopt(&r.queue.cell)
 	return r
 }
 
 // newRef returns an actor that is yet to be spawned.
-func newRef[M any](o *origin, make func() Behavior[M], opts Options) *Ref[M] {
-	if o.exec == nil {
-		o.exec = o.system.Pool()
+func newRef[M any](s *spec, newBehavior func() Behavior[M], opts Options) *Ref[M] {
+	if s.exec == nil {
+		s.exec = s.system.Pool()
 	}
-	r := &Ref[M]{make: make}
-	r.inbox.gate.capacity = opts.Capacity
+	r := &Ref[M]{newBehavior: newBehavior}
+	r.inbox.state.capacity = opts.Capacity
 	if opts.Capacity <= 0 {
-		r.inbox.gate.capacity = DefaultCapacity
+		r.inbox.state.capacity = DefaultCapacity
 	}
-	r.queue.gate, r.queue.typed, r.queue.onRoom = &r.inbox.gate, (*typedBody[M])(r), opts.OnRoom
-	r.queue.born(o, &r.queue)
+	r.queue.inbox, r.queue.typed, r.queue.onRoom = &r.inbox.state, (*typedBody[M])(r), opts.OnRoom
+	r.queue.prepare(s, &r.queue)
 	return r
 }
 
@@ -70,32 +70,32 @@ func (r *Ref[M]) ID() ID { return r.queue.id }
 // Name returns the actor's name; see [Context.Name].
 func (r *Ref[M]) Name() string { return r.queue.name() }
 
-// Offer puts m into the queue unless that is full or the actor is gone. It does
-// not allocate once the queue has grown to its working size.
+// Offer puts m into the queue unless that is full or the actor has stopped. It
+// does not allocate once the queue has grown to its working size.
 func (r *Ref[M]) Offer(m M) Verdict {
 	v := r.inbox.offer(m)
 	if v == Accepted {
-		r.queue.rouse()
+		r.queue.wake()
 	}
 	return v
 }
 
 // Tell puts m into the queue even if that is full, which is meant for control
 // messages, few by their nature. It returns false, and m is not taken, if the
-// actor is gone.
+// actor has stopped or was told to.
 func (r *Ref[M]) Tell(m M) bool {
 	if !r.inbox.tell(m) {
 		return false
 	}
-	r.queue.rouse()
+	r.queue.wake()
 	return true
 }
 
 // Stop tells the actor to stop: after the message that it is handling, if any,
 // and before those in the queue, which are dropped. From the moment that Stop
-// returns, Offer says Gone. Calling it again does nothing.
+// returns, Offer returns Gone. Calling it again does nothing.
 func (r *Ref[M]) Stop() {
-	r.inbox.gate.close()
+	r.inbox.state.refuse()
 	if !r.queue.is(stopping) {
 		r.queue.post(stopMessage)
 	}
@@ -103,24 +103,116 @@ func (r *Ref[M]) Stop() {
 
 // Len returns the number of messages in the queue, without the one being
 // handled.
-func (r *Ref[M]) Len() int { return r.inbox.gate.len() }
+func (r *Ref[M]) Len() int { return r.inbox.state.len() }
 
 // Alive reports whether the actor takes messages: it has neither stopped nor
 // been told to.
-func (r *Ref[M]) Alive() bool { return !r.inbox.gate.closed() }
+func (r *Ref[M]) Alive() bool { return !r.inbox.state.isClosed() }
 
-// StillRunning returns what is left of the actor and of all below it, for one
-// that was told to stop and whose end did not come, which was waited for until
-// cause. Actors with the same name are reported together.
+// StillRunning returns an error that names what is left of the actor and of all
+// below it, for one that was told to stop and was waited for until cause. Actors
+// with the same name are reported together.
 func (r *Ref[M]) StillRunning(cause error) error { return r.queue.stillRunning(cause) }
 
-// typedBody is the face of a Ref that its queueBody sees.
+// queueBody is the part of an actor with a queue that does not depend on the
+// type of its messages. It is compiled once; the rest is compiled for each type
+// that a program uses.
+type queueBody struct {
+	cell
+	inbox  *mailboxState
+	typed  typedQueue
+	onRoom func()
+	// The fields below belong to the turn.
+	current   any     // the behavior; nil before it is made and after the end
+	flusher   Flusher // current, if it is one
+	unflushed bool    // messages were received since the last Flush
+}
+
+// typedQueue is the part that depends on the type of the messages. All its
+// methods are called from turns.
+type typedQueue interface {
+	// receive passes messages to the behavior until the quota or the inbox is
+	// used up, or a system message has come. It reports whether some may be left.
+	receive(quota int) (more bool)
+	// renew makes a new behavior and returns it. If that panics, or is nil, there
+	// is none.
+	renew() any
+	// drop empties the closed inbox, into the behavior's Dropped if it has one.
+	drop()
+	// release drops the references to the behavior and its constructor.
+	release()
+}
+
+// work passes messages to the behavior and, unless a system message has come,
+// flushes it.
+func (q *queueBody) work(quota int) (more bool) {
+	var done bool
+	defer contain(&done, q.fail)
+	more = true // the result if the behavior panics
+	q.announceRoom()
+	left := q.typed.receive(quota)
+	q.flush()
+	done = true
+	return left || q.unflushed
+}
+
+// flush ends a batch, unless a system message has come: that is handled first,
+// and the turn after it flushes.
+func (q *queueBody) flush() {
+	if q.unflushed && !q.is(hasSystem) {
+		q.unflushed = false
+		q.flusher.Flush(q.context())
+	}
+}
+
+func (q *queueBody) announceRoom() {
+	if q.inbox.roomMade() && q.onRoom != nil {
+		q.onRoom()
+	}
+}
+
+func (q *queueBody) start() {
+	q.renew()
+	if s, ok := q.current.(Starter); ok {
+		s.Started(q.context())
+	}
+}
+
+// renew replaces the behavior. If its constructor panics there is none.
+func (q *queueBody) renew() {
+	q.current, q.flusher, q.unflushed = nil, nil, false
+	q.current = q.typed.renew()
+	if q.current == nil {
+		panic(errNoBehavior)
+	}
+	q.flusher, _ = q.current.(Flusher)
+}
+
+func (q *queueBody) behavior() any { return q.current }
+
+func (q *queueBody) restartable() bool { return true }
+
+func (q *queueBody) close() {
+	q.unflushed = false // nothing is flushed any more
+	q.inbox.refuse()
+	if q.inbox.wantRoom.Swap(false) && q.onRoom != nil {
+		q.guard(q.onRoom)
+	}
+	q.typed.drop()
+}
+
+func (q *queueBody) release() {
+	q.current, q.flusher, q.onRoom = nil, nil, nil
+	q.typed.release()
+}
+
+// typedBody is a Ref as its queueBody sees it.
 type typedBody[M any] Ref[M]
 
 func (t *typedBody[M]) receive(quota int) (more bool) {
 	ctx := t.queue.context()
 	for range quota {
-		if t.queue.is(notified) {
+		if t.queue.is(hasSystem) {
 			return true
 		}
 		m, ok := t.inbox.next()
@@ -136,12 +228,12 @@ func (t *typedBody[M]) receive(quota int) (more bool) {
 
 func (t *typedBody[M]) renew() any {
 	t.current = nil
-	t.current = t.make()
+	t.current = t.newBehavior()
 	return t.current
 }
 
-// drop drops each message on its own: one whose Dropped panics costs the others
-// nothing.
+// drop contains each call of Dropped on its own, so that one that panics does
+// not affect the other messages.
 func (t *typedBody[M]) drop() {
 	left := t.inbox.drain()
 	if len(left) > 0 && t.current == nil {
@@ -156,4 +248,4 @@ func (t *typedBody[M]) drop() {
 	}
 }
 
-func (t *typedBody[M]) release() { t.make, t.current = nil, nil }
+func (t *typedBody[M]) release() { t.newBehavior, t.current = nil, nil }

@@ -15,8 +15,8 @@ const maxSeededThroughput = 8
 // seed alone decides: the same program with the same seed is the same
 // execution.
 //
-// Submit is safe from any goroutine, but submissions that race with Run, or
-// with each other, make the order theirs rather than the seed's.
+// Submit is safe from any goroutine, but with submissions that race with Run, or
+// with each other, the order is no longer the seed's alone.
 type Seeded struct {
 	turn chan struct{} // holds a token while a turn runs
 
@@ -30,8 +30,8 @@ func NewSeeded(seed uint64) *Seeded {
 	return NewSeededBy(rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)))
 }
 
-// NewSeededBy returns an empty executor for which r decides. It is r's only
-// user from then on.
+// NewSeededBy returns an empty executor that draws from r, which must not be
+// used for anything else.
 func NewSeededBy(r *rand.Rand) *Seeded {
 	return &Seeded{turn: make(chan struct{}, 1), rng: r}
 }
@@ -85,8 +85,8 @@ func (s *Seeded) RunN(n int) int {
 	return ran
 }
 
-// drive runs turns until none is left or ctx ends. Unlike Run it can be made to
-// give up when it is called from a turn.
+// drive runs turns until none is left or ctx ends. Unlike Run, it ends with ctx
+// when it is called from a turn.
 func (s *Seeded) drive(ctx context.Context) {
 	for {
 		select {
@@ -119,7 +119,7 @@ func (s *Seeded) runDrawn() bool {
 
 // Draw takes the turn that comes next without running it; nil if none is
 // runnable. It is for executors that are made of this one and do more with a
-// turn than run it: they must run each that they take, one at a time.
+// turn than run it: they must run each turn that they draw, one at a time.
 func (s *Seeded) Draw() Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()

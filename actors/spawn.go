@@ -6,21 +6,30 @@ import "github.com/asynkron/protoactor-go/actor"
 // goroutine, or a [*Context], in the turn that it belongs to. A parent that
 // stops, stops its children first; one that is restarted loses them.
 type Parent interface {
-	// lineage returns what a child inherits: the system, the parent's ID and the
-	// prefix of its name.
-	lineage() (s *System, parent ID, prefix string)
+	// childSpec returns the spec of a child with the given name.
+	childSpec(name string, exec Executor) *spec
 	// adopt spawns the cell, now or soon, or abandons it.
 	adopt(child *cell)
 }
 
-func (s *System) lineage() (*System, ID, string) { return s, s.top.queue.id, "" }
+// childSpec begins a new group.
+func (s *System) childSpec(name string, exec Executor) *spec {
+	child := &spec{system: s, parentID: s.root.queue.id, exec: exec, name: name}
+	if pool, ok := s.pool.(*Pool); ok {
+		child.group = &taskGroup{pool: pool}
+	}
+	return child
+}
 
-func (x *Context) lineage() (*System, ID, string) { return x.origin.system, x.id, x.Name() + "/" }
+// childSpec puts the child into its parent's group.
+func (x *Context) childSpec(name string, exec Executor) *spec {
+	return &spec{system: x.spec.system, parentID: x.id, exec: exec, name: x.Name() + "/" + name, group: x.spec.group}
+}
 
-// adopt leaves it to the top actor to spawn the cell, since only the parent's
-// own turn may add a child.
+// adopt has the root actor spawn the cell, since only the parent's own turn may
+// add a child.
 func (s *System) adopt(child *cell) {
-	if !s.top.Tell(adoption{child}) {
+	if !s.root.Tell(spawnRequest{child}) {
 		child.abandon()
 	}
 }
@@ -32,33 +41,42 @@ func (x *Context) adopt(child *cell) {
 	}
 }
 
+// spawnRequest asks the root actor to spawn a cell as its child.
+type spawnRequest struct{ child *cell }
+
+// rootActor is the parent of the actors that are spawned on the System. It runs
+// on the blocking executor, so that it can be told to stop even while all
+// workers of the pool are blocked.
+type rootActor struct{ stopped chan<- struct{} }
+
+func (s *System) spawnRoot() {
+	s.root = newRef(&spec{system: s, exec: s.blocking, name: "system"},
+		func() Behavior[spawnRequest] { return rootActor{s.stopped} }, Options{})
+	// The ID is new, so the name cannot be taken, which is the only error.
+	_, _ = s.proto.Root.SpawnNamed(propsFor(func() *cell { return &s.root.queue.cell }), "")
+}
+
+func (rootActor) Receive(ctx *Context, m spawnRequest) { ctx.adopt(m.child) }
+
+func (rootActor) Dropped(m spawnRequest) { m.child.abandon() }
+
+func (r rootActor) Stopped(*Context) { close(r.stopped) }
+
 // spawn makes child an actor under c.
 func (c *cell) spawn(child *cell, props *actor.Props) error {
-	if c.is(leaving) {
+	if c.is(childless) {
 		return ErrStopping
 	}
-	_, err := c.protocol.(actor.SpawnerContext).SpawnNamed(props, "")
+	_, err := c.invoker.(actor.SpawnerContext).SpawnNamed(props, "")
 	return err
 }
 
 // children returns the number of c's children.
 func (c *cell) children() int {
-	if c.protocol == nil {
+	if c.invoker == nil {
 		return 0
 	}
-	return len(c.protocol.(actor.Context).Children())
-}
-
-// propsFor tells protoactor how to spawn the cell that which returns at that
-// moment. Cells are known to it by their ID alone: names need not be unique
-// then, and an ID of a few bytes is what 100,000 watchers can afford.
-func propsFor(which func() *cell) *actor.Props {
-	return actor.PropsFromProducer(
-		func() actor.Actor { return (*incarnation)(which()) },
-		actor.WithMailbox(func() actor.Mailbox { return (*mailbox)(which()) }),
-		actor.WithSpawnFunc(func(as *actor.ActorSystem, _ string, props *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
-			return actor.DefaultSpawner(as, which().id.String(), props, parent)
-		}))
+	return len(c.invoker.(actor.Context).Children())
 }
 
 // abandon ends a cell that was never spawned.
@@ -66,46 +84,49 @@ func (c *cell) abandon() {
 	c.state.Or(dead)
 	c.body.close()
 	c.body.release()
-	c.origin.system.departed(c)
+	c.spec.system.uncount(c)
 }
 
-// brood is what an actor needs to spawn wake actors: protoactor's description
-// of them and their origins, both shared.
-type brood struct {
+// childSpawner is what an actor needs to spawn wake actors: protoactor's
+// description of them and their specs, both shared by all of them.
+type childSpawner struct {
 	props    *actor.Props
-	spawning *cell // whom props describes at the moment
-	origins  []*origin
+	spawning *cell // the cell that props describes at the moment
+	specs    []*spec
 }
 
-// broodOf returns c's brood, made with its first child.
-func (c *cell) broodOf() *brood {
-	if c.brood == nil {
-		b := &brood{}
-		// A restart would ask again, at a time when spawning is another cell; so
-		// wake actors are never restarted.
-		b.props = propsFor(func() *cell { return b.spawning })
-		c.brood = b
+// childSpawner returns c's spawner of wake actors. It is made for the first one.
+func (c *cell) childSpawner() *childSpawner {
+	if c.spawner == nil {
+		s := &childSpawner{}
+		// A restart would use props again, when spawning is another cell; so wake
+		// actors are never restarted.
+		s.props = propsFor(func() *cell { return s.spawning })
+		c.spawner = s
 	}
-	return c.brood
+	return c.spawner
 }
 
-// originFor returns the origin of wake actors under c on exec.
-func (b *brood) originFor(c *cell, exec Executor) *origin {
-	for _, o := range b.origins {
-		if o.exec == exec {
-			return o
+// specFor returns the spec of wake actors under parent on exec.
+func (s *childSpawner) specFor(parent *cell, exec Executor) *spec {
+	for _, shared := range s.specs {
+		if shared.exec == exec {
+			return shared
 		}
 	}
-	o := &origin{system: c.origin.system, parent: c.id, exec: exec, name: c.name(), above: c.origin}
-	b.origins = append(b.origins, o)
-	return o
+	shared := &spec{
+		system: parent.spec.system, parentID: parent.id, exec: exec,
+		group: parent.spec.group, name: parent.name(), parent: parent.spec,
+	}
+	s.specs = append(s.specs, shared)
+	return shared
 }
 
-// spawn makes child a wake actor under c, whose brood b is.
-func (b *brood) spawn(c, child *cell) error {
-	b.spawning = child
-	defer func() { b.spawning = nil }()
-	err := c.spawn(child, b.props)
+// spawn makes child a wake actor under parent, whose spawner s is.
+func (s *childSpawner) spawn(parent, child *cell) error {
+	s.spawning = child
+	defer func() { s.spawning = nil }()
+	err := parent.spawn(child, s.props)
 	if err != nil {
 		child.abandon()
 	}

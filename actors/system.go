@@ -1,26 +1,28 @@
 package actors
 
 import (
+	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// SystemConfig says how a System runs. The zero value is ready to use.
+// SystemConfig configures a System. The zero value is ready to use.
 type SystemConfig struct {
 	// Workers is the number of workers of the pool; zero means GOMAXPROCS.
 	Workers int
-	// Clock is where time comes from; nil means [RealClock].
+	// Clock is the source of time; nil means [RealClock].
 	Clock Clock
 	// Logger gets contained failures, at level Error. Nil means slog.Default.
 	Logger *slog.Logger
 	// Executor, if set, runs all actors in place of the pool and the blocking
-	// executor. It is the caller's to close. With [Seeded] and a [VirtualClock],
-	// the system is deterministic.
+	// executor. The caller closes it. With [Seeded] and a [VirtualClock], the
+	// system is deterministic.
 	Executor Executor
-	// OnFailure is told of every panic of user code that was contained, after
+	// OnFailure is called for every panic of user code that was contained, after
 	// the directive has been decided. It is called in a turn, of any actor, and
 	// must not block.
 	OnFailure func(Failure)
@@ -37,8 +39,8 @@ func (cfg SystemConfig) validate() error {
 }
 
 // System is a set of actors, the executors that run them and the clock that
-// they go by. It costs about 30 KB, most of it protoactor's registry. All
-// methods are safe for concurrent use.
+// they use. It takes about 30 KB, most of it protoactor's registry. All methods
+// are safe for concurrent use.
 type System struct {
 	proto     *actor.ActorSystem
 	pool      Executor
@@ -48,14 +50,14 @@ type System struct {
 	logger    *slog.Logger
 	onFailure func(Failure)
 
-	top  *Ref[adoption] // the parent of all that are spawned on the System
-	gone chan struct{}  // closed when the top actor has stopped
+	root    *Ref[spawnRequest] // the parent of all that are spawned on the System
+	stopped chan struct{}      // closed when the root actor has stopped
 
 	lastID atomic.Uint64
-	live   atomic.Int64 // actors, without the top one
+	live   atomic.Int64 // actors, without the root
 
 	mu    sync.Mutex
-	named map[*cell]struct{} // the live actors that have queues, likewise
+	named map[*cell]struct{} // the live actors that have queues, without the root
 
 	shutdown sync.Once
 }
@@ -77,7 +79,7 @@ func NewSystem(cfg SystemConfig) (*System, error) {
 		proto:     newActorSystem(),
 		logger:    cfg.Logger,
 		onFailure: cfg.OnFailure,
-		gone:      make(chan struct{}),
+		stopped:   make(chan struct{}),
 		named:     make(map[*cell]struct{}),
 	}
 	if s.logger == nil {
@@ -85,7 +87,7 @@ func NewSystem(cfg SystemConfig) (*System, error) {
 	}
 	s.clock = newCountedClock(cfg.Clock, s.timerFailed)
 	s.openExecutors(cfg)
-	s.spawnTop()
+	s.spawnRoot()
 	return s, nil
 }
 
@@ -111,33 +113,53 @@ func (s *System) Clock() Clock { return s.clock }
 // Logger returns the logger.
 func (s *System) Logger() *slog.Logger { return s.logger }
 
-// Actors returns the number of actors that have been spawned and are not gone:
-// the leaks that no count of goroutines shows.
+// Actors returns the number of actors that have been spawned and have not
+// stopped. A leaked actor shows here but not in a count of goroutines.
 func (s *System) Actors() int { return int(s.live.Load()) }
 
 // Timers returns the number of timers armed through Clock that have neither
-// fired nor been stopped. Close does not stop them: one that is left is a leak
-// of the actor that armed it.
+// fired nor been stopped. Close does not stop them: a timer that remains is a
+// leak of the actor that armed it.
 func (s *System) Timers() int { return int(s.clock.armed.Load()) }
+
+// Names returns the names, sorted, of the actors that are alive. Wake actors
+// have none: one last entry says how many there are.
+func (s *System) Names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := make([]string, 0, len(s.named)+1)
+	for c := range s.named {
+		if !s.isRoot(c) {
+			names = append(names, c.name())
+		}
+	}
+	slices.Sort(names)
+	if wakers := s.Actors() - len(names); wakers > 0 {
+		names = append(names, fmt.Sprintf("%d wake actors", wakers))
+	}
+	return names
+}
 
 func (s *System) nextID() ID { return ID(s.lastID.Add(1)) }
 
-// arrived counts a new actor with a queue.
-func (s *System) arrived(c *cell) {
+func (s *System) isRoot(c *cell) bool { return c == &s.root.queue.cell }
+
+// count counts a new actor with a queue.
+func (s *System) count(c *cell) {
 	s.live.Add(1)
 	s.mu.Lock()
 	s.named[c] = struct{}{}
 	s.mu.Unlock()
 }
 
-// departed uncounts an actor that is gone.
-func (s *System) departed(c *cell) {
-	if c == &s.top.queue.cell {
+// uncount uncounts an actor that has stopped.
+func (s *System) uncount(c *cell) {
+	if s.isRoot(c) {
 		return
 	}
 	s.live.Add(-1)
-	if c.origin.shared() {
-		c.origin.above.wakers.Add(-1)
+	if c.spec.shared() {
+		c.spec.parent.wakers.Add(-1)
 		return
 	}
 	s.mu.Lock()
@@ -145,7 +167,7 @@ func (s *System) departed(c *cell) {
 	s.mu.Unlock()
 }
 
-// report makes a failure known.
+// report logs a failure and calls OnFailure.
 func (s *System) report(f *Failure) {
 	s.logger.Error("actor failed", "actor", f.Actor, "id", f.ID, "reason", f.Reason,
 		"directive", f.Directive, "stack", string(f.Stack))

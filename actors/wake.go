@@ -2,15 +2,6 @@ package actors
 
 import "sync"
 
-// Waker is what a wake actor does: an actor without messages, which knows by
-// itself where to look for work. It may have the optional methods that
-// [Behavior] names, but is never restarted: it is what it was spawned with.
-type Waker interface {
-	// Woken is called in a turn of its own some time after a Wake. If again is
-	// true it is called once more, after the other actors have had their turns.
-	Woken(ctx *Context) (again bool)
-}
-
 // WakeBox is the mailbox of a wake actor. It is meant to be embedded by value
 // in the Waker, so that the two are one allocation. The zero value is ready for
 // [SpawnWake]; it must not be copied. Its methods are safe for concurrent use,
@@ -20,39 +11,39 @@ type WakeBox struct {
 	waker Waker
 }
 
-// SpawnWake starts a wake actor with the given mailbox under parent, whose turn
-// it must be. Nil exec means the system's [System.Pool].
+// SpawnWake starts a wake actor with the given mailbox under parent; it must be
+// called in a turn of parent. Nil exec means the system's [System.Pool].
 //
-// An idle wake actor costs no goroutine. With its WakeBox it costs about 490
+// An idle wake actor uses no goroutine. With its WakeBox it takes about 490
 // bytes, most of them protoactor's (BenchmarkIdleWakeActor).
 //
 // Errors: [ErrSpawned] if the box was used before, [ErrStopping] if the parent
 // takes no children any more.
 func SpawnWake(parent *Context, w Waker, box *WakeBox, exec Executor) error {
 	c := parent.cell()
-	if c.is(leaving) {
+	if c.is(childless) {
 		return ErrStopping
 	}
 	if !box.state.CompareAndSwap(0, spawned|scheduled) {
 		return ErrSpawned
 	}
 	if exec == nil {
-		exec = c.origin.system.Pool()
+		exec = c.spec.system.Pool()
 	}
-	b := c.broodOf()
+	s := c.childSpawner()
 	box.waker = w
-	box.id, box.origin, box.body = c.origin.system.nextID(), b.originFor(c, exec), (*wakeBody)(box)
-	c.origin.system.live.Add(1)
-	c.origin.wakers.Add(1)
-	return b.spawn(c, &box.cell)
+	box.id, box.spec, box.body = c.spec.system.nextID(), s.specFor(c, exec), (*wakeBody)(box)
+	c.spec.system.live.Add(1)
+	c.spec.wakers.Add(1)
+	return s.spawn(c, &box.cell)
 }
 
 // ID returns the actor's ID; zero before the spawn.
 func (b *WakeBox) ID() ID { return b.id }
 
-// Wake makes Woken be called. Any number of wakes before that are one; a wake
-// while it runs makes it be called once more.
-func (b *WakeBox) Wake() { b.rouse() }
+// Wake causes a call of Woken. Any number of wakes before that call are one; a
+// wake during the call causes another one.
+func (b *WakeBox) Wake() { b.wake() }
 
 // Stop tells the actor to stop, when Woken has returned if it is running.
 // Calling it again does nothing.
@@ -68,39 +59,55 @@ func (b *WakeBox) Alive() bool {
 	return b.is(spawned) && !b.is(stopping|dead)
 }
 
-// waveSize is the number of boxes that WakeAll submits at once: enough that the
-// executor's lock does not show, few enough that workers start early.
-const waveSize = 256
-
-// wave is scratch for WakeAll.
-type wave [waveSize]Task
-
-var waves = sync.Pool{New: func() any { return new(wave) }}
-
 // WakeAll wakes all the boxes, which must have been spawned on exec, in order.
 // For many boxes it costs a fraction of waking each: it submits them in
 // batches. It does not allocate in steady state.
 func WakeAll(exec Executor, boxes []*WakeBox) {
-	w := waves.Get().(*wave)
-	n := 0
+	batch := wakeBatches.Get().(*wakeBatch)
 	for _, b := range boxes {
-		if !b.wake() {
-			continue
-		}
-		w[n] = (*mailbox)(&b.cell)
-		if n++; n == waveSize {
-			exec.SubmitAll(w[:n])
-			n = 0
+		if b.markWork() {
+			batch.add(exec, &b.cell)
 		}
 	}
-	if n > 0 {
-		exec.SubmitAll(w[:n])
-	}
-	clear(w[:])
-	waves.Put(w)
+	batch.submit(exec)
+	clear(batch.tasks[:])
+	wakeBatches.Put(batch)
 }
 
-// wakeBody is the face of a WakeBox that its cell sees.
+// wakeBatch is tasks of one group that are submitted at once. There are enough
+// to make the cost of the executor's lock negligible, and few enough to let
+// workers start early.
+type wakeBatch struct {
+	tasks [256]Task
+	n     int
+	group *taskGroup
+}
+
+// wakeBatches are reused by calls of WakeAll.
+var wakeBatches = sync.Pool{New: func() any { return new(wakeBatch) }}
+
+func (b *wakeBatch) add(exec Executor, c *cell) {
+	if b.n == len(b.tasks) || c.spec.group != b.group {
+		b.submit(exec)
+		b.group = c.spec.group
+	}
+	b.tasks[b.n] = (*mailbox)(c)
+	b.n++
+}
+
+func (b *wakeBatch) submit(exec Executor) {
+	tasks := b.tasks[:b.n]
+	b.n = 0
+	switch pool, ok := exec.(*Pool); {
+	case len(tasks) == 0:
+	case ok:
+		pool.submitGroup(pool.own(b.group), tasks)
+	default:
+		exec.SubmitAll(tasks)
+	}
+}
+
+// wakeBody is a WakeBox as its cell sees it.
 type wakeBody WakeBox
 
 func (b *wakeBody) work(int) (more bool) {

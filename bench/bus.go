@@ -83,7 +83,7 @@ func (b topicBus) Publish(ctx context.Context, m Message) error {
 }
 
 func (b topicBus) Subscribe(ctx context.Context, handle func(seq int64)) (Watch, error) {
-	sub, err := b.topic.Subscribe(ctx, func(m Message) { handle(m.Seq) }, engine.SubscribeOptions{OnPool: true})
+	sub, err := b.topic.SubscribeWith(ctx, engine.SubscribeOptions{OnPool: true}, func(m Message) { handle(m.Seq) })
 	return topicWatch{sub}, err
 }
 

@@ -90,7 +90,7 @@ type engineInformer struct {
 
 func openInformer(context.Context) (Informer, error) {
 	cfg := config()
-	cfg.Index, cfg.Capacity = nil, new(int)
+	cfg.Index, cfg.NoCache = nil, true
 	// client-go's informers do not know what a field is.
 	cfg.Fields = nil
 	e, err := engine.New(cfg)
@@ -103,7 +103,7 @@ func openInformer(context.Context) (Informer, error) {
 func (s *engineInformer) Start(_ context.Context, healthy []func(seq int64), slow func(seq int64)) error {
 	var err error
 	byNamespace := store.Indexers[Object]{"namespace": func(Object) ([]string, error) { return []string{Namespace}, nil }}
-	cfg := informer.Config[Object]{Source: s.Backend(), Host: s.Host(), Indexers: byNamespace}
+	cfg := informer.Config[Object]{Source: engine.SourceOf[Object](s.Backend()), Host: s.Host(), Indexers: byNamespace}
 	if s.informer, err = informer.New(cfg); err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/actors"
@@ -16,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/bench"
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
@@ -28,33 +28,41 @@ import (
 // object is what is written.
 var object = bench.Object{Name: "pod", Node: "node", App: "app"}
 
-func schema() store.Schema[bench.Object] {
-	return store.Schema[bench.Object]{
-		Key:    bench.Object.Key,
-		Labels: func(o bench.Object) labels.Set { return labels.Set{bench.AppLabel: o.App} },
-		Fields: func(o bench.Object) fields.Set { return fields.Set{bench.NodeField: o.Node} },
-	}
+// config describes objects as the engine under measurement does.
+var config = engine.Config[bench.Object]{
+	Key:    bench.Object.Key,
+	Labels: func(o bench.Object) labels.Set { return labels.Set{bench.AppLabel: o.App} },
+	Fields: engine.Fields[bench.Object]{bench.NodeField: func(o bench.Object) string { return o.Node }},
+}
+
+var schema = config.Schema()
+
+// draft returns an object to be written.
+func draft(value bench.Object) *store.Object {
+	o := schema.New()
+	o.Key, *schema.Pointer(o).(*bench.Object) = value.Key(), value
+	schema.Describe(o)
+	return o
 }
 
 // written returns a backend with so many writes in its history.
-func written(b *testing.B, writes int) *memory.Backend[bench.Object] {
-	m, err := memory.New(schema(), memory.Options{Retain: store.WindowLimits{MinEvents: writes, MaxEvents: writes + 1000}})
+func written(b *testing.B, writes int) *memory.Backend {
+	m, err := memory.New(schema, memory.Options{Retain: store.WindowLimits{MinEvents: writes, MaxEvents: writes + 1000}})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, m.Close()) })
 	write(b, m, writes)
 	return m
 }
 
-func write(b *testing.B, m *memory.Backend[bench.Object], writes int) {
-	var last store.Revision
+func write(b *testing.B, m *memory.Backend, writes int) {
+	var last *store.Object
 	for i := range writes {
 		o := object
 		o.Seq = int64(i)
-		put, err := m.Put(context.Background(), o.Key(), o, last, backend.PutOptions{})
-		if err != nil {
+		var err error
+		if last, err = m.Put(context.Background(), draft(o), last, backend.PutOptions{}); err != nil {
 			b.Fatal(err)
 		}
-		last = put.Revision
 	}
 }
 
@@ -67,10 +75,10 @@ func BenchmarkStageBackend(b *testing.B) {
 }
 
 // emptyAtFirst lists what there was before any write, so that all comes by watch.
-type emptyAtFirst struct{ *memory.Backend[bench.Object] }
+type emptyAtFirst struct{ *memory.Backend }
 
-func (emptyAtFirst) List(context.Context, backend.ListOptions) (*backend.List[bench.Object], error) {
-	return &backend.List[bench.Object]{Revision: 1, Items: []*store.Object[bench.Object]{}}, nil
+func (emptyAtFirst) List(context.Context, backend.ListOptions) (*backend.List, error) {
+	return &backend.List{Revision: 1, Items: []*store.Object{}}, nil
 }
 
 // counting is a sink that takes everything.
@@ -79,7 +87,7 @@ type counting struct {
 	done chan struct{}
 }
 
-func (s counting) Offer(u reflector.Update[bench.Object]) actors.Verdict {
+func (s counting) Offer(u reflector.Update) actors.Verdict {
 	if u.Revision == s.last {
 		close(s.done)
 	}
@@ -93,7 +101,7 @@ func BenchmarkStageReflector(b *testing.B) {
 	sink := counting{last: store.Revision(b.N + 1), done: make(chan struct{})}
 	b.ReportAllocs()
 	b.ResetTimer()
-	_, err := reflector.Spawn(system, reflector.Config[bench.Object]{Source: source, Sink: sink, Rand: rand.New(rand.NewPCG(1, 1))})
+	_, err := reflector.Spawn(system, reflector.Config{Source: source, Sink: sink, Rand: rand.New(rand.NewPCG(1, 1))})
 	require.NoError(b, err)
 	<-sink.done
 }
@@ -107,20 +115,22 @@ func newSystem(b *testing.B) *actors.System {
 
 // pipeline is watchCache, dispatcher and watchers, fed by hand.
 type pipeline struct {
-	cache     *watchcache.Cache[bench.Object]
-	published store.Published[bench.Object]
-	feed      watcher.Feed[bench.Object]
+	cache     *watchcache.Cache
+	published store.Published
+	feed      watcher.Feed
 	room      chan struct{}
 }
 
 func newPipeline(b *testing.B) *pipeline {
 	system := newSystem(b)
 	p := &pipeline{room: make(chan struct{}, 1)}
-	down := dispatcher.Spawn(system, dispatcher.Config[bench.Object]{
+	down := dispatcher.Spawn(system, dispatcher.Config{
+		Schema: &schema,
 		Source: &p.published, Feed: &p.feed, Rand: rand.New(rand.NewPCG(1, 1)), Stats: &dispatcher.Stats{},
 	})
-	p.feed.Recovered = func(w *watcher.Watch[bench.Object]) { down.Tell(dispatcher.Recovered[bench.Object]{Watch: w}) }
-	p.cache = watchcache.Spawn(system, actors.RealClock(), watchcache.Config[bench.Object]{
+	p.feed.Recovered = func(w *watcher.Watch) { down.Tell(dispatcher.Recovered{Watch: w}) }
+	p.cache = watchcache.Spawn(system, actors.RealClock(), watchcache.Config{
+		Schema:    &schema,
 		Published: &p.published, Dispatcher: down, Relist: func(reflector.Reason) {},
 		OnRoom: func() {
 			select {
@@ -130,53 +140,53 @@ func newPipeline(b *testing.B) *pipeline {
 		},
 		Report: func(err error) { b.Error(err) }, Stats: &watchcache.Stats{},
 	})
-	p.offer(reflector.Update[bench.Object]{Kind: reflector.Replace, Reason: reflector.Started, Revision: 1})
+	p.offer(reflector.Update{Kind: reflector.Replace, Reason: reflector.Started, Revision: 1})
 	return p
 }
 
 // offer waits for room.
-func (p *pipeline) offer(u reflector.Update[bench.Object]) {
+func (p *pipeline) offer(u reflector.Update) {
 	for p.cache.Offer(u) == actors.Full {
 		<-p.room
 	}
 }
 
 // watch registers a watch that calls handle.
-func (p *pipeline) watch(b *testing.B, fieldSelector string, handle func(store.Event[bench.Object])) {
-	filter, err := store.NewFilter(store.FilterOptions{Fields: fieldSelector})
+func (p *pipeline) watch(b *testing.B, fieldSelector string, handle func(store.Event)) {
+	filter, err := store.NewFilter(schema.Fields, store.FilterOptions{Fields: fieldSelector})
 	require.NoError(b, err)
 	reply := make(chan error, 1)
-	p.cache.Register(watchcache.Register[bench.Object]{
+	p.cache.Register(watchcache.Register{
 		Watch: watcher.New(&p.feed, watcher.Options{}, handle), Filter: filter, OnPool: true, Reply: reply,
 	})
 	require.NoError(b, <-reply)
 }
 
 // batches returns the history of so many writes as a Reflector tells it.
-func batches(b *testing.B, writes int) []reflector.Update[bench.Object] {
+func batches(b *testing.B, writes int) []reflector.Update {
 	w, err := written(b, writes).Watch(context.Background(), backend.WatchOptions{From: 1, Notify: func() {}})
 	require.NoError(b, err)
 	defer w.Close()
-	var all []reflector.Update[bench.Object]
+	var all []reflector.Update
 	for {
 		batch, err := w.Next(reflector.DefaultMaxBatch)
 		require.NoError(b, err)
 		if len(batch.Events) == 0 {
 			return all
 		}
-		all = append(all, reflector.Update[bench.Object]{Kind: reflector.Changes, Revision: batch.Through, Events: batch.Events})
+		all = append(all, reflector.Update{Kind: reflector.Changes, Revision: batch.Through, Events: batch.Events})
 	}
 }
 
 // run feeds the history and waits until the cache has it.
-func (p *pipeline) run(b *testing.B, history []reflector.Update[bench.Object]) {
+func (p *pipeline) run(b *testing.B, history []reflector.Update) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for _, u := range history {
 		p.offer(u)
 	}
 	reply := make(chan error, 1)
-	p.cache.Wait(watchcache.Wait[bench.Object]{Revision: store.Revision(b.N + 1), Until: time.Now().Add(time.Minute), Reply: reply})
+	p.cache.Wait(watchcache.Wait{Revision: store.Revision(b.N + 1), Until: time.Now().Add(time.Minute), Reply: reply})
 	require.NoError(b, <-reply)
 }
 
@@ -192,7 +202,7 @@ func BenchmarkStageDispatch(b *testing.B) {
 	history := batches(b, b.N)
 	p := newPipeline(b)
 	for i := range 1000 {
-		p.watch(b, bench.NodeField+"=other-"+string(rune('a'+i%26)), func(store.Event[bench.Object]) {})
+		p.watch(b, bench.NodeField+"=other-"+string(rune('a'+i%26)), func(store.Event) {})
 	}
 	done := make(chan struct{})
 	p.watch(b, bench.NodeField+"="+object.Node, until(b, done))
@@ -211,8 +221,8 @@ func BenchmarkStageWatcher(b *testing.B) {
 }
 
 // until closes done at the last write.
-func until(b *testing.B, done chan struct{}) func(store.Event[bench.Object]) {
-	return func(ev store.Event[bench.Object]) {
+func until(b *testing.B, done chan struct{}) func(store.Event) {
+	return func(ev store.Event) {
 		if ev.Revision == store.Revision(b.N+1) {
 			close(done)
 		}

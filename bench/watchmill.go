@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/engine"
@@ -31,7 +30,7 @@ func config() engine.Config[Object] {
 		Name:   "bench",
 		Key:    Object.Key,
 		Labels: func(o Object) labels.Set { return labels.Set{AppLabel: o.App} },
-		Fields: func(o Object) fields.Set { return fields.Set{NodeField: o.Node} },
+		Fields: engine.Fields[Object]{NodeField: func(o Object) string { return o.Node }},
 		Equal:  func(a, b Object) bool { return a == b },
 		Index:  []string{NodeField},
 	}
@@ -68,8 +67,11 @@ func bareObjects(live, superseded int) any {
 }
 
 func (s engineStore) Write(ctx context.Context, o Object) (uint64, error) {
-	rev, err := s.Put(ctx, o)
-	return uint64(rev), err
+	stored, err := s.Put(ctx, o)
+	if err != nil {
+		return 0, err
+	}
+	return uint64(stored.Revision), nil
 }
 
 func (s engineStore) Watch(ctx context.Context, what Selection, from uint64, handle func(seq int64)) (Watch, error) {

@@ -110,7 +110,7 @@ func BenchmarkListAll(b *testing.B) {
 	var rev engine.Revision
 	for i := range 10_000 {
 		var err error
-		rev, err = e.Create(ctx, pod{Name: fmt.Sprintf("pod-%05d", i), App: "web"})
+		rev, err = revisionOf(e.Create(ctx, pod{Name: fmt.Sprintf("pod-%05d", i), App: "web"}))
 		require.NoError(b, err)
 	}
 	require.NoError(b, e.WaitFor(ctx, rev))
@@ -128,7 +128,7 @@ func BenchmarkListAll(b *testing.B) {
 func BenchmarkGetCached(b *testing.B) {
 	ctx := b.Context()
 	e := benchEngine(b)
-	rev, err := e.Create(ctx, pod{Name: "a"})
+	rev, err := revisionOf(e.Create(ctx, pod{Name: "a"}))
 	require.NoError(b, err)
 	require.NoError(b, e.WaitFor(ctx, rev))
 	for b.Loop() {

@@ -13,9 +13,9 @@ import (
 )
 
 // burstWrites is how many writes a burst has: fewer under the race detector,
-// which makes each ten times as dear.
+// which makes each ten times as expensive.
 func burstWrites() int {
-	if raceEnabled {
+	if raceEnabled() {
 		return 10_000
 	}
 	return 100_000
@@ -24,7 +24,7 @@ func burstWrites() int {
 // Ten watchers and 100,000 writes as fast as they go, with the defaults: every
 // watcher gets every write, whether it pulls or handles, whatever its policy.
 // Park and Conflate promise it; Terminate does not, but says so if it ends.
-func TestBurstLosesNothing(t *testing.T) {
+func TestBurst_LosesNothing(t *testing.T) {
 	for _, policy := range []engine.Policy{engine.Park, engine.Conflate} {
 		for _, how := range []string{"pulled", "handled", "handled on the pool"} {
 			t.Run(policy.String()+" "+how, func(t *testing.T) {
@@ -56,20 +56,29 @@ func TestBurstLosesNothing(t *testing.T) {
 	}
 }
 
-// tally checks that the writes come one after the other.
+// tally checks that the writes come one after the other, up to the first that
+// does not.
 type tally struct {
 	seen, want int
 	wrong      string
-	done       chan struct{}
+	done       chan struct{} // closed at the end, and at the first that is wrong
 }
 
 func (y *tally) take(ev engine.Event[pod]) {
-	if y.wrong == "" && (ev.Object.Value.N != y.seen || ev.Marks != 0) {
-		y.wrong = fmt.Sprintf("write %d came as %v, which is write %d", y.seen, ev, ev.Object.Value.N)
+	switch {
+	case y.wrong != "":
+	case ev.Object.Value.N != y.seen || ev.Marks != 0:
+		y.fail(fmt.Sprintf("write %d came as %v, which is write %d", y.seen, ev, ev.Object.Value.N))
+	default:
+		if y.seen++; y.seen == y.want {
+			close(y.done)
+		}
 	}
-	if y.seen++; y.seen == y.want {
-		close(y.done)
-	}
+}
+
+func (y *tally) fail(wrong string) {
+	y.wrong = wrong
+	close(y.done)
 }
 
 // consume starts a watch whose events the tally takes.
@@ -82,11 +91,10 @@ func (y *tally) consume(t *testing.T, e *engine.Engine[pod], consumers *sync.Wai
 	w, err := e.Watch(t.Context(), opts)
 	require.NoError(t, err)
 	consumers.Go(func() {
-		for y.seen < y.want {
+		for y.seen < y.want && y.wrong == "" {
 			events, err := w.Next(context.Background())
 			if err != nil {
-				y.wrong = err.Error()
-				close(y.done)
+				y.fail(err.Error())
 				return
 			}
 			for _, ev := range events {
@@ -99,7 +107,7 @@ func (y *tally) consume(t *testing.T, e *engine.Engine[pod], consumers *sync.Wai
 // A window that holds far less than the burst: a watch that conflates may leave
 // writes out, but ends up with the state as it is; one that is terminated or
 // expires has had everything up to a point, without a hole.
-func TestBurstBeyondTheWindow(t *testing.T) {
+func TestBurst_BeyondTheWindow(t *testing.T) {
 	for _, policy := range []engine.Policy{engine.Park, engine.Terminate, engine.Conflate} {
 		t.Run(policy.String(), func(t *testing.T) {
 			c := cfg()
@@ -147,9 +155,9 @@ func TestBurstBeyondTheWindow(t *testing.T) {
 }
 
 // Idle watchers are actors without a goroutine, and all are gone after Close.
-func TestIdleWatchersHaveNoGoroutines(t *testing.T) {
+func TestWatch_IdleOnesHaveNoGoroutines(t *testing.T) {
 	watchers := 10_000
-	if !raceEnabled && !testing.Short() {
+	if !raceEnabled() && !testing.Short() {
 		watchers = 100_000
 	}
 	host, err := engine.NewHost(engine.HostConfig{})

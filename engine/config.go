@@ -1,17 +1,20 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // DefaultFreshnessTimeout is how long a read waits for the cache to reach the
@@ -34,14 +37,22 @@ func (e *ConfigError) Error() string {
 // Is makes errors.Is(err, ErrConfig) true.
 func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
 
+// Fields are the fields that field selectors and [Config].Index may name, each
+// with what returns its value, as in
+//
+//	engine.Fields[Pod]{"spec.nodeName": func(p Pod) string { return p.Node }}
+type Fields[T any] map[string]func(T) string
+
 // Config says what an engine holds and how. Only Key is required.
 type Config[T any] struct {
 	// Key returns the object's key: path segments separated by slashes, such as
 	// "namespace/name". Required.
 	Key func(T) string
-	// Labels and Fields return what selectors match on.
+	// Labels returns the labels that label selectors match on.
 	Labels func(T) labels.Set
-	Fields func(T) fields.Set
+	// Fields are what field selectors match on. They are evaluated once per
+	// write; a selector that names another field is refused.
+	Fields Fields[T]
 	// Size estimates the bytes that a value holds, for Window.MaxBytes; nil
 	// means [store.DefaultSize] for each.
 	Size func(T) int
@@ -49,7 +60,7 @@ type Config[T any] struct {
 	// changes nothing writes nothing; nil means reflect.DeepEqual.
 	Equal func(a, b T) bool
 
-	// Index names fields, IndexLabels labels, that lists can be narrowed by
+	// Index names some of Fields, IndexLabels labels, that lists can be narrowed by
 	// without looking at every object. Watches need no index: the dispatcher
 	// indexes what they ask for by itself.
 	Index       []string
@@ -57,13 +68,12 @@ type Config[T any] struct {
 
 	// Window bounds the history that watches can resume from.
 	Window Window
-	// Capacity is short for Window.MaxEvents; zero turns the cache off: all
-	// reads and watches then go to the backend. Nil means the default.
-	Capacity *int
+	// NoCache turns the cache off: all reads and watches then go to the backend.
+	NoCache bool
 
 	// Backend is where objects live; nil means memory of the engine's own. A
 	// given backend is not closed with the engine.
-	Backend backend.Backend[T]
+	Backend backend.Backend
 	// Host is what the engine runs on; nil means one of its own. A given host is
 	// not closed with the engine.
 	Host *Host
@@ -82,7 +92,7 @@ type Config[T any] struct {
 	// means never. What they find is told to OnError.
 	VerifyEvery time.Duration
 	// Backoff spaces the attempts to come back to a backend that fails.
-	Backoff reflector.Backoff
+	Backoff Backoff
 	// DetectMutations proves that nobody changes a shared object: whoever does
 	// is reported through OnError as a [*MutationError], when the object is next
 	// superseded, deleted or read, with some later call, or at Close. It prints
@@ -95,83 +105,109 @@ type Config[T any] struct {
 	OnError func(error)
 }
 
-// validate returns a [*ConfigError] for the first field that is wrong.
-func (c *Config[T]) validate() error {
-	switch {
-	case c.Key == nil:
+// check returns a [*ConfigError] for the first of the functions that is wrong.
+func (c *Config[T]) check() error {
+	if c.Key == nil {
 		return &ConfigError{"Key", "is nil; every object needs a key: give a function such as func(p Pod) string { return p.Name }"}
-	case c.Capacity != nil && *c.Capacity < 0:
-		return &ConfigError{"Capacity", fmt.Sprintf("is %d; give the events to keep, 0 to turn the cache off, or nil for the default", *c.Capacity)}
-	case c.Capacity != nil && c.Window.MaxEvents != 0:
-		return &ConfigError{"Capacity", "and Window.MaxEvents are both set; they mean the same, give one"}
-	case len(c.Index) > 0 && c.Fields == nil:
-		return &ConfigError{"Index", "names fields, but Fields is nil; give a function that returns them"}
-	case len(c.IndexLabels) > 0 && c.Labels == nil:
+	}
+	if len(c.IndexLabels) > 0 && c.Labels == nil {
 		return &ConfigError{"IndexLabels", "names labels, but Labels is nil; give a function that returns them"}
-	case c.BookmarkPeriod < 0:
-		return &ConfigError{"BookmarkPeriod", "is negative; zero means one minute"}
-	case c.FreshnessTimeout < 0:
-		return &ConfigError{"FreshnessTimeout", "is negative; zero means 3 s"}
-	case c.VerifyEvery < 0:
-		return &ConfigError{"VerifyEvery", "is negative; zero means never"}
-	case c.VerifyEvery > 0 && !c.cached():
-		return &ConfigError{"VerifyEvery", "is set, but Capacity 0 turns the cache off: there is nothing to compare"}
 	}
-	if err := c.Window.Validate(); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	return c.validateIndexes()
-}
-
-func (c *Config[T]) validateIndexes() error {
-	seen := make(map[store.Attribute]bool)
-	for _, a := range c.indexes() {
+	for name, get := range c.Fields {
 		switch {
-		case a.Name == "":
-			return &ConfigError{"Index", "has an empty name; give the field's or label's name"}
-		case seen[a]:
-			return &ConfigError{"Index", fmt.Sprintf("names %s twice", a)}
+		case name == "" || strings.TrimSpace(name) != name || strings.ContainsAny(name, "=!,"):
+			return &ConfigError{"Fields", fmt.Sprintf("has the name %q; give one that a selector can contain, such as spec.nodeName", name)}
+		case get == nil:
+			return &ConfigError{"Fields", fmt.Sprintf("has no function for %q; give one that returns the field's value", name)}
 		}
-		seen[a] = true
 	}
 	return nil
 }
 
-// indexes returns the attributes to index.
-func (c *Config[T]) indexes() []store.Attribute {
-	attributes := make([]store.Attribute, 0, len(c.Index)+len(c.IndexLabels))
-	for _, name := range c.Index {
-		attributes = append(attributes, store.FieldAttribute(name))
+// settings are a [Config] as the core sees it, with the type's functions in the
+// schema.
+type settings struct {
+	schema             store.Schema
+	index, indexLabels []string
+	indexes            []store.Attribute // what both of them mean
+	window             Window
+	noCache            bool
+	backend            backend.Backend
+	host               *Host
+	name               string
+	bookmarkPeriod     time.Duration
+	freshnessTimeout   time.Duration
+	verifyEvery        time.Duration
+	backoff            reflector.Backoff
+	detectMutations    bool
+	onError            func(error)
+}
+
+// settings returns c without its type.
+func (c Config[T]) settings() settings {
+	s := settings{
+		schema: c.Schema(),
+		index:  c.Index, indexLabels: c.IndexLabels,
+		window: c.Window, noCache: c.NoCache,
+		backend: c.Backend, host: c.Host, name: c.Name,
+		bookmarkPeriod: c.BookmarkPeriod, freshnessTimeout: c.FreshnessTimeout, verifyEvery: c.VerifyEvery,
+		backoff: c.Backoff, detectMutations: c.DetectMutations, onError: c.OnError,
 	}
-	for _, name := range c.IndexLabels {
-		attributes = append(attributes, store.LabelAttribute(name))
+	if s.name == "" {
+		s.name = typeName[T]()
 	}
-	return attributes
+	return s
+}
+
+// validate returns a [*ConfigError] for the first setting that is wrong.
+func (s *settings) validate() error {
+	switch {
+	case s.bookmarkPeriod < 0:
+		return &ConfigError{"BookmarkPeriod", "is negative; zero means one minute"}
+	case s.freshnessTimeout < 0:
+		return &ConfigError{"FreshnessTimeout", "is negative; zero means 3 s"}
+	case s.verifyEvery < 0:
+		return &ConfigError{"VerifyEvery", "is negative; zero means never"}
+	case s.verifyEvery > 0 && !s.cached():
+		return &ConfigError{"VerifyEvery", "is set, but NoCache turns the cache off: there is nothing to compare"}
+	}
+	if wrong := (*usercode.ConfigError)(nil); errors.As(s.window.Validate("Window"), &wrong) {
+		return &ConfigError{wrong.Field, wrong.Problem}
+	}
+	return s.resolveIndexes()
+}
+
+// resolveIndexes works out the attributes to index.
+func (s *settings) resolveIndexes() error {
+	for _, name := range s.index {
+		a, err := s.schema.Fields.Attribute(name)
+		if err != nil {
+			return fmt.Errorf("%w: %w", &ConfigError{"Index", "names what Fields does not declare"}, err)
+		}
+		s.indexes = append(s.indexes, a)
+	}
+	for _, name := range s.indexLabels {
+		if name == "" {
+			return &ConfigError{"IndexLabels", "has an empty name; give the label's name"}
+		}
+		s.indexes = append(s.indexes, store.LabelAttribute(name))
+	}
+	for i, a := range s.indexes {
+		if slices.Contains(s.indexes[:i], a) {
+			return &ConfigError{"Index", fmt.Sprintf("names %s twice", a)}
+		}
+	}
+	return nil
 }
 
 // cached reports whether there is a cache.
-func (c *Config[T]) cached() bool { return c.Capacity == nil || *c.Capacity > 0 }
+func (s *settings) cached() bool { return !s.noCache }
 
-// withDefaults fills in what was left out.
-func (c Config[T]) withDefaults() Config[T] {
-	if c.BookmarkPeriod == 0 {
-		c.BookmarkPeriod = dispatcher.DefaultBookmarkPeriod
+// fillDefaults fills in what was left out.
+func (s *settings) fillDefaults() {
+	s.bookmarkPeriod = cmp.Or(s.bookmarkPeriod, dispatcher.DefaultBookmarkPeriod)
+	s.freshnessTimeout = cmp.Or(s.freshnessTimeout, DefaultFreshnessTimeout)
+	if s.onError == nil {
+		s.onError = func(error) {}
 	}
-	if c.FreshnessTimeout == 0 {
-		c.FreshnessTimeout = DefaultFreshnessTimeout
-	}
-	if c.Name == "" {
-		c.Name = fmt.Sprintf("%T", *new(T))
-	}
-	if c.OnError == nil {
-		c.OnError = func(error) {}
-	}
-	if c.Capacity != nil {
-		c.Window.MaxEvents = *c.Capacity
-	}
-	return c
-}
-
-func (c *Config[T]) schema() store.Schema[T] {
-	return store.Schema[T]{Key: c.Key, Labels: c.Labels, Fields: c.Fields, Size: c.Size, Equal: c.Equal}
 }

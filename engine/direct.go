@@ -21,17 +21,17 @@ const directBatch = 256
 // up. What is not pulled stays with the backend.
 //
 //	backend.Watcher ──Next, while the consumer keeps up──▶ window ──▶ Watch
-type direct[T any] struct {
-	engine *Engine[T]
+type direct struct {
+	engine *core
 	filter *store.Filter
-	start  watcher.Start[T]
-	watch  *watcher.Watch[T]
+	start  watcher.Start
+	watch  *watcher.Watch
 	onPool bool
 
-	source backend.Watcher[T]
-	feed   watcher.Feed[T]
-	window *store.Window[T]
-	nobody *store.Tree[T]
+	source backend.Watcher
+	feed   watcher.Feed
+	window *store.Window
+	nobody *store.Tree
 	self   atomic.Pointer[actors.Ref[directMessage]]
 	broken bool
 
@@ -52,25 +52,25 @@ const (
 
 // adopt asks the root to start a direct. The reply gets nil once events reach
 // the watch.
-type adopt[T any] struct {
-	direct *direct[T]
+type adopt struct {
+	direct *direct
 	reply  chan<- error
 }
 
 // watchBackend starts a watch on the backend itself.
-func (e *Engine[T]) watchBackend(ctx context.Context, filter *store.Filter, opts WatchOptions, handle func(Event[T])) (*Watch[T], error) {
+func (e *core) watchBackend(ctx context.Context, filter *store.Filter, opts WatchOptions, handle func(store.Event)) (*watcher.Watch, error) {
 	if opts.Last > 0 || opts.Policy == Conflate {
-		return nil, fmt.Errorf("%w: WatchOptions.Last and Conflate need the cache, which Config.Capacity 0 turns off", ErrUnsupported)
+		return nil, fmt.Errorf("%w: WatchOptions.Last and Conflate need the cache, which Config.NoCache turns off", ErrUnsupported)
 	}
-	d := &direct[T]{engine: e, filter: filter, onPool: opts.OnPool, nobody: store.NewTree[T]()}
+	d := &direct{engine: e, filter: filter, onPool: opts.OnPool, nobody: store.NewTree()}
 	d.feed.Await, d.feed.Go = e.host.await, e.host.spawn
-	d.feed.Recovered = func(*watcher.Watch[T]) { d.tell(pull) }
+	d.feed.Recovered = func(*watcher.Watch) { d.tell(pull) }
 	d.watch = watcher.New(&d.feed, e.watcherOptions(opts), handle)
 	if err := d.open(ctx, opts); err != nil {
 		return nil, err
 	}
 	reply := make(chan error, 1)
-	if !e.top.Tell(adopt[T]{d, reply}) {
+	if !e.root.Tell(adopt{d, reply}) {
 		d.source.Close()
 		return nil, ErrEngineClosed
 	}
@@ -83,7 +83,7 @@ func (e *Engine[T]) watchBackend(ctx context.Context, filter *store.Filter, opts
 }
 
 // open reads where the watch starts and starts the backend's watch there.
-func (d *direct[T]) open(ctx context.Context, opts WatchOptions) error {
+func (d *direct) open(ctx context.Context, opts WatchOptions) error {
 	storage := d.engine.storage
 	current, err := storage.Backend().Revision(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (d *direct[T]) open(ctx context.Context, opts WatchOptions) error {
 	d.publish()
 	// Positions never reach this stream's end, so the watch reads the window. It is
 	// begun here, not in Started, since the consumer may be there first.
-	d.watch.Begin(watcher.NewStream[T](d.filter, math.MaxUint64), d.start, d.onPool)
+	d.watch.Begin(watcher.NewStream(d.engine.schema, d.filter, math.MaxUint64), d.start, d.onPool)
 	d.source, err = storage.Backend().Watch(ctx, backend.WatchOptions{
 		Prefix: d.filter.Prefix(), From: d.start.After, Notify: func() { d.tell(pull) },
 	})
@@ -116,7 +116,7 @@ func (d *direct[T]) open(ctx context.Context, opts WatchOptions) error {
 }
 
 // list reads the initial state.
-func (d *direct[T]) list(ctx context.Context, opts WatchOptions) error {
+func (d *direct) list(ctx context.Context, opts WatchOptions) error {
 	page, err := d.engine.storage.List(ctx, backend.ListOptions{Prefix: d.filter.Prefix()})
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (d *direct[T]) list(ctx context.Context, opts WatchOptions) error {
 	if page.Revision < opts.From {
 		return &FutureError{Requested: opts.From, Current: page.Revision}
 	}
-	state := store.NewTree[T]()
+	state := store.NewTree()
 	for _, o := range page.Items {
 		state.Put(o)
 	}
@@ -132,14 +132,14 @@ func (d *direct[T]) list(ctx context.Context, opts WatchOptions) error {
 	return nil
 }
 
-func (d *direct[T]) tell(m directMessage) {
+func (d *direct) tell(m directMessage) {
 	if self := d.self.Load(); self != nil {
 		self.Tell(m)
 	}
 }
 
 // Started spawns the watcher and sets the timers.
-func (d *direct[T]) Started(ctx *actors.Context) {
+func (d *direct) Started(ctx *actors.Context) {
 	w := d.watch
 	executor := ctx.System().Blocking()
 	if w.OnPool() {
@@ -160,14 +160,14 @@ func (d *direct[T]) Started(ctx *actors.Context) {
 }
 
 // armBookmark sets the timer of the next bookmark.
-func (d *direct[T]) armBookmark(ctx *actors.Context) {
+func (d *direct) armBookmark(ctx *actors.Context) {
 	if d.watch.Options().Bookmarks {
-		d.bookmarkTimer = ctx.Clock().AfterFunc(d.engine.cfg.BookmarkPeriod, func() { d.tell(bookmark) })
+		d.bookmarkTimer = ctx.Clock().AfterFunc(d.engine.cfg.bookmarkPeriod, func() { d.tell(bookmark) })
 	}
 }
 
 // Receive takes one message.
-func (d *direct[T]) Receive(ctx *actors.Context, m directMessage) {
+func (d *direct) Receive(ctx *actors.Context, m directMessage) {
 	switch m {
 	case pull:
 		d.pull()
@@ -181,7 +181,7 @@ func (d *direct[T]) Receive(ctx *actors.Context, m directMessage) {
 }
 
 // pull takes what the backend has, until the consumer is behind.
-func (d *direct[T]) pull() {
+func (d *direct) pull() {
 	for !d.broken && !d.watch.Ended() {
 		if d.watch.Behind(d.window.View().Next()) && d.watch.SetStalled() {
 			d.behind()
@@ -205,32 +205,32 @@ func (d *direct[T]) pull() {
 
 // behind stops pulling until the consumer has caught up, or ends the watch if
 // its policy says so.
-func (d *direct[T]) behind() {
+func (d *direct) behind() {
 	if d.watch.Options().Policy == Terminate {
 		d.watch.FinishAfterPrelude(watcher.ErrSlowConsumer)
 	}
 }
 
-func (d *direct[T]) append(batch backend.Batch[T]) {
-	now := d.engine.host.Clock().Now()
+func (d *direct) append(batch backend.Batch) {
+	now := d.engine.host.system.Clock().Now()
 	for _, ev := range batch.Events {
-		d.window.Append(ev, now, d.nobody)
+		d.window.Append(ev, now)
 	}
 	d.window.Advance(batch.Through)
 	d.window.Trim(now)
 	d.publish()
 }
 
-func (d *direct[T]) publish() {
+func (d *direct) publish() {
 	view := d.window.View()
-	d.feed.Publish(&store.Snapshot[T]{Revision: view.Revision(), Generation: 1, State: d.nobody.View(), Window: view})
+	d.feed.Publish(&store.Snapshot{Revision: view.Revision(), Generation: 1, State: d.nobody.View(), Window: view})
 }
 
 // ChildStopped ends the actor with its watcher.
-func (d *direct[T]) ChildStopped(ctx *actors.Context, _ actors.ID) { ctx.Stop() }
+func (d *direct) ChildStopped(ctx *actors.Context, _ actors.ID) { ctx.Stop() }
 
 // Stopping ends the watch if it was stopped from above.
-func (d *direct[T]) Stopping(*actors.Context) {
+func (d *direct) Stopping(*actors.Context) {
 	d.source.Close()
 	for _, t := range []actors.Timer{d.bookmarkTimer, d.deadlineTimer} {
 		if t != nil {

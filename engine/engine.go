@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/dispatcher"
@@ -18,26 +19,56 @@ import (
 
 // Engine is a decorator over a backend: it serves reads and watches from a
 // cache that it keeps current, and passes writes through. Make one with [New].
-type Engine[T any] struct {
-	cfg     Config[T]
-	schema  store.Schema[T]
-	host    *Host
-	ownHost bool
-	storage *backend.Storage[T]
-	// ownBackend is closed with the engine; nil if the backend was given.
-	ownBackend backend.Backend[T]
+// All methods are safe for concurrent use.
+type Engine[T any] struct{ core engineCore }
 
-	published store.Published[T]
-	feed      watcher.Feed[T]
-	top       *actors.Ref[adopt[T]]
+// engineCore is what the typed façade calls. It is an interface, as are
+// [watchCore] and [topicCore], for the sake of the user's compiler: a package
+// that mentions Engine[Pod] compiles anew the methods of every generic type that
+// it can reach from there through the fields of structs, and sees none through an
+// interface.
+type engineCore interface {
+	create(ctx context.Context, draft *store.Object, ttl time.Duration) (*store.Object, error)
+	put(ctx context.Context, draft *store.Object) (*store.Object, error)
+	update(ctx context.Context, key string, change backend.UpdateFunc, opts UpdateOptions) (*store.Object, error)
+	remove(ctx context.Context, key string, opts DeleteOptions, validate backend.ValidateFunc) (*store.Object, error)
+	emit(ctx context.Context, draft *store.Object) (Revision, error)
+	get(ctx context.Context, key string, opts GetOptions) (*store.Object, error)
+	list(ctx context.Context, opts ListOptions) (*backend.List, error)
+	byIndex(ctx context.Context, index, value string) ([]*store.Object, error)
+	startWatch(ctx context.Context, opts WatchOptions, handle func(store.Event)) (watchCore, error)
+	newest() Revision
+	waitFor(ctx context.Context, rev Revision) error
+	verify(ctx context.Context) error
+	asSource() backend.ListerWatcher
+	stats() Stats
+	hostOf() *Host
+	storageBelow() backend.Backend
+	close() error
+}
+
+// core is an engine whatever the type of its objects: all of it that is not a
+// signature.
+type core struct {
+	cfg     settings
+	schema  *store.Schema
+	host    *host
+	ownHost *Host // closed with the engine; nil if the host was given
+	storage *backend.Storage
+	// ownBackend is closed with the engine; nil if the backend was given.
+	ownBackend backend.Backend
+
+	published store.Published
+	feed      watcher.Feed
+	root      *actors.Ref[adopt]
 	stopped   chan struct{}
-	parts     parts[T]
+	parts     parts
 	counts    counts
 	sources   followers
 
-	// life ends with the engine; leave ends it.
-	life  context.Context
-	leave context.CancelCauseFunc
+	// life ends with the engine; cancel ends it.
+	life   context.Context
+	cancel context.CancelCauseFunc
 
 	closing sync.Once
 	closed  atomic.Bool
@@ -45,10 +76,10 @@ type Engine[T any] struct {
 }
 
 // parts are the handles of the engine's actors, set once while it starts.
-type parts[T any] struct {
-	dispatcher *actors.Ref[dispatcher.Message[T]]
-	cache      *watchcache.Cache[T]
-	reflector  *reflector.Ref[T]
+type parts struct {
+	dispatcher *actors.Ref[dispatcher.Message]
+	cache      *watchcache.Cache
+	reflector  *reflector.Ref
 }
 
 // New starts an engine. It returns before the first list is done: until then
@@ -58,12 +89,27 @@ type parts[T any] struct {
 // Errors: [ErrConfig], for fields of the engine's own as a [*ConfigError];
 // [ErrEngineClosed] if the host is closed.
 func New[T any](cfg Config[T]) (*Engine[T], error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	core, err := openCore(cfg.settings())
+	if err != nil {
+		return nil, err
+	}
+	return &Engine[T]{core}, nil
+}
+
+// openCore is open for the façade, which must not see what a core is made of.
+func openCore(cfg settings) (engineCore, error) { return open(cfg) }
+
+// open is New without the type.
+func open(cfg settings) (*core, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	e := &Engine[T]{cfg: cfg.withDefaults(), stopped: make(chan struct{})}
-	e.schema = e.cfg.schema()
-	e.life, e.leave = context.WithCancelCause(context.Background())
+	cfg.fillDefaults()
+	e := &core{cfg: cfg, schema: &cfg.schema, stopped: make(chan struct{})}
+	e.life, e.cancel = context.WithCancelCause(context.Background())
 	if err := e.openHost(); err != nil {
 		return nil, err
 	}
@@ -71,43 +117,63 @@ func New[T any](cfg Config[T]) (*Engine[T], error) {
 		e.release()
 		return nil, err
 	}
-	if err := e.start(); err != nil {
+	if err := e.spawn(); err != nil {
 		e.release()
 		return nil, err
 	}
 	return e, nil
 }
 
-func (e *Engine[T]) openHost() (err error) {
-	if e.host = e.cfg.Host; e.host == nil {
-		e.host, err = NewHost(HostConfig{})
-		e.ownHost = true
+func (e *core) openHost() (err error) {
+	shared := e.cfg.host
+	if shared == nil {
+		if shared, err = NewHost(HostConfig{}); err != nil {
+			return err
+		}
+		e.cfg.host, e.ownHost = shared, shared
 	}
-	return err
+	e.host = coreOf(shared)
+	return nil
 }
 
-func (e *Engine[T]) openBackend() error {
-	b := e.cfg.Backend
+func (e *core) openBackend() error {
+	b := e.cfg.backend
 	if b == nil {
 		var err error
-		b, err = memory.New(e.schema, memory.Options{Clock: e.host.Clock()})
+		b, err = memory.New(*e.schema, memory.Options{
+			Clock: e.host.system.Clock(), Indexes: e.cfg.indexes, Retain: e.cfg.retain(),
+		})
 		if err != nil {
 			return err
 		}
 		e.ownBackend = b
 	}
-	e.storage = backend.NewStorage(b, e.schema)
+	e.storage = backend.NewStorage(b, *e.schema)
 	return nil
 }
 
+// retain bounds the history of the engine's own storage: what the cache has read
+// it keeps itself, so little of it needs to stay there.
+func (s *settings) retain() Window {
+	if !s.cached() {
+		return Window{}
+	}
+	const events = 1024
+	w := Window{MinAge: time.Second, MaxEvents: events, MaxBytes: s.window.MaxBytes}
+	if s.window.MaxEvents > 0 {
+		w.MaxEvents = min(events, s.window.MaxEvents)
+	}
+	return w
+}
+
 // release closes what New has opened.
-func (e *Engine[T]) release() error {
+func (e *core) release() error {
 	var first error
 	if e.ownBackend != nil {
 		first = e.ownBackend.Close()
 	}
-	if e.ownHost {
-		if err := e.host.Close(); first == nil {
+	if e.ownHost != nil {
+		if err := e.ownHost.Close(); first == nil {
 			first = err
 		}
 	}
@@ -119,15 +185,17 @@ func (e *Engine[T]) release() error {
 // CloseTimeout with an error that names what still runs. Calls after it fail
 // with ErrEngineClosed. Closing again, or meanwhile, waits for the first Close
 // and returns what it did.
-func (e *Engine[T]) Close() error {
+func (e *Engine[T]) Close() error { return e.core.close() }
+
+func (e *core) close() error {
 	e.closing.Do(func() {
 		e.closed.Store(true)
-		e.top.Stop()
+		e.root.Stop()
 		ctx, cancel := context.WithTimeout(context.Background(), e.host.timeout)
 		defer cancel()
 		err := e.host.await(ctx, e.stopped)
 		if err != nil {
-			err = fmt.Errorf("close engine %s: %w", e.cfg.Name, e.top.StillRunning(err))
+			err = fmt.Errorf("close engine %s: %w", e.cfg.name, e.root.StillRunning(err))
 		}
 		if released := e.release(); released != nil {
 			err = released
@@ -137,8 +205,8 @@ func (e *Engine[T]) Close() error {
 	return e.failed
 }
 
-// open returns nil, or ErrEngineClosed once Close was called.
-func (e *Engine[T]) open() error {
+// alive returns nil, or ErrEngineClosed once Close was called.
+func (e *core) alive() error {
 	if e.closed.Load() {
 		return ErrEngineClosed
 	}
@@ -146,7 +214,11 @@ func (e *Engine[T]) open() error {
 }
 
 // Host returns what the engine runs on.
-func (e *Engine[T]) Host() *Host { return e.host }
+func (e *Engine[T]) Host() *Host { return e.core.hostOf() }
 
 // Backend returns where the engine's objects live.
-func (e *Engine[T]) Backend() backend.Backend[T] { return e.storage.Backend() }
+func (e *Engine[T]) Backend() backend.Backend { return e.core.storageBelow() }
+
+func (e *core) hostOf() *Host { return e.cfg.host }
+
+func (e *core) storageBelow() backend.Backend { return e.storage.Backend() }

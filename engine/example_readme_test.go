@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/engine"
@@ -30,7 +29,7 @@ func newPods() *engine.Engine[Pod] {
 	pods, err := engine.New(engine.Config[Pod]{
 		Key:    func(p Pod) string { return p.Namespace + "/" + p.Name },
 		Labels: func(p Pod) labels.Set { return p.Labels },
-		Fields: func(p Pod) fields.Set { return fields.Set{"spec.nodeName": p.Node} },
+		Fields: engine.Fields[Pod]{"spec.nodeName": func(p Pod) string { return p.Node }},
 	})
 	if err != nil {
 		panic(err)
@@ -54,12 +53,12 @@ func Example_readmeEngine() {
 	pods := newPods()
 	defer pods.Close()
 
-	rev, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n7"})
+	web, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n7"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	w, err := pods.Watch(ctx, engine.WatchOptions{Fields: "spec.nodeName=n7", From: rev})
+	w, err := pods.Watch(ctx, engine.WatchOptions{Fields: "spec.nodeName=n7", From: web.Revision})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -108,7 +107,7 @@ func Example_readmeResume() {
 	_, _ = w.Next(ctx)
 	w.Stop() // the connection breaks
 	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "b"})
-	_, _ = pods.Delete(ctx, "default/a", engine.DeleteOptions[Pod]{})
+	_, _ = pods.Delete(ctx, "default/a", engine.DeleteOptions{})
 
 	w, err := pods.Watch(ctx, engine.WatchOptions{From: w.Revision()})
 	if errors.Is(err, engine.ErrExpired) {
@@ -139,11 +138,11 @@ func Example_readmeStalled() {
 	stuck := make(chan struct{})
 	slow, _ := pods.Handle(ctx, engine.WatchOptions{Buffer: 100}, func(engine.Event[Pod]) { <-stuck })
 	healthy, _ := pods.Watch(ctx, engine.WatchOptions{})
-	var last engine.Revision
+	var last *engine.Object[Pod]
 	for i := range 5000 {
 		last, _ = pods.Put(ctx, Pod{Namespace: "default", Name: "web", Node: fmt.Sprint("n", i)})
 	}
-	for healthy.Revision() < last {
+	for healthy.Revision() < last.Revision {
 		if _, err := healthy.Next(ctx); err != nil {
 			fmt.Println(err)
 			return
@@ -185,9 +184,9 @@ func Example_readmeReads() {
 		fmt.Println(pod.Value.Node, pod.Revision)
 	}
 	show(engine.Latest())
-	show(engine.NotOlderThan(second))
+	show(engine.NotOlderThan(second.Revision))
 	show(engine.Cached())
-	show(engine.Exactly(first))
+	show(engine.Exactly(first.Revision))
 	// Output:
 	// n2 3
 	// n2 3
@@ -230,13 +229,13 @@ func Example_readmeInformer() {
 	defer mirror.Close()
 	handler, err := mirror.AddEventHandler(informer.HandlerFuncs[Pod]{
 		AddFunc: func(o *informer.Object[Pod], _ bool) { fmt.Println("added", o.Key) },
-	})
+	}, informer.HandlerOptions{})
 	fail(err)
 	err = informer.WaitFor(ctx, mirror, handler)
 	fail(err)
-	rev, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n7"})
+	pod, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n7"})
 	fail(err)
-	err = mirror.WaitForRevision(ctx, rev)
+	err = mirror.WaitForRevision(ctx, pod.Revision)
 	fail(err)
 	fail(handler.Remove(ctx, informer.Drain))
 	fmt.Println(mirror.Get("default/web-1").Value.Node)

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -13,138 +12,161 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
-// pitfall is a clock that panics once, when the watchCache has looked at it so
-// many times.
-type pitfall struct {
+// panickingClock is a clock that panics once, when actors have read it so many
+// times in the turns of an executor.
+type panickingClock struct {
 	actors.Clock
-	looks int
+	executor *advancing
+	reads    int
 }
 
-func (c *pitfall) Now() time.Time {
-	if c.looks > 0 && calledByCache() {
-		if c.looks--; c.looks == 0 {
+func (c *panickingClock) Now() time.Time {
+	if c.reads > 0 && c.executor.running {
+		if c.reads--; c.reads == 0 {
 			panic("what is time?")
 		}
 	}
 	return c.Clock.Now()
 }
 
-// calledByCache reports whether the caller's caller is the watchCache actor.
-func calledByCache() bool {
-	caller := make([]uintptr, 1)
-	runtime.Callers(3, caller)
-	frame, _ := runtime.CallersFrames(caller).Next()
-	return strings.Contains(frame.Function, "/actors/watchcache.(*cache[")
+// cacheFixture is a fixture of which a part can be made to fail, whose source
+// hands out one event at a time, and whose calls let up to a minute pass while
+// they wait.
+type cacheFixture struct {
+	*fixture
+	trap     *panickingClock
+	executor *advancing
 }
 
-// cacheRig is a rig whose watchCache can be made to fail, whose source hands out
-// one event at a time, and whose calls let up to a minute pass while they wait.
-type cacheRig struct {
-	*rig
-	pitfall  *pitfall
-	executor *ticking
-}
-
-func newCacheRig(t *testing.T, seed uint64) *cacheRig {
-	r := &cacheRig{}
-	r.rig = newRig(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
-		r.pitfall = &pitfall{Clock: host.Clock}
-		r.executor = &ticking{Seeded: actors.NewSeeded(seed), clock: host.Clock.(*actors.VirtualClock)}
-		host.Clock, host.Executor = r.pitfall, r.executor
+func newCacheFixture(t *testing.T, seed uint64) *cacheFixture {
+	f := &cacheFixture{}
+	f.fixture = newFixture(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
+		f.executor = &advancing{Seeded: actors.NewSeeded(seed), clock: host.Clock.(*actors.VirtualClock)}
+		f.trap = &panickingClock{Clock: host.Clock, executor: f.executor}
+		host.Clock, host.Executor = f.trap, f.executor
 	})
-	r.rig.executor = r.executor.Seeded
-	r.rig.executor.Run()
-	r.source.batch = 1
-	r.executor.seconds = 60
-	t.Cleanup(func() { r.executor.seconds = 0 })
-	return r
+	f.fixture.executor = f.executor.Seeded
+	f.fixture.executor.Run()
+	f.fault(0, batchesOf(1), faulty.OpNext)
+	f.executor.seconds = 60
+	t.Cleanup(func() { f.executor.seconds, f.trap.reads = 0, 0 })
+	return f
 }
 
-// requireFailedOnce: the watchCache failed and was brought back, and nothing
-// else was.
-func (r *cacheRig) requireFailedOnce() {
-	r.t.Helper()
-	require.Len(r.t, r.failures, 1)
-	require.Equal(r.t, "things/watchCache", r.failures[0].Actor)
-	require.EqualValues(r.t, 1, r.engine.Stats().Failures)
+// cacheFailed reports whether it is the watchCache that failed. It has then
+// been brought back, and nothing else failed.
+func (f *cacheFixture) cacheFailed() bool {
+	f.t.Helper()
+	if len(f.failures) == 0 || f.failures[0].Actor != "things/watchCache" {
+		return false
+	}
+	require.Len(f.t, f.failures, 1)
+	require.EqualValues(f.t, 1, f.engine.Stats().Failures)
+	return true
 }
 
-// The watchCache fails while somebody waits for a revision, at whatever message
-// on the way there; changes before it may have been applied and not yet shown.
-// It restarts, lists, and brings the difference; the waiter is answered; watches
-// live on in a new generation and are told everything once. Only if the wait is
-// the very message at which it fails, the waiter is told to try again.
-func TestCacheThatFailsWhileSomebodyWaits(t *testing.T) {
-	synthetic := uint64(0)
-	for looks := 1; looks <= 6; looks++ {
+// maxReads is more often than the clock is read in the turns of these tests.
+const maxReads = 30
+
+// The watchCache fails while a call waits for a revision, at each message on
+// the way there; changes before it may have been applied and not yet published.
+// It restarts, lists, and brings the difference; the call returns; watches live
+// on in a new generation and are given everything once. Only if the wait is the
+// very message at which it fails, the caller is told to try again.
+func TestFault_CacheFailsWhileACallWaits(t *testing.T) {
+	synthetic, failed, refused := uint64(0), 0, 0
+	for reads := 1; reads <= maxReads; reads++ {
 		for seed := uint64(1); seed <= 10; seed++ {
-			t.Run(fmt.Sprintf("look=%d/seed=%d", looks, seed), func(t *testing.T) {
-				synthetic += failWhileWaiting(t, looks, seed)
+			t.Run(fmt.Sprintf("read=%d/seed=%d", reads, seed), func(t *testing.T) {
+				outcome := failWhileWaiting(t, reads, seed)
+				synthetic += outcome.synthetic
+				if outcome.failed {
+					failed++
+				}
+				if outcome.refused {
+					refused++
+				}
 			})
 		}
 	}
+	require.Greater(t, failed, refused, "it also failed at other messages than the wait")
+	require.Positive(t, refused, "it also failed at the wait itself")
 	require.Positive(t, synthetic, "some failure lost changes that only the list brought back")
 }
 
-// failWhileWaiting returns how many changes the list brought back.
-func failWhileWaiting(t *testing.T, looks int, seed uint64) uint64 {
-	r := newCacheRig(t, seed)
-	r.put("a")
-	r.put("gone")
-	all, web := r.watch(engine.WatchOptions{}), r.watch(engine.WatchOptions{From: 1, Labels: "app=web", Policy: engine.Terminate})
-	before := r.engine.Stats()
+// failure is what came of a call during which an actor failed.
+type failure struct {
+	// failed: it was the watchCache. refused: the call was.
+	failed, refused bool
+	// synthetic is how many changes the list brought back.
+	synthetic uint64
+}
+
+// failWhileWaiting has the clock fail when it has been read so many times, and
+// judges what follows if it was the watchCache that read it.
+func failWhileWaiting(t *testing.T, reads int, seed uint64) (outcome failure) {
+	f := newCacheFixture(t, seed)
+	f.put("a")
+	f.put("gone")
+	all, web := f.watch(engine.WatchOptions{}), f.watch(engine.WatchOptions{From: 1, Labels: "app=web", Policy: engine.Terminate})
+	before := f.engine.Stats()
 	require.EqualValues(t, 1, before.Generation)
 
-	r.pitfall.looks = looks
+	f.trap.reads = reads
 	for _, key := range []string{"b", "a", "c", "d"} { // unseen by the engine so far
-		r.n++
-		_, err := r.engine.Put(t.Context(), thing{Key: key, App: "web", N: r.n})
+		f.n++
+		_, err := f.engine.Put(t.Context(), thing{Key: key, App: "web", N: f.n})
 		require.NoError(t, err)
 	}
-	gone, err := r.engine.Delete(t.Context(), "gone", engine.DeleteOptions[thing]{})
+	gone, err := f.engine.Delete(t.Context(), "gone", engine.DeleteOptions{})
 	require.NoError(t, err)
-	if err := r.engine.WaitFor(t.Context(), gone.Revision); err != nil {
+	if err := f.engine.WaitFor(t.Context(), gone.Revision); err != nil {
 		require.ErrorIs(t, err, engine.ErrNotReady)
 		require.ErrorIs(t, err, engine.ErrCacheFailed)
-		require.Equal(t, 1, looks, "the wait is the first message")
-		require.NoError(t, r.engine.WaitFor(t.Context(), gone.Revision))
+		require.NoError(t, f.engine.WaitFor(t.Context(), gone.Revision))
+		outcome.refused = true
 	}
-	r.requireFailedOnce()
+	if outcome.failed = f.cacheFailed(); !outcome.failed {
+		require.False(t, outcome.refused, "it was not the cache that failed")
+		return outcome
+	}
 
-	l, err := r.engine.List(t.Context(), listOf(engine.Cached()))
+	l, err := f.engine.List(t.Context(), listOf(engine.Cached()))
 	require.NoError(t, err)
 	require.Equal(t, gone.Revision, l.Revision)
 	require.Equal(t, "a=4 b=3 c=5 d=6", values(l.Items))
-	after := r.engine.Stats()
+	after := f.engine.Stats()
 	require.True(t, after.Ready)
 	require.Equal(t, before.Generation+1, after.Generation)
 	require.Equal(t, [2]uint64{1, 1}, [2]uint64{after.Relists, after.Source.Relists[reflector.Distrusted]})
 
-	r.put("e")
-	require.Equal(t, r.told(web)[2:], r.told(all), "both are told the same, once")
-	return after.Synthetic
+	f.put("e")
+	require.Equal(t, f.told(web)[2:], f.told(all), "both are told the same, once")
+	outcome.synthetic = after.Synthetic
+	return outcome
 }
 
-// told returns what the watch was told, as key=value, in order, and demands that
-// it is what happened.
-func (r *cacheRig) told(w *engine.Watch[thing]) (changes []string) {
-	r.t.Helper()
+// told returns what the watch was told, as key=value, in order, and demands
+// that it is what happened.
+func (f *cacheFixture) told(w *engine.Watch[thing]) (changes []string) {
+	f.t.Helper()
 	last, state := engine.Revision(0), map[string]int{}
 	for ev, err := range w.Events() {
 		if errors.Is(err, engine.ErrIdle) {
 			break
 		}
-		require.NoError(r.t, err)
-		require.Greater(r.t, ev.Revision, last)
+		require.NoError(f.t, err)
+		require.Greater(f.t, ev.Revision, last)
 		last = ev.Revision
 		changes = append(changes, fmt.Sprintf("%v %s=%d", ev.Type, ev.Key(), ev.Object.Value.N))
 		if state[ev.Key()] = ev.Object.Value.N; ev.Type == engine.Deleted {
 			delete(state, ev.Key())
 		}
 	}
-	require.Equal(r.t, map[string]int{"a": 4, "b": 3, "c": 5, "d": 6, "e": 7}, state)
+	require.Equal(f.t, map[string]int{"a": 4, "b": 3, "c": 5, "d": 6, "e": 7}, state)
 	return changes
 }
 
@@ -157,39 +179,54 @@ func values(objects []*engine.Object[thing]) string {
 	return strings.Join(all, " ")
 }
 
-// What a waiter waits for does not come: the cache that took over tells it so
-// when its time is up, with the reason of that moment.
-func TestCacheThatFailsTellsWhoWaitsInVain(t *testing.T) {
+// What a call waits for does not come: the cache that took over says so when
+// its time is up, with the reason of that moment.
+func TestFault_CacheFailsWhileACallWaitsInVain(t *testing.T) {
 	for name, down := range map[string]bool{"the revision does not come": false, "storage is lost": true} {
 		t.Run(name, func(t *testing.T) {
-			r := newCacheRig(t, 1)
-			r.put("a")
-			w := r.watch(engine.WatchOptions{})
-			r.pitfall.looks = 2 // the first is the wait's
-			_, err := r.engine.Put(t.Context(), thing{Key: "b"})
-			require.NoError(t, err)
-			if down {
-				r.source.failLists = 1 << 30
+			judged := 0
+			for reads := 1; reads <= maxReads; reads++ {
+				if failWhileWaitingInVain(t, reads, down) {
+					judged++
+				}
 			}
-			began := r.clock.Now()
-			err = r.engine.WaitFor(t.Context(), 1000)
-			r.requireFailedOnce()
-			require.Equal(t, engine.DefaultFreshnessTimeout, r.clock.Now().Sub(began), "in time")
-			if down {
-				var notReady *engine.NotReadyError
-				require.ErrorAs(t, err, &notReady)
-				require.ErrorIs(t, err, errOutage)
-			} else {
-				require.Equal(t, &engine.FutureError{Requested: 1000, Current: 3}, err)
-			}
-			r.source.heal()
-			r.pass(10 * time.Second)
-			require.NoError(t, w.Err())
-			require.EqualValues(t, 2, r.engine.Stats().Generation)
-			seen, end := r.read(w)
-			require.NoError(t, end)
-			require.Len(t, seen, 1)
-			require.True(t, strings.HasPrefix(seen[0], "ADDED b@3"), seen)
+			require.Positive(t, judged, "the cache never failed once the call waited")
 		})
 	}
+}
+
+// failWhileWaitingInVain reports whether the watchCache failed once it had
+// taken in the wait.
+func failWhileWaitingInVain(t *testing.T, reads int, down bool) bool {
+	f := newCacheFixture(t, 1)
+	f.put("a")
+	w := f.watch(engine.WatchOptions{})
+	f.trap.reads = reads
+	_, err := f.engine.Put(t.Context(), thing{Key: "b"})
+	require.NoError(t, err)
+	if down {
+		f.fault(0, faulty.Fail(errOutage), faulty.OpList)
+	}
+	began := f.clock.Now()
+	err = f.engine.WaitFor(t.Context(), 1000)
+	if !f.cacheFailed() || errors.Is(err, engine.ErrCacheFailed) {
+		return false
+	}
+	require.Equal(t, engine.DefaultFreshnessTimeout, f.clock.Now().Sub(began), "in time")
+	if down {
+		var notReady *engine.NotReadyError
+		require.ErrorAs(t, err, &notReady)
+		require.ErrorIs(t, err, errOutage)
+	} else {
+		require.Equal(t, &engine.FutureError{Requested: 1000, Current: 3}, err)
+	}
+	f.heal()
+	f.pass(10 * time.Second)
+	require.NoError(t, w.Err())
+	require.EqualValues(t, 2, f.engine.Stats().Generation)
+	seen, end := f.read(w)
+	require.NoError(t, end)
+	require.Len(t, seen, 1)
+	require.True(t, strings.HasPrefix(seen[0], "ADDED b@3"), seen)
+	return true
 }

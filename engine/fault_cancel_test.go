@@ -7,37 +7,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
 )
-
-// fused is an executor that runs one turn at a time while a call waits, and
-// calls blow before the turn at which its fuse is used up.
-type fused struct {
-	*actors.Seeded
-	fuse int
-	blow func()
-}
-
-func (f *fused) Run() int {
-	if f.blow != nil && f.fuse == 0 {
-		blow := f.blow
-		f.blow = nil
-		blow()
-	}
-	f.fuse--
-	return f.RunN(1)
-}
 
 var errChangedMind = errors.New("changed my mind")
 
 // The caller's context ends before the first turn of the call, before the
 // second, and so on until the call is through before it ends.
-func TestContextEndsAtAnyPointOfWatch(t *testing.T) {
+func TestFault_ContextEndsAtAnyPointOfWatch(t *testing.T) {
 	for name, opts := range map[string]engine.WatchOptions{
 		"now":          {},
 		"state":        {InitialState: true, Bookmarks: true, Labels: "app=web"},
-		"latest state": {InitialState: true, Latest: true},
+		"latest state": {InitialState: true, Linearizable: true},
 		"not there":    {InitialState: true, From: 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,19 +37,19 @@ func TestContextEndsAtAnyPointOfWatch(t *testing.T) {
 // that nothing is left of it, and reports whether the context ended before the
 // call was through.
 func cancelWatchAfter(t *testing.T, opts engine.WatchOptions, turns int) (cancelled bool) {
-	var executor *fused
-	r := newRig(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
-		executor = &fused{Seeded: host.Executor.(stepping).Seeded}
+	var executor *interruptible
+	f := newFixture(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
+		executor = &interruptible{Seeded: host.Executor.(singleStepping).Seeded}
 		host.Executor = executor
 	})
 	for _, key := range []string{"a", "b", "c"} {
-		_, err := r.engine.Put(t.Context(), thing{Key: key, App: "web"}) // the cache has not heard of it yet
+		_, err := f.engine.Put(t.Context(), thing{Key: key, App: "web"}) // the cache has not heard of it yet
 		require.NoError(t, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	executor.fuse, executor.blow = turns, func() { cancel(errChangedMind); cancelled = true }
-	w, err := r.engine.Watch(ctx, opts)
+	w, err := f.engine.Watch(ctx, opts)
 	executor.blow = nil
 	cancel(errChangedMind)
 	switch {
@@ -81,16 +62,16 @@ func cancelWatchAfter(t *testing.T, opts engine.WatchOptions, turns int) (cancel
 	default:
 		require.ErrorIs(t, err, errChangedMind)
 	}
-	r.executor.Run()
-	require.Zero(t, r.engine.Stats().Watches, "after %d turns", turns)
-	require.Len(t, r.engine.Host().ActorNames(), 4, "the engine's own: root, dispatcher, watchCache, reflector")
-	r.requireReads(r.watch(engine.WatchOptions{From: 3}), "ADDED c@4") // nobody else noticed
+	f.executor.Run()
+	require.Zero(t, f.engine.Stats().Watches, "after %d turns", turns)
+	require.Len(t, f.engine.Host().ActorNames(), 4, "the engine's own: root, dispatcher, watchCache, reflector")
+	f.requireReads(f.watch(engine.WatchOptions{From: 3}), "ADDED c@4") // nobody else noticed
 	return cancelled && err != nil
 }
 
 // A context that ends while the consumer waits ends that call, not the watch;
 // the context of Watch ends the watch.
-func TestContextEndsWhileTheConsumerWaits(t *testing.T) {
+func TestFault_ContextEndsWhileTheConsumerWaits(t *testing.T) {
 	e, err := engine.New(cfg())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, e.Close()) }()
@@ -108,16 +89,16 @@ func TestContextEndsWhileTheConsumerWaits(t *testing.T) {
 	require.ErrorIs(t, err, errChangedMind)
 }
 
-func TestContextThatHasEndedStartsNothing(t *testing.T) {
-	r := newRig(t, nil)
+func TestFault_EndedContextStartsNothing(t *testing.T) {
+	f := newFixture(t, nil)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errChangedMind)
-	_, err := r.engine.Watch(ctx, engine.WatchOptions{})
+	_, err := f.engine.Watch(ctx, engine.WatchOptions{})
 	require.ErrorIs(t, err, errChangedMind)
-	_, err = r.engine.Create(ctx, thing{Key: "a"})
+	_, err = f.engine.Create(ctx, thing{Key: "a"})
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = r.engine.List(ctx, engine.ListOptions{})
+	_, err = f.engine.List(ctx, engine.ListOptions{})
 	require.ErrorIs(t, err, context.Canceled)
-	require.Error(t, r.engine.WaitFor(ctx, 1000))
-	require.Zero(t, r.engine.Stats().Watches)
+	require.Error(t, f.engine.WaitFor(ctx, 1000))
+	require.Zero(t, f.engine.Stats().Watches)
 }

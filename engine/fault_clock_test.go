@@ -12,54 +12,54 @@ import (
 )
 
 // The wall clock is corrected by a day, forwards or backwards, and a year.
-// Nobody's bookmarks stop, no watch ends for it, and the window does not lose
+// Bookmarks keep coming, no watch ends for it, and the window does not lose
 // what it should still keep.
-func TestClockThatJumps(t *testing.T) {
+func TestFault_ClockJumps(t *testing.T) {
 	for _, jump := range []time.Duration{24 * time.Hour, -24 * time.Hour, 365 * 24 * time.Hour, -time.Second} {
 		t.Run(fmt.Sprint(jump), func(t *testing.T) {
-			r := newRig(t, nil)
-			w := r.watch(engine.WatchOptions{Bookmarks: true})
-			slow := r.watch(engine.WatchOptions{Policy: engine.Terminate, Buffer: 1})
-			r.put("a")
-			r.requireReads(w, "ADDED a@2")
-			r.clock.Jump(jump)
-			r.pass(75 * time.Second)
-			r.requireReads(w, "BOOKMARK@2")
-			r.put("a")
-			r.requireReads(w, "MODIFIED a@3")
-			r.requireReads(slow, "ADDED a@2", "MODIFIED a@3")
-			r.clock.Jump(-jump)
-			r.pass(75 * time.Second)
-			r.requireReads(w, "BOOKMARK@3")
-			r.put("a")
-			again := r.watch(engine.WatchOptions{From: 3})
-			r.requireReads(again, "MODIFIED a@4")
-			require.Zero(t, r.engine.Stats().Failures)
+			f := newFixture(t, nil)
+			w := f.watch(engine.WatchOptions{Bookmarks: true})
+			slow := f.watch(engine.WatchOptions{Policy: engine.Terminate, Buffer: 1})
+			f.put("a")
+			f.requireReads(w, "ADDED a@2")
+			f.clock.Jump(jump)
+			f.pass(75 * time.Second)
+			f.requireReads(w, "BOOKMARK@2")
+			f.put("a")
+			f.requireReads(w, "MODIFIED a@3")
+			f.requireReads(slow, "ADDED a@2", "MODIFIED a@3")
+			f.clock.Jump(-jump)
+			f.pass(75 * time.Second)
+			f.requireReads(w, "BOOKMARK@3")
+			f.put("a")
+			again := f.watch(engine.WatchOptions{From: 3})
+			f.requireReads(again, "MODIFIED a@4")
+			require.Zero(t, f.engine.Stats().Failures)
 		})
 	}
 }
 
 // A watch's timeout is time that passes, not what the wall clock shows.
-func TestClockThatJumpsDoesNotEndAWatchEarly(t *testing.T) {
-	r := newRig(t, nil)
-	w := r.watch(engine.WatchOptions{Timeout: time.Minute})
-	r.clock.Jump(24 * time.Hour)
-	r.pass(30 * time.Second)
+func TestFault_ClockJumpEndsNoWatchEarly(t *testing.T) {
+	f := newFixture(t, nil)
+	w := f.watch(engine.WatchOptions{Timeout: time.Minute})
+	f.clock.Jump(24 * time.Hour)
+	f.pass(30 * time.Second)
 	require.NoError(t, w.Err())
-	r.clock.Jump(-24 * time.Hour)
-	r.pass(31 * time.Second)
+	f.clock.Jump(-24 * time.Hour)
+	f.pass(31 * time.Second)
 	require.ErrorIs(t, w.Err(), engine.ErrDeadline)
 }
 
-// tripwire is a clock that panics when a timer is armed, once, when its count
-// is used up.
-type tripwire struct {
+// timerPanickingClock is a clock that panics when a timer is armed, once, when
+// its count is used up.
+type timerPanickingClock struct {
 	actors.Clock
 	armed bool
 	left  int
 }
 
-func (c *tripwire) AfterFunc(d time.Duration, f func()) actors.Timer {
+func (c *timerPanickingClock) AfterFunc(d time.Duration, f func()) actors.Timer {
 	if c.armed {
 		if c.left--; c.left < 0 {
 			c.armed = false
@@ -70,9 +70,9 @@ func (c *tripwire) AfterFunc(d time.Duration, f func()) actors.Timer {
 }
 
 // The engine's own actors fail, each time at the next place where one arms a
-// timer: watches live on and miss nothing, or are told at once that they could
+// timer: watches live on and miss nothing, or calls say at once that they could
 // not be started.
-func TestCoreActorsThatFail(t *testing.T) {
+func TestFault_CoreActorsFail(t *testing.T) {
 	failed := map[string]bool{}
 	for left := 0; ; left++ {
 		wire, names := failAfter(t, left)
@@ -88,69 +88,69 @@ func TestCoreActorsThatFail(t *testing.T) {
 
 // failAfter has the engine live through a bit of everything, with a failure
 // after so many timers. It returns the names of the actors that failed.
-func failAfter(t *testing.T, timers int) (wire *tripwire, failed []string) {
-	var executor *ticking
-	r := newRig(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
-		executor = &ticking{Seeded: host.Executor.(stepping).Seeded, clock: host.Clock.(*actors.VirtualClock)}
-		wire = &tripwire{Clock: host.Clock, left: timers}
+func failAfter(t *testing.T, timers int) (wire *timerPanickingClock, failed []string) {
+	var executor *advancing
+	f := newFixture(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
+		executor = &advancing{Seeded: host.Executor.(singleStepping).Seeded, clock: host.Clock.(*actors.VirtualClock)}
+		wire = &timerPanickingClock{Clock: host.Clock, left: timers}
 		host.Clock, host.Executor = wire, executor
 		c.Window.MaxEvents = 64
 	})
-	all := r.watch(engine.WatchOptions{})
-	web := r.watch(engine.WatchOptions{Labels: "app=web"})
+	all := f.watch(engine.WatchOptions{})
+	web := f.watch(engine.WatchOptions{Labels: "app=web"})
 	var handled []string
-	_, err := r.engine.Handle(t.Context(), engine.WatchOptions{}, func(ev engine.Event[thing]) {
+	_, err := f.engine.Handle(t.Context(), engine.WatchOptions{}, func(ev engine.Event[thing]) {
 		handled = append(handled, fmt.Sprint(ev.Key(), "@", ev.Revision))
 	})
 	require.NoError(t, err)
 
 	wire.armed = true
-	r.put("a")
+	f.put("a")
 	for _, opts := range []engine.WatchOptions{{Bookmarks: true}, {Timeout: time.Hour}, {Policy: engine.Terminate, Buffer: 1}} {
 		executor.seconds = 60 // for the cache to be listed again
-		w, err := r.engine.Watch(t.Context(), opts)
+		w, err := f.engine.Watch(t.Context(), opts)
 		executor.seconds = 0
 		require.NotErrorIs(t, err, engine.ErrIdle, "the call must not be left without an answer")
 		if err == nil && opts.Timeout > 0 {
 			require.NoError(t, w.Err())
 		}
 	}
-	r.put("b")
-	r.source.sever(errOutage)
-	r.pass(3 * time.Second)
+	f.put("b")
+	f.storage.BreakWatches(errOutage)
+	f.pass(3 * time.Second)
 	for range 3 {
-		r.put("c")
+		f.put("c")
 	}
-	_ = r.engine.WaitFor(t.Context(), 1000) // waits in vain
-	r.pass(70 * time.Second)
-	rev := r.put("d")
+	_ = f.engine.WaitFor(t.Context(), 1000) // waits in vain
+	f.pass(70 * time.Second)
+	rev := f.put("d")
 
 	for _, w := range []*engine.Watch[thing]{all, web} {
-		r.requireKnows(w, rev)
+		f.requireKnows(w, rev)
 	}
 	require.Contains(t, handled, fmt.Sprint("d@", rev))
-	l, err := r.engine.List(t.Context(), engine.ListOptions{})
+	l, err := f.engine.List(t.Context(), engine.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, l.Items, 4)
-	for _, f := range r.failures {
-		failed = append(failed, f.Actor)
+	for _, failure := range f.failures {
+		failed = append(failed, failure.Actor)
 	}
 	return wire, failed
 }
 
-// requireKnows: the watch lives, has the newest of each key, the last at rev,
-// and its revisions increase.
-func (r *rig) requireKnows(w *engine.Watch[thing], rev engine.Revision) {
-	r.t.Helper()
+// requireKnows demands that the watch lives, has the newest of each key, the last
+// at rev, and that its revisions increase.
+func (f *fixture) requireKnows(w *engine.Watch[thing], rev engine.Revision) {
+	f.t.Helper()
 	last, keys := engine.Revision(0), map[string]int{}
 	for ev, err := range w.Events() {
 		if err != nil {
-			require.ErrorIs(r.t, err, engine.ErrIdle)
+			require.ErrorIs(f.t, err, engine.ErrIdle)
 			break
 		}
-		require.Greater(r.t, ev.Revision, last)
+		require.Greater(f.t, ev.Revision, last)
 		last, keys[ev.Key()] = ev.Revision, ev.Object.Value.N
 	}
-	require.Equal(r.t, rev, last)
-	require.Equal(r.t, map[string]int{"a": 1, "b": 2, "c": 5, "d": 6}, keys)
+	require.Equal(f.t, rev, last)
+	require.Equal(f.t, map[string]int{"a": 1, "b": 2, "c": 5, "d": 6}, keys)
 }

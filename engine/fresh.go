@@ -8,14 +8,14 @@ import (
 
 // fresh waits until the cache is ready and has reached rev. It honours ctx, and
 // gives up after FreshnessTimeout with [ErrFuture] or [ErrNotReady].
-func (e *Engine[T]) fresh(ctx context.Context, rev Revision) error {
-	now := e.host.Clock().Now()
+func (e *core) fresh(ctx context.Context, rev Revision) error {
+	now := e.host.system.Clock().Now()
 	if e.parts.cache.Check(now) == nil && e.published.Load().Revision >= rev {
 		return nil
 	}
 	e.counts.waits.Add(1)
 	reply := make(chan error, 1)
-	e.parts.cache.Wait(watchcache.Wait[T]{Revision: rev, Until: now.Add(e.cfg.FreshnessTimeout), Reply: reply})
+	e.parts.cache.Wait(watchcache.Wait{Revision: rev, Until: now.Add(e.cfg.freshnessTimeout), Reply: reply})
 	return e.why(e.host.reply(ctx, reply))
 }
 
@@ -24,8 +24,10 @@ func (e *Engine[T]) fresh(ctx context.Context, rev Revision) error {
 //
 // Errors: [ErrFuture] if it does not come in time, [ErrNotReady],
 // [ErrEngineClosed], ctx's cause.
-func (e *Engine[T]) WaitFor(ctx context.Context, rev Revision) error {
-	if err := e.open(); err != nil {
+func (e *Engine[T]) WaitFor(ctx context.Context, rev Revision) error { return e.core.waitFor(ctx, rev) }
+
+func (e *core) waitFor(ctx context.Context, rev Revision) error {
+	if err := e.alive(); err != nil {
 		return err
 	}
 	if !e.cfg.cached() {
@@ -35,4 +37,6 @@ func (e *Engine[T]) WaitFor(ctx context.Context, rev Revision) error {
 }
 
 // Revision returns the newest revision that the cache has reached.
-func (e *Engine[T]) Revision() Revision { return e.published.Load().Revision }
+func (e *Engine[T]) Revision() Revision { return e.core.newest() }
+
+func (e *core) newest() Revision { return e.published.Load().Revision }

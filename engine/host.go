@@ -26,25 +26,32 @@ type HostConfig struct {
 	// Workers is the number of pool workers; zero means GOMAXPROCS.
 	Workers int
 	// Clock is all the time that the engines know; nil means the real one.
-	Clock actors.Clock
-	// Executor, if set, runs everything instead of the pool: with
-	// [actors.Seeded] and a virtual clock a run is deterministic. Calls then run
-	// the engine while they wait, on their own goroutine.
-	Executor actors.Executor
+	Clock Clock
+	// Executor, if set, runs everything instead of the pool: with [NewSeeded] and
+	// a virtual clock a run is deterministic. Calls then run the engine while they
+	// wait, on their own goroutine.
+	Executor Executor
 	// Seed seeds all randomness (jitter of timers). Zero draws one.
 	Seed uint64
 	// Logger gets what nobody else is told; nil discards it.
 	Logger *slog.Logger
 	// OnFailure is told every panic that an actor survived or died of. It must
 	// not block.
-	OnFailure func(actors.Failure)
+	OnFailure func(Failure)
 	// CloseTimeout is how long Close waits; zero means [DefaultCloseTimeout].
 	CloseTimeout time.Duration
 }
 
 // Host is what engines share: the actor system with its workers, the clock, the
-// randomness. One host costs about 30 KB; many engines fit on it.
-type Host struct {
+// randomness. One host costs about 30 KB; many engines fit on it. Its methods
+// are safe for concurrent use.
+type Host struct{ core hostCore }
+
+// hostCore is a *[host], hidden from the user's compiler; see [engineCore].
+type hostCore interface{ isHost() }
+
+// host is what a [Host] is made of.
+type host struct {
 	system  *actors.System
 	timeout time.Duration
 	// run runs what is runnable in a deterministic run, and returns how many
@@ -54,6 +61,11 @@ type Host struct {
 	mu   sync.Mutex
 	rand *rand.Rand
 }
+
+func (h *host) isHost() {}
+
+// coreOf returns what h is made of.
+func coreOf(h *Host) *host { return h.core.(*host) }
 
 // NewHost makes a host. Close it after its engines.
 //
@@ -79,16 +91,18 @@ func NewHost(cfg HostConfig) (*Host, error) {
 	if timeout == 0 {
 		timeout = DefaultCloseTimeout
 	}
-	h := &Host{system: system, timeout: timeout, rand: rand.New(rand.NewPCG(seed, 0))}
+	h := &host{system: system, timeout: timeout, rand: rand.New(rand.NewPCG(seed, 0))}
 	if driven, ok := cfg.Executor.(interface{ Run() int }); ok {
 		h.run = driven.Run
 	}
-	return h, nil
+	return &Host{h}, nil
 }
 
 // Close stops what is left of its engines and returns when nothing runs any
 // more, or with an error that names what does. A second Close does nothing.
-func (h *Host) Close() error {
+func (h *Host) Close() error { return coreOf(h).close() }
+
+func (h *host) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), h.timeout)
 	defer cancel()
 	return h.system.Close(ctx)
@@ -96,16 +110,39 @@ func (h *Host) Close() error {
 
 // Actors returns how many actors of its engines are alive; Timers how many
 // timers are armed. Both are zero once all engines are closed.
-func (h *Host) Actors() int { return h.system.Actors() }
+func (h *Host) Actors() int { return coreOf(h).system.Actors() }
 
 // Timers returns how many timers of its engines are armed.
-func (h *Host) Timers() int { return h.system.Timers() }
+func (h *Host) Timers() int { return coreOf(h).system.Timers() }
+
+// ActorNames returns the names, sorted, of the actors that are alive on the
+// host: to say what leaked. It is empty once all engines are closed.
+func (h *Host) ActorNames() []string { return coreOf(h).system.Names() }
 
 // Clock returns the host's clock.
-func (h *Host) Clock() actors.Clock { return h.system.Clock() }
+func (h *Host) Clock() Clock { return coreOf(h).system.Clock() }
+
+// NewRand returns a source of randomness for one user, seeded by the host's.
+func (h *Host) NewRand() *rand.Rand { return coreOf(h).newRand() }
+
+// CloseTimeout returns how long whatever runs on the host waits in its Close
+// for user code to return.
+func (h *Host) CloseTimeout() time.Duration { return coreOf(h).timeout }
+
+// Await blocks until ready is signalled or closed, or ctx is done; then it
+// returns ctx's cause. On a deterministic host it runs the engines meanwhile,
+// and returns [ErrIdle] if that cannot end the wait. It must not be called from
+// an actor's turn.
+func (h *Host) Await(ctx context.Context, ready <-chan struct{}) error {
+	return coreOf(h).await(ctx, ready)
+}
+
+// SystemOf returns the actor system of the host, for packages that run actors of
+// their own beside the engines. It is the host's to close.
+func SystemOf(h *Host) *actors.System { return coreOf(h).system }
 
 // newRand returns a source of randomness of its own for one actor.
-func (h *Host) newRand() *rand.Rand {
+func (h *host) newRand() *rand.Rand {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return rand.New(rand.NewPCG(h.rand.Uint64(), h.rand.Uint64()))
@@ -113,13 +150,13 @@ func (h *Host) newRand() *rand.Rand {
 
 // await blocks until ready is signalled or closed, or ctx is done. In a
 // deterministic run it runs the engine meanwhile.
-func (h *Host) await(ctx context.Context, ready <-chan struct{}) error {
+func (h *host) await(ctx context.Context, ready <-chan struct{}) error {
 	_, err := receive(ctx, h, ready)
 	return err
 }
 
 // reply waits for the answer to a message that was sent to an actor.
-func (h *Host) reply(ctx context.Context, answer <-chan error) error {
+func (h *host) reply(ctx context.Context, answer <-chan error) error {
 	err, failed := receive(ctx, h, answer)
 	if failed != nil {
 		return failed
@@ -128,7 +165,7 @@ func (h *Host) reply(ctx context.Context, answer <-chan error) error {
 }
 
 // receive is <-from that honours ctx and drives a deterministic run.
-func receive[V any](ctx context.Context, h *Host, from <-chan V) (v V, err error) {
+func receive[V any](ctx context.Context, h *host, from <-chan V) (v V, err error) {
 	if h.run != nil {
 		return receiveRunning(ctx, h.run, from)
 	}
@@ -164,4 +201,4 @@ type task func()
 func (t task) RunTurn() { t() }
 
 // spawn runs f, which may block, where Close waits for it.
-func (h *Host) spawn(f func()) { h.system.Blocking().Submit(task(f)) }
+func (h *host) spawn(f func()) { h.system.Blocking().Submit(task(f)) }

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"context"
 	"errors"
 	"math"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/actors"
@@ -17,16 +15,17 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
-// complaint is what an error must be: of that kind, and with words that name
+// wanted is what an error must be: of that kind, and with words that name
 // the thing and the way out.
-type complaint struct {
+type wanted struct {
 	is    error
 	words []string
 }
 
-func (c complaint) require(t *testing.T, err error) {
+func (c wanted) require(t *testing.T, err error) {
 	t.Helper()
 	require.ErrorIs(t, err, c.is)
 	for _, word := range c.words {
@@ -48,9 +47,9 @@ var badKeys = map[string]struct{ key, reason string }{
 	"bad UTF-8":      {"a\xffb", "UTF-8 without NUL"},
 }
 
-func TestInputKeys(t *testing.T) {
-	r := newRig(t, nil)
-	ctx, e := t.Context(), r.engine
+func TestInput_Keys(t *testing.T) {
+	f := newFixture(t, nil)
+	ctx, e := t.Context(), f.engine
 	for name, bad := range badKeys {
 		t.Run(name, func(t *testing.T) {
 			value := thing{Key: bad.key}
@@ -58,13 +57,13 @@ func TestInputKeys(t *testing.T) {
 			_, put := e.Put(ctx, value)
 			_, emit := e.Emit(ctx, value)
 			_, update := e.Update(ctx, bad.key, func(o thing) (thing, error) { return o, nil }, engine.UpdateOptions{})
-			_, remove := e.Delete(ctx, bad.key, engine.DeleteOptions[thing]{})
+			_, remove := e.Delete(ctx, bad.key, engine.DeleteOptions{})
 			_, get := e.Get(ctx, bad.key, engine.GetOptions{})
 			_, cached := e.Get(ctx, bad.key, engine.GetOptions{Read: engine.Cached()})
 			for verb, err := range map[string]error{
 				"create": create, "put": put, "emit": emit, "update": update, "delete": remove, "get": get, "cached get": cached,
 			} {
-				complaint{engine.ErrInvalidKey, []string{"key", bad.reason}}.require(t, err)
+				wanted{engine.ErrInvalidKey, []string{"key", bad.reason}}.require(t, err)
 				var detail *engine.KeyError
 				require.ErrorAs(t, err, &detail, verb)
 			}
@@ -75,7 +74,7 @@ func TestInputKeys(t *testing.T) {
 			_, watch := e.Watch(ctx, engine.WatchOptions{Key: bad.key})
 			_, handle := e.Handle(ctx, engine.WatchOptions{Key: bad.key}, func(engine.Event[thing]) {})
 			for _, err := range []error{list, watch, handle} {
-				complaint{engine.ErrInvalidSelector, []string{"Key", bad.reason, "write it like"}}.require(t, err)
+				wanted{engine.ErrInvalidSelector, []string{"Key", bad.reason, "write it like"}}.require(t, err)
 			}
 			if bad.key == "a/" || bad.key == "/" {
 				return // a prefix may end with a slash
@@ -83,15 +82,15 @@ func TestInputKeys(t *testing.T) {
 			_, list = e.List(ctx, engine.ListOptions{Prefix: bad.key})
 			_, watch = e.Watch(ctx, engine.WatchOptions{Prefix: bad.key})
 			for _, err := range []error{list, watch} {
-				complaint{engine.ErrInvalidSelector, []string{"Prefix", bad.reason}}.require(t, err)
+				wanted{engine.ErrInvalidSelector, []string{"Prefix", bad.reason}}.require(t, err)
 			}
 		})
 	}
 	require.Equal(t, engine.Revision(1), e.Revision(), "nothing was written")
 }
 
-func TestInputSelectors(t *testing.T) {
-	r := newRig(t, nil)
+func TestInput_Selectors(t *testing.T) {
+	f := newFixture(t, nil)
 	for name, test := range map[string]struct {
 		opts  engine.WatchOptions
 		words []string
@@ -106,12 +105,12 @@ func TestInputSelectors(t *testing.T) {
 		"key and prefix":       {engine.WatchOptions{Key: "a", Prefix: "b"}, []string{"Prefix", "leave one of them empty"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, watch := r.engine.Watch(t.Context(), test.opts)
-			_, list := r.engine.List(t.Context(), engine.ListOptions{
+			_, watch := f.engine.Watch(t.Context(), test.opts)
+			_, list := f.engine.List(t.Context(), engine.ListOptions{
 				Key: test.opts.Key, Prefix: test.opts.Prefix, Labels: test.opts.Labels, Fields: test.opts.Fields,
 			})
 			for _, err := range []error{watch, list} {
-				complaint{engine.ErrInvalidSelector, test.words}.require(t, err)
+				wanted{engine.ErrInvalidSelector, test.words}.require(t, err)
 				var detail *engine.SelectorError
 				require.ErrorAs(t, err, &detail)
 			}
@@ -119,8 +118,8 @@ func TestInputSelectors(t *testing.T) {
 	}
 }
 
-func TestInputWatchOptions(t *testing.T) {
-	r := newRig(t, nil)
+func TestInput_WatchOptions(t *testing.T) {
+	f := newFixture(t, nil)
 	for name, test := range map[string]struct {
 		opts  engine.WatchOptions
 		words []string
@@ -133,58 +132,58 @@ func TestInputWatchOptions(t *testing.T) {
 		"Policy":          {engine.WatchOptions{Policy: 77}, []string{"Policy", "77", "Park, Terminate or Conflate"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := r.engine.Watch(t.Context(), test.opts)
-			complaint{engine.ErrInvalidWatch, test.words}.require(t, err)
-			_, err = r.engine.Handle(t.Context(), test.opts, func(engine.Event[thing]) {})
-			complaint{engine.ErrInvalidWatch, test.words}.require(t, err)
+			_, err := f.engine.Watch(t.Context(), test.opts)
+			wanted{engine.ErrInvalidWatch, test.words}.require(t, err)
+			_, err = f.engine.Handle(t.Context(), test.opts, func(engine.Event[thing]) {})
+			wanted{engine.ErrInvalidWatch, test.words}.require(t, err)
 		})
 	}
 }
 
-func TestInputListOptions(t *testing.T) {
-	r := newRig(t, nil)
+func TestInput_ListOptions(t *testing.T) {
+	f := newFixture(t, nil)
 	for range 3 {
-		r.put("a")
+		f.put("a")
 	}
-	r.put("b")
-	page, err := r.engine.List(t.Context(), engine.ListOptions{Limit: 1})
+	f.put("b")
+	page, err := f.engine.List(t.Context(), engine.ListOptions{Limit: 1})
 	require.NoError(t, err)
 	for name, test := range map[string]struct {
 		opts engine.ListOptions
-		complaint
+		wanted
 	}{
-		"Limit":               {engine.ListOptions{Limit: -1}, complaint{engine.ErrInvalidList, []string{"Limit", "negative", "zero lists everything"}}},
-		"Exactly(0)":          {engine.ListOptions{Read: engine.Exactly(0)}, complaint{engine.ErrInvalidList, []string{"Exactly(0)", "give a revision"}}},
-		"Continue and Read":   {engine.ListOptions{Continue: page.Continue, Read: engine.Cached()}, complaint{engine.ErrInvalidList, []string{"Read", "Continue", "leave it out"}}},
-		"token of nobody":     {engine.ListOptions{Continue: "!!"}, complaint{engine.ErrInvalidContinue, []string{"continue token", "list again"}}},
-		"token cut short":     {engine.ListOptions{Continue: page.Continue[:len(page.Continue)-3]}, complaint{engine.ErrInvalidContinue, []string{"continue token", "list again"}}},
-		"token of another":    {engine.ListOptions{Continue: page.Continue, Prefix: "b"}, complaint{engine.ErrInvalidContinue, []string{"continue token"}}},
-		"token of the future": {engine.ListOptions{Continue: backend.Token{Revision: 1000, Start: "a"}.Encode()}, complaint{engine.ErrInvalidContinue, []string{"has not happened", "list again"}}},
+		"Limit":               {engine.ListOptions{Limit: -1}, wanted{engine.ErrInvalidList, []string{"Limit", "negative", "zero lists everything"}}},
+		"Exactly(0)":          {engine.ListOptions{Read: engine.Exactly(0)}, wanted{engine.ErrInvalidList, []string{"Exactly(0)", "give a revision"}}},
+		"Continue and Read":   {engine.ListOptions{Continue: page.Continue, Read: engine.Cached()}, wanted{engine.ErrInvalidList, []string{"Read", "Continue", "leave it out"}}},
+		"token of nobody":     {engine.ListOptions{Continue: "!!"}, wanted{engine.ErrInvalidContinue, []string{"continue token", "list again"}}},
+		"token cut short":     {engine.ListOptions{Continue: page.Continue[:len(page.Continue)-3]}, wanted{engine.ErrInvalidContinue, []string{"continue token", "list again"}}},
+		"token of another":    {engine.ListOptions{Continue: page.Continue, Prefix: "b"}, wanted{engine.ErrInvalidContinue, []string{"continue token"}}},
+		"token of the future": {engine.ListOptions{Continue: backend.Token{Revision: 1000, Start: "a"}.Encode()}, wanted{engine.ErrInvalidContinue, []string{"has not happened", "list again"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := r.engine.List(t.Context(), test.opts)
+			_, err := f.engine.List(t.Context(), test.opts)
 			test.require(t, err)
 		})
 	}
 }
 
-func TestInputRevisions(t *testing.T) {
-	var executor *ticking
-	r := newRig(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
-		executor = &ticking{Seeded: host.Executor.(stepping).Seeded, clock: host.Clock.(*actors.VirtualClock)}
+func TestInput_Revisions(t *testing.T) {
+	var executor *advancing
+	f := newFixture(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
+		executor = &advancing{Seeded: host.Executor.(singleStepping).Seeded, clock: host.Clock.(*actors.VirtualClock)}
 		host.Executor = executor
 		c.Window.MaxEvents, c.Window.ChunkSize = 4, 1
 	})
 	for range 20 {
-		r.put("a")
+		f.put("a")
 	}
-	require.NoError(t, r.source.Compact(t.Context(), 15))
-	ctx, e := t.Context(), r.engine
-	old := complaint{engine.ErrExpired, []string{"too old revision: 2", "list again"}}
-	future := complaint{engine.ErrFuture, []string{"too large revision: 1000", "current: 21"}}
+	require.NoError(t, f.storage.Compact(t.Context(), 15))
+	ctx, e := t.Context(), f.engine
+	old := wanted{engine.ErrExpired, []string{"too old revision: 2", "list again"}}
+	future := wanted{engine.ErrFuture, []string{"too large revision: 1000", "current: 21"}}
 	for name, test := range map[string]struct {
 		call func() error
-		complaint
+		wanted
 	}{
 		"watch from the past": {func() error { _, err := e.Watch(ctx, engine.WatchOptions{From: 2}); return err }, old},
 		"list the past":       {func() error { _, err := e.List(ctx, engine.ListOptions{Read: engine.Exactly(2)}); return err }, old},
@@ -200,7 +199,7 @@ func TestInputRevisions(t *testing.T) {
 		"wait for the future":    {func() error { return e.WaitFor(ctx, 1000) }, future},
 		"get exactly nothing": {
 			func() error { _, err := e.Get(ctx, "a", engine.GetOptions{Read: engine.Exactly(0)}); return err },
-			complaint{engine.ErrInvalidRead, []string{"Exactly(0)", "give a revision"}},
+			wanted{engine.ErrInvalidRead, []string{"Exactly(0)", "give a revision"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -216,36 +215,36 @@ func TestInputRevisions(t *testing.T) {
 	}
 	w, err := e.Watch(ctx, engine.WatchOptions{From: 1000})
 	require.NoError(t, err, "a watch may start in the future")
-	r.requireReads(w)
+	f.requireReads(w)
 }
 
-func TestInputFunctions(t *testing.T) {
-	r := newRig(t, nil)
-	r.put("a")
-	ctx, e := t.Context(), r.engine
+func TestInput_Functions(t *testing.T) {
+	f := newFixture(t, nil)
+	f.put("a")
+	ctx, e := t.Context(), f.engine
 	_, err := e.Handle(ctx, engine.WatchOptions{}, nil)
-	complaint{engine.ErrNilHandler, []string{"handler is nil", "pass a function"}}.require(t, err)
+	wanted{engine.ErrNilHandler, []string{"handler is nil", "pass a function"}}.require(t, err)
 	_, err = e.Update(ctx, "a", nil, engine.UpdateOptions{})
-	complaint{backend.ErrInvalidOption, []string{"change", "nil", "give one"}}.require(t, err)
+	wanted{usercode.ErrConfig, []string{"change", "nil", "give a function"}}.require(t, err)
 	_, err = e.Update(ctx, "a", func(thing) (thing, error) { return thing{Key: "b"}, nil }, engine.UpdateOptions{})
-	complaint{engine.ErrInvalidKey, []string{`"a"`, `"b"`, "cannot rename"}}.require(t, err)
+	wanted{engine.ErrInvalidKey, []string{`"a"`, `"b"`, "cannot rename"}}.require(t, err)
 	_, err = e.Update(ctx, "a", func(thing) (thing, error) { panic("no") }, engine.UpdateOptions{})
-	complaint{backend.ErrPanic, []string{`"a"`, "no"}}.require(t, err)
-	_, err = e.Delete(ctx, "a", engine.DeleteOptions[thing]{Validate: func(*engine.Object[thing]) error { panic("no") }})
-	complaint{backend.ErrPanic, []string{`"a"`, "no"}}.require(t, err)
+	wanted{usercode.ErrPanic, []string{`"a"`, "no"}}.require(t, err)
+	_, err = e.DeleteIf(ctx, "a", func(*engine.Object[thing]) error { panic("no") }, engine.DeleteOptions{})
+	wanted{usercode.ErrPanic, []string{`"a"`, "no"}}.require(t, err)
 	_, err = e.CreateWithTTL(ctx, thing{Key: "t"}, -1)
-	complaint{backend.ErrInvalidOption, []string{"TTL", "negative"}}.require(t, err)
+	wanted{usercode.ErrConfig, []string{"TTL", "negative"}}.require(t, err)
 	_, err = e.ByIndex(ctx, "zone", "z1")
-	complaint{engine.ErrUnknownIndex, []string{"zone", "Config declares"}}.require(t, err)
+	wanted{engine.ErrUnknownIndex, []string{"zone", "Config declares"}}.require(t, err)
 	_, err = e.Update(ctx, "a", func(o thing) (thing, error) { return o, nil }, engine.UpdateOptions{Preconditions: engine.Preconditions{UID: 77}})
-	complaint{engine.ErrPrecondition, []string{`"a"`, "UID", "77"}}.require(t, err)
+	wanted{engine.ErrPrecondition, []string{`"a"`, "UID", "77"}}.require(t, err)
 	o, err := e.Get(ctx, "a", engine.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, engine.Revision(2), o.Revision, "it is as it was")
 }
 
 // Functions of the configuration that panic fail the call, not the engine.
-func TestInputConfigFunctionsThatPanic(t *testing.T) {
+func TestInput_ConfigFunctionsThatPanic(t *testing.T) {
 	for name, spoil := range map[string]func(*engine.Config[pod]){
 		"Key":    func(c *engine.Config[pod]) { c.Key = func(p pod) string { boom(p); return p.Name } },
 		"Labels": func(c *engine.Config[pod]) { l := c.Labels; c.Labels = func(p pod) labels.Set { boom(p); return l(p) } },
@@ -263,7 +262,7 @@ func TestInputConfigFunctionsThatPanic(t *testing.T) {
 			_, err = e.Create(t.Context(), pod{Name: "a"})
 			require.NoError(t, err)
 			_, err = e.Put(t.Context(), pod{Name: "a", N: boomAt})
-			complaint{backend.ErrPanic, []string{name, "boom"}}.require(t, err)
+			wanted{usercode.ErrPanic, []string{name, "boom"}}.require(t, err)
 			_, err = e.Put(t.Context(), pod{Name: "a", N: 2})
 			require.NoError(t, err)
 			for want := engine.Revision(2); want <= 3; {
@@ -286,7 +285,7 @@ func boom(p pod) {
 	}
 }
 
-func TestInputConfig(t *testing.T) {
+func TestInput_Config(t *testing.T) {
 	index := func(names ...string) func(*engine.Config[thing]) {
 		return func(c *engine.Config[thing]) { c.Index = names }
 	}
@@ -295,16 +294,14 @@ func TestInputConfig(t *testing.T) {
 		words []string
 	}{
 		"Key":               {func(c *engine.Config[thing]) { c.Key = nil }, []string{"Key", "is nil", "give a function"}},
-		"Capacity":          {func(c *engine.Config[thing]) { c.Capacity = new(-1) }, []string{"Capacity", "-1", "0 to turn the cache off"}},
-		"Capacity twice":    {func(c *engine.Config[thing]) { c.Capacity = new(9); c.Window.MaxEvents = 9 }, []string{"Capacity", "Window.MaxEvents", "give one"}},
-		"Index":             {func(c *engine.Config[thing]) { c.Index, c.Fields = []string{"node"}, nil }, []string{"Index", "Fields is nil", "give a function"}},
+		"Index":             {func(c *engine.Config[thing]) { c.Index, c.Fields = []string{"node"}, nil }, []string{"Index", `"node"`, "no fields are declared"}},
 		"IndexLabels":       {func(c *engine.Config[thing]) { c.IndexLabels, c.Labels = []string{"app"}, nil }, []string{"IndexLabels", "Labels is nil", "give a function"}},
-		"Index name":        {index(""), []string{"Index", "empty name", "give"}},
+		"Index name":        {index(""), []string{"Index", `field ""`, "declared are node"}},
 		"Index twice":       {index("node", "node"), []string{"Index", "node", "twice"}},
 		"BookmarkPeriod":    {func(c *engine.Config[thing]) { c.BookmarkPeriod = -1 }, []string{"BookmarkPeriod", "negative", "zero means"}},
 		"FreshnessTimeout":  {func(c *engine.Config[thing]) { c.FreshnessTimeout = -1 }, []string{"FreshnessTimeout", "negative", "zero means"}},
 		"VerifyEvery":       {func(c *engine.Config[thing]) { c.VerifyEvery = -1 }, []string{"VerifyEvery", "negative", "zero means"}},
-		"VerifyEvery alone": {func(c *engine.Config[thing]) { c.VerifyEvery, c.Capacity = time.Minute, new(0) }, []string{"VerifyEvery", "Capacity 0"}},
+		"VerifyEvery alone": {func(c *engine.Config[thing]) { c.VerifyEvery, c.NoCache = time.Minute, true }, []string{"VerifyEvery", "NoCache"}},
 		"MinAge":            {func(c *engine.Config[thing]) { c.Window.MinAge = -1 }, []string{"MinAge", "negative", "zero means"}},
 		"MinEvents":         {func(c *engine.Config[thing]) { c.Window.MinEvents = -1 }, []string{"MinEvents", "negative", "zero means"}},
 		"MaxEvents":         {func(c *engine.Config[thing]) { c.Window.MaxEvents = -1 }, []string{"MaxEvents", "negative", "zero means"}},
@@ -325,48 +322,26 @@ func TestInputConfig(t *testing.T) {
 			c.Host = host
 			test.spoil(&c)
 			_, err = engine.New(c)
-			complaint{engine.ErrConfig, test.words}.require(t, err)
+			wanted{engine.ErrConfig, test.words}.require(t, err)
 			require.Zero(t, host.Actors(), "nothing is left of the attempt")
 			require.Zero(t, host.Timers())
 		})
 	}
 }
 
-func TestInputHostConfig(t *testing.T) {
+func TestInput_HostConfig(t *testing.T) {
 	_, err := engine.NewHost(engine.HostConfig{CloseTimeout: -1})
-	complaint{engine.ErrConfig, []string{"CloseTimeout", "negative", "zero means"}}.require(t, err)
+	wanted{engine.ErrConfig, []string{"CloseTimeout", "negative", "zero means"}}.require(t, err)
 	_, err = engine.NewHost(engine.HostConfig{Workers: -1})
-	complaint{actors.ErrConfig, []string{"Workers", "negative", "use 0"}}.require(t, err)
+	wanted{actors.ErrConfig, []string{"Workers", "negative", "use 0"}}.require(t, err)
 	_, err = engine.NewHost(engine.HostConfig{Workers: 1, Executor: actors.NewSeeded(1)})
-	complaint{actors.ErrConfig, []string{"Workers", "Executor", "set one"}}.require(t, err)
+	wanted{actors.ErrConfig, []string{"Workers", "Executor", "set one"}}.require(t, err)
 }
 
-func TestInputPolicyText(t *testing.T) {
+func TestInput_PolicyText(t *testing.T) {
 	var p engine.Policy
 	err := p.UnmarshalText([]byte("drop"))
 	require.ErrorContains(t, err, `"drop"`)
 	require.ErrorContains(t, err, "park, terminate, conflate")
 	require.Equal(t, engine.Park, p)
-}
-
-// Without a cache the same input is as wrong.
-func TestInputWithoutACache(t *testing.T) {
-	e := uncached(t)
-	ctx := context.Background()
-	_, err := e.Watch(ctx, engine.WatchOptions{Labels: "app~web"})
-	require.ErrorIs(t, err, engine.ErrInvalidSelector)
-	_, err = e.Watch(ctx, engine.WatchOptions{Last: 3})
-	complaint{engine.ErrUnsupported, []string{"Last", "cache"}}.require(t, err)
-	_, err = e.Watch(ctx, engine.WatchOptions{Policy: engine.Conflate})
-	complaint{engine.ErrUnsupported, []string{"Conflate", "cache"}}.require(t, err)
-	_, err = e.Watch(ctx, engine.WatchOptions{From: 1000, InitialState: true})
-	require.ErrorIs(t, err, engine.ErrFuture)
-	_, err = e.List(ctx, engine.ListOptions{Read: engine.NotOlderThan(1000)})
-	require.ErrorIs(t, err, engine.ErrFuture)
-	_, err = e.List(ctx, engine.ListOptions{Read: engine.Exactly(1000)})
-	require.ErrorIs(t, err, engine.ErrFuture)
-	_, err = e.ByIndex(ctx, "zone", "z1")
-	require.ErrorIs(t, err, engine.ErrUnknownIndex)
-	_, err = e.Handle(ctx, engine.WatchOptions{}, nil)
-	require.ErrorIs(t, err, engine.ErrNilHandler)
 }

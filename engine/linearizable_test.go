@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -85,7 +84,7 @@ func perform(e *engine.Engine[pod], c call) (a answer) {
 		}, engine.UpdateOptions{})
 	case "delete":
 		var o *engine.Object[pod]
-		if o, a.err = e.Delete(ctx, c.key, engine.DeleteOptions[pod]{}); a.err == nil {
+		if o, a.err = e.Delete(ctx, c.key, engine.DeleteOptions{}); a.err == nil {
 			a.n = o.Value.N
 		}
 	case "read":
@@ -99,7 +98,7 @@ func perform(e *engine.Engine[pod], c call) (a answer) {
 
 var registerKeys = []string{"a", "b", "c"}
 
-// operate has goroutines call at random, and returns who called when: by a
+// operate has goroutines call at random, and returns what was called when: by a
 // counter, not a clock.
 func operate(t *testing.T, e *engine.Engine[pod], goroutines, each int) []porcupine.Operation {
 	var moment, value atomic.Int64
@@ -160,11 +159,15 @@ func listed(e *engine.Engine[pod], whole bool) (map[string]int, error) {
 	}
 }
 
-func TestRow157_CallsAreLinearizable(t *testing.T) {
-	for name, capacity := range map[string]*int{"with a cache": nil, "without": new(0), "with hardly any": new(4)} {
-		t.Run(fmt.Sprint(name), func(t *testing.T) {
+func TestLinearizable_Calls(t *testing.T) {
+	for name, adjust := range map[string]func(*engine.Config[pod]){
+		"with a cache":    func(*engine.Config[pod]) {},
+		"without":         func(c *engine.Config[pod]) { c.NoCache = true },
+		"with hardly any": func(c *engine.Config[pod]) { c.Window.MaxEvents = 4 },
+	} {
+		t.Run(name, func(t *testing.T) {
 			c := cfg()
-			c.Capacity = capacity
+			adjust(&c)
 			e, err := engine.New(c)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, e.Close()) }()
@@ -174,7 +177,7 @@ func TestRow157_CallsAreLinearizable(t *testing.T) {
 }
 
 // The check is worth nothing if it takes everything for linearizable.
-func TestRow157_WhatIsNotLinearizableIsFound(t *testing.T) {
+func TestLinearizable_CheckFindsWhatIsNot(t *testing.T) {
 	put := porcupine.Operation{Input: call{"put", "k", 1}, Output: answer{}, Call: 1, Return: 2}
 	for name, op := range map[string]porcupine.Operation{
 		"a stale read":     {Input: call{verb: "read", key: "k"}, Output: answer{n: 0}, Call: 3, Return: 4},

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // ErrInvalidList is what every error of contradictory list options is.
@@ -18,6 +22,11 @@ type ListOptions struct {
 	// Labels and Fields are selectors. The first that fixes an indexed field or
 	// label to a value narrows what is looked at.
 	Labels, Fields string
+	// LabelSelector and FieldSelector are selectors that were parsed before, in
+	// place of Labels and Fields or beside them. One that selects nothing selects
+	// nothing.
+	LabelSelector labels.Selector
+	FieldSelector fields.Selector
 	// Limit is the most objects of a page; zero means all. With [Cached] it is
 	// ignored: the whole list costs no more.
 	Limit int
@@ -27,19 +36,6 @@ type ListOptions struct {
 	Continue string
 	// Read says how fresh the list must be; zero means [Latest].
 	Read Read
-}
-
-// List is one page of objects, in key order.
-type List[T any] struct {
-	// Revision is what the state was read at: watch from here to go on.
-	Revision Revision
-	// Items is never nil.
-	Items []*Object[T]
-	// Continue asks for the next page; "" on the last.
-	Continue string
-	// Remaining is the number of objects after this page, -1 if a selector makes
-	// that unknown.
-	Remaining int
 }
 
 // List returns objects in key order, from the cache if it can serve what is
@@ -62,10 +58,20 @@ type List[T any] struct {
 // longer kept, [ErrFuture] if it is not reached in time, [ErrNotReady],
 // [ErrEngineClosed], ctx's cause, or what the backend met.
 func (e *Engine[T]) List(ctx context.Context, opts ListOptions) (*List[T], error) {
-	if err := e.open(); err != nil {
+	page, err := e.core.list(ctx, opts)
+	if err != nil {
 		return nil, err
 	}
-	q, err := newQuery(opts)
+	return &List[T]{page.Revision, store.AsObjects[Object[T]](page.Items), page.Continue, page.Remaining}, nil
+}
+
+// list is List without the type. A page of the engine may have an unknown number
+// of objects after it, as [List].Remaining says.
+func (e *core) list(ctx context.Context, opts ListOptions) (*backend.List, error) {
+	if err := e.alive(); err != nil {
+		return nil, err
+	}
+	q, err := newQuery(e.schema.Fields, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +94,8 @@ func (e *Engine[T]) List(ctx context.Context, opts ListOptions) (*List[T], error
 
 // delegates reports whether to ask the backend rather than wait until the cache
 // is ready.
-func (e *Engine[T]) delegates(q query) bool {
-	if !q.cheap() || !errors.Is(e.parts.cache.Check(e.host.Clock().Now()), ErrNotReady) {
+func (e *core) delegates(q query) bool {
+	if !q.cheap() || !errors.Is(e.parts.cache.Check(e.host.system.Clock().Now()), ErrNotReady) {
 		return false
 	}
 	snap := e.published.Load()
@@ -97,12 +103,12 @@ func (e *Engine[T]) delegates(q query) bool {
 }
 
 // snapshotFor returns the cache's state as fresh, or as old, as the query asks.
-func (e *Engine[T]) snapshotFor(ctx context.Context, q query) (*store.Snapshot[T], error) {
+func (e *core) snapshotFor(ctx context.Context, q query) (*store.Snapshot, error) {
 	switch q.read.mode {
 	case exactly:
 		return e.stateAt(ctx, q.read.revision, q.after == "")
 	case latest:
-		return e.newest(ctx)
+		return e.latest(ctx)
 	}
 	return e.reached(ctx, q.read.revision)
 }

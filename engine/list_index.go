@@ -19,7 +19,12 @@ import (
 // Errors: [ErrUnknownIndex], [ErrNotReady], [ErrEngineClosed], ctx's cause, or
 // what the backend met.
 func (e *Engine[T]) ByIndex(ctx context.Context, index, value string) ([]*Object[T], error) {
-	if err := e.open(); err != nil {
+	found, err := e.core.byIndex(ctx, index, value)
+	return store.AsObjects[Object[T]](found), err
+}
+
+func (e *core) byIndex(ctx context.Context, index, value string) ([]*store.Object, error) {
+	if err := e.alive(); err != nil {
 		return nil, err
 	}
 	attribute, err := e.attribute(index)
@@ -37,20 +42,20 @@ func (e *Engine[T]) ByIndex(ctx context.Context, index, value string) ([]*Object
 	if err != nil {
 		return nil, err
 	}
-	return slices.AppendSeq([]*Object[T]{}, found), nil
+	return slices.AppendSeq([]*store.Object{}, found), nil
 }
 
 // byAttribute is ByIndex without an index.
-func (e *Engine[T]) byAttribute(ctx context.Context, a store.Attribute, value string) ([]*Object[T], error) {
+func (e *core) byAttribute(ctx context.Context, a store.Attribute, value string) ([]*store.Object, error) {
 	all, err := e.storage.List(ctx, backend.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return slices.AppendSeq([]*Object[T]{}, store.WithValue(slices.Values(all.Items), a, value)), nil
+	return slices.AppendSeq([]*store.Object{}, store.WithValue(slices.Values(all.Items), a, value)), nil
 }
 
-func (e *Engine[T]) attribute(index string) (store.Attribute, error) {
-	declared := e.cfg.indexes()
+func (e *core) attribute(index string) (store.Attribute, error) {
+	declared := e.cfg.indexes
 	for _, a := range declared {
 		if a.Name == index {
 			return a, nil

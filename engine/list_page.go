@@ -8,23 +8,23 @@ import (
 )
 
 // listSnapshot reads one page of snap.
-func listSnapshot[T any](snap *store.Snapshot[T], q query) *List[T] {
-	list := &List[T]{Revision: snap.Revision, Items: []*Object[T]{}}
+func listSnapshot(snap *store.Snapshot, q query) *backend.List {
+	list := &backend.List{Revision: snap.Revision, Items: []*store.Object{}}
 	if q.filter.Everything() && q.limit == 0 && q.after == "" {
-		list.Items = snap.State.AppendTo(make([]*Object[T], 0, snap.State.Len()), "")
+		list.Items = snap.State.AppendTo(make([]*store.Object, 0, snap.State.Len()), "")
 		return list
 	}
 	for o := range store.Select(snap.State, q.filter, q.after) {
-		if !list.add(o, q) {
+		if !addTo(list, o, q) {
 			break
 		}
 	}
 	return list
 }
 
-// add puts o on the page, or behind it if the page is full. It reports whether
+// addTo puts o on the page, or behind it if the page is full. It reports whether
 // to go on.
-func (l *List[T]) add(o *Object[T], q query) bool {
+func addTo(l *backend.List, o *store.Object, q query) bool {
 	if q.limit == 0 || len(l.Items) < q.limit {
 		l.Items = append(l.Items, o)
 		return true
@@ -46,16 +46,16 @@ const selectorPage = 1000
 
 // listBackend reads one page from the backend, which knows no selectors: with
 // one, pages are read until enough matched.
-func (e *Engine[T]) listBackend(ctx context.Context, q query) (*List[T], error) {
+func (e *core) listBackend(ctx context.Context, q query) (*backend.List, error) {
 	opts := q.backendOptions()
-	list := &List[T]{Items: []*Object[T]{}}
+	list := &backend.List{Items: []*store.Object{}}
 	for full := false; !full; {
 		page, err := e.storage.List(ctx, opts)
 		if err != nil {
 			return nil, err
 		}
 		list.Revision = page.Revision
-		full = list.addPage(page, q)
+		full = addPage(list, page, q)
 		opts.Continue, opts.Revision = page.Continue, 0
 	}
 	if q.read.mode == notOlderThan && list.Revision < q.read.revision {
@@ -85,9 +85,9 @@ func (q query) backendOptions() backend.ListOptions {
 
 // addPage puts the matches of a backend's page on the list and reports whether
 // the list is done.
-func (l *List[T]) addPage(page *backend.List[T], q query) bool {
+func addPage(l, page *backend.List, q query) bool {
 	for _, o := range page.Items {
-		if store.Matches(q.filter, o) && !l.add(o, q) {
+		if store.Matches(q.filter, o) && !addTo(l, o, q) {
 			return true
 		}
 	}

@@ -16,7 +16,7 @@ type query struct {
 	limit int
 }
 
-func newQuery(opts ListOptions) (query, error) {
+func newQuery(columns store.Columns, opts ListOptions) (query, error) {
 	invalid := func(problem string) error { return fmt.Errorf("%w: %s", ErrInvalidList, problem) }
 	if opts.Limit < 0 {
 		return query{}, invalid("Limit is negative; zero lists everything")
@@ -24,7 +24,10 @@ func newQuery(opts ListOptions) (query, error) {
 	if err := opts.Read.validate(); err != nil {
 		return query{}, fmt.Errorf("%w: %w", ErrInvalidList, err)
 	}
-	filter, err := store.NewFilter(store.FilterOptions{Key: opts.Key, Prefix: opts.Prefix, Labels: opts.Labels, Fields: opts.Fields})
+	filter, err := store.NewFilter(columns, store.FilterOptions{
+		Key: opts.Key, Prefix: opts.Prefix, Labels: opts.Labels, Fields: opts.Fields,
+		LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector,
+	})
 	if err != nil {
 		return query{}, err
 	}

@@ -3,14 +3,14 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/dump"
 
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // ErrMutated: somebody changed an object that is shared. The error is a
@@ -76,49 +76,57 @@ const maxRetired = 1024
 // it follows pointers, sorts maps, sees unexported fields, survives cycles, calls
 // no method, and can be shown to people. A hash could not, and encoding/json
 // sees neither unexported fields nor what it cannot encode.
-type detector[T any] struct {
+type detector struct {
+	schema *store.Schema
 	report func(error)
 
 	mu    sync.Mutex // guards what follows
-	known map[*store.Object[T]]*tracked[T]
-	live  map[string]*tracked[T] // the newest of each key
+	known map[*store.Object]*tracked
+	live  map[string]*tracked // the newest of each key
 	// all are the known ones in an order that only calls decide; next is whose
 	// turn it is to be compared.
-	all     []*tracked[T]
+	all     []*tracked
 	next    int
-	retired []*tracked[T] // the oldest first
-	found   []error       // to be reported when mu is released
+	retired []*tracked // the oldest first
+	found   []error    // to be reported when mu is released
 }
 
 // tracked is an object that is watched over.
-type tracked[T any] struct {
-	object *store.Object[T]
+type tracked struct {
+	object *store.Object
 	before string
 	place  int // in detector.all
 	// reported: what is wrong with it has been said.
 	reported bool
 }
 
-func newDetector[T any](report func(error)) *detector[T] {
-	return &detector[T]{
+func newDetector(schema *store.Schema, report func(error)) *detector {
+	return &detector{
+		schema: schema,
 		report: report,
-		known:  make(map[*store.Object[T]]*tracked[T]),
-		live:   make(map[string]*tracked[T]),
+		known:  make(map[*store.Object]*tracked),
+		live:   make(map[string]*tracked),
 	}
 }
 
 // printOf returns the deep print of what of an object is shared.
-func printOf[T any](o *store.Object[T]) string {
+func (d *detector) printOf(o *store.Object) string {
 	return dump.ForHash(struct {
-		Value  T
+		Value  any
 		Labels labels.Set
-		Fields fields.Set
-	}{o.Value, o.Labels, o.Fields})
+		Fields []string
+	}{d.valueOf(o), o.Labels, o.Fields})
+}
+
+// valueOf returns the object's value. It is read by reflection, not through the
+// pointer to it, so that the print shows the value alone.
+func (d *detector) valueOf(o *store.Object) any {
+	return reflect.ValueOf(d.schema.Pointer(o)).Elem().Interface()
 }
 
 // locked runs f under the lock, compares one object more, and then reports what
 // was found: without the lock, because whoever is told may call the engine.
-func (d *detector[T]) locked(f func()) {
+func (d *detector) locked(f func()) {
 	d.mu.Lock()
 	f()
 	if len(d.all) > 0 {
@@ -130,35 +138,35 @@ func (d *detector[T]) locked(f func()) {
 	d.mu.Unlock()
 	for _, err := range found {
 		// A panic in there ends nothing of ours.
-		_ = backend.Contain("OnError", "", func() { d.report(err) })
+		_ = usercode.Call("OnError", "", func() { d.report(err) })
 	}
 }
 
 // compare checks that an object is as it was.
-func (d *detector[T]) compare(t *tracked[T]) {
+func (d *detector) compare(t *tracked) {
 	if t.reported {
 		return
 	}
-	if now := printOf(t.object); now != t.before {
+	if now := d.printOf(t.object); now != t.before {
 		t.reported = true
 		d.found = append(d.found, &MutationError{t.object.Key, t.object.Revision, t.before, now})
 	}
 }
 
 // track watches over o from now on.
-func (d *detector[T]) track(o *store.Object[T]) *tracked[T] {
+func (d *detector) track(o *store.Object) *tracked {
 	if t := d.known[o]; t != nil {
 		d.compare(t)
 		return t
 	}
-	t := &tracked[T]{object: o, before: printOf(o), place: len(d.all)}
+	t := &tracked{object: o, before: d.printOf(o), place: len(d.all)}
 	d.known[o] = t
 	d.all = append(d.all, t)
 	return t
 }
 
 // current watches over o as the state of its key, unless that is a newer one.
-func (d *detector[T]) current(o *store.Object[T]) {
+func (d *detector) current(o *store.Object) {
 	if d.known[o] != nil {
 		d.compare(d.known[o])
 		return
@@ -176,7 +184,7 @@ func (d *detector[T]) current(o *store.Object[T]) {
 }
 
 // gone takes notice that the key was deleted at rev.
-func (d *detector[T]) gone(key string, rev store.Revision) {
+func (d *detector) gone(key string, rev store.Revision) {
 	if was := d.live[key]; was != nil && was.object.Revision < rev {
 		delete(d.live, key)
 		d.retire(was)
@@ -184,7 +192,7 @@ func (d *detector[T]) gone(key string, rev store.Revision) {
 }
 
 // retire watches over an object that is not the newest for a while longer.
-func (d *detector[T]) retire(t *tracked[T]) {
+func (d *detector) retire(t *tracked) {
 	d.compare(t)
 	d.retired = append(d.retired, t)
 	if len(d.retired) > maxRetired {
@@ -195,7 +203,7 @@ func (d *detector[T]) retire(t *tracked[T]) {
 	}
 }
 
-func (d *detector[T]) forget(t *tracked[T]) {
+func (d *detector) forget(t *tracked) {
 	delete(d.known, t.object)
 	last := d.all[len(d.all)-1]
 	d.all[t.place], last.place = last, t.place
@@ -204,7 +212,7 @@ func (d *detector[T]) forget(t *tracked[T]) {
 }
 
 // event takes notice of what a watch shows.
-func (d *detector[T]) event(ev store.Event[T]) {
+func (d *detector) event(ev store.Event) {
 	switch ev.Type {
 	case store.Added, store.Modified:
 		d.current(ev.Object)
@@ -216,14 +224,14 @@ func (d *detector[T]) event(ev store.Event[T]) {
 }
 
 // emitted watches over an object that never is the state of its key.
-func (d *detector[T]) emitted(o *store.Object[T]) {
+func (d *detector) emitted(o *store.Object) {
 	if d.known[o] == nil {
 		d.retire(d.track(o))
 	}
 }
 
 // audit compares every object that is watched over.
-func (d *detector[T]) audit() {
+func (d *detector) audit() {
 	d.locked(func() {
 		for _, t := range d.all {
 			d.compare(t)

@@ -13,17 +13,17 @@ import (
 // configuration asks for it, and returns what checks everything once more. All
 // that anybody can get hold of comes through there, so nothing else in the
 // engine knows of it, and without it there is nothing in the way.
-func (e *Engine[T]) detectMutations() (audit func()) {
-	if !e.cfg.DetectMutations {
+func (e *core) detectMutations() (audit func()) {
+	if !e.cfg.detectMutations {
 		return func() {}
 	}
-	d := newDetector[T](e.cfg.OnError)
-	guarded := &guardedBackend[T]{e.storage.Backend(), d}
-	var b backend.Backend[T] = guarded
-	if emitter, ok := guarded.Backend.(backend.Emitter[T]); ok {
-		b = &guardedEmitter[T]{guarded, emitter}
+	d := newDetector(e.schema, e.cfg.onError)
+	guarded := &guardedBackend{e.storage.Backend(), d}
+	var b backend.Backend = guarded
+	if emitter, ok := guarded.Backend.(backend.Emitter); ok {
+		b = &guardedEmitter{guarded, emitter}
 	}
-	e.storage = backend.NewStorage(b, e.schema)
+	e.storage = backend.NewStorage(b, *e.schema)
 	return d.audit
 }
 
@@ -34,16 +34,16 @@ func (e *Engine[T]) detectMutations() (audit func()) {
 //	events ◀── └──────┬─────────┘ ◀──
 //	                  ▼ objects
 //	               detector ──MutationError──▶ Config.OnError
-type guardedBackend[T any] struct {
-	backend.Backend[T]
-	detector *detector[T]
+type guardedBackend struct {
+	backend.Backend
+	detector *detector
 }
 
 // Put has the value compared from before the write: the writer has it, and from
 // then on readers may.
-func (g *guardedBackend[T]) Put(ctx context.Context, key string, value T, expect store.Revision, opts backend.PutOptions) (*store.Object[T], error) {
-	before := dump.ForHash(value)
-	o, err := g.Backend.Put(ctx, key, value, expect, opts)
+func (g *guardedBackend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
+	before := g.detector.printValue(draft)
+	o, err := g.Backend.Put(ctx, draft, prev, opts)
 	if err == nil {
 		g.detector.wrote(o, before, g.detector.current)
 	}
@@ -51,18 +51,18 @@ func (g *guardedBackend[T]) Put(ctx context.Context, key string, value T, expect
 }
 
 // Remove ends the watch over the object as the newest.
-func (g *guardedBackend[T]) Remove(ctx context.Context, key string, expect store.Revision) (*store.Object[T], error) {
-	o, err := g.Backend.Remove(ctx, key, expect)
+func (g *guardedBackend) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
+	o, err := g.Backend.Remove(ctx, prev)
 	g.detector.locked(func() {
 		if err == nil {
-			g.detector.gone(key, o.Revision)
+			g.detector.gone(prev.Key, o.Revision)
 		}
 	})
 	return o, err
 }
 
 // Get, and Revision, which comes before cached reads, compare one object each.
-func (g *guardedBackend[T]) Get(ctx context.Context, key string) (*store.Object[T], error) {
+func (g *guardedBackend) Get(ctx context.Context, key string) (*store.Object, error) {
 	o, err := g.Backend.Get(ctx, key)
 	g.detector.locked(func() {
 		if t := g.detector.known[o]; t != nil {
@@ -73,13 +73,14 @@ func (g *guardedBackend[T]) Get(ctx context.Context, key string) (*store.Object[
 }
 
 // Revision returns the backend's newest revision.
-func (g *guardedBackend[T]) Revision(ctx context.Context) (store.Revision, error) {
+func (g *guardedBackend) Revision(ctx context.Context) (store.Revision, error) {
 	g.detector.locked(func() {})
 	return g.Backend.Revision(ctx)
 }
 
 // List shows the objects of pages of the newest state.
-func (g *guardedBackend[T]) List(ctx context.Context, opts backend.ListOptions) (*backend.List[T], error) {
+func (g *guardedBackend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	opts.State = false // each object is to be seen
 	page, err := g.Backend.List(ctx, opts)
 	if page == nil {
 		return nil, err
@@ -93,21 +94,21 @@ func (g *guardedBackend[T]) List(ctx context.Context, opts backend.ListOptions) 
 }
 
 // Watch shows the events.
-func (g *guardedBackend[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[T], error) {
+func (g *guardedBackend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	w, err := g.Backend.Watch(ctx, opts)
 	if err != nil || w == nil {
 		return nil, err
 	}
-	return &guardedWatcher[T]{w, g.detector}, nil
+	return &guardedWatcher{w, g.detector}, nil
 }
 
-type guardedWatcher[T any] struct {
-	backend.Watcher[T]
-	detector *detector[T]
+type guardedWatcher struct {
+	backend.Watcher
+	detector *detector
 }
 
 // Next shows the events before anybody else sees them.
-func (w *guardedWatcher[T]) Next(max int) (backend.Batch[T], error) {
+func (w *guardedWatcher) Next(max int) (backend.Batch, error) {
 	batch, err := w.Watcher.Next(max)
 	w.detector.locked(func() {
 		for _, ev := range batch.Events {
@@ -118,28 +119,31 @@ func (w *guardedWatcher[T]) Next(max int) (backend.Batch[T], error) {
 }
 
 // guardedEmitter is a guardedBackend over one that can emit.
-type guardedEmitter[T any] struct {
-	*guardedBackend[T]
-	emitter backend.Emitter[T]
+type guardedEmitter struct {
+	*guardedBackend
+	emitter backend.Emitter
 }
 
 // Emit is to emitted values what Put is to written ones.
-func (g *guardedEmitter[T]) Emit(ctx context.Context, key string, value T) (*store.Object[T], error) {
-	before := dump.ForHash(value)
-	o, err := g.emitter.Emit(ctx, key, value)
+func (g *guardedEmitter) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
+	before := g.detector.printValue(draft)
+	o, err := g.emitter.Emit(ctx, draft)
 	if err == nil {
 		g.detector.wrote(o, before, g.detector.emitted)
 	}
 	return o, err
 }
 
+// printValue returns the deep print of an object's value.
+func (d *detector) printValue(o *store.Object) string { return dump.ForHash(d.valueOf(o)) }
+
 // wrote takes notice of o by how, and reports if its value is not what it was
 // before the write.
-func (d *detector[T]) wrote(o *store.Object[T], before string, how func(*store.Object[T])) {
+func (d *detector) wrote(o *store.Object, before string, how func(*store.Object)) {
 	d.locked(func() {
 		how(o)
 		t := d.known[o]
-		if now := dump.ForHash(o.Value); now != before && t != nil && !t.reported {
+		if now := d.printValue(o); now != before && t != nil && !t.reported {
 			t.reported = true
 			d.found = append(d.found, &MutationError{o.Key, o.Revision, before, now})
 		}

@@ -50,8 +50,8 @@ func (m *mutations) all() (found []string) {
 	return found
 }
 
-// boxes returns an engine of boxes under a detector. It is deterministic, since a
-// change while the detector looks is a data race.
+// boxes returns an engine of boxes under a detector. It is deterministic, since
+// a change while the detector looks is a data race.
 func boxes(t *testing.T, cfg engine.Config[*box]) (*engine.Engine[*box], *mutations) {
 	t.Helper()
 	found := &mutations{}
@@ -69,7 +69,7 @@ func newBox(name string) *box {
 	return &box{Name: name, Tags: map[string]string{"a": "1"}, Parent: &box{Name: "p"}, secret: []int{1, 2}}
 }
 
-func TestClientRow144_MutationOfAWrittenValueIsFoundAtClose(t *testing.T) {
+func TestMutation_OfAWrittenValueIsFoundAtClose(t *testing.T) {
 	for what, change := range map[string]func(*box){
 		"a field":               func(b *box) { b.Name = "b" },
 		"a map":                 func(b *box) { b.Tags["b"] = "2" },
@@ -80,7 +80,7 @@ func TestClientRow144_MutationOfAWrittenValueIsFoundAtClose(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			e, found := boxes(t, engine.Config[*box]{})
 			b := newBox("a")
-			rev, err := e.Create(t.Context(), b)
+			rev, err := revisionOf(e.Create(t.Context(), b))
 			require.NoError(t, err)
 			require.NoError(t, e.WaitFor(t.Context(), rev))
 			change(b)
@@ -91,7 +91,7 @@ func TestClientRow144_MutationOfAWrittenValueIsFoundAtClose(t *testing.T) {
 	}
 }
 
-func TestMutationInAHandlerIsFoundWhenTheObjectIsSuperseded(t *testing.T) {
+func TestMutation_InAHandlerIsFoundWhenTheObjectIsSuperseded(t *testing.T) {
 	e, found := boxes(t, engine.Config[*box]{})
 	_, err := e.Handle(t.Context(), engine.WatchOptions{Key: "a"}, func(ev engine.Event[*box]) {
 		if ev.Type == engine.Added {
@@ -99,7 +99,7 @@ func TestMutationInAHandlerIsFoundWhenTheObjectIsSuperseded(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	rev, err := e.Create(t.Context(), newBox("a"))
+	rev, err := revisionOf(e.Create(t.Context(), newBox("a")))
 	require.NoError(t, err)
 	require.NoError(t, e.WaitFor(t.Context(), rev)) // runs everything
 	_, err = e.Update(t.Context(), "a", func(b *box) (*box, error) { return newBox("a"), nil }, engine.UpdateOptions{})
@@ -107,7 +107,7 @@ func TestMutationInAHandlerIsFoundWhenTheObjectIsSuperseded(t *testing.T) {
 	require.Contains(t, found.all(), fmt.Sprintf("a@%d", rev), "before Close")
 }
 
-func TestMutationIsFoundByTheNextRead(t *testing.T) {
+func TestMutation_IsFoundByTheNextRead(t *testing.T) {
 	e, found := boxes(t, engine.Config[*box]{})
 	_, err := e.Create(t.Context(), newBox("a"))
 	require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestMutationIsFoundByTheNextRead(t *testing.T) {
 	require.Len(t, found.all(), 1, "each is told once")
 }
 
-func TestMutationIsFoundByReadsOfOthersSoonerOrLater(t *testing.T) {
+func TestMutation_IsFoundByReadsOfOthersSoonerOrLater(t *testing.T) {
 	e, found := boxes(t, engine.Config[*box]{})
 	boxed := newBox("b")
 	for _, b := range []*box{newBox("a"), boxed, newBox("c")} {
@@ -141,19 +141,19 @@ func TestMutationIsFoundByReadsOfOthersSoonerOrLater(t *testing.T) {
 	require.Equal(t, []string{"b@3"}, found.all())
 }
 
-func TestMutationOfADeletedObjectIsFound(t *testing.T) {
+func TestMutation_OfADeletedObjectIsFound(t *testing.T) {
 	e, found := boxes(t, engine.Config[*box]{})
 	b := newBox("a")
 	_, err := e.Create(t.Context(), b)
 	require.NoError(t, err)
-	_, err = e.Delete(t.Context(), "a", engine.DeleteOptions[*box]{})
+	_, err = e.Delete(t.Context(), "a", engine.DeleteOptions{})
 	require.NoError(t, err)
 	b.Tags["after"] = "death" // the window still has it
 	require.NoError(t, e.Close())
 	require.Equal(t, []string{"a@2"}, found.all())
 }
 
-func TestMutationOfAnEmittedValueIsFound(t *testing.T) {
+func TestMutation_OfAnEmittedValueIsFound(t *testing.T) {
 	e, found := boxes(t, engine.Config[*box]{})
 	b := newBox("a")
 	_, err := e.Emit(t.Context(), b)
@@ -163,9 +163,8 @@ func TestMutationOfAnEmittedValueIsFound(t *testing.T) {
 	require.Equal(t, []string{"a@2"}, found.all())
 }
 
-func TestMutationIsFoundWithoutCacheToo(t *testing.T) {
-	off := 0
-	e, found := boxes(t, engine.Config[*box]{Capacity: &off})
+func TestMutation_IsFoundWithoutCacheToo(t *testing.T) {
+	e, found := boxes(t, engine.Config[*box]{NoCache: true})
 	b := newBox("a")
 	_, err := e.Create(t.Context(), b)
 	require.NoError(t, err)
@@ -174,7 +173,7 @@ func TestMutationIsFoundWithoutCacheToo(t *testing.T) {
 	require.Equal(t, []string{"a@2"}, found.all())
 }
 
-func TestMutationDetectorIsSilentAboutCopies(t *testing.T) {
+func TestMutation_CopiesAreNone(t *testing.T) {
 	e, found := boxes(t, engine.Config[*box]{})
 	w, err := e.Watch(t.Context(), engine.WatchOptions{})
 	require.NoError(t, err)
@@ -203,7 +202,7 @@ func TestMutationDetectorIsSilentAboutCopies(t *testing.T) {
 func ExampleMutationError() {
 	e, err := engine.New(engine.Config[*box]{
 		Key:             func(b *box) string { return b.Name },
-		Capacity:        new(int), // nobody else reads meanwhile
+		NoCache:         true, // nobody else reads meanwhile
 		DetectMutations: true,
 		OnError:         func(err error) { fmt.Println(err) },
 	})

@@ -1,7 +1,11 @@
 package engine
 
 import (
+	"time"
+
+	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
@@ -12,23 +16,39 @@ import (
 type (
 	// Revision orders all changes of one engine's storage.
 	Revision = store.Revision
-	// Object is a stored value with its key and revision. It is immutable.
-	Object[T any] = store.Object[T]
-	// Event is one change at one revision, or a bookmark.
-	Event[T any] = store.Event[T]
 	// EventType says what happened.
 	EventType = store.EventType
 	// Marks are properties of an event beside its type.
 	Marks = store.Marks
-	// Watch is a running watch.
-	Watch[T any] = watcher.Watch[T]
 	// Policy says what happens to a watch that stays stalled.
 	Policy = watcher.Policy
 	// Window bounds how much history the engine keeps.
 	Window = store.WindowLimits
+	// Backoff spaces the attempts to come back to a backend that fails.
+	Backoff = reflector.Backoff
+	// SourceStats is what the Reflector has seen.
+	SourceStats = reflector.Stats
+	// Clock is where time comes from: [RealClock], or a virtual one.
+	Clock = actors.Clock
+	// VirtualClock is a clock that stands still until it is told to move.
+	VirtualClock = actors.VirtualClock
+	// Executor runs the turns of actors.
+	Executor = actors.Executor
+	// Failure is a panic of user code that an actor survived or died of.
+	Failure = actors.Failure
 	// Preconditions restrict a write to the object that the caller means.
 	Preconditions = backend.Preconditions
 )
+
+// RealClock returns the clock of package time.
+func RealClock() Clock { return actors.RealClock() }
+
+// NewVirtualClock returns a clock that shows start until it is moved.
+func NewVirtualClock(start time.Time) *VirtualClock { return actors.NewVirtualClock(start) }
+
+// NewSeeded returns an executor that runs everything in one goroutine, in an
+// order that the seed decides: for [HostConfig].Executor.
+func NewSeeded(seed uint64) Executor { return actors.NewSeeded(seed) }
 
 // The types of event.
 const (
@@ -67,26 +87,27 @@ var (
 
 // What can go wrong with a call.
 var (
-	ErrNotFound        = store.ErrNotFound
-	ErrExists          = store.ErrExists
-	ErrConflict        = store.ErrConflict
-	ErrPrecondition    = store.ErrPrecondition
-	ErrFuture          = store.ErrFuture
-	ErrInvalidKey      = store.ErrInvalidKey
-	ErrInvalidContinue = store.ErrInvalidContinue
-	ErrInvalidSelector = store.ErrInvalidSelector
-	ErrUnknownIndex    = store.ErrUnknownIndex
-	ErrUnsupported     = store.ErrUnsupported
-	ErrNilHandler      = watcher.ErrNilHandler
-	ErrConsumed        = watcher.ErrConsumed
-	ErrNotReady        = watchcache.ErrNotReady
-	ErrInconsistent    = watchcache.ErrInconsistent
+	ErrNotFound         = store.ErrNotFound
+	ErrExists           = store.ErrExists
+	ErrConflict         = store.ErrConflict
+	ErrPrecondition     = store.ErrPrecondition
+	ErrFuture           = store.ErrFuture
+	ErrInvalidKey       = store.ErrInvalidKey
+	ErrInvalidContinue  = store.ErrInvalidContinue
+	ErrInvalidSelector  = store.ErrInvalidSelector
+	ErrUnknownIndex     = store.ErrUnknownIndex
+	ErrUnknownField     = store.ErrUnknownField
+	ErrUnsupported      = store.ErrUnsupported
+	ErrNilHandler       = watcher.ErrNilHandler
+	ErrConsumerConflict = watcher.ErrConsumerConflict
+	ErrNotReady         = watchcache.ErrNotReady
+	ErrInconsistent     = watchcache.ErrInconsistent
 	// ErrCacheFailed: the cache failed and lists again. It is the cause of an
 	// [ErrNotReady] meanwhile: try again when that says.
 	ErrCacheFailed = watchcache.ErrFailed
-	// ErrNotTaken: a failure of the engine's own while it took in the watch, which
+	// ErrWatchNotStarted: a failure of the engine's own while it took in the watch, which
 	// is gone. Watch again.
-	ErrNotTaken = dispatcher.ErrFailed
+	ErrWatchNotStarted = dispatcher.ErrFailed
 )
 
 // Errors with more to say, for errors.As.
@@ -101,6 +122,8 @@ type (
 	PreconditionError = store.PreconditionError
 	// SelectorError says which selector does not parse, and why.
 	SelectorError = store.SelectorError
+	// UnknownFieldError says which field is not declared, and which are.
+	UnknownFieldError = store.UnknownFieldError
 	// NotReadyError says when to try again.
 	NotReadyError = watchcache.NotReadyError
 	// PanicError is the end of a watch whose handler panicked.

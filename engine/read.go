@@ -68,7 +68,12 @@ type GetOptions struct {
 // kept, [ErrNotReady] if what must be waited for cannot come,
 // [ErrEngineClosed], ctx's cause, or what the backend met.
 func (e *Engine[T]) Get(ctx context.Context, key string, opts GetOptions) (*Object[T], error) {
-	if err := e.open(); err != nil {
+	o, err := e.core.get(ctx, key, opts)
+	return typed[T](o), err
+}
+
+func (e *core) get(ctx context.Context, key string, opts GetOptions) (*store.Object, error) {
+	if err := e.alive(); err != nil {
 		return nil, err
 	}
 	if err := store.ValidateKey(key); err != nil {
@@ -88,7 +93,7 @@ func (e *Engine[T]) Get(ctx context.Context, key string, opts GetOptions) (*Obje
 }
 
 // found is what Get returns of the object under key, nil if there is none.
-func found[T any](o *Object[T], key string) (*Object[T], error) {
+func found(o *store.Object, key string) (*store.Object, error) {
 	if o == nil {
 		return nil, fmt.Errorf("get %q: %w", key, ErrNotFound)
 	}
@@ -96,7 +101,7 @@ func found[T any](o *Object[T], key string) (*Object[T], error) {
 }
 
 // getFromBackend reads linearizably, if the backend has reached rev.
-func (e *Engine[T]) getFromBackend(ctx context.Context, key string, rev Revision) (*Object[T], error) {
+func (e *core) getFromBackend(ctx context.Context, key string, rev Revision) (*store.Object, error) {
 	if rev > 0 {
 		current, err := e.storage.Backend().Revision(ctx)
 		if err != nil {
@@ -110,20 +115,20 @@ func (e *Engine[T]) getFromBackend(ctx context.Context, key string, rev Revision
 }
 
 // getExactly reads one object of a past state.
-func (e *Engine[T]) getExactly(ctx context.Context, key string, read Read) (*Object[T], error) {
-	page, err := e.List(ctx, ListOptions{Key: key, Read: read})
+func (e *core) getExactly(ctx context.Context, key string, read Read) (*store.Object, error) {
+	page, err := e.list(ctx, ListOptions{Key: key, Read: read})
 	if err != nil {
 		return nil, err
 	}
 	if len(page.Items) == 0 {
-		return found[T](nil, key)
+		return found(nil, key)
 	}
 	return page.Items[0], nil
 }
 
 // reached returns the cache's state once that is at rev or later. What is there
 // already is served even if the cache has lost its source.
-func (e *Engine[T]) reached(ctx context.Context, rev Revision) (*store.Snapshot[T], error) {
+func (e *core) reached(ctx context.Context, rev Revision) (*store.Snapshot, error) {
 	if snap := e.published.Load(); snap.Generation > 0 && snap.Revision >= rev {
 		return snap, nil
 	}
@@ -133,9 +138,9 @@ func (e *Engine[T]) reached(ctx context.Context, rev Revision) (*store.Snapshot[
 	return e.published.Load(), nil
 }
 
-// newest returns the cache's state once it has all that was acknowledged before
+// latest returns the cache's state once it has all that was acknowledged before
 // the call.
-func (e *Engine[T]) newest(ctx context.Context) (*store.Snapshot[T], error) {
+func (e *core) latest(ctx context.Context) (*store.Snapshot, error) {
 	current, err := e.storage.Backend().Revision(ctx)
 	if err != nil {
 		return nil, err
@@ -148,7 +153,7 @@ func (e *Engine[T]) newest(ctx context.Context) (*store.Snapshot[T], error) {
 
 // stateAt returns the state at rev from the cache's window. If rev is yet to
 // come it waits for it, unless told not to.
-func (e *Engine[T]) stateAt(ctx context.Context, rev Revision, wait bool) (*store.Snapshot[T], error) {
+func (e *core) stateAt(ctx context.Context, rev Revision, wait bool) (*store.Snapshot, error) {
 	snap := e.published.Load()
 	if rev > snap.Revision && wait {
 		var err error
@@ -156,12 +161,12 @@ func (e *Engine[T]) stateAt(ctx context.Context, rev Revision, wait bool) (*stor
 			return nil, err
 		}
 	}
-	if errors.Is(e.parts.cache.Check(e.host.Clock().Now()), watchcache.ErrInconsistent) {
+	if errors.Is(e.parts.cache.Check(e.host.system.Clock().Now()), watchcache.ErrInconsistent) {
 		return nil, &ExpiredError{Requested: rev} // what was shown may never have been
 	}
-	state, err := snap.StateAt(rev)
+	state, err := snap.StateAt(ctx, rev)
 	if err != nil {
 		return nil, err
 	}
-	return &store.Snapshot[T]{Revision: rev, State: state}, nil
+	return &store.Snapshot{Revision: rev, State: state}, nil
 }

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -9,193 +8,148 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
-// listless is a source whose lists alone can fail.
-type listless struct {
-	*source
-	fails bool
+// With a fresh cache the backend is asked for its revision alone.
+func TestList_LatestFromAFreshCacheAsksForTheRevisionAlone(t *testing.T) {
+	f := newReadFixture(t)
+	f.put("a", "web", 1)
+	f.lists(listOf(engine.Latest()), "@2: a=1@2", "revision")
+	require.Zero(t, f.Stats().Fallbacks)
 }
 
-func (l *listless) List(ctx context.Context, o backend.ListOptions) (*backend.List[pod], error) {
-	if l.fails {
-		_ = l.note("failed list")
-		return nil, errDown
-	}
-	return l.source.List(ctx, o)
-}
-
-// Row 62, TestConsistentReadFallback. Fresh: the backend is asked for its
-// revision alone.
-func TestRow062_LatestFromAFreshCacheAsksForTheRevisionAlone(t *testing.T) {
-	r := newReadRig(t)
-	r.put("a", "web", 1)
-	r.lists(listOf(engine.Latest()), "@2: a=1@2", "revision")
-	require.Zero(t, r.Stats().Fallbacks)
-}
-
-// Row 62: when the list that it falls back to fails, its error is the answer,
-// after one attempt, and it is counted.
-func TestRow062_FallbackThatFailsSaysWhatTheBackendMet(t *testing.T) {
-	lists := &listless{}
-	r := newReadRig(t, func(c *engine.Config[pod]) {
-		lists.source = c.Backend.(*source)
-		c.Backend = lists
-	})
-	r.source.setHeld(true)
-	r.put("a", "web", 1)
-	lists.fails = true
-	began := r.clock.Now()
-	_, _, err := r.within(time.Minute).list(listOf(engine.Latest()))
+// When the list that it falls back to fails, its error is the answer, after one
+// attempt, and it is counted.
+func TestList_FallbackThatFailsSaysWhatTheBackendMet(t *testing.T) {
+	f := newReadFixture(t)
+	f.setHeld(true)
+	f.put("a", "web", 1)
+	f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Do: faulty.Fail(errDown)})
+	began := f.clock.Now()
+	_, _, err := f.within(time.Minute).list(listOf(engine.Latest()))
 	require.ErrorIs(t, err, errDown)
-	require.Equal(t, "revision, failed list", r.source.asked())
-	require.Equal(t, engine.DefaultFreshnessTimeout, r.clock.Now().Sub(began), "the cache was given its time")
-	require.EqualValues(t, 1, r.Stats().Fallbacks)
+	require.Equal(t, "revision, list", f.asked())
+	require.Equal(t, engine.DefaultFreshnessTimeout, f.clock.Now().Sub(began), "the cache was given its time")
+	require.EqualValues(t, 1, f.Stats().Fallbacks)
 }
 
 // A list of one key is served by the cache, once it has the backend's newest.
-func TestRow064_ListOfOneKeyWaitsForTheCache(t *testing.T) {
-	r := newReadRig(t)
-	r.put("a", "web", 1)
-	r.put("b", "web", 1)
-	r.source.setHeld(true)
-	r.put("a", "web", 2)
-	r.clock.AfterFunc(time.Second, func() { r.source.setHeld(false) })
-	began := r.clock.Now()
-	r.within(time.Minute).lists(engine.ListOptions{Key: "a"}, "@4: a=2@4", "revision")
-	require.Equal(t, time.Second, r.clock.Now().Sub(began))
+func TestList_OneKeyWaitsForTheCache(t *testing.T) {
+	f := newReadFixture(t)
+	f.put("a", "web", 1)
+	f.put("b", "web", 1)
+	f.setHeld(true)
+	f.put("a", "web", 2)
+	f.clock.AfterFunc(time.Second, func() { f.setHeld(false) })
+	began := f.clock.Now()
+	f.within(time.Minute).lists(engine.ListOptions{Key: "a"}, "@4: a=2@4", "revision")
+	require.Equal(t, time.Second, f.clock.Now().Sub(began))
 }
 
-// Rows 84 and 99: what is to come is waited for. A watch whose state is not
-// there in time is refused, and can be had once it is.
-func TestRow084_StateOfTheFutureIsWaitedFor(t *testing.T) {
-	r := newReadRig(t)
-	rev := r.put("a", "web", 1)
-	opts := engine.WatchOptions{InitialState: true, From: rev + 1}
-	_, err := r.within(time.Minute).Watch(t.Context(), opts)
-	var future *engine.FutureError
-	require.ErrorAs(t, err, &future)
-	require.Equal(t, engine.FutureError{Requested: rev + 1, Current: rev}, *future)
-
-	r.source.setHeld(true)
-	r.put("b", "web", 1)
-	r.clock.AfterFunc(time.Second, func() { r.source.setHeld(false) })
-	w, err := r.within(time.Minute).Watch(t.Context(), opts)
-	require.NoError(t, err)
-	events, err := w.Next(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"ADDED a@2 initial", "ADDED b@3 initial"}, names(events))
-}
-
-// shared is a source whose revisions count also what others keep there.
-type shared struct{ *source }
-
-func (shared) Traits() backend.Traits { return backend.Traits{} }
-
-// Row 99, TestWaitUntilFreshAndListFromCache: that nothing happened up to a
-// revision is as good as what happened there.
-func TestRow099_ProgressAloneEndsTheWaitOfAListAndAGet(t *testing.T) {
-	r := newReadRig(t, func(c *engine.Config[pod]) { c.Backend = shared{c.Backend.(*source)} })
-	r.put("a", "web", 1)
+// Storage whose revisions count also what others keep there says that nothing
+// happened up to a revision, which is as good as what happened there.
+func TestRead_ProgressAloneEndsTheWait(t *testing.T) {
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.Backend = faulty.New(c.Backend, faulty.Options{Sparse: true}) })
+	f.put("a", "web", 1)
 	for _, wait := range []struct {
 		rev  engine.Revision
 		read func()
 	}{
-		{8, func() { r.lists(listOf(engine.NotOlderThan(8)), "@8: a=1@2", "nothing") }},
-		{9, func() { r.gets("a", engine.NotOlderThan(9), "a=1@2", "nothing") }},
+		{8, func() { f.lists(listOf(engine.NotOlderThan(8)), "@8: a=1@2", "nothing") }},
+		{9, func() { f.gets("a", engine.NotOlderThan(9), "a=1@2", "nothing") }},
 	} {
-		r.clock.AfterFunc(time.Second, func() { r.source.set(func() { r.source.progress = wait.rev }) })
-		began := r.clock.Now()
-		r.within(time.Minute)
+		f.clock.AfterFunc(time.Second, func() { f.setProgress(wait.rev) })
+		began := f.clock.Now()
+		f.within(time.Minute)
 		wait.read()
-		require.Equal(t, time.Second, r.clock.Now().Sub(began), "revision %d", wait.rev)
+		require.Equal(t, time.Second, f.clock.Now().Sub(began), "revision %d", wait.rev)
 	}
 }
 
-// Row 101, TestWaitUntilFreshAndListTimeout, for lists and for Get.
-func TestRow101_ReadsGiveUpAfterTheFreshnessTimeout(t *testing.T) {
+// Lists, Get and WaitFor give up in time, and say when to try again.
+func TestRead_GivesUpAfterTheFreshnessTimeout(t *testing.T) {
 	for configured, timeout := range map[time.Duration]time.Duration{0: 3 * time.Second, 700 * time.Millisecond: 700 * time.Millisecond} {
-		r := newReadRig(t, func(c *engine.Config[pod]) { c.FreshnessTimeout = configured })
-		r.put("a", "web", 1)
+		f := newReadFixture(t, func(c *engine.Config[pod]) { c.FreshnessTimeout = configured })
+		f.put("a", "web", 1)
 		reads := map[string]func() error{
-			"list": func() error { _, _, err := r.list(listOf(engine.NotOlderThan(9))); return err },
+			"list": func() error { _, _, err := f.list(listOf(engine.NotOlderThan(9))); return err },
 			"get": func() error {
-				_, err := r.Get(t.Context(), "a", engine.GetOptions{Read: engine.NotOlderThan(9)})
+				_, err := f.Get(t.Context(), "a", engine.GetOptions{Read: engine.NotOlderThan(9)})
 				return err
 			},
-			"wait": func() error { return r.WaitFor(t.Context(), 9) },
+			"wait": func() error { return f.WaitFor(t.Context(), 9) },
 		}
 		for name, read := range reads {
-			began := r.clock.Now()
-			r.within(time.Minute)
+			began := f.clock.Now()
+			f.within(time.Minute)
 			err := read()
-			require.Equal(t, timeout, r.clock.Now().Sub(began), name)
+			require.Equal(t, timeout, f.clock.Now().Sub(began), name)
 			var future *engine.FutureError
 			require.ErrorAs(t, err, &future, name)
 			require.Equal(t, engine.FutureError{Requested: 9, Current: 2}, *future, name)
 			require.ErrorContains(t, err, "retry", name)
-			require.Equal(t, "nothing", r.source.asked(), name)
+			require.Equal(t, "nothing", f.asked(), name)
 		}
 	}
 }
 
-// Row 107: reads that had to wait are counted, whatever became of the wait, and
-// those that had not are not.
-func TestRow107_WaitsOfReadsAreCounted(t *testing.T) {
-	r := newReadRig(t)
-	rev := r.put("a", "web", 1)
-	r.within(time.Minute)
+// Reads that had to wait are counted, whatever became of the wait, and those
+// that had not are not.
+func TestStats_WaitsOfReads(t *testing.T) {
+	f := newReadFixture(t)
+	rev := f.put("a", "web", 1)
+	f.within(time.Minute)
 	for _, read := range []engine.Read{engine.Cached(), engine.NotOlderThan(rev), engine.Latest(), engine.Exactly(rev)} {
-		_, _, err := r.list(listOf(read))
+		_, _, err := f.list(listOf(read))
 		require.NoError(t, err)
-		_, err = r.Get(t.Context(), "a", engine.GetOptions{Read: read})
+		_, err = f.Get(t.Context(), "a", engine.GetOptions{Read: read})
 		require.NoError(t, err)
 	}
-	require.NoError(t, r.WaitFor(t.Context(), rev))
-	require.Zero(t, r.Stats().Waits)
+	require.NoError(t, f.WaitFor(t.Context(), rev))
+	require.Zero(t, f.Stats().Waits)
 
-	require.ErrorIs(t, r.WaitFor(t.Context(), 9), engine.ErrFuture)
-	require.EqualValues(t, 1, r.Stats().Waits, "in vain")
-	r.source.setHeld(true)
-	r.put("a", "web", 2)
-	r.clock.AfterFunc(time.Second, func() { r.source.setHeld(false) })
-	r.lists(listOf(engine.Latest()), "@3: a=2@3", "revision")
-	require.EqualValues(t, 2, r.Stats().Waits)
+	require.ErrorIs(t, f.WaitFor(t.Context(), 9), engine.ErrFuture)
+	require.EqualValues(t, 1, f.Stats().Waits, "in vain")
+	f.setHeld(true)
+	f.put("a", "web", 2)
+	f.clock.AfterFunc(time.Second, func() { f.setHeld(false) })
+	f.lists(listOf(engine.Latest()), "@3: a=2@3", "revision")
+	require.EqualValues(t, 2, f.Stats().Waits)
 }
 
-// Row 35, RunTestStats: the count tracks what storage holds, by whatever way it
-// changes.
-func TestRow035_CountOfObjectsTracksWrites(t *testing.T) {
-	r := newReadRig(t)
+// The count tracks what storage holds, by whatever way it changes.
+func TestStats_CountOfObjectsTracksWrites(t *testing.T) {
+	f := newReadFixture(t)
 	counts := func(want int, after string) {
 		t.Helper()
-		r.settle()
-		require.Equal(t, want, r.Stats().Objects, after)
+		f.settle()
+		require.Equal(t, want, f.Stats().Objects, after)
 	}
 	counts(0, "nothing")
-	r.put("a", "web", 1)
-	r.put("b", "web", 1)
+	f.put("a", "web", 1)
+	f.put("b", "web", 1)
 	counts(2, "two were created")
-	r.put("a", "web", 2)
+	f.put("a", "web", 2)
 	counts(2, "one was updated")
-	_, err := r.Emit(t.Context(), pod{Name: "c"})
+	_, err := f.Emit(t.Context(), pod{Name: "c"})
 	require.NoError(t, err)
 	counts(2, "what is emitted is no object")
-	_, err = r.CreateWithTTL(t.Context(), pod{Name: "d"}, time.Second)
+	_, err = f.CreateWithTTL(t.Context(), pod{Name: "d"}, time.Second)
 	require.NoError(t, err)
 	counts(3, "one was created for a second")
-	r.pass(2 * time.Second)
+	f.pass(2 * time.Second)
 	counts(2, "its time was up")
-	r.remove("b")
+	f.remove("b")
 	counts(1, "one was deleted")
 
-	r.source.setDown(true)
-	r.settle()
-	_, err = r.source.Put(t.Context(), "e", pod{Name: "e"}, 0, backend.PutOptions{})
+	f.setDown(true)
+	f.settle()
+	_, err = f.storage.Put(t.Context(), draftOf(cfg(), pod{Name: "e"}), nil, backend.PutOptions{})
 	require.NoError(t, err)
-	require.NoError(t, r.source.Compact(t.Context(), 9))
-	r.source.setDown(false)
-	r.pass(10 * time.Second)
+	require.NoError(t, f.storage.Compact(t.Context(), 9))
+	f.setDown(false)
+	f.pass(10 * time.Second)
 	counts(2, "one was found by a list")
-	require.EqualValues(t, 1, r.Stats().Relists)
+	require.EqualValues(t, 1, f.Stats().Relists)
 }

@@ -14,133 +14,134 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Upstream's Get with RV "" is Latest, with RV 0 Cached, with RV n NotOlderThan.
-func TestRow004_GetByEachRead(t *testing.T) {
-	r := newReadRig(t)
-	first := r.put("a", "web", 1)
-	second := r.put("a", "web", 2)
-	r.gets("a", engine.Latest(), "a=2@3", "get")
-	r.gets("a", engine.Cached(), "a=2@3", "nothing")
-	r.gets("a", engine.NotOlderThan(first), "a=2@3", "nothing")
-	r.gets("a", engine.NotOlderThan(second), "a=2@3", "nothing")
-	r.gets("a", engine.Exactly(first), "a=1@2", "nothing")
-	r.gets("a", engine.Exactly(second), "a=2@3", "nothing")
-	r.gets("b", engine.Latest(), "not found", "get")
-	r.gets("b", engine.Cached(), "not found", "nothing")
-	r.gets("b", engine.NotOlderThan(second), "not found", "nothing")
-	r.gets("b", engine.Exactly(second), "not found", "nothing")
-	r.gets("a", engine.Exactly(1), "not found", "nothing")
-	_, err := r.Get(t.Context(), "a", engine.GetOptions{Read: engine.Exactly(0)})
+// A Get of Kubernetes with resource version "" is Latest, with 0 Cached, with n
+// NotOlderThan.
+func TestGet_ByEachRead(t *testing.T) {
+	f := newReadFixture(t)
+	first := f.put("a", "web", 1)
+	second := f.put("a", "web", 2)
+	f.gets("a", engine.Latest(), "a=2@3", "get")
+	f.gets("a", engine.Cached(), "a=2@3", "nothing")
+	f.gets("a", engine.NotOlderThan(first), "a=2@3", "nothing")
+	f.gets("a", engine.NotOlderThan(second), "a=2@3", "nothing")
+	f.gets("a", engine.Exactly(first), "a=1@2", "nothing")
+	f.gets("a", engine.Exactly(second), "a=2@3", "nothing")
+	f.gets("b", engine.Latest(), "not found", "get")
+	f.gets("b", engine.Cached(), "not found", "nothing")
+	f.gets("b", engine.NotOlderThan(second), "not found", "nothing")
+	f.gets("b", engine.Exactly(second), "not found", "nothing")
+	f.gets("a", engine.Exactly(1), "not found", "nothing")
+	_, err := f.Get(t.Context(), "a", engine.GetOptions{Read: engine.Exactly(0)})
 	require.ErrorIs(t, err, engine.ErrInvalidRead)
 }
 
-// A cached Get never touches storage, a linearizable one always does: also while
-// the cache lags.
-func TestRow065_GetBypassesTheCacheOnlyForTheLatest(t *testing.T) {
-	r := newReadRig(t)
-	r.put("a", "web", 1)
-	r.source.setHeld(true)
-	rev := r.put("a", "web", 2)
-	r.gets("a", engine.Cached(), "a=1@2", "nothing")
-	r.gets("a", engine.Latest(), "a=2@3", "get")
-	r.source.setHeld(false)
-	r.gets("a", engine.NotOlderThan(rev), "a=2@3", "nothing")
+// A cached Get never touches storage, a linearizable one always does: also
+// while the cache lags.
+func TestGet_BypassesTheCacheOnlyForTheLatest(t *testing.T) {
+	f := newReadFixture(t)
+	f.put("a", "web", 1)
+	f.setHeld(true)
+	rev := f.put("a", "web", 2)
+	f.gets("a", engine.Cached(), "a=1@2", "nothing")
+	f.gets("a", engine.Latest(), "a=2@3", "get")
+	f.setHeld(false)
+	f.gets("a", engine.NotOlderThan(rev), "a=2@3", "nothing")
 }
 
-func TestRow100_GetWaitsUntilTheCacheIsFresh(t *testing.T) {
-	r := newReadRig(t)
-	r.source.setHeld(true)
-	rev := r.put("a", "web", 1)
-	r.clock.AfterFunc(2*time.Second, func() { r.source.setHeld(false) })
-	began := r.clock.Now()
-	r.within(time.Minute).gets("a", engine.NotOlderThan(rev), "a=1@2", "nothing")
-	require.Equal(t, 2*time.Second, r.clock.Now().Sub(began))
-	require.EqualValues(t, 1, r.Stats().Waits)
+func TestGet_WaitsUntilTheCacheIsFresh(t *testing.T) {
+	f := newReadFixture(t)
+	f.setHeld(true)
+	rev := f.put("a", "web", 1)
+	f.clock.AfterFunc(2*time.Second, func() { f.setHeld(false) })
+	began := f.clock.Now()
+	f.within(time.Minute).gets("a", engine.NotOlderThan(rev), "a=1@2", "nothing")
+	require.Equal(t, 2*time.Second, f.clock.Now().Sub(began))
+	require.EqualValues(t, 1, f.Stats().Waits)
 }
 
 // Before the first list a Get is the backend's.
-func TestRow065_GetBeforeTheFirstListAsksTheBackend(t *testing.T) {
-	r := newUnready(t, func(c *engine.Config[pod]) { c.Backend.(*source).setDown(true) })
-	_, err := r.source.Put(t.Context(), "a", pod{Name: "a", N: 1}, 0, backend.PutOptions{})
+func TestGet_BeforeTheFirstListAsksTheBackend(t *testing.T) {
+	f := newDownFixture(t)
+	_, err := f.storage.Put(t.Context(), draftOf(cfg(), pod{Name: "a", N: 1}), nil, backend.PutOptions{})
 	require.NoError(t, err)
-	r.source.setHeld(true)
-	r.source.setDown(false)
-	r.source.asked()
-	r.gets("a", engine.Cached(), "a=1@2", "get")
-	r.gets("a", engine.NotOlderThan(2), "a=1@2", "revision, get")
-	_, err = r.Get(t.Context(), "a", engine.GetOptions{Read: engine.NotOlderThan(3)})
+	f.setHeld(true)
+	f.setDown(false)
+	f.asked()
+	f.gets("a", engine.Cached(), "a=1@2", "get")
+	f.gets("a", engine.NotOlderThan(2), "a=1@2", "revision, get")
+	_, err = f.Get(t.Context(), "a", engine.GetOptions{Read: engine.NotOlderThan(3)})
 	require.ErrorIs(t, err, engine.ErrFuture)
 }
 
-// What the cache has it serves although its source is lost. Upstream answers 429
-// then; ours says what it is asked for: something that may be old.
-func TestRow071_OutageLeavesTheCacheReadable(t *testing.T) {
-	r := newReadRig(t)
-	first := r.put("a", "web", 1)
-	rev := r.put("a", "web", 2)
-	r.source.setDown(true)
-	r.settle()
-	r.source.asked()
-	require.False(t, r.Stats().Ready)
-	r.gets("a", engine.Cached(), "a=2@3", "nothing")
-	r.gets("a", engine.NotOlderThan(rev), "a=2@3", "nothing")
-	r.gets("a", engine.Exactly(first), "a=1@2", "nothing")
-	r.gets("a", engine.Latest(), errDown.Error(), "get")
-	r.lists(engine.ListOptions{Read: engine.Cached()}, "@3: a=2@3", "nothing")
-	r.lists(engine.ListOptions{Read: engine.NotOlderThan(rev)}, "@3: a=2@3", "nothing")
-	r.lists(engine.ListOptions{Read: engine.NotOlderThan(rev), Limit: 1}, "@3: a=2@3", "nothing")
-	r.lists(engine.ListOptions{Read: engine.Exactly(first)}, "@2: a=1@2", "nothing")
-	found, err := r.ByIndex(t.Context(), "app", "web")
+// The cache serves what it has although storage cannot be reached. Kubernetes
+// answers 429 then; an engine was asked for what may be old.
+func TestRead_OutageLeavesTheCacheReadable(t *testing.T) {
+	f := newReadFixture(t)
+	first := f.put("a", "web", 1)
+	rev := f.put("a", "web", 2)
+	f.setDown(true)
+	f.settle()
+	f.asked()
+	require.False(t, f.Stats().Ready)
+	f.gets("a", engine.Cached(), "a=2@3", "nothing")
+	f.gets("a", engine.NotOlderThan(rev), "a=2@3", "nothing")
+	f.gets("a", engine.Exactly(first), "a=1@2", "nothing")
+	f.gets("a", engine.Latest(), errDown.Error(), "get")
+	f.lists(engine.ListOptions{Read: engine.Cached()}, "@3: a=2@3", "nothing")
+	f.lists(engine.ListOptions{Read: engine.NotOlderThan(rev)}, "@3: a=2@3", "nothing")
+	f.lists(engine.ListOptions{Read: engine.NotOlderThan(rev), Limit: 1}, "@3: a=2@3", "nothing")
+	f.lists(engine.ListOptions{Read: engine.Exactly(first)}, "@2: a=1@2", "nothing")
+	found, err := f.ByIndex(t.Context(), "app", "web")
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 }
 
-func TestRow071_AfterCloseEveryReadFails(t *testing.T) {
-	r := newReadRig(t)
-	rev := r.put("a", "web", 1)
-	require.NoError(t, r.Close())
+func TestRead_AfterCloseFails(t *testing.T) {
+	f := newReadFixture(t)
+	rev := f.put("a", "web", 1)
+	require.NoError(t, f.Close())
 	for name, read := range map[string]engine.Read{
 		"Latest": engine.Latest(), "Cached": engine.Cached(), "NotOlderThan": engine.NotOlderThan(rev), "Exactly": engine.Exactly(rev),
 	} {
-		_, err := r.Get(t.Context(), "a", engine.GetOptions{Read: read})
+		_, err := f.Get(t.Context(), "a", engine.GetOptions{Read: read})
 		require.ErrorIs(t, err, engine.ErrEngineClosed, name)
-		_, err = r.List(t.Context(), engine.ListOptions{Read: read, Limit: 1})
+		_, err = f.List(t.Context(), engine.ListOptions{Read: read, Limit: 1})
 		require.ErrorIs(t, err, engine.ErrEngineClosed, name)
 	}
-	_, err := r.ByIndex(t.Context(), "app", "web")
+	_, err := f.ByIndex(t.Context(), "app", "web")
 	require.ErrorIs(t, err, engine.ErrEngineClosed)
-	require.ErrorIs(t, r.WaitFor(t.Context(), rev), engine.ErrEngineClosed)
-	require.ErrorIs(t, r.Verify(t.Context()), engine.ErrEngineClosed)
+	require.ErrorIs(t, f.WaitFor(t.Context(), rev), engine.ErrEngineClosed)
+	require.ErrorIs(t, f.Verify(t.Context()), engine.ErrEngineClosed)
 }
 
-func TestRow039_ReadsRefuseMalformedKeys(t *testing.T) {
-	r := newReadRig(t)
+func TestGet_RefusesMalformedKeys(t *testing.T) {
+	f := newReadFixture(t)
 	for _, key := range []string{"", "/", "a//b", "/a", "a/", ".", "a/../b", "a\x00"} {
 		for _, read := range []engine.Read{engine.Latest(), engine.Cached(), engine.Exactly(1)} {
-			_, err := r.Get(t.Context(), key, engine.GetOptions{Read: read})
+			_, err := f.Get(t.Context(), key, engine.GetOptions{Read: read})
 			require.ErrorIs(t, err, engine.ErrInvalidKey, "%q", key)
 		}
 	}
-	require.Equal(t, "nothing", r.source.asked())
+	require.Equal(t, "nothing", f.asked())
 }
 
 // Reads are served between any two turns of the engine, whatever it is in the
 // middle of, and each sees a whole state that is not older than the one before.
-func TestReadsNeverWaitForTheWriter_Turns(t *testing.T) {
-	r := newReadRig(t)
-	r.put("a", "web", 0)
+func TestRead_NeverWaitsForTheWriter(t *testing.T) {
+	f := newReadFixture(t)
+	f.put("a", "web", 0)
 	last, turns := 0, 0
 	for n := 1; n <= 50; n++ {
 		for _, name := range []string{"a", "b"} {
-			_, err := r.Put(t.Context(), pod{Name: name, App: "web", N: n})
+			_, err := f.Put(t.Context(), pod{Name: name, App: "web", N: n})
 			require.NoError(t, err)
 		}
-		for ; r.executor.RunN(1) > 0; turns++ {
-			o, err := r.Get(t.Context(), "a", engine.GetOptions{Read: engine.Cached()})
+		for ; f.executor.RunN(1) > 0; turns++ {
+			o, err := f.Get(t.Context(), "a", engine.GetOptions{Read: engine.Cached()})
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, o.Value.N, last, "a read went back in time")
 			last = o.Value.N
-			l, err := r.List(t.Context(), engine.ListOptions{Read: engine.Cached()})
+			l, err := f.List(t.Context(), engine.ListOptions{Read: engine.Cached()})
 			require.NoError(t, err)
 			require.LessOrEqual(t, l.Items[0].Revision, l.Revision)
 		}
@@ -150,7 +151,7 @@ func TestReadsNeverWaitForTheWriter_Turns(t *testing.T) {
 }
 
 // A writer that is stuck in a function of the user's delays no reader.
-func TestReadsNeverWaitForTheWriter_StuckInTheSchema(t *testing.T) {
+func TestRead_NeverWaitsForAWriterStuckInTheSchema(t *testing.T) {
 	stuck, release := make(chan struct{}), make(chan struct{})
 	c := cfg()
 	c.Labels = func(p pod) labels.Set {
@@ -162,7 +163,7 @@ func TestReadsNeverWaitForTheWriter_StuckInTheSchema(t *testing.T) {
 	}
 	e, err := engine.New(c)
 	require.NoError(t, err)
-	rev, err := e.Create(t.Context(), pod{Name: "a", App: "web"})
+	rev, err := revisionOf(e.Create(t.Context(), pod{Name: "a", App: "web"}))
 	require.NoError(t, err)
 	require.NoError(t, e.WaitFor(t.Context(), rev))
 	written := make(chan error)
@@ -185,7 +186,7 @@ func TestReadsNeverWaitForTheWriter_StuckInTheSchema(t *testing.T) {
 
 // While others write, reads of one goroutine never go back, an item is never
 // newer than its list, and an exact list has exactly that revision.
-func TestRow108_ParallelListsAreSnapshots(t *testing.T) {
+func TestList_ParallelOnesAreSnapshots(t *testing.T) {
 	e, err := engine.New(cfg())
 	require.NoError(t, err)
 	ctx := t.Context()
@@ -236,32 +237,4 @@ func readMonotonically(ctx context.Context, e *engine.Engine[pod]) error {
 		}
 	}
 	return nil
-}
-
-// Without a cache every read is the backend's.
-func TestCapacityZero_ReadsAreServedByTheBackend(t *testing.T) {
-	r := newReadRig(t, func(c *engine.Config[pod]) { c.Capacity = new(0) })
-	first := r.put("a", "web", 1)
-	r.put("b", "db", 2)
-	r.gets("a", engine.Latest(), "a=1@2", "get")
-	r.gets("a", engine.Cached(), "a=1@2", "get")
-	r.gets("a", engine.NotOlderThan(first), "a=1@2", "revision, get")
-	r.gets("b", engine.Exactly(first), "not found", "list")
-	_, err := r.Get(t.Context(), "a", engine.GetOptions{Read: engine.NotOlderThan(9)})
-	require.ErrorIs(t, err, engine.ErrFuture)
-	r.source.asked()
-	r.lists(engine.ListOptions{}, "@3: a=1@2 b=2@3", "list")
-	r.lists(engine.ListOptions{Read: engine.Cached()}, "@3: a=1@2 b=2@3", "list")
-	r.lists(engine.ListOptions{Labels: "app=db"}, "@3: b=2@3", "list")
-	r.lists(engine.ListOptions{Read: engine.Exactly(first)}, "@2: a=1@2", "list")
-	token := r.lists(engine.ListOptions{Limit: 1}, "@3: a=1@2 +1 more", "list")
-	r.lists(engine.ListOptions{Continue: token}, "@3: b=2@3", "list")
-	_, err = r.List(t.Context(), engine.ListOptions{Read: engine.NotOlderThan(9)})
-	require.ErrorIs(t, err, engine.ErrFuture)
-	found, err := r.ByIndex(t.Context(), "app", "db")
-	require.NoError(t, err)
-	require.Len(t, found, 1)
-	require.NoError(t, r.WaitFor(t.Context(), 99), "there is nothing to wait for")
-	require.NoError(t, r.Verify(t.Context()))
-	require.Zero(t, r.Stats().Lists)
 }

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,12 +12,12 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // TestScenarios runs the texts in testdata/scenarios on a deterministic host:
@@ -61,15 +62,17 @@ func TestScenarios(t *testing.T) {
 type item struct {
 	key    string
 	labels labels.Set
-	fields fields.Set
+	node   string
 }
 
 func (i item) String() string { return i.key }
 
-var itemSchema = store.Schema[item]{
-	Key:    func(i item) string { return i.key },
-	Labels: func(i item) labels.Set { return i.labels },
-	Fields: func(i item) fields.Set { return i.fields },
+func itemConfig() engine.Config[item] {
+	return engine.Config[item]{
+		Key:    func(i item) string { return i.key },
+		Labels: func(i item) labels.Set { return i.labels },
+		Fields: engine.Fields[item]{"node": func(i item) string { return i.node }},
+	}
 }
 
 type scenario struct {
@@ -77,7 +80,8 @@ type scenario struct {
 	clock    *actors.VirtualClock
 	executor *actors.Seeded
 	host     *engine.Host
-	source   *flaky
+	storage  *faulty.Backend
+	down     *faulty.Fault
 	engine   *engine.Engine[item]
 	watches  map[string]*engine.Watch[item]
 	handled  map[string][]engine.Event[item]
@@ -102,8 +106,8 @@ func (s *scenario) close() {
 	if s.engine != nil {
 		require.NoError(s.t, s.engine.Close())
 	}
-	if s.source != nil {
-		require.NoError(s.t, s.source.Close())
+	if s.storage != nil {
+		require.NoError(s.t, s.storage.Close())
 	}
 	require.Zero(s.t, s.host.Actors(), "actors outlive the engine")
 	require.Zero(s.t, s.host.Timers(), "timers outlive the engine")
@@ -134,10 +138,8 @@ func (s *scenario) run(d *datadriven.TestData) string {
 }
 
 func (s *scenario) start(d *datadriven.TestData) (string, error) {
-	cfg := engine.Config[item]{
-		Key: itemSchema.Key, Labels: itemSchema.Labels, Fields: itemSchema.Fields,
-		Host: s.host, Name: "items",
-	}
+	cfg := itemConfig()
+	cfg.Host, cfg.Name = s.host, "items"
 	for _, arg := range d.CmdArgs {
 		switch value := arg.Vals[0]; arg.Key {
 		case "age":
@@ -148,19 +150,20 @@ func (s *scenario) start(d *datadriven.TestData) (string, error) {
 			cfg.Window.ChunkSize = s.number(value)
 		case "index":
 			cfg.Index = append(cfg.Index, value)
-		case "capacity":
-			cfg.Capacity = new(s.number(value))
+		case "no-cache":
+			cfg.NoCache = value == "true"
 		case "period":
 			cfg.BookmarkPeriod = s.duration(value)
 		default:
 			d.Fatalf(s.t, "unknown argument %q", arg.Key)
 		}
 	}
-	var err error
-	if s.source, err = newFlaky(s.host.Clock()); err != nil {
+	beneath, err := s.newStorage()
+	if err != nil {
 		return "", err
 	}
-	cfg.Backend = s.source
+	s.storage = faulty.New(beneath, faulty.Options{})
+	cfg.Backend = s.storage
 	s.engine, err = engine.New(cfg)
 	return "", err
 }
@@ -205,22 +208,26 @@ func (s *scenario) write(d *datadriven.TestData) (string, error) {
 
 func (s *scenario) writeOne(d *datadriven.TestData, words []string) (engine.Revision, error) {
 	ctx := context.Background()
-	i := item{key: words[1], labels: labels.Set{}, fields: fields.Set{}}
+	i := item{key: words[1], labels: labels.Set{}}
 	for _, attribute := range words[2:] {
 		name, value, _ := strings.Cut(attribute, "=")
 		if name == "node" {
-			i.fields[name] = value
+			i.node = value
 		} else {
 			i.labels[name] = value
 		}
 	}
 	switch words[0] {
 	case "put":
-		return s.engine.Put(ctx, i)
+		o, err := s.engine.Put(ctx, i)
+		if err != nil {
+			return 0, err
+		}
+		return o.Revision, nil
 	case "emit":
 		return s.engine.Emit(ctx, i)
 	case "delete":
-		o, err := s.engine.Delete(ctx, i.key, engine.DeleteOptions[item]{})
+		o, err := s.engine.Delete(ctx, i.key, engine.DeleteOptions{})
 		if err != nil {
 			return 0, err
 		}
@@ -245,7 +252,7 @@ func (s *scenario) advance(d *datadriven.TestData) (string, error) {
 }
 
 func (s *scenario) compact(d *datadriven.TestData) (string, error) {
-	return "", s.source.Compact(context.Background(), engine.Revision(s.number(d.CmdArgs[0].Key)))
+	return "", s.storage.Compact(context.Background(), engine.Revision(s.number(d.CmdArgs[0].Key)))
 }
 
 // stats shows the figures asked for, by their names in engine.Stats.
@@ -263,3 +270,39 @@ func (s *scenario) stats(d *datadriven.TestData) (string, error) {
 }
 
 func (s *scenario) shut(*datadriven.TestData) (string, error) { return "", s.engine.Close() }
+
+var errUnreachable = errors.New("storage cannot be reached")
+
+// newStorage returns empty storage.
+func (s *scenario) newStorage() (*memory.Backend, error) {
+	return memory.New(itemConfig().Schema(), memory.Options{Clock: s.host.Clock()})
+}
+
+// cut breaks the connection to storage, for good if the command is down. What
+// writes does not use that connection.
+func (s *scenario) cut(d *datadriven.TestData) (string, error) {
+	if d.Cmd == "down" {
+		s.down = s.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList, faulty.OpWatch}, Do: faulty.Fail(errUnreachable)})
+	}
+	s.storage.BreakWatches(errUnreachable)
+	return "", nil
+}
+
+func (s *scenario) reach(*datadriven.TestData) (string, error) {
+	s.down.Remove()
+	return "", nil
+}
+
+func (s *scenario) restore(*datadriven.TestData) (string, error) {
+	empty, err := s.newStorage()
+	if err != nil {
+		return "", err
+	}
+	old := s.storage.Replace(empty)
+	s.storage.BreakWatches(errUnreachable)
+	return "", old.Close()
+}
+
+func (s *scenario) asked(*datadriven.TestData) (string, error) {
+	return fmt.Sprintf("listed %d, watched %d", s.storage.Calls(faulty.OpList), s.storage.Calls(faulty.OpWatch)), nil
+}

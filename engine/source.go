@@ -4,10 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
+
+// Source is where objects of T can be listed and watched, to be given to an
+// informer or an object cache. [Engine.Source] and [SourceOf] make one. The zero
+// value is none.
+type Source[T any] struct{ backend.ListerWatcher }
+
+// SourceOf returns storage, or what else can be listed and watched, as a source
+// of T. What it holds must be objects of a T: made by the [store.Schema] of a
+// [Config] of T, as for [Config].Backend. A nil from gives no source.
+func SourceOf[T any](from backend.ListerWatcher) Source[T] { return Source[T]{from} }
+
+// Type returns T.
+func (s Source[T]) Type() reflect.Type { return reflect.TypeFor[T]() }
+
+// Validate returns a [*ConfigError] if there is no source, or if what [SourceOf]
+// was given has a method Type, as a Source has, and that is not T.
+func (s Source[T]) Validate() error {
+	if s.ListerWatcher == nil {
+		return &ConfigError{"Source", "is missing; give the Source of an engine, or SourceOf a backend"}
+	}
+	if from, ok := s.ListerWatcher.(interface{ Type() reflect.Type }); ok && from.Type() != s.Type() {
+		return &ConfigError{"Source", fmt.Sprintf("holds objects of %v, not of %v; give a source of that type", from.Type(), s.Type())}
+	}
+	return nil
+}
 
 // Source returns the engine as a source to be mirrored, by an informer for
 // example: its lists and watches are the cache's, so that any number of mirrors
@@ -26,33 +52,35 @@ import (
 // at once. It also does when storage went back in time. When the engine
 // is closed, everything fails with [ErrEngineClosed], which is then also
 // [store.ErrClosed]. A watch whose Notify panics ends alone, with a
-// [*backend.PanicError], which OnError is told too.
+// [*usercode.PanicError], which OnError is told too.
 //
 // Without a cache the source is the backend itself.
-func (e *Engine[T]) Source() backend.ListerWatcher[T] {
+func (e *Engine[T]) Source() Source[T] { return Source[T]{e.core.asSource()} }
+
+func (e *core) asSource() backend.ListerWatcher {
 	if !e.cfg.cached() {
 		return e.storage.Backend()
 	}
-	return source[T]{e}
+	return source{e}
 }
 
 // source is an engine as a ListerWatcher.
-type source[T any] struct{ engine *Engine[T] }
+type source struct{ engine *core }
 
 // Traits: a list may wait for the cache, except in a deterministic run, where
 // nothing would happen meanwhile. Revisions are not contiguous, since what the
 // cache missed comes as a difference.
-func (s source[T]) Traits() backend.Traits {
+func (s source) Traits() backend.Traits {
 	return backend.Traits{Blocks: s.waits() || s.engine.storage.Backend().Traits().Blocks}
 }
 
 // waits reports whether calls may wait for the cache.
-func (s source[T]) waits() bool { return s.engine.host.run == nil }
+func (s source) waits() bool { return s.engine.host.run == nil }
 
 // List returns one page.
-func (s source[T]) List(ctx context.Context, opts backend.ListOptions) (*backend.List[T], error) {
+func (s source) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	e := s.engine
-	if e.open() != nil {
+	if e.alive() != nil {
 		return nil, errSourceClosed()
 	}
 	scan, err := opts.Scan()
@@ -69,7 +97,7 @@ func (s source[T]) List(ctx context.Context, opts backend.ListOptions) (*backend
 	}
 	state, at := snap.State, snap.Revision
 	if scan.Revision > 0 {
-		if state, err = snap.StateAt(scan.Revision); err != nil {
+		if state, err = snap.StateAt(ctx, scan.Revision); err != nil {
 			return e.storage.List(ctx, opts) // it knows, or says why it does not
 		}
 		at = scan.Revision
@@ -79,7 +107,7 @@ func (s source[T]) List(ctx context.Context, opts backend.ListOptions) (*backend
 
 // aim returns the revision that a state must have reached: rev, or for zero the
 // newest.
-func (s source[T]) aim(ctx context.Context, rev Revision) (Revision, error) {
+func (s source) aim(ctx context.Context, rev Revision) (Revision, error) {
 	if rev > 0 {
 		return rev, nil
 	}
@@ -88,9 +116,9 @@ func (s source[T]) aim(ctx context.Context, rev Revision) (Revision, error) {
 
 // snapshot returns the cache's state if it is at rev or later, or can be waited
 // for to be.
-func (s source[T]) snapshot(ctx context.Context, rev Revision) (*store.Snapshot[T], bool) {
+func (s source) snapshot(ctx context.Context, rev Revision) (*store.Snapshot, bool) {
 	e := s.engine
-	ready := e.parts.cache.Check(e.host.Clock().Now()) == nil
+	ready := e.parts.cache.Check(e.host.system.Clock().Now()) == nil
 	if snap := e.published.Load(); ready && snap.Revision >= rev {
 		return snap, true
 	}
@@ -105,9 +133,9 @@ func errSourceClosed() error { return fmt.Errorf("%w: %w", ErrEngineClosed, stor
 
 // Watch follows the window from opts.From. It waits for nothing, except for the
 // backend if the cache does not know of From.
-func (s source[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[T], error) {
+func (s source) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	e := s.engine
-	if e.open() != nil {
+	if e.alive() != nil {
 		return nil, errSourceClosed()
 	}
 	if err := errors.Join(opts.Validate(), context.Cause(ctx)); err != nil {
@@ -117,7 +145,7 @@ func (s source[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backen
 	if err != nil {
 		return nil, err
 	}
-	w := &follower[T]{engine: e, prefix: opts.Prefix, from: from, through: from}
+	w := &follower{engine: e, prefix: opts.Prefix, from: from, through: from}
 	if err := w.seek(e.published.Load()); err != nil {
 		return nil, err
 	}
@@ -127,7 +155,7 @@ func (s source[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backen
 
 // start returns the revision that a watch starts after: the newest if opts name
 // none. One that the cache has not reached must have happened nevertheless.
-func (s source[T]) start(ctx context.Context, opts backend.WatchOptions) (Revision, error) {
+func (s source) start(ctx context.Context, opts backend.WatchOptions) (Revision, error) {
 	if opts.From > 0 && opts.From <= s.engine.published.Load().Revision {
 		return opts.From, nil
 	}

@@ -74,7 +74,7 @@ func (f *followers) looked(n *notification, at store.Seq, through Revision) {
 // show has the index see what a snapshot has beyond the one before, and call whom
 // that concerns. If it cannot tell, that is everybody. After an outage it is also
 // everybody, for they have heard nothing meanwhile.
-func show[T any](f *followers, snap *store.Snapshot[T]) {
+func show(f *followers, snap *store.Snapshot) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	wide := f.wide()
@@ -99,7 +99,7 @@ func show[T any](f *followers, snap *store.Snapshot[T]) {
 }
 
 // meetAll touches whom the events of the window from a position on concern.
-func meetAll[T any](f *followers, window store.WindowView[T], from store.Seq) {
+func meetAll(f *followers, window store.WindowView, from store.Seq) {
 	for from < window.Next() {
 		events, _ := window.Read(from)
 		for i, ev := range events {

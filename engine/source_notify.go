@@ -7,7 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // followers are the watches of an engine's sources, by the prefix that each is
@@ -129,7 +129,7 @@ func (f *followers) callAll(of []*notification) {
 
 // announce tells whom the newest snapshot concerns. It is called in the cache's
 // turn.
-func (e *Engine[T]) announce() {
+func (e *core) announce() {
 	f := &e.sources
 	show(f, e.published.Load())
 	defer func() {
@@ -219,7 +219,7 @@ func (n *notification) ring() error {
 	if n.tell == nil {
 		return nil
 	}
-	err := backend.Contain("WatchOptions.Notify", "", n.tell)
+	err := usercode.Call("WatchOptions.Notify", "", n.tell)
 	if err != nil {
 		n.tell = nil
 		n.broken.Store(&err)

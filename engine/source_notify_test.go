@@ -16,179 +16,183 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
-// followed is a watch of an engine's source that counts how often it is told.
+// followed is a watch of an engine's source that counts how often it is
+// notified.
 type followed struct {
-	backend.Watcher[thing]
-	told int
-	then func() // what else happens when it is told; nil is nothing
+	backend.Watcher
+	notified int
+	then     func() // what else happens when it is notified; nil is nothing
 }
 
-func (r *rig) follow(prefix string) *followed {
-	r.t.Helper()
-	f := &followed{}
-	w, err := r.engine.Source().Watch(r.t.Context(), backend.WatchOptions{Prefix: prefix, Notify: func() {
-		f.told++
-		if f.then != nil {
-			f.then()
+func (f *fixture) follow(prefix string) *followed {
+	f.t.Helper()
+	watch := &followed{}
+	w, err := f.engine.Source().Watch(f.t.Context(), backend.WatchOptions{Prefix: prefix, Notify: func() {
+		watch.notified++
+		if watch.then != nil {
+			watch.then()
 		}
 	}})
-	require.NoError(r.t, err)
-	f.Watcher = w
-	r.t.Cleanup(w.Close)
-	require.Empty(r.t, next(r.t, f)) // from here on it wants to be told
-	return f
+	require.NoError(f.t, err)
+	watch.Watcher = w
+	f.t.Cleanup(w.Close)
+	require.Empty(f.t, next(f.t, watch)) // from here on it wants to be notified
+	return watch
 }
 
-// tellsOf returns how many of them were told since the last time.
-func tellsOf(all []*followed) (n int) {
+// notifiedOf returns how many of them were notified since the last time.
+func notifiedOf(all []*followed) (n int) {
 	for _, f := range all {
-		n += f.told
-		f.told = 0
+		n += f.notified
+		f.notified = 0
 	}
 	return n
 }
 
-func followKeys(r *rig, n int) []*followed {
+func followKeys(f *fixture, n int) []*followed {
 	all := make([]*followed, n)
 	for i := range all {
-		all[i] = r.follow(fmt.Sprintf("ns/%d", i))
+		all[i] = f.follow(fmt.Sprintf("ns/%d", i))
 	}
 	return all
 }
 
-func TestAWriteWakesWhoFollowsItsKey(t *testing.T) {
-	r := newRig(t, nil)
-	r.put("ns/0")
-	all := followKeys(r, 1000)
-	r.put("ns/500")
-	require.Equal(t, 1, tellsOf(all))
+func TestSource_WriteNotifiesWatchesOfItsKey(t *testing.T) {
+	f := newFixture(t, nil)
+	f.put("ns/0")
+	all := followKeys(f, 1000)
+	f.put("ns/500")
+	require.Equal(t, 1, notifiedOf(all))
 	require.Equal(t, []string{"ADDED ns/500@3"}, next(t, all[500]))
-	r.put("elsewhere")
-	require.Zero(t, tellsOf(all))
+	f.put("elsewhere")
+	require.Zero(t, notifiedOf(all))
 }
 
-func TestAWriteWakesWhoFollowsAPrefixOfItsKey(t *testing.T) {
-	r := newRig(t, nil)
+func TestSource_WriteNotifiesWatchesOfAPrefixOfItsKey(t *testing.T) {
+	f := newFixture(t, nil)
 	for prefix, wakes := range map[string]bool{
 		"": true, "a": true, "a/": true, "a/b": true, "a/b/": true, "a/b/c": true, "a/b/c/": false, "a/bc": false, "b": false,
 	} {
-		f := r.follow(prefix)
-		rev := r.put("a/b/c")
-		require.Equal(t, wakes, f.told == 1, "prefix %q", prefix)
-		require.Equal(t, wakes, len(next(t, f)) == 1, "prefix %q of what came at %d", prefix, rev)
-		f.Close()
+		w := f.follow(prefix)
+		rev := f.put("a/b/c")
+		require.Equal(t, wakes, w.notified == 1, "prefix %q", prefix)
+		require.Equal(t, wakes, len(next(t, w)) == 1, "prefix %q of what came at %d", prefix, rev)
+		w.Close()
 	}
 }
 
 // That nothing happened to what they follow they learn a little later, a share
 // of them at a time.
-func TestProgressComesToAllInTheEnd(t *testing.T) {
-	r := newRig(t, nil)
-	r.put("ns/0")
-	all := followKeys(r, 2500)
-	rev := r.put("elsewhere")
+func TestSource_ProgressComesToAllInTheEnd(t *testing.T) {
+	f := newFixture(t, nil)
+	f.put("ns/0")
+	all := followKeys(f, 2500)
+	rev := f.put("elsewhere")
 	for _, share := range []int{1000, 1000, 500, 0} {
-		require.Zero(t, tellsOf(all))
-		r.clock.Advance(100 * time.Millisecond)
-		require.Equal(t, share, tellsOf(all))
+		require.Zero(t, notifiedOf(all))
+		f.clock.Advance(100 * time.Millisecond)
+		require.Equal(t, share, notifiedOf(all))
 	}
-	for _, f := range all {
-		batch, err := f.Next(1)
+	for _, w := range all {
+		batch, err := w.Next(1)
 		require.NoError(t, err)
 		require.Empty(t, batch.Events)
 		require.Equal(t, rev, batch.Through)
 	}
 }
 
-// Whoever looks by itself is not told what it knows.
-func TestProgressIsToldToThoseWhoDoNotKnow(t *testing.T) {
-	r := newRig(t, nil)
-	all := followKeys(r, 3)
-	r.put("elsewhere")
+// A watch that looks by itself is not notified of what it knows.
+func TestSource_ProgressIsToldToThoseThatDoNotKnow(t *testing.T) {
+	f := newFixture(t, nil)
+	all := followKeys(f, 3)
+	f.put("elsewhere")
 	next(t, all[1])
-	r.clock.Advance(100 * time.Millisecond)
-	require.Equal(t, []int{1, 0, 1}, []int{all[0].told, all[1].told, all[2].told})
+	f.clock.Advance(100 * time.Millisecond)
+	require.Equal(t, []int{1, 0, 1}, []int{all[0].notified, all[1].notified, all[2].notified})
 }
 
-func TestAWatchIsNotExpiredByWhatDoesNotConcernIt(t *testing.T) {
-	r := newRig(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+func TestSource_WatchIsNotExpiredByWhatIsNotForIt(t *testing.T) {
+	f := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
 		cfg.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
 	})
-	f := r.follow("a")
+	w := f.follow("a")
 	for range 100 {
-		r.put("b")
+		f.put("b")
 	}
-	r.put("a")
-	r.put("b")
-	require.Equal(t, 1, f.told)
-	require.Len(t, next(t, f), 1)
+	f.put("a")
+	f.put("b")
+	require.Equal(t, 1, w.notified)
+	require.Len(t, next(t, w), 1)
 	for range 100 {
-		r.put("b")
+		f.put("b")
 	}
-	require.Empty(t, next(t, f))
-	r.put("a")
+	require.Empty(t, next(t, w))
+	f.put("a")
 	for range 100 {
-		r.put("b")
+		f.put("b")
 	}
-	_, err := f.Next(1)
+	_, err := w.Next(1)
 	require.ErrorIs(t, err, engine.ErrExpired, "what concerned it has left the window")
 }
 
 // Neither by what came between two things that do, of which it has read one.
-func TestAWatchIsNotExpiredByWhatComesBetween(t *testing.T) {
-	r := newRig(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+func TestSource_WatchIsNotExpiredByWhatComesBetween(t *testing.T) {
+	f := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
 		cfg.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
 	})
-	f := r.follow("a")
+	w := f.follow("a")
 	put := func(keys ...string) {
 		for _, key := range keys {
-			r.put(key)
+			f.put(key)
 		}
 	}
 	put("a", "b", "b", "b", "b", "b", "a")
-	batch, err := f.Next(1)
+	batch, err := w.Next(1)
 	require.NoError(t, err)
 	require.Len(t, batch.Events, 1)
 	put("b", "b", "b", "b")
-	require.Equal(t, []string{"MODIFIED a@8"}, next(t, f))
+	require.Equal(t, []string{"MODIFIED a@8"}, next(t, w))
 }
 
-// Nor by an outage, which nobody needs to look for.
-func TestAWatchIsNotExpiredByAnOutage(t *testing.T) {
+// Nor by an outage.
+func TestSource_WatchIsNotExpiredByAnOutage(t *testing.T) {
 	for name, broken := range map[string]error{"resumed": errOutage, "listed anew": &store.ExpiredError{Requested: 1, Oldest: 2}} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+			f := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
 				cfg.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
 			})
-			f := r.follow("a")
-			r.source.failWatches, r.source.failLists = 1, 1
-			r.source.sever(broken)
-			r.write("b") // is what it comes back with
-			r.pass(5 * time.Second)
+			w := f.follow("a")
+			f.fault(1, faulty.Fail(errOutage), faulty.OpWatch)
+			f.fault(1, faulty.Fail(errOutage), faulty.OpList)
+			f.storage.BreakWatches(broken)
+			f.write("b") // is what it comes back with
+			f.pass(5 * time.Second)
 			for range 100 {
-				r.put("b")
+				f.put("b")
 			}
-			require.Greater(t, r.engine.Stats().Generation, uint64(1), "there was an outage")
-			require.Empty(t, next(t, f))
-			r.put("a")
-			require.Len(t, next(t, f), 1)
+			require.Greater(t, f.engine.Stats().Generation, uint64(1), "there was an outage")
+			require.Empty(t, next(t, w))
+			f.put("a")
+			require.Len(t, next(t, w), 1)
 		})
 	}
 }
 
 // Whatever is written and however they read: each sees all that is for it, in
-// order, is told when there is something, and expires only by what is for it.
-func TestSourceWatchesSeeAllThatIsForThem(t *testing.T) {
+// order, is notified when there is something, and expires only by what is for
+// it.
+func TestSource_WatchesSeeAllThatIsForThem(t *testing.T) {
 	const window, chunk = 8, 2
 	keys := []string{"a", "a/b", "a/b/c", "ab", "b/c"}
 	prefixes := []string{"", "a", "a/", "a/b", "b/c", "nothing"}
 	rapid.Check(t, func(rt *rapid.T) {
-		r := newRig(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
+		f := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
 			cfg.Window = engine.Window{MaxEvents: window, ChunkSize: chunk}
 		})
-		defer r.engine.Close()
+		defer f.engine.Close()
 		var written []string // keys, in order
 		type reader struct {
 			*followed
@@ -197,18 +201,18 @@ func TestSourceWatchesSeeAllThatIsForThem(t *testing.T) {
 			idle   bool
 		}
 		var readers []*reader
-		ahead := func(f *reader) int {
-			return slices.IndexFunc(written[f.at:], func(key string) bool { return store.HasPrefix(key, f.prefix) })
+		ahead := func(w *reader) int {
+			return slices.IndexFunc(written[w.at:], func(key string) bool { return store.HasPrefix(key, w.prefix) })
 		}
 		write := func(label string) {
 			for _, key := range rapid.SliceOfN(rapid.SampledFrom(keys), 1, 3).Draw(rt, label) {
-				r.write(key)
+				f.write(key)
 				written = append(written, key)
 			}
 		}
 		requireTold := func() {
-			for _, f := range readers {
-				require.False(rt, f.idle && ahead(f) >= 0 && f.told == 0, "%q was not told of %q", f.prefix, written[f.at:])
+			for _, w := range readers {
+				require.False(rt, w.idle && ahead(w) >= 0 && w.notified == 0, "%q was not notified of %q", w.prefix, written[w.at:])
 			}
 		}
 		steps := rapid.IntRange(1, 60).Draw(rt, "steps")
@@ -216,54 +220,54 @@ func TestSourceWatchesSeeAllThatIsForThem(t *testing.T) {
 			switch rapid.IntRange(0, 6).Draw(rt, "step") {
 			case 0:
 				prefix := rapid.SampledFrom(prefixes).Draw(rt, "prefix")
-				readers = append(readers, &reader{followed: r.follow(prefix), prefix: prefix, at: len(written), idle: true})
+				readers = append(readers, &reader{followed: f.follow(prefix), prefix: prefix, at: len(written), idle: true})
 			case 1, 2, 3:
 				write("at once")
-				r.executor.Run()
+				f.executor.Run()
 				requireTold()
 			case 4:
-				r.clock.Advance(100 * time.Millisecond)
+				f.clock.Advance(100 * time.Millisecond)
 			case 5:
-				r.source.sever(errOutage)
-				r.executor.Run()
+				f.storage.BreakWatches(errOutage)
+				f.executor.Run()
 				write("during an outage")
-				r.pass(3 * time.Second)
+				f.pass(3 * time.Second)
 				requireTold()
 			case 6:
 				if len(readers) == 0 {
 					continue
 				}
 				i := rapid.IntRange(0, len(readers)-1).Draw(rt, "reader")
-				f := readers[i]
-				f.told = 0
-				batch, err := f.Next(rapid.IntRange(1, 3).Draw(rt, "max"))
-				n := ahead(f)
+				w := readers[i]
+				w.notified = 0
+				batch, err := w.Next(rapid.IntRange(1, 3).Draw(rt, "max"))
+				n := ahead(w)
 				if err != nil {
-					require.True(rt, errors.Is(err, engine.ErrExpired) && n >= 0 && len(written)-(f.at+n) > window-chunk, "%q: %v", f.prefix, err)
+					require.True(rt, errors.Is(err, engine.ErrExpired) && n >= 0 && len(written)-(w.at+n) > window-chunk, "%q: %v", w.prefix, err)
 					readers = slices.Delete(readers, i, i+1)
 					continue
 				}
 				for _, ev := range batch.Events {
-					n = ahead(f)
-					require.GreaterOrEqual(rt, n, 0, "%q sees %v", f.prefix, ev)
-					require.Equal(rt, written[f.at+n], ev.Key())
-					require.EqualValues(rt, f.at+n+2, ev.Revision, "the first revision is storage's own")
-					f.at += n + 1
+					n = ahead(w)
+					require.GreaterOrEqual(rt, n, 0, "%q sees %v", w.prefix, ev)
+					require.Equal(rt, written[w.at+n], ev.Key())
+					require.EqualValues(rt, w.at+n+2, ev.Revision, "the first revision is storage's own")
+					w.at += n + 1
 				}
-				f.idle = len(batch.Events) == 0
-				require.False(rt, f.idle && ahead(f) >= 0, "%q has missed something", f.prefix)
+				w.idle = len(batch.Events) == 0
+				require.False(rt, w.idle && ahead(w) >= 0, "%q has missed something", w.prefix)
 			}
 		}
-		for _, f := range readers {
-			f.Close()
+		for _, w := range readers {
+			w.Close()
 		}
 	})
 }
 
-// What is told, closed, written and read at once on many goroutines: nobody
-// misses anything. Time stands still, so that no progress makes up for a
-// notification that is lost.
-func TestSourceWatchesWhileOthersComeAndGo(t *testing.T) {
+// Watches are notified, closed and read while writers write, on many
+// goroutines: none misses anything. Time stands still, so that no progress
+// makes up for a notification that is lost.
+func TestSource_WatchesWhileOthersComeAndGo(t *testing.T) {
 	const keys, writes = 4, 200
 	host, err := engine.NewHost(engine.HostConfig{Clock: actors.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))})
 	require.NoError(t, err)
@@ -277,7 +281,7 @@ func TestSourceWatchesWhileOthersComeAndGo(t *testing.T) {
 		w, err := source.Watch(ctx, backend.WatchOptions{Prefix: key, Notify: func() {
 			select {
 			case more <- struct{}{}:
-			default: // it has been told already
+			default: // it has been notified already
 			}
 		}})
 		require.NoError(t, err)
@@ -289,7 +293,7 @@ func TestSourceWatchesWhileOthersComeAndGo(t *testing.T) {
 					return
 				}
 				for _, ev := range batch.Events {
-					assert.Equal(t, pod{Name: key, N: seen + 1}, ev.Object.Value)
+					assert.Equal(t, pod{Name: key, N: seen + 1}, store.As[engine.Object[pod]](ev.Object).Value)
 					seen++
 				}
 				if len(batch.Events) > 0 {
@@ -298,7 +302,7 @@ func TestSourceWatchesWhileOthersComeAndGo(t *testing.T) {
 				select {
 				case <-more:
 				case <-ctx.Done():
-					assert.Fail(t, "it was not told", "%s after %d", key, seen)
+					assert.Fail(t, "it was not notified", "%s after %d", key, seen)
 					return
 				}
 			}
@@ -333,11 +337,11 @@ func TestSourceWatchesWhileOthersComeAndGo(t *testing.T) {
 }
 
 // The index has not seen what was before the watch.
-func TestAWatchFromThePastSeesWhatWasBeforeIt(t *testing.T) {
-	r := newRig(t, nil)
-	r.put("a")
-	r.put("b")
-	w, err := r.engine.Source().Watch(t.Context(), backend.WatchOptions{Prefix: "a", From: 1, Notify: func() {}})
+func TestSource_WatchFromThePastSeesWhatWasBeforeIt(t *testing.T) {
+	f := newFixture(t, nil)
+	f.put("a")
+	f.put("b")
+	w, err := f.engine.Source().Watch(t.Context(), backend.WatchOptions{Prefix: "a", From: 1, Notify: func() {}})
 	require.NoError(t, err)
 	defer w.Close()
 	require.Equal(t, []string{"ADDED a@2"}, next(t, w))

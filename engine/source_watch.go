@@ -9,8 +9,8 @@ import (
 )
 
 // follower is a watch of a [source]: a position in the window.
-type follower[T any] struct {
-	engine       *Engine[T]
+type follower struct {
+	engine       *core
 	prefix       string
 	notification *notification
 
@@ -27,7 +27,7 @@ type follower[T any] struct {
 }
 
 // seek finds the position behind through, unless the cache was never filled.
-func (w *follower[T]) seek(snap *store.Snapshot[T]) error {
+func (w *follower) seek(snap *store.Snapshot) error {
 	if snap.Generation == 0 {
 		return nil
 	}
@@ -41,8 +41,8 @@ func (w *follower[T]) seek(snap *store.Snapshot[T]) error {
 
 // Next returns the next events of the window. They are shared, not copied,
 // unless a prefix picks some.
-func (w *follower[T]) Next(max int) (backend.Batch[T], error) {
-	nothing := backend.Batch[T]{After: w.through, Through: w.through}
+func (w *follower) Next(max int) (backend.Batch, error) {
+	nothing := backend.Batch{After: w.through, Through: w.through}
 	if w.closed.Load() {
 		return nothing, store.ErrClosed
 	}
@@ -52,7 +52,7 @@ func (w *follower[T]) Next(max int) (backend.Batch[T], error) {
 	// It looks before it asks whether the engine is open: who looks too late to be
 	// told of the end finds it closed.
 	w.at = w.engine.sources.look(w.notification, w.at)
-	if w.engine.open() != nil {
+	if w.engine.alive() != nil {
 		return nothing, errSourceClosed()
 	}
 	snap := w.engine.published.Load()
@@ -79,27 +79,27 @@ func (w *follower[T]) Next(max int) (backend.Batch[T], error) {
 	}
 }
 
-func (w *follower[T]) expired(snap *store.Snapshot[T]) error {
+func (w *follower) expired(snap *store.Snapshot) error {
 	return &ExpiredError{Requested: w.through, Oldest: snap.Window.Floor()}
 }
 
 // take moves the position over at most max of the events.
-func (w *follower[T]) take(window store.WindowView[T], events []Event[T], most int) backend.Batch[T] {
+func (w *follower) take(window store.WindowView, events []store.Event, most int) backend.Batch {
 	events = events[:min(len(events), max(most, 1))]
 	w.at += store.Seq(len(events))
 	w.through = max(w.through, window.RevisionAt(w.at))
 	if n := len(events); n > 0 {
 		w.through = max(w.through, events[n-1].Revision)
 	}
-	return backend.Batch[T]{Through: w.through, Events: w.wanted(events)}
+	return backend.Batch{Through: w.through, Events: w.wanted(events)}
 }
 
 // skip moves the position to the next event under the prefix: that others leave
 // the window is nothing to the watch.
-func (w *follower[T]) skip(window store.WindowView[T]) {
+func (w *follower) skip(window store.WindowView) {
 	for w.prefix != "" && w.at < window.Next() {
 		events, _ := window.Read(w.at)
-		i := slices.IndexFunc(events, func(ev Event[T]) bool { return store.HasPrefix(ev.Key(), w.prefix) })
+		i := slices.IndexFunc(events, func(ev store.Event) bool { return store.HasPrefix(ev.Key(), w.prefix) })
 		if i >= 0 {
 			w.at += store.Seq(i)
 			return
@@ -110,14 +110,14 @@ func (w *follower[T]) skip(window store.WindowView[T]) {
 
 // wanted leaves out what is outside of the prefix, and what the caller has
 // already seen, having started ahead of the cache.
-func (w *follower[T]) wanted(events []Event[T]) []Event[T] {
+func (w *follower) wanted(events []store.Event) []store.Event {
 	for len(events) > 0 && events[0].Revision <= w.from {
 		events = events[1:]
 	}
 	if w.prefix == "" {
 		return events
 	}
-	var under []Event[T]
+	var under []store.Event
 	for _, ev := range events {
 		if store.HasPrefix(ev.Key(), w.prefix) {
 			under = append(under, ev)
@@ -127,7 +127,7 @@ func (w *follower[T]) wanted(events []Event[T]) []Event[T] {
 }
 
 // Close ends the watch. It waits for a notification that is running.
-func (w *follower[T]) Close() {
+func (w *follower) Close() {
 	if !w.closed.Swap(true) {
 		w.engine.sources.remove(w.notification)
 	}

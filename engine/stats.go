@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/actors/dispatcher"
-	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/actors/watchcache"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // counts is where the engine and its actors count.
@@ -26,11 +26,15 @@ type Stats struct {
 	Generation uint64
 	// Ready: the cache can serve.
 	Ready bool
-	// Objects is how many the cache holds; WindowEvents and WindowBytes are what
-	// the window holds, WindowFloor the oldest revision to resume from.
+	// Objects is how many the cache holds, WindowEvents how many changes its
+	// window has, WindowFloor the oldest revision to resume from.
 	Objects, WindowEvents int
-	WindowBytes           int64
 	WindowFloor           Revision
+	// StateBytes, WindowBytes and HistoryBytes estimate what that takes in memory,
+	// each without what the one before has: the objects, measured in a sample of a
+	// thousand; the changes, with the objects that they superseded; and what the
+	// backend remembers beside, if it is in memory.
+	StateBytes, WindowBytes, HistoryBytes int64
 
 	// Watches is how many there are, Streams how many different filters they
 	// have besides none, Stalled how many are too far behind.
@@ -62,11 +66,13 @@ type Stats struct {
 	// brought back.
 	Failures uint64
 	// Source is what the Reflector has seen.
-	Source reflector.Stats
+	Source SourceStats
 }
 
 // Stats returns what the engine has and has done. It never blocks.
-func (e *Engine[T]) Stats() Stats {
+func (e *Engine[T]) Stats() Stats { return e.core.stats() }
+
+func (e *core) stats() Stats {
 	snap, d, c := e.published.Load(), &e.counts.dispatcher, &e.counts.cache
 	state, generation := watchcache.Pending, uint64(0)
 	if e.parts.cache != nil {
@@ -74,7 +80,8 @@ func (e *Engine[T]) Stats() Stats {
 	}
 	s := Stats{
 		Revision: snap.Revision, Generation: generation, Ready: state == watchcache.Ready,
-		Objects: snap.State.Len(), WindowEvents: snap.Window.Len(), WindowBytes: snap.Window.Bytes(), WindowFloor: snap.Window.Floor(),
+		Objects: snap.State.Len(), WindowEvents: snap.Window.Len(), WindowFloor: snap.Window.Floor(),
+		StateBytes: snap.State.Bytes(e.sizeOf), WindowBytes: snap.Window.Bytes(),
 		Watches: d.Watches.Load(), Streams: d.Streams.Load(), Stalled: d.Stalled.Load(),
 		Events: c.Events.Load(), Synthetic: c.Synthetic.Load(), Dispatched: d.Events.Load(), Rounds: d.Rounds.Load(), Wakes: d.Wakes.Load(),
 		Stalls: d.Stalls.Load(), Expired: d.Expired.Load(), Terminated: d.Terminated.Load(), Panicked: d.Panicked.Load(),
@@ -82,6 +89,9 @@ func (e *Engine[T]) Stats() Stats {
 		Lists: e.counts.lists.Load(), Fallbacks: e.counts.fallbacks.Load(), Waits: e.counts.waits.Load(),
 		Verified: e.counts.verified.Load(), Mismatches: e.counts.mismatches.Load(),
 		Relists: max(c.Replaces.Load(), 1) - 1, Inconsistent: c.Inconsistent.Load(), Unseen: c.Unseen.Load(), Failures: e.counts.failures.Load(),
+	}
+	if history, ok := e.storage.Backend().(backend.Historian); ok {
+		s.HistoryBytes = history.History().BytesBeside(snap.Window)
 	}
 	if e.parts.reflector != nil {
 		s.Source = e.parts.reflector.Stats()

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -23,9 +24,21 @@ import (
 //
 // Messages are shared by all subscribers: one of pointer type must not be
 // changed once it was published.
-type Topic[T any] struct {
-	engine  *Engine[T]
-	history *memory.Backend[T]
+type Topic[T any] struct{ core topicCore }
+
+// topicCore is what the typed façade calls; see [engineCore].
+type topicCore interface {
+	publish(ctx context.Context, message *store.Object) (Revision, error)
+	subscribe(ctx context.Context, handle func(*store.Object), opts SubscribeOptions) (*Subscription, error)
+	startWatch(ctx context.Context, opts SubscribeOptions) (watchCore, error)
+	stats() Stats
+	close() error
+}
+
+// topic is a Topic whatever the type of its messages.
+type topic struct {
+	engine  *core
+	history *memory.Backend
 	ownHost *Host // nil if the host was given
 	policy  Policy
 	buffer  int
@@ -72,17 +85,23 @@ const (
 
 // NewTopic starts a topic. Close it when done.
 //
-// It takes at most one TopicOptions. Options that are wrong, and a host that is
-// closed, make a topic that cannot be used: every Publish and subscription
+// It has the zero [TopicOptions], with which starting a topic does not fail.
+func NewTopic[T any]() *Topic[T] { return NewTopicWith[T](TopicOptions{}) }
+
+// NewTopicWith is NewTopic with options. Options that are wrong, and a host that
+// is closed, make a topic that cannot be used: every Publish and subscription
 // returns why, as a [*ConfigError] or [ErrEngineClosed].
-func NewTopic[T any](opts ...TopicOptions) *Topic[T] {
-	t := &Topic[T]{}
-	o, err := atMostOne("TopicOptions", opts)
+func NewTopicWith[T any](opts TopicOptions) *Topic[T] {
+	cfg := Config[T]{Key: func(T) string { return topicKey }}
+	return &Topic[T]{newTopic(cfg.settings(), opts)}
+}
+
+// newTopic is NewTopic without the type.
+func newTopic(cfg settings, opts TopicOptions) topicCore {
+	t := &topic{}
+	err := opts.validate()
 	if err == nil {
-		err = o.validate()
-	}
-	if err == nil {
-		err = t.start(o)
+		err = t.start(cfg, opts)
 	}
 	t.misuse = err
 	return t
@@ -116,7 +135,7 @@ func policyProblem(p Policy) string {
 }
 
 // start makes what the topic runs on, and closes it again if that fails.
-func (t *Topic[T]) start(o TopicOptions) (err error) {
+func (t *topic) start(cfg settings, o TopicOptions) (err error) {
 	host := o.Host
 	if host == nil {
 		if host, err = NewHost(HostConfig{}); err != nil {
@@ -124,29 +143,21 @@ func (t *Topic[T]) start(o TopicOptions) (err error) {
 		}
 		t.ownHost = host
 	}
-	key := func(T) string { return topicKey }
 	t.policy, t.buffer = o.Policy, o.Buffer
-	t.history, err = memory.New(store.Schema[T]{Key: key}, memory.Options{
+	t.history, err = memory.New(cfg.schema, memory.Options{
 		Clock:  host.Clock(),
 		Retain: Window{MinEvents: 2 * maxAhead, MinAge: historyAge},
 	})
 	if err == nil {
-		t.engine, err = New(Config[T]{
-			Key: key, Window: o.Window, Backend: t.history, Host: host, Name: topicName[T](o.Name),
-			DetectMutations: o.DetectMutations, OnError: o.OnError,
-		})
+		cfg.window, cfg.backend, cfg.host = o.Window, t.history, host
+		cfg.name = cmp.Or(o.Name, "topic of "+cfg.name)
+		cfg.detectMutations, cfg.onError = o.DetectMutations, o.OnError
+		t.engine, err = open(cfg)
 	}
 	if err != nil {
-		_ = t.Close() // what is closed here has not been used: err says more
+		_ = t.close() // what is closed here has not been used: err says more
 	}
 	return err
-}
-
-func topicName[T any](given string) string {
-	if given != "" {
-		return given
-	}
-	return fmt.Sprintf("topic of %T", *new(T))
 }
 
 // Publish sends message to everybody who has subscribed, and returns its
@@ -161,13 +172,17 @@ func topicName[T any](given string) string {
 // On a deterministic host (see [HostConfig].Executor) a handler must not publish
 // thousands of messages in one call: nothing else runs while it does.
 func (t *Topic[T]) Publish(ctx context.Context, message T) (Revision, error) {
+	return t.core.publish(ctx, draft(message))
+}
+
+func (t *topic) publish(ctx context.Context, message *store.Object) (Revision, error) {
 	if t.misuse != nil {
 		return 0, t.misuse
 	}
 	if err := t.catchUp(ctx); err != nil {
 		return 0, err
 	}
-	rev, err := t.engine.Emit(ctx, message)
+	rev, err := t.engine.emit(ctx, message)
 	if err == nil {
 		t.note(rev)
 	}
@@ -177,19 +192,19 @@ func (t *Topic[T]) Publish(ctx context.Context, message T) (Revision, error) {
 // catchUp waits while the window is too far behind, until it is half that: so a
 // publisher that goes on and on waits once per many messages. It also waits for
 // the window to begin, for that will not hold what came before.
-func (t *Topic[T]) catchUp(ctx context.Context) error {
-	reached, last := t.engine.Revision(), Revision(t.last.Load())
+func (t *topic) catchUp(ctx context.Context) error {
+	reached, last := t.engine.newest(), Revision(t.last.Load())
 	switch {
 	case reached == 0:
-		return t.engine.WaitFor(ctx, 1)
+		return t.engine.waitFor(ctx, 1)
 	case last >= reached+maxAhead:
-		return t.engine.WaitFor(ctx, last-maxAhead/2)
+		return t.engine.waitFor(ctx, last-maxAhead/2)
 	}
 	return nil
 }
 
 // note raises last to rev.
-func (t *Topic[T]) note(rev Revision) {
+func (t *topic) note(rev Revision) {
 	for {
 		last := t.last.Load()
 		if last >= uint64(rev) || t.last.CompareAndSwap(last, uint64(rev)) {
@@ -202,8 +217,8 @@ func (t *Topic[T]) note(rev Revision) {
 // last pair has the zero message and says why it ended, or why it did not begin
 // (the errors are those of Subscribe). Leaving the loop ends the subscription;
 // one that is never ranged over lives until ctx is done or the topic is closed.
-func (t *Topic[T]) Messages(ctx context.Context, opts ...SubscribeOptions) iter.Seq2[T, error] {
-	w, err := t.Watch(ctx, opts...)
+func (t *Topic[T]) Messages(ctx context.Context, opts SubscribeOptions) iter.Seq2[T, error] {
+	w, err := t.Watch(ctx, opts)
 	return func(yield func(T, error) bool) {
 		var none T
 		if err != nil {
@@ -230,7 +245,9 @@ func (t *Topic[T]) Messages(ctx context.Context, opts ...SubscribeOptions) iter.
 // of the topic is left. A handler that does not return makes it give up; see
 // [Engine.Close]. It must not be called from a handler, which it would wait
 // for. Closing again returns what the first Close did.
-func (t *Topic[T]) Close() error {
+func (t *Topic[T]) Close() error { return t.core.close() }
+
+func (t *topic) close() error {
 	var first error
 	keep := func(err error) {
 		if first == nil {
@@ -238,7 +255,7 @@ func (t *Topic[T]) Close() error {
 		}
 	}
 	if t.engine != nil {
-		keep(t.engine.Close())
+		keep(t.engine.close())
 	}
 	if t.history != nil {
 		keep(t.history.Close())
@@ -251,21 +268,11 @@ func (t *Topic[T]) Close() error {
 
 // Stats returns what the topic has and has done: Events counts the messages,
 // Watches the subscriptions. It is zero for a topic that failed to start.
-func (t *Topic[T]) Stats() Stats {
+func (t *Topic[T]) Stats() Stats { return t.core.stats() }
+
+func (t *topic) stats() Stats {
 	if t.misuse != nil {
 		return Stats{}
 	}
-	return t.engine.Stats()
-}
-
-// atMostOne returns the only element of opts, or the zero value.
-func atMostOne[O any](name string, opts []O) (one O, err error) {
-	switch len(opts) {
-	case 0:
-	case 1:
-		one = opts[0]
-	default:
-		err = &ConfigError{name, fmt.Sprintf("is given %d times; give it once, or not at all", len(opts))}
-	}
-	return one, err
+	return t.engine.stats()
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+
+	"github.com/watchmill/watchmill/store"
 )
 
 // SubscribeOptions says where a subscription starts and how it behaves. The
@@ -29,16 +31,7 @@ type SubscribeOptions struct {
 
 // Subscription is the handle of a running handler. Its methods are safe for
 // concurrent use and do not block.
-type Subscription struct{ watch subscribed }
-
-// subscribed is what of a Watch does not depend on the type of message.
-type subscribed interface {
-	Stop()
-	Done() <-chan struct{}
-	Err() error
-	Revision() Revision
-	Lag() uint64
-}
+type Subscription struct{ watch watchCore }
 
 // Stop ends the subscription with [ErrStopped]. It does not wait for the handler,
 // which is not called again once it has returned: so it may be called in there.
@@ -60,16 +53,28 @@ func (s *Subscription) Revision() Revision { return s.watch.Revision() }
 // Lag returns how many messages are still ahead of the handler.
 func (s *Subscription) Lag() uint64 { return s.watch.Lag() }
 
-// Subscribe has handle called with every message from now on, or from where
-// the options say, one at a time, in order. The handler may block: then only its
+// Subscribe has handle called with every message from now on, one at a time, in
+// order. The handler may block: then only its
 // own subscription lags. It may publish, to this topic too. If it panics, that
 // ends its own subscription alone, with a [*PanicError]. The subscription ends
 // when ctx is done.
 //
-// It takes at most one SubscribeOptions. Errors: [ErrNilHandler],
+// Errors: [ErrNilHandler],
 // [ErrInvalidWatch], [ErrExpired] if From is no longer there,
 // [ErrEngineClosed], why NewTopic failed, ctx's cause.
-func (t *Topic[T]) Subscribe(ctx context.Context, handle func(T), opts ...SubscribeOptions) (*Subscription, error) {
+func (t *Topic[T]) Subscribe(ctx context.Context, handle func(T)) (*Subscription, error) {
+	return t.SubscribeWith(ctx, SubscribeOptions{}, handle)
+}
+
+// SubscribeWith is Subscribe from where the options say, and as they say.
+func (t *Topic[T]) SubscribeWith(ctx context.Context, opts SubscribeOptions, handle func(T)) (*Subscription, error) {
+	if handle == nil {
+		return t.core.subscribe(ctx, nil, opts)
+	}
+	return t.core.subscribe(ctx, func(message *store.Object) { handle(typed[T](message).Value) }, opts)
+}
+
+func (t *topic) subscribe(ctx context.Context, handle func(*store.Object), opts SubscribeOptions) (*Subscription, error) {
 	watch, err := t.watchOptions(opts)
 	if err != nil {
 		return nil, err
@@ -77,7 +82,7 @@ func (t *Topic[T]) Subscribe(ctx context.Context, handle func(T), opts ...Subscr
 	if handle == nil {
 		return nil, ErrNilHandler
 	}
-	w, err := t.engine.Handle(ctx, watch, func(ev Event[T]) { handle(ev.Object.Value) })
+	w, err := t.engine.watch(ctx, watch, func(ev store.Event) { handle(ev.Object) })
 	if err != nil {
 		return nil, err
 	}
@@ -86,28 +91,28 @@ func (t *Topic[T]) Subscribe(ctx context.Context, handle func(T), opts ...Subscr
 
 // Watch subscribes and returns the watch itself, to be pulled: its events are
 // all [Emitted] and have the messages' revisions. Errors as for Subscribe.
-func (t *Topic[T]) Watch(ctx context.Context, opts ...SubscribeOptions) (*Watch[T], error) {
+func (t *Topic[T]) Watch(ctx context.Context, opts SubscribeOptions) (*Watch[T], error) {
+	return typedWatch[T](t.core.startWatch(ctx, opts))
+}
+
+func (t *topic) startWatch(ctx context.Context, opts SubscribeOptions) (watchCore, error) {
 	watch, err := t.watchOptions(opts)
 	if err != nil {
 		return nil, err
 	}
-	return t.engine.Watch(ctx, watch)
+	return t.engine.startWatch(ctx, watch, nil)
 }
 
 // watchOptions says what the subscription is as a watch.
-func (t *Topic[T]) watchOptions(opts []SubscribeOptions) (WatchOptions, error) {
+func (t *topic) watchOptions(opts SubscribeOptions) (WatchOptions, error) {
 	if t.misuse != nil {
 		return WatchOptions{}, t.misuse
 	}
-	o, err := atMostOne("SubscribeOptions", opts)
-	if err != nil {
-		return WatchOptions{}, fmt.Errorf("%w: %w", ErrInvalidWatch, err)
-	}
-	if problem := policyProblem(o.Policy); problem != "" {
+	if problem := policyProblem(opts.Policy); problem != "" {
 		return WatchOptions{}, fmt.Errorf("%w: Policy %s", ErrInvalidWatch, problem)
 	}
 	return WatchOptions{
-		Last: o.Last, From: o.From, OnPool: o.OnPool,
-		Policy: cmp.Or(o.Policy, t.policy), Buffer: cmp.Or(o.Buffer, t.buffer),
+		Last: opts.Last, From: opts.From, OnPool: opts.OnPool,
+		Policy: cmp.Or(opts.Policy, t.policy), Buffer: cmp.Or(opts.Buffer, t.buffer),
 	}, nil
 }

@@ -3,8 +3,6 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -16,25 +14,12 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// epoch is when virtual clocks start.
-var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-
 // topicOn returns a topic of numbers that is closed when the test ends.
 func topicOn(t *testing.T, opts engine.TopicOptions) *engine.Topic[int] {
 	t.Helper()
-	topic := engine.NewTopic[int](opts)
+	topic := engine.NewTopicWith[int](opts)
 	t.Cleanup(func() { require.NoError(t, topic.Close()) })
 	return topic
-}
-
-// hostFor returns a host that says nothing, closed when the test ends.
-func hostFor(t *testing.T, cfg engine.HostConfig) *engine.Host {
-	t.Helper()
-	cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
-	host, err := engine.NewHost(cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, host.Close()) })
-	return host
 }
 
 func publish(t *testing.T, topic *engine.Topic[int], from, to int) (last engine.Revision) {
@@ -85,19 +70,19 @@ func numbers(from, to int) (all []int) {
 	return all
 }
 
-func TestTopicDeliversToAllInOnePublishedOrder(t *testing.T) {
+func TestTopic_DeliversToAllInOnePublishedOrder(t *testing.T) {
 	topic := topicOn(t, engine.TopicOptions{})
 	blocking, onPool := newInbox(1000), newInbox(1000)
 	_, err := topic.Subscribe(t.Context(), blocking.handle)
 	require.NoError(t, err)
-	_, err = topic.Subscribe(t.Context(), onPool.handle, engine.SubscribeOptions{OnPool: true})
+	_, err = topic.SubscribeWith(t.Context(), engine.SubscribeOptions{OnPool: true}, onPool.handle)
 	require.NoError(t, err)
 	publish(t, topic, 0, 1000)
 	require.Equal(t, numbers(0, 1000), blocking.messages(t))
 	require.Equal(t, numbers(0, 1000), onPool.messages(t))
 }
 
-func TestTopicConcurrentPublishersHaveOneOrderForAll(t *testing.T) {
+func TestTopic_ConcurrentPublishersHaveOneOrderForAll(t *testing.T) {
 	topic := topicOn(t, engine.TopicOptions{})
 	a, b := newInbox(800), newInbox(800)
 	for _, box := range []*inbox{a, b} {
@@ -118,23 +103,23 @@ func TestTopicConcurrentPublishersHaveOneOrderForAll(t *testing.T) {
 	require.ElementsMatch(t, numbers(0, 800), a.messages(t))
 }
 
-func TestTopicReplaysTheNewest(t *testing.T) {
+func TestTopic_ReplaysTheNewest(t *testing.T) {
 	topic := topicOn(t, engine.TopicOptions{Replay: 5})
 	publish(t, topic, 0, 10)
 	early := newInbox(10)
-	_, err := topic.Subscribe(t.Context(), early.handle, engine.SubscribeOptions{From: 1})
+	_, err := topic.SubscribeWith(t.Context(), engine.SubscribeOptions{From: 1}, early.handle)
 	require.NoError(t, err)
 	early.messages(t)
 	late := newInbox(3)
-	_, err = topic.Subscribe(t.Context(), late.handle, engine.SubscribeOptions{Last: 2})
+	_, err = topic.SubscribeWith(t.Context(), engine.SubscribeOptions{Last: 2}, late.handle)
 	require.NoError(t, err)
 	publish(t, topic, 10, 11)
 	require.Equal(t, []int{8, 9, 10}, late.messages(t))
 }
 
-// The first list is not done when NewTopic returns. On a deterministic host it is
-// never done before somebody waits.
-func TestTopicReplaysWhatWasPublishedAtOnce(t *testing.T) {
+// The first list is not done when NewTopic returns. On a deterministic host it
+// is never done before a call waits.
+func TestTopic_ReplaysWhatWasPublishedAtOnce(t *testing.T) {
 	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: actors.NewVirtualClock(epoch), Seed: 1})
 	topic := topicOn(t, engine.TopicOptions{Host: host, Replay: 1})
 	publish(t, topic, 7, 8)
@@ -145,7 +130,7 @@ func TestTopicReplaysWhatWasPublishedAtOnce(t *testing.T) {
 	}
 }
 
-func TestTopicResumesFromASubscriptionsRevision(t *testing.T) {
+func TestTopic_ResumesFromASubscriptionsRevision(t *testing.T) {
 	topic := topicOn(t, engine.TopicOptions{})
 	first := newInbox(3)
 	sub, err := topic.Subscribe(t.Context(), first.handle)
@@ -159,14 +144,14 @@ func TestTopicResumesFromASubscriptionsRevision(t *testing.T) {
 
 	publish(t, topic, 3, 6)
 	second := newInbox(3)
-	_, err = topic.Subscribe(t.Context(), second.handle, engine.SubscribeOptions{From: last})
+	_, err = topic.SubscribeWith(t.Context(), engine.SubscribeOptions{From: last}, second.handle)
 	require.NoError(t, err)
 	require.Equal(t, []int{3, 4, 5}, second.messages(t))
 }
 
 // Tailscale's and asaskevich's event buses deadlock here: their publisher waits
 // for the very subscriber that publishes.
-func TestTopicHandlerMayPublishToItsOwnTopic(t *testing.T) {
+func TestTopic_HandlerMayPublishToItsOwnTopic(t *testing.T) {
 	topic := topicOn(t, engine.TopicOptions{})
 	const echoes = 10_000 // more than publishers may be ahead
 	all := newInbox(1 + echoes)
@@ -185,7 +170,7 @@ func TestTopicHandlerMayPublishToItsOwnTopic(t *testing.T) {
 	require.Equal(t, numbers(0, 1+echoes), all.messages(t))
 }
 
-func TestTopicHandlerMaySubscribeAndStopItself(t *testing.T) {
+func TestTopic_HandlerMaySubscribeAndStopItself(t *testing.T) {
 	topic := topicOn(t, engine.TopicOptions{})
 	inner := newInbox(1)
 	own := make(chan *engine.Subscription, 1)
@@ -204,7 +189,7 @@ func TestTopicHandlerMaySubscribeAndStopItself(t *testing.T) {
 	require.Equal(t, []int{1}, inner.messages(t))
 }
 
-func TestTopicSlowSubscriberHoldsUpNobody(t *testing.T) {
+func TestTopic_SlowSubscriberHoldsUpNoOther(t *testing.T) {
 	topic := topicOn(t, engine.TopicOptions{Buffer: 10})
 	release := make(chan struct{})
 	slow, quick := newInbox(20_000), newInbox(20_000)
@@ -220,14 +205,14 @@ func TestTopicSlowSubscriberHoldsUpNobody(t *testing.T) {
 	require.Len(t, slow.messages(t), 20_000, "nothing was dropped")
 }
 
-func TestTopicTellsASubscriberThatFellOutOfTheWindow(t *testing.T) {
+func TestTopic_SaysThatASubscriberFellOutOfTheWindow(t *testing.T) {
 	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: actors.NewVirtualClock(epoch), Seed: 1})
 	topic := topicOn(t, engine.TopicOptions{Host: host, Window: engine.Window{MaxEvents: 100, ChunkSize: 10}, Buffer: 10})
-	late, err := topic.Watch(t.Context())
+	late, err := topic.Watch(t.Context(), engine.SubscribeOptions{})
 	require.NoError(t, err)
 	for i := range 50 {
 		publish(t, topic, 10*i, 10*i+10)
-		_, err := topic.Watch(t.Context()) // waits for the topic, so runs it
+		_, err := topic.Watch(t.Context(), engine.SubscribeOptions{}) // waits for the topic, so runs it
 		require.NoError(t, err)
 	}
 	var got []int
@@ -241,7 +226,7 @@ func TestTopicTellsASubscriberThatFellOutOfTheWindow(t *testing.T) {
 	require.Equal(t, numbers(0, 10), got, "what its buffer holds, then the reason")
 }
 
-func TestTopicPanicEndsOneSubscriptionAlone(t *testing.T) {
+func TestTopic_PanicEndsOneSubscriptionAlone(t *testing.T) {
 	topic := topicOn(t, engine.TopicOptions{Host: hostFor(t, engine.HostConfig{})})
 	cause := errors.New("cannot handle zero")
 	bad, err := topic.Subscribe(t.Context(), func(int) { panic(cause) })
@@ -257,9 +242,9 @@ func TestTopicPanicEndsOneSubscriptionAlone(t *testing.T) {
 	require.Equal(t, []int{0, 1}, good.messages(t))
 }
 
-func TestTopicMessagesBeginAtTheCallAndStopWithTheLoop(t *testing.T) {
+func TestTopic_MessagesBeginAtTheCallAndStopWithTheLoop(t *testing.T) {
 	topic := topicOn(t, engine.TopicOptions{})
-	messages := topic.Messages(t.Context())
+	messages := topic.Messages(t.Context(), engine.SubscribeOptions{})
 	publish(t, topic, 0, 3)
 	var got []int
 	for n, err := range messages {
@@ -274,11 +259,11 @@ func TestTopicMessagesBeginAtTheCallAndStopWithTheLoop(t *testing.T) {
 	}
 }
 
-func TestTopicMessagesEndWithTheContext(t *testing.T) {
+func TestTopic_MessagesEndWithTheContext(t *testing.T) {
 	topic := topicOn(t, engine.TopicOptions{})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	because := errors.New("enough")
-	messages := topic.Messages(ctx)
+	messages := topic.Messages(ctx, engine.SubscribeOptions{})
 	cancel(because)
 	ends := 0
 	for n, err := range messages {
@@ -290,12 +275,12 @@ func TestTopicMessagesEndWithTheContext(t *testing.T) {
 	require.Equal(t, 1, ends)
 }
 
-func TestTopicCloseEndsAllAndLeavesNothing(t *testing.T) {
+func TestTopic_CloseEndsAllAndLeavesNothing(t *testing.T) {
 	host := hostFor(t, engine.HostConfig{})
-	topic := engine.NewTopic[int](engine.TopicOptions{Host: host})
+	topic := engine.NewTopicWith[int](engine.TopicOptions{Host: host})
 	sub, err := topic.Subscribe(t.Context(), func(int) {})
 	require.NoError(t, err)
-	messages := topic.Messages(t.Context())
+	messages := topic.Messages(t.Context(), engine.SubscribeOptions{})
 	publish(t, topic, 0, 10)
 	require.Equal(t, int64(2), topic.Stats().Watches)
 
@@ -314,32 +299,31 @@ func TestTopicCloseEndsAllAndLeavesNothing(t *testing.T) {
 	require.Zero(t, host.Timers())
 }
 
-func TestTopicThatCannotStartSaysWhyAtEveryUse(t *testing.T) {
+func TestTopic_ThatCannotStartSaysWhyAtEveryUse(t *testing.T) {
 	closed, err := engine.NewHost(engine.HostConfig{})
 	require.NoError(t, err)
 	require.NoError(t, closed.Close())
 	for name, c := range map[string]struct {
-		opts []engine.TopicOptions
+		opts engine.TopicOptions
 		want error
 		says string
 	}{
-		"negative replay": {[]engine.TopicOptions{{Replay: -1}}, engine.ErrConfig, "TopicOptions.Replay"},
-		"negative buffer": {[]engine.TopicOptions{{Buffer: -1}}, engine.ErrConfig, "TopicOptions.Buffer"},
-		"no such policy":  {[]engine.TopicOptions{{Policy: 77}}, engine.ErrConfig, "Policy(77)"},
-		"no state":        {[]engine.TopicOptions{{Policy: engine.Conflate}}, engine.ErrConfig, "has no state"},
-		"replay twice":    {[]engine.TopicOptions{{Window: engine.Window{MinEvents: 3}}}, engine.ErrConfig, "give Replay"},
-		"bad window":      {[]engine.TopicOptions{{Window: engine.Window{MinAge: -1}}}, engine.ErrConfig, "MinAge"},
-		"two options":     {[]engine.TopicOptions{{}, {}}, engine.ErrConfig, "2 times"},
-		"closed host":     {[]engine.TopicOptions{{Host: closed}}, engine.ErrEngineClosed, ""},
+		"negative replay": {engine.TopicOptions{Replay: -1}, engine.ErrConfig, "TopicOptions.Replay"},
+		"negative buffer": {engine.TopicOptions{Buffer: -1}, engine.ErrConfig, "TopicOptions.Buffer"},
+		"no such policy":  {engine.TopicOptions{Policy: 77}, engine.ErrConfig, "Policy(77)"},
+		"no state":        {engine.TopicOptions{Policy: engine.Conflate}, engine.ErrConfig, "has no state"},
+		"replay twice":    {engine.TopicOptions{Window: engine.Window{MinEvents: 3}}, engine.ErrConfig, "give Replay"},
+		"bad window":      {engine.TopicOptions{Window: engine.Window{MinAge: -1}}, engine.ErrConfig, "MinAge"},
+		"closed host":     {engine.TopicOptions{Host: closed}, engine.ErrEngineClosed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			topic := engine.NewTopic[int](c.opts...)
+			topic := engine.NewTopicWith[int](c.opts)
 			_, err := topic.Publish(t.Context(), 1)
 			require.ErrorIs(t, err, c.want)
 			require.ErrorContains(t, err, c.says)
 			_, err = topic.Subscribe(t.Context(), func(int) {})
 			require.ErrorIs(t, err, c.want)
-			for _, err := range topic.Messages(t.Context()) {
+			for _, err := range topic.Messages(t.Context(), engine.SubscribeOptions{}) {
 				require.ErrorIs(t, err, c.want)
 			}
 			require.Zero(t, topic.Stats())
@@ -348,37 +332,37 @@ func TestTopicThatCannotStartSaysWhyAtEveryUse(t *testing.T) {
 	}
 }
 
-func TestTopicRefusesSubscriptionsThatMeanNothing(t *testing.T) {
+func TestTopic_RefusesSubscriptionsThatMeanNothing(t *testing.T) {
 	topic := topicOn(t, engine.TopicOptions{})
 	_, err := topic.Subscribe(t.Context(), nil)
 	require.ErrorIs(t, err, engine.ErrNilHandler)
-	for name, opts := range map[string][]engine.SubscribeOptions{
-		"conflate":    {{Policy: engine.Conflate}},
-		"two starts":  {{Last: 1, From: 1}},
-		"two options": {{}, {}},
+	for name, opts := range map[string]engine.SubscribeOptions{
+		"conflate":   {Policy: engine.Conflate},
+		"two starts": {Last: 1, From: 1},
 	} {
-		_, err = topic.Subscribe(t.Context(), func(int) {}, opts...)
+		_, err = topic.SubscribeWith(t.Context(), opts, func(int) {})
 		require.ErrorIs(t, err, engine.ErrInvalidWatch, name)
-		_, err = topic.Watch(t.Context(), opts...)
+		_, err = topic.Watch(t.Context(), opts)
 		require.ErrorIs(t, err, engine.ErrInvalidWatch, name)
 	}
 }
 
-// Nothing but the publisher's own calls runs on a deterministic host, so without
-// being held back it would outrun the history and messages would be lost.
-func TestTopicPublisherCannotOutrunTheHistory(t *testing.T) {
+// Nothing but the publisher's own calls runs on a deterministic host, so
+// without being held back it would outrun the history and messages would be
+// lost.
+func TestTopic_PublisherCannotOutrunTheHistory(t *testing.T) {
 	clock := actors.NewVirtualClock(epoch)
 	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: clock, Seed: 1})
 	topic := topicOn(t, engine.TopicOptions{Host: host})
 	const many = 30_000
 	all := newInbox(many)
-	_, err := topic.Subscribe(t.Context(), all.handle, engine.SubscribeOptions{OnPool: true})
+	_, err := topic.SubscribeWith(t.Context(), engine.SubscribeOptions{OnPool: true}, all.handle)
 	require.NoError(t, err)
 	for i := 0; i < many; i += 1000 {
 		publish(t, topic, i, i+1000)
 		clock.Advance(time.Second) // what nobody must see any more is forgotten
 	}
-	w, err := topic.Watch(t.Context())
+	w, err := topic.Watch(t.Context(), engine.SubscribeOptions{})
 	require.NoError(t, err)
 	for err == nil {
 		_, err = w.Next(t.Context())

@@ -57,8 +57,10 @@ func (d Digest) String() string { return fmt.Sprintf("%d objects (%016x)", d.Obj
 // [ErrExpired] if the backend compacts faster than can be read,
 // [ErrEngineClosed], ctx's cause, or what the backend met. Without a cache it
 // returns nil.
-func (e *Engine[T]) Verify(ctx context.Context) error {
-	if err := e.open(); err != nil {
+func (e *Engine[T]) Verify(ctx context.Context) error { return e.core.verify(ctx) }
+
+func (e *core) verify(ctx context.Context) error {
+	if err := e.alive(); err != nil {
 		return err
 	}
 	if !e.cfg.cached() {
@@ -72,7 +74,7 @@ func (e *Engine[T]) Verify(ctx context.Context) error {
 		return err
 	}
 	reply := make(chan error, 1)
-	e.parts.cache.Distrust(watchcache.Distrust[T]{Cause: err, Reply: reply})
+	e.parts.cache.Distrust(watchcache.Distrust{Cause: err, Reply: reply})
 	return errors.Join(err, e.why(e.host.reply(ctx, reply)))
 }
 
@@ -81,7 +83,7 @@ func (e *Engine[T]) Verify(ctx context.Context) error {
 const compareAttempts = 3
 
 // compare reads both states. It waits for nothing but the backend.
-func (e *Engine[T]) compare(ctx context.Context) (err error) {
+func (e *core) compare(ctx context.Context) (err error) {
 	for range compareAttempts {
 		if err = e.compareAt(ctx, e.published.Load()); !errors.Is(err, ErrExpired) {
 			break
@@ -97,7 +99,7 @@ func (e *Engine[T]) compare(ctx context.Context) (err error) {
 }
 
 // compareAt reads the backend at the snapshot's revision.
-func (e *Engine[T]) compareAt(ctx context.Context, snap *store.Snapshot[T]) error {
+func (e *core) compareAt(ctx context.Context, snap *store.Snapshot) error {
 	c := newComparison(snap.State)
 	defer c.stop()
 	opts := backend.ListOptions{Revision: snap.Revision, Limit: reflector.DefaultPageSize}
@@ -117,26 +119,26 @@ func (e *Engine[T]) compareAt(ctx context.Context, snap *store.Snapshot[T]) erro
 }
 
 // comparison goes through both states side by side.
-type comparison[T any] struct {
-	next func() (*Object[T], bool)
+type comparison struct {
+	next func() (*store.Object, bool)
 	stop func()
 	// ahead is the first object of the cache that the backend has not got to;
 	// nil if there is none.
-	ahead          *Object[T]
+	ahead          *store.Object
 	cache, backend digester
 	differs        bool
 	first          string
 }
 
-func newComparison[T any](cached *store.TreeView[T]) *comparison[T] {
-	c := &comparison[T]{cache: newDigester(), backend: newDigester()}
+func newComparison(cached *store.TreeView) *comparison {
+	c := &comparison{cache: newDigester(), backend: newDigester()}
 	c.next, c.stop = iter.Pull(cached.All("", ""))
 	c.ahead, _ = c.next()
 	return c
 }
 
 // backendHas takes the backend's next object.
-func (c *comparison[T]) backendHas(o *Object[T]) {
+func (c *comparison) backendHas(o *store.Object) {
 	c.backend.add(o.Key, o.Revision, o.Created)
 	for c.ahead != nil && c.ahead.Key < o.Key {
 		c.note(c.ahead.Key)
@@ -153,19 +155,19 @@ func (c *comparison[T]) backendHas(o *Object[T]) {
 }
 
 // step goes to the cache's next object.
-func (c *comparison[T]) step() {
+func (c *comparison) step() {
 	c.cache.add(c.ahead.Key, c.ahead.Revision, c.ahead.Created)
 	c.ahead, _ = c.next()
 }
 
-func (c *comparison[T]) note(key string) {
+func (c *comparison) note(key string) {
 	if !c.differs {
 		c.differs, c.first = true, key
 	}
 }
 
 // verdict ends the comparison.
-func (c *comparison[T]) verdict(at Revision) error {
+func (c *comparison) verdict(at Revision) error {
 	for c.ahead != nil {
 		c.note(c.ahead.Key)
 		c.step()

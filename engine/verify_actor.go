@@ -16,8 +16,8 @@ const verifyJitter = 0.5
 
 // verifier is the actor that compares cache and backend from time to time. It
 // runs where it may block.
-type verifier[T any] struct {
-	engine *Engine[T]
+type verifier struct {
+	engine *core
 	self   **actors.Ref[verifyMessage]
 	rand   *rand.Rand
 	timer  actors.Timer
@@ -35,32 +35,32 @@ const (
 )
 
 // watchOver spawns the verifier, if there is to be one.
-func (e *Engine[T]) watchOver(ctx *actors.Context) {
-	if e.cfg.VerifyEvery == 0 {
+func (e *core) watchOver(ctx *actors.Context) {
+	if e.cfg.verifyEvery == 0 {
 		return
 	}
 	random, self := e.host.newRand(), new(*actors.Ref[verifyMessage])
 	*self = actors.Spawn(ctx, "verifier", func() actors.Behavior[verifyMessage] {
-		return &verifier[T]{engine: e, self: self, rand: random}
+		return &verifier{engine: e, self: self, rand: random}
 	}, actors.Options{Executor: ctx.System().Blocking()})
 	(*self).Tell(verifyBegin)
 }
 
-func (v *verifier[T]) arm(ctx *actors.Context) {
-	period := v.engine.cfg.VerifyEvery
+func (v *verifier) arm(ctx *actors.Context) {
+	period := v.engine.cfg.verifyEvery
 	jitter := time.Duration(v.rand.Float64() * verifyJitter * float64(period))
 	v.timer = ctx.Clock().AfterFunc(period+jitter, func() { (*v.self).Tell(verifyDue) })
 }
 
 // Receive compares, if it is time and the cache is ready.
-func (v *verifier[T]) Receive(ctx *actors.Context, m verifyMessage) {
+func (v *verifier) Receive(ctx *actors.Context, m verifyMessage) {
 	if m == verifyDue && v.engine.parts.cache.Check(ctx.Clock().Now()) == nil {
 		v.compare(v.engine.life)
 	}
 	v.arm(ctx)
 }
 
-func (v *verifier[T]) compare(ctx context.Context) {
+func (v *verifier) compare(ctx context.Context) {
 	e := v.engine
 	err := e.compare(ctx)
 	if err == nil || ctx.Err() != nil {
@@ -68,20 +68,20 @@ func (v *verifier[T]) compare(ctx context.Context) {
 	}
 	e.report(err)
 	if errors.Is(err, ErrInconsistent) {
-		e.parts.cache.Distrust(watchcache.Distrust[T]{Cause: err, Reply: make(chan error, 1)})
+		e.parts.cache.Distrust(watchcache.Distrust{Cause: err, Reply: make(chan error, 1)})
 	}
 }
 
 // Stopping disarms the timer.
-func (v *verifier[T]) Stopping(*actors.Context) { v.disarm() }
+func (v *verifier) Stopping(*actors.Context) { v.disarm() }
 
 // Restarting has the next one begin.
-func (v *verifier[T]) Restarting(*actors.Context) {
+func (v *verifier) Restarting(*actors.Context) {
 	v.disarm()
 	(*v.self).Tell(verifyBegin)
 }
 
-func (v *verifier[T]) disarm() {
+func (v *verifier) disarm() {
 	if v.timer != nil {
 		v.timer.Stop()
 	}

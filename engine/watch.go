@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
@@ -22,6 +25,11 @@ type WatchOptions struct {
 	// Labels and Fields are selectors in the field's syntax, such as
 	// "app=web,tier!=cache" and "spec.nodeName=n7".
 	Labels, Fields string
+	// LabelSelector and FieldSelector are selectors that were parsed before, in
+	// place of Labels and Fields or beside them. One that selects nothing selects
+	// nothing.
+	LabelSelector labels.Selector
+	FieldSelector fields.Selector
 
 	// From starts after a revision: one that a write, a list, an event or
 	// [Watch.Revision] gave. In the future, events up to it are left out. Zero
@@ -30,9 +38,9 @@ type WatchOptions struct {
 	// InitialState starts with the present state as Added events marked
 	// [Initial], then goes on. With From, the state is at least as new as that.
 	InitialState bool
-	// Latest makes the start linearizable: no older than any write that was
+	// Linearizable makes the start linearizable: no older than any write that was
 	// acknowledged before the call. It costs asking the backend.
-	Latest bool
+	Linearizable bool
 	// Last starts with so many of the newest events in the window.
 	Last int
 
@@ -75,10 +83,10 @@ func (o *WatchOptions) validate() error {
 // Errors: [ErrInvalidWatch], [ErrInvalidSelector], [ErrInvalidKey],
 // [ErrExpired] if From is no longer in the window (list again and watch from
 // the list's revision), [ErrFuture] if InitialState with From is not reached in
-// time, [ErrNotReady] if the backend cannot be reached, [ErrNotTaken] if the
+// time, [ErrNotReady] if the backend cannot be reached, [ErrWatchNotStarted] if the
 // engine failed meanwhile, [ErrEngineClosed], ctx's cause.
 func (e *Engine[T]) Watch(ctx context.Context, opts WatchOptions) (*Watch[T], error) {
-	return e.watch(ctx, opts, nil)
+	return typedWatch[T](e.core.startWatch(ctx, opts, nil))
 }
 
 // Handle starts a watch whose events are given to handle, one at a time, in
@@ -91,17 +99,29 @@ func (e *Engine[T]) Handle(ctx context.Context, opts WatchOptions, handle func(E
 	if handle == nil {
 		return nil, ErrNilHandler
 	}
-	return e.watch(ctx, opts, handle)
+	return typedWatch[T](e.core.startWatch(ctx, opts, func(ev store.Event) { handle(typedEvent[T](ev)) }))
 }
 
-func (e *Engine[T]) watch(ctx context.Context, opts WatchOptions, handle func(Event[T])) (*Watch[T], error) {
-	if err := e.open(); err != nil {
+// startWatch is watch for the façade.
+func (e *core) startWatch(ctx context.Context, opts WatchOptions, handle func(store.Event)) (watchCore, error) {
+	w, err := e.watch(ctx, opts, handle)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func (e *core) watch(ctx context.Context, opts WatchOptions, handle func(store.Event)) (*watcher.Watch, error) {
+	if err := e.alive(); err != nil {
 		return nil, err
 	}
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	filter, err := store.NewFilter(store.FilterOptions{Key: opts.Key, Prefix: opts.Prefix, Labels: opts.Labels, Fields: opts.Fields})
+	filter, err := store.NewFilter(e.schema.Fields, store.FilterOptions{
+		Key: opts.Key, Prefix: opts.Prefix, Labels: opts.Labels, Fields: opts.Fields,
+		LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -115,14 +135,14 @@ func (e *Engine[T]) watch(ctx context.Context, opts WatchOptions, handle func(Ev
 }
 
 // watchCache starts a watch in the cache.
-func (e *Engine[T]) watchCache(ctx context.Context, filter *store.Filter, opts WatchOptions, handle func(Event[T])) (*Watch[T], error) {
+func (e *core) watchCache(ctx context.Context, filter *store.Filter, opts WatchOptions, handle func(store.Event)) (*watcher.Watch, error) {
 	from, err := e.from(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
 	w := watcher.New(&e.feed, e.watcherOptions(opts), handle)
 	reply := make(chan error, 1)
-	e.parts.cache.Register(watchcache.Register[T]{Watch: w, Filter: filter, From: from, OnPool: opts.OnPool, Reply: reply})
+	e.parts.cache.Register(watchcache.Register{Watch: w, Filter: filter, From: from, OnPool: opts.OnPool, Reply: reply})
 	if err := e.host.reply(ctx, reply); err != nil {
 		w.Stop() // it may yet be registered: then it leaves at once
 		return nil, e.why(err)
@@ -131,22 +151,22 @@ func (e *Engine[T]) watchCache(ctx context.Context, filter *store.Filter, opts W
 	return w, nil
 }
 
-func (e *Engine[T]) watcherOptions(opts WatchOptions) watcher.Options {
+func (e *core) watcherOptions(opts WatchOptions) watcher.Options {
 	o := watcher.Options{Policy: opts.Policy, Buffer: opts.Buffer, Bookmarks: opts.Bookmarks}
 	if opts.Timeout > 0 {
-		o.Deadline = e.host.Clock().Now().Add(opts.Timeout)
+		o.Deadline = e.host.system.Clock().Now().Add(opts.Timeout)
 	}
 	return o
 }
 
 // from decides where the watch starts, and waits until the cache has got there
 // if what it starts with, a state or the last events, is to have it.
-func (e *Engine[T]) from(ctx context.Context, opts WatchOptions) (watchcache.From, error) {
+func (e *core) from(ctx context.Context, opts WatchOptions) (watchcache.From, error) {
 	from := watchcache.From{
 		Revision: opts.From, Last: opts.Last,
 		State: opts.InitialState, InitialEnd: opts.InitialState && opts.Bookmarks,
 	}
-	if opts.Latest {
+	if opts.Linearizable {
 		current, err := e.storage.Backend().Revision(ctx)
 		if err != nil {
 			return from, err
@@ -163,7 +183,7 @@ func (e *Engine[T]) from(ctx context.Context, opts WatchOptions) (watchcache.Fro
 }
 
 // why translates an actor's answer into the engine's errors.
-func (e *Engine[T]) why(err error) error {
+func (e *core) why(err error) error {
 	if errors.Is(err, watchcache.ErrStopped) {
 		return ErrEngineClosed
 	}

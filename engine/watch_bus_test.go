@@ -15,7 +15,7 @@ import (
 
 // Between the replay of what was and the delivery of what happens there must be
 // neither a gap nor a repetition (cadis 2566).
-func TestHomeMadeBus_GapBetweenReplayAndLive(t *testing.T) {
+func TestWatch_NoGapBetweenReplayAndLive(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	var writer sync.WaitGroup
 	writer.Go(func() {
@@ -46,7 +46,7 @@ func TestHomeMadeBus_GapBetweenReplayAndLive(t *testing.T) {
 
 // A consumer that comes back with its position gets what it missed, not just
 // what happens from then on (openeverest 2582).
-func TestHomeMadeBus_IgnoredResumePoint(t *testing.T) {
+func TestWatch_ResumePointIsHonoured(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	w, err := e.Watch(ctx, engine.WatchOptions{})
 	require.NoError(t, err)
@@ -78,9 +78,9 @@ func TestHomeMadeBus_IgnoredResumePoint(t *testing.T) {
 	}
 }
 
-// A consumer that does not read is neither left out silently nor waited for: not
-// by writers, and not by those who write in a handler (dingo 2978, 3718).
-func TestHomeMadeBus_SilentDropThenDeadlock(t *testing.T) {
+// A consumer that does not read is neither left out silently nor waited for:
+// not by writers, and not by handlers that write (dingo 2978, 3718).
+func TestWatch_NoSilentDropAndNoDeadlock(t *testing.T) {
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Window = engine.Window{MaxEvents: 64, ChunkSize: 8} })
 	idle, err := e.Watch(ctx, engine.WatchOptions{Buffer: 4})
 	require.NoError(t, err)
@@ -115,7 +115,7 @@ func TestHomeMadeBus_SilentDropThenDeadlock(t *testing.T) {
 
 // A watch whose caller goes away before it is ready leaves nothing behind
 // (grafana 130440).
-func TestHomeMadeBus_LeakWhenCancelledBeforeReady(t *testing.T) {
+func TestWatch_CancelledBeforeReadyLeavesNothing(t *testing.T) {
 	host, err := engine.NewHost(engine.HostConfig{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, host.Close()) })

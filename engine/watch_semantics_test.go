@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -11,51 +12,18 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// newEngine returns an engine that is ready and is closed with the test, and a context that
-// ends a test which hangs.
-func newEngine(t testing.TB, change func(*engine.Config[pod])) (*engine.Engine[pod], context.Context) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	t.Cleanup(cancel)
-	c := cfg()
-	if change != nil {
-		change(&c)
-	}
-	e, err := engine.New(c)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, e.Close()) })
-	require.NoError(t, e.WaitFor(ctx, 1)) // or history might begin with what the test writes
-	return e, ctx
-}
-
-// until collects what the watch shows up to the event at revision last.
-func until(t testing.TB, ctx context.Context, w *engine.Watch[pod], last engine.Revision) (seen []string) {
-	t.Helper()
-	for {
-		events, err := w.Next(ctx)
-		require.NoError(t, err, "after %v", seen)
-		for _, ev := range events {
-			seen = append(seen, ev.String())
-			if ev.Type != engine.Bookmark && ev.Revision == last {
-				return seen
-			}
-		}
-	}
-}
-
-// Row 57, RunWatchSemantics, with rows 75 and 88: a start from storage's newest
-// revision (RV unset there), from whatever the cache has (RV 0), from an old
-// revision and from the current one; with bookmarks and without; with the
-// initial state and without; and the two starts of old, which mean the initial
-// state. 18 in all.
-func TestRow057_WatchSemantics(t *testing.T) {
+// RunWatchSemantics of Kubernetes: a start from storage's newest revision (RV
+// unset there), from whatever the cache has (RV 0), from an old revision and
+// from the current one; with bookmarks and without; with the initial state and
+// without; and the two starts of old, which mean the initial state. 18 in all.
+func TestWatch_Semantics(t *testing.T) {
 	starts := []struct {
 		name string
 		opts engine.WatchOptions
 		// replay is what comes without an initial state.
 		replay []string
 	}{
-		{"unset", engine.WatchOptions{Latest: true}, nil},
+		{"unset", engine.WatchOptions{Linearizable: true}, nil},
 		{"0", engine.WatchOptions{}, nil},
 		{"old", engine.WatchOptions{From: 1}, []string{"ADDED b@2", "ADDED a@3"}},
 		{"current", engine.WatchOptions{From: 3}, nil},
@@ -77,33 +45,35 @@ func TestRow057_WatchSemantics(t *testing.T) {
 			}
 		}
 	}
-	t.Run("legacy/unset", func(t *testing.T) { testSemantics(t, engine.WatchOptions{InitialState: true, Latest: true}, state) })
+	t.Run("legacy/unset", func(t *testing.T) {
+		testSemantics(t, engine.WatchOptions{InitialState: true, Linearizable: true}, state)
+	})
 	t.Run("legacy/0", func(t *testing.T) { testSemantics(t, engine.WatchOptions{InitialState: true}, state) })
 }
 
 func testSemantics(t *testing.T, opts engine.WatchOptions, want []string) {
 	e, ctx := newEngine(t, nil)
 	for _, name := range []string{"b", "a"} {
-		rev, err := e.Create(ctx, pod{Name: name})
+		rev, err := revisionOf(e.Create(ctx, pod{Name: name}))
 		require.NoError(t, err)
 		require.NoError(t, e.WaitFor(ctx, rev))
 	}
 	w, err := e.Watch(ctx, opts)
 	require.NoError(t, err)
-	rev, err := e.Create(ctx, pod{Name: "c"})
+	rev, err := revisionOf(e.Create(ctx, pod{Name: "c"}))
 	require.NoError(t, err)
 	require.Equal(t, append(want[:len(want):len(want)], "ADDED c@4"), until(t, ctx, w, rev))
 	require.Equal(t, rev, w.Revision())
 }
 
-// Row 41 and pain 15: what was acknowledged before a Latest watch was asked for
-// is in its state, however far behind the cache is.
-func TestRow041_LatestStateHasEveryAcknowledgedWrite(t *testing.T) {
+// What was acknowledged before a linearizable watch was asked for is in its
+// state, however far behind the cache is.
+func TestWatch_LinearizableStateHasEveryAcknowledgedWrite(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	for n := range 50 {
 		_, err := e.Create(ctx, pod{Name: fmt.Sprint("pod-", n)})
 		require.NoError(t, err)
-		w, err := e.Watch(ctx, engine.WatchOptions{InitialState: true, Latest: true})
+		w, err := e.Watch(ctx, engine.WatchOptions{InitialState: true, Linearizable: true})
 		require.NoError(t, err)
 		events, err := w.Next(ctx)
 		require.NoError(t, err)
@@ -113,12 +83,12 @@ func TestRow041_LatestStateHasEveryAcknowledgedWrite(t *testing.T) {
 }
 
 // The last events too are those of the acknowledged writes.
-func TestLatestLastHasEveryAcknowledgedWrite(t *testing.T) {
+func TestWatch_LinearizableLastHasEveryAcknowledgedWrite(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	for n := range 50 {
-		rev, err := e.Create(ctx, pod{Name: fmt.Sprint("pod-", n)})
+		rev, err := revisionOf(e.Create(ctx, pod{Name: fmt.Sprint("pod-", n)}))
 		require.NoError(t, err)
-		w, err := e.Watch(ctx, engine.WatchOptions{Last: 1, Latest: true})
+		w, err := e.Watch(ctx, engine.WatchOptions{Last: 1, Linearizable: true})
 		require.NoError(t, err)
 		events, err := w.Next(ctx)
 		require.NoError(t, err)
@@ -129,7 +99,7 @@ func TestLatestLastHasEveryAcknowledgedWrite(t *testing.T) {
 
 // Breaking out of a loop leaves the watch as it is: ranging again goes on with
 // the next event, whether one at a time or in batches.
-func TestEventsGoOnWhereALoopWasLeft(t *testing.T) {
+func TestWatch_EventsGoOnWhereALoopWasLeft(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	w, err := e.Watch(ctx, engine.WatchOptions{})
 	require.NoError(t, err)
@@ -158,15 +128,126 @@ func TestEventsGoOnWhereALoopWasLeft(t *testing.T) {
 }
 
 // A watch has one kind of consumer.
-func TestASecondKindOfConsumerIsRefused(t *testing.T) {
+func TestWatch_SecondKindOfConsumerIsRefused(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	w, err := e.Handle(ctx, engine.WatchOptions{}, func(engine.Event[pod]) {})
 	require.NoError(t, err)
 	_, err = w.Next(ctx)
-	require.ErrorIs(t, err, engine.ErrConsumed)
+	require.ErrorIs(t, err, engine.ErrConsumerConflict)
 	for _, err := range w.Events() {
-		require.ErrorIs(t, err, engine.ErrConsumed)
+		require.ErrorIs(t, err, engine.ErrConsumerConflict)
 	}
 	_, open := <-w.Chan()
 	require.False(t, open)
+}
+
+// A watch is not told of what is not for it, but may be resumed from behind
+// that.
+func TestWatch_RevisionMovesOnPastWhatIsNotForIt(t *testing.T) {
+	f := newFixture(t, nil)
+	stood := make([]engine.Revision, 0, 1)
+	var handled *engine.Watch[thing]
+	handled, err := f.engine.Handle(t.Context(), engine.WatchOptions{Labels: "app=db"}, func(engine.Event[thing]) {
+		_, err := f.engine.Put(t.Context(), thing{Key: "meanwhile", App: "web"})
+		require.NoError(t, err)
+		stood = append(stood, handled.Revision())
+	})
+	require.NoError(t, err)
+	pulled := f.watch(engine.WatchOptions{Labels: "app=db"})
+	f.requireReads(pulled)
+	rev := f.put("a")
+	require.Equal(t, []engine.Revision{rev, rev}, []engine.Revision{handled.Revision(), pulled.Revision()})
+
+	db, err := revisionOf(f.engine.Create(t.Context(), thing{Key: "db", App: "db"}))
+	require.NoError(t, err)
+	f.executor.Run()
+	require.Equal(t, []engine.Revision{rev}, stood, "the handler has not returned from what follows")
+	require.Equal(t, rev, pulled.Revision(), "there is something for it")
+	require.Equal(t, db+1, handled.Revision())
+	f.requireReads(pulled, "ADDED db@3")
+	require.Equal(t, db+1, pulled.Revision())
+}
+
+// A watch whose context ends says so, with the context's cause.
+func TestWatch_ContextCancelled(t *testing.T) {
+	e, ctx := newEngine(t, nil)
+	cause := errors.New("the client left")
+	of, cancel := context.WithCancelCause(ctx)
+	w, err := e.Watch(of, engine.WatchOptions{})
+	require.NoError(t, err)
+	cancel(cause)
+	_, err = w.Next(ctx)
+	require.ErrorIs(t, err, engine.ErrStopped)
+	require.ErrorIs(t, err, cause)
+	_, err = e.Watch(of, engine.WatchOptions{})
+	require.ErrorIs(t, err, cause)
+}
+
+// A consumer that gives up waiting leaves the watch as it is.
+func TestWatch_NextThatGivesUpLosesNothing(t *testing.T) {
+	e, ctx := newEngine(t, nil)
+	w, err := e.Watch(ctx, engine.WatchOptions{})
+	require.NoError(t, err)
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = w.Next(gone)
+	require.ErrorIs(t, err, context.Canceled)
+	rev, err := revisionOf(e.Create(ctx, pod{Name: "a"}))
+	require.NoError(t, err)
+	require.Equal(t, []string{"ADDED a@2"}, until(t, ctx, w, rev))
+}
+
+func TestWatch_StopInTheMiddleOfABatch(t *testing.T) {
+	f := newFixture(t, nil)
+	w := f.watch(engine.WatchOptions{})
+	for range 10 {
+		f.put("a")
+	}
+	taken := 0
+	for _, err := range w.Events() {
+		require.NoError(t, err)
+		if taken++; taken == 4 {
+			w.Stop()
+			break
+		}
+	}
+	from := w.Revision()
+	require.Equal(t, engine.Revision(5), from, "the revision of the fourth event")
+	f.executor.Run()
+	require.Zero(t, f.engine.Stats().Watches)
+	require.ErrorIs(t, w.Err(), engine.ErrStopped)
+	seen, end := f.read(f.watch(engine.WatchOptions{From: from}))
+	require.NoError(t, end)
+	require.Len(t, seen, 6, "who resumes there has the rest")
+}
+
+func TestWatch_DoesNotHangWhenStorageNeverAnswers(t *testing.T) {
+	f := newDownFixture(t)
+	_, err := f.within(time.Minute).Watch(t.Context(), engine.WatchOptions{})
+	var notReady *engine.NotReadyError
+	require.ErrorAs(t, err, &notReady)
+	require.ErrorIs(t, err, errDown)
+	require.Contains(t, err.Error(), "storage is (re)initializing")
+	require.Positive(t, notReady.RetryAfter)
+}
+
+// What is to come is waited for. A watch whose state is not there in time is
+// refused, and can be had once it is.
+func TestWatch_StateOfTheFutureIsWaitedFor(t *testing.T) {
+	f := newReadFixture(t)
+	rev := f.put("a", "web", 1)
+	opts := engine.WatchOptions{InitialState: true, From: rev + 1}
+	_, err := f.within(time.Minute).Watch(t.Context(), opts)
+	var future *engine.FutureError
+	require.ErrorAs(t, err, &future)
+	require.Equal(t, engine.FutureError{Requested: rev + 1, Current: rev}, *future)
+
+	f.setHeld(true)
+	f.put("b", "web", 1)
+	f.clock.AfterFunc(time.Second, func() { f.setHeld(false) })
+	w, err := f.within(time.Minute).Watch(t.Context(), opts)
+	require.NoError(t, err)
+	events, err := w.Next(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"ADDED a@2 initial", "ADDED b@3 initial"}, names(events))
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// Row 70, TestWatcherNotGoingBackInTime: slow watches, started before and in the
-// middle of concurrent writes, with every policy that keeps them and from every
-// kind of start, never go back in time: what they are told after their initial
-// state is newer each time, and so is where they say that they stand.
-func TestRow070_SlowWatchesNeverGoBackInTime(t *testing.T) {
+// Slow watches, started before and in the middle of concurrent writes, with
+// every policy that keeps them and from every kind of start, never go back in
+// time: what they are told after their initial state is newer each time, and so
+// is where they say that they stand.
+func TestWatch_SlowOnesNeverGoBackInTime(t *testing.T) {
 	e, ctx := newEngine(t, nil)
-	starts := []engine.WatchOptions{{}, {InitialState: true}, {InitialState: true, Latest: true}, {From: 1}, {Last: 20}}
+	starts := []engine.WatchOptions{{}, {InitialState: true}, {InitialState: true, Linearizable: true}, {From: 1}, {Last: 20}}
 	var consumers sync.WaitGroup
 	start := func() {
 		for i, opts := range starts {
@@ -78,10 +78,10 @@ func goesForward(ctx context.Context, w *engine.Watch[pod]) error {
 	return context.Cause(ctx)
 }
 
-// Row 152, TestSlowReaderSurvivesChurnBurst: a reader stops reading while 200
-// objects of 100 KB are written, which another follows live. It is stalled, not
-// ended; then it is given all of them, once and in order, and goes on live.
-func TestRow152_SlowReaderSurvivesABurstOfLargeObjects(t *testing.T) {
+// A reader stops reading while 200 objects of 100 KB are written, which another
+// follows live. It is stalled, not ended; then it is given all of them, once
+// and in order, and goes on live.
+func TestWatch_SlowReaderSurvivesABurstOfLargeObjects(t *testing.T) {
 	const writes, size = 200, 100 << 10
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) {
 		c.Size = func(p pod) int { return len(p.App) }
@@ -92,7 +92,7 @@ func TestRow152_SlowReaderSurvivesABurstOfLargeObjects(t *testing.T) {
 	live, err := e.Watch(ctx, engine.WatchOptions{})
 	require.NoError(t, err)
 	put := func(n int) engine.Revision {
-		rev, err := e.Put(ctx, pod{Name: fmt.Sprint("pod-", n%10), App: strings.Repeat(string(rune('a'+n%26)), size), N: n})
+		rev, err := revisionOf(e.Put(ctx, pod{Name: fmt.Sprint("pod-", n%10), App: strings.Repeat(string(rune('a'+n%26)), size), N: n}))
 		require.NoError(t, err)
 		return rev
 	}
@@ -106,7 +106,7 @@ func TestRow152_SlowReaderSurvivesABurstOfLargeObjects(t *testing.T) {
 	}
 	eventually(t, ctx, func() bool { return slow.Stalled() })
 	require.NoError(t, slow.Err())
-	require.GreaterOrEqual(t, e.Stats().WindowBytes, int64(writes*size), "the window holds what it is behind")
+	require.GreaterOrEqual(t, e.Stats().WindowBytes, int64((writes-10)*size), "the window holds what it is behind, beside the ten newest states")
 
 	for n := 1; n <= writes; {
 		events, err := slow.Next(ctx)
@@ -121,4 +121,44 @@ func TestRow152_SlowReaderSurvivesABurstOfLargeObjects(t *testing.T) {
 	require.Len(t, until(t, ctx, slow, put(0)), 1, "it is live again")
 	s := e.Stats()
 	require.Equal(t, [3]uint64{1, 0, 0}, [3]uint64{s.Stalls, s.Expired, s.Terminated})
+}
+
+// A watch that once waited, and whose consumer has not come back since, is seen
+// to lag like any other.
+func TestWatch_ConsumerThatStoppedWaitingIsSeenToLag(t *testing.T) {
+	e, ctx := newEngine(t, nil)
+	w, err := e.Watch(ctx, engine.WatchOptions{Buffer: 5})
+	require.NoError(t, err)
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = w.Next(gone)
+	require.ErrorIs(t, err, context.Canceled)
+	reader, err := e.Watch(ctx, engine.WatchOptions{})
+	require.NoError(t, err)
+	for n := range 20 {
+		rev, err := revisionOf(e.Put(ctx, pod{Name: "a", N: n + 1}))
+		require.NoError(t, err)
+		until(t, ctx, reader, rev)
+	}
+	require.True(t, w.Stalled())
+	require.Equal(t, uint64(20), w.Lag())
+	require.Len(t, until(t, ctx, w, 21), 20)
+}
+
+func TestWatch_ConsumerThatNeverReadsCostsOthersNothing(t *testing.T) {
+	for _, policy := range []engine.Policy{engine.Park, engine.Terminate, engine.Conflate} {
+		t.Run(policy.String(), func(t *testing.T) {
+			f := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) { c.Window.MaxEvents = 100 })
+			never := f.watch(engine.WatchOptions{Policy: policy, Buffer: 3})
+			reader := f.watch(engine.WatchOptions{})
+			for n := range 1000 {
+				rev := f.put("a")
+				seen, end := f.read(reader)
+				require.NoError(t, end)
+				require.Len(t, seen, 1, "write %d, revision %d", n, rev)
+			}
+			require.LessOrEqual(t, f.engine.Stats().WindowEvents, 100+25, "the one that never reads keeps nothing")
+			require.Zero(t, never.Delivered())
+		})
+	}
 }

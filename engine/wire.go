@@ -13,13 +13,13 @@ import (
 	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // root is the actor above the engine's others. It starts them, and decides what
 // becomes of one that fails.
-type root[T any] struct {
-	engine  *Engine[T]
+type root struct {
+	engine  *core
 	started chan<- error
 	// audit looks for changed objects once more when all are gone.
 	audit func()
@@ -29,7 +29,7 @@ type root[T any] struct {
 }
 
 // Receive starts what a watch without cache needs.
-func (r *root[T]) Receive(ctx *actors.Context, m adopt[T]) {
+func (r *root) Receive(ctx *actors.Context, m adopt) {
 	ref := actors.Spawn(ctx, "watch", func() actors.Behavior[directMessage] { return m.direct }, actors.Options{})
 	m.direct.self.Store(ref)
 	if !ref.Alive() {
@@ -41,13 +41,13 @@ func (r *root[T]) Receive(ctx *actors.Context, m adopt[T]) {
 }
 
 // Dropped answers a watch that came too late.
-func (r *root[T]) Dropped(m adopt[T]) {
+func (r *root) Dropped(m adopt) {
 	m.direct.source.Close()
 	m.reply <- ErrEngineClosed
 }
 
 // Started wires the way of an event, from its end to its beginning.
-func (r *root[T]) Started(ctx *actors.Context) { r.started <- r.engine.wire(ctx) }
+func (r *root) Started(ctx *actors.Context) { r.started <- r.engine.wire(ctx) }
 
 // A part that fails so often in that time will go on failing: it was brought
 // back each time from a state that was whole.
@@ -60,7 +60,7 @@ const (
 // would stop the watchers, its children. The others are restarted, and go on
 // from what they had published. Only if it happens again and again is the
 // engine ended, rather than to keep a worker busy with failing.
-func (r *root[T]) ChildFailed(ctx *actors.Context, child actors.ID, reason any) actors.Directive {
+func (r *root) ChildFailed(ctx *actors.Context, child actors.ID, reason any) actors.Directive {
 	e := r.engine
 	e.counts.failures.Add(1)
 	if e.parts.cache == nil {
@@ -78,7 +78,7 @@ func (r *root[T]) ChildFailed(ctx *actors.Context, child actors.ID, reason any) 
 }
 
 // exhausted counts a failure and reports whether there were too many.
-func (r *root[T]) exhausted(now time.Time) bool {
+func (r *root) exhausted(now time.Time) bool {
 	if now.Sub(r.failing) > failurePeriod {
 		r.failing, r.failures = now, 0
 	}
@@ -88,58 +88,58 @@ func (r *root[T]) exhausted(now time.Time) bool {
 
 // Stopping lets no call begin any more, and ends those to the backend that a
 // part is waiting for.
-func (r *root[T]) Stopping(*actors.Context) {
+func (r *root) Stopping(*actors.Context) {
 	r.engine.closed.Store(true)
-	r.engine.leave(ErrEngineClosed)
+	r.engine.cancel(ErrEngineClosed)
 	r.engine.sources.end()
 }
 
 // Stopped tells Close that all are gone.
-func (r *root[T]) Stopped(*actors.Context) {
+func (r *root) Stopped(*actors.Context) {
 	r.audit()
 	close(r.engine.stopped)
 }
 
-// start spawns the root and waits until it has wired the engine.
-func (e *Engine[T]) start() error {
-	e.sources.clock, e.sources.report = e.host.Clock(), e.report
+// spawn starts the root and waits until it has wired the engine.
+func (e *core) spawn() error {
+	e.sources.clock, e.sources.report = e.host.system.Clock(), e.report
 	e.feed.Await = e.host.await
 	e.feed.Go = e.host.spawn
-	e.feed.Recovered = func(w *watcher.Watch[T]) { e.parts.dispatcher.Tell(dispatcher.Recovered[T]{Watch: w}) }
+	e.feed.Recovered = func(w *watcher.Watch) { e.parts.dispatcher.Tell(dispatcher.Recovered{Watch: w}) }
 	started, audit := make(chan error, 1), e.detectMutations()
-	e.top = actors.Spawn(e.host.system, e.cfg.Name, func() actors.Behavior[adopt[T]] {
-		return &root[T]{engine: e, started: started, audit: audit}
+	e.root = actors.Spawn(e.host.system, e.cfg.name, func() actors.Behavior[adopt] {
+		return &root{engine: e, started: started, audit: audit}
 	}, actors.Options{})
-	if !e.top.Alive() {
+	if !e.root.Alive() {
 		return ErrEngineClosed // the host is closed
 	}
 	if err := e.host.reply(context.Background(), started); err != nil {
-		e.top.Stop()
+		e.root.Stop()
 		return errors.Join(err, e.host.await(context.Background(), e.stopped))
 	}
 	return nil
 }
 
-func (e *Engine[T]) wire(ctx *actors.Context) (err error) {
+func (e *core) wire(ctx *actors.Context) (err error) {
 	if !e.cfg.cached() {
 		return nil
 	}
-	e.parts.dispatcher = dispatcher.Spawn(ctx, dispatcher.Config[T]{
-		Source: &e.published, Feed: &e.feed,
-		BookmarkPeriod: e.cfg.BookmarkPeriod, Rand: e.host.newRand(), Stats: &e.counts.dispatcher,
+	e.parts.dispatcher = dispatcher.Spawn(ctx, dispatcher.Config{
+		Schema: e.schema, Source: &e.published, Feed: &e.feed,
+		BookmarkPeriod: e.cfg.bookmarkPeriod, Rand: e.host.newRand(), Stats: &e.counts.dispatcher,
 	})
-	e.parts.cache = watchcache.Spawn(ctx, ctx.Clock(), watchcache.Config[T]{
-		SizeOf: e.sizeOf, Indexes: e.cfg.indexes(), Limits: e.cfg.Window, Emits: e.emits(),
+	e.parts.cache = watchcache.Spawn(ctx, ctx.Clock(), watchcache.Config{
+		Schema: e.schema, SizeOf: e.sizeOf, Indexes: e.cfg.indexes, Limits: e.cfg.window, Emits: e.emits(),
 		Published: &e.published, Dispatcher: e.parts.dispatcher,
 		Relist:    func(why reflector.Reason) { e.parts.reflector.Relist(why) },
 		OnRoom:    func() { e.parts.reflector.Room() },
 		OnPublish: e.announce,
 		Report:    e.report, Stats: &e.counts.cache,
 	})
-	in := &inlet[T]{cache: e.parts.cache}
-	e.parts.reflector, err = reflector.Spawn(ctx, reflector.Config[T]{
-		Source: e.storage.Backend(), Sink: in,
-		Backoff: e.cfg.Backoff, Rand: e.host.newRand(), OnError: e.report,
+	in := &inlet{cache: e.parts.cache}
+	e.parts.reflector, err = reflector.Spawn(ctx, reflector.Config{
+		Source: e.storage.Backend(), Sink: in, State: true,
+		Backoff: e.cfg.backoff, Rand: e.host.newRand(), OnError: e.report,
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
@@ -152,13 +152,13 @@ func (e *Engine[T]) wire(ctx *actors.Context) (err error) {
 
 // inlet is the cache as the Reflector sees it: full until the engine is wired,
 // since the cache may answer an update with a demand on the Reflector.
-type inlet[T any] struct {
-	cache *watchcache.Cache[T]
+type inlet struct {
+	cache *watchcache.Cache
 	open  atomic.Bool
 }
 
 // Offer passes an update on.
-func (in *inlet[T]) Offer(u reflector.Update[T]) actors.Verdict {
+func (in *inlet) Offer(u reflector.Update) actors.Verdict {
 	if !in.open.Load() {
 		return actors.Full
 	}
@@ -167,8 +167,8 @@ func (in *inlet[T]) Offer(u reflector.Update[T]) actors.Verdict {
 
 // sizeOf estimates the bytes of an object. It runs where a panic would cost
 // more than a wrong estimate.
-func (e *Engine[T]) sizeOf(o *Object[T]) (n int) {
-	if err := backend.Contain("Config.Size", o.Key, func() { n = e.schema.SizeOf(o) }); err != nil {
+func (e *core) sizeOf(o *store.Object) (n int) {
+	if err := usercode.Call("Config.Size", o.Key, func() { n = e.schema.Size(o) }); err != nil {
 		e.report(err)
 		return store.DefaultSize
 	}
@@ -176,8 +176,8 @@ func (e *Engine[T]) sizeOf(o *Object[T]) (n int) {
 }
 
 // report tells OnError, whose own panics go no further than the log.
-func (e *Engine[T]) report(err error) {
-	if panicked := backend.Contain("Config.OnError", "", func() { e.cfg.OnError(err) }); panicked != nil {
+func (e *core) report(err error) {
+	if panicked := usercode.Call("Config.OnError", "", func() { e.cfg.onError(err) }); panicked != nil {
 		e.host.system.Logger().Error("OnError failed", "reason", panicked, "told", err)
 	}
 }

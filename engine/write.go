@@ -4,29 +4,32 @@ import (
 	"context"
 	"time"
 
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
-// Create stores value under its key and returns the revision of the write,
-// which is also the new object's identity (its Created revision).
+// Create stores value under its key and returns it as stored. Its Revision is
+// where to watch from to see what happens next.
 //
 // Errors: [ErrExists], [ErrInvalidKey], [ErrEngineClosed], a panic of the
 // config's functions, ctx's cause, or what the backend met.
-func (e *Engine[T]) Create(ctx context.Context, value T) (Revision, error) {
+func (e *Engine[T]) Create(ctx context.Context, value T) (*Object[T], error) {
 	return e.CreateWithTTL(ctx, value, 0)
 }
 
 // CreateWithTTL is Create of an object that the backend deletes by itself after
 // ttl; zero means never.
-func (e *Engine[T]) CreateWithTTL(ctx context.Context, value T, ttl time.Duration) (Revision, error) {
-	if err := e.open(); err != nil {
-		return 0, err
+func (e *Engine[T]) CreateWithTTL(ctx context.Context, value T, ttl time.Duration) (*Object[T], error) {
+	o, err := e.core.create(ctx, draft(value), ttl)
+	return typed[T](o), err
+}
+
+func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duration) (*store.Object, error) {
+	if err := e.alive(); err != nil {
+		return nil, err
 	}
-	o, err := e.storage.Create(ctx, value, backend.CreateOptions{TTL: ttl})
-	if err != nil {
-		return 0, err
-	}
-	return o.Revision, nil
+	return e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl})
 }
 
 // UpdateOptions qualifies an Update. The zero value updates whatever object has
@@ -51,78 +54,102 @@ type UpdateOptions struct {
 // what is written is always the outcome of a call on the live one.
 //
 // Errors: [ErrNotFound], [ErrPrecondition], what change returned,
-// [ErrInvalidKey] if the new value has another key, [backend.ErrInvalidOption]
+// [ErrInvalidKey] if the new value has another key, [usercode.ErrConfig]
 // if change is nil or TTL negative, [ErrEngineClosed], ctx's cause, or what the
 // backend met.
 func (e *Engine[T]) Update(ctx context.Context, key string, change func(T) (T, error), opts UpdateOptions) (*Object[T], error) {
-	if err := e.open(); err != nil {
+	if change == nil {
+		return nil, &usercode.ConfigError{Field: "change", Problem: "is nil; give a function that returns the new value"}
+	}
+	o, err := e.core.update(ctx, key, func(_ context.Context, current *store.Object) (*store.Object, error) {
+		next := new(Object[T])
+		if current != nil {
+			next.Value = typed[T](current).Value
+		}
+		var err error
+		next.Value, err = change(next.Value)
+		return store.Header(next), err
+	}, opts)
+	return typed[T](o), err
+}
+
+func (e *core) update(ctx context.Context, key string, change backend.UpdateFunc, opts UpdateOptions) (*store.Object, error) {
+	if err := e.alive(); err != nil {
 		return nil, err
 	}
-	if change == nil {
-		return nil, &backend.OptionError{Option: "change", Problem: "the function is nil; give one that returns the new value"}
-	}
-	update := func(_ context.Context, current *Object[T]) (T, error) {
-		var value T
-		if current != nil {
-			value = current.Value
-		}
-		return change(value)
-	}
-	return e.storage.GuaranteedUpdate(ctx, key, update, backend.UpdateOptions[T]{
+	return e.storage.GuaranteedUpdate(ctx, key, change, backend.UpdateOptions{
 		Preconditions: opts.Preconditions, CreateIfMissing: opts.CreateIfMissing, TTL: opts.TTL,
 		Suggestion: e.cachedObject(key),
 	})
 }
 
 // Put stores value under its key, whether there was an object or not, and
-// returns the revision that has it: of the write, or of the object if it was
-// equal already.
+// returns it as stored; if an equal one was there already, that.
 //
 // Errors: as for Create and Update.
-func (e *Engine[T]) Put(ctx context.Context, value T) (Revision, error) {
-	var key string
-	if err := backend.Contain("Key", "", func() { key = e.cfg.Key(value) }); err != nil {
-		return 0, err
-	}
-	o, err := e.Update(ctx, key, func(T) (T, error) { return value, nil }, UpdateOptions{CreateIfMissing: true})
+func (e *Engine[T]) Put(ctx context.Context, value T) (*Object[T], error) {
+	o, err := e.core.put(ctx, draft(value))
+	return typed[T](o), err
+}
+
+func (e *core) put(ctx context.Context, draft *store.Object) (*store.Object, error) {
+	key, err := e.keyOf(draft)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return o.Revision, nil
+	replace := func(context.Context, *store.Object) (*store.Object, error) { return draft, nil }
+	return e.update(ctx, key, replace, UpdateOptions{CreateIfMissing: true})
+}
+
+// keyOf returns the key of the draft's value.
+func (e *core) keyOf(draft *store.Object) (key string, err error) {
+	err = usercode.Call("Key", "", func() { key = e.schema.Key(draft) })
+	return key, err
 }
 
 // DeleteOptions qualifies a Delete. The zero value deletes whatever object has
 // the key.
-type DeleteOptions[T any] struct {
+type DeleteOptions struct {
 	// Preconditions must hold for the object that is deleted.
 	Preconditions Preconditions
-	// Validate has the last word on the state that is deleted: an error keeps
-	// it. It may be called several times.
-	Validate func(current *Object[T]) error
 }
 
 // Delete deletes the object under key and returns its last state, with the
 // revision of the deletion.
 //
-// Errors: [ErrNotFound], [ErrPrecondition], what Validate returned,
-// [ErrInvalidKey], [ErrEngineClosed], ctx's cause, or what the backend met.
-func (e *Engine[T]) Delete(ctx context.Context, key string, opts DeleteOptions[T]) (*Object[T], error) {
-	if err := e.open(); err != nil {
+// Errors: [ErrNotFound], [ErrPrecondition], [ErrInvalidKey], [ErrEngineClosed],
+// ctx's cause, or what the backend met.
+func (e *Engine[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (*Object[T], error) {
+	o, err := e.core.remove(ctx, key, opts, nil)
+	return typed[T](o), err
+}
+
+// DeleteIf is Delete if allow returns nil for the very state that is deleted;
+// what else it returns keeps the object, and is returned. It may be called
+// several times for one deletion, and must not change the object, which is
+// shared.
+func (e *Engine[T]) DeleteIf(ctx context.Context, key string, allow func(*Object[T]) error, opts DeleteOptions) (*Object[T], error) {
+	if allow == nil {
+		return nil, &usercode.ConfigError{Field: "allow", Problem: "is nil; give a function that says whether to delete, or call Delete"}
+	}
+	validate := func(_ context.Context, o *store.Object) error { return allow(typed[T](o)) }
+	o, err := e.core.remove(ctx, key, opts, validate)
+	return typed[T](o), err
+}
+
+func (e *core) remove(ctx context.Context, key string, opts DeleteOptions, validate backend.ValidateFunc) (*store.Object, error) {
+	if err := e.alive(); err != nil {
 		return nil, err
 	}
-	var validate backend.ValidateFunc[T]
-	if opts.Validate != nil {
-		validate = func(_ context.Context, o *Object[T]) error { return opts.Validate(o) }
-	}
-	return e.storage.Delete(ctx, key, backend.DeleteOptions[T]{
+	return e.storage.Delete(ctx, key, backend.DeleteOptions{
 		Preconditions: opts.Preconditions, Validate: validate, Suggestion: e.cachedObject(key),
 	})
 }
 
 // emits reports whether there may be events that are not state, and every
 // revision is an event.
-func (e *Engine[T]) emits() bool {
-	_, emitter := e.storage.Backend().(backend.Emitter[T])
+func (e *core) emits() bool {
+	_, emitter := e.storage.Backend().(backend.Emitter)
 	return emitter && e.storage.Backend().Traits().Contiguous
 }
 
@@ -138,18 +165,26 @@ func (e *Engine[T]) emits() bool {
 // Errors: [ErrUnsupported] if the backend cannot, [ErrInvalidKey],
 // [ErrEngineClosed], a panic of the config's functions, ctx's cause.
 func (e *Engine[T]) Emit(ctx context.Context, value T) (Revision, error) {
-	if err := e.open(); err != nil {
+	return e.core.emit(ctx, draft(value))
+}
+
+func (e *core) emit(ctx context.Context, draft *store.Object) (Revision, error) {
+	if err := e.alive(); err != nil {
 		return 0, err
 	}
-	emitter, ok := e.storage.Backend().(backend.Emitter[T])
+	emitter, ok := e.storage.Backend().(backend.Emitter)
 	if !ok {
 		return 0, ErrUnsupported
 	}
-	var key string
-	if err := backend.Contain("Key", "", func() { key = e.cfg.Key(value) }); err != nil {
+	key, err := e.keyOf(draft)
+	if err != nil {
 		return 0, err
 	}
-	o, err := emitter.Emit(ctx, key, value)
+	draft.Key = key
+	if err := backend.Describe(e.schema, draft); err != nil {
+		return 0, err
+	}
+	o, err := emitter.Emit(ctx, draft)
 	if err != nil {
 		return 0, err
 	}
@@ -158,7 +193,7 @@ func (e *Engine[T]) Emit(ctx context.Context, value T) (Revision, error) {
 
 // cachedObject returns what the cache has under key as a suggestion, nil if
 // nothing. Where reading the live object costs no I/O there is nothing to save.
-func (e *Engine[T]) cachedObject(key string) *Object[T] {
+func (e *core) cachedObject(key string) *store.Object {
 	if !e.storage.Backend().Traits().Blocks {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/queue"
 )
 
@@ -76,8 +77,7 @@ func BenchmarkWorkQueue(b *testing.B) {
 
 // BenchmarkWorkQueueAddAfter is one delay among up to a thousand.
 func BenchmarkWorkQueueAddAfter(b *testing.B) {
-	clock := &manualClock{now: epoch}
-	q := newWork(b, queue.WorkQueueConfig[int]{Clock: clock})
+	q := newWork(b, queue.WorkQueueConfig[int]{Clock: clock.NewVirtual(epoch)})
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		_ = q.AddAfter(i%1000, time.Duration(1+i*37%1000)*time.Second)

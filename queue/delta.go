@@ -13,19 +13,20 @@ type DeltaType uint8
 // The types of delta. The last three concern no single object and come from a
 // [RealFIFO] only.
 const (
-	// DeltaAdded: the source told of an object that is new to it.
+	// DeltaAdded: the source has a new object.
 	DeltaAdded DeltaType = iota + 1
-	// DeltaUpdated: the source told of a change.
+	// DeltaUpdated: the object changed.
 	DeltaUpdated
 	// DeltaDeleted: the object is gone; Delta.Deleted says what is known of it.
 	DeltaDeleted
 	// DeltaReplaced: the object was in a list that replaced everything.
 	DeltaReplaced
-	// DeltaSync: nothing happened, the object is told again.
+	// DeltaSync: nothing happened; the object comes once more.
 	DeltaSync
-	// DeltaReplacedAll: Delta.Objects are all that there is.
+	// DeltaReplacedAll: Delta.Objects are all objects that exist.
 	DeltaReplacedAll
-	// DeltaSyncAll: nothing happened, everything is to be told again.
+	// DeltaSyncAll: nothing happened; the consumer should process all objects once
+	// more.
 	DeltaSyncAll
 	// DeltaBookmark: nothing happened up to Delta.Revision.
 	DeltaBookmark
@@ -57,11 +58,11 @@ type Delta[T any] struct {
 	// Deleted is what is known of a deleted object; nil unless Type is
 	// DeltaDeleted.
 	Deleted *Deleted[T]
-	// Objects is everything that there is, if Type is DeltaReplacedAll.
+	// Objects are all objects that exist, if Type is DeltaReplacedAll.
 	Objects []T
-	// Kept are keys that were listed too, but whose objects could not be taken
-	// (see RealFIFOConfig.OnBadItem), if Type is DeltaReplacedAll: they are not
-	// among Objects and not deleted.
+	// Kept are keys of listed objects for which Transform failed (see
+	// RealFIFOConfig.OnBadItem), if Type is DeltaReplacedAll: they are not among
+	// Objects and not deleted.
 	Kept []string
 	// Revision is that of the list for DeltaReplaced and DeltaReplacedAll, that
 	// of the bookmark for DeltaBookmark, otherwise zero.
@@ -120,9 +121,9 @@ func (ds Deltas[T]) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// compacted returns ds without what need not be told, given that its last was
-// just appended: the less certain of two deletions in a row, and, above the
-// limit, the oldest that is neither a deletion nor the last.
+// compacted returns ds without what the consumer does not need, given that its
+// last was just appended: the less certain of two deletions in a row, and, above
+// the limit, the oldest that is neither a deletion nor the last.
 func (ds Deltas[T]) compacted(limit int) Deltas[T] {
 	ds = ds.mergeDeletions(len(ds) - 1)
 	for i := 0; len(ds) > limit && i < len(ds)-1; {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchmill/watchmill/queue"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // mark is a transform that shows how often it was applied.
@@ -36,7 +37,7 @@ func popDeltaTexts(t *testing.T, q *queue.DeltaFIFO[thing]) []string {
 	return popTexts(t, q, func() (string, error) { return pop(t.Context()) })
 }
 
-func TestClientRow025_TransformedOnce(t *testing.T) {
+func TestDeltaFIFO_TransformsOnce(t *testing.T) {
 	q := newDelta(t, queue.DeltaFIFOConfig[thing]{Transform: mark, Known: &known{[]thing{{"known", "9'"}}}})
 	require.NoError(t, q.Add(thing{"a", "1"}))
 	require.NoError(t, q.Update(thing{"a", "2"}))
@@ -52,7 +53,7 @@ func TestClientRow025_TransformedOnce(t *testing.T) {
 	}, popDeltaTexts(t, q))
 }
 
-func TestClientRow038_EverythingKnowsItsKey(t *testing.T) {
+func TestDeltas_KnowTheirKey(t *testing.T) {
 	q := newDelta(t, queue.DeltaFIFOConfig[thing]{Known: &known{}})
 	key, err := q.KeyOf(thing{"a", "1"})
 	require.NoError(t, err)
@@ -76,14 +77,14 @@ func TestClientRow038_EverythingKnowsItsKey(t *testing.T) {
 	require.Nil(t, queue.Deltas[thing](nil).Newest())
 }
 
-func TestDeltaTypesHaveNames(t *testing.T) {
+func TestDeltaType_Names(t *testing.T) {
 	require.Equal(t, "[Added Bookmark DeltaType(0) DeltaType(99)]",
 		fmt.Sprint([]queue.DeltaType{queue.DeltaAdded, queue.DeltaBookmark, 0, 99}))
 }
 
-// Upstream locks the queue while it processes, so that what is in nobody's hands
-// is not overlooked. Here it is not locked, and must not be overlooked either.
-func TestPain_WhatIsBeingProcessedIsNotLost(t *testing.T) {
+// Upstream locks the queue while it processes, so that what is being processed
+// counts as known. Here the queue is not locked, and it must count, too.
+func TestDeltaFIFO_CountsWhatIsBeingProcessed(t *testing.T) {
 	k := &known{[]thing{{"a", "1"}}}
 	for name, c := range map[string]struct {
 		queued  func(q *queue.DeltaFIFO[thing]) error
@@ -117,7 +118,7 @@ func TestPain_WhatIsBeingProcessedIsNotLost(t *testing.T) {
 			func(q *queue.DeltaFIFO[thing]) error { return q.Resync() },
 			nil,
 		},
-		"its deletion is told": {
+		"its deletion is queued": {
 			func(q *queue.DeltaFIFO[thing]) error { return q.Add(thing{"new", "2"}) },
 			func(q *queue.DeltaFIFO[thing]) error { return q.Delete(thing{"new", "3"}) },
 			[]string{"new: Deleted 3\n"},
@@ -135,9 +136,9 @@ func TestPain_WhatIsBeingProcessedIsNotLost(t *testing.T) {
 	}
 }
 
-// Upstream one object that cannot be transformed blocks every list for ever, or
-// is left in the middle of a list half queued.
-func TestPain_PoisonObjectIsReportedAndTheRestGoesOn(t *testing.T) {
+// Upstream, one object that cannot be transformed fails every list for ever, or
+// leaves a list half queued.
+func TestDeltaFIFO_ReportsBadObjectsAndQueuesTheRest(t *testing.T) {
 	poison := errors.New("poison")
 	transform := func(o thing) (thing, error) {
 		if o.Value == "bad" {
@@ -164,16 +165,16 @@ func TestPain_PoisonObjectIsReportedAndTheRestGoesOn(t *testing.T) {
 	require.ErrorIs(t, reported[0], poison)
 	require.ErrorIs(t, reported[1], errNameless)
 	require.Equal(t, []string{"good: Replaced 1 (initial)\n", "gone: Deleted (stale) 0 (initial)\n"}, popDeltaTexts(t, lenient),
-		"what is sick exists, so it is not deleted")
+		"the bad object exists, so it is not deleted")
 }
 
 type panickyKnown struct{ known }
 
 func (*panickyKnown) ListKeys() []string { panic("list") }
 
-func TestKnownPanicIsReturnedAndChangesNothing(t *testing.T) {
+func TestDeltaFIFO_KnownPanicIsReturnedAndChangesNothing(t *testing.T) {
 	q := newDelta(t, queue.DeltaFIFOConfig[thing]{Known: &panickyKnown{}})
-	var panicked *store.PanicError
+	var panicked *usercode.PanicError
 	require.ErrorAs(t, q.Replace([]thing{{"a", "1"}}, 1), &panicked)
 	require.ErrorAs(t, q.Resync(), &panicked)
 	require.Zero(t, q.Len())
@@ -181,10 +182,10 @@ func TestKnownPanicIsReturnedAndChangesNothing(t *testing.T) {
 	require.NoError(t, q.Add(thing{"a", "1"}), "the queue goes on")
 }
 
-// TestDeltaFIFOLeadsToTheSourcesState lets a source do anything, tells the queue
-// of it with losses, and applies what is popped. After a list everything must be
-// as in the source, however slow the consumer was.
-func TestDeltaFIFOLeadsToTheSourcesState(t *testing.T) {
+// TestDeltaFIFO_LeadsToTheSourcesState changes a source at random, loses some of
+// the changes, and applies what is popped. After a list the consumer must have the
+// source's state, however slow it was.
+func TestDeltaFIFO_LeadsToTheSourcesState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mirror, err := store.NewStore(store.StoreConfig[thing]{Key: thingKey})
 		require.NoError(t, err)

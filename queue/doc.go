@@ -1,9 +1,9 @@
 // Package queue holds the queues between what produces changes and what acts on
 // them: of objects ([FIFO]), of what happened to each object ([DeltaFIFO]), of
-// all that happened in order ([RealFIFO]), of what is least ([Heap]), and of
+// all that happened in order ([RealFIFO]), of items by priority ([Heap]), and of
 // work for many workers ([WorkQueue]).
 //
-//	                    key, transform              one at a time, unlocked
+//	                    key, transform              one at a time, without the lock
 //	producer ─Add Update Delete─▶ FIFO / DeltaFIFO / RealFIFO ─Pop─▶ process
 //	         ─Replace Resync────▶      │        ▲                      │
 //	                                   │        └── KnownObjects ◀─────┘
@@ -27,9 +27,9 @@
 //
 // # Order of a Replace
 //
-// RealFIFO tells deletions before the objects of the list; better still, without
-// Known it tells the list as one delta, and the consumer compares. DeltaFIFO
-// tells the objects first, then the deletions.
+// RealFIFO queues deletions before the objects of the list; without Known it queues
+// the list as one delta, and the consumer compares. DeltaFIFO queues the objects
+// first, then the deletions.
 //
 // # Concurrency properties
 //
@@ -39,24 +39,32 @@
 //     back in time.
 //   - The user's functions run on the goroutine of the call that they are for,
 //     Key and Transform before the lock is taken. If one fails or panics, the
-//     call returns that and nothing has changed.
-//   - Whatever blocks takes a context, and prefers what there is over the
-//     context's end only if both come while it waits.
-//   - No goroutine is started. Delays are calls of the queue's [Clock].
+//     call returns that and the queue is as it was.
+//   - What blocks takes a context. If an entry and the context's end come while it
+//     waits, it returns the entry.
+//   - No goroutine is started. Delays are timers of the queue's clock.
 //   - Done is closed after the last of the first Replace was processed, also if
 //     processing failed or panicked.
 //
 // # Closing
 //
-// After Close nothing more is taken in, and Pop returns what is queued, then
+// After Close nothing more can be added, and Pop returns what is queued, then
 // [ErrClosed]. A WorkQueue is shut down at once or drained: see
 // [WorkQueue.ShutDownWithDrain].
 //
 // # What is not here
 //
-// There is no requeue in Pop: it would put old state behind new, or wedge the
+// There is no requeue in Pop: it would put old state behind new, or block the
 // queue; use a WorkQueue to retry. There is no ParallelizeUntil: an errgroup
 // with SetLimit (golang.org/x/sync/errgroup) does that. A WorkQueue's order is
 // first in, first out, without hooks to touch or reorder what is queued: items
 // with priorities belong in a [Heap].
+//
+// # The classical pipeline
+//
+//	Reflector ─Replace Add Update Delete─▶ DeltaFIFO ─Pop─▶ Indexer
+//
+// Example_pipeline builds it. An informer (package engine/informer) does the same
+// with one structure: its updater compares and applies in one turn, so it needs no
+// queue in between.
 package queue

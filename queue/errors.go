@@ -2,15 +2,13 @@ package queue
 
 import (
 	"errors"
-	"fmt"
-	"runtime/debug"
 
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // What the queues return. Match them with [errors.Is]. Failures of the user's
 // functions come as [*store.KeyFuncError], [*store.TransformError] and
-// [*store.PanicError].
+// [*usercode.PanicError].
 var (
 	// ErrClosed: the queue was closed. Pop returns it once the queue is empty;
 	// everything that adds returns it at once.
@@ -19,7 +17,7 @@ var (
 	// left to do; everything that adds returns it at once.
 	ErrShutDown = errors.New("work queue shut down")
 	// ErrConfig: a configuration cannot work. The error is a [*ConfigError].
-	ErrConfig = errors.New("invalid configuration")
+	ErrConfig = usercode.ErrConfig
 	// ErrNoClock: a work queue without a clock cannot delay.
 	ErrNoClock = errors.New("work queue has no clock: set WorkQueueConfig.Clock")
 	// ErrNoLimiter: a work queue without a limiter cannot limit.
@@ -29,22 +27,4 @@ var (
 )
 
 // ConfigError says which field of a configuration is wrong.
-type ConfigError struct {
-	// Field is the field's name, with that of its struct.
-	Field string
-	// Problem is what is wrong and what would be right.
-	Problem string
-}
-
-func (e *ConfigError) Error() string { return e.Field + ": " + e.Problem }
-
-// Is makes errors.Is(err, ErrConfig) true.
-func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
-
-// recovered is deferred around a user's function, to return its panic.
-func recovered(err *error) {
-	if reason := recover(); reason != nil {
-		cause, _ := reason.(error)
-		*err = &store.PanicError{Reason: fmt.Sprint(reason), Cause: cause, Stack: debug.Stack()}
-	}
-}
+type ConfigError = usercode.ConfigError

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/queue"
 	"github.com/watchmill/watchmill/store"
 )
@@ -26,12 +26,12 @@ func ExampleFIFO() {
 	q.Update(pod{"a", "Running"})
 	q.Close()
 
-	print := func(p pod, initial bool) error {
+	show := func(p pod, initial bool) error {
 		fmt.Println(p.Name, p.Phase)
 		return nil
 	}
 	for err == nil {
-		err = q.Pop(context.Background(), print)
+		err = q.Pop(context.Background(), show)
 	}
 	fmt.Println(errors.Is(err, queue.ErrClosed))
 	// Output:
@@ -160,7 +160,7 @@ func ExampleWorkQueue() {
 
 func ExampleWorkQueue_AddRateLimited() {
 	q, err := queue.NewWorkQueue(queue.WorkQueueConfig[string]{
-		Clock:   actors.RealClock(),
+		Clock:   clock.Real(),
 		Limiter: queue.NewExponential[string](time.Millisecond, time.Second),
 	})
 	if err != nil {

@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/watchmill/watchmill/queue"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
+
+// Nothing that a queue starts outlives the tests.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newFIFO(t testing.TB) *queue.FIFO[thing] {
 	q, err := queue.NewFIFO(thingKey)
@@ -57,8 +61,8 @@ func asReal(q *queue.RealFIFO[thing]) anyFIFO {
 	}, q.Done()}
 }
 
-// eachFIFO runs a test on each of the queues. The RealFIFO tells object by
-// object.
+// eachFIFO runs a test on each of the queues. The RealFIFO queues a delta for each
+// object of a list.
 func eachFIFO(t *testing.T, test func(t *testing.T, q anyFIFO)) {
 	for name, build := range map[string]func() anyFIFO{
 		"FIFO":      func() anyFIFO { return asFIFO(newFIFO(t)) },
@@ -80,7 +84,7 @@ func popAll(t testing.TB, q anyFIFO) (popped []thing) {
 	return popped
 }
 
-func TestClientRow003_FIFOMeetsTheStoreContract(t *testing.T) {
+func TestFIFO_IsAStoreThatPops(t *testing.T) {
 	q := asFIFO(newFIFO(t))
 	require.Empty(t, popAll(t, q))
 	require.NoError(t, q.Delete(thing{Name: "a"}), "deleting what is not there does nothing")
@@ -97,15 +101,15 @@ func TestClientRow003_FIFOMeetsTheStoreContract(t *testing.T) {
 	require.Equal(t, []thing{{"c", "1"}, {"a", "2"}}, popAll(t, q), "of one key the last counts")
 }
 
-// checkProducers has two producers add 500 things each, and checks that those of
-// each come in its order.
+// checkProducers has two producers add 500 things each, and checks that each
+// producer's things come in its order.
 func checkProducers(t *testing.T, q anyFIFO) {
 	const each = 500
 	var producers sync.WaitGroup
-	for _, who := range []string{"a", "b"} {
+	for _, producer := range []string{"a", "b"} {
 		producers.Go(func() {
 			for i := range each {
-				if err := q.Add(thing{who + strconv.Itoa(i), strconv.Itoa(i)}); err != nil {
+				if err := q.Add(thing{producer + strconv.Itoa(i), strconv.Itoa(i)}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -124,9 +128,9 @@ func checkProducers(t *testing.T, q anyFIFO) {
 	require.Zero(t, q.Len())
 }
 
-func TestClientRow015_021_041_EachProducersOrder(t *testing.T) { eachFIFO(t, checkProducers) }
+func TestPop_KeepsEachProducersOrder(t *testing.T) { eachFIFO(t, checkProducers) }
 
-func TestClientRow020_040_059_CloseUnblocksPop(t *testing.T) {
+func TestClose_UnblocksPop(t *testing.T) {
 	eachFIFO(t, func(t *testing.T, q anyFIFO) {
 		synctest.Test(t, func(t *testing.T) {
 			ended := make(chan error, 10)
@@ -143,7 +147,7 @@ func TestClientRow020_040_059_CloseUnblocksPop(t *testing.T) {
 	})
 }
 
-func TestTheLastPopLetsAllWaitingPopsGo(t *testing.T) {
+func TestClose_TheLastPopEndsAllThatWait(t *testing.T) {
 	eachFIFO(t, func(t *testing.T, q anyFIFO) {
 		synctest.Test(t, func(t *testing.T) {
 			require.NoError(t, q.Add(thing{"a", "1"}))
@@ -161,7 +165,7 @@ func TestTheLastPopLetsAllWaitingPopsGo(t *testing.T) {
 			synctest.Wait()
 			q.Close()
 			synctest.Wait()
-			require.Empty(t, ended, "one of them is to have b")
+			require.Empty(t, ended, "one of them will get b")
 			close(finish)
 			require.NoError(t, <-last)
 			refused := 0
@@ -176,7 +180,7 @@ func TestTheLastPopLetsAllWaitingPopsGo(t *testing.T) {
 	})
 }
 
-func TestCloseDrainsAndRefuses(t *testing.T) {
+func TestClose_DrainsAndRefuses(t *testing.T) {
 	eachFIFO(t, func(t *testing.T, q anyFIFO) {
 		require.NoError(t, q.Add(thing{"a", "1"}))
 		q.Close()
@@ -191,7 +195,7 @@ func TestCloseDrainsAndRefuses(t *testing.T) {
 	})
 }
 
-func TestPopEndsWithItsContext(t *testing.T) {
+func TestPop_EndsWithItsContext(t *testing.T) {
 	eachFIFO(t, func(t *testing.T, q anyFIFO) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -201,15 +205,15 @@ func TestPopEndsWithItsContext(t *testing.T) {
 			cancel()
 			require.ErrorIs(t, <-ended, context.Canceled)
 			require.NoError(t, q.Add(thing{"a", "1"}))
-			require.ErrorIs(t, q.pop(ctx, nil), context.Canceled, "a consumer that is told to stop stops, however much is queued")
+			require.ErrorIs(t, q.pop(ctx, nil), context.Canceled, "a consumer whose context is done stops, however much is queued")
 			require.Equal(t, 1, q.Len())
 		})
 	})
 }
 
-// Upstream Pop holds the lock while it processes, and a slow consumer stalls
-// whoever reads the watch (#136264).
-func TestPain_SlowConsumerHoldsUpNoProducer(t *testing.T) {
+// Upstream Pop holds the lock while it processes, and a slow consumer stalls the
+// reader of the watch (kubernetes/kubernetes#136264).
+func TestPop_ASlowConsumerHoldsUpNoProducer(t *testing.T) {
 	eachFIFO(t, func(t *testing.T, q anyFIFO) {
 		require.NoError(t, q.Add(thing{"a", "1"}))
 		require.NoError(t, q.pop(t.Context(), func(o thing, _ bool) error {
@@ -224,7 +228,7 @@ func TestPain_SlowConsumerHoldsUpNoProducer(t *testing.T) {
 	})
 }
 
-func TestOnePopProcessesAtATime(t *testing.T) {
+func TestPop_OneProcessesAtATime(t *testing.T) {
 	eachFIFO(t, func(t *testing.T, q anyFIFO) {
 		var consumers sync.WaitGroup
 		busy := make(chan struct{}, 1)
@@ -252,8 +256,8 @@ func TestOnePopProcessesAtATime(t *testing.T) {
 }
 
 // Upstream DeltaFIFO closes Done before the last of the list is processed, and
-// after a panic never (#129024).
-func TestPain_DoneAfterProcessingEvenIfItFails(t *testing.T) {
+// never after a panic (kubernetes/kubernetes#129024).
+func TestDone_AfterProcessingEvenIfItFails(t *testing.T) {
 	eachFIFO(t, func(t *testing.T, q anyFIFO) {
 		require.NoError(t, q.Replace([]thing{{"a", "1"}, {"b", "1"}}, 1))
 		failed := errors.New("failed")
@@ -261,7 +265,7 @@ func TestPain_DoneAfterProcessingEvenIfItFails(t *testing.T) {
 			require.True(t, initial)
 			return failed
 		}), failed)
-		var panicked *store.PanicError
+		var panicked *usercode.PanicError
 		require.ErrorAs(t, q.pop(t.Context(), func(thing, bool) error {
 			require.False(t, q.HasSynced())
 			select {
@@ -271,7 +275,7 @@ func TestPain_DoneAfterProcessingEvenIfItFails(t *testing.T) {
 			}
 			panic("poison")
 		}), &panicked)
-		require.Equal(t, "poison", panicked.Reason)
+		require.Equal(t, "poison", panicked.Value)
 		require.Contains(t, string(panicked.Stack), "fifo_test.go")
 		<-q.done
 		require.True(t, q.HasSynced())
@@ -279,7 +283,7 @@ func TestPain_DoneAfterProcessingEvenIfItFails(t *testing.T) {
 	})
 }
 
-func TestKeyFuncFailureChangesNothing(t *testing.T) {
+func TestKeyFunc_FailureChangesNothing(t *testing.T) {
 	eachFIFO(t, func(t *testing.T, q anyFIFO) {
 		for _, err := range []error{
 			q.Add(thing{}), q.Update(thing{}), q.Delete(thing{}), q.Replace([]thing{{"a", "1"}, {}}, 1),
@@ -293,7 +297,7 @@ func TestKeyFuncFailureChangesNothing(t *testing.T) {
 	})
 }
 
-func TestPain_FIFOChurnOfOneKeyDoesNotGrow(t *testing.T) {
+func TestFIFO_ChurnOfOneKeyDoesNotGrow(t *testing.T) {
 	q := newFIFO(t)
 	allocs := testing.AllocsPerRun(1000, func() {
 		_ = q.Add(thing{"a", "1"})
@@ -303,8 +307,8 @@ func TestPain_FIFOChurnOfOneKeyDoesNotGrow(t *testing.T) {
 	require.LessOrEqual(t, allocs, 2.0, "a node, and no growth")
 }
 
-// TestPopUnderLoad has everybody do everything at once.
-func TestPopUnderLoad(t *testing.T) {
+// All calls at once, from several goroutines.
+func TestPop_UnderLoad(t *testing.T) {
 	eachFIFO(t, func(t *testing.T, q anyFIFO) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var producers, consumers sync.WaitGroup
@@ -334,20 +338,22 @@ func TestPopUnderLoad(t *testing.T) {
 	})
 }
 
-func TestConfigErrorsNameTheField(t *testing.T) {
+func TestConfig_ErrorsNameTheField(t *testing.T) {
 	_, fifo := queue.NewFIFO[thing](nil)
 	_, delta := queue.NewDeltaFIFO(queue.DeltaFIFOConfig[thing]{})
 	_, deltas := queue.NewDeltaFIFO(queue.DeltaFIFOConfig[thing]{Key: thingKey, MaxDeltas: 1})
-	_, real := queue.NewRealFIFO(queue.RealFIFOConfig[thing]{})
+	_, inOrder := queue.NewRealFIFO(queue.RealFIFOConfig[thing]{})
 	_, batch := queue.NewRealFIFO(queue.RealFIFOConfig[thing]{Key: thingKey, BatchSize: -1})
 	_, limit := queue.NewRealFIFO(queue.RealFIFOConfig[thing]{Key: thingKey, Limit: -1})
 	_, heap := queue.NewHeap(queue.HeapConfig[thing]{Less: func(a, b thing) bool { return true }})
 	_, less := queue.NewHeap(queue.HeapConfig[thing]{Key: thingKey})
 	for want, err := range map[string]error{
-		"key: ": fifo, "DeltaFIFOConfig.Key": delta, "DeltaFIFOConfig.MaxDeltas": deltas, "RealFIFOConfig.Key": real,
+		"key": fifo, "DeltaFIFOConfig.Key": delta, "DeltaFIFOConfig.MaxDeltas": deltas, "RealFIFOConfig.Key": inOrder,
 		"RealFIFOConfig.BatchSize": batch, "RealFIFOConfig.Limit": limit, "HeapConfig.Key": heap, "HeapConfig.Less": less,
 	} {
 		require.ErrorIs(t, err, queue.ErrConfig)
-		require.True(t, strings.HasPrefix(err.Error(), want), err)
+		var config *queue.ConfigError
+		require.ErrorAs(t, err, &config)
+		require.Equal(t, want, config.Field)
 	}
 }

@@ -5,16 +5,17 @@ import (
 	"sync"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // HeapConfig says how a [Heap] works. Both fields are required.
 type HeapConfig[T any] struct {
 	// Key returns the key of an item.
 	Key store.KeyFunc[T]
-	// Less reports whether a is to be popped before b. It must be a strict weak
+	// Less reports whether a must be popped before b. It must be a strict weak
 	// order. It is called with the heap locked, so it must not use the heap. If
-	// it panics, the call that it was for returns that, and the heap is left
-	// with all its items in an order that need not be right.
+	// it panics, the call that it was for returns the panic, and the heap keeps
+	// all its items, in an order that may be wrong.
 	Less func(a, b T) bool
 }
 
@@ -23,30 +24,30 @@ type HeapConfig[T any] struct {
 //
 // It is safe for concurrent use. Only Pop blocks.
 type Heap[T any] struct {
-	in     intake[T]
-	mu     sync.Mutex
-	some   sync.Cond
-	items  sifted[keyed[T]]
-	byKey  map[string]*slot[keyed[T]]
-	closed bool
+	prepare preparation[T]
+	mu      sync.Mutex
+	some    sync.Cond
+	items   indexedHeap[keyed[T]]
+	byKey   map[string]*slot[keyed[T]]
+	closed  bool
 }
 
 // NewHeap returns an empty heap. The error is a [*ConfigError].
 func NewHeap[T any](cfg HeapConfig[T]) (*Heap[T], error) {
 	switch {
 	case cfg.Key == nil:
-		return nil, &ConfigError{"HeapConfig.Key", "it is nil: give a function that returns an item's key"}
+		return nil, &ConfigError{Field: "HeapConfig.Key", Problem: "is nil; give a function that returns an item's key"}
 	case cfg.Less == nil:
-		return nil, &ConfigError{"HeapConfig.Less", "it is nil: give a function that orders two items"}
+		return nil, &ConfigError{Field: "HeapConfig.Less", Problem: "is nil; give a function that orders two items"}
 	}
-	h := &Heap[T]{in: intake[T]{key: cfg.Key}, byKey: make(map[string]*slot[keyed[T]])}
+	h := &Heap[T]{prepare: preparation[T]{key: cfg.Key}, byKey: make(map[string]*slot[keyed[T]])}
 	h.items.less = func(a, b keyed[T]) bool { return cfg.Less(a.object, b.object) }
 	h.some.L = &h.mu
 	return h, nil
 }
 
 // Add puts item into the heap, in place of the one with its key. The errors are
-// [*store.KeyFuncError], [ErrClosed] and Less's panic as a [*store.PanicError].
+// [*store.KeyFuncError], [ErrClosed] and Less's panic as a [*usercode.PanicError].
 func (h *Heap[T]) Add(item T) error { return h.add(true, item) }
 
 // Update is the same as Add.
@@ -60,8 +61,8 @@ func (h *Heap[T]) AddIfNotPresent(item T) error { return h.add(false, item) }
 // errors are those of Add; a key that fails adds nothing.
 func (h *Heap[T]) BulkAdd(items []T) error { return h.add(true, items...) }
 
-func (h *Heap[T]) add(replace bool, items ...T) (err error) {
-	list, err := h.in.all(items)
+func (h *Heap[T]) add(replace bool, items ...T) error {
+	list, err := h.prepare.all(items)
 	if err != nil {
 		return err
 	}
@@ -71,12 +72,15 @@ func (h *Heap[T]) add(replace bool, items ...T) (err error) {
 		return ErrClosed
 	}
 	defer h.some.Broadcast()
-	defer recovered(&err)
-	for _, item := range list.objects {
-		h.put(item, replace)
-	}
-	return nil
+	return callLess(func() {
+		for _, item := range list.objects {
+			h.put(item, replace)
+		}
+	})
 }
+
+// callLess calls f, which calls Less, and contains its panic.
+func callLess(f func()) error { return usercode.Call("HeapConfig.Less", "", f) }
 
 func (h *Heap[T]) put(item keyed[T], replace bool) {
 	s := h.byKey[item.key]
@@ -93,9 +97,9 @@ func (h *Heap[T]) put(item keyed[T], replace bool) {
 
 // Delete takes the item with item's key out. The errors are [ErrNotFound] if
 // there is none, [*store.KeyFuncError], and Less's panic as a
-// [*store.PanicError].
-func (h *Heap[T]) Delete(item T) (err error) {
-	key, err := h.in.keyOf(item)
+// [*usercode.PanicError].
+func (h *Heap[T]) Delete(item T) error {
+	key, err := h.prepare.keyOf(item)
 	if err != nil {
 		return err
 	}
@@ -105,15 +109,13 @@ func (h *Heap[T]) Delete(item T) (err error) {
 	if s == nil {
 		return ErrNotFound
 	}
-	defer recovered(&err)
 	delete(h.byKey, key)
-	h.items.remove(s)
-	return nil
+	return callLess(func() { h.items.remove(s) })
 }
 
 // Pop waits for an item and takes out the least. The errors are ctx's if ctx
 // ends first, [ErrClosed] once the heap is closed and empty, and Less's panic as
-// a [*store.PanicError], with the item that was taken out.
+// a [*usercode.PanicError], with the item that was taken out.
 func (h *Heap[T]) Pop(ctx context.Context) (item T, err error) {
 	if err := ctx.Err(); err != nil {
 		return item, err
@@ -126,18 +128,16 @@ func (h *Heap[T]) Pop(ctx context.Context) (item T, err error) {
 	if h.items.len() == 0 {
 		return item, ErrClosed
 	}
-	defer recovered(&err)
 	least := h.items.least()
-	item = least.value.object
 	delete(h.byKey, least.value.key)
-	h.items.remove(least)
-	return item, nil
+	err = callLess(func() { h.items.remove(least) })
+	return least.value.object, err
 }
 
 // Get returns the item in the heap with item's key and whether there is one. The
 // error is a [*store.KeyFuncError].
 func (h *Heap[T]) Get(item T) (held T, exists bool, err error) {
-	key, err := h.in.keyOf(item)
+	key, err := h.prepare.keyOf(item)
 	if err != nil {
 		return held, false, err
 	}
@@ -198,4 +198,64 @@ func (h *Heap[T]) IsClosed() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.closed
+}
+
+// indexedHeap is a binary heap whose slots know where they are, so any of them can be
+// moved or removed in logarithmic time.
+type indexedHeap[E any] struct {
+	slots []*slot[E]
+	less  func(a, b E) bool
+}
+
+type slot[E any] struct {
+	value E
+	at    int
+}
+
+func (h *indexedHeap[E]) len() int { return len(h.slots) }
+
+// least returns the slot to go first, of which there must be one.
+func (h *indexedHeap[E]) least() *slot[E] { return h.slots[0] }
+
+// add puts value last. The caller must fix the slot.
+func (h *indexedHeap[E]) add(value E) *slot[E] {
+	s := &slot[E]{value, len(h.slots)}
+	h.slots = append(h.slots, s)
+	return s
+}
+
+// remove takes s out.
+func (h *indexedHeap[E]) remove(s *slot[E]) {
+	last := len(h.slots) - 1
+	moved := h.slots[last]
+	h.swap(s.at, last)
+	h.slots[last] = nil
+	h.slots = h.slots[:last]
+	if moved != s {
+		h.fix(moved)
+	}
+}
+
+// fix moves s to where its value belongs.
+func (h *indexedHeap[E]) fix(s *slot[E]) {
+	for s.at > 0 && h.before(s.at, (s.at-1)/2) {
+		h.swap(s.at, (s.at-1)/2)
+	}
+	for {
+		child := 2*s.at + 1
+		if child+1 < len(h.slots) && h.before(child+1, child) {
+			child++
+		}
+		if child >= len(h.slots) || !h.before(child, s.at) {
+			return
+		}
+		h.swap(s.at, child)
+	}
+}
+
+func (h *indexedHeap[E]) before(i, j int) bool { return h.less(h.slots[i].value, h.slots[j].value) }
+
+func (h *indexedHeap[E]) swap(i, j int) {
+	h.slots[i], h.slots[j] = h.slots[j], h.slots[i]
+	h.slots[i].at, h.slots[j].at = i, j
 }

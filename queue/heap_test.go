@@ -14,6 +14,7 @@ import (
 
 	"github.com/watchmill/watchmill/queue"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 type task struct {
@@ -51,7 +52,7 @@ func popTasks(t require.TestingT, h *queue.Heap[task]) (names []string) {
 	return names
 }
 
-func TestClientRow149_HeapAscendingUnderConcurrentAdds(t *testing.T) {
+func TestHeap_AscendingUnderConcurrentAdds(t *testing.T) {
 	h := newTasks(t)
 	var adders sync.WaitGroup
 	for a := range 4 {
@@ -74,14 +75,14 @@ func TestClientRow149_HeapAscendingUnderConcurrentAdds(t *testing.T) {
 	require.Zero(t, h.Len())
 }
 
-func TestClientRow150_HeapAddReorders(t *testing.T) {
+func TestHeap_AddReorders(t *testing.T) {
 	h := newTasks(t, task{"a", 10}, task{"b", 1}, task{"c", 11})
 	require.NoError(t, h.Add(task{"b", 13}))
 	require.NoError(t, h.Add(task{"z", 5}))
 	require.Equal(t, []string{"z", "a", "c", "b"}, popTasks(t, h))
 }
 
-func TestClientRow151_HeapBulkIsSeenWhole(t *testing.T) {
+func TestHeap_BulkAddIsSeenWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTasks(t)
 		first := make(chan string)
@@ -94,7 +95,7 @@ func TestClientRow151_HeapBulkIsSeenWhole(t *testing.T) {
 	})
 }
 
-func TestClientRow152_HeapCloseUnblocksPop(t *testing.T) {
+func TestHeap_CloseUnblocksPop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTasks(t)
 		ended := make(chan error, 3)
@@ -112,7 +113,7 @@ func TestClientRow152_HeapCloseUnblocksPop(t *testing.T) {
 	})
 }
 
-func TestHeapPopEndsWithItsContext(t *testing.T) {
+func TestHeap_PopEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTasks(t)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -127,14 +128,14 @@ func TestHeapPopEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestClientRow153_HeapAddIfNotPresentKeepsWhatIsThere(t *testing.T) {
+func TestHeap_AddIfNotPresentKeepsWhatIsThere(t *testing.T) {
 	h := newTasks(t, task{"a", 10}, task{"b", 20})
 	require.NoError(t, h.AddIfNotPresent(task{"b", 1}))
 	require.NoError(t, h.AddIfNotPresent(task{"c", 15}))
 	require.Equal(t, []string{"a", "c", "b"}, popTasks(t, h))
 }
 
-func TestClientRow154_HeapDelete(t *testing.T) {
+func TestHeap_Delete(t *testing.T) {
 	h := newTasks(t, task{"a", 1}, task{"b", 2}, task{"c", 3}, task{"d", 4})
 	require.NoError(t, h.Delete(task{Name: "a"}), "the head")
 	require.NoError(t, h.Delete(task{Name: "d"}), "the tail")
@@ -143,14 +144,14 @@ func TestClientRow154_HeapDelete(t *testing.T) {
 	require.Equal(t, []string{"b", "c"}, popTasks(t, h))
 }
 
-func TestClientRow155_HeapUpdateMovesBothWays(t *testing.T) {
+func TestHeap_UpdateMovesBothWays(t *testing.T) {
 	h := newTasks(t, task{"a", 10}, task{"b", 20}, task{"c", 30})
 	require.NoError(t, h.Update(task{"c", 1}))
 	require.NoError(t, h.Update(task{"a", 25}))
 	require.Equal(t, []string{"c", "b", "a"}, popTasks(t, h))
 }
 
-func TestClientRow156_HeapGet(t *testing.T) {
+func TestHeap_Get(t *testing.T) {
 	h := newTasks(t, task{"a", 10})
 	got, exists, err := h.Get(task{Name: "a"})
 	require.NoError(t, err)
@@ -168,14 +169,14 @@ func TestClientRow156_HeapGet(t *testing.T) {
 	require.False(t, exists)
 }
 
-func TestClientRow157_HeapIsClosed(t *testing.T) {
+func TestHeap_IsClosed(t *testing.T) {
 	h := newTasks(t)
 	require.False(t, h.IsClosed())
 	h.Close()
 	require.True(t, h.IsClosed())
 }
 
-func TestClientRow158_HeapList(t *testing.T) {
+func TestHeap_List(t *testing.T) {
 	h := newTasks(t, task{"a", 3}, task{"b", 1}, task{"c", 2})
 	require.ElementsMatch(t, []task{{"a", 3}, {"b", 1}, {"c", 2}}, h.List())
 	require.Equal(t, task{"b", 1}, h.List()[0], "the least first")
@@ -183,7 +184,7 @@ func TestClientRow158_HeapList(t *testing.T) {
 	require.Equal(t, 3, h.Len())
 }
 
-func TestClientRow159_HeapRefusesAfterClose(t *testing.T) {
+func TestHeap_RefusesAfterClose(t *testing.T) {
 	h := newTasks(t, task{"a", 1})
 	h.Close()
 	require.ErrorIs(t, h.Add(task{"b", 1}), queue.ErrClosed)
@@ -192,7 +193,7 @@ func TestClientRow159_HeapRefusesAfterClose(t *testing.T) {
 	require.Equal(t, []string{"a"}, popTasks(t, h), "what is in it can be popped")
 }
 
-func TestHeapLessPanicIsReturnedAndNothingIsLost(t *testing.T) {
+func TestHeap_LessPanicIsReturnedAndNothingIsLost(t *testing.T) {
 	panics := false
 	h, err := queue.NewHeap(queue.HeapConfig[task]{Key: taskName, Less: func(a, b task) bool {
 		if panics {
@@ -205,7 +206,7 @@ func TestHeapLessPanicIsReturnedAndNothingIsLost(t *testing.T) {
 		require.NoError(t, h.Add(task{strconv.Itoa(i), 8 - i}))
 	}
 	panics = true
-	var panicked *store.PanicError
+	var panicked *usercode.PanicError
 	require.ErrorAs(t, h.Add(task{"new", 0}), &panicked)
 	require.ErrorAs(t, h.Delete(task{Name: "5"}), &panicked)
 	popped, err := h.Pop(t.Context())
@@ -216,8 +217,8 @@ func TestHeapLessPanicIsReturnedAndNothingIsLost(t *testing.T) {
 	require.Equal(t, []string{"0", "1", "2", "3", "4", "5", "6", "7", "new"}, left)
 }
 
-// TestHeapIsASortedMap does anything to a heap and to a plain map.
-func TestHeapIsASortedMap(t *testing.T) {
+// TestHeap_IsASortedMap does anything to a heap and to a plain map.
+func TestHeap_IsASortedMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, model := newTasks(t), map[string]int{}
 		draw := func(t *rapid.T) task {

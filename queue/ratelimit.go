@@ -176,8 +176,8 @@ type withMaxWait[T comparable] struct {
 	longest time.Duration
 }
 
-// WithMaxWait returns limiter with waits of at most longest. A nil limiter does
-// not make anybody wait.
+// WithMaxWait returns limiter with waits of at most longest. A nil limiter makes
+// no item wait.
 func WithMaxWait[T comparable](limiter RateLimiter[T], longest time.Duration) RateLimiter[T] {
 	return withMaxWait[T]{MaxOf(limiter), longest}
 }

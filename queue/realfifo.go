@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/watchmill/watchmill/store"
@@ -15,17 +17,17 @@ const DefaultBatchSize = 1000
 type RealFIFOConfig[T any] struct {
 	// Key returns the key of an object.
 	Key store.KeyFunc[T]
-	// Known decides how Replace and Resync are told. Nil, the usual, means as
-	// one delta each, which the consumer compares with what it knows. Otherwise
-	// Known is what the consumer knows, and they are told object by object.
+	// Known decides what Replace and Resync queue. Nil, the usual, means one delta
+	// each, which the consumer compares with what it knows. Otherwise Known is what
+	// the consumer knows, and they queue a delta for each object.
 	Known KnownObjects[T]
 	// Transform, if any, changes an object before it is queued, say to drop
-	// what nobody reads. It is called exactly once for each object that comes
+	// what is never read. It is called exactly once for each object that comes
 	// in, and not for what comes from Known or in a tombstone.
 	Transform func(T) (T, error)
-	// OnBadItem, if any, is told of objects in a Replace whose Key or Transform
-	// fails. They are left out and the rest is replaced; what is known of them
-	// stays (see Delta.Kept). Nil means that such an object fails the Replace.
+	// OnBadItem, if any, gets objects in a Replace whose Key or Transform fails.
+	// They are left out and the rest is replaced; what is known of them stays (see
+	// Delta.Kept). Nil means that such an object fails the Replace.
 	OnBadItem func(object T, err error)
 	// BatchSize is the most deltas that PopBatch gives at a time; zero means
 	// DefaultBatchSize.
@@ -38,11 +40,11 @@ type RealFIFOConfig[T any] struct {
 func (c *RealFIFOConfig[T]) validate() error {
 	switch {
 	case c.Key == nil:
-		return &ConfigError{"RealFIFOConfig.Key", "it is nil: give a function that returns an object's key"}
+		return &ConfigError{Field: "RealFIFOConfig.Key", Problem: "is nil; give a function that returns an object's key"}
 	case c.BatchSize < 0:
-		return &ConfigError{"RealFIFOConfig.BatchSize", "it is negative: give 0 for the default"}
+		return &ConfigError{Field: "RealFIFOConfig.BatchSize", Problem: "is negative; give 0 for the default"}
 	case c.Limit < 0:
-		return &ConfigError{"RealFIFOConfig.Limit", "it is negative: give 0 for none"}
+		return &ConfigError{Field: "RealFIFOConfig.Limit", Problem: "is negative; give 0 for none"}
 	}
 	return nil
 }
@@ -52,16 +54,17 @@ func (c *RealFIFOConfig[T]) validate() error {
 // the source was in. Nothing is left out or merged. Make one with
 // [NewRealFIFO].
 //
+// Replace queues one DeltaReplacedAll, or, with RealFIFOConfig.Known, first a
+// deletion of all else that is queued or known, then each object of the list.
+// Resync queues one DeltaSyncAll, or, with Known, each known object of which
+// nothing is queued or being processed.
+//
 // It is safe for concurrent use. Only Pop, PopBatch and Room block.
 type RealFIFO[T any] struct {
-	gate  gate
-	in    intake[T]
-	cfg   RealFIFOConfig[T]
-	queue line[realEntry[T]]
-	// popped is what is being processed: the consumer knows of it, though Known
-	// may not show it yet.
-	popped []Delta[T]
-	room   sync.Cond // told when there is less in the queue
+	base[T]
+	batchSize, limit int
+	deltas           ring[realEntry[T]]
+	room             sync.Cond // signalled when there is less in the queue
 }
 
 type realEntry[T any] struct {
@@ -74,103 +77,140 @@ func NewRealFIFO[T any](cfg RealFIFOConfig[T]) (*RealFIFO[T], error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if cfg.BatchSize == 0 {
-		cfg.BatchSize = DefaultBatchSize
+	q := &RealFIFO[T]{
+		base:      base[T]{prepare: preparation[T]{cfg.Key, cfg.Transform, cfg.OnBadItem}, known: cfg.Known},
+		batchSize: cmp.Or(cfg.BatchSize, DefaultBatchSize), limit: cfg.Limit,
 	}
-	q := &RealFIFO[T]{in: intake[T]{cfg.Key, cfg.Transform, cfg.OnBadItem}, cfg: cfg}
-	q.gate.init(func() bool { return q.queue.len() > 0 })
-	q.room.L = &q.gate.mu
+	q.init((*realContents[T])(q))
+	q.room.L = &q.mu
 	return q, nil
-}
-
-// Add queues that object came to be. The errors are [*store.KeyFuncError],
-// [*store.TransformError] and [ErrClosed].
-func (q *RealFIFO[T]) Add(object T) error { return q.take(DeltaAdded, object) }
-
-// Update queues that object changed. The errors are those of Add.
-func (q *RealFIFO[T]) Update(object T) error { return q.take(DeltaUpdated, object) }
-
-// Delete queues that object is gone, this being its last state, whether or not
-// anybody ever heard of it. The errors are those of Add.
-func (q *RealFIFO[T]) Delete(object T) error {
-	o, err := q.in.one(object)
-	if err != nil {
-		return err
-	}
-	return q.DeleteTombstone(Deleted[T]{Key: o.key, Last: o.object, Known: true})
-}
-
-// DeleteTombstone is Delete for an object whose last state may be unknown or
-// stale. The tombstone is taken as it is. The error is [ErrClosed].
-func (q *RealFIFO[T]) DeleteTombstone(gone Deleted[T]) error {
-	return q.append(Delta[T]{Type: DeltaDeleted, Key: gone.Key, Deleted: &gone})
 }
 
 // Bookmark queues that nothing else happened up to revision rev. With
 // RealFIFOConfig.Known it does nothing. The error is [ErrClosed].
 func (q *RealFIFO[T]) Bookmark(rev store.Revision) error {
-	if q.cfg.Known != nil {
+	if q.known != nil {
 		return nil
 	}
-	return q.append(Delta[T]{Type: DeltaBookmark, Revision: rev})
+	return q.modify(func() { q.contents.put(Delta[T]{Type: DeltaBookmark, Revision: rev}, false) })
 }
 
-func (q *RealFIFO[T]) take(t DeltaType, object T) error {
-	o, err := q.in.one(object)
-	if err != nil {
+// Room waits until fewer than RealFIFOConfig.Limit deltas are queued. A producer
+// that calls it before it reads on passes a slow consumer's pace to its source.
+// The errors are ctx's and [ErrClosed].
+func (q *RealFIFO[T]) Room(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return q.append(Delta[T]{Type: t, Key: o.key, Object: o.object})
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	err := await(ctx, &q.room, func() bool {
+		return q.closed || q.limit == 0 || q.deltas.len() < q.limit
+	})
+	if err == nil && q.closed {
+		return ErrClosed
+	}
+	return err
 }
 
-func (q *RealFIFO[T]) append(d Delta[T]) error {
-	if err := q.gate.open(); err != nil {
-		return err
-	}
-	defer q.gate.mu.Unlock()
-	q.enqueue(d, false)
-	q.gate.touched()
-	return nil
+// Close refuses what comes from now on. What is queued can still be popped.
+func (q *RealFIFO[T]) Close() {
+	q.base.Close()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.room.Broadcast()
 }
 
-// enqueue puts d last. The caller has the lock.
-func (q *RealFIFO[T]) enqueue(d Delta[T], initial bool) {
-	q.queue.push(realEntry[T]{d, initial})
-	q.gate.initial += count(initial)
-	q.gate.turn.Signal()
+// Pop waits for a delta, takes it out and calls process with it; initial tells
+// whether it came from the first Replace. It returns what process returns, its
+// panic as a [*usercode.PanicError], ctx's error if ctx ends first, and [ErrClosed]
+// once the queue is closed and empty.
+//
+// One call processes at a time, and the others wait. process may use the queue,
+// except for Pop and PopBatch. What failed is not queued again: that would put
+// old state behind new.
+func (q *RealFIFO[T]) Pop(ctx context.Context, process func(delta Delta[T], initial bool) error) error {
+	return q.popUpTo(ctx, 1, func(batch []Delta[T], initial bool) error { return process(batch[0], initial) })
 }
 
-// Replace queues that objects are all that there is, as listed at revision rev:
-// as one DeltaReplacedAll, or, with RealFIFOConfig.Known, first a deletion of
-// all else that is queued or known, then each object. The errors are those of
-// Add and the panics of Known as [*store.PanicError], and leave everything as it
-// was.
-func (q *RealFIFO[T]) Replace(objects []T, rev store.Revision) (err error) {
-	list, err := q.in.all(objects)
-	if err != nil {
-		return err
-	}
-	if err := q.gate.open(); err != nil {
-		return err
-	}
-	defer q.gate.mu.Unlock()
-	defer recovered(&err)
-	initial := !q.gate.isSynced()
-	if q.cfg.Known == nil {
-		q.enqueue(list.asDelta(rev), initial)
-	} else {
-		q.replaceEach(&list, rev, initial)
-	}
-	q.gate.touched()
-	return nil
+// PopBatch is Pop for several deltas at a time: as many as are queued, at most
+// RealFIFOConfig.BatchSize, of different objects, and all from the first Replace
+// or none. A delta that concerns all objects comes alone. process owns the
+// batch, which is never empty.
+func (q *RealFIFO[T]) PopBatch(ctx context.Context, process func(batch []Delta[T], initial bool) error) error {
+	return q.popUpTo(ctx, q.batchSize, process)
 }
 
-func (q *RealFIFO[T]) replaceEach(list *listing[T], rev store.Revision, initial bool) {
-	for _, gone := range missing(list, q.pending(), q.cfg.Known) {
-		q.enqueue(Delta[T]{Type: DeltaDeleted, Key: gone.Key, Deleted: gone}, initial)
+func (q *RealFIFO[T]) popUpTo(ctx context.Context, limit int, process func([]Delta[T], bool) error) error {
+	var batch []Delta[T]
+	var initial bool
+	return q.pop(ctx, func() int {
+		batch, initial = q.takeBatch(limit)
+		if q.known != nil {
+			q.popped = slices.Clone(batch)
+		}
+		q.room.Broadcast()
+		return len(batch) * count(initial)
+	}, func() error { return process(batch, initial) })
+}
+
+// takeBatch takes the next batch out of the queue, which is not empty.
+func (q *RealFIFO[T]) takeBatch(limit int) (batch []Delta[T], initial bool) {
+	queued := q.deltas.all()
+	n := batchLen(queued, limit)
+	batch = make([]Delta[T], n)
+	for i := range batch {
+		batch[i] = queued[i].delta
+	}
+	initial = queued[0].initial
+	q.deltas.drop(n)
+	return batch, initial
+}
+
+// batchLen returns how many of the first of queued, of which there are some,
+// can be processed together.
+func batchLen[T any](queued []realEntry[T], limit int) int {
+	if limit == 1 || concernsAll(queued[0].delta.Type) {
+		return 1
+	}
+	keys := make(map[string]struct{}, min(limit, len(queued)))
+	for n, entry := range queued {
+		_, twice := keys[entry.delta.Key]
+		if n == limit || twice || entry.initial != queued[0].initial || concernsAll(entry.delta.Type) {
+			return n
+		}
+		keys[entry.delta.Key] = struct{}{}
+	}
+	return len(queued)
+}
+
+// concernsAll reports whether a delta of type t concerns no single object.
+func concernsAll(t DeltaType) bool { return t >= DeltaReplacedAll }
+
+// realContents is a RealFIFO as its base sees it.
+type realContents[T any] RealFIFO[T]
+
+func (q *realContents[T]) len() int { return q.deltas.len() }
+
+func (q *realContents[T]) put(d Delta[T], initial bool) {
+	q.deltas.push(realEntry[T]{d, initial})
+	q.added(initial)
+}
+
+func (q *realContents[T]) delete(gone *Deleted[T]) {
+	q.put(Delta[T]{Type: DeltaDeleted, Key: gone.Key, Deleted: gone}, false)
+}
+
+func (q *realContents[T]) replace(list *listing[T], rev store.Revision, initial bool) {
+	if q.known == nil {
+		q.put(list.asDelta(rev), initial)
+		return
+	}
+	for _, gone := range q.pending().missing(list, q.known) {
+		q.put(Delta[T]{Type: DeltaDeleted, Key: gone.Key, Deleted: gone}, initial)
 	}
 	for _, o := range list.objects {
-		q.enqueue(Delta[T]{Type: DeltaReplaced, Key: o.key, Object: o.object, Revision: rev}, initial)
+		q.put(Delta[T]{Type: DeltaReplaced, Key: o.key, Object: o.object, Revision: rev}, initial)
 	}
 }
 
@@ -183,82 +223,25 @@ func (l *listing[T]) asDelta(rev store.Revision) Delta[T] {
 	return d
 }
 
-// Resync tells every object again: as one DeltaSyncAll, or, with
-// RealFIFOConfig.Known, each known object of which nothing is queued or being
-// processed. The errors are [ErrClosed] and the panics of Known as
-// [*store.PanicError].
-func (q *RealFIFO[T]) Resync() (err error) {
-	if err := q.gate.open(); err != nil {
-		return err
+func (q *realContents[T]) resync() {
+	if q.known == nil {
+		q.put(Delta[T]{Type: DeltaSyncAll}, false)
+		return
 	}
-	defer q.gate.mu.Unlock()
-	defer recovered(&err)
-	if q.cfg.Known == nil {
-		q.enqueue(Delta[T]{Type: DeltaSyncAll}, false)
-		return nil
+	for _, d := range q.pending().unchanged(q.known) {
+		q.put(d, false)
 	}
-	for _, o := range quiet(q.pending(), q.cfg.Known) {
-		q.enqueue(Delta[T]{Type: DeltaSync, Key: o.key, Object: o.object}, false)
-	}
-	return nil
 }
 
-// pending gathers what the consumer will know. The caller has the lock.
-func (q *RealFIFO[T]) pending() *pending[T] {
-	p := new(pending[T])
+// pending returns what the consumer will know.
+func (q *realContents[T]) pending() *pendingState[T] {
+	p := new(pendingState[T])
 	for i := range q.popped {
-		note(p, &q.popped[i])
+		p.note(&q.popped[i])
 	}
-	waiting := q.queue.waiting()
-	for i := range waiting {
-		note(p, &waiting[i].delta)
+	queued := q.deltas.all()
+	for i := range queued {
+		p.note(&queued[i].delta)
 	}
 	return p
 }
-
-// KeyOf returns the key of object. The error is a [*store.KeyFuncError]. The key
-// of a [Delta] or of a [Deleted] is in it.
-func (q *RealFIFO[T]) KeyOf(object T) (string, error) { return q.in.keyOf(object) }
-
-// Len returns the number of deltas that are queued.
-func (q *RealFIFO[T]) Len() int {
-	q.gate.mu.Lock()
-	defer q.gate.mu.Unlock()
-	return q.queue.len()
-}
-
-// Room waits until fewer than RealFIFOConfig.Limit deltas are queued. A producer
-// that calls it before it reads on passes a slow consumer's pace to its source.
-// The errors are ctx's and [ErrClosed].
-func (q *RealFIFO[T]) Room(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	q.gate.mu.Lock()
-	defer q.gate.mu.Unlock()
-	err := await(ctx, &q.room, func() bool {
-		return q.gate.closed || q.cfg.Limit == 0 || q.queue.len() < q.cfg.Limit
-	})
-	if err == nil && q.gate.closed {
-		return ErrClosed
-	}
-	return err
-}
-
-// HasSynced reports whether all that the first Replace queued has been
-// processed. A queue whose first change is not a Replace has synced at once.
-func (q *RealFIFO[T]) HasSynced() bool { return q.gate.hasSynced() }
-
-// Done returns a channel that is closed when the queue has synced.
-func (q *RealFIFO[T]) Done() <-chan struct{} { return q.gate.synced }
-
-// Close refuses what comes from now on. What is queued can still be popped.
-func (q *RealFIFO[T]) Close() {
-	q.gate.close()
-	q.gate.mu.Lock()
-	defer q.gate.mu.Unlock()
-	q.room.Broadcast()
-}
-
-// IsClosed reports whether the queue was closed.
-func (q *RealFIFO[T]) IsClosed() bool { return q.gate.isClosed() }

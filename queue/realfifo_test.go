@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/queue"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func popRealTexts(t *testing.T, q *queue.RealFIFO[thing]) []string {
@@ -19,7 +20,7 @@ func popRealTexts(t *testing.T, q *queue.RealFIFO[thing]) []string {
 	return popTexts(t, q, func() (string, error) { return pop(t.Context()) })
 }
 
-func TestClientRow045_TransformedOnce(t *testing.T) {
+func TestRealFIFO_TransformsOnce(t *testing.T) {
 	q := newReal(t, queue.RealFIFOConfig[thing]{Transform: mark, Known: &known{[]thing{{"known", "9'"}}}})
 	require.NoError(t, q.Add(thing{"a", "1"}))
 	require.NoError(t, q.Update(thing{"a", "2"}))
@@ -37,7 +38,7 @@ func TestClientRow045_TransformedOnce(t *testing.T) {
 	require.Equal(t, []string{"ReplacedAll@3 [1' 2'] (initial)\n"}, popRealTexts(t, atomic))
 }
 
-func TestClientRow057_EverythingKnowsItsKey(t *testing.T) {
+func TestRealFIFO_DeltasKnowTheirKey(t *testing.T) {
 	q := newReal(t, queue.RealFIFOConfig[thing]{})
 	key, err := q.KeyOf(thing{"a", "1"})
 	require.NoError(t, err)
@@ -52,9 +53,9 @@ func TestClientRow057_EverythingKnowsItsKey(t *testing.T) {
 	}))
 }
 
-// Upstream queues what has no key, and ends a batch after it. Here it is refused
-// where it comes in, so there are no broken items in batches.
-func TestClientRow061_BrokenItemsNeverReachABatch(t *testing.T) {
+// Upstream queues objects without a key, and ends a batch after one. Here Add
+// refuses them, so no batch has one.
+func TestRealFIFO_BadObjectsNeverReachABatch(t *testing.T) {
 	q := newReal(t, queue.RealFIFOConfig[thing]{})
 	require.NoError(t, q.Add(thing{"a", "1"}))
 	require.ErrorIs(t, q.Add(thing{"", "broken"}), store.ErrKeyFunc)
@@ -64,7 +65,7 @@ func TestClientRow061_BrokenItemsNeverReachABatch(t *testing.T) {
 	require.Equal(t, "[a: Added 1; b: Added 1]\n", text)
 }
 
-func TestPain_RealFIFOWhatIsBeingProcessedIsNotLost(t *testing.T) {
+func TestRealFIFO_CountsWhatIsBeingProcessed(t *testing.T) {
 	q := newReal(t, queue.RealFIFOConfig[thing]{Known: &known{[]thing{{"a", "1"}, {"b", "1"}}}})
 	require.NoError(t, q.Add(thing{"new", "2"}))
 	require.NoError(t, q.Update(thing{"a", "2"}))
@@ -78,7 +79,7 @@ func TestPain_RealFIFOWhatIsBeingProcessedIsNotLost(t *testing.T) {
 	require.Equal(t, []string{"new: Deleted (stale) 2\n", "a: Deleted (stale) 2\n"}, popRealTexts(t, q))
 }
 
-func TestPain_RealFIFOPoisonObjectIsKept(t *testing.T) {
+func TestRealFIFO_KeepsBadObjects(t *testing.T) {
 	q := newReal(t, queue.RealFIFOConfig[thing]{
 		Transform: func(o thing) (thing, error) {
 			if o.Value == "bad" {
@@ -91,21 +92,21 @@ func TestPain_RealFIFOPoisonObjectIsKept(t *testing.T) {
 	require.NoError(t, q.Replace([]thing{{"good", "1"}, {"sick", "bad"}}, 4))
 	require.NoError(t, q.Pop(t.Context(), func(d queue.Delta[thing], _ bool) error {
 		require.Equal(t, []thing{{"good", "1"}}, d.Objects)
-		require.Equal(t, []string{"sick"}, d.Kept, "the consumer must not take it for deleted")
+		require.Equal(t, []string{"sick"}, d.Kept, "the consumer must not delete it")
 		require.EqualValues(t, 4, d.Revision)
 		return nil
 	}))
 	require.True(t, q.HasSynced())
 }
 
-func TestOnBadItemPanicIsReturned(t *testing.T) {
+func TestOnBadItem_PanicIsReturned(t *testing.T) {
 	q := newReal(t, queue.RealFIFOConfig[thing]{OnBadItem: func(thing, error) { panic("no") }})
-	var panicked *store.PanicError
+	var panicked *usercode.PanicError
 	require.ErrorAs(t, q.Replace([]thing{{}}, 4), &panicked)
 	require.Zero(t, q.Len())
 }
 
-func TestPain_BackpressureReachesTheProducer(t *testing.T) {
+func TestRoom_PassesBackpressureToTheProducer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newReal(t, queue.RealFIFOConfig[thing]{Limit: 2})
 		require.NoError(t, q.Room(t.Context()))
@@ -136,7 +137,7 @@ func TestPain_BackpressureReachesTheProducer(t *testing.T) {
 	})
 }
 
-func TestRealFIFOUnlimitedHasRoom(t *testing.T) {
+func TestRoom_WithoutLimit(t *testing.T) {
 	q := newReal(t, queue.RealFIFOConfig[thing]{})
 	for i := range 5000 {
 		require.NoError(t, q.Add(thing{"a", fmt.Sprint(i)}))
@@ -154,7 +155,7 @@ func TestRealFIFOUnlimitedHasRoom(t *testing.T) {
 	require.Equal(t, 1667, q.Len())
 }
 
-func TestPopBatchReturnsTheProcessError(t *testing.T) {
+func TestPopBatch_ReturnsTheProcessError(t *testing.T) {
 	q := newReal(t, queue.RealFIFOConfig[thing]{Known: &known{}})
 	require.NoError(t, q.Replace([]thing{{"a", "1"}, {"b", "1"}}, 1))
 	failed := errors.New("failed")
@@ -166,9 +167,9 @@ func TestPopBatchReturnsTheProcessError(t *testing.T) {
 	require.True(t, q.HasSynced())
 }
 
-func TestRealFIFOKnownPanicIsReturned(t *testing.T) {
+func TestRealFIFO_KnownPanicIsReturned(t *testing.T) {
 	q := newReal(t, queue.RealFIFOConfig[thing]{Known: &panickyKnown{}})
-	var panicked *store.PanicError
+	var panicked *usercode.PanicError
 	require.ErrorAs(t, q.Replace([]thing{{"a", "1"}}, 1), &panicked)
 	require.ErrorAs(t, q.Resync(), &panicked)
 	require.Zero(t, q.Len())

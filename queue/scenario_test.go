@@ -82,14 +82,17 @@ type fifoScenario struct {
 	bookmark   func(store.Revision) error
 }
 
-func runFIFO(t *testing.T, path string) {
-	var s fifoScenario
-	datadriven.RunTest(t, "testdata/"+path+".txt", func(t *testing.T, d *datadriven.TestData) string {
-		if d.Cmd == "new" {
-			s = newFIFOScenario(t, d)
-			return ""
-		}
-		return s.run(t, d)
+// TestScenarios runs the texts in testdata, a folder for each queue.
+func TestScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		var s fifoScenario
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "new" {
+				s = newFIFOScenario(t, d)
+				return ""
+			}
+			return s.run(t, d)
+		})
 	})
 }
 

@@ -1,6 +1,10 @@
 package queue
 
-import "time"
+import (
+	"time"
+
+	"github.com/watchmill/watchmill/usercode"
+)
 
 // delayedWork is an item that waits for its time.
 type delayedWork[T comparable] struct {
@@ -16,7 +20,7 @@ func (d delayedWork[T]) before(e delayedWork[T]) bool {
 // AddAfter adds item once d has passed; at once if d is zero or less. If item is
 // waiting already, the earlier time counts. The errors are [ErrNoClock] and
 // those of Add.
-func (q *WorkQueue[T]) AddAfter(item T, d time.Duration) (err error) {
+func (q *WorkQueue[T]) AddAfter(item T, d time.Duration) error {
 	if q.cfg.Clock == nil {
 		return ErrNoClock
 	}
@@ -25,30 +29,32 @@ func (q *WorkQueue[T]) AddAfter(item T, d time.Duration) (err error) {
 	if q.shutDown {
 		return ErrShutDown
 	}
-	defer recovered(&err)
-	q.meter.tell(WorkQueueMetrics.Retried)
-	if d <= 0 {
-		q.add(item)
-		return nil
-	}
-	q.delay(item, q.now().Add(d))
-	q.arm()
-	return nil
+	q.meter.call(WorkQueueMetrics.Retried)
+	return comparing(func() {
+		if d <= 0 {
+			q.add(item)
+			return
+		}
+		q.delay(item, q.now().Add(d))
+		q.arm()
+	})
 }
 
-// AddRateLimited adds item when the limiter says that it may be tried again. The
-// errors are [ErrNoLimiter], a panic of the limiter as a [*store.PanicError],
+// AddRateLimited adds item after the time for which the limiter makes it wait. The
+// errors are [ErrNoLimiter], a panic of the limiter as a [*usercode.PanicError],
 // and those of Add.
-func (q *WorkQueue[T]) AddRateLimited(item T) (err error) {
+func (q *WorkQueue[T]) AddRateLimited(item T) error {
 	if q.cfg.Limiter == nil {
 		return ErrNoLimiter
 	}
-	defer recovered(&err)
-	return q.AddAfter(item, q.cfg.Limiter.When(item, q.now()))
+	var wait time.Duration
+	if err := usercode.Call("RateLimiter.When", "", func() { wait = q.cfg.Limiter.When(item, q.now()) }); err != nil {
+		return err
+	}
+	return q.AddAfter(item, wait)
 }
 
-// Forget tells the limiter, if there is one, that item succeeded or was given
-// up. It does not take item out of the queue, nor replace Done.
+// Forget ends the limiter's counting for item, as it succeeded or was given up. It does not take item out of the queue, nor replace Done.
 func (q *WorkQueue[T]) Forget(item T) {
 	if q.cfg.Limiter != nil {
 		q.cfg.Limiter.Forget(item)
@@ -64,7 +70,7 @@ func (q *WorkQueue[T]) NumRequeues(item T) int {
 	return q.cfg.Limiter.NumRequeues(item)
 }
 
-// delay makes item wait until at, or less long if it does already.
+// delay makes item wait until at, or until its earlier time if it has one.
 func (q *WorkQueue[T]) delay(item T, at time.Time) {
 	q.delayNo++
 	s := q.delays[item]
@@ -98,8 +104,8 @@ func (q *WorkQueue[T]) arm() {
 }
 
 // fire adds what is due. The clock calls it for the timer of the given number,
-// perhaps late, when that timer has been stopped and another set: then there is
-// nothing due, and the other timer stays.
+// perhaps late, after that timer was stopped and another was set: then nothing is
+// due, and the other timer stays.
 func (q *WorkQueue[T]) fire(no uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -107,14 +113,14 @@ func (q *WorkQueue[T]) fire(no uint64) {
 		q.timer = nil
 	}
 	for now := q.now(); q.delayed.len() > 0 && !q.delayed.least().value.at.After(now); {
-		q.add(q.undelay())
+		q.add(q.popDelayed())
 	}
 	q.arm()
-	q.settle()
+	q.wakeIfShutDown()
 }
 
-// undelay takes out the item whose time is earliest.
-func (q *WorkQueue[T]) undelay() T {
+// popDelayed takes out the item whose time is earliest.
+func (q *WorkQueue[T]) popDelayed() T {
 	earliest := q.delayed.least()
 	delete(q.delays, earliest.value.item)
 	q.delayed.remove(earliest)

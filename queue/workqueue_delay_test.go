@@ -13,22 +13,23 @@ import (
 	"golang.org/x/time/rate"
 	"pgregory.net/rapid"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/queue"
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func newDelaying(t require.TestingT, drain queue.DrainPolicy) *queue.WorkQueue[string] {
-	return newWork(t, queue.WorkQueueConfig[string]{Clock: bubbleClock{}, Drain: drain})
+	return newWork(t, queue.WorkQueueConfig[string]{Clock: clock.Real(), Drain: drain})
 }
 
-// pass lets d go by and returns what was added meanwhile.
+// pass waits for d and returns what was added meanwhile.
 func pass(t require.TestingT, q *queue.WorkQueue[string], d time.Duration) []string {
 	time.Sleep(d)
 	synctest.Wait()
 	return do(t, q)
 }
 
-func TestClientRow180_AddAfter(t *testing.T) {
+func TestAddAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newDelaying(t, queue.DrainNow)
 		require.NoError(t, q.AddAfter("foo", 50*time.Millisecond))
@@ -41,7 +42,7 @@ func TestClientRow180_AddAfter(t *testing.T) {
 	})
 }
 
-func TestClientRow180_EarliestTimeCounts(t *testing.T) {
+func TestAddAfter_EarliestTimeCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newDelaying(t, queue.DrainNow)
 		require.NoError(t, q.AddAfter("foo", 50*time.Millisecond))
@@ -55,7 +56,7 @@ func TestClientRow180_EarliestTimeCounts(t *testing.T) {
 	})
 }
 
-func TestClientRow180_TwoFireEarly(t *testing.T) {
+func TestAddAfter_TwoFireEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newDelaying(t, queue.DrainNow)
 		require.NoError(t, q.AddAfter("second", time.Second))
@@ -68,7 +69,7 @@ func TestClientRow180_TwoFireEarly(t *testing.T) {
 	})
 }
 
-func TestClientRow180_OrderOfTimes(t *testing.T) {
+func TestAddAfter_OrderOfTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newDelaying(t, queue.DrainNow)
 		require.NoError(t, q.AddAfter("foo", time.Second))
@@ -79,7 +80,7 @@ func TestClientRow180_OrderOfTimes(t *testing.T) {
 	})
 }
 
-func TestDelayedItemIsNotGivenToASecondWorker(t *testing.T) {
+func TestAddAfter_DoesNotGiveAnItemToASecondWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newDelaying(t, queue.DrainNow)
 		require.NoError(t, q.Add("foo"))
@@ -91,8 +92,8 @@ func TestDelayedItemIsNotGivenToASecondWorker(t *testing.T) {
 	})
 }
 
-// Upstream drops what is delayed and says nothing.
-func TestPain_DrainDelayedByPolicy(t *testing.T) {
+// Upstream drops what is delayed without a word.
+func TestDrain_DelayedItemsByPolicy(t *testing.T) {
 	start := func(t *testing.T, policy queue.DrainPolicy) (*queue.WorkQueue[string], chan error) {
 		q := newDelaying(t, policy)
 		require.NoError(t, q.AddAfter("later", time.Hour))
@@ -112,7 +113,7 @@ func TestPain_DrainDelayedByPolicy(t *testing.T) {
 		q, drained := start(t, queue.DrainInTime)
 		began := time.Now()
 		ended := make(chan error, 1)
-		go func() { // a worker that waits meanwhile is not sent away
+		go func() { // a worker that waits meanwhile goes on waiting
 			for range 2 {
 				q.Done(get(t, q))
 			}
@@ -130,41 +131,52 @@ func TestPain_DrainDelayedByPolicy(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		q, drained := start(t, queue.DrainInTime)
-		require.Equal(t, []string{"sooner", "later"}, q.ShutDown(), "dropped, and said so")
+		require.Equal(t, []string{"sooner", "later"}, q.ShutDown(), "dropped and returned")
 		require.NoError(t, <-drained, "nothing was left to do")
 		require.Empty(t, pass(t, q, 2*time.Hour))
 	})
 }
 
-func TestOneTimerAndNoneAfterShutDown(t *testing.T) {
-	clock := &manualClock{now: epoch}
-	q := newWork(t, queue.WorkQueueConfig[int]{Clock: clock})
+func TestTimer_OneAndNoneAfterShutDown(t *testing.T) {
+	virtual := clock.NewVirtual(epoch)
+	q := newWork(t, queue.WorkQueueConfig[int]{Clock: virtual})
 	for i := range 100 {
 		require.NoError(t, q.AddAfter(i, time.Duration(1+i*37%100)*time.Second))
-		require.Len(t, clock.timers, 1)
+		require.Equal(t, 1, virtual.Pending())
 	}
-	clock.advance(50 * time.Second)
-	require.Len(t, clock.timers, 1)
+	virtual.Advance(50 * time.Second)
+	require.Equal(t, 1, virtual.Pending())
 	require.Equal(t, 50, q.Len())
 	require.Len(t, q.ShutDown(), 50)
-	require.Empty(t, clock.timers)
+	require.Zero(t, virtual.Pending())
+}
+
+// recordingClock keeps the functions of all timers.
+type recordingClock struct {
+	*clock.Virtual
+	calls []func()
+}
+
+func (c *recordingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	c.calls = append(c.calls, f)
+	return c.Virtual.AfterFunc(d, f)
 }
 
 // A timer may have begun when it is stopped. Its call then finds another timer
 // set, which it must neither forget nor double.
-func TestLateCallOfAStoppedTimerDoesNoHarm(t *testing.T) {
-	clock := &manualClock{now: epoch}
-	q := newWork(t, queue.WorkQueueConfig[string]{Clock: clock})
+func TestTimer_LateCallAfterItWasStopped(t *testing.T) {
+	virtual := &recordingClock{Virtual: clock.NewVirtual(epoch)}
+	q := newWork(t, queue.WorkQueueConfig[string]{Clock: virtual})
 	require.NoError(t, q.AddAfter("foo", time.Minute))
-	late := clock.timers[0].call
+	late := virtual.calls[0]
 	require.NoError(t, q.AddAfter("bar", time.Second))
 	late()
-	require.Len(t, clock.timers, 1)
+	require.Equal(t, 1, virtual.Pending())
 	require.Zero(t, q.Len())
-	clock.advance(time.Hour)
+	virtual.Advance(time.Hour)
 	require.Equal(t, []string{"bar", "foo"}, do(t, q))
 	late()
-	require.Empty(t, clock.timers)
+	require.Zero(t, virtual.Pending())
 	require.Zero(t, q.Len())
 }
 
@@ -178,7 +190,7 @@ func waits(l queue.RateLimiter[string], item string, n int) (waits []time.Durati
 	return waits
 }
 
-func TestClientRow181_Exponential(t *testing.T) {
+func TestExponential(t *testing.T) {
 	l := queue.NewExponential[string](time.Millisecond, 10*time.Millisecond)
 	require.Equal(t, []time.Duration{1e6, 2e6, 4e6, 8e6, 10e6, 10e6}, waits(l, "one", 6))
 	require.Equal(t, []time.Duration{1e6, 2e6}, waits(l, "two", 2), "each for itself")
@@ -189,7 +201,7 @@ func TestClientRow181_Exponential(t *testing.T) {
 	require.Equal(t, []time.Duration{0, 0}, waits(queue.NewExponential[string](0, time.Second), "one", 2))
 }
 
-func TestClientRow181_ExponentialDoesNotOverflow(t *testing.T) {
+func TestExponential_DoesNotOverflow(t *testing.T) {
 	for _, longest := range []time.Duration{1000 * time.Second, math.MaxInt64} {
 		l := queue.NewExponential[string](time.Millisecond, longest)
 		last := time.Duration(0)
@@ -203,7 +215,7 @@ func TestClientRow181_ExponentialDoesNotOverflow(t *testing.T) {
 	require.Zero(t, waits(zero, "one", 2000)[1999])
 }
 
-func TestClientRow181_FastSlow(t *testing.T) {
+func TestFastSlow(t *testing.T) {
 	l := queue.NewFastSlow[string](5*time.Millisecond, 10*time.Second, 3)
 	require.Equal(t, []time.Duration{5e6, 5e6, 5e6, 10e9, 10e9}, waits(l, "one", 5))
 	require.Equal(t, 5, l.NumRequeues("one"))
@@ -211,7 +223,7 @@ func TestClientRow181_FastSlow(t *testing.T) {
 	require.Equal(t, []time.Duration{5e6}, waits(l, "one", 1))
 }
 
-func TestClientRow181_Bucket(t *testing.T) {
+func TestBucket(t *testing.T) {
 	l := queue.NewBucket[string](rate.NewLimiter(10, 2))
 	require.Equal(t, []time.Duration{0, 0, 1e8, 2e8}, waits(l, "one", 4))
 	require.Equal(t, 2*time.Second/10+1e8, l.When("two", epoch), "all together")
@@ -221,7 +233,7 @@ func TestClientRow181_Bucket(t *testing.T) {
 	require.Zero(t, queue.NewBucket[string](nil).When("one", epoch))
 }
 
-func TestClientRow181_MaxOf(t *testing.T) {
+func TestMaxOf(t *testing.T) {
 	l := queue.MaxOf(
 		queue.NewFastSlow[string](5*time.Millisecond, 3*time.Second, 3),
 		nil,
@@ -234,17 +246,17 @@ func TestClientRow181_MaxOf(t *testing.T) {
 	require.Zero(t, queue.MaxOf[string]().When("one", epoch))
 }
 
-func TestClientRow181_WithMaxWait(t *testing.T) {
+func TestWithMaxWait(t *testing.T) {
 	l := queue.WithMaxWait[string](queue.NewExponential[string](time.Second, time.Hour), 3*time.Second)
 	require.Equal(t, []time.Duration{1e9, 2e9, 3e9, 3e9}, waits(l, "one", 4))
 	require.Equal(t, 4, l.NumRequeues("one"))
 	require.Zero(t, queue.WithMaxWait[string](nil, time.Second).When("one", epoch))
 }
 
-func TestClientRow181_RateLimitedQueue(t *testing.T) {
+func TestAddRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWork(t, queue.WorkQueueConfig[string]{
-			Clock: bubbleClock{}, Limiter: queue.NewExponential[string](time.Millisecond, time.Second),
+			Clock: clock.Real(), Limiter: queue.NewExponential[string](time.Millisecond, time.Second),
 		})
 		require.NoError(t, q.AddRateLimited("one"))
 		require.Equal(t, []string{"one"}, pass(t, q, time.Millisecond))
@@ -265,14 +277,14 @@ type panickyLimiter struct{ queue.RateLimiter[string] }
 
 func (panickyLimiter) When(string, time.Time) time.Duration { panic("when") }
 
-func TestLimiterPanicIsReturned(t *testing.T) {
-	q := newWork(t, queue.WorkQueueConfig[string]{Clock: bubbleClock{}, Limiter: panickyLimiter{}})
-	var panicked *store.PanicError
+func TestAddRateLimited_LimiterPanicIsReturned(t *testing.T) {
+	q := newWork(t, queue.WorkQueueConfig[string]{Clock: clock.Real(), Limiter: panickyLimiter{}})
+	var panicked *usercode.PanicError
 	require.ErrorAs(t, q.AddRateLimited("one"), &panicked)
 	require.NoError(t, q.Add("one"))
 }
 
-// workModel is a work queue in the plainest way.
+// workModel is the simplest work queue.
 type workModel struct {
 	queue, running []string
 	dirty          map[string]bool
@@ -305,11 +317,11 @@ func (m *workModel) due(now time.Time) {
 	}
 }
 
-// TestWorkQueueIsItsModel does anything to a work queue and to its model.
-func TestWorkQueueIsItsModel(t *testing.T) {
+// TestWorkQueue_IsItsModel does the same at random to a work queue and to its model.
+func TestWorkQueue_IsItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		clock := &manualClock{now: epoch}
-		q := newWork(t, queue.WorkQueueConfig[string]{Clock: clock})
+		virtual := clock.NewVirtual(epoch)
+		q := newWork(t, queue.WorkQueueConfig[string]{Clock: virtual})
 		m := &workModel{dirty: map[string]bool{}, delayed: map[string]time.Time{}, order: map[string]int{}}
 		item, count := rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0
 		t.Repeat(map[string]func(*rapid.T){
@@ -323,7 +335,7 @@ func TestWorkQueueIsItsModel(t *testing.T) {
 				d := time.Duration(rapid.IntRange(0, 5).Draw(t, "seconds")) * time.Second
 				require.NoError(t, q.AddAfter(i, d))
 				count++
-				at := clock.now.Add(d)
+				at := virtual.Now().Add(d)
 				if old, waits := m.delayed[i]; d == 0 {
 					m.add(i)
 				} else if !waits || at.Before(old) {
@@ -333,8 +345,8 @@ func TestWorkQueueIsItsModel(t *testing.T) {
 			"pass": func(t *rapid.T) {
 				// A second at a time, so that the model sees each.
 				for range rapid.IntRange(1, 4).Draw(t, "seconds") {
-					clock.advance(time.Second)
-					m.due(clock.now)
+					virtual.Advance(time.Second)
+					m.due(virtual.Now())
 				}
 			},
 			"get": func(t *rapid.T) {

@@ -12,17 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/queue"
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
-
-// bubbleClock is the time of package time, which in a synctest bubble is
-// virtual.
-type bubbleClock struct{}
-
-func (bubbleClock) Now() time.Time { return time.Now() }
-
-func (bubbleClock) AfterFunc(d time.Duration, f func()) queue.Timer { return time.AfterFunc(d, f) }
 
 func newWork[T comparable](t require.TestingT, cfg queue.WorkQueueConfig[T]) *queue.WorkQueue[T] {
 	q, err := queue.NewWorkQueue(cfg)
@@ -93,15 +86,15 @@ func checkManyWorkers(t *testing.T, shutDown func(*queue.WorkQueue[int])) {
 	require.Zero(t, q.Len())
 }
 
-func TestClientRow176_ManyWorkersDrainAfterShutDown(t *testing.T) {
+func TestWorkQueue_ManyWorkersDrainAfterShutDown(t *testing.T) {
 	checkManyWorkers(t, func(q *queue.WorkQueue[int]) { q.ShutDown() })
 }
 
-func TestClientRow176_ManyWorkersDrainAfterShutDownWithDrain(t *testing.T) {
+func TestWorkQueue_ManyWorkersDrainAfterShutDownWithDrain(t *testing.T) {
 	checkManyWorkers(t, func(q *queue.WorkQueue[int]) { require.NoError(t, q.ShutDownWithDrain(t.Context())) })
 }
 
-func TestClientRow177_LenAndCollapse(t *testing.T) {
+func TestWorkQueue_LenAndCollapse(t *testing.T) {
 	q := newWork(t, queue.WorkQueueConfig[string]{})
 	for _, item := range []string{"foo", "foo", "bar", "foo"} {
 		require.NoError(t, q.Add(item))
@@ -110,7 +103,7 @@ func TestClientRow177_LenAndCollapse(t *testing.T) {
 	require.Equal(t, []string{"foo", "bar"}, do(t, q), "once each, at the place of the first")
 }
 
-func TestClientRow177_ReinsertWhileProcessing(t *testing.T) {
+func TestWorkQueue_ReinsertWhileProcessing(t *testing.T) {
 	q := newWork(t, queue.WorkQueueConfig[string]{})
 	require.NoError(t, q.Add("foo"))
 	require.Equal(t, "foo", get(t, q))
@@ -124,7 +117,7 @@ func TestClientRow177_ReinsertWhileProcessing(t *testing.T) {
 	require.Zero(t, q.Len())
 }
 
-func TestClientRow178_DrainWaitsForRunningAndQueued(t *testing.T) {
+func TestDrain_WaitsForRunningAndQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWork(t, queue.WorkQueueConfig[string]{})
 		require.NoError(t, q.Add("foo"))
@@ -154,7 +147,7 @@ func TestClientRow178_DrainWaitsForRunningAndQueued(t *testing.T) {
 	})
 }
 
-func TestClientRow178_ShutDownDoesNotWait(t *testing.T) {
+func TestShutDown_DoesNotWait(t *testing.T) {
 	q := newWork(t, queue.WorkQueueConfig[string]{})
 	require.NoError(t, q.Add("foo"))
 	require.NoError(t, q.Add("bar"))
@@ -165,7 +158,7 @@ func TestClientRow178_ShutDownDoesNotWait(t *testing.T) {
 	require.ErrorIs(t, err, queue.ErrShutDown)
 }
 
-func TestClientRow178_ShutDownEndsDraining(t *testing.T) {
+func TestShutDown_EndsDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWork(t, queue.WorkQueueConfig[string]{})
 		require.NoError(t, q.Add("foo"))
@@ -178,7 +171,7 @@ func TestClientRow178_ShutDownEndsDraining(t *testing.T) {
 	})
 }
 
-func TestDrainEndsWithItsContext(t *testing.T) {
+func TestDrain_EndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWork(t, queue.WorkQueueConfig[string]{})
 		require.NoError(t, q.Add("foo"))
@@ -190,7 +183,7 @@ func TestDrainEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestClientRow179_PoppedItemIsCollectable(t *testing.T) {
+func TestWorkQueue_PoppedItemIsCollectable(t *testing.T) {
 	q := newWork(t, queue.WorkQueueConfig[*thing]{})
 	item := &thing{"a", "1"}
 	weakly := weak.Make(item)
@@ -204,7 +197,7 @@ func TestClientRow179_PoppedItemIsCollectable(t *testing.T) {
 	runtime.KeepAlive(q)
 }
 
-func TestWorkersWaitForWhatWillBeQueuedAndThenGo(t *testing.T) {
+func TestGet_WaitsForWhatWillBeQueuedAndThenEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWork(t, queue.WorkQueueConfig[string]{})
 		require.NoError(t, q.Add("foo"))
@@ -225,7 +218,7 @@ func TestWorkersWaitForWhatWillBeQueuedAndThenGo(t *testing.T) {
 	})
 }
 
-func TestGetEndsWithItsContext(t *testing.T) {
+func TestGet_EndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWork(t, queue.WorkQueueConfig[string]{})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -247,10 +240,10 @@ func TestGetEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestIncomparableItemsAreRefused(t *testing.T) {
-	q := newWork(t, queue.WorkQueueConfig[any]{Clock: bubbleClock{}})
+func TestAdd_RefusesIncomparableItems(t *testing.T) {
+	q := newWork(t, queue.WorkQueueConfig[any]{Clock: clock.Real()})
 	require.NoError(t, q.Add("x"))
-	var panicked *store.PanicError
+	var panicked *usercode.PanicError
 	require.ErrorAs(t, q.Add([]int{1}), &panicked)
 	require.ErrorAs(t, q.AddAfter([]int{1}, time.Hour), &panicked)
 	q.Done([]int{1})
@@ -258,7 +251,7 @@ func TestIncomparableItemsAreRefused(t *testing.T) {
 	require.Empty(t, q.ShutDown())
 }
 
-func TestWorkQueueConfigErrors(t *testing.T) {
+func TestWorkQueue_ConfigErrors(t *testing.T) {
 	_, limiter := queue.NewWorkQueue(queue.WorkQueueConfig[int]{Limiter: queue.NewDefaultRateLimiter[int]()})
 	_, metrics := queue.NewWorkQueue(queue.WorkQueueConfig[int]{Metrics: new(recorder)})
 	_, drain := queue.NewWorkQueue(queue.WorkQueueConfig[int]{Drain: 9})
@@ -296,10 +289,10 @@ func (r *recorder) Finished(took time.Duration) { r.note("finished %v", took) }
 
 func (r *recorder) Retried() { r.note("retried") }
 
-func TestClientRow181a_Metrics(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := new(recorder)
-		q := newWork(t, queue.WorkQueueConfig[string]{Clock: bubbleClock{}, Metrics: r})
+		q := newWork(t, queue.WorkQueueConfig[string]{Clock: clock.Real(), Metrics: r})
 		expect := func(calls ...string) {
 			t.Helper()
 			require.Equal(t, calls, r.calls)
@@ -336,12 +329,12 @@ func TestClientRow181a_Metrics(t *testing.T) {
 	})
 }
 
-func TestMetricsPanicIsContainedAndReported(t *testing.T) {
+func TestMetrics_PanicIsContainedAndReported(t *testing.T) {
 	r := &recorder{panics: true}
-	q := newWork(t, queue.WorkQueueConfig[string]{Clock: bubbleClock{}, Metrics: r})
+	q := newWork(t, queue.WorkQueueConfig[string]{Clock: clock.Real(), Metrics: r})
 	require.NoError(t, q.Add("foo"))
 	require.Equal(t, []string{"foo"}, do(t, q))
-	var panicked *store.PanicError
+	var panicked *usercode.PanicError
 	require.ErrorAs(t, q.Stats().MetricsErr, &panicked)
 	r.panics = false
 	require.NoError(t, q.Add("foo"))

@@ -32,20 +32,20 @@ import (
 //
 // It takes O(n) comparisons over both states, and nothing if they are the same
 // view.
-func Diff[T any](old, new *TreeView[T], after, through Revision, at time.Time) []Event[T] {
+func Diff(schema *Schema, old, new *TreeView, after, through Revision, at time.Time) []Event {
 	if old == new {
 		return nil
 	}
-	d := differ[T]{lowest: after + 1, highest: max(through, after+1)}
+	d := differ{lowest: after + 1, highest: max(through, after+1)}
 	old.pairs(new, d.compare)
-	d.number(at)
+	d.number(schema, at)
 	slices.SortStableFunc(d.events, byRevision)
 	return d.events
 }
 
 // byRevision orders events by revision, deletions first.
-func byRevision[T any](a, b Event[T]) int {
-	rank := func(e Event[T]) int {
+func byRevision(a, b Event) int {
+	rank := func(e Event) int {
 		if e.Type == Deleted {
 			return 0
 		}
@@ -55,40 +55,40 @@ func byRevision[T any](a, b Event[T]) int {
 }
 
 // differ collects the differences between two states.
-type differ[T any] struct {
+type differ struct {
 	// lowest and highest are the revisions that an event may have.
 	lowest, highest Revision
-	events          []Event[T]
-	gone            []departure[T]
+	events          []Event
+	gone            []departure
 }
 
 // departure is an object that was deleted, and must have been before some
 // revision: that at which its key was created again, else zero.
-type departure[T any] struct {
-	object *Object[T]
+type departure struct {
+	object *Object
 	before Revision
 }
 
 // compare notes what happened to one key; is or was may be nil.
-func (d *differ[T]) compare(was, is *Object[T]) {
+func (d *differ) compare(was, is *Object) {
 	switch {
 	case was == is:
 	case is == nil:
-		d.gone = append(d.gone, departure[T]{object: was})
+		d.gone = append(d.gone, departure{object: was})
 	case was == nil:
 		d.put(Added, is, nil)
 	case was.Created != is.Created:
 		added := d.put(Added, is, nil)
-		d.gone = append(d.gone, departure[T]{was, max(1, min(is.Created, added))})
+		d.gone = append(d.gone, departure{was, max(1, min(is.Created, added))})
 	case was.Revision != is.Revision:
 		d.put(Modified, is, was)
 	}
 }
 
 // put notes an Added or Modified event and returns its revision.
-func (d *differ[T]) put(t EventType, o, prev *Object[T]) Revision {
+func (d *differ) put(t EventType, o, prev *Object) Revision {
 	rev := min(max(o.Revision, d.lowest), d.highest)
-	d.events = append(d.events, Event[T]{Type: t, Marks: Synthetic, Revision: rev, Object: o, Prev: prev})
+	d.events = append(d.events, Event{Type: t, Marks: Synthetic, Revision: rev, Object: o, Prev: prev})
 	return rev
 }
 
@@ -96,8 +96,8 @@ func (d *differ[T]) put(t EventType, o, prev *Object[T]) Revision {
 //
 // Those that must come before a revision choose first, the earliest first: if
 // there is a way to give every deletion a number of its own, this finds it.
-func (d *differ[T]) number(at time.Time) {
-	slices.SortStableFunc(d.gone, func(a, b departure[T]) int {
+func (d *differ) number(schema *Schema, at time.Time) {
+	slices.SortStableFunc(d.gone, func(a, b departure) int {
 		return cmp.Compare(a.before-1, b.before-1) // zero wraps around to the end
 	})
 	free := unused{next: d.lowest, taken: d.revisions()}
@@ -107,15 +107,15 @@ func (d *differ[T]) number(at time.Time) {
 			rev = n
 			free.next++
 		}
-		d.events = append(d.events, Event[T]{
+		d.events = append(d.events, Event{
 			Type: Deleted, Marks: Synthetic, Revision: rev,
-			Object: g.object.Gone(rev, at), Prev: g.object,
+			Object: schema.Gone(g.object, rev, at), Prev: g.object,
 		})
 	}
 }
 
 // revisions returns those of the events so far, in order.
-func (d *differ[T]) revisions() []Revision {
+func (d *differ) revisions() []Revision {
 	revs := make([]Revision, len(d.events))
 	for i, e := range d.events {
 		revs[i] = e.Revision
@@ -144,7 +144,7 @@ func (u *unused) peek() Revision {
 
 // pairs calls compare for each key in either view, in key order, with the
 // object of each, or nil.
-func (v *TreeView[T]) pairs(other *TreeView[T], compare func(mine, others *Object[T])) {
+func (v *TreeView) pairs(other *TreeView, compare func(mine, others *Object)) {
 	mine, others := v.cursor(), other.cursor()
 	a, b := mine(), others()
 	for a != nil || b != nil {
@@ -164,12 +164,12 @@ func (v *TreeView[T]) pairs(other *TreeView[T], compare func(mine, others *Objec
 
 // cursor returns a function that returns the next object in key order with each
 // call, and nil after the last. It is an [iter.Pull] without the coroutine.
-func (v *TreeView[T]) cursor() (next func() *Object[T]) {
+func (v *TreeView) cursor() (next func() *Object) {
 	if v == nil {
-		return func() *Object[T] { return nil }
+		return func() *Object { return nil }
 	}
-	it := v.objects.Iter()
-	return func() *Object[T] {
+	it := treesOf(v).objects.Iter()
+	return func() *Object {
 		if !it.Next() {
 			return nil
 		}

@@ -14,7 +14,7 @@ import (
 // history draws writes that storage made, each at a revision of its own, with
 // others' writes between. It returns the states before and after them, and the
 // last revision.
-func history(t *rapid.T) (old, is *store.Tree[string], after, through store.Revision) {
+func history(t *rapid.T) (old, is *store.Tree, after, through store.Revision) {
 	tree, rev := treeOf(), store.Revision(0)
 	write := func() {
 		rev++
@@ -22,17 +22,17 @@ func history(t *rapid.T) (old, is *store.Tree[string], after, through store.Revi
 		switch o := tree.Get(key); {
 		case rapid.IntRange(0, 9).Draw(t, "kind") == 0: // of another type
 		case o == nil:
-			tree.Put(&store.Object[string]{Key: key, Revision: rev, Created: rev})
+			tree.Put(newThing(store.Object{Key: key, Revision: rev, Created: rev}))
 		case rapid.Bool().Draw(t, "delete"):
 			tree.Delete(key)
 		default:
-			tree.Put(&store.Object[string]{Key: key, Revision: rev, Created: o.Created})
+			tree.Put(newThing(store.Object{Key: key, Revision: rev, Created: o.Created}))
 		}
 	}
 	for range rapid.IntRange(0, 40).Draw(t, "before") {
 		write()
 	}
-	old, after = tree.View().Tree(), rev
+	old, after = store.TreeOf(tree.View()), rev
 	for range rapid.IntRange(0, 40).Draw(t, "between") {
 		write()
 	}
@@ -42,7 +42,7 @@ func history(t *rapid.T) (old, is *store.Tree[string], after, through store.Revi
 func TestDiffOfHonestStorageHasARevisionForEachEvent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		old, is, after, through := history(t)
-		events := store.Diff(old.View(), is.View(), after, through, time.Time{})
+		events := store.Diff(things, old.View(), is.View(), after, through, time.Time{})
 		requireLeadsTo(t, old, is, events)
 		last := after
 		for _, ev := range events {
@@ -57,13 +57,13 @@ func TestDiffOfHonestStorageHasARevisionForEachEvent(t *testing.T) {
 
 func TestDiffOfAnyStatesLeadsFromOneToTheOther(t *testing.T) {
 	revision := rapid.Map(rapid.Uint64Range(0, 20), func(n uint64) store.Revision { return store.Revision(n) })
-	state := rapid.Custom(func(t *rapid.T) *store.Tree[string] {
+	state := rapid.Custom(func(t *rapid.T) *store.Tree {
 		tree := treeOf()
 		for n := range 8 {
 			if rapid.Bool().Draw(t, "there") {
-				tree.Put(&store.Object[string]{
+				tree.Put(newThing(store.Object{
 					Key: fmt.Sprint("k", n), Revision: revision.Draw(t, "revision"), Created: revision.Draw(t, "created"),
-				})
+				}))
 			}
 		}
 		return tree
@@ -71,7 +71,7 @@ func TestDiffOfAnyStatesLeadsFromOneToTheOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		old, is := state.Draw(t, "old"), state.Draw(t, "new")
 		after, through := revision.Draw(t, "after"), revision.Draw(t, "through")
-		events := store.Diff(old.View(), is.View(), after, through, time.Time{})
+		events := store.Diff(things, old.View(), is.View(), after, through, time.Time{})
 		requireLeadsTo(t, old, is, events)
 		last := after + 1
 		for _, ev := range events {
@@ -84,7 +84,7 @@ func TestDiffOfAnyStatesLeadsFromOneToTheOther(t *testing.T) {
 
 func TestDiffOfADeletionSaysWhenAndWhatWasThere(t *testing.T) {
 	old, at := treeOf("a"), time.Unix(7, 0)
-	events := store.Diff(old.View(), nil, 10, 15, at)
+	events := store.Diff(things, old.View(), nil, 10, 15, at)
 	require.Len(t, events, 1)
 	require.Equal(t, at, events[0].Object.Written)
 	require.Same(t, old.Get("a"), events[0].Prev)
@@ -94,7 +94,7 @@ func TestDiffOfADeletionSaysWhenAndWhatWasThere(t *testing.T) {
 func TestDiffOfAViewAndItselfLooksAtNothing(t *testing.T) {
 	v := treeOf("a", "b").View()
 	require.Zero(t, testing.AllocsPerRun(10, func() {
-		if store.Diff(v, v, 1, 2, time.Time{}) != nil {
+		if store.Diff(things, v, v, 1, 2, time.Time{}) != nil {
 			t.Error("events from nothing")
 		}
 	}))

@@ -24,7 +24,7 @@ func TestDiffScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/diff", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			require.Equal(t, "diff", d.Cmd, "unknown command")
-			old, is := store.NewTree[string](), store.NewTree[string]()
+			old, is := store.NewTree(), store.NewTree()
 			for line := range strings.SplitSeq(d.Input, "\n") {
 				if objects, ok := strings.CutPrefix(line, "old:"); ok {
 					fill(t, old, objects)
@@ -34,7 +34,7 @@ func TestDiffScenarios(t *testing.T) {
 					t.Fatalf("%s: unknown line %q", d.Pos, line)
 				}
 			}
-			events := store.Diff(old.View(), is.View(), revisionArg(t, d, "after"), revisionArg(t, d, "through"), time.Time{})
+			events := store.Diff(things, old.View(), is.View(), revisionArg(t, d, "after"), revisionArg(t, d, "through"), time.Time{})
 			requireLeadsTo(t, old, is, events)
 			return printEvents(events)
 		})
@@ -43,20 +43,20 @@ func TestDiffScenarios(t *testing.T) {
 
 // fill puts objects written as "key@revision" or "key@revision/created" into
 // the tree.
-func fill(t *testing.T, tree *store.Tree[string], objects string) {
+func fill(t *testing.T, tree *store.Tree, objects string) {
 	for word := range strings.FieldsSeq(objects) {
 		tree.Put(parseWritten(t, word))
 	}
 }
 
-func parseWritten(t *testing.T, word string) *store.Object[string] {
+func parseWritten(t *testing.T, word string) *store.Object {
 	key, revs, ok := strings.Cut(word, "@")
 	require.True(t, ok, "%q is not key@revision", word)
 	rev, created, ok := strings.Cut(revs, "/")
 	if !ok {
 		created = "1"
 	}
-	return &store.Object[string]{Key: key, Revision: parseRevision(t, rev), Created: parseRevision(t, created)}
+	return newThing(store.Object{Key: key, Revision: parseRevision(t, rev), Created: parseRevision(t, created)})
 }
 
 func parseRevision(t *testing.T, s string) store.Revision {
@@ -72,7 +72,7 @@ func revisionArg(t *testing.T, d *datadriven.TestData, name string) store.Revisi
 }
 
 // printEvents prints one event to a line.
-func printEvents(events []store.Event[string]) string {
+func printEvents(events []store.Event) string {
 	var b strings.Builder
 	for _, ev := range events {
 		fmt.Fprintln(&b, ev)
@@ -85,8 +85,8 @@ func printEvents(events []store.Event[string]) string {
 
 // requireLeadsTo checks that the events turn old into is, and say the truth
 // about the state before each.
-func requireLeadsTo(t require.TestingT, old, is *store.Tree[string], events []store.Event[string]) {
-	state := old.View().Tree()
+func requireLeadsTo(t require.TestingT, old, is *store.Tree, events []store.Event) {
+	state := store.TreeOf(old.View())
 	for _, ev := range events {
 		before := state.Get(ev.Key())
 		require.Same(t, before, ev.Prev, "Prev of %v", ev)
@@ -109,7 +109,7 @@ func requireLeadsTo(t require.TestingT, old, is *store.Tree[string], events []st
 }
 
 // keysAndRevisions returns a state as text, "a@1 b@2".
-func keysAndRevisions(v *store.TreeView[string]) string {
+func keysAndRevisions(v *store.TreeView) string {
 	var words []string
 	for o := range v.All("", "") {
 		words = append(words, o.Key+"@"+o.Revision.String())

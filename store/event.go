@@ -63,20 +63,20 @@ const (
 
 // Event is one change at one revision, or a bookmark. It is four words: pass
 // it by value. The objects it points to are shared and immutable.
-type Event[T any] struct {
+type Event struct {
 	Type  EventType
 	Marks Marks
 	// Revision is the position of the event in storage's order.
 	Revision Revision
 	// Object is the state after the event; for Deleted the last state before
 	// it, carrying the deletion's revision; for a Bookmark nil.
-	Object *Object[T]
+	Object *Object
 	// Prev is the state before a Modified or Deleted event, nil otherwise.
-	Prev *Object[T]
+	Prev *Object
 }
 
 // Key returns the key of the event's object, or "" for a bookmark.
-func (e Event[T]) Key() string {
+func (e Event) Key() string {
 	if e.Object == nil {
 		return ""
 	}
@@ -84,10 +84,10 @@ func (e Event[T]) Key() string {
 }
 
 // Is reports whether the event carries all the given marks.
-func (e Event[T]) Is(m Marks) bool { return e.Marks&m == m }
+func (e Event) Is(m Marks) bool { return e.Marks&m == m }
 
 // String prints the event for people: type, key and revision, and the marks.
-func (e Event[T]) String() string {
+func (e Event) String() string {
 	s := e.Type.String()
 	if k := e.Key(); k != "" {
 		s += " " + k

@@ -16,7 +16,7 @@ type Filter struct {
 	// exact are the requirements that an index can answer, sorted and one per
 	// attribute; otherFields, all of them "!=", and otherLabels are the rest.
 	exact       []Requirement
-	otherFields []fields.Requirement
+	otherFields []Requirement
 	otherLabels []labels.Requirement
 	// impossible: the requirements contradict each other.
 	impossible bool
@@ -44,44 +44,60 @@ type FilterOptions struct {
 	// "spec.nodeName=n7,status.phase!=Failed". There are no spaces around names;
 	// a field that an object does not have counts as "".
 	Fields string
+	// LabelSelector and FieldSelector are selectors that were parsed before, and
+	// hold beside Labels and Fields. Nil restricts nothing; one that selects
+	// nothing makes a filter that matches nothing.
+	LabelSelector labels.Selector
+	FieldSelector fields.Selector
 }
 
-// everything is the filter of all who want everything, as most do.
-var everything = FilterFor("", "", nil, nil)
+// everything is the filter without restrictions, which most readers have.
+var everything = new(Filter)
 
-// NewFilter makes the filter that opts describe, or returns a
-// [*SelectorError] that names the option at fault.
-func NewFilter(opts FilterOptions) (*Filter, error) {
-	if opts == (FilterOptions{}) {
+// NewFilter makes the filter that opts describe for objects with these columns.
+// The error is a [*SelectorError] that names the option at fault; for a field
+// that is not declared it wraps an [*UnknownFieldError].
+func NewFilter(columns Columns, opts FilterOptions) (*Filter, error) {
+	if opts.isZero() {
 		return everything, nil
 	}
 	if err := opts.validateKeys(); err != nil {
 		return nil, err
 	}
-	l, err := labels.Parse(opts.Labels)
+	parsed, err := labels.Parse(opts.Labels)
 	if err != nil {
 		return nil, &SelectorError{Field: "Labels", Input: opts.Labels, Err: err}
 	}
-	f, err := fields.ParseSelector(opts.Fields)
-	if err == nil {
-		err = validateFieldNames(f)
-	}
-	if err != nil {
+	filter := &Filter{key: opts.Key, prefix: opts.Prefix}
+	filter.requireLabels(parsed)
+	filter.requireLabels(opts.LabelSelector)
+	if err := filter.parseFields(columns, opts.Fields); err != nil {
 		return nil, &SelectorError{Field: "Fields", Input: opts.Fields, Err: err}
 	}
-	return FilterFor(opts.Key, opts.Prefix, l, f), nil
+	if err := filter.requireFields(columns, opts.FieldSelector); err != nil {
+		return nil, &SelectorError{Field: "FieldSelector", Input: opts.FieldSelector.String(), Err: err}
+	}
+	filter.normalize()
+	filter.canonical = filter.canonicalForm()
+	return filter, nil
 }
 
-// FilterFor makes a filter from parts that have been parsed. Empty strings and
-// nil selectors restrict nothing. A key or a prefix that no object can have
-// makes a filter that matches none.
-func FilterFor(key, prefix string, l labels.Selector, f fields.Selector) *Filter {
-	filter := &Filter{key: key, prefix: prefix}
-	filter.requireLabels(l)
-	filter.requireFields(f)
-	filter.settle()
-	filter.canonical = filter.canonicalForm()
-	return filter
+// isZero reports whether nothing is set. Selectors must not be compared: their
+// types need not be comparable.
+func (o *FilterOptions) isZero() bool {
+	return o.Key == "" && o.Prefix == "" && o.Labels == "" && o.Fields == "" && o.LabelSelector == nil && o.FieldSelector == nil
+}
+
+// parseFields takes a field selector in text form apart.
+func (f *Filter) parseFields(columns Columns, text string) error {
+	parsed, err := fields.ParseSelector(text)
+	if err == nil {
+		err = validateFieldNames(parsed)
+	}
+	if err != nil {
+		return err
+	}
+	return f.requireFields(columns, parsed)
 }
 
 // Everything reports whether the filter restricts nothing.
@@ -152,49 +168,45 @@ func (f *Filter) fixesOnly(r Requirement) bool {
 
 // Matches reports whether the filter wants the object. A nil object is wanted
 // by none. It does not allocate.
-func Matches[T any](f *Filter, o *Object[T]) bool {
+func Matches(f *Filter, o *Object) bool {
 	if o == nil {
 		return false
 	}
-	return f.Everything() || f.matches(o.Key, o.Labels, o.Fields)
+	return f.Everything() || f.matches(o)
 }
 
 // Alike reports whether a and b are seen at once to be the same to every filter
 // and index: what is true of one holds for the other. False does not say that
 // they differ, nor does it for nil.
-func Alike[T any](a, b *Object[T]) bool {
-	return a != nil && b != nil && a.Key == b.Key && a.SharesAttributes(b)
+func Alike(a, b *Object) bool {
+	return a != nil && b != nil && a.Key == b.Key && SharesAttributes(a, b)
 }
 
 // matches asks in the order of cost, cheapest first.
-func (f *Filter) matches(key string, l labels.Set, fs fields.Set) bool {
+func (f *Filter) matches(o *Object) bool {
 	return !f.impossible &&
-		(f.key == "" || f.key == key) && HasPrefix(key, f.prefix) &&
-		f.matchesExact(l, fs) && f.matchesOthers(l, fs)
+		(f.key == "" || f.key == o.Key) && HasPrefix(o.Key, f.prefix) &&
+		f.matchesExact(o) && f.matchesOthers(o)
 }
 
-func (f *Filter) matchesExact(l labels.Set, fs fields.Set) bool {
+func (f *Filter) matchesExact(o *Object) bool {
 	for i := range f.exact {
 		r := &f.exact[i]
-		if r.Attribute.Kind == Field {
-			if fs[r.Attribute.Name] != r.Value {
-				return false
-			}
-		} else if value, ok := l[r.Attribute.Name]; !ok || value != r.Value {
+		if value, held := valueIn(r.Attribute, o); !held || value != r.Value {
 			return false
 		}
 	}
 	return true
 }
 
-func (f *Filter) matchesOthers(l labels.Set, fs fields.Set) bool {
+func (f *Filter) matchesOthers(o *Object) bool {
 	for i := range f.otherFields {
-		if r := &f.otherFields[i]; fs[r.Field] == r.Value {
+		if r := &f.otherFields[i]; o.Field(r.Attribute.Column) == r.Value {
 			return false
 		}
 	}
 	for i := range f.otherLabels {
-		if !f.otherLabels[i].Matches(l) {
+		if !f.otherLabels[i].Matches(o.Labels) {
 			return false
 		}
 	}

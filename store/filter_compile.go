@@ -21,7 +21,7 @@ func (f *Filter) requireLabels(s labels.Selector) {
 	f.impossible = f.impossible || !selectable
 	for _, r := range requirements {
 		if value, ok := onlyValue(&r); ok {
-			f.exact = append(f.exact, Requirement{Attribute{Kind: Label, Name: r.Key()}, value})
+			f.exact = append(f.exact, Requirement{LabelAttribute(r.Key()), value})
 		} else {
 			f.otherLabels = append(f.otherLabels, r)
 		}
@@ -45,20 +45,26 @@ func distinct(r *labels.Requirement) []string {
 	return slices.Compact(values)
 }
 
-// requireFields takes a field selector apart.
-func (f *Filter) requireFields(s fields.Selector) {
+// requireFields takes a field selector apart. The error is an
+// [*UnknownFieldError] if it names a field that is not declared.
+func (f *Filter) requireFields(columns Columns, s fields.Selector) error {
 	if s == nil || s.Empty() {
-		return
+		return nil
 	}
 	requirements := s.Requirements()
 	f.impossible = f.impossible || !s.Matches(witness(requirements))
 	for _, r := range requirements {
-		if r.Operator == selection.NotEquals {
-			f.otherFields = append(f.otherFields, r)
-		} else {
-			f.exact = append(f.exact, Requirement{Attribute{Kind: Field, Name: r.Field}, r.Value})
+		attribute, err := columns.Attribute(r.Field)
+		switch {
+		case err != nil:
+			return err
+		case r.Operator == selection.NotEquals:
+			f.otherFields = append(f.otherFields, Requirement{attribute, r.Value})
+		default:
+			f.exact = append(f.exact, Requirement{attribute, r.Value})
 		}
 	}
+	return nil
 }
 
 // witness builds a set that passes the requirements unless they contradict each
@@ -81,9 +87,9 @@ func witness(requirements fields.Requirements) fields.Set {
 	return set
 }
 
-// settle sorts the exact requirements, drops repetitions and finds those that
+// normalize sorts the exact requirements, drops repetitions and finds those that
 // contradict each other.
-func (f *Filter) settle() {
+func (f *Filter) normalize() {
 	slices.SortFunc(f.exact, func(a, b Requirement) int {
 		return cmp.Or(cmp.Compare(kindOrder(a), kindOrder(b)),
 			cmp.Compare(a.Attribute.Name, b.Attribute.Name), cmp.Compare(a.Value, b.Value))
@@ -117,7 +123,7 @@ func (f *Filter) canonicalForm() string {
 		add([]string{"field ", "label "}[kindOrder(r)], strconv.Quote(r.Attribute.Name), " = ", strconv.Quote(r.Value))
 	}
 	for _, r := range f.otherFields {
-		add("field ", strconv.Quote(r.Field), " != ", strconv.Quote(r.Value))
+		add("field ", strconv.Quote(r.Attribute.Name), " != ", strconv.Quote(r.Value))
 	}
 	for i := range f.otherLabels {
 		add("label ", canonicalLabel(&f.otherLabels[i]))

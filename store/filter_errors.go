@@ -14,7 +14,8 @@ var ErrInvalidSelector = errors.New("invalid selector")
 
 // SelectorError says which of the [FilterOptions] is wrong.
 type SelectorError struct {
-	// Field is the name of the option: "Key", "Prefix", "Labels" or "Fields".
+	// Field is the name of the option: "Key", "Prefix", "Labels", "Fields" or
+	// "FieldSelector".
 	Field string
 	// Input is what it was set to.
 	Input string
@@ -26,10 +27,12 @@ type SelectorError struct {
 var errKeyToo = errors.New("nothing is left to select beside Key, which names one object; leave one of them empty")
 
 func (e *SelectorError) Error() string {
-	if e.Err == errKeyToo {
-		return fmt.Sprintf("invalid %s %q: %v", e.Field, e.Input, e.Err)
+	text := fmt.Sprintf("invalid %s %q: %v", e.Field, e.Input, e.Err)
+	example, ok := selectorExamples[e.Field]
+	if !ok || e.Err == errKeyToo || errors.Is(e.Err, ErrUnknownField) {
+		return text // the error says what to write
 	}
-	return fmt.Sprintf("invalid %s %q: %v: write it like %q", e.Field, e.Input, e.Err, selectorExamples[e.Field])
+	return text + fmt.Sprintf(": write it like %q", example)
 }
 
 // Is makes errors.Is(err, ErrInvalidSelector) true.
@@ -38,12 +41,74 @@ func (e *SelectorError) Is(target error) bool { return target == ErrInvalidSelec
 // Unwrap returns what is wrong with the input.
 func (e *SelectorError) Unwrap() error { return e.Err }
 
-// selectorExamples shows right syntax for each option.
+// selectorExamples shows right syntax for each option that is text.
 var selectorExamples = map[string]string{
 	"Key":    "default/web-1",
 	"Prefix": "default/",
 	"Labels": "app=web,tier in (a,b),!legacy",
 	"Fields": "spec.nodeName=n7,status.phase!=Failed",
+}
+
+// ErrUnknownField: the field was not declared. The error is an
+// [*UnknownFieldError].
+var ErrUnknownField = errors.New("unknown field")
+
+// UnknownFieldError says that a selector or an index names a field that the type
+// does not have, which would match nothing, or everything, without a word.
+type UnknownFieldError struct {
+	Name     string
+	Declared Columns
+}
+
+func (e *UnknownFieldError) Error() string {
+	if len(e.Declared) == 0 {
+		return fmt.Sprintf("unknown field %q: no fields are declared", e.Name)
+	}
+	text := fmt.Sprintf("unknown field %q: ", e.Name)
+	if meant := e.nearest(); meant != "" {
+		text += fmt.Sprintf("did you mean %q? ", meant)
+	}
+	return text + "declared are " + strings.Join(e.Declared, ", ")
+}
+
+// Is makes errors.Is(err, ErrUnknownField) true.
+func (e *UnknownFieldError) Is(target error) bool { return target == ErrUnknownField }
+
+// nearest returns the declared name that was probably meant: one that differs by
+// letter case alone, or else by the fewest edits, of at most a third of the name.
+func (e *UnknownFieldError) nearest() string {
+	best, least := "", len(e.Name)/3+1
+	for _, name := range e.Declared {
+		if strings.EqualFold(name, e.Name) {
+			return name
+		}
+		if d := editDistance(name, e.Name); d < least {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// editDistance is the number of bytes to insert, delete or replace that lead
+// from a to b.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replace := diagonal
+			if a[i] != b[j] {
+				replace++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replace, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
 }
 
 func (o *FilterOptions) validateKeys() error {

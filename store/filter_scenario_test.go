@@ -26,7 +26,7 @@ func TestFilterScenarios(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "filter":
-				f, err := store.NewFilter(parseOptions(t, strings.Split(d.Input, "\n")))
+				f, err := store.NewFilter(columns, parseOptions(t, strings.Split(d.Input, "\n")))
 				if err != nil {
 					return err.Error()
 				}
@@ -60,7 +60,7 @@ func describe(f *store.Filter) string {
 func groupByCanonical(t *testing.T, input string) string {
 	numbers := map[string]int{}
 	return eachLine(input, func(line string) string {
-		f, err := store.NewFilter(parseOptions(t, strings.Split(line, ";")))
+		f, err := store.NewFilter(columns, parseOptions(t, strings.Split(line, ";")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,22 +100,22 @@ func parseOptions(t *testing.T, lines []string) (opts store.FilterOptions) {
 	return opts
 }
 
-func parseObject(t *testing.T, line string) *store.Object[string] {
+func parseObject(t *testing.T, line string) *store.Object {
 	if line == "nil" {
 		return nil
 	}
 	words := strings.Fields(line)
-	o := &store.Object[string]{Key: words[0], Labels: labels.Set{}, Fields: fields.Set{}}
+	l, f := labels.Set{}, fields.Set{}
 	for _, word := range words[1:] {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok {
 			t.Fatalf("attribute %q has no value", word)
 		}
 		if field, isField := strings.CutPrefix(name, "."); isField {
-			o.Fields[field] = value
+			f[field] = value
 		} else {
-			o.Labels[name] = value
+			l[name] = value
 		}
 	}
-	return o
+	return object(words[0], l, f)
 }

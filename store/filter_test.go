@@ -14,7 +14,8 @@ import (
 )
 
 func ExampleNewFilter() {
-	f, err := store.NewFilter(store.FilterOptions{
+	declared := store.NewColumns("spec.nodeName", "status.phase")
+	f, err := store.NewFilter(declared, store.FilterOptions{
 		Prefix: "default/",
 		Labels: "app=web,tier in (front)",
 		Fields: "spec.nodeName=n7,status.phase!=Failed",
@@ -27,38 +28,55 @@ func ExampleNewFilter() {
 		fmt.Println(r.Attribute, "is", r.Value)
 	}
 
-	_, err = store.NewFilter(store.FilterOptions{Labels: "app in web"})
+	_, err = store.NewFilter(declared, store.FilterOptions{Labels: "app in web"})
 	var invalid *store.SelectorError
 	fmt.Println(errors.Is(err, store.ErrInvalidSelector), errors.As(err, &invalid) && invalid.Field == "Labels")
+	_, err = store.NewFilter(declared, store.FilterOptions{Fields: "spec.nodename=n7"})
+	fmt.Println(errors.Is(err, store.ErrUnknownField))
 	// Output:
 	// field:spec.nodeName is n7
 	// label:app is web
 	// label:tier is front
 	// true true
+	// true
 }
 
 func ExampleMatches() {
-	f := store.FilterFor("", "default", labels.SelectorFromSet(labels.Set{"app": "web"}), nil)
-	web := &store.Object[string]{Key: "default/web-1", Labels: labels.Set{"app": "web"}}
-	other := &store.Object[string]{Key: "default-2/web-1", Labels: labels.Set{"app": "web"}}
+	f, err := store.NewFilter(nil, store.FilterOptions{
+		Prefix: "default", LabelSelector: labels.SelectorFromSet(labels.Set{"app": "web"}),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	web := &store.Object{Key: "default/web-1", Labels: labels.Set{"app": "web"}}
+	other := &store.Object{Key: "default-2/web-1", Labels: labels.Set{"app": "web"}}
 	fmt.Println(store.Matches(f, web), store.Matches(f, other))
 	// Output: true false
 }
 
 // object is what most tests match on.
-func object(key string, l labels.Set, f fields.Set) *store.Object[string] {
-	return &store.Object[string]{Key: key, Labels: l, Fields: f}
+func object(key string, l labels.Set, f fields.Set) *store.Object {
+	return newThing(store.Object{Key: key, Labels: l, Fields: row(f)})
+}
+
+// selecting returns the filter of selectors that were parsed.
+func selecting(t *testing.T, l labels.Selector, f fields.Selector) *store.Filter {
+	t.Helper()
+	filter, err := store.NewFilter(columns, store.FilterOptions{LabelSelector: l, FieldSelector: f})
+	require.NoError(t, err)
+	return filter
 }
 
 func TestFilterNilAndEmptyWantEverything(t *testing.T) {
-	empty, err := store.NewFilter(store.FilterOptions{})
+	empty, err := store.NewFilter(columns, store.FilterOptions{})
 	require.NoError(t, err)
 	for name, f := range map[string]*store.Filter{
 		"nil":               nil,
 		"no options":        empty,
-		"nil selectors":     store.FilterFor("", "", nil, nil),
-		"empty selectors":   store.FilterFor("", "", labels.Everything(), fields.Everything()),
-		"nested everything": store.FilterFor("", "", nil, fields.AndSelectors(fields.Everything(), fields.Everything())),
+		"nil selectors":     selecting(t, nil, nil),
+		"empty selectors":   selecting(t, labels.Everything(), fields.Everything()),
+		"nested everything": selecting(t, nil, fields.AndSelectors(fields.Everything(), fields.Everything())),
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.True(t, f.Everything())
@@ -69,7 +87,7 @@ func TestFilterNilAndEmptyWantEverything(t *testing.T) {
 			require.Empty(t, f.Key()+f.Prefix())
 			require.Empty(t, f.Exact())
 			require.True(t, store.Matches(f, object("a", nil, nil)))
-			require.False(t, store.Matches[string](f, nil), "there is no object to want")
+			require.False(t, store.Matches(f, nil), "there is no object to want")
 		})
 	}
 }
@@ -90,9 +108,11 @@ func TestFilterErrorsNameTheOptionAndShowHowToWriteIt(t *testing.T) {
 		"space before field": {store.FilterOptions{Fields: "a=1, b=2"}, "Fields", `" b"`},
 		"space after field":  {store.FilterOptions{Fields: "a = 1"}, "Fields", `"a "`},
 		"bad field escape":   {store.FilterOptions{Fields: `a=\x`}, "Fields", "escape"},
+		"unknown field":      {store.FilterOptions{Fields: "spec.nodename!=n7"}, "Fields", `did you mean "spec.nodeName"?`},
+		"unknown parsed":     {store.FilterOptions{FieldSelector: fields.OneTermEqualSelector("z", "1")}, "FieldSelector", `unknown field "z"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := store.NewFilter(c.opts)
+			f, err := store.NewFilter(columns, c.opts)
 			require.Nil(t, f)
 			require.ErrorIs(t, err, store.ErrInvalidSelector)
 			var invalid *store.SelectorError
@@ -105,7 +125,7 @@ func TestFilterErrorsNameTheOptionAndShowHowToWriteIt(t *testing.T) {
 }
 
 func TestFilterErrorOfAKeyIsAKeyErrorToo(t *testing.T) {
-	_, err := store.NewFilter(store.FilterOptions{Key: "a/../b"})
+	_, err := store.NewFilter(columns, store.FilterOptions{Key: "a/../b"})
 	require.ErrorIs(t, err, store.ErrInvalidKey)
 	var invalid *store.KeyError
 	require.ErrorAs(t, err, &invalid)
@@ -127,13 +147,13 @@ func TestFilterRecognisesSelectorsThatSelectNothing(t *testing.T) {
 	a := fields.OneTermEqualSelector("a", "1")
 	notA := fields.OneTermNotEqualSelector("a", "1")
 	for name, f := range map[string]*store.Filter{
-		"labels.Nothing":            store.FilterFor("", "", labels.Nothing(), nil),
-		"fields.Nothing":            store.FilterFor("", "", nil, fields.Nothing()),
-		"nothing and a term":        store.FilterFor("", "", nil, fields.AndSelectors(fields.Nothing(), a)),
-		"nothing and a not-term":    store.FilterFor("", "", nil, fields.AndSelectors(notA, fields.Nothing())),
-		"two values of a label":     store.FilterFor("", "", both("web", "db"), nil),
-		"two values of a field":     store.FilterFor("", "", nil, fields.AndSelectors(a, fields.OneTermEqualSelector("a", "2"))),
-		"a value and not the value": store.FilterFor("", "", nil, fields.AndSelectors(a, notA)),
+		"labels.Nothing":            selecting(t, labels.Nothing(), nil),
+		"fields.Nothing":            selecting(t, nil, fields.Nothing()),
+		"nothing and a term":        selecting(t, nil, fields.AndSelectors(fields.Nothing(), a)),
+		"nothing and a not-term":    selecting(t, nil, fields.AndSelectors(notA, fields.Nothing())),
+		"two values of a label":     selecting(t, both("web", "db"), nil),
+		"two values of a field":     selecting(t, nil, fields.AndSelectors(a, fields.OneTermEqualSelector("a", "2"))),
+		"a value and not the value": selecting(t, nil, fields.AndSelectors(a, notA)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.True(t, f.Nothing())
@@ -144,11 +164,11 @@ func TestFilterRecognisesSelectorsThatSelectNothing(t *testing.T) {
 			require.False(t, store.Matches(f, object("a", labels.Set{"app": "web"}, fields.Set{"a": "1"})))
 		})
 	}
-	require.False(t, store.FilterFor("", "", both("web", "web"), notA).Nothing(), "a repetition is no contradiction")
+	require.False(t, selecting(t, both("web", "web"), notA).Nothing(), "a repetition is no contradiction")
 }
 
 func TestFilterMatchingDoesNotAllocate(t *testing.T) {
-	f, err := store.NewFilter(store.FilterOptions{
+	f, err := store.NewFilter(columns, store.FilterOptions{
 		Prefix: "default", Labels: "app=web,tier in (a,b),!legacy", Fields: "spec.nodeName=n7,status.phase!=Failed",
 	})
 	require.NoError(t, err)
@@ -165,7 +185,7 @@ func BenchmarkMatches(b *testing.B) {
 		"label":      {Labels: "app=web"},
 		"four terms": {Labels: "app=web,tier in (a,b)", Fields: "spec.nodeName=n7,status.phase!=Failed"},
 	} {
-		f, err := store.NewFilter(opts)
+		f, err := store.NewFilter(columns, opts)
 		require.NoError(b, err)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

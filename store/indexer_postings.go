@@ -44,7 +44,7 @@ func (p postings[T]) empty() postings[T] { return newPostings(p.name, p.valuer) 
 
 // valuesOf computes the item's values.
 func (p postings[T]) valuesOf(key string, item T) ([]string, error) {
-	values, err := contained(p.valuer, item)
+	values, err := contained("IndexFunc", p.valuer, item)
 	if err != nil {
 		return nil, &IndexFuncError{Index: p.name, Key: key, Err: err}
 	}

@@ -2,11 +2,13 @@ package store_test
 
 import (
 	"io"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func requireOwned(t *testing.T, x *store.Indexer[widget], owner string, names ...string) {
@@ -159,11 +161,11 @@ func TestPain_IndexFuncErrorIsReturnedAndNothingChanges(t *testing.T) {
 
 func TestPain_IndexFuncPanicIsReturnedAndTheStoreGoesOn(t *testing.T) {
 	x := newWidgets(t, store.Indexers[widget]{"first": func(w widget) ([]string, error) { return w.Owner[:1], nil }})
-	var panicked *store.PanicError
+	var panicked *usercode.PanicError
 	err := x.Add(widget{Name: "a"})
 	require.ErrorIs(t, err, store.ErrIndexFunc)
 	require.ErrorAs(t, err, &panicked)
-	require.Error(t, panicked.Cause, "a runtime error")
+	require.Implements(t, (*runtime.Error)(nil), panicked.Value)
 	require.Empty(t, x.List())
 	require.NoError(t, x.Add(widget{Name: "a", Owner: []string{"x"}}))
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/store"
@@ -14,40 +13,40 @@ import (
 
 // An update that leaves labels and fields alone takes up the sets of the state
 // before it, so a history of such updates holds them once.
-func ExampleObject_ShareAttributes() {
-	before := &store.Object[int]{Key: "a", Labels: labels.Set{"app": "web"}, Fields: fields.Set{"node": "n1"}}
-	update := &store.Object[int]{Key: "a", Labels: labels.Set{"app": "web"}, Fields: fields.Set{"node": "n1"}}
-	fmt.Println(update.SharesAttributes(before))
-	update.ShareAttributes(before)
-	fmt.Println(update.SharesAttributes(before))
+func ExampleShareAttributes() {
+	before := &store.Object{Key: "a", Labels: labels.Set{"app": "web"}, Fields: []string{"n1"}}
+	update := &store.Object{Key: "a", Labels: labels.Set{"app": "web"}, Fields: []string{"n1"}}
+	fmt.Println(store.SharesAttributes(update, before))
+	store.ShareAttributes(update, before)
+	fmt.Println(store.SharesAttributes(update, before))
 	// Output:
 	// false
 	// true
 }
 
 func TestSharesEqualSetsAlone(t *testing.T) {
-	before := &store.Object[int]{Labels: labels.Set{"app": "web"}, Fields: fields.Set{"node": "n1"}}
+	before := &store.Object{Labels: labels.Set{"app": "web"}, Fields: []string{"n1"}}
 	for name, c := range map[string]struct {
-		after store.Object[int]
+		after store.Object
 		same  bool
 	}{
-		"equal":         {store.Object[int]{Labels: labels.Set{"app": "web"}, Fields: fields.Set{"node": "n1"}}, true},
-		"other labels":  {store.Object[int]{Labels: labels.Set{"app": "db"}, Fields: fields.Set{"node": "n1"}}, false},
-		"other fields":  {store.Object[int]{Labels: labels.Set{"app": "web"}, Fields: fields.Set{"node": "n2"}}, false},
-		"one more":      {store.Object[int]{Labels: labels.Set{"app": "web", "tier": ""}, Fields: fields.Set{"node": "n1"}}, false},
-		"without":       {store.Object[int]{}, false},
-		"without field": {store.Object[int]{Labels: labels.Set{"app": "web"}}, false},
+		"equal":         {store.Object{Labels: labels.Set{"app": "web"}, Fields: []string{"n1"}}, true},
+		"other labels":  {store.Object{Labels: labels.Set{"app": "db"}, Fields: []string{"n1"}}, false},
+		"other fields":  {store.Object{Labels: labels.Set{"app": "web"}, Fields: []string{"n2"}}, false},
+		"one more":      {store.Object{Labels: labels.Set{"app": "web", "tier": ""}, Fields: []string{"n1"}}, false},
+		"without":       {store.Object{}, false},
+		"without field": {store.Object{Labels: labels.Set{"app": "web"}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			shared := c.after
-			shared.ShareAttributes(before)
+			store.ShareAttributes(&shared, before)
 			require.Equal(t, c.after, shared, "to share changes nothing that can be seen")
-			require.Equal(t, c.same, shared.SharesAttributes(before))
+			require.Equal(t, c.same, store.SharesAttributes(&shared, before))
 		})
 	}
 
-	created := store.Object[int]{Labels: labels.Set{"app": "web"}}
-	created.ShareAttributes(nil)
+	created := store.Object{Labels: labels.Set{"app": "web"}}
+	store.ShareAttributes(&created, nil)
 	require.Equal(t, labels.Set{"app": "web"}, created.Labels)
 }
 
@@ -65,15 +64,16 @@ func TestANotFoundErrorSaysWhatWasLookedFor(t *testing.T) {
 // What is filed by an attribute stays filed, whether versions share their sets
 // or not.
 func TestAnIndexDoesNotMindSharedSets(t *testing.T) {
-	tree := store.NewTree[int](store.FieldAttribute("node"), store.LabelAttribute("app"))
-	on := func(node string, prev *store.Object[int]) *store.Object[int] {
-		o := &store.Object[int]{Key: "a", Fields: fields.Set{"node": node}}
-		o.ShareAttributes(prev)
+	node := store.Attribute{Kind: store.Field, Name: "node"}
+	tree := store.NewTree(node, store.LabelAttribute("app"))
+	on := func(name string, prev *store.Object) *store.Object {
+		o := &store.Object{Key: "a", Fields: []string{name}}
+		store.ShareAttributes(o, prev)
 		tree.Put(o)
 		return o
 	}
-	found := func(node string) (all []*store.Object[int]) {
-		objects, err := tree.View().ByIndex(store.FieldAttribute("node"), node, "", "")
+	found := func(name string) (all []*store.Object) {
+		objects, err := tree.View().ByIndex(node, name, "", "")
 		require.NoError(t, err)
 		for o := range objects {
 			all = append(all, o)
@@ -82,8 +82,8 @@ func TestAnIndexDoesNotMindSharedSets(t *testing.T) {
 	}
 	first := on("n1", nil)
 	second := on("n1", first)
-	require.True(t, second.SharesAttributes(first))
-	require.Equal(t, []*store.Object[int]{second}, found("n1"))
+	require.True(t, store.SharesAttributes(second, first))
+	require.Equal(t, []*store.Object{second}, found("n1"))
 	require.Same(t, second, found("n1")[0], "the newest, not the one before")
 	third := on("n2", second)
 	require.Empty(t, found("n1"))
@@ -91,10 +91,10 @@ func TestAnIndexDoesNotMindSharedSets(t *testing.T) {
 }
 
 func ExampleAlike() {
-	before := &store.Object[int]{Key: "a", Value: 1, Labels: labels.Set{"app": "web"}}
-	update := &store.Object[int]{Key: "a", Value: 2, Labels: labels.Set{"app": "web"}}
-	update.ShareAttributes(before)
-	other := &store.Object[int]{Key: "b", Labels: before.Labels}
+	before := &store.Object{Key: "a", Labels: labels.Set{"app": "web"}}
+	update := &store.Object{Key: "a", Labels: labels.Set{"app": "web"}}
+	store.ShareAttributes(update, before)
+	other := &store.Object{Key: "b", Labels: before.Labels}
 	fmt.Println(store.Alike(before, update), store.Alike(before, other), store.Alike(nil, update))
 	// Output: true false false
 }

@@ -6,7 +6,7 @@ import "iter"
 // order, with keys greater than after. It reads the narrowest part of the view
 // that can hold them: the one key, the first index that the filter fixes to a
 // value, or the prefix.
-func Select[T any](v *TreeView[T], f *Filter, after string) iter.Seq[*Object[T]] {
+func Select(v *TreeView, f *Filter, after string) iter.Seq[*Object] {
 	if key := f.Key(); key != "" {
 		return selectKey(v, f, after)
 	}
@@ -28,7 +28,7 @@ func Select[T any](v *TreeView[T], f *Filter, after string) iter.Seq[*Object[T]]
 	if !f.HasSelector() {
 		return candidates
 	}
-	return func(yield func(*Object[T]) bool) {
+	return func(yield func(*Object) bool) {
 		for o := range candidates {
 			if Matches(f, o) && !yield(o) {
 				return
@@ -37,8 +37,8 @@ func Select[T any](v *TreeView[T], f *Filter, after string) iter.Seq[*Object[T]]
 	}
 }
 
-func selectKey[T any](v *TreeView[T], f *Filter, after string) iter.Seq[*Object[T]] {
-	return func(yield func(*Object[T]) bool) {
+func selectKey(v *TreeView, f *Filter, after string) iter.Seq[*Object] {
+	return func(yield func(*Object) bool) {
 		if o := v.Get(f.Key()); o != nil && o.Key > after && Matches(f, o) {
 			yield(o)
 		}
@@ -47,8 +47,8 @@ func selectKey[T any](v *TreeView[T], f *Filter, after string) iter.Seq[*Object[
 
 // WithValue returns the objects among all whose attribute a has value, as
 // [TreeView.ByIndex] finds them, but by looking at each.
-func WithValue[T any](all iter.Seq[*Object[T]], a Attribute, value string) iter.Seq[*Object[T]] {
-	return func(yield func(*Object[T]) bool) {
+func WithValue(all iter.Seq[*Object], a Attribute, value string) iter.Seq[*Object] {
+	return func(yield func(*Object) bool) {
 		for o := range all {
 			if got, held := valueIn(a, o); held && got == value && !yield(o) {
 				return

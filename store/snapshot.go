@@ -7,7 +7,7 @@ import (
 
 // Snapshot is all that a cache knows at one revision: the state and the recent
 // changes that led to it. It is immutable.
-type Snapshot[T any] struct {
+type Snapshot struct {
 	// Revision is what the snapshot is of: State holds the newest of every
 	// object at it, Window ends with it.
 	Revision Revision
@@ -18,46 +18,27 @@ type Snapshot[T any] struct {
 	// in time: positions and revisions of another epoch mean nothing in this one.
 	Epoch uint64
 	// State is the newest state of every object, with its indexes.
-	State *TreeView[T]
+	State *TreeView
 	// Window is the changes that are still kept.
-	Window WindowView[T]
+	Window WindowView
 	// At is when the snapshot was taken, by the cache's clock.
 	At time.Time
-}
-
-// StateAt returns the state at exactly revision rev. It takes O(log n) if nothing
-// has changed since, otherwise as long as [WindowView.StateAt].
-//
-// The error is an [*ExpiredError] if the state is not known any more, or was
-// never seen, and a [*FutureError] if rev has not happened.
-func (s *Snapshot[T]) StateAt(rev Revision) (*TreeView[T], error) {
-	if rev > s.Revision {
-		return nil, &FutureError{Requested: rev, Current: s.Revision}
-	}
-	at, err := s.Window.Seek(rev)
-	switch {
-	case err != nil:
-		return nil, err
-	case at == s.Window.Next():
-		return s.State, nil
-	}
-	return s.Window.StateAt(rev)
 }
 
 // Published is the one place where a cache's writer leaves its newest snapshot
 // for readers. One goroutine stores; any number load, without waiting. The
 // zero value holds the empty snapshot.
-type Published[T any] struct {
-	current atomic.Pointer[Snapshot[T]]
+type Published struct {
+	current atomic.Pointer[Snapshot]
 }
 
 // Load returns the newest snapshot, never nil.
-func (p *Published[T]) Load() *Snapshot[T] {
+func (p *Published) Load() *Snapshot {
 	if s := p.current.Load(); s != nil {
 		return s
 	}
-	return &Snapshot[T]{}
+	return &Snapshot{}
 }
 
 // Store publishes s, which must not change afterwards.
-func (p *Published[T]) Store(s *Snapshot[T]) { p.current.Store(s) }
+func (p *Published) Store(s *Snapshot) { p.current.Store(s) }

@@ -146,7 +146,7 @@ func (s *Store[T]) View() *StoreView[T] { return s.items.View() }
 
 // KeyOf returns the key of item. The error is a [*KeyFuncError].
 func (s *Store[T]) KeyOf(item T) (string, error) {
-	key, err := contained(s.cfg.Key, item)
+	key, err := contained("StoreConfig.Key", s.cfg.Key, item)
 	if err != nil {
 		return "", &KeyFuncError[T]{Item: item, Err: err}
 	}
@@ -166,7 +166,7 @@ func (s *Store[T]) keyed(txn Transaction[T]) (KeyedTransaction[T], error) {
 	if s.cfg.Transform == nil || txn.Type == TransactionDelete {
 		return keyed, nil
 	}
-	if keyed.Item, err = contained(s.cfg.Transform, txn.Item); err != nil {
+	if keyed.Item, err = contained("StoreConfig.Transform", s.cfg.Transform, txn.Item); err != nil {
 		return keyed, &TransformError{Key: keyed.Key, Err: err}
 	}
 	return keyed, nil
@@ -176,5 +176,5 @@ func (s *Store[T]) revisionOf(item T) (Revision, error) {
 	if s.cfg.Revision == nil {
 		return 0, nil
 	}
-	return contained(func(item T) (Revision, error) { return s.cfg.Revision(item), nil }, item)
+	return contained("StoreConfig.Revision", func(item T) (Revision, error) { return s.cfg.Revision(item), nil }, item)
 }

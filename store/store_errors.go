@@ -3,7 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
+
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // What can go wrong in the functions that a user gives to a [Store], an
@@ -26,7 +27,7 @@ var (
 type KeyFuncError[T any] struct {
 	// Item is what the KeyFunc was given.
 	Item T
-	// Err is what it returned, or a [*PanicError].
+	// Err is what it returned, or a [*usercode.PanicError].
 	Err error
 }
 
@@ -43,7 +44,7 @@ func (e *KeyFuncError[T]) Is(target error) bool { return target == ErrKeyFunc }
 // TransformError says that an item could not be transformed.
 type TransformError struct {
 	Key string
-	// Err is what the transform returned, or a [*PanicError].
+	// Err is what the transform returned, or a [*usercode.PanicError].
 	Err error
 }
 
@@ -63,7 +64,7 @@ type IndexFuncError struct {
 	Index string
 	// Key is that of the item, or "" for an item that is not stored.
 	Key string
-	// Err is what the IndexFunc returned, or a [*PanicError].
+	// Err is what the IndexFunc returned, or a [*usercode.PanicError].
 	Err error
 }
 
@@ -77,30 +78,13 @@ func (e *IndexFuncError) Unwrap() error { return e.Err }
 // Is makes errors.Is(err, ErrIndexFunc) true.
 func (e *IndexFuncError) Is(target error) bool { return target == ErrIndexFunc }
 
-// PanicError is a panic of a user's function, contained and returned.
-type PanicError struct {
-	// Reason is the panic's value, printed.
-	Reason string
-	// Cause is the panic's value if it was an error, otherwise nil.
-	Cause error
-	// Stack is where it happened, as [debug.Stack] prints it.
-	Stack []byte
-}
-
-func (e *PanicError) Error() string { return "panic: " + e.Reason }
-
-// Unwrap returns the cause, which may be nil.
-func (e *PanicError) Unwrap() error { return e.Cause }
-
-// contained calls the user's fn and returns a panic in it as a *PanicError.
-func contained[In, Out any](fn func(In) (Out, error), in In) (out Out, err error) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			cause, _ := reason.(error)
-			err = &PanicError{Reason: fmt.Sprint(reason), Cause: cause, Stack: debug.Stack()}
-		}
-	}()
-	return fn(in)
+// contained calls the user's function of that name and returns a panic in it as a
+// [*usercode.PanicError].
+func contained[In, Out any](name string, fn func(In) (Out, error), in In) (out Out, err error) {
+	if panicked := usercode.Call(name, "", func() { out, err = fn(in) }); panicked != nil {
+		return out, panicked
+	}
+	return out, err
 }
 
 // TransactionError says which parts of a transaction were not applied. The

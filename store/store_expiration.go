@@ -70,7 +70,7 @@ func (c *ExpirationCache[T]) Add(item T) error { return c.Update(item) }
 
 // Update stores item, replacing the one with its key, if there is one. Its life
 // begins anew. The errors are [*KeyFuncError] and TTL's panic as a
-// [*PanicError].
+// [*usercode.PanicError].
 func (c *ExpirationCache[T]) Update(item T) error {
 	key, born, err := c.born(item)
 	if err != nil {
@@ -211,7 +211,7 @@ func (c *ExpirationCache[T]) born(item T) (key string, m mortal[T], err error) {
 	if key, err = c.keyOf(item); err != nil || c.cfg.TTL == nil {
 		return key, mortal[T]{item: item}, err
 	}
-	ttl, err := contained(func(item T) (time.Duration, error) { return c.cfg.TTL(item), nil }, item)
+	ttl, err := contained("ExpirationConfig.TTL", func(item T) (time.Duration, error) { return c.cfg.TTL(item), nil }, item)
 	if err != nil {
 		return key, m, fmt.Errorf("time to live of %q: %w", key, err)
 	}
@@ -223,7 +223,7 @@ func (c *ExpirationCache[T]) born(item T) (key string, m mortal[T], err error) {
 }
 
 func (c *ExpirationCache[T]) keyOf(item T) (string, error) {
-	key, err := contained(c.cfg.Key, item)
+	key, err := contained("ExpirationConfig.Key", c.cfg.Key, item)
 	if err != nil {
 		return "", &KeyFuncError[T]{Item: item, Err: err}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // widget is what the tests of the client-side stores keep.
@@ -146,9 +147,9 @@ func TestTransformErrorChangesNothing(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrTransform)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	}
-	var panicked *store.PanicError
+	var panicked *usercode.PanicError
 	require.ErrorAs(t, s.Update(widget{Name: "worse"}), &panicked)
-	require.Equal(t, "worse", panicked.Reason)
+	require.Equal(t, "worse", panicked.Value)
 	require.Equal(t, []string{"a"}, s.ListKeys())
 	require.Zero(t, s.LastRevision())
 }
@@ -177,7 +178,7 @@ func TestKeyFuncPanicIsReturned(t *testing.T) {
 	require.NoError(t, err)
 	err = s.Add(nil)
 	require.ErrorIs(t, err, store.ErrKeyFunc)
-	var panicked *store.PanicError
+	var panicked *usercode.PanicError
 	require.ErrorAs(t, err, &panicked)
 	require.Contains(t, string(panicked.Stack), "TestKeyFuncPanicIsReturned")
 	require.NoError(t, s.Add(&widget{Name: "a"}), "the store goes on")

@@ -24,21 +24,21 @@ const degree = 16
 //	                                        child and ghi; the view's stay
 //
 // A Tree belongs to one goroutine at a time. Its views are for everybody.
-type Tree[T any] struct {
-	objects *btree.Map[string, *Object[T]]
-	indexes []index[T]
+type Tree struct {
+	objects *btree.Map[string, *Object]
+	indexes []index
 	// view is the last view if nothing was written since, else nil.
-	view *TreeView[T]
+	view *TreeView
 }
 
 // NewTree returns an empty tree with an index on each of the attributes; naming
 // one twice is naming it once. Each index costs about as much memory and time
 // per write as the tree itself.
-func NewTree[T any](indexes ...Attribute) *Tree[T] {
-	t := &Tree[T]{objects: btree.NewMap[string, *Object[T]](degree)}
+func NewTree(indexes ...Attribute) *Tree {
+	t := &Tree{objects: btree.NewMap[string, *Object](degree)}
 	for i, a := range indexes {
 		if !slices.Contains(indexes[:i], a) {
-			t.indexes = append(t.indexes, newIndex[T](a))
+			t.indexes = append(t.indexes, newIndex(a))
 		}
 	}
 	return t
@@ -46,7 +46,7 @@ func NewTree[T any](indexes ...Attribute) *Tree[T] {
 
 // Put stores o under its key and returns the object that was there, or nil.
 // It takes O(log n) and shares o, which must not change any more.
-func (t *Tree[T]) Put(o *Object[T]) (prev *Object[T]) {
+func (t *Tree) Put(o *Object) (prev *Object) {
 	t.view = nil
 	prev, _ = t.objects.Set(o.Key, o)
 	for _, x := range t.indexes {
@@ -56,7 +56,7 @@ func (t *Tree[T]) Put(o *Object[T]) (prev *Object[T]) {
 }
 
 // Delete removes the object under key and returns it, or nil if there is none.
-func (t *Tree[T]) Delete(key string) (prev *Object[T]) {
+func (t *Tree) Delete(key string) (prev *Object) {
 	prev, found := t.objects.Delete(key)
 	if !found {
 		return nil
@@ -68,29 +68,41 @@ func (t *Tree[T]) Delete(key string) (prev *Object[T]) {
 	return prev
 }
 
+// Apply makes ev's change, and returns the object that was there. Emitted events
+// and bookmarks change nothing.
+func (t *Tree) Apply(ev Event) (prev *Object) {
+	switch ev.Type {
+	case Added, Modified:
+		return t.Put(ev.Object)
+	case Deleted:
+		return t.Delete(ev.Object.Key)
+	}
+	return nil
+}
+
 // Get returns the object under key, or nil.
-func (t *Tree[T]) Get(key string) *Object[T] {
+func (t *Tree) Get(key string) *Object {
 	o, _ := t.objects.Get(key)
 	return o
 }
 
 // Len returns the number of objects.
-func (t *Tree[T]) Len() int { return t.objects.Len() }
+func (t *Tree) Len() int { return t.objects.Len() }
 
 // View returns the tree as it is now, for good: later writes to the tree do not
 // show in it. It takes O(1), and nothing if nothing was written since the last
 // one. A nil Tree has the empty view.
-func (t *Tree[T]) View() *TreeView[T] {
+func (t *Tree) View() *TreeView {
 	if t == nil {
 		return nil
 	}
 	if t.view == nil {
-		t.view = &TreeView[T]{objects: t.objects.Copy(), indexes: copyIndexes(t.indexes)}
+		t.view = &TreeView{&viewTrees{t.objects.Copy(), copyIndexes(t.indexes)}}
 	}
 	return t.view
 }
 
-func copyIndexes[T any](indexes []index[T]) []index[T] {
+func copyIndexes(indexes []index) []index {
 	copies := slices.Clone(indexes)
 	for i := range copies {
 		copies[i].entries = copies[i].entries.Copy()

@@ -9,9 +9,9 @@ import (
 )
 
 // nodes returns a tree of n objects, 100 to a node.
-func nodes(n int) (*store.Tree[string], []*store.Object[string]) {
-	tree := store.NewTree[string](byNode)
-	objects := make([]*store.Object[string], n)
+func nodes(n int) (*store.Tree, []*store.Object) {
+	tree := store.NewTree(byNode)
+	objects := make([]*store.Object, n)
 	for i := range objects {
 		objects[i] = onNode(fmt.Sprintf("namespace-%02d/pod-%06d", i%50, i), fmt.Sprintf("node-%04d", i%(n/100)), "", 1)
 		tree.Put(objects[i])
@@ -38,7 +38,7 @@ func BenchmarkTreePut(b *testing.B) {
 func BenchmarkTreeViewAppendTo(b *testing.B) {
 	tree, _ := nodes(10_000)
 	v := tree.View()
-	dst := make([]*store.Object[string], 0, v.Len())
+	dst := make([]*store.Object, 0, v.Len())
 	for b.Loop() {
 		dst = v.AppendTo(dst[:0], "")
 	}
@@ -77,12 +77,12 @@ func BenchmarkTreeViewRead(b *testing.B) {
 
 func BenchmarkDiff10k(b *testing.B) {
 	tree, objects := nodes(10_000)
-	is := tree.View().Tree()
+	is := store.TreeOf(tree.View())
 	for _, o := range objects[:10] {
 		is.Delete(o.Key)
 	}
 	for b.Loop() {
-		if n := len(store.Diff(tree.View(), is.View(), 1, 100, time.Time{})); n != 10 {
+		if n := len(store.Diff(things, tree.View(), is.View(), 1, 100, time.Time{})); n != 10 {
 			b.Fatal(n)
 		}
 	}

@@ -34,10 +34,9 @@ func (k AttributeKind) String() string {
 type Attribute struct {
 	Kind AttributeKind
 	Name string
+	// Column is a field's place in [Object.Fields]; see [Columns.Attribute].
+	Column int
 }
-
-// FieldAttribute names a field.
-func FieldAttribute(name string) Attribute { return Attribute{Kind: Field, Name: name} }
 
 // LabelAttribute names a label.
 func LabelAttribute(name string) Attribute { return Attribute{Kind: Label, Name: name} }
@@ -46,10 +45,10 @@ func LabelAttribute(name string) Attribute { return Attribute{Kind: Label, Name:
 func (a Attribute) String() string { return a.Kind.String() + ":" + a.Name }
 
 // valueIn returns o's value of a, and whether an index on a holds o.
-func valueIn[T any](a Attribute, o *Object[T]) (value string, held bool) {
+func valueIn(a Attribute, o *Object) (value string, held bool) {
 	switch a.Kind {
 	case Field:
-		return o.Fields[a.Name], true
+		return o.Field(a.Column), true
 	case Label:
 		value, held = o.Labels[a.Name]
 	}
@@ -58,14 +57,14 @@ func valueIn[T any](a Attribute, o *Object[T]) (value string, held bool) {
 
 // entry is an object in an index. It repeats the key so that a search compares
 // without following the pointer.
-type entry[T any] struct {
+type entry struct {
 	value, key string
-	object     *Object[T]
+	object     *Object
 }
 
 // before orders entries by value, then key: the objects of one value are a run
 // in key order.
-func (e entry[T]) before(other entry[T]) bool {
+func (e entry) before(other entry) bool {
 	if e.value != other.value {
 		return e.value < other.value
 	}
@@ -73,17 +72,17 @@ func (e entry[T]) before(other entry[T]) bool {
 }
 
 // index is the objects by the value of one attribute.
-type index[T any] struct {
+type index struct {
 	attribute Attribute
-	entries   *btree.BTreeG[entry[T]]
+	entries   *btree.BTreeG[entry]
 }
 
-func newIndex[T any](a Attribute) index[T] {
-	return index[T]{a, btree.NewBTreeGOptions(entry[T].before, btree.Options{NoLocks: true, Degree: degree})}
+func newIndex(a Attribute) index {
+	return index{a, btree.NewBTreeGOptions(entry.before, btree.Options{NoLocks: true, Degree: degree})}
 }
 
 // replace makes the index hold o where it held prev. Either may be nil.
-func (x index[T]) replace(prev, o *Object[T]) {
+func (x index) replace(prev, o *Object) {
 	is, holds := x.entry(o)
 	if Alike(prev, o) {
 		// The same place, if it has one.
@@ -102,10 +101,10 @@ func (x index[T]) replace(prev, o *Object[T]) {
 }
 
 // entry returns the entry of o, and whether it has one.
-func (x index[T]) entry(o *Object[T]) (entry[T], bool) {
+func (x index) entry(o *Object) (entry, bool) {
 	if o == nil {
-		return entry[T]{}, false
+		return entry{}, false
 	}
 	value, held := valueIn(x.attribute, o)
-	return entry[T]{value, o.Key, o}, held
+	return entry{value, o.Key, o}, held
 }

@@ -13,9 +13,9 @@ import (
 )
 
 // treeModel is a tree that is obviously right.
-type treeModel map[string]*store.Object[string]
+type treeModel map[string]*store.Object
 
-func (m treeModel) keys(match func(*store.Object[string]) bool) []string {
+func (m treeModel) keys(match func(*store.Object) bool) []string {
 	found := []string{}
 	for key, o := range m {
 		if match(o) {
@@ -48,7 +48,7 @@ func TestTreeAgreesWithAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree, model := treeOf(), treeModel{}
 		type past struct {
-			view  *store.TreeView[string]
+			view  *store.TreeView
 			model treeModel
 		}
 		var pasts []past
@@ -78,7 +78,7 @@ func TestTreeAgreesWithAMap(t *testing.T) {
 				}
 			},
 			"view":     func(*rapid.T) { pasts = append(pasts, past{tree.View(), model.clone()}) },
-			"continue": func(*rapid.T) { tree = tree.View().Tree() },
+			"continue": func(*rapid.T) { tree = store.TreeOf(tree.View()) },
 			"": func(t *rapid.T) {
 				requireSameState(t, model, tree.View(), nodes.Draw(t, "value"), treeKeys.Draw(t, "after"))
 			},
@@ -89,16 +89,16 @@ func TestTreeAgreesWithAMap(t *testing.T) {
 	})
 }
 
-func requireSameState(t *rapid.T, m treeModel, v *store.TreeView[string], value, after string) {
+func requireSameState(t *rapid.T, m treeModel, v *store.TreeView, value, after string) {
 	require.Equal(t, len(m), v.Len())
-	require.Equal(t, m.keys(func(o *store.Object[string]) bool { return o.Key > after }), keys(v, "", after))
+	require.Equal(t, m.keys(func(o *store.Object) bool { return o.Key > after }), keys(v, "", after))
 	for _, prefix := range []string{"", "a", "a/", "b"} {
-		under := func(o *store.Object[string]) bool { return store.HasPrefix(o.Key, prefix) && o.Key > after }
+		under := func(o *store.Object) bool { return store.HasPrefix(o.Key, prefix) && o.Key > after }
 		require.Equal(t, m.keys(under), keys(v, prefix, after))
-		require.Equal(t, m.keys(func(o *store.Object[string]) bool {
-			return under(o) && o.Fields[byNode.Name] == value
+		require.Equal(t, m.keys(func(o *store.Object) bool {
+			return under(o) && o.Field(byNode.Column) == value
 		}), keysBy(t, v, byNode, value, prefix, after))
-		require.Equal(t, m.keys(func(o *store.Object[string]) bool {
+		require.Equal(t, m.keys(func(o *store.Object) bool {
 			app, ok := o.Labels[byApp.Name]
 			return under(o) && ok && app == value
 		}), keysBy(t, v, byApp, value, prefix, after))
@@ -114,10 +114,10 @@ func requireSameState(t *rapid.T, m treeModel, v *store.TreeView[string], value,
 // number of objects is that of the writes.
 func TestRow108_SnapshotConcurrency(t *testing.T) {
 	const writes, readers = 300, 4
-	views := make([]chan *store.TreeView[string], readers)
+	views := make([]chan *store.TreeView, readers)
 	var wg sync.WaitGroup
 	for i := range views {
-		views[i] = make(chan *store.TreeView[string], 16)
+		views[i] = make(chan *store.TreeView, 16)
 		wg.Go(func() {
 			for v := range views[i] {
 				requireWholeWrite(t, v)
@@ -145,7 +145,7 @@ func TestRow108_SnapshotConcurrency(t *testing.T) {
 
 // requireWholeWrite checks that v is the state after a write, in all of its
 // ways to read, and that going on from it does not disturb others.
-func requireWholeWrite(t *testing.T, v *store.TreeView[string]) {
+func requireWholeWrite(t *testing.T, v *store.TreeView) {
 	rev := v.Get("first").Revision
 	objects := v.AppendTo(nil, "")
 	if rev != v.Get("last").Revision || len(objects) != int(rev)+3 || v.Len() != len(objects) {
@@ -154,7 +154,7 @@ func requireWholeWrite(t *testing.T, v *store.TreeView[string]) {
 	if n := len(keysBy(t, v, byApp, "web", "item", "")); n != int(rev)+1 {
 		t.Errorf("%d objects by index at revision %v", n, rev)
 	}
-	tree := v.Tree()
+	tree := store.TreeOf(v)
 	tree.Put(onNode("mine", "n9", "web", rev))
 	tree.Delete("first")
 	if v.Get("first") == nil || v.Get("mine") != nil {

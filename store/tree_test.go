@@ -12,14 +12,14 @@ import (
 )
 
 var (
-	byNode = store.FieldAttribute("spec.nodeName")
+	byNode = field("spec.nodeName")
 	byApp  = store.LabelAttribute("app")
 )
 
 // onNode returns an object with a value for byNode, and for byApp unless app is
 // empty.
-func onNode(key, node, app string, rev store.Revision) *store.Object[string] {
-	o := &store.Object[string]{Key: key, Revision: rev, Created: rev, Fields: fields.Set{byNode.Name: node}}
+func onNode(key, node, app string, rev store.Revision) *store.Object {
+	o := newThing(store.Object{Key: key, Revision: rev, Created: rev, Fields: row(fields.Set{byNode.Name: node})})
 	if app != "" {
 		o.Labels = labels.Set{byApp.Name: app}
 	}
@@ -27,16 +27,16 @@ func onNode(key, node, app string, rev store.Revision) *store.Object[string] {
 }
 
 // treeOf returns a tree of objects with these keys and no attributes.
-func treeOf(keys ...string) *store.Tree[string] {
-	tree := store.NewTree[string](byNode, byApp)
+func treeOf(keys ...string) *store.Tree {
+	tree := store.NewTree(byNode, byApp)
 	for i, key := range keys {
-		tree.Put(&store.Object[string]{Key: key, Revision: store.Revision(i + 1)})
+		tree.Put(newThing(store.Object{Key: key, Revision: store.Revision(i + 1)}))
 	}
 	return tree
 }
 
 // keys returns the keys under prefix after a key, in the view's order.
-func keys(v *store.TreeView[string], prefix, after string) []string {
+func keys(v *store.TreeView, prefix, after string) []string {
 	found := []string{}
 	for o := range v.All(prefix, after) {
 		found = append(found, o.Key)
@@ -45,7 +45,7 @@ func keys(v *store.TreeView[string], prefix, after string) []string {
 }
 
 // keysBy is keys by index.
-func keysBy(t require.TestingT, v *store.TreeView[string], a store.Attribute, value, prefix, after string) []string {
+func keysBy(t require.TestingT, v *store.TreeView, a store.Attribute, value, prefix, after string) []string {
 	objects, err := v.ByIndex(a, value, prefix, after)
 	require.NoError(t, err)
 	found := []string{}
@@ -141,7 +141,7 @@ func TestRow131_StoreListPrefix(t *testing.T) {
 
 func TestRow131_StoreSnapshotter(t *testing.T) {
 	tree := treeOf()
-	var views []*store.TreeView[string]
+	var views []*store.TreeView
 	for rev := range store.Revision(500) {
 		views = append(views, tree.View())
 		tree.Put(onNode(rev.String(), "n1", "", rev+1))
@@ -184,7 +184,7 @@ func TestTreeViewSequencesAreReadAgain(t *testing.T) {
 
 func TestRow111_AppendToIsInKeyOrder(t *testing.T) {
 	v := treeOf("c", "a/2", "b", "a/1", "a").View()
-	first := &store.Object[string]{Key: "first"}
+	first := &store.Object{Key: "first"}
 	for prefix, want := range map[string][]string{
 		"":   {"first", "a", "a/1", "a/2", "b", "c"},
 		"a":  {"first", "a", "a/1", "a/2"},
@@ -192,7 +192,7 @@ func TestRow111_AppendToIsInKeyOrder(t *testing.T) {
 		"x":  {"first"},
 	} {
 		var got []string
-		for _, o := range v.AppendTo([]*store.Object[string]{first}, prefix) {
+		for _, o := range v.AppendTo([]*store.Object{first}, prefix) {
 			got = append(got, o.Key)
 		}
 		require.Equal(t, want, got, "under %q", prefix)
@@ -200,14 +200,14 @@ func TestRow111_AppendToIsInKeyOrder(t *testing.T) {
 }
 
 func TestRow113_EmptyViews(t *testing.T) {
-	var noTree *store.Tree[string]
+	var noTree *store.Tree
 	require.Nil(t, noTree.View())
-	for name, v := range map[string]*store.TreeView[string]{"nil": nil, "of an empty tree": treeOf().View()} {
+	for name, v := range map[string]*store.TreeView{"nil": nil, "of an empty tree": treeOf().View()} {
 		require.Zero(t, v.Len(), name)
 		require.Nil(t, v.Get("a"), name)
 		require.Empty(t, keys(v, "", ""), name)
 		require.Empty(t, v.AppendTo(nil, ""), name)
-		tree := v.Tree()
+		tree := store.TreeOf(v)
 		tree.Put(onNode("a", "n1", "", 1))
 		require.Equal(t, 1, tree.Len(), name)
 		require.Zero(t, v.Len(), name)
@@ -215,7 +215,7 @@ func TestRow113_EmptyViews(t *testing.T) {
 }
 
 func TestTreeUnknownIndex(t *testing.T) {
-	for _, v := range []*store.TreeView[string]{nil, treeOf().View()} {
+	for _, v := range []*store.TreeView{nil, treeOf().View()} {
 		_, err := v.ByIndex(store.LabelAttribute("tier"), "x", "", "")
 		require.ErrorIs(t, err, store.ErrUnknownIndex)
 		require.ErrorContains(t, err, "label:tier")
@@ -224,7 +224,7 @@ func TestTreeUnknownIndex(t *testing.T) {
 	v := treeOf().View()
 	require.True(t, v.Indexed(byNode))
 	require.False(t, v.Indexed(store.LabelAttribute(byNode.Name)), "a label is not the field of that name")
-	require.True(t, v.Tree().View().Indexed(byNode), "a tree from a view keeps the indexes")
+	require.True(t, store.TreeOf(v).View().Indexed(byNode), "a tree from a view keeps the indexes")
 }
 
 // Selectors take a field that is not set for "", but not a label.
@@ -241,7 +241,7 @@ func TestTreeIndexOfWhatIsNotSet(t *testing.T) {
 }
 
 func TestTreeIndexNamedTwiceIsOne(t *testing.T) {
-	tree := store.NewTree[string](byApp, byNode, byApp)
+	tree := store.NewTree(byApp, byNode, byApp)
 	tree.Put(onNode("a", "n1", "web", 1))
 	require.Equal(t, []string{"a"}, keysBy(t, tree.View(), byApp, "web", "", ""))
 	tree.Delete("a")

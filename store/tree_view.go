@@ -13,34 +13,47 @@ import (
 // for concurrent use without locks. A nil view is empty.
 //
 // It keeps alive the objects it shows, and nothing newer.
-type TreeView[T any] struct {
-	// Of the B-trees only what reads them may be called: Copy, too, writes to
-	// its receiver.
-	objects *btree.Map[string, *Object[T]]
-	indexes []index[T]
+type TreeView struct{ parts viewParts }
+
+// viewParts is a *[viewTrees]. It is an interface for the sake of the compiler: a
+// package that can reach a B-tree through the fields of structs compiles all its
+// methods anew, and views are in the contract of backends, which users' packages
+// reach.
+type viewParts interface{ isViewTrees() }
+
+// viewTrees are the B-trees of a view. Only what reads them may be called: Copy,
+// too, writes to its receiver.
+type viewTrees struct {
+	objects *btree.Map[string, *Object]
+	indexes []index
 }
 
+func (*viewTrees) isViewTrees() {}
+
+// treesOf is no method, whose result the compiler would look into.
+func treesOf(v *TreeView) *viewTrees { return v.parts.(*viewTrees) }
+
 // Get returns the object under key, or nil.
-func (v *TreeView[T]) Get(key string) *Object[T] {
+func (v *TreeView) Get(key string) *Object {
 	if v == nil {
 		return nil
 	}
-	o, _ := v.objects.Get(key)
+	o, _ := treesOf(v).objects.Get(key)
 	return o
 }
 
 // Len returns the number of objects.
-func (v *TreeView[T]) Len() int {
+func (v *TreeView) Len() int {
 	if v == nil {
 		return 0
 	}
-	return v.objects.Len()
+	return treesOf(v).objects.Len()
 }
 
 // All returns the objects under prefix (see [HasPrefix]) whose keys are greater
 // than after, in key order. It seeks: what lies outside costs nothing.
-func (v *TreeView[T]) All(prefix, after string) iter.Seq[*Object[T]] {
-	return func(yield func(*Object[T]) bool) {
+func (v *TreeView) All(prefix, after string) iter.Seq[*Object] {
+	return func(yield func(*Object) bool) {
 		if v != nil {
 			v.run(prefix, after, yield)
 		}
@@ -48,14 +61,14 @@ func (v *TreeView[T]) All(prefix, after string) iter.Seq[*Object[T]] {
 }
 
 // run yields what All returns.
-func (v *TreeView[T]) run(prefix, after string, yield func(*Object[T]) bool) {
+func (v *TreeView) run(prefix, after string, yield func(*Object) bool) {
 	if isPath(prefix) {
 		if o := v.Get(prefix); o != nil && prefix > after && !yield(o) {
 			return
 		}
 		prefix += "/"
 	}
-	v.objects.Ascend(max(prefix, after), func(key string, o *Object[T]) bool {
+	treesOf(v).objects.Ascend(max(prefix, after), func(key string, o *Object) bool {
 		if !strings.HasPrefix(key, prefix) {
 			return false
 		}
@@ -68,7 +81,7 @@ func (v *TreeView[T]) run(prefix, after string, yield func(*Object[T]) bool) {
 func isPath(prefix string) bool { return prefix != "" && !strings.HasSuffix(prefix, "/") }
 
 // AppendTo appends the objects under prefix to dst, in key order.
-func (v *TreeView[T]) AppendTo(dst []*Object[T], prefix string) []*Object[T] {
+func (v *TreeView) AppendTo(dst []*Object, prefix string) []*Object {
 	if v == nil {
 		return dst
 	}
@@ -76,7 +89,7 @@ func (v *TreeView[T]) AppendTo(dst []*Object[T], prefix string) []*Object[T] {
 		return slices.AppendSeq(dst, v.All(prefix, ""))
 	}
 	dst = slices.Grow(dst, v.Len())
-	v.objects.Scan(func(_ string, o *Object[T]) bool {
+	treesOf(v).objects.Scan(func(_ string, o *Object) bool {
 		dst = append(dst, o)
 		return true
 	})
@@ -85,20 +98,20 @@ func (v *TreeView[T]) AppendTo(dst []*Object[T], prefix string) []*Object[T] {
 
 // Indexed reports whether there is an index on a, so that [TreeView.ByIndex]
 // works.
-func (v *TreeView[T]) Indexed(a Attribute) bool {
-	_, ok := v.index(a)
+func (v *TreeView) Indexed(a Attribute) bool {
+	_, ok := indexOf(v, a)
 	return ok
 }
 
-func (v *TreeView[T]) index(a Attribute) (index[T], bool) {
+func indexOf(v *TreeView, a Attribute) (index, bool) {
 	if v != nil {
-		for _, x := range v.indexes {
+		for _, x := range treesOf(v).indexes {
 			if x.attribute == a {
 				return x, true
 			}
 		}
 	}
-	return index[T]{}, false
+	return index{}, false
 }
 
 // ByIndex returns the objects whose attribute a is value, otherwise as All does:
@@ -109,24 +122,24 @@ func (v *TreeView[T]) index(a Attribute) (index[T], bool) {
 // it does not: so selectors have it.
 //
 // The error is an [ErrUnknownIndex] if there is no index on a.
-func (v *TreeView[T]) ByIndex(a Attribute, value, prefix, after string) (iter.Seq[*Object[T]], error) {
-	x, ok := v.index(a)
+func (v *TreeView) ByIndex(a Attribute, value, prefix, after string) (iter.Seq[*Object], error) {
+	x, ok := indexOf(v, a)
 	if !ok {
 		return nil, fmt.Errorf("%w: %v: name it when the tree is made", ErrUnknownIndex, a)
 	}
-	return func(yield func(*Object[T]) bool) { x.run(value, prefix, after, yield) }, nil
+	return func(yield func(*Object) bool) { x.run(value, prefix, after, yield) }, nil
 }
 
 // run yields what ByIndex returns.
-func (x index[T]) run(value, prefix, after string, yield func(*Object[T]) bool) {
+func (x index) run(value, prefix, after string, yield func(*Object) bool) {
 	if isPath(prefix) {
-		e, found := x.entries.Get(entry[T]{value: value, key: prefix})
+		e, found := x.entries.Get(entry{value: value, key: prefix})
 		if found && prefix > after && !yield(e.object) {
 			return
 		}
 		prefix += "/"
 	}
-	x.entries.Ascend(entry[T]{value: value, key: max(prefix, after)}, func(e entry[T]) bool {
+	x.entries.Ascend(entry{value: value, key: max(prefix, after)}, func(e entry) bool {
 		if e.value != value || !strings.HasPrefix(e.key, prefix) {
 			return false
 		}
@@ -134,18 +147,42 @@ func (x index[T]) run(value, prefix, after string, yield func(*Object[T]) bool) 
 	})
 }
 
-// Tree returns a tree that starts as this view and has its indexes, to roll a
+// Bytes estimates what the view keeps alive: its nodes, and its objects, of which
+// it measures at most a thousand. sizeOf is as for [NewWindow].
+func (v *TreeView) Bytes(sizeOf func(*Object) int) int64 {
+	const sample = 1024
+	n := v.Len()
+	if n == 0 {
+		return 0
+	}
+	step := max(1, n/sample)
+	total, measured := int64(0), int64(0)
+	for i := 0; i < n; i += step {
+		_, o, _ := treesOf(v).objects.GetAt(i)
+		total += min(max(0, int64(sizeOf(o))), maxSize) + ownBytes(o, nil)
+		measured++
+	}
+	return v.nodeBytes() + total/measured*int64(n)
+}
+
+// nodeBytes is what the view's nodes take, which are about two thirds full.
+func (v *TreeView) nodeBytes() int64 {
+	const perObject, perEntry = 40, 64
+	return int64(v.Len()) * int64(perObject+perEntry*len(treesOf(v).indexes))
+}
+
+// TreeOf returns a tree that starts as the view and has its indexes, to roll a
 // state forward. It takes O(1); writes to it do not show in the view. It may be
 // called concurrently.
-func (v *TreeView[T]) Tree() *Tree[T] {
+func TreeOf(v *TreeView) *Tree {
 	if v == nil {
-		return NewTree[T]()
+		return NewTree()
 	}
-	objects := *v.objects // copied first, because Copy writes to its receiver
-	indexes := slices.Clone(v.indexes)
+	objects := *treesOf(v).objects // copied first, because Copy writes to its receiver
+	indexes := slices.Clone(treesOf(v).indexes)
 	for i := range indexes {
 		entries := *indexes[i].entries
 		indexes[i].entries = &entries
 	}
-	return &Tree[T]{objects: objects.Copy(), indexes: copyIndexes(indexes)}
+	return &Tree{objects: objects.Copy(), indexes: copyIndexes(indexes)}
 }

@@ -18,12 +18,10 @@ type Seq uint64
 //	           │   ┌──────────────┐┌──────────────┐┌────╌╌╌───┐          │
 //	forgotten  │   │ events 12…15 ││ events 16…19 ││ 20 21 22 │◀─ Append │
 //	           │   └──────────────┘└──────────────┘└──────────┘          │
-//	               ▲ base: state   ▲ base          ▲ base
-//	               First                                      ▲ Next
+//	               ▲ First                                     ▲ Next
 //
-// Each chunk has the state before its first event, which costs nothing but a
-// view of the tree. So any state that the window reaches back to can be had,
-// from at most one chunk of events.
+// An event knows the object before it, so any state that the window reaches back
+// to is the newest with the events since undone; see [Snapshot.StateAt].
 //
 // A chunk's slots are written once and then only read. [Window.View] is a list
 // of chunks and a position to end at, so it takes O(1), needs no lock, and
@@ -36,14 +34,17 @@ type Seq uint64
 // can get older than [WindowLimits.MinAge] then, but not go before it.
 //
 // A Window belongs to one goroutine at a time. Its views are for everybody.
-type Window[T any] struct {
+type Window struct {
 	limits WindowLimits
-	sizeOf func(*Object[T]) int
+	sizeOf func(*Object) int
 
 	// chunks and gaps are shared with views: nothing in them changes, they are
 	// only appended to, and replaced to drop something.
-	chunks []*chunk[T]
+	chunks []*chunk
 	gaps   []gap
+
+	// rebuilt is shared with views, and guards itself.
+	rebuilt *rebuiltStates
 
 	first, next     Seq
 	floor, revision Revision
@@ -53,69 +54,67 @@ type Window[T any] struct {
 
 // NewWindow returns an empty window: nothing is known before [Window.Reset].
 // Limits that [WindowLimits.Validate] rejects count as not given. sizeOf
-// estimates the bytes that an object holds; nil means [DefaultSize] for each. It
-// is called once for each event, with its Object.
-func NewWindow[T any](limits WindowLimits, sizeOf func(*Object[T]) int) *Window[T] {
+// estimates the bytes of an object's value, as [Schema].Size does; nil means
+// [DefaultSize] for each. It is called at most once for each event, for the
+// object that the window alone keeps alive from then on.
+func NewWindow(limits WindowLimits, sizeOf func(*Object) int) *Window {
 	if sizeOf == nil {
-		sizeOf = func(*Object[T]) int { return DefaultSize }
+		sizeOf = func(*Object) int { return DefaultSize }
 	}
-	return &Window[T]{limits: limits.withDefaults(), sizeOf: sizeOf}
+	return &Window{limits: limits.withDefaults(), sizeOf: sizeOf, rebuilt: new(rebuiltStates)}
 }
 
 // Reset forgets all events. The window then starts at floor: a watch can start
 // from there and later. Positions go on from where they were, so those before
 // the last event are too old now. One at the very end is not: whoever holds
 // positions over a Reset must know of it by other means, such as a generation.
-func (w *Window[T]) Reset(floor Revision) {
+func (w *Window) Reset(floor Revision) {
 	w.chunks, w.gaps, w.bytes = nil, nil, 0
+	w.rebuilt = new(rebuiltStates)
 	w.first = w.next
 	w.floor, w.revision = floor, floor
 }
 
-// Append adds one event, which came at time at. Before is the state that it
-// changes: apply the event to it after Append, not before.
+// Append adds one event, which came at time at. Its Prev is the state before it,
+// which past states are rebuilt from.
 //
 // Events come in the order of their revisions, each once. One with a lower
 // revision than [WindowView.Revision] gets that, to keep the order. A bookmark
 // is the same as [Window.Advance].
 //
 // It takes amortized O(1). It does not trim: call [Window.Trim] once per batch.
-func (w *Window[T]) Append(ev Event[T], at time.Time, before *Tree[T]) {
+func (w *Window) Append(ev Event, at time.Time) {
 	if ev.Object == nil {
 		w.Advance(ev.Revision)
 		return
 	}
-	size := w.size(ev.Object)
-	if w.full() {
-		w.start(before.View())
-	}
-	w.write(ev, size, at)
+	held := w.held(ev) // runs code of the user's, so nothing has changed yet
+	w.see(at)
+	w.Advance(ev.Revision)
+	ev.Revision = w.revision
+	tail := w.tail()
+	tail.events[tail.used] = ev
+	tail.used++
+	tail.bytes += held
+	tail.newest = w.clock
+	w.next++
+	w.bytes += held
 }
 
 // AppendDiff adds what a list of the state at revision through differs in from
 // the state before, which was that at revision after: events, as [Diff] returns
-// them. Apply them to before after AppendDiff, not before.
+// them.
 //
 // The revisions strictly between after and through become a gap: nobody knows
 // the states there. A watch cannot start in it, but goes through it as through
 // other events, and can start from after and from through. There is a gap also
 // if there are no events, for something may have come and gone.
-func (w *Window[T]) AppendDiff(events []Event[T], after, through Revision, at time.Time, before *Tree[T]) {
+func (w *Window) AppendDiff(events []Event, after, through Revision, at time.Time) {
 	w.Advance(after)
 	w.see(at)
 	g := gap{after: w.revision, start: w.next, found: w.clock}
-	state, rolled := before, 0
-	for i, ev := range events {
-		size := w.size(ev.Object)
-		if w.full() {
-			if i > 0 {
-				state = state.View().Tree() // before is the caller's to change
-			}
-			roll(state, events[rolled:i])
-			rolled = i
-			w.start(state.View())
-		}
-		w.write(ev, size, at)
+	for _, ev := range events {
+		w.Append(ev, at)
 	}
 	w.Advance(through)
 	g.through, g.end = w.revision, w.next
@@ -126,44 +125,25 @@ func (w *Window[T]) AppendDiff(events []Event[T], after, through Revision, at ti
 
 // Advance says that nothing happened until rev that is not in the window. A
 // revision that is not newer than [WindowView.Revision] does nothing.
-func (w *Window[T]) Advance(rev Revision) { w.revision = max(w.revision, rev) }
+func (w *Window) Advance(rev Revision) { w.revision = max(w.revision, rev) }
 
-// size returns the bytes of o. It calls the user's code, so it comes before
-// anything is changed.
-func (w *Window[T]) size(o *Object[T]) int64 { return int64(max(0, w.sizeOf(o))) }
-
-// full reports whether the next event needs a new chunk.
-func (w *Window[T]) full() bool {
-	if len(w.chunks) == 0 {
-		return true
+// tail returns the chunk that the next event goes into, a new one if the last is
+// full. The first chunks are small, so that a window of few events is.
+func (w *Window) tail() *chunk {
+	if n := len(w.chunks); n > 0 {
+		if last := w.chunks[n-1]; last.used < len(last.events) && last.bytes < w.limits.maxChunkBytes() {
+			return last
+		}
 	}
-	tail := w.chunks[len(w.chunks)-1]
-	return tail.used == len(tail.events) || tail.bytes >= w.limits.maxChunkBytes()
-}
-
-// start adds an empty chunk; an event must follow.
-func (w *Window[T]) start(base *TreeView[T]) {
-	w.chunks = append(w.chunks, &chunk[T]{
-		first: w.next, base: base, events: make([]Event[T], w.limits.ChunkSize),
-	})
-}
-
-// write puts an event into the last chunk, which has room.
-func (w *Window[T]) write(ev Event[T], size int64, at time.Time) {
-	w.see(at)
-	w.Advance(ev.Revision)
-	ev.Revision = w.revision
-	tail := w.chunks[len(w.chunks)-1]
-	tail.events[tail.used] = ev
-	tail.used++
-	tail.bytes += size
-	tail.newest = w.clock
-	w.next++
-	w.bytes += size
+	slots := min(w.limits.ChunkSize, max(minChunkSize, int(w.next-w.first)))
+	c := &chunk{first: w.next, events: make([]Event, slots), bytes: chunkBytes + int64(slots)*eventBytes}
+	w.chunks = append(w.chunks, c)
+	w.bytes += c.bytes
+	return c
 }
 
 // see moves the clock on to t, never back.
-func (w *Window[T]) see(t time.Time) {
+func (w *Window) see(t time.Time) {
 	if t.After(w.clock) {
 		w.clock = t
 	}
@@ -171,27 +151,30 @@ func (w *Window[T]) see(t time.Time) {
 
 // View returns the window as it is now, for good. It takes O(1) and does not
 // allocate.
-func (w *Window[T]) View() WindowView[T] {
-	return WindowView[T]{
+func (w *Window) View() WindowView {
+	return WindowView{
 		chunks: w.chunks, gaps: w.gaps,
 		first: w.first, next: w.next,
 		floor: w.floor, revision: w.revision,
-		bytes: w.bytes,
+		bytes: w.bytes, rebuilt: w.rebuilt,
 	}
 }
 
 // Trim drops what the limits do not keep at time now, and returns how many
 // events that was. It takes O(1) if there is nothing to drop, else O(chunks). It
 // works also when nothing is appended any more: an idle window becomes empty.
-func (w *Window[T]) Trim(now time.Time) (dropped int) {
+func (w *Window) Trim(now time.Time) (dropped int) { return w.TrimRead(now, w.next) }
+
+// TrimRead is Trim where the events from position unread on have a reader who is
+// still to come: they stay, whatever their age, up to a million events or 256 MiB
+// in all, or to what the limits allow if that is more.
+func (w *Window) TrimRead(now time.Time, unread Seq) (dropped int) {
 	w.see(now)
 	n, bytes := 0, w.bytes
 	for ; n < len(w.chunks); n++ {
 		c := w.chunks[n]
-		left := int(w.next-w.first) - dropped
-		isTail := n == len(w.chunks)-1
-		over := !isTail && (left > w.limits.MaxEvents || bytes > w.limits.MaxBytes)
-		if !over && !w.old(c.newest) || left-c.used < w.limits.MinEvents {
+		left := int(w.next - c.first)
+		if !w.exceeded(left, bytes, c, unread) || left-c.used < w.limits.MinEvents {
 			break
 		}
 		dropped += c.used
@@ -202,13 +185,23 @@ func (w *Window[T]) Trim(now time.Time) (dropped int) {
 	return dropped
 }
 
+// exceeded reports whether the limits want the chunk c to go, with which there
+// are left events and bytes. The last chunk goes for its age alone.
+func (w *Window) exceeded(left int, bytes int64, c *chunk, unread Seq) bool {
+	isTail := left == c.used
+	if c.first+Seq(c.used) > unread {
+		return !isTail && (left > max(w.limits.MaxEvents, DefaultMaxEvents) || bytes > max(w.limits.MaxBytes, DefaultMaxBytes))
+	}
+	return w.old(c.newest) || !isTail && (left > w.limits.MaxEvents || bytes > w.limits.MaxBytes)
+}
+
 // old reports whether what came at time t need not stay for its age.
-func (w *Window[T]) old(t time.Time) bool { return w.clock.Sub(t) >= w.limits.MinAge }
+func (w *Window) old(t time.Time) bool { return w.clock.Sub(t) >= w.limits.MinAge }
 
 // joinGaps makes one of gaps that have no events between them, once the later
 // one is old. Otherwise storage that is listed again and again while nothing
 // changes would leave a gap each time, and the window would never forget them.
-func (w *Window[T]) joinGaps() {
+func (w *Window) joinGaps() {
 	if len(w.gaps) < 2 {
 		return
 	}
@@ -227,7 +220,7 @@ func (w *Window[T]) joinGaps() {
 // counting as that, and returns how many events it dropped. Watches cannot start
 // from before rev any more, though the events of a chunk that reaches beyond rev
 // can still be read by position.
-func (w *Window[T]) Compact(rev Revision) (dropped int) {
+func (w *Window) Compact(rev Revision) (dropped int) {
 	rev = min(rev, w.revision)
 	n := 0
 	for n < len(w.chunks)-1 && w.chunks[n].last().Revision <= rev {
@@ -241,7 +234,7 @@ func (w *Window[T]) Compact(rev Revision) (dropped int) {
 
 // drop forgets the first n chunks. Views have the old lists, so it makes new
 // ones: those would keep the chunks alive for as long as the window lives.
-func (w *Window[T]) drop(n int) {
+func (w *Window) drop(n int) {
 	if n == 0 {
 		return
 	}
@@ -252,12 +245,13 @@ func (w *Window[T]) drop(n int) {
 		floor = max(floor, c.last().Revision)
 	}
 	w.chunks = slices.Clone(w.chunks[n:])
+	w.rebuilt.forget(w.first)
 	w.raiseFloor(floor)
 }
 
 // raiseFloor makes rev the oldest revision to start from, or the end of the gap
 // that it is in. It does not lower the floor.
-func (w *Window[T]) raiseFloor(rev Revision) {
+func (w *Window) raiseFloor(rev Revision) {
 	rev = max(rev, w.floor)
 	for _, g := range w.gaps {
 		if g.hides(rev) {

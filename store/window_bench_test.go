@@ -8,8 +8,8 @@ import (
 )
 
 // filled returns a window with n events over 1,000 keys, and its tree.
-func filled(n int) (*store.Window[string], *store.Tree[string]) {
-	w, tree := store.NewWindow[string](store.WindowLimits{}, nil), store.NewTree[string]()
+func filled(n int) (*store.Window, *store.Tree) {
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
 	for i := range n {
 		put(w, tree, fmt.Sprintf("key/%03d", i%1000))
 	}
@@ -23,7 +23,7 @@ func BenchmarkWindowAppend(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		rev++
-		w.Append(store.Event[string]{Type: store.Modified, Revision: rev, Object: o}, start, tree)
+		w.Append(store.Event{Type: store.Modified, Revision: rev, Object: o, Prev: o}, start)
 		w.Trim(start)
 	}
 }
@@ -71,14 +71,19 @@ func BenchmarkWindowSeek(b *testing.B) {
 	}
 }
 
-// The worst revision to ask for: the last before the end of a chunk.
-func BenchmarkWindowStateAt(b *testing.B) {
-	w, _ := filled(100_000)
-	v := w.View()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := v.StateAt(store.DefaultChunkSize*100 - 1); err != nil {
-			b.Fatal(err)
-		}
+// States of the past: as many events before the newest, over 1,000 keys, and of
+// those that were read before.
+func BenchmarkSnapshotStateAt(b *testing.B) {
+	w, tree := filled(100_000)
+	for _, back := range []store.Revision{1, 256, 1000, 10_000} {
+		b.Run(fmt.Sprint("back=", back), func(b *testing.B) {
+			s := snapshot(w, tree)
+			b.ReportAllocs()
+			for n := store.Revision(0); b.Loop(); n++ {
+				if _, err := s.StateAt(b.Context(), s.Revision-back-n%7); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -9,22 +10,23 @@ import (
 )
 
 // written returns a window that starts at revision 10 and has three events.
-func written() *store.Window[string] {
-	tree := store.NewTree[string]()
-	window := store.NewWindow[string](store.WindowLimits{MaxEvents: 2}, nil)
+func written() (*store.Window, *store.Tree) {
+	tree := store.NewTree()
+	window := store.NewWindow(store.WindowLimits{MaxEvents: 2}, nil)
 	window.Reset(10)
 	for i, key := range []string{"a", "b", "c"} {
-		o := &store.Object[string]{Key: key, Revision: store.Revision(11 + i)}
-		ev := store.Event[string]{Type: store.Added, Revision: o.Revision, Object: o}
-		window.Append(ev, time.Unix(0, 0), tree)
+		o := &store.Object{Key: key, Revision: store.Revision(11 + i)}
+		ev := store.Event{Type: store.Added, Revision: o.Revision, Object: o}
+		window.Append(ev, time.Unix(0, 0))
 		tree.Put(o)
 	}
-	return window
+	return window, tree
 }
 
 // A watch seeks the position after the revision that it knows, then reads.
 func ExampleWindow() {
-	view := written().View()
+	window, _ := written()
+	view := window.View()
 	at, err := view.Seek(11)
 	if err != nil {
 		fmt.Println(err)
@@ -47,7 +49,7 @@ func ExampleWindow() {
 
 // What the limits do not keep is dropped, and said to be expired.
 func ExampleWindow_Trim() {
-	window := written()
+	window, _ := written()
 	fmt.Println("dropped", window.Trim(time.Unix(1, 0)))
 	_, err := window.View().Seek(10)
 	fmt.Println(errors.Is(err, store.ErrExpired), err)
@@ -56,8 +58,10 @@ func ExampleWindow_Trim() {
 	// true too old revision: 10 (oldest served is 11): list again and watch from the list's revision
 }
 
-func ExampleWindowView_StateAt() {
-	state, err := written().View().StateAt(12)
+func ExampleSnapshot_StateAt() {
+	window, tree := written()
+	now := store.Snapshot{Revision: 13, State: tree.View(), Window: window.View()}
+	state, err := now.StateAt(context.Background(), 12)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -71,7 +75,7 @@ func ExampleWindowView_StateAt() {
 }
 
 func ExampleWindowLimits_Validate() {
-	err := store.WindowLimits{MinEvents: 10_000, MaxEvents: 1000}.Validate()
+	err := store.WindowLimits{MinEvents: 10_000, MaxEvents: 1000}.Validate("Window")
 	fmt.Println(err)
-	// Output: invalid limit WindowLimits.MinEvents: 10000 is more than MaxEvents, 1000; raise that
+	// Output: invalid configuration: Window.MinEvents is 10000, more than MaxEvents, 1000; raise that
 }

@@ -3,6 +3,8 @@ package store
 import (
 	"fmt"
 	"time"
+
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // The limits of a [Window] that are not given.
@@ -46,39 +48,28 @@ type WindowLimits struct {
 	ChunkSize int
 }
 
-// LimitError says which of the [WindowLimits] is wrong, and what would be right.
-type LimitError struct {
-	// Field is the field's name.
-	Field string
-	// Problem is what is wrong with its value and what to do.
-	Problem string
-}
-
-func (e *LimitError) Error() string {
-	return "invalid limit WindowLimits." + e.Field + ": " + e.Problem
-}
-
-// Validate returns a [*LimitError] unless a window can keep to the limits.
-func (l WindowLimits) Validate() error {
+// Validate returns a [*usercode.ConfigError] unless a window can keep to the
+// limits. Setting is where the user sets them, as in "Config.Window".
+func (l WindowLimits) Validate(setting string) error {
 	invalid := func(field, format string, args ...any) error {
-		return &LimitError{Field: field, Problem: fmt.Sprintf(format, args...)}
+		return &usercode.ConfigError{Field: setting + "." + field, Problem: fmt.Sprintf(format, args...)}
 	}
 	full := l.withDefaults()
 	switch {
 	case l.MinAge < 0:
-		return invalid("MinAge", "%v is negative; zero means %v", l.MinAge, DefaultMinAge)
+		return invalid("MinAge", "is %v, which is negative; zero means %v", l.MinAge, DefaultMinAge)
 	case l.MinEvents < 0:
-		return invalid("MinEvents", "%d is negative; zero means none", l.MinEvents)
+		return invalid("MinEvents", "is %d, which is negative; zero means none", l.MinEvents)
 	case l.MaxEvents < 0:
-		return invalid("MaxEvents", "%d is negative; zero means %d", l.MaxEvents, DefaultMaxEvents)
+		return invalid("MaxEvents", "is %d, which is negative; zero means %d", l.MaxEvents, DefaultMaxEvents)
 	case l.MaxBytes < 0:
-		return invalid("MaxBytes", "%d is negative; zero means %d", l.MaxBytes, DefaultMaxBytes)
+		return invalid("MaxBytes", "is %d, which is negative; zero means %d", l.MaxBytes, DefaultMaxBytes)
 	case l.ChunkSize < 0:
-		return invalid("ChunkSize", "%d is negative; zero means %d", l.ChunkSize, DefaultChunkSize)
+		return invalid("ChunkSize", "is %d, which is negative; zero means %d", l.ChunkSize, DefaultChunkSize)
 	case l.MinEvents > full.MaxEvents:
-		return invalid("MinEvents", "%d is more than MaxEvents, %d; raise that", l.MinEvents, full.MaxEvents)
+		return invalid("MinEvents", "is %d, more than MaxEvents, %d; raise that", l.MinEvents, full.MaxEvents)
 	case l.ChunkSize > full.MaxEvents:
-		return invalid("ChunkSize", "%d is more than MaxEvents, %d; leave it zero", l.ChunkSize, full.MaxEvents)
+		return invalid("ChunkSize", "is %d, more than MaxEvents, %d; leave it zero", l.ChunkSize, full.MaxEvents)
 	}
 	return nil
 }

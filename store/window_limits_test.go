@@ -6,24 +6,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestWindowLimitsErrorsNameTheFieldAndTheFix(t *testing.T) {
 	for want, limits := range map[string]store.WindowLimits{
-		"WindowLimits.MinAge: -1ns is negative; zero means 1m15s":         {MinAge: -1},
-		"WindowLimits.MinEvents: -1 is negative; zero means none":         {MinEvents: -1},
-		"WindowLimits.MaxEvents: -1 is negative; zero means 1048576":      {MaxEvents: -1},
-		"WindowLimits.MaxBytes: -1 is negative; zero means 268435456":     {MaxBytes: -1},
-		"WindowLimits.ChunkSize: -1 is negative; zero means 256":          {ChunkSize: -1},
-		"WindowLimits.MinEvents: 9 is more than MaxEvents, 8; raise that": {MinEvents: 9, MaxEvents: 8},
-		"WindowLimits.ChunkSize: 9 is more than MaxEvents, 8; leave":      {ChunkSize: 9, MaxEvents: 8},
-		"WindowLimits.MinEvents: 1048577 is more than MaxEvents, 10485":   {MinEvents: store.DefaultMaxEvents + 1},
+		"Config.Window.MinAge is -1ns, which is negative; zero means 1m15s":       {MinAge: -1},
+		"Config.Window.MinEvents is -1, which is negative; zero means none":       {MinEvents: -1},
+		"Config.Window.MaxEvents is -1, which is negative; zero means 1048576":    {MaxEvents: -1},
+		"Config.Window.MaxBytes is -1, which is negative; zero means 268435456":   {MaxBytes: -1},
+		"Config.Window.ChunkSize is -1, which is negative; zero means 256":        {ChunkSize: -1},
+		"Config.Window.MinEvents is 9, more than MaxEvents, 8; raise that":        {MinEvents: 9, MaxEvents: 8},
+		"Config.Window.ChunkSize is 9, more than MaxEvents, 8; leave it zero":     {ChunkSize: 9, MaxEvents: 8},
+		"Config.Window.MinEvents is 1048577, more than MaxEvents, 1048576; raise": {MinEvents: store.DefaultMaxEvents + 1},
 	} {
-		err := limits.Validate()
-		limit := (*store.LimitError)(nil)
-		require.ErrorAs(t, err, &limit)
+		err := limits.Validate("Config.Window")
+		require.ErrorIs(t, err, usercode.ErrConfig)
 		require.ErrorContains(t, err, want)
-		require.Contains(t, want, "."+limit.Field+":")
 	}
 }
 
@@ -31,7 +30,7 @@ func TestWindowLimitsThatWork(t *testing.T) {
 	for _, limits := range []store.WindowLimits{
 		{}, {MaxEvents: 1}, {MinEvents: 8, MaxEvents: 8}, {ChunkSize: 8, MaxEvents: 8}, {MaxBytes: 1},
 	} {
-		require.NoError(t, limits.Validate())
+		require.NoError(t, limits.Validate("limits"))
 	}
 }
 
@@ -43,7 +42,7 @@ func TestWindowWorksWithAnyLimits(t *testing.T) {
 		{MinEvents: 100, MaxEvents: 3},
 		{MaxBytes: 1},
 	} {
-		w, tree := store.NewWindow[string](limits, nil), store.NewTree[string]()
+		w, tree := store.NewWindow(limits, nil), store.NewTree()
 		for range 10 {
 			put(w, tree, "a")
 			w.Trim(start)

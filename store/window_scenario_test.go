@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -15,12 +16,12 @@ import (
 )
 
 // TestWindowScenarios runs testdata/window. Times are durations since the
-// scenario began; an object is as large as its scenario says, else 1 byte. The
-// commands are:
+// scenario began; an object has as many megabytes as its scenario says, else
+// none. The commands are:
 //
-//	new [chunk= events= bytes= age= min=]   a window, and an empty tree beside it
+//	new [chunk= events= mb= age= min=]      a window, and an empty tree beside it
 //	reset floor=R
-//	append [at=T] [size=N]                  lines like "added a@11", applied to the tree
+//	append [at=T] [mb=N]                    lines like "added a@11", applied to the tree
 //	advance to=R
 //	relist after=R through=R [at=T]         the objects of the new state; prints the difference
 //	trim at=T                               prints how many events went
@@ -30,8 +31,9 @@ import (
 //	position                                positions; prints the revision of each
 //	state                                   revisions; prints the state at each
 //	since                                   numbers of events; prints the position of each
+//	held                                    prints the megabytes that only the window keeps
 //
-// All but the last five print the window.
+// All but the last six print the window.
 func TestWindowScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/window", func(t *testing.T, path string) {
 		s := &windowScenario{}
@@ -45,10 +47,12 @@ func TestWindowScenarios(t *testing.T) {
 }
 
 type windowScenario struct {
-	window *store.Window[string]
-	tree   *store.Tree[string]
-	size   int
+	window *store.Window
+	tree   *store.Tree
 }
+
+// megabyte is a thousand times what a few events take by themselves.
+const megabyte = 1 << 20
 
 // change runs a command that changes the window.
 func (s *windowScenario) change(t *testing.T, d *datadriven.TestData) (out string) {
@@ -57,29 +61,32 @@ func (s *windowScenario) change(t *testing.T, d *datadriven.TestData) (out strin
 	case "new":
 		limits := store.WindowLimits{
 			ChunkSize: intArg(t, d, "chunk"), MaxEvents: intArg(t, d, "events"), MinEvents: intArg(t, d, "min"),
-			MaxBytes: int64(intArg(t, d, "bytes")), MinAge: durationArg(t, d, "age"),
+			MaxBytes: int64(intArg(t, d, "mb")) * megabyte, MinAge: durationArg(t, d, "age"),
 		}
-		require.NoError(t, limits.Validate())
-		s.tree, s.size = store.NewTree[string](), 1
-		s.window = store.NewWindow(limits, func(*store.Object[string]) int { return s.size })
+		require.NoError(t, limits.Validate("limits"))
+		s.tree = store.NewTree()
+		s.window = store.NewWindow(limits, func(o *store.Object) int {
+			mb, _ := strconv.Atoi(valueOf(o))
+			return mb * megabyte
+		})
 	case "reset":
 		s.window.Reset(revisionArg(t, d, "floor"))
 	case "append":
-		s.size = max(1, intArg(t, d, "size"))
 		for line := range strings.SplitSeq(d.Input, "\n") {
 			ev := parseEvent(t, line)
+			store.As[thing](ev.Object).Value = strconv.Itoa(intArg(t, d, "mb"))
 			ev.Prev = s.tree.Get(ev.Key())
-			s.window.Append(ev, at, s.tree)
+			s.window.Append(ev, at)
 			apply(s.tree, ev)
 		}
 	case "advance":
 		s.window.Advance(revisionArg(t, d, "to"))
 	case "relist":
-		is := store.NewTree[string]()
+		is := store.NewTree()
 		fill(t, is, d.Input)
 		after, through := revisionArg(t, d, "after"), revisionArg(t, d, "through")
-		events := store.Diff(s.tree.View(), is.View(), after, through, at)
-		s.window.AppendDiff(events, after, through, at, s.tree)
+		events := store.Diff(things, s.tree.View(), is.View(), after, through, at)
+		s.window.AppendDiff(events, after, through, at)
 		s.tree = is
 		return printEvents(events) + "\n"
 	case "trim":
@@ -94,10 +101,13 @@ func (s *windowScenario) change(t *testing.T, d *datadriven.TestData) (out strin
 
 // ask runs a command that only reads, once for each number in its input.
 func (s *windowScenario) ask(t *testing.T, d *datadriven.TestData) (out string, ok bool) {
-	answers := map[string]func(v store.WindowView[string], n uint64) string{
-		"seek": answerSeek, "read": answerRead, "state": answerState,
-		"position": func(v store.WindowView[string], n uint64) string { return v.RevisionAt(store.Seq(n)).String() },
-		"since":    func(v store.WindowView[string], n uint64) string { return fmt.Sprint("position ", v.Since(int(n))) },
+	answers := map[string]func(v store.WindowView, n uint64) string{
+		"seek": answerSeek, "read": answerRead, "state": s.answerState,
+		"position": func(v store.WindowView, n uint64) string { return v.RevisionAt(store.Seq(n)).String() },
+		"since":    func(v store.WindowView, n uint64) string { return fmt.Sprint("position ", v.Since(int(n))) },
+	}
+	if d.Cmd == "held" {
+		return fmt.Sprintln(s.window.View().Bytes()/megabyte, "MB"), true
 	}
 	answer, ok := answers[d.Cmd]
 	if !ok {
@@ -112,11 +122,11 @@ func (s *windowScenario) ask(t *testing.T, d *datadriven.TestData) (out string, 
 
 func (s *windowScenario) summary() string {
 	v := s.window.View()
-	return fmt.Sprintf("floor %v, positions %d to %d (%d events, %d bytes), revision %v",
-		v.Floor(), v.First(), v.Next(), v.Len(), v.Bytes(), v.Revision())
+	return fmt.Sprintf("floor %v, positions %d to %d (%d events), revision %v",
+		v.Floor(), v.First(), v.Next(), v.Len(), v.Revision())
 }
 
-func answerSeek(v store.WindowView[string], n uint64) string {
+func answerSeek(v store.WindowView, n uint64) string {
 	at, err := v.Seek(store.Revision(n))
 	if err != nil {
 		return briefly(err)
@@ -124,7 +134,7 @@ func answerSeek(v store.WindowView[string], n uint64) string {
 	return fmt.Sprint("position ", at)
 }
 
-func answerRead(v store.WindowView[string], n uint64) string {
+func answerRead(v store.WindowView, n uint64) string {
 	events, ok := v.Read(store.Seq(n))
 	if !ok {
 		return "too late"
@@ -132,8 +142,9 @@ func answerRead(v store.WindowView[string], n uint64) string {
 	return strings.ReplaceAll(strings.TrimSpace(printEvents(events)), "\n", ", ")
 }
 
-func answerState(v store.WindowView[string], n uint64) string {
-	state, err := v.StateAt(store.Revision(n))
+func (s *windowScenario) answerState(v store.WindowView, n uint64) string {
+	now := store.Snapshot{Revision: v.Revision(), State: s.tree.View(), Window: v}
+	state, err := now.StateAt(context.Background(), store.Revision(n))
 	if err != nil {
 		return briefly(err)
 	}
@@ -152,18 +163,18 @@ func briefly(err error) string {
 }
 
 // parseEvent reads "added a@11" and the like.
-func parseEvent(t *testing.T, line string) store.Event[string] {
+func parseEvent(t *testing.T, line string) store.Event {
 	types := map[string]store.EventType{
 		"added": store.Added, "modified": store.Modified, "deleted": store.Deleted, "emitted": store.Emitted,
 	}
 	name, object, _ := strings.Cut(line, " ")
 	require.Contains(t, types, name)
 	o := parseWritten(t, object)
-	return store.Event[string]{Type: types[name], Revision: o.Revision, Object: o}
+	return store.Event{Type: types[name], Revision: o.Revision, Object: o}
 }
 
 // apply makes the event's change to the tree.
-func apply(tree *store.Tree[string], ev store.Event[string]) {
+func apply(tree *store.Tree, ev store.Event) {
 	switch ev.Type {
 	case store.Added, store.Modified:
 		tree.Put(ev.Object)

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"sync"
@@ -16,23 +17,32 @@ import (
 var start = time.Unix(0, 0)
 
 // put appends an event for key at the next revision and applies it.
-func put(w *store.Window[string], tree *store.Tree[string], key string) *store.Object[string] {
-	o := &store.Object[string]{Key: key, Revision: w.View().Revision() + 1}
-	w.Append(store.Event[string]{Type: store.Added, Revision: o.Revision, Object: o}, start, tree)
+func put(w *store.Window, tree *store.Tree, key string) *store.Object {
+	o := newThing(store.Object{Key: key, Revision: w.View().Revision() + 1})
+	ev := store.Event{Type: store.Added, Revision: o.Revision, Object: o, Prev: tree.Get(key)}
+	if ev.Prev != nil {
+		ev.Type = store.Modified
+	}
+	w.Append(ev, start)
 	tree.Put(o)
 	return o
 }
 
 // remove appends the deletion of key at the next revision and applies it.
-func remove(w *store.Window[string], tree *store.Tree[string], key string) {
+func remove(w *store.Window, tree *store.Tree, key string) {
 	rev := w.View().Revision() + 1
 	prev := tree.Get(key)
-	w.Append(store.Event[string]{Type: store.Deleted, Revision: rev, Object: prev.Gone(rev, start), Prev: prev}, start, tree)
+	w.Append(store.Event{Type: store.Deleted, Revision: rev, Object: things.Gone(prev, rev, start), Prev: prev}, start)
 	tree.Delete(key)
 }
 
+// snapshot returns the window and its tree as they are now.
+func snapshot(w *store.Window, tree *store.Tree) *store.Snapshot {
+	return &store.Snapshot{Revision: w.View().Revision(), State: tree.View(), Window: w.View()}
+}
+
 func TestRow095_WindowBasic(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{}, nil), store.NewTree[string]()
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
 	w.Reset(5)
 	a := put(w, tree, "a")
 	remove(w, tree, "a")
@@ -42,11 +52,10 @@ func TestRow095_WindowBasic(t *testing.T) {
 	require.Equal(t, []string{"ADDED a@6", "DELETED a@7"}, []string{events[0].String(), events[1].String()})
 	require.Same(t, a, events[0].Object)
 	require.Same(t, a, events[1].Prev)
-	require.Equal(t, int64(2*store.DefaultSize), v.Bytes(), "without an estimate each object has the default")
 }
 
 func TestRow097_MarkerOfAnEmptyWindow(t *testing.T) {
-	w := store.NewWindow[string](store.WindowLimits{}, nil)
+	w := store.NewWindow(store.WindowLimits{}, nil)
 	for _, floor := range []store.Revision{1, 100, 7} { // storage may have been restored
 		w.Reset(floor)
 		v := w.View()
@@ -65,7 +74,7 @@ func TestRow097_MarkerOfAnEmptyWindow(t *testing.T) {
 func TestRow103_WindowKeepsWithinItsLimitsAtAnySize(t *testing.T) {
 	for _, bound := range []int{1, 2, 3, 5, 8, 100, 1000, 1001} {
 		for _, startAt := range []int{0, 7} {
-			w, tree := store.NewWindow[string](store.WindowLimits{MaxEvents: bound}, nil), store.NewTree[string]()
+			w, tree := store.NewWindow(store.WindowLimits{MaxEvents: bound}, nil), store.NewTree()
 			w.Reset(store.Revision(startAt))
 			for n := range 3*bound + 7 {
 				put(w, tree, fmt.Sprint("k", n%5))
@@ -79,7 +88,7 @@ func TestRow103_WindowKeepsWithinItsLimitsAtAnySize(t *testing.T) {
 }
 
 func TestRow106_DefaultLimitsHoldALargeBurst(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{}, nil), store.NewTree[string]()
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
 	w.Reset(0)
 	for n := range 100_000 {
 		put(w, tree, fmt.Sprint("k", n%100))
@@ -91,12 +100,13 @@ func TestRow106_DefaultLimitsHoldALargeBurst(t *testing.T) {
 // Row 104: what the window does later does not show in a view, whatever the
 // offset that it is read from.
 func TestRow104_GrowthAndTrimDoNotBreakAView(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 4, MaxEvents: 8}, nil), store.NewTree[string]()
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 4, MaxEvents: 8}, nil), store.NewTree()
 	w.Reset(0)
 	for n := range 6 {
 		put(w, tree, fmt.Sprint("k", n))
 	}
-	v := w.View()
+	old := snapshot(w, tree)
+	v := old.Window
 	for n := range 20 {
 		put(w, tree, fmt.Sprint("later", n))
 		w.Trim(start)
@@ -107,14 +117,16 @@ func TestRow104_GrowthAndTrimDoNotBreakAView(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, fmt.Sprint("k", at), events[0].Key())
 	}
-	state, err := v.StateAt(6)
-	require.NoError(t, err)
-	require.Equal(t, 6, state.Len())
+	for rev := range store.Revision(7) {
+		state, err := old.StateAt(t.Context(), rev)
+		require.NoError(t, err)
+		require.Equal(t, int(rev), state.Len())
+	}
 }
 
 // Row 109: a reader takes a chunk's worth at a time and meets the end.
 func TestRow109_ReadGoesChunkByChunk(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 3}, nil), store.NewTree[string]()
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 3}, nil), store.NewTree()
 	w.Reset(0)
 	for n := range 7 {
 		put(w, tree, fmt.Sprint("k", n))
@@ -132,42 +144,28 @@ func TestRow109_ReadGoesChunkByChunk(t *testing.T) {
 
 // A reader that appends to what it read must not write into the window.
 func TestReadLeavesNoRoomBehindTheEvents(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{}, nil), store.NewTree[string]()
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
 	put(w, tree, "a")
 	events, _ := w.View().Read(0)
 	b := put(w, tree, "b")
-	_ = append(events, store.Event[string]{Type: store.Bookmark})
+	_ = append(events, store.Event{Type: store.Bookmark})
 	again, _ := w.View().Read(0)
 	require.Len(t, again, 2)
 	require.Same(t, b, again[1].Object)
 }
 
-// AppendDiff rolls a state forward when a chunk begins in the middle, but the
-// tree before is the caller's: he applies the events afterwards.
-func TestAppendDiffLeavesTheTreeAlone(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 2}, nil), treeOf("a", "b")
-	before := tree.View()
-	events := store.Diff(before, treeOf("c", "d", "e", "f").View(), 10, 30, start)
-	require.Len(t, events, 6)
-	w.AppendDiff(events, 10, 30, start, tree)
-	require.Same(t, before, tree.View())
-	require.Equal(t, []string{"a", "b"}, keys(tree.View(), "", ""))
-	state, err := w.View().StateAt(30)
-	require.NoError(t, err)
-	require.Equal(t, []string{"c", "d", "e", "f"}, keys(state, "", ""))
-}
-
 // Within a gap no revision tells the state, but who goes through the difference
 // has been in each: positions tell.
 func TestStateBeforeTellsTheStatesWithinAGap(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 2}, nil), treeOf("a", "b")
-	events := store.Diff(tree.View(), treeOf("c", "d", "e").View(), 10, 30, start)
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), treeOf("a", "b")
+	listed := treeOf("c", "d", "e")
+	events := store.Diff(things, tree.View(), listed.View(), 10, 30, start)
 	require.Len(t, events, 5)
-	w.AppendDiff(events, 10, 30, start, tree)
-	v := w.View()
+	w.AppendDiff(events, 10, 30, start)
+	now := snapshot(w, listed)
 	for at := range 6 {
-		state, ok := v.StateBefore(store.Seq(at))
-		require.True(t, ok)
+		state, err := now.StateBefore(t.Context(), store.Seq(at))
+		require.NoError(t, err)
 		require.Equal(t, keys(tree.View(), "", ""), keys(state, "", ""), "position %d", at)
 		switch {
 		case at == len(events):
@@ -177,17 +175,91 @@ func TestStateBeforeTellsTheStatesWithinAGap(t *testing.T) {
 			tree.Put(events[at].Object)
 		}
 	}
-	_, ok := v.StateBefore(v.Next() + 1)
-	require.False(t, ok)
-	_, err := v.StateAt(12)
+	_, err := now.StateBefore(t.Context(), now.Window.Next()+1)
+	require.ErrorIs(t, err, store.ErrFuture)
+	_, err = now.StateAt(t.Context(), 12)
 	require.ErrorIs(t, err, store.ErrExpired)
-	_, ok = store.WindowView[string]{}.StateBefore(0)
-	require.False(t, ok)
+}
+
+func TestStateBeforeWhatTheWindowHasIsExpired(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
+	for n := range 8 {
+		put(w, tree, fmt.Sprint("k", n%3))
+	}
+	w.Trim(start)
+	now := snapshot(w, tree)
+	_, err := now.StateBefore(t.Context(), now.Window.First()-1)
+	expired := (*store.ExpiredError)(nil)
+	require.ErrorAs(t, err, &expired)
+	require.Equal(t, now.Window.Floor(), expired.Oldest)
+	state, err := now.StateBefore(t.Context(), now.Window.First())
+	require.NoError(t, err)
+	require.Equal(t, 3, state.Len())
+}
+
+// Reading a state of the past that takes long ends with its reader's context.
+func TestRebuildingAStateEndsWithTheContext(t *testing.T) {
+	w, tree := filled(3000)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := snapshot(w, tree).StateAt(ctx, 1)
+	require.ErrorIs(t, err, context.Canceled)
+	state, err := snapshot(w, tree).StateAt(ctx, 3000)
+	require.NoError(t, err, "the newest state needs no rebuilding")
+	require.Equal(t, 1000, state.Len())
+}
+
+// What took long is remembered for the next page, four states of it, as long as
+// the window reaches back to them.
+func TestRebuiltStatesAreRememberedAndForgotten(t *testing.T) {
+	w, tree := filled(10_000)
+	newest := w.View().Bytes()
+	at := func(rev store.Revision) *store.TreeView {
+		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
+		require.NoError(t, err)
+		return state
+	}
+	require.NotSame(t, at(9_900), at(9_900), "a state near the newest is quicker to rebuild than it is worth to keep")
+	require.Equal(t, newest, w.View().Bytes())
+	first := at(5000)
+	require.Same(t, first, at(5000))
+	require.Greater(t, w.View().Bytes(), newest, "what is remembered is counted")
+	for _, rev := range []store.Revision{4000, 3000, 2000} {
+		at(rev)
+	}
+	require.Same(t, first, at(5000), "four fit")
+	at(1000)
+	require.Same(t, first, at(5000), "the one that was not used for longest made room")
+	w.Compact(9000)
+	require.Less(t, w.View().Bytes(), newest)
+	require.Equal(t, 1000, at(9000).Len())
+}
+
+// States are rebuilt from the nearest that is known, before or after.
+func TestRebuiltStatesAreRightWhateverIsKnown(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), treeOf()
+	model := []string{""}
+	for n := range 6000 {
+		switch key := fmt.Sprint("k", n*7919%97); {
+		case n%5 == 4 && tree.Get(key) != nil:
+			remove(w, tree, key)
+		default:
+			put(w, tree, key)
+		}
+		model = append(model, keysAndRevisions(tree.View()))
+	}
+	for _, rev := range []store.Revision{100, 4000, 4500, 3990, 50, 4999, 100, 2000, 0, 6000} {
+		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
+		require.NoError(t, err)
+		require.Equal(t, model[rev], keysAndRevisions(state), "at %d", rev)
+		require.True(t, state.Indexed(byNode), "past states have the indexes")
+		require.Len(t, keysBy(t, state, byNode, "", "", ""), state.Len())
+	}
 }
 
 // Rows 110 and pain 20: a reader that was overrun is told at each offset.
 func TestRow110_OverrunIsToldAtEachOffset(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree[string]()
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
 	w.Reset(0)
 	for n := range 10 {
 		put(w, tree, fmt.Sprint("k", n))
@@ -203,13 +275,13 @@ func TestRow110_OverrunIsToldAtEachOffset(t *testing.T) {
 }
 
 func TestRow131_StatesBetweenSnapshotsAreExact(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 4}, nil), store.NewTree[string](byNode)
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 4}, nil), store.NewTree(byNode)
 	w.Reset(0)
 	for n := range 10 {
 		put(w, tree, fmt.Sprint("k", n))
 	}
 	for rev := range store.Revision(11) {
-		state, err := w.View().StateAt(rev)
+		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
 		require.NoError(t, err)
 		require.Equal(t, int(rev), state.Len())
 		require.True(t, state.Indexed(byNode), "past states have the indexes")
@@ -218,7 +290,7 @@ func TestRow131_StatesBetweenSnapshotsAreExact(t *testing.T) {
 }
 
 func TestWindowZeroViewIsEmpty(t *testing.T) {
-	var v store.WindowView[string]
+	var v store.WindowView
 	at, err := v.Seek(0)
 	require.NoError(t, err)
 	require.Zero(t, at)
@@ -227,12 +299,16 @@ func TestWindowZeroViewIsEmpty(t *testing.T) {
 	require.Empty(t, events)
 	require.Zero(t, v.RevisionAt(0))
 	require.Zero(t, v.Since(5))
-	_, err = v.StateAt(0)
-	require.ErrorIs(t, err, store.ErrExpired)
+	require.Zero(t, v.Bytes())
+	state, err := new(store.Snapshot).StateAt(t.Context(), 0)
+	require.NoError(t, err)
+	require.Zero(t, state.Len(), "nothing was ever there")
+	_, err = new(store.Snapshot).StateAt(t.Context(), 1)
+	require.ErrorIs(t, err, store.ErrFuture)
 }
 
 func TestSinceTakesAnyNumber(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{}, nil), store.NewTree[string]()
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
 	put(w, tree, "a")
 	put(w, tree, "b")
 	v := w.View()
@@ -242,8 +318,8 @@ func TestSinceTakesAnyNumber(t *testing.T) {
 }
 
 func TestWindowTakesABookmarkForProgress(t *testing.T) {
-	w := store.NewWindow[string](store.WindowLimits{}, nil)
-	w.Append(store.Event[string]{Type: store.Bookmark, Revision: 9}, start, store.NewTree[string]())
+	w := store.NewWindow(store.WindowLimits{}, nil)
+	w.Append(store.Event{Type: store.Bookmark, Revision: 9}, start)
 	require.Equal(t, store.Revision(9), w.View().Revision())
 	require.Zero(t, w.View().Len())
 }
@@ -251,25 +327,49 @@ func TestWindowTakesABookmarkForProgress(t *testing.T) {
 // The user's estimate may panic. Then the event is not in the window, which is
 // otherwise as before.
 func TestWindowSurvivesAPanicInTheEstimate(t *testing.T) {
-	w := store.NewWindow(store.WindowLimits{ChunkSize: 1}, func(o *store.Object[string]) int {
-		if o.Key == "bad" {
+	broken := false
+	w := store.NewWindow(store.WindowLimits{ChunkSize: 1}, func(o *store.Object) int {
+		if broken {
 			panic("bad")
 		}
-		return -1
+		return 1
 	})
-	tree := store.NewTree[string]()
+	tree := store.NewTree()
 	put(w, tree, "a")
 	before := w.View()
-	require.PanicsWithValue(t, "bad", func() { put(w, tree, "bad") })
+	broken = true
+	require.PanicsWithValue(t, "bad", func() { put(w, tree, "a") })
 	require.Equal(t, before, w.View())
-	put(w, tree, "b")
+	broken = false
+	put(w, tree, "a")
 	require.Equal(t, 2, w.View().Len())
-	require.Zero(t, w.View().Bytes(), "an estimate below zero is zero")
+}
+
+// A storage's history and the window of the cache over it hold the same objects,
+// which count once; the slots of the events are each one's own.
+func TestWindow_BytesBesideAnotherWindow(t *testing.T) {
+	limits := store.WindowLimits{ChunkSize: 1}
+	sizeOf := func(*store.Object) int { return megabyte }
+	history, window, tree := store.NewWindow(limits, sizeOf), store.NewWindow(limits, sizeOf), store.NewTree()
+	history.Reset(0)
+	window.Reset(50)
+	for n := range 100 {
+		o := put(history, tree, "k")
+		if n >= 50 && n < 90 {
+			window.Append(store.Event{Type: store.Modified, Revision: o.Revision, Object: o, Prev: o}, start)
+		}
+	}
+	mb := func(n int64) int { return int(n / megabyte) }
+	require.Equal(t, 99, mb(history.View().Bytes()))
+	require.Equal(t, 99, mb(history.View().BytesBeside(store.WindowView{})))
+	require.Equal(t, 49+10, mb(history.View().BytesBeside(window.View())), "before, and what the cache is still to read")
+	require.Zero(t, mb(window.View().BytesBeside(history.View())))
+	require.Positive(t, window.View().BytesBeside(history.View()))
 }
 
 // Positions are numbers and views are short-lived: what was dropped is garbage.
 func TestPain02_DroppedEventsAreGarbage(t *testing.T) {
-	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree[string]()
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
 	dropped := weak.Make(put(w, tree, "gone"))
 	remove(w, tree, "gone")
 	old := w.View()
@@ -294,30 +394,30 @@ func TestPain02_DroppedEventsAreGarbage(t *testing.T) {
 // One writer, four readers, each with views of its own and of others' moments.
 func TestWindowViewsAreReadWhileTheWriterAppends(t *testing.T) {
 	const readers, writes = 4, 1000
-	views := make([]chan store.WindowView[string], readers)
+	views := make([]chan *store.Snapshot, readers)
 	var wg sync.WaitGroup
 	for i := range views {
-		views[i] = make(chan store.WindowView[string], 8)
+		views[i] = make(chan *store.Snapshot, 8)
 		wg.Go(func() {
 			for v := range views[i] {
 				readEverything(t, v)
 			}
 		})
 	}
-	w, tree := store.NewWindow[string](store.WindowLimits{ChunkSize: 8, MaxEvents: 64}, nil), store.NewTree[string](byNode)
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 8, MaxEvents: 64}, nil), store.NewTree(byNode)
 	for n := range writes {
 		put(w, tree, fmt.Sprint("k", n%50))
 		if n%100 == 99 {
 			after := w.View().Revision()
-			is := tree.View().Tree()
+			is := store.TreeOf(tree.View())
 			is.Delete("k3")
 			is.Delete("k4")
-			events := store.Diff(tree.View(), is.View(), after, after+5, start)
-			w.AppendDiff(events, after, after+5, start, tree)
+			events := store.Diff(things, tree.View(), is.View(), after, after+5, start)
+			w.AppendDiff(events, after, after+5, start)
 			tree = is
 		}
 		w.Trim(start)
-		views[n%readers] <- w.View()
+		views[n%readers] <- snapshot(w, tree)
 	}
 	for _, c := range views {
 		close(c)
@@ -326,7 +426,8 @@ func TestWindowViewsAreReadWhileTheWriterAppends(t *testing.T) {
 }
 
 // readEverything reads all of a view and checks that it is whole.
-func readEverything(t *testing.T, v store.WindowView[string]) {
+func readEverything(t *testing.T, s *store.Snapshot) {
+	v := s.Window
 	last := store.Revision(0)
 	for at := v.First(); at < v.Next(); {
 		events, ok := v.Read(at)
@@ -342,8 +443,10 @@ func readEverything(t *testing.T, v store.WindowView[string]) {
 		}
 		at += store.Seq(len(events))
 	}
-	if state, err := v.StateAt(v.Revision()); err != nil || state.Len() > 50 {
-		t.Errorf("%v", err)
+	for _, rev := range []store.Revision{v.Floor(), v.Revision()} {
+		if state, err := s.StateAt(t.Context(), rev); err != nil || state.Len() > 50 {
+			t.Errorf("%v", err)
+		}
 	}
 	if _, err := v.Seek(v.Floor()); err != nil {
 		t.Error(err)

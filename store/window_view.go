@@ -7,36 +7,58 @@ import "sort"
 // an empty window that starts at revision zero.
 //
 // It keeps alive the events it shows, so drop it when there is a newer one.
-type WindowView[T any] struct {
-	chunks          []*chunk[T]
+type WindowView struct {
+	chunks          []*chunk
 	gaps            []gap
 	first, next     Seq
 	floor, revision Revision
 	bytes           int64
+	rebuilt         *rebuiltStates
 }
 
 // First returns the position before the oldest event.
-func (v WindowView[T]) First() Seq { return v.first }
+func (v WindowView) First() Seq { return v.first }
 
 // Next returns the position after the newest event, where the next will be.
-func (v WindowView[T]) Next() Seq { return v.next }
+func (v WindowView) Next() Seq { return v.next }
 
 // Floor returns the oldest revision that a watch can start from.
-func (v WindowView[T]) Floor() Revision { return v.floor }
+func (v WindowView) Floor() Revision { return v.floor }
 
 // Revision returns the newest revision that is known: that of the newest event,
 // or a later one if it is known that nothing happened until then.
-func (v WindowView[T]) Revision() Revision { return v.revision }
+func (v WindowView) Revision() Revision { return v.revision }
 
 // Len returns the number of events.
-func (v WindowView[T]) Len() int { return int(v.next - v.first) }
+func (v WindowView) Len() int { return int(v.next - v.first) }
 
-// Bytes returns the estimated size of the events' objects.
-func (v WindowView[T]) Bytes() int64 { return v.bytes }
+// Bytes returns what the window keeps alive that nothing else does, as far as it
+// can be estimated: its events, the objects that they took out of the state, and
+// the past states that were rebuilt and kept since.
+func (v WindowView) Bytes() int64 { return v.bytes + v.rebuilt.bytes() }
+
+// BytesBeside returns what of [WindowView.Bytes] is not kept alive by other
+// already, which has some of the same events: a storage's history beside the
+// window of the cache over it.
+func (v WindowView) BytesBeside(other WindowView) int64 {
+	n, left := v.Bytes(), v.bytes
+	for i, c := range v.chunks {
+		bytes := left // of the last chunk, which may grow meanwhile
+		if i+1 < len(v.chunks) {
+			bytes = c.bytes
+		}
+		left -= bytes
+		events := v.filled(i)
+		if events[0].Revision > other.floor && events[len(events)-1].Revision <= other.revision {
+			n -= bytes - chunkBytes - int64(len(c.events))*eventBytes
+		}
+	}
+	return n
+}
 
 // Since returns the position that has the last n events after it, or all if
 // there are not so many.
-func (v WindowView[T]) Since(last int) Seq {
+func (v WindowView) Since(last int) Seq {
 	return v.next - Seq(min(max(last, 0), v.Len()))
 }
 
@@ -47,7 +69,7 @@ func (v WindowView[T]) Since(last int) Seq {
 // The error is an [*ExpiredError] if events after from have been forgotten, or
 // were never seen because a list took their place. Its Oldest is then the
 // nearest later revision to start from.
-func (v WindowView[T]) Seek(from Revision) (Seq, error) {
+func (v WindowView) Seek(from Revision) (Seq, error) {
 	if from < v.floor {
 		return 0, &ExpiredError{Requested: from, Oldest: v.floor}
 	}
@@ -62,10 +84,10 @@ func (v WindowView[T]) Seek(from Revision) (Seq, error) {
 // After returns the position of the first event with a revision greater than
 // rev, or First if that has been forgotten. Other than [WindowView.Seek] it
 // does not ask whether somebody can start there.
-func (v WindowView[T]) After(rev Revision) Seq { return max(v.after(rev), v.first) }
+func (v WindowView) After(rev Revision) Seq { return max(v.after(rev), v.first) }
 
 // after is After in a window that reaches back to rev.
-func (v WindowView[T]) after(rev Revision) Seq {
+func (v WindowView) after(rev Revision) Seq {
 	if rev >= v.revision {
 		return v.next
 	}
@@ -83,7 +105,7 @@ func (v WindowView[T]) after(rev Revision) Seq {
 // again at the position after them for more. The slice is to be read only.
 //
 // Ok is false if at is before First: the event there has been forgotten.
-func (v WindowView[T]) Read(at Seq) (events []Event[T], ok bool) {
+func (v WindowView) Read(at Seq) (events []Event, ok bool) {
 	switch {
 	case at < v.first:
 		return nil, false
@@ -97,7 +119,7 @@ func (v WindowView[T]) Read(at Seq) (events []Event[T], ok bool) {
 // holder returns the index of the chunk with the event at position at, which is
 // in the window. Those who have caught up read from the last, so it is tried
 // first.
-func (v WindowView[T]) holder(at Seq) int {
+func (v WindowView) holder(at Seq) int {
 	if last := len(v.chunks) - 1; v.chunks[last].first <= at {
 		return last
 	}
@@ -106,7 +128,7 @@ func (v WindowView[T]) holder(at Seq) int {
 
 // filled returns the events of chunk i that this view covers. There is no room
 // behind them that an append could write to.
-func (v WindowView[T]) filled(i int) []Event[T] {
+func (v WindowView) filled(i int) []Event {
 	c, end := v.chunks[i], v.next
 	if i+1 < len(v.chunks) {
 		end = v.chunks[i+1].first
@@ -116,7 +138,7 @@ func (v WindowView[T]) filled(i int) []Event[T] {
 }
 
 // event returns the event at position at, which is in the window.
-func (v WindowView[T]) event(at Seq) Event[T] {
+func (v WindowView) event(at Seq) Event {
 	c := v.chunks[v.holder(at)]
 	return c.events[at-c.first]
 }
@@ -129,7 +151,7 @@ func (v WindowView[T]) event(at Seq) Event[T] {
 // If the events before and after at have one revision, it is the number below,
 // so that to start again from it repeats some events and misses none. In a gap
 // (see [Window.AppendDiff]) nobody can start from it.
-func (v WindowView[T]) RevisionAt(at Seq) Revision {
+func (v WindowView) RevisionAt(at Seq) Revision {
 	switch {
 	case at < v.first:
 		return v.floor
@@ -146,52 +168,4 @@ func (v WindowView[T]) RevisionAt(at Seq) Revision {
 		}
 	}
 	return min(rev, v.event(at).Revision-1)
-}
-
-// StateAt returns the state at exactly revision rev, with the indexes of the
-// tree that was given to Append. It starts from the state before the chunk and
-// applies at most a chunk of events, so it costs up to about 100 µs.
-//
-// The newest state it can also tell, but the tree's own view is cheaper, and an
-// empty window knows no state: when Seek(rev) is Next, use that.
-//
-// The error is an [*ExpiredError] if the state is not known any more, or was
-// never seen (see [WindowView.Seek]), and a [*FutureError] if rev has not
-// happened.
-func (v WindowView[T]) StateAt(rev Revision) (*TreeView[T], error) {
-	if rev > v.revision {
-		return nil, &FutureError{Requested: rev, Current: v.revision}
-	}
-	at, err := v.Seek(rev)
-	if err != nil {
-		return nil, err
-	}
-	state, ok := v.StateBefore(at)
-	if !ok {
-		return nil, &ExpiredError{Requested: rev}
-	}
-	return state, nil
-}
-
-// StateBefore returns the state before the event at position at; at Next that
-// is the newest. Unlike [WindowView.StateAt] it can tell the states within a
-// gap, too: that which somebody has who went through the events before at. It
-// costs as much.
-//
-// Ok is false if at is before First or after Next, or the window has no events.
-func (v WindowView[T]) StateBefore(at Seq) (state *TreeView[T], ok bool) {
-	if len(v.chunks) == 0 || at < v.first || at > v.next {
-		return nil, false
-	}
-	i := len(v.chunks) - 1
-	if at < v.next {
-		i = v.holder(at)
-	}
-	c := v.chunks[i]
-	if at == c.first {
-		return c.base, true
-	}
-	rolled := c.base.Tree()
-	roll(rolled, v.filled(i)[:at-c.first])
-	return rolled.View(), true
 }

@@ -38,7 +38,7 @@ func TestBudgetScenarios(t *testing.T) {
 	})
 }
 
-func TestRow125_BudgetTable(t *testing.T) {
+func TestBudget_Table(t *testing.T) {
 	for name, c := range map[string]struct {
 		passed, unused time.Duration
 		want           time.Duration

@@ -8,24 +8,24 @@ import (
 )
 
 // deadlines ends watches whose time is up, with one timer for the earliest.
-type deadlines[T any] struct {
-	queue *btree.BTreeG[*watcher.Watch[T]]
+type deadlines struct {
+	queue *btree.BTreeG[*watcher.Watch]
 	timer actors.Timer
 }
 
-func newDeadlines[T any]() *deadlines[T] {
-	return &deadlines[T]{queue: btree.NewBTreeGOptions(earlier[T], btree.Options{NoLocks: true})}
+func newDeadlines() *deadlines {
+	return &deadlines{queue: btree.NewBTreeGOptions(earlier, btree.Options{NoLocks: true})}
 }
 
 // earlier orders by deadline, and those of one moment by ID.
-func earlier[T any](a, b *watcher.Watch[T]) bool {
+func earlier(a, b *watcher.Watch) bool {
 	if c := a.Options().Deadline.Compare(b.Options().Deadline); c != 0 {
 		return c < 0
 	}
 	return a.Box().ID() < b.Box().ID()
 }
 
-func (q *deadlines[T]) add(ctx *actors.Context, d *dispatcher[T], w *watcher.Watch[T]) {
+func (q *deadlines) add(ctx *actors.Context, d *dispatcher, w *watcher.Watch) {
 	q.queue.Set(w)
 	if first, _ := q.queue.Min(); first == w {
 		q.arm(ctx, d)
@@ -34,24 +34,24 @@ func (q *deadlines[T]) add(ctx *actors.Context, d *dispatcher[T], w *watcher.Wat
 
 // remove takes out a watch, if it is there. The timer may then be early; it
 // does not run for nobody.
-func (q *deadlines[T]) remove(w *watcher.Watch[T]) {
+func (q *deadlines) remove(w *watcher.Watch) {
 	q.queue.Delete(w)
 	if q.queue.Len() == 0 {
 		q.stop()
 	}
 }
 
-func (q *deadlines[T]) arm(ctx *actors.Context, d *dispatcher[T]) {
+func (q *deadlines) arm(ctx *actors.Context, d *dispatcher) {
 	q.stop()
 	first, any := q.queue.Min()
 	if !any {
 		return
 	}
 	clock := ctx.Clock()
-	q.timer = clock.AfterFunc(first.Options().Deadline.Sub(clock.Now()), func() { d.self.Tell(DeadlineDue[T]{}) })
+	q.timer = clock.AfterFunc(first.Options().Deadline.Sub(clock.Now()), func() { d.self.Tell(DeadlineDue{}) })
 }
 
-func (q *deadlines[T]) stop() {
+func (q *deadlines) stop() {
 	if q.timer != nil {
 		q.timer.Stop()
 		q.timer = nil
@@ -59,7 +59,7 @@ func (q *deadlines[T]) stop() {
 }
 
 // deadlineDue ends the watches whose time is up.
-func (d *dispatcher[T]) deadlineDue(ctx *actors.Context) {
+func (d *dispatcher) deadlineDue(ctx *actors.Context) {
 	now, queue := ctx.Clock().Now(), d.deadlines.queue
 	for first, any := queue.Min(); any && !first.Options().Deadline.After(now); first, any = queue.Min() {
 		queue.PopMin()

@@ -14,11 +14,13 @@ import (
 const DefaultBookmarkPeriod = time.Minute
 
 // Config is what a dispatcher needs.
-type Config[T any] struct {
+type Config struct {
+	// Schema describes the objects.
+	Schema *store.Schema
 	// Source is where the watchCache publishes.
-	Source *store.Published[T]
+	Source *store.Published
 	// Feed is what the watchers read; the dispatcher publishes to it.
-	Feed *watcher.Feed[T]
+	Feed *watcher.Feed
 	// BookmarkPeriod is the time between two bookmarks of a watch; zero means
 	// [DefaultBookmarkPeriod].
 	BookmarkPeriod time.Duration
@@ -29,35 +31,35 @@ type Config[T any] struct {
 }
 
 // dispatcher is the actor. All of it belongs to the actor's turns.
-type dispatcher[T any] struct {
-	Config[T]
+type dispatcher struct {
+	Config
 
-	self     *actors.Ref[Message[T]]
-	everyone *watcher.Stream[T]
-	streams  map[string]*route[T] // by canonical filter
-	routes   []*route[T]          // the same, in an order that does not depend on the map
-	interest *interest[*route[T]]
-	watches  map[actors.ID]*watcher.Watch[T]
+	self     *actors.Ref[Message]
+	everyone *watcher.Stream
+	streams  map[string]*route // by canonical filter
+	routes   []*route          // the same, in an order that does not depend on the map
+	interest *interest[*route]
+	watches  map[actors.ID]*watcher.Watch
 
 	committed bool
 	inRound   bool
-	touched   []*route[T]
+	touched   []*route
 
 	onPool, onOwn wakes
-	bookmarks     *bookmarks[T]
-	slow          slow[T]
-	deadlines     *deadlines[T]
-	future        future[T]
+	bookmarks     *bookmarks
+	slow          slow
+	deadlines     *deadlines
+	future        future
 }
 
 // route is a stream that the interest index leads to.
-type route[T any] struct {
-	stream *watcher.Stream[T]
+type route struct {
+	stream *watcher.Stream
 	place  handle
 	// index is the route's place among the dispatcher's.
 	index int
 	// pending is what this round has found for the stream.
-	pending []store.Event[T]
+	pending []store.Event
 	// settled: when last looked at, all members followed the stream and had taken
 	// all of it, and nothing has come since, so that the window can overrun none.
 	settled bool
@@ -70,52 +72,52 @@ type wakes struct {
 }
 
 // Spawn starts a dispatcher under parent. It runs on the pool.
-func Spawn[T any](parent actors.Parent, cfg Config[T]) *actors.Ref[Message[T]] {
+func Spawn(parent actors.Parent, cfg Config) *actors.Ref[Message] {
 	if cfg.BookmarkPeriod == 0 {
 		cfg.BookmarkPeriod = DefaultBookmarkPeriod
 	}
-	d := &dispatcher[T]{
+	d := &dispatcher{
 		Config:   cfg,
-		streams:  make(map[string]*route[T]),
-		interest: newInterest[*route[T]](),
-		watches:  make(map[actors.ID]*watcher.Watch[T]),
+		streams:  make(map[string]*route),
+		interest: newInterest[*route](),
+		watches:  make(map[actors.ID]*watcher.Watch),
 	}
-	d.everyone = watcher.NewStream[T](nil, 0)
-	d.deadlines = newDeadlines[T]()
-	d.self = actors.Spawn(parent, "dispatcher", func() actors.Behavior[Message[T]] { return d }, actors.Options{})
+	d.everyone = watcher.NewStream(cfg.Schema, nil, 0)
+	d.deadlines = newDeadlines()
+	d.self = actors.Spawn(parent, "dispatcher", func() actors.Behavior[Message] { return d }, actors.Options{})
 	return d.self
 }
 
 // Started readies what needs the actor's context.
-func (d *dispatcher[T]) Started(ctx *actors.Context) {
+func (d *dispatcher) Started(ctx *actors.Context) {
 	d.onPool.executor = ctx.System().Pool()
 	d.onOwn.executor = ctx.System().Blocking()
 	d.bookmarks = newBookmarks(d)
-	d.slow = newSlow[T](ctx.Clock().Now())
+	d.slow = newSlow(ctx.Clock().Now())
 }
 
 // Receive takes one message. Rounds wait for Flush, so that any number of
 // Committed make one, or for a Register: a watch comes after what was committed
 // before it.
-func (d *dispatcher[T]) Receive(ctx *actors.Context, msg Message[T]) {
+func (d *dispatcher) Receive(ctx *actors.Context, msg Message) {
 	switch m := msg.(type) {
-	case Committed[T]:
+	case Committed:
 		d.committed = true
-	case Register[T]:
+	case Register:
 		d.admit(ctx, m)
-	case Recovered[T]:
+	case Recovered:
 		d.recovered(ctx, m.Watch)
-	case Tick[T]:
+	case Tick:
 		d.bookmarks.tick(ctx)
-	case BudgetSpent[T]:
+	case BudgetSpent:
 		d.budgetSpent(ctx)
-	case DeadlineDue[T]:
+	case DeadlineDue:
 		d.deadlineDue(ctx)
 	}
 }
 
 // Flush runs a round over all that was committed.
-func (d *dispatcher[T]) Flush(ctx *actors.Context) {
+func (d *dispatcher) Flush(ctx *actors.Context) {
 	d.catchUp(ctx)
 	d.drawBudget(ctx)
 	d.wakeAll()
@@ -123,7 +125,7 @@ func (d *dispatcher[T]) Flush(ctx *actors.Context) {
 
 // catchUp runs a round if there is something to dispatch. If the round fails,
 // the next message brings another.
-func (d *dispatcher[T]) catchUp(ctx *actors.Context) {
+func (d *dispatcher) catchUp(ctx *actors.Context) {
 	if d.committed {
 		d.round(ctx)
 		d.committed = false
@@ -131,8 +133,8 @@ func (d *dispatcher[T]) catchUp(ctx *actors.Context) {
 }
 
 // Dropped answers a registration that came too late.
-func (d *dispatcher[T]) Dropped(msg Message[T]) {
-	if m, ok := msg.(Register[T]); ok {
+func (d *dispatcher) Dropped(msg Message) {
+	if m, ok := msg.(Register); ok {
 		m.Watch.Finish(watcher.ErrEngineClosed)
 		m.Reply <- watcher.ErrEngineClosed
 	}
@@ -140,12 +142,12 @@ func (d *dispatcher[T]) Dropped(msg Message[T]) {
 
 // ChildFailed stops the watcher whose handler panicked. It is never restarted:
 // the event would be lost and its consumer would not know.
-func (d *dispatcher[T]) ChildFailed(*actors.Context, actors.ID, any) actors.Directive {
+func (d *dispatcher) ChildFailed(*actors.Context, actors.ID, any) actors.Directive {
 	return actors.Stop
 }
 
 // ChildStopped forgets a watch.
-func (d *dispatcher[T]) ChildStopped(ctx *actors.Context, id actors.ID) {
+func (d *dispatcher) ChildStopped(ctx *actors.Context, id actors.ID) {
 	w, ok := d.watches[id]
 	if !ok {
 		return
@@ -155,8 +157,8 @@ func (d *dispatcher[T]) ChildStopped(ctx *actors.Context, id actors.ID) {
 }
 
 // Stopping ends every watch before the watchers are stopped.
-func (d *dispatcher[T]) Stopping(ctx *actors.Context) {
-	d.finishAll(func(*watcher.Watch[T]) error { return watcher.ErrEngineClosed })
+func (d *dispatcher) Stopping(ctx *actors.Context) {
+	d.finishAll(func(*watcher.Watch) error { return watcher.ErrEngineClosed })
 	d.bookmarks.stop()
 	d.slow.stop()
 	d.deadlines.stop()

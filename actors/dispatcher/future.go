@@ -9,24 +9,24 @@ import (
 
 // future is the watches that start at a revision which has not come yet: some
 // other replica's, or a write's that the cache has not heard of.
-type future[T any] []awaited[T]
+type future []awaited
 
 // awaited is a watch with the revision that its consumer knows the state of.
-type awaited[T any] struct {
-	watch *watcher.Watch[T]
+type awaited struct {
+	watch *watcher.Watch
 	from  store.Revision
 }
 
-func (f *future[T]) add(w *watcher.Watch[T], from store.Revision) {
-	*f = append(*f, awaited[T]{w, from})
+func (f *future) add(w *watcher.Watch, from store.Revision) {
+	*f = append(*f, awaited{w, from})
 }
 
 // arrive lets go of the watches whose revision comes with next, which is about
 // to be published, and returns how many of them it has ended: those whose
 // revision has come to lie where a list took the place of what happened, or is
 // gone already. What changed since for their consumers, nobody can tell.
-func (f *future[T]) arrive(next *store.Snapshot[T]) (expired uint64) {
-	*f = slices.DeleteFunc(*f, func(a awaited[T]) bool {
+func (f *future) arrive(next *store.Snapshot) (expired uint64) {
+	*f = slices.DeleteFunc(*f, func(a awaited) bool {
 		if a.watch.Ended() || a.from > next.Revision {
 			return a.watch.Ended()
 		}

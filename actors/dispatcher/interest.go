@@ -26,10 +26,7 @@ import (
 type interest[G any] struct {
 	keys, prefixes table
 	fields, labels attributes
-	// blanks files, by its name, who wants a field to be "": an object need not
-	// have the field at all, so looking up what it has would not find them.
-	blanks table
-	scan   *bucket
+	scan           *bucket
 
 	groups []G
 	free   []int  // the numbers of groups that were removed
@@ -50,7 +47,6 @@ func newInterest[G any]() *interest[G] {
 		prefixes: table{},
 		fields:   newAttributes(),
 		labels:   newAttributes(),
-		blanks:   table{},
 		scan:     &bucket{emptied: func() {}},
 	}
 }
@@ -117,17 +113,14 @@ func (i *interest[G]) crowd(r store.Requirement) int {
 	if blank(r) {
 		return math.MaxInt
 	}
-	if b := i.attributes(r.Attribute.Kind).find(r.Attribute.Name, r.Value); b != nil {
+	if b := i.attributes(r.Attribute.Kind).find(r.Attribute, r.Value); b != nil {
 		return b.live
 	}
 	return 0
 }
 
 func (i *interest[G]) obtain(r store.Requirement) *bucket {
-	if blank(r) {
-		return i.blanks.obtain(r.Attribute.Name)
-	}
-	return i.attributes(r.Attribute.Kind).obtain(r.Attribute.Name, r.Value)
+	return i.attributes(r.Attribute.Kind).obtain(r.Attribute, r.Value)
 }
 
 func (i *interest[G]) attributes(kind store.AttributeKind) *attributes {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -12,20 +14,18 @@ import (
 // order in which they were added. A bookmark, which concerns everybody, is not
 // for asking around: it visits nobody. It does not allocate once it has grown.
 // visit must not use the index.
-//
-// It is a function because what is found does not depend on the type of object.
-func candidates[T any, G any](i *interest[G], ev store.Event[T], visit func(G)) {
+func candidates[G any](i *interest[G], ev store.Event, visit func(G)) {
 	if ev.Type == store.Bookmark {
 		return
 	}
 	i.begin()
 	if o := ev.Object; o != nil {
-		i.gather(o.Key, o.Labels, o.Fields)
+		i.gather(o)
 	}
 	// A change may take the object out of a selection: whoever selected the state
 	// before must hear of it.
 	if o := ev.Prev; o != nil && !store.Alike(ev.Object, o) {
-		i.gather(o.Key, o.Labels, o.Fields)
+		i.gather(o)
 	}
 	i.sort()
 	for _, p := range i.found {
@@ -40,20 +40,22 @@ func (i *interest[G]) begin() {
 }
 
 // gather looks up one state of the object.
-func (i *interest[G]) gather(key string, labels, fields map[string]string) {
+func (i *interest[G]) gather(o *store.Object) {
 	if len(i.keys) > 0 {
-		i.take(i.keys[key])
+		i.take(i.keys[o.Key])
 	}
 	if len(i.prefixes) > 0 {
-		i.takePrefixes(key)
+		i.takePrefixes(o.Key)
 	}
-	for name, b := range i.blanks {
-		if fields[name] == "" {
-			i.take(b)
-		}
+	i.takeFields(o)
+	i.takeLabels(o.Labels)
+}
+
+// takeFields looks up the columns that filters ask for.
+func (i *interest[G]) takeFields(o *store.Object) {
+	for _, v := range i.fields.all {
+		i.take(v.table[o.Field(v.attribute.Column)])
 	}
-	i.takeAttributes(&i.fields, fields)
-	i.takeAttributes(&i.labels, labels)
 }
 
 // takePrefixes looks up each prefix that covers the key: up to every slash,
@@ -68,19 +70,19 @@ func (i *interest[G]) takePrefixes(key string) {
 	i.take(i.prefixes[key])
 }
 
-// takeAttributes goes through the names that somebody asks about or those that
-// the object has, whichever are fewer.
-func (i *interest[G]) takeAttributes(a *attributes, set map[string]string) {
-	if len(a.all) <= len(set) {
-		for _, v := range a.all {
-			if value, ok := set[v.name]; ok {
+// takeLabels goes through the labels that filters ask for or those that the
+// object has, whichever are fewer.
+func (i *interest[G]) takeLabels(set labels.Set) {
+	if len(i.labels.all) <= len(set) {
+		for _, v := range i.labels.all {
+			if value, ok := set[v.attribute.Name]; ok {
 				i.take(v.table[value])
 			}
 		}
 		return
 	}
 	for name, value := range set {
-		i.take(a.find(name, value))
+		i.take(i.labels.find(store.LabelAttribute(name), value))
 	}
 }
 

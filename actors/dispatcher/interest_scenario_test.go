@@ -70,13 +70,13 @@ func (s *interestScenario) write(line string) string {
 	var asked []string
 	candidates(s.index, ev, func(name string) {
 		require.NotContains(s.t, asked, name)
-		if _, sees := watcher.Convert(s.filters[name], ev); sees {
+		if _, sees := watcher.Convert(schema, s.filters[name], ev); sees {
 			name = "[" + name + "]"
 		}
 		asked = append(asked, name)
 	})
 	for name, f := range s.filters {
-		if _, sees := watcher.Convert(f, ev); sees && ev.Type != store.Bookmark {
+		if _, sees := watcher.Convert(schema, f, ev); sees && ev.Type != store.Bookmark {
 			require.Contains(s.t, asked, "["+name+"]", "%s was not asked about %s", name, line)
 		}
 	}
@@ -95,12 +95,12 @@ func (i *interest[G]) describe() string {
 		}
 		lines = append(lines, where)
 	}
-	tables := map[string]table{"key": i.keys, "prefix": i.prefixes, "blank field": i.blanks}
+	tables := map[string]table{"key": i.keys, "prefix": i.prefixes}
 	for _, v := range i.fields.all {
-		tables["field "+v.name] = v.table
+		tables["field "+v.attribute.Name] = v.table
 	}
 	for _, v := range i.labels.all {
-		tables["label "+v.name] = v.table
+		tables["label "+v.attribute.Name] = v.table
 	}
 	for kind, table := range tables {
 		for name, b := range table {
@@ -123,7 +123,7 @@ func parseFilter(t *testing.T, input string) *store.Filter {
 		require.Contains(t, slices.Collect(maps.Keys(options)), name)
 		*options[name] = value
 	}
-	f, err := store.NewFilter(opts)
+	f, err := store.NewFilter(columns, opts)
 	require.NoError(t, err)
 	return f
 }

@@ -6,21 +6,21 @@ import (
 )
 
 // Message is what the dispatcher takes.
-type Message[T any] interface{ toDispatcher(T) }
+type Message interface{ toDispatcher() }
 
 // Committed says that the watchCache has published a newer snapshot. The
 // watchCache sends it; any number collapse into one round.
-type Committed[T any] struct{}
+type Committed struct{}
 
 // Register brings a new watch, at a position that the watchCache has fixed.
-type Register[T any] struct {
-	Watch *watcher.Watch[T]
+type Register struct {
+	Watch *watcher.Watch
 	// Filter is what the watch wants; watches with the same one share its
 	// evaluation.
 	Filter *store.Filter
-	Start  watcher.Start[T]
+	Start  watcher.Start
 	// Snapshot is what Start was fixed at.
-	Snapshot *store.Snapshot[T]
+	Snapshot *store.Snapshot
 	// OnPool runs the watcher's turns on the pool. A handler that may block must
 	// not be there.
 	OnPool bool
@@ -30,20 +30,20 @@ type Register[T any] struct {
 }
 
 // Recovered says that a stalled watch has caught up. The watch sends it.
-type Recovered[T any] struct{ Watch *watcher.Watch[T] }
+type Recovered struct{ Watch *watcher.Watch }
 
 // Tick is the time for bookmarks. The clock sends it.
-type Tick[T any] struct{}
+type Tick struct{}
 
 // BudgetSpent ends the respite that slow watchers drew. The clock sends it.
-type BudgetSpent[T any] struct{}
+type BudgetSpent struct{}
 
 // DeadlineDue says that some watch's deadline has passed. The clock sends it.
-type DeadlineDue[T any] struct{}
+type DeadlineDue struct{}
 
-func (Committed[T]) toDispatcher(T)   {}
-func (Register[T]) toDispatcher(T)    {}
-func (Recovered[T]) toDispatcher(T)   {}
-func (Tick[T]) toDispatcher(T)        {}
-func (BudgetSpent[T]) toDispatcher(T) {}
-func (DeadlineDue[T]) toDispatcher(T) {}
+func (Committed) toDispatcher()   {}
+func (Register) toDispatcher()    {}
+func (Recovered) toDispatcher()   {}
+func (Tick) toDispatcher()        {}
+func (BudgetSpent) toDispatcher() {}
+func (DeadlineDue) toDispatcher() {}

@@ -14,7 +14,7 @@ var ErrFailed = errors.New("dispatcher failed while it took in the watch: try ag
 
 // admit answers a registration, also if it fails with a panic: who waits for
 // the answer knows nothing of supervision.
-func (d *dispatcher[T]) admit(ctx *actors.Context, m Register[T]) {
+func (d *dispatcher) admit(ctx *actors.Context, m Register) {
 	err := ErrFailed
 	defer func() {
 		if err != nil {
@@ -27,7 +27,7 @@ func (d *dispatcher[T]) admit(ctx *actors.Context, m Register[T]) {
 }
 
 // register adopts a watch: from here on events reach it.
-func (d *dispatcher[T]) register(ctx *actors.Context, m Register[T]) error {
+func (d *dispatcher) register(ctx *actors.Context, m Register) error {
 	w := m.Watch
 	stream := d.join(m.Filter)
 	w.Begin(stream, m.Start, m.OnPool)
@@ -66,7 +66,7 @@ func (d *dispatcher[T]) register(ctx *actors.Context, m Register[T]) error {
 
 // overtake tells a watch what has happened to its start while it was on its
 // way here, if the dispatcher got ahead of the message.
-func (d *dispatcher[T]) overtake(w *watcher.Watch[T], m Register[T]) {
+func (d *dispatcher) overtake(w *watcher.Watch, m Register) {
 	now := d.Feed.Load()
 	switch {
 	case now.Epoch != m.Snapshot.Epoch:
@@ -78,14 +78,14 @@ func (d *dispatcher[T]) overtake(w *watcher.Watch[T], m Register[T]) {
 
 // join returns the stream of a filter, made if there is none. A watch of a
 // stream that exists and is in order needs no new evaluation.
-func (d *dispatcher[T]) join(f *store.Filter) *watcher.Stream[T] {
+func (d *dispatcher) join(f *store.Filter) *watcher.Stream {
 	if f.Everything() {
 		return d.everyone
 	}
 	key := f.Canonical()
 	r := d.streams[key]
 	if r == nil {
-		r = &route[T]{stream: watcher.NewStream[T](f, d.Feed.Load().Window.Next())}
+		r = &route{stream: watcher.NewStream(d.Schema, f, d.Feed.Load().Window.Next())}
 		r.place = d.interest.add(f, r)
 		r.index = len(d.routes)
 		d.routes = append(d.routes, r)
@@ -97,7 +97,7 @@ func (d *dispatcher[T]) join(f *store.Filter) *watcher.Stream[T] {
 }
 
 // leave drops a stream that nobody is a member of.
-func (d *dispatcher[T]) leave(s *watcher.Stream[T]) {
+func (d *dispatcher) leave(s *watcher.Stream) {
 	if s.Everything() || len(s.Members()) > 0 {
 		return
 	}
@@ -113,7 +113,7 @@ func (d *dispatcher[T]) leave(s *watcher.Stream[T]) {
 }
 
 // forget takes a watch that has ended out of everything: forgetWatcher.
-func (d *dispatcher[T]) forget(ctx *actors.Context, w *watcher.Watch[T]) {
+func (d *dispatcher) forget(ctx *actors.Context, w *watcher.Watch) {
 	w.Finish(watcher.ErrEngineClosed) // no effect unless its actor was stopped from above
 	stream := w.Stream()
 	stream.Leave(w)

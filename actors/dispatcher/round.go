@@ -9,7 +9,7 @@ import (
 // round takes what the watchCache has published since the last one: it
 // evaluates the new events for every stream that may care, tells whom the
 // window has left behind, and lets the watchers read.
-func (d *dispatcher[T]) round(ctx *actors.Context) {
+func (d *dispatcher) round(ctx *actors.Context) {
 	prev, next := d.Feed.Load(), d.Source.Load()
 	if prev == next {
 		return
@@ -41,7 +41,7 @@ func (d *dispatcher[T]) round(ctx *actors.Context) {
 }
 
 // evaluate finds the streams that care for each new event.
-func (d *dispatcher[T]) evaluate(prev, next *store.Snapshot[T]) {
+func (d *dispatcher) evaluate(prev, next *store.Snapshot) {
 	if len(d.routes) == 0 {
 		d.Stats.Events.Add(uint64(next.Window.Next() - prev.Window.Next()))
 		return
@@ -54,7 +54,7 @@ func (d *dispatcher[T]) evaluate(prev, next *store.Snapshot[T]) {
 			return
 		}
 		for _, ev := range events {
-			candidates(d.interest, ev, func(r *route[T]) { d.offer(r, ev) })
+			candidates(d.interest, ev, func(r *route) { d.offer(r, ev) })
 		}
 		at += store.Seq(len(events))
 		d.Stats.Events.Add(uint64(len(events)))
@@ -62,8 +62,8 @@ func (d *dispatcher[T]) evaluate(prev, next *store.Snapshot[T]) {
 }
 
 // offer adds ev to the stream's round if its filter lets it through.
-func (d *dispatcher[T]) offer(r *route[T], ev store.Event[T]) {
-	converted, ok := watcher.Convert(r.stream.Filter(), ev)
+func (d *dispatcher) offer(r *route, ev store.Event) {
+	converted, ok := watcher.Convert(d.Schema, r.stream.Filter(), ev)
 	if !ok {
 		return
 	}
@@ -75,7 +75,7 @@ func (d *dispatcher[T]) offer(r *route[T], ev store.Event[T]) {
 
 // append hands each stream what the round from position from to position to has
 // found for it.
-func (d *dispatcher[T]) append(from, to store.Seq) {
+func (d *dispatcher) append(from, to store.Seq) {
 	for _, r := range d.touched {
 		if len(r.pending) > 0 {
 			r.stream.Append(from, to, r.pending)
@@ -86,7 +86,7 @@ func (d *dispatcher[T]) append(from, to store.Seq) {
 }
 
 // restartStreams sends the members of every stream to the window.
-func (d *dispatcher[T]) restartStreams(prev, next *store.Snapshot[T]) {
+func (d *dispatcher) restartStreams(prev, next *store.Snapshot) {
 	d.touched = d.touched[:0]
 	for _, r := range d.routes {
 		r.pending = nil
@@ -97,7 +97,7 @@ func (d *dispatcher[T]) restartStreams(prev, next *store.Snapshot[T]) {
 }
 
 // overrun tells every watch that may still need what next no longer holds.
-func (d *dispatcher[T]) overrun(prev, next *store.Snapshot[T]) {
+func (d *dispatcher) overrun(prev, next *store.Snapshot) {
 	d.overrunMembers(d.everyone, prev, next)
 	for _, r := range d.routes {
 		if !r.settled {
@@ -108,7 +108,7 @@ func (d *dispatcher[T]) overrun(prev, next *store.Snapshot[T]) {
 
 // overrunMembers tells the members of one stream. It reports whether all of them
 // follow it and have taken all of it.
-func (d *dispatcher[T]) overrunMembers(s *watcher.Stream[T], prev, next *store.Snapshot[T]) (settled bool) {
+func (d *dispatcher) overrunMembers(s *watcher.Stream, prev, next *store.Snapshot) (settled bool) {
 	settled = true
 	for _, w := range s.Members() {
 		switch w.Overrun(prev, next) {
@@ -125,8 +125,8 @@ func (d *dispatcher[T]) overrunMembers(s *watcher.Stream[T], prev, next *store.S
 
 // expireAll ends every watch: storage went back in time, so their positions
 // mean nothing any more. One that was lost before has been counted.
-func (d *dispatcher[T]) expireAll(next *store.Snapshot[T]) {
-	d.finishAll(func(w *watcher.Watch[T]) error {
+func (d *dispatcher) expireAll(next *store.Snapshot) {
+	d.finishAll(func(w *watcher.Watch) error {
 		if !w.Over() {
 			d.Stats.Expired.Add(1)
 		}
@@ -135,8 +135,8 @@ func (d *dispatcher[T]) expireAll(next *store.Snapshot[T]) {
 }
 
 // finishAll ends every watch with what reason says.
-func (d *dispatcher[T]) finishAll(reason func(*watcher.Watch[T]) error) {
-	finish := func(s *watcher.Stream[T]) {
+func (d *dispatcher) finishAll(reason func(*watcher.Watch) error) {
+	finish := func(s *watcher.Stream) {
 		for _, w := range s.Members() {
 			w.Finish(reason(w))
 		}
@@ -150,7 +150,7 @@ func (d *dispatcher[T]) finishAll(reason func(*watcher.Watch[T]) error) {
 // wakeMembers wakes those who wait for events, and calls stalled those who lag
 // beyond their buffer. Who was woken is disarmed, so that one whose consumer has
 // gone is seen to lag.
-func (d *dispatcher[T]) wakeMembers(ctx *actors.Context, s *watcher.Stream[T], next store.Seq) {
+func (d *dispatcher) wakeMembers(ctx *actors.Context, s *watcher.Stream, next store.Seq) {
 	for _, w := range s.Members() {
 		switch {
 		case w.Disarm():
@@ -162,7 +162,7 @@ func (d *dispatcher[T]) wakeMembers(ctx *actors.Context, s *watcher.Stream[T], n
 }
 
 // wake has w's turn come with the next wakeAll.
-func (d *dispatcher[T]) wake(w *watcher.Watch[T]) {
+func (d *dispatcher) wake(w *watcher.Watch) {
 	if w.OnPool() {
 		d.onPool.boxes = append(d.onPool.boxes, w.Box())
 	} else {
@@ -170,7 +170,7 @@ func (d *dispatcher[T]) wake(w *watcher.Watch[T]) {
 	}
 }
 
-func (d *dispatcher[T]) wakeAll() {
+func (d *dispatcher) wakeAll() {
 	for _, wakes := range []*wakes{&d.onPool, &d.onOwn} {
 		if len(wakes.boxes) == 0 {
 			continue

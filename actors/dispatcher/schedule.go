@@ -17,29 +17,29 @@ const (
 
 // bookmarks gives watches their bookmarks, on a tick that runs only while
 // somebody wants them.
-type bookmarks[T any] struct {
-	d     *dispatcher[T]
-	wheel *wheel[*watcher.Watch[T]]
+type bookmarks struct {
+	d     *dispatcher
+	wheel *wheel[*watcher.Watch]
 	timer actors.Timer
 }
 
-func newBookmarks[T any](d *dispatcher[T]) *bookmarks[T] {
-	return &bookmarks[T]{d: d, wheel: newWheel[*watcher.Watch[T]](d.BookmarkPeriod)}
+func newBookmarks(d *dispatcher) *bookmarks {
+	return &bookmarks{d: d, wheel: newWheel[*watcher.Watch](d.BookmarkPeriod)}
 }
 
-func (b *bookmarks[T]) add(ctx *actors.Context, w *watcher.Watch[T]) {
+func (b *bookmarks) add(ctx *actors.Context, w *watcher.Watch) {
 	b.schedule(w, ctx.Clock().Now())
 	b.arm(ctx)
 }
 
-func (b *bookmarks[T]) schedule(w *watcher.Watch[T], now time.Time) {
+func (b *bookmarks) schedule(w *watcher.Watch, now time.Time) {
 	b.wheel.schedule(w, now, w.Options().Deadline, w.OwesInitialEnd())
 }
 
-func (b *bookmarks[T]) remove(w *watcher.Watch[T]) { b.wheel.remove(w) }
+func (b *bookmarks) remove(w *watcher.Watch) { b.wheel.remove(w) }
 
 // tick asks those that are due for a bookmark, and sets their next.
-func (b *bookmarks[T]) tick(ctx *actors.Context) {
+func (b *bookmarks) tick(ctx *actors.Context) {
 	b.timer = nil
 	now := ctx.Clock().Now()
 	for _, w := range b.wheel.due(now) {
@@ -53,15 +53,15 @@ func (b *bookmarks[T]) tick(ctx *actors.Context) {
 	b.arm(ctx)
 }
 
-func (b *bookmarks[T]) arm(ctx *actors.Context) {
+func (b *bookmarks) arm(ctx *actors.Context) {
 	if b.timer != nil || b.wheel.len() == 0 {
 		return
 	}
 	late := time.Duration(b.d.Rand.Float64() * tickJitter * float64(tickPeriod))
-	b.timer = ctx.Clock().AfterFunc(tickPeriod+late, func() { b.d.self.Tell(Tick[T]{}) })
+	b.timer = ctx.Clock().AfterFunc(tickPeriod+late, func() { b.d.self.Tell(Tick{}) })
 }
 
-func (b *bookmarks[T]) stop() {
+func (b *bookmarks) stop() {
 	if b != nil && b.timer != nil {
 		b.timer.Stop()
 	}

@@ -9,8 +9,8 @@ import (
 
 // slow is the watches that lag beyond their buffer. Those whose policy is
 // Terminate draw on one time budget together; nobody waits for them meanwhile.
-type slow[T any] struct {
-	set    *stalled[*watcher.Watch[T]]
+type slow struct {
+	set    *stalled[*watcher.Watch]
 	budget budget
 	timer  actors.Timer
 	// drawn is what the running timer was given, at since, for those who had
@@ -20,12 +20,12 @@ type slow[T any] struct {
 	mark  uint64
 }
 
-func newSlow[T any](now time.Time) slow[T] {
-	return slow[T]{set: newStalled[*watcher.Watch[T]](), budget: newBudget(now)}
+func newSlow(now time.Time) slow {
+	return slow{set: newStalled[*watcher.Watch](), budget: newBudget(now)}
 }
 
 // stalled notes that w lags beyond its buffer.
-func (d *dispatcher[T]) stalled(ctx *actors.Context, w *watcher.Watch[T]) {
+func (d *dispatcher) stalled(ctx *actors.Context, w *watcher.Watch) {
 	d.slow.set.add(w, w.Delivered(), w.Options().Policy)
 	d.Stats.Stalls.Add(1)
 	d.countStalled()
@@ -33,18 +33,18 @@ func (d *dispatcher[T]) stalled(ctx *actors.Context, w *watcher.Watch[T]) {
 
 // recovered notes that w has caught up, unless it has stalled again since it
 // said so: then it will say so again.
-func (d *dispatcher[T]) recovered(ctx *actors.Context, w *watcher.Watch[T]) {
+func (d *dispatcher) recovered(ctx *actors.Context, w *watcher.Watch) {
 	if !w.Stalled() {
 		d.slow.release(ctx, w)
 		d.countStalled()
 	}
 }
 
-func (d *dispatcher[T]) countStalled() { d.Stats.Stalled.Store(int64(d.slow.set.len())) }
+func (d *dispatcher) countStalled() { d.Stats.Stalled.Store(int64(d.slow.set.len())) }
 
 // release lets go of w. What the last of those who drew on the budget has not
 // used goes back.
-func (s *slow[T]) release(ctx *actors.Context, w *watcher.Watch[T]) {
+func (s *slow) release(ctx *actors.Context, w *watcher.Watch) {
 	if !s.set.remove(w) {
 		return
 	}
@@ -55,23 +55,23 @@ func (s *slow[T]) release(ctx *actors.Context, w *watcher.Watch[T]) {
 }
 
 // drawBudget gives the slow watches what the budget holds, once at a time.
-func (d *dispatcher[T]) drawBudget(ctx *actors.Context) {
+func (d *dispatcher) drawBudget(ctx *actors.Context) {
 	s := &d.slow
 	if s.timer != nil || s.set.count(watcher.Terminate) == 0 {
 		return
 	}
 	s.since, s.mark = ctx.Clock().Now(), s.set.mark()
 	s.drawn = s.budget.take(s.since)
-	s.timer = ctx.Clock().AfterFunc(s.drawn, func() { d.self.Tell(BudgetSpent[T]{}) })
+	s.timer = ctx.Clock().AfterFunc(s.drawn, func() { d.self.Tell(BudgetSpent{}) })
 }
 
 // budgetSpent ends the slow watches that have been given nothing since the
 // budget was drawn for them. Those that have may draw again. One that may first
 // finish its initial state draws no more.
-func (d *dispatcher[T]) budgetSpent(ctx *actors.Context) {
+func (d *dispatcher) budgetSpent(ctx *actors.Context) {
 	s := &d.slow
 	s.timer = nil
-	for _, w := range s.set.overdue(watcher.Terminate, s.mark, (*watcher.Watch[T]).Delivered) {
+	for _, w := range s.set.overdue(watcher.Terminate, s.mark, (*watcher.Watch).Delivered) {
 		w.FinishAfterPrelude(watcher.ErrSlowConsumer)
 		s.release(ctx, w)
 		d.wake(w)
@@ -79,7 +79,7 @@ func (d *dispatcher[T]) budgetSpent(ctx *actors.Context) {
 	d.countStalled()
 }
 
-func (s *slow[T]) stop() {
+func (s *slow) stop() {
 	if s.timer != nil {
 		s.timer.Stop()
 	}

@@ -1,5 +1,7 @@
 package dispatcher
 
+import "github.com/watchmill/watchmill/store"
+
 // table files buckets under a string. It holds no empty bucket.
 type table map[string]*bucket
 
@@ -15,8 +17,8 @@ func (t table) obtain(name string) *bucket {
 
 // attributes files buckets under the names and values of one kind of attribute.
 type attributes struct {
-	byName map[string]*values
-	// all are the members of byName, to walk them fast and in the same order
+	byAttribute map[store.Attribute]*values
+	// all are the members of byAttribute, to walk them fast and in the same order
 	// every time.
 	all []*values
 }
@@ -24,27 +26,27 @@ type attributes struct {
 // values files buckets under the values of one attribute. It is there as long
 // as it has any.
 type values struct {
-	name  string
-	at    int // in attributes.all
-	table table
+	attribute store.Attribute
+	at        int // in attributes.all
+	table     table
 }
 
-func newAttributes() attributes { return attributes{byName: map[string]*values{}} }
+func newAttributes() attributes { return attributes{byAttribute: map[store.Attribute]*values{}} }
 
-// find returns the bucket under name and value, or nil.
-func (a *attributes) find(name, value string) *bucket {
-	if v := a.byName[name]; v != nil {
+// find returns the bucket under an attribute and a value, or nil.
+func (a *attributes) find(attribute store.Attribute, value string) *bucket {
+	if v := a.byAttribute[attribute]; v != nil {
 		return v.table[value]
 	}
 	return nil
 }
 
-// obtain returns the bucket under name and value, made if need be.
-func (a *attributes) obtain(name, value string) *bucket {
-	v := a.byName[name]
+// obtain returns the bucket under an attribute and a value, made if need be.
+func (a *attributes) obtain(attribute store.Attribute, value string) *bucket {
+	v := a.byAttribute[attribute]
 	if v == nil {
-		v = &values{name: name, at: len(a.all), table: table{}}
-		a.byName[name] = v
+		v = &values{attribute: attribute, at: len(a.all), table: table{}}
+		a.byAttribute[attribute] = v
 		a.all = append(a.all, v)
 	}
 	b := v.table[value]
@@ -61,7 +63,7 @@ func (a *attributes) drop(v *values, value string) {
 	if len(v.table) > 0 {
 		return
 	}
-	delete(a.byName, v.name)
+	delete(a.byAttribute, v.attribute)
 	last := len(a.all) - 1
 	a.all[v.at] = a.all[last]
 	a.all[v.at].at = v.at

@@ -93,7 +93,7 @@ func (w *wheel[W]) describe() string {
 	return out.String()
 }
 
-func TestRow073_WheelChurnLeavesNothingBehind(t *testing.T) {
+func TestWheel_ChurnLeavesNothingBehind(t *testing.T) {
 	w := newWheel[*int](time.Minute)
 	watchers := make([]*int, 10_000)
 	for n := range watchers {
@@ -110,7 +110,7 @@ func TestRow073_WheelChurnLeavesNothingBehind(t *testing.T) {
 	require.Empty(t, w.due(start.Add(time.Hour)))
 }
 
-func TestRow073_WheelForgetsWhoWasRemovedWhileItWasDue(t *testing.T) {
+func TestWheel_ForgetsWhatWasRemovedWhileItWasDue(t *testing.T) {
 	w := newWheel[string](time.Minute)
 	w.schedule("a", start, time.Time{}, true)
 	w.schedule("b", start, time.Time{}, true)

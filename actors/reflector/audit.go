@@ -9,7 +9,7 @@ import (
 // has been told. It returns how many of the events, from the first, are sound,
 // and what is wrong behind them. contiguous demands that no revision is
 // missing.
-func auditBatch[T any](b backend.Batch[T], last store.Revision, contiguous bool) (int, *LostError) {
+func auditBatch(b backend.Batch, last store.Revision, contiguous bool) (int, *LostError) {
 	if lost := auditBounds(b, last); lost != nil {
 		return 0, lost
 	}
@@ -26,7 +26,7 @@ func auditBatch[T any](b backend.Batch[T], last store.Revision, contiguous bool)
 	return len(b.Events), nil
 }
 
-func auditBounds[T any](b backend.Batch[T], last store.Revision) *LostError {
+func auditBounds(b backend.Batch, last store.Revision) *LostError {
 	switch {
 	case b.After > last:
 		return skipped(last, b.After, "the batch starts at a later revision")
@@ -41,7 +41,7 @@ func auditBounds[T any](b backend.Batch[T], last store.Revision) *LostError {
 // auditEvent holds an event against the one before it, at revision at and for
 // key. Only storage that is not contiguous may change several keys in one
 // revision.
-func auditEvent[T any](e store.Event[T], at store.Revision, key string, through store.Revision, contiguous bool) *LostError {
+func auditEvent(e store.Event, at store.Revision, key string, through store.Revision, contiguous bool) *LostError {
 	switch {
 	case e.Object == nil:
 		return skipped(at, e.Revision, "an event has no object")
@@ -66,7 +66,7 @@ func repeated(last, found store.Revision, detail string) *LostError {
 // auditPage holds a page against the list that it belongs to: the options that
 // it was asked for with and the revision of the first page, which is its own if
 // it is the first.
-func auditPage[T any](page *backend.List[T], asked backend.ListOptions, first store.Revision) error {
+func auditPage(page *backend.List, asked backend.ListOptions, first store.Revision) error {
 	if page == nil {
 		return ErrContract
 	}

@@ -42,8 +42,8 @@ func newBlockingRig(t *testing.T) *blockingRig {
 	return r
 }
 
-func (r *blockingRig) start(t *testing.T) *reflector.Ref[string] {
-	ref, err := reflector.Spawn(r.system, reflector.Config[string]{
+func (r *blockingRig) start(t *testing.T) *reflector.Ref {
+	ref, err := reflector.Spawn(r.system, reflector.Config{
 		Source: r.source, Sink: r.mirror, Rand: rand.New(rand.NewPCG(1, 2)),
 		OnError: func(err error) { r.errs <- err },
 		Backoff: reflector.Backoff{Jitter: reflector.NoJitter},
@@ -59,7 +59,7 @@ func (r *blockingRig) block(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func TestClientRow066_StopCancelsABlockedList(t *testing.T) {
+func TestStop_CancelsABlockedList(t *testing.T) {
 	r := newBlockingRig(t)
 	r.source.onList = r.block
 	ref := r.start(t)
@@ -68,7 +68,7 @@ func TestClientRow066_StopCancelsABlockedList(t *testing.T) {
 	require.NoError(t, r.system.Close(context.Background()))
 }
 
-func TestClientRow066_075_StopCancelsABlockedWatch(t *testing.T) {
+func TestStop_CancelsABlockedWatch(t *testing.T) {
 	r := newBlockingRig(t)
 	r.source.onWatch = r.block
 	ref := r.start(t)
@@ -88,7 +88,7 @@ func TestCloseOfTheSystemCancelsABlockedList(t *testing.T) {
 	require.NoError(t, r.system.Close(context.Background()))
 }
 
-func TestClientRow093_CallsThatTakeTooLongAreCancelled(t *testing.T) {
+func TestCalls_ThatTakeTooLongAreCancelled(t *testing.T) {
 	r := newBlockingRig(t)
 	r.source.onList = r.block
 	r.start(t)
@@ -100,7 +100,7 @@ func TestClientRow093_CallsThatTakeTooLongAreCancelled(t *testing.T) {
 }
 
 // A watch that the source opens when nobody wants it any more is closed unread.
-func TestClientRow070_WatchOpenedAfterStopIsClosed(t *testing.T) {
+func TestStop_ClosesAWatchThatOpensLater(t *testing.T) {
 	r := newBlockingRig(t)
 	release := make(chan struct{})
 	r.source.onWatch = func(context.Context) error { // heeds no context
@@ -156,7 +156,7 @@ func TestRelistDuringABlockedWatch(t *testing.T) {
 
 // Writers, a source that breaks in every way, and a sink that is often full, all
 // at once: in the end the mirror is the source, and no promise was broken.
-func TestClientRow077_ConvergesUnderConcurrentTrouble(t *testing.T) {
+func TestReflector_ConvergesUnderConcurrentTrouble(t *testing.T) {
 	for _, traits := range []backend.Traits{{}, {Blocks: true}, {Contiguous: true}, {Blocks: true, Contiguous: true}} {
 		t.Run(fmt.Sprintf("%+v", traits), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { convergeUnderTrouble(t, traits) })
@@ -169,7 +169,7 @@ func convergeUnderTrouble(t *testing.T, traits backend.Traits) {
 	r.source.traits = traits
 	r.mirror.capacity = 3
 	system := newSystem(t, actors.SystemConfig{Workers: 4}) // synctest's clock
-	ref, err := reflector.Spawn(system, reflector.Config[string]{
+	ref, err := reflector.Spawn(system, reflector.Config{
 		Source: r.source, Sink: r.mirror, Rand: rand.New(rand.NewPCG(3, 4)), PageSize: 5, MaxBatch: 3,
 		Backoff: reflector.Backoff{Initial: time.Millisecond, Max: 4 * time.Millisecond},
 	})
@@ -210,7 +210,7 @@ func convergeUnderTrouble(t *testing.T, traits backend.Traits) {
 
 	want := map[string]string{}
 	for key, o := range r.source.objects {
-		want[key] = o.Value
+		want[key] = value(o)
 	}
 	require.Equal(t, want, r.mirror.state)
 	require.Equal(t, r.source.rev, r.mirror.rev)
@@ -219,7 +219,7 @@ func convergeUnderTrouble(t *testing.T, traits backend.Traits) {
 }
 
 // misbehave does one of the things that sources do.
-func misbehave(s *source, ref *reflector.Ref[string], rng *rand.Rand) {
+func misbehave(s *source, ref *reflector.Ref, rng *rand.Rand) {
 	switch rng.IntN(9) {
 	case 0:
 		s.disturb(errReset)

@@ -7,19 +7,20 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // caller makes the calls that may block, one at a time. For a source that
 // blocks it is a child of the Reflector, on the executor for such actors, so
 // that the Reflector itself always answers, and can cancel the call when it is
 // told to stop.
-type caller[T any] struct {
-	source backend.ListerWatcher[T]
-	reply  func(message[T]) bool
+type caller struct {
+	source backend.ListerWatcher
+	reply  func(message) bool
 }
 
 // Receive makes the call and sends the answer.
-func (c *caller[T]) Receive(_ *actors.Context, r request[T]) {
+func (c *caller) Receive(_ *actors.Context, r request) {
 	a := c.call(r)
 	if !c.reply(a) {
 		_ = a.discard() // nobody is left to tell of a panic in it
@@ -27,8 +28,8 @@ func (c *caller[T]) Receive(_ *actors.Context, r request[T]) {
 }
 
 // call makes one call to the source. A panic in it is an error like any other.
-func (c *caller[T]) call(r request[T]) answer[T] {
-	a := answer[T]{request: r.id}
+func (c *caller) call(r request) answer {
+	a := answer{request: r.id}
 	var what string
 	var run func()
 	if r.do == doList {
@@ -36,7 +37,7 @@ func (c *caller[T]) call(r request[T]) answer[T] {
 	} else {
 		what, run = "ListerWatcher.Watch", func() { a.watcher, a.err = c.source.Watch(r.ctx, r.from) }
 	}
-	if err := backend.Contain(what, r.list.Prefix, run); err != nil {
+	if err := usercode.Call(what, r.list.Prefix, run); err != nil {
 		a.err = err
 	}
 	switch {
@@ -58,7 +59,7 @@ func explain(ctx context.Context, err error) error {
 }
 
 // discard frees what nobody will use.
-func (a answer[T]) discard() error {
+func (a answer) discard() error {
 	if a.watcher == nil {
 		return nil
 	}
@@ -66,6 +67,6 @@ func (a answer[T]) discard() error {
 }
 
 // hangUp closes a watch and contains a panic in that.
-func hangUp[T any](w backend.Watcher[T]) error {
-	return backend.Contain("Watcher.Close", "", w.Close)
+func hangUp(w backend.Watcher) error {
+	return usercode.Call("Watcher.Close", "", w.Close)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // failures are n times the same error.
@@ -26,7 +27,7 @@ func failures(n int) []error {
 	return errs
 }
 
-func TestClientRow078_RefusedConnectionsBackOffExponentially(t *testing.T) {
+func TestBackoff_OfRefusedConnectionsIsExponential(t *testing.T) {
 	r := newRig(t)
 	r.source.fail("list", failures(8)...)
 	r.start(r.config())
@@ -43,7 +44,7 @@ func TestClientRow078_RefusedConnectionsBackOffExponentially(t *testing.T) {
 	require.Len(t, r.errs, 8)
 }
 
-func TestClientRow079_CustomBackoffIsHonoured(t *testing.T) {
+func TestBackoff_CustomOneIsHonoured(t *testing.T) {
 	r := newRig(t)
 	r.source.fail("list", failures(4)...)
 	cfg := r.config()
@@ -73,13 +74,13 @@ func TestRow3_2_19_ReconnectsAreJittered(t *testing.T) {
 	require.Len(t, delays, 20, "each comes back at a moment of its own")
 }
 
-func (r *rig) configJittered(seed uint64) reflector.Config[string] {
+func (r *rig) configJittered(seed uint64) reflector.Config {
 	cfg := r.config()
 	cfg.Backoff.Jitter, cfg.Rand = 0, rand.New(rand.NewPCG(seed, 0))
 	return cfg
 }
 
-func TestClientRow081_NoRelistOnTooManyRequests(t *testing.T) {
+func TestBackoff_NoRelistOnTooManyRequests(t *testing.T) {
 	r := newRig(t)
 	r.source.put("a", "1")
 	r.source.fail("watch", failures(4)...)
@@ -90,7 +91,7 @@ func TestClientRow081_NoRelistOnTooManyRequests(t *testing.T) {
 	r.synced()
 }
 
-func TestClientRow082_InternalErrorsInTheStreamAreRetried(t *testing.T) {
+func TestBackoff_InternalErrorsInTheStreamAreRetried(t *testing.T) {
 	r := newRig(t)
 	r.source.put("a", "1")
 	r.start(r.config())
@@ -104,7 +105,7 @@ func TestClientRow082_InternalErrorsInTheStreamAreRetried(t *testing.T) {
 	require.Len(t, r.errs, 3, "errors in the stream are reported too")
 }
 
-func TestClientRow072_073_CleanCloseIsNoHotLoop(t *testing.T) {
+func TestWatch_CleanCloseIsNoHotLoop(t *testing.T) {
 	closed := slices.Repeat([]error{store.ErrClosed}, 600)
 	for name, disturb := range map[string]func(r *rig){
 		"before it is read": func(r *rig) { r.source.fail("next", closed...); r.start(r.config()); r.pass(10 * time.Minute) },
@@ -224,7 +225,7 @@ func TestPanicsInTheSourceAreErrors(t *testing.T) {
 			r.source.explode(what)
 			r.start(r.config())
 			require.Len(t, r.errs, 1)
-			require.ErrorIs(t, r.errs[0], backend.ErrPanic)
+			require.ErrorIs(t, r.errs[0], usercode.ErrPanic)
 			r.pass(seconds)
 			r.synced()
 			require.Zero(t, r.ref.Stats().Restarts)
@@ -239,7 +240,7 @@ func TestPanicsInCloseAreReported(t *testing.T) {
 	r.source.disturb(errReset)
 	r.settle()
 	require.Len(t, r.errs, 2)
-	require.ErrorIs(t, r.errs[0], backend.ErrPanic)
+	require.ErrorIs(t, r.errs[0], usercode.ErrPanic)
 	require.Equal(t, uint64(2), r.ref.Stats().Errors)
 }
 
@@ -289,7 +290,7 @@ func TestSinkThatAlwaysPanicsIsNoHotLoop(t *testing.T) {
 	require.Positive(t, r.ref.Stats().Restarts)
 }
 
-func TestClientRow069_071_075_StopEndsEverythingAtOnce(t *testing.T) {
+func TestStop_EndsEverythingAtOnce(t *testing.T) {
 	for name, prepare := range map[string]func(*rig){
 		"watching":  func(*rig) {},
 		"waiting":   func(r *rig) { r.source.disturb(errReset) },
@@ -323,7 +324,7 @@ func TestClientRow069_071_075_StopEndsEverythingAtOnce(t *testing.T) {
 	}
 }
 
-func TestClientRow068_StoppedBeforeItBegan(t *testing.T) {
+func TestStop_BeforeItBegan(t *testing.T) {
 	r := newRig(t)
 	r.parent.Tell(func(ctx *actors.Context) {
 		ref, err := reflector.Spawn(ctx, r.config())
@@ -338,6 +339,6 @@ func TestClientRow068_StoppedBeforeItBegan(t *testing.T) {
 // empty answers with nothing.
 type empty struct{ *source }
 
-func (empty) List(context.Context, backend.ListOptions) (*backend.List[string], error) {
+func (empty) List(context.Context, backend.ListOptions) (*backend.List, error) {
 	return nil, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Defaults of [Config].
@@ -27,16 +28,20 @@ const (
 
 // Config says what to follow and whom to tell. Source, Sink and Rand are
 // required; zero elsewhere means the default.
-type Config[T any] struct {
+type Config struct {
 	// Source is what to follow. The Reflector has at most one call of List or
 	// Watch running on it at a time.
-	Source backend.ListerWatcher[T]
+	Source backend.ListerWatcher
 	// Sink is told what happened. A panic in it is a failure of the Reflector,
 	// for its supervisor to handle.
-	Sink Sink[T]
+	Sink Sink
 	// Prefix restricts lists and watches to the keys under it; see
 	// [store.HasPrefix].
 	Prefix string
+	// State takes the source's own state over, if it offers one; see
+	// [backend.List].State. It needs an empty Prefix, and a Sink that knows
+	// [Update].State.
+	State bool
 	// PageSize is the most objects to ask for in one List call. Not negative;
 	// default [DefaultPageSize].
 	PageSize int
@@ -73,7 +78,7 @@ func Permanent(err error) bool {
 	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnsupported) || errors.Is(err, store.ErrInvalidKey)
 }
 
-func (c Config[T]) withDefaults() Config[T] {
+func (c Config) withDefaults() Config {
 	fallback(&c.PageSize, DefaultPageSize)
 	fallback(&c.MaxBatch, DefaultMaxBatch)
 	fallback(&c.ResumeAttempts, DefaultResumeAttempts)
@@ -86,31 +91,31 @@ func (c Config[T]) withDefaults() Config[T] {
 }
 
 // Validate returns what [Spawn] would find wrong with c, as
-// [*backend.OptionError]s, joined.
-func (c Config[T]) Validate() error { return c.withDefaults().validate() }
+// [*usercode.ConfigError]s, joined.
+func (c Config) Validate() error { return c.withDefaults().validate() }
 
 // validate expects the defaults to be filled in. It reports everything that is
-// wrong, each as a [*backend.OptionError].
-func (c Config[T]) validate() error {
+// wrong, each as a [*usercode.ConfigError].
+func (c Config) validate() error {
 	var problems []error
 	demand := func(ok bool, field, problem string) {
 		if !ok {
-			problems = append(problems, &backend.OptionError{Option: "reflector.Config." + field, Problem: problem})
+			problems = append(problems, &usercode.ConfigError{Field: "reflector.Config." + field, Problem: problem})
 		}
 	}
-	demand(c.Source != nil, "Source", "it is nil; give the storage to follow")
-	demand(c.Sink != nil, "Sink", "it is nil; give what is to be told")
-	demand(c.Rand != nil || c.Backoff.Jitter == NoJitter, "Rand", "it is nil; give a seeded *rand.Rand, or set Backoff.Jitter to NoJitter")
-	demand(store.ValidatePrefix(c.Prefix) == nil, "Prefix", `it is no prefix of keys; give "" for everything, or path segments like "ns/name"`)
-	demand(c.PageSize > 0, "PageSize", "it is negative; give the number of objects per page, or zero for the default")
-	demand(c.MaxBatch > 0, "MaxBatch", "it is negative; give a number of events, or zero for the default")
-	demand(c.ResumeAttempts > 0, "ResumeAttempts", "it is negative; give a number of watches, or zero for the default")
-	demand(c.CallTimeout > 0, "CallTimeout", "it is negative; give a duration, or zero for the default")
+	demand(c.Source != nil, "Source", "is nil; give the storage to follow")
+	demand(c.Sink != nil, "Sink", "is nil; give what is to be told")
+	demand(c.Rand != nil || c.Backoff.Jitter == NoJitter, "Rand", "is nil; give a seeded *rand.Rand, or set Backoff.Jitter to NoJitter")
+	demand(store.ValidatePrefix(c.Prefix) == nil, "Prefix", `is no prefix of keys; give "" for everything, or path segments like "ns/name"`)
+	demand(c.PageSize > 0, "PageSize", "is negative; give the number of objects per page, or zero for the default")
+	demand(c.MaxBatch > 0, "MaxBatch", "is negative; give a number of events, or zero for the default")
+	demand(c.ResumeAttempts > 0, "ResumeAttempts", "is negative; give a number of watches, or zero for the default")
+	demand(c.CallTimeout > 0, "CallTimeout", "is negative; give a duration, or zero for the default")
 	b := c.Backoff
-	demand(b.Initial > 0, "Backoff.Initial", "it is negative; give a duration, or zero for the default")
-	demand(b.Max >= b.Initial, "Backoff.Max", "it is less than Initial; give at least that, or zero for the default")
-	demand(b.Factor >= 1, "Backoff.Factor", "it is less than 1; give 1 or more, or zero for the default")
-	demand(b.Jitter >= 0 && b.Jitter <= 10 || b.Jitter == NoJitter, "Backoff.Jitter", "it is not between 0 and 10; give a share of the delay, or NoJitter")
-	demand(b.HealthyAfter > 0, "Backoff.HealthyAfter", "it is negative; give a duration, or zero for the default")
+	demand(b.Initial > 0, "Backoff.Initial", "is negative; give a duration, or zero for the default")
+	demand(b.Max >= b.Initial, "Backoff.Max", "is less than Initial; give at least that, or zero for the default")
+	demand(b.Factor >= 1, "Backoff.Factor", "is less than 1; give 1 or more, or zero for the default")
+	demand(b.Jitter >= 0 && b.Jitter <= 10 || b.Jitter == NoJitter, "Backoff.Jitter", "is not between 0 and 10; give a share of the delay, or NoJitter")
+	demand(b.HealthyAfter > 0, "Backoff.HealthyAfter", "is negative; give a duration, or zero for the default")
 	return errors.Join(problems...)
 }

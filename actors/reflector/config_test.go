@@ -11,10 +11,11 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestConfigErrorsNameTheField(t *testing.T) {
-	type config = reflector.Config[string]
+	type config = reflector.Config
 	for field, spoil := range map[string]func(*config){
 		"Source":               func(c *config) { c.Source = nil },
 		"Sink":                 func(c *config) { c.Sink = nil },
@@ -36,17 +37,17 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 			spoil(&cfg)
 			ref, err := reflector.Spawn(system, cfg)
 			require.Nil(t, ref)
-			var option *backend.OptionError
+			var option *usercode.ConfigError
 			require.ErrorAs(t, err, &option)
-			require.Equal(t, "reflector.Config."+field, option.Option)
+			require.Equal(t, "reflector.Config."+field, option.Field)
 			require.Contains(t, option.Problem, "; give ")
 		})
 	}
 }
 
 func TestConfigReportsEverythingAtOnce(t *testing.T) {
-	_, err := reflector.Spawn(newSystem(t, actors.SystemConfig{}), reflector.Config[string]{PageSize: -1})
-	require.ErrorIs(t, err, backend.ErrInvalidOption)
+	_, err := reflector.Spawn(newSystem(t, actors.SystemConfig{}), reflector.Config{PageSize: -1})
+	require.ErrorIs(t, err, usercode.ErrConfig)
 	for _, field := range []string{"Source", "Sink", "Rand", "PageSize"} {
 		require.ErrorContains(t, err, "Config."+field)
 	}
@@ -59,9 +60,9 @@ func (traitless) Traits() backend.Traits { panic("none") }
 
 func TestSpawnFailures(t *testing.T) {
 	system := newSystem(t, actors.SystemConfig{})
-	cfg := reflector.Config[string]{Source: traitless{newSource()}, Sink: &mirror{}, Rand: rand.New(rand.NewPCG(1, 1))}
+	cfg := reflector.Config{Source: traitless{newSource()}, Sink: &mirror{}, Rand: rand.New(rand.NewPCG(1, 1))}
 	_, err := reflector.Spawn(system, cfg)
-	require.ErrorIs(t, err, backend.ErrPanic)
+	require.ErrorIs(t, err, usercode.ErrPanic)
 
 	require.NoError(t, system.Close(t.Context()))
 	cfg.Source = newSource()

@@ -74,23 +74,10 @@
 // Panics in the source are errors: contained, reported, and retried with the
 // budget. A panic in the sink is a failure of the Reflector, about which its
 // parent decides. Restarted, it lists (with a delay) and the sink gets a
-// Replace; its [Stats] go on. Contained panics are [backend.PanicError]s.
+// Replace; its [Stats] go on. Contained panics are [usercode.PanicError]s.
 //
-// # What of client-go's reflector does not apply
+// # Kubernetes
 //
-// Tests that hold down a behaviour of the original carry the number of its row in
-// our map of the original's tests (ClientRow065 and so on; those about resyncs and
-// transforms are package informer's). These rows have no counterpart here:
-//
-//   - 76 (its watch-list), 99, 100, 102 (its stream): a watch that brings the
-//     initial state, and the switches for it. The state is listed.
-//   - 83 (its error): resyncs that fail and end the watch. A resync repeats what
-//     the informer has, and the Reflector knows nothing of it.
-//   - 85: lists in one piece where a cache cannot page at a revision. A Reflector
-//     asks for the newest state, which can always be paged.
-//   - 91, 92, 98: descriptions of types, and tables in place of objects. A source
-//     has one type, and the compiler checks it.
-//   - 103: a check, for debugging, of that initial state against a list. The
-//     engine has its own, of whole caches, and calls Relist if it fails.
-//   - 104 (its clock): resuming for a time. Attempts are counted.
+// The file docs/parity.md says of each behaviour of client-go's Reflector which
+// test holds it here, or why it does not apply.
 package reflector

@@ -13,7 +13,7 @@ import (
 // printer is a sink that prints what it is told.
 type printer struct{}
 
-func (printer) Offer(u reflector.Update[string]) actors.Verdict {
+func (printer) Offer(u reflector.Update) actors.Verdict {
 	switch u.Kind {
 	case reflector.Replace:
 		fmt.Printf("%s at %d: %d objects\n", u.Reason, u.Revision, len(u.Objects))
@@ -37,7 +37,7 @@ func ExampleSpawn() {
 	storage := newSource() // any backend.ListerWatcher
 	storage.put("pods/a", "v1")
 
-	ref, err := reflector.Spawn(system, reflector.Config[string]{
+	ref, err := reflector.Spawn(system, reflector.Config{
 		Source:  storage,
 		Sink:    printer{},
 		Backoff: reflector.Backoff{Jitter: reflector.NoJitter}, // or set Rand
@@ -81,7 +81,7 @@ func ExampleRef_Room() {
 	}
 	storage, sink := newSource(), &mirror{}
 	sink.answer(actors.Full)
-	ref, err := reflector.Spawn(system, reflector.Config[string]{
+	ref, err := reflector.Spawn(system, reflector.Config{
 		Source: storage, Sink: sink, Backoff: reflector.Backoff{Jitter: reflector.NoJitter},
 	})
 	if err != nil {

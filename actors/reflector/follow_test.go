@@ -20,7 +20,7 @@ var errReset = errors.New("connection reset")
 // seconds is longer than the first few delays, so an attempt falls in it.
 const seconds = 10 * time.Second
 
-func TestRow102_RevisionPropagatesFromTheList(t *testing.T) {
+func TestList_RevisionIsPassedOn(t *testing.T) {
 	r := newRig(t)
 	r.source.put("a", "1")
 	r.source.progress(7)
@@ -30,7 +30,7 @@ func TestRow102_RevisionPropagatesFromTheList(t *testing.T) {
 	require.Contains(t, r.source.asked(), `watch "" from=8`)
 }
 
-func TestRow132_ListsInPagesThenWatches(t *testing.T) {
+func TestList_InPagesThenWatches(t *testing.T) {
 	r := newRig(t)
 	for i := range 5 {
 		r.source.put(fmt.Sprintf("ns/%d", i), "v")
@@ -49,14 +49,14 @@ func TestRow132_ListsInPagesThenWatches(t *testing.T) {
 	require.Equal(t, uint64(3), r.ref.Stats().Pages)
 }
 
-func TestClientRow076_ListsWithTheDefaultPageSize(t *testing.T) {
+func TestList_DefaultPageSize(t *testing.T) {
 	r := newRig(t)
 	r.source.put("a", "1")
 	r.start(r.config())
 	require.Equal(t, []string{`list "" limit=10000 continue=""`, `watch "" from=1`}, r.source.asked())
 }
 
-func TestClientRow084_ExplicitPageSize(t *testing.T) {
+func TestList_ExplicitPageSize(t *testing.T) {
 	r := newRig(t)
 	for i := range 10 {
 		r.source.put(fmt.Sprint(i), "v")
@@ -68,7 +68,7 @@ func TestClientRow084_ExplicitPageSize(t *testing.T) {
 	r.synced()
 }
 
-func TestClientRow089_FullListIfAPageExpires(t *testing.T) {
+func TestRelist_InFullIfAPageExpires(t *testing.T) {
 	r := newRig(t)
 	for i := range 5 {
 		r.source.put(fmt.Sprint(i), "v")
@@ -86,7 +86,7 @@ func TestClientRow089_FullListIfAPageExpires(t *testing.T) {
 	r.synced()
 }
 
-func TestClientRow074_FollowsAddsUpdatesAndDeletes(t *testing.T) {
+func TestWatch_FollowsAddsUpdatesAndDeletes(t *testing.T) {
 	r := newRig(t)
 	r.source.put("a", "1")
 	r.start(r.config())
@@ -98,7 +98,7 @@ func TestClientRow074_FollowsAddsUpdatesAndDeletes(t *testing.T) {
 	require.Equal(t, []string{"Replace Started@1", "Changes@2", "Changes@4"}, r.mirror.told())
 }
 
-func TestClientRow094_ProgressIsTold(t *testing.T) {
+func TestWatch_ProgressIsPassedOn(t *testing.T) {
 	r := newRig(t)
 	r.start(r.config())
 	r.source.progress(5)
@@ -106,7 +106,7 @@ func TestClientRow094_ProgressIsTold(t *testing.T) {
 	require.Equal(t, []string{"Replace Started@0", "Progress@5"}, r.mirror.told())
 }
 
-func TestRow085_IdleResourceReachesStoragesRevision(t *testing.T) {
+func TestList_OfAnIdleResourceReachesStoragesRevision(t *testing.T) {
 	r := newRig(t)
 	r.source.put("mine/a", "1")
 	cfg := r.config()
@@ -153,7 +153,7 @@ func TestNothingIsOverlookedBetweenTwoReads(t *testing.T) {
 	r.synced()
 }
 
-func TestClientRow065_BrokenWatchIsClosedAndResumed(t *testing.T) {
+func TestWatch_BrokenOneIsClosedAndResumed(t *testing.T) {
 	r := newRig(t)
 	r.source.put("a", "1")
 	r.start(r.config())
@@ -168,7 +168,7 @@ func TestClientRow065_BrokenWatchIsClosedAndResumed(t *testing.T) {
 	require.Equal(t, []error{errReset}, r.errs)
 }
 
-func TestClientRow088_ExpiredRevisionIsListedAnew(t *testing.T) {
+func TestRelist_OnAnExpiredRevision(t *testing.T) {
 	r := newRig(t)
 	r.source.put("a", "1")
 	r.start(r.config())
@@ -181,7 +181,7 @@ func TestClientRow088_ExpiredRevisionIsListedAnew(t *testing.T) {
 	require.Equal(t, uint64(1), r.ref.Stats().Relists[reflector.Expired])
 }
 
-func TestClientRow090_FutureRevisionIsListedAnew(t *testing.T) {
+func TestRelist_OnAFutureRevision(t *testing.T) {
 	r := newRig(t)
 	r.source.put("a", "1")
 	r.source.progress(9)
@@ -193,7 +193,7 @@ func TestClientRow090_FutureRevisionIsListedAnew(t *testing.T) {
 	require.Equal(t, []string{"Replace Started@10", "Unavailable: connection reset", "Replace Future@4"}, r.mirror.told())
 }
 
-func TestClientRow096_UnreadableEventIsFollowedByAList(t *testing.T) {
+func TestRelist_AfterAnUnreadableEvent(t *testing.T) {
 	r := newRig(t)
 	r.source.put("good", "1")
 	r.source.put("bad", "1")
@@ -201,7 +201,7 @@ func TestClientRow096_UnreadableEventIsFollowedByAList(t *testing.T) {
 	r.source.mu.Lock()
 	delete(r.source.objects, "bad")
 	r.source.rev++
-	r.source.commit(store.Event[string]{Type: store.Deleted, Revision: r.source.rev}) // without its object
+	r.source.commit(store.Event{Type: store.Deleted, Revision: r.source.rev}) // without its object
 	r.settle()
 	require.ErrorIs(t, r.ref.Stats().LastError, reflector.ErrLost)
 	r.pass(seconds)

@@ -20,7 +20,7 @@ import (
 //	                  │    ▼                   │    ▼                   ▼ expired, lost
 //	                  └──────────────────── Waiting ◀───────────────────┘
 //	                    why is set            due      why is zero: resume
-type machine[T any] struct {
+type machine struct {
 	rules
 	stats Stats
 	out   []effect
@@ -41,13 +41,13 @@ type machine[T any] struct {
 	// before it. whole: pages could not be read to their end at one revision, so
 	// that lists are asked for in one piece until one succeeds.
 	asked  backend.ListOptions
-	listed backend.List[T]
+	listed backend.List
 	whole  bool
 
 	// held are the updates that the sink has not accepted, oldest first. While
 	// there is one, no call is begun and nothing is taken from the watch, so
 	// there are never more than two.
-	held []Update[T]
+	held []Update
 }
 
 // rules are what of the Config the machine decides by.
@@ -56,6 +56,7 @@ type rules struct {
 	pageSize       int
 	resumeAttempts int
 	contiguous     bool
+	state          bool
 	backoff        Backoff
 	permanent      func(error) bool
 	random         func() float64
@@ -84,11 +85,11 @@ type effect struct {
 	err   error
 }
 
-func (m *machine[T]) do(e effect) { m.out = append(m.out, e) }
+func (m *machine) do(e effect) { m.out = append(m.out, e) }
 
 // begin starts with a list: at once the first time, but a Reflector that failed
 // and was restarted draws on the budget like everybody who comes back.
-func (m *machine[T]) begin(why Reason) {
+func (m *machine) begin(why Reason) {
 	if m.stats.Phase != Idle {
 		return
 	}
@@ -101,7 +102,7 @@ func (m *machine[T]) begin(why Reason) {
 }
 
 // need makes the next attempt a list. The first reason stands until the list.
-func (m *machine[T]) need(why Reason) {
+func (m *machine) need(why Reason) {
 	if m.why == 0 {
 		m.why = why
 		m.stats.Relists[why]++
@@ -109,7 +110,7 @@ func (m *machine[T]) need(why Reason) {
 }
 
 // attempt lists or resumes, unless the sink has to make room first.
-func (m *machine[T]) attempt() {
+func (m *machine) attempt() {
 	m.stats.Phase, m.due = Waiting, true
 	switch {
 	case len(m.held) > 0:
@@ -120,14 +121,14 @@ func (m *machine[T]) attempt() {
 	}
 }
 
-func (m *machine[T]) open() {
+func (m *machine) open() {
 	m.stats.Phase, m.due = Opening, false
 	m.stats.Watches++
 	m.do(effect{do: doOpen, from: m.stats.Revision})
 }
 
 // watch takes the answer to doOpen.
-func (m *machine[T]) watch(err error, now time.Time) {
+func (m *machine) watch(err error, now time.Time) {
 	switch {
 	case m.stats.Phase != Opening:
 	case err != nil:
@@ -143,9 +144,9 @@ func (m *machine[T]) watch(err error, now time.Time) {
 
 // following goes on with an open watch. If the sink believes in an outage, the
 // end of it is told first.
-func (m *machine[T]) following() {
+func (m *machine) following() {
 	if m.outage {
-		m.offer(Update[T]{Kind: Progress, Revision: m.stats.Revision})
+		m.offer(Update{Kind: Progress, Revision: m.stats.Revision})
 		return
 	}
 	m.do(effect{do: doPull})
@@ -153,36 +154,34 @@ func (m *machine[T]) following() {
 
 // pulling reports whether a batch is wanted now. One that is taken at another
 // time would be lost.
-func (m *machine[T]) pulling() bool { return m.stats.Phase == Watching && len(m.held) == 0 }
+func (m *machine) pulling() bool { return m.stats.Phase == Watching && len(m.held) == 0 }
 
 // batch takes the answer to doPull.
-func (m *machine[T]) batch(b backend.Batch[T], err error, now time.Time) {
+func (m *machine) batch(b backend.Batch, err error, now time.Time) {
 	if err != nil {
 		m.hangUp(now)
 		m.broken(err)
 		return
 	}
 	n, lost := auditBatch(b, m.stats.Revision, m.contiguous)
-	through := b.Through
 	if lost != nil {
-		through = lost.Last
-	}
-	m.tell(b.Events[:n], through)
-	if lost != nil {
+		m.tell(b.Events[:n], lost.Last, nil)
 		m.lost(lost, now)
+		return
 	}
+	m.tell(b.Events, b.Through, b.State)
 }
 
 // tell passes on what a watch brought.
-func (m *machine[T]) tell(events []store.Event[T], through store.Revision) {
+func (m *machine) tell(events []store.Event, through store.Revision, state *store.TreeView) {
 	switch {
 	case len(events) > 0:
 		m.stats.Batches++
 		m.stats.Events += uint64(len(events))
-		m.offer(Update[T]{Kind: Changes, Revision: through, Events: events})
+		m.offer(Update{Kind: Changes, Revision: through, Events: events, State: state})
 	case through > m.stats.Revision:
 		m.stats.Batches++
-		m.offer(Update[T]{Kind: Progress, Revision: through})
+		m.offer(Update{Kind: Progress, Revision: through})
 	default:
 		return // nothing now: the source will say when
 	}
@@ -190,7 +189,7 @@ func (m *machine[T]) tell(events []store.Event[T], through store.Revision) {
 }
 
 // lost gives up a watch that is not what happened.
-func (m *machine[T]) lost(lost *LostError, now time.Time) {
+func (m *machine) lost(lost *LostError, now time.Time) {
 	if lost.Reason == Skipped {
 		m.stats.Skipped++
 	} else {
@@ -204,7 +203,7 @@ func (m *machine[T]) lost(lost *LostError, now time.Time) {
 
 // hangUp closes the watch. Only here is it seen whether the source was
 // healthy, and so the budget filled up again.
-func (m *machine[T]) hangUp(now time.Time) {
+func (m *machine) hangUp(now time.Time) {
 	if now.Sub(m.opened) >= m.backoff.HealthyAfter {
 		m.stats.Attempts, m.resumes = 0, 0
 	}
@@ -212,7 +211,7 @@ func (m *machine[T]) hangUp(now time.Time) {
 }
 
 // broken handles a watch that was refused or has ended, with err.
-func (m *machine[T]) broken(err error) {
+func (m *machine) broken(err error) {
 	closed := m.stats.Phase == Watching && errors.Is(err, store.ErrClosed)
 	switch {
 	case errors.Is(err, store.ErrExpired):
@@ -232,7 +231,7 @@ func (m *machine[T]) broken(err error) {
 }
 
 // failed handles an error that means that the source is out of reach.
-func (m *machine[T]) failed(err error) {
+func (m *machine) failed(err error) {
 	m.report(err)
 	if m.permanent(err) {
 		m.end(err)
@@ -241,13 +240,13 @@ func (m *machine[T]) failed(err error) {
 	m.later()
 	if !m.outage {
 		m.stats.Outages++
-		m.offer(Update[T]{Kind: Unavailable, Err: err})
+		m.offer(Update{Kind: Unavailable, Err: err})
 	}
 }
 
 // later makes the next attempt when the one budget of delays allows it. There
 // is no other way back to the source, so no path can spin.
-func (m *machine[T]) later() {
+func (m *machine) later() {
 	if m.why == 0 {
 		m.resumes++
 		if m.resumes >= m.resumeAttempts {
@@ -261,14 +260,14 @@ func (m *machine[T]) later() {
 }
 
 // wake says that the delay is over.
-func (m *machine[T]) wake() {
+func (m *machine) wake() {
 	if m.stats.Phase == Waiting && !m.due {
 		m.attempt()
 	}
 }
 
 // relist is somebody's demand for a list. One that is under way will do.
-func (m *machine[T]) relist(why Reason, now time.Time) {
+func (m *machine) relist(why Reason, now time.Time) {
 	switch m.stats.Phase {
 	case Watching:
 		m.need(why)
@@ -285,24 +284,24 @@ func (m *machine[T]) relist(why Reason, now time.Time) {
 }
 
 // end gives up. The sink is told, even if it has no room now.
-func (m *machine[T]) end(err error) {
+func (m *machine) end(err error) {
 	m.stats.Phase = Ended
 	m.stats.Outages++
-	m.offer(Update[T]{Kind: Unavailable, Err: err, Final: true})
+	m.offer(Update{Kind: Unavailable, Err: err, Final: true})
 }
 
-func (m *machine[T]) report(err error) {
+func (m *machine) report(err error) {
 	m.count(err)
 	m.do(effect{do: doReport, err: err})
 }
 
-func (m *machine[T]) count(err error) {
+func (m *machine) count(err error) {
 	m.stats.Errors++
 	m.stats.LastError = err
 }
 
 // offer queues an update for the sink.
-func (m *machine[T]) offer(u Update[T]) {
+func (m *machine) offer(u Update) {
 	m.outage = u.Kind == Unavailable
 	m.held = append(m.held, u)
 	if len(m.held) == 1 {
@@ -311,7 +310,7 @@ func (m *machine[T]) offer(u Update[T]) {
 }
 
 // accepted is the sink's answer to doOffer: it took the update.
-func (m *machine[T]) accepted() {
+func (m *machine) accepted() {
 	m.held = slices.Delete(m.held, 0, 1) // also lets go of what it pointed to
 	switch {
 	case len(m.held) > 0:
@@ -327,10 +326,10 @@ func (m *machine[T]) accepted() {
 
 // full is the sink's answer to doOffer: it has no room. Nothing more happens
 // until room.
-func (m *machine[T]) full() { m.stats.Full = true }
+func (m *machine) full() { m.stats.Full = true }
 
 // room says that the sink has room again.
-func (m *machine[T]) room() {
+func (m *machine) room() {
 	if m.stats.Full {
 		m.stats.Full = false
 		m.do(effect{do: doOffer})
@@ -338,7 +337,7 @@ func (m *machine[T]) room() {
 }
 
 // gone is the sink's answer to doOffer: it is no more.
-func (m *machine[T]) gone() {
+func (m *machine) gone() {
 	m.stats.Phase, m.held = Ended, nil
 	m.do(effect{do: doStop})
 }

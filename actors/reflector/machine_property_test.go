@@ -29,7 +29,7 @@ func TestMachineKeepsItsPromises(t *testing.T) {
 // world is everything around a machine.
 type world struct {
 	*rapid.T
-	m   machine[string]
+	m   machine
 	now time.Time
 
 	calling  bool // a call is under way
@@ -78,21 +78,21 @@ func (w *world) sourceDoes(err error) {
 	}
 }
 
-func (w *world) page() *backend.List[string] {
+func (w *world) page() *backend.List {
 	rev := rapid.Uint64Range(0, 20).Draw(w.T, "revision")
-	return &backend.List[string]{
+	return &backend.List{
 		Revision: store.Revision(rev),
 		Continue: rapid.SampledFrom([]string{"", "", "t1", "t2"}).Draw(w.T, "continue"),
 	}
 }
 
-func (w *world) batch() backend.Batch[string] {
+func (w *world) batch() backend.Batch {
 	at := w.m.stats.Revision + store.Revision(rapid.SampledFrom([]int{0, 0, 0, 0, 1}).Draw(w.T, "hole"))
-	b := backend.Batch[string]{After: at, Through: at}
+	b := backend.Batch{After: at, Through: at}
 	for range rapid.IntRange(0, 4).Draw(w.T, "events") {
 		b.Through += store.Revision(rapid.IntRange(0, 2).Draw(w.T, "gap"))
-		o := &store.Object[string]{Key: rapid.SampledFrom([]string{"a", "b"}).Draw(w.T, "key"), Revision: b.Through}
-		b.Events = append(b.Events, store.Event[string]{Type: store.Modified, Revision: b.Through, Object: o})
+		o := &store.Object{Key: rapid.SampledFrom([]string{"a", "b"}).Draw(w.T, "key"), Revision: b.Through}
+		b.Events = append(b.Events, store.Event{Type: store.Modified, Revision: b.Through, Object: o})
 	}
 	return b
 }
@@ -147,7 +147,7 @@ func (w *world) offer() {
 }
 
 // take is the sink's side of the promises.
-func (w *world) take(u Update[string]) {
+func (w *world) take(u Update) {
 	switch u.Kind {
 	case Replace:
 		w.demand(u.Revision >= w.told || u.Reason.mayGoBack(), "goes back")

@@ -37,7 +37,7 @@ func TestScenarios(t *testing.T) {
 
 // story is a machine with a sink that answers as it is told to, and a clock.
 type story struct {
-	m       *machine[string]
+	m       *machine
 	verdict actors.Verdict
 	now     time.Time
 	out     strings.Builder
@@ -45,7 +45,7 @@ type story struct {
 
 func newStory() *story {
 	s := &story{now: time.Unix(0, 0)}
-	s.m = &machine[string]{rules: storyRules()}
+	s.m = &machine{rules: storyRules()}
 	return s
 }
 
@@ -106,7 +106,7 @@ func (s *story) configure(t *testing.T, d *datadriven.TestData) {
 		f, _ := strconv.ParseFloat(random, 64)
 		r.random = func() float64 { return f }
 	}
-	s.m = &machine[string]{rules: r}
+	s.m = &machine{rules: r}
 	s.verdict, s.now = actors.Accepted, time.Unix(0, 0)
 }
 
@@ -123,7 +123,7 @@ func (s *story) page(t *testing.T, d *datadriven.TestData) {
 		s.m.page(nil, err)
 		return
 	}
-	page := &backend.List[string]{Items: []*store.Object[string]{}}
+	page := &backend.List{Items: []*store.Object{}}
 	page.Revision = revisionArg(t, d, "rev")
 	d.MaybeScanArgs(t, "continue", &page.Continue)
 	d.MaybeScanArgs(t, "remaining", &page.Remaining)
@@ -141,16 +141,16 @@ func (s *story) batch(t *testing.T, d *datadriven.TestData) {
 		return
 	}
 	if err := errorArg(t, d); err != nil {
-		s.m.batch(backend.Batch[string]{}, err, s.now)
+		s.m.batch(backend.Batch{}, err, s.now)
 		return
 	}
-	b := backend.Batch[string]{After: revisionArg(t, d, "after"), Through: revisionArg(t, d, "through")}
+	b := backend.Batch{After: revisionArg(t, d, "after"), Through: revisionArg(t, d, "through")}
 	for line := range strings.Lines(d.Input) {
 		verb, name, ok := strings.Cut(strings.TrimSpace(line), " ")
 		kind, known := map[string]store.EventType{"added": store.Added, "modified": store.Modified, "deleted": store.Deleted}[verb]
 		require.True(t, ok && known, "%s: not an event: %q", d.Pos, line)
 		o := object(t, d, name)
-		event := store.Event[string]{Type: kind, Revision: o.Revision, Object: o}
+		event := store.Event{Type: kind, Revision: o.Revision, Object: o}
 		if o.Key == "?" {
 			event.Object = nil
 		}
@@ -237,7 +237,7 @@ func (s *story) standing() string {
 	return state + fmt.Sprintf(", at %d", s.m.stats.Revision)
 }
 
-func describeUpdate(u Update[string]) string {
+func describeUpdate(u Update) string {
 	text := u.Kind.String()
 	switch u.Kind {
 	case Replace:
@@ -288,12 +288,12 @@ func reasonNamed(t *testing.T, d *datadriven.TestData) Reason {
 }
 
 // object reads "key@revision".
-func object(t *testing.T, d *datadriven.TestData, text string) *store.Object[string] {
+func object(t *testing.T, d *datadriven.TestData, text string) *store.Object {
 	if text == "nil" {
 		return nil
 	}
 	key, number, _ := strings.Cut(text, "@")
 	rev, err := strconv.ParseUint(number, 10, 64)
 	require.NoError(t, err, "%s: not an object: %q", d.Pos, text)
-	return &store.Object[string]{Key: key, Value: key, Revision: store.Revision(rev)}
+	return &store.Object{Key: key, Revision: store.Revision(rev)}
 }

@@ -13,11 +13,11 @@ import (
 const maxGrow = 1 << 20
 
 // list begins a list with its first page.
-func (m *machine[T]) list() {
+func (m *machine) list() {
 	m.stats.Phase, m.due = Listing, false
 	m.stats.Lists++
-	m.listed = backend.List[T]{}
-	m.asked = backend.ListOptions{Prefix: m.prefix, Limit: m.pageSize}
+	m.listed = backend.List{}
+	m.asked = backend.ListOptions{Prefix: m.prefix, Limit: m.pageSize, State: m.state}
 	if m.whole {
 		m.asked.Limit = 0
 	}
@@ -25,7 +25,7 @@ func (m *machine[T]) list() {
 }
 
 // page takes the answer to doList.
-func (m *machine[T]) page(page *backend.List[T], err error) {
+func (m *machine) page(page *backend.List, err error) {
 	if m.stats.Phase != Listing {
 		return
 	}
@@ -42,7 +42,7 @@ func (m *machine[T]) page(page *backend.List[T], err error) {
 		m.whole = true
 		m.list()
 	case err != nil:
-		m.listed = backend.List[T]{}
+		m.listed = backend.List{}
 		m.failed(err)
 	default:
 		m.keep(page)
@@ -57,15 +57,20 @@ func tears(err error, first bool) bool {
 }
 
 // keep adds a sound page and goes on with the next, if there is one.
-func (m *machine[T]) keep(page *backend.List[T]) {
+func (m *machine) keep(page *backend.List) {
 	m.stats.Pages++
+	if m.asked.State && page.State != nil {
+		m.listed.State = page.State
+		m.complete()
+		return
+	}
 	if m.listed.Items == nil { // clipped, because what lies behind it is the source's
 		m.listed.Items = slices.Grow(slices.Clip(page.Items), min(max(page.Remaining, 0), maxGrow))
 	} else {
 		m.listed.Items = append(m.listed.Items, page.Items...)
 	}
 	if page.Continue != "" {
-		m.asked.Continue = page.Continue
+		m.asked.Continue, m.asked.State = page.Continue, false
 		m.do(effect{do: doList, list: m.asked})
 		return
 	}
@@ -73,9 +78,9 @@ func (m *machine[T]) keep(page *backend.List[T]) {
 }
 
 // complete replaces the sink's state with the list, and watches from there.
-func (m *machine[T]) complete() {
+func (m *machine) complete() {
 	list, why := m.listed, m.why
-	m.listed = backend.List[T]{}
+	m.listed = backend.List{}
 	if list.Revision < m.stats.Revision && !why.mayGoBack() {
 		m.wentBack(list.Revision)
 		return
@@ -83,13 +88,13 @@ func (m *machine[T]) complete() {
 	m.stats.Revision = list.Revision
 	m.why, m.whole, m.resumes = 0, false, 0
 	m.stats.Phase, m.due = Waiting, true
-	m.offer(Update[T]{Kind: Replace, Reason: why, Revision: list.Revision, Objects: list.Items})
+	m.offer(Update{Kind: Replace, Reason: why, Revision: list.Revision, Objects: list.Items, State: list.State})
 }
 
 // wentBack refuses a list that is older than what the sink knows. A replica
 // that lags will have caught up by the next one; if that is older still, the
 // source itself has gone back and is believed.
-func (m *machine[T]) wentBack(listed store.Revision) {
+func (m *machine) wentBack(listed store.Revision) {
 	m.stats.Repeated++
 	m.why = 0
 	m.need(Repeated)

@@ -17,16 +17,16 @@ import (
 //	overdue    the clock: a call takes too long
 //	room       Ref.Room: the sink can take something
 //	relist     Ref.Relist
-type message[T any] interface{ message() }
+type message interface{ message() }
 
 // begin starts the work.
 type begin struct{ why Reason }
 
 // answer is what became of a request.
-type answer[T any] struct {
+type answer struct {
 	request uint64
-	page    *backend.List[T]   // of a list
-	watcher backend.Watcher[T] // of a watch
+	page    *backend.List   // of a list
+	watcher backend.Watcher // of a watch
 	err     error
 }
 
@@ -45,16 +45,16 @@ type room struct{}
 // relist asks for a list.
 type relist struct{ why Reason }
 
-func (begin) message()     {}
-func (answer[T]) message() {}
-func (pull) message()      {}
-func (wake) message()      {}
-func (overdue) message()   {}
-func (room) message()      {}
-func (relist) message()    {}
+func (begin) message()   {}
+func (answer) message()  {}
+func (pull) message()    {}
+func (wake) message()    {}
+func (overdue) message() {}
+func (room) message()    {}
+func (relist) message()  {}
 
 // request is what the caller takes: one call to the source.
-type request[T any] struct {
+type request struct {
 	id   uint64
 	ctx  context.Context
 	do   deed // doList or doOpen
@@ -69,7 +69,7 @@ type bell struct {
 }
 
 // newBell returns a bell that rings for the Reflector.
-func newBell[T any](h *Ref[T]) *bell {
+func newBell(h *Ref) *bell {
 	return &bell{send: func(p pull) bool { return h.actor.Tell(p) }}
 }
 

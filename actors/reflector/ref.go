@@ -6,12 +6,13 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Ref is a handle on a Reflector. Its methods are safe for concurrent use,
 // never block, and may be called whether the Reflector lives or not.
-type Ref[T any] struct {
-	actor *actors.Ref[message[T]]
+type Ref struct {
+	actor *actors.Ref[message]
 
 	mu    sync.Mutex
 	stats Stats
@@ -28,20 +29,20 @@ type Ref[T any] struct {
 // It runs on the system's pool. If the source blocks (see [backend.Traits]),
 // its List and Watch are called on the system's executor for blocking actors.
 //
-// The errors are [backend.OptionError]s, joined, one for each field that is
-// wrong; or a [backend.PanicError] from Source.Traits; or
+// The errors are [usercode.ConfigError]s, joined, one for each field that is
+// wrong; or a [usercode.PanicError] from Source.Traits; or
 // [actors.ErrStopping].
-func Spawn[T any](parent actors.Parent, cfg Config[T]) (*Ref[T], error) {
+func Spawn(parent actors.Parent, cfg Config) (*Ref, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	var traits backend.Traits
-	if err := backend.Contain("ListerWatcher.Traits", cfg.Prefix, func() { traits = cfg.Source.Traits() }); err != nil {
+	if err := usercode.Call("ListerWatcher.Traits", cfg.Prefix, func() { traits = cfg.Source.Traits() }); err != nil {
 		return nil, err
 	}
-	h := &Ref[T]{}
-	h.actor = actors.Spawn(parent, "reflector", func() actors.Behavior[message[T]] {
+	h := &Ref{}
+	h.actor = actors.Spawn(parent, "reflector", func() actors.Behavior[message] {
 		return newReflector(&cfg, traits, h)
 	}, actors.Options{})
 	// Only now can the actor be told of itself.
@@ -53,13 +54,14 @@ func Spawn[T any](parent actors.Parent, cfg Config[T]) (*Ref[T], error) {
 
 // newReflector returns the behavior: a new one, but for the numbers, which are
 // those of the whole Reflector, and the revision up to which its sink knows.
-func newReflector[T any](cfg *Config[T], traits backend.Traits, h *Ref[T]) *reflector[T] {
-	r := &reflector[T]{config: cfg, traits: traits, handle: h}
+func newReflector(cfg *Config, traits backend.Traits, h *Ref) *reflector {
+	r := &reflector{config: cfg, traits: traits, handle: h}
 	r.machine.rules = rules{
 		prefix:         cfg.Prefix,
 		pageSize:       cfg.PageSize,
 		resumeAttempts: cfg.ResumeAttempts,
 		contiguous:     traits.Contiguous && cfg.Prefix == "", // others' keys have their revisions too
+		state:          cfg.State && cfg.Prefix == "",
 		backoff:        cfg.Backoff,
 		permanent:      cfg.permanent,
 		random:         cfg.random,
@@ -70,13 +72,13 @@ func newReflector[T any](cfg *Config[T], traits backend.Traits, h *Ref[T]) *refl
 }
 
 // permanent asks Permanent.
-func (c *Config[T]) permanent(err error) (yes bool) {
-	panicked := backend.Contain("Config.Permanent", c.Prefix, func() { yes = c.Permanent(err) })
+func (c *Config) permanent(err error) (yes bool) {
+	panicked := usercode.Call("Config.Permanent", c.Prefix, func() { yes = c.Permanent(err) })
 	return yes && panicked == nil
 }
 
 // random is where jitter comes from.
-func (c *Config[T]) random() float64 {
+func (c *Config) random() float64 {
 	if c.Rand == nil {
 		return 0
 	}
@@ -85,17 +87,17 @@ func (c *Config[T]) random() float64 {
 
 // ID returns the ID of the Reflector's actor, as its parent's
 // [actors.Supervisor] and [actors.ChildObserver] know it.
-func (h *Ref[T]) ID() actors.ID { return h.actor.ID() }
+func (h *Ref) ID() actors.ID { return h.actor.ID() }
 
 // Room tells the Reflector that its sink, which said [actors.Full], can take
 // something again. To say so without need costs a message and does nothing.
-func (h *Ref[T]) Room() { h.actor.Tell(room{}) }
+func (h *Ref) Room() { h.actor.Tell(room{}) }
 
 // Relist asks for the whole state anew. It comes when the [Backoff] allows, as
 // a [Replace] with that reason, unless another was pending already; if a list
 // is under way, that one will do. A reason that is not one of this package's
 // counts as [Requested].
-func (h *Ref[T]) Relist(why Reason) {
+func (h *Ref) Relist(why Reason) {
 	if why == 0 || why >= reasons {
 		why = Requested
 	}
@@ -106,19 +108,19 @@ func (h *Ref[T]) Relist(why Reason) {
 // watch is closed and its timers are stopped; the sink hears nothing more after
 // the Offer in progress, if there is one. The Reflector's actor is gone when
 // its parent is told so. Calling it again does nothing.
-func (h *Ref[T]) Stop() { h.actor.Stop() }
+func (h *Ref) Stop() { h.actor.Stop() }
 
 // Alive reports whether the Reflector has neither stopped nor been told to.
-func (h *Ref[T]) Alive() bool { return h.actor.Alive() }
+func (h *Ref) Alive() bool { return h.actor.Alive() }
 
 // Stats returns the numbers as of the end of the Reflector's last turn.
-func (h *Ref[T]) Stats() Stats {
+func (h *Ref) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.stats
 }
 
-func (h *Ref[T]) publish(s Stats) {
+func (h *Ref) publish(s Stats) {
 	h.mu.Lock()
 	h.stats = s
 	h.mu.Unlock()

@@ -6,19 +6,20 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // reflector is the actor: it feeds its machine with what happens, and does what
 // the machine wants.
-type reflector[T any] struct {
-	machine machine[T]
-	config  *Config[T]
+type reflector struct {
+	machine machine
+	config  *Config
 	traits  backend.Traits
-	handle  *Ref[T]
+	handle  *Ref
 	system  *actors.System
 
-	caller  *actors.Ref[request[T]] // nil unless the source blocks
-	watcher backend.Watcher[T]      // nil unless one is open
+	caller  *actors.Ref[request]    // nil unless the source blocks
+	watcher backend.Watcher         // nil unless one is open
 	bell    *bell                   // that of watcher, or of the one being opened
 	delay   actors.Timer            // nil unless one is armed
 	timeout actors.Timer            // likewise
@@ -26,14 +27,14 @@ type reflector[T any] struct {
 }
 
 // Started remembers where it is.
-func (r *reflector[T]) Started(ctx *actors.Context) { r.system = ctx.System() }
+func (r *reflector) Started(ctx *actors.Context) { r.system = ctx.System() }
 
 // Receive handles one message.
-func (r *reflector[T]) Receive(ctx *actors.Context, msg message[T]) {
+func (r *reflector) Receive(ctx *actors.Context, msg message) {
 	switch m := msg.(type) {
 	case begin:
 		r.machine.begin(m.why)
-	case answer[T]:
+	case answer:
 		r.answered(ctx, m)
 	case pull:
 		r.pull(ctx, m.bell)
@@ -50,17 +51,17 @@ func (r *reflector[T]) Receive(ctx *actors.Context, msg message[T]) {
 }
 
 // Flush shows the numbers of the turn.
-func (r *reflector[T]) Flush(*actors.Context) { r.handle.publish(r.machine.stats) }
+func (r *reflector) Flush(*actors.Context) { r.handle.publish(r.machine.stats) }
 
 // Stopping cancels what is under way, so that children can end.
-func (r *reflector[T]) Stopping(*actors.Context) {
+func (r *reflector) Stopping(*actors.Context) {
 	r.machine.stats.Phase = Ended
 	r.release()
 	r.handle.publish(r.machine.stats)
 }
 
 // Restarting does the same, and arranges for the successor to begin.
-func (r *reflector[T]) Restarting(*actors.Context) {
+func (r *reflector) Restarting(*actors.Context) {
 	r.machine.stats.Restarts++
 	r.release()
 	r.handle.publish(r.machine.stats)
@@ -68,13 +69,13 @@ func (r *reflector[T]) Restarting(*actors.Context) {
 }
 
 // Dropped frees a watch that was opened for a Reflector that has stopped.
-func (r *reflector[T]) Dropped(msg message[T]) {
-	if a, ok := msg.(answer[T]); ok {
+func (r *reflector) Dropped(msg message) {
+	if a, ok := msg.(answer); ok {
 		r.discard(a)
 	}
 }
 
-func (r *reflector[T]) discard(a answer[T]) {
+func (r *reflector) discard(a answer) {
 	if err := a.discard(); err != nil {
 		r.complain(err)
 	}
@@ -82,13 +83,13 @@ func (r *reflector[T]) discard(a answer[T]) {
 
 // ChildFailed handles a source whose call ended the goroutine, which is the
 // one thing that the caller cannot contain.
-func (r *reflector[T]) ChildFailed(_ *actors.Context, _ actors.ID, reason any) actors.Directive {
-	r.handle.actor.Tell(answer[T]{request: r.handle.requests, err: fmt.Errorf("%w: %v", ErrContract, reason)})
+func (r *reflector) ChildFailed(_ *actors.Context, _ actors.ID, reason any) actors.Directive {
+	r.handle.actor.Tell(answer{request: r.handle.requests, err: fmt.Errorf("%w: %v", ErrContract, reason)})
 	return actors.Restart
 }
 
 // act does what the machine wants, until it wants nothing more.
-func (r *reflector[T]) act(ctx *actors.Context) {
+func (r *reflector) act(ctx *actors.Context) {
 	for i := 0; i < len(r.machine.out); i++ {
 		r.perform(ctx, r.machine.out[i])
 	}
@@ -96,14 +97,14 @@ func (r *reflector[T]) act(ctx *actors.Context) {
 	r.machine.out = r.machine.out[:0]
 }
 
-func (r *reflector[T]) perform(ctx *actors.Context, e effect) {
+func (r *reflector) perform(ctx *actors.Context, e effect) {
 	switch e.do {
 	case doList:
-		r.request(ctx, request[T]{do: doList, list: e.list})
+		r.request(ctx, request{do: doList, list: e.list})
 	case doOpen:
 		r.bell = newBell(r.handle)
-		r.request(ctx, request[T]{do: doOpen, from: backend.WatchOptions{
-			Prefix: r.config.Prefix, From: e.from, Notify: r.bell.ring,
+		r.request(ctx, request{do: doOpen, from: backend.WatchOptions{
+			Prefix: r.config.Prefix, From: e.from, Notify: r.bell.ring, State: r.machine.state,
 		}})
 	case doPull:
 		r.bell.ring()
@@ -120,7 +121,7 @@ func (r *reflector[T]) perform(ctx *actors.Context, e effect) {
 	}
 }
 
-func (r *reflector[T]) offer() {
+func (r *reflector) offer() {
 	switch r.config.Sink.Offer(r.machine.held[0]) {
 	case actors.Accepted:
 		r.machine.accepted()
@@ -133,7 +134,7 @@ func (r *reflector[T]) offer() {
 
 // pull takes a batch, if one is wanted. The bell is silenced first: what comes
 // from here on rings it again.
-func (r *reflector[T]) pull(ctx *actors.Context, b *bell) {
+func (r *reflector) pull(ctx *actors.Context, b *bell) {
 	if b != r.bell {
 		return // of a watch that is no more
 	}
@@ -141,9 +142,9 @@ func (r *reflector[T]) pull(ctx *actors.Context, b *bell) {
 	if r.watcher == nil || !r.machine.pulling() {
 		return
 	}
-	var batch backend.Batch[T]
+	var batch backend.Batch
 	var err error
-	if panicked := backend.Contain("Watcher.Next", r.config.Prefix, func() {
+	if panicked := usercode.Call("Watcher.Next", r.config.Prefix, func() {
 		batch, err = r.watcher.Next(r.config.MaxBatch)
 	}); panicked != nil {
 		err = panicked
@@ -152,14 +153,14 @@ func (r *reflector[T]) pull(ctx *actors.Context, b *bell) {
 }
 
 // wait arms the one timer for delays.
-func (r *reflector[T]) wait(ctx *actors.Context, e effect) {
+func (r *reflector) wait(ctx *actors.Context, e effect) {
 	stopTimer(&r.delay)
 	r.handle.delays++
 	over := wake{r.handle.delays}
 	r.delay = ctx.Clock().AfterFunc(e.delay, func() { r.handle.actor.Tell(over) })
 }
 
-func (r *reflector[T]) woken(m wake) {
+func (r *reflector) woken(m wake) {
 	if m.delay == r.handle.delays {
 		r.delay = nil
 		r.machine.wake()
@@ -167,22 +168,22 @@ func (r *reflector[T]) woken(m wake) {
 }
 
 // report tells OnError. That it may be slow or panic is its author's affair.
-func (r *reflector[T]) report(err error) {
+func (r *reflector) report(err error) {
 	if r.config.OnError == nil {
 		return
 	}
-	if panicked := backend.Contain("Config.OnError", r.config.Prefix, func() { r.config.OnError(err) }); panicked != nil {
+	if panicked := usercode.Call("Config.OnError", r.config.Prefix, func() { r.config.OnError(err) }); panicked != nil {
 		r.system.Logger().Error("OnError failed", "reason", panicked, "told", err)
 	}
 }
 
 // complain reports an error that the machine need not know of.
-func (r *reflector[T]) complain(err error) {
+func (r *reflector) complain(err error) {
 	r.machine.count(err)
 	r.report(err)
 }
 
-func (r *reflector[T]) hangUp() {
+func (r *reflector) hangUp() {
 	w := r.watcher
 	r.watcher, r.bell = nil, nil
 	if w == nil {
@@ -194,7 +195,7 @@ func (r *reflector[T]) hangUp() {
 }
 
 // release lets go of everything outside this actor.
-func (r *reflector[T]) release() {
+func (r *reflector) release() {
 	stopTimer(&r.delay)
 	r.conclude()
 	r.hangUp()

@@ -20,7 +20,7 @@ func (r *rig) fill(n int) {
 	}
 }
 
-func TestClientRow086_LaterListsArePagedAsTheFirst(t *testing.T) {
+func TestRelist_IsPagedAsTheFirst(t *testing.T) {
 	r := newRig(t)
 	r.fill(3)
 	cfg := r.config()
@@ -36,7 +36,7 @@ func TestClientRow086_LaterListsArePagedAsTheFirst(t *testing.T) {
 
 // A relist does not go back behind what the sink has been told: a replica that
 // lags is asked again, when it may have caught up.
-func TestClientRow087_ListOlderThanWhatWasToldIsRefused(t *testing.T) {
+func TestRelist_OlderThanWhatWasDeliveredIsRefused(t *testing.T) {
 	r := newRig(t)
 	r.fill(10)
 	r.start(r.config())
@@ -56,7 +56,7 @@ func TestClientRow087_ListOlderThanWhatWasToldIsRefused(t *testing.T) {
 }
 
 // Nothing of a list is kept but the objects that somebody keeps.
-func TestClientRow095_ObjectThatIsKeptDoesNotKeepItsPage(t *testing.T) {
+func TestList_ObjectThatIsKeptDoesNotKeepItsPage(t *testing.T) {
 	r := newRig(t)
 	r.fill(4)
 	cfg := r.config()
@@ -80,8 +80,8 @@ func TestClientRow095_ObjectThatIsKeptDoesNotKeepItsPage(t *testing.T) {
 	require.True(t, r.ref.Alive())
 }
 
-func weaken(objects []*store.Object[string]) []weak.Pointer[store.Object[string]] {
-	var weakened []weak.Pointer[store.Object[string]]
+func weaken(objects []*store.Object) []weak.Pointer[store.Object] {
+	var weakened []weak.Pointer[store.Object]
 	for _, o := range objects {
 		weakened = append(weakened, weak.Make(o))
 	}
@@ -90,7 +90,7 @@ func weaken(objects []*store.Object[string]) []weak.Pointer[store.Object[string]
 
 // The revision of a list, like its objects, is nobody's before its last page is
 // there.
-func TestClientRow101_102_NothingIsToldOfAnIncompleteList(t *testing.T) {
+func TestList_NothingIsDeliveredOfAnIncompleteOne(t *testing.T) {
 	r := newRig(t)
 	r.fill(5)
 	r.source.fail("list", nil, nil, errReset)
@@ -119,7 +119,7 @@ func TestClientRow101_102_NothingIsToldOfAnIncompleteList(t *testing.T) {
 
 // How long a source is asked to resume that brings nothing is counted, not
 // timed, and counting starts over when a watch brings something.
-func TestClientRow104_ResumesAreBoundedUntilAWatchBringsSomething(t *testing.T) {
+func TestWatch_ResumesAreBoundedUntilOneBringsSomething(t *testing.T) {
 	r := newRig(t)
 	r.fill(1)
 	cfg := r.config()

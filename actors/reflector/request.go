@@ -13,7 +13,7 @@ import (
 
 // request makes a call to the source: here if it does not block, otherwise in
 // the caller. Either way its answer comes as a message.
-func (r *reflector[T]) request(ctx *actors.Context, q request[T]) {
+func (r *reflector) request(ctx *actors.Context, q request) {
 	r.handle.requests++
 	q.id = r.handle.requests
 	q.ctx, r.cancel = context.WithCancelCause(context.Background())
@@ -22,34 +22,34 @@ func (r *reflector[T]) request(ctx *actors.Context, q request[T]) {
 		r.callerOf(ctx).Tell(q)
 		return
 	}
-	(&caller[T]{source: r.config.Source, reply: r.tell}).Receive(ctx, q)
+	(&caller{source: r.config.Source, reply: r.tell}).Receive(ctx, q)
 }
 
 // limit arranges for the request to be cancelled when it has had its time.
-func (r *reflector[T]) limit(ctx *actors.Context, id uint64) {
+func (r *reflector) limit(ctx *actors.Context, id uint64) {
 	r.timeout = ctx.Clock().AfterFunc(r.config.CallTimeout, func() { r.handle.actor.Tell(overdue{id}) })
 }
 
-func (r *reflector[T]) overdue(m overdue) {
+func (r *reflector) overdue(m overdue) {
 	if m.request == r.handle.requests && r.cancel != nil {
 		r.cancel(fmt.Errorf("%w after %v", ErrTimeout, r.config.CallTimeout))
 	}
 }
 
 // callerOf returns the child that makes calls, and spawns it for the first.
-func (r *reflector[T]) callerOf(ctx *actors.Context) *actors.Ref[request[T]] {
+func (r *reflector) callerOf(ctx *actors.Context) *actors.Ref[request] {
 	if r.caller == nil {
-		r.caller = actors.Spawn(ctx, "calls", func() actors.Behavior[request[T]] {
-			return &caller[T]{source: r.config.Source, reply: r.tell}
+		r.caller = actors.Spawn(ctx, "calls", func() actors.Behavior[request] {
+			return &caller{source: r.config.Source, reply: r.tell}
 		}, actors.Options{Executor: ctx.System().Blocking()})
 	}
 	return r.caller
 }
 
-func (r *reflector[T]) tell(m message[T]) bool { return r.handle.actor.Tell(m) }
+func (r *reflector) tell(m message) bool { return r.handle.actor.Tell(m) }
 
 // answered takes what became of the request.
-func (r *reflector[T]) answered(ctx *actors.Context, a answer[T]) {
+func (r *reflector) answered(ctx *actors.Context, a answer) {
 	if a.request != r.handle.requests || r.cancel == nil {
 		r.discard(a)
 		return
@@ -64,7 +64,7 @@ func (r *reflector[T]) answered(ctx *actors.Context, a answer[T]) {
 }
 
 // conclude ends the request, if there is one.
-func (r *reflector[T]) conclude() {
+func (r *reflector) conclude() {
 	stopTimer(&r.timeout)
 	if r.cancel != nil {
 		r.cancel(nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-type update = reflector.Update[string]
+type update = reflector.Update
 
 // mirror is a sink that keeps the state, and holds the Reflector to its word:
 // nothing lost, nothing repeated.
@@ -68,7 +68,7 @@ func (m *mirror) take(u update) {
 		m.outage = false
 		m.state = map[string]string{}
 		for _, o := range u.Objects {
-			m.state[o.Key] = o.Value
+			m.state[o.Key] = value(o)
 		}
 		m.demand(u.Revision >= m.rev || u.Reason == reflector.Repeated || u.Reason == reflector.Future, "revisions do not go back")
 	case reflector.Changes:
@@ -89,10 +89,10 @@ func (m *mirror) take(u update) {
 	m.rev = u.Revision
 }
 
-func (m *mirror) apply(e store.Event[string]) {
+func (m *mirror) apply(e store.Event) {
 	switch e.Type {
 	case store.Added, store.Modified:
-		m.state[e.Key()] = e.Object.Value
+		m.state[e.Key()] = value(e.Object)
 	case store.Deleted:
 		delete(m.state, e.Key())
 	}
@@ -142,7 +142,7 @@ type rig struct {
 	clock  *actors.VirtualClock
 	system *actors.System
 	parent *actors.Ref[func(*actors.Context)]
-	ref    *reflector.Ref[string]
+	ref    *reflector.Ref
 	errs   []error
 }
 
@@ -180,8 +180,8 @@ func newSystem(t *testing.T, cfg actors.SystemConfig) *actors.System {
 }
 
 // config is what start uses; tests change it first.
-func (r *rig) config() reflector.Config[string] {
-	return reflector.Config[string]{
+func (r *rig) config() reflector.Config {
+	return reflector.Config{
 		Source: r.source, Sink: r.mirror, Rand: rand.New(rand.NewPCG(1, 2)),
 		OnError: func(err error) { r.errs = append(r.errs, err) },
 		Backoff: reflector.Backoff{Jitter: reflector.NoJitter},
@@ -189,7 +189,7 @@ func (r *rig) config() reflector.Config[string] {
 }
 
 // start spawns the Reflector under the parent and lets it settle.
-func (r *rig) start(cfg reflector.Config[string]) {
+func (r *rig) start(cfg reflector.Config) {
 	r.parent.Tell(func(ctx *actors.Context) {
 		var err error
 		r.ref, err = reflector.Spawn(ctx, cfg)
@@ -221,7 +221,7 @@ func (r *rig) synced() {
 	r.settle()
 	want := map[string]string{}
 	for key, o := range r.source.objects {
-		want[key] = o.Value
+		want[key] = value(o)
 	}
 	require.Equal(r, want, r.mirror.state)
 	require.Equal(r, r.source.rev, r.mirror.rev, "revision")

@@ -15,6 +15,26 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
+// thing is what the source stores.
+type thing struct {
+	store.Object
+	Value string
+}
+
+func newThing(header store.Object, value string) *store.Object {
+	return &(&thing{header, value}).Object
+}
+
+// value returns the value behind a header.
+func value(o *store.Object) string { return store.As[thing](o).Value }
+
+// gone returns a copy of o as the object of its deletion.
+func gone(o *store.Object, rev store.Revision) *store.Object {
+	c := *store.As[thing](o)
+	c.Revision = rev
+	return &c.Object
+}
+
 // source is storage in memory that can be told to misbehave. It counts what is
 // open, so that tests can see what was left behind.
 type source struct {
@@ -23,8 +43,8 @@ type source struct {
 	mu       sync.Mutex
 	rev      store.Revision
 	floor    store.Revision // history up to here is compacted
-	objects  map[string]*store.Object[string]
-	history  []store.Event[string]
+	objects  map[string]*store.Object
+	history  []store.Event
 	watches  []*watch // open
 	calls    []string // every List and Watch, as it was asked
 	faults   map[string][]func() error
@@ -36,7 +56,7 @@ type source struct {
 }
 
 func newSource() *source {
-	return &source{objects: map[string]*store.Object[string]{}, faults: map[string][]func() error{}}
+	return &source{objects: map[string]*store.Object{}, faults: map[string][]func() error{}}
 }
 
 // fail makes the next calls of what ("list", "watch", "next" or "close") fail
@@ -74,8 +94,8 @@ func (s *source) put(key, value string) {
 	s.mu.Lock()
 	prev := s.objects[key]
 	s.rev++
-	event := store.Event[string]{Type: store.Added, Revision: s.rev, Prev: prev}
-	event.Object = &store.Object[string]{Key: key, Value: value, Revision: s.rev, Created: s.rev}
+	event := store.Event{Type: store.Added, Revision: s.rev, Prev: prev}
+	event.Object = newThing(store.Object{Key: key, Revision: s.rev, Created: s.rev}, value)
 	if prev != nil {
 		event.Type, event.Object.Created = store.Modified, prev.Created
 	}
@@ -88,7 +108,7 @@ func (s *source) remove(key string) {
 	prev := s.objects[key]
 	s.rev++
 	delete(s.objects, key)
-	s.commit(store.Event[string]{Type: store.Deleted, Revision: s.rev, Prev: prev, Object: prev.Gone(s.rev, prev.Written)})
+	s.commit(store.Event{Type: store.Deleted, Revision: s.rev, Prev: prev, Object: gone(prev, s.rev)})
 }
 
 // progress moves the revision on without an event.
@@ -99,7 +119,7 @@ func (s *source) progress(n store.Revision) {
 }
 
 // commit unlocks and tells the watches.
-func (s *source) commit(events ...store.Event[string]) {
+func (s *source) commit(events ...store.Event) {
 	s.history = append(s.history, events...)
 	watches := slices.Clone(s.watches)
 	s.mu.Unlock()
@@ -184,7 +204,7 @@ func (s *source) call(format string, args ...any) (done func()) {
 
 // List's continue tokens are "revision:offset"; a page of a compacted revision
 // has expired.
-func (s *source) List(ctx context.Context, opts backend.ListOptions) (*backend.List[string], error) {
+func (s *source) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	defer s.call("list %q limit=%d continue=%q", opts.Prefix, opts.Limit, opts.Continue)()
 	if s.onList != nil {
 		if err := s.onList(ctx); err != nil {
@@ -196,7 +216,7 @@ func (s *source) List(ctx context.Context, opts backend.ListOptions) (*backend.L
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := &backend.List[string]{Revision: s.rev, Items: s.under(opts.Prefix)}
+	list := &backend.List{Revision: s.rev, Items: s.under(opts.Prefix)}
 	if opts.Continue != "" {
 		var offset int
 		_, _ = fmt.Sscanf(opts.Continue, "%d:%d", &list.Revision, &offset)
@@ -217,18 +237,18 @@ func (s *source) List(ctx context.Context, opts backend.ListOptions) (*backend.L
 
 // under returns the objects under prefix in key order; the caller holds the
 // lock.
-func (s *source) under(prefix string) []*store.Object[string] {
-	items := []*store.Object[string]{}
+func (s *source) under(prefix string) []*store.Object {
+	items := []*store.Object{}
 	for key, o := range s.objects {
 		if store.HasPrefix(key, prefix) {
 			items = append(items, o)
 		}
 	}
-	slices.SortFunc(items, func(a, b *store.Object[string]) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(items, func(a, b *store.Object) int { return cmp.Compare(a.Key, b.Key) })
 	return items
 }
 
-func (s *source) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[string], error) {
+func (s *source) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	defer s.call("watch %q from=%d", opts.Prefix, opts.From)()
 	if s.onWatch != nil {
 		if err := s.onWatch(ctx); err != nil {
@@ -260,20 +280,20 @@ type watch struct {
 	err    error
 }
 
-func (w *watch) Next(limit int) (backend.Batch[string], error) {
+func (w *watch) Next(limit int) (backend.Batch, error) {
 	if err := w.source.fault("next"); err != nil {
-		return backend.Batch[string]{}, err
+		return backend.Batch{}, err
 	}
 	s := w.source
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w.err != nil {
-		return backend.Batch[string]{}, w.err
+		return backend.Batch{}, w.err
 	}
 	if w.at < s.floor {
-		return backend.Batch[string]{}, &store.ExpiredError{Requested: w.at, Oldest: s.floor}
+		return backend.Batch{}, &store.ExpiredError{Requested: w.at, Oldest: s.floor}
 	}
-	b := backend.Batch[string]{After: w.at, Through: s.rev}
+	b := backend.Batch{After: w.at, Through: s.rev}
 	for _, event := range s.history {
 		if event.Revision <= w.at || !store.HasPrefix(event.Key(), w.prefix) {
 			continue

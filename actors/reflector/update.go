@@ -89,7 +89,7 @@ func (r Reason) mayGoBack() bool { return r == Repeated || r == Future }
 
 // Update is one thing that a Reflector tells its [Sink]. Kind says which of
 // the fields mean something. Slices and objects are shared: read only.
-type Update[T any] struct {
+type Update struct {
 	Kind Kind
 	// Reason is why the state was listed; only for Replace.
 	Reason Reason
@@ -99,10 +99,15 @@ type Update[T any] struct {
 	// Revision is the revision of the state (Replace), or the one up to which
 	// everything has been told (Changes, Progress).
 	Revision store.Revision
-	// Objects is the state in key order; only for Replace.
-	Objects []*store.Object[T]
+	// Objects is the state in key order; only for Replace, and empty if State is
+	// set.
+	Objects []*store.Object
+	// State, if not nil, is the source's own state at Revision, to be taken over as
+	// it is; only for Replace and Changes, and only with [Config].State. Changes
+	// without it, from a source that gave it with the Replace, are followed by more.
+	State *store.TreeView
 	// Events is at least one change, in revision order; only for Changes.
-	Events []store.Event[T]
+	Events []store.Event
 	// Err is what went wrong; only for Unavailable.
 	Err error
 }
@@ -112,6 +117,6 @@ type Update[T any] struct {
 // Offer must not block. It answers [actors.Accepted], or [actors.Full]: then
 // the Reflector keeps the update, starts nothing new, and offers it again when
 // [Ref.Room] is called. After [actors.Gone] the Reflector stops itself.
-type Sink[T any] interface {
-	Offer(Update[T]) actors.Verdict
+type Sink interface {
+	Offer(Update) actors.Verdict
 }

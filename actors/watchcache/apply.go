@@ -12,7 +12,7 @@ import (
 var ErrInconsistent = errors.New("cache is inconsistent with storage")
 
 // upstream applies what the Reflector tells.
-func (c *cache[T]) upstream(u reflector.Update[T]) {
+func (c *cache) upstream(u reflector.Update) {
 	switch {
 	case u.Kind == reflector.Unavailable:
 		c.setReadiness(c.readiness.pending(c.now, u.Err))
@@ -21,7 +21,7 @@ func (c *cache[T]) upstream(u reflector.Update[T]) {
 		c.replace(u)
 	case c.distrusted:
 		return // a list is on its way, and this is in it
-	case !c.applyAll(u.Events):
+	case !c.changes(u):
 		return
 	}
 	c.advance(u.Revision)
@@ -31,7 +31,7 @@ func (c *cache[T]) upstream(u reflector.Update[T]) {
 }
 
 // advance notes that nothing up to rev is still to come.
-func (c *cache[T]) advance(rev store.Revision) {
+func (c *cache) advance(rev store.Revision) {
 	if rev <= c.revision {
 		return
 	}
@@ -40,9 +40,28 @@ func (c *cache[T]) advance(rev store.Revision) {
 	c.dirty = true
 }
 
+// changes takes what happened. From a source that shares its state the events
+// are what led to that, so they are not applied again.
+func (c *cache) changes(u reflector.Update) bool {
+	shared := c.state.adopt(u.State, c.Indexes)
+	if !shared && !c.state.shared {
+		return c.applyAll(u.Events)
+	}
+	for _, ev := range u.Events {
+		if ev.Type != store.Bookmark {
+			c.append(ev)
+		}
+	}
+	if shared {
+		c.state.appliedTo(c.window.View())
+	}
+	c.Stats.Events.Add(uint64(len(u.Events)))
+	return true
+}
+
 // applyAll applies events in order. It stops and reports false at one that does
 // not fit the state: something before it was lost.
-func (c *cache[T]) applyAll(events []store.Event[T]) bool {
+func (c *cache) applyAll(events []store.Event) bool {
 	for i, ev := range events {
 		if !c.apply(ev) {
 			c.Stats.Events.Add(uint64(i))
@@ -59,48 +78,44 @@ func (c *cache[T]) applyAll(events []store.Event[T]) bool {
 
 // apply adds one event to the window and the state. The previous state that
 // watchers see is the cache's own.
-func (c *cache[T]) apply(ev store.Event[T]) bool {
+func (c *cache) apply(ev store.Event) bool {
 	if ev.Type == store.Bookmark {
 		return true
 	}
-	ev.Prev = nil
-	if ev.Type != store.Emitted {
-		prev := c.tree.Get(ev.Object.Key)
-		if (prev == nil) != (ev.Type == store.Added) {
-			return false
-		}
-		ev.Prev = prev
-	} else if c.handle.gap {
+	prev, fits := c.state.apply(c.window.View(), ev)
+	if !fits {
+		return false
+	}
+	ev.Prev = prev
+	c.append(ev)
+	c.state.appliedTo(c.window.View())
+	return true
+}
+
+// append adds one event to the window.
+func (c *cache) append(ev store.Event) {
+	if ev.Type == store.Emitted && c.handle.gap {
 		ev.Marks |= store.AfterGap
 		c.handle.gap = false
 	}
-	c.window.Append(ev, c.now, c.tree)
-	switch ev.Type {
-	case store.Added, store.Modified:
-		c.tree.Put(ev.Object)
-	case store.Deleted:
-		c.tree.Delete(ev.Object.Key)
-	}
+	c.window.Append(ev, c.now)
 	c.revision = ev.Revision
 	c.dirty = true
-	return true
 }
 
 // replace takes a list as the state. The first one starts the window; a later
 // one goes through it as the difference, so that watches live on.
-func (c *cache[T]) replace(u reflector.Update[T]) {
-	listed := store.NewTree[T](c.Indexes...)
-	for _, o := range u.Objects {
-		listed.Put(o)
-	}
+func (c *cache) replace(u reflector.Update) {
+	listed := newState(u, c.Indexes, c.window.View())
 	c.Stats.Replaces.Add(1)
 	if !c.filled {
 		c.window.Reset(u.Revision)
-	} else if !c.bridge(listed, u.Revision) {
+	} else if !c.bridge(listed.newest(c.window.View()), u.Revision) {
 		c.window.Reset(u.Revision)
 		c.epoch++
 	}
-	c.tree, c.revision = listed, u.Revision
+	c.state, c.revision = listed, u.Revision
+	c.state.appliedTo(c.window.View())
 	c.filled, c.distrusted, c.dirty = true, false, true
 }
 
@@ -109,15 +124,15 @@ func (c *cache[T]) replace(u reflector.Update[T]) {
 // not what storage holds there, so nothing that anyone has from it means
 // anything. That is when storage went back in time, or a state was wrong and
 // nothing was written since that could carry the correction.
-func (c *cache[T]) bridge(listed *store.Tree[T], rev store.Revision) bool {
+func (c *cache) bridge(listed *store.TreeView, rev store.Revision) bool {
 	if rev < c.revision {
 		return false
 	}
-	events := store.Diff(c.tree.View(), listed.View(), c.revision, rev, c.now)
+	events := store.Diff(c.Schema, c.state.newest(c.window.View()), listed, c.revision, rev, c.now)
 	if rev == c.revision && len(events) > 0 {
 		return false
 	}
-	c.window.AppendDiff(events, c.revision, rev, c.now, c.tree)
+	c.window.AppendDiff(events, c.revision, rev, c.now)
 	c.Stats.Synthetic.Add(uint64(len(events)))
 	c.passBy(events, rev)
 	return true
@@ -125,7 +140,7 @@ func (c *cache[T]) bridge(listed *store.Tree[T], rev store.Revision) bool {
 
 // passBy counts the revisions up to rev that none of the events has. What was
 // emitted at one of them is lost, which the next one emitted tells.
-func (c *cache[T]) passBy(events []store.Event[T], rev store.Revision) {
+func (c *cache) passBy(events []store.Event, rev store.Revision) {
 	if !c.Emits {
 		return
 	}
@@ -142,7 +157,7 @@ func (c *cache[T]) passBy(events []store.Event[T], rev store.Revision) {
 
 // distrust stops believing in the state, because of cause, until the Reflector
 // has listed again.
-func (c *cache[T]) distrust(cause error) {
+func (c *cache) distrust(cause error) {
 	c.distrusted = true
 	c.setReadiness(c.readiness.pending(c.now, cause))
 	c.Relist(reflector.Distrusted)

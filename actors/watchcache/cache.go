@@ -10,10 +10,12 @@ import (
 )
 
 // Config is what a watchCache needs.
-type Config[T any] struct {
+type Config struct {
+	// Schema describes the objects.
+	Schema *store.Schema
 	// SizeOf estimates an object's bytes for Limits; nil means
 	// [store.DefaultSize]. It must not panic: contain what is the user's.
-	SizeOf func(*store.Object[T]) int
+	SizeOf func(*store.Object) int
 	// Indexes are kept in the state tree.
 	Indexes []store.Attribute
 	// Emits: the source has a revision for each event and for nothing else, and
@@ -22,9 +24,9 @@ type Config[T any] struct {
 	// Limits bound the window.
 	Limits store.WindowLimits
 	// Published is where the cache leaves its snapshots.
-	Published *store.Published[T]
+	Published *store.Published
 	// Dispatcher is told of what was committed, and of new watches.
-	Dispatcher *actors.Ref[dispatcher.Message[T]]
+	Dispatcher *actors.Ref[dispatcher.Message]
 	// Relist asks the Reflector for a new list. It must not block.
 	Relist func(reflector.Reason)
 	// OnRoom is called when a mailbox that refused an update has room again. It
@@ -42,12 +44,12 @@ type Config[T any] struct {
 
 // cache is the actor. All of it belongs to the actor's turns, except what it
 // publishes.
-type cache[T any] struct {
-	Config[T]
-	handle *Cache[T]
+type cache struct {
+	Config
+	handle *Cache
 
-	tree      *store.Tree[T]
-	window    *store.Window[T]
+	state     state
+	window    *store.Window
 	revision  store.Revision
 	epoch     uint64
 	readiness readiness
@@ -70,17 +72,18 @@ type cache[T any] struct {
 
 // newCache makes the actor: an empty one at first, after a failure one that
 // goes on from the last published snapshot.
-func newCache[T any](cfg Config[T], h *Cache[T]) *cache[T] {
+func newCache(cfg Config, h *Cache) *cache {
 	last := cfg.Published.Load()
-	c := &cache[T]{
+	c := &cache{
 		Config: cfg, handle: h, window: h.window, waiters: &h.waiters, readiness: *h.readiness.Load(),
-		tree: store.NewTree[T](cfg.Indexes...), revision: last.Revision, epoch: last.Epoch,
+		state: state{view: store.NewTree(cfg.Indexes...).View()}, revision: last.Revision, epoch: last.Epoch,
 		filled: last.Generation > 0, distrusted: true, succeeds: h.spawned,
 	}
 	if c.filled {
-		c.tree = last.State.Tree()
+		c.state.view = last.State
 	}
 	c.window.Rewind(last.Window)
+	c.state.appliedTo(c.window.View())
 	h.spawned = true
 	return c
 }
@@ -88,7 +91,7 @@ func newCache[T any](cfg Config[T], h *Cache[T]) *cache[T] {
 // Started has the Reflector list again after a failure, for the message that
 // was being handled is lost. Until then nothing is applied, so the cache is not
 // ready.
-func (c *cache[T]) Started(ctx *actors.Context) {
+func (c *cache) Started(ctx *actors.Context) {
 	if !c.succeeds {
 		return
 	}
@@ -100,31 +103,31 @@ func (c *cache[T]) Started(ctx *actors.Context) {
 }
 
 // Restarting leaves nothing armed that the next actor does not know of.
-func (c *cache[T]) Restarting(*actors.Context) { c.stopTimers() }
+func (c *cache) Restarting(*actors.Context) { c.stopTimers() }
 
 // Receive takes one message. What it changes becomes visible in Flush.
-func (c *cache[T]) Receive(ctx *actors.Context, msg Message[T]) {
+func (c *cache) Receive(ctx *actors.Context, msg Message) {
 	c.look(ctx, msg)
 	switch m := msg.(type) {
-	case Upstream[T]:
+	case Upstream:
 		c.upstream(m.Update)
-	case Register[T]:
+	case Register:
 		c.register(m)
-	case Wait[T]:
+	case Wait:
 		c.wait(ctx, m)
-	case Distrust[T]:
+	case Distrust:
 		c.distrust(m.Cause)
 		m.Reply <- nil
-	case Tick[T]:
+	case Tick:
 		c.trimTimer = nil
-	case WaitsDue[T]:
+	case WaitsDue:
 		c.due(ctx)
 	}
 }
 
 // look tells what time it is. If it fails, for the clock may be the user's, who
 // has sent msg is answered: they know nothing of supervision.
-func (c *cache[T]) look(ctx *actors.Context, msg Message[T]) {
+func (c *cache) look(ctx *actors.Context, msg Message) {
 	failed := true
 	defer func() {
 		if failed {
@@ -136,7 +139,8 @@ func (c *cache[T]) look(ctx *actors.Context, msg Message[T]) {
 }
 
 // Flush publishes what the messages have changed.
-func (c *cache[T]) Flush(ctx *actors.Context) {
+func (c *cache) Flush(ctx *actors.Context) {
+	c.state.newest(c.window.View()) // for which it needs what may be trimmed
 	if dropped := c.window.Trim(c.now); dropped > 0 {
 		c.dirty = true
 		c.Stats.Trimmed.Add(uint64(dropped))
@@ -146,28 +150,28 @@ func (c *cache[T]) Flush(ctx *actors.Context) {
 }
 
 // Dropped answers whoever came too late.
-func (c *cache[T]) Dropped(msg Message[T]) { refuse(msg, ErrStopped) }
+func (c *cache) Dropped(msg Message) { refuse(msg, ErrStopped) }
 
 // refuse answers msg with err, if it waits for an answer.
-func refuse[T any](msg Message[T], err error) {
+func refuse(msg Message, err error) {
 	switch m := msg.(type) {
-	case Register[T]:
+	case Register:
 		m.Reply <- err
-	case Wait[T]:
+	case Wait:
 		m.Reply <- err
-	case Distrust[T]:
+	case Distrust:
 		m.Reply <- err
 	}
 }
 
 // Stopping answers everyone who waits.
-func (c *cache[T]) Stopping(ctx *actors.Context) {
+func (c *cache) Stopping(ctx *actors.Context) {
 	c.setReadiness(c.readiness.stopped(ctx.Clock().Now()))
 	c.waiters.all(ErrStopped)
 	c.stopTimers()
 }
 
-func (c *cache[T]) stopTimers() {
+func (c *cache) stopTimers() {
 	for _, t := range []actors.Timer{c.waitTimer, c.trimTimer} {
 		if t != nil {
 			t.Stop()
@@ -178,22 +182,22 @@ func (c *cache[T]) stopTimers() {
 // publish makes what has changed visible, tells the dispatcher, and answers
 // those who waited for it. The snapshot comes before the readiness, so that
 // whoever finds the cache ready also finds the state.
-func (c *cache[T]) publish() {
+func (c *cache) publish() {
 	if !c.dirty {
 		return
 	}
 	c.dirty = false
-	c.Published.Store(&store.Snapshot[T]{
+	c.Published.Store(&store.Snapshot{
 		Revision:   c.revision,
 		Generation: c.readiness.generation,
 		Epoch:      c.epoch,
-		State:      c.tree.View(),
+		State:      c.state.newest(c.window.View()),
 		Window:     c.window.View(),
 		At:         c.now,
 	})
 	c.showReady()
 	c.Stats.Publications.Add(1)
-	c.Dispatcher.Tell(dispatcher.Committed[T]{})
+	c.Dispatcher.Tell(dispatcher.Committed{})
 	if c.OnPublish != nil {
 		c.OnPublish()
 	}
@@ -203,12 +207,12 @@ func (c *cache[T]) publish() {
 }
 
 // armTrim sees to it that the window shrinks also when nothing comes any more.
-func (c *cache[T]) armTrim(ctx *actors.Context) {
+func (c *cache) armTrim(ctx *actors.Context) {
 	if c.trimTimer != nil || c.window.View().Len() == 0 {
 		return
 	}
 	period := max(c.handle.minAge/trimsPerAge, time.Second)
-	c.trimTimer = ctx.Clock().AfterFunc(period, func() { c.handle.ref.Tell(Tick[T]{}) })
+	c.trimTimer = ctx.Clock().AfterFunc(period, func() { c.handle.ref.Tell(Tick{}) })
 }
 
 // trimsPerAge is how often an idle window is trimmed in the time that events
@@ -217,7 +221,7 @@ const trimsPerAge = 8
 
 // setReadiness shows that the cache cannot serve at once; that it can is shown
 // with the state that it serves.
-func (c *cache[T]) setReadiness(r readiness) {
+func (c *cache) setReadiness(r readiness) {
 	c.readiness = r
 	if r.state == Ready {
 		c.dirty = true
@@ -226,7 +230,7 @@ func (c *cache[T]) setReadiness(r readiness) {
 	c.handle.readiness.Store(&r)
 }
 
-func (c *cache[T]) showReady() {
+func (c *cache) showReady() {
 	if c.readiness.state == Ready && c.handle.readiness.Load().state != Ready {
 		r := c.readiness
 		c.handle.readiness.Store(&r)

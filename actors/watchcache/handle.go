@@ -15,14 +15,14 @@ import (
 const mailboxSize = 64
 
 // Cache is the handle of a watchCache. Its methods are safe for concurrent use.
-type Cache[T any] struct {
-	ref       *actors.Ref[Message[T]]
+type Cache struct {
+	ref       *actors.Ref[Message]
 	readiness atomic.Pointer[readiness]
 	minAge    time.Duration
 
 	// What follows belongs to the actor's turns. It outlives an actor that fails:
 	// the next one rewinds the window, and answers who waits.
-	window  *store.Window[T]
+	window  *store.Window
 	waiters waiters
 	// gap: a relist has passed by what may have been emitted, and nothing was
 	// emitted since.
@@ -32,24 +32,24 @@ type Cache[T any] struct {
 }
 
 // Spawn starts a watchCache under parent. It runs on the pool.
-func Spawn[T any](parent actors.Parent, clock actors.Clock, cfg Config[T]) *Cache[T] {
-	h := &Cache[T]{
+func Spawn(parent actors.Parent, clock actors.Clock, cfg Config) *Cache {
+	h := &Cache{
 		window: store.NewWindow(cfg.Limits, cfg.SizeOf),
 		minAge: cmp.Or(cfg.Limits.MinAge, store.DefaultMinAge),
 	}
 	h.readiness.Store(&readiness{since: clock.Now()})
-	h.ref = actors.Spawn(parent, "watchCache", func() actors.Behavior[Message[T]] { return newCache(cfg, h) },
+	h.ref = actors.Spawn(parent, "watchCache", func() actors.Behavior[Message] { return newCache(cfg, h) },
 		actors.Options{Capacity: mailboxSize, OnRoom: cfg.OnRoom})
 	return h
 }
 
 // Offer takes an update of the Reflector. It is the Reflector's sink.
-func (h *Cache[T]) Offer(u reflector.Update[T]) actors.Verdict {
-	return h.ref.Offer(Upstream[T]{u})
+func (h *Cache) Offer(u reflector.Update) actors.Verdict {
+	return h.ref.Offer(Upstream{u})
 }
 
 // Register asks for a watch; the answer comes on m.Reply.
-func (h *Cache[T]) Register(m Register[T]) {
+func (h *Cache) Register(m Register) {
 	if !h.ref.Tell(m) {
 		m.Reply <- ErrStopped
 	}
@@ -57,7 +57,7 @@ func (h *Cache[T]) Register(m Register[T]) {
 
 // Wait asks to be told when a revision has been reached; the answer comes on
 // m.Reply.
-func (h *Cache[T]) Wait(m Wait[T]) {
+func (h *Cache) Wait(m Wait) {
 	if !h.ref.Tell(m) {
 		m.Reply <- ErrStopped
 	}
@@ -65,7 +65,7 @@ func (h *Cache[T]) Wait(m Wait[T]) {
 
 // Distrust says that the state is wrong: new watches and reads of the newest
 // state wait for a list. The answer comes on m.Reply.
-func (h *Cache[T]) Distrust(m Distrust[T]) {
+func (h *Cache) Distrust(m Distrust) {
 	if !h.ref.Tell(m) {
 		m.Reply <- ErrStopped
 	}
@@ -73,14 +73,14 @@ func (h *Cache[T]) Distrust(m Distrust[T]) {
 
 // ID returns the ID of the cache's actor, as its parent's [actors.Supervisor]
 // knows it.
-func (h *Cache[T]) ID() actors.ID { return h.ref.ID() }
+func (h *Cache) ID() actors.ID { return h.ref.ID() }
 
 // Check returns nil if the cache is ready, else a [*NotReadyError] or
 // [ErrStopped].
-func (h *Cache[T]) Check(now time.Time) error { return h.readiness.Load().check(now) }
+func (h *Cache) Check(now time.Time) error { return h.readiness.Load().check(now) }
 
 // State returns whether the cache can serve, and how often it became ready.
-func (h *Cache[T]) State() (State, uint64) {
+func (h *Cache) State() (State, uint64) {
 	r := h.readiness.Load()
 	return r.state, r.generation
 }

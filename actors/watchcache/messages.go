@@ -9,15 +9,15 @@ import (
 )
 
 // Message is what the watchCache takes.
-type Message[T any] interface{ toWatchCache(T) }
+type Message interface{ toWatchCache() }
 
 // Upstream is what the Reflector tells, in order. It is offered: a full mailbox
 // holds the Reflector back.
-type Upstream[T any] struct{ reflector.Update[T] }
+type Upstream struct{ reflector.Update }
 
 // Register starts a watch. Watch callers send it.
-type Register[T any] struct {
-	Watch  *watcher.Watch[T]
+type Register struct {
+	Watch  *watcher.Watch
 	Filter *store.Filter
 	From   From
 	// OnPool runs the watcher's turns on the pool.
@@ -40,7 +40,7 @@ type From struct {
 }
 
 // Wait asks to be told when the cache is ready and has reached Revision.
-type Wait[T any] struct {
+type Wait struct {
 	Revision store.Revision
 	// Until is when to give up, with a [*store.FutureError] or
 	// [*NotReadyError].
@@ -51,7 +51,7 @@ type Wait[T any] struct {
 
 // Distrust says that the state was found to be wrong. The engine's comparison
 // with the backend sends it.
-type Distrust[T any] struct {
+type Distrust struct {
 	// Cause is what the cache says while it is not ready for that; an
 	// [ErrInconsistent].
 	Cause error
@@ -61,14 +61,14 @@ type Distrust[T any] struct {
 }
 
 // Tick is the time to trim the window. The clock sends it.
-type Tick[T any] struct{}
+type Tick struct{}
 
 // WaitsDue says that some waiter's time is up. The clock sends it.
-type WaitsDue[T any] struct{}
+type WaitsDue struct{}
 
-func (Upstream[T]) toWatchCache(T) {}
-func (Register[T]) toWatchCache(T) {}
-func (Wait[T]) toWatchCache(T)     {}
-func (Distrust[T]) toWatchCache(T) {}
-func (Tick[T]) toWatchCache(T)     {}
-func (WaitsDue[T]) toWatchCache(T) {}
+func (Upstream) toWatchCache() {}
+func (Register) toWatchCache() {}
+func (Wait) toWatchCache()     {}
+func (Distrust) toWatchCache() {}
+func (Tick) toWatchCache()     {}
+func (WaitsDue) toWatchCache() {}

@@ -13,7 +13,7 @@ var (
 	errLost = errors.New("the source is lost")
 )
 
-func TestRow124_ReadyAndPendingAlternateAndStoppedIsLast(t *testing.T) {
+func TestReadiness_ReadyAndPendingAlternateAndStoppedIsLast(t *testing.T) {
 	r := readiness{since: began}
 	require.ErrorIs(t, r.check(began), ErrNotReady)
 
@@ -32,7 +32,7 @@ func TestRow124_ReadyAndPendingAlternateAndStoppedIsLast(t *testing.T) {
 	require.ErrorIs(t, r.check(began), ErrStopped)
 }
 
-func TestRow124_RepeatedSetsChangeNothing(t *testing.T) {
+func TestReadiness_RepeatedSetsChangeNothing(t *testing.T) {
 	ready := readiness{since: began}.ready(began)
 	require.Equal(t, ready, ready.ready(began.Add(time.Hour)))
 
@@ -45,8 +45,8 @@ func TestRow124_RepeatedSetsChangeNothing(t *testing.T) {
 	require.Equal(t, stopped, stopped.stopped(began.Add(time.Hour)))
 }
 
-// Rows 91 and 126: the API server's table, its ends included.
-func TestRow091_126_RetryAfterGrowsWithTheOutage(t *testing.T) {
+// The API server's table, its ends included.
+func TestReadiness_RetryAfterGrowsWithTheOutage(t *testing.T) {
 	for down, want := range map[time.Duration]time.Duration{
 		-time.Hour: time.Second, 0: time.Second, 14 * time.Second: 2 * time.Second, 20 * time.Second: 3 * time.Second,
 		30 * time.Second: 6 * time.Second, 40 * time.Second: 11 * time.Second, 57 * time.Second: 30 * time.Second, time.Hour: 30 * time.Second,
@@ -58,7 +58,7 @@ func TestRow091_126_RetryAfterGrowsWithTheOutage(t *testing.T) {
 	}
 }
 
-func TestRow124_ErrorSaysWhatToDo(t *testing.T) {
+func TestReadiness_ErrorSaysWhatToDo(t *testing.T) {
 	err := readiness{since: began, cause: errLost}.check(began)
 	require.EqualError(t, err, "storage is (re)initializing: the source is lost: retry after 1s")
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // register fixes where a watch starts and passes it on.
-func (c *cache[T]) register(m Register[T]) {
+func (c *cache) register(m Register) {
 	if err := c.readiness.check(c.now); err != nil {
 		m.Reply <- err
 		return
@@ -22,7 +22,7 @@ func (c *cache[T]) register(m Register[T]) {
 		m.Reply <- err
 		return
 	}
-	accepted := c.Dispatcher.Tell(dispatcher.Register[T]{
+	accepted := c.Dispatcher.Tell(dispatcher.Register{
 		Watch: m.Watch, Filter: m.Filter, Start: start, Snapshot: snap, OnPool: m.OnPool, Reply: m.Reply,
 	})
 	if !accepted {
@@ -31,15 +31,15 @@ func (c *cache[T]) register(m Register[T]) {
 }
 
 // start decides the position of a watch.
-func start[T any](snap *store.Snapshot[T], from From) (watcher.Start[T], error) {
-	now := watcher.Start[T]{Next: snap.Window.Next(), After: snap.Revision}
+func start(snap *store.Snapshot, from From) (watcher.Start, error) {
+	now := watcher.Start{Next: snap.Window.Next(), After: snap.Revision}
 	switch {
 	case from.State:
 		now.State, now.InitialEnd = snap.State, from.InitialEnd
 		return now, nil
 	case from.Last > 0:
 		at := snap.Window.Since(from.Last)
-		return watcher.Start[T]{Next: at, After: snap.Window.RevisionAt(at)}, nil
+		return watcher.Start{Next: at, After: snap.Window.RevisionAt(at)}, nil
 	case from.Revision == 0:
 		return now, nil
 	case from.Revision > snap.Revision:
@@ -47,11 +47,11 @@ func start[T any](snap *store.Snapshot[T], from From) (watcher.Start[T], error) 
 		return now, nil
 	}
 	at, err := snap.Window.Seek(from.Revision)
-	return watcher.Start[T]{Next: at, After: from.Revision}, err
+	return watcher.Start{Next: at, After: from.Revision}, err
 }
 
 // wait answers at once if the cache is ready and fresh enough, else later.
-func (c *cache[T]) wait(ctx *actors.Context, m Wait[T]) {
+func (c *cache) wait(ctx *actors.Context, m Wait) {
 	switch {
 	case c.readiness.state == Stopped:
 		m.Reply <- ErrStopped
@@ -67,7 +67,7 @@ func (c *cache[T]) wait(ctx *actors.Context, m Wait[T]) {
 }
 
 // tooLate says why a waiter waited in vain.
-func (c *cache[T]) tooLate(rev store.Revision) error {
+func (c *cache) tooLate(rev store.Revision) error {
 	if err := c.readiness.check(c.now); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ const waitSpacing = 10 * time.Millisecond
 
 // due answers those who give up, and sees to the next. The timer need not be the
 // one that this is of: if the clock was set back meanwhile, a new one is armed.
-func (c *cache[T]) due(ctx *actors.Context) {
+func (c *cache) due(ctx *actors.Context) {
 	if c.waitTimer != nil {
 		c.waitTimer.Stop()
 		c.waitTimer = nil
@@ -90,7 +90,7 @@ func (c *cache[T]) due(ctx *actors.Context) {
 }
 
 // armWaits sets the timer for the first waiter that gives up.
-func (c *cache[T]) armWaits(ctx *actors.Context) {
+func (c *cache) armWaits(ctx *actors.Context) {
 	if at, any := c.waiters.next(); any {
 		if soonest := c.now.Add(waitSpacing); at.Before(soonest) {
 			at = soonest
@@ -100,7 +100,7 @@ func (c *cache[T]) armWaits(ctx *actors.Context) {
 }
 
 // armWaitsAt sees to it that the timer fires at that time or before.
-func (c *cache[T]) armWaitsAt(ctx *actors.Context, at time.Time) {
+func (c *cache) armWaitsAt(ctx *actors.Context, at time.Time) {
 	if c.waitTimer != nil {
 		if !at.Before(c.waitsDue) {
 			return
@@ -108,5 +108,5 @@ func (c *cache[T]) armWaitsAt(ctx *actors.Context, at time.Time) {
 		c.waitTimer.Stop()
 	}
 	c.waitsDue = at
-	c.waitTimer = ctx.Clock().AfterFunc(at.Sub(c.now), func() { c.handle.ref.Tell(WaitsDue[T]{}) })
+	c.waitTimer = ctx.Clock().AfterFunc(at.Sub(c.now), func() { c.handle.ref.Tell(WaitsDue{}) })
 }

@@ -17,7 +17,7 @@ func (w *waiters) wait(rev store.Revision, after time.Duration) <-chan error {
 	return reply
 }
 
-func TestRow098_099_WaitersAreAnsweredWhenTheirRevisionComes(t *testing.T) {
+func TestWaiters_AreAnsweredWhenTheirRevisionComes(t *testing.T) {
 	var w waiters
 	late, early, same := w.wait(9, time.Second), w.wait(3, time.Second), w.wait(3, time.Minute)
 	w.reached(2)
@@ -30,7 +30,7 @@ func TestRow098_099_WaitersAreAnsweredWhenTheirRevisionComes(t *testing.T) {
 	require.NoError(t, <-late)
 }
 
-func TestRow101_WaitersGiveUpWhenTheirTimeIsUp(t *testing.T) {
+func TestWaiters_GiveUpWhenTheirTimeIsUp(t *testing.T) {
 	var w waiters
 	patient, hasty := w.wait(9, time.Minute), w.wait(9, time.Second)
 	at, any := w.next()

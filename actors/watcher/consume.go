@@ -17,18 +17,18 @@ const (
 	byHandler
 )
 
-func (w *Watch[T]) consumeBy(kind consumerKind) error {
+func (w *Watch) consumeBy(kind consumerKind) error {
 	if w.consumer.CompareAndSwap(int32(undecided), int32(kind)) || w.consumer.Load() == int32(kind) {
 		return nil
 	}
-	return ErrConsumed
+	return ErrConsumerConflict
 }
 
 // Next returns the next events, at least one. It blocks until there are some,
 // ctx is done (then ctx's cause is returned and the watch goes on), or the
 // watch has ended (then the reason is returned, each time). The slice is
 // shared with other watches: read it, do not change it.
-func (w *Watch[T]) Next(ctx context.Context) ([]store.Event[T], error) {
+func (w *Watch) Next(ctx context.Context) ([]store.Event, error) {
 	if err := w.consumeBy(byPull); err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (w *Watch[T]) Next(ctx context.Context) ([]store.Event[T], error) {
 	return events, err
 }
 
-func (w *Watch[T]) next(ctx context.Context) ([]store.Event[T], error) {
+func (w *Watch) next(ctx context.Context) ([]store.Event, error) {
 	if events := w.held; len(events) > 0 && !w.ended.Load() {
 		w.held = nil
 		return events, nil
@@ -54,7 +54,7 @@ func (w *Watch[T]) next(ctx context.Context) ([]store.Event[T], error) {
 }
 
 // waiting returns the channel on which the watch signals its consumer.
-func (w *Watch[T]) waiting() <-chan struct{} {
+func (w *Watch) waiting() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ready == nil {
@@ -68,8 +68,8 @@ func (w *Watch[T]) waiting() <-chan struct{} {
 // Batches ranges over the watch a batch at a time, as they come. Its last pair
 // has no events and says why the watch ended. Breaking out of the loop leaves
 // the watch as it is: range again, or Stop it.
-func (w *Watch[T]) Batches() iter.Seq2[[]store.Event[T], error] {
-	return func(yield func([]store.Event[T], error) bool) {
+func (w *Watch) Batches() iter.Seq2[[]store.Event, error] {
+	return func(yield func([]store.Event, error) bool) {
 		for {
 			events, err := w.Next(context.Background())
 			if !yield(events, err) || err != nil {
@@ -82,16 +82,16 @@ func (w *Watch[T]) Batches() iter.Seq2[[]store.Event[T], error] {
 // Events ranges over the watch an event at a time. Its last pair has the zero
 // event and says why the watch ended. Breaking out of the loop leaves the watch
 // as it is: range again and it goes on with the next event, or Stop it.
-func (w *Watch[T]) Events() iter.Seq2[store.Event[T], error] {
-	return func(yield func(store.Event[T], error) bool) {
+func (w *Watch) Events() iter.Seq2[store.Event, error] {
+	return func(yield func(store.Event, error) bool) {
 		if err := w.consumeBy(byPull); err != nil {
-			yield(store.Event[T]{}, err)
+			yield(store.Event{}, err)
 			return
 		}
 		for {
 			events, err := w.next(context.Background())
 			if err != nil {
-				yield(store.Event[T]{}, err)
+				yield(store.Event{}, err)
 				return
 			}
 			for i, ev := range events {
@@ -109,34 +109,27 @@ func (w *Watch[T]) Events() iter.Seq2[store.Event[T], error] {
 	}
 }
 
-// Chan returns a channel of the watch's events. It is closed when the watch
-// ends; Err then says why. The channel has no buffer: the watch is its buffer.
-// It is the only consumer that costs a goroutine, until the watch ends.
-//
-// A watch that already has another consumer gets a closed channel.
-func (w *Watch[T]) Chan() <-chan store.Event[T] {
-	out := make(chan store.Event[T])
+// Pump hands the watch's events to send, on a goroutine that the engine accounts
+// for, until the watch ends or send returns false; then it calls last. A watch
+// that already has another consumer hands over nothing.
+func (w *Watch) Pump(send func(store.Event) bool, last func()) {
 	if !w.consumer.CompareAndSwap(int32(undecided), int32(byChannel)) {
-		close(out)
-		return out
+		last()
+		return
 	}
-	done := w.Done()
 	w.feed.Go(func() {
-		defer close(out)
+		defer last()
 		for {
 			events, err := w.next(context.Background())
 			if err != nil {
 				return
 			}
 			for i, ev := range events {
-				select {
-				case out <- ev:
-					w.passedAll(events, i+1)
-				case <-done:
+				if !send(ev) {
 					return
 				}
+				w.passedAll(events, i+1)
 			}
 		}
 	})
-	return out
 }

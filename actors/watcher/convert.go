@@ -19,19 +19,19 @@ import (
 // Bookmarks always pass; an emitted value passes if it matches. Marks are kept.
 // Only a change that takes an object out of the selection allocates, for the
 // copy of the state that it left. It runs no user code and does not panic.
-func Convert[T any](f *store.Filter, ev store.Event[T]) (store.Event[T], bool) {
+func Convert(schema *store.Schema, f *store.Filter, ev store.Event) (store.Event, bool) {
 	if ev.Type == store.Bookmark || f.Everything() {
 		return ev, true
 	}
 	if ev.Type == store.Added || ev.Type == store.Modified {
-		return convertChange(f, ev)
+		return convertChange(schema, f, ev)
 	}
 	// The object of a deletion has the attributes of the last state.
 	return ev, store.Matches(f, ev.Object)
 }
 
 // convertChange judges an event that leaves an object behind.
-func convertChange[T any](f *store.Filter, ev store.Event[T]) (store.Event[T], bool) {
+func convertChange(schema *store.Schema, f *store.Filter, ev store.Event) (store.Event, bool) {
 	after := store.Matches(f, ev.Object)
 	before := after
 	if !store.Alike(ev.Prev, ev.Object) {
@@ -43,32 +43,32 @@ func convertChange[T any](f *store.Filter, ev store.Event[T]) (store.Event[T], b
 	case after:
 		ev.Type, ev.Prev = store.Added, nil
 	case before:
-		ev.Type, ev.Object = store.Deleted, left(ev)
+		ev.Type, ev.Object = store.Deleted, left(schema, ev)
 	}
 	return ev, before || after
 }
 
 // left is the last matching state as the object of its going.
-func left[T any](ev store.Event[T]) *store.Object[T] {
+func left(schema *store.Schema, ev store.Event) *store.Object {
 	at := ev.Prev.Written
 	if ev.Object != nil {
 		at = ev.Object.Written
 	}
-	return ev.Prev.Gone(ev.Revision, at)
+	return schema.Gone(ev.Prev, ev.Revision, at)
 }
 
 // ConvertBatch converts a run of events. As long as what passes is one unbroken
 // stretch of the input, unchanged, it returns that part of the input itself and
 // allocates nothing; so events must not be changed afterwards. The result
 // cannot be appended to in place.
-func ConvertBatch[T any](f *store.Filter, events []store.Event[T]) []store.Event[T] {
+func ConvertBatch(schema *store.Schema, f *store.Filter, events []store.Event) []store.Event {
 	if f.Everything() {
 		return slices.Clip(events)
 	}
 	start, shared := 0, true // while shared, out is events[start:][:len(out)]
-	var out []store.Event[T]
+	var out []store.Event
 	for i, ev := range events {
-		seen, ok := Convert(f, ev)
+		seen, ok := Convert(schema, f, ev)
 		if !ok {
 			continue
 		}

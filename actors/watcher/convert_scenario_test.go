@@ -7,7 +7,6 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/actors/watcher"
@@ -37,7 +36,7 @@ func TestConvertScenarios(t *testing.T) {
 					ev := history.write(strings.Fields(line))
 					fmt.Fprintf(&out, "@%d %s\n", ev.Revision, strings.TrimSpace(line))
 					for _, name := range names {
-						if seen, ok := watcher.Convert(filters[name], ev); ok {
+						if seen, ok := watcher.Convert(schema, filters[name], ev); ok {
 							fmt.Fprintf(&out, "    %s: %s\n", name, show(seen))
 						}
 					}
@@ -51,13 +50,13 @@ func TestConvertScenarios(t *testing.T) {
 }
 
 // show prints an event with the states that it carries.
-func show(ev store.Event[string]) string {
+func show(ev store.Event) string {
 	s := ev.String()
 	if ev.Object != nil {
-		s += fmt.Sprintf(" %s@%d", ev.Object.Value, ev.Object.Revision)
+		s += fmt.Sprintf(" %s@%d", value(ev.Object), ev.Object.Revision)
 	}
 	if ev.Prev != nil {
-		s += fmt.Sprintf(", was %s@%d", ev.Prev.Value, ev.Prev.Revision)
+		s += fmt.Sprintf(", was %s@%d", value(ev.Prev), ev.Prev.Revision)
 	}
 	return s
 }
@@ -79,7 +78,7 @@ func parseFilter(t *testing.T, input string) *store.Filter {
 			t.Fatalf("unknown option %q", name)
 		}
 	}
-	f, err := store.NewFilter(opts)
+	f, err := store.NewFilter(columns, opts)
 	require.NoError(t, err)
 	return f
 }
@@ -88,23 +87,23 @@ func parseFilter(t *testing.T, input string) *store.Filter {
 type history struct {
 	t        require.TestingT
 	revision store.Revision
-	objects  map[string]*store.Object[string]
+	objects  map[string]*store.Object
 }
 
 func newHistory(t require.TestingT) *history {
-	return &history{t: t, objects: map[string]*store.Object[string]{}}
+	return &history{t: t, objects: map[string]*store.Object{}}
 }
 
-// write takes a verb, a key and attributes. The object's value repeats the
-// attributes, so that it shows which state is seen.
-func (h *history) write(words []string) store.Event[string] {
+// write takes a verb, a key and attributes, which the object's value repeats, so
+// that it shows which state is seen.
+func (h *history) write(words []string) store.Event {
 	if words[0] == "bookmark" {
-		return store.Event[string]{Type: store.Bookmark, Revision: h.revision}
+		return store.Event{Type: store.Bookmark, Revision: h.revision}
 	}
 	h.revision++
 	prev := h.objects[words[1]]
 	o := h.object(words[1], words[2:])
-	ev := store.Event[string]{Revision: h.revision, Object: o}
+	ev := store.Event{Revision: h.revision, Object: o}
 	switch words[0] {
 	case "create":
 		require.Nil(h.t, prev, "%v", words)
@@ -114,7 +113,7 @@ func (h *history) write(words []string) store.Event[string] {
 		ev.Type, ev.Prev = store.Modified, prev
 	case "delete":
 		require.NotNil(h.t, prev, "%v", words)
-		ev.Type, ev.Object, ev.Prev = store.Deleted, prev.Gone(h.revision, o.Written), prev
+		ev.Type, ev.Object, ev.Prev = store.Deleted, schema.Gone(prev, h.revision, o.Written), prev
 		delete(h.objects, words[1])
 		return ev
 	case "emit":
@@ -127,18 +126,17 @@ func (h *history) write(words []string) store.Event[string] {
 	return ev
 }
 
-func (h *history) object(key string, attributes []string) *store.Object[string] {
-	o := &store.Object[string]{
-		Key: key, Value: "{" + strings.Join(attributes, " ") + "}", Revision: h.revision,
-		Labels: labels.Set{}, Fields: fields.Set{}, Written: at(h.revision),
-	}
+func (h *history) object(key string, attributes []string) *store.Object {
+	o := &thing{Value: "{" + strings.Join(attributes, " ") + "}", Object: store.Object{
+		Key: key, Revision: h.revision, Labels: labels.Set{}, Fields: make([]string, len(columns)), Written: at(h.revision),
+	}}
 	for _, attribute := range attributes {
 		name, value, _ := strings.Cut(attribute, "=")
 		if field, ok := strings.CutPrefix(name, "."); ok {
-			o.Fields[field] = value
+			o.Fields[column(field)] = value
 		} else {
 			o.Labels[name] = value
 		}
 	}
-	return o
+	return &o.Object
 }

@@ -11,7 +11,7 @@ const batchSize = 256
 
 // cursor is where a watch stands and how it reads on. It is plain data; its
 // owner guards it.
-type cursor[T any] struct {
+type cursor struct {
 	// pos is the position in the window: everything before it has been taken, or
 	// is not for this watch. While the cursor follows a stream in which nothing
 	// happens it may lag, for nothing is lost by that.
@@ -23,16 +23,16 @@ type cursor[T any] struct {
 	skip store.Revision
 	// node is the stream's node whose events have all been taken, if the cursor
 	// follows the stream; nil if it scans the window.
-	node *node[T]
+	node *node
 	// prelude is what comes before the window, nil if nothing.
-	prelude *prelude[T]
+	prelude *prelude
 }
 
 // read takes the next events of snap for a watch of stream s: none when the
 // cursor has caught up. It returns a [*store.ExpiredError] if the window no
 // longer holds its position. The slice is shared: it must not be changed.
-func (c *cursor[T]) read(s *Stream[T], snap *store.Snapshot[T]) ([]store.Event[T], error) {
-	if events := c.readPrelude(s.filter, snap); len(events) > 0 {
+func (c *cursor) read(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
+	if events := c.readPrelude(s, snap); len(events) > 0 {
 		return events, nil
 	}
 	if c.prelude != nil {
@@ -50,7 +50,7 @@ func (c *cursor[T]) read(s *Stream[T], snap *store.Snapshot[T]) ([]store.Event[T
 
 // scan reads the window from the cursor's position up to the first events that
 // are for this watch.
-func (c *cursor[T]) scan(s *Stream[T], snap *store.Snapshot[T]) ([]store.Event[T], error) {
+func (c *cursor) scan(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 	for c.pos < snap.Window.Next() {
 		raw, ok := snap.Window.Read(c.pos)
 		if !ok {
@@ -67,7 +67,7 @@ func (c *cursor[T]) scan(s *Stream[T], snap *store.Snapshot[T]) ([]store.Event[T
 
 // advance moves over raw, the window's next stretch, and returns what of it is
 // for this watch.
-func (c *cursor[T]) advance(s *Stream[T], raw []store.Event[T]) []store.Event[T] {
+func (c *cursor) advance(s *Stream, raw []store.Event) []store.Event {
 	events := raw
 	if !s.everything {
 		events = s.evaluate(c.pos, raw)
@@ -84,7 +84,7 @@ func (c *cursor[T]) advance(s *Stream[T], raw []store.Event[T]) []store.Event[T]
 // Nothing falls between. The position is at most where the dispatcher's latest
 // round began or ended, and that round's matches are in a node behind the tail
 // or, if the position is its end, have been scanned.
-func (c *cursor[T]) join(s *Stream[T]) {
+func (c *cursor) join(s *Stream) {
 	if s.everything {
 		return
 	}
@@ -97,7 +97,7 @@ func (c *cursor[T]) join(s *Stream[T]) {
 // ends at position end: a round may still fail, and is then read from the window.
 // It does not matter if the node was cut: who stands on one keeps those behind
 // it.
-func (c *cursor[T]) follow(end store.Seq) []store.Event[T] {
+func (c *cursor) follow(end store.Seq) []store.Event {
 	for c.node != nil {
 		next := c.node.next.Load()
 		if next == nil || next.to > end {
@@ -115,7 +115,7 @@ func (c *cursor[T]) follow(end store.Seq) []store.Event[T] {
 
 // exhausted reports whether nothing in snap, which was loaded before, is still to
 // be looked at.
-func (c *cursor[T]) exhausted(snap *store.Snapshot[T]) bool {
+func (c *cursor) exhausted(snap *store.Snapshot) bool {
 	if c.node == nil {
 		return c.pos >= snap.Window.Next()
 	}
@@ -125,14 +125,14 @@ func (c *cursor[T]) exhausted(snap *store.Snapshot[T]) bool {
 
 // caughtUpWith moves a cursor that has taken all that is for it to the end of
 // snap, which was loaded before: nothing up to there is still to come.
-func (c *cursor[T]) caughtUpWith(snap *store.Snapshot[T]) {
+func (c *cursor) caughtUpWith(snap *store.Snapshot) {
 	c.pos = max(c.pos, snap.Window.Next())
 	c.rev = max(c.rev, snap.Window.Revision())
 }
 
 // leave takes the cursor off its stream, to go on in the window. At is a
 // position that the stream has been evaluated up to.
-func (c *cursor[T]) leave(at store.Seq) {
+func (c *cursor) leave(at store.Seq) {
 	if c.node == nil {
 		return
 	}
@@ -145,12 +145,12 @@ func (c *cursor[T]) leave(at store.Seq) {
 
 // following reports whether the cursor has taken all of its stream, so that no
 // window can leave it behind.
-func (c *cursor[T]) following() bool { return c.node != nil && c.node.next.Load() == nil }
+func (c *cursor) following() bool { return c.node != nil && c.node.next.Load() == nil }
 
 // overrun reports whether a window that starts at first leaves behind something
 // that is for the cursor. Prev is the last one that may still hold it. What is
 // not for the cursor it passes by.
-func (c *cursor[T]) overrun(s *Stream[T], prev *store.Snapshot[T], first store.Seq) bool {
+func (c *cursor) overrun(s *Stream, prev *store.Snapshot, first store.Seq) bool {
 	if c.node != nil {
 		if next := c.node.next.Load(); next != nil {
 			c.pos = max(c.pos, next.from)
@@ -165,7 +165,7 @@ func (c *cursor[T]) overrun(s *Stream[T], prev *store.Snapshot[T], first store.S
 
 // passBy moves the cursor up to position first if nothing before that is for
 // it, and reports whether it is there.
-func (c *cursor[T]) passBy(s *Stream[T], prev *store.Snapshot[T], first store.Seq) bool {
+func (c *cursor) passBy(s *Stream, prev *store.Snapshot, first store.Seq) bool {
 	for c.pos < first {
 		raw, ok := prev.Window.Read(c.pos)
 		if !ok || len(raw) == 0 {
@@ -182,7 +182,7 @@ func (c *cursor[T]) passBy(s *Stream[T], prev *store.Snapshot[T], first store.Se
 
 // after returns the events with a revision above rev. Events are in revision
 // order, so it is a suffix.
-func after[T any](events []store.Event[T], rev store.Revision) []store.Event[T] {
+func after(events []store.Event, rev store.Revision) []store.Event {
 	if len(events) == 0 || events[0].Revision > rev {
 		return events
 	}

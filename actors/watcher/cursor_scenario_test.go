@@ -29,7 +29,7 @@ import (
 //	lag NAME
 func TestCursorScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/cursor", func(t *testing.T, path string) {
-		r := &cursorRunner{watches: map[string]*watcher.Watch[string]{}}
+		r := &cursorRunner{watches: map[string]*watcher.Watch{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			r.t = t
 			if out := r.run(d); out != "" {
@@ -43,7 +43,7 @@ func TestCursorScenarios(t *testing.T) {
 type cursorRunner struct {
 	t       *testing.T
 	world   *world
-	watches map[string]*watcher.Watch[string]
+	watches map[string]*watcher.Watch
 }
 
 func (r *cursorRunner) run(d *datadriven.TestData) string {
@@ -79,7 +79,7 @@ func (r *cursorRunner) start(d *datadriven.TestData) {
 	d.MaybeScanArgs(r.t, "labels", &labels)
 	d.MaybeScanArgs(r.t, "events", &limits.MaxEvents)
 	d.MaybeScanArgs(r.t, "chunk", &limits.ChunkSize)
-	filter, err := store.NewFilter(store.FilterOptions{Labels: labels})
+	filter, err := store.NewFilter(columns, store.FilterOptions{Labels: labels})
 	require.NoError(r.t, err)
 	r.world = newWorld(r.t, filter, limits)
 }

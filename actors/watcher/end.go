@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -20,8 +21,9 @@ var (
 	ErrSlowConsumer = errors.New("watch terminated: consumer too slow")
 	// ErrHandlerPanic: the handler panicked; the error is a [*PanicError].
 	ErrHandlerPanic = errors.New("watch handler panicked")
-	// ErrDeadline: the watch's timeout passed.
-	ErrDeadline = errors.New("watch deadline reached")
+	// ErrDeadline: the watch's timeout passed. It is a [context.DeadlineExceeded]
+	// too, and a timeout as package net has them.
+	ErrDeadline = error(deadlineError{})
 	// ErrEngineClosed: the engine was closed.
 	ErrEngineClosed = errors.New("engine closed")
 )
@@ -30,8 +32,8 @@ var (
 var (
 	// ErrNilHandler: Handle was given no function.
 	ErrNilHandler = errors.New("handler is nil: pass a function that takes an event")
-	// ErrConsumed: the watch already has a consumer of another kind.
-	ErrConsumed = errors.New("watch already has a consumer: use one of Next, Events, Batches, Chan or Handle")
+	// ErrConsumerConflict: the watch already has a consumer of another kind.
+	ErrConsumerConflict = errors.New("watch already has a consumer: use one of Next, Events, Batches, Chan or Handle")
 )
 
 // PanicError is the end of a watch whose handler panicked. The watcher is
@@ -61,3 +63,14 @@ func (e *PanicError) Unwrap() error {
 
 // StoppedBy returns the end of a watch whose context was done.
 func StoppedBy(cause error) error { return fmt.Errorf("%w: %w", ErrStopped, cause) }
+
+// deadlineError is the type of ErrDeadline.
+type deadlineError struct{}
+
+func (deadlineError) Error() string { return "watch deadline reached" }
+
+// Timeout makes it a timeout for callers that ask for that method.
+func (deadlineError) Timeout() bool { return true }
+
+// Is makes errors.Is(ErrDeadline, context.DeadlineExceeded) true.
+func (deadlineError) Is(target error) bool { return target == context.DeadlineExceeded }

@@ -8,30 +8,30 @@ import (
 // leash ends the watches of one context when that is done. They share it
 // because a hook on a context takes some 250 bytes, and there may be 100,000
 // watches under one context; a place on a leash takes 8.
-type leash[T any] struct {
+type leash struct {
 	ctx    context.Context
 	unhook func() (stopped bool)
 	// members are in no order; each knows its place.
-	members []*Watch[T]
+	members []*Watch
 }
 
 // leashes are those of one feed, by the contexts' Done. Their lock is taken
 // under the locks of watches, never the other way round.
-type leashes[T any] struct {
+type leashes struct {
 	mu     sync.Mutex
-	byDone map[<-chan struct{}]*leash[T]
+	byDone map[<-chan struct{}]*leash
 }
 
 // tie makes w end with ctx, which can be done. The caller holds w's lock.
-func (s *leashes[T]) tie(ctx context.Context, w *Watch[T]) {
+func (s *leashes) tie(ctx context.Context, w *Watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	done := ctx.Done()
 	l := s.byDone[done]
 	if l == nil {
-		l = &leash[T]{ctx: ctx}
+		l = &leash{ctx: ctx}
 		if s.byDone == nil {
-			s.byDone = make(map[<-chan struct{}]*leash[T])
+			s.byDone = make(map[<-chan struct{}]*leash)
 		}
 		s.byDone[done] = l
 		l.unhook = context.AfterFunc(ctx, func() { s.pull(l) })
@@ -42,7 +42,7 @@ func (s *leashes[T]) tie(ctx context.Context, w *Watch[T]) {
 
 // untie lets w go, if it is tied. Nobody holds on to a context without watches.
 // The caller holds w's lock.
-func (s *leashes[T]) untie(w *Watch[T]) {
+func (s *leashes) untie(w *Watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := w.leash
@@ -62,14 +62,14 @@ func (s *leashes[T]) untie(w *Watch[T]) {
 }
 
 // drop forgets a leash that has served. The caller holds the lock.
-func (s *leashes[T]) drop(l *leash[T]) {
+func (s *leashes) drop(l *leash) {
 	if done := l.ctx.Done(); s.byDone[done] == l {
 		delete(s.byDone, done)
 	}
 }
 
 // pull ends the watches on l, whose context is done.
-func (s *leashes[T]) pull(l *leash[T]) {
+func (s *leashes) pull(l *leash) {
 	s.mu.Lock()
 	members := l.members
 	l.members = nil

@@ -14,8 +14,8 @@ import (
 )
 
 // tied returns n watches that end with ctx.
-func tied(w *world, ctx context.Context, n int) []*watcher.Watch[string] {
-	watches := make([]*watcher.Watch[string], n)
+func tied(w *world, ctx context.Context, n int) []*watcher.Watch {
+	watches := make([]*watcher.Watch, n)
 	for i := range watches {
 		watches[i] = w.watch(watcher.Options{}, w.now())
 		watches[i].StopWith(ctx)
@@ -64,7 +64,7 @@ func TestAContextCanBeUsedAgainWhenItsWatchesHaveEnded(t *testing.T) {
 
 func TestTyingStoppingAndCancellingMayMeet(t *testing.T) {
 	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
-	watches := make([]*watcher.Watch[string], 64)
+	watches := make([]*watcher.Watch, 64)
 	for i := range watches {
 		watches[i] = w.watch(watcher.Options{}, w.now())
 	}

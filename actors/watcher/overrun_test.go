@@ -14,15 +14,15 @@ import (
 // counterLog is a cache of one key that is written again and again, as the
 // watchCache would publish it.
 type counterLog struct {
-	tree   *store.Tree[int]
-	window *store.Window[int]
+	tree   *store.Tree
+	window *store.Window
 	rev    store.Revision
 }
 
 func newCounterLog(events int) *counterLog {
 	h := &counterLog{
-		tree:   store.NewTree[int](),
-		window: store.NewWindow[int](store.WindowLimits{MaxEvents: events, ChunkSize: 1}, nil),
+		tree:   store.NewTree(),
+		window: store.NewWindow(store.WindowLimits{MaxEvents: events, ChunkSize: 1}, nil),
 		rev:    1,
 	}
 	h.window.Reset(h.rev)
@@ -30,30 +30,31 @@ func newCounterLog(events int) *counterLog {
 }
 
 // write writes n times and returns the snapshot after that.
-func (h *counterLog) write(n int) *store.Snapshot[int] {
+func (h *counterLog) write(n int) *store.Snapshot {
 	at := time.Unix(0, 0)
 	for range n {
 		h.rev++
-		o := &store.Object[int]{Key: "a", Value: int(h.rev), Revision: h.rev, Created: 2}
-		ev := store.Event[int]{Type: store.Modified, Revision: h.rev, Object: o, Prev: h.tree.Get("a")}
+		o := state("x", h.rev)
+		o.Created = 2
+		ev := store.Event{Type: store.Modified, Revision: h.rev, Object: o, Prev: h.tree.Get("a")}
 		if ev.Prev == nil {
 			ev.Type = store.Added
 		}
-		h.window.Append(ev, at, h.tree)
+		h.window.Append(ev, at)
 		h.tree.Put(o)
 	}
 	h.window.Trim(at)
-	return &store.Snapshot[int]{Revision: h.rev, Generation: 1, State: h.tree.View(), Window: h.window.View(), At: at}
+	return &store.Snapshot{Revision: h.rev, Generation: 1, State: h.tree.View(), Window: h.window.View(), At: at}
 }
 
 // follow returns a watch of everything that begins at the end of snap.
-func follow(feed *watcher.Feed[int], snap *store.Snapshot[int], policy watcher.Policy) *watcher.Watch[int] {
+func follow(feed *watcher.Feed, snap *store.Snapshot, policy watcher.Policy) *watcher.Watch {
 	w := watcher.New(feed, watcher.Options{Policy: policy, Buffer: 1}, nil)
-	w.Begin(watcher.NewStream[int](nil, 0), watcher.Start[int]{Next: snap.Window.Next(), After: snap.Revision}, true)
+	w.Begin(watcher.NewStream(schema, nil, 0), watcher.Start{Next: snap.Window.Next(), After: snap.Revision}, true)
 	return w
 }
 
-func next(t *testing.T, w *watcher.Watch[int]) []string {
+func next(t *testing.T, w *watcher.Watch) []string {
 	t.Helper()
 	events, err := w.Next(t.Context())
 	require.NoError(t, err)
@@ -68,7 +69,7 @@ func next(t *testing.T, w *watcher.Watch[int]) []string {
 // about to leave it behind and that in which the new window is published, the
 // consumer goes on reading the old one.
 func TestConsumerReadsWhileTheWindowLeavesItBehind(t *testing.T) {
-	h, feed := newCounterLog(4), &watcher.Feed[int]{}
+	h, feed := newCounterLog(4), &watcher.Feed{}
 	start := h.write(1)
 	feed.Publish(start)
 	w := follow(feed, start, watcher.Conflate)
@@ -95,7 +96,7 @@ func TestBurstLargerThanTheWindowIsNotTakenForNothing(t *testing.T) {
 	for policy, seen := range map[watcher.Policy]watcher.Standing{
 		watcher.Park: watcher.Lost, watcher.Terminate: watcher.Lost, watcher.Conflate: watcher.Reading,
 	} {
-		h, feed := newCounterLog(4), &watcher.Feed[int]{}
+		h, feed := newCounterLog(4), &watcher.Feed{}
 		start := h.write(1)
 		feed.Publish(start)
 		w := follow(feed, start, policy)
@@ -115,22 +116,22 @@ func TestBurstLargerThanTheWindowIsNotTakenForNothing(t *testing.T) {
 // fit into the backlog of a watch that the round leaves behind, but they are in
 // the window that comes with it: they must come once.
 func TestBacklogEndsWhereTheRoundBegins(t *testing.T) {
-	h, feed := newCounterLog(4), &watcher.Feed[int]{}
+	h, feed := newCounterLog(4), &watcher.Feed{}
 	start := h.write(1)
 	feed.Publish(start)
-	filter, err := store.NewFilter(store.FilterOptions{Key: "a"})
+	filter, err := store.NewFilter(columns, store.FilterOptions{Key: "a"})
 	require.NoError(t, err)
-	stream := watcher.NewStream[int](filter, start.Window.Next())
+	stream := watcher.NewStream(schema, filter, start.Window.Next())
 	w := watcher.New(feed, watcher.Options{Policy: watcher.Conflate, Buffer: 3}, nil)
-	w.Begin(stream, watcher.Start[int]{Next: start.Window.Next(), After: start.Revision}, true)
+	w.Begin(stream, watcher.Start{Next: start.Window.Next(), After: start.Revision}, true)
 	idle, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = w.Next(idle)
 	require.ErrorIs(t, err, context.Canceled, "it has caught up, so it follows the stream from here on")
 
-	round := func(from *store.Snapshot[int], n int) *store.Snapshot[int] {
+	round := func(from *store.Snapshot, n int) *store.Snapshot {
 		to := h.write(n)
-		var all []store.Event[int]
+		var all []store.Event
 		for len(all) < n {
 			events, ok := to.Window.Read(to.Window.Since(n - len(all)))
 			require.True(t, ok)

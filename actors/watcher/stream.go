@@ -17,64 +17,65 @@ const maxNodes = 32
 //	head ─▶ node ─▶ node ─▶ … ─▶ tail        at most maxNodes; a node that falls
 //	         ▲                    ▲           off the head is cut: whoever stands
 //	     a watcher            most watchers   on it is sent back to the window
-type Stream[T any] struct {
+type Stream struct {
+	schema *store.Schema
 	filter *store.Filter
 	// everything: the filter lets all through, so the window itself is the
 	// stream and no node is ever made.
 	everything bool
-	tail       atomic.Pointer[node[T]]
+	tail       atomic.Pointer[node]
 	// scanned is the last stretch that a watcher evaluated by itself: those that
 	// catch up beside it take the result (a cohort).
-	scanned atomic.Pointer[scan[T]]
+	scanned atomic.Pointer[scan]
 
 	// Owned by the dispatcher.
-	head    *node[T]
+	head    *node
 	nodes   int
-	members []*Watch[T]
+	members []*Watch
 }
 
 // node is the matches of one or more dispatch rounds.
-type node[T any] struct {
+type node struct {
 	// The node covers the window from ≤ position < to, the round that it is of;
 	// every match in there is in events, and there is none between two nodes.
 	from, to store.Seq
-	events   []store.Event[T]
+	events   []store.Event
 	// count is the number of events in the stream up to this node's end.
 	count uint64
 	// next is nil at the tail.
-	next atomic.Pointer[node[T]]
+	next atomic.Pointer[node]
 	// cut: the stream has let go of the node. Only the dispatcher's turns write
 	// and read it.
 	cut bool
 }
 
 // scan is a stretch of the window as this stream's filter sees it.
-type scan[T any] struct {
+type scan struct {
 	from, to store.Seq
-	events   []store.Event[T]
+	events   []store.Event
 }
 
 // NewStream makes the stream of a filter whose first round starts at position
 // at.
-func NewStream[T any](filter *store.Filter, at store.Seq) *Stream[T] {
-	s := &Stream[T]{filter: filter, everything: filter.Everything()}
-	s.head = &node[T]{from: at, to: at}
+func NewStream(schema *store.Schema, filter *store.Filter, at store.Seq) *Stream {
+	s := &Stream{schema: schema, filter: filter, everything: filter.Everything()}
+	s.head = &node{from: at, to: at}
 	s.tail.Store(s.head)
 	return s
 }
 
 // Filter returns what the stream lets through.
-func (s *Stream[T]) Filter() *store.Filter { return s.filter }
+func (s *Stream) Filter() *store.Filter { return s.filter }
 
 // Everything reports whether the stream is the window itself.
-func (s *Stream[T]) Everything() bool { return s.everything }
+func (s *Stream) Everything() bool { return s.everything }
 
 // Append adds the matches of a round that went over the window from position
 // from up to to. Only the dispatcher calls it, in order; a round without matches
 // need not be told.
-func (s *Stream[T]) Append(from, to store.Seq, events []store.Event[T]) {
+func (s *Stream) Append(from, to store.Seq, events []store.Event) {
 	tail := s.tail.Load()
-	n := &node[T]{from: from, to: to, events: events, count: tail.count + uint64(len(events))}
+	n := &node{from: from, to: to, events: events, count: tail.count + uint64(len(events))}
 	tail.next.Store(n)
 	s.tail.Store(n)
 	if s.nodes++; s.nodes > maxNodes {
@@ -85,8 +86,8 @@ func (s *Stream[T]) Append(from, to store.Seq, events []store.Event[T]) {
 // Restart drops what is linked and goes on at position at, after a round that
 // could not be completed. The last complete one ended at position done: what
 // lies between is for the members to read from the window.
-func (s *Stream[T]) Restart(done, at store.Seq) {
-	s.head = &node[T]{from: at, to: at, count: s.tail.Load().count}
+func (s *Stream) Restart(done, at store.Seq) {
+	s.head = &node{from: at, to: at, count: s.tail.Load().count}
 	s.nodes = 0
 	s.tail.Store(s.head) // first, so that no member joins the old one again
 	for _, w := range s.members {
@@ -95,13 +96,13 @@ func (s *Stream[T]) Restart(done, at store.Seq) {
 }
 
 // Join makes w a member; Leave undoes it. Only the dispatcher calls them.
-func (s *Stream[T]) Join(w *Watch[T]) {
+func (s *Stream) Join(w *Watch) {
 	w.slot = uint32(len(s.members))
 	s.members = append(s.members, w)
 }
 
 // Leave takes w out of the stream's members.
-func (s *Stream[T]) Leave(w *Watch[T]) {
+func (s *Stream) Leave(w *Watch) {
 	last := len(s.members) - 1
 	moved := s.members[last]
 	s.members[w.slot], moved.slot = moved, w.slot
@@ -111,18 +112,18 @@ func (s *Stream[T]) Leave(w *Watch[T]) {
 
 // Members returns the watches of the stream. The slice is the dispatcher's to
 // read until the next Join or Leave.
-func (s *Stream[T]) Members() []*Watch[T] { return s.members }
+func (s *Stream) Members() []*Watch { return s.members }
 
 // count is how many events the stream has had. For an Everything stream that
 // is the window's next position.
-func (s *Stream[T]) count(next store.Seq) uint64 {
+func (s *Stream) count(next store.Seq) uint64 {
 	if s.everything {
 		return uint64(next)
 	}
 	return s.tail.Load().count
 }
 
-func (s *Stream[T]) cutHead() {
+func (s *Stream) cutHead() {
 	old := s.head
 	s.head = old.next.Load()
 	old.cut = true
@@ -133,12 +134,12 @@ func (s *Stream[T]) cutHead() {
 // them from a neighbour that has just evaluated the same stretch if it can.
 // Stretches end where chunks do, so after one of their own all that catch up
 // read the same.
-func (s *Stream[T]) evaluate(at store.Seq, raw []store.Event[T]) []store.Event[T] {
+func (s *Stream) evaluate(at store.Seq, raw []store.Event) []store.Event {
 	to := at + store.Seq(len(raw))
 	if m := s.scanned.Load(); m != nil && m.from == at && m.to == to {
 		return m.events
 	}
-	events := ConvertBatch(s.filter, raw)
-	s.scanned.Store(&scan[T]{from: at, to: to, events: events})
+	events := ConvertBatch(s.schema, s.filter, raw)
+	s.scanned.Store(&scan{from: at, to: to, events: events})
 	return events
 }

@@ -1,6 +1,8 @@
 package watcher
 
 import (
+	"context"
+
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/store"
 )
@@ -8,13 +10,13 @@ import (
 // This file is what the dispatcher asks of a watch and does to it.
 
 // Box returns the watcher's mailbox.
-func (w *Watch[T]) Box() *actors.WakeBox { return &w.box }
+func (w *Watch) Box() *actors.WakeBox { return &w.box }
 
 // Stream returns the stream that the watch was begun on.
-func (w *Watch[T]) Stream() *Stream[T] { return w.stream }
+func (w *Watch) Stream() *Stream { return w.stream }
 
 // Options returns what the watch was made with.
-func (w *Watch[T]) Options() Options {
+func (w *Watch) Options() Options {
 	o := Options{Policy: w.policy, Buffer: int(w.buffer), Bookmarks: w.bookmarks}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -25,42 +27,42 @@ func (w *Watch[T]) Options() Options {
 }
 
 // Handled reports whether the watch has a handler rather than being pulled.
-func (w *Watch[T]) Handled() bool { return w.handler != nil }
+func (w *Watch) Handled() bool { return w.handler != nil }
 
 // OnPool reports whether the watcher's turns run on the pool: they do unless a
 // handler may block.
-func (w *Watch[T]) OnPool() bool { return w.onPool }
+func (w *Watch) OnPool() bool { return w.onPool }
 
 // Armed reports whether the watch has caught up and its consumer asks for more,
 // so that a wake is of use.
-func (w *Watch[T]) Armed() bool { return w.armed.Load() }
+func (w *Watch) Armed() bool { return w.armed.Load() }
 
 // Disarm reports whether the watch was armed, and if so takes that upon the
 // caller: it must wake the watch. One whose consumer has gone meanwhile stays
 // disarmed, so that it can be told from one that waits.
-func (w *Watch[T]) Disarm() bool { return w.armed.Load() && w.armed.CompareAndSwap(true, false) }
+func (w *Watch) Disarm() bool { return w.armed.Load() && w.armed.CompareAndSwap(true, false) }
 
 // Ended reports whether the watch has ended.
-func (w *Watch[T]) Ended() bool { return w.ended.Load() }
+func (w *Watch) Ended() bool { return w.ended.Load() }
 
 // Behind reports whether, with next the end of the newest window, the watch
 // lags more than its buffer.
-func (w *Watch[T]) Behind(next store.Seq) bool {
+func (w *Watch) Behind(next store.Seq) bool {
 	count, taken := w.stream.count(next), w.taken.Load()
 	return count > taken && count-taken > uint64(w.buffer)
 }
 
 // SetStalled calls the watch stalled until it has caught up. It reports whether
 // it was not before.
-func (w *Watch[T]) SetStalled() bool { return w.flags.set(stalled) }
+func (w *Watch) SetStalled() bool { return w.flags.set(stalled) }
 
 // RequestBookmark makes the watch deliver a bookmark as soon as it has caught
 // up. It needs a wake.
-func (w *Watch[T]) RequestBookmark() { w.flags.set(bookmarkDue) }
+func (w *Watch) RequestBookmark() { w.flags.set(bookmarkDue) }
 
 // OwesInitialEnd reports whether the bookmark that closes the initial state is
 // still to be delivered.
-func (w *Watch[T]) OwesInitialEnd() bool {
+func (w *Watch) OwesInitialEnd() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.cur.prelude != nil && w.cur.prelude.bookmark
@@ -68,7 +70,7 @@ func (w *Watch[T]) OwesInitialEnd() bool {
 
 // leaveStream takes the watch off its stream, which has been evaluated up to
 // position at.
-func (w *Watch[T]) leaveStream(at store.Seq) {
+func (w *Watch) leaveStream(at store.Seq) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cur.leave(at)
@@ -92,7 +94,7 @@ const (
 // hold. If those are all that there are, it goes on behind them. Otherwise a
 // Conflate watch keeps the state after them, to be conflated from, and any
 // other ends after them with ErrExpired: then, once, it is Lost.
-func (w *Watch[T]) Overrun(prev, next *store.Snapshot[T]) Standing {
+func (w *Watch) Overrun(prev, next *store.Snapshot) Standing {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.cur.prelude
@@ -112,7 +114,7 @@ func (w *Watch[T]) Overrun(prev, next *store.Snapshot[T]) Standing {
 		return Reading
 	}
 	if p == nil {
-		p = &prelude[T]{}
+		p = &prelude{}
 	}
 	if w.saved(p, prev, next) {
 		return Reading
@@ -123,7 +125,7 @@ func (w *Watch[T]) Overrun(prev, next *store.Snapshot[T]) Standing {
 
 // Over reports whether the watch has ended, or is Lost and only hands out what
 // it has kept.
-func (w *Watch[T]) Over() bool {
+func (w *Watch) Over() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.end != nil || w.cur.prelude != nil && w.cur.prelude.end != nil
@@ -131,7 +133,7 @@ func (w *Watch[T]) Over() bool {
 
 // saved has p keep what leaves with prev, if that is possible, so that the
 // watch goes on. Events that came and went between prev and next nobody has.
-func (w *Watch[T]) saved(p *prelude[T], prev, next *store.Snapshot[T]) bool {
+func (w *Watch) saved(p *prelude, prev, next *store.Snapshot) bool {
 	if p.beginning() {
 		return false
 	}
@@ -145,7 +147,7 @@ func (w *Watch[T]) saved(p *prelude[T], prev, next *store.Snapshot[T]) bool {
 // backlog moves events from prev to the prelude, up to the watch's buffer, and
 // reports whether these are all that prev holds for it. The cursor then stands
 // behind the last one.
-func (w *Watch[T]) backlog(p *prelude[T], prev *store.Snapshot[T]) (complete bool) {
+func (w *Watch) backlog(p *prelude, prev *store.Snapshot) (complete bool) {
 	for {
 		events, err := w.cur.read(w.stream, prev)
 		if len(events) == 0 {
@@ -171,25 +173,22 @@ func (w *Watch[T]) backlog(p *prelude[T], prev *store.Snapshot[T]) (complete boo
 
 // conflateFrom readies a Conflate watch to be conflated from where its backlog
 // ends. If it starts at a revision after that, its consumer's state is not known.
-func (w *Watch[T]) conflateFrom(p *prelude[T], prev *store.Snapshot[T]) bool {
+func (w *Watch) conflateFrom(p *prelude, prev *store.Snapshot) bool {
 	if w.policy != Conflate || w.cur.rev < w.cur.skip {
 		return false
 	}
-	base, ok := prev.State, true
-	if w.cur.pos != prev.Window.Next() {
-		base, ok = prev.Window.StateBefore(w.cur.pos)
-	}
+	base, err := prev.StateBefore(context.Background(), w.cur.pos)
 	p.base, w.cur.node = base, nil
-	return ok
+	return err == nil
 }
 
 // expire ends the watch after what the prelude has kept. If that was the initial
 // state there is nothing: without the changes that follow, the rest of it is of
 // no use.
-func (w *Watch[T]) expire(p *prelude[T], next *store.Snapshot[T]) {
+func (w *Watch) expire(p *prelude, next *store.Snapshot) {
 	stands := store.Revision(w.safe.Load())
 	if p.beginning() {
-		p, stands = &prelude[T]{}, p.revision
+		p, stands = &prelude{}, p.revision
 	}
 	p.end = &store.ExpiredError{Requested: p.last(stands), Oldest: next.Window.Floor()}
 	w.cur.prelude, w.cur.node = p, nil

@@ -4,7 +4,7 @@ import "github.com/watchmill/watchmill/store"
 
 // take hands the consumer what is next: events, or why the watch ended. With
 // neither, the watch has caught up and is armed: the dispatcher will wake it.
-func (w *Watch[T]) take() ([]store.Event[T], error) {
+func (w *Watch) take() ([]store.Event, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	events := w.read()
@@ -24,7 +24,7 @@ func (w *Watch[T]) take() ([]store.Event[T], error) {
 
 // read moves the cursor over the next events. Without any, the watch has caught
 // up or ended. The caller holds the lock.
-func (w *Watch[T]) read() []store.Event[T] {
+func (w *Watch) read() []store.Event {
 	if w.rare != nil && w.rare.drainPrelude && w.cur.prelude.done() {
 		w.finish(w.rare.drainTo)
 	}
@@ -50,16 +50,16 @@ func (w *Watch[T]) read() []store.Event[T] {
 
 // bookmark returns the bookmark that is due, if any. One below a start in the
 // future waits until that is reached: it would lead back before it.
-func (w *Watch[T]) bookmark() []store.Event[T] {
+func (w *Watch) bookmark() []store.Event {
 	if !w.bookmarks || w.cur.rev < max(w.cur.skip, 1) || !w.flags.clear(bookmarkDue) {
 		return nil
 	}
-	return []store.Event[T]{{Type: store.Bookmark, Revision: w.cur.rev}}
+	return []store.Event{{Type: store.Bookmark, Revision: w.cur.rev}}
 }
 
 // count records how much of its stream the watch has taken. One that scans the
 // window cannot say, and keeps the figure that it had.
-func (w *Watch[T]) count() {
+func (w *Watch) count() {
 	switch {
 	case w.stream.everything:
 		w.taken.Store(uint64(w.cur.pos))
@@ -70,7 +70,7 @@ func (w *Watch[T]) count() {
 
 // caughtUp notes that the consumer, which asks for more, has been given all up
 // to the cursor's revision.
-func (w *Watch[T]) caughtUp() {
+func (w *Watch) caughtUp() {
 	w.safe.Store(uint64(max(w.cur.rev, w.cur.skip)))
 	if w.flags.clear(stalled) && w.feed.Recovered != nil {
 		w.feed.Recovered(w)
@@ -78,7 +78,7 @@ func (w *Watch[T]) caughtUp() {
 }
 
 // passed notes that the consumer has been given ev.
-func (w *Watch[T]) passed(ev store.Event[T]) {
+func (w *Watch) passed(ev store.Event) {
 	if ev.Marks&(store.Initial|store.Conflated) == 0 {
 		w.safe.Store(uint64(ev.Revision))
 	}
@@ -86,7 +86,7 @@ func (w *Watch[T]) passed(ev store.Event[T]) {
 
 // passedAll notes that the consumer has been given the first n of a batch. If
 // the next one has the same revision, that one cannot be resumed from yet.
-func (w *Watch[T]) passedAll(batch []store.Event[T], n int) {
+func (w *Watch) passedAll(batch []store.Event, n int) {
 	for n > 0 && n < len(batch) && batch[n-1].Revision == batch[n].Revision {
 		n--
 	}
@@ -96,7 +96,7 @@ func (w *Watch[T]) passedAll(batch []store.Event[T], n int) {
 }
 
 // signal tells a waiting consumer to look again. The caller holds the lock.
-func (w *Watch[T]) signal() {
+func (w *Watch) signal() {
 	if w.ready == nil {
 		return
 	}

@@ -13,7 +13,7 @@ const quantum = 4096
 
 // Woken is the watcher's turn. A pulled watch has its consumer look; a handler
 // is given what there is, up to a quantum.
-func (w *Watch[T]) Woken(*actors.Context) (again bool) {
+func (w *Watch) Woken(*actors.Context) (again bool) {
 	if w.handler == nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -35,7 +35,7 @@ func (w *Watch[T]) Woken(*actors.Context) (again bool) {
 
 // handle gives the events to the handler. If that panics, or ends its goroutine
 // as t.FailNow does, the watch ends with what happened.
-func (w *Watch[T]) handle(events []store.Event[T]) (panicked *PanicError) {
+func (w *Watch) handle(events []store.Event) (panicked *PanicError) {
 	handled, whole := 0, false
 	defer func() {
 		w.passedAll(events, handled)

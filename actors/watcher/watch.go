@@ -31,7 +31,7 @@ type Options struct {
 }
 
 // Start is where a watch begins. The watchCache fixes it.
-type Start[T any] struct {
+type Start struct {
 	// Next is the position of the first event to look at.
 	Next store.Seq
 	// After is the revision that the position stands for: everything up to it is
@@ -40,7 +40,7 @@ type Start[T any] struct {
 	// Skip leaves out events up to a revision in the future.
 	Skip store.Revision
 	// State is delivered first, as Added events; nil for none.
-	State *store.TreeView[T]
+	State *store.TreeView
 	// InitialEnd asks for the bookmark that closes State, at revision After.
 	InitialEnd bool
 }
@@ -48,12 +48,12 @@ type Start[T any] struct {
 // Watch is one watch: the handle that its consumer holds, and the waker that
 // the watcher actor runs. Make it with [New]; it lives from when the dispatcher
 // adopts it until its end.
-type Watch[T any] struct {
+type Watch struct {
 	box    actors.WakeBox
-	feed   *Feed[T]
-	stream *Stream[T]
+	feed   *Feed
+	stream *Stream
 	// handler is nil for a watch that is pulled.
-	handler func(store.Event[T])
+	handler func(store.Event)
 	// buffer, policy and bookmarks are of the options.
 	buffer    uint32
 	policy    Policy
@@ -64,7 +64,7 @@ type Watch[T any] struct {
 	// mu guards what follows. It is held while the cursor moves, never while
 	// user code runs.
 	mu    sync.Mutex
-	cur   cursor[T]
+	cur   cursor
 	end   error
 	ready chan struct{}
 	// rare is nil for most watches; see rarely.
@@ -72,13 +72,13 @@ type Watch[T any] struct {
 
 	// leash ends the watch with its context, and place is where on it; nil if
 	// nothing does. The leashes' lock guards both.
-	leash *leash[T]
+	leash *leash
 	place uint32
 	// slot is the place among the stream's members. The dispatcher's.
 	slot uint32
 
 	// held is what Events has taken but not yielded. The consumer's.
-	held []store.Event[T]
+	held []store.Event
 
 	// safe is the revision that the consumer may resume from.
 	safe atomic.Uint64
@@ -107,7 +107,7 @@ type rarity struct {
 
 // rarely returns the watch's rarity, made if there is none. The caller holds
 // the lock.
-func (w *Watch[T]) rarely() *rarity {
+func (w *Watch) rarely() *rarity {
 	if w.rare == nil {
 		w.rare = new(rarity)
 	}
@@ -115,13 +115,13 @@ func (w *Watch[T]) rarely() *rarity {
 }
 
 // New makes a watch that reads feed. A nil handler makes one that is pulled.
-func New[T any](feed *Feed[T], options Options, handler func(store.Event[T])) *Watch[T] {
+func New(feed *Feed, options Options, handler func(store.Event)) *Watch {
 	if options.Buffer == 0 {
 		options.Buffer = DefaultBuffer
 	}
-	w := &Watch[T]{
+	w := &Watch{
 		feed: feed, handler: handler,
-		buffer: uint32(min(options.Buffer, math.MaxUint32)), policy: options.Policy, bookmarks: options.Bookmarks,
+		buffer: uint32(min(uint64(options.Buffer), math.MaxUint32)), policy: options.Policy, bookmarks: options.Bookmarks,
 	}
 	if !options.Deadline.IsZero() {
 		w.rarely().deadline = options.Deadline
@@ -134,12 +134,12 @@ func New[T any](feed *Feed[T], options Options, handler func(store.Event[T])) *W
 
 // Begin sets the watch on stream at start, its turns on the pool or not. The
 // dispatcher calls it once, before it spawns the watcher.
-func (w *Watch[T]) Begin(stream *Stream[T], start Start[T], onPool bool) {
+func (w *Watch) Begin(stream *Stream, start Start, onPool bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stream = stream
 	w.onPool = onPool || w.handler == nil
-	w.cur = cursor[T]{pos: start.Next, rev: start.After, skip: start.Skip}
+	w.cur = cursor{pos: start.Next, rev: start.After, skip: start.Skip}
 	w.taken.Store(stream.count(start.Next))
 	if w.end != nil {
 		return // it ended on its way here, and is to hold on to nothing
@@ -148,14 +148,14 @@ func (w *Watch[T]) Begin(stream *Stream[T], start Start[T], onPool bool) {
 		w.safe.Store(uint64(max(start.After, start.Skip)))
 		return
 	}
-	w.cur.prelude = &prelude[T]{state: start.State, revision: start.After, bookmark: start.InitialEnd}
+	w.cur.prelude = &prelude{state: start.State, revision: start.After, bookmark: start.InitialEnd}
 	if w.policy == Conflate {
 		w.cur.prelude.base = start.State
 	}
 }
 
 // StopWith ends the watch when ctx is done.
-func (w *Watch[T]) StopWith(ctx context.Context) {
+func (w *Watch) StopWith(ctx context.Context) {
 	if ctx.Done() == nil {
 		return
 	}
@@ -168,11 +168,11 @@ func (w *Watch[T]) StopWith(ctx context.Context) {
 
 // Stop ends the watch with [ErrStopped]. It does not wait for a handler that is
 // running. Stopping an ended watch does nothing.
-func (w *Watch[T]) Stop() { w.Finish(ErrStopped) }
+func (w *Watch) Stop() { w.Finish(ErrStopped) }
 
 // Finish ends the watch with reason, unless it has ended. What has not been
 // delivered is dropped.
-func (w *Watch[T]) Finish(reason error) {
+func (w *Watch) Finish(reason error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.finish(reason)
@@ -181,7 +181,7 @@ func (w *Watch[T]) Finish(reason error) {
 // FinishAfterPrelude ends the watch with reason: at once, unless the initial
 // state is still being delivered; then when that, and the bookmark that closes
 // it, are. A consumer that was so close to a usable state need not start over.
-func (w *Watch[T]) FinishAfterPrelude(reason error) {
+func (w *Watch) FinishAfterPrelude(reason error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p := w.cur.prelude; p != nil && p.bookmark && w.end == nil {
@@ -193,7 +193,7 @@ func (w *Watch[T]) FinishAfterPrelude(reason error) {
 
 // FinishWhenCaughtUp ends the watch with reason once everything that has been
 // published is delivered.
-func (w *Watch[T]) FinishWhenCaughtUp(reason error) {
+func (w *Watch) FinishWhenCaughtUp(reason error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if rare := w.rarely(); w.end == nil && rare.drainTo == nil {
@@ -203,7 +203,7 @@ func (w *Watch[T]) FinishWhenCaughtUp(reason error) {
 }
 
 // finish is Finish under the lock.
-func (w *Watch[T]) finish(reason error) {
+func (w *Watch) finish(reason error) {
 	if w.end != nil {
 		return
 	}
@@ -219,7 +219,7 @@ func (w *Watch[T]) finish(reason error) {
 }
 
 // Done returns a channel that is closed when the watch ends.
-func (w *Watch[T]) Done() <-chan struct{} {
+func (w *Watch) Done() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	rare := w.rarely()
@@ -233,7 +233,7 @@ func (w *Watch[T]) Done() <-chan struct{} {
 }
 
 // Err returns why the watch ended, or nil while it has not.
-func (w *Watch[T]) Err() error {
+func (w *Watch) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.end
@@ -248,7 +248,7 @@ func (w *Watch[T]) Err() error {
 // returned: what happens that is not for the watch then moves it on, too. While a
 // handler works through a batch, just after a receive from Chan, or after an
 // event marked Conflated it may be behind.
-func (w *Watch[T]) Revision() store.Revision {
+func (w *Watch) Revision() store.Revision {
 	if w.armed.Load() {
 		w.passBy()
 	}
@@ -257,7 +257,7 @@ func (w *Watch[T]) Revision() store.Revision {
 
 // passBy moves a watch whose consumer waits for more past what was published and
 // is not for it, of which it is not told.
-func (w *Watch[T]) passBy() {
+func (w *Watch) passBy() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.armed.Load() || w.end != nil || w.cur.prelude != nil {
@@ -271,12 +271,12 @@ func (w *Watch[T]) passBy() {
 
 // Delivered returns how many events, bookmarks included, the consumer was
 // given.
-func (w *Watch[T]) Delivered() uint64 { return w.delivered.Load() }
+func (w *Watch) Delivered() uint64 { return w.delivered.Load() }
 
 // Lag returns how many events for this watch lie ahead of its consumer, not
 // counting a prelude. While it catches up from the window the figure may be too
 // high.
-func (w *Watch[T]) Lag() uint64 {
+func (w *Watch) Lag() uint64 {
 	if w.ended.Load() {
 		return 0
 	}
@@ -289,4 +289,4 @@ func (w *Watch[T]) Lag() uint64 {
 
 // Stalled reports whether the dispatcher has called the watch stalled and it
 // has not caught up since.
-func (w *Watch[T]) Stalled() bool { return w.flags.has(stalled) }
+func (w *Watch) Stalled() bool { return w.flags.has(stalled) }

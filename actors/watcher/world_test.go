@@ -19,12 +19,12 @@ var errIdle = errors.New("nothing to read")
 type world struct {
 	t       require.TestingT
 	history *history
-	tree    *store.Tree[string]
-	window  *store.Window[string]
-	stream  *watcher.Stream[string]
-	feed    watcher.Feed[string]
-	written *store.Snapshot[string]
-	log     []store.Event[string]
+	tree    *store.Tree
+	window  *store.Window
+	stream  *watcher.Stream
+	feed    watcher.Feed
+	written *store.Snapshot
+	log     []store.Event
 	failed  bool
 	// lapped: the window went past the dispatcher itself.
 	lapped bool
@@ -32,9 +32,9 @@ type world struct {
 
 func newWorld(t require.TestingT, filter *store.Filter, limits store.WindowLimits) *world {
 	w := &world{
-		t: t, history: newHistory(t), tree: store.NewTree[string](),
-		window: store.NewWindow(limits, func(*store.Object[string]) int { return 1 }),
-		stream: watcher.NewStream[string](filter, 0),
+		t: t, history: newHistory(t), tree: store.NewTree(),
+		window: store.NewWindow(limits, func(*store.Object) int { return 1 }),
+		stream: watcher.NewStream(schema, filter, 0),
 	}
 	w.feed.Await = func(context.Context, <-chan struct{}) error { return errIdle }
 	w.window.Reset(0)
@@ -43,15 +43,15 @@ func newWorld(t require.TestingT, filter *store.Filter, limits store.WindowLimit
 	return w
 }
 
-func (w *world) snapshot() *store.Snapshot[string] {
+func (w *world) snapshot() *store.Snapshot {
 	v := w.window.View()
-	return &store.Snapshot[string]{Revision: v.Revision(), Generation: 1, State: w.tree.View(), Window: v, At: at(v.Revision())}
+	return &store.Snapshot{Revision: v.Revision(), Generation: 1, State: w.tree.View(), Window: v, At: at(v.Revision())}
 }
 
 // write appends one change; see [history.write]. Watches see it after a round.
-func (w *world) write(line string) store.Event[string] {
+func (w *world) write(line string) store.Event {
 	ev := w.history.write(strings.Fields(line))
-	w.window.Append(ev, time.Time{}, w.tree)
+	w.window.Append(ev, time.Time{})
 	switch ev.Type {
 	case store.Added, store.Modified:
 		w.tree.Put(ev.Object)
@@ -85,16 +85,16 @@ func (w *world) halfRound() {
 	w.failed = true
 }
 
-func (w *world) evaluate(prev, next *store.Snapshot[string]) {
+func (w *world) evaluate(prev, next *store.Snapshot) {
 	from, to := prev.Window.Next(), next.Window.Next()
-	var events []store.Event[string]
+	var events []store.Event
 	for at := from; at < to; {
 		raw, ok := next.Window.Read(at)
 		if !ok {
 			w.failed, w.lapped = true, true
 			break
 		}
-		events = append(events, watcher.ConvertBatch(w.stream.Filter(), raw)...)
+		events = append(events, watcher.ConvertBatch(schema, w.stream.Filter(), raw)...)
 		at += store.Seq(len(raw))
 	}
 	switch {
@@ -107,7 +107,7 @@ func (w *world) evaluate(prev, next *store.Snapshot[string]) {
 }
 
 // watch starts a watch at a position of the published window.
-func (w *world) watch(options watcher.Options, start watcher.Start[string]) *watcher.Watch[string] {
+func (w *world) watch(options watcher.Options, start watcher.Start) *watcher.Watch {
 	watch := watcher.New(&w.feed, options, nil)
 	watch.Begin(w.stream, start, true)
 	w.stream.Join(watch)
@@ -115,7 +115,7 @@ func (w *world) watch(options watcher.Options, start watcher.Start[string]) *wat
 }
 
 // now is the start of a watch that begins with what is published next.
-func (w *world) now() watcher.Start[string] {
+func (w *world) now() watcher.Start {
 	snap := w.feed.Load()
-	return watcher.Start[string]{Next: snap.Window.Next(), After: snap.Revision}
+	return watcher.Start{Next: snap.Window.Next(), After: snap.Revision}
 }

@@ -34,9 +34,9 @@ func newProgress(w io.Writer) progress {
 	return lineProgress(w)
 }
 
-// barProgress shows one bar for both halves of a run: what was written, and then
-// who has read it. Writing is over long before reading is, so they do not
-// overlap.
+// barProgress shows one bar for both parts of a run: the changes that were written,
+// and then the watchers that have read them all. Writing ends long before reading
+// does, so the parts do not overlap.
 func barProgress(w io.Writer) progress {
 	bar := progressbar.NewOptions64(1,
 		progressbar.OptionSetWriter(w),

@@ -23,10 +23,10 @@ const (
 	exitInterrupted = 130 // 128 + SIGINT, as shells have it
 )
 
-// errFailed ends a command whose report has said already what went wrong.
+// errFailed is the error of a command that has already reported what went wrong.
 var errFailed = errors.New("the run did not end well")
 
-// errBroken ends a command that found and has reported a broken invariant.
+// errBroken is the error of a command that has reported a broken invariant.
 var errBroken = errors.New("an invariant is broken")
 
 type commandLine struct {
@@ -34,7 +34,7 @@ type commandLine struct {
 	Sim    simCommand    `cmd:"" help:"Put the load of a scenario on an engine, or play every interleaving."`
 }
 
-// terminal is where a command writes.
+// terminal has the writers of a command's output.
 type terminal struct {
 	stdout, stderr io.Writer
 }

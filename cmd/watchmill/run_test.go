@@ -64,7 +64,7 @@ func TestWrongUsageAndBadInputExitWithTwo(t *testing.T) {
 		"--speed":                  {"replay", "--speed=fast", "x"},
 		`invalid policy "drop"`:    {"replay", "--policy=drop", "x"},
 		"--watchers is 0":          {"replay", "--watchers=0", "x"},
-		`names the field "size"`:   {"replay", "--select=size=3", "x"},
+		`unknown field "size"`:     {"replay", "--select=size=3", "x"},
 		"no such file":             {"replay", "no such file"},
 		"file is truncated":        {"replay", cut},
 	} {
@@ -108,7 +108,7 @@ func TestInterruptStopsWithAReport(t *testing.T) {
 	require.Equal(t, exitInterrupted, status)
 	require.Empty(t, errs)
 	require.Contains(t, out, "stopped    interrupted before the end")
-	require.NoFileExists(t, state, "nobody has seen the final state")
+	require.NoFileExists(t, state, "no watcher has seen the final state")
 }
 
 func TestSpeed(t *testing.T) {

@@ -10,9 +10,9 @@ type simCommand struct {
 	Explore exploreCommand    `cmd:"" help:"Play random scenarios in random interleavings on virtual time, and judge them."`
 }
 
-// Help is what --help says besides.
+// Help returns the text that --help adds.
 func (*simCommand) Help() string {
-	return `A scenario is a YAML file that says which objects there are, who writes, watches and reads how much, what goes wrong when, and what must hold in the end. Some are shipped. To see one, and then its load:
+	return `A scenario is a YAML file that describes objects, the load of writers, watchers and readers, the faults and when they happen, and what must hold at the end. Some are shipped. To see one, and then its load:
 
     watchmill sim explain --small kubelets
     watchmill sim run --small --html run.html kubelets

@@ -46,7 +46,7 @@ func TestSimRunExitsWithOneIfAnAssertionFails(t *testing.T) {
 func TestSimRunExitsWithTwoForABadScenario(t *testing.T) {
 	_, errs, status := command(t.Context(), "sim", "run", written(t, "watchers: 3"))
 	require.Equal(t, exitUsage, status)
-	require.Contains(t, errs, "mine.yaml:1:11: watchers: is no list")
+	require.Contains(t, errs, "mine.yaml:1:11: watchers: is not a list")
 }
 
 func TestSimRunExitsWithThreeIfAnInvariantIsBroken(t *testing.T) {

@@ -79,8 +79,11 @@ func TestSimBadScenariosExitWithTwo(t *testing.T) {
 		"writers:\n  - {rate: -5}\n":               {"mine.yaml:2:6: writers[0].rate:", "negative", "such as 500"},
 		"watchers:\n  - {fields: node}\n":          {"mine.yaml:2:6: watchers[0].fields:", "does not parse", "write it like"},
 		"watchers: [{}]\nassert:\n  - p98 < 5ms\n": {"mine.yaml:3:5: assert[0]:", `no metric "p98"`, "there are lost,"},
-		"":            {"mine.yaml:1:1:", "empty"},
-		"\x00\x01{{{": {"mine.yaml:1:", "write"},
+		"":                                       {"mine.yaml:1:1:", "empty"},
+		"\x00\x01{{{":                            {"mine.yaml:1:", "write"},
+		strings.Repeat("[", 100_000):             {"mine.yaml:1:1:", "more than 65536 bytes"},
+		"watchers: " + strings.Repeat("[", 1000): {"mine.yaml:1:30:", "more than 20 lists"},
+		"watchers: [{}]\nassert: [" + strings.Repeat("x", 4000) + "]\n": {"mine.yaml:2:10:", "not a comparison"},
 	} {
 		file := written(t, content)
 		for _, args := range [][]string{{"sim", "lint", file}, {"sim", "explain", file}} {
@@ -88,6 +91,7 @@ func TestSimBadScenariosExitWithTwo(t *testing.T) {
 			require.Equal(t, exitUsage, status, content)
 			require.Empty(t, out, content)
 			require.True(t, strings.HasPrefix(errs, file+":"), "editors find the place: %s", errs)
+			require.Less(t, len(errs), 1000, "little of the file is shown")
 			for _, mention := range mentions {
 				require.Contains(t, errs, mention)
 			}

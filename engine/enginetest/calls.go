@@ -5,17 +5,17 @@ import "github.com/watchmill/watchmill/engine"
 // Create creates the object and returns the revision of the write.
 func (e *Engine[T]) Create(value T) engine.Revision {
 	e.t.Helper()
-	rev, err := e.engine.Create(e.t.Context(), value)
+	o, err := e.engine.Create(e.t.Context(), value)
 	e.must(err, "Create")
-	return rev
+	return o.Revision
 }
 
 // Put creates or replaces the object and returns the revision that has it.
 func (e *Engine[T]) Put(value T) engine.Revision {
 	e.t.Helper()
-	rev, err := e.engine.Put(e.t.Context(), value)
+	o, err := e.engine.Put(e.t.Context(), value)
 	e.must(err, "Put")
-	return rev
+	return o.Revision
 }
 
 // Update replaces the object under key by what change makes of a copy of its
@@ -30,7 +30,7 @@ func (e *Engine[T]) Update(key string, change func(T) T) *engine.Object[T] {
 // Delete deletes the object under key and returns its last state.
 func (e *Engine[T]) Delete(key string) *engine.Object[T] {
 	e.t.Helper()
-	o, err := e.engine.Delete(e.t.Context(), key, engine.DeleteOptions[T]{})
+	o, err := e.engine.Delete(e.t.Context(), key, engine.DeleteOptions{})
 	e.must(err, "Delete", key)
 	return o
 }

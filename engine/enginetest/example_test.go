@@ -145,7 +145,7 @@ func ExampleCheckLeaks() {
 		return
 	}
 	defer host.Close()
-	topic := engine.NewTopic[string](engine.TopicOptions{Host: host, Name: "news"})
+	topic := engine.NewTopicWith[string](engine.TopicOptions{Host: host, Name: "news"})
 	enginetest.CheckLeaks(t, host)
 	topic.Close()
 	enginetest.CheckLeaks(t, host) // says nothing

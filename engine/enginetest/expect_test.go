@@ -30,9 +30,8 @@ var (
 )
 
 func TestExpectationsThatAreMet(t *testing.T) {
-	off := 0
 	uncached := pods()
-	uncached.Capacity = &off
+	uncached.NoCache = true
 	for name, make := range map[string]func(t *testing.T) *enginetest.Engine[pod]{
 		"pool": func(t *testing.T) *enginetest.Engine[pod] { return enginetest.New(t, pods()) },
 		"deterministic": func(t *testing.T) *enginetest.Engine[pod] {

@@ -2,32 +2,27 @@ package enginetest
 
 import (
 	"context"
-	"errors"
 	"sync"
-	"time"
 
-	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/usercode"
 )
 
-// What a [Source] fails with if it is told no error of the test's own.
-var (
-	// ErrReset: the watch was broken by [Source.ResetWatches].
-	ErrReset = errors.New("watch was reset by the test")
-	// ErrInjected: the call failed because of [Source.FailList] or
-	// [Source.FailWatch].
-	ErrInjected = errors.New("failed by the test")
-)
+// ErrInjected is what calls and watches of a [Source] fail with if no other error
+// is given.
+var ErrInjected = faulty.ErrInjected
 
 // SourceOptions says what kind of storage a [Source] plays. The zero value is
 // like memory.
 type SourceOptions struct {
-	// Clock is the time of the storage, nil the real one. The clock of the host
+	// Clock is the time of the storage, nil the machine's. The clock of the host
 	// (engine.Host.Clock) has timers in common with the engine.
-	Clock actors.Clock
+	Clock clock.Clock
 	// Blocks has the engine call List and Watch where they may block.
 	Blocks bool
 	// Sparse: revisions have gaps, as when storage is shared with others. A
@@ -44,46 +39,24 @@ type SourceOptions struct {
 //	                                  ▲           ▲
 //	             FailList, FailWatch ─┘           └─ Stall, ResetWatches, Hide, Repeat
 //
+// It is a [faulty.Backend] with typed writes and with the faults that tests need
+// most as methods. Others are told to its Backend, as rules.
+//
 // All methods are safe for concurrent use, none blocks and none starts a
 // goroutine. Faults are not to be told from within a watch's Notify.
 type Source[T any] struct {
-	backend.Backend[T]
-	memory *memory.Backend[T]
-	schema store.Schema[T]
-	traits backend.Traits
+	*faulty.Backend
+	memory *memory.Backend
+	schema store.Schema
 
 	// hiding is held while changes are made that watches must not see, and
-	// shared by those who read changes.
+	// shared by those that read changes.
 	hiding sync.RWMutex
 
-	mu         sync.Mutex // guards what follows; never held while others are called
-	lists      failures
-	watches    failures
-	running    []*sourceWatcher[T] // in the order they were started
-	stalled    bool
-	hidden     map[store.Revision]bool
-	listCalls  int
-	watchCalls int
-}
-
-var (
-	_ backend.Backend[int] = (*Source[int])(nil)
-	_ backend.Emitter[int] = (*Source[int])(nil)
-)
-
-// failures is a number of calls to fail.
-type failures struct {
-	left int
-	err  error
-}
-
-// next returns what the next call fails with, nil if it does not.
-func (f *failures) next() error {
-	if f.left == 0 {
-		return nil
-	}
-	f.left--
-	return f.err
+	mu             sync.Mutex // guards what follows; never held while others are called
+	lists, watches *faulty.Fault
+	stalled        *faulty.Fault
+	hidden         map[store.Revision]bool
 }
 
 // NewSource returns empty storage for objects as cfg describes them, of which
@@ -94,62 +67,56 @@ func NewSource[T any](cfg engine.Config[T], opts ...SourceOptions) *Source[T] {
 	if len(opts) > 0 {
 		o = opts[0]
 	}
-	s := &Source[T]{
-		schema: store.Schema[T]{Key: cfg.Key, Labels: cfg.Labels, Fields: cfg.Fields, Size: cfg.Size, Equal: cfg.Equal},
-		traits: backend.Traits{Blocks: o.Blocks, Contiguous: !o.Sparse},
-		hidden: make(map[store.Revision]bool),
-	}
+	s := &Source[T]{schema: cfg.Schema(), hidden: make(map[store.Revision]bool)}
 	// The only error is that of limits, and none are given.
-	s.memory, _ = memory.New(s.schema, memory.Options{Clock: o.storageClock()})
-	s.Backend = s.memory
+	s.memory, _ = memory.New(s.schema, memory.Options{Clock: o.Clock})
+	s.Backend = faulty.New(s.memory, faulty.Options{Clock: o.Clock, Blocks: o.Blocks, Sparse: o.Sparse})
+	s.Backend.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: s.hide})
 	return s
 }
 
-func (o SourceOptions) storageClock() backend.Clock {
-	if o.Clock == nil {
-		return nil
+// Add creates an object, as another client of the storage would.
+//
+// Errors: [engine.ErrExists], [engine.ErrInvalidKey], [store.ErrClosed], a panic
+// of the configuration's functions as a [*usercode.PanicError].
+func (s *Source[T]) Add(value T) (engine.Revision, error) {
+	return revisionOf(s.storage().Create(context.Background(), s.draft(value), backend.CreateOptions{}))
+}
+
+// Modify replaces the object that has the value's key. A value that is equal to
+// the one there changes nothing.
+//
+// Errors: [engine.ErrNotFound], and as for Add.
+func (s *Source[T]) Modify(value T) (engine.Revision, error) {
+	draft := s.draft(value)
+	var key string
+	if err := usercode.Call("Config.Key", "", func() { key = s.schema.Key(draft) }); err != nil {
+		return 0, err
 	}
-	return storageClock{o.Clock}
+	replace := func(context.Context, *store.Object) (*store.Object, error) { return s.draft(value), nil }
+	return revisionOf(s.storage().GuaranteedUpdate(context.Background(), key, replace, backend.UpdateOptions{}))
 }
 
-// storageClock is a clock as a backend takes it.
-type storageClock struct{ actors.Clock }
-
-// AfterFunc is the clock's, by the backend's name for timers.
-func (c storageClock) AfterFunc(d time.Duration, f func()) backend.Timer {
-	return c.Clock.AfterFunc(d, f)
+// Delete deletes the object under key.
+//
+// Errors: as for Modify.
+func (s *Source[T]) Delete(key string) (engine.Revision, error) {
+	return revisionOf(s.storage().Delete(context.Background(), key, backend.DeleteOptions{}))
 }
 
-// Traits are as the options say.
-func (s *Source[T]) Traits() backend.Traits { return s.traits }
+// storage is for the source's own writes, to which no rule applies.
+func (s *Source[T]) storage() *backend.Storage { return backend.NewStorage(s.memory, s.schema) }
 
-// List returns a page of objects, unless it is to fail.
-func (s *Source[T]) List(ctx context.Context, opts backend.ListOptions) (*backend.List[T], error) {
-	s.mu.Lock()
-	s.listCalls++
-	err := s.lists.next()
-	s.mu.Unlock()
+// draft returns a new object with that value.
+func (s *Source[T]) draft(value T) *store.Object {
+	o := s.schema.New()
+	*s.schema.Pointer(o).(*T) = value
+	return o
+}
+
+func revisionOf(o *store.Object, err error) (engine.Revision, error) {
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	return s.memory.List(ctx, opts)
-}
-
-// Emit passes a value through.
-func (s *Source[T]) Emit(ctx context.Context, key string, value T) (*store.Object[T], error) {
-	return s.memory.Emit(ctx, key, value)
-}
-
-// ListCalls returns how often List was called.
-func (s *Source[T]) ListCalls() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.listCalls
-}
-
-// WatchCalls returns how often Watch was called.
-func (s *Source[T]) WatchCalls() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.watchCalls
+	return o.Revision, nil
 }

@@ -1,70 +1,109 @@
 package enginetest
 
 import (
-	"cmp"
+	"context"
 	"slices"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
 // FailList makes the next n calls of List fail with err, or [ErrInjected] if
 // that is nil. It replaces what was told before; zero calls ends it.
-func (s *Source[T]) FailList(n int, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lists = failures{max(0, n), cmp.Or(err, ErrInjected)}
-}
+func (s *Source[T]) FailList(n int, err error) { s.failCalls(&s.lists, faulty.OpList, n, err) }
 
 // FailWatch is to calls of Watch what FailList is to those of List.
-func (s *Source[T]) FailWatch(n int, err error) {
+func (s *Source[T]) FailWatch(n int, err error) { s.failCalls(&s.watches, faulty.OpWatch, n, err) }
+
+// failCalls replaces the fault that current is.
+func (s *Source[T]) failCalls(current **faulty.Fault, op faulty.Op, n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watches = failures{max(0, n), cmp.Or(err, ErrInjected)}
+	if *current != nil {
+		(*current).Remove()
+		*current = nil
+	}
+	if n > 0 {
+		*current = s.Backend.Add(faulty.Rule{Ops: []faulty.Op{op}, Times: n, Do: faulty.Fail(err)})
+	}
 }
+
+// ListCalls returns how often List was called.
+func (s *Source[T]) ListCalls() int { return int(s.Calls(faulty.OpList)) }
+
+// WatchCalls returns how often Watch was called.
+func (s *Source[T]) WatchCalls() int { return int(s.Calls(faulty.OpWatch)) }
 
 // ResetWatches breaks all watches that run: their next call fails with err, or
-// [ErrReset] if that is nil. It returns how many there were.
-func (s *Source[T]) ResetWatches(err error) int {
-	watches := s.watching()
-	for _, w := range watches {
-		w.fail(cmp.Or(err, ErrReset))
-	}
-	return len(watches)
-}
+// [ErrInjected] if that is nil. It returns how many there were.
+func (s *Source[T]) ResetWatches(err error) int { return s.BreakWatches(err) }
 
 // Repeat makes all watches that run deliver their last event once more.
-func (s *Source[T]) Repeat() {
-	for _, w := range s.watching() {
-		w.repeat()
-	}
-}
+func (s *Source[T]) Repeat() { s.RepeatLast() }
 
-// Stall makes the storage go silent: watches deliver nothing and notify nobody,
-// until Resume. Lists and writes go on.
+// Stall makes the storage go silent: watches deliver nothing, until Resume. Lists
+// and writes go on.
 func (s *Source[T]) Stall() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stalled = true
+	if s.stalled == nil {
+		s.stalled = s.Backend.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
+	}
 }
 
 // Resume ends Stall. All watches that run notify their readers.
 func (s *Source[T]) Resume() {
 	s.mu.Lock()
-	s.stalled = false
+	stalled := s.stalled
+	s.stalled = nil
 	s.mu.Unlock()
-	for _, w := range s.watching() {
-		w.notify()
+	if stalled != nil {
+		stalled.Remove()
 	}
 }
 
-// watching returns the watches that run.
-func (s *Source[T]) watching() []*sourceWatcher[T] {
+// Hide hides the changes that write makes from all watches, for good; lists
+// show them. Write must only write: reads through an engine may wait for a watch
+// that Hide holds up. Hide returns what write returned.
+func (s *Source[T]) Hide(write func() error) error {
+	s.hiding.Lock()
+	defer s.hiding.Unlock()
+	before, err := s.memory.Revision(context.Background())
+	if err != nil {
+		return err
+	}
+	failed := write()
+	after, err := s.memory.Revision(context.Background())
+	if err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.running)
+	for rev := before + 1; rev <= after; rev++ {
+		s.hidden[rev] = true
+	}
+	return failed
 }
 
-// isStalled reports whether watches are to be silent.
-func (s *Source[T]) isStalled() bool {
+// hide leaves out of a batch what is hidden. It is an [faulty.Action].
+func (s *Source[T]) hide(_ context.Context, c *faulty.Call, proceed func()) {
+	s.hiding.RLock()
+	defer s.hiding.RUnlock()
+	proceed()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.stalled
+	isHidden := func(ev store.Event) bool { return s.hidden[ev.Revision] }
+	if slices.ContainsFunc(c.Batch.Events, isHidden) {
+		c.Batch.Events = slices.DeleteFunc(slices.Clone(c.Batch.Events), isHidden)
+	}
+}
+
+// Forget gives up all history before the newest revision: watches that have not
+// got so far, and those that are to start before it, expire.
+func (s *Source[T]) Forget() error {
+	rev, err := s.memory.Revision(context.Background())
+	if err != nil {
+		return err
+	}
+	return s.memory.Compact(context.Background(), rev)
 }

@@ -42,7 +42,7 @@ func (w *Watch[T]) take() error {
 		w.pending = append(w.pending, events...)
 		switch {
 		case err == nil:
-		case errors.Is(err, engine.ErrConsumed):
+		case errors.Is(err, engine.ErrConsumerConflict):
 			return fmt.Errorf("%w; expectations pull it themselves", err)
 		case w.Err() == nil:
 			return nil // that was noWait: there is nothing more for now

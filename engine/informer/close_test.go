@@ -2,6 +2,7 @@ package informer_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -10,14 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
-func TestClientRow119_120_121_StateAfterClose(t *testing.T) {
-	r := newRig(t, nil)
+func TestClose_LeavesTheCopyReadable(t *testing.T) {
+	r := newFixture(t, nil)
 	require.False(t, r.HasSynced())
 	require.NoError(t, r.Err())
 	l, handle := r.subscribe()
@@ -29,29 +32,29 @@ func TestClientRow119_120_121_StateAfterClose(t *testing.T) {
 	require.ErrorIs(t, r.Err(), informer.ErrClosed)
 	require.ErrorIs(t, handle.Err(), informer.ErrClosed)
 	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
-	_, err := r.AddEventHandler(informer.HandlerFuncs[pod]{})
+	_, err := r.AddEventHandler(informer.HandlerFuncs[pod]{}, informer.HandlerOptions{})
 	require.ErrorIs(t, err, informer.ErrClosed)
 	require.ErrorIs(t, r.AddIndexers(store.Indexers[pod]{"node": byNode}), informer.ErrClosed)
 	require.ErrorIs(t, r.WaitForRevision(t.Context(), 100), informer.ErrClosed)
 	require.NoError(t, r.WaitForRevision(t.Context(), 2), "that it had")
 	require.Equal(t, []string{"a"}, keys(r.List(nil)))
-	l.told()
+	l.recorded()
 	r.put(pod{Name: "b"})
-	require.Empty(t, l.told())
+	require.Empty(t, l.recorded())
 }
 
-func TestClientRow124_CloseAtAnyPoint(t *testing.T) {
+func TestClose_AtAnyPoint(t *testing.T) {
 	for turns := range 60 {
-		executor, clock := newSeeded(uint64(turns)), enginetest.NewVirtualClock()
+		executor, clock := actors.NewSeeded(uint64(turns)), enginetest.NewVirtualClock()
 		host, err := engine.NewHost(engine.HostConfig{Executor: executor, Clock: clock, Seed: 1})
 		require.NoError(t, err)
 		source := enginetest.NewSource(podConfig())
-		s, err := informer.New(informer.Config[pod]{Source: source, Host: host})
+		s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source), Host: host})
 		require.NoError(t, err)
-		h := newHistorian()
+		h := newHistory()
 		first, err := s.Subscribe(h.handle, informer.HandlerOptions{Resync: time.Second})
 		require.NoError(t, err)
-		second, err := s.Subscribe(func(informer.Notification[pod]) { panic(errBad) })
+		second, err := s.Subscribe(func(informer.Notification[pod]) { panic(errBad) }, informer.HandlerOptions{})
 		require.NoError(t, err)
 		churn(t, source, 1, 20, 3)
 		executor.RunN(turns)
@@ -69,30 +72,46 @@ func TestClientRow124_CloseAtAnyPoint(t *testing.T) {
 	}
 }
 
-func TestPain_CloseFromAHandler(t *testing.T) {
-	r := newRig(t, nil)
-	l := &log{before: func(informer.Notification[pod]) { require.NoError(t, r.Close()) }}
-	handle := r.subscribeLog(l)
+func TestStop_FromAHandlerDoesNotWait(t *testing.T) {
+	r := newFixture(t, nil)
+	l := &recorder{before: func(informer.Notification[pod]) { r.Stop() }}
+	handle := r.subscribeRecorder(l)
 	r.put(pod{Name: "a"})
 	<-handle.Done()
-	require.Len(t, l.told(), 1)
+	require.Len(t, l.recorded(), 1)
 	require.NoError(t, r.Close())
 }
 
-// Nobody else closes it, and goleak would find the workers of its host.
-func TestCloseFromAHandlerAloneEndsTheInformersHost(t *testing.T) {
+// Close would wait for the handler that calls it, so it gives up and names it.
+// What it began goes on.
+func TestClose_FromAHandlerNamesTheHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := enginetest.NewSource(podConfig())
+		s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source)})
+		require.NoError(t, err)
+		var failed error
+		handle, err := s.Subscribe(func(informer.Notification[pod]) { failed = s.Close() }, informer.HandlerOptions{Name: "closing"})
+		require.NoError(t, err)
+		_, err = source.Add(pod{Name: "a"})
+		require.NoError(t, err)
+		<-handle.Done()
+		require.ErrorIs(t, failed, informer.ErrStillRunning)
+		require.ErrorContains(t, failed, "closing")
+		require.NoError(t, s.Close())
+		require.NoError(t, source.Close())
+	})
+}
+
+// Nothing else closes it, and goleak would find the workers of its host.
+func TestStop_FromAHandlerEndsTheInformersHost(t *testing.T) {
 	others := goleak.IgnoreCurrent()
 	source := enginetest.NewSource(podConfig(), enginetest.SourceOptions{})
-	s, err := informer.New(informer.Config[pod]{Source: source})
+	s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source)})
 	require.NoError(t, err)
-	closed := make(chan error, 1)
-	handle, err := s.Subscribe(func(informer.Notification[pod]) {
-		closed <- s.Close()
-	})
+	handle, err := s.Subscribe(func(informer.Notification[pod]) { s.Stop() }, informer.HandlerOptions{})
 	require.NoError(t, err)
 	_, err = source.Add(pod{Name: "a"})
 	require.NoError(t, err)
-	require.NoError(t, <-closed)
 	<-handle.Done()
 	goleak.VerifyNone(t, others)
 	_, err = engine.New(engine.Config[pod]{Key: podConfig().Key, Host: s.Host()})
@@ -100,19 +119,19 @@ func TestCloseFromAHandlerAloneEndsTheInformersHost(t *testing.T) {
 	require.NoError(t, source.Close())
 }
 
-// The handler goes on for longer than any Close waits, and closes once more. The
+// The handler goes on for longer than any Close waits, and stops once more. The
 // bubble would not end before the workers of the host.
-func TestCloseFromAHandlerThatGoesOnEndsTheInformersHost(t *testing.T) {
+func TestStop_FromAHandlerThatGoesOnEndsTheInformersHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := enginetest.NewSource(podConfig())
-		s, err := informer.New(informer.Config[pod]{Source: source})
+		s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source)})
 		require.NoError(t, err)
 		handle, err := s.Subscribe(func(informer.Notification[pod]) {
 			for range 3 {
-				require.NoError(t, s.Close())
+				s.Stop()
 				time.Sleep(time.Minute)
 			}
-		})
+		}, informer.HandlerOptions{})
 		require.NoError(t, err)
 		_, err = source.Add(pod{Name: "a"})
 		require.NoError(t, err)
@@ -121,13 +140,13 @@ func TestCloseFromAHandlerThatGoesOnEndsTheInformersHost(t *testing.T) {
 	})
 }
 
-func TestCloseFromFunctionsOfTheConfiguration(t *testing.T) {
-	var r *rig
-	var handle *informer.Handle[pod]
+func TestStop_FromFunctionsOfTheConfiguration(t *testing.T) {
+	var r *fixture
+	var handle *informer.Registration
 	leave := func() {
 		if r != nil && handle != nil {
-			require.NoError(t, handle.Remove(t.Context(), informer.Drain))
-			require.NoError(t, r.Close())
+			handle.Stop(informer.Drain)
+			r.Stop()
 		}
 	}
 	for name, configure := range map[string]func(*informer.Config[pod]){
@@ -138,7 +157,7 @@ func TestCloseFromFunctionsOfTheConfiguration(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r = newRig(t, configure)
+			r = newFixture(t, configure)
 			_, handle = r.subscribe()
 			r.put(pod{Name: "a"})
 			r.put(pod{Name: "a", N: 1})
@@ -150,11 +169,11 @@ func TestCloseFromFunctionsOfTheConfiguration(t *testing.T) {
 	}
 }
 
-func TestCloseNamesTheHandlerThatDoesNotReturn(t *testing.T) {
+func TestClose_NamesTheHandlerThatDoesNotReturn(t *testing.T) {
 	source := enginetest.NewSource(podConfig())
 	host, err := engine.NewHost(engine.HostConfig{CloseTimeout: time.Millisecond})
 	require.NoError(t, err)
-	s, err := informer.New(informer.Config[pod]{Source: source, Host: host, Name: "pods"})
+	s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source), Host: host, Name: "pods"})
 	require.NoError(t, err)
 	stuck := newGate()
 	_, err = s.Subscribe(stuck.handle, informer.HandlerOptions{Name: "stuck"})
@@ -177,9 +196,9 @@ func TestCloseNamesTheHandlerThatDoesNotReturn(t *testing.T) {
 	}
 }
 
-func TestHostOfItsOwnEndsWithTheInformer(t *testing.T) {
+func TestClose_EndsTheInformersHost(t *testing.T) {
 	source := enginetest.NewSource(podConfig())
-	s, err := informer.New(informer.Config[pod]{Source: source})
+	s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source)})
 	require.NoError(t, err)
 	require.NoError(t, s.Synced(t.Context()))
 	require.NoError(t, s.Close())
@@ -187,11 +206,11 @@ func TestHostOfItsOwnEndsWithTheInformer(t *testing.T) {
 	require.NoError(t, source.Close())
 }
 
-func TestHostClosedBeneathTheInformer(t *testing.T) {
+func TestHost_ClosedBeforeTheInformer(t *testing.T) {
 	source := enginetest.NewSource(podConfig())
 	host, err := engine.NewHost(engine.HostConfig{})
 	require.NoError(t, err)
-	s, err := informer.New(informer.Config[pod]{Source: source, Host: host})
+	s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source), Host: host})
 	require.NoError(t, err)
 	var waiting sync.WaitGroup
 	waiting.Go(func() { require.ErrorIs(t, s.WaitForRevision(t.Context(), 1000), informer.ErrClosed) })
@@ -200,4 +219,51 @@ func TestHostClosedBeneathTheInformer(t *testing.T) {
 	waiting.Wait()
 	require.NoError(t, s.Close())
 	require.NoError(t, source.Close())
+}
+
+// closeSignalSource is a source that closes a channel when its watch is closed.
+type closeSignalSource struct {
+	*enginetest.Source[pod]
+	closed chan struct{}
+}
+
+func (p *closeSignalSource) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	w, err := p.Source.Watch(ctx, opts)
+	return &closeSignalWatcher{Watcher: w, closed: p.closed}, err
+}
+
+type closeSignalWatcher struct {
+	backend.Watcher
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (w *closeSignalWatcher) Close() {
+	w.Watcher.Close()
+	w.once.Do(func() { close(w.closed) })
+}
+
+// Close waits for the handler's present call, not for all that is pending: with a
+// slow handler that could take for ever.
+func TestClose_DoesNotWaitForWhatIsPending(t *testing.T) {
+	source := enginetest.NewSource(podConfig())
+	t.Cleanup(func() { require.NoError(t, source.Close()) })
+	for n := range 100 {
+		_, err := source.Add(pod{Name: fmt.Sprint(n)})
+		require.NoError(t, err)
+	}
+	closed := make(chan struct{})
+	s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](&closeSignalSource{source, closed})})
+	require.NoError(t, err)
+	require.NoError(t, s.Synced(t.Context()))
+	told := 0
+	handle, err := s.Subscribe(func(informer.Notification[pod]) {
+		told++
+		s.Stop()
+		<-closed
+	}, informer.HandlerOptions{})
+	require.NoError(t, err)
+	<-handle.Done()
+	require.NoError(t, s.Close())
+	require.Equal(t, 1, told)
 }

@@ -9,68 +9,69 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// commit takes in what was gathered: first the store, then what is published,
-// then the handlers. They so always see a state that the source had.
-func (m *mirror[T]) commit() {
-	s := m.shared
-	c := commit[T]{shared: s, filled: m.filled}
+// commit applies the gathered updates: first to the store, then it publishes the
+// state, then it notifies the handlers. So they always see a state that the source
+// had.
+func (p *updater) commit() {
+	s := p.informer
+	c := commit{informer: s, filled: p.filled}
 	s.writing.Lock()
-	for _, u := range m.gathered {
+	for _, u := range p.gathered {
 		c.apply(u)
 	}
-	clear(m.gathered)
-	m.gathered = m.gathered[:0]
-	if s.ingress.failure() != nil || !c.reached {
+	clear(p.gathered)
+	p.gathered = p.gathered[:0]
+	if s.transform.failure() != nil || !c.reached {
 		s.writing.Unlock()
-		return // it is not to be shown, or there is nothing to show
+		return // the state must not be published, or has not changed
 	}
 	after := s.publish(c.revision)
 	s.writing.Unlock()
 	s.waiters.reach(after.revision)
-	m.tell(&c, after)
+	p.notify(&c, after)
 }
 
-// tell passes a commit on to the handlers.
-func (m *mirror[T]) tell(c *commit[T], after *Snapshot[T]) {
-	if !m.filled {
-		m.filled = true
-		m.shared.settle()
-		for _, l := range m.listeners {
-			l.backlog.begin(after, Initial)
+// notify passes a commit on to the handlers.
+func (p *updater) notify(c *commit, after *state) {
+	if !p.filled {
+		p.filled = true
+		p.informer.endFirstList()
+		for _, l := range p.listeners {
+			l.pending.begin(after, Initial)
 			l.box.Wake()
 		}
 		return
 	}
-	if len(c.told) == 0 {
+	if len(c.notifications) == 0 {
 		return
 	}
-	m.shared.notified.Add(uint64(len(c.told)))
-	b := &batch[T]{notifications: c.told, after: after}
-	for _, l := range m.listeners {
+	p.informer.notified.Add(uint64(len(c.notifications)))
+	b := &batch{notifications: c.notifications, after: after}
+	for _, l := range p.listeners {
 		l.offer(b)
 	}
 }
 
-// commit is one in the making. Its methods run under shared.writing.
-type commit[T any] struct {
-	shared *SharedInformer[T]
-	filled bool
-	// initial: the first list is part of it, so nothing needs to be told but the
-	// state.
-	initial bool
-	told    []Notification[T]
-	// revision is the one reached, if any was.
+// commit is one in the making. Its methods run under informer.writing.
+type commit struct {
+	informer *sharedInformer
+	filled   bool
+	// initial: the first list is part of it, so handlers start with the state and
+	// need no notifications.
+	initial       bool
+	notifications []notification
+	// revision is what the store is at, once reached is set.
 	revision store.Revision
 	reached  bool
 }
 
-// apply takes one update into the store.
-func (c *commit[T]) apply(u reflector.Update[T]) {
+// apply applies one update to the store.
+func (c *commit) apply(u reflector.Update) {
 	if u.Kind == reflector.Unavailable {
-		c.shared.unavailable(u)
+		c.informer.unavailable(u)
 		return
 	}
-	c.shared.trouble.Store(nil)
+	c.informer.sourceErr.Store(nil)
 	switch {
 	case u.Kind == reflector.Replace && !c.filled:
 		c.fill(u)
@@ -84,100 +85,180 @@ func (c *commit[T]) apply(u reflector.Update[T]) {
 	c.revision, c.reached = u.Revision, true
 }
 
-// tell adds notifications, unless the state itself will be told.
-func (c *commit[T]) tell(notifications ...Notification[T]) {
+// add adds notifications, unless handlers start with the state itself.
+func (c *commit) add(notifications ...notification) {
 	if !c.initial {
-		c.told = append(c.told, notifications...)
+		c.notifications = append(c.notifications, notifications...)
 	}
 }
 
 // fill takes the first list. The store's index functions cannot fail, so
 // neither does that.
-func (c *commit[T]) fill(u reflector.Update[T]) {
+func (c *commit) fill(u reflector.Update) {
 	c.filled, c.initial = true, true
-	_ = c.shared.objects.Replace(c.taken(u.Objects), u.Revision)
+	_ = c.informer.objects.Replace(c.transformed(u.Objects), u.Revision)
 }
 
-// taken iterates over the objects as they are to be stored.
-func (c *commit[T]) taken(objects []*Object[T]) iter.Seq2[string, *Object[T]] {
-	return func(yield func(string, *Object[T]) bool) {
+// transformed iterates over the objects as they are to be stored.
+func (c *commit) transformed(objects []*store.Object) iter.Seq2[string, *store.Object] {
+	return func(yield func(string, *store.Object) bool) {
 		for _, o := range objects {
-			if taken, ok := c.shared.ingress.take(o); ok && !yield(o.Key, taken) {
+			if now, ok := c.informer.transform.apply(o); ok && !yield(o.Key, now) {
 				return
 			}
 		}
 	}
 }
 
-// relist takes a later list, as the difference to what is stored: deletions are
-// told first. Objects that did not change cost a comparison, no more.
-func (c *commit[T]) relist(u reflector.Update[T]) {
-	s := c.shared
+// relist takes a later list, as the difference to what is stored, deletions first.
+// Objects that did not change cost a comparison, no more.
+func (c *commit) relist(u reflector.Update) {
+	s := c.informer
 	gone, changed := compare(s.objects.View().All(), u.Objects)
 	for _, o := range gone {
 		s.objects.Delete(o.Key, u.Revision)
-		c.tell(stale(o, u.Revision))
+		c.add(s.transform.gone(o, u.Revision))
 	}
-	var then []Notification[T]
+	var then []notification
 	for _, p := range changed {
-		taken, ok := s.ingress.take(p.now)
+		now, ok := s.transform.apply(p.now)
 		if !ok {
-			continue // what was there before stays
+			continue // its state before stays
 		}
-		c.put(taken)
-		for _, n := range transition(pair[T]{p.old, taken}, Relist, s.ingress.same) {
+		c.put(now)
+		for _, n := range s.transform.transition(pair{p.old, now}, Relist) {
 			if n.Type == store.Deleted {
-				c.tell(n)
+				c.add(n)
 			} else {
 				then = append(then, n)
 			}
 		}
 	}
-	c.tell(then...)
-	s.ingress.healAbsent(func(key string) bool {
-		_, found := slices.BinarySearchFunc(u.Objects, key, func(o *Object[T], key string) int { return strings.Compare(o.Key, key) })
+	c.add(then...)
+	s.transform.releaseAbsent(func(key string) bool {
+		_, found := slices.BinarySearchFunc(u.Objects, key, func(o *store.Object, key string) int { return strings.Compare(o.Key, key) })
 		return found
 	})
 }
 
 // put stores an object. Its index functions cannot fail.
-func (c *commit[T]) put(o *Object[T]) { _ = c.shared.objects.Update(o.Key, o, o.Revision) }
+func (c *commit) put(o *store.Object) { _ = c.informer.objects.Update(o.Key, o, o.Revision) }
 
-// change takes one event. What is not state passes by.
-func (c *commit[T]) change(ev store.Event[T]) {
+// change takes one event. Bookmarks and emitted values are not state and are left
+// out.
+func (c *commit) change(ev store.Event) {
 	switch ev.Type {
 	case store.Added, store.Modified:
-		taken, ok := c.shared.ingress.take(ev.Object)
+		now, ok := c.informer.transform.apply(ev.Object)
 		if !ok {
-			return // what was there before stays
+			return // its state before stays
 		}
-		old, _ := c.shared.objects.Get(taken.Key)
-		c.put(taken)
-		c.tell(transition(pair[T]{old, taken}, causeOf(ev), c.shared.ingress.same)...)
+		old, _ := c.informer.objects.Get(now.Key)
+		c.put(now)
+		c.add(c.informer.transform.transition(pair{old, now}, causeOf(ev))...)
 	case store.Deleted:
 		c.delete(ev)
 	}
 }
 
-func (c *commit[T]) delete(ev store.Event[T]) {
-	s, key := c.shared, ev.Object.Key
-	s.ingress.heal(key)
+func (c *commit) delete(ev store.Event) {
+	s, key := c.informer, ev.Object.Key
+	s.transform.release(key)
 	old, known := s.objects.Get(key)
 	if !known {
-		return // it could never be taken
+		return // it was never stored
 	}
 	s.objects.Delete(key, ev.Revision)
-	c.tell(Notification[T]{
+	c.add(notification{
 		Type: store.Deleted, Cause: causeOf(ev), Stale: ev.Is(store.Synthetic),
-		Old: old, Object: old.Gone(ev.Revision, ev.Object.Written),
+		Old: old, Object: s.cfg.schema.Gone(old, ev.Revision, ev.Object.Written),
 	})
 }
 
-// causeOf tells whether an event was seen happening by the source, or found by
-// comparing, as after an outage of what the source itself mirrors.
-func causeOf[T any](ev store.Event[T]) Cause {
+// causeOf returns whether the source saw the event happen, or found it by
+// comparing, as after an outage of what the source itself follows.
+func causeOf(ev store.Event) Cause {
 	if ev.Is(store.Synthetic) {
 		return Relist
 	}
 	return Change
+}
+
+// pair is an object in two states, of which one may be missing.
+type pair struct{ old, now *store.Object }
+
+// compare returns how two states differ: the objects that are gone, and those
+// that are new or changed, each in the order of their keys. Both states must be
+// in that order. Equal revisions mean equal objects.
+//
+//	old  a@3  b@5  c@9
+//	now       b@5  c@12  d@14       gone: a    changed: c→c, →d
+func compare(old iter.Seq2[string, *store.Object], now []*store.Object) (gone []*store.Object, changed []pair) {
+	i := 0
+	for key, was := range old {
+		for ; i < len(now) && now[i].Key < key; i++ {
+			changed = append(changed, pair{now: now[i]})
+		}
+		if i == len(now) || now[i].Key != key {
+			gone = append(gone, was)
+			continue
+		}
+		if was.Revision != now[i].Revision || was.Created != now[i].Created {
+			changed = append(changed, pair{was, now[i]})
+		}
+		i++
+	}
+	for ; i < len(now); i++ {
+		changed = append(changed, pair{now: now[i]})
+	}
+	return gone, changed
+}
+
+// transition returns what leads a handler from one state of an object to another. A
+// deletion that was not seen happening is stale.
+func (t *transformer) transition(p pair, cause Cause) []notification {
+	switch {
+	case p.old == nil:
+		return []notification{added(p.now, cause)}
+	case t.same(p.old, p.now):
+		return []notification{{Type: store.Modified, Cause: cause, Old: p.old, Object: p.now}}
+	}
+	end := p.old.Revision // the deletion was after that, and before the new object was created
+	if p.now.Created > end {
+		end = p.now.Created - 1
+	}
+	return []notification{
+		{Type: store.Deleted, Cause: cause, Stale: true, Old: p.old, Object: t.cfg.schema.Gone(p.old, end, p.now.Written)},
+		added(p.now, cause),
+	}
+}
+
+// difference returns what leads a handler from the state that it knows to the
+// newest, deletions first.
+func (t *transformer) difference(known, newest *state) []notification {
+	gone, changed := compare(known.view.All(), newest.view.List())
+	deletions := make([]notification, 0, len(gone)+len(changed))
+	for _, object := range gone {
+		deletions = append(deletions, t.gone(object, newest.revision))
+	}
+	var others []notification
+	for _, p := range changed {
+		for _, n := range t.transition(p, Relist) {
+			if n.Type == store.Deleted {
+				deletions = append(deletions, n)
+			} else {
+				others = append(others, n)
+			}
+		}
+	}
+	return append(deletions, others...)
+}
+
+// gone returns the notification that an object is not there any more at revision
+// rev.
+func (t *transformer) gone(object *store.Object, rev store.Revision) notification {
+	return notification{
+		Type: store.Deleted, Cause: Relist, Stale: true,
+		Old: object, Object: t.cfg.schema.Gone(object, max(rev, object.Revision), object.Written),
+	}
 }

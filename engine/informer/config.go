@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 
@@ -11,14 +12,14 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Config says what an informer mirrors and how. Only Source is required. The
-// functions must be quick and pure: they run while a change is being taken in,
+// Config says what an informer follows and how. Only Source is required. The
+// functions must be quick and pure: they run while the informer applies a change,
 // and panics in them are errors.
 type Config[T any] struct {
-	// Source is what to mirror: [engine.Engine.Source], a backend, or a fake
-	// such as enginetest.Source.
-	Source backend.ListerWatcher[T]
-	// Prefix mirrors only the keys under it, by whole path segments.
+	// Source is what to follow: [engine.Engine.Source], or [engine.SourceOf] a
+	// backend.
+	Source engine.Source[T]
+	// Prefix follows only the keys under it, by whole path segments.
 	Prefix string
 	// Host is what the informer runs on; nil means one of its own. A given host
 	// is not closed with the informer.
@@ -27,44 +28,44 @@ type Config[T any] struct {
 	// type's name.
 	Name string
 
-	// Transform changes a value before it is stored, say to drop what nobody
-	// reads. It must return a new value rather than change its argument, which
+	// Transform changes a value before it is stored, say to drop what is never
+	// read. It must return a new value rather than change its argument, which
 	// is shared. It is called exactly once for each state of each object.
 	Transform func(T) (T, error)
 	// Indexers are the indexes to begin with; see
 	// [SharedInformer.AddIndexers].
 	Indexers store.Indexers[T]
-	// Identity tells an object from another that had the same key before: where
-	// it differs, handlers get a deletion and an addition instead of an update.
-	// Nil means the revision at which the object was created, which every
+	// Identity distinguishes an object from an earlier one under the same key:
+	// where it differs, handlers get a deletion and an addition instead of an
+	// update. Nil means the revision at which the object was created, which every
 	// backend of this module keeps.
 	Identity func(*Object[T]) string
 
 	// ItemErrors says what to do about an object for which Transform or an
 	// IndexFunc fails.
 	ItemErrors ItemErrorPolicy
-	// OnError is told every error that no call returns: those of the source,
-	// even if they are retried, of single objects, of handlers. It is called
-	// from several goroutines at once and must not block. A panic in it is
-	// logged.
+	// OnError gets every error that no call returns: of the source, even if it is
+	// retried, of single objects, of handlers. It is called from several
+	// goroutines at once and must not block. A panic in it is logged.
 	OnError func(error)
 	// Backoff spaces the attempts to come back to a source that fails.
-	Backoff reflector.Backoff
+	Backoff engine.Backoff
 }
 
 // ItemErrorPolicy says what becomes of an object for which Transform or an
-// IndexFunc fails. In any case OnError is told, and all other objects go on.
+// IndexFunc fails. In any case OnError gets the error, and all other objects go on.
 type ItemErrorPolicy uint8
 
 const (
-	// Skip goes on without: if Transform fails, the state before, if there was
+	// Skip goes on: if Transform fails, the object's state before, if there was
 	// one, stays; if an IndexFunc fails, the object is stored but is not in that
 	// index.
 	Skip ItemErrorPolicy = iota
-	// Quarantine does the same and keeps the object in a list, until a later
-	// state of it is well or it is deleted; see [SharedInformer.Quarantined].
+	// Quarantine does the same and keeps the object in a list, until the functions
+	// succeed for a later state of it or it is deleted; see
+	// [SharedInformer.Quarantined].
 	Quarantine
-	// Fail ends the informer: what was mirrored before can still be read.
+	// Fail ends the informer: what was stored before can still be read.
 	Fail
 )
 
@@ -81,40 +82,98 @@ func (p ItemErrorPolicy) String() string {
 	return fmt.Sprintf("ItemErrorPolicy(%d)", uint8(p))
 }
 
-// validate returns an [*engine.ConfigError] for the first field that is wrong.
-func (c *Config[T]) validate() error {
-	switch {
-	case c.Source == nil:
-		return &engine.ConfigError{Field: "Source", Problem: "is nil; give what to mirror, such as the Source of an engine"}
-	case c.ItemErrors > Fail:
-		return &engine.ConfigError{Field: "ItemErrors", Problem: fmt.Sprintf("is %v; give Skip, Quarantine or Fail", c.ItemErrors)}
+// settings are a [Config] as the core sees it: what depends on T is a function of
+// the untyped object.
+type settings struct {
+	source     backend.ListerWatcher
+	sourceErr  error // what is wrong with it
+	prefix     string
+	host       *engine.Host
+	name       string
+	typeName   string       // in place of an empty name
+	schema     store.Schema // only of New and Clone
+	transform  func(*store.Object) (*store.Object, error)
+	indexers   store.Indexers[*store.Object]
+	identity   func(*store.Object) string
+	itemErrors ItemErrorPolicy
+	onError    func(error)
+	backoff    engine.Backoff
+}
+
+// settings returns c without its type.
+func (c Config[T]) settings() settings {
+	s := settings{
+		source: c.Source.ListerWatcher, sourceErr: c.Source.Validate(), prefix: c.Prefix, host: c.Host, name: c.Name, typeName: fmt.Sprintf("%T", *new(T)),
+		schema: engine.Config[T]{}.Schema(), indexers: untypedIndexers(c.Indexers),
+		itemErrors: c.ItemErrors, onError: c.OnError, backoff: c.Backoff,
 	}
-	if err := store.ValidatePrefix(c.Prefix); err != nil {
+	if c.Transform != nil {
+		s.transform = untypedTransform(c.Transform)
+	}
+	if c.Identity != nil {
+		s.identity = func(o *store.Object) string { return c.Identity(typed[T](o)) }
+	}
+	return s
+}
+
+func typed[T any](o *store.Object) *Object[T] { return store.As[Object[T]](o) }
+
+// untypedTransform returns a function that makes a new object with the value that
+// transform returns.
+func untypedTransform[T any](transform func(T) (T, error)) func(*store.Object) (*store.Object, error) {
+	return func(o *store.Object) (*store.Object, error) {
+		transformed := *typed[T](o)
+		var err error
+		transformed.Value, err = transform(transformed.Value)
+		return store.Header(&transformed), err
+	}
+}
+
+// untypedIndexers returns the same indexes over objects instead of their values.
+func untypedIndexers[T any](indexers store.Indexers[T]) store.Indexers[*store.Object] {
+	untyped := make(store.Indexers[*store.Object], len(indexers))
+	for name, values := range indexers {
+		if values == nil {
+			untyped[name] = nil
+			continue
+		}
+		untyped[name] = func(o *store.Object) ([]string, error) { return values(typed[T](o).Value) }
+	}
+	return untyped
+}
+
+// validate returns an [*engine.ConfigError] for the first setting that is wrong.
+func (s *settings) validate() error {
+	switch {
+	case s.sourceErr != nil:
+		return s.sourceErr
+	case s.itemErrors > Fail:
+		return &engine.ConfigError{Field: "ItemErrors", Problem: fmt.Sprintf("is %v; give Skip, Quarantine or Fail", s.itemErrors)}
+	}
+	if err := store.ValidatePrefix(s.prefix); err != nil {
 		return &engine.ConfigError{Field: "Prefix", Problem: fmt.Sprintf(`is no prefix of keys (%v); give "" for everything, or path segments like "ns/name"`, err)}
 	}
-	if err := c.reflector(nowhere[T]{}, rand.New(rand.NewPCG(0, 0))).Validate(); err != nil {
+	if err := s.reflector(nowhere{}, rand.New(rand.NewPCG(0, 0))).Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return nil
 }
 
-// reflector is what the informer's Reflector is told.
-func (c *Config[T]) reflector(sink reflector.Sink[T], random *rand.Rand) reflector.Config[T] {
-	return reflector.Config[T]{Source: c.Source, Sink: sink, Prefix: c.Prefix, Backoff: c.Backoff, Rand: random}
+// fillDefaults fills in what was left out.
+func (s *settings) fillDefaults() {
+	s.name = cmp.Or(s.name, s.typeName)
+	if s.onError == nil {
+		s.onError = func(error) {}
+	}
+}
+
+// reflector returns the configuration of the informer's Reflector.
+func (s *settings) reflector(sink reflector.Sink, random *rand.Rand) reflector.Config {
+	return reflector.Config{Source: s.source, Sink: sink, Prefix: s.prefix, Backoff: s.backoff, Rand: random}
 }
 
 // nowhere is a sink to check a configuration with.
-type nowhere[T any] struct{}
+type nowhere struct{}
 
 // Offer is never called.
-func (nowhere[T]) Offer(reflector.Update[T]) actors.Verdict { return actors.Gone }
-
-func (c Config[T]) withDefaults() Config[T] {
-	if c.Name == "" {
-		c.Name = fmt.Sprintf("%T", *new(T))
-	}
-	if c.OnError == nil {
-		c.OnError = func(error) {}
-	}
-	return c
-}
+func (nowhere) Offer(reflector.Update) actors.Verdict { return actors.Gone }

@@ -16,7 +16,7 @@ var (
 	ErrConfig = engine.ErrConfig
 	// ErrClosed: the informer was closed, or ended with its host.
 	ErrClosed = errors.New("informer closed")
-	// ErrNilHandler: there is nobody to be told.
+	// ErrNilHandler: the handler is nil.
 	ErrNilHandler = errors.New("handler is nil")
 	// ErrRemoved: the handler was removed.
 	ErrRemoved = errors.New("handler removed")
@@ -28,7 +28,7 @@ var (
 	ErrStillRunning = errors.New("handlers are still running")
 )
 
-// What Config.OnError is told. Match them with errors.Is.
+// What Config.OnError gets. Match them with errors.Is.
 var (
 	// ErrSource: the source failed; it is retried. The error is a
 	// [*SourceError].
@@ -48,9 +48,6 @@ var (
 	ErrUnknownIndex  = store.ErrUnknownIndex
 	ErrIndexConflict = store.ErrIndexConflict
 )
-
-// errNilIndexFunc is the cause when an index has no function.
-var errNilIndexFunc = errors.New("the IndexFunc is nil: give it one that returns the value's index values")
 
 // SourceError is an error of the source.
 type SourceError struct {
@@ -75,7 +72,7 @@ func (e *SourceError) Is(target error) bool { return target == ErrSource }
 // Unwrap returns what the source failed with.
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// ItemError says which object could not be taken as it is.
+// ItemError says for which object a function of the configuration failed.
 type ItemError struct {
 	// Func is the function that failed: "Transform", "Identity", or the name of
 	// an index, as in "Indexers[node]".
@@ -83,7 +80,7 @@ type ItemError struct {
 	// Key and Revision are the object's.
 	Key      string
 	Revision store.Revision
-	// Err is what it returned, or its panic as a [*backend.PanicError].
+	// Err is what it returned, or its panic as a [*usercode.PanicError].
 	Err error
 }
 
@@ -101,9 +98,9 @@ func (e *ItemError) Unwrap() error { return e.Err }
 type HandlerError struct {
 	// Handler is its name.
 	Handler string
-	// Notification is what it was told, printed; "" if not known.
+	// Notification is the one that it panicked on, printed; "" if not known.
 	Notification string
-	// Err is the panic, as a [*backend.PanicError], or [actors.ErrGoexit].
+	// Err is the panic, as a [*usercode.PanicError], or [actors.ErrGoexit].
 	Err error
 }
 
@@ -117,8 +114,9 @@ func (e *HandlerError) Is(target error) bool { return target == ErrHandlerPanic 
 // Unwrap returns the cause.
 func (e *HandlerError) Unwrap() error { return e.Err }
 
-// SlowHandlerError says that a handler has more ahead of it than its buffer. It
-// is told once each time that this happens; the handler goes on by its policy.
+// SlowHandlerError says that a handler has more ahead of it than its buffer.
+// OnError gets it once each time that this happens; the handler goes on by its
+// policy.
 type SlowHandlerError struct {
 	// Handler is its name.
 	Handler string
@@ -129,7 +127,7 @@ type SlowHandlerError struct {
 
 func (e *SlowHandlerError) Error() string {
 	effect := map[Policy]string{
-		Conflate:   "from here on it gets the newest change of each object",
+		Merge:      "from here on it gets the newest change of each object",
 		Resnapshot: "what is ahead of it is dropped, and it will get the difference to the newest state",
 		Block:      "the source is held back until it catches up",
 	}
@@ -139,10 +137,10 @@ func (e *SlowHandlerError) Error() string {
 // Is makes errors.Is(err, ErrSlowHandler) true.
 func (e *SlowHandlerError) Is(target error) bool { return target == ErrSlowHandler }
 
-// NotSyncedError says who had not synced when the wait for it ended, and why
-// not.
+// NotSyncedError says which informers and handlers had not synced when the wait
+// for them ended, and why not.
 type NotSyncedError struct {
-	// Laggards are those who had not synced.
+	// Laggards are those that had not synced.
 	Laggards []Laggard
 	// Cause is why waiting ended: ctx's cause, or nil if all laggards have ended.
 	Cause error
@@ -187,7 +185,8 @@ func (e *NotSyncedError) Unwrap() []error {
 	return errs
 }
 
-// CloseError says which handlers had not returned when Close gave up.
+// CloseError says which handlers had not returned when Close gave up. A handler
+// that calls Close itself is among them; it must call [SharedInformer.Stop].
 type CloseError struct {
 	Informer string
 	// Running are the names of the handlers, in the order in which they were

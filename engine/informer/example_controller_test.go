@@ -27,7 +27,7 @@ type Pod struct{ Namespace, Name, Node, Phase string }
 type Scheduler struct {
 	engine  *engine.Engine[Pod]
 	pods    *informer.SharedInformer[Pod]
-	handler *informer.Handle[Pod]
+	handler *informer.Registration
 	queue   *queue.WorkQueue[string]
 	// choose finds a node for a pod.
 	choose func(Pod) (string, error)
@@ -46,7 +46,7 @@ func NewScheduler(e *engine.Engine[Pod], choose func(Pod) (string, error)) (*Sch
 		return nil, err
 	}
 	// All that a handler should do is to say what has to be looked at.
-	c.handler, err = c.pods.Subscribe(func(n informer.Notification[Pod]) { c.queue.Add(n.Key()) })
+	c.handler, err = c.pods.Subscribe(func(n informer.Notification[Pod]) { c.queue.Add(n.Key()) }, informer.HandlerOptions{})
 	if err != nil {
 		return nil, errors.Join(err, c.pods.Close())
 	}

@@ -44,7 +44,7 @@ func ExampleNew() {
 		AddFunc:    func(o *informer.Object[Pod], _ bool) { fmt.Println("added", o.Key) },
 		UpdateFunc: func(old, o *informer.Object[Pod]) { fmt.Println(o.Key, old.Value.Phase, "→", o.Value.Phase) },
 		DeleteFunc: func(gone informer.Deleted[Pod]) { fmt.Println("deleted", gone.Key) },
-	})
+	}, informer.HandlerOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -56,7 +56,7 @@ func ExampleNew() {
 
 	e.Create(ctx, Pod{"default", "web", "n7", "Pending"})
 	e.Put(ctx, Pod{"default", "web", "n7", "Running"})
-	gone, err := e.Delete(ctx, "default/web", engine.DeleteOptions[Pod]{})
+	gone, err := e.Delete(ctx, "default/web", engine.DeleteOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -121,7 +121,7 @@ func ExampleSharedInformer_Subscribe() {
 		return
 	}
 	defer e.Close()
-	rev, err := e.Create(ctx, Pod{"default", "web", "n7", "Pending"})
+	web, err := e.Create(ctx, Pod{"default", "web", "n7", "Pending"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -132,13 +132,13 @@ func ExampleSharedInformer_Subscribe() {
 		return
 	}
 	defer pods.Close()
-	if err := pods.WaitForRevision(ctx, rev); err != nil {
+	if err := pods.WaitForRevision(ctx, web.Revision); err != nil {
 		fmt.Println(err)
 		return
 	}
 	late, err := pods.Subscribe(func(n informer.Notification[Pod]) {
 		fmt.Println(n.Type, n.Key(), "because of a", n.Cause)
-	})
+	}, informer.HandlerOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -230,7 +230,7 @@ func ExampleFilteringHandler() {
 			AddFunc:    func(o *informer.Object[Pod], _ bool) { fmt.Println(o.Key, "runs") },
 			DeleteFunc: func(gone informer.Deleted[Pod]) { fmt.Println(gone.Key, "runs no more") },
 		},
-	})
+	}, informer.HandlerOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -239,14 +239,14 @@ func ExampleFilteringHandler() {
 		fmt.Println(err)
 		return
 	}
-	var last engine.Revision
+	var last *engine.Object[Pod]
 	for _, phase := range []string{"Pending", "Running", "Succeeded"} {
 		if last, err = e.Put(ctx, Pod{"default", "job", "n7", phase}); err != nil {
 			fmt.Println(err)
 			return
 		}
 	}
-	if err := errors.Join(pods.WaitForRevision(ctx, last), running.Remove(ctx, informer.Drain)); err != nil {
+	if err := errors.Join(pods.WaitForRevision(ctx, last.Revision), running.Remove(ctx, informer.Drain)); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

@@ -1,13 +1,14 @@
 package informer
 
 import (
+	"cmp"
 	"reflect"
 	"sync"
 
 	"github.com/watchmill/watchmill/engine"
 )
 
-// Factory shares informers: those who want the same one get the same stream,
+// Factory shares informers: callers that want the same one get the same stream,
 // store and indexes. The first to [Acquire] one starts it, the last to release
 // it stops it. The zero value is ready to use; it is safe for concurrent use.
 type Factory struct {
@@ -16,7 +17,7 @@ type Factory struct {
 	Host *engine.Host
 
 	mu     sync.Mutex
-	shared map[factoryKey]*tenancy
+	shared map[factoryKey]*shared
 }
 
 // factoryKey: informers of different types do not collide.
@@ -25,84 +26,101 @@ type factoryKey struct {
 	of   reflect.Type
 }
 
-// tenancy is an informer, of the key's type, and how many use it.
-type tenancy struct {
-	users    int
-	informer closer
+// shared is an informer, of the key's type, and how many leases there are.
+type shared struct {
+	leases   int
+	informer informerCore
 }
 
-type closer interface{ Close() error }
-
-// Lease is a share in an informer. It has all the informer's methods but that
-// Close releases the share.
+// Lease is a share in an informer. It has all the informer's methods, but that
+// Close and Stop release the share.
 type Lease[T any] struct {
 	*SharedInformer[T]
-	factory *Factory
-	key     factoryKey
-	tenancy *tenancy
-	release sync.Once
-	err     error
+	share *share
+}
+
+// share is a [Lease] whatever the type of the objects.
+type share struct {
+	factory  *Factory
+	key      factoryKey
+	shared   *shared
+	release  sync.Once
+	closeErr error
 }
 
 // Acquire returns a share in the factory's informer of that name and type. If
 // there is none, configure says how to make one; otherwise it is not called.
 // Errors are those of [New]; nothing is kept of an informer that failed to
-// start. configure must not use the factory. One that has ended by itself (see [SharedInformer.Err]) is replaced.
+// start. configure must not use the factory. An informer that has ended by itself
+// (see [SharedInformer.Err]) is replaced.
 func Acquire[T any](f *Factory, name string, configure func() Config[T]) (*Lease[T], error) {
+	share, err := f.acquire(factoryKey{name, reflect.TypeFor[T]()}, func() settings { return configure().settings() })
+	if err != nil {
+		return nil, err
+	}
+	return &Lease[T]{&SharedInformer[T]{share.shared.informer}, share}, nil
+}
+
+func (f *Factory) acquire(key factoryKey, configure func() settings) (*share, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := factoryKey{name, reflect.TypeFor[T]()}
-	if t := f.shared[key]; t != nil {
-		if s := t.informer.(*SharedInformer[T]); s.Err() == nil {
-			t.users++
-			return &Lease[T]{SharedInformer: s, factory: f, key: key, tenancy: t}, nil
-		}
+	if known := f.shared[key]; known != nil && known.informer.err() == nil {
+		known.leases++
+		return &share{factory: f, key: key, shared: known}, nil
 	}
 	cfg := configure()
-	if cfg.Host == nil {
-		cfg.Host = f.Host
+	if cfg.host == nil {
+		cfg.host = f.Host
 	}
-	if cfg.Name == "" {
-		cfg.Name = name
-	}
-	s, err := New(cfg)
+	cfg.name = cmp.Or(cfg.name, key.name)
+	informer, err := start(cfg)
 	if err != nil {
 		return nil, err
 	}
 	if f.shared == nil {
-		f.shared = make(map[factoryKey]*tenancy)
+		f.shared = make(map[factoryKey]*shared)
 	}
-	t := &tenancy{users: 1, informer: s}
-	f.shared[key] = t
-	return &Lease[T]{SharedInformer: s, factory: f, key: key, tenancy: t}, nil
+	f.shared[key] = &shared{leases: 1, informer: informer}
+	return &share{factory: f, key: key, shared: f.shared[key]}, nil
 }
 
 // Close gives the share back. The last one stops the informer, and waits for
 // that as [SharedInformer.Close] does. Closing again does nothing, and returns
 // what the first call did.
-func (l *Lease[T]) Close() error {
-	l.release.Do(func() {
-		if l.factory.leave(l.key, l.tenancy) {
-			l.err = l.SharedInformer.Close()
-		}
+func (l *Lease[T]) Close() error { return l.share.end(informerCore.close) }
+
+// Stop gives the share back without waiting; see [SharedInformer.Stop].
+func (l *Lease[T]) Stop() {
+	_ = l.share.end(func(informer informerCore) error {
+		informer.stop()
+		return nil
 	})
-	return l.err
 }
 
-// leave reports whether it was the last user that left.
-func (f *Factory) leave(key factoryKey, t *tenancy) bool {
+// end gives the share back, once, and if it is the last ends the informer.
+func (s *share) end(last func(informerCore) error) error {
+	s.release.Do(func() {
+		if s.factory.giveBack(s.key, s.shared) {
+			s.closeErr = last(s.shared.informer)
+		}
+	})
+	return s.closeErr
+}
+
+// giveBack reports whether it was the last lease.
+func (f *Factory) giveBack(key factoryKey, s *shared) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if t.users--; t.users > 0 {
+	if s.leases--; s.leases > 0 {
 		return false
 	}
-	if f.shared[key] == t {
+	if f.shared[key] == s {
 		delete(f.shared, key)
 	}
 	return true
 }
 
-// Len returns the number of informers that somebody uses.
+// Len returns the number of informers that are in use.
 func (f *Factory) Len() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

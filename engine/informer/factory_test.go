@@ -5,27 +5,31 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
 )
 
-func TestClientRow167_FactorySharesByNameAndCountsReferences(t *testing.T) {
-	r := newRig(t, nil) // for its host
+func TestFactory_SharesByNameAndCountsLeases(t *testing.T) {
+	r := newFixture(t, nil) // for its host
 	source := enginetest.NewSource(podConfig())
 	f := &informer.Factory{Host: r.host}
 	made := 0
 	acquire := func(name string) *informer.Lease[pod] {
 		lease, err := informer.Acquire(f, name, func() informer.Config[pod] {
 			made++
-			return informer.Config[pod]{Source: source}
+			return informer.Config[pod]{Source: engine.SourceOf[pod](source)}
 		})
 		require.NoError(t, err)
 		return lease
 	}
 	first, second, other := acquire("pods"), acquire("pods"), acquire("others")
-	require.Same(t, first.SharedInformer, second.SharedInformer)
-	require.NotSame(t, first.SharedInformer, other.SharedInformer)
+	_, err := first.Subscribe(func(informer.Notification[pod]) {}, informer.HandlerOptions{Name: "shared"})
+	require.NoError(t, err)
+	r.executor.Run()
+	require.Equal(t, 1, second.Stats().Handlers, "they are one informer")
+	require.Zero(t, other.Stats().Handlers)
 	require.Equal(t, "pods", first.Name())
 	require.Equal(t, 2, made)
 	require.Equal(t, 2, f.Len())
@@ -34,7 +38,7 @@ func TestClientRow167_FactorySharesByNameAndCountsReferences(t *testing.T) {
 
 	require.NoError(t, first.Close())
 	require.NoError(t, first.Close(), "a lease ends once")
-	require.NoError(t, second.Err(), "somebody uses it")
+	require.NoError(t, second.Err(), "it is still in use")
 	require.NoError(t, second.Close())
 	require.ErrorIs(t, second.Err(), informer.ErrClosed, "the last user stops the stream")
 	require.Equal(t, 1, f.Len())
@@ -47,12 +51,12 @@ func TestClientRow167_FactorySharesByNameAndCountsReferences(t *testing.T) {
 	require.NoError(t, source.Close())
 }
 
-func TestPain_FactoryReplacesAnInformerThatEnded(t *testing.T) {
-	r := newRig(t, nil)
+func TestFactory_ReplacesAnInformerThatEnded(t *testing.T) {
+	r := newFixture(t, nil)
 	source := enginetest.NewSource(podConfig())
 	source.FailList(1, store.ErrUnsupported)
 	f := &informer.Factory{Host: r.host}
-	configure := func() informer.Config[pod] { return informer.Config[pod]{Source: source} }
+	configure := func() informer.Config[pod] { return informer.Config[pod]{Source: engine.SourceOf[pod](source)} }
 	dead, err := informer.Acquire(f, "pods", configure)
 	require.NoError(t, err)
 	require.ErrorIs(t, dead.Synced(t.Context()), store.ErrUnsupported)

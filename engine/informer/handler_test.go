@@ -2,7 +2,9 @@ package informer_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,52 +12,156 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine/informer"
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
-func TestClientRow067_083_106_EachHandlerHasItsOwnResync(t *testing.T) {
-	r := newRig(t, nil)
+func TestHandlers_StartWithTheStateAndGoOn(t *testing.T) {
+	r := newFixture(t, nil)
+	early, _ := r.subscribe()
+	r.write(pod{Name: "a"})
+	r.write(pod{Name: "b"})
+	r.executor.Run()
+	require.Equal(t, []string{"ADDED a@2 initial", "ADDED b@3 initial"}, early.recorded())
+
+	r.put(pod{Name: "a", N: 1})
+	require.Equal(t, []string{"MODIFIED a@2→4 change"}, early.recorded())
+
+	late, handle := r.subscribe()
+	require.False(t, handle.HasSynced())
+	require.NoError(t, handle.Synced(t.Context()))
+	require.True(t, handle.HasSynced())
+	require.Equal(t, []string{"ADDED a@4 replay", "ADDED b@3 replay"}, late.recorded())
+
+	r.remove("b")
+	require.Equal(t, []string{"DELETED b@5 change"}, late.recorded())
+	require.Equal(t, []string{"DELETED b@5 change"}, early.recorded())
+	require.Empty(t, r.reported())
+}
+
+func TestHandlers_ComeAndGoDuringManyEvents(t *testing.T) {
+	events, handlers := 100_000, 100
+	if testing.Short() {
+		events = 10_000
+	}
+	s, source := busy(t, nil)
+	stays := newHistory()
+	stayer, err := s.Subscribe(stays.handle, informer.HandlerOptions{})
+	require.NoError(t, err)
+
+	var adders, writer sync.WaitGroup
+	done := make(chan struct{})
+	for i := range handlers {
+		adders.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(i), 1))
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				comeAndGo(t, s, random)
+			}
+		})
+	}
+	var last store.Revision
+	writer.Go(func() {
+		last = churn(t, source, 1, events, 50)
+		close(done)
+	})
+	writer.Wait()
+	adders.Wait()
+	require.NoError(t, s.WaitForRevision(t.Context(), last))
+	require.NoError(t, stayer.Remove(t.Context(), informer.Drain))
+	stays.checkState(t, s.Snapshot())
+}
+
+// comeAndGo adds a handler with random options, and removes it in a random way.
+func comeAndGo(t *testing.T, s *informer.SharedInformer[pod], random *rand.Rand) {
+	h := newHistory()
+	handle, err := s.Subscribe(h.handle, informer.HandlerOptions{Policy: informer.Policy(random.IntN(3)), Buffer: 1 + random.IntN(20)})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if random.IntN(2) == 0 {
+		if err := handle.Synced(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := handle.Remove(context.Background(), informer.Removal(random.IntN(2))); err != nil {
+		t.Error(err)
+	}
+	h.ended.Store(true)
+	h.check(t)
+}
+
+// Handlers may be added at any time and from anywhere, and start with a state that
+// their later notifications join up with.
+func TestHandlers_AddedAtAnyTimeAndFromHandlers(t *testing.T) {
+	r := newFixture(t, nil)
+	r.source.FailList(1, nil)
+	inner := newHistory()
+	var added *informer.Registration
+	outer := &recorder{before: func(n informer.Notification[pod]) {
+		if added == nil {
+			var err error
+			added, err = r.Subscribe(inner.handle, informer.HandlerOptions{})
+			require.NoError(t, err)
+		}
+	}}
+	r.subscribeRecorder(outer)
+	r.put(pod{Name: "a"})
+	r.pass(time.Minute)
+	r.put(pod{Name: "b"})
+	r.remove("a")
+	require.NoError(t, added.Synced(t.Context()))
+	inner.checkState(t, r.Snapshot())
+}
+
+func TestResync_IsEachHandlersOwn(t *testing.T) {
+	r := newFixture(t, nil)
 	never, _ := r.subscribe()
 	two, _ := r.subscribe(informer.HandlerOptions{Resync: 2 * time.Second})
 	three, _ := r.subscribe(informer.HandlerOptions{Resync: 3 * time.Second})
 	r.put(pod{Name: "a"})
-	for _, l := range []*log{never, two, three} {
-		require.Len(t, l.told(), 1)
+	for _, l := range []*recorder{never, two, three} {
+		require.Len(t, l.recorded(), 1)
 	}
 	r.pass(12 * time.Second)
-	require.Empty(t, never.told())
-	require.Len(t, two.told(), 6)
+	require.Empty(t, never.recorded())
+	require.Len(t, two.recorded(), 6)
 	require.Equal(t, []string{
 		"MODIFIED a@2→2 resync", "MODIFIED a@2→2 resync", "MODIFIED a@2→2 resync", "MODIFIED a@2→2 resync",
-	}, three.told())
+	}, three.recorded())
 }
 
-func TestClientRow107_ResyncOfAHandlerThatHasNotBegun(t *testing.T) {
-	r := newRig(t, nil)
+func TestResync_BeforeTheFirstList(t *testing.T) {
+	r := newFixture(t, nil)
 	r.source.FailList(5, nil)
 	l, _ := r.subscribe(informer.HandlerOptions{Resync: 500 * time.Millisecond})
 	r.put(pod{Name: "a"})
 	r.pass(3 * time.Second)
-	require.Empty(t, l.told(), "there is nothing to tell again")
+	require.Empty(t, l.recorded(), "there is nothing to repeat")
 	r.pass(3 * time.Second)
-	lines := l.told()
+	lines := l.recorded()
 	require.Equal(t, "ADDED a@2 initial", lines[0])
 	require.Contains(t, lines, "MODIFIED a@2→2 resync")
 }
 
-func TestPain_ResyncIsNotStarvedByRelists(t *testing.T) {
-	r := newRig(t, nil)
+func TestResync_IsNotStarvedByRelists(t *testing.T) {
+	r := newFixture(t, nil)
 	l, _ := r.subscribe(informer.HandlerOptions{Resync: 90 * time.Second})
 	r.put(pod{Name: "a"})
-	l.told()
+	l.recorded()
 	for range 6 { // each lists again, and lets a minute pass
 		r.relist(func() error { return nil })
 	}
-	require.Len(t, l.told(), 4)
+	require.Len(t, l.recorded(), 4)
 }
 
-// A resync that is always due leaves room for what is new.
-func TestResyncDoesNotStarveChanges(t *testing.T) {
+// A resync that is always due leaves room for changes.
+func TestResync_DoesNotStarveChanges(t *testing.T) {
 	s, source := busy(t, nil)
 	rev, err := source.Add(pod{Name: "a"})
 	require.NoError(t, err)
@@ -74,8 +180,8 @@ func TestResyncDoesNotStarveChanges(t *testing.T) {
 	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
 }
 
-func TestClientRow168_HandlersHaveNames(t *testing.T) {
-	r := newRig(t, nil)
+func TestHandlers_HaveNames(t *testing.T) {
+	r := newFixture(t, nil)
 	_, first := r.subscribe()
 	_, second := r.subscribe(informer.HandlerOptions{Name: "scheduler"})
 	_, third := r.subscribe()
@@ -83,80 +189,80 @@ func TestClientRow168_HandlersHaveNames(t *testing.T) {
 	require.Equal(t, "pods", r.Name())
 }
 
-func TestClientRow114_RemovedHandlersAreToldNothing(t *testing.T) {
-	r := newRig(t, nil)
+func TestRemove_NothingIsDeliveredAfterIt(t *testing.T) {
+	r := newFixture(t, nil)
 	stays, _ := r.subscribe()
 	goes, handle := r.subscribe()
 	r.put(pod{Name: "a"})
 	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
 	require.ErrorIs(t, handle.Err(), informer.ErrRemoved)
 	r.put(pod{Name: "b"})
-	require.Equal(t, []string{"ADDED a@2 initial"}, goes.told())
-	require.Len(t, stays.told(), 2)
+	require.Equal(t, []string{"ADDED a@2 initial"}, goes.recorded())
+	require.Len(t, stays.recorded(), 2)
 }
 
-func TestClientRow116_OneHandlerTwoHandles(t *testing.T) {
-	r := newRig(t, nil)
+func TestHandlers_OneTwiceHasTwoRegistrations(t *testing.T) {
+	r := newFixture(t, nil)
 	l, first := r.subscribe()
-	second := r.subscribeLog(l)
+	second := r.subscribeRecorder(l)
 	r.put(pod{Name: "a"})
-	require.Len(t, l.told(), 2)
+	require.Len(t, l.recorded(), 2)
 	require.NoError(t, first.Remove(t.Context(), informer.Drop))
 	r.put(pod{Name: "b"})
-	require.Len(t, l.told(), 1)
+	require.Len(t, l.recorded(), 1)
 	require.NoError(t, second.Remove(t.Context(), informer.Drop))
 	r.put(pod{Name: "c"})
-	require.Empty(t, l.told())
+	require.Empty(t, l.recorded())
 }
 
-func TestClientRow117_RemovingTwice(t *testing.T) {
-	r := newRig(t, nil)
+func TestRemove_Twice(t *testing.T) {
+	r := newFixture(t, nil)
 	_, handle := r.subscribe()
 	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
 	require.NoError(t, handle.Remove(t.Context(), informer.Drop))
-	require.ErrorIs(t, handle.Synced(t.Context()), informer.ErrNotSynced, "it was never told the first list")
+	require.ErrorIs(t, handle.Synced(t.Context()), informer.ErrNotSynced, "it never had the first list")
 }
 
-func TestClientRow122_RemoveWhileActive(t *testing.T) {
+func TestStop_OfARunningHandlerDrainsOrDrops(t *testing.T) {
 	for how, want := range map[informer.Removal][]string{
 		informer.Drain: {"ADDED a@2 initial", "ADDED b@3 change", "ADDED c@4 change"},
 		informer.Drop:  {"ADDED a@2 initial", "ADDED b@3 change"},
 	} {
-		r := newRig(t, nil)
-		var handle *informer.Handle[pod]
-		l := &log{}
+		r := newFixture(t, nil)
+		var handle *informer.Registration
+		l := &recorder{}
 		l.before = func(n informer.Notification[pod]) {
 			if n.Key() == "b" { // c is committed behind it
-				require.NoError(t, handle.Remove(t.Context(), how))
+				handle.Stop(how)
 			}
 		}
-		handle = r.subscribeLog(l)
+		handle = r.subscribeRecorder(l)
 		r.put(pod{Name: "a"})
 		r.write(pod{Name: "b"})
 		r.write(pod{Name: "c"})
 		r.executor.Run()
 		r.put(pod{Name: "d"})
-		require.Equal(t, want, l.told())
+		require.Equal(t, want, l.recorded())
 		require.ErrorIs(t, handle.Err(), informer.ErrRemoved)
 	}
 }
 
-func TestClientRow125_PanicsCostOneNotification(t *testing.T) {
-	r := newRig(t, nil)
-	poisoned := &log{before: func(n informer.Notification[pod]) {
+func TestPanic_CostsOneNotification(t *testing.T) {
+	r := newFixture(t, nil)
+	poisoned := &recorder{before: func(n informer.Notification[pod]) {
 		if n.Key() == "b" {
 			panic(errBad)
 		}
 	}}
-	handle := r.subscribeLog(poisoned, informer.HandlerOptions{Name: "poisoned"})
+	handle := r.subscribeRecorder(poisoned, informer.HandlerOptions{Name: "poisoned"})
 	well, _ := r.subscribe()
 	for _, name := range []string{"a", "b", "c"} {
 		r.write(pod{Name: name})
 	}
 	require.NoError(t, handle.Synced(t.Context()), "a panic does not keep it from syncing")
 	r.put(pod{Name: "a", N: 1})
-	require.Equal(t, []string{"ADDED a@2 initial", "ADDED c@4 initial", "MODIFIED a@2→5 change"}, poisoned.told())
-	require.Len(t, well.told(), 4)
+	require.Equal(t, []string{"ADDED a@2 initial", "ADDED c@4 initial", "MODIFIED a@2→5 change"}, poisoned.recorded())
+	require.Len(t, well.recorded(), 4)
 
 	require.ErrorIs(t, handle.Err(), informer.ErrHandlerPanic)
 	errs := r.reported()
@@ -166,17 +272,20 @@ func TestClientRow125_PanicsCostOneNotification(t *testing.T) {
 	require.Equal(t, "poisoned", failure.Handler)
 	require.Equal(t, "ADDED b@3 initial", failure.Notification)
 	require.ErrorIs(t, failure, errBad)
-	require.ErrorIs(t, failure, backend.ErrPanic)
+	var panicked *usercode.PanicError
+	require.ErrorAs(t, failure, &panicked)
+	require.Equal(t, "b", panicked.Key)
+	require.EqualValues(t, 3, panicked.Revision)
 }
 
-func TestHandlerThatEndsWithItsPanic(t *testing.T) {
-	r := newRig(t, nil)
-	l := &log{before: func(n informer.Notification[pod]) {
+func TestPanic_EndsAHandlerThatAsksForIt(t *testing.T) {
+	r := newFixture(t, nil)
+	l := &recorder{before: func(n informer.Notification[pod]) {
 		if n.Key() == "b" {
 			panic("no more")
 		}
 	}}
-	handle := r.subscribeLog(l, informer.HandlerOptions{OnPanic: informer.EndHandler})
+	handle := r.subscribeRecorder(l, informer.HandlerOptions{OnPanic: informer.EndHandler})
 	well, _ := r.subscribe()
 	for _, name := range []string{"a", "b", "c"} {
 		r.put(pod{Name: name})
@@ -184,13 +293,13 @@ func TestHandlerThatEndsWithItsPanic(t *testing.T) {
 	<-handle.Done()
 	<-handle.SyncedSignal()
 	require.ErrorIs(t, handle.Err(), informer.ErrHandlerPanic)
-	require.Equal(t, []string{"ADDED a@2 initial"}, l.told())
-	require.Len(t, well.told(), 3)
+	require.Equal(t, []string{"ADDED a@2 initial"}, l.recorded())
+	require.Len(t, well.recorded(), 3)
 }
 
-func TestHandlerThatEndsItsGoroutine(t *testing.T) {
+func TestPanic_GoexitEndsTheHandlerAlone(t *testing.T) {
 	s, source := busy(t, nil)
-	handle, err := s.Subscribe(func(informer.Notification[pod]) { runtime.Goexit() })
+	handle, err := s.Subscribe(func(informer.Notification[pod]) { runtime.Goexit() }, informer.HandlerOptions{})
 	require.NoError(t, err)
 	_, err = source.Add(pod{Name: "a"})
 	require.NoError(t, err)
@@ -201,30 +310,30 @@ func TestHandlerThatEndsItsGoroutine(t *testing.T) {
 	require.NoError(t, s.WaitForRevision(t.Context(), rev), "the informer goes on")
 }
 
-func TestClientRow126_RemoveFromTheHandlerDoesNotWait(t *testing.T) {
-	r := newRig(t, nil)
-	var handle *informer.Handle[pod]
-	l := &log{}
+func TestStop_FromTheHandlerDoesNotWait(t *testing.T) {
+	r := newFixture(t, nil)
+	var handle *informer.Registration
+	l := &recorder{}
 	l.before = func(n informer.Notification[pod]) {
 		if n.Key() == "b" {
-			require.NoError(t, handle.Remove(t.Context(), informer.Drop))
+			handle.Stop(informer.Drop)
 		}
 	}
-	handle = r.subscribeLog(l)
+	handle = r.subscribeRecorder(l)
 	for _, name := range []string{"a", "b", "c"} {
 		r.put(pod{Name: name})
 	}
-	require.Equal(t, []string{"ADDED a@2 initial", "ADDED b@3 change"}, l.told())
+	require.Equal(t, []string{"ADDED a@2 initial", "ADDED b@3 change"}, l.recorded())
 	<-handle.Done()
 }
 
-func TestClientRow127_RemoveWaitsForTheHandler(t *testing.T) {
+func TestRemove_WaitsForTheHandler(t *testing.T) {
 	s, source := busy(t, nil)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	handle, err := s.Subscribe(func(informer.Notification[pod]) {
 		close(entered)
 		<-leave
-	})
+	}, informer.HandlerOptions{})
 	require.NoError(t, err)
 	_, err = source.Add(pod{Name: "a"})
 	require.NoError(t, err)
@@ -242,8 +351,8 @@ func TestClientRow127_RemoveWaitsForTheHandler(t *testing.T) {
 	<-handle.Done()
 }
 
-func TestClientRow128_RemoveAtAnyPointOfItsLife(t *testing.T) {
-	r := newRig(t, nil)
+func TestRemove_AtAnyPointOfItsLife(t *testing.T) {
+	r := newFixture(t, nil)
 	_, neverStarted := r.subscribe()
 	require.NoError(t, neverStarted.Remove(t.Context(), informer.Drain))
 	_, early := r.subscribe()
@@ -251,11 +360,11 @@ func TestClientRow128_RemoveAtAnyPointOfItsLife(t *testing.T) {
 	require.NoError(t, early.Remove(t.Context(), informer.Drain))
 	late, handle := r.subscribe()
 	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
-	require.Equal(t, []string{"ADDED a@2 replay"}, late.told(), "it was there when the handler was added")
+	require.Equal(t, []string{"ADDED a@2 replay"}, late.recorded(), "it was there when the handler was added")
 }
 
-func TestClientRow172_AdaptersOfHandlers(t *testing.T) {
-	r := newRig(t, nil)
+func TestHandlerFuncs_AndFilteringHandler(t *testing.T) {
+	r := newFixture(t, nil)
 	var lines []string
 	onNode := func(o *informer.Object[pod]) bool { return o.Value.Node == "n1" }
 	_, err := r.AddEventHandler(informer.FilteringHandler[pod]{Filter: onNode, Handler: informer.HandlerFuncs[pod]{
@@ -267,9 +376,9 @@ func TestClientRow172_AdaptersOfHandlers(t *testing.T) {
 		},
 		UpdateFunc: func(_, o *informer.Object[pod]) { lines = append(lines, "update "+o.Key) },
 		DeleteFunc: func(gone informer.Deleted[pod]) { lines = append(lines, "delete "+gone.Key) },
-	}})
+	}}, informer.HandlerOptions{})
 	require.NoError(t, err)
-	_, err = r.AddEventHandler(informer.HandlerFuncs[pod]{}) // is safe
+	_, err = r.AddEventHandler(informer.HandlerFuncs[pod]{}, informer.HandlerOptions{}) // is safe
 	require.NoError(t, err)
 	r.put(pod{Name: "a", Node: "n1"})
 	r.put(pod{Name: "b", Node: "n2"})
@@ -282,29 +391,28 @@ func TestClientRow172_AdaptersOfHandlers(t *testing.T) {
 	require.Empty(t, r.reported())
 }
 
-func TestHandlersThatAreRefused(t *testing.T) {
-	r := newRig(t, nil)
-	_, err := r.AddEventHandler(nil)
+func TestHandlers_RefusedOptionsNameTheField(t *testing.T) {
+	r := newFixture(t, nil)
+	_, err := r.AddEventHandler(nil, informer.HandlerOptions{})
 	require.ErrorIs(t, err, informer.ErrNilHandler)
-	_, err = r.Subscribe(nil)
+	_, err = r.Subscribe(nil, informer.HandlerOptions{})
 	require.ErrorIs(t, err, informer.ErrNilHandler)
-	for field, opts := range map[string][]informer.HandlerOptions{
-		"HandlerOptions.Buffer":  {{Buffer: -1}},
-		"HandlerOptions.Resync":  {{Resync: -1}},
-		"HandlerOptions.Policy":  {{Policy: 9}},
-		"HandlerOptions.OnPanic": {{OnPanic: 9}},
-		"HandlerOptions is":      {{}, {}},
+	for field, opts := range map[string]informer.HandlerOptions{
+		"HandlerOptions.Buffer":  {Buffer: -1},
+		"HandlerOptions.Resync":  {Resync: -1},
+		"HandlerOptions.Policy":  {Policy: 9},
+		"HandlerOptions.OnPanic": {OnPanic: 9},
 	} {
-		_, err := r.AddEventHandler(informer.HandlerFuncs[pod]{}, opts...)
+		_, err := r.AddEventHandler(informer.HandlerFuncs[pod]{}, opts)
 		require.ErrorIs(t, err, informer.ErrConfig)
 		require.ErrorContains(t, err, field)
 	}
 }
 
-func TestClientRow136_137_DeletedTellsTheKey(t *testing.T) {
-	r := newRig(t, nil)
+func TestDeleted_HasKeyAndLastState(t *testing.T) {
+	r := newFixture(t, nil)
 	var gone []informer.Deleted[pod]
-	_, err := r.AddEventHandler(informer.HandlerFuncs[pod]{DeleteFunc: func(d informer.Deleted[pod]) { gone = append(gone, d) }})
+	_, err := r.AddEventHandler(informer.HandlerFuncs[pod]{DeleteFunc: func(d informer.Deleted[pod]) { gone = append(gone, d) }}, informer.HandlerOptions{})
 	require.NoError(t, err)
 	r.put(pod{Name: "a", N: 7})
 	rev := r.remove("a")

@@ -2,56 +2,36 @@ package informer
 
 import (
 	"context"
-	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/watchmill/watchmill/actors"
-	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 )
 
-// SharedInformer mirrors a source and tells handlers what changes. Make one with
-// [New]. All methods are safe for concurrent use.
-type SharedInformer[T any] struct {
-	cfg     Config[T]
-	host    *engine.Host
-	ownHost bool
-	parting sync.Once // has the host closed after a Close from a callback
-	actor   *actors.Ref[message[T]]
-	inlet   inlet[T]
-	source  atomic.Pointer[reflector.Ref[T]]
+// SharedInformer keeps a copy of what a source holds and notifies handlers of what
+// changes. Make one with [New]. All methods are safe for concurrent use.
+type SharedInformer[T any] struct{ core informerCore }
 
-	// writing is held while objects change, until the change is published. It
-	// keeps AddIndexers and the actor apart.
-	writing   sync.Mutex
-	objects   *store.ThreadSafeStore[*Object[T]]
-	ingress   ingress[T]
-	published atomic.Pointer[Snapshot[T]]
-	waiters   waiters
-
-	// settled is closed when the informer has synced, or will never.
-	settled  chan struct{}
-	settling sync.Once
-	// trouble is the last error of the source since it worked.
-	trouble atomic.Pointer[SourceError]
-	// ended is why nothing will come any more.
-	ended atomic.Pointer[error]
-	// stopped is closed when the actors are gone.
-	stopped  chan struct{}
-	stopping sync.Once
-
-	handlers atomic.Int64
-	notified atomic.Uint64
-	numbers  atomic.Uint64
-
-	mu sync.Mutex
-	// alive are the handlers that have not ended, in the order in which they
-	// were added. Guarded by mu.
-	alive []*listener[T]
+// informerCore is what the typed façade calls: a [sharedInformer]. It is an
+// interface for the sake of the user's compiler, which compiles anew, for each
+// package that mentions SharedInformer[Pod], the methods of every generic type
+// that it finds in the fields of a struct.
+type informerCore interface {
+	snapshot() snapshotCore
+	quarantined() []quarantined
+	addIndexers(store.Indexers[*store.Object]) error
+	addHandler(handle func(notification), opts HandlerOptions) (*Registration, error)
+	overlay(limit int) overlayCore
+	name() string
+	hostOf() *engine.Host
+	err() error
+	stats() Stats
+	syncedSignal() <-chan struct{}
+	synced(ctx context.Context) error
+	waitForRevision(ctx context.Context, rev store.Revision) error
+	stop()
+	close() error
 }
 
 // New starts an informer. It returns at once: [SharedInformer.Synced] waits for
@@ -59,62 +39,15 @@ type SharedInformer[T any] struct {
 //
 // Errors: [ErrConfig]; [ErrClosed] if the host is closed.
 func New[T any](cfg Config[T]) (*SharedInformer[T], error) {
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
-	s := &SharedInformer[T]{cfg: cfg.withDefaults(), settled: make(chan struct{}), stopped: make(chan struct{})}
-	s.ingress = ingress[T]{transform: cfg.Transform, identity: cfg.Identity, policy: cfg.ItemErrors, report: s.report}
-	indexers, err := s.ingress.indexers(cfg.Indexers)
+	core, err := start(cfg.settings())
 	if err != nil {
-		return nil, &engine.ConfigError{Field: "Indexers", Problem: err.Error()}
-	}
-	if s.objects, err = store.NewThreadSafeStore(indexers); err != nil {
-		return nil, fmt.Errorf("%w: Indexers: %w", ErrConfig, err)
-	}
-	s.publish(0)
-	if s.host = cfg.Host; s.host == nil {
-		if s.host, err = engine.NewHost(engine.HostConfig{}); err != nil {
-			return nil, err
-		}
-		s.ownHost = true
-	}
-	if err := s.start(); err != nil {
 		return nil, err
 	}
-	return s, nil
-}
-
-// start spawns the actor. Its first message lets the Reflector in, which needs to
-// know the actor.
-func (s *SharedInformer[T]) start() error {
-	s.inlet.held.Store(true)
-	s.actor = actors.Spawn(s.host.System(), s.cfg.Name, func() actors.Behavior[message[T]] {
-		return &mirror[T]{shared: s}
-	}, actors.Options{Capacity: mailboxSize, OnRoom: s.room})
-	s.inlet.actor = s.actor
-	if !s.actor.Tell(look[T]{}) {
-		return fmt.Errorf("%w: its host is closed", ErrClosed)
-	}
-	return nil
-}
-
-// room tells the Reflector that there is room again.
-func (s *SharedInformer[T]) room() {
-	if source := s.source.Load(); source != nil {
-		source.Room()
-	}
-}
-
-// publish shows the objects as they are, at revision rev. The caller holds
-// writing.
-func (s *SharedInformer[T]) publish(rev store.Revision) *Snapshot[T] {
-	snapshot := &Snapshot[T]{view: s.objects.View(), revision: rev}
-	s.published.Store(snapshot)
-	return snapshot
+	return &SharedInformer[T]{core}, nil
 }
 
 // Snapshot returns everything that the informer knows now. It never blocks.
-func (s *SharedInformer[T]) Snapshot() *Snapshot[T] { return s.published.Load() }
+func (s *SharedInformer[T]) Snapshot() Snapshot[T] { return Snapshot[T]{s.core.snapshot()} }
 
 // Get returns the object under key, or nil. It never blocks.
 func (s *SharedInformer[T]) Get(key string) *Object[T] { return s.Snapshot().Get(key) }
@@ -132,13 +65,18 @@ func (s *SharedInformer[T]) ByIndex(name, value string) ([]*Object[T], error) {
 }
 
 // Lister returns a reader of the objects under prefix; "" means all.
-func (s *SharedInformer[T]) Lister(prefix string) Lister[T] {
-	return Lister[T]{newest: s.Snapshot, prefix: prefix}
-}
+func (s *SharedInformer[T]) Lister(prefix string) Lister[T] { return Lister[T]{s.core, prefix} }
 
-// Quarantined returns the objects that could not be taken as they are, in the
-// order of their keys; see [Quarantine].
-func (s *SharedInformer[T]) Quarantined() []Quarantined[T] { return s.ingress.quarantined() }
+// Quarantined returns the objects for which Transform or an IndexFunc has failed,
+// in the order of their keys; see [Quarantine].
+func (s *SharedInformer[T]) Quarantined() []Quarantined[T] {
+	all := s.core.quarantined()
+	list := make([]Quarantined[T], len(all))
+	for i, q := range all {
+		list[i] = Quarantined[T]{typed[T](q.object), q.err}
+	}
+	return list
+}
 
 // AddIndexers adds indexes, over the objects that are stored already too, at any
 // time. Either all are added or none. They are there when it returns. Changes
@@ -148,81 +86,90 @@ func (s *SharedInformer[T]) Quarantined() []Quarantined[T] { return s.ingress.qu
 // a function that is nil, [ErrClosed]. A function that fails for some object is
 // a matter of Config.ItemErrors.
 func (s *SharedInformer[T]) AddIndexers(indexers store.Indexers[T]) error {
-	if s.ended.Load() != nil {
-		return ErrClosed
-	}
-	safe, err := s.ingress.indexers(indexers)
-	if err != nil {
-		return err
-	}
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	if err := s.objects.AddIndexers(safe); err != nil {
-		return err
-	}
-	s.publish(s.Snapshot().revision)
-	if s.ingress.failure() != nil {
-		s.actor.Tell(look[T]{})
-	}
-	return nil
+	return s.core.addIndexers(untypedIndexers(indexers))
 }
 
+// AddEventHandler adds a handler, at any time: the handler starts with the state as
+// it is then, and is called for every change after it. The same handler may be
+// added several times. AddEventHandler returns at once.
+//
+// Errors: [ErrNilHandler], [ErrConfig], [ErrClosed].
+func (s *SharedInformer[T]) AddEventHandler(handler EventHandler[T], opts HandlerOptions) (*Registration, error) {
+	if handler == nil {
+		return nil, ErrNilHandler
+	}
+	return s.core.addHandler(func(n notification) { notify(handler, n) }, opts)
+}
+
+// Subscribe is [SharedInformer.AddEventHandler] for a function that gets whole
+// notifications, with their cause.
+func (s *SharedInformer[T]) Subscribe(handle func(Notification[T]), opts HandlerOptions) (*Registration, error) {
+	if handle == nil {
+		return nil, ErrNilHandler
+	}
+	return s.core.addHandler(func(n notification) { handle(typedNotification[T](n)) }, opts)
+}
+
+// Overlay returns an empty overlay that holds at most limit writes, of which
+// those with the lowest revisions go first; zero means [DefaultOverlay].
+func (s *SharedInformer[T]) Overlay(limit int) *Overlay[T] { return &Overlay[T]{s.core.overlay(limit)} }
+
 // Name returns the informer's name.
-func (s *SharedInformer[T]) Name() string { return s.cfg.Name }
+func (s *SharedInformer[T]) Name() string { return s.core.name() }
 
 // Host returns what the informer runs on.
-func (s *SharedInformer[T]) Host() *engine.Host { return s.host }
+func (s *SharedInformer[T]) Host() *engine.Host { return s.core.hostOf() }
+
+// Stats returns what the informer has and has done. It never blocks.
+func (s *SharedInformer[T]) Stats() Stats { return s.core.stats() }
 
 // Err returns why the informer ended: [ErrClosed], an [*ItemError] under
 // [Fail], or a final [*SourceError], after which it can still be read. Nil while
 // it goes on.
-func (s *SharedInformer[T]) Err() error {
-	if err := s.ended.Load(); err != nil {
-		return *err
-	}
-	return nil
+func (s *SharedInformer[T]) Err() error { return s.core.err() }
+
+// HasSynced reports whether the first list of the source can be read.
+func (s *SharedInformer[T]) HasSynced() bool { return s.Revision() > 0 }
+
+// SyncedSignal returns a channel that is closed when the informer has synced, or
+// will never: see [SharedInformer.HasSynced].
+func (s *SharedInformer[T]) SyncedSignal() <-chan struct{} { return s.core.syncedSignal() }
+
+// Synced blocks until the first list of the source can be read. Whether a handler
+// has handled it is another matter: see [Registration.Synced].
+//
+// Errors: [ErrNotSynced], with ctx's cause if that ended the wait, and with what
+// is wrong with the source: a *[SourceError] for its last error, or why the
+// informer ended.
+func (s *SharedInformer[T]) Synced(ctx context.Context) error { return s.core.synced(ctx) }
+
+// Revision returns the revision that can be read; zero before the first list.
+func (s *SharedInformer[T]) Revision() store.Revision { return s.Snapshot().Revision() }
+
+// WaitForRevision blocks until what was written at revision rev, or before, can
+// be read: read your own writes. Handlers may be notified later. It waits as
+// long as ctx lets it. In a deterministic run it must not be called from a
+// handler.
+//
+// Errors: ctx's cause, with the source's last error, if there is one; why the
+// informer ended.
+func (s *SharedInformer[T]) WaitForRevision(ctx context.Context, rev store.Revision) error {
+	return s.core.waitForRevision(ctx, rev)
 }
 
-// end notes why nothing will come any more, and lets all who wait go.
-func (s *SharedInformer[T]) end(err error) {
-	if s.ended.CompareAndSwap(nil, &err) {
-		s.waiters.end()
-		s.settle()
-	}
-}
+// Stop begins to end the informer, as Close does, but waits for nothing. So it
+// may be called from a handler and from the functions of the configuration. A
+// host of the informer's own is closed when everything has ended, however long
+// that takes.
+func (s *SharedInformer[T]) Stop() { s.core.stop() }
 
-// gone lets Close return.
-func (s *SharedInformer[T]) gone() { s.stopping.Do(func() { close(s.stopped) }) }
-
-// settle lets those go who wait for the first list.
-func (s *SharedInformer[T]) settle() { s.settling.Do(func() { close(s.settled) }) }
-
-// sourceFailed notes an error of the source.
-func (s *SharedInformer[T]) sourceFailed(err error) {
-	failed := &SourceError{Informer: s.cfg.Name, Err: err}
-	s.trouble.Store(failed)
-	s.report(failed)
-}
-
-// unavailable notes that the source cannot be followed, which the Reflector has
-// given the reasons of, unless it is the last thing that it says.
-func (s *SharedInformer[T]) unavailable(u reflector.Update[T]) {
-	failed := &SourceError{Informer: s.cfg.Name, Final: u.Final, Err: u.Err}
-	s.trouble.Store(failed)
-	if u.Final {
-		s.end(failed)
-		s.report(failed)
-	}
-}
-
-// report tells OnError, whose own panics go no further than the log.
-func (s *SharedInformer[T]) report(err error) {
-	if panicked := contained("Config.OnError", "", func() { s.cfg.OnError(err) }); panicked != nil {
-		s.host.System().Logger().Error("OnError failed", "reason", panicked, "told", err)
-	}
-}
-
-// await blocks until c is closed or ctx ends.
-func (s *SharedInformer[T]) await(ctx context.Context, c <-chan struct{}) error {
-	return s.host.Await(ctx, c)
-}
+// Close ends the informer: its stream, and its handlers, which are not called
+// again once they have returned. It waits until all that is gone; the copy can
+// still be read. Closing again waits again.
+//
+// A handler, or a function of the configuration, must call Stop instead: Close
+// would wait for the function that calls it.
+//
+// If a handler does not return within the host's CloseTimeout, the error is a
+// [*CloseError] that names it. What is left ends as after Stop.
+func (s *SharedInformer[T]) Close() error { return s.core.close() }

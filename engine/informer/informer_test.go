@@ -2,67 +2,23 @@ package informer_test
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
-func TestClientRow123_HandlersStartWithTheStateAndGoOn(t *testing.T) {
-	r := newRig(t, nil)
-	early, _ := r.subscribe()
-	r.write(pod{Name: "a"})
-	r.write(pod{Name: "b"})
-	r.executor.Run()
-	require.Equal(t, []string{"ADDED a@2 initial", "ADDED b@3 initial"}, early.told())
-
-	r.put(pod{Name: "a", N: 1})
-	require.Equal(t, []string{"MODIFIED a@2→4 change"}, early.told())
-
-	late, handle := r.subscribe()
-	require.False(t, handle.HasSynced())
-	require.NoError(t, handle.Synced(t.Context()))
-	require.True(t, handle.HasSynced())
-	require.Equal(t, []string{"ADDED a@4 replay", "ADDED b@3 replay"}, late.told())
-
-	r.remove("b")
-	require.Equal(t, []string{"DELETED b@5 change"}, late.told())
-	require.Equal(t, []string{"DELETED b@5 change"}, early.told())
-	require.Empty(t, r.reported())
-}
-
-func TestClientRow140_RelistIsUpdateAndAddAndNotInitial(t *testing.T) {
-	r := newRig(t, nil)
-	l, _ := r.subscribe()
-	for _, name := range []string{"a", "b", "c"} {
-		r.put(pod{Name: name})
-	}
-	l.told()
-	r.relist(func() error {
-		r.write(pod{Name: "b", N: 1})
-		_, err := r.source.Delete("c")
-		r.write(pod{Name: "d"})
-		return err
-	})
-	require.Equal(t, []string{"DELETED c@7 relist stale", "MODIFIED b@3→5 relist", "ADDED d@7 relist"}, l.told())
-}
-
-func TestPain_ReadYourWrites(t *testing.T) {
-	r := newRig(t, nil)
-	rev := r.write(pod{Name: "a"})
-	require.NoError(t, r.WaitForRevision(t.Context(), rev))
-	require.Equal(t, rev, r.Get("a").Revision)
-
-	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
-	cancel()
-	err := r.WaitForRevision(ctx, rev+1)
-	require.ErrorIs(t, err, context.Canceled)
-}
-
 func TestStats(t *testing.T) {
-	r := newRig(t, nil)
+	r := newFixture(t, nil)
 	require.Zero(t, r.Stats())
 	r.put(pod{Name: "a"})
 	_, handle := r.subscribe()
@@ -75,4 +31,247 @@ func TestStats(t *testing.T) {
 	require.Equal(t, uint64(1), stats.Source.Lists)
 	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
 	require.Zero(t, r.Stats().Handlers)
+}
+
+func TestIndexers_BeforeAndAfterTheStart(t *testing.T) {
+	r := newFixture(t, func(cfg *informer.Config[pod]) { cfg.Indexers = store.Indexers[pod]{"node": byNode} })
+	r.put(pod{Name: "a", Node: "n1"})
+	r.put(pod{Name: "b", Node: "n2"})
+	even := func(p pod) ([]string, error) { return []string{[]string{"even", "odd"}[p.N%2]}, nil }
+	require.NoError(t, r.AddIndexers(store.Indexers[pod]{"parity": even}))
+	r.put(pod{Name: "c", Node: "n1", N: 1})
+
+	onNode, err := r.ByIndex("node", "n1")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "c"}, keys(onNode))
+	evens, err := r.Snapshot().IndexKeys("parity", "even")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, evens)
+	values, err := r.Snapshot().IndexValues("parity")
+	require.NoError(t, err)
+	require.Equal(t, []string{"even", "odd"}, values)
+
+	require.ErrorIs(t, r.AddIndexers(store.Indexers[pod]{"node": byNode}), informer.ErrIndexConflict)
+	require.ErrorIs(t, r.AddIndexers(store.Indexers[pod]{"nil": nil}), store.ErrIndexFunc)
+	_, err = r.ByIndex("nowhere", "n1")
+	require.ErrorIs(t, err, informer.ErrUnknownIndex)
+}
+
+func TestInformer_CallsRaceTheStart(t *testing.T) {
+	s, source := busy(t, nil)
+	var racers sync.WaitGroup
+	for i := range 8 {
+		racers.Go(func() {
+			h := newHistory()
+			handle, err := s.Subscribe(h.handle, informer.HandlerOptions{})
+			require.NoError(t, err)
+			require.NoError(t, s.AddIndexers(store.Indexers[pod]{string(rune('a' + i)): byNode}))
+			_, err = source.Add(pod{Name: string(rune('a' + i)), Node: "n"})
+			require.NoError(t, err)
+			require.NoError(t, handle.Synced(t.Context()))
+			require.NoError(t, handle.Remove(t.Context(), informer.Drain))
+			h.check(t)
+		})
+	}
+	racers.Wait()
+	rev, err := source.Revision(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.WaitForRevision(t.Context(), rev))
+	found, err := s.ByIndex("c", "n")
+	require.NoError(t, err)
+	require.Len(t, found, 8)
+}
+
+func TestOnError_GetsErrorsOfTheSource(t *testing.T) {
+	r := newFixture(t, nil)
+	r.source.FailList(2, errBad)
+	r.pass(time.Minute)
+	require.True(t, r.HasSynced())
+	r.source.ResetWatches(nil)
+	r.pass(time.Minute)
+	errs := r.reported()
+	require.Len(t, errs, 3)
+	var failure *informer.SourceError
+	require.ErrorAs(t, errs[0], &failure)
+	require.Equal(t, "pods", failure.Informer)
+	require.ErrorIs(t, errs[1], errBad)
+	require.ErrorIs(t, errs[2], informer.ErrSource, "of a watch that broke, too")
+}
+
+func TestList_BySelectorAndPrefix(t *testing.T) {
+	r := newFixture(t, nil)
+	for name, node := range map[string]string{"ns/a": "n1", "ns/b": "n2", "ns-2/c": "n1", "nsx": "n1"} {
+		r.put(pod{Name: name, Node: node})
+	}
+	onN1 := labels.SelectorFromSet(labels.Set{"node": "n1"})
+	require.Equal(t, []string{"ns-2/c", "ns/a", "nsx"}, keys(r.List(onN1)))
+	require.Len(t, r.List(nil), 4)
+	require.Len(t, r.List(labels.Everything()), 4)
+	require.Empty(t, r.List(labels.Nothing()))
+
+	ns := r.Lister("ns")
+	require.Equal(t, []string{"ns/a", "ns/b"}, keys(ns.List(nil)))
+	require.Equal(t, []string{"ns/a"}, keys(ns.List(onN1)))
+	require.NotNil(t, ns.Get("ns/a"))
+	require.Nil(t, ns.Get("nsx"))
+	count := 0
+	for range ns.All() {
+		count++
+		break
+	}
+	require.Equal(t, 1, count)
+}
+
+func TestPrefix_FollowsAPart(t *testing.T) {
+	r := newFixture(t, func(cfg *informer.Config[pod]) { cfg.Prefix = "ns" })
+	r.put(pod{Name: "other/a"})
+	rev := r.put(pod{Name: "ns/a"})
+	require.NoError(t, r.WaitForRevision(t.Context(), rev))
+	require.Equal(t, []string{"ns/a"}, keys(r.List(nil)))
+	last := r.put(pod{Name: "other/b"})
+	require.NoError(t, r.WaitForRevision(t.Context(), last), "nothing under the prefix happened up to there")
+}
+
+// A source of another type cannot be given by mistake: Source of an engine of
+// another type does not compile, and this way round it is found out.
+func TestNew_RefusesASourceOfAnotherType(t *testing.T) {
+	others := enginetest.New(t, engine.Config[string]{Key: func(s string) string { return s }})
+	_, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](others.Engine().Source())})
+	require.ErrorIs(t, err, informer.ErrConfig)
+	require.ErrorContains(t, err, "Source holds objects of string, not of informer_test.pod")
+}
+
+func TestNew_RefusedConfigurationsNameTheField(t *testing.T) {
+	source := newFixture(t, nil).source
+	for field, cfg := range map[string]informer.Config[pod]{
+		"Source":     {},
+		"ItemErrors": {Source: engine.SourceOf[pod](source), ItemErrors: 9},
+		"Prefix":     {Source: engine.SourceOf[pod](source), Prefix: "a//b"},
+		"Indexers":   {Source: engine.SourceOf[pod](source), Indexers: store.Indexers[pod]{"nil": nil}},
+		"Backoff.Initial": func() informer.Config[pod] {
+			c := informer.Config[pod]{Source: engine.SourceOf[pod](source)}
+			c.Backoff.Initial = -1
+			return c
+		}(),
+	} {
+		_, err := informer.New(cfg)
+		require.ErrorIs(t, err, informer.ErrConfig)
+		require.ErrorContains(t, err, field)
+	}
+	host, err := engine.NewHost(engine.HostConfig{})
+	require.NoError(t, err)
+	require.NoError(t, host.Close())
+	_, err = informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source), Host: host})
+	require.ErrorIs(t, err, informer.ErrClosed)
+}
+
+// Reads go on while the informer applies a change, and see the state before it.
+func TestSnapshot_ReadersDoNotWaitForTheWriter(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	s, source := busy(t, func(cfg *informer.Config[pod]) {
+		cfg.Transform = func(p pod) (pod, error) {
+			if p.N == 1 {
+				close(entered)
+				<-leave
+			}
+			return p, nil
+		}
+	})
+	rev, err := source.Add(pod{Name: "a"})
+	require.NoError(t, err)
+	require.NoError(t, s.WaitForRevision(t.Context(), rev))
+	_, err = source.Modify(pod{Name: "a", N: 1})
+	require.NoError(t, err)
+	<-entered
+	require.Len(t, s.List(nil), 1)
+	require.Equal(t, rev, s.Get("a").Revision)
+	close(leave)
+	require.NoError(t, s.WaitForRevision(t.Context(), rev+1))
+}
+
+// Every snapshot is the state that the source had at its revision.
+func TestSnapshot_IsOfOneRevision(t *testing.T) {
+	s, source := busy(t, nil)
+	require.NoError(t, s.Synced(t.Context()))
+	var writer sync.WaitGroup
+	writer.Go(func() { churn(t, source, 9, 3000, 30) })
+	seen := map[store.Revision]bool{}
+	for range 200 {
+		snapshot := s.Snapshot()
+		if !seen[snapshot.Revision()] {
+			seen[snapshot.Revision()] = true
+			page, err := source.List(t.Context(), backend.ListOptions{Revision: snapshot.Revision()})
+			require.NoError(t, err)
+			require.Equal(t, store.AsObjects[informer.Object[pod]](page.Items), append([]*informer.Object[pod]{}, snapshot.List(nil)...))
+		}
+	}
+	writer.Wait()
+}
+
+// An engine is a source, on a host of its own or on the same.
+func TestEngine_IsASource(t *testing.T) {
+	e := enginetest.New(t, podConfig())
+	s, err := informer.New(informer.Config[pod]{Source: e.Engine().Source(), Host: e.Host()})
+	require.NoError(t, err)
+	h := newHistory()
+	handle, err := s.Subscribe(h.handle, informer.HandlerOptions{})
+	require.NoError(t, err)
+	var last store.Revision
+	for i := range 2000 {
+		last = e.Put(pod{Name: fmt.Sprint("p", i%10), N: i})
+		if i%7 == 0 {
+			last = e.Delete(fmt.Sprint("p", i%10)).Revision
+		}
+	}
+	require.NoError(t, s.WaitForRevision(t.Context(), last))
+	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
+	h.checkState(t, s.Snapshot())
+	require.Len(t, e.List(engine.ListOptions{}).Items, s.Snapshot().Len())
+	require.NoError(t, s.Close())
+}
+
+func TestEngine_IsASourceDeterministically(t *testing.T) {
+	var told [2][]string
+	for i := range told {
+		e := enginetest.New(t, podConfig(), enginetest.Deterministic(5))
+		s, err := informer.New(informer.Config[pod]{Source: e.Engine().Source(), Host: e.Host()})
+		require.NoError(t, err)
+		var logs [3]recorder
+		for j := range logs {
+			_, err := s.Subscribe(logs[j].handle, informer.HandlerOptions{Buffer: 1 + j})
+			require.NoError(t, err)
+		}
+		for j := range 50 {
+			e.Put(pod{Name: fmt.Sprint("p", j%7), N: j})
+		}
+		e.Advance(time.Hour)
+		require.Equal(t, e.Engine().Revision(), s.Revision())
+		for j := range logs {
+			told[i] = append(told[i], logs[j].recorded()...)
+		}
+		require.NoError(t, s.Close())
+	}
+	require.NotEmpty(t, told[0])
+	require.Equal(t, told[0], told[1], "one seed is one execution")
+}
+
+func TestEngine_ClosedEndsTheInformer(t *testing.T) {
+	host, err := engine.NewHost(engine.HostConfig{})
+	require.NoError(t, err)
+	cfg := podConfig()
+	cfg.Host = host
+	e, err := engine.New(cfg)
+	require.NoError(t, err)
+	s, err := informer.New(informer.Config[pod]{Source: e.Source(), Host: host, Backoff: quick})
+	require.NoError(t, err)
+	created, err := e.Create(t.Context(), pod{Name: "a"})
+	require.NoError(t, err)
+	require.NoError(t, s.WaitForRevision(t.Context(), created.Revision))
+	require.NoError(t, e.Close())
+	require.ErrorIs(t, s.WaitForRevision(context.Background(), created.Revision+1), engine.ErrEngineClosed)
+	require.ErrorIs(t, s.Err(), informer.ErrSource)
+	require.NotNil(t, s.Get("a"), "the copy can be read")
+	require.NoError(t, s.Close())
+	enginetest.CheckLeaks(t, host)
+	require.NoError(t, host.Close())
 }

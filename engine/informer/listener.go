@@ -1,30 +1,30 @@
 package informer
 
 import (
+	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/actors"
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
-// listener is a handler's actor. It runs where it may block, and has a goroutine
-// only while there is something to tell.
-type listener[T any] struct {
-	box     actors.WakeBox
-	shared  *SharedInformer[T]
-	options HandlerOptions
-	handle  func(Notification[T])
-	backlog backlog[T]
+// listener is a handler's actor. It runs on the executor for code that may block,
+// and has a goroutine only while there is something to deliver.
+type listener struct {
+	box      actors.WakeBox
+	informer *sharedInformer
+	options  HandlerOptions
+	handle   func(notification)
+	pending  pending
 
-	// dropped: it is to be told nothing more. draining: what it has is all that
-	// it will be told.
+	// dropped: the handler must not be called again. draining: it gets what is
+	// pending, and no more.
 	dropped, draining atomic.Bool
-	// removed: somebody asked for its end.
+	// removed: Stop or Remove was called.
 	removed atomic.Bool
-	// running: the handler is being told something.
+	// running: the handler is being called.
 	running atomic.Bool
 	// synced: it has handled the state that it started with.
 	synced atomic.Bool
@@ -32,36 +32,36 @@ type listener[T any] struct {
 	panicked atomic.Pointer[HandlerError]
 
 	resync actors.Timer
-	// rung is closed when resync has fired.
-	rung      chan struct{}
-	resyncDue atomic.Bool
+	// resyncFired is closed when resync has fired.
+	resyncFired chan struct{}
+	resyncDue   atomic.Bool
 
-	settling, finishing sync.Once
-	settled             chan struct{} // closed when synced, or at the end
-	done                chan struct{} // closed at the end
-	end                 error         // why it ended; read it after done
+	startedOnce, doneOnce sync.Once
+	started               chan struct{} // closed when synced, or at the end
+	done                  chan struct{} // closed at the end
+	end                   error         // why it ended; read it after done
 }
 
 // Started arms the first resync.
-func (l *listener[T]) Started(ctx *actors.Context) { l.armResync(ctx) }
+func (l *listener) Started(ctx *actors.Context) { l.armResync(ctx) }
 
-func (l *listener[T]) armResync(ctx *actors.Context) {
+func (l *listener) armResync(ctx *actors.Context) {
 	if l.options.Resync > 0 {
-		rung := make(chan struct{})
-		l.rung = rung
+		fired := make(chan struct{})
+		l.resyncFired = fired
 		l.resync = ctx.Clock().AfterFunc(l.options.Resync, func() {
 			l.resyncDue.Store(true)
 			l.box.Wake()
-			close(rung)
+			close(fired)
 		})
 	}
 }
 
-// Woken does one job.
-func (l *listener[T]) Woken(ctx *actors.Context) (again bool) {
-	draining := l.draining.Load() // before looking: nothing comes after that
+// Woken makes one delivery.
+func (l *listener) Woken(ctx *actors.Context) (again bool) {
+	draining := l.draining.Load() // before taking: nothing is offered after that
 	if l.resyncDue.Swap(false) && !draining {
-		l.backlog.requestResync()
+		l.pending.requestResync()
 		l.armResync(ctx)
 	}
 	next, ok := l.take()
@@ -75,65 +75,63 @@ func (l *listener[T]) Woken(ctx *actors.Context) (again bool) {
 	return ok
 }
 
-func (l *listener[T]) take() (job[T], bool) {
+func (l *listener) take() (delivery, bool) {
 	if l.dropped.Load() {
-		return job[T]{}, false
+		return delivery{}, false
 	}
-	return l.backlog.take()
+	return l.pending.take()
 }
 
-// run does a job, panic by panic.
-func (l *listener[T]) run(next job[T]) {
+// run makes a delivery; after a panic it goes on with the next notification.
+func (l *listener) run(next delivery) {
 	l.running.Store(true)
-	callback(func() {
-		for i := 0; i < next.n && !l.dropped.Load(); {
-			i = l.attempt(next, i)
-		}
-	})
+	for i := 0; i < next.n && !l.dropped.Load(); {
+		i = l.attempt(next, i)
+	}
 	l.running.Store(false)
-	l.backlog.left.Store(0)
+	l.pending.left.Store(0)
 	if next.start && !l.dropped.Load() {
 		l.synced.Store(true)
-		l.settle()
+		l.endStart()
 	}
-	if l.backlog.released() {
-		l.shared.actor.Tell(look[T]{})
+	if l.pending.released() {
+		l.informer.actor.Tell(recheck{})
 	}
 }
 
-// attempt does a job from i on, until the end, a panic, or the listener is
+// attempt makes a delivery from i on, until the end, a panic, or the listener is
 // dropped. It returns where to go on.
-func (l *listener[T]) attempt(j job[T], i int) (next int) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			cause, _ := reason.(error)
-			l.failed(j.at(next-1).String(), &backend.PanicError{
-				Func: "EventHandler", Key: j.at(next - 1).Key(),
-				Reason: fmt.Sprint(reason), Cause: cause, Stack: debug.Stack(),
-			})
+func (l *listener) attempt(d delivery, i int) (next int) {
+	next = i
+	err := usercode.Call("EventHandler", "", func() {
+		for next < d.n && !l.dropped.Load() {
+			n := d.at(next)
+			next++
+			l.handle(n)
+			l.pending.left.Store(int64(d.n - next))
 		}
-	}()
-	for next = i; next < j.n && !l.dropped.Load(); {
-		n := j.at(next)
-		next++
-		l.handle(n)
-		l.backlog.left.Store(int64(j.n - next))
+	})
+	var panicked *usercode.PanicError
+	if errors.As(err, &panicked) {
+		n := d.at(next - 1)
+		panicked.Key, panicked.Revision = n.key(), uint64(n.Object.Revision)
+		l.failed(n.String(), panicked)
 	}
 	return next
 }
 
 // failed notes a panic.
-func (l *listener[T]) failed(told string, err error) {
-	failure := &HandlerError{Handler: l.options.Name, Notification: told, Err: err}
+func (l *listener) failed(notification string, err error) {
+	failure := &HandlerError{Handler: l.options.Name, Notification: notification, Err: err}
 	l.panicked.Store(failure)
 	if l.options.OnPanic == EndHandler {
 		l.dropped.Store(true)
 	}
-	l.shared.report(failure)
+	l.informer.report(failure)
 }
 
 // died notes that the handler has ended its goroutine.
-func (l *listener[T]) died(reason any) {
+func (l *listener) died(reason any) {
 	err, ok := reason.(error)
 	if !ok {
 		err = fmt.Errorf("%v", reason)
@@ -143,41 +141,43 @@ func (l *listener[T]) died(reason any) {
 }
 
 // offer passes a batch on. It never waits.
-func (l *listener[T]) offer(b *batch[T]) {
-	if lag, slow := l.backlog.offer(b); slow {
-		l.shared.report(&SlowHandlerError{Handler: l.options.Name, Policy: l.options.Policy, Lag: lag})
+func (l *listener) offer(b *batch) {
+	if lag, slow := l.pending.offer(b); slow {
+		l.informer.report(&SlowHandlerError{Handler: l.options.Name, Policy: l.options.Policy, Lag: lag})
 	}
 	l.box.Wake()
 }
 
-// leave lets the handler end when it has been told what it has.
-func (l *listener[T]) leave() {
+// drain lets the handler end when it has handled what is pending.
+func (l *listener) drain() {
 	l.draining.Store(true)
 	l.box.Wake()
 }
 
-// Stopping disarms the resync, or hears it out, so that nothing of it is left.
-func (l *listener[T]) Stopping(*actors.Context) {
+// Stopping disarms the resync, or waits until it has fired, so that nothing of it
+// is left.
+func (l *listener) Stopping(*actors.Context) {
 	if l.resync != nil && !l.resync.Stop() {
-		<-l.rung
+		<-l.resyncFired
 	}
 }
 
-// Stopped tells who waits for the end.
-func (l *listener[T]) Stopped(*actors.Context) { l.finish(ErrClosed) }
+// Stopped ends the calls that wait for the end.
+func (l *listener) Stopped(*actors.Context) { l.finish(ErrClosed) }
 
-// finish ends the handle, for a reason if it has no better one.
-func (l *listener[T]) finish(reason error) {
-	l.finishing.Do(func() {
+// finish ends the registration. The reason counts unless the handler was removed.
+func (l *listener) finish(reason error) {
+	l.doneOnce.Do(func() {
 		l.running.Store(false)
 		l.end = reason
 		if l.removed.Load() {
 			l.end = ErrRemoved
 		}
-		l.shared.forget(l)
+		l.informer.forget(l)
 		close(l.done)
-		l.settle()
+		l.endStart()
 	})
 }
 
-func (l *listener[T]) settle() { l.settling.Do(func() { close(l.settled) }) }
+// endStart ends the calls that wait for the handler to have its first state.
+func (l *listener) endStart() { l.startedOnce.Do(func() { close(l.started) }) }

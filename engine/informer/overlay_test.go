@@ -15,15 +15,15 @@ func written(p pod, rev store.Revision) *informer.Object[pod] {
 	return &informer.Object[pod]{Key: p.Name, Value: p, Revision: rev, Created: rev}
 }
 
-func indexedRig(t *testing.T) (*rig, *informer.Overlay[pod]) {
+func indexedFixture(t *testing.T) (*fixture, *informer.Overlay[pod]) {
 	t.Helper()
-	r := newRig(t, func(cfg *informer.Config[pod]) { cfg.Indexers = store.Indexers[pod]{"node": byNode} })
+	r := newFixture(t, func(cfg *informer.Config[pod]) { cfg.Indexers = store.Indexers[pod]{"node": byNode} })
 	r.executor.Run()
 	return r, r.Overlay(0)
 }
 
-func TestClientRow162_WriteIsShownUntilTheInformerHasIt(t *testing.T) {
-	r, overlay := indexedRig(t)
+func TestOverlay_ShowsAWriteUntilTheInformerHasIt(t *testing.T) {
+	r, overlay := indexedFixture(t)
 	rev := r.write(pod{Name: "a", Node: "n1"})
 	require.Nil(t, r.Get("a"))
 	overlay.Wrote(written(pod{Name: "a", Node: "n1"}, rev))
@@ -36,29 +36,29 @@ func TestClientRow162_WriteIsShownUntilTheInformerHasIt(t *testing.T) {
 	require.Same(t, r.Get("a"), overlay.Get("a"))
 }
 
-func TestClientRow163_DeletionEndsAWrite(t *testing.T) {
-	r, overlay := indexedRig(t)
+func TestOverlay_DeletionEndsAWrite(t *testing.T) {
+	r, overlay := indexedFixture(t)
 	rev := r.write(pod{Name: "a"})
 	overlay.Wrote(written(pod{Name: "a"}, rev))
 	gone, err := r.source.Delete("a")
 	require.NoError(t, err)
-	require.NotNil(t, overlay.Get("a"), "nobody has said so yet")
+	require.NotNil(t, overlay.Get("a"), "the overlay does not know of the deletion")
 	overlay.Removed("a", gone)
 	require.Nil(t, overlay.Get("a"))
 	r.executor.Run()
 	require.Nil(t, overlay.Get("a"))
 }
 
-func TestClientRow164_LateWriteDoesNotBringBackWhatWasDeleted(t *testing.T) {
-	r, overlay := indexedRig(t)
+func TestOverlay_LateWriteDoesNotBringBackWhatWasDeleted(t *testing.T) {
+	r, overlay := indexedFixture(t)
 	rev := r.put(pod{Name: "a"})
 	r.remove("a")
 	overlay.Wrote(written(pod{Name: "a"}, rev))
 	require.Nil(t, overlay.Get("a"))
 }
 
-func TestClientRow165_NewerObjectWins(t *testing.T) {
-	r, overlay := indexedRig(t)
+func TestOverlay_NewerObjectWins(t *testing.T) {
+	r, overlay := indexedFixture(t)
 	rev := r.put(pod{Name: "a"})
 	r.remove("a")
 	r.put(pod{Name: "a", N: 2})
@@ -66,8 +66,8 @@ func TestClientRow165_NewerObjectWins(t *testing.T) {
 	require.Equal(t, 2, overlay.Get("a").Value.N)
 }
 
-func TestClientRow166_IndexGoesByWhatWasWritten(t *testing.T) {
-	r, overlay := indexedRig(t)
+func TestOverlay_IndexGoesByWhatWasWritten(t *testing.T) {
+	r, overlay := indexedFixture(t)
 	r.put(pod{Name: "a", Node: "n1"})
 	r.put(pod{Name: "c", Node: "n1"})
 	byNode := func(node string) []string {
@@ -86,8 +86,8 @@ func TestClientRow166_IndexGoesByWhatWasWritten(t *testing.T) {
 	require.ErrorIs(t, err, informer.ErrUnknownIndex)
 }
 
-func TestOverlayIsBounded(t *testing.T) {
-	r, _ := indexedRig(t)
+func TestOverlay_IsBounded(t *testing.T) {
+	r, _ := indexedFixture(t)
 	overlay := r.Overlay(8)
 	for i := range 100 {
 		overlay.Wrote(written(pod{Name: fmt.Sprint(i)}, store.Revision(100+i)))

@@ -12,33 +12,16 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// gate is a handler that waits, told one thing, until it is opened.
-type gate struct {
-	entered, open chan struct{}
-	once          sync.Once
-	told          *historian
-}
-
-func newGate() *gate {
-	return &gate{entered: make(chan struct{}), open: make(chan struct{}), told: newHistorian()}
-}
-
-func (g *gate) handle(n informer.Notification[pod]) {
-	g.once.Do(func() { close(g.entered) })
-	<-g.open
-	g.told.handle(n)
-}
-
-// complaints waits for OnError to be told that a handler is slow.
-type complaints struct {
+// slowReports waits for OnError to get the report of a slow handler.
+type slowReports struct {
 	once sync.Once
 	told chan struct{}
 	slow *informer.SlowHandlerError // read it after told
 }
 
-func newComplaints() *complaints { return &complaints{told: make(chan struct{})} }
+func newSlowReports() *slowReports { return &slowReports{told: make(chan struct{})} }
 
-func (c *complaints) add(err error) {
+func (c *slowReports) add(err error) {
 	var slow *informer.SlowHandlerError
 	if errors.As(err, &slow) {
 		c.once.Do(func() {
@@ -48,24 +31,24 @@ func (c *complaints) add(err error) {
 	}
 }
 
-// wait returns the first complaint about a handler that is slow.
-func (c *complaints) wait() *informer.SlowHandlerError {
+// wait returns the first report.
+func (c *slowReports) wait() *informer.SlowHandlerError {
 	<-c.told
 	return c.slow
 }
 
-// A handler that blocks for good delays neither the store, nor the others, nor
-// the source; what is kept for it is bounded; it is told, and can be dropped.
-func TestPain_HandlerThatBlocksForGood(t *testing.T) {
-	for _, policy := range []informer.Policy{informer.Conflate, informer.Resnapshot} {
+// A handler that blocks for ever delays neither the copy, nor the other handlers,
+// nor the source; what is kept for it is bounded; OnError gets a report.
+func TestSlowHandler_ThatBlocksForEverCostsNothingElse(t *testing.T) {
+	for _, policy := range []informer.Policy{informer.Merge, informer.Resnapshot} {
 		t.Run(policy.String(), func(t *testing.T) {
-			told := newComplaints()
+			told := newSlowReports()
 			s, source := busy(t, func(cfg *informer.Config[pod]) { cfg.OnError = told.add })
 			stuck := newGate()
 			blocked, err := s.Subscribe(stuck.handle, informer.HandlerOptions{Name: "stuck", Policy: policy, Buffer: 10})
 			require.NoError(t, err)
-			well := newHistorian()
-			other, err := s.Subscribe(well.handle)
+			well := newHistory()
+			other, err := s.Subscribe(well.handle, informer.HandlerOptions{})
 			require.NoError(t, err)
 			_, err = source.Add(pod{Name: "first"})
 			require.NoError(t, err)
@@ -75,22 +58,22 @@ func TestPain_HandlerThatBlocksForGood(t *testing.T) {
 			require.NoError(t, s.WaitForRevision(t.Context(), last))
 			require.NoError(t, other.Remove(t.Context(), informer.Drain))
 			well.checkState(t, s.Snapshot())
-			require.LessOrEqual(t, blocked.Lag(), 2*20+10+1, "the objects that it knows and those that there are")
+			require.LessOrEqual(t, blocked.Lag(), 2*20+10+1, "the objects that it knows and those that exist")
 			slow := told.wait()
 			require.Equal(t, "stuck", slow.Handler)
 			require.ErrorIs(t, slow, informer.ErrSlowHandler)
 
 			close(stuck.open) // it comes back, and catches up
 			require.NoError(t, blocked.Remove(t.Context(), informer.Drain))
-			stuck.told.checkState(t, s.Snapshot())
-			require.Less(t, stuck.told.calls.Load(), int64(10_000), "it was not told everything")
+			stuck.seen.checkState(t, s.Snapshot())
+			require.Less(t, stuck.seen.calls.Load(), int64(10_000), "it does not get every change")
 		})
 	}
 }
 
-// Block passes a handler's pace on to the source, and nothing is left out.
-func TestPain_BackpressureReachesTheSource(t *testing.T) {
-	told := newComplaints()
+// Block passes a handler's pace on to the source, and leaves nothing out.
+func TestBlock_BackpressureReachesTheSource(t *testing.T) {
+	told := newSlowReports()
 	s, source := busy(t, func(cfg *informer.Config[pod]) { cfg.OnError = told.add })
 	stuck := newGate()
 	blocked, err := s.Subscribe(stuck.handle, informer.HandlerOptions{Name: "stuck", Policy: informer.Block, Buffer: 10})
@@ -107,11 +90,12 @@ func TestPain_BackpressureReachesTheSource(t *testing.T) {
 	close(stuck.open)
 	require.NoError(t, s.WaitForRevision(t.Context(), last))
 	require.NoError(t, blocked.Remove(t.Context(), informer.Drain))
-	stuck.told.checkState(t, s.Snapshot())
+	stuck.seen.checkState(t, s.Snapshot())
 }
 
-// A handler that blocks the source for good can be removed, which lets it go.
-func TestBlockingHandlerIsRemovable(t *testing.T) {
+// A handler that blocks the source for ever can be removed, which releases the
+// source.
+func TestBlock_HandlerCanBeRemoved(t *testing.T) {
 	s, source := busy(t, nil)
 	stuck := newGate()
 	blocked, err := s.Subscribe(stuck.handle, informer.HandlerOptions{Policy: informer.Block, Buffer: 1})
@@ -129,12 +113,12 @@ func TestBlockingHandlerIsRemovable(t *testing.T) {
 	require.NoError(t, s.WaitForRevision(t.Context(), last), "the source goes on before the handler has returned")
 	close(stuck.open)
 	require.NoError(t, <-removed)
-	require.Zero(t, stuck.told.calls.Load()-1)
+	require.Zero(t, stuck.seen.calls.Load()-1)
 }
 
-// One that ends while it holds the source lets it go, too.
-func TestBlockingHandlerThatEndsLetsTheSourceGo(t *testing.T) {
-	told := newComplaints()
+// A handler that ends while it holds the source releases it, too.
+func TestBlock_HandlerThatEndsReleasesTheSource(t *testing.T) {
+	told := newSlowReports()
 	s, source := busy(t, func(cfg *informer.Config[pod]) { cfg.OnError = told.add })
 	entered, leave := make(chan struct{}), make(chan struct{})
 	handle, err := s.Subscribe(func(informer.Notification[pod]) {

@@ -11,34 +11,112 @@ import (
 
 // Snapshot is everything that the informer knew at one revision: objects and
 // indexes as they were together. It is immutable; reading it takes no lock and
-// waits for nobody. It keeps its objects alive, so do not hold on to old ones.
+// never waits. It keeps its objects alive, so do not hold on to old ones.
 //
 // All that it returns is in ascending order of keys.
-type Snapshot[T any] struct {
-	view     *store.StoreView[*Object[T]]
-	revision store.Revision
+type Snapshot[T any] struct{ core snapshotCore }
+
+// snapshotCore is what the typed façade calls: a [*state]; see [informerCore].
+type snapshotCore interface {
+	at() store.Revision
+	size() int
+	get(key string) *store.Object
+	under(prefix string) iter.Seq[*store.Object]
+	list(prefix string, selector labels.Selector) []*store.Object
+	byIndex(name, value string) ([]*store.Object, error)
+	indexKeys(name, value string) ([]string, error)
+	indexValues(name string) ([]string, error)
 }
 
 // Revision returns what the snapshot is of: it has all changes up to it. Zero
 // means that the source has not been listed yet.
-func (s *Snapshot[T]) Revision() store.Revision { return s.revision }
+func (s Snapshot[T]) Revision() store.Revision { return s.core.at() }
 
 // Len returns the number of objects.
-func (s *Snapshot[T]) Len() int { return s.view.Len() }
+func (s Snapshot[T]) Len() int { return s.core.size() }
 
 // Get returns the object under key, or nil.
-func (s *Snapshot[T]) Get(key string) *Object[T] {
+func (s Snapshot[T]) Get(key string) *Object[T] { return typed[T](s.core.get(key)) }
+
+// All iterates over all objects.
+func (s Snapshot[T]) All() iter.Seq[*Object[T]] { return s.Under("") }
+
+// Under iterates over the objects whose keys are under prefix, by whole path
+// segments (see [store.HasPrefix]). It seeks: the others cost nothing.
+func (s Snapshot[T]) Under(prefix string) iter.Seq[*Object[T]] {
+	return func(yield func(*Object[T]) bool) {
+		s.core.under(prefix)(func(o *store.Object) bool { return yield(typed[T](o)) })
+	}
+}
+
+// List returns the objects that the selector matches; nil matches all. A
+// selector that matches nothing costs nothing.
+func (s Snapshot[T]) List(selector labels.Selector) []*Object[T] {
+	return store.AsObjects[Object[T]](s.core.list("", selector))
+}
+
+// ByIndex returns the objects that have value in the named index; none is not an
+// error. The error is [ErrUnknownIndex].
+func (s Snapshot[T]) ByIndex(name, value string) ([]*Object[T], error) {
+	objects, err := s.core.byIndex(name, value)
+	return store.AsObjects[Object[T]](objects), err
+}
+
+// IndexKeys returns the keys of the objects that have value in the named index.
+// The error is [ErrUnknownIndex].
+func (s Snapshot[T]) IndexKeys(name, value string) ([]string, error) {
+	return s.core.indexKeys(name, value)
+}
+
+// IndexValues returns the values that any object has in the named index,
+// ascending. The error is [ErrUnknownIndex].
+func (s Snapshot[T]) IndexValues(name string) ([]string, error) { return s.core.indexValues(name) }
+
+// Lister reads the objects under one prefix, always from the newest snapshot. It
+// is safe for concurrent use and takes no lock. Make one with
+// [SharedInformer.Lister].
+type Lister[T any] struct {
+	core   informerCore
+	prefix string
+}
+
+// Get returns the object under key, or nil if there is none or it is not under
+// the lister's prefix.
+func (l Lister[T]) Get(key string) *Object[T] {
+	if !store.HasPrefix(key, l.prefix) {
+		return nil
+	}
+	return typed[T](l.core.snapshot().get(key))
+}
+
+// List returns the objects that the selector matches, in the order of their
+// keys; nil matches all.
+func (l Lister[T]) List(selector labels.Selector) []*Object[T] {
+	return store.AsObjects[Object[T]](l.core.snapshot().list(l.prefix, selector))
+}
+
+// All iterates over the objects that are there when the loop starts.
+func (l Lister[T]) All() iter.Seq[*Object[T]] {
+	return func(yield func(*Object[T]) bool) { Snapshot[T]{l.core.snapshot()}.Under(l.prefix)(yield) }
+}
+
+// state is a [Snapshot] as the core sees it.
+type state struct {
+	view     *store.StoreView[*store.Object]
+	revision store.Revision
+}
+
+func (s *state) at() store.Revision { return s.revision }
+
+func (s *state) size() int { return s.view.Len() }
+
+func (s *state) get(key string) *store.Object {
 	object, _ := s.view.GetByKey(key)
 	return object
 }
 
-// All iterates over all objects.
-func (s *Snapshot[T]) All() iter.Seq[*Object[T]] { return s.Under("") }
-
-// Under iterates over the objects whose keys are under prefix, by whole path
-// segments (see [store.HasPrefix]). It seeks: the others cost nothing.
-func (s *Snapshot[T]) Under(prefix string) iter.Seq[*Object[T]] {
-	return func(yield func(*Object[T]) bool) {
+func (s *state) under(prefix string) iter.Seq[*store.Object] {
+	return func(yield func(*store.Object) bool) {
 		for key, object := range s.view.AllFrom(prefix) {
 			if !strings.HasPrefix(key, prefix) {
 				return
@@ -50,22 +128,17 @@ func (s *Snapshot[T]) Under(prefix string) iter.Seq[*Object[T]] {
 	}
 }
 
-// List returns the objects that the selector matches; nil matches all. A
-// selector that matches nothing costs nothing.
-func (s *Snapshot[T]) List(selector labels.Selector) []*Object[T] {
-	if selector == nil || selector.Empty() {
+func (s *state) list(prefix string, selector labels.Selector) []*store.Object {
+	if prefix == "" && (selector == nil || selector.Empty()) {
 		return s.view.List()
 	}
-	return s.list("", selector)
-}
-
-func (s *Snapshot[T]) list(prefix string, selector labels.Selector) []*Object[T] {
-	filter := store.FilterFor("", "", selector, nil)
-	var matching []*Object[T]
+	// The only errors are of keys and fields, of which there are none.
+	filter, _ := store.NewFilter(nil, store.FilterOptions{LabelSelector: selector})
+	var matching []*store.Object
 	if filter.Nothing() {
 		return matching
 	}
-	for object := range s.Under(prefix) {
+	for object := range s.under(prefix) {
 		if store.Matches(filter, object) {
 			matching = append(matching, object)
 		}
@@ -73,48 +146,21 @@ func (s *Snapshot[T]) list(prefix string, selector labels.Selector) []*Object[T]
 	return matching
 }
 
-// ByIndex returns the objects that have value in the named index; none is not an
-// error. The error is [ErrUnknownIndex].
-func (s *Snapshot[T]) ByIndex(name, value string) ([]*Object[T], error) {
+func (s *state) byIndex(name, value string) ([]*store.Object, error) {
 	return s.view.ByIndex(name, value)
 }
 
-// IndexKeys returns the keys of the objects that have value in the named index.
-// The error is [ErrUnknownIndex].
-func (s *Snapshot[T]) IndexKeys(name, value string) ([]string, error) {
+func (s *state) indexKeys(name, value string) ([]string, error) {
 	return s.view.IndexKeys(name, value)
 }
 
-// IndexValues returns the values that any object has in the named index,
-// ascending. The error is [ErrUnknownIndex].
-func (s *Snapshot[T]) IndexValues(name string) ([]string, error) {
+func (s *state) indexValues(name string) ([]string, error) {
 	return s.view.ListIndexFuncValues(name)
 }
 
-// Lister reads the objects under one prefix, always from the newest snapshot. It
-// is safe for concurrent use and takes no lock. Make one with
-// [SharedInformer.Lister].
-type Lister[T any] struct {
-	newest func() *Snapshot[T]
-	prefix string
-}
-
-// Get returns the object under key, or nil if there is none or it is not under
-// the lister's prefix.
-func (l Lister[T]) Get(key string) *Object[T] {
-	if !store.HasPrefix(key, l.prefix) {
-		return nil
-	}
-	return l.newest().Get(key)
-}
-
-// List returns the objects that the selector matches, in the order of their
-// keys; nil matches all.
-func (l Lister[T]) List(selector labels.Selector) []*Object[T] {
-	return l.newest().list(l.prefix, selector)
-}
-
-// All iterates over the objects that are there when the loop starts.
-func (l Lister[T]) All() iter.Seq[*Object[T]] {
-	return func(yield func(*Object[T]) bool) { l.newest().Under(l.prefix)(yield) }
+// valuesOf returns the values of an object in the named index. An object that the
+// index fails for has none; see [Config].ItemErrors.
+func (s *state) valuesOf(name string, o *store.Object) []string {
+	values, _ := s.view.GetIndexers()[name](o) // they cannot fail
+	return values
 }

@@ -2,74 +2,16 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/watchmill/watchmill/store"
 )
 
-// HasSynced reports whether the first list of the source can be read.
-func (s *SharedInformer[T]) HasSynced() bool { return s.Snapshot().revision > 0 }
-
-// SyncedSignal returns a channel that is closed when the informer has synced, or
-// will never: see [SharedInformer.HasSynced].
-func (s *SharedInformer[T]) SyncedSignal() <-chan struct{} { return s.settled }
-
-// Synced blocks until the first list of the source can be read. That handlers
-// have been told of it is another matter: see [Handle.Synced].
-//
-// Errors: [ErrNotSynced], with ctx's cause if that ended the wait, and with what
-// is wrong with the source: a *[SourceError] for its last error, or why the
-// informer ended.
-func (s *SharedInformer[T]) Synced(ctx context.Context) error {
-	if s.HasSynced() {
-		return nil
-	}
-	err := s.await(ctx, s.settled)
-	if s.HasSynced() {
-		return nil
-	}
-	return &NotSyncedError{Laggards: []Laggard{{s.Name(), s.problem()}}, Cause: err}
-}
-
-// problem returns why the informer ended, or what keeps it from its source; nil
-// if nothing does.
-func (s *SharedInformer[T]) problem() error {
-	if err := s.Err(); err != nil {
-		return err
-	}
-	if failed := s.trouble.Load(); failed != nil {
-		return failed
-	}
-	return nil
-}
-
-// Revision returns the revision that can be read; zero before the first list.
-func (s *SharedInformer[T]) Revision() store.Revision { return s.Snapshot().revision }
-
-// WaitForRevision blocks until what was written at revision rev, or before, can
-// be read: read your own writes. Handlers may be told of it later. It waits as
-// long as ctx lets it. In a deterministic run it must not be called from a
-// handler.
-//
-// Errors: ctx's cause, with the source's last error, if there is one; why the
-// informer ended.
-func (s *SharedInformer[T]) WaitForRevision(ctx context.Context, rev store.Revision) error {
-	x := s.waiters.add(rev, func() bool { return s.Revision() >= rev })
-	if err := s.await(ctx, x.over); err != nil {
-		s.waiters.remove(x)
-		if failed := s.trouble.Load(); failed != nil {
-			return fmt.Errorf("wait for revision %d: %w: %w", rev, err, failed)
-		}
-		return fmt.Errorf("wait for revision %d: %w", rev, err)
-	}
-	if !x.reached {
-		return fmt.Errorf("wait for revision %d: %w", rev, s.Err())
-	}
-	return nil
-}
-
 // Syncer is what can be waited for with [WaitFor]: a [SharedInformer] or a
-// [Handle].
+// [Registration].
 type Syncer interface {
 	Name() string
 	HasSynced() bool
@@ -87,7 +29,7 @@ func WaitFor(ctx context.Context, syncers ...Syncer) error {
 	return nil
 }
 
-// laggards asks who has not synced.
+// laggards asks each what has kept it from syncing.
 func laggards(ctx context.Context, syncers []Syncer) error {
 	e := &NotSyncedError{Cause: context.Cause(ctx)}
 	over, cancel := context.WithCancel(context.Background())
@@ -99,4 +41,127 @@ func laggards(ctx context.Context, syncers []Syncer) error {
 		e.Laggards = append(e.Laggards, Laggard{each.Name(), reasonOf(each.Synced(over))})
 	}
 	return e
+}
+
+// reasonOf returns what is behind a [NotSyncedError].
+func reasonOf(err error) error {
+	var late *NotSyncedError
+	if errors.As(err, &late) && len(late.Laggards) == 1 {
+		return late.Laggards[0].Err
+	}
+	return err
+}
+
+func (s *sharedInformer) hasSynced() bool { return s.published.Load().revision > 0 }
+
+func (s *sharedInformer) syncedSignal() <-chan struct{} { return s.firstList }
+
+func (s *sharedInformer) synced(ctx context.Context) error {
+	if s.hasSynced() {
+		return nil
+	}
+	err := s.host.Await(ctx, s.firstList)
+	if s.hasSynced() {
+		return nil
+	}
+	return &NotSyncedError{Laggards: []Laggard{{s.name(), s.problem()}}, Cause: err}
+}
+
+// problem returns why the informer ended, or what keeps it from its source; nil
+// if nothing does.
+func (s *sharedInformer) problem() error {
+	if err := s.err(); err != nil {
+		return err
+	}
+	if failed := s.sourceErr.Load(); failed != nil {
+		return failed
+	}
+	return nil
+}
+
+func (s *sharedInformer) waitForRevision(ctx context.Context, rev store.Revision) error {
+	x := s.waiters.add(rev, func() bool { return s.published.Load().revision >= rev })
+	if err := s.host.Await(ctx, x.over); err != nil {
+		s.waiters.remove(x)
+		if failed := s.sourceErr.Load(); failed != nil {
+			return fmt.Errorf("wait for revision %d: %w: %w", rev, err, failed)
+		}
+		return fmt.Errorf("wait for revision %d: %w", rev, err)
+	}
+	if !x.reached {
+		return fmt.Errorf("wait for revision %d: %w", rev, s.err())
+	}
+	return nil
+}
+
+// waiters are the calls that wait for a revision: until it is reached, or never
+// will be.
+type waiters struct {
+	mu sync.Mutex
+	// all is in the order of the revisions, so that a commit looks only at those
+	// that it ends.
+	all   []*waiter
+	ended bool
+}
+
+type waiter struct {
+	revision store.Revision
+	// over is closed when the wait is; then reached says how.
+	over    chan struct{}
+	reached bool
+}
+
+func (x *waiter) end(reached bool) {
+	x.reached = reached
+	close(x.over)
+}
+
+// add returns a new waiter, which is over if the revision is reached. reached is
+// called under the lock, so that a commit in between is not missed.
+func (w *waiters) add(rev store.Revision, reached func() bool) *waiter {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	x := &waiter{revision: rev, over: make(chan struct{})}
+	if there := reached(); there || w.ended {
+		x.end(there)
+		return x
+	}
+	i, _ := slices.BinarySearchFunc(w.all, rev, func(a *waiter, rev store.Revision) int {
+		if a.revision <= rev {
+			return -1
+		}
+		return 1
+	})
+	w.all = slices.Insert(w.all, i, x)
+	return x
+}
+
+// remove forgets a waiter that has given up.
+func (w *waiters) remove(x *waiter) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = slices.DeleteFunc(w.all, func(other *waiter) bool { return other == x })
+}
+
+// reach ends the waits for at most rev.
+func (w *waiters) reach(rev store.Revision) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for n < len(w.all) && w.all[n].revision <= rev {
+		w.all[n].end(true)
+		n++
+	}
+	w.all = slices.Delete(w.all, 0, n)
+}
+
+// end ends all waits, now and from now on.
+func (w *waiters) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	for _, x := range w.all {
+		x.end(false)
+	}
+	w.all = nil
 }

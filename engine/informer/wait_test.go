@@ -7,32 +7,41 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
 )
 
-func newSeeded(seed uint64) *actors.Seeded { return actors.NewSeeded(seed) }
+func TestWaitForRevision_ReadsYourWrites(t *testing.T) {
+	r := newFixture(t, nil)
+	rev := r.write(pod{Name: "a"})
+	require.NoError(t, r.WaitForRevision(t.Context(), rev))
+	require.Equal(t, rev, r.Get("a").Revision)
 
-func TestPain_SyncedTellsWhyTheSourceNeverSyncs(t *testing.T) {
-	r := newRig(t, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	cancel()
+	err := r.WaitForRevision(ctx, rev+1)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestSynced_SaysWhyTheSourceDoesNotSync(t *testing.T) {
+	r := newFixture(t, nil)
 	r.source.FailList(1000, errBad)
 	r.pass(10 * time.Second)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errGivenUp)
+	cancel(errGaveUp)
 	err := r.Synced(ctx)
 	require.ErrorIs(t, err, informer.ErrNotSynced)
-	require.ErrorIs(t, err, errGivenUp)
+	require.ErrorIs(t, err, errGaveUp)
 	require.ErrorIs(t, err, errBad, "the last error of the source")
 	err = r.WaitForRevision(ctx, 1)
-	require.ErrorIs(t, err, errGivenUp)
+	require.ErrorIs(t, err, errGaveUp)
 	require.ErrorIs(t, err, errBad)
 }
 
-var errGivenUp = context.DeadlineExceeded
+var errGaveUp = context.DeadlineExceeded
 
-func TestPain_SourceThatWillNeverSyncEndsTheWait(t *testing.T) {
-	r := newRig(t, nil)
+func TestSynced_EndsIfTheSourceNeverWillSync(t *testing.T) {
+	r := newFixture(t, nil)
 	r.source.FailList(1000, store.ErrUnsupported)
 	_, handle := r.subscribe()
 	err := r.Synced(t.Context())
@@ -44,18 +53,18 @@ func TestPain_SourceThatWillNeverSyncEndsTheWait(t *testing.T) {
 	require.False(t, handle.HasSynced())
 }
 
-func TestClientRow170_171_WaitForNamesTheLaggards(t *testing.T) {
-	well, ill := newRig(t, nil), newRig(t, func(cfg *informer.Config[pod]) { cfg.Name = "ill" })
+func TestWaitFor_NamesTheLaggards(t *testing.T) {
+	well, ill := newFixture(t, nil), newFixture(t, func(cfg *informer.Config[pod]) { cfg.Name = "ill" })
 	ill.source.FailList(1000, errBad)
 	ill.pass(time.Second)
 	_, handle := ill.subscribe(informer.HandlerOptions{Name: "its handler"})
 	require.NoError(t, informer.WaitFor(t.Context(), well))
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errGivenUp)
+	cancel(errGaveUp)
 	err := informer.WaitFor(ctx, well, ill, handle)
 	var late *informer.NotSyncedError
 	require.ErrorAs(t, err, &late)
-	require.Equal(t, errGivenUp, late.Cause)
+	require.Equal(t, errGaveUp, late.Cause)
 	require.Len(t, late.Laggards, 2)
 	require.Equal(t, "ill", late.Laggards[0].Name)
 	require.Equal(t, "its handler", late.Laggards[1].Name)
@@ -63,13 +72,13 @@ func TestClientRow170_171_WaitForNamesTheLaggards(t *testing.T) {
 	require.ErrorContains(t, err, "not synced: ill (")
 }
 
-func TestClientRow173_HandleSyncsWithTheInformerAndItsHandler(t *testing.T) {
+func TestSynced_OfAHandlerWaitsForItsReturn(t *testing.T) {
 	s, source := busy(t, nil)
 	rev, err := source.Add(pod{Name: "a"})
 	require.NoError(t, err)
 	require.NoError(t, s.WaitForRevision(t.Context(), rev))
 	stuck := newGate()
-	handle, err := s.Subscribe(stuck.handle)
+	handle, err := s.Subscribe(stuck.handle, informer.HandlerOptions{})
 	require.NoError(t, err)
 	<-stuck.entered
 	require.True(t, s.HasSynced())
@@ -77,15 +86,15 @@ func TestClientRow173_HandleSyncsWithTheInformerAndItsHandler(t *testing.T) {
 	close(stuck.open)
 	require.NoError(t, handle.Synced(t.Context()))
 
-	empty, err := s.Subscribe(func(informer.Notification[pod]) {})
+	empty, err := s.Subscribe(func(informer.Notification[pod]) {}, informer.HandlerOptions{})
 	require.NoError(t, err)
 	require.NoError(t, informer.WaitFor(t.Context(), s, handle, empty))
 }
 
-func TestPain_HandlerSyncsAlsoIfItPanics(t *testing.T) {
-	r := newRig(t, nil)
+func TestSynced_OfAHandlerThatPanics(t *testing.T) {
+	r := newFixture(t, nil)
 	r.write(pod{Name: "a"})
-	handle := r.subscribeLog(&log{before: func(informer.Notification[pod]) { panic("always") }})
+	handle := r.subscribeRecorder(&recorder{before: func(informer.Notification[pod]) { panic("always") }})
 	require.NoError(t, handle.Synced(t.Context()))
 	require.ErrorIs(t, handle.Err(), informer.ErrHandlerPanic)
 }

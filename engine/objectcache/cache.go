@@ -11,58 +11,33 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
-// Cache holds the objects that somebody has a reference to, and follows each of
+// Cache holds the objects that there are references to, and follows each of
 // them. Make one with [New]. All methods are safe for concurrent use.
-type Cache[T any] struct {
-	cfg     Config[T]
-	host    *engine.Host
-	ownHost bool
-	clock   actors.Clock
-	epoch   time.Time // when the cache was made
-	keeper  *actors.Ref[message[T]]
-	gone    chan struct{} // closed when the actors are
-	leaving sync.Once
+type Cache[T any] struct{ core cacheCore }
 
-	// reflectors is how many there are, starts how many there have been.
-	reflectors atomic.Int64
-	starts     atomic.Uint64
-
-	mu sync.Mutex
-	// entries are those that have references, or a Reflector that is not gone.
-	entries map[string]*entry[T]
-	closed  bool
-
-	closing sync.Once
-	failed  error
+// cacheCore is what the typed façade calls: a [cache]. It is an interface for the
+// sake of the user's compiler, which compiles anew, for each package that mentions
+// Cache[Secret], the methods of every generic type that it finds in the fields of
+// a struct.
+type cacheCore interface {
+	acquire(key string) (refCore, error)
+	stats() Stats
+	hostOf() *engine.Host
+	close() error
 }
 
 // New starts a cache. It is empty and costs one idle actor. Close it when done.
 //
 // Errors: [ErrConfig]; [ErrClosed] if the host is closed.
 func New[T any](cfg Config[T]) (*Cache[T], error) {
-	if err := cfg.validate(); err != nil {
+	core, err := start(cfg.settings())
+	if err != nil {
 		return nil, err
 	}
-	c := &Cache[T]{cfg: cfg.withDefaults(), gone: make(chan struct{}), entries: make(map[string]*entry[T])}
-	if c.host = cfg.Host; c.host == nil {
-		var err error
-		if c.host, err = engine.NewHost(engine.HostConfig{}); err != nil {
-			return nil, err
-		}
-		c.ownHost = true
-	}
-	c.clock = c.host.Clock()
-	c.epoch = c.clock.Now()
-	c.keeper = actors.Spawn(c.host.System(), c.cfg.Name, func() actors.Behavior[message[T]] {
-		return &keeper[T]{cache: c, children: make(map[actors.ID]*entry[T])}
-	}, actors.Options{})
-	if !c.keeper.Tell(hello[T]{}) {
-		return nil, fmt.Errorf("%w: its host is closed", ErrClosed)
-	}
-	return c, nil
+	return &Cache[T]{core}, nil
 }
 
 // Acquire returns a reference to the object under key, whether it exists or not.
@@ -71,48 +46,113 @@ func New[T any](cfg Config[T]) (*Cache[T], error) {
 //
 // Errors: [ErrInvalidKey], [ErrClosed].
 func (c *Cache[T]) Acquire(key string) (*Ref[T], error) {
+	core, err := c.core.acquire(key)
+	if err != nil {
+		return nil, err
+	}
+	return &Ref[T]{core}, nil
+}
+
+// Host returns what the cache runs on.
+func (c *Cache[T]) Host() *engine.Host { return c.core.hostOf() }
+
+// Stats returns the figures of now. It takes time proportional to the number of
+// keys.
+func (c *Cache[T]) Stats() Stats { return c.core.stats() }
+
+// Close stops everything and returns when nothing of the cache is left. A Get
+// that waits, and all calls from then on, fail with [ErrClosed]; references
+// need not be released any more. If the source does not return although its
+// context is cancelled, Close gives up after the host's CloseTimeout, with an
+// error that names what still runs. Closing again, or meanwhile, waits for the
+// first Close and returns what it did.
+func (c *Cache[T]) Close() error { return c.core.close() }
+
+// cache is a [Cache] whatever the type of its objects.
+type cache struct {
+	cfg        settings
+	host       *engine.Host
+	ownHost    bool
+	clock      actors.Clock
+	epoch      time.Time // when the cache was made
+	supervisor *actors.Ref[message]
+	gone       chan struct{} // closed when the actors are gone
+	goneOnce   sync.Once
+
+	// reflectors is how many there are, starts how many there have been.
+	reflectors atomic.Int64
+	starts     atomic.Uint64
+
+	mu sync.Mutex
+	// entries are those that have references, or a Reflector that is not gone.
+	entries map[string]*entry
+	closed  bool
+
+	closing sync.Once
+	failed  error
+}
+
+// start is New without the type.
+func start(cfg settings) (cacheCore, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	c := &cache{cfg: cfg, gone: make(chan struct{}), entries: make(map[string]*entry)}
+	if c.host = cfg.host; c.host == nil {
+		var err error
+		if c.host, err = engine.NewHost(engine.HostConfig{}); err != nil {
+			return nil, err
+		}
+		c.ownHost = true
+	}
+	c.clock = c.host.Clock()
+	c.epoch = c.clock.Now()
+	c.supervisor = actors.Spawn(engine.SystemOf(c.host), c.cfg.name, func() actors.Behavior[message] {
+		return &supervisor{cache: c, children: make(map[actors.ID]*entry)}
+	}, actors.Options{})
+	if !c.supervisor.Tell(begin{}) {
+		return nil, fmt.Errorf("%w: its host is closed", ErrClosed)
+	}
+	return c, nil
+}
+
+func (c *cache) acquire(key string) (refCore, error) {
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
 	}
-	e, ask := c.acquire(key)
+	e, recheck := c.count(key)
 	if e == nil {
 		return nil, about(key, ErrClosed)
 	}
-	if ask {
-		c.ask(e)
+	if recheck {
+		c.recheck(e)
 	}
-	return &Ref[T]{cache: c, entry: e}, nil
+	return &reference{cache: c, entry: e}, nil
 }
 
-// acquire counts a reference to key, in an entry that is new if need be. It
-// returns nil if the cache is closed, and whether the keeper must look.
-func (c *Cache[T]) acquire(key string) (e *entry[T], ask bool) {
+// count counts a reference to key, in an entry that is new if need be. It
+// returns nil if the cache is closed, and whether a recheck is needed.
+func (c *cache) count(key string) (e *entry, recheck bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, false
 	}
 	if e = c.entries[key]; e == nil {
-		e = newEntry[T](key)
+		e = newEntry(key)
 		c.entries[key] = e
 	}
 	return e, e.acquire()
 }
 
-// Close stops everything and returns when nothing of the cache is left. Those
-// who wait in a Get, and all calls from then on, get [ErrClosed]; references
-// need not be released any more. If the source does not return although its
-// context is cancelled, Close gives up after the host's CloseTimeout, with an
-// error that names what still runs. Closing again, or meanwhile, waits for the
-// first Close and returns what it did.
-func (c *Cache[T]) Close() error {
+func (c *cache) close() error {
 	c.closing.Do(func() {
 		c.shut()
-		c.keeper.Stop()
+		c.supervisor.Stop()
 		ctx, cancel := context.WithTimeout(context.Background(), c.host.CloseTimeout())
 		defer cancel()
 		if err := c.host.Await(ctx, c.gone); err != nil {
-			c.failed = fmt.Errorf("close object cache %s: %w", c.cfg.Name, c.keeper.StillRunning(err))
+			c.failed = fmt.Errorf("close object cache %s: %w", c.cfg.name, c.supervisor.StillRunning(err))
 		}
 		if c.ownHost {
 			c.failed = errors.Join(c.failed, c.host.Close())
@@ -121,14 +161,13 @@ func (c *Cache[T]) Close() error {
 	return c.failed
 }
 
-// Host returns what the cache runs on.
-func (c *Cache[T]) Host() *engine.Host { return c.host }
+func (c *cache) hostOf() *engine.Host { return c.host }
 
-// leave tells Close that no actor is left.
-func (c *Cache[T]) leave() { c.leaving.Do(func() { close(c.gone) }) }
+// actorsGone lets Close return.
+func (c *cache) actorsGone() { c.goneOnce.Do(func() { close(c.gone) }) }
 
-// shut refuses new references and ends those that there are.
-func (c *Cache[T]) shut() {
+// shut refuses new references and ends the entries.
+func (c *cache) shut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
@@ -139,7 +178,7 @@ func (c *Cache[T]) shut() {
 }
 
 // forget drops an entry without Reflector unless it has references.
-func (c *Cache[T]) forget(e *entry[T]) {
+func (c *cache) forget(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !e.referenced() && c.entries[e.key] == e {
@@ -147,20 +186,72 @@ func (c *Cache[T]) forget(e *entry[T]) {
 	}
 }
 
-// ask has the keeper look at the entry, unless it is about to.
-func (c *Cache[T]) ask(e *entry[T]) {
-	if !e.asked.Swap(true) {
-		c.keeper.Tell(look[T]{e})
+// recheck has the supervisor recheck the entry, unless it is about to.
+func (c *cache) recheck(e *entry) {
+	if !e.rechecking.Swap(true) {
+		c.supervisor.Tell(recheck{e})
 	}
 }
 
 // now is the time since the cache was made: the difference of two times, which
 // on the real clock does not jump when that is set.
-func (c *Cache[T]) now() time.Duration { return c.clock.Now().Sub(c.epoch) }
+func (c *cache) now() time.Duration { return c.clock.Now().Sub(c.epoch) }
 
-// report tells OnError, whose own panics go no further than the log.
-func (c *Cache[T]) report(err error) {
-	if panicked := backend.Contain("Config.OnError", "", func() { c.cfg.OnError(err) }); panicked != nil {
-		c.host.System().Logger().Error("OnError failed", "reason", panicked, "told", err)
+// report calls OnError. A panic in it is logged.
+func (c *cache) report(err error) {
+	if panicked := usercode.Call("Config.OnError", "", func() { c.cfg.onError(err) }); panicked != nil {
+		engine.SystemOf(c.host).Logger().Error("OnError failed", "reason", panicked, "error", err)
+	}
+}
+
+// Stats says where a cache stands.
+type Stats struct {
+	// References is how many have not been released. Keys is how many keys the
+	// cache holds: those with references, and those whose Reflector is stopping
+	// because they have none any more. Both are 0 once the cache is closed.
+	References, Keys int
+	// Synced is how many keys can be read at once, Frozen how many of these are
+	// immutable objects that nothing follows any more.
+	Synced, Frozen int
+	// Idle is how many keys are referenced but not followed until the next Get.
+	Idle int
+	// Reflectors is how many there are, including those that are stopping: never
+	// two for one key.
+	Reflectors int
+	// Starts is how many Reflectors have been started.
+	Starts uint64
+}
+
+func (c *cache) stats() Stats {
+	s := Stats{Reflectors: int(c.reflectors.Load()), Starts: c.starts.Load()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.entries {
+		s.add(e.count())
+	}
+	return s
+}
+
+// count returns the number of references and the phase.
+func (e *entry) count() (refs int, p phase) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.refs, e.view.Load().phase
+}
+
+func (s *Stats) add(refs int, p phase) {
+	s.Keys++
+	if refs == 0 {
+		return // the supervisor is about to forget it
+	}
+	s.References += refs
+	switch p {
+	case frozen:
+		s.Frozen++
+		s.Synced++
+	case live:
+		s.Synced++
+	case stopped, lost:
+		s.Idle++
 	}
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/objectcache"
 )
 
-// Many take, read and release the same few keys at once, with a writer beside
-// them. Nobody ever sees an object go back in time, and nothing is left.
-func TestConcurrentReferences(t *testing.T) {
+// Many goroutines acquire, read and release the same few keys, while another
+// writes. None sees an object go back in time, and nothing is left.
+func TestReferences_Concurrent(t *testing.T) {
 	cache, source := realCache(t, func(c *objectcache.Config[secret]) { c.Immutable = nil })
 	key := func(n int) string { return fmt.Sprintf("key-%d", n) }
 	const keys, users, rounds = 4, 8, 60
@@ -68,8 +69,8 @@ func readTwice(t *testing.T, cache *objectcache.Cache[secret], key string, last 
 	return last
 }
 
-// Close comes while everybody is busy: whatever they do then ends with ErrClosed.
-func TestCloseMeanwhile(t *testing.T) {
+// Close comes while other goroutines use the cache: their calls end with ErrClosed.
+func TestClose_DuringConcurrentUse(t *testing.T) {
 	cache, _ := realCache(t)
 	var all sync.WaitGroup
 	busy := make(chan struct{}, 8)
@@ -101,7 +102,7 @@ func TestCloseMeanwhile(t *testing.T) {
 	all.Wait()
 }
 
-func TestGetOfWhatIsThereAllocatesNothing(t *testing.T) {
+func TestGet_AllocatesNothing(t *testing.T) {
 	r := started(t)
 	r.put(secret{Name: "live"})
 	r.put(secret{Name: "frozen", Immutable: true})
@@ -111,4 +112,27 @@ func TestGetOfWhatIsThereAllocatesNothing(t *testing.T) {
 		ctx := context.Background()
 		require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = ref.Get(ctx) }), key)
 	}
+}
+
+// BenchmarkGet reads an object that is being followed, from many goroutines.
+func BenchmarkGet(b *testing.B) {
+	source := newSpySource(enginetest.SourceOptions{})
+	_, err := source.Add(secret{Name: "a"})
+	require.NoError(b, err)
+	cache, err := objectcache.New(objectcache.Config[secret]{Source: engine.SourceOf[secret](source)})
+	require.NoError(b, err)
+	ref, err := cache.Acquire("a")
+	require.NoError(b, err)
+	_, err = ref.Get(context.Background())
+	require.NoError(b, err)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := ref.Get(context.Background()); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	require.NoError(b, cache.Close())
+	require.NoError(b, source.Close())
 }

@@ -1,6 +1,7 @@
 package objectcache
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -23,11 +25,11 @@ const NeverIdle time.Duration = -1
 // Config says where the objects are and when to stop following them. Only Source
 // is required.
 type Config[T any] struct {
-	// Source is where the objects are: [engine.Engine.Source], a backend, or a
-	// fake such as enginetest.Source. Each referenced key is one list and one
-	// watch of it, under the key as prefix. The source of an engine serves them
-	// from its cache, so that all keys share the engine's one stream.
-	Source backend.ListerWatcher[T]
+	// Source is where the objects are: [engine.Engine.Source], or
+	// [engine.SourceOf] a backend. Each referenced key is one list and one watch
+	// of it, under the key as prefix. The source of an engine serves them from its
+	// cache, so that all keys share the engine's one stream.
+	Source engine.Source[T]
 	// Host is what the cache runs on; nil means one of its own. A given host is
 	// not closed with the cache.
 	Host *engine.Host
@@ -44,51 +46,69 @@ type Config[T any] struct {
 	// read. Zero means [DefaultMaxIdle]; [NeverIdle] means for ever.
 	MaxIdle time.Duration
 	// Backoff spaces the attempts to come back to a source that fails.
-	Backoff reflector.Backoff
-	// OnError is told every error that no call returns, even those that are
-	// retried, as a [*SourceError]; and panics of Immutable. It is called from
-	// several goroutines at once, must not block and must not call
-	// [Cache.Close]. A panic in it is logged.
+	Backoff engine.Backoff
+	// OnError gets every error that no call returns, even those that are retried,
+	// as a [*SourceError]; and panics of Immutable. It is called from several
+	// goroutines at once, must not block and must not call [Cache.Close]. A panic
+	// in it is logged.
 	OnError func(error)
 }
 
-// validate returns an [ErrConfig] that names what is wrong.
-func (c *Config[T]) validate() error {
-	switch {
-	case c.Source == nil:
-		return &engine.ConfigError{Field: "Source", Problem: "is nil; give where the objects are, such as the Source of an engine"}
-	case c.MaxIdle < 0 && c.MaxIdle != NeverIdle:
-		return &engine.ConfigError{Field: "MaxIdle", Problem: fmt.Sprintf("is %v; give a duration, zero for %v, or NeverIdle", c.MaxIdle, DefaultMaxIdle)}
+// settings are a [Config] as the core sees it: what depends on T is a function of
+// the untyped object.
+type settings struct {
+	source    backend.ListerWatcher
+	sourceErr error // what is wrong with it
+	host      *engine.Host
+	name      string
+	immutable func(*store.Object) bool
+	maxIdle   time.Duration
+	backoff   engine.Backoff
+	onError   func(error)
+}
+
+// settings returns c without its type, with defaults.
+func (c Config[T]) settings() settings {
+	s := settings{
+		source: c.Source.ListerWatcher, sourceErr: c.Source.Validate(), host: c.Host, name: c.Name,
+		immutable: func(*store.Object) bool { return false },
+		maxIdle:   cmp.Or(c.MaxIdle, DefaultMaxIdle), backoff: c.Backoff, onError: c.OnError,
 	}
-	if err := c.reflector("", nowhere[T]{}, rand.New(rand.NewPCG(0, 0))).Validate(); err != nil {
+	if c.Immutable != nil {
+		s.immutable = func(o *store.Object) bool { return c.Immutable(typed[T](o).Value) }
+	}
+	if s.name == "" {
+		s.name = fmt.Sprintf("%T", *new(T))
+	}
+	if s.onError == nil {
+		s.onError = func(error) {}
+	}
+	return s
+}
+
+func typed[T any](o *store.Object) *engine.Object[T] { return store.As[engine.Object[T]](o) }
+
+// validate returns an [ErrConfig] that names what is wrong.
+func (s *settings) validate() error {
+	switch {
+	case s.sourceErr != nil:
+		return s.sourceErr
+	case s.maxIdle < 0 && s.maxIdle != NeverIdle:
+		return &engine.ConfigError{Field: "MaxIdle", Problem: fmt.Sprintf("is %v; give a duration, zero for %v, or NeverIdle", s.maxIdle, DefaultMaxIdle)}
+	}
+	if err := s.reflector("", nowhere{}, rand.New(rand.NewPCG(0, 0))).Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return nil
 }
 
-// reflector is what the Reflector of one key is told.
-func (c *Config[T]) reflector(key string, sink reflector.Sink[T], random *rand.Rand) reflector.Config[T] {
-	return reflector.Config[T]{Source: c.Source, Sink: sink, Prefix: key, Backoff: c.Backoff, Rand: random}
+// reflector returns the configuration of the Reflector of one key.
+func (s *settings) reflector(key string, sink reflector.Sink, random *rand.Rand) reflector.Config {
+	return reflector.Config{Source: s.source, Sink: sink, Prefix: key, Backoff: s.backoff, Rand: random}
 }
 
 // nowhere is a sink to check a configuration with.
-type nowhere[T any] struct{}
+type nowhere struct{}
 
 // Offer is never called.
-func (nowhere[T]) Offer(reflector.Update[T]) actors.Verdict { return actors.Gone }
-
-func (c Config[T]) withDefaults() Config[T] {
-	if c.Name == "" {
-		c.Name = fmt.Sprintf("%T", *new(T))
-	}
-	if c.MaxIdle == 0 {
-		c.MaxIdle = DefaultMaxIdle
-	}
-	if c.Immutable == nil {
-		c.Immutable = func(T) bool { return false }
-	}
-	if c.OnError == nil {
-		c.OnError = func(error) {}
-	}
-	return c
-}
+func (nowhere) Offer(reflector.Update) actors.Verdict { return actors.Gone }

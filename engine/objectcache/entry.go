@@ -16,7 +16,7 @@ import (
 //	      first Acquire, Get        first state             immutable
 //	stopped ──────────────▶ syncing ───────────▶ live ───────────────────▶ frozen
 //	  ▲  ▲                   │   ▲                │  │                       │
-//	  │  └── unreferenced ───┤   └─ Get ─ lost ◀──┼──┘ source gone for good  │
+//	  │  └── unreferenced ───┤   └─ Get ─ lost ◀──┼──┘ source gone for ever  │
 //	  └───── idle, unreferenced ──────────────────┘                          │
 //	  └───── unreferenced ───────────────────────────────────────────────────┘
 //
@@ -32,77 +32,76 @@ const (
 	closed
 )
 
-// view is what everybody may know of an entry. It is immutable, except that
-// change is closed.
-type view[T any] struct {
+// view is what readers see of an entry. It is immutable, except that change is
+// closed.
+type view struct {
 	phase phase
 	// object is what a live or frozen entry serves; nil if there is none.
-	object *store.Object[T]
+	object *store.Object
 	// err is what a read gets beside a nil object: that there is none, or in
 	// other phases the source's last error.
 	err error
-	// change is closed when those who wait should look again; nil unless
-	// syncing.
+	// change is closed when readers that wait should load the view again; nil
+	// unless syncing.
 	change chan struct{}
 }
 
 // served reports whether a read can be answered.
-func (v *view[T]) served() bool { return v.phase == live || v.phase == frozen }
+func (v *view) served() bool { return v.phase == live || v.phase == frozen }
 
 // entry is one key: how many references it has and what is known of its object.
 //
-// Readers load view, and wait for nobody. All who change it hold mu: holders of
-// references, the Reflector that feeds the entry, and the keeper.
-type entry[T any] struct {
+// Readers load view and take no lock. What changes it holds mu: references, the
+// sink of the entry's Reflector, and the supervisor.
+type entry struct {
 	key  string
-	view atomic.Pointer[view[T]]
+	view atomic.Pointer[view]
 	// used is when the object was last read, or arrived, since the cache was
 	// made.
 	used atomic.Int64
-	// asked: the keeper has been told to look and has not looked yet.
-	asked atomic.Bool
+	// rechecking: a recheck is on its way to the supervisor.
+	rechecking atomic.Bool
 
 	mu   sync.Mutex
 	refs int
-	// feed is the one whose updates count; nil for none.
-	feed *feed[T]
+	// sink is the one whose updates count; nil for none.
+	sink *sink
 
-	// What follows is the keeper's. There is at most one child: the next one
+	// The rest belongs to the supervisor. There is at most one child: the next one
 	// waits for its end.
-	child    *reflector.Ref[T]
-	stopping bool // child was told to
-	alarm    actors.Timer
-	alarms   uint64 // how many there have been
+	child      *reflector.Ref
+	stopping   bool // child was told to stop
+	idleTimer  actors.Timer
+	idleTimers uint64 // how many there have been
 }
 
-func newEntry[T any](key string) *entry[T] {
-	e := &entry[T]{key: key}
-	e.view.Store(&view[T]{phase: stopped})
+func newEntry(key string) *entry {
+	e := &entry{key: key}
+	e.view.Store(&view{phase: stopped})
 	return e
 }
 
-// show replaces the view and lets those look who wait for that. The caller holds
-// mu.
-func (e *entry[T]) show(v *view[T]) {
+// show replaces the view and wakes the readers that wait. The caller holds mu.
+func (e *entry) show(v *view) {
 	old := e.view.Swap(v)
 	if old.change != nil && old.change != v.change {
 		close(old.change)
 	}
 }
 
-func (e *entry[T]) touch(now time.Duration) { e.used.Store(int64(now)) }
+func (e *entry) touch(now time.Duration) { e.used.Store(int64(now)) }
 
-// acquire counts a reference, and reports whether the keeper must look: the first
-// one has the object followed, but no other wakes one that is idle.
-func (e *entry[T]) acquire() bool {
+// acquire counts a reference, and reports whether a recheck is needed: the first
+// reference has the object followed; later ones do not wake an idle object.
+func (e *entry) acquire() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.refs++
 	return e.refs == 1 && e.start(stopped)
 }
 
-// want has the object followed again, and reports whether the keeper must look.
-func (e *entry[T]) want() bool {
+// want has the object followed again, and reports whether a recheck is needed.
+func (e *entry) want() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.start(stopped) || e.start(lost)
@@ -110,17 +109,17 @@ func (e *entry[T]) want() bool {
 
 // start begins to wait for the object if the entry is in the given phase, and
 // reports whether it was. The caller holds mu.
-func (e *entry[T]) start(from phase) bool {
+func (e *entry) start(from phase) bool {
 	if e.view.Load().phase != from {
 		return false
 	}
-	e.show(&view[T]{phase: syncing, change: make(chan struct{})})
+	e.show(&view{phase: syncing, change: make(chan struct{})})
 	return true
 }
 
-// release gives a reference back and reports whether it was the last. Who waits
-// for the object looks again, for the reference may be its own.
-func (e *entry[T]) release() bool {
+// release gives a reference back and reports whether it was the last. It wakes the
+// readers that wait, for the reference may be theirs.
+func (e *entry) release() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.refs--
@@ -132,86 +131,86 @@ func (e *entry[T]) release() bool {
 }
 
 // referenced reports whether there is a reference.
-func (e *entry[T]) referenced() bool {
+func (e *entry) referenced() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.refs > 0
 }
 
-// review stops what is not read or not referenced any more. It reports whether a
-// Reflector is needed, and if the object is being followed, how long until it is
-// idle; zero means that it never will be.
-func (e *entry[T]) review(now, maxIdle time.Duration) (needed bool, idleIn time.Duration) {
+// review stops an entry that is idle or not referenced any more. It reports
+// whether a Reflector is needed, and if the object is being followed, how long
+// until it is idle; zero means never.
+func (e *entry) review(now, maxIdle time.Duration) (needed bool, idleIn time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	phase := e.view.Load().phase
 	if phase == live && maxIdle != NeverIdle {
-		// A clock that was set back has not made anything be read in the future.
+		// If the clock was set back, the last read may be in the future.
 		unread := max(0, now-time.Duration(e.used.Load()))
 		idleIn = max(0, maxIdle-unread)
 	}
 	idle := phase == live && maxIdle != NeverIdle && idleIn == 0
 	if phase != closed && phase != stopped && (e.refs == 0 || idle) {
-		e.feed = nil
-		e.show(&view[T]{phase: stopped})
+		e.sink = nil
+		e.show(&view{phase: stopped})
 		return false, 0
 	}
 	return phase == syncing || phase == live, idleIn
 }
 
-// follow makes f the feed whose updates count.
-func (e *entry[T]) follow(f *feed[T]) {
+// follow makes s the sink whose updates count.
+func (e *entry) follow(s *sink) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.feed = f
+	e.sink = s
 }
 
-// take takes the object's newest state from a feed. It reports whether the feed
-// is to go on, and whether this was its first state.
-func (e *entry[T]) take(f *feed[T], o *store.Object[T], immutable bool, now time.Duration) (goOn, first bool) {
+// take takes the object's newest state from a sink. It reports whether the sink
+// should go on, and whether this was its first state.
+func (e *entry) take(s *sink, o *store.Object, immutable bool, now time.Duration) (goOn, first bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.feed != f {
+	if e.sink != s {
 		return false, false
 	}
-	next := &view[T]{phase: live, object: o}
+	next := &view{phase: live, object: o}
 	switch {
 	case o == nil:
 		next.err = about(e.key, ErrNotFound)
 	case immutable:
-		next.phase, e.feed = frozen, nil
+		next.phase, e.sink = frozen, nil
 	}
 	if first = e.view.Load().phase == syncing; first {
-		e.touch(now) // or who waited might find it idle already
+		e.touch(now) // or it might be idle before the readers that wait have read it
 	}
 	e.show(next)
 	return !immutable, first
 }
 
-// trouble notes an error of the source, for those who wait.
-func (e *entry[T]) trouble(f *feed[T], err error) {
+// sourceFailed notes an error of the source, for the readers that wait.
+func (e *entry) sourceFailed(s *sink, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if v := *e.view.Load(); e.feed == f && v.phase == syncing {
+	if v := *e.view.Load(); e.sink == s && v.phase == syncing {
 		v.err = err
 		e.show(&v)
 	}
 }
 
-// lose notes that the source will not be followed any more.
-func (e *entry[T]) lose(f *feed[T], err error) {
+// unreachable notes that the source cannot be followed any more.
+func (e *entry) unreachable(s *sink, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.feed == f {
-		e.feed = nil
-		e.show(&view[T]{phase: lost, err: err})
+	if e.sink == s {
+		e.sink = nil
+		e.show(&view{phase: lost, err: err})
 	}
 }
 
-// close ends the entry: nothing changes it any more.
-func (e *entry[T]) close() {
+// close ends the entry: it does not change any more.
+func (e *entry) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.feed = nil
-	e.show(&view[T]{phase: closed, err: about(e.key, ErrClosed)})
+	e.sink = nil
+	e.show(&view{phase: closed, err: about(e.key, ErrClosed)})
 }

@@ -36,10 +36,10 @@ var ErrSource = errors.New("source failed")
 type NotSyncedError struct {
 	Key string
 	// Cause is why waiting ended: ctx's cause; nil if the source cannot be
-	// followed any more, which Source then tells.
+	// followed any more, for the reason in Source.
 	Cause error
-	// Source is the source's last error in this attempt to follow it; nil if it
-	// has told none.
+	// Source is the source's last error in this attempt to follow it; nil if there
+	// was none.
 	Source error
 }
 

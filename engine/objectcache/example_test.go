@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/engine/objectcache"
 )
 
-// A secret is followed while somebody has a reference to it.
+// A secret is followed while it has a reference.
 func ExampleCache() {
 	ctx := context.Background()
 	secrets, err := engine.New(secretConfig())
@@ -59,7 +59,7 @@ func ExampleRef_Get() {
 	source := enginetest.NewSource(secretConfig())
 	defer source.Close()
 	source.FailList(1000, errors.New("the server is on fire"))
-	cache, err := objectcache.New(objectcache.Config[secret]{Source: source})
+	cache, err := objectcache.New(objectcache.Config[secret]{Source: engine.SourceOf[secret](source)})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -82,12 +82,12 @@ func ExampleRef_Get() {
 	// object "default/token": reference was released
 }
 
-// Each pod says which secrets it needs; what it needed before and needs no more
-// is let go.
+// Each pod says which secrets it needs; the references that it does not need any
+// more are released.
 func ExampleOwners() {
 	source := enginetest.NewSource(secretConfig())
 	defer source.Close()
-	cache, err := objectcache.New(objectcache.Config[secret]{Source: source})
+	cache, err := objectcache.New(objectcache.Config[secret]{Source: engine.SourceOf[secret](source)})
 	if err != nil {
 		fmt.Println(err)
 		return

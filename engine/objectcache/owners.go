@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/engine"
 )
 
 // Owners keeps references on behalf of owners, each of which needs a set of
@@ -18,15 +18,15 @@ import (
 // must tell them apart, by a UID for example: then they may be registered and
 // unregistered in any order.
 type Owners[O comparable, T any] struct {
-	cache *Cache[T]
+	cache cacheCore
 	mu    sync.Mutex
-	refs  map[O]map[string]*Ref[T]
+	refs  map[O]map[string]refCore
 }
 
 // NewOwners returns Owners without any. It is not to be closed: closing the
 // cache is enough.
 func NewOwners[O comparable, T any](cache *Cache[T]) *Owners[O, T] {
-	return &Owners[O, T]{cache: cache, refs: make(map[O]map[string]*Ref[T])}
+	return &Owners[O, T]{cache: cache.core, refs: make(map[O]map[string]refCore)}
 }
 
 // Register says that owner needs these keys and no others. Only what differs
@@ -38,7 +38,7 @@ func (o *Owners[O, T]) Register(owner O, keys ...string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before := o.refs[owner]
-	now := make(map[string]*Ref[T], len(keys))
+	now := make(map[string]refCore, len(keys))
 	for _, key := range keys {
 		if ref := before[key]; ref != nil {
 			now[key] = ref
@@ -46,7 +46,7 @@ func (o *Owners[O, T]) Register(owner O, keys ...string) error {
 		if now[key] != nil {
 			continue
 		}
-		ref, err := o.cache.Acquire(key)
+		ref, err := o.cache.acquire(key)
 		if err != nil {
 			releaseAll(now, before)
 			return fmt.Errorf("register %v: %w", owner, err)
@@ -59,10 +59,10 @@ func (o *Owners[O, T]) Register(owner O, keys ...string) error {
 }
 
 // releaseAll releases those of refs that keep does not have.
-func releaseAll[T any](refs, keep map[string]*Ref[T]) {
+func releaseAll(refs, keep map[string]refCore) {
 	for _, key := range slices.Sorted(maps.Keys(refs)) {
 		if ref := refs[key]; keep[key] != ref {
-			ref.Release()
+			ref.release()
 		}
 	}
 }
@@ -80,12 +80,13 @@ func (o *Owners[O, T]) Unregister(owner O) {
 // [Ref.Get].
 //
 // Errors: [ErrNotRegistered], and as for Ref.Get.
-func (o *Owners[O, T]) Get(ctx context.Context, owner O, key string) (*store.Object[T], error) {
+func (o *Owners[O, T]) Get(ctx context.Context, owner O, key string) (*engine.Object[T], error) {
 	o.mu.Lock()
 	ref := o.refs[owner][key]
 	o.mu.Unlock()
 	if ref == nil {
 		return nil, about(key, fmt.Errorf("%w for %v", ErrNotRegistered, owner))
 	}
-	return ref.Get(ctx)
+	object, err := ref.get(ctx)
+	return typed[T](object), err
 }

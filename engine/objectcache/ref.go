@@ -4,19 +4,23 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 )
 
 // Ref is a reference to the object under one key. While there is one, the cache
 // keeps what it knows of the object. Its methods are safe for concurrent use.
-type Ref[T any] struct {
-	cache    *Cache[T]
-	entry    *entry[T]
-	released atomic.Bool
+type Ref[T any] struct{ core refCore }
+
+// refCore is what the typed façade calls: a [reference]; see [cacheCore].
+type refCore interface {
+	key() string
+	get(ctx context.Context) (*store.Object, error)
+	release()
 }
 
 // Key returns the object's key.
-func (r *Ref[T]) Key() string { return r.entry.key }
+func (r *Ref[T]) Key() string { return r.core.key() }
 
 // Get returns the newest state of the object that has arrived. It is shared and
 // must not be changed.
@@ -30,9 +34,28 @@ func (r *Ref[T]) Key() string { return r.entry.key }
 // first, or the source cannot be followed any more (the next Get tries again):
 // a [*NotSyncedError] with ctx's cause and the source's last error;
 // [ErrReleased]; [ErrClosed].
-func (r *Ref[T]) Get(ctx context.Context) (*store.Object[T], error) {
+func (r *Ref[T]) Get(ctx context.Context) (*engine.Object[T], error) {
+	object, err := r.core.get(ctx)
+	return typed[T](object), err
+}
+
+// Release gives the reference back: it cannot be used any more, and a Get that
+// waits on it ends. With the last reference to a key the cache stops following
+// the object and forgets it. Releasing again does nothing. It never blocks.
+func (r *Ref[T]) Release() { r.core.release() }
+
+// reference is a [Ref] whatever the type of its object.
+type reference struct {
+	cache    *cache
+	entry    *entry
+	released atomic.Bool
+}
+
+func (r *reference) key() string { return r.entry.key }
+
+func (r *reference) get(ctx context.Context) (*store.Object, error) {
 	if r.released.Load() {
-		return nil, r.gone()
+		return nil, r.errReleased()
 	}
 	r.entry.touch(r.cache.now())
 	if v := r.entry.view.Load(); v.served() {
@@ -42,24 +65,24 @@ func (r *Ref[T]) Get(ctx context.Context) (*store.Object[T], error) {
 }
 
 // wait has the object followed if it is not, and waits for it.
-func (r *Ref[T]) wait(ctx context.Context) (*store.Object[T], error) {
+func (r *reference) wait(ctx context.Context) (*store.Object, error) {
 	if r.entry.want() {
-		r.cache.ask(r.entry)
+		r.cache.recheck(r.entry)
 	}
 	for {
 		v := r.entry.view.Load()
 		switch {
 		case r.released.Load():
-			return nil, r.gone()
+			return nil, r.errReleased()
 		case v.served():
 			return v.object, v.err
 		case v.phase == closed:
 			return nil, v.err
 		case v.phase == lost:
 			return nil, &NotSyncedError{Key: r.entry.key, Source: v.err}
-		case v.phase == stopped: // it was read by nobody for too long meanwhile
+		case v.phase == stopped: // it was idle for too long meanwhile
 			if r.entry.want() {
-				r.cache.ask(r.entry)
+				r.cache.recheck(r.entry)
 			}
 			continue
 		}
@@ -69,17 +92,14 @@ func (r *Ref[T]) wait(ctx context.Context) (*store.Object[T], error) {
 	}
 }
 
-// gone says why the reference cannot be used.
-func (r *Ref[T]) gone() error { return about(r.entry.key, ErrReleased) }
+// errReleased says why the reference cannot be used.
+func (r *reference) errReleased() error { return about(r.entry.key, ErrReleased) }
 
-// Release gives the reference back: it cannot be used any more, and a Get that
-// waits on it ends. With the last reference to a key the cache stops following
-// the object and forgets it. Releasing again does nothing. It never blocks.
-func (r *Ref[T]) Release() {
+func (r *reference) release() {
 	if r.released.Swap(true) {
 		return
 	}
 	if r.entry.release() {
-		r.cache.ask(r.entry)
+		r.cache.recheck(r.entry)
 	}
 }

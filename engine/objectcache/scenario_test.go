@@ -18,7 +18,7 @@ import (
 // TestScenarios runs the texts in testdata/scenarios on a deterministic host.
 // The commands are:
 //
-//	acquire NAME KEY          a reference, to be known by NAME
+//	acquire NAME KEY          a reference, called NAME
 //	get NAME                  what it reads
 //	release NAME              give it back
 //	put KEY DATA [immutable]  create or replace an object
@@ -26,13 +26,13 @@ import (
 //	advance D                 time passes
 //	down, up                  the source refuses lists; it does so no more
 //	break                     the watches that run are broken
-//	shut                      the source is closed for good
+//	shut                      the source is closed
 //	close                     the cache is closed
 //
-// Each prints what came of it, if anything, and then the keys that are followed.
+// Each prints its result, and then the keys that are followed.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
-		s := &scenario{rig: newRig(t, 1), refs: map[string]*objectcache.Ref[secret]{}}
+		s := &scenario{fixture: newFixture(t, 1), refs: map[string]*objectcache.Ref[secret]{}}
 		defer s.close()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			s.t = t
@@ -47,7 +47,7 @@ func TestScenarios(t *testing.T) {
 }
 
 type scenario struct {
-	*rig
+	*fixture
 	refs map[string]*objectcache.Ref[secret]
 }
 
@@ -93,8 +93,7 @@ func (s *scenario) run(d *datadriven.TestData) (string, error) {
 	return "ok", nil
 }
 
-// brief leaves out what is the fault of the deterministic host: that nothing is
-// left to run is why it waits no longer.
+// brief replaces the reason for which a deterministic host gives up waiting.
 func brief(err error) error {
 	return errors.New(strings.Replace(err.Error(), engine.ErrIdle.Error(), "gave up waiting", 1))
 }

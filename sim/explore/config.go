@@ -24,7 +24,7 @@ type Config[T any] struct {
 	// Engine says what the objects are: Key, Labels, Fields, Size and Equal, and
 	// with Index and IndexLabels what is indexed in half of the scenarios. What
 	// each world has of its own must be left out: Host, Backend, Name, Window,
-	// Capacity, BookmarkPeriod and Backoff.
+	// NoCache, BookmarkPeriod and Backoff.
 	Engine engine.Config[T]
 	// Draw draws a value to be written. All that is random in it must come from
 	// r. Few different keys make for more that happens to each.
@@ -116,7 +116,7 @@ func (c *Config[T]) validateOwn() error {
 		{"Backend", e.Backend != nil},
 		{"Name", e.Name != ""},
 		{"Window", e.Window != engine.Window{}},
-		{"Capacity", e.Capacity != nil},
+		{"NoCache", e.NoCache},
 		{"BookmarkPeriod", e.BookmarkPeriod != 0},
 		{"Backoff", e.Backoff != reflector.Backoff{}},
 	} {

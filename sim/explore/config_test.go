@@ -16,7 +16,7 @@ func TestRunSaysWhatIsWrongWithItsConfig(t *testing.T) {
 		"Engine.Name":           func(c *Config[Thing]) { c.Engine.Name = "things" },
 		"Engine.Host":           func(c *Config[Thing]) { c.Engine.Host = &engine.Host{} },
 		"Engine.Window":         func(c *Config[Thing]) { c.Engine.Window.MaxEvents = 1 },
-		"Engine.Capacity":       func(c *Config[Thing]) { c.Engine.Capacity = new(int) },
+		"Engine.NoCache":        func(c *Config[Thing]) { c.Engine.NoCache = true },
 		"Engine.BookmarkPeriod": func(c *Config[Thing]) { c.Engine.BookmarkPeriod = time.Second },
 		"Engine.Backoff":        func(c *Config[Thing]) { c.Engine.Backoff = reflector.Backoff{Factor: 3} },
 		"Draw":                  func(c *Config[Thing]) { c.Draw = nil },

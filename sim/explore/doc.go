@@ -44,7 +44,7 @@
 //
 // Informers, object caches and the engine's Source have no judge of their own:
 // [Config].Attach can put them on the engine, and say what must hold of them.
-// Never drawn are an engine without a cache (Capacity 0), writes that meet a
+// Never drawn are an engine without a cache (NoCache), writes that meet a
 // conflict, watches read by their Chan, and calls and watches that end by a
 // context, for which the engine needs a goroutine.
 //

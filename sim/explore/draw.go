@@ -58,8 +58,9 @@ func pick[V any](d *drawing, from ...V) V { return from[d.IntN(len(from))] }
 
 func (d *drawing) setup() Setup {
 	return Setup{
-		Blocks: d.IntN(2) == 0,
-		Batch:  pick(d, 0, 1, 2, 5),
+		Blocks:  d.IntN(2) == 0,
+		Batch:   pick(d, 0, 1, 2, 5),
+		Adopted: d.IntN(2) == 0,
 		Window: engine.Window{
 			MinAge:    pick(d, time.Second, time.Minute),
 			MaxEvents: pick(d, 4, 16, 1000),
@@ -212,7 +213,7 @@ func (d *drawing) start() *Start {
 		Policy:       pick(d, engine.Park, engine.Terminate, engine.Conflate),
 		Buffer:       pick(d, 0, 1, 3, 10),
 		Bookmarks:    d.IntN(2) == 0,
-		Latest:       d.IntN(2) == 0,
+		Linearizable: d.IntN(2) == 0,
 		InitialState: d.IntN(2) == 0,
 		OnPool:       d.IntN(2) == 0,
 	}

@@ -14,11 +14,11 @@ import (
 func (w *World[T]) create(s Step) {
 	value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
 	_, _, taken := w.history().Get(w.cfg.Engine.Key(value))
-	rev, err := w.engine.Create(context.Background(), value)
-	w.trace.result(rev, err)
+	o, err := w.engine.Create(context.Background(), value)
+	w.trace.result(revisionOf(o), err)
 	w.refuses(s, err, engine.ErrExists, taken)
 	if err == nil {
-		w.wrote(store.Added, &store.Object[T]{Key: w.cfg.Engine.Key(value), Value: value, Revision: rev, Created: rev})
+		w.wrote(store.Added, o)
 	}
 }
 
@@ -32,7 +32,7 @@ func (w *World[T]) deleteIf(s Step) {
 	key := keys[s.Seed%uint64(len(keys))]
 	_, since, _ := w.history().Get(key)
 	meant := engine.Preconditions{Revision: store.Revision(max(1, int(since)-s.N))}
-	o, err := w.engine.Delete(context.Background(), key, engine.DeleteOptions[T]{Preconditions: meant})
+	o, err := w.engine.Delete(context.Background(), key, engine.DeleteOptions{Preconditions: meant})
 	w.trace.result(w.newest(), err)
 	w.refuses(s, err, engine.ErrPrecondition, meant.Revision != since)
 	if err == nil {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	clocks "github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/sim/judge"
-	"github.com/watchmill/watchmill/store/backend"
 )
 
 // lease is an object that storage is to delete by itself.
@@ -43,12 +43,12 @@ func (l leases) due(now time.Time) (key string, ok bool) {
 // reaperClock is the clock of the storage in memory, which deletes what expires
 // when a timer fires. Each time the history is told.
 type reaperClock struct {
-	backend.Clock
+	clocks.Clock
 	reap func()
 }
 
 // AfterFunc arms a timer.
-func (c reaperClock) AfterFunc(d time.Duration, f func()) backend.Timer {
+func (c reaperClock) AfterFunc(d time.Duration, f func()) clocks.Timer {
 	return c.Clock.AfterFunc(d, func() {
 		f()
 		c.reap()
@@ -58,7 +58,7 @@ func (c reaperClock) AfterFunc(d time.Duration, f func()) backend.Timer {
 // reap notes what storage has deleted by itself, which must be what has expired,
 // in the order in which it did.
 func (s *storage[T]) reap() {
-	at, err := s.Backend.Revision(context.Background())
+	at, err := s.Unwrap().Revision(context.Background())
 	for err == nil && s.history.Newest() < at {
 		key, ok := s.leases.due(s.clock.Now())
 		if !ok {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
-	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -40,11 +39,11 @@ func TestObjectsExpire(t *testing.T) {
 func leasing(t *testing.T) (s *storage[Thing], clock *clock, failed *error) {
 	c := newClock(&trace{})
 	cfg := Things().Engine
-	s, err := newStorage(store.Schema[Thing]{Key: cfg.Key, Equal: cfg.Equal}, c, Setup{}, &trace{})
+	s, err := newStorage(&cfg, c, Setup{}, &trace{})
 	require.NoError(t, err)
 	failed = new(error)
 	s.fail = func(err error) { *failed = err }
-	_, err = s.Put(t.Context(), "x", Thing{Key: "x"}, 0, backend.PutOptions{TTL: time.Second})
+	_, err = s.Put(t.Context(), s.draft("x", Thing{Key: "x"}), nil, backend.PutOptions{TTL: time.Second})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s, c, failed
@@ -52,7 +51,9 @@ func leasing(t *testing.T) (s *storage[Thing], clock *clock, failed *error) {
 
 func TestStorageThatDeletesTooEarlyIsFound(t *testing.T) {
 	s, clock, failed := leasing(t)
-	_, err := s.Backend.Remove(t.Context(), "x", 2) // behind the history's back
+	o, err := s.Get(t.Context(), "x")
+	require.NoError(t, err)
+	_, err = s.Unwrap().Remove(t.Context(), o) // behind the history's back
 	require.NoError(t, err)
 	clock.Advance(time.Second / 2)
 	s.reap()

@@ -31,7 +31,7 @@ func (w *World[T]) serves() {
 	for w.watches[id] != nil {
 		id++
 	}
-	w.open(Step{Do: Watch, Turns: unlimited}, id, Start{Options: engine.WatchOptions{InitialState: true, Latest: true, Bookmarks: true}})
+	w.open(Step{Do: Watch, Turns: unlimited}, id, Start{Options: engine.WatchOptions{InitialState: true, Linearizable: true, Bookmarks: true}})
 	w.resting = false
 }
 

@@ -32,9 +32,11 @@ func (w *World[T]) rewind(s Step) {
 		return
 	}
 	w.restored = w.newest()
-	w.rewinding, w.storage.restoring = true, true
+	w.rewinding = true
+	w.storage.restore(true)
 	w.recover(lists)
-	w.rewinding, w.storage.restoring = false, false
+	w.storage.restore(false)
+	w.rewinding = false
 	w.follow(old)
 }
 

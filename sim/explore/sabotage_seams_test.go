@@ -2,7 +2,9 @@ package explore
 
 import (
 	"errors"
+	"reflect"
 
+	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
 )
 
@@ -77,14 +79,40 @@ func forgotten(o *once) seams[Thing] {
 func lose(o *once, when func(*watch[Thing]) bool) seams[Thing] {
 	met := map[*watch[Thing]]bool{}
 	var lost *watch[Thing]
-	return seams[Thing]{turn: func(r *watch[Thing]) bool {
-		if !met[r] && when(r) {
+	return seams[Thing]{turn: func(w *World[Thing], t actors.Task) bool {
+		r := watchOf(w, t)
+		if r != nil && !met[r] && when(r) {
 			if met[r] = true; o.now() {
 				lost = r
 			}
 		}
-		return r == lost
+		return r != nil && r == lost
 	}}
+}
+
+// watchOf returns the watch whose actor has the turn, nil if it is another actor's.
+func watchOf(w *World[Thing], t actors.Task) *watch[Thing] {
+	task := reflect.ValueOf(t).Pointer()
+	for _, r := range w.started {
+		if box := mailboxIn(reflect.ValueOf(r.handle)); box.Addr().Pointer() <= task && task < box.Addr().Pointer()+box.Type().Size() {
+			return r
+		}
+	}
+	return nil
+}
+
+// mailboxIn returns the mailbox inside a watch's handle, which hides it from its
+// users.
+func mailboxIn(v reflect.Value) reflect.Value {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Type() == reflect.TypeFor[actors.WakeBox]() {
+			return f
+		}
+	}
+	return mailboxIn(v.Field(0)) // it wraps another one
 }
 
 // oneFurther has a watch from a revision start one later.

@@ -10,187 +10,112 @@ import (
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
-func onStorage(wrap func(*storage[Thing], *once) backend.Backend[Thing]) func(*once) seams[Thing] {
+// onStorage has a rule hold between the engine and storage, where the judge does
+// not look.
+func onStorage(rule func(*World[Thing], *once) faulty.Rule) func(*once) seams[Thing] {
+	return over(faulty.Options{ShareState: true}, rule)
+}
+
+func over(opts faulty.Options, rule func(*World[Thing], *once) faulty.Rule) func(*once) seams[Thing] {
 	return func(o *once) seams[Thing] {
-		return seams[Thing]{storage: func(w *World[Thing]) backend.Backend[Thing] { return wrap(w.storage, o) }}
+		return seams[Thing]{storage: func(w *World[Thing]) backend.Backend {
+			b := faulty.New(w.storage, opts)
+			b.Add(rule(w, o))
+			return b
+		}}
 	}
 }
 
-// dropBatch loses a batch and covers it up.
-func dropBatch(s *storage[Thing], o *once) backend.Backend[Thing] { return &dropsBatch{s, o} }
+// one returns an operation as rules have it.
+func one(op faulty.Op) []faulty.Op { return []faulty.Op{op} }
 
-type dropsBatch struct {
-	*storage[Thing]
-	once *once
-}
-
-func (b *dropsBatch) Traits() backend.Traits { return backend.Traits{Blocks: b.traits.Blocks} }
-
-func (b *dropsBatch) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[Thing], error) {
-	w, err := b.storage.Watch(ctx, opts)
-	if err != nil {
-		return nil, err
-	}
-	return &droppingWatcher{w, b.once, opts.From}, nil
-}
-
-type droppingWatcher struct {
-	backend.Watcher[Thing]
-	once    *once
-	through store.Revision
-}
-
-func (w *droppingWatcher) Next(limit int) (backend.Batch[Thing], error) {
-	batch, err := w.Watcher.Next(limit)
-	if len(batch.Events) > 0 && w.once.now() {
-		batch, err = w.Watcher.Next(limit)
-	}
-	if err == nil {
-		batch.After, w.through = w.through, batch.Through
-	}
-	return batch, err
-}
+// dropBatch loses a batch and covers it up: it says that the next one begins where
+// it began. No number can be missing where revisions have gaps.
+var dropBatch = over(faulty.Options{Sparse: true, ShareState: true}, func(_ *World[Thing], o *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpNext), Do: func(_ context.Context, c *faulty.Call, proceed func()) {
+		if proceed(); len(c.Batch.Events) > 0 && o.now() {
+			proceed()
+		}
+		c.Batch.After = c.Position
+	}}
+})
 
 // stale says once that storage is where it was one write ago.
-func stale(s *storage[Thing], o *once) backend.Backend[Thing] { return &staleStorage{s, o} }
-
-type staleStorage struct {
-	*storage[Thing]
-	once *once
-}
-
-func (b *staleStorage) Revision(ctx context.Context) (store.Revision, error) {
-	rev, err := b.storage.Revision(ctx)
-	if rev > judge.First && b.once.now() {
-		rev--
-	}
-	return rev, err
+func stale(_ *World[Thing], o *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpRevision), Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+		if c.Revision > judge.First && o.now() {
+			c.Revision--
+		}
+	})}
 }
 
 // skipDelete lists an object that is gone since it was listed before.
-func skipDelete(s *storage[Thing], o *once) backend.Backend[Thing] {
-	return &skipsDelete{s, o, map[string]*store.Object[Thing]{}}
-}
-
-type skipsDelete struct {
-	*storage[Thing]
-	once *once
-	seen map[string]*store.Object[Thing]
-}
-
-func (b *skipsDelete) List(ctx context.Context, opts backend.ListOptions) (*backend.List[Thing], error) {
-	l, err := b.storage.List(ctx, opts)
-	if err != nil || !fromCache(opts) {
-		return l, err
-	}
-	have := map[string]bool{}
-	for _, o := range l.Items {
-		have[o.Key], b.seen[o.Key] = true, o
-	}
-	for _, key := range slices.Sorted(maps.Keys(b.seen)) {
-		if !have[key] && b.seen[key].Revision <= l.Revision && b.once.now() {
-			l.Items = append(l.Items, b.seen[key])
-			slices.SortFunc(l.Items, func(a, b *store.Object[Thing]) int { return strings.Compare(a.Key, b.Key) })
-			break
+func skipDelete(_ *World[Thing], o *once) faulty.Rule {
+	seen := map[string]*store.Object{}
+	return faulty.Rule{Ops: one(faulty.OpList), When: fromCache, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+		if c.Err != nil || c.Page.State != nil {
+			return
 		}
-	}
-	return l, nil
+		have := map[string]bool{}
+		for _, o := range c.Page.Items {
+			have[o.Key], seen[o.Key] = true, o
+		}
+		for _, key := range slices.Sorted(maps.Keys(seen)) {
+			if !have[key] && seen[key].Revision <= c.Page.Revision && o.now() {
+				c.Page.Items = append(c.Page.Items, seen[key])
+				slices.SortFunc(c.Page.Items, func(a, b *store.Object) int { return strings.Compare(a.Key, b.Key) })
+				return
+			}
+		}
+	})}
 }
 
 // fromCache reports whether it is the engine's cache that lists: others are
 // readers.
-func fromCache(opts backend.ListOptions) bool { return opts.Limit == reflector.DefaultPageSize }
+func fromCache(c *faulty.Call) bool { return c.ListOptions.Limit == reflector.DefaultPageSize }
 
 // refuseWrite cannot be reached by one write, for no reason.
-func refuseWrite(s *storage[Thing], o *once) backend.Backend[Thing] { return &refusesWrite{s, o} }
-
-type refusesWrite struct {
-	*storage[Thing]
-	once *once
-}
-
-func (b *refusesWrite) Put(ctx context.Context, key string, value Thing, expect store.Revision, opts backend.PutOptions) (*store.Object[Thing], error) {
-	if b.once.now() {
-		return nil, errOutage
-	}
-	return b.storage.Put(ctx, key, value, expect, opts)
+func refuseWrite(_ *World[Thing], o *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpPut), When: func(*faulty.Call) bool { return o.now() }, Do: faulty.Fail(errOutage)}
 }
 
 // createAnyway writes over what is there when it should create.
-func createAnyway(s *storage[Thing], o *once) backend.Backend[Thing] { return &createsAnyway{s, o} }
-
-type createsAnyway struct {
-	*storage[Thing]
-	once *once
-}
-
-func (b *createsAnyway) Put(ctx context.Context, key string, value Thing, expect store.Revision, opts backend.PutOptions) (*store.Object[Thing], error) {
-	if _, since, there := b.history.Get(key); there && expect == 0 && b.once.now() {
-		expect = since
-	}
-	return b.storage.Put(ctx, key, value, expect, opts)
+func createAnyway(w *World[Thing], o *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpPut), Do: faulty.Before(func(ctx context.Context, c *faulty.Call) {
+		if current, err := w.storage.Get(ctx, c.Key); err == nil && c.Prev == nil && o.now() {
+			c.Prev = current
+		}
+	})}
 }
 
 // showLess lists one object less when it is asked for a past state, as the
 // engine does to compare.
-func showLess(s *storage[Thing], o *once) backend.Backend[Thing] { return &showsLess{s, o} }
-
-type showsLess struct {
-	*storage[Thing]
-	once *once
-}
-
-func (b *showsLess) List(ctx context.Context, opts backend.ListOptions) (*backend.List[Thing], error) {
-	l, err := b.storage.List(ctx, opts)
-	if err == nil && fromCache(opts) && opts.Revision > 0 && len(l.Items) > 0 && b.once.now() {
-		l.Items = l.Items[1:]
-	}
-	return l, err
+func showLess(_ *World[Thing], o *once) faulty.Rule {
+	past := func(c *faulty.Call) bool { return fromCache(c) && c.ListOptions.Revision > 0 }
+	return faulty.Rule{Ops: one(faulty.OpList), When: past, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+		if c.Err == nil && len(c.Page.Items) > 0 && o.now() {
+			c.Page.Items = c.Page.Items[1:]
+		}
+	})}
 }
 
 // listNoMore fails the lists of the cache from some time on.
-func listNoMore(s *storage[Thing], o *once) backend.Backend[Thing] { return &listsNoMore{s, o} }
-
-type listsNoMore struct {
-	*storage[Thing]
-	once *once
-}
-
-func (b *listsNoMore) List(ctx context.Context, opts backend.ListOptions) (*backend.List[Thing], error) {
-	if fromCache(opts) && b.once.since() {
-		return nil, errOutage
+func listNoMore(_ *World[Thing], o *once) faulty.Rule {
+	return faulty.Rule{
+		Ops: one(faulty.OpList), When: func(c *faulty.Call) bool { return fromCache(c) && o.since() },
+		Do: faulty.Fail(errOutage),
 	}
-	return b.storage.List(ctx, opts)
 }
 
 // neverRest says from some time on that there is more whenever it has been
 // asked.
-func neverRest(s *storage[Thing], o *once) backend.Backend[Thing] { return &neverRests{s, o} }
-
-type neverRests struct {
-	*storage[Thing]
-	once *once
-}
-
-func (b *neverRests) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[Thing], error) {
-	w, err := b.storage.Watch(ctx, opts)
-	if err != nil {
-		return nil, err
-	}
-	return &restlessWatcher{w, b.once, opts.Notify}, nil
-}
-
-type restlessWatcher struct {
-	backend.Watcher[Thing]
-	once *once
-	tell func()
-}
-
-func (w *restlessWatcher) Next(limit int) (backend.Batch[Thing], error) {
-	if w.once.since() {
-		w.tell()
-	}
-	return w.Watcher.Next(limit)
+func neverRest(w *World[Thing], o *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpNext), Do: faulty.Before(func(context.Context, *faulty.Call) {
+		if o.since() {
+			w.storage.Wake()
+		}
+	})}
 }

@@ -25,6 +25,10 @@ type Setup struct {
 	Blocks bool `json:"blocks,omitzero"`
 	// Batch is the most events that storage hands out at once; zero is no limit.
 	Batch int `json:"batch,omitzero"`
+	// Adopted: the engine takes over the state that storage keeps, as it does of
+	// storage in memory of its own, which keeps no more history than the window
+	// needs. Otherwise it builds a second one.
+	Adopted bool `json:"adopted,omitzero"`
 	// Window bounds what the engine remembers.
 	Window engine.Window `json:"window,omitzero"`
 	// Indexed has the engine index the fields and labels that it was told to.

@@ -58,8 +58,8 @@ func parseName[V ~uint8](of string, name []byte, names []string, v *V) error {
 }
 
 func (s Setup) String() string {
-	return fmt.Sprintf("an engine with a window of %d events in chunks of %d, for %v; bookmarks every %v; verified every %v; indexed: %v; storage that blocks: %v, in batches of %d",
-		s.Window.MaxEvents, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.VerifyEvery, s.Indexed, s.Blocks, s.Batch)
+	return fmt.Sprintf("an engine with a window of %d events in chunks of %d, for %v; bookmarks every %v; verified every %v; indexed: %v; storage that blocks: %v, in batches of %d, with its state adopted: %v",
+		s.Window.MaxEvents, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.VerifyEvery, s.Indexed, s.Blocks, s.Batch, s.Adopted)
 }
 
 // String says the step for people, such as "take w3 n=5".
@@ -102,7 +102,7 @@ func (s *Start) String() string {
 		text string
 	}{
 		{s.Options.InitialState, "state"},
-		{s.Options.Latest, "latest"},
+		{s.Options.Linearizable, "latest"},
 		{s.Options.Bookmarks, "bookmarks"},
 		{s.Options.OnPool, "on-pool"},
 		{s.Options.Buffer > 0, fmt.Sprintf("buffer=%d", s.Options.Buffer)},

@@ -24,14 +24,14 @@ import (
 // comes late.
 type seams[T any] struct {
 	// storage returns what the engine takes for storage.
-	storage func(*World[T]) backend.Backend[T]
+	storage func(*World[T]) backend.Backend
 	// start returns what is asked of the engine for a watch with the options.
 	start func(*World[T], engine.WatchOptions) engine.WatchOptions
 	// ask makes the call that asks for a watch. What it returns is called when
 	// the watch has begun, to say what its consumer believes.
 	ask func(w *World[T], r *watch[T], call func()) (believe func())
-	// turn reports that a turn of a watch's actor is lost.
-	turn func(*watch[T]) bool
+	// turn reports that a turn of one of the engine's actors is lost.
+	turn func(*World[T], actors.Task) bool
 	// deliver returns what the consumer of a watch is given for ev.
 	deliver func(r *watch[T], ev engine.Event[T]) []engine.Event[T]
 	// stop reports that a consumer's Stop of its watch is lost.
@@ -41,16 +41,6 @@ type seams[T any] struct {
 	// told returns what the consumer of a watch that has ended for err is told,
 	// nil for nothing.
 	told func(r *watch[T], err error) error
-}
-
-// lost reports whether a turn is lost by the seam.
-func (w *World[T]) lost(t actors.Task) bool {
-	for _, r := range w.started {
-		if r.handle.Box().ID() == actorOf(t) {
-			return w.seams.turn(r)
-		}
-	}
-	return false
 }
 
 // ask makes the call that asks for a watch.

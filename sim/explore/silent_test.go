@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
 // silent is a fault in a seam that leaves most of what is shown as it is, and goes
@@ -33,9 +33,9 @@ var silents = []silent{
 	{"do not tell that emitted values are lost", given(untold), judge.Reliable},
 	{"resume one too early", standing(func(rev store.Revision) store.Revision { return max(rev, 1) - 1 }), judge.Resumable},
 	{"never say where to resume", standing(func(store.Revision) store.Revision { return 0 }), judge.Resumable},
-	{"return another revision of a write", storing(func(w *World[Thing]) backend.Backend[Thing] { return &misstates{w.storage} }), judge.Acknowledged},
-	{"serve nobody", storing(func(w *World[Thing]) backend.Backend[Thing] { return &mute{w.storage} }), judge.Refusals},
-	{"survive a panic", storing(stumbling), Contained},
+	{"return another revision of a write", onStorage(misstate)(nil), judge.Acknowledged},
+	{"serve nobody", onStorage(mute)(nil), judge.Refusals},
+	{"survive a panic", onStorage(stumble)(nil), Contained},
 }
 
 func TestWhatIsNotShownIsFoundToo(t *testing.T) {
@@ -70,10 +70,6 @@ func standing(says func(store.Revision) store.Revision) seams[Thing] {
 	return seams[Thing]{stands: says}
 }
 
-func storing(instead func(*World[Thing]) backend.Backend[Thing]) seams[Thing] {
-	return seams[Thing]{storage: instead}
-}
-
 // without leaves out the bookmarks with the marks.
 func without(marks engine.Marks) deliver {
 	return func(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
@@ -94,28 +90,26 @@ func recreated(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
 	return []engine.Event[Thing]{ev}
 }
 
-// misstates says of a deletion that it was a revision earlier.
-type misstates struct{ *storage[Thing] }
-
-func (b *misstates) Remove(ctx context.Context, key string, expect store.Revision) (*store.Object[Thing], error) {
-	o, err := b.storage.Remove(ctx, key, expect)
-	if err == nil {
-		o = o.Gone(o.Revision-1, o.Written)
-	}
-	return o, err
+// misstate says of a deletion that it was a revision earlier.
+func misstate(w *World[Thing], _ *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpRemove), Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+		if c.Err == nil {
+			c.Object = w.storage.schema.Gone(c.Object, c.Object.Revision-1, c.Object.Written)
+		}
+	})}
 }
 
 // mute does not say at which revision it is, so that nothing can be served that
 // must be fresh.
-type mute struct{ *storage[Thing] }
+func mute(*World[Thing], *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpRevision), Do: faulty.Fail(errOutage)}
+}
 
-func (b *mute) Revision(context.Context) (store.Revision, error) { return 0, errOutage }
-
-// stumbling has a function of a timer panic, once. Such a panic is reported as
+// stumble has a function of a timer panic, once. Such a panic is reported as
 // that of an actor is.
-func stumbling(w *World[Thing]) backend.Backend[Thing] {
+func stumble(w *World[Thing], _ *once) faulty.Rule {
 	w.host.Clock().AfterFunc(time.Millisecond, func() { panic("once") })
-	return w.storage
+	return faulty.Rule{}
 }
 
 // untold takes the mark off emitted values.

@@ -8,6 +8,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
 // do does one step.
@@ -80,7 +81,7 @@ func (w *World[T]) write(s Step) {
 }
 
 // wrote judges what a write returned.
-func (w *World[T]) wrote(kind store.EventType, o *store.Object[T]) {
+func (w *World[T]) wrote(kind store.EventType, o *engine.Object[T]) {
 	if err := w.history().JudgeWrite(kind, o); err != nil {
 		w.fail(err)
 	}
@@ -88,16 +89,16 @@ func (w *World[T]) wrote(kind store.EventType, o *store.Object[T]) {
 
 // request makes the call of a step that writes, and returns of which kind it was
 // and the object, or as much of it as the call has told.
-func (w *World[T]) request(s Step, value T) (kind store.EventType, o *store.Object[T], err error) {
+func (w *World[T]) request(s Step, value T) (kind store.EventType, o *engine.Object[T], err error) {
 	ctx := context.Background()
-	o = &store.Object[T]{Key: w.cfg.Engine.Key(value), Value: value}
+	o = &engine.Object[T]{Key: w.cfg.Engine.Key(value), Value: value}
 	switch s.Do {
 	case Emit:
 		o.Revision, err = w.engine.Emit(ctx, value)
 		return store.Emitted, o, err
 	case Remove:
 		if keys := w.history().State(w.newest(), everything[T]).Keys(); len(keys) > 0 {
-			o, err = w.engine.Delete(ctx, keys[s.Seed%uint64(len(keys))], engine.DeleteOptions[T]{})
+			o, err = w.engine.Delete(ctx, keys[s.Seed%uint64(len(keys))], engine.DeleteOptions{})
 			return store.Deleted, o, err
 		}
 	case Lease:
@@ -105,36 +106,47 @@ func (w *World[T]) request(s Step, value T) (kind store.EventType, o *store.Obje
 			engine.UpdateOptions{CreateIfMissing: true, TTL: s.For})
 		return store.Added, o, err
 	}
-	o.Revision, err = w.engine.Put(ctx, value)
+	o, err = w.engine.Put(ctx, value)
 	return store.Added, o, err
+}
+
+// revisionOf returns o's revision, zero for nil.
+func revisionOf[T any](o *engine.Object[T]) engine.Revision {
+	if o == nil {
+		return 0
+	}
+	return o.Revision
 }
 
 func everything[T any](T) bool { return true }
 
 // disturb does something to storage.
 func (w *World[T]) disturb(s Step) {
+	next, lists := []faulty.Op{faulty.OpNext}, []faulty.Op{faulty.OpList}
 	switch b := w.storage; s.Do {
 	case Hangup:
-		b.sever(store.ErrClosed)
+		b.BreakWatches(store.ErrClosed)
 	case Outage:
-		b.sever(errOutage)
+		b.BreakWatches(errOutage)
 	case Expire:
-		b.sever(errExpired)
+		b.BreakWatches(errExpired)
 	case Lose:
-		b.Lose = true
+		b.inject(Lose, faulty.Rule{Ops: next, Times: 1, Do: faulty.LoseEvent()})
 	case Repeat:
-		b.Repeat = true
+		b.inject(Repeat, faulty.Rule{Ops: next, Times: 1, Do: faulty.RepeatEvent()})
 	case FailLists:
-		b.failLists = s.N
-		b.sever(errExpired)
+		b.inject(FailLists, faulty.Rule{Ops: lists, Times: s.N, Do: faulty.Fail(errOutage)})
+		b.BreakWatches(errExpired)
 	case FailWatches:
-		b.failWatches = s.N
-		b.sever(errOutage)
+		b.inject(FailWatches, faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Times: s.N, Do: faulty.Fail(errOutage)})
+		b.BreakWatches(errOutage)
 	case SlowLists:
-		b.slowLists = s.N
-		b.sever(errExpired)
+		if w.scenario.Setup.Blocks {
+			b.inject(SlowLists, faulty.Rule{Ops: lists, Times: s.N, Do: faulty.After(b.delayed)})
+		}
+		b.BreakWatches(errExpired)
 	case Block:
-		b.blocked = true
+		b.inject(Block, faulty.Rule{Ops: next, Do: faulty.Hang()})
 	case Unblock:
 		b.unblock()
 	case Compact:

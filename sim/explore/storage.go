@@ -3,13 +3,15 @@ package explore
 import (
 	"context"
 	"errors"
-	"slices"
+	"reflect"
 	"time"
 
+	clocks "github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
-	"github.com/watchmill/watchmill/sim/mishap"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
@@ -19,203 +21,220 @@ var errOutage = errors.New("storage cannot be reached")
 // errExpired is what storage ends watches with that it makes start over.
 var errExpired error = &store.ExpiredError{Requested: 1, Oldest: 2}
 
-// storage is a backend in memory that fails when the scenario says so. It notes
-// every write that it acknowledges in the history, and which changes it has
-// shown as they happened.
+// storage is a backend in memory that fails when the scenario says so. Its first
+// rule notes every write that it acknowledges in the history, and which changes
+// it has shown as they happened; the faults of the scenario come behind that.
 //
-//	engine ── writes ──▶ storage ──▶ memory ──┐ deletes what expires
-//	                        └──────▶ history ◀┘  what is true from now on
-//	engine ◀─ batches ── storage ◀── memory
-//	                        └──────▶ history     what the engine was given
+//	engine ── call ──▶ note ──▶ faults ──▶ memory ──┐ deletes what expires
+//	       ◀─ result ── note ◀── faults ◀── memory   │
+//	                     └──────▶ history ◀──────────┘ what is true from now on, and
+//	                                                   what the engine was given
 type storage[T any] struct {
-	backend.Backend[T] // in memory; another one after a rewind
-	schema             store.Schema[T]
-	clock              backend.Clock
-	traits             backend.Traits
-	trace              *trace
-	history            *judge.History[T]
+	*faulty.Backend // over memory: another one after a rewind
+	schema          store.Schema
+	keyOf           func(T) string
+	clock           clocks.Clock
+	memory          memory.Options
+	trace           *trace
+	history         *judge.History[T]
 
-	// batch is the most events that a watch hands out at once; zero is no limit.
-	batch int
-	// failLists and failWatches count the calls that will fail, slowLists those
-	// that have slow called before they return.
-	failLists, failWatches, slowLists int
-	slow                              func()
-	mishap.Mishaps
-	// blocked: watches hand out nothing. restoring: nothing can be written.
-	blocked, restoring bool
+	// faults are those that hold, by the verb that asked for them; restoring is
+	// that nothing can be written.
+	faults    [verbs]*faulty.Fault
+	restoring *faulty.Fault
+	// slow is what a list does that takes its time.
+	slow func()
 
 	// leases are what expires. jumped: the clock was corrected, so that it is not
 	// known when. fail is told what is wrong with storage itself.
 	leases leases
 	jumped bool
 	fail   func(error)
-
-	open []*storageWatch[T]
 }
 
-var _ backend.Emitter[int] = (*storage[int])(nil)
-
-func newStorage[T any](schema store.Schema[T], clock backend.Clock, setup Setup, t *trace) (*storage[T], error) {
+func newStorage[T any](cfg *engine.Config[T], clock clocks.Clock, setup Setup, t *trace) (*storage[T], error) {
 	s := &storage[T]{
-		schema: schema, trace: t, batch: setup.Batch,
-		history: judge.NewHistory(schema.Same),
+		schema: cfg.Schema(), keyOf: cfg.Key, trace: t,
+		history: judge.NewHistory(equal(cfg.Equal)),
 	}
 	s.clock = reaperClock{clock, s.reap}
-	inner, err := memory.New(schema, memory.Options{Clock: s.clock})
+	s.memory = memory.Options{Clock: s.clock}
+	if setup.Adopted {
+		s.memory.Indexes, s.memory.Retain = indexes(cfg, &s.schema), setup.Window
+	}
+	inner, err := memory.New(s.schema, s.memory)
 	if err != nil {
 		return nil, err
 	}
-	s.Backend, s.traits = inner, inner.Traits()
-	s.traits.Blocks = setup.Blocks
+	s.Backend = faulty.New(inner, faulty.Options{Clock: clock, Blocks: setup.Blocks, ShareState: setup.Adopted})
+	s.Add(faulty.Rule{Do: faulty.After(s.note)})
+	if setup.Batch > 0 {
+		s.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Before(func(_ context.Context, c *faulty.Call) { c.Max = setup.Batch })})
+	}
 	return s, nil
 }
 
-// Traits are as the setup says.
-func (s *storage[T]) Traits() backend.Traits { return s.traits }
-
-// Put writes and notes it.
-func (s *storage[T]) Put(ctx context.Context, key string, value T, expect store.Revision, opts backend.PutOptions) (*store.Object[T], error) {
-	if s.restoring {
-		return nil, errOutage
+// indexes returns what the engine indexes in half of the scenarios. A name that
+// is not declared the engine refuses.
+func indexes[T any](cfg *engine.Config[T], schema *store.Schema) (all []store.Attribute) {
+	for _, name := range cfg.Index {
+		if a, err := schema.Fields.Attribute(name); err == nil {
+			all = append(all, a)
+		}
 	}
-	o, err := s.Backend.Put(ctx, key, value, expect, opts)
-	if err == nil {
-		s.gave(o.Revision, s.history.Put(key, value))
-		s.leases.set(key, s.until(opts.TTL))
+	for _, name := range cfg.IndexLabels {
+		all = append(all, store.LabelAttribute(name))
 	}
-	return o, err
+	return all
 }
 
-// Remove deletes and notes it.
-func (s *storage[T]) Remove(ctx context.Context, key string, expect store.Revision) (*store.Object[T], error) {
-	if s.restoring {
-		return nil, errOutage
+// equal returns what compares values if the configuration says f.
+func equal[T any](f func(a, b T) bool) func(a, b T) bool {
+	if f != nil {
+		return f
 	}
-	o, err := s.Backend.Remove(ctx, key, expect)
-	if err == nil {
-		s.gave(o.Revision, s.history.Delete(key))
-		s.leases.set(key, time.Time{})
-	}
-	return o, err
+	return func(a, b T) bool { return reflect.DeepEqual(a, b) }
 }
 
-// Emit passes a value through and notes it.
-func (s *storage[T]) Emit(ctx context.Context, key string, value T) (*store.Object[T], error) {
-	if s.restoring {
-		return nil, errOutage
-	}
-	o, err := s.Backend.(backend.Emitter[T]).Emit(ctx, key, value)
-	if err == nil {
-		s.gave(o.Revision, s.history.Emit(key, value))
-	}
-	return o, err
-}
-
-// gave fails unless storage has given a change the revision that is next.
-func (s *storage[T]) gave(rev, next store.Revision) {
-	if rev != next {
-		s.fail(judge.Failed(judge.Acknowledged, "storage", "it gave a change revision %d, the next is %d", rev, next))
-	}
-}
-
-// List fails, or takes its time, if it is to.
-func (s *storage[T]) List(ctx context.Context, opts backend.ListOptions) (*backend.List[T], error) {
-	if s.failLists > 0 {
-		s.failLists--
-		s.trace.call("list", 0, 0, errOutage)
-		return nil, errOutage
-	}
-	l, err := s.Backend.List(ctx, opts)
-	if err != nil {
-		s.trace.call("list", 0, 0, err)
-		return nil, err
-	}
-	s.trace.call("list", l.Revision, len(l.Items), nil)
-	if s.slowLists > 0 && s.traits.Blocks {
-		s.slowLists--
-		s.slow()
-	}
-	return l, ctx.Err()
-}
-
-// Watch starts a watch that can be broken, unless it is to fail.
-func (s *storage[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[T], error) {
-	if s.failWatches > 0 {
-		s.failWatches--
-		s.trace.call("watch", opts.From, 0, errOutage)
-		return nil, errOutage
-	}
-	w := &storageWatch[T]{storage: s, tell: opts.Notify}
-	opts.Notify = w.notify
-	inner, err := s.Backend.Watch(ctx, opts)
-	s.trace.call("watch", opts.From, 0, err)
-	if err != nil {
-		return nil, err
-	}
-	w.Watcher, w.through = inner, opts.From
-	s.open = append(s.open, w)
-	return w, nil
-}
-
-// sever ends the running watches with err.
-func (s *storage[T]) sever(err error) {
-	for _, w := range slices.Clone(s.open) {
-		w.broken = err
-		w.tell()
+// note notes a call that has come back.
+func (s *storage[T]) note(_ context.Context, c *faulty.Call) {
+	switch c.Op {
+	case faulty.OpPut, faulty.OpRemove, faulty.OpEmit:
+		if c.Err == nil {
+			s.wrote(c)
+		}
+	case faulty.OpList:
+		if c.Err != nil {
+			s.trace.call("list", 0, 0, c.Err)
+			return
+		}
+		s.trace.call("list", c.Page.Revision, len(c.Page.Items), nil)
+	case faulty.OpWatch:
+		s.trace.call("watch", c.WatchOptions.From, 0, c.Err)
+	case faulty.OpNext:
+		if c.Err == nil && len(c.Batch.Events) == 0 {
+			return
+		}
+		s.history.Given(c.Batch)
+		s.trace.call("next", c.Batch.Through, len(c.Batch.Events), c.Err)
 	}
 }
 
-// unblock lets watches hand out what there is.
+// wrote notes a write, which must have the revision that is next.
+func (s *storage[T]) wrote(c *faulty.Call) {
+	var next store.Revision
+	switch o := c.Object; c.Op {
+	case faulty.OpPut:
+		next = s.history.Put(o.Key, s.value(o))
+		s.leases.set(o.Key, s.until(c.PutOptions.TTL))
+	case faulty.OpRemove:
+		next = s.history.Delete(o.Key)
+		s.leases.set(o.Key, time.Time{})
+	case faulty.OpEmit:
+		next = s.history.Emit(o.Key, s.value(o))
+	}
+	if c.Object.Revision != next {
+		s.fail(judge.Failed(judge.Acknowledged, "storage", "it gave a change revision %d, the next is %d", c.Object.Revision, next))
+	}
+}
+
+// value returns the object's value.
+func (s *storage[T]) value(o *store.Object) T { return *s.schema.Pointer(o).(*T) }
+
+// draft returns a new object with that key and value, described by the schema.
+func (s *storage[T]) draft(key string, value T) *store.Object {
+	o := s.schema.New()
+	o.Key, *s.schema.Pointer(o).(*T) = key, value
+	s.schema.Describe(o)
+	return o
+}
+
+// inject has the rule hold for what a verb asks for, in place of one that holds
+// for it already.
+func (s *storage[T]) inject(verb Verb, r faulty.Rule) {
+	s.end(verb)
+	s.faults[verb] = s.Add(r)
+}
+
+// end ends what a verb has asked for.
+func (s *storage[T]) end(verb Verb) {
+	if f := s.faults[verb]; f != nil {
+		f.Remove()
+	}
+	s.faults[verb] = nil
+}
+
+// unblock lets watches hand out what there is, and notifies them in any case.
 func (s *storage[T]) unblock() {
-	s.blocked = false
-	for _, w := range slices.Clone(s.open) {
-		w.tell()
-	}
+	s.end(Block)
+	s.Wake()
 }
 
 // heal makes storage good from now on.
 func (s *storage[T]) heal() {
-	s.failLists, s.failWatches, s.slowLists, s.Mishaps = 0, 0, 0, mishap.Mishaps{}
+	for verb := range s.faults {
+		s.end(Verb(verb))
+	}
 	s.unblock()
+}
+
+// restore has nothing be written, or anything again.
+func (s *storage[T]) restore(under bool) {
+	if s.restoring != nil {
+		s.restoring.Remove()
+	}
+	if s.restoring = nil; under {
+		s.restoring = s.Add(faulty.Rule{Ops: faulty.Writes, Do: faulty.Fail(errOutage)})
+	}
+}
+
+// delayed is what happens to a list that takes its time, in which its context may
+// end.
+func (s *storage[T]) delayed(ctx context.Context, c *faulty.Call) {
+	if c.Err != nil {
+		c.Spare()
+		return
+	}
+	s.slow()
+	c.Err = ctx.Err()
 }
 
 // rewind takes storage back to rev, as when it is restored from a backup: what
 // was written since never happened, others are written instead, and nothing
 // expires any more. Watches end with err.
 func (s *storage[T]) rewind(rev store.Revision, others []T, err error) error {
-	inner, failed := memory.New(s.schema, memory.Options{Clock: s.clock})
+	inner, failed := memory.New(s.schema, s.memory)
 	if failed != nil {
 		return failed
 	}
 	ctx := context.Background()
 	put := func(key string, value T) error {
-		var expect store.Revision
-		if was, err := inner.Get(ctx, key); err == nil {
-			expect = was.Revision
+		prev, err := inner.Get(ctx, key)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
 		}
-		_, err := inner.Put(ctx, key, value, expect, backend.PutOptions{})
+		_, err = inner.Put(ctx, s.draft(key, value), prev, backend.PutOptions{})
 		return err
 	}
 	emit := func(key string, value T) error {
-		_, err := inner.Emit(ctx, key, value)
+		_, err := inner.Emit(ctx, s.draft(key, value))
 		return err
 	}
 	remove := func(key string) error {
 		was, err := inner.Get(ctx, key)
 		if err == nil {
-			_, err = inner.Remove(ctx, key, was.Revision)
+			_, err = inner.Remove(ctx, was)
 		}
 		return err
 	}
 	if failed := s.history.Replay(rev, put, emit, remove); failed != nil {
 		return failed
 	}
-	s.sever(err)
-	old := s.Backend
-	s.Backend, s.history, s.leases = inner, s.history.Fork(rev), nil
+	s.BreakWatches(err)
+	old := s.Replace(inner)
+	s.history, s.leases = s.history.Fork(rev), nil
 	for _, value := range others {
-		key := s.schema.Key(value)
+		key := s.keyOf(value)
 		if failed := put(key, value); failed != nil {
 			return failed
 		}
@@ -227,49 +246,3 @@ func (s *storage[T]) rewind(rev store.Revision, others []T, err error) error {
 // slowCall is how long a slow list takes: longer than some timeouts, shorter
 // than others.
 const slowCall = 2 * time.Second
-
-// storageWatch is a watch on storage.
-type storageWatch[T any] struct {
-	backend.Watcher[T]
-	storage *storage[T]
-	tell    func()
-	broken  error
-	through store.Revision
-}
-
-func (w *storageWatch[T]) notify() {
-	if !w.storage.blocked {
-		w.tell()
-	}
-}
-
-// Next returns the next batch, spoilt if it is to be.
-func (w *storageWatch[T]) Next(limit int) (backend.Batch[T], error) {
-	s := w.storage
-	if w.broken != nil {
-		s.trace.call("next", 0, 0, w.broken)
-		return backend.Batch[T]{}, w.broken
-	}
-	if s.blocked {
-		return backend.Batch[T]{After: w.through, Through: w.through}, nil
-	}
-	if s.batch > 0 {
-		limit = s.batch
-	}
-	batch, err := w.Watcher.Next(limit)
-	if err != nil || len(batch.Events) == 0 {
-		return batch, err
-	}
-	w.through = batch.Through
-	batch = mishap.Spoil(&s.Mishaps, batch)
-	s.history.Given(batch)
-	s.trace.call("next", batch.Through, len(batch.Events), nil)
-	return batch, nil
-}
-
-// Close ends the watch.
-func (w *storageWatch[T]) Close() {
-	s := w.storage
-	s.open = slices.DeleteFunc(s.open, func(other *storageWatch[T]) bool { return other == w })
-	w.Watcher.Close()
-}

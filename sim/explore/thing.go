@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/engine"
@@ -26,7 +25,7 @@ func Things() Config[Thing] {
 		Engine: engine.Config[Thing]{
 			Key:    func(o Thing) string { return o.Key },
 			Labels: func(o Thing) labels.Set { return labels.Set{"app": o.App} },
-			Fields: func(o Thing) fields.Set { return fields.Set{"node": o.Node} },
+			Fields: engine.Fields[Thing]{"node": func(o Thing) string { return o.Node }},
 			Equal:  func(a, b Thing) bool { return a == b },
 			Index:  []string{"node"}, IndexLabels: []string{"app"},
 		},

@@ -166,7 +166,7 @@ func (t *trace) end(watch int, err error) {
 var told = []error{
 	errOutage, engine.ErrStopped, engine.ErrExpired, engine.ErrSlowConsumer, engine.ErrHandlerPanic, engine.ErrDeadline,
 	engine.ErrEngineClosed, engine.ErrNotFound, engine.ErrExists, engine.ErrConflict, engine.ErrPrecondition,
-	engine.ErrFuture, engine.ErrNotReady, engine.ErrNotTaken, engine.ErrIdle, store.ErrClosed, context.Canceled,
+	engine.ErrFuture, engine.ErrNotReady, engine.ErrWatchNotStarted, engine.ErrIdle, store.ErrClosed, context.Canceled,
 }
 
 // err adds whether there is an error, and which.
@@ -185,11 +185,11 @@ func because(err error) string {
 
 // delivery notes what a consumer was given. It is no method of trace since those
 // cannot be generic.
-func delivery[T any](t *trace, watch int, ev store.Event[T]) {
+func delivery[T any](t *trace, watch int, ev engine.Event[T]) {
 	t.Deliveries++
 	t.mix(tagEvent, uint64(watch), uint64(ev.Type)<<8|uint64(ev.Marks), uint64(ev.Revision))
 	t.text(ev.Key())
-	for _, o := range []*store.Object[T]{ev.Object, ev.Prev} {
+	for _, o := range []*engine.Object[T]{ev.Object, ev.Prev} {
 		if o != nil {
 			t.mix(uint64(o.Revision), uint64(o.Created))
 		}

@@ -64,7 +64,7 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 		}
 	}
 	r.Earliest = w.engine.Revision()
-	if r.Options.Latest {
+	if r.Options.Linearizable {
 		r.Earliest = max(r.Earliest, w.newest())
 	}
 	if r.Options.InitialState {

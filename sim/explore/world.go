@@ -118,13 +118,12 @@ func newWorld[T any](cfg *Config[T], s Scenario, sabotage seams[T], t *trace) (*
 	if w.host, err = engine.NewHost(engine.HostConfig{Clock: w.clock, Executor: w.sched, Seed: s.Seed | 1, OnFailure: w.survived}); err != nil {
 		return nil, err
 	}
-	schema := store.Schema[T]{Key: cfg.Engine.Key, Labels: cfg.Engine.Labels, Fields: cfg.Engine.Fields, Size: cfg.Engine.Size, Equal: cfg.Engine.Equal}
-	if w.storage, err = newStorage(schema, w.host.Clock(), s.Setup, t); err != nil {
+	if w.storage, err = newStorage(&cfg.Engine, w.host.Clock(), s.Setup, t); err != nil {
 		return nil, err
 	}
 	w.storage.fail = w.fail
 	if sabotage.turn != nil {
-		w.sched.lost = w.lost
+		w.sched.lost = func(t actors.Task) bool { return sabotage.turn(w, t) }
 	}
 	w.storage.slow = func() {
 		w.sched.runN(5)
@@ -150,7 +149,7 @@ func (w *World[T]) attach() error {
 
 func (w *World[T]) engineConfig() engine.Config[T] {
 	c, setup := w.cfg.Engine, w.scenario.Setup
-	var b backend.Backend[T] = w.storage
+	var b backend.Backend = w.storage
 	if w.seams.storage != nil {
 		b = w.seams.storage(w)
 	}

@@ -32,7 +32,7 @@ func (j *judge[T]) honour(n int) error {
 }
 
 // event judges the next one and applies it.
-func (j *judge[T]) event(ev store.Event[T]) error {
+func (j *judge[T]) event(ev engine.Event[T]) error {
 	switch {
 	case j.ending(j.index) && ev.Type != store.Bookmark:
 		return j.fail(Bookmarkable, "no bookmark has ended the initial state")
@@ -60,7 +60,7 @@ func (j *judge[T]) event(ev store.Event[T]) error {
 }
 
 // behind says what is wrong with an event that does not lie ahead.
-func (j *judge[T]) behind(ev store.Event[T]) error {
+func (j *judge[T]) behind(ev engine.Event[T]) error {
 	for i := j.index - 1; i >= 0; i-- {
 		if was := j.Events[i]; was.Revision == ev.Revision && was.Key() == ev.Key() && was.Type == ev.Type {
 			return j.fail(Unique, "it came before, as event %d", i)
@@ -80,7 +80,7 @@ func (j *judge[T]) behind(ev store.Event[T]) error {
 // unmarked: an event without marks is what happened at its revision, and nothing
 // before it was left out (row 154). So is an emitted value, which can be nothing
 // else: its mark tells of others.
-func (j *judge[T]) unmarked(ev store.Event[T]) error {
+func (j *judge[T]) unmarked(ev engine.Event[T]) error {
 	if !j.Witnessed(ev.Revision) {
 		return j.fail(Genuine, "it was never seen happening, but has no mark")
 	}
@@ -116,7 +116,7 @@ func (j *judge[T]) unmarked(ev store.Event[T]) error {
 // lost returns the revision of an emitted value that nobody was given and that
 // ev, if it is the next one emitted, must tell of; zero if there is none. Before
 // the watch's start the engine may not have known of storage yet.
-func (j *judge[T]) lost(ev store.Event[T]) store.Revision {
+func (j *judge[T]) lost(ev engine.Event[T]) store.Revision {
 	if ev.Type != store.Emitted {
 		return 0
 	}
@@ -134,7 +134,7 @@ func (j *judge[T]) lost(ev store.Event[T]) store.Revision {
 
 // previous: only what was there before has a previous state, which is that of
 // the consumer.
-func (j *judge[T]) previous(ev store.Event[T]) error {
+func (j *judge[T]) previous(ev engine.Event[T]) error {
 	had := ev.Type == store.Modified || ev.Type == store.Deleted
 	has, there := j.have[ev.Key()]
 	switch {
@@ -156,13 +156,13 @@ func (j *judge[T]) previous(ev store.Event[T]) error {
 }
 
 // identity says which object o is.
-func identity[T any](o *store.Object[T]) string {
+func identity[T any](o *engine.Object[T]) string {
 	return fmt.Sprintf("%q of %d, created at %d", o.Key, o.Revision, o.Created)
 }
 
 // marked: an event with a mark stands for changes that are not shown, but hides
 // none that it must not, and shows nothing that was not there.
-func (j *judge[T]) marked(ev store.Event[T]) error {
+func (j *judge[T]) marked(ev engine.Event[T]) error {
 	switch {
 	case ev.Is(store.Conflated) && j.Options.Policy != engine.Conflate:
 		return j.fail(Reliable, "it is conflated, which nobody asked for")
@@ -193,7 +193,7 @@ func (j *judge[T]) marked(ev store.Event[T]) error {
 
 // last: the object of a deletion that was not seen happening is what the
 // consumer has.
-func (j *judge[T]) last(ev store.Event[T]) error {
+func (j *judge[T]) last(ev engine.Event[T]) error {
 	has, there := j.have[ev.Key()]
 	if !there {
 		return nil // apply finds it
@@ -206,7 +206,7 @@ func (j *judge[T]) last(ev store.Event[T]) error {
 }
 
 // genuine: the object is one that was written.
-func (j *judge[T]) genuine(o *store.Object[T]) error {
+func (j *judge[T]) genuine(o *engine.Object[T]) error {
 	if !j.same(o, j.at(o.Key, o.Revision)) {
 		return j.fail(Genuine, "no such object was written: %v, %s", o.Value, identity(o))
 	}
@@ -220,7 +220,7 @@ func (j *judge[T]) ending(n int) bool {
 }
 
 // bookmark: everything up to its revision was delivered before it (row 155).
-func (j *judge[T]) bookmark(ev store.Event[T]) error {
+func (j *judge[T]) bookmark(ev engine.Event[T]) error {
 	switch {
 	case !j.Options.Bookmarks:
 		return j.fail(Bookmarkable, "nobody asked for bookmarks")
@@ -283,7 +283,7 @@ func (j *judge[T]) comesLater(after, through store.Revision) bool {
 }
 
 // apply changes what the consumer has, and checks that the event's type fits.
-func (j *judge[T]) apply(ev store.Event[T]) error {
+func (j *judge[T]) apply(ev engine.Event[T]) error {
 	_, there := j.have[ev.Key()]
 	switch ev.Type {
 	case store.Added, store.Modified:

@@ -30,9 +30,9 @@ func TestGivenWitnessesWhatFitsWhatWasBefore(t *testing.T) {
 			for n := range 5 { // up to revision 6
 				h.Put("k", n)
 			}
-			batch := backend.Batch[int]{After: test.after, Through: h.Newest()}
+			batch := backend.Batch{After: test.after, Through: h.Newest()}
 			for _, rev := range test.events {
-				batch.Events = append(batch.Events, store.Event[int]{Revision: rev})
+				batch.Events = append(batch.Events, store.Event{Revision: rev})
 			}
 			h.Given(batch)
 			var witnessed []store.Revision

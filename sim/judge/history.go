@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -95,7 +96,7 @@ func (h *History[T]) Witness(rev store.Revision) {
 // Given notes what a watch handed to the engine: it was given the events as they
 // happened, up to the first that does not have the revision after the one
 // before.
-func (h *History[T]) Given(batch backend.Batch[T]) {
+func (h *History[T]) Given(batch backend.Batch) {
 	for i, ev := range batch.Events {
 		if ev.Revision != batch.After+store.Revision(i)+1 {
 			return
@@ -174,7 +175,7 @@ func (h *History[T]) at(key string, rev store.Revision) version[T] {
 }
 
 // same reports whether o is the object of a version.
-func (h *History[T]) same(o *store.Object[T], v version[T]) bool {
+func (h *History[T]) same(o *engine.Object[T], v version[T]) bool {
 	return v.value != nil && o.Revision == v.since && o.Created == v.created && h.equal(o.Value, *v.value)
 }
 

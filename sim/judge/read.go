@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -18,7 +19,7 @@ type Read[T any] struct {
 }
 
 // JudgeGet judges a get of the object under key; nil if there was none.
-func (h *History[T]) JudgeGet(r Read[T], key string, o *store.Object[T]) error {
+func (h *History[T]) JudgeGet(r Read[T], key string, o *engine.Object[T]) error {
 	for rev := max(r.Oldest, First); rev <= min(r.Newest, h.Newest()); rev++ {
 		v := h.at(key, rev)
 		if (v.value != nil) == (o != nil) && (o == nil || h.same(o, v)) {
@@ -32,7 +33,7 @@ func (h *History[T]) JudgeGet(r Read[T], key string, o *store.Object[T]) error {
 }
 
 // JudgeList judges a whole list of what a selection shows, at revision rev.
-func (h *History[T]) JudgeList(r Read[T], selects func(T) bool, rev store.Revision, objects []*store.Object[T]) error {
+func (h *History[T]) JudgeList(r Read[T], selects func(T) bool, rev store.Revision, objects []*engine.Object[T]) error {
 	if rev < r.Oldest || rev > min(r.Newest, h.Newest()) {
 		return Failed(r.Mode, r.Name, "it is of revision %d, not from %d to %d", rev, r.Oldest, r.Newest)
 	}

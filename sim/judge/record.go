@@ -26,7 +26,7 @@ type Record[T any] struct {
 	// the revision before these.
 	Earliest, Latest store.Revision
 	// Events are what the consumer was given, in order.
-	Events []store.Event[T]
+	Events []engine.Event[T]
 	// Claims are what Watch.Revision said, in order.
 	Claims []Claim
 	// Drained: the consumer has been given all there is.

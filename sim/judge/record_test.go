@@ -12,9 +12,9 @@ import (
 
 // A watch that expires is given what it had kept before it is told.
 func TestLeftBehindCountsWhatAWatchHadKept(t *testing.T) {
-	event := func(marks store.Marks, revs ...store.Revision) (events []store.Event[int]) {
+	event := func(marks store.Marks, revs ...store.Revision) (events []engine.Event[int]) {
 		for _, rev := range revs {
-			events = append(events, store.Event[int]{Type: store.Added, Marks: marks, Revision: rev})
+			events = append(events, engine.Event[int]{Type: store.Added, Marks: marks, Revision: rev})
 		}
 		return events
 	}

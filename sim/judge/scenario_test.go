@@ -69,7 +69,7 @@ func (c *court) run() error {
 	case "watch":
 		return c.history.Judge(c.record())
 	case "get":
-		var o *store.Object[string]
+		var o *engine.Object[string]
 		key := c.d.CmdArgs[0].Key
 		if last := c.d.CmdArgs[len(c.d.CmdArgs)-1].Key; strings.Contains(last, "@") {
 			value, rev, _ := strings.Cut(last, "@")
@@ -77,7 +77,7 @@ func (c *court) run() error {
 		}
 		return c.history.JudgeGet(c.read(), key, o)
 	case "list":
-		var objects []*store.Object[string]
+		var objects []*engine.Object[string]
 		for _, line := range c.lines() {
 			o := c.object(line[0], line[1])
 			if len(line) > 2 {
@@ -222,26 +222,26 @@ var marks = map[string]store.Marks{
 	"after-gap": store.AfterGap,
 }
 
-func (c *court) object(at, value string) *store.Object[string] {
+func (c *court) object(at, value string) *engine.Object[string] {
 	key, rev, _ := strings.Cut(at, "@")
-	o := &store.Object[string]{Key: key, Value: value, Revision: c.revision(rev)}
+	o := &engine.Object[string]{Key: key, Value: value, Revision: c.revision(rev)}
 	o.Created = c.created[o.Revision]
 	return o
 }
 
 // previous reads the state before ev: <value>@R, or <value> for the one that was
 // there before.
-func (c *court) previous(ev store.Event[string], text string) *store.Object[string] {
+func (c *court) previous(ev engine.Event[string], text string) *engine.Object[string] {
 	value, rev, given := strings.Cut(text, "@")
 	_, was, _ := c.history.At(ev.Object.Key, ev.Revision-1)
 	if given {
 		was = c.revision(rev)
 	}
-	return &store.Object[string]{Key: ev.Object.Key, Value: value, Revision: was, Created: c.created[was]}
+	return &engine.Object[string]{Key: ev.Object.Key, Value: value, Revision: was, Created: c.created[was]}
 }
 
-func (c *court) event(line []string) store.Event[string] {
-	ev := store.Event[string]{Type: types[line[0]]}
+func (c *court) event(line []string) engine.Event[string] {
+	ev := engine.Event[string]{Type: types[line[0]]}
 	rest := line[2:]
 	if _, rev, _ := strings.Cut(line[1], "@"); ev.Type == store.Bookmark {
 		ev.Revision = c.revision(rev)

@@ -1,6 +1,9 @@
 package judge
 
-import "github.com/watchmill/watchmill/store"
+import (
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+)
 
 // JudgeWrite judges what the newest change was said to be: kind is [store.Added]
 // for a value that was stored, [store.Deleted] or [store.Emitted], and o what the
@@ -9,7 +12,7 @@ import "github.com/watchmill/watchmill/store"
 //
 // A write that returns no more than a revision says nothing of Created: that is
 // zero then.
-func (h *History[T]) JudgeWrite(kind store.EventType, o *store.Object[T]) error {
+func (h *History[T]) JudgeWrite(kind store.EventType, o *engine.Object[T]) error {
 	want, ok := h.written(kind, o.Key)
 	switch {
 	case !ok:
@@ -24,13 +27,13 @@ func (h *History[T]) JudgeWrite(kind store.EventType, o *store.Object[T]) error 
 
 // written returns what a write of the kind to key returns that has just been
 // made.
-func (h *History[T]) written(kind store.EventType, key string) (*store.Object[T], bool) {
+func (h *History[T]) written(kind store.EventType, key string) (*engine.Object[T], bool) {
 	if kind == store.Added {
 		v := h.at(key, h.Newest())
 		if v.value == nil {
 			return nil, false
 		}
-		return &store.Object[T]{Key: key, Value: *v.value, Revision: v.since, Created: v.created}, true
+		return &engine.Object[T]{Key: key, Value: *v.value, Revision: v.since, Created: v.created}, true
 	}
 	if h.Newest() == First {
 		return nil, false
@@ -46,5 +49,5 @@ func (h *History[T]) written(kind store.EventType, key string) (*store.Object[T]
 	if value == nil {
 		return nil, false
 	}
-	return &store.Object[T]{Key: key, Value: *value, Revision: h.Newest(), Created: c.created}, true
+	return &engine.Object[T]{Key: key, Value: *value, Revision: h.Newest(), Created: c.created}, true
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchmill/watchmill/sim/load/internal/storage"
 	"github.com/watchmill/watchmill/sim/report"
 	"github.com/watchmill/watchmill/sim/scenario"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
 // faults makes the timeline happen. It belongs to one goroutine; what happened
@@ -42,8 +42,8 @@ func newFaults(r *run) *faults {
 
 // happen lets the faults happen when they are due. In the end none holds.
 func (f *faults) happen(ctx context.Context) {
-	holding := map[int]*storage.Strike{} // by moment
-	records := map[int]int{}             // likewise: index in happened
+	holding := map[int]*faulty.Fault{} // by moment
+	records := map[int]int{}           // likewise: index in happened
 	defer func() {
 		for moment, st := range holding {
 			f.over(records[moment], st)
@@ -71,10 +71,10 @@ func (f *faults) happen(ctx context.Context) {
 }
 
 // over ends a fault that holds.
-func (f *faults) over(record int, st *storage.Strike) {
+func (f *faults) over(record int, st *faulty.Fault) {
 	f.run.storage.End(st)
 	f.happened[record].Until = f.run.watch.elapsed().Seconds()
-	f.happened[record].Struck = st.Struck()
+	f.happened[record].Struck = st.Hits()
 }
 
 // strike does a fault of a moment, and returns how many watches it struck.
@@ -83,7 +83,7 @@ func (f *faults) strike(ctx context.Context, fault *scenario.Fault, moment int) 
 	case scenario.FaultBreak:
 		return f.run.storage.Break()
 	case scenario.FaultRelist:
-		return f.run.storage.Expire()
+		return f.run.storage.ExpireWatches()
 	case scenario.FaultCompact:
 		if err := f.run.storage.Forget(ctx); err != nil {
 			f.run.failure(fault.Name, err)

@@ -14,7 +14,6 @@ import (
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
-	"github.com/watchmill/watchmill/store"
 )
 
 // keeper is the user of one object cache of a group: it holds references, reads
@@ -154,7 +153,7 @@ func (k *keeper) current(ctx context.Context, ref *objectcache.Ref[content.Item]
 }
 
 // isNewest reports whether what a reference returned is what was written last.
-func isNewest(o *store.Object[content.Item], err error, want audit.Entry) bool {
+func isNewest(o *engine.Object[content.Item], err error, want audit.Entry) bool {
 	if want.Attrs == nil { // deleted
 		return errors.Is(err, engine.ErrNotFound)
 	}

@@ -48,7 +48,7 @@ const graduation = 5 * time.Millisecond
 
 // informerPolicies are the informers', by the names of scenarios.
 var informerPolicies = map[scenario.HandlerPolicy]informer.Policy{
-	scenario.MergeChanges: informer.Conflate, scenario.Resnapshot: informer.Resnapshot, scenario.Block: informer.Block,
+	scenario.MergeChanges: informer.Merge, scenario.Resnapshot: informer.Resnapshot, scenario.Block: informer.Block,
 }
 
 // startMirrors makes the informers, on the engine's host and over the engine.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
@@ -23,7 +24,7 @@ func TestInformersAreMeasuredOnceTheLoadBegins(t *testing.T) {
 		return g.latency.Total().TotalCount()
 	}
 	tell := func(kind store.EventType, cause informer.Cause, stored int64) {
-		o := &store.Object[content.Item]{Key: "a", Revision: 7, Value: content.Item{Stored: stored}}
+		o := &engine.Object[content.Item]{Key: "a", Revision: 7, Value: content.Item{Stored: stored}}
 		p.learn(informer.Notification[content.Item]{Type: kind, Cause: cause, Object: o})
 	}
 	tell(store.Added, informer.Change, r.watch.now())

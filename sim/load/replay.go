@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/sim/trace"
 )
@@ -55,7 +54,7 @@ func (w *writer) replay(ctx context.Context) {
 // apply makes one change of a trace. To delete what is not there is as good.
 func (w *writer) apply(ctx context.Context, due int64, c *trace.Change) error {
 	if c.Op == trace.Delete {
-		_, err := w.run.engine.Delete(ctx, c.Key, engine.DeleteOptions[content.Item]{})
+		_, err := w.run.engine.Delete(ctx, c.Key, engine.DeleteOptions{})
 		if errors.Is(err, engine.ErrNotFound) {
 			return nil
 		}

@@ -26,10 +26,10 @@ func started(t *testing.T, s *scenario.Scenario) *run {
 // create creates the nth object and returns its revision, which the engine has.
 func create(t *testing.T, r *run, n int) engine.Revision {
 	t.Helper()
-	rev, err := r.engine.Create(t.Context(), content.NewMaker(&r.plan.Objects, 1, 0).Object(n))
+	o, err := r.engine.Create(t.Context(), content.NewMaker(&r.plan.Objects, 1, 0).Object(n))
 	require.NoError(t, err)
-	require.NoError(t, r.engine.WaitFor(t.Context(), rev))
-	return rev
+	require.NoError(t, r.engine.WaitFor(t.Context(), o.Revision))
+	return o.Revision
 }
 
 // An event that is stored while a watcher is trying to come back is late by what

@@ -299,13 +299,11 @@ func (r *run) lastTaken() time.Duration {
 
 // config returns the configuration of the engine under load.
 func (r *run) config() engine.Config[content.Item] {
-	schema, e := content.Schema(), r.plan.Engine
-	cfg := engine.Config[content.Item]{
-		Name: "load", Key: schema.Key, Labels: schema.Labels, Fields: schema.Fields, Size: schema.Size, Equal: schema.Equal,
-		Index:  r.plan.Objects.Index,
-		Window: engine.Window{MaxEvents: e.Window, MinAge: e.WindowAge},
-		Host:   r.host, Backend: r.storage, BookmarkPeriod: e.Bookmarks, OnError: r.failed.engine,
-	}
+	e := r.plan.Engine
+	cfg := content.Config(r.plan)
+	cfg.Name, cfg.Index = "load", r.plan.Objects.Index
+	cfg.Window = engine.Window{MaxEvents: e.Window, MinAge: e.WindowAge}
+	cfg.Host, cfg.Backend, cfg.BookmarkPeriod, cfg.OnError = r.host, r.storage, e.Bookmarks, r.failed.engine
 	cfg.Backoff.Initial, cfg.Backoff.Max = e.Backoff, e.BackoffMax
 	if e.Backoff > 0 {
 		cfg.Backoff.HealthyAfter = time.Second

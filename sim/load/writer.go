@@ -126,7 +126,7 @@ func (w *writer) update(ctx context.Context, due int64, n int) error {
 }
 
 func (w *writer) delete(ctx context.Context, at int) error {
-	if _, err := w.run.engine.Delete(ctx, w.run.plan.Objects.Key(w.live[at]), engine.DeleteOptions[content.Item]{}); err != nil {
+	if _, err := w.run.engine.Delete(ctx, w.run.plan.Objects.Key(w.live[at]), engine.DeleteOptions{}); err != nil {
 		return err
 	}
 	last := len(w.live) - 1

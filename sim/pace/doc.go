@@ -1,16 +1,16 @@
-// Package pace keeps time for those who put load on something: when a call is
-// due, and when a consumer may take its next event.
+// Package pace decides when a load makes its next call, and when a slow consumer
+// takes its next event.
 //
-//	rate, shape, seed ──▶ Schedule ──Due──▶ moment ──Sleep──▶ call
-//	                      open: however long calls take, the next is due when it is
+//	rate, shape, seed ──▶ Schedule ──Due──▶ time ──Sleep──▶ call
+//	                      open loop: due times do not depend on how long calls take
 //
 //	scenario.Consume ───▶ Consumer ──Wait──▶ next event
-//	                      closed: each event is taken after the one before
+//	                      closed loop: each event is taken after the one before
 //
-// It waits in real time, or in that of a testing/synctest bubble.
+// Waiting takes real time, or the time of a testing/synctest bubble.
 //
 // # Concurrency
 //
-// A Schedule and a Consumer belong to one goroutine each. Sleep can be called
-// from anywhere.
+// A [Schedule] and a [Consumer] must not be used by several goroutines at once.
+// [Sleep] is safe for concurrent use.
 package pace

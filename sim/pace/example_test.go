@@ -10,8 +10,8 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// A hundred calls per second, four at a time. Whoever makes them sleeps until
-// each is due, and counts its latency from there.
+// A hundred calls per second in bursts of four. A caller sleeps until each is due,
+// and measures its latency from that time.
 func ExampleSchedule() {
 	s := pace.NewSchedule(scenario.Bursts, 100, 4, 0, nil)
 	for range 6 {

@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// Whatever the shape, as many calls are due as the rate says.
+// With every shape, as many calls are due as the rate says.
 func TestSchedulesKeepTheRate(t *testing.T) {
 	for _, shape := range []scenario.Shape{scenario.Steady, scenario.Poisson, scenario.Bursts} {
 		s := pace.NewSchedule(shape, 1000, 50, 0.5, rand.New(rand.NewPCG(1, 2)))

@@ -1,8 +1,12 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
-// gauge is what a chart of one value over time shows.
+// gauge describes a chart of one value over time.
 type gauge struct {
 	id, title, about, unit string
 	of                     func(*Sample) float64
@@ -17,7 +21,7 @@ var gauges = []gauge{
 	{"goroutines", "Goroutines", "of the engine and of the load", "goroutines", func(s *Sample) float64 { return float64(s.Goroutines) }},
 }
 
-// charts draws all charts of a report.
+// charts returns all charts of a report.
 func (r *Report) charts() []chart {
 	if len(r.Samples) == 0 {
 		return nil
@@ -33,7 +37,7 @@ func (r *Report) charts() []chart {
 	return all
 }
 
-// gauge draws one value over time.
+// gauge returns the chart of one value over time.
 func (r *Report) gauge(g gauge, x scale) chart {
 	var xs, ys []float64
 	for i := range r.Samples {
@@ -44,28 +48,24 @@ func (r *Report) gauge(g gauge, x scale) chart {
 	if g.unit == "" {
 		y, format = memory(largest(ys)), Memory
 	}
-	return draw(g.id, g.title, g.about, x, y, format, series{name: g.title, xs: xs, ys: ys}).timed(xs).over(x, r.Faults)
+	return draw(g.id, g.title, g.about, x, y, format, series{name: g.title, xs: xs, ys: ys}).withTimes(xs).withFaults(x, r.Faults)
 }
 
-// latencyOverTime draws percentiles of each interval.
+// latencyOverTime returns the chart of the percentiles of each interval.
 func (r *Report) latencyOverTime(x scale) chart {
-	var max, p99, p50 series
-	max.name, p99.name, p50.name = "max", "p99", "p50"
-	for _, all := range []*series{&max, &p99, &p50} {
-		all.gaps = true
-	}
+	highest, p99, p50 := series{name: "max", gaps: true}, series{name: "p99", gaps: true}, series{name: "p50", gaps: true}
 	for i := range r.Samples {
 		s := &r.Samples[i]
-		for line, y := range map[*series]float64{&max: s.Max, &p99: s.P99, &p50: s.P50} {
+		for line, y := range map[*series]float64{&highest: s.Max, &p99: s.P99, &p50: s.P50} {
 			line.xs, line.ys = append(line.xs, s.At), append(line.ys, y)
 		}
 	}
-	y := logarithmic(least(p50.ys), largest(max.ys))
-	c := draw("latency", "Latency over time", "from a write's due time until the consumer had the event; gaps had none", x, y, Seconds, max, p99, p50)
-	return c.timed(max.xs).over(x, r.Faults)
+	y := logarithmic(least(p50.ys), largest(highest.ys))
+	c := draw("latency", "Latency over time", "from a write's due time until the consumer had the event; gaps had none", x, y, Seconds, highest, p99, p50)
+	return c.withTimes(highest.xs).withFaults(x, r.Faults)
 }
 
-// latencyByPercentile draws the curve of each stage.
+// latencyByPercentile returns the chart of the curves of all stages.
 func (r *Report) latencyByPercentile() chart {
 	var all []series
 	var ys []float64
@@ -84,7 +84,7 @@ func (r *Report) latencyByPercentile() chart {
 		}
 	}
 	c := draw("percentiles", "Latency by percentile", "how it is split: stages overlap, see the table", nines(last), logarithmic(least(ys), largest(ys)), Seconds, all...)
-	c.Spots = nil // the stages do not share their percentiles
+	c.Spots = nil // the stages have different percentiles
 	if len(all) > 0 {
 		x, y := nines(last), logarithmic(least(ys), largest(ys))
 		c.Spots = spots(x, y, Seconds, all[:1])
@@ -95,8 +95,8 @@ func (r *Report) latencyByPercentile() chart {
 	return c
 }
 
-// timed adds the moment to what a chart shows when pointed at.
-func (c chart) timed(xs []float64) chart {
+// withTimes adds the time to the text of each spot.
+func (c chart) withTimes(xs []float64) chart {
 	for i := range c.Spots {
 		c.Spots[i].Text = fmt.Sprintf("at %s: %s", Seconds(xs[i]), c.Spots[i].Text)
 	}
@@ -110,7 +110,7 @@ func largest(ys []float64) (most float64) {
 	return most
 }
 
-// least returns the least value above zero.
+// least returns the smallest value above zero.
 func least(ys []float64) (low float64) {
 	for _, y := range ys {
 		if y > 0 && (low == 0 || y < low) {
@@ -118,4 +118,61 @@ func least(ys []float64) (low float64) {
 		}
 	}
 	return low
+}
+
+// laneHeight is the height of the lane of one fault, in SVG's units.
+const laneHeight = 30.0
+
+// withFaults marks the faults in a chart over time, and adds their names to the texts
+// of the spots.
+func (c chart) withFaults(x scale, faults []Fault) chart {
+	c.Bands, c.Marks = faultMarks(x, faults)
+	for i := range c.Spots {
+		s := &c.Spots[i]
+		var names []string
+		for _, f := range faults {
+			if xPosition(x, f.At) <= s.X+s.Width && xPosition(x, f.Until) >= s.X && !slices.Contains(names, f.Name) {
+				names = append(names, f.Name)
+			}
+		}
+		if len(names) > 0 {
+			s.Text += "; fault: " + strings.Join(names, ", ")
+		}
+	}
+	return c
+}
+
+// faultMarks returns the faults that lasted as bands, and those of one moment as marks.
+func faultMarks(x scale, faults []Fault) (bands []band, marks []mark) {
+	for _, f := range faults {
+		from, name := xPosition(x, f.At), fmt.Sprintf("%s, at %s", f.Name, Seconds(f.At))
+		if f.Until > f.At {
+			bands = append(bands, band{X: from, Width: max(2, xPosition(x, f.Until)-from), Name: name + " for " + Seconds(f.Until-f.At)})
+			continue
+		}
+		marks = append(marks, mark{X: from, Name: name})
+	}
+	return bands, marks
+}
+
+// faultsOverTime returns the chart of the faults, with a lane for each name.
+func (r *Report) faultsOverTime(x scale) chart {
+	c := draw("faults", "Faults over time", "as lines and shades in the other charts", x, scale{}, Number[float64])
+	var names, counts []string
+	byName := map[string][]Fault{}
+	for _, f := range r.Faults {
+		if byName[f.Name] == nil {
+			names = append(names, f.Name)
+		}
+		byName[f.Name] = append(byName[f.Name], f)
+	}
+	for i, name := range names {
+		l := lane{Y: marginTop + float64(i)*laneHeight, Name: name}
+		l.Bands, l.Marks = faultMarks(x, byName[name])
+		c.Lanes = append(c.Lanes, l)
+		counts = append(counts, fmt.Sprintf("%d of %s", len(byName[name]), name))
+	}
+	c.Plot, c.Empty = float64(len(names))*laneHeight, false
+	c.Description = "Faults over time: " + strings.Join(counts, "; ")
+	return c
 }

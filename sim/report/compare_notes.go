@@ -8,28 +8,28 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// notes says what makes the figures hard to compare.
-func (c *Comparison) notes() {
-	c.single()
+// noteDifferences adds notes about what makes the figures hard to compare.
+func (c *Comparison) noteDifferences() {
+	c.noteTooFew()
 	c.note("the scenarios differ", func(r *Report) string { return r.Scenario })
 	c.note("the plans differ", func(r *Report) string { return short(r.Plan) })
 	c.note("the machines differ", func(r *Report) string { return r.Build.machine() })
 	c.note("Go differs", func(r *Report) string { return r.Build.Go })
 	c.note("some were interrupted", ended)
-	c.mixed("the runs of a side are of several revisions", func(r *Report) string { return r.Build.revision() })
-	c.broken()
-	c.twice()
+	c.noteMixed("the runs of a side are of several revisions", func(r *Report) string { return r.Build.revision() })
+	c.noteBroken()
+	c.noteDuplicates()
 }
 
-// single says so if there are too few runs to tell anything from noise.
-func (c *Comparison) single() {
+// noteTooFew adds a note if there are too few runs to tell a change from noise.
+func (c *Comparison) noteTooFew() {
 	b, a := len(c.Before), len(c.After)
 	switch {
 	case canTell(b, a):
 	case b == 1 && a == 1:
-		c.Notes = append(c.Notes, fmt.Sprintf("one run of each side cannot tell a change from noise: compare %d or more of each", enough()))
+		c.Notes = append(c.Notes, fmt.Sprintf("one run of each side cannot tell a change from noise: compare %d or more of each", runsNeeded()))
 	default:
-		c.Notes = append(c.Notes, fmt.Sprintf("%s before and %s after cannot tell a change from noise: compare %d or more of each", runs(b), runs(a), enough()))
+		c.Notes = append(c.Notes, fmt.Sprintf("%s before and %s after cannot tell a change from noise: compare %d or more of each", runs(b), runs(a), runsNeeded()))
 	}
 }
 
@@ -40,7 +40,7 @@ func runs(n int) string {
 	return fmt.Sprintf("%d runs", n)
 }
 
-// note mentions a fact about runs that is not the same on both sides.
+// note adds a note if a property of the runs differs between the sides.
 func (c *Comparison) note(what string, fact func(*Report) string) {
 	before, after := facts(c.Before, fact), facts(c.After, fact)
 	if !slices.Equal(before, after) {
@@ -48,8 +48,8 @@ func (c *Comparison) note(what string, fact func(*Report) string) {
 	}
 }
 
-// mixed mentions a fact that is not the same for all runs of a side.
-func (c *Comparison) mixed(what string, fact func(*Report) string) {
+// noteMixed adds a note if a property differs between the runs of a side.
+func (c *Comparison) noteMixed(what string, fact func(*Report) string) {
 	for _, side := range [][]*Report{c.Before, c.After} {
 		if all := facts(side, fact); len(all) > 1 {
 			c.Notes = append(c.Notes, what+": "+listed(all))
@@ -57,7 +57,7 @@ func (c *Comparison) mixed(what string, fact func(*Report) string) {
 	}
 }
 
-// facts returns the different values of a fact, sorted.
+// facts returns the different values of a property, sorted.
 func facts(runs []*Report, fact func(*Report) string) (all []string) {
 	for _, r := range runs {
 		all = append(all, fact(r))
@@ -66,7 +66,7 @@ func facts(runs []*Report, fact func(*Report) string) (all []string) {
 	return slices.Compact(all)
 }
 
-// factsShown is how many values of a fact are listed.
+// factsShown is how many values of a property are listed.
 const factsShown = 3
 
 func listed(all []string) string {
@@ -85,12 +85,12 @@ func ended(r *Report) string {
 	return "complete"
 }
 
-// machine is what a run's speed depends on.
+// machine describes the machine on which a run's speed depends.
 func (b Build) machine() string {
 	return strings.TrimPrefix(fmt.Sprintf("%s, %d of %d CPUs, %s/%s", b.CPU, b.Procs, b.CPUs, b.OS, b.Arch), ", ")
 }
 
-// revision names the program that was run.
+// revision describes the revision of the program.
 func (b Build) revision() string {
 	switch {
 	case b.Revision == "":
@@ -101,8 +101,8 @@ func (b Build) revision() string {
 	return short(b.Revision)
 }
 
-// broken mentions runs that broke an invariant: their figures mean little.
-func (c *Comparison) broken() {
+// noteBroken adds a note about runs that broke an invariant, whose figures mean little.
+func (c *Comparison) noteBroken() {
 	isBroken := func(r *Report) bool { return len(r.Broken) > 0 }
 	before, after := count(c.Before, isBroken), count(c.After, isBroken)
 	if before+after > 0 {
@@ -111,8 +111,8 @@ func (c *Comparison) broken() {
 	}
 }
 
-// missing mentions metrics that only some of the runs have.
-func (c *Comparison) missing() {
+// noteMissing adds a note about metrics that only some of the runs have.
+func (c *Comparison) noteMissing() {
 	all := slices.Concat(c.Before, c.After)
 	var names []string
 	for _, m := range scenario.Metrics {
@@ -125,9 +125,9 @@ func (c *Comparison) missing() {
 	}
 }
 
-// twice mentions a run that is there twice, such as by two names of one file: it
-// would make the runs look more alike than they are.
-func (c *Comparison) twice() {
+// noteDuplicates adds a note about a run that occurs twice, such as by two names of one
+// file: it would make the runs look more similar than they are.
+func (c *Comparison) noteDuplicates() {
 	type identity struct {
 		plan    string
 		started int64
@@ -136,13 +136,13 @@ func (c *Comparison) twice() {
 	for _, r := range slices.Concat(c.Before, c.After) {
 		id := identity{r.Plan, r.Started.UnixNano()}
 		if seen[id] && !r.Started.IsZero() {
-			c.Notes = append(c.Notes, "the run of "+stamp(r.Started)+" is there more than once")
+			c.Notes = append(c.Notes, "the run of "+formatTime(r.Started)+" is there more than once")
 		}
 		seen[id] = true
 	}
 }
 
-// count returns of how many runs it is true.
+// count returns the number of runs for which is returns true.
 func count(runs []*Report, is func(*Report) bool) (n int) {
 	for _, r := range runs {
 		if is(r) {
@@ -152,13 +152,13 @@ func count(runs []*Report, is func(*Report) bool) (n int) {
 	return n
 }
 
-// verdicts compares how often assertions hold that both sides made.
+// verdicts compares how often the assertions hold that both sides have.
 func (c *Comparison) verdicts() {
-	var told []string
+	var seen []string
 	for _, r := range c.After {
 		for _, a := range r.Assertions {
-			if !slices.Contains(told, a.Text) {
-				told = append(told, a.Text)
+			if !slices.Contains(seen, a.Text) {
+				seen = append(seen, a.Text)
 				c.verdict(a.Text)
 			}
 		}
@@ -179,7 +179,7 @@ func (c *Comparison) verdict(assertion string) {
 	}
 }
 
-// holds returns in how many runs the assertion holds, of those that made it.
+// holds returns in how many runs the assertion holds, and how many have it.
 func holds(runs []*Report, assertion string) (held, made int) {
 	with := func(is func(Assertion) bool) func(*Report) bool {
 		return func(r *Report) bool { return slices.ContainsFunc(r.Assertions, is) }

@@ -31,7 +31,7 @@ func compared(t *testing.T, before, after *report.Report) string {
 	return text
 }
 
-// side is one run for each p99.
+// side returns a run for each p99.
 func side(p99 ...float64) (runs []*report.Report) {
 	for _, v := range p99 {
 		r := sample()
@@ -41,7 +41,7 @@ func side(p99 ...float64) (runs []*report.Report) {
 	return runs
 }
 
-// change is what became of the p99.
+// change returns the change of the p99.
 func change(t *testing.T, before, after []*report.Report) report.Change {
 	t.Helper()
 	c, _ := compare(t, before, after)
@@ -149,8 +149,7 @@ func TestCompareWarnsOfWhatCannotBeCompared(t *testing.T) {
 	require.ErrorIs(t, err, report.ErrNoRuns)
 }
 
-// The same seeds on both sides are a good comparison; sides that mix programs
-// are none.
+// The same seeds on both sides can be compared; sides that mix programs cannot.
 func TestCompareLooksAtSidesAsAWhole(t *testing.T) {
 	before, after := side(1, 2, 3, 4, 5), side(1, 2, 3, 4, 5)
 	for i := range before {

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// WriteText writes the comparison for people, 80 columns wide.
+// WriteText writes the comparison as text of 80 columns. Errors: the error of w.
 func (c *Comparison) WriteText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, then %s\n", listed(facts(c.After, func(r *Report) string { return r.Scenario })), sideOf(c.Before), sideOf(c.After))
+	fmt.Fprintf(&b, "%s: %s, then %s\n", listed(facts(c.After, func(r *Report) string { return r.Scenario })), describeSide(c.Before), describeSide(c.After))
 	for _, n := range c.Notes {
 		fmt.Fprintf(&b, "note       %s\n", n)
 	}
@@ -29,8 +29,8 @@ func (c *Comparison) WriteText(w io.Writer) error {
 	return err
 }
 
-// sideOf says which program the runs are of, and how many they are.
-func sideOf(side []*Report) string {
+// describeSide returns the revisions of a side's programs, and the number of runs.
+func describeSide(side []*Report) string {
 	return fmt.Sprintf("%s (%s)", listed(facts(side, func(r *Report) string { return r.Build.revision() })), runs(len(side)))
 }
 
@@ -38,8 +38,8 @@ func (c *Comparison) writeChanges(b *strings.Builder) {
 	fmt.Fprintf(b, "\n%-14s %10s %9s %10s %9s %10s\n", "metric", "before", "", "after", "", "change")
 	for _, ch := range c.Changes {
 		line := fmt.Sprintf("%-14s %10s %-9s %10s %-9s %10s  %s", ch.Metric.Name,
-			Value(ch.Metric.Unit, ch.Before.Median), ch.around(ch.Before),
-			Value(ch.Metric.Unit, ch.After.Median), ch.around(ch.After), ch.percent(), ch.evidence())
+			Value(ch.Metric.Unit, ch.Before.Median), ch.deviation(ch.Before),
+			Value(ch.Metric.Unit, ch.After.Median), ch.deviation(ch.After), ch.percent(), ch.evidence())
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	if len(c.Before) > 1 || len(c.After) > 1 {
@@ -47,7 +47,7 @@ func (c *Comparison) writeChanges(b *strings.Builder) {
 	}
 }
 
-// writeLegend says what the signs in the table stand for.
+// writeLegend explains the signs in the table.
 func (c *Comparison) writeLegend(b *strings.Builder) {
 	alpha := benchmath.DefaultThresholds.CompareAlpha
 	b.WriteString("\nThe figures are medians. ± is how far from it the median may truly be, with 95 %\nconfidence; of fewer than 6 runs, how far from it the runs are.\n")
@@ -59,9 +59,9 @@ func (c *Comparison) writeLegend(b *strings.Builder) {
 		100*alpha, 1/alpha)
 }
 
-// around prints how far the values are from their median: as a part of it if that
-// makes sense, otherwise up to which value they go.
-func (c Change) around(s Spread) string {
+// deviation returns how far the values are from their median: as a percentage or, if
+// the median is zero, as the highest value.
+func (c Change) deviation(s Spread) string {
 	switch {
 	case s.Low == s.High:
 		return ""
@@ -71,7 +71,7 @@ func (c Change) around(s Spread) string {
 	return "to " + Value(c.Metric.Unit, s.High)
 }
 
-// percent prints the ratio, or that there is none to speak of.
+// percent returns the ratio as text.
 func (c Change) percent() string {
 	ratio := c.Ratio()
 	switch {
@@ -89,7 +89,7 @@ func (c Change) percent() string {
 	return fmt.Sprintf("%+.1f %%", 100*ratio)
 }
 
-// evidence prints how sure the change is.
+// evidence returns the probability as text, or "?" for too few runs.
 func (c Change) evidence() string {
 	if c.Evidence == TooFew {
 		return "?"

@@ -1,5 +1,5 @@
-// Package report is what a run of a scenario has to say: as data, as text, as
-// JSON, as a page, and in comparison with other runs.
+// Package report has the results of a run of a scenario, and shows them as text, as
+// JSON, as a page with charts, and in comparison with other runs.
 //
 //	load ──▶ Report ──▶ WriteText   summary for a terminal
 //	            │  ├──▶ WriteHTML   one page with charts, nothing loaded from elsewhere
@@ -9,9 +9,11 @@
 // The JSON has a version, [Schema], and SCHEMA.md lists its fields with their
 // units. Times are in seconds, memory in bytes.
 //
-// [Compare] takes several runs of each side, since one run of each cannot tell a
-// change from noise; it leaves statistics to golang.org/x/perf/benchmath.
+// [Compare] takes several runs of each side, because one run of each cannot tell a
+// change from noise. The statistics are those of golang.org/x/perf/benchmath.
 //
-// A Report that is not changed may be read, written and compared by several
+// # Concurrency
+//
+// A [Report] that is not changed may be read, written and compared by several
 // goroutines at once.
 package report

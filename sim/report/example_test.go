@@ -8,8 +8,8 @@ import (
 	"github.com/watchmill/watchmill/sim/report"
 )
 
-// Four runs of each side, of which the p99 has doubled and the heap has not
-// changed by more than it does from run to run.
+// There are four runs of each side. The p99 has doubled; the heap has changed by no
+// more than it does from run to run.
 func ExampleCompare() {
 	run := func(p99, heap float64) *report.Report {
 		return &report.Report{Scenario: "kubelets", Metrics: map[string]float64{"p99": p99, "heap": heap}}

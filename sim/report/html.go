@@ -1,7 +1,7 @@
 package report
 
 import (
-	_ "embed" // for the page
+	_ "embed" // embeds the page
 	"html/template"
 	"io"
 	"strings"
@@ -16,12 +16,12 @@ var pageSource string
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"seconds": Seconds, "memory": Memory, "number": Number[float64],
 	"count": func(n any) string { return Number(toFloat(n)) },
-	"short": short, "when": stamp,
+	"short": short, "when": formatTime,
 	"lasts": func(f Fault) bool { return f.Until > f.At },
 	"span":  func(f Fault) string { return Seconds(f.Until - f.At) },
 }).Parse(pageSource))
 
-// pageData is what the page shows.
+// pageData is the data of the page's template.
 type pageData struct {
 	*Report
 	Charts  []chart
@@ -33,20 +33,21 @@ type pageData struct {
 // tile is a figure at the top of the page.
 type tile struct {
 	Name, Value string
-	// Bad: it must not be so.
+	// Bad is set if the value means a failure.
 	Bad bool
 }
 
-// row is one metric.
+// row is a row of the table of metrics.
 type row struct{ Name, Value, About string }
 
-// WriteHTML writes the report as one page. It has everything in it: no script,
-// nothing from elsewhere; and it is readable in light and dark.
+// WriteHTML writes the report as one self-contained page, without scripts, in light and
+// dark colours. Errors: the error of w.
 func (r *Report) WriteHTML(w io.Writer) error {
 	return page.Execute(w, &pageData{Report: r, Charts: r.charts(), Verdict: r.verdict(), Tiles: r.tiles(), Rows: r.rows()})
 }
 
-// verdict says in a word how the run went: the class of its badge.
+// verdict returns the result of the run in one word, which is also the class of its
+// badge.
 func (r *Report) verdict() string {
 	switch {
 	case len(r.Broken) > 0:
@@ -75,10 +76,10 @@ func (r *Report) rows() (rows []row) {
 	return rows
 }
 
-// stamp prints when something was.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+// formatTime formats a point in time, in UTC.
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// Failed is how many assertions do not hold, for the page.
+// Failed returns the number of assertions that do not hold, for the template.
 func (d *pageData) Failed() (n int) {
 	for _, a := range d.Assertions {
 		if !a.Holds {
@@ -88,10 +89,10 @@ func (d *pageData) Failed() (n int) {
 	return n
 }
 
-// Ran says what the run was, and for how long, for the page.
+// Ran returns how long the run took, for the template.
 func (d *pageData) Ran() string { return d.ran() }
 
-// toFloat makes a number of any kind one that Number prints.
+// toFloat converts a number of any type.
 func toFloat(n any) float64 {
 	switch n := n.(type) {
 	case int:
@@ -104,11 +105,11 @@ func toFloat(n any) float64 {
 	return 0
 }
 
-// Remarks is what there is to say about a group beside its figures.
+// Remarks returns remarks about a group, such as "slow, 2 expired".
 func (g Group) Remarks() string { return g.remarks() }
 
-// Remarks is what there is to say about a watcher beside its figures.
+// Remarks returns remarks about a watcher, such as "unread, expired".
 func (w Watcher) Remarks() string { return strings.TrimSpace(w.remarks()) }
 
-// Shown is the value in the unit of the metric that is asserted.
+// Shown returns the value in the unit of the metric that is asserted.
 func (a Assertion) Shown() string { return a.value() }

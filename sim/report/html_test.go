@@ -56,7 +56,7 @@ func TestPageNamesTheUnitsOfItsAxes(t *testing.T) {
 	require.Contains(t, figures[6], ">2 MiB</text>")
 }
 
-// Every stage that a run can have gets a line in a colour of its own.
+// Every stage has a line with its own colour.
 func TestPageHasAColourForEveryStage(t *testing.T) {
 	r := sample()
 	for len(r.Latency) < 8 {
@@ -143,7 +143,7 @@ func TestPageHasTheVerdict(t *testing.T) {
 	require.Contains(t, htmlOf(t, r), "5s of load, then it was stopped: the figures are of what ran so far, and nothing is asserted")
 }
 
-// Values that are none, or all the same, make charts too; nothing is NaN.
+// There are charts for missing and for equal values, too, and no position is NaN.
 func TestChartsOfUnusualValues(t *testing.T) {
 	for _, samples := range [][]report.Sample{
 		nil, {{}}, {{At: 1}}, {{At: 0}, {At: 0}}, {{At: 1, P50: 1e-9, Max: 4000, Heap: 1, Lag: 1 << 60}, {At: 2}},

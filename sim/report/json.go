@@ -9,27 +9,26 @@ import (
 	"strings"
 )
 
-// Why a file is refused.
+// Errors of reading.
 var (
-	// ErrNotReport: it is something else.
+	// ErrNotReport: the data is not a report.
 	ErrNotReport = errors.New("not a report of a run")
-	// ErrSchema: it is a report, but of another version.
+	// ErrSchema: the report has another version.
 	ErrSchema = errors.New("a report of another version")
-	// ErrTorn: it ends before its end, as after a full disk.
+	// ErrTorn: the data is cut short, as by a full disk.
 	ErrTorn = errors.New("a torn report")
 )
 
-// WriteJSON writes the report as JSON, to be read by [ReadJSON]. SCHEMA.md, beside
-// this file, lists the fields with their units.
+// WriteJSON writes the report as JSON, which [ReadJSON] reads. SCHEMA.md, in this
+// directory, lists the fields with their units. Errors: the error of w.
 func (r *Report) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(r)
 }
 
-// ReadJSON reads a report. Fields that are not known are passed over: they are
-// of a newer program. Errors: [ErrNotReport], [ErrSchema], [ErrTorn], what
-// reading r met.
+// ReadJSON reads a report. It ignores unknown fields, which newer programs write.
+// Errors: [ErrNotReport], [ErrSchema], [ErrTorn], the error of r.
 func ReadJSON(r io.Reader) (*Report, error) {
 	data, err := whole(r)
 	if err != nil {
@@ -48,7 +47,7 @@ func ReadJSON(r io.Reader) (*Report, error) {
 	return rep, nil
 }
 
-// whole reads one JSON value, after which there is nothing else.
+// whole reads one JSON value, which nothing may follow.
 func whole(r io.Reader) (json.RawMessage, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -70,7 +69,7 @@ func whole(r io.Reader) (json.RawMessage, error) {
 	return value, nil
 }
 
-// schema checks the version, before anything that depends on it.
+// schema checks the version.
 func schema(data []byte) error {
 	var head struct {
 		Schema string `json:"schema"`

@@ -1,17 +1,24 @@
 package report
 
-import "time"
+import (
+	"bufio"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+)
 
-// Schema is the version of the JSON. It changes when a field changes its meaning
-// or goes; new fields do not change it.
+// Schema is the version of the JSON. It changes when a field is removed or changes its
+// meaning, but not when fields are added.
 const Schema = "watchmill.sim/1"
 
-// Report is what happened in a run. Times are in seconds, memory in bytes,
-// moments in seconds since the load began.
+// Report has the results of a run. Durations are in seconds, memory in bytes, points
+// in time in seconds since the load began.
 type Report struct {
 	Schema string `json:"schema"`
-	// Scenario is its name, Plan the hash of the resolved plan (which includes
-	// the seed and the content of traces): runs of one plan can be compared.
+	// Scenario is the scenario's name. Plan is the hash of the resolved plan, which
+	// includes the seed and the content of traces: runs of one plan can be compared.
 	Scenario string `json:"scenario"`
 	About    string `json:"about,omitempty"`
 	Small    bool   `json:"small,omitempty"`
@@ -19,29 +26,30 @@ type Report struct {
 	Plan     string `json:"plan"`
 	Build    Build  `json:"build"`
 
-	// Started is when the load began, or the run if it was stopped before, Load
-	// how long it lasted, Took how long it was until everything was read.
+	// Started is when the load began, or when the run began if it was stopped
+	// before. Load is how long the load lasted, Took how long it took until all
+	// events were read.
 	Started time.Time `json:"started"`
 	Load    float64   `json:"load"`
 	Took    float64   `json:"took"`
-	// Interrupted: the run was stopped before its end; the figures are of what
-	// ran so far, and nothing was asserted.
+	// Interrupted is set if the run was stopped before its end. The figures are
+	// those of the part that ran, and there are no assertions.
 	Interrupted bool `json:"interrupted,omitempty"`
 
-	// Metrics are by name, in the units of scenario.Metrics. GoroutinesBefore is
-	// how many there were at the start.
+	// Metrics are by name, in the units of scenario.Metrics. GoroutinesBefore is the
+	// number of goroutines at the start.
 	Metrics          map[string]float64 `json:"metrics"`
 	GoroutinesBefore float64            `json:"goroutinesBefore"`
 	Assertions       []Assertion        `json:"assertions"`
-	// Broken is what must never happen: events out of order, events that came
-	// twice, events that nobody wrote. It has what came first to each of the first
-	// ten watchers it happened to, and one for each group of informers.
+	// Broken lists broken invariants: events out of order, events that came twice,
+	// events that were never written. It has the first of each of the first ten
+	// watchers that saw any, and one for each group of informers.
 	Broken []string `json:"broken,omitempty"`
-	// Errors are the first few of the errors that writers, readers and watchers
-	// met, and the engine reported.
+	// Errors are the first few errors of writers, readers and watchers, and those
+	// that the engine reported.
 	Errors []string `json:"errors,omitempty"`
 
-	// Latency is by stage, end to end first.
+	// Latency has one entry per stage, end to end first.
 	Latency []Stage   `json:"latency"`
 	Groups  []Group   `json:"groups"`
 	Worst   []Watcher `json:"worst"`
@@ -49,20 +57,20 @@ type Report struct {
 	Samples []Sample  `json:"samples"`
 }
 
-// Assertion is one that was made, and whether it holds.
+// Assertion is an assertion of the scenario with its result.
 type Assertion struct {
 	Text  string  `json:"text"`
 	Value float64 `json:"value"`
-	// Unmeasured: it is about a latency, and there was nothing to measure. It
-	// does not hold then.
+	// Unmeasured is set if the assertion is about a latency of which there is no
+	// measurement. It does not hold then.
 	Unmeasured bool `json:"unmeasured,omitempty"`
 	Holds      bool `json:"holds"`
 }
 
-// Stage is the latency of one stretch of an event's way.
+// Stage is the latency of one part of the way from a write to a consumer.
 type Stage struct {
 	Name string `json:"name"`
-	// About says from where to where, and how it is known.
+	// About says between which points the latency is measured, and how.
 	About string  `json:"about"`
 	Count int64   `json:"count"`
 	Mean  float64 `json:"mean"`
@@ -71,7 +79,7 @@ type Stage struct {
 	P99   float64 `json:"p99"`
 	P999  float64 `json:"p999"`
 	Max   float64 `json:"max"`
-	// Curve is the latency at ever higher percentiles.
+	// Curve is the latency at increasing percentiles.
 	Curve []Point `json:"curve,omitempty"`
 }
 
@@ -81,60 +89,61 @@ type Point struct {
 	Seconds    float64 `json:"seconds"`
 }
 
-// Group sums up one group of watchers, writers or readers.
+// Group has the results of one group of the scenario.
 type Group struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Count is how many they are, Events what they were handed, wrote or read.
+	// Count is the size of the group. Events is how many events its members received,
+	// wrote or read.
 	Count  int    `json:"count"`
 	Events uint64 `json:"events"`
-	// Slow: not at full speed by the scenario's will, so that its latency does
-	// not count for the whole.
+	// Slow is set if the scenario limits the speed of its consumers. Its latency is
+	// left out of that of the run.
 	Slow bool `json:"slow,omitempty"`
-	// Measured is of how many of them there is a latency.
+	// Measured is the number of latencies that were measured.
 	Measured int64   `json:"measured"`
 	P50      float64 `json:"p50"`
 	P99      float64 `json:"p99"`
 	Max      float64 `json:"max"`
-	// Lost, Reconnects, Relists and Unread are those of watchers.
+	// Lost, Reconnects, Relists and Unread are zero but for watchers.
 	Lost       uint64 `json:"lost"`
 	Reconnects int    `json:"reconnects"`
 	Relists    int    `json:"relists"`
 	Unread     int    `json:"unread"`
-	// Ends counts, by reason, watches that ended otherwise than by their
-	// consumers.
+	// Ends counts, by reason, watches that were not ended by their consumers.
 	Ends map[string]int `json:"ends,omitempty"`
 }
 
-// Watcher is one of the watchers that fared worst.
+// Watcher is one of the watchers with the worst results.
 type Watcher struct {
 	Name      string `json:"name"`
 	Delivered uint64 `json:"delivered"`
 	Lost      uint64 `json:"lost"`
 	Unread    bool   `json:"unread,omitempty"`
-	// Lag is the most events it was behind, as sampled, Max its longest latency,
-	// Mean its mean one.
+	// Lag is by how many events it was behind at most, as sampled. Max and Mean are
+	// its latency.
 	Lag        uint64  `json:"lag"`
 	Max        float64 `json:"max"`
 	Mean       float64 `json:"mean"`
 	Reconnects int     `json:"reconnects"`
 	Relists    int     `json:"relists"`
-	// LastEnd is why its last watch ended, if not by itself.
+	// LastEnd is the reason for which its last watch ended, "" if the watcher ended
+	// it.
 	LastEnd string `json:"lastEnd,omitempty"`
 }
 
-// Fault is one that happened.
+// Fault is one occurrence of a fault.
 type Fault struct {
 	Name  string  `json:"name"`
 	Kind  string  `json:"kind"`
 	At    float64 `json:"at"`
 	Until float64 `json:"until"`
-	// Struck is how many calls or watchers it struck.
+	// Struck is how many calls or watchers it affected.
 	Struck uint64 `json:"struck"`
 }
 
-// Sample is the state at one moment. Rates and latencies are of the time since
-// the sample before.
+// Sample is the state at one point in time. Rates and latencies are those since the
+// sample before.
 type Sample struct {
 	At            float64 `json:"at"`
 	WriteRate     float64 `json:"writeRate"`
@@ -150,7 +159,7 @@ type Sample struct {
 	CacheRevision uint64  `json:"cacheRevision"`
 }
 
-// OK reports whether the run came to its end, all assertions hold and no
+// OK reports whether the run was not interrupted, all assertions hold, and no
 // invariant is broken.
 func (r *Report) OK() bool {
 	if r.Interrupted || len(r.Broken) > 0 {
@@ -162,4 +171,54 @@ func (r *Report) OK() bool {
 		}
 	}
 	return true
+}
+
+// Build describes the program and the machine of a run.
+type Build struct {
+	// Revision is the commit from which the program was built, "" if it is not
+	// known. Modified is set if there were uncommitted changes.
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+	// CPU is the model, "" if it is not known. CPUs is the number of CPUs, Procs how
+	// many of them Go used.
+	CPU   string `json:"cpu,omitempty"`
+	CPUs  int    `json:"cpus"`
+	Procs int    `json:"procs"`
+}
+
+// ThisBuild describes the running program and its machine.
+func ThisBuild() Build {
+	b := Build{
+		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+		CPU: cpuModel(), CPUs: runtime.NumCPU(), Procs: runtime.GOMAXPROCS(0),
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				b.Revision = s.Value
+			case "vcs.modified":
+				b.Modified = s.Value == "true"
+			}
+		}
+	}
+	return b
+}
+
+// cpuModel returns the model of the CPU, "" on systems other than Linux.
+func cpuModel() string {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if name, value, _ := strings.Cut(lines.Text(), ":"); strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
 }

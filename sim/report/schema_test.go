@@ -13,7 +13,7 @@ import (
 	"github.com/watchmill/watchmill/sim/report"
 )
 
-// fields lists the paths of all values in the JSON of a type, as SCHEMA.md does.
+// fields returns the paths of all values in the JSON of a type, as SCHEMA.md lists them.
 func fields(t reflect.Type, path string) (all []string) {
 	switch {
 	case t == reflect.TypeFor[time.Time]():

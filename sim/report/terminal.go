@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// Terminal is what a terminal can show. The zero value is none: plain text, in
-// lines as long as it takes.
+// Terminal describes a terminal. The zero value means plain text with lines of any
+// length.
 type Terminal struct {
-	// Width is how many columns there are; 0 is no limit. Tables take 80.
+	// Width is the number of columns; 0 means no limit. Tables take 80.
 	Width int
-	// Color: verdicts have colours, by the escape sequences of ANSI.
+	// Color colours the results of assertions by ANSI escape sequences.
 	Color bool
 }
 
-// color is the number of one of ANSI's colours, of which terminals know to make
-// something that can be read in dark and light.
+// color is the number of an ANSI colour. Terminals choose shades of these that are
+// readable on their background.
 type color int
 
 const (
@@ -25,21 +25,21 @@ const (
 	warning color = 33 // yellow
 )
 
-// text is a report in the making.
+// text is the text of a report while it is written.
 type text struct {
 	strings.Builder
 	Terminal
 }
 
-// indent is the room of what stands before each line.
+// indent is the width of the names at the beginning of lines.
 const indent = 11
 
-// line writes a line with its name, and goes on below where it is too long.
+// line writes a line that begins with its name, wrapped if it is too long.
 func (t *text) line(name, format string, args ...any) {
 	t.named(fmt.Sprintf("%-*s", indent, name), format, args...)
 }
 
-// mark writes a line whose name has a colour.
+// mark writes a line with a coloured name.
 func (t *text) mark(as color, name, format string, args ...any) {
 	padded := fmt.Sprintf("%-*s", indent, name)
 	if t.Color {
@@ -54,8 +54,8 @@ func (t *text) named(name, format string, args ...any) {
 	t.WriteByte('\n')
 }
 
-// row writes a line of a table and remarks: beside it if there is room, otherwise
-// below.
+// row writes a row of a table with remarks, which are put below if there is no room
+// beside it.
 func (t *text) row(columns, remarks string) {
 	t.WriteString(columns)
 	switch used := utf8.RuneCountInString(columns) + 2; {
@@ -70,8 +70,8 @@ func (t *text) row(columns, remarks string) {
 	t.WriteByte('\n')
 }
 
-// wrap cuts a line at its spaces, so that it fits into the width after an indent.
-// Words that are too long stay whole.
+// wrap breaks a line at spaces, so that it fits into the width after an indent. Words
+// that are too long stay whole.
 func (t *text) wrap(line string, indent int) (lines []string) {
 	room := t.Width - indent
 	if t.Width == 0 || utf8.RuneCountInString(line) <= room {

@@ -17,7 +17,7 @@ func terminalText(t *testing.T, r *report.Report, terminal report.Terminal) stri
 	return b.String()
 }
 
-// wordy is a report with more to say than fits beside its tables.
+// wordy returns a report with more remarks than fit beside its tables.
 func wordy() *report.Report {
 	r := sample()
 	r.Worst[0].LastEnd = "watch handler panicked on \"ns-1/obj-1161\" at revision 4885: by the scenario"

@@ -10,11 +10,11 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// WriteText writes the report as plain text, in lines as long as it takes: for a
-// file, or another program.
+// WriteText writes the report as plain text with lines of any length, for a file or
+// another program. Errors: the error of w.
 func (r *Report) WriteText(w io.Writer) error { return r.WriteTerminal(w, Terminal{}) }
 
-// WriteTerminal writes the report for people at a terminal.
+// WriteTerminal writes the report as text for a terminal. Errors: the error of w.
 func (r *Report) WriteTerminal(w io.Writer, terminal Terminal) error {
 	t := &text{Terminal: terminal}
 	t.head(r)
@@ -40,7 +40,7 @@ func (t *text) head(r *Report) {
 	t.line("took", "%s", r.ran())
 }
 
-// ran says for how long.
+// ran returns how long the run took.
 func (r *Report) ran() string {
 	if r.Interrupted {
 		return fmt.Sprintf("%s of load, then it was stopped", Seconds(r.Load))
@@ -80,7 +80,7 @@ func (t *text) groups(r *Report) {
 	}
 }
 
-// remarks says what there is to say about a group beside its figures.
+// remarks returns remarks about a group, such as "slow, 2 expired".
 func (g *Group) remarks() string {
 	var remarks []string
 	add := func(n int, what string) {
@@ -101,7 +101,7 @@ func (g *Group) remarks() string {
 	return strings.Join(remarks, ", ")
 }
 
-// worstShown is how many of the worst watchers the terminal shows.
+// worstShown is how many of the worst watchers the text lists.
 const worstShown = 5
 
 func (t *text) worst(r *Report) {
@@ -154,7 +154,7 @@ func (t *text) verdict(r *Report) {
 	}
 }
 
-// value prints the value of what was asserted, in its unit.
+// value returns the value in the unit of the metric that is asserted.
 func (a *Assertion) value() string {
 	if a.Unmeasured {
 		return "not known: nothing was measured"

@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// sample is a report with something of everything.
+// sample returns a report in which all fields are set.
 func sample() *report.Report {
 	return &report.Report{
 		Schema: report.Schema, Scenario: "storm", About: "A <storm> & more", Small: true, Seed: 7, Plan: "0123456789abcdef",
@@ -72,8 +72,7 @@ func TestTextSaysWhatMatters(t *testing.T) {
 	require.Contains(t, b.String(), "took       5s of load, 5.5s in all, and not everything was read\n")
 }
 
-// Reads none of which could be made in time are the worst that can be said of
-// reads, so that it must be said.
+// Reads are mentioned even if not one was made in time.
 func TestTextSaysThatReadsWereMissed(t *testing.T) {
 	var b strings.Builder
 	missed := sample()

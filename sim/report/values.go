@@ -8,7 +8,7 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// Value prints a metric's value in its unit.
+// Value formats a metric's value in its unit.
 func Value(unit scenario.Unit, value float64) string {
 	switch unit {
 	case scenario.Time:
@@ -21,7 +21,8 @@ func Value(unit scenario.Unit, value float64) string {
 	return Number(value)
 }
 
-// Seconds prints a time with three digits, such as 1.23ms, 12.3ms or 2m30s.
+// Seconds formats a duration in seconds with three digits, such as 1.23ms, 12.3ms or
+// 2m30s.
 func Seconds(s float64) string {
 	d := time.Duration(math.Round(s * 1e9))
 	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
@@ -37,7 +38,7 @@ func Seconds(s float64) string {
 	return d.String()
 }
 
-// Memory prints an amount of memory with three digits.
+// Memory formats a number of bytes, such as 512 B or 1.5 KiB.
 func Memory(bytes float64) string {
 	for _, unit := range []struct {
 		name string
@@ -50,7 +51,7 @@ func Memory(bytes float64) string {
 	return strconv.FormatFloat(bytes, 'f', 0, 64) + " B"
 }
 
-// Number prints a number without a fraction, with a comma every three digits.
+// Number formats a number without its fraction, with commas between thousands.
 func Number[N int | int64 | uint64 | float64](n N) string {
 	whole := math.Round(float64(n))
 	digits := strconv.FormatFloat(math.Abs(whole), 'f', 0, 64)

@@ -9,33 +9,129 @@ import (
 	"time"
 )
 
-// Assertion is a comparison that must hold in the end, such as "lost = 0",
+// Metric is a figure that a run measures and an assertion can compare.
+type Metric struct {
+	Name  string
+	Unit  Unit
+	About string
+}
+
+// Unit is the unit of a metric. Times are in seconds, amounts of memory in bytes.
+type Unit string
+
+// The units.
+const (
+	Count     Unit = "count"
+	PerSecond Unit = "per second"
+	Time      Unit = "time"
+	Bytes     Unit = "bytes"
+)
+
+// Metrics lists all metrics, in the order of reports.
+var Metrics = []Metric{
+	{"lost", Count, "events that a watcher neither saw nor was told of"},
+	{"duplicated", Count, "events that came twice, or out of order"},
+	{"unread", Count, "watchers that had not read everything when the run ended"},
+	{"failed", Count, "watchers that ended and could not come back"},
+	{"expired", Count, "watches that ended since the window had moved past them"},
+	{"terminated", Count, "watches that ended for slowness"},
+	{"panicked", Count, "watches that ended by a panic of their handler"},
+	{"reconnects", Count, "watches that were opened in the place of another"},
+	{"relists", Count, "lists that watchers needed to go on"},
+	{"conflated", Count, "deliveries that stand for several events"},
+	{"stalled", Count, "most watchers that were stalled at one time"},
+	{"lag", Count, "most events that a watcher was behind"},
+	{"writes", Count, "writes that succeeded"},
+	{"write-errors", Count, "writes that failed"},
+	{"unwritten", Count, "writes that were due but not made in time"},
+	{"writes/s", PerSecond, "writes, while writers were at work"},
+	{"deliveries", Count, "changes handed to consumers; not the state that watches start with"},
+	{"deliveries/s", PerSecond, "the same, until all were read"},
+	{"reads", Count, "reads that succeeded, of readers and of references"},
+	{"read-errors", Count, "reads that failed"},
+	{"missed-reads", Count, "reads that were due but not made in time"},
+	{"stale", Count, "references, and handlers of informers, that did not have the newest state in the end"},
+	{"p50", Time, "latency from a write's intended time to the consumer: the median"},
+	{"p90", Time, "the 90th percentile"},
+	{"p99", Time, "the 99th percentile"},
+	{"p99.9", Time, "the 99.9th percentile"},
+	{"max", Time, "the longest"},
+	{"commit-p99", Time, "from the intended time until the write returned"},
+	{"cache-p99", Time, "from storing until the cache had the revision, sampled"},
+	{"dispatch-p99", Time, "from storing until a watcher without a backlog was called"},
+	{"handed-p99", Time, "from storing until the consumer had the event"},
+	{"read-p99", Time, "from a read's intended time until it returned"},
+	{"object-p99", Time, "from when a reference was to be read until its object was returned"},
+	{"informer-p99", Time, "from a write's intended time until an informer's handler at full speed was told"},
+	{"heap", Bytes, "most memory in objects, as sampled"},
+	{"goroutines", Count, "goroutines when all is over; start is how many there were before"},
+	{"engine-relists", Count, "times that the engine listed its storage anew"},
+}
+
+// GroupMetrics lists the metrics that are also measured for each group, by the kind
+// of the group. An assertion puts the group's name in front, as in
+// "healthy.p99 < 50ms". For writers, readers and caches, latencies are those of
+// their calls.
+var GroupMetrics = map[string][]string{
+	"watchers":  {"lost", "unread", "expired", "terminated", "panicked", "reconnects", "relists", "p50", "p99", "max"},
+	"informers": {"stale", "p50", "p99", "max"},
+	"writers":   {"p50", "p99", "max"},
+	"readers":   {"p50", "p99", "max"},
+	"caches":    {"p50", "p99", "max"},
+}
+
+// groupMetric splits a name such as "healthy.p99" into the group and its metric.
+func groupMetric(name string) (group string, m Metric, known bool) {
+	at := strings.LastIndexByte(name, '.')
+	if at <= 0 {
+		return "", Metric{}, false
+	}
+	group, own := name[:at], name[at+1:]
+	for _, names := range GroupMetrics {
+		if slices.Contains(names, own) {
+			m, known = metric(own)
+			return group, m, known
+		}
+	}
+	return "", Metric{}, false
+}
+
+// metric returns the metric of that name.
+func metric(name string) (Metric, bool) {
+	i := slices.IndexFunc(Metrics, func(m Metric) bool { return m.Name == name })
+	if i < 0 {
+		return Metric{}, false
+	}
+	return Metrics[i], true
+}
+
+// Assertion is a comparison that must hold at the end, such as "lost = 0",
 // "p99 < 50ms", "healthy.unread = 0", "heap < 512MiB" and "goroutines = start": a
-// metric, of all or of one group, one of = < <= > >=, and a number, a duration or
-// an amount of memory. See [Metrics] and [GroupMetrics].
+// metric of the run or of one group, one of = < <= > >=, and a number, a duration
+// or an amount of memory. See [Metrics] and [GroupMetrics].
 type Assertion string
 
-// Check is an assertion that has been understood.
+// Check is a parsed assertion.
 type Check struct {
-	// Group is the group whose metric it is, "" if it is that of all.
+	// Group is the group whose metric is compared, "" for the metric of the run.
 	Group  string
 	Metric Metric
 	// Compare is one of = < <= > >=.
 	Compare string
-	// Limit is what the metric is compared with, in the metric's unit, unless
-	// Start is set: then it is what the metric was at the start.
+	// Limit is what the metric is compared with, in the metric's unit. If Start is
+	// set, the metric is compared with its value at the start instead.
 	Limit float64
 	Start bool
 }
 
 var comparison = regexp.MustCompile(`^\s*(\S+?)\s*(<=|>=|=|<|>)\s*(\S+)\s*$`)
 
-// Check parses the assertion. Whether there is such a group only the scenario
-// knows. Its errors are *[Error] without a place.
+// Check parses the assertion. It does not check that the group exists, which takes
+// the scenario. Errors are *[Error] without a position.
 func (a Assertion) Check() (Check, error) {
 	parts := comparison.FindStringSubmatch(string(a))
 	if parts == nil {
-		return Check{}, &Error{Problem: fmt.Sprintf("%q is no comparison", string(a)), Fix: `write it like "p99 < 50ms", with one of = < <= > >=`}
+		return Check{}, &Error{Problem: quoted(string(a)) + " is not a comparison", Fix: `write it like "p99 < 50ms", with one of = < <= > >=`}
 	}
 	check := Check{Compare: parts[2]}
 	m, known := metric(parts[1])
@@ -44,7 +140,7 @@ func (a Assertion) Check() (Check, error) {
 	}
 	if !known {
 		return Check{}, &Error{
-			Problem: fmt.Sprintf("there is no metric %q", parts[1]),
+			Problem: "there is no metric " + quoted(parts[1]),
 			Fix:     "there are " + metricNames() + ", and some of a group, such as healthy.p99",
 		}
 	}
@@ -64,8 +160,8 @@ func (a Assertion) Check() (Check, error) {
 	return check, nil
 }
 
-// Holds reports whether the assertion holds for the value of its metric, and
-// the value of that at the start.
+// Holds reports whether the assertion holds, given the value of its metric at the
+// end and at the start.
 func (c Check) Holds(value, start float64) bool {
 	limit := c.Limit
 	if c.Start {
@@ -84,12 +180,12 @@ func (c Check) Holds(value, start float64) bool {
 	return value == limit
 }
 
-// assertion demands that an assertion can be understood, and that the group that
-// it names, if any, has that metric.
+// assertion checks that the assertion can be parsed, and that the group that it
+// names, if any, exists and has that metric.
 func (c *checker) assertion(at string, a Assertion, s *Scenario) {
 	check, err := a.Check()
 	if err != nil {
-		c.adopt(at, err)
+		c.wrongAt(at, err)
 		return
 	}
 	if check.Group == "" {
@@ -102,11 +198,11 @@ func (c *checker) assertion(at string, a Assertion, s *Scenario) {
 			continue
 		}
 		if own := GroupMetrics[g.part]; !slices.Contains(own, check.Metric.Name) {
-			c.wrong(at, fmt.Sprintf("%s of %s have no %s of their own", g.part, g.name, check.Metric.Name), "they have "+strings.Join(own, ", "))
+			c.wrong(at, fmt.Sprintf("%s of %s have no %s of their own", g.part, shortened(g.name, maxQuoted), check.Metric.Name), "they have "+listed(own))
 		}
 		return
 	}
-	c.wrong(at, fmt.Sprintf("there is no group %q", check.Group), "there are "+strings.Join(names, ", "))
+	c.wrong(at, "there is no group "+quoted(check.Group), "there are "+listed(names))
 }
 
 func metricNames() string {
@@ -117,24 +213,24 @@ func metricNames() string {
 	return strings.Join(names, ", ")
 }
 
-// parse reads a value as people write it.
+// parse reads a value as assertions write it.
 func (u Unit) parse(text string) (float64, error) {
 	switch u {
 	case Time:
 		if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 			return d.Seconds(), nil
 		}
-		return 0, &Error{Problem: fmt.Sprintf("%q is no duration", text), Fix: "write it like 50ms or 1.5s"}
+		return 0, &Error{Problem: quoted(text) + " is not a duration", Fix: "write it like 50ms or 1.5s"}
 	case Bytes:
 		if n, ok := parseBytes(text); ok {
 			return n, nil
 		}
-		return 0, &Error{Problem: fmt.Sprintf("%q is no amount of memory", text), Fix: "write it like 512MiB, 1.5GiB or 1000000"}
+		return 0, &Error{Problem: quoted(text) + " is not an amount of memory", Fix: "write it like 512MiB, 1.5GiB or 1000000"}
 	}
 	if n, ok := parseNumber(text); ok {
 		return n, nil
 	}
-	return 0, &Error{Problem: fmt.Sprintf("%q is no number of zero or more", text), Fix: "write it like 0 or 1500"}
+	return 0, &Error{Problem: quoted(text) + " is not a number of zero or more", Fix: "write it like 0 or 1500"}
 }
 
 var byteUnits = []struct {

@@ -1,5 +1,5 @@
-// Package scenario describes load for an engine: objects, writers, watchers,
-// readers, faults, and what must hold in the end.
+// Package scenario describes a load for an engine: objects, writers, watchers,
+// readers, faults, and the assertions that must hold at the end.
 //
 //	file (YAML) ──Parse: strict, every error with line and column──┐
 //	                                                               ▼
@@ -25,19 +25,34 @@
 //	  - nodes.unread = 0
 //	  - p99 < 50ms
 //
+// # Limits of a file
+//
+//	size                 64 KiB (MaxFile)
+//	nesting              20 lists and mappings within each other
+//	name of a field      128 bytes
+//	value                4 KiB
+//	blank lines          100 in a row
+//	aliases written out  100,000 lists, mappings and values;
+//	                     4 MiB of values and of the paths to them
+//
+// All but the last are checked before the file is parsed, because the memory that
+// the YAML parser takes grows with the product of size, nesting and names. A
+// scenario in Go has no such limits.
+//
 // # The same in Go
 //
-// A [Scenario] is plain structs, each with a useful zero value, whose fields are
-// those of the file. Both ways go through the same validation, in Resolve, and
-// make the same [Plan] with the same hash.
+// A [Scenario] consists of plain structs with the fields of the file; their zero
+// values are useful. Both ways go through the same validation, in Resolve, and
+// give the same [Plan] with the same hash.
 //
 // # Faults
 //
-// Some faults happen at moments (break, relist, compact, panic, reconnect, jump),
-// others hold for a while and strike those calls of the storage that meet a
-// [Condition] (fail, delay, stick). See [FaultKind].
+// Some faults happen at one moment (break, relist, compact, panic, reconnect,
+// jump). Others last, and affect the storage calls that meet a [Condition] (fail,
+// delay, stick). See [FaultKind].
 //
 // # Concurrency
 //
-// Scenarios and plans are values: nothing here starts anything or keeps state.
+// Scenarios and plans are values that may be read concurrently. Nothing in this
+// package starts goroutines or keeps state.
 package scenario

@@ -3,25 +3,29 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// ErrInvalid is what every error of a scenario is.
+// ErrInvalid matches every error about a scenario, by errors.Is.
 var ErrInvalid = errors.New("invalid scenario")
 
-// Error is one thing that is wrong with a scenario.
+// Error is one error in a scenario.
 type Error struct {
-	// File, Line and Column are where, counted from 1. They are zero for a
+	// File, Line and Column are its position, counted from 1. They are zero for a
 	// scenario that was made in Go.
 	File         string
 	Line, Column int
-	// Field is what is wrong, as in "watchers[1].fields"; "" if it is the whole.
+	// Field is the path of the field, such as "watchers[1].fields"; "" if the error
+	// is about the whole scenario.
 	Field string
-	// Problem is how, and Fix what to write instead.
+	// Problem says what is wrong, Fix what to write instead.
 	Problem, Fix string
 }
 
+// Error returns one line. Long names and values are shown in part.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
@@ -34,11 +38,11 @@ func (e *Error) Error() string {
 		b.WriteByte(' ')
 	}
 	if e.Field != "" {
-		fmt.Fprintf(&b, "%s: ", e.Field)
+		fmt.Fprintf(&b, "%s: ", shortened(e.Field, maxFieldShown))
 	}
-	b.WriteString(e.Problem)
+	b.WriteString(shortened(e.Problem, maxProblemShown))
 	if e.Fix != "" {
-		fmt.Fprintf(&b, "; %s", e.Fix)
+		fmt.Fprintf(&b, "; %s", shortened(e.Fix, maxFixShown))
 	}
 	return b.String()
 }
@@ -46,7 +50,8 @@ func (e *Error) Error() string {
 // Is makes errors.Is(err, ErrInvalid) true.
 func (e *Error) Is(target error) bool { return target == ErrInvalid }
 
-// Errors is all that is wrong with a scenario, in the order of its fields.
+// Errors are the errors in a scenario, in the order of the file or of the fields: the
+// first 100, and one that says that there are more.
 type Errors []*Error
 
 func (errs Errors) Error() string {
@@ -74,39 +79,63 @@ func (errs Errors) orNil() error {
 	return errs
 }
 
-// checker collects what is wrong.
-type checker struct{ errs Errors }
+// maxErrors is the highest number of errors that are listed.
+const maxErrors = 100
 
-// wrong notes a problem of a field.
-func (c *checker) wrong(field, problem, fix string) {
-	c.errs = append(c.errs, &Error{Field: field, Problem: problem, Fix: fix})
-}
-
-// number is what fields count or measure with.
-type number interface{ ~int | ~int64 | ~float64 }
-
-// notNegative demands that a value is zero or more.
-func notNegative[N number](c *checker, field string, n N, fix string) {
-	if n < 0 {
-		c.wrong(field, fmt.Sprintf("is negative: %v", n), fix)
+// add adds an error. The first beyond the limit says that there are more, and
+// others are dropped.
+func (errs *Errors) add(e *Error) {
+	if len(*errs) == maxErrors {
+		e.Problem, e.Fix = fmt.Sprintf("is wrong too, and maybe more: only %d errors are listed", maxErrors), "correct those first"
+	}
+	if len(*errs) <= maxErrors {
+		*errs = append(*errs, e)
 	}
 }
 
-// oneOf demands that a value is one of those allowed, or left out.
-func oneOf[S ~string](c *checker, field string, s S, allowed ...S) {
-	if s == "" {
-		return
+// maxListed is the highest number of names that an error lists.
+const maxListed = 20
+
+// listed joins names for an error: the first maxListed, and how many more.
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "(none)"
 	}
-	if slices.Contains(allowed, s) {
-		return
+	shown := make([]string, min(len(names), maxListed))
+	for i := range shown {
+		shown[i] = shortened(names[i], maxQuoted)
 	}
-	c.wrong(field, fmt.Sprintf("%q is not known", string(s)), writeOneOf(allowed))
+	text := strings.Join(shown, ", ")
+	if more := len(names) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
-func writeOneOf[S ~string](allowed []S) string {
-	names := make([]string, len(allowed))
-	for i, a := range allowed {
-		names[i] = string(a)
+// listedKeys lists the keys of a map, sorted.
+func listedKeys[V any](m map[string]V) string { return listed(slices.Sorted(maps.Keys(m))) }
+
+// How many characters of each part an error shows.
+const (
+	maxQuoted       = 40  // of a name or value of the scenario
+	maxForeign      = 120 // of another package's error
+	maxFieldShown   = 120
+	maxProblemShown = 300
+	maxFixShown     = 800
+)
+
+// quoted returns the beginning of a text in quotes.
+func quoted(text string) string { return strconv.Quote(shortened(text, maxQuoted)) }
+
+// shortened returns the text, or its first characters and an ellipsis if it has more
+// than most.
+func shortened(text string, most int) string {
+	n := 0
+	for at := range text {
+		if n == most {
+			return text[:at] + "…"
+		}
+		n++
 	}
-	return "write one of " + strings.Join(names, ", ")
+	return text
 }

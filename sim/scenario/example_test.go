@@ -46,7 +46,7 @@ writers:
 	// Output:
 	// mine.yaml:3:5: watchers[0].selector: there is no such field;
 	//     there are name, count, labels, fields, prefix, key, initial, start, spread, policy, buffer, consumer, consume, reconnect
-	// mine.yaml:5:11: writers[0].rate: "fast" is no number;
+	// mine.yaml:5:11: writers[0].rate: "fast" is not a number;
 	//     write a number such as 500 or 0.5
 }
 

@@ -1,27 +1,34 @@
 package scenario
 
-import "time"
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
 
-// Fault is something that goes wrong, at a moment or for a while.
+// Fault is something that goes wrong, at one moment or for some time.
 type Fault struct {
-	// Name is what reports call it. Default: its kind.
+	// Name is the fault's name in reports. Default: its kind.
 	Name string    `yaml:"name,omitempty"`
 	Kind FaultKind `yaml:"kind"`
-	// At is when it begins. Every repeats it, until the end.
+	// At is when the fault begins. Every is the interval at which it repeats until
+	// the end; zero means once.
 	At    time.Duration `yaml:"at,omitempty"`
 	Every time.Duration `yaml:"every,omitempty"`
-	// For is how long fail, delay and stick hold. Default: until the end, or
-	// half of Every.
+	// For is how long fail, delay and stick last. Default: half of Every, or until
+	// the end.
 	For time.Duration `yaml:"for,omitempty"`
-	// When is which calls fail, delay and stick strike. Default: all.
+	// When selects the calls that fail, delay and stick affect. Default: all.
 	When *Condition `yaml:"when,omitempty"`
-	// Delay is how much longer a call takes, for delay. Required there.
+	// Delay is how much longer a call takes. Required for delay.
 	Delay time.Duration `yaml:"delay,omitempty"`
-	// Jump is how far the clock jumps, for jump: forwards, or backwards if
-	// negative. Required there.
+	// Jump is by how much the clock jumps: forwards, or backwards if negative.
+	// Required for jump.
 	Jump time.Duration `yaml:"jump,omitempty"`
-	// Group is which watchers panic and reconnect strike. Default: all that can
-	// be struck. Share is which part of them, above 0 to 1. Default 1.
+	// Group is the group of watchers that panic and reconnect affect. Default: all
+	// groups, for panic those with handlers. Share is the share of the watchers
+	// that are affected, from 0 to 1. Default 1.
 	Group string  `yaml:"group,omitempty"`
 	Share float64 `yaml:"share,omitempty"`
 }
@@ -29,39 +36,187 @@ type Fault struct {
 // FaultKind is what goes wrong.
 type FaultKind string
 
-// The faults that hold for a while, for the calls that meet a condition.
+// The faults that last, and affect the calls that meet a condition.
 const (
-	// FaultFail makes calls of the storage fail. A failing next breaks the watch
-	// that the engine has on the storage.
+	// FaultFail makes storage calls fail. A next that fails ends the engine's watch
+	// of the storage.
 	FaultFail FaultKind = "fail"
-	// FaultDelay makes calls take longer.
+	// FaultDelay makes storage calls take longer.
 	FaultDelay FaultKind = "delay"
-	// FaultStick makes calls hang until the fault is over; a next that sticks is
-	// a watch that has gone silent.
+	// FaultStick makes storage calls hang until the fault is over. A next that
+	// hangs is a watch that has gone silent.
 	FaultStick FaultKind = "stick"
 )
 
-// The faults of a moment.
+// The faults of one moment.
 const (
-	// FaultBreak breaks the engine's watches on the storage.
+	// FaultBreak ends the engine's watches of the storage with an error.
 	FaultBreak FaultKind = "break"
 	// FaultRelist ends them as expired, so that the engine lists again.
 	FaultRelist FaultKind = "relist"
-	// FaultCompact makes the storage forget its history.
+	// FaultCompact compacts the storage's history.
 	FaultCompact FaultKind = "compact"
-	// FaultPanic makes handlers panic with their next event.
+	// FaultPanic makes handlers panic at their next event.
 	FaultPanic FaultKind = "panic"
-	// FaultReconnect makes watchers break off and resume, all at once.
+	// FaultReconnect makes watchers close their watches and resume, all at once.
 	FaultReconnect FaultKind = "reconnect"
 	// FaultJump makes the engine's clock jump.
 	FaultJump FaultKind = "jump"
 )
 
-// Lasts reports whether the fault holds for a while, and not for a moment.
+// Lasts reports whether faults of the kind last, rather than happen at one moment.
 func (k FaultKind) Lasts() bool { return k == FaultFail || k == FaultDelay || k == FaultStick }
 
-// faultKinds is all of them.
+// faultKinds lists all kinds.
 var faultKinds = []FaultKind{
 	FaultFail, FaultDelay, FaultStick,
 	FaultBreak, FaultRelist, FaultCompact, FaultPanic, FaultReconnect, FaultJump,
+}
+
+// Condition selects the storage calls that a fault affects. Exactly one field is
+// set, except that Seed goes with Probability; a nil condition holds for all calls.
+// Make one as a literal or with [And], [Or], [Not], [During] and [Randomly].
+type Condition struct {
+	And []*Condition `yaml:"and,omitempty"`
+	Or  []*Condition `yaml:"or,omitempty"`
+	Not *Condition   `yaml:"not,omitempty"`
+	// Operation selects the calls of one operation.
+	Operation Operation `yaml:"operation,omitempty"`
+	// Probability, above 0 and below 1, selects calls at random. The result
+	// depends on Seed, the operation and the call's number alone: calls are
+	// counted by operation, while some fault lasts, so that the nth list fails
+	// or not whatever other operations run at the same time. Seed defaults to
+	// one drawn from the scenario's.
+	Probability float64 `yaml:"probability,omitempty"`
+	Seed        uint64  `yaml:"seed,omitempty"`
+}
+
+// Operation is a kind of storage call.
+type Operation string
+
+// The operations.
+const (
+	OnGet    Operation = "get"
+	OnList   Operation = "list"
+	OnPut    Operation = "put"    // create, update
+	OnRemove Operation = "remove" // delete
+	OnEmit   Operation = "emit"
+	OnWatch  Operation = "watch" // opening a watch
+	OnNext   Operation = "next"  // reading from a watch
+)
+
+// Operations lists all operations.
+var Operations = []Operation{OnGet, OnList, OnPut, OnRemove, OnEmit, OnWatch, OnNext}
+
+// And holds if all conditions hold.
+func And(conditions ...*Condition) *Condition { return &Condition{And: conditions} }
+
+// Or holds if at least one condition holds.
+func Or(conditions ...*Condition) *Condition { return &Condition{Or: conditions} }
+
+// Not holds if the condition does not hold.
+func Not(c *Condition) *Condition { return &Condition{Not: c} }
+
+// During holds for the calls of one operation.
+func During(op Operation) *Condition { return &Condition{Operation: op} }
+
+// Randomly holds for calls at random, with a probability above 0 and below 1. A
+// seed of zero is replaced by one drawn from the scenario's.
+func Randomly(probability float64, seed uint64) *Condition {
+	return &Condition{Probability: probability, Seed: seed}
+}
+
+// Holds reports whether the condition holds for a call: the call of that number,
+// from 0, among those of its operation. The result depends on nothing else.
+func (c *Condition) Holds(op Operation, number uint64) bool {
+	switch {
+	case c == nil:
+		return true
+	case c.Not != nil:
+		return !c.Not.Holds(op, number)
+	case c.Operation != "":
+		return c.Operation == op
+	case c.Probability != 0:
+		return c.draw(op, number) < c.Probability
+	case len(c.Or) > 0:
+		return c.anyHolds(op, number)
+	}
+	for _, part := range c.And {
+		if !part.Holds(op, number) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Condition) anyHolds(op Operation, number uint64) bool {
+	for _, part := range c.Or {
+		if part.Holds(op, number) {
+			return true
+		}
+	}
+	return false
+}
+
+// outcomes reports whether the condition can hold for a call of the operation, and
+// whether it can fail to hold.
+func (c *Condition) outcomes(op Operation) (may, mayNot bool) {
+	switch {
+	case c.Not != nil:
+		mayNot, may = c.Not.outcomes(op)
+		return may, mayNot
+	case c.Operation != "":
+		return c.Operation == op, c.Operation != op
+	case c.Probability != 0:
+		return true, true
+	}
+	all := len(c.And) > 0
+	may, mayNot = all, !all
+	for _, part := range slices.Concat(c.And, c.Or) {
+		yes, no := part.outcomes(op)
+		if all {
+			may, mayNot = may && yes, mayNot || no
+		} else {
+			may, mayNot = may || yes, mayNot && no
+		}
+	}
+	return may, mayNot
+}
+
+// draw returns the random number from [0, 1) that belongs to the call.
+func (c *Condition) draw(op Operation, number uint64) float64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(op)) // cannot fail
+	return float64(mix(mix(c.Seed^h.Sum64())+number)>>11) / (1 << 53)
+}
+
+// mix is the finalizer of SplitMix64: the results of neighbouring arguments are
+// not correlated.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// seeded returns a copy in which every Probability has a Seed.
+func (c *Condition) seeded(from *rand.Rand) *Condition {
+	if c == nil {
+		return nil
+	}
+	out := *c
+	out.Not = c.Not.seeded(from)
+	out.And, out.Or = allSeeded(c.And, from), allSeeded(c.Or, from)
+	if out.Probability != 0 && out.Seed == 0 {
+		out.Seed = 1 + from.Uint64N(1_000_000)
+	}
+	return &out
+}
+
+func allSeeded(conditions []*Condition, from *rand.Rand) []*Condition {
+	var out []*Condition
+	for _, c := range conditions {
+		out = append(out, c.seeded(from))
+	}
+	return out
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// places says where in a file each field is, by its path.
+// places has the position of each field in a file, by the field's path.
 type places map[string]*token.Position
 
-// of returns the line and column of a field, or of the nearest one around it
+// of returns the line and column of a field, or of the innermost field around it
 // that is in the file.
 func (p places) of(field string) (line, column int) {
 	for {
@@ -29,29 +29,30 @@ func (p places) of(field string) (line, column int) {
 	}
 }
 
-// indexer finds the places of all fields, and those fields that do not exist or
-// are of the wrong shape.
+// indexer walks a YAML tree, records the positions of all fields, and reports
+// unknown fields and values of a wrong type.
 type indexer struct {
 	places places
-	// anchors are those that have been walked, by name. So none is within itself.
+	// anchors has the anchors that have been walked, by name. An anchor is added
+	// after its value, so that no value contains itself.
 	anchors map[string]ast.Node
-	// walked counts nodes, those that aliases stand for each time.
-	walked int
-	errs   Errors
+	// nodes, written and depth are what maxNodes, maxWritten and maxDepth limit.
+	// The value of an alias counts each time.
+	nodes, written, depth int
+	// expanded is the alias whose value is being walked, the outermost if aliases
+	// are nested.
+	expanded *ast.AliasNode
+	// exceeded is set when a limit is exceeded, which ends the walk.
+	exceeded bool
+	errs     Errors
 }
-
-// maxNodes is how large a file can be, aliases written out.
-const maxNodes = 100_000
 
 func (x *indexer) scenario(root ast.Node) {
 	x.walk(root, reflect.TypeFor[Scenario](), "")
-	if x.walked > maxNodes {
-		x.errs = Errors{{Line: 1, Column: 1, Problem: "the file is too large, aliases written out", Fix: "use fewer of them"}}
-	}
 }
 
 func (x *indexer) walk(node ast.Node, t reflect.Type, path string) {
-	if x.walked++; x.walked > maxNodes {
+	if !x.fits(node, path) {
 		return
 	}
 	for t.Kind() == reflect.Pointer {
@@ -65,12 +66,14 @@ func (x *indexer) walk(node ast.Node, t reflect.Type, path string) {
 	case *ast.AliasNode:
 		x.alias(n, t, path)
 		return
-	case *ast.TagNode: // the decoder panics at some
-		x.wrong(n, path, "has the tag "+n.GetToken().Value, "leave it out; put a text that looks like a number in quotes")
+	case *ast.TagNode: // some make the decoder panic
+		x.wrong(n, path, "has the tag "+shortened(n.GetToken().Value, maxQuoted), "leave it out; put a text that looks like a number in quotes")
 		return
 	case *ast.NullNode, *ast.MergeKeyNode, nil:
 		return
 	}
+	x.depth++
+	defer func() { x.depth-- }()
 	switch t.Kind() {
 	case reflect.Struct:
 		x.fields(node, t, path)
@@ -83,27 +86,61 @@ func (x *indexer) walk(node ast.Node, t reflect.Type, path string) {
 	}
 }
 
-// anchor notes what aliases can stand for from here on.
+// fits counts a node, and reports whether the file is still within its limits.
+func (x *indexer) fits(node ast.Node, path string) bool {
+	if x.exceeded || node == nil {
+		return !x.exceeded
+	}
+	x.nodes++
+	x.written += len(path) + len(node.GetToken().Value)
+	switch {
+	case x.nodes > maxNodes:
+		x.exceed(node, fmt.Sprintf("there are more than %d lists, mappings and values", maxNodes))
+	case x.written > maxWritten:
+		x.exceed(node, fmt.Sprintf("the values and the paths to them have more than %d bytes", maxWritten))
+	case x.depth > maxDepth: // the lists and mappings around the node
+		x.exceed(node, fmt.Sprintf("more than %d lists and mappings are within each other", maxDepth))
+	}
+	return !x.exceeded
+}
+
+// exceed ends the walk with one error, which replaces all others.
+func (x *indexer) exceed(node ast.Node, problem string) {
+	fix := "nest less deeply, or use shorter names"
+	if x.expanded != nil {
+		node, problem, fix = x.expanded, problem+", aliases written out", "use fewer aliases"
+	}
+	at := node.GetToken().Position
+	x.exceeded = true
+	x.errs = Errors{{Line: at.Line, Column: at.Column, Problem: problem, Fix: fix}}
+}
+
+// anchor records an anchor for the aliases after it.
 func (x *indexer) anchor(n *ast.AnchorNode, path string) {
 	name := n.Name.GetToken().Value
 	if before := x.anchors[name]; before != nil && before != n.Value {
-		x.wrong(n, path, fmt.Sprintf("there is another anchor &%s above", name), "give each a name of its own")
+		x.wrong(n, path, fmt.Sprintf("there is another anchor &%s above", shortened(name, maxQuoted)), "give each a name of its own")
 	}
 	x.anchors[name] = n.Value
 }
 
-// alias walks what the alias stands for, as what it is here.
+// alias walks the value of an alias, as the type that it has here.
 func (x *indexer) alias(n *ast.AliasNode, t reflect.Type, path string) {
 	name := n.Value.GetToken().Value
 	node := x.anchors[name]
 	if node == nil {
-		x.wrong(n, path, fmt.Sprintf("*%s stands for nothing", name), fmt.Sprintf("write &%s before what it is to stand for, above", name))
+		name = shortened(name, maxQuoted)
+		x.wrong(n, path, fmt.Sprintf("there is no anchor &%s above the alias *%s", name, name), fmt.Sprintf("write &%s before the value that the alias repeats", name))
 		return
+	}
+	if x.expanded == nil {
+		x.expanded = n
+		defer func() { x.expanded = nil }()
 	}
 	x.walk(node, t, path)
 }
 
-// fields walks a mapping that is a struct.
+// fields walks a mapping that is decoded into a struct.
 func (x *indexer) fields(node ast.Node, t reflect.Type, path string) {
 	known := map[string]reflect.Type{}
 	var names []string
@@ -126,7 +163,7 @@ func (x *indexer) fields(node ast.Node, t reflect.Type, path string) {
 func (x *indexer) items(node ast.Node, t reflect.Type, path string) {
 	list, ok := node.(*ast.SequenceNode)
 	if !ok {
-		x.wrong(node, path, "is no list", "begin each of its items with a dash")
+		x.wrong(node, path, "is not a list", "begin each of its items with a dash")
 		return
 	}
 	for i, item := range list.Values {
@@ -142,23 +179,23 @@ func (x *indexer) items(node ast.Node, t reflect.Type, path string) {
 func (x *indexer) scalar(node ast.Node, t reflect.Type, path string) {
 	switch node.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode, *ast.SequenceNode:
-		x.wrong(node, path, "is no "+kindName(t), "write "+kindExample(t))
+		x.wrong(node, path, "is not "+kindName(t), "write "+kindExample(t))
 		return
 	}
 	value := node.GetToken().Value
 	switch whole := t.Kind() == reflect.Int || t.Kind() == reflect.Uint64; {
 	case isA(node, t):
 	case whole && wholeNumber.MatchString(value):
-		x.wrong(node, path, value+" is too large", "write a smaller number")
+		x.wrong(node, path, shortened(value, maxQuoted)+" is too large", "write a smaller number")
 	default:
-		x.wrong(node, path, fmt.Sprintf("%q is no %s", value, kindName(t)), "write "+kindExample(t))
+		x.wrong(node, path, quoted(value)+" is not "+kindName(t), "write "+kindExample(t))
 	}
 }
 
-// wholeNumber is what would be one, but for its size.
+// wholeNumber matches whole numbers of any size.
 var wholeNumber = regexp.MustCompile(`^\+?[0-9]+$`)
 
-// isA reports whether a scalar can be read as a value of the type.
+// isA reports whether a scalar can be decoded into the type.
 func isA(node ast.Node, t reflect.Type) (ok bool) {
 	if t == reflect.TypeFor[time.Duration]() {
 		_, err := time.ParseDuration(node.GetToken().Value)
@@ -182,8 +219,8 @@ func isA(node ast.Node, t reflect.Type) (ok bool) {
 	return ok
 }
 
-// entries walks a mapping: each of its entries, and as itself what is merged into
-// it.
+// entries calls each for the entries of a mapping, and walks the mappings that are
+// merged into it as if they were the mapping itself.
 func (x *indexer) entries(node ast.Node, t reflect.Type, path string, each func(pair *ast.MappingValueNode, at string)) {
 	var pairs []*ast.MappingValueNode
 	switch n := node.(type) {
@@ -211,7 +248,7 @@ func (x *indexer) noMapping(node ast.Node, path string) {
 	x.wrong(node, path, "has no fields", `write fields such as "name: value"`)
 }
 
-// place notes where an entry is and returns its path.
+// place records the position of an entry and returns its path.
 func (x *indexer) place(pair *ast.MappingValueNode, path string) string {
 	if path != "" {
 		path += "."
@@ -223,29 +260,32 @@ func (x *indexer) place(pair *ast.MappingValueNode, path string) string {
 }
 
 func (x *indexer) wrong(node ast.Node, field, problem, fix string) {
+	if x.exceeded {
+		return
+	}
 	at := node.GetToken().Position
-	x.errs = append(x.errs, &Error{Line: at.Line, Column: at.Column, Field: field, Problem: problem, Fix: fix})
+	x.errs.add(&Error{Line: at.Line, Column: at.Column, Field: field, Problem: problem, Fix: fix})
 }
 
 func keyOf(pair *ast.MappingValueNode) string { return pair.Key.GetToken().Value }
 
-// kindName and kindExample describe a type to people who write YAML.
+// kindName and kindExample describe a type in the words of YAML.
 func kindName(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
-		return "duration"
+		return "a duration"
 	case t.Kind() == reflect.Bool:
 		return "true or false"
 	case t.Kind() == reflect.Float64:
-		return "number"
+		return "a number"
 	case t.Kind() == reflect.Int:
-		return "whole number"
+		return "a whole number"
 	case t.Kind() == reflect.Uint64:
-		return "whole number of zero or more"
+		return "a whole number of zero or more"
 	case t.Kind() == reflect.String:
 		return "text"
 	}
-	return "value"
+	return "a value"
 }
 
 func kindExample(t reflect.Type) string {

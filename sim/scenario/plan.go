@@ -1,41 +1,49 @@
 package scenario
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 )
 
-// Plan is a resolved scenario: nothing is left to defaults or to chance. Its
-// fields are read, not changed. Make one with [Scenario.Resolve].
+// Plan is a resolved scenario, with all defaults and random seeds filled in. It must
+// not be changed. Make one with [Scenario.Resolve].
 type Plan struct {
 	Scenario
-	// IsSmall: it was resolved with [Options].Small.
+	// IsSmall reports whether the plan was resolved with [Options].Small.
 	IsSmall bool
-	// Hash identifies the plan, seed included: equal plans have equal hashes, on
-	// every machine. It is the SHA-256 of its content in hexadecimal, that of the
-	// traces it replays included.
+	// Hash identifies the plan: equal plans have equal hashes on every machine. It
+	// is the SHA-256, in hexadecimal, of the plan's content, which includes the
+	// seed and the content of traces.
 	Hash string
-	// Timeline is when each fault begins and ends, in order.
+	// Timeline has all occurrences of faults, in order of time.
 	Timeline []Moment
-	// Checks are the assertions, understood.
+	// Checks are the parsed assertions.
 	Checks []Check
 }
 
 // Moment is one occurrence of a fault.
 type Moment struct {
-	// At is when it begins, Until when it is over; equal for a fault of a moment.
+	// At is when it begins and Until when it is over. They are equal for faults of
+	// one moment.
 	At, Until time.Duration
-	// Fault is its index in the plan's Faults.
+	// Fault is the index of the fault in the plan's Faults.
 	Fault int
 }
 
-// newPlan derives the rest from a scenario that has been filled in. Errors:
-// [Errors], of a trace that cannot be read.
+// newPlan makes the plan of a scenario whose defaults have been filled in. Errors:
+// [Errors], about a trace that cannot be read.
 func newPlan(s Scenario, small bool) (_ *Plan, err error) {
 	p := &Plan{Scenario: s, IsSmall: small}
 	for i := range s.Faults {
@@ -43,7 +51,7 @@ func newPlan(s Scenario, small bool) (_ *Plan, err error) {
 	}
 	slices.SortStableFunc(p.Timeline, func(a, b Moment) int { return cmp.Compare(a.At, b.At) })
 	for _, a := range s.Assert {
-		check, _ := a.Check() // has been validated
+		check, _ := a.Check() // cannot fail: it has been validated
 		p.Checks = append(p.Checks, check)
 	}
 	if p.Hash, err = p.digest(); err != nil {
@@ -52,7 +60,7 @@ func newPlan(s Scenario, small bool) (_ *Plan, err error) {
 	return p, nil
 }
 
-// occurrences returns when the fault happens before the end.
+// occurrences returns the occurrences of a fault before the end.
 func occurrences(f *Fault, index int, end time.Duration) (moments []Moment) {
 	for at := f.At; at < end; at += f.Every {
 		moments = append(moments, Moment{At: at, Until: min(at+f.For, end), Fault: index})
@@ -63,10 +71,10 @@ func occurrences(f *Fault, index int, end time.Duration) (moments []Moment) {
 	return moments
 }
 
-// digest hashes the content. The order of JSON's keys does not depend on maps'.
+// digest hashes the content, as JSON, in which maps are sorted by key.
 func (p *Plan) digest() (string, error) {
 	content, err := json.Marshal(p.Scenario)
-	if err != nil { // a float that is no number would be refused by Validate
+	if err != nil { // such as for NaN, which Validate refuses
 		return "", err
 	}
 	sum := sha256.New()
@@ -88,4 +96,109 @@ func (p *Plan) WatcherCount() (n int) {
 		n += w.Count
 	}
 	return n
+}
+
+// Explain returns the plan as a scenario in YAML with all defaults filled in, which
+// can itself be run and gives the same plan. Comments have totals and the timeline.
+// Equal plans have equal explanations.
+func (p *Plan) Explain() (string, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s, as it runs. plan %.12s\n", oneLine(p.Name), p.Hash)
+	body, err := yaml.ValueToNode(p.Scenario, yaml.Indent(2), yaml.IndentSequence(true))
+	if err != nil {
+		return "", err
+	}
+	ast.Walk(parseable{}, body)
+	fmt.Fprintln(&b, body)
+	p.explainTotals(&b)
+	p.explainTimeline(&b)
+	return b.String(), nil
+}
+
+// parseable is an [ast.Visitor] that rewrites scalars which the YAML library prints
+// but does not read back: it takes 1e+06 for text, and loses line breaks and tabs at
+// the ends of texts.
+type parseable struct{}
+
+func (v parseable) Visit(node ast.Node) ast.Visitor {
+	switch n := node.(type) {
+	case *ast.FloatNode:
+		if f, err := strconv.ParseFloat(n.Token.Value, 64); err == nil && strings.Contains(n.Token.Value, "e") {
+			n.Token.Value = withPoint(strconv.FormatFloat(f, 'f', -1, 64))
+		}
+	case *ast.StringNode:
+		n.Value = oneLine(n.Value)
+	}
+	return v
+}
+
+// withPoint appends a fraction to a whole number, as the YAML library does.
+func withPoint(digits string) string {
+	if strings.Contains(digits, ".") {
+		return digits
+	}
+	return digits + ".0"
+}
+
+// oneLine returns the text, in quotes if it has line breaks or other characters
+// that are not printable.
+func oneLine(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+func (p *Plan) explainTotals(b *bytes.Buffer) {
+	fmt.Fprintf(b, "\n# at the start: objects %d, watchers in all: %d\n", p.Objects.Count, p.WatcherCount())
+	for _, w := range p.Writers {
+		if w.Trace != "" {
+			fmt.Fprintf(b, "# %s: all changes of %s within %v\n", w.Name, oneLine(w.Trace), w.Stop-w.Start)
+			continue
+		}
+		fmt.Fprintf(b, "# %s: about %.0f writes in %v\n", w.Name, w.Rate*(w.Stop-w.Start).Seconds(), w.Stop-w.Start)
+	}
+	for _, w := range p.Watchers {
+		if sel := p.Select(w, 0); sel != (Selection{}) {
+			fmt.Fprintf(b, "# %s: the first selects %s\n", w.Name, sel)
+		}
+	}
+}
+
+// maxMoments is the highest number of occurrences that are printed.
+const maxMoments = 50
+
+func (p *Plan) explainTimeline(b *bytes.Buffer) {
+	if len(p.Timeline) > 0 {
+		b.WriteString("#\n# timeline\n")
+	}
+	for i, m := range p.Timeline {
+		if i == maxMoments {
+			fmt.Fprintf(b, "#   … and %d more\n", len(p.Timeline)-i)
+			return
+		}
+		f := p.Faults[m.Fault]
+		fmt.Fprintf(b, "#   %8v  %s", m.At.Round(time.Millisecond), oneLine(f.Name))
+		if m.Until > m.At {
+			fmt.Fprintf(b, ", for %v", (m.Until - m.At).Round(time.Millisecond))
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// String returns the selection as text, such as "fields node=node-3, prefix a".
+func (s Selection) String() string {
+	text := ""
+	for _, part := range []struct{ name, value string }{
+		{"labels", s.Labels}, {"fields", s.Fields}, {"prefix", s.Prefix}, {"key", s.Key},
+	} {
+		if part.value == "" {
+			continue
+		}
+		if text != "" {
+			text += ", "
+		}
+		text += part.name + " " + oneLine(part.value)
+	}
+	return text
 }

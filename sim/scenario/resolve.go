@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Options say how a scenario is resolved. The zero value takes it as it is.
+// Options configure how a scenario is resolved. The zero value changes nothing.
 type Options struct {
-	// Small makes it as small as its author says, to take ten seconds.
+	// Small applies the scenario's Small, for a run of ten seconds.
 	Small bool
-	// Duration, if not zero, is how long the load lasts; starts, stops and faults
-	// come sooner or later in proportion.
+	// Duration, if not zero, is the length of the load; the times of starts, stops
+	// and faults change in proportion. It is at most [MaxDuration].
 	Duration time.Duration
-	// Seed, if not zero, is instead of the scenario's.
+	// Seed, if not zero, replaces the scenario's seed.
 	Seed uint64
 }
 
@@ -27,8 +27,9 @@ const (
 	defaultSize     = 100
 )
 
-// Resolve fills in all defaults and returns the plan, or [Errors] that say what
-// is wrong. The scenario is not changed. One scenario and one seed is one plan.
+// Resolve validates the scenario and returns the plan, in which all defaults are
+// filled in. It does not change the scenario. Equal scenarios and options give equal
+// plans. Errors: [Errors].
 func (s *Scenario) Resolve(o Options) (*Plan, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -57,9 +58,9 @@ func (s *Scenario) Resolve(o Options) (*Plan, error) {
 	return newPlan(r, o.Small)
 }
 
-// assertions are those of a scenario that makes none: nobody loses anything and,
-// unless somebody is slow by the scenario's will, all is read in the end, or a
-// watcher that is never woken again would pass for one that has nothing to read.
+// assertions returns the assertions of a scenario without any: no event is lost and,
+// unless consumers are slowed down, all events are read. Without the second, a
+// watcher that is never woken would pass.
 func (s *Scenario) assertions() []Assertion {
 	slow := slices.ContainsFunc(s.Watchers, func(w Watcher) bool { return w.Consume.Slow() }) ||
 		slices.ContainsFunc(s.Informers, func(in Informer) bool { return in.Consume.Slow() })
@@ -73,17 +74,28 @@ func (s *Scenario) assertions() []Assertion {
 	return all
 }
 
-// clone copies the scenario as deep as resolving changes it.
+// clone returns a copy, as deep as resolving changes it. Empty lists and maps become
+// nil, so that they have the same hash as those that are left out.
 func (s *Scenario) clone() Scenario {
 	r := *s
-	r.Objects.Fields, r.Objects.Labels = maps.Clone(s.Objects.Fields), maps.Clone(s.Objects.Labels)
-	r.Writers, r.Watchers = slices.Clone(s.Writers), slices.Clone(s.Watchers)
-	r.Informers = slices.Clone(s.Informers)
-	r.Readers, r.Caches, r.Faults = slices.Clone(s.Readers), slices.Clone(s.Caches), slices.Clone(s.Faults)
+	r.Objects.Fields, r.Objects.Labels = maps.Clone(nonEmpty(s.Objects.Fields)), maps.Clone(nonEmpty(s.Objects.Labels))
+	r.Writers, r.Watchers, r.Readers = cloned(s.Writers), cloned(s.Watchers), cloned(s.Readers)
+	r.Informers, r.Caches, r.Faults = cloned(s.Informers), cloned(s.Caches), cloned(s.Faults)
 	return r
 }
 
-// shrink applies Small.
+// cloned returns a copy of the list, nil if it is empty.
+func cloned[E any](list []E) []E { return append([]E(nil), list...) }
+
+// nonEmpty returns the map, nil if it is empty.
+func nonEmpty[M ~map[K]V, K comparable, V any](m M) M {
+	if len(m) == 0 {
+		return nil
+	}
+	return m
+}
+
+// shrink applies the scenario's Small.
 func (s *Scenario) shrink() {
 	if s.Small.Duration > 0 {
 		s.scale(s.Small.Duration)
@@ -112,7 +124,7 @@ func (s *Scenario) shrink() {
 	}
 }
 
-// scale makes the load last d, and moves all times in proportion.
+// scale sets the length of the load to d, and changes all times in proportion.
 func (s *Scenario) scale(d time.Duration) {
 	factor := float64(d) / float64(s.Duration)
 	times := []*time.Duration{}
@@ -138,7 +150,7 @@ func (s *Scenario) fillObjects() {
 		o.Size.Min = defaultSize
 	}
 	o.Size.Max = cmp.Or(o.Size.Max, max(o.Size.Min, defaultSize))
-	if o.Index == nil {
+	if o.Index == nil || o.Fields == nil {
 		o.Index = slices.Sorted(maps.Keys(o.Fields))
 	}
 }
@@ -213,10 +225,12 @@ func (s *Scenario) fillFaults() {
 	}
 }
 
-// groupName is the name of a group, and the field that has it.
+// groupName is the name of a group, with the list that the group is in and the path
+// of its name.
 type groupName struct{ part, field, name string }
 
-// groupNames returns the names of all groups, in the order of the fields.
+// groupNames returns the names of all groups, in the order of the fields of a
+// scenario.
 func (s *Scenario) groupNames() (names []groupName) {
 	for i := range s.Writers {
 		names = append(names, groupName{"writers", fmt.Sprintf("writers[%d].name", i), s.writerName(i)})

@@ -2,130 +2,86 @@ package scenario
 
 import "time"
 
-// Scenario is a load as its author describes it. Zero fields take defaults,
-// which [Scenario.Resolve] fills in and [Plan.Explain] prints.
+// Scenario is a load as its author describes it. [Scenario.Resolve] replaces zero
+// fields by defaults, and [Plan.Explain] prints them.
 type Scenario struct {
-	// Name is what reports call it. Default: the file's name, or "scenario".
+	// Name is the scenario's name in reports. Default: the file's name, or
+	// "scenario".
 	Name string `yaml:"name,omitempty"`
-	// About says in a sentence or two what the scenario is to show.
+	// About says in a sentence or two what the scenario shows.
 	About string `yaml:"about,omitempty"`
 	// Seed decides every random choice; two runs with one seed write the same
 	// objects at the same intended times. Default 1.
 	Seed uint64 `yaml:"seed,omitempty"`
-	// Duration is how long writers and readers are at work. Default 10 s.
+	// Duration is how long writers and readers run. Default 10 s.
 	Duration time.Duration `yaml:"duration,omitempty"`
-	// Settle is how long, after that, watchers may take to read what is left.
-	// Default 10 s.
+	// Settle is how long watchers may take after that to read the remaining
+	// events. Default 10 s.
 	Settle time.Duration `yaml:"settle,omitempty"`
 
-	Engine   Engine    `yaml:"engine,omitempty"`
-	Objects  Objects   `yaml:"objects,omitempty"`
-	Writers  []Writer  `yaml:"writers,omitempty"`
-	Watchers []Watcher `yaml:"watchers,omitempty"`
-	Readers  []Reader  `yaml:"readers,omitempty"`
-	Caches   []Cache   `yaml:"caches,omitempty"`
-	// Informers mirror the engine.
+	Engine    Engine     `yaml:"engine,omitempty"`
+	Objects   Objects    `yaml:"objects,omitempty"`
+	Writers   []Writer   `yaml:"writers,omitempty"`
+	Watchers  []Watcher  `yaml:"watchers,omitempty"`
+	Readers   []Reader   `yaml:"readers,omitempty"`
+	Caches    []Cache    `yaml:"caches,omitempty"`
 	Informers []Informer `yaml:"informers,omitempty"`
 	Faults    []Fault    `yaml:"faults,omitempty"`
-	// Assert is what must hold in the end. Default: "lost = 0" and, if nobody is
-	// slowed down, "unread = 0" where there are watchers, "stale = 0" where there
-	// are caches or informers.
+	// Assert is what must hold at the end. Default: "lost = 0" and, if no consumer
+	// is slow, "unread = 0" for watchers and "stale = 0" for caches and informers.
 	Assert []Assertion `yaml:"assert,omitempty"`
-	// Small says what is smaller in a run that is to take ten seconds.
+	// Small is what is smaller in a run of ten seconds.
 	Small Small `yaml:"small,omitempty"`
 
-	// dir is where the file is, which traces are relative to.
+	// dir is the directory of the file, to which traces are relative.
 	dir string
 }
 
-// Engine says how the engine under load is configured. Zero fields mean the
-// engine's defaults.
+// Engine configures the engine under load. Zero fields mean the engine's defaults.
 type Engine struct {
-	// Window is the most events kept to resume from; WindowAge how long they
-	// stay otherwise.
+	// Window is the highest number of events kept for resuming; WindowAge is how
+	// long an event stays at least if there is room.
 	Window    int           `yaml:"window,omitempty"`
 	WindowAge time.Duration `yaml:"window-age,omitempty"`
 	// Bookmarks is the time between two bookmarks of a watch.
 	Bookmarks time.Duration `yaml:"bookmarks,omitempty"`
-	// Backoff is the first pause before the engine comes back to a backend that
-	// failed, BackoffMax the longest.
+	// Backoff is the first pause before the engine retries a backend that failed,
+	// BackoffMax the longest.
 	Backoff    time.Duration `yaml:"backoff,omitempty"`
 	BackoffMax time.Duration `yaml:"backoff-max,omitempty"`
 	// Workers is the number of pool workers; zero means one per CPU.
 	Workers int `yaml:"workers,omitempty"`
 }
 
-// Objects says what there is when the load begins, and what new objects look
-// like. Keys are "ns-<n>/obj-<n>".
+// Objects describes the objects that exist when the load begins, and those that
+// writers create. Keys are "ns-<n>/obj-<n>".
 type Objects struct {
-	// Count is how many there are at the start.
+	// Count is how many objects exist at the start.
 	Count int `yaml:"count,omitempty"`
-	// Size is the bytes of an object's payload: anything from Min to Max.
+	// Size is the size of an object's payload.
 	Size Size `yaml:"size,omitempty"`
-	// Namespaces is how many first path segments they are spread over. Default 1.
+	// Namespaces is how many namespaces, the first segments of keys, the objects
+	// are spread over. Default 1.
 	Namespaces int `yaml:"namespaces,omitempty"`
-	// Fields and Labels name what selectors match on, each with the number of
-	// its different values: "node: 50" makes node-0 to node-49.
+	// Fields and Labels are the attributes that selectors match on, each with its
+	// number of different values: "node: 50" gives node-0 to node-49.
 	Fields map[string]int `yaml:"fields,omitempty"`
 	Labels map[string]int `yaml:"labels,omitempty"`
-	// Index names the fields that lists are narrowed by. Default: all of them.
-	Index []string `yaml:"index,omitempty"`
+	// Index names the fields that have an index. Default: all; an empty list
+	// means none.
+	Index []string `yaml:"index,omitzero"`
 }
 
-// Size is a range of bytes, drawn from uniformly. Default 100 to Min, or to 100.
+// Size is a range of bytes from which sizes are drawn uniformly. Min defaults to
+// 100 if Max is zero, too; Max defaults to Min, or to 100 if that is larger.
 type Size struct {
 	Min int `yaml:"min,omitempty"`
 	Max int `yaml:"max,omitempty"`
 }
 
-// Reader is a group that reads all the time.
-type Reader struct {
-	// Name is what reports call the group. Default: readers-1 and so on.
-	Name string `yaml:"name,omitempty"`
-	// Count is how many read at the same time. Default 1.
-	Count int `yaml:"count,omitempty"`
-	// Rate is the reads per second of the whole group. Required.
-	Rate float64 `yaml:"rate"`
-	// Op is what they do. Default list.
-	Op ReadOp `yaml:"op,omitempty"`
-	// Mode says how fresh a read must be. Default latest.
-	Mode ReadMode `yaml:"mode,omitempty"`
-	// Labels, Fields and Prefix narrow a list; they are templates, see
-	// [Watcher].
-	Labels string `yaml:"labels,omitempty"`
-	Fields string `yaml:"fields,omitempty"`
-	Prefix string `yaml:"prefix,omitempty"`
-	// Limit is the page size of a list; zero means all at once.
-	Limit int `yaml:"limit,omitempty"`
-}
-
-// ReadOp is what a reader does.
-type ReadOp string
-
-// The operations of readers.
-const (
-	List ReadOp = "list"
-	// Get reads one object, drawn at random.
-	Get ReadOp = "get"
-)
-
-// ReadMode says how fresh a read must be.
-type ReadMode string
-
-// The modes; see the functions of package engine with like names.
-const (
-	// Latest is linearizable.
-	Latest ReadMode = "latest"
-	// Cached is what the cache has.
-	Cached ReadMode = "cached"
-	// NotOlder is not older than the newest write known when the read begins.
-	NotOlder ReadMode = "not-older"
-	// Exact is the state at that revision.
-	Exact ReadMode = "exact"
-)
-
-// Small says what is smaller with [Options].Small. All times of starts, stops
-// and faults shrink as Duration does. Zero fields, and what is not named, stay.
+// Small is what is smaller with [Options].Small. The times of starts, stops and
+// faults shrink in proportion to Duration. Zero fields, and groups that are not
+// named, stay as they are.
 type Small struct {
 	Duration time.Duration `yaml:"duration,omitempty"`
 	Settle   time.Duration `yaml:"settle,omitempty"`
@@ -133,7 +89,7 @@ type Small struct {
 	Objects int `yaml:"objects,omitempty"`
 	// Fields is the number of values, by field.
 	Fields map[string]int `yaml:"fields,omitempty"`
-	// Watchers is the count, Rates the rate, by the name of the group.
+	// Watchers is the count and Rates the rate, by the name of the group.
 	Watchers map[string]int     `yaml:"watchers,omitempty"`
 	Rates    map[string]float64 `yaml:"rates,omitempty"`
 	// References is the number of references, by the name of the group of caches.

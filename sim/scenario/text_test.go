@@ -12,7 +12,8 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// The scenarios in testdata are YAML files and what is to be said about them:
+// The files in testdata/text have scenarios in YAML with the expected output of a
+// command:
 //
 //	lint                 the errors, with line and column, or "fine"
 //	explain [small] [seed=n]
@@ -20,8 +21,10 @@ import (
 //	holds op=list n=8    for which of the first n calls of an operation the
 //	                     condition of the first fault holds
 //	check                each assertion (a line of the input), understood
+//
+// They have a directory of their own because go test -fuzz writes to testdata/fuzz.
 func TestScenarioText(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+	datadriven.Walk(t, "testdata/text", func(t *testing.T, file string) {
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "lint":

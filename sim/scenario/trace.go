@@ -14,19 +14,19 @@ import (
 	"github.com/watchmill/watchmill/testdata"
 )
 
-// ShippedTrace is the name of the trace that is part of the program: the history
-// of a repository, 9,042 changes of files in eight years.
+// ShippedTrace is the name of the trace that is compiled into the program: the
+// history of a repository, 9,042 changes of files in eight years.
 const ShippedTrace = "git-history"
 
-// traceFix is what to write instead of a trace that cannot be read.
+// traceFix is the fix of an error about a trace that cannot be read.
 const traceFix = "name a file, or " + ShippedTrace
 
-// TraceFields are the fields of objects that come from a trace: dir is the key's
-// directory ("." at the top), ext what follows the last dot of its name.
+// TraceFields are the fields of objects that come from a trace: dir is the directory
+// of the key, "." at the top, and ext is the part of its name after the last dot.
 var TraceFields = []string{"dir", "ext"}
 
-// openTrace opens a trace as it is stored. It is read more than once, so that it
-// cannot be a pipe. Errors name it as the scenario does.
+// openTrace opens a trace as it is stored. Traces are read more than once, so they
+// must be regular files. Errors contain the name that the scenario has for it.
 func (s *Scenario) openTrace(name string) (io.ReadCloser, error) {
 	if name == ShippedTrace {
 		return io.NopCloser(bytes.NewReader(testdata.GitHistorySmall)), nil
@@ -36,9 +36,9 @@ func (s *Scenario) openTrace(name string) (io.ReadCloser, error) {
 	case err != nil:
 		return nil, named(name, err)
 	case info.IsDir():
-		return nil, fmt.Errorf("%s is a directory", name)
+		return nil, fmt.Errorf("%s is a directory", shortened(name, maxFieldShown))
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", name)
+		return nil, fmt.Errorf("%s is not a regular file", shortened(name, maxFieldShown))
 	}
 	file, err := os.Open(s.tracePath(name))
 	if err != nil {
@@ -47,16 +47,16 @@ func (s *Scenario) openTrace(name string) (io.ReadCloser, error) {
 	return file, nil
 }
 
-// named is the error about a file under the name that the scenario has for it.
+// named replaces the path in an error by the name that the scenario has for it.
 func named(name string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
-		return fmt.Errorf("%s: %w", name, at.Err)
+		return fmt.Errorf("%s: %w", shortened(name, maxFieldShown), at.Err)
 	}
 	return err
 }
 
-// copyTrace writes a trace, as it is stored, to w.
+// copyTrace copies a trace to w as it is stored.
 func (s *Scenario) copyTrace(w io.Writer, name string) error {
 	r, err := s.openTrace(name)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Scenario) tracePath(name string) string {
 	return filepath.Join(s.dir, name)
 }
 
-// Changes ranges over the trace of a writer. Errors are those of
+// Changes ranges over the changes in a writer's trace. Errors: those of
 // [trace.ReadFile].
 func (p *Plan) Changes(w Writer) iter.Seq2[trace.Change, error] {
 	if w.Trace == ShippedTrace {

@@ -9,24 +9,68 @@ import (
 	"time"
 )
 
-// What a scenario may ask of one process at most.
+// The highest values that a scenario may have, since it runs in one process.
 const (
 	MaxObjects   = 10_000_000
 	MaxWatchers  = 1_000_000
 	MaxRate      = 10_000_000 // writes or reads per second
 	MaxDuration  = 24 * time.Hour
 	maxValues    = 10_000_000
-	maxWorkers   = 10_000 // of one group of writers or readers
+	maxWorkers   = 10_000  // of one group of writers or readers
+	maxBuffer    = 1 << 30 // events or notifications; fits an int of 32 bits
 	maxSize      = 16 << 20
-	maxPayload   = 64 << 30 // bytes of all objects together
 	maxClockJump = 10 * 365 * 24 * time.Hour
+
+	maxPayload int64 = 64 << 30 // bytes of all objects together
 )
 
-// Validate returns all that is wrong, as [Errors], or nil.
+// checker checks a scenario and collects the errors.
+type checker struct {
+	errs Errors
+	// found counts all errors, including those that are not listed.
+	found int
+}
+
+// wrong adds an error of a field.
+func (c *checker) wrong(field, problem, fix string) {
+	c.found++
+	c.errs.add(&Error{Field: field, Problem: problem, Fix: fix})
+}
+
+// number is the constraint for fields that count or measure.
+type number interface{ ~int | ~int64 | ~float64 }
+
+// notNegative checks that a value is zero or more.
+func notNegative[N number](c *checker, field string, n N, fix string) {
+	if n < 0 {
+		c.wrong(field, fmt.Sprintf("is negative: %v", n), fix)
+	}
+}
+
+// oneOf checks that a value is one of those allowed, or left out.
+func oneOf[S ~string](c *checker, field string, s S, allowed ...S) {
+	if s == "" {
+		return
+	}
+	if slices.Contains(allowed, s) {
+		return
+	}
+	c.wrong(field, quoted(string(s))+" is not known", writeOneOf(allowed))
+}
+
+func writeOneOf[S ~string](allowed []S) string {
+	names := make([]string, len(allowed))
+	for i, a := range allowed {
+		names[i] = string(a)
+	}
+	return "write one of " + strings.Join(names, ", ")
+}
+
+// Validate checks the scenario. It returns nil or [Errors].
 func (s *Scenario) Validate() error {
 	c := &checker{}
-	c.span("duration", s.Duration)
-	c.span("settle", s.Settle)
+	c.duration("duration", s.Duration)
+	c.duration("settle", s.Settle)
 	c.engine(s.Engine)
 	c.objects(s.Objects)
 	for i := range s.Writers {
@@ -58,8 +102,8 @@ func (s *Scenario) Validate() error {
 	return c.errs.orNil()
 }
 
-// adopt takes over an error of a part, giving it its field.
-func (c *checker) adopt(field string, err error) {
+// wrongAt adds an error that does not know its field.
+func (c *checker) wrongAt(field string, err error) {
 	e, ok := err.(*Error)
 	if !ok {
 		c.wrong(field, err.Error(), "")
@@ -68,23 +112,23 @@ func (c *checker) adopt(field string, err error) {
 	c.wrong(field, e.Problem, e.Fix)
 }
 
-// span demands that a time is neither negative nor absurd.
-func (c *checker) span(field string, d time.Duration) {
+// duration checks that a duration is between zero and [MaxDuration].
+func (c *checker) duration(field string, d time.Duration) {
 	notNegative(c, field, d, "write a duration such as 500ms or 30s")
 	if d > MaxDuration {
 		c.wrong(field, fmt.Sprintf("is %v", d), fmt.Sprintf("the longest is %v", MaxDuration))
 	}
 }
 
-// during demands that a time comes before the load is over: what comes later
+// beforeEnd checks that a time is before the end of the load: what comes later
 // would never happen.
-func (c *checker) during(field string, at time.Duration, s *Scenario) {
+func (c *checker) beforeEnd(field string, at time.Duration, s *Scenario) {
 	if over := cmp.Or(s.Duration, DefaultDuration); at > 0 && at >= over {
 		c.wrong(field, fmt.Sprintf("comes at %v, but the load is over after %v", at, over), "make it earlier, or duration longer")
 	}
 }
 
-// count demands that a number is between zero and a limit.
+// count checks that a number is between zero and a limit.
 func (c *checker) count(field string, n, limit int) {
 	notNegative(c, field, n, "write a number, or leave it out")
 	if n > limit {
@@ -92,7 +136,7 @@ func (c *checker) count(field string, n, limit int) {
 	}
 }
 
-// rate demands that a rate is above zero, or left out if it may be.
+// rate checks that a rate is above zero, or left out unless it is required.
 func (c *checker) rate(field string, rate float64, required bool) {
 	switch {
 	case rate == 0 && required:
@@ -104,7 +148,7 @@ func (c *checker) rate(field string, rate float64, required bool) {
 	}
 }
 
-// share demands a part of the whole.
+// share checks that a share is between 0 and 1.
 func (c *checker) share(field string, share float64) {
 	if !(share >= 0 && share <= 1) {
 		c.wrong(field, fmt.Sprintf("is %v", share), "write a share from 0 to 1")
@@ -112,11 +156,11 @@ func (c *checker) share(field string, share float64) {
 }
 
 func (c *checker) engine(e Engine) {
-	c.count("engine.window", e.Window, 1<<40)
-	c.span("engine.window-age", e.WindowAge)
-	c.span("engine.bookmarks", e.Bookmarks)
-	c.span("engine.backoff", e.Backoff)
-	c.span("engine.backoff-max", e.BackoffMax)
+	c.count("engine.window", e.Window, maxBuffer)
+	c.duration("engine.window-age", e.WindowAge)
+	c.duration("engine.bookmarks", e.Bookmarks)
+	c.duration("engine.backoff", e.Backoff)
+	c.duration("engine.backoff-max", e.BackoffMax)
 	if e.BackoffMax > 0 && e.BackoffMax < e.Backoff {
 		c.wrong("engine.backoff-max", "is less than backoff", "make it at least "+e.Backoff.String())
 	}
@@ -131,24 +175,24 @@ func (c *checker) objects(o Objects) {
 	if o.Size.Max > 0 && o.Size.Max < o.Size.Min {
 		c.wrong("objects.size.max", "is less than min", fmt.Sprintf("make it at least %d", o.Size.Min))
 	}
-	if most := max(o.Size.Min, o.Size.Max, defaultSize); o.Count > 0 && o.Count <= MaxObjects && o.Count > maxPayload/most {
+	if most := max(o.Size.Min, o.Size.Max, defaultSize); o.Count > 0 && o.Count <= MaxObjects && int64(o.Count) > maxPayload/int64(most) {
 		c.wrong("objects.size", fmt.Sprintf("%d objects of %d bytes do not fit in memory", o.Count, most), fmt.Sprintf("the most is %d GiB: make them fewer, or smaller", maxPayload>>30))
 	}
 	c.values("objects.fields", o.Fields)
 	c.values("objects.labels", o.Labels)
 	for i, name := range o.Index {
 		if o.Fields[name] == 0 {
-			c.wrong(fmt.Sprintf("objects.index[%d]", i), fmt.Sprintf("there is no field %q", name), "objects have the fields "+listed(o.Fields))
+			c.wrong(fmt.Sprintf("objects.index[%d]", i), "there is no field "+quoted(name), "objects have the fields "+listedKeys(o.Fields))
 		}
 	}
 }
 
-// values demands sane names, each with a number of values.
+// values checks the names of fields or labels, and their numbers of values.
 func (c *checker) values(field string, values map[string]int) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		at := field + "." + name
 		if !plainName.MatchString(name) {
-			c.wrong(field, fmt.Sprintf("%q is no name", name), nameFix)
+			c.wrong(field, quoted(name)+" is not a valid name", nameFix)
 			continue
 		}
 		if values[name] == 0 {
@@ -158,10 +202,53 @@ func (c *checker) values(field string, values map[string]int) {
 	}
 }
 
-// listed names what a map has, for the fix of an error.
-func listed[V any](m map[string]V) string {
-	if len(m) == 0 {
-		return "(none)"
+// names checks that the names of groups are valid and unique.
+func (c *checker) names(s *Scenario) {
+	seen := map[string]bool{}
+	for _, g := range s.groupNames() {
+		switch {
+		case !plainName.MatchString(g.name):
+			c.wrong(g.field, quoted(g.name)+" is not a valid name", nameFix)
+		case seen[g.name]:
+			c.wrong(g.field, quoted(g.name)+" is the name of another group", "give each group a name of its own")
+		}
+		seen[g.name] = true
 	}
-	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
+}
+
+// small checks that the groups and fields that Small names exist.
+func (c *checker) small(s *Scenario) {
+	c.duration("small.duration", s.Small.Duration)
+	c.duration("small.settle", s.Small.Settle)
+	c.count("small.objects", s.Small.Objects, MaxObjects)
+	rates, watchers, caches := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, g := range s.groupNames() {
+		rates[g.name] = g.part != "watchers" && g.part != "informers"
+		watchers[g.name] = g.part == "watchers"
+		caches[g.name] = g.part == "caches"
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Small.References)) {
+		c.count("small.references."+name, s.Small.References[name], MaxWatchers)
+		if !caches[name] {
+			c.wrong("small.references."+name, "is not a group of caches", "name one of caches")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Small.Watchers)) {
+		c.count("small.watchers."+name, s.Small.Watchers[name], MaxWatchers)
+		if !watchers[name] {
+			c.wrong("small.watchers."+name, "is not a group of watchers", "name one of watchers")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Small.Rates)) {
+		c.rate("small.rates."+name, s.Small.Rates[name], true)
+		if !rates[name] {
+			c.wrong("small.rates."+name, "is not a group with a rate", "name one of writers, readers or caches")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Small.Fields)) {
+		c.count("small.fields."+name, s.Small.Fields[name], maxValues)
+		if s.Objects.Fields[name] == 0 {
+			c.wrong("small.fields."+name, "is not a field", "objects have the fields "+listedKeys(s.Objects.Fields))
+		}
+	}
 }

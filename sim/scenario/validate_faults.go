@@ -3,11 +3,10 @@ package scenario
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 )
 
-// maxOccurrences is how often a fault can happen in a run.
+// maxOccurrences is how often a fault may happen in a run.
 const maxOccurrences = 10_000
 
 func (c *checker) fault(at string, f *Fault, s *Scenario) {
@@ -15,11 +14,11 @@ func (c *checker) fault(at string, f *Fault, s *Scenario) {
 		c.wrong(at+".kind", "is missing", writeOneOf(faultKinds))
 	}
 	oneOf(c, at+".kind", f.Kind, faultKinds...)
-	c.span(at+".at", f.At)
-	c.span(at+".every", f.Every)
-	c.span(at+".for", f.For)
-	c.span(at+".delay", f.Delay)
-	c.during(at+".at", f.At, s)
+	c.duration(at+".at", f.At)
+	c.duration(at+".every", f.Every)
+	c.duration(at+".for", f.For)
+	c.duration(at+".delay", f.Delay)
+	c.beforeEnd(at+".at", f.At, s)
 	if least := cmp.Or(s.Duration, DefaultDuration) / maxOccurrences; f.Every > 0 && f.Every < least {
 		c.wrong(at+".every", fmt.Sprintf("is %v", f.Every), fmt.Sprintf("repeat at most every %v, which is %d times", least, maxOccurrences))
 	}
@@ -28,12 +27,13 @@ func (c *checker) fault(at string, f *Fault, s *Scenario) {
 	}
 	c.when(at+".when", f)
 	c.share(at+".share", f.Share)
-	c.fits(at, f)
+	c.fieldsOfKind(at, f)
 	c.target(at, f, s)
 }
 
-// fits demands that the fields are those of the fault's kind.
-func (c *checker) fits(at string, f *Fault) {
+// fieldsOfKind checks that only fields are set that the fault's kind has, and those
+// that it requires.
+func (c *checker) fieldsOfKind(at string, f *Fault) {
 	for _, field := range []struct {
 		name     string
 		set, may bool
@@ -57,18 +57,18 @@ func (c *checker) fits(at string, f *Fault) {
 	}
 }
 
-// target demands that a fault of watchers has some to strike.
+// target checks that there are watchers that a panic or reconnect can affect.
 func (c *checker) target(at string, f *Fault, s *Scenario) {
 	if f.Kind != FaultPanic && f.Kind != FaultReconnect {
 		return
 	}
-	strikes := func(w Watcher) bool { return f.Kind == FaultReconnect || w.Consumer == Handler }
-	struck := false
+	affects := func(w Watcher) bool { return f.Kind == FaultReconnect || w.Consumer == Handler }
+	found := false
 	for i := range s.Watchers {
-		struck = struck || strikes(s.Watchers[i]) && (f.Group == "" || s.watcherName(i) == f.Group)
+		found = found || affects(s.Watchers[i]) && (f.Group == "" || s.watcherName(i) == f.Group)
 	}
 	switch {
-	case struck:
+	case found:
 	case f.Kind == FaultPanic:
 		c.wrong(at+".group", "there is no handler to panic"+inGroup(f.Group), "give a group of watchers consumer: handler")
 	default:
@@ -80,21 +80,21 @@ func inGroup(name string) string {
 	if name == "" {
 		return ""
 	}
-	return fmt.Sprintf(" in group %q", name)
+	return " in group " + quoted(name)
 }
 
-// when demands that the condition is well made, and can hold.
+// when checks that the condition is valid, and can hold for some call.
 func (c *checker) when(at string, f *Fault) {
 	if f.When == nil {
 		return
 	}
-	before := len(c.errs)
+	before := c.found
 	c.condition(at, f.When)
-	if len(c.errs) > before {
+	if c.found > before {
 		return
 	}
 	for _, op := range Operations {
-		// A next does not wait, so that it cannot take longer.
+		// A next does not wait, so it cannot be delayed.
 		if may, _ := f.When.outcomes(op); may && !(f.Kind == FaultDelay && op == OnNext) {
 			return
 		}
@@ -106,7 +106,7 @@ func (c *checker) when(at string, f *Fault) {
 	c.wrong(at, "holds for no call at all", "combine operations with or: each call is of one")
 }
 
-// condition demands that each part says one thing.
+// condition checks that each part of the condition has exactly one field set.
 func (c *checker) condition(at string, part *Condition) {
 	set := 0
 	for _, is := range []bool{len(part.And) > 0, len(part.Or) > 0, part.Not != nil, part.Operation != "", part.Probability != 0} {
@@ -141,55 +141,4 @@ func (c *checker) part(at string, part *Condition) {
 		return
 	}
 	c.condition(at, part)
-}
-
-// names demands that groups can be told apart.
-func (c *checker) names(s *Scenario) {
-	seen := map[string]bool{}
-	for _, g := range s.groupNames() {
-		switch {
-		case !plainName.MatchString(g.name):
-			c.wrong(g.field, fmt.Sprintf("%q is no name", g.name), nameFix)
-		case seen[g.name]:
-			c.wrong(g.field, fmt.Sprintf("%q is the name of another group", g.name), "give each group a name of its own")
-		}
-		seen[g.name] = true
-	}
-}
-
-// small demands that what is made smaller is there.
-func (c *checker) small(s *Scenario) {
-	c.span("small.duration", s.Small.Duration)
-	c.span("small.settle", s.Small.Settle)
-	c.count("small.objects", s.Small.Objects, MaxObjects)
-	rates, watchers, caches := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for _, g := range s.groupNames() {
-		rates[g.name] = g.part != "watchers" && g.part != "informers"
-		watchers[g.name] = g.part == "watchers"
-		caches[g.name] = g.part == "caches"
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Small.References)) {
-		c.count("small.references."+name, s.Small.References[name], MaxWatchers)
-		if !caches[name] {
-			c.wrong("small.references."+name, "is no group of caches", "name one of caches")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Small.Watchers)) {
-		c.count("small.watchers."+name, s.Small.Watchers[name], MaxWatchers)
-		if !watchers[name] {
-			c.wrong("small.watchers."+name, "is no group of watchers", "name one of watchers")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Small.Rates)) {
-		c.rate("small.rates."+name, s.Small.Rates[name], true)
-		if !rates[name] {
-			c.wrong("small.rates."+name, "is no group with a rate", "name one of writers, readers or caches")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Small.Fields)) {
-		c.count("small.fields."+name, s.Small.Fields[name], maxValues)
-		if s.Objects.Fields[name] == 0 {
-			c.wrong("small.fields."+name, "is no field", "objects have the fields "+listed(s.Objects.Fields))
-		}
-	}
 }

@@ -2,9 +2,9 @@ package scenario
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -12,10 +12,10 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// plainName is what groups, fields and labels can be called.
+// plainName matches the valid names of groups, fields and labels.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9./_-]*[A-Za-z0-9])?$`)
 
-// nameFix is what to write instead of what is no plainName.
+// nameFix is the fix of an error about a name that is not a plainName.
 const nameFix = "use letters, digits, and between them dots, dashes, slashes or underscores"
 
 func (c *checker) writer(at string, w *Writer, s *Scenario) {
@@ -41,22 +41,23 @@ func (c *checker) writer(at string, w *Writer, s *Scenario) {
 	if w.Move > 0 && len(s.Objects.Fields)+len(s.Objects.Labels) == 0 {
 		c.wrong(at+".move", "objects have no fields or labels to change", "add objects.fields, or leave it out")
 	}
-	c.span(at+".start", w.Start)
-	c.span(at+".stop", w.Stop)
-	c.during(at+".start", w.Start, s)
+	c.duration(at+".start", w.Start)
+	c.duration(at+".stop", w.Stop)
+	c.beforeEnd(at+".start", w.Start, s)
 	if w.Stop > 0 && w.Stop <= w.Start {
 		c.wrong(at+".stop", "is not after start", "make it later than "+w.Start.String())
 	}
 	c.trace(at, w, s)
 }
 
-// trace demands that a group that replays does nothing else, and can be found.
+// trace checks that the trace of a group can be opened, and that no field is set
+// that contradicts it.
 func (c *checker) trace(at string, w *Writer, s *Scenario) {
 	if w.Trace == "" {
 		return
 	}
 	if w.Rate != 0 || w.Shape != "" || w.Mix != (Mix{}) || w.Hot != 0 || w.Move != 0 || w.Count > 1 {
-		c.wrong(at+".trace", "is beside other fields that say what to write", "leave out count, rate, shape, burst, mix, hot and move")
+		c.wrong(at+".trace", "is set together with other fields that say what to write", "leave out count, rate, shape, burst, mix, hot and move")
 	}
 	r, err := s.openTrace(w.Trace)
 	if err != nil {
@@ -70,20 +71,20 @@ func (c *checker) watcher(at string, w *Watcher, s *Scenario) {
 	c.count(at+".count", w.Count, MaxWatchers)
 	c.selection(at, Selection{Labels: w.Labels, Fields: w.Fields, Prefix: w.Prefix, Key: w.Key}, s)
 	if w.Key != "" && w.Prefix != "" {
-		c.wrong(at+".key", "is beside prefix", "write one of them")
+		c.wrong(at+".key", "is set together with prefix", "set only one of them")
 	}
-	c.span(at+".start", w.Start)
-	c.span(at+".spread", w.Spread)
-	c.during(at+".start", w.Start, s)
+	c.duration(at+".start", w.Start)
+	c.duration(at+".spread", w.Spread)
+	c.beforeEnd(at+".start", w.Start, s)
 	if w.Spread > 0 {
-		c.during(at+".spread", w.Start+w.Spread, s)
+		c.beforeEnd(at+".spread", w.Start+w.Spread, s)
 	}
 	oneOf(c, at+".policy", w.Policy, Park, Terminate, Conflate)
-	c.count(at+".buffer", w.Buffer, 1<<40)
+	c.count(at+".buffer", w.Buffer, maxBuffer)
 	oneOf(c, at+".consumer", w.Consumer, Batches, Handler, Channel)
 	c.consume(at, w.Consume)
-	c.span(at+".reconnect.every", w.Reconnect.Every)
-	c.span(at+".reconnect.away", w.Reconnect.Away)
+	c.duration(at+".reconnect.every", w.Reconnect.Every)
+	c.duration(at+".reconnect.away", w.Reconnect.Away)
 	if w.Reconnect.Away > 0 && w.Reconnect.Every == 0 {
 		c.wrong(at+".reconnect.away", "is without every", "write how often too, such as every: 5s")
 	}
@@ -91,8 +92,8 @@ func (c *checker) watcher(at string, w *Watcher, s *Scenario) {
 
 func (c *checker) consume(at string, slow Consume) {
 	c.rate(at+".consume.rate", slow.Rate, false)
-	c.span(at+".consume.every", slow.Every)
-	c.span(at+".consume.pause", slow.Pause)
+	c.duration(at+".consume.every", slow.Every)
+	c.duration(at+".consume.pause", slow.Pause)
 	if (slow.Every > 0) != (slow.Pause > 0) {
 		c.wrong(at+".consume", "has one of every and pause without the other", "write both, such as every: 2s, pause: 500ms")
 	}
@@ -113,20 +114,40 @@ func (c *checker) reader(at string, r *Reader, s *Scenario) {
 	}
 }
 
-// selection demands that selectors parse, once filled in, and name what objects
-// have.
+func (c *checker) cache(at string, ca *Cache, s *Scenario) {
+	c.count(at+".count", ca.Count, maxWorkers)
+	c.count(at+".references", ca.References, MaxWatchers)
+	c.rate(at+".rate", ca.Rate, true)
+	c.share(at+".churn", ca.Churn)
+	c.duration(at+".idle", ca.Idle)
+	if s.Objects.Count == 0 {
+		c.wrong(at, "there are no objects to refer to", "add objects.count")
+	}
+}
+
+func (c *checker) informer(at string, in *Informer, s *Scenario) {
+	c.count(at+".count", in.Count, maxWorkers)
+	c.count(at+".handlers", in.Handlers, maxWorkers)
+	c.selection(at, Selection{Prefix: in.Prefix}, s)
+	oneOf(c, at+".policy", in.Policy, MergeChanges, Resnapshot, Block)
+	c.count(at+".buffer", in.Buffer, maxBuffer)
+	c.consume(at, in.Consume)
+}
+
+// selection checks that the selectors, filled in for the first member of the
+// group, parse and name labels and fields that objects have.
 func (c *checker) selection(at string, sel Selection, s *Scenario) {
 	if c.template(at+".labels", sel.Labels, s.Objects) {
 		parsed, err := labels.Parse(s.Objects.fill(sel.Labels, 0))
 		if err != nil {
-			c.wrong(at+".labels", fmt.Sprintf("%q does not parse: %v", sel.Labels, err), `write it like "app={app},tier!=cache"`)
+			c.wrong(at+".labels", fmt.Sprintf("%s does not parse: %s", quoted(sel.Labels), shortened(err.Error(), maxForeign)), `write it like "app={app},tier!=cache"`)
 		}
 		c.labelNames(at+".labels", parsed, s)
 	}
 	if c.template(at+".fields", sel.Fields, s.Objects) {
 		parsed, err := fields.ParseSelector(s.Objects.fill(sel.Fields, 0))
 		if err != nil {
-			c.wrong(at+".fields", fmt.Sprintf("%q does not parse: %v", sel.Fields, err), `write it like "node={node},phase!=phase-0"`)
+			c.wrong(at+".fields", fmt.Sprintf("%s does not parse: %s", quoted(sel.Fields), shortened(err.Error(), maxForeign)), `write it like "node={node},phase!=phase-0"`)
 		}
 		c.fieldNames(at+".fields", parsed, s)
 	}
@@ -134,13 +155,13 @@ func (c *checker) selection(at string, sel Selection, s *Scenario) {
 	c.path(at+".key", sel.Key, s)
 }
 
-// path demands that a path is valid, once filled in.
+// path checks that a path, filled in for the first member of the group, is valid.
 func (c *checker) path(field, path string, s *Scenario) {
 	if path == "" || !c.template(field, path, s.Objects) {
 		return
 	}
 	if err := store.ValidateKey(s.Objects.fill(path, 0)); err != nil {
-		c.wrong(field, fmt.Sprintf("%q is no path: %v", path, err), `write it like "{namespace}" or "{key}"`)
+		c.wrong(field, fmt.Sprintf("%s is not a valid key: %s", quoted(path), shortened(err.Error(), maxForeign)), `write it like "{namespace}" or "{key}"`)
 	}
 }
 
@@ -151,7 +172,7 @@ func (c *checker) labelNames(at string, parsed labels.Selector, s *Scenario) {
 	requirements, _ := parsed.Requirements()
 	for _, r := range requirements {
 		if s.Objects.Labels[r.Key()] == 0 {
-			c.wrong(at, fmt.Sprintf("names the label %q", r.Key()), "objects have the labels "+listed(s.Objects.Labels))
+			c.wrong(at, "unknown label "+quoted(r.Key()), "objects have the labels "+listedKeys(s.Objects.Labels))
 		}
 	}
 }
@@ -162,7 +183,7 @@ func (c *checker) fieldNames(at string, parsed fields.Selector, s *Scenario) {
 	}
 	for _, r := range parsed.Requirements() {
 		if !s.hasField(r.Field) {
-			c.wrong(at, fmt.Sprintf("names the field %q", r.Field), "objects have the fields "+s.fieldNames())
+			c.wrong(at, "unknown field "+quoted(r.Field), "objects have the fields "+s.fieldNames())
 		}
 	}
 }
@@ -173,14 +194,11 @@ func (s *Scenario) hasField(name string) bool {
 }
 
 func (s *Scenario) fieldNames() string {
-	if !s.replays() {
-		return listed(s.Objects.Fields)
+	names := slices.Sorted(maps.Keys(s.Objects.Fields))
+	if s.replays() {
+		names = slices.Concat(TraceFields, names)
 	}
-	names := slices.Clone(TraceFields)
-	if len(s.Objects.Fields) > 0 {
-		names = append(names, listed(s.Objects.Fields))
-	}
-	return strings.Join(names, ", ")
+	return listed(names)
 }
 
 // replays reports whether a writer replays a trace.

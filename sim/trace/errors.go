@@ -5,15 +5,17 @@ import (
 	"fmt"
 )
 
-// What can be wrong with a line. A bad key is store.ErrInvalidKey.
+// Errors of a line. That of a bad key is store.ErrInvalidKey.
 var (
+	// ErrLineTooLong: the line has more than [MaxLine] bytes.
+	ErrLineTooLong = errors.New("line is too long")
 	// ErrNotJSON: the line is not one JSON object in valid UTF-8.
 	ErrNotJSON = errors.New("not a JSON object")
-	// ErrMissingField: a field that every change needs is not there.
+	// ErrMissingField: a required field is missing.
 	ErrMissingField = errors.New("missing field")
-	// ErrUnknownField: there is a field that changes do not have.
+	// ErrUnknownField: a field is none of t, op, key and version.
 	ErrUnknownField = errors.New("unknown field")
-	// ErrDuplicateField: a field is there twice.
+	// ErrDuplicateField: a field occurs twice.
 	ErrDuplicateField = errors.New("duplicate field")
 	// ErrBadValue: a field's value is of the wrong type, or out of range.
 	ErrBadValue = errors.New("bad value")
@@ -21,30 +23,31 @@ var (
 	ErrUnknownOp = errors.New("unknown op")
 )
 
-// What can be wrong with a file. Nothing can be read after these.
+// Errors of a file. They end the iteration.
 var (
-	// ErrTruncated: the gzip stream ends before its end.
+	// ErrTruncated: the gzip stream is cut short.
 	ErrTruncated = errors.New("file is truncated")
 	// ErrCorrupt: the gzip stream is damaged.
 	ErrCorrupt = errors.New("file is corrupt")
-	// ErrEmpty: there is not one line.
+	// ErrEmpty: there is no line.
 	ErrEmpty = errors.New("file is empty: a trace has at least one change")
 )
 
-// ErrNotTabular is returned by [State.WriteTSV] for a key or version with a tab
-// or a newline, which would read back as something else.
+// ErrNotTabular is returned by [State.WriteTSV] for a key or version with a tab or a
+// newline, which the format cannot represent.
 var ErrNotTabular = errors.New("cannot be written as tab-separated values")
 
-// Error says where a trace is wrong, and how.
+// Error is an error in a trace, with its position.
 type Error struct {
-	// File is the name that was given for the trace.
+	// File is the name of the trace.
 	File string
-	// Line is the line that is wrong, counted from 1; zero if it is the file.
+	// Line is the number of the bad line, counted from 1; zero if the error is about
+	// the file.
 	Line int
-	// Good is how many lines before it were good.
+	// Good is the number of good lines before it.
 	Good int
-	// Err is what is wrong: one of this package's errors, store.ErrInvalidKey,
-	// or what opening or reading the file met.
+	// Err is the cause: one of this package's errors, store.ErrInvalidKey, or the
+	// error of opening or reading the file.
 	Err error
 }
 
@@ -58,5 +61,5 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %v", e.File, e.Err)
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }

@@ -41,7 +41,7 @@ func ExampleReadFile() {
 	// missing.ndjson: no such file or directory
 }
 
-// A loop that goes on after an error reads on behind the bad line.
+// A loop that continues after an error gets the lines after the bad one.
 func ExampleError() {
 	text := strings.Replace(history, `"op":"put","key":"main.go","version":"v1"`, `"op":"patch","key":"main.go"`, 1)
 	good := 0

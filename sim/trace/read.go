@@ -2,21 +2,29 @@ package trace
 
 import (
 	"bufio"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"os"
 )
 
-// bufferSize is how much is read at a time; lines may be longer.
+// MaxLine is the highest length of a line in bytes, without its newline: 1 MiB. It
+// bounds the memory that reading takes, whatever the file contains.
+const MaxLine = 1 << 20
+
+// bufferSize is the size of reads in bytes; lines may be longer.
 const bufferSize = 64 << 10
 
 // ReadFile ranges over the trace in the named file, which is opened when the
 // loop begins and closed when it ends.
 //
-// Errors: an [*Error] each. A bad line yields one in its place, and the next
-// line is next. What ends the file yields one as the last pair: [ErrTruncated],
-// [ErrCorrupt], [ErrEmpty], or what opening or reading it met, such as
+// Errors: [*Error]. A bad line yields an error in place of its change, and the loop
+// may go on with the next line. The errors that end the iteration are [ErrTruncated],
+// [ErrCorrupt], [ErrEmpty], and those of opening or reading the file, such as
 // fs.ErrNotExist.
 func ReadFile(path string) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
@@ -24,7 +32,7 @@ func ReadFile(path string) iter.Seq2[Change, error] {
 		if err != nil {
 			var reason *os.PathError
 			if errors.As(err, &reason) {
-				err = reason.Err // the path is told already
+				err = reason.Err // Error has the path
 			}
 			yield(Change{}, &Error{File: path, Err: err})
 			return
@@ -34,9 +42,9 @@ func ReadFile(path string) iter.Seq2[Change, error] {
 	}
 }
 
-// Read ranges over the trace that r holds. The name stands for it in errors,
-// which are those of [ReadFile]. It reads r to its end, or until the loop is
-// left; a second loop would go on where the first one stopped.
+// Read ranges over the trace in r. The name is the file's name in errors, which are
+// those of [ReadFile]. It reads r up to its end or until the loop ends; a second loop
+// would continue where the first one stopped.
 func Read(name string, r io.Reader) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		s := scanner{name: name}
@@ -58,30 +66,37 @@ func Read(name string, r io.Reader) iter.Seq2[Change, error] {
 	}
 }
 
-// scanner goes through a text line by line.
+// scanner reads a text line by line.
 type scanner struct {
 	name string
 	text *bufio.Reader
-	// current is the line that was read last, number its number.
+	// current is the current line, number its number. If the line is too long,
+	// current is its beginning.
 	current []byte
 	number  int
-	good    int
-	err     error
+	tooLong bool
+	// within is set while the end of the current line has not been read.
+	within bool
+	good   int   // lines
+	err    error // of reading
 }
 
-// next reads a line, of any length. Of a text that breaks off, what comes after
-// the last newline is no line; of one that ends, it is.
+// next reads the next line, or the beginning of a line that is too long. It reports
+// whether there is one. If reading fails, what comes after the last newline is not a
+// line; if the text ends, it is.
 func (s *scanner) next() bool {
-	s.current = s.current[:0]
+	s.skip()
+	s.current, s.tooLong = s.current[:0], false
 	for s.err == nil {
-		part, err := s.text.ReadSlice('\n')
-		s.current = append(s.current, part...)
-		switch {
-		case err == nil:
+		part, ended := s.read()
+		if s.tooLong = len(s.current)+len(bytes.TrimSuffix(part, newline)) > MaxLine; s.tooLong {
 			s.number++
 			return true
-		case !errors.Is(err, bufio.ErrBufferFull):
-			s.err = err
+		}
+		s.current = append(s.current, part...)
+		if ended {
+			s.number++
+			return true
 		}
 	}
 	if s.err == io.EOF && len(s.current) > 0 {
@@ -91,9 +106,29 @@ func (s *scanner) next() bool {
 	return false
 }
 
+var newline = []byte{'\n'}
+
+// read returns the next part of the current line, and whether it is the last. The
+// part is valid until the next read.
+func (s *scanner) read() (part []byte, ended bool) {
+	part, err := s.text.ReadSlice('\n')
+	s.within = errors.Is(err, bufio.ErrBufferFull)
+	if err != nil && !s.within {
+		s.err = err
+	}
+	return part, err == nil
+}
+
+// skip discards the rest of the current line.
+func (s *scanner) skip() {
+	for s.within && s.err == nil {
+		s.read()
+	}
+}
+
 // change decodes the current line.
 func (s *scanner) change() (Change, error) {
-	change, err := decode(s.current)
+	change, err := s.decode()
 	if err != nil {
 		return Change{}, &Error{File: s.name, Line: s.number, Good: s.good, Err: err}
 	}
@@ -101,7 +136,14 @@ func (s *scanner) change() (Change, error) {
 	return change, nil
 }
 
-// end returns what is wrong with the file, nil if it ended well.
+func (s *scanner) decode() (Change, error) {
+	if s.tooLong {
+		return Change{}, fmt.Errorf("%w: the most is %d bytes", ErrLineTooLong, MaxLine)
+	}
+	return decode(s.current)
+}
+
+// end returns the error of the file, nil if it was read to its end.
 func (s *scanner) end() error {
 	switch {
 	case s.err != io.EOF:
@@ -113,5 +155,35 @@ func (s *scanner) end() error {
 }
 
 func (s *scanner) fail(err error) error {
-	return &Error{File: s.name, Good: s.good, Err: damage(err)}
+	return &Error{File: s.name, Good: s.good, Err: readError(err)}
+}
+
+// gzipMagic is the beginning of a gzip stream, which is not valid JSON.
+var gzipMagic = []byte{0x1f, 0x8b}
+
+// uncompressed returns the text in r, which may be compressed.
+func uncompressed(r io.Reader) (*bufio.Reader, error) {
+	raw := bufio.NewReaderSize(r, bufferSize)
+	// An error is returned again by the first read.
+	if start, _ := raw.Peek(len(gzipMagic)); !bytes.Equal(start, gzipMagic) {
+		return raw, nil
+	}
+	text, err := gzip.NewReader(raw)
+	if err != nil {
+		return nil, err
+	}
+	return bufio.NewReaderSize(text, bufferSize), nil
+}
+
+// readError marks an error of reading as [ErrTruncated] or [ErrCorrupt] if gzip says
+// so.
+func readError(err error) error {
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%w: %w", ErrTruncated, err)
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.As(err, &corrupt):
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return err
 }

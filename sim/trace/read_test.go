@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -20,7 +21,7 @@ import (
 
 const shipped = "../../testdata/git-history-small"
 
-// collect reads all there is, as --keep-going does.
+// collect reads all lines and goes on after bad ones.
 func collect(changes iter.Seq2[trace.Change, error]) (good []trace.Change, bad []*trace.Error) {
 	for change, err := range changes {
 		var where *trace.Error
@@ -77,12 +78,88 @@ func TestCompressionIsToldByContentNotByName(t *testing.T) {
 	}
 }
 
+// put is a line of n bytes, without its newline.
+func put(n int) string {
+	const line = `{"t":1,"op":"put","key":"a","version":""}`
+	return strings.TrimSuffix(line, `"}`) + strings.Repeat("v", n-len(line)) + `"}`
+}
+
 func TestLinesMayBeLongAndTheLastNeedsNoNewline(t *testing.T) {
-	version := strings.Repeat("v", 3<<20)
-	good, bad := read(`{"t":1,"op":"put","key":"a","version":"` + version + `"}` + "\r\n" + `{"t":2,"op":"delete","key":"a"}`)
+	good, bad := read(put(trace.MaxLine-1) + "\r\n" + put(trace.MaxLine) + "\n" + put(trace.MaxLine))
 	require.Empty(t, bad)
-	require.Len(t, good, 2)
-	require.Equal(t, version, good[0].Version)
+	require.Len(t, good, 3)
+	require.Greater(t, len(good[2].Version), trace.MaxLine-100)
+}
+
+// A line that is too long is one bad line; the lines around it are read.
+func TestLinesHaveALimit(t *testing.T) {
+	for name, long := range map[string]string{
+		"by one byte":   put(trace.MaxLine + 1),
+		"by much":       put(3 * trace.MaxLine),
+		"by its blanks": strings.Repeat(" ", 2*trace.MaxLine) + put(100),
+	} {
+		for _, end := range []string{"\n" + history, "\r\n" + history, "\n", ""} {
+			good, bad := read(history + long + end)
+			require.Len(t, good, 4+strings.Count(end, "{"), name)
+			require.Len(t, bad, 1, name)
+			require.ErrorIs(t, bad[0], trace.ErrLineTooLong, name)
+			require.EqualError(t, bad[0], "t:5: line is too long: the most is 1048576 bytes")
+			require.Equal(t, 4, bad[0].Good)
+		}
+	}
+}
+
+// bomb returns a gzip file of less than 1 MiB that contains 64 MiB: a prefix, and a
+// piece repeated.
+func bomb(t *testing.T, prefix, piece string) []byte {
+	file, part := zipped(t, []byte(prefix)), zipped(t, bytes.Repeat([]byte(piece), 1<<20/len(piece)))
+	for range 64 {
+		file = append(file, part...)
+	}
+	require.Less(t, len(file), 1<<20)
+	return file
+}
+
+// The sum of all allocations is a part of the text.
+func TestMemoryIsBoundedWhateverTheTextIs(t *testing.T) {
+	for name, c := range map[string]struct{ prefix, piece string }{
+		"blanks":            {"", " "},
+		"a string":          {`{"t":1,"op":"put","key":"a","version":"`, "v"},
+		"a number":          {`{"t":`, "1"},
+		"a name":            {`{"`, "x"},
+		"an array in depth": {`{"t":`, "["},
+		"blanks in between": {`{"t":1,`, "\t"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := bomb(t, c.prefix, c.piece)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			good, bad := collect(trace.Read("t", bytes.NewReader(file)))
+			runtime.ReadMemStats(&after)
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(12<<20))
+			require.Empty(t, good)
+			require.Len(t, bad, 1)
+			require.ErrorIs(t, bad[0], trace.ErrLineTooLong)
+			require.Equal(t, 1, bad[0].Line)
+		})
+	}
+}
+
+// Decoding a line of the highest length is bounded, too.
+func TestMemoryIsBoundedByTheLine(t *testing.T) {
+	for name, line := range map[string]string{
+		"version": put(trace.MaxLine),
+		"name":    `{"` + strings.Repeat("x", trace.MaxLine-5) + `":1}`,
+		"time":    `{"t":` + strings.Repeat("1", trace.MaxLine-6) + `}`,
+		"depth":   `{"t":` + strings.Repeat("[", trace.MaxLine-6),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range trace.Read("t", strings.NewReader(line)) {
+		}
+		runtime.ReadMemStats(&after)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(32<<20), name)
+	}
 }
 
 func TestFieldsInAnyOrderAndTimesInAnyForm(t *testing.T) {
@@ -159,8 +236,8 @@ func TestErrorsQuoteLittleOfALongLine(t *testing.T) {
 	}
 }
 
-// Wherever a compressed trace is cut, the lines before that are read, and the
-// end says so. A cut is never taken for the end.
+// Wherever a compressed trace is cut, the lines before the cut are read, and an error
+// follows: a cut is never taken for the end.
 func TestTruncatedGzipIsTruncatedWhereverItIsCut(t *testing.T) {
 	whole := zipped(t, []byte(strings.Repeat(history, 20)))
 	all, bad := collect(trace.Read("t", bytes.NewReader(whole)))

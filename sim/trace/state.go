@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// State is the version of each key that there is.
+// State has the version of each key that exists.
 type State map[string]string
 
-// Apply makes the change and reports whether it made a difference: deleting
-// what is not there, and putting the version that is there, do not.
+// Apply makes the change and reports whether the state differs: it does not if a key
+// is deleted that does not exist, or put with the version that it has.
 func (s State) Apply(c Change) (changed bool) {
 	before, there := s[c.Key]
 	if c.Op == Delete {
@@ -24,10 +24,10 @@ func (s State) Apply(c Change) (changed bool) {
 	return !there || before != c.Version
 }
 
-// WriteTSV writes a line per key, "key\tversion\n", sorted by the bytes of the
-// key. Equal states make equal bytes.
+// WriteTSV writes a line per key, "key\tversion\n", sorted by the bytes of the key.
+// Equal states give equal bytes.
 //
-// Errors: [ErrNotTabular], before anything is written; what w returns.
+// Errors: [ErrNotTabular], before anything is written; the error of w.
 func (s State) WriteTSV(w io.Writer) error {
 	keys := slices.Sorted(maps.Keys(s))
 	for _, key := range keys {
@@ -37,7 +37,7 @@ func (s State) WriteTSV(w io.Writer) error {
 	}
 	out := bufio.NewWriter(w)
 	for _, key := range keys {
-		// The first error sticks, and Flush returns it.
+		// The writer keeps its first error, and Flush returns it.
 		fmt.Fprintf(out, "%s\t%s\n", key, s[key])
 	}
 	return out.Flush()

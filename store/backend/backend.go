@@ -9,55 +9,59 @@ import (
 
 // ListerWatcher is what a Reflector needs: the state at a revision, and the
 // changes after it.
-type ListerWatcher[T any] interface {
+type ListerWatcher interface {
 	// List returns objects in key order. It may block; ctx bounds it.
 	//
 	// Errors: [store.ErrExpired] if the revision (of the options or in the
 	// continue token) was compacted, for a token as an
 	// [*ExpiredContinueError]; [store.ErrFuture] if it has not happened;
-	// [store.ErrInvalidContinue], [store.ErrInvalidKey], [ErrInvalidOption],
+	// [store.ErrInvalidContinue], [store.ErrInvalidKey], [usercode.ErrConfig],
 	// ctx's error, or whatever reaching storage met.
-	List(ctx context.Context, opts ListOptions) (*List[T], error)
+	List(ctx context.Context, opts ListOptions) (*List, error)
 
 	// Watch starts to follow changes. It may block until storage has accepted
 	// the watch; ctx bounds only that, not the watch's life.
 	//
 	// Errors: [store.ErrExpired] if opts.From was compacted,
-	// [store.ErrFuture], [store.ErrInvalidKey], [ErrInvalidOption], ctx's
+	// [store.ErrFuture], [store.ErrInvalidKey], [usercode.ErrConfig], ctx's
 	// error, or whatever reaching storage met.
-	Watch(ctx context.Context, opts WatchOptions) (Watcher[T], error)
+	Watch(ctx context.Context, opts WatchOptions) (Watcher, error)
 
 	// Traits tells the caller what it may rely on. It is constant.
 	Traits() Traits
 }
 
-// Backend is versioned storage for objects of one type. Every write gets the
+// Backend is versioned storage for objects of one type, which its [store.Schema]
+// describes. Every write gets the
 // next revision; reads are linearizable: they see every write that was
 // acknowledged before they began. All methods are safe for concurrent use.
 //
 // The writes here are the primitive ones, conditional on a revision. What
 // users call (guaranteed update, preconditions, validation, retries) is built
 // on them once, in [Storage].
-type Backend[T any] interface {
-	ListerWatcher[T]
+type Backend interface {
+	ListerWatcher
 
 	// Get returns the newest object under key, or [store.ErrNotFound].
-	Get(ctx context.Context, key string) (*store.Object[T], error)
+	Get(ctx context.Context, key string) (*store.Object, error)
 
-	// Put writes value under key if the object there is still at revision
-	// expect; expect zero demands that there is none. It returns the object as
-	// stored.
+	// Put stores draft if the object under its key is still prev, of which the
+	// key and the revision count; a nil prev demands that there is none. The
+	// caller has filled in draft's Key, Labels, Fields and value. Storage fills
+	// in the rest, owns draft from then on, and returns it. After an error draft
+	// is the caller's again.
 	//
-	// Errors: [store.ErrExists] for expect zero, otherwise [store.ErrNotFound]
-	// or [store.ErrConflict]; [store.ErrInvalidKey]; [ErrInvalidOption]; a panic
-	// in the schema's functions as an [ErrPanic]. After an error nothing has changed, except that a
-	// broken connection or a done ctx may leave the outcome unknown.
-	Put(ctx context.Context, key string, value T, expect store.Revision, opts PutOptions) (*store.Object[T], error)
+	// Errors: [store.ErrExists] for a nil prev, otherwise [store.ErrNotFound]
+	// or [store.ErrConflict]; [store.ErrInvalidKey]; [usercode.ErrConfig]; a panic
+	// in the schema's functions as an [usercode.ErrPanic]. After an error nothing has
+	// changed, except that a broken connection or a done ctx may leave the
+	// outcome unknown.
+	Put(ctx context.Context, draft, prev *store.Object, opts PutOptions) (*store.Object, error)
 
-	// Remove deletes the object under key if it is still at revision expect
-	// (which is not zero). It returns the last state with the revision of the
-	// deletion. Errors as for Put.
-	Remove(ctx context.Context, key string, expect store.Revision) (*store.Object[T], error)
+	// Remove deletes the object under prev's key if it is still prev, which is not
+	// nil. It returns the last state with the revision of the deletion. Errors as
+	// for Put.
+	Remove(ctx context.Context, prev *store.Object) (*store.Object, error)
 
 	// Revision returns the newest revision, linearizably. It is never zero: empty
 	// storage has a revision too, because a watch from zero would start now and
@@ -81,10 +85,11 @@ type Backend[T any] interface {
 
 // Emitter is implemented by backends that can pass a value through their
 // history without keeping it as state.
-type Emitter[T any] interface {
-	// Emit gives value the next revision and shows it to watches as an
-	// [store.Emitted] event; Get and List never show it.
-	Emit(ctx context.Context, key string, value T) (*store.Object[T], error)
+type Emitter interface {
+	// Emit gives draft the next revision and shows it to watches as an
+	// [store.Emitted] event; Get and List never show it. Ownership of draft is as
+	// for Put.
+	Emit(ctx context.Context, draft *store.Object) (*store.Object, error)
 }
 
 // Traits says what kind of storage it is.
@@ -104,6 +109,26 @@ type PutOptions struct {
 	TTL time.Duration
 }
 
+// Historian is implemented by backends that keep their history in memory, to say
+// how much there is of it.
+type Historian interface {
+	// History returns the changes that reads and watches can still go back to.
+	History() store.WindowView
+}
+
+// # One state for storage and cache
+//
+// A cache over storage that keeps its state in memory need not build a second
+// one. It asks for the storage's own by ListOptions.State and WatchOptions.State:
+//
+//	List  {State: true} ──▶ List.State                     nothing to page through
+//	Watch {State: true} ──▶ Batch{Events, State: nil}      more follows at once
+//	                        Batch{Events, State: at Through}
+//
+// A state is immutable, so the cache publishes it as it is. Storage that has none
+// ignores the options, and the cache applies the events itself; and a decorator
+// that changes what a watch brings must not pass the option on.
+
 // ListOptions selects what to list. The zero value lists everything, newest
 // state.
 type ListOptions struct {
@@ -117,19 +142,26 @@ type ListOptions struct {
 	Limit int
 	// Continue is the token of the page before; see [List].
 	Continue string
+	// State asks for [List].State, by a caller that lists everything: the zero
+	// value but for Revision and Limit.
+	State bool
 }
 
 // List is one page of objects, in key order.
-type List[T any] struct {
+type List struct {
 	// Revision is the revision that the state was read at: the same on every
 	// page.
 	Revision store.Revision
 	// Items is never nil.
-	Items []*store.Object[T]
+	Items []*store.Object
 	// Continue asks for the next page; "" on the last one.
 	Continue string
 	// Remaining is the number of objects after this page.
 	Remaining int
+	// State, if not nil, is all of the list as storage keeps it: then Items are
+	// empty, and it is the last page. It is set only if it was asked for, with the
+	// indexes that the storage was made with.
+	State *store.TreeView
 }
 
 // WatchOptions says where a watch starts and what it covers.
@@ -144,19 +176,22 @@ type WatchOptions struct {
 	// while the backend holds its locks: it must not block and must not call the
 	// backend. Required.
 	Notify func()
+	// State asks for [Batch].State, for a watch without Prefix. It makes storage
+	// keep, within bounds of its own, what the watch has not read.
+	State bool
 }
 
 // Watcher is a running watch, pulled by one consumer. Its methods must not be
 // called concurrently with each other, except Close.
-type Watcher[T any] interface {
+type Watcher interface {
 	// Next returns what has been committed since the call before, in order, at
-	// most max events (less than one counts as one), though possibly fewer than
+	// most limit events (less than one counts as one), though possibly fewer than
 	// there are. It never blocks. An empty batch means there is nothing
 	// now: Notify will be called.
 	//
 	// An error ends the watch: [store.ErrExpired] if compaction overtook it,
 	// [store.ErrClosed], or what broke the connection.
-	Next(max int) (Batch[T], error)
+	Next(limit int) (Batch, error)
 	// Close ends the watch and frees it: Next fails with [store.ErrClosed] from
 	// then on. Notify is not called after Close returned, so Close may wait for
 	// one that is running and must not be called from it. Calling it again does
@@ -166,7 +201,7 @@ type Watcher[T any] interface {
 
 // Batch is a run of changes: all of those in (After, Through] that the watch
 // covers.
-type Batch[T any] struct {
+type Batch struct {
 	// After is the Through of the batch before, or the watch's start: a
 	// consumer that finds another value here has lost something.
 	After store.Revision
@@ -175,5 +210,9 @@ type Batch[T any] struct {
 	Through store.Revision
 	// Events are in revision order. The slice is the consumer's to read, not to
 	// change.
-	Events []store.Event[T]
+	Events []store.Event
+	// State, if not nil, is the storage's own state at Through. A watch that asked
+	// for it, of storage that has one, gets it with the newest events; batches
+	// without it are followed by more.
+	State *store.TreeView
 }

@@ -1,29 +1,19 @@
 package backend
 
 import (
-	"fmt"
-	"runtime/debug"
-
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
-// Contain calls f, which runs code of the user's on behalf of the object under
-// key, and returns a panic in it as a [*PanicError]. what names the code, as in
-// "UpdateFunc". It does not contain [runtime.Goexit].
-func Contain(what, key string, f func()) (err error) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			cause, _ := reason.(error)
-			err = &PanicError{Func: what, Key: key, Reason: fmt.Sprint(reason), Cause: cause, Stack: debug.Stack()}
-		}
-	}()
-	f()
-	return nil
+// Describe fills o's labels and fields from its value, with panics of the
+// schema's functions returned as a [*usercode.PanicError].
+func Describe(schema *store.Schema, o *store.Object) error {
+	return usercode.Call("Schema.Labels or Schema.Fields", o.Key, func() { schema.Describe(o) })
 }
 
-// Describe fills o's labels and fields from its value, with panics of the
-// schema's functions returned as a [*PanicError]. Backends call it before they
-// take a lock.
-func Describe[T any](schema *store.Schema[T], o *store.Object[T]) error {
-	return Contain("Schema.Labels or Schema.Fields", o.Key, func() { schema.Describe(o) })
+// Measure returns the bytes that o's value holds by the schema, with panics
+// returned as a [*usercode.PanicError].
+func Measure(schema *store.Schema, o *store.Object) (size int, err error) {
+	err = usercode.Call("Schema.Size", o.Key, func() { size = schema.Size(o) })
+	return size, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestRow001_CreateTakesTheKeyFromTheValue(t *testing.T) {
@@ -24,7 +25,7 @@ func TestRow001_CreateTakesTheKeyFromTheValue(t *testing.T) {
 
 func TestRow002_CreateWithTTL(t *testing.T) {
 	f := newFixture(t)
-	_, err := f.Create(f.ctx, pod{"p", "v1"}, backend.CreateOptions{TTL: time.Second})
+	_, err := f.Create(f.ctx, newPod("p", "v1"), backend.CreateOptions{TTL: time.Second})
 	require.NoError(t, err)
 	f.clock.Advance(time.Second)
 	f.holds("p", "")
@@ -33,7 +34,7 @@ func TestRow002_CreateWithTTL(t *testing.T) {
 func TestRow003_CreateOfAnExistingKey(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "v1")
-	_, err := f.Create(f.ctx, pod{"p", "v2"}, backend.CreateOptions{})
+	_, err := f.Create(f.ctx, newPod("p", "v2"), backend.CreateOptions{})
 	require.ErrorIs(t, err, store.ErrExists)
 	f.holds("p", "v1")
 }
@@ -41,13 +42,13 @@ func TestRow003_CreateOfAnExistingKey(t *testing.T) {
 func TestRow039_MalformedKeysAreRefusedByEveryVerb(t *testing.T) {
 	f := newFixture(t)
 	for _, key := range []string{"", "/", "a//b", "../a", "a/"} {
-		_, err := f.Create(f.ctx, pod{Name: key}, backend.CreateOptions{})
+		_, err := f.Create(f.ctx, newPod(key, ""), backend.CreateOptions{})
 		require.ErrorIs(t, err, store.ErrInvalidKey, "Create %q", key)
 		_, err = f.Get(f.ctx, key)
 		require.ErrorIs(t, err, store.ErrInvalidKey, "Get %q", key)
-		_, err = f.GuaranteedUpdate(f.ctx, key, nil, backend.UpdateOptions[pod]{CreateIfMissing: true})
+		_, err = f.GuaranteedUpdate(f.ctx, key, nil, backend.UpdateOptions{CreateIfMissing: true})
 		require.ErrorIs(t, err, store.ErrInvalidKey, "GuaranteedUpdate %q", key)
-		_, err = f.Delete(f.ctx, key, backend.DeleteOptions[pod]{})
+		_, err = f.Delete(f.ctx, key, backend.DeleteOptions{})
 		require.ErrorIs(t, err, store.ErrInvalidKey, "Delete %q", key)
 	}
 	_, err := f.List(f.ctx, backend.ListOptions{Prefix: "a//b"})
@@ -57,21 +58,12 @@ func TestRow039_MalformedKeysAreRefusedByEveryVerb(t *testing.T) {
 
 func TestNegativeTTLNamesTheOption(t *testing.T) {
 	f := newFixture(t)
-	_, err := f.Create(f.ctx, pod{Name: "p"}, backend.CreateOptions{TTL: -time.Second})
-	require.ErrorIs(t, err, backend.ErrInvalidOption)
+	_, err := f.Create(f.ctx, newPod("p", ""), backend.CreateOptions{TTL: -time.Second})
+	require.ErrorIs(t, err, usercode.ErrConfig)
 	require.ErrorContains(t, err, "CreateOptions.TTL")
-	_, err = f.GuaranteedUpdate(f.ctx, "p", nil, backend.UpdateOptions[pod]{TTL: -time.Second})
-	require.ErrorIs(t, err, backend.ErrInvalidOption)
+	_, err = f.GuaranteedUpdate(f.ctx, "p", nil, backend.UpdateOptions{TTL: -time.Second})
+	require.ErrorIs(t, err, usercode.ErrConfig)
 	require.ErrorContains(t, err, "UpdateOptions.TTL")
-}
-
-func TestSchemaWithoutKeyIsAnError(t *testing.T) {
-	f := newFixture(t)
-	s := backend.NewStorage(f.Backend(), store.Schema[pod]{})
-	_, err := s.Create(f.ctx, pod{Name: "p"}, backend.CreateOptions{})
-	var option *backend.OptionError
-	require.ErrorAs(t, err, &option)
-	require.Equal(t, "Schema.Key", option.Option)
 }
 
 func TestPanicsOfTheUsersAreErrorsAndWriteNothing(t *testing.T) {
@@ -79,44 +71,45 @@ func TestPanicsOfTheUsersAreErrorsAndWriteNothing(t *testing.T) {
 	f.create("p", "v1")
 	cause := errors.New("the cause")
 	schema := podSchema()
-	schema.Key = func(p pod) string {
-		if p.Image == "bad" {
+	schema.Key = func(o *store.Object) string {
+		if imageOf(o) == "bad" {
 			panic(cause)
 		}
-		return p.Name
+		return store.As[pod](o).Value.Name
 	}
-	schema.Equal = func(a, b pod) bool {
-		if b.Image == "incomparable" {
+	equal := schema.Equal
+	schema.Equal = func(a, b *store.Object) bool {
+		if imageOf(b) == "incomparable" {
 			panic("cannot compare")
 		}
-		return a == b
+		return equal(a, b)
 	}
 	s := backend.NewStorage(f.Backend(), schema)
-	image := func(image string) backend.UpdateFunc[pod] {
-		return func(context.Context, *store.Object[pod]) (pod, error) { return pod{"p", image}, nil }
+	image := func(image string) backend.UpdateFunc {
+		return func(context.Context, *store.Object) (*store.Object, error) { return newPod("p", image), nil }
 	}
 	cases := map[string]func() error{
 		"Schema.Key": func() error {
-			_, err := s.Create(f.ctx, pod{"q", "bad"}, backend.CreateOptions{})
+			_, err := s.Create(f.ctx, newPod("q", "bad"), backend.CreateOptions{})
 			return err
 		},
 		"Schema.Equal": func() error {
-			_, err := s.GuaranteedUpdate(f.ctx, "p", image("incomparable"), backend.UpdateOptions[pod]{})
+			_, err := s.GuaranteedUpdate(f.ctx, "p", image("incomparable"), backend.UpdateOptions{})
 			return err
 		},
 		"UpdateFunc": func() error {
-			_, err := s.GuaranteedUpdate(f.ctx, "p", func(context.Context, *store.Object[pod]) (pod, error) { panic(cause) }, backend.UpdateOptions[pod]{})
+			_, err := s.GuaranteedUpdate(f.ctx, "p", func(context.Context, *store.Object) (*store.Object, error) { panic(cause) }, backend.UpdateOptions{})
 			return err
 		},
 		"DeleteOptions.Validate": func() error {
-			_, err := s.Delete(f.ctx, "p", backend.DeleteOptions[pod]{Validate: func(context.Context, *store.Object[pod]) error { panic(cause) }})
+			_, err := s.Delete(f.ctx, "p", backend.DeleteOptions{Validate: func(context.Context, *store.Object) error { panic(cause) }})
 			return err
 		},
 	}
 	for name, call := range cases {
 		err := call()
-		require.ErrorIs(t, err, backend.ErrPanic, name)
-		var contained *backend.PanicError
+		require.ErrorIs(t, err, usercode.ErrPanic, name)
+		var contained *usercode.PanicError
 		require.ErrorAs(t, err, &contained)
 		require.Equal(t, name, contained.Func)
 		require.NotEmpty(t, contained.Stack)

@@ -11,10 +11,10 @@ import (
 )
 
 // keep is a ValidateFunc that refuses to delete pods with one image.
-func keep(image string, calls *int) backend.ValidateFunc[pod] {
-	return func(_ context.Context, current *store.Object[pod]) error {
+func keep(image string, calls *int) backend.ValidateFunc {
+	return func(_ context.Context, current *store.Object) error {
 		*calls++
-		if current.Value.Image == image {
+		if imageOf(current) == image {
 			return errRefused
 		}
 		return nil
@@ -24,21 +24,21 @@ func keep(image string, calls *int) backend.ValidateFunc[pod] {
 func TestRow005_UnconditionalDelete(t *testing.T) {
 	f := newFixture(t)
 	created := f.create("p", "v1")
-	gone, err := f.Delete(f.ctx, "p", backend.DeleteOptions[pod]{})
+	gone, err := f.Delete(f.ctx, "p", backend.DeleteOptions{})
 	require.NoError(t, err)
-	require.Equal(t, created.Value, gone.Value)
+	require.Equal(t, "v1", imageOf(gone))
 	require.Greater(t, gone.Revision, created.Revision)
-	_, err = f.Delete(f.ctx, "p", backend.DeleteOptions[pod]{})
+	_, err = f.Delete(f.ctx, "p", backend.DeleteOptions{})
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
 func TestRow006_ConditionalDelete(t *testing.T) {
 	f := newFixture(t)
 	created := f.create("p", "v1")
-	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions[pod]{Preconditions: backend.Preconditions{UID: created.Created + 1}})
+	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions{Preconditions: backend.Preconditions{UID: created.Created + 1}})
 	require.ErrorIs(t, err, store.ErrPrecondition)
 	f.holds("p", "v1")
-	_, err = f.Delete(f.ctx, "p", backend.DeleteOptions[pod]{Preconditions: backend.Preconditions{UID: created.Created}})
+	_, err = f.Delete(f.ctx, "p", backend.DeleteOptions{Preconditions: backend.Preconditions{UID: created.Created}})
 	require.NoError(t, err)
 	f.holds("p", "")
 }
@@ -46,7 +46,7 @@ func TestRow006_ConditionalDelete(t *testing.T) {
 func TestRow007_DeleteWithSuggestion(t *testing.T) {
 	f := newFixture(t)
 	fresh := f.create("p", "v1")
-	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions[pod]{Suggestion: fresh})
+	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions{Suggestion: fresh})
 	require.NoError(t, err)
 	require.Zero(t, f.below.gets, "a fresh suggestion saves the read")
 	f.holds("p", "")
@@ -56,9 +56,9 @@ func TestRow008_DeleteWithSuggestionAndConflict(t *testing.T) {
 	f := newFixture(t)
 	stale := f.create("p", "v1")
 	f.rival("p", "v2")
-	gone, err := f.Delete(f.ctx, "p", backend.DeleteOptions[pod]{Suggestion: stale})
+	gone, err := f.Delete(f.ctx, "p", backend.DeleteOptions{Suggestion: stale})
 	require.NoError(t, err)
-	require.Equal(t, "v2", gone.Value.Image, "what was deleted is the live object")
+	require.Equal(t, "v2", imageOf(gone), "what was deleted is the live object")
 	f.holds("p", "")
 }
 
@@ -66,7 +66,7 @@ func TestRow009_DeleteWithConflict(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "v1")
 	calls := 0
-	gone, err := f.Delete(f.ctx, "p", backend.DeleteOptions[pod]{Validate: func(context.Context, *store.Object[pod]) error {
+	gone, err := f.Delete(f.ctx, "p", backend.DeleteOptions{Validate: func(context.Context, *store.Object) error {
 		if calls++; calls == 1 {
 			f.rival("p", "v2")
 		}
@@ -74,28 +74,28 @@ func TestRow009_DeleteWithConflict(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	require.Equal(t, 2, calls)
-	require.Equal(t, "v2", gone.Value.Image)
+	require.Equal(t, "v2", imageOf(gone))
 }
 
 func TestRow010_DeleteWithSuggestionOfDeletedObject(t *testing.T) {
 	f := newFixture(t)
 	stale := f.create("p", "v1")
 	f.rivalDelete("p")
-	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions[pod]{Suggestion: stale})
+	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions{Suggestion: stale})
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
 func TestRow011_ValidateDeletionWithSuggestion(t *testing.T) {
 	f := newFixture(t)
 	fresh, calls := f.create("p", "v1"), 0
-	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions[pod]{Suggestion: fresh, Validate: keep("v1", &calls)})
+	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions{Suggestion: fresh, Validate: keep("v1", &calls)})
 	require.ErrorIs(t, err, errRefused)
 	require.Equal(t, 1, calls, "the suggestion was right: validating again would change nothing")
 	f.holds("p", "v1")
 
 	calls = 0
 	f.rival("p", "v2")
-	_, err = f.Delete(f.ctx, "p", backend.DeleteOptions[pod]{Suggestion: fresh, Validate: keep("v1", &calls)})
+	_, err = f.Delete(f.ctx, "p", backend.DeleteOptions{Suggestion: fresh, Validate: keep("v1", &calls)})
 	require.NoError(t, err)
 	require.Equal(t, 2, calls)
 	f.holds("p", "")
@@ -105,7 +105,7 @@ func TestRow012_ValidateDeletionWithOnlySuggestionValid(t *testing.T) {
 	f := newFixture(t)
 	stale, calls := f.create("p", "v1"), 0
 	f.rival("p", "v2")
-	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions[pod]{Suggestion: stale, Validate: keep("v2", &calls)})
+	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions{Suggestion: stale, Validate: keep("v2", &calls)})
 	require.ErrorIs(t, err, errRefused)
 	require.Equal(t, 2, calls)
 	f.holds("p", "v2")
@@ -116,7 +116,7 @@ func TestRow013_PreconditionalDeleteWithStaleSuggestion(t *testing.T) {
 	stale := f.create("p", "v1")
 	f.rivalDelete("p")
 	live := f.create("p", "v2")
-	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions[pod]{Suggestion: stale, Preconditions: backend.Preconditions{UID: live.Created}})
+	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions{Suggestion: stale, Preconditions: backend.Preconditions{UID: live.Created}})
 	require.NoError(t, err)
 	f.holds("p", "")
 }
@@ -126,7 +126,7 @@ func TestRow014_PreconditionalDeleteWithOnlySuggestionPass(t *testing.T) {
 	stale := f.create("p", "v1")
 	f.rivalDelete("p")
 	f.create("p", "v2")
-	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions[pod]{Suggestion: stale, Preconditions: backend.Preconditions{UID: stale.Created}})
+	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions{Suggestion: stale, Preconditions: backend.Preconditions{UID: stale.Created}})
 	require.ErrorIs(t, err, store.ErrPrecondition)
 	f.holds("p", "v2")
 }

@@ -26,6 +26,6 @@
 // tokens, [WatchOptions.Validate] and [WatchOptions.Check] start a watch,
 // [PutOptions.Validate] judges a write, and [Describe] asks the schema without
 // letting its panics through. A backend that keeps versions in memory calls
-// [store.Object.ShareAttributes], for memory and for speed. Then pass the suite
+// [store.ShareAttributes], for memory and for speed. Then pass the suite
 // of package backendtest.
 package backend

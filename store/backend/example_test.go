@@ -12,21 +12,42 @@ import (
 )
 
 type account struct {
+	store.Object
+	Value accountValue
+}
+
+type accountValue struct {
 	ID      string
 	Balance int
 }
 
-var accounts = store.Schema[account]{Key: func(a account) string { return a.ID }}
+// accounts tells storage how to deal with accounts. An engine makes a schema from
+// its configuration.
+var accounts = store.Schema{
+	New:      func() *store.Object { return &new(account).Object },
+	Clone:    func(o *store.Object) *store.Object { c := *store.As[account](o); return &c.Object },
+	Pointer:  func(o *store.Object) any { return &store.As[account](o).Value },
+	Key:      func(o *store.Object) string { return store.As[account](o).Value.ID },
+	Describe: func(*store.Object) {},
+	Size:     func(*store.Object) int { return 32 },
+	Equal:    func(a, b *store.Object) bool { return store.As[account](a).Value == store.As[account](b).Value },
+}
+
+func newAccount(id string, balance int) *store.Object {
+	return &(&account{Value: accountValue{id, balance}}).Object
+}
+
+func balance(o *store.Object) int { return store.As[account](o).Value.Balance }
 
 // ledger returns storage with two accounts.
-func ledger() *backend.Storage[account] {
+func ledger() *backend.Storage {
 	b, err := memory.New(accounts, memory.Options{})
 	if err != nil {
 		panic(err)
 	}
 	s := backend.NewStorage(b, accounts)
-	_, _ = s.Create(context.Background(), account{"alice", 100}, backend.CreateOptions{})
-	_, _ = s.Create(context.Background(), account{"bob", 5}, backend.CreateOptions{})
+	_, _ = s.Create(context.Background(), newAccount("alice", 100), backend.CreateOptions{})
+	_, _ = s.Create(context.Background(), newAccount("bob", 5), backend.CreateOptions{})
 	return s
 }
 
@@ -35,8 +56,8 @@ func ExampleNewStorage() {
 	defer s.Backend().Close()
 
 	alice, err := s.Get(context.Background(), "alice")
-	fmt.Println(alice.Value.Balance, err)
-	_, err = s.Create(context.Background(), account{"alice", 0}, backend.CreateOptions{})
+	fmt.Println(balance(alice), err)
+	_, err = s.Create(context.Background(), newAccount("alice", 0), backend.CreateOptions{})
 	fmt.Println(errors.Is(err, store.ErrExists))
 	// Output:
 	// 100 <nil>
@@ -49,21 +70,19 @@ func ExampleStorage_GuaranteedUpdate() {
 	s := ledger()
 	defer s.Backend().Close()
 
-	withdraw := func(_ context.Context, current *store.Object[account]) (account, error) {
-		a := current.Value
-		if a.Balance < 10 {
-			return a, errors.New("not enough money")
+	withdraw := func(_ context.Context, current *store.Object) (*store.Object, error) {
+		if balance(current) < 10 {
+			return nil, errors.New("not enough money")
 		}
-		a.Balance -= 10
-		return a, nil
+		return newAccount(current.Key, balance(current)-10), nil
 	}
 	for _, id := range []string{"alice", "bob"} {
-		o, err := s.GuaranteedUpdate(context.Background(), id, withdraw, backend.UpdateOptions[account]{})
+		o, err := s.GuaranteedUpdate(context.Background(), id, withdraw, backend.UpdateOptions{})
 		if err != nil {
 			fmt.Println(id, err)
 			continue
 		}
-		fmt.Println(id, o.Value.Balance)
+		fmt.Println(id, balance(o))
 	}
 	// Output:
 	// alice 90
@@ -74,9 +93,9 @@ func ExampleStorage_Delete() {
 	s := ledger()
 	defer s.Backend().Close()
 
-	_, err := s.Delete(context.Background(), "alice", backend.DeleteOptions[account]{
-		Validate: func(_ context.Context, current *store.Object[account]) error {
-			if current.Value.Balance > 0 {
+	_, err := s.Delete(context.Background(), "alice", backend.DeleteOptions{
+		Validate: func(_ context.Context, current *store.Object) error {
+			if balance(current) > 0 {
 				return errors.New("the account is not empty")
 			}
 			return nil
@@ -126,7 +145,7 @@ func ExampleToken() {
 
 // How a backend serves a list from what it has.
 func ExamplePage() {
-	state := []*store.Object[account]{{Key: "a"}, {Key: "b"}, {Key: "c"}}
+	state := []*store.Object{{Key: "a"}, {Key: "b"}, {Key: "c"}}
 	const revision = 7
 
 	scan, err := backend.ListOptions{Limit: 2}.Scan()

@@ -15,7 +15,7 @@ type Preconditions struct {
 
 // checkPreconditions returns a [*store.PreconditionError] unless o, which is nil if there is
 // no object under key, is the one meant.
-func checkPreconditions[T any](p Preconditions, key string, o *store.Object[T]) error {
+func checkPreconditions(p Preconditions, key string, o *store.Object) error {
 	var uid, revision store.Revision
 	if o != nil {
 		uid, revision = o.Created, o.Revision

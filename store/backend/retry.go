@@ -18,9 +18,9 @@ import (
 //	live ──try──▶ ok ───────────────────────────────────────▶ done
 //	         ├──▶ failed ───────────────────────────────────▶ the failure is final
 //	         └──▶ somebody wrote in between ──read live──▶ try again, until ctx ends
-type belief[T any] struct {
+type belief struct {
 	// object is nil if the object is believed not to exist.
-	object *store.Object[T]
+	object *store.Object
 	// live: read from storage by this call, not suggested.
 	live bool
 }
@@ -37,11 +37,11 @@ func (r raced) Error() string { return r.err.Error() }
 var errUnverified = errors.New("nothing to write, if the suggestion is live")
 
 // tryFunc attempts the operation on what the object is believed to be.
-type tryFunc[T any] func(belief[T]) (*store.Object[T], error)
+type tryFunc func(belief) (*store.Object, error)
 
 // settle tries until the outcome is certain: see belief.
-func (s *Storage[T]) settle(ctx context.Context, key string, suggestion *store.Object[T], missingOK bool, try tryFunc[T]) (*store.Object[T], error) {
-	now := belief[T]{object: suggestion}
+func (s *Storage) settle(ctx context.Context, key string, suggestion *store.Object, missingOK bool, try tryFunc) (*store.Object, error) {
+	now := belief{object: suggestion}
 	if suggestion == nil || suggestion.Key != key {
 		var err error
 		if now, err = s.look(ctx, key, missingOK); err != nil {
@@ -70,19 +70,19 @@ func (s *Storage[T]) settle(ctx context.Context, key string, suggestion *store.O
 
 // look reads the live object, unless ctx has ended. A missing one is an error
 // unless missingOK.
-func (s *Storage[T]) look(ctx context.Context, key string, missingOK bool) (belief[T], error) {
+func (s *Storage) look(ctx context.Context, key string, missingOK bool) (belief, error) {
 	if err := ctx.Err(); err != nil {
-		return belief[T]{}, err
+		return belief{}, err
 	}
 	o, err := s.backend.Get(ctx, key)
 	if missingOK && errors.Is(err, store.ErrNotFound) {
-		return belief[T]{live: true}, nil
+		return belief{live: true}, nil
 	}
-	return belief[T]{object: o, live: true}, err
+	return belief{object: o, live: true}, err
 }
 
 // revision is that of the object; zero if there is none.
-func (b belief[T]) revision() store.Revision {
+func (b belief) revision() store.Revision {
 	if b.object == nil {
 		return 0
 	}

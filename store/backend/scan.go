@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Scan is a [ListOptions] made plain: what a backend reads for one page. Every
@@ -21,24 +22,26 @@ type Scan struct {
 	After string
 	// Limit is the most objects to return; zero means all.
 	Limit int
+	// State: the caller takes [List].State in place of objects.
+	State bool
 
 	continued bool
 }
 
 // Scan validates o and works it out. Errors: [store.ErrInvalidKey],
-// [store.ErrInvalidContinue], [ErrInvalidOption].
+// [store.ErrInvalidContinue], [usercode.ErrConfig].
 func (o ListOptions) Scan() (Scan, error) {
 	if err := store.ValidatePrefix(o.Prefix); err != nil {
 		return Scan{}, err
 	}
 	if o.Limit < 0 {
-		return Scan{}, &OptionError{"ListOptions.Limit", fmt.Sprintf("%d is negative; zero lists everything", o.Limit)}
+		return Scan{}, &usercode.ConfigError{Field: "ListOptions.Limit", Problem: fmt.Sprintf("is %d, which is negative; zero lists everything", o.Limit)}
 	}
 	if o.Continue == "" {
-		return Scan{Prefix: o.Prefix, Revision: o.Revision, Limit: o.Limit}, nil
+		return Scan{Prefix: o.Prefix, Revision: o.Revision, Limit: o.Limit, State: o.State && o.Prefix == ""}, nil
 	}
 	if o.Revision != 0 {
-		return Scan{}, &OptionError{"ListOptions.Revision", "it cannot be set beside Continue, which holds a revision already; leave it zero"}
+		return Scan{}, &usercode.ConfigError{Field: "ListOptions.Revision", Problem: "cannot be set beside Continue, which holds a revision already; leave it zero"}
 	}
 	token, err := ParseToken(o.Continue)
 	if err != nil {
@@ -47,7 +50,7 @@ func (o ListOptions) Scan() (Scan, error) {
 	if !store.HasPrefix(token.Start, o.Prefix) {
 		return Scan{}, &TokenError{Reason: "it belongs to a list of another prefix"}
 	}
-	return Scan{o.Prefix, token.Revision, token.Start, o.Limit, true}, nil
+	return Scan{Prefix: o.Prefix, Revision: token.Revision, After: token.Start, Limit: o.Limit, continued: true}, nil
 }
 
 // Check reports whether the scan can be served by a storage whose newest
@@ -76,8 +79,8 @@ func (s Scan) Check(compacted, current store.Revision) error {
 // Page makes the list out of objects, which must be all those that the scan
 // covers, in key order, at revision at. It reads objects to their end, to count
 // what remains.
-func Page[T any](s Scan, at store.Revision, objects iter.Seq[*store.Object[T]]) *List[T] {
-	page := &List[T]{Revision: at, Items: []*store.Object[T]{}}
+func Page(s Scan, at store.Revision, objects iter.Seq[*store.Object]) *List {
+	page := &List{Revision: at, Items: []*store.Object{}}
 	for o := range objects {
 		if s.Limit > 0 && len(page.Items) == s.Limit {
 			page.Remaining++
@@ -92,10 +95,10 @@ func Page[T any](s Scan, at store.Revision, objects iter.Seq[*store.Object[T]]) 
 }
 
 // Validate reports what is wrong with o, whatever the state of storage.
-// Errors: [store.ErrInvalidKey], [ErrInvalidOption].
+// Errors: [store.ErrInvalidKey], [usercode.ErrConfig].
 func (o WatchOptions) Validate() error {
 	if o.Notify == nil {
-		return &OptionError{"WatchOptions.Notify", "it is nil; give a function that makes the consumer call Next"}
+		return &usercode.ConfigError{Field: "WatchOptions.Notify", Problem: "is nil; give a function that makes the consumer call Next"}
 	}
 	return store.ValidatePrefix(o.Prefix)
 }
@@ -113,12 +116,12 @@ func (o WatchOptions) Check(compacted, current store.Revision) error {
 	return nil
 }
 
-// Validate reports what is wrong with o, as an [*OptionError].
+// Validate reports what is wrong with o, as a [*usercode.ConfigError].
 func (o PutOptions) Validate() error { return validateTTL("PutOptions.TTL", o) }
 
 func validateTTL(option string, o PutOptions) error {
 	if o.TTL < 0 {
-		return &OptionError{option, fmt.Sprintf("%v is negative; zero means that the object never expires", o.TTL)}
+		return &usercode.ConfigError{Field: option, Problem: fmt.Sprintf("is %v, which is negative; zero means that the object never expires", o.TTL)}
 	}
 	return nil
 }

@@ -40,9 +40,9 @@ func TestScenarios(t *testing.T) {
 
 // scenario is a Storage whose every call below is written down.
 type scenario struct {
-	storage *backend.Storage[pod]
-	below   *memory.Backend[pod]
-	cached  *store.Object[pod]
+	storage *backend.Storage
+	below   *memory.Backend
+	cached  *store.Object
 	race    string
 	log     strings.Builder
 }
@@ -50,33 +50,33 @@ type scenario struct {
 func newScenario(t *testing.T) *scenario {
 	f := newFixture(t)
 	s := &scenario{below: f.below.Backend}
-	s.storage = backend.NewStorage[pod](logged{s.below, s}, podSchema())
+	s.storage = backend.NewStorage(logged{s.below, s}, podSchema())
 	return s
 }
 
 // logged is the backend below a scenario's Storage.
 type logged struct {
-	*memory.Backend[pod]
+	*memory.Backend
 	s *scenario
 }
 
-func (l logged) Get(ctx context.Context, key string) (*store.Object[pod], error) {
+func (l logged) Get(ctx context.Context, key string) (*store.Object, error) {
 	o, err := l.Backend.Get(ctx, key)
 	l.s.note("  read live: %s", outcome(o, err))
 	return o, err
 }
 
-func (l logged) Put(ctx context.Context, key string, value pod, expect store.Revision, opts backend.PutOptions) (*store.Object[pod], error) {
-	l.s.interfere(key)
-	o, err := l.Backend.Put(ctx, key, value, expect, opts)
-	l.s.note("  write %s over revision %d: %s", value.Image, expect, outcome(o, err))
+func (l logged) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
+	l.s.interfere(draft.Key)
+	o, err := l.Backend.Put(ctx, draft, prev, opts)
+	l.s.note("  write %s over revision %d: %s", imageOf(draft), revisionOf(prev), outcome(o, err))
 	return o, err
 }
 
-func (l logged) Remove(ctx context.Context, key string, expect store.Revision) (*store.Object[pod], error) {
-	l.s.interfere(key)
-	o, err := l.Backend.Remove(ctx, key, expect)
-	l.s.note("  remove revision %d: %s", expect, outcome(o, err))
+func (l logged) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
+	l.s.interfere(prev.Key)
+	o, err := l.Backend.Remove(ctx, prev)
+	l.s.note("  remove revision %d: %s", prev.Revision, outcome(o, err))
 	return o, err
 }
 
@@ -92,18 +92,23 @@ func (s *scenario) interfere(key string) {
 
 // rival updates, creates or deletes the pod behind Storage's back.
 func (s *scenario) rival(key, image string) string {
-	var at store.Revision
-	if o, err := s.below.Get(context.Background(), key); err == nil {
-		at = o.Revision
-	}
+	prev, _ := s.below.Get(context.Background(), key)
 	if image == "delete" {
-		return outcome(s.below.Remove(context.Background(), key, at))
+		return outcome(s.below.Remove(context.Background(), prev))
 	}
-	return outcome(s.below.Put(context.Background(), key, pod{key, image}, at, backend.PutOptions{}))
+	return outcome(s.below.Put(context.Background(), drafted(key, image), prev, backend.PutOptions{}))
+}
+
+// revisionOf returns an object's revision; zero if there is none.
+func revisionOf(o *store.Object) store.Revision {
+	if o == nil {
+		return 0
+	}
+	return o.Revision
 }
 
 // outcome prints an object or the kind of an error.
-func outcome(o *store.Object[pod], err error) string {
+func outcome(o *store.Object, err error) string {
 	for _, kind := range []error{store.ErrNotFound, store.ErrConflict, store.ErrExists, errRefused} {
 		if errors.Is(err, kind) {
 			return kind.Error()
@@ -112,7 +117,7 @@ func outcome(o *store.Object[pod], err error) string {
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("%s@%d", o.Value.Image, o.Revision)
+	return fmt.Sprintf("%s@%d", imageOf(o), o.Revision)
 }
 
 // run executes one command.
@@ -126,18 +131,18 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) {
 	s.race = a.race
 	switch d.Cmd {
 	case "create":
-		s.note("%s", outcome(s.below.Put(ctx, key, pod{key, a.image}, 0, backend.PutOptions{})))
+		s.note("%s", outcome(s.below.Put(ctx, drafted(key, a.image), nil, backend.PutOptions{})))
 	case "rival":
 		s.note("%s", s.rival(key, a.image))
 	case "remember":
 		s.cached, _ = s.below.Get(ctx, key)
 		s.note("%s", outcome(s.cached, nil))
 	case "update":
-		s.note("%s", outcome(s.storage.GuaranteedUpdate(ctx, key, s.update(key, a), backend.UpdateOptions[pod]{
+		s.note("%s", outcome(s.storage.GuaranteedUpdate(ctx, key, s.update(key, a), backend.UpdateOptions{
 			Preconditions: a.preconditions, Suggestion: s.cached, CreateIfMissing: a.create,
 		})))
 	case "delete":
-		s.note("%s", outcome(s.storage.Delete(ctx, key, backend.DeleteOptions[pod]{
+		s.note("%s", outcome(s.storage.Delete(ctx, key, backend.DeleteOptions{
 			Preconditions: a.preconditions, Suggestion: s.cached, Validate: s.validate(a),
 		})))
 	default:
@@ -164,24 +169,24 @@ func readArgs(t *testing.T, d *datadriven.TestData) (a arguments) {
 	return a
 }
 
-func (s *scenario) update(key string, a arguments) backend.UpdateFunc[pod] {
-	return func(_ context.Context, current *store.Object[pod]) (pod, error) {
+func (s *scenario) update(key string, a arguments) backend.UpdateFunc {
+	return func(_ context.Context, current *store.Object) (*store.Object, error) {
 		if current == nil {
 			s.note("  update sees nothing")
-			return pod{key, a.image}, nil
+			return newPod(key, a.image), nil
 		}
 		s.note("  update sees %s", outcome(current, nil))
-		if current.Value.Image == a.refuse {
-			return pod{}, errRefused
+		if imageOf(current) == a.refuse {
+			return nil, errRefused
 		}
-		return pod{key, a.image}, nil
+		return newPod(key, a.image), nil
 	}
 }
 
-func (s *scenario) validate(a arguments) backend.ValidateFunc[pod] {
-	return func(_ context.Context, current *store.Object[pod]) error {
+func (s *scenario) validate(a arguments) backend.ValidateFunc {
+	return func(_ context.Context, current *store.Object) error {
 		s.note("  validate sees %s", outcome(current, nil))
-		if current.Value.Image == a.refuse {
+		if imageOf(current) == a.refuse {
 			return errRefused
 		}
 		return nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Storage is versioned storage as users want it, over any [Backend]: keys come
@@ -13,20 +14,20 @@ import (
 //
 // All methods are safe for concurrent use. They block as long as the backend
 // does, and retry while others write the same key; ctx bounds both. A function
-// of the user's that panics becomes an [ErrPanic], and nothing is written.
-type Storage[T any] struct {
-	backend Backend[T]
-	schema  store.Schema[T]
+// of the user's that panics becomes an [usercode.ErrPanic], and nothing is written.
+type Storage struct {
+	backend Backend
+	schema  store.Schema
 }
 
 // NewStorage returns storage over b. It adds no state to b: any number of
 // Storages may share one backend.
-func NewStorage[T any](b Backend[T], schema store.Schema[T]) *Storage[T] {
-	return &Storage[T]{backend: b, schema: schema}
+func NewStorage(b Backend, schema store.Schema) *Storage {
+	return &Storage{backend: b, schema: schema}
 }
 
 // Backend returns what the storage was made over.
-func (s *Storage[T]) Backend() Backend[T] { return s.backend }
+func (s *Storage) Backend() Backend { return s.backend }
 
 // CreateOptions qualifies a Create.
 type CreateOptions struct {
@@ -35,29 +36,41 @@ type CreateOptions struct {
 	TTL time.Duration
 }
 
-// Create stores value under the key that the schema gives it and returns it as
-// stored.
+// Create stores draft, of which only the value is filled in, under the key that
+// the schema gives it, and returns it as stored.
 //
 // Errors: [store.ErrExists] if there is an object with that key,
-// [store.ErrInvalidKey], [ErrInvalidOption], [ErrPanic], ctx's error, or
+// [store.ErrInvalidKey], [usercode.ErrConfig], [usercode.ErrPanic], ctx's error, or
 // whatever reaching storage met.
-func (s *Storage[T]) Create(ctx context.Context, value T, opts CreateOptions) (*store.Object[T], error) {
+func (s *Storage) Create(ctx context.Context, draft *store.Object, opts CreateOptions) (*store.Object, error) {
 	put := PutOptions(opts)
 	if err := validateTTL("CreateOptions.TTL", put); err != nil {
 		return nil, err
 	}
-	key, err := s.keyOf(value)
+	key, err := s.keyOf(draft)
+	if err == nil {
+		err = store.ValidateKey(key)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return s.backend.Put(ctx, key, value, 0, put)
+	return s.put(ctx, key, draft, nil, put)
+}
+
+// put describes draft and writes it.
+func (s *Storage) put(ctx context.Context, key string, draft, prev *store.Object, opts PutOptions) (*store.Object, error) {
+	draft.Key = key
+	if err := Describe(&s.schema, draft); err != nil {
+		return nil, err
+	}
+	return s.backend.Put(ctx, draft, prev, opts)
 }
 
 // Get returns the newest object under key.
 //
 // Errors: [store.ErrNotFound], [store.ErrInvalidKey], ctx's error, or whatever
 // reaching storage met.
-func (s *Storage[T]) Get(ctx context.Context, key string) (*store.Object[T], error) {
+func (s *Storage) Get(ctx context.Context, key string) (*store.Object, error) {
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
 	}
@@ -66,27 +79,12 @@ func (s *Storage[T]) Get(ctx context.Context, key string) (*store.Object[T], err
 
 // List returns a page of objects in key order; see [ListerWatcher] for its
 // errors.
-func (s *Storage[T]) List(ctx context.Context, opts ListOptions) (*List[T], error) {
+func (s *Storage) List(ctx context.Context, opts ListOptions) (*List, error) {
 	return s.backend.List(ctx, opts)
 }
 
-// errNoKeyFunc is a configuration mistake, found at the first write.
-var errNoKeyFunc = &OptionError{"Schema.Key", "it is nil; give the function that returns a value's key"}
-
-// keyOf returns value's key by the schema, validated.
-func (s *Storage[T]) keyOf(value T) (string, error) {
-	key, err := s.rawKeyOf(value)
-	if err != nil {
-		return "", err
-	}
-	return key, store.ValidateKey(key)
-}
-
-// rawKeyOf returns value's key by the schema, which may be invalid.
-func (s *Storage[T]) rawKeyOf(value T) (key string, err error) {
-	if s.schema.Key == nil {
-		return "", errNoKeyFunc
-	}
-	err = Contain("Schema.Key", "", func() { key = s.schema.Key(value) })
+// keyOf returns the key of o's value by the schema, which may be invalid.
+func (s *Storage) keyOf(o *store.Object) (key string, err error) {
+	err = usercode.Call("Schema.Key", "", func() { key = s.schema.Key(o) })
 	return key, err
 }

@@ -6,25 +6,27 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
-// UpdateFunc returns what an object should be, given what it is. current is nil
-// if there is no object (only with [UpdateOptions.CreateIfMissing]). It is
-// shared and must not be changed: build a new value. An error ends the update.
+// UpdateFunc returns what an object should be, given what it is: a new object of
+// which only the value is filled in. current is nil if there is no object (only
+// with [UpdateOptions.CreateIfMissing]). It is shared and must not be changed.
+// An error ends the update.
 //
 // It may be called several times for one update, so it must have no effect but
 // its result, and the error that counts is that of the call on live state.
-type UpdateFunc[T any] func(ctx context.Context, current *store.Object[T]) (T, error)
+type UpdateFunc func(ctx context.Context, current *store.Object) (draft *store.Object, err error)
 
 // UpdateOptions qualifies a GuaranteedUpdate. The zero value updates whatever
 // object has the key.
-type UpdateOptions[T any] struct {
+type UpdateOptions struct {
 	// Preconditions must hold for the object that is replaced.
 	Preconditions Preconditions
 	// Suggestion is what the object probably is, from a cache: it saves the
 	// read before the write. One that is stale costs a second try and nothing
 	// else; nil, or an object with another key, is no suggestion.
-	Suggestion *store.Object[T]
+	Suggestion *store.Object
 	// CreateIfMissing calls the function with nil and creates the object if
 	// there is none, instead of failing with [store.ErrNotFound].
 	CreateIfMissing bool
@@ -40,30 +42,30 @@ type UpdateOptions[T any] struct {
 //
 // Errors: [store.ErrNotFound], [store.ErrPrecondition], what update returned,
 // [store.ErrInvalidKey] (as a [*KeyMismatchError] if the new value has another
-// key), [ErrInvalidOption], [ErrPanic], ctx's error, or whatever reaching
+// key), [usercode.ErrConfig], [usercode.ErrPanic], ctx's error, or whatever reaching
 // storage met. None of them is final for being true of a stale suggestion.
-func (s *Storage[T]) GuaranteedUpdate(ctx context.Context, key string, update UpdateFunc[T], opts UpdateOptions[T]) (*store.Object[T], error) {
+func (s *Storage) GuaranteedUpdate(ctx context.Context, key string, update UpdateFunc, opts UpdateOptions) (*store.Object, error) {
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
 	}
 	if err := validateTTL("UpdateOptions.TTL", PutOptions{TTL: opts.TTL}); err != nil {
 		return nil, err
 	}
-	return s.settle(ctx, key, opts.Suggestion, opts.CreateIfMissing, func(now belief[T]) (*store.Object[T], error) {
+	return s.settle(ctx, key, opts.Suggestion, opts.CreateIfMissing, func(now belief) (*store.Object, error) {
 		return s.tryUpdate(ctx, key, update, &opts, now)
 	})
 }
 
 // tryUpdate makes one attempt on what the object is believed to be.
-func (s *Storage[T]) tryUpdate(ctx context.Context, key string, update UpdateFunc[T], opts *UpdateOptions[T], now belief[T]) (*store.Object[T], error) {
+func (s *Storage) tryUpdate(ctx context.Context, key string, update UpdateFunc, opts *UpdateOptions, now belief) (*store.Object, error) {
 	if err := checkPreconditions(opts.Preconditions, key, now.object); err != nil {
 		return nil, err
 	}
-	value, err := s.nextValue(ctx, key, update, now.object)
+	draft, err := s.nextValue(ctx, key, update, now.object)
 	if err != nil {
 		return nil, err
 	}
-	same, err := s.changesNothing(now.object, value, opts.TTL)
+	same, err := s.changesNothing(now.object, draft, opts.TTL)
 	switch {
 	case err != nil:
 		return nil, err
@@ -72,35 +74,35 @@ func (s *Storage[T]) tryUpdate(ctx context.Context, key string, update UpdateFun
 	case same:
 		return nil, errUnverified
 	}
-	written, err := s.backend.Put(ctx, key, value, now.revision(), PutOptions{TTL: opts.TTL})
+	written, err := s.put(ctx, key, draft, now.object, PutOptions{TTL: opts.TTL})
 	return written, lostRace(err)
 }
 
 // nextValue runs update, and makes sure that the object keeps its key.
-func (s *Storage[T]) nextValue(ctx context.Context, key string, update UpdateFunc[T], current *store.Object[T]) (value T, err error) {
+func (s *Storage) nextValue(ctx context.Context, key string, update UpdateFunc, current *store.Object) (draft *store.Object, err error) {
 	if update == nil {
-		return value, &OptionError{"update", "the function is nil; give one that returns the new value"}
+		return nil, &usercode.ConfigError{Field: "update", Problem: "is nil; give a function that returns the new value"}
 	}
 	var failure error
-	if err := Contain("UpdateFunc", key, func() { value, failure = update(ctx, current) }); err != nil {
-		return value, err
+	if err := usercode.Call("UpdateFunc", key, func() { draft, failure = update(ctx, current) }); err != nil {
+		return nil, err
 	}
 	if failure != nil {
-		return value, failure
+		return nil, failure
 	}
-	got, err := s.rawKeyOf(value)
+	got, err := s.keyOf(draft)
 	if err == nil && got != key {
 		err = cmp.Or(store.ValidateKey(got), error(&KeyMismatchError{Key: key, Got: got}))
 	}
-	return value, err
+	return draft, err
 }
 
-// changesNothing reports whether writing value over current would leave both
+// changesNothing reports whether writing draft over current would leave both
 // the value and the time it lives as they are.
-func (s *Storage[T]) changesNothing(current *store.Object[T], value T, ttl time.Duration) (same bool, err error) {
+func (s *Storage) changesNothing(current, draft *store.Object, ttl time.Duration) (same bool, err error) {
 	if current == nil || ttl != 0 || !current.Expires.IsZero() {
 		return false, nil
 	}
-	err = Contain("Schema.Equal", current.Key, func() { same = s.schema.Same(current.Value, value) })
+	err = usercode.Call("Schema.Equal", current.Key, func() { same = s.schema.Equal(current, draft) })
 	return same, err
 }

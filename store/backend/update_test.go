@@ -18,16 +18,16 @@ func TestRow029_GuaranteedUpdate(t *testing.T) {
 	t.Run("missing", func(t *testing.T) {
 		f := newFixture(t)
 		calls := 0
-		_, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions[pod]{})
+		_, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions{})
 		require.ErrorIs(t, err, store.ErrNotFound)
 		require.Zero(t, calls)
 	})
 	t.Run("missing is created if asked", func(t *testing.T) {
 		f := newFixture(t)
-		o, err := f.GuaranteedUpdate(f.ctx, "p", func(_ context.Context, current *store.Object[pod]) (pod, error) {
+		o, err := f.GuaranteedUpdate(f.ctx, "p", func(_ context.Context, current *store.Object) (*store.Object, error) {
 			require.Nil(t, current)
-			return pod{"p", "v1"}, nil
-		}, backend.UpdateOptions[pod]{CreateIfMissing: true})
+			return newPod("p", "v1"), nil
+		}, backend.UpdateOptions{CreateIfMissing: true})
 		require.NoError(t, err)
 		require.Equal(t, o.Revision, o.Created)
 		f.holds("p", "v1")
@@ -35,7 +35,7 @@ func TestRow029_GuaranteedUpdate(t *testing.T) {
 	t.Run("existing", func(t *testing.T) {
 		f := newFixture(t)
 		created, calls := f.create("p", "v1"), 0
-		o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions[pod]{})
+		o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions{})
 		require.NoError(t, err)
 		require.Greater(t, o.Revision, created.Revision)
 		require.Equal(t, 1, calls)
@@ -45,7 +45,7 @@ func TestRow029_GuaranteedUpdate(t *testing.T) {
 		f := newFixture(t)
 		created, calls := f.create("p", "v1"), 0
 		f.below.puts = 0
-		o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v1", &calls), backend.UpdateOptions[pod]{})
+		o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v1", &calls), backend.UpdateOptions{})
 		require.NoError(t, err)
 		require.Same(t, created, o)
 		require.Zero(t, f.below.puts)
@@ -54,17 +54,17 @@ func TestRow029_GuaranteedUpdate(t *testing.T) {
 		f := newFixture(t)
 		stale, calls := f.create("p", "v1"), 0
 		f.rival("p", "v2")
-		o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v1", &calls), backend.UpdateOptions[pod]{Suggestion: stale})
+		o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v1", &calls), backend.UpdateOptions{Suggestion: stale})
 		require.NoError(t, err)
 		require.Equal(t, 2, calls, "once on the suggestion, once on the live object")
-		require.Equal(t, "v1", o.Value.Image)
+		require.Equal(t, "v1", imageOf(o))
 		f.holds("p", "v1")
 	})
 	t.Run("preconditions", func(t *testing.T) {
 		f := newFixture(t)
 		created, calls := f.create("p", "v1"), 0
 		update := func(p backend.Preconditions) error {
-			_, err := f.GuaranteedUpdate(f.ctx, "p", setImage(fmt.Sprint("image ", calls), &calls), backend.UpdateOptions[pod]{Preconditions: p})
+			_, err := f.GuaranteedUpdate(f.ctx, "p", setImage(fmt.Sprint("image ", calls), &calls), backend.UpdateOptions{Preconditions: p})
 			return err
 		}
 		require.NoError(t, update(backend.Preconditions{UID: created.Created}))
@@ -78,7 +78,7 @@ func TestRow029_GuaranteedUpdate(t *testing.T) {
 	})
 	t.Run("precondition on a missing object", func(t *testing.T) {
 		f := newFixture(t)
-		_, err := f.GuaranteedUpdate(f.ctx, "p", nil, backend.UpdateOptions[pod]{CreateIfMissing: true, Preconditions: backend.Preconditions{UID: 7}})
+		_, err := f.GuaranteedUpdate(f.ctx, "p", nil, backend.UpdateOptions{CreateIfMissing: true, Preconditions: backend.Preconditions{UID: 7}})
 		require.ErrorIs(t, err, store.ErrPrecondition)
 	})
 }
@@ -87,8 +87,8 @@ func TestRow030_GuaranteedUpdateWithTTL(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "v1")
 	calls := 0
-	update := func(ttl time.Duration) *store.Object[pod] {
-		o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v1", &calls), backend.UpdateOptions[pod]{TTL: ttl})
+	update := func(ttl time.Duration) *store.Object {
+		o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v1", &calls), backend.UpdateOptions{TTL: ttl})
 		require.NoError(t, err)
 		return o
 	}
@@ -109,10 +109,9 @@ func TestRow030_GuaranteedUpdateWithTTL(t *testing.T) {
 func TestRow031_SuggestionWithOtherContentIsRewritten(t *testing.T) {
 	f := newFixture(t)
 	live, calls := f.create("p", "v1"), 0
-	wrong := *live
-	wrong.Revision--
-	wrong.Value.Image = "v2"
-	o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions[pod]{Suggestion: &wrong})
+	wrong := newPod("p", "v2")
+	wrong.Key, wrong.Created, wrong.Revision = live.Key, live.Created, live.Revision-1
+	o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions{Suggestion: wrong})
 	require.NoError(t, err)
 	require.Greater(t, o.Revision, live.Revision)
 	f.holds("p", "v2")
@@ -123,10 +122,10 @@ func TestRow032_ConflictingUpdatesBothApply(t *testing.T) {
 	f.create("p", "1")
 	calls := 0
 	f.below.interfere = func() { f.rival("p", "2") }
-	_, err := f.GuaranteedUpdate(f.ctx, "p", func(_ context.Context, current *store.Object[pod]) (pod, error) {
+	_, err := f.GuaranteedUpdate(f.ctx, "p", func(_ context.Context, current *store.Object) (*store.Object, error) {
 		calls++
-		return pod{"p", current.Value.Image + "+mine"}, nil
-	}, backend.UpdateOptions[pod]{})
+		return newPod("p", imageOf(current)+"+mine"), nil
+	}, backend.UpdateOptions{})
 	require.NoError(t, err)
 	require.Equal(t, 2, calls)
 	f.holds("p", "2+mine")
@@ -143,9 +142,9 @@ func TestRow032_ManyGoroutinesLoseNoUpdate(t *testing.T) {
 	for range goroutines {
 		wg.Go(func() {
 			for range each {
-				_, err := s.GuaranteedUpdate(f.ctx, "p", func(_ context.Context, current *store.Object[pod]) (pod, error) {
-					return pod{"p", current.Value.Image + "|"}, nil
-				}, backend.UpdateOptions[pod]{})
+				_, err := s.GuaranteedUpdate(f.ctx, "p", func(_ context.Context, current *store.Object) (*store.Object, error) {
+					return newPod("p", imageOf(current)+"|"), nil
+				}, backend.UpdateOptions{})
 				errs <- err
 			}
 		})
@@ -156,19 +155,19 @@ func TestRow032_ManyGoroutinesLoseNoUpdate(t *testing.T) {
 	}
 	o, err := s.Get(f.ctx, "p")
 	require.NoError(t, err)
-	require.Len(t, o.Value.Image, goroutines*each)
+	require.Len(t, imageOf(o), goroutines*each)
 }
 
 var errRefused = errors.New("refused")
 
 // refuse is an UpdateFunc that fails on one image.
-func refuse(image string, calls *int) backend.UpdateFunc[pod] {
-	return func(_ context.Context, current *store.Object[pod]) (pod, error) {
+func refuse(image string, calls *int) backend.UpdateFunc {
+	return func(_ context.Context, current *store.Object) (*store.Object, error) {
 		*calls++
-		if current.Value.Image == image {
-			return pod{}, errRefused
+		if imageOf(current) == image {
+			return nil, errRefused
 		}
-		return pod{current.Value.Name, current.Value.Image + "+"}, nil
+		return newPod(current.Key, imageOf(current)+"+"), nil
 	}
 }
 
@@ -177,7 +176,7 @@ func TestRow033_UpdateErrorOnASuggestion(t *testing.T) {
 		f := newFixture(t)
 		stale, calls := f.create("p", "v1"), 0
 		f.rival("p", "v2")
-		_, err := f.GuaranteedUpdate(f.ctx, "p", refuse("v1", &calls), backend.UpdateOptions[pod]{Suggestion: stale})
+		_, err := f.GuaranteedUpdate(f.ctx, "p", refuse("v1", &calls), backend.UpdateOptions{Suggestion: stale})
 		require.NoError(t, err)
 		require.Equal(t, 2, calls)
 		f.holds("p", "v2+")
@@ -185,7 +184,7 @@ func TestRow033_UpdateErrorOnASuggestion(t *testing.T) {
 	t.Run("current suggestion: final", func(t *testing.T) {
 		f := newFixture(t)
 		current, calls := f.create("p", "v1"), 0
-		_, err := f.GuaranteedUpdate(f.ctx, "p", refuse("v1", &calls), backend.UpdateOptions[pod]{Suggestion: current})
+		_, err := f.GuaranteedUpdate(f.ctx, "p", refuse("v1", &calls), backend.UpdateOptions{Suggestion: current})
 		require.ErrorIs(t, err, errRefused)
 		require.Equal(t, 1, calls)
 		require.Equal(t, 1, f.below.gets, "one read to find out that the suggestion was right")
@@ -193,7 +192,7 @@ func TestRow033_UpdateErrorOnASuggestion(t *testing.T) {
 	t.Run("current suggestion: no read before the write", func(t *testing.T) {
 		f := newFixture(t)
 		current, calls := f.create("p", "v1"), 0
-		_, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions[pod]{Suggestion: current})
+		_, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions{Suggestion: current})
 		require.NoError(t, err)
 		require.Zero(t, f.below.gets)
 	})
@@ -201,10 +200,10 @@ func TestRow033_UpdateErrorOnASuggestion(t *testing.T) {
 		f := newFixture(t)
 		f.create("p", "v1")
 		calls := 0
-		_, err := f.GuaranteedUpdate(f.ctx, "p", func(context.Context, *store.Object[pod]) (pod, error) {
+		_, err := f.GuaranteedUpdate(f.ctx, "p", func(context.Context, *store.Object) (*store.Object, error) {
 			calls++
-			return pod{}, fmt.Errorf("mine: %w", store.ErrConflict)
-		}, backend.UpdateOptions[pod]{})
+			return nil, fmt.Errorf("mine: %w", store.ErrConflict)
+		}, backend.UpdateOptions{})
 		require.ErrorIs(t, err, store.ErrConflict)
 		require.Equal(t, 1, calls)
 	})
@@ -215,7 +214,7 @@ func TestUpdateOfAnObjectDeletedInBetween(t *testing.T) {
 	f.create("p", "v1")
 	calls := 0
 	f.below.interfere = func() { f.rivalDelete("p") }
-	_, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions[pod]{})
+	_, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions{})
 	require.ErrorIs(t, err, store.ErrNotFound)
 	f.holds("p", "")
 }
@@ -223,9 +222,9 @@ func TestUpdateOfAnObjectDeletedInBetween(t *testing.T) {
 func TestUpdateCannotRename(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "v1")
-	_, err := f.GuaranteedUpdate(f.ctx, "p", func(context.Context, *store.Object[pod]) (pod, error) {
-		return pod{"q", "v1"}, nil
-	}, backend.UpdateOptions[pod]{})
+	_, err := f.GuaranteedUpdate(f.ctx, "p", func(context.Context, *store.Object) (*store.Object, error) {
+		return newPod("q", "v1"), nil
+	}, backend.UpdateOptions{})
 	require.ErrorIs(t, err, store.ErrInvalidKey)
 	var mismatch *backend.KeyMismatchError
 	require.ErrorAs(t, err, &mismatch)
@@ -237,14 +236,14 @@ func TestUpdateRetriesUntilTheContextEnds(t *testing.T) {
 	f.create("p", "0")
 	ctx, cancel := context.WithCancel(f.ctx)
 	calls := 0
-	_, err := f.GuaranteedUpdate(ctx, "p", func(context.Context, *store.Object[pod]) (pod, error) {
+	_, err := f.GuaranteedUpdate(ctx, "p", func(context.Context, *store.Object) (*store.Object, error) {
 		calls++
 		f.rival("p", fmt.Sprint(calls)) // somebody is always faster
 		if calls == 50 {
 			cancel()
 		}
-		return pod{"p", "mine"}, nil
-	}, backend.UpdateOptions[pod]{})
+		return newPod("p", "mine"), nil
+	}, backend.UpdateOptions{})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, 50, calls)
 	f.holds("p", "50")
@@ -254,7 +253,7 @@ func TestSuggestionOfAnotherKeyIsNone(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "v1")
 	other, calls := f.create("q", "v9"), 0
-	_, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions[pod]{Suggestion: other})
+	_, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions{Suggestion: other})
 	require.NoError(t, err)
 	f.holds("p", "v2")
 	f.holds("q", "v9")

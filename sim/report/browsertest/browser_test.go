@@ -4,7 +4,7 @@ package browsertest
 
 import (
 	"context"
-	_ "embed" // for what is asked of the page
+	_ "embed" // embeds the script that examines a page
 	"fmt"
 	"os"
 	"sync"
@@ -22,10 +22,10 @@ import (
 //go:embed look.js
 var look string
 
-// seen is what there is to see on a page, as look.js finds it.
+// seen describes a page as look.js sees it.
 type seen struct {
-	// Charts are all, WithData those of which every line can be seen, Unlabelled
-	// those that say nothing to people who cannot see them.
+	// Charts are all charts, WithData those whose lines are all visible, Unlabelled
+	// those without a description for screen readers.
 	Charts, WithData, Unlabelled []string
 	// CutOff are texts that stick out of their charts, Overlapping those that are
 	// over each other, Faint those with less contrast than 4.5.

@@ -1,7 +1,7 @@
-// Package browsertest looks at the pages of reports with a real browser, those of
-// all shipped scenarios among them, and holds these to what they assert. It is a
-// module of its own, so that the program does not depend on what drives one, and
-// its test has a build tag, so that nobody needs a browser to run the others:
+// Package browsertest tests the pages of reports in a real browser, including those of
+// all shipped scenarios, whose assertions must hold. It is a module of its own, so
+// that the program does not depend on the browser's driver, and its tests have a build
+// tag, so that the other tests need no browser:
 //
 //	go test -tags browser ./...
 //

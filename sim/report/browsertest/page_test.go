@@ -53,7 +53,7 @@ func page(t *testing.T, r *report.Report) string {
 	return file
 }
 
-// chartsOf are the charts that the page of a report has.
+// chartsOf returns the charts of a report's page.
 func chartsOf(r *report.Report) []string {
 	charts := []string{"latency", "percentiles", "writes", "deliveries", "lag", "stalled", "heap", "goroutines"}
 	if len(r.Faults) > 0 {
@@ -62,7 +62,7 @@ func chartsOf(r *report.Report) []string {
 	return charts
 }
 
-// requireFine requires that all of the report is there, and can be read.
+// requireFine checks that the page shows the whole report, readably.
 func requireFine(t *testing.T, r *report.Report, s seen) {
 	t.Helper()
 	charts := chartsOf(r)
@@ -78,8 +78,8 @@ func requireFine(t *testing.T, r *report.Report, s seen) {
 	require.Equal(t, len(r.Assertions), s.Assertions)
 }
 
-// Every shipped scenario, in its small size, passes its own assertions, and has a
-// page that shows all of it.
+// Every shipped scenario passes its assertions in its small size, and its page shows
+// the whole report.
 func TestShippedScenariosPassAndTheirPagesAreFine(t *testing.T) {
 	for _, name := range scenario.Library() {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestPageFitsNarrowWindows(t *testing.T) {
 	}
 }
 
-// Paper is white whatever the screen is, and nobody scrolls on it.
+// Paper is white in dark mode, too, and cannot be scrolled.
 func TestPageFitsPaper(t *testing.T) {
 	r := stormy(t, func(*report.Report) {})
 	s, _ := show(t, page(t, r), window{width: 720, theme: "dark", media: "print"})
@@ -132,7 +132,7 @@ func TestPageFitsPaper(t *testing.T) {
 	require.Equal(t, "rgb(255, 255, 255)", s.Page)
 }
 
-// Every stage that there is has a line that can be seen.
+// Every stage has a visible line.
 func TestPageShowsEveryStage(t *testing.T) {
 	r := stormy(t, func(r *report.Report) {
 		r.Latency = slices.Clone(r.Latency)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/backendtest"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // breakage is one way to be wrong, and the check that must find it.
@@ -21,23 +23,23 @@ type breakage struct {
 
 var breakages = slices.Concat(brokenWrites, brokenReads, brokenHistory, brokenWatches, brokenLives)
 
+// schema is that of the items.
+var schema = backendtest.Schema()
+
 // eachPut breaks every write.
-func eachPut(wreck func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error)) func(honest) *wrapper {
+func eachPut(wreck func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error)) func(honest) *wrapper {
 	return func(h honest) *wrapper {
-		return &wrapper{honest: h, put: func(ctx context.Context, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
-			return wreck(ctx, h, key, value, expect, opts)
+		return &wrapper{honest: h, put: func(ctx context.Context, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			return wreck(ctx, h, draft, prev, opts)
 		}}
 	}
 }
 
 // overwrite writes whatever is there.
-func overwrite(ctx context.Context, h honest, key string, value item, opts backend.PutOptions) (*object, error) {
+func overwrite(ctx context.Context, h honest, draft *object, opts backend.PutOptions) (*object, error) {
 	for {
-		var at store.Revision
-		if o, err := h.Get(ctx, key); err == nil {
-			at = o.Revision
-		}
-		if o, err := h.Put(ctx, key, value, at, opts); !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrExists) {
+		prev, _ := h.Get(ctx, draft.Key)
+		if o, err := h.Put(ctx, draft, prev, opts); !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrExists) {
 			return o, err
 		}
 	}
@@ -45,99 +47,107 @@ func overwrite(ctx context.Context, h honest, key string, value item, opts backe
 
 var brokenWrites = []breakage{
 	{"forgets when it was created", "Row001_CreateStoresWhatItReturns", eachPut(
-		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
-			o, err := h.Put(ctx, key, value, expect, opts)
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			o, err := h.Put(ctx, draft, prev, opts)
 			if err != nil {
 				return nil, err
 			}
-			forgetful := *o
+			forgetful := schema.Clone(o)
 			forgetful.Created = 0
-			return &forgetful, nil
+			return forgetful, nil
 		})},
 	{"ignores TTL", "Row002_CreateWithTTLIsDeletedInTime", eachPut(
-		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
-			return h.Put(ctx, key, value, expect, backend.PutOptions{})
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			return h.Put(ctx, draft, prev, backend.PutOptions{})
 		})},
 	{"creates over what exists", "Row003_CreateOfAnExistingKeyFails", eachPut(
-		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
-			if expect == 0 {
-				return overwrite(ctx, h, key, value, opts)
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			if prev == nil {
+				return overwrite(ctx, h, draft, opts)
 			}
-			return h.Put(ctx, key, value, expect, opts)
+			return h.Put(ctx, draft, prev, opts)
 		})},
 	{"updates whatever is there", "Row029_PutDemandsTheRevision", eachPut(
-		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
-			if _, err := h.Get(ctx, key); err == nil && expect != 0 {
-				return overwrite(ctx, h, key, value, opts)
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			if _, err := h.Get(ctx, draft.Key); err == nil && prev != nil {
+				return overwrite(ctx, h, draft, opts)
 			}
-			return h.Put(ctx, key, value, expect, opts)
+			return h.Put(ctx, draft, prev, opts)
 		})},
 	{"acknowledges one of ten updates without writing", "Row032_ConcurrentUpdatesAllApply", func(h honest) *wrapper {
 		var calls atomic.Int32
-		return eachPut(func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+		return eachPut(func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
 			if calls.Add(1)%10 == 0 {
-				return h.Get(ctx, key)
+				return h.Get(ctx, draft.Key)
 			}
-			return h.Put(ctx, key, value, expect, opts)
+			return h.Put(ctx, draft, prev, opts)
 		})(h)
 	}},
 	{"lets updates expire with what they replaced", "Row030_UpdateSetsTheTimeToLiveAnew", eachPut(
-		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
-			if o, err := h.Get(ctx, key); err == nil && !o.Expires.IsZero() {
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			if o, err := h.Get(ctx, draft.Key); err == nil && !o.Expires.IsZero() {
 				opts.TTL = time.Second
 			}
-			return h.Put(ctx, key, value, expect, opts)
+			return h.Put(ctx, draft, prev, opts)
 		})},
 	{"writes before it describes", "Contract_PanicInTheSchemaWritesNothing", eachPut(
-		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
-			if !value.Poison {
-				return h.Put(ctx, key, value, expect, opts)
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			if !store.As[item](draft).Value.Poison {
+				return h.Put(ctx, draft, prev, opts)
 			}
-			_, _ = h.Put(ctx, key, item{Key: key}, expect, opts)
-			return nil, errors.New("poisoned")
+			_, _ = h.Put(ctx, backendtest.Draft(backendtest.Value{Key: draft.Key}), prev, opts)
+			return nil, usercode.ErrPanic
 		})},
 	{"takes a negative TTL for none", "Contract_NegativeTTLIsRefused", eachPut(
-		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
-			return h.Put(ctx, key, value, expect, backend.PutOptions{TTL: max(0, opts.TTL)})
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			return h.Put(ctx, draft, prev, backend.PutOptions{TTL: max(0, opts.TTL)})
+		})},
+	{"completes drafts that it does not write", "Contract_DraftIsTheCallersAfterAnError", eachPut(
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			o, err := h.Put(ctx, draft, prev, opts)
+			if err != nil {
+				draft.Revision++
+			}
+			return o, err
 		})},
 	{"updates objects in place", "Contract_ObjectsOnceReturnedNeverChange", eachPut(
-		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
-			old, _ := h.Get(ctx, key)
-			o, err := h.Put(ctx, key, value, expect, opts)
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			old, _ := h.Get(ctx, draft.Key)
+			o, err := h.Put(ctx, draft, prev, opts)
 			if err == nil && old != nil {
-				*old = *o
+				*store.As[item](old) = *store.As[item](o)
 			}
 			return o, err
 		})},
 	{"removes at the old revision", "Row005_RemoveReturnsTheLastStateAtANewRevision", func(h honest) *wrapper {
-		return &wrapper{honest: h, remove: func(ctx context.Context, key string, expect store.Revision) (*object, error) {
-			last, _ := h.Get(ctx, key)
-			if _, err := h.Remove(ctx, key, expect); err != nil {
+		return &wrapper{honest: h, remove: func(ctx context.Context, prev *object) (*object, error) {
+			last, _ := h.Get(ctx, prev.Key)
+			if _, err := h.Remove(ctx, prev); err != nil {
 				return nil, err
 			}
 			return last, nil
 		}}
 	}},
 	{"removes whatever is there", "Row006_RemoveDemandsTheRevision", func(h honest) *wrapper {
-		return &wrapper{honest: h, remove: func(ctx context.Context, key string, expect store.Revision) (*object, error) {
-			o, err := h.Get(ctx, key)
+		return &wrapper{honest: h, remove: func(ctx context.Context, prev *object) (*object, error) {
+			o, err := h.Get(ctx, prev.Key)
 			if err != nil {
 				return nil, err
 			}
-			return h.Remove(ctx, key, o.Revision)
+			return h.Remove(ctx, o)
 		}}
 	}},
 	{"stores what is emitted", "Contract_EmittedValuesAreNotState", func(h honest) *wrapper {
-		return &wrapper{honest: h, emit: func(ctx context.Context, key string, value item) (*object, error) {
-			return overwrite(ctx, h, key, value, backend.PutOptions{})
+		return &wrapper{honest: h, emit: func(ctx context.Context, draft *object) (*object, error) {
+			return overwrite(ctx, h, draft, backend.PutOptions{})
 		}}
 	}},
 }
 
 // eachList breaks every list.
-func eachList(wreck func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error)) func(honest) *wrapper {
+func eachList(wreck func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error)) func(honest) *wrapper {
 	return func(h honest) *wrapper {
-		return &wrapper{honest: h, list: func(ctx context.Context, opts backend.ListOptions) (*backend.List[item], error) {
+		return &wrapper{honest: h, list: func(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 			return wreck(ctx, h, opts)
 		}}
 	}
@@ -155,7 +165,7 @@ var brokenReads = []breakage{
 		}}
 	}},
 	{"lists the newest state at any revision", "Row015_ListAtEachRevision", eachList(
-		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error) {
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
 			at := opts.Revision
 			opts.Revision = 0
 			l, err := h.List(ctx, opts)
@@ -165,13 +175,13 @@ var brokenReads = []breakage{
 			return l, err
 		})},
 	{"takes the future for now", "Row015_ListRefusesWhatCannotBe", eachList(
-		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error) {
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
 			rev, _ := h.Revision(ctx)
 			opts.Revision = min(opts.Revision, rev)
 			return h.List(ctx, opts)
 		})},
 	{"takes prefixes by the byte", "Row021_PrefixesAreOfWholePathSegments", eachList(
-		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error) {
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
 			prefix := opts.Prefix
 			opts.Prefix = ""
 			l, err := h.List(ctx, opts)
@@ -192,7 +202,7 @@ var brokenReads = []breakage{
 		}}
 	}},
 	{"lists with a wrong revision", "Row157_ReadsSeeWhatWasAcknowledged", eachList(
-		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error) {
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
 			l, err := h.List(ctx, opts)
 			if err == nil {
 				l.Revision--
@@ -200,7 +210,7 @@ var brokenReads = []breakage{
 			return l, err
 		})},
 	{"begins at revision zero", "Contract_EmptyStorageHasARevision", eachList(
-		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error) {
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
 			l, err := h.List(ctx, opts)
 			if err == nil && l.Revision == 1 {
 				l.Revision = 0
@@ -208,7 +218,7 @@ var brokenReads = []breakage{
 			return l, err
 		})},
 	{"loses the last of each page", "Row024_PagesAddUpToTheList", eachList(
-		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error) {
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
 			l, err := h.List(ctx, opts)
 			if err == nil && l.Continue != "" {
 				l.Items = l.Items[:len(l.Items)-1]
@@ -216,14 +226,31 @@ var brokenReads = []breakage{
 			return l, err
 		})},
 	{"pages through the newest state", "Row036_PagesDoNotSeeLaterWrites", eachList(
-		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error) {
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
 			if token, err := backend.ParseToken(opts.Continue); err == nil {
 				opts.Continue = backend.Token{Start: token.Start}.Encode()
 			}
 			return h.List(ctx, opts)
 		})},
+	{"lists a state and its objects", "Contract_StateOfAListIsTheList", eachList(
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
+			l, err := h.List(ctx, opts)
+			if err == nil && l.State != nil {
+				l.Items = l.State.AppendTo(l.Items, "")
+			}
+			return l, err
+		})},
+	{"lists the newest state for any", "Contract_StateOfAListIsTheList", eachList(
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
+			l, err := h.List(ctx, opts)
+			if err == nil && l.State != nil {
+				newest, _ := h.List(ctx, backend.ListOptions{State: true})
+				l.State = newest.State
+			}
+			return l, err
+		})},
 	{"offers no way on from an expired page", "Row027_ExpiredContinueOffersTheNewestState", eachList(
-		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List[item], error) {
+		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
 			l, err := h.List(ctx, opts)
 			var expired *backend.ExpiredContinueError
 			if errors.As(err, &expired) {
@@ -277,8 +304,8 @@ var brokenHistory = []breakage{
 			}}
 		})},
 	{"keeps the last hundred events", "Contract_SlowWatchDoesNotHoldUpWriters", func(h honest) *wrapper {
-		return eachPut(func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
-			o, err := h.Put(ctx, key, value, expect, opts)
+		return eachPut(func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			o, err := h.Put(ctx, draft, prev, opts)
 			if err == nil && o.Revision > 100 {
 				err = h.Compact(ctx, o.Revision-100)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/backendtest"
 )
 
 // nth returns a function that is true on every n-th call.
@@ -49,11 +50,11 @@ var brokenWatches = []breakage{
 			}}
 		})},
 	{"skips a revision", "Row043_WatchFromEachRevisionShowsTheRest", eachPut(
-		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
-			if _, err := h.Emit(ctx, "hidden", item{}); err != nil {
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			if _, err := h.Emit(ctx, backendtest.Draft(backendtest.Value{Key: "hidden"})); err != nil {
 				return nil, err
 			}
-			return h.Put(ctx, key, value, expect, opts)
+			return h.Put(ctx, draft, prev, opts)
 		})},
 	{"joins batches badly", "Row156_ListAndWatchRebuildTheState", eachBatch(func(b batch) batch {
 		b.After++
@@ -118,6 +119,21 @@ var brokenWatches = []breakage{
 				return b, err
 			}}
 		})},
+	{"gives the state of the batch before", "Contract_StateOfABatchIsThatBehindItsEvents", eachWatch(
+		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+			before := store.NewTree().View()
+			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
+				b, err := w.Next(max)
+				if b.State != nil {
+					b.State, before = before, b.State
+				}
+				return b, err
+			}}
+		})},
+	{"keeps its state for itself", "Contract_StateOfABatchIsThatBehindItsEvents", eachBatch(func(b batch) batch {
+		b.State = nil
+		return b
+	})},
 	{"never notifies", "Contract_EveryEmptyBatchIsFollowedByANotification", eachNotify(func(func()) func() {
 		return func() {}
 	})},
@@ -159,7 +175,7 @@ var brokenLives = []breakage{
 		}}
 	}},
 	{"ignores the context", "Contract_DoneContextFailsAndChangesNothing", eachPut(
-		func(ctx context.Context, h honest, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
-			return h.Put(context.WithoutCancel(ctx), key, value, expect, opts)
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			return h.Put(context.WithoutCancel(ctx), draft, prev, opts)
 		})},
 }

@@ -58,9 +58,9 @@ func (f *follower) settle() {
 func (r *rig) everyVerb(ctx context.Context, o *object) map[string]error {
 	errs := map[string]error{}
 	_, errs["Get"] = r.Backend.Get(ctx, o.Key)
-	_, errs["Put"] = r.Backend.Put(ctx, "new", Item{Key: "new"}, 0, backend.PutOptions{})
-	_, errs["Put over"] = r.Backend.Put(ctx, o.Key, Item{Key: o.Key}, o.Revision, backend.PutOptions{})
-	_, errs["Remove"] = r.Backend.Remove(ctx, o.Key, o.Revision)
+	_, errs["Put"] = r.Backend.Put(ctx, draft("new", ""), nil, backend.PutOptions{})
+	_, errs["Put over"] = r.Backend.Put(ctx, draft(o.Key, ""), o, backend.PutOptions{})
+	_, errs["Remove"] = r.Backend.Remove(ctx, o)
 	_, errs["List"] = r.Backend.List(ctx, backend.ListOptions{})
 	_, errs["Watch"] = r.Backend.Watch(ctx, backend.WatchOptions{Notify: func() {}})
 	_, errs["Revision"] = r.Backend.Revision(ctx)

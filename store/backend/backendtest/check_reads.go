@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func isConflict(err error) bool { return errors.Is(err, store.ErrConflict) }
@@ -61,8 +62,8 @@ var readChecks = []check{
 		}{
 			{backend.ListOptions{Revision: now + 1}, store.ErrFuture},
 			{backend.ListOptions{Revision: now + 1, Limit: 1}, store.ErrFuture},
-			{backend.ListOptions{Revision: now, Continue: page.Continue}, backend.ErrInvalidOption},
-			{backend.ListOptions{Limit: -1}, backend.ErrInvalidOption},
+			{backend.ListOptions{Revision: now, Continue: page.Continue}, usercode.ErrConfig},
+			{backend.ListOptions{Limit: -1}, usercode.ErrConfig},
 			{backend.ListOptions{Continue: "nonsense"}, store.ErrInvalidContinue},
 			{backend.ListOptions{Continue: backend.Token{Revision: now + 1, Start: "a"}.Encode()}, store.ErrInvalidContinue},
 			{backend.ListOptions{Prefix: "b", Continue: page.Continue}, store.ErrInvalidContinue},
@@ -103,9 +104,9 @@ var readChecks = []check{
 		for _, key := range badKeys {
 			_, err := r.Backend.Get(r.ctx, key)
 			r.fails(err, store.ErrInvalidKey, "Get %q", key)
-			_, err = r.Backend.Put(r.ctx, key, Item{Key: key}, 0, backend.PutOptions{})
+			_, err = r.tryPut(draft(key, ""), nil, backend.PutOptions{})
 			r.fails(err, store.ErrInvalidKey, "Put %q", key)
-			_, err = r.Backend.Remove(r.ctx, key, o.Revision)
+			_, err = r.Backend.Remove(r.ctx, at(key, o.Revision))
 			r.fails(err, store.ErrInvalidKey, "Remove %q", key)
 			if key == "" || key == "a/" {
 				continue // good prefixes
@@ -136,6 +137,20 @@ var readChecks = []check{
 			require.NoError(r, err)
 			require.Equal(r, describe(o), describe(got))
 		}
+	}},
+	{"Contract_StateOfAListIsTheList", func(r *rig) {
+		a, b := r.create("a", "1"), r.create("b", "1")
+		a2 := r.update(a, "2")
+		for rev, want := range map[store.Revision][]*object{0: {a2, b}, a2.Revision: {a2, b}, b.Revision: {a, b}, a.Revision: {a}} {
+			l := r.list(backend.ListOptions{Revision: rev, State: true, Limit: 1})
+			if l.State == nil {
+				continue // it has none: then it is a list like any other
+			}
+			require.Empty(r, l.Items, "with State there are no items")
+			require.Empty(r, l.Continue, "State is all of the list")
+			require.Equal(r, describeAll(want), describeAll(l.State.AppendTo(nil, "")), "at revision %d", l.Revision)
+		}
+		r.lists(backend.ListOptions{Prefix: "b", State: true}, b)
 	}},
 	{"Contract_EmptyStorageHasARevision", func(r *rig) {
 		l := r.lists(backend.ListOptions{})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 var watchChecks = []check{
@@ -72,7 +73,7 @@ var watchChecks = []check{
 		_, err := r.Backend.Watch(r.ctx, backend.WatchOptions{From: now + 1, Notify: func() {}})
 		r.fails(err, store.ErrFuture, "Watch from revision %d of %d", now+1, now)
 		_, err = r.Backend.Watch(r.ctx, backend.WatchOptions{From: now})
-		r.fails(err, backend.ErrInvalidOption, "Watch without Notify")
+		r.fails(err, usercode.ErrConfig, "Watch without Notify")
 	}},
 	{"Row055_ProgressIsNotHeldUpByOtherKeys", func(r *rig) {
 		f := r.follow("mine", r.revision())
@@ -106,35 +107,50 @@ var watchChecks = []check{
 		r.mixture(0, 30)
 		l := r.list(backend.ListOptions{})
 		f := r.follow("", l.Revision)
-		state := map[string]string{}
-		for _, o := range l.Items {
-			state[o.Key] = describe(o)
-		}
+		state := described(l.Items)
 		for round := 1; round <= 3; round++ {
 			r.mixture(round, 30)
 			replay(state, f.until(r.revision()))
-			now := map[string]string{}
-			for _, o := range r.list(backend.ListOptions{}).Items {
-				now[o.Key] = describe(o)
-			}
+			now := described(r.list(backend.ListOptions{}).Items)
 			require.Equal(r, now, state, "state rebuilt from events, after round %d", round)
 		}
 	}},
+	{"Contract_StateOfABatchIsThatBehindItsEvents", func(r *rig) {
+		f := r.followBy(backend.WatchOptions{From: r.revision(), State: true})
+		f.max = 7
+		state := map[string]string{}
+		for round := range 4 {
+			r.mixture(round, 30)
+			newest := r.revision()
+			for f.through < newest {
+				batch := f.next()
+				replay(state, batch.Events)
+				if batch.State != nil {
+					require.Equal(r, state, described(batch.State.AppendTo(nil, "")), "at revision %d", batch.Through)
+				}
+				if len(batch.Events) == 0 && f.through < newest {
+					f.await()
+				}
+			}
+			_, inMemory := r.Backend.(backend.Historian)
+			require.False(r, inMemory && f.state == nil, "storage in memory gives its state with the newest events")
+		}
+	}},
 	{"Contract_EmittedValuesAreNotState", func(r *rig) {
-		emitter, ok := r.Backend.(backend.Emitter[Item])
+		emitter, ok := r.Backend.(backend.Emitter)
 		if !ok {
 			return // it does not say that it can
 		}
 		a := r.create("a", "x")
 		f := r.follow("", a.Revision)
-		sent, err := emitter.Emit(r.ctx, "a", Item{Key: "a", Value: "passing"})
+		sent, err := emitter.Emit(r.ctx, draft("a", "passing"))
 		require.NoError(r, err)
 		require.Greater(r, sent.Revision, a.Revision, "an emission has a revision of its own")
 		f.sees(event{Type: store.Emitted, Revision: sent.Revision, Object: sent})
 		r.holds(a)
 		r.lists(backend.ListOptions{Revision: sent.Revision}, a)
 		f.sees(modified(a, r.update(a, "y")))
-		_, err = emitter.Emit(r.ctx, "a//b", Item{})
+		_, err = emitter.Emit(r.ctx, draft("a//b", ""))
 		r.fails(err, store.ErrInvalidKey, "emission under a bad key")
 	}},
 }
@@ -154,6 +170,15 @@ func (r *rig) mixture(round, n int) {
 			r.update(o, fmt.Sprint(round, i))
 		}
 	}
+}
+
+// described returns a state by key, as text.
+func described(objects []*object) map[string]string {
+	state := map[string]string{}
+	for _, o := range objects {
+		state[o.Key] = describe(o)
+	}
+	return state
 }
 
 // replay applies events to a state of described objects.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 var writeChecks = []check{
@@ -17,10 +18,10 @@ var writeChecks = []check{
 		before := r.revision()
 		o := r.create("a/1", "x")
 		require.Greater(r, o.Revision, before, "a write gets a later revision")
-		require.Equal(r, Item{Key: "a/1", Value: "x"}, o.Value)
+		require.Equal(r, Value{Key: "a/1", Text: "x"}, store.As[Item](o).Value)
 		require.Equal(r, o.Revision, o.Created, "it was created by this write")
-		require.Equal(r, "x", o.Labels["value"], "labels come from the schema")
-		require.Equal(r, "a/1", o.Fields["key"], "fields come from the schema")
+		require.Equal(r, "x", o.Labels["text"], "labels are those of the draft")
+		require.Equal(r, []string{"a/1"}, o.Fields, "fields are those of the draft")
 		require.False(r, o.Written.IsZero(), "storage says when it was written")
 		require.True(r, o.Expires.IsZero(), "without a TTL it never expires")
 		r.holds(o)
@@ -28,8 +29,8 @@ var writeChecks = []check{
 	{"Row002_CreateWithTTLIsDeletedInTime", func(r *rig) {
 		f := r.follow("", r.revision())
 		kept := r.create("kept", "x")
-		first := r.putFor(time.Second, "first", "y", 0)
-		second := r.putFor(2*time.Second, "second", "z", 0)
+		first := r.putFor(time.Second, "first", "y", nil)
+		second := r.putFor(2*time.Second, "second", "z", nil)
 		require.Equal(r, time.Second, first.Expires.Sub(first.Written).Round(time.Second))
 		f.sees(added(kept), added(first), added(second))
 		r.Pass(1500 * time.Millisecond)
@@ -41,7 +42,7 @@ var writeChecks = []check{
 	}},
 	{"Row003_CreateOfAnExistingKeyFails", func(r *rig) {
 		o := r.create("a/1", "x")
-		_, err := r.Backend.Put(r.ctx, "a/1", Item{Key: "a/1", Value: "y"}, 0, backend.PutOptions{})
+		_, err := r.tryPut(draft("a/1", "y"), nil, backend.PutOptions{})
 		r.fails(err, store.ErrExists, "second create")
 		r.holds(o)
 	}},
@@ -49,10 +50,10 @@ var writeChecks = []check{
 		o := r.create("a/1", "x")
 		gone := r.remove(o)
 		require.Greater(r, gone.Revision, o.Revision, "a deletion is a change")
-		require.Equal(r, o.Value, gone.Value)
+		require.Equal(r, "x", textOf(gone))
 		require.Equal(r, o.Created, gone.Created)
 		r.holds()
-		_, err := r.Backend.Remove(r.ctx, "a/1", gone.Revision)
+		_, err := r.Backend.Remove(r.ctx, gone)
 		r.fails(err, store.ErrNotFound, "second removal")
 		again := r.create("a/1", "x")
 		require.Equal(r, again.Revision, again.Created, "created again, it is another object")
@@ -60,9 +61,9 @@ var writeChecks = []check{
 	{"Row006_RemoveDemandsTheRevision", func(r *rig) {
 		old := r.create("a/1", "x")
 		o := r.update(old, "y")
-		_, err := r.Backend.Remove(r.ctx, "a/1", old.Revision)
+		_, err := r.Backend.Remove(r.ctx, old)
 		r.fails(err, store.ErrConflict, "removal at an older revision")
-		_, err = r.Backend.Remove(r.ctx, "a/1", 0)
+		_, err = r.Backend.Remove(r.ctx, at("a/1", 0))
 		require.Error(r, err, "removal needs a revision")
 		r.holds(o)
 	}},
@@ -70,19 +71,19 @@ var writeChecks = []check{
 		old := r.create("a/1", "x")
 		o := r.update(old, "y")
 		require.Equal(r, old.Created, o.Created, "an update does not create")
-		_, err := r.Backend.Put(r.ctx, "a/1", Item{Key: "a/1"}, old.Revision, backend.PutOptions{})
+		_, err := r.tryPut(draft("a/1", ""), old, backend.PutOptions{})
 		r.fails(err, store.ErrConflict, "update of an older revision")
-		_, err = r.Backend.Put(r.ctx, "a/2", Item{Key: "a/2"}, old.Revision, backend.PutOptions{})
+		_, err = r.tryPut(draft("a/2", ""), at("a/2", old.Revision), backend.PutOptions{})
 		r.fails(err, store.ErrNotFound, "update of nothing")
 		r.holds(o)
 	}},
 	{"Row030_UpdateSetsTheTimeToLiveAnew", func(r *rig) {
-		longer := r.putFor(time.Second, "longer", "x", 0)
-		permanent := r.putFor(time.Second, "permanent", "x", 0)
+		longer := r.putFor(time.Second, "longer", "x", nil)
+		permanent := r.putFor(time.Second, "permanent", "x", nil)
 		shorter := r.create("shorter", "x")
-		longer = r.putFor(time.Minute, "longer", "y", longer.Revision)
+		longer = r.putFor(time.Minute, "longer", "y", longer)
 		permanent = r.update(permanent, "y")
-		shorter = r.putFor(time.Second, "shorter", "y", shorter.Revision)
+		shorter = r.putFor(time.Second, "shorter", "y", shorter)
 		f := r.follow("", shorter.Revision)
 		r.Pass(2 * time.Second)
 		r.deletedNext(f, shorter)
@@ -102,22 +103,33 @@ var writeChecks = []check{
 		}
 		o, err := r.Backend.Get(r.ctx, "counter")
 		require.NoError(r, err)
-		require.Len(r, o.Value.Value, writers*each, "updates were lost or made twice")
+		require.Len(r, textOf(o), writers*each, "updates were lost or made twice")
 	}},
 	{"Contract_PanicInTheSchemaWritesNothing", func(r *rig) {
 		o := r.create("a/1", "x")
 		before := r.revision()
-		_, err := r.Backend.Put(r.ctx, "a/2", Item{Key: "a/2", Poison: true}, 0, backend.PutOptions{})
-		require.Error(r, err, "creation of a poisoned item")
-		_, err = r.Backend.Put(r.ctx, "a/1", Item{Key: "a/1", Poison: true}, o.Revision, backend.PutOptions{})
-		require.Error(r, err, "update to a poisoned item")
+		_, err := r.tryPut(Draft(Value{Key: "a/2", Poison: true}), nil, backend.PutOptions{})
+		r.fails(err, usercode.ErrPanic, "creation of a poisoned item")
+		_, err = r.tryPut(Draft(Value{Key: "a/1", Poison: true}), o, backend.PutOptions{})
+		r.fails(err, usercode.ErrPanic, "update to a poisoned item")
 		r.holds(o)
 		require.Equal(r, before, r.revision())
 	}},
 	{"Contract_NegativeTTLIsRefused", func(r *rig) {
-		_, err := r.Backend.Put(r.ctx, "a/1", Item{Key: "a/1"}, 0, backend.PutOptions{TTL: -1})
-		r.fails(err, backend.ErrInvalidOption, "Put with a negative TTL")
+		_, err := r.tryPut(draft("a/1", ""), nil, backend.PutOptions{TTL: -1})
+		r.fails(err, usercode.ErrConfig, "Put with a negative TTL")
 		r.holds()
+	}},
+	{"Contract_DraftIsTheCallersAfterAnError", func(r *rig) {
+		o := r.create("a/1", "x")
+		next := draft("a/1", "y")
+		_, err := r.tryPut(next, nil, backend.PutOptions{})
+		r.fails(err, store.ErrExists, "creation of what exists")
+		require.Equal(r, describe(draft("a/1", "y")), describe(next), "a draft that was not written is as it was")
+		written, err := r.tryPut(next, o, backend.PutOptions{})
+		require.NoError(r, err, "the same draft over the right object")
+		require.Equal(r, "y", textOf(written))
+		r.holds(written)
 	}},
 	{"Contract_ObjectsOnceReturnedNeverChange", func(r *rig) {
 		o := r.create("a/1", "x")
@@ -144,7 +156,7 @@ const maxTries = 100_000
 
 // appendMarks appends a character to the value under key, n times, against
 // whoever else does.
-func appendMarks(ctx context.Context, b backend.Backend[Item], key string, n int) error {
+func appendMarks(ctx context.Context, b backend.Backend, key string, n int) error {
 	for tries := 0; n > 0; tries++ {
 		if tries > maxTries {
 			return fmt.Errorf("%d updates of %q conflicted, though each conflict means that another was made", tries, key)
@@ -153,7 +165,7 @@ func appendMarks(ctx context.Context, b backend.Backend[Item], key string, n int
 		if err != nil {
 			return err
 		}
-		_, err = b.Put(ctx, key, Item{Key: key, Value: o.Value.Value + "|"}, o.Revision, backend.PutOptions{})
+		_, err = b.Put(ctx, draft(key, textOf(o)+"|"), o, backend.PutOptions{})
 		switch {
 		case err == nil:
 			n--

@@ -11,10 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/backendtest"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
+
+// began is when the clocks of the tests start.
+var began = time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC)
 
 // recorder is a test that may fail without failing this one.
 type recorder struct {
@@ -46,15 +50,15 @@ func (r *recorder) FailNow() {
 func judge(t *testing.T, check backendtest.Check, wreck func(honest) *wrapper) *recorder {
 	verdict := &recorder{ctx: context.Background()}
 	synctest.Test(t, func(t *testing.T) {
-		clock := backendtest.NewClock()
-		b, err := memory.New(backendtest.Schema(), memory.Options{Clock: clock})
+		virtual := clock.NewVirtual(began)
+		b, err := memory.New(backendtest.Schema(), memory.Options{Clock: virtual})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, b.Close()) }()
-		var wrecked backend.Backend[item] = wreck(b)
+		var wrecked backend.Backend = wreck(b)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			check.Run(verdict, backendtest.Harness{Backend: wrecked, Pass: clock.Advance, Patience: time.Minute})
+			check.Run(verdict, backendtest.Harness{Backend: wrecked, Pass: virtual.Advance, Patience: time.Minute})
 		}()
 		<-done
 		synctest.Wait()

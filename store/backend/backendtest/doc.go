@@ -2,8 +2,8 @@
 // so that a backend of your own can be held to the same:
 //
 //	func TestConformance(t *testing.T) {
-//		backendtest.Run(t, func(t testing.TB, schema store.Schema[backendtest.Item]) backendtest.Harness {
-//			clock := backendtest.NewClock()
+//		backendtest.Run(t, func(t testing.TB, schema store.Schema) backendtest.Harness {
+//			clock := clock.NewVirtual(time.Now())
 //			b, err := mybackend.New(schema, clock)
 //			require.NoError(t, err)
 //			return backendtest.Harness{Backend: b, Pass: clock.Advance}

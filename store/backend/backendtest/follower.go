@@ -13,7 +13,7 @@ import (
 // in it that can be judged without knowing what was written.
 type follower struct {
 	*rig
-	watcher backend.Watcher[Item]
+	watcher backend.Watcher
 	prefix  string
 	// notified has a token after a notification.
 	notified chan struct{}
@@ -21,14 +21,24 @@ type follower struct {
 	max int
 
 	started bool
-	through store.Revision // of the last batch
+	// through and state are those of the last batch.
+	through store.Revision
+	state   *store.TreeView
 }
 
 // follow watches the keys under prefix after revision from.
 func (r *rig) follow(prefix string, from store.Revision) *follower {
 	r.Helper()
+	return r.followBy(backend.WatchOptions{Prefix: prefix, From: from})
+}
+
+// followBy watches as the options say, of which it fills in Notify.
+func (r *rig) followBy(opts backend.WatchOptions) *follower {
+	r.Helper()
+	prefix, from := opts.Prefix, opts.From
 	f := &follower{rig: r, prefix: prefix, notified: make(chan struct{}, 1), max: 100}
-	w, err := r.Backend.Watch(r.ctx, backend.WatchOptions{Prefix: prefix, From: from, Notify: f.notify})
+	opts.Notify = f.notify
+	w, err := r.Backend.Watch(r.ctx, opts)
 	require.NoError(r, err, "Watch %q from revision %d", prefix, from)
 	f.watcher = w
 	if from != 0 {
@@ -84,7 +94,7 @@ func (f *follower) await() {
 }
 
 // next reads one batch and judges it.
-func (f *follower) next() backend.Batch[Item] {
+func (f *follower) next() backend.Batch {
 	f.Helper()
 	batch, err := f.watcher.Next(f.max)
 	require.NoError(f, err, "Next")
@@ -97,12 +107,12 @@ func (f *follower) next() backend.Batch[Item] {
 		require.Equal(f, int(batch.Through-batch.After), len(batch.Events), "revisions are said to be contiguous, but not all in (%d, %d] came", batch.After, batch.Through)
 	}
 	f.judgeAll(batch)
-	f.started, f.through = true, batch.Through
+	f.started, f.through, f.state = true, batch.Through, batch.State
 	return batch
 }
 
 // judgeAll demands order, place and form of the events.
-func (f *follower) judgeAll(batch backend.Batch[Item]) {
+func (f *follower) judgeAll(batch backend.Batch) {
 	f.Helper()
 	last := batch.After
 	for _, ev := range batch.Events {
@@ -134,7 +144,7 @@ func (f *follower) judge(ev event) {
 		require.Fail(f, "unknown event type", "%v", ev)
 	}
 	if ev.Type == store.Deleted {
-		require.Equal(f, ev.Prev.Value, ev.Object.Value, "%v must carry the last state", ev)
+		require.Equal(f, store.As[Item](ev.Prev).Value, store.As[Item](ev.Object).Value, "%v must carry the last state", ev)
 	}
 }
 

@@ -6,40 +6,68 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Item is what the checks store. It can be encoded as JSON.
+// Item is the objects of the checks: a header and a value.
 type Item struct {
-	Key   string
-	Value string
-	// Poison makes the schema's Labels panic.
+	store.Object
+	Value Value
+}
+
+// Value is what the checks store. It can be encoded as JSON.
+type Value struct {
+	Key  string
+	Text string
+	// Poison makes the schema panic when a backend asks for the value or its size.
 	Poison bool `json:",omitempty"`
 }
 
-// Schema returns how the checks' items are to be read: the label "value" and
-// the field "key" are what the names say.
-func Schema() store.Schema[Item] {
-	return store.Schema[Item]{
-		Key: func(i Item) string { return i.Key },
-		Labels: func(i Item) labels.Set {
-			if i.Poison {
-				panic("poisoned item")
-			}
-			return labels.Set{"value": i.Value}
+// Schema returns the schema of [Item]: the label "text" and the field "key" are
+// what the names say.
+func Schema() store.Schema {
+	return store.Schema{
+		Fields:  store.NewColumns("key"),
+		New:     func() *store.Object { return &new(Item).Object },
+		Clone:   func(o *store.Object) *store.Object { c := *store.As[Item](o); return &c.Object },
+		Pointer: func(o *store.Object) any { return valueOf(o) },
+		Key:     func(o *store.Object) string { return store.As[Item](o).Value.Key },
+		Describe: func(o *store.Object) {
+			v := store.As[Item](o).Value
+			o.Labels, o.Fields = labels.Set{"text": v.Text}, []string{v.Key}
 		},
-		Fields: func(i Item) fields.Set { return fields.Set{"key": i.Key} },
+		Size:  func(o *store.Object) int { return len(valueOf(o).Text) },
+		Equal: func(a, b *store.Object) bool { return store.As[Item](a).Value == store.As[Item](b).Value },
 	}
 }
+
+// valueOf returns the value of an item, unless that is poisoned.
+func valueOf(o *store.Object) *Value {
+	v := &store.As[Item](o).Value
+	if v.Poison {
+		panic("poisoned item")
+	}
+	return v
+}
+
+// Draft returns an object with this value, as [backend.Backend] takes it.
+func Draft(v Value) *store.Object {
+	draft := &Item{Value: v}
+	draft.Key = v.Key
+	schema.Describe(&draft.Object)
+	return &draft.Object
+}
+
+// schema is the one of all items.
+var schema = Schema()
 
 // Harness is a backend to be checked, and what the checks need beside it.
 type Harness struct {
 	// Backend is new and empty. Run closes it.
-	Backend backend.Backend[Item]
+	Backend backend.Backend
 	// Pass lets d go by for the backend: when it returns, what expires within d
 	// is deleted, or soon will be. With a [Clock] that is its Advance; a backend
 	// that lives by real time waits.
@@ -51,7 +79,7 @@ type Harness struct {
 
 // Factory makes a new, empty backend over schema. It leaves what it needs to
 // clean up to t.Cleanup.
-type Factory func(t testing.TB, schema store.Schema[Item]) Harness
+type Factory func(t testing.TB, schema store.Schema) Harness
 
 // T is what a check needs of a test. [*testing.T] has it.
 type T interface {

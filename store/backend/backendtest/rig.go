@@ -12,9 +12,8 @@ import (
 )
 
 type (
-	object = store.Object[Item]
-	event  = store.Event[Item]
-	list   = backend.List[Item]
+	object = store.Object
+	event  = store.Event
 )
 
 // rig is a backend under test, with the operations that must succeed in one
@@ -32,37 +31,53 @@ func newRig(t T, h Harness) *rig {
 	return &rig{T: t, Harness: h, ctx: t.Context()}
 }
 
-// put writes value under key, over the object at revision expect or none.
-func (r *rig) put(key, value string, expect store.Revision) *object {
+// put writes text under key, over the object prev or none.
+func (r *rig) put(key, text string, prev *object) *object {
 	r.Helper()
-	o, err := r.Backend.Put(r.ctx, key, Item{Key: key, Value: value}, expect, backend.PutOptions{})
-	require.NoError(r, err, "Put %q=%q over revision %d", key, value, expect)
-	return o
+	return r.putFor(0, key, text, prev)
 }
 
-func (r *rig) create(key, value string) *object { r.Helper(); return r.put(key, value, 0) }
+func (r *rig) create(key, text string) *object { r.Helper(); return r.put(key, text, nil) }
 
-func (r *rig) update(o *object, value string) *object {
+func (r *rig) update(prev *object, text string) *object {
 	r.Helper()
-	return r.put(o.Key, value, o.Revision)
+	return r.put(prev.Key, text, prev)
 }
 
 // putFor is put with a TTL.
-func (r *rig) putFor(ttl time.Duration, key, value string, expect store.Revision) *object {
+func (r *rig) putFor(ttl time.Duration, key, text string, prev *object) *object {
 	r.Helper()
-	o, err := r.Backend.Put(r.ctx, key, Item{Key: key, Value: value}, expect, backend.PutOptions{TTL: ttl})
-	require.NoError(r, err, "Put %q with TTL %v", key, ttl)
+	o, err := r.tryPut(draft(key, text), prev, backend.PutOptions{TTL: ttl})
+	require.NoError(r, err, "Put %q=%q with TTL %v over %s", key, text, ttl, describe(prev))
 	return o
 }
 
+// tryPut is a Put that may fail.
+func (r *rig) tryPut(draft, prev *object, opts backend.PutOptions) (*object, error) {
+	return r.Backend.Put(r.ctx, draft, prev, opts)
+}
+
+// draft returns an item to be written.
+func draft(key, text string) *object { return Draft(Value{Key: key, Text: text}) }
+
+// at returns what stands for the object under key at a revision.
+func at(key string, rev store.Revision) *object {
+	o := draft(key, "")
+	o.Revision = rev
+	return o
+}
+
+// textOf returns an item's text.
+func textOf(o *object) string { return store.As[Item](o).Value.Text }
+
 func (r *rig) remove(o *object) *object {
 	r.Helper()
-	gone, err := r.Backend.Remove(r.ctx, o.Key, o.Revision)
+	gone, err := r.Backend.Remove(r.ctx, o)
 	require.NoError(r, err, "Remove %q at revision %d", o.Key, o.Revision)
 	return gone
 }
 
-func (r *rig) list(opts backend.ListOptions) *list {
+func (r *rig) list(opts backend.ListOptions) *backend.List {
 	r.Helper()
 	l, err := r.Backend.List(r.ctx, opts)
 	require.NoError(r, err, "List %+v", opts)
@@ -94,7 +109,7 @@ func (r *rig) holds(objects ...*object) {
 }
 
 // lists demands that List returns exactly the objects, in their order.
-func (r *rig) lists(opts backend.ListOptions, objects ...*object) *list {
+func (r *rig) lists(opts backend.ListOptions, objects ...*object) *backend.List {
 	r.Helper()
 	l := r.list(opts)
 	require.Equal(r, describeAll(objects), describeAll(l.Items), "List %+v", opts)
@@ -113,7 +128,7 @@ func describe(o *object) string {
 		return "<nil>"
 	}
 	return fmt.Sprintf("%s=%+v @%d created@%d labels{%v} fields{%v} expires(%v)",
-		o.Key, o.Value, o.Revision, o.Created, o.Labels, o.Fields, o.Expires.UTC())
+		o.Key, store.As[Item](o).Value, o.Revision, o.Created, o.Labels, o.Fields, o.Expires.UTC())
 }
 
 func describeAll(objects []*object) []string {

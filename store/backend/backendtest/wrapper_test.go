@@ -11,11 +11,11 @@ import (
 
 type (
 	item    = backendtest.Item
-	object  = store.Object[item]
-	event   = store.Event[item]
-	honest  = *memory.Backend[item]
-	batch   = backend.Batch[item]
-	watcher = backend.Watcher[item]
+	object  = store.Object
+	event   = store.Event
+	honest  = *memory.Backend
+	batch   = backend.Batch
+	watcher = backend.Watcher
 )
 
 // wrapper is an honest backend with some of its methods replaced.
@@ -23,14 +23,14 @@ type wrapper struct {
 	honest
 
 	get       func(ctx context.Context, key string) (*object, error)
-	put       func(ctx context.Context, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error)
-	remove    func(ctx context.Context, key string, expect store.Revision) (*object, error)
-	list      func(ctx context.Context, opts backend.ListOptions) (*backend.List[item], error)
+	put       func(ctx context.Context, draft, prev *object, opts backend.PutOptions) (*object, error)
+	remove    func(ctx context.Context, prev *object) (*object, error)
+	list      func(ctx context.Context, opts backend.ListOptions) (*backend.List, error)
 	watch     func(ctx context.Context, opts backend.WatchOptions) (watcher, error)
 	revision  func(ctx context.Context) (store.Revision, error)
 	compact   func(ctx context.Context, rev store.Revision) error
 	compacted func(ctx context.Context) (store.Revision, error)
-	emit      func(ctx context.Context, key string, value item) (*object, error)
+	emit      func(ctx context.Context, draft *object) (*object, error)
 }
 
 func (w *wrapper) Get(ctx context.Context, key string) (*object, error) {
@@ -40,21 +40,21 @@ func (w *wrapper) Get(ctx context.Context, key string) (*object, error) {
 	return w.honest.Get(ctx, key)
 }
 
-func (w *wrapper) Put(ctx context.Context, key string, value item, expect store.Revision, opts backend.PutOptions) (*object, error) {
+func (w *wrapper) Put(ctx context.Context, draft, prev *object, opts backend.PutOptions) (*object, error) {
 	if w.put != nil {
-		return w.put(ctx, key, value, expect, opts)
+		return w.put(ctx, draft, prev, opts)
 	}
-	return w.honest.Put(ctx, key, value, expect, opts)
+	return w.honest.Put(ctx, draft, prev, opts)
 }
 
-func (w *wrapper) Remove(ctx context.Context, key string, expect store.Revision) (*object, error) {
+func (w *wrapper) Remove(ctx context.Context, prev *object) (*object, error) {
 	if w.remove != nil {
-		return w.remove(ctx, key, expect)
+		return w.remove(ctx, prev)
 	}
-	return w.honest.Remove(ctx, key, expect)
+	return w.honest.Remove(ctx, prev)
 }
 
-func (w *wrapper) List(ctx context.Context, opts backend.ListOptions) (*backend.List[item], error) {
+func (w *wrapper) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	if w.list != nil {
 		return w.list(ctx, opts)
 	}
@@ -89,11 +89,11 @@ func (w *wrapper) Compacted(ctx context.Context) (store.Revision, error) {
 	return w.honest.Compacted(ctx)
 }
 
-func (w *wrapper) Emit(ctx context.Context, key string, value item) (*object, error) {
+func (w *wrapper) Emit(ctx context.Context, draft *object) (*object, error) {
 	if w.emit != nil {
-		return w.emit(ctx, key, value)
+		return w.emit(ctx, draft)
 	}
-	return w.honest.Emit(ctx, key, value)
+	return w.honest.Emit(ctx, draft)
 }
 
 // watcherWrapper is an honest watcher with some of its methods replaced.

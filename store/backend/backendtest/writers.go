@@ -27,7 +27,7 @@ func (r *rig) write(n, each int, prefix string) *writers {
 		ws.group.Go(func() {
 			for i := range each {
 				key := fmt.Sprintf("%s/%d/%d", prefix, w, i)
-				ws.record(r.Backend.Put(r.ctx, key, Item{Key: key}, 0, backend.PutOptions{}))
+				ws.record(r.tryPut(draft(key, ""), nil, backend.PutOptions{}))
 			}
 		})
 	}

@@ -5,8 +5,11 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/internal/expiry"
+	"github.com/watchmill/watchmill/store/backend/internal/waiting"
 )
 
 // firstRevision is that of empty storage.
@@ -15,70 +18,75 @@ const firstRevision store.Revision = 1
 // Backend keeps objects in memory. All methods are safe for concurrent use.
 // None of them waits for anything but the lock; a ctx that is done when the
 // call begins makes it fail, otherwise it is not looked at.
-type Backend[T any] struct {
-	schema store.Schema[T]
-	clock  backend.Clock
+type Backend struct {
+	schema store.Schema
+	clock  clock.Clock
 	// retain is how old history gets before the alarm gives it up.
 	retain store.WindowLimits
 
 	// latest is what readers see without the lock; nil after a write, until the
 	// next reader makes it anew.
-	latest atomic.Pointer[snapshot[T]]
+	latest atomic.Pointer[snapshot]
 
 	mu       sync.Mutex // guards all below
 	closed   bool
 	revision store.Revision
-	tree     *store.Tree[T]
+	tree     *store.Tree
 	// recent is the object in the tree that was looked up or written last, or nil:
 	// an update reads its object and then writes it, and so searches only once.
-	recent    *store.Object[T]
-	window    *store.Window[T]
+	recent    *store.Object
+	window    *store.Window
 	compacted store.Revision // by Compact; the window's floor may be higher
 	trimmed   store.Revision // what was newest when history was last trimmed
-	waiting   waiters[T]
-	expiries  *expiries[T]
-	expire    alarm // at the earliest expiry
-	trim      alarm // when the oldest history may have come of age
-	// size is that of the object being appended to the window: measured before
-	// the lock was taken, for it runs code of the user's.
+	waiting   waiting.List
+	// sharing are the watches that take the state over, and whose positions
+	// history must reach back to.
+	sharing  []*watcher
+	expiries *expiry.Queue
+	expire   expiry.Alarm // at the earliest expiry
+	trim     expiry.Alarm // when the oldest history may have come of age
+	// size is that of the object that the event being appended to the window takes
+	// out of the state: measured before the lock was taken, for that runs code of
+	// the user's.
 	size int
 }
 
 var (
-	_ backend.Backend[int] = (*Backend[int])(nil)
-	_ backend.Emitter[int] = (*Backend[int])(nil)
+	_ backend.Backend   = (*Backend)(nil)
+	_ backend.Emitter   = (*Backend)(nil)
+	_ backend.Historian = (*Backend)(nil)
 )
 
 // New returns an empty backend. Objects' labels, fields and sizes are taken by
 // schema. It fails with a
-// [*store.LimitError] if opts.Retain cannot be kept to.
-func New[T any](schema store.Schema[T], opts Options) (*Backend[T], error) {
-	if err := opts.Retain.Validate(); err != nil {
+// [*usercode.ConfigError] if opts.Retain cannot be kept to.
+func New(schema store.Schema, opts Options) (*Backend, error) {
+	if err := opts.Retain.Validate("Options.Retain"); err != nil {
 		return nil, err
 	}
 	opts = opts.withDefaults()
-	b := &Backend[T]{
+	b := &Backend{
 		schema:   schema,
 		clock:    opts.Clock,
 		retain:   opts.Retain,
 		revision: firstRevision,
-		tree:     store.NewTree[T](),
-		expiries: newExpiries[T](),
+		tree:     store.NewTree(opts.Indexes...),
+		expiries: expiry.NewQueue(),
 	}
-	b.window = store.NewWindow(opts.Retain, func(*store.Object[T]) int { return b.size })
+	b.window = store.NewWindow(opts.Retain, func(*store.Object) int { return b.size })
 	b.window.Reset(firstRevision)
-	b.expire = alarm{clock: opts.Clock, ring: b.deleteExpired}
-	b.trim = alarm{clock: opts.Clock, ring: b.trimHistory}
+	b.expire = expiry.NewAlarm(opts.Clock, b.deleteExpired)
+	b.trim = expiry.NewAlarm(opts.Clock, b.trimHistory)
 	return b, nil
 }
 
 // Traits: the memory backend never blocks, and every revision is one event.
-func (b *Backend[T]) Traits() backend.Traits {
+func (b *Backend) Traits() backend.Traits {
 	return backend.Traits{Blocks: false, Contiguous: true}
 }
 
 // Revision returns the newest revision.
-func (b *Backend[T]) Revision(ctx context.Context) (store.Revision, error) {
+func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -89,21 +97,21 @@ func (b *Backend[T]) Revision(ctx context.Context) (store.Revision, error) {
 
 // Close ends every watch with [store.ErrClosed], stops the timers and lets go
 // of all objects. A second Close does nothing.
-func (b *Backend[T]) Close() error {
+func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.closed = true
 	b.latest.Store(nil)
-	b.expire.set(never)
-	b.trim.set(never)
-	b.tree, b.recent, b.window, b.expiries = nil, nil, nil, nil
-	woken := b.waiting.take()
+	b.expire.Set(expiry.Never)
+	b.trim.Set(expiry.Never)
+	b.tree, b.recent, b.window, b.expiries, b.sharing = nil, nil, nil, nil, nil
+	woken := b.waiting.Take()
 	b.mu.Unlock()
-	wakeAll(woken)
+	waiting.WakeAll(woken)
 	return nil
 }
 
 // closedError is what calls fail with once the backend is closed.
-func (b *Backend[T]) closedError() error {
+func (b *Backend) closedError() error {
 	if b.closed {
 		return store.ErrClosed
 	}

@@ -12,42 +12,40 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-func benchBackend(b *testing.B, objects int) (*memory.Backend[lamp], []string, []store.Revision) {
+func benchBackend(b *testing.B, objects int) (*memory.Backend, []*store.Object) {
 	m, err := memory.New(lamps, memory.Options{})
 	require.NoError(b, err)
 	b.Cleanup(func() { _ = m.Close() })
-	keys, revisions := make([]string, objects), make([]store.Revision, objects)
-	for i := range keys {
-		keys[i] = fmt.Sprintf("ns-%d/lamp-%d", i%100, i)
-		o, err := m.Put(context.Background(), keys[i], lamp{Name: keys[i]}, 0, backend.PutOptions{})
+	lit := make([]*store.Object, objects)
+	for i := range lit {
+		lit[i], err = m.Put(context.Background(), newLamp(fmt.Sprintf("ns-%d/lamp-%d", i%100, i), false), nil, backend.PutOptions{})
 		require.NoError(b, err)
-		revisions[i] = o.Revision
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
-	return m, keys, revisions
+	return m, lit
 }
 
 func BenchmarkPut(b *testing.B) {
-	m, keys, revisions := benchBackend(b, 10_000)
+	m, lit := benchBackend(b, 10_000)
 	for i := 0; b.Loop(); i++ {
-		k := i % len(keys)
-		o, err := m.Put(context.Background(), keys[k], lamp{Name: keys[k]}, revisions[k], backend.PutOptions{})
+		k := i % len(lit)
+		o, err := m.Put(context.Background(), newLamp(lit[k].Key, false), lit[k], backend.PutOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		revisions[k] = o.Revision
+		lit[k] = o
 	}
 }
 
 func BenchmarkCreateRemove(b *testing.B) {
-	m, _, _ := benchBackend(b, 10_000)
+	m, _ := benchBackend(b, 10_000)
 	for b.Loop() {
-		o, err := m.Put(context.Background(), "one/more", lamp{Name: "one/more"}, 0, backend.PutOptions{})
+		o, err := m.Put(context.Background(), newLamp("one/more", false), nil, backend.PutOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := m.Remove(context.Background(), "one/more", o.Revision); err != nil {
+		if _, err := m.Remove(context.Background(), o); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -56,19 +54,19 @@ func BenchmarkCreateRemove(b *testing.B) {
 // One write, one notification, one batch: what each event costs a watch that
 // keeps up.
 func BenchmarkPutNotifyNext(b *testing.B) {
-	m, keys, revisions := benchBackend(b, 10_000)
+	m, lit := benchBackend(b, 10_000)
 	notified := false
 	w, err := m.Watch(context.Background(), backend.WatchOptions{Notify: func() { notified = true }})
 	require.NoError(b, err)
 	defer w.Close()
 	_, _ = w.Next(100)
 	for i := 0; b.Loop(); i++ {
-		k, err := i%len(keys), error(nil)
-		var o *store.Object[lamp]
-		if o, err = m.Put(context.Background(), keys[k], lamp{Name: keys[k]}, revisions[k], backend.PutOptions{}); err != nil {
+		k := i % len(lit)
+		o, err := m.Put(context.Background(), newLamp(lit[k].Key, false), lit[k], backend.PutOptions{})
+		if err != nil {
 			b.Fatal(err)
 		}
-		revisions[k] = o.Revision
+		lit[k] = o
 		if batch, _ := w.Next(100); !notified || len(batch.Events) != 1 {
 			b.Fatal("the event was not delivered")
 		}
@@ -79,9 +77,9 @@ func BenchmarkPutNotifyNext(b *testing.B) {
 
 // Reading history in batches of up to 256: ns per event.
 func BenchmarkNext(b *testing.B) {
-	m, _, revisions := benchBackend(b, 10_000)
+	m, lit := benchBackend(b, 10_000)
 	for i := 0; b.Loop(); i++ {
-		w, err := m.Watch(context.Background(), backend.WatchOptions{From: revisions[0], Notify: func() {}})
+		w, err := m.Watch(context.Background(), backend.WatchOptions{From: lit[0].Revision, Notify: func() {}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -89,28 +87,28 @@ func BenchmarkNext(b *testing.B) {
 		for batch, _ := w.Next(256); len(batch.Events) > 0; batch, _ = w.Next(256) {
 			n += len(batch.Events)
 		}
-		if n != len(revisions)-1 {
+		if n != len(lit)-1 {
 			b.Fatal(n)
 		}
 		w.Close()
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(revisions)-1), "ns/event")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(lit)-1), "ns/event")
 }
 
 func BenchmarkGet(b *testing.B) {
-	m, keys, _ := benchBackend(b, 10_000)
+	m, lit := benchBackend(b, 10_000)
 	for i := 0; b.Loop(); i++ {
-		if _, err := m.Get(context.Background(), keys[i%len(keys)]); err != nil {
+		if _, err := m.Get(context.Background(), lit[i%len(lit)].Key); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func BenchmarkList10k(b *testing.B) {
-	m, keys, _ := benchBackend(b, 10_000)
+	m, lit := benchBackend(b, 10_000)
 	for b.Loop() {
 		list, err := m.List(context.Background(), backend.ListOptions{})
-		if err != nil || len(list.Items) != len(keys) {
+		if err != nil || len(list.Items) != len(lit) {
 			b.Fatal(err)
 		}
 	}

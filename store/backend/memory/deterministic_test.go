@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
@@ -21,16 +20,12 @@ func script(t *testing.T, seed uint64) []string {
 	w := f.watch(1, nothing)
 	for range 500 {
 		key := strconv.Itoa(random.IntN(20))
-		var at store.Revision
-		o, err := f.Get(f.ctx, key)
-		if err == nil {
-			at = o.Revision
-		}
-		if at != 0 && random.IntN(4) == 0 {
-			_, err := f.Remove(f.ctx, key, at)
+		prev, _ := f.Get(f.ctx, key)
+		if prev != nil && random.IntN(4) == 0 {
+			_, err := f.Remove(f.ctx, prev)
 			require.NoError(t, err)
 		} else {
-			f.put(key, at, backend.PutOptions{TTL: time.Duration(random.IntN(3)) * time.Second})
+			f.put(key, prev, backend.PutOptions{TTL: time.Duration(random.IntN(3)) * time.Second})
 		}
 		f.clock.Advance(time.Duration(random.IntN(500)) * time.Millisecond)
 	}

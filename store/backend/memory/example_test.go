@@ -9,12 +9,22 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
+// lamp is what is stored here: a header, and a value behind it.
 type lamp struct {
-	Name string
-	On   bool
+	store.Object
+	On bool
 }
 
-var lamps = store.Schema[lamp]{Key: func(l lamp) string { return l.Name }}
+// lamps is what a backend in memory needs to know of them.
+var lamps = store.Schema{
+	Clone: func(o *store.Object) *store.Object { c := *store.As[lamp](o); return &c.Object },
+	Size:  func(*store.Object) int { return 1 },
+}
+
+// newLamp returns a lamp to be written.
+func newLamp(name string, on bool) *store.Object {
+	return &(&lamp{Object: store.Object{Key: name}, On: on}).Object
+}
 
 // A backend is versioned storage: a list says at which revision it is, and a
 // watch from there shows what happens next.
@@ -40,9 +50,9 @@ func Example() {
 	})
 	defer w.Close()
 
-	dark, _ := b.Put(ctx, "hall", lamp{Name: "hall"}, 0, backend.PutOptions{})
-	lit, _ := b.Put(ctx, "hall", lamp{Name: "hall", On: true}, dark.Revision, backend.PutOptions{})
-	_, _ = b.Remove(ctx, "hall", lit.Revision)
+	dark, _ := b.Put(ctx, newLamp("hall", false), nil, backend.PutOptions{})
+	lit, _ := b.Put(ctx, newLamp("hall", true), dark, backend.PutOptions{})
+	_, _ = b.Remove(ctx, lit)
 
 	for {
 		batch, err := w.Next(100)
@@ -50,7 +60,7 @@ func Example() {
 			break
 		}
 		for _, ev := range batch.Events {
-			fmt.Println(ev, ev.Object.Value.On)
+			fmt.Println(ev, store.As[lamp](ev.Object).On)
 		}
 	}
 	// Output:
@@ -63,7 +73,7 @@ func ExampleNew() {
 	_, err := memory.New(lamps, memory.Options{Retain: store.WindowLimits{MaxEvents: -1}})
 	fmt.Println(err)
 	// Output:
-	// invalid limit WindowLimits.MaxEvents: -1 is negative; zero means 1048576
+	// invalid configuration: Options.Retain.MaxEvents is -1, which is negative; zero means 1048576
 }
 
 // An emission passes through the history, but is not kept: it is for what
@@ -78,7 +88,7 @@ func ExampleBackend_Emit() {
 	defer b.Close()
 
 	w, _ := b.Watch(ctx, backend.WatchOptions{Notify: func() {}})
-	_, _ = b.Emit(ctx, "hall", lamp{Name: "hall", On: true})
+	_, _ = b.Emit(ctx, newLamp("hall", true))
 	batch, _ := w.Next(1)
 	fmt.Println(batch.Events[0])
 	_, err = b.Get(ctx, "hall")

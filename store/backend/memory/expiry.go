@@ -1,97 +1,37 @@
 package memory
 
-import (
-	"cmp"
-	"time"
-
-	"github.com/tidwall/btree"
-
-	"github.com/watchmill/watchmill/store"
-)
-
-// expiries holds the objects that have a TTL, the first to expire first, and
-// those of one time by key: so equal runs delete in equal order.
-type expiries[T any] struct {
-	// Pointers, because the compiler makes one tree for all of them: with values
-	// each type of object would have one more of its own to be compiled.
-	byTime *btree.BTreeG[*expiry[T]]
-}
-
-type expiry[T any] struct {
-	object *store.Object[T]
-	size   int
-}
-
-func newExpiries[T any]() *expiries[T] {
-	sooner := func(a, b *expiry[T]) bool {
-		if c := a.object.Expires.Compare(b.object.Expires); c != 0 {
-			return c < 0
-		}
-		return cmp.Less(a.object.Key, b.object.Key)
-	}
-	return &expiries[T]{btree.NewBTreeGOptions(sooner, btree.Options{NoLocks: true})}
-}
-
-func (e *expiries[T]) add(o *store.Object[T], size int) {
-	e.byTime.Set(&expiry[T]{o, size})
-}
-
-// remove forgets o, if it is there.
-func (e *expiries[T]) remove(o *store.Object[T]) {
-	if !o.Expires.IsZero() {
-		e.byTime.Delete(&expiry[T]{object: o})
-	}
-}
-
-// earliest returns when the first object expires; never if none does.
-func (e *expiries[T]) earliest() time.Time {
-	first, ok := e.byTime.Min()
-	if !ok {
-		return never
-	}
-	return first.object.Expires
-}
-
-// due removes and returns the first object if it has expired by now, else nil.
-func (e *expiries[T]) due(now time.Time) *expiry[T] {
-	first, ok := e.byTime.Min()
-	if !ok || first.object.Expires.After(now) {
-		return nil
-	}
-	e.byTime.PopMin()
-	return first
-}
+import "github.com/watchmill/watchmill/store/backend/internal/waiting"
 
 // expiryRun is how many objects are deleted under one hold of the lock: about
 // a quarter of a millisecond, as long as others are made to wait.
 const expiryRun = 256
 
 // deleteExpired deletes what has expired, then sets the alarm for the next.
-func (b *Backend[T]) deleteExpired() {
+func (b *Backend) deleteExpired() {
 	for more := true; more; {
-		var woken []*watcher[T]
+		var woken []*waiting.Follower
 		b.mu.Lock()
 		more = b.deleteSomeExpired(&woken)
 		b.mu.Unlock()
-		wakeAll(woken)
+		waiting.WakeAll(woken)
 	}
 }
 
 // deleteSomeExpired deletes a run of expired objects and reports whether there
 // may be more. The caller holds the lock.
-func (b *Backend[T]) deleteSomeExpired(woken *[]*watcher[T]) (more bool) {
+func (b *Backend) deleteSomeExpired(woken *[]*waiting.Follower) (more bool) {
 	if b.closed {
 		return false
 	}
-	b.expire.rang()
+	b.expire.Rang()
 	now := b.clock.Now()
 	for range expiryRun {
-		first := b.expiries.due(now)
+		first := b.expiries.Due(now)
 		if first == nil {
-			b.expire.set(b.expiries.earliest())
+			b.expire.Set(b.expiries.Earliest())
 			return false
 		}
-		_, wake := b.bury(first.object, first.size)
+		_, wake := b.bury(first.Object, first.Size)
 		*woken = append(*woken, wake...)
 	}
 	return true

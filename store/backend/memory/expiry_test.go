@@ -15,7 +15,7 @@ import (
 func TestExpiryIsInOrderOfTimeThenKey(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	for i, key := range []string{"late", "b", "a", "early"} {
-		f.put(key, 0, backend.PutOptions{TTL: []time.Duration{3, 2, 2, 1}[i] * time.Second})
+		f.put(key, nil, backend.PutOptions{TTL: []time.Duration{3, 2, 2, 1}[i] * time.Second})
 	}
 	w := f.watch(5, nothing)
 	f.clock.Advance(time.Minute)
@@ -24,7 +24,7 @@ func TestExpiryIsInOrderOfTimeThenKey(t *testing.T) {
 
 func TestDeletionByExpiryIsStampedWithItsTime(t *testing.T) {
 	f := newFixture(t, memory.Options{})
-	o := f.put("a", 0, backend.PutOptions{TTL: time.Second})
+	o := f.put("a", nil, backend.PutOptions{TTL: time.Second})
 	w := f.watch(o.Revision, nothing)
 	f.clock.Advance(time.Minute)
 	batch, err := w.Next(1)
@@ -34,11 +34,11 @@ func TestDeletionByExpiryIsStampedWithItsTime(t *testing.T) {
 
 func TestExpiryNeedsOneTimerForAnyNumber(t *testing.T) {
 	f := newFixture(t, memory.Options{})
-	f.put("permanent", 0, backend.PutOptions{})
+	f.put("permanent", nil, backend.PutOptions{})
 	idle := f.clock.Pending() // for the history
-	var last *store.Object[lamp]
+	var last *store.Object
 	for i := range 1000 {
-		last = f.put(fmt.Sprint(i), 0, backend.PutOptions{TTL: time.Duration(1+i*7919%1000) * time.Second})
+		last = f.put(fmt.Sprint(i), nil, backend.PutOptions{TTL: time.Duration(1+i*7919%1000) * time.Second})
 	}
 	require.Equal(t, idle+1, f.clock.Pending())
 	require.NotNil(t, last)
@@ -51,16 +51,16 @@ func TestExpiryNeedsOneTimerForAnyNumber(t *testing.T) {
 // Renewing a TTL over and over must not pile up what was to expire before.
 func TestRenewedAndRemovedObjectsLeaveNoTimer(t *testing.T) {
 	f := newFixture(t, memory.Options{})
-	o := f.put("a", 0, backend.PutOptions{TTL: time.Second})
+	o := f.put("a", nil, backend.PutOptions{TTL: time.Second})
 	armed := f.clock.Pending()
 	for range 100 {
-		o = f.put("a", o.Revision, backend.PutOptions{TTL: time.Hour})
+		o = f.put("a", o, backend.PutOptions{TTL: time.Hour})
 	}
 	require.Equal(t, armed, f.clock.Pending())
 	f.clock.Advance(time.Minute)
 	_, err := f.Get(f.ctx, "a")
 	require.NoError(t, err)
-	_, err = f.Remove(f.ctx, "a", o.Revision)
+	_, err = f.Remove(f.ctx, o)
 	require.NoError(t, err)
 	require.Equal(t, armed-1, f.clock.Pending())
 }
@@ -69,7 +69,7 @@ func TestThousandsExpireAtOnce(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	const n = 2000
 	for i := range n {
-		f.put(fmt.Sprintf("k/%04d", i), 0, backend.PutOptions{TTL: time.Second})
+		f.put(fmt.Sprintf("k/%04d", i), nil, backend.PutOptions{TTL: time.Second})
 	}
 	w := f.watch(n+1, nothing)
 	f.clock.Advance(time.Second)
@@ -81,7 +81,7 @@ func TestThousandsExpireAtOnce(t *testing.T) {
 
 func TestClockSetBackDelaysExpiry(t *testing.T) {
 	f := newFixture(t, memory.Options{})
-	f.put("a", 0, backend.PutOptions{TTL: time.Minute})
+	f.put("a", nil, backend.PutOptions{TTL: time.Minute})
 	f.clock.Advance(-time.Hour)
 	f.clock.Advance(time.Hour)
 	_, err := f.Get(f.ctx, "a")

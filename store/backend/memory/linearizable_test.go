@@ -79,16 +79,19 @@ func step(r register, c call, a answer) (bool, register) {
 }
 
 // perform makes the call on b.
-func perform(b *memory.Backend[lamp], c call) answer {
-	var o *store.Object[lamp]
+func perform(b *memory.Backend, c call) answer {
+	var o, prev *store.Object
 	var err error
+	if c.expect != 0 {
+		prev = &store.Object{Key: c.key, Revision: c.expect}
+	}
 	switch c.verb {
 	case "get":
 		o, err = b.Get(context.Background(), c.key)
 	case "put":
-		o, err = b.Put(context.Background(), c.key, lamp{Name: c.key}, c.expect, backend.PutOptions{})
+		o, err = b.Put(context.Background(), newLamp(c.key, false), prev, backend.PutOptions{})
 	case "remove":
-		o, err = b.Remove(context.Background(), c.key, c.expect)
+		o, err = b.Remove(context.Background(), prev)
 	}
 	if err != nil {
 		return answer{err: err}
@@ -98,7 +101,7 @@ func perform(b *memory.Backend[lamp], c call) answer {
 
 // history lets goroutines call at random, and returns who called when: by a
 // counter, not a clock.
-func history(b *memory.Backend[lamp], goroutines, each int) []porcupine.Operation {
+func history(b *memory.Backend, goroutines, each int) []porcupine.Operation {
 	var moment atomic.Int64
 	histories := make([][]porcupine.Operation, goroutines)
 	var wg sync.WaitGroup

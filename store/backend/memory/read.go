@@ -8,16 +8,14 @@ import (
 )
 
 // snapshot is all there is to read at one revision.
-type snapshot[T any] struct {
-	revision  store.Revision
+type snapshot struct {
+	store.Snapshot
 	compacted store.Revision
-	state     *store.TreeView[T]
-	history   store.WindowView[T]
 }
 
 // snapshot returns the newest snapshot, with every write in it that was
 // acknowledged before the call.
-func (b *Backend[T]) snapshot() (*snapshot[T], error) {
+func (b *Backend) snapshot() (*snapshot, error) {
 	if s := b.latest.Load(); s != nil {
 		return s, nil
 	}
@@ -26,13 +24,13 @@ func (b *Backend[T]) snapshot() (*snapshot[T], error) {
 	if b.closed {
 		return nil, store.ErrClosed
 	}
-	s := &snapshot[T]{b.revision, b.compactedTo(), b.tree.View(), b.window.View()}
+	s := &snapshot{store.Snapshot{Revision: b.revision, State: b.tree.View(), Window: b.window.View()}, b.compactedTo()}
 	b.latest.Store(s)
 	return s, nil
 }
 
 // Get returns the newest object under key, or [store.ErrNotFound].
-func (b *Backend[T]) Get(ctx context.Context, key string) (*store.Object[T], error) {
+func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -49,9 +47,9 @@ func (b *Backend[T]) Get(ctx context.Context, key string) (*store.Object[T], err
 // newest returns the object under key, nil if there is none. Between writes it
 // reads the view; after one it looks into the tree, because a view made for a
 // single Get would cost the next writer a copy.
-func (b *Backend[T]) newest(key string) (*store.Object[T], error) {
+func (b *Backend) newest(key string) (*store.Object, error) {
 	if s := b.latest.Load(); s != nil {
-		return s.state.Get(key), nil
+		return s.State.Get(key), nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,7 +61,7 @@ func (b *Backend[T]) newest(key string) (*store.Object[T], error) {
 
 // find looks key up in the tree, unless it is the one that was looked up last.
 // The caller holds the lock.
-func (b *Backend[T]) find(key string) *store.Object[T] {
+func (b *Backend) find(key string) *store.Object {
 	if b.recent != nil && b.recent.Key == key {
 		return b.recent
 	}
@@ -75,7 +73,7 @@ func (b *Backend[T]) find(key string) *store.Object[T] {
 }
 
 // List returns a page of objects in key order.
-func (b *Backend[T]) List(ctx context.Context, opts backend.ListOptions) (*backend.List[T], error) {
+func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -87,25 +85,28 @@ func (b *Backend[T]) List(ctx context.Context, opts backend.ListOptions) (*backe
 	if err != nil {
 		return nil, err
 	}
-	if err := scan.Check(s.compacted, s.revision); err != nil {
+	if err := scan.Check(s.compacted, s.Revision); err != nil {
 		return nil, err
 	}
-	return s.list(scan)
+	return s.list(ctx, scan)
 }
 
 // list reads the page that scan asks for.
-func (s *snapshot[T]) list(scan backend.Scan) (*backend.List[T], error) {
-	state, at := s.state, s.revision
-	if scan.Revision != 0 && scan.Revision != s.revision {
+func (s *snapshot) list(ctx context.Context, scan backend.Scan) (*backend.List, error) {
+	state, at := s.State, s.Revision
+	if scan.Revision != 0 {
 		var err error
-		if state, err = s.history.StateAt(scan.Revision); err != nil {
+		if state, err = s.StateAt(ctx, scan.Revision); err != nil {
 			return nil, err
 		}
 		at = scan.Revision
 	}
+	if scan.State {
+		return &backend.List{Revision: at, Items: []*store.Object{}, State: state}, nil
+	}
 	if scan.After == "" && scan.Limit == 0 {
-		all := make([]*store.Object[T], 0, state.Len())
-		return &backend.List[T]{Revision: at, Items: state.AppendTo(all, scan.Prefix)}, nil
+		all := make([]*store.Object, 0, state.Len())
+		return &backend.List{Revision: at, Items: state.AppendTo(all, scan.Prefix)}, nil
 	}
 	return backend.Page(scan, at, state.All(scan.Prefix, scan.After)), nil
 }

@@ -16,20 +16,20 @@ import (
 // Nothing here takes a snapshot, which would answer instead.
 func TestWhatWasLookedUpLastIsNeverStale(t *testing.T) {
 	f := newFixture(t, memory.Options{})
-	first := f.put("hall", 0, backend.PutOptions{})
+	first := f.put("hall", nil, backend.PutOptions{})
 	require.Equal(t, first.Revision, f.revisionOf("hall"))
-	second := f.put("hall", first.Revision, backend.PutOptions{TTL: time.Minute})
+	second := f.put("hall", first, backend.PutOptions{TTL: time.Minute})
 	require.Equal(t, second.Revision, f.revisionOf("hall"))
-	_, err := f.Put(f.ctx, "hall", lamp{Name: "hall"}, first.Revision, backend.PutOptions{})
+	_, err := f.Put(f.ctx, newLamp("hall", false), first, backend.PutOptions{})
 	require.ErrorIs(t, err, store.ErrConflict)
 
-	gone, err := f.Remove(f.ctx, "hall", second.Revision)
+	gone, err := f.Remove(f.ctx, second)
 	require.NoError(t, err)
 	require.Zero(t, f.revisionOf("hall"))
-	_, err = f.Remove(f.ctx, "hall", gone.Revision)
+	_, err = f.Remove(f.ctx, gone)
 	require.ErrorIs(t, err, store.ErrNotFound)
 
-	f.put("hall", 0, backend.PutOptions{TTL: time.Minute})
+	f.put("hall", nil, backend.PutOptions{TTL: time.Minute})
 	require.NotZero(t, f.revisionOf("hall"))
 	f.clock.Advance(time.Minute)
 	require.Zero(t, f.revisionOf("hall"), "expired")
@@ -48,10 +48,16 @@ func (f *fixture) revisionOf(key string) store.Revision {
 }
 
 func TestVersionsShareTheirLabels(t *testing.T) {
-	lit := func(l lamp) labels.Set { return labels.Set{"room": l.Name} }
-	f := newFixtureOf(t, store.Schema[lamp]{Key: lamps.Key, Labels: lit}, memory.Options{})
-	first := f.put("hall", 0, backend.PutOptions{})
-	second := f.put("hall", first.Revision, backend.PutOptions{})
-	require.True(t, second.SharesAttributes(first))
+	f := newFixture(t, memory.Options{})
+	in := func(room string) *store.Object {
+		draft := newLamp("hall", false)
+		draft.Labels = labels.Set{"room": room}
+		return draft
+	}
+	first, err := f.Put(f.ctx, in("hall"), nil, backend.PutOptions{})
+	require.NoError(t, err)
+	second, err := f.Put(f.ctx, in("hall"), first, backend.PutOptions{})
+	require.NoError(t, err)
+	require.True(t, store.SharesAttributes(second, first))
 	require.Equal(t, labels.Set{"room": "hall"}, second.Labels)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Compact gives up the history before rev.
-func (b *Backend[T]) Compact(ctx context.Context, rev store.Revision) error {
+func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (b *Backend[T]) Compact(ctx context.Context, rev store.Revision) error {
 // Compacted returns the oldest revision that can be read and watched from,
 // whether Compact or [Options.Retain] made it so; zero as long as nothing was
 // given up.
-func (b *Backend[T]) Compacted(ctx context.Context) (store.Revision, error) {
+func (b *Backend) Compacted(ctx context.Context) (store.Revision, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -42,30 +42,51 @@ func (b *Backend[T]) Compacted(ctx context.Context) (store.Revision, error) {
 }
 
 // compactedTo is Compacted for callers that hold the lock.
-func (b *Backend[T]) compactedTo() store.Revision {
+func (b *Backend) compactedTo() store.Revision {
 	if floor := b.window.View().Floor(); floor > firstRevision {
 		return max(floor, b.compacted)
 	}
 	return b.compacted
 }
 
+// History returns the changes that reads and watches can still go back to; none
+// once the backend is closed.
+func (b *Backend) History() store.WindowView {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return store.WindowView{}
+	}
+	return b.window.View()
+}
+
+// unread returns the position up to which all watches that take the state over
+// have read. The caller holds the lock.
+func (b *Backend) unread() store.Seq {
+	at := b.window.View().Next()
+	for _, w := range b.sharing {
+		at = min(at, w.at)
+	}
+	return at
+}
+
 // trimHistory gives up what has come of age, so that history does not stay for
 // ever when the writes stop. It comes back until there is nothing left to give
 // up and nothing new.
-func (b *Backend[T]) trimHistory() {
+func (b *Backend) trimHistory() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return
 	}
-	b.trim.rang()
+	b.trim.Rang()
 	now := b.clock.Now()
-	dropped := b.window.Trim(now)
+	dropped := b.window.TrimRead(now, b.unread())
 	if dropped > 0 {
 		b.latest.Store(nil)
 	}
 	if dropped > 0 || b.trimmed != b.revision {
-		b.trim.set(now.Add(b.retain.MinAge))
+		b.trim.Set(now.Add(b.retain.MinAge))
 	}
 	b.trimmed = b.revision
 }

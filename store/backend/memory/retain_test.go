@@ -11,11 +11,12 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestRow133_HistoryIsCompactedByAge(t *testing.T) {
 	f := newFixture(t, memory.Options{})
-	first := f.put("a", 0, backend.PutOptions{})
+	first := f.put("a", nil, backend.PutOptions{})
 	last := f.flicker("a", 10)
 	f.clock.Advance(memory.DefaultRetainAge - time.Second)
 	require.Len(t, f.read(f.watch(first.Revision, nothing)), 10, "it is kept for that long")
@@ -54,7 +55,7 @@ func TestRow133_HistoryIsCompactedByNumber(t *testing.T) {
 
 func TestCompactionFreesWhatItGivesUp(t *testing.T) {
 	f := newFixture(t, memory.Options{})
-	first := weak.Make(f.put("a", 0, backend.PutOptions{}))
+	first := weak.Make(f.put("a", nil, backend.PutOptions{}))
 	last := f.flicker("a", 2000)
 	runtime.GC()
 	require.NotNil(t, first.Value(), "history keeps it")
@@ -65,7 +66,7 @@ func TestCompactionFreesWhatItGivesUp(t *testing.T) {
 
 func TestListOfThePastSurvivesCompaction(t *testing.T) {
 	f := newFixture(t, memory.Options{})
-	first := f.put("a", 0, backend.PutOptions{})
+	first := f.put("a", nil, backend.PutOptions{})
 	last := f.flicker("a", 1000)
 	old, err := f.List(f.ctx, backend.ListOptions{Revision: first.Revision})
 	require.NoError(t, err)
@@ -75,7 +76,7 @@ func TestListOfThePastSurvivesCompaction(t *testing.T) {
 
 func TestInvalidLimitsNameTheField(t *testing.T) {
 	_, err := memory.New(lamps, memory.Options{Retain: store.WindowLimits{MinAge: -1}})
-	var limit *store.LimitError
-	require.ErrorAs(t, err, &limit)
-	require.Equal(t, "MinAge", limit.Field)
+	var wrong *usercode.ConfigError
+	require.ErrorAs(t, err, &wrong)
+	require.Equal(t, "Options.Retain.MinAge", wrong.Field)
 }

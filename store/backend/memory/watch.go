@@ -2,15 +2,16 @@ package memory
 
 import (
 	"context"
-	"sync"
+	"slices"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/internal/waiting"
 )
 
 // Watch starts to follow changes after opts.From. It costs one small
 // allocation, and nothing at all while nothing is read.
-func (b *Backend[T]) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher[T], error) {
+func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -33,53 +34,97 @@ func (b *Backend[T]) Watch(ctx context.Context, opts backend.WatchOptions) (back
 	if err != nil {
 		return nil, err
 	}
-	return &watcher[T]{backend: b, prefix: opts.Prefix, at: at, through: from, slot: notWaiting, notify: opts.Notify}, nil
+	w := &watcher{backend: b, prefix: opts.Prefix, at: at, through: from}
+	w.Init(opts.Notify)
+	if opts.State && opts.Prefix == "" {
+		w.sharing = true
+		b.sharing = append(b.sharing, w)
+	}
+	return w, nil
 }
 
 // watcher is a position in the history.
-type watcher[T any] struct {
-	backend *Backend[T]
+type watcher struct {
+	backend *Backend
 	prefix  string
 
-	// The consumer's: Next alone uses them.
+	// sharing: batches come with the state.
+	sharing bool
+
+	// The consumer's: Next alone uses them, under the backend's lock if sharing.
 	at      store.Seq
 	through store.Revision // everything up to it was handed out
 
-	slot int // in backend.waiting, guarded by the backend's lock
-
-	gate   sync.Mutex // held while notify runs, so that Close waits for it
-	notify func()
-	end    error // why there is nothing more to come; nil while there may be
+	waiting.Follower
 }
 
-// Next returns the changes since the call before; at most max, of which less
+// Next returns the changes since the call before; at most limit, of which less
 // than one counts as one.
-func (w *watcher[T]) Next(max int) (backend.Batch[T], error) {
-	batch := backend.Batch[T]{After: w.through, Through: w.through}
+func (w *watcher) Next(limit int) (backend.Batch, error) {
+	limit, after := max(1, limit), w.through
 	for {
-		if err := w.ended(); err != nil {
-			return backend.Batch[T]{}, err
+		if err := w.Ended(); err != nil {
+			return backend.Batch{}, err
 		}
-		history, err := w.backend.historyFor(w)
+		batch, more, err := w.next(limit)
 		if err != nil {
-			return backend.Batch[T]{}, w.fail(err)
+			return backend.Batch{}, w.Fail(err)
 		}
-		if history.Next() == w.at {
-			return batch, nil
-		}
-		batch.Events = w.read(history, max)
-		batch.Through = w.through
-		if len(batch.Events) > 0 {
+		if len(batch.Events) > 0 || !more {
+			batch.After = after
 			return batch, nil
 		}
 	}
 }
 
-// historyFor returns the history that w is to read on in. If it has read all of
-// it, it waits from now on.
-func (b *Backend[T]) historyFor(w *watcher[T]) (history store.WindowView[T], err error) {
+// next makes one attempt. Without events, more says that there were some that w
+// does not cover.
+func (w *watcher) next(limit int) (batch backend.Batch, more bool, err error) {
+	if w.sharing {
+		batch, err = w.backend.shareWith(w, limit)
+		return batch, false, err
+	}
+	history, err := w.backend.historyFor(w)
+	if err != nil {
+		return batch, false, err
+	}
+	more = w.at < history.Next()
+	batch.Events = w.read(history, limit)
+	batch.Through = w.through
+	return batch, more, nil
+}
+
+// shareWith returns what w, which takes the state over, is to read next, and the
+// state if that is the newest. It holds the lock throughout, so that events and
+// state are of one moment.
+func (b *Backend) shareWith(w *watcher, limit int) (batch backend.Batch, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	history, err := b.historyLocked(w)
+	if err != nil {
+		return batch, err
+	}
+	batch.Events = w.read(history, limit)
+	for w.at < history.Next() && len(batch.Events) < limit {
+		batch.Events = append(batch.Events, w.read(history, limit-len(batch.Events))...)
+	}
+	batch.Through = w.through
+	if w.at == history.Next() && len(batch.Events) > 0 {
+		batch.State = b.tree.View()
+	}
+	return batch, nil
+}
+
+// historyFor returns the history that w is to read on in. If it has read all of
+// it, it waits from now on.
+func (b *Backend) historyFor(w *watcher) (history store.WindowView, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.historyLocked(w)
+}
+
+// historyLocked is historyFor for callers that hold the lock.
+func (b *Backend) historyLocked(w *watcher) (history store.WindowView, err error) {
 	if b.closed {
 		return history, store.ErrClosed
 	}
@@ -88,7 +133,7 @@ func (b *Backend[T]) historyFor(w *watcher[T]) (history store.WindowView[T], err
 	}
 	history = b.window.View()
 	if history.Next() == w.at {
-		b.waiting.add(w)
+		b.waiting.Add(&w.Follower)
 	}
 	return history, nil
 }
@@ -96,31 +141,28 @@ func (b *Backend[T]) historyFor(w *watcher[T]) (history store.WindowView[T], err
 // read takes the next events that w covers out of history, and moves w behind
 // them. Without a prefix they are not copied, but end with their chunk of the
 // window; with one they are looked for up to the end of history.
-func (w *watcher[T]) read(history store.WindowView[T], max int) []store.Event[T] {
-	if max < 1 {
-		max = 1
-	}
+func (w *watcher) read(history store.WindowView, limit int) []store.Event {
 	if w.prefix == "" {
 		events, _ := history.Read(w.at)
-		n := min(len(events), max)
+		n := min(len(events), limit)
 		w.advance(history, n)
 		return events[:n:n]
 	}
-	var found []store.Event[T]
-	for w.at < history.Next() && len(found) < max {
-		found = w.filter(history, found, max)
+	var found []store.Event
+	for w.at < history.Next() && len(found) < limit {
+		found = w.filter(history, found, limit)
 	}
 	return found
 }
 
 // filter appends to found the events of one chunk that w covers.
-func (w *watcher[T]) filter(history store.WindowView[T], found []store.Event[T], max int) []store.Event[T] {
+func (w *watcher) filter(history store.WindowView, found []store.Event, limit int) []store.Event {
 	chunk, _ := history.Read(w.at)
 	for i, ev := range chunk {
 		if !store.HasPrefix(ev.Key(), w.prefix) {
 			continue
 		}
-		if found = append(found, ev); len(found) == max {
+		if found = append(found, ev); len(found) == limit {
 			w.advance(history, i+1)
 			return found
 		}
@@ -130,43 +172,18 @@ func (w *watcher[T]) filter(history store.WindowView[T], found []store.Event[T],
 }
 
 // advance moves w over n events.
-func (w *watcher[T]) advance(history store.WindowView[T], n int) {
+func (w *watcher) advance(history store.WindowView, n int) {
 	w.at += store.Seq(n)
 	w.through = history.RevisionAt(w.at)
 }
 
-// wake tells the consumer to call Next. If that panics, the watch ends.
-func (w *watcher[T]) wake() {
-	w.gate.Lock()
-	defer w.gate.Unlock()
-	if w.end == nil {
-		w.end = backend.Contain("WatchOptions.Notify", "", w.notify)
-	}
-}
-
-// ended returns why the watch ended, nil if it did not.
-func (w *watcher[T]) ended() error {
-	w.gate.Lock()
-	defer w.gate.Unlock()
-	return w.end
-}
-
-// fail ends the watch with err, unless it has ended, and returns why it ended.
-func (w *watcher[T]) fail(err error) error {
-	w.gate.Lock()
-	defer w.gate.Unlock()
-	if w.end == nil {
-		w.end = err
-	}
-	return w.end
-}
-
 // Close ends the watch. It waits for a notification that is running, so it must
 // not be called from one.
-func (w *watcher[T]) Close() {
-	w.backend.mu.Lock()
-	w.backend.waiting.remove(w)
-	w.slot = closed
-	w.backend.mu.Unlock()
-	_ = w.fail(store.ErrClosed)
+func (w *watcher) Close() {
+	if w.sharing {
+		w.backend.mu.Lock()
+		w.backend.sharing = slices.DeleteFunc(w.backend.sharing, func(s *watcher) bool { return s == w })
+		w.backend.mu.Unlock()
+	}
+	w.Follower.Close(&w.backend.mu, &w.backend.waiting)
 }

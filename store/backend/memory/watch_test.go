@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestNotifyIsOnTheEdge(t *testing.T) {
@@ -40,7 +41,7 @@ func TestNotifyRunsWithoutTheLock(t *testing.T) {
 	var at store.Revision
 	w := f.watch(0, func() { at, _ = f.Revision(f.ctx) })
 	require.Empty(t, f.read(w))
-	o := f.put("a", 0, backend.PutOptions{})
+	o := f.put("a", nil, backend.PutOptions{})
 	require.Equal(t, o.Revision, at)
 }
 
@@ -51,32 +52,32 @@ func TestPanicInNotifyEndsThatWatchAlone(t *testing.T) {
 	good := f.watch(0, func() { calls++ })
 	require.Empty(t, f.read(bad))
 	require.Empty(t, f.read(good))
-	o := f.put("a", 0, backend.PutOptions{})
+	o := f.put("a", nil, backend.PutOptions{})
 	require.Equal(t, 1, calls)
 	require.Equal(t, []string{fmt.Sprint("ADDED a@", o.Revision)}, f.read(good))
 	_, err := bad.Next(1)
-	require.ErrorIs(t, err, backend.ErrPanic)
+	require.ErrorIs(t, err, usercode.ErrPanic)
 	require.ErrorContains(t, err, "WatchOptions.Notify")
 }
 
 func TestPanicInSizeWritesNothing(t *testing.T) {
 	schema := lamps
 	broken := false
-	schema.Size = func(lamp) int {
+	schema.Size = func(*store.Object) int {
 		if broken {
 			panic("no")
 		}
 		return 1
 	}
 	f := newFixtureOf(t, schema, memory.Options{})
-	o := f.put("a", 0, backend.PutOptions{})
+	o := f.put("a", nil, backend.PutOptions{})
 	broken = true
-	_, err := f.Put(f.ctx, "a", lamp{}, o.Revision, backend.PutOptions{})
-	require.ErrorIs(t, err, backend.ErrPanic)
-	_, err = f.Remove(f.ctx, "a", o.Revision)
-	require.ErrorIs(t, err, backend.ErrPanic)
-	_, err = f.Emit(f.ctx, "a", lamp{})
-	require.ErrorIs(t, err, backend.ErrPanic)
+	_, err := f.Put(f.ctx, newLamp("a", true), o, backend.PutOptions{})
+	require.ErrorIs(t, err, usercode.ErrPanic)
+	_, err = f.Remove(f.ctx, o)
+	require.ErrorIs(t, err, usercode.ErrPanic)
+	_, err = f.Emit(f.ctx, newLamp("a", true))
+	require.ErrorIs(t, err, usercode.ErrPanic)
 	got, err := f.Get(f.ctx, "a")
 	require.NoError(t, err)
 	require.Same(t, o, got)
@@ -95,7 +96,7 @@ func TestCloseOfAWatchWaitsForItsNotification(t *testing.T) {
 	})
 	require.Empty(t, f.read(w))
 	var wg sync.WaitGroup
-	wg.Go(func() { f.put("a", 0, backend.PutOptions{}) })
+	wg.Go(func() { f.put("a", nil, backend.PutOptions{}) })
 	<-entered
 	wg.Go(func() { w.Close(); returned.Store(true) })
 	for range 100 {
@@ -139,9 +140,9 @@ func TestWatchersComeAndGoAmongWriters(t *testing.T) {
 		wg.Go(func() {
 			for n := range each {
 				key := fmt.Sprintf("%d/%d", i, n)
-				o, err := f.Put(f.ctx, key, lamp{Name: key}, 0, backend.PutOptions{})
+				o, err := f.Put(f.ctx, newLamp(key, false), nil, backend.PutOptions{})
 				if err == nil && n%3 == 0 {
-					_, err = f.Remove(f.ctx, key, o.Revision)
+					_, err = f.Remove(f.ctx, o)
 				}
 				if err != nil {
 					t.Error(err)

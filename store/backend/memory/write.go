@@ -7,59 +7,69 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/internal/waiting"
+	"github.com/watchmill/watchmill/usercode"
 )
 
-// Put writes value under key if the object there is still at revision expect.
-func (b *Backend[T]) Put(ctx context.Context, key string, value T, expect store.Revision, opts backend.PutOptions) (*store.Object[T], error) {
+// Put stores draft if the object under its key is still prev.
+func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	o, size, err := b.prepare(ctx, key, value)
-	if err != nil {
+	w := put{draft: draft, expect: revisionOf(prev), ttl: opts.TTL}
+	var err error
+	if w.size, err = b.prepare(ctx, draft); err != nil {
 		return nil, err
 	}
+	if prev != nil {
+		if w.oldSize, err = b.measure(draft.Key, w.expect); err != nil {
+			return nil, err
+		}
+	}
 	b.mu.Lock()
-	woken, err := b.put(o, size, expect, opts.TTL)
+	woken, err := b.put(w)
 	b.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	wakeAll(woken)
-	return o, nil
+	waiting.WakeAll(woken)
+	return draft, nil
 }
 
-// Remove deletes the object under key if it is still at revision expect.
-func (b *Backend[T]) Remove(ctx context.Context, key string, expect store.Revision) (*store.Object[T], error) {
+// revisionOf returns o's revision, zero for none.
+func revisionOf(o *store.Object) store.Revision {
+	if o == nil {
+		return 0
+	}
+	return o.Revision
+}
+
+// Remove deletes the object under prev's key if it is still prev.
+func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if prev == nil || prev.Revision == 0 {
+		return nil, &usercode.ConfigError{Field: "prev", Problem: "has no revision; give the object to remove as storage returned it"}
+	}
+	key, expect := prev.Key, prev.Revision
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
 	}
-	if expect == 0 {
-		return nil, &backend.OptionError{Option: "expect", Problem: "it is zero; give the revision of the object to remove"}
-	}
-	last, err := b.newest(key)
-	if err == nil {
-		err = expected(key, last, expect)
-	}
-	if err != nil {
-		return nil, err
-	}
-	size, err := b.measure(last)
+	size, err := b.measure(key, expect)
 	if err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
 	gone, woken, err := b.remove(key, size, expect)
 	b.mu.Unlock()
-	wakeAll(woken)
+	waiting.WakeAll(woken)
 	return gone, err
 }
 
-// Emit gives value the next revision and shows it to watches alone.
-func (b *Backend[T]) Emit(ctx context.Context, key string, value T) (*store.Object[T], error) {
-	o, size, err := b.prepare(ctx, key, value)
+// Emit gives o the next revision and shows it to watches alone.
+func (b *Backend) Emit(ctx context.Context, o *store.Object) (*store.Object, error) {
+	size, err := b.prepare(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -70,41 +80,41 @@ func (b *Backend[T]) Emit(ctx context.Context, key string, value T) (*store.Obje
 	}
 	o.Revision = b.revision + 1
 	o.Created, o.Written = o.Revision, b.clock.Now()
-	woken := b.commit(store.Event[T]{Type: store.Emitted, Revision: o.Revision, Object: o}, size)
+	woken := b.commit(store.Event{Type: store.Emitted, Revision: o.Revision, Object: o}, size)
 	b.mu.Unlock()
-	wakeAll(woken)
+	waiting.WakeAll(woken)
 	return o, nil
 }
 
 // prepare does what a write can do before it takes the lock, which is all that
 // runs code of the user's.
-func (b *Backend[T]) prepare(ctx context.Context, key string, value T) (*store.Object[T], int, error) {
+func (b *Backend) prepare(ctx context.Context, draft *store.Object) (size int, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, 0, err
+		return 0, err
 	}
-	if err := store.ValidateKey(key); err != nil {
-		return nil, 0, err
+	if err := store.ValidateKey(draft.Key); err != nil {
+		return 0, err
 	}
-	o := &store.Object[T]{Key: key, Value: value}
-	if err := backend.Describe(&b.schema, o); err != nil {
-		return nil, 0, err
-	}
-	size, err := b.measure(o)
-	return o, size, err
+	return backend.Measure(&b.schema, draft)
 }
 
-// measure returns the bytes that o counts in the history.
-func (b *Backend[T]) measure(o *store.Object[T]) (size int, err error) {
-	if b.schema.Size == nil {
-		return store.DefaultSize, nil
+// measure returns the size of the object under key, which must be at revision
+// expect. It takes no lock while it runs code of the user's: what is committed
+// later is the object measured if it still has that revision.
+func (b *Backend) measure(key string, expect store.Revision) (size int, err error) {
+	o, err := b.newest(key)
+	if err == nil {
+		err = expected(key, o, expect)
 	}
-	err = backend.Contain("Schema.Size", o.Key, func() { size = b.schema.SizeOf(o) })
-	return size, err
+	if err != nil {
+		return 0, err
+	}
+	return backend.Measure(&b.schema, o)
 }
 
 // expected returns an error unless o, the object under key or nil, is at
 // revision expect.
-func expected[T any](key string, o *store.Object[T], expect store.Revision) error {
+func expected(key string, o *store.Object, expect store.Revision) error {
 	switch {
 	case o == nil && expect == 0:
 		return nil
@@ -118,32 +128,42 @@ func expected[T any](key string, o *store.Object[T], expect store.Revision) erro
 	return nil
 }
 
-// put completes o and commits it. The caller holds the lock.
-func (b *Backend[T]) put(o *store.Object[T], size int, expect store.Revision, ttl time.Duration) ([]*watcher[T], error) {
+// put is a Put that is ready to be committed.
+type put struct {
+	draft *store.Object
+	// size is that of the draft, oldSize that of the object that it replaces.
+	size, oldSize int
+	expect        store.Revision
+	ttl           time.Duration
+}
+
+// put completes the draft and commits it. The caller holds the lock.
+func (b *Backend) put(w put) ([]*waiting.Follower, error) {
 	if b.closed {
 		return nil, store.ErrClosed
 	}
+	o := w.draft
 	prev := b.find(o.Key)
-	if err := expected(o.Key, prev, expect); err != nil {
+	if err := expected(o.Key, prev, w.expect); err != nil {
 		return nil, err
 	}
-	ev := store.Event[T]{Type: store.Added, Revision: b.revision + 1, Object: o, Prev: prev}
+	ev := store.Event{Type: store.Added, Revision: b.revision + 1, Object: o, Prev: prev}
 	o.Revision, o.Created, o.Written = ev.Revision, ev.Revision, b.clock.Now()
 	if prev != nil {
 		ev.Type, o.Created = store.Modified, prev.Created
-		b.expiries.remove(prev)
-		o.ShareAttributes(prev)
+		b.expiries.Remove(prev)
+		store.ShareAttributes(o, prev)
 	}
-	if ttl > 0 {
-		o.Expires = o.Written.Add(ttl)
-		b.expiries.add(o, size)
+	if w.ttl > 0 {
+		o.Expires = o.Written.Add(w.ttl)
+		b.expiries.Add(o, w.size)
 	}
-	b.expire.set(b.expiries.earliest())
-	return b.commit(ev, size), nil
+	b.expire.Set(b.expiries.Earliest())
+	return b.commit(ev, w.oldSize), nil
 }
 
 // remove deletes the object under key. The caller holds the lock.
-func (b *Backend[T]) remove(key string, size int, expect store.Revision) (*store.Object[T], []*watcher[T], error) {
+func (b *Backend) remove(key string, size int, expect store.Revision) (*store.Object, []*waiting.Follower, error) {
 	if b.closed {
 		return nil, nil, store.ErrClosed
 	}
@@ -151,25 +171,26 @@ func (b *Backend[T]) remove(key string, size int, expect store.Revision) (*store
 	if err := expected(key, last, expect); err != nil {
 		return nil, nil, err
 	}
-	b.expiries.remove(last)
-	b.expire.set(b.expiries.earliest())
+	b.expiries.Remove(last)
+	b.expire.Set(b.expiries.Earliest())
 	gone, woken := b.bury(last, size)
 	return gone, woken, nil
 }
 
 // bury commits the deletion of last. The caller holds the lock.
-func (b *Backend[T]) bury(last *store.Object[T], size int) (*store.Object[T], []*watcher[T]) {
-	gone := last.Gone(b.revision+1, b.clock.Now())
-	ev := store.Event[T]{Type: store.Deleted, Revision: gone.Revision, Object: gone, Prev: last}
+func (b *Backend) bury(last *store.Object, size int) (*store.Object, []*waiting.Follower) {
+	gone := b.schema.Gone(last, b.revision+1, b.clock.Now())
+	ev := store.Event{Type: store.Deleted, Revision: gone.Revision, Object: gone, Prev: last}
 	return gone, b.commit(ev, size)
 }
 
 // commit is the one place where the state changes: it appends ev, which has
 // the next revision, and returns the watchers to wake once the lock, which the
-// caller holds, has been released.
-func (b *Backend[T]) commit(ev store.Event[T], size int) []*watcher[T] {
+// caller holds, has been released. size is that of the object that only history
+// holds from now on.
+func (b *Backend) commit(ev store.Event, size int) []*waiting.Follower {
 	b.size = size
-	b.window.Append(ev, ev.Object.Written, b.tree)
+	b.window.Append(ev, ev.Object.Written)
 	switch ev.Type {
 	case store.Added, store.Modified:
 		b.tree.Put(ev.Object)
@@ -180,9 +201,9 @@ func (b *Backend[T]) commit(ev store.Event[T], size int) []*watcher[T] {
 	}
 	b.revision = ev.Revision
 	b.latest.Store(nil)
-	b.window.Trim(ev.Object.Written)
-	if !b.trim.isSet() {
-		b.trim.set(ev.Object.Written.Add(b.retain.MinAge))
+	b.window.TrimRead(ev.Object.Written, b.unread())
+	if !b.trim.IsSet() {
+		b.trim.Set(ev.Object.Written.Add(b.retain.MinAge))
 	}
-	return b.waiting.take()
+	return b.waiting.Take()
 }

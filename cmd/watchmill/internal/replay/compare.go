@@ -79,7 +79,8 @@ func (r *run) backendState(ctx context.Context) (objects, error) {
 	if err != nil {
 		return nil, err
 	}
-	return byKey(slices.DeleteFunc(list.Items, func(o *engine.Object[File]) bool { return !store.Matches(filter, o) })), nil
+	selected := slices.DeleteFunc(list.Items, func(o *store.Object) bool { return !store.Matches(filter, o) })
+	return byKey(store.AsObjects[engine.Object[File]](selected)), nil
 }
 
 // selected returns the part of a trace's state that the watchers select.
@@ -90,8 +91,7 @@ func (r *run) selected(state trace.State) trace.State {
 	}
 	part := trace.State{}
 	for key, version := range state {
-		o := &engine.Object[File]{Key: key, Fields: File{Path: key}.fields()}
-		if store.Matches(filter, o) {
+		if store.Matches(filter, header(key)) {
 			part[key] = version
 		}
 	}

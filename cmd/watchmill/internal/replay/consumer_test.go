@@ -125,8 +125,8 @@ func TestFieldsOfAFile(t *testing.T) {
 		"a.b/Makefile":  {"a.b", ""},
 		"docs/trailing": {"docs", ""},
 	} {
-		f := File{Path: path}.fields()
-		require.Equal(t, want, [2]string{f["dir"], f["ext"]}, path)
+		f := File{Path: path}
+		require.Equal(t, want, [2]string{f.dir(), f.ext()}, path)
 	}
 }
 

@@ -80,7 +80,7 @@ func (r *run) selectedKeys() ([]string, error) {
 			continue
 		}
 		seen[key] = true
-		if store.Matches(filter, &engine.Object[File]{Key: key, Fields: File{Path: key}.fields()}) {
+		if store.Matches(filter, header(key)) {
 			keys = append(keys, key)
 		}
 	}

@@ -59,7 +59,7 @@ func (r *run) compareListers(report *Report, truth objects) error {
 	for _, mirror := range r.informers {
 		listed := objects{}
 		for _, o := range mirror.List(nil) {
-			if store.Matches(filter, o) {
+			if store.Matches(filter, store.Header(o)) {
 				listed[o.Key] = o
 			}
 		}
@@ -77,7 +77,7 @@ type listener struct {
 	run      *run
 	informer *informer.SharedInformer[File]
 	filter   *store.Filter
-	handle   *informer.Handle[File]
+	handle   *informer.Registration
 	breaks   breaks
 	// breaking: a break has come, and broken asks for it.
 	breaking bool
@@ -87,13 +87,13 @@ type listener struct {
 // listen adds a handler, which is told all there is, then what happens.
 func (l *listener) listen() (err error) {
 	l.state, l.breaking = objects{}, false
-	l.handle, err = l.informer.Subscribe(l.told)
+	l.handle, err = l.informer.Subscribe(l.told, informer.HandlerOptions{})
 	return err
 }
 
 // told makes what happened part of the state.
 func (l *listener) told(n informer.Notification[File]) {
-	if !store.Matches(l.filter, n.Object) {
+	if !store.Matches(l.filter, store.Header(n.Object)) {
 		return // never crosses: what is selected is in the key
 	}
 	had, there := l.state[n.Key()]

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/fields"
-
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 )
@@ -116,25 +114,14 @@ func (o *Options) validate() error {
 	return o.validateSelect()
 }
 
-// validateSelect also refuses fields that files do not have: the engine would
-// take them for empty, and nothing would be selected.
+// validateSelect also refuses fields that files do not have.
 func (o *Options) validateSelect() error {
 	if _, err := o.filter(); err != nil {
 		return &OptionError{Option: "--select", Problem: err.Error()}
-	}
-	selector, err := fields.ParseSelector(o.Select)
-	if err != nil {
-		return &OptionError{Option: "--select", Problem: err.Error()}
-	}
-	known := File{}.fields()
-	for _, r := range selector.Requirements() {
-		if !known.Has(r.Field) {
-			return &OptionError{Option: "--select", Problem: fmt.Sprintf("names the field %q; there are dir and ext, as in dir=actor,ext=go", r.Field)}
-		}
 	}
 	return nil
 }
 
 func (o *Options) filter() (*store.Filter, error) {
-	return store.NewFilter(store.FilterOptions{Fields: o.Select})
+	return store.NewFilter(schema.Fields, store.FilterOptions{Fields: o.Select})
 }

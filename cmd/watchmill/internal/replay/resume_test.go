@@ -25,8 +25,9 @@ func TestConsumersThatCannotResumeListAgain(t *testing.T) {
 
 	var last engine.Revision
 	for i := range 50 {
-		last, err = e.Put(ctx, File{Path: fmt.Sprintf("%d.%s", i%5, []string{"go", "md"}[i%2]), Version: fmt.Sprint(i)})
+		o, err := e.Put(ctx, File{Path: fmt.Sprintf("%d.%s", i%5, []string{"go", "md"}[i%2]), Version: fmt.Sprint(i)})
 		require.NoError(t, err)
+		last = o.Revision
 	}
 	require.NoError(t, e.WaitFor(ctx, last))
 	require.NoError(t, c.resume(ctx, r.base))

@@ -37,9 +37,13 @@ func (r *run) write(ctx context.Context) error {
 // difference.
 func (r *run) apply(ctx context.Context, c *trace.Change) (engine.Revision, error) {
 	if c.Op == trace.Put {
-		return r.engine.Put(ctx, File{Path: c.Key, Version: c.Version})
+		o, err := r.engine.Put(ctx, File{Path: c.Key, Version: c.Version})
+		if err != nil {
+			return 0, err
+		}
+		return o.Revision, nil
 	}
-	gone, err := r.engine.Delete(ctx, c.Key, engine.DeleteOptions[File]{})
+	gone, err := r.engine.Delete(ctx, c.Key, engine.DeleteOptions{})
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
 		return 0, nil

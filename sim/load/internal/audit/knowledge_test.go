@@ -29,7 +29,7 @@ func TestWhoConflatesMustKnowTheNewestState(t *testing.T) {
 	expected := audit.Expect(slices.Values([]scenario.Selection{all, one, two}), &l)
 
 	see := func(tr *audit.Trail, kind store.EventType, marks store.Marks, key string, rev engine.Revision) {
-		o := &store.Object[content.Item]{Key: key, Revision: rev}
+		o := &engine.Object[content.Item]{Key: key, Revision: rev}
 		tr.See(&engine.Event[content.Item]{Type: kind, Marks: marks, Revision: rev, Object: o})
 	}
 	conflated := func(from engine.Revision, sel scenario.Selection, told func(*audit.Trail)) uint64 {
@@ -62,7 +62,7 @@ func TestWhoConflatesMustKnowTheNewestState(t *testing.T) {
 	require.Zero(t, conflated(1, two, func(*audit.Trail) {}), "of b nothing is left")
 	require.Equal(t, uint64(1), conflated(1, all, func(tr *audit.Trail) {
 		see(tr, store.Added, 0, "c", 4)
-		tr.Listed(&engine.List[content.Item]{Revision: 7, Items: []*store.Object[content.Item]{{Key: "a", Revision: 5}}})
+		tr.Listed(&engine.List[content.Item]{Revision: 7, Items: []*engine.Object[content.Item]{{Key: "a", Revision: 5}}})
 	}), "a list is all there is, and c was not in it")
 }
 
@@ -77,7 +77,7 @@ func TestWhoConflatesKnowsTheInitialState(t *testing.T) {
 	tr.Remember()
 	for _, key := range []string{"a", "b"} { // a is gone when it comes back
 		tr.Anew()
-		tr.See(&engine.Event[content.Item]{Type: store.Added, Marks: store.Initial, Revision: 3, Object: &store.Object[content.Item]{Key: key, Revision: 3}})
+		tr.See(&engine.Event[content.Item]{Type: store.Added, Marks: store.Initial, Revision: 3, Object: &engine.Object[content.Item]{Key: key, Revision: 3}})
 	}
 	tr.See(&engine.Event[content.Item]{Type: store.Bookmark, Marks: store.InitialEnd, Revision: 4})
 	require.Zero(t, expected.Ignorance(scenario.Selection{}, &tr))

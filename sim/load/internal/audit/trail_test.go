@@ -102,7 +102,7 @@ func judged(t *testing.T, d *datadriven.TestData, l *audit.Ledger) string {
 func listOf(t *testing.T, numbers []string) *engine.List[content.Item] {
 	list := &engine.List[content.Item]{Revision: revision(t, numbers[0])}
 	for _, number := range numbers[1:] {
-		list.Items = append(list.Items, &store.Object[content.Item]{Revision: revision(t, number)})
+		list.Items = append(list.Items, &engine.Object[content.Item]{Revision: revision(t, number)})
 	}
 	return list
 }

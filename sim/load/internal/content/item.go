@@ -1,9 +1,14 @@
 package content
 
 import (
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -23,14 +28,30 @@ type Attributes struct {
 	Fields fields.Set
 }
 
-// Schema says what items are. No two of them are equal, so that each write is a
-// change.
-func Schema() store.Schema[Item] {
-	return store.Schema[Item]{
+// Config says what the items of a plan are. No two of them are equal, so that
+// each write is a change.
+func Config(p *scenario.Plan) engine.Config[Item] {
+	cfg := engine.Config[Item]{
 		Key:    func(i Item) string { return i.Key },
 		Labels: func(i Item) labels.Set { return i.Attrs.Labels },
-		Fields: func(i Item) fields.Set { return i.Attrs.Fields },
+		Fields: engine.Fields[Item]{},
 		Size:   func(i Item) int { return len(i.Payload) },
 		Equal:  func(a, b Item) bool { return false },
 	}
+	for _, name := range fieldNames(p) {
+		cfg.Fields[name] = func(i Item) string { return i.Attrs.Fields[name] }
+	}
+	return cfg
 }
+
+// fieldNames returns the names of the fields that the plan's items have.
+func fieldNames(p *scenario.Plan) []string {
+	names := slices.Collect(maps.Keys(p.Objects.Fields))
+	if slices.ContainsFunc(p.Writers, func(w scenario.Writer) bool { return w.Trace != "" }) {
+		names = append(names, scenario.TraceFields...)
+	}
+	return names
+}
+
+// Of returns the item in an object of an engine or storage of a [Config].
+func Of(o *store.Object) *Item { return &store.As[engine.Object[Item]](o).Value }

@@ -1,9 +1,9 @@
 // Package storage is where the objects of a load live: a backend in memory, which
 // faults can strike, which stamps each write, and which notes it in a ledger.
 //
-//	engine ──▶ strikes: fail, delay, stick ──▶ stamp ──▶ memory ──▶ audit.Ledger
-//	   ▲                                                   │
-//	   └───────── watch: break, expire, silence ◀──────────┘
+//	engine ──▶ faults: fail, delay, stick ──▶ recorder: stamp ──▶ memory
+//	   ▲                                          └──▶ audit.Ledger │
+//	   └───────── watch: break, expire, silence ◀───────────────────┘
 //
 // # Concurrency
 //

@@ -10,136 +10,140 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// Storage is a backend with faults. It keeps to the contract of
-// [backend.Backend], but for what they do.
+// Storage is a backend with the faults of a scenario.
 type Storage struct {
-	*memory.Backend[content.Item]
-	*strikes
-	ledger *audit.Ledger
-	now    func() int64
-	traits backend.Traits
-	writes chan audit.Entry
+	*faulty.Backend
+	recorder *recorder
 
-	mu      sync.Mutex // guards what follows
-	running []*watch
+	mu sync.Mutex // guards what follows
 	// through is what the engine has been given up to.
 	through store.Revision
+	// holding is how many faults hold. Spared counts the calls of each operation
+	// that were made while none did, up to the last time that one began, and ended
+	// is how many there were when the last one ended.
+	holding       int
+	spared, ended map[faulty.Op]uint64
 }
-
-var (
-	_ backend.Backend[content.Item] = (*Storage)(nil)
-	_ backend.Emitter[content.Item] = (*Storage)(nil)
-)
 
 // New makes an empty storage for a plan. What is written gets its times from now,
 // in nanoseconds since the run's epoch, and is noted in the ledger; the clock is
 // that of the backend.
 func New(p *scenario.Plan, clock actors.Clock, now func() int64, ledger *audit.Ledger) (*Storage, error) {
-	m, err := memory.New(content.Schema(), memory.Options{Clock: clock})
+	m, err := memory.New(content.Config(p).Schema(), memory.Options{Clock: clock})
 	if err != nil {
 		return nil, err
 	}
-	s := &Storage{Backend: m, strikes: newStrikes(), ledger: ledger, now: now, traits: m.Traits(), writes: make(chan audit.Entry)}
-	for _, f := range p.Faults {
-		// Calls that may hang must not be made on the engine's pool.
-		s.traits.Blocks = s.traits.Blocks || f.Kind == scenario.FaultStick || f.Kind == scenario.FaultDelay
+	s := &Storage{
+		recorder: &recorder{Backend: m, ledger: ledger, now: now, writes: make(chan audit.Entry)},
+		spared:   map[faulty.Op]uint64{}, ended: map[faulty.Op]uint64{},
 	}
+	s.Backend = faulty.New(s.recorder, faulty.Options{Blocks: mayHang(p), ShareState: true})
+	s.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpWatch, faulty.OpNext}, Do: faulty.After(s.given)})
 	return s, nil
 }
 
-// Traits are those of memory, unless calls may hang.
-func (s *Storage) Traits() backend.Traits { return s.traits }
+// mayHang reports whether calls of the plan's storage may hang, so that they must
+// not be made on the engine's pool.
+func mayHang(p *scenario.Plan) bool {
+	for _, f := range p.Faults {
+		if f.Kind == scenario.FaultStick || f.Kind == scenario.FaultDelay {
+			return true
+		}
+	}
+	return false
+}
 
-// Writes is where a write is told of as soon as it is stored, if somebody receives
-// at that moment: writes do not wait, so it is a sample of them.
-func (s *Storage) Writes() <-chan audit.Entry { return s.writes }
+// given notes what the engine is given. It has one watch at a time. If that starts
+// beyond what the one before has delivered, the engine has listed in between, and
+// will never see what is in the gap.
+func (s *Storage) given(_ context.Context, c *faulty.Call) {
+	if c.Err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.Op == faulty.OpNext {
+		s.through = max(s.through, c.Batch.Through)
+		return
+	}
+	from := c.WatchOptions.From
+	if s.through > 0 && from > s.through {
+		s.recorder.ledger.Gap(s.through, from)
+	}
+	s.through = max(s.through, from)
+}
 
-// note puts a write down, and tells whoever waits for one.
-func (s *Storage) note(e audit.Entry) {
-	s.ledger.Note(e)
+// Writes is where a write is told of as soon as it is stored, if there is a
+// receiver at that moment: writes do not wait, so it is a sample of them.
+func (s *Storage) Writes() <-chan audit.Entry { return s.recorder.writes }
+
+// Forget makes the storage forget its history.
+func (s *Storage) Forget(ctx context.Context) error {
+	rev, err := s.recorder.Revision(ctx)
+	if err != nil {
+		return err
+	}
+	return s.recorder.Compact(ctx, rev)
+}
+
+// Break ends the watches that run, and returns how many.
+func (s *Storage) Break() int { return s.BreakWatches(ErrInjected) }
+
+// recorder is a backend in memory that stamps each write with the time and notes
+// it.
+type recorder struct {
+	*memory.Backend
+	ledger *audit.Ledger
+	now    func() int64
+	writes chan audit.Entry
+}
+
+var (
+	_ backend.Backend = (*recorder)(nil)
+	_ backend.Emitter = (*recorder)(nil)
+)
+
+// note puts a write down, and tells the receiver that waits for one.
+func (r *recorder) note(e audit.Entry) {
+	r.ledger.Note(e)
 	select {
-	case s.writes <- e:
+	case r.writes <- e:
 	default:
 	}
 }
 
-// Get reads one item.
-func (s *Storage) Get(ctx context.Context, key string) (*store.Object[content.Item], error) {
-	if err := s.meet(ctx, scenario.OnGet); err != nil {
-		return nil, err
-	}
-	return s.Backend.Get(ctx, key)
-}
-
-// List reads several.
-func (s *Storage) List(ctx context.Context, opts backend.ListOptions) (*backend.List[content.Item], error) {
-	if err := s.meet(ctx, scenario.OnList); err != nil {
-		return nil, err
-	}
-	return s.Backend.List(ctx, opts)
-}
-
 // Put writes one, and notes it.
-func (s *Storage) Put(ctx context.Context, key string, value content.Item, expect store.Revision, opts backend.PutOptions) (*store.Object[content.Item], error) {
-	if err := s.meet(ctx, scenario.OnPut); err != nil {
-		return nil, err
-	}
-	value.Stored = s.now()
-	o, err := s.Backend.Put(ctx, key, value, expect, opts)
+func (r *recorder) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
+	item := content.Of(draft)
+	item.Stored = r.now()
+	o, err := r.Backend.Put(ctx, draft, prev, opts)
 	if err == nil {
-		s.note(audit.Entry{Revision: o.Revision, Key: key, Attrs: value.Attrs, Stored: value.Stored})
+		r.note(audit.Entry{Revision: o.Revision, Key: o.Key, Attrs: item.Attrs, Stored: item.Stored})
 	}
 	return o, err
 }
 
 // Remove deletes one, and notes it.
-func (s *Storage) Remove(ctx context.Context, key string, expect store.Revision) (*store.Object[content.Item], error) {
-	if err := s.meet(ctx, scenario.OnRemove); err != nil {
-		return nil, err
-	}
-	stored := s.now()
-	o, err := s.Backend.Remove(ctx, key, expect)
+func (r *recorder) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
+	stored := r.now()
+	o, err := r.Backend.Remove(ctx, prev)
 	if err == nil {
-		s.note(audit.Entry{Revision: o.Revision, Key: key, Stored: stored})
+		r.note(audit.Entry{Revision: o.Revision, Key: o.Key, Stored: stored})
 	}
 	return o, err
 }
 
 // Emit passes on an event that is no state, and notes it.
-func (s *Storage) Emit(ctx context.Context, key string, value content.Item) (*store.Object[content.Item], error) {
-	if err := s.meet(ctx, scenario.OnEmit); err != nil {
-		return nil, err
-	}
-	value.Stored = s.now()
-	o, err := s.Backend.Emit(ctx, key, value)
+func (r *recorder) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
+	item := content.Of(draft)
+	item.Stored = r.now()
+	o, err := r.Backend.Emit(ctx, draft)
 	if err == nil {
-		s.note(audit.Entry{Revision: o.Revision, Key: key, Attrs: value.Attrs, Stored: value.Stored, Emitted: true})
+		r.note(audit.Entry{Revision: o.Revision, Key: o.Key, Attrs: item.Attrs, Stored: item.Stored, Emitted: true})
 	}
 	return o, err
-}
-
-// Forget makes the storage forget its history.
-func (s *Storage) Forget(ctx context.Context) error {
-	rev, err := s.Revision(ctx)
-	if err != nil {
-		return err
-	}
-	return s.Compact(ctx, rev)
-}
-
-// Break ends the watches that run, and returns how many.
-func (s *Storage) Break() int { return s.breakWatches(ErrInjected) }
-
-// Expire ends the watches that run as if their place were no longer kept, and
-// returns how many.
-func (s *Storage) Expire() int { return s.breakWatches(s.tooOld()) }
-
-// tooOld is what a watch ends with whose place is no longer kept.
-func (s *Storage) tooOld() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return &store.ExpiredError{Requested: s.through, Oldest: s.through + 1}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/load/internal/audit"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/storage"
@@ -34,10 +35,15 @@ func newStorage(t *testing.T, faults ...scenario.Fault) (*storage.Storage, *audi
 // put writes an item.
 func put(t *testing.T, s *storage.Storage, key string) store.Revision {
 	t.Helper()
-	o, err := s.Put(t.Context(), key, content.Item{Key: key, Attrs: &content.Attributes{}}, 0, backend.PutOptions{})
+	o, err := s.Put(t.Context(), draft(key), nil, backend.PutOptions{})
 	require.NoError(t, err)
-	require.Equal(t, int64(7), o.Value.Stored)
+	require.Equal(t, int64(7), content.Of(o).Stored)
 	return o.Revision
+}
+
+// draft returns an item to be written.
+func draft(key string) *store.Object {
+	return store.Header(&engine.Object[content.Item]{Key: key, Value: content.Item{Key: key, Attrs: &content.Attributes{}}})
 }
 
 func list(ctx context.Context, s *storage.Storage) error {
@@ -48,9 +54,12 @@ func list(ctx context.Context, s *storage.Storage) error {
 func TestWritesAreStampedAndNoted(t *testing.T) {
 	s, ledger := newStorage(t)
 	put(t, s, "a")
-	gone, err := s.Remove(t.Context(), "b", put(t, s, "b"))
+	put(t, s, "b")
+	b, err := s.Get(t.Context(), "b")
 	require.NoError(t, err)
-	_, err = s.Emit(t.Context(), "a", content.Item{Key: "a", Attrs: &content.Attributes{}})
+	gone, err := s.Remove(t.Context(), b)
+	require.NoError(t, err)
+	_, err = s.Emit(t.Context(), draft("a"))
 	require.NoError(t, err)
 	newest, ok := ledger.Newest()
 	require.True(t, ok)
@@ -87,14 +96,41 @@ func TestFaultsStrikeTheCallsTheyAreFor(t *testing.T) {
 	put(t, s, "a")
 	s.End(fail)
 	require.NoError(t, list(t.Context(), s))
-	require.Equal(t, uint64(1), fail.Struck())
+	require.Equal(t, uint64(1), fail.Hits())
+}
+
+// Which calls chance strikes does not depend on those that were made before or
+// between faults.
+func TestChanceCountsTheCallsThatAreMadeWhileAFaultHolds(t *testing.T) {
+	struck := func(before, between int) (failed []bool) {
+		s, _ := newStorage(t)
+		for range before {
+			require.NoError(t, list(t.Context(), s))
+		}
+		for range 2 {
+			fail := s.Begin(&scenario.Fault{Kind: scenario.FaultFail, When: scenario.Randomly(0.5, 7)})
+			for range 20 {
+				failed = append(failed, list(t.Context(), s) != nil)
+			}
+			s.End(fail)
+			for range between {
+				require.NoError(t, list(t.Context(), s))
+			}
+		}
+		return failed
+	}
+	want := struck(0, 0)
+	require.Contains(t, want, true)
+	require.Contains(t, want, false)
+	require.NotEqual(t, want[:20], want[20:])
+	require.Equal(t, want, struck(3, 5))
 }
 
 func TestAWriteThatFailsIsNotNoted(t *testing.T) {
 	s, ledger := newStorage(t)
 	fail := s.Begin(&scenario.Fault{Kind: scenario.FaultFail})
 	defer s.End(fail)
-	_, err := s.Put(t.Context(), "a", content.Item{Key: "a", Attrs: &content.Attributes{}}, 0, backend.PutOptions{})
+	_, err := s.Put(t.Context(), draft("a"), nil, backend.PutOptions{})
 	require.ErrorIs(t, err, storage.ErrInjected)
 	_, ok := ledger.Newest()
 	require.False(t, ok)
@@ -109,7 +145,7 @@ func TestStuckCallsEndWithTheFaultOrTheirContext(t *testing.T) {
 	require.ErrorIs(t, list(ctx, s), gone)
 	met := make(chan error)
 	go func() { met <- list(t.Context(), s) }()
-	for stick.Struck() < 2 {
+	for stick.Hits() < 2 {
 		runtime.Gosched()
 	}
 	s.End(stick)
@@ -127,7 +163,7 @@ func TestOnlyAStorageThatMayHangKeepsOffThePool(t *testing.T) {
 }
 
 // watched opens a watch, and returns what says that there is something new.
-func watched(t *testing.T, s *storage.Storage, from store.Revision) (backend.Watcher[content.Item], chan struct{}) {
+func watched(t *testing.T, s *storage.Storage, from store.Revision) (backend.Watcher, chan struct{}) {
 	t.Helper()
 	told := make(chan struct{}, 100)
 	w, err := s.Watch(t.Context(), backend.WatchOptions{From: from, Notify: func() { told <- struct{}{} }})
@@ -148,7 +184,7 @@ func TestWatchesBreakAndExpire(t *testing.T) {
 	require.Zero(t, s.Break(), "it is closed")
 
 	w, told = watched(t, s, rev)
-	require.Equal(t, 1, s.Expire())
+	require.Equal(t, 1, s.ExpireWatches())
 	<-told
 	_, err = w.Next(10)
 	require.ErrorIs(t, err, store.ErrExpired)
@@ -184,9 +220,9 @@ func TestADelayDoesNotStrikeAWatchThatRuns(t *testing.T) {
 	defer s.End(delay)
 	_, err := w.Next(10)
 	require.NoError(t, err)
-	require.Zero(t, delay.Struck())
+	require.Zero(t, delay.Hits())
 	require.NoError(t, list(t.Context(), s))
-	require.Equal(t, uint64(1), delay.Struck())
+	require.Equal(t, uint64(1), delay.Hits())
 }
 
 // What is listed instead of watched, the engine cannot have seen: it is a gap in

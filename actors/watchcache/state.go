@@ -1,0 +1,101 @@
+package watchcache
+
+import (
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/store"
+)
+
+// state is the newest state of every object: either the source's own, taken over
+// as it is, or a tree that the cache applies the events to.
+//
+//	Replace{State}  ─▶ view
+//	Changes{}       ─▶ window only        the state that comes next has them
+//	Changes{State}  ─▶ window, view
+//	publication     ─▶ what is only in the window is applied after all
+type state struct {
+	// view is the state, unless tree is set.
+	view *store.TreeView
+	tree *store.Tree
+	// shared: the source gives its state.
+	shared bool
+	// applied is the position in the window up to which the state has the events.
+	applied store.Seq
+}
+
+// newState returns what was listed, which the events of the window have led to
+// or been superseded by.
+func newState(u reflector.Update, indexes []store.Attribute, w store.WindowView) state {
+	s := state{applied: w.Next()}
+	if s.adopt(u.State, indexes) {
+		return s
+	}
+	s.tree = store.NewTree(indexes...)
+	for _, o := range u.Objects {
+		s.tree.Put(o)
+	}
+	for o := range u.State.All("", "") { // it lacks an index
+		s.tree.Put(o)
+	}
+	return s
+}
+
+// adopt takes the source's state over, and reports whether it did: there must be
+// one, with all the indexes.
+func (s *state) adopt(source *store.TreeView, indexes []store.Attribute) bool {
+	for _, a := range indexes {
+		if !source.Indexed(a) {
+			return false
+		}
+	}
+	if source == nil {
+		return false
+	}
+	s.view, s.tree, s.shared = source, nil, true
+	return true
+}
+
+// appliedTo says that the state has all the events of the window.
+func (s *state) appliedTo(w store.WindowView) { s.applied = w.Next() }
+
+// newest returns the state with all the events of the window.
+func (s *state) newest(w store.WindowView) *store.TreeView {
+	if s.applied < w.Next() {
+		s.own(w)
+	}
+	if s.tree != nil {
+		return s.tree.View()
+	}
+	return s.view
+}
+
+// own returns the state as a tree of the cache's, with all the events of the
+// window.
+func (s *state) own(w store.WindowView) *store.Tree {
+	if s.tree == nil {
+		s.tree = store.TreeOf(s.view)
+	}
+	for s.applied < w.Next() {
+		events, _ := w.Read(s.applied)
+		for _, ev := range events {
+			s.tree.Apply(ev)
+		}
+		s.applied += store.Seq(len(events))
+	}
+	return s.tree
+}
+
+// apply makes ev's change, which is to follow what is in the window. It returns
+// what was there before, and whether the event fits that; if it does not, the
+// state is as it was.
+func (s *state) apply(w store.WindowView, ev store.Event) (prev *store.Object, fits bool) {
+	tree := s.own(w)
+	prev = tree.Apply(ev)
+	switch fits = ev.Type == store.Emitted || (prev == nil) == (ev.Type == store.Added); {
+	case fits:
+	case prev == nil:
+		tree.Delete(ev.Object.Key)
+	default:
+		tree.Put(prev)
+	}
+	return prev, fits
+}

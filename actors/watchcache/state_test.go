@@ -1,0 +1,115 @@
+package watchcache
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/store"
+)
+
+var byApp = store.LabelAttribute("app")
+
+// source is storage that keeps a state of its own, with its log.
+type source struct {
+	tree   *store.Tree
+	window *store.Window
+	rev    store.Revision
+}
+
+func newSource(indexes ...store.Attribute) *source {
+	s := &source{tree: store.NewTree(indexes...), window: store.NewWindow(store.WindowLimits{ChunkSize: 3}, nil)}
+	s.window.Reset(0)
+	return s
+}
+
+// write changes the object under key, or deletes it, and returns the event.
+func (s *source) write(key string, remove bool) store.Event {
+	s.rev++
+	o := &store.Object{Key: key, Revision: s.rev}
+	ev := store.Event{Type: store.Added, Revision: s.rev, Object: o, Prev: s.tree.Get(key)}
+	switch {
+	case ev.Prev == nil:
+	case remove:
+		ev.Type = store.Deleted
+	default:
+		ev.Type = store.Modified
+	}
+	s.tree.Apply(ev)
+	s.window.Append(ev, began)
+	return ev
+}
+
+func described(v *store.TreeView) (text string) {
+	for o := range v.All("", "") {
+		text += fmt.Sprint(o.Key, "@", o.Revision, " ")
+	}
+	return text
+}
+
+// Whether the state comes with some batches, with all or with none, what is
+// published after any of them is what the source has.
+func TestState_IsThatOfTheSourceHoweverItComes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		src := newSource()
+		own := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil)
+		s := newState(reflector.Update{State: src.tree.View()}, nil, own.View())
+		for range rapid.IntRange(0, 20).Draw(t, "batches") {
+			for range rapid.IntRange(1, 8).Draw(t, "events") {
+				own.Append(src.write(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key"), rapid.Bool().Draw(t, "remove")), began)
+			}
+			if rapid.Bool().Draw(t, "with its state") {
+				require.True(t, s.adopt(src.tree.View(), nil))
+				s.appliedTo(own.View())
+				require.Same(t, src.tree.View(), s.newest(own.View()), "it is the very state")
+			}
+			if rapid.Bool().Draw(t, "published") {
+				require.Equal(t, described(src.tree.View()), described(s.newest(own.View())))
+			}
+		}
+		require.Equal(t, described(src.tree.View()), described(s.newest(own.View())))
+	})
+}
+
+func TestState_WithoutAnIndexThatIsNeededIsNotTakenOver(t *testing.T) {
+	src := newSource()
+	src.write("a", false)
+	u := reflector.Update{State: src.tree.View()}
+	s := newState(u, []store.Attribute{byApp}, store.WindowView{})
+	require.False(t, s.shared)
+	require.NotSame(t, src.tree.View(), s.newest(store.WindowView{}))
+	require.True(t, s.newest(store.WindowView{}).Indexed(byApp))
+	require.Equal(t, "a@1 ", described(s.newest(store.WindowView{})))
+	require.False(t, s.adopt(src.tree.View(), []store.Attribute{byApp}))
+	require.False(t, s.adopt(nil, nil))
+
+	indexed := newSource(byApp)
+	require.True(t, s.adopt(indexed.tree.View(), []store.Attribute{byApp}))
+	require.True(t, s.adopt(indexed.tree.View(), nil), "one more does no harm")
+}
+
+// An event that does not fit shows that one before it was lost, and must leave
+// no trace: what is listed next is compared with the state.
+func TestState_IsAsBeforeWhenAnEventDoesNotFit(t *testing.T) {
+	a := &store.Object{Key: "a", Revision: 1}
+	s := newState(reflector.Update{Objects: []*store.Object{a}}, nil, store.WindowView{})
+	for _, ev := range []store.Event{
+		{Type: store.Added, Object: &store.Object{Key: "a", Revision: 2}},
+		{Type: store.Modified, Object: &store.Object{Key: "b", Revision: 2}},
+		{Type: store.Deleted, Object: &store.Object{Key: "b", Revision: 2}},
+	} {
+		_, fits := s.apply(store.WindowView{}, ev)
+		require.False(t, fits, "%v", ev)
+		require.Equal(t, "a@1 ", described(s.newest(store.WindowView{})))
+		require.Same(t, a, s.newest(store.WindowView{}).Get("a"))
+	}
+	prev, fits := s.apply(store.WindowView{}, store.Event{Type: store.Emitted, Object: &store.Object{Key: "a", Revision: 2}})
+	require.True(t, fits)
+	require.Nil(t, prev)
+	prev, fits = s.apply(store.WindowView{}, store.Event{Type: store.Deleted, Object: &store.Object{Key: "a", Revision: 2}})
+	require.True(t, fits)
+	require.Same(t, a, prev)
+}

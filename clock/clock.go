@@ -1,0 +1,32 @@
+package clock
+
+import "time"
+
+// Clock is where time comes from. All methods are safe for concurrent use.
+type Clock interface {
+	// Now returns the current time.
+	Now() time.Time
+	// AfterFunc calls f once, when d has passed, on a goroutine of the clock's
+	// choosing. f must not block. A d of zero or less means as soon as possible,
+	// but never before AfterFunc has returned. AfterFunc may be called with locks
+	// held that f takes.
+	AfterFunc(d time.Duration, f func()) Timer
+}
+
+// Timer is a call that a [Clock] has been asked to make. It is an alias, so that
+// any clock with these methods is a Clock, whatever package names its timers.
+type Timer = interface {
+	// Stop prevents the call and reports whether it did: false if the call has
+	// begun or the timer was stopped before.
+	Stop() bool
+}
+
+// Real returns the clock of package time. Its functions run on goroutines of the
+// Go runtime's timers.
+func Real() Clock { return realClock{} }
+
+type realClock struct{}
+
+func (realClock) Now() time.Time { return time.Now() }
+
+func (realClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }

@@ -1,0 +1,409 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// newNodes returns an engine with three pods on two nodes, of which it has seen
+// all.
+func newNodes(ctx context.Context) *engine.Engine[Pod] {
+	pods, err := engine.New(engine.Config[Pod]{
+		Key:    func(p Pod) string { return p.Namespace + "/" + p.Name },
+		Labels: func(p Pod) labels.Set { return p.Labels },
+		Fields: engine.Fields[Pod]{"spec.nodeName": func(p Pod) string { return p.Node }},
+		Index:  []string{"spec.nodeName"},
+	})
+	must(err)
+	must(pods.WaitFor(ctx, 1)) // so that the window begins before the first write
+	for name, node := range map[string]string{"web-1": "n1", "web-2": "n2", "web-3": "n1"} {
+		o, err := pods.Create(ctx, Pod{Namespace: "default", Name: name, Node: node})
+		must(err)
+		must(pods.WaitFor(ctx, o.Revision))
+	}
+	return pods
+}
+
+// must ends an example whose setting fails.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// Fields say once what selectors and indexes may name. Another name is refused.
+func ExampleFields() {
+	ctx := context.Background()
+	pods := newNodes(ctx)
+	defer pods.Close()
+	_, err := pods.Watch(ctx, engine.WatchOptions{Fields: "spec.nodename=n1"})
+	var unknown *engine.UnknownFieldError
+	if errors.As(err, &unknown) {
+		fmt.Println(unknown)
+	}
+	// Output: unknown field "spec.nodename": did you mean "spec.nodeName"? declared are spec.nodeName
+}
+
+// Storage that is made beside the engine learns from the schema how to deal with
+// the values. It outlives the engine.
+func ExampleConfig_Schema() {
+	ctx := context.Background()
+	cfg := podConfig()
+	storage, err := memory.New(cfg.Schema(), memory.Options{})
+	must(err)
+	defer storage.Close()
+	cfg.Backend = storage
+
+	first, err := engine.New(cfg)
+	must(err)
+	_, _ = first.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
+	_ = first.Close()
+
+	second, err := engine.New(cfg)
+	must(err)
+	defer second.Close()
+	list, _ := second.List(ctx, engine.ListOptions{})
+	fmt.Println(len(list.Items), "pod is still there")
+	// Output: 1 pod is still there
+}
+
+func ExampleEngine_Create() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+	created, _ := pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
+	fmt.Println(created.Key, created.Revision)
+	_, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
+	fmt.Println(errors.Is(err, engine.ErrExists))
+	// Output:
+	// default/web-1 2
+	// true
+}
+
+// A lease that is not renewed is deleted by storage.
+func ExampleEngine_CreateWithTTL() {
+	ctx := context.Background()
+	clock := engine.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	host, err := engine.NewHost(engine.HostConfig{Clock: clock})
+	must(err)
+	defer host.Close()
+	leases, err := engine.New(engine.Config[Pod]{Key: func(p Pod) string { return p.Name }, Host: host})
+	must(err)
+	defer leases.Close()
+	w, err := leases.Watch(ctx, engine.WatchOptions{From: 1})
+	must(err)
+	_, _ = leases.CreateWithTTL(ctx, Pod{Name: "leader"}, 15*time.Second)
+	clock.Advance(15 * time.Second)
+	for ev := range w.Events() {
+		fmt.Println(ev)
+		if ev.Type == engine.Deleted {
+			break
+		}
+	}
+	// Output:
+	// ADDED leader@2
+	// DELETED leader@3
+}
+
+func ExampleEngine_Put() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+	first, _ := pods.Put(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n1"})
+	again, _ := pods.Put(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n1"}) // nothing changes
+	moved, _ := pods.Put(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n2"})
+	fmt.Println(first.Revision, again.Revision, moved.Revision)
+	// Output: 2 2 3
+}
+
+// Update returns a changed copy; it is called again if another writer was faster.
+func ExampleEngine_Update() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+	created, _ := pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
+	bind := func(p Pod) (Pod, error) {
+		p.Node = "n7"
+		return p, nil
+	}
+	bound, _ := pods.Update(ctx, "default/web-1", bind, engine.UpdateOptions{})
+	fmt.Println(bound.Value.Node, bound.Revision)
+	_, err := pods.Update(ctx, "default/web-1", bind, engine.UpdateOptions{
+		Preconditions: engine.Preconditions{Revision: created.Revision},
+	})
+	fmt.Println(errors.Is(err, engine.ErrPrecondition))
+	// Output:
+	// n7 3
+	// true
+}
+
+func ExampleEngine_Delete() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+	created, _ := pods.Create(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n1"})
+	// This very pod, not one that was created again under its name.
+	only := engine.DeleteOptions{Preconditions: engine.Preconditions{UID: created.Created}}
+	last, _ := pods.Delete(ctx, "default/web-1", only)
+	fmt.Println("was on", last.Value.Node, "until", last.Revision)
+	_, err := pods.Delete(ctx, "default/web-1", engine.DeleteOptions{})
+	fmt.Println(errors.Is(err, engine.ErrNotFound))
+	// Output:
+	// was on n1 until 3
+	// true
+}
+
+func ExampleEngine_DeleteIf() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n1"})
+	errRunning := errors.New("it runs on a node")
+	_, err := pods.DeleteIf(ctx, "default/web-1", func(o *engine.Object[Pod]) error {
+		if o.Value.Node != "" {
+			return errRunning
+		}
+		return nil
+	}, engine.DeleteOptions{})
+	fmt.Println(errors.Is(err, errRunning))
+	// Output: true
+}
+
+// A list may be read in pages: all of them show the state of the first.
+func ExampleEngine_List() {
+	ctx := context.Background()
+	pods := newNodes(ctx)
+	defer pods.Close()
+	opts := engine.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", "n1"), Limit: 1}
+	for {
+		page, err := pods.List(ctx, opts)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, o := range page.Items {
+			fmt.Println(o.Key)
+		}
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			break
+		}
+	}
+	// Output:
+	// default/web-1
+	// default/web-3
+}
+
+func ExampleEngine_ByIndex() {
+	ctx := context.Background()
+	pods := newNodes(ctx)
+	defer pods.Close()
+	onNode, _ := pods.ByIndex(ctx, "spec.nodeName", "n1")
+	for _, o := range onNode {
+		fmt.Println(o.Key)
+	}
+	// Output:
+	// default/web-1
+	// default/web-3
+}
+
+// A read from the cache sees one's own write once the cache has reached it.
+func ExampleEngine_WaitFor() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+	created, _ := pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
+	fmt.Println(pods.WaitFor(ctx, created.Revision))
+	o, _ := pods.Get(ctx, "default/web-1", engine.GetOptions{Read: engine.Cached()})
+	fmt.Println(o.Key)
+	// Output:
+	// <nil>
+	// default/web-1
+}
+
+func ExampleEngine_Verify() {
+	ctx := context.Background()
+	pods := newNodes(ctx)
+	defer pods.Close()
+	fmt.Println("cache and storage differ:", pods.Verify(ctx))
+	// Output: cache and storage differ: <nil>
+}
+
+// Values can be sent that are no state: watches see them in order with the others,
+// lists do not.
+func ExampleEngine_Emit() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+	w, err := pods.Watch(ctx, engine.WatchOptions{From: 1})
+	must(err)
+	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
+	_, _ = pods.Emit(ctx, Pod{Namespace: "default", Name: "ping"})
+	for ev := range w.Events() {
+		fmt.Println(ev)
+		if ev.Type == engine.Emitted {
+			break
+		}
+	}
+	list, _ := pods.List(ctx, engine.ListOptions{})
+	fmt.Println(len(list.Items), "object")
+	// Output:
+	// ADDED default/web-1@2
+	// EMITTED default/ping@3
+	// 1 object
+}
+
+// A watch may start with the present state. A bookmark ends it.
+func ExampleEngine_Watch() {
+	ctx := context.Background()
+	pods := newNodes(ctx)
+	defer pods.Close()
+	w, err := pods.Watch(ctx, engine.WatchOptions{Fields: "spec.nodeName=n1", InitialState: true, Bookmarks: true})
+	must(err)
+	defer w.Stop()
+	for ev, err := range w.Events() {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if ev.Is(engine.InitialEnd) {
+			fmt.Println("that was the state")
+			return
+		}
+		fmt.Println(ev.Type, ev.Key())
+	}
+	// Output:
+	// ADDED default/web-1
+	// ADDED default/web-3
+	// that was the state
+}
+
+func ExampleEngine_Handle() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+	handled := make(chan struct{})
+	w, err := pods.Handle(ctx, engine.WatchOptions{Key: "default/web-1"}, func(ev engine.Event[Pod]) {
+		fmt.Println(ev.Type, ev.Object.Value.Node)
+		close(handled)
+	})
+	must(err)
+	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n1"})
+	<-handled
+	w.Stop()
+	fmt.Println(w.Err())
+	// Output:
+	// ADDED n1
+	// watch stopped
+}
+
+func ExampleWatch_Next() {
+	ctx := context.Background()
+	pods := newNodes(ctx)
+	defer pods.Close()
+	w, err := pods.Watch(ctx, engine.WatchOptions{From: 1})
+	must(err)
+	for seen := 0; seen < 3; {
+		events, err := w.Next(ctx)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		seen += len(events)
+	}
+	fmt.Println("delivered", w.Delivered(), "lag", w.Lag())
+	// Output: delivered 3 lag 0
+}
+
+func ExampleWatch_Batches() {
+	ctx := context.Background()
+	pods := newNodes(ctx)
+	defer pods.Close()
+	w, err := pods.Watch(ctx, engine.WatchOptions{From: 1, Timeout: time.Hour})
+	must(err)
+	seen := 0
+	for events, err := range w.Batches() {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if seen += len(events); seen == 3 {
+			break // the watch goes on: range again, or stop it
+		}
+	}
+	fmt.Println(seen, "events")
+	// Output: 3 events
+}
+
+func ExampleWatch_Chan() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	pods := newNodes(ctx)
+	defer pods.Close()
+	w, err := pods.Watch(ctx, engine.WatchOptions{From: 1})
+	must(err)
+	seen := 0
+	for range w.Chan() {
+		if seen++; seen == 3 {
+			cancel()
+		}
+	}
+	fmt.Println(seen, "events, then:", w.Err())
+	// Output: 3 events, then: watch stopped: context canceled
+}
+
+// Several engines share a host, with its workers.
+func ExampleNewHost() {
+	ctx := context.Background()
+	host, err := engine.NewHost(engine.HostConfig{Workers: 2})
+	must(err)
+	cfg := podConfig()
+	cfg.Host = host
+	pods, err := engine.New(cfg)
+	must(err)
+	orders := engine.NewTopicWith[Order](engine.TopicOptions{Host: host})
+	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
+	_, _ = orders.Publish(ctx, Order{ID: 1})
+	fmt.Println(pods.Close(), orders.Close())
+	fmt.Println("left:", host.Actors(), host.Timers(), host.Close())
+	// Output:
+	// <nil> <nil>
+	// left: 0 0 <nil>
+}
+
+// With a virtual clock and a seeded executor nothing happens by itself: the engine
+// runs while a call waits, in an order that the seed decides.
+func ExampleNewSeeded() {
+	ctx := context.Background()
+	host, err := engine.NewHost(engine.HostConfig{
+		Clock:    engine.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
+		Executor: engine.NewSeeded(42), Seed: 42,
+	})
+	must(err)
+	defer host.Close()
+	cfg := podConfig()
+	cfg.Host = host
+	pods, err := engine.New(cfg)
+	must(err)
+	defer pods.Close()
+	w, err := pods.Watch(ctx, engine.WatchOptions{})
+	must(err)
+	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
+	for ev, err := range w.Events() {
+		if errors.Is(err, engine.ErrIdle) {
+			fmt.Println("nothing more can happen")
+			break
+		}
+		fmt.Println(ev)
+	}
+	// Output:
+	// ADDED default/web-1@2
+	// nothing more can happen
+}

@@ -1,0 +1,192 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+)
+
+func TestFault_StorageWatchBreaks(t *testing.T) {
+	f := newFixture(t, nil)
+	w := f.watch(engine.WatchOptions{})
+	f.put("a")
+	f.storage.BreakWatches(errOutage)
+	f.put("a")
+	f.pass(time.Second)
+	f.requireReads(w, "ADDED a@2", "MODIFIED a@3")
+	s := f.engine.Stats()
+	require.Equal(t, [2]uint64{1, 0}, [2]uint64{s.Source.Outages, s.Relists}, "nothing was lost, so there is no need to list")
+	require.ErrorIs(t, s.Source.LastError, errOutage)
+}
+
+func TestFault_StorageListFailsForAWhile(t *testing.T) {
+	var told []error
+	f := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) {
+		c.OnError = func(err error) { told = append(told, err) }
+	})
+	w := f.watch(engine.WatchOptions{})
+	f.put("a")
+	f.fault(5, faulty.Fail(errOutage), faulty.OpList)
+	f.storage.ExpireWatches()
+	f.put("a")
+	f.pass(200 * time.Millisecond)
+	_, err := f.engine.Watch(t.Context(), engine.WatchOptions{})
+	require.ErrorIs(t, err, engine.ErrIdle, "it waits for the cache, and time stands still")
+	require.False(t, f.engine.Stats().Ready)
+	f.pass(20 * time.Second)
+	require.True(t, f.engine.Stats().Ready)
+	f.requireReads(w, "ADDED a@2", "MODIFIED a@3 synthetic")
+	f.put("a")
+	f.requireReads(w, "MODIFIED a@4")
+	outages := 0
+	for _, err := range told {
+		if errors.Is(err, errOutage) {
+			outages++
+		}
+	}
+	require.Equal(t, 5, outages, "every failure was told: %v", told)
+}
+
+func TestFault_StorageCannotBeListed(t *testing.T) {
+	var executor *advancing
+	f := newFixture(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
+		executor = &advancing{Seeded: host.Executor.(singleStepping).Seeded, clock: host.Clock.(*actors.VirtualClock)}
+		host.Executor = executor
+	})
+	f.fault(0, faulty.Fail(errOutage), faulty.OpList)
+	f.storage.ExpireWatches()
+	f.pass(time.Second)
+	executor.seconds = 60
+	_, err := f.engine.Watch(t.Context(), engine.WatchOptions{})
+	var notReady *engine.NotReadyError
+	require.ErrorAs(t, err, &notReady)
+	require.ErrorIs(t, err, errOutage, "it says why")
+	require.Positive(t, notReady.RetryAfter)
+	require.GreaterOrEqual(t, executor.seconds, 60-4, "it gave up after FreshnessTimeout")
+	executor.seconds = 0
+}
+
+func TestFault_StorageLosesAChange(t *testing.T) {
+	f := newFixture(t, nil)
+	w := f.watch(engine.WatchOptions{})
+	f.put("a")
+	f.fault(1, faulty.LoseEvent(), faulty.OpNext)
+	f.put("b") // lost
+	f.put("c")
+	f.pass(5 * time.Second)
+	f.requireReads(w, "ADDED a@2", "ADDED b@3 synthetic", "ADDED c@4 synthetic")
+	s := f.engine.Stats()
+	require.Equal(t, [3]uint64{1, 1, 2}, [3]uint64{s.Source.Skipped, s.Relists, s.Synthetic})
+	require.ErrorIs(t, s.Source.LastError, reflector.ErrLost)
+}
+
+// No list shows what was emitted, so the next one that is tells of it.
+func TestFault_StorageLosesAnEmittedValue(t *testing.T) {
+	f := newFixture(t, nil)
+	w := f.watch(engine.WatchOptions{})
+	emit := func() {
+		_, err := f.engine.Emit(t.Context(), thing{Key: "x", App: "web"})
+		require.NoError(t, err)
+		f.executor.Run()
+	}
+	emit()
+	f.fault(1, faulty.LoseEvent(), faulty.OpNext)
+	emit() // lost
+	f.put("a")
+	f.pass(5 * time.Second)
+	emit()
+	emit()
+	f.requireReads(w, "EMITTED x@2", "ADDED a@4 synthetic", "EMITTED x@5 after-gap", "EMITTED x@6")
+	s := f.engine.Stats()
+	require.Equal(t, [2]uint64{1, 1}, [2]uint64{s.Relists, s.Unseen})
+}
+
+func TestFault_StorageRepeatsAChange(t *testing.T) {
+	f := newFixture(t, nil)
+	w := f.watch(engine.WatchOptions{})
+	f.put("a")
+	f.fault(1, faulty.RepeatEvent(), faulty.OpNext)
+	f.put("b")
+	f.pass(5 * time.Second)
+	f.put("c")
+	f.requireReads(w, "ADDED a@2", "ADDED b@3", "ADDED c@4")
+	s := f.engine.Stats()
+	require.Equal(t, [2]uint64{1, 1}, [2]uint64{s.Source.Repeated, s.Relists})
+}
+
+// A replica that lags serves an old list once; that is not believed.
+func TestFault_StorageListsAnOldStateOnce(t *testing.T) {
+	f := newFixture(t, nil)
+	w := f.watch(engine.WatchOptions{})
+	f.put("a")
+	f.fault(0, func(_ context.Context, c *faulty.Call, _ func()) {
+		c.Page = &backend.List{Revision: 1, Items: []*store.Object{}}
+	}, faulty.OpList)
+	f.storage.ExpireWatches()
+	for f.engine.Stats().Source.Repeated == 0 {
+		f.pass(100 * time.Millisecond)
+	}
+	f.heal()
+	f.put("b")
+	f.pass(5 * time.Second)
+	f.requireReads(w, "ADDED a@2", "ADDED b@3 synthetic")
+	require.Equal(t, engine.Revision(3), f.engine.Revision())
+}
+
+// Storage was restored from a backup: no revision means anything any more, and
+// every watch ends with the reason.
+func TestFault_StorageGoesBackInTime(t *testing.T) {
+	f := newFixture(t, nil)
+	w := f.watch(engine.WatchOptions{})
+	conflating := f.watch(engine.WatchOptions{Policy: engine.Conflate, Labels: "app=web"})
+	for range 5 {
+		f.put("a")
+	}
+	f.requireReads(w, "ADDED a@2", "MODIFIED a@3", "MODIFIED a@4", "MODIFIED a@5", "MODIFIED a@6")
+	require.NoError(t, f.storage.Replace(f.newMemory()).Close())
+	f.pass(10 * time.Second)
+	f.put("b")
+
+	require.Equal(t, engine.Revision(2), f.engine.Revision())
+	for _, w := range []*engine.Watch[thing]{w, conflating} {
+		_, end := f.read(w)
+		var expired *engine.ExpiredError
+		require.ErrorAs(t, end, &expired)
+	}
+	l, err := f.engine.List(t.Context(), engine.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, l.Items, 1)
+	again := f.watch(engine.WatchOptions{From: l.Revision})
+	f.put("c")
+	f.requireReads(again, "ADDED c@3")
+	s := f.engine.Stats()
+	require.Equal(t, [2]uint64{1, 2}, [2]uint64{s.Source.Relists[reflector.Future], s.Expired}, "storage itself said that the revision is to come")
+}
+
+func TestFault_StorageIsClosedForGood(t *testing.T) {
+	f := newFixture(t, nil)
+	w := f.watch(engine.WatchOptions{})
+	f.put("a")
+	require.NoError(t, f.storage.Close())
+	f.pass(10 * time.Second)
+	f.requireReads(w, "ADDED a@2")
+	s := f.engine.Stats()
+	require.False(t, s.Ready)
+	require.Equal(t, reflector.Ended, s.Source.Phase, "there is nothing to come back to")
+	require.ErrorIs(t, s.Source.LastError, store.ErrClosed)
+	_, err := f.engine.Put(t.Context(), thing{Key: "a"})
+	require.ErrorIs(t, err, store.ErrClosed)
+	l, err := f.engine.List(t.Context(), engine.ListOptions{Read: engine.Cached()})
+	require.NoError(t, err, "what was cached is still there")
+	require.Len(t, l.Items, 1)
+}

@@ -1,0 +1,150 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+// A handler that blocks holds up no other, not even with a single worker in the
+// pool, and misses nothing once it goes on.
+func TestHandler_ThatBlocksDelaysNoOther(t *testing.T) {
+	host, err := engine.NewHost(engine.HostConfig{Workers: 1})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, host.Close()) })
+	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Host = host })
+
+	release, done := make(chan struct{}), make(chan int, 8)
+	for range cap(done) {
+		seen := 0
+		_, err := e.Handle(ctx, engine.WatchOptions{}, func(ev engine.Event[pod]) {
+			<-release
+			if seen++; ev.Revision == 51 {
+				done <- seen
+			}
+		})
+		require.NoError(t, err)
+	}
+	w, err := e.Watch(ctx, engine.WatchOptions{})
+	require.NoError(t, err)
+	quick := make(chan struct{})
+	_, err = e.Handle(ctx, engine.WatchOptions{OnPool: true}, func(ev engine.Event[pod]) {
+		if ev.Revision == 51 {
+			close(quick)
+		}
+	})
+	require.NoError(t, err)
+	for n := range 50 {
+		_, err := e.Put(ctx, pod{Name: "a", N: n + 1})
+		require.NoError(t, err)
+	}
+	require.Len(t, until(t, ctx, w, 51), 50)
+	<-quick
+	require.Empty(t, done)
+	close(release)
+	for range cap(done) {
+		require.Equal(t, 50, <-done)
+	}
+}
+
+// A handler that panics, and one that ends its goroutine, end their own
+// watches, with what happened and at which event; the event can be had again.
+func TestHandler_PanicOrExitEndsItsWatchAlone(t *testing.T) {
+	cause := errors.New("broken")
+	for name, fail := range map[string]func(){
+		"panic": func() { panic(cause) }, "exit": runtime.Goexit, "failed test": func() { new(testing.T).FailNow() },
+	} {
+		for _, onPool := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/pool=%t", name, onPool), func(t *testing.T) {
+				e, ctx := newEngine(t, nil)
+				w, err := e.Handle(ctx, engine.WatchOptions{OnPool: onPool}, func(ev engine.Event[pod]) {
+					if ev.Key() == "bad" {
+						fail()
+					}
+				})
+				require.NoError(t, err)
+				beside, err := e.Watch(ctx, engine.WatchOptions{})
+				require.NoError(t, err)
+				for _, name := range []string{"a", "bad", "c"} {
+					_, err := e.Create(ctx, pod{Name: name})
+					require.NoError(t, err)
+				}
+				<-w.Done()
+				var panicked *engine.PanicError
+				require.ErrorAs(t, w.Err(), &panicked)
+				require.ErrorIs(t, w.Err(), engine.ErrHandlerPanic)
+				require.Equal(t, "bad", panicked.Key)
+				require.Equal(t, engine.Revision(3), panicked.Revision)
+				require.Equal(t, engine.Revision(2), w.Revision())
+				again, err := e.Watch(ctx, engine.WatchOptions{From: w.Revision()})
+				require.NoError(t, err)
+				require.Equal(t, []string{"ADDED bad@3", "ADDED c@4"}, until(t, ctx, again, 4))
+				require.Equal(t, []string{"ADDED a@2", "ADDED bad@3", "ADDED c@4"}, until(t, ctx, beside, 4))
+			})
+		}
+	}
+}
+
+// A handler may stop its own watch. It is not called again, and a watch that
+// resumes from there gets the very next event.
+func TestHandler_StopsItsOwnWatch(t *testing.T) {
+	e, ctx := newEngine(t, nil)
+	for n := range 20 {
+		_, err := e.Put(ctx, pod{Name: "a", N: n + 1})
+		require.NoError(t, err)
+	}
+	require.NoError(t, e.WaitFor(ctx, 21))
+	calls, returned := 0, make(chan struct{})
+	started := make(chan *engine.Watch[pod], 1)
+	w, err := e.Handle(ctx, engine.WatchOptions{From: 1}, func(ev engine.Event[pod]) {
+		if calls++; calls == 7 {
+			w := <-started
+			w.Stop()
+			close(returned)
+		}
+	})
+	require.NoError(t, err)
+	started <- w
+	<-returned
+	require.NoError(t, e.Close()) // waits for the handler's turn
+	require.Equal(t, 7, calls)
+	require.ErrorIs(t, w.Err(), engine.ErrStopped)
+	require.Equal(t, engine.Revision(8), w.Revision())
+}
+
+func TestHandler_PanicEndsItsWatchAlone(t *testing.T) {
+	errSpilled := errors.New("spilled the coffee")
+	for name, value := range map[string]any{"an error": errSpilled, "text": "oh no"} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, nil)
+			var handled []string
+			bad, err := f.engine.Handle(t.Context(), engine.WatchOptions{}, func(ev engine.Event[thing]) {
+				if handled = append(handled, ev.Key()); ev.Key() == "b" {
+					panic(value)
+				}
+			})
+			require.NoError(t, err)
+			beside := f.watch(engine.WatchOptions{})
+			for _, key := range []string{"a", "b", "c"} {
+				f.put(key)
+			}
+			require.Equal(t, []string{"a", "b"}, handled, "nothing after the panic")
+			var panicked *engine.PanicError
+			require.ErrorAs(t, bad.Err(), &panicked)
+			require.ErrorIs(t, bad.Err(), engine.ErrHandlerPanic)
+			require.Equal(t, engine.Revision(3), panicked.Revision)
+			require.Equal(t, "b", panicked.Key)
+			require.Equal(t, value, panicked.Value)
+			require.Contains(t, string(panicked.Stack), "handler_test.go", "where it happened")
+			require.Equal(t, name == "an error", errors.Is(bad.Err(), errSpilled))
+			f.requireReads(beside, "ADDED a@2", "ADDED b@3", "ADDED c@4")
+			s := f.engine.Stats()
+			require.Equal(t, [3]uint64{1, 1, 0}, [3]uint64{uint64(s.Watches), s.Panicked, s.Failures})
+		})
+	}
+}

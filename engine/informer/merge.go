@@ -1,0 +1,104 @@
+package informer
+
+import "github.com/watchmill/watchmill/store"
+
+// mergedChanges are the changes that a handler that fell behind has ahead of it,
+// merged: per object, from what the handler knows to the newest state. An object
+// that came and went meanwhile is not among them. So they are never more than the
+// objects that the handler knows and those that there are.
+//
+//	fold:  ADD a   MOD b@5→6   ADD c   DEL a   MOD b@6→7   DEL d
+//	left:          MOD b@5→7   ADD c                       DEL d
+type mergedChanges struct {
+	transform *transformer
+	byKey     map[string]*mergedChange
+	// order is in the order of the first change; a change with nil old and now is
+	// one that has been dropped.
+	order []*mergedChange
+}
+
+// mergedChange is one object: its state as the handler knows it, and its newest.
+type mergedChange struct {
+	old, now *store.Object // nil: unknown to the handler; gone
+	// end is the first deletion among what was folded.
+	end   notification
+	cause Cause
+}
+
+func newMergedChanges(t *transformer) *mergedChanges {
+	return &mergedChanges{transform: t, byKey: make(map[string]*mergedChange)}
+}
+
+// len returns how many objects there are changes of.
+func (m *mergedChanges) len() int { return len(m.byKey) }
+
+// fold adds notifications, which come in order.
+func (m *mergedChanges) fold(notifications []notification) {
+	for _, n := range notifications {
+		m.add(n)
+	}
+	if len(m.order) > 2*len(m.byKey)+minCompaction {
+		m.compact()
+	}
+}
+
+// minCompaction keeps a few changes from being compacted all the time.
+const minCompaction = 64
+
+func (m *mergedChanges) add(n notification) {
+	c := m.byKey[n.key()]
+	if c == nil {
+		c = &mergedChange{old: n.Old}
+		m.byKey[n.key()] = c
+		m.order = append(m.order, c)
+	}
+	c.cause, c.now = n.Cause, n.Object
+	if n.Type == store.Deleted {
+		c.now = nil
+		if c.end.Object == nil {
+			c.end = n
+		}
+	}
+	if c.old == nil && c.now == nil {
+		delete(m.byKey, n.key())
+	}
+}
+
+// compact forgets what was dropped.
+func (m *mergedChanges) compact() {
+	kept := make([]*mergedChange, 0, len(m.byKey))
+	for _, c := range m.order {
+		if c.old != nil || c.now != nil {
+			kept = append(kept, c)
+		}
+	}
+	m.order = kept
+}
+
+// notifications returns the changes as notifications.
+func (m *mergedChanges) notifications() []notification {
+	merged := make([]notification, 0, len(m.byKey))
+	for _, c := range m.order {
+		merged = c.appendTo(merged, m.transform)
+	}
+	return merged
+}
+
+func (c *mergedChange) appendTo(merged []notification, t *transformer) []notification {
+	switch {
+	case c.old == nil && c.now == nil:
+		return merged
+	case c.now == nil:
+		return append(merged, c.deletion())
+	case c.old != nil && c.end.Object != nil && !t.same(c.old, c.now):
+		return append(merged, c.deletion(), added(c.now, c.cause))
+	}
+	return append(merged, t.transition(pair{c.old, c.now}, c.cause)...)
+}
+
+// deletion is the first one, of the object that the handler knows.
+func (c *mergedChange) deletion() notification {
+	n := c.end
+	n.Old = c.old
+	return n
+}

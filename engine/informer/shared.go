@@ -1,0 +1,296 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// sharedInformer is a [SharedInformer] whatever the type of its objects: what
+// the informer's actor, its handlers and its callers share.
+type sharedInformer struct {
+	cfg         settings
+	host        *engine.Host
+	ownHost     bool
+	closingHost sync.Once
+	actor       *actors.Ref[message]
+	sink        reflectorSink
+	source      atomic.Pointer[reflector.Ref]
+
+	// writing is held while objects change, until the change is published. It
+	// keeps addIndexers and the actor apart.
+	writing   sync.Mutex
+	objects   *store.ThreadSafeStore[*store.Object]
+	transform transformer
+	published atomic.Pointer[state]
+	waiters   waiters
+
+	// firstList is closed when the informer has synced, or never will.
+	firstList     chan struct{}
+	firstListOnce sync.Once
+	// sourceErr is the last error of the source since it worked.
+	sourceErr atomic.Pointer[SourceError]
+	// ended is why nothing will come any more.
+	ended atomic.Pointer[error]
+	// stopped is closed when the actors are gone.
+	stopped     chan struct{}
+	stoppedOnce sync.Once
+
+	handlers atomic.Int64  // that there are
+	notified atomic.Uint64 // see Stats.Notifications
+	numbers  atomic.Uint64 // handlers that there have been
+
+	mu sync.Mutex
+	// listeners are those of the handlers that have not ended, in the order in
+	// which they were added. Guarded by mu.
+	listeners []*listener
+}
+
+// start is New without the type.
+func start(cfg settings) (informerCore, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg.fillDefaults()
+	s := &sharedInformer{cfg: cfg, firstList: make(chan struct{}), stopped: make(chan struct{})}
+	s.transform = transformer{cfg: &s.cfg, report: s.report}
+	indexers, err := s.transform.indexers(cfg.indexers)
+	if err != nil {
+		return nil, &engine.ConfigError{Field: "Indexers", Problem: err.Error()}
+	}
+	if s.objects, err = store.NewThreadSafeStore(indexers); err != nil {
+		return nil, fmt.Errorf("%w: Indexers: %w", ErrConfig, err)
+	}
+	s.publish(0)
+	if s.host = cfg.host; s.host == nil {
+		if s.host, err = engine.NewHost(engine.HostConfig{}); err != nil {
+			return nil, err
+		}
+		s.ownHost = true
+	}
+	return s, s.spawn()
+}
+
+// spawn starts the actor. Its first message opens the sink to the Reflector,
+// which needs to know the actor.
+func (s *sharedInformer) spawn() error {
+	s.sink.held.Store(true)
+	s.actor = actors.Spawn(engine.SystemOf(s.host), s.cfg.name, func() actors.Behavior[message] {
+		return &updater{informer: s}
+	}, actors.Options{Capacity: mailboxSize, OnRoom: s.room})
+	s.sink.actor = s.actor
+	if !s.actor.Tell(recheck{}) {
+		return fmt.Errorf("%w: its host is closed", ErrClosed)
+	}
+	return nil
+}
+
+// room lets the Reflector go on.
+func (s *sharedInformer) room() {
+	if source := s.source.Load(); source != nil {
+		source.Room()
+	}
+}
+
+// publish makes the objects as they are, at revision rev, the newest state. The
+// caller holds writing.
+func (s *sharedInformer) publish(rev store.Revision) *state {
+	now := &state{view: s.objects.View(), revision: rev}
+	s.published.Store(now)
+	return now
+}
+
+func (s *sharedInformer) snapshot() snapshotCore { return s.published.Load() }
+
+func (s *sharedInformer) quarantined() []quarantined { return s.transform.quarantined() }
+
+func (s *sharedInformer) addIndexers(indexers store.Indexers[*store.Object]) error {
+	if s.ended.Load() != nil {
+		return ErrClosed
+	}
+	contained, err := s.transform.indexers(indexers)
+	if err != nil {
+		return err
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if err := s.objects.AddIndexers(contained); err != nil {
+		return err
+	}
+	s.publish(s.published.Load().revision)
+	if s.transform.failure() != nil {
+		s.actor.Tell(recheck{})
+	}
+	return nil
+}
+
+func (s *sharedInformer) addHandler(handle func(notification), opts HandlerOptions) (*Registration, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	opts.fillDefaults(s.numbers.Add(1))
+	l := &listener{
+		informer: s, options: opts, handle: handle,
+		pending: pending{policy: opts.Policy, buffer: opts.Buffer, transform: &s.transform},
+		started: make(chan struct{}), done: make(chan struct{}),
+	}
+	if s.ended.Load() != nil || !s.track(l) {
+		return nil, ErrClosed
+	}
+	return &Registration{l}, nil
+}
+
+// track adds a listener to those that have not ended, and passes it to the actor.
+func (s *sharedInformer) track(l *listener) bool {
+	s.mu.Lock()
+	s.listeners = append(s.listeners, l)
+	s.mu.Unlock()
+	if s.actor.Tell(addListener{l}) {
+		return true
+	}
+	s.forget(l)
+	return false
+}
+
+// forget takes a listener out of those that have not ended.
+func (s *sharedInformer) forget(l *listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners = slices.DeleteFunc(s.listeners, func(other *listener) bool { return other == l })
+}
+
+// runningHandlers returns the names of the handlers that are being called.
+func (s *sharedInformer) runningHandlers() (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.listeners {
+		if l.running.Load() {
+			names = append(names, l.options.Name)
+		}
+	}
+	return names
+}
+
+func (s *sharedInformer) name() string { return s.cfg.name }
+
+func (s *sharedInformer) hostOf() *engine.Host { return s.host }
+
+func (s *sharedInformer) err() error {
+	if err := s.ended.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// end notes why nothing will come any more, and ends the calls that wait.
+func (s *sharedInformer) end(err error) {
+	if s.ended.CompareAndSwap(nil, &err) {
+		s.waiters.end()
+		s.endFirstList()
+	}
+}
+
+// endFirstList ends the calls that wait for the first list.
+func (s *sharedInformer) endFirstList() { s.firstListOnce.Do(func() { close(s.firstList) }) }
+
+// actorsGone lets close return.
+func (s *sharedInformer) actorsGone() { s.stoppedOnce.Do(func() { close(s.stopped) }) }
+
+func (s *sharedInformer) stop() {
+	s.end(ErrClosed)
+	s.actor.Stop()
+	s.closeHostLater()
+}
+
+func (s *sharedInformer) close() error {
+	s.end(ErrClosed)
+	s.actor.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), s.host.CloseTimeout())
+	defer cancel()
+	if err := s.host.Await(ctx, s.stopped); err != nil {
+		s.closeHostLater()
+		return &CloseError{Informer: s.cfg.name, Running: s.runningHandlers(), Cause: err}
+	}
+	if s.ownHost {
+		return s.host.Close()
+	}
+	return nil
+}
+
+// closeHostLater has the host of the informer's own closed when nothing of the
+// informer is left, once, however often it is called. The clock is that host's,
+// so it is the real one, and the function has a goroutine to itself.
+func (s *sharedInformer) closeHostLater() {
+	if !s.ownHost {
+		return
+	}
+	s.closingHost.Do(func() {
+		s.host.Clock().AfterFunc(0, func() {
+			<-s.stopped
+			_ = s.host.Close()
+		})
+	})
+}
+
+// sourceFailed notes an error of the source.
+func (s *sharedInformer) sourceFailed(err error) {
+	failed := &SourceError{Informer: s.cfg.name, Err: err}
+	s.sourceErr.Store(failed)
+	s.report(failed)
+}
+
+// unavailable notes that the source cannot be followed. The Reflector has given
+// the reasons before, unless this is the last thing that it says.
+func (s *sharedInformer) unavailable(u reflector.Update) {
+	failed := &SourceError{Informer: s.cfg.name, Final: u.Final, Err: u.Err}
+	s.sourceErr.Store(failed)
+	if u.Final {
+		s.end(failed)
+		s.report(failed)
+	}
+}
+
+// report calls OnError. A panic in it is logged.
+func (s *sharedInformer) report(err error) {
+	if panicked := usercode.Call("Config.OnError", "", func() { s.cfg.onError(err) }); panicked != nil {
+		engine.SystemOf(s.host).Logger().Error("OnError failed", "reason", panicked, "error", err)
+	}
+}
+
+// Stats is what an informer has and has done. The figures are each right, but
+// not all of one instant.
+type Stats struct {
+	// Revision is that of the state that can be read, Objects the number of its
+	// objects, Quarantined the number of those in quarantine.
+	Revision             store.Revision
+	Objects, Quarantined int
+	// Handlers is how many there are; for how far each is behind see
+	// [Registration.Lag].
+	Handlers int
+	// Notifications counts the changes for all handlers: each counts once, however
+	// many handlers there are. The states that handlers start with and resyncs do
+	// not count.
+	Notifications uint64
+	// Source is what the Reflector has seen: lists, watches, errors.
+	Source engine.SourceStats
+}
+
+func (s *sharedInformer) stats() Stats {
+	now := s.published.Load()
+	stats := Stats{
+		Revision: now.revision, Objects: now.size(), Quarantined: len(s.quarantined()),
+		Handlers: int(s.handlers.Load()), Notifications: s.notified.Load(),
+	}
+	if source := s.source.Load(); source != nil {
+		stats.Source = source.Stats()
+	}
+	return stats
+}

@@ -1,0 +1,137 @@
+package informer_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/store"
+)
+
+func TestTransform_IsAppliedOnce(t *testing.T) {
+	calls := map[string]int{}
+	r := newFixture(t, func(cfg *informer.Config[pod]) {
+		cfg.Indexers = store.Indexers[pod]{"node": byNode}
+		cfg.Transform = func(p pod) (pod, error) {
+			calls[p.Name]++
+			p.Node += "'"
+			return p, nil
+		}
+	})
+	var seen []string
+	_, err := r.Subscribe(func(n informer.Notification[pod]) { seen = append(seen, n.Object.Value.Node) },
+		informer.HandlerOptions{Resync: 20 * time.Second})
+	require.NoError(t, err)
+	r.put(pod{Name: "a", Node: "n1"})
+	r.relist(func() error { r.write(pod{Name: "b", Node: "n2"}); return nil })
+	r.relist(func() error { return nil })
+	require.Equal(t, map[string]int{"a": 1, "b": 1}, calls, "neither a relist nor a resync transforms again")
+	require.Contains(t, seen, "n1'")
+	require.NotContains(t, seen, "n1")
+	found, err := r.ByIndex("node", "n2'")
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Equal(t, "n2", found[0].Labels["node"], "selectors go by what the source says")
+	r.remove("a")
+	require.Equal(t, "n1'", seen[len(seen)-1])
+}
+
+func TestTransform_CannotLoseTheRevision(t *testing.T) {
+	r := newFixture(t, func(cfg *informer.Config[pod]) {
+		cfg.Transform = func(pod) (pod, error) { return pod{}, nil } // nothing is left to compare
+	})
+	l, _ := r.subscribe(informer.HandlerOptions{Resync: time.Hour})
+	r.put(pod{Name: "a"})
+	r.put(pod{Name: "a", N: 1})
+	r.relist(func() error { return nil })
+	require.Equal(t, []string{"ADDED a@2 initial", "MODIFIED a@2→3 change"}, l.recorded())
+}
+
+func TestTransform_FailuresAreLeftOutAndTheRestGoesOn(t *testing.T) {
+	for _, policy := range []informer.ItemErrorPolicy{informer.Skip, informer.Quarantine} {
+		t.Run(policy.String(), func(t *testing.T) {
+			r := newFixture(t, func(cfg *informer.Config[pod]) {
+				cfg.ItemErrors = policy
+				cfg.Transform = func(p pod) (pod, error) { _, err := byNode(p); return p, err }
+			})
+			l, _ := r.subscribe()
+			r.write(pod{Name: "a", Node: "bad"})
+			r.write(pod{Name: "b", Node: "n1"})
+			r.executor.Run()
+			require.Equal(t, []string{"ADDED b@3 initial"}, l.recorded())
+			r.put(pod{Name: "b", Node: "panic"})
+			require.Empty(t, l.recorded(), "the state before stays")
+			require.Equal(t, "n1", r.Get("b").Value.Node)
+
+			errs := r.reported()
+			require.Len(t, errs, 2)
+			var failure *informer.ItemError
+			require.ErrorAs(t, errs[1], &failure)
+			require.Equal(t, "Transform", failure.Func)
+			require.Equal(t, "b", failure.Key)
+			require.ErrorIs(t, failure, informer.ErrItem)
+			require.ErrorIs(t, failure, errBad)
+
+			ill := r.Quarantined()
+			if policy == informer.Skip {
+				require.Empty(t, ill)
+				return
+			}
+			require.Len(t, ill, 2)
+			require.Equal(t, "bad", ill[0].Object.Value.Node)
+			require.ErrorIs(t, ill[0].Err, errBad)
+			r.put(pod{Name: "a", Node: "n2"})
+			require.Equal(t, []string{"ADDED a@5 change"}, l.recorded())
+			require.Len(t, r.Quarantined(), 1, "a is well")
+			r.put(pod{Name: "a", Node: "bad"})
+			r.remove("a")
+			require.Len(t, r.Quarantined(), 1, "a is gone")
+			r.relist(func() error { _, err := r.source.Delete("b"); return err })
+			require.Empty(t, r.Quarantined(), "b is gone")
+		})
+	}
+}
+
+func TestItemErrors_FailEndsTheInformer(t *testing.T) {
+	r := newFixture(t, func(cfg *informer.Config[pod]) {
+		cfg.ItemErrors = informer.Fail
+		cfg.Indexers = store.Indexers[pod]{"node": byNode}
+	})
+	l, handle := r.subscribe()
+	r.put(pod{Name: "a", Node: "n1"})
+	rev := r.put(pod{Name: "b", Node: "bad"})
+	require.ErrorIs(t, r.Err(), errBad)
+	require.ErrorIs(t, r.WaitForRevision(t.Context(), rev), informer.ErrItem)
+	require.Equal(t, []string{"a"}, keys(r.List(nil)), "the copy can be read")
+	require.Len(t, l.recorded(), 1)
+	require.ErrorIs(t, handle.Err(), informer.ErrClosed)
+	_, err := r.Subscribe(l.handle, informer.HandlerOptions{})
+	require.ErrorIs(t, err, informer.ErrClosed)
+}
+
+func TestIndexers_ErrorCostsOneIndexEntry(t *testing.T) {
+	r := newFixture(t, func(cfg *informer.Config[pod]) {
+		cfg.Indexers = store.Indexers[pod]{"node": byNode}
+		cfg.ItemErrors = informer.Quarantine
+	})
+	l, _ := r.subscribe()
+	for name, node := range map[string]string{"a": "n1", "b": "bad", "c": "panic"} {
+		r.put(pod{Name: name, Node: node})
+	}
+	require.Len(t, l.recorded(), 3)
+	values, err := r.Snapshot().IndexValues("node")
+	require.NoError(t, err)
+	require.Equal(t, []string{"n1"}, values)
+	require.Equal(t, []string{"a", "b", "c"}, keys(r.List(nil)))
+	errs := r.reported()
+	require.Len(t, errs, 2)
+	require.ErrorContains(t, errs[0], "Indexers[node]")
+	require.Len(t, r.Quarantined(), 2)
+	r.put(pod{Name: "b", Node: "n2"})
+	require.Len(t, r.Quarantined(), 1)
+
+	require.NoError(t, r.AddIndexers(store.Indexers[pod]{"again": byNode}))
+	require.Len(t, r.reported(), 1, "of c, in the new index")
+}

@@ -1,0 +1,154 @@
+package informer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// Quarantined is an object for which Transform or an IndexFunc has failed.
+type Quarantined[T any] struct {
+	// Object is as the source has it.
+	Object *Object[T]
+	// Err is why.
+	Err *ItemError
+}
+
+// quarantined is a [Quarantined] as the core sees it.
+type quarantined struct {
+	object *store.Object
+	err    *ItemError
+}
+
+// transformer calls the functions of the configuration, once for each state of
+// each object, and does what the policy says if they fail.
+type transformer struct {
+	cfg    *settings
+	report func(error)
+
+	mu sync.Mutex // guards what follows
+	// failing are the objects in quarantine, by key.
+	failing map[string]quarantined
+	// failed is why the informer must end, under [Fail].
+	failed error
+}
+
+// apply returns the object as it is to be stored; false if it cannot be.
+func (t *transformer) apply(o *store.Object) (*store.Object, bool) {
+	if t.cfg.itemErrors == Quarantine {
+		t.release(o.Key)
+	}
+	if t.cfg.transform == nil {
+		return o, true
+	}
+	var transformed *store.Object
+	var err error
+	if panicked := usercode.Call("Config.Transform", o.Key, func() { transformed, err = t.cfg.transform(o) }); panicked != nil {
+		err = panicked
+	}
+	if err != nil {
+		t.fail(o, &ItemError{Func: "Transform", Key: o.Key, Revision: o.Revision, Err: err})
+		return nil, false
+	}
+	return transformed, true
+}
+
+// fail does what the policy says.
+func (t *transformer) fail(o *store.Object, err *ItemError) {
+	t.mu.Lock()
+	switch t.cfg.itemErrors {
+	case Quarantine:
+		if t.failing == nil {
+			t.failing = make(map[string]quarantined)
+		}
+		t.failing[o.Key] = quarantined{o, err}
+	case Fail:
+		t.failed = cmp.Or(t.failed, error(err))
+	}
+	t.mu.Unlock()
+	t.report(err)
+}
+
+// release ends the quarantine of the object under key.
+func (t *transformer) release(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.failing, key)
+}
+
+// releaseAbsent ends the quarantine of objects that are not there any more.
+func (t *transformer) releaseAbsent(has func(key string) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key := range t.failing {
+		if !has(key) {
+			delete(t.failing, key)
+		}
+	}
+}
+
+// failure returns why the informer must end, nil if it need not.
+func (t *transformer) failure() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.failed
+}
+
+// quarantined returns the objects in quarantine, in the order of the keys.
+func (t *transformer) quarantined() []quarantined {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := make([]quarantined, 0, len(t.failing))
+	for _, q := range t.failing {
+		list = append(list, q)
+	}
+	slices.SortFunc(list, func(a, b quarantined) int { return cmp.Compare(a.object.Key, b.object.Key) })
+	return list
+}
+
+// same reports whether two states with one key are of one object.
+func (t *transformer) same(a, b *store.Object) bool {
+	if t.cfg.identity == nil {
+		return a.Created == b.Created
+	}
+	var same bool
+	panicked := usercode.Call("Config.Identity", b.Key, func() { same = t.cfg.identity(a) == t.cfg.identity(b) })
+	if panicked != nil {
+		t.report(&ItemError{Func: "Identity", Key: b.Key, Revision: b.Revision, Err: panicked})
+		return a.Created == b.Created
+	}
+	return same
+}
+
+// errNilIndexFunc is the cause when an index has no function.
+var errNilIndexFunc = errors.New("the IndexFunc is nil: give it one that returns the value's index values")
+
+// indexers returns index functions for the store that never fail: an object
+// that a function fails for has no values in its index.
+func (t *transformer) indexers(from store.Indexers[*store.Object]) (store.Indexers[*store.Object], error) {
+	safe := make(store.Indexers[*store.Object], len(from))
+	for name, values := range from {
+		if values == nil {
+			return nil, &store.IndexFuncError{Index: name, Err: errNilIndexFunc}
+		}
+		safe[name] = func(o *store.Object) ([]string, error) { return t.values(name, values, o), nil }
+	}
+	return safe, nil
+}
+
+func (t *transformer) values(name string, of store.IndexFunc[*store.Object], o *store.Object) (values []string) {
+	var err error
+	if panicked := usercode.Call("IndexFunc", o.Key, func() { values, err = of(o) }); panicked != nil {
+		err = panicked
+	}
+	if err == nil {
+		return values
+	}
+	t.fail(o, &ItemError{Func: fmt.Sprintf("Indexers[%s]", name), Key: o.Key, Revision: o.Revision, Err: err})
+	return nil
+}

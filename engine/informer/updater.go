@@ -1,0 +1,199 @@
+package informer
+
+import (
+	"sync/atomic"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/reflector"
+)
+
+// message is what the informer's actor takes.
+//
+//	message        sent by
+//	update         the Reflector, by Offer: a full mailbox holds it back
+//	addListener    AddEventHandler and Subscribe
+//	removeListener Registration.Remove and Stop
+//	recheck        a handler that has caught up; AddIndexers after a function of
+//	               the configuration failed; New, to open the sink
+type message interface{ message() }
+
+// update is a change of the source, in order.
+type update struct{ reflector.Update }
+
+// addListener adds a handler.
+type addListener struct{ listener *listener }
+
+// removeListener takes a handler out: it gets nothing that is committed from then
+// on.
+type removeListener struct{ listener *listener }
+
+// recheck asks the actor whether it still has to hold the source back, or must
+// end.
+type recheck struct{}
+
+func (update) message()         {}
+func (addListener) message()    {}
+func (removeListener) message() {}
+func (recheck) message()        {}
+
+// mailboxSize is how many updates wait for the informer before the Reflector is
+// held back. Each may be a thousand events; the rest stays with the source.
+const mailboxSize = 8
+
+// updater is the informer's actor: the only one that changes the copy and notifies
+// handlers. The Reflector and the listeners are its children. What it shares with
+// other goroutines is in informer.
+type updater struct {
+	informer *sharedInformer
+	// listeners are in the order in which they were added.
+	listeners []*listener
+	// gathered are updates that were received and not yet committed.
+	gathered []reflector.Update
+	// filled: the first list has been committed.
+	filled bool
+	// started: Started was called. An updater whose actor was stopped before that
+	// is made only to drop its messages, of which the first is New's.
+	started bool
+}
+
+// reflectorSink is the informer as the Reflector sees it: full while a handler
+// holds the source back, and until New has set the actor.
+type reflectorSink struct {
+	actor *actors.Ref[message]
+	held  atomic.Bool
+}
+
+// Offer passes an update on.
+func (s *reflectorSink) Offer(u reflector.Update) actors.Verdict {
+	if s.held.Load() {
+		return actors.Full
+	}
+	return s.actor.Offer(update{u})
+}
+
+// Started begins to follow the source.
+func (p *updater) Started(ctx *actors.Context) {
+	p.started = true
+	s := p.informer
+	cfg := s.cfg.reflector(&s.sink, s.host.NewRand())
+	cfg.OnError = s.sourceFailed
+	ref, err := reflector.Spawn(ctx, cfg)
+	if err != nil {
+		s.end(&SourceError{Informer: s.cfg.name, Final: true, Err: err})
+		ctx.Stop()
+		return
+	}
+	s.source.Store(ref)
+}
+
+// Receive takes one message. What it brings is committed in Flush.
+func (p *updater) Receive(ctx *actors.Context, msg message) {
+	switch msg := msg.(type) {
+	case update:
+		p.gathered = append(p.gathered, msg.Update)
+	case addListener:
+		p.add(ctx, msg.listener)
+	case removeListener:
+		p.remove(msg.listener)
+		msg.listener.drain()
+	case recheck:
+	}
+}
+
+// Flush commits what was gathered, unless a handler holds the source back.
+func (p *updater) Flush(ctx *actors.Context) {
+	if !p.hold() && len(p.gathered) > 0 {
+		p.commit()
+		p.hold()
+	}
+	if err := p.informer.transform.failure(); err != nil {
+		p.informer.end(err)
+		ctx.Stop()
+	}
+}
+
+// hold finds out whether the source must be held back, does it, and reports it.
+func (p *updater) hold() bool {
+	holds := false
+	for _, l := range p.listeners {
+		holds = holds || l.pending.holds()
+	}
+	if was := p.informer.sink.held.Swap(holds); was && !holds {
+		p.informer.room()
+	}
+	return holds
+}
+
+func (p *updater) add(ctx *actors.Context, l *listener) {
+	if p.filled {
+		l.pending.begin(p.informer.published.Load(), Replay)
+	}
+	if err := actors.SpawnWake(ctx, l, &l.box, ctx.System().Blocking()); err != nil {
+		l.finish(ErrClosed)
+		return
+	}
+	p.listeners = append(p.listeners, l)
+	p.informer.handlers.Store(int64(len(p.listeners)))
+	l.box.Wake()
+}
+
+// remove takes a listener out, if it is there.
+func (p *updater) remove(l *listener) {
+	for i, other := range p.listeners {
+		if other == l {
+			p.listeners = append(p.listeners[:i:i], p.listeners[i+1:]...)
+			p.informer.handlers.Store(int64(len(p.listeners)))
+			return
+		}
+	}
+}
+
+// find returns the listener with the ID, or nil.
+func (p *updater) find(id actors.ID) *listener {
+	for _, l := range p.listeners {
+		if l.box.ID() == id {
+			return l
+		}
+	}
+	return nil
+}
+
+// ChildFailed restarts the Reflector, which then lists. A handler only fails as
+// an actor if it ends its goroutine: that is its end.
+func (p *updater) ChildFailed(_ *actors.Context, child actors.ID, reason any) actors.Directive {
+	if l := p.find(child); l != nil {
+		l.died(reason)
+		return actors.Stop
+	}
+	return actors.Restart
+}
+
+// ChildStopped forgets a handler that is gone.
+func (p *updater) ChildStopped(ctx *actors.Context, child actors.ID) {
+	if l := p.find(child); l != nil {
+		p.remove(l)
+		p.Flush(ctx) // it may be what held the source back
+	}
+}
+
+// Dropped ends handlers that came too late, and New if the actor did.
+func (p *updater) Dropped(msg message) {
+	if msg, ok := msg.(addListener); ok {
+		msg.listener.finish(ErrClosed)
+	}
+	if !p.started {
+		p.informer.end(ErrClosed)
+		p.informer.actorsGone()
+	}
+}
+
+// Stopping ends the calls that wait, and the deliveries.
+func (p *updater) Stopping(*actors.Context) {
+	p.informer.end(ErrClosed)
+	for _, l := range p.listeners {
+		l.dropped.Store(true) // a handler in the middle of a delivery gets no more of it
+	}
+}
+
+// Stopped lets close return: all actors are gone.
+func (p *updater) Stopped(*actors.Context) { p.informer.actorsGone() }

@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// Object is a stored value and what storage knows of it. It is immutable once
+// it has been written: caches, events and readers all share one Object by
+// pointer, so neither it nor anything its Value points to may be changed.
+type Object[T any] struct {
+	// Key names the object; at most one object has it at a time.
+	Key string
+	// Revision is that of the write that made this state. In the object of a
+	// Deleted event it is that of the deletion.
+	Revision Revision
+	// Created is the revision at which the key came to be. Together with Key it
+	// is the object's identity: an object deleted and created again under the
+	// same key has another one.
+	Created Revision
+	// Labels are what label selectors match on, taken from Value once when it was
+	// written.
+	Labels labels.Set
+	// Fields are what field selectors match on: a value for each of
+	// [Config].Fields, sorted by name, taken from Value once when it was written.
+	Fields []string
+	// Written is when storage committed this state, by storage's clock.
+	Written time.Time
+	// Expires is when storage deletes the object by itself; the zero time means
+	// never.
+	Expires time.Time
+	// Value is the user's value.
+	Value T
+}
+
+// Event is one change at one revision, or a bookmark. It is four words: pass
+// it by value. The objects it points to are shared and immutable.
+type Event[T any] struct {
+	Type  EventType
+	Marks Marks
+	// Revision is the position of the event in storage's order.
+	Revision Revision
+	// Object is the state after the event; for Deleted the last state before
+	// it, carrying the deletion's revision; for a Bookmark nil.
+	Object *Object[T]
+	// Prev is the state before a Modified or Deleted event, nil otherwise.
+	Prev *Object[T]
+}
+
+// Key returns the key of the event's object, or "" for a bookmark.
+func (e Event[T]) Key() string {
+	if e.Object == nil {
+		return ""
+	}
+	return e.Object.Key
+}
+
+// Is reports whether the event carries all the given marks.
+func (e Event[T]) Is(m Marks) bool { return e.Marks&m == m }
+
+// String prints the event for people: type, key and revision, and the marks.
+func (e Event[T]) String() string { return untypedEvent(e).String() }
+
+// List is one page of objects, in key order.
+type List[T any] struct {
+	// Revision is what the state was read at: watch from here to go on.
+	Revision Revision
+	// Items is never nil.
+	Items []*Object[T]
+	// Continue asks for the next page; "" on the last.
+	Continue string
+	// Remaining is the number of objects after this page, -1 if a selector makes
+	// that unknown.
+	Remaining int
+}
+
+// The core below sees an Object as its header, a [store.Object], and an Event as
+// a [store.Event]; see package store for what makes that sound. What follows does
+// not compile if the fields do not lie alike.
+const (
+	_ = -uint(unsafe.Offsetof(Object[byte]{}.Key) ^ unsafe.Offsetof(store.Object{}.Key))
+	_ = -uint(unsafe.Offsetof(Object[byte]{}.Revision) ^ unsafe.Offsetof(store.Object{}.Revision))
+	_ = -uint(unsafe.Offsetof(Object[byte]{}.Created) ^ unsafe.Offsetof(store.Object{}.Created))
+	_ = -uint(unsafe.Offsetof(Object[byte]{}.Labels) ^ unsafe.Offsetof(store.Object{}.Labels))
+	_ = -uint(unsafe.Offsetof(Object[byte]{}.Fields) ^ unsafe.Offsetof(store.Object{}.Fields))
+	_ = -uint(unsafe.Offsetof(Object[byte]{}.Written) ^ unsafe.Offsetof(store.Object{}.Written))
+	_ = -uint(unsafe.Offsetof(Object[byte]{}.Expires) ^ unsafe.Offsetof(store.Object{}.Expires))
+	_ = -uint(unsafe.Offsetof(Object[byte]{}.Value) - unsafe.Sizeof(store.Object{}))
+	_ = -uint(unsafe.Offsetof(Event[byte]{}.Type) ^ unsafe.Offsetof(store.Event{}.Type))
+	_ = -uint(unsafe.Offsetof(Event[byte]{}.Marks) ^ unsafe.Offsetof(store.Event{}.Marks))
+	_ = -uint(unsafe.Offsetof(Event[byte]{}.Revision) ^ unsafe.Offsetof(store.Event{}.Revision))
+	_ = -uint(unsafe.Offsetof(Event[byte]{}.Object) ^ unsafe.Offsetof(store.Event{}.Object))
+	_ = -uint(unsafe.Offsetof(Event[byte]{}.Prev) ^ unsafe.Offsetof(store.Event{}.Prev))
+	_ = -uint(unsafe.Sizeof(Event[byte]{}) ^ unsafe.Sizeof(store.Event{}))
+)
+
+func typed[T any](o *store.Object) *Object[T] { return store.As[Object[T]](o) }
+
+func typedEvent[T any](ev store.Event) Event[T] {
+	return Event[T]{ev.Type, ev.Marks, ev.Revision, typed[T](ev.Object), typed[T](ev.Prev)}
+}
+
+func untypedEvent[T any](ev Event[T]) store.Event {
+	return store.Event{Type: ev.Type, Marks: ev.Marks, Revision: ev.Revision, Object: store.Header(ev.Object), Prev: store.Header(ev.Prev)}
+}
+
+// draft returns a new object of which only the value is filled in.
+func draft[T any](value T) *store.Object { return store.Header(&Object[T]{Value: value}) }
+
+// Schema returns what a backend must know of T, to be given to its constructor.
+// Storage that keeps objects elsewhere needs it to encode them, and to take
+// their labels, fields and sizes.
+func (c Config[T]) Schema() store.Schema {
+	names := make([]string, 0, len(c.Fields))
+	for name := range c.Fields {
+		names = append(names, name)
+	}
+	columns := store.NewColumns(names...)
+	getters := make([]func(T) string, len(columns))
+	for i, name := range columns {
+		getters[i] = c.Fields[name]
+	}
+	return store.Schema{
+		Fields: columns,
+		New:    func() *store.Object { return store.Header(new(Object[T])) },
+		Clone: func(o *store.Object) *store.Object {
+			whole := *typed[T](o)
+			return store.Header(&whole)
+		},
+		Pointer:  func(o *store.Object) any { return &typed[T](o).Value },
+		Key:      func(o *store.Object) string { return c.Key(typed[T](o).Value) },
+		Describe: func(o *store.Object) { describe(typed[T](o), c.Labels, getters) },
+		Size:     c.size(),
+		Equal:    c.equal(),
+	}
+}
+
+// describe fills in o's labels and fields.
+func describe[T any](o *Object[T], labelsOf func(T) labels.Set, getters []func(T) string) {
+	if labelsOf != nil {
+		o.Labels = labelsOf(o.Value)
+	}
+	if len(getters) == 0 {
+		return
+	}
+	o.Fields = make([]string, len(getters))
+	for i, get := range getters {
+		o.Fields[i] = get(o.Value)
+	}
+}
+
+func (c Config[T]) size() func(*store.Object) int {
+	if c.Size == nil {
+		estimate := store.SizeOf(reflect.TypeFor[T]())
+		return func(o *store.Object) int { return estimate(&typed[T](o).Value) }
+	}
+	return func(o *store.Object) int { return c.Size(typed[T](o).Value) }
+}
+
+func (c Config[T]) equal() func(a, b *store.Object) bool {
+	if c.Equal == nil {
+		return func(a, b *store.Object) bool { return reflect.DeepEqual(typed[T](a).Value, typed[T](b).Value) }
+	}
+	return func(a, b *store.Object) bool { return c.Equal(typed[T](a).Value, typed[T](b).Value) }
+}
+
+// typeName is what an engine of T is called unless it is given a name.
+func typeName[T any]() string { return fmt.Sprintf("%T", *new(T)) }

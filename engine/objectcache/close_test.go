@@ -1,0 +1,143 @@
+package objectcache_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
+	"github.com/watchmill/watchmill/engine/objectcache"
+)
+
+func TestClose_EndsEverything(t *testing.T) {
+	r := started(t)
+	r.put(secret{Name: "live", Data: "1"})
+	r.put(secret{Name: "frozen", Data: "1", Immutable: true})
+	r.put(secret{Name: "idle", Data: "1"})
+	var refs []*objectcache.Ref[secret]
+	for _, key := range []string{"idle", "live", "frozen"} {
+		refs = append(refs, r.acquire(key))
+	}
+	r.advance(maxIdle / 2)
+	r.requireGet(refs[1], "1")
+	r.advance(maxIdle / 2)
+	r.source.FailList(1<<30, nil)
+	refs = append(refs, r.acquire("arriving"))
+	r.settle()
+	released := r.acquire("live")
+	released.Release()
+	require.NoError(t, r.cache.Close())
+	require.NoError(t, r.cache.Close())
+	for _, ref := range refs {
+		r.requireErr(ref, objectcache.ErrClosed)
+		ref.Release()
+		r.requireErr(ref, objectcache.ErrReleased)
+	}
+	r.requireErr(released, objectcache.ErrReleased)
+	_, err := r.cache.Acquire("live")
+	require.ErrorIs(t, err, objectcache.ErrClosed)
+	require.Zero(t, r.cache.Stats().Keys)
+}
+
+func TestClose_BeforeAnythingHasRun(t *testing.T) {
+	for _, key := range []string{"", "a"} {
+		r := newFixture(t, 1)
+		if key != "" {
+			r.acquire(key)
+		}
+		r.close()
+	}
+}
+
+func TestHost_ItsEndIsTheEndOfTheCache(t *testing.T) {
+	r := newFixture(t, 1)
+	ref := r.acquire("a")
+	r.requireErr(ref, objectcache.ErrNotFound)
+	require.NoError(t, r.host.Close())
+	r.requireErr(ref, objectcache.ErrClosed)
+	_, err := r.cache.Acquire("a")
+	require.ErrorIs(t, err, objectcache.ErrClosed)
+	require.NoError(t, r.cache.Close())
+	_, err = objectcache.New(objectcache.Config[secret]{Source: engine.SourceOf[secret](r.source), Host: r.host})
+	require.ErrorIs(t, err, objectcache.ErrClosed)
+	require.NoError(t, r.source.Close())
+}
+
+// The host may be closed before the cache has had a single turn.
+func TestHost_EndsBeforeAnythingHasRun(t *testing.T) {
+	r := newFixture(t, 1)
+	ref := r.acquire("a")
+	require.NoError(t, r.host.Close())
+	r.requireErr(ref, objectcache.ErrClosed)
+	_, err := r.cache.Acquire("a")
+	require.ErrorIs(t, err, objectcache.ErrClosed)
+	r.close()
+}
+
+// A Get that waits ends with its context, its reference or the cache.
+func TestGet_WaitingEnds(t *testing.T) {
+	gaveUp := errors.New("gave up")
+	for name, test := range map[string]struct {
+		end func(ref *objectcache.Ref[secret], cancel context.CancelCauseFunc, cache *objectcache.Cache[secret])
+		why error
+	}{
+		"context": {func(_ *objectcache.Ref[secret], cancel context.CancelCauseFunc, _ *objectcache.Cache[secret]) {
+			cancel(gaveUp)
+		}, gaveUp},
+		"release": {func(ref *objectcache.Ref[secret], _ context.CancelCauseFunc, _ *objectcache.Cache[secret]) {
+			ref.Release()
+		}, objectcache.ErrReleased},
+		"close": {func(_ *objectcache.Ref[secret], _ context.CancelCauseFunc, cache *objectcache.Cache[secret]) {
+			_ = cache.Close()
+		}, objectcache.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cache, source := realCache(t)
+				source.gate = func(ctx context.Context, _ string) { <-ctx.Done() }
+				ref, err := cache.Acquire("a")
+				require.NoError(t, err)
+				another, err := cache.Acquire("a") // so that a release is not the last
+				require.NoError(t, err)
+				defer another.Release()
+				ctx, cancel := context.WithCancelCause(context.Background())
+				defer cancel(nil)
+				ended := make(chan error)
+				go func() {
+					_, err := ref.Get(ctx)
+					ended <- err
+				}()
+				synctest.Wait()
+				test.end(ref, cancel, cache)
+				require.ErrorIs(t, <-ended, test.why)
+			})
+		})
+	}
+}
+
+func TestClose_NamesWhatStillRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, err := engine.NewHost(engine.HostConfig{CloseTimeout: time.Second})
+		require.NoError(t, err)
+		source := newSpySource(enginetest.SourceOptions{Blocks: true})
+		stuck := make(chan struct{})
+		source.gate = func(context.Context, string) { <-stuck }
+		cache, err := objectcache.New(objectcache.Config[secret]{Source: engine.SourceOf[secret](source), Host: host, Name: "secrets"})
+		require.NoError(t, err)
+		_, err = cache.Acquire("a")
+		require.NoError(t, err)
+		synctest.Wait()
+		err = cache.Close()
+		require.ErrorIs(t, err, actors.ErrStillRunning)
+		require.ErrorContains(t, err, "secrets")
+		close(stuck)
+		require.NoError(t, host.Close())
+		require.NoError(t, source.Close())
+	})
+}

@@ -1,0 +1,180 @@
+package objectcache_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
+	"github.com/watchmill/watchmill/engine/objectcache"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+func TestSource_BrokenWatchLosesNothing(t *testing.T) {
+	r := started(t)
+	r.put(secret{Name: "a", Data: "1"})
+	ref := r.acquire("a")
+	r.requireGet(ref, "1")
+	r.source.ResetWatches(nil)
+	r.put(secret{Name: "a", Data: "2"})
+	r.requireGet(ref, "1") // what had arrived is served meanwhile
+	r.advance(retry)
+	r.requireGet(ref, "2")
+	require.Len(t, r.told, 1)
+	require.ErrorIs(t, r.told[0], objectcache.ErrSource)
+	require.ErrorIs(t, r.told[0], enginetest.ErrInjected)
+	require.EqualError(t, r.told[0], `object "a": source failed: failed by a rule of the test`)
+}
+
+func TestSource_ExpiredHistoryIsListedAnew(t *testing.T) {
+	r := started(t)
+	ref := r.acquire("a")
+	r.requireErr(ref, objectcache.ErrNotFound)
+	r.source.Stall()
+	r.put(secret{Name: "a", Data: "1"})
+	r.put(secret{Name: "a", Data: "2"})
+	require.NoError(t, r.source.Forget())
+	r.source.Resume()
+	r.advance(retry)
+	r.requireGet(ref, "2")
+	require.Equal(t, 2, r.source.ListCalls())
+}
+
+// A source that is closed does not come back, so waiting makes no sense: reads end
+// with the cause, and each tries once more.
+func TestSource_GoneForEverEndsReads(t *testing.T) {
+	r := started(t)
+	r.put(secret{Name: "a", Data: "1"})
+	before := r.acquire("a")
+	r.requireGet(before, "1")
+	require.NoError(t, r.source.Close())
+	r.advance(retry)
+	lists := r.source.ListCalls()
+	r.requireErr(before, objectcache.ErrNotSynced, store.ErrClosed)
+	after := r.acquire("b")
+	r.requireErr(after, objectcache.ErrNotSynced, store.ErrClosed)
+	r.requireErr(after, objectcache.ErrNotSynced, store.ErrClosed)
+	require.Equal(t, lists+3, r.source.ListCalls())
+	r.requireRunning()
+	var notSynced *objectcache.NotSyncedError
+	_, err := after.Get(context.Background())
+	require.ErrorAs(t, err, &notSynced)
+	require.NoError(t, notSynced.Cause, "no wait was given up")
+}
+
+// A source that panics has failed.
+func TestSource_ThatPanicsHasFailed(t *testing.T) {
+	r := started(t)
+	r.put(secret{Name: "a", Data: "1"})
+	r.source.gate = func(context.Context, string) { panic("no storage today") }
+	ref := r.acquire("a")
+	r.requireErr(ref, objectcache.ErrNotSynced, usercode.ErrPanic)
+	r.source.gate = nil
+	r.advance(retry)
+	r.requireGet(ref, "1")
+}
+
+// traitless panics before a Reflector can begin.
+type traitless struct{ *spySource }
+
+func (traitless) Traits() backend.Traits { panic("what traits?") }
+
+func TestSource_ThatPanicsInTraitsHasFailed(t *testing.T) {
+	var told []error
+	r := started(t, func(c *objectcache.Config[secret]) {
+		c.Source = engine.SourceOf[secret](traitless{c.Source.ListerWatcher.(*spySource)})
+		c.OnError = func(err error) { told = append(told, err) }
+	})
+	ref := r.acquire("a")
+	r.requireErr(ref, objectcache.ErrNotSynced, usercode.ErrPanic)
+	r.requireRunning()
+	require.NotEmpty(t, told)
+	require.ErrorIs(t, told[0], objectcache.ErrSource)
+}
+
+func TestOnError_APanicChangesNothing(t *testing.T) {
+	r := started(t, func(c *objectcache.Config[secret]) { c.OnError = func(error) { panic("worse") } })
+	r.put(secret{Name: "a", Data: "1"})
+	r.source.FailList(3, nil)
+	ref := r.acquire("a")
+	r.advance(3 * retry)
+	r.requireGet(ref, "1")
+}
+
+// A Goexit, as of a t.FailNow, cannot be contained: the Reflector fails, and its
+// supervisor restarts it.
+func TestReflectors_ThatFailAreRestarted(t *testing.T) {
+	r := started(t, func(c *objectcache.Config[secret]) { c.Immutable = nil })
+	failing := true
+	r.source.gate = func(context.Context, string) {
+		if failing {
+			failing = false
+			panic(errors.New("once"))
+		}
+	}
+	ref := r.acquire("a")
+	r.advance(retry)
+	r.requireErr(ref, objectcache.ErrNotFound)
+	r.requireRunning("a")
+}
+
+// An update that a Reflector delivers after it was stopped does not count, even if
+// there is a new reference by then.
+func TestReflectors_ALateUpdateIsNotTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, err := engine.NewHost(engine.HostConfig{Workers: 4})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, host.Close()) })
+		stuck := make(chan struct{})
+		cache, source := realCache(t, func(c *objectcache.Config[secret]) {
+			c.Host = host
+			c.Immutable = func(s secret) bool {
+				if s.Data == "2" {
+					<-stuck
+				}
+				return false
+			}
+		})
+		again := make(chan struct{})
+		var lists atomic.Int32
+		source.gate = func(context.Context, string) {
+			if lists.Add(1) > 1 {
+				<-again
+			}
+		}
+		_, err = source.Add(secret{Name: "a", Data: "1"})
+		require.NoError(t, err)
+		old, err := cache.Acquire("a")
+		require.NoError(t, err)
+		synctest.Wait()
+		_, err = source.Modify(secret{Name: "a", Data: "2"})
+		require.NoError(t, err)
+		synctest.Wait()
+		old.Release()
+		synctest.Wait()
+		ref, err := cache.Acquire("a")
+		require.NoError(t, err)
+		_, err = source.Modify(secret{Name: "a", Data: "3"})
+		require.NoError(t, err)
+		got := make(chan string, 1)
+		go func() {
+			o, err := ref.Get(context.Background())
+			if err != nil {
+				t.Errorf("Get: %v", err)
+			}
+			got <- o.Value.Data
+		}()
+		close(stuck)
+		synctest.Wait()
+		require.Empty(t, got, "there is no answer before the new list")
+		close(again)
+		require.Equal(t, "3", <-got)
+	})
+}

@@ -1,0 +1,136 @@
+package objectcache
+
+import (
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/reflector"
+)
+
+// message is what the supervisor takes.
+//
+//	message    sent by
+//	recheck    Acquire, Release, Get and the sink, through cache.recheck
+//	idleDue    the clock
+//	begin      New, as the first message
+type message interface{ message() }
+
+// recheck asks whether the entry has the Reflector that it needs. At most one per
+// entry is on its way.
+type recheck struct{ entry *entry }
+
+// idleDue says that the entry may have been idle for long enough. The number tells
+// its timer from an earlier one that was stopped too late.
+type idleDue struct {
+	entry *entry
+	timer uint64
+}
+
+// begin lets [New] learn whether the supervisor takes messages. A supervisor that
+// is stopped before it begins drops it, and does nothing else.
+type begin struct{}
+
+func (recheck) message() {}
+func (begin) message()   {}
+func (idleDue) message() {}
+
+// supervisor is the actor that starts and stops Reflectors, its children. A
+// message names an entry, not what to do there: so whatever has changed meanwhile,
+// and in whatever order, what runs is what is needed now.
+type supervisor struct {
+	cache *cache
+	// children are the entries whose Reflector is not gone.
+	children map[actors.ID]*entry
+}
+
+// Receive rechecks an entry.
+func (s *supervisor) Receive(ctx *actors.Context, msg message) {
+	switch m := msg.(type) {
+	case recheck:
+		m.entry.rechecking.Store(false)
+		s.recheck(ctx, m.entry)
+	case idleDue:
+		if m.timer == m.entry.idleTimers {
+			m.entry.idleTimer = nil
+			s.recheck(ctx, m.entry)
+		}
+	}
+}
+
+// recheck gives the entry the Reflector that it needs, or stops the one that it
+// does not need.
+func (s *supervisor) recheck(ctx *actors.Context, e *entry) {
+	needed, idleIn := e.review(s.cache.now(), s.cache.cfg.maxIdle)
+	switch {
+	case needed && e.child == nil:
+		s.start(ctx, e)
+	case !needed && e.child != nil && !e.stopping:
+		e.stopping = true
+		e.child.Stop()
+	}
+	switch {
+	case idleIn == 0, e.child == nil:
+		e.stopIdleTimer()
+	case e.idleTimer == nil:
+		e.idleTimers++
+		due := idleDue{e, e.idleTimers}
+		e.idleTimer = ctx.Clock().AfterFunc(idleIn, func() { s.cache.supervisor.Tell(due) })
+	}
+	if e.child == nil {
+		s.cache.forget(e)
+	}
+}
+
+// start starts the entry's Reflector.
+func (s *supervisor) start(ctx *actors.Context, e *entry) {
+	to := &sink{cache: s.cache, entry: e}
+	e.follow(to)
+	cfg := s.cache.cfg.reflector(e.key, to, s.cache.host.NewRand())
+	cfg.OnError = to.failed
+	child, err := reflector.Spawn(ctx, cfg)
+	if err != nil { // the source has panicked, or the cache is closing
+		e.unreachable(to, err)
+		s.cache.report(&SourceError{Key: e.key, Err: err})
+		return
+	}
+	e.child, e.stopping = child, false
+	s.children[child.ID()] = e
+	s.cache.reflectors.Add(1)
+	s.cache.starts.Add(1)
+}
+
+func (e *entry) stopIdleTimer() {
+	if e.idleTimer != nil {
+		e.idleTimer.Stop()
+		e.idleTimer = nil
+	}
+}
+
+// ChildFailed restarts a Reflector that has failed: it lists again, at the pace of
+// its Backoff.
+func (s *supervisor) ChildFailed(*actors.Context, actors.ID, any) actors.Directive {
+	return actors.Restart
+}
+
+// ChildStopped is called for each Reflector that ends, whatever the reason. If the
+// entry needs one again, it can start only now.
+func (s *supervisor) ChildStopped(ctx *actors.Context, id actors.ID) {
+	e := s.children[id]
+	delete(s.children, id)
+	e.child = nil
+	s.cache.reflectors.Add(-1)
+	s.recheck(ctx, e)
+}
+
+// Stopping ends the calls that wait. The end of each Reflector rechecks its entry
+// for the last time.
+func (s *supervisor) Stopping(*actors.Context) { s.cache.shut() }
+
+// Stopped lets Close return: all actors are gone.
+func (s *supervisor) Stopped(*actors.Context) { s.cache.actorsGone() }
+
+// Dropped lets Close return if the supervisor never began.
+func (s *supervisor) Dropped(msg message) {
+	if _, ok := msg.(begin); ok {
+		s.cache.shut()
+		s.cache.actorsGone()
+	}
+}

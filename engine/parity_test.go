@@ -1,0 +1,138 @@
+package engine_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What docs/parity.md says to be tested is tested, by the test that it names.
+func TestParity_EveryTestThatIsNamedExists(t *testing.T) {
+	document, err := os.ReadFile("../docs/parity.md")
+	require.NoError(t, err)
+	rows := parityRows(string(document))
+	require.Greater(t, len(rows), 340, "the tables are hardly there")
+	require.Empty(t, parityProblems(os.DirFS(".."), rows))
+}
+
+// parityRow is a row of a table in the document: a behaviour, and what holds it.
+type parityRow struct{ original, behaviour, held string }
+
+func parityRows(document string) (rows []parityRow) {
+	for line := range strings.Lines(document) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		if len(cells) != 3 || !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| Original") {
+			continue
+		}
+		rows = append(rows, parityRow{strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2])})
+	}
+	return rows
+}
+
+// namedTest is the name of a test as the document writes it: package, test or
+// check, and perhaps a scenario.
+var namedTest = regexp.MustCompile("`([a-z/]+)\\.([A-Z]\\w*)(?:/([\\w/]+))?`")
+
+// parityProblems says which rows name no test and give no reason, and which tests
+// do not exist.
+func parityProblems(module fs.FS, rows []parityRow) (problems []string) {
+	packages := map[string]*parityPackage{}
+	for _, row := range rows {
+		named := namedTest.FindAllStringSubmatch(row.held, -1)
+		reason, exempt := strings.CutPrefix(row.held, "Does not apply: ")
+		if exempt != (len(named) == 0) || exempt && len(reason) < 10 {
+			problems = append(problems, fmt.Sprintf("%s: %q names no test, or no reason why not", row.original, row.held))
+		}
+		for _, name := range named {
+			if packages[name[1]] == nil {
+				packages[name[1]] = readParityPackage(module, name[1])
+			}
+			if !packages[name[1]].has(name[2], name[3]) {
+				problems = append(problems, fmt.Sprintf("%s: there is no %s", row.original, name[0]))
+			}
+		}
+	}
+	return problems
+}
+
+// parityPackage is what of a package can be named: its tests, the texts in its
+// source, and the files of its scenarios.
+type parityPackage struct {
+	tests, texts map[string]bool
+	scenarios    []string
+}
+
+var (
+	testDeclared = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	textQuoted   = regexp.MustCompile(`"(\w+)"`)
+)
+
+func readParityPackage(module fs.FS, pkg string) *parityPackage {
+	p := &parityPackage{tests: map[string]bool{}, texts: map[string]bool{}}
+	_ = fs.WalkDir(module, pkg, func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && file != pkg && !strings.HasPrefix(file, pkg+"/testdata"):
+			return fs.SkipDir
+		case strings.HasSuffix(file, "_test.go"):
+			noteMatches(module, file, testDeclared, p.tests)
+		case strings.HasSuffix(file, ".go"):
+			noteMatches(module, file, textQuoted, p.texts)
+		case strings.HasSuffix(file, ".txt"):
+			p.scenarios = append(p.scenarios, strings.TrimSuffix(file, ".txt"))
+		}
+		return nil
+	})
+	return p
+}
+
+// noteMatches enters what the pattern finds in a file.
+func noteMatches(module fs.FS, file string, pattern *regexp.Regexp, found map[string]bool) {
+	source, err := fs.ReadFile(module, file)
+	if err != nil {
+		return
+	}
+	for _, match := range pattern.FindAllSubmatch(source, -1) {
+		found[string(match[1])] = true
+	}
+}
+
+// has reports whether there is that test, with the scenario if one is named; or
+// that check, for the tests of others.
+func (p *parityPackage) has(test, scenario string) bool {
+	if !p.tests[test] {
+		return !strings.HasPrefix(test, "Test") && scenario == "" && p.texts[test]
+	}
+	return scenario == "" || slices.ContainsFunc(p.scenarios, func(file string) bool { return strings.HasSuffix(file, "/"+scenario) })
+}
+
+func TestParity_WhatIsMissingIsFound(t *testing.T) {
+	module := fstest.MapFS{
+		"a/a_test.go":                    {Data: []byte("package a\n\nfunc TestA_Works(t *testing.T) {}\n\n// func TestA_Gone(t *testing.T) {}\n")},
+		"a/testdata/scenarios/first.txt": {},
+		"a/checks/checks.go":             {Data: []byte("package checks\n\nvar all = []string{\"Reads_Work\"}\n")},
+	}
+	rows := parityRows("text | with | bars\n\n| Original | Behaviour | Test |\n|---|---|---|\n" +
+		"| One | works | `a.TestA_Works`<br>`a.TestA_Works/first`<br>`a/checks.Reads_Work` |\n" +
+		"| Two | does not | Does not apply: there are no twos. |\n" +
+		"| Three | is gone | `a.TestA_Gone`<br>`a.TestA_Works/second`<br>`a/checks.Writes_Work`<br>`b.TestA_Works` |\n" +
+		"| Four | is forgotten |  |\n" +
+		"| Five | is both | Does not apply: see `a.TestA_Works`. |\n")
+	require.Len(t, rows, 5)
+	require.Equal(t, parityRow{"Two", "does not", "Does not apply: there are no twos."}, rows[1])
+	require.Empty(t, parityProblems(module, rows[:2]))
+	require.Equal(t, []string{
+		"Three: there is no `a.TestA_Gone`", "Three: there is no `a.TestA_Works/second`",
+		"Three: there is no `a/checks.Writes_Work`", "Three: there is no `b.TestA_Works`",
+		`Four: "" names no test, or no reason why not`,
+		"Five: \"Does not apply: see `a.TestA_Works`.\" names no test, or no reason why not",
+	}, parityProblems(module, rows[2:]))
+}

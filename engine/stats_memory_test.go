@@ -1,0 +1,112 @@
+package engine_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+// load writes objects, then updates them at random, and returns by how much the
+// heap has grown, and what Stats says of it. value is another one for each n.
+func load[T any](t *testing.T, cfg engine.Config[T], objects, updates int, value func(key, n int) T) (grown int64, s engine.Stats) {
+	before := heapHeld()
+	e, err := engine.New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	var last *engine.Object[T]
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range objects + updates {
+		key := n
+		if n >= objects {
+			key = random.IntN(objects)
+		}
+		last, err = e.Put(t.Context(), value(key, n))
+		require.NoError(t, err)
+	}
+	require.NoError(t, e.WaitFor(t.Context(), last.Revision))
+	grown, s = heapHeld()-before, e.Stats()
+	runtime.KeepAlive(e)
+	return grown, s
+}
+
+// heapHeld returns the bytes of the heap that are left after a collection.
+func heapHeld() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+const mib = 1 << 20
+
+type note struct{ Name, Text string }
+
+func noteName(n note) string { return n.Name }
+
+func makeNote(key, n int) note {
+	return note{fmt.Sprintf("notes/%06d", key), strings.Repeat("x", 40) + fmt.Sprintf("%010d", n)}
+}
+
+func requireStatsTrue(t *testing.T, grown int64, s engine.Stats) {
+	t.Helper()
+	said := s.StateBytes + s.WindowBytes + s.HistoryBytes
+	t.Logf("heap %.1f MiB, said %.1f: state %.1f, window %.1f, history %.1f",
+		float64(grown)/mib, float64(said)/mib, float64(s.StateBytes)/mib, float64(s.WindowBytes)/mib, float64(s.HistoryBytes)/mib)
+	require.InEpsilon(t, grown, said, 0.25)
+}
+
+func TestStats_SayWhatTheHeapHolds(t *testing.T) {
+	const objects = 50_000
+	// What all actor systems of a process share is made by the first.
+	_, _ = load(t, engine.Config[note]{Key: noteName}, 1, 0, makeNote)
+	t.Run("small window", func(t *testing.T) {
+		grown, s := load(t, engine.Config[note]{Key: noteName, Window: engine.Window{MaxEvents: 1000}}, objects, 2*objects, makeNote)
+		requireStatsTrue(t, grown, s)
+		require.Less(t, grown, int64(60*mib*objects/100_000))
+	})
+	t.Run("defaults", func(t *testing.T) {
+		grown, s := load(t, engine.Config[note]{Key: noteName}, objects, 2*objects, makeNote)
+		requireStatsTrue(t, grown, s)
+		require.Less(t, grown, int64(250*mib*objects/100_000))
+		require.Equal(t, 3*objects, s.WindowEvents)
+	})
+	t.Run("indexed, with maps that change", func(t *testing.T) {
+		type pod struct {
+			Name  string
+			Node  string
+			Notes map[string]string
+		}
+		grown, s := load(t, engine.Config[pod]{
+			Key:    func(p pod) string { return p.Name },
+			Fields: engine.Fields[pod]{"node": func(p pod) string { return p.Node }},
+			Index:  []string{"node"},
+		}, 20_000, 40_000, func(key, n int) pod {
+			return pod{fmt.Sprintf("pods/%06d", key), fmt.Sprintf("node-%03d", n%100), map[string]string{
+				"written": fmt.Sprintf("as number %010d", n), "by": strings.Repeat("x", n%100),
+			}}
+		})
+		requireStatsTrue(t, grown, s)
+	})
+	t.Run("large values without Size", func(t *testing.T) {
+		type file struct {
+			Name string
+			Data []byte
+		}
+		grown, s := load(t, engine.Config[file]{
+			Key: func(f file) string { return f.Name }, Window: engine.Window{MaxBytes: 256 * mib},
+		}, 10, 5990, func(key, n int) file {
+			data := make([]byte, 100_000)
+			copy(data, fmt.Sprint(n))
+			return file{fmt.Sprint("file-", key), data}
+		})
+		requireStatsTrue(t, grown, s)
+		require.Less(t, grown-s.StateBytes, int64(300*mib))
+	})
+}

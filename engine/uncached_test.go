@@ -1,0 +1,137 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+// uncached returns an engine whose cache is off.
+func uncached(t *testing.T) *engine.Engine[pod] {
+	t.Helper()
+	c := cfg()
+	c.NoCache = true
+	e, err := engine.New(c)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	return e
+}
+
+func TestNoCache_WatchIsServedByTheBackend(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	e := uncached(t)
+	_, err := e.Create(ctx, pod{Name: "a", App: "web"})
+	require.NoError(t, err)
+
+	w, err := e.Watch(ctx, engine.WatchOptions{Labels: "app=web", InitialState: true, Bookmarks: true})
+	require.NoError(t, err)
+	_, err = e.Create(ctx, pod{Name: "b", App: "db"})
+	require.NoError(t, err)
+	_, err = e.Create(ctx, pod{Name: "c", App: "web"})
+	require.NoError(t, err)
+	_, err = e.Put(ctx, pod{Name: "c", App: "db"})
+	require.NoError(t, err)
+
+	var seen []string
+	for ev, err := range w.Events() {
+		require.NoError(t, err)
+		seen = append(seen, ev.String())
+		if ev.Type == engine.Deleted {
+			break
+		}
+	}
+	require.Equal(t, []string{"ADDED a@2 initial", "BOOKMARK@2 initial-end", "ADDED c@4", "DELETED c@5"}, seen)
+	w.Stop()
+	_, err = w.Next(ctx)
+	require.ErrorIs(t, err, engine.ErrStopped)
+}
+
+func TestNoCache_SlowConsumerLosesNothing(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	e := uncached(t)
+	w, err := e.Watch(ctx, engine.WatchOptions{Buffer: 10})
+	require.NoError(t, err)
+	var last engine.Revision
+	for i := range 2000 {
+		last, err = revisionOf(e.Put(ctx, pod{Name: "a", N: i}))
+		require.NoError(t, err)
+	}
+	next := 0
+	for ev, err := range w.Events() {
+		require.NoError(t, err)
+		require.Equal(t, next, ev.Object.Value.N)
+		next++
+		if ev.Revision == last {
+			break
+		}
+	}
+	require.Equal(t, 2000, next)
+}
+
+func TestNoCache_CloseEndsTheWatch(t *testing.T) {
+	c := cfg()
+	c.NoCache = true
+	e, err := engine.New(c)
+	require.NoError(t, err)
+	w, err := e.Watch(t.Context(), engine.WatchOptions{})
+	require.NoError(t, err)
+	require.NoError(t, e.Close())
+	<-w.Done()
+	require.ErrorIs(t, w.Err(), engine.ErrEngineClosed)
+}
+
+// Without a cache the same input is refused.
+func TestNoCache_InputIsCheckedAlike(t *testing.T) {
+	e := uncached(t)
+	ctx := context.Background()
+	_, err := e.Watch(ctx, engine.WatchOptions{Labels: "app~web"})
+	require.ErrorIs(t, err, engine.ErrInvalidSelector)
+	_, err = e.Watch(ctx, engine.WatchOptions{Last: 3})
+	wanted{engine.ErrUnsupported, []string{"Last", "cache"}}.require(t, err)
+	_, err = e.Watch(ctx, engine.WatchOptions{Policy: engine.Conflate})
+	wanted{engine.ErrUnsupported, []string{"Conflate", "cache"}}.require(t, err)
+	_, err = e.Watch(ctx, engine.WatchOptions{From: 1000, InitialState: true})
+	require.ErrorIs(t, err, engine.ErrFuture)
+	_, err = e.List(ctx, engine.ListOptions{Read: engine.NotOlderThan(1000)})
+	require.ErrorIs(t, err, engine.ErrFuture)
+	_, err = e.List(ctx, engine.ListOptions{Read: engine.Exactly(1000)})
+	require.ErrorIs(t, err, engine.ErrFuture)
+	_, err = e.ByIndex(ctx, "zone", "z1")
+	require.ErrorIs(t, err, engine.ErrUnknownIndex)
+	_, err = e.Handle(ctx, engine.WatchOptions{}, nil)
+	require.ErrorIs(t, err, engine.ErrNilHandler)
+}
+
+// Without a cache every read is the backend's.
+func TestNoCache_ReadsAreServedByTheBackend(t *testing.T) {
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
+	first := f.put("a", "web", 1)
+	f.put("b", "db", 2)
+	f.gets("a", engine.Latest(), "a=1@2", "get")
+	f.gets("a", engine.Cached(), "a=1@2", "get")
+	f.gets("a", engine.NotOlderThan(first), "a=1@2", "revision, get")
+	f.gets("b", engine.Exactly(first), "not found", "list")
+	_, err := f.Get(t.Context(), "a", engine.GetOptions{Read: engine.NotOlderThan(9)})
+	require.ErrorIs(t, err, engine.ErrFuture)
+	f.asked()
+	f.lists(engine.ListOptions{}, "@3: a=1@2 b=2@3", "list")
+	f.lists(engine.ListOptions{Read: engine.Cached()}, "@3: a=1@2 b=2@3", "list")
+	f.lists(engine.ListOptions{Labels: "app=db"}, "@3: b=2@3", "list")
+	f.lists(engine.ListOptions{Read: engine.Exactly(first)}, "@2: a=1@2", "list")
+	token := f.lists(engine.ListOptions{Limit: 1}, "@3: a=1@2 +1 more", "list")
+	f.lists(engine.ListOptions{Continue: token}, "@3: b=2@3", "list")
+	_, err = f.List(t.Context(), engine.ListOptions{Read: engine.NotOlderThan(9)})
+	require.ErrorIs(t, err, engine.ErrFuture)
+	found, err := f.ByIndex(t.Context(), "app", "db")
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.NoError(t, f.WaitFor(t.Context(), 99), "there is nothing to wait for")
+	require.NoError(t, f.Verify(t.Context()))
+	require.Zero(t, f.Stats().Lists)
+}

@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"context"
+	"iter"
+
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+// Watch is a running watch: a position in the engine's log, with a filter. It
+// has one consumer, of one kind: Next, Batches or Events; or Chan; or the
+// handler that [Engine.Handle] was given. The methods that consume belong to one
+// goroutine at a time; the others are safe for concurrent use and do not block.
+type Watch[T any] struct{ core watchCore }
+
+// watchCore is a watch whatever the type of its objects: a [watcher.Watch], see
+// [engineCore].
+type watchCore interface {
+	Next(ctx context.Context) ([]store.Event, error)
+	Batches() iter.Seq2[[]store.Event, error]
+	Events() iter.Seq2[store.Event, error]
+	Pump(send func(store.Event) bool, last func())
+	Stop()
+	Done() <-chan struct{}
+	Err() error
+	Revision() store.Revision
+	Delivered() uint64
+	Lag() uint64
+	Stalled() bool
+}
+
+var _ watchCore = (*watcher.Watch)(nil)
+
+func typedWatch[T any](w watchCore, err error) (*Watch[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Watch[T]{w}, nil
+}
+
+// Next returns the next events, at least one. It blocks until there are some,
+// ctx is done (then ctx's cause is returned and the watch goes on), or the
+// watch has ended (then the reason is returned, each time). The slice is
+// shared with other watches: read it, do not change it.
+func (w *Watch[T]) Next(ctx context.Context) ([]Event[T], error) {
+	events, err := w.core.Next(ctx)
+	return store.AsEvents[Event[T]](events), err
+}
+
+// Batches ranges over the watch a batch at a time, as they come. Its last pair
+// has no events and says why the watch ended. Breaking out of the loop leaves
+// the watch as it is: range again, or Stop it.
+func (w *Watch[T]) Batches() iter.Seq2[[]Event[T], error] {
+	return func(yield func([]Event[T], error) bool) {
+		for events, err := range w.core.Batches() {
+			if !yield(store.AsEvents[Event[T]](events), err) {
+				return
+			}
+		}
+	}
+}
+
+// Events ranges over the watch an event at a time. Its last pair has the zero
+// event and says why the watch ended. Breaking out of the loop leaves the watch
+// as it is: range again and it goes on with the next event, or Stop it.
+func (w *Watch[T]) Events() iter.Seq2[Event[T], error] {
+	return func(yield func(Event[T], error) bool) {
+		for ev, err := range w.core.Events() {
+			if !yield(typedEvent[T](ev), err) {
+				return
+			}
+		}
+	}
+}
+
+// Chan returns a channel of the watch's events. It is closed when the watch
+// ends; Err then says why. The channel has no buffer: the watch is its buffer.
+// It is the only consumer that costs a goroutine, until the watch ends.
+//
+// A watch that already has another consumer gets a closed channel.
+func (w *Watch[T]) Chan() <-chan Event[T] {
+	out := make(chan Event[T])
+	done := w.Done()
+	send := func(ev store.Event) bool {
+		select {
+		case out <- typedEvent[T](ev):
+			return true
+		case <-done:
+			return false
+		}
+	}
+	w.core.Pump(send, func() { close(out) })
+	return out
+}
+
+// Stop ends the watch with [ErrStopped]. It does not wait for a handler that is
+// running. Stopping an ended watch does nothing.
+func (w *Watch[T]) Stop() { w.core.Stop() }
+
+// Done returns a channel that is closed when the watch ends.
+func (w *Watch[T]) Done() <-chan struct{} { return w.core.Done() }
+
+// Err returns why the watch ended, or nil while it has not.
+func (w *Watch[T]) Err() error { return w.core.Err() }
+
+// Revision returns the revision from which a new watch would continue where
+// this one's consumer stands: everything up to it has been delivered. It is
+// zero while the initial state is not complete: start over then.
+//
+// It is never ahead of the consumer, so that nothing is lost, and exact once
+// the consumer has come back for more, stopped ranging, or its handler has
+// returned: what happens that is not for the watch then moves it on, too. While a
+// handler works through a batch, just after a receive from Chan, or after an
+// event marked Conflated it may be behind.
+func (w *Watch[T]) Revision() Revision { return w.core.Revision() }
+
+// Delivered returns how many events, bookmarks included, the consumer was
+// given.
+func (w *Watch[T]) Delivered() uint64 { return w.core.Delivered() }
+
+// Lag returns how many events for this watch lie ahead of its consumer, not
+// counting an initial state. While it catches up from the window the figure may
+// be too high.
+func (w *Watch[T]) Lag() uint64 { return w.core.Lag() }
+
+// Stalled reports whether the watch was called stalled and has not caught up
+// since.
+func (w *Watch[T]) Stalled() bool { return w.core.Stalled() }

@@ -1,0 +1,83 @@
+//go:build buildcost
+
+package buildcost_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rounds is how often each program is built. The least of the rounds counts:
+// what a neighbour on the machine adds is never negative.
+const rounds = 5
+
+// built is what building a program again with one line changed costs.
+type built struct {
+	cpu  time.Duration
+	size int64
+}
+
+// rebuild builds the program with its line changed and returns the CPU time of
+// the whole build, and the size of the binary without symbols.
+func rebuild(t *testing.T, program string, line int) built {
+	t.Helper()
+	dir := t.TempDir()
+	file, err := filepath.Abs(filepath.Join(program, "main.go"))
+	require.NoError(t, err)
+	source, err := os.ReadFile(file)
+	require.NoError(t, err)
+	changed := strings.Replace(string(source), "const line = 0", fmt.Sprintf("const line = %d", line), 1)
+	require.NotEqual(t, string(source), changed)
+	replacement, overlay, binary := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "binary")
+	require.NoError(t, os.WriteFile(replacement, []byte(changed), 0o600))
+	mapping, err := json.Marshal(map[string]map[string]string{"Replace": {file: replacement}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(overlay, mapping, 0o600))
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-ldflags", "-s -w", "-o", binary, "./"+program)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	info, err := os.Stat(binary)
+	require.NoError(t, err)
+	return built{cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), info.Size()}
+}
+
+// measure rebuilds the programs in turn and returns the least of each.
+func measure(t *testing.T, programs ...string) map[string]built {
+	seed := int(time.Now().UnixNano() % 1e9) // lines that no build has cached
+	least := make(map[string]built)
+	for round := range rounds + 1 {
+		for _, p := range programs {
+			b := rebuild(t, p, seed+round)
+			if last, ok := least[p]; round > 1 && ok {
+				b.cpu = min(b.cpu, last.cpu)
+			}
+			least[p] = b // round 0 fills the build cache
+		}
+	}
+	for _, p := range programs {
+		t.Logf("%-6s %v of CPU, %d kB", p, least[p].cpu.Round(time.Millisecond), least[p].size/1000)
+	}
+	return least
+}
+
+func TestEngine_CostsTheUsersCompilerLittle(t *testing.T) {
+	cost := measure(t, "bare", "one", "two", "three")
+	bare := float64(cost["bare"].cpu)
+	require.LessOrEqual(t, float64(cost["one"].cpu)/bare, 1.5, "the core is compiled with the user's package")
+	for more, fewer := range map[string]string{"two": "one", "three": "two"} {
+		// Half a second on a machine that builds bare in one and a half.
+		require.LessOrEqual(t, float64(cost[more].cpu-cost[fewer].cpu)/bare, 0.35, "one more type in %s", more)
+		require.LessOrEqual(t, cost[more].size-cost[fewer].size, int64(150_000), "one more type in %s", more)
+	}
+}

@@ -1,0 +1,182 @@
+package scenario
+
+import (
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// Load reads a scenario from a file and validates it.
+//
+// Errors: [Errors] with file, line and column, or the error of opening or reading
+// the file.
+func Load(file string) (*Scenario, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1)) // one byte more, to see that there is more
+	if err != nil {
+		return nil, err
+	}
+	return parse(file, filepath.Dir(file), data)
+}
+
+// Parse reads a scenario from YAML and validates it. The name is the file's name in
+// errors. What it allocates is bounded; see the limits in the package's
+// documentation.
+//
+// Errors: [Errors] with line and column: the first error of the YAML itself, or
+// else all unknown fields and values of a wrong type, or else all invalid values.
+func Parse(name string, data []byte) (*Scenario, error) { return parse(name, "", data) }
+
+func parse(file, dir string, data []byte) (*Scenario, error) {
+	s, places, err := decode(data)
+	if err == nil {
+		s.dir = dir
+		s.Name = cmp.Or(s.Name, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
+		err = s.Validate()
+	}
+	if err == nil {
+		return s, nil
+	}
+	var errs Errors
+	if !errors.As(err, &errs) {
+		return nil, err
+	}
+	for _, e := range errs {
+		e.File = file
+		if e.Line == 0 {
+			e.Line, e.Column = places.of(e.Field)
+		}
+	}
+	slices.SortStableFunc(errs, func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })
+	return nil, errs
+}
+
+// decode reads the YAML and returns the positions of the fields. Errors: [Errors].
+func decode(data []byte) (*Scenario, places, error) {
+	if e := checkText(data); e != nil {
+		return nil, nil, Errors{e}
+	}
+	tokens := lexer.Tokenize(string(data))
+	if e := checkTokens(tokens); e != nil {
+		return nil, nil, Errors{e}
+	}
+	file, err := parser.Parse(tokens, 0)
+	if err != nil {
+		return nil, nil, Errors{yamlError(err)}
+	}
+	root, err := onlyDocument(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	x := indexer{places: places{}, anchors: map[string]ast.Node{}}
+	x.scenario(root)
+	if len(x.errs) > 0 {
+		return nil, nil, x.errs
+	}
+	s := &Scenario{}
+	if err := yaml.NodeToValue(root, s, yaml.DisallowUnknownField()); err != nil {
+		return nil, nil, Errors{yamlError(err)}
+	}
+	return s, x.places, nil
+}
+
+// onlyDocument returns the root of the file's document, of which there must be
+// exactly one.
+func onlyDocument(file *ast.File) (ast.Node, error) {
+	var roots []ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body != nil && doc.Body.Type() != ast.CommentType {
+			roots = append(roots, doc.Body)
+		}
+	}
+	switch {
+	case len(roots) == 0:
+		return nil, Errors{{Line: 1, Column: 1, Problem: "the file is empty", Fix: "describe writers, watchers or readers"}}
+	case len(roots) > 1:
+		at := roots[1].GetToken().Position
+		return nil, Errors{{Line: at.Line, Column: at.Column, Problem: "there is a second document", Fix: "write one scenario per file"}}
+	}
+	return roots[0], nil
+}
+
+// yamlError converts an error of the YAML library.
+func yamlError(err error) *Error {
+	e := &Error{Line: 1, Column: 1, Fix: "write it as YAML"}
+	var syntax *yaml.SyntaxError
+	var mismatch *yaml.TypeError
+	var overflow *yaml.OverflowError
+	var unexpected *yaml.UnexpectedNodeTypeError
+	var placed yaml.Error
+	switch {
+	case errors.As(err, &syntax):
+		e.Problem = syntax.Message
+	case errors.As(err, &mismatch):
+		e.Problem = quoted(mismatch.Token.Value) + " is not " + kindName(mismatch.DstType)
+		e.Fix = "write " + kindExample(mismatch.DstType)
+	case errors.As(err, &overflow):
+		e.Problem = fmt.Sprintf("%s is out of range for %s", shortened(overflow.SrcNum, maxQuoted), kindName(overflow.DstType))
+		e.Fix = "write a smaller number"
+	case errors.As(err, &unexpected):
+		e.Problem = fmt.Sprintf("a %v is where a %v belongs", unexpected.Actual, unexpected.Expected)
+		e.Fix = "see the documentation of the field"
+	case errors.As(err, &placed): // its Error method prints the whole source
+		e.Problem = placed.GetMessage()
+	default:
+		e.Problem = err.Error()
+	}
+	if errors.As(err, &placed) {
+		if token := placed.GetToken(); token != nil {
+			e.Line, e.Column = token.Position.Line, token.Position.Column
+		}
+	}
+	return e
+}
+
+//go:embed library/*.yaml
+var library embed.FS
+
+// Library returns the names of the shipped scenarios, sorted.
+func Library() []string {
+	files, _ := library.ReadDir("library") // cannot fail: it is embedded
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = strings.TrimSuffix(f.Name(), ".yaml")
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Source returns the file of a shipped scenario. Errors: an [*Error] that lists the
+// shipped scenarios.
+func Source(name string) ([]byte, error) {
+	data, err := library.ReadFile(path.Join("library", name+".yaml"))
+	if err != nil {
+		return nil, &Error{Problem: "there is no shipped scenario " + name, Fix: "there are " + listed(Library())}
+	}
+	return data, nil
+}
+
+// Shipped returns the shipped scenario of that name. Errors: those of [Source].
+func Shipped(name string) (*Scenario, error) {
+	data, err := Source(name)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(name+".yaml", data)
+}

@@ -1,0 +1,37 @@
+package store
+
+import "unsafe"
+
+// This file has all the unsafe code of the project, but for what reads the sizes
+// of values and compares addresses. It buys this: the core
+// handles headers of type [Object] alone, so it has no type parameter and is
+// compiled once; the value lies in the same allocation as its header, so a write
+// allocates once; and the typed façade hands out the very objects, and slices of
+// them, that the core has.
+//
+// What makes it sound:
+//
+//   - A whole P is a struct that begins with the fields of Object, in their
+//     order, so both have the same address, and a pointer to one keeps the other
+//     alive. The façade's types prove that with constant expressions which do not
+//     compile otherwise.
+//   - All objects of one storage come from one [Schema], whose New and Clone make
+//     a P each. The façade never lets a header of another storage in.
+//   - The tests run with -race, which turns on the compiler's checkptr.
+
+// As returns the whole of which o is the header. A nil o gives nil.
+func As[P any](o *Object) *P { return (*P)(unsafe.Pointer(o)) }
+
+// Header returns the header of the whole that p points to.
+func Header[P any](p *P) *Object { return (*Object)(unsafe.Pointer(p)) }
+
+// AsObjects returns the same slice as one of wholes.
+func AsObjects[P any](objects []*Object) []*P {
+	return unsafe.Slice((**P)(unsafe.Pointer(unsafe.SliceData(objects))), len(objects))
+}
+
+// AsEvents returns the same slice as one of E, a struct that has the fields of
+// [Event] with pointers to wholes in place of pointers to headers.
+func AsEvents[E any](events []Event) []E {
+	return unsafe.Slice((*E)(unsafe.Pointer(unsafe.SliceData(events))), len(events))
+}

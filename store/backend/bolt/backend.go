@@ -1,0 +1,218 @@
+package bolt
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/backend/internal/expiry"
+	"github.com/watchmill/watchmill/store/backend/internal/waiting"
+)
+
+// Backend is the objects of one type in a file. All methods are safe for
+// concurrent use.
+//
+// Writes wait until they are durable. Reads of the newest state, and of what is
+// still in memory of the past, touch no file.
+type Backend struct {
+	file   *File
+	name   string
+	clock  clock.Clock
+	config Config
+	values values
+
+	// latest is what readers see without the lock; nil after a write, until the
+	// next reader makes it anew.
+	latest atomic.Pointer[snapshot]
+	// running counts what goes on in goroutines of callers and of its own.
+	running sync.WaitGroup
+	// stage is what the group being committed makes of the state. Only the
+	// goroutine that commits uses it.
+	stage stage
+
+	mu       sync.Mutex // guards all below
+	closed   bool
+	revision store.Revision
+	tree     *store.Tree
+	// recent is the object in the tree that was looked up or written last, or nil.
+	recent *store.Object
+	// undecodable are the objects in the tree whose values are not known. It is
+	// replaced, not changed.
+	undecodable map[string]*backend.UndecodableError
+	window      *store.Window
+	floor       store.Revision // history before it is given up; zero: none is
+	first       store.Revision // where history begins if floor is zero
+	history     history
+	waiting     waiting.List
+	expiries    *expiry.Queue
+	expire      expiry.Alarm // at the earliest expiry
+	trim        expiry.Alarm // when something may have come of age
+	index       *pastIndex   // of the past state that was listed last, or nil
+	forget      expiry.Alarm // of index
+	// size is that of the object that the event being appended to the window takes
+	// out of the state.
+	size int
+}
+
+var (
+	_ backend.Backend = (*Backend)(nil)
+	_ backend.Emitter = (*Backend)(nil)
+)
+
+// New returns the objects in f that have this name, which are none if the name is
+// new. It reads all of them. What has expired while the file was closed is deleted
+// before it returns.
+//
+// Errors: [*usercode.ConfigError] and [*store.LimitError] for a config that cannot
+// be; [ErrOpenType] if the name is in use; [*backend.UndecodableError];
+// [*CorruptError]; [store.ErrClosed].
+func New(f *File, name string, cfg Config) (*Backend, error) {
+	if err := cfg.validate(name); err != nil {
+		return nil, err
+	}
+	b := newBackend(f, name, cfg.withDefaults(f.opts.Clock))
+	if err := f.register(b); err != nil {
+		return nil, err
+	}
+	if err := b.open(); err != nil {
+		_ = b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func newBackend(f *File, name string, cfg Config) *Backend {
+	b := &Backend{
+		file: f, name: name, clock: f.opts.Clock, config: cfg,
+		values:   values{name: name, schema: cfg.Schema, codec: cfg.Codec, sealer: cfg.Sealer},
+		tree:     store.NewTree(cfg.Indexes...),
+		expiries: expiry.NewQueue(),
+		history:  history{limits: cfg.Retain},
+	}
+	b.stage.objects = map[string]*store.Object{}
+	b.window = store.NewWindow(hotLimits, func(*store.Object) int { return b.size })
+	b.expire = expiry.NewAlarm(b.clock, b.deleteExpired)
+	b.trim = expiry.NewAlarm(b.clock, b.comeOfAge)
+	b.forget = expiry.NewAlarm(b.clock, b.forgetIndex)
+	return b
+}
+
+// register makes the name b's.
+func (f *File) register(b *Backend) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.closed:
+		return store.ErrClosed
+	case f.types[b.name] != nil:
+		return fmt.Errorf("%w: %q of %s: close the other backend first", ErrOpenType, b.name, f.path)
+	}
+	f.types[b.name] = b
+	return nil
+}
+
+// open reads what there is, and begins to look after it.
+func (b *Backend) open() error {
+	bounds, err := b.file.journal.Declare(b.name, uint64(b.config.FirstRevision))
+	if err != nil {
+		return err
+	}
+	if err := b.load(bounds); err != nil {
+		return err
+	}
+	if b.file.opts.ReadOnly {
+		return nil
+	}
+	if err := b.deleteAllExpired(); err != nil {
+		if !backend.Retryable(err) {
+			return err
+		}
+		b.retryExpiry(err)
+	}
+	b.mu.Lock()
+	b.trim.Set(b.clock.Now().Add(b.config.Retain.MinAge))
+	b.mu.Unlock()
+	if bounds.Trimmed < bounds.Floor {
+		b.file.upkeep.start()
+	}
+	return nil
+}
+
+// Traits: reads do not wait for the disk but for a long past, and every revision
+// is one event.
+func (b *Backend) Traits() backend.Traits {
+	return backend.Traits{Blocks: false, Contiguous: true}
+}
+
+// Revision returns the newest revision.
+func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.revision, b.closedError()
+}
+
+// closedError is what calls fail with once the backend is closed.
+func (b *Backend) closedError() error {
+	if b.closed {
+		return store.ErrClosed
+	}
+	return nil
+}
+
+// Close ends every watch with [store.ErrClosed], waits for writes that are being
+// committed, and lets go of all objects. The file stays open. A second Close does
+// nothing.
+func (b *Backend) Close() error {
+	b.shut()
+	b.running.Wait()
+	b.file.mu.Lock()
+	defer b.file.mu.Unlock()
+	if b.file.types[b.name] == b {
+		delete(b.file.types, b.name)
+	}
+	return nil
+}
+
+// shut is Close without waiting.
+func (b *Backend) shut() {
+	b.mu.Lock()
+	b.closed = true
+	b.latest.Store(nil)
+	b.expire.Set(expiry.Never)
+	b.trim.Set(expiry.Never)
+	b.forget.Set(expiry.Never)
+	b.tree, b.recent, b.window, b.expiries, b.index, b.undecodable = nil, nil, nil, nil, nil, nil
+	woken := b.waiting.Take()
+	b.mu.Unlock()
+	waiting.WakeAll(woken)
+}
+
+// begin says that something goes on until end is called, unless b is closed.
+func (b *Backend) begin() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return store.ErrClosed
+	}
+	b.running.Add(1)
+	return nil
+}
+
+func (b *Backend) end() { b.running.Done() }
+
+// oldest is the oldest revision that can be read and watched from. The caller
+// holds the lock.
+func (b *Backend) oldest() store.Revision { return max(b.floor, b.first) }
+
+// corrupt is damage that only the meaning of the records shows.
+func (b *Backend) corrupt(revision uint64, what string) error {
+	return &CorruptError{Path: b.file.path, Page: journal.NoPage, Log: b.name, Revision: revision, What: what}
+}

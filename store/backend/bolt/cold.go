@@ -1,0 +1,213 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// coldReader reads history from the file for one watch that is behind memory.
+//
+//	file ──▶ fill, in a goroutine that ends with its run ──▶ ready ──▶ Next
+//	                        ▲                                  │
+//	                        └───────── when it is half empty ──┘
+//
+// The backend's lock guards all but recent, which only fill uses.
+type coldReader struct {
+	watcher *watcher
+	// at is the revision up to which the file was read.
+	at store.Revision
+	// ready are events that were read, taken those of them that were handed out.
+	ready []store.Event
+	taken int
+	// filling: a goroutine reads.
+	filling bool
+	// waiting: the consumer found nothing, and is to be notified.
+	waiting bool
+	err     error // what comes after ready
+	// recent are objects that events were about, to be the Prev of later ones.
+	recent map[uint64]*store.Object
+}
+
+// newColdReader reads for w from where it is.
+func newColdReader(w *watcher) *coldReader {
+	return &coldReader{watcher: w, at: w.through, recent: map[uint64]*store.Object{}}
+}
+
+const (
+	// coldRun is how many records are read at once, and coldBytes from how many
+	// bytes on a run ends early.
+	coldRun   = 1024
+	coldBytes = 4 << 20
+	// maxRecent is how many objects are remembered to be the Prev of later events.
+	maxRecent = 8192
+)
+
+// take returns up to limit events, the revision that the watch has got to with
+// them, and whether that is as far as was read. The caller holds the lock.
+func (c *coldReader) take(limit int) (events []store.Event, through store.Revision, done bool, err error) {
+	left := c.ready[c.taken:]
+	if len(left) == 0 {
+		if c.err != nil {
+			return nil, 0, false, c.err
+		}
+		c.waiting = true
+		return nil, c.at, !c.filling, nil
+	}
+	n := min(len(left), limit)
+	events = left[:n:n]
+	c.taken += len(events)
+	if c.taken == len(c.ready) && c.err == nil {
+		return events, c.at, !c.filling, nil
+	}
+	return events, events[len(events)-1].Revision, false, nil
+}
+
+// low reports whether it is time to read on.
+func (c *coldReader) low() bool {
+	return !c.filling && c.err == nil && len(c.ready)-c.taken < coldRun/2
+}
+
+// start reads a run in a goroutine of its own. The caller holds the lock.
+func (c *coldReader) start() {
+	c.filling = true
+	c.watcher.backend.running.Go(c.fill)
+}
+
+// fill reads a run, adds what the watch covers to ready, and notifies the
+// consumer if it waits.
+func (c *coldReader) fill() {
+	w, b := c.watcher, c.watcher.backend
+	b.mu.Lock()
+	run := &coldRead{reader: c, at: c.at}
+	b.mu.Unlock()
+	err := b.file.journal.Read(context.Background(), b.name, run.read)
+	if run.failed != nil {
+		err = run.failed
+	}
+	b.mu.Lock()
+	c.ready = append(c.ready[c.taken:len(c.ready):len(c.ready)], run.events...)
+	c.taken = 0
+	c.at, c.err, c.filling = run.at, err, false
+	wake := c.waiting
+	c.waiting = false
+	b.mu.Unlock()
+	if wake {
+		w.Wake()
+	}
+}
+
+// coldRead is one run.
+type coldRead struct {
+	reader *coldReader
+	events []store.Event
+	at     store.Revision
+	state  *store.TreeView
+	failed error // what ends the watch behind events
+	bytes  int
+	n      int
+}
+
+// read reads a run in a view of the log.
+func (r *coldRead) read(v journal.View) error {
+	c := r.reader
+	b := c.watcher.backend
+	bounds := v.Bounds()
+	if oldest := bounds.Oldest(); uint64(r.at) < oldest {
+		return &store.ExpiredError{Requested: r.at, Oldest: store.Revision(oldest)}
+	}
+	now, err := b.snapshot()
+	if err != nil {
+		return err
+	}
+	r.state = now.State
+	err = v.Scan(uint64(r.at), uint64(now.Revision), func(revision uint64, rec journal.Record) (bool, error) {
+		return r.take(v, revision, rec)
+	})
+	if err == nil && r.n < coldRun && r.bytes < coldBytes && r.failed == nil {
+		r.at = max(r.at, now.Revision)
+	}
+	return err
+}
+
+// take makes an event of a record, unless the watch does not cover it.
+func (r *coldRead) take(v journal.View, revision uint64, rec journal.Record) (more bool, err error) {
+	r.n++
+	r.bytes += len(rec.Value)
+	if store.HasPrefix(string(rec.Key), r.reader.watcher.prefix) {
+		ev, err := r.event(v, revision, rec)
+		var unknown *backend.UndecodableError
+		if errors.As(err, &unknown) && r.reader.watcher.backend.config.OnUndecodable == Fail {
+			r.failed = err
+			return false, nil
+		}
+		if err != nil && unknown == nil {
+			return false, err
+		}
+		r.events = append(r.events, ev)
+	}
+	r.at = store.Revision(revision)
+	return r.n < coldRun && r.bytes < coldBytes, nil
+}
+
+// event returns the event of a record. With a [*backend.UndecodableError] it has
+// zero values where they are not known.
+func (r *coldRead) event(v journal.View, revision uint64, rec journal.Record) (store.Event, error) {
+	b := r.reader.watcher.backend
+	ev := store.Event{Type: eventType(rec), Revision: store.Revision(revision)}
+	var unknown, prevUnknown error
+	var err error
+	if rec.Prev != 0 {
+		if ev.Prev, prevUnknown, err = r.object(v, rec.Prev); err != nil {
+			return ev, err
+		}
+	}
+	if ev.Type == store.Deleted {
+		ev.Object = b.values.schema.Gone(ev.Prev, ev.Revision, rec.Written)
+		return ev, prevUnknown
+	}
+	ev.Object, unknown = r.decode(keep(revision, rec))
+	if ev.Prev != nil {
+		store.ShareAttributes(ev.Object, ev.Prev)
+	}
+	return ev, errors.Join(unknown, prevUnknown)
+}
+
+// object returns the object of a revision: one that was just read, or is the
+// newest, or from the file.
+func (r *coldRead) object(v journal.View, revision uint64) (o *store.Object, unknown, err error) {
+	if o := r.reader.recent[revision]; o != nil {
+		return o, nil, nil
+	}
+	b := r.reader.watcher.backend
+	rec, found, err := v.Get(revision)
+	if err == nil && !found {
+		err = b.corrupt(revision, "the record is missing")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	o, unknown = r.decode(keep(revision, rec))
+	return o, unknown, nil
+}
+
+// decode returns the object of a record, the very one of the state if that is it,
+// and remembers it.
+func (r *coldRead) decode(s stored) (*store.Object, error) {
+	if o := r.state.Get(s.key); o != nil && uint64(o.Revision) == s.revision {
+		return o, nil
+	}
+	o, unknown := r.reader.watcher.backend.values.decode(s)
+	if unknown != nil {
+		return o, unknown
+	}
+	recent := r.reader.recent
+	if len(recent) >= maxRecent {
+		clear(recent)
+	}
+	recent[s.revision] = o
+	return o, nil
+}

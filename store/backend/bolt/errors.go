@@ -1,0 +1,39 @@
+package bolt
+
+import (
+	"errors"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// The errors that say more, for [errors.As]. What they mean is package backend's
+// ErrFull, ErrFailed, ErrLocked, ErrReadOnly, ErrCorrupt and ErrTooLarge.
+type (
+	// FullError says which file has no space.
+	FullError = journal.FullError
+	// FailedError says what the disk met, and whether the outcome is unknown.
+	FailedError = journal.FailedError
+	// LockedError says which file is open, and whether by this process.
+	LockedError = journal.LockedError
+	// ReadOnlyError says which file was opened for reading.
+	ReadOnlyError = journal.ReadOnlyError
+	// CorruptError says where a file is damaged.
+	CorruptError = journal.CorruptError
+	// FormatError says which format a file has.
+	FormatError = journal.FormatError
+	// TooLargeError says how large an object is, and how large it may be.
+	TooLargeError = journal.TooLargeError
+)
+
+var (
+	// ErrFormat: the file was made by a newer version, or by another program.
+	ErrFormat = journal.ErrFormat
+	// ErrTimeout: a snapshot or Close took longer than it was allowed to.
+	ErrTimeout = journal.ErrTimeout
+	// ErrOpenType: the objects of that name are in use; close that backend first.
+	ErrOpenType = errors.New("type is in use")
+	// errLost is why a value that Salvage gave up cannot be decoded.
+	errLost = errors.New("it was damaged, and given up by Salvage")
+	// errSealed is why a sealed value cannot be decoded without a sealer.
+	errSealed = errors.New("it is sealed, and Config.Sealer is nil")
+)

@@ -1,0 +1,96 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/commit"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// expiryRun is how many objects are deleted in one write.
+const expiryRun = 1024
+
+// expiryRetry is when a deletion is tried again that there was no space for.
+const expiryRetry = time.Second
+
+// deleteExpired deletes what has expired, when the alarm rings.
+func (b *Backend) deleteExpired() {
+	if b.begin() != nil {
+		return
+	}
+	defer b.end()
+	b.mu.Lock()
+	if !b.closed {
+		b.expire.Rang()
+	}
+	b.mu.Unlock()
+	if err := b.deleteAllExpired(); err != nil && !errors.Is(err, store.ErrClosed) {
+		b.retryExpiry(err)
+	}
+}
+
+// retryExpiry reports why a deletion failed, and has it tried again if that may
+// help.
+func (b *Backend) retryExpiry(err error) {
+	b.file.failed(err)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed && backend.Retryable(err) {
+		b.expire.Set(b.clock.Now().Add(expiryRetry))
+	}
+}
+
+// deleteAllExpired deletes what has expired, in the order of time and key.
+func (b *Backend) deleteAllExpired() error {
+	for {
+		w := &expiring{backend: b}
+		if err := b.file.queue.Do(context.Background(), w); err != nil || len(w.changes) < expiryRun {
+			return err
+		}
+	}
+}
+
+// expiring deletes up to a run of objects that have expired.
+type expiring struct {
+	backend *Backend
+	changes []change
+}
+
+func (w *expiring) Log() commit.Log { return w.backend }
+func (w *expiring) Size() int       { return journal.MaxOverhead }
+
+// Stage buries what has expired, unless a write of the same group has changed it.
+func (w *expiring) Stage(batch *journal.Batch) error {
+	b := w.backend
+	w.changes = nil
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return store.ErrClosed
+	}
+	expired := b.expiries.Expired(b.clock.Now(), expiryRun)
+	b.mu.Unlock()
+	for _, e := range expired {
+		last, next, err := b.staged(e.Object.Key)
+		if err != nil {
+			return err
+		}
+		if last != e.Object {
+			continue
+		}
+		c := change{event: b.burial(last, next), size: e.Size}
+		c.bytes = b.put(batch, c.event, encoded{})
+		w.changes = append(w.changes, c)
+	}
+	return nil
+}
+
+func (w *expiring) Publish() {
+	for _, c := range w.changes {
+		w.backend.apply(c)
+	}
+}

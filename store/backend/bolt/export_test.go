@@ -1,0 +1,29 @@
+package bolt
+
+import (
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// OpenOver is Open with something between the file and the journal.
+func OpenOver(path string, opts Options, wrap func(journal.Journal) journal.Journal) (*File, error) {
+	j, err := journal.Open(path, opts.journal())
+	if err != nil {
+		return nil, err
+	}
+	return newFile(path, wrap(j), opts), nil
+}
+
+// Settle waits until nothing is going on in the background.
+func (f *File) Settle() { f.upkeep.done.Wait() }
+
+// SetHotLimits bounds what is held in memory of the history, until restore is
+// called.
+func SetHotLimits(l store.WindowLimits) (restore func()) {
+	old := hotLimits
+	hotLimits = l
+	return func() { hotLimits = old }
+}
+
+// Queued returns how many writes wait for a transaction.
+func (f *File) Queued() int { return f.queue.Len() }

@@ -1,0 +1,316 @@
+package bolt_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journaltest"
+)
+
+// newFaulty is newFixture with a disk that fails as it is told.
+func newFaulty(t *testing.T, change ...func(*fixture)) (*fixture, *journaltest.Faulty) {
+	f := newFixture(t, append(change, func(f *fixture) {
+		f.wrap = func(j journal.Journal) journal.Journal {
+			f.disk = journaltest.NewFaulty(j, f.path)
+			return f.disk
+		}
+	})...)
+	return f, f.disk
+}
+
+// A write shows nothing, to anyone, before it is durable.
+func TestWrite_ShowsNothingBeforeItLasts(t *testing.T) {
+	f, disk := newFaulty(t)
+	first := f.put("a", "1")
+	w := f.watch(first.Revision, "")
+	require.Empty(t, w.read(first.Revision, 10))
+	entered, wait, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	disk.Add(journaltest.Fault{Phase: journaltest.Before, Entered: entered, Wait: wait})
+	go func() {
+		_, err := f.Put(f.ctx, draft("a", "2"), first, backend.PutOptions{})
+		done <- err
+	}()
+	<-entered
+	o, err := f.Get(f.ctx, "a")
+	require.NoError(t, err)
+	require.Equal(t, "1", textOf(o))
+	require.Equal(t, first.Revision, f.revision())
+	require.Len(t, f.list(backend.ListOptions{}), 1)
+	batch, err := w.Next(10)
+	require.NoError(t, err)
+	require.Empty(t, batch.Events)
+	close(wait)
+	require.NoError(t, <-done)
+	require.Len(t, w.read(first.Revision+1, 10), 1)
+}
+
+// Any number of writers of any number of types share transactions.
+func TestWrite_SharesSyncs(t *testing.T) {
+	f, disk := newFaulty(t)
+	others, err := bolt.New(f.file, "others", f.cfg)
+	require.NoError(t, err)
+	entered, wait := make(chan struct{}), make(chan struct{})
+	disk.Add(journaltest.Fault{Entered: entered, Wait: wait})
+	var wg sync.WaitGroup
+	wg.Go(func() { f.put("first", "x") })
+	<-entered
+	before := disk.Writes()
+	for i := range 100 {
+		wg.Go(func() {
+			_, err := []*bolt.Backend{f.Backend, others}[i%2].Put(f.ctx, draft(fmt.Sprint("k", i), "x"), nil, backend.PutOptions{})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	require.Eventually(t, func() bool { return f.file.Queued() == 100 }, 20*time.Second, time.Millisecond)
+	close(wait)
+	wg.Wait()
+	require.Equal(t, before+1, disk.Writes())
+	require.Len(t, f.list(backend.ListOptions{}), 51)
+}
+
+// Of two writes of one transaction that both expect what is there, the second
+// fails alone.
+func TestWrite_SeesTheTransactionItIsIn(t *testing.T) {
+	f, disk := newFaulty(t)
+	a := f.put("a", "1")
+	entered, wait := make(chan struct{}), make(chan struct{})
+	disk.Add(journaltest.Fault{Entered: entered, Wait: wait})
+	var wg sync.WaitGroup
+	wg.Go(func() { f.put("first", "x") })
+	<-entered
+	errs := make([]error, 4)
+	queue := func(i int, write func() error) {
+		wg.Go(func() { errs[i] = write() })
+		require.Eventually(t, func() bool { return f.file.Queued() == i+1 }, 20*time.Second, 50*time.Microsecond)
+	}
+	put := func(key string, prev *store.Object) func() error {
+		return func() error {
+			_, err := f.Put(f.ctx, draft(key, "2"), prev, backend.PutOptions{})
+			return err
+		}
+	}
+	queue(0, put("a", a))
+	queue(1, put("a", a))
+	queue(2, put("b", nil))
+	queue(3, put("b", nil))
+	close(wait)
+	wg.Wait()
+	require.NoError(t, errs[0])
+	require.ErrorIs(t, errs[1], store.ErrConflict)
+	require.NoError(t, errs[2])
+	require.ErrorIs(t, errs[3], store.ErrExists)
+	rev := f.revision()
+	f.reopen(0)
+	require.Equal(t, rev, f.revision())
+}
+
+func TestWrite_FailsWhenTheDiskIsFull(t *testing.T) {
+	f, disk := newFaulty(t)
+	a := f.put("a", "1")
+	w := f.watch(1, "")
+	full := &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}
+	for _, write := range []func() error{
+		func() error { _, err := f.Put(f.ctx, draft("b", "2"), nil, backend.PutOptions{}); return err },
+		func() error {
+			_, err := f.Put(f.ctx, draft("a", "2"), a, backend.PutOptions{TTL: time.Hour})
+			return err
+		},
+		func() error { _, err := f.Remove(f.ctx, a); return err },
+		func() error { _, err := f.Emit(f.ctx, draft("a", "2")); return err },
+	} {
+		disk.Add(journaltest.Fault{Err: full})
+		err := write()
+		require.ErrorIs(t, err, backend.ErrFull)
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		require.False(t, backend.Uncertain(err))
+		require.Equal(t, []string{describe(a)}, f.list(backend.ListOptions{}))
+		require.Equal(t, a.Revision, f.revision())
+	}
+	mine := draft("b", "2")
+	disk.Add(journaltest.Fault{Err: full})
+	_, err := f.Put(f.ctx, mine, nil, backend.PutOptions{TTL: time.Minute})
+	require.Error(t, err)
+	o, err := f.Put(f.ctx, mine, nil, backend.PutOptions{})
+	require.NoError(t, err, "the draft is the caller's again")
+	require.Zero(t, o.Expires)
+	require.Len(t, w.read(o.Revision, 10), 2)
+}
+
+// When there is no space, history that need not be kept makes some.
+func TestWrite_GivesUpHistoryForSpace(t *testing.T) {
+	f := newFixture(t, func(f *fixture) {
+		f.opts.MaxBytes = 1 << 20
+		f.cfg.Retain = store.WindowLimits{MinEvents: 20}
+	})
+	text := strings.Repeat("x", 5000)
+	for range 600 { // three times what fits
+		f.put("a", text)
+	}
+	f.file.Settle()
+	require.Positive(t, f.compacted())
+	require.LessOrEqual(t, f.compacted(), f.revision()-20)
+	require.NotEmpty(t, f.watch(f.revision()-20, "").read(f.revision(), 100))
+	info, err := f.file.Info()
+	require.NoError(t, err)
+	require.LessOrEqual(t, info.Size, int64(1<<20))
+	f.reopen(0)
+
+	for i := 0; err == nil; i++ { // until the state itself does not fit
+		require.Less(t, i, 1000)
+		_, err = f.Put(f.ctx, draft(fmt.Sprint("k", i), text), nil, backend.PutOptions{})
+	}
+	require.ErrorIs(t, err, backend.ErrFull)
+	before := f.list(backend.ListOptions{})
+	f.file.Settle()
+	f.reopen(0)
+	require.Equal(t, before, f.list(backend.ListOptions{}))
+}
+
+// After the disk has failed nothing is written; what was durable is served.
+func TestWrite_StopsWhenTheDiskFails(t *testing.T) {
+	for _, phase := range []journaltest.Phase{journaltest.Before, journaltest.After} {
+		f, disk := newFaulty(t)
+		a := f.put("a", "1")
+		w := f.watch(1, "")
+		disk.Add(journaltest.Fault{Phase: phase, Err: &bolt.FailedError{Path: f.path, Uncertain: true, Cause: syscall.EIO}})
+		_, err := f.Put(f.ctx, draft("b", "2"), nil, backend.PutOptions{})
+		require.ErrorIs(t, err, backend.ErrFailed)
+		require.True(t, backend.Uncertain(err))
+		_, err = f.Put(f.ctx, draft("c", "3"), nil, backend.PutOptions{})
+		require.ErrorIs(t, err, backend.ErrFailed)
+		require.ErrorIs(t, err, syscall.EIO)
+		require.False(t, backend.Uncertain(err), "this one was not tried")
+		require.ErrorIs(t, f.Compact(f.ctx, a.Revision), backend.ErrFailed)
+
+		require.Equal(t, []string{describe(a)}, f.list(backend.ListOptions{}))
+		require.Len(t, w.read(a.Revision, 10), 1)
+		require.Equal(t, a.Revision, f.revision())
+		f.wrap = nil
+		f.reopen(0)
+		require.Len(t, f.list(backend.ListOptions{}), map[journaltest.Phase]int{journaltest.Before: 1, journaltest.After: 2}[phase])
+		f.put("d", "4")
+	}
+}
+
+// An expiry that finds no space is tried again.
+func TestExpiry_TriesAgainWhenThereIsSpace(t *testing.T) {
+	var reported []error
+	f, disk := newFaulty(t, func(f *fixture) { f.opts.OnError = func(err error) { reported = append(reported, err) } })
+	f.putFor(time.Minute, "a", "1")
+	disk.Add(journaltest.Fault{Err: &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}})
+	f.clock.Advance(time.Minute)
+	require.Len(t, f.list(backend.ListOptions{}), 1)
+	require.Len(t, reported, 1)
+	require.ErrorIs(t, reported[0], backend.ErrFull)
+	info, err := f.file.Info()
+	require.NoError(t, err)
+	require.ErrorIs(t, info.LastError, backend.ErrFull)
+	f.clock.Advance(time.Second)
+	require.Empty(t, f.list(backend.ListOptions{}))
+}
+
+// Before it is in a transaction a write can be taken back; after that it waits.
+func TestWrite_HonoursTheContext(t *testing.T) {
+	f, disk := newFaulty(t)
+	entered, wait, done := make(chan struct{}), make(chan struct{}), make(chan error, 2)
+	disk.Add(journaltest.Fault{Entered: entered, Wait: wait})
+	ctx, cancel := context.WithCancelCause(f.ctx)
+	cause := errors.New("enough")
+	put := func(key string) {
+		_, err := f.Put(ctx, draft(key, "x"), nil, backend.PutOptions{})
+		done <- err
+	}
+	go put("in")
+	<-entered
+	go put("queued")
+	require.Eventually(t, func() bool { return f.file.Queued() == 1 }, 20*time.Second, time.Millisecond)
+	cancel(cause)
+	require.ErrorIs(t, <-done, cause)
+	close(wait)
+	require.NoError(t, <-done)
+	require.Len(t, f.list(backend.ListOptions{}), 1)
+	for _, call := range []func() error{
+		func() error { _, err := f.Get(ctx, "a"); return err },
+		func() error { _, err := f.List(ctx, backend.ListOptions{}); return err },
+		func() error { _, err := f.Emit(ctx, draft("a", "x")); return err },
+		func() error { return f.Compact(ctx, 1) },
+	} {
+		require.ErrorIs(t, call(), cause)
+	}
+}
+
+func TestClose_EndsEverything(t *testing.T) {
+	f, disk := newFaulty(t)
+	told := f.flicker("a", 200).Revision
+	f.reopen(0)
+	cold, hot := f.watch(1, ""), f.watch(told, "")
+	require.Empty(t, hot.read(told, 10))
+	_, err := cold.Next(1)
+	require.NoError(t, err)
+	require.NoError(t, f.file.Close())
+	require.ErrorIs(t, cold.wait(), store.ErrClosed)
+	require.ErrorIs(t, hot.wait(), store.ErrClosed)
+	_, err = f.Get(f.ctx, "a")
+	require.ErrorIs(t, err, store.ErrClosed)
+	_, err = f.Put(f.ctx, draft("b", "x"), nil, backend.PutOptions{})
+	require.ErrorIs(t, err, store.ErrClosed)
+	_, err = f.List(f.ctx, backend.ListOptions{Revision: 5})
+	require.ErrorIs(t, err, store.ErrClosed)
+	_, err = f.Rewrite(f.ctx)
+	require.ErrorIs(t, err, store.ErrClosed)
+	_, err = f.file.Info()
+	require.ErrorIs(t, err, store.ErrClosed)
+	_, err = bolt.New(f.file, "more", f.cfg)
+	require.ErrorIs(t, err, store.ErrClosed)
+	require.NoError(t, f.Close())
+	require.Positive(t, disk.Writes())
+}
+
+// What is queued when the file is closed is committed or refused, never lost.
+func TestClose_CommitsOrRefuses(t *testing.T) {
+	for range 5 {
+		f := newFixture(t)
+		var mu sync.Mutex
+		acked := map[string]bool{}
+		var wg sync.WaitGroup
+		for w := range 8 {
+			wg.Go(func() {
+				for i := 0; ; i++ {
+					key := fmt.Sprintf("%d/%d", w, i)
+					if _, err := f.Put(f.ctx, draft(key, "x"), nil, backend.PutOptions{}); err != nil {
+						if !errors.Is(err, store.ErrClosed) {
+							t.Error(err)
+						}
+						return
+					}
+					mu.Lock()
+					acked[key] = true
+					mu.Unlock()
+				}
+			})
+		}
+		require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(acked) > 50 }, 20*time.Second, time.Millisecond)
+		f.close()
+		wg.Wait()
+		f.open()
+		for key := range acked {
+			_, err := f.Get(f.ctx, key)
+			require.NoError(t, err)
+		}
+		require.Len(t, f.list(backend.ListOptions{}), len(acked), "and nothing was written that was refused")
+	}
+}

@@ -1,0 +1,190 @@
+package bolt
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/commit"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// File is an open file. All methods are safe for concurrent use.
+type File struct {
+	path    string
+	journal journal.Journal
+	queue   *commit.Queue
+	opts    Options
+
+	upkeep upkeep
+
+	mu        sync.Mutex // guards all below
+	types     map[string]*Backend
+	closed    bool
+	lastError error
+}
+
+// Open opens the file at path, and makes it if there is none. It reads and checks
+// all of it.
+//
+// Errors: [*LockedError], [*CorruptError], [*FormatError], those of the operating
+// system, and [*usercode.ConfigError]. After an error the file is as it was.
+func Open(path string, opts Options) (*File, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	j, err := journal.Open(path, opts.journal())
+	if err != nil {
+		return nil, err
+	}
+	f := newFile(path, j, opts)
+	if u, err := j.Usage(); err == nil {
+		for _, repair := range u.Repairs {
+			f.failed(errors.New(repair))
+		}
+	}
+	return f, nil
+}
+
+func newFile(path string, j journal.Journal, opts Options) *File {
+	f := &File{path: path, journal: j, opts: opts.withDefaults(), types: map[string]*Backend{}}
+	f.queue = commit.NewQueue(j, f.makeSpace)
+	f.upkeep.file = f
+	return f
+}
+
+// failed takes in what went wrong in the background.
+func (f *File) failed(err error) {
+	f.mu.Lock()
+	f.lastError = err
+	f.mu.Unlock()
+	if f.opts.OnError != nil {
+		f.opts.OnError(err)
+	}
+}
+
+// open returns the backends that are open, by name.
+func (f *File) open() []*Backend {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make([]*Backend, 0, len(f.types))
+	for _, b := range f.types {
+		all = append(all, b)
+	}
+	slices.SortFunc(all, func(a, b *Backend) int { return compareStrings(a.name, b.name) })
+	return all
+}
+
+func compareStrings(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// Info says what a file is and holds.
+type Info struct {
+	Path string
+	// StoreID tells files apart; a restored one has that of its origin, and
+	// another Timeline.
+	StoreID  string
+	Timeline uint64
+	// Format is the version of the layout.
+	Format uint64
+	// Created is when the file was made.
+	Created time.Time
+	// Size is the file's in bytes, Free what of it is unused.
+	Size, Free int64
+	// Types are the names of what it holds, with their revisions.
+	Types map[string]TypeInfo
+	// Warnings are what was found to be wrong at Open without consequence.
+	Warnings []string
+	// Repairs are what Options.Salvage gave up at Open.
+	Repairs []string
+	// LastError is the last thing that went wrong in the background, if any.
+	LastError error
+}
+
+// TypeInfo is the revisions of one type.
+type TypeInfo struct {
+	// Revision is the newest; Compacted is the oldest that can be read and watched
+	// from, zero if none was given up.
+	Revision, Compacted store.Revision
+}
+
+// Info says what the file is and holds. It fails with [store.ErrClosed].
+func (f *File) Info() (Info, error) {
+	u, err := f.journal.Usage()
+	if err != nil {
+		return Info{}, err
+	}
+	id := f.journal.Identity()
+	info := Info{
+		Path: f.path, StoreID: hex.EncodeToString(id.ID[:]), Timeline: id.Timeline, Format: id.Format, Created: id.Created,
+		Size: u.Size, Free: u.Free, Types: map[string]TypeInfo{}, Warnings: u.Warnings, Repairs: u.Repairs,
+	}
+	for _, name := range f.journal.Logs() {
+		b, err := f.journal.Bounds(name)
+		if err != nil {
+			return Info{}, err
+		}
+		info.Types[name] = typeInfo(b)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	info.LastError = f.lastError
+	return info, nil
+}
+
+func typeInfo(b journal.Bounds) TypeInfo {
+	return TypeInfo{Revision: store.Revision(b.Last), Compacted: store.Revision(b.Floor)}
+}
+
+// Manifest says what a snapshot holds.
+type Manifest = journal.Manifest
+
+// Snapshot writes the file, as it is at one moment, to w, for [Restore]. Writers
+// go on meanwhile. It fails with [ErrTimeout] after Options.SnapshotTimeout, and
+// with what w fails with.
+func (f *File) Snapshot(ctx context.Context, w io.Writer) (Manifest, error) {
+	return f.journal.Snapshot(ctx, w, f.opts.SnapshotTimeout)
+}
+
+// Close commits what is queued, for as long as Options.CloseTimeout, ends all
+// backends with [store.ErrClosed], and closes the file. A second Close does
+// nothing.
+func (f *File) Close() error {
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return nil
+	}
+	f.closed = true
+	f.mu.Unlock()
+
+	var closing error
+	err := f.queue.Close(f.opts.CloseTimeout, func() {
+		for _, b := range f.open() {
+			b.shut()
+		}
+		f.upkeep.stop()
+		closing = f.journal.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("cannot close %s: a commit has hung for %v: %w", f.path, f.opts.CloseTimeout, err)
+	}
+	f.upkeep.done.Wait()
+	for _, b := range f.open() {
+		b.running.Wait()
+	}
+	return closing
+}

@@ -1,0 +1,256 @@
+package bolt_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+func TestOpen_SaysWhatIsWrongWithOptions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	for _, opts := range []bolt.Options{{CloseTimeout: -1}, {SnapshotTimeout: -1}, {LockTimeout: -1}, {MaxBytes: 1}, {ShrinkAt: 2}} {
+		_, err := bolt.Open(path, opts)
+		require.ErrorContains(t, err, "Options.")
+	}
+	f, err := bolt.Open(path, bolt.Options{})
+	require.NoError(t, err)
+	defer f.Close()
+	good := newFixture(t).cfg
+	for name, cfg := range map[string]bolt.Config{
+		"":       good,
+		"no":     {},
+		"policy": {Schema: good.Schema, OnUndecodable: 7},
+		"first":  {Schema: good.Schema, FirstRevision: 1 << 63},
+		"retain": {Schema: good.Schema, Retain: store.WindowLimits{MinAge: -1}},
+	} {
+		_, err := bolt.New(f, name, cfg)
+		var option *usercode.ConfigError
+		require.ErrorAs(t, err, &option, name)
+	}
+}
+
+func TestOpen_IsToldThatTheFileIsOpen(t *testing.T) {
+	f := newFixture(t)
+	_, err := bolt.Open(f.path, bolt.Options{LockTimeout: time.Millisecond})
+	require.ErrorIs(t, err, backend.ErrLocked)
+	var locked *bolt.LockedError
+	require.ErrorAs(t, err, &locked)
+	require.True(t, locked.Here)
+}
+
+func TestReadOnly_ServesAllAndWritesNothing(t *testing.T) {
+	f := newFixture(t)
+	told, states := f.story(1, 60)
+	f.putFor(time.Minute, "expires", "x")
+	last := f.revision()
+	f.close()
+	f.opts.ReadOnly = true
+	f.clock.Advance(time.Hour)
+	f.open()
+	require.Len(t, f.list(backend.ListOptions{}), len(states[last-1])+1, "nothing expires")
+	require.Equal(t, told, f.watch(1, "").read(last-1, 10)[:60])
+	require.Equal(t, states[30], f.list(backend.ListOptions{Revision: 30}))
+	_, err := f.Put(f.ctx, draft("a", "1"), nil, backend.PutOptions{})
+	require.ErrorIs(t, err, backend.ErrReadOnly)
+	require.ErrorContains(t, err, f.path)
+	require.ErrorIs(t, f.Compact(f.ctx, last), backend.ErrReadOnly)
+	_, err = bolt.New(f.file, "more", f.cfg)
+	require.ErrorIs(t, err, backend.ErrReadOnly)
+	f.clock.Advance(time.Hour)
+}
+
+func TestSnapshot_IsRestoredWithoutTheOldResumePoints(t *testing.T) {
+	f := newFixture(t)
+	_, states := f.story(1, 100)
+	rev := f.revision()
+	var snapshot bytes.Buffer
+	m, err := f.file.Snapshot(f.ctx, &snapshot)
+	require.NoError(t, err)
+	require.Equal(t, map[string]uint64{"items": uint64(rev)}, m.Revisions)
+	f.put("after", "the snapshot")
+	info, err := f.file.Info()
+	require.NoError(t, err)
+	f.close()
+
+	f.path = filepath.Join(t.TempDir(), "restored.db")
+	_, err = bolt.Restore(&snapshot, f.path, bolt.RestoreOptions{})
+	require.NoError(t, err)
+	f.open()
+	restored, err := f.file.Info()
+	require.NoError(t, err)
+	require.Equal(t, info.StoreID, restored.StoreID)
+	require.Equal(t, info.Timeline+1, restored.Timeline)
+	require.Equal(t, states[rev], f.list(backend.ListOptions{}))
+	require.Equal(t, rev+1<<32, f.revision())
+	for _, from := range []store.Revision{1, rev, rev + 1, rev + 1000} {
+		_, err := f.Watch(f.ctx, backend.WatchOptions{From: from, Notify: func() {}})
+		require.ErrorIs(t, err, store.ErrExpired)
+	}
+	w := f.watch(f.revision(), "")
+	f.put("more", "x")
+	require.Len(t, w.read(rev+1<<32+1, 10), 1)
+	f.reopen(0)
+	_, err = bolt.Restore(bytes.NewReader(nil), f.path, bolt.RestoreOptions{})
+	require.Error(t, err)
+}
+
+func TestDump_TellsAllThatIsInAFile(t *testing.T) {
+	f := newFixture(t)
+	f.put("a", "1")
+	f.putFor(time.Hour, "a", "2")
+	f.emit("b", "3")
+	f.remove("a")
+	f.close()
+	var lines []string
+	report, err := bolt.Dump(f.path, func(r bolt.Record) error {
+		lines = append(lines, fmt.Sprintf("%s %v %s@%d created %d prev %d %s", r.Type, r.Event, r.Key, r.Revision, r.Created, r.Prev, r.Value))
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, 4, report.Records)
+	require.Equal(t, map[string]bolt.TypeInfo{"items": {Revision: 5}}, report.Types)
+	require.Equal(t, []string{
+		`items ADDED a@2 created 2 prev 0 {"Key":"a","Text":"1"}`,
+		`items MODIFIED a@3 created 2 prev 2 {"Key":"a","Text":"2"}`,
+		`items EMITTED b@4 created 4 prev 0 {"Key":"b","Text":"3"}`,
+		`items DELETED a@5 created 2 prev 3 `,
+	}, lines)
+	enough := errors.New("enough")
+	_, err = bolt.Dump(f.path, func(bolt.Record) error { return enough })
+	require.ErrorIs(t, err, enough)
+	_, err = bolt.Check(f.path + "x")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	f.open()
+}
+
+// A damaged file is not opened; Salvage gives up what is damaged, and says so.
+func TestSalvage_SaysWhatItGaveUp(t *testing.T) {
+	f := newFixture(t)
+	f.put("a", "unharmed")
+	f.put("b", "to be harmed")
+	f.put("c", "unharmed")
+	f.close()
+	image := []byte(f.image())
+	for at := bytes.Index(image, []byte("to be harmed")); at >= 0; at = bytes.Index(image, []byte("to be harmed")) {
+		image[at] = 'X'
+	}
+	require.NoError(t, os.WriteFile(f.path, image, 0o600))
+
+	_, err := bolt.Open(f.path, f.opts)
+	require.ErrorIs(t, err, backend.ErrCorrupt)
+	var corrupt *bolt.CorruptError
+	require.ErrorAs(t, err, &corrupt)
+	require.Equal(t, uint64(3), corrupt.Revision)
+	report, err := bolt.Check(f.path)
+	require.NoError(t, err)
+	require.Len(t, report.Problems, 1)
+
+	var reported []error
+	f.opts.Salvage, f.opts.OnError = true, func(err error) { reported = append(reported, err) }
+	f.cfg.OnUndecodable = bolt.Keep
+	f.open()
+	require.Len(t, reported, 1)
+	require.ErrorContains(t, reported[0], `"b"`)
+	info, err := f.file.Info()
+	require.NoError(t, err)
+	require.Len(t, info.Repairs, 1)
+	_, err = f.Get(f.ctx, "b")
+	require.ErrorIs(t, err, backend.ErrUndecodable)
+	require.ErrorContains(t, err, "Salvage")
+	for _, key := range []string{"a", "c"} {
+		_, err = f.Get(f.ctx, key)
+		require.NoError(t, err)
+	}
+	require.Equal(t, f.revision(), f.compacted(), "history is given up")
+	_, err = f.Remove(f.ctx, &store.Object{Key: "b", Revision: 3})
+	require.NoError(t, err)
+	f.opts.Salvage, f.cfg.OnUndecodable = false, bolt.Fail
+	f.reopen(0)
+	require.Len(t, f.list(backend.ListOptions{}), 2)
+}
+
+// History, and with it the file, stays within its bounds however much is written.
+func TestRetain_BoundsHistoryAndFile(t *testing.T) {
+	f := newFixture(t, func(f *fixture) {
+		f.cfg.Retain = store.WindowLimits{MinEvents: 300, MaxEvents: 2000}
+	})
+	f.put("stays", "x")
+	text := string(bytes.Repeat([]byte{'x'}, 300))
+	var most store.Revision
+	for range 48 {
+		f.emitMany(250, text)
+		f.file.Settle()
+		most = max(most, f.revision()-f.compacted())
+	}
+	f.file.Settle()
+	require.Greater(t, most, store.Revision(2000))
+	require.LessOrEqual(t, most, store.Revision(3100), "a quarter more, and what is written meanwhile")
+	info, err := f.file.Info()
+	require.NoError(t, err)
+	require.Less(t, info.Size, int64(4<<20), "12,000 emissions of 300 bytes have 5 MB")
+	report := f.check()
+	require.LessOrEqual(t, report.Records, 3100)
+	require.Len(t, f.list(backend.ListOptions{}), 1)
+}
+
+func (f *fixture) check() *bolt.Report {
+	f.Helper()
+	f.close()
+	report, err := bolt.Check(f.path)
+	require.NoError(f, err)
+	require.Empty(f, report.Problems)
+	f.open()
+	return report
+}
+
+// A watch that is overtaken by compaction is told, in the file as in memory; it
+// never has a gap.
+func TestWatch_IsToldWhenHistoryIsGivenUp(t *testing.T) {
+	f := newFixture(t)
+	last := f.flicker("a", 1400).Revision
+	f.reopen(0)
+	late := f.watch(1, "")
+	events := late.read(11, 10)
+	require.Len(t, events, 10)
+	require.NoError(t, f.Compact(f.ctx, 1200))
+	f.file.Settle()
+	err := late.wait()
+	var expired *store.ExpiredError
+	require.ErrorAs(t, err, &expired)
+	require.Equal(t, store.Revision(1200), expired.Oldest)
+	require.Len(t, f.watch(1200, "").read(last, 100), int(last-1200))
+	_, err = late.Next(1)
+	require.ErrorIs(t, err, store.ErrExpired, "and it stays so")
+}
+
+// With nothing to do there is no timer but that of what may come of age.
+func TestIdle_NeedsNoTimer(t *testing.T) {
+	f := newFixture(t)
+	f.flicker("a", 10)
+	f.clock.Advance(time.Hour)
+	f.clock.Advance(time.Hour)
+	require.Zero(t, f.clock.Pending())
+	f.putFor(time.Hour, "b", "x")
+	require.Equal(t, 2, f.clock.Pending())
+}
+
+func TestSnapshot_HonoursTheContext(t *testing.T) {
+	f := newFixture(t)
+	ctx, cancel := context.WithCancel(f.ctx)
+	cancel()
+	_, err := f.file.Snapshot(ctx, new(bytes.Buffer))
+	require.ErrorIs(t, err, context.Canceled)
+}

@@ -1,0 +1,103 @@
+package bolt
+
+import (
+	"slices"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// history knows how much history there is, and how old, in steps: enough to say
+// how much of it is to be given up.
+type history struct {
+	limits store.WindowLimits
+	// marks are some revisions, in order, with what there was up to them. The first
+	// is at or below the oldest revision of the history.
+	marks []mark
+	bytes int64 // of all records since the beginning of time
+	clock time.Time
+	// eager: all that may go is to go, whatever that is worth.
+	eager bool
+}
+
+type mark struct {
+	revision uint64
+	bytes    int64
+	at       time.Time // when it was written, or loaded
+}
+
+// markEvery is how many revisions a step has.
+const markEvery = 256
+
+// add takes in a record that was written, or loaded, at now.
+func (h *history) add(revision uint64, size int64, now time.Time) {
+	if now.After(h.clock) {
+		h.clock = now // it may jump back, and then stands still
+	}
+	h.bytes += size
+	if n := len(h.marks); n > 0 {
+		last := h.marks[n-1]
+		if revision-last.revision < markEvery && h.bytes-last.bytes < h.limits.MaxBytes/16 {
+			return
+		}
+	}
+	h.marks = append(h.marks, mark{revision, h.bytes, h.clock})
+}
+
+// drop forgets what is before a revision.
+func (h *history) drop(oldest uint64) {
+	n := 0
+	for n+1 < len(h.marks) && h.marks[n+1].revision <= oldest {
+		n++
+	}
+	h.marks = slices.Delete(h.marks, 0, n)
+}
+
+// old reports whether what came at a time need not stay for its age.
+func (h *history) old(at time.Time) bool { return h.clock.Sub(at) >= h.limits.MinAge }
+
+// surplus returns the revision through which history is to be given up, which is
+// oldest if none is. Eager asks for all that may go; otherwise it must be a
+// quarter of what is kept, so that the records are deleted in large chunks.
+func (h *history) surplus(oldest, last uint64, now time.Time, eager bool) uint64 {
+	if now.After(h.clock) {
+		h.clock = now
+	}
+	target, held := oldest, h.bytesSince(oldest)
+	for _, m := range h.marks {
+		if m.revision <= target {
+			continue
+		}
+		over := last-target > uint64(h.limits.MaxEvents) || held > h.limits.MaxBytes
+		if !over && !h.old(m.at) || last-m.revision < uint64(h.limits.MinEvents) {
+			break
+		}
+		target, held = m.revision, h.bytes-m.bytes
+	}
+	gone, kept := target-oldest, last-target
+	if !eager && gone < max(markEvery, kept/4) && h.bytesSince(oldest)-held < h.limits.MaxBytes/4 {
+		return oldest
+	}
+	return target
+}
+
+// bytesSince returns the bytes of the records after a revision, or a little more.
+func (h *history) bytesSince(revision uint64) int64 {
+	before := int64(0)
+	for _, m := range h.marks {
+		if m.revision > revision {
+			break
+		}
+		before = m.bytes
+	}
+	return h.bytes - before
+}
+
+// spare returns the revision through which history can be given up when there is
+// no space: all but MinEvents.
+func (h *history) spare(oldest, last uint64) uint64 {
+	if last-oldest <= uint64(h.limits.MinEvents) {
+		return oldest
+	}
+	return last - uint64(h.limits.MinEvents)
+}

@@ -1,0 +1,279 @@
+package commit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/commit"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journaltest"
+)
+
+func TestQueue_CommitsOneWrite(t *testing.T) {
+	f := newFixture(t, nil)
+	require.NoError(t, f.set("a", 0))
+	require.NoError(t, f.set("a", 1))
+	require.Equal(t, 2, f.pods.get("a"))
+	require.ErrorIs(t, f.set("a", 1), errConflict)
+	b, err := f.journal.Bounds("pods")
+	require.NoError(t, err)
+	require.Equal(t, uint64(3), b.Last)
+}
+
+// What comes while a transaction is committed shares the next one, in the order in
+// which it came; what fails in it fails alone.
+func TestQueue_SharesTransactions(t *testing.T) {
+	f := newFixture(t, nil)
+	before := f.journal.Writes()
+	var wait func() []error
+	require.NoError(t, f.during(journaltest.Fault{}, func() {
+		wait = f.start(f.ctx, "a", "b", "a", "c")
+	}))
+	errs := wait()
+	require.NoError(t, errs[0])
+	require.NoError(t, errs[1])
+	require.ErrorIs(t, errs[2], errConflict, "it sees the first, which is not durable yet")
+	require.NoError(t, errs[3])
+	require.Equal(t, 2, f.journal.Writes()-before)
+	require.Equal(t, 2, f.pods.commits)
+}
+
+func TestQueue_SharesTransactionsBetweenLogs(t *testing.T) {
+	f := newFixture(t, nil)
+	nodes := f.declare("nodes")
+	var wait func() []error
+	done := make(chan error, 1)
+	require.NoError(t, f.during(journaltest.Fault{}, func() {
+		wait = f.start(f.ctx, "a", "b")
+		go func() { done <- f.Do(f.ctx, &set{log: nodes, key: "n"}) }()
+		require.Eventually(t, func() bool { return f.Len() == 3 }, 10*time.Second, 50*time.Microsecond)
+	}))
+	require.Equal(t, []error{nil, nil}, wait())
+	require.NoError(t, <-done)
+	require.Equal(t, 2, f.journal.Writes())
+	require.Equal(t, 1, nodes.get("n"))
+	require.Equal(t, 1, nodes.commits)
+}
+
+func TestQueue_BoundsAGroup(t *testing.T) {
+	f := newFixture(t, nil)
+	var wg sync.WaitGroup
+	require.NoError(t, f.during(journaltest.Fault{}, func() {
+		for i := range commit.MaxWrites + 10 {
+			wg.Go(func() {
+				if err := f.set(fmt.Sprint("k", i), 0); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		require.Eventually(t, func() bool { return f.Len() == commit.MaxWrites+10 }, 20*time.Second, time.Millisecond)
+	}))
+	wg.Wait()
+	require.Equal(t, 3, f.journal.Writes(), "the one that hung, a full one, the rest")
+
+	large := func(key string, size int) {
+		n := f.Len()
+		wg.Go(func() {
+			if err := f.Do(f.ctx, &set{log: f.pods, key: key, size: size}); err != nil {
+				t.Error(err)
+			}
+		})
+		require.Eventually(t, func() bool { return f.Len() == n+1 }, 10*time.Second, 50*time.Microsecond)
+	}
+	require.NoError(t, f.during(journaltest.Fault{}, func() {
+		large("l1", commit.MaxBytes/2)
+		large("l2", commit.MaxBytes/2-100)
+		large("l3", commit.MaxBytes*2)
+		large("l4", 1)
+	}))
+	wg.Wait()
+	require.Equal(t, 7, f.journal.Writes(), "the one that hung, two halves, one that is too large, the last")
+}
+
+// A write that is not in a transaction yet can be taken back, and is not written;
+// one that is waits for the outcome.
+func TestQueue_HonoursTheContextUntilTheTransaction(t *testing.T) {
+	f := newFixture(t, nil)
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(f.ctx)
+	var taken, left func() []error
+	require.NoError(t, f.during(journaltest.Fault{}, func() {
+		taken = f.start(ctx, "a", "b")
+		left = f.start(f.ctx, "c")
+		cancel(cause)
+		for _, err := range taken() {
+			require.ErrorIs(t, err, cause)
+		}
+	}))
+	require.Equal(t, []error{nil}, left())
+	require.Zero(t, f.pods.get("a")+f.pods.get("b"))
+	require.Equal(t, 1, f.pods.get("c"))
+	require.ErrorIs(t, f.Do(ctx, &set{log: f.pods, key: "a"}), cause)
+
+	ctx, cancel = context.WithCancelCause(f.ctx)
+	entered, wait, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	f.journal.Add(journaltest.Fault{Entered: entered, Wait: wait})
+	go func() { done <- f.Do(ctx, &set{log: f.pods, key: "a"}) }()
+	<-entered
+	cancel(cause)
+	close(wait)
+	require.NoError(t, <-done, "it was in a transaction")
+	require.Equal(t, 1, f.pods.get("a"))
+}
+
+// A group all of which was taken back writes nothing, and the next goes on.
+func TestQueue_SkipsWhatWasTakenBack(t *testing.T) {
+	f := newFixture(t, nil)
+	ctx, cancel := context.WithCancel(f.ctx)
+	require.NoError(t, f.during(journaltest.Fault{}, func() {
+		wait := f.start(ctx, "a", "b")
+		cancel()
+		wait()
+	}))
+	require.NoError(t, f.set("a", 0))
+	require.Equal(t, 2, f.journal.Writes())
+}
+
+func TestQueue_PassesOnThatThereIsNoSpace(t *testing.T) {
+	f := newFixture(t, nil)
+	full := &journal.FullError{Cause: syscall.ENOSPC}
+	f.journal.Add(journaltest.Fault{Err: full})
+	require.ErrorIs(t, f.set("a", 0), journal.ErrFull)
+	require.Zero(t, f.pods.get("a"))
+	require.NoError(t, f.set("a", 0), "as if it had not been tried")
+}
+
+func TestQueue_TriesAgainWhenThereIsSpace(t *testing.T) {
+	space, asked := true, 0
+	f := newFixture(t, func() bool { asked++; return space })
+	full := &journal.FullError{Cause: syscall.ENOSPC}
+	f.journal.Add(journaltest.Fault{Err: full})
+	require.NoError(t, f.set("a", 0))
+	f.journal.Add(journaltest.Fault{Err: full}, journaltest.Fault{Err: full})
+	require.ErrorIs(t, f.set("a", 1), journal.ErrFull, "once more, not for ever")
+	require.Equal(t, 2, asked)
+	space = false
+	f.journal.Add(journaltest.Fault{Err: full})
+	require.ErrorIs(t, f.set("a", 1), journal.ErrFull)
+	require.NoError(t, f.set("a", 1))
+}
+
+func TestQueue_FailsForGoodWhenTheDiskDoes(t *testing.T) {
+	f := newFixture(t, nil)
+	var wait func() []error
+	fault := journaltest.Fault{Err: &journal.FailedError{Uncertain: true, Cause: syscall.EIO}}
+	err := f.during(fault, func() { wait = f.start(f.ctx, "a", "b") })
+	var failed *journal.FailedError
+	require.ErrorAs(t, err, &failed)
+	require.True(t, failed.Uncertain)
+	for _, err := range append(wait(), f.set("c", 0)) {
+		require.ErrorAs(t, err, &failed)
+		require.False(t, failed.Uncertain, "it was never tried")
+		require.ErrorIs(t, err, syscall.EIO)
+	}
+	require.Zero(t, f.pods.get("a"))
+}
+
+// A write that is refused because of another of its group must not be, if that one
+// is not done after all.
+func TestQueue_RefusesNothingForWhatIsNotDone(t *testing.T) {
+	for _, err := range []error{
+		&journal.FullError{Cause: syscall.ENOSPC},
+		&journal.FailedError{Uncertain: true, Cause: syscall.EIO},
+	} {
+		f := newFixture(t, nil)
+		var wait func() []error
+		require.NoError(t, f.during(journaltest.Fault{}, func() {
+			f.journal.Add(journaltest.Fault{Err: err})
+			wait = f.start(f.ctx, "a", "a")
+		}))
+		errs := wait()
+		require.ErrorIs(t, errs[0], err)
+		require.NotErrorIs(t, errs[1], errConflict)
+		require.Equal(t, errors.Is(err, journal.ErrFull), errors.Is(errs[1], journal.ErrFull))
+		require.False(t, backend.Uncertain(errs[1]), "it was never tried")
+	}
+}
+
+func TestClose_CommitsWhatIsQueued(t *testing.T) {
+	f := newFixture(t, nil)
+	var wait func() []error
+	closed := make(chan error, 1)
+	var after atomic.Int32
+	require.NoError(t, f.during(journaltest.Fault{}, func() {
+		wait = f.start(f.ctx, "a", "b")
+		go func() { closed <- f.Close(time.Minute, func() { after.Add(1) }) }()
+	}))
+	require.NoError(t, <-closed)
+	require.Equal(t, int32(1), after.Load())
+	require.Equal(t, []error{nil, nil}, wait())
+	require.ErrorIs(t, f.set("c", 0), journal.ErrClosed)
+}
+
+// A disk that hangs does not make Close hang. The commit that hangs still tells
+// its outcome, and then calls after.
+func TestClose_DoesNotWaitForEver(t *testing.T) {
+	f := newFixture(t, nil)
+	after := make(chan struct{})
+	var wait func() []error
+	require.NoError(t, f.during(journaltest.Fault{}, func() {
+		wait = f.start(f.ctx, "a", "b")
+		require.ErrorIs(t, f.Close(time.Millisecond, func() { close(after) }), journal.ErrTimeout)
+		for _, err := range wait() {
+			require.ErrorIs(t, err, journal.ErrClosed)
+		}
+		select {
+		case <-after:
+			t.Error("the commit goes on")
+		default:
+		}
+	}))
+	<-after
+	require.Equal(t, 1, f.pods.get("hanging"))
+	require.Zero(t, f.pods.get("a"))
+}
+
+// Many writers, some that give up, on two logs: what was acknowledged is counted,
+// and what was not is not.
+func TestQueue_LosesAndDoublesNothing(t *testing.T) {
+	f := newFixture(t, nil)
+	logs := []*counters{f.pods, f.declare("nodes")}
+	var wg sync.WaitGroup
+	acked := make([]int, 24)
+	for w := range acked {
+		wg.Go(func() {
+			log, key := logs[w%2], fmt.Sprint("w", w/2)
+			for i := range 60 {
+				ctx, cancel := context.WithCancel(f.ctx)
+				if i%5 == 0 {
+					go cancel()
+				}
+				err := f.Do(ctx, &set{log: log, key: key, from: acked[w]})
+				cancel()
+				switch {
+				case err == nil:
+					acked[w]++
+				case !errors.Is(err, context.Canceled):
+					t.Errorf("%v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	total := 0
+	for w, n := range acked {
+		require.Equal(t, n, logs[w%2].get(fmt.Sprint("w", w/2)))
+		total += n
+	}
+	require.Less(t, f.journal.Writes(), total, "they share")
+	require.NoError(t, f.Close(time.Minute, func() {}))
+}

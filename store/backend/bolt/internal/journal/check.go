@@ -1,0 +1,123 @@
+package journal
+
+import (
+	"errors"
+	"time"
+)
+
+// Report says what is in a file, and all that is wrong with it.
+type Report struct {
+	Path     string
+	Size     int64
+	Identity Identity
+	// Logs are the bounds of each log, Records how many records all have.
+	Logs    map[string]Bounds
+	Records int
+	// Warnings are without consequence so far.
+	Warnings []string
+	// Problems are [*CorruptError] and [*FormatError]. There are none in a file
+	// that is whole.
+	Problems []error
+}
+
+// Check reads all of a file, changes nothing, and says what is wrong with it. It
+// also follows each object through the log. It fails if the file cannot be read
+// or is locked.
+func Check(path string, timeout time.Duration) (*Report, error) {
+	f, err := openLocked(path, Options{ReadOnly: true, LockTimeout: timeout})
+	if err != nil {
+		return nil, err
+	}
+	report, err := f.check()
+	return report, errors.Join(err, f.abandon())
+}
+
+func (f *File) check() (*Report, error) {
+	info, err := f.file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Path: f.path, Size: info.Size(), Logs: map[string]Bounds{}}
+	lines := chains{}
+	c, err := examineAll(f.path, f.file, info.Size(), lines.follow, func(err error) bool {
+		r.Problems = append(r.Problems, err)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range c.damaged {
+		r.Problems = append(r.Problems, &d.CorruptError)
+	}
+	r.Identity, r.Records = c.identity, c.records
+	for name, l := range c.logs {
+		r.Logs[name] = l.bounds()
+	}
+	if c.metas.Invalid != nil {
+		r.Warnings = append(r.Warnings, c.metas.Invalid.Error())
+	}
+	return r, nil
+}
+
+// DumpTo calls fn with all records of a file that can be read, those of each log
+// in the order of their revisions, for as long as it returns nil. The report says
+// what was left out.
+func DumpTo(path string, timeout time.Duration, fn func(log string, revision uint64, r Record) error) (*Report, error) {
+	f, err := openLocked(path, Options{ReadOnly: true, LockTimeout: timeout})
+	if err != nil {
+		return nil, err
+	}
+	report, err := f.check()
+	if err == nil {
+		err = f.dump(fn)
+	}
+	return report, errors.Join(err, f.abandon())
+}
+
+func (f *File) dump(fn func(log string, revision uint64, r Record) error) error {
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	var failed error
+	_, err = examineAll(f.path, f.file, info.Size(), func(log string, revision uint64, r Record) string {
+		if failed == nil {
+			failed = fn(log, revision, r)
+		}
+		return ""
+	}, func(error) bool { return failed == nil })
+	return errors.Join(failed, err)
+}
+
+// chains follows the objects of all logs.
+type chains map[string]map[string]link
+
+// link is the newest record of an object.
+type link struct{ revision, created uint64 }
+
+// follow says what is wrong with a record, coming after those that it was called
+// with before; "" if nothing.
+func (c chains) follow(log string, revision uint64, r Record) string {
+	objects := c[log]
+	if objects == nil {
+		objects = map[string]link{}
+		c[log] = objects
+	}
+	prev, exists := objects[string(r.Key)]
+	switch {
+	case r.Kind == Emit:
+		return ""
+	case r.Kind == Delete && !exists:
+		return "it deletes what does not exist"
+	case exists && r.Prev != prev.revision:
+		return "it does not continue the object's last record"
+	case exists && r.Created != prev.created:
+		return "the object was created at another revision"
+	}
+	if r.Kind == Delete {
+		delete(objects, string(r.Key))
+		return ""
+	}
+	objects[string(r.Key)] = link{revision, r.Created}
+	return ""
+}

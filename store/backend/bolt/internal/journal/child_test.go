@@ -1,0 +1,114 @@
+//go:build unix
+
+package journal_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// fillUp writes until there is no space, checks that nothing else has changed,
+// and that there is life after it when there is space again.
+func (f *fixture) fillUp(makeSpace func()) {
+	f.Helper()
+	random := newRandom(3)
+	large := string(make([]byte, 3000))
+	var err error
+	for err == nil {
+		require.Less(f, f.last, uint64(20_000))
+		f.stage(journal.Put, fmt.Sprint("key/", random.IntN(50)), large)
+		err = f.commit()
+	}
+	require.ErrorIs(f, err, journal.ErrFull)
+	require.ErrorContains(f, err, f.path)
+	f.takeBack()
+	f.requireWhole()
+	f.stage(journal.Put, "again", large)
+	require.ErrorIs(f, f.commit(), journal.ErrFull)
+	f.takeBack()
+	makeSpace()
+	for range 20 {
+		f.put("after", large)
+	}
+	f.requireWhole()
+	f.requireChecked()
+	f.requireWhole()
+}
+
+// takeBack makes the model forget the last change, which was not written.
+func (f *fixture) takeBack() {
+	delete(f.states, f.last)
+	f.last--
+	f.newest = map[string]link{}
+	for key, l := range f.states[f.last] {
+		f.newest[key] = l
+	}
+}
+
+func TestAppend_SaysThatTheFileIsFull(t *testing.T) {
+	f := newFixture(t, journal.Options{MaxBytes: 1 << 20})
+	f.fillUp(func() {
+		f.raise(f.last)
+		f.trim(journal.Budget{Records: 50})
+	})
+	u, err := f.Usage()
+	require.NoError(t, err)
+	require.LessOrEqual(t, u.Size, int64(1<<20))
+}
+
+const childEnv = "JOURNAL_TEST_CHILD"
+
+// A process whose files may not grow beyond a limit meets what a full disk would
+// be: EFBIG in place of ENOSPC.
+func TestAppend_SaysThatTheDiskIsFull(t *testing.T) {
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childEnv+"="+t.TempDir())
+	out, err := child.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// runChild is the test above, in a process of its own.
+func runChild() int {
+	ok := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "full disk", F: func(t *testing.T) {
+		signal.Ignore(syscall.SIGXFSZ)
+		var limit syscall.Rlimit
+		require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
+		f := newFixture(t, journal.Options{})
+		limit.Cur = 2 << 20
+		require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+		f.fillUp(func() {
+			limit.Cur = limit.Max
+			require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+		})
+	}}})
+	if !ok {
+		return 1
+	}
+	return 0
+}
+
+// A real file system without space, where one may be mounted.
+func TestAppend_SaysThatTheFileSystemIsFull(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "small")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", dir).Run(); err != nil {
+		t.Logf("no file system of its own can be mounted here (%v): the limit on the size of files stands for it", err)
+		return
+	}
+	defer func() { require.NoError(t, exec.Command("umount", dir).Run()) }()
+	f := newFixtureAt(t, filepath.Join(dir, "state.db"), journal.Options{})
+	filler := filepath.Join(dir, "filler")
+	require.NoError(t, os.WriteFile(filler, make([]byte, 2<<20), 0o600))
+	f.fillUp(func() { require.NoError(t, os.Remove(filler)) })
+	require.NoError(t, errors.Join(f.Close()))
+}

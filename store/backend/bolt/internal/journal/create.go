@@ -1,0 +1,129 @@
+package journal
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// create makes the file at path, empty, unless there is one by then.
+func create(path string, timeout time.Duration) error {
+	id := Identity{Format: Format, Created: now()}
+	_, _ = rand.Read(id.ID[:]) // it never fails: it would end the program
+	p := placement{path: path, timeout: timeout}
+	return p.place(func(db *bbolt.DB) error {
+		return db.Update(func(tx *bbolt.Tx) error { return initialize(tx, id) })
+	})
+}
+
+// initialize makes an empty file a journal without logs.
+func initialize(tx *bbolt.Tx, id Identity) error {
+	b, err := tx.CreateBucket([]byte(mainBucket))
+	if err != nil {
+		return err
+	}
+	return b.Put([]byte(fileKey), id.encode())
+}
+
+// placement makes a file beside its path and then gives it that name: so a crash
+// leaves the file that was there, none if there was none, or a good one.
+type placement struct {
+	path    string
+	timeout time.Duration
+	// over: there may be a file already, which the caller has locked. Otherwise
+	// nothing is done if there is one.
+	over bool
+	// before fills the file, before bbolt is opened on it; nil leaves it empty.
+	before func(file *os.File) error
+
+	file    *os.File
+	release func()
+	db      *bbolt.DB
+}
+
+// place makes the file by write, and closes it.
+func (p *placement) place(write func(*bbolt.DB) error) error {
+	if err := p.begin(); err != nil || p.file == nil {
+		return err
+	}
+	return errors.Join(p.finish(write), p.close())
+}
+
+// begin opens and locks the file beside path, empty. File stays nil if there is
+// nothing to do, as there is a file at path.
+func (p *placement) begin() error {
+	file, err := os.OpenFile(unfinished(p.path), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("cannot make %s: is its directory there, and writable? %w", p.path, err)
+	}
+	release, err := lock(file, p.path, false, p.timeout)
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	p.file, p.release = file, release
+	f := &File{path: unfinished(p.path), file: file}
+	mine, err := f.isAtPath() // or it got its name while the lock was waited for
+	if mine && !p.over {
+		if _, there := os.Stat(p.path); !errors.Is(there, fs.ErrNotExist) {
+			mine, err = false, errors.Join(there, os.Remove(unfinished(p.path)))
+		}
+	}
+	if mine {
+		err = file.Truncate(0)
+	}
+	if !mine || err != nil {
+		err = errors.Join(err, p.close())
+		p.file = nil
+	}
+	return err
+}
+
+// finish fills the file, makes it last, and gives it its name.
+func (p *placement) finish(write func(*bbolt.DB) error) error {
+	_, err := contained(p.path, func() (err error) {
+		if p.before != nil {
+			if err := p.before(p.file); err != nil {
+				return err
+			}
+		}
+		p.db, err = bbolt.Open(unfinished(p.path), 0, &bbolt.Options{
+			Timeout:         DefaultLockTimeout,
+			FreelistType:    bbolt.FreelistMapType,
+			InitialMmapSize: reserveOn(reserve),
+			OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return p.file, nil },
+		})
+		if err != nil {
+			return err
+		}
+		p.db.AllocSize = minAllocSize
+		return write(p.db)
+	})
+	if err == nil {
+		err = p.file.Sync()
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot make %s: %w", p.path, err), os.Remove(unfinished(p.path)))
+	}
+	if err := os.Rename(unfinished(p.path), p.path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(p.path))
+}
+
+func (p *placement) close() error {
+	defer p.release()
+	var err error
+	if p.db != nil {
+		_, err = contained(p.path, p.db.Close)
+	}
+	if closing := p.file.Close(); !errors.Is(closing, os.ErrClosed) {
+		err = errors.Join(err, closing)
+	}
+	return err
+}

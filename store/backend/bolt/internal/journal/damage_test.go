@@ -1,0 +1,419 @@
+package journal_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// damaged is a file with all that a file can have: several logs, a base and a
+// history, values of several pages, free pages. Older is the file some commits
+// before.
+func damaged(t testing.TB) (older, image []byte, states map[uint64]map[string]link) {
+	f, random := newFixture(t, journal.Options{}), newRandom(7)
+	f.random(random, 10, 20, 200)
+	f.stage(journal.Put, "large", string(bytes.Repeat([]byte("large "), 3000)))
+	f.random(random, 5, 20, 200)
+	f.raise(f.last - 30)
+	f.trim(journal.Budget{})
+	_, err := f.Declare("nodes", 1)
+	require.NoError(t, err)
+	f.random(random, 3, 10, 200)
+	older = read(t, f.path)
+	f.random(random, 3, 5, 200)
+	f.requireChecked()
+	require.NoError(t, f.Close())
+	return older, read(t, f.path), f.states
+}
+
+// outcome of opening a damaged file.
+type outcome struct{ refused, unharmed, older int }
+
+// open opens a damaged image and says what came of it: an error that names file
+// and, but for rare damage, page; or the state that was written.
+func (o *outcome) open(t testing.TB, image []byte, states map[uint64]map[string]link, what string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "state.db")
+	require.NoError(t, os.WriteFile(path, image, 0o600))
+	f, err := journal.Open(path, journal.Options{})
+	if err != nil {
+		o.refused++
+		require.ErrorContains(t, err, path, what)
+		var corrupt *journal.CorruptError
+		var format *journal.FormatError
+		if !asOne(err, &corrupt) {
+			require.True(t, asOne(err, &format), "%s: %v", what, err)
+		}
+		require.True(t, bytes.Equal(image, read(t, path)), "%s: the file was changed", what)
+		return
+	}
+	b, err := f.Bounds(logName)
+	require.NoError(t, err, what)
+	require.Equal(t, states[b.Last], stateAt(t, f, b.Last), what)
+	require.Equal(t, states[b.Oldest()], stateAt(t, f, b.Oldest()), what)
+	if b.Last == newestOf(states) {
+		o.unharmed++
+	} else {
+		o.older++
+		require.Contains(t, what, "meta", "%s: opened at revision %d", what, b.Last)
+	}
+	require.NoError(t, f.Close(), what)
+}
+
+func newestOf(states map[uint64]map[string]link) (newest uint64) {
+	for revision := range states {
+		newest = max(newest, revision)
+	}
+	return newest
+}
+
+const pageSize = 4096
+
+func pageName(page int) string {
+	if page < 2 {
+		return fmt.Sprintf("meta page %d", page)
+	}
+	return fmt.Sprintf("page %d", page)
+}
+
+func TestOpen_SurvivesZeroedPages(t *testing.T) {
+	_, image, states := damaged(t)
+	var o outcome
+	for page := range len(image) / pageSize {
+		zeroed := bytes.Clone(image)
+		clear(zeroed[page*pageSize:][:pageSize])
+		o.open(t, zeroed, states, pageName(page)+" zeroed")
+	}
+	require.GreaterOrEqual(t, o.refused, 10)
+	require.LessOrEqual(t, o.older, 1, "the newest meta page alone leads back")
+}
+
+func TestOpen_SurvivesTruncations(t *testing.T) {
+	_, image, states := damaged(t)
+	var o outcome
+	for size := 0; size < len(image); size += pageSize {
+		o.open(t, image[:size], states, fmt.Sprintf("%d bytes", size))
+		o.open(t, image[:size+1+size%777], states, fmt.Sprintf("%d bytes", size+1+size%777))
+	}
+	require.Greater(t, o.refused, 20)
+	require.Zero(t, o.older)
+}
+
+func TestOpen_SurvivesFlippedBits(t *testing.T) {
+	_, image, states := damaged(t)
+	random := newRandom(11)
+	var o outcome
+	for range 1000 {
+		flipped := bytes.Clone(image)
+		at := random.IntN(len(flipped))
+		flipped[at] ^= 1 << random.IntN(8)
+		o.open(t, flipped, states, fmt.Sprintf("a bit of %s, byte %d", pageName(at/pageSize), at%pageSize))
+	}
+	require.Greater(t, o.refused, 80)
+	require.Greater(t, o.unharmed, 0)
+}
+
+// A page that the disk has not written, though it said so, is found out, though
+// it is a good page of the same file.
+func TestOpen_SurvivesStaleAndSwappedPages(t *testing.T) {
+	older, image, states := damaged(t)
+	random := newRandom(13)
+	var o outcome
+	for page := range len(older) / pageSize {
+		stale := bytes.Clone(image)
+		copy(stale[page*pageSize:][:pageSize], older[page*pageSize:])
+		o.open(t, stale, states, pageName(page)+" stale")
+	}
+	for range 200 {
+		swapped := bytes.Clone(image)
+		from, to := random.IntN(len(image)/pageSize), random.IntN(len(image)/pageSize)
+		copy(swapped[to*pageSize:][:pageSize], image[from*pageSize:])
+		o.open(t, swapped, states, fmt.Sprintf("%s from page %d", pageName(to), from))
+	}
+	require.Greater(t, o.refused, 30)
+}
+
+// Each page, as it was after any commit before, is found out or unharmed: also
+// where two commits in turn use the same pages.
+func TestOpen_FindsEveryStalePage(t *testing.T) {
+	f, random := newFixture(t, journal.Options{}), newRandom(5)
+	var images [][]byte
+	for range 30 {
+		f.random(random, 1, 4, 100)
+		if random.IntN(4) == 0 {
+			f.raise(f.last - random.Uint64N(min(f.last, 20)))
+			f.trim(journal.Budget{})
+		}
+		images = append(images, read(t, f.path))
+	}
+	require.NoError(t, f.Close())
+	newest := images[len(images)-1]
+	var o outcome
+	for _, older := range images[:len(images)-1] {
+		for page := range len(older) / pageSize {
+			if page < 2 || bytes.Equal(older[page*pageSize:][:pageSize], newest[page*pageSize:][:pageSize]) {
+				continue
+			}
+			stale := bytes.Clone(newest)
+			copy(stale[page*pageSize:], older[page*pageSize:][:pageSize])
+			o.open(t, stale, f.states, pageName(page)+" stale")
+		}
+	}
+	require.Greater(t, o.refused, 50)
+	require.Zero(t, o.older)
+}
+
+// A file that is cut off, or overwritten, while it is open gives errors.
+func TestFile_SurvivesDamageWhileItIsOpen(t *testing.T) {
+	for name, harm := range map[string]func(t *testing.T, path string){
+		"cut off": func(t *testing.T, path string) { require.NoError(t, os.Truncate(path, 2*pageSize)) },
+		"zeroed": func(t *testing.T, path string) {
+			image := read(t, path)
+			clear(image[2*pageSize:])
+			file, err := os.OpenFile(path, os.O_WRONLY, 0)
+			require.NoError(t, err)
+			_, err = file.Write(image)
+			require.NoError(t, err)
+			require.NoError(t, file.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, journal.Options{})
+			f.random(newRandom(1), 20, 20, 200)
+			harm(t, f.path)
+			err := f.Read(f.ctx, logName, func(v journal.View) error {
+				return v.Scan(0, f.last, func(uint64, journal.Record) (bool, error) { return true, nil })
+			})
+			require.ErrorIs(t, err, journal.ErrCorrupt)
+			f.stage(journal.Put, "x", "x")
+			require.Error(t, f.commit())
+			f.stage(journal.Put, "x", "x")
+			require.Error(t, f.commit())
+			_, err = f.Trim(logName, journal.Budget{})
+			require.Error(t, err)
+			require.NoError(t, f.Close(), "it does not hang")
+			_, err = journal.Open(f.path, journal.Options{})
+			require.ErrorIs(t, err, journal.ErrCorrupt, "and the lock is free")
+		})
+	}
+}
+
+func TestCheck_ListsAllThatIsWrong(t *testing.T) {
+	_, image, _ := damaged(t)
+	path := filepath.Join(t.TempDir(), "state.db")
+	count := func() (report *journal.Report, dumped int) {
+		report, err := journal.DumpTo(path, 0, func(string, uint64, journal.Record) error {
+			dumped++
+			return nil
+		})
+		require.NoError(t, err)
+		return report, dumped
+	}
+	require.NoError(t, os.WriteFile(path, image, 0o600))
+	report, all := count()
+	require.Empty(t, report.Problems)
+	require.Equal(t, report.Records, all)
+
+	partly, most := 0, 0
+	for page := 2; page < len(image)/pageSize; page++ {
+		harmed := bytes.Clone(image)
+		clear(harmed[page*pageSize:][:pageSize])
+		require.NoError(t, os.WriteFile(path, harmed, 0o600))
+		report, left := count()
+		for _, p := range report.Problems {
+			require.ErrorIs(t, p, journal.ErrCorrupt)
+		}
+		if len(report.Problems) > 0 && left > 0 {
+			require.LessOrEqual(t, left, all)
+			if left < all {
+				partly++
+			}
+		}
+		most = max(most, len(report.Problems))
+	}
+	require.Positive(t, partly, "what is left can be read")
+	require.Greater(t, most, 1)
+}
+
+// flipIn flips a bit of the value of the record at a revision, found by what is
+// in it.
+func flipIn(t testing.TB, path, value string) {
+	t.Helper()
+	image := read(t, path)
+	at := bytes.Index(image, []byte(value))
+	require.Positive(t, at)
+	for ; at >= 0; at = nextIndex(image, value, at) { // also in old copies of the page
+		image[at] ^= 1
+	}
+	require.NoError(t, os.WriteFile(path, image, 0o600))
+}
+
+func nextIndex(image []byte, value string, after int) int {
+	at := bytes.Index(image[after:], []byte(value))
+	if at < 0 {
+		return -1
+	}
+	return after + at
+}
+
+func TestSalvage_GivesUpHistoryButNoState(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "first")
+	f.put("b", "bad record")
+	f.put("b", "next")
+	f.put("a", "last")
+	require.NoError(t, f.Close())
+	flipIn(t, f.path, "bad record")
+	before := read(t, f.path)
+
+	_, err := journal.Open(f.path, f.opts)
+	var corrupt *journal.CorruptError
+	require.ErrorAs(t, err, &corrupt)
+	require.Equal(t, uint64(3), corrupt.Revision)
+	require.Equal(t, logName, corrupt.Log)
+	require.Greater(t, corrupt.Page, int64(1))
+	require.Equal(t, before, read(t, f.path))
+
+	f.opts.Salvage = true
+	f.open()
+	u, err := f.Usage()
+	require.NoError(t, err)
+	require.Len(t, u.Repairs, 1)
+	require.Contains(t, u.Repairs[0], "written again at revision 4")
+	b, err := f.Bounds(logName)
+	require.NoError(t, err)
+	require.Equal(t, journal.Bounds{First: 1, Floor: 4, Trimmed: 4, Last: 5}, b)
+	f.opts.Salvage = false
+	f.requireChecked()
+	f.requireWhole()
+}
+
+func TestSalvage_KeepsTheKeyOfAStateThatIsLost(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "first")
+	f.put("b", "old")
+	f.put("b", "bad record")
+	f.put("c", "bad record")
+	f.put("a", "last")
+	require.NoError(t, f.Close())
+	flipIn(t, f.path, "bad record")
+	f.opts.Salvage = true
+	f.open()
+	u, err := f.Usage()
+	require.NoError(t, err)
+	require.Len(t, u.Repairs, 2)
+	require.Contains(t, u.Repairs[0], `the newest of "b"`)
+	require.Contains(t, u.Repairs[1], `the newest of "c"`)
+	require.NoError(t, f.Read(f.ctx, logName, func(v journal.View) error {
+		var got []string
+		err := v.Scan(0, f.last, func(revision uint64, r journal.Record) (bool, error) {
+			got = append(got, fmt.Sprintf("%d %s=%s %v", revision, r.Key, r.Value, r.Lost))
+			return true, nil
+		})
+		require.Equal(t, []string{"4 b= true", "5 c= true", "6 a=last false"}, got)
+		return err
+	}))
+	f.requireChecked()
+	f.put("b", "new")
+	f.raise(f.last)
+	f.trim(journal.Budget{})
+	f.requireChecked()
+}
+
+// A record whose key cannot be believed is given up with all history; the rest of
+// the state is there.
+func TestSalvage_SaysWhatItDoesNotKnow(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "first")
+	f.put("bad key", "old")
+	f.put("bad key", "new")
+	f.put("c", "last")
+	require.NoError(t, f.Close())
+	image := read(t, f.path)
+	at := bytes.LastIndex(image, []byte("bad keynew"))
+	require.Positive(t, at)
+	for at >= 0 {
+		image[at] = 'B'
+		at = bytes.LastIndex(image, []byte("bad keynew"))
+	}
+	require.NoError(t, os.WriteFile(f.path, image, 0o600))
+	f.opts.Salvage = true
+	f.open()
+	u, err := f.Usage()
+	require.NoError(t, err)
+	require.Contains(t, u.Repairs[0], "is not known")
+	require.Equal(t, map[string]link{"a": {2, 2, "first"}, "bad key": {3, 3, "old"}, "c": {5, 5, "last"}}, stateAt(t, f.File, f.last))
+	f.requireChecked()
+}
+
+// Any bad records in any log: salvage always gives a file that is whole, and all
+// that was not damaged.
+func TestSalvage_AlwaysGivesAWholeFile(t *testing.T) {
+	for seed := range uint64(15) {
+		random := newRandom(seed)
+		f := newFixture(t, journal.Options{})
+		f.random(random, 10, 10, 60)
+		f.raise(random.Uint64N(f.last))
+		f.trim(journal.Budget{Records: 1 + random.IntN(60)})
+		lost := f.spoil(random, 1+random.IntN(4))
+		f.opts.Salvage = true
+		f.open()
+		require.Subset(t, keysOf(stateAt(t, f.File, f.last)), keysOf(without(f.newest, lost)))
+		for key, l := range stateAt(t, f.File, f.last) {
+			if want, ok := f.newest[key]; ok && !lost[want.Revision] {
+				require.Equal(t, want, l)
+			}
+		}
+		f.opts.Salvage = false
+		f.requireChecked()
+		f.newest = stateAt(t, f.File, f.last) // without what is lost
+		f.random(random, 3, 10, 60)
+		f.raise(f.last)
+		f.trim(journal.Budget{})
+		f.requireChecked()
+	}
+}
+
+// spoil damages random records and closes the file.
+func (f *fixture) spoil(random *rand.Rand, n int) map[uint64]bool {
+	f.Helper()
+	var all []uint64
+	require.NoError(f, f.Read(f.ctx, logName, func(v journal.View) error {
+		return v.Scan(0, f.last, func(revision uint64, r journal.Record) (bool, error) {
+			all = append(all, revision)
+			return true, nil
+		})
+	}))
+	lost := map[uint64]bool{}
+	for range n {
+		lost[all[random.IntN(len(all))]] = true
+	}
+	require.NoError(f, f.Spoil(logName, lost))
+	require.NoError(f, f.Close())
+	return lost
+}
+
+func keysOf(state map[string]link) []string {
+	keys := make([]string, 0, len(state))
+	for key := range state {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+func without(state map[string]link, lost map[uint64]bool) map[string]link {
+	rest := map[string]link{}
+	for key, l := range state {
+		if !lost[l.Revision] {
+			rest[key] = l
+		}
+	}
+	return rest
+}

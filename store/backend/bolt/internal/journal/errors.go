@@ -1,0 +1,170 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// What can go wrong. Match with [errors.Is]. Those that users meet are package
+// backend's, under the same names.
+var (
+	// ErrFull: there is no space for a write, on the disk or by Options.MaxBytes.
+	// Nothing has changed, and writes succeed again when there is space.
+	ErrFull = backend.ErrFull
+	// ErrFailed: the disk failed while something was written. Nothing is written
+	// any more until the file is opened again.
+	ErrFailed = backend.ErrFailed
+	// ErrLocked: the file is open elsewhere.
+	ErrLocked = backend.ErrLocked
+	// ErrReadOnly: the file was opened for reading.
+	ErrReadOnly = backend.ErrReadOnly
+	// ErrCorrupt: the file is damaged.
+	ErrCorrupt = backend.ErrCorrupt
+	// ErrTooLarge: a record is larger than MaxRecord.
+	ErrTooLarge = backend.ErrTooLarge
+	// ErrFormat: the file's layout is not one that is known.
+	ErrFormat = errors.New("unknown file format")
+	// ErrClosed: the journal was closed.
+	ErrClosed = store.ErrClosed
+	// ErrTimeout: it took longer than it was allowed to.
+	ErrTimeout = errors.New("timed out")
+	// ErrUnknownLog: there is no log of that name.
+	ErrUnknownLog = errors.New("unknown log")
+)
+
+// FullError says which file has no space.
+type FullError struct {
+	Path  string
+	Cause error
+}
+
+func (e *FullError) Error() string {
+	return fmt.Sprintf("%s: no space left: nothing was written; free some or raise MaxBytes: %v", e.Path, e.Cause)
+}
+
+// Is makes errors.Is(err, ErrFull) true.
+func (e *FullError) Is(target error) bool { return target == ErrFull }
+
+// Unwrap returns Cause: syscall.ENOSPC, EDQUOT or EFBIG, or bbolt's.
+func (e *FullError) Unwrap() error { return e.Cause }
+
+// FailedError says what the disk met.
+type FailedError struct {
+	Path string
+	// Uncertain: the write that got this error may be found when the file is
+	// opened again. Otherwise it will not.
+	Uncertain bool
+	Cause     error
+}
+
+func (e *FailedError) Error() string {
+	outcome := "nothing was written"
+	if e.Uncertain {
+		outcome = "whether it was written is unknown"
+	}
+	return fmt.Sprintf("%s: writing failed, so nothing is written any more: %s; close the file, see to the disk, and open it again: %v", e.Path, outcome, e.Cause)
+}
+
+// Is makes errors.Is(err, ErrFailed) true, and that for [backend.ErrUncertain] if
+// it is.
+func (e *FailedError) Is(target error) bool {
+	return target == ErrFailed || e.Uncertain && target == backend.ErrUncertain
+}
+
+// Unwrap returns Cause.
+func (e *FailedError) Unwrap() error { return e.Cause }
+
+// LockedError says which file is open elsewhere.
+type LockedError struct {
+	Path string
+	// Here: it is this process that has it open.
+	Here bool
+	// Waited is how long the lock was tried for.
+	Waited time.Duration
+}
+
+func (e *LockedError) Error() string {
+	holder := "another process"
+	if e.Here {
+		holder = "this process"
+	}
+	return fmt.Sprintf("%s is locked: %s has had it open for the last %v: close it there, or raise LockTimeout", e.Path, holder, e.Waited)
+}
+
+// Is makes errors.Is(err, ErrLocked) true.
+func (e *LockedError) Is(target error) bool { return target == ErrLocked }
+
+// ReadOnlyError says which file was opened for reading.
+type ReadOnlyError struct{ Path string }
+
+func (e *ReadOnlyError) Error() string {
+	return e.Path + " was opened with ReadOnly: open it without to write"
+}
+
+// Is makes errors.Is(err, ErrReadOnly) true.
+func (e *ReadOnlyError) Is(target error) bool { return target == ErrReadOnly }
+
+// NoPage is the page of damage that is on no single page.
+const NoPage = -1
+
+// CorruptError says where a file is damaged.
+type CorruptError struct {
+	Path string
+	// Page is the number of the damaged page, or [NoPage].
+	Page int64
+	// Log and Revision name the damaged record, if it is one.
+	Log      string
+	Revision uint64
+	// What is wrong.
+	What string
+}
+
+func (e *CorruptError) Error() string {
+	var where strings.Builder
+	where.WriteString(e.Path)
+	if e.Page >= 0 {
+		fmt.Fprintf(&where, ", page %d", e.Page)
+	}
+	if e.Log != "" {
+		fmt.Fprintf(&where, ", log %q", e.Log)
+	}
+	if e.Revision != 0 {
+		fmt.Fprintf(&where, ", revision %d", e.Revision)
+	}
+	return where.String() + ": damaged: " + e.What
+}
+
+// Is makes errors.Is(err, ErrCorrupt) true.
+func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
+
+// FormatError says which format is not known.
+type FormatError struct {
+	Path string
+	// Format is the file's version, zero if it is none of ours.
+	Format uint64
+}
+
+func (e *FormatError) Error() string {
+	if e.Format == 0 {
+		return e.Path + " is a bbolt file, but not one that watchmill made: give another path"
+	}
+	return fmt.Sprintf("%s has format %d, and only %d is known: use a newer version of watchmill", e.Path, e.Format, Format)
+}
+
+// Is makes errors.Is(err, ErrFormat) true.
+func (e *FormatError) Is(target error) bool { return target == ErrFormat }
+
+// TooLargeError says how large a record is, and how large it may be.
+type TooLargeError struct{ Size, Limit int }
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("a record of %d bytes is larger than the limit of %d: store less in one object", e.Size, e.Limit)
+}
+
+// Is makes errors.Is(err, ErrTooLarge) true.
+func (e *TooLargeError) Is(target error) bool { return target == ErrTooLarge }

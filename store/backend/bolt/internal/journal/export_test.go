@@ -1,0 +1,27 @@
+package journal
+
+import "go.etcd.io/bbolt"
+
+// ParseUnchecked is for fuzzing what salvage parses.
+var ParseUnchecked = parseUnchecked
+
+// Encode is for making files of other formats.
+func (id Identity) Encode() []byte { return id.encode() }
+
+// Descriptor is the file's, for tests that let the disk fail.
+func (f *File) Descriptor() int { return int(f.file.Fd()) }
+
+// Spoil damages records, in a transaction as any other.
+func (f *File) Spoil(name string, revisions map[uint64]bool) error {
+	return f.update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(logBucket + name))
+		for revision := range revisions {
+			data := append([]byte(nil), b.Get(revisionKey(revision))...)
+			data[len(data)-1-int(revision)%8] ^= 16
+			if err := b.Put(revisionKey(revision), data); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,146 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// Options qualifies Open. The zero value is good.
+type Options struct {
+	// LockTimeout is how long to wait for another process to close the file;
+	// zero means one second.
+	LockTimeout time.Duration
+	// MaxBytes is how large the file may get; zero means as large as the disk
+	// allows.
+	MaxBytes int64
+	// ShrinkAt is the part of the file, between 0 and 1, that must be unused for
+	// Open to copy it into a smaller one; zero means never.
+	ShrinkAt float64
+	// ReadOnly opens a file that exists, for reading. Any number of processes may
+	// do so at a time.
+	ReadOnly bool
+	// Salvage gives up records that are damaged, and the history up to them,
+	// where Open would fail otherwise. What it did is in Usage.Repairs.
+	Salvage bool
+}
+
+// DefaultLockTimeout is that of Options, if it is zero.
+const DefaultLockTimeout = time.Second
+
+// File is the Journal on bbolt.
+type File struct {
+	path     string
+	opts     Options
+	file     *os.File
+	release  func() // gives the lock back, after file was closed
+	db       *bbolt.DB
+	identity Identity
+	warnings []string
+	repairs  []string
+
+	// broken is what a call of bbolt panicked with.
+	broken atomic.Pointer[error]
+
+	writing sync.Mutex // held while something is written, or closed
+	failed  *FailedError
+	closed  bool
+
+	mu   sync.Mutex // guards logs and the bounds in them
+	logs map[string]*log
+}
+
+// log is what is known about a log: it is as the last commit left it.
+type log struct {
+	head
+	last uint64
+}
+
+func (l log) bounds() Bounds {
+	return Bounds{First: l.first, Floor: l.floor, Trimmed: max(l.trimmed, l.first), Last: l.last}
+}
+
+var _ Journal = (*File)(nil)
+
+// Identity tells files apart.
+func (f *File) Identity() Identity { return f.identity }
+
+// Logs returns the names of the logs, sorted.
+func (f *File) Logs() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	names := make([]string, 0, len(f.logs))
+	for name := range f.logs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Bounds returns the bounds of a log.
+func (f *File) Bounds(name string) (Bounds, error) {
+	l, err := f.log(name)
+	return l.bounds(), err
+}
+
+// log returns what is known about a log.
+func (f *File) log(name string) (log, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l, ok := f.logs[name]
+	if !ok {
+		return log{}, fmt.Errorf("%w: %q", ErrUnknownLog, name)
+	}
+	return *l, nil
+}
+
+// learn says what a commit has made of some logs.
+func (f *File) learn(changed map[string]log) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, l := range changed {
+		f.logs[name] = &l
+	}
+}
+
+// Usage says what the file holds.
+func (f *File) Usage() (Usage, error) {
+	u := Usage{Warnings: slices.Clone(f.warnings), Repairs: slices.Clone(f.repairs)}
+	err := f.guard(func() error {
+		info, err := f.file.Stat()
+		if err != nil {
+			return err
+		}
+		u.Size = info.Size()
+		return f.db.View(func(tx *bbolt.Tx) error {
+			stats := f.db.Stats()
+			u.Free = u.Size - tx.Size() + int64(stats.FreePageN+stats.PendingPageN)*int64(f.db.Info().PageSize)
+			return nil
+		})
+	})
+	if errors.Is(err, os.ErrClosed) {
+		err = ErrClosed
+	}
+	return u, err
+}
+
+// Close closes the file and gives the lock back.
+func (f *File) Close() error {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	if f.closed {
+		return nil
+	}
+	f.closed = true
+	defer f.release()
+	if f.broken.Load() != nil {
+		return errors.Join(unlock(f.file), f.file.Close()) // bbolt may have its own locks taken
+	}
+	return f.guard(f.db.Close)
+}

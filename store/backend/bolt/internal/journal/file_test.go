@@ -1,0 +1,342 @@
+package journal_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+func ExampleOpen() {
+	dir, _ := os.MkdirTemp("", "")
+	defer os.RemoveAll(dir)
+	f, err := journal.Open(filepath.Join(dir, "state.db"), journal.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer f.Close()
+
+	b, _ := f.Declare("lamps", 1)
+	r := journal.Record{Kind: journal.Put, Key: []byte("hall"), Value: []byte("on"), Created: b.Last + 1, Written: time.Now()}
+	err = f.Append(journal.Batch{Entries: []journal.Entry{{Log: "lamps", Revision: b.Last + 1, Data: r.AppendTo(nil, b.Last+1)}}})
+	fmt.Println(err)
+	_ = f.Read(context.Background(), "lamps", func(v journal.View) error {
+		return v.Scan(0, v.Bounds().Last, func(revision uint64, r journal.Record) (bool, error) {
+			fmt.Printf("%d: %s=%s\n", revision, r.Key, r.Value)
+			return true, nil
+		})
+	})
+	// Output:
+	// <nil>
+	// 2: hall=on
+}
+
+func TestOpen_FindsWhatWasAppended(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	id := f.Identity()
+	require.NotZero(t, id.ID)
+	f.put("a", "1")
+	f.put("b", "2")
+	f.put("a", "3")
+	f.remove("b")
+	f.reopen()
+	require.Equal(t, id, f.Identity())
+	require.Equal(t, []string{logName}, f.Logs())
+	f.requireWhole()
+	require.Equal(t, map[string]link{"a": {4, 2, "3"}}, stateAt(t, f.File, f.last))
+	f.requireChecked()
+}
+
+func TestOpen_TwoFilesDiffer(t *testing.T) {
+	require.NotEqual(t, newFixture(t, journal.Options{}).Identity().ID, newFixture(t, journal.Options{}).Identity().ID)
+}
+
+// An opened and closed file is the same file, byte for byte.
+func TestOpen_ChangesNothing(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 20, 10, 100)
+	require.NoError(t, f.Close())
+	before := read(t, f.path)
+	f.open()
+	f.requireWhole()
+	require.NoError(t, f.Close())
+	require.True(t, string(before) == string(read(t, f.path)))
+	require.NoError(t, f.Close(), "once more does nothing")
+}
+
+func TestOpen_RefusesAFileThatIsOpen(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	start := time.Now()
+	_, err := journal.Open(f.path, journal.Options{LockTimeout: 30 * time.Millisecond})
+	require.ErrorIs(t, err, journal.ErrLocked)
+	require.GreaterOrEqual(t, time.Since(start), 30*time.Millisecond)
+	var locked *journal.LockedError
+	require.ErrorAs(t, err, &locked)
+	require.Equal(t, f.path, locked.Path)
+	require.True(t, locked.Here)
+
+	link := filepath.Join(t.TempDir(), "link.db")
+	require.NoError(t, os.Symlink(f.path, link))
+	_, err = journal.Open(link, journal.Options{LockTimeout: time.Millisecond})
+	require.ErrorIs(t, err, journal.ErrLocked, "by another name")
+	_, err = journal.Open(f.path, journal.Options{LockTimeout: time.Millisecond, ReadOnly: true})
+	require.ErrorIs(t, err, journal.ErrLocked)
+	_, err = journal.Check(f.path, time.Millisecond)
+	require.ErrorIs(t, err, journal.ErrLocked)
+}
+
+func TestOpen_WaitsForTheLock(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	closed := make(chan error)
+	time.AfterFunc(20*time.Millisecond, func() { closed <- f.Close() })
+	second, err := journal.Open(f.path, journal.Options{LockTimeout: 10 * time.Second})
+	require.NoError(t, err)
+	require.NoError(t, <-closed)
+	require.NoError(t, second.Close())
+}
+
+func TestOpen_ReadOnlyReadsAndWritesNothing(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 10, 10, 100)
+	require.NoError(t, f.Close())
+	require.NoError(t, os.Chmod(f.path, 0o400))
+	f.opts.ReadOnly = true
+	f.open()
+	f.requireWhole()
+	second, err := journal.Open(f.path, f.opts)
+	require.NoError(t, err, "any number of readers")
+	require.NoError(t, second.Close())
+
+	f.stage(journal.Put, "x", "x")
+	err = f.commit()
+	require.ErrorIs(t, err, journal.ErrReadOnly)
+	require.ErrorContains(t, err, f.path)
+	_, err = f.Declare("more", 1)
+	require.ErrorIs(t, err, journal.ErrReadOnly)
+	_, err = f.Declare(logName, 1)
+	require.NoError(t, err)
+	u, err := f.Usage()
+	require.NoError(t, err)
+	require.Positive(t, u.Size)
+
+	_, err = journal.Open(f.path+"x", journal.Options{ReadOnly: true})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = os.Stat(f.path + "x")
+	require.ErrorIs(t, err, fs.ErrNotExist, "it is not made")
+}
+
+func TestOpen_SaysWhatToDoAboutBadPaths(t *testing.T) {
+	dir := t.TempDir()
+	_, err := journal.Open(filepath.Join(dir, "missing", "state.db"), journal.Options{})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, "is its directory there")
+	_, err = journal.Open(dir, journal.Options{ReadOnly: true})
+	require.ErrorContains(t, err, "no regular file")
+	_, err = journal.Open(dir, journal.Options{})
+	require.ErrorContains(t, err, dir)
+
+	for _, opts := range []journal.Options{{LockTimeout: -1}, {MaxBytes: -1}, {ShrinkAt: 1}, {ShrinkAt: -1}, {ReadOnly: true, Salvage: true}} {
+		_, err = journal.Open(filepath.Join(dir, "state.db"), opts)
+		require.ErrorContains(t, err, "invalid option Options.")
+	}
+}
+
+// What was left when it was made, or shrunk, is removed; what is locked there is
+// waited for.
+func TestOpen_RemovesWhatACrashHasLeft(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	for range 2 { // without and with the file itself
+		require.NoError(t, os.WriteFile(path+".new", []byte("half"), 0o600))
+		f, err := journal.Open(path, journal.Options{})
+		require.NoError(t, err)
+		_, err = os.Stat(path + ".new")
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.NoError(t, f.Close())
+	}
+}
+
+// Whoever comes first makes the file, the others find it, one after the other.
+func TestOpen_IsMadeOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	ids := make([]journal.Identity, 8)
+	var wg sync.WaitGroup
+	for i := range ids {
+		wg.Go(func() {
+			f, err := journal.Open(path, journal.Options{LockTimeout: 20 * time.Second})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			ids[i] = f.Identity()
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, id := range ids {
+		require.Equal(t, ids[0], id)
+	}
+}
+
+func TestOpen_RefusesOtherFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	for name, content := range map[string]string{"empty": "", "short": "x", "text": string(make([]byte, 100_000))} {
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		_, err := journal.Open(path, journal.Options{})
+		require.ErrorIs(t, err, journal.ErrCorrupt, name)
+		require.ErrorContains(t, err, path, name)
+		require.Equal(t, content, string(read(t, path)))
+	}
+	require.NoError(t, os.Remove(path))
+	db, err := bbolt.Open(path, 0o600, nil)
+	require.NoError(t, err)
+	require.NoError(t, db.Update(func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucket([]byte("other"))
+		return err
+	}))
+	require.NoError(t, db.Close())
+	_, err = journal.Open(path, journal.Options{})
+	require.ErrorIs(t, err, journal.ErrFormat)
+	require.ErrorContains(t, err, "not one that watchmill made")
+}
+
+func TestOpen_RefusesANewerFormatByName(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	require.NoError(t, f.Close())
+	db, err := bbolt.Open(f.path, 0o600, nil)
+	require.NoError(t, err)
+	require.NoError(t, db.Update(func(tx *bbolt.Tx) error {
+		newer := journal.Identity{Format: 2}
+		return tx.Bucket([]byte("watchmill")).Put([]byte("file"), newer.Encode())
+	}))
+	require.NoError(t, db.Close())
+	_, err = journal.Open(f.path, journal.Options{})
+	var format *journal.FormatError
+	require.ErrorAs(t, err, &format)
+	require.Equal(t, uint64(2), format.Format)
+	require.ErrorContains(t, err, "newer version")
+}
+
+func TestFile_FailsAfterClose(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	require.NoError(t, f.Close())
+	f.stage(journal.Put, "a", "2")
+	require.ErrorIs(t, f.commit(), journal.ErrClosed)
+	require.ErrorIs(t, f.Read(f.ctx, logName, func(journal.View) error { return nil }), journal.ErrClosed)
+	_, err := f.Usage()
+	require.ErrorIs(t, err, journal.ErrClosed)
+	_, err = f.Snapshot(f.ctx, nil, time.Second)
+	require.ErrorIs(t, err, journal.ErrClosed)
+	_, err = f.Declare("more", 1)
+	require.ErrorIs(t, err, journal.ErrClosed)
+}
+
+func TestFile_KeepsLogsApart(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	other := func(revision uint64) journal.Entry {
+		r := journal.Record{Kind: journal.Put, Key: []byte("n"), Created: 11}
+		if revision > 11 {
+			r.Prev = revision - 1
+		}
+		return journal.Entry{Log: "nodes", Revision: revision, Data: r.AppendTo(nil, revision)}
+	}
+	_, err := f.Declare("nodes", 10)
+	require.NoError(t, err)
+	f.stage(journal.Put, "a", "1")
+	require.NoError(t, f.Append(journal.Batch{Entries: append(f.pending, other(11), other(12))}), "one batch for both")
+	f.pending = nil
+	require.Equal(t, []string{"nodes", logName}, f.Logs())
+	f.requireChecked()
+	f.requireWhole()
+	b, err := f.Bounds("nodes")
+	require.NoError(t, err)
+	require.Equal(t, journal.Bounds{First: 10, Trimmed: 10, Last: 12}, b)
+	_, err = f.Bounds("none")
+	require.ErrorIs(t, err, journal.ErrUnknownLog)
+	require.ErrorIs(t, f.Read(f.ctx, "none", nil), journal.ErrUnknownLog)
+	_, err = f.Declare("", 1)
+	require.Error(t, err)
+}
+
+// A batch that does not fit changes nothing.
+func TestAppend_TakesNoHoles(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	good := journal.Record{Kind: journal.Put, Key: []byte("x"), Created: 3}.AppendTo(nil, 3)
+	for name, b := range map[string]journal.Batch{
+		"hole":          {Entries: []journal.Entry{{Log: logName, Revision: 4, Data: good}}},
+		"again":         {Entries: []journal.Entry{{Log: logName, Revision: 2, Data: good}}},
+		"later hole":    {Entries: []journal.Entry{{Log: logName, Revision: 3, Data: good}, {Log: logName, Revision: 5, Data: good}}},
+		"no log":        {Entries: []journal.Entry{{Log: "none", Revision: 3, Data: good}}},
+		"future floor":  {Floors: []journal.Floor{{Log: logName, Revision: 3}}},
+		"floor, no log": {Floors: []journal.Floor{{Log: "none", Revision: 1}}},
+	} {
+		require.Error(t, f.Append(b), name)
+	}
+	err := f.Append(journal.Batch{Entries: []journal.Entry{{Log: logName, Revision: 3, Data: make([]byte, journal.MaxRecord+1)}}})
+	require.ErrorIs(t, err, journal.ErrTooLarge)
+	f.requireChecked()
+	f.requireWhole()
+}
+
+func TestRead_HonoursTheContext(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	for range 3 {
+		for range 500 {
+			f.stage(journal.Put, "a", "x")
+		}
+		require.NoError(t, f.commit())
+	}
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(f.ctx)
+	n := 0
+	err := f.Read(ctx, logName, func(v journal.View) error {
+		return v.Scan(0, f.last, func(uint64, journal.Record) (bool, error) {
+			if n++; n == 100 {
+				cancel(cause)
+			}
+			return true, nil
+		})
+	})
+	require.ErrorIs(t, err, cause)
+	require.Less(t, n, 600)
+	require.ErrorIs(t, f.Read(ctx, logName, nil), cause)
+}
+
+// A view stays as it was while the log goes on.
+func TestRead_ShowsOneMoment(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	f.put("a", "2")
+	require.NoError(t, f.Read(f.ctx, logName, func(v journal.View) error {
+		f.put("a", "3")
+		f.raise(4)
+		f.trim(journal.Budget{})
+		require.Equal(t, uint64(3), v.Bounds().Last)
+		r, found, err := v.Get(2)
+		require.NoError(t, err)
+		require.True(t, found)
+		require.Equal(t, "1", string(r.Value))
+		_, found, err = v.Get(4)
+		require.False(t, found)
+		return err
+	}))
+	require.NoError(t, f.Read(f.ctx, logName, func(v journal.View) error {
+		_, found, err := v.Get(2)
+		require.False(t, found)
+		return err
+	}))
+}

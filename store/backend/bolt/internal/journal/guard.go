@@ -1,0 +1,44 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// contained runs fn, which calls bbolt. bbolt panics when it meets damage, and
+// what it has mapped faults if the file was cut short: either becomes a
+// [*CorruptError], and panicked is true.
+func contained(path string, fn func() error) (panicked bool, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if reason := recover(); reason != nil {
+			panicked, err = true, &CorruptError{Path: path, Page: NoPage, What: fmt.Sprint(reason)}
+		}
+	}()
+	return false, fn()
+}
+
+// guard runs fn, which calls bbolt, unless an earlier call has shown that bbolt
+// cannot be called any more: a panic inside it may leave its locks taken.
+func (f *File) guard(fn func() error) error {
+	if broken := f.broken.Load(); broken != nil {
+		return *broken
+	}
+	panicked, err := contained(f.path, fn)
+	if panicked {
+		f.broken.CompareAndSwap(nil, &err)
+	}
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+		return ErrClosed
+	}
+	return err
+}
+
+// view runs fn in a read transaction.
+func (f *File) view(fn func(tx *bbolt.Tx) error) error {
+	return f.guard(func() error { return f.db.View(fn) })
+}

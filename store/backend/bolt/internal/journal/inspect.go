@@ -1,0 +1,220 @@
+package journal
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
+)
+
+// contents is what a file holds.
+type contents struct {
+	metas    pages.Metas
+	identity Identity
+	logs     map[string]*log
+	// damaged are the records that are.
+	damaged []damage
+	// records is how many records all logs have.
+	records int
+	// seen is where the walk is in each log.
+	seen map[string]*sighting
+}
+
+// damage is a damaged record, with its bytes.
+type damage struct {
+	CorruptError
+	data []byte
+}
+
+// sighting is what was found of one log.
+type sighting struct {
+	last uint64 // the bucket's sequence
+	next uint64 // the revision that the next record of the history has; 0: not known
+	base base
+	// baseDamaged: a record of the base is damaged, so base says nothing.
+	baseDamaged bool
+	page        uint64 // of the record before
+}
+
+// inspect walks a file and checks all that it holds. It fails with a
+// [*CorruptError] or [*FormatError] for the first thing that is wrong; damaged
+// records alone it collects if salvage is true.
+func inspect(path string, file io.ReaderAt, size int64, salvage bool) (*contents, error) {
+	var first error
+	c, err := examineAll(path, file, size, nil, func(err error) bool {
+		first = err
+		return false
+	})
+	if err == nil && first == nil && len(c.damaged) > 0 && !salvage {
+		first = &c.damaged[0].CorruptError
+	}
+	if first != nil {
+		return nil, first
+	}
+	return c, err
+}
+
+// examineAll walks a file and reports all that is wrong, but for damaged records,
+// for as long as report returns true. It calls follow, if that is not nil, with
+// each good record; what that returns is wrong with it.
+func examineAll(path string, file io.ReaderAt, size int64, follow func(string, uint64, Record) string, report func(error) bool) (*contents, error) {
+	c := &contents{logs: map[string]*log{}, seen: map[string]*sighting{}}
+	e := &examination{contents: c, path: path, follow: follow, report: report}
+	var err error
+	if c.metas, err = pages.ReadMetas(file, size); err != nil {
+		e.wrong(problemOf(path, err))
+		return c, nil
+	}
+	err = pages.Walk(file, c.metas.Newest, func(it pages.Item) error {
+		if e.stopped {
+			return errStopped
+		}
+		e.visit(it)
+		return nil
+	}, func(p pages.Problem) { e.wrong(problemOf(path, p)) })
+	if e.stopped {
+		return c, nil
+	}
+	if err != nil {
+		return c, problemOf(path, err)
+	}
+	e.finish()
+	return c, nil
+}
+
+var errStopped = fmt.Errorf("%w: one problem is enough", ErrCorrupt)
+
+type examination struct {
+	*contents
+	path    string
+	follow  func(log string, revision uint64, r Record) string
+	report  func(error) bool
+	stopped bool
+	damage  bool // something was reported
+}
+
+func (e *examination) wrong(err error) {
+	e.damage = true
+	if !e.stopped && !e.report(err) {
+		e.stopped = true
+	}
+}
+
+// corrupt reports damage of an item.
+func (e *examination) corrupt(it pages.Item, log string, revision uint64, format string, args ...any) {
+	e.wrong(&CorruptError{Path: e.path, Page: int64(it.Page), Log: log, Revision: revision, What: fmt.Sprintf(format, args...)})
+}
+
+func (e *examination) visit(it pages.Item) {
+	name, isLog := logOf(it.Bucket)
+	switch {
+	case it.Bucket == mainBucket && it.Key != nil:
+		e.main(it)
+	case it.Bucket == mainBucket:
+	case !isLog:
+		e.wrong(&FormatError{Path: e.path})
+	case it.Key == nil:
+		e.enter(it, name)
+	default:
+		e.record(it, name)
+	}
+}
+
+// main takes in an item of the main bucket, which comes before all logs.
+func (e *examination) main(it pages.Item) {
+	var err error
+	if string(it.Key) == fileKey {
+		if e.identity, err = parseIdentity(it.Value); err == nil && e.identity.Format != Format {
+			e.wrong(&FormatError{Path: e.path, Format: e.identity.Format})
+		}
+	} else {
+		var h head
+		if h, err = parseHead(it.Value); err == nil {
+			e.logs[string(it.Key[min(len(headKey), len(it.Key)):])] = &log{head: h}
+		}
+	}
+	if err != nil {
+		e.corrupt(it, "", 0, "%q: %v", it.Key, err)
+	}
+}
+
+// enter begins a log.
+func (e *examination) enter(it pages.Item, name string) {
+	l := e.logs[name]
+	if l == nil {
+		e.corrupt(it, name, 0, "nothing is known about this log")
+		return
+	}
+	l.last = it.Sequence
+	if b := l.bounds(); l.last < b.Trimmed || l.last < b.Floor {
+		e.corrupt(it, name, l.last, "the log ends before its floor, %d", b.Floor)
+	}
+	e.seen[name] = &sighting{last: it.Sequence, next: l.bounds().Trimmed + 1, page: it.Page}
+}
+
+// record checks one record of a log.
+func (e *examination) record(it pages.Item, name string) {
+	s := e.seen[name]
+	if s == nil {
+		return // said when it began
+	}
+	if len(it.Key) != 8 {
+		e.corrupt(it, name, 0, "the key of a record has %d bytes", len(it.Key))
+		return
+	}
+	revision := binary.BigEndian.Uint64(it.Key)
+	r, err := ParseRecord(revision, it.Value)
+	if err != nil {
+		e.damaged = append(e.damaged, damage{
+			CorruptError{Path: e.path, Page: int64(it.Page), Log: name, Revision: revision, What: err.Error()},
+			append([]byte(nil), it.Value...),
+		})
+	}
+	e.records++
+	if err == nil && e.follow != nil {
+		if what := e.follow(name, revision, r); what != "" {
+			e.corrupt(it, name, revision, "%s", what)
+		}
+	}
+	s.page = it.Page
+	switch {
+	case revision < s.next && e.logs[name].trimmed >= revision:
+		if err == nil && r.Kind != Put {
+			e.corrupt(it, name, revision, "it should have been deleted")
+		}
+		if err != nil {
+			s.baseDamaged = true
+			return
+		}
+		s.base.add(revision, it.Value)
+	case revision != s.next:
+		e.corrupt(it, name, revision, "the records before it are missing, from revision %d on", s.next)
+		s.next = revision + 1
+	case revision > s.last:
+		e.corrupt(it, name, revision, "the log ends at %d: a page is an old one", s.last)
+		s.next++
+	default:
+		s.next++
+	}
+}
+
+// finish checks what can be known only at the end.
+func (e *examination) finish() {
+	if e.identity.Format == 0 && !e.damage {
+		e.wrong(&FormatError{Path: e.path})
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.logs)) {
+		l, s := e.logs[name], e.seen[name]
+		switch {
+		case s == nil:
+			e.wrong(&CorruptError{Path: e.path, Page: NoPage, Log: name, What: "the log is missing"})
+		case s.next != l.last+1:
+			e.wrong(&CorruptError{Path: e.path, Page: int64(s.page), Log: name, Revision: s.next, What: fmt.Sprintf("the records from here to %d are missing", l.last)})
+		case s.base != l.base && !s.baseDamaged:
+			e.wrong(&CorruptError{Path: e.path, Page: NoPage, Log: name, What: fmt.Sprintf("the state at revision %d is not what was written: %d records of %d, or other ones", l.trimmed, s.base.count, l.base.count)})
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package journal
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"strings"
+	"time"
+)
+
+// Format is the version of the layout that this package reads and writes:
+//
+//	bucket "watchmill"         "file": format · ID · timeline · created
+//	                           "log/NAME": first · floor · trimmed · base count · base sum
+//	bucket "watchmill/NAME"    sequence: the last revision
+//	                           revision, 8 bytes big-endian: the record
+//
+// Values in the first bucket begin with their CRC-32C; numbers are varints. A
+// log's last revision is its bucket's sequence, which bbolt keeps beside the
+// bucket's root: so it lasts with every record, and also says if the page of the
+// newest records is an old one.
+const Format = 1
+
+const (
+	mainBucket = "watchmill"
+	logBucket  = mainBucket + "/" // and the name; it sorts behind mainBucket
+	fileKey    = "file"
+	headKey    = "log/" // and the name
+)
+
+// MaxName is the length of the longest name of a log in bytes.
+const MaxName = 255
+
+// head is what a file says about a log.
+type head struct {
+	first, floor, trimmed uint64
+	base                  base
+}
+
+// base sums up the records that a log's base consists of, in any order: if one
+// is missing, changed or there too much, the sum is another.
+type base struct{ count, sum uint64 }
+
+func (b *base) add(revision uint64, data []byte) {
+	b.count++
+	b.sum += weight(revision, data)
+}
+
+func (b *base) remove(revision uint64, data []byte) {
+	b.count--
+	b.sum -= weight(revision, data)
+}
+
+// weight mixes a record's revision and checksum, as splitmix64 does.
+func weight(revision uint64, data []byte) uint64 {
+	x := revision ^ uint64(binary.LittleEndian.Uint32(data))<<32
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func (h head) encode() []byte {
+	data := make([]byte, 4, 64)
+	for _, n := range []uint64{h.first, h.floor, h.trimmed, h.base.count, h.base.sum} {
+		data = binary.AppendUvarint(data, n)
+	}
+	return seal(data)
+}
+
+func parseHead(data []byte) (head, error) {
+	rest, err := unseal(data)
+	if err != nil {
+		return head{}, err
+	}
+	p := parser{rest: rest}
+	h := head{first: p.uvarint(), floor: p.uvarint(), trimmed: p.uvarint()}
+	h.base = base{count: p.uvarint(), sum: p.uvarint()}
+	if p.failed || h.trimmed > h.floor {
+		return head{}, errContent
+	}
+	return h, nil
+}
+
+func (id Identity) encode() []byte {
+	data := binary.AppendUvarint(make([]byte, 4, 64), id.Format)
+	data = append(data, id.ID[:]...)
+	data = binary.AppendUvarint(data, id.Timeline)
+	return seal(appendTime(data, id.Created))
+}
+
+// parseIdentity reads what every format begins with; of one that is not known,
+// only the number.
+func parseIdentity(data []byte) (Identity, error) {
+	rest, err := unseal(data)
+	if err != nil {
+		return Identity{}, err
+	}
+	p := parser{rest: rest}
+	id := Identity{Format: p.uvarint()}
+	if !p.failed && id.Format != Format {
+		return id, nil
+	}
+	copy(id.ID[:], p.bytes(uint64(len(id.ID))))
+	id.Timeline = p.uvarint()
+	id.Created = p.time()
+	if p.failed {
+		return Identity{}, errContent
+	}
+	return id, nil
+}
+
+// seal writes the checksum of what is behind them into the first four bytes.
+func seal(data []byte) []byte {
+	binary.LittleEndian.PutUint32(data, crc32.Checksum(data[4:], castagnoli))
+	return data
+}
+
+// unseal undoes seal.
+func unseal(data []byte) ([]byte, error) {
+	if len(data) < 4 || binary.LittleEndian.Uint32(data) != crc32.Checksum(data[4:], castagnoli) {
+		return nil, errChecksum
+	}
+	return data[4:], nil
+}
+
+// revisionKey is the key of a record.
+func revisionKey(revision uint64) []byte {
+	return binary.BigEndian.AppendUint64(make([]byte, 0, 8), revision)
+}
+
+// logOf returns the name of the log that a bucket holds.
+func logOf(bucket string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(bucket, logBucket)
+	return name, ok && name != ""
+}
+
+var errName = errors.New("the name of a log must have 1 to 255 bytes")
+
+func validateName(name string) error {
+	if name == "" || len(name) > MaxName {
+		return errName
+	}
+	return nil
+}
+
+// now is when a file is said to be made.
+func now() time.Time { return time.Now().Truncate(time.Second) }

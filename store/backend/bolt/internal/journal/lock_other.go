@@ -1,0 +1,14 @@
+//go:build !unix || solaris || aix || android
+
+package journal
+
+import "os"
+
+// tryLock leaves the lock to bbolt, which takes it when it opens the file.
+func tryLock(*os.File, bool) (ok bool, err error) { return true, nil }
+
+// unlock does nothing: closing the file is enough.
+func unlock(*os.File) error { return nil }
+
+// syncDir does nothing: directories cannot be synced here.
+func syncDir(string) error { return nil }

@@ -1,0 +1,222 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
+)
+
+// reserve is how much of the address space a file is mapped into, so that it can
+// grow without being mapped anew: that would wait for those who read.
+const reserve = 1 << 36
+
+// Open opens the file at path, and makes it if there is none. It walks and checks
+// all of it, which takes as long as reading it.
+//
+// Errors: [ErrLocked], [ErrCorrupt], [ErrFormat], those of the operating system;
+// [ErrReadOnly] for a file that would have to be repaired. After an error the
+// file is as it was.
+func Open(path string, opts Options) (*File, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	if opts.LockTimeout == 0 {
+		opts.LockTimeout = DefaultLockTimeout
+	}
+	f, err := openLocked(path, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.load(); err != nil {
+		return nil, errors.Join(err, f.abandon())
+	}
+	if err := f.prepare(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// minMaxBytes is the smallest bound on a file that leaves room for anything.
+const minMaxBytes = 512 << 10
+
+func (o Options) validate() error {
+	switch {
+	case o.LockTimeout < 0:
+		return fmt.Errorf("invalid option Options.LockTimeout: %v is negative; zero means %v", o.LockTimeout, DefaultLockTimeout)
+	case o.MaxBytes != 0 && o.MaxBytes < minMaxBytes:
+		return fmt.Errorf("invalid option Options.MaxBytes: %d is less than %d; zero means no bound", o.MaxBytes, minMaxBytes)
+	case o.ShrinkAt < 0 || o.ShrinkAt >= 1:
+		return fmt.Errorf("invalid option Options.ShrinkAt: %v is not between 0 and 1; zero means never", o.ShrinkAt)
+	case o.ReadOnly && (o.Salvage || o.ShrinkAt > 0):
+		return errors.New("invalid option Options.ReadOnly: it excludes Salvage and ShrinkAt, which write")
+	}
+	return nil
+}
+
+// openLocked opens the file that path names once it is locked: whoever had it
+// open may have put another one in its place meanwhile.
+func openLocked(path string, opts Options) (*File, error) {
+	for deadline := time.Now().Add(opts.LockTimeout); ; {
+		file, err := openOrCreate(path, opts)
+		if err != nil {
+			return nil, err
+		}
+		release, err := lock(file, path, opts.ReadOnly, max(0, time.Until(deadline)))
+		if err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		f := &File{path: path, opts: opts, file: file, release: release, logs: map[string]*log{}}
+		same, err := f.isAtPath()
+		if same || err != nil {
+			if err == nil && !opts.ReadOnly {
+				err = removeLeftover(path)
+			}
+			if err != nil {
+				return nil, errors.Join(err, f.abandon())
+			}
+			return f, nil
+		}
+		if err := f.abandon(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func openOrCreate(path string, opts Options) (*os.File, error) {
+	flag := os.O_RDWR
+	if opts.ReadOnly {
+		flag = os.O_RDONLY
+	}
+	for {
+		file, err := os.OpenFile(path, flag, 0)
+		switch {
+		case err == nil:
+			return regular(file)
+		case errors.Is(err, fs.ErrNotExist) && !opts.ReadOnly:
+			if err := create(path, opts.LockTimeout); err != nil {
+				return nil, err
+			}
+		case errors.Is(err, fs.ErrPermission) && !opts.ReadOnly:
+			return nil, fmt.Errorf("cannot open %s for writing: make it writable, or open it with ReadOnly: %w", path, err)
+		default:
+			return nil, fmt.Errorf("cannot open %s: %w", path, err)
+		}
+	}
+}
+
+func regular(file *os.File) (*os.File, error) {
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("cannot open %s: it is no regular file", file.Name())
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// isAtPath reports whether path still names the file that is open.
+func (f *File) isAtPath() (bool, error) {
+	mine, err := f.file.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Stat(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(mine, there), err
+}
+
+// removeLeftover removes a copy that was not finished. The file itself must be
+// locked.
+func removeLeftover(path string) error {
+	if err := os.Remove(unfinished(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot remove what a crash has left: %w", err)
+	}
+	return nil
+}
+
+// unfinished is where a file is made, before it gets its name.
+func unfinished(path string) string { return path + ".new" }
+
+// abandon closes a file that bbolt was not given.
+func (f *File) abandon() error {
+	defer f.release()
+	if _, err := f.file.Stat(); errors.Is(err, os.ErrClosed) {
+		return nil // bbolt did, before it failed
+	}
+	return errors.Join(unlock(f.file), f.file.Close())
+}
+
+// load checks the file, and gives it to bbolt if it is whole.
+func (f *File) load() error {
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	found, err := inspect(f.path, f.file, info.Size(), f.opts.Salvage)
+	if err != nil {
+		return err
+	}
+	f.identity, f.logs = found.identity, found.logs
+	if found.metas.Invalid != nil {
+		f.warnings = append(f.warnings, "one meta page is invalid, as after a crash, or the newest batch is lost: "+found.metas.Invalid.Error())
+	}
+	if err := f.open(reserve); err != nil {
+		return err
+	}
+	return f.salvage(found.damaged)
+}
+
+// open gives the file to bbolt.
+func (f *File) open(reserve int) error {
+	options := &bbolt.Options{
+		Timeout:         max(f.opts.LockTimeout, time.Millisecond),
+		FreelistType:    bbolt.FreelistMapType,
+		ReadOnly:        f.opts.ReadOnly,
+		PreLoadFreelist: true, // for Usage
+		InitialMmapSize: reserveOn(reserve),
+		OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return f.file, nil },
+	}
+	_, err := contained(f.path, func() (err error) {
+		f.db, err = bbolt.Open(f.path, 0, options)
+		return err
+	})
+	if errors.Is(err, berrors.ErrTimeout) {
+		return &LockedError{Path: f.path, Waited: f.opts.LockTimeout}
+	}
+	return err
+}
+
+// prepare does what is to be done before a file is used.
+func (f *File) prepare() error {
+	if f.opts.ShrinkAt == 0 {
+		return nil
+	}
+	u, err := f.Usage()
+	if err != nil || float64(u.Free) <= f.opts.ShrinkAt*float64(u.Size) || u.Size < shrinkFrom {
+		return err
+	}
+	return f.shrink()
+}
+
+// shrinkFrom is the size below which a file is not worth shrinking.
+const shrinkFrom = 1 << 20
+
+// problemOf turns what the walk has found into an error.
+func problemOf(path string, err error) error {
+	var p pages.Problem
+	if errors.As(err, &p) {
+		return &CorruptError{Path: path, Page: int64(p.Page), What: p.What}
+	}
+	return fmt.Errorf("cannot read %s: %w", filepath.Clean(path), err)
+}

@@ -1,0 +1,7 @@
+//go:build !unix || !(amd64 || arm64 || riscv64 || ppc64le || ppc64 || s390x || loong64 || mips64 || mips64le)
+
+package journal
+
+// reserveOn returns zero: address space is scarce, or the file would become that
+// large.
+func reserveOn(int) int { return 0 }

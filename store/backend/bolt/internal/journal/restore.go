@@ -1,0 +1,144 @@
+package journal
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+
+	"go.etcd.io/bbolt"
+)
+
+// RestoreOptions qualifies Restore. The zero value is good.
+type RestoreOptions struct {
+	// Floor is a revision that every log is to go on above, if the snapshot is
+	// known to be older than what was written since.
+	Floor uint64
+}
+
+// revisionGap is how many revisions are left out by a restore: more than can have
+// been written since the snapshot, which is what they may be taken for.
+const revisionGap = 1 << 32
+
+// Restore makes a file at path out of a snapshot. Its logs go on far above the
+// revisions of the snapshot and have no history, so that a revision from before
+// the restore is too old, and never means another state. The timeline is one
+// more.
+//
+// It fails with [fs.ErrExist] if there is a file, and with [ErrCorrupt] if the
+// snapshot is not whole; then there is no file afterwards.
+func Restore(r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
+	s := restoring{path: path, opts: opts}
+	p := placement{path: path, timeout: DefaultLockTimeout, before: func(file *os.File) error { return s.receive(file, r) }}
+	done := false
+	err := p.place(func(db *bbolt.DB) error {
+		done = true
+		return s.moveOn(db, p.file)
+	})
+	if err == nil && !done {
+		err = fmt.Errorf("cannot restore to %s: %w: move it away first", path, fs.ErrExist)
+	}
+	return s.manifest, err
+}
+
+type restoring struct {
+	path     string
+	opts     RestoreOptions
+	manifest Manifest
+	found    *contents
+}
+
+// receive writes the snapshot into the file and checks it.
+func (s *restoring) receive(file *os.File, r io.Reader) error {
+	size, err := io.Copy(file, r)
+	if err != nil {
+		return err
+	}
+	if s.manifest, err = readFooter(file, size); err != nil {
+		return err
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(file, 0, s.manifest.Bytes)); err != nil {
+		return err
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != s.manifest.SHA256 {
+		return fmt.Errorf("%w: the checksum of the snapshot is wrong", ErrCorrupt)
+	}
+	if err := file.Truncate(s.manifest.Bytes); err != nil {
+		return err
+	}
+	s.found, err = inspect(s.path, file, s.manifest.Bytes, false)
+	return err
+}
+
+// moveOn gives up all history, and lets all logs and the timeline go on.
+func (s *restoring) moveOn(db *bbolt.DB, file *os.File) error {
+	f := &File{path: s.path, file: file, db: db, identity: s.found.identity, logs: s.found.logs}
+	for _, name := range f.Logs() {
+		if err := f.flatten(name); err != nil {
+			return err
+		}
+		if err := f.skip(name, s.opts.Floor); err != nil {
+			return err
+		}
+		b, err := f.Bounds(name)
+		if err != nil {
+			return err
+		}
+		s.manifest.Revisions[name] = b.Last
+	}
+	id := f.identity
+	id.Timeline++
+	s.manifest.Timeline = id.Timeline
+	return f.update(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte(mainBucket)).Put([]byte(fileKey), id.encode())
+	})
+}
+
+// flatten gives up all history of a log.
+func (f *File) flatten(name string) error {
+	b, err := f.Bounds(name)
+	if err != nil {
+		return err
+	}
+	if err := f.Append(Batch{Floors: []Floor{{Log: name, Revision: b.Last}}}); err != nil {
+		return err
+	}
+	for more := true; more; {
+		t, err := f.Trim(name, Budget{})
+		if err != nil {
+			return err
+		}
+		more = t.More
+	}
+	return nil
+}
+
+// skip leaves out revisions of a log that has no history.
+func (f *File) skip(name string, floor uint64) error {
+	l, err := f.log(name)
+	if err != nil {
+		return err
+	}
+	last := max(l.last, floor)
+	if last > math.MaxUint64-2*revisionGap {
+		return errors.New("the revisions are used up")
+	}
+	last += revisionGap
+	l.head = head{first: last, floor: last, trimmed: last, base: l.base}
+	return f.update(func(tx *bbolt.Tx) error {
+		if err := tx.Bucket([]byte(logBucket + name)).SetSequence(last); err != nil {
+			return err
+		}
+		l.last = last
+		if err := putHead(tx, name, l.head); err != nil {
+			return err
+		}
+		f.learn(map[string]log{name: l})
+		return nil
+	})
+}

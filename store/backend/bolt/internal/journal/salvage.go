@@ -1,0 +1,183 @@
+package journal
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"unicode/utf8"
+
+	"go.etcd.io/bbolt"
+)
+
+// salvage gives up damaged records, and the history up to where the state is
+// known again. What was the newest record of an object stays as a record that
+// says that its value is lost, if its key can be believed.
+func (f *File) salvage(damaged []damage) error {
+	byLog := map[string][]damage{}
+	for _, d := range damaged {
+		byLog[d.Log] = append(byLog[d.Log], d)
+	}
+	for _, name := range slices.Sorted(maps.Keys(byLog)) {
+		l, err := f.log(name)
+		if err != nil {
+			return err
+		}
+		s := newSalvage(name, l, byLog[name])
+		if err := f.update(func(tx *bbolt.Tx) error { return s.run(tx) }); err != nil {
+			return err
+		}
+		f.learn(map[string]log{name: s.log})
+		f.repairs = append(f.repairs, s.repairs...)
+	}
+	return nil
+}
+
+type salvaging struct {
+	name    string
+	log     log
+	bad     map[uint64]damage
+	repairs []string
+
+	state    map[string]uint64 // of each key that exists: its newest good record
+	replaced map[uint64]uint64 // of each damaged record that has one: its successor
+	lost     map[uint64]Record // damaged records that were the newest of a known key
+}
+
+func newSalvage(name string, l log, damaged []damage) *salvaging {
+	s := &salvaging{
+		name: name, log: l, bad: map[uint64]damage{},
+		state: map[string]uint64{}, replaced: map[uint64]uint64{}, lost: map[uint64]Record{},
+	}
+	for _, d := range damaged {
+		s.bad[d.Revision] = d
+	}
+	return s
+}
+
+func (s *salvaging) run(tx *bbolt.Tx) error {
+	b := tx.Bucket([]byte(logBucket + s.name))
+	b.FillPercent = 1
+	if err := s.each(b, s.log.last, s.learn); err != nil {
+		return err
+	}
+	floor := s.judge(b)
+	clear(s.state)
+	if err := s.each(b, floor, s.learn); err != nil {
+		return err
+	}
+	if err := s.rebuild(b, floor); err != nil {
+		return err
+	}
+	return putHead(tx, s.name, s.log.head)
+}
+
+// each calls fn with the good records through a revision.
+func (s *salvaging) each(b *bbolt.Bucket, through uint64, fn func(uint64, Record)) error {
+	c := b.Cursor()
+	for key, data := c.First(); key != nil && revisionOf(key) <= through; key, data = c.Next() {
+		revision := revisionOf(key)
+		if _, damaged := s.bad[revision]; damaged {
+			continue
+		}
+		r, err := ParseRecord(revision, data)
+		if err != nil {
+			return err
+		}
+		fn(revision, r)
+	}
+	return nil
+}
+
+// learn rolls the state on by one record.
+func (s *salvaging) learn(revision uint64, r Record) {
+	if _, damaged := s.bad[r.Prev]; damaged {
+		s.replaced[r.Prev] = revision
+	}
+	switch r.Kind {
+	case Put:
+		s.state[string(r.Key)] = revision
+	case Delete:
+		delete(s.state, string(r.Key))
+	}
+}
+
+// judge finds out what each damaged record was, and returns the revision from
+// which on all states are known.
+func (s *salvaging) judge(b *bbolt.Bucket) (floor uint64) {
+	floor = s.log.floor
+	for _, revision := range slices.Sorted(maps.Keys(s.bad)) {
+		d := s.bad[revision]
+		if next, ok := s.replaced[revision]; ok {
+			floor = max(floor, next)
+			s.repaired(d, "its object was written again at revision %d, so only history is lost", next)
+			continue
+		}
+		floor = s.log.last
+		r, err := parseUnchecked(revision, d.data)
+		switch {
+		case err != nil || !s.plausible(b, r):
+			s.repaired(d, "which object it was of is not known: that one may be shown as it was before")
+		case r.Kind == Emit:
+			s.repaired(d, "it seems to have passed a value by for %q, which is lost", r.Key)
+		default:
+			s.lost[revision] = Record{Kind: Put, Lost: true, Created: min(r.Created, revision), Written: r.Written, Key: slices.Clone(r.Key)}
+			s.repaired(d, "it seems to have been the newest of %q, whose value is lost", r.Key)
+		}
+	}
+	return floor
+}
+
+func (s *salvaging) repaired(d damage, format string, args ...any) {
+	s.repairs = append(s.repairs, fmt.Sprintf("%v: %s", &d.CorruptError, fmt.Sprintf(format, args...)))
+}
+
+// plausible reports whether the key of a damaged record can be believed: it
+// continues what is known of the object, or names one that is not known.
+func (s *salvaging) plausible(b *bbolt.Bucket, r Record) bool {
+	newest, exists := s.state[string(r.Key)]
+	if !utf8.Valid(r.Key) || exists != (r.Prev != 0) || exists && newest != r.Prev {
+		return false
+	}
+	if !exists {
+		return true
+	}
+	prev, err := ParseRecord(r.Prev, b.Get(revisionKey(r.Prev)))
+	return err == nil && string(prev.Key) == string(r.Key)
+}
+
+// rebuild leaves of what is at or below the floor only the state there.
+func (s *salvaging) rebuild(b *bbolt.Bucket, floor uint64) error {
+	keep := make(map[uint64]bool, len(s.state))
+	for _, revision := range s.state {
+		keep[revision] = true
+	}
+	for _, r := range s.lost {
+		if old, ok := s.state[string(r.Key)]; ok {
+			delete(keep, old)
+		}
+	}
+	var doomed []uint64
+	c := b.Cursor()
+	s.log.base = base{}
+	for key, data := c.First(); key != nil && revisionOf(key) <= floor; key, data = c.Next() {
+		if revision := revisionOf(key); keep[revision] {
+			s.log.base.add(revision, data)
+		} else {
+			doomed = append(doomed, revision)
+		}
+	}
+	for _, revision := range doomed {
+		if err := b.Delete(revisionKey(revision)); err != nil {
+			return err
+		}
+	}
+	for revision, r := range s.lost {
+		data := r.AppendTo(nil, revision)
+		s.log.base.add(revision, data)
+		if err := b.Put(revisionKey(revision), data); err != nil {
+			return err
+		}
+	}
+	s.log.floor, s.log.trimmed = floor, floor
+	return nil
+}

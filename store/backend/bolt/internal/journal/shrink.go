@@ -1,0 +1,76 @@
+package journal
+
+import (
+	"go.etcd.io/bbolt"
+)
+
+// shrinkRun is how many bytes are copied in one transaction.
+const shrinkRun = 4 << 20
+
+// shrink copies the file into one without free space, which takes its place. The
+// lock is never given up: that of the copy is taken before it gets the name.
+func (f *File) shrink() error {
+	p := placement{path: f.path, timeout: f.opts.LockTimeout, over: true}
+	if err := p.begin(); err != nil {
+		return err
+	}
+	if err := p.finish(f.copyTo); err != nil {
+		_ = p.close()
+		return err
+	}
+	old, release := f.db, f.release
+	f.file, f.db, f.release = p.file, p.db, p.release
+	_, err := contained(f.path, old.Close)
+	release()
+	return err
+}
+
+// copyTo copies all buckets, which bbolt.Compact would fill in part only.
+func (f *File) copyTo(db *bbolt.DB) error {
+	return f.db.View(func(from *bbolt.Tx) error {
+		return from.ForEach(func(name []byte, b *bbolt.Bucket) error {
+			c := copying{db: db, name: name, sequence: b.Sequence()}
+			if err := b.ForEach(c.add); err != nil {
+				return err
+			}
+			return c.flush()
+		})
+	})
+}
+
+// copying copies one bucket, in transactions of bounded size.
+type copying struct {
+	db       *bbolt.DB
+	name     []byte
+	sequence uint64
+	pairs    [][2][]byte
+	bytes    int
+}
+
+func (c *copying) add(key, value []byte) error {
+	c.pairs = append(c.pairs, [2][]byte{key, value})
+	if c.bytes += len(key) + len(value); c.bytes < shrinkRun {
+		return nil
+	}
+	return c.flush()
+}
+
+func (c *copying) flush() error {
+	defer func() { c.pairs, c.bytes = c.pairs[:0], 0 }()
+	return c.db.Update(func(tx *bbolt.Tx) error {
+		b, err := tx.CreateBucketIfNotExists(c.name)
+		if err != nil {
+			return err
+		}
+		b.FillPercent = 1
+		if err := b.SetSequence(c.sequence); err != nil {
+			return err
+		}
+		for _, pair := range c.pairs {
+			if err := b.Put(pair[0], pair[1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,181 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
+)
+
+// A snapshot is the file, its manifest as JSON, the length of that in 8 bytes
+// big-endian, and the magic. The manifest has the checksum of the file.
+const (
+	snapshotMagic  = "watchmill snapshot\n"
+	snapshotFooter = 8 + len(snapshotMagic)
+	maxManifest    = 16 << 20
+	copyRun        = 1 << 20
+)
+
+// Snapshot writes the file as it is at one moment to w.
+func (f *File) Snapshot(ctx context.Context, w io.Writer, timeout time.Duration) (Manifest, error) {
+	p, err := f.pin()
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer p.release()
+	// What is copied must not be overwritten, and a writer to w that hangs must not
+	// keep space from being used again: so the pages are let go on time, and not
+	// copied any more.
+	timer := time.AfterFunc(timeout, p.release)
+	defer timer.Stop()
+
+	sum := sha256.New()
+	if err := p.copy(ctx, io.MultiWriter(w, sum)); err != nil {
+		return Manifest{}, fmt.Errorf("cannot write a snapshot of %s: %w", f.path, err)
+	}
+	p.manifest.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	footer, err := p.manifest.footer()
+	if err == nil {
+		_, err = w.Write(footer)
+	}
+	return p.manifest, err
+}
+
+func (m Manifest) footer() ([]byte, error) {
+	footer, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	footer = binary.BigEndian.AppendUint64(footer, uint64(len(footer)))
+	return append(footer, snapshotMagic...), nil
+}
+
+// pinned is one moment of the file, whose pages are not used again until it is
+// released.
+type pinned struct {
+	file     *File
+	meta     pages.Meta
+	metaPage []byte
+	manifest Manifest
+
+	mu sync.Mutex
+	tx *bbolt.Tx // nil: released
+}
+
+// pin takes the lock of the writers, for the meta page to be the one that the
+// transaction reads by.
+func (f *File) pin() (*pinned, error) {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	if f.closed {
+		return nil, ErrClosed
+	}
+	info, err := f.file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	metas, err := pages.ReadMetas(f.file, info.Size())
+	if err != nil {
+		return nil, problemOf(f.path, err)
+	}
+	p := &pinned{file: f, meta: metas.Newest, metaPage: make([]byte, metas.Newest.PageSize)}
+	if _, err := f.file.ReadAt(p.metaPage, int64(p.meta.Page)*p.meta.PageSize); err != nil {
+		return nil, err
+	}
+	if err := f.guard(func() (err error) { p.tx, err = f.db.Begin(false); return err }); err != nil {
+		return nil, err
+	}
+	p.manifest = Manifest{
+		ID: hex.EncodeToString(f.identity.ID[:]), Timeline: f.identity.Timeline, Format: f.identity.Format,
+		Revisions: map[string]uint64{}, Bytes: p.meta.Size(),
+	}
+	for _, name := range f.Logs() {
+		b, err := f.Bounds(name)
+		if err != nil {
+			return nil, err
+		}
+		p.manifest.Revisions[name] = b.Last
+	}
+	return p, nil
+}
+
+// release lets the pages go; it may be called again.
+func (p *pinned) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tx != nil {
+		_ = p.file.guard(p.tx.Rollback)
+		p.tx = nil
+	}
+}
+
+func (p *pinned) held() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tx != nil
+}
+
+// copy writes both meta pages, alike but for the number, and all other pages.
+func (p *pinned) copy(ctx context.Context, w io.Writer) error {
+	for number := range uint64(2) {
+		pages.SetNumber(p.metaPage, number)
+		if _, err := w.Write(p.metaPage); err != nil {
+			return err
+		}
+	}
+	run := make([]byte, copyRun)
+	for at := 2 * p.meta.PageSize; at < p.meta.Size(); at += int64(len(run)) {
+		run = run[:min(int64(len(run)), p.meta.Size()-at)]
+		_, err := p.file.file.ReadAt(run, at)
+		switch {
+		case !p.held():
+			return fmt.Errorf("%w: the reader is too slow", ErrTimeout)
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return err
+		}
+		if _, err := w.Write(run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readFooter returns the manifest of a snapshot of size bytes.
+func readFooter(r io.ReaderAt, size int64) (Manifest, error) {
+	var m Manifest
+	end := make([]byte, snapshotFooter)
+	if size < int64(snapshotFooter) {
+		return m, errNoSnapshot
+	}
+	if _, err := r.ReadAt(end, size-int64(snapshotFooter)); err != nil {
+		return m, err
+	}
+	length := binary.BigEndian.Uint64(end)
+	if string(end[8:]) != snapshotMagic || length > maxManifest || int64(length) > size-int64(snapshotFooter) {
+		return m, errNoSnapshot
+	}
+	data := make([]byte, length)
+	if _, err := r.ReadAt(data, size-int64(snapshotFooter)-int64(length)); err != nil {
+		return m, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil || m.Bytes != size-int64(snapshotFooter)-int64(length) {
+		return m, errNoSnapshot
+	}
+	return m, nil
+}
+
+var errNoSnapshot = fmt.Errorf("%w: it is no snapshot, or it is cut off", ErrCorrupt)

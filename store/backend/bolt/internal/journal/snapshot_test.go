@@ -1,0 +1,201 @@
+package journal_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+func TestSnapshot_IsRestoredOnATimelineOfItsOwn(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 30, 20, 200)
+	f.raise(f.last / 2)
+	f.trim(journal.Budget{Records: 20})
+	var snapshot bytes.Buffer
+	m, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
+	require.NoError(t, err)
+	sum := sha256.Sum256(snapshot.Bytes()[:m.Bytes])
+	require.Equal(t, hex.EncodeToString(sum[:]), m.SHA256)
+	require.Equal(t, map[string]uint64{logName: f.last}, m.Revisions)
+	taken := f.last
+	f.put("later", "x")
+
+	path := filepath.Join(t.TempDir(), "restored.db")
+	restored, err := journal.Restore(bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{})
+	require.NoError(t, err)
+	require.Equal(t, m.ID, restored.ID)
+	require.Equal(t, taken+1<<32, restored.Revisions[logName])
+
+	report, err := journal.Check(path, 0)
+	require.NoError(t, err)
+	require.Empty(t, report.Problems)
+	r, err := journal.Open(path, journal.Options{})
+	require.NoError(t, err)
+	defer r.Close()
+	require.Equal(t, f.Identity().ID, r.Identity().ID)
+	require.Equal(t, f.Identity().Timeline+1, r.Identity().Timeline)
+	require.Equal(t, f.states[taken], stateAt(t, r, math.MaxUint64))
+	b, err := r.Bounds(logName)
+	require.NoError(t, err)
+	last := taken + 1<<32
+	require.Equal(t, journal.Bounds{First: last, Floor: last, Trimmed: last, Last: last}, b, "no history")
+	data := journal.Record{Kind: journal.Put, Key: []byte("next"), Created: last + 1}.AppendTo(nil, last+1)
+	require.NoError(t, r.Append(journal.Batch{Entries: []journal.Entry{{Log: logName, Revision: last + 1, Data: data}}}))
+}
+
+func TestRestore_GoesOnAboveTheFloorThatIsAskedFor(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	var snapshot bytes.Buffer
+	_, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "restored.db")
+	m, err := journal.Restore(bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{Floor: 1 << 40})
+	require.NoError(t, err)
+	require.Equal(t, uint64(1<<40+1<<32), m.Revisions[logName])
+
+	_, err = journal.Restore(bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{})
+	require.ErrorIs(t, err, fs.ErrExist)
+	_, err = journal.Restore(bytes.NewReader(snapshot.Bytes()), path+"2", journal.RestoreOptions{Floor: math.MaxUint64})
+	require.ErrorContains(t, err, "used up")
+	_, err = os.Stat(path + "2")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 5, 20, 100)
+	var snapshot bytes.Buffer
+	_, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
+	require.NoError(t, err)
+	whole := snapshot.Bytes()
+	path := filepath.Join(t.TempDir(), "restored.db")
+	refused := func(image []byte, what string) {
+		t.Helper()
+		_, err := journal.Restore(bytes.NewReader(image), path, journal.RestoreOptions{})
+		require.ErrorIs(t, err, journal.ErrCorrupt, what)
+		left, err := filepath.Glob(path + "*")
+		require.NoError(t, err)
+		require.Empty(t, left, what)
+	}
+	refused(nil, "nothing")
+	refused(read(t, f.path), "a file and no snapshot")
+	for cut := 1; cut < len(whole); cut += len(whole)/50 + 1 {
+		refused(whole[:cut], "cut off")
+	}
+	random := newRandom(2)
+	for range 100 {
+		damaged := bytes.Clone(whole)
+		damaged[random.IntN(len(damaged))] ^= 1 << random.IntN(8)
+		refused(damaged, "a bit")
+	}
+}
+
+// Writers go on while a snapshot is written, and it is that of one moment.
+func TestSnapshot_LetsWritersGoOn(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 20, 50, 3000)
+	taken := f.last
+	var snapshot bytes.Buffer
+	slow := writerFunc(func(p []byte) (int, error) {
+		f.random(newRandom(f.last), 3, 20, 500)
+		f.raise(f.last)
+		f.trim(journal.Budget{})
+		return snapshot.Write(p)
+	})
+	m, err := f.Snapshot(f.ctx, slow, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, taken, m.Revisions[logName])
+	path := filepath.Join(t.TempDir(), "restored.db")
+	_, err = journal.Restore(&snapshot, path, journal.RestoreOptions{})
+	require.NoError(t, err)
+	r, err := journal.Open(path, journal.Options{})
+	require.NoError(t, err)
+	defer r.Close()
+	require.Equal(t, f.states[taken], stateAt(t, r, math.MaxUint64))
+	f.requireChecked()
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (w writerFunc) Write(p []byte) (int, error) { return w(p) }
+
+// A reader that hangs keeps nothing beyond the timeout, whether it comes back or
+// not.
+func TestSnapshot_LetsGoOfAReaderThatHangs(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 5, 20, 100)
+	hanging, comeBack := make(chan struct{}), make(chan struct{})
+	done := make(chan error)
+	go func() {
+		first := true
+		_, err := f.Snapshot(f.ctx, writerFunc(func(p []byte) (int, error) {
+			if first {
+				first = false
+				close(hanging)
+				<-comeBack
+			}
+			return len(p), nil
+		}), time.Millisecond)
+		done <- err
+	}()
+	<-hanging
+	require.NoError(t, f.Close(), "which waits for those who read")
+	close(comeBack)
+	require.Error(t, <-done)
+}
+
+func TestSnapshot_SaysWhyItFailed(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 5, 20, 100)
+	broken := errors.New("broken pipe")
+	_, err := f.Snapshot(f.ctx, writerFunc(func([]byte) (int, error) { return 0, broken }), time.Minute)
+	require.ErrorIs(t, err, broken)
+	ctx, cancel := context.WithCancelCause(f.ctx)
+	cancel(broken)
+	_, err = f.Snapshot(ctx, io.Discard, time.Minute)
+	require.ErrorIs(t, err, broken)
+	released := make(chan struct{})
+	time.AfterFunc(20*time.Millisecond, func() { close(released) })
+	_, err = f.Snapshot(f.ctx, writerFunc(func(p []byte) (int, error) { <-released; return len(p), nil }), time.Nanosecond)
+	require.ErrorIs(t, err, journal.ErrTimeout)
+	f.put("a", "1")
+	f.requireChecked()
+}
+
+// Opening a file that is mostly free copies it, and the copy is as the file was.
+func TestOpen_Shrinks(t *testing.T) {
+	f, random := newFixture(t, journal.Options{}), newRandom(1)
+	f.random(random, 20, 100, 5000)
+	f.raise(f.last)
+	f.trim(journal.Budget{})
+	before, err := f.Usage()
+	require.NoError(t, err)
+	id := f.Identity()
+
+	f.opts.ShrinkAt = 0.5
+	f.reopen()
+	after, err := f.Usage()
+	require.NoError(t, err)
+	require.Less(t, after.Size, before.Size/2)
+	require.Equal(t, id, f.Identity())
+	_, err = journal.Open(f.path, journal.Options{LockTimeout: time.Millisecond})
+	require.ErrorIs(t, err, journal.ErrLocked, "the copy is locked")
+	f.random(random, 5, 20, 100)
+	f.requireWhole()
+	f.requireChecked()
+	_, err = os.Stat(f.path + ".new")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}

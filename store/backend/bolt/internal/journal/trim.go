@@ -1,0 +1,126 @@
+package journal
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// Trim moves records of the history that are at or below the floor into the
+// base, and deletes what that makes unnecessary: a record's predecessor, and the
+// record itself unless it is the state of its object. So the work is that of the
+// history which leaves, however large the state is.
+func (f *File) Trim(name string, budget Budget) (Trimmed, error) {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	l, err := f.log(name)
+	if err != nil {
+		return Trimmed{}, err
+	}
+	from := l.bounds().Trimmed
+	if from >= l.floor {
+		return Trimmed{Through: from}, f.writable()
+	}
+	t := trimming{file: f, name: name, log: &l}
+	err = f.update(func(tx *bbolt.Tx) error {
+		if err := t.run(tx.Bucket([]byte(logBucket+name)), from, budget.withDefaults()); err != nil {
+			return err
+		}
+		return putHead(tx, name, l.head)
+	})
+	if err != nil {
+		return Trimmed{}, err
+	}
+	f.learn(map[string]log{name: l})
+	return Trimmed{Deleted: t.deleted, Through: l.trimmed, More: l.trimmed < l.floor}, nil
+}
+
+type trimming struct {
+	file    *File
+	name    string
+	log     *log
+	deleted int
+	doomed  []uint64 // revisions to be deleted
+}
+
+// trimRun is how many records are dealt with between two looks at the clock.
+const trimRun = 512
+
+// run deals with the history after from, in runs: what one finds to delete is
+// deleted in the order of the revisions, so that each page is changed once.
+func (t *trimming) run(b *bbolt.Bucket, from uint64, budget Budget) error {
+	b.FillPercent = 1
+	deadline := time.Now().Add(budget.Time)
+	end := min(t.log.floor, from+uint64(budget.Records))
+	for at := from; at < end; {
+		next := min(at+trimRun, end)
+		if err := t.collect(b, at, next); err != nil {
+			return err
+		}
+		if err := t.deleteDoomed(b); err != nil {
+			return err
+		}
+		at = next
+		t.log.trimmed = at
+		if !time.Now().Before(deadline) {
+			break
+		}
+	}
+	return nil
+}
+
+// collect moves the records after one revision, through another, into the base.
+func (t *trimming) collect(b *bbolt.Bucket, after, through uint64) error {
+	c := b.Cursor()
+	key, data := c.Seek(revisionKey(after + 1))
+	for revision := after + 1; revision <= through; revision++ {
+		if key == nil || revisionOf(key) != revision {
+			return t.corrupt(revision, "the record is missing")
+		}
+		r, err := ParseRecord(revision, data)
+		if err != nil {
+			return t.corrupt(revision, err.Error())
+		}
+		if r.Kind == Put {
+			t.log.base.add(revision, data)
+		} else {
+			t.doomed = append(t.doomed, revision)
+		}
+		if r.Prev != 0 {
+			if err := t.supersede(b, revision, r.Prev); err != nil {
+				return err
+			}
+		}
+		key, data = c.Next()
+	}
+	return nil
+}
+
+// supersede takes the predecessor of a record out of the base.
+func (t *trimming) supersede(b *bbolt.Bucket, revision, prev uint64) error {
+	old := b.Get(revisionKey(prev))
+	if len(old) < 4 {
+		return t.corrupt(revision, fmt.Sprintf("its predecessor, revision %d, is missing", prev))
+	}
+	t.log.base.remove(prev, old)
+	t.doomed = append(t.doomed, prev)
+	return nil
+}
+
+func (t *trimming) deleteDoomed(b *bbolt.Bucket) error {
+	slices.Sort(t.doomed)
+	for _, revision := range t.doomed {
+		if err := b.Delete(revisionKey(revision)); err != nil {
+			return err
+		}
+	}
+	t.deleted += len(t.doomed)
+	t.doomed = t.doomed[:0]
+	return nil
+}
+
+func (t *trimming) corrupt(revision uint64, what string) error {
+	return &CorruptError{Path: t.file.path, Page: NoPage, Log: t.name, Revision: revision, What: what}
+}

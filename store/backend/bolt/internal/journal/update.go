@@ -1,0 +1,130 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
+)
+
+// update runs fn in a transaction and commits it. The caller holds f.writing.
+//
+// What fn fails with is returned as it is, and nothing is written. For a commit
+// that fails see settle.
+func (f *File) update(fn func(tx *bbolt.Tx) error) error {
+	return f.updateWithin(f.opts.MaxBytes, fn)
+}
+
+// headroom is what is left of MaxBytes when the file is full for new records: to
+// give up history takes space, too.
+func (f *File) headroom() int64 { return max(f.opts.MaxBytes/16, 16*int64(f.db.Info().PageSize)) }
+
+// updateWithin is update in a file that may grow to maxBytes; zero means as far
+// as the disk allows.
+func (f *File) updateWithin(maxBytes int64, fn func(tx *bbolt.Tx) error) error {
+	if err := f.writable(); err != nil {
+		return err
+	}
+	var id int
+	var inside error
+	err := f.guard(func() error {
+		f.db.AllocSize, f.db.MaxSize = f.allocSize(), int(maxBytes)
+		tx, err := f.db.Begin(true)
+		if err != nil {
+			return err
+		}
+		id = tx.ID()
+		if inside = fn(tx); inside != nil {
+			return tx.Rollback()
+		}
+		return tx.Commit()
+	})
+	switch {
+	case err != nil:
+		return f.settle(err, id)
+	case inside != nil:
+		return inside
+	}
+	return nil
+}
+
+// writable returns why nothing can be written, nil if it can.
+func (f *File) writable() error {
+	switch {
+	case f.closed:
+		return ErrClosed
+	case f.opts.ReadOnly:
+		return &ReadOnlyError{Path: f.path}
+	case f.failed != nil:
+		return &FailedError{Path: f.path, Cause: f.failed.Cause}
+	}
+	return nil
+}
+
+// Space is added to the file in steps of an eighth of it, within these bounds:
+// each costs an fsync.
+const (
+	minAllocSize = 64 << 10
+	maxAllocSize = 16 << 20
+)
+
+func (f *File) allocSize() int {
+	info, err := f.file.Stat()
+	if err != nil {
+		return minAllocSize
+	}
+	size := min(max(int(info.Size()/8), minAllocSize), maxAllocSize)
+	if f.opts.MaxBytes > 0 {
+		size = min(size, max(int(f.opts.MaxBytes/64), f.db.Info().PageSize))
+	}
+	return size
+}
+
+// settle returns what a transaction that failed with err has come to. If there
+// was no space for its data pages, nothing has happened. Otherwise it is not
+// known what is on the disk, and writing again would prove nothing: a failed sync
+// may leave pages that are clean in memory and old on the disk.
+func (f *File) settle(err error, id int) error {
+	if cause := noSpace(err); cause != nil && !f.metaWritten(id) {
+		return &FullError{Path: f.path, Cause: cause}
+	}
+	f.failed = &FailedError{Path: f.path, Uncertain: true, Cause: err}
+	return f.failed
+}
+
+// noSpace returns err if it says that there is no space to write to, with the
+// errno in it; nil if it says something else.
+func noSpace(err error) error {
+	if errors.Is(err, berrors.ErrMaxSizeReached) {
+		return err
+	}
+	var path *fs.PathError
+	isWrite := errors.As(err, &path) && path.Op == "write"
+	resize := strings.HasPrefix(err.Error(), "file resize error: ") // it has the errno as text
+	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		switch {
+		case isWrite && errors.Is(err, errno):
+			return err
+		case resize && strings.HasSuffix(err.Error(), errno.Error()):
+			return fmt.Errorf("%s%w", strings.TrimSuffix(err.Error(), errno.Error()), errno)
+		}
+	}
+	return nil
+}
+
+// metaWritten reports whether the meta page of a transaction may have been
+// written. One that was written in part does not count: it is not valid.
+func (f *File) metaWritten(id int) bool {
+	info, err := f.file.Stat()
+	if err != nil {
+		return true
+	}
+	metas, err := pages.ReadMetas(f.file, info.Size())
+	return err != nil || metas.Newest.Txid >= uint64(id)
+}

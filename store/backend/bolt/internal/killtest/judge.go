@@ -1,0 +1,201 @@
+package killtest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/backendtest"
+	"github.com/watchmill/watchmill/store/backend/bolt"
+)
+
+// Judge knows what the children of all rounds have told.
+type Judge struct {
+	path string
+	// changes are those that were acknowledged or seen, by revision.
+	changes map[store.Revision]change
+	// Seen is how far the watches have got.
+	Seen store.Revision
+	// newest is the newest revision that was found in the file.
+	newest store.Revision
+	// Acknowledged and Unacknowledged count writes that were found and told, and
+	// found though nothing told them.
+	Acknowledged, Unacknowledged int
+}
+
+// change is the text that a key got, "" for a deletion.
+type change struct{ key, text string }
+
+// NewJudge judges the file at path, which is new.
+func NewJudge(path string) *Judge {
+	return &Judge{path: path, changes: map[store.Revision]change{}, Seen: 1, newest: 1}
+}
+
+// Take takes in what a child has told. The last line may be cut off.
+func (j *Judge) Take(out io.Reader) error {
+	r := bufio.NewReader(out)
+	for {
+		line, err := r.ReadString('\n')
+		if err == io.EOF {
+			return nil // a line without its end was not told
+		}
+		if err != nil {
+			return err
+		}
+		if err := j.line(strings.TrimSuffix(line, "\n")); err != nil {
+			return err
+		}
+	}
+}
+
+func (j *Judge) line(line string) error {
+	words := strings.SplitN(line, " ", 4)
+	if len(words) != 4 {
+		return fmt.Errorf("the child failed: %s", line)
+	}
+	n, err := strconv.ParseUint(words[2], 10, 64)
+	if err != nil {
+		return fmt.Errorf("the child failed: %s", line)
+	}
+	rev, now := store.Revision(n), change{words[1], words[3]}
+	if words[0] == "put" && rev <= j.newest {
+		return fmt.Errorf("revision %d is used twice: the file was at %d", rev, j.newest)
+	}
+	if known, ok := j.changes[rev]; ok && known != now {
+		return fmt.Errorf("revision %d is %q and %q", rev, known, now)
+	}
+	j.changes[rev] = now
+	if words[0] == "saw" {
+		if rev != j.Seen+1 {
+			return fmt.Errorf("the watch saw revision %d after %d", rev, j.Seen)
+		}
+		j.Seen = rev
+	}
+	return nil
+}
+
+// Round opens the file, which a child has left, and judges it.
+func (j *Judge) Round() error {
+	f, err := bolt.Open(j.path, bolt.Options{LockTimeout: 10 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	b, err := bolt.New(f, typeName, config())
+	if err != nil {
+		return err
+	}
+	return j.judge(b)
+}
+
+func (j *Judge) judge(b *bolt.Backend) error {
+	ctx := context.Background()
+	rev, err := b.Revision(ctx)
+	if err != nil {
+		return err
+	}
+	for told, c := range j.changes {
+		if told > rev {
+			return fmt.Errorf("lost: %s=%q at revision %d, the file is at %d", c.key, c.text, told, rev)
+		}
+	}
+	if rev < j.newest {
+		return fmt.Errorf("the file was at revision %d and is at %d", j.newest, rev)
+	}
+	found, err := j.resume(ctx, b, rev)
+	if err != nil {
+		return err
+	}
+	return j.state(ctx, b, rev, found)
+}
+
+// resume goes on watching from where the file was in the round before, and
+// compares each event with what was told.
+func (j *Judge) resume(ctx context.Context, b *bolt.Backend, rev store.Revision) (map[store.Revision]change, error) {
+	notified := make(chan struct{}, 1)
+	from := min(j.newest, j.Seen)
+	if oldest, err := b.Compacted(ctx); err != nil || oldest > from {
+		from = max(oldest, from) // the child wrote more than it keeps
+		if err != nil {
+			return nil, err
+		}
+	}
+	w, err := b.Watch(ctx, backend.WatchOptions{From: from, Notify: func() {
+		select {
+		case notified <- struct{}{}:
+		default:
+		}
+	}})
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	found := map[store.Revision]change{}
+	for at := from; at < rev; {
+		batch, err := w.Next(1000)
+		if err != nil {
+			return nil, err
+		}
+		for _, ev := range batch.Events {
+			if at++; ev.Revision != at {
+				return nil, fmt.Errorf("after revision %d the file has %d", at-1, ev.Revision)
+			}
+			got := change{ev.Key(), textOf(ev)}
+			if told, ok := j.changes[at]; ok && told != got {
+				return nil, fmt.Errorf("revision %d is %q, and was told to be %q", at, got, told)
+			} else if ok {
+				j.Acknowledged++
+			} else {
+				j.Unacknowledged++
+			}
+			found[at] = got
+		}
+		if len(batch.Events) == 0 && at < rev {
+			<-notified
+		}
+	}
+	return found, nil
+}
+
+// state compares the newest state with what was found and told last of each key.
+func (j *Judge) state(ctx context.Context, b *bolt.Backend, rev store.Revision, found map[store.Revision]change) error {
+	for at, c := range found {
+		j.changes[at] = c
+	}
+	last := map[string]store.Revision{}
+	for at, c := range j.changes {
+		last[c.key] = max(last[c.key], at)
+	}
+	list, err := b.List(ctx, backend.ListOptions{})
+	if err != nil {
+		return err
+	}
+	exists := map[string]bool{}
+	for _, o := range list.Items {
+		exists[o.Key] = true
+		got := change{o.Key, store.As[backendtest.Item](o).Value.Text}
+		if told, ok := j.changes[o.Revision]; ok && told != got || last[o.Key] > o.Revision {
+			return fmt.Errorf("%q is %q at revision %d, and was told to be %q at %d", o.Key, got.text, o.Revision, j.changes[last[o.Key]].text, last[o.Key])
+		}
+	}
+	for key, at := range last {
+		if gone := j.changes[at].text == ""; gone == exists[key] {
+			return fmt.Errorf("%q was told to be %q at revision %d: it is there: %t", key, j.changes[at].text, at, exists[key])
+		}
+	}
+	for at := range j.changes { // what is older than the state needs is known to be so
+		if at <= j.Seen && last[j.changes[at].key] != at {
+			delete(j.changes, at)
+		}
+	}
+	j.newest = rev
+	oldest, err := b.Compacted(ctx)
+	j.Seen = max(j.Seen, oldest)
+	return err
+}

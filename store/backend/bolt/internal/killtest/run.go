@@ -1,0 +1,93 @@
+package killtest
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// Options qualifies Run.
+type Options struct {
+	// Rounds is how many children are killed.
+	Rounds int
+	// Writers is how many goroutines write in each.
+	Writers int
+	// Dir is where the file is.
+	Dir string
+	// Command starts a child: this program, so that it calls [ChildMain].
+	Command func() *exec.Cmd
+	// Report is told how it goes, now and then.
+	Report func(round int, j *Judge)
+}
+
+// childEnv tells a process that it is a child, and what it is to do.
+const childEnv = "WATCHMILL_KILLTEST_CHILD"
+
+// ChildMain does what a child does, if this process is one; otherwise it returns.
+func ChildMain() {
+	words := strings.Split(os.Getenv(childEnv), "|")
+	if len(words) != 4 {
+		return
+	}
+	writers, _ := strconv.Atoi(words[1])
+	from, _ := strconv.ParseUint(words[2], 10, 64)
+	seed, _ := strconv.ParseUint(words[3], 10, 64)
+	err := Child(words[0], writers, store.Revision(from), seed, os.Stdout)
+	fmt.Println("failed:", err)
+	os.Exit(1)
+}
+
+// Run kills children at random, at once or some time after they began, and judges
+// what each has left. It returns the judge with the counts.
+func Run(opts Options) (*Judge, error) {
+	path := filepath.Join(opts.Dir, "state.db")
+	j := NewJudge(path)
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	for round := range opts.Rounds {
+		if err := kill(opts, j, path, uint64(round), random); err != nil {
+			return j, fmt.Errorf("round %d: %w", round, err)
+		}
+		if err := j.Round(); err != nil {
+			return j, fmt.Errorf("round %d: %w", round, err)
+		}
+		if opts.Report != nil {
+			opts.Report(round, j)
+		}
+	}
+	return j, nil
+}
+
+func kill(opts Options, j *Judge, path string, seed uint64, random *rand.Rand) error {
+	child := opts.Command()
+	child.Env = append(os.Environ(), childEnv+"="+strings.Join([]string{
+		path, strconv.Itoa(opts.Writers), strconv.FormatUint(uint64(j.Seen), 10), strconv.FormatUint(seed, 10),
+	}, "|"))
+	var stderr bytes.Buffer
+	child.Stderr = &stderr
+	out, err := child.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := child.Start(); err != nil {
+		return err
+	}
+	timer := time.AfterFunc(time.Duration(random.Int64N(int64(120*time.Millisecond))), func() { _ = child.Process.Kill() })
+	defer timer.Stop()
+	err = j.Take(out)
+	if err != nil {
+		_ = child.Process.Kill()
+	}
+	_ = child.Wait()
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, stderr.String())
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package pages
+
+import (
+	"fmt"
+	"io"
+)
+
+// header is the beginning of every page.
+type header struct {
+	id       uint64
+	flags    uint16
+	count    int
+	overflow uint64 // how many more pages belong to this one
+}
+
+func parseHeader(page []byte) header {
+	return header{
+		id:       native.Uint64(page),
+		flags:    native.Uint16(page[8:]),
+		count:    int(native.Uint16(page[10:])),
+		overflow: uint64(native.Uint32(page[12:])),
+	}
+}
+
+// element is one entry of a branch or leaf page; key and value lie in the page.
+type element struct {
+	key, value []byte
+	child      uint64 // of a branch
+	isBucket   bool   // of a leaf
+}
+
+// reader reads the pages below a high-water mark.
+type reader struct {
+	file io.ReaderAt
+	meta Meta
+}
+
+// readTree reads a branch or leaf page, with all pages that belong to it.
+func (r reader) readTree(id uint64) (h header, page []byte, err error) {
+	page = make([]byte, r.meta.PageSize)
+	if h, err = r.readFirst(id, page); err != nil {
+		return h, nil, err
+	}
+	if h.flags != branchPage && h.flags != leafPage {
+		return h, nil, Problem{id, fmt.Sprintf("it is no part of a tree: its flags are %#x", h.flags)}
+	}
+	table := headerSize + int64(h.count)*elementSize
+	if table > r.length(h) {
+		return h, nil, Problem{id, fmt.Sprintf("%d elements do not fit", h.count)}
+	}
+	if page, err = r.readMore(id, page, table); err != nil {
+		return h, nil, err
+	}
+	end := treeSize(h, page)
+	if fits := (end + r.meta.PageSize - 1) / r.meta.PageSize * r.meta.PageSize; fits != r.length(h) {
+		return h, nil, Problem{id, fmt.Sprintf("its elements have %d bytes, its pages %d", end, r.length(h))}
+	}
+	page, err = r.readMore(id, page, end)
+	return h, page, err
+}
+
+// length returns how many bytes a page has with those that belong to it.
+func (r reader) length(h header) int64 { return int64(h.overflow+1) * r.meta.PageSize }
+
+// readFirst fills page with the first page at id.
+func (r reader) readFirst(id uint64, page []byte) (header, error) {
+	if _, err := r.file.ReadAt(page, int64(id)*r.meta.PageSize); err != nil {
+		return header{}, fmt.Errorf("cannot read page %d: %w", id, err)
+	}
+	h := parseHeader(page)
+	switch {
+	case h.id != id:
+		return h, Problem{id, fmt.Sprintf("it says that it is page %d", h.id)}
+	case h.overflow >= r.meta.HighWater-id:
+		return h, Problem{id, fmt.Sprintf("it reaches over the end, with %d more pages", h.overflow)}
+	}
+	return h, nil
+}
+
+// readMore returns the pages at id with at least the first length bytes.
+func (r reader) readMore(id uint64, have []byte, length int64) ([]byte, error) {
+	more := length - int64(len(have))
+	if more <= 0 {
+		return have, nil
+	}
+	all := make([]byte, length)
+	copy(all, have)
+	at := int64(id)*r.meta.PageSize + int64(len(have))
+	if _, err := r.file.ReadAt(all[len(have):], at); err != nil {
+		return nil, fmt.Errorf("cannot read page %d: %w", id, err)
+	}
+	return all, nil
+}
+
+// treeSize returns how many bytes the elements of a page say that they have,
+// with header and table. The table must be in page.
+func treeSize(h header, page []byte) int64 {
+	size := headerSize + int64(h.count)*elementSize
+	for i := range h.count {
+		_, key, value := sizesOf(h, page, i)
+		size += key + value
+	}
+	return size
+}
+
+// sizesOf returns where the i-th element says that its key begins in the page,
+// and the sizes of key and value.
+func sizesOf(h header, page []byte, i int) (at, key, value int64) {
+	start := headerSize + i*elementSize
+	e := page[start:]
+	if h.flags == branchPage {
+		return int64(start) + int64(native.Uint32(e)), int64(native.Uint32(e[4:])), 0
+	}
+	return int64(start) + int64(native.Uint32(e[4:])), int64(native.Uint32(e[8:])), int64(native.Uint32(e[12:]))
+}
+
+// elements takes a page apart. The data must lie behind the table in order,
+// without holes, as it is written.
+func elements(h header, page []byte) ([]element, string) {
+	all := make([]element, h.count)
+	next := int64(headerSize + h.count*elementSize)
+	for i := range all {
+		at, key, value := sizesOf(h, page, i)
+		if at != next || at+key+value > int64(len(page)) {
+			return nil, fmt.Sprintf("element %d of %d is not where it belongs", i, h.count)
+		}
+		if key == 0 {
+			return nil, fmt.Sprintf("element %d of %d has no key", i, h.count)
+		}
+		all[i].key = page[at : at+key : at+key]
+		all[i].value = page[at+key : at+key+value : at+key+value]
+		next = at + key + value
+		e := page[headerSize+i*elementSize:]
+		if h.flags == branchPage {
+			all[i].child = native.Uint64(e[8:])
+			continue
+		}
+		flags := native.Uint32(e)
+		if flags > 1 {
+			return nil, fmt.Sprintf("element %d of %d has unknown flags, %#x", i, h.count, flags)
+		}
+		all[i].isBucket = flags == 1
+	}
+	return all, ""
+}
+
+// readFreelist returns the freelist page at id, and the pages that it says are
+// free.
+func (r reader) readFreelist(id uint64) (h header, free []uint64, err error) {
+	page := make([]byte, r.meta.PageSize)
+	if h, err = r.readFirst(id, page); err != nil {
+		return h, nil, err
+	}
+	if h.flags != freelistPage {
+		return h, nil, Problem{id, fmt.Sprintf("it is no freelist: its flags are %#x", h.flags)}
+	}
+	count, start := uint64(h.count), int64(headerSize)
+	if h.count == 0xFFFF { // the true number is the first element
+		count, start = native.Uint64(page[headerSize:]), headerSize+8
+	}
+	if count > r.meta.HighWater || start+int64(count)*8 > r.length(h) {
+		return h, nil, Problem{id, fmt.Sprintf("a freelist of %d pages does not fit", count)}
+	}
+	if page, err = r.readMore(id, page, start+int64(count)*8); err != nil {
+		return h, nil, err
+	}
+	free = make([]uint64, count)
+	for i := range free {
+		free[i] = native.Uint64(page[start+int64(i)*8:])
+	}
+	return h, free, nil
+}

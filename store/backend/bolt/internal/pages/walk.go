@@ -1,0 +1,287 @@
+package pages
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Item is a key with its value.
+type Item struct {
+	// Bucket is the name of the bucket at the top that it is in.
+	Bucket string
+	// Sequence is that bucket's.
+	Sequence uint64
+	// Key and Value are valid until the visitor returns. An item without a Key
+	// is the bucket itself, before the first of its own.
+	Key, Value []byte
+	// Page is the leaf page that it is on.
+	Page uint64
+}
+
+// MaxProblems is how many problems [Walk] reports before it gives up.
+const MaxProblems = 1000
+
+// maxDepth is far more than a tree of 2^64 keys has.
+const maxDepth = 64
+
+// Walk visits all pages and items of the state that m begins, buckets and items
+// in order. It reports what is wrong, up to [MaxProblems], and goes on with what
+// can be read all the same. Both functions may be nil. It fails if reading does,
+// or with what visit returns.
+//
+// Whoever writes to the file must be kept from it meanwhile. It takes one read
+// of each page and two bits of memory for each.
+func Walk(f io.ReaderAt, m Meta, visit func(Item) error, report func(Problem)) error {
+	w := &walker{
+		reader: reader{file: f, meta: m},
+		visit:  visit, report: report,
+		used: newSet(m.HighWater),
+	}
+	err := w.walk()
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+var errEnough = errors.New("too many problems")
+
+type walker struct {
+	reader
+	visit    func(Item) error
+	report   func(Problem)
+	problems int
+	used     set
+}
+
+// top is the bucket at the top that is walked; its name is empty outside all.
+type top struct {
+	name     string
+	sequence uint64
+}
+
+// span bounds the keys of a page: from least on, and below end unless that is
+// nil.
+type span struct{ least, end []byte }
+
+func (w *walker) walk() error {
+	w.used.add(0)
+	w.used.add(1)
+	free, err := w.freelist()
+	if err != nil {
+		return err
+	}
+	if err := w.page(w.meta.Root, top{}, span{}, 0); err != nil {
+		return err
+	}
+	return w.partition(free)
+}
+
+// problem reports p, or returns err if it is none: a failed read.
+func (w *walker) problem(err error) error {
+	var p Problem
+	if !errors.As(err, &p) {
+		return err
+	}
+	if w.report != nil {
+		w.report(p)
+	}
+	if w.problems++; w.problems >= MaxProblems {
+		return errEnough
+	}
+	return nil
+}
+
+// claim marks a page and those that belong to it as used, and reports whether
+// they were not.
+func (w *walker) claim(id uint64, h header) (ok bool, err error) {
+	for p := id; p <= id+h.overflow; p++ {
+		if !w.used.add(p) {
+			return false, w.problem(Problem{p, "it is used twice"})
+		}
+	}
+	return true, nil
+}
+
+func (w *walker) freelist() ([]uint64, error) {
+	h, free, err := w.readFreelist(w.meta.Freelist)
+	if err == nil {
+		_, err = w.claim(w.meta.Freelist, h)
+		return free, err
+	}
+	return nil, w.problem(err)
+}
+
+// partition checks that each page is used or free, and none both.
+func (w *walker) partition(free []uint64) error {
+	isFree := newSet(w.meta.HighWater)
+	for _, id := range free {
+		var what string
+		switch {
+		case !w.meta.holds(id):
+			what = "it is on the freelist and does not exist"
+		case w.used.has(id):
+			what = "it is used and on the freelist"
+		case !isFree.add(id):
+			what = "it is on the freelist twice"
+		default:
+			continue
+		}
+		if err := w.problem(Problem{id, what}); err != nil {
+			return err
+		}
+	}
+	for id := uint64(2); id < w.meta.HighWater; id++ {
+		if !w.used.has(id) && !isFree.has(id) {
+			if err := w.problem(Problem{id, "it is neither used nor free"}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// page walks the tree below a branch or leaf page.
+func (w *walker) page(id uint64, in top, keys span, depth int) error {
+	h, page, err := w.readTree(id)
+	if err != nil {
+		return w.problem(err)
+	}
+	if ok, err := w.claim(id, h); !ok || err != nil {
+		return err
+	}
+	all, what := elements(h, page)
+	if what == "" {
+		what = unordered(all, keys)
+	}
+	switch {
+	case what != "":
+		return w.problem(Problem{id, what})
+	case h.flags == leafPage:
+		return w.leaf(id, all, in, depth)
+	case len(all) == 0:
+		return w.problem(Problem{id, "a branch without children"})
+	}
+	return w.branch(id, all, in, keys, depth)
+}
+
+// unordered says what is wrong with the order of the keys.
+func unordered(all []element, keys span) string {
+	for i, e := range all {
+		switch {
+		case i > 0 && bytes.Compare(all[i-1].key, e.key) >= 0:
+			return fmt.Sprintf("element %d of %d is not in the order of keys", i, len(all))
+		case i == 0 && bytes.Compare(e.key, keys.least) < 0:
+			return "its first key belongs on another page"
+		case keys.end != nil && bytes.Compare(e.key, keys.end) >= 0:
+			return fmt.Sprintf("the key of element %d of %d belongs on another page", i, len(all))
+		}
+	}
+	return ""
+}
+
+func (w *walker) branch(id uint64, all []element, in top, keys span, depth int) error {
+	if depth == maxDepth {
+		return w.problem(Problem{id, "the tree is too deep"})
+	}
+	for i, e := range all {
+		if !w.meta.holds(e.child) {
+			if err := w.problem(Problem{id, fmt.Sprintf("its child %d does not exist", e.child)}); err != nil {
+				return err
+			}
+			continue
+		}
+		below := span{least: e.key, end: keys.end}
+		if i+1 < len(all) {
+			below.end = all[i+1].key
+		}
+		if err := w.page(e.child, in, below, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) leaf(id uint64, all []element, in top, depth int) error {
+	for _, e := range all {
+		var err error
+		switch {
+		case e.isBucket:
+			err = w.bucket(id, e, in, depth)
+		case w.visit != nil:
+			err = w.visit(Item{Bucket: in.name, Sequence: in.sequence, Key: e.key, Value: e.value, Page: id})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bucketHeader is the size of a bucket's root and sequence. A small bucket has
+// its page right behind it, and no root.
+const bucketHeader = 16
+
+func (w *walker) bucket(id uint64, e element, in top, depth int) error {
+	if len(e.value) < bucketHeader {
+		return w.problem(Problem{id, fmt.Sprintf("bucket %q is cut off", e.key)})
+	}
+	root := native.Uint64(e.value)
+	if in.name == "" {
+		in = top{name: string(e.key), sequence: native.Uint64(e.value[8:])}
+		if w.visit != nil {
+			if err := w.visit(Item{Bucket: in.name, Sequence: in.sequence, Page: id}); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case depth == maxDepth:
+		return w.problem(Problem{id, "the buckets are too deep"})
+	case root == 0:
+		return w.inline(id, e, in, depth)
+	case len(e.value) != bucketHeader:
+		return w.problem(Problem{id, fmt.Sprintf("bucket %q has a root and something behind it", e.key)})
+	case !w.meta.holds(root):
+		return w.problem(Problem{id, fmt.Sprintf("the root of bucket %q, page %d, does not exist", e.key, root)})
+	}
+	return w.page(root, in, span{}, depth+1)
+}
+
+// inline walks a bucket that is inside the page of its parent.
+func (w *walker) inline(id uint64, e element, in top, depth int) error {
+	page := e.value[bucketHeader:]
+	if len(page) < headerSize {
+		return w.problem(Problem{id, fmt.Sprintf("bucket %q is cut off", e.key)})
+	}
+	h := parseHeader(page)
+	if h.flags != leafPage || headerSize+h.count*elementSize > len(page) {
+		return w.problem(Problem{id, fmt.Sprintf("bucket %q is not a page inside its element", e.key)})
+	}
+	all, what := elements(h, page)
+	if what == "" {
+		what = unordered(all, span{})
+	}
+	if what != "" {
+		return w.problem(Problem{id, fmt.Sprintf("in bucket %q: %s", e.key, what)})
+	}
+	return w.leaf(id, all, in, depth+1)
+}
+
+// set is a set of pages.
+type set []uint64
+
+func newSet(pages uint64) set { return make(set, pages/64+1) }
+
+func (s set) has(page uint64) bool { return s[page/64]&(1<<(page%64)) != 0 }
+
+// add reports whether page was not in the set.
+func (s set) add(page uint64) bool {
+	if s.has(page) {
+		return false
+	}
+	s[page/64] |= 1 << (page % 64)
+	return true
+}

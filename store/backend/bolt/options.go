@@ -1,0 +1,175 @@
+package bolt
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/codec"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// Options qualifies Open. The zero value is good.
+type Options struct {
+	// LockTimeout is how long to wait for another process to close the file;
+	// zero means one second.
+	LockTimeout time.Duration
+	// CloseTimeout is how long Close commits what is queued; zero means ten
+	// seconds.
+	CloseTimeout time.Duration
+	// SnapshotTimeout is how long a Snapshot may take, which keeps space in the
+	// file from being used again; zero means ten minutes.
+	SnapshotTimeout time.Duration
+	// MaxBytes is how large the file may get, at least 512 KiB; zero means as large
+	// as the disk allows. A sixteenth of it is kept to give up history with.
+	MaxBytes int64
+	// ShrinkAt is the part of the file, between 0 and 1, that must be unused for
+	// Open to copy it into a smaller one, which takes a few seconds for each 100
+	// MB; zero means never.
+	ShrinkAt float64
+	// ReadOnly opens a file that exists, for reading. Any number of processes may
+	// do so at a time. Nothing expires then.
+	ReadOnly bool
+	// Salvage gives up records that are damaged, and the history up to them, where
+	// Open would fail otherwise. What it did is in Info.Repairs.
+	Salvage bool
+	// Clock says when things are written and expire; nil means
+	// [backend.WallClock].
+	Clock clock.Clock
+	// OnError is told what goes wrong in the background, and what Salvage did. It
+	// is called from any goroutine, must not block and must not call the file. Nil
+	// leaves it to Info.LastError.
+	OnError func(error)
+}
+
+// The defaults of Options, and of Config.Retain.
+const (
+	// DefaultCloseTimeout is how long Close commits what is queued.
+	DefaultCloseTimeout = 10 * time.Second
+	// DefaultSnapshotTimeout is how long a Snapshot may take.
+	DefaultSnapshotTimeout = 10 * time.Minute
+	// DefaultMinEvents is how many of the newest events stay, whatever their age.
+	DefaultMinEvents = 100_000
+	// DefaultMinAge is how long an event stays beyond that.
+	DefaultMinAge = 5 * time.Minute
+	// DefaultMaxEvents is the most events that stay.
+	DefaultMaxEvents = 1_000_000
+)
+
+func (o Options) validate() error {
+	if o.CloseTimeout < 0 {
+		return &usercode.ConfigError{Field: "Options.CloseTimeout", Problem: fmt.Sprintf("is %v, which is negative; zero means %v", o.CloseTimeout, DefaultCloseTimeout)}
+	}
+	if o.SnapshotTimeout < 0 {
+		return &usercode.ConfigError{Field: "Options.SnapshotTimeout", Problem: fmt.Sprintf("is %v, which is negative; zero means %v", o.SnapshotTimeout, DefaultSnapshotTimeout)}
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.CloseTimeout == 0 {
+		o.CloseTimeout = DefaultCloseTimeout
+	}
+	if o.SnapshotTimeout == 0 {
+		o.SnapshotTimeout = DefaultSnapshotTimeout
+	}
+	if o.Clock == nil {
+		o.Clock = clock.Real()
+	}
+	return o
+}
+
+func (o Options) journal() journal.Options {
+	return journal.Options{
+		LockTimeout: o.LockTimeout, MaxBytes: o.MaxBytes, ShrinkAt: o.ShrinkAt,
+		ReadOnly: o.ReadOnly, Salvage: o.Salvage,
+	}
+}
+
+// Policy says what to do about values that cannot be decoded.
+type Policy int
+
+// The policies.
+const (
+	// Fail makes New fail, naming the object.
+	Fail Policy = iota
+	// Keep keeps the object under its key. Get and List fail with a
+	// [*backend.UndecodableError] for it; it can be overwritten and removed by its
+	// revision.
+	Keep
+)
+
+// Config describes the objects of one type. Schema is required.
+type Config struct {
+	// Schema is that of the objects.
+	Schema store.Schema
+	// Codec encodes the values; nil means [codec.JSON].
+	Codec codec.Codec
+	// Sealer encrypts the encoded values; nil leaves them readable.
+	Sealer codec.Sealer
+	// Retain bounds the history that watches can resume from and exact reads go
+	// back to. It is kept in the file, over restarts; the time during which the
+	// process is down does not count. Zero fields mean [DefaultMinEvents],
+	// [DefaultMinAge], [DefaultMaxEvents] and [store.DefaultMaxBytes]; ChunkSize is
+	// not used.
+	Retain store.WindowLimits
+	// Indexes are kept in the state, for caches that take it over; see
+	// [backend.List].State.
+	Indexes []store.Attribute
+	// OnUndecodable says what to do about values that cannot be decoded.
+	OnUndecodable Policy
+	// OnProgress is told how far New has got, in records; nil is not.
+	OnProgress func(done, total int)
+	// FirstRevision is that of the storage when it is new and empty. Zero means
+	// the microseconds since 1970, so that no revision of a file that was deleted
+	// is taken for one of this.
+	FirstRevision store.Revision
+}
+
+// maxName is the length of the longest name of a type in bytes.
+const maxName = journal.MaxName
+
+func (c Config) validate(name string) error {
+	invalid := func(option, problem string) error { return &usercode.ConfigError{Field: option, Problem: problem} }
+	switch {
+	case name == "" || len(name) > maxName || !utf8.ValidString(name):
+		return invalid("name", fmt.Sprintf("%q is no name for a type: give 1 to %d bytes of UTF-8", name, maxName))
+	case c.Schema.New == nil || c.Schema.Clone == nil || c.Schema.Pointer == nil || c.Schema.Describe == nil || c.Schema.Size == nil:
+		return invalid("Config.Schema", "has functions missing; give that of the type, such as engine.Config.Schema returns")
+	case c.OnUndecodable != Fail && c.OnUndecodable != Keep:
+		return invalid("Config.OnUndecodable", fmt.Sprintf("%d is no policy; give Fail or Keep", c.OnUndecodable))
+	case c.FirstRevision > 1<<62:
+		return invalid("Config.FirstRevision", fmt.Sprintf("%d is too large; leave it zero", c.FirstRevision))
+	}
+	return c.Retain.Validate("Config.Retain")
+}
+
+func (c Config) withDefaults(clock clock.Clock) Config {
+	if c.Codec == nil {
+		c.Codec = codec.JSON{}
+	}
+	if c.FirstRevision == 0 {
+		c.FirstRevision = store.Revision(max(1, clock.Now().UnixMicro()))
+	}
+	r := &c.Retain
+	if r.MaxEvents == 0 {
+		r.MaxEvents = max(DefaultMaxEvents, r.MinEvents)
+	}
+	if r.MinEvents == 0 {
+		r.MinEvents = min(DefaultMinEvents, r.MaxEvents)
+	}
+	if r.MinAge == 0 {
+		r.MinAge = DefaultMinAge
+	}
+	if r.MaxBytes == 0 {
+		r.MaxBytes = store.DefaultMaxBytes
+	}
+	return c
+}
+
+// hotLimits bound the part of the history that is also in memory, which watches
+// read without touching the file.
+var hotLimits = store.WindowLimits{MinAge: store.DefaultMinAge, MaxEvents: 16_384, MaxBytes: 32 << 20}

@@ -1,0 +1,164 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// snapshot is all there is to read at one revision without the file.
+type snapshot struct {
+	store.Snapshot
+	oldest      store.Revision
+	undecodable map[string]*backend.UndecodableError
+}
+
+// snapshot returns the newest snapshot, with every write in it that was
+// acknowledged before the call.
+func (b *Backend) snapshot() (*snapshot, error) {
+	if s := b.latest.Load(); s != nil {
+		return s, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, store.ErrClosed
+	}
+	s := &snapshot{
+		Snapshot:    store.Snapshot{Revision: b.revision, State: b.tree.View(), Window: b.window.View()},
+		oldest:      b.oldest(),
+		undecodable: b.undecodable,
+	}
+	b.latest.Store(s)
+	return s, nil
+}
+
+// Get returns the newest object under key, or [store.ErrNotFound], or a
+// [*backend.UndecodableError].
+func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := store.ValidateKey(key); err != nil {
+		return nil, err
+	}
+	o, unknown, err := b.newest(key)
+	switch {
+	case err != nil:
+		return nil, err
+	case unknown != nil:
+		return nil, unknown
+	case o == nil:
+		return nil, &store.NotFoundError{Key: key}
+	}
+	return o, nil
+}
+
+// newest returns the object under key, nil if there is none, and what is wrong
+// with its value if that is not known. Between writes it reads the view; after one
+// it looks into the tree, because a view made for a single Get would cost the next
+// writer a copy.
+func (b *Backend) newest(key string) (*store.Object, *backend.UndecodableError, error) {
+	if s := b.latest.Load(); s != nil {
+		return s.State.Get(key), s.undecodable[key], nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, nil, store.ErrClosed
+	}
+	return b.find(key), b.undecodable[key], nil
+}
+
+// find looks key up in the tree, unless it is the one that was looked up last.
+// The caller holds the lock.
+func (b *Backend) find(key string) *store.Object {
+	if b.recent != nil && b.recent.Key == key {
+		return b.recent
+	}
+	o := b.tree.Get(key)
+	if o != nil {
+		b.recent = o
+	}
+	return o
+}
+
+// decodable says that the value under key is known, or there is none, from now on.
+// The caller holds the lock.
+func (b *Backend) decodable(key string) {
+	if b.undecodable[key] == nil {
+		return
+	}
+	b.undecodable = maps.Clone(b.undecodable) // snapshots have the old one
+	delete(b.undecodable, key)
+}
+
+// List returns a page of objects in key order. An exact list of a revision that is
+// not in memory any more reads the file: once for all its pages, if they are asked
+// for soon. If values cannot be decoded, it fails with up to 100 of the
+// [*backend.UndecodableError], joined.
+func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	scan, err := opts.Scan()
+	if err != nil {
+		return nil, err
+	}
+	s, err := b.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	if err := scan.Check(s.compacted(), s.Revision); err != nil {
+		return nil, err
+	}
+	if scan.Revision != 0 && scan.Revision < s.Window.Floor() {
+		return b.listPast(ctx, scan)
+	}
+	return s.list(ctx, scan)
+}
+
+// compacted is the oldest revision to read at, or zero if none is too old.
+func (s *snapshot) compacted() store.Revision { return s.oldest }
+
+// maxUndecodable is how many values that cannot be decoded a list names.
+const maxUndecodable = 100
+
+// list reads the page that scan asks for.
+func (s *snapshot) list(ctx context.Context, scan backend.Scan) (*backend.List, error) {
+	state, at := s.State, s.Revision
+	if scan.Revision != 0 {
+		var err error
+		if state, err = s.StateAt(ctx, scan.Revision); err != nil {
+			return nil, err
+		}
+		at = scan.Revision
+	}
+	if len(s.undecodable) > 0 {
+		if err := s.unknown(state, scan); err != nil {
+			return nil, err
+		}
+	}
+	if scan.State {
+		return &backend.List{Revision: at, Items: []*store.Object{}, State: state}, nil
+	}
+	if scan.After == "" && scan.Limit == 0 {
+		all := make([]*store.Object, 0, state.Len())
+		return &backend.List{Revision: at, Items: state.AppendTo(all, scan.Prefix)}, nil
+	}
+	return backend.Page(scan, at, state.All(scan.Prefix, scan.After)), nil
+}
+
+// unknown returns the objects that scan covers whose values are not known.
+func (s *snapshot) unknown(state *store.TreeView, scan backend.Scan) error {
+	var all []error
+	for o := range state.All(scan.Prefix, scan.After) {
+		if u := s.undecodable[o.Key]; u != nil && u.Revision == o.Revision && len(all) < maxUndecodable {
+			all = append(all, u)
+		}
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,115 @@
+package bolt
+
+import (
+	"encoding/hex"
+	"io"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// RestoreOptions qualifies Restore. The zero value is good.
+type RestoreOptions struct {
+	// Floor is a revision that all types are to go on above, if more is known to
+	// have been written since the snapshot than 2^32 revisions.
+	Floor store.Revision
+}
+
+// Restore makes a file at path out of a snapshot, on a new timeline: revisions go
+// on 2^32 above those of the snapshot, and there is no history. So every revision
+// from before is too old ([store.ErrExpired]), and none means another state.
+//
+// It fails with [fs.ErrExist] if there is a file, and with [backend.ErrCorrupt] if
+// the snapshot is not whole; then there is no file afterwards.
+func Restore(r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
+	return journal.Restore(r, path, journal.RestoreOptions{Floor: uint64(opts.Floor)})
+}
+
+// Report says what is in a file and all that is wrong with it.
+type Report struct {
+	Path string
+	// Size is the file's in bytes.
+	Size int64
+	// StoreID, Timeline, Format and Created are as in [Info].
+	StoreID  string
+	Timeline uint64
+	Format   uint64
+	Created  time.Time
+	// Types are what it holds, Records how many records all have.
+	Types   map[string]TypeInfo
+	Records int
+	// Warnings are without consequence so far.
+	Warnings []string
+	// Problems are [*CorruptError] and [*FormatError]; a file that is whole has
+	// none.
+	Problems []error
+}
+
+func newReport(r *journal.Report) *Report {
+	if r == nil {
+		return nil
+	}
+	report := &Report{
+		Path: r.Path, Size: r.Size, StoreID: hex.EncodeToString(r.Identity.ID[:]), Timeline: r.Identity.Timeline,
+		Format: r.Identity.Format, Created: r.Identity.Created, Types: map[string]TypeInfo{},
+		Records: r.Records, Warnings: r.Warnings, Problems: r.Problems,
+	}
+	for name, b := range r.Logs {
+		report.Types[name] = typeInfo(b)
+	}
+	return report
+}
+
+// Check reads all of a file that nothing writes to, changes nothing, and says what
+// is wrong with it: pages, records, and the line of each object through them. It
+// fails if the file cannot be read, or is locked for a second.
+func Check(path string) (*Report, error) {
+	r, err := journal.Check(path, journal.DefaultLockTimeout)
+	return newReport(r), err
+}
+
+// Record is one change of one object as it is in a file.
+type Record struct {
+	// Type is the name of the objects' type.
+	Type string
+	// Event says what happened: Added, Modified, Deleted or Emitted.
+	Event store.EventType
+	Key   string
+	// Revision is the change's, Created that which made the object, and Prev that
+	// of the change before, zero if there is none.
+	Revision, Created, Prev store.Revision
+	Written, Expires        time.Time
+	// Tag and Value are the codec's; Sealed says that Value is encrypted. Value is
+	// valid until the function that it was given to returns.
+	Tag    uint8
+	Sealed bool
+	Value  []byte
+}
+
+// Dump calls fn with all records of a file that can be read, by type in the order
+// of their revisions, until it fails. What could not be read is in the report. It
+// changes nothing, and fails as [Check] does, or with what fn returned.
+func Dump(path string, fn func(Record) error) (*Report, error) {
+	r, err := journal.DumpTo(path, journal.DefaultLockTimeout, func(name string, revision uint64, r journal.Record) error {
+		return fn(Record{
+			Type: name, Event: eventType(r), Key: string(r.Key),
+			Revision: store.Revision(revision), Created: store.Revision(r.Created), Prev: store.Revision(r.Prev),
+			Written: r.Written, Expires: r.Expires, Tag: r.Tag, Sealed: r.Sealed, Value: r.Value,
+		})
+	})
+	return newReport(r), err
+}
+
+// eventType returns what a record says happened.
+func eventType(r journal.Record) store.EventType {
+	switch {
+	case r.Kind == journal.Delete:
+		return store.Deleted
+	case r.Kind == journal.Emit:
+		return store.Emitted
+	case r.Prev == 0:
+		return store.Added
+	}
+	return store.Modified
+}

@@ -1,0 +1,105 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// Rewrite encodes and seals anew all values in the file that Config's Codec and
+// Sealer would encode otherwise today, those of the history, too. Revisions stay
+// as they are, and watches see nothing. After it, the codec need not know the old
+// tags any more, nor the sealer the old keys. Writes go on meanwhile.
+//
+// It returns how many values it has changed. Values that cannot be decoded stay as
+// they are, and are named by the error, up to 100 of them, joined. It can be
+// called again after it failed or was cut off by ctx.
+func (b *Backend) Rewrite(ctx context.Context) (changed int, err error) {
+	if err := b.begin(); err != nil {
+		return 0, err
+	}
+	defer b.end()
+	r := rewriting{backend: b}
+	for more := true; more; {
+		if more, err = r.run(ctx); err != nil {
+			return r.changed, err
+		}
+	}
+	return r.changed, errors.Join(r.undecodable...)
+}
+
+type rewriting struct {
+	backend     *Backend
+	at          uint64 // the revision up to which all is rewritten
+	changed     int
+	undecodable []error
+}
+
+// run rewrites a run of records, and reports whether there are more.
+func (r *rewriting) run(ctx context.Context) (more bool, err error) {
+	var run []stored
+	size, at := 0, r.at
+	err = r.backend.file.journal.Read(ctx, r.backend.name, func(v journal.View) error {
+		return v.Scan(r.at, math.MaxUint64, func(revision uint64, rec journal.Record) (bool, error) {
+			at = revision
+			if rec.Kind != journal.Delete && !rec.Lost {
+				run = append(run, keep(revision, rec))
+				size += len(rec.Value)
+			}
+			return len(run) < coldRun && size < coldBytes, nil
+		})
+	})
+	if err != nil || at == r.at {
+		return false, err
+	}
+	var entries []journal.Entry
+	for _, s := range run {
+		if e, ok := r.anew(s); ok {
+			entries = append(entries, e)
+		}
+	}
+	if len(entries) > 0 {
+		err = r.backend.file.journal.Rewrite(r.backend.name, entries)
+	}
+	if err == nil {
+		r.at = at
+		r.changed += len(entries)
+	}
+	return true, err
+}
+
+// anew returns a record as it would be written today, if that differs.
+func (r *rewriting) anew(s stored) (e journal.Entry, changed bool) {
+	v := &r.backend.values
+	o, undecodable := v.decode(s)
+	if undecodable != nil {
+		r.note(undecodable)
+		return e, false
+	}
+	plain, stale, err := v.unseal(s)
+	if err == nil && !stale {
+		now, err := v.encodePlain(o)
+		if err == nil && now.tag == s.record.Tag && bytes.Equal(now.data, plain) {
+			return e, false
+		}
+	}
+	value, err := v.encode(o)
+	if err != nil {
+		r.note(&backend.UndecodableError{Type: v.name, Key: s.key, Revision: store.Revision(s.revision), Tag: s.record.Tag, Cause: err})
+		return e, false
+	}
+	rec := s.record
+	rec.Key, rec.Value, rec.Tag, rec.Sealed = []byte(s.key), value.data, value.tag, value.sealed
+	return journal.Entry{Log: v.name, Revision: s.revision, Data: rec.AppendTo(nil, s.revision)}, true
+}
+
+func (r *rewriting) note(err error) {
+	if len(r.undecodable) < maxUndecodable {
+		r.undecodable = append(r.undecodable, err)
+	}
+}

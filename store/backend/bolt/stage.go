@@ -1,0 +1,132 @@
+package bolt
+
+import (
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/commit"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/backend/internal/waiting"
+)
+
+// stage is what the writes of the group being committed make of the state, which
+// shows nothing of it until they are durable. Only the goroutine that commits uses
+// it: that is one at a time.
+type stage struct {
+	// objects are those that changed; nil for one that is deleted.
+	objects map[string]*store.Object
+	// revision is the newest; zero if nothing is staged.
+	revision store.Revision
+}
+
+var _ commit.Log = (*Backend)(nil)
+
+// Commit shows what is durable to readers and watches.
+func (b *Backend) Commit(publish func()) {
+	b.clearStage()
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return
+	}
+	publish()
+	now := b.clock.Now()
+	b.latest.Store(nil)
+	b.window.Trim(now)
+	if !b.trim.IsSet() {
+		b.trim.Set(now.Add(b.config.Retain.MinAge))
+	}
+	b.expire.Set(b.expiries.Earliest())
+	oldest := uint64(b.oldest())
+	surplus := b.history.surplus(oldest, uint64(b.revision), now, false) > oldest
+	woken := b.waiting.Take()
+	b.mu.Unlock()
+	waiting.WakeAll(woken)
+	if surplus {
+		b.file.upkeep.start()
+	}
+}
+
+// Rollback forgets what is staged.
+func (b *Backend) Rollback() { b.clearStage() }
+
+func (b *Backend) clearStage() {
+	clear(b.stage.objects)
+	b.stage.revision = 0
+}
+
+// staged returns the object under key as it will be, nil if there is none, and
+// the revision of the next change. It fails with [store.ErrClosed].
+func (b *Backend) staged(key string) (o *store.Object, next store.Revision, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, 0, store.ErrClosed
+	}
+	if b.stage.revision == 0 {
+		b.stage.revision = b.revision
+	}
+	o, changed := b.stage.objects[key]
+	if !changed {
+		o = b.find(key)
+	}
+	return o, b.stage.revision + 1, nil
+}
+
+// change is an event on its way into the file.
+type change struct {
+	event store.Event
+	// size is that of the object that the event takes out of the state, own that of
+	// the one that it brings.
+	size, own int
+	// bytes is the length of the record.
+	bytes int
+}
+
+// put stages an event, which has the next revision, with the bytes of its value.
+func (b *Backend) put(batch *journal.Batch, ev store.Event, value encoded) (bytes int) {
+	o := ev.Object
+	r := journal.Record{
+		Kind: journal.Put, Tag: value.tag, Sealed: value.sealed,
+		Created: uint64(o.Created), Written: o.Written, Key: []byte(o.Key), Value: value.data,
+	}
+	switch ev.Type {
+	case store.Deleted:
+		r.Kind = journal.Delete
+		b.stage.objects[o.Key] = nil
+	case store.Emitted:
+		r.Kind = journal.Emit
+	default:
+		r.Expires = o.Expires
+		b.stage.objects[o.Key] = o
+	}
+	if ev.Prev != nil {
+		r.Prev = uint64(ev.Prev.Revision)
+	}
+	b.stage.revision = ev.Revision
+	data := r.AppendTo(make([]byte, 0, r.Size()), uint64(ev.Revision))
+	batch.Entries = append(batch.Entries, journal.Entry{Log: b.name, Revision: uint64(ev.Revision), Data: data})
+	return len(data)
+}
+
+// apply is the one place where the state changes. The caller holds the lock.
+func (b *Backend) apply(c change) {
+	o, prev := c.event.Object, c.event.Prev
+	b.size = c.size
+	b.window.Append(c.event, o.Written)
+	if prev != nil {
+		b.expiries.Remove(prev)
+		b.decodable(o.Key)
+	}
+	switch c.event.Type {
+	case store.Added, store.Modified:
+		b.tree.Put(o)
+		b.recent = o
+		if !o.Expires.IsZero() {
+			b.expiries.Add(o, c.own)
+		}
+	case store.Deleted:
+		b.tree.Delete(o.Key)
+		b.recent = nil
+	}
+	b.revision = c.event.Revision
+	b.history.add(uint64(b.revision), int64(c.bytes), b.clock.Now())
+}

@@ -1,0 +1,245 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/commit"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// upkeep gives up history that has come of age and deletes what nothing needs any
+// more, in a goroutine that lives only while there is something to do.
+type upkeep struct {
+	file *File
+
+	mu      sync.Mutex
+	running bool
+	again   bool // something has come up since it began
+	stopped bool
+	done    sync.WaitGroup
+}
+
+// start makes it look for work.
+func (u *upkeep) start() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case u.stopped:
+	case u.running:
+		u.again = true
+	default:
+		u.running = true
+		u.done.Go(u.run)
+	}
+}
+
+// stop lets it do no more than it does just now.
+func (u *upkeep) stop() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.stopped = true
+}
+
+func (u *upkeep) run() {
+	for more := true; more; more = u.goOn() {
+		for _, b := range u.file.open() {
+			if err := b.tidy(u.isStopped); err != nil && !errors.Is(err, store.ErrClosed) {
+				u.file.failed(err)
+			}
+		}
+	}
+}
+
+func (u *upkeep) isStopped() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.stopped
+}
+
+// goOn reports whether something has come up meanwhile; if not, run ends.
+func (u *upkeep) goOn() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	more := u.again && !u.stopped
+	u.again = false
+	u.running = more
+	return more
+}
+
+// tidy raises the floor if there is too much history, and trims to it.
+func (b *Backend) tidy(stopped func() bool) error {
+	if err := b.begin(); err != nil {
+		return err
+	}
+	defer b.end()
+	b.mu.Lock()
+	var target store.Revision
+	if !b.closed {
+		target = store.Revision(b.history.surplus(uint64(b.oldest()), uint64(b.revision), b.clock.Now(), b.history.eager))
+		b.history.eager = false
+	}
+	b.mu.Unlock()
+	if err := b.raiseFloor(context.Background(), target); err != nil {
+		return err
+	}
+	for more := true; more && !stopped(); {
+		t, err := b.file.journal.Trim(b.name, journal.Budget{})
+		if err != nil {
+			return err
+		}
+		more = t.More
+	}
+	return nil
+}
+
+// comeOfAge gives up what need not stay for its age any more, when the alarm
+// rings, so that history does not stay for ever when the writes stop.
+func (b *Backend) comeOfAge() {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return
+	}
+	b.trim.Rang()
+	now := b.clock.Now()
+	if b.window.Trim(now) > 0 {
+		b.latest.Store(nil)
+	}
+	oldest, last := uint64(b.oldest()), uint64(b.revision)
+	surplus := b.history.surplus(oldest, last, now, true) > oldest
+	b.history.eager = surplus
+	if b.window.View().Len() > 0 || last-oldest > uint64(b.config.Retain.MinEvents) {
+		b.trim.Set(now.Add(b.config.Retain.MinAge))
+	}
+	b.mu.Unlock()
+	if surplus {
+		b.file.upkeep.start()
+	}
+}
+
+// Compact gives up the history before rev. It returns when that is durable; the
+// space is free some time later.
+func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	b.mu.Lock()
+	err, current := b.closedError(), b.revision
+	b.mu.Unlock()
+	switch {
+	case err != nil:
+		return err
+	case rev > current:
+		return &store.FutureError{Requested: rev, Current: current}
+	}
+	if err := b.raiseFloor(ctx, rev); err != nil {
+		return err
+	}
+	b.file.upkeep.start()
+	return nil
+}
+
+// raiseFloor makes rev the oldest revision, if it is not too old already.
+func (b *Backend) raiseFloor(ctx context.Context, rev store.Revision) error {
+	b.mu.Lock()
+	needed := !b.closed && rev > b.oldest()
+	b.mu.Unlock()
+	if !needed {
+		return nil
+	}
+	return b.do(ctx, &raising{backend: b, to: rev})
+}
+
+// Compacted returns the oldest revision that can be read and watched from; zero as
+// long as nothing was given up.
+func (b *Backend) Compacted(ctx context.Context) (store.Revision, error) {
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.floor, b.closedError()
+}
+
+// raising raises the floor of one log.
+type raising struct {
+	backend *Backend
+	to      store.Revision
+}
+
+func (w *raising) Log() commit.Log { return w.backend }
+func (w *raising) Size() int       { return journal.MaxOverhead }
+
+func (w *raising) Stage(batch *journal.Batch) error {
+	batch.Floors = append(batch.Floors, journal.Floor{Log: w.backend.name, Revision: uint64(w.to)})
+	return nil
+}
+
+func (w *raising) Publish() { w.backend.lowest(w.to) }
+
+// lowest says that history before rev is given up. The caller holds the lock.
+func (b *Backend) lowest(rev store.Revision) {
+	if rev <= b.floor {
+		return
+	}
+	b.floor = rev
+	b.window.Compact(rev)
+	b.history.drop(uint64(rev))
+	b.latest.Store(nil)
+	if b.index != nil && b.index.revision < rev {
+		b.index = nil
+	}
+}
+
+// makeSpace gives up all history that need not be kept, when there is no space for
+// a write, and reports whether that freed some. The goroutine that commits calls
+// it.
+func (f *File) makeSpace() bool {
+	freed := false
+	for _, b := range f.open() {
+		if b.file.opts.ReadOnly {
+			return false
+		}
+		deleted, err := b.giveUp()
+		if err != nil && !errors.Is(err, backend.ErrFull) && !errors.Is(err, store.ErrClosed) {
+			f.failed(err)
+		}
+		freed = freed || deleted > 0
+	}
+	return freed
+}
+
+// fullBudget is small, for even to delete takes space.
+var fullBudget = journal.Budget{Records: 256}
+
+// giveUp gives up the history beyond MinEvents, and trims to that.
+func (b *Backend) giveUp() (deleted int, err error) {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return 0, store.ErrClosed
+	}
+	to := b.history.spare(uint64(b.oldest()), uint64(b.revision))
+	raise := to > uint64(b.oldest())
+	b.mu.Unlock()
+	if raise {
+		if err := b.file.journal.Append(journal.Batch{Floors: []journal.Floor{{Log: b.name, Revision: to}}}); err != nil {
+			return 0, err
+		}
+		b.mu.Lock()
+		if !b.closed {
+			b.lowest(store.Revision(to))
+		}
+		b.mu.Unlock()
+	}
+	for {
+		t, err := b.file.journal.Trim(b.name, fullBudget)
+		if deleted += t.Deleted; err != nil || !t.More {
+			return deleted, err
+		}
+	}
+}

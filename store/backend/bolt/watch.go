@@ -1,0 +1,211 @@
+package bolt
+
+import (
+	"context"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/internal/waiting"
+)
+
+// Watch starts to follow changes after opts.From, which may be from before the
+// file was opened. One that is behind what is in memory is caught up from the file
+// by goroutines that live only while there is something to read ahead.
+func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, store.ErrClosed
+	}
+	if err := opts.Check(b.oldest(), b.revision); err != nil {
+		return nil, err
+	}
+	w := &watcher{backend: b, prefix: opts.Prefix, through: opts.From, sharing: opts.State && opts.Prefix == ""}
+	w.Init(opts.Notify)
+	if w.through == 0 {
+		w.through = b.revision
+	}
+	if w.through < b.window.View().Floor() {
+		w.cold = newColdReader(w)
+		return w, nil
+	}
+	var err error
+	w.at, err = b.window.View().Seek(w.through)
+	return w, err
+}
+
+// watcher is a position in the history: in the file while cold is not nil, then in
+// memory.
+type watcher struct {
+	backend *Backend
+	prefix  string
+	// sharing: the newest events come with the state.
+	sharing bool
+
+	// The consumer's: Next alone uses them.
+	at      store.Seq
+	through store.Revision // everything up to it was handed out
+	cold    *coldReader
+
+	waiting.Follower
+}
+
+// Next returns the changes since the call before; at most limit, of which less
+// than one counts as one.
+func (w *watcher) Next(limit int) (backend.Batch, error) {
+	limit, after := max(1, limit), w.through
+	for {
+		if err := w.Ended(); err != nil {
+			return backend.Batch{}, err
+		}
+		batch, more, err := w.next(limit)
+		if err != nil {
+			return backend.Batch{}, w.Fail(err)
+		}
+		if len(batch.Events) > 0 || !more {
+			batch.After = after
+			return batch, nil
+		}
+	}
+}
+
+// next makes one attempt. Without events, more says that it is worth another one;
+// otherwise the consumer will be notified.
+func (w *watcher) next(limit int) (batch backend.Batch, more bool, err error) {
+	b := w.backend
+	if w.cold != nil || w.sharing {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+	}
+	if w.cold != nil {
+		batch.Events, more, err = w.readAhead(limit)
+	} else {
+		batch.Events, more, err = w.readOn(limit)
+	}
+	batch.Through = w.through
+	if err == nil && w.sharing && len(batch.Events) > 0 && w.through == b.revision {
+		batch.State = b.tree.View()
+	}
+	return batch, more, err
+}
+
+// readOn reads in memory.
+func (w *watcher) readOn(limit int) (events []store.Event, more bool, err error) {
+	history, err := w.backend.historyFor(w)
+	if err != nil || w.cold != nil {
+		return nil, true, err
+	}
+	more = w.at < history.Next()
+	events = w.read(history, limit)
+	for w.sharing && w.at < history.Next() && len(events) < limit {
+		events = append(events, w.read(history, limit-len(events))...)
+	}
+	return events, more, nil
+}
+
+// historyFor returns the history that w is to read on in. If it has read all of
+// it, it waits from now on; if the next of it is not in memory any more, w is cold
+// from now on. It takes the lock unless w is sharing, when the caller holds it.
+func (b *Backend) historyFor(w *watcher) (history store.WindowView, err error) {
+	if !w.sharing {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+	}
+	if err := b.reaches(w); err != nil {
+		return history, err
+	}
+	history = b.window.View()
+	if w.through < history.Floor() {
+		w.cold = newColdReader(w)
+		return history, nil
+	}
+	if history.Next() == w.at {
+		b.waiting.Add(&w.Follower)
+	}
+	return history, nil
+}
+
+// reaches returns why w cannot go on: the history that it needs is given up, or b
+// is closed. The caller holds the lock, under which the floor is raised.
+func (b *Backend) reaches(w *watcher) error {
+	if b.closed {
+		return store.ErrClosed
+	}
+	if oldest := b.oldest(); w.through < oldest {
+		return &store.ExpiredError{Requested: w.through, Oldest: oldest}
+	}
+	return nil
+}
+
+// readAhead returns events that were read from the file. The caller holds the
+// lock.
+func (w *watcher) readAhead(limit int) (events []store.Event, more bool, err error) {
+	b, c := w.backend, w.cold
+	if err := b.reaches(w); err != nil {
+		return nil, false, err
+	}
+	events, through, done, err := c.take(limit)
+	if err != nil {
+		return nil, false, err
+	}
+	w.through = through
+	history := b.window.View()
+	if done && w.through >= history.Floor() {
+		w.cold = nil
+		w.at, err = history.Seek(w.through)
+		return events, true, err
+	}
+	if c.low() {
+		c.start()
+	}
+	return events, false, nil
+}
+
+// read takes the next events that w covers out of history, and moves w behind
+// them. Without a prefix they are not copied, but end with their chunk of the
+// window; with one they are looked for up to the end of history.
+func (w *watcher) read(history store.WindowView, limit int) []store.Event {
+	if w.prefix == "" {
+		events, _ := history.Read(w.at)
+		n := min(len(events), limit)
+		w.advance(history, n)
+		return events[:n:n]
+	}
+	var found []store.Event
+	for w.at < history.Next() && len(found) < limit {
+		found = w.filter(history, found, limit)
+	}
+	return found
+}
+
+// filter appends to found the events of one chunk that w covers.
+func (w *watcher) filter(history store.WindowView, found []store.Event, limit int) []store.Event {
+	chunk, _ := history.Read(w.at)
+	for i, ev := range chunk {
+		if !store.HasPrefix(ev.Key(), w.prefix) {
+			continue
+		}
+		if found = append(found, ev); len(found) == limit {
+			w.advance(history, i+1)
+			return found
+		}
+	}
+	w.advance(history, len(chunk))
+	return found
+}
+
+// advance moves w over n events.
+func (w *watcher) advance(history store.WindowView, n int) {
+	w.at += store.Seq(n)
+	w.through = history.RevisionAt(w.at)
+}
+
+// Close ends the watch. It waits for a notification that is running, so it must
+// not be called from one.
+func (w *watcher) Close() { w.Follower.Close(&w.backend.mu, &w.backend.waiting) }

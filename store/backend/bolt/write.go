@@ -1,0 +1,229 @@
+package bolt
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/commit"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// Put stores draft if the object under its key is still prev, and returns when it
+// is durable.
+//
+// Beside the errors of [backend.Backend]: [*FullError], [*FailedError],
+// [*ReadOnlyError], [*TooLargeError], and those of codec and sealer. If ctx ends
+// before the write is in a transaction nothing is written; after that Put waits
+// for the outcome.
+func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	w := &putting{writing: writing{backend: b}, draft: draft, expect: revisionOf(prev), ttl: opts.TTL}
+	if err := w.prepare(ctx, draft); err != nil {
+		return nil, err
+	}
+	if prev != nil {
+		var err error
+		if w.size, err = b.measure(draft.Key, w.expect); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.do(ctx, w); err != nil {
+		return nil, err
+	}
+	return draft, nil
+}
+
+// Remove deletes the object under prev's key if it is still prev, and returns when
+// that is durable. Errors as for Put.
+func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
+	if prev == nil || prev.Revision == 0 {
+		return nil, &usercode.ConfigError{Field: "prev", Problem: "has no revision; give the object to remove as storage returned it"}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := store.ValidateKey(prev.Key); err != nil {
+		return nil, err
+	}
+	w := &removing{writing: writing{backend: b}, key: prev.Key, expect: prev.Revision}
+	var err error
+	if w.size, err = b.measure(w.key, w.expect); err != nil {
+		return nil, err
+	}
+	if err := b.do(ctx, w); err != nil {
+		return nil, err
+	}
+	return w.event.Object, nil
+}
+
+// Emit gives draft the next revision, and shows it to watches when it is durable.
+// It can be watched as long as history reaches back to it, over restarts. Errors
+// as for Put.
+func (b *Backend) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
+	w := &emitting{writing: writing{backend: b}, draft: draft}
+	if err := w.prepare(ctx, draft); err != nil {
+		return nil, err
+	}
+	w.size = w.own
+	if err := b.do(ctx, w); err != nil {
+		return nil, err
+	}
+	return draft, nil
+}
+
+// do commits a write.
+func (b *Backend) do(ctx context.Context, w commit.Write) error {
+	if err := b.begin(); err != nil {
+		return err
+	}
+	defer b.end()
+	return b.file.queue.Do(ctx, w)
+}
+
+// revisionOf returns o's revision, zero for none.
+func revisionOf(o *store.Object) store.Revision {
+	if o == nil {
+		return 0
+	}
+	return o.Revision
+}
+
+// measure returns the size of the object under key, which must be at revision
+// expect.
+func (b *Backend) measure(key string, expect store.Revision) (size int, err error) {
+	o, unknown, err := b.newest(key)
+	if err == nil {
+		err = expected(key, o, expect)
+	}
+	if err != nil || unknown != nil {
+		return store.DefaultSize, err
+	}
+	return backend.Measure(&b.values.schema, o)
+}
+
+// expected returns an error unless o, the object under key or nil, is at
+// revision expect.
+func expected(key string, o *store.Object, expect store.Revision) error {
+	switch {
+	case o == nil && expect == 0:
+		return nil
+	case expect == 0:
+		return fmt.Errorf("%q is there since revision %d: %w", key, o.Created, store.ErrExists)
+	case o == nil:
+		return &store.NotFoundError{Key: key, Expected: expect}
+	case o.Revision != expect:
+		return fmt.Errorf("%q is at revision %d, not %d: %w", key, o.Revision, expect, store.ErrConflict)
+	}
+	return nil
+}
+
+// writing is what all writes of one object have.
+type writing struct {
+	backend *Backend
+	value   encoded
+	change
+}
+
+// prepare does what a write can do before it is queued, which is all that runs
+// code of the user's.
+func (w *writing) prepare(ctx context.Context, draft *store.Object) (err error) {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := store.ValidateKey(draft.Key); err != nil {
+		return err
+	}
+	if w.own, err = backend.Measure(&w.backend.values.schema, draft); err != nil {
+		return err
+	}
+	w.value, err = w.backend.values.encode(draft)
+	return err
+}
+
+func (w *writing) Log() commit.Log { return w.backend }
+func (w *writing) Size() int       { return len(w.value.data) + journal.MaxOverhead }
+func (w *writing) Publish()        { w.backend.apply(w.change) }
+
+// put stages the event of the write.
+func (w *writing) put(batch *journal.Batch, ev store.Event) {
+	w.event = ev
+	w.bytes = w.backend.put(batch, ev, w.value)
+}
+
+type putting struct {
+	writing
+	draft  *store.Object
+	expect store.Revision
+	ttl    time.Duration
+}
+
+// Stage completes the draft, if the object is still the one that was expected.
+func (w *putting) Stage(batch *journal.Batch) error {
+	o := w.draft
+	prev, next, err := w.backend.staged(o.Key)
+	if err != nil {
+		return err
+	}
+	if err := expected(o.Key, prev, w.expect); err != nil {
+		return err
+	}
+	ev := store.Event{Type: store.Added, Revision: next, Object: o, Prev: prev}
+	o.Revision, o.Created, o.Written, o.Expires = next, next, w.backend.clock.Now(), time.Time{}
+	if prev != nil {
+		ev.Type, o.Created = store.Modified, prev.Created
+		store.ShareAttributes(o, prev)
+	}
+	if w.ttl > 0 {
+		o.Expires = o.Written.Add(w.ttl)
+	}
+	w.put(batch, ev)
+	return nil
+}
+
+type removing struct {
+	writing
+	key    string
+	expect store.Revision
+}
+
+// Stage buries the object, if it is still the one that was expected.
+func (w *removing) Stage(batch *journal.Batch) error {
+	last, next, err := w.backend.staged(w.key)
+	if err != nil {
+		return err
+	}
+	if err := expected(w.key, last, w.expect); err != nil {
+		return err
+	}
+	w.put(batch, w.backend.burial(last, next))
+	return nil
+}
+
+// burial returns the event of an object's deletion.
+func (b *Backend) burial(last *store.Object, at store.Revision) store.Event {
+	gone := b.values.schema.Gone(last, at, b.clock.Now())
+	return store.Event{Type: store.Deleted, Revision: at, Object: gone, Prev: last}
+}
+
+type emitting struct {
+	writing
+	draft *store.Object
+}
+
+// Stage completes the draft.
+func (w *emitting) Stage(batch *journal.Batch) error {
+	_, next, err := w.backend.staged(w.draft.Key)
+	if err != nil {
+		return err
+	}
+	o := w.draft
+	o.Revision, o.Created, o.Written = next, next, w.backend.clock.Now()
+	w.put(batch, store.Event{Type: store.Emitted, Revision: next, Object: o})
+	return nil
+}

@@ -1,0 +1,165 @@
+package faulty
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// Options configures a [Backend]. The zero value is fit for use.
+type Options struct {
+	// Seed decides which calls a rule with a Chance strikes.
+	Seed uint64
+	// Clock is the time that [Delay] waits by; nil means the machine's.
+	Clock clock.Clock
+	// Blocks and Sparse change what [backend.Backend.Traits] says: that calls may
+	// block, so that the engine does not make them on its pool, and that revisions
+	// have gaps, so that a lost event cannot be told by a missing number.
+	Blocks, Sparse bool
+	// ShareState lets an engine take over the state of the storage beneath, as it
+	// would without a decorator; see [backend.List].State. A rule that changes what
+	// a list or a watch brings, such as [LoseEvent], then leaves the state as it is.
+	ShareState bool
+}
+
+// Backend is a backend over another one, with rules for what goes wrong. It is
+// also a [backend.Emitter]; if the one beneath is none, Emit fails with
+// [store.ErrUnsupported].
+type Backend struct {
+	opts    Options
+	seed    uint64
+	beneath atomic.Pointer[backend.Backend]
+	// faults is replaced as a whole, so that calls take no lock.
+	faults atomic.Pointer[[]*Fault]
+	calls  [ops]atomic.Uint64
+
+	mu      sync.Mutex // guards what follows, and is held while faults is replaced
+	added   uint64
+	watches []*watch // that run, in the order in which they were opened
+}
+
+var (
+	_ backend.Backend = (*Backend)(nil)
+	_ backend.Emitter = (*Backend)(nil)
+)
+
+// New returns a backend over b, without any rule.
+func New(b backend.Backend, opts Options) *Backend {
+	if opts.Clock == nil {
+		opts.Clock = clock.Real()
+	}
+	f := &Backend{opts: opts, seed: opts.Seed}
+	f.beneath.Store(&b)
+	f.faults.Store(&[]*Fault{})
+	return f
+}
+
+// Unwrap returns the backend beneath.
+func (b *Backend) Unwrap() backend.Backend { return *b.beneath.Load() }
+
+// Replace puts another backend beneath and returns the one that was there, for
+// the caller to close. Watches that run stay on the old one until they end.
+func (b *Backend) Replace(by backend.Backend) (old backend.Backend) {
+	return *b.beneath.Swap(&by)
+}
+
+// Calls returns how many calls of an operation there have been.
+func (b *Backend) Calls(op Op) uint64 {
+	if op >= ops {
+		return 0
+	}
+	return b.calls[op].Load()
+}
+
+// BreakWatches ends all watches that run with err, or with [ErrInjected] if that
+// is nil. It returns how many there were.
+func (b *Backend) BreakWatches(err error) int {
+	if err == nil {
+		err = ErrInjected
+	}
+	running := b.running()
+	for _, w := range running {
+		w.breakOff(err)
+	}
+	return len(running)
+}
+
+// ExpireWatches ends all watches that run as if history had been compacted beyond
+// where they are, with a [*store.ExpiredError]. It returns how many there were.
+func (b *Backend) ExpireWatches() int {
+	running := b.running()
+	for _, w := range running {
+		at := w.position()
+		w.breakOff(&store.ExpiredError{Requested: at, Oldest: at + 1})
+	}
+	return len(running)
+}
+
+// RepeatLast has all watches that run deliver their last event once more, those
+// that have delivered one.
+func (b *Backend) RepeatLast() {
+	for _, w := range b.running() {
+		w.repeat()
+	}
+}
+
+// Watches returns the prefixes of the watches that run, in the order in which
+// they were opened.
+func (b *Backend) Watches() []string {
+	var prefixes []string
+	for _, w := range b.running() {
+		prefixes = append(prefixes, w.prefix)
+	}
+	return prefixes
+}
+
+// Wake notifies the readers of all watches that run, as if there were something
+// new.
+func (b *Backend) Wake() {
+	for _, w := range b.running() {
+		w.notify()
+	}
+}
+
+func (b *Backend) running() []*watch {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.watches)
+}
+
+// do takes a call through the rules to the backend beneath.
+func (b *Backend) do(ctx context.Context, c *Call, call func(beneath backend.Backend)) {
+	c.backend, c.Number = b, b.calls[c.Op].Add(1)
+	c.pass(ctx, *b.faults.Load(), func() { call(b.Unwrap()) })
+}
+
+// pass takes a call through the faults that are left, and then makes it.
+func (c *Call) pass(ctx context.Context, left []*Fault, call func()) {
+	for i, f := range left {
+		if !f.strikes(c) || f.rule.Do == nil {
+			continue
+		}
+		outer := c.fault
+		c.fault = f
+		f.rule.Do(ctx, c, func() { c.pass(ctx, left[i+1:], call) })
+		c.fault = outer
+		return
+	}
+	call()
+}
+
+// Traits are those of the backend beneath, as changed by the options.
+func (b *Backend) Traits() backend.Traits {
+	t := b.Unwrap().Traits()
+	t.Blocks = t.Blocks || b.opts.Blocks
+	t.Contiguous = t.Contiguous && !b.opts.Sparse
+	return t
+}
+
+// Close closes the backend beneath.
+func (b *Backend) Close() error { return b.Unwrap().Close() }

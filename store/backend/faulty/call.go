@@ -1,0 +1,89 @@
+package faulty
+
+import (
+	"fmt"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// Op is one operation of a backend.
+type Op uint8
+
+// The operations, named after the methods of [backend.Backend].
+const (
+	OpGet Op = iota
+	OpList
+	OpPut
+	OpRemove
+	OpEmit
+	OpRevision
+	OpCompact
+	OpCompacted
+	// OpWatch opens a watch, OpNext reads from one, OpStop closes one. An OpNext
+	// must not wait.
+	OpWatch
+	OpNext
+	OpStop
+	ops // how many there are
+)
+
+// Writes are the operations that change what is stored, or pass a value through.
+var Writes = []Op{OpPut, OpRemove, OpEmit}
+
+var opNames = [ops]string{
+	OpGet: "get", OpList: "list", OpPut: "put", OpRemove: "remove", OpEmit: "emit",
+	OpRevision: "revision", OpCompact: "compact", OpCompacted: "compacted",
+	OpWatch: "watch", OpNext: "next", OpStop: "stop",
+}
+
+// String returns the operation's name in lower case.
+func (op Op) String() string {
+	if op < ops {
+		return opNames[op]
+	}
+	return fmt.Sprintf("Op(%d)", uint8(op))
+}
+
+// Call is one call of an operation: what is asked, and then what comes back. An
+// [Action] may change what is asked before the call goes on, and what comes back
+// after it. It belongs to the goroutine of the call.
+type Call struct {
+	Op Op
+	// Number counts the calls of the operation, from 1.
+	Number uint64
+	// Key is the object that the call is about. For a list or a watch it is the
+	// prefix, "" for all keys.
+	Key string
+
+	// Draft and PutOptions are what a put or an emit stores, Prev is the state
+	// that a put or a remove expects.
+	Draft, Prev *store.Object
+	PutOptions  backend.PutOptions
+	// ListOptions and WatchOptions are what a list and a watch ask for.
+	ListOptions  backend.ListOptions
+	WatchOptions backend.WatchOptions
+	// Max is the most events that a next asks for, Position the revision up to
+	// which its watch has delivered.
+	Max      int
+	Position store.Revision
+
+	// Object is what a get, a put, a remove or an emit returns.
+	Object *store.Object
+	// Page is what a list returns, Batch what a next does.
+	Page  *backend.List
+	Batch backend.Batch
+	// Revision is what a revision or compacted returns, and what a compact asks
+	// for.
+	Revision store.Revision
+	// Err is the error. If it is set nothing else is returned.
+	Err error
+
+	backend *Backend
+	watch   *watch // of a next
+	fault   *Fault // whose action is running
+}
+
+// Spare takes back that the call was struck, for an action that found nothing to
+// do: the call does not count for [Rule].Times and [Fault.Hits].
+func (c *Call) Spare() { c.fault.hits.Add(^uint64(0)) }

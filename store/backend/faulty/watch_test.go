@@ -1,0 +1,206 @@
+package faulty_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/backendtest"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+func TestBreakWatches_EndsThoseThatRun(t *testing.T) {
+	b := newBackend(t, faulty.Options{})
+	w, closed := watch(t, b, 0), watch(t, b, 0)
+	closed.Close()
+	create(t, b, "a")
+	broken := errors.New("broken")
+	notified := closed.notified
+	require.Equal(t, 1, b.BreakWatches(broken))
+	require.Equal(t, notified, closed.notified, "a watch that was closed is told nothing")
+	require.Positive(t, w.notified)
+	_, err := w.Next(1)
+	require.ErrorIs(t, err, broken)
+	require.Equal(t, 1, b.BreakWatches(nil), "until its reader closes it, it runs")
+	_, err = w.Next(1)
+	require.ErrorIs(t, err, broken, "it ends for one reason")
+	w.Close()
+	w.Close()
+	require.Zero(t, b.BreakWatches(nil))
+	again := watch(t, b, 1)
+	require.Equal(t, []store.Revision{2}, again.revisions(t))
+	b.BreakWatches(nil)
+	_, err = again.Next(1)
+	require.ErrorIs(t, err, faulty.ErrInjected)
+}
+
+// A watch that hangs can still break.
+func TestBreakWatches_EndsSilentOnes(t *testing.T) {
+	b := newBackend(t, faulty.Options{})
+	broken := errors.New("broken")
+	w := watch(t, b, 0)
+	fault := b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Chance: 0.5, Do: faulty.Hang()})
+	create(t, b, "a")
+	for fault.Hits() == 0 {
+		_, err := w.Next(1)
+		require.NoError(t, err)
+	}
+	create(t, b, "b")
+	for range 20 {
+		require.Empty(t, w.revisions(t), "once it hangs it is silent")
+	}
+	require.EqualValues(t, 1, fault.Hits())
+	b.BreakWatches(broken)
+	_, err := w.Next(1)
+	require.ErrorIs(t, err, broken)
+	b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
+	_, err = w.Next(1)
+	require.ErrorIs(t, err, broken)
+}
+
+func TestExpireWatches_SaysWhereEachOneWas(t *testing.T) {
+	b := newBackend(t, faulty.Options{})
+	create(t, b, "a")
+	w := watch(t, b, 1)
+	require.Len(t, w.revisions(t), 1)
+	require.Equal(t, 1, b.ExpireWatches())
+	_, err := w.Next(1)
+	var expired *store.ExpiredError
+	require.ErrorAs(t, err, &expired)
+	require.Equal(t, &store.ExpiredError{Requested: 2, Oldest: 3}, expired)
+}
+
+func TestNextThatFails_EndsItsWatch(t *testing.T) {
+	b := newBackend(t, faulty.Options{})
+	w := watch(t, b, 0)
+	b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Times: 1, Do: faulty.Fail(nil)})
+	for range 2 {
+		_, err := w.Next(1)
+		require.ErrorIs(t, err, faulty.ErrInjected)
+	}
+	w.Close()
+	_, err := w.Next(1)
+	require.ErrorIs(t, err, faulty.ErrInjected)
+}
+
+func TestLoseAndRepeatEvent_SpoilABatchThatHasEvents(t *testing.T) {
+	b := newBackend(t, faulty.Options{})
+	w := watch(t, b, 0)
+	next := []faulty.Op{faulty.OpNext}
+	lose := b.Add(faulty.Rule{Ops: next, Times: 1, Do: faulty.LoseEvent()})
+	repeat := b.Add(faulty.Rule{Ops: next, Times: 1, Do: faulty.RepeatEvent()})
+	require.Empty(t, w.revisions(t))
+	require.Zero(t, lose.Hits()+repeat.Hits(), "there is nothing to lose or to repeat")
+	for range 3 {
+		create(t, b, string(rune('a'+b.Calls(faulty.OpPut))))
+	}
+	whole, err := b.Unwrap().Watch(t.Context(), backend.WatchOptions{From: 1, Notify: func() {}})
+	require.NoError(t, err)
+	defer whole.Close()
+	batch, err := w.Next(10)
+	require.NoError(t, err)
+	require.Len(t, batch.Events, 3, "one is there twice, and one is gone")
+	require.Equal(t, store.Revision(4), batch.Through, "it claims to be whole")
+	sound, err := whole.Next(10)
+	require.NoError(t, err)
+	require.Equal(t, []store.Revision{2, 3, 4}, []store.Revision{sound.Events[0].Revision, sound.Events[1].Revision, sound.Events[2].Revision}, "others see what happened")
+
+}
+
+func TestRepeatLast_BringsAnEventAgain(t *testing.T) {
+	b := newBackend(t, faulty.Options{})
+	w := watch(t, b, 0)
+	b.RepeatLast()
+	require.Empty(t, w.revisions(t), "it has delivered none")
+	create(t, b, "a")
+	require.Equal(t, []store.Revision{2}, w.revisions(t))
+	notified := w.notified
+	b.RepeatLast()
+	require.Greater(t, w.notified, notified)
+	batch, err := w.Next(10)
+	require.NoError(t, err)
+	require.Equal(t, [2]store.Revision{2, 2}, [2]store.Revision{batch.After, batch.Through}, "it does not move")
+	require.Len(t, batch.Events, 1)
+	require.Empty(t, w.revisions(t))
+}
+
+func TestWatches_AreNamedByTheirPrefix(t *testing.T) {
+	b := newBackend(t, faulty.Options{})
+	var stopped []string
+	b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpStop}, Do: faulty.After(func(_ context.Context, c *faulty.Call) { stopped = append(stopped, c.Key) })})
+	var watches []backend.Watcher
+	for _, prefix := range []string{"x", "", "y"} {
+		w, err := b.Watch(t.Context(), backend.WatchOptions{Prefix: prefix, Notify: func() {}})
+		require.NoError(t, err)
+		watches = append(watches, w)
+	}
+	require.Equal(t, []string{"x", "", "y"}, b.Watches())
+	watches[1].Close()
+	require.Equal(t, []string{"x", "y"}, b.Watches())
+	watches[0].Close()
+	watches[2].Close()
+	require.Equal(t, []string{"", "x", "y"}, stopped)
+}
+
+// An engine takes over the state of storage that it need not apply events to.
+func TestShareState_PassesTheStateOn(t *testing.T) {
+	for _, share := range []bool{false, true} {
+		b := newBackend(t, faulty.Options{ShareState: share})
+		create(t, b, "a")
+		page, err := b.List(t.Context(), backend.ListOptions{State: true})
+		require.NoError(t, err)
+		require.Equal(t, share, page.State != nil)
+		w, err := b.Watch(t.Context(), backend.WatchOptions{State: true, From: 1, Notify: func() {}})
+		require.NoError(t, err)
+		defer w.Close()
+		batch, err := w.Next(10)
+		require.NoError(t, err)
+		require.Len(t, batch.Events, 1)
+		require.Equal(t, share, batch.State != nil)
+	}
+}
+
+// As when storage is restored from a backup.
+func TestReplace_PutsAnotherBackendBeneath(t *testing.T) {
+	b := newBackend(t, faulty.Options{})
+	create(t, b, "a")
+	w := watch(t, b, 0)
+	m, err := memory.New(backendtest.Schema(), memory.Options{})
+	require.NoError(t, err)
+	old := b.Replace(m)
+	_, err = b.Get(t.Context(), "a")
+	require.ErrorIs(t, err, store.ErrNotFound)
+	create(t, old, "b")
+	require.Equal(t, []store.Revision{3}, w.revisions(t), "a watch stays where it is")
+	require.NoError(t, old.Close())
+	_, err = w.Next(1)
+	require.ErrorIs(t, err, store.ErrClosed)
+}
+
+func TestTraits_AreThoseBeneathAsTheOptionsChangeThem(t *testing.T) {
+	for _, opts := range []faulty.Options{{}, {Blocks: true}, {Sparse: true}} {
+		require.Equal(t, backend.Traits{Blocks: opts.Blocks, Contiguous: !opts.Sparse}, newBackend(t, opts).Traits())
+	}
+}
+
+// plain is a backend that cannot emit.
+type plain struct{ backend.Backend }
+
+func TestEmit_NeedsABackendThatEmits(t *testing.T) {
+	b := newBackend(t, faulty.Options{})
+	_, err := b.Emit(t.Context(), draft("a"))
+	require.NoError(t, err)
+	_, err = faulty.New(plain{b.Unwrap()}, faulty.Options{}).Emit(t.Context(), draft("a"))
+	require.ErrorIs(t, err, store.ErrUnsupported)
+}
+
+func TestOp_HasAName(t *testing.T) {
+	require.Equal(t, "put", faulty.OpPut.String())
+	require.Equal(t, "Op(99)", faulty.Op(99).String())
+	require.Zero(t, newBackend(t, faulty.Options{}).Calls(99))
+}

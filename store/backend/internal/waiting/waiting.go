@@ -1,0 +1,106 @@
+package waiting
+
+import (
+	"sync"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// Follower is the part of a watch that has to do with waiting.
+type Follower struct {
+	slot int // in a list, guarded by the backend's lock
+
+	gate   sync.Mutex // held while notify runs, so that Close waits for it
+	notify func()
+	end    error // why there is nothing more to come; nil while there may be
+}
+
+// A follower's slot while it is not in a list.
+const (
+	notWaiting = -1
+	closed     = -2 // and will not be again
+)
+
+// Init makes f a follower that is told by notify to go on.
+func (f *Follower) Init(notify func()) { f.slot, f.notify = notWaiting, notify }
+
+// Wake tells the consumer to call Next. If that panics, the watch ends. The
+// caller must not hold the backend's lock.
+func (f *Follower) Wake() {
+	f.gate.Lock()
+	defer f.gate.Unlock()
+	if f.end == nil {
+		f.end = usercode.Call("WatchOptions.Notify", "", f.notify)
+	}
+}
+
+// Ended returns why the watch ended, nil if it did not.
+func (f *Follower) Ended() error {
+	f.gate.Lock()
+	defer f.gate.Unlock()
+	return f.end
+}
+
+// Fail ends the watch with err, unless it has ended, and returns why it ended.
+func (f *Follower) Fail(err error) error {
+	f.gate.Lock()
+	defer f.gate.Unlock()
+	if f.end == nil {
+		f.end = err
+	}
+	return f.end
+}
+
+// Close ends the watch, which waits in l or not, whose lock is given. It waits for
+// a notification that is running.
+func (f *Follower) Close(lock sync.Locker, l *List) {
+	lock.Lock()
+	l.remove(f)
+	f.slot = closed
+	lock.Unlock()
+	_ = f.Fail(store.ErrClosed)
+}
+
+// List is the followers that have read everything, in the order in which they
+// came to wait, except that one that leaves early makes room for the last. The
+// backend's lock guards it.
+type List struct{ followers []*Follower }
+
+// Add makes f wait, unless it does already or was closed.
+func (l *List) Add(f *Follower) {
+	if f.slot == notWaiting {
+		f.slot = len(l.followers)
+		l.followers = append(l.followers, f)
+	}
+}
+
+// remove makes f wait no longer; it may not have been waiting.
+func (l *List) remove(f *Follower) {
+	if f.slot < 0 {
+		return
+	}
+	last := len(l.followers) - 1
+	l.followers[f.slot] = l.followers[last]
+	l.followers[f.slot].slot = f.slot
+	l.followers[last] = nil
+	l.followers = l.followers[:last]
+	f.slot = notWaiting
+}
+
+// Take returns all who wait, and makes them wait no longer.
+func (l *List) Take() []*Follower {
+	followers := l.followers
+	for _, f := range followers {
+		f.slot = notWaiting
+	}
+	l.followers = nil
+	return followers
+}
+
+// WakeAll notifies followers. The caller must not hold the backend's lock.
+func WakeAll(followers []*Follower) {
+	for _, f := range followers {
+		f.Wake()
+	}
+}

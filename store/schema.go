@@ -1,0 +1,64 @@
+package store
+
+import (
+	"slices"
+	"time"
+)
+
+// Schema tells the core how to deal with the values of one Go type. All
+// functions are required. They are pure, do not keep or change what they are
+// given, may be called from any goroutine, and may panic where they run code of
+// the user's: callers contain that.
+type Schema struct {
+	// Fields are the names of the fields that selectors may name.
+	Fields Columns
+	// New returns an object with the zero value, to decode into.
+	New func() *Object
+	// Clone returns a copy of an object with its value, as assignment copies.
+	Clone func(*Object) *Object
+	// Pointer returns a *T that points to the object's value.
+	Pointer func(*Object) any
+	// Key returns the key of the object's value; see [ValidateKey] for what is
+	// allowed.
+	Key func(*Object) string
+	// Describe fills in an object's Labels and Fields from its value.
+	Describe func(*Object)
+	// Size estimates the bytes that an object's value holds beside the object
+	// itself, for the bounds of the history.
+	Size func(*Object) int
+	// Equal reports whether two objects have the same value, so that an update
+	// that changes nothing writes nothing.
+	Equal func(a, b *Object) bool
+}
+
+// Gone returns a copy of o as the object of its deletion at rev.
+func (s *Schema) Gone(o *Object, rev Revision, at time.Time) *Object {
+	gone := s.Clone(o)
+	gone.Revision, gone.Written = rev, at
+	return gone
+}
+
+// Columns are the names of a type's fields, each once, sorted. The place of a
+// name is the place of its value in [Object.Fields].
+type Columns []string
+
+// NewColumns returns the columns of these names, sorted.
+func NewColumns(names ...string) Columns {
+	c := slices.Clone(names)
+	slices.Sort(c)
+	return slices.Compact(c)
+}
+
+// Attribute returns the field of that name, to be indexed or asked for. The
+// error is an [*UnknownFieldError] if there is none.
+func (c Columns) Attribute(name string) (Attribute, error) {
+	i, found := slices.BinarySearch(c, name)
+	if !found {
+		return Attribute{}, &UnknownFieldError{Name: name, Declared: c}
+	}
+	return Attribute{Kind: Field, Name: name, Column: i}, nil
+}
+
+// DefaultSize is the estimate in bytes for an object whose size is not measured:
+// a small struct with a few strings.
+const DefaultSize = 256

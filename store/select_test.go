@@ -1,0 +1,123 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+func selected(v *store.TreeView, f *store.Filter, after string) []string {
+	found := []string{}
+	for o := range store.Select(v, f, after) {
+		found = append(found, o.Key)
+	}
+	return found
+}
+
+// podsOnNodes is a tree of six objects on two nodes, by app and namespace.
+func podsOnNodes() *store.TreeView {
+	tree := treeOf()
+	for i, key := range []string{"a/1", "a/2", "a/3", "b/1", "b/2", "b/3"} {
+		tree.Put(onNode(key, fmt.Sprint("n", i%2), []string{"web", "db", ""}[i%3], store.Revision(i+1)))
+	}
+	return tree.View()
+}
+
+func TestSelect_ReadsWhatTheFilterWants(t *testing.T) {
+	v := podsOnNodes()
+	for name, c := range map[string]struct {
+		opts  store.FilterOptions
+		after string
+		want  []string
+	}{
+		"everything":             {want: []string{"a/1", "a/2", "a/3", "b/1", "b/2", "b/3"}},
+		"after":                  {after: "a/3", want: []string{"b/1", "b/2", "b/3"}},
+		"key":                    {opts: store.FilterOptions{Key: "a/2"}, want: []string{"a/2"}},
+		"key that is behind":     {opts: store.FilterOptions{Key: "a/2"}, after: "a/2", want: []string{}},
+		"key of another label":   {opts: store.FilterOptions{Key: "a/2", Labels: "app=web"}, want: []string{}},
+		"prefix":                 {opts: store.FilterOptions{Prefix: "b"}, want: []string{"b/1", "b/2", "b/3"}},
+		"index":                  {opts: store.FilterOptions{Fields: "spec.nodeName=n1"}, want: []string{"a/2", "b/1", "b/3"}},
+		"index, prefix, after":   {opts: store.FilterOptions{Fields: "spec.nodeName=n1", Prefix: "b"}, after: "b/1", want: []string{"b/3"}},
+		"index and another term": {opts: store.FilterOptions{Fields: "spec.nodeName=n1", Labels: "app"}, want: []string{"a/2", "b/1"}},
+		"two indexes":            {opts: store.FilterOptions{Fields: "spec.nodeName=n0", Labels: "app=web"}, want: []string{"a/1"}},
+		"no index":               {opts: store.FilterOptions{Labels: "app!=web"}, want: []string{"a/2", "a/3", "b/2", "b/3"}},
+		"parsed labels":          {opts: store.FilterOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"app": "db"})}, want: []string{"a/2", "b/2"}},
+		"parsed fields":          {opts: store.FilterOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", "n0")}, want: []string{"a/1", "a/3", "b/2"}},
+		"no labels":              {opts: store.FilterOptions{LabelSelector: labels.Nothing()}, want: []string{}},
+		"no fields":              {opts: store.FilterOptions{FieldSelector: fields.Nothing()}, want: []string{}},
+		"contradiction":          {opts: store.FilterOptions{Labels: "app=web,app=db"}, want: []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := store.NewFilter(columns, c.opts)
+			require.NoError(t, err)
+			require.Equal(t, c.want, selected(v, f, c.after))
+		})
+	}
+}
+
+func TestWithValue_FindsWhatAnIndexWould(t *testing.T) {
+	v := podsOnNodes()
+	for _, a := range []store.Attribute{byNode, byApp} {
+		for _, value := range []string{"n0", "web", ""} {
+			var found []string
+			for o := range store.WithValue(v.All("", ""), a, value) {
+				found = append(found, o.Key)
+			}
+			require.ElementsMatch(t, keysBy(t, v, a, value, "", ""), found, "%v=%q", a, value)
+		}
+	}
+}
+
+// A selector in text form and a parsed one hold both.
+func TestFilterTextAndParsedSelectorsHoldTogether(t *testing.T) {
+	both, err := store.NewFilter(columns, store.FilterOptions{
+		Labels: "app=web", LabelSelector: labels.SelectorFromSet(labels.Set{"tier": "front"}),
+		Fields: "x=1", FieldSelector: fields.OneTermEqualSelector("y", "2"),
+	})
+	require.NoError(t, err)
+	text, err := store.NewFilter(columns, store.FilterOptions{Labels: "tier=front,app=web", Fields: "y=2,x=1"})
+	require.NoError(t, err)
+	require.Equal(t, text.Canonical(), both.Canonical())
+
+	contradiction, err := store.NewFilter(columns, store.FilterOptions{
+		Labels: "app=web", LabelSelector: labels.SelectorFromSet(labels.Set{"app": "db"}),
+	})
+	require.NoError(t, err)
+	require.True(t, contradiction.Nothing())
+}
+
+func TestFilterErrorOfAnUnknownFieldIsOneToo(t *testing.T) {
+	_, err := store.NewFilter(columns, store.FilterOptions{Fields: "spec.nodename=n7"})
+	require.ErrorIs(t, err, store.ErrInvalidSelector)
+	require.ErrorIs(t, err, store.ErrUnknownField)
+	require.EqualError(t, err, `invalid Fields "spec.nodename=n7": unknown field "spec.nodename": did you mean "spec.nodeName"? declared are `+
+		`a, app, b, p, q, r, spec.nodeName, status.phase, x, y`)
+	_, err = store.NewFilter(nil, store.FilterOptions{FieldSelector: fields.OneTermEqualSelector("a", "1")})
+	require.EqualError(t, err, `invalid FieldSelector "a=1": unknown field "a": no fields are declared`)
+}
+
+func ExampleSelect() {
+	tree := store.NewTree()
+	for _, key := range []string{"shop/web", "shop/db", "mail/web"} {
+		tree.Put(&store.Object{Key: key, Labels: labels.Set{"part": key[5:]}})
+	}
+	web, err := store.NewFilter(nil, store.FilterOptions{Labels: "part=web"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for o := range store.Select(tree.View(), web, "") {
+		fmt.Println(o.Key)
+	}
+	fmt.Println(len(slices.Collect(store.Select(tree.View(), nil, "mail/web"))), "behind mail/web")
+	// Output:
+	// mail/web
+	// shop/web
+	// 2 behind mail/web
+}

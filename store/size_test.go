@@ -1,0 +1,203 @@
+package store_test
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// sizeOf is a value's size as its first measurement.
+func sizeOf[T any](v T) int { return store.SizeOf(reflect.TypeFor[T]())(&v) }
+
+type small struct {
+	Name, Node string
+	Replicas   int
+}
+
+// large has all that a value can point to.
+type large struct {
+	Name    string
+	Raw     []byte
+	Owner   *small
+	Labels  map[string]string
+	Parts   []small
+	Any     any
+	Ports   [3]string
+	Next    *large
+	Ready   chan bool
+	Do      func()
+	Since   time.Time
+	private map[int][]string
+	Nested  map[string]map[string][]byte
+}
+
+func makeLarge(n int) large {
+	text := func(i int) string { return strings.Clone(fmt.Sprintf("text number %08d", i)) }
+	v := large{
+		Name: text(n), Raw: make([]byte, 300), Owner: &small{Name: text(1), Node: text(2)},
+		Labels: map[string]string{}, Any: &small{Name: text(3)}, Ports: [3]string{text(4), text(5), text(6)},
+		Next: &large{Name: text(7)}, Since: time.Now(), private: map[int][]string{}, Nested: map[string]map[string][]byte{},
+	}
+	for i := range 20 {
+		v.Labels[text(i)] = text(i + 1)
+		v.Parts = append(v.Parts, small{Name: text(i), Node: text(i)})
+		v.private[i] = []string{text(i), text(i)}
+	}
+	v.Nested["a"] = map[string][]byte{text(1): make([]byte, 100)}
+	return v
+}
+
+// What is estimated for many values is what the heap holds more with them.
+func TestSizeOf_IsTrueOfTheHeap(t *testing.T) {
+	for name, c := range map[string]struct {
+		make func(n int) any // a pointer to a value
+		of   reflect.Type
+	}{
+		"strings":    {func(n int) any { return &small{Name: strings.Repeat("x", 50+n%10), Node: strings.Clone("node-1")} }, reflect.TypeFor[small]()},
+		"everything": {func(n int) any { v := makeLarge(n); return &v }, reflect.TypeFor[large]()},
+		"map": {func(n int) any {
+			m := map[string]int{}
+			for i := range 5 + n%40 {
+				m[fmt.Sprint("key-", i)] = i
+			}
+			return &m
+		}, reflect.TypeFor[map[string]int]()},
+		"bytes":     {func(n int) any { v := make([]byte, 10_000+n); return &v }, reflect.TypeFor[[]byte]()},
+		"pointer":   {func(n int) any { p := &small{Name: strings.Repeat("x", n%100)}; return &p }, reflect.TypeFor[*small]()},
+		"interface": {func(n int) any { var v any = small{Name: strings.Repeat("x", n%100)}; return &v }, reflect.TypeFor[any]()},
+		"list": {func(n int) any {
+			var v *large
+			for range 10 {
+				v = &large{Next: v, Raw: make([]byte, n%500)}
+			}
+			return &v
+		}, reflect.TypeFor[*large]()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const n = 500
+			values := make([]any, n)
+			before := heapNow()
+			for i := range values {
+				values[i] = c.make(i * 263 % n)
+			}
+			grown := heapNow() - before
+			size, estimated := store.SizeOf(c.of), 0
+			for _, v := range values {
+				estimated += size(v)
+			}
+			runtime.KeepAlive(values)
+			require.InEpsilon(t, grown, estimated, 0.2)
+		})
+	}
+}
+
+// heapNow returns the bytes that are in use after a collection.
+func heapNow() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func TestSizeOf_FollowsWhatValuesPointTo(t *testing.T) {
+	require.Equal(t, 8, sizeOf(uint64(7)))
+	require.Equal(t, 0, sizeOf(struct{}{}))
+	require.Equal(t, int(reflect.TypeFor[time.Time]().Size()), sizeOf(time.Now()), "locations are shared")
+	text := int(reflect.TypeFor[string]().Size())
+	require.Equal(t, text, sizeOf(""))
+	require.Equal(t, text+1024, sizeOf(strings.Repeat("x", 1000)), "what the allocator takes for it")
+	require.Greater(t, sizeOf([]string{"long enough to count", "and another"}), sizeOf([]string{"", ""}))
+	require.Less(t, sizeOf(map[string]string(nil)), 9)
+	var nothing any
+	require.Equal(t, 2*text/2, sizeOf(nothing))
+	require.Equal(t, sizeOf[any](small{Name: "name"}), sizeOf[any](small{Name: "name"}))
+}
+
+// However large, deep or circular a value is, a bounded part of it is looked at,
+// and the rest counts like that.
+func TestSizeOf_IsBounded(t *testing.T) {
+	many := make([]string, 1_000_000)
+	for i := range many {
+		many[i] = "0123456789abcdef"
+	}
+	text := int(reflect.TypeFor[string]().Size())
+	require.InEpsilon(t, len(many)*(text+16), sizeOf(many), 0.1)
+
+	circle := &large{Name: "around"}
+	circle.Next = circle
+	require.Positive(t, sizeOf(circle))
+
+	type tree struct{ Left, Right any }
+	deep := &tree{}
+	for range 100_000 {
+		deep = &tree{Left: deep, Right: deep}
+	}
+	require.Positive(t, sizeOf(deep))
+
+	large := map[int][]byte{}
+	for i := range 10_000 {
+		large[i] = make([]byte, 100)
+	}
+	require.InEpsilon(t, 10_000*(112+32+1)*1.5, sizeOf(large), 0.4)
+}
+
+// Between the values that are measured in full, those parts count as much as they
+// had on average, and strings of the value itself as what they are.
+func TestSizeOf_SamplesCostlyParts(t *testing.T) {
+	type annotated struct {
+		Name  string
+		Notes map[string]string
+	}
+	size := store.SizeOf(reflect.TypeFor[annotated]())
+	of := func(name, note int) int {
+		return size(&annotated{strings.Repeat("x", name), map[string]string{"note": strings.Repeat("y", note)}})
+	}
+	first := of(0, 1024)
+	for range 200 {
+		require.Equal(t, first, of(0, 1024))
+	}
+	require.Equal(t, first+1024, of(1024, 1024), "a string of its own is always measured")
+	total := 0
+	for range 1600 {
+		total += of(0, 4096)
+	}
+	require.InEpsilon(t, 1600*(first+3072), total, 0.4, "what grows is noticed")
+}
+
+func TestSizeOf_DoesNotAllocateForPlainValues(t *testing.T) {
+	size := store.SizeOf(reflect.TypeFor[small]())
+	v := &small{Name: "a", Node: "b"}
+	require.Zero(t, testing.AllocsPerRun(100, func() { size(v) }))
+}
+
+func ExampleSizeOf() {
+	type pod struct{ Name, Image string }
+	size := store.SizeOf(reflect.TypeFor[pod]())
+	before := size(&pod{Name: "web-1"})
+	fmt.Println(size(&pod{Name: "web-1", Image: strings.Repeat("x", 64)}) - before)
+	// Output: 64
+}
+
+func BenchmarkSizeOf(b *testing.B) {
+	s, l := &small{Name: "web-1", Node: "node-7"}, makeLarge(1)
+	for name, c := range map[string]struct {
+		of    reflect.Type
+		value any
+	}{"small": {reflect.TypeFor[small](), s}, "large": {reflect.TypeFor[large](), &l}} {
+		b.Run(name, func(b *testing.B) {
+			size := store.SizeOf(c.of)
+			b.ReportAllocs()
+			for b.Loop() {
+				size(c.value)
+			}
+		})
+	}
+}

@@ -1,0 +1,193 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// StateAt returns the state at exactly revision rev, with the indexes of State.
+// See [Snapshot.StateBefore] for what it costs.
+//
+// The error is an [*ExpiredError] if the state is not known any more, or was
+// never seen (see [WindowView.Seek]), a [*FutureError] if rev has not happened,
+// and otherwise ctx's.
+func (s *Snapshot) StateAt(ctx context.Context, rev Revision) (*TreeView, error) {
+	if rev > s.Revision {
+		return nil, &FutureError{Requested: rev, Current: s.Revision}
+	}
+	at, err := s.Window.Seek(rev)
+	if err != nil {
+		return nil, err
+	}
+	return s.StateBefore(ctx, at)
+}
+
+// StateBefore returns the state before the event at position at; at Next that is
+// State. Unlike [Snapshot.StateAt] it can tell the states within a gap, too: that
+// of a reader who went through the events before at.
+//
+//	known:        rebuilt                              State
+//	                 │                                   │
+//	events       ────▼────────────at─────────────────────▼
+//	                              ◀── undo, or roll forward from the nearer one
+//
+// It starts from the nearest state that is known, takes about half a microsecond
+// for each event between and another half for each object that they changed, and
+// ends early with ctx. What took long it remembers, so that the pages of a list
+// cost it once; the window forgets it when it drops what is before.
+//
+// The error is an [*ExpiredError] if at is not in the window any more, a
+// [*FutureError] if it is after Next, and otherwise ctx's.
+func (s *Snapshot) StateBefore(ctx context.Context, at Seq) (*TreeView, error) {
+	switch v := s.Window; {
+	case at < v.first:
+		return nil, &ExpiredError{Requested: v.RevisionAt(at), Oldest: v.floor}
+	case at > v.next:
+		return nil, &FutureError{Requested: v.revision + 1, Current: v.revision}
+	case at == v.next:
+		return s.State, nil
+	}
+	known := s.Window.rebuilt.nearest(at, s.Window.first, rebuiltState{at: s.Window.next, state: s.State})
+	if known.at == at {
+		return known.state, nil
+	}
+	tree := TreeOf(known.state)
+	var err error
+	if known.at < at {
+		err = s.Window.roll(ctx, tree, known.at, at)
+	} else {
+		err = s.Window.undo(ctx, tree, at, known.at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	state := tree.View()
+	if s.Window.next-at >= worthKeeping {
+		s.Window.rebuilt.keep(at, state)
+	}
+	return state, nil
+}
+
+// roll applies the events at the positions from to before to.
+func (v WindowView) roll(ctx context.Context, t *Tree, from, to Seq) error {
+	return v.each(ctx, from, to, func(ev Event) { t.Apply(ev) })
+}
+
+// undo takes the events at the positions from to before to out of t, which is
+// the state behind them. Of each key, the first event knows what was there
+// before.
+func (v WindowView) undo(ctx context.Context, t *Tree, from, to Seq) error {
+	undone := map[string]struct{}{}
+	return v.each(ctx, from, to, func(ev Event) {
+		if ev.Type == Emitted {
+			return
+		}
+		if _, later := undone[ev.Object.Key]; later {
+			return
+		}
+		undone[ev.Object.Key] = struct{}{}
+		if ev.Prev != nil {
+			t.Put(ev.Prev)
+		} else {
+			t.Delete(ev.Object.Key)
+		}
+	})
+}
+
+// each calls do with the events at the positions from to before to, until ctx
+// ends.
+func (v WindowView) each(ctx context.Context, from, to Seq, do func(Event)) error {
+	for from < to {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		events, _ := v.Read(from)
+		events = events[:min(len(events), int(to-from))]
+		for _, ev := range events {
+			do(ev)
+		}
+		from += Seq(len(events))
+	}
+	return nil
+}
+
+const (
+	// worthKeeping is how many events before the newest a state must be for
+	// rebuilding it to be worth remembering: about a millisecond.
+	worthKeeping = 1024
+	// maxRebuilt is how many rebuilt states a window remembers: as many lists of
+	// the past can be read page by page at the same time without rebuilding.
+	maxRebuilt = 4
+)
+
+// rebuiltStates are past states that were rebuilt and may be asked for again,
+// the last used first. Readers share them; a nil one remembers nothing.
+type rebuiltStates struct {
+	mu     sync.Mutex
+	states []rebuiltState
+}
+
+type rebuiltState struct {
+	at    Seq
+	state *TreeView
+}
+
+// nearest returns the state nearest to at, of those remembered from first on and
+// before the given one, and that.
+func (r *rebuiltStates) nearest(at, first Seq, newest rebuiltState) rebuiltState {
+	best := newest
+	if r == nil {
+		return best
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := -1
+	for i, s := range r.states {
+		if s.at >= first && s.at < newest.at && distance(s.at, at) < distance(best.at, at) {
+			best, found = s, i
+		}
+	}
+	if found > 0 {
+		copy(r.states[1:], r.states[:found])
+		r.states[0] = best
+	}
+	return best
+}
+
+func distance(a, b Seq) Seq { return max(a, b) - min(a, b) }
+
+// keep remembers a state, in place of the one that was not used for longest.
+func (r *rebuiltStates) keep(at Seq, state *TreeView) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.states = slices.DeleteFunc(r.states, func(s rebuiltState) bool { return s.at == at })
+	if len(r.states) == maxRebuilt {
+		r.states = r.states[:maxRebuilt-1]
+	}
+	r.states = slices.Insert(r.states, 0, rebuiltState{at, state})
+}
+
+// forget drops the states before position first.
+func (r *rebuiltStates) forget(first Seq) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.states = slices.DeleteFunc(r.states, func(s rebuiltState) bool { return s.at < first })
+}
+
+// bytes returns what the states take beside their objects, which the window
+// holds anyway. A state far from its neighbours shares few nodes with them.
+func (r *rebuiltStates) bytes() (n int64) {
+	if r == nil {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.states {
+		n += s.state.nodeBytes()
+	}
+	return n
+}

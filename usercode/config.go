@@ -1,0 +1,22 @@
+package usercode
+
+import "errors"
+
+// ErrConfig: a setting or an option is wrong. The error is a [*ConfigError].
+var ErrConfig = errors.New("invalid configuration")
+
+// ConfigError says which setting is wrong and what would be right.
+type ConfigError struct {
+	// Field is the setting, with the struct that it is in, as in
+	// "WatchOptions.Buffer".
+	Field string
+	// Problem is what is wrong with it and what to write instead. It reads on
+	// from the field: "is negative; zero means 3 s".
+	Problem string
+}
+
+// Error names the field, the problem and the cure.
+func (e *ConfigError) Error() string { return "invalid configuration: " + e.Field + " " + e.Problem }
+
+// Is makes errors.Is(err, ErrConfig) true.
+func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
