@@ -58,7 +58,7 @@ func newMirrored(t testing.TB, schema store.Schema, noCache bool) backendtest.Ha
 // The source of an engine keeps the contract of the backend beneath it, but for
 // what concerns compaction: the window still has what the backend gave up.
 func TestSource_Conformance(t *testing.T) {
-	kept := regexp.MustCompile("_(ExpiredContinueOffersTheNewestState|CompactGivesUpOlderStates|CompactionOvertakesALaggingWatch|WatchesFromBeforeTheCompactionExpire)$")
+	kept := regexp.MustCompile("^(List_ExpiredContinueOffersTheNewestState|Compact_GivesUpOlderStates|Compact_EarlierWatchesExpire|Compact_OvertakesALaggingWatch)$")
 	for name, noCache := range map[string]bool{"cache": false, "without cache": true} {
 		for _, check := range backendtest.Checks() {
 			if !noCache && kept.MatchString(check.Name) {
