@@ -128,7 +128,6 @@ func newPipeline(b *testing.B) *pipeline {
 		Schema: &schema,
 		Source: &p.published, Feed: &p.feed, Rand: rand.New(rand.NewPCG(1, 1)), Stats: &dispatcher.Stats{},
 	})
-	p.feed.Recovered = func(w *watcher.Watch) { down.Tell(dispatcher.Recovered{Watch: w}) }
 	p.cache = watchcache.Spawn(system, actors.RealClock(), watchcache.Config{
 		Schema:    &schema,
 		Published: &p.published, Dispatcher: down, Relist: func(reflector.Reason) {},
@@ -157,7 +156,7 @@ func (p *pipeline) watch(b *testing.B, fieldSelector string, handle func(store.E
 	require.NoError(b, err)
 	reply := make(chan error, 1)
 	p.cache.Register(watchcache.Register{
-		Watch: watcher.New(&p.feed, watcher.Options{}, handle), Filter: filter, OnPool: true, Reply: reply,
+		Watch: watcher.NewHandled(&p.feed, watcher.Options{Filter: filter, OnPool: true}, watcher.Each(handle)), Reply: reply,
 	})
 	require.NoError(b, <-reply)
 }

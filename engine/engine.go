@@ -36,7 +36,7 @@ type engineCore interface {
 	get(ctx context.Context, key string, opts GetOptions) (*store.Object, error)
 	list(ctx context.Context, opts ListOptions) (*backend.List, error)
 	byIndex(ctx context.Context, index, value string) ([]*store.Object, error)
-	startWatch(ctx context.Context, opts WatchOptions, handle func(store.Event)) (watchCore, error)
+	startWatch(ctx context.Context, opts WatchOptions, handle func(*watcher.Delivery)) (watchCore, error)
 	newest() Revision
 	waitFor(ctx context.Context, rev Revision) error
 	verify(ctx context.Context) error
@@ -60,11 +60,12 @@ type core struct {
 
 	published store.Published
 	feed      watcher.Feed
-	root      *actors.Ref[adopt]
+	root      *actors.Ref[startUncached]
 	stopped   chan struct{}
 	parts     parts
 	counts    counts
-	sources   followers
+	// acknowledged is the newest revision that a write has returned.
+	acknowledged atomic.Uint64
 
 	// life ends with the engine; cancel ends it.
 	life   context.Context

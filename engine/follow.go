@@ -7,6 +7,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -77,9 +78,9 @@ func Follow[T any](ctx context.Context, e *Engine[T], opts WatchOptions) iter.Se
 //
 // Errors: as for [Engine.Watch] and [Engine.List], but for [ErrExpired].
 func Resume[T any](ctx context.Context, e *Engine[T], opts WatchOptions, reset func(*List[T]), handle func(Event[T])) (*Watch[T], error) {
-	var untyped func(store.Event)
+	var untyped func(*watcher.Delivery)
 	if handle != nil {
-		untyped = func(ev store.Event) { handle(typedEvent[T](ev)) }
+		untyped = eachEvent(handle)
 	}
 	return typedWatch[T](resume(ctx, e.core, opts, nil, func(l *backend.List, _ error) { reset(typedList[T](l)) }, untyped))
 }
@@ -94,7 +95,7 @@ func typedList[T any](l *backend.List) *List[T] {
 // resume is Resume without the type. Reset is also told why there is a list, nil if
 // the consumer has nothing. A why to begin with says that what the consumer has is
 // void even if history seems to reach back to it.
-func resume(ctx context.Context, e engineCore, opts WatchOptions, why error, reset func(l *backend.List, why error), handle func(store.Event)) (watchCore, error) {
+func resume(ctx context.Context, e engineCore, opts WatchOptions, why error, reset func(l *backend.List, why error), handle func(*watcher.Delivery)) (watchCore, error) {
 	if opts.InitialState || opts.Last != 0 {
 		return nil, fmt.Errorf("%w: InitialState or Last is set, but a consumer that resumes starts with a list; leave them out", ErrInvalidWatch)
 	}

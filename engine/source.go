@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync/atomic"
 
+	"github.com/watchmill/watchmill/actors/watchcache"
+	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -40,7 +43,7 @@ func (s Source[T]) Validate() error {
 // cost the backend nothing.
 //
 //	List   ── the newest state, if the cache has it; a past one, if the window reaches back; else the backend
-//	Watch  ── a cursor into the window that the cache publishes: no actor, no copy, no lock
+//	Watch  ── a watch like any other, whose consumer is notified and takes what there is
 //
 // What is written wakes the watches that it concerns: any number of others, each
 // under a key or prefix of its own, cost it nothing. They learn how far they have
@@ -131,8 +134,8 @@ func (s source) snapshot(ctx context.Context, rev Revision) (*store.Snapshot, bo
 // errSourceClosed is what a source of a closed engine fails with.
 func errSourceClosed() error { return fmt.Errorf("%w: %w", ErrEngineClosed, store.ErrClosed) }
 
-// Watch follows the window from opts.From. It waits for nothing, except for the
-// backend if the cache does not know of From.
+// Watch starts a watch at opts.From. It waits for nothing, except for the backend
+// if the cache does not know of From: that the watch is not to be had, Next says.
 func (s source) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	e := s.engine
 	if e.alive() != nil {
@@ -145,12 +148,19 @@ func (s source) Watch(ctx context.Context, opts backend.WatchOptions) (backend.W
 	if err != nil {
 		return nil, err
 	}
-	w := &follower{engine: e, prefix: opts.Prefix, from: from, through: from}
-	if err := w.seek(e.published.Load()); err != nil {
+	if snap := e.published.Load(); snap.Generation > 0 {
+		if _, err := snap.Window.Seek(from); err != nil {
+			return nil, err
+		}
+	}
+	filter, err := store.NewFilter(nil, store.FilterOptions{Prefix: opts.Prefix})
+	if err != nil {
 		return nil, err
 	}
-	w.notification = e.sources.add(opts.Prefix, opts.Notify)
-	return w, nil
+	options := watcher.Options{Filter: filter, From: watcher.From{Revision: from}}
+	w := watcher.NewNotified(&e.feed, options, opts.Notify)
+	e.parts.cache.Register(watchcache.Register{Watch: w})
+	return &sourceWatch{watch: w, through: from}, nil
 }
 
 // start returns the revision that a watch starts after: the newest if opts name
@@ -167,4 +177,39 @@ func (s source) start(ctx context.Context, opts backend.WatchOptions) (Revision,
 		return current, nil
 	}
 	return opts.From, opts.Check(0, current)
+}
+
+// sourceWatch is a watch of a [source].
+type sourceWatch struct {
+	watch *watcher.Watch
+	// through is the revision up to which everything was handed out.
+	through Revision
+	closed  atomic.Bool
+}
+
+// Next returns the next events. They are shared, not copied.
+func (w *sourceWatch) Next(limit int) (backend.Batch, error) {
+	batch := backend.Batch{After: w.through, Through: w.through}
+	if w.closed.Load() {
+		return batch, store.ErrClosed
+	}
+	events, through, err := w.watch.Take(limit)
+	switch {
+	case errors.Is(err, watcher.ErrStopped):
+		return batch, store.ErrClosed
+	case errors.Is(err, ErrEngineClosed):
+		return batch, errSourceClosed()
+	case err != nil:
+		return batch, err
+	}
+	w.through = max(w.through, through)
+	batch.Events, batch.Through = events, w.through
+	return batch, nil
+}
+
+// Close ends the watch. It waits for a notification that is running.
+func (w *sourceWatch) Close() {
+	if !w.closed.Swap(true) {
+		w.watch.Close()
+	}
 }

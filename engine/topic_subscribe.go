@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/watchmill/watchmill/actors/watcher"
 
 	"github.com/watchmill/watchmill/store"
 )
@@ -82,7 +83,7 @@ func (t *topic) subscribe(ctx context.Context, handle func(*store.Object), opts 
 	if handle == nil {
 		return nil, ErrNilHandler
 	}
-	w, err := t.engine.watch(ctx, watch, func(ev store.Event) { handle(ev.Object) })
+	w, err := t.engine.watch(ctx, watch, watcher.Each(func(ev store.Event) { handle(ev.Object) }))
 	if err != nil {
 		return nil, err
 	}

@@ -99,11 +99,21 @@ func (e *Engine[T]) Handle(ctx context.Context, opts WatchOptions, handle func(E
 	if handle == nil {
 		return nil, ErrNilHandler
 	}
-	return typedWatch[T](e.core.startWatch(ctx, opts, func(ev store.Event) { handle(typedEvent[T](ev)) }))
+	return typedWatch[T](e.core.startWatch(ctx, opts, eachEvent(handle)))
+}
+
+// eachEvent returns handle for the untyped core.
+func eachEvent[T any](handle func(Event[T])) func(*watcher.Delivery) {
+	return func(d *watcher.Delivery) {
+		events := store.AsEvents[Event[T]](d.Events())
+		for i, ok := d.Next(); ok; i, ok = d.Next() {
+			handle(events[i])
+		}
+	}
 }
 
 // startWatch is watch for the façade.
-func (e *core) startWatch(ctx context.Context, opts WatchOptions, handle func(store.Event)) (watchCore, error) {
+func (e *core) startWatch(ctx context.Context, opts WatchOptions, handle func(*watcher.Delivery)) (watchCore, error) {
 	w, err := e.watch(ctx, opts, handle)
 	if err != nil {
 		return nil, err
@@ -111,7 +121,7 @@ func (e *core) startWatch(ctx context.Context, opts WatchOptions, handle func(st
 	return w, nil
 }
 
-func (e *core) watch(ctx context.Context, opts WatchOptions, handle func(store.Event)) (*watcher.Watch, error) {
+func (e *core) watch(ctx context.Context, opts WatchOptions, handle func(*watcher.Delivery)) (*watcher.Watch, error) {
 	if err := e.alive(); err != nil {
 		return nil, err
 	}
@@ -128,58 +138,78 @@ func (e *core) watch(ctx context.Context, opts WatchOptions, handle func(store.E
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	if !e.cfg.cached() {
-		return e.watchBackend(ctx, filter, opts, handle)
+	options := watcher.Options{
+		Filter: filter, Policy: opts.Policy, Buffer: opts.Buffer, Bookmarks: opts.Bookmarks, OnPool: opts.OnPool,
 	}
-	return e.watchCache(ctx, filter, opts, handle)
-}
-
-// watchCache starts a watch in the cache.
-func (e *core) watchCache(ctx context.Context, filter *store.Filter, opts WatchOptions, handle func(store.Event)) (*watcher.Watch, error) {
-	from, err := e.from(ctx, opts)
-	if err != nil {
+	if opts.Timeout > 0 {
+		options.Deadline = e.host.system.Clock().Now().Add(opts.Timeout)
+	}
+	if !e.cfg.cached() {
+		return e.watchUncached(ctx, opts, options, handle)
+	}
+	if options.From, err = e.from(ctx, opts); err != nil {
 		return nil, err
 	}
-	w := watcher.New(&e.feed, e.watcherOptions(opts), handle)
-	reply := make(chan error, 1)
-	e.parts.cache.Register(watchcache.Register{Watch: w, Filter: filter, From: from, OnPool: opts.OnPool, Reply: reply})
-	if err := e.host.reply(ctx, reply); err != nil {
-		w.Stop() // it may yet be registered: then it leaves at once
-		return nil, e.why(err)
-	}
-	w.StopWith(ctx)
-	return w, nil
+	w, reply := newWatch(&e.feed, options, handle), make(chan error, 1)
+	e.parts.cache.Register(watchcache.Register{Watch: w, Reply: reply})
+	return w, e.begun(ctx, w, reply)
 }
 
-func (e *core) watcherOptions(opts WatchOptions) watcher.Options {
-	o := watcher.Options{Policy: opts.Policy, Buffer: opts.Buffer, Bookmarks: opts.Bookmarks}
-	if opts.Timeout > 0 {
-		o.Deadline = e.host.system.Clock().Now().Add(opts.Timeout)
+// newWatch makes a watch that reads feed: pulled, or with a handler if there is
+// one.
+func newWatch(feed *watcher.Feed, options watcher.Options, handle func(*watcher.Delivery)) *watcher.Watch {
+	if handle == nil {
+		return watcher.New(feed, options)
 	}
-	return o
+	return watcher.NewHandled(feed, options, handle)
+}
+
+// begun waits until events reach w, or for the reason why they will not.
+func (e *core) begun(ctx context.Context, w *watcher.Watch, reply <-chan error) error {
+	if err := e.host.reply(ctx, reply); err != nil {
+		w.Stop() // it may yet be registered: then it leaves at once
+		return e.why(err)
+	}
+	w.StopWith(ctx)
+	return nil
 }
 
 // from decides where the watch starts, and waits until the cache has got there
 // if what it starts with, a state or the last events, is to have it.
-func (e *core) from(ctx context.Context, opts WatchOptions) (watchcache.From, error) {
-	from := watchcache.From{
-		Revision: opts.From, Last: opts.Last,
+func (e *core) from(ctx context.Context, opts WatchOptions) (watcher.From, error) {
+	from := watcher.From{
+		Revision: opts.From, Last: opts.Last, NotBefore: e.now(ctx),
 		State: opts.InitialState, InitialEnd: opts.InitialState && opts.Bookmarks,
 	}
+	needed := opts.From
 	if opts.Linearizable {
 		current, err := e.storage.Backend().Revision(ctx)
 		if err != nil {
 			return from, err
 		}
-		if from.Revision == 0 || opts.InitialState {
-			from.Revision = max(from.Revision, current)
-		}
+		from.NotBefore = current
+		needed = max(needed, current)
 	}
-	needed := Revision(0)
-	if opts.InitialState || opts.Last > 0 {
-		needed = from.Revision
+	if !opts.InitialState && opts.Last == 0 {
+		needed = 0
 	}
 	return from, e.fresh(ctx, needed)
+}
+
+// now returns a revision that a watch from now on must not start before, since all
+// that was acknowledged lies before it. It asks storage where that costs no I/O,
+// and else returns zero, which is what the cache has: a revision that a write has
+// returned would not do, for storage may have gone back in time since.
+func (e *core) now(ctx context.Context) Revision {
+	b := e.storage.Backend()
+	if b.Traits().Blocks {
+		return 0
+	}
+	rev, err := b.Revision(ctx)
+	if err != nil {
+		return 0
+	}
+	return rev
 }
 
 // why translates an actor's answer into the engine's errors.

@@ -27,6 +27,7 @@ type watchCore interface {
 	Revision() store.Revision
 	Delivered() uint64
 	Lag() uint64
+	Lost() uint64
 	Stalled() bool
 }
 
@@ -119,10 +120,18 @@ func (w *Watch[T]) Revision() Revision { return w.core.Revision() }
 // given.
 func (w *Watch[T]) Delivered() uint64 { return w.core.Delivered() }
 
-// Lag returns how many events for this watch lie ahead of its consumer, not
-// counting an initial state. While it catches up from the window the figure may
-// be too high.
+// Lag returns how many events for this watch lie ahead of its consumer, from what
+// it was handed to what was committed, without the rest of an initial state.
+// Events that are on their way count whether they are for the watch or not, and
+// so do those of the window while the watch catches up from there.
 func (w *Watch[T]) Lag() uint64 { return w.core.Lag() }
+
+// Lost returns how many events were left out because the policy is [Conflate] and
+// the window had left the watch behind: states that were superseded, objects that
+// came and went, and emitted values, of which the first that comes after them is
+// marked [AfterGap]. If the watch has a selector it is at most so many, since what
+// was left out was not looked at.
+func (w *Watch[T]) Lost() uint64 { return w.core.Lost() }
 
 // Stalled reports whether the watch was called stalled and has not caught up
 // since.

@@ -28,23 +28,11 @@ type root struct {
 	failing  time.Time
 }
 
-// Receive starts what a watch without cache needs.
-func (r *root) Receive(ctx *actors.Context, m adopt) {
-	ref := actors.Spawn(ctx, "watch", func() actors.Behavior[directMessage] { return m.direct }, actors.Options{})
-	m.direct.self.Store(ref)
-	if !ref.Alive() {
-		r.Dropped(m)
-		return
-	}
-	ref.Tell(pull)
-	m.reply <- nil
-}
+// Receive starts a watch without cache.
+func (r *root) Receive(ctx *actors.Context, m startUncached) { m.watch.spawn(ctx) }
 
 // Dropped answers a watch that came too late.
-func (r *root) Dropped(m adopt) {
-	m.direct.source.Close()
-	m.reply <- ErrEngineClosed
-}
+func (r *root) Dropped(m startUncached) { m.watch.refuse() }
 
 // Started wires the way of an event, from its end to its beginning.
 func (r *root) Started(ctx *actors.Context) { r.started <- r.engine.wire(ctx) }
@@ -91,7 +79,6 @@ func (r *root) exhausted(now time.Time) bool {
 func (r *root) Stopping(*actors.Context) {
 	r.engine.closed.Store(true)
 	r.engine.cancel(ErrEngineClosed)
-	r.engine.sources.end()
 }
 
 // Stopped tells Close that all are gone.
@@ -102,12 +89,10 @@ func (r *root) Stopped(*actors.Context) {
 
 // spawn starts the root and waits until it has wired the engine.
 func (e *core) spawn() error {
-	e.sources.clock, e.sources.report = e.host.system.Clock(), e.report
-	e.feed.Await = e.host.await
-	e.feed.Go = e.host.spawn
-	e.feed.Recovered = func(w *watcher.Watch) { e.parts.dispatcher.Tell(dispatcher.Recovered{Watch: w}) }
+	e.supply(&e.feed)
+	e.feed.Committed = e.committed
 	started, audit := make(chan error, 1), e.detectMutations()
-	e.root = actors.Spawn(e.host.system, e.cfg.name, func() actors.Behavior[adopt] {
+	e.root = actors.Spawn(e.host.system, e.cfg.name, func() actors.Behavior[startUncached] {
 		return &root{engine: e, started: started, audit: audit}
 	}, actors.Options{})
 	if !e.root.Alive() {
@@ -118,6 +103,16 @@ func (e *core) spawn() error {
 		return errors.Join(err, e.host.await(context.Background(), e.stopped))
 	}
 	return nil
+}
+
+// supply gives a feed what its watches need of the engine.
+func (e *core) supply(feed *watcher.Feed) {
+	feed.Await, feed.Go, feed.Report = e.host.await, e.host.spawn, e.report
+}
+
+// committed returns the newest revision that the engine knows to be committed.
+func (e *core) committed() Revision {
+	return max(Revision(e.acknowledged.Load()), e.published.Load().Revision)
 }
 
 func (e *core) wire(ctx *actors.Context) (err error) {
@@ -131,10 +126,10 @@ func (e *core) wire(ctx *actors.Context) (err error) {
 	e.parts.cache = watchcache.Spawn(ctx, ctx.Clock(), watchcache.Config{
 		Schema: e.schema, SizeOf: e.sizeOf, Indexes: e.cfg.indexes, Limits: e.cfg.window, Emits: e.emits(),
 		Published: &e.published, Dispatcher: e.parts.dispatcher,
-		Relist:    func(why reflector.Reason) { e.parts.reflector.Relist(why) },
-		OnRoom:    func() { e.parts.reflector.Room() },
-		OnPublish: e.announce,
-		Report:    e.report, Stats: &e.counts.cache,
+		Relist:  func(why reflector.Reason) { e.parts.reflector.Relist(why) },
+		OnRoom:  func() { e.parts.reflector.Room() },
+		OnDoubt: func() { e.acknowledged.Store(0) },
+		Report:  e.report, Stats: &e.counts.cache,
 	})
 	in := &inlet{cache: e.parts.cache}
 	e.parts.reflector, err = reflector.Spawn(ctx, reflector.Config{

@@ -29,7 +29,7 @@ func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duratio
 	if err := e.alive(); err != nil {
 		return nil, err
 	}
-	return e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl})
+	return e.acknowledge(e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl}))
 }
 
 // UpdateOptions qualifies an Update. The zero value updates whatever object has
@@ -77,10 +77,10 @@ func (e *core) update(ctx context.Context, key string, change backend.UpdateFunc
 	if err := e.alive(); err != nil {
 		return nil, err
 	}
-	return e.storage.GuaranteedUpdate(ctx, key, change, backend.UpdateOptions{
+	return e.acknowledge(e.storage.GuaranteedUpdate(ctx, key, change, backend.UpdateOptions{
 		Preconditions: opts.Preconditions, CreateIfMissing: opts.CreateIfMissing, TTL: opts.TTL,
 		Suggestion: e.cachedObject(key),
-	})
+	}))
 }
 
 // Put stores value under its key, whether there was an object or not, and
@@ -141,9 +141,9 @@ func (e *core) remove(ctx context.Context, key string, opts DeleteOptions, valid
 	if err := e.alive(); err != nil {
 		return nil, err
 	}
-	return e.storage.Delete(ctx, key, backend.DeleteOptions{
+	return e.acknowledge(e.storage.Delete(ctx, key, backend.DeleteOptions{
 		Preconditions: opts.Preconditions, Validate: validate, Suggestion: e.cachedObject(key),
-	})
+	}))
 }
 
 // emits reports whether there may be events that are not state, and every
@@ -184,11 +184,25 @@ func (e *core) emit(ctx context.Context, draft *store.Object) (Revision, error) 
 	if err := backend.Describe(e.schema, draft); err != nil {
 		return 0, err
 	}
-	o, err := emitter.Emit(ctx, draft)
+	o, err := e.acknowledge(emitter.Emit(ctx, draft))
 	if err != nil {
 		return 0, err
 	}
 	return o.Revision, nil
+}
+
+// acknowledge notes the revision of a write before it is returned, while there is
+// a cache that would find out if storage forgot the write and went back in time.
+func (e *core) acknowledge(o *store.Object, err error) (*store.Object, error) {
+	if err != nil || e.parts.cache == nil || !e.parts.cache.Ready() {
+		return o, err
+	}
+	for {
+		newest := e.acknowledged.Load()
+		if newest >= uint64(o.Revision) || e.acknowledged.CompareAndSwap(newest, uint64(o.Revision)) {
+			return o, nil
+		}
+	}
 }
 
 // cachedObject returns what the cache has under key as a suggestion, nil if

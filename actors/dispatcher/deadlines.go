@@ -1,7 +1,7 @@
 package dispatcher
 
 import (
-	"github.com/tidwall/btree"
+	"time"
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/watcher"
@@ -9,46 +9,39 @@ import (
 
 // deadlines ends watches whose time is up, with one timer for the earliest.
 type deadlines struct {
-	queue *btree.BTreeG[*watcher.Watch]
-	timer actors.Timer
+	d      *dispatcher
+	agenda *agenda[time.Time]
+	timer  actors.Timer
 }
 
-func newDeadlines() *deadlines {
-	return &deadlines{queue: btree.NewBTreeGOptions(earlier, btree.Options{NoLocks: true})}
+func newDeadlines(d *dispatcher) *deadlines {
+	return &deadlines{d: d, agenda: newAgenda(time.Time.Before)}
 }
 
-// earlier orders by deadline, and those of one moment by ID.
-func earlier(a, b *watcher.Watch) bool {
-	if c := a.Options().Deadline.Compare(b.Options().Deadline); c != 0 {
-		return c < 0
-	}
-	return a.Box().ID() < b.Box().ID()
-}
-
-func (q *deadlines) add(ctx *actors.Context, d *dispatcher, w *watcher.Watch) {
-	q.queue.Set(w)
-	if first, _ := q.queue.Min(); first == w {
-		q.arm(ctx, d)
+func (q *deadlines) add(ctx *actors.Context, w *watcher.Member, at time.Time) {
+	q.agenda.add(w, at)
+	if first, _, _ := q.agenda.first(); first == w {
+		q.arm(ctx)
 	}
 }
 
-// remove takes out a watch, if it is there. The timer may then be early; it
-// does not run for nobody.
-func (q *deadlines) remove(w *watcher.Watch) {
-	q.queue.Delete(w)
-	if q.queue.Len() == 0 {
+// remove takes out a watch, if it is there. The timer may then be early; without
+// a watch it does not run.
+func (q *deadlines) remove(w *watcher.Member) {
+	q.agenda.remove(w)
+	if q.agenda.len() == 0 {
 		q.stop()
 	}
 }
 
-func (q *deadlines) arm(ctx *actors.Context, d *dispatcher) {
+func (q *deadlines) arm(ctx *actors.Context) {
 	q.stop()
-	first, any := q.queue.Min()
-	if !any {
+	_, at, ok := q.agenda.first()
+	if !ok {
 		return
 	}
 	clock := ctx.Clock()
-	q.timer = clock.AfterFunc(first.Options().Deadline.Sub(clock.Now()), func() { d.self.Tell(DeadlineDue{}) })
+	q.timer = clock.AfterFunc(at.Sub(clock.Now()), func() { q.d.self.Tell(DeadlineDue{}) })
 }
 
 func (q *deadlines) stop() {
@@ -58,12 +51,12 @@ func (q *deadlines) stop() {
 	}
 }
 
-// deadlineDue ends the watches whose time is up.
-func (d *dispatcher) deadlineDue(ctx *actors.Context) {
-	now, queue := ctx.Clock().Now(), d.deadlines.queue
-	for first, any := queue.Min(); any && !first.Options().Deadline.After(now); first, any = queue.Min() {
-		queue.PopMin()
-		first.Finish(watcher.ErrDeadline)
+// due ends the watches whose time is up.
+func (q *deadlines) due(ctx *actors.Context) {
+	now := ctx.Clock().Now()
+	for w, at, ok := q.agenda.first(); ok && !at.After(now); w, at, ok = q.agenda.first() {
+		q.agenda.remove(w)
+		q.d.end(w, watcher.ErrDeadline)
 	}
-	d.deadlines.arm(ctx, d)
+	q.arm(ctx)
 }

@@ -19,7 +19,8 @@ type Config struct {
 	Schema *store.Schema
 	// Source is where the watchCache publishes.
 	Source *store.Published
-	// Feed is what the watchers read; the dispatcher publishes to it.
+	// Feed is what the watches read. The dispatcher publishes to it, and sets its
+	// Recovered and Ended.
 	Feed *watcher.Feed
 	// BookmarkPeriod is the time between two bookmarks of a watch; zero means
 	// [DefaultBookmarkPeriod].
@@ -28,47 +29,48 @@ type Config struct {
 	Rand *rand.Rand
 	// Stats is where the dispatcher counts.
 	Stats *Stats
+	// OnTurn is called at the end of each turn: what was published may have been
+	// dispatched, and a watch recovered or ended. It must not block. Optional.
+	OnTurn func()
 }
 
 // dispatcher is the actor. All of it belongs to the actor's turns.
 type dispatcher struct {
 	Config
 
-	self     *actors.Ref[Message]
-	everyone *watcher.Stream
-	streams  map[string]*route // by canonical filter
-	routes   []*route          // the same, in an order that does not depend on the map
-	interest *interest[*route]
-	watches  map[actors.ID]*watcher.Watch
+	self *actors.Ref[Message]
+	// unfiltered is the stream of the watches that want everything. entries are
+	// the others, by canonical filter, and order has the same, in an order that
+	// does not depend on the map.
+	unfiltered *watcher.Stream
+	entries    map[string]*filterEntry
+	order      []*filterEntry
+	interest   *interest[*filterEntry]
 
 	committed bool
 	inRound   bool
-	touched   []*route
+	touched   []*filterEntry
 
-	onPool, onOwn wakes
-	bookmarks     *bookmarks
-	slow          slow
-	deadlines     *deadlines
-	future        future
+	signals   signals
+	bookmarks *bookmarks
+	slow      slow
+	deadlines *deadlines
+	pending   *agenda[store.Revision]
+	notified  *notified
 }
 
-// route is a stream that the interest index leads to.
-type route struct {
+// filterEntry is a stream that the interest index leads to.
+type filterEntry struct {
 	stream *watcher.Stream
-	place  handle
-	// index is the route's place among the dispatcher's.
+	slot   handle
+	// index is the entry's place in the dispatcher's order.
 	index int
-	// pending is what this round has found for the stream.
-	pending []store.Event
+	// found is what this round has found for the stream.
+	found []store.Event
 	// settled: when last looked at, all members followed the stream and had taken
-	// all of it, and nothing has come since, so that the window can overrun none.
+	// all of it, and nothing has come since, so that the window can leave none
+	// behind.
 	settled bool
-}
-
-// wakes collects whom to wake, an executor's worth at a time.
-type wakes struct {
-	executor actors.Executor
-	boxes    []*actors.WakeBox
 }
 
 // Spawn starts a dispatcher under parent. It runs on the pool.
@@ -77,21 +79,23 @@ func Spawn(parent actors.Parent, cfg Config) *actors.Ref[Message] {
 		cfg.BookmarkPeriod = DefaultBookmarkPeriod
 	}
 	d := &dispatcher{
-		Config:   cfg,
-		streams:  make(map[string]*route),
-		interest: newInterest[*route](),
-		watches:  make(map[actors.ID]*watcher.Watch),
+		Config:     cfg,
+		unfiltered: watcher.NewStream(cfg.Schema, nil, 0),
+		entries:    make(map[string]*filterEntry),
+		interest:   newInterest[*filterEntry](),
+		pending:    newAgenda(func(a, b store.Revision) bool { return a < b }),
 	}
-	d.everyone = watcher.NewStream(cfg.Schema, nil, 0)
-	d.deadlines = newDeadlines()
+	d.deadlines, d.notified = newDeadlines(d), newNotified(d)
+	cfg.Feed.Recovered = func(m *watcher.Member) { d.self.Tell(Recovered{m}) }
+	cfg.Feed.Ended = func(m *watcher.Member) { d.self.Tell(Ended{m}) }
 	d.self = actors.Spawn(parent, "dispatcher", func() actors.Behavior[Message] { return d }, actors.Options{})
 	return d.self
 }
 
 // Started readies what needs the actor's context.
 func (d *dispatcher) Started(ctx *actors.Context) {
-	d.onPool.executor = ctx.System().Pool()
-	d.onOwn.executor = ctx.System().Blocking()
+	d.signals.onPool.executor = ctx.System().Pool()
+	d.signals.onOwn.executor = ctx.System().Blocking()
 	d.bookmarks = newBookmarks(d)
 	d.slow = newSlow(ctx.Clock().Now())
 }
@@ -107,12 +111,16 @@ func (d *dispatcher) Receive(ctx *actors.Context, msg Message) {
 		d.admit(ctx, m)
 	case Recovered:
 		d.recovered(ctx, m.Watch)
+	case Ended:
+		d.forget(ctx, m.Watch)
 	case Tick:
 		d.bookmarks.tick(ctx)
+	case ProgressDue:
+		d.notified.progress(ctx)
 	case BudgetSpent:
 		d.budgetSpent(ctx)
 	case DeadlineDue:
-		d.deadlineDue(ctx)
+		d.deadlines.due(ctx)
 	}
 }
 
@@ -120,7 +128,10 @@ func (d *dispatcher) Receive(ctx *actors.Context, msg Message) {
 func (d *dispatcher) Flush(ctx *actors.Context) {
 	d.catchUp(ctx)
 	d.drawBudget(ctx)
-	d.wakeAll()
+	d.signals.send(d.Stats)
+	if d.OnTurn != nil {
+		d.OnTurn()
+	}
 }
 
 // catchUp runs a round if there is something to dispatch. If the round fails,
@@ -135,31 +146,24 @@ func (d *dispatcher) catchUp(ctx *actors.Context) {
 // Dropped answers a registration that came too late.
 func (d *dispatcher) Dropped(msg Message) {
 	if m, ok := msg.(Register); ok {
-		m.Watch.Finish(watcher.ErrEngineClosed)
-		m.Reply <- watcher.ErrEngineClosed
+		m.Watch.End(watcher.ErrEngineClosed)
+		m.answer(watcher.ErrEngineClosed)
 	}
 }
 
-// ChildFailed stops the watcher whose handler panicked. It is never restarted:
-// the event would be lost and its consumer would not know.
+// ChildFailed stops the actor of a watch whose handler panicked. It is never
+// restarted: the event would be lost and its consumer would not know.
 func (d *dispatcher) ChildFailed(*actors.Context, actors.ID, any) actors.Directive {
 	return actors.Stop
 }
 
-// ChildStopped forgets a watch.
-func (d *dispatcher) ChildStopped(ctx *actors.Context, id actors.ID) {
-	w, ok := d.watches[id]
-	if !ok {
-		return
-	}
-	delete(d.watches, id)
-	d.forget(ctx, w)
-}
-
-// Stopping ends every watch before the watchers are stopped.
-func (d *dispatcher) Stopping(ctx *actors.Context) {
-	d.finishAll(func(*watcher.Watch) error { return watcher.ErrEngineClosed })
+// Stopping ends every watch before the actors of those with handlers are
+// stopped.
+func (d *dispatcher) Stopping(*actors.Context) {
 	d.bookmarks.stop()
 	d.slow.stop()
 	d.deadlines.stop()
+	d.notified.stop()
+	d.endAll(func(*watcher.Member) error { return watcher.ErrEngineClosed })
+	d.signals.send(d.Stats)
 }

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/watchmill/watchmill/actors"
@@ -12,67 +13,105 @@ import (
 // goes on with the others.
 var ErrFailed = errors.New("dispatcher failed while it took in the watch: try again")
 
-// admit answers a registration, also if it fails with a panic: who waits for
-// the answer knows nothing of supervision.
+// answer tells the caller of a registration its outcome, if it wants to know.
+func (m Register) answer(err error) {
+	if m.Reply != nil {
+		m.Reply <- err
+	}
+}
+
+// admit answers a registration, also if it fails with a panic: the caller knows
+// nothing of supervision.
 func (d *dispatcher) admit(ctx *actors.Context, m Register) {
 	err := ErrFailed
 	defer func() {
 		if err != nil {
-			m.Watch.Finish(err)
+			d.end(m.Watch, err)
 		}
-		m.Reply <- err
+		m.answer(err)
 	}()
 	d.catchUp(ctx)
 	err = d.register(ctx, m)
 }
 
-// register adopts a watch: from here on events reach it.
+// register takes in a watch: from here on events reach it.
 func (d *dispatcher) register(ctx *actors.Context, m Register) error {
 	w := m.Watch
-	stream := d.join(m.Filter)
-	w.Begin(stream, m.Start, m.OnPool)
-	executor := d.onOwn.executor
-	if w.OnPool() {
-		executor = d.onPool.executor
+	start, err := d.settle(m)
+	if err != nil {
+		return err
 	}
-	if err := actors.SpawnWake(ctx, w, w.Box(), executor); err != nil {
-		d.leave(stream)
-		w.Finish(err)
+	stream := d.join(w.Asked().Filter)
+	w.Begin(stream, start)
+	if w.Ended() { // while it was on its way
+		d.drop(stream)
+		return w.Err()
+	}
+	if err := d.spawn(ctx, w); err != nil {
+		d.drop(stream)
 		return err
 	}
 	stream.Join(w)
-	d.watches[w.Box().ID()] = w
 	d.Stats.Watches.Add(1)
-	if w.Options().Bookmarks {
-		d.bookmarks.add(ctx, w)
+	d.schedule(ctx, w)
+	switch now := d.Feed.Load(); {
+	case start.Pending > 0:
+		d.pending.add(w, start.Pending)
+	case start.Next < now.Window.First() && w.WindowMoved(m.Snapshot, now) == watcher.Lost:
+		d.Stats.Expired.Add(1)
 	}
-	if !w.Options().Deadline.IsZero() {
-		d.deadlines.add(ctx, d, w)
+	d.first(w)
+	return w.Err()
+}
+
+// settle decides where a watch starts, if the dispatcher has got ahead of what
+// the watchCache knew when it did.
+func (d *dispatcher) settle(m Register) (watcher.Start, error) {
+	switch now := d.Feed.Load(); {
+	case now.Epoch != m.Snapshot.Epoch:
+		return m.Start, &store.ExpiredError{Requested: cmp.Or(m.Start.Pending, m.Start.After), Oldest: now.Revision}
+	case m.Start.Pending > 0 && m.Start.Pending <= now.Revision:
+		at, err := now.Window.Seek(m.Start.Pending)
+		return watcher.Start{Next: at, After: m.Start.Pending}, err
 	}
-	if from := m.Start.Skip; from > 0 {
-		d.future.add(w, from)
+	return m.Start, nil
+}
+
+// spawn starts the watch's actor, if it has one.
+func (d *dispatcher) spawn(ctx *actors.Context, w *watcher.Member) error {
+	box := w.Box()
+	if box == nil {
+		return nil
 	}
-	d.overtake(w, m)
+	if err := w.Spawn(ctx, d.signals.executorOf(w)); err != nil {
+		return err
+	}
 	if w.Ended() {
-		// It ended while it was on its way: its actor must end too.
-		w.Box().Stop()
-		return w.Err()
-	}
-	if w.Handled() {
-		d.wake(w)
+		box.Stop() // which did nothing when it had no actor
 	}
 	return nil
 }
 
-// overtake tells a watch what has happened to its start while it was on its
-// way here, if the dispatcher got ahead of the message.
-func (d *dispatcher) overtake(w *watcher.Watch, m Register) {
-	now := d.Feed.Load()
-	switch {
-	case now.Epoch != m.Snapshot.Epoch:
-		w.Finish(&store.ExpiredError{Requested: m.Start.After, Oldest: now.Revision})
-	case m.Start.Next < now.Window.First() && w.Overrun(m.Snapshot, now) == watcher.Lost:
-		d.Stats.Expired.Add(1)
+// schedule sees to what the clock brings the watch.
+func (d *dispatcher) schedule(ctx *actors.Context, w *watcher.Member) {
+	if w.Bookmarks() {
+		d.bookmarks.add(ctx, w)
+	}
+	if at := w.Deadline(); !at.IsZero() {
+		d.deadlines.add(ctx, w, at)
+	}
+	if w.Notified() {
+		d.notified.add(w)
+	}
+}
+
+// first has the consumer look for the first time: a handler in any case, others
+// if they have looked too early.
+func (d *dispatcher) first(w *watcher.Member) {
+	if w.Box() != nil {
+		d.signals.add(w)
+	} else if w.Waiting() && w.Unread() {
+		d.rouse(w)
 	}
 }
 
@@ -80,46 +119,50 @@ func (d *dispatcher) overtake(w *watcher.Watch, m Register) {
 // stream that exists and is in order needs no new evaluation.
 func (d *dispatcher) join(f *store.Filter) *watcher.Stream {
 	if f.Everything() {
-		return d.everyone
+		return d.unfiltered
 	}
 	key := f.Canonical()
-	r := d.streams[key]
-	if r == nil {
-		r = &route{stream: watcher.NewStream(d.Schema, f, d.Feed.Load().Window.Next())}
-		r.place = d.interest.add(f, r)
-		r.index = len(d.routes)
-		d.routes = append(d.routes, r)
-		d.streams[key] = r
+	e := d.entries[key]
+	if e == nil {
+		e = &filterEntry{stream: watcher.NewStream(d.Schema, f, d.Feed.Load().Window.Next())}
+		e.slot = d.interest.add(f, e)
+		e.index = len(d.order)
+		d.order = append(d.order, e)
+		d.entries[key] = e
 		d.Stats.Streams.Add(1)
 	}
-	r.settled = false
-	return r.stream
+	e.settled = false
+	return e.stream
 }
 
-// leave drops a stream that nobody is a member of.
-func (d *dispatcher) leave(s *watcher.Stream) {
+// drop removes a stream without members.
+func (d *dispatcher) drop(s *watcher.Stream) {
 	if s.Everything() || len(s.Members()) > 0 {
 		return
 	}
 	key := s.Filter().Canonical()
-	r, last := d.streams[key], len(d.routes)-1
-	d.interest.remove(r.place)
-	d.routes[r.index] = d.routes[last]
-	d.routes[r.index].index = r.index
-	d.routes[last] = nil
-	d.routes = d.routes[:last]
-	delete(d.streams, key)
+	e, last := d.entries[key], len(d.order)-1
+	d.interest.remove(e.slot)
+	d.order[e.index] = d.order[last]
+	d.order[e.index].index = e.index
+	d.order[last] = nil
+	d.order = d.order[:last]
+	delete(d.entries, key)
 	d.Stats.Streams.Add(-1)
 }
 
 // forget takes a watch that has ended out of everything: forgetWatcher.
-func (d *dispatcher) forget(ctx *actors.Context, w *watcher.Watch) {
-	w.Finish(watcher.ErrEngineClosed) // no effect unless its actor was stopped from above
+func (d *dispatcher) forget(ctx *actors.Context, w *watcher.Member) {
+	if !w.Joined() {
+		return // it ended on its way here
+	}
 	stream := w.Stream()
 	stream.Leave(w)
-	d.leave(stream)
+	d.drop(stream)
 	d.bookmarks.remove(w)
 	d.deadlines.remove(w)
+	d.pending.remove(w)
+	d.notified.remove(w)
 	d.slow.release(ctx, w)
 	d.countStalled()
 	d.Stats.Watches.Add(-1)

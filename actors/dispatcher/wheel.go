@@ -12,40 +12,40 @@ import (
 const bookmarkLead = 2 * time.Second
 
 // wheel knows when which watcher is due a bookmark. It has a bucket for each
-// second in which somebody is due, so not many more than the period has seconds,
+// second in which some watch is due, so not many more than the period has seconds,
 // and notes where in them each watcher is. That is all an idle watcher costs:
 // about 35 bytes each for 100,000 of them (BenchmarkWheelMemory). Scheduling and
 // removing are O(1), amortised.
 //
 // The wheel's time is its own. It goes on with the clock and leaps ahead with
 // it, but when the clock is set back it merely stands still for that call, so
-// that nobody waits for the clock to catch up with itself. It belongs to one
+// that no watch waits for the clock to catch up with itself. It belongs to one
 // goroutine.
 type wheel[W comparable] struct {
 	period time.Duration
 	// last is the clock at the latest call; elapsed is the wheel's time then.
-	last    time.Time
-	elapsed time.Duration
-	buckets []*second[W] // by their time, none of them empty
-	slots   map[W]slot
+	last      time.Time
+	elapsed   time.Duration
+	buckets   []*second[W] // by their time, none of them empty
+	positions map[W]position
 }
 
 // second holds the watchers due in one second of the wheel's time, in the order
-// of scheduling. A removed one leaves a hole: a zero W that no slot points to.
+// of scheduling. A removed one leaves a hole: a zero W that no position points to.
 type second[W comparable] struct {
 	number   uint32
 	watchers []W
 	live     int
 }
 
-// slot says where a watcher is. Seconds are counted from the wheel's start:
+// position says where a watcher is. Seconds are counted from the wheel's start:
 // their number has room for 136 years.
-type slot struct{ second, at uint32 }
+type position struct{ second, at uint32 }
 
 // newWheel makes a wheel that gives each watcher a bookmark once per period,
 // which must be positive and less than a century.
 func newWheel[W comparable](period time.Duration) *wheel[W] {
-	return &wheel[W]{period: period, slots: map[W]slot{}}
+	return &wheel[W]{period: period, positions: map[W]position{}}
 }
 
 // schedule decides when the watcher gets its next bookmark, and forgets what
@@ -59,7 +59,7 @@ func (w *wheel[W]) schedule(watcher W, now, deadline time.Time, waiting bool) bo
 	wait, ok := w.next(now, deadline, waiting)
 	if ok {
 		s := w.obtain(seconds(w.elapsed + wait))
-		w.slots[watcher] = slot{second: s.number, at: uint32(len(s.watchers))}
+		w.positions[watcher] = position{second: s.number, at: uint32(len(s.watchers))}
 		s.watchers = append(s.watchers, watcher)
 		s.live++
 	}
@@ -88,19 +88,19 @@ func (w *wheel[W]) due(now time.Time) (ready []W) {
 	for len(w.buckets) > 0 && w.buckets[0].number <= seconds(w.elapsed) {
 		for watcher := range w.members(w.buckets[0]) {
 			ready = append(ready, watcher)
-			delete(w.slots, watcher)
+			delete(w.positions, watcher)
 		}
 		w.buckets = slices.Delete(w.buckets, 0, 1)
 	}
 	return ready
 }
 
-// members yields who is in a bucket, without the holes.
+// members yields the watches in a bucket, without the holes.
 func (w *wheel[W]) members(s *second[W]) iter.Seq[W] {
 	return func(yield func(W) bool) {
 		for at, watcher := range s.watchers {
-			where, ok := w.slots[watcher]
-			if ok && where == (slot{s.number, uint32(at)}) && !yield(watcher) {
+			where, ok := w.positions[watcher]
+			if ok && where == (position{s.number, uint32(at)}) && !yield(watcher) {
 				return
 			}
 		}
@@ -110,11 +110,11 @@ func (w *wheel[W]) members(s *second[W]) iter.Seq[W] {
 // remove takes the watcher out and leaves nothing of it behind. It does nothing
 // if the watcher is not scheduled.
 func (w *wheel[W]) remove(watcher W) {
-	where, ok := w.slots[watcher]
+	where, ok := w.positions[watcher]
 	if !ok {
 		return
 	}
-	delete(w.slots, watcher)
+	delete(w.positions, watcher)
 	at, _ := w.search(where.second)
 	s := w.buckets[at]
 	var hole W
@@ -132,14 +132,14 @@ func (w *wheel[W]) remove(watcher W) {
 func (w *wheel[W]) closeUp(s *second[W]) {
 	kept := make([]W, 0, s.live)
 	for watcher := range w.members(s) {
-		w.slots[watcher] = slot{s.number, uint32(len(kept))}
+		w.positions[watcher] = position{s.number, uint32(len(kept))}
 		kept = append(kept, watcher)
 	}
 	s.watchers = kept
 }
 
 // len returns the number of watchers scheduled.
-func (w *wheel[W]) len() int { return len(w.slots) }
+func (w *wheel[W]) len() int { return len(w.positions) }
 
 // advance moves the wheel's time on by what the clock gained since the latest
 // call. A leap counts only as far as it makes everything due.

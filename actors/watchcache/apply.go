@@ -106,6 +106,7 @@ func (c *cache) append(ev store.Event) {
 // replace takes a list as the state. The first one starts the window; a later
 // one goes through it as the difference, so that watches live on.
 func (c *cache) replace(u reflector.Update) {
+	c.doubt()
 	listed := newState(u, c.Indexes, c.window.View())
 	c.Stats.Replaces.Add(1)
 	if !c.filled {

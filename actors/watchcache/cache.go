@@ -32,9 +32,10 @@ type Config struct {
 	// OnRoom is called when a mailbox that refused an update has room again. It
 	// must not block.
 	OnRoom func()
-	// OnPublish is called after each publication, in the cache's turn, and must
-	// not block. Nil means that nobody else cares.
-	OnPublish func()
+	// OnDoubt is called when the cache stops being ready, and before it takes a list:
+	// storage may have gone back in time, and what it acknowledged before may not
+	// have happened. It must not block. Optional.
+	OnDoubt func()
 	// Report is told of each change that did not fit the state. It must neither
 	// block nor panic.
 	Report func(error)
@@ -156,7 +157,7 @@ func (c *cache) Dropped(msg Message) { refuse(msg, ErrStopped) }
 func refuse(msg Message, err error) {
 	switch m := msg.(type) {
 	case Register:
-		m.Reply <- err
+		m.refuse(err)
 	case Wait:
 		m.Reply <- err
 	case Distrust:
@@ -168,6 +169,7 @@ func refuse(msg Message, err error) {
 func (c *cache) Stopping(ctx *actors.Context) {
 	c.setReadiness(c.readiness.stopped(ctx.Clock().Now()))
 	c.waiters.all(ErrStopped)
+	c.registerDelayed() // which refuses them
 	c.stopTimers()
 }
 
@@ -198,11 +200,9 @@ func (c *cache) publish() {
 	c.showReady()
 	c.Stats.Publications.Add(1)
 	c.Dispatcher.Tell(dispatcher.Committed{})
-	if c.OnPublish != nil {
-		c.OnPublish()
-	}
 	if c.readiness.state == Ready {
 		c.waiters.reached(c.revision)
+		c.registerDelayed()
 	}
 }
 
@@ -228,6 +228,13 @@ func (c *cache) setReadiness(r readiness) {
 		return
 	}
 	c.handle.readiness.Store(&r)
+	c.doubt()
+}
+
+func (c *cache) doubt() {
+	if c.OnDoubt != nil {
+		c.OnDoubt()
+	}
 }
 
 func (c *cache) showReady() {

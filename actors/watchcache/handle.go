@@ -24,6 +24,8 @@ type Cache struct {
 	// the next one rewinds the window, and answers who waits.
 	window  *store.Window
 	waiters waiters
+	// delayed are the watches to be registered when the cache is ready.
+	delayed []Register
 	// gap: a relist has passed by what may have been emitted, and nothing was
 	// emitted since.
 	gap bool
@@ -48,10 +50,10 @@ func (h *Cache) Offer(u reflector.Update) actors.Verdict {
 	return h.ref.Offer(Upstream{u})
 }
 
-// Register asks for a watch; the answer comes on m.Reply.
+// Register asks for a watch; the answer comes on m.Reply, if there is one.
 func (h *Cache) Register(m Register) {
 	if !h.ref.Tell(m) {
-		m.Reply <- ErrStopped
+		m.refuse(ErrStopped)
 	}
 }
 
@@ -78,6 +80,9 @@ func (h *Cache) ID() actors.ID { return h.ref.ID() }
 // Check returns nil if the cache is ready, else a [*NotReadyError] or
 // [ErrStopped].
 func (h *Cache) Check(now time.Time) error { return h.readiness.Load().check(now) }
+
+// Ready reports whether the cache can serve.
+func (h *Cache) Ready() bool { return h.readiness.Load().state == Ready }
 
 // State returns whether the cache can serve, and how often it became ready.
 func (h *Cache) State() (State, uint64) {

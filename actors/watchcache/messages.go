@@ -15,28 +15,15 @@ type Message interface{ toWatchCache() }
 // holds the Reflector back.
 type Upstream struct{ reflector.Update }
 
-// Register starts a watch. Watch callers send it.
+// Register starts a watch where its options say. Watch callers send it.
 type Register struct {
-	Watch  *watcher.Watch
-	Filter *store.Filter
-	From   From
-	// OnPool runs the watcher's turns on the pool.
-	OnPool bool
+	Watch *watcher.Watch
 	// Reply gets nil once events will reach the watch, or why they will not: a
 	// [*NotReadyError] or a [*store.ExpiredError]. It has room for one.
+	//
+	// If it is nil, the watch waits until the cache is ready, and ends with the
+	// reason if events will not reach it.
 	Reply chan<- error
-}
-
-// From is where a watch starts. The zero value starts now.
-type From struct {
-	// Revision starts after it; in the future, too.
-	Revision store.Revision
-	// State starts with the state, as Added events, then goes on.
-	State bool
-	// InitialEnd closes the state with a bookmark.
-	InitialEnd bool
-	// Last starts with as many of the newest events in the window.
-	Last int
 }
 
 // Wait asks to be told when the cache is ready and has reached Revision.

@@ -1,6 +1,7 @@
 package watchcache
 
 import (
+	"errors"
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
@@ -9,29 +10,53 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// register fixes where a watch starts and passes it on.
+// register decides where a watch starts and passes it on.
 func (c *cache) register(m Register) {
 	if err := c.readiness.check(c.now); err != nil {
-		m.Reply <- err
+		if m.Reply == nil && c.readiness.state == Pending {
+			c.handle.delayed = append(c.handle.delayed, m)
+		} else {
+			m.refuse(err)
+		}
 		return
 	}
 	c.publish() // what the watch starts behind must be what it can read
 	snap := c.Published.Load()
-	start, err := start(snap, m.From)
+	w := m.Watch.Member()
+	start, err := startOf(snap, w.Asked().From)
 	if err != nil {
-		m.Reply <- err
+		m.refuse(err)
 		return
 	}
-	accepted := c.Dispatcher.Tell(dispatcher.Register{
-		Watch: m.Watch, Filter: m.Filter, Start: start, Snapshot: snap, OnPool: m.OnPool, Reply: m.Reply,
-	})
-	if !accepted {
-		m.Reply <- ErrStopped
+	if !c.Dispatcher.Tell(dispatcher.Register{Watch: w, Start: start, Snapshot: snap, Reply: m.Reply}) {
+		m.refuse(ErrStopped)
 	}
 }
 
-// start decides the position of a watch.
-func start(snap *store.Snapshot, from From) (watcher.Start, error) {
+// registerDelayed registers the watches that waited until the cache was ready.
+func (c *cache) registerDelayed() {
+	for len(c.handle.delayed) > 0 {
+		m := c.handle.delayed[0]
+		c.handle.delayed[0] = Register{}
+		c.handle.delayed = c.handle.delayed[1:]
+		c.register(m)
+	}
+}
+
+// refuse says why events will not reach the watch.
+func (m Register) refuse(err error) {
+	switch {
+	case m.Reply != nil:
+		m.Reply <- err
+	case errors.Is(err, ErrStopped):
+		m.Watch.Member().End(watcher.ErrEngineClosed)
+	default:
+		m.Watch.Member().End(err)
+	}
+}
+
+// startOf decides the position of a watch.
+func startOf(snap *store.Snapshot, from watcher.From) (watcher.Start, error) {
 	now := watcher.Start{Next: snap.Window.Next(), After: snap.Revision}
 	switch {
 	case from.State:
@@ -40,11 +65,12 @@ func start(snap *store.Snapshot, from From) (watcher.Start, error) {
 	case from.Last > 0:
 		at := snap.Window.Since(from.Last)
 		return watcher.Start{Next: at, After: snap.Window.RevisionAt(at)}, nil
+	case from.Revision == 0 && from.NotBefore <= snap.Revision:
+		return now, nil
 	case from.Revision == 0:
-		return now, nil
+		return watcher.Start{Pending: from.NotBefore}, nil
 	case from.Revision > snap.Revision:
-		now.Skip = from.Revision
-		return now, nil
+		return watcher.Start{Pending: from.Revision}, nil
 	}
 	at, err := snap.Window.Seek(from.Revision)
 	return watcher.Start{Next: at, After: from.Revision}, err

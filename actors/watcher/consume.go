@@ -15,10 +15,11 @@ const (
 	byPull
 	byChannel
 	byHandler
+	byNotify
 )
 
 func (w *Watch) consumeBy(kind consumerKind) error {
-	if w.consumer.CompareAndSwap(int32(undecided), int32(kind)) || w.consumer.Load() == int32(kind) {
+	if w.kind.CompareAndSwap(int32(undecided), int32(kind)) || w.kind.Load() == int32(kind) {
 		return nil
 	}
 	return ErrConsumerConflict
@@ -38,31 +39,39 @@ func (w *Watch) Next(ctx context.Context) ([]store.Event, error) {
 }
 
 func (w *Watch) next(ctx context.Context) ([]store.Event, error) {
-	if events := w.held; len(events) > 0 && !w.ended.Load() {
-		w.held = nil
-		return events, nil
-	}
 	for {
 		events, err := w.take()
 		if len(events) > 0 || err != nil {
 			return events, err
 		}
-		if err := w.feed.await(ctx, w.waiting()); err != nil {
+		if err := w.feed.await(ctx, w.ready()); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// waiting returns the channel on which the watch signals its consumer.
-func (w *Watch) waiting() <-chan struct{} {
+// readyChannel is the target of a watch that is pulled.
+type readyChannel chan struct{}
+
+func (c readyChannel) signal() {
+	select {
+	case c <- struct{}{}:
+	default: // the consumer is going to look already
+	}
+}
+
+// ready returns the channel on which the watch signals its consumer.
+func (w *Watch) ready() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ready == nil {
-		w.ready = make(chan struct{}, 1)
+	c, ok := w.target.(readyChannel)
+	if !ok {
+		c = make(readyChannel, 1)
 		// Signals before now had nowhere to go: have the consumer look once more.
-		w.ready <- struct{}{}
+		c.signal()
+		w.target = c
 	}
-	return w.ready
+	return c
 }
 
 // Batches ranges over the watch a batch at a time, as they come. Its last pair
@@ -94,26 +103,34 @@ func (w *Watch) Events() iter.Seq2[store.Event, error] {
 				yield(store.Event{}, err)
 				return
 			}
-			for i, ev := range events {
-				if w.ended.Load() {
-					break
-				}
-				w.held = events[i+1:]
-				w.passedAll(events, i+1)
-				if !yield(ev, nil) {
-					return
-				}
+			if !w.yieldEach(events, yield) {
+				return
 			}
-			w.held = nil
 		}
 	}
+}
+
+// yieldEach yields the events until the watch ends or yield returns false, which
+// it reports. What is left then, or when the loop's body panics, comes next.
+func (w *Watch) yieldEach(events []store.Event, yield func(store.Event, error) bool) (more bool) {
+	given := 0
+	defer func() { w.hold(events[given:]) }()
+	for given < len(events) && !w.flags.has(ended) {
+		ev := events[given]
+		given++
+		w.passedAll(events, given)
+		if !yield(ev, nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // Pump hands the watch's events to send, on a goroutine that the engine accounts
 // for, until the watch ends or send returns false; then it calls last. A watch
 // that already has another consumer hands over nothing.
 func (w *Watch) Pump(send func(store.Event) bool, last func()) {
-	if !w.consumer.CompareAndSwap(int32(undecided), int32(byChannel)) {
+	if !w.kind.CompareAndSwap(int32(undecided), int32(byChannel)) {
 		last()
 		return
 	}

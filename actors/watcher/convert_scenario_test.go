@@ -19,7 +19,8 @@ import (
 //	               "fields: …", one to a line
 //	write          what happens, one to a line: create, update, delete or emit,
 //	               then a key and attributes (a leading dot marks a field), or
-//	               bookmark; prints what each watcher sees of it
+//	               bookmark; "with" before it gives it the revision of the line
+//	               before; prints what each watcher sees of it
 func TestConvertScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/convert", func(t *testing.T, path string) {
 		history := newHistory(t)
@@ -100,7 +101,11 @@ func (h *history) write(words []string) store.Event {
 	if words[0] == "bookmark" {
 		return store.Event{Type: store.Bookmark, Revision: h.revision}
 	}
-	h.revision++
+	if words[0] == "with" {
+		words = words[1:]
+	} else {
+		h.revision++
+	}
 	prev := h.objects[words[1]]
 	o := h.object(words[1], words[2:])
 	ev := store.Event{Revision: h.revision, Object: o}

@@ -1,16 +1,15 @@
 package watcher
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/watchmill/watchmill/store"
 )
 
-// batchSize is how many events a prelude hands out at once: a chunk's worth.
-const batchSize = 256
-
 // cursor is where a watch stands and how it reads on. It is plain data; its
-// owner guards it.
+// owner guards it. It hands out whole revisions: what it returned last is all
+// that its revision has for the watch.
 type cursor struct {
 	// pos is the position in the window: everything before it has been taken, or
 	// is not for this watch. While the cursor follows a stream in which nothing
@@ -18,26 +17,68 @@ type cursor struct {
 	pos store.Seq
 	// rev is the revision of the last event before pos that was looked at.
 	rev store.Revision
-	// skip is the revision at or below which events are left out although they
-	// stand behind pos: the watch starts in the future.
-	skip store.Revision
 	// node is the stream's node whose events have all been taken, if the cursor
 	// follows the stream; nil if it scans the window.
 	node *node
-	// prelude is what comes before the window, nil if nothing.
-	prelude *prelude
+	// initial and backlog come before the window, in this order; nil for nothing.
+	initial *initialEvents
+	backlog *backlog
 }
 
 // read takes the next events of snap for a watch of stream s: none when the
-// cursor has caught up. It returns a [*store.ExpiredError] if the window no
-// longer holds its position. The slice is shared: it must not be changed.
+// cursor has caught up, or must be conflated first. It returns the error that
+// the watch ends with behind its backlog, and a [*store.ExpiredError] if the
+// window no longer holds its position. The slice is shared: it must not be
+// changed.
 func (c *cursor) read(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
-	if events := c.readPrelude(s, snap); len(events) > 0 {
+	if events := c.readInitial(s); len(events) > 0 {
 		return events, nil
 	}
-	if c.prelude != nil {
-		return nil, c.prelude.end
+	if c.backlog != nil {
+		events, over, err := c.readBacklog(snap)
+		if len(events) > 0 || err != nil || !over {
+			return events, err
+		}
 	}
+	return c.readWindow(s, snap)
+}
+
+// readInitial takes the next events of the initial state.
+func (c *cursor) readInitial(s *Stream) []store.Event {
+	if c.initial == nil {
+		return nil
+	}
+	events := c.initial.next(s.filter)
+	if len(events) == 0 {
+		c.initial = nil
+	}
+	return events
+}
+
+// readBacklog takes the next events of the backlog. Over reports whether it has
+// been read, and the window goes on where it ends.
+func (c *cursor) readBacklog(snap *store.Snapshot) (events []store.Event, over bool, err error) {
+	if events := c.backlog.next(); len(events) > 0 {
+		return events, false, nil
+	}
+	if c.backlog.end != nil {
+		return nil, false, c.backlog.end
+	}
+	if c.backlog.base != nil && c.pos < c.windowStart(snap) {
+		return nil, false, nil
+	}
+	c.backlog = nil
+	return nil, true, nil
+}
+
+// windowStart returns where the window starts that is published or about to be.
+func (c *cursor) windowStart(snap *store.Snapshot) store.Seq {
+	return max(snap.Window.First(), c.backlog.first)
+}
+
+// readWindow takes the next events of the stream, if the cursor follows it, or
+// of the window.
+func (c *cursor) readWindow(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 	if events := c.follow(snap.Window.Next()); len(events) > 0 {
 		return events, nil
 	}
@@ -52,7 +93,7 @@ func (c *cursor) read(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 // are for this watch.
 func (c *cursor) scan(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 	for c.pos < snap.Window.Next() {
-		raw, ok := snap.Window.Read(c.pos)
+		raw, ok := stretch(snap.Window, c.pos)
 		if !ok {
 			return nil, &store.ExpiredError{Requested: c.rev, Oldest: snap.Window.Floor()}
 		}
@@ -65,6 +106,32 @@ func (c *cursor) scan(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 	return nil, nil
 }
 
+// stretch returns the window's events from a position to the end of a chunk, but
+// for a revision that goes on in the next one. If that is all there is, it
+// returns that revision to its end. Ok is false if the window has no longer the
+// position.
+func stretch(window store.WindowView, at store.Seq) (events []store.Event, ok bool) {
+	events, ok = window.Read(at)
+	if len(events) == 0 {
+		return events, ok
+	}
+	last := events[len(events)-1].Revision
+	rest, _ := window.Read(at + store.Seq(len(events)))
+	if len(rest) == 0 || rest[0].Revision != last {
+		return events, true
+	}
+	if n := sort.Search(len(events), func(i int) bool { return events[i].Revision >= last }); n > 0 {
+		return events[:n:n], true
+	}
+	events = slices.Clone(events)
+	for len(rest) > 0 && rest[0].Revision == last {
+		n := sort.Search(len(rest), func(i int) bool { return rest[i].Revision > last })
+		events = append(events, rest[:n]...)
+		rest, _ = window.Read(at + store.Seq(len(events)))
+	}
+	return events, true
+}
+
 // advance moves over raw, the window's next stretch, and returns what of it is
 // for this watch.
 func (c *cursor) advance(s *Stream, raw []store.Event) []store.Event {
@@ -74,7 +141,7 @@ func (c *cursor) advance(s *Stream, raw []store.Event) []store.Event {
 	}
 	c.pos += store.Seq(len(raw))
 	c.rev = max(c.rev, raw[len(raw)-1].Revision)
-	return after(events, c.skip)
+	return events
 }
 
 // join has a cursor that has caught up with the window follow its stream, unless
@@ -95,8 +162,8 @@ func (c *cursor) join(s *Stream) {
 
 // follow takes the next node's events, as far as the window that is published
 // ends at position end: a round may still fail, and is then read from the window.
-// It does not matter if the node was cut: who stands on one keeps those behind
-// it.
+// It does not matter if the node was cut: a cursor that stands on one keeps those
+// behind it.
 func (c *cursor) follow(end store.Seq) []store.Event {
 	for c.node != nil {
 		next := c.node.next.Load()
@@ -105,7 +172,7 @@ func (c *cursor) follow(end store.Seq) []store.Event {
 		}
 		c.node = next
 		c.pos = max(c.pos, next.to)
-		if events := after(next.events, c.skip); len(events) > 0 {
+		if events := next.events; len(events) > 0 {
 			c.rev = max(c.rev, events[len(events)-1].Revision)
 			return events
 		}
@@ -121,6 +188,19 @@ func (c *cursor) exhausted(snap *store.Snapshot) bool {
 	}
 	next := c.node.next.Load()
 	return next == nil || next.to > snap.Window.Next()
+}
+
+// ahead returns how many events of snap lie ahead. If the cursor scans the
+// window, those that are not for the watch count, too.
+func (c *cursor) ahead(s *Stream, snap *store.Snapshot) uint64 {
+	var n uint64
+	if c.backlog != nil {
+		n = uint64(c.backlog.size)
+	}
+	if c.node != nil {
+		return n + s.tail.Load().count - c.node.count
+	}
+	return n + uint64(max(snap.Window.Next(), c.pos)-c.pos)
 }
 
 // caughtUpWith moves a cursor that has taken all that is for it to the end of
@@ -143,14 +223,17 @@ func (c *cursor) leave(at store.Seq) {
 	c.node = nil
 }
 
+// release lets go of everything that the cursor holds.
+func (c *cursor) release() { c.node, c.initial, c.backlog = nil, nil, nil }
+
 // following reports whether the cursor has taken all of its stream, so that no
 // window can leave it behind.
 func (c *cursor) following() bool { return c.node != nil && c.node.next.Load() == nil }
 
-// overrun reports whether a window that starts at first leaves behind something
-// that is for the cursor. Prev is the last one that may still hold it. What is
-// not for the cursor it passes by.
-func (c *cursor) overrun(s *Stream, prev *store.Snapshot, first store.Seq) bool {
+// leftBehind reports whether a window that starts at first no longer holds
+// something that is for the cursor. Prev is the last one that may still hold it.
+// What is not for the cursor it skips.
+func (c *cursor) leftBehind(s *Stream, prev *store.Snapshot, first store.Seq) bool {
 	if c.node != nil {
 		if next := c.node.next.Load(); next != nil {
 			c.pos = max(c.pos, next.from)
@@ -160,14 +243,14 @@ func (c *cursor) overrun(s *Stream, prev *store.Snapshot, first store.Seq) bool 
 		}
 		return c.pos < first
 	}
-	return c.pos < first && !c.passBy(s, prev, first)
+	return c.pos < first && !c.skipIrrelevant(s, prev, first)
 }
 
-// passBy moves the cursor up to position first if nothing before that is for
-// it, and reports whether it is there.
-func (c *cursor) passBy(s *Stream, prev *store.Snapshot, first store.Seq) bool {
+// skipIrrelevant moves the cursor up to position first if nothing before that is
+// for it, and reports whether it is there.
+func (c *cursor) skipIrrelevant(s *Stream, prev *store.Snapshot, first store.Seq) bool {
 	for c.pos < first {
-		raw, ok := prev.Window.Read(c.pos)
+		raw, ok := stretch(prev.Window, c.pos)
 		if !ok || len(raw) == 0 {
 			return false
 		}
@@ -178,13 +261,4 @@ func (c *cursor) passBy(s *Stream, prev *store.Snapshot, first store.Seq) bool {
 		*c = ahead
 	}
 	return true
-}
-
-// after returns the events with a revision above rev. Events are in revision
-// order, so it is a suffix.
-func after(events []store.Event, rev store.Revision) []store.Event {
-	if len(events) == 0 || events[0].Revision > rev {
-		return events
-	}
-	return events[sort.Search(len(events), func(i int) bool { return events[i].Revision > rev }):]
 }

@@ -23,7 +23,7 @@ import (
 //	trim                           the window lets go of what is beyond its limit
 //	round                          the dispatcher evaluates and publishes
 //	half-round                     it fails after it has evaluated
-//	watch NAME [from=N] [skip=N] [state] [bookmarks] [buffer=N] [policy=…]
+//	watch NAME [from=N] [pending=N] [state] [bookmarks] [buffer=N] [policy=…]
 //	read NAME [batches=N]          what there is for the watch, a batch to a line
 //	bookmark NAME                  one falls due
 //	lag NAME
@@ -63,7 +63,7 @@ func (r *cursorRunner) run(d *datadriven.TestData) string {
 	case "read":
 		return r.read(d)
 	case "bookmark":
-		r.watches[d.CmdArgs[0].Key].RequestBookmark()
+		r.watches[d.CmdArgs[0].Key].Member().RequestBookmark()
 	case "lag":
 		w := r.watches[d.CmdArgs[0].Key]
 		return fmt.Sprintf("%d behind, would resume from %d\n", w.Lag(), w.Revision())
@@ -116,8 +116,8 @@ func (r *cursorRunner) watch(d *datadriven.TestData) {
 			at, err := snap.Window.Seek(store.Revision(n))
 			require.NoError(r.t, err)
 			start.Next, start.After = at, store.Revision(n)
-		case "skip":
-			start.Skip = store.Revision(n)
+		case "pending":
+			start.Pending = store.Revision(n)
 		case "state":
 			start.State = snap.State
 		case "bookmarks":

@@ -6,30 +6,40 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Feed is what the watchers of one dispatcher share: the snapshot that they
-// read, and what they need of the outside.
+// Feed is what the watches of one dispatcher share: the snapshot that they
+// read, and what they need of the outside. Set the fields before the first
+// watch is made.
 type Feed struct {
 	// Await blocks until ready is signalled or ctx is done. Nil waits on both;
 	// deterministic runs replace it, to run the engine meanwhile.
 	Await func(ctx context.Context, ready <-chan struct{}) error
 	// Go runs f, which may block, on a goroutine that the engine accounts for.
-	// It carries the channel of [Watch.Chan].
+	// It carries [Watch.Pump].
 	Go func(f func())
-	// Recovered is told when a watch that the dispatcher called stalled has
-	// caught up. It must not block. May be nil.
-	Recovered func(*Watch)
+	// Committed returns the newest revision that storage is known to have
+	// committed, from which a lag is counted. It must not block. Nil means what
+	// was dispatched.
+	Committed func() store.Revision
+	// Report is told of each panic in a function that [NewNotified] was given. It
+	// must not block.
+	Report func(error)
+
+	// Recovered is told when a watch that was called stalled has caught up, Ended
+	// when one without a handler has ended, or the actor of one with a handler has
+	// stopped. The dispatcher sets them; they must not block.
+	Recovered, Ended func(*Member)
 
 	current store.Published
-	leashes leashes
+	groups  contextGroups
 }
 
 // Load returns the newest snapshot that the dispatcher has dispatched: every
 // event in it has been offered to every stream.
 func (f *Feed) Load() *store.Snapshot { return f.current.Load() }
 
-// Publish makes snap what watchers read. Only the dispatcher calls it, after
-// the streams have been appended to and whoever snap's window has overrun has
-// been told.
+// Publish makes snap what watches read. Only the dispatcher calls it, after the
+// streams have been appended to and the watches that snap's window leaves behind
+// have been told.
 func (f *Feed) Publish(snap *store.Snapshot) { f.current.Store(snap) }
 
 func (f *Feed) await(ctx context.Context, ready <-chan struct{}) error {
@@ -41,5 +51,26 @@ func (f *Feed) await(ctx context.Context, ready <-chan struct{}) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+// undispatched returns how many revisions beyond snap are known to be committed.
+func (f *Feed) undispatched(snap *store.Snapshot) uint64 {
+	if f.Committed == nil {
+		return 0
+	}
+	committed := f.Committed()
+	return uint64(max(committed, snap.Revision) - snap.Revision)
+}
+
+func (f *Feed) recovered(w *Watch) {
+	if f.Recovered != nil {
+		f.Recovered((*Member)(w))
+	}
+}
+
+func (f *Feed) ended(w *Watch) {
+	if f.Ended != nil {
+		f.Ended((*Member)(w))
 	}
 }

@@ -24,14 +24,14 @@ type Stream struct {
 	// stream and no node is ever made.
 	everything bool
 	tail       atomic.Pointer[node]
-	// scanned is the last stretch that a watcher evaluated by itself: those that
-	// catch up beside it take the result (a cohort).
-	scanned atomic.Pointer[scan]
+	// shared is the last stretch that a watch evaluated by itself: those that catch
+	// up beside it take the result.
+	shared atomic.Pointer[sharedScan]
 
 	// Owned by the dispatcher.
 	head    *node
 	nodes   int
-	members []*Watch
+	members []*Member
 }
 
 // node is the matches of one or more dispatch rounds.
@@ -49,8 +49,8 @@ type node struct {
 	cut bool
 }
 
-// scan is a stretch of the window as this stream's filter sees it.
-type scan struct {
+// sharedScan is a stretch of the window as this stream's filter sees it.
+type sharedScan struct {
 	from, to store.Seq
 	events   []store.Event
 }
@@ -90,29 +90,33 @@ func (s *Stream) Restart(done, at store.Seq) {
 	s.head = &node{from: at, to: at, count: s.tail.Load().count}
 	s.nodes = 0
 	s.tail.Store(s.head) // first, so that no member joins the old one again
-	for _, w := range s.members {
-		w.leaveStream(done)
+	for _, m := range s.members {
+		m.leaveStream(done)
 	}
 }
 
-// Join makes w a member; Leave undoes it. Only the dispatcher calls them.
-func (s *Stream) Join(w *Watch) {
-	w.slot = uint32(len(s.members))
-	s.members = append(s.members, w)
+// Join makes m a member; Leave undoes it. Only the dispatcher calls them.
+func (s *Stream) Join(m *Member) {
+	m.memberIndex = uint32(len(s.members))
+	s.members = append(s.members, m)
 }
 
-// Leave takes w out of the stream's members.
-func (s *Stream) Leave(w *Watch) {
+// Leave takes m out of the stream's members.
+func (s *Stream) Leave(m *Member) {
 	last := len(s.members) - 1
 	moved := s.members[last]
-	s.members[w.slot], moved.slot = moved, w.slot
+	s.members[m.memberIndex], moved.memberIndex = moved, m.memberIndex
 	s.members[last] = nil
 	s.members = s.members[:last]
+	m.memberIndex = noMember
 }
+
+// Joined reports whether m is a member of a stream.
+func (m *Member) Joined() bool { return m.memberIndex != noMember }
 
 // Members returns the watches of the stream. The slice is the dispatcher's to
 // read until the next Join or Leave.
-func (s *Stream) Members() []*Watch { return s.members }
+func (s *Stream) Members() []*Member { return s.members }
 
 // count is how many events the stream has had. For an Everything stream that
 // is the window's next position.
@@ -136,10 +140,10 @@ func (s *Stream) cutHead() {
 // read the same.
 func (s *Stream) evaluate(at store.Seq, raw []store.Event) []store.Event {
 	to := at + store.Seq(len(raw))
-	if m := s.scanned.Load(); m != nil && m.from == at && m.to == to {
+	if m := s.shared.Load(); m != nil && m.from == at && m.to == to {
 		return m.events
 	}
 	events := ConvertBatch(s.schema, s.filter, raw)
-	s.scanned.Store(&scan{from: at, to: to, events: events})
+	s.shared.Store(&sharedScan{from: at, to: to, events: events})
 	return events
 }

@@ -3,36 +3,61 @@ package watcher
 import "github.com/watchmill/watchmill/store"
 
 // take hands the consumer what is next: events, or why the watch ended. With
-// neither, the watch has caught up and is armed: the dispatcher will wake it.
+// neither, the watch has caught up and is waiting: the dispatcher will have its
+// consumer look again.
 func (w *Watch) take() ([]store.Event, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if events := w.unhold(); len(events) > 0 {
+		return events, nil
+	}
 	events := w.read()
-	if len(events) == 0 && w.end == nil {
-		// Whatever is published from here on finds the watch armed; what came
+	if len(events) == 0 && !w.flags.has(ended) {
+		// Whatever is published from here on finds the watch waiting; what came
 		// before is found by reading once more.
-		w.armed.Store(true)
+		w.flags.set(waiting)
 		events = w.read()
 	}
 	if len(events) == 0 {
-		return nil, w.end
+		return nil, w.reason()
 	}
-	w.armed.Store(false)
+	w.flags.clear(waiting)
 	w.delivered.Add(uint64(len(events)))
 	return events, nil
 }
 
-// read moves the cursor over the next events. Without any, the watch has caught
-// up or ended. The caller holds the lock.
-func (w *Watch) read() []store.Event {
-	if w.rare != nil && w.rare.drainPrelude && w.cur.prelude.done() {
-		w.finish(w.rare.drainTo)
+// hold keeps events that were taken and not given to the consumer, for the next
+// take.
+func (w *Watch) hold(events []store.Event) {
+	if len(events) == 0 {
+		return
 	}
-	if w.end != nil {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.flags.has(ended) {
+		w.more().held = events
+	}
+}
+
+// unhold returns what is held, which then no longer is. The caller holds the
+// lock.
+func (w *Watch) unhold() (events []store.Event) {
+	if w.extras != nil {
+		events, w.extras.held = w.extras.held, nil
+	}
+	return events
+}
+
+// read moves the cursor over the next events. Without any, the watch has caught
+// up, has not begun or has ended. The caller holds the lock.
+func (w *Watch) read() []store.Event {
+	if w.extras != nil && w.extras.drainInitial && w.cur.initial.done() {
+		w.finish(w.extras.drainTo)
+	}
+	if !w.reading() {
 		return nil
 	}
-	snap := w.feed.Load()
-	events, err := w.cur.read(w.stream, snap)
+	events, err := w.readAt(w.feed.Load())
 	w.count()
 	switch {
 	case len(events) > 0:
@@ -40,18 +65,30 @@ func (w *Watch) read() []store.Event {
 	case err != nil:
 		w.finish(err)
 		return nil
-	case w.rare != nil && w.rare.drainTo != nil:
-		w.finish(w.rare.drainTo)
+	case w.extras != nil && w.extras.drainTo != nil:
+		w.finish(w.extras.drainTo)
 		return nil
 	}
 	w.caughtUp()
 	return w.bookmark()
 }
 
-// bookmark returns the bookmark that is due, if any. One below a start in the
-// future waits until that is reached: it would lead back before it.
+// readAt reads the cursor's next events of snap.
+func (w *Watch) readAt(snap *store.Snapshot) ([]store.Event, error) {
+	events, err := w.cur.read(w.stream, snap)
+	if len(events) == 0 && err == nil && w.cur.mustConflate(snap) {
+		w.conflate(snap)
+		events, err = w.cur.read(w.stream, snap)
+	}
+	if w.untold {
+		events = w.tell(events)
+	}
+	return events, err
+}
+
+// bookmark returns the bookmark that is due, if any.
 func (w *Watch) bookmark() []store.Event {
-	if !w.bookmarks || w.cur.rev < max(w.cur.skip, 1) || !w.flags.clear(bookmarkDue) {
+	if !w.traits.has(bookmarks) || w.cur.rev == 0 || !w.flags.clear(bookmarkDue) {
 		return nil
 	}
 	return []store.Event{{Type: store.Bookmark, Revision: w.cur.rev}}
@@ -60,27 +97,31 @@ func (w *Watch) bookmark() []store.Event {
 // count records how much of its stream the watch has taken. One that scans the
 // window cannot say, and keeps the figure that it had.
 func (w *Watch) count() {
+	var kept uint64
+	if w.cur.backlog != nil {
+		kept = uint64(w.cur.backlog.size)
+	}
 	switch {
 	case w.stream.everything:
-		w.taken.Store(uint64(w.cur.pos))
+		w.taken.Store(uint64(w.cur.pos) - kept)
 	case w.cur.node != nil:
-		w.taken.Store(w.cur.node.count)
+		w.taken.Store(w.cur.node.count - kept)
 	}
 }
 
 // caughtUp notes that the consumer, which asks for more, has been given all up
 // to the cursor's revision.
 func (w *Watch) caughtUp() {
-	w.safe.Store(uint64(max(w.cur.rev, w.cur.skip)))
-	if w.flags.clear(stalled) && w.feed.Recovered != nil {
-		w.feed.Recovered(w)
+	w.resume.Store(uint64(w.cur.rev))
+	if w.flags.clear(stalled) {
+		w.feed.recovered(w)
 	}
 }
 
-// passed notes that the consumer has been given ev.
+// passed notes that the consumer has been given ev and all before it.
 func (w *Watch) passed(ev store.Event) {
 	if ev.Marks&(store.Initial|store.Conflated) == 0 {
-		w.safe.Store(uint64(ev.Revision))
+		w.resume.Store(uint64(ev.Revision))
 	}
 }
 
@@ -92,16 +133,5 @@ func (w *Watch) passedAll(batch []store.Event, n int) {
 	}
 	if n > 0 {
 		w.passed(batch[n-1])
-	}
-}
-
-// signal tells a waiting consumer to look again. The caller holds the lock.
-func (w *Watch) signal() {
-	if w.ready == nil {
-		return
-	}
-	select {
-	case w.ready <- struct{}{}:
-	default:
 	}
 }

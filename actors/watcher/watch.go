@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -16,143 +15,139 @@ import (
 // holds without an index, since lag costs no memory here.
 const DefaultBuffer = 1000
 
-// Options is how a watch behaves.
+// Options is what is asked of a watch.
 type Options struct {
+	// Filter is what the watch wants; nil is everything. Watches with the same
+	// one share its evaluation.
+	Filter *store.Filter
+	// From is where it starts.
+	From From
 	// Policy says what happens to a watch that stays stalled.
 	Policy Policy
 	// Buffer is how many events for it the watch may lag before it is called
-	// stalled, and how many an expired Park watch still hands out. Zero means
+	// stalled, and how many it keeps when the window leaves it behind. Zero means
 	// [DefaultBuffer].
 	Buffer int
 	// Bookmarks asks for bookmarks.
 	Bookmarks bool
 	// Deadline is when the watch ends with [ErrDeadline]; zero means never.
 	Deadline time.Time
+	// OnPool runs a handler on the system's pool. One that may block must not be
+	// there.
+	OnPool bool
 }
 
-// Start is where a watch begins. The watchCache fixes it.
-type Start struct {
-	// Next is the position of the first event to look at.
-	Next store.Seq
-	// After is the revision that the position stands for: everything up to it is
-	// known to the consumer, or comes with State.
-	After store.Revision
-	// Skip leaves out events up to a revision in the future.
-	Skip store.Revision
-	// State is delivered first, as Added events; nil for none.
-	State *store.TreeView
-	// InitialEnd asks for the bookmark that closes State, at revision After.
+// From is where a watch starts. The zero value starts now.
+type From struct {
+	// NotBefore is a revision that a start now must not lie before: what leads up
+	// to it is the past, even if the cache has not heard of it.
+	NotBefore store.Revision
+	// Revision starts after it; in the future, too.
+	Revision store.Revision
+	// State starts with the state, as Added events, then goes on.
+	State bool
+	// InitialEnd closes the state with a bookmark.
 	InitialEnd bool
+	// Last starts with as many of the newest events in the window.
+	Last int
 }
 
-// Watch is one watch: the handle that its consumer holds, and the waker that
-// the watcher actor runs. Make it with [New]; it lives from when the dispatcher
-// adopts it until its end.
+// Watch is one watch as its consumer sees it; [Member] is the same watch as the
+// dispatcher sees it. It begins when the dispatcher takes it in and lives until
+// its end.
 type Watch struct {
-	box    actors.WakeBox
 	feed   *Feed
 	stream *Stream
-	// handler is nil for a watch that is pulled.
-	handler func(store.Event)
-	// buffer, policy and bookmarks are of the options.
-	buffer    uint32
-	policy    Policy
-	bookmarks bool
-	// onPool is where turns run. The dispatcher's.
-	onPool bool
+	// target has the consumer look at the watch. It is set when the watch is made,
+	// or for one that is pulled when its consumer first waits.
+	target target
+	// asked is what the watch was made with, until it begins.
+	asked *Options
 
-	// mu guards what follows. It is held while the cursor moves, never while
-	// user code runs.
-	mu    sync.Mutex
-	cur   cursor
-	end   error
-	ready chan struct{}
-	// rare is nil for most watches; see rarely.
-	rare *rarity
+	// buffer, policy and traits are of the options.
+	buffer uint32
+	policy Policy
+	traits traits
+	// pending: the watch starts at a revision that has not come.
+	pending bool
+	// untold: events were left out of which the consumer has not been told.
+	untold bool
 
-	// leash ends the watch with its context, and place is where on it; nil if
-	// nothing does. The leashes' lock guards both.
-	leash *leash
-	place uint32
-	// slot is the place among the stream's members. The dispatcher's.
-	slot uint32
+	// mu guards target, asked, what precedes and what follows. It is held while
+	// the cursor moves, never while user code runs.
+	mu     sync.Mutex
+	cur    cursor
+	extras *extras
 
-	// held is what Events has taken but not yielded. The consumer's.
-	held []store.Event
+	// group ends the watch with its context, and groupIndex is its place there;
+	// nil if nothing does. The groups' lock guards both.
+	group      *contextGroup
+	groupIndex uint32
+	// memberIndex is the place among the stream's members. The dispatcher's.
+	memberIndex uint32
 
-	// safe is the revision that the consumer may resume from.
-	safe atomic.Uint64
+	// resume is the revision that the consumer may resume from.
+	resume atomic.Uint64
 	// taken is how much of its stream the watch has taken, in events.
 	taken atomic.Uint64
 	// delivered counts the events handed to the consumer.
 	delivered atomic.Uint64
 
-	consumer atomic.Int32
-	ended    atomic.Bool
-	armed    atomic.Bool
-	flags    flags
+	kind  atomic.Int32
+	flags flags
 }
 
-// rarity is what most watches do not have, kept apart because 100,000 idle ones
-// do.
-type rarity struct {
+// target has a watch's consumer look for what is next.
+type target interface{ signal() }
+
+// extras are what most watches do not have, kept apart because 100,000 idle
+// ones do not.
+type extras struct {
 	deadline time.Time
 	done     chan struct{}
-	// drainTo, if set, is the end of a watch that may first read what there is.
-	// With drainPrelude that is the rest of its prelude, otherwise everything
-	// that was published.
+	// end is why the watch ended.
+	end error
+	// held is what was taken and not given to the consumer.
+	held []store.Event
+	// lost counts the events that were left out.
+	lost uint64
+	// drainTo, if set, is the end of a watch that may first read what there is:
+	// the rest of its initial state, or everything that was published.
 	drainTo      error
-	drainPrelude bool
+	drainInitial bool
 }
 
-// rarely returns the watch's rarity, made if there is none. The caller holds
-// the lock.
-func (w *Watch) rarely() *rarity {
-	if w.rare == nil {
-		w.rare = new(rarity)
-	}
-	return w.rare
-}
-
-// New makes a watch that reads feed. A nil handler makes one that is pulled.
-func New(feed *Feed, options Options, handler func(store.Event)) *Watch {
-	if options.Buffer == 0 {
-		options.Buffer = DefaultBuffer
-	}
-	w := &Watch{
-		feed: feed, handler: handler,
-		buffer: uint32(min(uint64(options.Buffer), math.MaxUint32)), policy: options.Policy, bookmarks: options.Bookmarks,
-	}
-	if !options.Deadline.IsZero() {
-		w.rarely().deadline = options.Deadline
-	}
-	if handler != nil {
-		w.consumer.Store(int32(byHandler))
-	}
+// New makes a watch that reads feed and is pulled.
+func New(feed *Feed, options Options) *Watch {
+	w := new(Watch)
+	w.prepare(feed, options)
 	return w
 }
 
-// Begin sets the watch on stream at start, its turns on the pool or not. The
-// dispatcher calls it once, before it spawns the watcher.
-func (w *Watch) Begin(stream *Stream, start Start, onPool bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.stream = stream
-	w.onPool = onPool || w.handler == nil
-	w.cur = cursor{pos: start.Next, rev: start.After, skip: start.Skip}
-	w.taken.Store(stream.count(start.Next))
-	if w.end != nil {
-		return // it ended on its way here, and is to hold on to nothing
+func (w *Watch) prepare(feed *Feed, options Options) {
+	if options.Buffer == 0 {
+		options.Buffer = DefaultBuffer
 	}
-	if start.State == nil && !start.InitialEnd {
-		w.safe.Store(uint64(max(start.After, start.Skip)))
-		return
-	}
-	w.cur.prelude = &prelude{state: start.State, revision: start.After, bookmark: start.InitialEnd}
-	if w.policy == Conflate {
-		w.cur.prelude.base = start.State
+	w.feed, w.asked = feed, &options
+	w.buffer = uint32(min(uint64(options.Buffer), math.MaxUint32))
+	w.policy, w.traits = options.Policy, traitsOf(options)
+	w.memberIndex = noMember
+	if !options.Deadline.IsZero() {
+		w.more().deadline = options.Deadline
 	}
 }
+
+// more returns the watch's extras, made if there are none. The caller holds the
+// lock.
+func (w *Watch) more() *extras {
+	if w.extras == nil {
+		w.extras = new(extras)
+	}
+	return w.extras
+}
+
+// Member returns the watch as the dispatcher sees it.
+func (w *Watch) Member() *Member { return (*Member)(w) }
 
 // StopWith ends the watch when ctx is done.
 func (w *Watch) StopWith(ctx context.Context) {
@@ -161,82 +156,75 @@ func (w *Watch) StopWith(ctx context.Context) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.end == nil {
-		w.feed.leashes.tie(ctx, w)
+	if !w.flags.has(ended) {
+		w.feed.groups.add(ctx, w)
 	}
 }
 
 // Stop ends the watch with [ErrStopped]. It does not wait for a handler that is
 // running. Stopping an ended watch does nothing.
-func (w *Watch) Stop() { w.Finish(ErrStopped) }
+func (w *Watch) Stop() { w.end(ErrStopped) }
 
-// Finish ends the watch with reason, unless it has ended. What has not been
-// delivered is dropped.
-func (w *Watch) Finish(reason error) {
+// end ends the watch with reason, unless it has ended, and tells its consumer.
+// What has not been delivered is dropped.
+func (w *Watch) end(reason error) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.finish(reason)
-}
-
-// FinishAfterPrelude ends the watch with reason: at once, unless the initial
-// state is still being delivered; then when that, and the bookmark that closes
-// it, are. A consumer that was so close to a usable state need not start over.
-func (w *Watch) FinishAfterPrelude(reason error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if p := w.cur.prelude; p != nil && p.bookmark && w.end == nil {
-		w.rarely().drainTo, w.rarely().drainPrelude = reason, true
-		return
-	}
-	w.finish(reason)
-}
-
-// FinishWhenCaughtUp ends the watch with reason once everything that has been
-// published is delivered.
-func (w *Watch) FinishWhenCaughtUp(reason error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if rare := w.rarely(); w.end == nil && rare.drainTo == nil {
-		rare.drainTo = reason
-		w.signal()
+	first, target := w.finish(reason), w.target
+	w.mu.Unlock()
+	if first && target != nil {
+		target.signal()
 	}
 }
 
-// finish is Finish under the lock.
-func (w *Watch) finish(reason error) {
-	if w.end != nil {
-		return
+// finish is end without telling the consumer. It reports whether the watch had
+// not ended. The caller holds the lock.
+func (w *Watch) finish(reason error) bool {
+	if w.flags.has(ended) {
+		return false
 	}
-	w.end = reason
-	w.ended.Store(true)
-	w.cur.prelude, w.cur.node = nil, nil
-	w.feed.leashes.untie(w)
-	if w.rare != nil && w.rare.done != nil {
-		close(w.rare.done)
+	more := w.more()
+	more.end, more.held = reason, nil
+	w.flags.set(ended)
+	w.cur.release()
+	w.feed.groups.remove(w)
+	if more.done != nil {
+		close(more.done)
 	}
-	w.signal()
-	w.box.Stop()
+	if h, ok := w.target.(*handler); ok {
+		h.box.Stop() // the watch is forgotten when that has stopped
+	} else {
+		w.feed.ended(w)
+	}
+	return true
 }
 
 // Done returns a channel that is closed when the watch ends.
 func (w *Watch) Done() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	rare := w.rarely()
-	if rare.done == nil {
-		rare.done = make(chan struct{})
-		if w.end != nil {
-			close(rare.done)
+	more := w.more()
+	if more.done == nil {
+		more.done = make(chan struct{})
+		if w.flags.has(ended) {
+			close(more.done)
 		}
 	}
-	return rare.done
+	return more.done
 }
 
 // Err returns why the watch ended, or nil while it has not.
 func (w *Watch) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.end
+	return w.reason()
+}
+
+// reason is Err under the lock.
+func (w *Watch) reason() error {
+	if w.extras == nil {
+		return nil
+	}
+	return w.extras.end
 }
 
 // Revision returns the revision from which a new watch would continue where
@@ -249,44 +237,114 @@ func (w *Watch) Err() error {
 // handler works through a batch, just after a receive from Chan, or after an
 // event marked Conflated it may be behind.
 func (w *Watch) Revision() store.Revision {
-	if w.armed.Load() {
-		w.passBy()
+	if w.flags.has(waiting) {
+		w.skipPublished()
 	}
-	return store.Revision(w.safe.Load())
+	return store.Revision(w.resume.Load())
 }
 
-// passBy moves a watch whose consumer waits for more past what was published and
-// is not for it, of which it is not told.
-func (w *Watch) passBy() {
+// skipPublished moves a watch whose consumer waits for more past what was
+// published and is not for it, of which it is not told.
+func (w *Watch) skipPublished() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.armed.Load() || w.end != nil || w.cur.prelude != nil {
+	if !w.flags.has(waiting) || !w.reading() || w.cur.initial != nil || w.cur.backlog != nil {
 		return
 	}
 	if snap := w.feed.Load(); w.cur.exhausted(snap) {
 		w.cur.caughtUpWith(snap)
-		w.safe.Store(uint64(max(w.cur.rev, w.cur.skip)))
+		w.resume.Store(uint64(w.cur.rev))
 	}
+}
+
+// reading reports whether the watch has begun and has not ended. The caller
+// holds the lock.
+func (w *Watch) reading() bool {
+	return w.stream != nil && !w.pending && !w.flags.has(ended)
 }
 
 // Delivered returns how many events, bookmarks included, the consumer was
 // given.
 func (w *Watch) Delivered() uint64 { return w.delivered.Load() }
 
-// Lag returns how many events for this watch lie ahead of its consumer, not
-// counting a prelude. While it catches up from the window the figure may be too
-// high.
+// Lost returns how many events were left out because the policy is Conflate and
+// the window had left the watch behind: states that were superseded, objects
+// that came and went, and values that were emitted. If the watch has a filter
+// it is at most so many, since what was left out was not looked at.
+func (w *Watch) Lost() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.extras == nil {
+		return 0
+	}
+	return w.extras.lost
+}
+
+// Lag returns how many events for this watch lie ahead of its consumer, from
+// what it was handed to what was committed, without the rest of an initial
+// state. Events that are on their way to the dispatcher count whether they are
+// for the watch or not, and so do those of the window while the watch catches
+// up from there. A watch that has ended lags nothing.
 func (w *Watch) Lag() uint64 {
-	if w.ended.Load() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.reading() {
 		return 0
 	}
-	count, taken := w.stream.count(w.feed.Load().Window.Next()), w.taken.Load()
-	if count <= taken {
-		return 0
+	snap := w.feed.Load()
+	lag := w.cur.ahead(w.stream, snap) + w.feed.undispatched(snap)
+	if w.extras != nil {
+		lag += uint64(len(w.extras.held))
 	}
-	return count - taken
+	return lag
 }
 
 // Stalled reports whether the dispatcher has called the watch stalled and it
 // has not caught up since.
 func (w *Watch) Stalled() bool { return w.flags.has(stalled) }
+
+// traits are the options that are yes or no, in a byte.
+type traits uint8
+
+const (
+	bookmarks traits = 1 << iota
+	onPool
+)
+
+func traitsOf(o Options) (t traits) {
+	if o.Bookmarks {
+		t |= bookmarks
+	}
+	if o.OnPool {
+		t |= onPool
+	}
+	return t
+}
+
+func (t traits) has(u traits) bool { return t&u != 0 }
+
+// flag is one of a watch's flags.
+type flag uint32
+
+const (
+	// ended: the watch has ended.
+	ended flag = 1 << iota
+	// waiting: the watch has caught up and its consumer asks for more.
+	waiting
+	// stalled: the dispatcher has called the watch stalled, and it has not caught
+	// up since.
+	stalled
+	// bookmarkDue: a bookmark was asked for and has not been delivered.
+	bookmarkDue
+)
+
+// flags are several, each set and cleared at once.
+type flags struct{ bits atomic.Uint32 }
+
+func (f *flags) has(g flag) bool { return f.bits.Load()&uint32(g) != 0 }
+
+// set reports whether the flag was not set before.
+func (f *flags) set(g flag) bool { return f.bits.Or(uint32(g))&uint32(g) == 0 }
+
+// clear reports whether the flag was set. Where it is not, it costs a read.
+func (f *flags) clear(g flag) bool { return f.has(g) && f.bits.And(^uint32(g))&uint32(g) != 0 }

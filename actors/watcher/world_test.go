@@ -25,6 +25,7 @@ type world struct {
 	feed    watcher.Feed
 	written *store.Snapshot
 	log     []store.Event
+	pending map[*watcher.Member]store.Revision
 	failed  bool
 	// lapped: the window went past the dispatcher itself.
 	lapped bool
@@ -33,8 +34,9 @@ type world struct {
 func newWorld(t require.TestingT, filter *store.Filter, limits store.WindowLimits) *world {
 	w := &world{
 		t: t, history: newHistory(t), tree: store.NewTree(),
-		window: store.NewWindow(limits, func(*store.Object) int { return 1 }),
-		stream: watcher.NewStream(schema, filter, 0),
+		window:  store.NewWindow(limits, func(*store.Object) int { return 1 }),
+		stream:  watcher.NewStream(schema, filter, 0),
+		pending: map[*watcher.Member]store.Revision{},
 	}
 	w.feed.Await = func(context.Context, <-chan struct{}) error { return errIdle }
 	w.window.Reset(0)
@@ -68,14 +70,33 @@ func (w *world) trim() {
 	w.written = w.snapshot()
 }
 
-// round does what the dispatcher's does: evaluate, append, overrun, publish.
-func (w *world) round() {
+// round does what the dispatcher's does: evaluate, append, tell of the window,
+// publish.
+func (w *world) round() { w.roundDuring(func() {}) }
+
+// roundDuring is round in which something happens before it publishes.
+func (w *world) roundDuring(during func()) {
 	prev, next := w.feed.Load(), w.written
 	w.evaluate(prev, next)
+	w.arrive(next)
 	for _, m := range w.stream.Members() {
-		m.Overrun(prev, next)
+		m.WindowMoved(prev, next)
 	}
+	during()
 	w.feed.Publish(next)
+}
+
+// arrive has the pending watches begin whose revision comes with next.
+func (w *world) arrive(next *store.Snapshot) {
+	for m, from := range w.pending {
+		if from > next.Revision {
+			continue
+		}
+		at, err := next.Window.Seek(from)
+		require.NoError(w.t, err)
+		m.Arrive(at, from)
+		delete(w.pending, m)
+	}
 }
 
 // halfRound fails before it has published, so that the next one has to restart
@@ -108,10 +129,18 @@ func (w *world) evaluate(prev, next *store.Snapshot) {
 
 // watch starts a watch at a position of the published window.
 func (w *world) watch(options watcher.Options, start watcher.Start) *watcher.Watch {
-	watch := watcher.New(&w.feed, options, nil)
-	watch.Begin(w.stream, start, true)
-	w.stream.Join(watch)
+	watch := watcher.New(&w.feed, options)
+	w.join(watch, start)
 	return watch
+}
+
+// join has a watch begin.
+func (w *world) join(watch *watcher.Watch, start watcher.Start) {
+	watch.Member().Begin(w.stream, start)
+	w.stream.Join(watch.Member())
+	if start.Pending > 0 {
+		w.pending[watch.Member()] = start.Pending
+	}
 }
 
 // now is the start of a watch that begins with what is published next.

@@ -167,7 +167,7 @@ func TestLeakOfActors(t *testing.T) {
 	cfg.Host, cfg.Name = host, "pods"
 	forgotten, err := engine.New(cfg)
 	require.NoError(t, err)
-	_, err = forgotten.Watch(t.Context(), engine.WatchOptions{})
+	_, err = forgotten.Handle(t.Context(), engine.WatchOptions{}, func(engine.Event[pod]) {})
 	require.NoError(t, err)
 
 	failures := failuresOf(t, func(r *recorder) { enginetest.CheckLeaks(r, host) })

@@ -13,7 +13,7 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-func TestRow001_CreateTakesTheKeyFromTheValue(t *testing.T) {
+func TestCreate_TakesTheKeyFromTheValue(t *testing.T) {
 	f := newFixture(t)
 	o := f.create("ns/p", "v1")
 	require.Equal(t, "ns/p", o.Key)
@@ -23,7 +23,7 @@ func TestRow001_CreateTakesTheKeyFromTheValue(t *testing.T) {
 	require.Same(t, o, got)
 }
 
-func TestRow002_CreateWithTTL(t *testing.T) {
+func TestCreate_WithTTL(t *testing.T) {
 	f := newFixture(t)
 	_, err := f.Create(f.ctx, newPod("p", "v1"), backend.CreateOptions{TTL: time.Second})
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestRow002_CreateWithTTL(t *testing.T) {
 	f.holds("p", "")
 }
 
-func TestRow003_CreateOfAnExistingKey(t *testing.T) {
+func TestCreate_OfAnExistingKey(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "v1")
 	_, err := f.Create(f.ctx, newPod("p", "v2"), backend.CreateOptions{})
@@ -39,7 +39,7 @@ func TestRow003_CreateOfAnExistingKey(t *testing.T) {
 	f.holds("p", "v1")
 }
 
-func TestRow039_MalformedKeysAreRefusedByEveryVerb(t *testing.T) {
+func TestKeys_MalformedOnesAreRefusedByEveryVerb(t *testing.T) {
 	f := newFixture(t)
 	for _, key := range []string{"", "/", "a//b", "../a", "a/"} {
 		_, err := f.Create(f.ctx, newPod(key, ""), backend.CreateOptions{})

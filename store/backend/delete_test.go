@@ -21,7 +21,7 @@ func keep(image string, calls *int) backend.ValidateFunc {
 	}
 }
 
-func TestRow005_UnconditionalDelete(t *testing.T) {
+func TestDelete_Unconditional(t *testing.T) {
 	f := newFixture(t)
 	created := f.create("p", "v1")
 	gone, err := f.Delete(f.ctx, "p", backend.DeleteOptions{})
@@ -32,7 +32,7 @@ func TestRow005_UnconditionalDelete(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
-func TestRow006_ConditionalDelete(t *testing.T) {
+func TestDelete_Conditional(t *testing.T) {
 	f := newFixture(t)
 	created := f.create("p", "v1")
 	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions{Preconditions: backend.Preconditions{UID: created.Created + 1}})
@@ -43,7 +43,7 @@ func TestRow006_ConditionalDelete(t *testing.T) {
 	f.holds("p", "")
 }
 
-func TestRow007_DeleteWithSuggestion(t *testing.T) {
+func TestDelete_WithSuggestion(t *testing.T) {
 	f := newFixture(t)
 	fresh := f.create("p", "v1")
 	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions{Suggestion: fresh})
@@ -52,7 +52,7 @@ func TestRow007_DeleteWithSuggestion(t *testing.T) {
 	f.holds("p", "")
 }
 
-func TestRow008_DeleteWithSuggestionAndConflict(t *testing.T) {
+func TestDelete_WithSuggestionAndConflict(t *testing.T) {
 	f := newFixture(t)
 	stale := f.create("p", "v1")
 	f.rival("p", "v2")
@@ -62,7 +62,7 @@ func TestRow008_DeleteWithSuggestionAndConflict(t *testing.T) {
 	f.holds("p", "")
 }
 
-func TestRow009_DeleteWithConflict(t *testing.T) {
+func TestDelete_WithConflict(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "v1")
 	calls := 0
@@ -77,7 +77,7 @@ func TestRow009_DeleteWithConflict(t *testing.T) {
 	require.Equal(t, "v2", imageOf(gone))
 }
 
-func TestRow010_DeleteWithSuggestionOfDeletedObject(t *testing.T) {
+func TestDelete_WithSuggestionOfDeletedObject(t *testing.T) {
 	f := newFixture(t)
 	stale := f.create("p", "v1")
 	f.rivalDelete("p")
@@ -85,7 +85,7 @@ func TestRow010_DeleteWithSuggestionOfDeletedObject(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
-func TestRow011_ValidateDeletionWithSuggestion(t *testing.T) {
+func TestDelete_ValidationWithSuggestion(t *testing.T) {
 	f := newFixture(t)
 	fresh, calls := f.create("p", "v1"), 0
 	_, err := f.Delete(f.ctx, "p", backend.DeleteOptions{Suggestion: fresh, Validate: keep("v1", &calls)})
@@ -101,7 +101,7 @@ func TestRow011_ValidateDeletionWithSuggestion(t *testing.T) {
 	f.holds("p", "")
 }
 
-func TestRow012_ValidateDeletionWithOnlySuggestionValid(t *testing.T) {
+func TestDelete_ValidationThatOnlyTheSuggestionPasses(t *testing.T) {
 	f := newFixture(t)
 	stale, calls := f.create("p", "v1"), 0
 	f.rival("p", "v2")
@@ -111,7 +111,7 @@ func TestRow012_ValidateDeletionWithOnlySuggestionValid(t *testing.T) {
 	f.holds("p", "v2")
 }
 
-func TestRow013_PreconditionalDeleteWithStaleSuggestion(t *testing.T) {
+func TestDelete_PreconditionWithStaleSuggestion(t *testing.T) {
 	f := newFixture(t)
 	stale := f.create("p", "v1")
 	f.rivalDelete("p")
@@ -121,7 +121,7 @@ func TestRow013_PreconditionalDeleteWithStaleSuggestion(t *testing.T) {
 	f.holds("p", "")
 }
 
-func TestRow014_PreconditionalDeleteWithOnlySuggestionPass(t *testing.T) {
+func TestDelete_PreconditionThatOnlyTheSuggestionMeets(t *testing.T) {
 	f := newFixture(t)
 	stale := f.create("p", "v1")
 	f.rivalDelete("p")

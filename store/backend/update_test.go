@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-func TestRow029_GuaranteedUpdate(t *testing.T) {
+func TestUpdate_MissingExistingAndUnchanged(t *testing.T) {
 	t.Run("missing", func(t *testing.T) {
 		f := newFixture(t)
 		calls := 0
@@ -83,7 +83,7 @@ func TestRow029_GuaranteedUpdate(t *testing.T) {
 	})
 }
 
-func TestRow030_GuaranteedUpdateWithTTL(t *testing.T) {
+func TestUpdate_WithTTL(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "v1")
 	calls := 0
@@ -106,7 +106,7 @@ func TestRow030_GuaranteedUpdateWithTTL(t *testing.T) {
 	f.holds("p", "")
 }
 
-func TestRow031_SuggestionWithOtherContentIsRewritten(t *testing.T) {
+func TestUpdate_SuggestionWithOtherContentIsRewritten(t *testing.T) {
 	f := newFixture(t)
 	live, calls := f.create("p", "v1"), 0
 	wrong := newPod("p", "v2")
@@ -117,7 +117,7 @@ func TestRow031_SuggestionWithOtherContentIsRewritten(t *testing.T) {
 	f.holds("p", "v2")
 }
 
-func TestRow032_ConflictingUpdatesBothApply(t *testing.T) {
+func TestUpdate_ConflictingOnesBothApply(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "1")
 	calls := 0
@@ -131,7 +131,7 @@ func TestRow032_ConflictingUpdatesBothApply(t *testing.T) {
 	f.holds("p", "2+mine")
 }
 
-func TestRow032_ManyGoroutinesLoseNoUpdate(t *testing.T) {
+func TestUpdate_ManyGoroutinesLoseNone(t *testing.T) {
 	f := newFixture(t)
 	// The counting wrapper is not for goroutines.
 	s := backend.NewStorage(f.below.Backend, podSchema())
@@ -171,7 +171,7 @@ func refuse(image string, calls *int) backend.UpdateFunc {
 	}
 }
 
-func TestRow033_UpdateErrorOnASuggestion(t *testing.T) {
+func TestUpdate_ErrorOnASuggestion(t *testing.T) {
 	t.Run("stale suggestion: tried again on the live object", func(t *testing.T) {
 		f := newFixture(t)
 		stale, calls := f.create("p", "v1"), 0

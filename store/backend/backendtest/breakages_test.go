@@ -46,7 +46,7 @@ func overwrite(ctx context.Context, h honest, draft *object, opts backend.PutOpt
 }
 
 var brokenWrites = []breakage{
-	{"forgets when it was created", "Row001_CreateStoresWhatItReturns", eachPut(
+	{"forgets when it was created", "Create_StoresWhatItReturns", eachPut(
 		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
 			o, err := h.Put(ctx, draft, prev, opts)
 			if err != nil {
@@ -56,25 +56,25 @@ var brokenWrites = []breakage{
 			forgetful.Created = 0
 			return forgetful, nil
 		})},
-	{"ignores TTL", "Row002_CreateWithTTLIsDeletedInTime", eachPut(
+	{"ignores TTL", "Create_WithTTLIsDeletedInTime", eachPut(
 		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
 			return h.Put(ctx, draft, prev, backend.PutOptions{})
 		})},
-	{"creates over what exists", "Row003_CreateOfAnExistingKeyFails", eachPut(
+	{"creates over what exists", "Create_OfAnExistingKeyFails", eachPut(
 		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
 			if prev == nil {
 				return overwrite(ctx, h, draft, opts)
 			}
 			return h.Put(ctx, draft, prev, opts)
 		})},
-	{"updates whatever is there", "Row029_PutDemandsTheRevision", eachPut(
+	{"updates whatever is there", "Put_DemandsTheRevision", eachPut(
 		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
 			if _, err := h.Get(ctx, draft.Key); err == nil && prev != nil {
 				return overwrite(ctx, h, draft, opts)
 			}
 			return h.Put(ctx, draft, prev, opts)
 		})},
-	{"acknowledges one of ten updates without writing", "Row032_ConcurrentUpdatesAllApply", func(h honest) *wrapper {
+	{"acknowledges one of ten updates without writing", "Put_ConcurrentOnesAllApply", func(h honest) *wrapper {
 		var calls atomic.Int32
 		return eachPut(func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
 			if calls.Add(1)%10 == 0 {
@@ -83,7 +83,7 @@ var brokenWrites = []breakage{
 			return h.Put(ctx, draft, prev, opts)
 		})(h)
 	}},
-	{"lets updates expire with what they replaced", "Row030_UpdateSetsTheTimeToLiveAnew", eachPut(
+	{"lets updates expire with what they replaced", "Put_SetsTheTimeToLiveAnew", eachPut(
 		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
 			if o, err := h.Get(ctx, draft.Key); err == nil && !o.Expires.IsZero() {
 				opts.TTL = time.Second
@@ -119,7 +119,7 @@ var brokenWrites = []breakage{
 			}
 			return o, err
 		})},
-	{"removes at the old revision", "Row005_RemoveReturnsTheLastStateAtANewRevision", func(h honest) *wrapper {
+	{"removes at the old revision", "Remove_ReturnsTheLastStateAtANewRevision", func(h honest) *wrapper {
 		return &wrapper{honest: h, remove: func(ctx context.Context, prev *object) (*object, error) {
 			last, _ := h.Get(ctx, prev.Key)
 			if _, err := h.Remove(ctx, prev); err != nil {
@@ -128,7 +128,7 @@ var brokenWrites = []breakage{
 			return last, nil
 		}}
 	}},
-	{"removes whatever is there", "Row006_RemoveDemandsTheRevision", func(h honest) *wrapper {
+	{"removes whatever is there", "Remove_DemandsTheRevision", func(h honest) *wrapper {
 		return &wrapper{honest: h, remove: func(ctx context.Context, prev *object) (*object, error) {
 			o, err := h.Get(ctx, prev.Key)
 			if err != nil {
@@ -154,7 +154,7 @@ func eachList(wreck func(ctx context.Context, h honest, opts backend.ListOptions
 }
 
 var brokenReads = []breakage{
-	{"gets what was before", "Row004_GetReturnsTheNewest", func(h honest) *wrapper {
+	{"gets what was before", "Get_ReturnsTheNewest", func(h honest) *wrapper {
 		return &wrapper{honest: h, get: func(ctx context.Context, key string) (*object, error) {
 			rev, _ := h.Revision(ctx)
 			old, err := h.List(ctx, backend.ListOptions{Prefix: key, Revision: rev - 1})
@@ -164,7 +164,7 @@ var brokenReads = []breakage{
 			return h.Get(ctx, key)
 		}}
 	}},
-	{"lists the newest state at any revision", "Row015_ListAtEachRevision", eachList(
+	{"lists the newest state at any revision", "List_AtEachRevision", eachList(
 		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
 			at := opts.Revision
 			opts.Revision = 0
@@ -174,13 +174,13 @@ var brokenReads = []breakage{
 			}
 			return l, err
 		})},
-	{"takes the future for now", "Row015_ListRefusesWhatCannotBe", eachList(
+	{"takes the future for now", "List_RefusesWhatCannotBe", eachList(
 		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
 			rev, _ := h.Revision(ctx)
 			opts.Revision = min(opts.Revision, rev)
 			return h.List(ctx, opts)
 		})},
-	{"takes prefixes by the byte", "Row021_PrefixesAreOfWholePathSegments", eachList(
+	{"takes prefixes by the byte", "List_PrefixesAreOfWholePathSegments", eachList(
 		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
 			prefix := opts.Prefix
 			opts.Prefix = ""
@@ -190,18 +190,18 @@ var brokenReads = []breakage{
 			}
 			return l, err
 		})},
-	{"cleans keys", "Row039_MalformedKeysAreRefusedByEveryVerb", func(h honest) *wrapper {
+	{"cleans keys", "Keys_MalformedOnesAreRefusedByEveryVerb", func(h honest) *wrapper {
 		return &wrapper{honest: h, get: func(ctx context.Context, key string) (*object, error) {
 			return h.Get(ctx, strings.Trim(key, "/"))
 		}}
 	}},
-	{"says the revision before", "Row087_RevisionIsThatOfTheNewestChange", func(h honest) *wrapper {
+	{"says the revision before", "Revision_IsThatOfTheNewestChange", func(h honest) *wrapper {
 		return &wrapper{honest: h, revision: func(ctx context.Context) (store.Revision, error) {
 			rev, err := h.Revision(ctx)
 			return max(1, rev-1), err
 		}}
 	}},
-	{"lists with a wrong revision", "Row157_ReadsSeeWhatWasAcknowledged", eachList(
+	{"lists with a wrong revision", "Reads_SeeWhatWasAcknowledged", eachList(
 		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
 			l, err := h.List(ctx, opts)
 			if err == nil {
@@ -217,7 +217,7 @@ var brokenReads = []breakage{
 			}
 			return l, err
 		})},
-	{"loses the last of each page", "Row024_PagesAddUpToTheList", eachList(
+	{"loses the last of each page", "List_PagesAddUp", eachList(
 		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
 			l, err := h.List(ctx, opts)
 			if err == nil && l.Continue != "" {
@@ -225,7 +225,7 @@ var brokenReads = []breakage{
 			}
 			return l, err
 		})},
-	{"pages through the newest state", "Row036_PagesDoNotSeeLaterWrites", eachList(
+	{"pages through the newest state", "List_PagesDoNotSeeLaterWrites", eachList(
 		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
 			if token, err := backend.ParseToken(opts.Continue); err == nil {
 				opts.Continue = backend.Token{Start: token.Start}.Encode()
@@ -249,7 +249,7 @@ var brokenReads = []breakage{
 			}
 			return l, err
 		})},
-	{"offers no way on from an expired page", "Row027_ExpiredContinueOffersTheNewestState", eachList(
+	{"offers no way on from an expired page", "List_ExpiredContinueOffersTheNewestState", eachList(
 		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
 			l, err := h.List(ctx, opts)
 			var expired *backend.ExpiredContinueError
@@ -261,7 +261,7 @@ var brokenReads = []breakage{
 }
 
 var brokenHistory = []breakage{
-	{"compacts nothing", "Row038_CompactGivesUpOlderStates", func(h honest) *wrapper {
+	{"compacts nothing", "Compact_GivesUpOlderStates", func(h honest) *wrapper {
 		var compacted store.Revision
 		return &wrapper{
 			honest:    h,
@@ -269,7 +269,7 @@ var brokenHistory = []breakage{
 			compacted: func(context.Context) (store.Revision, error) { return compacted, nil },
 		}
 	}},
-	{"compacts backwards", "Row133_CompactGoesForwardOnly", func(h honest) *wrapper {
+	{"compacts backwards", "Compact_GoesForwardOnly", func(h honest) *wrapper {
 		var compacted store.Revision
 		return &wrapper{
 			honest: h,
@@ -283,7 +283,7 @@ var brokenHistory = []breakage{
 			compacted: func(context.Context) (store.Revision, error) { return compacted, nil },
 		}
 	}},
-	{"starts expired watches where it can", "Row041_WatchesFromBeforeTheCompactionExpire", func(h honest) *wrapper {
+	{"starts expired watches where it can", "Compact_EarlierWatchesExpire", func(h honest) *wrapper {
 		return &wrapper{honest: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
 			if oldest, _ := h.Compacted(ctx); opts.From != 0 {
 				opts.From = max(opts.From, oldest)
@@ -291,7 +291,7 @@ var brokenHistory = []breakage{
 			return h.Watch(ctx, opts)
 		}}
 	}},
-	{"says nothing to a watch that was overtaken", "Row041_CompactionOvertakesALaggingWatch", eachWatch(
+	{"says nothing to a watch that was overtaken", "Compact_OvertakesALaggingWatch", eachWatch(
 		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
 			var last batch
 			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {

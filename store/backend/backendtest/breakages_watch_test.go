@@ -19,11 +19,11 @@ func nth(n int32) func() bool {
 }
 
 var brokenWatches = []breakage{
-	{"drops an event", "Row040_WatchShowsEachChange", eachBatch(func(b batch) batch {
+	{"drops an event", "Watch_ShowsEachChange", eachBatch(func(b batch) batch {
 		b.Events = b.Events[1:]
 		return b
 	})},
-	{"drops one event of seven, without a trace", "Row154_NoGapAndNoDuplicateAmongConcurrentWriters", func(h honest) *wrapper {
+	{"drops one event of seven, without a trace", "Watch_NoGapAndNoDuplicateAmongConcurrentWriters", func(h honest) *wrapper {
 		drop := nth(7)
 		return eachBatch(func(b batch) batch {
 			if drop() {
@@ -32,11 +32,11 @@ var brokenWatches = []breakage{
 			return b
 		})(h)
 	}},
-	{"repeats an event", "Row156_ListAndWatchRebuildTheState", eachBatch(func(b batch) batch {
+	{"repeats an event", "Watch_BehindAListRebuildsTheState", eachBatch(func(b batch) batch {
 		b.Events = append(slices.Clone(b.Events), b.Events[0])
 		return b
 	})},
-	{"repeats a batch", "Row043_WatchFromEachRevisionShowsTheRest", eachWatch(
+	{"repeats a batch", "Watch_FromEachRevisionShowsTheRest", eachWatch(
 		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
 			var last batch
 			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
@@ -49,43 +49,43 @@ var brokenWatches = []breakage{
 				return b, err
 			}}
 		})},
-	{"skips a revision", "Row043_WatchFromEachRevisionShowsTheRest", eachPut(
+	{"skips a revision", "Watch_FromEachRevisionShowsTheRest", eachPut(
 		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
 			if _, err := h.Emit(ctx, backendtest.Draft(backendtest.Value{Key: "hidden"})); err != nil {
 				return nil, err
 			}
 			return h.Put(ctx, draft, prev, opts)
 		})},
-	{"joins batches badly", "Row156_ListAndWatchRebuildTheState", eachBatch(func(b batch) batch {
+	{"joins batches badly", "Watch_BehindAListRebuildsTheState", eachBatch(func(b batch) batch {
 		b.After++
 		return b
 	})},
-	{"breaks the order", "Row156_ListAndWatchRebuildTheState", eachBatch(func(b batch) batch {
+	{"breaks the order", "Watch_BehindAListRebuildsTheState", eachBatch(func(b batch) batch {
 		b.Events = slices.Clone(b.Events)
 		slices.Reverse(b.Events)
 		return b
 	})},
-	{"is ahead of its events", "Row040_WatchShowsEachChange", eachBatch(func(b batch) batch {
+	{"is ahead of its events", "Watch_ShowsEachChange", eachBatch(func(b batch) batch {
 		b.Events = b.Events[:0]
 		return b
 	})},
-	{"forgets the state before", "Row040_WatchShowsEachChange", eachEvent(store.Modified, func(ev event) event {
+	{"forgets the state before", "Watch_ShowsEachChange", eachEvent(store.Modified, func(ev event) event {
 		ev.Prev = nil
 		return ev
 	})},
-	{"deletes with the object's own revision", "Row040_WatchShowsEachChange", eachEvent(store.Deleted, func(ev event) event {
+	{"deletes with the object's own revision", "Watch_ShowsEachChange", eachEvent(store.Deleted, func(ev event) event {
 		ev.Object = ev.Prev
 		return ev
 	})},
-	{"calls every change an addition", "Row040_WatchShowsEachChange", eachEvent(store.Modified, func(ev event) event {
+	{"calls every change an addition", "Watch_ShowsEachChange", eachEvent(store.Modified, func(ev event) event {
 		ev.Type = store.Added
 		return ev
 	})},
-	{"ignores the bound of a batch", "Row044_BatchesKeepToTheirBound", eachWatch(
+	{"ignores the bound of a batch", "Watch_BatchesKeepToTheirBound", eachWatch(
 		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
 			return &watcherWrapper{watcher: w, next: func(int) (batch, error) { return w.Next(1000) }}
 		})},
-	{"ends a watch with the context of its start", "Row047_ContextBoundsOnlyTheStart", func(h honest) *wrapper {
+	{"ends a watch with the context of its start", "Watch_ContextBoundsOnlyTheStart", func(h honest) *wrapper {
 		return &wrapper{honest: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
 			w, err := h.Watch(ctx, opts)
 			if err != nil {
@@ -99,14 +99,14 @@ var brokenWatches = []breakage{
 			}}, nil
 		}}
 	}},
-	{"watches from the future as from now", "Row133_WatchFromTheFutureFails", func(h honest) *wrapper {
+	{"watches from the future as from now", "Watch_FromTheFutureFails", func(h honest) *wrapper {
 		return &wrapper{honest: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
 			rev, _ := h.Revision(ctx)
 			opts.From = min(opts.From, rev)
 			return h.Watch(ctx, opts)
 		}}
 	}},
-	{"makes no progress on other keys", "Row055_ProgressIsNotHeldUpByOtherKeys", eachWatch(
+	{"makes no progress on other keys", "Watch_ProgressIsNotHeldUpByOtherKeys", eachWatch(
 		func(_ honest, w watcher, opts backend.WatchOptions) *watcherWrapper {
 			through := opts.From
 			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {

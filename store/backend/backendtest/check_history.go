@@ -8,7 +8,7 @@ import (
 )
 
 var historyChecks = []check{
-	{"Row038_CompactGivesUpOlderStates", func(r *rig) {
+	{"Compact_GivesUpOlderStates", func(r *rig) {
 		a := r.create("a", "1")
 		a2 := r.update(a, "2")
 		a3 := r.update(a2, "3")
@@ -24,7 +24,7 @@ var historyChecks = []check{
 		r.lists(backend.ListOptions{Revision: a3.Revision}, a3)
 		r.holds(a3)
 	}},
-	{"Row133_CompactGoesForwardOnly", func(r *rig) {
+	{"Compact_GoesForwardOnly", func(r *rig) {
 		a := r.create("a", "1")
 		a2 := r.update(a, "2")
 		r.compact(a2.Revision)
@@ -34,7 +34,7 @@ var historyChecks = []check{
 		require.Equal(r, a2.Revision, r.compacted())
 		require.Equal(r, a2.Revision, r.revision(), "a compaction is no change")
 	}},
-	{"Row041_WatchesFromBeforeTheCompactionExpire", func(r *rig) {
+	{"Compact_EarlierWatchesExpire", func(r *rig) {
 		a := r.create("a", "1")
 		a2 := r.update(a, "2")
 		a3 := r.update(a2, "3")
@@ -45,7 +45,7 @@ var historyChecks = []check{
 		r.follow("", a3.Revision).sees()
 		r.follow("", 0).sees()
 	}},
-	{"Row041_CompactionOvertakesALaggingWatch", func(r *rig) {
+	{"Compact_OvertakesALaggingWatch", func(r *rig) {
 		a := r.create("a", "1")
 		lagging, current := r.follow("", a.Revision), r.follow("", a.Revision)
 		a2 := r.update(a, "2")

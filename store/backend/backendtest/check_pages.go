@@ -11,7 +11,7 @@ import (
 )
 
 var pageChecks = []check{
-	{"Row024_PagesAddUpToTheList", func(r *rig) {
+	{"List_PagesAddUp", func(r *rig) {
 		var all []*object
 		for i := range 7 {
 			all = append(all, r.create(fmt.Sprintf("p/%d", i), "x"))
@@ -23,7 +23,7 @@ var pageChecks = []check{
 			require.Equal(r, describeAll(all), describeAll(got), "in pages of %d", limit)
 		}
 	}},
-	{"Row036_PagesDoNotSeeLaterWrites", func(r *rig) {
+	{"List_PagesDoNotSeeLaterWrites", func(r *rig) {
 		var all []*object
 		for _, key := range []string{"a", "c", "e", "g"} {
 			all = append(all, r.create(key, "x"))
@@ -39,7 +39,7 @@ var pageChecks = []check{
 		require.Equal(r, first.Revision, third.Revision, "pages of one list have one revision")
 		require.Empty(r, third.Continue)
 	}},
-	{"Row027_ExpiredContinueOffersTheNewestState", func(r *rig) {
+	{"List_ExpiredContinueOffersTheNewestState", func(r *rig) {
 		a, b, d := r.create("a", "x"), r.create("b", "x"), r.create("d", "x")
 		first := r.lists(backend.ListOptions{Limit: 1}, a)
 		c := r.create("c", "new")

@@ -17,7 +17,7 @@ func isConflict(err error) bool { return errors.Is(err, store.ErrConflict) }
 var badKeys = []string{"", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "a/./b", "a\x00b", "\xff"}
 
 var readChecks = []check{
-	{"Row004_GetReturnsTheNewest", func(r *rig) {
+	{"Get_ReturnsTheNewest", func(r *rig) {
 		_, err := r.Backend.Get(r.ctx, "a/1")
 		r.fails(err, store.ErrNotFound, "Get before creation")
 		o := r.create("a/1", "x")
@@ -30,7 +30,7 @@ var readChecks = []check{
 		_, err = r.Backend.Get(r.ctx, "a/1")
 		r.fails(err, store.ErrNotFound, "Get after removal")
 	}},
-	{"Row015_ListAtEachRevision", func(r *rig) {
+	{"List_AtEachRevision", func(r *rig) {
 		type moment struct {
 			at    store.Revision
 			state []*object
@@ -51,7 +51,7 @@ var readChecks = []check{
 			require.Equal(r, len(m.state)-1, first.Remaining, "at revision %d", m.at)
 		}
 	}},
-	{"Row015_ListRefusesWhatCannotBe", func(r *rig) {
+	{"List_RefusesWhatCannotBe", func(r *rig) {
 		r.create("a", "1")
 		r.create("b", "1")
 		page := r.list(backend.ListOptions{Limit: 1})
@@ -72,7 +72,7 @@ var readChecks = []check{
 			r.fails(err, c.want, "List %+v", c.opts)
 		}
 	}},
-	{"Row021_PrefixesAreOfWholePathSegments", func(r *rig) {
+	{"List_PrefixesAreOfWholePathSegments", func(r *rig) {
 		var all []*object
 		for _, key := range []string{"foo", "foo-1", "foo/a", "foo/a/b", "foo/b", "foobar", "foobar/a", "goo"} {
 			all = append(all, r.create(key, "x"))
@@ -99,7 +99,7 @@ var readChecks = []check{
 			r.lists(backend.ListOptions{Prefix: c.prefix, Limit: len(all)}, want...)
 		}
 	}},
-	{"Row039_MalformedKeysAreRefusedByEveryVerb", func(r *rig) {
+	{"Keys_MalformedOnesAreRefusedByEveryVerb", func(r *rig) {
 		o := r.create("a", "x")
 		for _, key := range badKeys {
 			_, err := r.Backend.Get(r.ctx, key)
@@ -118,14 +118,14 @@ var readChecks = []check{
 		}
 		r.holds(o)
 	}},
-	{"Row087_RevisionIsThatOfTheNewestChange", func(r *rig) {
+	{"Revision_IsThatOfTheNewestChange", func(r *rig) {
 		o := r.create("a", "x")
 		require.Equal(r, o.Revision, r.revision())
 		o = r.update(o, "y")
 		require.Equal(r, o.Revision, r.revision())
 		require.Equal(r, r.remove(o).Revision, r.revision())
 	}},
-	{"Row157_ReadsSeeWhatWasAcknowledged", func(r *rig) {
+	{"Reads_SeeWhatWasAcknowledged", func(r *rig) {
 		var state []*object
 		for i := range 20 {
 			o := r.create(fmt.Sprintf("k%02d", i), "x")

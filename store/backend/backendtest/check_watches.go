@@ -12,7 +12,7 @@ import (
 )
 
 var watchChecks = []check{
-	{"Row040_WatchShowsEachChange", func(r *rig) {
+	{"Watch_ShowsEachChange", func(r *rig) {
 		all, under, one := r.follow("", r.revision()), r.follow("a", r.revision()), r.follow("a/1", r.revision())
 		a1 := r.create("a/1", "1")
 		b1 := r.create("b/1", "1")
@@ -27,7 +27,7 @@ var watchChecks = []check{
 		again := r.create("a/1", "3")
 		one.sees(added(again))
 	}},
-	{"Row043_WatchFromEachRevisionShowsTheRest", func(r *rig) {
+	{"Watch_FromEachRevisionShowsTheRest", func(r *rig) {
 		start := r.revision()
 		a := r.create("a", "1")
 		a2 := r.update(a, "2")
@@ -41,7 +41,7 @@ var watchChecks = []check{
 		f.sees()
 		f.sees(added(r.create("c", "1")))
 	}},
-	{"Row044_BatchesKeepToTheirBound", func(r *rig) {
+	{"Watch_BatchesKeepToTheirBound", func(r *rig) {
 		start := r.revision()
 		var want []event
 		for i := range 20 {
@@ -56,7 +56,7 @@ var watchChecks = []check{
 			require.Len(r, f.until(want[19].Revision), 10)
 		}
 	}},
-	{"Row047_ContextBoundsOnlyTheStart", func(r *rig) {
+	{"Watch_ContextBoundsOnlyTheStart", func(r *rig) {
 		ctx, cancel := context.WithCancel(r.ctx)
 		f := &follower{rig: r, notified: make(chan struct{}, 1), max: 10}
 		w, err := r.Backend.Watch(ctx, backend.WatchOptions{Notify: f.notify})
@@ -68,14 +68,14 @@ var watchChecks = []check{
 		_, err = r.Backend.Watch(ctx, backend.WatchOptions{Notify: f.notify})
 		r.fails(err, context.Canceled, "Watch with a done context")
 	}},
-	{"Row133_WatchFromTheFutureFails", func(r *rig) {
+	{"Watch_FromTheFutureFails", func(r *rig) {
 		now := r.create("a", "x").Revision
 		_, err := r.Backend.Watch(r.ctx, backend.WatchOptions{From: now + 1, Notify: func() {}})
 		r.fails(err, store.ErrFuture, "Watch from revision %d of %d", now+1, now)
 		_, err = r.Backend.Watch(r.ctx, backend.WatchOptions{From: now})
 		r.fails(err, usercode.ErrConfig, "Watch without Notify")
 	}},
-	{"Row055_ProgressIsNotHeldUpByOtherKeys", func(r *rig) {
+	{"Watch_ProgressIsNotHeldUpByOtherKeys", func(r *rig) {
 		f := r.follow("mine", r.revision())
 		f.sees()
 		other := r.create("other", "x")
@@ -86,7 +86,7 @@ var watchChecks = []check{
 		r.create("other/2", "x")
 		f.sees(added(mine))
 	}},
-	{"Row154_NoGapAndNoDuplicateAmongConcurrentWriters", func(r *rig) {
+	{"Watch_NoGapAndNoDuplicateAmongConcurrentWriters", func(r *rig) {
 		start := r.revision()
 		f, late := r.follow("", start), r.follow("", start)
 		f.max = 3
@@ -103,7 +103,7 @@ var watchChecks = []check{
 		require.Equal(r, wrote, revisionsOf(seen), "what was written, and what was seen while it was")
 		require.Equal(r, texts(seen), texts(late.until(f.through)), "what is seen afterwards")
 	}},
-	{"Row156_ListAndWatchRebuildTheState", func(r *rig) {
+	{"Watch_BehindAListRebuildsTheState", func(r *rig) {
 		r.mixture(0, 30)
 		l := r.list(backend.ListOptions{})
 		f := r.follow("", l.Revision)

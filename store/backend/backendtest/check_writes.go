@@ -14,7 +14,7 @@ import (
 )
 
 var writeChecks = []check{
-	{"Row001_CreateStoresWhatItReturns", func(r *rig) {
+	{"Create_StoresWhatItReturns", func(r *rig) {
 		before := r.revision()
 		o := r.create("a/1", "x")
 		require.Greater(r, o.Revision, before, "a write gets a later revision")
@@ -26,7 +26,7 @@ var writeChecks = []check{
 		require.True(r, o.Expires.IsZero(), "without a TTL it never expires")
 		r.holds(o)
 	}},
-	{"Row002_CreateWithTTLIsDeletedInTime", func(r *rig) {
+	{"Create_WithTTLIsDeletedInTime", func(r *rig) {
 		f := r.follow("", r.revision())
 		kept := r.create("kept", "x")
 		first := r.putFor(time.Second, "first", "y", nil)
@@ -40,13 +40,13 @@ var writeChecks = []check{
 		r.deletedNext(f, second)
 		r.holds(kept)
 	}},
-	{"Row003_CreateOfAnExistingKeyFails", func(r *rig) {
+	{"Create_OfAnExistingKeyFails", func(r *rig) {
 		o := r.create("a/1", "x")
 		_, err := r.tryPut(draft("a/1", "y"), nil, backend.PutOptions{})
 		r.fails(err, store.ErrExists, "second create")
 		r.holds(o)
 	}},
-	{"Row005_RemoveReturnsTheLastStateAtANewRevision", func(r *rig) {
+	{"Remove_ReturnsTheLastStateAtANewRevision", func(r *rig) {
 		o := r.create("a/1", "x")
 		gone := r.remove(o)
 		require.Greater(r, gone.Revision, o.Revision, "a deletion is a change")
@@ -58,7 +58,7 @@ var writeChecks = []check{
 		again := r.create("a/1", "x")
 		require.Equal(r, again.Revision, again.Created, "created again, it is another object")
 	}},
-	{"Row006_RemoveDemandsTheRevision", func(r *rig) {
+	{"Remove_DemandsTheRevision", func(r *rig) {
 		old := r.create("a/1", "x")
 		o := r.update(old, "y")
 		_, err := r.Backend.Remove(r.ctx, old)
@@ -67,7 +67,7 @@ var writeChecks = []check{
 		require.Error(r, err, "removal needs a revision")
 		r.holds(o)
 	}},
-	{"Row029_PutDemandsTheRevision", func(r *rig) {
+	{"Put_DemandsTheRevision", func(r *rig) {
 		old := r.create("a/1", "x")
 		o := r.update(old, "y")
 		require.Equal(r, old.Created, o.Created, "an update does not create")
@@ -77,7 +77,7 @@ var writeChecks = []check{
 		r.fails(err, store.ErrNotFound, "update of nothing")
 		r.holds(o)
 	}},
-	{"Row030_UpdateSetsTheTimeToLiveAnew", func(r *rig) {
+	{"Put_SetsTheTimeToLiveAnew", func(r *rig) {
 		longer := r.putFor(time.Second, "longer", "x", nil)
 		permanent := r.putFor(time.Second, "permanent", "x", nil)
 		shorter := r.create("shorter", "x")
@@ -89,7 +89,7 @@ var writeChecks = []check{
 		r.deletedNext(f, shorter)
 		r.holds(longer, permanent)
 	}},
-	{"Row032_ConcurrentUpdatesAllApply", func(r *rig) {
+	{"Put_ConcurrentOnesAllApply", func(r *rig) {
 		const writers, each = 4, 25
 		r.create("counter", "")
 		var wg sync.WaitGroup

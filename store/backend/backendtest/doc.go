@@ -20,27 +20,17 @@
 // (only a wait that outlasts [Harness.Patience] fails), and is known to fail:
 // the package's own tests hold it against backends that are broken on purpose.
 //
-// # Rows
+// # What is not checked
 //
-// A check named RowNNN holds the behaviour of that row of Kubernetes' storage
-// tests, as far as it is one of a generic backend; one named Contract holds a
-// sentence of package backend's documentation. Other rows are elsewhere:
+// Checks named Contract hold a sentence of package backend's documentation, the
+// others a behaviour of Kubernetes' storage, as far as it is one of a backend. The
+// file docs/parity.md has them all. Not a backend's are:
 //
-//   - 6-8, 10-14, 29, 31, 33 (preconditions, suggestions, validation, no-ops)
-//     are decided in [backend.Storage], above the backends, and tested there.
-//     What they need of a backend, writes conditional on a revision, is here.
-//   - 1 and 4 in part (a preset revision on create; reads that may be stale):
-//     values carry no revision, and a backend's reads are never stale. Reads at
-//     a revision or not older than one are the watch cache's.
-//   - 16-18, 22, 23, 34, 45, 46, 60 (objects that cannot be decoded, unsafe
-//     deletion): how values are encoded is a matter of each backend, and of its
-//     own tests.
-//   - 20, 28 (list modes): there is one mode here, exact; the others are the
-//     cache's.
-//   - 25, 26, 37, 52-54, 56-59 (selectors, initial events, bookmarks): watches
-//     of a backend are not filtered but by prefix, and end with no bookmark;
-//     that is the watchers' work. The progress that bookmarks rest on is here.
-//   - 35 (statistics): a backend keeps none.
-//   - 48, 50 (timeouts, initialization signal): pulled watches have neither.
-//   - 51 (progress notification at intervals): progress comes with every batch.
+//   - preconditions, suggestions, validation and updates that change nothing: they
+//     are decided in [backend.Storage], above the backends, and tested there. What
+//     they need of a backend, writes conditional on a revision, is here;
+//   - reads that may be stale, or are not older than a revision, selectors, initial
+//     states and bookmarks: they are the cache's. The progress that bookmarks rest
+//     on is here, and comes with every batch;
+//   - how values are encoded: each backend has tests of its own for that.
 package backendtest

@@ -12,7 +12,7 @@ func ExampleChecks() {
 		fmt.Println(check.Name)
 	}
 	// Output:
-	// Row001_CreateStoresWhatItReturns
-	// Row002_CreateWithTTLIsDeletedInTime
-	// Row003_CreateOfAnExistingKeyFails
+	// Create_StoresWhatItReturns
+	// Create_WithTTLIsDeletedInTime
+	// Create_OfAnExistingKeyFails
 }

@@ -90,8 +90,7 @@ type T interface {
 
 // Check is one thing that a backend must get right.
 type Check struct {
-	// Name begins with the row that it holds, as in "Row003_...", or with
-	// "Contract_".
+	// Name says what it is about, as in "Create_OfAnExistingKeyFails".
 	Name string
 	// Run checks h, which must be new. It fails t if the backend is wrong.
 	Run func(t T, h Harness)

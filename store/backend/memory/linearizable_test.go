@@ -132,13 +132,13 @@ func history(b *memory.Backend, goroutines, each int) []porcupine.Operation {
 	return all
 }
 
-func TestRow157_ReadsAndWritesAreLinearizable(t *testing.T) {
+func TestLinearizable_ReadsAndWrites(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	require.True(t, porcupine.CheckOperations(model, history(f.Backend, 4, 200)))
 }
 
 // The check is worth nothing if it takes everything for linearizable.
-func TestRow157_StaleReadIsFound(t *testing.T) {
+func TestLinearizable_StaleReadIsFound(t *testing.T) {
 	require.False(t, porcupine.CheckOperations(model, []porcupine.Operation{
 		{Input: call{verb: "put", key: "k"}, Output: answer{revision: 2}, Call: 1, Return: 2},
 		{Input: call{verb: "put", key: "k", expect: 2}, Output: answer{revision: 3}, Call: 3, Return: 4},

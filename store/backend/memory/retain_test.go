@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-func TestRow133_HistoryIsCompactedByAge(t *testing.T) {
+func TestRetain_CompactsByAge(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	first := f.put("a", nil, backend.PutOptions{})
 	last := f.flicker("a", 10)
@@ -40,7 +40,7 @@ func TestRow133_HistoryIsCompactedByAge(t *testing.T) {
 	require.Equal(t, 1, f.clock.Pending(), "and with something there is one again")
 }
 
-func TestRow133_HistoryIsCompactedByNumber(t *testing.T) {
+func TestRetain_CompactsByNumber(t *testing.T) {
 	f := newFixture(t, memory.Options{Retain: store.WindowLimits{MaxEvents: 100}})
 	lagging := f.watch(1, nothing)
 	last := f.flicker("a", 1000)

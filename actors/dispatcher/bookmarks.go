@@ -15,28 +15,28 @@ const (
 	tickJitter = 0.25
 )
 
-// bookmarks gives watches their bookmarks, on a tick that runs only while
-// somebody wants them.
+// bookmarks gives watches their bookmarks, on a tick that runs only while there
+// are some that want them.
 type bookmarks struct {
 	d     *dispatcher
-	wheel *wheel[*watcher.Watch]
+	wheel *wheel[*watcher.Member]
 	timer actors.Timer
 }
 
 func newBookmarks(d *dispatcher) *bookmarks {
-	return &bookmarks{d: d, wheel: newWheel[*watcher.Watch](d.BookmarkPeriod)}
+	return &bookmarks{d: d, wheel: newWheel[*watcher.Member](d.BookmarkPeriod)}
 }
 
-func (b *bookmarks) add(ctx *actors.Context, w *watcher.Watch) {
+func (b *bookmarks) add(ctx *actors.Context, w *watcher.Member) {
 	b.schedule(w, ctx.Clock().Now())
 	b.arm(ctx)
 }
 
-func (b *bookmarks) schedule(w *watcher.Watch, now time.Time) {
-	b.wheel.schedule(w, now, w.Options().Deadline, w.OwesInitialEnd())
+func (b *bookmarks) schedule(w *watcher.Member, now time.Time) {
+	b.wheel.schedule(w, now, w.Deadline(), w.OwesInitialEnd())
 }
 
-func (b *bookmarks) remove(w *watcher.Watch) { b.wheel.remove(w) }
+func (b *bookmarks) remove(w *watcher.Member) { b.wheel.remove(w) }
 
 // tick asks those that are due for a bookmark, and sets their next.
 func (b *bookmarks) tick(ctx *actors.Context) {
@@ -45,9 +45,7 @@ func (b *bookmarks) tick(ctx *actors.Context) {
 	for _, w := range b.wheel.due(now) {
 		w.RequestBookmark()
 		b.d.Stats.Bookmarks.Add(1)
-		if w.Armed() {
-			b.d.wake(w)
-		}
+		b.d.rouse(w)
 		b.schedule(w, now)
 	}
 	b.arm(ctx)

@@ -49,8 +49,8 @@ func (h *counterLog) write(n int) *store.Snapshot {
 
 // follow returns a watch of everything that begins at the end of snap.
 func follow(feed *watcher.Feed, snap *store.Snapshot, policy watcher.Policy) *watcher.Watch {
-	w := watcher.New(feed, watcher.Options{Policy: policy, Buffer: 1}, nil)
-	w.Begin(watcher.NewStream(schema, nil, 0), watcher.Start{Next: snap.Window.Next(), After: snap.Revision}, true)
+	w := watcher.New(feed, watcher.Options{Policy: policy, Buffer: 1})
+	w.Member().Begin(watcher.NewStream(schema, nil, 0), watcher.Start{Next: snap.Window.Next(), After: snap.Revision})
 	return w
 }
 
@@ -77,7 +77,7 @@ func TestConsumerReadsWhileTheWindowLeavesItBehind(t *testing.T) {
 	old := h.write(3)
 	feed.Publish(old)
 	overrun := h.write(20)
-	require.Equal(t, watcher.Reading, w.Overrun(old, overrun))
+	require.Equal(t, watcher.Reading, w.Member().WindowMoved(old, overrun))
 	require.Equal(t, []string{"MODIFIED a@3"}, next(t, w), "what the buffer holds")
 	require.Equal(t, []string{"MODIFIED a@5 conflated"}, next(t, w), "the old window's end")
 	idle, cancel := context.WithCancel(t.Context())
@@ -93,7 +93,7 @@ func TestConsumerReadsWhileTheWindowLeavesItBehind(t *testing.T) {
 
 // What came and went between two windows no watch could ever see.
 func TestBurstLargerThanTheWindowIsNotTakenForNothing(t *testing.T) {
-	for policy, seen := range map[watcher.Policy]watcher.Standing{
+	for policy, seen := range map[watcher.Policy]watcher.WindowStatus{
 		watcher.Park: watcher.Lost, watcher.Terminate: watcher.Lost, watcher.Conflate: watcher.Reading,
 	} {
 		h, feed := newCounterLog(4), &watcher.Feed{}
@@ -101,7 +101,7 @@ func TestBurstLargerThanTheWindowIsNotTakenForNothing(t *testing.T) {
 		feed.Publish(start)
 		w := follow(feed, start, policy)
 		overrun := h.write(20)
-		require.Equal(t, seen, w.Overrun(start, overrun), policy)
+		require.Equal(t, seen, w.Member().WindowMoved(start, overrun), policy)
 		feed.Publish(overrun)
 		if policy == watcher.Conflate {
 			require.Equal(t, []string{"MODIFIED a@22 conflated"}, next(t, w))
@@ -122,8 +122,8 @@ func TestBacklogEndsWhereTheRoundBegins(t *testing.T) {
 	filter, err := store.NewFilter(columns, store.FilterOptions{Key: "a"})
 	require.NoError(t, err)
 	stream := watcher.NewStream(schema, filter, start.Window.Next())
-	w := watcher.New(feed, watcher.Options{Policy: watcher.Conflate, Buffer: 3}, nil)
-	w.Begin(stream, watcher.Start{Next: start.Window.Next(), After: start.Revision}, true)
+	w := watcher.New(feed, watcher.Options{Policy: watcher.Conflate, Buffer: 3})
+	w.Member().Begin(stream, watcher.Start{Next: start.Window.Next(), After: start.Revision})
 	idle, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = w.Next(idle)
@@ -143,11 +143,38 @@ func TestBacklogEndsWhereTheRoundBegins(t *testing.T) {
 	old := round(start, 2)
 	feed.Publish(old)
 	overrun := round(old, 3)
-	require.Equal(t, watcher.Reading, w.Overrun(old, overrun))
+	require.Equal(t, watcher.Reading, w.Member().WindowMoved(old, overrun))
 	feed.Publish(overrun)
 	var seen []string
 	for len(seen) < 5 {
 		seen = append(seen, next(t, w)...)
 	}
 	require.Equal(t, []string{"MODIFIED a@3", "MODIFIED a@4", "MODIFIED a@5", "MODIFIED a@6", "MODIFIED a@7"}, seen)
+}
+
+// A watch that has been conflated is left behind once more, by a burst, before
+// its consumer has read what it was conflated to, and the consumer reads that
+// before the new window is published: it must not take the old one's end for the
+// end.
+func TestWindowMoved_TwiceWhileTheConsumerReads(t *testing.T) {
+	h, feed := newCounterLog(4), &watcher.Feed{}
+	start := h.write(1)
+	feed.Publish(start)
+	w := follow(feed, start, watcher.Conflate)
+
+	first := h.write(20)
+	require.Equal(t, watcher.Reading, w.Member().WindowMoved(start, first))
+	feed.Publish(first)
+	second := h.write(20)
+	require.Equal(t, watcher.Reading, w.Member().WindowMoved(first, second))
+	require.Equal(t, []string{"MODIFIED a@22 conflated"}, next(t, w))
+
+	third := h.write(20)
+	require.Equal(t, watcher.Reading, w.Member().WindowMoved(second, third))
+	idle, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := w.Next(idle)
+	require.ErrorIs(t, err, context.Canceled, "the window that it is conflated to is still to come")
+	feed.Publish(third)
+	require.Equal(t, []string{"MODIFIED a@62 conflated"}, next(t, w))
 }

@@ -16,8 +16,8 @@ var (
 	// ErrExpired: the watch fell out of the window; the error is a
 	// [*store.ExpiredError].
 	ErrExpired = store.ErrExpired
-	// ErrSlowConsumer: the policy is Terminate and the shared time budget for
-	// slow watchers was spent.
+	// ErrSlowConsumer: the policy is Terminate and the time budget that slow
+	// watches share was spent.
 	ErrSlowConsumer = errors.New("watch terminated: consumer too slow")
 	// ErrHandlerPanic: the handler panicked; the error is a [*PanicError].
 	ErrHandlerPanic = errors.New("watch handler panicked")
@@ -36,8 +36,8 @@ var (
 	ErrConsumerConflict = errors.New("watch already has a consumer: use one of Next, Events, Batches, Chan or Handle")
 )
 
-// PanicError is the end of a watch whose handler panicked. The watcher is
-// gone; every other one goes on.
+// PanicError is the end of a watch whose handler panicked. The other watches go
+// on.
 type PanicError struct {
 	// Revision and Key name the event that was being handled.
 	Revision store.Revision
@@ -61,8 +61,8 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// StoppedBy returns the end of a watch whose context was done.
-func StoppedBy(cause error) error { return fmt.Errorf("%w: %w", ErrStopped, cause) }
+// stoppedBy returns the end of a watch whose context was done.
+func stoppedBy(cause error) error { return fmt.Errorf("%w: %w", ErrStopped, cause) }
 
 // deadlineError is the type of ErrDeadline.
 type deadlineError struct{}

@@ -1,0 +1,128 @@
+package dispatcher
+
+import (
+	"time"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+// Progress comes within a period to as many watches as a share, and to 10,000
+// within a second. What a share does with it, a few milliseconds of work, does
+// not show beside the events.
+const (
+	progressPeriod = 100 * time.Millisecond
+	progressShare  = 1000
+)
+
+// notified is the watches whose consumers mirror the state ([watcher.NewNotified])
+// and therefore want to know how far they have got, also when nothing happened to
+// what they watch. Those without a filter are told at once, the others a share
+// per period.
+//
+//	round ──▶ streams with events ──▶ their members look at once
+//	  └─────▶ progressPeriod ──▶ a share of the others looks, until all have
+type notified struct {
+	d        *dispatcher
+	wide     members
+	filtered members
+	// turn is the next of the filtered ones, left how many are still to come.
+	turn, left int
+	timer      actors.Timer // nil unless some are to come
+}
+
+func newNotified(d *dispatcher) *notified { return &notified{d: d} }
+
+// members is a set of watches in no order.
+type members struct {
+	all   []*watcher.Member
+	index map[*watcher.Member]int
+}
+
+func (s *members) add(w *watcher.Member) {
+	if s.index == nil {
+		s.index = make(map[*watcher.Member]int)
+	}
+	s.index[w] = len(s.all)
+	s.all = append(s.all, w)
+}
+
+// remove takes w out and reports whether it was in.
+func (s *members) remove(w *watcher.Member) bool {
+	at, ok := s.index[w]
+	if !ok {
+		return false
+	}
+	last := len(s.all) - 1
+	s.all[at] = s.all[last]
+	s.index[s.all[at]] = at
+	s.all[last] = nil
+	s.all = s.all[:last]
+	delete(s.index, w)
+	return true
+}
+
+func (n *notified) add(w *watcher.Member) {
+	if w.Stream().Everything() {
+		n.wide.add(w)
+	} else {
+		n.filtered.add(w)
+	}
+}
+
+func (n *notified) remove(w *watcher.Member) {
+	if !n.wide.remove(w) && n.filtered.remove(w) && n.left > 0 {
+		n.left = len(n.filtered.all) // the one that has moved may be passed by: go round once more
+	}
+}
+
+// published sees to it that all are told of a snapshot, which those that it
+// concerns have been. After an outage they are told at once, for they have heard
+// nothing meanwhile.
+func (n *notified) published(ctx *actors.Context, prev, next *store.Snapshot) {
+	if next.Revision > prev.Revision {
+		n.left = len(n.filtered.all)
+		n.arm(ctx)
+	}
+	n.tell(n.wide.all, next)
+	if next.Generation != prev.Generation {
+		n.tell(n.filtered.all, next)
+	}
+}
+
+// tell has those look that wait and know less than snap.
+func (n *notified) tell(some []*watcher.Member, snap *store.Snapshot) {
+	for _, w := range some {
+		if w.Resume() < snap.Revision {
+			n.d.rouse(w)
+		}
+	}
+}
+
+// progress tells a share of the filtered ones.
+func (n *notified) progress(ctx *actors.Context) {
+	n.timer = nil
+	share := min(n.left, progressShare)
+	n.left -= share
+	n.arm(ctx)
+	all, snap := n.filtered.all, n.d.Feed.Load()
+	for range share {
+		n.turn = (n.turn + 1) % len(all)
+		n.tell(all[n.turn:n.turn+1], snap)
+	}
+}
+
+// arm sees to it that the round goes on.
+func (n *notified) arm(ctx *actors.Context) {
+	if n.timer == nil && n.left > 0 {
+		n.timer = ctx.Clock().AfterFunc(progressPeriod, func() { n.d.self.Tell(ProgressDue{}) })
+	}
+}
+
+func (n *notified) stop() {
+	if n.timer != nil {
+		n.timer.Stop()
+		n.timer = nil
+	}
+}

@@ -1,0 +1,74 @@
+package dispatcher
+
+import (
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/watcher"
+)
+
+// signals collects the watches whose consumers are to look. Those with handlers
+// are woken an executor's worth at a time, the others are signalled one by one.
+type signals struct {
+	onPool, onOwn wakes
+	others        []*watcher.Member
+	// sent is how many of the others have been signalled.
+	sent int
+}
+
+// wakes are the mailboxes to wake on one executor.
+type wakes struct {
+	executor actors.Executor
+	boxes    []*actors.WakeBox
+}
+
+// add has w signalled with the next send.
+func (s *signals) add(w *watcher.Member) {
+	if box := w.Box(); box != nil {
+		to := s.of(w)
+		to.boxes = append(to.boxes, box)
+		return
+	}
+	s.others = append(s.others, w)
+}
+
+// of returns the wakes of the executor that w's handler runs on.
+func (s *signals) of(w *watcher.Member) *wakes {
+	if w.OnPool() {
+		return &s.onPool
+	}
+	return &s.onOwn
+}
+
+// executorOf returns what w's handler runs on.
+func (s *signals) executorOf(w *watcher.Member) actors.Executor { return s.of(w).executor }
+
+// send signals what was collected.
+func (s *signals) send(stats *Stats) {
+	stats.Wakes.Add(s.onPool.send() + s.onOwn.send() + uint64(len(s.others)))
+	s.signalOthers()
+}
+
+func (w *wakes) send() (n uint64) {
+	if n = uint64(len(w.boxes)); n > 0 {
+		actors.WakeAll(w.executor, w.boxes)
+		clear(w.boxes)
+		w.boxes = w.boxes[:0]
+	}
+	return n
+}
+
+// signalOthers signals those without handlers. Those behind one whose Notify ends
+// the goroutine ([runtime.Goexit], as by t.FailNow) are signalled while that
+// unwinds.
+func (s *signals) signalOthers() {
+	defer func() {
+		if s.sent < len(s.others) {
+			s.signalOthers()
+		}
+	}()
+	for s.sent < len(s.others) {
+		s.sent++
+		s.others[s.sent-1].Signal()
+	}
+	clear(s.others)
+	s.others, s.sent = s.others[:0], 0
+}

@@ -1,0 +1,85 @@
+package watcher
+
+import (
+	"context"
+	"sync"
+)
+
+// contextGroup is the watches that end when one context is done. They share it
+// because a hook on a context takes some 250 bytes, and there may be 100,000
+// watches under one context; a place in a group takes 8.
+type contextGroup struct {
+	ctx    context.Context
+	unhook func() (stopped bool)
+	// members are in no order; each knows its index.
+	members []*Watch
+}
+
+// contextGroups are those of one feed, by the contexts' Done. Their lock is
+// taken under the locks of watches, never the other way round.
+type contextGroups struct {
+	mu     sync.Mutex
+	byDone map[<-chan struct{}]*contextGroup
+}
+
+// add makes w end with ctx, which can be done. The caller holds w's lock.
+func (s *contextGroups) add(ctx context.Context, w *Watch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	done := ctx.Done()
+	g := s.byDone[done]
+	if g == nil {
+		g = &contextGroup{ctx: ctx}
+		if s.byDone == nil {
+			s.byDone = make(map[<-chan struct{}]*contextGroup)
+		}
+		s.byDone[done] = g
+		g.unhook = context.AfterFunc(ctx, func() { s.end(g) })
+	}
+	w.group, w.groupIndex = g, uint32(len(g.members))
+	g.members = append(g.members, w)
+}
+
+// remove takes w out of its group, if it is in one. A group without members is
+// dropped, so that nothing holds on to its context. The caller holds w's lock.
+func (s *contextGroups) remove(w *Watch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := w.group
+	if g == nil {
+		return
+	}
+	last := len(g.members) - 1
+	g.members[w.groupIndex] = g.members[last]
+	g.members[w.groupIndex].groupIndex = w.groupIndex
+	g.members[last] = nil
+	g.members = g.members[:last]
+	w.group = nil
+	if last == 0 {
+		g.unhook()
+		s.drop(g)
+	}
+}
+
+// drop forgets a group. The caller holds the lock.
+func (s *contextGroups) drop(g *contextGroup) {
+	if done := g.ctx.Done(); s.byDone[done] == g {
+		delete(s.byDone, done)
+	}
+}
+
+// end ends the watches of g, whose context is done.
+func (s *contextGroups) end(g *contextGroup) {
+	s.mu.Lock()
+	members := g.members
+	g.members = nil
+	for _, w := range members {
+		w.group = nil
+	}
+	s.drop(g)
+	s.mu.Unlock()
+	reason := stoppedBy(context.Cause(g.ctx))
+	for _, w := range members {
+		w.end(reason)
+	}
+}

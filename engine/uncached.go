@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// uncachedBatch is how many events a watch without cache takes from the backend
+// at once, or as many as its buffer has room for if that is less.
+const uncachedBatch = 256
+
+// uncachedWatch is the actor behind a watch when there is no cache: it pulls the
+// backend's watch into a small window, for a dispatcher whose only watch this is,
+// as far as the consumer keeps up. What is not pulled stays with the backend.
+//
+//	backend.Watcher ──Next, while the consumer keeps up──▶ window ──▶ dispatcher ──▶ Watch
+type uncachedWatch struct {
+	engine *core
+	watch  *watcher.Watch
+	start  watcher.Start
+	reply  chan<- error
+
+	source    backend.Watcher
+	buffer    int
+	window    *store.Window
+	published store.Published
+	feed      watcher.Feed
+
+	dispatcher *actors.Ref[dispatcher.Message]
+	self       atomic.Pointer[actors.Ref[pull]]
+	// broken: the backend's watch has ended.
+	broken bool
+}
+
+// pull says that the backend has something, or that there may be room for more.
+type pull struct{}
+
+// startUncached asks the root to start a watch. Its reply gets nil once events
+// reach the watch.
+type startUncached struct{ watch *uncachedWatch }
+
+// watchUncached starts a watch on the backend itself.
+func (e *core) watchUncached(ctx context.Context, opts WatchOptions, options watcher.Options, handle func(*watcher.Delivery)) (*watcher.Watch, error) {
+	if opts.Last > 0 || opts.Policy == Conflate {
+		return nil, fmt.Errorf("%w: WatchOptions.Last and Conflate need the cache, which Config.NoCache turns off", ErrUnsupported)
+	}
+	reply := make(chan error, 1)
+	u := &uncachedWatch{engine: e, reply: reply}
+	e.supply(&u.feed)
+	u.watch = newWatch(&u.feed, options, handle)
+	if err := u.open(ctx, opts, options); err != nil {
+		return nil, err
+	}
+	if !e.root.Tell(startUncached{u}) {
+		u.refuse()
+	}
+	return u.watch, e.begun(ctx, u.watch, reply)
+}
+
+// open decides where the watch starts and starts the backend's watch there.
+func (u *uncachedWatch) open(ctx context.Context, opts WatchOptions, options watcher.Options) error {
+	storage := u.engine.storage
+	current, err := storage.Backend().Revision(ctx)
+	if err != nil {
+		return err
+	}
+	from := cmp.Or(opts.From, current)
+	switch {
+	case opts.InitialState:
+		if from, err = u.list(ctx, opts, options.Filter); err != nil {
+			return err
+		}
+	case from > current:
+		u.start.Pending, from = from, current
+	}
+	u.start.After = from
+	u.buffer = cmp.Or(opts.Buffer, watcher.DefaultBuffer)
+	u.window = store.NewWindow(store.WindowLimits{
+		MinAge: math.MaxInt64, MaxBytes: math.MaxInt64, MaxEvents: 2 * (u.buffer + uncachedBatch),
+	}, u.engine.sizeOf)
+	u.window.Reset(from)
+	u.publish()
+	u.source, err = storage.Backend().Watch(ctx, backend.WatchOptions{
+		Prefix: cmp.Or(options.Filter.Key(), options.Filter.Prefix()), From: from, Notify: u.pullSoon,
+	})
+	return err
+}
+
+// list reads the initial state, and returns its revision.
+func (u *uncachedWatch) list(ctx context.Context, opts WatchOptions, filter *store.Filter) (Revision, error) {
+	page, err := u.engine.storage.List(ctx, backend.ListOptions{Prefix: cmp.Or(filter.Key(), filter.Prefix())})
+	if err != nil {
+		return 0, err
+	}
+	if page.Revision < opts.From {
+		return 0, &FutureError{Requested: opts.From, Current: page.Revision}
+	}
+	state := store.NewTree()
+	for _, o := range page.Items {
+		state.Put(o)
+	}
+	u.start.State, u.start.InitialEnd = state.View(), opts.Bookmarks
+	return page.Revision, nil
+}
+
+// refuse ends a watch that came too late.
+func (u *uncachedWatch) refuse() {
+	u.source.Close()
+	u.reply <- ErrEngineClosed
+}
+
+// spawn starts the actor.
+func (u *uncachedWatch) spawn(ctx *actors.Context) {
+	ref := actors.Spawn(ctx, "watch", func() actors.Behavior[pull] { return u }, actors.Options{})
+	if !ref.Alive() {
+		u.refuse()
+		return
+	}
+	u.self.Store(ref)
+	u.pullSoon()
+}
+
+func (u *uncachedWatch) pullSoon() {
+	if self := u.self.Load(); self != nil {
+		self.Tell(pull{})
+	}
+}
+
+// Started starts the dispatcher and brings it the watch.
+func (u *uncachedWatch) Started(ctx *actors.Context) {
+	e := u.engine
+	u.dispatcher = dispatcher.Spawn(ctx, dispatcher.Config{
+		Schema: e.schema, Source: &u.published, Feed: &u.feed, BookmarkPeriod: e.cfg.bookmarkPeriod,
+		Rand: e.host.newRand(), Stats: &e.counts.dispatcher, OnTurn: u.pullSoon,
+	})
+	u.dispatcher.Tell(dispatcher.Committed{})
+	accepted := u.dispatcher.Tell(dispatcher.Register{
+		Watch: u.watch.Member(), Start: u.start, Snapshot: u.published.Load(), Reply: u.reply,
+	})
+	if !accepted {
+		u.reply <- ErrEngineClosed
+	}
+}
+
+// Receive takes what the backend has, unless the consumer is behind or the
+// dispatcher has not seen what was taken before: then it is called again when
+// that has changed.
+func (u *uncachedWatch) Receive(ctx *actors.Context, _ pull) {
+	w := u.watch.Member()
+	switch {
+	case w.Ended():
+		ctx.Stop()
+		return
+	case u.broken || w.Stalled() || u.feed.Load() != u.published.Load():
+		return
+	}
+	batch, err := u.source.Next(min(uncachedBatch, u.buffer))
+	if err != nil {
+		u.broken = true
+		w.EndWhenCaughtUp(err)
+		return
+	}
+	if len(batch.Events) == 0 && batch.Through == batch.After {
+		return
+	}
+	now := ctx.Clock().Now()
+	for _, ev := range batch.Events {
+		u.window.Append(ev, now)
+	}
+	u.window.Advance(batch.Through)
+	u.window.Trim(now)
+	u.publish()
+	u.dispatcher.Tell(dispatcher.Committed{})
+}
+
+func (u *uncachedWatch) publish() {
+	view := u.window.View()
+	u.published.Store(&store.Snapshot{Revision: view.Revision(), Generation: 1, Window: view})
+}
+
+// ChildStopped ends the actor with its dispatcher.
+func (u *uncachedWatch) ChildStopped(ctx *actors.Context, _ actors.ID) { ctx.Stop() }
+
+// Stopping frees the backend's watch.
+func (u *uncachedWatch) Stopping(*actors.Context) { u.source.Close() }
