@@ -446,3 +446,23 @@ func TestPool_AGroupGoesOnAfterATurnThatExits(t *testing.T) {
 	release()
 	all.Wait()
 }
+
+func TestPool_AnIdleWorkerKeepsNoTask(t *testing.T) {
+	pool := actors.NewPool(1)
+	defer pool.Close()
+	const size = 17 // a large batch and a small one
+	var freed atomic.Int64
+	func() {
+		tasks := make([]actors.Task, size)
+		for i := range tasks {
+			tk := &task{func() {}}
+			runtime.AddCleanup(tk, func(struct{}) { freed.Add(1) }, struct{}{})
+			tasks[i] = tk
+		}
+		pool.SubmitAll(tasks)
+	}()
+	for freed.Load() < size {
+		runtime.GC()
+		runtime.Gosched()
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/require"
@@ -86,4 +87,22 @@ func TestStopsAndFailuresMeetInAnyOrder(t *testing.T) {
 		require.Equal(t, base-1, registered(s), "seed %d", seed)
 		require.LessOrEqual(t, runtime.NumGoroutine(), before)
 	}
+}
+
+// A mark that was not taken off would cost every turn of the pool.
+func TestWatchdog_LeavesNoMark(t *testing.T) {
+	clock := NewVirtualClock(time.Unix(0, 0))
+	s, err := NewSystem(SystemConfig{Workers: 2, Clock: clock, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	ref := Spawn(s, "a", newSpawner, Options{})
+	for range 3 {
+		entered, leave := make(chan struct{}), make(chan struct{})
+		ref.Tell(func(*Context) { close(entered); <-leave })
+		<-entered
+		clock.Advance(3 * time.Second)
+		require.EqualValues(t, markUnit, s.owned.pool.attention.Load())
+		close(leave)
+	}
+	require.NoError(t, s.Close(context.Background()))
+	require.Zero(t, s.owned.pool.attention.Load())
 }
