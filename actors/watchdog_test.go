@@ -62,7 +62,7 @@ func TestWatchdog_NamesTheActorWhoseTurnHoldsAWorker(t *testing.T) {
 	require.True(t, f.Alive())
 }
 
-// settle returns when the actor has handled what it was sent before.
+// settle returns when the actor has handled its messages.
 func settle(t *testing.T, ref *actors.Ref[do]) {
 	t.Helper()
 	done := make(chan struct{})
@@ -85,20 +85,20 @@ func TestWatchdog_TheFailureCanBeMatched(t *testing.T) {
 	p.release()
 }
 
-// The time of the bubble passes only while the turns sleep.
+// The bubble's time passes only while the turns sleep.
 func TestWatchdog_ReportsNoTurnBelowTheLimit(t *testing.T) {
 	newSystem(t, actors.SystemConfig{}) // what all systems share is not made in the bubble
 	synctest.Test(t, func(t *testing.T) {
 		var failed failures
 		sys, err := actors.NewSystem(actors.SystemConfig{Workers: 1, OnFailure: failed.add, Logger: silent})
 		require.NoError(t, err)
-		ref := spawnProbe(sys, &probe{journal: new(journal), name: "sleeper"}, actors.Options{})
+		ref := spawnProbe(sys, &probe{journal: new(journal), name: "recordingWaker"}, actors.Options{})
 		sleep := func(d time.Duration) do { return run("", func(*actors.Context) { time.Sleep(d) }) }
 		for range 20 {
 			ref.Tell(sleep(90 * time.Millisecond)) // a turn handles many
 		}
 		time.Sleep(10 * time.Second)
-		require.Equal(t, "sleeper: "+held, failed.take(), "a turn of 20 messages, 1.8 s together")
+		require.Equal(t, "recordingWaker: "+held, failed.take(), "a turn of 20 messages, 1.8 s together")
 
 		for range 20 {
 			ref.Tell(sleep(990 * time.Millisecond))
@@ -107,7 +107,7 @@ func TestWatchdog_ReportsNoTurnBelowTheLimit(t *testing.T) {
 		require.Empty(t, failed.take())
 		ref.Tell(sleep(1251 * time.Millisecond))
 		time.Sleep(10 * time.Second)
-		require.Equal(t, "sleeper: "+held, failed.take())
+		require.Equal(t, "recordingWaker: "+held, failed.take())
 		require.NoError(t, sys.Close(context.Background()))
 	})
 }
@@ -136,7 +136,7 @@ func TestWatchdog_HasNoTimerWhileNothingRuns(t *testing.T) {
 	require.Zero(t, clock.Pending(), "Close stops the timer")
 }
 
-// Others of a batch have had their turns, or wait for theirs.
+// The other actors of the batch have had their turns or wait for them.
 func TestWatchdog_NamesTheOneOfABatchThatBlocks(t *testing.T) {
 	var failed failures
 	clock := actors.NewVirtualClock(start)
@@ -152,8 +152,8 @@ func TestWatchdog_NamesTheOneOfABatchThatBlocks(t *testing.T) {
 	p.release()
 }
 
-// An actor has its turn, is woken again, and another worker takes it, while the
-// first is still busy with the next of the same batch.
+// An actor has its turn and is woken again. Another worker takes it while the
+// first is still running the next turn of the same batch.
 func TestWatchdog_NamesEachOfTwoThatBlock(t *testing.T) {
 	var failed failures
 	clock := actors.NewVirtualClock(start)
