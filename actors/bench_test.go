@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 )
 
-// countdown is a task that submits nothing and is counted.
+// countdown is a task that only counts its turn.
 type countdown struct{ wg *sync.WaitGroup }
 
 func (c *countdown) RunTurn() { c.wg.Done() }
@@ -38,7 +38,7 @@ func BenchmarkPool(b *testing.B) {
 	}
 }
 
-// counter is a wake actor as small as they come.
+// counter is the smallest wake actor: it counts its turns.
 type counter struct {
 	actors.WakeBox
 	wg *sync.WaitGroup
@@ -49,17 +49,17 @@ func (c *counter) Woken(*actors.Context) bool {
 	return false
 }
 
-// nursery does what it is told in its own turn, such as to spawn.
-type nursery struct{}
+// runner calls the functions that it receives, for example to spawn children.
+type runner struct{}
 
-func (nursery) Receive(ctx *actors.Context, f func(*actors.Context)) { f(ctx) }
+func (runner) Receive(ctx *actors.Context, f func(*actors.Context)) { f(ctx) }
 
-func newNursery() actors.Behavior[func(*actors.Context)] { return nursery{} }
+func newRunner() actors.Behavior[func(*actors.Context)] { return runner{} }
 
 // spawnCounters spawns n wake actors under one parent and returns when they
 // have started.
 func spawnCounters(tb testing.TB, sys *actors.System, n int, wg *sync.WaitGroup) []*actors.WakeBox {
-	parent := actors.Spawn(sys, "hub", newNursery, actors.Options{})
+	parent := actors.Spawn(sys, "hub", newRunner, actors.Options{})
 	boxes := make([]*actors.WakeBox, n)
 	done := make(chan error)
 	parent.Tell(func(ctx *actors.Context) {
@@ -101,8 +101,8 @@ func BenchmarkWakeAll(b *testing.B) {
 // BenchmarkIdleWakeActor measures the memory of an idle wake actor, with the
 // smallest Waker (a pointer beside its WakeBox), in a system of its own: the
 // growth of protoactor's registry and of the parent's set of children counts.
-// B/burst is what the pool's queue holds on to after the burst of all starts,
-// until it has run empty with less for a while (see keepRuns), per actor too.
+// B/burst is the memory that the queue of the pool keeps after the burst of all
+// starts, until it has become empty often enough (see keepRuns), per actor too.
 func BenchmarkIdleWakeActor(b *testing.B) {
 	for _, n := range []int{10_000, 20_000, 100_000} {
 		b.Run(fmt.Sprintf("actors=%d", n), func(b *testing.B) {
@@ -116,7 +116,7 @@ func BenchmarkIdleWakeActor(b *testing.B) {
 }
 
 // idleWakeActor returns the bytes per idle wake actor among n, and the further
-// bytes per actor that the pool's queue gives back when it has settled.
+// bytes per actor that the queue of the pool frees some turns later.
 func idleWakeActor(tb testing.TB, n int) (idle, burst float64) {
 	sys := newSystem(tb, actors.SystemConfig{})
 	before := heap()
@@ -165,8 +165,7 @@ func BenchmarkOffer(b *testing.B) {
 	<-done
 }
 
-// relay passes each message on to the next actor, and the last one says when the
-// number that the message counts down has reached 0.
+// relay passes each message on to the next actor, less one, and reports 0.
 type relay struct {
 	next *actors.Ref[int]
 	done chan<- struct{}
@@ -181,11 +180,11 @@ func (r *relay) Receive(_ *actors.Context, n int) {
 	}
 }
 
-// spawnRing spawns actors under one parent, of which each passes on to the next
-// and the last to the first.
+// spawnRing spawns relays under one parent. The last passes on to the first, which
+// is returned.
 func spawnRing(sys *actors.System, size int, done chan<- struct{}) *actors.Ref[int] {
 	first := make(chan *actors.Ref[int])
-	parent := actors.Spawn(sys, "ring", newNursery, actors.Options{})
+	parent := actors.Spawn(sys, "ring", newRunner, actors.Options{})
 	parent.Tell(func(ctx *actors.Context) {
 		ring := make([]*relay, size)
 		refs := make([]*actors.Ref[int], size)
@@ -201,9 +200,19 @@ func spawnRing(sys *actors.System, size int, done chan<- struct{}) *actors.Ref[i
 	return <-first
 }
 
-// BenchmarkRelay measures one message that goes round three actors: what a hop
-// costs where there is nothing else to do. "outside" has every third hop come
-// from a goroutine that waits for the answer.
+// BenchmarkRelay measures hops between actors where there is nothing else to do: a
+// message that goes round three actors for ever ("ring"), and one that comes from
+// a goroutine, goes through three actors and back ("outside").
+//
+// A hop wakes no thread: a ring makes about 3 futex calls in 1,000 hops. The Go
+// scheduler queues the worker that a submission signals behind the one that
+// submits, which takes the task itself meanwhile. Tokio's slot (a task that a turn
+// submits is run next by the same worker, past the queue) was tried with the
+// worker known exactly, which takes a Context in every send. It saves the lock and
+// the queue, 49 of 182 ns a hop in the ring. It saves nothing that can be told
+// from noise where 700 messages come a millisecond apart (8 rounds: 6.4 to 12.9
+// µs for three hops, 6.8 to 11 µs without; 3.2 futex calls each in both, 3.1 of
+// them by a bare channel), which is the case it is meant for. So there is none.
 func BenchmarkRelay(b *testing.B) {
 	b.Run("ring", func(b *testing.B) {
 		done := make(chan struct{})

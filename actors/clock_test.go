@@ -15,15 +15,15 @@ import (
 
 var start = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// TestVirtualClock plays the scenarios in testdata/clock. Their commands:
+// TestVirtualClock_Scenarios plays the scenarios in testdata/clock. Their commands:
 //
 //	arm <name> in=<duration> [then=<name> after=<duration>]
-//	    arms a timer that says its name, and may arm another when it fires
+//	    arms a timer that prints its name, and may arm another when it fires
 //	stop <name>
 //	advance by=<duration>
 //	jump by=<duration>
 //	next
-func TestVirtualClock(t *testing.T) {
+func TestVirtualClock_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/clock", func(t *testing.T, path string) {
 		s := &clockScenario{clock: actors.NewVirtualClock(start), timers: map[string]actors.Timer{}}
 		datadriven.RunTest(t, path, s.play)
@@ -83,7 +83,7 @@ func duration(t *testing.T, d *datadriven.TestData, arg string) time.Duration {
 	return dur
 }
 
-func TestVirtualClockCanBeUsedFromItsTimers(t *testing.T) {
+func TestVirtualClock_CanBeUsedFromItsTimers(t *testing.T) {
 	clock := actors.NewVirtualClock(start)
 	fired := 0
 	var tick func()
@@ -98,7 +98,7 @@ func TestVirtualClockCanBeUsedFromItsTimers(t *testing.T) {
 	require.Equal(t, start.Add(10*time.Second), clock.Now())
 }
 
-func TestRealClockFiresAndStops(t *testing.T) {
+func TestRealClock_FiresAndStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := actors.RealClock()
 		began := clock.Now()

@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 )
 
-func TestConfigErrorsNameTheFieldAndTheFix(t *testing.T) {
+func TestSystem_ConfigErrorsNameTheFieldAndTheFix(t *testing.T) {
 	_, err := actors.NewSystem(actors.SystemConfig{Workers: -1})
 	require.ErrorIs(t, err, actors.ErrConfig)
 	require.EqualError(t, err, "SystemConfig.Workers: is negative: use 0 for GOMAXPROCS, or the number of workers")
@@ -21,14 +21,14 @@ func TestConfigErrorsNameTheFieldAndTheFix(t *testing.T) {
 	require.Equal(t, "SystemConfig.Workers", config.Field)
 }
 
-func TestAnEmptySystemStartsAndClosesWithoutLeaks(t *testing.T) {
+func TestSystem_StartsAndClosesEmptyWithoutLeaks(t *testing.T) {
 	for range 20 {
 		newSystem(t, actors.SystemConfig{}) // and goleak in TestMain
 	}
 }
 
-// protoactor panics in a second Shutdown (actors.md 6 row 15).
-func TestCloseIsIdempotentAndConcurrent(t *testing.T) {
+// A second Shutdown of protoactor panics.
+func TestClose_IsIdempotentAndConcurrent(t *testing.T) {
 	sys := newSystem(t, actors.SystemConfig{})
 	var wg sync.WaitGroup
 	spawnCounters(t, sys, 100, &wg)
@@ -44,7 +44,7 @@ func TestCloseIsIdempotentAndConcurrent(t *testing.T) {
 	require.NoError(t, sys.Close(context.Background()))
 }
 
-func TestCloseSaysWhoBlocksAndCanBeCalledAgain(t *testing.T) {
+func TestClose_NamesTheActorThatBlocksAndCanBeCalledAgain(t *testing.T) {
 	sys := newSystem(t, actors.SystemConfig{})
 	j := new(journal)
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -70,18 +70,18 @@ func TestCloseSaysWhoBlocksAndCanBeCalledAgain(t *testing.T) {
 	require.Contains(t, j.take(), "child stopping; child stopped; parent lost a child; parent stopped")
 }
 
-func TestAStillRunningErrorReadsWell(t *testing.T) {
+func TestStillRunningError_Text(t *testing.T) {
 	err := &actors.StillRunningError{
 		Busy: []string{"pods/reflector"}, Waiting: []string{"pods"}, Wakers: 3, Cause: context.DeadlineExceeded,
 	}
 	require.EqualError(t, err, "actors still running (in a turn: pods/reflector; waiting: pods; 3 wake actors): context deadline exceeded")
 }
 
-func TestCloseCountsWakeActorsThatAreLeft(t *testing.T) {
+func TestClose_CountsWakeActorsThatAreLeft(t *testing.T) {
 	sys := newSystem(t, actors.SystemConfig{})
 	entered, leave := make(chan struct{}), make(chan struct{})
-	s := &sleeper{journal: new(journal), woken: func(*actors.Context) bool { close(entered); <-leave; return false }}
-	hub := actors.Spawn(sys, "hub", newNursery, actors.Options{})
+	s := &recordingWaker{journal: new(journal), woken: func(*actors.Context) bool { close(entered); <-leave; return false }}
+	hub := actors.Spawn(sys, "hub", newRunner, actors.Options{})
 	hub.Tell(func(ctx *actors.Context) {
 		require.NoError(t, actors.SpawnWake(ctx, s, &s.WakeBox, ctx.System().Blocking()))
 		s.Wake()
@@ -95,7 +95,7 @@ func TestCloseCountsWakeActorsThatAreLeft(t *testing.T) {
 	close(leave)
 }
 
-func TestNothingIsSpawnedAfterClose(t *testing.T) {
+func TestClose_NothingIsSpawnedAfterIt(t *testing.T) {
 	sys := newSystem(t, actors.SystemConfig{})
 	require.NoError(t, sys.Close(context.Background()))
 	j := new(journal)
@@ -107,7 +107,7 @@ func TestNothingIsSpawnedAfterClose(t *testing.T) {
 	require.Zero(t, sys.Actors())
 }
 
-func TestWhatIsNotYetSpawnedAtCloseDropsItsMessages(t *testing.T) {
+func TestClose_AnActorNotYetSpawnedDropsItsMessages(t *testing.T) {
 	sys, _ := newSeeded(t, actors.SystemConfig{})
 	p := &probe{journal: new(journal), name: "a"}
 	ref := spawnProbe(sys, p, actors.Options{})
@@ -117,7 +117,7 @@ func TestWhatIsNotYetSpawnedAtCloseDropsItsMessages(t *testing.T) {
 	require.False(t, ref.Alive())
 }
 
-func TestSpawnAndCloseRace(t *testing.T) {
+func TestClose_WhileActorsAreSpawned(t *testing.T) {
 	for range 20 {
 		sys := newSystem(t, actors.SystemConfig{})
 		var total tallies
@@ -138,7 +138,7 @@ func TestSpawnAndCloseRace(t *testing.T) {
 	}
 }
 
-// tallies counts what was accepted, and what was received or dropped, by many
+// tallies counts the messages accepted, and those received or dropped, by many
 // actors.
 type tallies struct {
 	mu       sync.Mutex
@@ -169,7 +169,7 @@ func (ts *tallies) handled() (n int) {
 	return n
 }
 
-func TestCloseDrivesASeededExecutor(t *testing.T) {
+func TestClose_RunsASeededExecutor(t *testing.T) {
 	sys, seeded := newSeeded(t, actors.SystemConfig{})
 	j := new(journal)
 	ref := spawnProbe(sys, &probe{journal: j, name: "a"}, actors.Options{})
@@ -179,7 +179,7 @@ func TestCloseDrivesASeededExecutor(t *testing.T) {
 	require.Equal(t, "a started; a stopping; a dropped 1; a stopped", j.take())
 }
 
-func TestCloseFromATurnGivesUpWithItsContext(t *testing.T) {
+func TestClose_FromATurnEndsWithItsContext(t *testing.T) {
 	for _, executor := range []actors.Executor{nil, actors.NewSeeded(1)} {
 		sys := newSystem(t, actors.SystemConfig{Executor: executor})
 		closed := make(chan error, 1)
@@ -196,7 +196,7 @@ func TestCloseFromATurnGivesUpWithItsContext(t *testing.T) {
 	}
 }
 
-func TestTimersOfTheSystemAreCounted(t *testing.T) {
+func TestSystem_CountsItsTimers(t *testing.T) {
 	var fs failures
 	clock := actors.NewVirtualClock(start)
 	sys, _ := newSeeded(t, actors.SystemConfig{Clock: clock, OnFailure: fs.add})

@@ -11,18 +11,18 @@ import (
 	"github.com/watchmill/watchmill/actors"
 )
 
-func TestNamesOfEnums(t *testing.T) {
+func TestEnums_String(t *testing.T) {
 	require.Equal(t, "Stop Restart Resume Directive(9)",
 		fmt.Sprint(actors.Stop, " ", actors.Restart, " ", actors.Resume, " ", actors.Directive(9)))
 	require.Equal(t, "Accepted Full Gone Verdict(9)",
 		fmt.Sprint(actors.Accepted, " ", actors.Full, " ", actors.Gone, " ", actors.Verdict(9)))
 }
 
-func TestTheContextKnowsTheActor(t *testing.T) {
+func TestContext_DescribesTheActor(t *testing.T) {
 	var log strings.Builder
 	clock := actors.NewVirtualClock(start)
 	sys, seeded := newSeeded(t, actors.SystemConfig{Clock: clock, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	ref := actors.Spawn(sys, "a", newNursery, actors.Options{})
+	ref := actors.Spawn(sys, "a", newRunner, actors.Options{})
 	ref.Tell(func(ctx *actors.Context) {
 		require.Equal(t, ref.ID(), ctx.Self())
 		require.Equal(t, "a", ctx.Name())

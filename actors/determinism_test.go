@@ -14,13 +14,13 @@ import (
 	"github.com/watchmill/watchmill/actors"
 )
 
-// trace runs a random program of actors that spawn, talk, fail, wait, stop and
-// wake each other, and returns a hash of all that they did, in order, and how
-// much that was. The program is always the same; the seed is the executor's.
+// trace runs a random program of actors that spawn, send, fail, wait, stop and
+// wake each other. It returns a hash of all their steps, in order, and the number
+// of steps. The program is always the same; the seed is the executor's.
 func trace(t *testing.T, seed uint64) (hash uint64, steps int) {
 	seeded := actors.NewSeeded(seed)
 	clock := actors.NewVirtualClock(start)
-	w := &world{rng: rand.New(rand.NewPCG(1, 2)), budget: 2_000}
+	w := &randomProgram{rng: rand.New(rand.NewPCG(1, 2)), budget: 2_000}
 	sys, err := actors.NewSystem(actors.SystemConfig{
 		Executor: seeded, Clock: clock,
 		Logger:    slog.New(slog.DiscardHandler),
@@ -28,7 +28,7 @@ func trace(t *testing.T, seed uint64) (hash uint64, steps int) {
 	})
 	require.NoError(t, err)
 	for round := range 200 {
-		if round%10 == 0 { // lest they all stop each other early
+		if round%10 == 0 { // so that some are left when they stop each other early
 			w.spawn(sys)
 		}
 		seeded.Run()
@@ -43,34 +43,34 @@ func trace(t *testing.T, seed uint64) (hash uint64, steps int) {
 	return h.Sum64(), len(w.lines)
 }
 
-// world is what the citizens of the random program share. Only one turn runs
-// at a time, so it needs no lock.
-type world struct {
+// randomProgram is the state that the random actors share. Only one turn runs at
+// a time, so it needs no lock.
+type randomProgram struct {
 	journal
 	rng    *rand.Rand
 	refs   []*actors.Ref[int]
 	budget int
 }
 
-func (w *world) spawn(parent actors.Parent) {
+func (w *randomProgram) spawn(parent actors.Parent) {
 	name := fmt.Sprint("c", len(w.refs))
-	w.refs = append(w.refs, actors.Spawn(parent, name, func() actors.Behavior[int] { return &citizen{world: w} }, actors.Options{Capacity: 4}))
+	w.refs = append(w.refs, actors.Spawn(parent, name, func() actors.Behavior[int] { return &randomActor{randomProgram: w} }, actors.Options{Capacity: 4}))
 }
 
-func (w *world) any() *actors.Ref[int] { return w.refs[w.rng.IntN(len(w.refs))] }
+func (w *randomProgram) pick() *actors.Ref[int] { return w.refs[w.rng.IntN(len(w.refs))] }
 
-// citizen does something random for every message, as long as there is budget.
-type citizen struct {
+// randomActor does something random for every message, as long as there is budget.
+type randomActor struct {
 	actors.WakeBox
-	*world
+	*randomProgram
 }
 
-func (c *citizen) Receive(ctx *actors.Context, m int) {
+func (c *randomActor) Receive(ctx *actors.Context, m int) {
 	c.note("%s got %d at %d", ctx.Name(), m, ctx.Clock().Now().Unix())
 	if c.budget--; c.budget < 0 {
 		return
 	}
-	switch other := c.any(); c.rng.IntN(12) {
+	switch other := c.pick(); c.rng.IntN(12) {
 	case 0:
 		c.spawn(ctx)
 	case 1:
@@ -78,33 +78,36 @@ func (c *citizen) Receive(ctx *actors.Context, m int) {
 	case 2:
 		other.Stop()
 	case 3:
-		w := &citizen{world: c.world}
+		w := &randomActor{randomProgram: c.randomProgram}
 		if actors.SpawnWake(ctx, w, &w.WakeBox, nil) == nil {
 			w.Wake()
 		}
 	case 4, 5:
-		ctx.Clock().AfterFunc(time.Duration(c.rng.IntN(5_000))*time.Millisecond, func() { c.any().Tell(m + 1) })
+		ctx.Clock().AfterFunc(time.Duration(c.rng.IntN(5_000))*time.Millisecond, func() { c.pick().Tell(m + 1) })
 	default:
 		c.note("offer %v", other.Offer(m+1))
-		c.any().Tell(m + 2)
+		c.pick().Tell(m + 2)
 	}
 }
 
-func (c *citizen) Woken(ctx *actors.Context) bool {
+func (c *randomActor) Woken(ctx *actors.Context) bool {
 	c.note("%s woken", ctx.Name())
-	c.any().Tell(0)
+	c.pick().Tell(0)
 	return c.rng.IntN(2) == 0
 }
 
-func (c *citizen) Started(ctx *actors.Context) { c.note("%s started", ctx.Name()); c.any().Tell(1) }
-func (c *citizen) Flush(ctx *actors.Context)   { c.note("%s flush", ctx.Name()) }
-func (c *citizen) Stopped(ctx *actors.Context) { c.note("%s stopped", ctx.Name()) }
-func (c *citizen) Dropped(m int)               { c.note("dropped %d", m) }
-func (c *citizen) ChildFailed(*actors.Context, actors.ID, any) actors.Directive {
+func (c *randomActor) Started(ctx *actors.Context) {
+	c.note("%s started", ctx.Name())
+	c.pick().Tell(1)
+}
+func (c *randomActor) Flush(ctx *actors.Context)   { c.note("%s flush", ctx.Name()) }
+func (c *randomActor) Stopped(ctx *actors.Context) { c.note("%s stopped", ctx.Name()) }
+func (c *randomActor) Dropped(m int)               { c.note("dropped %d", m) }
+func (c *randomActor) ChildFailed(*actors.Context, actors.ID, any) actors.Directive {
 	return actors.Directive(c.rng.IntN(3))
 }
 
-func TestOneSeedIsOneExecution(t *testing.T) {
+func TestSeeded_OneSeedIsOneExecution(t *testing.T) {
 	hashes := map[uint64]bool{}
 	for seed := range uint64(20) {
 		first, steps := trace(t, seed)

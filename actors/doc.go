@@ -55,6 +55,15 @@
 // failure of a child and the end of a child are handled before the messages in
 // the queue.
 //
+// # Fairness
+//
+// Each actor spawned on the System begins a group, to which all actors below it
+// belong: an engine is a group. On the pool the groups have turns one after the
+// other, however many turns one of them has waiting, and a group that has been
+// idle waits for the end of one turn only. A turn of an actor on the pool that
+// holds its worker for more than a second is reported by the actor's name: see
+// [ErrWorkerHeld].
+//
 // # Supervision
 //
 // A panic in user code, or a Goexit as by t.FailNow, ends neither the process

@@ -22,6 +22,10 @@ var (
 	// ErrGoexit is the reason of a failure when user code ended its goroutine
 	// with runtime.Goexit, as t.FailNow does.
 	ErrGoexit = errors.New("goroutine ended by runtime.Goexit")
+	// ErrWorkerHeld is the reason of a failure when a turn has held a worker of
+	// the system's pool for more than a second. Other actors wait for that worker.
+	// An actor that may block belongs on [System.Blocking].
+	ErrWorkerHeld = errors.New("turn has held a worker of the pool for more than 1s")
 
 	errNoBehavior = errors.New("actors: make returned a nil Behavior")
 )
@@ -72,16 +76,18 @@ func (d Directive) String() string {
 	return fmt.Sprintf("Directive(%d)", uint8(d))
 }
 
-// Failure is one panic of user code that was contained.
+// Failure is one panic of user code that was contained, or one turn that holds a
+// worker of the pool.
 type Failure struct {
 	// Actor is the name of the actor that failed, or "timer" for the function of
 	// a timer.
 	Actor string
 	// ID is the actor's; zero for a timer.
 	ID ID
-	// Reason is the value of the panic, or [ErrGoexit].
+	// Reason is the value of the panic, [ErrGoexit] or [ErrWorkerHeld].
 	Reason any
-	// Stack is the stack of the panicking goroutine, as debug.Stack prints it.
+	// Stack is the stack of the panicking goroutine, as debug.Stack prints it; nil
+	// for ErrWorkerHeld.
 	Stack []byte
 	// Directive is the decision about it.
 	Directive Directive

@@ -20,7 +20,7 @@ func quiet(cfg actors.SystemConfig) (*actors.System, *actors.Seeded) {
 	return sys, seeded
 }
 
-// adder sums what it is offered and says so once per batch.
+// adder adds up its messages and prints the sum once per batch.
 type adder struct{ sum int }
 
 func (a *adder) Receive(_ *actors.Context, n int) { a.sum += n }
@@ -65,45 +65,45 @@ func ExampleSpawn() {
 	// <nil> Gone
 }
 
-// nightWatch restarts its guard, once.
-type nightWatch struct{ guard *actors.Ref[string] }
+// pipeline restarts its parser when that fails.
+type pipeline struct{ parser *actors.Ref[string] }
 
-func (w *nightWatch) Started(ctx *actors.Context) {
-	w.guard = actors.Spawn(ctx, "guard", func() actors.Behavior[string] { return guard{} }, actors.Options{})
+func (p *pipeline) Started(ctx *actors.Context) {
+	p.parser = actors.Spawn(ctx, "parser", func() actors.Behavior[string] { return parser{} }, actors.Options{})
 }
 
-func (w *nightWatch) Receive(_ *actors.Context, m string) { w.guard.Tell(m) }
+func (p *pipeline) Receive(_ *actors.Context, line string) { p.parser.Tell(line) }
 
-func (w *nightWatch) ChildFailed(_ *actors.Context, _ actors.ID, reason any) actors.Directive {
-	fmt.Println("guard failed:", reason)
+func (p *pipeline) ChildFailed(_ *actors.Context, _ actors.ID, reason any) actors.Directive {
+	fmt.Println("parser failed:", reason)
 	return actors.Restart
 }
 
-type guard struct{}
+type parser struct{}
 
-func (guard) Started(ctx *actors.Context) { fmt.Println(ctx.Name(), "on duty") }
+func (parser) Started(ctx *actors.Context) { fmt.Println(ctx.Name(), "started") }
 
-func (guard) Receive(_ *actors.Context, m string) {
-	if m == "ghost" {
-		panic("boo")
+func (parser) Receive(_ *actors.Context, line string) {
+	if line == "" {
+		panic("empty line")
 	}
-	fmt.Println("who goes there?", m)
+	fmt.Println("parsed", line)
 }
 
 func ExampleSupervisor() {
 	sys, seeded := quiet(actors.SystemConfig{Logger: silent})
-	ref := actors.Spawn(sys, "watch", func() actors.Behavior[string] { return new(nightWatch) }, actors.Options{})
-	for _, m := range []string{"friend", "ghost", "stranger"} {
-		ref.Tell(m)
+	ref := actors.Spawn(sys, "pipeline", func() actors.Behavior[string] { return new(pipeline) }, actors.Options{})
+	for _, line := range []string{"a", "", "b"} {
+		ref.Tell(line)
 	}
 	seeded.Run()
 	fmt.Println(sys.Close(context.Background()))
 	// Output:
-	// watch/guard on duty
-	// who goes there? friend
-	// guard failed: boo
-	// watch/guard on duty
-	// who goes there? stranger
+	// pipeline/parser started
+	// parsed a
+	// parser failed: empty line
+	// pipeline/parser started
+	// parsed b
 	// <nil>
 }
 
@@ -124,7 +124,7 @@ func ExampleSpawnWake() {
 	sys, seeded := quiet(actors.SystemConfig{})
 	var log []string
 	r := &reading{log: &log}
-	hub := actors.Spawn(sys, "hub", newNursery, actors.Options{})
+	hub := actors.Spawn(sys, "hub", newRunner, actors.Options{})
 	hub.Tell(func(ctx *actors.Context) {
 		if err := actors.SpawnWake(ctx, r, &r.WakeBox, nil); err != nil {
 			fmt.Println(err)

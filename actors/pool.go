@@ -15,6 +15,13 @@ const (
 	maxShare = 4
 )
 
+const (
+	// yieldBit asks a worker to end its batch early, because a group waits that
+	// has been idle.
+	yieldBit = 1
+	markUnit = 2
+)
+
 // Pool is an [Executor] with a fixed number of workers. Almost all actors run
 // on it: an idle actor then uses no goroutine, and a busy one runs on a
 // goroutine whose stack has already grown.
@@ -27,23 +34,28 @@ const (
 // system are one more group.
 //
 // A turn on a Pool must not block: as many blocked turns as there are workers
-// stop everything. An actor that may block belongs on a [Blocking] executor.
+// stop everything. An actor that may block belongs on a [Blocking] executor. On
+// the pool of a System, a turn that holds a worker for more than a second is
+// reported: see [ErrWorkerHeld].
 type Pool struct {
 	workers []*worker
-	// yield asks for a worker to end its batch early, since a group waits that
-	// has been idle. Workers read it after every turn, so it has a cache line
-	// apart from what every submission writes.
-	yield atomic.Bool
-	_     [64]byte
+	// attention is 0 unless workers have something to do between turns: yieldBit,
+	// and markUnit for each worker that is marked. They read it after every turn,
+	// so it has a cache line apart from what every submission writes.
+	attention atomic.Int32
+	_         [64]byte
 
 	mu        sync.Mutex
-	ungrouped taskGroup
 	groups    groupRing
 	queued    int       // tasks of all groups
 	parked    int       // workers waiting for work and not yet signalled
 	work      sync.Cond // signalled once per parked worker to wake
+	batches   uint64    // taken so far
 	closed    bool      // workers leave when no task is left
 	left      int       // workers that have not left
+	unwatched bool      // the next worker that gets tasks must arm the watchdog
+	watchdog  watchdog
+	ungrouped taskGroup
 
 	running sync.WaitGroup
 }
@@ -119,6 +131,7 @@ func (p *Pool) Close() {
 	p.parked = 0
 	p.mu.Unlock()
 	p.running.Wait()
+	p.stopWatchdog()
 }
 
 // groupOf returns the group that t belongs to in this pool.
@@ -145,7 +158,7 @@ func (p *Pool) queuedLocked(g *taskGroup, n, workers int) {
 	}
 	p.queued += n
 	if p.groups.add(g) && p.parked == 0 {
-		p.yield.Store(true)
+		p.attention.Or(yieldBit)
 	}
 	p.wakeLocked(workers)
 }
@@ -160,14 +173,20 @@ func (p *Pool) wakeLocked(n int) {
 	}
 }
 
-// worker is one goroutine of the pool.
+// worker is one goroutine of the pool. The pool's lock guards what a check reads:
+// batch, n, serial and checks.
 type worker struct {
 	pool    *Pool
 	group   *taskGroup // of the last batch
 	share   int        // tasks that the group may still have if others have some
 	batch   [maxBatch]Task
-	next, n int // batch[next:n] are still to run; n is 0 while it has no batch
+	next, n int    // batch[next:n] are still to run; n is 0 while it has no batch
+	used    int    // batch[:used] may hold tasks
+	serial  uint64 // of the batch
+	checks  int    // how many have found the mark
 	retired bool
+	// marked is set by a check and cleared at the end of a turn.
+	marked atomic.Bool
 }
 
 // run is the body of the worker's goroutine.
@@ -191,7 +210,8 @@ func (w *worker) take() bool {
 			p.mu.Unlock()
 			return false
 		}
-		clear(w.batch[:]) // of the tasks that have run
+		clear(w.batch[:w.used])
+		w.used = 0
 		p.parked++
 		p.work.Wait()
 	}
@@ -200,7 +220,15 @@ func (w *worker) take() bool {
 	if p.queued > 0 {
 		p.wakeLocked(1)
 	}
+	var report func()
+	if p.unwatched {
+		p.unwatched = false
+		report = p.watchdog.armLocked(p.check)
+	}
 	p.mu.Unlock()
+	if report != nil {
+		report()
+	}
 	return true
 }
 
@@ -212,18 +240,19 @@ func (w *worker) endBatchLocked() {
 		w.pool.groups.addLast(w.group)
 	}
 	w.next, w.n = 0, 0
+	w.unmark()
 }
 
 // chooseLocked chooses the group to serve: that of the last batch until its
 // share is used up, if it has more to do and no group waits that has been idle.
 func (w *worker) chooseLocked() {
 	p := w.pool
-	idled := p.yield.Load()
+	idled := p.attention.Load()&yieldBit != 0
 	if w.share > 0 && !idled && w.group.tasks.n > 0 {
 		return
 	}
 	if idled {
-		p.yield.Store(false)
+		p.attention.And(^yieldBit)
 	}
 	w.group, w.share = p.groups.take(), maxShare
 }
@@ -243,20 +272,34 @@ func (w *worker) fillLocked() {
 	for i := range w.n {
 		w.batch[i] = tasks.pop()
 	}
+	w.used = max(w.used, w.n)
 	p.queued -= w.n
+	p.batches++
+	w.serial = p.batches
 }
 
 // runBatch runs the batch, or as much of it as there is until a group waits that
 // has been idle.
 func (w *worker) runBatch() {
-	yield := &w.pool.yield
+	attention := &w.pool.attention
 	for w.next < w.n {
 		t := w.batch[w.next]
 		w.next++
 		t.RunTurn()
-		if yield.Load() {
-			return
+		if a := attention.Load(); a != 0 {
+			w.unmark()
+			if a&yieldBit != 0 {
+				return
+			}
 		}
+	}
+}
+
+// unmark removes the mark of the watchdog, if there is one.
+func (w *worker) unmark() {
+	if w.marked.Load() {
+		w.marked.Store(false)
+		w.pool.attention.Add(-markUnit)
 	}
 }
 

@@ -143,7 +143,7 @@ func spawnGroup(tb testing.TB, sys *actors.System, name string, woken ...func())
 	boxes := make([]*actors.WakeBox, len(woken))
 	var started sync.WaitGroup
 	started.Add(len(boxes))
-	parent := actors.Spawn(sys, name, newNursery, actors.Options{})
+	parent := actors.Spawn(sys, name, newRunner, actors.Options{})
 	parent.Tell(func(ctx *actors.Context) {
 		for i := range boxes {
 			w := &waker{woken: woken[i], started: &started}
@@ -250,7 +250,7 @@ func TestPool_BusyGroupsTakeTurns(t *testing.T) {
 	require.Equal(t, strings.Repeat(other+one, size/share), order.String())
 }
 
-// Each of the two is idle whenever the other has a turn, and so is served next.
+// Each of the two groups is idle while the other has its turn.
 func TestPool_GroupsThatWakeEachOtherLeaveAThirdItsShare(t *testing.T) {
 	const size, limit = 100, 10_000
 	sys := newSystem(t, actors.SystemConfig{Workers: 1})
@@ -279,7 +279,7 @@ func TestPool_GroupsThatWakeEachOtherLeaveAThirdItsShare(t *testing.T) {
 	require.Less(t, <-done, 2*size)
 }
 
-// A pair in one group is bounded by the group's share.
+// Two actors of one group that wake each other have the share of their group.
 func TestPool_AnEndlessExchangeInOneGroupLeavesAnotherItsShare(t *testing.T) {
 	const size, limit = 100, 10_000
 	sys := newSystem(t, actors.SystemConfig{Workers: 1})
@@ -349,7 +349,7 @@ func TestPool_ServesAGroupOfItsOwnSystemOnly(t *testing.T) {
 	var all sync.WaitGroup
 	boxes := map[actors.Executor][]*actors.WakeBox{}
 	spawned := make(chan error)
-	parent := actors.Spawn(sys, "parent", newNursery, actors.Options{})
+	parent := actors.Spawn(sys, "parent", newRunner, actors.Options{})
 	parent.Tell(func(ctx *actors.Context) {
 		var failed error
 		for range size {
@@ -417,7 +417,7 @@ func TestPool_LosesNothingBetweenGroups(t *testing.T) {
 	}
 }
 
-// A wave of wakes of several groups comes to each of them.
+// WakeAll submits boxes of one group at a time.
 func TestWakeAll_WakesBoxesOfSeveralGroups(t *testing.T) {
 	sys := newSystem(t, actors.SystemConfig{})
 	var all sync.WaitGroup
@@ -445,4 +445,24 @@ func TestPool_AGroupGoesOnAfterATurnThatExits(t *testing.T) {
 	actors.WakeAll(sys.Pool(), append(boxes, other...))
 	release()
 	all.Wait()
+}
+
+func TestPool_AnIdleWorkerKeepsNoTask(t *testing.T) {
+	pool := actors.NewPool(1)
+	defer pool.Close()
+	const size = 17 // a large batch and a small one
+	var freed atomic.Int64
+	func() {
+		tasks := make([]actors.Task, size)
+		for i := range tasks {
+			tk := &task{func() {}}
+			runtime.AddCleanup(tk, func(struct{}) { freed.Add(1) }, struct{}{})
+			tasks[i] = tk
+		}
+		pool.SubmitAll(tasks)
+	}()
+	for freed.Load() < size {
+		runtime.GC()
+		runtime.Gosched()
+	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 )
 
-func TestOfferAndTellKeepTheirOrder(t *testing.T) {
+func TestRef_OfferAndTellKeepTheirOrder(t *testing.T) {
 	sys, seeded := newSeeded(t, actors.SystemConfig{})
 	p := &probe{journal: new(journal), name: "a"}
 	ref := spawnProbe(sys, p, actors.Options{})
@@ -23,7 +23,7 @@ func TestOfferAndTellKeepTheirOrder(t *testing.T) {
 	require.Zero(t, ref.Len())
 }
 
-func TestMessagesOfManySendersKeepEachSendersOrder(t *testing.T) {
+func TestRef_KeepsTheOrderOfEachSender(t *testing.T) {
 	const senders, each = 4, 2_000
 	sys := newSystem(t, actors.SystemConfig{})
 	seen := make(chan [2]int, senders*each)
@@ -55,7 +55,7 @@ type recorder struct{ seen chan<- [2]int }
 
 func (r recorder) Receive(_ *actors.Context, m [2]int) { r.seen <- m }
 
-func TestOfferSaysFullAtCapacityAndTellDoesNot(t *testing.T) {
+func TestRef_OfferIsFullAtCapacityAndTellIsNot(t *testing.T) {
 	sys, seeded := newSeeded(t, actors.SystemConfig{})
 	p := &probe{journal: new(journal), name: "a"}
 	ref := spawnProbe(sys, p, actors.Options{Capacity: 2})
@@ -68,7 +68,7 @@ func TestOfferSaysFullAtCapacityAndTellDoesNot(t *testing.T) {
 	require.Equal(t, actors.Accepted, ref.Offer(say("4")))
 }
 
-func TestTheMessageBeingHandledIsNotInTheQueue(t *testing.T) {
+func TestRef_TheMessageBeingHandledIsNotInTheQueue(t *testing.T) {
 	sys := newSystem(t, actors.SystemConfig{})
 	p := &probe{journal: new(journal), name: "a"}
 	ref := spawnProbe(sys, p, actors.Options{Capacity: 1})
@@ -81,7 +81,7 @@ func TestTheMessageBeingHandledIsNotInTheQueue(t *testing.T) {
 	close(leave)
 }
 
-func TestOnRoomIsCalledOncePerEdge(t *testing.T) {
+func TestOnRoom_IsCalledOnceAfterFull(t *testing.T) {
 	sys, seeded := newSeeded(t, actors.SystemConfig{})
 	p := &probe{journal: new(journal), name: "a"}
 	ref := spawnProbe(sys, p, actors.Options{Capacity: 4, OnRoom: func() { p.note("room") }})
@@ -101,9 +101,9 @@ func TestOnRoomIsCalledOncePerEdge(t *testing.T) {
 	require.Equal(t, "a got 1", p.take(), "without a Full there is no edge")
 }
 
-// A producer that offers until Full and goes on at OnRoom must never be left
-// waiting, wherever the consumer is when the Offer says Full.
-func TestOnRoomIsNeverMissed(t *testing.T) {
+// A producer that offers until Full and goes on at OnRoom must never wait for
+// ever, wherever the consumer is when the Offer returns Full.
+func TestOnRoom_IsNeverMissed(t *testing.T) {
 	const messages = 20_000
 	sys := newSystem(t, actors.SystemConfig{})
 	room := make(chan struct{}, 1)
@@ -121,7 +121,7 @@ func TestOnRoomIsNeverMissed(t *testing.T) {
 	<-done
 }
 
-func TestOnRoomIsCalledWhenTheActorStops(t *testing.T) {
+func TestOnRoom_IsCalledWhenTheActorStops(t *testing.T) {
 	sys, seeded := newSeeded(t, actors.SystemConfig{})
 	p := &probe{journal: new(journal), name: "a"}
 	ref := spawnProbe(sys, p, actors.Options{Capacity: 1, OnRoom: func() { p.note("room") }})
@@ -133,7 +133,7 @@ func TestOnRoomIsCalledWhenTheActorStops(t *testing.T) {
 	require.Equal(t, "a started; a stopping; room; a dropped 1; a stopped", p.take())
 }
 
-func TestStopOvertakesTheQueueAndDropsIt(t *testing.T) {
+func TestRef_StopOvertakesTheQueueAndDropsIt(t *testing.T) {
 	sys, seeded := newSeeded(t, actors.SystemConfig{})
 	p := &probe{journal: new(journal), name: "a"}
 	ref := spawnProbe(sys, p, actors.Options{})
@@ -153,7 +153,7 @@ func TestStopOvertakesTheQueueAndDropsIt(t *testing.T) {
 	require.Zero(t, sys.Actors())
 }
 
-func TestEveryAcceptedMessageIsReceivedOrDropped(t *testing.T) {
+func TestRef_EveryAcceptedMessageIsReceivedOrDropped(t *testing.T) {
 	const senders = 4
 	sys := newSystem(t, actors.SystemConfig{})
 	var tally tally
@@ -187,7 +187,7 @@ type tally struct{ received, dropped int }
 func (t *tally) Receive(*actors.Context, int) { t.received++ }
 func (t *tally) Dropped(int)                  { t.dropped++ }
 
-func TestStopBeforeTheStartMakesABehaviorOnlyToDrop(t *testing.T) {
+func TestRef_StopBeforeTheStartMakesABehaviorOnlyToDrop(t *testing.T) {
 	sys, seeded := newSeeded(t, actors.SystemConfig{})
 	p := &probe{journal: new(journal), name: "a"}
 	made := 0
@@ -201,7 +201,7 @@ func TestStopBeforeTheStartMakesABehaviorOnlyToDrop(t *testing.T) {
 	require.Equal(t, "a dropped 1; a stopped", p.take())
 }
 
-func TestAPanicInDroppedCostsTheOtherMessagesNothing(t *testing.T) {
+func TestRef_APanicInDroppedAffectsThatMessageOnly(t *testing.T) {
 	var f failures
 	sys, seeded := newSeeded(t, actors.SystemConfig{OnFailure: f.add})
 	p := &probe{journal: new(journal), name: "a", fail: map[string]bool{"dropped 1": true}}
@@ -224,7 +224,7 @@ type batcher struct {
 func (b *batcher) Receive(_ *actors.Context, f func()) { b.n++; f() }
 func (b *batcher) Flush(*actors.Context)               { b.note("flush %d", b.n); b.n = 0 }
 
-func TestFlushComesWhenTheQueueIsEmptyOrTheQuotaUsed(t *testing.T) {
+func TestFlush_ComesWhenTheQueueIsEmptyOrTheQuotaUsed(t *testing.T) {
 	sys := newSystem(t, actors.SystemConfig{Executor: nil, Workers: 1})
 	b := &batcher{journal: new(journal)}
 	ref := actors.Spawn(sys, "a", func() actors.Behavior[func()] { return b }, actors.Options{})
@@ -241,7 +241,7 @@ func TestFlushComesWhenTheQueueIsEmptyOrTheQuotaUsed(t *testing.T) {
 	require.Contains(t, []string{"flush 64", "flush 64; flush 2"}, b.take())
 }
 
-func TestFlushSurvivesAnInterruptionBySystemMessages(t *testing.T) {
+func TestFlush_ComesAfterAnInterruptionBySystemMessages(t *testing.T) {
 	sys, seeded := newSeeded(t, actors.SystemConfig{})
 	b := &batcher{journal: new(journal)}
 	var child *actors.Ref[do]
@@ -256,9 +256,9 @@ func TestFlushSurvivesAnInterruptionBySystemMessages(t *testing.T) {
 	require.Equal(t, "flush 1; child stopping; child stopped; child gone", b.take())
 }
 
-// A child's end that comes just when the parent has found its queue empty must
-// not leave what the parent has gathered until the next message.
-func TestFlushIsNotLeftToTheNextMessage(t *testing.T) {
+// If a child ends just when the parent has found its queue empty, the parent must
+// still flush before its next message.
+func TestFlush_IsNotLeftToTheNextMessage(t *testing.T) {
 	sys := newSystem(t, actors.SystemConfig{Workers: 2})
 	g := &gatherer{flushed: make(chan int, 1)}
 	ref := actors.Spawn(sys, "a", func() actors.Behavior[func(*actors.Context)] { return g }, actors.Options{})
@@ -275,7 +275,7 @@ func TestFlushIsNotLeftToTheNextMessage(t *testing.T) {
 	}
 }
 
-// gatherer counts messages, and tells each count with its Flush.
+// gatherer counts messages, and sends the count in Flush.
 type gatherer struct {
 	n       int
 	flushed chan int
@@ -284,7 +284,7 @@ type gatherer struct {
 func (g *gatherer) Receive(ctx *actors.Context, f func(*actors.Context)) { g.n++; f(ctx) }
 func (g *gatherer) Flush(*actors.Context)                                { g.flushed <- g.n; g.n = 0 }
 
-func TestNothingIsFlushedAfterStopping(t *testing.T) {
+func TestFlush_DoesNotComeAfterStopping(t *testing.T) {
 	sys, seeded := newSeeded(t, actors.SystemConfig{})
 	j := new(journal)
 	var ref *actors.Ref[func()]
@@ -307,7 +307,7 @@ type flushingParent struct {
 func (p *flushingParent) Started(ctx *actors.Context)             { p.spawn(ctx) }
 func (p *flushingParent) ChildStopped(*actors.Context, actors.ID) { p.note("child gone") }
 
-func TestAnIdleActorGivesBackWhatABurstOfTellsNeeded(t *testing.T) {
+func TestRef_FreesTheMemoryOfABurstOfTells(t *testing.T) {
 	sys, seeded := newSeeded(t, actors.SystemConfig{})
 	ref := actors.Spawn(sys, "a", func() actors.Behavior[[1024]byte] { return devNull{} }, actors.Options{Capacity: 4})
 	seeded.Run()
@@ -326,7 +326,7 @@ type devNull struct{}
 
 func (devNull) Receive(*actors.Context, [1024]byte) {}
 
-func TestOfferDoesNotAllocate(t *testing.T) {
+func TestRef_OfferDoesNotAllocate(t *testing.T) {
 	sys, seeded := newSeeded(t, actors.SystemConfig{})
 	ref := actors.Spawn(sys, "a", func() actors.Behavior[int] { return sink{} }, actors.Options{})
 	burst := func() {

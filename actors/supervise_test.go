@@ -10,8 +10,8 @@ import (
 	"github.com/watchmill/watchmill/actors"
 )
 
-// family is a seeded system with one parent and its child, both probes.
-type family struct {
+// pair is a seeded system with a parent and its child, both probes.
+type pair struct {
 	*journal
 	failures
 	sys       *actors.System
@@ -22,8 +22,8 @@ type family struct {
 	childRef  *actors.Ref[do]
 }
 
-func newFamily(t *testing.T, d actors.Directive) *family {
-	f := &family{journal: new(journal)}
+func newPair(t *testing.T, d actors.Directive) *pair {
+	f := &pair{journal: new(journal)}
 	f.sys, f.seeded = newSeeded(t, actors.SystemConfig{OnFailure: f.failures.add})
 	f.child = &probe{journal: f.journal, name: "child", fail: map[string]bool{}, hooks: map[string]func(*actors.Context){}}
 	f.parent = &probe{
@@ -36,16 +36,16 @@ func newFamily(t *testing.T, d actors.Directive) *family {
 	return f
 }
 
-// run runs what there is to run and returns what happened.
-func (f *family) run() string {
+// run runs all turns and returns the events.
+func (f *pair) run() string {
 	f.seeded.Run()
 	return f.journal.take()
 }
 
-func (f *family) failed() string { return f.failures.take() }
+func (f *pair) failed() string { return f.failures.take() }
 
-func TestChildrenStopBeforeTheirParent(t *testing.T) {
-	f := newFamily(t, actors.Stop)
+func TestSupervision_ChildrenStopBeforeTheirParent(t *testing.T) {
+	f := newPair(t, actors.Stop)
 	require.Equal(t, "parent started; child started", f.run())
 	require.Equal(t, "parent/child", f.childRef.Name())
 	require.Equal(t, 2, f.sys.Actors())
@@ -55,8 +55,8 @@ func TestChildrenStopBeforeTheirParent(t *testing.T) {
 	require.Equal(t, actors.Gone, f.childRef.Offer(say("late")))
 }
 
-func TestAPanicStopsTheChildByDefaultAndDropsItsQueue(t *testing.T) {
-	f := newFamily(t, actors.Stop)
+func TestSupervision_APanicStopsTheChildByDefaultAndDropsItsQueue(t *testing.T) {
+	f := newPair(t, actors.Stop)
 	f.run()
 	f.childRef.Tell(boom("1"))
 	f.childRef.Tell(say("2"))
@@ -66,16 +66,16 @@ func TestAPanicStopsTheChildByDefaultAndDropsItsQueue(t *testing.T) {
 	require.True(t, f.parentRef.Alive())
 }
 
-func TestTheSystemStopsWhatFailsUnderIt(t *testing.T) {
-	f := newFamily(t, actors.Restart)
+func TestSupervision_TheSystemStopsAnActorThatFails(t *testing.T) {
+	f := newPair(t, actors.Restart)
 	f.run()
 	f.parentRef.Tell(boom("1"))
 	require.Equal(t, "parent got 1; parent stopping; child stopping; child stopped; parent lost a child; parent stopped", f.run())
 	require.Equal(t, "parent: boom 1: Stop", f.failed())
 }
 
-func TestARestartKeepsTheQueueAndLosesTheMessageThatPanicked(t *testing.T) {
-	f := newFamily(t, actors.Restart)
+func TestSupervision_ARestartKeepsTheQueueAndLosesTheMessageThatPanicked(t *testing.T) {
+	f := newPair(t, actors.Restart)
 	f.run()
 	f.childRef.Tell(boom("1"))
 	f.childRef.Tell(say("2"))
@@ -85,7 +85,7 @@ func TestARestartKeepsTheQueueAndLosesTheMessageThatPanicked(t *testing.T) {
 	require.Equal(t, 2, f.sys.Actors())
 }
 
-func TestARestartMakesANewBehaviorAndStopsTheChildren(t *testing.T) {
+func TestSupervision_ARestartMakesANewBehaviorAndStopsTheChildren(t *testing.T) {
 	j := new(journal)
 	sys, seeded := newSeeded(t, actors.SystemConfig{})
 	made := 0
@@ -110,8 +110,8 @@ func TestARestartMakesANewBehaviorAndStopsTheChildren(t *testing.T) {
 	require.Equal(t, 3, sys.Actors())
 }
 
-func TestResumeLosesOnlyTheMessage(t *testing.T) {
-	f := newFamily(t, actors.Resume)
+func TestSupervision_ResumeLosesOnlyTheMessage(t *testing.T) {
+	f := newPair(t, actors.Resume)
 	f.run()
 	f.childRef.Tell(boom("1"))
 	f.childRef.Tell(say("2"))
@@ -119,8 +119,8 @@ func TestResumeLosesOnlyTheMessage(t *testing.T) {
 	require.Equal(t, "parent/child: boom 1: Resume", f.failed())
 }
 
-func TestAFailedActorDoesNothingUntilItsParentHasDecided(t *testing.T) {
-	f := newFamily(t, actors.Resume)
+func TestSupervision_AFailedActorWaitsForItsParent(t *testing.T) {
+	f := newPair(t, actors.Resume)
 	f.run()
 	f.childRef.Tell(boom("1"))
 	for f.childRef.Len() > 0 || f.seeded.Pending() == 0 {
@@ -133,14 +133,14 @@ func TestAFailedActorDoesNothingUntilItsParentHasDecided(t *testing.T) {
 	require.Equal(t, "child got 3", f.run())
 }
 
-func TestAPanicInStartedIsAFailureOfTheChildAlone(t *testing.T) {
-	f := newFamily(t, actors.Stop)
+func TestSupervision_APanicInStartedIsAFailureOfTheChildAlone(t *testing.T) {
+	f := newPair(t, actors.Stop)
 	f.child.fail["started"] = true
 	require.Equal(t, `parent started; child started; parent asked about "in started"; child stopping; child stopped; parent lost a child`, f.run())
 	require.Equal(t, "parent/child: in started: Stop", f.failed())
 }
 
-func TestAPanicInFlushIsAFailure(t *testing.T) {
+func TestSupervision_APanicInFlushIsAFailure(t *testing.T) {
 	var fs failures
 	sys, seeded := newSeeded(t, actors.SystemConfig{OnFailure: fs.add})
 	ref := actors.Spawn(sys, "a", func() actors.Behavior[int] { return badFlush{} }, actors.Options{})
@@ -155,7 +155,7 @@ type badFlush struct{}
 func (badFlush) Receive(*actors.Context, int) {}
 func (badFlush) Flush(*actors.Context)        { panic("flush") }
 
-func TestAPanicInMakeIsAFailureAndCannotBeResumed(t *testing.T) {
+func TestSupervision_AConstructorThatPanicsIsAFailureAndCannotBeResumed(t *testing.T) {
 	for _, tc := range []struct {
 		d    actors.Directive
 		want string
@@ -165,7 +165,7 @@ func TestAPanicInMakeIsAFailureAndCannotBeResumed(t *testing.T) {
 		{actors.Restart, "parent/bad: no behavior: Restart; parent/bad: no behavior: Restart"},
 	} {
 		t.Run(tc.d.String(), func(t *testing.T) {
-			f := newFamily(t, tc.d)
+			f := newPair(t, tc.d)
 			f.run()
 			var ref *actors.Ref[do]
 			tries := 0
@@ -184,7 +184,7 @@ func TestAPanicInMakeIsAFailureAndCannotBeResumed(t *testing.T) {
 	}
 }
 
-func TestANilBehaviorIsAFailure(t *testing.T) {
+func TestSupervision_ANilBehaviorIsAFailure(t *testing.T) {
 	var fs failures
 	sys, seeded := newSeeded(t, actors.SystemConfig{OnFailure: fs.add})
 	actors.Spawn(sys, "a", func() actors.Behavior[int] { return nil }, actors.Options{})
@@ -194,8 +194,8 @@ func TestANilBehaviorIsAFailure(t *testing.T) {
 }
 
 // Asking the supervisor again would restart it for ever.
-func TestAPanicInRestartingIsOnlyReported(t *testing.T) {
-	f := newFamily(t, actors.Restart)
+func TestSupervision_APanicInRestartingIsOnlyReported(t *testing.T) {
+	f := newPair(t, actors.Restart)
 	f.run()
 	f.child.fail["restarting"] = true
 	f.childRef.Tell(boom("1"))
@@ -204,10 +204,10 @@ func TestAPanicInRestartingIsOnlyReported(t *testing.T) {
 	require.Equal(t, "parent/child: boom 1: Restart; parent/child: in restarting: Restart", f.failed())
 }
 
-// protoactor brings an actor back to life that panics while stopping, and its
-// parent never stops (actors.md 5, 6 row 8).
-func TestAPanicInStoppingStillStops(t *testing.T) {
-	f := newFamily(t, actors.Restart)
+// Protoactor restarts an actor that panics while stopping, and its parent never
+// stops.
+func TestSupervision_APanicInStoppingStillStops(t *testing.T) {
+	f := newPair(t, actors.Restart)
 	f.run()
 	f.child.fail["stopping"] = true
 	f.parentRef.Stop()
@@ -216,9 +216,9 @@ func TestAPanicInStoppingStillStops(t *testing.T) {
 	require.Zero(t, f.sys.Actors())
 }
 
-// protoactor leaves such an actor half dead, and its parent never stops.
-func TestAPanicInStoppedStillStops(t *testing.T) {
-	f := newFamily(t, actors.Restart)
+// Protoactor does not end such an actor, and its parent never stops.
+func TestSupervision_APanicInStoppedStillStops(t *testing.T) {
+	f := newPair(t, actors.Restart)
 	f.run()
 	f.child.fail["stopped"] = true
 	f.parentRef.Stop()
@@ -226,10 +226,9 @@ func TestAPanicInStoppedStillStops(t *testing.T) {
 	require.Equal(t, "parent/child: in stopped: Stop", f.failed())
 }
 
-// Without containment protoactor would not get to look whether that was the
-// last child.
-func TestAPanicInChildStoppedStillStops(t *testing.T) {
-	f := newFamily(t, actors.Stop)
+// Without containment protoactor would not check whether that was the last child.
+func TestSupervision_APanicInChildStoppedStillStops(t *testing.T) {
+	f := newPair(t, actors.Stop)
 	f.run()
 	f.parent.fail["lost a child"] = true
 	f.parentRef.Stop()
@@ -237,8 +236,8 @@ func TestAPanicInChildStoppedStillStops(t *testing.T) {
 	require.Equal(t, "parent: in lost a child: Stop", f.failed())
 }
 
-func TestAPanicInChildFailedStopsBoth(t *testing.T) {
-	f := newFamily(t, actors.Resume)
+func TestSupervision_APanicInChildFailedStopsBoth(t *testing.T) {
+	f := newPair(t, actors.Resume)
 	f.run()
 	f.parent.fail[`asked about "boom 1"`] = true
 	f.childRef.Tell(boom("1"))
@@ -247,8 +246,8 @@ func TestAPanicInChildFailedStopsBoth(t *testing.T) {
 	require.Zero(t, f.sys.Actors())
 }
 
-func TestAnInvalidDirectiveMeansStop(t *testing.T) {
-	f := newFamily(t, actors.Directive(77))
+func TestSupervision_AnInvalidDirectiveMeansStop(t *testing.T) {
+	f := newPair(t, actors.Directive(77))
 	f.run()
 	f.childRef.Tell(boom("1"))
 	f.run()
@@ -256,7 +255,7 @@ func TestAnInvalidDirectiveMeansStop(t *testing.T) {
 	require.False(t, f.childRef.Alive())
 }
 
-func TestAPanicInOnFailureIsContained(t *testing.T) {
+func TestSupervision_APanicInOnFailureIsContained(t *testing.T) {
 	sys, seeded := newSeeded(t, actors.SystemConfig{OnFailure: func(actors.Failure) { panic("worse") }})
 	ref := spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{})
 	ref.Tell(boom("1"))
@@ -264,12 +263,12 @@ func TestAPanicInOnFailureIsContained(t *testing.T) {
 	require.False(t, ref.Alive())
 }
 
-// protoactor stops the children that there are, then waits for all: a child
-// spawned meanwhile would be waited for without having been told.
-func TestAStoppingParentTakesNoChildren(t *testing.T) {
+// Protoactor stops the children that exist, then waits for all: it would wait for
+// a child spawned meanwhile without having stopped it.
+func TestSupervision_AStoppingParentTakesNoChildren(t *testing.T) {
 	for _, call := range []string{"stopping", "lost a child", "stopped"} {
 		t.Run(call, func(t *testing.T) {
-			f := newFamily(t, actors.Stop)
+			f := newPair(t, actors.Stop)
 			f.run()
 			var late *actors.Ref[do]
 			var box actors.WakeBox
@@ -289,8 +288,8 @@ func TestAStoppingParentTakesNoChildren(t *testing.T) {
 
 // A parent that replaces each child it loses would never come to the end of a
 // restart, which waits until it has none.
-func TestARestartingParentTakesNoChildren(t *testing.T) {
-	f := newFamily(t, actors.Stop)
+func TestSupervision_ARestartingParentTakesNoChildren(t *testing.T) {
+	f := newPair(t, actors.Stop)
 	grand := &probe{journal: f.journal, name: "grand", directive: actors.Restart}
 	var ref *actors.Ref[do]
 	f.parent.hooks["lost a child"] = func(ctx *actors.Context) { spawnProbe(ctx, f.child, actors.Options{}) }
@@ -304,7 +303,7 @@ func TestARestartingParentTakesNoChildren(t *testing.T) {
 		`parent lost a child; parent started; child started`, f.run())
 }
 
-func TestGoexitInReceiveFailsTheActorAndCostsNoWorker(t *testing.T) {
+func TestSupervision_GoexitInReceiveFailsTheActorAndCostsNoWorker(t *testing.T) {
 	failed := make(chan actors.Failure)
 	sys := newSystem(t, actors.SystemConfig{Workers: 1, OnFailure: func(f actors.Failure) { failed <- f }})
 	for range 3 {
@@ -316,7 +315,7 @@ func TestGoexitInReceiveFailsTheActorAndCostsNoWorker(t *testing.T) {
 	}
 }
 
-func TestAFailureHasReasonAndStack(t *testing.T) {
+func TestFailure_HasReasonAndStack(t *testing.T) {
 	sentinel := errors.New("sentinel")
 	var got actors.Failure
 	sys, seeded := newSeeded(t, actors.SystemConfig{OnFailure: func(f actors.Failure) { got = f }})
@@ -331,8 +330,8 @@ func TestAFailureHasReasonAndStack(t *testing.T) {
 
 func panicHere(err error) { panic(err) }
 
-func TestStopChildStopsOwnChildrenOnly(t *testing.T) {
-	f := newFamily(t, actors.Stop)
+func TestContext_StopChildStopsOwnChildrenOnly(t *testing.T) {
+	f := newPair(t, actors.Stop)
 	f.run()
 	other := &probe{journal: f.journal, name: "other"}
 	otherRef := spawnProbe(f.sys, other, actors.Options{})
@@ -354,17 +353,17 @@ func TestStopChildStopsOwnChildrenOnly(t *testing.T) {
 	require.Equal(t, "parent got again", f.run())
 }
 
-func TestAnActorCanStopItself(t *testing.T) {
-	f := newFamily(t, actors.Stop)
+func TestContext_AnActorCanStopItself(t *testing.T) {
+	f := newPair(t, actors.Stop)
 	f.run()
 	f.childRef.Tell(run("1", func(ctx *actors.Context) { ctx.Stop() }))
 	f.childRef.Tell(say("2"))
 	require.Equal(t, "child got 1; child stopping; child dropped 2; child stopped; parent lost a child", f.run())
 }
 
-// A failure that the stop overtakes is asked about by nobody, but not silent.
-func TestAFailureDuringTheLastMessageIsReported(t *testing.T) {
-	f := newFamily(t, actors.Restart)
+// No supervisor decides about a failure that the stop overtakes. It is reported.
+func TestFailure_DuringTheLastMessageIsReported(t *testing.T) {
+	f := newPair(t, actors.Restart)
 	f.run()
 	f.childRef.Tell(run("1", func(*actors.Context) { f.childRef.Stop(); panic("last words") }))
 	require.Equal(t, "child got 1; child stopping; child stopped; parent lost a child", f.run())

@@ -16,15 +16,17 @@ type SystemConfig struct {
 	Workers int
 	// Clock is the source of time; nil means [RealClock].
 	Clock Clock
-	// Logger gets contained failures, at level Error. Nil means slog.Default.
+	// Logger gets contained failures, at level Error, and turns that hold a worker
+	// of the pool for longer than a second, at level Warn. Nil means slog.Default.
 	Logger *slog.Logger
 	// Executor, if set, runs all actors in place of the pool and the blocking
 	// executor. The caller closes it. With [Seeded] and a [VirtualClock], the
 	// system is deterministic.
 	Executor Executor
 	// OnFailure is called for every panic of user code that was contained, after
-	// the directive has been decided. It is called in a turn, of any actor, and
-	// must not block.
+	// the directive has been decided, and once for each turn that holds a worker
+	// of the pool for longer than a second, while it does (see [ErrWorkerHeld]). It
+	// is called in a turn, of any actor, or by the clock, and must not block.
 	OnFailure func(Failure)
 }
 
@@ -97,6 +99,7 @@ func (s *System) openExecutors(cfg SystemConfig) {
 		return
 	}
 	s.owned = executors{NewPool(cfg.Workers), NewBlocking()}
+	s.owned.pool.watch(s.clock.Clock, s.workerHeld, s.timerFailed)
 	s.pool, s.blocking = s.owned.pool, s.owned.blocking
 }
 
@@ -171,6 +174,11 @@ func (s *System) uncount(c *cell) {
 func (s *System) report(f *Failure) {
 	s.logger.Error("actor failed", "actor", f.Actor, "id", f.ID, "reason", f.Reason,
 		"directive", f.Directive, "stack", string(f.Stack))
+	s.notify(f)
+}
+
+// notify calls OnFailure.
+func (s *System) notify(f *Failure) {
 	if s.onFailure == nil {
 		return
 	}
@@ -184,4 +192,11 @@ func (s *System) report(f *Failure) {
 
 func (s *System) timerFailed(reason any, stack []byte) {
 	s.report(&Failure{Actor: "timer", Reason: reason, Stack: stack, Directive: Resume})
+}
+
+// workerHeld reports a turn that holds a worker of the pool.
+func (s *System) workerHeld(turn *mailbox) {
+	f := &Failure{Actor: turn.String(), ID: turn.id, Reason: ErrWorkerHeld, Directive: Resume}
+	s.logger.Warn("turn holds a worker of the pool", "actor", f.Actor, "id", f.ID, "limit", turnLimit)
+	s.notify(f)
 }

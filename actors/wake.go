@@ -65,12 +65,19 @@ func (b *WakeBox) Alive() bool {
 func WakeAll(exec Executor, boxes []*WakeBox) {
 	batch := wakeBatches.Get().(*wakeBatch)
 	for _, b := range boxes {
-		if b.markWork() {
-			batch.add(exec, &b.cell)
+		if !b.markWork() {
+			continue
 		}
+		if g := b.spec.group; g != batch.group || batch.n == len(batch.tasks) {
+			batch.submit(exec)
+			batch.group = g
+		}
+		batch.tasks[batch.n] = (*mailbox)(&b.cell)
+		batch.n++
 	}
 	batch.submit(exec)
-	clear(batch.tasks[:])
+	clear(batch.tasks[:batch.used])
+	batch.used = 0
 	wakeBatches.Put(batch)
 }
 
@@ -78,31 +85,25 @@ func WakeAll(exec Executor, boxes []*WakeBox) {
 // to make the cost of the executor's lock negligible, and few enough to let
 // workers start early.
 type wakeBatch struct {
-	tasks [256]Task
-	n     int
 	group *taskGroup
+	n     int
+	used  int // tasks[:used] may hold tasks
+	tasks [256]Task
 }
 
 // wakeBatches are reused by calls of WakeAll.
 var wakeBatches = sync.Pool{New: func() any { return new(wakeBatch) }}
 
-func (b *wakeBatch) add(exec Executor, c *cell) {
-	if b.n == len(b.tasks) || c.spec.group != b.group {
-		b.submit(exec)
-		b.group = c.spec.group
-	}
-	b.tasks[b.n] = (*mailbox)(c)
-	b.n++
-}
-
+// submit submits the tasks in the batch, if any.
 func (b *wakeBatch) submit(exec Executor) {
+	if b.n == 0 {
+		return
+	}
 	tasks := b.tasks[:b.n]
-	b.n = 0
-	switch pool, ok := exec.(*Pool); {
-	case len(tasks) == 0:
-	case ok:
+	b.used, b.n = max(b.used, b.n), 0
+	if pool, ok := exec.(*Pool); ok {
 		pool.submitGroup(pool.own(b.group), tasks)
-	default:
+	} else {
 		exec.SubmitAll(tasks)
 	}
 }

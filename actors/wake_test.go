@@ -11,39 +11,39 @@ import (
 	"github.com/watchmill/watchmill/actors"
 )
 
-// sleeper is a wake actor that notes its calls.
-type sleeper struct {
+// recordingWaker is a wake actor that notes its calls.
+type recordingWaker struct {
 	actors.WakeBox
 	*journal
 	woken func(ctx *actors.Context) bool
 }
 
-func (s *sleeper) Woken(ctx *actors.Context) bool {
+func (s *recordingWaker) Woken(ctx *actors.Context) bool {
 	s.note("woken")
 	return s.woken != nil && s.woken(ctx)
 }
 
-func (s *sleeper) Started(*actors.Context)  { s.note("started") }
-func (s *sleeper) Stopping(*actors.Context) { s.note("stopping") }
-func (s *sleeper) Stopped(*actors.Context)  { s.note("stopped") }
+func (s *recordingWaker) Started(*actors.Context)  { s.note("started") }
+func (s *recordingWaker) Stopping(*actors.Context) { s.note("stopping") }
+func (s *recordingWaker) Stopped(*actors.Context)  { s.note("stopped") }
 
-// spawnSleeper spawns s under f's parent.
-func (f *family) spawnSleeper(t *testing.T, s *sleeper) {
+// spawnWaker spawns s under f's parent.
+func (f *pair) spawnWaker(t *testing.T, s *recordingWaker) {
 	f.parentRef.Tell(run("", func(ctx *actors.Context) {
 		require.NoError(t, actors.SpawnWake(ctx, s, &s.WakeBox, nil))
 	}))
 	f.seeded.Run()
 }
 
-func newSleeper(t *testing.T, d actors.Directive) (*family, *sleeper) {
-	f := newFamily(t, d)
-	s := &sleeper{journal: new(journal)}
-	f.spawnSleeper(t, s)
+func newRecordingWaker(t *testing.T, d actors.Directive) (*pair, *recordingWaker) {
+	f := newPair(t, d)
+	s := &recordingWaker{journal: new(journal)}
+	f.spawnWaker(t, s)
 	return f, s
 }
 
-func TestWakesCollapse(t *testing.T) {
-	f, s := newSleeper(t, actors.Stop)
+func TestWake_ManyWakesAreOneTurn(t *testing.T) {
+	f, s := newRecordingWaker(t, actors.Stop)
 	for range 1_000 {
 		s.Wake()
 	}
@@ -54,8 +54,8 @@ func TestWakesCollapse(t *testing.T) {
 	require.Equal(t, "woken", s.take())
 }
 
-func TestAWakeDuringATurnCausesOneMore(t *testing.T) {
-	f, s := newSleeper(t, actors.Stop)
+func TestWake_DuringATurnCausesOneMore(t *testing.T) {
+	f, s := newRecordingWaker(t, actors.Stop)
 	s.woken = func(*actors.Context) bool {
 		s.woken = nil
 		s.Wake()
@@ -67,10 +67,10 @@ func TestAWakeDuringATurnCausesOneMore(t *testing.T) {
 	require.Equal(t, "started; woken; woken", s.take())
 }
 
-func TestAgainYieldsToTheOthers(t *testing.T) {
+func TestWake_AgainLetsTheOthersGoFirst(t *testing.T) {
 	sys := newSystem(t, actors.SystemConfig{Workers: 1})
 	j := new(journal)
-	parent := actors.Spawn(sys, "hub", newNursery, actors.Options{})
+	parent := actors.Spawn(sys, "hub", newRunner, actors.Options{})
 	done := make(chan struct{})
 	parent.Tell(func(ctx *actors.Context) {
 		a, b := &yielder{journal: j, name: "a", done: done}, &yielder{journal: j, name: "b", done: done}
@@ -101,14 +101,14 @@ func (y *yielder) Woken(*actors.Context) bool {
 	return false
 }
 
-func TestABoxDoesNothingBeforeTheSpawnAndAfterTheStop(t *testing.T) {
+func TestWakeBox_DoesNothingBeforeTheSpawnAndAfterTheStop(t *testing.T) {
 	var idle actors.WakeBox
 	idle.Wake()
 	idle.Stop()
 	require.False(t, idle.Alive())
 	require.Zero(t, idle.ID())
 
-	f, s := newSleeper(t, actors.Stop)
+	f, s := newRecordingWaker(t, actors.Stop)
 	require.True(t, s.Alive())
 	require.NotZero(t, s.ID())
 	s.Stop()
@@ -124,8 +124,8 @@ func TestABoxDoesNothingBeforeTheSpawnAndAfterTheStop(t *testing.T) {
 	require.Contains(t, f.run(), "parent lost a child")
 }
 
-func TestABoxIsUsedOnce(t *testing.T) {
-	f, s := newSleeper(t, actors.Stop)
+func TestWakeBox_IsUsedOnce(t *testing.T) {
+	f, s := newRecordingWaker(t, actors.Stop)
 	again := func(ctx *actors.Context) {
 		require.ErrorIs(t, actors.SpawnWake(ctx, s, &s.WakeBox, nil), actors.ErrSpawned)
 	}
@@ -138,8 +138,8 @@ func TestABoxIsUsedOnce(t *testing.T) {
 	require.Equal(t, 2, f.sys.Actors())
 }
 
-func TestAWakeActorThatFailsIsStoppedEvenIfToldToRestart(t *testing.T) {
-	f, s := newSleeper(t, actors.Restart)
+func TestWake_AFailureStopsTheActorEvenIfToldToRestart(t *testing.T) {
+	f, s := newRecordingWaker(t, actors.Restart)
 	s.woken = func(*actors.Context) bool { panic("boom") }
 	s.Wake()
 	f.seeded.Run()
@@ -147,8 +147,8 @@ func TestAWakeActorThatFailsIsStoppedEvenIfToldToRestart(t *testing.T) {
 	require.Equal(t, "parent/"+s.ID().String()+": boom: Stop", f.failed())
 }
 
-func TestAWakeActorCanBeResumed(t *testing.T) {
-	f, s := newSleeper(t, actors.Resume)
+func TestWake_TheActorCanBeResumed(t *testing.T) {
+	f, s := newRecordingWaker(t, actors.Resume)
 	s.woken = func(*actors.Context) bool { s.woken = nil; panic("boom") }
 	s.Wake()
 	f.seeded.Run()
@@ -157,9 +157,9 @@ func TestAWakeActorCanBeResumed(t *testing.T) {
 	require.Equal(t, "started; woken; woken", s.take())
 }
 
-func TestAWakeActorCanHaveChildren(t *testing.T) {
-	f, s := newSleeper(t, actors.Stop)
-	leaf := &sleeper{journal: s.journal}
+func TestWake_TheActorCanHaveChildren(t *testing.T) {
+	f, s := newRecordingWaker(t, actors.Stop)
+	leaf := &recordingWaker{journal: s.journal}
 	s.woken = func(ctx *actors.Context) bool {
 		require.NoError(t, actors.SpawnWake(ctx, leaf, &leaf.WakeBox, nil))
 		return false
@@ -173,12 +173,12 @@ func TestAWakeActorCanHaveChildren(t *testing.T) {
 
 // No wake is lost: after the last Wake the actor sees everything that was
 // published before it.
-func TestWakesFromManyGoroutinesLoseNothing(t *testing.T) {
+func TestWake_FromManyGoroutinesLosesNothing(t *testing.T) {
 	const senders, each, watchers = 4, 3_000, 20
 	sys := newSystem(t, actors.SystemConfig{})
 	var published atomic.Int64
 	done := make(chan struct{}, watchers)
-	parent := actors.Spawn(sys, "hub", newNursery, actors.Options{})
+	parent := actors.Spawn(sys, "hub", newRunner, actors.Options{})
 	spawned := make(chan []*actors.WakeBox)
 	parent.Tell(func(ctx *actors.Context) {
 		var boxes []*actors.WakeBox
@@ -211,7 +211,7 @@ func TestWakesFromManyGoroutinesLoseNothing(t *testing.T) {
 	}
 }
 
-// reader is a watcher with nothing but a cursor.
+// reader is a wake actor that reads at a cursor.
 type reader struct {
 	actors.WakeBox
 	tip    *atomic.Int64
@@ -229,14 +229,14 @@ func (r *reader) Woken(*actors.Context) bool {
 	return false
 }
 
-func TestStopAndWakeRace(t *testing.T) {
+func TestWake_WhileTheActorStops(t *testing.T) {
 	const n = 300
 	sys := newSystem(t, actors.SystemConfig{})
-	parent := actors.Spawn(sys, "hub", newNursery, actors.Options{})
-	spawned := make(chan *sleeper)
+	parent := actors.Spawn(sys, "hub", newRunner, actors.Options{})
+	spawned := make(chan *recordingWaker)
 	parent.Tell(func(ctx *actors.Context) {
 		for range n {
-			s := &sleeper{journal: new(journal)}
+			s := &recordingWaker{journal: new(journal)}
 			require.NoError(t, actors.SpawnWake(ctx, s, &s.WakeBox, nil))
 			spawned <- s
 		}
@@ -254,7 +254,7 @@ func TestStopAndWakeRace(t *testing.T) {
 	require.Zero(t, sys.Actors())
 }
 
-func TestWakeAllDoesNotAllocate(t *testing.T) {
+func TestWakeAll_DoesNotAllocate(t *testing.T) {
 	var wg sync.WaitGroup
 	sys := newSystem(t, actors.SystemConfig{})
 	boxes := spawnCounters(t, sys, 1_000, &wg)
@@ -267,18 +267,18 @@ func TestWakeAllDoesNotAllocate(t *testing.T) {
 	require.Less(t, testing.AllocsPerRun(100, round), 2.0, "per 1,000 wakes")
 }
 
-// protoactor's set of children keeps the PIDs of those that it has removed, and
-// a PID that was sent to keeps its actor (actors.md 6 row 12).
-func TestAStoppedChildCanBeCollectedWhileItsParentLives(t *testing.T) {
+// Protoactor's set of children keeps the PIDs of those that it has removed, and
+// a PID that was sent to keeps its actor.
+func TestWake_AStoppedChildCanBeCollectedWhileItsParentLives(t *testing.T) {
 	for _, end := range []string{"stop", "panic"} {
 		t.Run(end, func(t *testing.T) {
-			f := newFamily(t, actors.Stop)
+			f := newPair(t, actors.Stop)
 			f.run()
 			freed := make(chan struct{})
 			func() {
-				s := &sleeper{journal: new(journal)}
+				s := &recordingWaker{journal: new(journal)}
 				runtime.AddCleanup(s, func(struct{}) { close(freed) }, struct{}{})
-				f.spawnSleeper(t, s)
+				f.spawnWaker(t, s)
 				if end == "stop" {
 					s.Stop()
 				} else {
@@ -303,7 +303,7 @@ func TestAStoppedChildCanBeCollectedWhileItsParentLives(t *testing.T) {
 // Among 100,000, an idle wake actor with its box must cost 520 bytes at most,
 // protoactor's half and the growth of its registry included. Among fewer it
 // costs more: see BenchmarkIdleWakeActor.
-func TestAnIdleWakeActorAmong100000IsSmall(t *testing.T) {
+func TestWake_AnIdleActorAmong100000IsSmall(t *testing.T) {
 	idle, _ := idleWakeActor(t, 100_000)
 	require.LessOrEqual(t, idle, 520.0)
 	require.Greater(t, idle, 100.0, "less than the box itself: nothing was measured")

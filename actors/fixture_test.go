@@ -40,7 +40,7 @@ func newSeeded(tb testing.TB, cfg actors.SystemConfig) (*actors.System, *actors.
 	return newSystem(tb, cfg), seeded
 }
 
-// journal is what happened, in order.
+// journal is a list of events in the order in which they happened.
 type journal struct {
 	mu    sync.Mutex
 	lines []string
@@ -52,7 +52,7 @@ func (j *journal) note(format string, args ...any) {
 	j.lines = append(j.lines, fmt.Sprintf(format, args...))
 }
 
-// take returns what happened since the last take, separated by "; ".
+// take returns the events since the last take, separated by "; ".
 func (j *journal) take() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -61,20 +61,20 @@ func (j *journal) take() string {
 	return s
 }
 
-// probe is a behavior that notes every call in its journal. Its messages are
-// what to do.
+// probe is a behavior that notes every call in its journal. Its messages contain
+// functions for it to call.
 type probe struct {
 	*journal
 	name string
-	// fail has the calls that shall panic.
+	// fail names the calls that panic.
 	fail map[string]bool
-	// directive is what it decides about children.
+	// directive is its decision about children that fail.
 	directive actors.Directive
-	// hooks are run in the calls that they are named after.
+	// hooks are called in the calls that they are named after.
 	hooks map[string]func(*actors.Context)
 }
 
-// do is a message of a probe: a name to note and something to do, or nil.
+// do is a message to a probe: a name to note and a function to call, or nil.
 type do struct {
 	name string
 	act  func(*actors.Context)
@@ -129,7 +129,7 @@ func spawnProbe(parent actors.Parent, p *probe, opts actors.Options) *actors.Ref
 	return actors.Spawn(parent, p.name, func() actors.Behavior[do] { return p }, opts)
 }
 
-// failures collects what OnFailure is told.
+// failures collects the failures passed to OnFailure.
 type failures struct {
 	mu  sync.Mutex
 	all []actors.Failure

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/require"
@@ -18,16 +19,16 @@ func registered(s *System) (n int) {
 	return n
 }
 
-// spawner is an actor that does what it is told and restarts its children.
+// spawner calls the functions that it receives and restarts its children.
 type spawner struct{}
 
 func (spawner) Receive(ctx *Context, f func(*Context))  { f(ctx) }
 func (spawner) ChildFailed(*Context, ID, any) Directive { return Restart }
 func newSpawner() Behavior[func(*Context)]              { return spawner{} }
 
-// An actor that is forgotten has no goroutine, so only a count shows it
-// (actors.md 2.1). Ours must agree with protoactor's.
-func TestActorsAgreesWithProtoactorsRegistry(t *testing.T) {
+// A leaked actor has no goroutine, so only a count of actors shows it. That count
+// must agree with protoactor's registry.
+func TestSystem_ActorsAgreesWithTheRegistry(t *testing.T) {
 	seeded := NewSeeded(1)
 	s, err := NewSystem(SystemConfig{Executor: seeded})
 	require.NoError(t, err)
@@ -45,20 +46,20 @@ func TestActorsAgreesWithProtoactorsRegistry(t *testing.T) {
 	require.Equal(t, base-1, registered(s), "without the top actor")
 }
 
-// A dead letter would start a goroutine that sleeps for a second (actors.md
-// 2.1).
-func TestADeadLetterStartsNoGoroutine(t *testing.T) {
+// With protoactor's own subscriptions a dead letter starts a goroutine that
+// sleeps for a second.
+func TestSystem_ADeadLetterStartsNoGoroutine(t *testing.T) {
 	s, err := NewSystem(SystemConfig{Executor: NewSeeded(1)})
 	require.NoError(t, err)
 	before := runtime.NumGoroutine()
-	s.proto.Root.Send(actor.NewPID("nonhost", "nobody"), "hello")
+	s.proto.Root.Send(actor.NewPID("nonhost", "none"), "hello")
 	require.LessOrEqual(t, runtime.NumGoroutine(), before)
 	require.NoError(t, s.Close(context.Background()))
 }
 
-// Stops that meet failures and other stops at any moment start nothing either,
-// and leave nobody behind.
-func TestStopsAndFailuresMeetInAnyOrder(t *testing.T) {
+// Stops that meet failures and other stops at any moment start no goroutine
+// either, and leave no actor.
+func TestSystem_StopsAndFailuresInAnyOrderLeaveNothing(t *testing.T) {
 	for seed := range uint64(40) {
 		before := runtime.NumGoroutine()
 		seeded := NewSeeded(seed)
@@ -86,4 +87,22 @@ func TestStopsAndFailuresMeetInAnyOrder(t *testing.T) {
 		require.Equal(t, base-1, registered(s), "seed %d", seed)
 		require.LessOrEqual(t, runtime.NumGoroutine(), before)
 	}
+}
+
+// A mark that is never removed would slow down every turn of the pool.
+func TestWatchdog_LeavesNoMark(t *testing.T) {
+	clock := NewVirtualClock(time.Unix(0, 0))
+	s, err := NewSystem(SystemConfig{Workers: 2, Clock: clock, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	ref := Spawn(s, "a", newSpawner, Options{})
+	for range 3 {
+		entered, leave := make(chan struct{}), make(chan struct{})
+		ref.Tell(func(*Context) { close(entered); <-leave })
+		<-entered
+		clock.Advance(3 * time.Second)
+		require.EqualValues(t, markUnit, s.owned.pool.attention.Load())
+		close(leave)
+	}
+	require.NoError(t, s.Close(context.Background()))
+	require.Zero(t, s.owned.pool.attention.Load())
 }

@@ -1,0 +1,136 @@
+package actors
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// turnLimit is how long a turn may hold a worker of a pool without a report.
+	// Turns take microseconds: one that takes so long blocks.
+	turnLimit = time.Second
+	// checksPerLimit is the number of checks in that time. A turn is reported at
+	// most one check late.
+	checksPerLimit = 4
+)
+
+// watchdog reports turns that hold a worker of a pool for longer than turnLimit.
+//
+// While workers are busy, a timer has them checked. A check marks each worker
+// that has a batch, and the worker removes the mark when a turn ends: if the
+// mark is still there at a later check, the same turn is still running. A check
+// that finds no busy worker does not arm the timer again; the next worker that
+// gets tasks does. So an idle pool has no timer, and a turn costs one look at
+// Pool.attention, which tells whether any worker is marked.
+//
+// The pool's lock guards the fields.
+type watchdog struct {
+	clock  Clock
+	held   func(turn *mailbox)            // called for a turn that holds its worker
+	failed func(reason any, stack []byte) // called if the clock panics
+	timer  Timer                          // nil if no check is due
+	// pending counts the timer and checks in progress.
+	pending sync.WaitGroup
+}
+
+// watch has the turns of actors on the pool watched. It must be called before
+// the first Submit.
+func (p *Pool) watch(clock Clock, held func(*mailbox), failed func(reason any, stack []byte)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watchdog.clock, p.watchdog.held, p.watchdog.failed = clock, held, failed
+	p.unwatched = true
+}
+
+// armLocked arms the timer for one check. If the clock panics, turns are not
+// watched any more, and the result, to be called without the lock, reports it.
+func (d *watchdog) armLocked(check func()) (report func()) {
+	var done bool
+	defer contain(&done, func(reason any, stack []byte) {
+		d.pending.Done()
+		report = func() { d.failed(reason, stack) }
+	})
+	d.pending.Add(1)
+	d.timer = d.clock.AfterFunc(turnLimit/checksPerLimit, check)
+	done = true
+	return nil
+}
+
+// stopWatchdog stops the timer and waits for a check in progress. No worker may
+// be left, since it might arm the timer.
+func (p *Pool) stopWatchdog() {
+	d := &p.watchdog
+	p.mu.Lock()
+	if d.timer != nil && d.timer.Stop() {
+		d.pending.Done()
+	}
+	d.timer = nil
+	p.mu.Unlock()
+	d.pending.Wait()
+}
+
+// check is called by the timer.
+func (p *Pool) check() {
+	d := &p.watchdog
+	defer d.pending.Done()
+	var report func()
+	p.mu.Lock()
+	d.timer = nil
+	busy, held := p.checkLocked()
+	if busy {
+		report = d.armLocked(p.check)
+	} else {
+		p.unwatched = true
+	}
+	p.mu.Unlock()
+	if report != nil {
+		report()
+	}
+	for _, m := range held {
+		d.held(m)
+	}
+}
+
+// checkLocked marks the busy workers, and returns whether there are any and the
+// turns that have just reached the limit.
+func (p *Pool) checkLocked() (busy bool, held []*mailbox) {
+	for _, w := range p.workers {
+		if w.n == 0 {
+			continue
+		}
+		busy = true
+		if !w.marked.Load() {
+			w.checks = 0
+			p.attention.Add(markUnit)
+			w.marked.Store(true)
+			continue
+		}
+		if w.checks++; w.checks != checksPerLimit {
+			continue
+		}
+		if m := p.turnLocked(w); m != nil {
+			held = append(held, m)
+		}
+	}
+	return busy, held
+}
+
+// turnLocked returns the turn of an actor that a worker is running, if any: of
+// the actors in its batch the one that is in a turn. Other actors of the batch
+// may be in a turn again, but then a worker has taken them since.
+func (p *Pool) turnLocked(w *worker) *mailbox {
+	for _, t := range w.batch[:w.n] {
+		m, ok := t.(*mailbox)
+		if !ok || !(*cell)(m).is(running) {
+			continue
+		}
+		again := slices.ContainsFunc(p.workers, func(other *worker) bool {
+			return other.serial > w.serial && slices.Contains(other.batch[:other.n], t)
+		})
+		if !again {
+			return m
+		}
+	}
+	return nil
+}
