@@ -199,12 +199,19 @@ func TestWrite_StopsWhenTheDiskFails(t *testing.T) {
 		require.Equal(t, []string{describe(a)}, f.list(backend.ListOptions{}))
 		require.Len(t, w.read(a.Revision, 10), 1)
 		require.Equal(t, a.Revision, f.revision())
+		cold := f.watch(1, "")
+		f.emptyWindow()
+		require.Len(t, cold.read(a.Revision, 10), 1)
+		require.Equal(t, a.Revision, cold.through, "what may be in the file was never acknowledged")
 		f.wrap = nil
 		f.reopen(0)
 		require.Len(t, f.list(backend.ListOptions{}), map[journaltest.Phase]int{journaltest.Before: 1, journaltest.After: 2}[phase])
 		f.put("d", "4")
 	}
 }
+
+// emptyWindow makes history go out of memory.
+func (f *fixture) emptyWindow() { f.clock.Advance(time.Hour) }
 
 // An expiry that finds no space is tried again.
 func TestExpiry_TriesAgainWhenThereIsSpace(t *testing.T) {
@@ -221,6 +228,31 @@ func TestExpiry_TriesAgainWhenThereIsSpace(t *testing.T) {
 	require.ErrorIs(t, info.LastError, backend.ErrFull)
 	f.clock.Advance(time.Second)
 	require.Empty(t, f.list(backend.ListOptions{}))
+}
+
+// An object that is given more time in the transaction that would delete it stays.
+func TestExpiry_SparesWhatIsWrittenInTheSameTransaction(t *testing.T) {
+	f, disk := newFaulty(t)
+	a := f.putFor(time.Minute, "a", "1")
+	f.putFor(time.Minute, "b", "1")
+	entered, wait := make(chan struct{}), make(chan struct{})
+	disk.Add(journaltest.Fault{Entered: entered, Wait: wait})
+	var wg sync.WaitGroup
+	wg.Go(func() { f.put("first", "x") })
+	<-entered
+	wg.Go(func() {
+		if _, err := f.Put(f.ctx, draft("a", "2"), a, backend.PutOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	require.Eventually(t, func() bool { return f.file.Queued() == 1 }, 20*time.Second, time.Millisecond)
+	wg.Go(func() { f.clock.Advance(time.Hour) })
+	require.Eventually(t, func() bool { return f.file.Queued() == 2 }, 20*time.Second, time.Millisecond)
+	close(wait)
+	wg.Wait()
+	require.Len(t, f.list(backend.ListOptions{}), 2, "a and first")
+	f.reopen(0)
+	require.Len(t, f.list(backend.ListOptions{}), 2)
 }
 
 // Before it is in a transaction a write can be taken back; after that it waits.

@@ -16,6 +16,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -180,6 +181,33 @@ func TestSalvage_SaysWhatItGaveUp(t *testing.T) {
 	f.opts.Salvage, f.cfg.OnUndecodable = false, bolt.Fail
 	f.reopen(0)
 	require.Len(t, f.list(backend.ListOptions{}), 2)
+}
+
+// Records that are whole, and do not fit together, are not taken for a state.
+func TestNew_FindsABrokenChain(t *testing.T) {
+	for what, r := range map[string]journal.Record{
+		"does not continue": {Kind: journal.Put, Key: []byte("a"), Prev: 2, Created: 2},
+		"did not exist":     {Kind: journal.Delete, Key: []byte("c"), Prev: 3, Created: 3},
+	} {
+		f := newFixture(t)
+		f.put("a", "1")
+		f.put("a", "2")
+		f.close()
+		j, err := journal.Open(f.path, journal.Options{})
+		require.NoError(t, err)
+		require.NoError(t, j.Append(journal.Batch{Entries: []journal.Entry{{Log: "items", Revision: 4, Data: r.AppendTo(nil, 4)}}}))
+		require.NoError(t, j.Close())
+		_, err = f.tryOpen()
+		var corrupt *bolt.CorruptError
+		require.ErrorAs(t, err, &corrupt)
+		require.Equal(t, uint64(4), corrupt.Revision)
+		require.ErrorContains(t, err, what)
+		report, err := bolt.Check(f.path)
+		require.NoError(t, err)
+		require.Len(t, report.Problems, 1)
+		f.file, err = bolt.Open(f.path, f.opts)
+		require.NoError(t, err)
+	}
 }
 
 // History, and with it the file, stays within its bounds however much is written.
