@@ -148,7 +148,7 @@ func TestOpen_SaysWhatToDoAboutBadPaths(t *testing.T) {
 
 	for _, opts := range []journal.Options{{LockTimeout: -1}, {MaxBytes: -1}, {ShrinkAt: 1}, {ShrinkAt: -1}, {ReadOnly: true, Salvage: true}} {
 		_, err = journal.Open(filepath.Join(dir, "state.db"), opts)
-		require.ErrorContains(t, err, "invalid option Options.")
+		require.ErrorContains(t, err, "invalid configuration: Options.")
 	}
 }
 

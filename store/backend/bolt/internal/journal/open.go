@@ -12,6 +12,7 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // reserve is how much of the address space a file is mapped into, so that it can
@@ -48,15 +49,18 @@ func Open(path string, opts Options) (*File, error) {
 const minMaxBytes = 512 << 10
 
 func (o Options) validate() error {
+	invalid := func(field, format string, args ...any) error {
+		return &usercode.ConfigError{Field: "Options." + field, Problem: fmt.Sprintf(format, args...)}
+	}
 	switch {
 	case o.LockTimeout < 0:
-		return fmt.Errorf("invalid option Options.LockTimeout: %v is negative; zero means %v", o.LockTimeout, DefaultLockTimeout)
+		return invalid("LockTimeout", "is %v, which is negative; zero means %v", o.LockTimeout, DefaultLockTimeout)
 	case o.MaxBytes != 0 && o.MaxBytes < minMaxBytes:
-		return fmt.Errorf("invalid option Options.MaxBytes: %d is less than %d; zero means no bound", o.MaxBytes, minMaxBytes)
+		return invalid("MaxBytes", "is %d, which is less than %d; zero means no bound", o.MaxBytes, minMaxBytes)
 	case o.ShrinkAt < 0 || o.ShrinkAt >= 1:
-		return fmt.Errorf("invalid option Options.ShrinkAt: %v is not between 0 and 1; zero means never", o.ShrinkAt)
+		return invalid("ShrinkAt", "is %v, which is not between 0 and 1; zero means never", o.ShrinkAt)
 	case o.ReadOnly && (o.Salvage || o.ShrinkAt > 0):
-		return errors.New("invalid option Options.ReadOnly: it excludes Salvage and ShrinkAt, which write")
+		return invalid("ReadOnly", "excludes Salvage and ShrinkAt, which write; leave these zero")
 	}
 	return nil
 }
