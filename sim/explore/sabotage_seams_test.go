@@ -94,7 +94,8 @@ func lose(o *once, when func(*watch[Thing]) bool) seams[Thing] {
 func watchOf(w *World[Thing], t actors.Task) *watch[Thing] {
 	task := reflect.ValueOf(t).Pointer()
 	for _, r := range w.started {
-		if box := mailboxIn(reflect.ValueOf(r.handle)); box.Addr().Pointer() <= task && task < box.Addr().Pointer()+box.Type().Size() {
+		box := mailboxIn(reflect.ValueOf(r.handle))
+		if box.IsValid() && box.Addr().Pointer() <= task && task < box.Addr().Pointer()+box.Type().Size() {
 			return r
 		}
 	}
@@ -102,15 +103,21 @@ func watchOf(w *World[Thing], t actors.Task) *watch[Thing] {
 }
 
 // mailboxIn returns the mailbox inside a watch's handle, which hides it from its
-// users.
+// users; the zero Value if the watch is no actor.
 func mailboxIn(v reflect.Value) reflect.Value {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return reflect.Value{}
 	}
 	for i := range v.NumField() {
 		if f := v.Field(i); f.Type() == reflect.TypeFor[actors.WakeBox]() {
 			return f
 		}
+	}
+	if target := v.FieldByName("target"); target.IsValid() {
+		return mailboxIn(target)
 	}
 	return mailboxIn(v.Field(0)) // it wraps another one
 }

@@ -59,7 +59,7 @@ var sabotages = []sabotage{
 	{name: "deliver one twice", seams: onDelivery(twice), among: 10,
 		by: []judge.Invariant{judge.Unique, judge.InitialState}},
 	{name: "swap two", seams: onDelivery(swap), among: 10,
-		by:      []judge.Invariant{judge.Ordered, judge.InitialState, judge.Bookmarkable},
+		by:      []judge.Invariant{judge.Ordered, judge.InitialState, judge.Bookmarkable, judge.IsCreate},
 		besides: []judge.Invariant{judge.Conserved, judge.PrevValue}}, // there was no other to swap it with; the other is conflated
 	{name: "let a bookmark pass an event", seams: onDelivery(passedByBookmark), among: 10,
 		by: []judge.Invariant{judge.Bookmarkable}},
