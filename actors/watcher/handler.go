@@ -15,12 +15,9 @@ const quantum = 4096
 // the dispatcher. It is one allocation with its watch and its mailbox.
 type handler struct {
 	Watch
-	box    actors.WakeBox
-	handle func(*Delivery)
-	// batch is what the handler is given, and at how many of it the handler has
-	// taken.
-	batch []store.Event
-	at    int
+	box      actors.WakeBox
+	handle   func(*Delivery)
+	delivery Delivery
 }
 
 // Delivery is a batch of events on its way to a handler, which takes one after
@@ -32,8 +29,15 @@ type handler struct {
 //	}
 //
 // So a handler of typed events converts the batch at once, and no event costs a
-// call more.
-type Delivery handler
+// call more. It knows of its watch only the flags: what user packages can reach
+// from here is compiled with them, and a watch leads to everything.
+type Delivery struct {
+	// batch is what the handler is given, and at how many of it the handler has
+	// taken.
+	batch []store.Event
+	at    int
+	flags *flags
+}
 
 // Events returns the batch. It is shared: read it, do not change it.
 func (d *Delivery) Events() []store.Event { return d.batch }
@@ -64,7 +68,7 @@ func Each(handle func(store.Event)) func(*Delivery) {
 func NewHandled(feed *Feed, options Options, handle func(*Delivery)) *Watch {
 	h := &handler{handle: handle}
 	h.prepare(feed, options)
-	h.target = h
+	h.target, h.delivery.flags = h, &h.flags
 	h.kind.Store(int32(byHandler))
 	return &h.Watch
 }
@@ -98,14 +102,15 @@ func (h *handler) Stopped(*actors.Context) {
 // t.FailNow does, the watch ends with what happened.
 func (h *handler) give(events []store.Event) (panicked *PanicError) {
 	whole := false
-	h.batch, h.at = events, 0
+	d := &h.delivery
+	d.batch, d.at = events, 0
 	defer func() {
-		h.batch = nil
+		d.batch = nil
 		if whole {
-			h.passedAll(events, h.at)
+			h.passedAll(events, d.at)
 			return
 		}
-		handled := h.at - 1
+		handled := d.at - 1
 		h.passedAll(events, handled)
 		value := recover()
 		if value == nil {
@@ -115,7 +120,7 @@ func (h *handler) give(events []store.Event) (panicked *PanicError) {
 		panicked = &PanicError{Revision: ev.Revision, Key: ev.Key(), Value: value, Stack: debug.Stack()}
 		h.Watch.end(panicked)
 	}()
-	h.handle((*Delivery)(h))
+	h.handle(d)
 	whole = true
 	return nil
 }

@@ -13,10 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // rounds is how often each program is built. The least of the rounds counts:
 // what a neighbour on the machine adds is never negative.
