@@ -47,7 +47,7 @@ func draft(value bench.Object) *store.Object {
 
 // written returns a backend with so many writes in its history.
 func written(b *testing.B, writes int) *memory.Backend {
-	m, err := memory.New(schema, memory.Options{Retain: store.WindowLimits{MinEvents: writes, MaxEvents: writes + 1000}})
+	m, err := memory.New(schema, memory.Options{FirstRevision: 1, Retain: store.WindowLimits{MinEvents: writes, MaxEvents: writes + 1000}})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, m.Close()) })
 	write(b, m, writes)

@@ -74,6 +74,11 @@ type Config[T any] struct {
 	// Backend is where objects live; nil means memory of the engine's own. A
 	// given backend is not closed with the engine.
 	Backend backend.Backend
+	// FirstRevision is that of storage of the engine's own while it is empty; a
+	// given Backend has its own. Zero derives it from the clock, so that a revision that was
+	// saved from an engine that is gone is older than all of this one's, and a watch
+	// from there is refused with [ErrExpired]. Tests that show revisions set it to 1.
+	FirstRevision Revision
 	// Host is what the engine runs on; nil means one of its own. A given host is
 	// not closed with the engine.
 	Host *Host
@@ -133,6 +138,7 @@ type settings struct {
 	window             Window
 	noCache            bool
 	backend            backend.Backend
+	firstRevision      Revision
 	host               *Host
 	name               string
 	bookmarkPeriod     time.Duration
@@ -149,7 +155,7 @@ func (c Config[T]) settings() settings {
 		schema: c.Schema(),
 		index:  c.Index, indexLabels: c.IndexLabels,
 		window: c.Window, noCache: c.NoCache,
-		backend: c.Backend, host: c.Host, name: c.Name,
+		backend: c.Backend, firstRevision: c.FirstRevision, host: c.Host, name: c.Name,
 		bookmarkPeriod: c.BookmarkPeriod, freshnessTimeout: c.FreshnessTimeout, verifyEvery: c.VerifyEvery,
 		backoff: c.Backoff, detectMutations: c.DetectMutations, onError: c.OnError,
 	}
@@ -171,10 +177,19 @@ func (s *settings) validate() error {
 	case s.verifyEvery > 0 && !s.cached():
 		return &ConfigError{"VerifyEvery", "is set, but NoCache turns the cache off: there is nothing to compare"}
 	}
-	if wrong := (*usercode.ConfigError)(nil); errors.As(s.window.Validate("Window"), &wrong) {
-		return &ConfigError{wrong.Field, wrong.Problem}
+	if err := configError(s.window.Validate("Window")); err != nil {
+		return err
 	}
 	return s.resolveIndexes()
+}
+
+// configError returns err as a [*ConfigError] if it says that a setting of the
+// engine's storage is wrong, which the user has set in the engine's configuration.
+func configError(err error) error {
+	if wrong := (*usercode.ConfigError)(nil); errors.As(err, &wrong) {
+		return &ConfigError{strings.TrimPrefix(wrong.Field, "Options."), wrong.Problem}
+	}
+	return err
 }
 
 // resolveIndexes works out the attributes to index.

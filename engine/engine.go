@@ -143,9 +143,10 @@ func (e *core) openBackend() error {
 		var err error
 		b, err = memory.New(*e.schema, memory.Options{
 			Clock: e.host.system.Clock(), Indexes: e.cfg.indexes, Retain: e.cfg.retain(),
+			FirstRevision: e.cfg.firstRevision,
 		})
 		if err != nil {
-			return err
+			return configError(err)
 		}
 		e.ownBackend = b
 	}

@@ -21,6 +21,8 @@ func newNodes(ctx context.Context) *engine.Engine[Pod] {
 		Labels: func(p Pod) labels.Set { return p.Labels },
 		Fields: engine.Fields[Pod]{"spec.nodeName": func(p Pod) string { return p.Node }},
 		Index:  []string{"spec.nodeName"},
+
+		FirstRevision: 1, // so that the examples' revisions are small
 	})
 	must(err)
 	must(pods.WaitFor(ctx, 1)) // so that the window begins before the first write
@@ -57,7 +59,7 @@ func ExampleFields() {
 func ExampleConfig_Schema() {
 	ctx := context.Background()
 	cfg := podConfig()
-	storage, err := memory.New(cfg.Schema(), memory.Options{})
+	storage, err := memory.New(cfg.Schema(), memory.Options{FirstRevision: 1})
 	must(err)
 	defer storage.Close()
 	cfg.Backend = storage
@@ -95,7 +97,11 @@ func ExampleEngine_CreateWithTTL() {
 	host, err := engine.NewHost(engine.HostConfig{Clock: clock})
 	must(err)
 	defer host.Close()
-	leases, err := engine.New(engine.Config[Pod]{Key: func(p Pod) string { return p.Name }, Host: host})
+	leases, err := engine.New(engine.Config[Pod]{
+		Key:           func(p Pod) string { return p.Name },
+		Host:          host,
+		FirstRevision: 1,
+	})
 	must(err)
 	defer leases.Close()
 	w, err := leases.Watch(ctx, engine.WatchOptions{From: 1})
@@ -390,6 +396,7 @@ func ExampleNewSeeded() {
 	defer host.Close()
 	cfg := podConfig()
 	cfg.Host = host
+	cfg.FirstRevision = 1
 	pods, err := engine.New(cfg)
 	must(err)
 	defer pods.Close()

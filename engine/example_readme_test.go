@@ -30,6 +30,8 @@ func newPods() *engine.Engine[Pod] {
 		Key:    func(p Pod) string { return p.Namespace + "/" + p.Name },
 		Labels: func(p Pod) labels.Set { return p.Labels },
 		Fields: engine.Fields[Pod]{"spec.nodeName": func(p Pod) string { return p.Node }},
+
+		FirstRevision: 1, // so that the examples' revisions are small
 	})
 	if err != nil {
 		panic(err)
@@ -242,4 +244,28 @@ func Example_readmeInformer() {
 	// Output:
 	// added default/web-1
 	// n7
+}
+
+// An engine that lives again knows that a revision is not its own.
+func Example_readmeRestarting() {
+	ctx := context.Background()
+	restarted := func() *engine.Engine[Pod] {
+		pods, err := engine.New(podConfig())
+		if err != nil {
+			panic(err)
+		}
+		return pods
+	}
+	pods := restarted()
+	web, _ := pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
+	saved := web.Revision
+	_ = pods.Close()
+
+	pods = restarted() // the engine before is gone, with all that it had
+	defer func() { _ = pods.Close() }()
+	_ = pods.WaitFor(ctx, 1)
+	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "web-2"})
+	_, err := pods.Watch(ctx, engine.WatchOptions{From: saved})
+	fmt.Println(errors.Is(err, engine.ErrExpired)) // true: list again, and watch from the list's revision
+	// Output: true
 }

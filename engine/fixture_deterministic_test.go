@@ -92,7 +92,7 @@ func (f *fixture) close() {
 
 // newMemory returns empty storage.
 func (f *fixture) newMemory() *memory.Backend {
-	b, err := memory.New(thingConfig().Schema(), memory.Options{Clock: f.clock})
+	b, err := memory.New(thingConfig().Schema(), memory.Options{Clock: f.clock, FirstRevision: 1})
 	require.NoError(f.t, err)
 	return b
 }

@@ -84,7 +84,7 @@ func newStorageFixture(t *testing.T) *readFixture {
 	c := podsByNumber()
 	f := &readFixture{t: t, clock: actors.NewVirtualClock(epoch), schema: c.Schema()}
 	f.executor = &waiting{Seeded: actors.NewSeeded(1), clock: f.clock}
-	beneath, err := memory.New(f.schema, memory.Options{Clock: f.clock})
+	beneath, err := memory.New(f.schema, memory.Options{Clock: f.clock, FirstRevision: 1})
 	require.NoError(t, err)
 	f.storage = faulty.New(beneath, faulty.Options{})
 	f.storage.Add(faulty.Rule{Ops: reading, Do: faulty.Before(func(_ context.Context, c *faulty.Call) {

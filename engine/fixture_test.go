@@ -32,8 +32,9 @@ type pod struct {
 // cfg is the least that an engine of pods needs.
 func cfg() engine.Config[pod] {
 	return engine.Config[pod]{
-		Key:    func(p pod) string { return p.Name },
-		Labels: func(p pod) labels.Set { return labels.Set{"app": p.App} },
+		Key:           func(p pod) string { return p.Name },
+		Labels:        func(p pod) labels.Set { return labels.Set{"app": p.App} },
+		FirstRevision: 1,
 	}
 }
 

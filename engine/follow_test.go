@@ -129,7 +129,7 @@ func TestFollow_ListsTheNewestOfStorageThatWentBack(t *testing.T) {
 	up, err, _ := next()
 	require.NoError(t, err)
 	require.Equal(t, "list@6: a=4", textOf(up))
-	empty, err := memory.New(f.schema, memory.Options{Clock: f.clock})
+	empty, err := memory.New(f.schema, memory.Options{Clock: f.clock, FirstRevision: 1})
 	require.NoError(t, err)
 	old := f.storage.Replace(empty)
 	t.Cleanup(func() { require.NoError(t, old.Close()) })

@@ -57,7 +57,7 @@ func boxes(t *testing.T, cfg engine.Config[*box]) (*engine.Engine[*box], *mutati
 	found := &mutations{}
 	cfg.Key = func(b *box) string { return b.Name }
 	cfg.Labels = func(b *box) labels.Set { return b.Tags }
-	cfg.DetectMutations, cfg.OnError = true, found.report
+	cfg.DetectMutations, cfg.OnError, cfg.FirstRevision = true, found.report, 1
 	cfg.Host = hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: actors.NewVirtualClock(epoch)})
 	e, err := engine.New(cfg)
 	require.NoError(t, err)
@@ -203,6 +203,7 @@ func ExampleMutationError() {
 	e, err := engine.New(engine.Config[*box]{
 		Key:             func(b *box) string { return b.Name },
 		NoCache:         true, // nobody else reads meanwhile
+		FirstRevision:   1,
 		DetectMutations: true,
 		OnError:         func(err error) { fmt.Println(err) },
 	})

@@ -99,6 +99,7 @@ func testValues[T any](t *testing.T, value func(n int) T) {
 		Labels:          func(T) labels.Set { return labels.Set{"a": "b"} },
 		Fields:          engine.Fields[T]{"x": func(T) string { return "y" }},
 		Equal:           func(T, T) bool { return false }, // every write is a change
+		FirstRevision:   1,
 		DetectMutations: true,
 		OnError:         func(err error) { t.Error(err) },
 	})

@@ -40,6 +40,7 @@ func everyConfig(t *testing.T, host *engine.Host) engine.Config[pod] {
 		Equal:  func(a, b pod) bool { return a == b },
 		Index:  []string{"n"}, IndexLabels: []string{"app"},
 		Window:         engine.Window{MinAge: time.Minute, MinEvents: 10, MaxEvents: 1000, MaxBytes: 1 << 20, ChunkSize: 64},
+		FirstRevision:  1,
 		Host:           host,
 		Name:           "pods",
 		BookmarkPeriod: time.Second, FreshnessTimeout: time.Second, VerifyEvery: time.Minute,
@@ -47,7 +48,7 @@ func everyConfig(t *testing.T, host *engine.Host) engine.Config[pod] {
 		DetectMutations: true,
 		OnError:         func(err error) { fmt.Println(err) },
 	}
-	storage, err := memory.New(c.Schema(), memory.Options{Clock: host.Clock()})
+	storage, err := memory.New(c.Schema(), memory.Options{Clock: host.Clock(), FirstRevision: 1})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, storage.Close()) })
 	c.Backend = storage

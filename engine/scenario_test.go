@@ -275,7 +275,7 @@ var errUnreachable = errors.New("storage cannot be reached")
 
 // newStorage returns empty storage.
 func (s *scenario) newStorage() (*memory.Backend, error) {
-	return memory.New(itemConfig().Schema(), memory.Options{Clock: s.host.Clock()})
+	return memory.New(itemConfig().Schema(), memory.Options{Clock: s.host.Clock(), FirstRevision: 1})
 }
 
 // cut breaks the connection to storage, for good if the command is down. What

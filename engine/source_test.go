@@ -42,7 +42,7 @@ func (m mirrored) Close() error { return errors.Join(m.engine.Close(), m.Backend
 
 func newMirrored(t testing.TB, schema store.Schema, noCache bool) backendtest.Harness {
 	virtual := clock.NewVirtual(time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC))
-	b, err := memory.New(schema, memory.Options{Clock: virtual})
+	b, err := memory.New(schema, memory.Options{Clock: virtual, FirstRevision: 1})
 	require.NoError(t, err)
 	e, err := engine.New(engine.Config[backendtest.Value]{
 		Key:     func(v backendtest.Value) string { return v.Key },

@@ -61,6 +61,9 @@ type TopicOptions struct {
 	// Window bounds the messages that subscribers may lag behind and resume
 	// from; see [Window] for the defaults. Its MinEvents is Replay.
 	Window Window
+	// FirstRevision comes before that of the first message; see
+	// [Config].FirstRevision.
+	FirstRevision Revision
 	// Host is what the topic runs on; nil means one of its own. A given host is
 	// not closed with the topic.
 	Host *Host
@@ -146,9 +149,9 @@ func (t *topic) start(cfg settings, o TopicOptions) (err error) {
 	t.policy, t.buffer = o.Policy, o.Buffer
 	t.history, err = memory.New(cfg.schema, memory.Options{
 		Clock:  host.Clock(),
-		Retain: Window{MinEvents: 2 * maxAhead, MinAge: historyAge},
+		Retain: Window{MinEvents: 2 * maxAhead, MinAge: historyAge}, FirstRevision: o.FirstRevision,
 	})
-	if err == nil {
+	if err = configError(err); err == nil {
 		cfg.window, cfg.backend, cfg.host = o.Window, t.history, host
 		cfg.name = cmp.Or(o.Name, "topic of "+cfg.name)
 		cfg.detectMutations, cfg.onError = o.DetectMutations, o.OnError

@@ -104,7 +104,7 @@ func TestTopic_ConcurrentPublishersHaveOneOrderForAll(t *testing.T) {
 }
 
 func TestTopic_ReplaysTheNewest(t *testing.T) {
-	topic := topicOn(t, engine.TopicOptions{Replay: 5})
+	topic := topicOn(t, engine.TopicOptions{Replay: 5, FirstRevision: 1})
 	publish(t, topic, 0, 10)
 	early := newInbox(10)
 	_, err := topic.SubscribeWith(t.Context(), engine.SubscribeOptions{From: 1}, early.handle)

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"testing"
@@ -27,7 +28,9 @@ type Engine[T any] struct {
 // New starts an engine that is closed and checked for leaks when the test ends;
 // see the package's documentation. It takes at most one Options. A host in cfg
 // is shared: then its actors and timers are for [CheckLeaks] to check. A
-// [Source] in cfg is closed with the engine.
+// [Source] in cfg is closed with the engine. Without a backend in cfg, revisions
+// start at 1, so that those which failures show are small, unless it says
+// otherwise.
 func New[T any](t testing.TB, cfg engine.Config[T], opts ...Options) *Engine[T] {
 	t.Helper()
 	e := &Engine[T]{t: t}
@@ -40,7 +43,9 @@ func New[T any](t testing.TB, cfg engine.Config[T], opts ...Options) *Engine[T] 
 	if !shared {
 		cfg.Host = e.newHost()
 	}
-	e.host = cfg.Host
+	if e.host = cfg.Host; cfg.Backend == nil {
+		cfg.FirstRevision = cmp.Or(cfg.FirstRevision, 1)
+	}
 	cfg.DetectMutations = !e.options.AllowMutations
 	cfg.OnError = failOnMutation(t, cfg.OnError)
 	var err error

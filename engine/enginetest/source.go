@@ -69,7 +69,7 @@ func NewSource[T any](cfg engine.Config[T], opts ...SourceOptions) *Source[T] {
 	}
 	s := &Source[T]{schema: cfg.Schema(), hidden: make(map[store.Revision]bool)}
 	// The only error is that of limits, and none are given.
-	s.memory, _ = memory.New(s.schema, memory.Options{Clock: o.Clock})
+	s.memory, _ = memory.New(s.schema, memory.Options{Clock: o.Clock, FirstRevision: 1})
 	s.Backend = faulty.New(s.memory, faulty.Options{Clock: o.Clock, Blocks: o.Blocks, Sparse: o.Sparse})
 	s.Backend.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: s.hide})
 	return s

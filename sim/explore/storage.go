@@ -58,7 +58,7 @@ func newStorage[T any](cfg *engine.Config[T], clock clocks.Clock, setup Setup, t
 		history: judge.NewHistory(equal(cfg.Equal)),
 	}
 	s.clock = reaperClock{clock, s.reap}
-	s.memory = memory.Options{Clock: s.clock}
+	s.memory = memory.Options{Clock: s.clock, FirstRevision: 1}
 	if setup.Adopted {
 		s.memory.Indexes, s.memory.Retain = indexes(cfg, &s.schema), setup.Window
 	}

@@ -41,7 +41,7 @@ func balance(o *store.Object) int { return store.As[account](o).Value.Balance }
 
 // ledger returns storage with two accounts.
 func ledger() *backend.Storage {
-	b, err := memory.New(accounts, memory.Options{})
+	b, err := memory.New(accounts, memory.Options{FirstRevision: 1})
 	if err != nil {
 		panic(err)
 	}

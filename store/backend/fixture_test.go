@@ -95,7 +95,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	virtual := clock.NewVirtual(began)
-	b, err := memory.New(podSchema(), memory.Options{Clock: virtual})
+	b, err := memory.New(podSchema(), memory.Options{Clock: virtual, FirstRevision: 1})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	below := &watched{Backend: b}

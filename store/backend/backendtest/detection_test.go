@@ -51,7 +51,7 @@ func judge(t *testing.T, check backendtest.Check, wreck func(honest) *wrapper) *
 	verdict := &recorder{ctx: context.Background()}
 	synctest.Test(t, func(t *testing.T) {
 		virtual := clock.NewVirtual(began)
-		b, err := memory.New(backendtest.Schema(), memory.Options{Clock: virtual})
+		b, err := memory.New(backendtest.Schema(), memory.Options{Clock: virtual, FirstRevision: 1})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, b.Close()) }()
 		var wrecked backend.Backend = wreck(b)

@@ -22,7 +22,7 @@ type lamp struct {
 func lamps() (engine.Config[lamp], *faulty.Backend) {
 	cfg := engine.Config[lamp]{Key: func(l lamp) string { return l.Room }}
 	cfg.Backoff.Initial, cfg.Backoff.Max = time.Millisecond, time.Millisecond
-	m, err := memory.New(cfg.Schema(), memory.Options{})
+	m, err := memory.New(cfg.Schema(), memory.Options{FirstRevision: 1})
 	if err != nil {
 		panic(err)
 	}

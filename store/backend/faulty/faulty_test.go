@@ -30,7 +30,7 @@ func TestBackend_ConformsWithoutFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			backendtest.Run(t, func(t testing.TB, schema store.Schema) backendtest.Harness {
 				virtual := clock.NewVirtual(began)
-				m, err := memory.New(schema, memory.Options{Clock: virtual})
+				m, err := memory.New(schema, memory.Options{Clock: virtual, FirstRevision: 1})
 				require.NoError(t, err)
 				b := faulty.New(m, faulty.Options{Clock: virtual})
 				for _, r := range rules {

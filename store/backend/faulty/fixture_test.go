@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // newBackend returns a faulty backend over an empty one in memory.
 func newBackend(t testing.TB, opts faulty.Options) *faulty.Backend {
 	t.Helper()
-	b, err := memory.New(backendtest.Schema(), memory.Options{Clock: opts.Clock})
+	b, err := memory.New(backendtest.Schema(), memory.Options{Clock: opts.Clock, FirstRevision: 1})
 	require.NoError(t, err)
 	f := faulty.New(b, opts)
 	t.Cleanup(func() { require.NoError(t, f.Close()) })

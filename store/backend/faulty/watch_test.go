@@ -170,7 +170,7 @@ func TestReplace_PutsAnotherBackendBeneath(t *testing.T) {
 	b := newBackend(t, faulty.Options{})
 	create(t, b, "a")
 	w := watch(t, b, 0)
-	m, err := memory.New(backendtest.Schema(), memory.Options{})
+	m, err := memory.New(backendtest.Schema(), memory.Options{FirstRevision: 1})
 	require.NoError(t, err)
 	old := b.Replace(m)
 	_, err = b.Get(t.Context(), "a")

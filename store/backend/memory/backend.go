@@ -12,9 +12,6 @@ import (
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
 )
 
-// firstRevision is that of empty storage.
-const firstRevision store.Revision = 1
-
 // Backend keeps objects in memory. All methods are safe for concurrent use.
 // None of them waits for anything but the lock; a ctx that is done when the
 // call begins makes it fail, otherwise it is not looked at.
@@ -23,6 +20,8 @@ type Backend struct {
 	clock  clock.Clock
 	// retain is how old history gets before the alarm gives it up.
 	retain store.WindowLimits
+	// first is the revision of the storage when it was empty.
+	first store.Revision
 
 	// latest is what readers see without the lock; nil after a write, until the
 	// next reader makes it anew.
@@ -59,9 +58,10 @@ var (
 
 // New returns an empty backend. Objects' labels, fields and sizes are taken by
 // schema. It fails with a
-// [*usercode.ConfigError] if opts.Retain cannot be kept to.
+// [*usercode.ConfigError] if opts.Retain cannot be kept to, or
+// opts.FirstRevision leaves no room for others.
 func New(schema store.Schema, opts Options) (*Backend, error) {
-	if err := opts.Retain.Validate("Options.Retain"); err != nil {
+	if err := opts.validate(); err != nil {
 		return nil, err
 	}
 	opts = opts.withDefaults()
@@ -69,12 +69,13 @@ func New(schema store.Schema, opts Options) (*Backend, error) {
 		schema:   schema,
 		clock:    opts.Clock,
 		retain:   opts.Retain,
-		revision: firstRevision,
+		first:    opts.FirstRevision,
+		revision: opts.FirstRevision,
 		tree:     store.NewTree(opts.Indexes...),
 		expiries: expiry.NewQueue(),
 	}
 	b.window = store.NewWindow(opts.Retain, func(*store.Object) int { return b.size })
-	b.window.Reset(firstRevision)
+	b.window.Reset(b.first)
 	b.expire = expiry.NewAlarm(opts.Clock, b.deleteExpired)
 	b.trim = expiry.NewAlarm(opts.Clock, b.trimHistory)
 	return b, nil

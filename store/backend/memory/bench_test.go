@@ -13,7 +13,7 @@ import (
 )
 
 func benchBackend(b *testing.B, objects int) (*memory.Backend, []*store.Object) {
-	m, err := memory.New(lamps, memory.Options{})
+	m, err := memory.New(lamps, memory.Options{FirstRevision: 1})
 	require.NoError(b, err)
 	b.Cleanup(func() { _ = m.Close() })
 	lit := make([]*store.Object, objects)

@@ -14,7 +14,7 @@ import (
 func TestConformance(t *testing.T) {
 	backendtest.Run(t, func(t testing.TB, schema store.Schema) backendtest.Harness {
 		virtual := clock.NewVirtual(began)
-		b, err := memory.New(schema, memory.Options{Clock: virtual})
+		b, err := memory.New(schema, memory.Options{Clock: virtual, FirstRevision: 1})
 		require.NoError(t, err)
 		return backendtest.Harness{Backend: b, Pass: virtual.Advance}
 	})

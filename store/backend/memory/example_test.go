@@ -30,7 +30,7 @@ func newLamp(name string, on bool) *store.Object {
 // watch from there shows what happens next.
 func Example() {
 	ctx := context.Background()
-	b, err := memory.New(lamps, memory.Options{})
+	b, err := memory.New(lamps, memory.Options{FirstRevision: 1})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -80,7 +80,7 @@ func ExampleNew() {
 // happens, not for what is.
 func ExampleBackend_Emit() {
 	ctx := context.Background()
-	b, err := memory.New(lamps, memory.Options{})
+	b, err := memory.New(lamps, memory.Options{FirstRevision: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func newFixture(t *testing.T, opts memory.Options) *fixture {
 
 func newFixtureOf(t *testing.T, schema store.Schema, opts memory.Options) *fixture {
 	virtual := clock.NewVirtual(began)
-	opts.Clock = virtual
+	opts.Clock, opts.FirstRevision = virtual, cmp.Or(opts.FirstRevision, 1)
 	b, err := memory.New(schema, opts)
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -1,10 +1,12 @@
 package memory
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // DefaultRetainAge is how long history is kept at least: as long as an API
@@ -25,6 +27,31 @@ type Options struct {
 	// Indexes are kept in the state, for caches that take it over; see
 	// [backend.List].State.
 	Indexes []store.Attribute
+	// FirstRevision is that of the storage while it is empty. Zero means the
+	// clock's time, see [FirstRevisionAt]: what a consumer remembers of storage in
+	// memory that is gone is then older than this one, and is refused as expired.
+	// Set it where revisions are to be small or known, as in a test.
+	FirstRevision store.Revision
+}
+
+// FirstRevisionAt returns the revision that new storage starts at by default: the
+// time since 1970 in quarters of a microsecond, and at least one. Storage that
+// wrote less than four million revisions a second is overtaken by any that comes
+// after it, unless the clock was set back; and until the year 2041 a float64 holds
+// such a number exactly, as JSON's readers demand.
+func FirstRevisionAt(t time.Time) store.Revision {
+	const perMicrosecond = 4
+	return store.Revision(min(max(1, perMicrosecond*t.UnixMicro()), int64(maxFirstRevision)))
+}
+
+// maxFirstRevision leaves room for more revisions than any storage will have.
+const maxFirstRevision store.Revision = 1 << 62
+
+func (o *Options) validate() error {
+	if o.FirstRevision > maxFirstRevision {
+		return &usercode.ConfigError{Field: "Options.FirstRevision", Problem: fmt.Sprintf("%d is too large; leave it zero", o.FirstRevision)}
+	}
+	return o.Retain.Validate("Options.Retain")
 }
 
 // withDefaults returns o with the defaults in place.
@@ -34,6 +61,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Retain.MinAge == 0 {
 		o.Retain.MinAge = DefaultRetainAge
+	}
+	if o.FirstRevision == 0 {
+		o.FirstRevision = FirstRevisionAt(o.Clock.Now())
 	}
 	return o
 }

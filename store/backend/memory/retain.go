@@ -43,7 +43,7 @@ func (b *Backend) Compacted(ctx context.Context) (store.Revision, error) {
 
 // compactedTo is Compacted for callers that hold the lock.
 func (b *Backend) compactedTo() store.Revision {
-	if floor := b.window.View().Floor(); floor > firstRevision {
+	if floor := b.window.View().Floor(); floor > b.first {
 		return max(floor, b.compacted)
 	}
 	return b.compacted

@@ -33,7 +33,7 @@ type Storage struct {
 // in nanoseconds since the run's epoch, and is noted in the ledger; the clock is
 // that of the backend.
 func New(p *scenario.Plan, clock actors.Clock, now func() int64, ledger *audit.Ledger) (*Storage, error) {
-	m, err := memory.New(content.Config(p).Schema(), memory.Options{Clock: clock})
+	m, err := memory.New(content.Config(p).Schema(), memory.Options{Clock: clock, FirstRevision: 1})
 	if err != nil {
 		return nil, err
 	}

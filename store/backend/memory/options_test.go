@@ -1,0 +1,43 @@
+package memory_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// A later clock gives a higher revision than storage that was made before can
+// have come to meanwhile.
+func TestFirstRevisionAt(t *testing.T) {
+	require.Equal(t, store.Revision(4_000_000), memory.FirstRevisionAt(time.Unix(1, 0)))
+	require.Equal(t, store.Revision(1), memory.FirstRevisionAt(time.Time{}))
+	require.LessOrEqual(t, memory.FirstRevisionAt(time.Unix(1<<62, 0)), store.Revision(1<<62))
+	require.Less(t, memory.FirstRevisionAt(time.Date(2041, 1, 1, 0, 0, 0, 0, time.UTC)), store.Revision(1<<53))
+}
+
+// Storage starts at the clock's revision. What comes before it was another
+// storage's, and is refused.
+func TestNew_StartsAtTheClocksRevision(t *testing.T) {
+	now := clock.NewVirtual(began)
+	b, err := memory.New(lamps, memory.Options{Clock: now})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	first, err := b.Revision(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, memory.FirstRevisionAt(began), first)
+	before := memory.FirstRevisionAt(began.Add(-time.Second))
+	_, err = b.Watch(t.Context(), backend.WatchOptions{From: before, Notify: func() {}})
+	require.ErrorIs(t, err, store.ErrExpired)
+	_, err = b.List(t.Context(), backend.ListOptions{Revision: before})
+	require.ErrorIs(t, err, store.ErrExpired)
+
+	_, err = memory.New(lamps, memory.Options{FirstRevision: 1 << 63})
+	require.ErrorIs(t, err, usercode.ErrConfig)
+}
