@@ -28,7 +28,7 @@ func failures(n int) []error {
 }
 
 func TestBackoff_OfRefusedConnectionsIsExponential(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.fail("list", failures(8)...)
 	r.start(r.config())
 	var delays []time.Duration
@@ -45,7 +45,7 @@ func TestBackoff_OfRefusedConnectionsIsExponential(t *testing.T) {
 }
 
 func TestBackoff_CustomOneIsHonoured(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.fail("list", failures(4)...)
 	cfg := r.config()
 	cfg.Backoff = reflector.Backoff{Initial: time.Second, Max: 5 * time.Second, Factor: 3, Jitter: reflector.NoJitter}
@@ -62,7 +62,7 @@ func TestBackoff_CustomOneIsHonoured(t *testing.T) {
 func TestRow3_2_19_ReconnectsAreJittered(t *testing.T) {
 	delays := map[time.Duration]bool{}
 	for seed := range uint64(20) {
-		r := newRig(t)
+		r := newFixture(t)
 		r.start(r.configJittered(seed))
 		r.source.disturb(errReset)
 		r.settle()
@@ -74,14 +74,14 @@ func TestRow3_2_19_ReconnectsAreJittered(t *testing.T) {
 	require.Len(t, delays, 20, "each comes back at a moment of its own")
 }
 
-func (r *rig) configJittered(seed uint64) reflector.Config {
+func (r *fixture) configJittered(seed uint64) reflector.Config {
 	cfg := r.config()
 	cfg.Backoff.Jitter, cfg.Rand = 0, rand.New(rand.NewPCG(seed, 0))
 	return cfg
 }
 
 func TestBackoff_NoRelistOnTooManyRequests(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.put("a", "1")
 	r.source.fail("watch", failures(4)...)
 	r.start(r.config())
@@ -92,7 +92,7 @@ func TestBackoff_NoRelistOnTooManyRequests(t *testing.T) {
 }
 
 func TestBackoff_InternalErrorsInTheStreamAreRetried(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.put("a", "1")
 	r.start(r.config())
 	for i := range 3 {
@@ -107,9 +107,9 @@ func TestBackoff_InternalErrorsInTheStreamAreRetried(t *testing.T) {
 
 func TestWatch_CleanCloseIsNoHotLoop(t *testing.T) {
 	closed := slices.Repeat([]error{store.ErrClosed}, 600)
-	for name, disturb := range map[string]func(r *rig){
-		"before it is read": func(r *rig) { r.source.fail("next", closed...); r.start(r.config()); r.pass(10 * time.Minute) },
-		"later": func(r *rig) {
+	for name, disturb := range map[string]func(r *fixture){
+		"before it is read": func(r *fixture) { r.source.fail("next", closed...); r.start(r.config()); r.pass(10 * time.Minute) },
+		"later": func(r *fixture) {
 			r.start(r.config())
 			for range closed { // as often as it opens
 				r.source.disturb(store.ErrClosed)
@@ -118,7 +118,7 @@ func TestWatch_CleanCloseIsNoHotLoop(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
+			r := newFixture(t)
 			disturb(r)
 			require.LessOrEqual(t, r.count("watch")+r.count("list"), 30)
 			require.Positive(t, r.ref.Stats().Relists[reflector.Stuck], "and if resuming gets it nowhere, it lists")
@@ -130,7 +130,7 @@ func TestWatch_CleanCloseIsNoHotLoop(t *testing.T) {
 }
 
 func TestHealthyWatchFillsTheBudget(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.fail("list", failures(5)...)
 	r.start(r.config())
 	r.pass(time.Minute)
@@ -144,7 +144,7 @@ func TestHealthyWatchFillsTheBudget(t *testing.T) {
 // kubernetes/kubernetes#136824, with a source that alternates: lists work and
 // watches open, but never for long. Its delays must not start over.
 func TestBackoffDoesNotResetDuringContinuousFailure(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.start(r.config())
 	last := time.Duration(0)
 	for range 40 {
@@ -162,7 +162,7 @@ func TestBackoffDoesNotResetDuringContinuousFailure(t *testing.T) {
 
 // A clock that is set back must not make a watch look healthy, nor lose a retry.
 func TestClockJumpsBack(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.fail("list", failures(3)...)
 	r.start(r.config())
 	r.pass(seconds)
@@ -184,7 +184,7 @@ func TestFinalErrorEndsTheReflector(t *testing.T) {
 		"watch refused":    {"watch", &store.KeyError{Key: "x", Reason: "not mine"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
+			r := newFixture(t)
 			r.source.fail(broken.on, broken.err)
 			r.start(r.config())
 			require.False(t, r.ref.Alive())
@@ -200,7 +200,7 @@ func TestFinalErrorEndsTheReflector(t *testing.T) {
 
 func TestPermanentIsTheCallersToDecide(t *testing.T) {
 	missing := errors.New("no such type")
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.fail("list", store.ErrClosed, missing)
 	cfg := r.config()
 	cfg.Permanent = func(err error) bool { return errors.Is(err, missing) }
@@ -209,7 +209,7 @@ func TestPermanentIsTheCallersToDecide(t *testing.T) {
 	r.pass(seconds)
 	require.False(t, r.ref.Alive())
 
-	r = newRig(t)
+	r = newFixture(t)
 	r.source.fail("list", missing)
 	cfg = r.config()
 	cfg.Permanent = func(error) bool { panic("no idea") }
@@ -220,7 +220,7 @@ func TestPermanentIsTheCallersToDecide(t *testing.T) {
 func TestPanicsInTheSourceAreErrors(t *testing.T) {
 	for _, what := range []string{"list", "watch", "next"} {
 		t.Run(what, func(t *testing.T) {
-			r := newRig(t)
+			r := newFixture(t)
 			r.source.put("a", "1")
 			r.source.explode(what)
 			r.start(r.config())
@@ -234,7 +234,7 @@ func TestPanicsInTheSourceAreErrors(t *testing.T) {
 }
 
 func TestPanicsInCloseAreReported(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.start(r.config())
 	r.source.explode("close")
 	r.source.disturb(errReset)
@@ -245,7 +245,7 @@ func TestPanicsInCloseAreReported(t *testing.T) {
 }
 
 func TestPanicInOnErrorGoesNoFurther(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.fail("list", errReset)
 	cfg := r.config()
 	cfg.OnError = func(error) { panic("tell somebody else") }
@@ -256,7 +256,7 @@ func TestPanicInOnErrorGoesNoFurther(t *testing.T) {
 }
 
 func TestNeitherResultNorErrorIsAnError(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	cfg := r.config()
 	cfg.Source = empty{r.source}
 	r.start(cfg)
@@ -265,7 +265,7 @@ func TestNeitherResultNorErrorIsAnError(t *testing.T) {
 }
 
 func TestPanicInTheSinkRestartsAndLists(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.put("a", "1")
 	r.start(r.config())
 	r.mirror.panics = 1
@@ -282,7 +282,7 @@ func TestPanicInTheSinkRestartsAndLists(t *testing.T) {
 }
 
 func TestSinkThatAlwaysPanicsIsNoHotLoop(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.mirror.panics = 1 << 30
 	r.start(r.config())
 	r.pass(10 * time.Minute)
@@ -291,15 +291,15 @@ func TestSinkThatAlwaysPanicsIsNoHotLoop(t *testing.T) {
 }
 
 func TestStop_EndsEverythingAtOnce(t *testing.T) {
-	for name, prepare := range map[string]func(*rig){
-		"watching":  func(*rig) {},
-		"waiting":   func(r *rig) { r.source.disturb(errReset) },
-		"full":      func(r *rig) { r.mirror.answer(actors.Full); r.source.put("a", "1") },
-		"notified":  func(r *rig) { r.exec.Run(); r.source.put("a", "1"); r.ref.Stop() },
-		"relisting": func(r *rig) { r.ref.Relist(reflector.Requested) },
+	for name, prepare := range map[string]func(*fixture){
+		"watching":  func(*fixture) {},
+		"waiting":   func(r *fixture) { r.source.disturb(errReset) },
+		"full":      func(r *fixture) { r.mirror.answer(actors.Full); r.source.put("a", "1") },
+		"notified":  func(r *fixture) { r.exec.Run(); r.source.put("a", "1"); r.ref.Stop() },
+		"relisting": func(r *fixture) { r.ref.Relist(reflector.Requested) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
+			r := newFixture(t)
 			r.start(r.config())
 			prepare(r)
 			if name != "notified" {
@@ -325,7 +325,7 @@ func TestStop_EndsEverythingAtOnce(t *testing.T) {
 }
 
 func TestStop_BeforeItBegan(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.parent.Tell(func(ctx *actors.Context) {
 		ref, err := reflector.Spawn(ctx, r.config())
 		require.NoError(t, err)

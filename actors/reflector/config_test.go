@@ -72,7 +72,7 @@ func TestSpawnFailures(t *testing.T) {
 
 // However long it fails and whatever the numbers, a delay is a delay.
 func TestDelaysNeverOverflow(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.fail("list", failures(5)...)
 	cfg := r.config()
 	cfg.Backoff = reflector.Backoff{Initial: math.MaxInt64, Max: math.MaxInt64, Factor: math.Inf(1), Jitter: 10}

@@ -21,7 +21,7 @@ var errReset = errors.New("connection reset")
 const seconds = 10 * time.Second
 
 func TestList_RevisionIsPassedOn(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.put("a", "1")
 	r.source.progress(7)
 	r.start(r.config())
@@ -31,7 +31,7 @@ func TestList_RevisionIsPassedOn(t *testing.T) {
 }
 
 func TestList_InPagesThenWatches(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	for i := range 5 {
 		r.source.put(fmt.Sprintf("ns/%d", i), "v")
 	}
@@ -50,14 +50,14 @@ func TestList_InPagesThenWatches(t *testing.T) {
 }
 
 func TestList_DefaultPageSize(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.put("a", "1")
 	r.start(r.config())
 	require.Equal(t, []string{`list "" limit=10000 continue=""`, `watch "" from=1`}, r.source.asked())
 }
 
 func TestList_ExplicitPageSize(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	for i := range 10 {
 		r.source.put(fmt.Sprint(i), "v")
 	}
@@ -69,7 +69,7 @@ func TestList_ExplicitPageSize(t *testing.T) {
 }
 
 func TestRelist_InFullIfAPageExpires(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	for i := range 5 {
 		r.source.put(fmt.Sprint(i), "v")
 	}
@@ -87,7 +87,7 @@ func TestRelist_InFullIfAPageExpires(t *testing.T) {
 }
 
 func TestWatch_FollowsAddsUpdatesAndDeletes(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.put("a", "1")
 	r.start(r.config())
 	r.source.put("b", "1")
@@ -99,7 +99,7 @@ func TestWatch_FollowsAddsUpdatesAndDeletes(t *testing.T) {
 }
 
 func TestWatch_ProgressIsPassedOn(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.start(r.config())
 	r.source.progress(5)
 	r.settle()
@@ -107,7 +107,7 @@ func TestWatch_ProgressIsPassedOn(t *testing.T) {
 }
 
 func TestList_OfAnIdleResourceReachesStoragesRevision(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.put("mine/a", "1")
 	cfg := r.config()
 	cfg.Prefix = "mine"
@@ -120,7 +120,7 @@ func TestList_OfAnIdleResourceReachesStoragesRevision(t *testing.T) {
 }
 
 func TestBatchesAreBoundedAndComplete(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	cfg := r.config()
 	cfg.MaxBatch = 3
 	r.start(cfg)
@@ -132,7 +132,7 @@ func TestBatchesAreBoundedAndComplete(t *testing.T) {
 }
 
 func TestManyNotificationsAreOneMessage(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.start(r.config())
 	for range 1000 {
 		r.source.put("a", "v")
@@ -144,7 +144,7 @@ func TestManyNotificationsAreOneMessage(t *testing.T) {
 // A writer commits while a batch is being read: the notification falls between
 // two reads and must not get lost.
 func TestNothingIsOverlookedBetweenTwoReads(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.start(r.config())
 	for i := range 200 {
 		r.source.put("a", fmt.Sprint(i))
@@ -154,7 +154,7 @@ func TestNothingIsOverlookedBetweenTwoReads(t *testing.T) {
 }
 
 func TestWatch_BrokenOneIsClosedAndResumed(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.put("a", "1")
 	r.start(r.config())
 	r.source.disturb(errReset)
@@ -169,7 +169,7 @@ func TestWatch_BrokenOneIsClosedAndResumed(t *testing.T) {
 }
 
 func TestRelist_OnAnExpiredRevision(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.put("a", "1")
 	r.start(r.config())
 	r.source.disturb(errReset)
@@ -182,7 +182,7 @@ func TestRelist_OnAnExpiredRevision(t *testing.T) {
 }
 
 func TestRelist_OnAFutureRevision(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.put("a", "1")
 	r.source.progress(9)
 	r.start(r.config())
@@ -194,7 +194,7 @@ func TestRelist_OnAFutureRevision(t *testing.T) {
 }
 
 func TestRelist_AfterAnUnreadableEvent(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.put("good", "1")
 	r.source.put("bad", "1")
 	r.start(r.config())
@@ -210,7 +210,7 @@ func TestRelist_AfterAnUnreadableEvent(t *testing.T) {
 }
 
 func TestRow3_2_15_LostEventsAreFoundAndListed(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.traits.Contiguous = true
 	r.start(r.config())
 	r.source.put("a", "lost")
@@ -227,7 +227,7 @@ func TestRow3_2_15_LostEventsAreFoundAndListed(t *testing.T) {
 }
 
 func TestRow3_2_7_RepeatedEventsAreDroppedAndListed(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.start(r.config())
 	r.source.put("a", "1")
 	r.source.put("a", "2")
@@ -240,7 +240,7 @@ func TestRow3_2_7_RepeatedEventsAreDroppedAndListed(t *testing.T) {
 }
 
 func TestRow3_2_15_DistrustedStateIsListed(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.source.put("a", "1")
 	r.start(r.config())
 	r.ref.Relist(reflector.Distrusted)
@@ -254,7 +254,7 @@ func TestRow3_2_15_DistrustedStateIsListed(t *testing.T) {
 }
 
 func TestFullSinkHoldsEverythingUp(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	cfg := r.config()
 	cfg.MaxBatch = 1
 	r.mirror.capacity = 2
@@ -282,7 +282,7 @@ func TestFullSinkHoldsEverythingUp(t *testing.T) {
 }
 
 func TestGoneSinkEndsTheReflector(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.start(r.config())
 	r.mirror.answer(actors.Gone)
 	r.source.put("a", "1")
@@ -294,7 +294,7 @@ func TestGoneSinkEndsTheReflector(t *testing.T) {
 
 func TestDeterministic(t *testing.T) {
 	run := func(seed uint64) (told []string) {
-		r := newRig(t)
+		r := newFixture(t)
 		r.exec = actors.NewSeeded(seed)
 		r.system = newSystem(t, actors.SystemConfig{Executor: r.exec, Clock: r.clock})
 		r.parent = actors.Spawn(r.system, "host", func() actors.Behavior[func(*actors.Context)] { return &host{} }, actors.Options{})

@@ -62,23 +62,23 @@ type rules struct {
 	random         func() float64
 }
 
-// deed is something that the machine wants done.
-type deed uint8
+// action is something that the machine wants done.
+type action uint8
 
 const (
-	doList   deed = iota + 1 // fetch the page list; answer with page
-	doOpen                   // open a watch after from; answer with watch
-	doPull                   // take a batch, when other messages had their turn; answer with batch
-	doHangUp                 // close the watch
-	doWait                   // after delay, say wake
-	doOffer                  // offer held[0] to the sink; answer with verdict
-	doReport                 // tell err to whoever wants errors
-	doStop                   // it is over
+	doList   action = iota + 1 // fetch the page list; answer with page
+	doOpen                     // open a watch after from; answer with watch
+	doPull                     // take a batch, when other messages had their turn; answer with batch
+	doHangUp                   // close the watch
+	doWait                     // after delay, say wake
+	doOffer                    // offer held[0] to the sink; answer with verdict
+	doReport                   // pass err to OnError
+	doStop                     // it is over
 )
 
-// effect is a deed with what it needs.
+// effect is an action with what it needs.
 type effect struct {
-	do    deed
+	do    action
 	list  backend.ListOptions
 	from  store.Revision
 	delay time.Duration

@@ -223,7 +223,7 @@ func (s *story) describe(e effect) string {
 	case doStop:
 		return "stop"
 	}
-	return fmt.Sprintf("deed %d?", e.do)
+	return fmt.Sprintf("action %d?", e.do)
 }
 
 func (s *story) standing() string {

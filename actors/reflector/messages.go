@@ -30,8 +30,8 @@ type answer struct {
 	err     error
 }
 
-// pull says that the watch of that bell may have something.
-type pull struct{ bell *bell }
+// pull says that the watch of that notifier may have something.
+type pull struct{ notifier *notifier }
 
 // wake says that the delay of that number is over.
 type wake struct{ delay uint64 }
@@ -57,25 +57,25 @@ func (relist) message()  {}
 type request struct {
 	id   uint64
 	ctx  context.Context
-	do   deed // doList or doOpen
+	do   action // doList or doOpen
 	list backend.ListOptions
 	from backend.WatchOptions
 }
 
-// bell turns any number of notifications of one watch into one message.
-type bell struct {
-	rung atomic.Bool
-	send func(pull) bool
+// notifier turns any number of notifications of one watch into one message.
+type notifier struct {
+	pending atomic.Bool
+	send    func(pull) bool
 }
 
-// newBell returns a bell that rings for the Reflector.
-func newBell(h *Ref) *bell {
-	return &bell{send: func(p pull) bool { return h.actor.Tell(p) }}
+// newNotifier returns a notifier that sends to the Reflector.
+func newNotifier(h *Ref) *notifier {
+	return &notifier{send: func(p pull) bool { return h.actor.Tell(p) }}
 }
 
-// ring may be called from any goroutine and never blocks.
-func (b *bell) ring() {
-	if b.rung.CompareAndSwap(false, true) {
+// notify may be called from any goroutine and never blocks.
+func (b *notifier) notify() {
+	if b.pending.CompareAndSwap(false, true) {
 		b.send(pull{b})
 	}
 }

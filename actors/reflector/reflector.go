@@ -18,12 +18,12 @@ type reflector struct {
 	handle  *Ref
 	system  *actors.System
 
-	caller  *actors.Ref[request]    // nil unless the source blocks
-	watcher backend.Watcher         // nil unless one is open
-	bell    *bell                   // that of watcher, or of the one being opened
-	delay   actors.Timer            // nil unless one is armed
-	timeout actors.Timer            // likewise
-	cancel  context.CancelCauseFunc // ends the call in progress; nil if there is none
+	caller   *actors.Ref[request]    // nil unless the source blocks
+	watcher  backend.Watcher         // nil unless one is open
+	notifier *notifier               // that of watcher, or of the one being opened
+	delay    actors.Timer            // nil unless one is armed
+	timeout  actors.Timer            // likewise
+	cancel   context.CancelCauseFunc // ends the call in progress; nil if there is none
 }
 
 // Started remembers where it is.
@@ -37,7 +37,7 @@ func (r *reflector) Receive(ctx *actors.Context, msg message) {
 	case answer:
 		r.answered(ctx, m)
 	case pull:
-		r.pull(ctx, m.bell)
+		r.pull(ctx, m.notifier)
 	case wake:
 		r.woken(m)
 	case overdue:
@@ -102,12 +102,12 @@ func (r *reflector) perform(ctx *actors.Context, e effect) {
 	case doList:
 		r.request(ctx, request{do: doList, list: e.list})
 	case doOpen:
-		r.bell = newBell(r.handle)
+		r.notifier = newNotifier(r.handle)
 		r.request(ctx, request{do: doOpen, from: backend.WatchOptions{
-			Prefix: r.config.Prefix, From: e.from, Notify: r.bell.ring, State: r.machine.state,
+			Prefix: r.config.Prefix, From: e.from, Notify: r.notifier.notify, State: r.machine.state,
 		}})
 	case doPull:
-		r.bell.ring()
+		r.notifier.notify()
 	case doHangUp:
 		r.hangUp()
 	case doWait:
@@ -132,13 +132,13 @@ func (r *reflector) offer() {
 	}
 }
 
-// pull takes a batch, if one is wanted. The bell is silenced first: what comes
+// pull takes a batch, if one is wanted. The notifier is silenced first: what comes
 // from here on rings it again.
-func (r *reflector) pull(ctx *actors.Context, b *bell) {
-	if b != r.bell {
+func (r *reflector) pull(ctx *actors.Context, b *notifier) {
+	if b != r.notifier {
 		return // of a watch that is no more
 	}
-	b.rung.Store(false)
+	b.pending.Store(false)
 	if r.watcher == nil || !r.machine.pulling() {
 		return
 	}
@@ -185,7 +185,7 @@ func (r *reflector) complain(err error) {
 
 func (r *reflector) hangUp() {
 	w := r.watcher
-	r.watcher, r.bell = nil, nil
+	r.watcher, r.notifier = nil, nil
 	if w == nil {
 		return
 	}

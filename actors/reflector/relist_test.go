@@ -14,14 +14,14 @@ import (
 )
 
 // fill puts n objects into the source.
-func (r *rig) fill(n int) {
+func (r *fixture) fill(n int) {
 	for i := range n {
 		r.source.put(fmt.Sprint(i), "v")
 	}
 }
 
 func TestRelist_IsPagedAsTheFirst(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.fill(3)
 	cfg := r.config()
 	cfg.PageSize = 2
@@ -37,7 +37,7 @@ func TestRelist_IsPagedAsTheFirst(t *testing.T) {
 // A relist does not go back behind what the sink has been told: a replica that
 // lags is asked again, when it may have caught up.
 func TestRelist_OlderThanWhatWasDeliveredIsRefused(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.fill(10)
 	r.start(r.config())
 	r.source.rev = 9
@@ -57,7 +57,7 @@ func TestRelist_OlderThanWhatWasDeliveredIsRefused(t *testing.T) {
 
 // Nothing of a list is kept but the objects that somebody keeps.
 func TestList_ObjectThatIsKeptDoesNotKeepItsPage(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.fill(4)
 	cfg := r.config()
 	cfg.PageSize = 2
@@ -91,7 +91,7 @@ func weaken(objects []*store.Object) []weak.Pointer[store.Object] {
 // The revision of a list, like its objects, is nobody's before its last page is
 // there.
 func TestList_NothingIsDeliveredOfAnIncompleteOne(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.fill(5)
 	r.source.fail("list", nil, nil, errReset)
 	cfg := r.config()
@@ -120,7 +120,7 @@ func TestList_NothingIsDeliveredOfAnIncompleteOne(t *testing.T) {
 // How long a source is asked to resume that brings nothing is counted, not
 // timed, and counting starts over when a watch brings something.
 func TestWatch_ResumesAreBoundedUntilOneBringsSomething(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.fill(1)
 	cfg := r.config()
 	cfg.ResumeAttempts = 3

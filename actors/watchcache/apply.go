@@ -111,7 +111,7 @@ func (c *cache) replace(u reflector.Update) {
 	c.Stats.Replaces.Add(1)
 	if !c.filled {
 		c.window.Reset(u.Revision)
-	} else if !c.bridge(listed.newest(c.window.View()), u.Revision) {
+	} else if !c.appendDiff(listed.newest(c.window.View()), u.Revision) {
 		c.window.Reset(u.Revision)
 		c.epoch++
 	}
@@ -120,12 +120,12 @@ func (c *cache) replace(u reflector.Update) {
 	c.filled, c.distrusted, c.dirty = true, false, true
 }
 
-// bridge adds what leads from the state to the listed one to the window. It
+// appendDiff adds what leads from the state to the listed one to the window. It
 // reports false if nothing can: what the cache has shown up to its revision is
 // not what storage holds there, so nothing that anyone has from it means
 // anything. That is when storage went back in time, or a state was wrong and
 // nothing was written since that could carry the correction.
-func (c *cache) bridge(listed *store.TreeView, rev store.Revision) bool {
+func (c *cache) appendDiff(listed *store.TreeView, rev store.Revision) bool {
 	if rev < c.revision {
 		return false
 	}
@@ -135,13 +135,13 @@ func (c *cache) bridge(listed *store.TreeView, rev store.Revision) bool {
 	}
 	c.window.AppendDiff(events, c.revision, rev, c.now)
 	c.Stats.Synthetic.Add(uint64(len(events)))
-	c.passBy(events, rev)
+	c.countUnseen(events, rev)
 	return true
 }
 
-// passBy counts the revisions up to rev that none of the events has. What was
+// countUnseen counts the revisions up to rev that none of the events has. What was
 // emitted at one of them is lost, which the next one emitted tells.
-func (c *cache) passBy(events []store.Event, rev store.Revision) {
+func (c *cache) countUnseen(events []store.Event, rev store.Revision) {
 	if !c.Emits {
 		return
 	}

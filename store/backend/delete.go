@@ -36,7 +36,7 @@ func (s *Storage) Delete(ctx context.Context, key string, opts DeleteOptions) (*
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
 	}
-	return s.settle(ctx, key, opts.Suggestion, false, func(now belief) (*store.Object, error) {
+	return s.retryUntilCertain(ctx, key, opts.Suggestion, false, func(now assumed) (*store.Object, error) {
 		return s.tryDelete(ctx, key, &opts, now.object)
 	})
 }

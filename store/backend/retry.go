@@ -18,7 +18,7 @@ import (
 //	live ──try──▶ ok ───────────────────────────────────────▶ done
 //	         ├──▶ failed ───────────────────────────────────▶ the failure is final
 //	         └──▶ somebody wrote in between ──read live──▶ try again, until ctx ends
-type belief struct {
+type assumed struct {
 	// object is nil if the object is believed not to exist.
 	object *store.Object
 	// live: read from storage by this call, not suggested.
@@ -37,11 +37,11 @@ func (r raced) Error() string { return r.err.Error() }
 var errUnverified = errors.New("nothing to write, if the suggestion is live")
 
 // tryFunc attempts the operation on what the object is believed to be.
-type tryFunc func(belief) (*store.Object, error)
+type tryFunc func(assumed) (*store.Object, error)
 
-// settle tries until the outcome is certain: see belief.
-func (s *Storage) settle(ctx context.Context, key string, suggestion *store.Object, missingOK bool, try tryFunc) (*store.Object, error) {
-	now := belief{object: suggestion}
+// retryUntilCertain tries until the outcome is certain: see assumed.
+func (s *Storage) retryUntilCertain(ctx context.Context, key string, suggestion *store.Object, missingOK bool, try tryFunc) (*store.Object, error) {
+	now := assumed{object: suggestion}
 	if suggestion == nil || suggestion.Key != key {
 		var err error
 		if now, err = s.look(ctx, key, missingOK); err != nil {
@@ -70,19 +70,19 @@ func (s *Storage) settle(ctx context.Context, key string, suggestion *store.Obje
 
 // look reads the live object, unless ctx has ended. A missing one is an error
 // unless missingOK.
-func (s *Storage) look(ctx context.Context, key string, missingOK bool) (belief, error) {
+func (s *Storage) look(ctx context.Context, key string, missingOK bool) (assumed, error) {
 	if err := ctx.Err(); err != nil {
-		return belief{}, err
+		return assumed{}, err
 	}
 	o, err := s.backend.Get(ctx, key)
 	if missingOK && errors.Is(err, store.ErrNotFound) {
-		return belief{live: true}, nil
+		return assumed{live: true}, nil
 	}
-	return belief{object: o, live: true}, err
+	return assumed{object: o, live: true}, err
 }
 
 // revision is that of the object; zero if there is none.
-func (b belief) revision() store.Revision {
+func (b assumed) revision() store.Revision {
 	if b.object == nil {
 		return 0
 	}

@@ -51,13 +51,13 @@ func (s *Storage) GuaranteedUpdate(ctx context.Context, key string, update Updat
 	if err := validateTTL("UpdateOptions.TTL", PutOptions{TTL: opts.TTL}); err != nil {
 		return nil, err
 	}
-	return s.settle(ctx, key, opts.Suggestion, opts.CreateIfMissing, func(now belief) (*store.Object, error) {
+	return s.retryUntilCertain(ctx, key, opts.Suggestion, opts.CreateIfMissing, func(now assumed) (*store.Object, error) {
 		return s.tryUpdate(ctx, key, update, &opts, now)
 	})
 }
 
 // tryUpdate makes one attempt on what the object is believed to be.
-func (s *Storage) tryUpdate(ctx context.Context, key string, update UpdateFunc, opts *UpdateOptions, now belief) (*store.Object, error) {
+func (s *Storage) tryUpdate(ctx context.Context, key string, update UpdateFunc, opts *UpdateOptions, now assumed) (*store.Object, error) {
 	if err := checkPreconditions(opts.Preconditions, key, now.object); err != nil {
 		return nil, err
 	}

@@ -132,9 +132,9 @@ func (m *mirror) told() []string {
 	return told
 }
 
-// rig is a Reflector between a source and a mirror, under a parent that restarts
+// fixture is a Reflector between a source and a mirror, under a parent that restarts
 // it, on a deterministic system.
-type rig struct {
+type fixture struct {
 	*testing.T
 	source *source
 	mirror *mirror
@@ -153,9 +153,9 @@ func (h *host) Receive(ctx *actors.Context, do func(*actors.Context)) { do(ctx) 
 
 func (h *host) ChildFailed(*actors.Context, actors.ID, any) actors.Directive { return h.directive }
 
-// newRig starts nothing yet.
-func newRig(t *testing.T) *rig {
-	r := &rig{T: t, source: newSource(), mirror: &mirror{}, exec: actors.NewSeeded(1)}
+// newFixture starts nothing yet.
+func newFixture(t *testing.T) *fixture {
+	r := &fixture{T: t, source: newSource(), mirror: &mirror{}, exec: actors.NewSeeded(1)}
 	r.clock = actors.NewVirtualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	t.Cleanup(func() { // runs when the system has been closed
 		require.Empty(t, r.mirror.broken, "promises of the Reflector")
@@ -180,7 +180,7 @@ func newSystem(t *testing.T, cfg actors.SystemConfig) *actors.System {
 }
 
 // config is what start uses; tests change it first.
-func (r *rig) config() reflector.Config {
+func (r *fixture) config() reflector.Config {
 	return reflector.Config{
 		Source: r.source, Sink: r.mirror, Rand: rand.New(rand.NewPCG(1, 2)),
 		OnError: func(err error) { r.errs = append(r.errs, err) },
@@ -189,7 +189,7 @@ func (r *rig) config() reflector.Config {
 }
 
 // start spawns the Reflector under the parent and lets it settle.
-func (r *rig) start(cfg reflector.Config) {
+func (r *fixture) start(cfg reflector.Config) {
 	r.parent.Tell(func(ctx *actors.Context) {
 		var err error
 		r.ref, err = reflector.Spawn(ctx, cfg)
@@ -199,10 +199,10 @@ func (r *rig) start(cfg reflector.Config) {
 }
 
 // settle runs everything that can run without time passing.
-func (r *rig) settle() { r.exec.Run() }
+func (r *fixture) settle() { r.exec.Run() }
 
 // pass lets time pass, with all that happens in it.
-func (r *rig) pass(d time.Duration) {
+func (r *fixture) pass(d time.Duration) {
 	r.settle()
 	for end := r.clock.Now().Add(d); ; r.settle() {
 		next, ok := r.clock.Next()
@@ -216,7 +216,7 @@ func (r *rig) pass(d time.Duration) {
 }
 
 // synced demands that the mirror shows the source's state.
-func (r *rig) synced() {
+func (r *fixture) synced() {
 	r.Helper()
 	r.settle()
 	want := map[string]string{}
@@ -228,7 +228,7 @@ func (r *rig) synced() {
 }
 
 // count counts the calls to the source that begin so.
-func (r *rig) count(prefix string) int {
+func (r *fixture) count(prefix string) int {
 	calls := r.source.asked()
 	return len(calls) - len(slices.DeleteFunc(calls, func(call string) bool { return strings.HasPrefix(call, prefix) }))
 }
