@@ -39,6 +39,9 @@ type guardedBackend struct {
 	detector *detector
 }
 
+// Unwrap returns the backend beneath.
+func (g *guardedBackend) Unwrap() backend.Backend { return g.Backend }
+
 // Put has the value compared from before the write: the writer has it, and from
 // then on readers may.
 func (g *guardedBackend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
@@ -116,6 +119,11 @@ func (w *guardedWatcher) Next(max int) (backend.Batch, error) {
 		}
 	})
 	return batch, err
+}
+
+// RequestProgress passes the request on.
+func (w *guardedWatcher) RequestProgress(ctx context.Context) error {
+	return backend.RequestProgress(ctx, w.Watcher)
 }
 
 // guardedEmitter is a guardedBackend over one that can emit.

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
@@ -52,10 +53,11 @@ type Backend interface {
 	// is the caller's again.
 	//
 	// Errors: [store.ErrExists] for a nil prev, otherwise [store.ErrNotFound]
-	// or [store.ErrConflict]; [store.ErrInvalidKey]; [usercode.ErrConfig]; a panic
-	// in the schema's functions as an [usercode.ErrPanic]. After an error nothing has
-	// changed, except that a broken connection or a done ctx may leave the
-	// outcome unknown.
+	// or [store.ErrConflict], as a [*ConflictError] if storage has the object at
+	// hand; [store.ErrInvalidKey]; [usercode.ErrConfig]; a panic in the schema's
+	// functions as an [usercode.ErrPanic]. [ErrUncertain] leaves the outcome
+	// unknown: the write may have been done, or be done later still. After any
+	// other error nothing has changed and nothing will.
 	Put(ctx context.Context, draft, prev *store.Object, opts PutOptions) (*store.Object, error)
 
 	// Remove deletes the object under prev's key if it is still prev, which is not
@@ -74,7 +76,9 @@ type Backend interface {
 	// [store.ErrFuture].
 	Compact(ctx context.Context, rev store.Revision) error
 
-	// Compacted returns the revision of the last compaction, zero if none.
+	// Compacted returns the oldest revision that can be listed at and watched from;
+	// zero if nothing was given up. Where [Traits].Keeps says so, that may be from
+	// before this process.
 	Compacted(ctx context.Context) (store.Revision, error)
 
 	// Close ends every watch with [store.ErrClosed] and releases what the
@@ -92,20 +96,61 @@ type Emitter interface {
 	Emit(ctx context.Context, draft *store.Object) (*store.Object, error)
 }
 
+// Identifier is implemented by backends whose storage outlives the process, so
+// that a revision that was written down can name the storage that it belongs to.
+// Ask by [StoreID], which looks through decorators.
+type Identifier interface {
+	// StoreID returns what no other storage has: revisions of two backends can be
+	// compared only if it is equal. A storage that was restored from a copy is
+	// another one. It may block; ctx bounds it.
+	StoreID(ctx context.Context) (string, error)
+}
+
+// Unwrapper is implemented by decorators of backends.
+type Unwrapper interface {
+	// Unwrap returns the backend beneath.
+	Unwrap() Backend
+}
+
+// StoreID returns what identifies b's storage, which a decorator of b may hide.
+// It fails with [store.ErrUnsupported] if b's revisions end with the process.
+func StoreID(ctx context.Context, b Backend) (string, error) {
+	for {
+		if id, ok := b.(Identifier); ok {
+			return id.StoreID(ctx)
+		}
+		decorator, ok := b.(Unwrapper)
+		if !ok {
+			return "", fmt.Errorf("%w: the storage has no identity: its revisions end with the process", store.ErrUnsupported)
+		}
+		b = decorator.Unwrap()
+	}
+}
+
 // Traits says what kind of storage it is.
 type Traits struct {
 	// Blocks: List, Watch or Get may wait for I/O, so a caller must not be on a
 	// pool worker.
 	Blocks bool
 	// Contiguous: every revision is exactly one event of this type, so a missing
-	// number is a lost event.
+	// number is a lost event. Without it a revision may have any number of events,
+	// of different keys.
 	Contiguous bool
+	// Keeps: storage outlives the process with its history: a list at Compacted and
+	// a watch from there show what was before. What reads it may start there rather
+	// than at the newest state.
+	Keeps bool
+	// Shared: others write to the storage, too, so revisions move and objects change
+	// without a call of this process.
+	Shared bool
 }
 
 // PutOptions qualifies a Put.
 type PutOptions struct {
-	// TTL is how long the object lives before storage deletes it; zero means
-	// for ever. A later Put without TTL makes it permanent.
+	// TTL is how long the object lives at least before storage deletes it; zero
+	// means for ever. Storage in memory or a file deletes it in time; etcd takes
+	// whole seconds, two at the least, and may start anew when its leader changes. A
+	// later Put without TTL makes the object permanent.
 	TTL time.Duration
 }
 
@@ -179,6 +224,11 @@ type WatchOptions struct {
 	// State asks for [Batch].State, for a watch without Prefix. It makes storage
 	// keep, within bounds of its own, what the watch has not read.
 	State bool
+	// NoPrev: the consumer knows the state before each event. Then an event's Prev
+	// may be nil, and the Object of a Deleted one may have no more than its Key and
+	// Revision, which saves storage elsewhere the sending of it. Storage that shares
+	// its state leaves nothing out.
+	NoPrev bool
 }
 
 // Watcher is a running watch, pulled by one consumer. Its methods must not be
@@ -186,7 +236,8 @@ type WatchOptions struct {
 type Watcher interface {
 	// Next returns what has been committed since the call before, in order, at
 	// most limit events (less than one counts as one), though possibly fewer than
-	// there are. It never blocks. An empty batch means there is nothing
+	// there are; events of one revision are never split, so a batch may have as many
+	// more as its last revision has. It never blocks. An empty batch means there is nothing
 	// now: Notify will be called.
 	//
 	// An error ends the watch: [store.ErrExpired] if compaction overtook it,
@@ -199,17 +250,37 @@ type Watcher interface {
 	Close()
 }
 
+// ProgressRequester is implemented by watchers of storage in which revisions move
+// without events of the watch, to learn at once that there was none.
+type ProgressRequester interface {
+	// RequestProgress asks for a batch, be it empty, whose Through is at least the
+	// revision that storage has when it is asked. The batch comes by Notify and
+	// Next as any other; the call waits only until it is asked for. It may be called
+	// concurrently with Next.
+	RequestProgress(ctx context.Context) error
+}
+
+// RequestProgress calls w's method of that name. It fails with
+// [store.ErrUnsupported] if w has none, since it needs none or has no way to ask.
+func RequestProgress(ctx context.Context, w Watcher) error {
+	if r, ok := w.(ProgressRequester); ok {
+		return r.RequestProgress(ctx)
+	}
+	return store.ErrUnsupported
+}
+
 // Batch is a run of changes: all of those in (After, Through] that the watch
 // covers.
 type Batch struct {
 	// After is the Through of the batch before, or the watch's start: a
 	// consumer that finds another value here has lost something.
 	After store.Revision
-	// Through is the revision up to which the batch is complete. With no events
-	// it is progress alone.
+	// Through is the revision up to which the batch is complete: no event at or
+	// below it is still to come. With no events it is progress alone.
 	Through store.Revision
-	// Events are in revision order. The slice is the consumer's to read, not to
-	// change.
+	// Events are in revision order. Those of one revision, which only storage that
+	// is not [Traits].Contiguous has, are of different keys, in key order, and all
+	// in one batch. The slice is the consumer's to read, not to change.
 	Events []store.Event
 	// State, if not nil, is the storage's own state at Through. A watch that asked
 	// for it, of storage that has one, gets it with the newest events; batches

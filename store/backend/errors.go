@@ -6,6 +6,48 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
+// ConflictError says that the object under a key is not the one that a write was
+// to replace, and what it is.
+type ConflictError struct {
+	Key string
+	// Expected is the revision of the object that was to be replaced; zero means
+	// that there was to be none.
+	Expected store.Revision
+	// Current is the object as it is; nil if there is none.
+	Current *store.Object
+}
+
+// CheckExpected returns a [*ConflictError] unless current, the object under key or
+// nil, is at the revision expected, zero standing for none.
+func CheckExpected(key string, current *store.Object, expected store.Revision) error {
+	if current == nil && expected == 0 || current != nil && current.Revision == expected {
+		return nil
+	}
+	return &ConflictError{Key: key, Expected: expected, Current: current}
+}
+
+func (e *ConflictError) Error() string {
+	switch {
+	case e.Current == nil:
+		return (&store.NotFoundError{Key: e.Key, Expected: e.Expected}).Error()
+	case e.Expected == 0:
+		return fmt.Sprintf("%q is there since revision %d: %v", e.Key, e.Current.Created, store.ErrExists)
+	}
+	return fmt.Sprintf("%q is at revision %d, not %d: %v", e.Key, e.Current.Revision, e.Expected, store.ErrConflict)
+}
+
+// Unwrap returns a [*store.NotFoundError] if there is no object,
+// [store.ErrExists] if there was to be none, and otherwise [store.ErrConflict].
+func (e *ConflictError) Unwrap() error {
+	switch {
+	case e.Current == nil:
+		return &store.NotFoundError{Key: e.Key, Expected: e.Expected}
+	case e.Expected == 0:
+		return store.ErrExists
+	}
+	return store.ErrConflict
+}
+
 // KeyMismatchError says that an update turned an object into one that belongs
 // under another key.
 type KeyMismatchError struct {

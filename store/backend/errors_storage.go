@@ -27,10 +27,45 @@ var (
 	ErrCorrupt = errors.New("file is damaged")
 	// ErrTooLarge: an object is larger than storage takes.
 	ErrTooLarge = errors.New("too large")
+	// ErrUnavailable: storage cannot be reached, or cannot serve now. Nothing was
+	// written.
+	ErrUnavailable = errors.New("storage is unavailable")
+	// ErrDenied: storage does not let this user do that.
+	ErrDenied = errors.New("permission denied")
 	// ErrUndecodable: a stored value cannot be decoded. The error is an
 	// [*UndecodableError].
 	ErrUndecodable = errors.New("value cannot be decoded")
 )
+
+// UncertainError says of which write the outcome is unknown.
+type UncertainError struct {
+	// Verb is what was called: "put", "remove" or "emit".
+	Verb string
+	// Key is the object's.
+	Key string
+	// Cause is why the answer did not come.
+	Cause error
+}
+
+func (e *UncertainError) Error() string {
+	return fmt.Sprintf("whether the %s of %q was done is unknown: read it again before you decide what to do: %v", e.Verb, e.Key, e.Cause)
+}
+
+// Is makes errors.Is(err, [ErrUncertain]) true.
+func (e *UncertainError) Is(target error) bool { return target == ErrUncertain }
+
+// Unwrap returns Cause.
+func (e *UncertainError) Unwrap() error { return e.Cause }
+
+// TooLargeError says how large an object is, encoded, and how large it may be.
+type TooLargeError struct{ Size, Limit int }
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("a record of %d bytes is larger than the limit of %d: store less in one object", e.Size, e.Limit)
+}
+
+// Is makes errors.Is(err, [ErrTooLarge]) true.
+func (e *TooLargeError) Is(target error) bool { return target == ErrTooLarge }
 
 // UndecodableError says which stored value cannot be decoded: its type has
 // changed, its key is lost, or it was damaged and given up.
@@ -58,9 +93,15 @@ func (e *UndecodableError) Unwrap() error { return e.Cause }
 
 // Retryable reports whether the same call may succeed if it is made again,
 // without anything being done about storage first: not after [ErrFailed], or
-// anything that is wrong with the call itself.
+// anything that is wrong with the call itself, and not while it is unknown
+// whether the first call was carried out.
 func Retryable(err error) bool {
-	return errors.Is(err, store.ErrConflict) || errors.Is(err, ErrFull) && !errors.Is(err, ErrUncertain) || errors.Is(err, ErrLocked)
+	for _, passing := range []error{store.ErrConflict, ErrFull, ErrLocked, ErrUnavailable} {
+		if errors.Is(err, passing) {
+			return !Uncertain(err)
+		}
+	}
+	return false
 }
 
 // Uncertain reports whether err leaves unknown what has become of a write.

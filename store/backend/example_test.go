@@ -165,3 +165,25 @@ func ExamplePage() {
 	// 2 1 true
 	// 7 b <nil>
 }
+
+// A revision is worth writing down only beside what it is a revision of.
+func ExampleStoreID() {
+	ctx := context.Background()
+	b, err := memory.New(accounts, memory.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer b.Close()
+	other, err := memory.New(accounts, memory.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer other.Close()
+	here, _ := backend.StoreID(ctx, b)
+	there, _ := backend.StoreID(ctx, other)
+	fmt.Println(here == there)
+	// Output:
+	// false
+}

@@ -50,11 +50,11 @@ func (s *Storage) retryUntilCertain(ctx context.Context, key string, suggestion 
 	}
 	for {
 		result, failure := try(now)
-		_, lost := failure.(raced)
+		race, lost := failure.(raced)
 		if failure == nil || now.live && !lost {
 			return result, failure
 		}
-		fresh, err := s.look(ctx, key, missingOK)
+		fresh, err := s.after(ctx, race, key, missingOK)
 		switch {
 		case err != nil:
 			return nil, err
@@ -66,6 +66,19 @@ func (s *Storage) retryUntilCertain(ctx context.Context, key string, suggestion 
 			return nil, failure
 		}
 	}
+}
+
+// after returns the live object after a failure: out of the error by which the
+// backend said that a race was lost, if it has it, and else by reading it.
+func (s *Storage) after(ctx context.Context, race raced, key string, missingOK bool) (belief, error) {
+	var conflict *ConflictError
+	if !errors.As(race.err, &conflict) || conflict.Key != key || ctx.Err() != nil {
+		return s.look(ctx, key, missingOK)
+	}
+	if conflict.Current == nil && !missingOK {
+		return belief{}, &store.NotFoundError{Key: key}
+	}
+	return belief{object: conflict.Current, live: true}, nil
 }
 
 // look reads the live object, unless ctx has ended. A missing one is an error

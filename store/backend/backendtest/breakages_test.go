@@ -16,12 +16,31 @@ import (
 
 // breakage is one way to be wrong, and the check that must find it.
 type breakage struct {
+	damage
+	// reopen is what a restart makes of it, another what a second process sees; nil
+	// means what is honest.
+	reopen, another func(honest) *wrapper
+	// stops: the clock stands while the storage is closed.
+	stops bool
+}
+
+// damage is a breakage from the start.
+type damage struct {
 	name  string
 	found string
 	wreck func(honest) *wrapper
 }
 
-var breakages = slices.Concat(brokenWrites, brokenReads, brokenHistory, brokenWatches, brokenLives)
+var breakages = slices.Concat(
+	fromTheStart(brokenWrites, brokenReads, brokenHistory, brokenWatches, brokenLives, brokenSharing), brokenRestarts,
+)
+
+func fromTheStart(groups ...[]damage) (all []breakage) {
+	for _, d := range slices.Concat(groups...) {
+		all = append(all, breakage{damage: d})
+	}
+	return all
+}
 
 // schema is that of the items.
 var schema = backendtest.Schema()
@@ -45,7 +64,7 @@ func overwrite(ctx context.Context, h honest, draft *object, opts backend.PutOpt
 	}
 }
 
-var brokenWrites = []breakage{
+var brokenWrites = []damage{
 	{"forgets when it was created", "Create_StoresWhatItReturns", eachPut(
 		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
 			o, err := h.Put(ctx, draft, prev, opts)
@@ -110,6 +129,14 @@ var brokenWrites = []breakage{
 			}
 			return o, err
 		})},
+	{"shows a conflict with what was expected", "Contract_ConflictsShowTheObject", eachPut(
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			o, err := h.Put(ctx, draft, prev, opts)
+			if conflict := (*backend.ConflictError)(nil); errors.As(err, &conflict) {
+				return nil, &backend.ConflictError{Key: conflict.Key, Expected: conflict.Expected, Current: prev}
+			}
+			return o, err
+		})},
 	{"updates objects in place", "Contract_ObjectsOnceReturnedNeverChange", eachPut(
 		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
 			old, _ := h.Get(ctx, draft.Key)
@@ -153,7 +180,7 @@ func eachList(wreck func(ctx context.Context, h honest, opts backend.ListOptions
 	}
 }
 
-var brokenReads = []breakage{
+var brokenReads = []damage{
 	{"gets what was before", "Get_ReturnsTheNewest", func(h honest) *wrapper {
 		return &wrapper{honest: h, get: func(ctx context.Context, key string) (*object, error) {
 			rev, _ := h.Revision(ctx)
@@ -260,7 +287,7 @@ var brokenReads = []breakage{
 		})},
 }
 
-var brokenHistory = []breakage{
+var brokenHistory = []damage{
 	{"compacts nothing", "Compact_GivesUpOlderStates", func(h honest) *wrapper {
 		var compacted store.Revision
 		return &wrapper{

@@ -18,7 +18,7 @@ func nth(n int32) func() bool {
 	return func() bool { return calls.Add(1)%n == 0 }
 }
 
-var brokenWatches = []breakage{
+var brokenWatches = []damage{
 	{"drops an event", "Watch_ShowsEachChange", eachBatch(func(b batch) batch {
 		b.Events = b.Events[1:]
 		return b
@@ -154,7 +154,7 @@ var brokenWatches = []breakage{
 		})},
 }
 
-var brokenLives = []breakage{
+var brokenLives = []damage{
 	{"leaves watches open when it closes", "Contract_CloseEndsWatches", eachWatch(
 		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
 			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {

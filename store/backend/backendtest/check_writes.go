@@ -2,6 +2,7 @@ package backendtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -28,15 +29,18 @@ var writeChecks = []check{
 	}},
 	{"Create_WithTTLIsDeletedInTime", func(r *rig) {
 		f := r.follow("", r.revision())
+		soon := time.Second
+		later := 2 * (soon + r.TTLSlack)
 		kept := r.create("kept", "x")
-		first := r.putFor(time.Second, "first", "y", nil)
-		second := r.putFor(2*time.Second, "second", "z", nil)
-		require.Equal(r, time.Second, first.Expires.Sub(first.Written).Round(time.Second))
+		first := r.putFor(soon, "first", "y", nil)
+		second := r.putFor(later, "second", "z", nil)
+		lives := first.Expires.Sub(first.Written).Round(time.Second)
+		require.True(r, lives >= soon && lives <= soon+r.TTLSlack, "it is to expire after %v, not %v", soon, lives)
 		f.sees(added(kept), added(first), added(second))
-		r.Pass(1500 * time.Millisecond)
+		r.Pass(soon + r.TTLSlack + soon/2)
 		r.deletedNext(f, first)
 		r.holds(kept, second)
-		r.Pass(1500 * time.Millisecond)
+		r.Pass(later - soon)
 		r.deletedNext(f, second)
 		r.holds(kept)
 	}},
@@ -77,6 +81,20 @@ var writeChecks = []check{
 		r.fails(err, store.ErrNotFound, "update of nothing")
 		r.holds(o)
 	}},
+	{"Contract_ConflictsShowTheObject", func(r *rig) {
+		a := r.create("a", "1")
+		a2 := r.update(a, "2")
+		_, overOld := r.tryPut(draft("a", "3"), a, backend.PutOptions{})
+		_, overNone := r.tryPut(draft("a", "3"), nil, backend.PutOptions{})
+		_, removal := r.Backend.Remove(r.ctx, a)
+		for _, err := range []error{overOld, overNone, removal} {
+			r.conflictShows(err, a2)
+		}
+		r.remove(a2)
+		_, overGone := r.tryPut(draft("a", "3"), a2, backend.PutOptions{})
+		r.conflictShows(overGone, nil)
+		r.fails(overGone, store.ErrNotFound, "update of what was removed")
+	}},
 	{"Put_SetsTheTimeToLiveAnew", func(r *rig) {
 		longer := r.putFor(time.Second, "longer", "x", nil)
 		permanent := r.putFor(time.Second, "permanent", "x", nil)
@@ -85,7 +103,7 @@ var writeChecks = []check{
 		permanent = r.update(permanent, "y")
 		shorter = r.putFor(time.Second, "shorter", "y", shorter)
 		f := r.follow("", shorter.Revision)
-		r.Pass(2 * time.Second)
+		r.Pass(2*time.Second + r.TTLSlack)
 		r.deletedNext(f, shorter)
 		r.holds(longer, permanent)
 	}},
@@ -138,6 +156,16 @@ var writeChecks = []check{
 		r.remove(r.update(o, "y"))
 		require.Equal(r, before, append(describeAll(held), describe(o)))
 	}},
+}
+
+// conflictShows demands that a conflict shows the object as it is, if it shows any.
+func (r *rig) conflictShows(err error, current *object) {
+	r.Helper()
+	var conflict *backend.ConflictError
+	if errors.As(err, &conflict) {
+		require.Equal(r, describe(current), describe(conflict.Current), "%v", err)
+		require.Equal(r, "a", conflict.Key)
+	}
 }
 
 // deletedNext demands that the deletion of o, which expired, is what f sees

@@ -47,18 +47,17 @@ func (r *recorder) FailNow() {
 
 // judge runs one check on a backend that was broken, in a bubble where waiting
 // takes no time.
-func judge(t *testing.T, check backendtest.Check, wreck func(honest) *wrapper) *recorder {
+func judge(t *testing.T, check backendtest.Check, b breakage) *recorder {
 	verdict := &recorder{ctx: context.Background()}
 	synctest.Test(t, func(t *testing.T) {
 		virtual := clock.NewVirtual(began)
-		b, err := memory.New(backendtest.Schema(), memory.Options{Clock: virtual, FirstRevision: 1})
+		h, err := memory.New(backendtest.Schema(), memory.Options{Clock: virtual, FirstRevision: 1})
 		require.NoError(t, err)
-		defer func() { require.NoError(t, b.Close()) }()
-		var wrecked backend.Backend = wreck(b)
+		defer func() { require.NoError(t, h.Close()) }()
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			check.Run(verdict, backendtest.Harness{Backend: wrecked, Pass: virtual.Advance, Patience: time.Minute})
+			check.Run(verdict, b.harness(h, virtual))
 		}()
 		<-done
 		synctest.Wait()
@@ -66,12 +65,44 @@ func judge(t *testing.T, check backendtest.Check, wreck func(honest) *wrapper) *
 	return verdict
 }
 
+// harness makes storage that outlives its backends of h: a restart gives another
+// wrapper of it, as does another process.
+func (b breakage) harness(h honest, virtual *clock.Virtual) backendtest.Harness {
+	first := b.wrap(b.wreck, h)
+	return backendtest.Harness{
+		Backend: first, Pass: virtual.Advance, Patience: time.Minute, Transact: first.transact,
+		Reopen: func(down time.Duration) backend.Backend {
+			if !b.stops {
+				virtual.Advance(down)
+			}
+			return b.wrap(b.reopen, h)
+		},
+		Another: func() backend.Backend { return guest{b.wrap(b.another, h)} },
+	}
+}
+
+func (b breakage) wrap(by func(honest) *wrapper, h honest) *wrapper {
+	if by == nil {
+		by = intact
+	}
+	return by(h)
+}
+
+// guest is another process's backend: closing it leaves the storage open.
+type guest struct{ *wrapper }
+
+func (guest) Close() error { return nil }
+
 func intact(h honest) *wrapper { return &wrapper{honest: h} }
 
 func TestHonestBackendPasses(t *testing.T) {
-	for _, check := range backendtest.Checks() {
-		verdict := judge(t, check, intact)
-		require.False(t, verdict.failed, "%s: %s", check.Name, verdict.log)
+	for _, kind := range []damage{{name: "contiguous", wreck: intact}, {name: "transactional", wreck: grouped}} {
+		t.Run(kind.name, func(t *testing.T) {
+			for _, check := range backendtest.Checks() {
+				verdict := judge(t, check, breakage{damage: kind, reopen: kind.wreck, another: kind.wreck})
+				require.False(t, verdict.failed, "%s: %s", check.Name, verdict.log)
+			}
+		})
 	}
 }
 
@@ -84,7 +115,7 @@ func TestBrokenBackendsAreFound(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			check, ok := checks[b.found]
 			require.True(t, ok, "there is no check %q", b.found)
-			require.True(t, judge(t, check, b.wreck).failed, "%s did not find it", b.found)
+			require.True(t, judge(t, check, b).failed, "%s did not find it", b.found)
 		})
 	}
 }

@@ -20,6 +20,14 @@
 // (only a wait that outlasts [Harness.Patience] fails), and is known to fail:
 // the package's own tests hold it against backends that are broken on purpose.
 //
+// # Storage that lasts, storage that is shared
+//
+// A harness says what else can be done with the storage: to open it again as a new
+// process would ([Harness].Reopen), to open it twice ([Harness].Another), to change
+// several keys at one revision as a foreign program would ([Harness].Transact). The
+// checks of that do nothing without, but [backend.Traits] must agree: what says that
+// it keeps history has to be reopened.
+//
 // # What is not checked
 //
 // Checks named Contract hold a sentence of package backend's documentation, the

@@ -66,7 +66,7 @@ var schema = Schema()
 
 // Harness is a backend to be checked, and what the checks need beside it.
 type Harness struct {
-	// Backend is new and empty. Run closes it.
+	// Backend is new and empty. Run closes it, or what Reopen put in its place.
 	Backend backend.Backend
 	// Pass lets d go by for the backend: when it returns, what expires within d
 	// is deleted, or soon will be. With a [Clock] that is its Advance; a backend
@@ -75,6 +75,20 @@ type Harness struct {
 	// Patience is how long the checks wait for something that is bound to
 	// happen, before they say that it did not. Zero means 30 s.
 	Patience time.Duration
+	// TTLSlack is how long after its TTL an object may still be there.
+	TTLSlack time.Duration
+	// Reopen closes the backend, lets down go by, and opens the same storage as a new
+	// process would. Its result replaces Backend. Nil if storage ends with the
+	// backend: then restarts are not checked.
+	Reopen func(down time.Duration) backend.Backend
+	// Another opens one more backend on the same storage, as another process would
+	// while this one runs, and leaves it to the check to close it. Nil if storage
+	// cannot be shared: then that is not checked.
+	Another func() backend.Backend
+	// Transact writes several values and removes several keys in one transaction,
+	// which has one revision, as a program that does not know of this package would.
+	// It returns the revision. Nil if each revision is one change.
+	Transact func(put []Value, remove []string) store.Revision
 }
 
 // Factory makes a new, empty backend over schema. It leaves what it needs to
@@ -101,7 +115,11 @@ func Run(t *testing.T, make Factory) {
 	for _, check := range Checks() {
 		t.Run(check.Name, func(t *testing.T) {
 			h := make(t, Schema())
-			defer func() { require.NoError(t, h.Backend.Close()) }()
+			open := &h.Backend
+			defer func() { require.NoError(t, (*open).Close()) }()
+			if reopen := h.Reopen; reopen != nil {
+				h.Reopen = func(down time.Duration) backend.Backend { *open = reopen(down); return *open }
+			}
 			check.Run(t, h)
 		})
 	}
@@ -112,6 +130,7 @@ func Checks() []Check {
 	var checks []Check
 	for _, group := range [][]check{
 		writeChecks, readChecks, pageChecks, historyChecks, watchChecks, notifyChecks, lifeChecks,
+		restartChecks, sharingChecks,
 	} {
 		for _, c := range group {
 			checks = append(checks, Check{c.name, func(t T, h Harness) { c.run(newRig(t, h)) }})

@@ -31,6 +31,25 @@ type wrapper struct {
 	compact   func(ctx context.Context, rev store.Revision) error
 	compacted func(ctx context.Context) (store.Revision, error)
 	emit      func(ctx context.Context, draft *object) (*object, error)
+	storeID   func(ctx context.Context) (string, error)
+	// sparse: a revision may have several events, by transact.
+	sparse   bool
+	transact func(put []backendtest.Value, remove []string) store.Revision
+	// alone: it says that no others write.
+	alone bool
+}
+
+// Traits are those of storage that lasts and is shared: what is honest stays when
+// the harness reopens it.
+func (w *wrapper) Traits() backend.Traits {
+	return backend.Traits{Contiguous: !w.sparse, Keeps: true, Shared: !w.alone}
+}
+
+func (w *wrapper) StoreID(ctx context.Context) (string, error) {
+	if w.storeID != nil {
+		return w.storeID(ctx)
+	}
+	return w.honest.StoreID(ctx)
 }
 
 func (w *wrapper) Get(ctx context.Context, key string) (*object, error) {
@@ -99,8 +118,16 @@ func (w *wrapper) Emit(ctx context.Context, draft *object) (*object, error) {
 // watcherWrapper is an honest watcher with some of its methods replaced.
 type watcherWrapper struct {
 	watcher
-	next  func(max int) (batch, error)
-	close func()
+	next     func(max int) (batch, error)
+	close    func()
+	progress func(ctx context.Context) error
+}
+
+func (w *watcherWrapper) RequestProgress(ctx context.Context) error {
+	if w.progress != nil {
+		return w.progress(ctx)
+	}
+	return store.ErrUnsupported
 }
 
 func (w *watcherWrapper) Next(max int) (batch, error) {

@@ -60,8 +60,9 @@ type Backend struct {
 }
 
 var (
-	_ backend.Backend = (*Backend)(nil)
-	_ backend.Emitter = (*Backend)(nil)
+	_ backend.Backend    = (*Backend)(nil)
+	_ backend.Emitter    = (*Backend)(nil)
+	_ backend.Identifier = (*Backend)(nil)
 )
 
 // New returns the objects in f that have this name, which are none if the name is
@@ -143,10 +144,20 @@ func (b *Backend) open() error {
 	return nil
 }
 
-// Traits: reads do not wait for the disk but for a long past, and every revision
-// is one event.
+// Traits: reads do not wait for the disk but for a long past, every revision is one
+// event, and history is there after a restart.
 func (b *Backend) Traits() backend.Traits {
-	return backend.Traits{Blocks: false, Contiguous: true}
+	return backend.Traits{Contiguous: true, Keeps: true}
+}
+
+// StoreID returns what identifies the objects of this type in this file: the file's
+// random number, its timeline, which a restored copy has another of, and the name.
+func (b *Backend) StoreID(ctx context.Context) (string, error) {
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	id := b.file.journal.Identity()
+	return fmt.Sprintf("bolt:%x.%d/%s", id.ID, id.Timeline, b.name), nil
 }
 
 // Revision returns the newest revision.

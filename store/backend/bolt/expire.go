@@ -75,7 +75,7 @@ func (w *expiring) Stage(batch *journal.Batch) error {
 	expired := b.expiries.Expired(b.clock.Now(), expiryRun)
 	b.mu.Unlock()
 	for _, e := range expired {
-		last, next, err := b.staged(e.Object.Key)
+		last, _, next, err := b.staged(e.Object.Key)
 		if err != nil {
 			return err
 		}

@@ -53,22 +53,23 @@ func (b *Backend) clearStage() {
 	b.stage.revision = 0
 }
 
-// staged returns the object under key as it will be, nil if there is none, and
-// the revision of the next change. It fails with [store.ErrClosed].
-func (b *Backend) staged(key string) (o *store.Object, next store.Revision, err error) {
+// staged returns the object under key as it will be, nil if there is none, whether
+// its value is unknown, and the revision of the next change. It fails with
+// [store.ErrClosed].
+func (b *Backend) staged(key string) (o *store.Object, unknown bool, next store.Revision, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return nil, 0, store.ErrClosed
+		return nil, false, 0, store.ErrClosed
 	}
 	if b.stage.revision == 0 {
 		b.stage.revision = b.revision
 	}
 	o, changed := b.stage.objects[key]
 	if !changed {
-		o = b.find(key)
+		o, unknown = b.find(key), b.undecodable[key] != nil
 	}
-	return o, b.stage.revision + 1, nil
+	return o, unknown, b.stage.revision + 1, nil
 }
 
 // change is an event on its way into the file.

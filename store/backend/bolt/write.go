@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -99,7 +100,7 @@ func revisionOf(o *store.Object) store.Revision {
 func (b *Backend) measure(key string, expect store.Revision) (size int, err error) {
 	o, unknown, err := b.newest(key)
 	if err == nil {
-		err = expected(key, o, expect)
+		err = expected(key, o, unknown != nil, expect)
 	}
 	if err != nil || unknown != nil {
 		return store.DefaultSize, err
@@ -107,20 +108,14 @@ func (b *Backend) measure(key string, expect store.Revision) (size int, err erro
 	return backend.Measure(&b.values.schema, o)
 }
 
-// expected returns an error unless o, the object under key or nil, is at
-// revision expect.
-func expected(key string, o *store.Object, expect store.Revision) error {
-	switch {
-	case o == nil && expect == 0:
-		return nil
-	case expect == 0:
-		return fmt.Errorf("%q is there since revision %d: %w", key, o.Created, store.ErrExists)
-	case o == nil:
-		return &store.NotFoundError{Key: key, Expected: expect}
-	case o.Revision != expect:
-		return fmt.Errorf("%q is at revision %d, not %d: %w", key, o.Revision, expect, store.ErrConflict)
+// expected returns an error unless o, the object under key or nil, is at revision
+// expect. An object without its value is not shown.
+func expected(key string, o *store.Object, unknown bool, expect store.Revision) error {
+	err := backend.CheckExpected(key, o, expect)
+	if err != nil && unknown {
+		return fmt.Errorf("%v: %w", err, errors.Unwrap(err))
 	}
-	return nil
+	return err
 }
 
 // writing is what all writes of one object have.
@@ -166,11 +161,11 @@ type putting struct {
 // Stage completes the draft, if the object is still the one that was expected.
 func (w *putting) Stage(batch *journal.Batch) error {
 	o := w.draft
-	prev, next, err := w.backend.staged(o.Key)
+	prev, unknown, next, err := w.backend.staged(o.Key)
 	if err != nil {
 		return err
 	}
-	if err := expected(o.Key, prev, w.expect); err != nil {
+	if err := expected(o.Key, prev, unknown, w.expect); err != nil {
 		return err
 	}
 	ev := store.Event{Type: store.Added, Revision: next, Object: o, Prev: prev}
@@ -194,11 +189,11 @@ type removing struct {
 
 // Stage buries the object, if it is still the one that was expected.
 func (w *removing) Stage(batch *journal.Batch) error {
-	last, next, err := w.backend.staged(w.key)
+	last, unknown, next, err := w.backend.staged(w.key)
 	if err != nil {
 		return err
 	}
-	if err := expected(w.key, last, w.expect); err != nil {
+	if err := expected(w.key, last, unknown, w.expect); err != nil {
 		return err
 	}
 	w.put(batch, w.backend.burial(last, next))
@@ -218,7 +213,7 @@ type emitting struct {
 
 // Stage completes the draft.
 func (w *emitting) Stage(batch *journal.Batch) error {
-	_, next, err := w.backend.staged(w.draft.Key)
+	_, _, next, err := w.backend.staged(w.draft.Key)
 	if err != nil {
 		return err
 	}

@@ -44,8 +44,9 @@ type Backend struct {
 }
 
 var (
-	_ backend.Backend = (*Backend)(nil)
-	_ backend.Emitter = (*Backend)(nil)
+	_ backend.Backend   = (*Backend)(nil)
+	_ backend.Emitter   = (*Backend)(nil)
+	_ backend.Unwrapper = (*Backend)(nil)
 )
 
 // New returns a backend over b, without any rule.

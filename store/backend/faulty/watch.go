@@ -157,6 +157,18 @@ func (w *watch) fail(err error) {
 	}
 }
 
+// RequestProgress passes the request on, unless the watch is broken or hangs: then
+// it gets no answer.
+func (w *watch) RequestProgress(ctx context.Context) error {
+	w.mu.Lock()
+	broken := w.broken
+	w.mu.Unlock()
+	if broken != nil || w.hangs() {
+		return broken
+	}
+	return backend.RequestProgress(ctx, w.beneath)
+}
+
 // breakOff ends the watch and tells its reader.
 func (w *watch) breakOff(err error) {
 	w.fail(err)

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"crypto/rand"
 	"sync"
 	"sync/atomic"
 
@@ -22,6 +23,9 @@ type Backend struct {
 	retain store.WindowLimits
 	// first is the revision of the storage when it was empty.
 	first store.Revision
+
+	// identity is made when it is first asked for.
+	identity func() string
 
 	// latest is what readers see without the lock; nil after a write, until the
 	// next reader makes it anew.
@@ -51,9 +55,10 @@ type Backend struct {
 }
 
 var (
-	_ backend.Backend   = (*Backend)(nil)
-	_ backend.Emitter   = (*Backend)(nil)
-	_ backend.Historian = (*Backend)(nil)
+	_ backend.Backend    = (*Backend)(nil)
+	_ backend.Emitter    = (*Backend)(nil)
+	_ backend.Historian  = (*Backend)(nil)
+	_ backend.Identifier = (*Backend)(nil)
 )
 
 // New returns an empty backend. Objects' labels, fields and sizes are taken by
@@ -73,6 +78,7 @@ func New(schema store.Schema, opts Options) (*Backend, error) {
 		revision: opts.FirstRevision,
 		tree:     store.NewTree(opts.Indexes...),
 		expiries: expiry.NewQueue(),
+		identity: sync.OnceValue(func() string { return "memory:" + rand.Text() }),
 	}
 	b.window = store.NewWindow(opts.Retain, func(*store.Object) int { return b.size })
 	b.window.Reset(b.first)
@@ -83,8 +89,12 @@ func New(schema store.Schema, opts Options) (*Backend, error) {
 
 // Traits: the memory backend never blocks, and every revision is one event.
 func (b *Backend) Traits() backend.Traits {
-	return backend.Traits{Blocks: false, Contiguous: true}
+	return backend.Traits{Contiguous: true}
 }
+
+// StoreID returns what identifies this backend: a number drawn at random, which no
+// other has, be it of the same program started again.
+func (b *Backend) StoreID(ctx context.Context) (string, error) { return b.identity(), ctx.Err() }
 
 // Revision returns the newest revision.
 func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {

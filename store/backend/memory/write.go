@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
@@ -104,28 +103,12 @@ func (b *Backend) prepare(ctx context.Context, draft *store.Object) (size int, e
 func (b *Backend) measure(key string, expect store.Revision) (size int, err error) {
 	o, err := b.newest(key)
 	if err == nil {
-		err = expected(key, o, expect)
+		err = backend.CheckExpected(key, o, expect)
 	}
 	if err != nil {
 		return 0, err
 	}
 	return backend.Measure(&b.schema, o)
-}
-
-// expected returns an error unless o, the object under key or nil, is at
-// revision expect.
-func expected(key string, o *store.Object, expect store.Revision) error {
-	switch {
-	case o == nil && expect == 0:
-		return nil
-	case expect == 0:
-		return fmt.Errorf("%q is there since revision %d: %w", key, o.Created, store.ErrExists)
-	case o == nil:
-		return &store.NotFoundError{Key: key, Expected: expect}
-	case o.Revision != expect:
-		return fmt.Errorf("%q is at revision %d, not %d: %w", key, o.Revision, expect, store.ErrConflict)
-	}
-	return nil
 }
 
 // put is a Put that is ready to be committed.
@@ -144,7 +127,7 @@ func (b *Backend) put(w put) ([]*waiting.Follower, error) {
 	}
 	o := w.draft
 	prev := b.find(o.Key)
-	if err := expected(o.Key, prev, w.expect); err != nil {
+	if err := backend.CheckExpected(o.Key, prev, w.expect); err != nil {
 		return nil, err
 	}
 	ev := store.Event{Type: store.Added, Revision: b.revision + 1, Object: o, Prev: prev}
@@ -168,7 +151,7 @@ func (b *Backend) remove(key string, size int, expect store.Revision) (*store.Ob
 		return nil, nil, store.ErrClosed
 	}
 	last := b.find(key)
-	if err := expected(key, last, expect); err != nil {
+	if err := backend.CheckExpected(key, last, expect); err != nil {
 		return nil, nil, err
 	}
 	b.expiries.Remove(last)

@@ -160,11 +160,4 @@ func (e *FormatError) Error() string {
 func (e *FormatError) Is(target error) bool { return target == ErrFormat }
 
 // TooLargeError says how large a record is, and how large it may be.
-type TooLargeError struct{ Size, Limit int }
-
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("a record of %d bytes is larger than the limit of %d: store less in one object", e.Size, e.Limit)
-}
-
-// Is makes errors.Is(err, ErrTooLarge) true.
-func (e *TooLargeError) Is(target error) bool { return target == ErrTooLarge }
+type TooLargeError = backend.TooLargeError
