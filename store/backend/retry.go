@@ -70,15 +70,15 @@ func (s *Storage) retryUntilCertain(ctx context.Context, key string, suggestion 
 
 // after returns the live object after a failure: out of the error by which the
 // backend said that a race was lost, if it has it, and else by reading it.
-func (s *Storage) after(ctx context.Context, race raced, key string, missingOK bool) (belief, error) {
+func (s *Storage) after(ctx context.Context, race raced, key string, missingOK bool) (assumed, error) {
 	var conflict *ConflictError
 	if !errors.As(race.err, &conflict) || conflict.Key != key || ctx.Err() != nil {
 		return s.look(ctx, key, missingOK)
 	}
 	if conflict.Current == nil && !missingOK {
-		return belief{}, &store.NotFoundError{Key: key}
+		return assumed{}, &store.NotFoundError{Key: key}
 	}
-	return belief{object: conflict.Current, live: true}, nil
+	return assumed{object: conflict.Current, live: true}, nil
 }
 
 // look reads the live object, unless ctx has ended. A missing one is an error
