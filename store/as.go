@@ -35,3 +35,15 @@ func AsObjects[P any](objects []*Object) []*P {
 func AsEvents[E any](events []Event) []E {
 	return unsafe.Slice((*E)(unsafe.Pointer(unsafe.SliceData(events))), len(events))
 }
+
+// Headers returns the same slice as one of headers: the way back from
+// [AsObjects].
+func Headers[P any](wholes []*P) []*Object {
+	return unsafe.Slice((**Object)(unsafe.Pointer(unsafe.SliceData(wholes))), len(wholes))
+}
+
+// EventHeaders returns the same slice as one of events with headers: the way back
+// from [AsEvents].
+func EventHeaders[E any](events []E) []Event {
+	return unsafe.Slice((*Event)(unsafe.Pointer(unsafe.SliceData(events))), len(events))
+}

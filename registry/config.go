@@ -1,0 +1,89 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+)
+
+// Config says what a store holds and by which rules. Only Kind is required.
+type Config[T any] struct {
+	Kind     Kind
+	Strategy Strategy[T]
+	// Admit decides on every write, in this order.
+	Admit []Admitter
+	// Columns of tables, beside Name and Age.
+	Columns []Column[T]
+	// Fields are what field selectors may name beside metadata.name and
+	// metadata.namespace, each with what returns its value.
+	Fields map[string]func(obj *T) string
+	// Schema is the kind's OpenAPI schema; nil means one made from T's tags: json,
+	// and description for the text.
+	Schema json.RawMessage
+	// Prune takes away the fields of a decoded value that the kind does not have,
+	// and returns their paths; for a T that takes in every field. Nil keeps all.
+	Prune func(obj *T) []string
+	// Engine says how the objects are held: Backend, Host, Window and so on. Key,
+	// Labels, Fields and Equal are the store's and must be left out.
+	Engine engine.Config[T]
+}
+
+// validate returns an [*engine.ConfigError] for the first field that is wrong.
+func (c *Config[T]) validate() error {
+	if err := c.Kind.validate(); err != nil {
+		return err
+	}
+	e := &c.Engine
+	if e.Key != nil || e.Labels != nil || e.Fields != nil || e.Equal != nil {
+		return &engine.ConfigError{Field: "Engine", Problem: "sets Key, Labels, Fields or Equal, which come from the metadata; leave them out, and declare fields in Config.Fields"}
+	}
+	for name, get := range c.Fields {
+		if get == nil {
+			return &engine.ConfigError{Field: "Fields", Problem: fmt.Sprintf("has no function for %q; give one that returns the field's value", name)}
+		}
+	}
+	for i, col := range c.Columns {
+		if col.Name == "" || col.Type == "" || col.Value == nil {
+			return &engine.ConfigError{Field: fmt.Sprintf("Columns[%d]", i), Problem: "needs a Name, a Type and a Value"}
+		}
+	}
+	t := reflect.TypeFor[T]()
+	if t.Kind() != reflect.Struct {
+		return &engine.ConfigError{Field: "T", Problem: fmt.Sprintf("is %v; give a struct that embeds metav1.TypeMeta and metav1.ObjectMeta", t)}
+	}
+	return nil
+}
+
+// engineConfig returns the configuration of the engine below the store.
+func engineConfig[T any, P Ptr[T]](c *Config[T]) engine.Config[T] {
+	e := c.Engine
+	kind := c.Kind
+	e.Key = func(v T) string { return kind.Key(P(&v).GetNamespace(), P(&v).GetName()) }
+	e.Labels = func(v T) labels.Set { return P(&v).GetLabels() }
+	e.Fields = engine.Fields[T]{
+		"metadata.name":      func(v T) string { return P(&v).GetName() },
+		"metadata.namespace": func(v T) string { return P(&v).GetNamespace() },
+	}
+	for name, get := range maps.All(c.Fields) {
+		e.Fields[name] = func(v T) string { return get(&v) }
+	}
+	e.Equal = func(a, b T) bool { return equality.Semantic.DeepEqual(a, b) }
+	if e.Name == "" {
+		e.Name = kind.Plural + "." + kind.Group
+	}
+	return e
+}
+
+// Schema returns what a backend must know of the kind, to be given to the
+// constructor of one for Config.Engine.Backend.
+func Schema[T any, P Ptr[T]](cfg Config[T]) store.Schema {
+	cfg.Kind = cfg.Kind.complete()
+	return engineConfig[T, P](&cfg).Schema()
+}

@@ -1,0 +1,93 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// core is a store whatever the type of its objects.
+type core struct {
+	*form
+	admit  []Admitter
+	schema json.RawMessage
+	fields []string
+	engine reads
+	// storage takes the writes. It is the engine's own: the core needs what the
+	// typed methods of an engine do not show, the object that is replaced.
+	storage *backend.Storage
+	now     func() time.Time
+}
+
+// reads is an engine as the core sees it.
+type reads interface {
+	get(ctx context.Context, key string, opts engine.GetOptions) (*store.Object, error)
+	list(ctx context.Context, opts engine.ListOptions) (*objects, error)
+	watch(ctx context.Context, opts engine.WatchOptions) (events, error)
+	waitFor(ctx context.Context, rev engine.Revision) error
+	stats() engine.Stats
+	revision() engine.Revision
+}
+
+// objects are a page of a list.
+type objects struct {
+	items     []*store.Object
+	revision  engine.Revision
+	next      string
+	remaining int
+}
+
+// events are a running watch.
+type events interface {
+	next(ctx context.Context) ([]store.Event, error)
+	stop()
+	revision() engine.Revision
+	lag() uint64
+}
+
+// typedReads is an engine of T as [reads].
+type typedReads[T any] struct{ of *engine.Engine[T] }
+
+func (r typedReads[T]) get(ctx context.Context, key string, opts engine.GetOptions) (*store.Object, error) {
+	o, err := r.of.Get(ctx, key, opts)
+	return store.Header(o), err
+}
+
+func (r typedReads[T]) list(ctx context.Context, opts engine.ListOptions) (*objects, error) {
+	l, err := r.of.List(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &objects{store.Headers(l.Items), l.Revision, l.Continue, l.Remaining}, nil
+}
+
+func (r typedReads[T]) watch(ctx context.Context, opts engine.WatchOptions) (events, error) {
+	w, err := r.of.Watch(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return typedEvents[T]{w}, nil
+}
+
+func (r typedReads[T]) waitFor(ctx context.Context, rev engine.Revision) error {
+	return r.of.WaitFor(ctx, rev)
+}
+
+func (r typedReads[T]) stats() engine.Stats       { return r.of.Stats() }
+func (r typedReads[T]) revision() engine.Revision { return r.of.Revision() }
+
+// typedEvents is a watch of T as [events].
+type typedEvents[T any] struct{ of *engine.Watch[T] }
+
+func (e typedEvents[T]) next(ctx context.Context) ([]store.Event, error) {
+	batch, err := e.of.Next(ctx)
+	return store.EventHeaders(batch), err
+}
+
+func (e typedEvents[T]) stop()                     { e.of.Stop() }
+func (e typedEvents[T]) revision() engine.Revision { return e.of.Revision() }
+func (e typedEvents[T]) lag() uint64               { return e.of.Lag() }

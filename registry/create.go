@@ -1,0 +1,89 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// create stores a draft with defaults in the namespace.
+func (c *core) create(ctx context.Context, draft *store.Object, namespace string, opts WriteOptions) (*store.Object, error) {
+	if err := c.begin(ctx, draft, namespace, opts.DryRun); err != nil {
+		return nil, err
+	}
+	m := c.meta(draft)
+	if m.GetName() != "" || m.GetGenerateName() == "" {
+		return c.tryCreate(ctx, draft, &opts)
+	}
+	for range nameAttempts {
+		m.SetName(generateName(m.GetGenerateName()))
+		o, err := c.tryCreate(ctx, draft, &opts)
+		if !errors.Is(err, engine.ErrExists) {
+			return o, err
+		}
+	}
+	return nil, &GeneratedNameError{Base: m.GetGenerateName()}
+}
+
+// begin takes a creation through all that happens once, before the name is known.
+func (c *core) begin(ctx context.Context, draft *store.Object, namespace string, dryRun bool) error {
+	m := c.meta(draft)
+	if m.GetResourceVersion() != "" {
+		return badRequest("resourceVersion should not be set on objects to be created")
+	}
+	if err := c.place(m, namespace); err != nil {
+		return err
+	}
+	c.mark(draft)
+	dropSystemFields(m)
+	if c.kind.Status {
+		c.layout.takeStatus(draft, nil)
+	}
+	if err := c.decide(ctx, &Admission{Kind: c.kind, Operation: OperationCreate, Object: c.pointer(draft), DryRun: dryRun}); err != nil {
+		return err
+	}
+	dedupOwners(m)
+	c.stamp(m)
+	return nil
+}
+
+// tryCreate stores the draft under its name.
+func (c *core) tryCreate(ctx context.Context, draft *store.Object, opts *WriteOptions) (*store.Object, error) {
+	if err := c.finish(ctx, draft, nil, opts); err != nil {
+		return nil, err
+	}
+	if opts.DryRun {
+		return c.pretendCreate(ctx, draft)
+	}
+	return c.storage.Create(ctx, draft, backend.CreateOptions{})
+}
+
+// finish prepares, validates and canonicalizes what is to be stored.
+func (c *core) finish(ctx context.Context, draft, old *store.Object, opts *WriteOptions) error {
+	c.prepare(ctx, draft, old)
+	if old != nil && !c.layout.sameSpec(draft, old) {
+		c.meta(draft).SetGeneration(c.meta(old).GetGeneration() + 1)
+	}
+	if err := c.check(ctx, draft, old, opts); err != nil {
+		return err
+	}
+	c.canonicalize(draft)
+	return nil
+}
+
+// pretendCreate returns what a creation would, and stores nothing.
+func (c *core) pretendCreate(ctx context.Context, draft *store.Object) (*store.Object, error) {
+	draft.Key = c.keyOf(draft)
+	_, err := c.storage.Get(ctx, draft.Key)
+	switch {
+	case err == nil:
+		return nil, fmt.Errorf("create %q: %w", draft.Key, engine.ErrExists)
+	case errors.Is(err, engine.ErrNotFound):
+		return draft, nil
+	}
+	return nil, err
+}

@@ -1,0 +1,86 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// maxDepth is how deep JSON may be nested: far more than objects need, and little
+// enough for every parser.
+const maxDepth = 100
+
+// decode returns the draft of a body, with defaults.
+func (f *form) decode(body []byte, opts *WriteOptions) (*store.Object, error) {
+	if err := checkDepth(body); err != nil {
+		return nil, err
+	}
+	draft := f.schema.New()
+	strict, err := f.layout.decode(body, draft)
+	if err != nil {
+		return nil, &BadRequestError{Reason: fmt.Sprintf("the body is no %s: %v", f.kind.Kind, err), Cause: err}
+	}
+	if err := f.checkKind(draft); err != nil {
+		return nil, err
+	}
+	for _, path := range f.prune(draft) {
+		strict = append(strict, fmt.Errorf("unknown field %q", path))
+	}
+	if err := opts.judge(strict); err != nil {
+		return nil, err
+	}
+	f.mark(draft)
+	f.setDefaults(draft)
+	return draft, nil
+}
+
+// checkKind refuses a body that says it is of another kind.
+func (f *form) checkKind(draft *store.Object) error {
+	got, want := f.typeMeta(draft).GroupVersionKind(), f.kind.GroupVersionKind()
+	if got.Kind != "" && got.Kind != want.Kind || got.Version != "" && got.GroupVersion() != want.GroupVersion() {
+		return badRequest("the body is a %s %s, the request for %s %s", got.GroupVersion(), got.Kind, want.GroupVersion(), want.Kind)
+	}
+	return nil
+}
+
+// judge deals with unknown and repeated fields.
+func (o *WriteOptions) judge(strict []error) error {
+	if len(strict) == 0 || o.Validation == IgnoreUnknown {
+		return nil
+	}
+	if o.Validation == RefuseUnknown {
+		texts := make([]string, len(strict))
+		for i, err := range strict {
+			texts[i] = err.Error()
+		}
+		return &BadRequestError{Reason: "strict decoding error: " + strings.Join(texts, ", "), Cause: errors.Join(strict...)}
+	}
+	for _, err := range strict {
+		o.warn(err.Error())
+	}
+	return nil
+}
+
+// checkDepth refuses JSON that is nested too deep. What is no JSON is left to the
+// parser.
+func checkDepth(body []byte) error {
+	depth, inString := 0, false
+	for i := 0; i < len(body); i++ {
+		switch b := body[i]; {
+		case inString && b == '\\':
+			i++
+		case b == '"':
+			inString = !inString
+		case inString:
+		case b == '{' || b == '[':
+			if depth++; depth > maxDepth {
+				return badRequest("the JSON is nested more than %d deep", maxDepth)
+			}
+		case b == '}' || b == ']':
+			depth--
+		}
+	}
+	return nil
+}

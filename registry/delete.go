@@ -1,0 +1,154 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// deletePage is how many objects a deletion of all reads at once.
+const deletePage = 10_000
+
+// errMarkFirst: the object cannot be deleted at once. errMayGo: it can.
+var (
+	errMarkFirst = errors.New("the object must be marked as being deleted")
+	errMayGo     = errors.New("the object may be deleted")
+)
+
+// delete deletes the object under key, or marks it. Which of the two depends on
+// the live object, so each refuses what is the other's and they take turns.
+func (c *core) delete(ctx context.Context, key string, opts DeleteOptions) (o *store.Object, gone bool, err error) {
+	if err := opts.validate(); err != nil {
+		return nil, false, err
+	}
+	for {
+		o, err = c.remove(ctx, key, &opts)
+		if !errors.Is(err, errMarkFirst) {
+			return o, err == nil, err
+		}
+		o, err = c.markDeleted(ctx, key, &opts)
+		if !errors.Is(err, errMayGo) {
+			return o, false, err
+		}
+	}
+}
+
+// remove deletes the object if nothing keeps it.
+func (c *core) remove(ctx context.Context, key string, opts *DeleteOptions) (*store.Object, error) {
+	var last *store.Object
+	o, err := c.storage.Delete(ctx, key, backend.DeleteOptions{
+		Validate: func(ctx context.Context, current *store.Object) error {
+			last = current
+			return c.mayRemove(ctx, current, opts)
+		},
+	})
+	var end *settled
+	if errors.As(err, &end) {
+		return last, nil
+	}
+	return o, err
+}
+
+// mayRemove decides whether current may be deleted at once.
+func (c *core) mayRemove(ctx context.Context, current *store.Object, opts *DeleteOptions) error {
+	if err := c.checkMeant(current, opts.UID, opts.Revision); err != nil {
+		return err
+	}
+	if c.keeps(current, opts) {
+		return errMarkFirst
+	}
+	if err := c.decide(ctx, &Admission{Kind: c.kind, Operation: OperationDelete, Old: c.pointer(current), DryRun: opts.DryRun}); err != nil {
+		return err
+	}
+	if opts.DryRun {
+		return &settled{}
+	}
+	return nil
+}
+
+// keeps reports whether finalizers or a period of grace keep the object.
+func (c *core) keeps(o *store.Object, opts *DeleteOptions) bool {
+	seconds, graceful := c.grace(o, opts.Grace)
+	return len(c.meta(o).GetFinalizers()) > 0 || graceful && seconds > 0
+}
+
+// markDeleted marks the object as being deleted.
+func (c *core) markDeleted(ctx context.Context, key string, opts *DeleteOptions) (*store.Object, error) {
+	mark := func(ctx context.Context, current *store.Object) (*store.Object, error) {
+		if err := c.checkMeant(current, opts.UID, opts.Revision); err != nil {
+			return nil, err
+		}
+		if !c.keeps(current, opts) {
+			return nil, errMayGo
+		}
+		if err := c.decide(ctx, &Admission{Kind: c.kind, Operation: OperationDelete, Old: c.pointer(current), DryRun: opts.DryRun}); err != nil {
+			return nil, err
+		}
+		draft := c.layout.clone(current)
+		c.setDeletion(c.meta(draft), current, opts)
+		if opts.DryRun {
+			draft.Key, draft.Revision = key, current.Revision
+			return nil, &settled{draft: draft}
+		}
+		return draft, nil
+	}
+	o, err := c.storage.GuaranteedUpdate(ctx, key, mark, backend.UpdateOptions{})
+	var end *settled
+	if errors.As(err, &end) {
+		return end.draft, nil
+	}
+	return o, err
+}
+
+// setDeletion says since when and how long the object is being deleted. A second
+// deletion can only shorten that.
+func (c *core) setDeletion(m metav1.Object, current *store.Object, opts *DeleteOptions) {
+	seconds, graceful := c.grace(current, opts.Grace)
+	if !graceful {
+		seconds = 0
+	}
+	if before := m.GetDeletionGracePeriodSeconds(); m.GetDeletionTimestamp() != nil {
+		if before == nil || *before <= seconds {
+			return
+		}
+	} else {
+		m.SetGeneration(m.GetGeneration() + 1)
+	}
+	at := metav1.NewTime(c.timestamp().Add(time.Duration(seconds) * time.Second))
+	m.SetDeletionTimestamp(&at)
+	m.SetDeletionGracePeriodSeconds(&seconds)
+}
+
+// deleteAll deletes what which selects, page by page, and returns the objects'
+// last states.
+func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) ([]*store.Object, error) {
+	var deleted []*store.Object
+	if which.Limit == 0 {
+		which.Limit = deletePage
+	}
+	for {
+		page, err := c.engine.list(ctx, which)
+		if err != nil {
+			return deleted, err
+		}
+		for _, o := range page.items {
+			last, _, err := c.delete(ctx, o.Key, opts)
+			switch {
+			case err == nil:
+				deleted = append(deleted, last)
+			case !errors.Is(err, engine.ErrNotFound):
+				return deleted, err
+			}
+		}
+		if page.next == "" {
+			return deleted, nil
+		}
+		which.Continue, which.Read = page.next, engine.Latest()
+	}
+}

@@ -1,0 +1,137 @@
+package registry_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+)
+
+func finalized(name string) Widget {
+	w := widget(name, 1)
+	w.Finalizers = []string{"example.com/cleanup"}
+	return w
+}
+
+func setFinalizers(names ...string) func(*engine.Object[Widget]) (Widget, error) {
+	return func(old *engine.Object[Widget]) (Widget, error) {
+		w := old.Value
+		w.Finalizers = names
+		return w, nil
+	}
+}
+
+func TestDelete_AtOnceWithoutFinalizers(t *testing.T) {
+	s := open(t, config())
+	o := create(t, s, widget("a", 1))
+	last, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.True(t, gone)
+	require.Equal(t, 1, last.Value.Spec.Size)
+	require.Greater(t, last.Revision, o.Revision)
+	_, _, err = s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
+	require.ErrorIs(t, err, engine.ErrNotFound)
+}
+
+func TestDelete_FinalizersKeepTheObjectUntilTheLastIsGone(t *testing.T) {
+	s := open(t, config())
+	o := create(t, s, finalized("a"))
+	w, err := s.Engine().Watch(t.Context(), engine.WatchOptions{From: o.Revision})
+	require.NoError(t, err)
+	marked, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.False(t, gone)
+	require.NotNil(t, marked.Value.DeletionTimestamp)
+	require.Zero(t, *marked.Value.DeletionGracePeriodSeconds)
+	require.EqualValues(t, 2, marked.Value.Generation)
+
+	again, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.False(t, gone)
+	require.Equal(t, marked.Revision, again.Revision, "a second deletion changes nothing")
+
+	_, _, err = s.Update(t.Context(), o.Key, setFinalizers("example.com/cleanup", "example.com/more"), registry.WriteOptions{})
+	require.ErrorAs(t, err, new(*registry.InvalidError), "no new finalizers")
+
+	last, _, err := s.Update(t.Context(), o.Key, setFinalizers(), registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Empty(t, last.Value.Finalizers)
+	_, err = s.Engine().Get(t.Context(), o.Key, engine.GetOptions{})
+	require.ErrorIs(t, err, engine.ErrNotFound)
+
+	var types []engine.EventType
+	for ev := range w.Events() {
+		types = append(types, ev.Type)
+		if ev.Type == engine.Deleted {
+			require.Equal(t, last.Revision, ev.Revision)
+			break
+		}
+	}
+	require.Equal(t, []engine.EventType{engine.Modified, engine.Deleted}, types)
+}
+
+func TestDelete_Preconditions(t *testing.T) {
+	s := open(t, config())
+	for _, w := range []Widget{widget("plain", 1), finalized("kept")} {
+		o := create(t, s, w)
+		for _, opts := range []registry.DeleteOptions{{UID: "other"}, {Revision: o.Revision + 1}} {
+			_, _, err := s.Delete(t.Context(), o.Key, opts)
+			require.ErrorIs(t, err, engine.ErrConflict)
+		}
+		_, _, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{UID: string(o.Value.UID), Revision: o.Revision})
+		require.NoError(t, err)
+	}
+	seconds := int64(-1)
+	for _, opts := range []registry.DeleteOptions{{Propagation: "Sideways"}, {Grace: &seconds}} {
+		_, _, err := s.Delete(t.Context(), "default/kept", opts)
+		require.ErrorAs(t, err, new(*registry.BadRequestError))
+	}
+}
+
+func TestDelete_WithGrace(t *testing.T) {
+	cfg := config()
+	cfg.Strategy.Grace = func(_ *Widget, asked *int64) (int64, bool) {
+		if asked != nil {
+			return *asked, true
+		}
+		return 30, true
+	}
+	s := open(t, cfg)
+	o := create(t, s, widget("a", 1))
+	marked, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.False(t, gone)
+	require.EqualValues(t, 30, *marked.Value.DeletionGracePeriodSeconds)
+	updated, _, err := s.Update(t.Context(), o.Key, grow(1), registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 2, updated.Value.Spec.Size, "it can be updated while it is being deleted")
+
+	longer, shorter, none := int64(60), int64(5), int64(0)
+	same, _, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &longer})
+	require.NoError(t, err)
+	require.EqualValues(t, 30, *same.Value.DeletionGracePeriodSeconds)
+	sooner, _, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &shorter})
+	require.NoError(t, err)
+	require.EqualValues(t, 5, *sooner.Value.DeletionGracePeriodSeconds)
+	require.True(t, sooner.Value.DeletionTimestamp.Before(marked.Value.DeletionTimestamp))
+	_, gone, err = s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &none})
+	require.NoError(t, err)
+	require.True(t, gone)
+}
+
+func TestDeleteAll_DeletesWhatIsSelected(t *testing.T) {
+	s := open(t, config())
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		w := widget(name, 1)
+		w.Labels = map[string]string{"even": map[bool]string{true: "yes", false: "no"}[name[0]%2 == 0]}
+		create(t, s, w)
+	}
+	n, err := s.DeleteAll(t.Context(), engine.ListOptions{Labels: "even=no", Limit: 2}, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+	left, err := s.Engine().List(t.Context(), engine.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, left.Items, 2)
+}

@@ -1,0 +1,68 @@
+package registry
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+// InvalidError says which fields of an object break the rules.
+type InvalidError struct {
+	Kind   Kind
+	Name   string
+	Errors field.ErrorList
+}
+
+func (e *InvalidError) Error() string {
+	return fmt.Sprintf("%s %q is invalid: %v", e.Kind.Kind, e.Name, e.Errors.ToAggregate())
+}
+
+// BadRequestError says that a request makes no sense, whatever is stored.
+type BadRequestError struct {
+	// Reason is what is wrong and what would be right.
+	Reason string
+	// Cause is the error beneath, if there is one.
+	Cause error
+}
+
+func (e *BadRequestError) Error() string { return e.Reason }
+
+// Unwrap returns Cause.
+func (e *BadRequestError) Unwrap() error { return e.Cause }
+
+func badRequest(format string, args ...any) error {
+	return &BadRequestError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// PatchError says that a patch does not apply to the object.
+type PatchError struct{ Cause error }
+
+func (e *PatchError) Error() string { return fmt.Sprintf("the patch does not apply: %v", e.Cause) }
+
+// Unwrap returns Cause.
+func (e *PatchError) Unwrap() error { return e.Cause }
+
+// ConflictError says that the object is not the one, or not in the state, that
+// the caller means. errors.Is(err, [engine.ErrConflict]) is true.
+type ConflictError struct {
+	Key    string
+	Reason string
+}
+
+func (e *ConflictError) Error() string { return fmt.Sprintf("%s: %s", e.Key, e.Reason) }
+
+// Is makes errors.Is(err, engine.ErrConflict) true.
+func (e *ConflictError) Is(target error) bool { return target == engine.ErrConflict }
+
+// GeneratedNameError says that no name that was generated from Base was free.
+// errors.Is(err, [engine.ErrExists]) is true. Trying again may help.
+type GeneratedNameError struct{ Base string }
+
+func (e *GeneratedNameError) Error() string {
+	return fmt.Sprintf("no name generated from %q was free in %d attempts: try again", e.Base, nameAttempts)
+}
+
+// Is makes errors.Is(err, engine.ErrExists) true.
+func (e *GeneratedNameError) Is(target error) bool { return target == engine.ErrExists }

@@ -1,0 +1,116 @@
+package registry
+
+import (
+	"context"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+)
+
+// form is a kind's Go type and the rules for it as the core sees them: functions
+// of objects, whose values only they know.
+type form struct {
+	kind    Kind
+	schema  store.Schema
+	layout  layout
+	columns []ColumnInfo
+
+	meta         func(*store.Object) metav1.Object
+	typeMeta     func(*store.Object) schema.ObjectKind
+	setDefaults  func(*store.Object)
+	prepare      func(ctx context.Context, o, old *store.Object)
+	validate     func(ctx context.Context, o, old *store.Object) field.ErrorList
+	warnings     func(ctx context.Context, o, old *store.Object) []string
+	canonicalize func(*store.Object)
+	grace        func(o *store.Object, asked *int64) (int64, bool)
+	prune        func(*store.Object) []string
+	cells        []func(*store.Object) any
+
+	createOnUpdate, revisionRequired bool
+}
+
+// valueOf returns a pointer to the value of o, nil if there is no object.
+func valueOf[T any](o *store.Object) *T {
+	if o == nil {
+		return nil
+	}
+	return &store.As[engine.Object[T]](o).Value
+}
+
+// formOf returns cfg without its type.
+func formOf[T any, P Ptr[T]](cfg *Config[T]) *form {
+	s := &cfg.Strategy
+	f := &form{
+		kind:     cfg.Kind,
+		schema:   engineConfig[T, P](cfg).Schema(),
+		meta:     func(o *store.Object) metav1.Object { return P(valueOf[T](o)) },
+		typeMeta: func(o *store.Object) schema.ObjectKind { return P(valueOf[T](o)).GetObjectKind() },
+
+		setDefaults: func(o *store.Object) {
+			if s.Default != nil {
+				s.Default(valueOf[T](o))
+			}
+		},
+		prepare: func(ctx context.Context, o, old *store.Object) {
+			if s.Prepare != nil {
+				s.Prepare(ctx, valueOf[T](o), valueOf[T](old))
+			}
+		},
+		validate: func(ctx context.Context, o, old *store.Object) field.ErrorList {
+			if s.Validate == nil {
+				return nil
+			}
+			return s.Validate(ctx, valueOf[T](o), valueOf[T](old))
+		},
+		warnings: func(ctx context.Context, o, old *store.Object) []string {
+			if s.Warn == nil {
+				return nil
+			}
+			return s.Warn(ctx, valueOf[T](o), valueOf[T](old))
+		},
+		canonicalize: func(o *store.Object) {
+			if s.Canonicalize != nil {
+				s.Canonicalize(valueOf[T](o))
+			}
+		},
+		grace: func(o *store.Object, asked *int64) (int64, bool) {
+			if s.Grace == nil {
+				return 0, false
+			}
+			return s.Grace(valueOf[T](o), asked)
+		},
+		prune: func(o *store.Object) []string {
+			if cfg.Prune == nil {
+				return nil
+			}
+			return cfg.Prune(valueOf[T](o))
+		},
+		createOnUpdate: s.CreateOnUpdate, revisionRequired: s.RevisionRequired,
+	}
+	for _, c := range cfg.Columns {
+		f.columns = append(f.columns, ColumnInfo{c.Name, c.Type, c.Format, c.Description, c.Priority})
+		f.cells = append(f.cells, func(o *store.Object) any { return c.Value(valueOf[T](o)) })
+	}
+	if _, isMap := any(new(T)).(content); isMap {
+		f.layout = &mapLayout{&f.schema}
+	} else {
+		f.layout = newStructLayout(&f.schema, f.meta, reflect.TypeFor[T]())
+	}
+	return f
+}
+
+// mark sets the object's apiVersion and kind.
+func (f *form) mark(o *store.Object) {
+	f.typeMeta(o).SetGroupVersionKind(f.kind.GroupVersionKind())
+}
+
+// keyOf returns the key that an object's metadata give it.
+func (f *form) keyOf(o *store.Object) string {
+	m := f.meta(o)
+	return f.kind.Key(m.GetNamespace(), m.GetName())
+}

@@ -1,0 +1,55 @@
+package registry
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+)
+
+// Item is one state of one object, shared and immutable. Two are equal if they
+// are the same state, so that an Item can be the key of a cache of encodings. The
+// zero Item is no object.
+type Item struct {
+	object *store.Object
+	of     *form
+}
+
+// IsZero reports whether there is no object.
+func (i Item) IsZero() bool { return i.object == nil }
+
+// Key returns the object's key.
+func (i Item) Key() string { return i.object.Key }
+
+// Revision returns the revision of the state; zero for one that a dry run would
+// have created.
+func (i Item) Revision() engine.Revision { return i.object.Revision }
+
+// Meta returns the object's metadata, to be read only. The resourceVersion in it
+// is empty: see Revision.
+func (i Item) Meta() metav1.Object { return i.of.meta(i.object) }
+
+// Kind returns the object's kind.
+func (i Item) Kind() *Kind { return &i.of.kind }
+
+// JSON returns the object as JSON, with apiVersion, kind and resourceVersion. It
+// encodes anew at every call.
+func (i Item) JSON() ([]byte, error) {
+	if i.IsZero() {
+		return nil, errNoItem
+	}
+	version := ""
+	if i.object.Revision > 0 {
+		version = i.object.Revision.String()
+	}
+	return i.of.layout.encode(i.object, version)
+}
+
+// AppendCells appends the values of the kind's columns, Name and Age not among
+// them.
+func (i Item) AppendCells(to []any) []any {
+	for _, cell := range i.of.cells {
+		to = append(to, cell(i.object))
+	}
+	return to
+}

@@ -1,0 +1,96 @@
+package registry
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+// Kind names a kind of object. Group, Version and Kind are required, the others
+// are derived.
+type Kind struct {
+	// Group is a DNS name such as "example.com", Version such as "v1" or
+	// "v1beta2", Kind in camel case such as "Widget".
+	Group, Version, Kind string
+	// Plural is the name in paths, lower case: by default that of Kind with an
+	// "s", or as English has it after y, s, x, z, ch and sh. Singular is Kind in
+	// lower case by default.
+	Plural, Singular string
+	// ShortNames are what people may type for Plural. Categories are groups of
+	// kinds, such as "all".
+	ShortNames, Categories []string
+	// ClusterScoped objects have no namespace.
+	ClusterScoped bool
+	// Status gives the kind a status subresource: writes of it change status and
+	// metadata alone, and writes of the object leave status alone.
+	Status bool
+}
+
+// GroupVersionKind returns what objects of the kind are marked with.
+func (k Kind) GroupVersionKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
+}
+
+// GroupResource returns what errors name.
+func (k Kind) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Group: k.Group, Resource: k.Plural}
+}
+
+// Key returns the key of the object with this name. The namespace of a cluster
+// scoped kind is ignored.
+func (k Kind) Key(namespace, name string) string {
+	if k.ClusterScoped {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// complete returns the kind with what was left out.
+func (k Kind) complete() Kind {
+	lower := strings.ToLower(k.Kind)
+	if k.Singular == "" {
+		k.Singular = lower
+	}
+	if k.Plural == "" {
+		k.Plural = plural(lower)
+	}
+	return k
+}
+
+// plural returns the plural of an English noun, for the regular ones.
+func plural(noun string) string {
+	for _, ending := range []string{"s", "x", "z", "ch", "sh"} {
+		if strings.HasSuffix(noun, ending) {
+			return noun + "es"
+		}
+	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok && stem != "" && !strings.ContainsAny(stem[len(stem)-1:], "aeiou") {
+		return stem + "ies"
+	}
+	return noun + "s"
+}
+
+// validate returns an [*engine.ConfigError] for the first name that is wrong.
+func (k Kind) validate() error {
+	wrong := func(name string, problems []string) error {
+		return &engine.ConfigError{Field: "Kind." + name, Problem: "is not usable: " + strings.Join(problems, "; ")}
+	}
+	if p := validation.IsDNS1123Subdomain(k.Group); len(p) > 0 {
+		return wrong("Group", p)
+	}
+	if p := validation.IsDNS1035Label(k.Version); len(p) > 0 {
+		return wrong("Version", p)
+	}
+	if p := validation.IsDNS1035Label(strings.ToLower(k.Kind)); len(p) > 0 {
+		return wrong("Kind", p)
+	}
+	for _, name := range append([]string{k.Plural, k.Singular}, k.ShortNames...) {
+		if p := validation.IsDNS1035Label(name); len(p) > 0 {
+			return wrong("Plural, Singular or ShortNames", p)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+)
+
+// Names that are generated have a base of so many characters at most, and so many
+// random ones behind it.
+const (
+	maxNameBase    = 58
+	nameSuffix     = 5
+	nameAttempts   = 8
+	metadataField  = "metadata"
+	versionField   = "resourceVersion"
+	conflictReason = "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+// generateName returns base with a random suffix.
+func generateName(base string) string {
+	return base[:min(len(base), maxNameBase)] + rand.String(nameSuffix)
+}
+
+// dropSystemFields clears what a creator has no say in.
+func dropSystemFields(m metav1.Object) {
+	m.SetUID("")
+	m.SetCreationTimestamp(metav1.Time{})
+	m.SetDeletionTimestamp(nil)
+	m.SetDeletionGracePeriodSeconds(nil)
+	m.SetSelfLink("")
+	m.SetManagedFields(nil)
+	m.SetGeneration(0)
+}
+
+// keepSystemFields sets what an update has no say in to what it was.
+func keepSystemFields(m, old metav1.Object) {
+	m.SetUID(old.GetUID())
+	m.SetCreationTimestamp(old.GetCreationTimestamp())
+	m.SetDeletionTimestamp(old.GetDeletionTimestamp())
+	m.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	m.SetGeneration(old.GetGeneration())
+	m.SetSelfLink("")
+	m.SetManagedFields(nil)
+}
+
+// stamp gives a new object its identity.
+func (c *core) stamp(m metav1.Object) {
+	m.SetUID(uuid.NewUUID())
+	m.SetCreationTimestamp(c.timestamp())
+	m.SetGeneration(1)
+}
+
+// timestamp returns the time as objects have it: in seconds.
+func (c *core) timestamp() metav1.Time { return metav1.Unix(c.now().Unix(), 0) }
+
+// place puts a new object into the namespace that the caller named.
+func (c *core) place(m metav1.Object, namespace string) error {
+	if c.kind.ClusterScoped {
+		if m.GetNamespace() != "" {
+			return badRequest("%s is a cluster scoped kind: leave metadata.namespace out", c.kind.Kind)
+		}
+		return nil
+	}
+	switch m.GetNamespace() {
+	case "":
+		m.SetNamespace(namespace)
+	case namespace:
+	default:
+		return badRequest("the namespace of the object, %q, is not that of the request, %q", m.GetNamespace(), namespace)
+	}
+	return nil
+}
+
+// dedupOwners drops owner references that are there twice.
+func dedupOwners(m metav1.Object) {
+	refs := m.GetOwnerReferences()
+	kept := make([]metav1.OwnerReference, 0, len(refs))
+	for _, ref := range refs {
+		same := func(other metav1.OwnerReference) bool {
+			return other.UID == ref.UID && other.Name == ref.Name && other.Kind == ref.Kind
+		}
+		if !slices.ContainsFunc(kept, same) {
+			kept = append(kept, ref)
+		}
+	}
+	if len(kept) < len(refs) {
+		m.SetOwnerReferences(kept)
+	}
+}
+
+// check validates o, old being nil for a creation, and tells the warnings.
+func (c *core) check(ctx context.Context, o, old *store.Object, opts *WriteOptions) error {
+	path := field.NewPath(metadataField)
+	wrong := validation.ValidateObjectMetaAccessor(c.meta(o), !c.kind.ClusterScoped, validation.NameIsDNSSubdomain, path)
+	if old != nil {
+		m := c.meta(o)
+		m.SetResourceVersion(old.Revision.String()) // of which the validation wants some
+		wrong = append(wrong, validation.ValidateObjectMetaAccessorUpdate(m, c.meta(old), path)...)
+		m.SetResourceVersion("")
+		wrong = append(wrong, c.noNewFinalizers(o, old)...)
+	}
+	wrong = append(wrong, c.validate(ctx, o, old)...)
+	if len(wrong) > 0 {
+		return &InvalidError{Kind: c.kind, Name: c.meta(o).GetName(), Errors: wrong}
+	}
+	opts.warn(c.warnings(ctx, o, old)...)
+	return nil
+}
+
+// noNewFinalizers refuses finalizers that would hold up a deletion under way.
+func (c *core) noNewFinalizers(o, old *store.Object) field.ErrorList {
+	if c.meta(old).GetDeletionTimestamp() == nil {
+		return nil
+	}
+	path := field.NewPath(metadataField, "finalizers")
+	return validation.ValidateNoNewFinalizers(c.meta(o).GetFinalizers(), c.meta(old).GetFinalizers(), path)
+}
+
+// decide asks the admitters.
+func (c *core) decide(ctx context.Context, a *Admission) error {
+	for _, admitter := range c.admit {
+		if err := admitter.Admit(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pointer returns a pointer to o's value, nil if there is no object.
+func (c *core) pointer(o *store.Object) any {
+	if o == nil {
+		return nil
+	}
+	return c.form.schema.Pointer(o)
+}
+
+// checkRevision compares the resourceVersion that a writer gave with the object's.
+func (c *core) checkRevision(given string, old *store.Object) error {
+	if given == "" {
+		if c.revisionRequired {
+			path := field.NewPath(metadataField, versionField)
+			return &InvalidError{Kind: c.kind, Name: c.meta(old).GetName(), Errors: field.ErrorList{
+				field.Invalid(path, "", "must be specified for an update"),
+			}}
+		}
+		return nil
+	}
+	rev, err := strconv.ParseUint(given, 10, 64)
+	if err != nil {
+		return badRequest("metadata.resourceVersion is %q: give one that the server has returned, or none", given)
+	}
+	if engine.Revision(rev) != old.Revision {
+		return &ConflictError{Key: old.Key, Reason: conflictReason}
+	}
+	return nil
+}
+
+// checkMeant returns a [*ConflictError] unless o is the object that a caller
+// means by uid and revision.
+func (c *core) checkMeant(o *store.Object, uid string, revision engine.Revision) error {
+	if got := string(c.meta(o).GetUID()); uid != "" && uid != got {
+		return &ConflictError{Key: o.Key, Reason: fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, got)}
+	}
+	if revision != 0 && revision != o.Revision {
+		return &ConflictError{Key: o.Key, Reason: fmt.Sprintf("Precondition failed: resourceVersion in precondition: %d, resourceVersion in object meta: %d", revision, o.Revision)}
+	}
+	return nil
+}

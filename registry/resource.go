@@ -1,0 +1,219 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+)
+
+// Resource is a kind, or a subresource of one, as a server sees it: bytes and
+// metadata. All methods are safe for concurrent use.
+type Resource interface {
+	// Info describes the resource. It is always the same.
+	Info() *Info
+	// Get returns the object under key.
+	Get(ctx context.Context, key string, opts engine.GetOptions) (Item, error)
+	// List returns a page of objects.
+	List(ctx context.Context, opts engine.ListOptions) (Page, error)
+	// Watch starts a watch.
+	Watch(ctx context.Context, opts engine.WatchOptions) (Stream, error)
+	// WaitFor blocks until reads see the revision.
+	WaitFor(ctx context.Context, rev engine.Revision) error
+	// Create stores the object that body is the JSON of.
+	Create(ctx context.Context, namespace string, body []byte, opts WriteOptions) (Item, error)
+	// Update replaces the object under key by the one that change returns the JSON
+	// of. change may be called several times. live is zero if there is none.
+	Update(ctx context.Context, key string, change func(live Item) ([]byte, error), opts WriteOptions) (it Item, created bool, err error)
+	// Delete deletes or marks the object under key; gone says which.
+	Delete(ctx context.Context, key string, opts DeleteOptions) (it Item, gone bool, err error)
+	// DeleteAll deletes what which selects, and returns the last states.
+	DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (Page, error)
+	// Stats returns the figures of the engine below.
+	Stats() engine.Stats
+}
+
+// Info describes a resource.
+type Info struct {
+	Kind Kind
+	// Subresource is "" or "status".
+	Subresource string
+	// Verbs are what can be done: get, list, watch, create, update, patch, delete,
+	// deletecollection.
+	Verbs []string
+	// Columns of tables beside Name and Age.
+	Columns []ColumnInfo
+	// Schema is the kind's OpenAPI schema.
+	Schema json.RawMessage
+	// Fields are what field selectors may name.
+	Fields []string
+	// CreateOnUpdate: an update may create.
+	CreateOnUpdate bool
+}
+
+// ColumnInfo is a [Column] without its function.
+type ColumnInfo struct {
+	Name, Type, Format, Description string
+	Priority                        int
+}
+
+// Page is a page of a list.
+type Page struct {
+	objects  []*store.Object
+	of       *form
+	Revision engine.Revision
+	// Continue asks for the next page; "" on the last.
+	Continue string
+	// Remaining is the number of objects after this page, -1 if unknown.
+	Remaining int
+}
+
+// Len returns the number of items.
+func (p *Page) Len() int { return len(p.objects) }
+
+// Item returns item i.
+func (p *Page) Item(i int) Item { return Item{p.objects[i], p.of} }
+
+// Stream is a running watch. Next belongs to one goroutine at a time.
+type Stream interface {
+	// Next returns the next events, at least one. They are shared.
+	Next(ctx context.Context) ([]store.Event, error)
+	// Item returns the object of an event.
+	Item(o *store.Object) Item
+	// Stop ends the watch.
+	Stop()
+	// Revision is where a new watch would go on; zero during an initial state.
+	Revision() engine.Revision
+	// Lag is how many events lie ahead.
+	Lag() uint64
+}
+
+// verbs returns what can be done with a subresource.
+func verbs(subresource string) []string {
+	if subresource != "" {
+		return []string{"get", "patch", "update"}
+	}
+	return []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+}
+
+// SplitKey returns the namespace and the name that a key consists of.
+func SplitKey(key string) (namespace, name string) {
+	if namespace, name, ok := strings.Cut(key, "/"); ok {
+		return namespace, name
+	}
+	return "", key
+}
+
+// resource is a store, or its status, as a [Resource].
+type resource struct {
+	*core
+	subresource string
+}
+
+func (r *resource) Info() *Info {
+	return &Info{
+		Kind: r.kind, Subresource: r.subresource, Verbs: verbs(r.subresource), Columns: r.columns,
+		Schema: r.core.schema, Fields: r.fields, CreateOnUpdate: r.createOnUpdate && r.subresource == "",
+	}
+}
+
+func (r *resource) item(o *store.Object) Item { return Item{o, r.form} }
+
+func (r *resource) Get(ctx context.Context, key string, opts engine.GetOptions) (Item, error) {
+	o, err := r.engine.get(ctx, key, opts)
+	if err != nil {
+		return Item{}, err
+	}
+	return r.item(o), nil
+}
+
+func (r *resource) List(ctx context.Context, opts engine.ListOptions) (Page, error) {
+	l, err := r.engine.list(ctx, opts)
+	if err != nil {
+		return Page{}, err
+	}
+	return Page{objects: l.items, of: r.form, Revision: l.revision, Continue: l.next, Remaining: l.remaining}, nil
+}
+
+func (r *resource) Watch(ctx context.Context, opts engine.WatchOptions) (Stream, error) {
+	w, err := r.engine.watch(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &stream{w, r.form}, nil
+}
+
+func (r *resource) WaitFor(ctx context.Context, rev engine.Revision) error {
+	return r.engine.waitFor(ctx, rev)
+}
+
+func (r *resource) Stats() engine.Stats { return r.engine.stats() }
+
+func (r *resource) Create(ctx context.Context, namespace string, body []byte, opts WriteOptions) (Item, error) {
+	if r.subresource != "" {
+		return Item{}, engine.ErrUnsupported
+	}
+	draft, err := r.decode(body, &opts)
+	if err != nil {
+		return Item{}, err
+	}
+	o, err := r.create(ctx, draft, namespace, opts)
+	if err != nil {
+		return Item{}, err
+	}
+	return r.item(o), nil
+}
+
+func (r *resource) Update(ctx context.Context, key string, change func(live Item) ([]byte, error), opts WriteOptions) (Item, bool, error) {
+	produce := func(old *store.Object) (*store.Object, error) {
+		body, err := change(Item{old, r.form})
+		if err != nil {
+			return nil, err
+		}
+		return r.decode(body, &opts)
+	}
+	o, created, err := r.update(ctx, key, r.subresource, produce, opts)
+	if err != nil {
+		return Item{}, false, err
+	}
+	return r.item(o), created, nil
+}
+
+func (r *resource) Delete(ctx context.Context, key string, opts DeleteOptions) (Item, bool, error) {
+	if r.subresource != "" {
+		return Item{}, false, engine.ErrUnsupported
+	}
+	o, gone, err := r.delete(ctx, key, opts)
+	if err != nil {
+		return Item{}, false, err
+	}
+	return r.item(o), gone, nil
+}
+
+func (r *resource) DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (Page, error) {
+	if r.subresource != "" {
+		return Page{}, engine.ErrUnsupported
+	}
+	deleted, err := r.deleteAll(ctx, which, opts)
+	if err != nil {
+		return Page{}, err
+	}
+	return Page{objects: deleted, of: r.form, Revision: r.engine.revision()}, nil
+}
+
+// stream is a watch as a [Stream].
+type stream struct {
+	of   events
+	form *form
+}
+
+func (s *stream) Next(ctx context.Context) ([]store.Event, error) { return s.of.next(ctx) }
+func (s *stream) Item(o *store.Object) Item                       { return Item{o, s.form} }
+func (s *stream) Stop()                                           { s.of.stop() }
+func (s *stream) Revision() engine.Revision                       { return s.of.revision() }
+func (s *stream) Lag() uint64                                     { return s.of.lag() }
+
+var errNoItem = errors.New("there is no object")

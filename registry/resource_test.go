@@ -1,0 +1,167 @@
+package registry_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+)
+
+func body(t *testing.T, it registry.Item) string {
+	t.Helper()
+	text, err := it.JSON()
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestResource_BodiesAreDecodedByTheRules(t *testing.T) {
+	s := open(t, config())
+	r := s.Resources()[0]
+	post := func(text string, opts registry.WriteOptions) (registry.Item, error) {
+		return r.Create(t.Context(), "default", []byte(text), opts)
+	}
+	var warnings []string
+	opts := registry.WriteOptions{Warn: func(text string) { warnings = append(warnings, text) }}
+	it, err := post(`{"metadata":{"name":"a"},"spec":{"size":2000,"colour":"x","size":2000}}`, opts)
+	require.NoError(t, err)
+	require.Equal(t, "default/a", it.Key())
+	require.Equal(t, []string{`duplicate field "spec.size"`, "this is large", `unknown field "spec.colour"`}, sorted(warnings))
+	text := body(t, it)
+	require.JSONEq(t, `{"size":2000,"color":"grey"}`, part(t, text, "spec"))
+	require.Contains(t, text, `"resourceVersion":"`+it.Revision().String()+`"`)
+	require.Contains(t, text, `"apiVersion":"example.com/v1"`)
+	require.Equal(t, []any{2000}, it.AppendCells(nil))
+
+	strict := registry.WriteOptions{Validation: registry.RefuseUnknown}
+	refused := map[string]registry.WriteOptions{
+		`{"metadata":{"name":"b"},"spec":{"colour":"x"}}`:         strict,
+		`{"metadata":{"name":"b"},"spec":{"size":"big"}}`:         {},
+		`{"metadata":{"name":"b","namespace":"other"}}`:           {},
+		`{"kind":"Gadget","metadata":{"name":"b"}}`:               {},
+		`{"apiVersion":"example.com/v2","metadata":{"name":"b"}}`: {},
+		`[]`:           {},
+		`{"metadata":`: {},
+		strings.Repeat(`{"a":`, 101) + "1" + strings.Repeat("}", 101):          {},
+		`{"metadata":{"name":"b","labels":{"a":1}}}`:                           {},
+		`{"metadata":{"name":"b"},"spec":{"size":99999999999999999999999999}}`: {},
+	}
+	for text, opts := range refused {
+		_, err := post(text, opts)
+		require.ErrorAs(t, err, new(*registry.BadRequestError), text)
+	}
+	_, err = post(`{"metadata":{"name":"b"},"spec":{"size":1,"colour":"x"}}`, registry.WriteOptions{Validation: registry.IgnoreUnknown})
+	require.NoError(t, err)
+}
+
+func TestResource_PatchesAreAppliedToTheLiveObject(t *testing.T) {
+	s := open(t, config())
+	create(t, s, widget("a", 1))
+	r := s.Resources()[0]
+	patch := func(r registry.Resource, kind registry.PatchType, text string) (registry.Item, error) {
+		p, err := registry.ParsePatch(kind, []byte(text))
+		require.NoError(t, err)
+		it, _, err := r.Update(t.Context(), "default/a", func(live registry.Item) ([]byte, error) {
+			now, err := live.JSON()
+			if err != nil {
+				return nil, err
+			}
+			return p.Apply(now)
+		}, registry.WriteOptions{})
+		return it, err
+	}
+	it, err := patch(r, registry.MergePatch, `{"metadata":{"labels":{"app":"web"}},"spec":{"size":7},"status":{"phase":"No"}}`)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"size":7,"color":"grey"}`, part(t, body(t, it), "spec"))
+	require.JSONEq(t, `{}`, part(t, body(t, it), "status"))
+	it, err = patch(s.Resources()[1], registry.JSONPatch, `[{"op":"add","path":"/status","value":{"phase":"Ready"}},{"op":"replace","path":"/spec/size","value":0}]`)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"phase":"Ready"}`, part(t, body(t, it), "status"))
+	require.JSONEq(t, `{"size":7,"color":"grey"}`, part(t, body(t, it), "spec"))
+	_, err = patch(r, registry.JSONPatch, `[{"op":"test","path":"/spec/size","value":1}]`)
+	require.ErrorAs(t, err, new(*registry.PatchError))
+	_, err = patch(r, registry.MergePatch, `{"metadata":{"resourceVersion":"1"},"spec":{"size":8}}`)
+	if err != nil { // 1 may be the revision of the object
+		require.ErrorIs(t, err, engine.ErrConflict)
+	}
+}
+
+func TestPatch_MalformedOnesAreRefused(t *testing.T) {
+	for text, kind := range map[string]registry.PatchType{
+		`[]`: registry.MergePatch, `null`: registry.MergePatch, `{`: registry.MergePatch, `"x"`: registry.MergePatch,
+		`{}`: registry.JSONPatch, `[{`: registry.JSONPatch,
+		`[` + strings.Repeat(`{"op":"remove","path":"/a"},`, 10_000) + `{"op":"remove","path":"/a"}]`: registry.JSONPatch,
+	} {
+		_, err := registry.ParsePatch(kind, []byte(text))
+		require.ErrorAs(t, err, new(*registry.BadRequestError), text[:min(len(text), 40)])
+	}
+	bomb, err := registry.ParsePatch(registry.JSONPatch, []byte(`[`+strings.Repeat(`{"op":"copy","from":"/a","path":"/a/-"},`, 40)+`{"op":"copy","from":"/a","path":"/a/-"}]`))
+	require.NoError(t, err)
+	_, err = bomb.Apply([]byte(`{"a":["` + strings.Repeat("x", 1000) + `"]}`))
+	require.ErrorAs(t, err, new(*registry.PatchError), "doubling forty times must not be tried")
+}
+
+func TestResource_InfoDescribesTheKind(t *testing.T) {
+	s := open(t, config())
+	all := s.Resources()
+	require.Len(t, all, 2)
+	info := all[0].Info()
+	require.Equal(t, "widgets", info.Kind.Plural)
+	require.Equal(t, "widget", info.Kind.Singular)
+	require.Contains(t, info.Verbs, "deletecollection")
+	require.Equal(t, []string{"spec.color", "metadata.name", "metadata.namespace"}, info.Fields)
+	var schema map[string]any
+	require.NoError(t, json.Unmarshal(info.Schema, &schema))
+	spec := schema["properties"].(map[string]any)["spec"].(map[string]any)
+	require.Equal(t, map[string]any{"type": "integer", "format": "int64", "description": "How large it is."}, spec["properties"].(map[string]any)["size"])
+	require.Equal(t, []any{"size"}, spec["required"])
+	require.Equal(t, "status", all[1].Info().Subresource)
+	require.Equal(t, []string{"get", "patch", "update"}, all[1].Info().Verbs)
+	_, err := all[1].Create(t.Context(), "default", []byte(`{}`), registry.WriteOptions{})
+	require.ErrorIs(t, err, engine.ErrUnsupported)
+}
+
+func TestResource_KindsKnownOnlyAtRunTime(t *testing.T) {
+	s, err := registry.New(registry.Config[unstructured.Unstructured]{
+		Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Policy", Status: true, ClusterScoped: true},
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	r, status := s.Resources()[0], s.Resources()[1]
+	require.Equal(t, "policies", r.Info().Kind.Plural)
+	it, err := r.Create(t.Context(), "", []byte(`{"metadata":{"name":"p"},"spec":{"n":1},"status":{"x":1}}`), registry.WriteOptions{})
+	require.NoError(t, err)
+	before := body(t, it)
+	require.NotContains(t, before, "status")
+	next, _, err := status.Update(t.Context(), "p", func(live registry.Item) ([]byte, error) {
+		return []byte(`{"metadata":{"name":"p","labels":{"a":"b"}},"spec":{"n":2},"status":{"x":2}}`), nil
+	}, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"n":1}`, part(t, body(t, next), "spec"))
+	require.JSONEq(t, `{"x":2}`, part(t, body(t, next), "status"))
+	require.Equal(t, before, body(t, it), "what was handed out is not changed")
+	again, _, err := r.Update(t.Context(), "p", func(live registry.Item) ([]byte, error) { return live.JSON() }, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, next.Revision(), again.Revision())
+	_, err = r.Create(t.Context(), "", []byte(`{"metadata":{"name":"q","labels":["a"]}}`), registry.WriteOptions{})
+	require.ErrorAs(t, err, new(*registry.BadRequestError))
+}
+
+func TestKind_WrongOnesAreRefused(t *testing.T) {
+	for _, kind := range []registry.Kind{
+		{}, {Group: "example.com", Version: "v1"}, {Group: "Example", Version: "v1", Kind: "Widget"},
+		{Group: "example.com", Version: "1", Kind: "Widget"}, {Group: "example.com", Version: "v1", Kind: "Wid get"},
+		{Group: "example.com", Version: "v1", Kind: "Widget", ShortNames: []string{"w/w"}},
+	} {
+		_, err := registry.New(registry.Config[Widget]{Kind: kind})
+		require.ErrorIs(t, err, engine.ErrConfig, "%+v", kind)
+	}
+	cfg := config()
+	cfg.Engine.Key = func(Widget) string { return "" }
+	_, err := registry.New(cfg)
+	require.ErrorContains(t, err, "Engine sets Key")
+}

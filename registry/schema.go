@@ -1,0 +1,158 @@
+package registry
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// jsonSchema is the part of OpenAPI that Go types need.
+type jsonSchema struct {
+	Description string                 `json:"description,omitempty"`
+	Type        string                 `json:"type,omitempty"`
+	Format      string                 `json:"format,omitempty"`
+	Properties  map[string]*jsonSchema `json:"properties,omitempty"`
+	Additional  *jsonSchema            `json:"additionalProperties,omitempty"`
+	Items       *jsonSchema            `json:"items,omitempty"`
+	Required    []string               `json:"required,omitempty"`
+	IntOrString bool                   `json:"x-kubernetes-int-or-string,omitempty"`
+	Open        bool                   `json:"x-kubernetes-preserve-unknown-fields,omitempty"`
+	ListType    string                 `json:"x-kubernetes-list-type,omitempty"`
+	ListMapKeys []string               `json:"x-kubernetes-list-map-keys,omitempty"`
+}
+
+const (
+	apiVersionText = "APIVersion defines the versioned schema of this representation of an object."
+	kindText       = "Kind is the type of object that this is, in camel case."
+	metadataText   = "Standard object's metadata."
+)
+
+// schemaOf returns the schema of T from its tags.
+func schemaOf[T any]() json.RawMessage {
+	var t T
+	if _, isMap := any(&t).(content); isMap {
+		return json.RawMessage(`{"type":"object","x-kubernetes-preserve-unknown-fields":true}`)
+	}
+	s := typeSchema(reflect.TypeFor[T](), nil)
+	text, err := json.Marshal(s)
+	if err != nil {
+		return json.RawMessage(`{"type":"object"}`) // cannot happen: it is strings and lists of them
+	}
+	return text
+}
+
+// typeSchema returns the schema of a type. within are the structs around it: a
+// type within itself is left open.
+func typeSchema(t reflect.Type, within []reflect.Type) *jsonSchema {
+	if s := knownSchema(t); s != nil {
+		return s
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return typeSchema(t.Elem(), within)
+	case reflect.Bool:
+		return &jsonSchema{Type: "boolean"}
+	case reflect.Int64, reflect.Int, reflect.Uint, reflect.Uint64, reflect.Uint32:
+		return &jsonSchema{Type: "integer", Format: "int64"}
+	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Uint8, reflect.Uint16:
+		return &jsonSchema{Type: "integer", Format: "int32"}
+	case reflect.Float32, reflect.Float64:
+		return &jsonSchema{Type: "number"}
+	case reflect.String:
+		return &jsonSchema{Type: "string"}
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return &jsonSchema{Type: "string", Format: "byte"}
+		}
+		return &jsonSchema{Type: "array", Items: typeSchema(t.Elem(), within)}
+	case reflect.Map:
+		return &jsonSchema{Type: "object", Additional: typeSchema(t.Elem(), within)}
+	case reflect.Struct:
+		return structSchema(t, within)
+	}
+	return &jsonSchema{Open: true}
+}
+
+// knownSchema returns the schema of a type that encodes itself, nil for others.
+func knownSchema(t reflect.Type) *jsonSchema {
+	switch t.String() {
+	case "v1.Time", "v1.MicroTime", "time.Time":
+		return &jsonSchema{Type: "string", Format: "date-time"}
+	case "v1.Duration", "resource.Quantity":
+		return &jsonSchema{Type: "string"}
+	case "intstr.IntOrString":
+		return &jsonSchema{IntOrString: true}
+	}
+	if t == reflect.TypeFor[metav1.ObjectMeta]() {
+		return &jsonSchema{Type: "object", Description: metadataText}
+	}
+	itself := func(i reflect.Type) bool { return t.Implements(i) || reflect.PointerTo(t).Implements(i) }
+	switch {
+	case t.Kind() == reflect.Interface || itself(reflect.TypeFor[json.Marshaler]()):
+		return &jsonSchema{Open: true}
+	case itself(reflect.TypeFor[encoding.TextMarshaler]()):
+		return &jsonSchema{Type: "string"}
+	}
+	return nil
+}
+
+func structSchema(t reflect.Type, within []reflect.Type) *jsonSchema {
+	for _, outer := range within {
+		if outer == t {
+			return &jsonSchema{Type: "object", Open: true}
+		}
+	}
+	s := &jsonSchema{Type: "object", Properties: map[string]*jsonSchema{}}
+	s.addFields(t, append(within, t))
+	return s
+}
+
+// addFields adds the fields of a struct, and of those that are inlined in it.
+func (s *jsonSchema) addFields(t reflect.Type, within []reflect.Type) {
+	if t == reflect.TypeFor[metav1.TypeMeta]() {
+		s.Properties["apiVersion"] = &jsonSchema{Type: "string", Description: apiVersionText}
+		s.Properties["kind"] = &jsonSchema{Type: "string", Description: kindText}
+		return
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || !f.IsExported() && !f.Anonymous:
+			continue
+		case name == "" && f.Anonymous:
+			if inner := indirect(f.Type); inner.Kind() == reflect.Struct {
+				s.addFields(inner, within)
+			}
+			continue
+		case name == "":
+			name = f.Name
+		}
+		s.addField(f, name, strings.Contains(rest, "omitempty") || strings.Contains(rest, "omitzero"), within)
+	}
+}
+
+// addField adds one field by its tags.
+func (s *jsonSchema) addField(f reflect.StructField, name string, optional bool, within []reflect.Type) {
+	p := typeSchema(f.Type, within)
+	if text := f.Tag.Get("description"); text != "" {
+		p.Description = text
+	}
+	if key := f.Tag.Get("patchMergeKey"); key != "" && p.Type == "array" {
+		p.ListType, p.ListMapKeys = "map", []string{key}
+	}
+	if !optional && name != "status" && name != "metadata" && f.Type.Kind() != reflect.Struct {
+		s.Required = append(s.Required, name)
+	}
+	s.Properties[name] = p
+}
+
+func indirect(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}

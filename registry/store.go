@@ -1,0 +1,124 @@
+package registry
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// Store holds the objects of one kind and applies its rules to every write. Make
+// one with [New]. All methods are safe for concurrent use; they block as long as
+// storage does, and ctx bounds them.
+type Store[T any] struct {
+	engine *engine.Engine[T]
+	core   *core
+}
+
+// New opens a store over an engine of its own. Close it when done.
+//
+// Errors: [engine.ErrConfig], as an [*engine.ConfigError] that names the field.
+func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
+	cfg.Kind = cfg.Kind.complete()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	e, err := engine.New(engineConfig[T, P](&cfg))
+	if err != nil {
+		return nil, err
+	}
+	f := formOf[T, P](&cfg)
+	c := &core{
+		form: f, admit: cfg.Admit, schema: cfg.Schema, engine: typedReads[T]{e},
+		fields:  append(slices.Sorted(maps.Keys(cfg.Fields)), "metadata.name", "metadata.namespace"),
+		storage: backend.NewStorage(e.Backend(), f.schema), now: e.Host().Clock().Now,
+	}
+	if c.schema == nil {
+		c.schema = schemaOf[T]()
+	}
+	return &Store[T]{engine: e, core: c}, nil
+}
+
+// Create stores value by the rules of the kind and returns it as stored. Value
+// must not be changed afterwards.
+//
+// Errors: [engine.ErrExists], [*InvalidError], [*BadRequestError], what an
+// admitter returned, [engine.ErrEngineClosed], ctx's cause, or what storage met.
+func (s *Store[T]) Create(ctx context.Context, value T, opts WriteOptions) (*engine.Object[T], error) {
+	draft := s.core.layout.clone(store.Header(&engine.Object[T]{Value: value}))
+	s.core.setDefaults(draft)
+	o, err := s.core.create(ctx, draft, s.core.meta(draft).GetNamespace(), opts)
+	return store.As[engine.Object[T]](o), err
+}
+
+// Update replaces the object under key by what change makes of it, and returns it
+// as stored. change may be called several times and must not alter its argument,
+// which is nil if there is no object and the kind creates on update; created
+// reports that. An update that takes the last finalizer of an object that is
+// being deleted deletes it, and returns its last state.
+//
+// Errors: [engine.ErrNotFound], [engine.ErrConflict], what change returned, and
+// as for Create.
+func (s *Store[T]) Update(ctx context.Context, key string, change func(old *engine.Object[T]) (T, error), opts WriteOptions) (o *engine.Object[T], created bool, err error) {
+	return s.update(ctx, key, "", change, opts)
+}
+
+// UpdateStatus is Update of the status and the metadata alone.
+func (s *Store[T]) UpdateStatus(ctx context.Context, key string, change func(old *engine.Object[T]) (T, error), opts WriteOptions) (*engine.Object[T], error) {
+	if !s.core.kind.Status {
+		return nil, engine.ErrUnsupported
+	}
+	o, _, err := s.update(ctx, key, statusSubresource, change, opts)
+	return o, err
+}
+
+func (s *Store[T]) update(ctx context.Context, key, subresource string, change func(old *engine.Object[T]) (T, error), opts WriteOptions) (*engine.Object[T], bool, error) {
+	produce := func(old *store.Object) (*store.Object, error) {
+		value, err := change(store.As[engine.Object[T]](old))
+		if err != nil {
+			return nil, err
+		}
+		draft := s.core.layout.clone(store.Header(&engine.Object[T]{Value: value}))
+		s.core.setDefaults(draft)
+		return draft, nil
+	}
+	o, created, err := s.core.update(ctx, key, subresource, produce, opts)
+	return store.As[engine.Object[T]](o), created, err
+}
+
+// Delete deletes the object under key, or marks it if it has finalizers or
+// a period of grace; gone reports which. It returns the object's last state.
+//
+// Errors: [engine.ErrNotFound], [engine.ErrConflict], [*BadRequestError], what an
+// admitter returned, [engine.ErrEngineClosed], ctx's cause, or what storage met.
+func (s *Store[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (o *engine.Object[T], gone bool, err error) {
+	header, gone, err := s.core.delete(ctx, key, opts)
+	return store.As[engine.Object[T]](header), gone, err
+}
+
+// DeleteAll deletes every object that which selects, one by one, as Delete does,
+// and returns how many. It stops at the first error; objects that are gone
+// meanwhile are none.
+func (s *Store[T]) DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (int, error) {
+	deleted, err := s.core.deleteAll(ctx, which, opts)
+	return len(deleted), err
+}
+
+// Engine returns the engine below, for reads, watches and informers. What is
+// written there goes around the rules.
+func (s *Store[T]) Engine() *engine.Engine[T] { return s.engine }
+
+// Resources returns the kind as a server sees it, and its status if it has one.
+func (s *Store[T]) Resources() []Resource {
+	all := []Resource{&resource{s.core, ""}}
+	if s.core.kind.Status {
+		all = append(all, &resource{s.core, statusSubresource})
+	}
+	return all
+}
+
+// Close closes the engine.
+func (s *Store[T]) Close() error { return s.engine.Close() }

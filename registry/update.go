@@ -1,0 +1,185 @@
+package registry
+
+import (
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// statusSubresource is the only subresource there is.
+const statusSubresource = "status"
+
+// produceFunc returns a draft with defaults of what the object should be. old is
+// nil if there is none.
+type produceFunc func(old *store.Object) (*store.Object, error)
+
+// updating is one update under way.
+type updating struct {
+	*core
+	key, subresource string
+	produce          produceFunc
+	opts             WriteOptions
+	// created: the last attempt found no object.
+	created bool
+}
+
+// settled ends an update without storing: by a dry run, or because the object has
+// to be deleted in place of the update. It is an error only to storage.
+type settled struct {
+	draft *store.Object
+	// at is the revision to delete; zero for a dry run.
+	at engine.Revision
+}
+
+func (*settled) Error() string { return "the update is settled without storing" }
+
+// update replaces the object under key by what produce returns.
+func (c *core) update(ctx context.Context, key, subresource string, produce produceFunc, opts WriteOptions) (o *store.Object, created bool, err error) {
+	u := &updating{core: c, key: key, subresource: subresource, produce: produce, opts: opts}
+	for {
+		o, err = c.storage.GuaranteedUpdate(ctx, key, u.next, backend.UpdateOptions{
+			CreateIfMissing: c.createOnUpdate && subresource == "",
+		})
+		var end *settled
+		if !errors.As(err, &end) {
+			return o, u.created && err == nil, err
+		}
+		if end.at == 0 {
+			return end.draft, u.created, nil
+		}
+		gone, err := c.storage.Delete(ctx, key, backend.DeleteOptions{Preconditions: backend.Preconditions{Revision: end.at}})
+		switch {
+		case err == nil:
+			end.draft.Key, end.draft.Revision = key, gone.Revision
+			return end.draft, false, nil
+		case !errors.Is(err, engine.ErrPrecondition):
+			return nil, false, err
+		}
+	}
+}
+
+// next makes the object that replaces current.
+func (u *updating) next(ctx context.Context, current *store.Object) (*store.Object, error) {
+	u.created = current == nil
+	if current != nil {
+		if err := u.checkMeant(current, u.opts.UID, u.opts.Revision); err != nil {
+			return nil, err
+		}
+	} else if u.opts.UID != "" || u.opts.Revision != 0 {
+		return nil, &ConflictError{Key: u.key, Reason: "Precondition failed: there is no such object"}
+	}
+	draft, err := u.produce(current)
+	if err != nil {
+		return nil, err
+	}
+	if current == nil {
+		return u.nextNew(ctx, draft)
+	}
+	return u.nextOf(ctx, draft, current)
+}
+
+// nextNew makes the object of a creation by update.
+func (u *updating) nextNew(ctx context.Context, draft *store.Object) (*store.Object, error) {
+	m := u.meta(draft)
+	if m.GetResourceVersion() != "" {
+		return nil, &ConflictError{Key: u.key, Reason: "there is no such object: leave resourceVersion out to create it"}
+	}
+	namespace, _ := SplitKey(u.key)
+	if err := u.begin(ctx, draft, namespace, u.opts.DryRun); err != nil {
+		return nil, err
+	}
+	if err := u.checkKey(draft); err != nil {
+		return nil, err
+	}
+	if err := u.finish(ctx, draft, nil, &u.opts); err != nil {
+		return nil, err
+	}
+	return u.settle(draft, nil)
+}
+
+// nextOf makes the object that replaces current, which there is.
+func (u *updating) nextOf(ctx context.Context, draft, current *store.Object) (*store.Object, error) {
+	m, old := u.meta(draft), u.meta(current)
+	if err := u.place(m, old.GetNamespace()); err != nil {
+		return nil, err
+	}
+	if err := u.checkKey(draft); err != nil {
+		return nil, err
+	}
+	if err := u.checkMeant(current, string(m.GetUID()), 0); err != nil {
+		return nil, err
+	}
+	if err := u.checkRevision(m.GetResourceVersion(), current); err != nil {
+		return nil, err
+	}
+	m.SetResourceVersion("")
+	keepSystemFields(m, old)
+	draft = u.limit(draft, current)
+	u.mark(draft)
+	a := &Admission{
+		Kind: u.kind, Operation: OperationUpdate, Subresource: u.subresource,
+		Object: u.pointer(draft), Old: u.pointer(current), DryRun: u.opts.DryRun,
+	}
+	if err := u.decide(ctx, a); err != nil {
+		return nil, err
+	}
+	dedupOwners(u.meta(draft))
+	if err := u.finish(ctx, draft, current, &u.opts); err != nil {
+		return nil, err
+	}
+	return u.settle(draft, current)
+}
+
+// checkKey refuses an update that would rename.
+func (u *updating) checkKey(draft *store.Object) error {
+	if got := u.keyOf(draft); got != u.key {
+		_, name := SplitKey(u.key)
+		return badRequest("the name of the object, %q, is not that of the request, %q", u.meta(draft).GetName(), name)
+	}
+	return nil
+}
+
+// limit keeps an update to its part of the object: status, or the rest.
+func (u *updating) limit(draft, current *store.Object) *store.Object {
+	switch {
+	case !u.kind.Status:
+		return draft
+	case u.subresource == "":
+		u.layout.takeStatus(draft, current)
+		return draft
+	}
+	whole := u.layout.clone(current)
+	u.layout.takeStatus(whole, draft)
+	to, from := u.meta(whole), u.meta(draft)
+	to.SetLabels(from.GetLabels())
+	to.SetAnnotations(from.GetAnnotations())
+	to.SetFinalizers(from.GetFinalizers())
+	to.SetOwnerReferences(from.GetOwnerReferences())
+	return whole
+}
+
+// settle decides what becomes of the object that replaces current.
+func (u *updating) settle(draft, current *store.Object) (*store.Object, error) {
+	if u.opts.DryRun {
+		draft.Key = u.key
+		if current != nil {
+			draft.Revision = current.Revision
+		}
+		return nil, &settled{draft: draft}
+	}
+	if current != nil && mayGo(u.meta(draft)) {
+		return nil, &settled{draft: draft, at: current.Revision}
+	}
+	return draft, nil
+}
+
+// mayGo reports whether nothing keeps an object any longer that is being deleted.
+func mayGo(m metav1.Object) bool {
+	grace := m.GetDeletionGracePeriodSeconds()
+	return m.GetDeletionTimestamp() != nil && len(m.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
+}

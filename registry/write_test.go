@@ -1,0 +1,278 @@
+package registry_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+)
+
+func TestCreate_StampsWhatTheServerOwns(t *testing.T) {
+	s := open(t, config())
+	w := widget("a", 1)
+	w.UID, w.Generation = "mine", 7
+	w.DeletionTimestamp = &metav1.Time{}
+	w.Status.Phase = "Claimed"
+	o := create(t, s, w)
+	require.Equal(t, "default/a", o.Key)
+	require.Len(t, string(o.Value.UID), 36)
+	require.NotEqual(t, types.UID("mine"), o.Value.UID)
+	require.EqualValues(t, 1, o.Value.Generation)
+	require.False(t, o.Value.CreationTimestamp.IsZero())
+	require.Zero(t, o.Value.CreationTimestamp.Nanosecond())
+	require.Nil(t, o.Value.DeletionTimestamp)
+	require.Empty(t, o.Value.Status.Phase, "a status is not created with the object")
+	require.Equal(t, "grey", o.Value.Spec.Color, "defaults apply in the process, too")
+	require.Equal(t, "example.com/v1", o.Value.APIVersion)
+	require.Equal(t, "Widget", o.Value.Kind)
+}
+
+func TestCreate_RefusesWhatIsWrong(t *testing.T) {
+	s := open(t, config())
+	create(t, s, widget("taken", 1))
+	_, err := s.Create(t.Context(), widget("taken", 1), registry.WriteOptions{})
+	require.ErrorIs(t, err, engine.ErrExists)
+
+	bad := widget("Upper_Case", -1)
+	_, err = s.Create(t.Context(), bad, registry.WriteOptions{})
+	var invalid *registry.InvalidError
+	require.ErrorAs(t, err, &invalid)
+	require.Len(t, invalid.Errors, 2, "metadata and spec in one answer")
+	require.Equal(t, "metadata.name", invalid.Errors[0].Field)
+	require.Equal(t, "spec.size", invalid.Errors[1].Field)
+
+	bad = widget("a", 1)
+	bad.ResourceVersion = "7"
+	_, err = s.Create(t.Context(), bad, registry.WriteOptions{})
+	require.ErrorAs(t, err, new(*registry.BadRequestError))
+	_, err = s.Create(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, registry.WriteOptions{})
+	require.ErrorAs(t, err, &invalid)
+	require.Equal(t, "metadata.namespace", invalid.Errors[0].Field)
+}
+
+func TestCreate_GeneratesNames(t *testing.T) {
+	s := open(t, config())
+	w := widget("", 1)
+	w.GenerateName = strings.Repeat("a", 62) + "-"
+	seen := map[string]bool{}
+	for range 20 {
+		o := create(t, s, w)
+		require.Regexp(t, `^a{58}[bcdfghjklmnpqrstvwxz2456789]{5}$`, o.Value.Name)
+		require.False(t, seen[o.Value.Name])
+		seen[o.Value.Name] = true
+	}
+}
+
+func TestCreate_GivesUpGeneratingWhenEveryNameIsTaken(t *testing.T) {
+	cfg := config()
+	attempts := 0
+	cfg.Strategy.Prepare = func(_ context.Context, w, old *Widget) {
+		attempts++
+		w.Name = "always-this"
+	}
+	s := open(t, cfg)
+	w := widget("", 1)
+	w.GenerateName = "x-"
+	create(t, s, w)
+	attempts = 0
+	_, err := s.Create(t.Context(), w, registry.WriteOptions{})
+	require.ErrorIs(t, err, engine.ErrExists)
+	require.ErrorAs(t, err, new(*registry.GeneratedNameError))
+	require.Equal(t, 8, attempts)
+}
+
+func TestUpdate_KeepsWhatTheServerOwnsAndCountsGenerations(t *testing.T) {
+	s := open(t, config())
+	o := create(t, s, widget("a", 1))
+	next, created, err := s.Update(t.Context(), o.Key, func(old *engine.Object[Widget]) (Widget, error) {
+		w := old.Value
+		w.Spec.Size, w.Generation, w.CreationTimestamp, w.UID = 2, 99, metav1.Time{}, ""
+		w.Status.Phase = "Sneaked"
+		w.Labels = map[string]string{"app": "web"}
+		return w, nil
+	}, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.False(t, created)
+	require.Equal(t, o.Value.UID, next.Value.UID)
+	require.Equal(t, o.Value.CreationTimestamp, next.Value.CreationTimestamp)
+	require.EqualValues(t, 2, next.Value.Generation)
+	require.Empty(t, next.Value.Status.Phase)
+	require.Equal(t, "web", next.Labels["app"])
+
+	same, _, err := s.Update(t.Context(), o.Key, grow(0), registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, next.Revision, same.Revision, "nothing changed, nothing is written")
+
+	relabelled, _, err := s.Update(t.Context(), o.Key, func(old *engine.Object[Widget]) (Widget, error) {
+		w := old.Value
+		w.Labels = map[string]string{"app": "db"}
+		return w, nil
+	}, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, relabelled.Value.Generation, "labels are not spec")
+}
+
+func TestUpdate_ConflictsAreTold(t *testing.T) {
+	s := open(t, config())
+	o := create(t, s, widget("a", 1))
+	update := func(edit func(*Widget), opts registry.WriteOptions) error {
+		_, _, err := s.Update(t.Context(), "default/a", func(old *engine.Object[Widget]) (Widget, error) {
+			w := old.Value
+			w.Spec.Size++
+			edit(&w)
+			return w, nil
+		}, opts)
+		return err
+	}
+	nothing := func(*Widget) {}
+	require.NoError(t, update(func(w *Widget) { w.ResourceVersion = o.Revision.String() }, registry.WriteOptions{}))
+	require.ErrorIs(t, update(func(w *Widget) { w.ResourceVersion = o.Revision.String() }, registry.WriteOptions{}), engine.ErrConflict)
+	require.ErrorIs(t, update(func(w *Widget) { w.UID = "other" }, registry.WriteOptions{}), engine.ErrConflict)
+	require.ErrorIs(t, update(nothing, registry.WriteOptions{UID: "other"}), engine.ErrConflict)
+	require.ErrorIs(t, update(nothing, registry.WriteOptions{Revision: o.Revision}), engine.ErrConflict)
+	require.NoError(t, update(nothing, registry.WriteOptions{UID: string(o.Value.UID)}))
+	require.ErrorAs(t, update(func(w *Widget) { w.ResourceVersion = "abc" }, registry.WriteOptions{}), new(*registry.BadRequestError))
+	require.ErrorAs(t, update(func(w *Widget) { w.Name = "b" }, registry.WriteOptions{}), new(*registry.BadRequestError))
+	_, _, err := s.Update(t.Context(), "default/none", grow(1), registry.WriteOptions{})
+	require.ErrorIs(t, err, engine.ErrNotFound)
+}
+
+func TestUpdate_RevisionCanBeRequired(t *testing.T) {
+	cfg := config()
+	cfg.Strategy.RevisionRequired = true
+	s := open(t, cfg)
+	o := create(t, s, widget("a", 1))
+	_, _, err := s.Update(t.Context(), o.Key, grow(1), registry.WriteOptions{})
+	var invalid *registry.InvalidError
+	require.ErrorAs(t, err, &invalid)
+	require.Equal(t, "metadata.resourceVersion", invalid.Errors[0].Field)
+	require.Contains(t, invalid.Errors[0].Detail, "must be specified for an update")
+}
+
+func TestUpdate_ConcurrentOnesAllApply(t *testing.T) {
+	s := open(t, config())
+	o := create(t, s, widget("a", 0))
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 25 {
+				if _, _, err := s.Update(t.Context(), o.Key, grow(1), registry.WriteOptions{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	last, err := s.Engine().Get(t.Context(), o.Key, engine.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 200, last.Value.Spec.Size)
+	require.EqualValues(t, 201, last.Value.Generation)
+}
+
+func TestUpdate_CreatesIfTheKindDoes(t *testing.T) {
+	cfg := config()
+	cfg.Strategy.CreateOnUpdate = true
+	s := open(t, cfg)
+	put := func(old *engine.Object[Widget]) (Widget, error) {
+		if old != nil {
+			return old.Value, nil
+		}
+		w := widget("a", 3)
+		w.Namespace = ""
+		return w, nil
+	}
+	o, created, err := s.Update(t.Context(), "default/a", put, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.True(t, created)
+	require.Len(t, string(o.Value.UID), 36)
+	_, created, err = s.Update(t.Context(), "default/a", put, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.False(t, created)
+	_, _, err = s.Update(t.Context(), "default/b", put, registry.WriteOptions{UID: "someone"})
+	require.ErrorIs(t, err, engine.ErrConflict)
+	_, _, err = s.Update(t.Context(), "default/b", put, registry.WriteOptions{})
+	require.ErrorAs(t, err, new(*registry.BadRequestError), "a is not b")
+}
+
+func TestStatus_ChangesItselfAlone(t *testing.T) {
+	s := open(t, config())
+	o := create(t, s, widget("a", 1))
+	next, err := s.UpdateStatus(t.Context(), o.Key, func(old *engine.Object[Widget]) (Widget, error) {
+		w := old.Value
+		w.Spec.Size, w.Status.Phase = 50, "Ready"
+		w.Annotations = map[string]string{"by": "controller"}
+		return w, nil
+	}, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 1, next.Value.Spec.Size)
+	require.Equal(t, "Ready", next.Value.Status.Phase)
+	require.Equal(t, "controller", next.Value.Annotations["by"])
+	require.EqualValues(t, 1, next.Value.Generation)
+
+	cfg := config()
+	cfg.Kind.Status = false
+	without := open(t, cfg)
+	w := widget("a", 1)
+	w.Status.Phase = "Ready"
+	require.Equal(t, "Ready", create(t, without, w).Value.Status.Phase)
+	_, err = without.UpdateStatus(t.Context(), "default/a", grow(1), registry.WriteOptions{})
+	require.ErrorIs(t, err, engine.ErrUnsupported)
+}
+
+func TestDryRun_StoresNothing(t *testing.T) {
+	s := open(t, config())
+	dry := registry.WriteOptions{DryRun: true}
+	o, err := s.Create(t.Context(), widget("a", 1), dry)
+	require.NoError(t, err)
+	require.Len(t, string(o.Value.UID), 36)
+	require.Zero(t, o.Revision)
+	stored := create(t, s, widget("a", 1))
+	_, err = s.Create(t.Context(), widget("a", 1), dry)
+	require.ErrorIs(t, err, engine.ErrExists)
+	next, _, err := s.Update(t.Context(), "default/a", grow(4), dry)
+	require.NoError(t, err)
+	require.Equal(t, 5, next.Value.Spec.Size)
+	require.Equal(t, stored.Revision, next.Revision)
+	_, gone, err := s.Delete(t.Context(), "default/a", registry.DeleteOptions{DryRun: true})
+	require.NoError(t, err)
+	require.True(t, gone)
+	still, err := s.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
+	require.NoError(t, err)
+	require.Same(t, stored, still)
+}
+
+func TestAdmission_ChangesAndRefuses(t *testing.T) {
+	cfg := config()
+	refused := errors.New("not today")
+	var seen []registry.Operation
+	cfg.Admit = []registry.Admitter{
+		registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
+			seen = append(seen, a.Operation)
+			if w, ok := a.Object.(*Widget); ok && w.Spec.Color == "pink" {
+				w.Spec.Color = "RED"
+			}
+			return nil
+		}),
+		registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
+			if a.Operation == registry.OperationDelete && a.Old.(*Widget).Labels["keep"] != "" {
+				return refused
+			}
+			return nil
+		}),
+	}
+	s := open(t, cfg)
+	w := widget("a", 1)
+	w.Spec.Color, w.Labels = "pink", map[string]string{"keep": "yes"}
+	require.Equal(t, "red", create(t, s, w).Value.Spec.Color, "admitted before it is canonicalized")
+	_, _, err := s.Delete(t.Context(), "default/a", registry.DeleteOptions{})
+	require.ErrorIs(t, err, refused)
+	require.Equal(t, []registry.Operation{registry.OperationCreate, registry.OperationDelete}, seen)
+}
