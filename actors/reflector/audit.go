@@ -5,10 +5,9 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// auditBatch holds a batch against what came before it: everything up to last
-// has been told. It returns how many of the events, from the first, are sound,
-// and what is wrong behind them. contiguous demands that no revision is
-// missing.
+// auditBatch checks that a batch continues from last, the revision of the
+// previous update. It returns how many of the leading events are valid, and the
+// first problem after them. With contiguous, a missing revision is a problem.
 func auditBatch(b backend.Batch, last store.Revision, contiguous bool) (int, *LostError) {
 	if lost := auditBounds(b, last); lost != nil {
 		return 0, lost
@@ -21,7 +20,7 @@ func auditBatch(b backend.Batch, last store.Revision, contiguous bool) (int, *Lo
 		at, key = event.Revision, event.Key()
 	}
 	if contiguous && at != b.Through {
-		return len(b.Events), skipped(at, b.Through, "the batch says that it is complete up to a revision whose events are missing")
+		return len(b.Events), skipped(at, b.Through, "the batch claims to be complete up to a revision whose events are missing")
 	}
 	return len(b.Events), nil
 }
@@ -38,9 +37,9 @@ func auditBounds(b backend.Batch, last store.Revision) *LostError {
 	return nil
 }
 
-// auditEvent holds an event against the one before it, at revision at and for
-// key. Only storage that is not contiguous may change several keys in one
-// revision.
+// auditEvent checks an event against its predecessor, which changed key at
+// revision at. Only storage that is not contiguous may change several keys in
+// one revision.
 func auditEvent(e store.Event, at store.Revision, key string, through store.Revision, contiguous bool) *LostError {
 	switch {
 	case e.Object == nil:
@@ -63,9 +62,8 @@ func repeated(last, found store.Revision, detail string) *LostError {
 	return &LostError{Reason: Repeated, Last: last, Found: found, Detail: detail}
 }
 
-// auditPage holds a page against the list that it belongs to: the options that
-// it was asked for with and the revision of the first page, which is its own if
-// it is the first.
+// auditPage checks a page against the options of its request and against the
+// revision of the list's first page (its own, if it is the first).
 func auditPage(page *backend.List, asked backend.ListOptions, first store.Revision) error {
 	if page == nil {
 		return ErrContract
@@ -75,7 +73,7 @@ func auditPage(page *backend.List, asked backend.ListOptions, first store.Revisi
 		return torn("a page was read at another revision")
 	}
 	if page.Continue != "" && page.Continue == asked.Continue {
-		return torn("a page is continued by itself")
+		return torn("a page's continue token leads to the same page")
 	}
 	for _, object := range page.Items {
 		if object == nil {

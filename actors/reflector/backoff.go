@@ -6,7 +6,7 @@ import (
 )
 
 // Defaults of [Backoff]: those of Kubernetes' reflectors, so that a server
-// sized for their reconnects is not surprised by ours.
+// sized for their reconnects can handle these.
 const (
 	DefaultInitial      = 800 * time.Millisecond
 	DefaultMax          = 30 * time.Second
@@ -15,12 +15,12 @@ const (
 	DefaultHealthyAfter = 2 * time.Minute
 )
 
-// NoJitter as [Backoff].Jitter makes every delay exact. All who lost the same
-// source then come back at the same moment.
+// NoJitter as [Backoff].Jitter makes every delay exact. All Reflectors that lost
+// the same source then reconnect at the same moment.
 const NoJitter = -1
 
-// Backoff is the one budget of a Reflector for all ways of coming back to its
-// source. Zero fields mean the defaults.
+// Backoff spaces all of a Reflector's attempts to reconnect to its source. Zero
+// fields mean the defaults.
 type Backoff struct {
 	// Initial is the delay after the first failure. Not negative; default
 	// [DefaultInitial].
@@ -36,8 +36,8 @@ type Backoff struct {
 	// [DefaultJitter].
 	Jitter float64
 	// HealthyAfter is how long one watch must have stayed open before the delay
-	// starts over at Initial. Nothing else resets it: not that a list
-	// succeeded, not that a watch opened or delivered, not that time passed.
+	// starts over at Initial. Nothing else resets it: neither a successful
+	// list, nor a watch that opens or delivers, nor the passing of time.
 	// Not negative; default [DefaultHealthyAfter].
 	HealthyAfter time.Duration
 }
@@ -64,9 +64,9 @@ func fallback[V comparable](field *V, value V) {
 func (b Backoff) delay(attempt int, random float64) time.Duration {
 	d := min(float64(b.Initial)*math.Pow(b.Factor, float64(attempt)), float64(b.Max))
 	if b.Jitter > 0 {
-		d += float64(d * b.Jitter * random) // converted, so that no machine fuses the two and rounds once
+		d += float64(d * b.Jitter * random) // the conversion prevents a fused multiply-add, which rounds differently
 	}
-	if d >= math.MaxInt64 { // float64 rounds MaxInt64 up to a value that does not convert
+	if d >= math.MaxInt64 { // float64(MaxInt64) rounds up to a value that overflows int64
 		return math.MaxInt64
 	}
 	return time.Duration(d)

@@ -19,9 +19,9 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// blockingRig is a Reflector of a source that blocks, on real executors, with a
+// blockingFixture is a Reflector of a source that blocks, on real executors, with a
 // clock that the test advances.
-type blockingRig struct {
+type blockingFixture struct {
 	source  *source
 	mirror  *mirror
 	clock   *actors.VirtualClock
@@ -30,19 +30,19 @@ type blockingRig struct {
 	entered chan struct{} // a call has begun
 }
 
-func newBlockingRig(t *testing.T) *blockingRig {
-	r := &blockingRig{source: newSource(), mirror: &mirror{}, errs: make(chan error, 100), entered: make(chan struct{}, 100)}
+func newBlockingFixture(t *testing.T) *blockingFixture {
+	r := &blockingFixture{source: newSource(), mirror: &mirror{}, errs: make(chan error, 100), entered: make(chan struct{}, 100)}
 	r.source.traits.Blocks = true
 	r.clock = actors.NewVirtualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	t.Cleanup(func() {
-		require.Empty(t, r.mirror.broken, "promises of the Reflector")
+		require.Empty(t, r.mirror.broken, "guarantees of the Reflector")
 		r.source.tidy(t)
 	})
 	r.system = newSystem(t, actors.SystemConfig{Clock: r.clock, Workers: 2})
 	return r
 }
 
-func (r *blockingRig) start(t *testing.T) *reflector.Ref {
+func (r *blockingFixture) start(t *testing.T) *reflector.Ref {
 	ref, err := reflector.Spawn(r.system, reflector.Config{
 		Source: r.source, Sink: r.mirror, Rand: rand.New(rand.NewPCG(1, 2)),
 		OnError: func(err error) { r.errs <- err },
@@ -53,14 +53,14 @@ func (r *blockingRig) start(t *testing.T) *reflector.Ref {
 }
 
 // block makes a call wait until its context ends.
-func (r *blockingRig) block(ctx context.Context) error {
+func (r *blockingFixture) block(ctx context.Context) error {
 	r.entered <- struct{}{}
 	<-ctx.Done()
 	return ctx.Err()
 }
 
 func TestStop_CancelsABlockedList(t *testing.T) {
-	r := newBlockingRig(t)
+	r := newBlockingFixture(t)
 	r.source.onList = r.block
 	ref := r.start(t)
 	<-r.entered
@@ -69,19 +69,18 @@ func TestStop_CancelsABlockedList(t *testing.T) {
 }
 
 func TestStop_CancelsABlockedWatch(t *testing.T) {
-	r := newBlockingRig(t)
+	r := newBlockingFixture(t)
 	r.source.onWatch = r.block
 	ref := r.start(t)
 	<-r.entered
 	ref.Stop()
 	require.NoError(t, r.system.Close(context.Background()))
-	require.Empty(t, r.errs, "to be stopped is no failure")
+	require.Empty(t, r.errs, "stopping is not a failure")
 }
 
-// Nobody but the system is told to stop: the Reflector cancels its call all the
-// same.
+// Closing the system also cancels the Reflector's call.
 func TestCloseOfTheSystemCancelsABlockedList(t *testing.T) {
-	r := newBlockingRig(t)
+	r := newBlockingFixture(t)
 	r.source.onList = r.block
 	r.start(t)
 	<-r.entered
@@ -89,7 +88,7 @@ func TestCloseOfTheSystemCancelsABlockedList(t *testing.T) {
 }
 
 func TestCalls_ThatTakeTooLongAreCancelled(t *testing.T) {
-	r := newBlockingRig(t)
+	r := newBlockingFixture(t)
 	r.source.onList = r.block
 	r.start(t)
 	<-r.entered
@@ -99,9 +98,9 @@ func TestCalls_ThatTakeTooLongAreCancelled(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled, "what the source said is kept")
 }
 
-// A watch that the source opens when nobody wants it any more is closed unread.
+// A watch that the source opens after Stop is closed unread.
 func TestStop_ClosesAWatchThatOpensLater(t *testing.T) {
-	r := newBlockingRig(t)
+	r := newBlockingFixture(t)
 	release := make(chan struct{})
 	r.source.onWatch = func(context.Context) error { // heeds no context
 		r.entered <- struct{}{}
@@ -119,7 +118,7 @@ func TestStop_ClosesAWatchThatOpensLater(t *testing.T) {
 }
 
 func TestCallThatEndsItsGoroutineIsAnError(t *testing.T) {
-	r := newBlockingRig(t)
+	r := newBlockingFixture(t)
 	var once sync.Once
 	r.source.onList = func(context.Context) error {
 		once.Do(runtime.Goexit)
@@ -132,11 +131,10 @@ func TestCallThatEndsItsGoroutineIsAnError(t *testing.T) {
 	<-r.entered // it tries again
 }
 
-// While the source blocks, the Reflector does not: it takes demands, and they
-// are not forgotten.
+// The Reflector accepts requests while its source blocks.
 func TestRelistDuringABlockedWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newBlockingRig(t)
+		r := newBlockingFixture(t)
 		release := make(chan struct{})
 		r.source.onWatch = func(context.Context) error { <-release; return nil }
 		ref := r.start(t)
@@ -154,8 +152,8 @@ func TestRelistDuringABlockedWatch(t *testing.T) {
 	})
 }
 
-// Writers, a source that breaks in every way, and a sink that is often full, all
-// at once: in the end the mirror is the source, and no promise was broken.
+// Concurrent writers, a source with every fault, and a sink that is often full:
+// in the end the sink's state equals the source's, and no guarantee was broken.
 func TestReflector_ConvergesUnderConcurrentTrouble(t *testing.T) {
 	for _, traits := range []backend.Traits{{}, {Blocks: true}, {Contiguous: true}, {Blocks: true, Contiguous: true}} {
 		t.Run(fmt.Sprintf("%+v", traits), func(t *testing.T) {
@@ -165,7 +163,7 @@ func TestReflector_ConvergesUnderConcurrentTrouble(t *testing.T) {
 }
 
 func convergeUnderTrouble(t *testing.T, traits backend.Traits) {
-	r := newBlockingRig(t)
+	r := newBlockingFixture(t)
 	r.source.traits = traits
 	r.mirror.capacity = 3
 	system := newSystem(t, actors.SystemConfig{Workers: 4}) // synctest's clock

@@ -10,10 +10,9 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// caller makes the calls that may block, one at a time. For a source that
-// blocks it is a child of the Reflector, on the executor for such actors, so
-// that the Reflector itself always answers, and can cancel the call when it is
-// told to stop.
+// caller makes blocking calls to the source, one at a time. It is a child of the
+// Reflector on the executor for blocking actors, so that the Reflector itself
+// stays responsive and can cancel the call when it is stopped.
 type caller struct {
 	source backend.ListerWatcher
 	reply  func(message) bool
@@ -23,11 +22,11 @@ type caller struct {
 func (c *caller) Receive(_ *actors.Context, r request) {
 	a := c.call(r)
 	if !c.reply(a) {
-		_ = a.discard() // nobody is left to tell of a panic in it
+		_ = a.discard() // the Reflector has stopped: a panic here cannot be reported
 	}
 }
 
-// call makes one call to the source. A panic in it is an error like any other.
+// call makes one call to the source and returns a panic in it as an error.
 func (c *caller) call(r request) answer {
 	a := answer{request: r.id}
 	var what string
@@ -42,7 +41,7 @@ func (c *caller) call(r request) answer {
 	}
 	switch {
 	case a.err != nil:
-		_ = a.discard() // what came with an error is no watch
+		_ = a.discard() // a watcher returned together with an error is not used
 		a.watcher, a.err = nil, explain(r.ctx, a.err)
 	case r.do == doOpen && a.watcher == nil:
 		a.err = ErrContract
@@ -50,7 +49,7 @@ func (c *caller) call(r request) answer {
 	return a
 }
 
-// explain adds why the call was cancelled, if that is why it failed.
+// explain adds the cause of the cancellation to the error of a cancelled call.
 func explain(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, ErrTimeout) {
 		return fmt.Errorf("%w: %w", cause, err)
@@ -58,7 +57,7 @@ func explain(ctx context.Context, err error) error {
 	return err
 }
 
-// discard frees what nobody will use.
+// discard closes a watcher that will not be used.
 func (a answer) discard() error {
 	if a.watcher == nil {
 		return nil

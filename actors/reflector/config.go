@@ -13,67 +13,67 @@ import (
 // Defaults of [Config].
 const (
 	// DefaultPageSize is that of the Kubernetes API server's own reflectors: few
-	// enough round trips for a million objects, and no page so large that
-	// reading it outlives the revision.
+	// enough round trips for a million objects, and pages small enough that
+	// their revision does not expire while they are read.
 	DefaultPageSize = 10_000
-	// DefaultMaxBatch events are 32 KiB, one L1 cache, and spread what a batch
-	// costs on its way (messages, publishing a snapshot: some microseconds) to
-	// nanoseconds per event. More gains nothing and delays the first of them.
+	// DefaultMaxBatch events are 32 KiB, one L1 cache, and amortize the cost of
+	// a batch (messages, publishing a snapshot: some microseconds) to
+	// nanoseconds per event. A larger batch only delays its first event.
 	DefaultMaxBatch = 1024
 	// DefaultCallTimeout is the Kubernetes API server's limit for a request.
 	DefaultCallTimeout = time.Minute
-	// DefaultResumeAttempts fill two to four minutes with the default Backoff.
+	// DefaultResumeAttempts take two to four minutes with the default Backoff.
 	DefaultResumeAttempts = 8
 )
 
-// Config says what to follow and whom to tell. Source, Sink and Rand are
-// required; zero elsewhere means the default.
+// Config configures a Reflector. Source, Sink and Rand are required; zero
+// elsewhere means the default.
 type Config struct {
 	// Source is what to follow. The Reflector has at most one call of List or
 	// Watch running on it at a time.
 	Source backend.ListerWatcher
-	// Sink is told what happened. A panic in it is a failure of the Reflector,
+	// Sink receives the updates. A panic in it is a failure of the Reflector,
 	// for its supervisor to handle.
 	Sink Sink
 	// Prefix restricts lists and watches to the keys under it; see
 	// [store.HasPrefix].
 	Prefix string
-	// State takes the source's own state over, if it offers one; see
-	// [backend.List].State. It needs an empty Prefix, and a Sink that knows
+	// State asks the source for its own state, to be shared instead of copied;
+	// see [backend.List].State. It needs an empty Prefix, and a Sink that reads
 	// [Update].State.
 	State bool
 	// PageSize is the most objects to ask for in one List call. Not negative;
 	// default [DefaultPageSize].
 	PageSize int
-	// MaxBatch is the most events to take, and to offer, at once. Not negative;
+	// MaxBatch is the largest number of events in one update. Not negative;
 	// default [DefaultMaxBatch].
 	MaxBatch int
-	// ResumeAttempts is how many watches in a row may bring nothing, whether
-	// they are refused, break or are closed, before the Reflector lists instead
-	// of resuming. Not negative; default [DefaultResumeAttempts].
+	// ResumeAttempts is how many watches in a row may end without an event
+	// (refused, broken or closed) before the Reflector lists instead of
+	// resuming. Not negative; default [DefaultResumeAttempts].
 	ResumeAttempts int
 	// CallTimeout bounds each List call (one page) and each Watch call of a
 	// source that blocks; see [backend.Traits]. Not negative; default
 	// [DefaultCallTimeout].
 	CallTimeout time.Duration
-	// Backoff spaces the attempts to come back.
+	// Backoff spaces the attempts to reconnect.
 	Backoff Backoff
-	// Rand makes the jitter. It belongs to this Reflector alone from here on.
-	// Required unless Backoff.Jitter is [NoJitter].
+	// Rand is the source of jitter, used by this Reflector alone. Required
+	// unless Backoff.Jitter is [NoJitter].
 	Rand *rand.Rand
 	// Permanent reports whether an error of a call or a watch will never go
-	// away, so that the Reflector tells its sink a Final [Unavailable] and
+	// away: the Reflector then offers a Final [Unavailable] to its sink and
 	// stops. Default [Permanent]. A panic in it counts as false.
 	Permanent func(error) bool
-	// OnError is told every error of every path, including those that are
-	// retried, once each, in order. It must not block. A panic in it is logged
-	// and goes no further. Optional.
+	// OnError is called with every error, including those that are retried,
+	// once each, in order. It must not block. A panic in it is logged and
+	// otherwise ignored. Optional.
 	OnError func(error)
 }
 
-// Permanent is the default of [Config].Permanent: the source is closed, or
-// cannot do or does not understand what is asked of it. A watch that ends with
-// [store.ErrClosed] is not asked about: only calls that fail with it are.
+// Permanent is the default of [Config].Permanent: the source is closed, or does
+// not support the request. [store.ErrClosed] is permanent only from a call: a
+// watch that ends with it is resumed.
 func Permanent(err error) bool {
 	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnsupported) || errors.Is(err, store.ErrInvalidKey)
 }
@@ -90,12 +90,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns what [Spawn] would find wrong with c, as
+// Validate returns the errors that [Spawn] would return for c:
 // [*usercode.ConfigError]s, joined.
 func (c Config) Validate() error { return c.withDefaults().validate() }
 
-// validate expects the defaults to be filled in. It reports everything that is
-// wrong, each as a [*usercode.ConfigError].
+// validate expects the defaults to be filled in. It reports every wrong field,
+// each as a [*usercode.ConfigError].
 func (c Config) validate() error {
 	var problems []error
 	demand := func(ok bool, field, problem string) {
@@ -104,9 +104,9 @@ func (c Config) validate() error {
 		}
 	}
 	demand(c.Source != nil, "Source", "is nil; give the storage to follow")
-	demand(c.Sink != nil, "Sink", "is nil; give what is to be told")
+	demand(c.Sink != nil, "Sink", "is nil; give the receiver of the updates")
 	demand(c.Rand != nil || c.Backoff.Jitter == NoJitter, "Rand", "is nil; give a seeded *rand.Rand, or set Backoff.Jitter to NoJitter")
-	demand(store.ValidatePrefix(c.Prefix) == nil, "Prefix", `is no prefix of keys; give "" for everything, or path segments like "ns/name"`)
+	demand(store.ValidatePrefix(c.Prefix) == nil, "Prefix", `is not a prefix of keys; give "" for everything, or path segments like "ns/name"`)
 	demand(c.PageSize > 0, "PageSize", "is negative; give the number of objects per page, or zero for the default")
 	demand(c.MaxBatch > 0, "MaxBatch", "is negative; give a number of events, or zero for the default")
 	demand(c.ResumeAttempts > 0, "ResumeAttempts", "is negative; give a number of watches, or zero for the default")

@@ -1,83 +1,80 @@
-// Package reflector follows a source: it lists, watches, resumes, lists again
-// when it must, and tells one sink what happened, in order, with nothing left
-// out and nothing repeated that it could tell.
+// Package reflector follows a source: it lists, watches, resumes, and relists
+// when it must. One sink receives every change in order; a loss or repetition
+// by the source is detected and repaired by a relist.
 //
 //	                       List pages, Batches
 //	backend.ListerWatcher ─────────────────────▶ Reflector ──Offer──▶ Sink
 //	         │    ▲                               │  ▲  ▲              │
 //	         │    └── one call at a time ─────────┘  │  └─Room, Relist─┘
-//	         └─────── Notify: ask again ─────────────┘
+//	         └─────── Notify: events are ready ──────┘
 //
-// What the sink sees is a sequence of [Update]s:
+// The sink receives a sequence of [Update]s:
 //
 //	Replace ─▶ (Changes | Progress)* ─▶ Replace ─▶ ...      Unavailable anywhere
 //
-// A [Replace] is the whole state at one revision. [Changes] and [Progress] go on
-// from the revision of the update before, whatever happened to the watch in
-// between: a watch that breaks is resumed after the last revision, without a
-// list. An [Unavailable] comes once per outage, which the next [Replace] or
-// [Progress] ends.
+// A [Replace] is the whole state at one revision. [Changes] and [Progress]
+// continue from the revision of the previous update, even across watches: a
+// watch that breaks is resumed after the last revision, without a list. An
+// [Unavailable] is sent once per outage, which the next [Replace] or [Progress]
+// ends.
 //
 // # Inside
 //
 //	         message            input              effects
-//	anyone ──────────▶ actor ──────────▶ machine ──────────▶ actor ──▶ source, sink, clock
+//	sender ──────────▶ actor ──────────▶ machine ──────────▶ actor ──▶ source, sink, clock
 //	                     ▲                                      │
 //	                     └───────── answer, wake, pull ─────────┘
 //
-// The machine decides and is plain data (machine.go, machinelist.go, audit.go,
-// backoff.go); the actor feeds it and does what it wants (reflector.go,
-// request.go). The scenarios in testdata are the machine's specification.
+// The machine is a pure state machine that makes all decisions (machine.go,
+// machinelist.go, audit.go, backoff.go); the actor feeds it messages and carries
+// out its effects (reflector.go, request.go). The scenarios in testdata specify
+// the machine.
 //
 // # When it lists
 //
-// At the start, and for every [Reason] after [Started]: the changes after the
-// last revision are gone from the source, or cannot be believed, or watches
-// bring nothing. A batch that does not start where the one before ended, an
-// event out of order, and on contiguous storage any missing revision, is a loss;
-// what was sound before it is still told. Pages must all be of one revision; if
-// one expires midway the list starts over, once and at once, in one piece.
+// At the start, and for every [Reason] after [Started]: the source no longer
+// has the changes after the last revision, they cannot be trusted, or watches
+// end without events. A loss is a batch that does not start where the previous
+// one ended, an event out of order, or on contiguous storage a missing revision;
+// valid events before it are still delivered. All pages must be of one revision;
+// if one expires midway, the list is retried once, immediately, without paging.
 //
-// A list that is older than what was told before is refused once, since it may
-// come from a replica that lags. If the next one is older too, or the source
-// itself has said that it went back, it is believed: the Replace then has a
-// smaller revision, and its Reason is [Repeated] or [Future].
+// A list that is older than the last update is refused once, since it may come
+// from a replica that lags. If the next one is older too, or the source itself
+// reported that it went back, it is accepted: the Replace then has a smaller
+// revision, and its Reason is [Repeated] or [Future].
 //
-// # Coming back
+// # Reconnecting
 //
-// There is one budget of attempts, [Backoff], for all ways back to the source:
-// after a list failed, a watch was refused, broke, expired, was found to be
-// wrong or was closed cleanly, after a demand to relist, and after a restart.
-// Every one of them waits, for a growing, jittered delay. Only a watch that
-// stayed open for HealthyAfter fills the budget up again, because everything
-// less can be had from a source that is failing: a list that succeeds, a watch
-// that opens, even one that delivers an event before it closes.
+// One [Backoff] spaces all attempts: after a failed list; after a watch that was
+// refused, broke, expired, lost events or was closed cleanly; after a request to
+// relist; and after a restart. The delay grows and is jittered. Only a watch
+// that stayed open for HealthyAfter resets it: a failing source may well serve a
+// list, open a watch, or deliver an event before it closes.
 //
 // # Backpressure
 //
-// The sink never blocks the Reflector nor is blocked by it. While it has no
-// room, the Reflector holds the update, and pulls, lists and opens nothing; the
-// source keeps the history meanwhile. If it cannot keep it long enough, the
-// watch expires, and the state is listed.
+// Offer does not block. While the sink is full, the Reflector holds the update
+// and makes no calls; the source keeps the history meanwhile. If it cannot keep
+// it long enough, the watch expires and the Reflector lists.
 //
 // # Concurrency
 //
 // A Reflector is an actor on the system's pool and has no goroutine of its own.
-// Sink.Offer and Config's functions are called in its turns. Only for a source
-// that blocks does it have a child, on the executor for blocking actors, for
-// its List and Watch. Source calls never overlap, and Stop cancels the one in
-// progress. A source that ignores its context holds up Stop, and nothing else
-// can: so it can hold up the end of the parent.
+// Sink.Offer and Config's functions are called in its turns. For a source that
+// blocks, a child on the executor for blocking actors calls List and Watch.
+// Source calls never overlap, and Stop cancels the one in progress. Only a
+// source that ignores its context can delay Stop, and with it the parent's.
 //
 // # Supervision
 //
-// Panics in the source are errors: contained, reported, and retried with the
-// budget. A panic in the sink is a failure of the Reflector, about which its
-// parent decides. Restarted, it lists (with a delay) and the sink gets a
-// Replace; its [Stats] go on. Contained panics are [usercode.PanicError]s.
+// Panics in the source are errors: contained, reported, and retried with
+// backoff, as [usercode.PanicError]s. A panic in the sink is a failure of the
+// Reflector, which its parent handles. A restarted Reflector lists, after a
+// delay, and its sink gets a Replace; its [Stats] continue.
 //
 // # Kubernetes
 //
-// The file docs/parity.md says of each behaviour of client-go's Reflector which
-// test holds it here, or why it does not apply.
+// docs/parity.md lists, for each behaviour of client-go's Reflector, the test
+// that covers it here, or why it does not apply.
 package reflector

@@ -20,14 +20,14 @@ import (
 
 type update = reflector.Update
 
-// mirror is a sink that keeps the state, and holds the Reflector to its word:
+// mirror is a sink that keeps the state and checks the Reflector's guarantees:
 // nothing lost, nothing repeated.
 type mirror struct {
 	mu       sync.Mutex
 	state    map[string]string
 	rev      store.Revision
 	updates  []update
-	broken   []string // promises that were not kept
+	broken   []string // guarantees that were broken
 	capacity int      // updates that may wait to be taken; zero: any number
 	waiting  int
 	verdict  actors.Verdict // if not Accepted, the answer to everything
@@ -146,7 +146,7 @@ type fixture struct {
 	errs   []error
 }
 
-// host is a parent that does what it is told.
+// host is a parent that runs functions in its turns.
 type host struct{ directive actors.Directive }
 
 func (h *host) Receive(ctx *actors.Context, do func(*actors.Context)) { do(ctx) }
@@ -158,7 +158,7 @@ func newFixture(t *testing.T) *fixture {
 	r := &fixture{T: t, source: newSource(), mirror: &mirror{}, exec: actors.NewSeeded(1)}
 	r.clock = actors.NewVirtualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	t.Cleanup(func() { // runs when the system has been closed
-		require.Empty(t, r.mirror.broken, "promises of the Reflector")
+		require.Empty(t, r.mirror.broken, "guarantees of the Reflector")
 		r.source.tidy(t)
 	})
 	r.system = newSystem(t, actors.SystemConfig{Executor: r.exec, Clock: r.clock})

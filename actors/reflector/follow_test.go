@@ -209,7 +209,7 @@ func TestRelist_AfterAnUnreadableEvent(t *testing.T) {
 	require.Equal(t, map[string]string{"good": "1"}, r.mirror.state)
 }
 
-func TestRow3_2_15_LostEventsAreFoundAndListed(t *testing.T) {
+func TestRelist_AfterLostEvents(t *testing.T) {
 	r := newFixture(t)
 	r.source.traits.Contiguous = true
 	r.start(r.config())
@@ -226,7 +226,7 @@ func TestRow3_2_15_LostEventsAreFoundAndListed(t *testing.T) {
 	require.Equal(t, reflector.LostError{Reason: reflector.Skipped, Last: 0, Found: 1, Detail: lost.Detail}, *lost)
 }
 
-func TestRow3_2_7_RepeatedEventsAreDroppedAndListed(t *testing.T) {
+func TestRelist_AfterRepeatedEventsWhichAreDropped(t *testing.T) {
 	r := newFixture(t)
 	r.start(r.config())
 	r.source.put("a", "1")
@@ -239,7 +239,7 @@ func TestRow3_2_7_RepeatedEventsAreDroppedAndListed(t *testing.T) {
 	require.Equal(t, []string{"Replace Started@0", "Changes@2", "Replace Repeated@2"}, r.mirror.told())
 }
 
-func TestRow3_2_15_DistrustedStateIsListed(t *testing.T) {
+func TestRelist_OfADistrustedState(t *testing.T) {
 	r := newFixture(t)
 	r.source.put("a", "1")
 	r.start(r.config())

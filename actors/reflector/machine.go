@@ -9,10 +9,10 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// machine decides what a Reflector does. It is plain data: inputs are its
-// methods, and what is to be done about them is appended to out, for its owner
-// to do in order and to answer. It reads no clock, and random is its only
-// source of chance.
+// machine decides what a Reflector does. It is a pure state machine: its methods
+// are the inputs, and each appends effects to out, which its owner carries out
+// in order and answers. It reads no clock, and random is its only source of
+// randomness.
 //
 //	        begin                 last page               opened
 //	Idle ──────────▶ Listing ───────────────▶ Opening ─────────────▶ Watching
@@ -25,32 +25,32 @@ type machine struct {
 	stats Stats
 	out   []effect
 
-	// why is the reason for which the next attempt must list; zero: it may
-	// resume after stats.Revision.
+	// why is the reason that the next attempt must list; zero: it may resume
+	// after stats.Revision.
 	why Reason
-	// due: the next attempt's time has come; it waits only for the sink.
+	// due: the delay is over, and the next attempt waits only for the sink.
 	due bool
-	// resumes counts the attempts to resume since a watch last brought anything.
+	// resumes counts the attempts to resume since a watch last delivered.
 	resumes int
-	// outage: the sink was told Unavailable and nothing since.
+	// outage: the last update offered was Unavailable.
 	outage bool
 	// opened is when the watch was opened.
 	opened time.Time
 
-	// asked is the page being fetched, listed the revision and objects of those
-	// before it. whole: pages could not be read to their end at one revision, so
-	// that lists are asked for in one piece until one succeeds.
+	// asked is the page being fetched, listed the revision and objects of the
+	// pages before it. whole: paging failed, so lists are requested without a
+	// limit until one succeeds.
 	asked  backend.ListOptions
 	listed backend.List
 	whole  bool
 
 	// held are the updates that the sink has not accepted, oldest first. While
-	// there is one, no call is begun and nothing is taken from the watch, so
-	// there are never more than two.
+	// there is one, the machine starts no call and pulls no batch, so there are
+	// at most two.
 	held []Update
 }
 
-// rules are what of the Config the machine decides by.
+// rules is the part of the Config that the machine needs.
 type rules struct {
 	prefix         string
 	pageSize       int
@@ -62,21 +62,21 @@ type rules struct {
 	random         func() float64
 }
 
-// action is something that the machine wants done.
+// action is what an effect does.
 type action uint8
 
 const (
 	doList   action = iota + 1 // fetch the page list; answer with page
 	doOpen                     // open a watch after from; answer with watch
-	doPull                     // take a batch, when other messages had their turn; answer with batch
+	doPull                     // take a batch, after pending messages; answer with batch
 	doHangUp                   // close the watch
-	doWait                     // after delay, say wake
+	doWait                     // after delay, call wake
 	doOffer                    // offer held[0] to the sink; answer with verdict
 	doReport                   // pass err to OnError
-	doStop                     // it is over
+	doStop                     // stop the actor
 )
 
-// effect is an action with what it needs.
+// effect is an action with its arguments.
 type effect struct {
 	do    action
 	list  backend.ListOptions
@@ -87,8 +87,8 @@ type effect struct {
 
 func (m *machine) do(e effect) { m.out = append(m.out, e) }
 
-// begin starts with a list: at once the first time, but a Reflector that failed
-// and was restarted draws on the budget like everybody who comes back.
+// begin starts with a list: immediately the first time, after a backoff delay
+// when the Reflector was restarted.
 func (m *machine) begin(why Reason) {
 	if m.stats.Phase != Idle {
 		return
@@ -101,7 +101,7 @@ func (m *machine) begin(why Reason) {
 	}
 }
 
-// need makes the next attempt a list. The first reason stands until the list.
+// need makes the next attempt a list. The first reason is kept until the list.
 func (m *machine) need(why Reason) {
 	if m.why == 0 {
 		m.why = why
@@ -109,7 +109,7 @@ func (m *machine) need(why Reason) {
 	}
 }
 
-// attempt lists or resumes, unless the sink has to make room first.
+// attempt lists or resumes, unless the sink is full.
 func (m *machine) attempt() {
 	m.stats.Phase, m.due = Waiting, true
 	switch {
@@ -127,13 +127,13 @@ func (m *machine) open() {
 	m.do(effect{do: doOpen, from: m.stats.Revision})
 }
 
-// watch takes the answer to doOpen.
+// watch handles the answer to doOpen.
 func (m *machine) watch(err error, now time.Time) {
 	switch {
 	case m.stats.Phase != Opening:
 	case err != nil:
 		m.broken(err)
-	case m.why != 0: // asked for meanwhile
+	case m.why != 0: // a relist was requested meanwhile
 		m.do(effect{do: doHangUp})
 		m.later()
 	default:
@@ -142,8 +142,8 @@ func (m *machine) watch(err error, now time.Time) {
 	}
 }
 
-// following goes on with an open watch. If the sink believes in an outage, the
-// end of it is told first.
+// following continues with an open watch. After an outage, a Progress tells the
+// sink that it is over.
 func (m *machine) following() {
 	if m.outage {
 		m.offer(Update{Kind: Progress, Revision: m.stats.Revision})
@@ -152,11 +152,10 @@ func (m *machine) following() {
 	m.do(effect{do: doPull})
 }
 
-// pulling reports whether a batch is wanted now. One that is taken at another
-// time would be lost.
+// pulling reports whether the machine can take a batch now.
 func (m *machine) pulling() bool { return m.stats.Phase == Watching && len(m.held) == 0 }
 
-// batch takes the answer to doPull.
+// batch handles the answer to doPull.
 func (m *machine) batch(b backend.Batch, err error, now time.Time) {
 	if err != nil {
 		m.hangUp(now)
@@ -172,7 +171,7 @@ func (m *machine) batch(b backend.Batch, err error, now time.Time) {
 	m.tell(b.Events, b.Through, b.State)
 }
 
-// tell passes on what a watch brought.
+// tell offers the contents of a batch to the sink.
 func (m *machine) tell(events []store.Event, through store.Revision, state *store.TreeView) {
 	switch {
 	case len(events) > 0:
@@ -183,12 +182,12 @@ func (m *machine) tell(events []store.Event, through store.Revision, state *stor
 		m.stats.Batches++
 		m.offer(Update{Kind: Progress, Revision: through})
 	default:
-		return // nothing now: the source will say when
+		return // nothing yet: the source will notify
 	}
 	m.stats.Revision, m.resumes = through, 0
 }
 
-// lost gives up a watch that is not what happened.
+// lost closes a watch that skipped or repeated revisions.
 func (m *machine) lost(lost *LostError, now time.Time) {
 	if lost.Reason == Skipped {
 		m.stats.Skipped++
@@ -201,8 +200,8 @@ func (m *machine) lost(lost *LostError, now time.Time) {
 	m.later()
 }
 
-// hangUp closes the watch. Only here is it seen whether the source was
-// healthy, and so the budget filled up again.
+// hangUp closes the watch. It resets the backoff if the watch was open for
+// HealthyAfter.
 func (m *machine) hangUp(now time.Time) {
 	if now.Sub(m.opened) >= m.backoff.HealthyAfter {
 		m.stats.Attempts, m.resumes = 0, 0
@@ -222,7 +221,7 @@ func (m *machine) broken(err error) {
 		m.report(err)
 		m.need(Future)
 		m.later()
-	case closed: // as servers do now and then; an outage only if it cannot be resumed
+	case closed: // normal for servers; an outage only if it cannot be resumed
 		m.report(err)
 		m.later()
 	default:
@@ -230,7 +229,7 @@ func (m *machine) broken(err error) {
 	}
 }
 
-// failed handles an error that means that the source is out of reach.
+// failed handles an error that means that the source is unreachable.
 func (m *machine) failed(err error) {
 	m.report(err)
 	if m.permanent(err) {
@@ -244,8 +243,8 @@ func (m *machine) failed(err error) {
 	}
 }
 
-// later makes the next attempt when the one budget of delays allows it. There
-// is no other way back to the source, so no path can spin.
+// later schedules the next attempt after the backoff's delay. Every reconnect
+// goes through here, so none can spin.
 func (m *machine) later() {
 	if m.why == 0 {
 		m.resumes++
@@ -259,14 +258,14 @@ func (m *machine) later() {
 	m.do(effect{do: doWait, delay: m.stats.Delay})
 }
 
-// wake says that the delay is over.
+// wake handles the end of the delay.
 func (m *machine) wake() {
 	if m.stats.Phase == Waiting && !m.due {
 		m.attempt()
 	}
 }
 
-// relist is somebody's demand for a list. One that is under way will do.
+// relist handles a request for a list. A list in progress satisfies it.
 func (m *machine) relist(why Reason, now time.Time) {
 	switch m.stats.Phase {
 	case Watching:
@@ -277,13 +276,13 @@ func (m *machine) relist(why Reason, now time.Time) {
 		m.need(why)
 	case Waiting:
 		m.need(why)
-		if m.due { // only the sink is waited for, and its pace is no delay
+		if m.due { // it waits only for the sink, so the backoff has not delayed it yet
 			m.later()
 		}
 	}
 }
 
-// end gives up. The sink is told, even if it has no room now.
+// end gives up, once the sink has accepted a final Unavailable.
 func (m *machine) end(err error) {
 	m.stats.Phase = Ended
 	m.stats.Outages++
@@ -309,9 +308,9 @@ func (m *machine) offer(u Update) {
 	}
 }
 
-// accepted is the sink's answer to doOffer: it took the update.
+// accepted handles the sink's answer Accepted to doOffer.
 func (m *machine) accepted() {
-	m.held = slices.Delete(m.held, 0, 1) // also lets go of what it pointed to
+	m.held = slices.Delete(m.held, 0, 1) // Delete also clears the reference
 	switch {
 	case len(m.held) > 0:
 		m.do(effect{do: doOffer})
@@ -324,11 +323,10 @@ func (m *machine) accepted() {
 	}
 }
 
-// full is the sink's answer to doOffer: it has no room. Nothing more happens
-// until room.
+// full handles the sink's answer Full to doOffer: the machine waits for room.
 func (m *machine) full() { m.stats.Full = true }
 
-// room says that the sink has room again.
+// room handles the sink's notice that it can accept an update again.
 func (m *machine) room() {
 	if m.stats.Full {
 		m.stats.Full = false
@@ -336,7 +334,7 @@ func (m *machine) room() {
 	}
 }
 
-// gone is the sink's answer to doOffer: it is no more.
+// gone handles the sink's answer Gone to doOffer: it has stopped.
 func (m *machine) gone() {
 	m.stats.Phase, m.held = Ended, nil
 	m.do(effect{do: doStop})

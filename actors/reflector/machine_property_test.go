@@ -10,9 +10,9 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// TestMachineKeepsItsPromises gives the machine whatever may happen, in any
-// order, and holds what it wants against what a Reflector promises.
-func TestMachineKeepsItsPromises(t *testing.T) {
+// TestMachine_KeepsItsGuarantees feeds the machine random inputs and checks its
+// effects against the guarantees of a Reflector.
+func TestMachine_KeepsItsGuarantees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{T: t, now: time.Unix(0, 0)}
 		w.m.rules = storyRules()
@@ -44,7 +44,7 @@ type world struct {
 	outage   bool
 }
 
-// step lets one of the things happen that can happen now.
+// step makes one of the currently possible inputs.
 func (w *world) step() {
 	w.now = w.now.Add(time.Duration(rapid.IntRange(0, 100).Draw(w.T, "seconds")) * time.Second)
 	err := rapid.SampledFrom([]error{nil, nil, nil, storyErrors["broken"], store.ErrClosed, store.ErrExpired, store.ErrFuture}).Draw(w.T, "err")
@@ -97,7 +97,7 @@ func (w *world) batch() backend.Batch {
 	return b
 }
 
-// perform does what the machine wants and complains about what it must not.
+// perform carries out the machine's effects and fails on forbidden ones.
 func (w *world) perform() {
 	for len(w.m.out) > 0 {
 		e := w.m.out[0]
@@ -146,7 +146,7 @@ func (w *world) offer() {
 	w.m.accepted()
 }
 
-// take is the sink's side of the promises.
+// take checks the guarantees to the sink.
 func (w *world) take(u Update) {
 	switch u.Kind {
 	case Replace:
@@ -169,8 +169,8 @@ func (w *world) take(u Update) {
 	w.told = u.Revision
 }
 
-// check looks at the machine when it wants nothing: it must wait for something
-// that will come.
+// check demands that a machine without effects waits for an input that will
+// come.
 func (w *world) check() {
 	w.demand(len(w.m.held) <= 2, "holds more than two updates")
 	w.demand(w.calling || w.watching || w.waiting || w.m.stats.Full || w.stopped, "waits for nothing")

@@ -8,8 +8,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// maxGrow bounds how many objects the room for a list is made for in advance:
-// how many remain is the source's claim, not a fact.
+// maxGrow bounds the number of objects preallocated for a list, since the
+// source's Remaining may be wrong.
 const maxGrow = 1 << 20
 
 // list begins a list with its first page.
@@ -24,7 +24,7 @@ func (m *machine) list() {
 	m.do(effect{do: doList, list: m.asked})
 }
 
-// page takes the answer to doList.
+// page handles the answer to doList.
 func (m *machine) page(page *backend.List, err error) {
 	if m.stats.Phase != Listing {
 		return
@@ -49,14 +49,14 @@ func (m *machine) page(page *backend.List, err error) {
 	}
 }
 
-// tears reports whether err says that paging itself is what fails, so that a
-// list in one piece may succeed at once.
+// tears reports whether err is a failure of paging, so that a list without a
+// limit may succeed immediately.
 func tears(err error, first bool) bool {
 	return errors.Is(err, ErrTornList) ||
 		!first && (errors.Is(err, store.ErrExpired) || errors.Is(err, store.ErrInvalidContinue))
 }
 
-// keep adds a sound page and goes on with the next, if there is one.
+// keep appends a valid page and requests the next, if there is one.
 func (m *machine) keep(page *backend.List) {
 	m.stats.Pages++
 	if m.asked.State && page.State != nil {
@@ -64,7 +64,7 @@ func (m *machine) keep(page *backend.List) {
 		m.complete()
 		return
 	}
-	if m.listed.Items == nil { // clipped, because what lies behind it is the source's
+	if m.listed.Items == nil { // clipped, because the spare capacity belongs to the source
 		m.listed.Items = slices.Grow(slices.Clip(page.Items), min(max(page.Remaining, 0), maxGrow))
 	} else {
 		m.listed.Items = append(m.listed.Items, page.Items...)
@@ -77,7 +77,7 @@ func (m *machine) keep(page *backend.List) {
 	m.complete()
 }
 
-// complete replaces the sink's state with the list, and watches from there.
+// complete offers the list to the sink and watches from its revision.
 func (m *machine) complete() {
 	list, why := m.listed, m.why
 	m.listed = backend.List{}
@@ -91,9 +91,9 @@ func (m *machine) complete() {
 	m.offer(Update{Kind: Replace, Reason: why, Revision: list.Revision, Objects: list.Items, State: list.State})
 }
 
-// wentBack refuses a list that is older than what the sink knows. A replica
-// that lags will have caught up by the next one; if that is older still, the
-// source itself has gone back and is believed.
+// wentBack refuses a list that is older than the last update. A replica that
+// lags will have caught up by the next one; if that is older too, the source
+// itself has gone back and the list is accepted.
 func (m *machine) wentBack(listed store.Revision) {
 	m.stats.Repeated++
 	m.why = 0

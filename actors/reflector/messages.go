@@ -7,22 +7,22 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// message is what a Reflector takes.
+// message is what a Reflector receives.
 //
 //	message    sent by
 //	begin      Spawn; the Reflector itself when it is restarted
 //	answer     the caller: a call to the source has returned
-//	pull       the source's Notify; the Reflector itself, to make way for others
+//	pull       the source's Notify; the Reflector itself, to yield between batches
 //	wake       the clock: a delay is over
 //	overdue    the clock: a call takes too long
-//	room       Ref.Room: the sink can take something
+//	room       Ref.Room: the sink has room
 //	relist     Ref.Relist
 type message interface{ message() }
 
 // begin starts the work.
 type begin struct{ why Reason }
 
-// answer is what became of a request.
+// answer is the result of a request.
 type answer struct {
 	request uint64
 	page    *backend.List   // of a list
@@ -33,10 +33,10 @@ type answer struct {
 // pull says that the watch of that notifier may have something.
 type pull struct{ notifier *notifier }
 
-// wake says that the delay of that number is over.
+// wake says that the delay with that number is over.
 type wake struct{ delay uint64 }
 
-// overdue says that the request of that number has had its time.
+// overdue says that the request with that number has timed out.
 type overdue struct{ request uint64 }
 
 // room says that the sink has room.
@@ -53,7 +53,7 @@ func (overdue) message() {}
 func (room) message()    {}
 func (relist) message()  {}
 
-// request is what the caller takes: one call to the source.
+// request is the caller's message: one call to the source.
 type request struct {
 	id   uint64
 	ctx  context.Context

@@ -17,14 +17,14 @@ type Ref struct {
 	mu    sync.Mutex
 	stats Stats
 
-	// requests and delays number what the Reflector has asked for, through all
-	// restarts, so that no answer is taken for another. They belong to its turn.
+	// requests and delays are the last numbers used, across restarts, so that an
+	// answer matches one request only. Only the actor's turns use them.
 	requests, delays uint64
 }
 
-// Spawn starts a Reflector as a child of parent. It lists at once and then
-// follows the source until it is stopped, its sink is gone, or the source is
-// out of reach for good.
+// Spawn starts a Reflector as a child of parent. It lists immediately and then
+// follows the source until it is stopped, its sink answers [actors.Gone], or an
+// error is permanent.
 //
 // It runs on the system's pool. If the source blocks (see [backend.Traits]),
 // its List and Watch are called on the system's executor for blocking actors.
@@ -45,22 +45,22 @@ func Spawn(parent actors.Parent, cfg Config) (*Ref, error) {
 	h.actor = actors.Spawn(parent, "reflector", func() actors.Behavior[message] {
 		return newReflector(&cfg, traits, h)
 	}, actors.Options{})
-	// Only now can the actor be told of itself.
+	// Only now does the actor's handle exist.
 	if !h.actor.Tell(begin{Started}) {
 		return nil, fmt.Errorf("spawn reflector: %w", actors.ErrStopping)
 	}
 	return h, nil
 }
 
-// newReflector returns the behavior: a new one, but for the numbers, which are
-// those of the whole Reflector, and the revision up to which its sink knows.
+// newReflector returns a new behavior that keeps the Reflector's Stats and the
+// revision of its last update across restarts.
 func newReflector(cfg *Config, traits backend.Traits, h *Ref) *reflector {
 	r := &reflector{config: cfg, traits: traits, handle: h}
 	r.machine.rules = rules{
 		prefix:         cfg.Prefix,
 		pageSize:       cfg.PageSize,
 		resumeAttempts: cfg.ResumeAttempts,
-		contiguous:     traits.Contiguous && cfg.Prefix == "", // others' keys have their revisions too
+		contiguous:     traits.Contiguous && cfg.Prefix == "", // keys outside the prefix use revisions too
 		state:          cfg.State && cfg.Prefix == "",
 		backoff:        cfg.Backoff,
 		permanent:      cfg.permanent,
@@ -71,13 +71,13 @@ func newReflector(cfg *Config, traits backend.Traits, h *Ref) *reflector {
 	return r
 }
 
-// permanent asks Permanent.
+// permanent calls Permanent.
 func (c *Config) permanent(err error) (yes bool) {
 	panicked := usercode.Call("Config.Permanent", c.Prefix, func() { yes = c.Permanent(err) })
 	return yes && panicked == nil
 }
 
-// random is where jitter comes from.
+// random returns a random number for the jitter.
 func (c *Config) random() float64 {
 	if c.Rand == nil {
 		return 0
@@ -89,14 +89,14 @@ func (c *Config) random() float64 {
 // [actors.Supervisor] and [actors.ChildObserver] know it.
 func (h *Ref) ID() actors.ID { return h.actor.ID() }
 
-// Room tells the Reflector that its sink, which said [actors.Full], can take
-// something again. To say so without need costs a message and does nothing.
+// Room tells the Reflector that its sink, which answered [actors.Full], has room
+// again. An unneeded call costs a message and has no effect.
 func (h *Ref) Room() { h.actor.Tell(room{}) }
 
-// Relist asks for the whole state anew. It comes when the [Backoff] allows, as
-// a [Replace] with that reason, unless another was pending already; if a list
-// is under way, that one will do. A reason that is not one of this package's
-// counts as [Requested].
+// Relist requests a list. The sink receives it when the [Backoff] allows, as a
+// [Replace] with that reason, unless a list is pending for another reason; a
+// list in progress satisfies the request. A reason that is not one of this
+// package's counts as [Requested].
 func (h *Ref) Relist(why Reason) {
 	if why == 0 || why >= reasons {
 		why = Requested
@@ -105,12 +105,12 @@ func (h *Ref) Relist(why Reason) {
 }
 
 // Stop ends the Reflector. Contexts given to its source are cancelled, its
-// watch is closed and its timers are stopped; the sink hears nothing more after
-// the Offer in progress, if there is one. The Reflector's actor is gone when
-// its parent is told so. Calling it again does nothing.
+// watch is closed and its timers are stopped; the sink receives nothing more
+// after the Offer in progress, if there is one. Stop does not wait: the parent
+// is notified when the actor has ended. Calling it again has no effect.
 func (h *Ref) Stop() { h.actor.Stop() }
 
-// Alive reports whether the Reflector has neither stopped nor been told to.
+// Alive reports whether the Reflector has neither stopped nor been asked to.
 func (h *Ref) Alive() bool { return h.actor.Alive() }
 
 // Stats returns the numbers as of the end of the Reflector's last turn.

@@ -9,8 +9,8 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// reflector is the actor: it feeds its machine with what happens, and does what
-// the machine wants.
+// reflector is the actor: it feeds messages to its machine and carries out the
+// machine's effects.
 type reflector struct {
 	machine machine
 	config  *Config
@@ -26,7 +26,7 @@ type reflector struct {
 	cancel   context.CancelCauseFunc // ends the call in progress; nil if there is none
 }
 
-// Started remembers where it is.
+// Started keeps the system, for its executors and clock.
 func (r *reflector) Started(ctx *actors.Context) { r.system = ctx.System() }
 
 // Receive handles one message.
@@ -50,17 +50,17 @@ func (r *reflector) Receive(ctx *actors.Context, msg message) {
 	r.act(ctx)
 }
 
-// Flush shows the numbers of the turn.
+// Flush publishes the turn's Stats.
 func (r *reflector) Flush(*actors.Context) { r.handle.publish(r.machine.stats) }
 
-// Stopping cancels what is under way, so that children can end.
+// Stopping cancels the call in progress, so that the caller can end.
 func (r *reflector) Stopping(*actors.Context) {
 	r.machine.stats.Phase = Ended
 	r.release()
 	r.handle.publish(r.machine.stats)
 }
 
-// Restarting does the same, and arranges for the successor to begin.
+// Restarting does the same, and tells the next incarnation to begin.
 func (r *reflector) Restarting(*actors.Context) {
 	r.machine.stats.Restarts++
 	r.release()
@@ -81,14 +81,14 @@ func (r *reflector) discard(a answer) {
 	}
 }
 
-// ChildFailed handles a source whose call ended the goroutine, which is the
-// one thing that the caller cannot contain.
+// ChildFailed handles a source that ended its goroutine (runtime.Goexit), which
+// the caller cannot contain.
 func (r *reflector) ChildFailed(_ *actors.Context, _ actors.ID, reason any) actors.Directive {
 	r.handle.actor.Tell(answer{request: r.handle.requests, err: fmt.Errorf("%w: %v", ErrContract, reason)})
 	return actors.Restart
 }
 
-// act does what the machine wants, until it wants nothing more.
+// act carries out the machine's effects until there are none left.
 func (r *reflector) act(ctx *actors.Context) {
 	for i := 0; i < len(r.machine.out); i++ {
 		r.perform(ctx, r.machine.out[i])
@@ -132,11 +132,11 @@ func (r *reflector) offer() {
 	}
 }
 
-// pull takes a batch, if one is wanted. The notifier is silenced first: what comes
-// from here on rings it again.
+// pull takes a batch, if the machine can take one. The notifier is cleared
+// first, so that a later event notifies again.
 func (r *reflector) pull(ctx *actors.Context, b *notifier) {
 	if b != r.notifier {
-		return // of a watch that is no more
+		return // of an earlier watch
 	}
 	b.pending.Store(false)
 	if r.watcher == nil || !r.machine.pulling() {
@@ -152,7 +152,7 @@ func (r *reflector) pull(ctx *actors.Context, b *notifier) {
 	r.machine.batch(batch, err, ctx.Clock().Now())
 }
 
-// wait arms the one timer for delays.
+// wait arms the delay's timer.
 func (r *reflector) wait(ctx *actors.Context, e effect) {
 	stopTimer(&r.delay)
 	r.handle.delays++
@@ -167,7 +167,7 @@ func (r *reflector) woken(m wake) {
 	}
 }
 
-// report tells OnError. That it may be slow or panic is its author's affair.
+// report calls OnError and contains a panic in it.
 func (r *reflector) report(err error) {
 	if r.config.OnError == nil {
 		return
@@ -177,7 +177,7 @@ func (r *reflector) report(err error) {
 	}
 }
 
-// complain reports an error that the machine need not know of.
+// complain reports an error that changes nothing for the machine.
 func (r *reflector) complain(err error) {
 	r.machine.count(err)
 	r.report(err)
@@ -194,7 +194,7 @@ func (r *reflector) hangUp() {
 	}
 }
 
-// release lets go of everything outside this actor.
+// release cancels the call, closes the watch and stops the timers.
 func (r *reflector) release() {
 	stopTimer(&r.delay)
 	r.conclude()

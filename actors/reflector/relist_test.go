@@ -34,8 +34,8 @@ func TestRelist_IsPagedAsTheFirst(t *testing.T) {
 	r.synced()
 }
 
-// A relist does not go back behind what the sink has been told: a replica that
-// lags is asked again, when it may have caught up.
+// A relist that is older than the last update is refused once, since a lagging
+// replica may catch up.
 func TestRelist_OlderThanWhatWasDeliveredIsRefused(t *testing.T) {
 	r := newFixture(t)
 	r.fill(10)
@@ -55,7 +55,7 @@ func TestRelist_OlderThanWhatWasDeliveredIsRefused(t *testing.T) {
 	require.Equal(t, []string{"Replace Started@10", "Unavailable: " + back.Error(), "Replace Repeated@10"}, r.mirror.told())
 }
 
-// Nothing of a list is kept but the objects that somebody keeps.
+// An object that is kept does not keep the rest of its list alive.
 func TestList_ObjectThatIsKeptDoesNotKeepItsPage(t *testing.T) {
 	r := newFixture(t)
 	r.fill(4)
@@ -88,8 +88,7 @@ func weaken(objects []*store.Object) []weak.Pointer[store.Object] {
 	return weakened
 }
 
-// The revision of a list, like its objects, is nobody's before its last page is
-// there.
+// Neither the revision nor the objects of a list are visible before its last page.
 func TestList_NothingIsDeliveredOfAnIncompleteOne(t *testing.T) {
 	r := newFixture(t)
 	r.fill(5)
@@ -117,8 +116,8 @@ func TestList_NothingIsDeliveredOfAnIncompleteOne(t *testing.T) {
 	r.synced()
 }
 
-// How long a source is asked to resume that brings nothing is counted, not
-// timed, and counting starts over when a watch brings something.
+// Resumes that deliver nothing are bounded by count, not time; the count starts
+// over when a watch delivers.
 func TestWatch_ResumesAreBoundedUntilOneBringsSomething(t *testing.T) {
 	r := newFixture(t)
 	r.fill(1)

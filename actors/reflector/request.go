@@ -7,12 +7,12 @@ import (
 	"github.com/watchmill/watchmill/actors"
 )
 
-// A request to the source is under way from request to answered, or until the
-// Reflector stops or restarts. There is one at most, and its number tells its
-// answer from that of an earlier one.
+// A request to the source is in progress from request to answered, or until the
+// Reflector stops or restarts. There is at most one; its number distinguishes
+// its answer from that of an earlier request.
 
-// request makes a call to the source: here if it does not block, otherwise in
-// the caller. Either way its answer comes as a message.
+// request makes a call to the source: in this turn if it does not block,
+// otherwise in the caller. Either way the answer is a message.
 func (r *reflector) request(ctx *actors.Context, q request) {
 	r.handle.requests++
 	q.id = r.handle.requests
@@ -25,7 +25,7 @@ func (r *reflector) request(ctx *actors.Context, q request) {
 	(&caller{source: r.config.Source, reply: r.tell}).Receive(ctx, q)
 }
 
-// limit arranges for the request to be cancelled when it has had its time.
+// limit arranges for the request to be cancelled after Config.CallTimeout.
 func (r *reflector) limit(ctx *actors.Context, id uint64) {
 	r.timeout = ctx.Clock().AfterFunc(r.config.CallTimeout, func() { r.handle.actor.Tell(overdue{id}) })
 }
@@ -36,7 +36,7 @@ func (r *reflector) overdue(m overdue) {
 	}
 }
 
-// callerOf returns the child that makes calls, and spawns it for the first.
+// callerOf returns the child that makes calls, spawning it on first use.
 func (r *reflector) callerOf(ctx *actors.Context) *actors.Ref[request] {
 	if r.caller == nil {
 		r.caller = actors.Spawn(ctx, "calls", func() actors.Behavior[request] {
@@ -48,7 +48,7 @@ func (r *reflector) callerOf(ctx *actors.Context) *actors.Ref[request] {
 
 func (r *reflector) tell(m message) bool { return r.handle.actor.Tell(m) }
 
-// answered takes what became of the request.
+// answered handles the result of the request.
 func (r *reflector) answered(ctx *actors.Context, a answer) {
 	if a.request != r.handle.requests || r.cancel == nil {
 		r.discard(a)

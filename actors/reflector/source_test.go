@@ -35,8 +35,8 @@ func gone(o *store.Object, rev store.Revision) *store.Object {
 	return &c.Object
 }
 
-// source is storage in memory that can be told to misbehave. It counts what is
-// open, so that tests can see what was left behind.
+// source is storage in memory with faults on demand. It counts what is open, so
+// that tests can find leaks.
 type source struct {
 	traits backend.Traits
 

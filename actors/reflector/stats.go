@@ -11,18 +11,18 @@ import (
 type Phase uint8
 
 const (
-	// Idle: it has not begun.
+	// Idle: not started.
 	Idle Phase = iota
-	// Listing: it fetches a page of a list.
+	// Listing: fetching a page of a list.
 	Listing
-	// Opening: it opens a watch.
+	// Opening: opening a watch.
 	Opening
-	// Watching: it follows a watch.
+	// Watching: following a watch.
 	Watching
-	// Waiting: it waits for the time of its next attempt, or for room in the
-	// sink before it.
+	// Waiting: waiting for the backoff's delay, or for room in the sink, before
+	// the next attempt.
 	Waiting
-	// Ended: it has given up or was stopped.
+	// Ended: stopped, or given up.
 	Ended
 )
 
@@ -36,35 +36,35 @@ func (p Phase) String() string {
 	return fmt.Sprintf("Phase(%d)", uint8(p))
 }
 
-// Stats says what a Reflector has done since it was spawned, through all
-// restarts, and where it stands. The numbers of one Stats belong together.
+// Stats counts what a Reflector has done since it was spawned, across restarts,
+// and holds its current state. It is a consistent snapshot.
 type Stats struct {
-	// Phase is what it is doing.
+	// Phase is the current activity.
 	Phase Phase
-	// Full says that it holds an update that the sink had no room for.
+	// Full: the sink was full, and an update is held.
 	Full bool
-	// Revision is the last one that the sink was told of, or is about to be.
+	// Revision is that of the last update offered or about to be offered.
 	Revision store.Revision
-	// Lists counts lists begun, Pages the pages fetched, Watches the watches
-	// asked for.
+	// Lists counts lists started, Pages the pages fetched, Watches the watches
+	// requested.
 	Lists, Pages, Watches uint64
 	// Relists counts the times that a list became necessary, by [Reason].
 	Relists [reasons]uint64
 	// Batches and Events count what was taken from watches.
 	Batches, Events uint64
-	// Errors counts what Config.OnError was told.
+	// Errors counts the errors passed to Config.OnError.
 	Errors uint64
 	// Skipped counts losses found, Repeated the times that the source repeated
 	// a revision or went back; see [LostError] and [WentBackError].
 	Skipped, Repeated uint64
-	// Outages counts the Unavailables told.
+	// Outages counts the Unavailable updates.
 	Outages uint64
 	// Restarts counts failures of the Reflector itself.
 	Restarts uint64
-	// Attempts is how many delays were waited for since the source was last
+	// Attempts is the number of backoff delays since the source was last
 	// healthy, Delay the last of them.
 	Attempts int
 	Delay    time.Duration
-	// LastError is the last one that Config.OnError was told; nil if none.
+	// LastError is the last error passed to Config.OnError; nil if none.
 	LastError error
 }

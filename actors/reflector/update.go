@@ -7,21 +7,21 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Kind says what an [Update] tells.
+// Kind is the kind of an [Update].
 type Kind uint8
 
 const (
-	// Replace: Objects are the whole state at Revision; whatever the sink had
-	// is superseded. It comes first, and again after every relist.
+	// Replace: Objects are the whole state at Revision and supersede the sink's.
+	// It comes first, and again after every relist.
 	Replace Kind = iota + 1
-	// Changes: Events happened, and are all that happened, up to Revision.
+	// Changes: Events are all changes since the previous update, up to Revision.
 	Changes
-	// Progress: nothing happened up to Revision. It also tells the end of an
-	// outage that a resumed watch has bridged; Revision may then be the one
-	// already known.
+	// Progress: there is no change up to Revision, like a bookmark. It also ends
+	// an outage after which the watch was resumed; Revision may then be that of
+	// the previous update.
 	Progress
 	// Unavailable: the source cannot be followed for now, because of Err. It is
-	// told once per outage, which ends with the next Replace or Progress.
+	// sent once per outage, which ends with the next Replace or Progress.
 	Unavailable
 )
 
@@ -35,33 +35,30 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// Reason says why a Reflector listed.
+// Reason is why a Reflector listed.
 type Reason uint8
 
 const (
 	// Started: the first list.
 	Started Reason = iota + 1
-	// Restarted: the Reflector failed and was started anew by its supervisor.
+	// Restarted: the Reflector failed and was restarted by its supervisor.
 	Restarted
 	// Expired: the source no longer had the changes after the last revision.
 	Expired
-	// Skipped: a batch left changes out, or held an event that could not be
-	// read.
+	// Skipped: a batch lacked changes, or held an event that could not be read.
 	Skipped
 	// Repeated: the source repeated a revision or went back. The list's
 	// revision may be smaller than those before it.
 	Repeated
-	// Future: the source said that the last revision has not happened yet, as
-	// one restored from a backup does. The list's revision may be smaller than
+	// Future: the source reported that the last revision is in the future, as
+	// after a restore from a backup. The list's revision may be smaller than
 	// those before it.
 	Future
-	// Stuck: [Config].ResumeAttempts watches in a row brought nothing.
+	// Stuck: [Config].ResumeAttempts watches in a row delivered nothing.
 	Stuck
-	// Distrusted: somebody found that the mirrored state is wrong; see
-	// [Ref.Relist].
+	// Distrusted: the cached state was found to be wrong; see [Ref.Relist].
 	Distrusted
-	// Requested: somebody asked for it, for a reason of their own; see
-	// [Ref.Relist].
+	// Requested: the caller of [Ref.Relist] gave no other reason.
 	Requested
 
 	reasons // how many there are, counting zero
@@ -83,21 +80,21 @@ func (r Reason) String() string {
 	return fmt.Sprintf("Reason(%d)", uint8(r))
 }
 
-// mayGoBack reports whether a list for this reason is believed even if its
-// revision is smaller than what was seen before.
+// mayGoBack reports whether a list for this reason is accepted even if its
+// revision is smaller than that of the last update.
 func (r Reason) mayGoBack() bool { return r == Repeated || r == Future }
 
-// Update is one thing that a Reflector tells its [Sink]. Kind says which of
-// the fields mean something. Slices and objects are shared: read only.
+// Update is what a Reflector offers to its [Sink]. Kind determines which fields
+// are set. Slices and objects are shared: read only.
 type Update struct {
 	Kind Kind
 	// Reason is why the state was listed; only for Replace.
 	Reason Reason
-	// Final means that the Reflector has given up and nothing follows; only for
+	// Final: the Reflector has given up and nothing follows; only for
 	// Unavailable. See [Config].Permanent.
 	Final bool
-	// Revision is the revision of the state (Replace), or the one up to which
-	// everything has been told (Changes, Progress).
+	// Revision is that of the state (Replace), or the one up to which the sink
+	// has received every change (Changes, Progress).
 	Revision store.Revision
 	// Objects is the state in key order; only for Replace, and empty if State is
 	// set.
@@ -112,7 +109,7 @@ type Update struct {
 	Err error
 }
 
-// Sink is told what happened, in order, by one Reflector at a time.
+// Sink receives the updates of one Reflector, in order.
 //
 // Offer must not block. It answers [actors.Accepted], or [actors.Full]: then
 // the Reflector keeps the update, starts nothing new, and offers it again when

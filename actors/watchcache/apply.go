@@ -8,10 +8,10 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// ErrInconsistent: the state is not what storage holds. It is listed again.
+// ErrInconsistent: the state differs from storage's. The Reflector relists.
 var ErrInconsistent = errors.New("cache is inconsistent with storage")
 
-// upstream applies what the Reflector tells.
+// upstream applies an update of the Reflector.
 func (c *cache) upstream(u reflector.Update) {
 	switch {
 	case u.Kind == reflector.Unavailable:
@@ -20,7 +20,7 @@ func (c *cache) upstream(u reflector.Update) {
 	case u.Kind == reflector.Replace:
 		c.replace(u)
 	case c.distrusted:
-		return // a list is on its way, and this is in it
+		return // the list to come includes this
 	case !c.changes(u):
 		return
 	}
@@ -30,7 +30,7 @@ func (c *cache) upstream(u reflector.Update) {
 	}
 }
 
-// advance notes that nothing up to rev is still to come.
+// advance records that every change up to rev has been applied.
 func (c *cache) advance(rev store.Revision) {
 	if rev <= c.revision {
 		return
@@ -40,8 +40,8 @@ func (c *cache) advance(rev store.Revision) {
 	c.dirty = true
 }
 
-// changes takes what happened. From a source that shares its state the events
-// are what led to that, so they are not applied again.
+// changes applies events. Those of a source that shares its state are in that
+// state already, so only the window needs them.
 func (c *cache) changes(u reflector.Update) bool {
 	shared := c.state.adopt(u.State, c.Indexes)
 	if !shared && !c.state.shared {
@@ -60,7 +60,7 @@ func (c *cache) changes(u reflector.Update) bool {
 }
 
 // applyAll applies events in order. It stops and reports false at one that does
-// not fit the state: something before it was lost.
+// not fit the state, since an earlier event must have been lost.
 func (c *cache) applyAll(events []store.Event) bool {
 	for i, ev := range events {
 		if !c.apply(ev) {
@@ -76,8 +76,8 @@ func (c *cache) applyAll(events []store.Event) bool {
 	return true
 }
 
-// apply adds one event to the window and the state. The previous state that
-// watchers see is the cache's own.
+// apply adds one event to the window and the state. The event's previous object
+// is the cache's own.
 func (c *cache) apply(ev store.Event) bool {
 	if ev.Type == store.Bookmark {
 		return true
@@ -103,8 +103,8 @@ func (c *cache) append(ev store.Event) {
 	c.dirty = true
 }
 
-// replace takes a list as the state. The first one starts the window; a later
-// one goes through it as the difference, so that watches live on.
+// replace takes a list as the state. The first one starts the window; the
+// difference to a later one goes through it as events, so that watches continue.
 func (c *cache) replace(u reflector.Update) {
 	c.doubt()
 	listed := newState(u, c.Indexes, c.window.View())
@@ -120,11 +120,9 @@ func (c *cache) replace(u reflector.Update) {
 	c.filled, c.distrusted, c.dirty = true, false, true
 }
 
-// appendDiff adds what leads from the state to the listed one to the window. It
-// reports false if nothing can: what the cache has shown up to its revision is
-// not what storage holds there, so nothing that anyone has from it means
-// anything. That is when storage went back in time, or a state was wrong and
-// nothing was written since that could carry the correction.
+// appendDiff appends the difference between the state and the listed one to the
+// window. It reports false if that is impossible: storage went back in time, or
+// the state was wrong and there is no newer revision for the corrections.
 func (c *cache) appendDiff(listed *store.TreeView, rev store.Revision) bool {
 	if rev < c.revision {
 		return false
@@ -139,8 +137,8 @@ func (c *cache) appendDiff(listed *store.TreeView, rev store.Revision) bool {
 	return true
 }
 
-// countUnseen counts the revisions up to rev that none of the events has. What was
-// emitted at one of them is lost, which the next one emitted tells.
+// countUnseen counts the revisions up to rev without an event. Events emitted at
+// them are lost, which the next emitted event reports as a gap.
 func (c *cache) countUnseen(events []store.Event, rev store.Revision) {
 	if !c.Emits {
 		return
@@ -156,8 +154,8 @@ func (c *cache) countUnseen(events []store.Event, rev store.Revision) {
 	c.handle.gap = c.handle.gap || unseen > 0
 }
 
-// distrust stops believing in the state, because of cause, until the Reflector
-// has listed again.
+// distrust makes the cache Pending, because of cause, until the Reflector has
+// listed again.
 func (c *cache) distrust(cause error) {
 	c.distrusted = true
 	c.setReadiness(c.readiness.pending(c.now, cause))

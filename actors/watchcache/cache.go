@@ -14,37 +14,36 @@ type Config struct {
 	// Schema describes the objects.
 	Schema *store.Schema
 	// SizeOf estimates an object's bytes for Limits; nil means
-	// [store.DefaultSize]. It must not panic: contain what is the user's.
+	// [store.DefaultSize]. It must not panic: the caller wraps user code.
 	SizeOf func(*store.Object) int
 	// Indexes are kept in the state tree.
 	Indexes []store.Attribute
-	// Emits: the source has a revision for each event and for nothing else, and
-	// some events are [store.Emitted], which no list shows.
+	// Emits: the source's revisions are exactly its events, and some events are
+	// [store.Emitted], which no list shows.
 	Emits bool
 	// Limits bound the window.
 	Limits store.WindowLimits
-	// Published is where the cache leaves its snapshots.
+	// Published receives the cache's snapshots.
 	Published *store.Published
-	// Dispatcher is told of what was committed, and of new watches.
+	// Dispatcher receives commits and new watches.
 	Dispatcher *actors.Ref[dispatcher.Message]
 	// Relist asks the Reflector for a new list. It must not block.
 	Relist func(reflector.Reason)
 	// OnRoom is called when a mailbox that refused an update has room again. It
 	// must not block.
 	OnRoom func()
-	// OnDoubt is called when the cache stops being ready, and before it takes a list:
-	// storage may have gone back in time, and what it acknowledged before may not
-	// have happened. It must not block. Optional.
+	// OnDoubt is called when the cache stops being ready, and before it takes a
+	// list: storage may have gone back in time and lost acknowledged writes. It
+	// must not block. Optional.
 	OnDoubt func()
-	// Report is told of each change that did not fit the state. It must neither
-	// block nor panic.
+	// Report is called for each change that did not fit the state. It must
+	// neither block nor panic.
 	Report func(error)
-	// Stats is where the cache counts.
+	// Stats are the cache's counters.
 	Stats *Stats
 }
 
-// cache is the actor. All of it belongs to the actor's turns, except what it
-// publishes.
+// cache is the actor. Only its turns use it; readers use what it publishes.
 type cache struct {
 	Config
 	handle *Cache
@@ -56,10 +55,10 @@ type cache struct {
 	readiness readiness
 	// filled: the state has been listed at least once.
 	filled bool
-	// distrusted: the state is not to be built upon until the next list.
+	// distrusted: no update is applied until the next list.
 	distrusted bool
-	// succeeds: an actor before this one failed.
-	succeeds bool
+	// restarted: the previous incarnation failed.
+	restarted bool
 	// dirty: there is something to publish.
 	dirty bool
 	now   time.Time
@@ -71,14 +70,14 @@ type cache struct {
 	trimTimer actors.Timer
 }
 
-// newCache makes the actor: an empty one at first, after a failure one that
-// goes on from the last published snapshot.
+// newCache makes the actor: empty at first, after a failure from the last
+// published snapshot.
 func newCache(cfg Config, h *Cache) *cache {
 	last := cfg.Published.Load()
 	c := &cache{
 		Config: cfg, handle: h, window: h.window, waiters: &h.waiters, readiness: *h.readiness.Load(),
 		state: state{view: store.NewTree(cfg.Indexes...).View()}, revision: last.Revision, epoch: last.Epoch,
-		filled: last.Generation > 0, distrusted: true, succeeds: h.spawned,
+		filled: last.Generation > 0, distrusted: true, restarted: h.spawned,
 	}
 	if c.filled {
 		c.state.view = last.State
@@ -89,11 +88,10 @@ func newCache(cfg Config, h *Cache) *cache {
 	return c
 }
 
-// Started has the Reflector list again after a failure, for the message that
-// was being handled is lost. Until then nothing is applied, so the cache is not
-// ready.
+// Started requests a relist after a failure, since the message that failed is
+// lost. The cache stays Pending until the list.
 func (c *cache) Started(ctx *actors.Context) {
-	if !c.succeeds {
+	if !c.restarted {
 		return
 	}
 	c.now = ctx.Clock().Now()
@@ -103,12 +101,12 @@ func (c *cache) Started(ctx *actors.Context) {
 	c.armTrim(ctx)
 }
 
-// Restarting leaves nothing armed that the next actor does not know of.
+// Restarting stops the timers, which the next incarnation arms anew.
 func (c *cache) Restarting(*actors.Context) { c.stopTimers() }
 
-// Receive takes one message. What it changes becomes visible in Flush.
+// Receive handles one message. Flush publishes its effects.
 func (c *cache) Receive(ctx *actors.Context, msg Message) {
-	c.look(ctx, msg)
+	c.readClock(ctx, msg)
 	switch m := msg.(type) {
 	case Upstream:
 		c.upstream(m.Update)
@@ -126,9 +124,9 @@ func (c *cache) Receive(ctx *actors.Context, msg Message) {
 	}
 }
 
-// look tells what time it is. If it fails, for the clock may be the user's, who
-// has sent msg is answered: they know nothing of supervision.
-func (c *cache) look(ctx *actors.Context, msg Message) {
+// readClock reads the time. If the clock, which may be user code, panics, the
+// caller of msg gets an answer before the actor fails.
+func (c *cache) readClock(ctx *actors.Context, msg Message) {
 	failed := true
 	defer func() {
 		if failed {
@@ -141,7 +139,7 @@ func (c *cache) look(ctx *actors.Context, msg Message) {
 
 // Flush publishes what the messages have changed.
 func (c *cache) Flush(ctx *actors.Context) {
-	c.state.newest(c.window.View()) // for which it needs what may be trimmed
+	c.state.newest(c.window.View()) // needs the events that Trim may drop
 	if dropped := c.window.Trim(c.now); dropped > 0 {
 		c.dirty = true
 		c.Stats.Trimmed.Add(uint64(dropped))
@@ -150,10 +148,10 @@ func (c *cache) Flush(ctx *actors.Context) {
 	c.armTrim(ctx)
 }
 
-// Dropped answers whoever came too late.
+// Dropped answers a message that arrived after the stop.
 func (c *cache) Dropped(msg Message) { refuse(msg, ErrStopped) }
 
-// refuse answers msg with err, if it waits for an answer.
+// refuse answers msg with err, if it has a Reply.
 func refuse(msg Message, err error) {
 	switch m := msg.(type) {
 	case Register:
@@ -165,7 +163,7 @@ func refuse(msg Message, err error) {
 	}
 }
 
-// Stopping answers everyone who waits.
+// Stopping answers all waiting calls.
 func (c *cache) Stopping(ctx *actors.Context) {
 	c.setReadiness(c.readiness.stopped(ctx.Clock().Now()))
 	c.waiters.all(ErrStopped)
@@ -181,9 +179,9 @@ func (c *cache) stopTimers() {
 	}
 }
 
-// publish makes what has changed visible, tells the dispatcher, and answers
-// those who waited for it. The snapshot comes before the readiness, so that
-// whoever finds the cache ready also finds the state.
+// publish publishes a snapshot, notifies the dispatcher, and answers the waiters
+// that it satisfies. The snapshot precedes the readiness, so that a reader that
+// finds the cache ready also finds the state.
 func (c *cache) publish() {
 	if !c.dirty {
 		return
@@ -206,7 +204,7 @@ func (c *cache) publish() {
 	}
 }
 
-// armTrim sees to it that the window shrinks also when nothing comes any more.
+// armTrim arms the timer that trims an idle window.
 func (c *cache) armTrim(ctx *actors.Context) {
 	if c.trimTimer != nil || c.window.View().Len() == 0 {
 		return
@@ -215,12 +213,12 @@ func (c *cache) armTrim(ctx *actors.Context) {
 	c.trimTimer = ctx.Clock().AfterFunc(period, func() { c.handle.ref.Tell(Tick{}) })
 }
 
-// trimsPerAge is how often an idle window is trimmed in the time that events
-// are kept, so that they stay at most an eighth longer.
+// trimsPerAge is the number of trims of an idle window per maximum age, so that
+// an event stays at most an eighth longer.
 const trimsPerAge = 8
 
-// setReadiness shows that the cache cannot serve at once; that it can is shown
-// with the state that it serves.
+// setReadiness publishes immediately that the cache cannot serve; publish shows
+// that it can, together with the state.
 func (c *cache) setReadiness(r readiness) {
 	c.readiness = r
 	if r.state == Ready {

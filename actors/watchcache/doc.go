@@ -1,5 +1,6 @@
 // Package watchcache is the actor that alone writes the cache: the state tree
-// with its indexes, the sliding window, the revision, and who waits for which.
+// with its indexes, the sliding window of events, the revision, and the waiters
+// for revisions.
 //
 //	Reflector ──Upstream: Replace | Changes | Progress | Unavailable──▶ watchCache
 //	Watch callers ──Register──▶                                          │ applies the whole queue,
@@ -13,34 +14,33 @@
 //
 // # Registration by order
 //
-// A watch's start is fixed here, between two batches, and passed on to the
-// dispatcher behind what was committed before it. So the watch sees each event
-// after its position once.
+// The cache fixes a watch's start between two batches and passes it to the
+// dispatcher behind the commits before it. So the watch sees each event after
+// its start exactly once.
 //
-// # A list that replaces
+// # Relists
 //
-// When the Reflector has to list again, the new state is compared with the old
-// one and the difference goes through the window as events. Watches live
-// through it. Revisions strictly between the two states cannot be resumed
-// from, since what happened there is not known.
+// After a relist the cache compares the new state with the old one and appends
+// the difference to the window as events, so that watches continue. Watches
+// cannot resume from revisions strictly between the two states, since the
+// changes there are unknown.
 //
-// Only if nothing can lead from one to the other, because storage went back in
-// time or what was shown at a revision was never so, a new epoch begins: all
-// watches then end as expired.
+// If no events can lead from one to the other, because storage went back in time
+// or the old state was wrong at its revision, a new epoch begins: all watches
+// end as expired.
 //
 // # Readiness
 //
-// The cache is Pending until its first list, while its source is lost, and from
-// when it failed or its state is found to be wrong until it is listed; Ready
-// otherwise, and Stopped in the end. Every Pending→Ready is a new generation. While Pending,
-// new watches are refused with a [*NotReadyError] that says when to try again;
-// those that exist stay. What was published stays readable: whether to read it
-// is the reader's decision.
+// The cache is Pending until its first list, while its source is unavailable,
+// and from a failure or a wrong state until the next list; Ready otherwise; and
+// Stopped at the end. Every Pending→Ready is a new generation. While Pending, new
+// watches are refused with a [*NotReadyError] that says when to retry; existing
+// watches stay, and the published snapshot stays readable.
 //
 // # Failure
 //
 // If the actor fails, a new one starts from the last published snapshot, which
-// is always whole, and has the Reflector list again; what comes before that
-// list is not applied. Who waits for a revision goes on waiting. The Reflector
-// spaces its lists, so an actor that fails at every list fails at their pace.
+// is always consistent, and requests a relist; updates before that list are
+// dropped. Waiters for a revision keep waiting. The Reflector's backoff spaces
+// the lists, and so also the failures of an actor that fails at every list.
 package watchcache

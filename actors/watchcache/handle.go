@@ -10,8 +10,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// mailboxSize is how many updates wait for the cache before the Reflector is
-// held back. Each may be a thousand events; what is held back stays in storage.
+// mailboxSize is how many updates, of up to a thousand events each, wait for the
+// cache before the Reflector stops reading from storage.
 const mailboxSize = 64
 
 // Cache is the handle of a watchCache. Its methods are safe for concurrent use.
@@ -20,8 +20,8 @@ type Cache struct {
 	readiness atomic.Pointer[readiness]
 	minAge    time.Duration
 
-	// What follows belongs to the actor's turns. It outlives an actor that fails:
-	// the next one rewinds the window, and answers who waits.
+	// The fields below are used by the actor's turns only. They outlive a failed
+	// actor: the next one rewinds the window and answers the waiters.
 	window  *store.Window
 	waiters waiters
 	// delayed are the watches to be registered when the cache is ready.
@@ -29,7 +29,7 @@ type Cache struct {
 	// gap: a relist has passed by what may have been emitted, and nothing was
 	// emitted since.
 	gap bool
-	// spawned: there has been an actor.
+	// spawned: an actor has been made before.
 	spawned bool
 }
 
@@ -57,7 +57,7 @@ func (h *Cache) Register(m Register) {
 	}
 }
 
-// Wait asks to be told when a revision has been reached; the answer comes on
+// Wait waits for a revision; the answer comes on
 // m.Reply.
 func (h *Cache) Wait(m Wait) {
 	if !h.ref.Tell(m) {
@@ -65,7 +65,7 @@ func (h *Cache) Wait(m Wait) {
 	}
 }
 
-// Distrust says that the state is wrong: new watches and reads of the newest
+// Distrust reports that the state is wrong: new watches and reads of the newest
 // state wait for a list. The answer comes on m.Reply.
 func (h *Cache) Distrust(m Distrust) {
 	if !h.ref.Tell(m) {
@@ -84,7 +84,8 @@ func (h *Cache) Check(now time.Time) error { return h.readiness.Load().check(now
 // Ready reports whether the cache can serve.
 func (h *Cache) Ready() bool { return h.readiness.Load().state == Ready }
 
-// State returns whether the cache can serve, and how often it became ready.
+// State returns the current state and the number of times the cache became
+// ready.
 func (h *Cache) State() (State, uint64) {
 	r := h.readiness.Load()
 	return r.state, r.generation

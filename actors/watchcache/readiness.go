@@ -21,22 +21,22 @@ func (s State) String() string { return [...]string{"Pending", "Ready", "Stopped
 
 // Errors of a cache that cannot serve.
 var (
-	// ErrNotReady: the cache has no state yet, has lost its source, or has found
-	// its state to be wrong. The error is a [*NotReadyError].
+	// ErrNotReady: the cache has no state yet, its source is unavailable, or its
+	// state was found to be wrong. The error is a [*NotReadyError].
 	ErrNotReady = errors.New("cache not ready")
-	// ErrFailed: the cache failed and lists again. It is the cause of an
-	// [ErrNotReady].
-	ErrFailed = errors.New("cache failed and is brought back")
+	// ErrFailed: the cache's actor failed and the cache relists. It is the cause
+	// of an [ErrNotReady].
+	ErrFailed = errors.New("cache failed and is restarting")
 	// ErrStopped: the cache was stopped.
 	ErrStopped = errors.New("cache stopped")
 )
 
 // NotReadyError says why the cache cannot serve and when to try again.
 type NotReadyError struct {
-	// RetryAfter grows with the time that the cache has been down, from 1 s to
-	// 30 s, so that clients do not all come at once.
+	// RetryAfter grows with the time that the cache has been Pending, from 1 s to
+	// 30 s, to spread the clients' retries.
 	RetryAfter time.Duration
-	// Cause is what keeps the cache from being ready; nil at first.
+	// Cause is why the cache is Pending; nil before the first list.
 	Cause error
 }
 
@@ -54,8 +54,8 @@ func (e *NotReadyError) Is(target error) bool { return target == ErrNotReady }
 // Unwrap returns the cause.
 func (e *NotReadyError) Unwrap() error { return e.Cause }
 
-// readiness is the cache's state with its history. It is an immutable value:
-// each change makes a new one.
+// readiness is the cache's State with its cause and age. It is an immutable
+// value: each change makes a new one.
 type readiness struct {
 	state State
 	// generation counts the times that the cache became Ready.
@@ -66,8 +66,7 @@ type readiness struct {
 	cause error
 }
 
-// ready returns the readiness after the cache can serve. Being Ready already
-// changes nothing; Stopped stays.
+// ready returns r changed to Ready. A Ready or Stopped cache stays as it is.
 func (r readiness) ready(now time.Time) readiness {
 	if r.state != Pending {
 		return r
@@ -75,8 +74,8 @@ func (r readiness) ready(now time.Time) readiness {
 	return readiness{state: Ready, generation: r.generation + 1, since: now}
 }
 
-// pending returns the readiness after the cache cannot serve because of cause.
-// A cache that was Pending already stays so since then, with the newer cause.
+// pending returns r changed to Pending because of cause. A cache that is Pending
+// already keeps its since and takes the newer cause.
 func (r readiness) pending(now time.Time, cause error) readiness {
 	switch r.state {
 	case Stopped:
@@ -88,7 +87,7 @@ func (r readiness) pending(now time.Time, cause error) readiness {
 	return readiness{state: Pending, generation: r.generation, since: now, cause: cause}
 }
 
-// stopped returns the readiness of a cache that will not serve again.
+// stopped returns r changed to Stopped.
 func (r readiness) stopped(now time.Time) readiness {
 	if r.state == Stopped {
 		return r
@@ -96,7 +95,7 @@ func (r readiness) stopped(now time.Time) readiness {
 	return readiness{state: Stopped, generation: r.generation, since: now}
 }
 
-// check returns nil if the cache can serve, otherwise why not.
+// check returns nil if the cache can serve, otherwise the reason.
 func (r readiness) check(now time.Time) error {
 	switch r.state {
 	case Ready:

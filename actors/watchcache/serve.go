@@ -20,7 +20,7 @@ func (c *cache) register(m Register) {
 		}
 		return
 	}
-	c.publish() // what the watch starts behind must be what it can read
+	c.publish() // the watch starts at the published position
 	snap := c.Published.Load()
 	w := m.Watch.Member()
 	start, err := startOf(snap, w.Asked().From)
@@ -43,7 +43,8 @@ func (c *cache) registerDelayed() {
 	}
 }
 
-// refuse says why events will not reach the watch.
+// refuse answers the registration with err, or ends the watch with it if there
+// is no Reply.
 func (m Register) refuse(err error) {
 	switch {
 	case m.Reply != nil:
@@ -92,7 +93,7 @@ func (c *cache) wait(ctx *actors.Context, m Wait) {
 	}
 }
 
-// tooLate says why a waiter waited in vain.
+// tooLate returns the error of a waiter that timed out.
 func (c *cache) tooLate(rev store.Revision) error {
 	if err := c.readiness.check(c.now); err != nil {
 		return err
@@ -100,12 +101,12 @@ func (c *cache) tooLate(rev store.Revision) error {
 	return &store.FutureError{Requested: rev, Current: c.revision}
 }
 
-// waitSpacing is the least time between two looks at who gives up, for each
-// looks at all who wait.
+// waitSpacing is the least time between two scans for timed-out waiters, since
+// each scan visits all waiters.
 const waitSpacing = 10 * time.Millisecond
 
-// due answers those who give up, and sees to the next. The timer need not be the
-// one that this is of: if the clock was set back meanwhile, a new one is armed.
+// due answers timed-out waiters and arms the timer for the next one. If the
+// clock was set back meanwhile, none is due and the timer is armed again.
 func (c *cache) due(ctx *actors.Context) {
 	if c.waitTimer != nil {
 		c.waitTimer.Stop()
@@ -115,9 +116,9 @@ func (c *cache) due(ctx *actors.Context) {
 	c.armWaits(ctx)
 }
 
-// armWaits sets the timer for the first waiter that gives up.
+// armWaits arms the timer for the waiter that times out first.
 func (c *cache) armWaits(ctx *actors.Context) {
-	if at, any := c.waiters.next(); any {
+	if at, ok := c.waiters.next(); ok {
 		if soonest := c.now.Add(waitSpacing); at.Before(soonest) {
 			at = soonest
 		}
@@ -125,7 +126,7 @@ func (c *cache) armWaits(ctx *actors.Context) {
 	}
 }
 
-// armWaitsAt sees to it that the timer fires at that time or before.
+// armWaitsAt makes the timer fire at that time or earlier.
 func (c *cache) armWaitsAt(ctx *actors.Context, at time.Time) {
 	if c.waitTimer != nil {
 		if !at.Before(c.waitsDue) {

@@ -5,25 +5,24 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// state is the newest state of every object: either the source's own, taken over
-// as it is, or a tree that the cache applies the events to.
+// state is the newest state of every object: either the source's own tree,
+// shared, or a tree that the cache applies the events to.
 //
 //	Replace{State}  ─▶ view
-//	Changes{}       ─▶ window only        the state that comes next has them
+//	Changes{}       ─▶ window only        the next State includes them
 //	Changes{State}  ─▶ window, view
-//	publication     ─▶ what is only in the window is applied after all
+//	publication     ─▶ events that are only in the window are applied
 type state struct {
 	// view is the state, unless tree is set.
 	view *store.TreeView
 	tree *store.Tree
-	// shared: the source gives its state.
+	// shared: the source shares its state.
 	shared bool
 	// applied is the position in the window up to which the state has the events.
 	applied store.Seq
 }
 
-// newState returns what was listed, which the events of the window have led to
-// or been superseded by.
+// newState returns the listed state, which includes all events of the window.
 func newState(u reflector.Update, indexes []store.Attribute, w store.WindowView) state {
 	s := state{applied: w.Next()}
 	if s.adopt(u.State, indexes) {
@@ -33,14 +32,14 @@ func newState(u reflector.Update, indexes []store.Attribute, w store.WindowView)
 	for _, o := range u.Objects {
 		s.tree.Put(o)
 	}
-	for o := range u.State.All("", "") { // it lacks an index
+	for o := range u.State.All("", "") { // the source lacks an index
 		s.tree.Put(o)
 	}
 	return s
 }
 
-// adopt takes the source's state over, and reports whether it did: there must be
-// one, with all the indexes.
+// adopt makes the source's state the cache's, if there is one and it has all
+// indexes, and reports whether it did.
 func (s *state) adopt(source *store.TreeView, indexes []store.Attribute) bool {
 	for _, a := range indexes {
 		if !source.Indexed(a) {
@@ -54,7 +53,7 @@ func (s *state) adopt(source *store.TreeView, indexes []store.Attribute) bool {
 	return true
 }
 
-// appliedTo says that the state has all the events of the window.
+// appliedTo records that the state has all the events of the window.
 func (s *state) appliedTo(w store.WindowView) { s.applied = w.Next() }
 
 // newest returns the state with all the events of the window.
@@ -84,9 +83,8 @@ func (s *state) own(w store.WindowView) *store.Tree {
 	return s.tree
 }
 
-// apply makes ev's change, which is to follow what is in the window. It returns
-// what was there before, and whether the event fits that; if it does not, the
-// state is as it was.
+// apply applies ev, the event after those in the window. It returns the previous
+// object and whether the event fits it; otherwise the state is unchanged.
 func (s *state) apply(w store.WindowView, ev store.Event) (prev *store.Object, fits bool) {
 	tree := s.own(w)
 	prev = tree.Apply(ev)

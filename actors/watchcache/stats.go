@@ -2,13 +2,13 @@ package watchcache
 
 import "sync/atomic"
 
-// Stats is what a watchCache has done. Anyone may read it at any time; the
-// figures are each right but not all of one instant.
+// Stats are a watchCache's counters. They are safe to read at any time; each is
+// exact, but they are not a snapshot of one instant.
 type Stats struct {
 	// Events counts the changes applied, Synthetic those found by comparing
 	// states after a relist.
 	Events, Synthetic atomic.Uint64
-	// Unseen counts the revisions that relists passed by without an event, if
+	// Unseen counts the revisions that relists skipped without an event, if
 	// Config.Emits.
 	Unseen atomic.Uint64
 	// Replaces counts the lists taken, Publications the snapshots published.

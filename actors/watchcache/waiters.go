@@ -7,23 +7,23 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// waiter is somebody who waits for a revision.
+// waiter is a call that waits for a revision.
 type waiter struct {
 	revision store.Revision
 	until    time.Time
 	reply    chan<- error
 }
 
-// waiters is those who wait, the lowest revision first, so that an event looks
-// only at those whose time has come. One who has gone away stays, unheard,
-// until its time is up.
+// waiters is a heap ordered by revision, so that an event visits only the
+// waiters it satisfies. A waiter whose caller has given up stays until it times
+// out.
 type waiters []waiter
 
 func (w waiters) Len() int           { return len(w) }
 func (w waiters) Less(i, j int) bool { return w[i].revision < w[j].revision }
 func (w waiters) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
 
-// Push and Pop are for container/heap alone.
+// Push and Pop implement [heap.Interface].
 func (w *waiters) Push(x any) { *w = append(*w, x.(waiter)) }
 func (w *waiters) Pop() any {
 	last := len(*w) - 1
@@ -35,14 +35,14 @@ func (w *waiters) Pop() any {
 
 func (w *waiters) add(x waiter) { heap.Push(w, x) }
 
-// reached answers everyone who waits for at most rev.
+// reached answers the waiters for revisions up to rev.
 func (w *waiters) reached(rev store.Revision) {
 	for len(*w) > 0 && (*w)[0].revision <= rev {
 		heap.Pop(w).(waiter).reply <- nil
 	}
 }
 
-// due answers everyone whose time is up with what reason says of its revision.
+// due answers the timed-out waiters with the error that reason returns.
 func (w *waiters) due(now time.Time, reason func(store.Revision) error) {
 	kept := (*w)[:0]
 	for _, x := range *w {
@@ -57,7 +57,7 @@ func (w *waiters) due(now time.Time, reason func(store.Revision) error) {
 	heap.Init(w)
 }
 
-// all answers everyone with err.
+// all answers all waiters with err.
 func (w *waiters) all(err error) {
 	for _, x := range *w {
 		x.reply <- err
@@ -65,8 +65,8 @@ func (w *waiters) all(err error) {
 	*w = nil
 }
 
-// next returns when the first one gives up.
-func (w waiters) next() (at time.Time, any bool) {
+// next returns when the first waiter times out.
+func (w waiters) next() (at time.Time, ok bool) {
 	for i, x := range w {
 		if i == 0 || x.until.Before(at) {
 			at = x.until

@@ -33,8 +33,8 @@ func TestWaiters_AreAnsweredWhenTheirRevisionComes(t *testing.T) {
 func TestWaiters_GiveUpWhenTheirTimeIsUp(t *testing.T) {
 	var w waiters
 	patient, hasty := w.wait(9, time.Minute), w.wait(9, time.Second)
-	at, any := w.next()
-	require.True(t, any)
+	at, ok := w.next()
+	require.True(t, ok)
 	require.Equal(t, began.Add(time.Second), at)
 
 	tooLate := func(rev store.Revision) error { return &store.FutureError{Requested: rev, Current: 5} }
@@ -50,8 +50,8 @@ func TestWaitersAreAnsweredAtTheEnd(t *testing.T) {
 	reply := w.wait(9, time.Minute)
 	w.all(ErrStopped)
 	require.ErrorIs(t, <-reply, ErrStopped)
-	_, any := w.next()
-	require.False(t, any)
+	_, ok := w.next()
+	require.False(t, ok)
 }
 
 // Everyone is answered exactly once, for the right reason.

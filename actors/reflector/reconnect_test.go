@@ -59,7 +59,7 @@ func TestBackoff_CustomOneIsHonoured(t *testing.T) {
 	}
 }
 
-func TestRow3_2_19_ReconnectsAreJittered(t *testing.T) {
+func TestBackoff_ReconnectsAreJittered(t *testing.T) {
 	delays := map[time.Duration]bool{}
 	for seed := range uint64(20) {
 		r := newFixture(t)
@@ -71,7 +71,7 @@ func TestRow3_2_19_ReconnectsAreJittered(t *testing.T) {
 		require.Less(t, delay, 2*reflector.DefaultInitial)
 		delays[delay] = true
 	}
-	require.Len(t, delays, 20, "each comes back at a moment of its own")
+	require.Len(t, delays, 20, "no two reconnect at the same time")
 }
 
 func (r *fixture) configJittered(seed uint64) reflector.Config {
@@ -214,7 +214,7 @@ func TestPermanentIsTheCallersToDecide(t *testing.T) {
 	cfg = r.config()
 	cfg.Permanent = func(error) bool { panic("no idea") }
 	r.start(cfg)
-	require.True(t, r.ref.Alive(), "a panic decides nothing")
+	require.True(t, r.ref.Alive(), "a panic counts as false")
 }
 
 func TestPanicsInTheSourceAreErrors(t *testing.T) {
@@ -248,7 +248,7 @@ func TestPanicInOnErrorGoesNoFurther(t *testing.T) {
 	r := newFixture(t)
 	r.source.fail("list", errReset)
 	cfg := r.config()
-	cfg.OnError = func(error) { panic("tell somebody else") }
+	cfg.OnError = func(error) { panic("in OnError") }
 	r.start(cfg)
 	r.pass(seconds)
 	r.synced()
@@ -318,7 +318,7 @@ func TestStop_EndsEverythingAtOnce(t *testing.T) {
 			r.pass(time.Hour)
 			require.Len(t, r.source.asked(), calls)
 			require.Equal(t, offers, r.mirror.offers)
-			require.Len(t, r.errs, errs, "to be stopped is no failure")
+			require.Len(t, r.errs, errs, "stopping is not a failure")
 			require.Equal(t, reflector.Ended, r.ref.Stats().Phase)
 		})
 	}
