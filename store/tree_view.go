@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -68,12 +69,29 @@ func (v *TreeView) run(prefix, after string, yield func(*Object) bool) {
 		}
 		prefix += "/"
 	}
+	var scan scan
 	treesOf(v).objects.Ascend(max(prefix, after), func(key string, o *Object) bool {
 		if !strings.HasPrefix(key, prefix) {
 			return false
 		}
+		scan.step()
 		return key == after || yield(o)
 	})
+}
+
+// scan counts the objects that one scan has read.
+type scan struct{ read uint }
+
+// stride is how many objects a scan reads before it lets other goroutines run,
+// some 100 µs. A scan of 100,000 objects would otherwise keep a write waiting for
+// the 10 ms after which Go's scheduler takes the processor away.
+const stride = 4096
+
+// step counts an object.
+func (s *scan) step() {
+	if s.read++; s.read%stride == 0 {
+		runtime.Gosched()
+	}
 }
 
 // isPath reports whether prefix covers a key of its own beside those below it.
@@ -89,7 +107,9 @@ func (v *TreeView) AppendTo(dst []*Object, prefix string) []*Object {
 		return slices.AppendSeq(dst, v.All(prefix, ""))
 	}
 	dst = slices.Grow(dst, v.Len())
+	var scan scan
 	treesOf(v).objects.Scan(func(_ string, o *Object) bool {
+		scan.step()
 		dst = append(dst, o)
 		return true
 	})
@@ -139,10 +159,12 @@ func (x index) run(value, prefix, after string, yield func(*Object) bool) {
 		}
 		prefix += "/"
 	}
+	var scan scan
 	x.entries.Ascend(entry{value: value, key: max(prefix, after)}, func(e entry) bool {
 		if e.value != value || !strings.HasPrefix(e.key, prefix) {
 			return false
 		}
+		scan.step()
 		return e.key == after || yield(e.object)
 	})
 }
