@@ -1,0 +1,97 @@
+package serve
+
+import (
+	"cmp"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	jsonType  = "application/json"
+	sseType   = "text/event-stream"
+	metaGroup = "meta.k8s.io"
+)
+
+// shape is the form in which objects are answered.
+type shape uint8
+
+const (
+	whole shape = iota
+	table
+	partial
+	aggregated // of discovery
+	sse        // whole, as Server-Sent Events
+)
+
+// clause is one alternative of an Accept header.
+type clause struct {
+	media   string
+	params  map[string]string
+	quality float64
+}
+
+// clauses returns the alternatives, the best first. What does not parse is left
+// out.
+func clauses(header []string) []clause {
+	var all []clause
+	for text := range strings.SplitSeq(strings.Join(header, ","), ",") {
+		media, params, err := mime.ParseMediaType(text)
+		if err != nil {
+			continue
+		}
+		c := clause{media, params, 1}
+		if q, err := strconv.ParseFloat(params["q"], 64); err == nil {
+			c.quality = q
+		}
+		if c.quality > 0 {
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b clause) int { return cmp.Compare(b.quality, a.quality) })
+	return all
+}
+
+// shape returns what a clause asks for; ok is false if that is not served.
+func (c *clause) shape(discovery, watch bool) (s shape, ok bool) {
+	if c.media == sseType {
+		return sse, watch
+	}
+	if c.media != jsonType && c.media != "application/*" && c.media != "*/*" {
+		return 0, false
+	}
+	as, group, version := c.params["as"], c.params["g"], c.params["v"]
+	switch {
+	case as == "":
+		return whole, true
+	case discovery:
+		return aggregated, as == "APIGroupDiscoveryList" && group == "apidiscovery.k8s.io" && version == "v2"
+	case group != metaGroup || version != "v1":
+		return 0, false
+	case as == "Table":
+		return table, true
+	case as == "PartialObjectMetadata", as == "PartialObjectMetadataList":
+		return partial, true
+	}
+	return 0, false
+}
+
+// negotiate returns the shape that the client likes best of those that are
+// served. The error is a Status.
+func negotiate(r *http.Request, discovery, watch bool) (shape, error) {
+	header := r.Header.Values("Accept")
+	if strings.TrimSpace(strings.Join(header, "")) == "" {
+		return whole, nil
+	}
+	for _, c := range clauses(header) {
+		if s, ok := c.shape(discovery, watch); ok {
+			return s, nil
+		}
+	}
+	return 0, failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"only the following media types are accepted: "+jsonType+", also as Table or PartialObjectMetadata of meta.k8s.io/v1; for watches "+sseType, 0)
+}

@@ -1,0 +1,92 @@
+package serve
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// User is who sends a request.
+type User struct {
+	Name   string
+	Groups []string
+}
+
+// Anonymous is everybody where nobody is authenticated.
+var Anonymous = User{Name: "system:anonymous", Groups: []string{"system:unauthenticated"}}
+
+// ErrUnauthenticated: the request does not say who sends it, or not credibly.
+var ErrUnauthenticated = errors.New("the server has asked for the client to provide credentials")
+
+// BearerTokens returns a function for [Config].Authenticate that knows users by
+// the token of their Authorization header. How long it takes does not depend on
+// how much of a token is right.
+func BearerTokens(users map[string]User) func(*http.Request) (User, error) {
+	type known struct {
+		sum  [sha256.Size]byte
+		user User
+	}
+	all := make([]known, 0, len(users))
+	for token, user := range users {
+		all = append(all, known{sha256.Sum256([]byte(token)), user})
+	}
+	return func(r *http.Request) (User, error) {
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if !strings.EqualFold(scheme, "bearer") || token == "" {
+			return User{}, ErrUnauthenticated
+		}
+		sum, found := sha256.Sum256([]byte(strings.TrimSpace(token))), -1
+		for i := range all {
+			if subtle.ConstantTimeCompare(sum[:], all[i].sum[:]) == 1 {
+				found = i
+			}
+		}
+		if found < 0 {
+			return User{}, ErrUnauthenticated
+		}
+		return all[found].user, nil
+	}
+}
+
+// ClientCertificates is a function for [Config].Authenticate that knows users by
+// the certificate of their TLS connection: its common name and organisations. The
+// listener must have verified it (tls.VerifyClientCertIfGiven).
+func ClientCertificates(r *http.Request) (User, error) {
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.VerifiedChains[0]) == 0 {
+		return User{}, ErrUnauthenticated
+	}
+	subject := r.TLS.VerifiedChains[0][0].Subject
+	if subject.CommonName == "" {
+		return User{}, ErrUnauthenticated
+	}
+	return User{Name: subject.CommonName, Groups: subject.Organization}, nil
+}
+
+// FirstOf returns a function for [Config].Authenticate that takes the answer of the
+// first that knows the user.
+func FirstOf(all ...func(*http.Request) (User, error)) func(*http.Request) (User, error) {
+	return func(r *http.Request) (User, error) {
+		for _, authenticate := range all {
+			if u, err := authenticate(r); err == nil {
+				return u, nil
+			}
+		}
+		return User{}, ErrUnauthenticated
+	}
+}
+
+// Audited is a request that was served.
+type Audited struct {
+	User    User
+	Request *Request
+	// Code is the HTTP status.
+	Code int
+	// Began is when the request came, Took how long it was served.
+	Began time.Time
+	Took  time.Duration
+	// End says why a watch ended; nil if it ended at its deadline.
+	End error
+}

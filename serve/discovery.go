@@ -1,0 +1,204 @@
+package serve
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/registry"
+)
+
+// aggregatedType is the content type of aggregated discovery.
+const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+// group is an API group with its versions, the preferred one first.
+type group struct {
+	name     string
+	versions []groupVersion
+}
+
+// groupVersion is the kinds of one version of a group.
+type groupVersion struct {
+	schema.GroupVersion
+	kinds []servedKind
+}
+
+// servedKind is a kind and its subresources.
+type servedKind struct {
+	*registry.Info
+	subresources []*registry.Info
+}
+
+// groups returns what is served in the order in which it is told.
+func (s *Server) groups() []group {
+	byVersion := map[schema.GroupVersion]map[string]*servedKind{}
+	for name, r := range s.resources {
+		gv := schema.GroupVersion{Group: name.group, Version: name.version}
+		if byVersion[gv] == nil {
+			byVersion[gv] = map[string]*servedKind{}
+		}
+		k := byVersion[gv][name.resource]
+		if k == nil {
+			k = &servedKind{}
+			byVersion[gv][name.resource] = k
+		}
+		if name.subresource == "" {
+			k.Info = r.Info()
+		} else {
+			k.subresources = append(k.subresources, r.Info())
+		}
+	}
+	return sortedGroups(byVersion)
+}
+
+func sortedGroups(byVersion map[schema.GroupVersion]map[string]*servedKind) []group {
+	byName := map[string]*group{}
+	for gv, kinds := range byVersion {
+		v := groupVersion{GroupVersion: gv}
+		for _, k := range kinds {
+			if k.Info == nil {
+				continue // a subresource of nothing
+			}
+			slices.SortFunc(k.subresources, func(a, b *registry.Info) int { return cmp.Compare(a.Subresource, b.Subresource) })
+			v.kinds = append(v.kinds, *k)
+		}
+		slices.SortFunc(v.kinds, func(a, b servedKind) int { return cmp.Compare(a.Kind.Plural, b.Kind.Plural) })
+		if byName[gv.Group] == nil {
+			byName[gv.Group] = &group{name: gv.Group}
+		}
+		byName[gv.Group].versions = append(byName[gv.Group].versions, v)
+	}
+	all := make([]group, 0, len(byName))
+	for _, g := range byName {
+		slices.SortFunc(g.versions, func(a, b groupVersion) int { return version.CompareKubeAwareVersionStrings(b.Version, a.Version) })
+		all = append(all, *g)
+	}
+	slices.SortFunc(all, func(a, b group) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+// addDiscovery makes the documents of discovery, in both forms.
+func (d *documents) addDiscovery(groups []group) {
+	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+	for _, g := range groups {
+		one := g.plain()
+		list.Groups = append(list.Groups, one)
+		one.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
+		d.add("/apis/"+g.name, one, jsonType)
+		for _, v := range g.versions {
+			d.add("/apis/"+v.String(), v.plain(), jsonType)
+		}
+	}
+	d.add("/apis", list, jsonType)
+	d.add("/api", metav1.APIVersions{
+		TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{}, ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{},
+	}, jsonType)
+	d.aggregated["/apis"] = newDocument(aggregatedList(groups), aggregatedType)
+	d.aggregated["/api"] = newDocument(aggregatedList(nil), aggregatedType)
+}
+
+// plain returns the group in the old form.
+func (g *group) plain() metav1.APIGroup {
+	one := metav1.APIGroup{Name: g.name}
+	for _, v := range g.versions {
+		one.Versions = append(one.Versions, metav1.GroupVersionForDiscovery{GroupVersion: v.String(), Version: v.Version})
+	}
+	one.PreferredVersion = one.Versions[0]
+	return one
+}
+
+// plain returns the version's resources in the old form.
+func (v *groupVersion) plain() metav1.APIResourceList {
+	list := metav1.APIResourceList{
+		TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: v.String(), APIResources: []metav1.APIResource{},
+	}
+	for _, k := range v.kinds {
+		list.APIResources = append(list.APIResources, metav1.APIResource{
+			Name: k.Kind.Plural, SingularName: k.Kind.Singular, Namespaced: !k.Kind.ClusterScoped, Kind: k.Kind.Kind,
+			Verbs: k.Verbs, ShortNames: k.Kind.ShortNames, Categories: k.Kind.Categories,
+		})
+		for _, sub := range k.subresources {
+			list.APIResources = append(list.APIResources, metav1.APIResource{
+				Name: k.Kind.Plural + "/" + sub.Subresource, Namespaced: !k.Kind.ClusterScoped, Kind: k.Kind.Kind, Verbs: sub.Verbs,
+			})
+		}
+	}
+	return list
+}
+
+// The documents of aggregated discovery, apidiscovery.k8s.io/v2.
+type (
+	discoveryList struct {
+		Kind       string           `json:"kind"`
+		APIVersion string           `json:"apiVersion"`
+		Metadata   struct{}         `json:"metadata"`
+		Items      []discoveryGroup `json:"items"`
+	}
+	discoveryGroup struct {
+		Metadata discoveryName      `json:"metadata"`
+		Versions []discoveryVersion `json:"versions"`
+	}
+	discoveryName struct {
+		Name string `json:"name"`
+	}
+	discoveryVersion struct {
+		Version   string              `json:"version"`
+		Resources []discoveryResource `json:"resources"`
+		Freshness string              `json:"freshness"`
+	}
+	discoveryResource struct {
+		Resource         string                 `json:"resource"`
+		ResponseKind     discoveryKind          `json:"responseKind"`
+		Scope            string                 `json:"scope"`
+		SingularResource string                 `json:"singularResource"`
+		Verbs            []string               `json:"verbs"`
+		ShortNames       []string               `json:"shortNames,omitempty"`
+		Categories       []string               `json:"categories,omitempty"`
+		Subresources     []discoverySubresource `json:"subresources,omitempty"`
+	}
+	discoverySubresource struct {
+		Subresource  string        `json:"subresource"`
+		ResponseKind discoveryKind `json:"responseKind"`
+		Verbs        []string      `json:"verbs"`
+	}
+	discoveryKind struct {
+		Group   string `json:"group"`
+		Version string `json:"version"`
+		Kind    string `json:"kind"`
+	}
+)
+
+func aggregatedList(groups []group) discoveryList {
+	list := discoveryList{Kind: "APIGroupDiscoveryList", APIVersion: "apidiscovery.k8s.io/v2", Items: []discoveryGroup{}}
+	for _, g := range groups {
+		one := discoveryGroup{Metadata: discoveryName{g.name}}
+		for _, v := range g.versions {
+			version := discoveryVersion{Version: v.Version, Freshness: "Current"}
+			for _, k := range v.kinds {
+				version.Resources = append(version.Resources, k.aggregated())
+			}
+			one.Versions = append(one.Versions, version)
+		}
+		list.Items = append(list.Items, one)
+	}
+	return list
+}
+
+func (k *servedKind) aggregated() discoveryResource {
+	kind := discoveryKind{k.Kind.Group, k.Kind.Version, k.Kind.Kind}
+	r := discoveryResource{
+		Resource: k.Kind.Plural, ResponseKind: kind, Scope: "Namespaced", SingularResource: k.Kind.Singular,
+		Verbs: k.Verbs, ShortNames: k.Kind.ShortNames, Categories: k.Kind.Categories,
+	}
+	if k.Kind.ClusterScoped {
+		r.Scope = "Cluster"
+	}
+	for _, sub := range k.subresources {
+		r.Subresources = append(r.Subresources, discoverySubresource{sub.Subresource, kind, sub.Verbs})
+	}
+	return r
+}

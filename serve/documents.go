@@ -1,0 +1,148 @@
+package serve
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// document is an answer that is always the same.
+type document struct {
+	body        []byte
+	contentType string
+	etag        string
+}
+
+// documents are what is served beside the resources. They are made once.
+type documents struct {
+	byPath map[string]*document
+	// aggregated are those for clients that ask for aggregated discovery.
+	aggregated map[string]*document
+}
+
+func newDocuments(s *Server) *documents {
+	d := &documents{byPath: map[string]*document{}, aggregated: map[string]*document{}}
+	groups := s.groups()
+	d.addDiscovery(groups)
+	d.addOpenAPI(groups)
+	d.add("/version", versionInfo(s.cfg.Version), jsonType)
+	return d
+}
+
+// add makes a document of value.
+func (d *documents) add(path string, value any, contentType string) {
+	d.byPath[path] = newDocument(value, contentType)
+}
+
+func newDocument(value any, contentType string) *document {
+	body, err := json.Marshal(value)
+	if err != nil {
+		body = []byte("{}") // cannot happen: documents are made of strings and of JSON
+	}
+	sum := sha256.Sum256(body)
+	return &document{body: body, contentType: contentType, etag: `"` + strings.ToUpper(hex.EncodeToString(sum[:])) + `"`}
+}
+
+// serve answers a request for a document.
+func (d *documents) serve(c *call) error {
+	doc := d.byPath[c.req.Path]
+	if agg := d.aggregated[c.req.Path]; agg != nil {
+		c.w.Header().Add("Vary", "Accept")
+		s, err := negotiate(c.r, true, false)
+		if err != nil {
+			return err
+		}
+		if s == aggregated {
+			doc = agg
+		}
+	}
+	switch {
+	case doc == nil:
+		return notServed()
+	case c.r.Method != http.MethodGet && c.r.Method != http.MethodHead:
+		return methodNotAllowed(c)
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", doc.contentType)
+	h.Set("ETag", doc.etag)
+	h.Set("Cache-Control", "public")
+	if hash := c.req.query.Get("hash"); hash != "" && `"`+hash+`"` == doc.etag {
+		h.Set("Cache-Control", "public, immutable")
+	}
+	for tag := range strings.SplitSeq(c.r.Header.Get("If-None-Match"), ",") {
+		if strings.TrimPrefix(strings.TrimSpace(tag), "W/") == doc.etag {
+			c.w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+	}
+	_, err := c.w.Write(doc.body)
+	return ignoreGone(err)
+}
+
+// ignoreGone is the end of a response: that the client is gone is no error that it
+// could be told.
+func ignoreGone(error) error { return nil }
+
+// versionInfo is what /version says.
+func versionInfo(version string) map[string]string {
+	if version == "" {
+		version = ProtocolVersion
+	}
+	parts := append(strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3), "", "")
+	return map[string]string{
+		"major": parts[0], "minor": parts[1], "gitVersion": version, "gitCommit": "", "gitTreeState": "",
+		"buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "gc", "platform": "",
+	}
+}
+
+// checks are what makes the server ready, in the order in which they are told.
+var checks = []string{"ping", "shutdown"}
+
+// health answers the paths of health; done reports whether it was one.
+func (d *documents) health(c *call) (done bool) {
+	if len(c.req.segments) == 0 || len(c.req.segments) > 2 || c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
+		return false
+	}
+	name := c.req.segments[0]
+	if name != "healthz" && name != "livez" && name != "readyz" {
+		return false
+	}
+	only := ""
+	if len(c.req.segments) == 2 {
+		if only = c.req.segments[1]; only != checks[0] && only != checks[1] {
+			return false
+		}
+	}
+	d.tellHealth(c, name, only)
+	return true
+}
+
+// tellHealth answers with the checks of one path, or of one check alone.
+func (d *documents) tellHealth(c *call, name, only string) {
+	var text strings.Builder
+	healthy := true
+	for _, check := range checks {
+		if only != "" && check != only {
+			continue
+		}
+		if check == "shutdown" && name == "readyz" && c.draining.Load() > serving {
+			healthy = false
+			fmt.Fprintf(&text, "[-]%s failed: the server is shutting down\n", check)
+			continue
+		}
+		fmt.Fprintf(&text, "[+]%s ok\n", check)
+	}
+	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	switch {
+	case !healthy:
+		c.w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprintf(c.w, "%s%s check failed\n", text.String(), name)
+	case c.req.query.Has("verbose"):
+		fmt.Fprintf(c.w, "%s%s check passed\n", text.String(), name)
+	default:
+		fmt.Fprint(c.w, "ok")
+	}
+}

@@ -1,0 +1,107 @@
+package serve_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+)
+
+const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList;profile=nopeer,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
+
+func TestDiscovery_Aggregated(t *testing.T) {
+	s := newServer(t)
+	for _, path := range []string{"/api", "/apis"} {
+		a := s.get(path, "Accept", acceptAggregated)
+		require.Equal(t, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", a.header.Get("Content-Type"))
+		require.Equal(t, "APIGroupDiscoveryList apidiscovery.k8s.io/v2", a.str("kind")+" "+a.str("apiVersion"))
+		require.Equal(t, "Accept", a.header.Get("Vary"))
+	}
+	require.Equal(t, "[]", s.get("/api", "Accept", acceptAggregated).str("items"))
+	a := s.get("/apis", "Accept", acceptAggregated)
+	r := "items.0.versions.0.resources.0."
+	require.Equal(t, "example.com v1 widgets widget Namespaced Widget [wd] [all] status", strings.Join([]string{
+		a.str("items.0.metadata.name"), a.str("items.0.versions.0.version"), a.str(r + "resource"), a.str(r + "singularResource"), a.str(r + "scope"),
+		a.str(r + "responseKind.kind"), a.str(r + "shortNames"), a.str(r + "categories"), a.str(r + "subresources.0.subresource"),
+	}, " "))
+	require.Equal(t, "Cluster", a.str("items.0.versions.0.resources.1.scope"))
+}
+
+func TestDiscovery_Plain(t *testing.T) {
+	s := newServer(t)
+	require.Equal(t, "APIVersions", s.get("/api").str("kind"))
+	require.Equal(t, "example.com/v1", s.get("/apis").str("groups.0.preferredVersion.groupVersion"))
+	require.Equal(t, "APIGroup example.com", s.get("/apis/example.com").str("kind")+" "+s.get("/apis/example.com").str("name"))
+	list := s.get("/apis/example.com/v1")
+	require.Equal(t, "widgets widgets/status zones true false", strings.Join([]string{
+		list.str("resources.0.name"), list.str("resources.1.name"), list.str("resources.2.name"), list.str("resources.0.namespaced"), list.str("resources.2.namespaced"),
+	}, " "))
+	require.Equal(t, "[create delete deletecollection get list patch update watch]", list.str("resources.0.verbs"))
+}
+
+func TestDocuments_AreRevalidated(t *testing.T) {
+	s := newServer(t)
+	a := s.get("/apis")
+	tag := a.header.Get("ETag")
+	require.NotEmpty(t, tag)
+	again := s.get("/apis", "If-None-Match", tag)
+	require.Equal(t, 304, again.code)
+	require.Empty(t, again.body)
+	other := s.get("/apis", "If-None-Match", tag, "Accept", acceptAggregated)
+	require.Equal(t, 200, other.code, "another form is another document")
+}
+
+func TestOpenAPI_DescribesTheKinds(t *testing.T) {
+	s := newServer(t)
+	url := decodeJSON(t, s.get("/openapi/v3").body)["paths"].(map[string]any)["apis/example.com/v1"].(map[string]any)["serverRelativeURL"].(string)
+	a := s.get(url)
+	require.Equal(t, 200, a.code)
+	require.Contains(t, a.header.Get("Cache-Control"), "immutable")
+	doc := decodeJSON(t, a.body)
+	one := doc["paths"].(map[string]any)["/apis/example.com/v1/namespaces/{namespace}/widgets/{name}"].(map[string]any)
+	patch := one["patch"].(map[string]any)
+	require.Equal(t, map[string]any{"group": "example.com", "version": "v1", "kind": "Widget"}, patch["x-kubernetes-group-version-kind"])
+	var names []string
+	for _, p := range patch["parameters"].([]any) {
+		names = append(names, p.(map[string]any)["name"].(string))
+	}
+	require.Equal(t, []string{"dryRun", "fieldManager", "fieldValidation", "force"}, names)
+	require.NotContains(t, patch, "requestBody", "or kubectl sends strategic merge patches")
+	schema := doc["components"].(map[string]any)["schemas"].(map[string]any)["com.example.v1.Widget"].(map[string]any)
+	require.Equal(t, []any{map[string]any{"group": "example.com", "version": "v1", "kind": "Widget"}}, schema["x-kubernetes-group-version-kind"])
+	require.Contains(t, a.body, "How large it is.")
+	require.Contains(t, doc["paths"], "/apis/example.com/v1/zones/{name}")
+	require.Equal(t, 404, s.get("/openapi/v2").code)
+}
+
+func TestHealth_AndVersion(t *testing.T) {
+	s := newServer(t)
+	for _, path := range []string{"/healthz", "/livez", "/readyz", "/readyz/ping"} {
+		require.Equal(t, "ok", s.get(path).body, path)
+	}
+	require.Equal(t, "[+]ping ok\n[+]shutdown ok\nreadyz check passed\n", s.get("/readyz?verbose").body)
+	require.Equal(t, 404, s.get("/readyz/none").code)
+	v := s.get("/version")
+	require.Equal(t, serve.ProtocolVersion+" 1 37", v.str("gitVersion")+" "+v.str("major")+" "+v.str("minor"))
+}
+
+func TestConfig_WrongOnesAreRefused(t *testing.T) {
+	widgets, err := registry.New(widgetConfig())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, widgets.Close()) }()
+	for _, cfg := range []serve.Config{
+		{}, {Resources: []serve.Provider{widgets, widgets}}, {Resources: []serve.Provider{widgets}, Limits: serve.Limits{Reads: -1}},
+	} {
+		_, err := serve.New(cfg)
+		require.ErrorIs(t, err, engine.ErrConfig)
+	}
+	good, err := serve.New(serve.Config{Resources: []serve.Provider{widgets}})
+	require.NoError(t, err)
+	for _, address := range []string{"0.0.0.0:0", "nowhere", "192.0.2.1:0"} {
+		require.ErrorIs(t, good.ListenAndServe(t.Context(), serve.Listen{Address: address}), engine.ErrConfig, address)
+	}
+}

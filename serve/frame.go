@@ -1,0 +1,107 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store"
+)
+
+// initialEndAnnotation is on the bookmark that ends an initial state.
+const initialEndAnnotation = "k8s.io/initial-events-end"
+
+// frames turns the events of one watch into what is sent.
+type frames struct {
+	c     *call
+	table *tableOf // nil unless the client asked for tables
+	first bool     // no table was sent yet
+	// initialEnd: the client asked to be told where the initial state ends.
+	initialEnd bool
+}
+
+// event returns the JSON of an event's object.
+func (f *frames) event(item registry.Item) ([]byte, error) {
+	if f.table == nil {
+		shape := f.c.shape
+		if shape == sse {
+			shape = whole
+		}
+		return f.c.encodings.of(item, shape)
+	}
+	row, err := f.table.row(item)
+	if err != nil {
+		return nil, err
+	}
+	return f.single(item.Revision().String(), row)
+}
+
+func (f *frames) single(version string, row []byte) ([]byte, error) {
+	withColumns := f.first
+	f.first = false
+	return f.table.single(version, row, withColumns)
+}
+
+// bookmark returns the JSON of a bookmark's object.
+func (f *frames) bookmark(ev *store.Event) ([]byte, error) {
+	kind := f.c.info.Kind.GroupVersionKind()
+	apiVersion, name := kind.GroupVersion().String(), kind.Kind
+	if f.c.shape == partial || f.table != nil {
+		apiVersion, name = metaGroup+"/v1", "PartialObjectMetadata"
+	}
+	meta := metav1.ObjectMeta{ResourceVersion: ev.Revision.String()}
+	if ev.Marks&store.InitialEnd != 0 && f.initialEnd {
+		meta.Annotations = map[string]string{initialEndAnnotation: "true"}
+	}
+	object, err := json.Marshal(metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: name, APIVersion: apiVersion}, ObjectMeta: meta})
+	if err != nil || f.table == nil {
+		return object, err
+	}
+	cells := make([]any, len(f.c.info.Columns)+2)
+	cells[0], cells[len(cells)-1] = "", "<unknown>"
+	row := metav1.TableRow{Cells: cells}
+	row.Object.Raw = object
+	text, err := json.Marshal(row)
+	if err != nil {
+		return nil, err
+	}
+	return f.single(meta.ResourceVersion, text)
+}
+
+// send writes one frame. Nothing is copied but into the connection's buffer.
+func (f *frames) send(eventType string, object []byte, revision engine.Revision) {
+	if f.c.shape != sse {
+		f.c.write(fmt.Appendf(nil, `{"type":%q,"object":`, eventType))
+		f.c.write(object)
+		f.c.write(frameEnd)
+		return
+	}
+	head := make([]byte, 0, 64)
+	if revision > 0 {
+		head = append(strconv.AppendUint(append(head, "id: "...), uint64(revision), 10), '\n')
+	}
+	head = append(append(append(head, "event: "...), eventType...), "\ndata: "...)
+	f.c.write(head)
+	f.c.write(bytes.TrimSuffix(object, newline))
+	f.c.write(eventEnd)
+}
+
+var (
+	frameEnd = []byte("}\n")
+	eventEnd = []byte("\n\n")
+	comment  = []byte(":\n\n")
+)
+
+// alive sends what keeps proxies from closing a quiet connection.
+func (f *frames) alive() {
+	if f.c.shape == sse {
+		f.c.write(comment)
+		return
+	}
+	f.c.write(newline)
+}

@@ -1,0 +1,88 @@
+package serve
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"unicode/utf8"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// guard refuses what a browser could be made to send.
+func (c *call) guard() error {
+	if !c.knownHost(c.r.Host) {
+		return badRequest("the host %q is not served: call the server by its address, or list the name in Config.Hosts", c.r.Host)
+	}
+	if err := c.origins.Check(c.r); err != nil {
+		return apierrors.NewForbidden(schema.GroupResource{}, "", err)
+	}
+	return nil
+}
+
+// knownHost reports whether a Host header is one of the server's. Addresses are:
+// a page cannot make a name of its own resolve to them and send them as the host.
+func (s *Server) knownHost(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	name = strings.ToLower(strings.Trim(name, "[]"))
+	if _, err := netip.ParseAddr(name); err == nil {
+		return true
+	}
+	return name == "" || name == "localhost" || strings.HasSuffix(name, ".localhost") || s.hosts[name]
+}
+
+// Bounds of warnings, in runes: of all of a response, and of each once these are
+// more.
+const (
+	warningsLimit   = 4096
+	warningCutLimit = 256
+)
+
+// warnings are what a writer should know: headers, each once.
+type warnings struct{ texts []string }
+
+func (w *warnings) add(text string) {
+	for _, known := range w.texts {
+		if known == text {
+			return
+		}
+	}
+	w.texts = append(w.texts, text)
+}
+
+// flush sets the headers.
+func (w *warnings) flush(h http.Header) {
+	total := 0
+	for _, text := range w.texts {
+		total += utf8.RuneCountInString(text)
+	}
+	used := 0
+	for _, text := range w.texts {
+		runes := []rune(printable(text))
+		if total > warningsLimit {
+			runes = runes[:min(len(runes), warningCutLimit)]
+		}
+		if used += len(runes); used > warningsLimit {
+			break
+		}
+		h.Add("Warning", `299 - "`+quoteEscaper.Replace(string(runes))+`"`)
+	}
+	w.texts = nil
+}
+
+var quoteEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// printable replaces what a header cannot hold.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+}

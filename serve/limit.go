@@ -1,0 +1,123 @@
+package serve
+
+import "sync"
+
+// inFlight counts what is being served.
+type inFlight struct {
+	limits *Limits
+
+	mu            sync.Mutex
+	reads, writes int
+	watches       map[*call]func(error) // each with what ends it
+	perUser       map[string]int
+	closing       error         // what ends every watch from now on
+	idle          chan struct{} // closed when nothing is left, if there is a waiter
+}
+
+func newInFlight(limits *Limits) *inFlight {
+	return &inFlight{limits: limits, watches: map[*call]func(error){}, perUser: map[string]int{}}
+}
+
+// enter lets a request in, or refuses it with 429. leave must be called when it is
+// over.
+func (f *inFlight) enter(c *call) (leave func(), err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	user := c.user.Name
+	switch {
+	case c.req.Verb == "watch" && c.req.IsResource():
+		if len(f.watches) >= f.limits.Watches {
+			return nil, tooMany("the server has as many watches as it may have")
+		}
+		if f.perUser[user] >= f.limits.WatchesPerUser {
+			return nil, tooMany("you have as many watches as one user may have")
+		}
+		f.perUser[user]++
+		f.watches[c] = func(error) {}
+		return func() { f.leaveWatch(c, user) }, nil
+	case c.req.reads():
+		return f.count(&f.reads, f.limits.Reads)
+	}
+	return f.count(&f.writes, f.limits.Writes)
+}
+
+// count enters one of the two kinds of short requests.
+func (f *inFlight) count(n *int, limit int) (leave func(), err error) {
+	if *n >= limit {
+		return nil, tooMany("the server has as many requests in flight as it may have")
+	}
+	*n++
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		*n--
+		f.tellIdle()
+	}, nil
+}
+
+func (f *inFlight) leaveWatch(c *call, user string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.watches, c)
+	if f.perUser[user]--; f.perUser[user] == 0 {
+		delete(f.perUser, user)
+	}
+	f.tellIdle()
+}
+
+// endsBy notes how to end a watch, and does so if all have been ended.
+func (f *inFlight) endsBy(c *call, end func(error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.watches[c] = end
+	if f.closing != nil {
+		end(f.closing)
+	}
+}
+
+// endAll ends all watches, and those that come.
+func (f *inFlight) endAll(why error) {
+	f.mu.Lock()
+	f.closing = why
+	f.mu.Unlock()
+	for _, end := range f.ends() {
+		end(why)
+	}
+}
+
+// ends returns what ends each watch.
+func (f *inFlight) ends() []func(error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make([]func(error), 0, len(f.watches))
+	for _, end := range f.watches {
+		all = append(all, end)
+	}
+	return all
+}
+
+// whenIdle returns a channel that is closed when nothing is being served.
+func (f *inFlight) whenIdle() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.idle == nil {
+		f.idle = make(chan struct{})
+	}
+	idle := f.idle
+	f.tellIdle()
+	return idle
+}
+
+// tellIdle closes the channel if it is time to. f.mu is held.
+func (f *inFlight) tellIdle() {
+	if f.idle != nil && f.reads+f.writes+len(f.watches) == 0 {
+		close(f.idle)
+		f.idle = nil
+	}
+}
+
+func (f *inFlight) counts() (requests, watches int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.reads + f.writes, len(f.watches)
+}

@@ -1,0 +1,113 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+// Listen says where to listen.
+type Listen struct {
+	// Address is host and port. An empty host means loopback, port 0 any that is
+	// free.
+	Address string
+	// TLS is how connections are encrypted; nil means not at all.
+	TLS *tls.Config
+	// Insecure allows an address that is not loopback without TLS or without
+	// [Config].Authenticate.
+	Insecure bool
+	// Ready is told the address once it listens; nil is told nothing.
+	Ready func(net.Addr)
+}
+
+// ListenAndServe serves until ctx is done, then shuts down. It blocks until
+// nothing is being served. It returns nil after a shutdown that was complete.
+//
+// Errors: an [*engine.ConfigError] for an address that others can reach without
+// TLS and authentication, and what listening met.
+func (s *Server) ListenAndServe(ctx context.Context, l Listen) error {
+	host, port, err := net.SplitHostPort(l.Address)
+	if err != nil {
+		return &engine.ConfigError{Field: "Listen.Address", Problem: fmt.Sprintf("is %q: give host:port, such as 127.0.0.1:8080", l.Address)}
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	if !l.Insecure && !isLoopback(host) && (l.TLS == nil || s.cfg.Authenticate == nil) {
+		return &engine.ConfigError{Field: "Listen.Address", Problem: fmt.Sprintf("is %s, which others can reach: give TLS and Config.Authenticate, or set Insecure", l.Address)}
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return err
+	}
+	if l.TLS != nil {
+		cfg := l.TLS.Clone()
+		cfg.MinVersion = max(cfg.MinVersion, tls.VersionTLS12)
+		cfg.NextProtos = []string{"h2", "http/1.1"}
+		listener = tls.NewListener(listener, cfg)
+	}
+	if l.Ready != nil {
+		l.Ready(listener.Addr())
+	}
+	return s.serveOn(ctx, listener)
+}
+
+// isLoopback reports whether only this machine can reach host.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// closeTimeout is how long a server that has drained waits for connections to
+// become idle.
+const closeTimeout = 5 * time.Second
+
+// serveOn serves a listener until ctx is done.
+func (s *Server) serveOn(ctx context.Context, listener net.Listener) error {
+	h := &http.Server{Handler: s}
+	s.Harden(h)
+	failed := make(chan error, 1)
+	go func() { failed <- h.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.limits.ShutdownDelay+s.limits.DrainWatches+s.limits.ReadTimeout)
+	defer cancel()
+	err := s.Shutdown(limit)
+	closing, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer stop()
+	if h.Shutdown(closing) != nil {
+		err = errors.Join(err, h.Close())
+	}
+	<-failed
+	return err
+}
+
+// Harden gives an http.Server the timeouts and limits that a server of this
+// protocol should have. There is no timeout for writing, since watches last:
+// [Limits].WriteStall takes its place.
+func (s *Server) Harden(h *http.Server) {
+	h.ReadHeaderTimeout = 10 * time.Second
+	h.IdleTimeout = 90 * time.Second
+	h.MaxHeaderBytes = 64 << 10
+	h.HTTP2 = &http.HTTP2Config{
+		MaxConcurrentStreams: 250, SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second, WriteByteTimeout: s.limits.WriteStall,
+	}
+}
+
+// ListenAndServe serves resources on a loopback address until ctx is done.
+func ListenAndServe(ctx context.Context, addr string, of ...Provider) error {
+	s, err := New(Config{Resources: of})
+	if err != nil {
+		return err
+	}
+	return s.ListenAndServe(ctx, Listen{Address: addr})
+}

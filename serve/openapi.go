@@ -1,0 +1,141 @@
+package serve
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/watchmill/watchmill/registry"
+)
+
+// The parts of an OpenAPI document that clients read: kubectl looks up fields and
+// parameters in it, and nothing else.
+type (
+	openAPI struct {
+		OpenAPI    string              `json:"openapi"`
+		Info       openAPIInfo         `json:"info"`
+		Paths      map[string]pathItem `json:"paths"`
+		Components openAPIComponents   `json:"components"`
+	}
+	openAPIInfo struct {
+		Title   string `json:"title"`
+		Version string `json:"version"`
+	}
+	openAPIComponents struct {
+		Schemas map[string]json.RawMessage `json:"schemas"`
+	}
+	// pathItem is the operations of a path by method.
+	pathItem  map[string]operation
+	operation struct {
+		Description string               `json:"description"`
+		Action      string               `json:"x-kubernetes-action"`
+		Kind        discoveryKind        `json:"x-kubernetes-group-version-kind"`
+		Parameters  []parameter          `json:"parameters,omitempty"`
+		Responses   map[string]response3 `json:"responses"`
+	}
+	parameter struct {
+		Name   string            `json:"name"`
+		In     string            `json:"in"`
+		Schema map[string]string `json:"schema"`
+		// Required is so for those of the path.
+		Required bool `json:"required,omitempty"`
+	}
+	response3 struct {
+		Description string                          `json:"description"`
+		Content     map[string]map[string]anySchema `json:"content,omitempty"`
+	}
+	anySchema map[string]string
+)
+
+// addOpenAPI makes the index and a document for each group version. None names the
+// bodies of patches: from that kubectl concludes that it can send merge patches.
+func (d *documents) addOpenAPI(groups []group) {
+	type entry struct {
+		URL string `json:"serverRelativeURL"`
+	}
+	index := map[string]entry{}
+	for _, g := range groups {
+		for _, v := range g.versions {
+			path := "/openapi/v3/apis/" + v.String()
+			d.add(path, v.openAPI(), jsonType)
+			hash := strings.Trim(d.byPath[path].etag, `"`)
+			index["apis/"+v.String()] = entry{path + "?hash=" + hash}
+		}
+	}
+	d.add("/openapi/v3", map[string]any{"paths": index}, jsonType)
+}
+
+func (v *groupVersion) openAPI() *openAPI {
+	doc := &openAPI{
+		OpenAPI: "3.0.0", Info: openAPIInfo{Title: "watchmill", Version: ProtocolVersion},
+		Paths: map[string]pathItem{}, Components: openAPIComponents{map[string]json.RawMessage{}},
+	}
+	for _, k := range v.kinds {
+		component := componentName(&k.Kind)
+		doc.Components.Schemas[component] = withKind(k.Schema, &k.Kind)
+		base := "/apis/" + v.String()
+		if !k.Kind.ClusterScoped {
+			doc.Paths[base+"/"+k.Kind.Plural] = pathItem{"get": k.operation("list", component)}
+			base += "/namespaces/{namespace}"
+		}
+		base += "/" + k.Kind.Plural
+		doc.Paths[base] = pathItem{
+			"get": k.operation("list", component), "post": k.operation("create", component), "delete": k.operation("deletecollection", component),
+		}
+		doc.Paths[base+"/{name}"] = pathItem{
+			"get": k.operation("get", component), "put": k.operation("update", component),
+			"patch": k.operation("patch", component), "delete": k.operation("delete", component),
+		}
+		for _, sub := range k.subresources {
+			doc.Paths[base+"/{name}/"+sub.Subresource] = pathItem{
+				"get": k.operation("get", component), "put": k.operation("update", component), "patch": k.operation("patch", component),
+			}
+		}
+	}
+	return doc
+}
+
+// queryParameters are the names of the parameters of each action.
+var queryParameters = map[string][]string{
+	"create": {"dryRun", "fieldManager", "fieldValidation"},
+	"update": {"dryRun", "fieldManager", "fieldValidation"},
+	"patch":  {"dryRun", "fieldManager", "fieldValidation", "force"},
+	"delete": {"dryRun", "gracePeriodSeconds", "propagationPolicy"},
+	"list":   {"allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds", "watch"},
+}
+
+func (k *servedKind) operation(action, component string) operation {
+	op := operation{
+		Description: action + " " + k.Kind.Kind, Action: action, Kind: discoveryKind{k.Kind.Group, k.Kind.Version, k.Kind.Kind},
+		Responses: map[string]response3{"200": {
+			Description: "OK",
+			Content:     map[string]map[string]anySchema{jsonType: {"schema": {"$ref": "#/components/schemas/" + component}}},
+		}},
+	}
+	for _, name := range queryParameters[action] {
+		op.Parameters = append(op.Parameters, parameter{Name: name, In: "query", Schema: map[string]string{"type": "string"}})
+	}
+	return op
+}
+
+// componentName is a kind's name among the schemas: the group backwards, as
+// Kubernetes has it.
+func componentName(k *registry.Kind) string {
+	parts := strings.Split(k.Group, ".")
+	slices.Reverse(parts)
+	return strings.Join(append(parts, k.Version, k.Kind), ".")
+}
+
+// withKind returns the schema with the kind that it is of.
+func withKind(schema json.RawMessage, k *registry.Kind) json.RawMessage {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(schema, &fields); err != nil {
+		return schema // it was given, and says what it says
+	}
+	fields["x-kubernetes-group-version-kind"], _ = json.Marshal([]discoveryKind{{k.Group, k.Version, k.Kind}})
+	out, err := json.Marshal(fields)
+	if err != nil {
+		return schema
+	}
+	return out
+}

@@ -1,0 +1,175 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+)
+
+// get answers with one object.
+func (c *call) get(ctx context.Context) error {
+	version := c.req.query.Get("resourceVersion")
+	read := engine.Latest()
+	switch {
+	case version == "0":
+		read = engine.Cached()
+	case version != "":
+		rev, err := strconv.ParseUint(version, 10, 64)
+		if err != nil {
+			return badRequest("resourceVersion is %q: give one that the server has returned, or 0", version)
+		}
+		read = engine.NotOlderThan(engine.Revision(rev))
+	}
+	item, err := c.resource.Get(ctx, c.key(), engine.GetOptions{Read: read})
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, item)
+}
+
+// answer sends one object in the form that the client likes best.
+func (c *call) answer(code int, item registry.Item) error {
+	var text []byte
+	var err error
+	if c.shape == table {
+		text, err = c.asTable(item)
+	} else {
+		text, err = c.encodings.peek(item, c.shape)
+	}
+	if err != nil {
+		return err
+	}
+	c.begin(code)
+	c.write(text)
+	c.write(newline)
+	return nil
+}
+
+// asTable returns one object as a table.
+func (c *call) asTable(item registry.Item) ([]byte, error) {
+	t, err := c.tableOf()
+	if err != nil {
+		return nil, err
+	}
+	row, err := t.row(item)
+	if err != nil {
+		return nil, err
+	}
+	return t.single(item.Revision().String(), row, true)
+}
+
+// begin sends the header of an answer in JSON.
+func (c *call) begin(code int) {
+	c.w.Header().Set("Content-Type", jsonType)
+	c.warnings.flush(c.w.Header())
+	c.extend()
+	c.w.WriteHeader(code)
+}
+
+// extend gives the client time to take what is written next.
+func (c *call) extend() {
+	// Not every ResponseWriter has deadlines; then there is none to extend.
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(c.limits.WriteStall))
+}
+
+var newline = []byte("\n")
+
+// write sends a part of an answer. That the client is gone ends the request's
+// context, and needs no answer.
+func (c *call) write(text []byte) { _, _ = c.w.Write(text) }
+
+// list answers with a page of objects.
+func (c *call) list(ctx context.Context) error {
+	o, err := c.listOptions(false)
+	if err != nil {
+		return err
+	}
+	opts, err := o.forList(c)
+	if err != nil {
+		return err
+	}
+	page, err := c.resource.List(ctx, opts)
+	if err != nil {
+		return err
+	}
+	meta := metav1.ListMeta{ResourceVersion: page.Revision.String(), Continue: sealToken(page.Continue, o.fingerprint(c))}
+	if page.Continue != "" && page.Remaining >= 0 {
+		remaining := int64(page.Remaining)
+		meta.RemainingItemCount = &remaining
+	}
+	return c.writeList(&page, meta)
+}
+
+// extendEvery is how many items of a list are written under one deadline.
+const extendEvery = 1000
+
+// writeList sends a list item by item, so that it costs no more memory than one.
+// What fails after the first breaks off the connection.
+func (c *call) writeList(page *registry.Page, meta metav1.ListMeta) error {
+	head, encode, err := c.listForm(meta)
+	if err != nil {
+		return err
+	}
+	c.begin(http.StatusOK)
+	c.write(head)
+	for i := range page.Len() {
+		text, err := encode(page.Item(i))
+		if err != nil {
+			c.log.Error("an object of a list cannot be encoded", "path", c.req.Path, "error", err)
+			panic(http.ErrAbortHandler)
+		}
+		if i > 0 {
+			c.write(comma)
+		}
+		if i%extendEvery == extendEvery-1 {
+			if c.r.Context().Err() != nil {
+				return nil
+			}
+			c.extend()
+		}
+		c.write(text)
+	}
+	c.write(listEnd)
+	return nil
+}
+
+var comma, listEnd = []byte(","), []byte("]}\n")
+
+// listForm returns the beginning of a list, and how its items are encoded.
+func (c *call) listForm(meta metav1.ListMeta) (head []byte, encode func(registry.Item) ([]byte, error), err error) {
+	switch c.shape {
+	case table:
+		t, err := c.tableOf()
+		if err != nil {
+			return nil, nil, err
+		}
+		head, err = t.head(meta, true)
+		return head, t.row, err
+	case partial:
+		head, err = listHead(metaGroup+"/v1", "PartialObjectMetadataList", meta)
+		return head, func(item registry.Item) ([]byte, error) { return encodePartial(item, false) }, err
+	}
+	gvk := c.info.Kind.GroupVersionKind()
+	head, err = listHead(gvk.GroupVersion().String(), gvk.Kind+"List", meta)
+	return head, func(item registry.Item) ([]byte, error) { return c.encodings.peek(item, whole) }, err
+}
+
+// listHead returns the beginning of a list, up to its items.
+func listHead(apiVersion, kind string, meta metav1.ListMeta) ([]byte, error) {
+	text, err := json.Marshal(struct {
+		Kind       string          `json:"kind"`
+		APIVersion string          `json:"apiVersion"`
+		Metadata   metav1.ListMeta `json:"metadata"`
+	}{kind, apiVersion, meta})
+	if err != nil {
+		return nil, err
+	}
+	return append(text[:len(text)-1], `,"items":[`...), nil
+}

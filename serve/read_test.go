@@ -1,0 +1,198 @@
+package serve_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+)
+
+func TestGet_OneObject(t *testing.T) {
+	s := newServer(t)
+	rev := s.create("a", 3)
+	a := s.get(inDefault + "/a")
+	require.Equal(t, 200, a.code)
+	require.Equal(t, "application/json", a.header.Get("Content-Type"))
+	require.Equal(t, "no-cache, private", a.header.Get("Cache-Control"))
+	require.Equal(t, "nosniff", a.header.Get("X-Content-Type-Options"))
+	require.Equal(t, "example.com/v1 Widget a 3", strings.Join([]string{a.str("apiVersion"), a.str("kind"), a.str("metadata.name"), a.str("spec.size")}, " "))
+	require.Equal(t, rev, a.str("metadata.resourceVersion"))
+	for _, query := range []string{"?resourceVersion=0", "?resourceVersion=" + rev} {
+		require.Equal(t, 200, s.get(inDefault+"/a"+query).code, query)
+	}
+	require.Equal(t, a.body, s.get(inDefault+"/a/status").body)
+}
+
+func TestGet_Forms(t *testing.T) {
+	s := newServer(t)
+	rev := s.create("a", 3)
+	table := s.get(inDefault+"/a", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
+	require.Equal(t, "Table", table.str("kind"))
+	require.Equal(t, rev, table.str("metadata.resourceVersion"))
+	require.Equal(t, "Name name Size Age", strings.Join([]string{
+		table.str("columnDefinitions.0.name"), table.str("columnDefinitions.0.format"), table.str("columnDefinitions.1.name"), table.str("columnDefinitions.2.name"),
+	}, " "))
+	require.Equal(t, "a 3", table.str("rows.0.cells.0")+" "+table.str("rows.0.cells.1"))
+	require.Equal(t, "PartialObjectMetadata", table.str("rows.0.object.kind"))
+	whole := s.get(inDefault+"/a?includeObject=Object", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	require.Equal(t, "Widget", whole.str("rows.0.object.kind"))
+	none := s.get(inDefault+"/a?includeObject=None", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	require.Equal(t, "<nil>", none.str("rows.0.object"))
+	require.Equal(t, 400, s.get(inDefault+"/a?includeObject=Half", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").code)
+
+	partial := s.get(inDefault+"/a", "Accept", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
+	require.Equal(t, "PartialObjectMetadata meta.k8s.io/v1 "+rev, partial.str("kind")+" "+partial.str("apiVersion")+" "+partial.str("metadata.resourceVersion"))
+	require.NotContains(t, partial.body, "spec")
+	require.Equal(t, "Widget", s.get(inDefault+"/a", "Accept", "application/vnd.kubernetes.protobuf,application/json").str("kind"))
+	require.Equal(t, "Widget", s.get(inDefault+"/a", "Accept", "application/json;q=0.1, text/html;profile=x").str("kind"))
+	require.Equal(t, 406, s.get(inDefault+"/a", "Accept", "text/html").code)
+	require.Equal(t, 406, s.get(inDefault+"/a", "Accept", "application/json;q=0").code)
+}
+
+func TestList_PagesAddUpAtOneRevision(t *testing.T) {
+	s := newServer(t)
+	for i := range 7 {
+		s.create(fmt.Sprintf("w%d", i), i)
+	}
+	var names []string
+	next, rev := "", ""
+	for page := range 10 {
+		a := s.get(inDefault + "?limit=3&continue=" + next)
+		require.Equal(t, 200, a.code, a.body)
+		if page == 0 {
+			rev = a.str("metadata.resourceVersion")
+			require.Equal(t, "4", a.str("metadata.remainingItemCount"))
+			s.create("later", 1)
+		}
+		require.Equal(t, rev, a.str("metadata.resourceVersion"))
+		for i := 0; a.str(fmt.Sprintf("items.%d", i)) != "<none>"; i++ {
+			names = append(names, a.str(fmt.Sprintf("items.%d.metadata.name", i)))
+		}
+		if next = a.str("metadata.continue"); next == "<nil>" {
+			break
+		}
+	}
+	require.Equal(t, []string{"w0", "w1", "w2", "w3", "w4", "w5", "w6"}, names)
+}
+
+func TestList_SelectsAndReads(t *testing.T) {
+	s := newServer(t)
+	first := s.create("a", 1)
+	require.Equal(t, 201, s.do("POST", "/apis/example.com/v1/namespaces/other/widgets", `{"metadata":{"name":"b"},"spec":{"size":2,"color":"red"}}`).code)
+	names := func(path string) string {
+		t.Helper()
+		a := s.get(path)
+		require.Equal(t, 200, a.code, a.body)
+		require.NotContains(t, a.body, `"items":null`)
+		var all []string
+		for i := 0; a.str(fmt.Sprintf("items.%d", i)) != "<none>"; i++ {
+			all = append(all, a.str(fmt.Sprintf("items.%d.metadata.name", i)))
+		}
+		return strings.Join(all, ",")
+	}
+	for path, want := range map[string]string{
+		allWidgets: "a,b", inDefault: "a",
+		allWidgets + "?labelSelector=size%3Ds1":                                         "a",
+		allWidgets + "?labelSelector=size!=s1":                                          "b",
+		allWidgets + "?fieldSelector=spec.color%3Dred":                                  "b",
+		allWidgets + "?fieldSelector=metadata.name%3Da":                                 "a",
+		allWidgets + "?fieldSelector=metadata.namespace%3Dother":                        "b",
+		inDefault + "?fieldSelector=metadata.name%3Db":                                  "",
+		inDefault + "?fieldSelector=metadata.namespace%3Dother":                         "",
+		allWidgets + "?fieldSelector=metadata.name%3Db,metadata.namespace%3Dother":      "b",
+		allWidgets + "?resourceVersion=0":                                               "a,b",
+		allWidgets + "?resourceVersion=" + first:                                        "a,b",
+		allWidgets + "?resourceVersion=" + first + "&resourceVersionMatch=Exact":        "a",
+		allWidgets + "?resourceVersion=" + first + "&resourceVersionMatch=NotOlderThan": "a,b",
+	} {
+		require.Equal(t, want, names(path), path)
+	}
+	partial := s.get(allWidgets, "Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1")
+	require.Equal(t, "PartialObjectMetadataList", partial.str("kind"))
+	require.Equal(t, "<nil>", partial.str("items.0.kind"), "watch events decode without it")
+	table := s.get(allWidgets, "Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")
+	require.Equal(t, "a b", table.str("rows.0.cells.0")+" "+table.str("rows.1.cells.0"))
+}
+
+func TestErrors_OfReads(t *testing.T) {
+	s := newServer(t)
+	rev, err := strconv.Atoi(s.create("a", 1))
+	require.NoError(t, err)
+	s.create("b", 2)
+	token := s.get(inDefault + "?limit=1").str("metadata.continue")
+	for path, want := range map[string]string{
+		inDefault + "/none": "404 NotFound",
+		"/apis/example.com/v1/namespaces/default/gadgets": "404 NotFound",
+		"/apis/example.com/v2/namespaces/default/widgets": "404 NotFound",
+		"/apis/none.com":                     "404 NotFound",
+		"/":                                  "404 NotFound",
+		"/watch/apis":                        "404 NotFound",
+		"/apis/example.com/v1/watch/widgets": "404 NotFound",
+		"/apis/example.com/v1/widgets/a":     "404 NotFound",
+		"/apis/example.com/v1/namespaces/default/zones":                 "404 NotFound",
+		inDefault + "/a/scale":                                          "404 NotFound",
+		inDefault + "/a/status/x":                                       "404 NotFound",
+		inDefault + "/a%2Fb":                                            "400 BadRequest",
+		inDefault + "/%2e%2e":                                           "400 BadRequest",
+		inDefault + "?labelSelector=a%20b%20c":                          "400 BadRequest",
+		inDefault + "?fieldSelector=spec.none%3D1":                      "400 BadRequest",
+		inDefault + "?fieldSelector=x":                                  "400 BadRequest",
+		inDefault + "?limit=-1":                                         "400 BadRequest",
+		inDefault + "?resourceVersion=x":                                "400 BadRequest",
+		inDefault + "?resourceVersion=007":                              "400 BadRequest",
+		inDefault + "?continue=x":                                       "400 BadRequest",
+		allWidgets + "?continue=" + token:                               "400 BadRequest",
+		inDefault + "?labelSelector=a%3Db&continue=" + token:            "400 BadRequest",
+		inDefault + "?resourceVersion=5&continue=" + token:              "400 BadRequest",
+		inDefault + "?resourceVersionMatch=Exact":                       "422 Invalid",
+		inDefault + "?resourceVersionMatch=Near&resourceVersion=1":      "422 Invalid",
+		inDefault + "?resourceVersionMatch=Exact&resourceVersion=0":     "422 Invalid",
+		inDefault + "?resourceVersionMatch=Exact&continue=" + token:     "422 Invalid",
+		inDefault + "?sendInitialEvents=true":                           "422 Invalid",
+		inDefault + "?watch=1&sendInitialEvents=true":                   "422 Invalid",
+		inDefault + "?watch=1&resourceVersionMatch=NotOlderThan":        "422 Invalid",
+		inDefault + "?watch=1&timeoutSeconds=x":                         "400 BadRequest",
+		inDefault + "?a=%zz":                                            "400 BadRequest",
+		inDefault + "?labelSelector=" + strings.Repeat("a", 17<<10):     "400 BadRequest",
+		inDefault + "?labelSelector=" + strings.Repeat("a,", 150) + "a": "400 BadRequest",
+	} {
+		a := s.get(path)
+		require.Equal(t, want, fmt.Sprintf("%d %s", a.code, a.str("reason")), "%s: %s", path, a.body)
+		require.Equal(t, "Status v1 Failure", a.str("kind")+" "+a.str("apiVersion")+" "+a.str("status"))
+		require.Equal(t, strconv.Itoa(a.code), a.str("code"))
+	}
+	missing := s.get(inDefault + "/none")
+	require.Equal(t, "widgets example.com none", missing.str("details.kind")+" "+missing.str("details.group")+" "+missing.str("details.name"))
+	require.Greater(t, rev, 0)
+}
+
+func TestErrors_OfRevisionsThatCannotBeHad(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], c *serve.Config) {
+		w.Engine.FreshnessTimeout = 1
+		w.Engine.Window.MaxEvents = 8
+		w.Engine.Window.MinAge = 1
+	})
+	s.create("a", 1)
+	first := s.create("a2", 2)
+	for i := range 2000 {
+		s.do("PATCH", inDefault+"/a", fmt.Sprintf(`{"spec":{"size":%d}}`, i+10), "Content-Type", "application/merge-patch+json")
+	}
+	last, err := strconv.Atoi(s.get(inDefault).str("metadata.resourceVersion"))
+	require.NoError(t, err)
+	future := strconv.Itoa(last + 1000)
+	for _, path := range []string{inDefault + "?resourceVersion=" + future, inDefault + "/a?resourceVersion=" + future, inDefault + "?watch=1&resourceVersion=" + future} {
+		a := s.get(path)
+		require.Equal(t, "504 Timeout", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+		require.Equal(t, "ResourceVersionTooLarge", a.str("details.causes.0.reason"))
+		require.Equal(t, "1", a.header.Get("Retry-After"))
+	}
+	for _, path := range []string{inDefault + "?watch=1&resourceVersion=" + first, inDefault + "?resourceVersionMatch=Exact&resourceVersion=" + first} {
+		a := s.get(path)
+		require.Equal(t, "410 Expired", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+	}
+}

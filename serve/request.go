@@ -1,0 +1,129 @@
+package serve
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+)
+
+// Request is what a request asks for, as authorisation and audit see it.
+type Request struct {
+	// Verb is get, list, watch, create, update, patch, delete or
+	// deletecollection; for what is no resource the method in lower case.
+	Verb string
+	// Group, Version, Resource and Subresource name the resource; all are empty
+	// for paths that are none.
+	Group, Version, Resource, Subresource string
+	// Namespace and Name are empty where the request names none. A field selector
+	// metadata.name=x names one, too.
+	Namespace, Name string
+	// Labels and Fields are the selectors as the client wrote them.
+	Labels, Fields string
+	// Path is the decoded path.
+	Path string
+
+	segments []string
+	query    url.Values
+}
+
+// IsResource reports whether the request is for a resource.
+func (r *Request) IsResource() bool { return r.Resource != "" }
+
+// parse takes a request apart. The error is a Status.
+func parse(r *http.Request) (*Request, error) {
+	segments, err := split(r.URL.EscapedPath())
+	if err != nil {
+		return nil, err
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, badRequest("the query does not parse: %v", err)
+	}
+	req := &Request{Verb: strings.ToLower(r.Method), Path: "/" + strings.Join(segments, "/"), segments: segments, query: query}
+	if len(segments) < 4 || segments[0] != "apis" {
+		return req, nil
+	}
+	req.Group, req.Version = segments[1], segments[2]
+	rest := segments[3:]
+	if rest[0] == "namespaces" && len(rest) >= 3 {
+		req.Namespace, rest = rest[1], rest[2:]
+	}
+	if len(rest) > 3 {
+		return nil, notServed()
+	}
+	rest = append(rest, "", "")
+	req.Resource, req.Name, req.Subresource = rest[0], rest[1], rest[2]
+	req.Labels, req.Fields = query.Get("labelSelector"), query.Get("fieldSelector")
+	req.Verb = verbOf(r.Method, req.Name != "", query)
+	req.nameFromSelector()
+	return req, nil
+}
+
+// split returns the segments of an escaped path, each decoded by itself.
+func split(escaped string) ([]string, error) {
+	trimmed := strings.Trim(escaped, "/")
+	if trimmed == "" {
+		return nil, nil
+	}
+	segments := strings.Split(trimmed, "/")
+	for i, s := range segments {
+		decoded, err := url.PathUnescape(s)
+		if err != nil || decoded == "" || decoded == "." || decoded == ".." || strings.ContainsAny(decoded, "/%\\\x00") {
+			return nil, badRequest("the path segment %q is not allowed: it must not be empty, a dot or two, nor contain a slash, a backslash or a percent sign", s)
+		}
+		segments[i] = decoded
+	}
+	return segments, nil
+}
+
+// verbOf returns what a method means for a resource.
+func verbOf(method string, named bool, query url.Values) string {
+	switch method {
+	case http.MethodGet, http.MethodHead:
+		switch {
+		case named:
+			return "get"
+		case isTrue(query, "watch"):
+			return "watch"
+		}
+		return "list"
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	case http.MethodPatch:
+		return "patch"
+	case http.MethodDelete:
+		if named {
+			return "delete"
+		}
+		return "deletecollection"
+	}
+	return strings.ToLower(method)
+}
+
+// isTrue reports whether a parameter is there and neither false nor 0.
+func isTrue(query url.Values, name string) bool {
+	if !query.Has(name) {
+		return false
+	}
+	return !slices.Contains([]string{"false", "0", "False", "FALSE"}, query.Get(name))
+}
+
+// nameFromSelector takes the name from a field selector that fixes it.
+func (r *Request) nameFromSelector() {
+	if r.Name != "" || r.Fields == "" || r.Verb != "list" && r.Verb != "watch" && r.Verb != "deletecollection" {
+		return
+	}
+	if selector, err := fields.ParseSelector(r.Fields); err == nil {
+		r.Name, _ = selector.RequiresExactMatch("metadata.name")
+	}
+}
+
+// reads reports whether the request changes nothing.
+func (r *Request) reads() bool {
+	return slices.Contains([]string{"get", "list", "watch", "head", "options"}, r.Verb)
+}

@@ -1,0 +1,165 @@
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+)
+
+func TestSecurity_HostsAndOrigins(t *testing.T) {
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Hosts = []string{"mill.example.com"} })
+	for host, want := range map[string]int{
+		"evil.example.com": 400, "evil.example.com:8080": 400, "localhost": 200, "localhost:1": 200, "[::1]:80": 200,
+		"10.1.2.3": 200, "mill.example.com": 200, "MILL.example.com:443": 200, "mill.example.com.evil.com": 400,
+	} {
+		require.Equal(t, want, s.get("/apis", "Host", host).code, host)
+	}
+	cross := s.do("POST", inDefault, `{"metadata":{"name":"a"}}`, "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example.com")
+	require.Equal(t, 403, cross.code)
+	require.Equal(t, 403, s.do("DELETE", inDefault+"/a", "", "Origin", "https://evil.example.com").code)
+	require.Empty(t, s.get("/apis", "Origin", "https://evil.example.com").header.Get("Access-Control-Allow-Origin"))
+}
+
+func TestSecurity_BearerTokens(t *testing.T) {
+	var mu sync.Mutex
+	var audited []string
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Authenticate = serve.FirstOf(serve.ClientCertificates, serve.BearerTokens(map[string]serve.User{
+			"secret-a": {Name: "alice", Groups: []string{"admins"}}, "secret-b": {Name: "bob"},
+		}))
+		c.Authorize = func(_ context.Context, u serve.User, r *serve.Request) error {
+			if u.Name == "alice" || r.Verb == "get" || !r.IsResource() {
+				return nil
+			}
+			return fmt.Errorf("%s may not %s %s %q", u.Name, r.Verb, r.Resource, r.Name)
+		}
+		c.Audit = func(_ context.Context, e serve.Audited) {
+			mu.Lock()
+			defer mu.Unlock()
+			audited = append(audited, fmt.Sprintf("%s %s %s %d", e.User.Name, e.Request.Verb, e.Request.Name, e.Code))
+		}
+	})
+	for header, want := range map[string]int{"": 401, "Bearer": 401, "Bearer x": 401, "Basic secret-a": 401, "Bearer secret-a ": 200, "bearer secret-b": 200} {
+		a := s.get("/apis", "Authorization", header)
+		require.Equal(t, want, a.code, "%q", header)
+		if want == 401 {
+			require.Equal(t, "Unauthorized", a.str("reason"))
+		}
+	}
+	require.Equal(t, 200, s.get("/readyz").code, "health is for all")
+	as := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
+	require.Equal(t, 201, s.do("POST", inDefault, `{"metadata":{"name":"w"},"spec":{"size":1}}`, as("secret-a")...).code)
+	require.Equal(t, 200, s.get(inDefault+"/w", as("secret-b")...).code)
+	denied := s.get(inDefault+"?watch=1&fieldSelector=metadata.name%3Dw", as("secret-b")...)
+	require.Equal(t, 403, denied.code)
+	require.Contains(t, denied.str("message"), `bob may not watch widgets "w"`)
+	require.Equal(t, "Forbidden widgets", denied.str("reason")+" "+denied.str("details.kind"))
+	require.Equal(t, 403, s.get("/apis", "Authorization", "Bearer secret-a", "Impersonate-User", "root").code)
+	mu.Lock()
+	defer mu.Unlock()
+	require.Contains(t, audited, "alice create w 201")
+	require.Contains(t, audited, "bob watch w 403")
+	require.Contains(t, audited, "system:anonymous get  401")
+}
+
+func TestSecurity_UpdatesThatMayCreateNeedToBeAllowedTo(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], c *serve.Config) {
+		w.Strategy.CreateOnUpdate = true
+		c.Authorize = func(_ context.Context, _ serve.User, r *serve.Request) error {
+			if r.Verb == "create" {
+				return errors.New("no")
+			}
+			return nil
+		}
+	})
+	require.Equal(t, 403, s.do("PUT", inDefault+"/a", `{"metadata":{"name":"a"}}`).code)
+}
+
+func TestLimits_OfWatches(t *testing.T) {
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.Watches, c.Limits.WatchesPerUser = 3, 2
+		c.Authenticate = func(r *http.Request) (serve.User, error) { return serve.User{Name: r.Header.Get("User")}, nil }
+	})
+	s.watch(inDefault+"?watch=1", "User", "a")
+	s.watch(inDefault+"?watch=1", "User", "a")
+	mine := s.get(inDefault+"?watch=1", "User", "a")
+	require.Equal(t, "429 1", fmt.Sprintf("%d %s", mine.code, mine.header.Get("Retry-After")))
+	require.Contains(t, mine.str("message"), "one user")
+	s.watch(inDefault+"?watch=1", "User", "b")
+	require.Contains(t, s.get(inDefault+"?watch=1", "User", "c").str("message"), "the server has as many watches")
+	require.Equal(t, 200, s.get(inDefault, "User", "a").code, "reads are counted apart")
+}
+
+func TestLimits_OfRequestsInFlight(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	s := newServer(t, func(w *registry.Config[Widget], c *serve.Config) {
+		c.Limits.Writes = 1
+		w.Admit = []registry.Admitter{registry.AdmitFunc(func(context.Context, *registry.Admission) error {
+			close(entered)
+			<-leave
+			return nil
+		})}
+	})
+	var all sync.WaitGroup
+	all.Go(func() { s.create("a", 1) })
+	<-entered
+	require.Equal(t, 429, s.do("POST", inDefault, `{"metadata":{"name":"b"}}`).code)
+	require.Equal(t, 200, s.get(inDefault).code)
+	require.Equal(t, 1, s.handler.Stats().InFlight)
+	close(leave)
+	all.Wait()
+}
+
+// A client that never reads is cut off, and holds up no other.
+func TestLimits_ClientThatNeverReads(t *testing.T) {
+	ended := make(chan error, 1)
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.WriteStall = 50 * time.Millisecond
+		c.Audit = func(_ context.Context, e serve.Audited) {
+			if e.Request.Verb == "watch" && e.Request.Labels == "" {
+				ended <- e.End
+			}
+		}
+	})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	require.NoError(t, err)
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET %s?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n", inDefault)
+	pad := strings.Repeat("x", 500_000)
+	for i := 0; ; i++ {
+		a := s.do("POST", inDefault, fmt.Sprintf(`{"metadata":{"name":"w%d","annotations":{"a":%q}},"spec":{"size":%d}}`, i, pad[:200_000], i))
+		require.Equal(t, 201, a.code)
+		select {
+		case <-ended:
+			require.Zero(t, s.handler.Stats().Watches)
+			return
+		default:
+		}
+	}
+}
+
+func TestPanics_AreContained(t *testing.T) {
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Authorize = func(_ context.Context, _ serve.User, r *serve.Request) error {
+			if r.Name == "boom" {
+				panic("boom")
+			}
+			return nil
+		}
+	})
+	a := s.get(inDefault + "/boom")
+	require.Equal(t, "500 InternalError", fmt.Sprintf("%d %s", a.code, a.str("reason")))
+	require.NotContains(t, a.body, "boom\"", "the panic's text is for the log")
+	require.Equal(t, 200, s.get(inDefault).code)
+}

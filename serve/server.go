@@ -1,0 +1,328 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+)
+
+// Server serves resources; it is an http.Handler. Make one with [New]. It starts
+// nothing of its own.
+type Server struct {
+	cfg       Config
+	limits    Limits
+	log       *slog.Logger
+	hosts     map[string]bool
+	origins   *http.CrossOriginProtection
+	resources map[resourceName]registry.Resource
+	documents *documents
+	encodings *encodings
+	inFlight  *inFlight
+	draining  atomic.Int32 // a drainState
+	counts    counters
+}
+
+// resourceName is what a path names.
+type resourceName struct{ group, version, resource, subresource string }
+
+// New returns a server. The error is an [*engine.ConfigError].
+func New(cfg Config) (*Server, error) {
+	if err := cfg.Limits.validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg: cfg, limits: cfg.Limits.withDefaults(), log: cfg.Logger,
+		hosts: map[string]bool{}, origins: http.NewCrossOriginProtection(),
+		resources: map[resourceName]registry.Resource{},
+	}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	for _, host := range cfg.Hosts {
+		s.hosts[strings.ToLower(host)] = true
+	}
+	if err := s.index(); err != nil {
+		return nil, err
+	}
+	s.documents = newDocuments(s)
+	s.encodings = newEncodings(s.limits.EncodingBytes)
+	s.inFlight = newInFlight(&s.limits)
+	return s, nil
+}
+
+// index notes the resources by name.
+func (s *Server) index() error {
+	for _, provider := range s.cfg.Resources {
+		for _, r := range provider.Resources() {
+			info := r.Info()
+			name := resourceName{info.Kind.Group, info.Kind.Version, info.Kind.Plural, info.Subresource}
+			if s.resources[name] != nil {
+				return &engine.ConfigError{Field: "Resources", Problem: fmt.Sprintf("has %s.%s/%s twice", name.resource, name.group, name.version)}
+			}
+			s.resources[name] = r
+		}
+	}
+	if len(s.resources) == 0 {
+		return &engine.ConfigError{Field: "Resources", Problem: "is empty; give what registry.New returns"}
+	}
+	return nil
+}
+
+// call is one request that is being served.
+type call struct {
+	*Server
+	w        *response
+	r        *http.Request
+	req      *Request
+	user     User
+	shape    shape
+	resource registry.Resource
+	info     *registry.Info
+	warnings warnings
+	end      error // of a watch
+}
+
+// response notes the status that is answered.
+type response struct {
+	http.ResponseWriter
+	code int
+}
+
+func (r *response) WriteHeader(code int) {
+	if r.code == 0 {
+		r.code = code
+	}
+	r.ResponseWriter.WriteHeader(code)
+}
+
+func (r *response) Write(p []byte) (int, error) {
+	if r.code == 0 {
+		r.code = http.StatusOK
+	}
+	return r.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// ServeHTTP serves one request. A panic is contained in it.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{Server: s, w: &response{ResponseWriter: w}, r: r, user: Anonymous, req: &Request{Path: r.URL.Path}}
+	began := time.Now()
+	s.counts.requests.Add(1)
+	defer c.audit(began)
+	defer c.contain()
+	h := w.Header()
+	h.Set("Cache-Control", "no-cache, private")
+	h.Set("X-Content-Type-Options", "nosniff")
+	c.extend() // a connection keeps the deadline of the request before
+	if err := c.serve(); err != nil {
+		c.fail(err)
+	}
+}
+
+// audit tells the hook.
+func (c *call) audit(began time.Time) {
+	if c.cfg.Audit != nil {
+		c.cfg.Audit(c.r.Context(), Audited{User: c.user, Request: c.req, Code: c.w.code, Began: began, Took: time.Since(began), End: c.end})
+	}
+}
+
+// contain answers a panic with 500 and an id, under which the log has the stack.
+func (c *call) contain() {
+	failure := recover()
+	if failure == nil {
+		return
+	}
+	if failure == http.ErrAbortHandler {
+		panic(failure)
+	}
+	id := rand.String(8)
+	c.log.Error("a request panicked", "id", id, "path", c.req.Path, "panic", failure, "stack", string(debug.Stack()))
+	if c.w.code != 0 {
+		panic(http.ErrAbortHandler) // the client must not take what it has for whole
+	}
+	c.fail(apierrors.NewInternalError(fmt.Errorf("a panic, with the id %s in the server's log", id)))
+}
+
+// fail answers with a Status.
+func (c *call) fail(err error) {
+	if c.w.code != 0 {
+		return // too late: the answer has begun
+	}
+	c.warnings.flush(c.w.Header())
+	writeStatus(c.w, statusOf(err, c.subject()))
+}
+
+// subject is what an error of this call is about.
+func (c *call) subject() subject {
+	return subject{schema.GroupResource{Group: c.req.Group, Resource: c.req.Resource}, c.req.Name, c.req.Verb}
+}
+
+// serve takes a request through all that comes before its verb.
+func (c *call) serve() error {
+	if err := c.guard(); err != nil {
+		return err
+	}
+	req, err := parse(c.r)
+	if err != nil {
+		return err
+	}
+	c.req = req
+	if c.documents.health(c) {
+		return nil
+	}
+	if c.draining.Load() >= refusing {
+		c.w.Header().Set("Connection", "close")
+		return tooMany("the server is shutting down")
+	}
+	if err := c.authenticate(); err != nil {
+		return err
+	}
+	leave, err := c.inFlight.enter(c)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := c.authorize(); err != nil {
+		return err
+	}
+	return c.route()
+}
+
+// authenticate finds out who sends the request.
+func (c *call) authenticate() error {
+	for name := range c.r.Header {
+		if strings.HasPrefix(name, "Impersonate-") {
+			return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("impersonation is not supported"))
+		}
+	}
+	if c.cfg.Authenticate == nil {
+		return nil
+	}
+	user, err := c.cfg.Authenticate(c.r)
+	if err != nil {
+		return apierrors.NewUnauthorized(ErrUnauthenticated.Error())
+	}
+	c.user = user
+	return nil
+}
+
+// authorize asks whether the request is allowed.
+func (c *call) authorize() error {
+	if c.cfg.Authorize == nil {
+		return nil
+	}
+	asked := []*Request{c.req}
+	if c.req.Verb == "update" && c.createsOnUpdate() {
+		create := *c.req
+		create.Verb = "create"
+		asked = append(asked, &create)
+	}
+	for _, req := range asked {
+		if err := c.cfg.Authorize(c.r.Context(), c.user, req); err != nil {
+			about := c.subject()
+			return apierrors.NewForbidden(about.resource, about.name, err)
+		}
+	}
+	return nil
+}
+
+// createsOnUpdate reports whether an update of the resource may create.
+func (c *call) createsOnUpdate() bool {
+	r := c.find()
+	return r != nil && r.Info().CreateOnUpdate
+}
+
+// find returns the resource that the request names, nil if there is none.
+func (c *call) find() registry.Resource {
+	return c.resources[resourceName{c.req.Group, c.req.Version, c.req.Resource, c.req.Subresource}]
+}
+
+// route serves the verb.
+func (c *call) route() error {
+	if !c.req.IsResource() {
+		return c.documents.serve(c)
+	}
+	if c.resource = c.find(); c.resource == nil {
+		return notServed()
+	}
+	c.info = c.resource.Info()
+	if err := c.checkScope(); err != nil {
+		return err
+	}
+	var err error
+	if c.shape, err = negotiate(c.r, false, c.req.Verb == "watch"); err != nil {
+		return err
+	}
+	if c.req.Verb == "watch" {
+		return c.watch()
+	}
+	limit := c.limits.ReadTimeout
+	if !c.req.reads() {
+		limit = c.limits.WriteTimeout
+	}
+	ctx, cancel := context.WithTimeout(c.r.Context(), limit)
+	defer cancel()
+	return c.serveVerb(ctx)
+}
+
+// serveVerb serves every verb but watch.
+func (c *call) serveVerb(ctx context.Context) error {
+	switch c.req.Verb {
+	case "get":
+		return c.get(ctx)
+	case "list":
+		return c.list(ctx)
+	case "create":
+		return c.create(ctx)
+	case "update":
+		return c.update(ctx)
+	case "patch":
+		return c.patch(ctx)
+	case "delete":
+		return c.delete(ctx)
+	case "deletecollection":
+		return c.deleteCollection(ctx)
+	}
+	return methodNotAllowed(c)
+}
+
+func methodNotAllowed(c *call) error {
+	about := c.subject()
+	return apierrors.NewMethodNotSupported(about.resource, strings.ToLower(c.r.Method))
+}
+
+// checkScope refuses verbs that the resource does not have, and paths that do not
+// fit its scope.
+func (c *call) checkScope() error {
+	allowed := false
+	for _, verb := range c.info.Verbs {
+		allowed = allowed || verb == c.req.Verb
+	}
+	onOne := c.req.Verb != "list" && c.req.Verb != "watch" && c.req.Verb != "deletecollection"
+	namespaced := !c.info.Kind.ClusterScoped
+	switch {
+	case namespaced && onOne && c.req.Namespace == "", !namespaced && c.req.Namespace != "":
+		return notServed()
+	case !allowed, c.req.Verb == "create" && c.req.Name != "", onOne && c.req.Verb != "create" && c.req.Name == "":
+		return methodNotAllowed(c)
+	}
+	return nil
+}
+
+// key returns the key of the object that the request names.
+func (c *call) key() string { return c.info.Kind.Key(c.req.Namespace, c.req.Name) }

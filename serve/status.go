@@ -1,0 +1,175 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+)
+
+// statusError is an error that is answered as it is.
+type statusError = apierrors.StatusError
+
+func badRequest(format string, args ...any) error {
+	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
+}
+
+// notServed is the answer to paths that lead nowhere.
+func notServed() error {
+	return failure(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource", 0)
+}
+
+// failure returns a Status; retryAfter is in seconds, zero for none.
+func failure(code int, reason metav1.StatusReason, message string, retryAfter int) *statusError {
+	s := metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message}
+	if retryAfter > 0 {
+		s.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(retryAfter)}
+	}
+	return &statusError{ErrStatus: s}
+}
+
+func tooMany(message string) *statusError {
+	return failure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, message, 1)
+}
+
+// subject is what a Status is about.
+type subject struct {
+	resource schema.GroupResource
+	name     string
+	verb     string
+}
+
+// statusOf returns what an error is on the wire.
+func statusOf(err error, about subject) *metav1.Status {
+	status := statusErrorOf(err, about).ErrStatus
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	return &status
+}
+
+func statusErrorOf(err error, about subject) *statusError {
+	var ready *statusError
+	if errors.As(err, &ready) {
+		return ready
+	}
+	if s := objectStatus(err, about); s != nil {
+		return s
+	}
+	if s := requestStatus(err); s != nil {
+		return s
+	}
+	if s := revisionStatus(err); s != nil {
+		return s
+	}
+	return serverStatus(err, about)
+}
+
+// objectStatus is the answer to errors about the object, nil for others.
+func objectStatus(err error, about subject) *statusError {
+	var invalid *registry.InvalidError
+	var generated *registry.GeneratedNameError
+	switch {
+	case errors.As(err, &invalid):
+		return apierrors.NewInvalid(schema.GroupKind{Group: invalid.Kind.Group, Kind: invalid.Kind.Kind}, invalid.Name, invalid.Errors)
+	case errors.As(err, &generated):
+		return apierrors.NewGenerateNameConflict(about.resource, generated.Base, 1)
+	case errors.Is(err, engine.ErrNotFound):
+		return apierrors.NewNotFound(about.resource, about.name)
+	case errors.Is(err, engine.ErrExists):
+		return apierrors.NewAlreadyExists(about.resource, about.name)
+	case errors.Is(err, engine.ErrConflict), errors.Is(err, engine.ErrPrecondition):
+		return apierrors.NewConflict(about.resource, about.name, conflictCause(err))
+	}
+	return nil
+}
+
+// conflictCause is the text of a conflict without the key, which the Status has.
+func conflictCause(err error) error {
+	var c *registry.ConflictError
+	if errors.As(err, &c) {
+		return errors.New(c.Reason)
+	}
+	return err
+}
+
+// requestStatus is the answer to errors of what the client asked for.
+func requestStatus(err error) *statusError {
+	var tooLarge *http.MaxBytesError
+	var bad *registry.BadRequestError
+	var patch *registry.PatchError
+	switch {
+	case errors.As(err, &tooLarge):
+		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d bytes", tooLarge.Limit))
+	case errors.As(err, &patch):
+		return failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, patch.Error(), 0)
+	case errors.As(err, &bad), errors.Is(err, engine.ErrInvalidSelector), errors.Is(err, engine.ErrInvalidKey),
+		errors.Is(err, engine.ErrInvalidContinue):
+		return apierrors.NewBadRequest(err.Error())
+	case errors.Is(err, engine.ErrInvalidList), errors.Is(err, engine.ErrInvalidWatch), errors.Is(err, engine.ErrInvalidRead):
+		return failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, err.Error(), 0)
+	case errors.Is(err, engine.ErrUnsupported):
+		return failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the resource does not support this", 0)
+	}
+	return nil
+}
+
+// revisionStatus is the answer to errors of revisions and of the cache.
+func revisionStatus(err error) *statusError {
+	var notReady *engine.NotReadyError
+	switch {
+	case errors.Is(err, engine.ErrExpired):
+		return apierrors.NewResourceExpired(err.Error())
+	case errors.Is(err, engine.ErrFuture):
+		s := apierrors.NewTimeoutError(err.Error(), 1)
+		s.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
+		return s
+	case errors.As(err, &notReady):
+		return failure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, err.Error(), seconds(notReady.RetryAfter))
+	case errors.Is(err, engine.ErrNotReady), errors.Is(err, engine.ErrSlowConsumer), errors.Is(err, engine.ErrEngineClosed),
+		errors.Is(err, engine.ErrWatchNotStarted):
+		return tooMany(err.Error())
+	}
+	return nil
+}
+
+// serverStatus is the answer to everything else.
+func serverStatus(err error, about subject) *statusError {
+	var panicked *engine.PanicError
+	switch {
+	case errors.As(err, &panicked):
+		return apierrors.NewInternalError(err)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return apierrors.NewTimeoutError("the request did not finish in time", 0)
+	}
+	s := apierrors.NewServerTimeout(about.resource, about.verb, 2)
+	s.ErrStatus.Message += ": " + err.Error()
+	return s
+}
+
+// seconds rounds up to whole seconds, at least one.
+func seconds(d time.Duration) int { return max(1, int(math.Ceil(d.Seconds()))) }
+
+// writeStatus answers with a Status.
+func writeStatus(w http.ResponseWriter, status *metav1.Status) {
+	h := w.Header()
+	h.Set("Content-Type", jsonType)
+	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
+	}
+	w.WriteHeader(int(status.Code))
+	text, err := json.Marshal(status)
+	if err != nil {
+		return // cannot happen: a Status is strings and numbers
+	}
+	_, _ = w.Write(append(text, '\n')) // a client that is gone needs no answer
+}

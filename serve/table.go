@@ -1,0 +1,96 @@
+package serve
+
+import (
+	"encoding/json"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/watchmill/watchmill/registry"
+)
+
+// tableOf says how objects of a kind become rows of a table.
+type tableOf struct {
+	*Server
+	info    *registry.Info
+	include metav1.IncludeObjectPolicy
+}
+
+// tableOf reads what the client wants in its rows.
+func (c *call) tableOf() (*tableOf, error) {
+	t := &tableOf{c.Server, c.info, metav1.IncludeObjectPolicy(c.req.query.Get("includeObject"))}
+	switch t.include {
+	case "":
+		t.include = metav1.IncludeMetadata
+	case metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
+	default:
+		return nil, badRequest("includeObject is %q: give None, Metadata or Object", t.include)
+	}
+	return t, nil
+}
+
+// columns returns the definitions of the columns: Name, the kind's own, Age.
+func (t *tableOf) columns() []metav1.TableColumnDefinition {
+	all := []metav1.TableColumnDefinition{{
+		Name: "Name", Type: "string", Format: "name", Description: "Name of the object, unique in its namespace.",
+	}}
+	for _, c := range t.info.Columns {
+		all = append(all, metav1.TableColumnDefinition{
+			Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description, Priority: int32(c.Priority),
+		})
+	}
+	return append(all, metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: "Time since the object was created."})
+}
+
+// row returns an object's row as JSON.
+func (t *tableOf) row(item registry.Item) ([]byte, error) {
+	m := item.Meta()
+	row := metav1.TableRow{Cells: append(item.AppendCells([]any{m.GetName()}), age(m.GetCreationTimestamp()))}
+	var err error
+	switch t.include {
+	case metav1.IncludeObject:
+		row.Object.Raw, err = t.encodings.peek(item, whole)
+	case metav1.IncludeMetadata:
+		row.Object.Raw, err = t.encodings.peek(item, partial)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(row)
+}
+
+func age(t metav1.Time) string {
+	if t.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(time.Since(t.Time))
+}
+
+// head returns the beginning of a table, up to its rows.
+func (t *tableOf) head(list metav1.ListMeta, withColumns bool) ([]byte, error) {
+	table := struct {
+		Kind       string                         `json:"kind"`
+		APIVersion string                         `json:"apiVersion"`
+		Metadata   metav1.ListMeta                `json:"metadata"`
+		Columns    []metav1.TableColumnDefinition `json:"columnDefinitions"`
+	}{"Table", metaGroup + "/v1", list, nil}
+	if withColumns {
+		table.Columns = t.columns()
+	}
+	text, err := json.Marshal(table)
+	if err != nil {
+		return nil, err
+	}
+	return append(text[:len(text)-1], `,"rows":[`...), nil
+}
+
+// single returns a table of one row.
+func (t *tableOf) single(version string, row []byte, withColumns bool) ([]byte, error) {
+	text, err := t.head(metav1.ListMeta{ResourceVersion: version}, withColumns)
+	if err != nil {
+		return nil, err
+	}
+	text = append(text, row...)
+	return append(text, "]}"...), nil
+}

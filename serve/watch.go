@@ -1,0 +1,179 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store"
+)
+
+// A watch that does not say how long it wants lasts at least so long, and up to
+// twice that, so that not all come back at once.
+const defaultWatch = 30 * time.Minute
+
+// errShuttingDown ends the watches of a server that shuts down.
+var errShuttingDown = errors.New("the server is shutting down")
+
+// watching is a watch that is being served.
+type watching struct {
+	frames
+	stream registry.Stream
+	// bookmarks: the client asked for them.
+	bookmarks bool
+	// initial: the initial state is not complete.
+	initial bool
+}
+
+// watch streams events until something ends it.
+func (c *call) watch() error {
+	ctx, cancel := context.WithCancelCause(c.r.Context())
+	defer cancel(nil)
+	c.inFlight.endsBy(c, cancel)
+	w, err := c.startWatch(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.stream.Stop()
+	c.w.Header().Set("Content-Type", jsonType)
+	if c.shape == sse {
+		c.w.Header().Set("Content-Type", sseType)
+	}
+	c.w.WriteHeader(http.StatusOK)
+	w.flush()
+	w.end(w.pump(ctx))
+	return nil
+}
+
+// startWatch makes everything that can be refused happen before the stream
+// begins.
+func (c *call) startWatch(ctx context.Context) (*watching, error) {
+	if last := c.r.Header.Get("Last-Event-ID"); c.shape == sse && last != "" {
+		c.req.query.Set("resourceVersion", last)
+		c.req.query.Del("sendInitialEvents")
+		c.req.query.Del("resourceVersionMatch")
+	}
+	o, err := c.listOptions(true)
+	if err != nil {
+		return nil, err
+	}
+	w := &watching{frames: frames{c: c, first: true}, bookmarks: o.bookmark}
+	if c.shape == table {
+		if w.table, err = c.tableOf(); err != nil {
+			return nil, err
+		}
+	}
+	opts := w.options(o)
+	w.initial, w.initialEnd = opts.InitialState, opts.InitialState
+	if !opts.InitialState {
+		// A revision that is yet to come is refused, and not waited for in silence.
+		if err := c.resource.WaitFor(ctx, opts.From); err != nil {
+			return nil, err
+		}
+	}
+	w.stream, err = c.resource.Watch(ctx, opts)
+	return w, err
+}
+
+// options returns the options of the watch below. It always has bookmarks, which
+// say where the initial state ends and when to send something.
+func (w *watching) options(o *listOptions) engine.WatchOptions {
+	opts := engine.WatchOptions{
+		Key: o.key, Prefix: o.prefix, LabelSelector: o.labels, FieldSelector: o.fields,
+		From: o.revision, Bookmarks: true, Timeout: o.timeout,
+	}
+	if opts.Timeout == 0 {
+		opts.Timeout = defaultWatch + rand.N(defaultWatch)
+	}
+	switch {
+	case o.initial != nil:
+		opts.InitialState = *o.initial
+		opts.Linearizable = o.version == ""
+	case o.revision == 0:
+		opts.InitialState = true
+		opts.Linearizable = o.version == ""
+	}
+	return opts
+}
+
+// flush sends what was written.
+func (w *watching) flush() { _ = http.NewResponseController(w.c.w).Flush() }
+
+// pump sends batches until the stream ends, and returns why.
+func (w *watching) pump(ctx context.Context) error {
+	for {
+		events, err := w.stream.Next(ctx)
+		if err != nil {
+			return err
+		}
+		w.c.extend()
+		for i := range events {
+			if err := w.sendEvent(&events[i]); err != nil {
+				return err
+			}
+		}
+		w.flush()
+		w.c.counts.events.Add(uint64(len(events)))
+	}
+}
+
+// sendEvent writes one event.
+func (w *watching) sendEvent(ev *store.Event) error {
+	if ev.Type != store.Bookmark {
+		object, err := w.event(w.stream.Item(ev.Object))
+		if err != nil {
+			return err
+		}
+		w.send(ev.Type.String(), object, ev.Revision)
+		return nil
+	}
+	if ev.Marks&store.InitialEnd != 0 {
+		w.initial = false
+	}
+	if !w.bookmarks {
+		w.alive()
+		return nil
+	}
+	object, err := w.bookmark(ev)
+	if err != nil {
+		return err
+	}
+	w.send("BOOKMARK", object, ev.Revision)
+	return nil
+}
+
+// end tells the client why the watch ended: not at all at its deadline, and with
+// an ERROR event if it has to do something about it.
+func (w *watching) end(err error) {
+	c := w.c
+	if c.r.Context().Err() != nil {
+		c.end = context.Cause(c.r.Context()) // the client is gone
+		return
+	}
+	if !errors.Is(err, engine.ErrDeadline) {
+		c.end = err
+	}
+	var status *statusError
+	switch {
+	case w.initial:
+		// Anything else is answered by stock informers with a storm of requests.
+		status = tooMany("the watch ended before its initial state was complete: " + err.Error())
+	case errors.Is(err, engine.ErrDeadline), errors.Is(err, errShuttingDown), errors.Is(err, engine.ErrEngineClosed), errors.Is(err, engine.ErrStopped):
+		w.flush()
+		return
+	default:
+		status = statusErrorOf(err, c.subject())
+	}
+	text, err := json.Marshal(statusOf(status, c.subject()))
+	if err != nil {
+		return // cannot happen: a Status is strings and numbers
+	}
+	c.extend()
+	w.send("ERROR", text, 0)
+	w.flush()
+}

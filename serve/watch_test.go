@@ -1,0 +1,277 @@
+package serve_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+)
+
+func TestWatch_StateThenEvents(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	for _, query := range []string{"?watch=true", "?watch=1&resourceVersion=0", "?watch="} {
+		w := s.watch(inDefault + query)
+		require.Equal(t, "application/json", w.resp.Header.Get("Content-Type"))
+		w.expect("ADDED a")
+		s.do("PATCH", inDefault+"/a", `{"spec":{"size":2}}`, "Content-Type", mergePatch)
+		f, _ := w.next()
+		require.Equal(t, "MODIFIED a 2 Widget example.com/v1", strings.Join([]string{f.String(), f.str("spec.size"), f.str("kind"), f.str("apiVersion")}, " "))
+		require.NotEqual(t, "<nil>", f.str("metadata.resourceVersion"))
+		s.do("PATCH", inDefault+"/a", `{"spec":{"size":1}}`, "Content-Type", mergePatch)
+		w.expect("MODIFIED a")
+	}
+}
+
+func TestWatch_FromARevision(t *testing.T) {
+	s := newServer(t)
+	rev := s.create("a", 1)
+	s.create("b", 2)
+	w := s.watch(inDefault + "?watch=true&resourceVersion=" + rev)
+	w.expect("ADDED b")
+	require.Equal(t, 200, s.do("DELETE", inDefault+"/b", "").code)
+	f, _ := w.next()
+	require.Equal(t, "DELETED b 2", f.String()+" "+f.str("spec.size"))
+	require.Equal(t, s.get(inDefault).str("metadata.resourceVersion"), f.str("metadata.resourceVersion"), "the last state has the deletion's revision")
+}
+
+func TestWatch_InitialEventsEndInABookmark(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	rev := s.create("b", 1)
+	w := s.watch(inDefault + "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=" + rev)
+	w.expect("ADDED a", "ADDED b")
+	f, _ := w.next()
+	require.Equal(t, "BOOKMARK Widget", f.Type+" "+f.str("kind"))
+	require.Equal(t, "map[k8s.io/initial-events-end:true]", f.str("metadata.annotations"))
+	require.Equal(t, rev, f.str("metadata.resourceVersion"))
+	none := s.watch(inDefault + "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=" + rev)
+	none.expect("ADDED a", "ADDED b")
+	s.create("c", 1)
+	none.expect("ADDED c")
+	only := s.watch(inDefault + "?watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan")
+	s.create("d", 1)
+	only.expect("ADDED d")
+}
+
+func TestWatch_SelectorsDecideOnTypes(t *testing.T) {
+	s := newServer(t)
+	w := s.watch(allWidgets + "?watch=true&labelSelector=app%3Dweb")
+	s.create("a", 1)
+	patch := func(label string) {
+		require.Equal(t, 200, s.do("PATCH", inDefault+"/a", `{"metadata":{"labels":{"app":"`+label+`"}}}`, "Content-Type", mergePatch).code)
+	}
+	patch("web")
+	w.expect("ADDED a")
+	patch("db")
+	w.expect("DELETED a")
+	one := s.watch(inDefault + "?watch=true&fieldSelector=metadata.name%3Db")
+	s.create("c", 1)
+	s.create("b", 1)
+	one.expect("ADDED b")
+}
+
+func TestWatch_EndsCleanlyAtItsDeadline(t *testing.T) {
+	s := newServer(t)
+	w := s.watch(inDefault + "?watch=true&timeoutSeconds=1&allowWatchBookmarks=true")
+	last := frame{}
+	for f, ok := w.next(); ok; f, ok = w.next() {
+		last = f
+	}
+	require.Equal(t, "BOOKMARK", last.Type, "there is one shortly before the end")
+}
+
+func TestWatch_Tables(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	w := s.watch(inDefault+"?watch=true&allowWatchBookmarks=true", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	first, _ := w.next()
+	require.Equal(t, "ADDED Table Name a 1", strings.Join([]string{first.Type, first.str("kind"), first.str("columnDefinitions.0.name"), first.str("rows.0.cells.0"), first.str("rows.0.cells.1")}, " "))
+	end, _ := w.next()
+	require.Equal(t, "BOOKMARK Table <nil>", strings.Join([]string{end.Type, end.str("kind"), end.str("columnDefinitions")}, " "))
+	require.Equal(t, first.str("metadata.resourceVersion"), end.str("rows.0.object.metadata.resourceVersion"))
+	s.create("b", 2)
+	second, _ := w.next()
+	require.Equal(t, "<nil> b", second.str("columnDefinitions")+" "+second.str("rows.0.cells.0"))
+}
+
+func TestWatch_PartialMetadata(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	w := s.watch(inDefault+"?watch=true&allowWatchBookmarks=true", "Accept", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")
+	for range 2 {
+		f, _ := w.next()
+		require.Equal(t, "PartialObjectMetadata meta.k8s.io/v1", f.str("kind")+" "+f.str("apiVersion"))
+		require.NotContains(t, string(f.Object), "spec")
+	}
+}
+
+func TestWatch_ExpiredAfterTheStartIsAnErrorOf410(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
+		w.Engine.Window.MaxEvents, w.Engine.Window.MinAge = 8, 1
+	})
+	from := s.create("a", 1)
+	w := s.watch(inDefault + "?watch=true&resourceVersion=" + from)
+	var last frame
+	for i := range 500 { // far more than a connection's buffers take
+		// The client does not read: its connection fills, and the window moves on.
+		if _, _, err := s.widgets.Update(t.Context(), "default/a", func(old *engine.Object[Widget]) (Widget, error) {
+			next := old.Value
+			next.Annotations = map[string]string{"pad": strings.Repeat(fmt.Sprint(i%10), 100_000)}
+			next.Spec.Size = i + 2
+			return next, nil
+		}, registry.WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for f, ok := w.next(); ok; f, ok = w.next() {
+		last = f
+	}
+	require.Equal(t, "ERROR 410 Expired", last.Type+" "+last.str("code")+" "+last.str("reason"))
+}
+
+func TestWatch_ServerSentEvents(t *testing.T) {
+	s := newServer(t)
+	rev := s.create("a", 1)
+	w := s.watch(inDefault+"?watch=1&allowWatchBookmarks=true", "Accept", "text/event-stream")
+	require.Equal(t, "text/event-stream", w.resp.Header.Get("Content-Type"))
+	event := readSSE(t, w.in)
+	require.Equal(t, rev, event["id"])
+	require.Equal(t, "ADDED", event["event"])
+	require.Equal(t, "a", answer{body: event["data"]}.str("metadata.name"))
+	require.Equal(t, "BOOKMARK", readSSE(t, w.in)["event"])
+	s.create("b", 1)
+	resumed := s.watch(inDefault+"?watch=1", "Accept", "text/event-stream", "Last-Event-ID", rev)
+	require.Equal(t, "b", answer{body: readSSE(t, resumed.in)["data"]}.str("metadata.name"))
+	require.Equal(t, 406, s.get(inDefault, "Accept", "text/event-stream").code)
+}
+
+// readSSE returns the fields of the next event.
+func readSSE(t *testing.T, in *bufio.Reader) map[string]string {
+	t.Helper()
+	event := map[string]string{}
+	for {
+		line, err := in.ReadString('\n')
+		require.NoError(t, err)
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" {
+			if len(event) > 0 {
+				return event
+			}
+			continue
+		}
+		if name, value, ok := strings.Cut(line, ": "); ok {
+			event[name] = value
+		}
+	}
+}
+
+func TestWatch_QuietOnesWithoutBookmarksAreKeptAlive(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.Engine.BookmarkPeriod = 10 * time.Millisecond })
+	w := s.watch(inDefault + "?watch=1")
+	for range 3 {
+		line, err := w.in.ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, "\n", line)
+	}
+}
+
+func TestWatch_AllGetTheSameAndShareOneEncoding(t *testing.T) {
+	s := newServer(t)
+	const watches, writes = 20, 50
+	var all sync.WaitGroup
+	got := make([]string, watches)
+	for i := range watches {
+		w := s.watch(inDefault + "?watch=1")
+		all.Go(func() {
+			for range writes {
+				f, ok := w.next()
+				if !ok {
+					return
+				}
+				got[i] += f.str("metadata.resourceVersion") + " " + f.Type + "\n"
+			}
+		})
+	}
+	s.create("a", 0)
+	for i := range writes - 1 {
+		s.do("PATCH", inDefault+"/a", fmt.Sprintf(`{"spec":{"size":%d}}`, i+1), "Content-Type", mergePatch)
+	}
+	all.Wait()
+	for _, one := range got {
+		require.Equal(t, got[0], one)
+		require.Len(t, strings.Split(one, "\n"), writes+1)
+	}
+	stats := s.handler.Stats()
+	require.LessOrEqual(t, stats.EncodingMisses, uint64(writes))
+	require.GreaterOrEqual(t, stats.EncodingHits, uint64((watches-1)*writes))
+	require.Positive(t, stats.EncodingBytes)
+}
+
+func TestWatch_ClientThatGoesAwayLeavesNothing(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	resp := s.send(ctx, "GET", inDefault+"?watch=1", "")
+	_, err := bufio.NewReader(resp.Body).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, 1, s.handler.Stats().Watches)
+	cancel()
+	resp.Body.Close()
+	require.Eventually(t, func() bool { return s.handler.Stats().Watches == 0 }, 10*time.Second, time.Millisecond)
+}
+
+func TestShutdown_EndsWatchesAndRefusesRequests(t *testing.T) {
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
+	})
+	s.create("a", 1)
+	require.Equal(t, 200, s.get("/readyz").code)
+	w, quiet := s.watch(inDefault+"?watch=1"), s.watch(inDefault+"?watch=1")
+	w.expect("ADDED a")
+	require.NoError(t, s.handler.Shutdown(t.Context()))
+	for _, one := range []*watch{w, quiet} {
+		var last frame
+		for f, ok := one.next(); ok; f, ok = one.next() {
+			last = f
+		}
+		require.NotEqual(t, "ERROR", last.Type, "%s", last.Object)
+	}
+	ready := s.get("/readyz")
+	require.Equal(t, 500, ready.code)
+	require.Contains(t, ready.body, "[-]shutdown failed")
+	require.Equal(t, 200, s.get("/livez").code)
+	refused := s.get(inDefault)
+	require.Equal(t, "429 TooManyRequests 1", fmt.Sprintf("%d %s %s", refused.code, refused.str("reason"), refused.header.Get("Retry-After")))
+	require.Zero(t, s.handler.Stats().Watches)
+}
+
+func TestEngineClosed_EndsWatchesCleanlyAndIsRetriedLater(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	w := s.watch(inDefault + "?watch=1&allowWatchBookmarks=1")
+	w.expect("ADDED a")
+	end, _ := w.next()
+	require.Equal(t, "BOOKMARK", end.Type)
+	require.NoError(t, s.widgets.Close())
+	_, more := w.next()
+	require.False(t, more)
+	a := s.get(inDefault)
+	require.Equal(t, "429 1", fmt.Sprintf("%d %s", a.code, a.header.Get("Retry-After")))
+}
+
+func decodeJSON(t *testing.T, text string) (v map[string]any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(text), &v))
+	return v
+}

@@ -1,0 +1,257 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+)
+
+// maxManager is the longest name of a field manager.
+const maxManager = 128
+
+// body reads the request's body, of which the media type must be one of accepted.
+func (c *call) body(accepted ...string) (text []byte, media string, err error) {
+	if c.r.Header.Get("Content-Encoding") != "" {
+		return nil, "", unsupportedMedia("a Content-Encoding", accepted)
+	}
+	media = accepted[0]
+	if header := c.r.Header.Get("Content-Type"); header != "" {
+		if media, _, err = mime.ParseMediaType(header); err != nil {
+			return nil, "", unsupportedMedia(strconv.Quote(header), accepted)
+		}
+	}
+	known := false
+	for _, one := range accepted {
+		known = known || one == media
+	}
+	if !known {
+		return nil, "", unsupportedMedia(strconv.Quote(media), accepted)
+	}
+	// Not every connection has deadlines; then there is none to set.
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.limits.WriteTimeout))
+	text, err = io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.limits.BodyBytes))
+	return text, media, err
+}
+
+func unsupportedMedia(what string, accepted []string) error {
+	return failure(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		fmt.Sprintf("the body of the request was in an unknown format (%s) - accepted media types include: %s", what, strings.Join(accepted, ", ")), 0)
+}
+
+// writeOptions reads the parameters of a write.
+func (c *call) writeOptions() (registry.WriteOptions, error) {
+	opts := registry.WriteOptions{Validation: registry.FieldValidation(c.req.query.Get("fieldValidation")), Warn: c.warnings.add}
+	if !opts.Validation.Valid() {
+		return opts, c.invalidOption("fieldValidation", string(opts.Validation), `supported values: "Ignore", "Warn", "Strict"`)
+	}
+	manager := c.req.query.Get("fieldManager")
+	if utf8.RuneCountInString(manager) > maxManager || strings.ContainsFunc(manager, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return opts, c.invalidOption("fieldManager", manager, fmt.Sprintf("must have at most %d characters, all of them printable", maxManager))
+	}
+	if isTrue(c.req.query, "force") {
+		return opts, c.invalidOption("force", "true", "may not be specified for non-apply patch")
+	}
+	var err error
+	opts.DryRun, err = c.dryRun()
+	return opts, err
+}
+
+// create stores a new object.
+func (c *call) create(ctx context.Context) error {
+	opts, err := c.writeOptions()
+	if err != nil {
+		return err
+	}
+	body, _, err := c.body(jsonType)
+	if err != nil {
+		return err
+	}
+	c.nameFrom(body)
+	item, err := c.resource.Create(ctx, c.req.Namespace, body, opts)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusCreated, item)
+}
+
+// nameFrom takes the name of a new object from its body, for errors and audit.
+func (c *call) nameFrom(body []byte) {
+	var named struct {
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal(body, &named) == nil {
+		c.req.Name = named.Metadata.Name
+	}
+}
+
+// update replaces an object.
+func (c *call) update(ctx context.Context) error {
+	opts, err := c.writeOptions()
+	if err != nil {
+		return err
+	}
+	body, _, err := c.body(jsonType)
+	if err != nil {
+		return err
+	}
+	return c.change(ctx, func(registry.Item) ([]byte, error) { return body, nil }, opts)
+}
+
+// patch changes a part of an object.
+func (c *call) patch(ctx context.Context) error {
+	opts, err := c.writeOptions()
+	if err != nil {
+		return err
+	}
+	if c.r.Header.Get("Content-Type") == "" {
+		return unsupportedMedia("none", []string{string(registry.JSONPatch), string(registry.MergePatch)})
+	}
+	body, media, err := c.body(string(registry.JSONPatch), string(registry.MergePatch))
+	if err != nil {
+		return err
+	}
+	p, err := registry.ParsePatch(registry.PatchType(media), body)
+	if err != nil {
+		return err
+	}
+	return c.change(ctx, func(live registry.Item) ([]byte, error) {
+		if live.IsZero() {
+			return nil, engine.ErrNotFound
+		}
+		now, err := live.JSON()
+		if err != nil {
+			return nil, err
+		}
+		return p.Apply(now)
+	}, opts)
+}
+
+// change updates the object and answers with it.
+func (c *call) change(ctx context.Context, change func(registry.Item) ([]byte, error), opts registry.WriteOptions) error {
+	item, created, err := c.resource.Update(ctx, c.key(), change, opts)
+	if err != nil {
+		return err
+	}
+	if created {
+		return c.answer(http.StatusCreated, item)
+	}
+	return c.answer(http.StatusOK, item)
+}
+
+// delete deletes or marks an object.
+func (c *call) delete(ctx context.Context) error {
+	opts, err := c.deleteOptions()
+	if err != nil {
+		return err
+	}
+	item, gone, err := c.resource.Delete(ctx, c.key(), opts)
+	if err != nil {
+		return err
+	}
+	if !gone {
+		return c.answer(http.StatusOK, item)
+	}
+	writeStatus(c.w, &metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusOK,
+		Details: &metav1.StatusDetails{Name: c.req.Name, Group: c.req.Group, Kind: c.req.Resource, UID: item.Meta().GetUID()},
+	})
+	return nil
+}
+
+// deleteCollection deletes what the selectors select, and answers with it.
+func (c *call) deleteCollection(ctx context.Context) error {
+	opts, err := c.deleteOptions()
+	if err != nil {
+		return err
+	}
+	o, err := c.listOptions(false)
+	if err != nil {
+		return err
+	}
+	which, err := o.forList(c)
+	if err != nil {
+		return err
+	}
+	deleted, err := c.resource.DeleteAll(ctx, which, opts)
+	if err != nil {
+		return err
+	}
+	return c.writeList(&deleted, metav1.ListMeta{ResourceVersion: deleted.Revision.String()})
+}
+
+// deleteOptions reads them from the body or, if there is none, from the query.
+func (c *call) deleteOptions() (registry.DeleteOptions, error) {
+	body, _, err := c.body(jsonType)
+	if err != nil {
+		return registry.DeleteOptions{}, err
+	}
+	var given metav1.DeleteOptions
+	if len(body) > 0 {
+		if err := json.Unmarshal(body, &given); err != nil {
+			return registry.DeleteOptions{}, badRequest("the body is no DeleteOptions: %v", err)
+		}
+		if given.Kind != "" && given.Kind != "DeleteOptions" {
+			return registry.DeleteOptions{}, badRequest("the body is a %s, not DeleteOptions", given.Kind)
+		}
+	} else if err := c.deleteQuery(&given); err != nil {
+		return registry.DeleteOptions{}, err
+	}
+	return c.deleteOptionsOf(&given)
+}
+
+// deleteQuery reads the options from the query.
+func (c *call) deleteQuery(o *metav1.DeleteOptions) error {
+	if text := c.req.query.Get("gracePeriodSeconds"); text != "" {
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return badRequest("gracePeriodSeconds is %q: give a number of seconds", text)
+		}
+		o.GracePeriodSeconds = &seconds
+	}
+	if text := c.req.query.Get("propagationPolicy"); text != "" {
+		policy := metav1.DeletionPropagation(text)
+		o.PropagationPolicy = &policy
+	}
+	o.DryRun = c.req.query["dryRun"]
+	return nil
+}
+
+func (c *call) deleteOptionsOf(o *metav1.DeleteOptions) (registry.DeleteOptions, error) {
+	opts := registry.DeleteOptions{Grace: o.GracePeriodSeconds, DryRun: len(o.DryRun) > 0}
+	for _, value := range o.DryRun {
+		if value != metav1.DryRunAll {
+			return opts, c.invalidOption("dryRun", value, "supported values: "+strconv.Quote(metav1.DryRunAll))
+		}
+	}
+	if o.PropagationPolicy != nil {
+		opts.Propagation = *o.PropagationPolicy
+	}
+	if p := o.Preconditions; p != nil {
+		if p.UID != nil {
+			opts.UID = string(*p.UID)
+		}
+		if p.ResourceVersion != nil {
+			rev, err := strconv.ParseUint(*p.ResourceVersion, 10, 64)
+			if err != nil {
+				return opts, badRequest("preconditions.resourceVersion is %q: give one that the server has returned", *p.ResourceVersion)
+			}
+			opts.Revision = engine.Revision(rev)
+		}
+	}
+	return opts, nil
+}

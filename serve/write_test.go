@@ -1,0 +1,154 @@
+package serve_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/serve"
+
+	"github.com/watchmill/watchmill/registry"
+)
+
+const (
+	mergePatch = "application/merge-patch+json"
+	jsonPatch  = "application/json-patch+json"
+)
+
+func TestWrite_CreateUpdatePatchDelete(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	live := s.get(inDefault + "/a")
+	put := s.do("PUT", inDefault+"/a", strings.Replace(live.body, `"size":1`, `"size":2`, 1))
+	require.Equal(t, 200, put.code, put.body)
+	require.Equal(t, "2 2", put.str("spec.size")+" "+put.str("metadata.generation"))
+	stale := s.do("PUT", inDefault+"/a", live.body)
+	require.Equal(t, "409 Conflict", fmt.Sprintf("%d %s", stale.code, stale.str("reason")))
+	require.Contains(t, stale.str("message"), "the object has been modified; please apply your changes to the latest version and try again")
+
+	merged := s.do("PATCH", inDefault+"/a", `{"metadata":{"labels":{"x":"y"}}}`, "Content-Type", mergePatch)
+	require.Equal(t, "200 y 2", fmt.Sprintf("%d %s %s", merged.code, merged.str("metadata.labels.x"), merged.str("metadata.generation")))
+	patched := s.do("PATCH", inDefault+"/a", `[{"op":"replace","path":"/spec/size","value":9}]`, "Content-Type", jsonPatch)
+	require.Equal(t, "200 9", fmt.Sprintf("%d %s", patched.code, patched.str("spec.size")))
+	status := s.do("PATCH", inDefault+"/a/status", `{"spec":{"size":1},"status":{"phase":"Ready"}}`, "Content-Type", mergePatch)
+	require.Equal(t, "200 9 Ready", fmt.Sprintf("%d %s %s", status.code, status.str("spec.size"), status.str("status.phase")))
+
+	gone := s.do("DELETE", inDefault+"/a", "")
+	require.Equal(t, "200 Success widgets a "+live.str("metadata.uid"), fmt.Sprintf("%d %s %s %s %s", gone.code, gone.str("status"), gone.str("details.kind"), gone.str("details.name"), gone.str("details.uid")))
+	require.Equal(t, 404, s.do("DELETE", inDefault+"/a", "").code)
+}
+
+func TestWrite_DeletionWithFinalizers(t *testing.T) {
+	s := newServer(t)
+	a := s.do("POST", inDefault, `{"metadata":{"name":"a","finalizers":["example.com/x"]},"spec":{"size":1}}`)
+	require.Equal(t, 201, a.code)
+	marked := s.do("DELETE", inDefault+"/a", `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background","preconditions":{"uid":"`+a.str("metadata.uid")+`"}}`)
+	require.Equal(t, "200 Widget", fmt.Sprintf("%d %s", marked.code, marked.str("kind")))
+	require.NotEqual(t, "<nil>", marked.str("metadata.deletionTimestamp"))
+	require.Equal(t, 409, s.do("DELETE", inDefault+"/a", `{"preconditions":{"uid":"other"}}`).code)
+	require.Equal(t, 409, s.do("DELETE", inDefault+"/a", `{"preconditions":{"resourceVersion":"1234567"}}`).code)
+	last := s.do("PATCH", inDefault+"/a", `{"metadata":{"finalizers":null}}`, "Content-Type", mergePatch)
+	require.Equal(t, 200, last.code)
+	require.Equal(t, 404, s.get(inDefault+"/a").code)
+}
+
+func TestWrite_DeleteCollection(t *testing.T) {
+	s := newServer(t)
+	for i := range 4 {
+		s.create(fmt.Sprintf("w%d", i), i%2)
+	}
+	a := s.do("DELETE", inDefault+"?labelSelector=size%3Ds1", "")
+	require.Equal(t, 200, a.code, a.body)
+	require.Equal(t, "w1 w3", a.str("items.0.metadata.name")+" "+a.str("items.1.metadata.name"))
+	require.Equal(t, "w0 w2 <none>", strings.Join([]string{s.get(inDefault).str("items.0.metadata.name"), s.get(inDefault).str("items.1.metadata.name"), s.get(inDefault).str("items.2")}, " "))
+}
+
+func TestWrite_DryRunStoresNothing(t *testing.T) {
+	s := newServer(t)
+	a := s.do("POST", inDefault+"?dryRun=All", `{"metadata":{"name":"a"},"spec":{"size":1}}`)
+	require.Equal(t, 201, a.code)
+	require.Equal(t, 404, s.get(inDefault+"/a").code)
+	s.create("a", 1)
+	require.Equal(t, "5", s.do("PATCH", inDefault+"/a?dryRun=All", `{"spec":{"size":5}}`, "Content-Type", mergePatch).str("spec.size"))
+	require.Equal(t, 200, s.do("DELETE", inDefault+"/a?dryRun=All", "").code)
+	require.Equal(t, "1", s.get(inDefault+"/a").str("spec.size"))
+}
+
+func TestWrite_UnknownFieldsAreToldOrRefused(t *testing.T) {
+	s := newServer(t)
+	body := func(name string) string {
+		return `{"metadata":{"name":"` + name + `"},"spec":{"size":1,"say \"hi\"":2}}`
+	}
+	warned := s.do("POST", inDefault, body("a"))
+	require.Equal(t, 201, warned.code)
+	require.Equal(t, []string{`299 - "unknown field \"spec.say \\\"hi\\\"\""`}, warned.header.Values("Warning"))
+	require.Empty(t, s.do("POST", inDefault+"?fieldValidation=Ignore", body("b")).header.Values("Warning"))
+	strict := s.do("POST", inDefault+"?fieldValidation=Strict", body("c"))
+	require.Equal(t, "400 BadRequest", fmt.Sprintf("%d %s", strict.code, strict.str("reason")))
+	require.Contains(t, strict.str("message"), `strict decoding error: unknown field "spec.say \"hi\""`)
+}
+
+func TestErrors_OfWrites(t *testing.T) {
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Limits.BodyBytes = 4096 })
+	s.create("a", 1)
+	for _, c := range []struct{ method, path, body, media, want string }{
+		{"POST", inDefault, `{"metadata":{"name":"a"}}`, "", "409 AlreadyExists"},
+		{"POST", inDefault, `{"metadata":{"name":"b"},"spec":{"size":-1}}`, "", "422 Invalid"},
+		{"POST", inDefault, `{"metadata":{"name":"B"}}`, "", "422 Invalid"},
+		{"POST", inDefault, `{"metadata":{"name":"b","namespace":"other"}}`, "", "400 BadRequest"},
+		{"POST", inDefault, `{"metadata":{"name":"b","resourceVersion":"5"}}`, "", "400 BadRequest"},
+		{"POST", inDefault, `{"metadata":`, "", "400 BadRequest"},
+		{"POST", inDefault, `{}`, "application/vnd.kubernetes.protobuf", "415 UnsupportedMediaType"},
+		{"POST", inDefault, `{}`, "application/yaml", "415 UnsupportedMediaType"},
+		{"POST", inDefault, strings.Repeat(" ", 5000), "", "413 RequestEntityTooLarge"},
+		{"POST", inDefault + "?dryRun=Some", `{}`, "", "422 Invalid"},
+		{"POST", inDefault + "?fieldValidation=Loose", `{}`, "", "422 Invalid"},
+		{"POST", inDefault + "?fieldManager=" + strings.Repeat("x", 129), `{}`, "", "422 Invalid"},
+		{"POST", inDefault + "/a", `{}`, "", "405 MethodNotAllowed"},
+		{"POST", allWidgets, `{"metadata":{"name":"b"}}`, "", "404 NotFound"},
+		{"POST", inDefault, `{"metadata":{"name":"b"},"spec":{"size":666}}`, "", "500 InternalError"},
+		{"PUT", inDefault + "/a", `{"metadata":{"name":"b"}}`, "", "400 BadRequest"},
+		{"PUT", inDefault + "/b", `{"metadata":{"name":"b"}}`, "", "404 NotFound"},
+		{"PUT", inDefault + "/a", `{"metadata":{"name":"a","uid":"other"}}`, "", "409 Conflict"},
+		{"PUT", inDefault, `{}`, "", "405 MethodNotAllowed"},
+		{"PATCH", inDefault + "/a", `{}`, "application/strategic-merge-patch+json", "415 UnsupportedMediaType"},
+		{"PATCH", inDefault + "/a", `{}`, "", "415 UnsupportedMediaType"},
+		{"PATCH", inDefault + "/a", `[{"op":"test","path":"/spec/size","value":5}]`, jsonPatch, "422 Invalid"},
+		{"PATCH", inDefault + "/a", `{}`, jsonPatch, "400 BadRequest"},
+		{"PATCH", inDefault + "/a", `{"spec":{"size":"x"}}`, mergePatch, "400 BadRequest"},
+		{"PATCH", inDefault + "/a", `{"metadata":{"resourceVersion":"9999999"},"spec":{"size":2}}`, mergePatch, "409 Conflict"},
+		{"PATCH", inDefault + "/none", `{}`, mergePatch, "404 NotFound"},
+		{"PATCH", inDefault + "/a?force=true", `{}`, mergePatch, "422 Invalid"},
+		{"DELETE", inDefault + "/a", `{"kind":"Widget"}`, "", "400 BadRequest"},
+		{"DELETE", inDefault + "/a", `{"propagationPolicy":"Up"}`, "", "400 BadRequest"},
+		{"DELETE", inDefault + "/a?gracePeriodSeconds=x", "", "", "400 BadRequest"},
+		{"DELETE", inDefault + "/a/status", "", "", "405 MethodNotAllowed"},
+		{"POST", "/version", "", "", "405 MethodNotAllowed"},
+		{"TRACE", inDefault, "", "", "405 MethodNotAllowed"},
+	} {
+		headers := []string{}
+		if c.media != "" {
+			headers = []string{"Content-Type", c.media}
+		}
+		a := s.do(c.method, c.path, c.body, headers...)
+		require.Equal(t, c.want, fmt.Sprintf("%d %s", a.code, a.str("reason")), "%s %s %s: %s", c.method, c.path, c.body, a.body)
+	}
+	require.Equal(t, 415, s.do("POST", inDefault, `{}`, "Content-Encoding", "gzip").code)
+	invalid := s.do("POST", inDefault, `{"metadata":{"name":"b"},"spec":{"size":-1}}`)
+	require.Equal(t, "Widget example.com spec.size FieldValueInvalid", strings.Join([]string{
+		invalid.str("details.kind"), invalid.str("details.group"), invalid.str("details.causes.0.field"), invalid.str("details.causes.0.reason"),
+	}, " "))
+	require.Equal(t, "1", s.get(inDefault+"/a").str("spec.size"), "nothing of this has changed the object")
+}
+
+func TestWrite_ClusterScopedKinds(t *testing.T) {
+	s := newServer(t)
+	zones := "/apis/example.com/v1/zones"
+	require.Equal(t, 201, s.do("POST", zones, `{"metadata":{"name":"eu"},"spec":{"size":1}}`).code)
+	require.Equal(t, "eu", s.get(zones+"/eu").str("metadata.name"))
+	require.Equal(t, "eu", s.get(zones+"?fieldSelector=metadata.name%3Deu").str("items.0.metadata.name"))
+	require.Equal(t, 404, s.get(zones+"/eu/status").code, "it has none")
+	require.Equal(t, 200, s.do("DELETE", zones+"/eu", "").code)
+}
