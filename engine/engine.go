@@ -42,6 +42,7 @@ type engineCore interface {
 	verify(ctx context.Context) error
 	asSource() backend.ListerWatcher
 	stats() Stats
+	watches() []WatchInfo
 	hostOf() *Host
 	storageBelow() backend.Backend
 	close() error
@@ -60,6 +61,7 @@ type core struct {
 
 	published store.Published
 	feed      watcher.Feed
+	registry  watcher.Registry
 	root      *actors.Ref[startUncached]
 	stopped   chan struct{}
 	parts     parts

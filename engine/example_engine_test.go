@@ -296,7 +296,7 @@ func ExampleEngine_Handle() {
 	pods := newPods()
 	defer pods.Close()
 	handled := make(chan struct{})
-	w, err := pods.Handle(ctx, engine.WatchOptions{Key: "default/web-1"}, func(ev engine.Event[Pod]) {
+	w, err := pods.Handle(ctx, engine.WatchOptions{Name: "web", Key: "default/web-1"}, func(ev engine.Event[Pod]) {
 		fmt.Println(ev.Type, ev.Object.Value.Node)
 		close(handled)
 	})
@@ -307,7 +307,7 @@ func ExampleEngine_Handle() {
 	fmt.Println(w.Err())
 	// Output:
 	// ADDED n1
-	// watch stopped
+	// web: watch stopped
 }
 
 func ExampleWatch_Next() {
@@ -353,7 +353,7 @@ func ExampleWatch_Chan() {
 	defer cancel()
 	pods := newNodes(ctx)
 	defer pods.Close()
-	w, err := pods.Watch(ctx, engine.WatchOptions{From: 1})
+	w, err := pods.Watch(ctx, engine.WatchOptions{Name: "first three", From: 1})
 	must(err)
 	seen := 0
 	for range w.Chan() {
@@ -362,7 +362,7 @@ func ExampleWatch_Chan() {
 		}
 	}
 	fmt.Println(seen, "events, then:", w.Err())
-	// Output: 3 events, then: watch stopped: context canceled
+	// Output: 3 events, then: first three: watch stopped: context canceled
 }
 
 // Several engines share a host, with its workers.

@@ -60,7 +60,7 @@ func Example_readmeEngine() {
 		fmt.Println(err)
 		return
 	}
-	w, err := pods.Watch(ctx, engine.WatchOptions{Fields: "spec.nodeName=n7", From: web.Revision})
+	w, err := pods.Watch(ctx, engine.WatchOptions{Name: "n7", Fields: "spec.nodeName=n7", From: web.Revision})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -81,7 +81,7 @@ func Example_readmeEngine() {
 	// Output:
 	// ADDED default/web-3@4
 	// DELETED default/web-3@5
-	// watch stopped
+	// n7: watch stopped
 }
 
 func Example_readmeTopic() {
@@ -160,13 +160,13 @@ func Example_readmeStalled() {
 
 func Example_readmeClose() {
 	pods := newPods()
-	w, _ := pods.Watch(context.Background(), engine.WatchOptions{})
+	w, _ := pods.Watch(context.Background(), engine.WatchOptions{Name: "audit"})
 	fmt.Println("close:", pods.Close())
 	fmt.Println("watch:", w.Err())
 	fmt.Println("actors:", pods.Host().Actors(), "timers:", pods.Host().Timers())
 	// Output:
 	// close: <nil>
-	// watch: engine closed
+	// watch: audit: engine closed
 	// actors: 0 timers: 0
 }
 
@@ -201,7 +201,7 @@ func Example_readmePanic() {
 	pods := newPods()
 	defer pods.Close()
 
-	clumsy, _ := pods.Handle(ctx, engine.WatchOptions{}, func(engine.Event[Pod]) { panic("oops") })
+	clumsy, _ := pods.Handle(ctx, engine.WatchOptions{Name: "clumsy"}, func(engine.Event[Pod]) { panic("oops") })
 	healthy, _ := pods.Watch(ctx, engine.WatchOptions{})
 	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "a"})
 	<-clumsy.Done()
@@ -212,7 +212,7 @@ func Example_readmePanic() {
 	}
 	fmt.Println("healthy:", healthy.Err())
 	// Output:
-	// watch handler panicked on "default/a" at revision 2: oops
+	// clumsy: watch handler panicked on "default/a" at revision 2: oops
 	// healthy: <nil>
 }
 

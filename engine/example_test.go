@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/watchmill/watchmill/engine"
@@ -33,10 +34,10 @@ func ExampleTopic() {
 	}
 	<-handled
 	sub.Stop()
-	fmt.Println(sub.Err())
+	fmt.Println("stopped:", errors.Is(sub.Err(), engine.ErrStopped))
 	// Output:
 	// order 1 9.99
-	// watch stopped
+	// stopped: true
 }
 
 // A handler that publishes to its own topic does not wait for itself.

@@ -50,7 +50,7 @@ type Update[T any] struct {
 // Of opts, InitialState and Last mean nothing here and are refused with
 // [ErrInvalidWatch]. A Timeout is that of each watch.
 func Follow[T any](ctx context.Context, e *Engine[T], opts WatchOptions) iter.Seq2[Update[T], error] {
-	f := &following{engine: e.core, opts: opts}
+	f := &following{engine: e.core, opts: opts.madeAt(0)}
 	return func(yield func(Update[T], error) bool) {
 		defer f.leave()
 		for {
@@ -82,7 +82,7 @@ func Resume[T any](ctx context.Context, e *Engine[T], opts WatchOptions, reset f
 	if handle != nil {
 		untyped = eachEvent(handle)
 	}
-	return typedWatch[T](resume(ctx, e.core, opts, nil, func(l *backend.List, _ error) { reset(typedList[T](l)) }, untyped))
+	return typedWatch[T](resume(ctx, e.core, opts.madeAt(0), nil, func(l *backend.List, _ error) { reset(typedList[T](l)) }, untyped))
 }
 
 func typedList[T any](l *backend.List) *List[T] {

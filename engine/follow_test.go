@@ -40,7 +40,11 @@ func textOf(up engine.Update[pod]) string {
 		text += " " + ev.String()
 	}
 	if up.Cause != nil {
-		text += " since " + strings.SplitN(up.Cause.Error(), ":", 2)[0]
+		cause := up.Cause
+		if ended := (*engine.EndError)(nil); errors.As(cause, &ended) {
+			cause = ended.Reason
+		}
+		text += " since " + strings.SplitN(cause.Error(), ":", 2)[0]
 	}
 	return text
 }

@@ -126,6 +126,8 @@ type (
 	UnknownFieldError = store.UnknownFieldError
 	// NotReadyError says when to try again.
 	NotReadyError = watchcache.NotReadyError
+	// EndError is why a watch ended, with the watch's name.
+	EndError = watcher.EndError
 	// PanicError is the end of a watch whose handler panicked.
 	PanicError = watcher.PanicError
 )

@@ -77,7 +77,7 @@ func TestOptions_NeedOneImport(t *testing.T) {
 	watched := engine.WatchOptions{
 		Labels: "app=web", Fields: "n=0", LabelSelector: labels.Everything(), FieldSelector: fields.Everything(),
 		From: o.Revision, InitialState: true, Linearizable: true, Bookmarks: true,
-		Policy: engine.Conflate, Buffer: 10, Timeout: time.Minute, OnPool: true,
+		Policy: engine.Conflate, Buffer: 10, Timeout: time.Minute, OnPool: true, Name: "all options",
 	}
 	w, err := e.Watch(t.Context(), watched)
 	require.NoError(t, err)
@@ -102,10 +102,10 @@ func TestOptions_NeedOneImport(t *testing.T) {
 	require.Equal(t, []string{"Key", "Prefix", "Continue"}, unset(listed))
 }
 
-// unset returns the fields of a struct that are zero.
+// unset returns the exported fields of a struct that are zero.
 func unset(options any) (names []string) {
 	for field, value := range reflect.ValueOf(options).Fields() {
-		if value.IsZero() {
+		if field.IsExported() && value.IsZero() {
 			names = append(names, field.Name)
 		}
 	}

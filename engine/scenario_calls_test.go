@@ -21,6 +21,7 @@ func (s *scenario) watch(d *datadriven.TestData) (string, error) {
 		opts.From = s.named(d).Revision()
 		d.ScanArgs(s.t, "as", &name)
 	}
+	opts.Name = name
 	var w *engine.Watch[item]
 	if d.Cmd == "handle" {
 		w, err = s.engine.Handle(context.Background(), opts, func(ev engine.Event[item]) {

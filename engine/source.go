@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Source is where objects of T can be listed and watched, to be given to an
@@ -157,7 +159,7 @@ func (s source) Watch(ctx context.Context, opts backend.WatchOptions) (backend.W
 	if err != nil {
 		return nil, err
 	}
-	options := watcher.Options{Filter: filter, From: watcher.From{Revision: from}}
+	options := watcher.Options{Filter: filter, From: watcher.From{Revision: from}, Name: usercode.Name{Given: cmp.Or(opts.Name, "source")}}
 	w := watcher.NewNotified(&e.feed, options, opts.Notify)
 	e.parts.cache.Register(watchcache.Register{Watch: w})
 	return &sourceWatch{watch: w, through: from}, nil

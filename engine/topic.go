@@ -32,6 +32,7 @@ type topicCore interface {
 	subscribe(ctx context.Context, handle func(*store.Object), opts SubscribeOptions) (*Subscription, error)
 	startWatch(ctx context.Context, opts SubscribeOptions) (watchCore, error)
 	stats() Stats
+	watches() []WatchInfo
 	close() error
 }
 
@@ -221,7 +222,7 @@ func (t *topic) note(rev Revision) {
 // (the errors are those of Subscribe). Leaving the loop ends the subscription;
 // one that is never ranged over lives until ctx is done or the topic is closed.
 func (t *Topic[T]) Messages(ctx context.Context, opts SubscribeOptions) iter.Seq2[T, error] {
-	w, err := t.Watch(ctx, opts)
+	w, err := t.Watch(ctx, opts.madeAt(0))
 	return func(yield func(T, error) bool) {
 		var none T
 		if err != nil {

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"github.com/watchmill/watchmill/actors/watcher"
+	"time"
 
+	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // SubscribeOptions says where a subscription starts and how it behaves. The
@@ -28,6 +30,21 @@ type SubscribeOptions struct {
 	// goroutine switch per burst. It must never block then, nor publish without
 	// end: Publish may have to wait for these workers.
 	OnPool bool
+	// Name is what the subscription is called in errors, logs and [Topic.Watches];
+	// empty means the file and line of the call that starts it.
+	Name string
+
+	// made is where the subscription was asked for.
+	made usercode.Place
+}
+
+// madeAt returns the options with the place of a call of the façade's: skip is 0
+// for that of the function which calls madeAt.
+func (o SubscribeOptions) madeAt(skip int) SubscribeOptions {
+	if o.Name == "" && o.made == 0 {
+		o.made = usercode.Caller(skip + 2)
+	}
+	return o
 }
 
 // Subscription is the handle of a running handler. Its methods are safe for
@@ -51,8 +68,15 @@ func (s *Subscription) Err() error { return s.watch.Err() }
 // has been handled.
 func (s *Subscription) Revision() Revision { return s.watch.Revision() }
 
-// Lag returns how many messages are still ahead of the handler.
+// Name returns what the subscription is called in errors and logs.
+func (s *Subscription) Name() string { return s.watch.Name() }
+
+// Lag returns how many messages the handler has not handled; see [Watch.Lag].
 func (s *Subscription) Lag() uint64 { return s.watch.Lag() }
+
+// Behind returns how long ago the oldest message was published that the handler has
+// not handled, zero if there is none.
+func (s *Subscription) Behind() time.Duration { return s.watch.Behind() }
 
 // Subscribe has handle called with every message from now on, one at a time, in
 // order. The handler may block: then only its
@@ -64,12 +88,12 @@ func (s *Subscription) Lag() uint64 { return s.watch.Lag() }
 // [ErrInvalidWatch], [ErrExpired] if From is no longer there,
 // [ErrEngineClosed], why NewTopic failed, ctx's cause.
 func (t *Topic[T]) Subscribe(ctx context.Context, handle func(T)) (*Subscription, error) {
-	return t.SubscribeWith(ctx, SubscribeOptions{}, handle)
+	return t.SubscribeWith(ctx, SubscribeOptions{}.madeAt(0), handle)
 }
 
 // SubscribeWith is Subscribe from where the options say, and as they say.
 func (t *Topic[T]) SubscribeWith(ctx context.Context, opts SubscribeOptions, handle func(T)) (*Subscription, error) {
-	if handle == nil {
+	if opts = opts.madeAt(0); handle == nil {
 		return t.core.subscribe(ctx, nil, opts)
 	}
 	return t.core.subscribe(ctx, func(message *store.Object) { handle(typed[T](message).Value) }, opts)
@@ -93,7 +117,7 @@ func (t *topic) subscribe(ctx context.Context, handle func(*store.Object), opts 
 // Watch subscribes and returns the watch itself, to be pulled: its events are
 // all [Emitted] and have the messages' revisions. Errors as for Subscribe.
 func (t *Topic[T]) Watch(ctx context.Context, opts SubscribeOptions) (*Watch[T], error) {
-	return typedWatch[T](t.core.startWatch(ctx, opts))
+	return typedWatch[T](t.core.startWatch(ctx, opts.madeAt(0)))
 }
 
 func (t *topic) startWatch(ctx context.Context, opts SubscribeOptions) (watchCore, error) {
@@ -115,5 +139,6 @@ func (t *topic) watchOptions(opts SubscribeOptions) (WatchOptions, error) {
 	return WatchOptions{
 		Last: opts.Last, From: opts.From, OnPool: opts.OnPool,
 		Policy: cmp.Or(opts.Policy, t.policy), Buffer: cmp.Or(opts.Buffer, t.buffer),
+		Name: opts.Name, made: opts.made,
 	}, nil
 }

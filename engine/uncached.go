@@ -56,6 +56,7 @@ func (e *core) watchUncached(ctx context.Context, opts WatchOptions, options wat
 	reply := make(chan error, 1)
 	u := &uncachedWatch{engine: e, reply: reply}
 	e.supply(&u.feed)
+	u.feed.Newest = u.published.Load
 	u.watch = newWatch(&u.feed, options, handle)
 	if err := u.open(ctx, opts, options); err != nil {
 		return nil, err
@@ -184,7 +185,7 @@ func (u *uncachedWatch) Receive(ctx *actors.Context, _ pull) {
 
 func (u *uncachedWatch) publish() {
 	view := u.window.View()
-	u.published.Store(&store.Snapshot{Revision: view.Revision(), Generation: 1, Window: view})
+	u.published.Store(&store.Snapshot{Revision: view.Revision(), Generation: 1, Window: view, At: u.engine.host.system.Clock().Now()})
 }
 
 // ChildStopped ends the actor with its dispatcher.

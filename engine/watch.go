@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // ErrInvalidWatch is what every error of contradictory watch options is.
@@ -57,6 +58,21 @@ type WatchOptions struct {
 	// OnPool runs a handler on the engine's own workers, which saves a goroutine
 	// switch per burst. The handler must then never block.
 	OnPool bool
+	// Name is what the watch is called in errors, logs and [Engine.Watches]; empty
+	// means the file and line of the call that starts it.
+	Name string
+
+	// made is where the watch was asked for.
+	made usercode.Place
+}
+
+// madeAt returns the options with the place of a call of the façade's: skip is 0
+// for that of the function which calls madeAt.
+func (o WatchOptions) madeAt(skip int) WatchOptions {
+	if o.Name == "" && o.made == 0 {
+		o.made = usercode.Caller(skip + 2)
+	}
+	return o
 }
 
 func (o *WatchOptions) validate() error {
@@ -86,7 +102,7 @@ func (o *WatchOptions) validate() error {
 // time, [ErrNotReady] if the backend cannot be reached, [ErrWatchNotStarted] if the
 // engine failed meanwhile, [ErrEngineClosed], ctx's cause.
 func (e *Engine[T]) Watch(ctx context.Context, opts WatchOptions) (*Watch[T], error) {
-	return typedWatch[T](e.core.startWatch(ctx, opts, nil))
+	return typedWatch[T](e.core.startWatch(ctx, opts.madeAt(0), nil))
 }
 
 // Handle starts a watch whose events are given to handle, one at a time, in
@@ -99,7 +115,7 @@ func (e *Engine[T]) Handle(ctx context.Context, opts WatchOptions, handle func(E
 	if handle == nil {
 		return nil, ErrNilHandler
 	}
-	return typedWatch[T](e.core.startWatch(ctx, opts, eachEvent(handle)))
+	return typedWatch[T](e.core.startWatch(ctx, opts.madeAt(0), eachEvent(handle)))
 }
 
 // eachEvent returns handle for the untyped core.
@@ -140,6 +156,7 @@ func (e *core) watch(ctx context.Context, opts WatchOptions, handle func(*watche
 	}
 	options := watcher.Options{
 		Filter: filter, Policy: opts.Policy, Buffer: opts.Buffer, Bookmarks: opts.Bookmarks, OnPool: opts.OnPool,
+		Name: usercode.Name{Given: opts.Name, Made: opts.made},
 	}
 	if opts.Timeout > 0 {
 		options.Deadline = e.host.system.Clock().Now().Add(opts.Timeout)

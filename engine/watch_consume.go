@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
@@ -26,7 +27,9 @@ type watchCore interface {
 	Err() error
 	Revision() store.Revision
 	Delivered() uint64
+	Name() string
 	Lag() uint64
+	Behind() time.Duration
 	Lost() uint64
 	Stalled() bool
 }
@@ -120,11 +123,24 @@ func (w *Watch[T]) Revision() Revision { return w.core.Revision() }
 // given.
 func (w *Watch[T]) Delivered() uint64 { return w.core.Delivered() }
 
-// Lag returns how many events for this watch lie ahead of its consumer, from what
-// it was handed to what was committed, without the rest of an initial state.
-// Events that are on their way count whether they are for the watch or not, and
-// so do those of the window while the watch catches up from there.
+// Name returns what the watch is called in errors and logs: [WatchOptions].Name,
+// or the file and line of the call that started it.
+func (w *Watch[T]) Name() string { return w.core.Name() }
+
+// Lag returns how many events for this watch lie ahead of its consumer, from
+// where [Watch.Revision] stands to what was committed, without the rest of an
+// initial state. So the events that a handler was handed together count until it
+// has handled them all. Events that are on their way count whether they are for
+// the watch or not, and so do those of the window while the watch catches up from
+// there.
 func (w *Watch[T]) Lag() uint64 { return w.core.Lag() }
+
+// Behind returns how long ago the oldest event was committed that the consumer has
+// not been given, or its handler not handled; zero if it has had everything. A
+// watch that is still delivering its initial state is behind since it was started.
+// So a consumer that is stuck shows, however few events are pending. The time is
+// that of the host's clock; [Object].Written is by that of storage.
+func (w *Watch[T]) Behind() time.Duration { return w.core.Behind() }
 
 // Lost returns how many events were left out because the policy is [Conflate] and
 // the window had left the watch behind: states that were superseded, objects that

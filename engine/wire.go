@@ -108,6 +108,7 @@ func (e *core) spawn() error {
 // supply gives a feed what its watches need of the engine.
 func (e *core) supply(feed *watcher.Feed) {
 	feed.Await, feed.Go, feed.Report = e.host.await, e.host.spawn, e.report
+	feed.Now, feed.Registry, feed.Newest = e.host.system.Clock().Now, &e.registry, e.published.Load
 }
 
 // committed returns the newest revision that the engine knows to be committed.

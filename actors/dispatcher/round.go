@@ -198,7 +198,7 @@ func (d *dispatcher) signalMembers(s *watcher.Stream, end store.Seq) {
 		switch {
 		case w.ClearWaiting():
 			d.signals.add(w)
-		case w.Behind(end) && w.SetStalled():
+		case w.Behind(end) && w.SetStalled(d.Feed.Load().At):
 			d.stalled(w)
 		}
 	}

@@ -42,6 +42,8 @@ type Config struct {
 	// see [backend.List].State. It needs an empty Prefix, and a Sink that reads
 	// [Update].State.
 	State bool
+	// Name is what its watches are called; see [backend.WatchOptions].Name. Optional.
+	Name string
 	// PageSize is the most objects to ask for in one List call. Not negative;
 	// default [DefaultPageSize].
 	PageSize int

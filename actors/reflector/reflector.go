@@ -105,6 +105,7 @@ func (r *reflector) perform(ctx *actors.Context, e effect) {
 		r.notifier = newNotifier(r.handle)
 		r.request(ctx, request{do: doOpen, from: backend.WatchOptions{
 			Prefix: r.config.Prefix, From: e.from, Notify: r.notifier.notify, State: r.machine.state,
+			Name: r.config.Name,
 		}})
 	case doPull:
 		r.notifier.notify()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Why a watch ended. Match them with [errors.Is].
@@ -35,6 +36,28 @@ var (
 	// ErrConsumerConflict: the watch already has a consumer of another kind.
 	ErrConsumerConflict = errors.New("watch already has a consumer: use one of Next, Events, Batches, Chan or Handle")
 )
+
+// EndError is why a watch ended, with the watch's name: what [Watch.Err] returns.
+type EndError struct {
+	// Watch is what the watch is called.
+	Watch usercode.Name
+	// Reason is why it ended, for errors.Is and errors.As.
+	Reason error
+}
+
+// Error returns the watch's name, if it has one, and the reason.
+func (e *EndError) Error() string {
+	if e.Watch == (usercode.Name{}) {
+		return e.Reason.Error()
+	}
+	return e.Watch.String() + ": " + e.Reason.Error()
+}
+
+// Unwrap returns the reason.
+func (e *EndError) Unwrap() error { return e.Reason }
+
+// Timeout reports whether the reason is a timeout, as errors of package net do.
+func (e *EndError) Timeout() bool { return errors.Is(e.Reason, ErrDeadline) }
 
 // PanicError is the end of a watch whose handler panicked. The other watches go
 // on.

@@ -2,6 +2,7 @@ package watcher
 
 import (
 	"context"
+	"time"
 
 	"github.com/watchmill/watchmill/store"
 )
@@ -23,6 +24,14 @@ type Feed struct {
 	// Report is told of each panic in a function that [NewNotified] was given. It
 	// must not block.
 	Report func(error)
+
+	// Newest returns the newest snapshot that the watchCache has published, which may
+	// be ahead of the dispatcher. Nil means that there is no telling.
+	Newest func() *store.Snapshot
+	// Now returns the time, for how old things are; nil if there is no telling.
+	Now func() time.Time
+	// Registry has the running watches of all feeds that share it. Nil means none.
+	Registry *Registry
 
 	// Recovered is told when a watch that was called stalled has caught up, Ended
 	// when one without a handler has ended, or the actor of one with a handler has
@@ -61,6 +70,14 @@ func (f *Feed) undispatched(snap *store.Snapshot) uint64 {
 	}
 	committed := f.Committed()
 	return uint64(max(committed, snap.Revision) - snap.Revision)
+}
+
+// now returns the time, or zero.
+func (f *Feed) now() time.Time {
+	if f.Now == nil {
+		return time.Time{}
+	}
+	return f.Now()
 }
 
 func (f *Feed) recovered(w *Watch) {

@@ -85,7 +85,7 @@ func (h *handler) Woken(*actors.Context) (again bool) {
 			return false
 		}
 		if panicked := h.give(events); panicked != nil {
-			panic(panicked) // the dispatcher, which supervises, forgets the watch
+			panic(&EndError{h.name, panicked}) // the dispatcher, which supervises, forgets the watch
 		}
 		given += len(events)
 	}

@@ -46,6 +46,7 @@ func (m *Member) Begin(stream *Stream, start Start) {
 	if w.flags.has(ended) {
 		return // it ended on its way here, and is to hold on to nothing
 	}
+	w.feed.Registry.add(w)
 	if w.pending = start.Pending > 0; w.pending {
 		w.resume.Store(uint64(start.Pending))
 		return
@@ -165,9 +166,21 @@ func (m *Member) Behind(next store.Seq) bool {
 	return count > taken && count-taken > uint64(m.buffer)
 }
 
-// SetStalled calls the watch stalled until it has caught up. It reports whether
-// it was not before.
-func (m *Member) SetStalled() bool { return m.flags.set(stalled) }
+// SetStalled calls the watch stalled, from at on, until it has caught up. It
+// reports whether it was not before.
+func (m *Member) SetStalled(at time.Time) bool {
+	if !m.flags.set(stalled) {
+		return false
+	}
+	w := m.watch()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.more().stalledAt = at
+	return true
+}
+
+// Name returns what the watch is called.
+func (m *Member) Name() string { return m.name.String() }
 
 // Stalled reports whether the watch has been called stalled and has not caught
 // up since.

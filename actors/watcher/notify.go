@@ -32,7 +32,7 @@ func (n *notifier) signal() {
 	if err := n.call(); err != nil {
 		n.watch.end(err)
 		if report := n.watch.feed.Report; report != nil {
-			report(err)
+			report(&EndError{n.watch.name, err})
 		}
 	}
 }

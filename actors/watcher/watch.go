@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // DefaultBuffer is how many events a watch may lag before it is called stalled
@@ -35,6 +36,8 @@ type Options struct {
 	// OnPool runs a handler on the system's pool. One that may block must not be
 	// there.
 	OnPool bool
+	// Name is what the watch is called in errors and figures.
+	Name usercode.Name
 }
 
 // From is where a watch starts. The zero value starts now.
@@ -85,6 +88,14 @@ type Watch struct {
 	groupIndex uint32
 	// memberIndex is the place among the stream's members. The dispatcher's.
 	memberIndex uint32
+	// place is one more than the place in the feed's registry; zero for none. The
+	// registry's lock guards it.
+	place uint32
+
+	// name and began say which watch this is, and since when, in nanoseconds by
+	// the feed's clock.
+	name  usercode.Name
+	began int64
 
 	// resume is the revision that the consumer may resume from.
 	resume atomic.Uint64
@@ -111,6 +122,8 @@ type extras struct {
 	held []store.Event
 	// lost counts the events that were left out.
 	lost uint64
+	// stalledAt is when the watch was last called stalled.
+	stalledAt time.Time
 	// drainTo, if set, is the end of a watch that may first read what there is:
 	// the rest of its initial state, or everything that was published.
 	drainTo      error
@@ -131,7 +144,7 @@ func (w *Watch) prepare(feed *Feed, options Options) {
 	w.feed, w.asked = feed, &options
 	w.buffer = uint32(min(uint64(options.Buffer), math.MaxUint32))
 	w.policy, w.traits = options.Policy, traitsOf(options)
-	w.memberIndex = noMember
+	w.memberIndex, w.name, w.began = noMember, options.Name, feed.now().UnixNano()
 	if !options.Deadline.IsZero() {
 		w.more().deadline = options.Deadline
 	}
@@ -183,9 +196,10 @@ func (w *Watch) finish(reason error) bool {
 		return false
 	}
 	more := w.more()
-	more.end, more.held = reason, nil
+	more.end, more.held = &EndError{Watch: w.name, Reason: reason}, nil
 	w.flags.set(ended)
 	w.cur.release()
+	w.feed.Registry.remove(w)
 	w.feed.groups.remove(w)
 	if more.done != nil {
 		close(more.done)
@@ -281,22 +295,19 @@ func (w *Watch) Lost() uint64 {
 }
 
 // Lag returns how many events for this watch lie ahead of its consumer, from
-// what it was handed to what was committed, without the rest of an initial
-// state. Events that are on their way to the dispatcher count whether they are
-// for the watch or not, and so do those of the window while the watch catches
-// up from there. A watch that has ended lags nothing.
+// where [Watch.Revision] stands to what was committed, without the rest of an
+// initial state. So the events that a handler was handed together count until it
+// has handled them all. Events that are on their way to the dispatcher count
+// whether they are for the watch or not, and so do those of the window while the
+// watch catches up from there. A watch that has ended lags nothing.
 func (w *Watch) Lag() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.reading() {
 		return 0
 	}
-	snap := w.feed.Load()
-	lag := w.cur.ahead(w.stream, snap) + w.feed.undispatched(snap)
-	if w.extras != nil {
-		lag += uint64(len(w.extras.held))
-	}
-	return lag
+	n, _ := w.unread()
+	return n
 }
 
 // Stalled reports whether the dispatcher has called the watch stalled and it

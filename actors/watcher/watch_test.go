@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -99,7 +100,7 @@ func TestWatch_ReadsOnceMoreBeforeItWaits(t *testing.T) {
 		w.feed.Publish(w.written)
 		require.False(t, m.ClearWaiting(), "the dispatcher sees no reason to signal")
 	}
-	watch.Member().SetStalled()
+	watch.Member().SetStalled(time.Time{})
 	events, err := watch.Next(t.Context())
 	require.NoError(t, err)
 	require.Len(t, events, 1)
@@ -363,10 +364,10 @@ func TestWatch_EndIsToldOnce(t *testing.T) {
 	watch.Stop()
 	<-done
 	<-watch.Done()
-	require.Equal(t, reason, watch.Err())
+	require.ErrorIs(t, watch.Err(), reason)
 	require.Equal(t, []*watcher.Member{watch.Member()}, told)
 	_, err := watch.Next(t.Context())
-	require.Equal(t, reason, err)
+	require.ErrorIs(t, err, reason)
 }
 
 // A consumer that is blocked in Next hears of the end.

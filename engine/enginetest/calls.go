@@ -1,6 +1,9 @@
 package enginetest
 
-import "github.com/watchmill/watchmill/engine"
+import (
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/usercode"
+)
 
 // Create creates the object and returns the revision of the write.
 func (e *Engine[T]) Create(value T) engine.Revision {
@@ -62,6 +65,9 @@ func (e *Engine[T]) List(opts engine.ListOptions) *engine.List[T] {
 // Watch starts a watch to be given to the expectations. It ends with the test.
 func (e *Engine[T]) Watch(opts engine.WatchOptions) *Watch[T] {
 	e.t.Helper()
+	if opts.Name == "" {
+		opts.Name = usercode.Caller(1).String()
+	}
 	w, err := e.engine.Watch(e.t.Context(), opts)
 	e.must(err, "Watch")
 	return e.Adopt(w)

@@ -90,12 +90,12 @@ func ExampleExpectEnd() {
 	t := newExampleTest()
 	defer t.end()
 	e := enginetest.New(t, pods())
-	w := e.Watch(engine.WatchOptions{})
+	w := e.Watch(engine.WatchOptions{Name: "web"})
 	w.Stop()
 	enginetest.ExpectEnd(t, w, engine.ErrStopped)
 	fmt.Println(w.Err())
 	// Output:
-	// watch stopped
+	// web: watch stopped
 }
 
 func ExampleSource() {

@@ -132,7 +132,7 @@ enginetest: ADDED {Name:a App: N:0} did not come:
 				w.Stop()
 				enginetest.Expect(t, w, enginetest.Bookmark())
 			}, `
-enginetest: BOOKMARK did not come (the watch has ended: watch stopped):
+enginetest: BOOKMARK did not come (the watch has ended: w: watch stopped):
   - BOOKMARK`,
 		},
 		"not ended": {
@@ -145,7 +145,7 @@ enginetest: the watch has not ended, it is at revision 5; wanted its end: revisi
 				enginetest.ExpectEnd(t, w, engine.ErrExpired)
 			}, `
 enginetest: the watch ended for another reason
-  got:    watch stopped
+  got:    w: watch stopped
   wanted: revision expired`,
 		},
 		"of another type": {
@@ -163,7 +163,7 @@ enginetest: watch already has a consumer: use one of Next, Events, Batches, Chan
 		t.Run(name, func(t *testing.T) {
 			failures := failuresOf(t, func(r *recorder) {
 				e := enginetest.New(r, pods())
-				w := e.Watch(engine.WatchOptions{})
+				w := e.Watch(engine.WatchOptions{Name: "w"})
 				story(e)
 				c.expect(r, w)
 				r.Errorf("the test went on")

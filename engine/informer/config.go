@@ -169,7 +169,9 @@ func (s *settings) fillDefaults() {
 
 // reflector returns the configuration of the informer's Reflector.
 func (s *settings) reflector(sink reflector.Sink, random *rand.Rand) reflector.Config {
-	return reflector.Config{Source: s.source, Sink: sink, Prefix: s.prefix, Backoff: s.backoff, Rand: random}
+	return reflector.Config{
+		Source: s.source, Sink: sink, Prefix: s.prefix, Name: "informer " + s.name, Backoff: s.backoff, Rand: random,
+	}
 }
 
 // nowhere is a sink to check a configuration with.

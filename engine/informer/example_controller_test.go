@@ -139,7 +139,7 @@ func Example_controller() {
 	ended := make(chan error)
 	go func() { ended <- scheduler.Run(ctx, 2) }()
 
-	watch, err := pods.Watch(ctx, engine.WatchOptions{Labels: "phase=Scheduled"})
+	watch, err := pods.Watch(ctx, engine.WatchOptions{Name: "scheduled", Labels: "phase=Scheduled"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -160,6 +160,6 @@ func Example_controller() {
 	// Output:
 	// again later: no node for web
 	// web is on n7
-	// watch stopped: context canceled
+	// scheduled: watch stopped: context canceled
 	// context canceled
 }

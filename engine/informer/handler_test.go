@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -180,12 +182,23 @@ func TestResync_DoesNotStarveChanges(t *testing.T) {
 	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
 }
 
+// lineAfter returns the place that is so many lines further down.
+func lineAfter(p usercode.Place, lines int) string {
+	file, line, _ := strings.Cut(p.String(), ":")
+	n, _ := strconv.Atoi(line)
+	return file + ":" + strconv.Itoa(n+lines)
+}
+
 func TestHandlers_HaveNames(t *testing.T) {
 	r := newFixture(t, nil)
-	_, first := r.subscribe()
-	_, second := r.subscribe(informer.HandlerOptions{Name: "scheduler"})
-	_, third := r.subscribe()
-	require.Equal(t, []string{"handler-1", "scheduler", "handler-3"}, []string{first.Name(), second.Name(), third.Name()})
+	_, named := r.subscribe(informer.HandlerOptions{Name: "scheduler"})
+	require.Equal(t, "scheduler", named.Name())
+	place := usercode.Caller(0)
+	first, err := r.Subscribe(func(informer.Notification[pod]) {}, informer.HandlerOptions{})
+	require.NoError(t, err)
+	second, err := r.AddEventHandler(informer.HandlerFuncs[pod]{}, informer.HandlerOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []string{lineAfter(place, 1), lineAfter(place, 3)}, []string{first.Name(), second.Name()})
 	require.Equal(t, "pods", r.Name())
 }
 

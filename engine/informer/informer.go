@@ -98,7 +98,7 @@ func (s *SharedInformer[T]) AddEventHandler(handler EventHandler[T], opts Handle
 	if handler == nil {
 		return nil, ErrNilHandler
 	}
-	return s.core.addHandler(func(n notification) { notify(handler, n) }, opts)
+	return s.core.addHandler(func(n notification) { notify(handler, n) }, opts.named())
 }
 
 // Subscribe is [SharedInformer.AddEventHandler] for a function that gets whole
@@ -107,7 +107,7 @@ func (s *SharedInformer[T]) Subscribe(handle func(Notification[T]), opts Handler
 	if handle == nil {
 		return nil, ErrNilHandler
 	}
-	return s.core.addHandler(func(n notification) { handle(typedNotification[T](n)) }, opts)
+	return s.core.addHandler(func(n notification) { handle(typedNotification[T](n)) }, opts.named())
 }
 
 // Overlay returns an empty overlay that holds at most limit writes, of which

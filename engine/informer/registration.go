@@ -1,13 +1,13 @@
 package informer
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // DefaultBuffer is how many notifications a handler may have ahead of it before
@@ -67,8 +67,8 @@ const (
 // HandlerOptions says how notifications reach a handler. The zero value is good for
 // most.
 type HandlerOptions struct {
-	// Name is what the handler is called in errors; empty means "handler-" and a
-	// number.
+	// Name is what the handler is called in errors and logs; empty means the file
+	// and line of the call that adds it.
 	Name string
 	// Policy says what happens if the handler falls behind by Buffer.
 	Policy Policy
@@ -99,12 +99,13 @@ func (o *HandlerOptions) validate() error {
 	return nil
 }
 
-// fillDefaults fills in what was left out for the handler of that number.
-func (o *HandlerOptions) fillDefaults(number uint64) {
-	o.Buffer = cmp.Or(o.Buffer, DefaultBuffer)
+// named returns the options with a name: without one, that of the place where the
+// façade's function was called that calls named.
+func (o HandlerOptions) named() HandlerOptions {
 	if o.Name == "" {
-		o.Name = fmt.Sprintf("handler-%d", number)
+		o.Name = usercode.Caller(2).String()
 	}
+	return o
 }
 
 // Removal says what becomes of what is ahead of a handler that is removed.

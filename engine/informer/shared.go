@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -46,7 +47,6 @@ type sharedInformer struct {
 
 	handlers atomic.Int64  // that there are
 	notified atomic.Uint64 // see Stats.Notifications
-	numbers  atomic.Uint64 // handlers that there have been
 
 	mu sync.Mutex
 	// listeners are those of the handlers that have not ended, in the order in
@@ -136,7 +136,7 @@ func (s *sharedInformer) addHandler(handle func(notification), opts HandlerOptio
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	opts.fillDefaults(s.numbers.Add(1))
+	opts.Buffer = cmp.Or(opts.Buffer, DefaultBuffer)
 	l := &listener{
 		informer: s, options: opts, handle: handle,
 		pending: pending{policy: opts.Policy, buffer: opts.Buffer, transform: &s.transform},

@@ -104,7 +104,9 @@ func (s *settings) validate() error {
 
 // reflector returns the configuration of the Reflector of one key.
 func (s *settings) reflector(key string, sink reflector.Sink, random *rand.Rand) reflector.Config {
-	return reflector.Config{Source: s.source, Sink: sink, Prefix: key, Backoff: s.backoff, Rand: random}
+	return reflector.Config{
+		Source: s.source, Sink: sink, Prefix: key, Name: "object cache " + s.name, Backoff: s.backoff, Rand: random,
+	}
 }
 
 // nowhere is a sink to check a configuration with.

@@ -140,6 +140,7 @@ func (w *World[T]) beforeLast(n int) (rev store.Revision, known bool) {
 }
 
 func (w *World[T]) call(r *watch[T], opts engine.WatchOptions) (*engine.Watch[T], error) {
+	opts.Name = r.Name
 	if r.consumer.handled() {
 		return w.engine.Handle(context.Background(), opts, func(ev engine.Event[T]) { w.handle(r, ev) })
 	}

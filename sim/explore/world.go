@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -217,7 +218,7 @@ func (w *World[T]) fail(err error) {
 // survived: that an actor failed is wrong, whatever became of it. A handler's
 // panic is none of the engine's, and ends its watch.
 func (w *World[T]) survived(f actors.Failure) {
-	if _, handlers := f.Reason.(*engine.PanicError); !handlers {
+	if handlers := (*engine.PanicError)(nil); !errors.As(&f, &handlers) {
 		w.fail(judge.Failed(Contained, f.Actor, "%v", f.Reason))
 	}
 }

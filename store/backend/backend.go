@@ -229,6 +229,8 @@ type WatchOptions struct {
 	// Revision, which saves storage elsewhere the sending of it. Storage that shares
 	// its state leaves nothing out.
 	NoPrev bool
+	// Name is what the watch is called where its source shows its watches. Optional.
+	Name string
 }
 
 // Watcher is a running watch, pulled by one consumer. Its methods must not be

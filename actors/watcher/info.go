@@ -1,0 +1,181 @@
+package watcher
+
+import (
+	"sort"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// Info is what can be said of a watch at one moment.
+type Info struct {
+	// Name is what the watch is called.
+	Name string
+	// Filter is what it wants; nil is everything.
+	Filter *store.Filter
+	Policy Policy
+	// Consumer is how it is consumed: "pull", "channel", "handler" or "source"; "" while
+	// its consumer has not asked for anything.
+	Consumer string
+	// Revision is where the consumer stands; see [Watch.Revision].
+	Revision store.Revision
+	// Lag and Behind are how far the consumer is behind; see [Watch.Lag] and
+	// [Watch.Behind].
+	Lag    uint64
+	Behind time.Duration
+	// Delivered and Lost are as of [Watch.Delivered] and [Watch.Lost].
+	Delivered, Lost uint64
+	// Age is how long ago the watch was made.
+	Age time.Duration
+	// StalledSince is when the dispatcher called the watch stalled; zero if it has
+	// not, or the watch has caught up since.
+	StalledSince time.Time
+}
+
+var consumerNames = map[consumerKind]string{byPull: "pull", byChannel: "channel", byHandler: "handler", byNotify: "source"}
+
+// Info returns what can be said of the watch now.
+func (w *Watch) Info(now time.Time) Info {
+	revision := w.Revision()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	info := Info{
+		Name: w.name.String(), Policy: w.policy, Consumer: consumerNames[consumerKind(w.kind.Load())],
+		Revision: revision, Delivered: w.delivered.Load(), Age: time.Duration(now.UnixNano() - w.began),
+	}
+	if w.stream != nil {
+		info.Filter = w.stream.Filter()
+	}
+	if w.extras != nil {
+		info.Lost = w.extras.lost
+		if w.flags.has(stalled) {
+			info.StalledSince = w.extras.stalledAt
+		}
+	}
+	if w.reading() {
+		var oldest time.Time
+		info.Lag, oldest = w.unread()
+		info.Behind = since(oldest, now)
+	}
+	return info
+}
+
+// Name returns what the watch is called: the name that it was given, or where it
+// was made.
+func (w *Watch) Name() string { return w.name.String() }
+
+// Behind returns how long ago the oldest event was committed that the consumer has
+// not been given, or its handler not handled; zero if it has had everything. A
+// watch that is still delivering its initial state is behind since it was made.
+// So a consumer that is stuck shows, however few events are pending.
+func (w *Watch) Behind() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.reading() {
+		return 0
+	}
+	_, oldest := w.unread()
+	return since(oldest, w.feed.now())
+}
+
+func since(t, now time.Time) time.Duration {
+	if t.IsZero() {
+		return 0
+	}
+	return max(now.Sub(t), 0)
+}
+
+// unread returns how many events lie ahead of the consumer, and when the oldest of
+// them was committed. The caller holds the lock, and the watch is reading.
+func (w *Watch) unread() (n uint64, oldest time.Time) {
+	snap := w.feed.Load()
+	note := func(events []store.Event) {
+		// Of a deletion storage may not say when it was.
+		for i := 0; i < len(events) && oldest.IsZero() && events[i].Object != nil; i++ {
+			oldest = events[i].Object.Written
+		}
+	}
+	if w.cur.initial != nil {
+		oldest = time.Unix(0, w.began)
+	} else {
+		inHand := w.inHand(snap)
+		note(inHand)
+		n = uint64(len(inHand))
+	}
+	note(w.cur.upcoming(w.stream, snap))
+	if oldest.IsZero() && w.feed.Newest != nil {
+		newest := w.feed.Newest()
+		note(w.stream.firstIn(newest.Window, newest.Window.After(snap.Revision)))
+	}
+	return n + w.cur.ahead(w.stream, snap) + w.feed.undispatched(snap), oldest
+}
+
+// inHand returns the events that were taken and have not been given to the
+// consumer, or that its handler has not handled. It looks for them where they came
+// from, so that nothing is to be noted while they are handed out. Before a
+// backlog, and of what has left the window meanwhile, it knows only what is held.
+func (w *Watch) inHand(snap *store.Snapshot) []store.Event {
+	resume := store.Revision(w.resume.Load())
+	if w.extras != nil && len(w.extras.held) > 0 {
+		return w.extras.held
+	}
+	if resume == 0 || resume >= w.cur.rev || w.cur.backlog != nil {
+		return nil
+	}
+	if w.cur.node != nil {
+		return beyond(w.cur.node.events, resume)
+	}
+	var events []store.Event
+	for at := snap.Window.After(resume); at < w.cur.pos; {
+		raw, ok := snap.Window.Read(at)
+		if !ok || len(raw) == 0 {
+			break
+		}
+		raw = raw[:min(len(raw), int(w.cur.pos-at))]
+		events = append(events, ConvertBatch(w.stream.schema, w.stream.filter, raw)...)
+		at += store.Seq(len(raw))
+	}
+	return beyond(events, resume)
+}
+
+// beyond returns the events that come after a revision.
+func beyond(events []store.Event, rev store.Revision) []store.Event {
+	return events[sort.Search(len(events), func(i int) bool { return events[i].Revision > rev }):]
+}
+
+// scanLimit bounds how many events are looked at to find the next that is for a
+// watch which scans the window. Beyond that, whatever comes next counts.
+const scanLimit = 1024
+
+// upcoming returns what the cursor would read next of snap, as far as it can be
+// told without moving; at least the first event, if there is one.
+func (c *cursor) upcoming(s *Stream, snap *store.Snapshot) []store.Event {
+	if c.backlog != nil && len(c.backlog.events) > 0 {
+		return c.backlog.events[0]
+	}
+	if c.node != nil {
+		if next := c.node.next.Load(); next != nil {
+			return next.events
+		}
+		return nil
+	}
+	return s.firstIn(snap.Window, c.pos)
+}
+
+// firstIn returns events of the stream that the window has from a position on, at
+// least the first, if there is one.
+func (s *Stream) firstIn(window store.WindowView, from store.Seq) []store.Event {
+	for at := max(from, window.First()); at < window.Next(); {
+		raw, ok := window.Read(at)
+		if !ok || len(raw) == 0 {
+			return nil
+		}
+		if found := ConvertBatch(s.schema, s.filter, raw); len(found) > 0 {
+			return found
+		}
+		if at += store.Seq(len(raw)); at-from > scanLimit {
+			return raw
+		}
+	}
+	return nil
+}
