@@ -7,7 +7,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
+	"github.com/watchmill/watchmill/sim/load"
 	"github.com/watchmill/watchmill/sim/report"
 )
 
@@ -21,7 +21,7 @@ const (
 // progress is what a command shows while it runs.
 type progress struct {
 	every time.Duration
-	show  func(replay.Progress)
+	show  func(load.ReplayProgress)
 	// end leaves the cursor where the report may begin.
 	end func()
 }
@@ -45,7 +45,7 @@ func barProgress(w io.Writer) progress {
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetPredictTime(false),
 	)
-	show := func(p replay.Progress) {
+	show := func(p load.ReplayProgress) {
 		bar.Describe(fmt.Sprintf("writing, %s deliveries", report.Number(p.Delivered)))
 		done, all := p.Written, p.Changes
 		if p.Written == p.Changes {
@@ -62,7 +62,7 @@ func barProgress(w io.Writer) progress {
 // lineProgress writes a line now and then, without control characters. A run
 // that is over before the first is due writes none.
 func lineProgress(w io.Writer) progress {
-	show := func(p replay.Progress) {
+	show := func(p load.ReplayProgress) {
 		if p.Finished == p.Watchers {
 			return // the report follows
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load"
 )
 
 // replayCommand is the flags of watchmill replay.
@@ -13,7 +14,7 @@ type replayCommand struct {
 	File string `arg:"" help:"The trace: NDJSON, gzip or not, with lines such as {\"t\":1460920094,\"op\":\"put\",\"key\":\"main.go\",\"version\":\"2d04\"}."`
 
 	Watchers  int           `default:"100" placeholder:"N" help:"How many watchers there are (${default})."`
-	Via       replay.Via    `default:"watch" placeholder:"WAY" help:"How watchers see the objects: watch; informer, as its handlers; or objectcache, by a reference to each of them (${default})."`
+	Via       load.Via      `default:"watch" placeholder:"WAY" help:"How watchers see the objects: watch; queue, from a DeltaFIFO that fills an indexer; informer, as its handlers; or objectcache, by a reference to each of them (${default})."`
 	Speed     speed         `default:"max" placeholder:"FACTOR" help:"How many times faster than it happened, such as 1000x, or max (${default})."`
 	Policy    engine.Policy `default:"park" placeholder:"POLICY" help:"What happens to watchers that fall behind: park, terminate or conflate (${default})."`
 	Slow      int           `default:"0" placeholder:"N" help:"So many of the watchers read at most 1,000 events per second (${default})."`

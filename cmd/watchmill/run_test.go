@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
+	"github.com/watchmill/watchmill/sim/load"
 )
 
 const shipped = "../../testdata/git-history-small"
@@ -126,8 +126,8 @@ func TestSpeed(t *testing.T) {
 func TestProgressLinesHaveNoControlCharacters(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out)
-	p.show(replay.Progress{Written: 4521, Changes: 9042, Watchers: 1000, Delivered: 1234567})
-	p.show(replay.Progress{Written: 9042, Changes: 9042, Finished: 1000, Watchers: 1000, Delivered: 9042000})
+	p.show(load.ReplayProgress{Written: 4521, Changes: 9042, Watchers: 1000, Delivered: 1234567})
+	p.show(load.ReplayProgress{Written: 9042, Changes: 9042, Finished: 1000, Watchers: 1000, Delivered: 9042000})
 	p.end()
 	require.Equal(t, "4,521 of 9,042 changes written, 0 of 1,000 watchers done, 1,234,567 deliveries\n", out.String())
 }
@@ -135,11 +135,11 @@ func TestProgressLinesHaveNoControlCharacters(t *testing.T) {
 func TestProgressBarShowsBothHalvesAndClears(t *testing.T) {
 	var out bytes.Buffer
 	p := barProgress(&out)
-	p.show(replay.Progress{Written: 1, Changes: 4, Watchers: 3})
+	p.show(load.ReplayProgress{Written: 1, Changes: 4, Watchers: 3})
 	require.Contains(t, out.String(), "writing")
 	require.Contains(t, out.String(), "1/4")
 	out.Reset()
-	p.show(replay.Progress{Written: 4, Changes: 4, Finished: 1, Watchers: 3, Delivered: 1200})
+	p.show(load.ReplayProgress{Written: 4, Changes: 4, Finished: 1, Watchers: 3, Delivered: 1200})
 	require.Contains(t, out.String(), "reading, 1,200 deliveries")
 	require.Contains(t, out.String(), "1/3")
 	p.end()

@@ -20,13 +20,14 @@ func (c *jumpClock) AfterFunc(d time.Duration, f func()) actors.Timer { return t
 func (c *jumpClock) jump(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // stopwatch measures in nanoseconds since an epoch; the load's begin is a moment
-// on it. It does not jump.
+// on it, zero until it has come. It does not jump.
 type stopwatch struct {
 	epoch time.Time
 	begun atomic.Int64
 }
 
-func newStopwatch() *stopwatch { return &stopwatch{epoch: time.Now()} }
+// newStopwatch sets the epoch a moment ago, so that no moment is zero.
+func newStopwatch() *stopwatch { return &stopwatch{epoch: time.Now().Add(-1)} }
 
 func (s *stopwatch) now() int64 { return int64(time.Since(s.epoch)) }
 

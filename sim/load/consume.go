@@ -44,11 +44,7 @@ func (w *watcher) consume(ctx context.Context, watch *engine.Watch[content.Item]
 	session, leave := context.WithCancelCause(w.run.reading)
 	defer leave(nil)
 	w.kick.Store(&leave)
-	if every := w.group.spec.Reconnect.Every; every > 0 {
-		after := time.Duration((0.5 + w.rand.Float64()) * float64(every))
-		timer := time.AfterFunc(after, func() { leave(errReconnect) })
-		defer timer.Stop()
-	}
+	defer w.reconnectAfter(leave)()
 	switch w.group.spec.Consumer {
 	case scenario.Handler:
 		return w.await(ctx, session, watch, nil)
@@ -56,6 +52,18 @@ func (w *watcher) consume(ctx context.Context, watch *engine.Watch[content.Item]
 		return w.await(ctx, session, watch, watch.Chan())
 	}
 	return w.pull(ctx, session, watch)
+}
+
+// reconnectAfter leaves with errReconnect at a random time, if the group
+// reconnects, unless stopped before.
+func (w *watcher) reconnectAfter(leave context.CancelCauseFunc) (stop func()) {
+	every := w.group.spec.Reconnect.Every
+	if every <= 0 {
+		return func() {}
+	}
+	after := time.Duration((0.5 + w.rand.Float64()) * float64(every))
+	timer := time.AfterFunc(after, func() { leave(errReconnect) })
+	return func() { timer.Stop() }
 }
 
 // pull takes batches.

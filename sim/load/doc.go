@@ -4,7 +4,7 @@
 //
 //	                    timeline of faults
 //	                      │           │
-//	writers ──▶ engine ◀──┼──────── watchers: batches, handlers, channels ──▶ trails
+//	writers ──▶ engine ◀──┼──────── watchers: batches, channels, queues, … ──▶ trails
 //	readers ──▶   │       ▼           │ latency: commit, cache, dispatch,       │
 //	caches,       │       │           │                                         │
 //	informers     │       │           │                                         │
@@ -15,6 +15,9 @@
 // The parts underneath know nothing of a run: content makes what is written,
 // storage keeps it and goes wrong when told to, latency records, audit compares
 // what was seen with what was written. Package pace keeps the time.
+//
+// [Replay] has the same parts see a recorded history, as fast as they can or at its
+// own pace, and compares what each has come to with what there is.
 //
 // # Open load
 //

@@ -48,7 +48,7 @@ func (r *run) show(ctx context.Context) (stop func()) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var showing sync.WaitGroup
-	showing.Go(func() { r.showEvery(ctx, cmp.Or(max(0, r.opts.ProgressEvery), time.Second)) })
+	showing.Go(func() { r.showEvery(ctx, r.opts.ProgressEvery) })
 	return func() {
 		cancel()
 		showing.Wait()
@@ -56,14 +56,21 @@ func (r *run) show(ctx context.Context) (stop func()) {
 }
 
 func (r *run) showEvery(ctx context.Context, every time.Duration) {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
 	var before Progress
+	tick(ctx, every, func() {
+		before = r.progress(before)
+		r.opts.OnProgress(before)
+	})
+}
+
+// tick calls f every so often, zero meaning a second, until ctx is done.
+func tick(ctx context.Context, every time.Duration, f func()) {
+	ticker := time.NewTicker(cmp.Or(max(0, every), time.Second))
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			before = r.progress(before)
-			r.opts.OnProgress(before)
+			f()
 		case <-ctx.Done():
 			return
 		}

@@ -47,21 +47,29 @@ func (w *writer) replay(ctx context.Context) {
 		if w.run.watch.until(ctx, at) != nil {
 			return
 		}
-		w.group.made(ctx, at, w.apply(ctx, at, c))
+		_, err := w.apply(ctx, at, c)
+		w.group.made(ctx, at, err)
 	}
 }
 
-// apply makes one change of a trace. To delete what is not there is as good.
-func (w *writer) apply(ctx context.Context, due int64, c *trace.Change) error {
+// apply makes one change of a trace and returns its revision, or an older one if
+// it made no difference. To delete what is not there makes none.
+func (w *writer) apply(ctx context.Context, due int64, c *trace.Change) (engine.Revision, error) {
 	if c.Op == trace.Delete {
-		_, err := w.run.engine.Delete(ctx, c.Key, engine.DeleteOptions{})
-		if errors.Is(err, engine.ErrNotFound) {
-			return nil
+		gone, err := w.run.engine.Delete(ctx, c.Key, engine.DeleteOptions{})
+		switch {
+		case errors.Is(err, engine.ErrNotFound):
+			return 0, nil
+		case err != nil:
+			return 0, err
 		}
-		return err
+		return gone.Revision, nil
 	}
-	it := w.maker.File(c.Key)
+	it := w.maker.File(c.Key, c.Version)
 	it.Due = due
-	_, err := w.run.engine.Put(ctx, it)
-	return err
+	o, err := w.run.engine.Put(ctx, it)
+	if err != nil {
+		return 0, err
+	}
+	return o.Revision, nil
 }

@@ -33,6 +33,7 @@ type run struct {
 	plan    *scenario.Plan
 	opts    Options
 	traces  map[string][]trace.Change
+	history *replay // nil unless one is replayed
 	watch   *stopwatch
 	clock   *jumpClock
 	ledger  audit.Ledger
@@ -81,11 +82,8 @@ func Run(ctx context.Context, plan *scenario.Plan, opts Options) (*report.Report
 	if err != nil {
 		return nil, err
 	}
-	r := &run{
-		plan: plan, opts: opts, traces: traces, watch: newStopwatch(), clock: &jumpClock{}, policies: policies(),
-		started: time.Now(), // unless the load begins
-	}
-	r.goroutines[0] = runtime.NumGoroutine()
+	r := newRun(plan, opts)
+	r.traces = traces
 	if err := r.start(); err != nil {
 		return nil, err
 	}
@@ -98,6 +96,16 @@ func Run(ctx context.Context, plan *scenario.Plan, opts Options) (*report.Report
 		return nil, err
 	}
 	return r.report(), nil
+}
+
+// newRun returns a run in which nothing has started.
+func newRun(plan *scenario.Plan, opts Options) *run {
+	r := &run{
+		plan: plan, opts: opts, watch: newStopwatch(), clock: &jumpClock{}, policies: policies(),
+		started: time.Now(), // unless the load begins
+	}
+	r.goroutines[0] = runtime.NumGoroutine()
+	return r
 }
 
 // policies are the engine's, by the names of scenarios.
@@ -143,7 +151,7 @@ func (r *run) start() (err error) {
 // are gone, as far as they go.
 func (r *run) close() error {
 	r.perish()
-	err := errors.Join(r.closeMirrors(), r.closeKeepers(), r.engine.Close(), r.host.Close(), r.storage.Close())
+	err := errors.Join(r.closeOthers(), r.closeMirrors(), r.closeKeepers(), r.engine.Close(), r.host.Close(), r.storage.Close())
 	for range 200 {
 		if r.goroutines[1] = runtime.NumGoroutine(); r.goroutines[1] <= r.goroutines[0] {
 			break

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -51,8 +52,7 @@ func TestShippedScenariosLoseNothing(t *testing.T) {
 	for _, name := range scenario.Library() {
 		t.Run(name, func(t *testing.T) {
 			plan := tiny(t, name)
-			rep, err := Run(t.Context(), plan, Options{})
-			require.NoError(t, err)
+			rep := inBubble(t, plan)
 			require.Empty(t, rep.Broken)
 			for _, metric := range timeless {
 				require.Zero(t, rep.Metrics[metric], "%s\n%v\n%+v", metric, rep.Errors, rep.Worst)
@@ -85,10 +85,27 @@ func TestEveryMetricIsMeasured(t *testing.T) {
 // run1 runs a scenario for a moment.
 func run1(t *testing.T, s *scenario.Scenario) *report.Report {
 	t.Helper()
+	rep, err := Run(t.Context(), brief(t, s), Options{})
+	require.NoError(t, err)
+	return rep
+}
+
+func brief(t *testing.T, s *scenario.Scenario) *scenario.Plan {
+	t.Helper()
 	plan, err := s.Resolve(scenario.Options{Duration: 100 * time.Millisecond})
 	require.NoError(t, err)
-	rep, err := Run(t.Context(), plan, Options{})
-	require.NoError(t, err)
+	return plan
+}
+
+// inBubble runs a plan on the time of a bubble, which passes when there is nothing
+// to do, so that the machine's speed does not show.
+func inBubble(t *testing.T, plan *scenario.Plan) (rep *report.Report) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var err error
+		rep, err = Run(t.Context(), plan, Options{})
+		require.NoError(t, err)
+	})
 	return rep
 }
 
@@ -140,7 +157,7 @@ func TestInterruptReportsWhatRanSoFar(t *testing.T) {
 // Faults strike what their conditions say: each list and each watch fails, so
 // the engine never comes to serve what it lost, but nobody loses an event.
 func TestFaultsStrikeAndAreSurvived(t *testing.T) {
-	rep := run1(t, &scenario.Scenario{
+	rep := inBubble(t, brief(t, &scenario.Scenario{
 		Engine:  scenario.Engine{Backoff: time.Millisecond, BackoffMax: 2 * time.Millisecond},
 		Objects: scenario.Objects{Count: 20},
 		Writers: []scenario.Writer{{Rate: 1000, Mix: scenario.Mix{Create: 1, Update: 2, Delete: 1}}},
@@ -160,7 +177,7 @@ func TestFaultsStrikeAndAreSurvived(t *testing.T) {
 			{Kind: scenario.FaultJump, At: 8 * time.Second, Jump: -time.Hour},
 			{Kind: scenario.FaultFail, At: 8 * time.Second, When: scenario.During(scenario.OnPut)},
 		},
-	})
+	}))
 	require.Empty(t, rep.Broken)
 	require.Zero(t, rep.Metrics["lost"])
 	require.Zero(t, rep.Metrics["unread"], "%+v", rep.Worst)

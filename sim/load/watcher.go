@@ -68,6 +68,17 @@ type watcher struct {
 	delivered atomic.Uint64
 	lag       atomic.Uint64 // the most, as sampled
 
+	// at is where a watcher that follows stands, resumed that it has just broken
+	// off, breaks are where it does in a history, and pipeline is what its events
+	// go through, if that is a queue.
+	at       atomic.Uint64
+	resumed  bool
+	breaks   breaks
+	pipeline *pipeline
+	ready    func()
+	// lost is why it gave up.
+	lost error
+
 	reconnects, relists int
 	ends                map[string]int
 	lastEnd             string
@@ -82,8 +93,11 @@ func newWatcher(r *run, g *watchers, number, seat int) *watcher {
 		run: r, group: g, number: number, sel: r.plan.Select(*g.spec, number), rand: chance,
 		pace: pace.NewConsumer(g.spec.Consume, chance.Float64()), ends: map[string]int{},
 	}
-	if g.spec.Policy == scenario.Conflate {
+	if g.spec.Policy == scenario.Conflate || g.spec.Consumer == scenario.Queue || r.history != nil {
 		w.trail.Remember()
+	}
+	if r.history != nil {
+		w.breaks = newBreaks(r.plan.Seed, uint64(seat), r.history.Breaks)
 	}
 	return w
 }
@@ -99,6 +113,10 @@ func (w *watcher) live(ctx context.Context, ready func()) {
 	ready = sync.OnceFunc(ready)
 	defer ready()
 	w.want()
+	if follows(w.group.spec) {
+		w.follow(ctx, ready)
+		return
+	}
 	for ctx.Err() == nil {
 		watch, err := w.open(ctx)
 		if err != nil {

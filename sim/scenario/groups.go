@@ -131,6 +131,11 @@ const (
 	Handler Consumer = "handler"
 	// Channel receives each event from a channel.
 	Channel Consumer = "channel"
+	// Follow lists, watches, resumes and lists again by engine.Follow. It starts
+	// with a list, whether Initial is set or not.
+	Follow Consumer = "follow"
+	// Queue does too, and puts what it gets through a DeltaFIFO into an indexer.
+	Queue Consumer = "queue"
 )
 
 // Consume limits the speed of a consumer. The zero value is full speed.

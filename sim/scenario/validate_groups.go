@@ -81,7 +81,7 @@ func (c *checker) watcher(at string, w *Watcher, s *Scenario) {
 	}
 	oneOf(c, at+".policy", w.Policy, Park, Terminate, Conflate)
 	c.count(at+".buffer", w.Buffer, maxBuffer)
-	oneOf(c, at+".consumer", w.Consumer, Batches, Handler, Channel)
+	oneOf(c, at+".consumer", w.Consumer, Batches, Handler, Channel, Follow, Queue)
 	c.consume(at, w.Consume)
 	c.duration(at+".reconnect.every", w.Reconnect.Every)
 	c.duration(at+".reconnect.away", w.Reconnect.Away)

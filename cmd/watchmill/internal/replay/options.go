@@ -8,12 +8,10 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/sim/load"
 )
 
 const (
-	// SlowRate is the most events per second that a slow consumer reads.
-	SlowRate = 1000
 	// MaxWatchers is far above what one process serves with a goroutine per
 	// consumer and a state each; it keeps a slip of the hand from taking all
 	// memory.
@@ -48,13 +46,13 @@ type Options struct {
 	// Watchers is how many there are, from 1 to [MaxWatchers].
 	Watchers int
 	// Via is how they see the objects.
-	Via Via
+	Via load.Via
 	// Select is a field selector for all of them, on dir and ext; empty for
-	// everything. See [File].
+	// everything.
 	Select string
 	// Policy is what happens to those that fall behind.
 	Policy engine.Policy
-	// Slow is how many of them read at most [SlowRate] events a second.
+	// Slow is how many of them read at most [load.SlowRate] events a second.
 	Slow int
 	// Reconnect is how often each of them breaks off and resumes, or gives its
 	// references back and takes new ones.
@@ -66,21 +64,19 @@ type Options struct {
 	Window int
 
 	// OnProgress is told how far the run is, every ProgressEvery and at the end;
-	// never twice at a time. Nil for nobody.
-	OnProgress func(Progress)
+	// never twice at a time. Nil for nothing.
+	OnProgress func(load.ReplayProgress)
 	// ProgressEvery is the time between two of them; zero means a second.
 	ProgressEvery time.Duration
 }
 
-// Progress is how far a run is.
-type Progress struct {
-	// Written is how many of the trace's Changes have been written.
-	Written, Changes int
-	// Finished is how many of the Watchers have read all there will be, or are
-	// lost.
-	Finished, Watchers int
-	// Delivered is how many events they have been given.
-	Delivered uint64
+// history returns what the options say of the history and its watchers.
+func (o *Options) history() load.History {
+	return load.History{
+		Speed: o.Speed, Watchers: o.Watchers, Via: o.Via, Slow: o.Slow, Fields: o.Select, Policy: o.Policy,
+		Breaks: o.Reconnect, Seed: o.Seed, Window: o.Window,
+		OnProgress: o.OnProgress, ProgressEvery: o.ProgressEvery,
+	}
 }
 
 func (o *Options) validate() error {
@@ -102,12 +98,12 @@ func (o *Options) validate() error {
 		return invalid("--speed", "is %v; give a factor above 0, such as 1000x, or max", o.Speed)
 	case !o.Policy.Valid():
 		return invalid("--policy", "is %v; give park, terminate or conflate", o.Policy)
-	case int(o.Via) >= len(viaNames):
-		return invalid("--via", "is %v; give one of %s", o.Via, strings.Join(viaNames, ", "))
-	case o.Via != ViaWatch && o.Slow > 0:
-		return invalid("--slow", "is %d, but only a watch is read slowly; leave it out, or give --via watch", o.Slow)
-	case o.Via != ViaWatch && o.Policy != engine.Park:
-		return invalid("--policy", "is %v, but only a watch has a policy; leave it out, or give --via watch", o.Policy)
+	case int(o.Via) >= len(load.ViaNames):
+		return invalid("--via", "is %v; give one of %s", o.Via, strings.Join(load.ViaNames, ", "))
+	case !o.Via.Follows() && o.Slow > 0:
+		return invalid("--slow", "is %d, but only a watch is read slowly; leave it out, or give --via watch or queue", o.Slow)
+	case !o.Via.Follows() && o.Policy != engine.Park:
+		return invalid("--policy", "is %v, but only a watch has a policy; leave it out, or give --via watch or queue", o.Policy)
 	case o.ProgressEvery < 0:
 		return invalid("ProgressEvery", "is negative; zero means a second")
 	}
@@ -116,12 +112,9 @@ func (o *Options) validate() error {
 
 // validateSelect also refuses fields that files do not have.
 func (o *Options) validateSelect() error {
-	if _, err := o.filter(); err != nil {
+	h := o.history()
+	if err := h.Validate(); err != nil {
 		return &OptionError{Option: "--select", Problem: err.Error()}
 	}
 	return nil
-}
-
-func (o *Options) filter() (*store.Filter, error) {
-	return store.NewFilter(schema.Fields, store.FilterOptions{Fields: o.Select})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load"
 )
 
 func TestWrongOptionsAreNamedByTheirFlag(t *testing.T) {
@@ -36,8 +37,8 @@ func TestWrongOptionsAreNamedByTheirFlag(t *testing.T) {
 	for _, spoil := range []func(*replay.Options){
 		func(o *replay.Options) { o.Watchers = replay.MaxWatchers + 1 },
 		func(o *replay.Options) { o.Slow = -1 },
-		func(o *replay.Options) { o.Slow, o.Via = 1, replay.ViaObjectCache },
-		func(o *replay.Options) { o.Policy, o.Via = engine.Conflate, replay.ViaObjectCache },
+		func(o *replay.Options) { o.Slow, o.Via = 1, load.ViaObjectCache },
+		func(o *replay.Options) { o.Policy, o.Via = engine.Conflate, load.ViaObjectCache },
 		func(o *replay.Options) { o.Speed = math.Inf(1) },
 		func(o *replay.Options) { o.Speed = -1 },
 		func(o *replay.Options) { o.Select = "size=3" },

@@ -16,6 +16,7 @@ import (
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load"
 	"github.com/watchmill/watchmill/sim/trace"
 )
 
@@ -39,7 +40,7 @@ func TestSlowWatchersCatchUpAtTheirPace(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				report := replayed(t, replay.Options{File: shipped, Watchers: 10, Slow: 3, Reconnect: 2, Policy: policy, Seed: 1})
 				requireOK(t, report)
-				require.GreaterOrEqual(t, report.Took, shippedLines*time.Second/replay.SlowRate, "a thousand events per second")
+				require.GreaterOrEqual(t, report.Took, shippedLines*time.Second/load.SlowRate, "a thousand events per second")
 				require.Equal(t, uint64(10*shippedLines), report.Delivered, "the window holds them all")
 				require.Zero(t, report.Latency.Max, "the latency of slow watchers is not measured")
 			})
@@ -203,14 +204,14 @@ func TestInterruptedWriterReportsHowFarItCame(t *testing.T) {
 func TestProgressComesNowAndThenAndAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
-		var last replay.Progress
+		var last load.ReplayProgress
 		replayed(t, replay.Options{
 			File: shipped, Watchers: 2, Slow: 1, Seed: 1,
-			OnProgress:    func(p replay.Progress) { calls.Add(1); last = p },
+			OnProgress:    func(p load.ReplayProgress) { calls.Add(1); last = p },
 			ProgressEvery: 4 * time.Second,
 		})
 		require.Equal(t, int32(3), calls.Load(), "after 4 s, 8 s and at the end")
-		require.Equal(t, replay.Progress{Written: shippedLines, Changes: shippedLines, Finished: 2, Watchers: 2, Delivered: 2 * shippedLines}, last)
+		require.Equal(t, load.ReplayProgress{Written: shippedLines, Changes: shippedLines, Finished: 2, Watchers: 2, Delivered: 2 * shippedLines}, last)
 	})
 }
 

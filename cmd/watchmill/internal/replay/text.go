@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchmill/watchmill/sim/load"
 	"github.com/watchmill/watchmill/sim/report"
 )
 
@@ -27,7 +28,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	line("took", "%v: %s events/s, %s deliveries/s (%s in all)", r.Took.Round(time.Microsecond),
 		report.Number(r.PerSecond(uint64(r.Written))), report.Number(r.PerSecond(r.Delivered)), report.Number(r.Delivered))
-	line("latency", "%s", r.Latency)
+	line("latency", "%s", latency(r.Latency))
 	line("reconnects", "%s, %s of them listed again", report.Number(r.Resumed), report.Number(r.Relisted))
 	if r.Conflated > 0 {
 		line("conflated", "%s of the deliveries stand for several events", report.Number(r.Conflated))
@@ -36,6 +37,15 @@ func (r *Report) WriteText(w io.Writer) error {
 	r.writeComparison(&out, line)
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// PerSecond returns how many of n there were per second of the run, zero if it
+// took no time.
+func (r *Report) PerSecond(n uint64) float64 {
+	if r.Took <= 0 {
+		return 0
+	}
+	return float64(n) / r.Took.Seconds()
 }
 
 func (r *Report) writeLosses(line func(name, format string, args ...any)) {
@@ -71,8 +81,8 @@ func writeErrors(out *strings.Builder, errs []error, total int) {
 	}
 }
 
-// String describes the latency for people.
-func (l Latency) String() string {
+// latency describes one for people.
+func latency(l load.Latency) string {
 	if l.Events == 0 {
 		return "not measured: no event reached a watcher at full speed as it happened"
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
+	"github.com/watchmill/watchmill/sim/load"
 )
 
 func text(t *testing.T, r *replay.Report) string {
@@ -24,11 +25,11 @@ latency    p50 1ms, p99 2ms, max 3ms from commit to consumer (9,000,000 live del
 reconnects 5,000, 2 of them listed again
 lost       none
 equal      1,000 of 1,000 watchers have the 605 objects that the backend has
-`, text(t, &replay.Report{
-		File: "h.ndjson", Changes: 9042, Written: 9042, NoOps: 3, Took: 2 * time.Second, Delivered: 9_042_000,
-		Latency:  replay.Latency{Events: 9_000_000, P50: time.Millisecond, P99: 2 * time.Millisecond, Max: 3 * time.Millisecond},
+`, text(t, &replay.Report{File: "h.ndjson", Changes: 9042, Replayed: load.Replayed{
+		Written: 9042, NoOps: 3, Took: 2 * time.Second, Delivered: 9_042_000,
+		Latency:  load.Latency{Events: 9_000_000, P50: time.Millisecond, P99: 2 * time.Millisecond, Max: 3 * time.Millisecond},
 		Watchers: 1000, Resumed: 5000, Relisted: 2, Objects: 605, Equal: 1000,
-	}))
+	}}))
 }
 
 func TestTextSaysAllThatWentWrong(t *testing.T) {
@@ -45,15 +46,17 @@ misfits    4 events did not fit the state of the watcher that got them
 equal      1 of 3 watchers have the 5 objects that the backend has
   watcher 2 and the backend: "a" is not there and 1 at revision 2
 `, text(t, &replay.Report{
-		File: "h.ndjson", Changes: 9, Written: 9, BadLines: 12, Errors: []error{errors.New("h.ndjson:3: bad")},
-		Delivered: 20, Conflated: 7, Watchers: 3, Misfits: 4, Objects: 5, Equal: 1,
-		Lost:        []replay.Loss{{Reason: "expired", Watchers: 1, Err: errors.New("too old")}},
-		Differences: []string{`watcher 2 and the backend: "a" is not there and 1 at revision 2`},
+		File: "h.ndjson", Changes: 9, BadLines: 12, Errors: []error{errors.New("h.ndjson:3: bad")},
+		Replayed: load.Replayed{
+			Written: 9, Delivered: 20, Conflated: 7, Watchers: 3, Misfits: 4, Objects: 5, Equal: 1,
+			Lost:        []load.Loss{{Reason: "expired", Watchers: 1, Err: errors.New("too old")}},
+			Differences: []string{`watcher 2 and the backend: "a" is not there and 1 at revision 2`},
+		},
 	}))
 }
 
 func TestTextOfAnInterruptedRunClaimsNothing(t *testing.T) {
-	got := text(t, &replay.Report{Interrupted: true, Watchers: 3})
+	got := text(t, &replay.Report{Replayed: load.Replayed{Interrupted: true, Watchers: 3}})
 	require.True(t, strings.HasPrefix(got, "stopped    interrupted before the end"), got)
 	require.True(t, strings.HasSuffix(got, "equal      not compared\n"), got)
 }

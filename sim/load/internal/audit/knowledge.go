@@ -11,8 +11,8 @@ import (
 // events may stand for several: these cannot be counted, but what they lead to
 // must be the newest state. A nil one learns nothing.
 type knowledge struct {
-	// revisions has the objects that there are, by key.
-	revisions map[string]store.Revision
+	// objects are those that there are, by key.
+	objects map[string]*engine.Object[content.Item]
 	// since is the revision behind which it knows everything, zero if it has been
 	// given the whole state; founded says that it has been set.
 	since   store.Revision
@@ -21,7 +21,23 @@ type knowledge struct {
 
 // Remember has the trail remember what the watcher knows, for
 // [Expected.Ignorance]. It takes space for each object. It must come first.
-func (t *Trail) Remember() { t.known = &knowledge{revisions: map[string]store.Revision{}} }
+func (t *Trail) Remember() { t.known = &knowledge{objects: map[string]*engine.Object[content.Item]{}} }
+
+// Objects returns what the watcher knows, if it remembers, by key.
+func (t *Trail) Objects() map[string]*engine.Object[content.Item] {
+	if t.known == nil {
+		return nil
+	}
+	return t.known.objects
+}
+
+// Replace has the watcher know other objects than its events add up to: what it
+// has made of them. Without Remember it does nothing.
+func (t *Trail) Replace(objects map[string]*engine.Object[content.Item]) {
+	if t.known != nil {
+		t.known.objects = objects
+	}
+}
 
 // found says what the knowledge builds on, unless that is known.
 func (k *knowledge) found(since store.Revision) {
@@ -33,7 +49,7 @@ func (k *knowledge) found(since store.Revision) {
 // anew starts over: the whole state is to come.
 func (k *knowledge) anew() {
 	if k != nil {
-		clear(k.revisions)
+		clear(k.objects)
 		k.since, k.founded = 0, true
 	}
 }
@@ -42,9 +58,9 @@ func (k *knowledge) learn(ev *engine.Event[content.Item]) {
 	switch {
 	case k == nil || ev.Object == nil || ev.Type == engine.Emitted:
 	case ev.Type == engine.Deleted:
-		delete(k.revisions, ev.Object.Key)
+		delete(k.objects, ev.Object.Key)
 	default:
-		k.revisions[ev.Object.Key] = ev.Object.Revision
+		k.objects[ev.Object.Key] = ev.Object
 	}
 }
 
@@ -59,9 +75,9 @@ func (x *Expected) Ignorance(sel scenario.Selection, t *Trail) (n uint64) {
 	}
 	a := x.by[sel]
 	for key, e := range x.newest {
-		known, there := t.known.revisions[key]
+		known, there := t.known.objects[key]
 		is := a.matches(key, e.Attrs)
-		if e.Revision > t.known.since && (is != there || is && known != e.Revision) {
+		if e.Revision > t.known.since && (is != there || is && known.Revision != e.Revision) {
 			n++
 		}
 	}

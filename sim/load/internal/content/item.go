@@ -17,6 +17,9 @@ type Item struct {
 	Key     string
 	Attrs   *Attributes
 	Payload []byte
+	// Version is that of a file in a trace, which IsFile says it is.
+	Version string
+	IsFile  bool
 	// Due is when the write was to be made, Stored when it reached the storage,
 	// both in nanoseconds since the run's epoch.
 	Due, Stored int64
@@ -29,14 +32,14 @@ type Attributes struct {
 }
 
 // Config says what the items of a plan are. No two of them are equal, so that
-// each write is a change.
+// each write is a change, but for files: those of one version are.
 func Config(p *scenario.Plan) engine.Config[Item] {
 	cfg := engine.Config[Item]{
 		Key:    func(i Item) string { return i.Key },
 		Labels: func(i Item) labels.Set { return i.Attrs.Labels },
 		Fields: engine.Fields[Item]{},
 		Size:   func(i Item) int { return len(i.Payload) },
-		Equal:  func(a, b Item) bool { return false },
+		Equal:  func(a, b Item) bool { return a.IsFile && b.IsFile && a.Version == b.Version },
 	}
 	for _, name := range fieldNames(p) {
 		cfg.Fields[name] = func(i Item) string { return i.Attrs.Fields[name] }

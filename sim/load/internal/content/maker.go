@@ -42,15 +42,15 @@ func (m *Maker) Object(n int) Item {
 	return Item{Key: m.objects.Key(n), Attrs: m.Attributes(), Payload: m.Payload()}
 }
 
-// File returns the item that a trace's key names.
-func (m *Maker) File(key string) Item {
+// File returns the item that a trace's key names, in a version.
+func (m *Maker) File(key, version string) Item {
 	at := [2]string{path.Dir(key), strings.TrimPrefix(path.Ext(key), ".")}
 	a := m.files[at]
 	if a == nil {
 		a = &Attributes{Fields: fields.Set{"dir": at[0], "ext": at[1]}}
 		m.files[at] = a
 	}
-	return Item{Key: key, Attrs: a, Payload: m.Payload()}
+	return Item{Key: key, Attrs: a, Payload: m.Payload(), Version: version, IsFile: true}
 }
 
 // Payload returns as many bytes as chance wants.

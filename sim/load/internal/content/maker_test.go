@@ -30,9 +30,9 @@ func TestItemsAreAsTheScenarioSays(t *testing.T) {
 
 func TestFilesAreFoundByDirectoryAndExtension(t *testing.T) {
 	m := content.NewMaker(&scenario.Objects{}, 1, 1)
-	file := m.File("cmd/tool/main.go")
+	file := m.File("cmd/tool/main.go", "1")
 	require.Equal(t, "cmd/tool", file.Attrs.Fields["dir"])
 	require.Equal(t, "go", file.Attrs.Fields["ext"])
-	require.Same(t, file.Attrs, m.File("cmd/tool/doc.go").Attrs)
-	require.Equal(t, ".", m.File("LICENSE").Attrs.Fields["dir"])
+	require.Same(t, file.Attrs, m.File("cmd/tool/doc.go", "2").Attrs)
+	require.Equal(t, ".", m.File("LICENSE", "1").Attrs.Fields["dir"])
 }

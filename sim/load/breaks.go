@@ -1,12 +1,13 @@
-package replay
+package load
 
 import (
 	"math"
 	"math/rand/v2"
 )
 
-// breaks are the random points of a history, a number of them, drawn one after
-// the other so that any number costs nothing to keep.
+// breaks are a number of random points of a history at which a consumer breaks
+// off, drawn one after the other so that any number costs nothing to keep. The
+// zero value has none.
 type breaks struct {
 	rand *rand.Rand
 	left int

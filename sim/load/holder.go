@@ -1,19 +1,18 @@
-package replay
+package load
 
 import (
 	"context"
 	"errors"
 	"time"
 
-	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/objectcache"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/pace"
-	"github.com/watchmill/watchmill/store"
 )
 
 const (
 	// objectCaches is how many the holders share: so that no holder's references
-	// are all that a cache has, nor all there is in the one cache of everybody.
+	// are all that a cache has, nor all there is in a single cache.
 	objectCaches = 2
 	// readEvery is the time between two rounds of a holder through all that it
 	// has: often enough to see much of a history, and little work.
@@ -25,66 +24,62 @@ const (
 	settleWithin = 30 * time.Second
 )
 
-// openCaches starts the object caches.
-func (r *run) openCaches() error {
+// openHolders makes the object caches and the holders, each with its references.
+func (r *run) openHolders() error {
+	h := r.history
 	for range objectCaches {
-		cache, err := objectcache.New(objectcache.Config[File]{
-			Source: r.engine.Source(), Host: r.engine.Host(), Name: "replay", MaxIdle: objectcache.NeverIdle,
+		cache, err := objectcache.New(objectcache.Config[content.Item]{
+			Source: r.engine.Source(), Host: r.host, Name: "replay", MaxIdle: objectcache.NeverIdle, OnError: r.failed.engine,
 		})
 		if err != nil {
 			return err
 		}
-		r.caches = append(r.caches, cache)
+		h.caches = append(h.caches, cache)
 	}
-	return nil
-}
-
-// openHolders makes the holders, each with its references.
-func (r *run) openHolders() error {
-	keys, err := r.selectedKeys()
-	if err != nil {
-		return err
-	}
-	if err := r.openCaches(); err != nil {
-		return err
-	}
-	for number := range r.opts.Watchers {
-		h, err := newHolder(r, number, keys)
-		if err != nil {
+	keys := r.selectedKeys()
+	for number := range h.Watchers {
+		holder := &holder{
+			outcome: outcome{number: number, state: objects{}},
+			run:     r, cache: h.caches[number%len(h.caches)], keys: keys,
+			breaks: newBreaks(h.Seed, uint64(number), h.Breaks),
+		}
+		if err := holder.acquire(); err != nil {
 			return err
 		}
-		r.consumers = append(r.consumers, h)
+		h.others = append(h.others, holder)
 	}
 	return nil
 }
 
-func (r *run) closeCaches() (err error) {
-	for _, cache := range r.caches {
+// closeOthers ends what the watchers of a history share.
+func (r *run) closeOthers() (err error) {
+	if r.history == nil {
+		return nil
+	}
+	for _, cache := range r.history.caches {
 		err = errors.Join(err, cache.Close())
+	}
+	for _, mirror := range r.history.informers {
+		err = errors.Join(err, mirror.Close())
 	}
 	return err
 }
 
-// selectedKeys returns the keys of all objects that the trace names and the
+// selectedKeys returns the keys of all objects that the history names and the
 // watchers select, in the order in which they come up.
-func (r *run) selectedKeys() ([]string, error) {
-	filter, err := r.opts.filter()
-	if err != nil {
-		return nil, err
-	}
-	var keys []string
-	seen := make(map[string]bool)
-	for i := range r.input.changes {
-		key := r.input.changes[i].Key
+func (r *run) selectedKeys() (keys []string) {
+	seen := map[string]bool{}
+	for i := range r.history.Changes {
+		key := r.history.Changes[i].Key
 		if seen[key] {
 			continue
 		}
 		seen[key] = true
-		if store.Matches(filter, header(key)) {
+		if r.selects(key) {
 			keys = append(keys, key)
 		}
 	}
-	return keys, nil
+	return keys
 }
 
 // holder is a watcher that has a reference to each object. It reads them in
@@ -92,19 +87,10 @@ func (r *run) selectedKeys() ([]string, error) {
 type holder struct {
 	outcome
 	run    *run
-	cache  *objectcache.Cache[File]
+	cache  *objectcache.Cache[content.Item]
 	breaks breaks
 	keys   []string
-	refs   []*objectcache.Ref[File]
-}
-
-func newHolder(r *run, number int, keys []string) (*holder, error) {
-	h := &holder{
-		outcome: outcome{number: number, state: objects{}},
-		run:     r, cache: r.caches[number%len(r.caches)], keys: keys,
-		breaks: newBreaks(r.opts.Seed, uint64(number), r.opts.Reconnect),
-	}
-	return h, h.acquire()
+	refs   []*objectcache.Ref[content.Item]
 }
 
 func (h *holder) acquire() error {
@@ -144,7 +130,7 @@ func (h *holder) follow(ctx, written context.Context) error {
 			return err
 		}
 		over := pace.Sleep(written, readEvery) != nil
-		for h.breaks.due(float64(h.run.written.Load()) / float64(len(h.run.input.changes))) {
+		for h.breaks.due(float64(h.run.history.written.Load()) / float64(len(h.run.history.Changes))) {
 			h.release()
 			h.resumed++
 			if err := h.acquire(); err != nil {
@@ -163,7 +149,7 @@ func (h *holder) settle(ctx context.Context) error {
 		if err := h.read(ctx); err != nil {
 			return err
 		}
-		if difference(h.state, h.run.truth) == "" || time.Now().After(end) {
+		if difference(h.state, h.run.history.truth) == "" || time.Now().After(end) {
 			return nil // compare says what is missing
 		}
 		if err := pace.Sleep(ctx, settleEvery); err != nil {
@@ -186,7 +172,7 @@ func (h *holder) read(ctx context.Context) error {
 
 // see makes what was read part of the state; nil means that there is no object.
 // An object does not become an older one.
-func (h *holder) see(key string, o *engine.Object[File]) {
+func (h *holder) see(key string, o item) {
 	had := h.state[key]
 	switch {
 	case o == nil && had != nil:

@@ -1,4 +1,4 @@
-package replay
+package load
 
 import (
 	"context"
@@ -7,65 +7,35 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/store"
 )
 
 // sharedInformers is how many the listeners share: more than one, so that each
-// listener has others beside it and yet not everybody.
+// listener has others beside it and yet not all of them.
 const sharedInformers = 2
 
 // openListeners makes the informers and the listeners, who listen at once.
 func (r *run) openListeners() error {
-	filter, err := r.opts.filter()
-	if err != nil {
-		return err
-	}
+	h := r.history
 	for i := range sharedInformers {
-		mirror, err := informer.New(informer.Config[File]{
-			Source: r.engine.Source(), Host: r.engine.Host(), Name: fmt.Sprintf("replay-%d", i),
+		mirror, err := informer.New(informer.Config[content.Item]{
+			Source: r.engine.Source(), Host: r.host, Name: fmt.Sprintf("replay-%d", i), OnError: r.failed.engine,
 		})
 		if err != nil {
 			return err
 		}
-		r.informers = append(r.informers, mirror)
+		h.informers = append(h.informers, mirror)
 	}
-	for number := range r.opts.Watchers {
+	for number := range h.Watchers {
 		l := &listener{
-			outcome: outcome{number: number}, run: r,
-			informer: r.informers[number%len(r.informers)], filter: filter,
-			breaks: newBreaks(r.opts.Seed, uint64(number), r.opts.Reconnect), broken: make(chan struct{}, 1),
+			outcome: outcome{number: number}, run: r, informer: h.informers[number%len(h.informers)],
+			breaks: newBreaks(h.Seed, uint64(number), h.Breaks), broken: make(chan struct{}, 1),
 		}
 		if err := l.listen(); err != nil {
 			return err
 		}
-		r.consumers = append(r.consumers, l)
-	}
-	return nil
-}
-
-func (r *run) closeInformers() (err error) {
-	for _, mirror := range r.informers {
-		err = errors.Join(err, mirror.Close())
-	}
-	return err
-}
-
-// compareListers holds what each informer has against what there is.
-func (r *run) compareListers(report *Report, truth objects) error {
-	filter, err := r.opts.filter()
-	if err != nil {
-		return err
-	}
-	for _, mirror := range r.informers {
-		listed := objects{}
-		for _, o := range mirror.List(nil) {
-			if store.Matches(filter, store.Header(o)) {
-				listed[o.Key] = o
-			}
-		}
-		if d := difference(listed, truth); d != "" {
-			report.differ(fmt.Sprintf("the lister of %s and the backend", mirror.Name()), d)
-		}
+		h.others = append(h.others, l)
 	}
 	return nil
 }
@@ -75,8 +45,7 @@ func (r *run) compareListers(report *Report, truth objects) error {
 type listener struct {
 	outcome
 	run      *run
-	informer *informer.SharedInformer[File]
-	filter   *store.Filter
+	informer *informer.SharedInformer[content.Item]
 	handle   *informer.Registration
 	breaks   breaks
 	// breaking: a break has come, and broken asks for it.
@@ -92,8 +61,8 @@ func (l *listener) listen() (err error) {
 }
 
 // told makes what happened part of the state.
-func (l *listener) told(n informer.Notification[File]) {
-	if !store.Matches(l.filter, store.Header(n.Object)) {
+func (l *listener) told(n informer.Notification[content.Item]) {
+	if !store.Matches(l.run.history.selected, store.Header(n.Object)) {
 		return // never crosses: what is selected is in the key
 	}
 	had, there := l.state[n.Key()]
@@ -107,7 +76,7 @@ func (l *listener) told(n informer.Notification[File]) {
 		l.misfits++
 	}
 	l.delivered.Add(1)
-	if !l.breaking && l.breaks.due(l.run.progress(n.Object.Revision)) {
+	if !l.breaking && l.breaks.due(l.run.progressAt(n.Object.Revision)) {
 		l.breaking = true
 		l.broken <- struct{}{}
 	}
@@ -151,7 +120,7 @@ func (l *listener) replace(ctx context.Context) error {
 
 // finish has the handler handle everything, and breaks that are left happen.
 func (l *listener) finish(ctx context.Context) error {
-	if err := l.informer.WaitForRevision(ctx, l.run.last); err != nil {
+	if err := l.informer.WaitForRevision(ctx, l.run.history.last); err != nil {
 		return err
 	}
 	for {

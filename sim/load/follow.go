@@ -1,0 +1,278 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/queue"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/pace"
+	"github.com/watchmill/watchmill/sim/scenario"
+	"github.com/watchmill/watchmill/store"
+)
+
+// follow keeps up by engine.Follow, which lists, resumes and lists again, until
+// everything is read or ctx is done. In front of a history it gives up when a
+// watch ends that it did not leave. It calls ready when it misses nothing that
+// happens from then on.
+func (w *watcher) follow(ctx context.Context, ready func()) {
+	w.ready = ready
+	w.run.settling.Add(1)
+	defer w.run.settling.Add(-1)
+	if w.group.spec.Consumer == scenario.Queue {
+		if w.pipeline, w.lost = newPipeline(); w.lost != nil {
+			return
+		}
+		defer w.finishPipeline()
+	}
+	for ctx.Err() == nil {
+		switch reason := w.session(ctx); {
+		case errors.Is(reason, errRead):
+			w.read = true
+			return
+		case errors.Is(reason, errReconnect):
+			w.reconnects++
+			w.resumed = true
+			_ = pace.Sleep(ctx, w.group.spec.Reconnect.Away)
+			w.want()
+		case errors.Is(reason, errWritten): // read what is left
+		case ctx.Err() == nil:
+			w.lost = reason
+			w.failed = true
+			return
+		}
+	}
+}
+
+// session follows until there is a reason to stop, which it returns.
+func (w *watcher) session(ctx context.Context) error {
+	if err := w.whetherRead(); err != nil {
+		return err
+	}
+	session, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	// Only one that has everything is woken: another may be about to learn that its
+	// watch has ended.
+	defer context.AfterFunc(w.run.reading, func() {
+		if w.hasAll() {
+			leave(errWritten)
+		}
+	})()
+	w.kick.Store(&leave)
+	defer w.kick.Store(nil)
+	defer w.reconnectAfter(leave)()
+	opts := engine.WatchOptions{
+		Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key,
+		From: engine.Revision(w.at.Load()), Policy: w.run.policies[w.group.spec.Policy], Buffer: w.group.spec.Buffer,
+	}
+	for up, err := range engine.Follow(session, w.run.engine, opts) {
+		if err == nil {
+			err = w.update(ctx, up)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// update takes in a step of Follow, up to where the watcher breaks off.
+func (w *watcher) update(ctx context.Context, up engine.Update[content.Item]) error {
+	if err := w.ending(up.Cause); err != nil {
+		return err
+	}
+	if up.List != nil {
+		if err := w.listed(up.List); err != nil {
+			return err
+		}
+		return w.reached(up.Revision)
+	}
+	n := w.untilBreak(up.Events)
+	if w.pace != nil {
+		if err := w.pace.Wait(ctx, n); err != nil {
+			return err
+		}
+	}
+	w.mu.Lock()
+	w.take(up.Events[:n]...)
+	w.mu.Unlock()
+	if w.pipeline != nil {
+		if err := w.pipeline.queue(up.Events[:n]); err != nil {
+			return err
+		}
+	}
+	if n < len(up.Events) { // as a connection breaks, in the middle: the rest is lost with it
+		w.at.Store(uint64(up.Events[n-1].Revision))
+		return errReconnect
+	}
+	return w.reached(up.Revision)
+}
+
+// ending notes why the watch before has ended. That history did not reach back to
+// where the watcher broke off is none of the engine's faults; otherwise a watcher
+// of a history is lost.
+func (w *watcher) ending(cause error) error {
+	if cause == nil {
+		w.resumed = false
+		return nil
+	}
+	brokeOff := w.resumed
+	w.resumed = false
+	if brokeOff && errors.Is(cause, engine.ErrExpired) {
+		return nil
+	}
+	w.ended(cause)
+	if w.run.history != nil {
+		return cause
+	}
+	return nil
+}
+
+// listed takes in a list that replaces what the watcher has.
+func (w *watcher) listed(list *engine.List[content.Item]) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, begun := w.trail.At(); begun {
+		w.relists++
+	}
+	w.trail.Listed(list)
+	if w.pipeline != nil {
+		return w.pipeline.fifo.Replace(list.Items, list.Revision)
+	}
+	return nil
+}
+
+// reached notes that the watcher has everything up to a revision, and returns a
+// reason to stop if that was what it waited for.
+func (w *watcher) reached(rev engine.Revision) error {
+	w.at.Store(uint64(rev))
+	w.ready()
+	w.mu.Lock()
+	w.trail.Reach(rev)
+	w.mu.Unlock()
+	if w.breaks.due(w.run.progressAt(rev)) {
+		return errReconnect
+	}
+	return w.whetherRead()
+}
+
+// hasAll reports whether everything is written and the watcher has all of it.
+func (w *watcher) hasAll() bool {
+	return errors.Is(context.Cause(w.run.reading), errWritten) && engine.Revision(w.at.Load()) >= w.need
+}
+
+// whetherRead returns errRead if the watcher has all there will be; but breaks
+// that are left happen first.
+func (w *watcher) whetherRead() error {
+	switch {
+	case !w.hasAll():
+		return nil
+	case w.breaks.due(1):
+		return errReconnect
+	}
+	return errRead
+}
+
+// untilBreak returns how many of the events come before the watcher breaks off.
+// Between conflated ones the state is not that of any revision, so it does not.
+func (w *watcher) untilBreak(events []engine.Event[content.Item]) int {
+	for i := range events[:max(0, len(events)-1)] { // behind the last, reached asks
+		if events[i].Marks == 0 && w.breaks.due(w.run.progressAt(events[i].Revision)) {
+			return i + 1
+		}
+	}
+	return len(events)
+}
+
+// pipeline is the classical client of a list-watch: what comes is gathered by
+// object in a DeltaFIFO, popped by a goroutine of its own, and put into an indexer.
+//
+//	Follow ─Replace Add Update Delete─▶ DeltaFIFO ─Pop─▶ Indexer
+//	                                        ▲               │
+//	                                        └──── Known ────┘
+type pipeline struct {
+	fifo    *queue.DeltaFIFO[item]
+	indexer *store.Indexer[item]
+	popping sync.WaitGroup
+	// refused is the first error of the indexer, known when popping has ended.
+	refused error
+}
+
+// item is what a queue holds.
+type item = *engine.Object[content.Item]
+
+func keyOf(o item) (string, error) { return o.Key, nil }
+
+func newPipeline() (*pipeline, error) {
+	indexer, err := store.NewIndexer(store.StoreConfig[item]{Key: keyOf}, store.Indexers[item]{})
+	if err != nil {
+		return nil, err
+	}
+	fifo, err := queue.NewDeltaFIFO(queue.DeltaFIFOConfig[item]{Key: keyOf, Known: indexer})
+	if err != nil {
+		return nil, err
+	}
+	p := &pipeline{fifo: fifo, indexer: indexer}
+	p.popping.Go(p.pop)
+	return p, nil
+}
+
+// pop applies what is queued until the queue is closed and empty.
+func (p *pipeline) pop() {
+	for {
+		err := p.fifo.Pop(context.Background(), p.apply)
+		switch {
+		case errors.Is(err, queue.ErrClosed):
+			return
+		case err != nil && p.refused == nil:
+			p.refused = err
+		}
+	}
+}
+
+func (p *pipeline) apply(deltas queue.Deltas[item], _ bool) error {
+	for _, d := range deltas {
+		if d.Type == queue.DeltaDeleted {
+			p.indexer.DeleteByKey(d.Key, d.Deleted.Last.Revision)
+		} else if err := p.indexer.Update(d.Object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pipeline) queue(events []engine.Event[content.Item]) (err error) {
+	for i := 0; i < len(events) && err == nil; i++ {
+		switch ev := events[i]; ev.Type {
+		case store.Added:
+			err = p.fifo.Add(ev.Object)
+		case store.Modified:
+			err = p.fifo.Update(ev.Object)
+		case store.Deleted:
+			err = p.fifo.Delete(ev.Object)
+		}
+	}
+	return err
+}
+
+// finishPipeline lets the queue drain. What the watcher knows is what the indexer
+// has come to.
+func (w *watcher) finishPipeline() {
+	w.pipeline.fifo.Close()
+	w.pipeline.popping.Wait()
+	objects := map[string]item{}
+	for _, o := range w.pipeline.indexer.List() {
+		objects[o.Key] = o
+	}
+	w.trail.Replace(objects)
+	if w.pipeline.refused != nil {
+		w.run.failure(w.name(), w.pipeline.refused)
+	}
+}
+
+// follows reports whether the group's watchers use engine.Follow.
+func follows(spec *scenario.Watcher) bool {
+	return spec.Consumer == scenario.Follow || spec.Consumer == scenario.Queue
+}

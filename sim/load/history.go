@@ -1,0 +1,338 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/engine/objectcache"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/scenario"
+	"github.com/watchmill/watchmill/sim/trace"
+	"github.com/watchmill/watchmill/store"
+)
+
+// History is a recorded history, and who is to see all of it. Changes and
+// Watchers are required.
+type History struct {
+	// Changes are made one after the other, by one writer, Speed times faster than
+	// they happened; zero means as fast as possible.
+	Changes []trace.Change
+	Speed   float64
+
+	// Watchers is how many there are, and Via how they see the objects. The last
+	// Slow of them, which only those that follow the engine may be, read at most
+	// [SlowRate] events a second.
+	Watchers int
+	Via      Via
+	Slow     int
+	// Fields selects what they see, by the fields that package scenario gives the
+	// objects of traces. Policy is what happens to those that fall behind.
+	Fields string
+	Policy engine.Policy
+	// Breaks is how often each breaks off, at random points of the history that
+	// Seed decides, and comes back.
+	Breaks int
+	Seed   uint64
+	// Window is how many events the engine keeps; zero means its default.
+	Window int
+
+	// OnProgress is told how far the replay is, every ProgressEvery (zero means a
+	// second) and at the end; never twice at a time. Nil for nothing.
+	OnProgress    func(ReplayProgress)
+	ProgressEvery time.Duration
+}
+
+// ReplayProgress is how far a replay is.
+type ReplayProgress struct {
+	// Written is how many of the Changes have been made.
+	Written, Changes int
+	// Finished is how many of the Watchers have read all there will be, or are
+	// lost.
+	Finished, Watchers int
+	// Delivered is how many events they have been given.
+	Delivered uint64
+}
+
+// SlowRate is the most events per second that a slow watcher of a history reads.
+const SlowRate = 1000
+
+// Via is how watchers see the objects of a history.
+type Via uint8
+
+const (
+	// ViaWatch: each follows the engine, by watches of what is selected.
+	ViaWatch Via = iota
+	// ViaObjectCache: each has a reference to every object that is selected, in
+	// one of a few object caches over the engine. A cache follows each object by
+	// itself, so one per watcher would measure nothing but that.
+	ViaObjectCache
+	// ViaInformer: each is a handler of one of a few informers over the engine,
+	// and goes by what it is told.
+	ViaInformer
+	// ViaQueue: each follows the engine and puts what it gets through a DeltaFIFO
+	// into an indexer.
+	ViaQueue
+)
+
+// ViaNames are the names of the ways.
+var ViaNames = []string{ViaWatch: "watch", ViaObjectCache: "objectcache", ViaInformer: "informer", ViaQueue: "queue"}
+
+// String returns the way's name.
+func (v Via) String() string {
+	if int(v) < len(ViaNames) {
+		return ViaNames[v]
+	}
+	return fmt.Sprintf("Via(%d)", uint8(v))
+}
+
+// UnmarshalText reads a name that String returns.
+func (v *Via) UnmarshalText(text []byte) error {
+	i := slices.Index(ViaNames, string(text))
+	if i < 0 {
+		return fmt.Errorf("%q is no way to watch; there are %v", text, ViaNames)
+	}
+	*v = Via(i)
+	return nil
+}
+
+// Follows reports whether watchers have watches of their own, which may be slow
+// and have policies.
+func (v Via) Follows() bool { return v == ViaWatch || v == ViaQueue }
+
+// Validate says what is wrong with Fields: a selector that cannot be parsed, or of
+// fields that files do not have.
+func (h *History) Validate() error {
+	_, err := h.filter()
+	return err
+}
+
+func (h *History) filter() (*store.Filter, error) {
+	schema := content.Config(h.plan()).Schema()
+	return store.NewFilter(schema.Fields, store.FilterOptions{Fields: h.Fields})
+}
+
+// plan returns the plan of a run that replays the history.
+func (h *History) plan() *scenario.Plan {
+	s := scenario.Scenario{
+		Name: "replay", Seed: h.Seed, Engine: scenario.Engine{Window: h.Window},
+		Writers: []scenario.Writer{{Name: "writer", Count: 1, Trace: "history"}},
+	}
+	if h.Via.Follows() {
+		w := scenario.Watcher{
+			Name: "watchers", Count: h.Watchers - h.Slow, Fields: h.Fields,
+			Policy: scenario.Policy(h.Policy.String()), Consumer: scenario.Follow,
+		}
+		if h.Via == ViaQueue {
+			w.Consumer = scenario.Queue
+		}
+		slow := w
+		slow.Name, slow.Count, slow.Consume.Rate = "slow", h.Slow, SlowRate
+		s.Watchers = []scenario.Watcher{w, slow}
+	}
+	return &scenario.Plan{Scenario: s}
+}
+
+// replay is what a run has that replays a history.
+type replay struct {
+	*History
+	// base is the revision before the first write, last that of the last one,
+	// which may be read once everything is written.
+	base, last engine.Revision
+	noOps      int
+	written    atomic.Int64
+	finished   atomic.Int64
+	// others are the watchers that have no watch of their own.
+	others []other
+	// truth is what they must come to have, known once everything is written.
+	truth     objects
+	selected  *store.Filter
+	caches    []*objectcache.Cache[content.Item]
+	informers []*informer.SharedInformer[content.Item]
+}
+
+// other is a watcher that has no watch of its own.
+type other interface {
+	// consume reads until everything has been read, the watcher is lost, or ctx
+	// is done. written is done when all there will be has been written.
+	consume(ctx, written context.Context)
+	result() *outcome
+}
+
+// Replay makes the changes of a history, in front of its watchers, and returns
+// when each of them has seen all of it or is lost, and nothing of the run is left.
+// If ctx is done it stops where it is and reports what ran so far, as interrupted,
+// without an error.
+//
+// Errors: those of [History.Validate], and what the engine, its parts or its
+// backend refuse.
+func Replay(ctx context.Context, h History) (_ *Replayed, err error) {
+	selected, err := h.filter()
+	if err != nil {
+		return nil, err
+	}
+	r := newRun(h.plan(), Options{})
+	r.history = &replay{History: &h, selected: selected}
+	if err := r.start(); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.replay(ctx); err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	return r.replayed(ctx)
+}
+
+// replay runs the history: the watchers, then the writer, and then the watchers
+// until they have read it all.
+func (r *run) replay(ctx context.Context) error {
+	h := r.history
+	if err := r.open(ctx); err != nil {
+		return err
+	}
+	living, stop := context.WithCancel(ctx)
+	defer stop()
+	r.reading, r.written = context.WithCancelCause(living)
+	defer r.written(nil)
+
+	r.begin()
+	defer h.show(func() ReplayProgress { return r.replayProgress() })()
+	defer func() { r.took = r.watch.elapsed() }()
+	var watching, opening sync.WaitGroup
+	defer watching.Wait()
+	for w := range r.everyWatcher() {
+		opening.Add(1)
+		watching.Go(func() {
+			w.live(living, opening.Done)
+			h.finished.Add(1)
+		})
+	}
+	opening.Wait()
+	for _, o := range h.others {
+		watching.Go(func() {
+			o.consume(living, r.reading)
+			h.finished.Add(1)
+		})
+	}
+	err := r.writeHistory(living)
+	if err == nil {
+		h.truth, err = r.backendState(living)
+	}
+	if err != nil {
+		stop()
+		return err
+	}
+	r.expect()
+	r.written(errWritten)
+	watching.Wait()
+	return nil
+}
+
+// beforeFirst waits until the engine serves what there was before the first write.
+func (r *run) beforeFirst(ctx context.Context) (err error) {
+	h := r.history
+	if h.base, err = r.storage.Revision(ctx); err != nil {
+		return err
+	}
+	h.last = h.base
+	return r.engine.WaitFor(ctx, h.base)
+}
+
+// open makes everything that is there before the first write.
+func (r *run) open(ctx context.Context) error {
+	if err := r.beforeFirst(ctx); err != nil {
+		return err
+	}
+	switch r.history.Via {
+	case ViaObjectCache:
+		return r.openHolders()
+	case ViaInformer:
+		return r.openListeners()
+	}
+	return nil
+}
+
+// progressAt returns how much of the history has happened at rev, from 0 to 1.
+func (r *run) progressAt(rev engine.Revision) float64 {
+	if r.history == nil {
+		return 0
+	}
+	return float64(rev-r.history.base) / float64(len(r.history.Changes))
+}
+
+// writeHistory makes the changes, each when it is due. It stops at the first
+// error, such as ctx's cause.
+func (r *run) writeHistory(ctx context.Context) error {
+	h := r.history
+	g := r.callersOf("writers", r.plan.Writers[0].Name)
+	w := newWriter(r, g, &r.plan.Writers[0], 0, 0, 1)
+	for i := range h.Changes {
+		c := &h.Changes[i]
+		due := r.watch.now()
+		if h.Speed > 0 {
+			due = r.watch.at(h.due(c))
+		}
+		if err := r.watch.until(ctx, due); err != nil {
+			return err
+		}
+		rev, err := w.apply(ctx, due, c)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", c.Op, c.Key, err)
+		}
+		if rev > h.last {
+			h.last = rev
+		} else {
+			h.noOps++
+		}
+		h.written.Add(1)
+	}
+	return nil
+}
+
+// show tells progress until the function that it returns is called, and then once
+// more.
+func (h *replay) show(progress func() ReplayProgress) (stop func()) {
+	if h.OnProgress == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var showing sync.WaitGroup
+	showing.Go(func() { tick(ctx, h.ProgressEvery, func() { h.OnProgress(progress()) }) })
+	return func() {
+		cancel()
+		showing.Wait()
+		h.OnProgress(progress())
+	}
+}
+
+func (r *run) replayProgress() ReplayProgress {
+	h := r.history
+	p := ReplayProgress{
+		Written: int(h.written.Load()), Changes: len(h.Changes),
+		Finished: int(h.finished.Load()), Watchers: h.Watchers, Delivered: r.delivered(),
+	}
+	for _, o := range h.others {
+		p.Delivered += o.result().delivered.Load()
+	}
+	return p
+}
+
+// maxWait is as long as any change waits, a century: more does not fit a Duration
+// for long.
+const maxWait = 100 * 365 * 24 * time.Hour
+
+// due returns when a change is due, after the begin. One that happened before the
+// one before it, as clocks would have it, is due at once.
+func (h *History) due(c *trace.Change) time.Duration {
+	// In seconds and floating point: a Duration does not hold centuries.
+	first := h.Changes[0].Time
+	seconds := float64(c.Time.Unix()-first.Unix()) + float64(c.Time.Nanosecond()-first.Nanosecond())/1e9
+	return time.Duration(math.Round(min(seconds/h.Speed, maxWait.Seconds()) * 1e9))
+}

@@ -1,0 +1,191 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load/internal/audit"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/scenario"
+	"github.com/watchmill/watchmill/sim/trace"
+)
+
+func file(key, version string, rev engine.Revision) item {
+	return &engine.Object[content.Item]{Key: key, Value: content.Item{Key: key, Version: version, IsFile: true}, Revision: rev}
+}
+
+func TestFollow_WatchersKeepUpThroughFaultsAndReconnects(t *testing.T) {
+	rep := inBubble(t, brief(t, &scenario.Scenario{
+		Objects: scenario.Objects{Count: 20},
+		Writers: []scenario.Writer{{Rate: 1000, Mix: scenario.Mix{Create: 1, Update: 2, Delete: 1}}},
+		Watchers: []scenario.Watcher{
+			{Name: "follow", Count: 5, Consumer: scenario.Follow, Reconnect: scenario.Reconnect{Every: 10 * time.Millisecond}},
+			{Name: "queue", Count: 5, Consumer: scenario.Queue, Reconnect: scenario.Reconnect{Every: 10 * time.Millisecond}},
+		},
+		Faults: []scenario.Fault{
+			{Kind: scenario.FaultBreak, Every: time.Second},
+			{Kind: scenario.FaultReconnect, At: 7 * time.Second},
+			{Kind: scenario.FaultCompact, At: 7 * time.Second},
+		},
+	}))
+	require.Empty(t, rep.Broken)
+	require.Zero(t, rep.Metrics["lost"])
+	require.Zero(t, rep.Metrics["unread"])
+	for _, g := range rep.Groups[1:] {
+		require.Equal(t, "watchers", g.Kind)
+		require.Positive(t, g.Events)
+		require.Greater(t, g.Reconnects, 5, g.Name)
+	}
+}
+
+// The window holds the last few of fifty writes, so the watcher cannot resume from
+// before the first.
+func TestFollow_ListsAgainWhatTheWindowHasLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &History{Watchers: 1, Window: 4, Fields: "ext=go"}
+		for i := range 50 {
+			h.Changes = append(h.Changes, trace.Change{Op: trace.Put, Key: fmt.Sprintf("%d.%s", i%5, []string{"go", "md"}[i%2]), Version: fmt.Sprint(i)})
+		}
+		selected, err := h.filter()
+		require.NoError(t, err)
+		r := newRun(h.plan(), Options{})
+		r.history = &replay{History: h, selected: selected}
+		require.NoError(t, r.start())
+		defer func() { require.NoError(t, r.close()) }()
+		require.NoError(t, r.beforeFirst(t.Context()))
+		r.reading, r.written = context.WithCancelCause(t.Context())
+		require.NoError(t, r.writeHistory(t.Context()))
+		require.NoError(t, r.engine.WaitFor(t.Context(), r.history.last))
+		r.expect()
+
+		w := r.groups[0].all[0]
+		w.ready, w.resumed = func() {}, true // it has broken off
+		w.at.Store(uint64(r.history.base))
+		w.trail.Begin(r.history.base)
+		r.written(errWritten)
+		require.ErrorIs(t, w.session(t.Context()), errRead)
+		require.Equal(t, 1, w.relists)
+		truth, err := r.backendState(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, difference(w.trail.Objects(), truth))
+		require.Len(t, truth, 5)
+	})
+}
+
+// A watch that ends otherwise than by its consumer loses a watcher of a history,
+// but not one of a load, which comes back.
+func TestFollow_EndsThatWereNotAskedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		cause         error
+		resumed, lost bool
+	}{
+		"none":                  {},
+		"expired while away":    {cause: engine.ErrExpired, resumed: true},
+		"expired while reading": {cause: engine.ErrExpired, lost: true},
+		"too slow":              {cause: engine.ErrSlowConsumer, resumed: true, lost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &watcher{run: &run{history: &replay{}}, resumed: c.resumed, ends: map[string]int{}}
+			require.Equal(t, c.lost, w.ending(c.cause) != nil)
+			require.False(t, w.resumed)
+			w.run.history, w.resumed = nil, c.resumed
+			require.NoError(t, w.ending(c.cause))
+		})
+	}
+}
+
+func TestReplay_FindsAndNamesDifferences(t *testing.T) {
+	truth := byKey([]item{file("a", "1", 2), file("b", "1", 3)})
+	for want, got := range map[string]objects{
+		"":                                     byKey([]item{file("a", "1", 2), file("b", "1", 3)}),
+		`"a" is not there and 1 at revision 2`: byKey([]item{file("b", "1", 3)}),
+		`"b" is 2 at revision 3 and 1 at revision 3`: byKey([]item{file("a", "1", 2), file("b", "2", 3)}),
+		`"b" is 1 at revision 4 and 1 at revision 3`: byKey([]item{file("a", "1", 2), file("b", "1", 4)}),
+		`"c" is 1 at revision 4 and not there`:       byKey([]item{file("a", "1", 2), file("b", "1", 3), file("c", "1", 4)}),
+	} {
+		require.Equal(t, want, difference(got, truth))
+		rep := &Replayed{Watchers: 1}
+		rep.compareOutcome(&outcome{state: got}, truth)
+		require.Equal(t, want == "", rep.OK())
+	}
+	require.Empty(t, traceDifference(trace.State{"a": "1", "b": "1"}, truth))
+	require.Equal(t, `"a" is 1 at revision 2 and should be 2`, traceDifference(trace.State{"a": "2", "b": "1"}, truth))
+	require.Equal(t, `"b" is 1 at revision 3 and should not be`, traceDifference(trace.State{"a": "1"}, truth))
+	require.Equal(t, `"c" is not there and should be 1`, traceDifference(trace.State{"a": "1", "b": "1", "c": "1"}, truth))
+	require.False(t, (&Replayed{Watchers: 1, Equal: 1, Misfits: 1}).OK())
+}
+
+// The final state hides an event that was lost or repeated on the way; what the
+// watcher has seen does not.
+func TestReplay_CountsEventsThatDoNotFit(t *testing.T) {
+	event := func(kind engine.EventType, key string, rev engine.Revision) engine.Event[content.Item] {
+		return engine.Event[content.Item]{Type: kind, Revision: rev, Object: file(key, "v", rev)}
+	}
+	for name, c := range map[string]struct {
+		events  []engine.Event[content.Item]
+		misfits int
+	}{
+		"as it should be": {[]engine.Event[content.Item]{event(engine.Added, "a", 2), event(engine.Modified, "a", 3), event(engine.Deleted, "a", 4)}, 0},
+		"twice":           {[]engine.Event[content.Item]{event(engine.Added, "a", 2), event(engine.Modified, "a", 3), event(engine.Modified, "a", 3), event(engine.Deleted, "a", 4)}, 1},
+		"out of order":    {[]engine.Event[content.Item]{event(engine.Added, "a", 2), event(engine.Deleted, "a", 4), event(engine.Modified, "a", 3)}, 2},
+		"one is lost":     {[]engine.Event[content.Item]{event(engine.Added, "a", 2), event(engine.Deleted, "a", 4)}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &History{Watchers: 1}
+			r := newRun(h.plan(), Options{})
+			r.history = &replay{History: h}
+			w := newWatcher(r, &watchers{spec: &r.plan.Watchers[0]}, 0, 0)
+			w.group.all, r.groups = []*watcher{w}, []*watchers{w.group}
+			for rev, attrs := range []*content.Attributes{{}, {}, nil} {
+				r.ledger.Note(audit.Entry{Revision: engine.Revision(rev + 2), Key: "a", Attrs: attrs})
+			}
+			r.expect()
+			w.trail.Begin(1)
+			for i := range c.events {
+				w.trail.See(&c.events[i])
+			}
+			require.Equal(t, c.misfits, r.outcomes()[0].misfits)
+		})
+	}
+}
+
+func TestHolder_AnObjectThatGoesBackIsAMisfit(t *testing.T) {
+	h := &holder{outcome: outcome{state: objects{}}}
+	two, three := file("a", "1", 2), file("a", "2", 3)
+	for _, o := range []item{nil, two, two, three, nil, nil, three} {
+		h.see("a", o)
+	}
+	require.Zero(t, h.misfits)
+	require.EqualValues(t, 4, h.delivered.Load())
+	h.see("a", two)
+	require.Equal(t, 1, h.misfits)
+}
+
+func TestBreaks_AreSpreadOverTheWholeHistory(t *testing.T) {
+	const n, rounds = 5, 2000
+	quarters := [4]int{}
+	for seed := range uint64(rounds) {
+		b, points := newBreaks(seed, 1, n), 0
+		for step := range 1000 {
+			for progress := float64(step) / 1000; b.due(progress); points++ {
+				quarters[step*4/1000]++
+			}
+		}
+		for b.due(1) {
+			points++
+		}
+		require.Equal(t, n, points)
+	}
+	for _, q := range quarters {
+		require.InDelta(t, n*rounds/4, q, n*rounds/40, "uniform: %v", quarters)
+	}
+	a, b := newBreaks(1, 1, n), newBreaks(1, 2, n)
+	require.NotEqual(t, a.next, b.next, "each consumer has points of its own")
+	require.Equal(t, a.next, newBreaks(1, 1, n).next, "and the same ones again")
+}
