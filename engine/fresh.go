@@ -16,7 +16,7 @@ func (e *core) fresh(ctx context.Context, rev Revision) error {
 	e.counts.waits.Add(1)
 	reply := make(chan error, 1)
 	e.parts.cache.Wait(watchcache.Wait{Revision: rev, Until: now.Add(e.cfg.freshnessTimeout), Reply: reply})
-	return e.why(e.host.reply(ctx, reply))
+	return e.why(e.host.replyWithin(ctx, e.cfg.freshnessTimeout, reply))
 }
 
 // WaitFor blocks until the cache has reached rev, so that reads from the cache

@@ -3,11 +3,14 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
 )
 
@@ -147,4 +150,43 @@ func TestHandler_PanicEndsItsWatchAlone(t *testing.T) {
 			require.Equal(t, [3]uint64{1, 1, 0}, [3]uint64{uint64(s.Watches), s.Panicked, s.Failures})
 		})
 	}
+}
+
+// A handler that blocks where it must not, on the only worker of the pool, does
+// not keep calls waiting for ever.
+func TestHandler_ThatHoldsAllWorkersIsWhyCallsGiveUp(t *testing.T) {
+	clock := actors.NewVirtualClock(epoch)
+	host, err := engine.NewHost(engine.HostConfig{Workers: 1, Clock: clock, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, host.Close()) })
+	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Host = host })
+	held, release := make(chan struct{}), make(chan struct{})
+	_, err = e.Handle(ctx, engine.WatchOptions{OnPool: true}, func(engine.Event[pod]) {
+		close(held)
+		<-release
+	})
+	require.NoError(t, err)
+	_, err = e.Create(ctx, pod{Name: "a"})
+	require.NoError(t, err)
+	<-held
+	for _, call := range []func() error{
+		func() error { _, err := e.Watch(ctx, engine.WatchOptions{From: 1}); return err },
+		func() error { return e.WaitFor(ctx, 100) },
+	} {
+		failed := make(chan error, 1)
+		go func() { failed <- call() }()
+		for {
+			select {
+			case err := <-failed:
+				require.ErrorIs(t, err, engine.ErrNotReady)
+				require.ErrorContains(t, err, "OnPool")
+			default:
+				clock.Advance(time.Second)
+				runtime.Gosched()
+				continue
+			}
+			break
+		}
+	}
+	close(release)
 }

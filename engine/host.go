@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -163,6 +164,37 @@ func (h *host) reply(ctx context.Context, answer <-chan error) error {
 	}
 	return err
 }
+
+// patience is how long past its own limit a call waits for the answer to a
+// message, in which the actor says itself that the limit has passed.
+const patience = time.Second
+
+// replyWithin is reply for an actor that answers within the limit, unless the
+// workers of the pool are held by user code: then it fails with [ErrNotReady].
+func (h *host) replyWithin(ctx context.Context, limit time.Duration, answer <-chan error) error {
+	if h.run != nil {
+		return h.reply(ctx, answer)
+	}
+	select {
+	case err := <-answer:
+		return err
+	default:
+	}
+	held := make(chan struct{})
+	limit = min(limit, math.MaxInt64-patience) + patience
+	timer := h.system.Clock().AfterFunc(limit, func() { close(held) })
+	defer timer.Stop()
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-held:
+		return &NotReadyError{RetryAfter: patience, Cause: errWorkersHeld}
+	}
+}
+
+var errWorkersHeld = errors.New("the host's workers have not answered: does a handler with OnPool block?")
 
 // receive is <-from that honours ctx and drives a deterministic run.
 func receive[V any](ctx context.Context, h *host, from <-chan V) (v V, err error) {

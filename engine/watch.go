@@ -183,7 +183,7 @@ func newWatch(feed *watcher.Feed, options watcher.Options, handle func(*watcher.
 
 // begun waits until events reach w, or for the reason why they will not.
 func (e *core) begun(ctx context.Context, w *watcher.Watch, reply <-chan error) error {
-	if err := e.host.reply(ctx, reply); err != nil {
+	if err := e.host.replyWithin(ctx, e.cfg.freshnessTimeout, reply); err != nil {
 		w.Stop() // it may yet be registered: then it leaves at once
 		return e.why(err)
 	}
@@ -192,7 +192,7 @@ func (e *core) begun(ctx context.Context, w *watcher.Watch, reply <-chan error) 
 }
 
 // from decides where the watch starts, and waits until the cache has got there
-// if what it starts with, a state or the last events, is to have it.
+// if what it starts with, a state, the last events or the present, is to have it.
 func (e *core) from(ctx context.Context, opts WatchOptions) (watcher.From, error) {
 	from := watcher.From{
 		Revision: opts.From, Last: opts.Last, NotBefore: e.now(ctx),
@@ -207,10 +207,19 @@ func (e *core) from(ctx context.Context, opts WatchOptions) (watcher.From, error
 		from.NotBefore = current
 		needed = max(needed, current)
 	}
-	if !opts.InitialState && opts.Last == 0 {
-		needed = 0
+	switch {
+	case opts.InitialState, opts.Last > 0:
+		return from, e.fresh(ctx, needed)
+	case opts.From > 0:
+		return from, e.fresh(ctx, 0)
 	}
-	return from, e.fresh(ctx, needed)
+	// A cache that is late may still get there before it lists again: then the
+	// watch starts at NotBefore all the same.
+	err := e.fresh(ctx, from.NotBefore)
+	if errors.Is(err, ErrFuture) || errors.Is(err, ErrIdle) && e.parts.cache.Ready() {
+		err = nil
+	}
+	return from, err
 }
 
 // now returns a revision that a watch from now on must not start before, since all

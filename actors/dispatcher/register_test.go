@@ -1,0 +1,146 @@
+package dispatcher_test
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+// fixture is a dispatcher on a deterministic system, before a window that the
+// test writes in place of a watchCache.
+type fixture struct {
+	*testing.T
+	executor   *actors.Seeded
+	ref        *actors.Ref[dispatcher.Message]
+	feed       watcher.Feed
+	published  store.Published
+	window     *store.Window
+	epoch      uint64
+	generation uint64
+	stats      dispatcher.Stats
+}
+
+func newFixture(t *testing.T) *fixture {
+	f := &fixture{T: t, executor: actors.NewSeeded(1), window: store.NewWindow(store.WindowLimits{}, nil), generation: 1}
+	system, err := actors.NewSystem(actors.SystemConfig{
+		Executor: f.executor, Clock: actors.NewVirtualClock(time.Unix(0, 0)), Logger: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, system.Close(context.Background()))
+		require.Zero(t, system.Actors())
+		require.Zero(t, system.Timers())
+	})
+	f.window.Reset(1)
+	f.publish()
+	f.ref = dispatcher.Spawn(system, dispatcher.Config{
+		Schema: &store.Schema{}, Source: &f.published, Feed: &f.feed, Rand: rand.New(rand.NewPCG(1, 1)), Stats: &f.stats,
+	})
+	f.commit()
+	f.executor.Run()
+	return f
+}
+
+// publish does what the watchCache does before it tells of a commit.
+func (f *fixture) publish() *store.Snapshot {
+	view := f.window.View()
+	snap := &store.Snapshot{Revision: view.Revision(), Generation: f.generation, Epoch: f.epoch, Window: view}
+	f.published.Store(snap)
+	return snap
+}
+
+// commit publishes and tells the dispatcher.
+func (f *fixture) commit() *store.Snapshot {
+	snap := f.publish()
+	f.ref.Tell(dispatcher.Committed{})
+	return snap
+}
+
+func added(rev store.Revision) store.Event {
+	o := &store.Object{Key: "a"}
+	o.Revision = rev
+	return store.Event{Type: store.Added, Revision: rev, Object: o}
+}
+
+// register has the dispatcher take in a watch that was told to start so when snap
+// was the newest.
+func (f *fixture) register(start watcher.Start, snap *store.Snapshot) (*watcher.Watch, <-chan error) {
+	w, reply := watcher.NewNotified(&f.feed, watcher.Options{}, func() {}), make(chan error, 1)
+	f.ref.Tell(dispatcher.Register{Watch: w.Member(), Start: start, Snapshot: snap, Reply: reply})
+	return w, reply
+}
+
+// Before a watch from 5 is registered, a list has taken the place of what
+// happened from 4 to 8: what there was between 5 and 8 is not known.
+func TestRegister_FutureStartThatAListHasOvertakenExpires(t *testing.T) {
+	f := newFixture(t)
+	f.window.Append(added(2), time.Time{})
+	snap := f.commit()
+	_, expired := f.register(watcher.Start{Pending: 5}, snap)
+	_, past := f.register(watcher.Start{Pending: 8}, snap)
+	f.window.AppendDiff([]store.Event{added(7)}, 3, 8, time.Time{})
+	f.commit()
+	f.executor.Run()
+	require.ErrorIs(t, <-expired, store.ErrExpired)
+	require.NoError(t, <-past, "it starts behind the list")
+	require.EqualValues(t, 1, f.stats.Watches.Load())
+}
+
+// Storage has gone back in time while a watch was on its way: its start means
+// nothing any more.
+func TestRegister_StartOfAnotherEpochExpires(t *testing.T) {
+	f := newFixture(t)
+	f.window.Append(added(2), time.Time{})
+	snap := f.commit()
+	_, present := f.register(watcher.Start{Next: snap.Window.Next(), After: 2}, snap)
+	_, pending := f.register(watcher.Start{Pending: 5}, snap)
+	f.window.Reset(1)
+	f.epoch++
+	f.commit()
+	f.executor.Run()
+	require.ErrorIs(t, <-present, store.ErrExpired)
+	require.ErrorIs(t, <-pending, store.ErrExpired)
+	require.Zero(t, f.stats.Watches.Load())
+}
+
+// A watch that waits for its revision leaves at once when it is stopped, whatever
+// is written.
+func TestRegister_FutureStartThatIsStoppedLeavesAtOnce(t *testing.T) {
+	f := newFixture(t)
+	w, reply := f.register(watcher.Start{Pending: 1000}, f.published.Load())
+	f.executor.Run()
+	require.NoError(t, <-reply)
+	require.EqualValues(t, 1, f.stats.Watches.Load())
+	w.Stop()
+	f.executor.Run()
+	require.Zero(t, f.stats.Watches.Load())
+}
+
+// One that ended on its way is not taken in, and its caller learns why.
+func TestRegister_WatchThatEndedOnItsWay(t *testing.T) {
+	f := newFixture(t)
+	w, reply := f.register(watcher.Start{Next: f.window.View().Next(), After: 1}, f.published.Load())
+	w.Stop()
+	f.executor.Run()
+	require.ErrorIs(t, <-reply, watcher.ErrStopped)
+	require.Zero(t, f.stats.Watches.Load())
+}
+
+// A registration that the dispatcher's end overtakes is answered.
+func TestRegister_AtTheEnd(t *testing.T) {
+	f := newFixture(t)
+	w, reply := f.register(watcher.Start{After: 1}, f.published.Load())
+	f.ref.Stop()
+	f.executor.Run()
+	require.ErrorIs(t, <-reply, watcher.ErrEngineClosed)
+	require.ErrorIs(t, w.Err(), watcher.ErrEngineClosed)
+}
