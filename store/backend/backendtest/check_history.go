@@ -30,9 +30,11 @@ var historyChecks = []check{
 		r.compact(a2.Revision)
 		r.compact(a.Revision)
 		require.Equal(r, a2.Revision, r.compacted(), "an older compaction does nothing")
-		r.fails(r.Backend.Compact(r.ctx, a2.Revision+1), store.ErrFuture, "compaction of what has not happened")
+		r.fails(r.Backend.Compact(r.ctx, r.revision()+1), store.ErrFuture, "compaction of what has not happened")
 		require.Equal(r, a2.Revision, r.compacted())
-		require.Equal(r, a2.Revision, r.revision(), "a compaction is no change")
+		if r.Backend.Traits().Contiguous {
+			require.Equal(r, a2.Revision, r.revision(), "a compaction is no change")
+		}
 	}},
 	{"Compact_EarlierWatchesExpire", func(r *rig) {
 		a := r.create("a", "1")

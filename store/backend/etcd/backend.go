@@ -1,0 +1,256 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// Backend is objects of one type in an etcd cluster, below a prefix, which any
+// number of processes read and write at a time. All methods are safe for concurrent
+// use, and wait for the network.
+type Backend struct {
+	config Config
+	client *clientv3.Client
+	owned  bool // the client is closed with the backend
+	keys   keyspace
+	values values
+	leases leases
+
+	// life ends when the backend is closed.
+	life context.Context
+	end  context.CancelCauseFunc
+	// running counts the calls and the goroutines.
+	running sync.WaitGroup
+
+	cluster uint64 // the cluster's ID
+	// newest is the highest revision that a linearizable answer had.
+	newest atomic.Uint64
+	// floor is how far history of this prefix was given up by Compact, here or in
+	// another process. compacted is how far etcd is known to have given up its own.
+	floor, compacted atomic.Uint64
+	// streams numbers the watches.
+	streams atomic.Uint64
+
+	mu      sync.Mutex // guards all below
+	closed  bool
+	watches map[*watcher]struct{}
+}
+
+var (
+	_ backend.Backend    = (*Backend)(nil)
+	_ backend.Identifier = (*Backend)(nil)
+)
+
+// New returns the objects below cfg.Prefix. It asks each member for its version, and
+// one for the newest revision; ctx bounds only that.
+//
+// Errors: [*usercode.ConfigError]; [*VersionError]; [backend.ErrUnavailable],
+// [backend.ErrDenied]; ctx's cause.
+func New(ctx context.Context, cfg Config) (*Backend, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	b := &Backend{config: cfg, client: cfg.Client, keys: newKeyspace(cfg.Prefix), watches: map[*watcher]struct{}{}}
+	b.values = values{prefix: cfg.Prefix, keys: b.keys, schema: cfg.Schema, codec: cfg.Codec, sealer: cfg.Sealer}
+	b.leases.most = cfg.LeasePool
+	b.life, b.end = context.WithCancelCause(context.Background())
+	if b.client == nil {
+		var err error
+		if b.client, err = cfg.dial(); err != nil {
+			return nil, err
+		}
+		b.owned = true
+	}
+	if err := b.open(ctx); err != nil {
+		_ = b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// open looks whether etcd is as it must be, and begins to follow the floor.
+func (b *Backend) open(ctx context.Context) error {
+	ctx, done, err := b.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := b.checkMembers(ctx); err != nil {
+		return err
+	}
+	at, err := b.position(ctx)
+	if err != nil {
+		return err
+	}
+	b.floor.Store(uint64(at.floor))
+	b.running.Go(func() { b.followFloor(at.revision) })
+	return nil
+}
+
+// Traits: calls wait for the network, and revisions are those of the whole cluster,
+// which outlives the process.
+func (b *Backend) Traits() backend.Traits {
+	return backend.Traits{Blocks: true, Shared: true, Keeps: true}
+}
+
+// StoreID returns the cluster and the prefix. etcd gives a restored cluster another
+// ID, unless it is told to keep it.
+func (b *Backend) StoreID(ctx context.Context) (string, error) {
+	_, done, err := b.begin(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	return fmt.Sprintf("etcd:%x:%s", b.cluster, b.config.Prefix), nil
+}
+
+// Revision returns the newest revision of the cluster, linearizably, and makes the
+// watches of b come up to it: those that have no event since are told so at once.
+func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
+	ctx, done, err := b.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	at, err := b.position(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, w := range b.watching() {
+		w.chase(at.revision)
+	}
+	return at.revision, nil
+}
+
+// Close ends every watch and every call with [store.ErrClosed], and waits for
+// them. It closes the client unless that was given. A second Close does nothing.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	first := !b.closed
+	b.closed = true
+	b.mu.Unlock()
+	b.end(store.ErrClosed)
+	for _, w := range b.watching() {
+		w.finish(store.ErrClosed)
+	}
+	b.running.Wait()
+	if !first || !b.owned {
+		return nil
+	}
+	if err := b.client.Close(); err != nil && err != context.Canceled {
+		return fmt.Errorf("closing the client of etcd: %w", err)
+	}
+	return nil
+}
+
+// begin begins a call. The context that it returns ends with the caller's, with the
+// backend, or after the request timeout if the caller's has no deadline; done ends
+// the call.
+func (b *Backend) begin(ctx context.Context) (call context.Context, done func(), err error) {
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, nil, store.ErrClosed
+	}
+	b.running.Add(1)
+	stopTimer := func() {}
+	if _, bounded := ctx.Deadline(); !bounded {
+		ctx, stopTimer = context.WithTimeoutCause(ctx, b.config.RequestTimeout, errNoAnswer)
+	}
+	call, cancel := context.WithCancelCause(ctx)
+	unlink := context.AfterFunc(b.life, func() { cancel(store.ErrClosed) })
+	return call, func() {
+		unlink()
+		cancel(nil)
+		stopTimer()
+		b.running.Done()
+	}, nil
+}
+
+// position is where the cluster is.
+type position struct {
+	// revision is the cluster's newest.
+	revision store.Revision
+	// floor is how far Compact has given history up, version the etcd version of
+	// the key that says so, zero if there is none.
+	floor   store.Revision
+	version int64
+}
+
+// position reads where the cluster is, linearizably, in one request.
+func (b *Backend) position(ctx context.Context) (position, error) {
+	before := b.newest.Load()
+	resp, err := b.client.Get(ctx, b.keys.floor)
+	if err != nil {
+		return position{}, readError(ctx, "reading the revision", err)
+	}
+	if err := b.observe(resp.Header, before); err != nil {
+		return position{}, err
+	}
+	at := position{revision: store.Revision(resp.Header.Revision)}
+	if len(resp.Kvs) > 0 {
+		at.floor, at.version = parseFloor(resp.Kvs[0].Value), resp.Kvs[0].ModRevision
+	}
+	return at, nil
+}
+
+// observe takes note of the header of a linearizable answer, before the request
+// for which newest was before. If the cluster has gone back since, which a restored
+// one does, the watches that were further end: their positions mean something else
+// now.
+func (b *Backend) observe(h *pb.ResponseHeader, before uint64) error {
+	if err := b.checkCluster(h); err != nil {
+		return err
+	}
+	now := uint64(h.Revision)
+	if now < before && b.newest.CompareAndSwap(before, now) {
+		for _, w := range b.watching() {
+			w.wentBack(store.Revision(now))
+		}
+		return nil
+	}
+	for {
+		newest := b.newest.Load()
+		if now <= newest || b.newest.CompareAndSwap(newest, now) {
+			return nil
+		}
+	}
+}
+
+// checkCluster returns an error if an answer is another cluster's.
+func (b *Backend) checkCluster(h *pb.ResponseHeader) error {
+	if id := h.GetClusterId(); b.cluster != 0 && id != 0 && id != b.cluster {
+		return &ClusterError{Was: b.cluster, Is: id}
+	}
+	return nil
+}
+
+// watching returns the watches.
+func (b *Backend) watching() []*watcher {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := make([]*watcher, 0, len(b.watches))
+	for w := range b.watches {
+		all = append(all, w)
+	}
+	return all
+}
+
+// report tells Config.OnError.
+func (b *Backend) report(err error) {
+	if b.config.OnError != nil {
+		b.config.OnError(err)
+	}
+}

@@ -1,0 +1,173 @@
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/codec"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// Policy says what to do about values that cannot be decoded.
+type Policy int
+
+// The policies.
+const (
+	// Fail ends a watch that meets such a value with a [*backend.UndecodableError].
+	Fail Policy = iota
+	// Keep lets a watch go on: the event's object has its key and revision and the
+	// zero value.
+	Keep
+)
+
+// Buffer bounds what a watch has received and its consumer has not read. When it
+// is full the watch is broken off, and goes on where it was when half of it is
+// read. Meanwhile etcd keeps the history.
+type Buffer struct {
+	// Events is how many there may be; zero means [DefaultBufferEvents].
+	Events int
+	// Bytes is how many their values may have, encoded; zero means
+	// [DefaultBufferBytes].
+	Bytes int
+}
+
+// The defaults of Config.
+const (
+	// DefaultBufferEvents is how many events a watch holds for its consumer.
+	DefaultBufferEvents = 10_000
+	// DefaultBufferBytes is how many bytes of values these may have.
+	DefaultBufferBytes = 16 << 20
+	// DefaultProgressEvery is how long a watch may hear nothing before it asks
+	// whether there was nothing.
+	DefaultProgressEvery = 5 * time.Second
+	// DefaultRequestTimeout is how long a call waits whose context has no deadline.
+	DefaultRequestTimeout = 10 * time.Second
+)
+
+// How connections that were cut without a word are found out.
+const (
+	keepAliveEvery   = 10 * time.Second
+	keepAliveTimeout = 3 * time.Second
+	dialTimeout      = 5 * time.Second
+)
+
+// Config says where objects are, and what they are. Prefix, Schema, and one of
+// Client and Endpoints are required.
+type Config struct {
+	// Prefix is what all keys begin with, before a slash, such as "/shop/pods". All
+	// processes that share the objects give the same, and nothing else in the
+	// cluster has keys under it.
+	Prefix string
+	// Schema is that of the objects.
+	Schema store.Schema
+
+	// Client is used, and not closed, if it is given. It should have
+	// DialKeepAliveTime set.
+	Client *clientv3.Client
+	// Endpoints are the members to connect to otherwise, such as "10.0.0.1:2379".
+	Endpoints []string
+	// TLS is for those; nil means none.
+	TLS *tls.Config
+	// Username and Password are for clusters that demand them.
+	Username, Password string
+
+	// Codec encodes the values; nil means [codec.JSON].
+	Codec codec.Codec
+	// Sealer encrypts the encoded values; nil leaves them readable. They are bound
+	// to Prefix and key.
+	Sealer codec.Sealer
+	// OnUndecodable says what a watch does about a value that cannot be decoded.
+	OnUndecodable Policy
+
+	// Buffer bounds what each watch holds.
+	Buffer Buffer
+	// ProgressEvery is how long a watch may hear nothing before it asks; zero means
+	// [DefaultProgressEvery]. Without an answer for another RequestTimeout it ends
+	// with [backend.ErrUnavailable].
+	ProgressEvery time.Duration
+	// RequestTimeout is how long a call waits whose context has no deadline; zero
+	// means [DefaultRequestTimeout].
+	RequestTimeout time.Duration
+	// LeasePool is how many objects that expire at about the same time share a
+	// lease; up to one, each has its own. Sharing saves a request for most writes
+	// with a TTL. Objects that share one are deleted at one revision, and live up to
+	// 5 % or a minute longer.
+	LeasePool int
+	// OnError is told what is wrong but fails no call: keys under Prefix that are
+	// no objects', a database that is nearly full. It is called from any goroutine
+	// and must not block. Nil is not told.
+	OnError func(error)
+}
+
+func (c *Config) validate() error {
+	invalid := func(option, problem string) error {
+		return &usercode.ConfigError{Field: "Config." + option, Problem: problem}
+	}
+	if err := checkPrefix(c.Prefix); err != nil {
+		return err
+	}
+	switch s := c.Schema; {
+	case s.New == nil || s.Clone == nil || s.Pointer == nil || s.Describe == nil:
+		return invalid("Schema", "has functions missing; give that of the type, such as engine.Config.Schema returns")
+	case c.Client == nil && len(c.Endpoints) == 0:
+		return invalid("Endpoints", "is empty, and so is Client; give the addresses of the members")
+	case c.Client != nil && (len(c.Endpoints) > 0 || c.TLS != nil || c.Username != ""):
+		return invalid("Client", "is given beside Endpoints, TLS or Username, which it has of its own; give one or the other")
+	case c.OnUndecodable != Fail && c.OnUndecodable != Keep:
+		return invalid("OnUndecodable", fmt.Sprintf("%d is no policy; give Fail or Keep", c.OnUndecodable))
+	case c.Buffer.Events < 0 || c.Buffer.Bytes < 0:
+		return invalid("Buffer", "is negative; zero means the default")
+	case c.ProgressEvery < 0:
+		return invalid("ProgressEvery", "is negative; zero means the default")
+	case c.RequestTimeout < 0:
+		return invalid("RequestTimeout", "is negative; zero means the default")
+	case c.LeasePool < 0:
+		return invalid("LeasePool", "is negative; zero means a lease for each object")
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.Codec == nil {
+		c.Codec = codec.JSON{}
+	}
+	if c.Buffer.Events == 0 {
+		c.Buffer.Events = DefaultBufferEvents
+	}
+	if c.Buffer.Bytes == 0 {
+		c.Buffer.Bytes = DefaultBufferBytes
+	}
+	if c.ProgressEvery == 0 {
+		c.ProgressEvery = DefaultProgressEvery
+	}
+	if c.RequestTimeout == 0 {
+		c.RequestTimeout = DefaultRequestTimeout
+	}
+	return c
+}
+
+// dial returns a client of the endpoints. It does not wait for a connection.
+func (c *Config) dial() (*clientv3.Client, error) {
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: c.Endpoints, TLS: c.TLS, Username: c.Username, Password: c.Password,
+		DialTimeout: dialTimeout, DialKeepAliveTime: keepAliveEvery, DialKeepAliveTimeout: keepAliveTimeout,
+		DialOptions: []grpc.DialOption{grpc.WithStatsHandler(sendingObserver{})},
+		Logger:      zap.NewNop(),
+	})
+	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil, fmt.Errorf("%w: logging in as %s: %w", backend.ErrUnavailable, c.Username, err)
+		}
+		return nil, readError(context.Background(), "connecting", err)
+	}
+	return client, nil
+}

@@ -1,0 +1,83 @@
+// Package etcd keeps versioned objects in an etcd cluster: the backend for programs
+// of many processes. Each opens a [Backend] over the same prefix, and an engine over
+// that; they see each other's writes, in one order, with the same revisions.
+//
+//	process 1                               etcd                      process 2
+//	engine ─▶ Backend ──Txn: if unchanged──▶ PREFIX/KEY = value ◀──── Backend ◀─ engine
+//	  ▲          │ Put, Remove                    │                      │
+//	  │          │                          mod revision = Revision      │
+//	  │          ▼                                │                      ▼
+//	  └── Next ◀─ pending ◀─ goroutine ◀──watch───┴───watch──▶ goroutine ─▶ …
+//	            (bounded: broken off and resumed when it is full)
+//
+// Values are the codec's own bytes, so that etcdctl and programs in other languages
+// read and write them; only those with a TTL, a seal or another codec tag have a short
+// header. What other programs write is seen like any write: several keys of one
+// transaction are one revision, and never come in two batches. A value that cannot be
+// decoded ends in a [*backend.UndecodableError]; a key below the prefix that can name
+// no object is left out, and told to [Config].OnError.
+//
+// # Reading and writing
+//
+// Get, List and Revision are linearizable. A list is read in requests of up to 10,000
+// objects at one revision, a prefix "foo" as the key "foo" and the range "foo/".
+//
+// Writes are conditional on the revision of the object that they replace, in one
+// request. If the answer does not come the error is a [*backend.UncertainError]: the
+// write may have been done, or be done yet, so read before trying again. An error
+// that is not one leaves nothing written; a request that never left the process is
+// known as such if the backend has made the client.
+//
+// A watch takes part in [Backend.Revision]: watches that have seen nothing since are
+// made to ask for progress until they have come up to it. So an engine's linearizable
+// read from its cache costs a read of the revision and a progress request, however
+// quiet its prefix and however busy the cluster.
+//
+// # Watches
+//
+// Each watch has a stream and a goroutine of its own, and holds at most
+// [Config].Buffer: a reader that stays behind costs etcd its history, not this
+// process its memory. The client resumes by itself after a cut connection or a
+// restarted member. A member without a leader, and a connection that is open and
+// says nothing, end the watch with [backend.ErrUnavailable] after two times
+// [Config].ProgressEvery; Reflectors resume from where it was. If etcd has compacted
+// that away it is [store.ErrExpired], and they list again.
+//
+// A member sends at most 1,000 revisions each 100 ms to a watch that catches up, some
+// 7,000 events a second. Who is further behind than that is worth reads faster by
+// listing.
+//
+// # Compaction
+//
+// etcd's compaction is everybody's in the cluster. [Backend.Compact] gives up the
+// history of its own prefix alone: it raises a floor, a key beside the objects
+// (PREFIX!//compacted), to which all processes keep. It frees no space. Let etcd
+// compact itself (--auto-compaction-retention), and no further back than watches are
+// to resume from.
+//
+// # Caveats
+//
+//   - Versions: 3.5.13 or newer, or 3.4.31. Older ones report progress past events that
+//     they have not sent, and are refused.
+//   - Permissions: read and write on the range from PREFIX/ up to PREFIX0, and on the
+//     key PREFIX!//compacted.
+//   - A TTL is at least what was asked: whole seconds, two at the least with etcd's
+//     defaults, up to a second late, and anew whenever the leader changes.
+//   - Revisions are the cluster's, so those of one prefix have gaps.
+//   - An object has at most 1,400 KiB, encoded.
+//   - No space: at its quota (2 GiB by default, 8 GiB at most) a member raises an
+//     alarm, and the whole cluster takes no writes ([backend.ErrFull]) until somebody
+//     has done three things, in this order: etcdctl compact REVISION; etcdctl defrag,
+//     member by member; etcdctl alarm disarm. OnError tells at 80 %, when a backend is
+//     opened; [Backend.Info] at any time.
+//   - Defragmentation stops a member for seconds for each GB. Do one member at a time,
+//     the leader last. Watches live through it.
+//   - A cluster that was restored from a snapshot has another ID, so a backend that
+//     stays open fails with a [*ClusterError], and [Backend.StoreID] tells saved
+//     revisions from new ones. If the ID was kept, watches that
+//     are further than the cluster end with [store.ErrFuture], and Reflectors list
+//     again: restore with --bump-revision and --mark-compacted, so that no old
+//     revision comes to mean something else.
+//   - kine speaks etcd's protocol over SQL databases, and only requests of the shapes
+//     that this package makes. See the README beside this file for what differs.
+package etcd

@@ -1,0 +1,154 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// LostError says that a change can be read, but not what was there before it,
+// because etcd has compacted that in between. The state must be listed again.
+type LostError struct {
+	Key string
+	// Revision is that of the change.
+	Revision store.Revision
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("what was under %q before revision %d was compacted: list again", e.Key, e.Revision)
+}
+
+// Unwrap returns a [*store.ExpiredError], so that errors.Is(err,
+// [store.ErrExpired]) is true.
+func (e *LostError) Unwrap() error {
+	return &store.ExpiredError{Requested: e.Revision - 1, Oldest: e.Revision}
+}
+
+// ClusterError says that the endpoints now lead to another cluster, whose
+// revisions mean something else. Nothing works until a new backend is made. It is
+// a [backend.ErrFailed].
+type ClusterError struct {
+	// Was and Is are the clusters' IDs.
+	Was, Is uint64
+}
+
+func (e *ClusterError) Error() string {
+	return fmt.Sprintf("the endpoints lead to cluster %x, not %x as when the backend was made: make a new one, and list again", e.Is, e.Was)
+}
+
+// Unwrap returns [backend.ErrFailed].
+func (e *ClusterError) Unwrap() error { return backend.ErrFailed }
+
+// VersionError says that a member is too old: it may report progress past events
+// that it has not sent yet, so that they would be lost.
+type VersionError struct{ Endpoint, Version string }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("etcd %s at %s reports progress that cannot be relied on: use 3.5.13 or newer, or 3.4.31", e.Version, e.Endpoint)
+}
+
+// Is makes errors.Is(err, [store.ErrUnsupported]) true.
+func (e *VersionError) Is(target error) bool { return target == store.ErrUnsupported }
+
+// errNoAnswer is the cause of contexts that Config.RequestTimeout ends, or a bound of
+// our own.
+var errNoAnswer = errors.New("no answer in time (Config.RequestTimeout)")
+
+// meanings is what etcd's errors are to the users of storage. A write that fails
+// with one of them was not done, but for those that are ErrFailed.
+var meanings = []struct {
+	etcd error
+	ours error
+}{
+	{rpctypes.ErrNoSpace, backend.ErrFull},
+	{rpctypes.ErrAuthFailed, backend.ErrDenied},
+	{rpctypes.ErrPermissionDenied, backend.ErrDenied},
+	{rpctypes.ErrInvalidAuthToken, backend.ErrDenied},
+	{rpctypes.ErrUserEmpty, backend.ErrDenied},
+	{rpctypes.ErrUserNotFound, backend.ErrDenied},
+	{rpctypes.ErrAuthOldRevision, backend.ErrDenied},
+	{rpctypes.ErrRequestTooLarge, backend.ErrTooLarge},
+	{rpctypes.ErrTooManyRequests, backend.ErrUnavailable},
+	{rpctypes.ErrNotCapable, backend.ErrUnavailable},
+	{rpctypes.ErrCorrupt, backend.ErrFailed},
+}
+
+// meaning returns the error of package backend that err is; nil if it is none that
+// is known.
+func meaning(err error) error {
+	for _, m := range meanings {
+		if errors.Is(err, m.etcd) {
+			return m.ours
+		}
+	}
+	if status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "larger than max") {
+		return backend.ErrTooLarge
+	}
+	return nil
+}
+
+// readError returns what a call that changes nothing fails with.
+func readError(ctx context.Context, what string, err error) error {
+	if ctx.Err() != nil {
+		return interrupted(ctx, what)
+	}
+	if known := meaning(err); known != nil {
+		return fmt.Errorf("%w: %s: %w", known, what, err)
+	}
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted:
+		return fmt.Errorf("%w: %s: %w", backend.ErrUnavailable, what, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// interrupted returns why a call was broken off.
+func interrupted(ctx context.Context, what string) error {
+	cause := context.Cause(ctx)
+	if cause == errNoAnswer {
+		return fmt.Errorf("%w: %s: %w", backend.ErrUnavailable, what, cause)
+	}
+	return cause
+}
+
+// writeError returns what a write of key fails with: an [backend.UncertainError]
+// unless it is certain that etcd has not done it and never will.
+func writeError(ctx context.Context, verb, key string, s *sending, err error) error {
+	if s.never() {
+		return readError(ctx, verb+" of "+strconv.Quote(key), err)
+	}
+	if ctx.Err() != nil {
+		return &backend.UncertainError{Verb: verb, Key: key, Cause: context.Cause(ctx)}
+	}
+	known := meaning(err)
+	if known != nil {
+		err = fmt.Errorf("%w: %s of %q: %w", known, verb, key, err)
+	}
+	if known != nil && known != backend.ErrFailed || refused(err) {
+		return err
+	}
+	return &backend.UncertainError{Verb: verb, Key: key, Cause: err}
+}
+
+// refused reports whether the server has found fault with the request itself.
+func refused(err error) bool {
+	code := status.Code(err)
+	var known rpctypes.EtcdError
+	if errors.As(err, &known) {
+		code = known.Code()
+	}
+	switch code {
+	case codes.InvalidArgument, codes.NotFound, codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented:
+		return true
+	}
+	return false
+}

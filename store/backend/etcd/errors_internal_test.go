@@ -1,0 +1,90 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// What a write fails with is uncertain unless it is known that it was not done.
+func TestWriteError_IsUncertainUnlessItIsKnown(t *testing.T) {
+	for _, c := range []struct {
+		err       error
+		want      error
+		uncertain bool
+	}{
+		{rpctypes.ErrNoSpace, backend.ErrFull, false},
+		{rpctypes.ErrPermissionDenied, backend.ErrDenied, false},
+		{rpctypes.ErrRequestTooLarge, backend.ErrTooLarge, false},
+		{status.Error(codes.ResourceExhausted, "grpc: received message larger than max (3 vs. 2)"), backend.ErrTooLarge, false},
+		{rpctypes.ErrTooManyRequests, backend.ErrUnavailable, false},
+		{rpctypes.ErrLeaseNotFound, rpctypes.ErrLeaseNotFound, false},
+		{rpctypes.ErrCorrupt, backend.ErrFailed, true},
+		{rpctypes.ErrTimeout, rpctypes.ErrTimeout, true},
+		{rpctypes.ErrLeaderChanged, rpctypes.ErrLeaderChanged, true},
+		{rpctypes.ErrStopped, rpctypes.ErrStopped, true},
+		{status.Error(codes.Unavailable, "error reading from server: EOF"), backend.ErrUncertain, true},
+		{errors.New("anything else"), backend.ErrUncertain, true},
+	} {
+		err := writeError(context.Background(), "put", "a", &sending{}, c.err)
+		require.ErrorIs(t, err, c.want, "%v", c.err)
+		require.Equal(t, c.uncertain, backend.Uncertain(err), "%v", c.err)
+	}
+}
+
+func TestReliable_DemandsProgressThatComesBehindItsEvents(t *testing.T) {
+	for version, want := range map[string]bool{
+		"3.3.27": false, "3.4.30": false, "3.4.31": true, "3.5.12": false, "3.5.13": true, "3.6.0": true, "4.0.0": true, "2.3.8": false, "": false, "x": false,
+	} {
+		require.Equal(t, want, reliable(version), version)
+	}
+}
+
+func TestCutHeader_RefusesWhatIsCutOff(t *testing.T) {
+	whole := header{tag: 3, sealed: true}.add([]byte("data"))
+	h, data, err := cutHeader(whole)
+	require.NoError(t, err)
+	require.Equal(t, "data", string(data))
+	require.Equal(t, header{tag: 3, sealed: true}, h)
+	for n := 2; n < len(whole)-len("data"); n++ {
+		_, _, err := cutHeader(whole[:n])
+		require.Error(t, err, "%d bytes", n)
+	}
+	_, _, err = cutHeader([]byte("\x00W\x02\x00\x00\x00\x00"))
+	require.ErrorIs(t, err, errVersion)
+}
+
+func TestListed_IsExactlyTheKeysUnderAPrefix(t *testing.T) {
+	k := newKeyspace("/p")
+	for _, c := range []struct {
+		prefix, after string
+		want          []span
+	}{
+		{"", "", []span{{"/p/", "/p0"}}},
+		{"", "a", []span{{"/p/a\x00", "/p0"}}},
+		{"foo", "", []span{{"/p/foo", "/p/foo\x00"}, {"/p/foo/", "/p/foo0"}}},
+		{"foo", "foo", []span{{"/p/foo/", "/p/foo0"}}},
+		{"foo", "foo/a", []span{{"/p/foo/a\x00", "/p/foo0"}}},
+		{"foo/", "", []span{{"/p/foo/", "/p/foo0"}}},
+	} {
+		require.Equal(t, c.want, k.listed(c.prefix, c.after), "%q after %q", c.prefix, c.after)
+	}
+}
+
+// The key of the floor is an object's below no prefix.
+func TestKeyspace_FloorIsNoObject(t *testing.T) {
+	for _, prefix := range []string{"/shop", "shop"} {
+		floor := newKeyspace(prefix + "/pods").floor
+		above := newKeyspace(prefix)
+		require.Error(t, store.ValidateKey(above.key([]byte(floor))))
+		require.NotContains(t, floor, newKeyspace(prefix+"/pods").root)
+	}
+}

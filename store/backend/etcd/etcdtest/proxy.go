@@ -1,0 +1,206 @@
+package etcdtest
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Proxy is a network that goes wrong on demand: a TCP proxy before an endpoint.
+//
+//	client ──▶ Endpoint ──requests──▶ target
+//	             ◀────────replies────────┘
+//
+//	Cut        breaks all connections, and refuses new ones
+//	Mute       swallows replies: requests arrive, and are never answered
+//	BlackHole  swallows both; connections stay open and say nothing
+//	Delay      holds up both
+//	Heal       ends Mute, BlackHole and Cut, for connections made from then on
+//
+// All methods are safe for concurrent use.
+type Proxy struct {
+	// Endpoint is where clients connect to.
+	Endpoint string
+
+	t       testing.TB
+	target  string
+	running sync.WaitGroup
+
+	mu          sync.Mutex
+	listener    net.Listener // nil: cut, or closed
+	swallow     [2]bool      // requests, replies
+	delay       time.Duration
+	connections map[*connection]struct{}
+}
+
+// The two ways through a proxy.
+const (
+	requests = iota
+	replies
+)
+
+// connection is one connection through a proxy.
+type connection struct{ client, server net.Conn }
+
+func (c *connection) close() {
+	_ = c.client.Close()
+	_ = c.server.Close()
+}
+
+// StartProxy starts a proxy before target, which is stopped when the test ends.
+func StartProxy(t testing.TB, target string) *Proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("starting a proxy: %v", err)
+	}
+	p := &Proxy{t: t, Endpoint: l.Addr().String(), listener: l, target: target, connections: map[*connection]struct{}{}}
+	p.running.Go(func() { p.accept(l) })
+	t.Cleanup(p.close)
+	return p
+}
+
+// Cut breaks all connections, and refuses new ones until Heal.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.breakAll()
+	p.unlisten()
+}
+
+// Mute swallows all replies from now on: what is asked for is done, but nothing
+// tells.
+func (p *Proxy) Mute() { p.set([2]bool{replies: true}) }
+
+// BlackHole swallows everything from now on. Connections stay open, as with a
+// machine that was switched off.
+func (p *Proxy) BlackHole() { p.set([2]bool{true, true}) }
+
+// Heal lets everything through again. Connections from which something was
+// swallowed are broken, for they cannot go on.
+func (p *Proxy) Heal() {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.swallow != [2]bool{} {
+		p.breakAll()
+	}
+	p.swallow = [2]bool{}
+	if p.listener != nil {
+		return
+	}
+	l, err := net.Listen("tcp", p.Endpoint)
+	if err != nil {
+		p.t.Fatalf("healing a proxy: %v", err)
+	}
+	p.listener = l
+	p.running.Go(func() { p.accept(l) })
+}
+
+// unlisten refuses connections from now on. The caller holds the lock.
+func (p *Proxy) unlisten() {
+	if p.listener != nil {
+		_ = p.listener.Close()
+		p.listener = nil
+	}
+}
+
+// Delay holds up everything by d, each way, as it is read: zero ends that.
+func (p *Proxy) Delay(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = d
+}
+
+func (p *Proxy) set(swallow [2]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.swallow = swallow
+}
+
+// breakAll breaks all connections. The caller holds the lock.
+func (p *Proxy) breakAll() {
+	for c := range p.connections {
+		c.close()
+	}
+}
+
+// close stops the proxy and waits for its goroutines.
+func (p *Proxy) close() {
+	p.Cut()
+	p.running.Wait()
+}
+
+// accept takes connections until the listener is closed.
+func (p *Proxy) accept(l net.Listener) {
+	for {
+		client, err := l.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.target)
+		if err != nil {
+			_ = client.Close() // as if the target were dialled itself
+			continue
+		}
+		c := &connection{client, server}
+		if !p.admit(c, l) {
+			c.close()
+			return
+		}
+		p.running.Go(func() { p.carry(c, requests, server, client) })
+		p.running.Go(func() { p.carry(c, replies, client, server) })
+	}
+}
+
+// admit takes a connection in, unless the listener that it came by was closed.
+func (p *Proxy) admit(c *connection, by net.Listener) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener != by {
+		return false
+	}
+	p.connections[c] = struct{}{}
+	return true
+}
+
+// carry passes on what comes from one end, until either is closed.
+func (p *Proxy) carry(c *connection, way int, to io.Writer, from io.Reader) {
+	defer p.forget(c)
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		if p.swallowed(way) {
+			continue
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// swallowed waits for the delay, and reports whether what was read is to be
+// swallowed.
+func (p *Proxy) swallowed(way int) bool {
+	p.mu.Lock()
+	delay := p.delay
+	p.mu.Unlock()
+	if delay > 0 {
+		time.Sleep(delay)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.swallow[way]
+}
+
+func (p *Proxy) forget(c *connection) {
+	c.close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.connections, c)
+}

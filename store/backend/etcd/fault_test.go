@@ -1,0 +1,176 @@
+package etcd_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/etcd"
+)
+
+// awaitKey waits until a key is in etcd, or its value is another one.
+func (f *fixture) awaitKey(place string) {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(f.ctx, patience)
+	defer cancel()
+	for resp := range f.raw.Watch(ctx, place, clientv3.WithRev(1)) {
+		if len(resp.Events) > 0 {
+			return
+		}
+	}
+	require.Fail(f, "nothing was written", place)
+}
+
+// The answer to a write is lost: it was done, but Put cannot know.
+func TestPut_CutOffFromItsAnswerIsUncertain(t *testing.T) {
+	f := newFixture(t)
+	f.proxy.Mute()
+	next := draft("a", "1")
+	answer := make(chan error, 1)
+	go func() {
+		_, err := f.Put(f.ctx, next, nil, backend.PutOptions{})
+		answer <- err
+	}()
+	f.awaitKey(f.place("a"))
+	f.proxy.Cut()
+	err := <-answer
+	require.ErrorIs(t, err, backend.ErrUncertain)
+	var uncertain *backend.UncertainError
+	require.ErrorAs(t, err, &uncertain)
+	require.Equal(t, "put", uncertain.Verb)
+	require.Equal(t, "a", uncertain.Key)
+	require.False(t, backend.Retryable(err), "a second try would conflict with the first")
+	require.Zero(t, next.Revision, "the draft is the caller's again")
+
+	f.proxy.Heal()
+	o, err := f.Get(f.ctx, "a")
+	require.NoError(t, err, "it was written")
+	require.Equal(t, "1", textOf(o))
+}
+
+func TestRemove_WhoseContextEndsBeforeTheAnswerIsUncertain(t *testing.T) {
+	f := newFixture(t)
+	o := f.create("a", "1")
+	f.proxy.Mute()
+	ctx, cancel := context.WithCancelCause(f.ctx)
+	answer := make(chan error, 1)
+	go func() {
+		_, err := f.Remove(ctx, o)
+		answer <- err
+	}()
+	gone, stop := context.WithTimeout(f.ctx, patience)
+	defer stop()
+	<-f.raw.Watch(gone, f.place("a"), clientv3.WithRev(int64(o.Revision)+1))
+	cause := errors.New("no time")
+	cancel(cause)
+	err := <-answer
+	require.ErrorIs(t, err, backend.ErrUncertain)
+	require.ErrorIs(t, err, cause)
+}
+
+// Nothing was sent, so nothing was written: the write can be made again.
+func TestPut_WithoutConnectionIsUnavailable(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.RequestTimeout = 200 * time.Millisecond })
+	f.create("a", "1")
+	f.proxy.Cut()
+	_, err := f.Put(f.ctx, draft("b", "1"), nil, backend.PutOptions{})
+	for backend.Uncertain(err) { // it went out on the connection that was breaking
+		_, err = f.Put(f.ctx, draft("b", "1"), nil, backend.PutOptions{})
+	}
+	require.ErrorIs(t, err, backend.ErrUnavailable)
+	require.True(t, backend.Retryable(err))
+	ctx, cancel := context.WithTimeout(f.ctx, 50*time.Millisecond)
+	defer cancel()
+	_, err = f.Put(ctx, draft("b", "1"), nil, backend.PutOptions{})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.False(t, backend.Uncertain(err), "it was not sent")
+}
+
+func TestCall_WithoutDeadlineEndsByTheRequestTimeout(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.RequestTimeout = 200 * time.Millisecond })
+	f.proxy.BlackHole()
+	_, err := f.Get(f.ctx, "a")
+	require.ErrorIs(t, err, backend.ErrUnavailable)
+	_, err = f.Put(f.ctx, draft("a", "1"), nil, backend.PutOptions{})
+	require.ErrorIs(t, err, backend.ErrUncertain)
+	require.ErrorContains(t, err, "RequestTimeout")
+	require.ErrorIs(t, f.Compact(f.ctx, 1), backend.ErrUnavailable, "it begins with a read")
+}
+
+// A watch whose connection is cut goes on by itself where it was.
+func TestWatch_GoesOnAfterACutWithoutLossOrRepetition(t *testing.T) {
+	f := newFixture(t)
+	w := f.watch(f.revision(), "")
+	var want []string
+	for round := range 3 {
+		for i := range 20 {
+			key := fmt.Sprintf("k/%d/%d", round, i)
+			f.foreign(key, "x")
+			want = append(want, "ADDED "+key+"=x was -")
+			if i == 10 {
+				f.proxy.Cut()
+			}
+		}
+		f.proxy.Heal()
+	}
+	last := f.foreign("last", "x")
+	require.Equal(t, append(want, "ADDED last=x was -"), w.read(last))
+}
+
+func TestWatch_GoesOnThroughASlowConnection(t *testing.T) {
+	f := newFixture(t)
+	w := f.watch(f.revision(), "")
+	f.proxy.Delay(20 * time.Millisecond)
+	for i := range 10 {
+		f.create(fmt.Sprint("k", i), "x")
+	}
+	require.Len(t, w.read(f.foreign("last", "x")), 11)
+}
+
+// A connection that says nothing is found out, though it stays open.
+func TestWatch_ThatHearsNothingEnds(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.ProgressEvery = 100 * time.Millisecond })
+	w := f.watch(f.revision(), "")
+	f.proxy.BlackHole()
+	_, err := w.end()
+	require.ErrorIs(t, err, backend.ErrUnavailable)
+	f.proxy.Heal()
+	_, err = w.Next(1)
+	require.ErrorIs(t, err, backend.ErrUnavailable, "it has ended for good")
+	f.foreign("a", "1")
+	require.Equal(t, []string{"ADDED a=1 was -"}, f.watch(w.through, "").read(f.revision()))
+}
+
+// What etcd itself has compacted while the watch was away cannot be had any more.
+func TestWatch_OvertakenByCompactionWhileAwayExpires(t *testing.T) {
+	f := newFixture(t)
+	w := f.watch(f.revision(), "")
+	first := f.foreign("a", "1")
+	require.Len(t, w.read(first), 1)
+	f.proxy.Cut()
+	f.foreign("a", "2")
+	newest := f.foreign("a", "3")
+	_, err := f.raw.Compact(f.ctx, int64(newest))
+	require.NoError(t, err)
+	f.proxy.Heal()
+	events, err := w.end()
+	require.Empty(t, events)
+	var expired *store.ExpiredError
+	require.ErrorAs(t, err, &expired)
+	require.Equal(t, newest, expired.Oldest)
+
+	_, err = f.Watch(f.ctx, backend.WatchOptions{From: first, Notify: func() {}})
+	require.ErrorIs(t, err, store.ErrExpired)
+	_, err = f.List(f.ctx, backend.ListOptions{Revision: first})
+	require.ErrorIs(t, err, store.ErrExpired)
+	oldest, err := f.Compacted(f.ctx)
+	require.NoError(t, err)
+	require.Equal(t, newest, oldest, "etcd does not say, but it can be found out")
+}

@@ -1,0 +1,321 @@
+package etcd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/internal/waiting"
+)
+
+// stream is a watch of the client's.
+type stream struct {
+	// ctx is the one that it was opened with, by which progress is requested.
+	ctx       context.Context
+	stop      context.CancelFunc
+	responses clientv3.WatchChan
+}
+
+// open opens the watch behind what was received, and returns when etcd has accepted
+// it; ctx bounds that.
+func (w *watcher) open(ctx context.Context) (*stream, error) {
+	s := &stream{}
+	s.ctx, s.stop = context.WithCancel(w.backend.newStream())
+	unlink := context.AfterFunc(ctx, s.stop)
+	defer unlink()
+	place := w.backend.keys.watched(w.prefix)
+	opts := []clientv3.OpOption{
+		clientv3.WithRange(place.end), clientv3.WithRev(int64(w.received) + 1),
+		clientv3.WithCreatedNotify(), clientv3.WithProgressNotify(), clientv3.WithFragment(),
+	}
+	if !w.noPrev {
+		opts = append(opts, clientv3.WithPrevKV())
+	}
+	s.responses = w.backend.client.Watch(s.ctx, place.start, opts...)
+	err := w.accepted(ctx, s)
+	if err == nil && !unlink() {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// accepted reads the first response.
+func (w *watcher) accepted(ctx context.Context, s *stream) error {
+	select {
+	case resp, open := <-s.responses:
+		if !open {
+			return w.brokenOff(ctx)
+		}
+		if err := resp.Err(); err != nil {
+			return w.failure(ctx, resp)
+		}
+		return w.backend.checkCluster(resp.Header)
+	case <-ctx.Done():
+		return interrupted(ctx, "starting a watch")
+	}
+}
+
+// close ends the stream and waits until the client has forgotten it.
+func (s *stream) close() {
+	s.stop()
+	for range s.responses {
+	}
+}
+
+// brokenOff is why a stream was closed without a word.
+func (w *watcher) brokenOff(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return interrupted(ctx, "watching")
+	}
+	return fmt.Errorf("%w: watching: the client was closed", backend.ErrUnavailable)
+}
+
+// failure is what a response that ends the watch means.
+func (w *watcher) failure(ctx context.Context, resp clientv3.WatchResponse) error {
+	err := resp.Err()
+	switch {
+	case resp.CompactRevision != 0:
+		oldest := store.Revision(resp.CompactRevision)
+		w.backend.noteCompacted(oldest)
+		return &store.ExpiredError{Requested: w.received, Oldest: oldest}
+	case errors.Is(err, rpctypes.ErrNoLeader):
+		return fmt.Errorf("%w: watching: %w", backend.ErrUnavailable, err)
+	}
+	return readError(ctx, "watching", err)
+}
+
+// follow receives until the watch ends. While pending is full there is no stream.
+func (w *watcher) follow(s *stream) {
+	for {
+		err := w.receive(s)
+		s.close()
+		if err == nil {
+			s, err = w.reopen()
+		}
+		if err != nil {
+			w.finish(w.ending(err))
+			return
+		}
+	}
+}
+
+// ending is what the watch ends with because of err.
+func (w *watcher) ending(err error) error {
+	if w.life.Err() != nil {
+		return store.ErrClosed
+	}
+	return err
+}
+
+// reopen waits for room in pending, and opens the watch again.
+func (w *watcher) reopen() (*stream, error) {
+	select {
+	case <-w.room:
+	case <-w.life.Done():
+		return nil, store.ErrClosed
+	}
+	ctx, cancel := context.WithTimeoutCause(w.life, w.backend.config.RequestTimeout, errNoAnswer)
+	defer cancel()
+	return w.open(ctx)
+}
+
+// hurry is how often progress is requested while a reader waits for it: a member may
+// be behind the others, and so not have it yet.
+const hurry = 100 * time.Millisecond
+
+// receive takes responses until pending is full, which is no error, or the watch
+// ends.
+func (w *watcher) receive(s *stream) error {
+	period := w.backend.config.ProgressEvery
+	timer := time.NewTimer(period)
+	defer timer.Stop()
+	var asked time.Time // since when there is no answer; zero: it was not asked for
+	for {
+		select {
+		case resp, open := <-s.responses:
+			if !open {
+				return w.brokenOff(w.life)
+			}
+			if full, err := w.add(resp); full || err != nil {
+				return err
+			}
+			asked = time.Time{}
+			timer.Reset(w.patience(period))
+			continue
+		case <-timer.C:
+		case <-w.chased:
+		case <-w.life.Done():
+			return store.ErrClosed
+		}
+		if asked.IsZero() {
+			asked = time.Now()
+		} else if time.Since(asked) > period {
+			return fmt.Errorf("%w: the watch was not answered for %v", backend.ErrUnavailable, time.Since(asked).Round(time.Millisecond))
+		}
+		if err := w.ask(s, period); err != nil {
+			return err
+		}
+		timer.Reset(w.patience(period))
+	}
+}
+
+// patience is how long to wait for a response before asking.
+func (w *watcher) patience(period time.Duration) time.Duration {
+	if w.behind() {
+		return min(hurry, period)
+	}
+	return period
+}
+
+// ask requests progress.
+func (w *watcher) ask(s *stream, period time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(s.ctx, period, errNoAnswer)
+	defer cancel()
+	if err := w.backend.client.RequestProgress(ctx); err != nil {
+		return readError(ctx, "requesting progress", err)
+	}
+	return nil
+}
+
+// add takes a response in. Full says that pending is.
+func (w *watcher) add(resp clientv3.WatchResponse) (full bool, err error) {
+	if resp.Err() != nil {
+		return false, w.failure(w.life, resp)
+	}
+	if err := w.backend.checkCluster(resp.Header); err != nil {
+		return false, err
+	}
+	if resp.IsProgressNotify() {
+		w.backend.recheck(w, store.Revision(resp.Header.Revision))
+		return w.append(nil, store.Revision(resp.Header.Revision)), nil
+	}
+	if len(resp.Events) == 0 {
+		return false, nil
+	}
+	slices.SortStableFunc(resp.Events, inOrder)
+	changes, through, err := w.changes(resp.Events)
+	return w.append(changes, through), err
+}
+
+// inOrder puts the events of one revision, which a transaction or a lease can have
+// several of, in the order of their keys.
+func inOrder(x, y *clientv3.Event) int {
+	if x.Kv.ModRevision != y.Kv.ModRevision {
+		return int(x.Kv.ModRevision - y.Kv.ModRevision)
+	}
+	return bytes.Compare(x.Kv.Key, y.Kv.Key)
+}
+
+// recheck looks whether the cluster has gone back, if a watch is told of a revision
+// before what it has received. Mostly it is a member that is behind.
+func (b *Backend) recheck(w *watcher, progress store.Revision) {
+	w.mu.Lock()
+	received := w.received
+	w.mu.Unlock()
+	if progress >= received {
+		return
+	}
+	ctx, cancel := context.WithTimeout(w.life, b.config.RequestTimeout)
+	defer cancel()
+	if _, err := b.position(ctx); err != nil && ctx.Err() == nil {
+		b.report(err)
+	}
+}
+
+// append adds changes to pending, which are all up to through.
+func (w *watcher) append(changes []change, through store.Revision) (full bool) {
+	w.mu.Lock()
+	if w.err == nil {
+		w.pending = append(w.pending, changes...)
+		for _, c := range changes {
+			w.bytes += c.bytes
+		}
+		w.received = max(w.received, through)
+		w.arrive(w.received)
+		limits := w.backend.config.Buffer
+		w.full = len(w.pending) >= limits.Events || w.bytes >= limits.Bytes
+		full = w.full
+	}
+	if full {
+		w.arrive(1<<64 - 1)
+	}
+	woken := w.waiting.Take()
+	w.mu.Unlock()
+	waiting.WakeAll(woken)
+	return full
+}
+
+// changes decodes events, and says up to which revision they are all there are. With
+// an error they are those of the revisions before the one that it is about.
+func (w *watcher) changes(events []*clientv3.Event) (changes []change, through store.Revision, err error) {
+	changes = make([]change, 0, len(events))
+	now := time.Now()
+	for _, e := range events {
+		if !store.HasPrefix(w.backend.keys.key(e.Kv.Key), w.prefix) || !w.backend.nameable(e.Kv.Key) {
+			continue
+		}
+		ev, err := w.event(e, now)
+		if err != nil {
+			whole := slices.DeleteFunc(changes, func(c change) bool { return c.event.Revision == ev.Revision })
+			return whole, ev.Revision - 1, err
+		}
+		changes = append(changes, change{ev, sizeOf(e.Kv) + sizeOf(e.PrevKv)})
+	}
+	return changes, store.Revision(events[len(events)-1].Kv.ModRevision), nil
+}
+
+func sizeOf(kv *mvccpb.KeyValue) int { return len(kv.GetKey()) + len(kv.GetValue()) }
+
+// event decodes an event.
+func (w *watcher) event(e *clientv3.Event, now time.Time) (store.Event, error) {
+	ev := store.Event{Type: store.Modified, Revision: store.Revision(e.Kv.ModRevision)}
+	var err error
+	switch {
+	case e.Type == clientv3.EventTypeDelete:
+		ev.Type = store.Deleted
+	case e.IsCreate():
+		ev.Type = store.Added
+	}
+	if ev.Type != store.Added && !w.noPrev {
+		if e.PrevKv == nil {
+			return ev, &LostError{Key: w.backend.keys.key(e.Kv.Key), Revision: ev.Revision}
+		}
+		if ev.Prev, err = w.decode(e.PrevKv, now); err != nil {
+			return ev, err
+		}
+	}
+	switch {
+	case ev.Type != store.Deleted:
+		ev.Object, err = w.decode(e.Kv, now)
+	case ev.Prev != nil:
+		ev.Object = w.backend.values.schema.Gone(ev.Prev, ev.Revision, now)
+	default:
+		ev.Object = w.backend.values.frame(e.Kv, header{}, now)
+	}
+	if ev.Prev != nil && err == nil {
+		store.ShareAttributes(ev.Object, ev.Prev)
+	}
+	return ev, err
+}
+
+// decode decodes a value, by the policy for those that cannot be.
+func (w *watcher) decode(kv *mvccpb.KeyValue, now time.Time) (*store.Object, error) {
+	o, unknown := w.backend.values.decode(kv, now)
+	if unknown != nil && w.backend.config.OnUndecodable == Fail {
+		return nil, unknown
+	}
+	return o, nil
+}

@@ -1,0 +1,218 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// Compact gives up the history of the objects below the prefix. That of the rest
+// of the cluster stays, for etcd's own compaction is everybody's: a key beside the
+// objects says how far this has gone, and reads and watches keep to it, here at once
+// and in other processes when they have seen it. It frees no space.
+func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
+	ctx, done, err := b.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for {
+		at, err := b.position(ctx)
+		if err != nil {
+			return err
+		}
+		switch {
+		case rev > at.revision:
+			return &store.FutureError{Requested: rev, Current: at.revision}
+		case rev <= at.floor:
+			return nil
+		}
+		written, err := b.writeFloor(ctx, rev, at.version)
+		if err != nil {
+			return err
+		}
+		if written {
+			b.raiseFloor(ctx, rev)
+			return nil
+		}
+	}
+}
+
+// writeFloor sets the floor if the key is still of a version.
+func (b *Backend) writeFloor(ctx context.Context, rev store.Revision, version int64) (bool, error) {
+	before := b.newest.Load()
+	ctx, sending := observeSending(ctx)
+	resp, err := b.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.ModRevision(b.keys.floor), "=", version)).
+		Then(clientv3.OpPut(b.keys.floor, rev.String())).
+		Else(clientv3.OpGet(b.keys.floor)).Commit()
+	if err != nil {
+		return false, writeError(ctx, "compaction", b.config.Prefix, sending, err)
+	}
+	return resp.Succeeded, b.observe(resp.Header, before)
+}
+
+// parseFloor reads what writeFloor wrote; zero if it is something else.
+func parseFloor(text []byte) store.Revision {
+	n, err := strconv.ParseUint(string(text), 10, 63)
+	if err != nil {
+		return 0
+	}
+	return store.Revision(n)
+}
+
+// floorPatience is how long a new floor waits for watches that may have nothing left
+// to read below it, but have not heard so yet.
+const floorPatience = time.Second
+
+// raiseFloor makes rev the floor. Watches that have read all there was up to rev go
+// on; the others end.
+func (b *Backend) raiseFloor(ctx context.Context, rev store.Revision) {
+	ctx, cancel := context.WithTimeout(ctx, floorPatience)
+	defer cancel()
+	watches := b.watching()
+	for _, w := range watches {
+		w.chase(rev)
+	}
+	for _, w := range watches {
+		w.awaitArrival(ctx, rev)
+	}
+	for {
+		floor := b.floor.Load()
+		if uint64(rev) <= floor || b.floor.CompareAndSwap(floor, uint64(rev)) {
+			break
+		}
+	}
+	for _, w := range b.watching() {
+		w.wakeReader()
+	}
+}
+
+// floorRetry is how long to wait before the floor is followed again.
+const floorRetry = time.Second
+
+// followFloor keeps up with the floor that other processes raise, from what is known
+// of it at a revision.
+func (b *Backend) followFloor(from store.Revision) {
+	for b.life.Err() == nil {
+		ctx, stop := context.WithCancel(b.newStream())
+		for resp := range b.client.Watch(ctx, b.keys.floor, clientv3.WithRev(int64(from)+1)) {
+			for _, ev := range resp.Events {
+				b.raiseFloor(b.life, parseFloor(ev.Kv.Value))
+				from = store.Revision(ev.Kv.ModRevision)
+			}
+		}
+		stop()
+		if !sleep(b.life, floorRetry) {
+			return
+		}
+		ctx, stop = context.WithTimeout(b.life, b.config.RequestTimeout)
+		if at, err := b.position(ctx); err == nil {
+			b.raiseFloor(ctx, at.floor)
+			from = at.revision
+		}
+		stop()
+	}
+}
+
+// sleep waits for d, unless ctx ends before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Compacted returns the oldest revision that can be listed at and watched from, by
+// Compact or because etcd was compacted; zero if nothing was given up. etcd does not
+// tell: if it has been compacted since the last call, the revision is searched for,
+// in a request for each binary digit of the history's length.
+func (b *Backend) Compacted(ctx context.Context) (store.Revision, error) {
+	ctx, done, err := b.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	at, err := b.position(ctx)
+	if err != nil {
+		return 0, err
+	}
+	oldest, err := b.findCompacted(ctx)
+	return max(oldest, at.floor), err
+}
+
+// findCompacted returns the revision that etcd itself is compacted to.
+func (b *Backend) findCompacted(ctx context.Context) (store.Revision, error) {
+	refused := store.Revision(b.compacted.Load())
+	readable, err := b.readable(ctx, max(refused, 1))
+	if err != nil || readable {
+		return refused, err
+	}
+	at, err := b.position(ctx)
+	if err != nil {
+		return 0, err
+	}
+	oldest := at.revision
+	for refused+1 < oldest {
+		middle := refused + (oldest-refused)/2
+		if readable, err = b.readable(ctx, middle); err != nil {
+			return 0, err
+		}
+		if readable {
+			oldest = middle
+		} else {
+			refused = middle
+		}
+	}
+	b.noteCompacted(oldest)
+	return oldest, nil
+}
+
+// readable reports whether etcd still has the state at a revision.
+func (b *Backend) readable(ctx context.Context, rev store.Revision) (bool, error) {
+	_, err := b.client.Get(ctx, b.keys.floor, clientv3.WithRev(int64(rev)))
+	switch {
+	case errors.Is(err, rpctypes.ErrCompacted):
+		return false, nil
+	case err != nil:
+		return false, readError(ctx, "looking for the oldest revision", err)
+	}
+	return true, nil
+}
+
+// noteCompacted remembers that etcd is compacted to rev.
+func (b *Backend) noteCompacted(rev store.Revision) {
+	for {
+		known := b.compacted.Load()
+		if uint64(rev) <= known || b.compacted.CompareAndSwap(known, uint64(rev)) {
+			return
+		}
+	}
+}
+
+// checkStart reports whether a watch can begin after from.
+func (b *Backend) checkStart(ctx context.Context, opts backend.WatchOptions, at position) error {
+	oldest := max(at.floor, store.Revision(b.compacted.Load()))
+	if err := opts.Check(oldest, at.revision); err != nil || opts.From == 0 || opts.From == at.revision {
+		return err
+	}
+	readable, err := b.readable(ctx, opts.From)
+	if err != nil || readable {
+		return err
+	}
+	if oldest, err = b.findCompacted(ctx); err != nil {
+		return err
+	}
+	return &store.ExpiredError{Requested: opts.From, Oldest: oldest}
+}

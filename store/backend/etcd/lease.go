@@ -1,0 +1,99 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// leases is where writes with a TTL get their leases. If objects share leases, one
+// is granted for a little longer than asked, and serves until its rest is too short
+// or it has its number of objects.
+type leases struct {
+	// most is how many objects share a lease; up to one, each has its own.
+	most int
+
+	mu     sync.Mutex
+	shared *lease
+}
+
+// lease is a lease of etcd.
+type lease struct {
+	id clientv3.LeaseID
+	// until is when it ends at the earliest.
+	until time.Time
+	// objects is how many it was taken for; zero if it is not to be shared.
+	objects int
+}
+
+// The most that an object on a shared lease lives longer than asked.
+const (
+	leaseSlackPart = 20 // of the TTL
+	leaseSlackMost = time.Minute
+)
+
+// revokePatience is how long Close may wait for leases to be revoked.
+const revokePatience = time.Second
+
+// take returns a lease for an object that is to live for ttl.
+func (l *leases) take(ctx context.Context, b *Backend, ttl time.Duration) (*lease, error) {
+	if l.most <= 1 {
+		return b.grant(ctx, ttl)
+	}
+	slack := min(ttl/leaseSlackPart, leaseSlackMost)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.shared; s != nil && s.objects < l.most {
+		if rest := time.Until(s.until); rest >= ttl && rest <= ttl+slack+time.Second {
+			s.objects++
+			return s, nil
+		}
+	}
+	s, err := b.grant(ctx, ttl+slack)
+	if err != nil {
+		return nil, err
+	}
+	s.objects = 1
+	l.shared = s
+	return s, nil
+}
+
+// drop makes sure that a lease that is gone is not taken again.
+func (l *leases) drop(gone *lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shared == gone {
+		l.shared = nil
+	}
+}
+
+// giveBack revokes the lease of a write that was not done, which would otherwise
+// stay until it ends. Shared ones stay.
+func (l *leases) giveBack(b *Backend, unused *lease) {
+	if unused.objects > 0 {
+		return
+	}
+	b.running.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), revokePatience)
+		defer cancel()
+		_, err := b.client.Revoke(ctx, unused.id)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			b.report(readError(ctx, "revoking a lease", err))
+		}
+	})
+}
+
+// grant asks etcd for a lease of at least ttl.
+func (b *Backend) grant(ctx context.Context, ttl time.Duration) (*lease, error) {
+	start := time.Now()
+	seconds := (ttl + time.Second - 1) / time.Second
+	resp, err := b.client.Grant(ctx, int64(seconds))
+	if err != nil {
+		return nil, readError(ctx, "granting a lease", err)
+	}
+	return &lease{id: resp.ID, until: start.Add(time.Duration(resp.TTL) * time.Second)}, nil
+}

@@ -1,0 +1,164 @@
+package etcd_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/backendtest"
+	"github.com/watchmill/watchmill/store/backend/etcd"
+	"github.com/watchmill/watchmill/store/backend/etcd/etcdtest"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+func TestNew_RefusesAConfigThatCannotBe(t *testing.T) {
+	good := etcd.Config{Prefix: "/shop/pods", Schema: backendtest.Schema(), Endpoints: []string{"127.0.0.1:1"}}
+	for field, change := range map[string]func(*etcd.Config){
+		"Config.Prefix is empty":                  func(c *etcd.Config) { c.Prefix = "" },
+		"Config.Prefix ends with a slash":         func(c *etcd.Config) { c.Prefix = "/" },
+		"Config.Prefix is no path":                func(c *etcd.Config) { c.Prefix = "/shop//pods" },
+		"Config.Prefix is not valid UTF-8":        func(c *etcd.Config) { c.Prefix = "\xff" },
+		"Config.Schema has functions missing":     func(c *etcd.Config) { c.Schema = store.Schema{} },
+		"Config.Endpoints is empty":               func(c *etcd.Config) { c.Endpoints = nil },
+		"Config.Client is given beside Endpoints": func(c *etcd.Config) { c.Client = &clientv3.Client{} },
+		"Config.OnUndecodable 7 is no policy":     func(c *etcd.Config) { c.OnUndecodable = 7 },
+		"Config.Buffer is negative":               func(c *etcd.Config) { c.Buffer.Events = -1 },
+		"Config.ProgressEvery is negative":        func(c *etcd.Config) { c.ProgressEvery = -1 },
+		"Config.RequestTimeout is negative":       func(c *etcd.Config) { c.RequestTimeout = -1 },
+		"Config.LeasePool is negative":            func(c *etcd.Config) { c.LeasePool = -1 },
+	} {
+		bad := good
+		change(&bad)
+		_, err := etcd.New(context.Background(), bad)
+		require.ErrorIs(t, err, usercode.ErrConfig)
+		require.ErrorContains(t, err, field)
+	}
+}
+
+func TestNew_FailsIfNoMemberAnswers(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	_, err := etcd.New(ctx, etcd.Config{Prefix: "/p", Schema: backendtest.Schema(), Endpoints: []string{"127.0.0.1:1"}})
+	require.Error(t, err)
+	require.True(t, backend.Retryable(err) || ctx.Err() != nil, "%v", err)
+}
+
+func TestNew_LeavesAGivenClientOpen(t *testing.T) {
+	f := newFixture(t)
+	b, err := etcd.New(f.ctx, etcd.Config{Prefix: "/p", Schema: backendtest.Schema(), Client: f.raw})
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+	_, err = f.raw.Get(f.ctx, "a")
+	require.NoError(t, err)
+}
+
+func TestNew_OverTLS(t *testing.T) {
+	dir := t.TempDir()
+	server := etcdtest.Start(t, func(c *embed.Config) {
+		secure := url.URL{Scheme: "https", Host: "127.0.0.1:0"}
+		c.Dir, c.ClientAutoTLS = dir, true
+		c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{secure}, []url.URL{secure}
+	})
+	certificate, err := os.ReadFile(filepath.Join(dir, "fixtures", "client", "cert.pem"))
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(certificate))
+	cfg := etcd.Config{Prefix: "/p", Schema: backendtest.Schema(), Endpoints: []string{server.Endpoint}}
+	cfg.TLS = &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}
+	b, err := etcd.New(context.Background(), cfg)
+	require.NoError(t, err)
+	_, err = b.Put(context.Background(), draft("a", "1"), nil, backend.PutOptions{})
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+
+	cfg.TLS = &tls.Config{RootCAs: x509.NewCertPool()}
+	_, err = etcd.New(context.Background(), cfg)
+	require.ErrorIs(t, err, backend.ErrUnavailable, "a server that cannot prove itself is not talked to")
+	require.ErrorContains(t, err, "certificate", "the error says why")
+}
+
+func TestNew_WithAPassword(t *testing.T) {
+	f := newFixture(t)
+	f.server = etcdtest.Start(t, func(c *embed.Config) { c.BcryptCost = uint(bcrypt.MinCost) })
+	f.raw = etcdtest.Client(t, f.server.Endpoint)
+	for _, step := range []func() error{
+		func() error { _, err := f.raw.UserAdd(f.ctx, "root", "r"); return err },
+		func() error { _, err := f.raw.UserGrantRole(f.ctx, "root", "root"); return err },
+		func() error { _, err := f.raw.RoleAdd(f.ctx, "pods"); return err },
+		func() error {
+			_, err := f.raw.RoleGrantPermission(f.ctx, "pods", "/pods!", "/pods0", clientv3.PermissionType(clientv3.PermReadWrite))
+			return err
+		},
+		func() error { _, err := f.raw.UserAdd(f.ctx, "alice", "a"); return err },
+		func() error { _, err := f.raw.UserGrantRole(f.ctx, "alice", "pods"); return err },
+		func() error { _, err := f.raw.AuthEnable(f.ctx); return err },
+	} {
+		require.NoError(t, step())
+	}
+	cfg := etcd.Config{Prefix: "/pods", Schema: backendtest.Schema(), Endpoints: []string{f.server.Endpoint}, Username: "alice", Password: "a"}
+	b, err := etcd.New(f.ctx, cfg)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	_, err = b.Put(f.ctx, draft("a", "1"), nil, backend.PutOptions{TTL: time.Minute})
+	require.NoError(t, err)
+
+	cfg.Prefix = "/others"
+	_, err = etcd.New(f.ctx, cfg)
+	require.ErrorIs(t, err, backend.ErrDenied)
+	cfg.Prefix, cfg.Password = "/pods", "wrong"
+	_, err = etcd.New(f.ctx, cfg)
+	require.ErrorIs(t, err, backend.ErrDenied)
+}
+
+func TestInfo_IsWhatTheMembersSay(t *testing.T) {
+	f := newFixture(t)
+	rev := f.create("a", "1").Revision
+	f.cfg.Endpoints = []string{f.server.Endpoint}
+	info, err := f.open().Info(f.ctx)
+	require.NoError(t, err)
+	require.NotZero(t, info.Cluster)
+	require.Len(t, info.Members, 1)
+	m := info.Members[0]
+	require.NoError(t, m.Err)
+	require.GreaterOrEqual(t, m.Revision, rev)
+	require.NotEmpty(t, m.Version)
+	require.NotZero(t, m.Size)
+	require.Empty(t, m.Alarms)
+}
+
+// A database that is full takes no writes, but can be read.
+func TestPut_IntoAFullDatabase(t *testing.T) {
+	server := etcdtest.Start(t, func(c *embed.Config) { c.QuotaBackendBytes = 4 << 20 })
+	var reported error
+	cfg := etcd.Config{Prefix: "/p", Schema: backendtest.Schema(), Endpoints: []string{server.Endpoint}}
+	cfg.OnError = func(err error) { reported = err }
+	b, err := etcd.New(context.Background(), cfg)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	text := string(make([]byte, 150<<10)) // some 900 kB, as JSON
+	for i := 0; err == nil; i++ {
+		require.Less(t, i, 100)
+		_, err = b.Put(context.Background(), draft("a"+string(rune('a'+i)), text), nil, backend.PutOptions{})
+	}
+	require.ErrorIs(t, err, backend.ErrFull)
+	require.False(t, backend.Uncertain(err))
+	_, err = b.Get(context.Background(), "aa")
+	require.NoError(t, err)
+
+	other, err := etcd.New(context.Background(), cfg)
+	require.NoError(t, err)
+	require.NoError(t, other.Close())
+	require.Error(t, reported, "it is told when a backend is opened")
+}

@@ -1,0 +1,227 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// Get returns the newest object under key, linearizably, or [store.ErrNotFound], or
+// a [*backend.UndecodableError].
+func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
+	ctx, done, err := b.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if err := store.ValidateKey(key); err != nil {
+		return nil, err
+	}
+	before := b.newest.Load()
+	resp, err := b.client.Get(ctx, b.keys.of(key))
+	if err != nil {
+		return nil, readError(ctx, fmt.Sprintf("reading %q", key), err)
+	}
+	if err := b.observe(resp.Header, before); err != nil {
+		return nil, err
+	}
+	if len(resp.Kvs) == 0 {
+		return nil, &store.NotFoundError{Key: key}
+	}
+	o, unknown := b.values.decode(resp.Kvs[0], time.Now())
+	if unknown != nil {
+		return nil, unknown
+	}
+	return o, nil
+}
+
+// The bounds of a request for objects. The first is small, for most lists are, and
+// each next one twice as large.
+const (
+	firstPage = 500
+	mostPage  = 10_000
+)
+
+// maxUndecodable is how many values that cannot be decoded a list names.
+const maxUndecodable = 100
+
+// listAttempts is how often a list of the newest state begins anew because etcd
+// compacted the revision that it was reading at.
+const listAttempts = 3
+
+// List returns a page of objects in key order, read in requests of at most 10,000 at
+// one revision. If values cannot be decoded, it fails with up to 100 of the
+// [*backend.UndecodableError], joined.
+func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	ctx, done, err := b.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	scan, err := opts.Scan()
+	if err != nil {
+		return nil, err
+	}
+	if scan.Revision != 0 {
+		if err := b.checkScan(ctx, scan); err != nil {
+			return nil, err
+		}
+	}
+	for attempt := 1; ; attempt++ {
+		l := &listing{backend: b, scan: scan, at: scan.Revision}
+		page, err := l.run(ctx)
+		if errors.Is(err, rpctypes.ErrCompacted) && scan.Revision == 0 && attempt < listAttempts {
+			continue
+		}
+		return page, b.compactedError(ctx, scan, err)
+	}
+}
+
+// checkScan reports whether the history that a scan needs is still there.
+func (b *Backend) checkScan(ctx context.Context, scan backend.Scan) error {
+	at, err := b.position(ctx)
+	if err != nil {
+		return err
+	}
+	return scan.Check(max(at.floor, store.Revision(b.compacted.Load())), at.revision)
+}
+
+// compactedError returns the error for a scan that etcd answered with err.
+func (b *Backend) compactedError(ctx context.Context, scan backend.Scan, err error) error {
+	if !errors.Is(err, rpctypes.ErrCompacted) {
+		return err
+	}
+	oldest, failed := b.findCompacted(ctx)
+	if failed != nil {
+		return failed
+	}
+	if expired := scan.Check(oldest, max(oldest, scan.Revision)); expired != nil {
+		return expired
+	}
+	return &store.ExpiredError{Requested: scan.Revision, Oldest: oldest}
+}
+
+// listing is a list in the making.
+type listing struct {
+	backend *Backend
+	scan    backend.Scan
+	// at is the revision to read at; zero until the first answer.
+	at        store.Revision
+	items     []*store.Object
+	remaining int
+	unknown   []error
+	// page is how many to ask for next.
+	page int
+}
+
+// run reads all that the scan covers.
+func (l *listing) run(ctx context.Context) (*backend.List, error) {
+	l.items, l.page = []*store.Object{}, firstPage
+	for _, s := range l.backend.keys.listed(l.scan.Prefix, l.scan.After) {
+		if err := l.read(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	if len(l.unknown) > 0 {
+		return nil, errors.Join(l.unknown...)
+	}
+	list := &backend.List{Revision: l.at, Items: l.items, Remaining: l.remaining}
+	if l.remaining > 0 {
+		list.Continue = backend.Token{Revision: l.at, Start: l.items[len(l.items)-1].Key}.Encode()
+	}
+	return list, nil
+}
+
+// full reports whether the list has all the objects that it may have.
+func (l *listing) full() bool { return l.scan.Limit > 0 && len(l.items) >= l.scan.Limit }
+
+// read reads a range, or counts it if the list is full.
+func (l *listing) read(ctx context.Context, s span) error {
+	for {
+		resp, err := l.request(ctx, s)
+		if status.Code(err) == codes.ResourceExhausted && l.page > 1 {
+			l.page /= 2
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if l.full() {
+			l.remaining += int(resp.Count)
+			return nil
+		}
+		l.add(resp)
+		if l.full() || !resp.More {
+			return nil
+		}
+		s.start = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
+		l.page = min(2*l.page, mostPage)
+	}
+}
+
+// request asks for the next objects of a range, at the revision of the first
+// answer.
+func (l *listing) request(ctx context.Context, s span) (*clientv3.GetResponse, error) {
+	opts := []clientv3.OpOption{clientv3.WithRange(s.end), clientv3.WithRev(int64(l.at))}
+	switch {
+	case l.full():
+		opts = append(opts, clientv3.WithCountOnly())
+	case l.scan.Limit > 0:
+		opts = append(opts, clientv3.WithLimit(int64(min(l.page, l.scan.Limit-len(l.items)))))
+	default:
+		opts = append(opts, clientv3.WithLimit(int64(l.page)))
+	}
+	before := l.backend.newest.Load()
+	resp, err := l.backend.client.Get(ctx, s.start, opts...)
+	if errors.Is(err, rpctypes.ErrCompacted) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, readError(ctx, "listing", err)
+	}
+	if err := l.backend.observe(resp.Header, before); err != nil {
+		return nil, err
+	}
+	if l.at == 0 {
+		l.at = store.Revision(resp.Header.Revision)
+	}
+	return resp, nil
+}
+
+// add adds what an answer has.
+func (l *listing) add(resp *clientv3.GetResponse) {
+	now := time.Now()
+	for _, kv := range resp.Kvs {
+		if !l.backend.nameable(kv.Key) {
+			continue
+		}
+		o, unknown := l.backend.values.decode(kv, now)
+		if unknown != nil && len(l.unknown) < maxUndecodable {
+			l.unknown = append(l.unknown, unknown)
+		}
+		l.items = append(l.items, o)
+		kv.Value = nil // the list holds one of the two
+	}
+	if l.full() {
+		l.remaining += int(resp.Count) - len(resp.Kvs)
+	}
+}
+
+// nameable reports whether a place below the prefix can be an object's. Another
+// program can have written others, which are no objects.
+func (b *Backend) nameable(place []byte) bool {
+	err := store.ValidateKey(b.keys.key(place))
+	if err != nil {
+		b.report(fmt.Errorf("%q in etcd is left out: it is below the prefix, but not an object's: %w", place, err))
+	}
+	return err == nil
+}

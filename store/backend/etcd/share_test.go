@@ -1,0 +1,135 @@
+package etcd_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/etcd"
+)
+
+// A revision that others have moved is known at once when it is asked for, though
+// nothing happened below the prefix.
+func TestRevision_BringsWatchesUpToIt(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.ProgressEvery = time.Hour })
+	w := f.watch(f.revision(), "")
+	_, err := f.raw.Put(f.ctx, "/elsewhere", "x")
+	require.NoError(t, err)
+	require.Empty(t, w.read(f.revision()))
+}
+
+func TestWatch_HearsOfProgressWithoutAsking(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.ProgressEvery = 50 * time.Millisecond })
+	w := f.watch(f.revision(), "")
+	resp, err := f.raw.Put(f.ctx, "/elsewhere", "x")
+	require.NoError(t, err)
+	require.Empty(t, w.read(store.Revision(resp.Header.Revision)))
+}
+
+// The objects that share a lease end at one revision, in one batch, in key order.
+func TestLeasePool_ObjectsEndAtOneRevision(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.LeasePool = 10 })
+	w := f.watch(f.revision(), "")
+	var last *store.Object
+	for i := range 8 {
+		var err error
+		last, err = f.Put(f.ctx, draft(fmt.Sprint("k", 7-i), "x"), nil, backend.PutOptions{TTL: 2 * time.Second})
+		require.NoError(t, err)
+	}
+	leases, err := f.raw.Leases(f.ctx)
+	require.NoError(t, err)
+	require.Len(t, leases.Leases, 1)
+	require.Len(t, w.read(last.Revision), 8)
+	for {
+		batch, err := w.Next(1)
+		require.NoError(t, err)
+		if len(batch.Events) == 0 {
+			w.await()
+			continue
+		}
+		require.Len(t, batch.Events, 8, "a revision is not split, whatever the limit")
+		for i, ev := range batch.Events {
+			require.Equal(t, store.Deleted, ev.Type)
+			require.Equal(t, fmt.Sprint("k", i), ev.Key())
+			require.Equal(t, batch.Through, ev.Revision)
+		}
+		return
+	}
+}
+
+func TestLease_OfAWriteThatFailsIsRevoked(t *testing.T) {
+	f := newFixture(t)
+	f.create("a", "1")
+	_, err := f.Put(f.ctx, draft("a", "2"), nil, backend.PutOptions{TTL: time.Hour})
+	require.ErrorIs(t, err, store.ErrExists)
+	require.NoError(t, f.Close())
+	leases, err := f.raw.Leases(f.ctx)
+	require.NoError(t, err)
+	require.Empty(t, leases.Leases)
+}
+
+// A watch that nobody reads holds no more than its buffer, and loses nothing.
+func TestBuffer_BreaksAWatchOffAndGoesOn(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.Buffer = etcd.Buffer{Events: 16} })
+	w := f.watch(f.revision(), "")
+	var want []string
+	for i := range 200 {
+		key := fmt.Sprintf("k/%03d", i)
+		f.foreign(key, "x")
+		want = append(want, "ADDED "+key+"=x was -")
+	}
+	require.Equal(t, want, w.read(f.revision()))
+}
+
+func TestBuffer_CountsBytes(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.Buffer = etcd.Buffer{Bytes: 10_000} })
+	w := f.watch(f.revision(), "")
+	for i := range 50 {
+		f.foreign(fmt.Sprint("k", i), strings.Repeat("x", 4_000))
+	}
+	require.Len(t, w.read(f.revision()), 50)
+}
+
+// A compaction by one process ends the watches that are behind in another, and
+// leaves alone those that have read everything, though they may not know it.
+func TestCompact_IsSeenByOtherProcesses(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.ProgressEvery = time.Hour })
+	other := &fixture{TB: t, ctx: f.ctx, raw: f.raw, cfg: f.cfg, Backend: f.open()}
+	start := f.revision()
+	quiet, lagging := other.watch(start, "quiet"), other.watch(start, "")
+	f.create("a", "1")
+	newest := f.create("b", "1").Revision
+	require.NoError(t, f.Compact(f.ctx, newest))
+	require.Eventually(t, func() bool { return other.Floor() == newest }, patience, time.Millisecond)
+	events, err := lagging.end()
+	require.ErrorIs(t, err, store.ErrExpired)
+	require.Empty(t, events, "what was given up is not told any more")
+	require.Empty(t, quiet.read(newest))
+	at, err := other.Compacted(f.ctx)
+	require.NoError(t, err)
+	require.Equal(t, newest, at)
+
+	resp, err := f.raw.Get(f.ctx, f.place("a"))
+	require.NoError(t, err)
+	require.Len(t, resp.Kvs, 1)
+	_, err = f.raw.Get(f.ctx, "/elsewhere", rev(start))
+	require.NoError(t, err, "the rest of the cluster keeps its history")
+}
+
+func TestStoreID_NamesClusterAndPrefix(t *testing.T) {
+	f := newFixture(t)
+	id, err := f.StoreID(f.ctx)
+	require.NoError(t, err)
+	again, err := f.open().StoreID(f.ctx)
+	require.NoError(t, err)
+	require.Equal(t, id, again)
+	f.cfg.Prefix = newPrefix()
+	elsewhere, err := f.open().StoreID(f.ctx)
+	require.NoError(t, err)
+	require.NotEqual(t, id, elsewhere, "revisions are the same, but the objects are others")
+}

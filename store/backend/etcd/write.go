@@ -1,0 +1,206 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// Put stores draft if the object under its key is still prev, in one request, and
+// another one for a lease if there is a TTL. The TTL is at least what was asked: in
+// whole seconds, two at the least, and anew whenever etcd's leader changes.
+//
+// Beside the errors of [backend.Backend]: [backend.ErrFull], [backend.ErrDenied],
+// [backend.ErrUnavailable], [*backend.TooLargeError], those of codec and sealer, and
+// [*backend.UncertainError] if the answer did not come: then the write may have been
+// done, or be done yet.
+func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	ctx, done, err := b.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if err := store.ValidateKey(draft.Key); err != nil {
+		return nil, err
+	}
+	w := write{verb: "put", key: draft.Key, prev: prev}
+	written, expires := time.Now(), time.Time{}
+	if opts.TTL > 0 {
+		expires = written.Add(opts.TTL)
+	}
+	if w.value, err = b.values.encode(draft, written, expires); err != nil {
+		return nil, err
+	}
+	at, err := b.put(ctx, &w, opts.TTL)
+	if err != nil {
+		return nil, err
+	}
+	draft.Revision, draft.Created, draft.Written, draft.Expires = at, at, written, expires
+	if prev != nil {
+		draft.Created = w.created
+		store.ShareAttributes(draft, prev)
+	}
+	return draft, nil
+}
+
+// put writes, on a lease if there is a TTL. A lease that is gone is replaced, once.
+func (b *Backend) put(ctx context.Context, w *write, ttl time.Duration) (store.Revision, error) {
+	if ttl == 0 {
+		return b.commit(ctx, w, clientv3.NoLease)
+	}
+	for attempt := 0; ; attempt++ {
+		lease, err := b.leases.take(ctx, b, ttl)
+		if err != nil {
+			return 0, err
+		}
+		at, err := b.commit(ctx, w, lease.id)
+		if errors.Is(err, rpctypes.ErrLeaseNotFound) && attempt == 0 {
+			b.leases.drop(lease)
+			continue
+		}
+		if err != nil && !backend.Uncertain(err) {
+			b.leases.giveBack(b, lease)
+		}
+		return at, err
+	}
+}
+
+// Remove deletes the object under prev's key if it is still prev, in one request.
+// Errors as for Put.
+func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
+	ctx, done, err := b.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if prev == nil || prev.Revision == 0 {
+		return nil, &usercode.ConfigError{Field: "prev", Problem: "has no revision; give the object to remove as storage returned it"}
+	}
+	if err := store.ValidateKey(prev.Key); err != nil {
+		return nil, err
+	}
+	w := write{verb: "remove", key: prev.Key, prev: prev}
+	at, err := b.commit(ctx, &w, clientv3.NoLease)
+	if err != nil {
+		return nil, err
+	}
+	last := prev
+	if w.before != nil {
+		last, _ = b.values.decode(w.before, time.Now())
+	}
+	return b.values.schema.Gone(last, at, time.Now()), nil
+}
+
+// write is one conditional write.
+type write struct {
+	verb, key string
+	// prev is the object that must be under the key; nil for none.
+	prev *store.Object
+	// value is what to write; nil deletes.
+	value []byte
+
+	// created is when the key came to be, once it was written over prev. before is
+	// what was there, if that had to be asked for.
+	created store.Revision
+	before  *mvccpb.KeyValue
+}
+
+// complete reports whether prev is an object as storage returned it, and not just a
+// key and a revision. Then it is what is stored at that revision, and need not be
+// sent again.
+func (w *write) complete() bool { return w.prev == nil || w.prev.Created != 0 }
+
+func (w *write) expected() store.Revision {
+	if w.prev == nil {
+		return 0
+	}
+	return w.prev.Revision
+}
+
+// request returns the transaction: these shapes are all that kine understands.
+func (w *write) request(place string, lease clientv3.LeaseID) (clientv3.Cmp, clientv3.Op, clientv3.Op) {
+	var opts []clientv3.OpOption
+	if !w.complete() {
+		opts = append(opts, clientv3.WithPrevKV())
+	}
+	then := clientv3.OpDelete(place, opts...)
+	if w.value != nil {
+		if lease != clientv3.NoLease {
+			opts = append(opts, clientv3.WithLease(lease))
+		}
+		then = clientv3.OpPut(place, string(w.value), opts...)
+	}
+	return clientv3.Compare(clientv3.ModRevision(place), "=", int64(w.expected())), then, clientv3.OpGet(place)
+}
+
+// commit makes the write, and returns its revision.
+func (b *Backend) commit(ctx context.Context, w *write, lease clientv3.LeaseID) (store.Revision, error) {
+	condition, then, otherwise := w.request(b.keys.of(w.key), lease)
+	before := b.newest.Load()
+	ctx, sending := observeSending(ctx)
+	resp, err := b.client.Txn(ctx).If(condition).Then(then).Else(otherwise).Commit()
+	if err != nil {
+		return 0, writeError(ctx, w.verb, w.key, sending, err)
+	}
+	if err := b.observe(resp.Header, before); err != nil {
+		return 0, &backend.UncertainError{Verb: w.verb, Key: w.key, Cause: err}
+	}
+	if !resp.Succeeded {
+		return 0, b.conflict(w, resp)
+	}
+	if w.prev != nil {
+		w.learn(resp)
+	}
+	return store.Revision(resp.Header.Revision), nil
+}
+
+// learn takes what was there before out of the answer.
+func (w *write) learn(resp *clientv3.TxnResponse) {
+	w.created = w.prev.Created
+	if w.complete() {
+		return
+	}
+	for _, r := range resp.Responses {
+		if put := r.GetResponsePut(); put != nil {
+			w.before = put.PrevKv
+		}
+		if deleted := r.GetResponseDeleteRange(); deleted != nil && len(deleted.PrevKvs) > 0 {
+			w.before = deleted.PrevKvs[0]
+		}
+	}
+	if w.before != nil {
+		w.created = store.Revision(w.before.CreateRevision)
+	}
+}
+
+// conflict returns the error of a write whose condition did not hold.
+func (b *Backend) conflict(w *write, resp *clientv3.TxnResponse) error {
+	var current *store.Object
+	for _, r := range resp.Responses {
+		if found := r.GetResponseRange(); found != nil && len(found.Kvs) > 0 {
+			var unknown *backend.UndecodableError
+			if current, unknown = b.values.decode(found.Kvs[0], time.Now()); unknown != nil {
+				return b.undecodableConflict(w, current, unknown)
+			}
+		}
+	}
+	return backend.CheckExpected(w.key, current, w.expected())
+}
+
+// undecodableConflict returns the error of a write that met an object whose value
+// cannot be decoded: the conflict, without the object to go on from.
+func (b *Backend) undecodableConflict(w *write, current *store.Object, unknown error) error {
+	err := errors.Unwrap(backend.CheckExpected(w.key, current, w.expected()))
+	return errors.Join(err, unknown)
+}
