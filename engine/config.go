@@ -66,7 +66,10 @@ type Config[T any] struct {
 	Index       []string
 	IndexLabels []string
 
-	// Window bounds the history that watches can resume from.
+	// Window bounds the history that watches can resume from. Over storage that keeps
+	// its history when the process ends (see [backend.Traits]) events have no age:
+	// without MinAge and MinEvents, the newest [DefaultKept] stay, as far as MaxBytes
+	// allows, those from before the engine was started among them.
 	Window Window
 	// NoCache turns the cache off: all reads and watches then go to the backend.
 	NoCache bool
@@ -94,7 +97,7 @@ type Config[T any] struct {
 	FreshnessTimeout time.Duration
 	// VerifyEvery is the time between two comparisons of the cache with the
 	// backend, see [Engine.Verify]; up to half of it is added at random. Zero
-	// means never. What they find is told to OnError.
+	// means never, or five minutes if others write to the storage, too. What they find is told to OnError.
 	VerifyEvery time.Duration
 	// Backoff spaces the attempts to come back to a backend that fails.
 	Backoff Backoff

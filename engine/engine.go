@@ -153,6 +153,7 @@ func (e *core) openBackend() error {
 		e.ownBackend = b
 	}
 	e.storage = backend.NewStorage(b, *e.schema)
+	e.verifyShared(b.Traits())
 	return nil
 }
 

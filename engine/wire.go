@@ -125,16 +125,16 @@ func (e *core) wire(ctx *actors.Context) (err error) {
 		BookmarkPeriod: e.cfg.bookmarkPeriod, Rand: e.host.newRand(), Stats: &e.counts.dispatcher,
 	})
 	e.parts.cache = watchcache.Spawn(ctx, ctx.Clock(), watchcache.Config{
-		Schema: e.schema, SizeOf: e.sizeOf, Indexes: e.cfg.indexes, Limits: e.cfg.window, Emits: e.emits(),
+		Schema: e.schema, SizeOf: e.sizeOf, Indexes: e.cfg.indexes, Limits: e.window(), Emits: e.emits(),
 		Published: &e.published, Dispatcher: e.parts.dispatcher,
 		Relist:  func(why reflector.Reason) { e.parts.reflector.Relist(why) },
 		OnRoom:  func() { e.parts.reflector.Room() },
-		OnDoubt: func() { e.acknowledged.Store(0) },
+		OnDoubt: func() { e.acknowledged.Store(0) }, OnBehind: e.onBehind(),
 		Report:  e.report, Stats: &e.counts.cache,
 	})
 	in := &inlet{cache: e.parts.cache}
 	e.parts.reflector, err = reflector.Spawn(ctx, reflector.Config{
-		Source: e.storage.Backend(), Sink: in, State: true,
+		Source: e.storage.Backend(), Sink: in, State: true, NoPrev: true, WarmStart: e.storage.Backend().Traits().Keeps,
 		Backoff: e.cfg.backoff, Rand: e.host.newRand(), OnError: e.report,
 	})
 	if err != nil {

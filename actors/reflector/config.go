@@ -44,6 +44,15 @@ type Config struct {
 	State bool
 	// Name is what its watches are called; see [backend.WatchOptions].Name. Optional.
 	Name string
+	// WarmStart begins at the oldest state that the source still has, so that the sink
+	// learns of the changes since, and can pass them on: for a source that keeps
+	// history from before this process. The first [Update] says in Until when the
+	// sink is where the source was at the start. Lists after that are of the newest
+	// state.
+	WarmStart bool
+	// NoPrev is for a Sink that keeps the state: events need not have Prev, nor
+	// deletions their object; see [backend.WatchOptions].NoPrev.
+	NoPrev bool
 	// PageSize is the most objects to ask for in one List call. Not negative;
 	// default [DefaultPageSize].
 	PageSize int

@@ -43,6 +43,7 @@ type machine struct {
 	asked  backend.ListOptions
 	listed backend.List
 	whole  bool
+	warmth warmth
 
 	// held are the updates that the sink has not accepted, oldest first. While
 	// there is one, the machine starts no call and pulls no batch, so there are
@@ -57,6 +58,7 @@ type rules struct {
 	resumeAttempts int
 	contiguous     bool
 	state          bool
+	warm           bool
 	backoff        Backoff
 	permanent      func(error) bool
 	random         func() float64
@@ -71,6 +73,7 @@ const (
 	doPull                     // take a batch, after pending messages; answer with batch
 	doHangUp                   // close the watch
 	doWait                     // after delay, call wake
+	doAsk                      // ask the watch for progress
 	doOffer                    // offer held[0] to the sink; answer with verdict
 	doReport                   // pass err to OnError
 	doStop                     // stop the actor
@@ -139,6 +142,7 @@ func (m *machine) watch(err error, now time.Time) {
 	default:
 		m.stats.Phase, m.opened = Watching, now
 		m.following()
+		m.hurry()
 	}
 }
 

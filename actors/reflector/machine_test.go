@@ -20,7 +20,7 @@ import (
 // is an input; what it prints is what the machine wants done, and where it then
 // stands.
 //
-//	reflector [prefix=P] [pages=N] [contiguous] [resume-attempts=N] [jitter=F] [random=F]
+//	reflector [prefix=P] [pages=N] [contiguous] [warm] [resume-attempts=N] [jitter=F] [random=F]
 //	begin [REASON]
 //	page rev=N [continue=TOKEN] [remaining=N] (KEY@REV)...   |  page err=NAME
 //	watch                                                    |  watch err=NAME
@@ -98,7 +98,7 @@ func (s *story) configure(t *testing.T, d *datadriven.TestData) {
 	d.MaybeScanArgs(t, "prefix", &r.prefix)
 	d.MaybeScanArgs(t, "pages", &r.pageSize)
 	d.MaybeScanArgs(t, "resume-attempts", &r.resumeAttempts)
-	r.contiguous = d.HasArg("contiguous")
+	r.contiguous, r.warm = d.HasArg("contiguous"), d.HasArg("warm")
 	if d.MaybeScanArgs(t, "jitter", &jitter) {
 		r.backoff.Jitter, _ = strconv.ParseFloat(jitter, 64)
 	}
@@ -207,7 +207,13 @@ func (s *story) perform() {
 func (s *story) describe(e effect) string {
 	switch e.do {
 	case doList:
-		return strings.Join(strings.Fields(fmt.Sprintf("list limit=%d %s %s", e.list.Limit, e.list.Prefix, e.list.Continue)), " ")
+		at := ""
+		if e.list.Revision != 0 {
+			at = fmt.Sprintf("at %d", e.list.Revision)
+		}
+		return strings.Join(strings.Fields(fmt.Sprintf("list limit=%d %s %s %s", e.list.Limit, e.list.Prefix, e.list.Continue, at)), " ")
+	case doAsk:
+		return "ask for progress"
 	case doOpen:
 		return fmt.Sprintf("watch from %d", e.from)
 	case doPull:
@@ -242,6 +248,9 @@ func describeUpdate(u Update) string {
 	switch u.Kind {
 	case Replace:
 		text += fmt.Sprintf("(%s)@%d", u.Reason, u.Revision)
+		if u.Until != 0 {
+			text += fmt.Sprintf(" until %d", u.Until)
+		}
 		for _, o := range u.Objects {
 			text += fmt.Sprintf(" %s@%d", o.Key, o.Revision)
 		}

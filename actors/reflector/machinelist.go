@@ -21,12 +21,16 @@ func (m *machine) list() {
 	if m.whole {
 		m.asked.Limit = 0
 	}
+	m.warmUp()
 	m.do(effect{do: doList, list: m.asked})
 }
 
 // page handles the answer to doList.
 func (m *machine) page(page *backend.List, err error) {
 	if m.stats.Phase != Listing {
+		return
+	}
+	if m.warming(page, err) {
 		return
 	}
 	first := m.asked.Continue == ""
@@ -70,7 +74,7 @@ func (m *machine) keep(page *backend.List) {
 		m.listed.Items = append(m.listed.Items, page.Items...)
 	}
 	if page.Continue != "" {
-		m.asked.Continue, m.asked.State = page.Continue, false
+		m.asked.Continue, m.asked.State, m.asked.Revision = page.Continue, false, 0 // the token has the revision
 		m.do(effect{do: doList, list: m.asked})
 		return
 	}
@@ -88,7 +92,7 @@ func (m *machine) complete() {
 	m.stats.Revision = list.Revision
 	m.why, m.whole, m.resumes = 0, false, 0
 	m.stats.Phase, m.due = Waiting, true
-	m.offer(Update{Kind: Replace, Reason: why, Revision: list.Revision, Objects: list.Items, State: list.State})
+	m.offer(Update{Kind: Replace, Reason: why, Revision: list.Revision, Until: m.warmth.until, Objects: list.Items, State: list.State})
 }
 
 // wentBack refuses a list that is older than the last update. A replica that

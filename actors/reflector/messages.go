@@ -17,6 +17,7 @@ import (
 //	overdue    the clock: a call takes too long
 //	room       Ref.Room: the sink has room
 //	relist     Ref.Relist
+//	ask        Ref.RequestProgress
 type message interface{ message() }
 
 // begin starts the work.
@@ -45,6 +46,10 @@ type room struct{}
 // relist asks for a list.
 type relist struct{ why Reason }
 
+// ask asks the watch for progress.
+type ask struct{}
+
+func (ask) message()     {}
 func (begin) message()   {}
 func (answer) message()  {}
 func (pull) message()    {}

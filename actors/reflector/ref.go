@@ -62,6 +62,7 @@ func newReflector(cfg *Config, traits backend.Traits, h *Ref) *reflector {
 		resumeAttempts: cfg.ResumeAttempts,
 		contiguous:     traits.Contiguous && cfg.Prefix == "", // keys outside the prefix use revisions too
 		state:          cfg.State && cfg.Prefix == "",
+		warm:           cfg.WarmStart,
 		backoff:        cfg.Backoff,
 		permanent:      cfg.permanent,
 		random:         cfg.random,
@@ -103,6 +104,10 @@ func (h *Ref) Relist(why Reason) {
 	}
 	h.actor.Tell(relist{why})
 }
+
+// RequestProgress has the open watch, if there is one whose source can be asked (see
+// [backend.ProgressRequester]), tell how far it is.
+func (h *Ref) RequestProgress() { h.actor.Tell(ask{}) }
 
 // Stop ends the Reflector. Contexts given to its source are cancelled, its
 // watch is closed and its timers are stopped; the sink receives nothing more

@@ -24,6 +24,7 @@ type reflector struct {
 	delay    actors.Timer            // nil unless one is armed
 	timeout  actors.Timer            // likewise
 	cancel   context.CancelCauseFunc // ends the call in progress; nil if there is none
+	progress progress
 }
 
 // Started keeps the system, for its executors and clock.
@@ -46,6 +47,8 @@ func (r *reflector) Receive(ctx *actors.Context, msg message) {
 		r.machine.room()
 	case relist:
 		r.machine.relist(m.why, ctx.Clock().Now())
+	case ask:
+		r.ask(ctx)
 	}
 	r.act(ctx)
 }
@@ -104,11 +107,13 @@ func (r *reflector) perform(ctx *actors.Context, e effect) {
 	case doOpen:
 		r.notifier = newNotifier(r.handle)
 		r.request(ctx, request{do: doOpen, from: backend.WatchOptions{
-			Prefix: r.config.Prefix, From: e.from, Notify: r.notifier.notify, State: r.machine.state,
+			Prefix: r.config.Prefix, From: e.from, Notify: r.notifier.notify, State: r.machine.state, NoPrev: r.config.NoPrev,
 			Name: r.config.Name,
 		}})
 	case doPull:
 		r.notifier.notify()
+	case doAsk:
+		r.ask(ctx)
 	case doHangUp:
 		r.hangUp()
 	case doWait:
@@ -187,6 +192,7 @@ func (r *reflector) complain(err error) {
 func (r *reflector) hangUp() {
 	w := r.watcher
 	r.watcher, r.notifier = nil, nil
+	r.progress.giveUp()
 	if w == nil {
 		return
 	}

@@ -96,6 +96,10 @@ type Update struct {
 	// Revision is that of the state (Replace), or the one up to which the sink
 	// has received every change (Changes, Progress).
 	Revision store.Revision
+	// Until, if it is more than Revision, is the revision that the source had when it
+	// was asked: what it tells up to there is of the past, and the state is not to be
+	// taken for the present before. Only for Replace; see [Config].WarmStart.
+	Until store.Revision
 	// Objects is the state in key order; only for Replace, and empty if State is
 	// set.
 	Objects []*store.Object

@@ -25,7 +25,7 @@ func (c *cache) upstream(u reflector.Update) {
 		return
 	}
 	c.advance(u.Revision)
-	if c.readiness.state == Pending {
+	if c.readiness.state == Pending && c.revision >= c.until {
 		c.setReadiness(c.readiness.ready(c.now))
 	}
 }
@@ -86,6 +86,9 @@ func (c *cache) apply(ev store.Event) bool {
 	if !fits {
 		return false
 	}
+	if ev.Type == store.Deleted && ev.Prev == nil { // nor does it need to have its object
+		ev.Object = c.Schema.Gone(prev, ev.Revision, ev.Object.Written)
+	}
 	ev.Prev = prev
 	c.append(ev)
 	c.state.appliedTo(c.window.View())
@@ -117,6 +120,7 @@ func (c *cache) replace(u reflector.Update) {
 	}
 	c.state, c.revision = listed, u.Revision
 	c.state.appliedTo(c.window.View())
+	c.until = u.Until
 	c.filled, c.distrusted, c.dirty = true, false, true
 }
 

@@ -32,6 +32,10 @@ type Config struct {
 	// OnRoom is called when a mailbox that refused an update has room again. It
 	// must not block.
 	OnRoom func()
+	// OnBehind is called when a call waits for a revision, and every [ProgressPeriod]
+	// while one does, for storage whose revisions move without events of the source.
+	// It must not block. Optional.
+	OnBehind func()
 	// OnDoubt is called when the cache stops being ready, and before it takes a
 	// list: storage may have gone back in time and lost acknowledged writes. It
 	// must not block. Optional.
@@ -53,6 +57,9 @@ type cache struct {
 	revision  store.Revision
 	epoch     uint64
 	readiness readiness
+	// until is the revision that storage had when the cache was started at an older
+	// one: before it the cache is not ready.
+	until store.Revision
 	// filled: the state has been listed at least once.
 	filled bool
 	// distrusted: no update is applied until the next list.
@@ -68,6 +75,8 @@ type cache struct {
 	// waitsDue is when waitTimer fires.
 	waitsDue  time.Time
 	trimTimer actors.Timer
+	// behindTimer is nil unless calls wait and OnBehind is to be called again.
+	behindTimer actors.Timer
 }
 
 // newCache makes the actor: empty at first, after a failure from the last
@@ -99,6 +108,7 @@ func (c *cache) Started(ctx *actors.Context) {
 	c.Relist(reflector.Distrusted)
 	c.armWaits(ctx)
 	c.armTrim(ctx)
+	c.behind(ctx)
 }
 
 // Restarting stops the timers, which the next incarnation arms anew.
@@ -121,6 +131,9 @@ func (c *cache) Receive(ctx *actors.Context, msg Message) {
 		c.trimTimer = nil
 	case WaitsDue:
 		c.due(ctx)
+	case StillBehind:
+		c.behindTimer = nil
+		c.behind(ctx)
 	}
 }
 
@@ -172,7 +185,7 @@ func (c *cache) Stopping(ctx *actors.Context) {
 }
 
 func (c *cache) stopTimers() {
-	for _, t := range []actors.Timer{c.waitTimer, c.trimTimer} {
+	for _, t := range []actors.Timer{c.waitTimer, c.trimTimer, c.behindTimer} {
 		if t != nil {
 			t.Stop()
 		}

@@ -53,9 +53,13 @@ type Tick struct{}
 // WaitsDue says that a waiter has timed out. The clock sends it.
 type WaitsDue struct{}
 
-func (Upstream) toWatchCache() {}
-func (Register) toWatchCache() {}
-func (Wait) toWatchCache()     {}
-func (Distrust) toWatchCache() {}
-func (Tick) toWatchCache()     {}
-func (WaitsDue) toWatchCache() {}
+// StillBehind is the time to look whether calls wait yet. The clock sends it.
+type StillBehind struct{}
+
+func (StillBehind) toWatchCache() {}
+func (Upstream) toWatchCache()    {}
+func (Register) toWatchCache()    {}
+func (Wait) toWatchCache()        {}
+func (Distrust) toWatchCache()    {}
+func (Tick) toWatchCache()        {}
+func (WaitsDue) toWatchCache()    {}

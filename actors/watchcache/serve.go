@@ -90,7 +90,21 @@ func (c *cache) wait(ctx *actors.Context, m Wait) {
 	default:
 		c.waiters.add(waiter{revision: m.Revision, until: m.Until, reply: m.Reply})
 		c.armWaitsAt(ctx, m.Until)
+		c.behind(ctx)
 	}
+}
+
+// ProgressPeriod is how often storage is asked how far it is, while calls wait for
+// a revision.
+const ProgressPeriod = 100 * time.Millisecond
+
+// behind has storage asked how far it is, as long as calls wait.
+func (c *cache) behind(ctx *actors.Context) {
+	if c.OnBehind == nil || len(*c.waiters) == 0 || c.behindTimer != nil {
+		return
+	}
+	c.OnBehind()
+	c.behindTimer = ctx.Clock().AfterFunc(ProgressPeriod, func() { c.handle.ref.Tell(StillBehind{}) })
 }
 
 // tooLate returns the error of a waiter that timed out.

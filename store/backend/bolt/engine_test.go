@@ -71,3 +71,55 @@ func TestEngine_SurvivesItsRestart(t *testing.T) {
 		require.Equal(t, before.Items[i].Revision, o.Revision)
 	}
 }
+
+// A consumer goes on after a restart where its checkpoint says, through what was
+// written since, into what is written now. A checkpoint of another file is refused.
+func TestEngine_ResumesFromBeforeItsRestart(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	path := filepath.Join(dir, "state.db")
+	e, stop, err := openEngine(path)
+	require.NoError(t, err)
+	w, err := e.Watch(ctx, engine.WatchOptions{})
+	require.NoError(t, err)
+	for i := range 30 {
+		_, err := e.Put(ctx, pod{Name: fmt.Sprint("p", i%7), Restarts: i})
+		require.NoError(t, err)
+	}
+	var seen []string
+	for ev, err := range w.Events() {
+		require.NoError(t, err)
+		if seen = append(seen, ev.String()); len(seen) == 12 {
+			break
+		}
+	}
+	saved, err := e.Checkpoint(ctx, w.Revision())
+	require.NoError(t, err)
+	require.NoError(t, stop())
+
+	e, stop, err = openEngine(path)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, stop()) }()
+	from, err := e.Resume(ctx, saved)
+	require.NoError(t, err)
+	w, err = e.Watch(ctx, engine.WatchOptions{From: from})
+	require.NoError(t, err)
+	live, err := e.Put(ctx, pod{Name: "live"})
+	require.NoError(t, err)
+	var rest []int
+	for ev, err := range w.Events() {
+		require.NoError(t, err)
+		if ev.Revision == live.Revision {
+			break
+		}
+		rest = append(rest, ev.Object.Value.Restarts)
+	}
+	require.Len(t, rest, 18)
+	require.Equal(t, 12, rest[0])
+	require.Equal(t, 29, rest[17])
+
+	other, stopOther, err := openEngine(filepath.Join(dir, "other.db"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, stopOther()) }()
+	_, err = other.Resume(ctx, saved)
+	require.ErrorIs(t, err, engine.ErrForeignCheckpoint)
+}

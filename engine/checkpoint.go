@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// DefaultKept is how many events the window keeps, whatever their age, of storage
+// that outlives the process.
+const DefaultKept = 1 << 17
+
+// ErrForeignCheckpoint: a checkpoint is of another storage. The error is a
+// [*CheckpointError].
+var ErrForeignCheckpoint = errors.New("checkpoint of another storage")
+
+// Checkpoint is a resume point that can be written down: a revision, and the storage
+// that it is a revision of. A consumer that saves one after each event that it has
+// handled goes on there in another process, and is told if the storage is not the
+// one that it knew. The zero value is none, and starts now.
+//
+//	handle(event); save(engine.Checkpoint(ctx, watch.Revision()))      before the restart
+//	From: engine.Resume(ctx, saved)                                    after it
+type Checkpoint struct {
+	// Store identifies the storage; see [backend.StoreID].
+	Store string
+	// Revision is the last that the consumer has seen.
+	Revision Revision
+}
+
+// Checkpoint returns the resume point behind rev, such as [Watch.Revision] or that
+// of an event. It does not ask whether there is such a revision. It may block as
+// the backend does.
+//
+// Errors: [ErrUnsupported] if the storage has no identity, [ErrEngineClosed], ctx's
+// error, or what reaching the backend met.
+func (e *Engine[T]) Checkpoint(ctx context.Context, rev Revision) (Checkpoint, error) {
+	id, err := backend.StoreID(ctx, e.core.storageBelow())
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	return Checkpoint{Store: id, Revision: rev}, nil
+}
+
+// Resume returns the revision of a checkpoint, for [WatchOptions].From, if it is of
+// this engine's storage. It may block as the backend does.
+//
+// Errors: [ErrForeignCheckpoint], which is also an [ErrExpired], for what to do is
+// the same: list, and watch from there. Otherwise as for Checkpoint.
+func (e *Engine[T]) Resume(ctx context.Context, c Checkpoint) (Revision, error) {
+	if c == (Checkpoint{}) {
+		return 0, nil
+	}
+	here, err := e.Checkpoint(ctx, c.Revision)
+	if err != nil {
+		return 0, err
+	}
+	if c.Store != here.Store {
+		return 0, &CheckpointError{Checkpoint: c, Store: here.Store}
+	}
+	return c.Revision, nil
+}
+
+// CheckpointError says which storage a checkpoint is of, and which it was given to.
+type CheckpointError struct {
+	Checkpoint Checkpoint
+	// Store identifies the engine's storage.
+	Store string
+}
+
+func (e *CheckpointError) Error() string {
+	return fmt.Sprintf("checkpoint %v is not of this storage, %s: its revision means nothing here; list, and watch from the list's revision", e.Checkpoint, e.Store)
+}
+
+// Is makes errors.Is true for [ErrForeignCheckpoint] and [ErrExpired].
+func (e *CheckpointError) Is(target error) bool {
+	return target == ErrForeignCheckpoint || target == ErrExpired
+}
+
+// String returns the checkpoint as [ParseCheckpoint] reads it: the revision, an @,
+// and the storage; "" for none.
+func (c Checkpoint) String() string {
+	if c == (Checkpoint{}) {
+		return ""
+	}
+	return strconv.FormatUint(uint64(c.Revision), 10) + "@" + c.Store
+}
+
+// ParseCheckpoint reads what String has written. Its error is an [ErrConfig].
+func ParseCheckpoint(text string) (Checkpoint, error) {
+	if text == "" {
+		return Checkpoint{}, nil
+	}
+	number, id, _ := strings.Cut(text, "@")
+	rev, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || rev == 0 || id == "" || number[0] == '+' {
+		return Checkpoint{}, &ConfigError{"Checkpoint", fmt.Sprintf("is %.80q; give what Checkpoint.String wrote, such as 12@bolt:5f0c.1/pods", text)}
+	}
+	return Checkpoint{Store: id, Revision: Revision(rev)}, nil
+}
+
+// MarshalText is String, for JSON and the like.
+func (c Checkpoint) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText is ParseCheckpoint.
+func (c *Checkpoint) UnmarshalText(text []byte) (err error) {
+	*c, err = ParseCheckpoint(string(text))
+	return err
+}
+
+// window returns the limits of the window: over storage that keeps history, events
+// that would be too old are not, so that a revision saved before a restart can be
+// resumed from long after it.
+func (e *core) window() Window {
+	w := e.cfg.window
+	if e.storage.Backend().Traits().Keeps && w.MinAge == 0 && w.MinEvents == 0 {
+		w.MinAge = math.MaxInt64
+		if w.MaxEvents == 0 {
+			w.MaxEvents = DefaultKept
+		}
+	}
+	return w
+}
+
+// onBehind returns what has storage asked how far it is while calls wait for a
+// revision; nil for storage of which each revision is an event, which tells by itself.
+func (e *core) onBehind() func() {
+	if e.storage.Backend().Traits().Contiguous {
+		return nil
+	}
+	return func() { e.parts.reflector.RequestProgress() }
+}
+
+// sharedVerifyPeriod is how often the cache of storage that others write to is
+// compared with it.
+const sharedVerifyPeriod = 5 * time.Minute
+
+// verifyShared fills in VerifyEvery for storage that others write to.
+func (e *core) verifyShared(t backend.Traits) {
+	if t.Shared && e.cfg.cached() && e.cfg.verifyEvery == 0 {
+		e.cfg.verifyEvery = sharedVerifyPeriod
+	}
+}
