@@ -41,11 +41,18 @@ type Checkpoint struct {
 // Errors: [ErrUnsupported] if the storage has no identity, [ErrEngineClosed], ctx's
 // error, or what reaching the backend met.
 func (e *Engine[T]) Checkpoint(ctx context.Context, rev Revision) (Checkpoint, error) {
-	id, err := backend.StoreID(ctx, e.core.storageBelow())
+	id, err := e.core.storeID(ctx)
 	if err != nil {
 		return Checkpoint{}, err
 	}
 	return Checkpoint{Store: id, Revision: rev}, nil
+}
+
+func (e *core) storeID(ctx context.Context) (string, error) {
+	if err := e.alive(); err != nil {
+		return "", err
+	}
+	return backend.StoreID(ctx, e.storage.Backend())
 }
 
 // Resume returns the revision of a checkpoint, for [WatchOptions].From, if it is of

@@ -123,14 +123,16 @@ func TestClose_LaterCallsSaySo(t *testing.T) {
 			_, err := e.DeleteIf(ctx, "a", func(*engine.Object[pod]) error { return nil }, engine.DeleteOptions{})
 			return err
 		},
-		"Emit":    func() error { _, err := e.Emit(ctx, pod{Name: "a"}); return err },
-		"Get":     func() error { _, err := e.Get(ctx, "a", engine.GetOptions{}); return err },
-		"List":    func() error { _, err := e.List(ctx, engine.ListOptions{Read: engine.Cached()}); return err },
-		"ByIndex": func() error { _, err := e.ByIndex(ctx, "app", "web"); return err },
-		"WaitFor": func() error { return e.WaitFor(ctx, 1) },
-		"Verify":  func() error { return e.Verify(ctx) },
-		"Watch":   func() error { _, err := e.Watch(ctx, engine.WatchOptions{}); return err },
-		"Handle":  func() error { _, err := e.Handle(ctx, engine.WatchOptions{}, func(engine.Event[pod]) {}); return err },
+		"Emit":       func() error { _, err := e.Emit(ctx, pod{Name: "a"}); return err },
+		"Get":        func() error { _, err := e.Get(ctx, "a", engine.GetOptions{}); return err },
+		"List":       func() error { _, err := e.List(ctx, engine.ListOptions{Read: engine.Cached()}); return err },
+		"ByIndex":    func() error { _, err := e.ByIndex(ctx, "app", "web"); return err },
+		"Checkpoint": func() error { _, err := e.Checkpoint(ctx, 1); return err },
+		"Resume":     func() error { _, err := e.Resume(ctx, engine.Checkpoint{Store: "x", Revision: 1}); return err },
+		"WaitFor":    func() error { return e.WaitFor(ctx, 1) },
+		"Verify":     func() error { return e.Verify(ctx) },
+		"Watch":      func() error { _, err := e.Watch(ctx, engine.WatchOptions{}); return err },
+		"Handle":     func() error { _, err := e.Handle(ctx, engine.WatchOptions{}, func(engine.Event[pod]) {}); return err },
 	}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) { require.ErrorIs(t, call(), engine.ErrEngineClosed) })

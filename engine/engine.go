@@ -45,6 +45,7 @@ type engineCore interface {
 	watches() []WatchInfo
 	hostOf() *Host
 	storageBelow() backend.Backend
+	storeID(ctx context.Context) (string, error)
 	close() error
 }
 
