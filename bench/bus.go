@@ -7,17 +7,17 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// Message is what buses carry.
+// Message is a bus's message.
 type Message struct{ Seq int64 }
 
 // Bus is a system that carries messages from publishers to subscribers. Its
 // methods are safe for concurrent use.
 type Bus interface {
-	// Publish sends m to all who have subscribed, in whatever way loses least if
-	// the system has several.
+	// Publish sends m to all subscribers, in the way that loses least if the system
+	// has several.
 	Publish(ctx context.Context, m Message) error
 	// Subscribe calls handle with every message from now on. It returns when the
-	// subscription holds. The handler does not block.
+	// subscription is active. The handler does not block.
 	Subscribe(ctx context.Context, handle func(seq int64)) (Watch, error)
 	// Close ends all subscriptions and frees everything.
 	Close() error
@@ -38,8 +38,8 @@ func buses() []Workload {
 }
 
 // busRate is the messages per second at which latency is measured: one that every
-// bus can carry to 1,000 subscribers. As fast as it goes, a bus that queues would
-// be all queue.
+// bus sustains with 1,000 subscribers. At full speed, the latency of a bus that
+// queues would be that of its queue.
 const busRate = 100
 
 // publish measures throughput, then latency at a rate.
@@ -72,7 +72,7 @@ func publishTo(ctx context.Context, bus Bus, p Params) (Result, error) {
 	return crowd.result(took), nil
 }
 
-// topicBus is the Bus that a topic is.
+// topicBus adapts a topic to Bus.
 type topicBus struct{ topic *engine.Topic[Message] }
 
 func openTopic(context.Context) (Bus, error) { return topicBus{engine.NewTopic[Message]()}, nil }
@@ -89,7 +89,7 @@ func (b topicBus) Subscribe(ctx context.Context, handle func(seq int64)) (Watch,
 
 func (b topicBus) Close() error { return b.topic.Close() }
 
-// topicWatch is the Watch that a subscription is.
+// topicWatch adapts a subscription to Watch.
 type topicWatch struct{ *engine.Subscription }
 
 // Drain has nothing to read: a subscription has a handler.

@@ -34,18 +34,18 @@ func (c companion) beside(ctx context.Context, contender Contender, p Params) (R
 	})
 }
 
-// companions is one companion after the other.
+// companions runs companions, one after the other.
 type companions struct {
 	companion
 	store Store
-	// newest is the revision of the newest write, written how many there were.
+	// newest is the revision of the newest write, written the number of writes.
 	newest, written atomic.Uint64
 	stop            chan struct{}
 	done            chan error
 	closed          int64
 }
 
-// write writes onto the store and notes how far it got.
+// write writes to the store and records revision and count.
 func (c *companions) write(ctx context.Context, o Object) error {
 	rev, err := c.store.Write(ctx, o)
 	c.newest.Store(rev)
@@ -53,7 +53,7 @@ func (c *companions) write(ctx context.Context, o Object) error {
 	return err
 }
 
-// run keeps a companion until stop, replaced as often as it is to be.
+// run keeps a companion watching until stop, replacing it if it reconnects.
 func (c *companions) run(ctx context.Context) error {
 	if !c.present {
 		return nil
@@ -79,15 +79,15 @@ func (c *companions) run(ctx context.Context) error {
 	}
 }
 
-// open opens a companion at the newest write. The function that it returns ends
-// it, and counts it if the system had closed it before.
+// open opens a companion at the newest write. The returned function stops it, and
+// counts it if the system had closed it before.
 func (c *companions) open(ctx context.Context) (end func(context.Context), err error) {
 	if c.drains {
 		w, err := c.store.Watch(ctx, Selection{}, c.newest.Load(), func(int64) {})
 		return func(context.Context) { c.endDraining(w) }, err
 	}
-	// In this order, and of what was written since all but one: that one may be
-	// in newest already and not yet in written.
+	// Load newest before written, and expect one event less than written says: the
+	// last write may be in newest already and not yet in written.
 	from := c.newest.Load()
 	before := c.written.Load()
 	w, err := c.store.Watch(ctx, Selection{}, from, nil)

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// member is one watcher of a crowd. Its counters are its own cache lines; only
-// its handler writes them.
+// member is one watcher of a crowd. It is padded to cache lines of its own; only
+// its handler writes the counters.
 type member struct {
-	// count is how many events came, want how many are to.
+	// count is the number of events received, want the number expected.
 	count, want int64
-	// took has the latencies, in nanoseconds; nil if they are not measured.
+	// took holds the latencies, in nanoseconds; nil if they are not measured.
 	took []int64
-	// complete gets one value when all have come, in whatever order.
+	// complete receives one value when count reaches want.
 	complete chan struct{}
 	watch    Watch
 	_        [8]uint64
@@ -45,7 +45,7 @@ func newShares(p Params, w *writer) *crowd {
 	return c
 }
 
-// expect makes the watcher ready for so many events.
+// expect prepares the watcher for want events.
 func (m *member) expect(want int, timed bool) {
 	m.complete, m.want = make(chan struct{}, 1), int64(want)
 	if timed {
@@ -53,7 +53,7 @@ func (m *member) expect(want int, timed bool) {
 	}
 }
 
-// handler returns what the i-th watcher does with an event.
+// handler returns the i-th watcher's event handler.
 func (c *crowd) handler(i int) func(seq int64) {
 	m := &c.members[i]
 	if m.took == nil {
@@ -75,7 +75,7 @@ func (m *member) see() {
 // opener opens the i-th watch.
 type opener func(i int, handle func(seq int64)) (Watch, error)
 
-// open has everybody watch.
+// open opens all watches.
 func (c *crowd) open(open opener) error {
 	for i := range c.members {
 		w, err := open(i, c.handler(i))
@@ -87,15 +87,15 @@ func (c *crowd) open(open opener) error {
 	return nil
 }
 
-// watching opens watches of s from a revision on.
+// watching opens watches of s from a revision.
 func watching(ctx context.Context, s Store, from uint64, selection func(i int) Selection) opener {
 	return func(i int, handle func(seq int64)) (Watch, error) { return s.Watch(ctx, selection(i), from, handle) }
 }
 
-// everything is the selection of those who watch everything.
+// everything is the selection of watchers of all objects.
 func everything(int) Selection { return Selection{} }
 
-// await blocks until each has all its events or has been closed.
+// await blocks until each watcher has all its events or has been closed.
 func (c *crowd) await(ctx context.Context) error {
 	for i := range c.members {
 		m := &c.members[i]
@@ -109,8 +109,9 @@ func (c *crowd) await(ctx context.Context) error {
 	return nil
 }
 
-// run writes while the crowd watches, until all have all. It returns how long
-// that took for the crowd: less than the writing, if all were closed before.
+// run writes while the crowd watches, until each watcher has all its events. It
+// returns how long the crowd took: less than the writer, if all watchers were
+// closed before.
 func (c *crowd) run(ctx context.Context, write func(context.Context, Object) error) (time.Duration, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -134,8 +135,8 @@ func (c *crowd) run(ctx context.Context, write func(context.Context, Object) err
 	return took, err
 }
 
-// repeated is an error if somebody got more than there was. In a sum that would
-// hide what somebody else lost.
+// repeated returns an error if a watcher received too many events, which in a sum
+// would hide another watcher's losses.
 func (c *crowd) repeated() error {
 	for i := range c.members {
 		if m := &c.members[i]; m.count > m.want {
@@ -145,8 +146,8 @@ func (c *crowd) repeated() error {
 	return nil
 }
 
-// delivered is how many events were, lost how many were not, and closed how many
-// watchers did not get all of theirs.
+// delivered returns the number of events delivered and lost, and the number of
+// watchers that did not receive all of theirs.
 func (c *crowd) delivered() (delivered, lost, closed int64) {
 	for i := range c.members {
 		m := &c.members[i]
@@ -159,7 +160,7 @@ func (c *crowd) delivered() (delivered, lost, closed int64) {
 	return delivered, lost, closed
 }
 
-// latency folds what the timed members measured.
+// latency merges the latencies of the timed members.
 func (c *crowd) latency() latency {
 	l := newLatency()
 	for i := range c.members {
@@ -170,7 +171,7 @@ func (c *crowd) latency() latency {
 	return l
 }
 
-// result is throughput, latency and losses of a run that took so long.
+// result returns throughput, latency and losses of a run of that duration.
 func (c *crowd) result(took time.Duration) Result {
 	delivered, lost, closed := c.delivered()
 	return append(append(Result{rate(Deliveries, delivered, took)}, c.latency().metrics()...),

@@ -2,7 +2,7 @@ package bench
 
 import "context"
 
-// fanOut is W1 to W3: everybody watches everything.
+// fanOut is W1 to W3: every watcher watches everything.
 func fanOut() []Workload {
 	return []Workload{
 		{
@@ -29,8 +29,8 @@ func fanOut() []Workload {
 	}
 }
 
-// burst is W4: watchers that always read, and far more writes at once than any
-// buffer between has room for.
+// burst is W4: watchers that always read, and a burst of writes far larger than
+// any buffer in between.
 func burst() []Workload {
 	work := func(id, text string, watchers int) Workload {
 		return Workload{
@@ -47,8 +47,8 @@ func burst() []Workload {
 	}
 }
 
-// saturate lets one watcher measure latency: with all of them it would be the
-// clock that is measured.
+// saturate lets one watcher measure latency: with all of them, the cost of
+// reading the clock would dominate.
 func saturate(ctx context.Context, c Contender, p Params) (Result, error) {
 	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 		return fanOutOn(ctx, s, p, 1)
@@ -63,7 +63,7 @@ func paced(ctx context.Context, c Contender, p Params) (Result, error) {
 }
 
 // fanOutOn fills s and then writes while p.Watchers watch everything, timed of
-// them with a clock.
+// which measure latency.
 func fanOutOn(ctx context.Context, s Store, p Params, timed int) (Result, error) {
 	object := objects(p.Objects)
 	rev, err := fill(ctx, s, p.Objects, object)

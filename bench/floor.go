@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// A floor is a bare loop that does what no implementation can leave out, and
-// nothing else: no order to keep, nobody who comes, goes, lags or fails.
+// A floor is a bare loop of the work that every implementation must do, without
+// ordering, subscribing, lagging or failing watchers.
 
 // silent is the watch of a floor: it never ends.
 type silent struct{}
@@ -17,7 +17,7 @@ func (silent) Done() <-chan struct{}          { return nil }
 func (silent) Drain(context.Context, int) int { return 0 }
 func (silent) Stop()                          {}
 
-// callees opens silent watches and gathers their handlers.
+// callees opens silent watches and returns their handlers.
 func (c *crowd) callees() []func(seq int64) {
 	var handlers []func(seq int64)
 	// It cannot fail.
@@ -48,7 +48,7 @@ func callFloor(_ context.Context, p Params) (Result, error) {
 	return Result{rate(Deliveries, n, took), micros(Current, took)}, nil
 }
 
-// pacedFloor passes each write to one goroutine by a channel, which calls all
+// pacedFloor sends each write through a channel to one goroutine, which calls all
 // handlers.
 func pacedFloor(ctx context.Context, p Params) (Result, error) {
 	crowd := newCrowd(p.Watchers, p.Watchers, newWriter(p, objects(1)))
@@ -164,7 +164,7 @@ func pointers(n int) []*Object {
 	return all
 }
 
-// copying returns what copies a pointer to each of all.
+// copying returns a function that copies a pointer to each of all.
 func copying(all []*Object) func(int) error {
 	return func(int) error {
 		list := make([]*Object, len(all))

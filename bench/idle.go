@@ -14,7 +14,7 @@ const (
 	Subscriptions        = "subscriptions"
 )
 
-// idle is W7 and W8: what a watcher costs that gets nothing.
+// idle is W7 and W8: the cost of watchers without events.
 func idle() []Workload {
 	return []Workload{
 		{
@@ -34,8 +34,8 @@ func idle() []Workload {
 	}
 }
 
-// footprint measures watchers that nobody reads, without what a consumer of the
-// user's would cost.
+// footprint measures watchers without consumers, which would cost memory of their
+// own.
 func footprint(ctx context.Context, c Contender, p Params) (Result, error) {
 	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 		if _, err := fill(ctx, s, 1, objects(1)); err != nil {
@@ -56,8 +56,8 @@ func footprint(ctx context.Context, c Contender, p Params) (Result, error) {
 	})
 }
 
-// subscribe opens and stops watches and times each pair. The rate counts what is
-// left to do when the last Stop has returned.
+// subscribe opens and stops watches and times each pair. The rate includes the
+// cleanup after the last Stop.
 func subscribe(ctx context.Context, c Contender, p Params) (Result, error) {
 	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 		rev, err := fill(ctx, s, p.Objects, objects(p.Objects))
@@ -83,7 +83,7 @@ func subscribe(ctx context.Context, c Contender, p Params) (Result, error) {
 	})
 }
 
-// timed does something n times, one after the other, and returns its rate and
+// timed calls do n times in sequence and returns its rate and
 // latency.
 func timed(name string, n int, do func(i int) error) (Result, error) {
 	l := newLatency()
@@ -99,12 +99,12 @@ func timed(name string, n int, do func(i int) error) (Result, error) {
 	return append(Result{rate(name, int64(n), took)}, l.metrics()...), nil
 }
 
-// memory is what a process holds.
+// memory is a process's memory and goroutines.
 type memory struct{ bytes, goroutines int64 }
 
-// mostCollections is how often garbage is collected at most, settled what share
-// of the bytes is no longer worth another collection: what finalizers, pools and
-// goroutines that end had held goes bit by bit.
+// Finalizers, pools and ending goroutines release memory only over several
+// collections: collect runs up to mostCollections, until one frees less than the
+// share settled.
 const (
 	mostCollections = 20
 	settled         = 0.001
@@ -130,7 +130,7 @@ func collect() memory {
 	return memory{int64(m.HeapAlloc + m.StackInuse), int64(runtime.NumGoroutine())}
 }
 
-// per is what came on top of before, for each of n.
+// per returns the increase since before, divided by n.
 func (m memory) per(before memory, n int) Result {
 	return Result{
 		{Name: BytesPerWatcher, Unit: " B", Value: float64(m.bytes-before.bytes) / float64(n)},

@@ -10,12 +10,12 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Synced is the metric of the time until all healthy handlers have the state that
-// there was.
+// Synced is the metric of the time until all healthy handlers have the initial
+// state.
 const Synced = "synced"
 
-// slowness is how long the slow handler takes for each notification, until the
-// run is over: then it hurries, so that closing does not wait for it.
+// slowness is how long the slow handler takes for each notification. It stops
+// sleeping when the run is over, so that closing does not wait for it.
 const slowness = time.Millisecond
 
 // informers is W14.
@@ -41,8 +41,8 @@ func inform(ctx context.Context, c Contender, p Params) (Result, error) {
 	})
 }
 
-// informOn starts s and waits until the healthy have synced, and then writes
-// until they have all that too.
+// informOn starts s, waits until the healthy handlers have synced, and then writes
+// until they have every change.
 func informOn(ctx context.Context, s Informer, p Params, object func(i int) Object) (Result, error) {
 	present := newCrowd(p.Watchers, 0, newWriter(Params{Events: p.Objects}, object))
 	changes := newCrowd(p.Watchers, 1, newWriter(p, object))
@@ -82,7 +82,7 @@ func informOn(ctx context.Context, s Informer, p Params, object func(i int) Obje
 }
 
 // engineInformer is an informer over the backend of an engine whose cache is off,
-// so that nothing but the informer mirrors it.
+// so that only the informer caches it.
 type engineInformer struct {
 	engineStore
 	informer *informer.SharedInformer[Object]
@@ -91,15 +91,15 @@ type engineInformer struct {
 func openInformer(context.Context) (Informer, error) {
 	cfg := config()
 	cfg.Index, cfg.NoCache = nil, true
-	// client-go's informers do not know what a field is.
+	// client-go's informers have no fields.
 	cfg.Fields = nil
 	e, err := engine.New(cfg)
 	return &engineInformer{engineStore: engineStore{e}}, err
 }
 
-// Start indexes namespaces, as generated informers do. It gives the healthy room
-// enough to miss nothing, as they would have in client-go, where there is no end
-// to it. The slow one has the defaults.
+// Start indexes namespaces, as generated informers do. The healthy handlers get
+// buffers large enough to miss nothing, since client-go's are unbounded. The slow
+// one has the defaults.
 func (s *engineInformer) Start(_ context.Context, healthy []func(seq int64), slow func(seq int64)) error {
 	var err error
 	byNamespace := store.Indexers[Object]{"namespace": func(Object) ([]string, error) { return []string{Namespace}, nil }}

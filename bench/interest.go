@@ -2,7 +2,7 @@ package bench
 
 import "context"
 
-// interest is W5 and W6: every write concerns one watcher of thousands.
+// interest is W5 and W6: each write matches one of thousands of watchers.
 func interest() []Workload {
 	return []Workload{
 		{
@@ -24,8 +24,8 @@ func interest() []Workload {
 	}
 }
 
-// each returns a run in which the i-th watcher watches what selection(i) says,
-// which is to be the i-th object alone.
+// each returns a run in which the i-th watcher watches selection(i), which must
+// match the i-th object alone.
 func each(selection func(i int) Selection) func(context.Context, Contender, Params) (Result, error) {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
 		return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {

@@ -38,7 +38,7 @@ func BenchmarkLayout(b *testing.B) {
 	}
 }
 
-// The two layouts do the same work, or comparing them says nothing.
+// Both layouts do the same work.
 func TestLayout_BothDoTheWork(t *testing.T) {
 	workloads, err := bench.Select([]string{"W1", "W5"})
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func boxed() bench.Contender {
 	}
 }
 
-// boxedStore is as much of a [bench.Store] as the workloads use that run it.
+// boxedStore implements the methods of [bench.Store] that its workloads call.
 type boxedStore struct {
 	bench.Store
 	engine *engine.Engine[any]

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Overhead is the metric of what a cache takes beyond the objects in it, for each
-// object. Load is how many objects per second it can be filled with.
+// Overhead is the metric of a cache's bytes beyond the objects in it, per object.
+// Load is the rate at which it is filled, in objects per second.
 const (
 	Overhead = "overhead/object"
 	Load     = "load"
@@ -25,9 +25,8 @@ func load() []Workload {
 	}}
 }
 
-// loaded measures the live heap and what of it the objects take that a cache so
-// filled must keep: all that there are, and those that the window's events have
-// superseded.
+// loaded measures the live heap, less the objects that a full cache must keep:
+// the current ones, and those that the window's events have superseded.
 func loaded(ctx context.Context, c Contender, p Params) (Result, error) {
 	before := measureFootprint()
 	bare := c.Bare(p.Objects, p.Events)
@@ -53,7 +52,7 @@ func loaded(ctx context.Context, c Contender, p Params) (Result, error) {
 	})
 }
 
-// supersede changes the objects, so that each write of them is a change.
+// supersede changes the objects, so that writing them again is a change.
 func supersede(object func(i int) Object) func(i int) Object {
 	return func(i int) Object {
 		o := object(i)

@@ -37,7 +37,7 @@ func reads() []Workload {
 			Run:   reading(getOne), Floor: getFloor, Able: onStore,
 		},
 		{
-			ID: "W10", Text: "4 readers list 100,000 objects all the time, one writes 1,000/s; write to watcher",
+			ID: "W10", Text: "4 readers list 100,000 objects continuously, one writes 1,000/s; write to watcher",
 			Full:  Params{Watchers: 1, Objects: 100_000, Events: 5000, Rate: 1000, Readers: 4},
 			Small: Params{Watchers: 1, Objects: 500, Events: 100, Rate: 1000, Readers: 2},
 			Goals: []Goal{atMost(P99, 0.1), none(Lost)},
@@ -107,7 +107,7 @@ func list(ctx context.Context, s Store, what Selection, want int) error {
 	return err
 }
 
-// readUnderWrites measures what writes suffer by lists of everything.
+// readUnderWrites measures the latency of writes while readers list everything.
 func readUnderWrites(ctx context.Context, c Contender, p Params) (Result, error) {
 	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 		object := objects(p.Objects)
@@ -120,7 +120,7 @@ func readUnderWrites(ctx context.Context, c Contender, p Params) (Result, error)
 	})
 }
 
-// besides measures while readers read all the time, and adds how often they did.
+// besides measures while readers read continuously, and adds their rate.
 func besides(ctx context.Context, readers int, read func(context.Context) error, measure func() (Result, error)) (Result, error) {
 	stop := make(chan struct{})
 	var all sync.WaitGroup
@@ -137,7 +137,7 @@ func besides(ctx context.Context, readers int, read func(context.Context) error,
 	return append(result, rate(Reads, lists.Load(), took)), errors.Join(append(failures, err)...)
 }
 
-// repeat does something until stop, and counts.
+// repeat calls do until stop, and counts the calls.
 func repeat(ctx context.Context, stop <-chan struct{}, do func(context.Context) error, times *atomic.Int64) error {
 	for {
 		select {

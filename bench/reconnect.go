@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Current is the metric of the time until the last of all is up to date.
+// Current is the metric of the time until all watchers are up to date.
 const Current = "all current"
 
 // openers is how many clients open watches at the same moment.
 const openers = 8
 
-// reconnect is W11: everybody was cut off and comes back.
+// reconnect is W11: all watchers reconnect after an outage.
 func reconnect() []Workload {
 	return []Workload{{
 		ID: "W11", Text: "10,000 watchers reconnect at once, each 1,000 events behind",
@@ -47,7 +47,7 @@ func comeBack(ctx context.Context, c Contender, p Params) (Result, error) {
 	})
 }
 
-// catchUp opens all watches at from and waits until each has what was written
+// catchUp opens all watches at from and waits until each has received all writes
 // since.
 func (c *crowd) catchUp(ctx context.Context, s Store, from uint64) (Result, error) {
 	currentAt := make([]time.Duration, len(c.members))
@@ -79,8 +79,8 @@ func (c *crowd) catchUp(ctx context.Context, s Store, from uint64) (Result, erro
 		percent(Lost, lost, delivered+lost), count(LostWatches, closed)}, nil
 }
 
-// concurrently calls do with each number below n, on so many goroutines, and
-// returns what failed.
+// concurrently calls do with each number below n, on that many goroutines, and
+// returns the errors.
 func concurrently(goroutines, n int, do func(i int) error) error {
 	var all sync.WaitGroup
 	failures := make([]error, goroutines)

@@ -13,7 +13,7 @@ type Metric struct {
 	Name  string  `json:"name"`
 	Unit  string  `json:"unit"`
 	Value float64 `json:"value"`
-	// Higher says that more is better; otherwise less is.
+	// Higher: more is better; otherwise less is.
 	Higher bool `json:"higher"`
 }
 
@@ -65,18 +65,18 @@ func micros(name string, d time.Duration) Metric {
 	return Metric{Name: name, Unit: Microseconds, Value: float64(d.Nanoseconds()) / 1e3}
 }
 
-// count is a number of things that there should be few of.
+// count returns a metric of which less is better.
 func count(name string, n int64) Metric { return Metric{Name: name, Value: float64(n)} }
 
-// percent is a share of all.
+// percent returns part as a percentage of all.
 func percent(name string, part, all int64) Metric {
 	return Metric{Name: name, Unit: "%", Value: 100 * float64(part) / float64(max(all, 1))}
 }
 
-// highestLatency is what latencies are cut off at.
+// highestLatency is the upper bound of recorded latencies.
 const highestLatency = 5 * time.Minute
 
-// latency gathers latencies. It is for one goroutine at a time.
+// latency is a histogram of latencies, for one goroutine at a time.
 type latency struct{ hist *hdrhistogram.Histogram }
 
 func newLatency() latency {

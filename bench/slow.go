@@ -8,16 +8,16 @@ import (
 
 // The metrics of watchers that do not read.
 const (
-	// Tax is the 99th percentile of the healthy, as a multiple of what it is
-	// without the others.
+	// Tax is the 99th percentile of the healthy watchers, as a multiple of the
+	// same without the stalled ones.
 	Tax = "p99 / p99 alone"
-	// StalledLost is what those that do not read can no longer get.
+	// StalledLost is the share of events that the stalled watchers can no longer read.
 	StalledLost = "stalled lost"
-	// ForceClosed is how many were closed for not reading.
+	// ForceClosed is the number of watchers closed for not reading.
 	ForceClosed = "force-closed"
 )
 
-// slow is W12 and W12b: watchers that do not read, beside some that do.
+// slow is W12 and W12b: stalled watchers beside healthy ones.
 func slow() []Workload {
 	never := func(id, text string, full, small Params, timed func(Params) int) Workload {
 		return Workload{
@@ -39,8 +39,8 @@ func slow() []Workload {
 	return append(all, slowWatcherTax()...)
 }
 
-// neverReading runs the healthy alone, then with p.Idle watchers that nobody
-// reads, and then reads these.
+// neverReading runs the healthy watchers alone, then beside p.Idle watchers that
+// are not read, and then reads the latter.
 func neverReading(timed func(Params) int) func(context.Context, Contender, Params) (Result, error) {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
 		healthy := p
@@ -84,8 +84,8 @@ func tax(with, without Result) Metric {
 	return Metric{Name: Tax, Unit: "×", Value: a.Value / b.Value}
 }
 
-// missing reads the watches, which began before so many events, and returns how
-// many of these are not to be had.
+// missing reads the watches, each of which should have that many events, and
+// returns how many are missing.
 func missing(ctx context.Context, watches []Watch, events int) (lost int64) {
 	for _, w := range watches {
 		lost += int64(events - w.Drain(ctx, events))
@@ -96,8 +96,8 @@ func missing(ctx context.Context, watches []Watch, events int) (lost int64) {
 // companion is the watcher beside the healthy one in the scenarios of
 // Kubernetes' BenchmarkSlowWatcherTax.
 type companion struct {
-	// present: there is one. It drains its events or not, and is replaced every
-	// half a second or not.
+	// present: there is a companion. It drains its events or not, and is replaced
+	// every half second or not.
 	present, drains, reconnects bool
 }
 
@@ -131,7 +131,7 @@ func slowWatcherTax() []Workload {
 	return all
 }
 
-// goals: only where a companion stalls is a tax to be saved.
+// goals compares the tax only where a companion stalls.
 func (c companion) goals() []Goal {
 	goals := []Goal{none(Lost), none(ForceClosed)}
 	if c.present && !c.drains {

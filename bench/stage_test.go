@@ -21,11 +21,10 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// The stages of one event, one after the other, each with as much before it as it
-// needs to get its input. What is before it is done before the clock starts, so a
-// figure is the stage's own.
+// Benchmarks of the stages of one event. Each prepares its input before the timer
+// starts, so a figure is that of its stage alone.
 
-// object is what is written.
+// object is the object that is written.
 var object = bench.Object{Name: "pod", Node: "node", App: "app"}
 
 // config describes objects as the engine under measurement does.
@@ -45,7 +44,7 @@ func draft(value bench.Object) *store.Object {
 	return o
 }
 
-// written returns a backend with so many writes in its history.
+// written returns a backend with that many writes in its history.
 func written(b *testing.B, writes int) *memory.Backend {
 	m, err := memory.New(schema, memory.Options{FirstRevision: 1, Retain: store.WindowLimits{MinEvents: writes, MaxEvents: writes + 1000}})
 	require.NoError(b, err)
@@ -66,7 +65,7 @@ func write(b *testing.B, m *memory.Backend, writes int) {
 	}
 }
 
-// BenchmarkStageBackend commits.
+// BenchmarkStageBackend measures commits.
 func BenchmarkStageBackend(b *testing.B) {
 	m := written(b, 0)
 	b.ReportAllocs()
@@ -74,7 +73,7 @@ func BenchmarkStageBackend(b *testing.B) {
 	write(b, m, b.N)
 }
 
-// emptyAtFirst lists what there was before any write, so that all comes by watch.
+// emptyAtFirst lists nothing, so that every object arrives by watch.
 type emptyAtFirst struct{ *memory.Backend }
 
 func (emptyAtFirst) List(context.Context, backend.ListOptions) (*backend.List, error) {
@@ -161,7 +160,7 @@ func (p *pipeline) watch(b *testing.B, fieldSelector string, handle func(store.E
 	require.NoError(b, <-reply)
 }
 
-// batches returns the history of so many writes as a Reflector tells it.
+// batches returns that many writes as updates of a Reflector.
 func batches(b *testing.B, writes int) []reflector.Update {
 	w, err := written(b, writes).Watch(context.Background(), backend.WatchOptions{From: 1, Notify: func() {}})
 	require.NoError(b, err)
@@ -189,14 +188,14 @@ func (p *pipeline) run(b *testing.B, history []reflector.Update) {
 	require.NoError(b, <-reply)
 }
 
-// BenchmarkStageWatchCache applies and publishes, for nobody.
+// BenchmarkStageWatchCache applies and publishes without watchers.
 func BenchmarkStageWatchCache(b *testing.B) {
 	history := batches(b, b.N)
 	newPipeline(b).run(b, history)
 }
 
-// BenchmarkStageDispatch adds the routing of each event past 1,000 watchers of
-// other objects, to the one that wants it.
+// BenchmarkStageDispatch adds the dispatch of each event to the one watcher that
+// it matches, among 1,000.
 func BenchmarkStageDispatch(b *testing.B) {
 	history := batches(b, b.N)
 	p := newPipeline(b)

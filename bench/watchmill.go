@@ -9,22 +9,22 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// NodeField and AppLabel are what selectors name.
+// NodeField and AppLabel are the names in selectors.
 const (
 	NodeField = "spec.nodeName"
 	AppLabel  = "app"
 )
 
-// Watchmill is ours, as its documentation says to use it for these workloads:
-// defaults everywhere, one index, and handlers that never block on the engine's
-// own workers.
+// Watchmill is this module's engine, used as its documentation recommends for
+// these workloads: defaults everywhere, one index, and handlers that never block
+// on the engine's own workers.
 func Watchmill() Contender {
 	return Contender{
 		Name: "watchmill", Store: openEngine, Windowed: openWindowed, Bare: bareObjects, Bus: openTopic, Informer: openInformer,
 	}
 }
 
-// config is that of all engines here.
+// config is the config of all engines here.
 func config() engine.Config[Object] {
 	return engine.Config[Object]{
 		Name:   "bench",
@@ -36,7 +36,7 @@ func config() engine.Config[Object] {
 	}
 }
 
-// engineStore is the Store that an engine is.
+// engineStore adapts an engine to Store.
 type engineStore struct {
 	*engine.Engine[Object]
 }
@@ -55,9 +55,8 @@ func openWindowed(ctx context.Context, events int) (Store, error) {
 	return engineStore{e}, e.WaitFor(ctx, 0)
 }
 
-// bareObjects are the values. The strings are those of who writes. All else is
-// the engine's and counts: labels and fields, which it asks for, and the backend
-// with its own history.
+// bareObjects are the values; their strings are the writer's. All else counts as
+// the engine's: labels, fields, and the backend with its own history.
 func bareObjects(live, superseded int) any {
 	all := make([]*Object, live+superseded)
 	for i := range all {
@@ -103,7 +102,7 @@ func (s engineStore) Get(ctx context.Context, key string) (Object, error) {
 	return o.Value, nil
 }
 
-// settlePeriod is how often Settle looks.
+// settlePeriod is how often Settle polls.
 const settlePeriod = 100 * time.Microsecond
 
 func (s engineStore) Settle(ctx context.Context) error {
@@ -128,7 +127,7 @@ func (s engineStore) WaitFor(ctx context.Context, rev uint64) error {
 	return s.Engine.WaitFor(ctx, engine.Revision(rev))
 }
 
-// selectors returns what is selected as field and label selectors.
+// selectors returns the selection as field and label selectors.
 func (s Selection) selectors() (field, label string) {
 	if s.Node != "" {
 		field = NodeField + "=" + s.Node
@@ -139,7 +138,7 @@ func (s Selection) selectors() (field, label string) {
 	return field, label
 }
 
-// engineWatch is the Watch that an engine's is.
+// engineWatch adapts an engine's watch to Watch.
 type engineWatch struct{ *engine.Watch[Object] }
 
 func (w engineWatch) Drain(ctx context.Context, n int) int {

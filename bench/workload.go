@@ -9,62 +9,60 @@ import (
 	"time"
 )
 
-// Params is the size of a workload. What a field means to one that does not use
-// it is nothing.
+// Params is the size of a workload. A workload ignores the fields it does not use.
 type Params struct {
-	// Watchers is how many watch, or subscribe.
+	// Watchers is the number of watchers or subscribers.
 	Watchers int `json:"watchers,omitempty"`
-	// Objects is how many there are.
+	// Objects is the number of objects.
 	Objects int `json:"objects,omitempty"`
-	// Events is how many writes are measured, or other operations.
+	// Events is the number of measured writes, or other operations.
 	Events int `json:"events,omitempty"`
-	// Rate is writes per second; zero is as fast as they go.
+	// Rate is writes per second; zero is unlimited.
 	Rate int `json:"rate,omitempty"`
-	// Idle is how many of the watchers never read.
+	// Idle is the number of watchers that never read.
 	Idle int `json:"idle,omitempty"`
-	// Readers is how many list all the time.
+	// Readers is the number of readers that list continuously.
 	Readers int `json:"readers,omitempty"`
 }
 
-// Workload is one piece of work that systems are measured at.
+// Workload is one benchmark.
 type Workload struct {
-	// ID is the number in the goals, with a part if there are several: W4/100.
+	// ID is the number, with a variant if there are several: W4/100.
 	ID string
-	// Text says what is done.
+	// Text describes the work.
 	Text string
-	// Full is the size that goals are about, Small one that takes a moment.
+	// Full is the size that the goals apply to, Small one that takes a moment.
 	Full, Small Params
-	// Goals are what ours should reach.
+	// Goals are the bounds for watchmill's metrics.
 	Goals []Goal
-	// Run does the work with a system of contender's.
+	// Run does the work with a system of the contender's.
 	Run func(ctx context.Context, c Contender, p Params) (Result, error)
 	// Floor does the unavoidable part of the work, bare. Its metrics are some of
 	// Run's.
 	Floor func(ctx context.Context, p Params) (Result, error)
 	// Able reports whether the contender can do it.
 	Able func(c Contender) bool
-	// Apart: it measures memory, which in a process where something ran before is
-	// that one's too. It wants a process of its own.
+	// Apart: the workload measures memory, and so needs a process of its own.
 	Apart bool
 }
 
-// Reference is what a goal compares with.
+// Reference is what a goal's bound is relative to.
 type Reference uint8
 
-// What a goal's bound is a multiple of.
+// The references.
 const (
 	// ToRival: the rival's figure.
 	ToRival Reference = iota
 	// ToFloor: the floor's time for the same work.
 	ToFloor
-	// ToOne: nothing; the bound is the figure itself.
+	// ToOne: the bound is absolute.
 	ToOne
 )
 
-// Goal bounds one metric of ours.
+// Goal bounds one of watchmill's metrics.
 type Goal struct {
 	Metric string
-	// Least: ours must be at least Bound times the reference; otherwise at most.
+	// Least: the metric must be at least Bound times the reference; otherwise at most.
 	Least bool
 	Bound float64
 	To    Reference
@@ -86,7 +84,7 @@ func (g Goal) String() string {
 	}
 }
 
-// Met reports whether v, ours as a multiple of the reference, is within the goal.
+// Met reports whether v, the metric as a multiple of the reference, meets the goal.
 func (g Goal) Met(v float64) bool {
 	if g.Least {
 		return v >= g.Bound
@@ -100,8 +98,8 @@ func atLeast(metric string, bound float64) Goal {
 }
 func atMost(metric string, bound float64) Goal { return Goal{Metric: metric, Bound: bound} }
 
-// nearFloor bounds the multiple of the floor's time, none says that there are
-// to be none, within bounds a figure of ours alone.
+// nearFloor bounds the multiple of the floor's time, none demands zero, within is
+// an absolute bound.
 func nearFloor(metric string, bound float64) Goal {
 	return Goal{Metric: metric, Bound: bound, To: ToFloor}
 }
@@ -121,7 +119,7 @@ func All() []Workload {
 }
 
 // Select returns the workloads that ids name: W4 names both W4/10 and W4/100.
-// No ids name all. An id that names none is an error.
+// Without ids it returns all. An unknown id is an error.
 func Select(ids []string) ([]Workload, error) {
 	if len(ids) == 0 {
 		return All(), nil
@@ -147,7 +145,7 @@ func IDs() []string {
 	return ids
 }
 
-// patience is how long a run may take before it is called stuck.
+// patience is the timeout of a run.
 const patience = 5 * time.Minute
 
 // run runs f on a system of c's that open opens, and closes it.

@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// writer writes, and notes when each write was due.
+// writer writes, and records when each write was due.
 type writer struct {
-	// events is how many writes, rate how many a second; zero is as fast as they
-	// go.
+	// events is the number of writes, rate the writes per second; zero is unlimited.
 	events, rate int
-	// object returns what is written as the i-th; its Seq is set here.
+	// object returns the i-th object to write; run sets its Seq.
 	object func(i int) Object
 
 	start time.Time
 	// due is when each write was due, in nanoseconds since start. An element is
-	// written before its write begins, so whoever sees the write can read it.
+	// set before its write begins, so a receiver of the write can read it.
 	due []int64
 }
 
@@ -44,9 +43,9 @@ func (w *writer) run(ctx context.Context, write func(context.Context, Object) er
 	return nil
 }
 
-// await waits until the i-th write is due and returns when that was. If the time
-// has passed while earlier writes were made it is that time all the same;
-// waking up late is not held against the system.
+// await waits until the i-th write is due and returns that time, also if earlier
+// writes have delayed this one. If only the sleep was late, it returns the time
+// of waking up.
 func (w *writer) await(begin int64, i int) int64 {
 	if w.rate == 0 {
 		return w.now()
@@ -60,7 +59,7 @@ func (w *writer) await(begin int64, i int) int64 {
 	return w.now()
 }
 
-// onto returns the write of a store.
+// onto returns a function that writes to a store.
 func onto(s Store) func(context.Context, Object) error {
 	return func(ctx context.Context, o Object) error {
 		_, err := s.Write(ctx, o)
@@ -68,8 +67,7 @@ func onto(s Store) func(context.Context, Object) error {
 	}
 }
 
-// objects makes n objects, each on a node and of an app of its own, and returns
-// them by turns.
+// objects returns n objects in rotation, each with a node and an app of its own.
 func objects(n int) func(i int) Object {
 	all := make([]Object, max(n, 1))
 	for i := range all {

@@ -17,8 +17,7 @@ import (
 	"github.com/watchmill/watchmill/bench/compare"
 )
 
-// script is a workload whose runs bring figures that are written down, round by
-// round.
+// script is a workload whose runs return prepared figures, round by round.
 type script struct {
 	figures map[string][]float64 // by contender
 	order   []string
@@ -63,8 +62,7 @@ func TestRoundsAlternate(t *testing.T) {
 	require.Equal(t, []string{"us", "them", "floor", "floor", "them", "us", "us", "them", "floor"}, s.order)
 }
 
-// A ratio is taken within a round: a machine that is slow for one round is slow
-// for both.
+// A ratio is taken within a round, in which a slow machine slows both.
 func TestRatiosAreTakenRoundByRound(t *testing.T) {
 	s := &script{figures: figures([]float64{100, 10, 90}, []float64{50, 5, 30}, []float64{400, 40, 180})}
 	report, err := compare.Run(t.Context(), s.plan(bench.Goal{Metric: "rate", Least: true, Bound: 2},
@@ -90,27 +88,27 @@ func TestMedianOfTwoRounds(t *testing.T) {
 	require.Equal(t, compare.Spread{Median: 2, Min: 1, Max: 3}, report.Rows()[0].Ratio)
 }
 
-// What wants a process of its own gets one, of us, of the rival and of the floor.
-func TestWhoRunsApart(t *testing.T) {
+// Workloads with Apart run in a process of their own, for watchmill, the rival and
+// the floor.
+func TestRun_ApartWorkloadsInProcessesOfTheirOwn(t *testing.T) {
 	s := &script{figures: figures([]float64{1}, []float64{2}, []float64{4})}
 	plan := s.plan()
 	plan.Workloads[0].Apart = true
 	var apart []string
-	plan.Apart = func(ctx context.Context, w bench.Workload, who string) (bench.Result, error) {
-		apart = append(apart, who)
-		return plan.Alone(ctx, w, who)
+	plan.Apart = func(ctx context.Context, w bench.Workload, contender string) (bench.Result, error) {
+		apart = append(apart, contender)
+		return plan.Alone(ctx, w, contender)
 	}
 	report, err := compare.Run(t.Context(), plan)
 	require.NoError(t, err)
 	require.Equal(t, []string{"us", "them", compare.Floor}, apart)
 	require.Equal(t, compare.Spread{Median: 0.5, Min: 0.5, Max: 0.5}, report.Rows()[0].Ratio)
 
-	_, err = plan.Alone(t.Context(), plan.Workloads[0], "nobody")
-	require.ErrorContains(t, err, `no contender "nobody"`)
+	_, err = plan.Alone(t.Context(), plan.Workloads[0], "unknown")
+	require.ErrorContains(t, err, `no contender "unknown"`)
 }
 
-// A rival that measured zero is not infinitely slow: there is no ratio and no
-// verdict.
+// A rival that measured zero gives no ratio and no verdict.
 func TestNothingToCompareWith(t *testing.T) {
 	s := &script{figures: figures([]float64{5}, []float64{0}, []float64{1})}
 	report, err := compare.Run(t.Context(), s.plan(bench.Goal{Metric: "rate", Least: true, Bound: 1}))
@@ -204,7 +202,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// A plan is a few workloads, ours, and whoever else does such work.
+// A plan is workloads, the contender to compare, and its rivals.
 func ExampleRun() {
 	workloads, err := bench.Select([]string{"W9/get"})
 	if err != nil {

@@ -14,11 +14,11 @@ const (
 	End   = "<!-- bench: end -->"
 )
 
-// ErrNoMarks: a file that exists has no place for the table.
+// ErrNoMarks: an existing file lacks the lines Begin and End.
 var ErrNoMarks = errors.New("file exists and has no lines " + Begin + " and " + End + " to put the table between")
 
 // WriteInto writes the Markdown into the file at path: between the lines Begin
-// and End, or into a new file. A file without these lines is left alone.
+// and End, or into a new file. It does not change a file without these lines.
 func (r *Report) WriteInto(path string) error {
 	var b strings.Builder
 	if err := r.WriteMarkdown(&b); err != nil {

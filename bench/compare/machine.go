@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Machine is where and of what a report is.
+// Machine describes where a report was made, and of which source.
 type Machine struct {
 	CPU   string `json:"cpu"`
 	Cores int    `json:"cores"`
@@ -24,7 +24,7 @@ type Machine struct {
 	Load string `json:"load,omitempty"`
 }
 
-// ThisMachine returns the facts of this machine.
+// ThisMachine describes this machine.
 func ThisMachine(ctx context.Context) Machine {
 	return Machine{
 		CPU: cpuModel(), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH,
@@ -32,7 +32,7 @@ func ThisMachine(ctx context.Context) Machine {
 	}
 }
 
-// String is the facts in one line.
+// String returns the description in one line.
 func (m Machine) String() string {
 	s := fmt.Sprintf("%s, %d cores, %s, %s", m.CPU, m.Cores, m.OS, m.Go)
 	if m.Revision != "" {
@@ -44,7 +44,7 @@ func (m Machine) String() string {
 	return s + "."
 }
 
-// cpuModel is the processor's name, where the system tells it.
+// cpuModel returns the processor's name, if the system provides it.
 func cpuModel() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {
@@ -70,7 +70,7 @@ func load() string {
 	return ""
 }
 
-// revision asks git. Programs made by go run do not know their own.
+// revision asks git, since programs built by go run have no VCS information.
 func revision(ctx context.Context) string {
 	head, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {

@@ -14,22 +14,23 @@ type Plan struct {
 	Workloads []bench.Workload
 	Ours      bench.Contender
 	Rivals    []bench.Contender
-	// Rounds is how often each is run, at least once. Fewer than five say little.
+	// Rounds is how often each is run, at least once; five or more for stable medians.
 	Rounds int
-	// Small runs the small sizes, whose figures mean nothing.
+	// Small runs the small sizes, whose figures are meaningless.
 	Small bool
-	// Apart runs a workload that wants it in a process of its own: who is the
-	// contender's name or [Floor]. Nil runs everything in this one.
-	Apart func(ctx context.Context, w bench.Workload, who string) (bench.Result, error)
-	// Progress, if set, is told of each run before it begins.
+	// Apart runs a workload in a process of its own, if the workload needs one:
+	// contender is the contender's name or [Floor]. Nil runs everything in this
+	// process.
+	Apart func(ctx context.Context, w bench.Workload, contender string) (bench.Result, error)
+	// Progress, if set, is called before each run.
 	Progress func(workload, contender string, round int)
 }
 
-// Floor is who runs where nobody does but the bare loop.
+// Floor is the contender name of the bare loop.
 const Floor = "the floor"
 
-// Run runs the plan. A rival that fails is reported as having failed; if ours
-// does, or a floor, that is the error.
+// Run runs the plan. The failure of a rival is part of the report; that of
+// watchmill or a floor is returned.
 func Run(ctx context.Context, plan Plan) (*Report, error) {
 	report := &Report{Schema: Schema, Machine: ThisMachine(ctx), Small: plan.Small}
 	for _, w := range plan.Workloads {
@@ -53,7 +54,7 @@ func (p Plan) params(w bench.Workload) bench.Params {
 	return w.Full
 }
 
-// round runs everybody once, every other time in the opposite order.
+// round runs every contender once, in odd rounds in the opposite order.
 func (p Plan) round(ctx context.Context, w bench.Workload, round int) (Round, error) {
 	var r Round
 	runs := []func() error{
@@ -101,22 +102,22 @@ func (p Plan) floor(ctx context.Context, w bench.Workload, round int) (bench.Res
 	return w.Floor(ctx, p.params(w))
 }
 
-// Alone runs one workload once, by the contender of that name or bare, in this
-// process.
-func (p Plan) Alone(ctx context.Context, w bench.Workload, who string) (bench.Result, error) {
-	if who == Floor {
+// Alone runs one workload once in this process, by the contender of that name, or
+// by the floor for [Floor].
+func (p Plan) Alone(ctx context.Context, w bench.Workload, contender string) (bench.Result, error) {
+	if contender == Floor {
 		return w.Floor(ctx, p.params(w))
 	}
 	for _, c := range append(p.Rivals[:len(p.Rivals):len(p.Rivals)], p.Ours) {
-		if c.Name == who {
+		if c.Name == contender {
 			return w.Run(ctx, c, p.params(w))
 		}
 	}
-	return nil, fmt.Errorf("no contender %q", who)
+	return nil, fmt.Errorf("no contender %q", contender)
 }
 
-func (p Plan) progress(w bench.Workload, who string, round int) {
+func (p Plan) progress(w bench.Workload, contender string, round int) {
 	if p.Progress != nil {
-		p.Progress(w.ID, who, round)
+		p.Progress(w.ID, contender, round)
 	}
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/watchmill/watchmill/bench"
 )
 
-// Schema is the version of the JSON form of Report. It grows with any change that
-// a reader of an older one would misread.
+// Schema is the version of the JSON form of Report. It grows with every
+// incompatible change.
 const Schema = 1
 
-// Report is what a plan's runs measured.
+// Report is the result of a plan.
 type Report struct {
 	Schema  int     `json:"schema"`
 	Machine Machine `json:"machine"`
-	// Small says that the sizes were small, so that the figures mean nothing.
+	// Small: the sizes were small, so the figures are meaningless.
 	Small     bool       `json:"small,omitempty"`
 	Workloads []Measured `json:"workloads"`
 }
 
-// Measured is what the runs of one workload measured.
+// Measured is the result of one workload.
 type Measured struct {
 	ID     string       `json:"id"`
 	Text   string       `json:"text"`
@@ -31,7 +31,7 @@ type Measured struct {
 	goals []bench.Goal
 }
 
-// Round is one run of everybody.
+// Round is one run of every contender and the floor.
 type Round struct {
 	Ours   bench.Result `json:"ours"`
 	Rivals []Rival      `json:"rivals,omitempty"`
@@ -42,7 +42,7 @@ type Round struct {
 type Rival struct {
 	Name   string       `json:"name"`
 	Result bench.Result `json:"result,omitempty"`
-	// Failed says why there is no result.
+	// Failed is the error if there is no result.
 	Failed string `json:"failed,omitempty"`
 }
 
@@ -66,7 +66,7 @@ func (r *Report) WriteJSON(to io.Writer) error {
 	return nil
 }
 
-// Failures says which runs of rivals failed, and why.
+// Failures describes the failed runs of rivals.
 func (r *Report) Failures() []string {
 	var all []string
 	for _, m := range r.Workloads {

@@ -7,11 +7,10 @@ import (
 	"github.com/watchmill/watchmill/bench"
 )
 
-// Spread is the median and the extremes of several rounds. It is NaN if there was
-// nothing to compare with.
+// Spread is the median and the extremes of several rounds; NaN without figures.
 type Spread struct{ Median, Min, Max float64 }
 
-// spread returns that of all that are numbers.
+// spread returns the Spread of all figures that are not NaN.
 func spread(all []float64) Spread {
 	all = slices.DeleteFunc(all, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 	if len(all) == 0 {
@@ -26,20 +25,20 @@ func spread(all []float64) Spread {
 	return Spread{median, all[0], all[len(all)-1]}
 }
 
-// Known reports whether there is a figure.
+// Known reports whether s is not NaN.
 func (s Spread) Known() bool { return !math.IsNaN(s.Median) }
 
-// Row compares one metric of ours with one rival's.
+// Row compares one metric of watchmill's with one rival's.
 type Row struct {
 	ID, Text string
-	// Metric names the metric and has its unit; its value is the median of ours.
+	// Metric has the metric's name and unit; its value is the median of Ours.
 	Metric bench.Metric
 	// Rival is the rival's name, "" if none takes part.
 	Rival string
 	Ours  Spread
 	// Theirs is the rival's figure, Ratio ours divided by it, round by round.
 	Theirs, Ratio Spread
-	// Floor is the floor's figure, Times how many times its time ours takes.
+	// Floor is the floor's figure, Times our time as a multiple of the floor's.
 	Floor, Times Spread
 	Goals        []Verdict
 }
@@ -47,7 +46,7 @@ type Row struct {
 // Verdict is a goal and whether it was met.
 type Verdict struct {
 	bench.Goal
-	// Known is false if there was nothing to hold it against.
+	// Known is false if there was no reference.
 	Known, Met bool
 }
 
@@ -65,7 +64,7 @@ func (r *Report) Rows() []Row {
 	return rows
 }
 
-// rivals names the rivals in the order of the first round, or "" if none is.
+// rivals names the rivals in the order of the first round; {""} if there are none.
 func (m Measured) rivals() []string {
 	var names []string
 	for _, rival := range m.Rounds[0].Rivals {
@@ -97,7 +96,7 @@ func (m Measured) row(metric bench.Metric, rival string) Row {
 	return row
 }
 
-// each returns a metric of each round, NaN where there is none.
+// each returns a metric of each round, NaN where it is missing.
 func (m Measured) each(name string, of func(Round) bench.Result) []float64 {
 	all := make([]float64, len(m.Rounds))
 	for i, round := range m.Rounds {
@@ -109,7 +108,7 @@ func (m Measured) each(name string, of func(Round) bench.Result) []float64 {
 	return all
 }
 
-// divide divides one by one.
+// divide divides element by element.
 func divide(a, b []float64) []float64 {
 	quotients := make([]float64, len(a))
 	for i := range a {
@@ -118,7 +117,7 @@ func divide(a, b []float64) []float64 {
 	return quotients
 }
 
-// judge holds the goal against the median.
+// judge compares the median with the goal.
 func (r Row) judge(goal bench.Goal) Verdict {
 	measured := map[bench.Reference]Spread{bench.ToRival: r.Ratio, bench.ToFloor: r.Times, bench.ToOne: r.Ours}[goal.To]
 	return Verdict{Goal: goal, Known: measured.Known(), Met: measured.Known() && goal.Met(measured.Median)}

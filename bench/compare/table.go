@@ -15,13 +15,12 @@ var header = []string{"workload", "metric", "ours", "rival", "ours / rival (min 
 // none is shown where there is nothing to show.
 const none = "–"
 
-// WriteMarkdown writes the machine's facts, the table, and what the workloads
-// are.
+// WriteMarkdown writes the machine, the table, and a legend of the workloads.
 func (r *Report) WriteMarkdown(to io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n\n", r.Machine, r.rounds())
 	if r.Small {
-		b.WriteString("Small sizes: the figures mean nothing.\n\n")
+		b.WriteString("Small sizes: the figures are meaningless.\n\n")
 	}
 	cells := [][]string{header}
 	var last Row
@@ -41,7 +40,7 @@ func (r *Report) WriteMarkdown(to io.Writer) error {
 	return err
 }
 
-// rounds says of how many rounds the figures are.
+// rounds describes the number of rounds.
 func (r *Report) rounds() string {
 	most := 0
 	for _, m := range r.Workloads {
@@ -53,8 +52,8 @@ func (r *Report) rounds() string {
 	return fmt.Sprintf("Medians of %d rounds.", most)
 }
 
-// cells returns the row as text. What the row before has said already is left
-// out: the workload's name, and what is the same for every rival.
+// cells returns the row as text, without what repeats the row before: the
+// workload's name, and the cells that are the same for every rival.
 func (r Row) cells(before Row) []string {
 	rival := none
 	if r.Rival != "" {
@@ -79,7 +78,7 @@ func (r Row) quantity(s Spread) string {
 	return bench.Metric{Unit: r.Metric.Unit, Value: s.Median}.String()
 }
 
-// verdicts returns the goals and whether each was met; only those against rivals,
+// verdicts returns the goals and whether each was met; only goals against rivals,
 // if the others have been shown.
 func (r Row) verdicts(shown bool) (goals, met string) {
 	var texts, words []string

@@ -12,17 +12,17 @@ import (
 	"github.com/watchmill/watchmill/bench/compare"
 )
 
-// What measures memory has a process to itself, which is this command again:
+// Workloads that measure memory run in a process of their own, which is this command again:
 //
 //	rivals ──▶ rivals --apart W7 --as watchmill ──▶ the result, as JSON
 
 // apart runs a workload once in a process of its own.
-func (c *command) apart(ctx context.Context, w bench.Workload, who string) (result bench.Result, err error) {
+func (c *command) apart(ctx context.Context, w bench.Workload, contender string) (result bench.Result, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("run apart: %w", err)
 	}
-	args := []string{"--apart", w.ID, "--as", who}
+	args := []string{"--apart", w.ID, "--as", contender}
 	if c.Small {
 		args = append(args, "--small")
 	}
@@ -33,14 +33,14 @@ func (c *command) apart(ctx context.Context, w bench.Workload, who string) (resu
 		err = json.Unmarshal(out, &result)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("run %s apart: %w", who, err)
+		return nil, fmt.Errorf("run %s apart: %w", contender, err)
 	}
 	return result, nil
 }
 
-// alone is what such a process does.
-func alone(ctx context.Context, plan compare.Plan, who string, out io.Writer) error {
-	result, err := plan.Alone(ctx, plan.Workloads[0], who)
+// alone is the body of such a process.
+func alone(ctx context.Context, plan compare.Plan, contender string, out io.Writer) error {
+	result, err := plan.Alone(ctx, plan.Workloads[0], contender)
 	if err != nil {
 		return err
 	}

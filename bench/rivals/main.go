@@ -1,4 +1,4 @@
-// Command rivals measures watchmill beside its competitors and prints one table.
+// Command rivals benchmarks watchmill against its rivals and prints one table.
 //
 //	go run . [--rounds 5] [--small] [--only W1,W4] [--json file] [--md file]
 package main
@@ -21,13 +21,13 @@ import (
 
 // command is the command line.
 type command struct {
-	Rounds int      `default:"5" help:"How often to run each; fewer than five say little."`
-	Small  bool     `help:"Run tiny sizes once: to see that all works, not to measure."`
+	Rounds int      `default:"5" help:"How often to run each; five or more for stable medians."`
+	Small  bool     `help:"Run tiny sizes once, to see that everything works, not to measure."`
 	Only   []string `help:"Run only these workloads, such as W1,W4." placeholder:"ID"`
 	JSON   string   `help:"Write every figure to this file." placeholder:"FILE"`
 	MD     string   `help:"Write the table to this file, between its marks if it exists." placeholder:"FILE"`
 
-	// Apart and As are for this command's own use: see apart.go.
+	// Apart and As are internal: see apart.go.
 	Apart string `hidden:""`
 	As    string `hidden:""`
 }
@@ -91,7 +91,7 @@ func (c *command) plan() (compare.Plan, error) {
 	return plan, err
 }
 
-// rivals returns all that there are.
+// rivals returns all rivals.
 func rivals(small bool) []bench.Contender {
 	warmUp := kube.WarmedUp
 	if small {
@@ -100,8 +100,8 @@ func rivals(small bool) []bench.Contender {
 	return append(buses.All(), kube.Cacher(warmUp), kube.Informer())
 }
 
-// quiet keeps the rivals from logging each watcher that they close: it would be
-// the terminal that is measured.
+// quiet keeps the rivals from logging each watcher that they close, which would
+// slow them down.
 func quiet() {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)

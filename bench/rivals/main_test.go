@@ -17,7 +17,7 @@ import (
 	"github.com/watchmill/watchmill/bench/compare"
 )
 
-// The command calls itself, which in a test is this program.
+// The command runs itself for Apart, which in a test is this program.
 func TestMain(m *testing.M) {
 	if slices.Contains(os.Args, "--apart") {
 		main()
@@ -26,8 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// The command runs every workload with everybody, small, and writes what it
-// says.
+// A small run of every workload and contender writes both files.
 func TestSmallRun(t *testing.T) {
 	dir := t.TempDir()
 	c := command{Rounds: 5, Small: true, JSON: filepath.Join(dir, "run.json"), MD: filepath.Join(dir, "run.md")}
@@ -51,8 +50,8 @@ func TestSmallRun(t *testing.T) {
 	require.Equal(t, compare.Begin+"\n"+out.String()+compare.End+"\n", string(table))
 }
 
-// requireSane demands finite figures of everybody, something done by ours and by
-// each rival that did not lose everything, and nothing lost by ours.
+// requireSane demands finite figures of every contender, throughput of watchmill
+// and of each rival that did not lose everything, and no losses of watchmill.
 func requireSane(t *testing.T, m compare.Measured) {
 	r := m.Rounds[0]
 	require.Positive(t, r.Ours[0].Value, m.ID)
@@ -85,15 +84,15 @@ func TestMemoryIsMeasuredApart(t *testing.T) {
 	}
 	w, err := bench.Select([]string{"W7"})
 	require.NoError(t, err)
-	for _, who := range []string{"watchmill", "k8s cacher", compare.Floor} {
-		result, err := c.apart(t.Context(), w[0], who)
+	for _, contender := range []string{"watchmill", "k8s cacher", compare.Floor} {
+		result, err := c.apart(t.Context(), w[0], contender)
 		require.NoError(t, err)
 		bytes, ok := result.Get(bench.BytesPerWatcher)
 		require.True(t, ok)
-		require.Positive(t, bytes.Value, who)
+		require.Positive(t, bytes.Value, contender)
 	}
-	_, err = c.apart(t.Context(), w[0], "nobody")
-	require.ErrorContains(t, err, "run nobody apart")
+	_, err = c.apart(t.Context(), w[0], "unknown")
+	require.ErrorContains(t, err, "run unknown apart")
 }
 
 func TestOnlyUnknownWorkload(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 )
 
 // Broadcaster is apimachinery's watch.Broadcaster as client-go's event recorder
-// makes it, except that it waits where that one drops.
+// makes it, except that it blocks instead of dropping.
 func Broadcaster() bench.Contender {
 	return bench.Contender{Name: "watch.Broadcaster", Bus: func(context.Context) (bench.Bus, error) {
 		return &broadcaster{bus: watch.NewLongQueueBroadcaster(recorderQueue, watch.WaitIfChannelFull)}, nil

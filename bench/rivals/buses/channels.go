@@ -8,8 +8,8 @@ import (
 	"github.com/watchmill/watchmill/bench"
 )
 
-// Channels is what one writes without a library: a list of channels under a lock,
-// and a publisher that blocks when one is full.
+// Channels is a bus without a library: a list of channels under a lock, and a
+// publisher that blocks when one is full.
 func Channels() bench.Contender {
 	return bench.Contender{Name: "channels", Bus: func(context.Context) (bench.Bus, error) { return &channels{}, nil }}
 }

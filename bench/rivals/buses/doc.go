@@ -1,10 +1,9 @@
-// Package buses sets event buses up as contenders for the workloads that need no
-// state.
+// Package buses adapts event buses as contenders for the workloads without state.
 //
-// Each is set up so that it loses nothing, if it can be: with blocking where it
-// offers to block, with its limits off where it offers that. Where a bus calls
-// handlers in the publisher's goroutine, its delivery is a function call; such a
-// bus has no queue, and one handler that blocks holds everybody up.
+// Each is configured to lose nothing, if possible: blocking, or without limits.
+// Where a bus calls handlers in the publisher's goroutine, a delivery is a
+// function call; such a bus has no queue, and one handler that blocks stops the
+// publisher and all other handlers.
 //
 //	Channels      a channel of 1,024 and a goroutine for each subscriber, no library
 //	Gochannel     Watermill's, with channels of 1,024: a goroutine for each message and subscriber, no order

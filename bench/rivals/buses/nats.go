@@ -13,9 +13,8 @@ import (
 	"github.com/watchmill/watchmill/bench"
 )
 
-// NATS is a server in the process that does not listen, with connections that do
-// not leave the process either. Subscriptions have no limit on what is pending,
-// so that the client drops nothing.
+// NATS is a server in the process with in-process connections. Subscriptions have
+// no pending limits, so that the client drops nothing.
 func NATS() bench.Contender {
 	return bench.Contender{Name: "nats", Bus: openNATS}
 }
@@ -65,7 +64,7 @@ func (b *natsBus) Subscribe(_ context.Context, handle func(seq int64)) (bench.Wa
 	if err := s.SetPendingLimits(-1, -1); err != nil {
 		return nil, err
 	}
-	// The subscription holds once the server has answered.
+	// The subscription is active once the server has answered.
 	return subscription{done: b.lost, stop: func() { _ = s.Unsubscribe() }}, b.subs.Flush()
 }
 

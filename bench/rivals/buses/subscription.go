@@ -6,11 +6,10 @@ import (
 	"github.com/watchmill/watchmill/bench"
 )
 
-// topic is where all messages go.
+// topic is the topic of all messages.
 const topic = "bench"
 
-// subscription is a bench.Watch of a bus: none of these ends by itself, except
-// where done says so.
+// subscription is the bench.Watch of a bus. It ends by itself only if done is set.
 type subscription struct {
 	done <-chan struct{}
 	stop func()

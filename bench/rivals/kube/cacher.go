@@ -24,21 +24,21 @@ import (
 	"github.com/watchmill/watchmill/bench"
 )
 
-// prefix is where the pods are.
+// prefix is the prefix of the pods' keys.
 const prefix = "/pods/"
 
-// The times that a new Cacher takes to be as it is when it has run for a while.
+// The times that a new Cacher takes to reach its steady state.
 const (
-	// Started is how long the dispatcher may sleep before it looks whether there
-	// is anything to dispatch: twice its period of 10 ms.
+	// Started is how long the dispatcher may sleep before its next poll: twice
+	// its period of 10 ms.
 	Started = 20 * time.Millisecond
 	// WarmedUp is how long its budget for slow watchers, which starts empty, takes
-	// to fill: 100 ms at 50 ms per second. Kubernetes' own benchmark waits so too.
+	// to fill: 100 ms at 50 ms per second. Kubernetes' own benchmark waits as long.
 	WarmedUp = 2 * time.Second
 )
 
-// Cacher is the Kubernetes watch cache, given some time after it says that it is
-// ready: [Started], or better [WarmedUp].
+// Cacher is the Kubernetes watch cache, given warmUp after it reports ready:
+// [Started], or better [WarmedUp].
 func Cacher(warmUp time.Duration) bench.Contender {
 	opened := func(ctx context.Context) (bench.Store, error) { return open(ctx, warmUp) }
 	return bench.Contender{
@@ -48,8 +48,8 @@ func Cacher(warmUp time.Duration) bench.Contender {
 	}
 }
 
-// bare fills a storage, which takes etcd's place and so is not a part of the
-// Cacher, and makes superseded pods.
+// bare fills a storage, which replaces etcd and so is not a part of the Cacher,
+// and makes superseded pods.
 func bare(live, superseded int) any {
 	m, old := newMemory(), make([]*example.Pod, superseded)
 	for i := range live {
@@ -66,7 +66,7 @@ func named(i int) bench.Object {
 	return bench.Object{Name: fmt.Sprintf("pod-%06d", i), Seq: bench.Unmeasured}
 }
 
-// store is the bench.Store that a Cacher is.
+// store adapts a Cacher to bench.Store.
 type store struct {
 	memory    *memory
 	cacher    *cacher.Cacher
@@ -186,7 +186,7 @@ const settleTimeout = time.Minute
 
 // Close waits until everything that was written has been dispatched: a Cacher
 // that is stopped with more than a hundred events on their way does not stop, as
-// its reflector sends on a channel that nobody receives from any more.
+// its reflector sends on a channel without a receiver.
 func (s *store) Close() error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), settleTimeout, errors.New("cacher does not settle"))
 	defer cancel()

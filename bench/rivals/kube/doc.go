@@ -1,6 +1,6 @@
-// Package kube sets the Kubernetes watch cache up as a contender.
+// Package kube adapts the Kubernetes watch cache as a contender.
 //
-//	Write ──▶ storage (in memory, in etcd's place) ──one watch──▶ Cacher ──▶ Watch, GetList, Get
+//	Write ──▶ storage (in memory, instead of etcd) ──one watch──▶ Cacher ──▶ Watch, GetList, Get
 //
 // The Cacher is made as the API server makes the one for pods: by
 // NewCacherFromConfig with the trigger function and the index on spec.nodeName,
@@ -9,8 +9,8 @@
 // as its tests and benchmarks use them. A consumer is a goroutine that ranges
 // over ResultChan, which is what serves an HTTP watch.
 //
-// Reads ask for resource version "0": what the cache has, as ours do.
+// Reads ask for resource version "0", that is, from the cache, like watchmill's.
 //
-// The storage is in the rival's favour. It hands out its objects without
-// decoding any, it never fails and never waits, and writes go to it directly.
+// The storage favours the rival: it returns objects without decoding, never fails
+// or blocks, and is written to directly.
 package kube

@@ -13,7 +13,7 @@ import (
 // the API server.
 const outgoing = 100
 
-// follower is the watch of a memory: a goroutine that passes on what is ahead.
+// follower is the watch of a memory: a goroutine that forwards its events.
 type follower struct {
 	results chan watch.Event
 	stop    func()
@@ -48,8 +48,7 @@ func (f *follower) run(ctx context.Context, m *memory, from uint64) {
 	}
 }
 
-// revisionOf is the revision of an event's object. The storage wrote it, so it is
-// a number.
+// revisionOf returns the revision of an event's object, which the storage set.
 func revisionOf(ev watch.Event) uint64 {
 	rev, _ := strconv.ParseUint(ev.Object.(*example.Pod).ResourceVersion, 10, 64)
 	return rev

@@ -17,21 +17,21 @@ import (
 
 // Informer is client-go's SharedIndexInformer as generated informers make it,
 // with the index on namespaces and no resync. It lists and watches the storage
-// itself: no API server and no encoding is in between.
+// directly, without API server or encoding.
 func Informer() bench.Contender {
 	return bench.Contender{Name: "client-go", Informer: func(context.Context) (bench.Informer, error) {
 		return &informer{store: store{memory: newMemory()}}, nil
 	}}
 }
 
-// informer is the bench.Informer that client-go's is.
+// informer adapts client-go's informer to bench.Informer.
 type informer struct {
 	store
 	running sync.WaitGroup
 	stop    context.CancelFunc
 }
 
-// Start gives all handlers what they get in client-go: rings without end.
+// Start gives all handlers what they get in client-go: unbounded ring buffers.
 func (i *informer) Start(ctx context.Context, healthy []func(seq int64), slow func(seq int64)) error {
 	shared := cache.NewSharedIndexInformer(listWatch(i.memory), &example.Pod{}, 0,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -60,7 +60,7 @@ func (i *informer) Close() error {
 	return nil
 }
 
-// listOnly is a ListWatch that says, as the storage does, to list and watch.
+// listOnly is a ListWatch that, like the storage, does not support WatchList.
 type listOnly struct{ *cache.ListWatch }
 
 func (listOnly) IsWatchListSemanticsUnSupported() bool { return true }

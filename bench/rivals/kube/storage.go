@@ -13,18 +13,18 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// errUnsupported is returned by what a Cacher never asks of its storage here.
+// errUnsupported is returned by methods that a Cacher does not call here.
 var errUnsupported = errors.New("not in this storage: write by put")
 
-// memory is the storage.Interface under the Cacher, in etcd's place. It keeps the
-// newest state, and of the history only what its one watcher has yet to see.
+// memory is the storage.Interface under the Cacher, in place of etcd. It keeps the
+// newest state and the events that its one watcher has not received yet.
 type memory struct {
 	versioner storage.APIObjectVersioner
 
 	mu   sync.Mutex
 	rev  uint64
 	pods map[string]*example.Pod
-	// ahead is what the watcher has not seen, wake tells it of more.
+	// ahead are the events that the watcher has not received, wake signals new ones.
 	ahead []watch.Event
 	wake  chan struct{}
 }
@@ -33,7 +33,7 @@ func newMemory() *memory {
 	return &memory{rev: 1, pods: make(map[string]*example.Pod), wake: make(chan struct{}, 1)}
 }
 
-// put stores pod, which belongs to the storage from here on, and returns the
+// put stores pod, which the caller must not change any more, and returns the
 // revision.
 func (m *memory) put(pod *example.Pod) uint64 {
 	key := prefix + pod.Namespace + "/" + pod.Name
@@ -59,7 +59,7 @@ func (m *memory) tell(ev watch.Event) {
 	}
 }
 
-// take returns what the watcher has not seen.
+// take returns the events that the watcher has not received.
 func (m *memory) take() []watch.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -110,7 +110,7 @@ func (m *memory) GetCurrentResourceVersion(context.Context) (uint64, error) {
 	return m.rev, nil
 }
 
-// RequestWatchProgress has the watcher told how far it is, as etcd does.
+// RequestWatchProgress sends a bookmark to the watcher, as etcd does.
 func (m *memory) RequestWatchProgress(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
