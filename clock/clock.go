@@ -2,7 +2,7 @@ package clock
 
 import "time"
 
-// Clock is where time comes from. All methods are safe for concurrent use.
+// Clock is a source of time. All methods are safe for concurrent use.
 type Clock interface {
 	// Now returns the current time.
 	Now() time.Time
@@ -13,8 +13,8 @@ type Clock interface {
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
-// Timer is a call that a [Clock] has been asked to make. It is an alias, so that
-// any clock with these methods is a Clock, whatever package names its timers.
+// Timer is a pending call of a [Clock]. It is an alias, so that a clock whose
+// timers have another package's name for this interface is a Clock, too.
 type Timer = interface {
 	// Stop prevents the call and reports whether it did: false if the call has
 	// begun or the timer was stopped before.

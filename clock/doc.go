@@ -1,9 +1,9 @@
-// Package clock is where everything in watchmill has its time from: the real
-// time of package time, or a [Virtual] clock that a test or a simulation moves.
+// Package clock is the source of time for all of watchmill: the real time of
+// package time, or a [Virtual] clock that a test or a simulation advances.
 //
 //	AfterFunc(d, f) ──▶ armed ──d has passed──▶ f
-//	                      └──Stop──▶ forgotten
+//	                      └──Stop──▶ cancelled
 //
-// No other package asks package time what time it is or arms a timer of its own,
-// so that a run on a virtual clock is the same every time.
+// No other package reads the time or arms a timer by package time, so that a run
+// on a virtual clock is deterministic.
 package clock

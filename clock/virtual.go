@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Virtual is a [Clock] that stands still until it is told to move. It is
-// safe for concurrent use, and calls no function while it holds its lock.
+// Virtual is a [Clock] that moves only by calls. It is safe for concurrent use,
+// and calls no function while it holds its lock.
 //
-// Like a real one it has two hands: timers go by the time that has passed
-// ([Virtual.Advance]), while [Virtual.Now] also follows corrections
-// of the wall clock ([Virtual.Jump]).
+// Like the real clock it has monotonic and wall time: timers follow the elapsed
+// time ([Virtual.Advance]), while [Virtual.Now] also follows corrections of the
+// wall clock ([Virtual.Jump]).
 type Virtual struct {
 	mu      sync.Mutex
 	epoch   time.Time     // what Now was when elapsed was 0, with all jumps since

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Diff returns events that lead from the state old to the state new, for those
-// who followed the changes until revision after and then learned the state at
-// revision through, without what happened between.
+// Diff returns events that lead from the state old to the state new, for a reader
+// that followed the changes until revision after and then listed the state at
+// revision through, without the changes in between.
 //
 //	old @after     a@3  b@5  c@9
 //	new @through        b@14 c@9  d@12        (after = 10, through = 15)
@@ -19,16 +19,16 @@ import (
 //
 //   - An object with a new key is Added, one with another revision is Modified.
 //     Both have the revision of the object, which is the true one.
-//   - An object that is gone is Deleted. When, is not known: its revision is one
-//     of (after, through] that no other event has, the lowest in key order. So
-//     it is a bound, and at is the time it is said to be written.
+//   - An object that is gone is Deleted. The true revision is unknown: Diff
+//     assigns the lowest in (after, through] that no other event has, in key
+//     order, and sets Written to at.
 //   - An object with another Created was deleted and created again: it is
 //     Deleted, at a revision before its Created, then Added.
 //
-// Storage that tells the truth has a number for every event. For storage that
-// does not, nothing is lost either: objects' revisions outside of
-// (after, through] count as its nearest end, deletions that find no free number
-// share after+1, and through counts as after+1 if it is not greater than after.
+// Consistent storage leaves a revision for every event. With inconsistent storage
+// nothing is lost either: objects' revisions outside of (after, through] count as
+// its nearest end, deletions without a free revision share after+1, and through
+// counts as after+1 if it is not greater than after.
 //
 // It takes O(n) comparisons over both states, and nothing if they are the same
 // view.
@@ -69,7 +69,7 @@ type departure struct {
 	before Revision
 }
 
-// compare notes what happened to one key; is or was may be nil.
+// compare records the change of one key; is or was may be nil.
 func (d *differ) compare(was, is *Object) {
 	switch {
 	case was == is:
@@ -85,17 +85,17 @@ func (d *differ) compare(was, is *Object) {
 	}
 }
 
-// put notes an Added or Modified event and returns its revision.
+// put records an Added or Modified event and returns its revision.
 func (d *differ) put(t EventType, o, prev *Object) Revision {
 	rev := min(max(o.Revision, d.lowest), d.highest)
 	d.events = append(d.events, Event{Type: t, Marks: Synthetic, Revision: rev, Object: o, Prev: prev})
 	return rev
 }
 
-// number gives each deletion a revision and makes it an event.
+// number assigns each deletion a revision and makes it an event.
 //
-// Those that must come before a revision choose first, the earliest first: if
-// there is a way to give every deletion a number of its own, this finds it.
+// Deletions with a deadline come first, the earliest first (earliest deadline
+// first finds an assignment if there is one).
 func (d *differ) number(schema *Schema, at time.Time) {
 	slices.SortStableFunc(d.gone, func(a, b departure) int {
 		return cmp.Compare(a.before-1, b.before-1) // zero wraps around to the end

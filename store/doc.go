@@ -1,10 +1,10 @@
-// Package store holds what the engine remembers: versioned objects, the tree
+// Package store has the engine's data structures: versioned objects, the tree
 // that keeps the newest of each, the window that keeps the recent changes, and
-// the keyed, indexed caches that clients mirror them into.
+// the keyed, indexed client-side caches.
 //
-// It knows nothing of actors or goroutines, and time is what callers say it is.
-// What the engine is made of is plain data that one writer changes and any number
-// of readers see through immutable views.
+// It has no actors or goroutines, and callers pass in the time. Each structure is
+// plain data that one writer changes and any number of readers see through
+// immutable views.
 //
 //	           Put / Delete                    Append
 //	one writer ────────────▶ Tree    one writer ──────▶ Window
@@ -18,7 +18,7 @@
 // # Vocabulary
 //
 // An [Object] is a value of the user's type with its key, the [Revision] of
-// the write that made it, and the labels and fields that selectors look at.
+// the write that made it, and the labels and fields that selectors match.
 // Objects are immutable once written; everything shares them by pointer.
 //
 // An [Event] is one change at one revision. It is four words, is passed by
@@ -28,16 +28,13 @@
 //
 // # Concurrency
 //
-// [Tree] and [Window] belong to one goroutine (or one actor). What they
-// publish, [TreeView] and [WindowView], is immutable and safe for everybody,
-// for ever. [ThreadSafeStore], [Indexer] and [Store] lock for themselves.
+// [Tree] and [Window] belong to one goroutine (or one actor). Their views,
+// [TreeView] and [WindowView], are immutable and safe for concurrent use.
+// [ThreadSafeStore], [Indexer] and [Store] are safe for concurrent use.
 //
-// # What of client-go's stores does not apply
+// # Differences from client-go's stores
 //
-// Tests of the client-side caches carry the number of their row in our map of the
-// original's tests (ClientRow001 and so on). These have no counterpart:
-//
-//   - 4: a store that pushes its whole contents after each write. An informer's
-//     Snapshot is the contents.
-//   - 8: metrics of a global registry. Nothing here is global.
+//   - There is no UndeltaStore, which pushes its whole contents after each write:
+//     an informer's Snapshot is the contents.
+//   - There are no global metrics.
 package store

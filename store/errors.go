@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// What can go wrong with keys, revisions and objects. Match them with
-// [errors.Is]; those with more to say also have a type for [errors.As].
+// Errors about keys, revisions and objects. Match them with [errors.Is]; those
+// with details also have a type for [errors.As].
 var (
-	// ErrNotFound: there is no object with that key. Backends may say more by a
+	// ErrNotFound: there is no object with that key. The error may be a
 	// [*NotFoundError].
 	ErrNotFound = errors.New("not found")
 	// ErrExists: there is already an object with that key.
@@ -35,9 +35,8 @@ var (
 	ErrClosed = errors.New("closed")
 )
 
-// NotFoundError says what was looked for. It is a type of its own because not to
-// find an object is how every creation by Put begins: making one costs no
-// formatting.
+// NotFoundError says which key was not found. It formats its text lazily, since
+// every creation by Put begins with one.
 type NotFoundError struct {
 	Key string
 	// Expected is the revision that the object was to have; zero for any.

@@ -8,7 +8,7 @@ type EventType uint8
 // The types of event. Added, Modified and Deleted are changes of state; the
 // other two are not.
 const (
-	// Added: the object came to be, or came to match the watcher's selector.
+	// Added: the object was created, or now matches the watcher's selector.
 	Added EventType = iota + 1
 	// Modified: the object changed and matched before and after.
 	Modified
@@ -54,10 +54,9 @@ const (
 	// Synthetic: found by comparing states after a relist rather than seen
 	// happening. A synthetic deletion's revision is a bound, not the true one.
 	Synthetic
-	// AfterGap: on an Emitted, others before it may be lost. A relist has passed
-	// by revisions whose changes it can only sum up, and what was emitted at them
-	// is in no list. The first Emitted behind that carries the mark, for those
-	// who see that one.
+	// AfterGap: on an Emitted, earlier Emitted events may be lost, since a relist
+	// skipped their revisions and lists do not contain them. The first Emitted
+	// after the relist carries the mark.
 	AfterGap
 )
 
@@ -83,7 +82,7 @@ func (e Event) Key() string {
 	return e.Object.Key
 }
 
-// Is reports whether the event carries all the given marks.
+// Is reports whether the event has all the given marks.
 func (e Event) Is(m Marks) bool { return e.Marks&m == m }
 
 // String prints the event for people: type, key and revision, and the marks.

@@ -8,9 +8,9 @@ import (
 // Filter says which objects a reader wants: those with the one key, under the
 // prefix, and passing every requirement on labels and fields.
 //
-// A filter is immutable and safe for concurrent use. A nil *Filter wants
-// everything. It runs no code of the selectors that it was made from: they are
-// taken apart once, so matching is a few map look-ups and cannot panic.
+// A filter is immutable and safe for concurrent use. A nil *Filter matches
+// everything. NewFilter compiles the selectors once, so matching is a few map
+// look-ups, runs no user code and cannot panic.
 type Filter struct {
 	key, prefix string
 	// exact are the requirements that an index can answer, sorted and one per
@@ -30,12 +30,12 @@ type Requirement struct {
 	Value     string
 }
 
-// FilterOptions describes a [Filter]. The zero value wants everything; what is
+// FilterOptions describes a [Filter]. The zero value matches everything; fields that are
 // set must all hold.
 type FilterOptions struct {
-	// Key wants exactly one object. It excludes Prefix.
+	// Key selects exactly one object. It excludes Prefix.
 	Key string
-	// Prefix wants the keys under it, by whole path segments; see [HasPrefix].
+	// Prefix selects the keys under it, by whole path segments; see [HasPrefix].
 	Prefix string
 	// Labels is a label selector in Kubernetes' syntax, such as
 	// "app=web,tier in (a,b),!legacy".
@@ -51,7 +51,7 @@ type FilterOptions struct {
 	FieldSelector fields.Selector
 }
 
-// everything is the filter without restrictions, which most readers have.
+// everything is the filter without restrictions.
 var everything = new(Filter)
 
 // NewFilter makes the filter that opts describe for objects with these columns.
@@ -88,7 +88,7 @@ func (o *FilterOptions) isZero() bool {
 	return o.Key == "" && o.Prefix == "" && o.Labels == "" && o.Fields == "" && o.LabelSelector == nil && o.FieldSelector == nil
 }
 
-// parseFields takes a field selector in text form apart.
+// parseFields parses and compiles a field selector.
 func (f *Filter) parseFields(columns Columns, text string) error {
 	parsed, err := fields.ParseSelector(text)
 	if err == nil {
@@ -103,15 +103,15 @@ func (f *Filter) parseFields(columns Columns, text string) error {
 // Everything reports whether the filter restricts nothing.
 func (f *Filter) Everything() bool { return f == nil || f.canonical == "" }
 
-// Nothing reports whether the filter was recognised to match no object: made
+// Nothing reports whether the filter is known to match no object: made
 // from a selector that selects nothing, or demanding two values of one
 // attribute. Other contradictions are not looked for.
 func (f *Filter) Nothing() bool { return f != nil && f.impossible }
 
-// Canonical returns the same string for all filters that select the same, as
-// far as their syntax shows: the order of requirements, repetitions and the
-// ways to write equality ("=", "==", "in (one)") make no difference. It is ""
-// for everything. Readers with the same one can share an evaluation.
+// Canonical returns the same string for equivalent filters, independent of the
+// order of requirements, repetitions and the ways to write equality ("=", "==",
+// "in (one)"). It is "" for everything. Readers with the same string can share an
+// evaluation.
 func (f *Filter) Canonical() string {
 	if f == nil {
 		return ""
@@ -127,7 +127,7 @@ func (f *Filter) String() string {
 	return f.canonical
 }
 
-// Key returns the only key wanted, or "" if there may be several.
+// Key returns the only key selected, or "" if there may be several.
 func (f *Filter) Key() string {
 	if f == nil {
 		return ""
@@ -135,7 +135,7 @@ func (f *Filter) Key() string {
 	return f.key
 }
 
-// Prefix returns the prefix of the keys wanted, or "" for any.
+// Prefix returns the prefix of the keys selected, or "" for any.
 func (f *Filter) Prefix() string {
 	if f == nil {
 		return ""
@@ -152,8 +152,8 @@ func (f *Filter) HasSelector() bool {
 // first, then labels, each by name, at most one per attribute. Every object
 // that matches has all of these values.
 //
-// Mind those with an empty value: an object without the field has it, an object
-// without the label does not. The slice is shared; do not change it.
+// An object without a field has it with the value ""; an object without a label
+// does not. The slice is shared; do not change it.
 func (f *Filter) Exact() []Requirement {
 	if f == nil {
 		return nil
@@ -161,13 +161,13 @@ func (f *Filter) Exact() []Requirement {
 	return f.exact
 }
 
-// fixesOnly reports whether r is all that the filter demands, but for the key.
+// fixesOnly reports whether r is the filter's only requirement, besides the key.
 func (f *Filter) fixesOnly(r Requirement) bool {
 	return !f.impossible && len(f.exact) == 1 && f.exact[0] == r && len(f.otherFields)+len(f.otherLabels) == 0
 }
 
-// Matches reports whether the filter wants the object. A nil object is wanted
-// by none. It does not allocate.
+// Matches reports whether the filter matches the object. No filter matches nil.
+// It does not allocate.
 func Matches(f *Filter, o *Object) bool {
 	if o == nil {
 		return false
@@ -175,14 +175,13 @@ func Matches(f *Filter, o *Object) bool {
 	return f.Everything() || f.matches(o)
 }
 
-// Alike reports whether a and b are seen at once to be the same to every filter
-// and index: what is true of one holds for the other. False does not say that
-// they differ, nor does it for nil.
+// Alike reports, in constant time, whether every filter and index treats a and b
+// the same. False does not mean that they differ; it is also returned for nil.
 func Alike(a, b *Object) bool {
 	return a != nil && b != nil && a.Key == b.Key && SharesAttributes(a, b)
 }
 
-// matches asks in the order of cost, cheapest first.
+// matches evaluates the requirements in order of cost, cheapest first.
 func (f *Filter) matches(o *Object) bool {
 	return !f.impossible &&
 		(f.key == "" || f.key == o.Key) && HasPrefix(o.Key, f.prefix) &&

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// requireLabels takes a label selector apart into exact and other
+// requireLabels compiles a label selector into exact and other
 // requirements.
 func (f *Filter) requireLabels(s labels.Selector) {
 	if s == nil || s.Empty() {
@@ -45,7 +45,7 @@ func distinct(r *labels.Requirement) []string {
 	return slices.Compact(values)
 }
 
-// requireFields takes a field selector apart. The error is an
+// requireFields compiles a field selector. The error is an
 // [*UnknownFieldError] if it names a field that is not declared.
 func (f *Filter) requireFields(columns Columns, s fields.Selector) error {
 	if s == nil || s.Empty() {
@@ -68,9 +68,9 @@ func (f *Filter) requireFields(columns Columns, s fields.Selector) error {
 }
 
 // witness builds a set that passes the requirements unless they contradict each
-// other. A selector that rejects it selects nothing. That is the only way to
-// tell: a conjunction with fields.Nothing lists the requirements of its other
-// terms as if they could be met.
+// other. A selector that rejects it selects nothing. The requirements alone do
+// not show that: a conjunction with fields.Nothing lists only those of its other
+// terms.
 func witness(requirements fields.Requirements) fields.Set {
 	set := fields.Set{}
 	for _, r := range requirements {

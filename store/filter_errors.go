@@ -23,8 +23,8 @@ type SelectorError struct {
 	Err error
 }
 
-// errKeyToo: a Prefix has nothing left to select.
-var errKeyToo = errors.New("nothing is left to select beside Key, which names one object; leave one of them empty")
+// errKeyToo: Key and Prefix exclude each other.
+var errKeyToo = errors.New("Key names one object already; leave one of them empty")
 
 func (e *SelectorError) Error() string {
 	text := fmt.Sprintf("invalid %s %q: %v", e.Field, e.Input, e.Err)
@@ -54,7 +54,7 @@ var selectorExamples = map[string]string{
 var ErrUnknownField = errors.New("unknown field")
 
 // UnknownFieldError says that a selector or an index names a field that the type
-// does not have, which would match nothing, or everything, without a word.
+// does not have, which would otherwise silently match nothing, or everything.
 type UnknownFieldError struct {
 	Name     string
 	Declared Columns
@@ -127,8 +127,8 @@ func (o *FilterOptions) validateKeys() error {
 	return nil
 }
 
-// validateFieldNames rejects names that the parser lets through but that are
-// never meant: it keeps the spaces of "a=1, b=2" as part of the name " b".
+// validateFieldNames rejects names with spaces, which the parser accepts: it
+// parses "a=1, b=2" as having a field " b".
 func validateFieldNames(s fields.Selector) error {
 	for _, r := range s.Requirements() {
 		switch {

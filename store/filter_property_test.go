@@ -49,7 +49,7 @@ func fieldsOf(o *store.Object) fields.Set {
 }
 
 // The filter takes selectors apart; the originals are the model.
-func TestRow093_FilterAgreesWithTheSelectorsItWasMadeFrom(t *testing.T) {
+func TestFilter_AgreesWithItsSelectors(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		prefix := anyPrefix.Draw(t, "prefix")
 		l, err := labels.Parse(strings.Join(rapid.SliceOfN(anyLabelTerm, 0, 3).Draw(t, "labels"), ","))

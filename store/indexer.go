@@ -13,9 +13,9 @@ type Indexers[T any] map[string]IndexFunc[T]
 
 // Indexer is a [Store] that also finds items by index.
 //
-// It is safe for concurrent use. What it returns is in ascending order of keys,
-// and stays right if an item is changed in place after it was stored: the
-// indexes keep what the item said when it was stored.
+// It is safe for concurrent use. Results are in ascending order of keys. The
+// indexes keep the values from when an item was stored, so changing it in place
+// does not corrupt them.
 type Indexer[T any] struct {
 	Store[T]
 }

@@ -17,10 +17,10 @@ func (p posting) before(q posting) bool {
 	return p.key < q.key
 }
 
-// postings is one index: its name, how to compute it, and every (value, key)
-// pair in order. It holds keys, not items, so that an update which leaves an
-// item's values alone, the usual one, does not touch it. A value without keys
-// leaves nothing behind.
+// postings is one index: its name, its function, and every (value, key) pair in
+// order. It holds keys, not items, so that an update which does not change an
+// item's values, the usual case, does not touch it. A value without keys takes no
+// memory.
 type postings[T any] struct {
 	name   string
 	valuer IndexFunc[T]
@@ -51,7 +51,7 @@ func (p postings[T]) valuesOf(key string, item T) ([]string, error) {
 	return values, nil
 }
 
-// move replaces the values that the key had by those that it has.
+// move replaces the old values of key by the new ones.
 func (p postings[T]) move(key string, had, has []string) {
 	if slices.Equal(had, has) {
 		return
@@ -72,8 +72,8 @@ func (p postings[T]) keys(value string, yield func(key string) bool) {
 	})
 }
 
-// values returns the values that some key has, in order. It leaps from one
-// value to the next, so many keys with few values cost little.
+// values returns the values that some key has, in order. It seeks from one
+// value to the next, so the cost is that of the values, not of the keys.
 func (p postings[T]) values() []string {
 	var values []string
 	next := posting{}

@@ -21,7 +21,7 @@ func requireOwned(t *testing.T, x *store.Indexer[widget], owner string, names ..
 	require.Equal(t, widgetNames(got), append([]string{}, keys...), "keys and items agree and are sorted")
 }
 
-func TestClientRow005_IndexReturnsAllThatShareAValue(t *testing.T) {
+func TestIndexer_IndexReturnsItemsThatShareAValue(t *testing.T) {
 	x := newWidgets(t, store.Indexers[widget]{"owner": widgetOwners})
 	require.NoError(t, x.Replace([]widget{
 		{Name: "a", Owner: []string{"x", "y"}}, {Name: "b", Owner: []string{"y", "x"}}, {Name: "c", Owner: []string{"y"}}, {Name: "d", Owner: []string{"z"}},
@@ -34,7 +34,7 @@ func TestClientRow005_IndexReturnsAllThatShareAValue(t *testing.T) {
 	require.Empty(t, got)
 }
 
-func TestClientRow009_IndexFuncValues(t *testing.T) {
+func TestIndexer_ListIndexFuncValues(t *testing.T) {
 	x := newWidgets(t, store.Indexers[widget]{"owner": widgetOwners})
 	require.NoError(t, x.Replace([]widget{{Name: "a", Owner: []string{"y"}}, {Name: "b", Owner: []string{"x", ""}}, {Name: "c", Owner: []string{"y", "y\x00"}}}, 1))
 	values, err := x.ListIndexFuncValues("owner")
@@ -42,7 +42,7 @@ func TestClientRow009_IndexFuncValues(t *testing.T) {
 	require.Equal(t, []string{"", "x", "y", "y\x00"}, values, "distinct, ascending")
 }
 
-func TestClientRow010_MultiValueIndex(t *testing.T) {
+func TestIndexer_SeveralValuesPerItem(t *testing.T) {
 	x := newWidgets(t, store.Indexers[widget]{"owner": widgetOwners})
 	ernie := widget{Name: "ernie", Owner: []string{"erin", "tux"}}
 	require.NoError(t, x.Add(ernie))
@@ -62,8 +62,8 @@ func TestClientRow010_MultiValueIndex(t *testing.T) {
 	requireOwned(t, x, "grover", "ernie")
 }
 
-// #84959: values that nobody has any more stayed for ever.
-func TestClientRow011_EmptyValueLeavesTheIndex(t *testing.T) {
+// #84959: values without items stayed in the index forever.
+func TestIndexer_RemovesValuesWithoutItems(t *testing.T) {
 	x := newWidgets(t, store.Indexers[widget]{"owner": widgetOwners})
 	require.NoError(t, x.Add(widget{Name: "a", Owner: []string{"x"}}))
 	require.NoError(t, x.Delete(widget{Name: "a"}))
@@ -72,7 +72,7 @@ func TestClientRow011_EmptyValueLeavesTheIndex(t *testing.T) {
 	require.Empty(t, values)
 }
 
-func TestClientRow012_ValueStaysForOthers(t *testing.T) {
+func TestIndexer_ValueStaysForOtherItems(t *testing.T) {
 	x := newWidgets(t, store.Indexers[widget]{"owner": widgetOwners})
 	require.NoError(t, x.Add(widget{Name: "a", Owner: []string{"x"}}))
 	require.NoError(t, x.Add(widget{Name: "b", Owner: []string{"x"}}))

@@ -18,11 +18,10 @@ type Revision uint64
 // String prints the revision as a decimal number.
 func (r Revision) String() string { return strconv.FormatUint(uint64(r), 10) }
 
-// Object is what storage knows of a stored value: the header of a larger struct
-// that ends with the value itself, whose type only the [Schema] knows. So
-// everything below the typed façade is compiled once, for objects of all types,
-// and a value costs no allocation of its own. [As] leads from the header to the
-// whole.
+// Object is a stored value's metadata: the header of a larger struct that ends
+// with the value itself, whose type only the [Schema] has. So everything below
+// the typed façade is compiled once, for objects of all types, and a value costs
+// no allocation of its own. [As] converts the header to the whole.
 //
 // An object is immutable once it has been written: caches, events and readers
 // all share one by pointer. It must not be copied by value, which would leave
@@ -33,7 +32,7 @@ type Object struct {
 	// Revision is that of the write that made this state. In the object of a
 	// Deleted event it is that of the deletion.
 	Revision Revision
-	// Created is the revision at which the key came to be. Together with Key it
+	// Created is the revision at which the key was created. Together with Key it
 	// is the object's identity: an object deleted and created again under the
 	// same key has another one.
 	Created Revision
@@ -59,10 +58,10 @@ func (o *Object) Field(column int) string {
 	return ""
 }
 
-// ShareAttributes makes o hold the very key, labels and fields of prev, the state
-// that it replaces, where its own are equal. Most updates change none of them, so
-// that a history of them holds one set and not many, and [SharesAttributes]
-// knows it. Backends call it before they publish o; a nil prev shares nothing.
+// ShareAttributes makes o share the key, labels and fields of prev, the state that
+// it replaces, where they are equal. Most updates change none of them, so a
+// history of updates holds one set, which [SharesAttributes] detects. Backends
+// call it before they publish o; a nil prev shares nothing.
 func ShareAttributes(o, prev *Object) {
 	if prev == nil {
 		return
@@ -78,9 +77,8 @@ func ShareAttributes(o, prev *Object) {
 	}
 }
 
-// SharesAttributes reports whether a and b hold the very same labels and fields,
-// so that what is true of one's attributes is true of the other's. It costs
-// nothing. False does not say that they differ.
+// SharesAttributes reports whether a and b share the same labels and fields, by
+// comparing addresses. False does not mean that they differ.
 func SharesAttributes(a, b *Object) bool {
 	return sameSlice(a.Fields, b.Fields) && sameMap(a.Labels, b.Labels)
 }

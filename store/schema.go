@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Schema tells the core how to deal with the values of one Go type. All
-// functions are required. They are pure, do not keep or change what they are
-// given, may be called from any goroutine, and may panic where they run code of
-// the user's: callers contain that.
+// Schema has the functions by which the core handles values of one Go type. All
+// are required. They are pure, do not keep or change their arguments, may be
+// called from any goroutine, and may panic where they run user code, which
+// callers contain.
 type Schema struct {
 	// Fields are the names of the fields that selectors may name.
 	Fields Columns
@@ -23,7 +23,7 @@ type Schema struct {
 	Key func(*Object) string
 	// Describe fills in an object's Labels and Fields from its value.
 	Describe func(*Object)
-	// Size estimates the bytes that an object's value holds beside the object
+	// Size estimates the bytes that an object's value holds besides the object
 	// itself, for the bounds of the history.
 	Size func(*Object) int
 	// Equal reports whether two objects have the same value, so that an update
@@ -38,8 +38,8 @@ func (s *Schema) Gone(o *Object, rev Revision, at time.Time) *Object {
 	return gone
 }
 
-// Columns are the names of a type's fields, each once, sorted. The place of a
-// name is the place of its value in [Object.Fields].
+// Columns are the names of a type's fields, each once, sorted. The position of a
+// name is that of its value in [Object.Fields].
 type Columns []string
 
 // NewColumns returns the columns of these names, sorted.
@@ -49,8 +49,8 @@ func NewColumns(names ...string) Columns {
 	return slices.Compact(c)
 }
 
-// Attribute returns the field of that name, to be indexed or asked for. The
-// error is an [*UnknownFieldError] if there is none.
+// Attribute returns the field of that name, for indexes and queries. The error is
+// an [*UnknownFieldError] if there is none.
 func (c Columns) Attribute(name string) (Attribute, error) {
 	i, found := slices.BinarySearch(c, name)
 	if !found {

@@ -2,10 +2,10 @@ package store
 
 import "iter"
 
-// Select returns the objects of the view that the filter lets through, in key
-// order, with keys greater than after. It reads the narrowest part of the view
-// that can hold them: the one key, the first index that the filter fixes to a
-// value, or the prefix.
+// Select returns the objects of the view that the filter matches, in key order,
+// with keys greater than after. It reads the narrowest part of the view that can
+// have them: the one key, the first index that the filter fixes to a value, or
+// the prefix.
 func Select(v *TreeView, f *Filter, after string) iter.Seq[*Object] {
 	if key := f.Key(); key != "" {
 		return selectKey(v, f, after)
@@ -45,8 +45,8 @@ func selectKey(v *TreeView, f *Filter, after string) iter.Seq[*Object] {
 	}
 }
 
-// WithValue returns the objects among all whose attribute a has value, as
-// [TreeView.ByIndex] finds them, but by looking at each.
+// WithValue returns the objects among all whose attribute a has value, like
+// [TreeView.ByIndex], but by a scan.
 func WithValue(all iter.Seq[*Object], a Attribute, value string) iter.Seq[*Object] {
 	return func(yield func(*Object) bool) {
 		for o := range all {

@@ -17,12 +17,13 @@ import (
 //
 // Strings, slices of plain elements and structs of these are measured in every
 // value, in a few nanoseconds each. Other slices, maps and interfaces are measured
-// in the first 16 values and then in some, the fewer the more there is to look at;
-// in between they count as much as they had on average lately. So an estimate
-// takes less than half a microsecond in the long run. At most 4,096 parts of a
-// value are looked at, and the rest of a slice or map counts like what was seen.
+// in the first 16 values and then in samples, the rarer the larger the values are;
+// in between they count as their recent average. So an estimate takes less than
+// half a microsecond in the long run. At most 4,096 parts of a value are visited,
+// and the rest of a slice or map is extrapolated.
 //
-// What two values share counts in both. Functions and channels count as pointers.
+// Memory that two values share counts in both. Functions and channels count as
+// pointers.
 func SizeOf(t reflect.Type) func(pointer any) int {
 	e := &sizeEstimator{shallow: int(t.Size()), layout: layoutOf(t, nil)}
 	return func(pointer any) int { return e.size(reflect.ValueOf(pointer).UnsafePointer()) }
@@ -31,12 +32,12 @@ func SizeOf(t reflect.Type) func(pointer any) int {
 const (
 	// sampleFirst is how many values are measured in full before sampling begins.
 	sampleFirst = 16
-	// sampleCost is how many parts of a value may be looked at for each value that
-	// is not measured in full.
+	// sampleCost is the number of parts visited per value, averaged over those not
+	// measured in full.
 	sampleCost = 2
-	// sampleWeight is how many samples the average goes over.
+	// sampleWeight is the number of samples in the moving average.
 	sampleWeight = 16
-	// maxVisited is how many parts of one value are looked at.
+	// maxVisited is the largest number of parts visited in one value.
 	maxVisited = 4096
 )
 
@@ -44,11 +45,10 @@ const (
 type sizeEstimator struct {
 	shallow int
 	layout  *layout
-	// came counts the values, full those that were measured in full. The next of
-	// these is when came reaches due.
+	// came counts the values, full those that were measured in full. The next full
+	// measurement is when came reaches due.
 	came, full, due atomic.Int64
-	// sampled is what those had on average in the parts that are not always
-	// measured.
+	// sampled is their average size in the parts that are not always measured.
 	sampled atomic.Int64
 }
 
@@ -71,14 +71,14 @@ func (e *sizeEstimator) size(p unsafe.Pointer) int {
 	return total + m.bytes
 }
 
-// layout is where values of a type point to something, by the offset from their
-// beginning. A nil one is that of a type that points to nothing.
+// layout is where values of a type have pointers, by offset. It is nil for a type
+// without pointers.
 type layout struct {
 	strings  []uintptr
 	slices   []span // of plain elements
 	pointers []reference
 	sampled  []place
-	// partial: there is something in sampled, here or behind a pointer.
+	// partial: sampled is not empty, here or behind a pointer.
 	partial bool
 }
 
@@ -94,8 +94,8 @@ type place struct {
 	of     reflect.Type
 }
 
-// direct returns the bytes that the value at p points to and that are always
-// measured.
+// direct returns the bytes of the always measured parts that the value at p points
+// to.
 func (l *layout) direct(p unsafe.Pointer) (n int) {
 	if l == nil {
 		return 0
@@ -194,7 +194,7 @@ func plain(t reflect.Type) bool {
 // measure is a value being measured in full.
 type measure struct {
 	bytes int
-	// left is how many more parts may be looked at.
+	// left is the number of parts that may still be visited.
 	left int
 }
 
@@ -232,7 +232,7 @@ func (m *measure) value(v reflect.Value) {
 	}
 }
 
-// within goes on with what a value contains, unless enough was looked at.
+// within counts what a value contains, unless left is used up.
 func (m *measure) within(v reflect.Value) {
 	if m.left > 0 {
 		m.value(v)

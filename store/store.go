@@ -15,11 +15,11 @@ type KeyFunc[T any] func(T) (string, error)
 type StoreConfig[T any] struct {
 	// Key returns the key of an item.
 	Key KeyFunc[T]
-	// Transform, if any, changes an item before it is stored, say to drop what
-	// nobody reads. It is called once for each item that is stored, after Key,
+	// Transform, if any, changes an item before it is stored, for example to drop
+	// unused fields. It is called once for each item that is stored, after Key,
 	// and never for one that is only looked up or deleted.
 	Transform func(T) (T, error)
-	// Revision, if any, tells the revision of an item, as it was given, for
+	// Revision, if any, returns the revision of an item before Transform, for
 	// LastRevision; zero if it has none.
 	Revision func(T) Revision
 }
@@ -33,9 +33,9 @@ func (c *StoreConfig[T]) validate() error {
 
 // Store keeps the newest item of each key. Make one with [NewStore].
 //
-// It is safe for concurrent use; see [ThreadSafeStore] for who waits for whom.
-// Listings are in ascending order of keys. The items are kept and returned as
-// they are, not copied: to change one, store a changed copy.
+// It is safe for concurrent use; see [ThreadSafeStore] for what blocks what.
+// Listings are in ascending order of keys. Items are stored and returned without
+// copying: to change one, store a changed copy.
 type Store[T any] struct {
 	cfg   StoreConfig[T]
 	items ThreadSafeStore[T]
@@ -82,8 +82,8 @@ func (s *Store[T]) DeleteByKey(key string, rev Revision) { s.items.Delete(key, r
 
 // Replace makes items the only contents; of those with the same key the last
 // counts. rev is the revision that they were listed at, zero if unknown. Readers
-// see the old contents or the new, nothing between. The errors are those of
-// [Store.Update]: one bad item leaves everything as it was.
+// see the old contents or the new. The errors are those of [Store.Update]: one bad
+// item fails the whole Replace, which then changes nothing.
 func (s *Store[T]) Replace(items []T, rev Revision) error {
 	keyed := make([]KeyedTransaction[T], len(items))
 	for i, item := range items {
@@ -101,15 +101,15 @@ func (s *Store[T]) Replace(items []T, rev Revision) error {
 	}, rev)
 }
 
-// Transaction does all of txns in order and at once: readers see none or all.
-// One that fails is left out and the others are done; the error is then a
+// Transaction applies all of txns in order and atomically: readers see none or
+// all. One that fails is skipped and the others are applied; the error is then a
 // [*TransactionError].
 func (s *Store[T]) Transaction(txns ...Transaction[T]) error {
 	return s.items.transact(len(txns), func(i int) (KeyedTransaction[T], error) { return s.keyed(txns[i]) })
 }
 
-// Bookmark notes that the store is complete up to rev, though nothing changed.
-// Zero means nothing.
+// Bookmark records that the store is complete up to rev, without a change. Zero
+// is ignored.
 func (s *Store[T]) Bookmark(rev Revision) { s.items.Bookmark(rev) }
 
 // LastRevision returns the revision of the last write or bookmark that had one:

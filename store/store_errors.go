@@ -7,9 +7,8 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// What can go wrong in the functions that a user gives to a [Store], an
-// [Indexer] or a [ThreadSafeStore]. A write that fails with one of them has
-// changed nothing.
+// Errors of the user's functions in a [Store], an [Indexer] or a
+// [ThreadSafeStore]. A write that fails with one of them has changed nothing.
 var (
 	// ErrNoKeyFunc: the configuration has no KeyFunc.
 	ErrNoKeyFunc = errors.New("no key function")
@@ -23,9 +22,9 @@ var (
 	ErrIndexConflict = errors.New("index already exists")
 )
 
-// KeyFuncError says that no key could be had from an item.
+// KeyFuncError says that the key function failed for an item.
 type KeyFuncError[T any] struct {
-	// Item is what the KeyFunc was given.
+	// Item is the KeyFunc's argument.
 	Item T
 	// Err is what it returned, or a [*usercode.PanicError].
 	Err error

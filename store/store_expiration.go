@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ErrNoClock: an [ExpirationCache] was not told where the time comes from.
+// ErrNoClock: the configuration of an [ExpirationCache] has no Now.
 var ErrNoClock = errors.New("no clock")
 
 // ExpirationConfig says how an [ExpirationCache] treats its items. Key and Now
@@ -19,8 +19,8 @@ type ExpirationConfig[T any] struct {
 	// Now returns the current time.
 	Now func() time.Time
 	// TTL returns how long an item that is stored now will live; zero or less
-	// means for ever. It is called once for each item that is stored. Nil means
-	// that all live for ever.
+	// means forever. It is called once for each item that is stored. Nil means
+	// that no item expires.
 	TTL func(T) time.Duration
 }
 
@@ -34,26 +34,25 @@ func (c *ExpirationConfig[T]) validate() error {
 	return nil
 }
 
-// ExpirationCache is a store whose items die: it does not show them once they
-// are older than their time to live. Their memory is freed when somebody asks
-// for them or calls [ExpirationCache.Purge]. Make one with
-// [NewExpirationCache].
+// ExpirationCache is a store whose items expire: it does not return them once
+// they are older than their time to live. Their memory is freed when they are
+// read or by [ExpirationCache.Purge]. Make one with [NewExpirationCache].
 //
 // It is safe for concurrent use, has no timer and no goroutine. Listings are in
 // ascending order of keys.
 type ExpirationCache[T any] struct {
 	cfg     ExpirationConfig[T]
-	burying sync.Mutex // held by writers, so that what dies is not what just came
-	items   ThreadSafeStore[mortal[T]]
+	writing sync.Mutex // held by writers, so that an item stored again is not removed as expired
+	items   ThreadSafeStore[expiring[T]]
 }
 
-// mortal is an item with the last time at which it lives; zero means for ever.
-type mortal[T any] struct {
+// expiring is an item with the last time at which it is valid; zero means forever.
+type expiring[T any] struct {
 	item  T
 	until time.Time
 }
 
-func (m *mortal[T]) dead(now time.Time) bool { return !m.until.IsZero() && now.After(m.until) }
+func (m *expiring[T]) expired(now time.Time) bool { return !m.until.IsZero() && now.After(m.until) }
 
 // NewExpirationCache returns an empty cache. The errors are [ErrNoKeyFunc] and
 // [ErrNoClock].
@@ -68,17 +67,17 @@ func NewExpirationCache[T any](cfg ExpirationConfig[T]) (*ExpirationCache[T], er
 // [ExpirationCache.Update].
 func (c *ExpirationCache[T]) Add(item T) error { return c.Update(item) }
 
-// Update stores item, replacing the one with its key, if there is one. Its life
-// begins anew. The errors are [*KeyFuncError] and TTL's panic as a
+// Update stores item, replacing the one with its key, if there is one. Its time
+// to live starts now. The errors are [*KeyFuncError] and TTL's panic as a
 // [*usercode.PanicError].
 func (c *ExpirationCache[T]) Update(item T) error {
-	key, born, err := c.born(item)
+	key, prepare, err := c.prepare(item)
 	if err != nil {
 		return err
 	}
-	c.burying.Lock()
-	defer c.burying.Unlock()
-	return c.items.Update(key, born, 0)
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	return c.items.Update(key, prepare, 0)
 }
 
 // Delete removes the item with item's key, if there is one. The error is a
@@ -88,8 +87,8 @@ func (c *ExpirationCache[T]) Delete(item T) error {
 	if err != nil {
 		return err
 	}
-	c.burying.Lock()
-	defer c.burying.Unlock()
+	c.writing.Lock()
+	defer c.writing.Unlock()
 	c.items.Delete(key, 0)
 	return nil
 }
@@ -99,25 +98,25 @@ func (c *ExpirationCache[T]) Delete(item T) error {
 // errors are those of [ExpirationCache.Update]: one bad item leaves everything
 // as it was.
 func (c *ExpirationCache[T]) Replace(items []T, rev Revision) error {
-	keys, born := make([]string, len(items)), make([]mortal[T], len(items))
+	keys, prepare := make([]string, len(items)), make([]expiring[T], len(items))
 	for i, item := range items {
 		var err error
-		if keys[i], born[i], err = c.born(item); err != nil {
+		if keys[i], prepare[i], err = c.prepare(item); err != nil {
 			return err
 		}
 	}
-	c.burying.Lock()
-	defer c.burying.Unlock()
-	return c.items.Replace(func(yield func(string, mortal[T]) bool) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	return c.items.Replace(func(yield func(string, expiring[T]) bool) {
 		for i, key := range keys {
-			if !yield(key, born[i]) {
+			if !yield(key, prepare[i]) {
 				return
 			}
 		}
 	}, rev)
 }
 
-// Get returns the living item with item's key and whether there is one. The
+// Get returns the unexpired item with item's key and whether there is one. The
 // error is a [*KeyFuncError].
 func (c *ExpirationCache[T]) Get(item T) (stored T, exists bool, err error) {
 	key, err := c.keyOf(item)
@@ -128,33 +127,33 @@ func (c *ExpirationCache[T]) Get(item T) (stored T, exists bool, err error) {
 	return stored, exists, nil
 }
 
-// GetByKey returns the living item with the key and whether there is one. One
-// that is dead is removed.
+// GetByKey returns the unexpired item with the key and whether there is one. It
+// removes an expired one.
 func (c *ExpirationCache[T]) GetByKey(key string) (item T, exists bool) {
 	found, exists := c.items.Get(key)
 	if !exists {
 		return item, false
 	}
-	if now := c.cfg.Now(); found.dead(now) {
-		c.bury(now, key)
+	if now := c.cfg.Now(); found.expired(now) {
+		c.removeExpired(now, key)
 		return item, false
 	}
 	return found.item, true
 }
 
-// All iterates over the keys and items that live when the loop starts.
+// All iterates over the keys and items that are unexpired when the loop starts.
 func (c *ExpirationCache[T]) All() iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
 		now := c.cfg.Now()
 		for key, m := range c.items.All() {
-			if !m.dead(now) && !yield(key, m.item) {
+			if !m.expired(now) && !yield(key, m.item) {
 				return
 			}
 		}
 	}
 }
 
-// List returns the living items in a new slice, and removes the dead.
+// List returns the unexpired items in a new slice, and removes the others.
 func (c *ExpirationCache[T]) List() []T {
 	c.Purge()
 	var list []T
@@ -164,7 +163,7 @@ func (c *ExpirationCache[T]) List() []T {
 	return list
 }
 
-// ListKeys returns the keys of the living items in a new slice.
+// ListKeys returns the keys of the unexpired items in a new slice.
 func (c *ExpirationCache[T]) ListKeys() []string {
 	var keys []string
 	for key := range c.All() {
@@ -176,40 +175,40 @@ func (c *ExpirationCache[T]) ListKeys() []string {
 // LastRevision returns the revision of the last Replace that had one.
 func (c *ExpirationCache[T]) LastRevision() Revision { return c.items.LastRevision() }
 
-// Purge removes the dead and returns how many there were. It takes time
+// Purge removes the expired items and returns their number. It takes time
 // proportional to the number of items.
 func (c *ExpirationCache[T]) Purge() int {
 	now := c.cfg.Now()
-	var dead []string
+	var expired []string
 	for key, m := range c.items.All() {
-		if m.dead(now) {
-			dead = append(dead, key)
+		if m.expired(now) {
+			expired = append(expired, key)
 		}
 	}
-	return c.bury(now, dead...)
+	return c.removeExpired(now, expired...)
 }
 
-// bury removes those of keys that are still dead, as they may have been stored
-// again since they were found so, and returns how many.
-func (c *ExpirationCache[T]) bury(now time.Time, keys ...string) int {
-	c.burying.Lock()
-	defer c.burying.Unlock()
-	var burials []KeyedTransaction[mortal[T]]
+// removeExpired removes those of keys that are still expired, since they may have
+// been stored again meanwhile, and returns how many.
+func (c *ExpirationCache[T]) removeExpired(now time.Time, keys ...string) int {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	var deletions []KeyedTransaction[expiring[T]]
 	for _, key := range keys {
-		if m, exists := c.items.Get(key); exists && m.dead(now) {
-			burials = append(burials, KeyedTransaction[mortal[T]]{Type: TransactionDelete, Key: key})
+		if m, exists := c.items.Get(key); exists && m.expired(now) {
+			deletions = append(deletions, KeyedTransaction[expiring[T]]{Type: TransactionDelete, Key: key})
 		}
 	}
-	if len(burials) > 0 {
-		_ = c.items.Transaction(burials...) // deletions cannot fail
+	if len(deletions) > 0 {
+		_ = c.items.Transaction(deletions...) // deletions cannot fail
 	}
-	return len(burials)
+	return len(deletions)
 }
 
-// born runs the user's functions on an item that is to be stored.
-func (c *ExpirationCache[T]) born(item T) (key string, m mortal[T], err error) {
+// prepare runs the user's functions on an item that is to be stored.
+func (c *ExpirationCache[T]) prepare(item T) (key string, m expiring[T], err error) {
 	if key, err = c.keyOf(item); err != nil || c.cfg.TTL == nil {
-		return key, mortal[T]{item: item}, err
+		return key, expiring[T]{item: item}, err
 	}
 	ttl, err := contained("ExpirationConfig.TTL", func(item T) (time.Duration, error) { return c.cfg.TTL(item), nil }, item)
 	if err != nil {

@@ -36,7 +36,7 @@ func TestExpirationCacheMeetsTheStoreContract(t *testing.T) {
 	require.Equal(t, store.Revision(10), c.LastRevision())
 }
 
-func TestClientRow145_ExpiredGetMissesAndDeletes(t *testing.T) {
+func TestExpirationCache_GetRemovesAnExpiredItem(t *testing.T) {
 	c, clock := newMortals(t)
 	require.NoError(t, c.Add(widget{Name: "a", Rev: 5}))
 	clock.now = clock.now.Add(6 * time.Second)
@@ -46,7 +46,7 @@ func TestClientRow145_ExpiredGetMissesAndDeletes(t *testing.T) {
 	require.Zero(t, c.Purge(), "it was removed already")
 }
 
-func TestClientRow146_ReAddedItemIsNotClobbered(t *testing.T) {
+func TestExpirationCache_KeepsAnItemAddedAgain(t *testing.T) {
 	var c *store.ExpirationCache[widget]
 	clock := newHand()
 	again := false
@@ -72,7 +72,7 @@ func TestClientRow146_ReAddedItemIsNotClobbered(t *testing.T) {
 	require.Equal(t, store.Revision(2), got.Rev)
 }
 
-func TestClientRow147_ListPurgesTheExpired(t *testing.T) {
+func TestExpirationCache_ListRemovesExpiredItems(t *testing.T) {
 	c, clock := newMortals(t)
 	require.NoError(t, c.Replace([]widget{{Name: "a", Rev: 1}, {Name: "b", Rev: 9}, {Name: "c", Rev: 2}}, 3))
 	clock.now = clock.now.Add(5 * time.Second)
@@ -84,7 +84,7 @@ func TestClientRow147_ListPurgesTheExpired(t *testing.T) {
 	require.Empty(t, c.List())
 }
 
-func TestClientRow148_TTLPolicy(t *testing.T) {
+func TestExpirationCache_TTL(t *testing.T) {
 	c, clock := newMortals(t)
 	require.NoError(t, c.Add(widget{Name: "a", Rev: 5}))
 	require.NoError(t, c.Add(widget{Name: "immortal"}))

@@ -107,7 +107,7 @@ func checkContract(t *testing.T, s keeper, stored func(widget) widget) {
 
 func same(w widget) widget { return w }
 
-func TestClientRow001_StoreContract(t *testing.T) {
+func TestStore_Contract(t *testing.T) {
 	s, err := store.NewStore(store.StoreConfig[widget]{Key: widgetKey})
 	require.NoError(t, err)
 	checkContract(t, s, same)
@@ -115,7 +115,7 @@ func TestClientRow001_StoreContract(t *testing.T) {
 	checkContract(t, newWidgets(t, store.Indexers[widget]{"owner": widgetOwners}), same)
 }
 
-func TestClientRow002_StoreContractWithTransform(t *testing.T) {
+func TestStore_ContractWithTransform(t *testing.T) {
 	calls := 0
 	mark := func(w widget) widget { w.Owner = []string{"transformed"}; return w }
 	s, err := store.NewStore(store.StoreConfig[widget]{
@@ -154,7 +154,7 @@ func TestTransformErrorChangesNothing(t *testing.T) {
 	require.Zero(t, s.LastRevision())
 }
 
-func TestClientRow006_KeyErrorKeepsItsCause(t *testing.T) {
+func TestStore_KeyErrorKeepsItsCause(t *testing.T) {
 	s := newWidgets(t, nil)
 	bad := widget{Rev: 7}
 	_, _, getErr := s.Get(bad)
@@ -184,7 +184,7 @@ func TestKeyFuncPanicIsReturned(t *testing.T) {
 	require.NoError(t, s.Add(&widget{Name: "a"}), "the store goes on")
 }
 
-func TestClientRow007_TransactionReportsOriginalPositions(t *testing.T) {
+func TestStore_TransactionReportsOriginalPositions(t *testing.T) {
 	s := newWidgets(t, store.Indexers[widget]{"owner": func(w widget) ([]string, error) {
 		if strings.HasPrefix(w.Name, "bad") {
 			return nil, io.ErrUnexpectedEOF
@@ -217,7 +217,7 @@ func TestClientRow007_TransactionReportsOriginalPositions(t *testing.T) {
 	require.NoError(t, s.Transaction(), "an empty transaction is fine")
 }
 
-func TestClientRow014_LastRevisionIsThatOfTheLastWrite(t *testing.T) {
+func TestStore_LastRevisionIsThatOfTheLastWrite(t *testing.T) {
 	s := newWidgets(t, nil)
 	at := func(want store.Revision) {
 		t.Helper()

@@ -14,15 +14,15 @@ import (
 //
 // It is safe for concurrent use. Writers take turns. The user's index functions
 // run in a writer's turn but outside the lock that readers take, so they may
-// read the store but not write it. What they return and how they fail is the
-// error of the write, which has then changed nothing.
+// read the store but not write it. If one fails, the write fails and changes
+// nothing.
 //
-// Reads of many items work on a [StoreView]: taking it costs constant time,
-// reading it holds no lock. So a long List holds up no writer; in exchange, the
-// first writes after it copy the few tree nodes that they touch.
+// Reads of many items use a [StoreView]: taking it costs constant time, reading
+// it holds no lock. So a long List does not block writers; in exchange, the first
+// writes after it copy the few tree nodes that they touch.
 type ThreadSafeStore[T any] struct {
-	writing   sync.Mutex   // one writer at a time; held while the user's functions run
-	mu        sync.RWMutex // guards live; held for a few tree operations, never for a user's function
+	writing   sync.Mutex   // one writer at a time; held while user functions run
+	mu        sync.RWMutex // guards live; held for a few tree operations, never for user functions
 	live      current[T]
 	published atomic.Pointer[StoreView[T]] // a copy of live, or nil if live changed since
 }
@@ -37,15 +37,14 @@ func NewThreadSafeStore[T any](indexers Indexers[T]) (*ThreadSafeStore[T], error
 	return s, nil
 }
 
-// Add stores item under key, replacing what was there: it is the same as
+// Add stores item under key, replacing the previous one: it is the same as
 // [ThreadSafeStore.Update].
 func (s *ThreadSafeStore[T]) Add(key string, item T, rev Revision) error {
 	return s.Update(key, item, rev)
 }
 
-// Update stores item under key, replacing what was there, if anything. rev is
-// the revision of the change, zero if it has none. The error is an
-// [*IndexFuncError].
+// Update stores item under key, replacing the previous one, if any. rev is the
+// revision of the change, zero if it has none. The error is an [*IndexFuncError].
 func (s *ThreadSafeStore[T]) Update(key string, item T, rev Revision) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -73,10 +72,9 @@ func (s *ThreadSafeStore[T]) Delete(key string, rev Revision) {
 
 // Replace makes items the only contents; of those with the same key the last
 // counts. rev is the revision that they were listed at, zero if unknown. Readers
-// see the old contents or the new, nothing between. The error is an
-// [*IndexFuncError].
+// see the old contents or the new. The error is an [*IndexFuncError].
 //
-// items is drained before the store is touched, so it may read the store.
+// items is drained before the store is locked, so it may read the store.
 func (s *ThreadSafeStore[T]) Replace(items iter.Seq2[string, T], rev Revision) error {
 	var incoming btree.Map[string, T]
 	for key, item := range items {
@@ -93,7 +91,7 @@ func (s *ThreadSafeStore[T]) Replace(items iter.Seq2[string, T], rev Revision) e
 	return nil
 }
 
-// Bookmark notes that the store is complete up to rev. Zero means nothing.
+// Bookmark records that the store is complete up to rev. Zero is ignored.
 func (s *ThreadSafeStore[T]) Bookmark(rev Revision) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -180,7 +178,7 @@ func (s *ThreadSafeStore[T]) LastRevision() Revision {
 	return s.live.revision
 }
 
-// commit changes live. Its caller has the writers' turn.
+// commit changes live. The caller holds writing.
 func (s *ThreadSafeStore[T]) commit(change func(live *current[T])) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,8 +186,8 @@ func (s *ThreadSafeStore[T]) commit(change func(live *current[T])) {
 	s.published.Store(nil)
 }
 
-// describe computes the values to index item by. Its caller has the writers'
-// turn, in which nobody else changes an item or the indexes.
+// describe computes the item's index values. The caller holds writing, so items and
+// indexes do not change meanwhile.
 func (s *ThreadSafeStore[T]) describe(key string, item T) ([][]string, error) {
 	s.mu.RLock()
 	had := s.live.valuesOf(key)

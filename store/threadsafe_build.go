@@ -12,8 +12,8 @@ import (
 // errNilIndexFunc is the cause when an index has no function.
 var errNilIndexFunc = errors.New("the IndexFunc is nil: give it one that returns the item's values")
 
-// rebuilt returns a state with the same indexes over other items. Its caller
-// has the writers' turn.
+// rebuilt returns a state with the same indexes over other items. The caller
+// holds writing.
 func (s *ThreadSafeStore[T]) rebuilt(items *btree.Map[string, T]) (*current[T], error) {
 	next := &current[T]{byKey: make(map[string]*cached[T], items.Len())}
 	next.revision = s.LastRevision()
@@ -32,9 +32,9 @@ func (s *ThreadSafeStore[T]) rebuilt(items *btree.Map[string, T]) (*current[T], 
 	return next, err
 }
 
-// extended returns a state with the same items and more indexes. The values in
-// the old indexes stay what they were, even if an item was changed in place
-// since. Its caller has the writers' turn.
+// extended returns a state with the same items and more indexes. The old indexes
+// keep their values, even if an item was changed in place since. The caller holds
+// writing.
 func (s *ThreadSafeStore[T]) extended(indexers Indexers[T]) (*current[T], error) {
 	old := s.View()
 	added, err := old.admit(indexers)

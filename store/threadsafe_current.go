@@ -6,19 +6,18 @@ import "slices"
 // item is in two places: in byKey, for the reads and writes of one key, and in
 // the ordered tree, which can be copied in constant time for a view.
 //
-// A view shares the items, so an item that a view may hold is replaced, never
-// changed: that is one made before the last view was taken. A younger one is
-// changed where it is, which spares the tree most of the work as long as nobody
-// lists.
+// A view shares the items, so an item made before the last view was taken is
+// replaced, never changed. A newer one is changed in place, which avoids most
+// tree operations while there are no lists.
 type current[T any] struct {
 	StoreView[T]
 	byKey map[string]*cached[T]
 	views uint64 // how many views were taken
 }
 
-// cached is an item with the values that it had in each index when it was
-// stored, in the order of the indexes: taking the item out of the indexes does
-// not depend on what became of it since.
+// cached is an item with the values that it had in each index when it was stored,
+// in the order of the indexes, so that it can be removed from the indexes even if
+// it was changed in place.
 type cached[T any] struct {
 	item   T
 	values [][]string
@@ -69,15 +68,15 @@ func (s *current[T]) put(key string, item T, values [][]string) {
 	c.item, c.values = item, values
 }
 
-// load is put for a state that is being built, and whose keys come in order. It
-// leaves the indexes alone.
+// load is put for a state that is being built from keys in order. It does not
+// touch the indexes.
 func (s *current[T]) load(key string, item T, values [][]string) {
 	c := &cached[T]{item: item, values: values}
 	s.byKey[key] = c
 	s.items.Load(key, c)
 }
 
-// remove takes the item under key, if any, out of everything.
+// remove deletes the item under key, if any, and its index entries.
 func (s *current[T]) remove(key string) {
 	if c := s.byKey[key]; c != nil {
 		s.move(key, c.values, nil)
@@ -86,7 +85,7 @@ func (s *current[T]) remove(key string) {
 	}
 }
 
-// move replaces the values that key had in the indexes by those that it has.
+// move replaces the old index values of key by the new ones.
 func (s *current[T]) move(key string, had, has [][]string) {
 	for i, index := range s.indexes {
 		index.move(key, at(had, i), at(has, i))
@@ -100,8 +99,8 @@ func (s *current[T]) reach(rev Revision) {
 	}
 }
 
-// describe computes the values to index item by, sharing with those that its
-// predecessor had, if any, what is the same. It runs the user's functions.
+// describe computes the item's index values with the user's functions, reusing
+// those of its predecessor that are equal.
 func describe[T any](indexes []postings[T], key string, item T, had [][]string) ([][]string, error) {
 	has, shared := had, len(had) > 0
 	if !shared {

@@ -30,7 +30,7 @@ func newWords(t require.TestingT) *store.ThreadSafeStore[string] {
 	return s
 }
 
-func TestClientRow013_IndexesThroughGainAndLossOfValues(t *testing.T) {
+func TestThreadSafeStore_IndexesFollowChangingValues(t *testing.T) {
 	datadriven.RunTest(t, "testdata/indexer_gain_and_loss.txt", newWordsScenario(t))
 }
 

@@ -38,20 +38,20 @@ type Transaction[T any] struct {
 type KeyedTransaction[T any] struct {
 	Type TransactionType
 	Key  string
-	// Item is not looked at when the type is TransactionDelete.
+	// Item is ignored when the type is TransactionDelete.
 	Item T
 	// Revision is that of the change, zero if it has none.
 	Revision Revision
 }
 
-// Transaction does all of txns in order and at once: readers see none or all.
-// One that fails is left out and the others are done; the error is then a
+// Transaction applies all of txns in order and atomically: readers see none or
+// all. One that fails is skipped and the others are applied; the error is then a
 // [*TransactionError].
 func (s *ThreadSafeStore[T]) Transaction(txns ...KeyedTransaction[T]) error {
 	return s.transact(len(txns), func(i int) (KeyedTransaction[T], error) { return txns[i], nil })
 }
 
-// transact does n transactions that it gets from txn.
+// transact applies the n transactions that txn returns.
 func (s *ThreadSafeStore[T]) transact(n int, txn func(i int) (KeyedTransaction[T], error)) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()

@@ -8,13 +8,13 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// StoreView is a store at one moment: its items, indexes and revision as they
-// were together. It is immutable: any number of goroutines may read it without
-// waiting, and iterate over it while the store changes.
+// StoreView is a consistent snapshot of a store: its items, indexes and revision.
+// It is immutable: any number of goroutines may read it without waiting, and
+// iterate over it while the store changes.
 //
-// Everything is in ascending order of keys. The items are those of the store,
-// not copies, so they must not be changed; if they are all the same, the
-// indexes still say what they said when the items were stored.
+// Everything is in ascending order of keys. The items are those of the store, not
+// copies, and must not be changed; the indexes keep the values from when the items
+// were stored.
 type StoreView[T any] struct {
 	items    btree.Map[string, *cached[T]]
 	indexes  []postings[T]
@@ -42,8 +42,8 @@ func (v *StoreView[T]) All() iter.Seq2[string, T] {
 	}
 }
 
-// AllFrom iterates over the keys and items from the given key on. It seeks: what
-// lies before costs nothing.
+// AllFrom iterates over the keys and items from the given key on. It seeks, so
+// the items before cost nothing.
 func (v *StoreView[T]) AllFrom(key string) iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
 		v.items.Ascend(key, func(key string, c *cached[T]) bool { return yield(key, c.item) })
@@ -155,7 +155,7 @@ func (v *StoreView[T]) GetIndexers() Indexers[T] {
 	return indexers
 }
 
-// index finds an index. There are few, so looking through them is fastest.
+// index finds an index. There are few, so a linear search is fastest.
 func (v *StoreView[T]) index(name string) (postings[T], error) {
 	for _, index := range v.indexes {
 		if index.name == name {

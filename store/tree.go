@@ -7,8 +7,8 @@ import (
 )
 
 // degree is the B-tree's: a node has up to twice as many items. A write after a
-// View copies one node on each level, a read visits one: larger makes views
-// dearer and reads cheaper.
+// View copies one node on each level, a read visits one: a larger degree makes
+// writes after views slower and reads faster.
 const degree = 16
 
 // Tree holds the newest state of each object, in key order and by the
@@ -23,7 +23,7 @@ const degree = 16
 //	a b c    d e f         g h i    j k l   Put(h): copies root, its right
 //	                                        child and ghi; the view's stay
 //
-// A Tree belongs to one goroutine at a time. Its views are for everybody.
+// A Tree is for one goroutine at a time. Its views are safe for concurrent use.
 type Tree struct {
 	objects *btree.Map[string, *Object]
 	indexes []index
@@ -31,9 +31,9 @@ type Tree struct {
 	view *TreeView
 }
 
-// NewTree returns an empty tree with an index on each of the attributes; naming
-// one twice is naming it once. Each index costs about as much memory and time
-// per write as the tree itself.
+// NewTree returns an empty tree with an index on each of the attributes;
+// duplicates are ignored. Each index costs about as much memory and time per write
+// as the tree itself.
 func NewTree(indexes ...Attribute) *Tree {
 	t := &Tree{objects: btree.NewMap[string, *Object](degree)}
 	for i, a := range indexes {
@@ -44,8 +44,8 @@ func NewTree(indexes ...Attribute) *Tree {
 	return t
 }
 
-// Put stores o under its key and returns the object that was there, or nil.
-// It takes O(log n) and shares o, which must not change any more.
+// Put stores o under its key and returns the previous object, or nil. It takes
+// O(log n) and shares o, which must not change any more.
 func (t *Tree) Put(o *Object) (prev *Object) {
 	t.view = nil
 	prev, _ = t.objects.Set(o.Key, o)
@@ -68,8 +68,8 @@ func (t *Tree) Delete(key string) (prev *Object) {
 	return prev
 }
 
-// Apply makes ev's change, and returns the object that was there. Emitted events
-// and bookmarks change nothing.
+// Apply applies ev and returns the previous object. Emitted events and bookmarks
+// change nothing.
 func (t *Tree) Apply(ev Event) (prev *Object) {
 	switch ev.Type {
 	case Added, Modified:
@@ -89,9 +89,8 @@ func (t *Tree) Get(key string) *Object {
 // Len returns the number of objects.
 func (t *Tree) Len() int { return t.objects.Len() }
 
-// View returns the tree as it is now, for good: later writes to the tree do not
-// show in it. It takes O(1), and nothing if nothing was written since the last
-// one. A nil Tree has the empty view.
+// View returns an immutable snapshot of the tree. It takes O(1), and returns the
+// last view if nothing was written since. A nil Tree has the empty view.
 func (t *Tree) View() *TreeView {
 	if t == nil {
 		return nil

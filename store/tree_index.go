@@ -6,16 +6,16 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// AttributeKind says where an object keeps an attribute.
+// AttributeKind is the kind of an attribute: a field or a label.
 type AttributeKind uint8
 
 // The kinds of attribute.
 const (
-	// Field: in Object.Fields. As field selectors see it, every object has every
-	// field; one that was not set is "".
+	// Field: in Object.Fields. To field selectors, every object has every field;
+	// one that is not set is "".
 	Field AttributeKind = iota + 1
-	// Label: in Object.Labels. As label selectors see it, an object without the
-	// label is not an object with the label "".
+	// Label: in Object.Labels. To label selectors, an object without the label
+	// differs from one with the label "".
 	Label
 )
 
@@ -30,7 +30,7 @@ func (k AttributeKind) String() string {
 	return fmt.Sprintf("AttributeKind(%d)", uint8(k))
 }
 
-// Attribute names a label or a field: what an index is on.
+// Attribute is a label or a field that can be indexed.
 type Attribute struct {
 	Kind AttributeKind
 	Name string
@@ -44,7 +44,7 @@ func LabelAttribute(name string) Attribute { return Attribute{Kind: Label, Name:
 // String returns the kind and the name, such as "field:spec.nodeName".
 func (a Attribute) String() string { return a.Kind.String() + ":" + a.Name }
 
-// valueIn returns o's value of a, and whether an index on a holds o.
+// valueIn returns o's value of a, and whether an index on a contains o.
 func valueIn(a Attribute, o *Object) (value string, held bool) {
 	switch a.Kind {
 	case Field:
@@ -81,11 +81,11 @@ func newIndex(a Attribute) index {
 	return index{a, btree.NewBTreeGOptions(entry.before, btree.Options{NoLocks: true, Degree: degree})}
 }
 
-// replace makes the index hold o where it held prev. Either may be nil.
+// replace replaces prev by o in the index. Either may be nil.
 func (x index) replace(prev, o *Object) {
 	is, holds := x.entry(o)
 	if Alike(prev, o) {
-		// The same place, if it has one.
+		// The same entry, if there is one.
 		if holds {
 			x.entries.Set(is)
 		}
@@ -100,7 +100,7 @@ func (x index) replace(prev, o *Object) {
 	}
 }
 
-// entry returns the entry of o, and whether it has one.
+// entry returns the entry of o, and whether there is one.
 func (x index) entry(o *Object) (entry, bool) {
 	if o == nil {
 		return entry{}, false

@@ -109,10 +109,10 @@ func requireSameState(t *rapid.T, m treeModel, v *store.TreeView, value, after s
 	}
 }
 
-// Row 108: however lists race with the writer, each shows one state. Here every
+// Lists that race with the writer each show one state. Here every
 // write changes two objects to the same revision before it publishes, and the
 // number of objects is that of the writes.
-func TestRow108_SnapshotConcurrency(t *testing.T) {
+func TestTree_ViewsAreSafeDuringWrites(t *testing.T) {
 	const writes, readers = 300, 4
 	views := make([]chan *store.TreeView, readers)
 	var wg sync.WaitGroup

@@ -55,7 +55,7 @@ func keysBy(t require.TestingT, v *store.TreeView, a store.Attribute, value, pre
 	return found
 }
 
-func TestRow131_StoreSingleKey(t *testing.T) {
+func TestTree_SingleKey(t *testing.T) {
 	tree := treeOf()
 	first, second := onNode("a", "n1", "", 1), onNode("a", "n1", "", 2)
 	require.Nil(t, tree.Get("a"))
@@ -70,7 +70,7 @@ func TestRow131_StoreSingleKey(t *testing.T) {
 	require.Zero(t, tree.Len())
 }
 
-func TestRow131_StoreIndexerSingleKey(t *testing.T) {
+func TestTree_IndexOfASingleKey(t *testing.T) {
 	tree := treeOf()
 	steps := []struct {
 		name   string
@@ -89,7 +89,7 @@ func TestRow131_StoreIndexerSingleKey(t *testing.T) {
 	}
 }
 
-func TestRow131_StoreIndexReturnsTheNewestObject(t *testing.T) {
+func TestTree_IndexReturnsTheNewestObject(t *testing.T) {
 	tree := treeOf()
 	tree.Put(onNode("a", "n1", "", 1))
 	newest := onNode("a", "n1", "", 2)
@@ -99,7 +99,7 @@ func TestRow131_StoreIndexReturnsTheNewestObject(t *testing.T) {
 	require.Same(t, newest, slices.Collect(objects)[0])
 }
 
-func TestRow131_StoreListOrdered(t *testing.T) {
+func TestTree_ListsInKeyOrder(t *testing.T) {
 	v := treeOf("foo3", "bar/a", "foo1", "bar", "foo2").View()
 	want := []string{"bar", "bar/a", "foo1", "foo2", "foo3"}
 	require.Equal(t, want, keys(v, "", ""))
@@ -128,7 +128,7 @@ var prefixCases = []struct {
 	{"", "g", []string{}},
 }
 
-func TestRow131_StoreListPrefix(t *testing.T) {
+func TestTree_ListsAPrefix(t *testing.T) {
 	v := treeOf(prefixCases[0].want...).View()
 	for _, c := range prefixCases {
 		require.Equal(t, c.want, keys(v, c.prefix, c.after), "under %q after %q", c.prefix, c.after)
@@ -139,7 +139,7 @@ func TestRow131_StoreListPrefix(t *testing.T) {
 	}
 }
 
-func TestRow131_StoreSnapshotter(t *testing.T) {
+func TestTree_ViewsAreSnapshots(t *testing.T) {
 	tree := treeOf()
 	var views []*store.TreeView
 	for rev := range store.Revision(500) {
@@ -182,7 +182,7 @@ func TestTreeViewSequencesAreReadAgain(t *testing.T) {
 	}
 }
 
-func TestRow111_AppendToIsInKeyOrder(t *testing.T) {
+func TestTreeView_AppendToIsInKeyOrder(t *testing.T) {
 	v := treeOf("c", "a/2", "b", "a/1", "a").View()
 	first := &store.Object{Key: "first"}
 	for prefix, want := range map[string][]string{
@@ -199,7 +199,7 @@ func TestRow111_AppendToIsInKeyOrder(t *testing.T) {
 	}
 }
 
-func TestRow113_EmptyViews(t *testing.T) {
+func TestTreeView_Empty(t *testing.T) {
 	var noTree *store.Tree
 	require.Nil(t, noTree.View())
 	for name, v := range map[string]*store.TreeView{"nil": nil, "of an empty tree": treeOf().View()} {

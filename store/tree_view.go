@@ -16,14 +16,13 @@ import (
 // It keeps alive the objects it shows, and nothing newer.
 type TreeView struct{ parts viewParts }
 
-// viewParts is a *[viewTrees]. It is an interface for the sake of the compiler: a
-// package that can reach a B-tree through the fields of structs compiles all its
-// methods anew, and views are in the contract of backends, which users' packages
-// reach.
+// viewParts is a *[viewTrees]. It is an interface to save compile time: a package
+// that can reach a generic B-tree through struct fields compiles all its methods
+// again, and users' packages reach views through the backend's interface.
 type viewParts interface{ isViewTrees() }
 
-// viewTrees are the B-trees of a view. Only what reads them may be called: Copy,
-// too, writes to its receiver.
+// viewTrees are the B-trees of a view. Only their reading methods may be called;
+// even Copy writes to its receiver.
 type viewTrees struct {
 	objects *btree.Map[string, *Object]
 	indexes []index
@@ -31,7 +30,7 @@ type viewTrees struct {
 
 func (*viewTrees) isViewTrees() {}
 
-// treesOf is no method, whose result the compiler would look into.
+// treesOf is not a method, so that users' packages do not compile its result type.
 func treesOf(v *TreeView) *viewTrees { return v.parts.(*viewTrees) }
 
 // Get returns the object under key, or nil.
@@ -52,7 +51,7 @@ func (v *TreeView) Len() int {
 }
 
 // All returns the objects under prefix (see [HasPrefix]) whose keys are greater
-// than after, in key order. It seeks: what lies outside costs nothing.
+// than after, in key order. It seeks, so other objects cost nothing.
 func (v *TreeView) All(prefix, after string) iter.Seq[*Object] {
 	return func(yield func(*Object) bool) {
 		if v != nil {
@@ -84,7 +83,7 @@ type scan struct{ read uint }
 
 // stride is how many objects a scan reads before it lets other goroutines run,
 // some 100 µs. A scan of 100,000 objects would otherwise keep a write waiting for
-// the 10 ms after which Go's scheduler takes the processor away.
+// the 10 ms after which Go's scheduler preempts it.
 const stride = 4096
 
 // step counts an object.
@@ -94,8 +93,8 @@ func (s *scan) step() {
 	}
 }
 
-// isPath reports whether prefix covers a key of its own beside those below it.
-// In key order others may lie between: "foo" < "foo-bar" < "foo/bar".
+// isPath reports whether prefix covers a key of its own besides those below it.
+// Other keys may be between them: "foo" < "foo-bar" < "foo/bar".
 func isPath(prefix string) bool { return prefix != "" && !strings.HasSuffix(prefix, "/") }
 
 // AppendTo appends the objects under prefix to dst, in key order.
@@ -138,8 +137,8 @@ func indexOf(v *TreeView, a Attribute) (index, bool) {
 // under prefix, keys greater than after, in key order. It costs O(log n) and
 // the objects that it returns.
 //
-// The value "" of a field finds the objects without the field, too; of a label
-// it does not: so selectors have it.
+// As in selectors, the value "" of a field also finds the objects without the
+// field; of a label it does not.
 //
 // The error is an [ErrUnknownIndex] if there is no index on a.
 func (v *TreeView) ByIndex(a Attribute, value, prefix, after string) (iter.Seq[*Object], error) {
@@ -193,9 +192,9 @@ func (v *TreeView) nodeBytes() int64 {
 	return int64(v.Len()) * int64(perObject+perEntry*len(treesOf(v).indexes))
 }
 
-// TreeOf returns a tree that starts as the view and has its indexes, to roll a
-// state forward. It takes O(1); writes to it do not show in the view. It may be
-// called concurrently.
+// TreeOf returns a tree with the view's contents and indexes, to roll a state
+// forward. It takes O(1); writes to it do not change the view. It is safe for
+// concurrent use.
 func TreeOf(v *TreeView) *Tree {
 	if v == nil {
 		return NewTree()

@@ -5,45 +5,44 @@ import (
 	"time"
 )
 
-// Seq is a position in a [Window]: the number of events that were appended
-// before it since the window was made. It never goes back, also over Reset. It
-// lies between events: position n is before the event that was appended as the
-// n-th, counted from zero.
+// Seq is a position in a [Window]: the number of events that were appended before
+// it since the window was made. It never decreases, not even by Reset. Positions
+// are between events: position n is before the n-th event, counted from zero.
 type Seq uint64
 
-// Window is the log of the recent changes, for watches to start in and to catch
-// up from. It is a list of chunks of a fixed size:
+// Window is the log of the recent changes, from which watches start and catch up.
+// It is a list of chunks of a fixed size:
 //
 //	         floor                                     gap          revision
 //	           │   ┌──────────────┐┌──────────────┐┌────╌╌╌───┐          │
-//	forgotten  │   │ events 12…15 ││ events 16…19 ││ 20 21 22 │◀─ Append │
+//	dropped    │   │ events 12…15 ││ events 16…19 ││ 20 21 22 │◀─ Append │
 //	           │   └──────────────┘└──────────────┘└──────────┘          │
 //	               ▲ First                                     ▲ Next
 //
-// An event knows the object before it, so any state that the window reaches back
-// to is the newest with the events since undone; see [Snapshot.StateAt].
+// An event has its previous object, so a past state within the window is computed
+// from the newest by undoing events; see [Snapshot.StateAt].
 //
-// A chunk's slots are written once and then only read. [Window.View] is a list
-// of chunks and a position to end at, so it takes O(1), needs no lock, and
-// never changes. What is dropped is garbage as soon as no view shows it. A
-// position is a number: a watcher that stalls keeps nothing alive, and finds
-// out that it is too late when it comes back.
+// A chunk's slots are written once and then only read. [Window.View] is a list of
+// chunks and an end position, so it takes O(1), needs no lock, and never changes.
+// Dropped chunks are garbage as soon as no view has them. A position is a number:
+// a stalled watcher keeps nothing alive, and learns at its next read that its
+// position has been trimmed.
 //
-// Time is what Append and Trim are told. It may jump: the window's clock is the
-// latest time that it was told and stands still until that is passed. So events
-// can get older than [WindowLimits.MinAge] then, but not go before it.
+// Append and Trim are given the time, which may jump: the window's clock is the
+// latest time given, and never goes back. So after a jump events may stay longer
+// than [WindowLimits.MinAge], but not shorter.
 //
-// A Window belongs to one goroutine at a time. Its views are for everybody.
+// A Window is for one goroutine at a time. Its views are safe for concurrent use.
 type Window struct {
 	limits WindowLimits
 	sizeOf func(*Object) int
 
-	// chunks and gaps are shared with views: nothing in them changes, they are
-	// only appended to, and replaced to drop something.
+	// chunks and gaps are shared with views: their elements do not change; they are
+	// only appended to, and replaced as a whole to drop elements.
 	chunks []*chunk
 	gaps   []gap
 
-	// rebuilt is shared with views, and guards itself.
+	// rebuilt is shared with views and has its own lock.
 	rebuilt *rebuiltStates
 
 	first, next     Seq
@@ -52,11 +51,11 @@ type Window struct {
 	clock           time.Time
 }
 
-// NewWindow returns an empty window: nothing is known before [Window.Reset].
-// Limits that [WindowLimits.Validate] rejects count as not given. sizeOf
-// estimates the bytes of an object's value, as [Schema].Size does; nil means
-// [DefaultSize] for each. It is called at most once for each event, for the
-// object that the window alone keeps alive from then on.
+// NewWindow returns an empty window, which has no revision before [Window.Reset].
+// Limits that [WindowLimits.Validate] rejects are ignored. sizeOf estimates the
+// bytes of an object's value, as [Schema].Size does; nil means [DefaultSize] for
+// each. It is called at most once for each event, for the object that only the
+// window keeps alive from then on.
 func NewWindow(limits WindowLimits, sizeOf func(*Object) int) *Window {
 	if sizeOf == nil {
 		sizeOf = func(*Object) int { return DefaultSize }
@@ -64,10 +63,10 @@ func NewWindow(limits WindowLimits, sizeOf func(*Object) int) *Window {
 	return &Window{limits: limits.withDefaults(), sizeOf: sizeOf, rebuilt: new(rebuiltStates)}
 }
 
-// Reset forgets all events. The window then starts at floor: a watch can start
-// from there and later. Positions go on from where they were, so those before
-// the last event are too old now. One at the very end is not: whoever holds
-// positions over a Reset must know of it by other means, such as a generation.
+// Reset drops all events. The window then starts at floor, the oldest revision
+// that a watch can start from. Positions continue, so those before the last event
+// are too old now. One at the very end is not: holders of positions must detect a
+// Reset by other means, such as an epoch.
 func (w *Window) Reset(floor Revision) {
 	w.chunks, w.gaps, w.bytes = nil, nil, 0
 	w.rebuilt = new(rebuiltStates)
@@ -75,8 +74,8 @@ func (w *Window) Reset(floor Revision) {
 	w.floor, w.revision = floor, floor
 }
 
-// Append adds one event, which came at time at. Its Prev is the state before it,
-// which past states are rebuilt from.
+// Append adds one event, received at time at. Its Prev is the state before it,
+// from which past states are rebuilt.
 //
 // Events come in the order of their revisions, each once. One with a lower
 // revision than [WindowView.Revision] gets that, to keep the order. A bookmark
@@ -88,7 +87,7 @@ func (w *Window) Append(ev Event, at time.Time) {
 		w.Advance(ev.Revision)
 		return
 	}
-	held := w.held(ev) // runs code of the user's, so nothing has changed yet
+	held := w.held(ev) // runs user code, so it precedes all changes
 	w.see(at)
 	w.Advance(ev.Revision)
 	ev.Revision = w.revision
@@ -101,14 +100,13 @@ func (w *Window) Append(ev Event, at time.Time) {
 	w.bytes += held
 }
 
-// AppendDiff adds what a list of the state at revision through differs in from
-// the state before, which was that at revision after: events, as [Diff] returns
-// them.
+// AppendDiff adds events, the [Diff] between the state at revision after and a
+// list at revision through.
 //
-// The revisions strictly between after and through become a gap: nobody knows
-// the states there. A watch cannot start in it, but goes through it as through
-// other events, and can start from after and from through. There is a gap also
-// if there are no events, for something may have come and gone.
+// The revisions strictly between after and through become a gap, whose states are
+// unknown. A watch cannot start in the gap, but can pass it, and can start from
+// after and from through. There is a gap even without events, since an object may
+// have been created and deleted meanwhile.
 func (w *Window) AppendDiff(events []Event, after, through Revision, at time.Time) {
 	w.Advance(after)
 	w.see(at)
@@ -123,12 +121,12 @@ func (w *Window) AppendDiff(events []Event, after, through Revision, at time.Tim
 	}
 }
 
-// Advance says that nothing happened until rev that is not in the window. A
-// revision that is not newer than [WindowView.Revision] does nothing.
+// Advance records that the window is complete up to rev. A revision that is not
+// newer than [WindowView.Revision] has no effect.
 func (w *Window) Advance(rev Revision) { w.revision = max(w.revision, rev) }
 
-// tail returns the chunk that the next event goes into, a new one if the last is
-// full. The first chunks are small, so that a window of few events is.
+// tail returns the chunk for the next event, a new one if the last is full. The
+// first chunks are small, so that a window of few events takes little memory.
 func (w *Window) tail() *chunk {
 	if n := len(w.chunks); n > 0 {
 		if last := w.chunks[n-1]; last.used < len(last.events) && last.bytes < w.limits.maxChunkBytes() {
@@ -149,7 +147,7 @@ func (w *Window) see(t time.Time) {
 	}
 }
 
-// View returns the window as it is now, for good. It takes O(1) and does not
+// View returns an immutable snapshot of the window. It takes O(1) and does not
 // allocate.
 func (w *Window) View() WindowView {
 	return WindowView{
@@ -160,14 +158,14 @@ func (w *Window) View() WindowView {
 	}
 }
 
-// Trim drops what the limits do not keep at time now, and returns how many
-// events that was. It takes O(1) if there is nothing to drop, else O(chunks). It
-// works also when nothing is appended any more: an idle window becomes empty.
+// Trim drops the events that exceed the limits at time now, and returns their
+// number. It takes O(1) if there is nothing to drop, else O(chunks). An idle
+// window becomes empty in the end.
 func (w *Window) Trim(now time.Time) (dropped int) { return w.TrimRead(now, w.next) }
 
-// TrimRead is Trim where the events from position unread on have a reader who is
-// still to come: they stay, whatever their age, up to a million events or 256 MiB
-// in all, or to what the limits allow if that is more.
+// TrimRead is Trim, but keeps the events from position unread on for a pending
+// reader, whatever their age, up to a million events or 256 MiB in all, or to the
+// limits if those are larger.
 func (w *Window) TrimRead(now time.Time, unread Seq) (dropped int) {
 	w.see(now)
 	n, bytes := 0, w.bytes
@@ -185,8 +183,8 @@ func (w *Window) TrimRead(now time.Time, unread Seq) (dropped int) {
 	return dropped
 }
 
-// exceeded reports whether the limits want the chunk c to go, with which there
-// are left events and bytes. The last chunk goes for its age alone.
+// exceeded reports whether the limits require dropping the chunk c, with which
+// there are left events and bytes. Only its age can drop the last chunk.
 func (w *Window) exceeded(left int, bytes int64, c *chunk, unread Seq) bool {
 	isTail := left == c.used
 	if c.first+Seq(c.used) > unread {
@@ -195,12 +193,12 @@ func (w *Window) exceeded(left int, bytes int64, c *chunk, unread Seq) bool {
 	return w.old(c.newest) || !isTail && (left > w.limits.MaxEvents || bytes > w.limits.MaxBytes)
 }
 
-// old reports whether what came at time t need not stay for its age.
+// old reports whether t is at least MinAge ago.
 func (w *Window) old(t time.Time) bool { return w.clock.Sub(t) >= w.limits.MinAge }
 
-// joinGaps makes one of gaps that have no events between them, once the later
-// one is old. Otherwise storage that is listed again and again while nothing
-// changes would leave a gap each time, and the window would never forget them.
+// joinGaps merges gaps that have no events between them, once the later one is
+// old. Otherwise repeated relists without changes would accumulate gaps that the
+// window never drops.
 func (w *Window) joinGaps() {
 	if len(w.gaps) < 2 {
 		return
@@ -216,10 +214,10 @@ func (w *Window) joinGaps() {
 	w.gaps = joined
 }
 
-// Compact forgets the revisions before rev, those above [WindowView.Revision]
-// counting as that, and returns how many events it dropped. Watches cannot start
-// from before rev any more, though the events of a chunk that reaches beyond rev
-// can still be read by position.
+// Compact drops the revisions before rev (at most [WindowView.Revision]) and
+// returns how many events it dropped. Watches cannot start from before rev any
+// more, though the earlier events of the chunk with rev can still be read by
+// position.
 func (w *Window) Compact(rev Revision) (dropped int) {
 	rev = min(rev, w.revision)
 	n := 0
@@ -232,8 +230,8 @@ func (w *Window) Compact(rev Revision) (dropped int) {
 	return dropped
 }
 
-// drop forgets the first n chunks. Views have the old lists, so it makes new
-// ones: those would keep the chunks alive for as long as the window lives.
+// drop drops the first n chunks. It copies the lists, since subslices of the old
+// ones would keep the dropped chunks alive.
 func (w *Window) drop(n int) {
 	if n == 0 {
 		return
@@ -249,8 +247,8 @@ func (w *Window) drop(n int) {
 	w.raiseFloor(floor)
 }
 
-// raiseFloor makes rev the oldest revision to start from, or the end of the gap
-// that it is in. It does not lower the floor.
+// raiseFloor makes rev, or the end of a gap around it, the oldest revision to
+// start from. It does not lower the floor.
 func (w *Window) raiseFloor(rev Revision) {
 	rev = max(rev, w.floor)
 	for _, g := range w.gaps {
@@ -260,4 +258,26 @@ func (w *Window) raiseFloor(rev Revision) {
 	}
 	w.floor = rev
 	w.gaps = slices.DeleteFunc(slices.Clone(w.gaps), func(g gap) bool { return g.through <= rev })
+}
+
+// Rewind restores the window to the view v, after a writer failed and may have
+// left it half changed. Later events are dropped; other views stay valid.
+func (w *Window) Rewind(v WindowView) {
+	w.chunks, w.gaps = slices.Clone(v.chunks), slices.Clone(v.gaps)
+	w.first, w.next = v.first, v.next
+	w.floor, w.revision = v.floor, v.revision
+	w.bytes, w.rebuilt = v.bytes, new(rebuiltStates)
+	if len(w.chunks) == 0 {
+		return
+	}
+	// The last chunk may have slots filled after v, which a copy has not.
+	last := len(w.chunks) - 1
+	tail := *w.chunks[last]
+	tail.events = make([]Event, len(tail.events))
+	tail.used = copy(tail.events, v.filled(last))
+	tail.bytes = v.bytes
+	for _, c := range w.chunks[:last] {
+		tail.bytes -= c.bytes
+	}
+	w.chunks[last] = &tail
 }

@@ -6,46 +6,45 @@ import (
 )
 
 // chunk is a run of events in a window. Readers read first, and the slots of
-// events that their view covers: the writer fills each slot once, before the view
-// that covers it is made. The other fields are the writer's alone.
+// events that their view covers: the writer fills each slot once, before it makes
+// a view that covers it. Only the writer uses the other fields.
 type chunk struct {
-	// first is the position of events[0]. How many slots are filled, readers see
-	// in the next chunk's first, or in where their view ends.
+	// first is the position of events[0]. Readers know the number of filled slots
+	// from the next chunk's first, or from their view's end.
 	first Seq
 	// events has a fixed length, its capacity.
 	events []Event
 
-	// used is the number of filled slots. bytes is what the chunk keeps alive:
-	// its slots, and the objects that nothing but its events holds.
+	// used is the number of filled slots. bytes is the size of the slots, and of
+	// the objects that only the chunk's events keep alive.
 	used  int
 	bytes int64
-	// newest is when the last event came, by Window.clock.
+	// newest is when the last event was appended, by Window.clock.
 	newest time.Time
 }
 
 // minChunkSize is the events of a window's first chunk.
 const minChunkSize = 8
 
-// last returns the last event. There is one: a chunk is made for an event.
+// last returns the last event. A chunk has at least one.
 func (c *chunk) last() Event { return c.events[c.used-1] }
 
-// What a window counts beside the values of objects.
+// The sizes that a window counts besides the values of objects.
 const (
 	chunkBytes  = int64(unsafe.Sizeof(chunk{}))
 	eventBytes  = int64(unsafe.Sizeof(Event{}))
 	headerBytes = int64(unsafe.Sizeof(Object{}))
-	// labelBytes is what a label takes in a map of its own, for its share of it
-	// and two strings' headers.
+	// labelBytes is a label's share of a map, with two string headers.
 	labelBytes = 48
 	fieldBytes = int64(unsafe.Sizeof(""))
 )
 
-// maxSize is as large as an object can be said to be, so that sums of estimates
-// that are out of all reason stay sums.
+// maxSize bounds the estimate for one object, so that sums of wrong estimates do
+// not overflow.
 const maxSize = 1 << 40
 
-// held returns the bytes of what only the window keeps alive from ev on: the
-// object that ev takes out of the state, or that never was state.
+// held returns the bytes that only the window keeps alive from ev on: those of the
+// object that ev replaces or deletes, or of an emitted value.
 func (w *Window) held(ev Event) int64 {
 	switch ev.Type {
 	case Emitted:
@@ -58,7 +57,7 @@ func (w *Window) held(ev Event) int64 {
 	return 0
 }
 
-// objectBytes returns the bytes of o without what it shares with its successor.
+// objectBytes returns the bytes of o that it does not share with its successor.
 func (w *Window) objectBytes(o, successor *Object) int64 {
 	if o == nil {
 		return 0
@@ -82,16 +81,16 @@ func ownBytes(o, successor *Object) int64 {
 	return n
 }
 
-// gap is a run of revisions that nobody saw: a list replaced the changes
-// between after and through by their outcome, which is the events at the
-// positions from start to end. Revisions strictly between are not states that
-// ever were.
+// gap is a range of revisions that the cache has not seen: a relist replaced the
+// changes between after and through by their difference, the events at the
+// positions from start to end. The states at revisions strictly between are
+// unknown.
 type gap struct {
 	after, through Revision
 	start, end     Seq
-	// found is when the list came, by Window.clock.
+	// found is when the relist was applied, by Window.clock.
 	found time.Time
 }
 
-// hides reports whether rev is one of the revisions that nobody saw.
+// hides reports whether rev is strictly inside the gap.
 func (g gap) hides(rev Revision) bool { return g.after < rev && rev < g.through }

@@ -7,10 +7,10 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// The limits of a [Window] that are not given.
+// Default limits of a [Window].
 const (
-	// DefaultMinAge lets a client come back after the longest silence that it
-	// can expect: bookmarks are at most 60 s apart, and 15 s to reconnect.
+	// DefaultMinAge lets a client resume from its last bookmark: bookmarks are at
+	// most 60 s apart, plus 15 s to reconnect.
 	DefaultMinAge = 75 * time.Second
 	// DefaultMaxBytes is 256 MiB of objects.
 	DefaultMaxBytes = 256 << 20
@@ -24,18 +24,17 @@ const (
 	DefaultChunkSize = 256
 )
 
-// WindowLimits says how much a [Window] keeps. The zero value is good: at least
-// 75 s, unless that is more than a million events or 256 MiB.
+// WindowLimits bounds what a [Window] keeps. The zero value keeps at least 75 s,
+// unless that is more than a million events or 256 MiB.
 //
-// What is out of these limits goes in whole chunks, so a window holds up to a
-// chunk more than MinAge and MinEvents ask for. Where limits contradict each
-// other, MinEvents is stronger than MaxEvents and MaxBytes, and these are
-// stronger than MinAge.
+// Events are dropped in whole chunks, so a window holds up to a chunk more than
+// MinAge and MinEvents require. If limits contradict each other, MinEvents wins
+// over MaxEvents and MaxBytes, and these win over MinAge.
 type WindowLimits struct {
 	// MinAge is how long an event stays. Zero means [DefaultMinAge].
 	MinAge time.Duration
 	// MinEvents is how many of the newest events stay, whatever their age and
-	// size, to be replayed. Zero means none.
+	// size. Zero means none.
 	MinEvents int
 	// MaxEvents is the most events that stay. Zero means [DefaultMaxEvents].
 	MaxEvents int
@@ -93,6 +92,6 @@ func (l WindowLimits) withDefaults() WindowLimits {
 	return l
 }
 
-// maxChunkBytes is where a chunk of large objects ends early, so that dropping
+// maxChunkBytes ends a chunk of large objects early, so that dropping
 // one does not drop most of the window.
 func (l WindowLimits) maxChunkBytes() int64 { return max(1, l.MaxBytes/8) }

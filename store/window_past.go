@@ -9,9 +9,9 @@ import (
 // StateAt returns the state at exactly revision rev, with the indexes of State.
 // See [Snapshot.StateBefore] for what it costs.
 //
-// The error is an [*ExpiredError] if the state is not known any more, or was
-// never seen (see [WindowView.Seek]), a [*FutureError] if rev has not happened,
-// and otherwise ctx's.
+// The error is an [*ExpiredError] if rev was trimmed or is in a gap (see
+// [WindowView.Seek]), a [*FutureError] if rev is in the future, and otherwise
+// ctx's.
 func (s *Snapshot) StateAt(ctx context.Context, rev Revision) (*TreeView, error) {
 	if rev > s.Revision {
 		return nil, &FutureError{Requested: rev, Current: s.Revision}
@@ -24,18 +24,18 @@ func (s *Snapshot) StateAt(ctx context.Context, rev Revision) (*TreeView, error)
 }
 
 // StateBefore returns the state before the event at position at; at Next that is
-// State. Unlike [Snapshot.StateAt] it can tell the states within a gap, too: that
-// of a reader who went through the events before at.
+// State. Unlike [Snapshot.StateAt] it also has states within a gap: those of a
+// reader that applied the events before at.
 //
 //	known:        rebuilt                              State
 //	                 │                                   │
 //	events       ────▼────────────at─────────────────────▼
 //	                              ◀── undo, or roll forward from the nearer one
 //
-// It starts from the nearest state that is known, takes about half a microsecond
-// for each event between and another half for each object that they changed, and
-// ends early with ctx. What took long it remembers, so that the pages of a list
-// cost it once; the window forgets it when it drops what is before.
+// It starts from the nearest known state, takes about half a microsecond for each
+// event in between and another half for each object that they changed, and ends
+// early with ctx. The window caches expensive results, so that the pages of a
+// list cost it once, and drops them with the events before them.
 //
 // The error is an [*ExpiredError] if at is not in the window any more, a
 // [*FutureError] if it is after Next, and otherwise ctx's.
@@ -74,9 +74,8 @@ func (v WindowView) roll(ctx context.Context, t *Tree, from, to Seq) error {
 	return v.each(ctx, from, to, func(ev Event) { t.Apply(ev) })
 }
 
-// undo takes the events at the positions from to before to out of t, which is
-// the state behind them. Of each key, the first event knows what was there
-// before.
+// undo reverts the events at the positions from to before to in t, the state after
+// them. The first event of each key has its previous object.
 func (v WindowView) undo(ctx context.Context, t *Tree, from, to Seq) error {
 	undone := map[string]struct{}{}
 	return v.each(ctx, from, to, func(ev Event) {
@@ -113,16 +112,16 @@ func (v WindowView) each(ctx context.Context, from, to Seq, do func(Event)) erro
 }
 
 const (
-	// worthKeeping is how many events before the newest a state must be for
-	// rebuilding it to be worth remembering: about a millisecond.
+	// worthKeeping is the distance in events from the newest state at which a
+	// rebuilt state is cached: rebuilding takes about a millisecond.
 	worthKeeping = 1024
-	// maxRebuilt is how many rebuilt states a window remembers: as many lists of
-	// the past can be read page by page at the same time without rebuilding.
+	// maxRebuilt is how many rebuilt states a window caches: that many lists of
+	// the past can be read page by page concurrently without rebuilding.
 	maxRebuilt = 4
 )
 
-// rebuiltStates are past states that were rebuilt and may be asked for again,
-// the last used first. Readers share them; a nil one remembers nothing.
+// rebuiltStates is an LRU cache of rebuilt past states, the last used first, which
+// readers share. A nil one caches nothing.
 type rebuiltStates struct {
 	mu     sync.Mutex
 	states []rebuiltState
@@ -133,8 +132,8 @@ type rebuiltState struct {
 	state *TreeView
 }
 
-// nearest returns the state nearest to at, of those remembered from first on and
-// before the given one, and that.
+// nearest returns the state nearest to at among newest and those cached from first
+// on and before newest.
 func (r *rebuiltStates) nearest(at, first Seq, newest rebuiltState) rebuiltState {
 	best := newest
 	if r == nil {
@@ -157,7 +156,7 @@ func (r *rebuiltStates) nearest(at, first Seq, newest rebuiltState) rebuiltState
 
 func distance(a, b Seq) Seq { return max(a, b) - min(a, b) }
 
-// keep remembers a state, in place of the one that was not used for longest.
+// keep caches a state, evicting the least recently used one.
 func (r *rebuiltStates) keep(at Seq, state *TreeView) {
 	if r == nil {
 		return
@@ -178,8 +177,8 @@ func (r *rebuiltStates) forget(first Seq) {
 	r.states = slices.DeleteFunc(r.states, func(s rebuiltState) bool { return s.at < first })
 }
 
-// bytes returns what the states take beside their objects, which the window
-// holds anyway. A state far from its neighbours shares few nodes with them.
+// bytes returns the size of the states' nodes; the window holds the objects
+// anyway. A state far from its neighbours shares few nodes with them.
 func (r *rebuiltStates) bytes() (n int64) {
 	if r == nil {
 		return 0

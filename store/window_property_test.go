@@ -250,8 +250,8 @@ func (m *windowModel) lookAt(t *rapid.T, v store.WindowView, rev store.Revision)
 	}
 }
 
-// lookFrom checks that who stands at a position misses nothing if he starts
-// again from its revision, if he can.
+// lookFrom checks that a reader at a position misses nothing if it starts
+// again from its revision, if it can.
 func (m *windowModel) lookFrom(t *rapid.T, v store.WindowView, at store.Seq) {
 	rev := v.RevisionAt(at)
 	if again, err := v.Seek(rev); err == nil {
@@ -263,7 +263,7 @@ func (m *windowModel) lookFrom(t *rapid.T, v store.WindowView, at store.Seq) {
 	}
 }
 
-func TestRow096_WindowAgreesWithAllThatHappened(t *testing.T) {
+func TestWindow_AgreesWithTheFullHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := store.WindowLimits{
 			ChunkSize: rapid.IntRange(1, 5).Draw(t, "chunk"),

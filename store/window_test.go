@@ -41,7 +41,7 @@ func snapshot(w *store.Window, tree *store.Tree) *store.Snapshot {
 	return &store.Snapshot{Revision: w.View().Revision(), State: tree.View(), Window: w.View()}
 }
 
-func TestRow095_WindowBasic(t *testing.T) {
+func TestWindow_HoldsAppendedEvents(t *testing.T) {
 	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
 	w.Reset(5)
 	a := put(w, tree, "a")
@@ -54,7 +54,7 @@ func TestRow095_WindowBasic(t *testing.T) {
 	require.Same(t, a, events[1].Prev)
 }
 
-func TestRow097_MarkerOfAnEmptyWindow(t *testing.T) {
+func TestWindow_EmptyStartsAtTheListsRevision(t *testing.T) {
 	w := store.NewWindow(store.WindowLimits{}, nil)
 	for _, floor := range []store.Revision{1, 100, 7} { // storage may have been restored
 		w.Reset(floor)
@@ -69,9 +69,9 @@ func TestRow097_MarkerOfAnEmptyWindow(t *testing.T) {
 	}
 }
 
-// Rows 103 and 106: instead of resizing by guesses about the rate, the limits
+// Instead of resizing by guesses about the rate, the limits
 // say what is kept, and a small window has small chunks.
-func TestRow103_WindowKeepsWithinItsLimitsAtAnySize(t *testing.T) {
+func TestWindow_StaysWithinItsLimits(t *testing.T) {
 	for _, bound := range []int{1, 2, 3, 5, 8, 100, 1000, 1001} {
 		for _, startAt := range []int{0, 7} {
 			w, tree := store.NewWindow(store.WindowLimits{MaxEvents: bound}, nil), store.NewTree()
@@ -87,7 +87,7 @@ func TestRow103_WindowKeepsWithinItsLimitsAtAnySize(t *testing.T) {
 	}
 }
 
-func TestRow106_DefaultLimitsHoldALargeBurst(t *testing.T) {
+func TestWindow_DefaultLimitsHoldALargeBurst(t *testing.T) {
 	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
 	w.Reset(0)
 	for n := range 100_000 {
@@ -97,9 +97,8 @@ func TestRow106_DefaultLimitsHoldALargeBurst(t *testing.T) {
 	require.Equal(t, 100_000, w.Trim(start.Add(store.DefaultMinAge)))
 }
 
-// Row 104: what the window does later does not show in a view, whatever the
-// offset that it is read from.
-func TestRow104_GrowthAndTrimDoNotBreakAView(t *testing.T) {
+// Later changes of the window do not show in a view, at any offset.
+func TestWindow_GrowthAndTrimDoNotBreakAView(t *testing.T) {
 	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 4, MaxEvents: 8}, nil), store.NewTree()
 	w.Reset(0)
 	for n := range 6 {
@@ -124,8 +123,8 @@ func TestRow104_GrowthAndTrimDoNotBreakAView(t *testing.T) {
 	}
 }
 
-// Row 109: a reader takes a chunk's worth at a time and meets the end.
-func TestRow109_ReadGoesChunkByChunk(t *testing.T) {
+// A reader gets one chunk at a time, up to the end.
+func TestWindow_ReadGoesChunkByChunk(t *testing.T) {
 	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 3}, nil), store.NewTree()
 	w.Reset(0)
 	for n := range 7 {
@@ -154,9 +153,8 @@ func TestReadLeavesNoRoomBehindTheEvents(t *testing.T) {
 	require.Same(t, b, again[1].Object)
 }
 
-// Within a gap no revision tells the state, but who goes through the difference
-// has been in each: positions tell.
-func TestStateBeforeTellsTheStatesWithinAGap(t *testing.T) {
+// The states within a gap have no revision of their own, only positions.
+func TestStateBefore_WithinAGap(t *testing.T) {
 	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), treeOf("a", "b")
 	listed := treeOf("c", "d", "e")
 	events := store.Diff(things, tree.View(), listed.View(), 10, 30, start)
@@ -257,8 +255,8 @@ func TestRebuiltStatesAreRightWhateverIsKnown(t *testing.T) {
 	}
 }
 
-// Rows 110 and pain 20: a reader that was overrun is told at each offset.
-func TestRow110_OverrunIsToldAtEachOffset(t *testing.T) {
+// A reader at a trimmed position gets ok = false, at every offset.
+func TestWindow_ReadReportsTrimmedPositions(t *testing.T) {
 	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
 	w.Reset(0)
 	for n := range 10 {
@@ -274,7 +272,7 @@ func TestRow110_OverrunIsToldAtEachOffset(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrExpired)
 }
 
-func TestRow131_StatesBetweenSnapshotsAreExact(t *testing.T) {
+func TestWindow_StatesBetweenSnapshotsAreExact(t *testing.T) {
 	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 4}, nil), store.NewTree(byNode)
 	w.Reset(0)
 	for n := range 10 {
@@ -383,7 +381,7 @@ func TestPain02_DroppedEventsAreGarbage(t *testing.T) {
 	require.NotNil(t, dropped.Value(), "the old view shows it")
 	runtime.KeepAlive(old)
 	runtime.GC()
-	require.Nil(t, dropped.Value(), "nobody shows it any more")
+	require.Nil(t, dropped.Value(), "no view has it any more")
 
 	_, ok := w.View().Read(stalledAt)
 	require.False(t, ok)

@@ -6,7 +6,7 @@ import "sort"
 // concurrent use without locks. It is small: pass it by value. The zero value is
 // an empty window that starts at revision zero.
 //
-// It keeps alive the events it shows, so drop it when there is a newer one.
+// It keeps its events alive, so drop it when there is a newer one.
 type WindowView struct {
 	chunks          []*chunk
 	gaps            []gap
@@ -25,21 +25,20 @@ func (v WindowView) Next() Seq { return v.next }
 // Floor returns the oldest revision that a watch can start from.
 func (v WindowView) Floor() Revision { return v.floor }
 
-// Revision returns the newest revision that is known: that of the newest event,
-// or a later one if it is known that nothing happened until then.
+// Revision returns the revision up to which the window is complete: that of the
+// newest event, or a later one.
 func (v WindowView) Revision() Revision { return v.revision }
 
 // Len returns the number of events.
 func (v WindowView) Len() int { return int(v.next - v.first) }
 
-// Bytes returns what the window keeps alive that nothing else does, as far as it
-// can be estimated: its events, the objects that they took out of the state, and
-// the past states that were rebuilt and kept since.
+// Bytes estimates the memory that only the window keeps alive: its events, the
+// objects that they replaced or deleted, and the cached past states.
 func (v WindowView) Bytes() int64 { return v.bytes + v.rebuilt.bytes() }
 
-// BytesBeside returns what of [WindowView.Bytes] is not kept alive by other
-// already, which has some of the same events: a storage's history beside the
-// window of the cache over it.
+// BytesBeside returns the part of [WindowView.Bytes] that other, a window with
+// some of the same events, does not keep alive: for a cache's window beside its
+// storage's history.
 func (v WindowView) BytesBeside(other WindowView) int64 {
 	n, left := v.Bytes(), v.bytes
 	for i, c := range v.chunks {
@@ -57,18 +56,17 @@ func (v WindowView) BytesBeside(other WindowView) int64 {
 }
 
 // Since returns the position that has the last n events after it, or all if
-// there are not so many.
+// there are fewer.
 func (v WindowView) Since(last int) Seq {
 	return v.next - Seq(min(max(last, 0), v.Len()))
 }
 
 // Seek returns the position of the first event with a revision greater than
-// from, and Next if from is the newest revision or has not happened yet. It
-// takes O(log n).
+// from, and Next if from is the newest revision or in the future. It takes
+// O(log n).
 //
-// The error is an [*ExpiredError] if events after from have been forgotten, or
-// were never seen because a list took their place. Its Oldest is then the
-// nearest later revision to start from.
+// The error is an [*ExpiredError] if events after from have been trimmed, or from
+// is in a gap. Its Oldest is then the nearest later revision to start from.
 func (v WindowView) Seek(from Revision) (Seq, error) {
 	if from < v.floor {
 		return 0, &ExpiredError{Requested: from, Oldest: v.floor}
@@ -82,8 +80,8 @@ func (v WindowView) Seek(from Revision) (Seq, error) {
 }
 
 // After returns the position of the first event with a revision greater than
-// rev, or First if that has been forgotten. Other than [WindowView.Seek] it
-// does not ask whether somebody can start there.
+// rev, or First if that has been trimmed. Unlike [WindowView.Seek] it does not
+// check that a watch can start there.
 func (v WindowView) After(rev Revision) Seq { return max(v.after(rev), v.first) }
 
 // after is After in a window that reaches back to rev.
@@ -100,11 +98,11 @@ func (v WindowView) after(rev Revision) Seq {
 	return v.chunks[later-1].first + Seq(n)
 }
 
-// Read returns the events from position at to the end of a chunk, which is as
-// many as can be had without copying, and none if at is Next or beyond. Call it
-// again at the position after them for more. The slice is to be read only.
+// Read returns the events from position at to the end of its chunk, without
+// copying, and none if at is Next or beyond. Call it again at the position after
+// them for more. The slice is read only.
 //
-// Ok is false if at is before First: the event there has been forgotten.
+// Ok is false if at is before First: the event there has been trimmed.
 func (v WindowView) Read(at Seq) (events []Event, ok bool) {
 	switch {
 	case at < v.first:
@@ -117,8 +115,8 @@ func (v WindowView) Read(at Seq) (events []Event, ok bool) {
 }
 
 // holder returns the index of the chunk with the event at position at, which is
-// in the window. Those who have caught up read from the last, so it is tried
-// first.
+// in the window. Readers that have caught up read from the last chunk, so it is
+// tried first.
 func (v WindowView) holder(at Seq) int {
 	if last := len(v.chunks) - 1; v.chunks[last].first <= at {
 		return last
@@ -126,8 +124,8 @@ func (v WindowView) holder(at Seq) int {
 	return sort.Search(len(v.chunks), func(i int) bool { return v.chunks[i].first > at }) - 1
 }
 
-// filled returns the events of chunk i that this view covers. There is no room
-// behind them that an append could write to.
+// filled returns the events of chunk i that this view covers, clipped so that an
+// append cannot write to the chunk.
 func (v WindowView) filled(i int) []Event {
 	c, end := v.chunks[i], v.next
 	if i+1 < len(v.chunks) {
@@ -143,14 +141,13 @@ func (v WindowView) event(at Seq) Event {
 	return c.events[at-c.first]
 }
 
-// RevisionAt returns how far somebody has got who has consumed all events before
-// position at: everything up to that revision. It is that of the event before
-// at, Floor at First, and Revision at Next or after. Before First it is Floor
-// too: the true one has been forgotten.
+// RevisionAt returns the revision up to which a reader that has consumed all events
+// before position at is complete: that of the event before at, Floor at or before
+// First, and Revision at Next or after.
 //
-// If the events before and after at have one revision, it is the number below,
-// so that to start again from it repeats some events and misses none. In a gap
-// (see [Window.AppendDiff]) nobody can start from it.
+// If the events before and after at have the same revision, it is the number
+// below, so that resuming from it repeats some events and misses none. In a gap
+// (see [Window.AppendDiff]) no watch can start from it.
 func (v WindowView) RevisionAt(at Seq) Revision {
 	switch {
 	case at < v.first:

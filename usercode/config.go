@@ -10,12 +10,12 @@ type ConfigError struct {
 	// Field is the setting, with the struct that it is in, as in
 	// "WatchOptions.Buffer".
 	Field string
-	// Problem is what is wrong with it and what to write instead. It reads on
-	// from the field: "is negative; zero means 3 s".
+	// Problem is what is wrong with it and what to write instead. It continues the
+	// sentence that starts with Field: "is negative; zero means 3 s".
 	Problem string
 }
 
-// Error names the field, the problem and the cure.
+// Error returns the field and the problem.
 func (e *ConfigError) Error() string { return "invalid configuration: " + e.Field + " " + e.Problem }
 
 // Is makes errors.Is(err, ErrConfig) true.

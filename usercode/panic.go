@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ErrPanic: a function that the user brought along panicked. The error is a
+// ErrPanic: a function supplied by the user panicked. The error is a
 // [*PanicError].
 var ErrPanic = errors.New("user code panicked")
 
@@ -15,8 +15,7 @@ var ErrPanic = errors.New("user code panicked")
 // with runtime.Goexit, as t.FailNow does, instead of panicking.
 var ErrGoexit = errors.New("goroutine ended by runtime.Goexit")
 
-// PanicError is a panic in a function of the user's, contained: everything else
-// goes on.
+// PanicError is a contained panic in a user's function.
 type PanicError struct {
 	// Func is the function that panicked, as in "Config.Labels".
 	Func string
@@ -25,7 +24,7 @@ type PanicError struct {
 	// Revision is that of the event that it was called for; zero if there is
 	// none.
 	Revision uint64
-	// Value is what it panicked with.
+	// Value is the panic's value.
 	Value any
 	// Stack is the goroutine's stack at the panic, as [debug.Stack] prints it.
 	Stack []byte

@@ -33,7 +33,7 @@ const KeySize = 32
 
 // Key is a secret with a name.
 type Key struct {
-	// ID names the key in all that it seals, readable by everybody: 1 to 255
+	// ID names the key, unencrypted, in all that it seals: 1 to 255
 	// bytes, such as "2026-09". Another secret needs another ID.
 	ID string
 	// Secret is [KeySize] random bytes, from a secret store or crypto/rand; not a

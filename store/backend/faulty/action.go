@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// ErrInjected is what calls fail with that are told no other error.
+// ErrInjected is the error of failing calls without another error.
 var ErrInjected = errors.New("failed by a rule of the test")
 
 // Fail makes calls fail with err, or with [ErrInjected] if that is nil. A next
@@ -22,9 +22,9 @@ func Fail(err error) Action {
 	return func(_ context.Context, c *Call, _ func()) { c.Err = err }
 }
 
-// Expire makes calls fail as if the history that they need had been compacted: a
-// list and a watch from a revision, and a next, with a [*store.ExpiredError].
-// Other calls go on and do not count as struck.
+// Expire makes calls fail with a [*store.ExpiredError], as if the history that
+// they need had been compacted: a list and a watch from a revision, and a next.
+// Other calls pass and do not count as hits.
 func Expire() Action {
 	return func(_ context.Context, c *Call, proceed func()) {
 		var at store.Revision
@@ -46,8 +46,8 @@ func Expire() Action {
 }
 
 // LoseAnswer lets calls take effect and then fail with err, or with [ErrInjected]
-// if that is nil, as when a connection breaks before the answer has come. What a
-// put or an emit stores is a copy, since its draft stays the caller's.
+// if that is nil, as when a connection breaks before the response. A put or an
+// emit stores a copy, since its draft stays the caller's.
 func LoseAnswer(schema store.Schema, err error) Action {
 	if err == nil {
 		err = ErrInjected
@@ -62,9 +62,9 @@ func LoseAnswer(schema store.Schema, err error) Action {
 	}
 }
 
-// Delay makes calls wait before they go on, by the backend's clock. One whose
-// context is done meanwhile fails with the context's cause. A next must not wait,
-// so it goes on at once and does not count as struck.
+// Delay delays calls, by the backend's clock. One whose context is done meanwhile
+// fails with the context's cause. A next must not block, so it is not delayed and
+// does not count as a hit.
 func Delay(d time.Duration) Action {
 	return func(ctx context.Context, c *Call, proceed func()) {
 		if c.Op == OpNext {
@@ -81,10 +81,9 @@ func Delay(d time.Duration) Action {
 	}
 }
 
-// Hang makes calls wait until the rule is removed. One whose context is done
-// meanwhile fails with the context's cause. A next must not wait: its watch returns
-// nothing from then on, as long as the rule holds. When the rule is removed the
-// reader is notified.
+// Hang blocks calls until the rule is removed. One whose context is done meanwhile
+// fails with the context's cause. A next must not block: instead its watch returns
+// nothing until the rule is removed; then the reader is notified.
 func Hang() Action {
 	return func(ctx context.Context, c *Call, proceed func()) {
 		if c.Op == OpNext {
@@ -111,9 +110,9 @@ func wait(ctx context.Context, until <-chan struct{}) error {
 	}
 }
 
-// LoseEvent makes batches lack an event: the one in the middle. The batch says the
-// same of itself as the whole one, so the reader has to notice by its revisions.
-// A next that brings no event does not count as struck.
+// LoseEvent drops an event from batches: the one in the middle. The batch's After
+// and Through stay, so the reader can detect it only by the revisions. A next
+// without events does not count as a hit.
 func LoseEvent() Action {
 	return func(_ context.Context, c *Call, proceed func()) {
 		proceed()
@@ -125,9 +124,9 @@ func LoseEvent() Action {
 	}
 }
 
-// RepeatEvent makes batches have an event twice: the one in the middle. A next
-// that brings no event does not count as struck; [Backend.RepeatLast] does not
-// wait for one.
+// RepeatEvent duplicates an event in batches: the one in the middle. A next
+// without events does not count as a hit; [Backend.RepeatLast] does not need new
+// events.
 func RepeatEvent() Action {
 	return func(_ context.Context, c *Call, proceed func()) {
 		proceed()
@@ -139,7 +138,7 @@ func RepeatEvent() Action {
 	}
 }
 
-// Before calls f with each call before it goes on, After when it has come back.
+// Before calls f with each call before it proceeds, After when it has returned.
 // Both may change it.
 func Before(f func(ctx context.Context, c *Call)) Action {
 	return func(ctx context.Context, c *Call, proceed func()) {
@@ -148,7 +147,7 @@ func Before(f func(ctx context.Context, c *Call)) Action {
 	}
 }
 
-// After is explained at [Before].
+// After is described at [Before].
 func After(f func(ctx context.Context, c *Call)) Action {
 	return func(ctx context.Context, c *Call, proceed func()) {
 		proceed()

@@ -11,25 +11,24 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Options configures a [Backend]. The zero value is fit for use.
+// Options configures a [Backend]. The zero value is ready to use.
 type Options struct {
-	// Seed decides which calls a rule with a Chance strikes.
+	// Seed determines which calls a rule with a Chance affects.
 	Seed uint64
 	// Clock is the time that [Delay] waits by; nil means the machine's.
 	Clock clock.Clock
-	// Blocks and Sparse change what [backend.Backend.Traits] says: that calls may
-	// block, so that the engine does not make them on its pool, and that revisions
-	// have gaps, so that a lost event cannot be told by a missing number.
+	// Blocks and Sparse change [backend.Backend.Traits]: calls may block, so the
+	// engine does not make them on its pool; revisions have gaps, so a missing
+	// number does not reveal a lost event.
 	Blocks, Sparse bool
-	// ShareState lets an engine take over the state of the storage beneath, as it
-	// would without a decorator; see [backend.List].State. A rule that changes what
-	// a list or a watch brings, such as [LoseEvent], then leaves the state as it is.
+	// ShareState passes on the underlying storage's state for sharing; see
+	// [backend.List].State. A rule that changes the result of a list or a watch,
+	// such as [LoseEvent], does not change the state.
 	ShareState bool
 }
 
-// Backend is a backend over another one, with rules for what goes wrong. It is
-// also a [backend.Emitter]; if the one beneath is none, Emit fails with
-// [store.ErrUnsupported].
+// Backend wraps another backend with fault rules. It is also a [backend.Emitter];
+// if the underlying one is not, Emit fails with [store.ErrUnsupported].
 type Backend struct {
 	opts    Options
 	seed    uint64
@@ -49,7 +48,7 @@ var (
 	_ backend.Unwrapper = (*Backend)(nil)
 )
 
-// New returns a backend over b, without any rule.
+// New returns a backend over b without rules.
 func New(b backend.Backend, opts Options) *Backend {
 	if opts.Clock == nil {
 		opts.Clock = clock.Real()
@@ -60,11 +59,11 @@ func New(b backend.Backend, opts Options) *Backend {
 	return f
 }
 
-// Unwrap returns the backend beneath.
+// Unwrap returns the underlying backend.
 func (b *Backend) Unwrap() backend.Backend { return *b.beneath.Load() }
 
-// Replace puts another backend beneath and returns the one that was there, for
-// the caller to close. Watches that run stay on the old one until they end.
+// Replace replaces the underlying backend and returns the old one, for the caller
+// to close. Running watches stay on the old one until they end.
 func (b *Backend) Replace(by backend.Backend) (old backend.Backend) {
 	return *b.beneath.Swap(&by)
 }
@@ -77,8 +76,8 @@ func (b *Backend) Calls(op Op) uint64 {
 	return b.calls[op].Load()
 }
 
-// BreakWatches ends all watches that run with err, or with [ErrInjected] if that
-// is nil. It returns how many there were.
+// BreakWatches ends all running watches with err, or with [ErrInjected] if that is
+// nil, and returns their number.
 func (b *Backend) BreakWatches(err error) int {
 	if err == nil {
 		err = ErrInjected
@@ -90,8 +89,8 @@ func (b *Backend) BreakWatches(err error) int {
 	return len(running)
 }
 
-// ExpireWatches ends all watches that run as if history had been compacted beyond
-// where they are, with a [*store.ExpiredError]. It returns how many there were.
+// ExpireWatches ends all running watches with a [*store.ExpiredError], as if
+// history had been compacted beyond their positions, and returns their number.
 func (b *Backend) ExpireWatches() int {
 	running := b.running()
 	for _, w := range running {
@@ -101,16 +100,16 @@ func (b *Backend) ExpireWatches() int {
 	return len(running)
 }
 
-// RepeatLast has all watches that run deliver their last event once more, those
-// that have delivered one.
+// RepeatLast makes all running watches that have delivered an event deliver the
+// last one again.
 func (b *Backend) RepeatLast() {
 	for _, w := range b.running() {
 		w.repeat()
 	}
 }
 
-// Watches returns the prefixes of the watches that run, in the order in which
-// they were opened.
+// Watches returns the prefixes of the running watches, in the order in which they
+// were opened.
 func (b *Backend) Watches() []string {
 	var prefixes []string
 	for _, w := range b.running() {
@@ -119,8 +118,7 @@ func (b *Backend) Watches() []string {
 	return prefixes
 }
 
-// Wake notifies the readers of all watches that run, as if there were something
-// new.
+// Wake notifies the readers of all running watches, as if there were new events.
 func (b *Backend) Wake() {
 	for _, w := range b.running() {
 		w.notify()
@@ -133,13 +131,13 @@ func (b *Backend) running() []*watch {
 	return slices.Clone(b.watches)
 }
 
-// do takes a call through the rules to the backend beneath.
+// do passes a call through the rules to the underlying backend.
 func (b *Backend) do(ctx context.Context, c *Call, call func(beneath backend.Backend)) {
 	c.backend, c.Number = b, b.calls[c.Op].Add(1)
 	c.pass(ctx, *b.faults.Load(), func() { call(b.Unwrap()) })
 }
 
-// pass takes a call through the faults that are left, and then makes it.
+// pass passes a call through the remaining faults, and then makes it.
 func (c *Call) pass(ctx context.Context, left []*Fault, call func()) {
 	for i, f := range left {
 		if !f.strikes(c) || f.rule.Do == nil {
@@ -154,7 +152,7 @@ func (c *Call) pass(ctx context.Context, left []*Fault, call func()) {
 	call()
 }
 
-// Traits are those of the backend beneath, as changed by the options.
+// Traits are those of the underlying backend, as changed by the options.
 func (b *Backend) Traits() backend.Traits {
 	t := b.Unwrap().Traits()
 	t.Blocks = t.Blocks || b.opts.Blocks
@@ -162,5 +160,5 @@ func (b *Backend) Traits() backend.Traits {
 	return t
 }
 
-// Close closes the backend beneath.
+// Close closes the underlying backend.
 func (b *Backend) Close() error { return b.Unwrap().Close() }

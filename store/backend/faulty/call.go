@@ -20,8 +20,8 @@ const (
 	OpRevision
 	OpCompact
 	OpCompacted
-	// OpWatch opens a watch, OpNext reads from one, OpStop closes one. An OpNext
-	// must not wait.
+	// OpWatch opens a watch, OpNext reads from one, OpStop closes one. OpNext
+	// must not block.
 	OpWatch
 	OpNext
 	OpStop
@@ -45,14 +45,14 @@ func (op Op) String() string {
 	return fmt.Sprintf("Op(%d)", uint8(op))
 }
 
-// Call is one call of an operation: what is asked, and then what comes back. An
-// [Action] may change what is asked before the call goes on, and what comes back
+// Call is one call of an operation: its arguments, and then its results. An
+// [Action] may change the arguments before the call proceeds, and the results
 // after it. It belongs to the goroutine of the call.
 type Call struct {
 	Op Op
 	// Number counts the calls of the operation, from 1.
 	Number uint64
-	// Key is the object that the call is about. For a list or a watch it is the
+	// Key is that of the call's object. For a list or a watch it is the
 	// prefix, "" for all keys.
 	Key string
 
@@ -60,10 +60,10 @@ type Call struct {
 	// that a put or a remove expects.
 	Draft, Prev *store.Object
 	PutOptions  backend.PutOptions
-	// ListOptions and WatchOptions are what a list and a watch ask for.
+	// ListOptions and WatchOptions are the options of a list and a watch.
 	ListOptions  backend.ListOptions
 	WatchOptions backend.WatchOptions
-	// Max is the most events that a next asks for, Position the revision up to
+	// Max is the limit of a next, Position the revision up to
 	// which its watch has delivered.
 	Max      int
 	Position store.Revision
@@ -73,8 +73,8 @@ type Call struct {
 	// Page is what a list returns, Batch what a next does.
 	Page  *backend.List
 	Batch backend.Batch
-	// Revision is what a revision or compacted returns, and what a compact asks
-	// for.
+	// Revision is the result of a revision or compacted, and the argument of a
+	// compact.
 	Revision store.Revision
 	// Err is the error. If it is set nothing else is returned.
 	Err error
@@ -84,6 +84,6 @@ type Call struct {
 	fault   *Fault // whose action is running
 }
 
-// Spare takes back that the call was struck, for an action that found nothing to
-// do: the call does not count for [Rule].Times and [Fault.Hits].
+// Spare uncounts the call in [Rule].Times and [Fault.Hits], for an action that
+// found nothing to do.
 func (c *Call) Spare() { c.fault.hits.Add(^uint64(0)) }

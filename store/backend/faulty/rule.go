@@ -9,35 +9,35 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Rule says which calls are struck and what happens to them. The zero value
-// strikes every call and does nothing to it but count it.
+// Rule selects calls and says what happens to them. The zero value selects every
+// call and only counts it.
 type Rule struct {
 	// Ops are the operations; none means all.
 	Ops []Op
 	// Under restricts the rule to calls whose [Call].Key is under this path, by
 	// whole segments; see [store.HasPrefix].
 	Under string
-	// When, if set, is asked about each call that fits so far. It may be called
-	// from several goroutines.
+	// When, if set, further selects among the calls that match so far. It may be
+	// called from several goroutines.
 	When func(*Call) bool
-	// Chance is which part of these calls fits, drawn at random: between 0 and 1.
-	// Anything else means all of them.
+	// Chance is the probability, between 0 and 1, that a matching call is
+	// selected. Other values select all of them.
 	Chance float64
-	// Skip is how many calls that fit are left alone before the first is struck.
+	// Skip is the number of matching calls to pass before the first is selected.
 	Skip int
-	// Times is how many calls are struck; zero means all.
+	// Times is the number of calls to select; zero means all.
 	Times int
 	// Do is what happens to them.
 	Do Action
 }
 
-// Action is what happens to a call. It calls proceed to let the call go on to the
-// next rule and at last to the backend beneath, which fills in what comes back;
-// without that it fills in c.Err itself, or a result. It may call proceed more
-// than once: then the call is made so often.
+// Action is what happens to a call. It calls proceed to pass the call to the next
+// rule and finally to the underlying backend, which fills in the results;
+// otherwise it fills in c.Err or a result itself. Each call of proceed makes the
+// call once.
 type Action func(ctx context.Context, c *Call, proceed func())
 
-// Fault is a rule that holds, or has held. Make one with [Backend.Add].
+// Fault is a rule of a Backend. Make one with [Backend.Add].
 type Fault struct {
 	rule    Rule
 	backend *Backend
@@ -45,12 +45,12 @@ type Fault struct {
 	draws   atomic.Uint64 // of Chance
 	fits    atomic.Uint64
 	hits    atomic.Uint64
-	// over is closed when the rule holds no longer.
+	// over is closed when the rule is removed.
 	over chan struct{}
 	once sync.Once
 }
 
-// Add makes a rule hold from now on, behind those that hold already.
+// Add adds a rule after the existing ones.
 func (b *Backend) Add(r Rule) *Fault {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,8 +61,8 @@ func (b *Backend) Add(r Rule) *Fault {
 	return f
 }
 
-// Remove ends the rule. Calls that hang by it go on. Removing it again does
-// nothing.
+// Remove removes the rule and releases the calls that hang by it. Removing it
+// again has no effect.
 func (f *Fault) Remove() {
 	f.once.Do(func() {
 		b := f.backend
@@ -87,10 +87,10 @@ func (f *Fault) holds() bool {
 	}
 }
 
-// Hits returns how many calls the rule has struck.
+// Hits returns the number of calls that the rule has affected.
 func (f *Fault) Hits() uint64 { return f.hits.Load() }
 
-// strikes decides whether the rule strikes the call, and counts it.
+// strikes reports whether the rule selects the call, and counts it.
 func (f *Fault) strikes(c *Call) bool {
 	r := &f.rule
 	switch {
@@ -115,7 +115,7 @@ func (f *Fault) strikes(c *Call) bool {
 // draw returns the nth number of a seed, from [0, 1).
 func draw(seed, n uint64) float64 { return float64(mix(seed+n)>>11) / (1 << 53) }
 
-// mix is the finalizer of SplitMix64: it makes neighbouring numbers unlike.
+// mix is the finalizer of SplitMix64: it scrambles consecutive numbers.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -24,8 +24,8 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	return w, nil
 }
 
-// open starts a watch on the backend beneath. One from now on gets to know from
-// which revision that is: if it is broken or hangs, it has to say where it is.
+// open starts a watch on the underlying backend. A watch from now on needs its
+// start revision, which it reports when it is broken or hangs.
 func (b *Backend) open(ctx context.Context, beneath backend.Backend, opts backend.WatchOptions) (*watch, error) {
 	if opts.From == 0 {
 		var err error
@@ -47,7 +47,7 @@ func (b *Backend) open(ctx context.Context, beneath backend.Backend, opts backen
 	return w, nil
 }
 
-// watch is a watch on the backend beneath, with faults.
+// watch is a watch on the underlying backend, with faults.
 type watch struct {
 	backend *Backend
 	beneath backend.Watcher
@@ -66,7 +66,7 @@ type watch struct {
 	silent *Fault         // by which it hangs
 }
 
-// notify tells the reader that there is something.
+// notify notifies the reader.
 func (w *watch) notify() {
 	w.telling.Lock()
 	defer w.telling.Unlock()
@@ -75,8 +75,8 @@ func (w *watch) notify() {
 	}
 }
 
-// Next returns the changes since the call before, unless a rule says otherwise.
-// An error ends the watch.
+// Next returns the changes since the previous call, as changed by the rules. An
+// error ends the watch.
 func (w *watch) Next(limit int) (backend.Batch, error) {
 	c := &Call{Op: OpNext, Key: w.prefix, Max: limit, Position: w.position(), watch: w}
 	if w.hangs() {
@@ -93,8 +93,8 @@ func (w *watch) Next(limit int) (backend.Batch, error) {
 	return c.Batch, nil
 }
 
-// hang makes the watch silent as long as the fault holds. It reports false if the
-// watch is broken, of which its reader is to hear.
+// hang makes the watch silent until the fault is removed. It reports false if the
+// watch is broken, which takes precedence.
 func (w *watch) hang(f *Fault) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,7 +109,7 @@ func (w *watch) hangs() bool {
 	return w.broken == nil && w.silent != nil && w.silent.holds()
 }
 
-// next reads from the watch beneath, unless this one is broken or has something
+// next reads from the underlying watch, unless this one is broken or has an event
 // to repeat.
 func (w *watch) next(limit int) (backend.Batch, error) {
 	w.mu.Lock()
@@ -134,7 +134,7 @@ func (w *watch) delivered(batch backend.Batch) {
 	}
 }
 
-// repeat has the last event delivered once more, if there was one.
+// repeat makes the watch deliver its last event again, if there was one.
 func (w *watch) repeat() {
 	w.mu.Lock()
 	w.again = w.last.Object != nil
@@ -148,7 +148,7 @@ func (w *watch) position() store.Revision {
 	return w.at
 }
 
-// fail ends the watch, for the first reason there is.
+// fail ends the watch with err, unless it has ended already.
 func (w *watch) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,8 +157,7 @@ func (w *watch) fail(err error) {
 	}
 }
 
-// RequestProgress passes the request on, unless the watch is broken or hangs: then
-// it gets no answer.
+// RequestProgress passes the request on, unless the watch is broken or hangs.
 func (w *watch) RequestProgress(ctx context.Context) error {
 	w.mu.Lock()
 	broken := w.broken
@@ -169,7 +168,7 @@ func (w *watch) RequestProgress(ctx context.Context) error {
 	return backend.RequestProgress(ctx, w.beneath)
 }
 
-// breakOff ends the watch and tells its reader.
+// breakOff ends the watch and notifies its reader.
 func (w *watch) breakOff(err error) {
 	w.fail(err)
 	w.notify()

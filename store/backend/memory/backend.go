@@ -13,13 +13,12 @@ import (
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
 )
 
-// Backend keeps objects in memory. All methods are safe for concurrent use.
-// None of them waits for anything but the lock; a ctx that is done when the
-// call begins makes it fail, otherwise it is not looked at.
+// Backend keeps objects in memory. All methods are safe for concurrent use. They
+// block only on the lock, and check ctx only when called.
 type Backend struct {
 	schema store.Schema
 	clock  clock.Clock
-	// retain is how old history gets before the alarm gives it up.
+	// retain bounds the history.
 	retain store.WindowLimits
 	// first is the revision of the storage when it was empty.
 	first store.Revision
@@ -28,29 +27,29 @@ type Backend struct {
 	identity func() string
 
 	// latest is what readers see without the lock; nil after a write, until the
-	// next reader makes it anew.
+	// next reader makes a new one.
 	latest atomic.Pointer[snapshot]
 
 	mu       sync.Mutex // guards all below
 	closed   bool
 	revision store.Revision
 	tree     *store.Tree
-	// recent is the object in the tree that was looked up or written last, or nil:
-	// an update reads its object and then writes it, and so searches only once.
+	// recent is the object in the tree that was read or written last, or nil: an
+	// update reads its object and then writes it, and so searches only once.
 	recent    *store.Object
 	window    *store.Window
 	compacted store.Revision // by Compact; the window's floor may be higher
-	trimmed   store.Revision // what was newest when history was last trimmed
+	trimmed   store.Revision // the newest revision when history was last trimmed
 	waiting   waiting.List
-	// sharing are the watches that take the state over, and whose positions
-	// history must reach back to.
+	// sharing are the watches that share the state; history keeps what they have
+	// not read.
 	sharing  []*watcher
 	expiries *expiry.Queue
 	expire   expiry.Alarm // at the earliest expiry
-	trim     expiry.Alarm // when the oldest history may have come of age
-	// size is that of the object that the event being appended to the window takes
-	// out of the state: measured before the lock was taken, for that runs code of
-	// the user's.
+	trim     expiry.Alarm // when the oldest history may have reached its age
+	// size is that of the object replaced or deleted by the event being appended
+	// to the window: measured before the lock was taken, since that runs user
+	// code.
 	size int
 }
 
@@ -61,10 +60,9 @@ var (
 	_ backend.Identifier = (*Backend)(nil)
 )
 
-// New returns an empty backend. Objects' labels, fields and sizes are taken by
-// schema. It fails with a
-// [*usercode.ConfigError] if opts.Retain cannot be kept to, or
-// opts.FirstRevision leaves no room for others.
+// New returns an empty backend, which uses schema for objects' labels, fields and
+// sizes. It fails with a [*usercode.ConfigError] if opts.Retain is invalid or
+// opts.FirstRevision is too large.
 func New(schema store.Schema, opts Options) (*Backend, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -106,8 +104,8 @@ func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 	return b.revision, b.closedError()
 }
 
-// Close ends every watch with [store.ErrClosed], stops the timers and lets go
-// of all objects. A second Close does nothing.
+// Close ends every watch with [store.ErrClosed], stops the timers and releases all
+// objects. A second Close has no effect.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.closed = true
@@ -121,7 +119,7 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// closedError is what calls fail with once the backend is closed.
+// closedError returns the error of calls after Close.
 func (b *Backend) closedError() error {
 	if b.closed {
 		return store.ErrClosed

@@ -2,8 +2,8 @@ package memory
 
 import "github.com/watchmill/watchmill/store/backend/internal/waiting"
 
-// expiryRun is how many objects are deleted under one hold of the lock: about
-// a quarter of a millisecond, as long as others are made to wait.
+// expiryRun is how many objects are deleted while holding the lock: about a quarter
+// of a millisecond for which other calls wait.
 const expiryRun = 256
 
 // deleteExpired deletes what has expired, then sets the alarm for the next.
@@ -31,7 +31,7 @@ func (b *Backend) deleteSomeExpired(woken *[]*waiting.Follower) (more bool) {
 			b.expire.Set(b.expiries.Earliest())
 			return false
 		}
-		_, wake := b.bury(first.Object, first.Size)
+		_, wake := b.commitDeletion(first.Object, first.Size)
 		*woken = append(*woken, wake...)
 	}
 	return true

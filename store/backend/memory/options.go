@@ -9,13 +9,13 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// DefaultRetainAge is how long history is kept at least: as long as an API
-// server keeps it in etcd, which it compacts every five minutes.
+// DefaultRetainAge is how long history is kept at least: an API server compacts
+// etcd every five minutes.
 const DefaultRetainAge = 5 * time.Minute
 
-// Options qualifies a Backend. The zero value is good for production.
+// Options configures a Backend. The zero value is good for production.
 type Options struct {
-	// Clock says when things are written and expire; nil means
+	// Clock is the time of writes and expiry; nil means
 	// [clock.Real].
 	Clock clock.Clock
 	// Retain bounds the history that exact reads and watches can go back to.
@@ -24,7 +24,7 @@ type Options struct {
 	// see [store.WindowLimits] for their defaults. What a watch with
 	// WatchOptions.State has not read stays, up to the defaults if these are more.
 	Retain store.WindowLimits
-	// Indexes are kept in the state, for caches that take it over; see
+	// Indexes are kept in the state, for caches that share it; see
 	// [backend.List].State.
 	Indexes []store.Attribute
 	// FirstRevision is that of the storage while it is empty. Zero means the

@@ -7,7 +7,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// snapshot is all there is to read at one revision.
+// snapshot is the state and history at one revision.
 type snapshot struct {
 	store.Snapshot
 	compacted store.Revision
@@ -44,9 +44,9 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	return o, err
 }
 
-// newest returns the object under key, nil if there is none. Between writes it
-// reads the view; after one it looks into the tree, because a view made for a
-// single Get would cost the next writer a copy.
+// newest returns the object under key, nil if there is none. It reads the view if
+// there is one, else the tree, since making a view for a single Get would cost the
+// next writer a copy.
 func (b *Backend) newest(key string) (*store.Object, error) {
 	if s := b.latest.Load(); s != nil {
 		return s.State.Get(key), nil
@@ -59,7 +59,7 @@ func (b *Backend) newest(key string) (*store.Object, error) {
 	return b.find(key), nil
 }
 
-// find looks key up in the tree, unless it is the one that was looked up last.
+// find looks key up in the tree, unless it is that of recent.
 // The caller holds the lock.
 func (b *Backend) find(key string) *store.Object {
 	if b.recent != nil && b.recent.Key == key {
@@ -91,7 +91,7 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	return s.list(ctx, scan)
 }
 
-// list reads the page that scan asks for.
+// list reads the page that scan describes.
 func (s *snapshot) list(ctx context.Context, scan backend.Scan) (*backend.List, error) {
 	state, at := s.State, s.Revision
 	if scan.Revision != 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Compact gives up the history before rev.
+// Compact drops the history before rev.
 func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -26,9 +26,8 @@ func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 	return nil
 }
 
-// Compacted returns the oldest revision that can be read and watched from,
-// whether Compact or [Options.Retain] made it so; zero as long as nothing was
-// given up.
+// Compacted returns the oldest revision that can be read and watched from, as set
+// by Compact or [Options.Retain]; zero if nothing was dropped yet.
 func (b *Backend) Compacted(ctx context.Context) (store.Revision, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -60,8 +59,8 @@ func (b *Backend) History() store.WindowView {
 	return b.window.View()
 }
 
-// unread returns the position up to which all watches that take the state over
-// have read. The caller holds the lock.
+// unread returns the position up to which all watches that share the state have
+// read. The caller holds the lock.
 func (b *Backend) unread() store.Seq {
 	at := b.window.View().Next()
 	for _, w := range b.sharing {
@@ -70,9 +69,8 @@ func (b *Backend) unread() store.Seq {
 	return at
 }
 
-// trimHistory gives up what has come of age, so that history does not stay for
-// ever when the writes stop. It comes back until there is nothing left to give
-// up and nothing new.
+// trimHistory drops old history, so that it does not stay forever when the writes
+// stop. It sets the alarm again until nothing is left to drop.
 func (b *Backend) trimHistory() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
 )
 
-// Watch starts to follow changes after opts.From. It costs one small
-// allocation, and nothing at all while nothing is read.
+// Watch follows changes after opts.From. It costs one small allocation, and no
+// CPU while it is not read.
 func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -48,18 +48,18 @@ type watcher struct {
 	backend *Backend
 	prefix  string
 
-	// sharing: batches come with the state.
+	// sharing: batches have the state.
 	sharing bool
 
-	// The consumer's: Next alone uses them, under the backend's lock if sharing.
+	// at and through are used by Next alone, under the backend's lock if sharing.
 	at      store.Seq
-	through store.Revision // everything up to it was handed out
+	through store.Revision // everything up to it was returned
 
 	waiting.Follower
 }
 
-// Next returns the changes since the call before; at most limit, of which less
-// than one counts as one.
+// Next returns the changes since the previous call, at most limit; a limit below
+// one counts as one.
 func (w *watcher) Next(limit int) (backend.Batch, error) {
 	limit, after := max(1, limit), w.through
 	for {
@@ -77,8 +77,8 @@ func (w *watcher) Next(limit int) (backend.Batch, error) {
 	}
 }
 
-// next makes one attempt. Without events, more says that there were some that w
-// does not cover.
+// next makes one attempt. Without events, more says that w does not cover the
+// ones it read.
 func (w *watcher) next(limit int) (batch backend.Batch, more bool, err error) {
 	if w.sharing {
 		batch, err = w.backend.shareWith(w, limit)
@@ -94,9 +94,9 @@ func (w *watcher) next(limit int) (batch backend.Batch, more bool, err error) {
 	return batch, more, nil
 }
 
-// shareWith returns what w, which takes the state over, is to read next, and the
-// state if that is the newest. It holds the lock throughout, so that events and
-// state are of one moment.
+// shareWith returns the next batch of w, which shares the state, with the state if
+// the batch reaches the newest event. It holds the lock throughout, so that events
+// and state are consistent.
 func (b *Backend) shareWith(w *watcher, limit int) (batch backend.Batch, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,8 +115,8 @@ func (b *Backend) shareWith(w *watcher, limit int) (batch backend.Batch, err err
 	return batch, nil
 }
 
-// historyFor returns the history that w is to read on in. If it has read all of
-// it, it waits from now on.
+// historyFor returns the history for w to read. If w has read all of it, w joins
+// the waiting watches.
 func (b *Backend) historyFor(w *watcher) (history store.WindowView, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -138,9 +138,9 @@ func (b *Backend) historyLocked(w *watcher) (history store.WindowView, err error
 	return history, nil
 }
 
-// read takes the next events that w covers out of history, and moves w behind
-// them. Without a prefix they are not copied, but end with their chunk of the
-// window; with one they are looked for up to the end of history.
+// read returns the next events of history that w covers, and advances w. Without a
+// prefix they are a slice of one chunk of the window, not copied; with a prefix
+// read scans up to the end of history.
 func (w *watcher) read(history store.WindowView, limit int) []store.Event {
 	if w.prefix == "" {
 		events, _ := history.Read(w.at)

@@ -66,7 +66,7 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 	return gone, err
 }
 
-// Emit gives o the next revision and shows it to watches alone.
+// Emit gives o the next revision and delivers it to watches only.
 func (b *Backend) Emit(ctx context.Context, o *store.Object) (*store.Object, error) {
 	size, err := b.prepare(ctx, o)
 	if err != nil {
@@ -85,8 +85,8 @@ func (b *Backend) Emit(ctx context.Context, o *store.Object) (*store.Object, err
 	return o, nil
 }
 
-// prepare does what a write can do before it takes the lock, which is all that
-// runs code of the user's.
+// prepare does what a write can do before it takes the lock, including everything
+// that runs user code.
 func (b *Backend) prepare(ctx context.Context, draft *store.Object) (size int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -98,8 +98,8 @@ func (b *Backend) prepare(ctx context.Context, draft *store.Object) (size int, e
 }
 
 // measure returns the size of the object under key, which must be at revision
-// expect. It takes no lock while it runs code of the user's: what is committed
-// later is the object measured if it still has that revision.
+// expect. It runs user code without the lock: the commit checks that the object
+// still has that revision.
 func (b *Backend) measure(key string, expect store.Revision) (size int, err error) {
 	o, err := b.newest(key)
 	if err == nil {
@@ -156,21 +156,20 @@ func (b *Backend) remove(key string, size int, expect store.Revision) (*store.Ob
 	}
 	b.expiries.Remove(last)
 	b.expire.Set(b.expiries.Earliest())
-	gone, woken := b.bury(last, size)
+	gone, woken := b.commitDeletion(last, size)
 	return gone, woken, nil
 }
 
-// bury commits the deletion of last. The caller holds the lock.
-func (b *Backend) bury(last *store.Object, size int) (*store.Object, []*waiting.Follower) {
+// commitDeletion commits the deletion of last. The caller holds the lock.
+func (b *Backend) commitDeletion(last *store.Object, size int) (*store.Object, []*waiting.Follower) {
 	gone := b.schema.Gone(last, b.revision+1, b.clock.Now())
 	ev := store.Event{Type: store.Deleted, Revision: gone.Revision, Object: gone, Prev: last}
 	return gone, b.commit(ev, size)
 }
 
-// commit is the one place where the state changes: it appends ev, which has
-// the next revision, and returns the watchers to wake once the lock, which the
-// caller holds, has been released. size is that of the object that only history
-// holds from now on.
+// commit is the only place where the state changes: it appends ev, which has the
+// next revision, and returns the watchers to notify after the caller has released
+// the lock. size is that of the object that only history keeps from now on.
 func (b *Backend) commit(ev store.Event, size int) []*waiting.Follower {
 	b.size = size
 	b.window.Append(ev, ev.Object.Written)
