@@ -9,9 +9,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// commit applies the gathered updates: first to the store, then it publishes the
-// state, then it notifies the handlers. So they always see a state that the source
-// had.
+// commit applies the gathered updates to the store, publishes the state, and then
+// notifies the handlers, so that they always read a state that the source had.
 func (p *updater) commit() {
 	s := p.informer
 	c := commit{informer: s, filled: p.filled}
@@ -23,7 +22,7 @@ func (p *updater) commit() {
 	p.gathered = p.gathered[:0]
 	if s.transform.failure() != nil || !c.reached {
 		s.writing.Unlock()
-		return // the state must not be published, or has not changed
+		return // the informer must end, or the state has not changed
 	}
 	after := s.publish(c.revision)
 	s.writing.Unlock()
@@ -31,7 +30,7 @@ func (p *updater) commit() {
 	p.notify(&c, after)
 }
 
-// notify passes a commit on to the handlers.
+// notify offers a commit's notifications to the handlers.
 func (p *updater) notify(c *commit, after *state) {
 	if !p.filled {
 		p.filled = true
@@ -52,15 +51,15 @@ func (p *updater) notify(c *commit, after *state) {
 	}
 }
 
-// commit is one in the making. Its methods run under informer.writing.
+// commit collects the effects of updates. Its methods run under informer.writing.
 type commit struct {
 	informer *sharedInformer
 	filled   bool
-	// initial: the first list is part of it, so handlers start with the state and
-	// need no notifications.
+	// initial: the commit includes the first list, so handlers start with the
+	// state and need no notifications.
 	initial       bool
 	notifications []notification
-	// revision is what the store is at, once reached is set.
+	// revision is that of the store, if reached is set.
 	revision store.Revision
 	reached  bool
 }
@@ -92,8 +91,8 @@ func (c *commit) add(notifications ...notification) {
 	}
 }
 
-// fill takes the first list. The store's index functions cannot fail, so
-// neither does that.
+// fill stores the first list. It cannot fail, since the store's index functions
+// cannot.
 func (c *commit) fill(u reflector.Update) {
 	c.filled, c.initial = true, true
 	_ = c.informer.objects.Replace(c.transformed(u.Objects), u.Revision)
@@ -110,8 +109,8 @@ func (c *commit) transformed(objects []*store.Object) iter.Seq2[string, *store.O
 	}
 }
 
-// relist takes a later list, as the difference to what is stored, deletions first.
-// Objects that did not change cost a comparison, no more.
+// relist applies a later list as the difference to the stored objects, deletions
+// first. An unchanged object costs one comparison.
 func (c *commit) relist(u reflector.Update) {
 	s := c.informer
 	gone, changed := compare(s.objects.View().All(), u.Objects)
@@ -123,7 +122,7 @@ func (c *commit) relist(u reflector.Update) {
 	for _, p := range changed {
 		now, ok := s.transform.apply(p.now)
 		if !ok {
-			continue // its state before stays
+			continue // its previous state stays
 		}
 		c.put(now)
 		for _, n := range s.transform.transition(pair{p.old, now}, Relist) {
@@ -144,8 +143,8 @@ func (c *commit) relist(u reflector.Update) {
 // put stores an object. Its index functions cannot fail.
 func (c *commit) put(o *store.Object) { _ = c.informer.objects.Update(o.Key, o, o.Revision) }
 
-// change takes one event. Bookmarks and emitted values are not state and are left
-// out.
+// change applies one event. It ignores bookmarks and emitted values, which are not
+// state.
 func (c *commit) change(ev store.Event) {
 	switch ev.Type {
 	case store.Added, store.Modified:
@@ -175,8 +174,8 @@ func (c *commit) delete(ev store.Event) {
 	})
 }
 
-// causeOf returns whether the source saw the event happen, or found it by
-// comparing, as after an outage of what the source itself follows.
+// causeOf returns Relist for an event that the source found by comparing states,
+// as after an outage of its own source, and Change otherwise.
 func causeOf(ev store.Event) Cause {
 	if ev.Is(store.Synthetic) {
 		return Relist
@@ -214,8 +213,8 @@ func compare(old iter.Seq2[string, *store.Object], now []*store.Object) (gone []
 	return gone, changed
 }
 
-// transition returns what leads a handler from one state of an object to another. A
-// deletion that was not seen happening is stale.
+// transition returns the notifications from one state of an object to another. A
+// deletion found by comparing states is stale.
 func (t *transformer) transition(p pair, cause Cause) []notification {
 	switch {
 	case p.old == nil:
@@ -233,7 +232,7 @@ func (t *transformer) transition(p pair, cause Cause) []notification {
 	}
 }
 
-// difference returns what leads a handler from the state that it knows to the
+// difference returns the notifications from the state that a handler knows to the
 // newest, deletions first.
 func (t *transformer) difference(known, newest *state) []notification {
 	gone, changed := compare(known.view.All(), newest.view.List())
@@ -254,8 +253,7 @@ func (t *transformer) difference(known, newest *state) []notification {
 	return append(deletions, others...)
 }
 
-// gone returns the notification that an object is not there any more at revision
-// rev.
+// gone returns the notification that an object no longer exists at revision rev.
 func (t *transformer) gone(object *store.Object, rev store.Revision) notification {
 	return notification{
 		Type: store.Deleted, Cause: Relist, Stale: true,

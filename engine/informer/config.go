@@ -12,24 +12,23 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Config says what an informer follows and how. Only Source is required. The
-// functions must be quick and pure: they run while the informer applies a change,
-// and panics in them are errors.
+// Config configures an informer. Only Source is required. The functions must be
+// quick and pure: they run while the informer applies a change, and panics in them
+// are errors.
 type Config[T any] struct {
 	// Source is what to follow: [engine.Engine.Source], or [engine.SourceOf] a
 	// backend.
 	Source engine.Source[T]
 	// Prefix follows only the keys under it, by whole path segments.
 	Prefix string
-	// Host is what the informer runs on; nil means one of its own. A given host
+	// Host is where the informer's actors run; nil means one of its own. A given host
 	// is not closed with the informer.
 	Host *engine.Host
-	// Name is what the informer is called in errors and logs; empty means the
-	// type's name.
+	// Name is the informer's name in errors and logs; empty means the type's name.
 	Name string
 
-	// Transform changes a value before it is stored, say to drop what is never
-	// read. It must return a new value rather than change its argument, which
+	// Transform changes a value before it is stored, for example to drop unused
+	// fields. It must return a new value rather than change its argument, which
 	// is shared. It is called exactly once for each state of each object.
 	Transform func(T) (T, error)
 	// Indexers are the indexes to begin with; see
@@ -48,24 +47,24 @@ type Config[T any] struct {
 	// retried, of single objects, of handlers. It is called from several
 	// goroutines at once and must not block. A panic in it is logged.
 	OnError func(error)
-	// Backoff spaces the attempts to come back to a source that fails.
+	// Backoff spaces the attempts to reconnect to a source that fails.
 	Backoff engine.Backoff
 }
 
-// ItemErrorPolicy says what becomes of an object for which Transform or an
-// IndexFunc fails. In any case OnError gets the error, and all other objects go on.
+// ItemErrorPolicy says what happens to an object for which Transform or an
+// IndexFunc fails. In any case OnError gets the error; other objects are not
+// affected.
 type ItemErrorPolicy uint8
 
 const (
-	// Skip goes on: if Transform fails, the object's state before, if there was
-	// one, stays; if an IndexFunc fails, the object is stored but is not in that
-	// index.
+	// Skip continues: if Transform fails, the object's previous state, if any,
+	// stays; if an IndexFunc fails, the object is stored but is not in that index.
 	Skip ItemErrorPolicy = iota
 	// Quarantine does the same and keeps the object in a list, until the functions
 	// succeed for a later state of it or it is deleted; see
 	// [SharedInformer.Quarantined].
 	Quarantine
-	// Fail ends the informer: what was stored before can still be read.
+	// Fail ends the informer; its last state can still be read.
 	Fail
 )
 
@@ -86,7 +85,7 @@ func (p ItemErrorPolicy) String() string {
 // the untyped object.
 type settings struct {
 	source     backend.ListerWatcher
-	sourceErr  error // what is wrong with it
+	sourceErr  error // why it is invalid
 	prefix     string
 	host       *engine.Host
 	name       string
@@ -151,9 +150,9 @@ func (s *settings) validate() error {
 		return &engine.ConfigError{Field: "ItemErrors", Problem: fmt.Sprintf("is %v; give Skip, Quarantine or Fail", s.itemErrors)}
 	}
 	if err := store.ValidatePrefix(s.prefix); err != nil {
-		return &engine.ConfigError{Field: "Prefix", Problem: fmt.Sprintf(`is no prefix of keys (%v); give "" for everything, or path segments like "ns/name"`, err)}
+		return &engine.ConfigError{Field: "Prefix", Problem: fmt.Sprintf(`is not a prefix of keys (%v); give "" for everything, or path segments like "ns/name"`, err)}
 	}
-	if err := s.reflector(nowhere{}, rand.New(rand.NewPCG(0, 0))).Validate(); err != nil {
+	if err := s.reflector(discard{}, rand.New(rand.NewPCG(0, 0))).Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return nil
@@ -174,8 +173,8 @@ func (s *settings) reflector(sink reflector.Sink, random *rand.Rand) reflector.C
 	}
 }
 
-// nowhere is a sink to check a configuration with.
-type nowhere struct{}
+// discard is a sink for validating a configuration.
+type discard struct{}
 
 // Offer is never called.
-func (nowhere) Offer(reflector.Update) actors.Verdict { return actors.Gone }
+func (discard) Offer(reflector.Update) actors.Verdict { return actors.Gone }

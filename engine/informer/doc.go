@@ -1,12 +1,12 @@
-// Package informer keeps a copy of what a source holds, such as an engine, and
-// tells any number of handlers what changes. Controllers are built on it.
+// Package informer keeps a copy of the objects of a source, such as an engine, and
+// notifies any number of handlers of changes. Controllers are built on it.
 //
 //	pods, err := informer.New(informer.Config[Pod]{Source: e.Source(), Host: e.Host()})
 //	h, err := pods.AddEventHandler(informer.HandlerFuncs[Pod]{AddFunc: ..., UpdateFunc: ..., DeleteFunc: ...}, informer.HandlerOptions{})
 //	err = pods.WaitForRevision(ctx, rev)
 //	web := pods.List(selector)
 //
-// # The way of one change
+// # Data flow
 //
 //	source ──List, Watch──▶ Reflector ──▶ updater ──batches──▶ pending ──▶ listener ──▶ OnAdd, OnUpdate, OnDelete
 //	                            ▲          │   │                (one of each per handler)
@@ -16,34 +16,34 @@
 //
 // The Reflector, the updater and the listeners are actors on a host. The updater
 // transforms each object once, compares lists with the copy, changes the copy and
-// its indexes, publishes an immutable [Snapshot], and only then passes the batch on
-// to all handlers, which share it. A listener runs on the executor for code that
-// may block and has a goroutine only while there is something to tell.
+// its indexes, publishes an immutable [Snapshot], and only then passes the batch to
+// all handlers, which share it. A listener runs on the executor for code that may
+// block and has a goroutine only while there are notifications to deliver.
 //
 // # Usage
 //
-// New starts an informer. Everything else may be done at any time, also before
-// the source was reached: add and remove handlers, add indexes, read. A [Factory]
-// shares informers by name among their users and stops each with its last user. An
-// [Overlay] shows a program its own writes before the informer has them. [WaitFor]
-// waits for informers and handlers, and names those that are late.
+// New starts an informer. Handlers and indexes can be added, and the copy read, at
+// any time, even before the first list. A [Factory] shares informers by name and
+// stops each when its last user releases it. An [Overlay] lets a program read its
+// own writes before the informer has them. [WaitFor] waits for informers and
+// handlers, and names those that have not synced.
 //
 // # Order
 //
-// Each handler gets one notification at a time, in the order of the source, across
-// objects too. Notifications of an object join up: Old is what the handler was told
-// last. Reads are never behind: when a handler is told of a change, the snapshot
-// has it. A relist is compared with the copy: deletions come first, and objects that
-// did not change are left out. An object that was deleted and created again is a
-// deletion and an addition, however the informer learned of it. The [Cause] of a
-// notification says why it comes.
+// Each handler gets one notification at a time, in the order of the source, also
+// across objects. Old is the object of the handler's previous notification for the
+// key. Reads are never behind notifications: the snapshot has the change already. A
+// relist is compared with the copy: deletions come first, and unchanged objects are
+// left out. An object that was deleted and created again is a deletion and an
+// addition, even if a relist found it. The [Cause] of a notification says why it is
+// sent.
 //
 // # Slow handlers
 //
-// A handler that is slow, or blocks for ever, delays neither the copy nor the
-// source nor other handlers. What is kept for it is bounded, and OnError gets a
+// A handler that is slow, or blocks forever, delays neither the copy nor the source
+// nor other handlers. Its pending notifications are bounded, and OnError gets a
 // [*SlowHandlerError] each time that it falls behind. [Policy] says what it misses;
-// only [Block] misses nothing and holds up the others.
+// with [Block] it misses nothing but delays the others.
 //
 // # Errors
 //
@@ -54,15 +54,14 @@
 //
 // # Closing
 //
-// Close and [Registration.Remove] return when what they end has ended. Handlers and
+// Close and [Registration.Remove] wait for the handlers that they end. Handlers and
 // the functions of the configuration must not call them, since they would wait for
-// themselves: Stop and [Registration.Stop] do the same without waiting. Nothing
-// outlives Close: no goroutine, actor or timer.
+// themselves: Stop and [Registration.Stop] do the same without waiting. No
+// goroutine, actor or timer outlives Close.
 //
 // # Shared objects
 //
 // All readers and handlers share the objects, which must not be changed. Without a
 // Transform they are those of the source, so that an engine with
-// Config.DetectMutations finds what changes them. The indexes stay right
-// nevertheless.
+// Config.DetectMutations detects changes to them.
 package informer

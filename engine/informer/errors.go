@@ -9,9 +9,9 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// What can go wrong with a call. Match them with errors.Is.
+// Errors of calls. Match them with errors.Is.
 var (
-	// ErrConfig: a configuration cannot work. The error is an
+	// ErrConfig: the configuration is invalid. The error is an
 	// [*engine.ConfigError].
 	ErrConfig = engine.ErrConfig
 	// ErrClosed: the informer was closed, or ended with its host.
@@ -20,15 +20,15 @@ var (
 	ErrNilHandler = errors.New("handler is nil")
 	// ErrRemoved: the handler was removed.
 	ErrRemoved = errors.New("handler removed")
-	// ErrNotSynced: a wait for the first list, or for a handler to have handled
-	// it, was given up. The error is a [*NotSyncedError].
+	// ErrNotSynced: a wait for an informer or a handler to sync ended before it
+	// had. The error is a [*NotSyncedError].
 	ErrNotSynced = errors.New("not synced")
-	// ErrStillRunning: Close gave up waiting for handlers. The error is a
+	// ErrStillRunning: Close timed out waiting for handlers. The error is a
 	// [*CloseError].
 	ErrStillRunning = errors.New("handlers are still running")
 )
 
-// What Config.OnError gets. Match them with errors.Is.
+// Errors passed to Config.OnError. Match them with errors.Is.
 var (
 	// ErrSource: the source failed; it is retried. The error is a
 	// [*SourceError].
@@ -53,15 +53,15 @@ var (
 type SourceError struct {
 	// Informer is the name of the informer.
 	Informer string
-	// Final: the source will not be asked again.
+	// Final: the source will not be retried.
 	Final bool
-	// Err is what the source, or the call to it, failed with.
+	// Err is the error of the source.
 	Err error
 }
 
 func (e *SourceError) Error() string {
 	if e.Final {
-		return fmt.Sprintf("informer %s: source is out of reach for good: %v", e.Informer, e.Err)
+		return fmt.Sprintf("informer %s: source failed permanently: %v", e.Informer, e.Err)
 	}
 	return fmt.Sprintf("informer %s: source failed: %v", e.Informer, e.Err)
 }
@@ -69,7 +69,7 @@ func (e *SourceError) Error() string {
 // Is makes errors.Is(err, ErrSource) true.
 func (e *SourceError) Is(target error) bool { return target == ErrSource }
 
-// Unwrap returns what the source failed with.
+// Unwrap returns the source's error.
 func (e *SourceError) Unwrap() error { return e.Err }
 
 // ItemError says for which object a function of the configuration failed.
@@ -114,21 +114,21 @@ func (e *HandlerError) Is(target error) bool { return target == ErrHandlerPanic 
 // Unwrap returns the cause.
 func (e *HandlerError) Unwrap() error { return e.Err }
 
-// SlowHandlerError says that a handler has more ahead of it than its buffer.
-// OnError gets it once each time that this happens; the handler goes on by its
-// policy.
+// SlowHandlerError says that a handler's pending notifications exceed its buffer.
+// OnError gets it once each time that this happens; the handler continues according
+// to its policy.
 type SlowHandlerError struct {
 	// Handler is its name.
 	Handler string
 	Policy  Policy
-	// Lag is how many notifications are ahead of it.
+	// Lag is the number of its pending notifications.
 	Lag int
 }
 
 func (e *SlowHandlerError) Error() string {
 	effect := map[Policy]string{
 		Merge:      "from here on it gets the newest change of each object",
-		Resnapshot: "what is ahead of it is dropped, and it will get the difference to the newest state",
+		Resnapshot: "its pending notifications are dropped, and it will get the difference to the newest state",
 		Block:      "the source is held back until it catches up",
 	}
 	return fmt.Sprintf("handler %s is %d notifications behind: %s", e.Handler, e.Lag, effect[e.Policy])
@@ -138,7 +138,7 @@ func (e *SlowHandlerError) Error() string {
 func (e *SlowHandlerError) Is(target error) bool { return target == ErrSlowHandler }
 
 // NotSyncedError says which informers and handlers had not synced when the wait
-// for them ended, and why not.
+// ended, and why.
 type NotSyncedError struct {
 	// Laggards are those that had not synced.
 	Laggards []Laggard
@@ -146,10 +146,10 @@ type NotSyncedError struct {
 	Cause error
 }
 
-// Laggard is one that has not synced.
+// Laggard is an informer or a handler that has not synced.
 type Laggard struct {
 	Name string
-	// Err is the last thing that went wrong with it; nil if nothing did.
+	// Err is its last error; nil if there was none.
 	Err error
 }
 
@@ -171,7 +171,7 @@ func (e *NotSyncedError) Error() string {
 // Is makes errors.Is(err, ErrNotSynced) true.
 func (e *NotSyncedError) Is(target error) bool { return target == ErrNotSynced }
 
-// Unwrap returns why waiting ended and what is wrong with the laggards.
+// Unwrap returns the cause and the errors of the laggards.
 func (e *NotSyncedError) Unwrap() []error {
 	var errs []error
 	if e.Cause != nil {
@@ -185,7 +185,7 @@ func (e *NotSyncedError) Unwrap() []error {
 	return errs
 }
 
-// CloseError says which handlers had not returned when Close gave up. A handler
+// CloseError says which handlers had not returned when Close timed out. A handler
 // that calls Close itself is among them; it must call [SharedInformer.Stop].
 type CloseError struct {
 	Informer string

@@ -8,12 +8,13 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// Factory shares informers: callers that want the same one get the same stream,
-// store and indexes. The first to [Acquire] one starts it, the last to release
-// it stops it. The zero value is ready to use; it is safe for concurrent use.
+// Factory shares informers by name and type: callers of [Acquire] with the same name
+// get the same watch, store and indexes. The first Acquire starts the informer, the
+// last release stops it. The zero value is ready to use; it is safe for concurrent
+// use.
 type Factory struct {
-	// Host is what the informers run on if their own configuration has none; nil
-	// gives each one of its own.
+	// Host is the host of informers whose configuration has none; nil gives each
+	// informer a host of its own.
 	Host *engine.Host
 
 	mu     sync.Mutex
@@ -32,8 +33,8 @@ type shared struct {
 	informer informerCore
 }
 
-// Lease is a share in an informer. It has all the informer's methods, but that
-// Close and Stop release the share.
+// Lease is a reference to a shared informer. It has all the informer's methods;
+// Close and Stop release the lease.
 type Lease[T any] struct {
 	*SharedInformer[T]
 	share *share
@@ -48,11 +49,11 @@ type share struct {
 	closeErr error
 }
 
-// Acquire returns a share in the factory's informer of that name and type. If
-// there is none, configure says how to make one; otherwise it is not called.
-// Errors are those of [New]; nothing is kept of an informer that failed to
-// start. configure must not use the factory. An informer that has ended by itself
-// (see [SharedInformer.Err]) is replaced.
+// Acquire returns a lease of the factory's informer with that name and type. If
+// there is none, it starts one with the configuration that configure returns.
+// Errors are those of [New]; a failed informer is not kept. configure must not use
+// the factory. An informer that has ended by itself (see [SharedInformer.Err]) is
+// replaced.
 func Acquire[T any](f *Factory, name string, configure func() Config[T]) (*Lease[T], error) {
 	share, err := f.acquire(factoryKey{name, reflect.TypeFor[T]()}, func() settings { return configure().settings() })
 	if err != nil {
@@ -84,12 +85,12 @@ func (f *Factory) acquire(key factoryKey, configure func() settings) (*share, er
 	return &share{factory: f, key: key, shared: f.shared[key]}, nil
 }
 
-// Close gives the share back. The last one stops the informer, and waits for
-// that as [SharedInformer.Close] does. Closing again does nothing, and returns
-// what the first call did.
+// Close releases the lease. The last one closes the informer; see
+// [SharedInformer.Close]. Closing again has no effect and returns the first
+// result.
 func (l *Lease[T]) Close() error { return l.share.end(informerCore.close) }
 
-// Stop gives the share back without waiting; see [SharedInformer.Stop].
+// Stop releases the lease without waiting; see [SharedInformer.Stop].
 func (l *Lease[T]) Stop() {
 	_ = l.share.end(func(informer informerCore) error {
 		informer.stop()
@@ -97,7 +98,7 @@ func (l *Lease[T]) Stop() {
 	})
 }
 
-// end gives the share back, once, and if it is the last ends the informer.
+// end releases the lease, once, and ends the informer if it is the last.
 func (s *share) end(last func(informerCore) error) error {
 	s.release.Do(func() {
 		if s.factory.giveBack(s.key, s.shared) {
@@ -107,7 +108,7 @@ func (s *share) end(last func(informerCore) error) error {
 	return s.closeErr
 }
 
-// giveBack reports whether it was the last lease.
+// giveBack releases a lease and reports whether it was the last.
 func (f *Factory) giveBack(key factoryKey, s *shared) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,20 +12,20 @@ import (
 // shared: to change one, write a changed copy to the source.
 type Object[T any] = engine.Object[T]
 
-// Deleted is what is known of an object that is gone. Last is its last state as
-// the informer knew it, with the revision of the deletion.
+// Deleted is a deleted object. Last is its last state known to the informer, with
+// the revision of the deletion.
 type Deleted[T any] = queue.Deleted[*engine.Object[T]]
 
-// EventHandler is called for what happens to the objects of an informer, one call
-// at a time, in order. It may block: see [Policy] for what that means. Objects are
-// shared and must not be changed.
+// EventHandler is called for changes of an informer's objects, one call at a time,
+// in order. It may block: see [Policy] for the consequences. Objects are shared and
+// must not be changed.
 type EventHandler[T any] interface {
 	// OnAdd is called for an object that is new to the handler. isInInitialList
 	// says that it is part of the state that the handler starts with.
 	OnAdd(object *Object[T], isInInitialList bool)
 	// OnUpdate is called for a change; on a resync both are the same object.
 	OnUpdate(old, object *Object[T])
-	// OnDelete is called for an object that is gone.
+	// OnDelete is called for a deleted object.
 	OnDelete(gone Deleted[T])
 }
 
@@ -58,9 +58,9 @@ func (f HandlerFuncs[T]) OnDelete(gone Deleted[T]) {
 	}
 }
 
-// FilteringHandler is an [EventHandler] that passes on what Filter lets through.
-// An update that crosses the filter becomes an addition or a deletion. A nil
-// Filter lets everything through.
+// FilteringHandler is an [EventHandler] that passes on objects that Filter accepts.
+// An update that changes the result of Filter becomes an addition or a deletion. A
+// nil Filter accepts everything.
 type FilteringHandler[T any] struct {
 	Filter  func(*Object[T]) bool
 	Handler EventHandler[T]
@@ -73,8 +73,8 @@ func (f FilteringHandler[T]) OnAdd(object *Object[T], isInInitialList bool) {
 	}
 }
 
-// OnUpdate passes on an update as it looks to a handler that sees only objects
-// that match.
+// OnUpdate passes on an update, or the addition or deletion that it is for the
+// filter.
 func (f FilteringHandler[T]) OnUpdate(old, object *Object[T]) {
 	before, now := f.matches(old), f.matches(object)
 	switch {
@@ -87,8 +87,8 @@ func (f FilteringHandler[T]) OnUpdate(old, object *Object[T]) {
 	}
 }
 
-// OnDelete passes on the end of objects that matched, and of those of which
-// nothing is known.
+// OnDelete passes on the deletion of objects that matched, or whose last state is
+// unknown.
 func (f FilteringHandler[T]) OnDelete(gone Deleted[T]) {
 	if !gone.Known || f.matches(gone.Last) {
 		f.Handler.OnDelete(gone)
@@ -103,17 +103,16 @@ func (f FilteringHandler[T]) matches(object *Object[T]) bool {
 type Cause uint8
 
 const (
-	// Change: the source said that it happened.
+	// Change: an event of the source's watch.
 	Change Cause = iota + 1
 	// Initial: the object is in the source's first list.
 	Initial
 	// Replay: the object was there when the handler was added.
 	Replay
-	// Relist: found by comparing what was known with a later list, or, for a
+	// Relist: found by comparing the known state with a later list, or, for a
 	// handler that fell behind under [Resnapshot], with the newest state.
 	Relist
-	// Resync: nothing happened; the handler asked for all objects from time to
-	// time.
+	// Resync: no change; a periodic repetition that the handler asked for.
 	Resync
 )
 
@@ -126,13 +125,13 @@ func (c Cause) String() string {
 	return fmt.Sprintf("Cause(%d)", uint8(c))
 }
 
-// Notification tells a handler one thing about one object.
+// Notification is one change of one object for a handler.
 type Notification[T any] struct {
 	// Type is [store.Added], [store.Modified] or [store.Deleted].
 	Type  store.EventType
 	Cause Cause
-	// Stale: the deletion was not seen happening, so Old may not be the last
-	// state that the object had.
+	// Stale: the deletion was found by comparing states, so Old may not be the
+	// last state that the object had.
 	Stale bool
 	// Old is the object in the handler's last notification of it; nil for Added.
 	// On a [Resync] it is Object itself.
@@ -171,7 +170,7 @@ func typedNotification[T any](n notification) Notification[T] {
 	return Notification[T]{n.Type, n.Cause, n.Stale, typed[T](n.Old), typed[T](n.Object)}
 }
 
-// notify calls the method of an event handler that a notification is for.
+// notify calls the event handler's method for a notification.
 func notify[T any](handler EventHandler[T], n notification) {
 	object := typed[T](n.Object)
 	switch n.Type {

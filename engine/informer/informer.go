@@ -9,14 +9,14 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// SharedInformer keeps a copy of what a source holds and notifies handlers of what
+// SharedInformer keeps a copy of a source's objects and notifies handlers of
 // changes. Make one with [New]. All methods are safe for concurrent use.
 type SharedInformer[T any] struct{ core informerCore }
 
-// informerCore is what the typed façade calls: a [sharedInformer]. It is an
-// interface for the sake of the user's compiler, which compiles anew, for each
-// package that mentions SharedInformer[Pod], the methods of every generic type
-// that it finds in the fields of a struct.
+// informerCore is the untyped core of the façade: a [sharedInformer]. It is an
+// interface to save compile time: each package that mentions SharedInformer[Pod]
+// would otherwise compile the methods of every generic type reachable through
+// struct fields.
 type informerCore interface {
 	snapshot() snapshotCore
 	quarantined() []quarantined
@@ -34,7 +34,7 @@ type informerCore interface {
 	close() error
 }
 
-// New starts an informer. It returns at once: [SharedInformer.Synced] waits for
+// New starts an informer. It does not block: [SharedInformer.Synced] waits for
 // the first list. Close it when done.
 //
 // Errors: [ErrConfig]; [ErrClosed] if the host is closed.
@@ -46,7 +46,7 @@ func New[T any](cfg Config[T]) (*SharedInformer[T], error) {
 	return &SharedInformer[T]{core}, nil
 }
 
-// Snapshot returns everything that the informer knows now. It never blocks.
+// Snapshot returns the informer's current state. It never blocks.
 func (s *SharedInformer[T]) Snapshot() Snapshot[T] { return Snapshot[T]{s.core.snapshot()} }
 
 // Get returns the object under key, or nil. It never blocks.
@@ -78,20 +78,20 @@ func (s *SharedInformer[T]) Quarantined() []Quarantined[T] {
 	return list
 }
 
-// AddIndexers adds indexes, over the objects that are stored already too, at any
-// time. Either all are added or none. They are there when it returns. Changes
-// wait meanwhile, so it must not be called from a function of the configuration.
+// AddIndexers adds indexes over stored and future objects, at any time. Either all
+// are added or none. They can be used when it returns. Changes wait meanwhile, so
+// it must not be called from a function of the configuration.
 //
 // Errors: [ErrIndexConflict] for a name that is taken, [store.ErrIndexFunc] for
-// a function that is nil, [ErrClosed]. A function that fails for some object is
-// a matter of Config.ItemErrors.
+// a function that is nil, [ErrClosed]. Config.ItemErrors applies to a function that
+// fails for an object.
 func (s *SharedInformer[T]) AddIndexers(indexers store.Indexers[T]) error {
 	return s.core.addIndexers(untypedIndexers(indexers))
 }
 
-// AddEventHandler adds a handler, at any time: the handler starts with the state as
-// it is then, and is called for every change after it. The same handler may be
-// added several times. AddEventHandler returns at once.
+// AddEventHandler adds a handler, at any time: the handler gets the current state,
+// and then every change after it. The same handler may be added several times.
+// AddEventHandler does not block.
 //
 // Errors: [ErrNilHandler], [ErrConfig], [ErrClosed].
 func (s *SharedInformer[T]) AddEventHandler(handler EventHandler[T], opts HandlerOptions) (*Registration, error) {
@@ -110,66 +110,62 @@ func (s *SharedInformer[T]) Subscribe(handle func(Notification[T]), opts Handler
 	return s.core.addHandler(func(n notification) { handle(typedNotification[T](n)) }, opts.named())
 }
 
-// Overlay returns an empty overlay that holds at most limit writes, of which
-// those with the lowest revisions go first; zero means [DefaultOverlay].
+// Overlay returns an empty overlay that holds at most limit writes and evicts those
+// with the lowest revisions; zero means [DefaultOverlay].
 func (s *SharedInformer[T]) Overlay(limit int) *Overlay[T] { return &Overlay[T]{s.core.overlay(limit)} }
 
 // Name returns the informer's name.
 func (s *SharedInformer[T]) Name() string { return s.core.name() }
 
-// Host returns what the informer runs on.
+// Host returns the host that the informer runs on.
 func (s *SharedInformer[T]) Host() *engine.Host { return s.core.hostOf() }
 
-// Stats returns what the informer has and has done. It never blocks.
+// Stats returns the informer's counters. It never blocks.
 func (s *SharedInformer[T]) Stats() Stats { return s.core.stats() }
 
-// Err returns why the informer ended: [ErrClosed], an [*ItemError] under
-// [Fail], or a final [*SourceError], after which it can still be read. Nil while
-// it goes on.
+// Err returns why the informer ended: [ErrClosed], an [*ItemError] under [Fail], or
+// a final [*SourceError]; nil while it runs. The copy can still be read.
 func (s *SharedInformer[T]) Err() error { return s.core.err() }
 
 // HasSynced reports whether the first list of the source can be read.
 func (s *SharedInformer[T]) HasSynced() bool { return s.Revision() > 0 }
 
 // SyncedSignal returns a channel that is closed when the informer has synced, or
-// will never: see [SharedInformer.HasSynced].
+// has ended without: see [SharedInformer.HasSynced].
 func (s *SharedInformer[T]) SyncedSignal() <-chan struct{} { return s.core.syncedSignal() }
 
-// Synced blocks until the first list of the source can be read. Whether a handler
-// has handled it is another matter: see [Registration.Synced].
+// Synced blocks until the first list of the source can be read. For handlers see
+// [Registration.Synced].
 //
-// Errors: [ErrNotSynced], with ctx's cause if that ended the wait, and with what
-// is wrong with the source: a *[SourceError] for its last error, or why the
-// informer ended.
+// Errors: [ErrNotSynced], with ctx's cause if that ended the wait, and with the
+// source's last error as a [*SourceError], or the reason that the informer ended.
 func (s *SharedInformer[T]) Synced(ctx context.Context) error { return s.core.synced(ctx) }
 
 // Revision returns the revision that can be read; zero before the first list.
 func (s *SharedInformer[T]) Revision() store.Revision { return s.Snapshot().Revision() }
 
-// WaitForRevision blocks until what was written at revision rev, or before, can
-// be read: read your own writes. Handlers may be notified later. It waits as
-// long as ctx lets it. In a deterministic run it must not be called from a
-// handler.
+// WaitForRevision blocks until writes up to revision rev can be read (read your own
+// writes), or until ctx is done. Handlers may be notified later. In a deterministic
+// run it must not be called from a handler.
 //
-// Errors: ctx's cause, with the source's last error, if there is one; why the
+// Errors: ctx's cause, with the source's last error, if any; or the reason that the
 // informer ended.
 func (s *SharedInformer[T]) WaitForRevision(ctx context.Context, rev store.Revision) error {
 	return s.core.waitForRevision(ctx, rev)
 }
 
-// Stop begins to end the informer, as Close does, but waits for nothing. So it
-// may be called from a handler and from the functions of the configuration. A
-// host of the informer's own is closed when everything has ended, however long
-// that takes.
+// Stop ends the informer like Close, but does not wait. So it may be called from a
+// handler and from the functions of the configuration. A host of the informer's own
+// is closed in the background when everything has ended.
 func (s *SharedInformer[T]) Stop() { s.core.stop() }
 
-// Close ends the informer: its stream, and its handlers, which are not called
-// again once they have returned. It waits until all that is gone; the copy can
-// still be read. Closing again waits again.
+// Close ends the informer: its watch, and its handlers, which are not called again
+// once they have returned. It waits for them; the copy can still be read. Closing
+// again waits again.
 //
 // A handler, or a function of the configuration, must call Stop instead: Close
 // would wait for the function that calls it.
 //
 // If a handler does not return within the host's CloseTimeout, the error is a
-// [*CloseError] that names it. What is left ends as after Stop.
+// [*CloseError] that names it. The rest ends as after Stop.
 func (s *SharedInformer[T]) Close() error { return s.core.close() }

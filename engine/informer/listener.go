@@ -11,7 +11,7 @@ import (
 )
 
 // listener is a handler's actor. It runs on the executor for code that may block,
-// and has a goroutine only while there is something to deliver.
+// and has a goroutine only while there are notifications to deliver.
 type listener struct {
 	box      actors.WakeBox
 	informer *sharedInformer
@@ -19,14 +19,14 @@ type listener struct {
 	handle   func(notification)
 	pending  pending
 
-	// dropped: the handler must not be called again. draining: it gets what is
-	// pending, and no more.
+	// dropped: the handler must not be called again. draining: it gets only the
+	// notifications that are pending already.
 	dropped, draining atomic.Bool
 	// removed: Stop or Remove was called.
 	removed atomic.Bool
 	// running: the handler is being called.
 	running atomic.Bool
-	// synced: it has handled the state that it started with.
+	// synced: the handler has handled its initial state.
 	synced atomic.Bool
 	// panicked is its last panic.
 	panicked atomic.Pointer[HandlerError]
@@ -39,7 +39,7 @@ type listener struct {
 	startedOnce, doneOnce sync.Once
 	started               chan struct{} // closed when synced, or at the end
 	done                  chan struct{} // closed at the end
-	end                   error         // why it ended; read it after done
+	end                   error         // the reason; read it after done
 }
 
 // Started arms the first resync.
@@ -59,7 +59,7 @@ func (l *listener) armResync(ctx *actors.Context) {
 
 // Woken makes one delivery.
 func (l *listener) Woken(ctx *actors.Context) (again bool) {
-	draining := l.draining.Load() // before taking: nothing is offered after that
+	draining := l.draining.Load() // before take: nothing is offered after draining is set
 	if l.resyncDue.Swap(false) && !draining {
 		l.pending.requestResync()
 		l.armResync(ctx)
@@ -82,7 +82,7 @@ func (l *listener) take() (delivery, bool) {
 	return l.pending.take()
 }
 
-// run makes a delivery; after a panic it goes on with the next notification.
+// run makes a delivery; after a panic it continues with the next notification.
 func (l *listener) run(next delivery) {
 	l.running.Store(true)
 	for i := 0; i < next.n && !l.dropped.Load(); {
@@ -99,8 +99,8 @@ func (l *listener) run(next delivery) {
 	}
 }
 
-// attempt makes a delivery from i on, until the end, a panic, or the listener is
-// dropped. It returns where to go on.
+// attempt delivers from i on, until the end, a panic, or the listener is dropped.
+// It returns the next index.
 func (l *listener) attempt(d delivery, i int) (next int) {
 	next = i
 	err := usercode.Call("EventHandler", "", func() {
@@ -120,7 +120,7 @@ func (l *listener) attempt(d delivery, i int) (next int) {
 	return next
 }
 
-// failed notes a panic.
+// failed records a panic.
 func (l *listener) failed(notification string, err error) {
 	failure := &HandlerError{Handler: l.options.Name, Notification: notification, Err: err}
 	l.panicked.Store(failure)
@@ -130,7 +130,7 @@ func (l *listener) failed(notification string, err error) {
 	l.informer.report(failure)
 }
 
-// died notes that the handler has ended its goroutine.
+// died records that the handler has ended its goroutine (runtime.Goexit).
 func (l *listener) died(reason any) {
 	err, ok := reason.(error)
 	if !ok {
@@ -140,7 +140,7 @@ func (l *listener) died(reason any) {
 	l.failed("", err)
 }
 
-// offer passes a batch on. It never waits.
+// offer adds a batch to the pending ones. It never blocks.
 func (l *listener) offer(b *batch) {
 	if lag, slow := l.pending.offer(b); slow {
 		l.informer.report(&SlowHandlerError{Handler: l.options.Name, Policy: l.options.Policy, Lag: lag})
@@ -154,8 +154,7 @@ func (l *listener) drain() {
 	l.box.Wake()
 }
 
-// Stopping disarms the resync, or waits until it has fired, so that nothing of it
-// is left.
+// Stopping stops the resync timer, or waits until it has fired.
 func (l *listener) Stopping(*actors.Context) {
 	if l.resync != nil && !l.resync.Stop() {
 		<-l.resyncFired
@@ -165,7 +164,7 @@ func (l *listener) Stopping(*actors.Context) {
 // Stopped ends the calls that wait for the end.
 func (l *listener) Stopped(*actors.Context) { l.finish(ErrClosed) }
 
-// finish ends the registration. The reason counts unless the handler was removed.
+// finish ends the registration, with reason unless the handler was removed.
 func (l *listener) finish(reason error) {
 	l.doneOnce.Do(func() {
 		l.running.Store(false)
@@ -179,5 +178,5 @@ func (l *listener) finish(reason error) {
 	})
 }
 
-// endStart ends the calls that wait for the handler to have its first state.
+// endStart ends the calls of Synced.
 func (l *listener) endStart() { l.startedOnce.Do(func() { close(l.started) }) }

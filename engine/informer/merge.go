@@ -2,13 +2,13 @@ package informer
 
 import "github.com/watchmill/watchmill/store"
 
-// mergedChanges are the changes that a handler that fell behind has ahead of it,
-// merged: per object, from what the handler knows to the newest state. An object
-// that came and went meanwhile is not among them. So they are never more than the
-// objects that the handler knows and those that there are.
+// mergedChanges are the pending changes of a handler that fell behind, merged per
+// object from the state that the handler knows to the newest. Objects created and
+// deleted meanwhile are left out, so the size is bounded by the objects that the
+// handler knows and those that exist.
 //
 //	fold:  ADD a   MOD b@5→6   ADD c   DEL a   MOD b@6→7   DEL d
-//	left:          MOD b@5→7   ADD c                       DEL d
+//	result:        MOD b@5→7   ADD c                       DEL d
 type mergedChanges struct {
 	transform *transformer
 	byKey     map[string]*mergedChange
@@ -29,7 +29,7 @@ func newMergedChanges(t *transformer) *mergedChanges {
 	return &mergedChanges{transform: t, byKey: make(map[string]*mergedChange)}
 }
 
-// len returns how many objects there are changes of.
+// len returns the number of changed objects.
 func (m *mergedChanges) len() int { return len(m.byKey) }
 
 // fold adds notifications, which come in order.
@@ -42,7 +42,7 @@ func (m *mergedChanges) fold(notifications []notification) {
 	}
 }
 
-// minCompaction keeps a few changes from being compacted all the time.
+// minCompaction is the least number of changes to compact.
 const minCompaction = 64
 
 func (m *mergedChanges) add(n notification) {
@@ -64,7 +64,7 @@ func (m *mergedChanges) add(n notification) {
 	}
 }
 
-// compact forgets what was dropped.
+// compact removes dropped changes from order.
 func (m *mergedChanges) compact() {
 	kept := make([]*mergedChange, 0, len(m.byKey))
 	for _, c := range m.order {
@@ -96,7 +96,7 @@ func (c *mergedChange) appendTo(merged []notification, t *transformer) []notific
 	return append(merged, t.transition(pair{c.old, c.now}, c.cause)...)
 }
 
-// deletion is the first one, of the object that the handler knows.
+// deletion returns the first one, which is of the object that the handler knows.
 func (c *mergedChange) deletion() notification {
 	n := c.end
 	n.Old = c.old

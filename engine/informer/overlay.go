@@ -8,15 +8,14 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// DefaultOverlay is how many writes an [Overlay] holds if it is given no other
-// number: more than a controller has under way.
+// DefaultOverlay is the default limit of an [Overlay]: more writes than a
+// controller has in flight.
 const DefaultOverlay = 1024
 
-// Overlay lets a program read its own writes at once, before the informer has
-// them: what was written is laid over the snapshot until that has reached the
-// write's revision. Since a snapshot has all changes up to its revision, nothing
-// else decides: a write that comes late cannot bring back what was changed or
-// deleted after it.
+// Overlay lets a program read its own writes before the informer has them: a write
+// shadows the snapshot until the snapshot has reached the write's revision. Since a
+// snapshot has all changes up to its revision, a write recorded late cannot hide a
+// later change or deletion.
 //
 //	write ──▶ Wrote, Removed ──┐
 //	                           ▼ while its revision > the snapshot's
@@ -25,29 +24,29 @@ const DefaultOverlay = 1024
 // It is safe for concurrent use. Make one with [SharedInformer.Overlay].
 type Overlay[T any] struct{ core overlayCore }
 
-// overlayCore is what the typed façade calls: an [overlay]; see [informerCore].
+// overlayCore is the untyped core of the façade: an [overlay]; see [informerCore].
 type overlayCore interface {
 	put(key string, w write)
 	get(key string) *store.Object
 	byIndex(name, value string) ([]*store.Object, error)
 }
 
-// Wrote lays an object over the snapshot, as the write returned it.
+// Wrote records a write by the object that it returned.
 func (v *Overlay[T]) Wrote(object *Object[T]) {
 	v.core.put(object.Key, write{object.Revision, store.Header(object)})
 }
 
-// Removed lays a deletion at revision rev over the snapshot.
+// Removed records a deletion at revision rev.
 func (v *Overlay[T]) Removed(key string, rev store.Revision) {
 	v.core.put(key, write{revision: rev})
 }
 
-// Get returns the object under key as it was written last, by the snapshot or by
-// the overlay; nil if there is none.
+// Get returns the newer of the snapshot's and the overlay's object under key; nil
+// if there is none.
 func (v *Overlay[T]) Get(key string) *Object[T] { return typed[T](v.core.get(key)) }
 
-// ByIndex returns the objects that have value in the named index, in the order
-// of their keys. Objects that were written are indexed by what was written.
+// ByIndex returns the objects that have value in the named index, in the order of
+// their keys, including recorded writes.
 //
 // The error is [ErrUnknownIndex].
 func (v *Overlay[T]) ByIndex(name, value string) ([]*Object[T], error) {
@@ -55,7 +54,7 @@ func (v *Overlay[T]) ByIndex(name, value string) ([]*Object[T], error) {
 	return store.AsObjects[Object[T]](objects), err
 }
 
-// overlay is an [Overlay] whatever the type of its objects.
+// overlay is the untyped [Overlay].
 type overlay struct {
 	informer *sharedInformer
 	limit    int
@@ -77,7 +76,7 @@ func (s *sharedInformer) overlay(limit int) overlayCore {
 	return &overlay{informer: s, limit: limit, writes: make(map[string]write)}
 }
 
-// put lays a write over the snapshot.
+// put records a write.
 func (v *overlay) put(key string, w write) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -90,8 +89,8 @@ func (v *overlay) put(key string, w write) {
 	}
 }
 
-// shrink drops what the snapshot has, and then the oldest until a quarter of the
-// room is free, so that it is seldom needed.
+// shrink drops the writes that the snapshot has, and then the oldest until a
+// quarter of the limit is free, so that it is rarely needed.
 func (v *overlay) shrink(reached store.Revision) {
 	revisions := make([]store.Revision, 0, len(v.writes))
 	for _, w := range v.writes {
@@ -116,7 +115,7 @@ func (v *overlay) get(key string) *store.Object {
 	return snapshot.get(key)
 }
 
-// over returns what lies over the snapshot under key.
+// over returns the write that shadows the snapshot's object under key.
 func (v *overlay) over(snapshot *state, key string) (write, bool) {
 	w, ok := v.writes[key]
 	if ok && w.revision <= snapshot.revision {

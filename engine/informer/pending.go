@@ -10,17 +10,17 @@ import (
 // batch is the notifications of one commit: shared by all handlers, never changed.
 type batch struct {
 	notifications []notification
-	// after is the state that they lead to.
+	// after is the state after them.
 	after *state
 }
 
-// pending is what one handler has ahead of it. The informer offers, the handler
-// takes; neither waits for the other, and no user code runs under its lock.
+// pending is the queue of one handler. The informer offers, the handler takes;
+// neither waits for the other, and no user code runs under its lock.
 //
-//	           ┌─ start   a state to begin with, taken whole
+//	           ┌─ start   the initial state, taken as a whole
 //	offer ──▶──┼─ batches shared with the other handlers, up to the buffer
-//	           ├─ merged  past the buffer, by Merge: per object the newest
-//	           └─ newest  past the buffer, by Resnapshot: only that it is behind
+//	           ├─ merged  beyond the buffer, under Merge: one change per object
+//	           └─ newest  beyond the buffer, under Resnapshot: only the newest state
 //	                                        take ──▶ delivery
 type pending struct {
 	policy    Policy
@@ -28,20 +28,20 @@ type pending struct {
 	transform *transformer
 
 	mu sync.Mutex
-	// known is what the handler knows when it has handled all that was taken;
-	// nil before the start.
+	// known is the state that the handler knows when it has handled all that was
+	// taken; nil before the start.
 	known   *state
 	start   *state
 	cause   Cause // of start
 	batches []*batch
 	queued  int // notifications in batches
 	merged  *mergedChanges
-	newest  *state // with merged, what it leads to
+	newest  *state // with merged, the state after it
 	resync  bool
-	slow    bool // under Block: OnError knows that the handler is slow
+	slow    bool // under Block: the slow handler was reported
 
-	// left is how much of the delivery that was taken last is still to be done;
-	// replaying: that delivery was of a state as a whole.
+	// left is the rest of the delivery that was taken last; replaying: that
+	// delivery was of a whole state.
 	left      atomic.Int64
 	replaying bool
 }
@@ -50,7 +50,7 @@ type pending struct {
 type delivery struct {
 	n  int
 	at func(i int) notification
-	// start: it is the state that the handler began with.
+	// start: the delivery is the handler's initial state.
 	start bool
 }
 
@@ -64,22 +64,22 @@ func deliverState(s *state, as func(*store.Object) notification) delivery {
 	return delivery{n: len(objects), at: func(i int) notification { return as(objects[i]) }}
 }
 
-// begin has the handler start with a state. The informer calls it once, before it
-// offers anything.
+// begin sets the handler's initial state. The informer calls it once, before it
+// offers a batch.
 func (p *pending) begin(s *state, cause Cause) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.start, p.cause = s, cause
 }
 
-// offer adds a batch, and reports how far the handler is behind if that has just
-// become more than its buffer.
+// offer adds a batch. It reports the handler's lag if that has just exceeded the
+// buffer.
 func (p *pending) offer(b *batch) (lag int, slow bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.start != nil:
-		p.start = b.after // the handler has not begun, so it begins with the newer state
+		p.start = b.after // the handler has not started, so it starts with the newer state
 		return 0, false
 	case p.merged != nil:
 		p.merged.fold(b.notifications)
@@ -99,8 +99,8 @@ func (p *pending) offer(b *batch) (lag int, slow bool) {
 	return lag + len(b.notifications), true
 }
 
-// blocked reports whether the handler has just become so slow that the source must
-// wait for it.
+// blocked reports whether the handler's lag has just exceeded the buffer, so that
+// the source must wait.
 func (p *pending) blocked() (lag int, slow bool) {
 	lag = p.ahead()
 	slow = p.policy == Block && lag > p.buffer && !p.slow
@@ -120,8 +120,8 @@ func (p *pending) overflow(b *batch) {
 	p.batches, p.queued = nil, 0
 }
 
-// take returns the next delivery; false if there is none. The work that it takes
-// to make one is not done under the lock.
+// take returns the next delivery; false if there is none. It builds the delivery
+// without the lock.
 func (p *pending) take() (delivery, bool) {
 	p.mu.Lock()
 	build := p.next()
@@ -136,10 +136,10 @@ func (p *pending) take() (delivery, bool) {
 	return next, true
 }
 
-// next decides what comes next, and returns what makes a delivery of it; nil if
-// there is nothing.
+// next chooses the next delivery and returns the function that builds it; nil if
+// there is none.
 func (p *pending) next() (build func() delivery) {
-	again := p.resync && (!p.replaying || !p.changed()) // never twice in a row, if there is something new
+	again := p.resync && (!p.replaying || !p.changed()) // not twice in a row if there are changes
 	p.replaying = p.start != nil || again
 	switch {
 	case p.start != nil:
@@ -179,8 +179,8 @@ func (p *pending) takeStart() (build func() delivery) {
 	}
 }
 
-// ahead returns how many changes the handler has ahead of it. The rest of a state
-// that is delivered as a whole does not count: it does not grow with changes.
+// ahead returns the number of pending changes. The rest of a whole state that is
+// being delivered does not count, since it does not grow with changes.
 func (p *pending) ahead() int {
 	if p.replaying {
 		return p.queued
@@ -188,8 +188,8 @@ func (p *pending) ahead() int {
 	return p.queued + int(p.left.Load())
 }
 
-// lag returns how many notifications are ahead of the handler. A state that it
-// will be compared with counts as one.
+// lag returns the number of pending notifications. A pending comparison with the
+// newest state counts as one.
 func (p *pending) lag() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -215,7 +215,7 @@ func (p *pending) holds() bool {
 	return p.slow && p.ahead() > p.buffer/2
 }
 
-// released reports, once, that the informer need not wait any more.
+// released reports, once, that the informer need no longer wait.
 func (p *pending) released() bool {
 	if p.policy != Block {
 		return false
@@ -229,7 +229,7 @@ func (p *pending) released() bool {
 	return true
 }
 
-// requestResync has all objects delivered again, if the handler has begun.
+// requestResync delivers all objects again, if the handler has started.
 func (p *pending) requestResync() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

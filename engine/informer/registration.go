@@ -10,33 +10,31 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// DefaultBuffer is how many notifications a handler may have ahead of it before
-// its [Policy] counts, if [HandlerOptions].Buffer is zero: twice what one commit
-// brings at most, but for a relist, so that a burst alone makes no handler slow.
-// That is 16,384.
+// DefaultBuffer is the default of [HandlerOptions].Buffer, 16,384: twice the
+// largest commit except a relist, so that a burst alone does not make a handler
+// slow.
 const DefaultBuffer = 2 * mailboxSize * reflector.DefaultMaxBatch
 
-// Policy says what happens to a handler that falls behind by its buffer. Under
-// each of them it needs a bounded amount of memory.
+// Policy says what happens to a handler that falls behind by its buffer. Each
+// policy bounds the memory that the handler needs.
 type Policy uint8
 
 const (
-	// Merge merges what is ahead of the handler into one change per object, from
-	// the state that the handler knows to the newest; objects that came and went
+	// Merge merges the pending notifications into one change per object, from the
+	// state that the handler knows to the newest; objects created and deleted
 	// meanwhile are left out. Needs memory for one change per object. The informer
 	// merges, at about 100 ns per notification for each handler that is behind.
 	Merge Policy = iota
-	// Resnapshot drops what is ahead of the handler. When the handler comes back
-	// it gets the difference between the state that it knows and the newest; see
-	// [Relist]. Costs the informer nothing, and needs no memory but those two
-	// states. The handler's goroutine compares them whole, and deletions are
-	// stale.
+	// Resnapshot drops the pending notifications. When the handler returns, it
+	// gets the difference between the state that it knows and the newest; see
+	// [Relist]. Costs the informer nothing, and keeps only those two states. The
+	// handler's goroutine compares them, and deletions are stale.
 	Resnapshot
-	// Block drops nothing: the informer stops taking from the source until the
-	// handler has caught up, to half of its buffer. This is the one policy that
-	// delays others: all handlers, and what can be read. Meanwhile the source
-	// keeps the changes, if it can; otherwise they come as a relist. Needs the
-	// buffer, and what comes at once: up to some thousand changes, or a relist.
+	// Block drops nothing: the informer stops reading from the source until the
+	// handler has caught up to half of its buffer. This is the only policy that
+	// delays others: all handlers and all readers. Meanwhile the source keeps the
+	// changes, if it can; otherwise they arrive as a relist. Needs the buffer, plus
+	// one commit: up to some thousand changes, or a relist.
 	Block
 )
 
@@ -53,35 +51,33 @@ func (p Policy) String() string {
 	return fmt.Sprintf("Policy(%d)", uint8(p))
 }
 
-// PanicPolicy says what a panic does to the handler. In any case OnError gets it,
-// and all other handlers go on.
+// PanicPolicy says what happens to a handler that panics. In any case OnError gets
+// the panic, and other handlers are not affected.
 type PanicPolicy uint8
 
 const (
-	// GoOn goes on with the next notification.
+	// GoOn continues with the next notification.
 	GoOn PanicPolicy = iota
 	// EndHandler removes the handler.
 	EndHandler
 )
 
-// HandlerOptions says how notifications reach a handler. The zero value is good for
-// most.
+// HandlerOptions configures the delivery to a handler. The zero value suits most.
 type HandlerOptions struct {
 	// Name is what the handler is called in errors and logs; empty means the file
 	// and line of the call that adds it.
 	Name string
 	// Policy says what happens if the handler falls behind by Buffer.
 	Policy Policy
-	// Buffer is how many notifications may be ahead of the handler; zero means
-	// [DefaultBuffer]. The state that it starts with does not count. It costs no
-	// memory of its own: notifications are shared by all handlers.
+	// Buffer is how many notifications may be pending before Policy applies; zero
+	// means [DefaultBuffer]. The initial state does not count. Handlers share the
+	// notifications, so a buffer is not allocated in advance.
 	Buffer int
-	// Resync is the time after which the handler gets every object again, as an
-	// update from the object to itself; zero means never. The objects are those
-	// of the state that this handler knows, so neither other handlers nor the
-	// source are involved.
+	// Resync is the period after which the handler gets every object again, as an
+	// update from the object to itself; zero means never. It involves neither the
+	// source nor other handlers.
 	Resync time.Duration
-	// OnPanic says what a panic of the handler does to it.
+	// OnPanic says what happens if the handler panics.
 	OnPanic PanicPolicy
 }
 
@@ -108,13 +104,13 @@ func (o HandlerOptions) named() HandlerOptions {
 	return o
 }
 
-// Removal says what becomes of what is ahead of a handler that is removed.
+// Removal says what happens to the pending notifications of a removed handler.
 type Removal uint8
 
 const (
-	// Drain delivers what was committed before the removal, then ends the handler.
+	// Drain delivers the notifications committed before the removal, then ends the handler.
 	Drain Removal = iota
-	// Drop ends the handler when its present call has returned.
+	// Drop ends the handler when its current call has returned.
 	Drop
 )
 
@@ -139,8 +135,8 @@ type registrationCore interface {
 // Name returns the handler's name.
 func (r *Registration) Name() string { return r.core.name() }
 
-// HasSynced reports whether the handler has handled the state that it starts
-// with. A panic counts as a return.
+// HasSynced reports whether the handler has handled its initial state. A panic
+// counts as handled.
 func (r *Registration) HasSynced() bool { return r.core.hasSynced() }
 
 // SyncedSignal returns a channel that is closed when the handler has synced, or
@@ -154,31 +150,29 @@ func (r *Registration) SyncedSignal() <-chan struct{} { return r.core.syncedSign
 // the handler ended.
 func (r *Registration) Synced(ctx context.Context) error { return r.core.waitSynced(ctx) }
 
-// Done returns a channel that is closed when the handler has ended: it is not
-// running, and will not be called again.
+// Done returns a channel that is closed when the handler is not running and will
+// not be called again.
 func (r *Registration) Done() <-chan struct{} { return r.core.ended() }
 
-// Err returns what is wrong with the handler: its last panic, as a
-// [*HandlerError], whether or not that ended it; else why it has ended,
-// [ErrRemoved] or [ErrClosed]; else nil.
+// Err returns the handler's last panic, as a [*HandlerError], whether or not it
+// ended the handler; else the reason that it ended, [ErrRemoved] or [ErrClosed];
+// else nil.
 func (r *Registration) Err() error { return r.core.err() }
 
-// Lag returns how many notifications are ahead of the handler, with the one that it
-// is handling.
+// Lag returns the number of pending notifications, including the one being handled.
 func (r *Registration) Lag() int { return r.core.lag() }
 
-// Stop begins to end the handler, as Remove does, but waits for nothing. So it
-// may be called from the handler itself. Done is closed when it has ended.
+// Stop ends the handler like Remove, but does not wait. So it may be called from
+// the handler itself. Done is closed when the handler has ended.
 func (r *Registration) Stop(how Removal) { r.core.stop(how) }
 
-// Remove ends the handler and waits until it has ended. After that it is not called
-// again. Removing again, say to Drop after Drain took too long, or a handler that
-// has ended, is fine.
+// Remove ends the handler and waits until it has ended. Afterwards it is not called
+// again. Removing again is allowed, for example with Drop if Drain takes too long.
 //
 // The handler itself, and the functions of the configuration, must call Stop
 // instead: Remove would wait for the function that calls it.
 //
-// The error is ctx's cause, if that ended the wait; the handler goes on ending.
+// The error is ctx's cause, if that ended the wait; the handler still ends.
 func (r *Registration) Remove(ctx context.Context, how Removal) error {
 	return r.core.remove(ctx, how)
 }

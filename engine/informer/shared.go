@@ -15,8 +15,8 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// sharedInformer is a [SharedInformer] whatever the type of its objects: what
-// the informer's actor, its handlers and its callers share.
+// sharedInformer is the untyped [SharedInformer]: the state shared by the
+// informer's actor, its handlers and its callers.
 type sharedInformer struct {
 	cfg         settings
 	host        *engine.Host
@@ -34,18 +34,18 @@ type sharedInformer struct {
 	published atomic.Pointer[state]
 	waiters   waiters
 
-	// firstList is closed when the informer has synced, or never will.
+	// firstList is closed when the informer has synced or ended.
 	firstList     chan struct{}
 	firstListOnce sync.Once
-	// sourceErr is the last error of the source since it worked.
+	// sourceErr is the source's last error; nil when it works.
 	sourceErr atomic.Pointer[SourceError]
-	// ended is why nothing will come any more.
+	// ended is why the informer ended.
 	ended atomic.Pointer[error]
-	// stopped is closed when the actors are gone.
+	// stopped is closed when the actors have ended.
 	stopped     chan struct{}
 	stoppedOnce sync.Once
 
-	handlers atomic.Int64  // that there are
+	handlers atomic.Int64  // current number
 	notified atomic.Uint64 // see Stats.Notifications
 
 	mu sync.Mutex
@@ -79,8 +79,8 @@ func start(cfg settings) (informerCore, error) {
 	return s, s.spawn()
 }
 
-// spawn starts the actor. Its first message opens the sink to the Reflector,
-// which needs to know the actor.
+// spawn starts the actor. Its first message opens the sink to the Reflector, since
+// the sink needs the actor's Ref.
 func (s *sharedInformer) spawn() error {
 	s.sink.held.Store(true)
 	s.actor = actors.Spawn(engine.SystemOf(s.host), s.cfg.name, func() actors.Behavior[message] {
@@ -93,15 +93,15 @@ func (s *sharedInformer) spawn() error {
 	return nil
 }
 
-// room lets the Reflector go on.
+// room lets the Reflector continue.
 func (s *sharedInformer) room() {
 	if source := s.source.Load(); source != nil {
 		source.Room()
 	}
 }
 
-// publish makes the objects as they are, at revision rev, the newest state. The
-// caller holds writing.
+// publish publishes the current objects as the state at revision rev. The caller
+// holds writing.
 func (s *sharedInformer) publish(rev store.Revision) *state {
 	now := &state{view: s.objects.View(), revision: rev}
 	s.published.Store(now)
@@ -148,7 +148,7 @@ func (s *sharedInformer) addHandler(handle func(notification), opts HandlerOptio
 	return &Registration{l}, nil
 }
 
-// track adds a listener to those that have not ended, and passes it to the actor.
+// track adds a listener and passes it to the actor.
 func (s *sharedInformer) track(l *listener) bool {
 	s.mu.Lock()
 	s.listeners = append(s.listeners, l)
@@ -160,7 +160,7 @@ func (s *sharedInformer) track(l *listener) bool {
 	return false
 }
 
-// forget takes a listener out of those that have not ended.
+// forget removes a listener that has ended.
 func (s *sharedInformer) forget(l *listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +190,7 @@ func (s *sharedInformer) err() error {
 	return nil
 }
 
-// end notes why nothing will come any more, and ends the calls that wait.
+// end records why the informer ended, and ends the waiting calls.
 func (s *sharedInformer) end(err error) {
 	if s.ended.CompareAndSwap(nil, &err) {
 		s.waiters.end()
@@ -198,10 +198,10 @@ func (s *sharedInformer) end(err error) {
 	}
 }
 
-// endFirstList ends the calls that wait for the first list.
+// endFirstList ends the calls of Synced.
 func (s *sharedInformer) endFirstList() { s.firstListOnce.Do(func() { close(s.firstList) }) }
 
-// actorsGone lets close return.
+// actorsGone ends the calls of close.
 func (s *sharedInformer) actorsGone() { s.stoppedOnce.Do(func() { close(s.stopped) }) }
 
 func (s *sharedInformer) stop() {
@@ -225,9 +225,9 @@ func (s *sharedInformer) close() error {
 	return nil
 }
 
-// closeHostLater has the host of the informer's own closed when nothing of the
-// informer is left, once, however often it is called. The clock is that host's,
-// so it is the real one, and the function has a goroutine to itself.
+// closeHostLater closes the informer's own host, once, when the actors have ended.
+// The clock is that host's, which is the real one, so the function runs on a
+// goroutine of its own.
 func (s *sharedInformer) closeHostLater() {
 	if !s.ownHost {
 		return
@@ -240,15 +240,15 @@ func (s *sharedInformer) closeHostLater() {
 	})
 }
 
-// sourceFailed notes an error of the source.
+// sourceFailed records an error of the source.
 func (s *sharedInformer) sourceFailed(err error) {
 	failed := &SourceError{Informer: s.cfg.name, Err: err}
 	s.sourceErr.Store(failed)
 	s.report(failed)
 }
 
-// unavailable notes that the source cannot be followed. The Reflector has given
-// the reasons before, unless this is the last thing that it says.
+// unavailable handles an Unavailable update. The Reflector has reported the error
+// before, unless the update is final.
 func (s *sharedInformer) unavailable(u reflector.Update) {
 	failed := &SourceError{Informer: s.cfg.name, Final: u.Final, Err: u.Err}
 	s.sourceErr.Store(failed)
@@ -265,21 +265,19 @@ func (s *sharedInformer) report(err error) {
 	}
 }
 
-// Stats is what an informer has and has done. The figures are each right, but
-// not all of one instant.
+// Stats are an informer's counters. Each is exact, but they are not a snapshot of
+// one instant.
 type Stats struct {
 	// Revision is that of the state that can be read, Objects the number of its
 	// objects, Quarantined the number of those in quarantine.
 	Revision             store.Revision
 	Objects, Quarantined int
-	// Handlers is how many there are; for how far each is behind see
-	// [Registration.Lag].
+	// Handlers is the number of handlers; for their lag see [Registration.Lag].
 	Handlers int
-	// Notifications counts the changes for all handlers: each counts once, however
-	// many handlers there are. The states that handlers start with and resyncs do
-	// not count.
+	// Notifications counts changes, each once however many handlers there are.
+	// Initial states and resyncs do not count.
 	Notifications uint64
-	// Source is what the Reflector has seen: lists, watches, errors.
+	// Source are the Reflector's counters: lists, watches, errors.
 	Source engine.SourceStats
 }
 

@@ -9,14 +9,14 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Snapshot is everything that the informer knew at one revision: objects and
-// indexes as they were together. It is immutable; reading it takes no lock and
-// never waits. It keeps its objects alive, so do not hold on to old ones.
+// Snapshot is an informer's state at one revision: objects and indexes. It is
+// immutable; reading it takes no lock and never blocks. It keeps its objects alive,
+// so do not keep old ones.
 //
-// All that it returns is in ascending order of keys.
+// Results are in ascending order of keys.
 type Snapshot[T any] struct{ core snapshotCore }
 
-// snapshotCore is what the typed façade calls: a [*state]; see [informerCore].
+// snapshotCore is the untyped core of the façade: a [*state]; see [informerCore].
 type snapshotCore interface {
 	at() store.Revision
 	size() int
@@ -28,7 +28,7 @@ type snapshotCore interface {
 	indexValues(name string) ([]string, error)
 }
 
-// Revision returns what the snapshot is of: it has all changes up to it. Zero
+// Revision returns the revision up to which the snapshot has all changes. Zero
 // means that the source has not been listed yet.
 func (s Snapshot[T]) Revision() store.Revision { return s.core.at() }
 
@@ -42,7 +42,7 @@ func (s Snapshot[T]) Get(key string) *Object[T] { return typed[T](s.core.get(key
 func (s Snapshot[T]) All() iter.Seq[*Object[T]] { return s.Under("") }
 
 // Under iterates over the objects whose keys are under prefix, by whole path
-// segments (see [store.HasPrefix]). It seeks: the others cost nothing.
+// segments (see [store.HasPrefix]). It seeks, so other objects cost nothing.
 func (s Snapshot[T]) Under(prefix string) iter.Seq[*Object[T]] {
 	return func(yield func(*Object[T]) bool) {
 		s.core.under(prefix)(func(o *store.Object) bool { return yield(typed[T](o)) })
@@ -95,12 +95,12 @@ func (l Lister[T]) List(selector labels.Selector) []*Object[T] {
 	return store.AsObjects[Object[T]](l.core.snapshot().list(l.prefix, selector))
 }
 
-// All iterates over the objects that are there when the loop starts.
+// All iterates over the objects of the snapshot when the loop starts.
 func (l Lister[T]) All() iter.Seq[*Object[T]] {
 	return func(yield func(*Object[T]) bool) { Snapshot[T]{l.core.snapshot()}.Under(l.prefix)(yield) }
 }
 
-// state is a [Snapshot] as the core sees it.
+// state is the untyped [Snapshot].
 type state struct {
 	view     *store.StoreView[*store.Object]
 	revision store.Revision
@@ -132,7 +132,7 @@ func (s *state) list(prefix string, selector labels.Selector) []*store.Object {
 	if prefix == "" && (selector == nil || selector.Empty()) {
 		return s.view.List()
 	}
-	// The only errors are of keys and fields, of which there are none.
+	// Only keys and fields can cause errors, and there are none.
 	filter, _ := store.NewFilter(nil, store.FilterOptions{LabelSelector: selector})
 	var matching []*store.Object
 	if filter.Nothing() {

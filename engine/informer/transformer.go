@@ -13,20 +13,20 @@ import (
 
 // Quarantined is an object for which Transform or an IndexFunc has failed.
 type Quarantined[T any] struct {
-	// Object is as the source has it.
+	// Object is the source's.
 	Object *Object[T]
 	// Err is why.
 	Err *ItemError
 }
 
-// quarantined is a [Quarantined] as the core sees it.
+// quarantined is the untyped [Quarantined].
 type quarantined struct {
 	object *store.Object
 	err    *ItemError
 }
 
-// transformer calls the functions of the configuration, once for each state of
-// each object, and does what the policy says if they fail.
+// transformer calls the functions of the configuration, once for each state of each
+// object, and applies the ItemErrorPolicy if they fail.
 type transformer struct {
 	cfg    *settings
 	report func(error)
@@ -34,11 +34,11 @@ type transformer struct {
 	mu sync.Mutex // guards what follows
 	// failing are the objects in quarantine, by key.
 	failing map[string]quarantined
-	// failed is why the informer must end, under [Fail].
+	// failed is the error that ends the informer, under [Fail].
 	failed error
 }
 
-// apply returns the object as it is to be stored; false if it cannot be.
+// apply returns the object to store; false if Transform failed.
 func (t *transformer) apply(o *store.Object) (*store.Object, bool) {
 	if t.cfg.itemErrors == Quarantine {
 		t.release(o.Key)
@@ -58,7 +58,7 @@ func (t *transformer) apply(o *store.Object) (*store.Object, bool) {
 	return transformed, true
 }
 
-// fail does what the policy says.
+// fail applies the policy to an object.
 func (t *transformer) fail(o *store.Object, err *ItemError) {
 	t.mu.Lock()
 	switch t.cfg.itemErrors {
@@ -81,7 +81,7 @@ func (t *transformer) release(key string) {
 	delete(t.failing, key)
 }
 
-// releaseAbsent ends the quarantine of objects that are not there any more.
+// releaseAbsent ends the quarantine of objects that no longer exist.
 func (t *transformer) releaseAbsent(has func(key string) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,7 +92,7 @@ func (t *transformer) releaseAbsent(has func(key string) bool) {
 	}
 }
 
-// failure returns why the informer must end, nil if it need not.
+// failure returns the error that ends the informer, if any.
 func (t *transformer) failure() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,7 +111,7 @@ func (t *transformer) quarantined() []quarantined {
 	return list
 }
 
-// same reports whether two states with one key are of one object.
+// same reports whether two states under one key are of the same object.
 func (t *transformer) same(a, b *store.Object) bool {
 	if t.cfg.identity == nil {
 		return a.Created == b.Created
@@ -128,8 +128,8 @@ func (t *transformer) same(a, b *store.Object) bool {
 // errNilIndexFunc is the cause when an index has no function.
 var errNilIndexFunc = errors.New("the IndexFunc is nil: give it one that returns the value's index values")
 
-// indexers returns index functions for the store that never fail: an object
-// that a function fails for has no values in its index.
+// indexers returns index functions for the store that never fail: an object for
+// which a function fails has no values in that index.
 func (t *transformer) indexers(from store.Indexers[*store.Object]) (store.Indexers[*store.Object], error) {
 	safe := make(store.Indexers[*store.Object], len(from))
 	for name, values := range from {

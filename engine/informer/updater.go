@@ -7,7 +7,7 @@ import (
 	"github.com/watchmill/watchmill/actors/reflector"
 )
 
-// message is what the informer's actor takes.
+// message is what the informer's actor receives.
 //
 //	message        sent by
 //	update         the Reflector, by Offer: a full mailbox holds it back
@@ -23,12 +23,11 @@ type update struct{ reflector.Update }
 // addListener adds a handler.
 type addListener struct{ listener *listener }
 
-// removeListener takes a handler out: it gets nothing that is committed from then
-// on.
+// removeListener removes a handler, which gets no later commits.
 type removeListener struct{ listener *listener }
 
-// recheck asks the actor whether it still has to hold the source back, or must
-// end.
+// recheck makes the actor check whether it still has to hold the source back, or
+// must end.
 type recheck struct{}
 
 func (update) message()         {}
@@ -36,28 +35,28 @@ func (addListener) message()    {}
 func (removeListener) message() {}
 func (recheck) message()        {}
 
-// mailboxSize is how many updates wait for the informer before the Reflector is
-// held back. Each may be a thousand events; the rest stays with the source.
+// mailboxSize is how many updates, of up to a thousand events each, wait for the
+// informer before the Reflector stops reading from the source.
 const mailboxSize = 8
 
-// updater is the informer's actor: the only one that changes the copy and notifies
-// handlers. The Reflector and the listeners are its children. What it shares with
-// other goroutines is in informer.
+// updater is the informer's actor: it alone changes the copy and notifies handlers.
+// The Reflector and the listeners are its children. State shared with other
+// goroutines is in informer.
 type updater struct {
 	informer *sharedInformer
 	// listeners are in the order in which they were added.
 	listeners []*listener
-	// gathered are updates that were received and not yet committed.
+	// gathered are the updates received but not yet committed.
 	gathered []reflector.Update
 	// filled: the first list has been committed.
 	filled bool
-	// started: Started was called. An updater whose actor was stopped before that
-	// is made only to drop its messages, of which the first is New's.
+	// started: Started was called. If the actor was stopped before, the updater
+	// only drops messages, of which the first is New's.
 	started bool
 }
 
-// reflectorSink is the informer as the Reflector sees it: full while a handler
-// holds the source back, and until New has set the actor.
+// reflectorSink is the Reflector's sink: full while a handler holds the source back,
+// and until New has set the actor.
 type reflectorSink struct {
 	actor *actors.Ref[message]
 	held  atomic.Bool
@@ -86,7 +85,7 @@ func (p *updater) Started(ctx *actors.Context) {
 	s.source.Store(ref)
 }
 
-// Receive takes one message. What it brings is committed in Flush.
+// Receive handles one message. Flush commits the gathered updates.
 func (p *updater) Receive(ctx *actors.Context, msg message) {
 	switch msg := msg.(type) {
 	case update:
@@ -112,7 +111,7 @@ func (p *updater) Flush(ctx *actors.Context) {
 	}
 }
 
-// hold finds out whether the source must be held back, does it, and reports it.
+// hold holds the source back if a handler requires it, and reports whether.
 func (p *updater) hold() bool {
 	holds := false
 	for _, l := range p.listeners {
@@ -137,7 +136,7 @@ func (p *updater) add(ctx *actors.Context, l *listener) {
 	l.box.Wake()
 }
 
-// remove takes a listener out, if it is there.
+// remove removes a listener, if present.
 func (p *updater) remove(l *listener) {
 	for i, other := range p.listeners {
 		if other == l {
@@ -158,8 +157,8 @@ func (p *updater) find(id actors.ID) *listener {
 	return nil
 }
 
-// ChildFailed restarts the Reflector, which then lists. A handler only fails as
-// an actor if it ends its goroutine: that is its end.
+// ChildFailed restarts the Reflector, which then lists. A handler fails as an actor
+// only if it ends its goroutine (runtime.Goexit), which removes it.
 func (p *updater) ChildFailed(_ *actors.Context, child actors.ID, reason any) actors.Directive {
 	if l := p.find(child); l != nil {
 		l.died(reason)
@@ -168,15 +167,15 @@ func (p *updater) ChildFailed(_ *actors.Context, child actors.ID, reason any) ac
 	return actors.Restart
 }
 
-// ChildStopped forgets a handler that is gone.
+// ChildStopped removes a handler that has ended.
 func (p *updater) ChildStopped(ctx *actors.Context, child actors.ID) {
 	if l := p.find(child); l != nil {
 		p.remove(l)
-		p.Flush(ctx) // it may be what held the source back
+		p.Flush(ctx) // it may have held the source back
 	}
 }
 
-// Dropped ends handlers that came too late, and New if the actor did.
+// Dropped ends handlers that were added after the stop, and New if the actor was stopped first.
 func (p *updater) Dropped(msg message) {
 	if msg, ok := msg.(addListener); ok {
 		msg.listener.finish(ErrClosed)
@@ -187,13 +186,13 @@ func (p *updater) Dropped(msg message) {
 	}
 }
 
-// Stopping ends the calls that wait, and the deliveries.
+// Stopping ends the waiting calls and the deliveries.
 func (p *updater) Stopping(*actors.Context) {
 	p.informer.end(ErrClosed)
 	for _, l := range p.listeners {
-		l.dropped.Store(true) // a handler in the middle of a delivery gets no more of it
+		l.dropped.Store(true) // ends a delivery in progress
 	}
 }
 
-// Stopped lets close return: all actors are gone.
+// Stopped lets close return: all actors have ended.
 func (p *updater) Stopped(*actors.Context) { p.informer.actorsGone() }

@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Syncer is what can be waited for with [WaitFor]: a [SharedInformer] or a
+// Syncer is an argument of [WaitFor]: a [SharedInformer] or a
 // [Registration].
 type Syncer interface {
 	Name() string
@@ -18,8 +18,8 @@ type Syncer interface {
 	Synced(ctx context.Context) error
 }
 
-// WaitFor blocks until all have synced. The error is a [*NotSyncedError] that
-// names all those that have not, and what is wrong with each.
+// WaitFor blocks until all have synced. The error is a [*NotSyncedError] that names
+// all those that have not, with their errors.
 func WaitFor(ctx context.Context, syncers ...Syncer) error {
 	for _, each := range syncers {
 		if each.Synced(ctx) != nil {
@@ -29,7 +29,7 @@ func WaitFor(ctx context.Context, syncers ...Syncer) error {
 	return nil
 }
 
-// laggards asks each what has kept it from syncing.
+// laggards returns a [*NotSyncedError] for those that have not synced.
 func laggards(ctx context.Context, syncers []Syncer) error {
 	e := &NotSyncedError{Cause: context.Cause(ctx)}
 	over, cancel := context.WithCancel(context.Background())
@@ -43,7 +43,7 @@ func laggards(ctx context.Context, syncers []Syncer) error {
 	return e
 }
 
-// reasonOf returns what is behind a [NotSyncedError].
+// reasonOf returns the error inside a [NotSyncedError].
 func reasonOf(err error) error {
 	var late *NotSyncedError
 	if errors.As(err, &late) && len(late.Laggards) == 1 {
@@ -67,8 +67,7 @@ func (s *sharedInformer) synced(ctx context.Context) error {
 	return &NotSyncedError{Laggards: []Laggard{{s.name(), s.problem()}}, Cause: err}
 }
 
-// problem returns why the informer ended, or what keeps it from its source; nil
-// if nothing does.
+// problem returns why the informer ended, or the source's last error, if any.
 func (s *sharedInformer) problem() error {
 	if err := s.err(); err != nil {
 		return err
@@ -94,11 +93,11 @@ func (s *sharedInformer) waitForRevision(ctx context.Context, rev store.Revision
 	return nil
 }
 
-// waiters are the calls that wait for a revision: until it is reached, or never
-// will be.
+// waiters are the calls that wait for a revision, until it is reached or the
+// informer ends.
 type waiters struct {
 	mu sync.Mutex
-	// all is in the order of the revisions, so that a commit looks only at those
+	// all is in the order of the revisions, so that a commit visits only those
 	// that it ends.
 	all   []*waiter
 	ended bool
@@ -116,8 +115,8 @@ func (x *waiter) end(reached bool) {
 	close(x.over)
 }
 
-// add returns a new waiter, which is over if the revision is reached. reached is
-// called under the lock, so that a commit in between is not missed.
+// add returns a new waiter, which is over already if the revision is reached.
+// reached is called under the lock, so that no commit is missed in between.
 func (w *waiters) add(rev store.Revision, reached func() bool) *waiter {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,7 +135,7 @@ func (w *waiters) add(rev store.Revision, reached func() bool) *waiter {
 	return x
 }
 
-// remove forgets a waiter that has given up.
+// remove removes a waiter whose call has ended.
 func (w *waiters) remove(x *waiter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
