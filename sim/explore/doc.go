@@ -26,7 +26,11 @@
 //     other writes at revisions that were known ([Rewrite]). While it is being
 //     restored, until the engine has noticed, it refuses writes: one that has
 //     overtaken itself again cannot be told from one that went straight on;
-//   - objects may expire ([Lease]), and the clock may be corrected ([Jump]).
+//   - objects may expire ([Lease]), and the clock may be corrected ([Jump]);
+//   - storage may have several changes at one revision ([Transact]), in a scenario
+//     without lists that would have to guess at numbers;
+//   - after the end another engine may start on empty storage ([Scenario].Again):
+//     what was remembered of the first must be refused.
 //
 // A turn is not interrupted. What consumers on other goroutines see between two
 // writes of one turn is for the engine's tests under the race detector.

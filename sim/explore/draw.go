@@ -38,7 +38,8 @@ var allChances = func() (sum int) {
 // has up to maxSteps steps, bursts being one. Both are at least one.
 func Draw(seed uint64, selections, maxSteps int) Scenario {
 	d := drawing{Rand: rand.New(rand.NewPCG(seed, 0x5851f42d4c957f2d)), selections: max(1, selections)}
-	s := Scenario{Seed: seed, Setup: d.setup(), Abrupt: d.IntN(4) == 0}
+	s := Scenario{Seed: seed, Setup: d.setup(), Abrupt: d.IntN(4) == 0, Again: d.IntN(4) == 0}
+	d.transactions = s.Setup.Transactions
 	for range 1 + d.IntN(max(1, maxSteps)) {
 		s.Steps = append(s.Steps, d.steps()...)
 	}
@@ -52,12 +53,14 @@ type drawing struct {
 	watches    int
 	// selection is what the last watch asks for.
 	selection int
+	// transactions: storage has them.
+	transactions bool
 }
 
 func pick[V any](d *drawing, from ...V) V { return from[d.IntN(len(from))] }
 
 func (d *drawing) setup() Setup {
-	return Setup{
+	s := Setup{
 		Blocks:  d.IntN(2) == 0,
 		Batch:   pick(d, 0, 1, 2, 5),
 		Adopted: d.IntN(2) == 0,
@@ -70,6 +73,25 @@ func (d *drawing) setup() Setup {
 		VerifyEvery:    pick(d, 0, time.Second, 10*time.Second),
 		BookmarkPeriod: pick(d, time.Second, 2*time.Second, time.Minute),
 	}
+	if s.Transactions = d.IntN(5) == 0; s.Transactions {
+		s.Adopted = false
+	}
+	return s
+}
+
+// listing are the verbs that make the engine list again, or break what only whole
+// numbers show.
+var listing = []Verb{Expire, Lose, Repeat, FailLists, FailWatches, SlowLists, Compact, Rewind, Rewrite}
+
+// instead returns the verb, or one that storage with transactions can do.
+func (d *drawing) instead(verb Verb) Verb {
+	switch {
+	case d.transactions && (verb == Write && d.IntN(3) == 0 || slices.Contains(listing, verb)):
+		return Transact
+	case !d.transactions && verb == Transact:
+		return Write
+	}
+	return verb
 }
 
 func (d *drawing) verb() Verb {
@@ -91,6 +113,10 @@ func (d *drawing) steps() []Step {
 		return d.overtaking()
 	case 2:
 		return d.joining()
+	case 3:
+		return d.awaiting()
+	case 4:
+		return d.emissions()
 	}
 	return []Step{d.step(d.verb())}
 }
@@ -140,10 +166,40 @@ func (d *drawing) joining() []Step {
 		[]Step{{Do: Take, Watch: second.Watch, N: 100, Turns: unlimited}})
 }
 
+// awaiting draws a watch that starts in the future, on its way through an engine
+// of which one part is slow, while objects go and storage makes the engine list.
+func (d *drawing) awaiting() []Step {
+	watch := d.step(Watch)
+	watch.Start.Back, watch.Start.Options.InitialState, watch.Start.Options.Last = -1-d.IntN(3), false, 0
+	watch.Turns = pick(d, unlimited, 0, 3)
+	steps := []Step{{Do: Slow, N: pick(d, 0, 3, 4, 5)}, watch}
+	for range 1 + d.IntN(4) {
+		steps = append(steps, d.step(pick(d, Remove, Remove, Write)))
+	}
+	steps = append(steps, d.step(pick(d, Expire, Outage)), d.step(Remove), Step{Do: Turns, N: d.IntN(12)}, Step{Do: Slow})
+	return append(steps, Step{Do: Take, Watch: watch.Watch, N: 10, Turns: unlimited})
+}
+
+// emissions draws a watch that conflates, and more emitted values than the window
+// holds while its consumer does not read, and perhaps some after that.
+func (d *drawing) emissions() []Step {
+	watch := d.step(Watch)
+	watch.Start.Consumer, watch.Start.Options.Buffer, watch.Start.Options.Last = pick(d, Pull, Batches), 1, 0
+	if !d.transactions {
+		watch.Start.Options.Policy = engine.Conflate
+	}
+	steps := []Step{watch, {Do: Settle}}
+	for range 1 + d.IntN(30) {
+		steps = append(steps, d.step(pick(d, Emit, Emit, Emit, Write)))
+	}
+	return append(steps, Step{Do: Settle}, Step{Do: Take, Watch: watch.Watch, N: 1 + d.IntN(5), Turns: unlimited}, d.step(Emit), Step{Do: Settle})
+}
+
 // overtakers are what may happen while a watch is on its way.
 var overtakers = []Verb{Rewind, Rewrite, Write, Remove, Lease, Hangup, Expire, Compact, Pass}
 
 func (d *drawing) step(verb Verb) Step {
+	verb = d.instead(verb)
 	s := Step{Do: verb, Turns: unlimited, Seed: d.Uint64()}
 	if d.watches > 0 {
 		s.Watch = d.IntN(d.watches)
@@ -153,6 +209,8 @@ func (d *drawing) step(verb Verb) Step {
 		s.For = pick(d, 100*time.Millisecond, time.Second, 10*time.Second)
 	case RemoveIf:
 		s.N = d.IntN(2)
+	case Transact:
+		s.N = d.IntN(6)
 	case Turns:
 		s.N = 1 + d.IntN(20)
 	case Take:
@@ -222,6 +280,12 @@ func (d *drawing) start() *Start {
 		s.Options.InitialState, s.Options.Last = false, pick(d, 1, 2, 7, 100)
 	case 1, 2, 3, 4, 5:
 		s.Back = pick(d, -2, -1, 1, 1, 2, 3, 5, 9, 30)
+	}
+	if d.transactions {
+		s.Options.Last = 0
+		if s.Options.Policy == engine.Conflate {
+			s.Options.Policy = engine.Park
+		}
 	}
 	if d.IntN(5) == 0 {
 		s.Options.Timeout = pick(d, time.Second, 10*time.Second)

@@ -31,10 +31,10 @@ func (w *World[T]) deleteIf(s Step) {
 	}
 	key := keys[s.Seed%uint64(len(keys))]
 	_, since, _ := w.history().Get(key)
-	meant := engine.Preconditions{Revision: store.Revision(max(1, int(since)-s.N))}
+	meant := engine.Preconditions{Revision: w.history().Shown(store.Revision(max(1, int(since)-s.N)))}
 	o, err := w.engine.Delete(context.Background(), key, engine.DeleteOptions{Preconditions: meant})
 	w.trace.result(w.newest(), err)
-	w.refuses(s, err, engine.ErrPrecondition, meant.Revision != since)
+	w.refuses(s, err, engine.ErrPrecondition, meant.Revision != w.history().Shown(since))
 	if err == nil {
 		w.wrote(store.Deleted, o)
 	}

@@ -32,6 +32,9 @@ func (l *leases) set(key string, expires time.Time) {
 	})
 }
 
+// remove notes that the object under key does not expire.
+func (l *leases) remove(key string) { l.set(key, time.Time{}) }
+
 // due returns the key of the first if it has expired by now.
 func (l leases) due(now time.Time) (key string, ok bool) {
 	if len(l) == 0 || l[0].expires.After(now) {

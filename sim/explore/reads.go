@@ -41,7 +41,7 @@ var onward = []error{engine.ErrExpired, errOutage}
 // reading is a read about to be made: what it may show is fixed before, but for
 // the newest revision, since handlers may write meanwhile.
 func (w *World[T]) reading(mode readMode, seed uint64) (engine.Read, judge.Read[T]) {
-	rev := 1 + store.Revision(seed%uint64(w.newest()))
+	rev := w.history().Shown(1 + store.Revision(seed%uint64(w.newest())))
 	r := judge.Read[T]{Name: string(readInvariants[mode]), Mode: readInvariants[mode], Oldest: rev, Newest: rev}
 	switch mode {
 	case readCached:
@@ -104,7 +104,7 @@ func (w *World[T]) get(mode readMode, seed uint64) {
 		w.unreadable(r, err, excuses[mode])
 		return
 	}
-	if err := w.history().JudgeGet(w.over(mode, r), key, o); err != nil {
+	if err := w.history().JudgeGet(w.over(mode, r), key, w.own(o)); err != nil {
 		w.fail(err)
 	}
 }
@@ -119,7 +119,7 @@ func (w *World[T]) listBy(mode readMode, seed uint64, sel Selection[T]) (store.R
 		return 0, false
 	}
 	w.trace.listed(l.Revision, len(l.Items))
-	if err := w.history().JudgeList(w.over(mode, r), sel.selects(), l.Revision, l.Items); err != nil {
+	if err := w.history().JudgeList(w.over(mode, r), sel.selects(), l.Revision, w.ownAll(l.Items)); err != nil {
 		w.fail(err)
 	}
 	return l.Revision, true
@@ -156,7 +156,7 @@ func (w *World[T]) pages(s Step, sel Selection[T]) {
 		w.write(Step{Do: Write, Seed: s.Seed})
 		excused = onward
 	}
-	if err := w.history().JudgeList(r, sel.selects(), r.Newest, all); err != nil {
+	if err := w.history().JudgeList(r, sel.selects(), r.Newest, w.ownAll(all)); err != nil {
 		w.fail(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 func (w *World[T]) drain() {
 	for _, r := range w.started {
 		w.take(r, everythingThereIs)
+		r.Lost = w.lost(r)
 		if r.Drained = true; w.isDue(r) {
 			r.Causes = append(r.Causes, engine.ErrDeadline)
 		}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // deliver is what a seam makes of what a watch's consumer is given.
@@ -128,6 +130,51 @@ func oneFurther(o *once) seams[Thing] {
 		if opts.From > 0 && !opts.InitialState && o.now() {
 			opts.From++
 		}
+		return opts
+	}}
+}
+
+// uncut keeps a deletion that a list has shown from a watch which was to start
+// later than the engine was.
+func uncut(o *once) deliver {
+	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if r.Options.From > r.reached && ev.Type == engine.Deleted && ev.Is(engine.Synthetic) && o.now() {
+			return nil
+		}
+		return []engine.Event[Thing]{ev}
+	}
+}
+
+// amidst has a watch that has given its consumer some of what happened at one
+// revision say that it was all.
+func amidst(o *once) seams[Thing] {
+	return seams[Thing]{stands: func(r *watch[Thing], rev store.Revision) store.Revision {
+		if n := len(r.Events); n > 0 && r.history.Shown(r.Events[n-1].Revision) > r.Events[n-1].Revision && o.now() {
+			return r.history.Shown(r.Events[n-1].Revision)
+		}
+		return rev
+	}}
+}
+
+// unmarked has a watch that conflates say nothing of emitted values.
+func unmarked(*once) deliver {
+	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if r.Options.Policy == engine.Conflate {
+			ev.Marks &^= engine.AfterGap
+		}
+		return []engine.Event[Thing]{ev}
+	}
+}
+
+// uncounted has watches say that they have lost nothing.
+func uncounted(*once) seams[Thing] {
+	return seams[Thing]{lost: func(uint64) uint64 { return 0 }}
+}
+
+// sameRevisions has storage count from one in each life.
+func sameRevisions(*once) seams[Thing] {
+	return seams[Thing]{life: func(opts memory.Options) memory.Options {
+		opts.FirstRevision = 1
 		return opts
 	}}
 }

@@ -17,6 +17,9 @@ type Scenario struct {
 	// Abrupt closes the engine in the middle of everything, instead of letting
 	// it come to rest first.
 	Abrupt bool `json:"abrupt,omitzero"`
+	// Again starts another engine on empty storage after that, to which where
+	// consumers stood means nothing.
+	Again bool `json:"again,omitzero"`
 }
 
 // Setup is what a world is like from the start.
@@ -29,6 +32,10 @@ type Setup struct {
 	// storage in memory of its own, which keeps no more history than the window
 	// needs. Otherwise it builds a second one.
 	Adopted bool `json:"adopted,omitzero"`
+	// Transactions: storage has several changes at one revision. It is never
+	// Adopted then, nothing makes the engine list again, and no watch conflates:
+	// numbers that a comparison of states gives to deletions would lie within them.
+	Transactions bool `json:"transactions,omitzero"`
 	// Window bounds what the engine remembers.
 	Window engine.Window `json:"window,omitzero"`
 	// Indexed has the engine index the fields and labels that it was told to.
@@ -109,6 +116,8 @@ const (
 	Emit
 	Create
 	RemoveIf
+	// Transact makes N and two more changes at one revision, in storage itself.
+	Transact
 	// Turns lets the engine have N turns, Settle all there are.
 	Turns
 	Settle

@@ -20,7 +20,7 @@ func (c *Consumer) UnmarshalText(text []byte) error {
 
 var verbNames = [verbs]string{
 	Write: "write", Lease: "lease", Remove: "delete", Emit: "emit",
-	Create: "create", RemoveIf: "delete old", Turns: "turns", Settle: "settle",
+	Create: "create", RemoveIf: "delete old", Transact: "transaction", Turns: "turns", Settle: "settle",
 	Watch: "watch", Take: "take", Resume: "resume", Stop: "stop",
 	Get: "get", List: "list", Pages: "pages", Follow: "list and watch", Pass: "time passes", Jump: "clock jumps",
 	Hangup: "storage closes watches", Outage: "storage loses watches", Expire: "storage expires watches",

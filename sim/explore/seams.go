@@ -5,6 +5,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // seams are where messages pass between the engine and what is around it:
@@ -37,7 +38,11 @@ type seams[T any] struct {
 	// stop reports that a consumer's Stop of its watch is lost.
 	stop func(r *watch[T]) bool
 	// stands returns what a watch that stands at rev says of that.
-	stands func(rev store.Revision) store.Revision
+	stands func(r *watch[T], rev store.Revision) store.Revision
+	// lost returns what a watch that has lost n events says of that.
+	lost func(n uint64) uint64
+	// life returns the options of storage in another life.
+	life func(memory.Options) memory.Options
 	// told returns what the consumer of a watch that has ended for err is told,
 	// nil for nothing.
 	told func(r *watch[T], err error) error
@@ -50,6 +55,15 @@ func (w *World[T]) ask(r *watch[T], call func()) (believe func()) {
 		return func() {}
 	}
 	return w.seams.ask(w, r, call)
+}
+
+// lost returns how many events the watch says that it has left out.
+func (w *World[T]) lost(r *watch[T]) uint64 {
+	n := r.handle.Lost()
+	if w.seams.lost != nil {
+		n = w.seams.lost(n)
+	}
+	return n
 }
 
 // told returns what the consumer of a watch that has ended for err is told.

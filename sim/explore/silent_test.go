@@ -67,7 +67,7 @@ func asked(spoil func(*engine.WatchOptions)) seams[Thing] {
 func given(spoil deliver) seams[Thing] { return seams[Thing]{deliver: spoil} }
 
 func standing(says func(store.Revision) store.Revision) seams[Thing] {
-	return seams[Thing]{stands: says}
+	return seams[Thing]{stands: func(_ *watch[Thing], rev store.Revision) store.Revision { return says(rev) }}
 }
 
 // without leaves out the bookmarks with the marks.

@@ -16,6 +16,8 @@ func (w *World[T]) do(s Step) {
 	switch s.Do {
 	case Write, Lease, Remove, Emit:
 		w.write(s)
+	case Transact:
+		w.transact(s)
 	case Create:
 		w.create(s)
 	case RemoveIf:
@@ -82,7 +84,7 @@ func (w *World[T]) write(s Step) {
 
 // wrote judges what a write returned.
 func (w *World[T]) wrote(kind store.EventType, o *engine.Object[T]) {
-	if err := w.history().JudgeWrite(kind, o); err != nil {
+	if err := w.history().JudgeWrite(kind, w.own(o)); err != nil {
 		w.fail(err)
 	}
 }

@@ -62,11 +62,17 @@ func newStorage[T any](cfg *engine.Config[T], clock clocks.Clock, setup Setup, t
 	if setup.Adopted {
 		s.memory.Indexes, s.memory.Retain = indexes(cfg, &s.schema), setup.Window
 	}
+	if setup.Transactions { // that history is lost would make the engine list
+		s.memory.Retain = engine.Window{MinAge: 1000 * time.Hour, MaxEvents: 1 << 20}
+	}
 	inner, err := memory.New(s.schema, s.memory)
 	if err != nil {
 		return nil, err
 	}
-	s.Backend = faulty.New(inner, faulty.Options{Clock: clock, Blocks: setup.Blocks, ShareState: setup.Adopted})
+	s.Backend = faulty.New(inner, faulty.Options{Clock: clock, Blocks: setup.Blocks, Sparse: setup.Transactions, ShareState: setup.Adopted})
+	if setup.Transactions {
+		s.Add(faulty.Rule{Do: s.showTransactions})
+	}
 	s.Add(faulty.Rule{Do: faulty.After(s.note)})
 	if setup.Batch > 0 {
 		s.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Before(func(_ context.Context, c *faulty.Call) { c.Max = setup.Batch })})

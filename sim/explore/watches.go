@@ -42,7 +42,7 @@ func (w *World[T]) open(step Step, id int, s Start) {
 	opts := s.Options
 	opts.Key, opts.Prefix, opts.Labels, opts.Fields = sel.Key, sel.Prefix, sel.Labels, sel.Fields
 	if s.Back != 0 {
-		opts.From = store.Revision(max(1, int(w.newest())+1-s.Back))
+		opts.From = w.history().Shown(store.Revision(max(1, int(w.newest())+1-s.Back)))
 	}
 	w.begin(step, w.newWatch(id, s.Consumer, sel, opts))
 }
@@ -161,6 +161,7 @@ func (w *World[T]) handle(r *watch[T], ev engine.Event[T]) {
 
 // deliver notes what the consumer was given.
 func (w *World[T]) deliver(r *watch[T], ev engine.Event[T]) {
+	ev = w.ownEvent(ev)
 	if w.seams.deliver == nil {
 		r.Events = append(r.Events, ev)
 	} else {
@@ -255,7 +256,7 @@ func (w *World[T]) claim(r *watch[T]) {
 func (w *World[T]) stands(r *watch[T]) store.Revision {
 	rev := r.handle.Revision()
 	if w.seams.stands != nil {
-		rev = w.seams.stands(rev)
+		rev = w.seams.stands(r, rev)
 	}
 	return rev
 }

@@ -188,6 +188,9 @@ func (w *World[T]) run() error {
 		w.cleanup()
 		w.close()
 	}
+	if w.failed == nil && w.scenario.Again {
+		w.anotherLife()
+	}
 	return w.failed
 }
 

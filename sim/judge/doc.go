@@ -17,7 +17,8 @@
 // see that write and read at once, the engine's tests hold to linearizability.
 //
 // Storage here gives every change the next revision, starting after 1, which is
-// that of empty storage.
+// that of empty storage. Changes that storage makes at one revision have one each
+// here, and [History.Join] says that they are shown together.
 //
 // Nothing in this package is safe for concurrent use; nothing in it starts
 // goroutines, reads a clock or depends on the order of a map.

@@ -13,6 +13,7 @@ import (
 func (j *judge[T]) honour(n int) error {
 	for ; j.claimed < len(j.Claims) && j.Claims[j.claimed].Events <= n; j.claimed++ {
 		c := j.Claims[j.claimed]
+		c.Revision = j.Before(c.Revision)
 		switch {
 		case c.Events < j.initials && c.Revision > 0:
 			return j.fail(Resumable, "Revision said %d after %d events, the initial state has %d", c.Revision, c.Events, j.initials)
@@ -53,7 +54,7 @@ func (j *judge[T]) event(ev engine.Event[T]) error {
 	if err := j.apply(ev); err != nil {
 		return err
 	}
-	if j.position = ev.Revision; !ev.Is(store.Conflated) {
+	if j.position = ev.Revision; !ev.Is(store.Conflated) && j.Shown(ev.Revision) == ev.Revision {
 		j.resumable = ev.Revision
 	}
 	return nil
@@ -110,26 +111,56 @@ func (j *judge[T]) unmarked(ev engine.Event[T]) error {
 	if lost := j.lost(ev); lost > 0 && !ev.Is(store.AfterGap) {
 		return j.fail(Reliable, "it does not say that what was emitted at %d is lost", lost)
 	}
+	if ev.Type == store.Emitted {
+		j.emitted[ev.Revision] = true
+	}
 	return j.previous(ev)
 }
 
-// lost returns the revision of an emitted value that nobody was given and that
-// ev, if it is the next one emitted, must tell of; zero if there is none. Before
-// the watch's start the engine may not have known of storage yet.
+// lost returns the revision of an emitted value that the consumer was not given
+// and that ev, if it is the next one emitted, must tell of; zero if there is none:
+// one that the engine was not given, or that a watch has conflated away. Before the
+// watch's start the engine may not have known of storage yet.
 func (j *judge[T]) lost(ev engine.Event[T]) store.Revision {
 	if ev.Type != store.Emitted {
 		return 0
 	}
+	others := false // there were others in between, which the mark may have been given to
 	for rev := ev.Revision - 1; rev > j.begun; rev-- {
-		if j.change(rev).kind != store.Emitted {
+		c := j.change(rev)
+		if c.kind != store.Emitted {
 			continue
 		}
-		if j.Witnessed(rev) {
+		switch _, _, shown := c.seen(j.Selects); {
+		case !j.Witnessed(rev):
+			if others {
+				return 0
+			}
+			return rev
+		case shown && !j.emitted[rev] && j.Options.Policy == engine.Conflate:
+			return rev
+		case shown || j.Options.Policy != engine.Conflate:
 			return 0
 		}
-		return rev
+		others = true
 	}
 	return 0
+}
+
+// counted: a watch that conflates says of how many emitted values the consumer has
+// had none. Without one after them no event could.
+func (j *judge[T]) counted() error {
+	var away uint64
+	for rev := j.begun + 1; rev <= j.position; rev++ {
+		c := j.change(rev)
+		if _, _, shown := c.seen(j.Selects); c.kind == store.Emitted && shown && j.Witnessed(rev) && !j.emitted[rev] {
+			away++
+		}
+	}
+	if away > j.Lost {
+		return j.fail(Reliable, "%d values that were emitted did not come, and it says that it has lost %d", away, j.Lost)
+	}
+	return nil
 }
 
 // previous: only what was there before has a previous state, which is that of

@@ -21,6 +21,9 @@ type History[T any] struct {
 	// witnessed are the revisions that the engine was given as they happened.
 	// The others it can only have found by listing.
 	witnessed []bool
+	// joined are the revisions that storage shows as the one after them: those of
+	// a transaction but for its last.
+	joined map[store.Revision]bool
 	// parent is the history that this one forked from at revision forked.
 	parent *History[T]
 	forked store.Revision
@@ -45,7 +48,43 @@ type version[T any] struct {
 
 // NewHistory returns the history of empty storage. Equal compares values.
 func NewHistory[T any](equal func(a, b T) bool) *History[T] {
-	return &History[T]{equal: equal, versions: map[string][]version[T]{}}
+	return &History[T]{equal: equal, versions: map[string][]version[T]{}, joined: map[store.Revision]bool{}}
+}
+
+// Join notes that the last n changes, of different keys, happened at one revision,
+// which is shown as that of the last.
+func (h *History[T]) Join(n int) {
+	for rev := h.Newest() - store.Revision(n) + 1; rev < h.Newest(); rev++ {
+		h.joined[rev] = true
+	}
+}
+
+// Shown returns the revision that storage shows a change at rev to have.
+func (h *History[T]) Shown(rev store.Revision) store.Revision {
+	for h.joined[rev] {
+		rev++
+	}
+	return rev
+}
+
+// Before returns the newest revision that is shown at or before rev: a consumer
+// that stands at rev has nothing of what happens at one revision beyond.
+func (h *History[T]) Before(rev store.Revision) store.Revision {
+	for h.joined[rev] {
+		rev--
+	}
+	return rev
+}
+
+// Own returns the revision of the change of a key that is shown at rev, or rev if
+// nothing happened to the key there.
+func (h *History[T]) Own(key string, rev store.Revision) store.Revision {
+	for at := rev; h.joined[rev-1] && at > First && at <= h.Newest() && (at == rev || h.joined[at]); at-- {
+		if h.change(at).key == key {
+			return at
+		}
+	}
+	return rev
 }
 
 // Put notes that value was written under key and returns the revision that

@@ -29,6 +29,8 @@ type Record[T any] struct {
 	Events []engine.Event[T]
 	// Claims are what Watch.Revision said, in order.
 	Claims []Claim
+	// Lost is how many events the watch says that it has left out.
+	Lost uint64
 	// Drained: the consumer has been given all there is.
 	Drained bool
 	// Ends are why the watch said it ended, each time that it was asked and had.
@@ -122,7 +124,7 @@ func (h *History[T]) Judge(r *Record[T]) error {
 	if err := r.JudgeEnds(); err != nil {
 		return err
 	}
-	j := &judge[T]{History: h, Record: r, have: State{}, model: State{}, index: -1}
+	j := &judge[T]{History: h, Record: r, have: State{}, model: State{}, emitted: map[store.Revision]bool{}, index: -1}
 	return j.run()
 }
 
@@ -146,6 +148,8 @@ type judge[T any] struct {
 	// resumable is the least that Revision says: that of the last event behind the
 	// initial state which is not conflated, or where the watch was to start.
 	resumable store.Revision
+	// emitted are the emitted values that it was given.
+	emitted map[store.Revision]bool
 	claimed   int  // the first claim that has not been judged
 	initials  int  // how many events the initial state has
 	silent    bool // its start has not come
@@ -182,7 +186,10 @@ func (j *judge[T]) run() error {
 		if j.ending(len(j.Events)) {
 			return j.fail(Bookmarkable, "no bookmark has ended the initial state")
 		}
-		return j.complete(Conserved, j.Newest(), "after everything was read")
+		if err := j.complete(Conserved, j.Newest(), "after everything was read"); err != nil {
+			return err
+		}
+		return j.counted()
 	}
 	return nil
 }
@@ -201,7 +208,7 @@ func (j *judge[T]) begin() (first int, err error) {
 			err = j.fail(Resumable, "it starts at %d, which has not come, but has %v", j.Options.From, j.Events[0])
 		}
 	case j.Options.From > 0:
-		j.position = j.Options.From
+		j.position = j.Before(j.Options.From)
 	default:
 		j.position = j.latestStart()
 	}
@@ -210,7 +217,7 @@ func (j *judge[T]) begin() (first int, err error) {
 	}
 	j.begun, j.modelled = j.position, j.position
 	if !j.Options.InitialState {
-		j.resumable = j.Options.From
+		j.resumable = j.Before(j.Options.From)
 		j.have = j.State(j.position, j.Selects)
 	}
 	j.model = maps.Clone(j.have)

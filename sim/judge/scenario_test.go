@@ -18,8 +18,9 @@ import (
 // selection looks at what is before the dot. The commands are:
 //
 //	history                       lines: put <key> <value> | delete <key> | emit <key> <value>, one revision
-//	                              each from 2 on; a line that ends in "unseen" was never shown as it happened
-//	watch [selects=web] [state] [from=R] [last=N] [started=R-R] [policy=…] [drained] [bookmarks|no-bookmarks]
+//	                              each from 2 on; a line that ends in "unseen" was never shown as it happened;
+//	                              together N: the last N are shown at one revision
+//	watch [selects=web] [state] [from=R] [last=N] [started=R-R] [policy=…] [drained] [lost=N] [bookmarks|no-bookmarks]
 //	                              lines: added|modified|deleted|emitted <key>@R <value> [prev=<value>[@R]] [object=R] [created=R] [marks…]
 //	                              bookmark @R [initial-end] (asked for by default) | claim R | end <reason> | cause <reason>
 //	get <key> mode=… revisions=R-R [<value>@R]
@@ -110,6 +111,10 @@ func (c *court) lines() (lines [][]string) {
 
 func (c *court) write() {
 	for _, line := range c.lines() {
+		if line[0] == "together" {
+			c.history.Join(int(c.revision(line[1])))
+			continue
+		}
 		var rev store.Revision
 		_, was, there := c.history.Get(line[1])
 		switch line[0] {
@@ -187,7 +192,7 @@ func (c *court) record() *judge.Record[string] {
 	r := &judge.Record[string]{
 		Name: "w", Selects: c.selects(), Earliest: judge.First, Latest: c.history.Newest(),
 		Options: engine.WatchOptions{From: c.number("from"), Last: int(c.number("last")), InitialState: c.d.HasArg("state"), Bookmarks: c.d.HasArg("bookmarks")},
-		Drained: c.d.HasArg("drained"),
+		Drained: c.d.HasArg("drained"), Lost: uint64(c.number("lost")),
 	}
 	if policy := "park"; c.d.HasArg("policy") {
 		c.d.ScanArgs(c.t, "policy", &policy)

@@ -1,0 +1,82 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// anotherLife starts an engine on empty storage when the first is gone, as when a
+// program without storage that lasts is started again. Where consumers of the first
+// stood means nothing to it, whatever is written: a watch from there is refused, or
+// what lies below it would never come.
+func (w *World[T]) anotherLife() {
+	opts := memory.Options{Clock: w.clock}
+	if w.seams.life != nil {
+		opts = w.seams.life(opts)
+	}
+	if err := w.liveAgain(opts, w.stood()); err != nil {
+		w.fail(judge.Failed(judge.Refusals, "another life", "%v", err))
+	}
+}
+
+// stood returns where consumers stood, each place once, the last first.
+func (w *World[T]) stood() (revisions []store.Revision) {
+	for _, r := range w.started {
+		if n := len(r.Claims); n > 0 && r.Claims[n-1].Revision > 0 {
+			revisions = append(revisions, r.Claims[n-1].Revision)
+		}
+	}
+	slices.Sort(revisions)
+	revisions = slices.Compact(revisions)
+	slices.Reverse(revisions)
+	return revisions
+}
+
+func (w *World[T]) liveAgain(opts memory.Options, stood []store.Revision) (err error) {
+	sched := newScheduler(w.scenario.Seed, w.trace)
+	host, err := engine.NewHost(engine.HostConfig{Clock: w.clock, Executor: sched, Seed: w.scenario.Seed | 1})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		sched.closing = true
+		err = errors.Join(err, host.Close())
+	}()
+	b, err := memory.New(w.storage.schema, opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	c := w.cfg.Engine
+	c.Host, c.Backend = host, b
+	e, err := engine.New(c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	sched.waiting = patient
+	draw := rand.New(rand.NewPCG(w.scenario.Seed, 5))
+	for range 3 {
+		if _, err := e.Put(context.Background(), w.cfg.Draw(draw)); err != nil {
+			return err
+		}
+	}
+	for _, rev := range stood {
+		watch, err := e.Watch(context.Background(), engine.WatchOptions{From: rev})
+		if err == nil {
+			watch.Stop()
+		}
+		if !errors.Is(err, engine.ErrExpired) {
+			w.fail(judge.Failed(judge.Resumable, "another life", "a watch from %d of the life before should be refused as expired: %v", rev, err))
+			return nil
+		}
+	}
+	return nil
+}
