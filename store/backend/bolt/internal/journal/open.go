@@ -15,10 +15,6 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// reserve is how much of the address space a file is mapped into, so that it can
-// grow without being mapped anew: that would wait for those who read.
-const reserve = 1 << 36
-
 // Open opens the file at path, and makes it if there is none. It walks and checks
 // all of it, which takes as long as reading it.
 //
@@ -175,20 +171,20 @@ func (f *File) load() error {
 	if found.metas.Invalid != nil {
 		f.warnings = append(f.warnings, "one meta page is invalid, as after a crash, or the newest batch is lost: "+found.metas.Invalid.Error())
 	}
-	if err := f.open(reserve); err != nil {
+	if err := f.open(); err != nil {
 		return err
 	}
 	return f.salvage(found.damaged)
 }
 
 // open gives the file to bbolt.
-func (f *File) open(reserve int) error {
+func (f *File) open() error {
 	options := &bbolt.Options{
 		Timeout:         max(f.opts.LockTimeout, time.Millisecond),
 		FreelistType:    bbolt.FreelistMapType,
 		ReadOnly:        f.opts.ReadOnly,
 		PreLoadFreelist: true, // for Usage
-		InitialMmapSize: reserveOn(reserve),
+		InitialMmapSize: reserve,
 		OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return f.file, nil },
 	}
 	_, err := contained(f.path, func() (err error) {

@@ -2,5 +2,6 @@
 
 package journal
 
-// reserveOn returns how much of the address space can be had for the asking.
-func reserveOn(bytes int) int { return bytes }
+// reserve is how much of the address space a file is mapped into, so that it can
+// grow without being mapped anew, for which all who read would have to wait.
+const reserve = 1 << 36
