@@ -3,15 +3,17 @@
 // interleavings; and each time checks what every watcher saw.
 //
 //	watchmill replay --watchers 1000 --reconnect 5 history.ndjson.gz
+//	watchmill store check state.db
 //	watchmill sim run --small kubelets
 //	watchmill sim explore --seeds 2000
 //
 //	main ──▶ run: parse (kong) ──▶ replayCommand ──▶ internal/replay ──▶ report on stdout
 //	                      │                 └── progress on stderr: a bar, or plain lines
+//	                      ├──▶ storeCommand: check, info, dump, restore, shrink ──▶ package bolt
 //	                      └──▶ simCommand: run, list, lint, explain, compare, explore ──▶ package sim
 //
 // The exit status is 0 if all went well; 1 if a watcher was lost or saw something
-// else than there is, an assertion failed, or the run did; 2 for wrong usage, a bad
+// else than there is, an assertion failed, the run did, or a file is damaged; 2 for wrong usage, a bad
 // trace, a bad scenario or a report that cannot be read; 3 if an invariant is
 // broken; and 130 after an interrupt or a SIGTERM.
 package main

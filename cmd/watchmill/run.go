@@ -31,6 +31,7 @@ var errBroken = errors.New("an invariant is broken")
 
 type commandLine struct {
 	Replay replayCommand `cmd:"" help:"Replay a recorded history in front of many watchers and check what they saw."`
+	Store  storeCommand  `cmd:"" help:"Look after a file that objects are kept in: check, info, dump, restore, shrink."`
 	Sim    simCommand    `cmd:"" help:"Put the load of a scenario on an engine, or play every interleaving."`
 }
 
@@ -98,7 +99,7 @@ func complain(stderr io.Writer, err error) int {
 		return exitInterrupted
 	case errors.Is(err, errBroken):
 		return exitBroken
-	case errors.Is(err, replay.ErrOptions), errors.Is(err, scenario.ErrInvalid), errors.Is(err, engine.ErrConfig), errors.Is(err, errReports), errors.Is(err, errOutput), errors.As(err, &bad):
+	case errors.Is(err, replay.ErrOptions), errors.Is(err, scenario.ErrInvalid), errors.Is(err, engine.ErrConfig), errors.Is(err, errReports), errors.Is(err, errOutput), errors.Is(err, errStore), errors.As(err, &bad):
 		return exitUsage
 	}
 	return exitFailed

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/bolt"
+)
+
+// storeCommand is the commands under watchmill store.
+type storeCommand struct {
+	Check   storeCheckCommand   `cmd:"" help:"Read all of a file, change nothing, and say as JSON what is in it and what is wrong with it."`
+	Info    storeInfoCommand    `cmd:"" help:"Say what a file is and holds."`
+	Dump    storeDumpCommand    `cmd:"" help:"Print the changes in a file as a trace, which watchmill replay takes, or the state that they led to."`
+	Restore storeRestoreCommand `cmd:"" help:"Make a file out of a snapshot, on a new timeline."`
+	Shrink  storeShrinkCommand  `cmd:"" help:"Copy a file into one without unused space, which takes its place."`
+}
+
+// Help returns the text that --help adds.
+func (*storeCommand) Help() string {
+	return `A file is one of package store/backend/bolt. All commands but restore and shrink leave it as it is; no program may have it open for writing meanwhile.
+
+If check finds damage, dump prints what can be read of the file, and restore makes a new one of a snapshot that a program took.`
+}
+
+// errStore is what errors are that are about the file that was named, not about what
+// is in it.
+var errStore = errors.New("cannot use the file")
+
+// usable returns err as an [errStore], unless it says that the file is damaged.
+func usable(err error) error {
+	if err == nil || errors.Is(err, bolt.ErrTimeout) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errStore, err)
+}
+
+type storeCheckCommand struct {
+	File string `arg:"" help:"The file."`
+}
+
+// checkReport is a [bolt.Report] as JSON.
+type checkReport struct {
+	File     string                   `json:"file"`
+	OK       bool                     `json:"ok"`
+	Bytes    int64                    `json:"bytes"`
+	Store    string                   `json:"store"`
+	Timeline uint64                   `json:"timeline"`
+	Format   uint64                   `json:"format"`
+	Created  time.Time                `json:"created"`
+	Records  int                      `json:"records"`
+	Types    map[string]checkRevision `json:"types"`
+	Warnings []string                 `json:"warnings,omitempty"`
+	Problems []string                 `json:"problems,omitempty"`
+}
+
+type checkRevision struct {
+	Revision  store.Revision `json:"revision"`
+	Compacted store.Revision `json:"compacted"`
+}
+
+// Run prints the report, and fails if the file is damaged.
+func (c *storeCheckCommand) Run(t *terminal) error {
+	r, err := bolt.Check(c.File)
+	if err != nil {
+		return usable(err)
+	}
+	report := checkReport{
+		File: r.Path, OK: len(r.Problems) == 0, Bytes: r.Size, Store: r.StoreID, Timeline: r.Timeline,
+		Format: r.Format, Created: r.Created, Records: r.Records, Types: map[string]checkRevision{}, Warnings: r.Warnings,
+	}
+	for name, info := range r.Types {
+		report.Types[name] = checkRevision(info)
+	}
+	for _, problem := range r.Problems {
+		report.Problems = append(report.Problems, problem.Error())
+	}
+	out := json.NewEncoder(t.stdout)
+	out.SetIndent("", "  ")
+	if err := out.Encode(report); err != nil {
+		return err
+	}
+	return damaged(r)
+}
+
+// damaged returns an error that has been reported, if the file has problems.
+func damaged(r *bolt.Report) error {
+	if len(r.Problems) > 0 {
+		return errFailed
+	}
+	return nil
+}
+
+type storeInfoCommand struct {
+	File string `arg:"" help:"The file."`
+}
+
+// Run prints what the file says of itself.
+func (c *storeInfoCommand) Run(t *terminal) error {
+	f, err := bolt.Open(c.File, bolt.Options{ReadOnly: true})
+	if err != nil {
+		return usable(err)
+	}
+	defer f.Close()
+	info, err := f.Info()
+	if err != nil {
+		return err
+	}
+	return writeInfo(t.stdout, info)
+}
+
+func writeInfo(w io.Writer, info bolt.Info) error {
+	_, err := fmt.Fprintf(w, "file       %s, %d bytes, %d of them unused\nstore      %s, timeline %d, format %d\ncreated    %s\n",
+		info.Path, info.Size, info.Free, info.StoreID, info.Timeline, info.Format, info.Created.UTC().Format(time.RFC3339))
+	for _, name := range slices.Sorted(maps.Keys(info.Types)) {
+		history := "from the beginning"
+		if oldest := info.Types[name].Compacted; oldest > 0 {
+			history = fmt.Sprintf("from revision %d", oldest)
+		}
+		_, more := fmt.Fprintf(w, "type       %s, at revision %d, history %s\n", name, info.Types[name].Revision, history)
+		err = cmp.Or(err, more)
+	}
+	for _, warning := range info.Warnings {
+		_, more := fmt.Fprintf(w, "warning    %s\n", warning)
+		err = cmp.Or(err, more)
+	}
+	return err
+}
+
+type storeRestoreCommand struct {
+	Snapshot string `arg:"" help:"The snapshot, as File.Snapshot wrote it."`
+	File     string `arg:"" help:"The file to make; there must be none."`
+	Floor    uint64 `placeholder:"REVISION" help:"A revision that all types are to go on above, if more was written since the snapshot than 2^32 changes."`
+}
+
+// Run restores, and prints what the new file is.
+func (c *storeRestoreCommand) Run(t *terminal) error {
+	snapshot, err := os.Open(c.Snapshot)
+	if err != nil {
+		return usable(err)
+	}
+	defer snapshot.Close()
+	if _, err := bolt.Restore(snapshot, c.File, bolt.RestoreOptions{Floor: store.Revision(c.Floor)}); err != nil {
+		return usable(err)
+	}
+	return (&storeInfoCommand{File: c.File}).Run(t)
+}
+
+type storeShrinkCommand struct {
+	File string `arg:"" help:"The file."`
+}
+
+// Run shrinks, and prints how large the file was and is.
+func (c *storeShrinkCommand) Run(t *terminal) error {
+	before, err := os.Stat(c.File) // or Open would make one
+	if err != nil {
+		return usable(err)
+	}
+	const anything = 1e-9 // of the file is unused
+	f, err := bolt.Open(c.File, bolt.Options{ShrinkAt: anything})
+	if err != nil {
+		return usable(err)
+	}
+	info, err := f.Info()
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(t.stdout, "%s had %d bytes and has %d\n", c.File, before.Size(), info.Size)
+	return err
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/watchmill/watchmill/sim/trace"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/bolt"
+)
+
+type storeDumpCommand struct {
+	File  string `arg:"" help:"The file."`
+	Type  string `placeholder:"NAME" help:"The type whose objects to print; it need not be given if there is one."`
+	State bool   `help:"Print the newest state, as tab-separated keys and values, in place of the changes."`
+}
+
+// Help returns the text that --help adds.
+func (*storeDumpCommand) Help() string {
+	return `Each change is a line {"t":...,"op":"put","key":...,"version":...}: version is the value, text or JSON as it is, other bytes as base64: and their encoding. History that was given up is left out, so that the first lines are of the state it led to. Values that were passed through without being kept are no changes.
+
+What cannot be read is left out and told on standard error, and the exit status is 1.`
+}
+
+// errManyTypes: a dump is of one type.
+var errManyTypes = errors.New("the file holds more than one type: choose one with --type")
+
+// Run prints what can be read.
+func (c *storeDumpCommand) Run(t *terminal) error {
+	out := bufio.NewWriter(t.stdout)
+	d := dump{command: c, out: out, state: trace.State{}}
+	report, err := bolt.Dump(c.File, d.record)
+	if err != nil {
+		return usable(err)
+	}
+	if _, known := report.Types[c.Type]; c.Type != "" && !known {
+		return fmt.Errorf("%w: %s has no type %q", errStore, c.File, c.Type)
+	}
+	if c.State {
+		err = d.state.WriteTSV(out)
+	}
+	if err := errors.Join(err, out.Flush()); err != nil {
+		return err
+	}
+	d.tell(t.stderr, report)
+	return damaged(report)
+}
+
+// dump prints the records of one type.
+type dump struct {
+	command *storeDumpCommand
+	out     io.Writer
+	state   trace.State
+	// name is the type that is printed; emitted counts what is no change.
+	name    string
+	emitted int
+}
+
+// dumpLine is a line of a trace.
+type dumpLine struct {
+	T       json.Number `json:"t"`
+	Op      string      `json:"op"`
+	Key     string      `json:"key"`
+	Version *string     `json:"version,omitempty"`
+}
+
+func (d *dump) record(r bolt.Record) error {
+	switch {
+	case d.command.Type != "" && r.Type != d.command.Type:
+		return nil
+	case d.name != "" && d.name != r.Type:
+		return errManyTypes
+	case r.Event == store.Emitted:
+		d.emitted++
+		return nil
+	}
+	d.name = r.Type
+	change := trace.Change{Time: r.Written.UTC(), Op: trace.Put, Key: r.Key}
+	if r.Event == store.Deleted {
+		change.Op = trace.Delete
+	} else {
+		change.Version = versionOf(r)
+	}
+	if d.command.State {
+		d.state.Apply(change)
+		return nil
+	}
+	return d.print(change)
+}
+
+// print prints a change as a line of a trace.
+func (d *dump) print(c trace.Change) error {
+	seconds := strconv.FormatFloat(float64(c.Time.UnixMicro())/1e6, 'f', -1, 64)
+	l := dumpLine{T: json.Number(seconds), Op: c.Op.String(), Key: c.Key}
+	if c.Op == trace.Put {
+		l.Version = &c.Version
+	}
+	text, err := json.Marshal(l)
+	if err == nil {
+		_, err = fmt.Fprintf(d.out, "%s\n", text)
+	}
+	return err
+}
+
+// versionOf returns a value as text: that of a JSON string, other text as it is, and
+// bytes in base64.
+func versionOf(r bolt.Record) string {
+	var text string
+	switch {
+	case r.Sealed || !utf8.Valid(r.Value):
+		return "base64:" + base64.StdEncoding.EncodeToString(r.Value)
+	case json.Unmarshal(r.Value, &text) == nil:
+		return text
+	}
+	return string(r.Value)
+}
+
+// tell says what was left out.
+func (d *dump) tell(w io.Writer, report *bolt.Report) {
+	if d.emitted > 0 {
+		fmt.Fprintf(w, "left out: %d values that were passed through\n", d.emitted)
+	}
+	for _, problem := range report.Problems {
+		fmt.Fprintln(w, "left out:", problem)
+	}
+}

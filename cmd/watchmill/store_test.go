@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store/backend/bolt"
+)
+
+// note is what the files of the tests hold.
+type note struct{ Name, Text string }
+
+// writeFile makes a file with a few notes, one changed and one deleted, and returns
+// its path and that of a snapshot of it.
+func writeFile(t *testing.T, types ...string) (path, snapshot string) {
+	path, snapshot = filepath.Join(t.TempDir(), "state.db"), filepath.Join(t.TempDir(), "snapshot")
+	f, err := bolt.Open(path, bolt.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, f.Close()) }()
+	cfg := engine.Config[note]{Key: func(n note) string { return n.Name }}
+	for _, name := range types {
+		b, err := bolt.New(f, name, bolt.Config{Schema: cfg.Schema(), FirstRevision: 1})
+		require.NoError(t, err)
+		cfg.Backend = b
+		e, err := engine.New(cfg)
+		require.NoError(t, err)
+		for _, n := range []note{{"a", "1"}, {"b", "2"}, {"a", "3"}} {
+			_, err := e.Put(t.Context(), n)
+			require.NoError(t, err)
+		}
+		_, err = e.Delete(t.Context(), "b", engine.DeleteOptions{})
+		require.NoError(t, err)
+		_, err = e.Emit(t.Context(), note{"c", "passing"})
+		require.NoError(t, err)
+		require.NoError(t, e.Close())
+	}
+	w, err := os.Create(snapshot)
+	require.NoError(t, err)
+	_, err = f.Snapshot(t.Context(), w)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return path, snapshot
+}
+
+func TestStoreCheck(t *testing.T) {
+	path, _ := writeFile(t, "notes")
+	out, errs, status := command(t.Context(), "store", "check", path)
+	require.Zero(t, status, errs)
+	var report struct {
+		OK      bool
+		Records int
+		Types   map[string]struct{ Revision int }
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &report))
+	require.True(t, report.OK)
+	require.Equal(t, 5, report.Records)
+	require.Equal(t, 6, report.Types["notes"].Revision)
+}
+
+func TestStoreCheckOfADamagedFileExitsWithOne(t *testing.T) {
+	path, _ := writeFile(t, "notes")
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	whole = bytes.ReplaceAll(whole, []byte(`"Text":"3"`), []byte(`"Text":"4"`)) // on pages of old, too
+	require.NoError(t, os.WriteFile(path, whole, 0o600))
+	out, errs, status := command(t.Context(), "store", "check", path)
+	require.Equal(t, exitFailed, status)
+	require.Empty(t, errs, "the report says it")
+	require.Contains(t, out, `"ok": false`)
+	require.Contains(t, out, path)
+	require.Contains(t, out, "revision 4")
+	dumped, errs, status := command(t.Context(), "store", "dump", path)
+	require.Equal(t, exitFailed, status)
+	require.Regexp(t, "left out: .*revision 4", errs)
+	require.Equal(t, 3, strings.Count(dumped, "\n"), "the other changes are there")
+	now, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, whole, now, "the file is as it was")
+}
+
+func TestStoreDumpIsATraceThatReplays(t *testing.T) {
+	path, _ := writeFile(t, "notes")
+	out, errs, status := command(t.Context(), "store", "dump", path)
+	require.Zero(t, status, errs)
+	require.Equal(t, "left out: 1 values that were passed through\n", errs)
+	history := filepath.Join(t.TempDir(), "dump.ndjson")
+	require.NoError(t, os.WriteFile(history, []byte(out), 0o600))
+	state := filepath.Join(t.TempDir(), "state.tsv")
+	replayed, errs, status := command(t.Context(), "replay", "--watchers=3", "--state", state, history)
+	require.Zero(t, status, replayed+errs)
+	require.Contains(t, replayed, "4 changes")
+	want, err := os.ReadFile(state)
+	require.NoError(t, err)
+	got, _, status := command(t.Context(), "store", "dump", "--state", path)
+	require.Zero(t, status)
+	require.Equal(t, string(want), got)
+	require.Equal(t, "a\t"+`{"Name":"a","Text":"3"}`+"\n", got)
+}
+
+func TestStoreDumpOfManyTypesNamesOne(t *testing.T) {
+	path, _ := writeFile(t, "notes", "others")
+	_, errs, status := command(t.Context(), "store", "dump", path)
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "--type")
+	_, errs, status = command(t.Context(), "store", "dump", "--type=none", path)
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, `no type "none"`)
+	out, errs, status := command(t.Context(), "store", "dump", "--type=others", "--state", path)
+	require.Zero(t, status, errs)
+	require.Contains(t, out, "a\t")
+}
+
+func TestStoreInfo(t *testing.T) {
+	path, _ := writeFile(t, "notes")
+	out, errs, status := command(t.Context(), "store", "info", path)
+	require.Zero(t, status, errs)
+	require.Contains(t, out, "timeline 0")
+	require.Contains(t, out, "type       notes, at revision 6, history from the beginning\n")
+}
+
+func TestStoreRestoreGoesOnAboveOnANewTimeline(t *testing.T) {
+	path, snapshot := writeFile(t, "notes")
+	restored := filepath.Join(t.TempDir(), "restored.db")
+	out, errs, status := command(t.Context(), "store", "restore", snapshot, restored)
+	require.Zero(t, status, errs)
+	require.Contains(t, out, "timeline 1")
+	require.Contains(t, out, "history from revision 4294967302\n")
+	want, _, _ := command(t.Context(), "store", "dump", "--state", path)
+	got, _, status := command(t.Context(), "store", "dump", "--state", restored)
+	require.Zero(t, status)
+	require.Equal(t, want, got)
+	_, errs, status = command(t.Context(), "store", "restore", snapshot, restored)
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "exist")
+}
+
+func TestStoreShrink(t *testing.T) {
+	path, _ := writeFile(t, "notes")
+	before, _, _ := command(t.Context(), "store", "dump", path)
+	out, errs, status := command(t.Context(), "store", "shrink", path)
+	require.Zero(t, status, errs)
+	require.Contains(t, out, path+" had ")
+	after, _, _ := command(t.Context(), "store", "dump", path)
+	require.Equal(t, before, after)
+}
+
+func TestStoreOfWhatIsNoFileExitsWithTwo(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing.db")
+	for _, verb := range []string{"check", "info", "dump", "shrink"} {
+		_, errs, status := command(t.Context(), "store", verb, missing)
+		require.Equal(t, exitUsage, status, verb)
+		require.Contains(t, errs, "missing.db")
+		require.NoFileExists(t, missing)
+	}
+}
