@@ -79,8 +79,8 @@ func (d Directive) String() string {
 // Failure is one panic of user code that was contained, or one turn that holds a
 // worker of the pool.
 type Failure struct {
-	// Actor is the name of the actor that failed, or "timer" for the function of
-	// a timer.
+	// Actor is the name of the actor that failed, with the name that a [Waker] has by
+	// a method Name in parentheses; or "timer" for the function of a timer.
 	Actor string
 	// ID is the actor's; zero for a timer.
 	ID ID

@@ -101,7 +101,7 @@ func (c *cell) release() {
 // stopping or restarting goes on with that: the failure is only reported.
 func (c *cell) fail(reason any, stack []byte) {
 	f := &Failure{
-		Actor: c.name(), ID: c.id, Reason: reason, Stack: stack,
+		Actor: c.title(), ID: c.id, Reason: reason, Stack: stack,
 		restartable: c.body.restartable(),
 		resumable:   c.body.behavior() != nil,
 	}

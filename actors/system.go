@@ -196,7 +196,7 @@ func (s *System) timerFailed(reason any, stack []byte) {
 
 // workerHeld reports a turn that holds a worker of the pool.
 func (s *System) workerHeld(turn *mailbox) {
-	f := &Failure{Actor: turn.String(), ID: turn.id, Reason: ErrWorkerHeld, Directive: Resume}
+	f := &Failure{Actor: (*cell)(turn).title(), ID: turn.id, Reason: ErrWorkerHeld, Directive: Resume}
 	s.logger.Warn("turn holds a worker of the pool", "actor", f.Actor, "id", f.ID, "limit", turnLimit)
 	s.notify(f)
 }

@@ -131,4 +131,6 @@ func (b *wakeBody) restartable() bool { return false }
 
 func (b *wakeBody) close() {}
 
-func (b *wakeBody) release() { b.waker = nil }
+// release keeps the waker, whose name may be asked for while the actor ends: the
+// box is part of it.
+func (b *wakeBody) release() {}

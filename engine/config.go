@@ -111,6 +111,10 @@ type Config[T any] struct {
 	// OnError is told every error that no call returns, such as those of a
 	// backend that is retried. It must not block.
 	OnError func(error)
+	// OnEnd is told of each watch that has ended: its name, and what its Err
+	// returns. Those of mirrors are among them; a handler may still be in its last
+	// call. It is called once for each, in the engine's own turns, and must not block.
+	OnEnd func(name string, why error)
 }
 
 // check returns a [*ConfigError] for the first of the functions that is wrong.
@@ -150,6 +154,7 @@ type settings struct {
 	backoff            reflector.Backoff
 	detectMutations    bool
 	onError            func(error)
+	onEnd              func(name string, why error)
 }
 
 // settings returns c without its type.
@@ -160,7 +165,7 @@ func (c Config[T]) settings() settings {
 		window: c.Window, noCache: c.NoCache,
 		backend: c.Backend, firstRevision: c.FirstRevision, host: c.Host, name: c.Name,
 		bookmarkPeriod: c.BookmarkPeriod, freshnessTimeout: c.FreshnessTimeout, verifyEvery: c.VerifyEvery,
-		backoff: c.Backoff, detectMutations: c.DetectMutations, onError: c.OnError,
+		backoff: c.Backoff, detectMutations: c.DetectMutations, onError: c.OnError, onEnd: c.OnEnd,
 	}
 	if s.name == "" {
 		s.name = typeName[T]()

@@ -47,6 +47,7 @@ type engineCore interface {
 	storageBelow() backend.Backend
 	storeID(ctx context.Context) (string, error)
 	close() error
+	leaked()
 }
 
 // core is an engine whatever the type of its objects: all of it that is not a
@@ -63,6 +64,7 @@ type core struct {
 	published store.Published
 	feed      watcher.Feed
 	registry  watcher.Registry
+	ends      ends
 	root      *actors.Ref[startUncached]
 	stopped   chan struct{}
 	parts     parts
@@ -100,7 +102,9 @@ func New[T any](cfg Config[T]) (*Engine[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine[T]{core}, nil
+	e := &Engine[T]{core}
+	reportLeak(e, core)
+	return e, nil
 }
 
 // openCore is open for the façade, which must not see what a core is made of.
@@ -125,6 +129,7 @@ func open(cfg settings) (*core, error) {
 		e.release()
 		return nil, err
 	}
+	e.host.opened(e)
 	return e, nil
 }
 
@@ -196,6 +201,7 @@ func (e *Engine[T]) Close() error { return e.core.close() }
 func (e *core) close() error {
 	e.closing.Do(func() {
 		e.closed.Store(true)
+		defer e.host.left(e)
 		e.root.Stop()
 		ctx, cancel := context.WithTimeout(context.Background(), e.host.timeout)
 		defer cancel()

@@ -34,8 +34,13 @@ type HostConfig struct {
 	Executor Executor
 	// Seed seeds all randomness (jitter of timers). Zero draws one.
 	Seed uint64
-	// Logger gets what nobody else is told; nil discards it.
+	// Logger gets a line for each watch that ends or stalls, each list after the
+	// first, and each error and failure. Nil discards them, except that an engine was
+	// never closed, which slog.Default is told.
 	Logger *slog.Logger
+	// Metrics is told how old events are at the stages of their way. Nil costs
+	// nothing.
+	Metrics Metrics
 	// OnFailure is told every panic that an actor survived or died of. It must
 	// not block.
 	OnFailure func(Failure)
@@ -59,8 +64,12 @@ type host struct {
 	// turns that was. Nil otherwise.
 	run func() int
 
-	mu   sync.Mutex
-	rand *rand.Rand
+	metrics    Metrics
+	leakLogger *slog.Logger
+
+	mu      sync.Mutex
+	rand    *rand.Rand
+	engines map[*core]struct{} // those that run
 }
 
 func (h *host) isHost() {}
@@ -75,7 +84,9 @@ func NewHost(cfg HostConfig) (*Host, error) {
 	if cfg.CloseTimeout < 0 {
 		return nil, &ConfigError{Field: "CloseTimeout", Problem: "is negative; zero means 10 s"}
 	}
+	leakLogger := cfg.Logger
 	if cfg.Logger == nil {
+		leakLogger = slog.Default()
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	system, err := actors.NewSystem(actors.SystemConfig{
@@ -92,7 +103,7 @@ func NewHost(cfg HostConfig) (*Host, error) {
 	if timeout == 0 {
 		timeout = DefaultCloseTimeout
 	}
-	h := &host{system: system, timeout: timeout, rand: rand.New(rand.NewPCG(seed, 0))}
+	h := &host{system: system, timeout: timeout, rand: rand.New(rand.NewPCG(seed, 0)), metrics: cfg.Metrics, leakLogger: leakLogger}
 	if driven, ok := cfg.Executor.(interface{ Run() int }); ok {
 		h.run = driven.Run
 	}

@@ -34,6 +34,7 @@ type topicCore interface {
 	stats() Stats
 	watches() []WatchInfo
 	close() error
+	leaked()
 }
 
 // topic is a Topic whatever the type of its messages.
@@ -74,6 +75,8 @@ type TopicOptions struct {
 	// DetectMutations and OnError are as in [Config].
 	DetectMutations bool
 	OnError         func(error)
+	// OnEnd is told of each subscription that has ended, as in [Config].
+	OnEnd func(name string, why error)
 }
 
 // The engine of a topic has one key. The history needs to hold only what the
@@ -97,7 +100,9 @@ func NewTopic[T any]() *Topic[T] { return NewTopicWith[T](TopicOptions{}) }
 // returns why, as a [*ConfigError] or [ErrEngineClosed].
 func NewTopicWith[T any](opts TopicOptions) *Topic[T] {
 	cfg := Config[T]{Key: func(T) string { return topicKey }}
-	return &Topic[T]{newTopic(cfg.settings(), opts)}
+	t := &Topic[T]{newTopic(cfg.settings(), opts)}
+	reportLeak(t, t.core)
+	return t
 }
 
 // newTopic is NewTopic without the type.
@@ -156,6 +161,7 @@ func (t *topic) start(cfg settings, o TopicOptions) (err error) {
 		cfg.window, cfg.backend, cfg.host = o.Window, t.history, host
 		cfg.name = cmp.Or(o.Name, "topic of "+cfg.name)
 		cfg.detectMutations, cfg.onError = o.DetectMutations, o.OnError
+		cfg.onEnd = o.OnEnd
 		t.engine, err = open(cfg)
 	}
 	if err != nil {

@@ -139,10 +139,10 @@ func (u *uncachedWatch) pullSoon() {
 // Started starts the dispatcher and brings it the watch.
 func (u *uncachedWatch) Started(ctx *actors.Context) {
 	e := u.engine
-	u.dispatcher = dispatcher.Spawn(ctx, dispatcher.Config{
+	u.dispatcher = dispatcher.Spawn(ctx, e.observed(dispatcher.Config{
 		Schema: e.schema, Source: &u.published, Feed: &u.feed, BookmarkPeriod: e.cfg.bookmarkPeriod,
 		Rand: e.host.newRand(), Stats: &e.counts.dispatcher, OnTurn: u.pullSoon,
-	})
+	}))
 	u.dispatcher.Tell(dispatcher.Committed{})
 	accepted := u.dispatcher.Tell(dispatcher.Register{
 		Watch: u.watch.Member(), Start: u.start, Snapshot: u.published.Load(), Reply: u.reply,

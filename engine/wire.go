@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -51,6 +52,7 @@ const (
 func (r *root) ChildFailed(ctx *actors.Context, child actors.ID, reason any) actors.Directive {
 	e := r.engine
 	e.counts.failures.Add(1)
+	e.log(slog.LevelError, "a part of the engine failed", "reason", reason)
 	if e.parts.cache == nil {
 		return actors.Stop // a watch without cache
 	}
@@ -120,17 +122,17 @@ func (e *core) wire(ctx *actors.Context) (err error) {
 	if !e.cfg.cached() {
 		return nil
 	}
-	e.parts.dispatcher = dispatcher.Spawn(ctx, dispatcher.Config{
+	e.parts.dispatcher = dispatcher.Spawn(ctx, e.observed(dispatcher.Config{
 		Schema: e.schema, Source: &e.published, Feed: &e.feed,
 		BookmarkPeriod: e.cfg.bookmarkPeriod, Rand: e.host.newRand(), Stats: &e.counts.dispatcher,
-	})
+	}))
 	e.parts.cache = watchcache.Spawn(ctx, ctx.Clock(), watchcache.Config{
 		Schema: e.schema, SizeOf: e.sizeOf, Indexes: e.cfg.indexes, Limits: e.window(), Emits: e.emits(),
 		Published: &e.published, Dispatcher: e.parts.dispatcher,
 		Relist:  func(why reflector.Reason) { e.parts.reflector.Relist(why) },
 		OnRoom:  func() { e.parts.reflector.Room() },
 		OnDoubt: func() { e.acknowledged.Store(0) }, OnBehind: e.onBehind(),
-		Report:  e.report, Stats: &e.counts.cache,
+		Report:  e.report, Stats: &e.counts.cache, OnRelist: e.relisted,
 	})
 	in := &inlet{cache: e.parts.cache}
 	e.parts.reflector, err = reflector.Spawn(ctx, reflector.Config{
@@ -173,6 +175,7 @@ func (e *core) sizeOf(o *store.Object) (n int) {
 
 // report tells OnError, whose own panics go no further than the log.
 func (e *core) report(err error) {
+	e.log(slog.LevelWarn, "error", "error", err)
 	if panicked := usercode.Call("Config.OnError", "", func() { e.cfg.onError(err) }); panicked != nil {
 		e.host.system.Logger().Error("OnError failed", "reason", panicked, "told", err)
 	}

@@ -32,6 +32,11 @@ type Config struct {
 	// OnTurn is called at the end of each turn: what was published may have been
 	// dispatched, and a watch recovered or ended. It must not block. Optional.
 	OnTurn func()
+	// OnEnd is called once for each watch that was taken in and has ended, OnStall for
+	// each that is called stalled, OnRound when next, which is newer than prev, has been
+	// offered to all. They must neither block nor panic. Optional.
+	OnEnd, OnStall func(*watcher.Member)
+	OnRound        func(prev, next *store.Snapshot)
 }
 
 // dispatcher is the actor. All of it belongs to the actor's turns.
@@ -165,5 +170,6 @@ func (d *dispatcher) Stopping(*actors.Context) {
 	d.deadlines.stop()
 	d.notified.stop()
 	d.endAll(func(*watcher.Member) error { return watcher.ErrEngineClosed })
+	d.tellEnds()
 	d.signals.send(d.Stats)
 }

@@ -167,6 +167,25 @@ func (d *dispatcher) forget(ctx *actors.Context, w *watcher.Member) {
 	d.countStalled()
 	d.Stats.Watches.Add(-1)
 	d.Stats.count(w.Err())
+	if d.OnEnd != nil {
+		d.OnEnd(w)
+	}
+}
+
+// tellEnds tells of the watches that are left when the dispatcher stops, which none
+// leaves any more. All have ended.
+func (d *dispatcher) tellEnds() {
+	if d.OnEnd == nil {
+		return
+	}
+	for _, w := range d.unfiltered.Members() {
+		d.OnEnd(w)
+	}
+	for _, e := range d.order {
+		for _, w := range e.stream.Members() {
+			d.OnEnd(w)
+		}
+	}
 }
 
 // count adds an end to the figures.

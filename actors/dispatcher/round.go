@@ -32,6 +32,9 @@ func (d *dispatcher) round(ctx *actors.Context) {
 	d.inRound = false
 	d.Stats.Rounds.Add(1)
 	d.signal(ctx, prev, next)
+	if d.OnRound != nil && next.Window.Next() > prev.Window.Next() {
+		d.OnRound(prev, next)
+	}
 }
 
 // evaluate finds the streams that care for each new event.

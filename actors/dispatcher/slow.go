@@ -31,6 +31,9 @@ func (d *dispatcher) stalled(w *watcher.Member) {
 	d.slow.set.add(w, w.Delivered(), w.Policy())
 	d.Stats.Stalls.Add(1)
 	d.countStalled()
+	if d.OnStall != nil {
+		d.OnStall(w)
+	}
 }
 
 // recovered notes that w has caught up, unless it has stalled again since it

@@ -112,6 +112,7 @@ func (c *cache) replace(u reflector.Update) {
 	c.doubt()
 	listed := newState(u, c.Indexes, c.window.View())
 	c.Stats.Replaces.Add(1)
+	before, again := c.Stats.Synthetic.Load(), c.filled
 	if !c.filled {
 		c.window.Reset(u.Revision)
 	} else if !c.appendDiff(listed.newest(c.window.View()), u.Revision) {
@@ -122,6 +123,9 @@ func (c *cache) replace(u reflector.Update) {
 	c.state.appliedTo(c.window.View())
 	c.until = u.Until
 	c.filled, c.distrusted, c.dirty = true, false, true
+	if again && c.OnRelist != nil {
+		c.OnRelist(u.Revision, int(c.Stats.Synthetic.Load()-before))
+	}
 }
 
 // appendDiff appends the difference between the state and the listed one to the

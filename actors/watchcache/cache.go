@@ -40,6 +40,9 @@ type Config struct {
 	// list: storage may have gone back in time and lost acknowledged writes. It
 	// must not block. Optional.
 	OnDoubt func()
+	// OnRelist is called when a list has taken the place of what happened, with how
+	// many objects it changes. It must neither block nor panic. Optional.
+	OnRelist func(rev store.Revision, changed int)
 	// Report is called for each change that did not fit the state. It must
 	// neither block nor panic.
 	Report func(error)

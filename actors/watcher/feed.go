@@ -33,6 +33,10 @@ type Feed struct {
 	// Registry has the running watches of all feeds that share it. Nil means none.
 	Registry *Registry
 
+	// Delivered is called with each batch that a consumer is given. It must neither block
+	// nor call the watch. Nil costs nothing.
+	Delivered func([]store.Event)
+
 	// Recovered is told when a watch that was called stalled has caught up, Ended
 	// when one without a handler has ended, or the actor of one with a handler has
 	// stopped. The dispatcher sets them; they must not block.

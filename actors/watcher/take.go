@@ -23,6 +23,9 @@ func (w *Watch) take() ([]store.Event, error) {
 	}
 	w.flags.clear(waiting)
 	w.delivered.Add(uint64(len(events)))
+	if w.feed.Delivered != nil {
+		w.feed.Delivered(events)
+	}
 	return events, nil
 }
 

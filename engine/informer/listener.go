@@ -42,6 +42,9 @@ type listener struct {
 	end                   error         // the reason; read it after done
 }
 
+// Name is the handler's name in reports of its actor.
+func (l *listener) Name() string { return l.options.Name }
+
 // Started arms the first resync.
 func (l *listener) Started(ctx *actors.Context) { l.armResync(ctx) }
 

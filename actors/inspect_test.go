@@ -1,0 +1,55 @@
+package actors_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+)
+
+// billing is a wake actor that its user has given a name.
+type billing struct {
+	actors.WakeBox
+	pause *pause
+}
+
+func (b *billing) Woken(*actors.Context) bool { b.pause.turn(); return false }
+func (b *billing) Name() string               { return "billing" }
+
+func TestWatchdog_NamesAWakerAsItsUserDoes(t *testing.T) {
+	var failed failures
+	clock := actors.NewVirtualClock(start)
+	sys := newSystem(t, actors.SystemConfig{Workers: 2, Clock: clock, OnFailure: failed.add})
+	parent := spawnProbe(sys, &probe{journal: new(journal), name: "parent"}, actors.Options{})
+	b := &billing{pause: newPause(t)}
+	spawned := make(chan error, 1)
+	parent.Tell(run("", func(ctx *actors.Context) { spawned <- actors.SpawnWake(ctx, b, &b.WakeBox, nil) }))
+	require.NoError(t, <-spawned)
+	b.Wake()
+	<-b.pause.entered
+	clock.Advance(time.Second)
+	clock.Advance(time.Second / 4)
+	require.Equal(t, "parent/"+b.ID().String()+" (billing): "+held, failed.take())
+	b.pause.release()
+}
+
+func TestMailboxes_ShowWhatWaits(t *testing.T) {
+	sys := newSystem(t, actors.SystemConfig{Workers: 2})
+	busy := spawnProbe(sys, &probe{journal: new(journal), name: "busy"}, actors.Options{Capacity: 10})
+	idle := spawnProbe(sys, &probe{journal: new(journal), name: "idle"}, actors.Options{})
+	settle(t, idle)
+	p := newPause(t)
+	busy.Tell(p.message())
+	<-p.entered
+	for range 3 {
+		busy.Tell(run("", func(*actors.Context) {}))
+	}
+	boxes := sys.Mailboxes()
+	require.Len(t, boxes, 2)
+	require.Equal(t, actors.MailboxInfo{Name: "busy", Queued: 3, Capacity: 10, Running: true}, boxes[0])
+	require.Equal(t, "idle", boxes[1].Name)
+	require.Zero(t, boxes[1].Queued)
+	p.release()
+}

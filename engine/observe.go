@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// Stage is a point on the way of an event at which its age is measured.
+type Stage string
+
+// The stages, in their order.
+const (
+	// StageCached: the cache has taken the event in.
+	StageCached Stage = "cached"
+	// StageDispatched: the dispatcher has offered it to every watch.
+	StageDispatched Stage = "dispatched"
+	// StageDelivered: a watch has handed it to its consumer.
+	StageDelivered Stage = "delivered"
+)
+
+// Metrics is told, while engines run, what the figures of [Stats] and [WatchInfo]
+// cannot say. Set it as [HostConfig].Metrics. Its methods are called in the middle
+// of the engines' work, from several goroutines: they must be quick and must not
+// block.
+type Metrics interface {
+	// Latency is told, once for each batch, how long ago its oldest event was
+	// committed when it reached the stage. Of an initial state it is not told.
+	Latency(engine string, stage Stage, age time.Duration)
+	// Ended is told of each watch that has ended.
+	Ended(engine string, end WatchEnd)
+}
+
+// WatchEnd is the end of a watch.
+type WatchEnd struct {
+	// Name is what the watch was called, Why the reason that its Err returns.
+	Name string
+	Why  error
+	// At is when it ended.
+	At time.Time
+	// Delivered is how many events its consumer had been given.
+	Delivered uint64
+}
+
+// Reason returns why it ended in a word: "stopped", "expired", "slow", "panicked",
+// "deadline", "closed", or "failed" for anything else.
+func (e WatchEnd) Reason() string {
+	for _, r := range []struct {
+		is   error
+		word string
+	}{
+		{ErrStopped, "stopped"}, {ErrExpired, "expired"}, {ErrSlowConsumer, "slow"}, {ErrHandlerPanic, "panicked"},
+		{usercode.ErrPanic, "panicked"}, {ErrDeadline, "deadline"}, {ErrEngineClosed, "closed"},
+	} {
+		if errors.Is(e.Why, r.is) {
+			return r.word
+		}
+	}
+	return "failed"
+}
+
+// keptEnds is how many ends an engine remembers.
+const keptEnds = 64
+
+// ends are the last ends of watches.
+type ends struct {
+	mu   sync.Mutex
+	last []WatchEnd
+}
+
+func (s *ends) add(end WatchEnd) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.last) == keptEnds {
+		s.last = append(s.last[:0], s.last[1:]...)
+	}
+	s.last = append(s.last, end)
+}
+
+// newest returns the ends, the newest first.
+func (s *ends) newest() []WatchEnd {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := slices.Clone(s.last)
+	slices.Reverse(list)
+	return list
+}
+
+// observed has what the dispatcher does told to those who observe the engine.
+func (e *core) observed(cfg dispatcher.Config) dispatcher.Config {
+	cfg.OnEnd, cfg.OnStall = e.watchEnded, e.watchStalled
+	if m := e.host.metrics; m != nil {
+		cfg.OnRound = func(prev, next *store.Snapshot) { e.measureRound(m, prev, next) }
+		cfg.Feed.Delivered = func(events []store.Event) { e.measure(m, StageDelivered, events, e.clockNow) }
+	}
+	return cfg
+}
+
+func (e *core) clockNow() time.Time { return e.host.system.Clock().Now() }
+
+// measureRound measures the oldest event that came with next.
+func (e *core) measureRound(m Metrics, prev, next *store.Snapshot) {
+	events, _ := next.Window.Read(max(prev.Window.Next(), next.Window.First()))
+	e.measure(m, StageCached, events, func() time.Time { return next.At })
+	e.measure(m, StageDispatched, events, e.clockNow)
+}
+
+func (e *core) measure(m Metrics, stage Stage, events []store.Event, now func() time.Time) {
+	if len(events) == 0 || events[0].Object == nil || events[0].Is(store.Initial) || events[0].Object.Written.IsZero() {
+		return
+	}
+	e.contain("Metrics.Latency", func() { m.Latency(e.cfg.name, stage, max(now().Sub(events[0].Object.Written), 0)) })
+}
+
+// watchEnded is told of each watch that has left the dispatcher.
+func (e *core) watchEnded(w *watcher.Member) {
+	end := WatchEnd{Name: w.Name(), Why: w.Err(), At: e.clockNow(), Delivered: w.Delivered()}
+	e.ends.add(end)
+	e.log(levelOf(end), "watch ended", "watch", end.Name, "why", end.Why, "delivered", end.Delivered)
+	if e.cfg.onEnd != nil {
+		e.contain("Config.OnEnd", func() { e.cfg.onEnd(end.Name, end.Why) })
+	}
+	if m := e.host.metrics; m != nil {
+		e.contain("Metrics.Ended", func() { m.Ended(e.cfg.name, end) })
+	}
+}
+
+// levelOf says how much an end matters: what the user has asked for is no news.
+func levelOf(end WatchEnd) slog.Level {
+	switch end.Reason() {
+	case "stopped", "closed", "deadline":
+		return slog.LevelDebug
+	case "panicked":
+		return slog.LevelError
+	}
+	return slog.LevelWarn
+}
+
+func (e *core) watchStalled(w *watcher.Member) {
+	e.log(slog.LevelWarn, "watch stalled", "watch", w.Name(), "policy", w.Policy(), "delivered", w.Delivered())
+}
+
+// relisted is told when the cache has taken a list in place of what happened.
+func (e *core) relisted(rev Revision, changed int) {
+	e.log(slog.LevelWarn, "listed again", "revision", rev, "changed", changed)
+}
+
+func (e *core) log(level slog.Level, what string, args ...any) {
+	logger := e.host.system.Logger()
+	if logger.Enabled(context.Background(), level) {
+		logger.Log(context.Background(), level, what, append([]any{"engine", e.cfg.name}, args...)...)
+	}
+}
+
+// contain calls the user's function of that name; a panic in it goes no further
+// than the log.
+func (e *core) contain(name string, f func()) {
+	if panicked := usercode.Call(name, "", f); panicked != nil {
+		e.log(slog.LevelError, "user code panicked", "reason", panicked)
+	}
+}
+
+// reportLeak has it logged if the handle of an engine becomes unreachable while
+// the engine runs: then nothing can close it any more.
+func reportLeak[H any](handle *H, running interface{ leaked() }) {
+	runtime.AddCleanup(handle, func(running interface{ leaked() }) { running.leaked() }, running)
+}
+
+// leaked is called when nothing can close the engine any more.
+func (e *core) leaked() {
+	if e.closed.Load() {
+		return
+	}
+	logger := e.host.leakLogger
+	logger.Error("engine was never closed and is out of reach: call Close when done with it", "engine", e.cfg.name)
+}
+
+func (t *topic) leaked() {
+	if t.engine != nil {
+		t.engine.leaked()
+	}
+}
+
+// Running is an engine, or the engine of a topic, as an observer sees it: whatever
+// the type of its objects, and without a way to change anything. [Host.Engines]
+// returns it. It may be used after the engine was closed.
+type Running struct{ core *core }
+
+// Name is what the engine is called.
+func (r Running) Name() string { return r.core.cfg.name }
+
+// Cached reports whether there is a cache; without one Stats says little.
+func (r Running) Cached() bool { return r.core.cfg.cached() }
+
+// Window is what bounds the history that watches can resume from.
+func (r Running) Window() Window { return r.core.cfg.window }
+
+// Stats is as [Engine.Stats].
+func (r Running) Stats() Stats { return r.core.stats() }
+
+// Watches is as [Engine.Watches].
+func (r Running) Watches() []WatchInfo { return r.core.watches() }
+
+// Ends returns the last 64 ends of watches, the newest first.
+func (r Running) Ends() []WatchEnd { return r.core.ends.newest() }
+
+// Engines returns the engines that run on the host, those of topics too, by name.
+func (h *Host) Engines() []Running {
+	core := coreOf(h)
+	core.mu.Lock()
+	list := make([]Running, 0, len(core.engines))
+	for e := range core.engines {
+		list = append(list, Running{e})
+	}
+	core.mu.Unlock()
+	slices.SortFunc(list, func(a, b Running) int { return strings.Compare(a.Name(), b.Name()) })
+	return list
+}
+
+// opened and left keep the host's list of engines.
+func (h *host) opened(e *core) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.engines == nil {
+		h.engines = map[*core]struct{}{}
+	}
+	h.engines[e] = struct{}{}
+}
+
+func (h *host) left(e *core) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.engines, e)
+}

@@ -1,0 +1,261 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
+	"github.com/watchmill/watchmill/store"
+)
+
+// log is what was logged, to be read while more comes.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *logged) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+func newHost(t *testing.T, cfg engine.HostConfig) *engine.Host {
+	host, err := engine.NewHost(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, host.Close()) })
+	return host
+}
+
+func ExampleConfig_onEnd() {
+	ctx := context.Background()
+	pods, err := engine.New(engine.Config[Pod]{
+		Key:   func(p Pod) string { return p.Namespace + "/" + p.Name },
+		OnEnd: func(name string, why error) { fmt.Println(name, "ended, by a panic:", errors.Is(why, engine.ErrHandlerPanic)) },
+	})
+	must(err)
+	w, err := pods.Handle(ctx, engine.WatchOptions{Name: "billing"}, func(engine.Event[Pod]) { panic("oops") })
+	must(err)
+	_, err = pods.Create(ctx, Pod{Namespace: "default", Name: "web"})
+	must(err)
+	<-w.Done()
+	must(pods.Close())
+	// Output: billing ended, by a panic: true
+}
+
+func TestOnEnd_IsToldOfEachWatchOnce(t *testing.T) {
+	for _, cached := range []bool{true, false} {
+		t.Run(fmt.Sprintf("cached=%v", cached), func(t *testing.T) {
+			var mu sync.Mutex
+			told := map[string][]error{}
+			config := cfg()
+			config.NoCache = !cached
+			config.OnEnd = func(name string, why error) {
+				mu.Lock()
+				defer mu.Unlock()
+				told[name] = append(told[name], why)
+				panic("which goes no further")
+			}
+			e, err := engine.New(config)
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			watch := func(name string, timeout time.Duration) *engine.Watch[pod] {
+				w, err := e.Watch(ctx, engine.WatchOptions{Name: name, Timeout: timeout})
+				require.NoError(t, err)
+				return w
+			}
+			stopped, late := watch("stopped", 0), watch("late", time.Nanosecond)
+			panicked, err := e.Handle(ctx, engine.WatchOptions{Name: "panicked"}, func(engine.Event[pod]) { panic("oops") })
+			require.NoError(t, err)
+			stopped.Stop()
+			_, err = e.Create(t.Context(), pod{Name: "a"})
+			require.NoError(t, err)
+			<-panicked.Done()
+			<-late.Done()
+			left, err := e.Watch(t.Context(), engine.WatchOptions{Name: "left"})
+			require.NoError(t, err)
+			handled, err := e.Handle(t.Context(), engine.WatchOptions{Name: "handled"}, func(engine.Event[pod]) {})
+			require.NoError(t, err)
+			cancelled := watch("cancelled", 0)
+			cancel(errOutage)
+			<-cancelled.Done()
+			require.NoError(t, e.Close())
+			want := map[string]error{
+				"stopped": engine.ErrStopped, "late": engine.ErrDeadline, "panicked": engine.ErrHandlerPanic,
+				"left": engine.ErrEngineClosed, "handled": engine.ErrEngineClosed, "cancelled": errOutage,
+			}
+			require.Len(t, told, len(want))
+			for name, reason := range want {
+				require.Len(t, told[name], 1, name)
+				require.ErrorIs(t, told[name][0], reason)
+			}
+			for _, w := range []*engine.Watch[pod]{stopped, late, panicked, left, handled, cancelled} {
+				require.Equal(t, told[w.Name()][0], w.Err())
+			}
+		})
+	}
+}
+
+func TestLog_TellsEndsStallsAndRelists(t *testing.T) {
+	var log logged
+	source := enginetest.NewSource(cfg())
+	config := cfg()
+	config.Name, config.Backend = "pods", source
+	config.Host = newHost(t, engine.HostConfig{Logger: log.logger()})
+	e, err := engine.New(config)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()); require.NoError(t, source.Close()) })
+	require.NoError(t, e.WaitFor(t.Context(), 1))
+	slow, err := e.Watch(t.Context(), engine.WatchOptions{Name: "slow", Buffer: 1})
+	require.NoError(t, err)
+	clumsy, err := e.Handle(t.Context(), engine.WatchOptions{Name: "clumsy"}, func(engine.Event[pod]) { panic("oops") })
+	require.NoError(t, err)
+	for i := range 10 {
+		_, err := e.Create(t.Context(), pod{Name: fmt.Sprint(i)})
+		require.NoError(t, err)
+	}
+	<-clumsy.Done()
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), `msg="watch ended"`) }, time.Minute, time.Millisecond)
+	slow.Stop()
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), `why="slow: watch stopped"`) }, time.Minute, time.Millisecond)
+	source.ResetWatches(&store.ExpiredError{Requested: 1, Oldest: 2})
+	_, err = e.Create(t.Context(), pod{Name: "more"})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), `msg="listed again"`) }, time.Minute, time.Millisecond)
+	text := log.String()
+	require.Contains(t, text, `level=WARN msg="watch stalled" engine=pods watch=slow policy=park`)
+	require.Contains(t, text, `level=ERROR msg="watch ended" engine=pods watch=clumsy why="clumsy: watch handler panicked`)
+	require.Contains(t, text, `level=WARN msg=error engine=pods error=`)
+	require.Contains(t, text, `(clumsy)`, "the panic's report names the handler")
+}
+
+func TestLog_TellsOnceThatAnEngineWasNeverClosed(t *testing.T) {
+	var log logged
+	host := newHost(t, engine.HostConfig{Logger: log.logger()})
+	leak := func() {
+		config := cfg()
+		config.Name, config.Host = "forgotten", host
+		_, err := engine.New(config)
+		require.NoError(t, err)
+		engine.NewTopicWith[int](engine.TopicOptions{Name: "bus", Host: host})
+		config.Name = "closed"
+		e, err := engine.New(config)
+		require.NoError(t, err)
+		require.NoError(t, e.Close())
+	}
+	leak()
+	require.Eventually(t, func() bool { runtime.GC(); return strings.Count(log.String(), "never closed") == 2 }, time.Minute, time.Millisecond)
+	runtime.GC()
+	require.Equal(t, 1, strings.Count(log.String(), "engine=forgotten"))
+	require.Equal(t, 1, strings.Count(log.String(), "engine=bus"))
+	require.NotContains(t, log.String(), "engine=closed")
+	require.Len(t, host.Engines(), 2)
+}
+
+// ages is metrics that keep what they are told.
+type ages struct {
+	mu    sync.Mutex
+	ages  map[engine.Stage][]time.Duration
+	ended []engine.WatchEnd
+}
+
+func (a *ages) Latency(_ string, stage engine.Stage, age time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ages == nil {
+		a.ages = map[engine.Stage][]time.Duration{}
+	}
+	a.ages[stage] = append(a.ages[stage], age)
+}
+
+func (a *ages) Ended(_ string, end engine.WatchEnd) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ended = append(a.ended, end)
+}
+
+func TestMetrics_MeasureEventsAtEachStage(t *testing.T) {
+	var told ages
+	clock := enginetest.NewVirtualClock()
+	host := newHost(t, engine.HostConfig{Clock: clock, Executor: engine.NewSeeded(1), Metrics: &told})
+	config := cfg()
+	config.Host = host
+	e, err := engine.New(config)
+	require.NoError(t, err)
+	w, err := e.Watch(t.Context(), engine.WatchOptions{Name: "w"})
+	require.NoError(t, err)
+	o, err := e.Create(t.Context(), pod{Name: "a"})
+	require.NoError(t, err)
+	require.NoError(t, e.WaitFor(t.Context(), o.Revision))
+	clock.Advance(3 * time.Second)
+	_, err = w.Next(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, e.Close())
+	require.Equal(t, []time.Duration{3 * time.Second}, told.ages[engine.StageDelivered])
+	require.Equal(t, []time.Duration{0}, told.ages[engine.StageCached])
+	require.Len(t, told.ages[engine.StageDispatched], 1)
+	require.Len(t, told.ended, 1)
+	require.Equal(t, "closed", told.ended[0].Reason())
+	require.Equal(t, uint64(1), told.ended[0].Delivered)
+}
+
+func TestHost_ShowsTheEnginesThatRun(t *testing.T) {
+	host := newHost(t, engine.HostConfig{})
+	require.Empty(t, host.Engines())
+	config := cfg()
+	config.Host, config.Name, config.Window.MaxEvents = host, "pods", 77
+	e, err := engine.New(config)
+	require.NoError(t, err)
+	topic := engine.NewTopicWith[int](engine.TopicOptions{Host: host, Name: "bus"})
+	running := host.Engines()
+	require.Len(t, running, 2)
+	require.Equal(t, []string{"bus", "pods"}, []string{running[0].Name(), running[1].Name()})
+	require.Equal(t, 77, running[1].Window().MaxEvents)
+	require.True(t, running[1].Cached())
+	for i := range 70 {
+		w, err := e.Watch(t.Context(), engine.WatchOptions{Name: fmt.Sprint(i)})
+		require.NoError(t, err)
+		require.Len(t, running[1].Watches(), 1)
+		w.Stop()
+	}
+	require.Eventually(t, func() bool { return running[1].Stats().Watches == 0 }, time.Minute, time.Millisecond)
+	ends := running[1].Ends()
+	require.Len(t, ends, 64)
+	require.Equal(t, "69", ends[0].Name)
+	require.Equal(t, "stopped", ends[63].Reason())
+	require.NoError(t, topic.Close())
+	require.NoError(t, e.Close())
+	require.Empty(t, host.Engines())
+	require.Zero(t, running[1].Stats().Watches)
+}
+
+func TestWatchEnd_HasAWordForEachReason(t *testing.T) {
+	var words []string
+	for _, why := range []error{
+		engine.ErrStopped, &store.ExpiredError{}, engine.ErrSlowConsumer, &engine.PanicError{}, engine.ErrDeadline, engine.ErrEngineClosed, errOutage,
+	} {
+		words = append(words, engine.WatchEnd{Why: why}.Reason())
+	}
+	require.Equal(t, []string{"stopped", "expired", "slow", "panicked", "deadline", "closed", "failed"}, words)
+}
