@@ -24,7 +24,8 @@ import (
 
 func everyHostOption() engine.HostConfig {
 	return engine.HostConfig{
-		Clock: engine.NewVirtualClock(epoch), Executor: engine.NewSeeded(1), Seed: 1,
+		Metrics: new(ages),
+		Clock:   engine.NewVirtualClock(epoch), Executor: engine.NewSeeded(1), Seed: 1,
 		Logger: slog.New(slog.DiscardHandler), OnFailure: func(failed engine.Failure) { fmt.Println(failed) },
 		CloseTimeout: time.Second,
 	}
@@ -47,6 +48,7 @@ func everyConfig(t *testing.T, host *engine.Host) engine.Config[pod] {
 		Backoff:         engine.Backoff{Initial: time.Second, Max: time.Minute, Factor: 2, Jitter: 1, HealthyAfter: time.Minute},
 		DetectMutations: true,
 		OnError:         func(err error) { fmt.Println(err) },
+		OnEnd:           func(name string, why error) { fmt.Println(name, why) },
 	}
 	storage, err := memory.New(c.Schema(), memory.Options{Clock: host.Clock(), FirstRevision: 1})
 	require.NoError(t, err)

@@ -1,0 +1,25 @@
+// Package prommetrics shows engines to Prometheus. It is a leaf: an engine does not
+// need it, and only programs that import it depend on client_golang.
+//
+//	metrics := prommetrics.New(prommetrics.Options{})
+//	host, err := engine.NewHost(engine.HostConfig{Metrics: metrics})
+//	metrics.Observe(host)
+//	prometheus.MustRegister(metrics)
+//
+//	host ──Latency, Ended──▶ Metrics: histograms, counters ─┐
+//	host ◀──Engines: Stats, Watches── Collect, at a scrape ─┴──▶ Prometheus
+//
+// # Names
+//
+// Where the Kubernetes API server has a metric of the same meaning, its name and
+// labels are used, so that dashboards work: apiserver_watch_cache_*,
+// apiserver_terminated_watchers_total, apiserver_cache_list_total,
+// apiserver_resource_objects and apiserver_watch_events_dispatch_duration_seconds,
+// which has the label stage. What it cannot say is under watchmill_.
+//
+// # Cost
+//
+// A scrape takes about a microsecond for each watch. The number of time series is
+// bounded: watches with the same name are one, and of the names only those that
+// are behind the longest have series of their own.
+package prommetrics

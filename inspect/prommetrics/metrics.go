@@ -1,0 +1,239 @@
+package prommetrics
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+// DefaultWatches is how many names of watches have series of their own if
+// [Options].Watches is zero.
+const DefaultWatches = 50
+
+// Options says how engines are shown. The zero value is good.
+type Options struct {
+	// Resource returns the labels group and resource of an engine of that name; nil
+	// means no group, and the name as the resource.
+	Resource func(engine string) (group, resource string)
+	// Watches is how many names of watches have series of their own, for each engine:
+	// those that are behind the longest. Zero means [DefaultWatches], a negative number
+	// none.
+	Watches int
+	// Buckets are the bounds of the latency histograms, in seconds; nil means from 10
+	// µs to 10 s.
+	Buckets []float64
+}
+
+// Metrics is a [prometheus.Collector] over hosts, and the [engine.Metrics] of
+// those. All methods are safe for concurrent use.
+type Metrics struct {
+	options Options
+	latency *prometheus.HistogramVec
+	ends    *prometheus.CounterVec
+
+	mu    sync.Mutex
+	hosts []*engine.Host
+}
+
+var (
+	_ prometheus.Collector = (*Metrics)(nil)
+	_ engine.Metrics       = (*Metrics)(nil)
+)
+
+// New returns metrics of no host yet.
+func New(options Options) *Metrics {
+	if options.Resource == nil {
+		options.Resource = func(engine string) (string, string) { return "", engine }
+	}
+	options.Watches = cmp.Or(options.Watches, DefaultWatches)
+	if options.Buckets == nil {
+		options.Buckets = []float64{1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2, 0.1, 0.5, 1, 5, 10}
+	}
+	return &Metrics{
+		options: options,
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "apiserver_watch_events_dispatch_duration_seconds",
+			Help:    "Age of the oldest event of a batch, since it was committed, at the stages cached, dispatched and delivered.",
+			Buckets: options.Buckets,
+		}, []string{"group", "resource", "stage"}),
+		ends: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "watchmill_watch_ends_total", Help: "Watches that have ended, by reason.",
+		}, []string{"group", "resource", "reason"}),
+	}
+}
+
+// Observe shows the engines of a host from now on, until Forget. For histograms
+// and ends, m must be the host's Metrics, too.
+func (m *Metrics) Observe(host *engine.Host) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hosts = append(m.hosts, host)
+}
+
+// Forget shows the host's engines no more.
+func (m *Metrics) Forget(host *engine.Host) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hosts = slices.DeleteFunc(slices.Clone(m.hosts), func(h *engine.Host) bool { return h == host })
+}
+
+// Latency is called by engines.
+func (m *Metrics) Latency(name string, stage engine.Stage, age time.Duration) {
+	group, resource := m.options.Resource(name)
+	m.latency.WithLabelValues(group, resource, string(stage)).Observe(age.Seconds())
+}
+
+// Ended is called by engines.
+func (m *Metrics) Ended(name string, end engine.WatchEnd) {
+	group, resource := m.options.Resource(name)
+	m.ends.WithLabelValues(group, resource, end.Reason()).Inc()
+}
+
+// figure is one metric of an engine's.
+type figure struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	of   func(engine.Running, *engine.Stats) float64
+}
+
+var perEngine = []string{"group", "resource"}
+
+func counter(name, help string, of func(*engine.Stats) uint64) figure {
+	return figure{prometheus.NewDesc(name, help, perEngine, nil), prometheus.CounterValue,
+		func(_ engine.Running, s *engine.Stats) float64 { return float64(of(s)) }}
+}
+
+func gauge(name, help string, of func(*engine.Stats) float64) figure {
+	return figure{prometheus.NewDesc(name, help, perEngine, nil), prometheus.GaugeValue,
+		func(_ engine.Running, s *engine.Stats) float64 { return of(s) }}
+}
+
+var figures = []figure{
+	counter("apiserver_watch_cache_events_received_total", "Changes that the cache has applied.", func(s *engine.Stats) uint64 { return s.Events }),
+	counter("apiserver_watch_cache_events_dispatched_total", "Changes that were offered to the watches.", func(s *engine.Stats) uint64 { return s.Dispatched }),
+	counter("apiserver_watch_cache_initializations_total", "Times that the cache became ready.", func(s *engine.Stats) uint64 { return s.Generation }),
+	gauge("apiserver_watch_cache_resource_version", "Revision that the cache has reached.", func(s *engine.Stats) float64 { return float64(s.Revision) }),
+	{prometheus.NewDesc("apiserver_watch_cache_capacity", "Changes that the window may hold; +Inf if only bytes and age bound it.", perEngine, nil), prometheus.GaugeValue, capacity},
+	counter("apiserver_terminated_watchers_total", "Watches that were ended for slowness.", func(s *engine.Stats) uint64 { return s.Terminated }),
+	counter("apiserver_cache_list_total", "Lists.", func(s *engine.Stats) uint64 { return s.Lists }),
+	gauge("apiserver_resource_objects", "Objects that the cache holds.", func(s *engine.Stats) float64 { return float64(s.Objects) }),
+	gauge("watchmill_window_events", "Changes that the window holds.", func(s *engine.Stats) float64 { return float64(s.WindowEvents) }),
+	gauge("watchmill_state_bytes", "Estimated memory of the objects.", func(s *engine.Stats) float64 { return float64(s.StateBytes) }),
+	gauge("watchmill_window_bytes", "Estimated memory of the window beside the objects.", func(s *engine.Stats) float64 { return float64(s.WindowBytes) }),
+	gauge("watchmill_history_bytes", "Estimated memory of the backend's own history beside the window.", func(s *engine.Stats) float64 { return float64(s.HistoryBytes) }),
+	gauge("watchmill_ready", "1 if the cache can serve.", func(s *engine.Stats) float64 { return truth(s.Ready) }),
+	gauge("watchmill_watches", "Watches that are running.", func(s *engine.Stats) float64 { return float64(s.Watches) }),
+	gauge("watchmill_watches_stalled", "Watches that are too far behind.", func(s *engine.Stats) float64 { return float64(s.Stalled) }),
+	counter("watchmill_watch_stalls_total", "Times that a watch was called stalled.", func(s *engine.Stats) uint64 { return s.Stalls }),
+	counter("watchmill_relists_total", "Times that the state was listed again.", func(s *engine.Stats) uint64 { return s.Relists }),
+	counter("watchmill_list_fallbacks_total", "Lists that the backend served since the cache could not.", func(s *engine.Stats) uint64 { return s.Fallbacks }),
+	counter("watchmill_read_waits_total", "Calls that waited for the cache.", func(s *engine.Stats) uint64 { return s.Waits }),
+	counter("watchmill_failures_total", "Failures of the engine's own parts.", func(s *engine.Stats) uint64 { return s.Failures }),
+	counter("watchmill_source_errors_total", "Errors of the backend that the Reflector has met.", func(s *engine.Stats) uint64 { return s.Source.Errors }),
+}
+
+func capacity(r engine.Running, _ *engine.Stats) float64 {
+	if n := r.Window().MaxEvents; n > 0 {
+		return float64(n)
+	}
+	return math.Inf(1)
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+var perWatch = []string{"group", "resource", "watch"}
+
+var (
+	lagDesc     = prometheus.NewDesc("watchmill_watch_lag_events", "Events ahead of the consumer, the most of the watches with this name.", perWatch, nil)
+	behindDesc  = prometheus.NewDesc("watchmill_watch_behind_seconds", "Age of the oldest event that the consumer has not had, the most of the watches with this name.", perWatch, nil)
+	stalledDesc = prometheus.NewDesc("watchmill_watch_stalled", "Watches with this name that are stalled.", perWatch, nil)
+)
+
+// Describe is for the registry.
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, f := range figures {
+		to <- f.desc
+	}
+	to <- lagDesc
+	to <- behindDesc
+	to <- stalledDesc
+	m.latency.Describe(to)
+	m.ends.Describe(to)
+}
+
+// Collect is for the registry.
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	m.mu.Lock()
+	hosts := m.hosts
+	m.mu.Unlock()
+	used := map[string]int{}
+	for _, h := range hosts {
+		for _, r := range h.Engines() {
+			m.collect(to, r, used)
+		}
+	}
+	m.latency.Collect(to)
+	m.ends.Collect(to)
+}
+
+// collect shows one engine. Several with the same labels are told apart by a
+// number behind the resource.
+func (m *Metrics) collect(to chan<- prometheus.Metric, r engine.Running, used map[string]int) {
+	group, resource := m.options.Resource(r.Name())
+	id := group + "/" + resource
+	if used[id]++; used[id] > 1 {
+		resource = fmt.Sprintf("%s#%d", resource, used[id])
+	}
+	stats := r.Stats()
+	for _, f := range figures {
+		to <- prometheus.MustNewConstMetric(f.desc, f.kind, f.of(r, &stats), group, resource)
+	}
+	for _, w := range m.slowest(r.Watches()) {
+		to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, float64(w.lag), group, resource, w.name)
+		to <- prometheus.MustNewConstMetric(behindDesc, prometheus.GaugeValue, w.behind.Seconds(), group, resource, w.name)
+		to <- prometheus.MustNewConstMetric(stalledDesc, prometheus.GaugeValue, float64(w.stalled), group, resource, w.name)
+	}
+}
+
+// named is the watches with one name.
+type named struct {
+	name    string
+	lag     uint64
+	behind  time.Duration
+	stalled int
+}
+
+// slowest puts together the watches with the same name, and returns the first of
+// the names. The watches are sorted by how far they are behind.
+func (m *Metrics) slowest(watches []engine.WatchInfo) []*named {
+	var list []*named
+	byName := map[string]*named{}
+	for _, w := range watches {
+		n := byName[w.Name]
+		if n == nil {
+			if len(list) >= m.options.Watches {
+				continue
+			}
+			n = &named{name: w.Name}
+			byName[w.Name] = n
+			list = append(list, n)
+		}
+		n.lag, n.behind = max(n.lag, w.Lag), max(n.behind, w.Behind)
+		if !w.StalledSince.IsZero() {
+			n.stalled++
+		}
+	}
+	return list
+}

@@ -1,0 +1,168 @@
+package prommetrics_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
+	"github.com/watchmill/watchmill/inspect/prommetrics"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type pod struct{ Name string }
+
+func config(host *engine.Host, name string) engine.Config[pod] {
+	return engine.Config[pod]{Key: func(p pod) string { return p.Name }, Host: host, Name: name, FirstRevision: 1}
+}
+
+func Example() {
+	ctx := context.Background()
+	metrics := prommetrics.New(prommetrics.Options{})
+	host, err := engine.NewHost(engine.HostConfig{Metrics: metrics})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer host.Close()
+	metrics.Observe(host)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metrics)
+
+	pods, err := engine.New(engine.Config[pod]{Key: func(p pod) string { return p.Name }, Host: host, Name: "pods"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer pods.Close()
+	w, _ := pods.Watch(ctx, engine.WatchOptions{Name: "billing"})
+	_, _ = pods.Create(ctx, pod{"web"})
+	_, _ = w.Next(ctx)
+
+	families, _ := registry.Gather()
+	for _, f := range families {
+		if f.GetName() == "watchmill_watch_lag_events" {
+			m := f.GetMetric()[0]
+			fmt.Println(f.GetName(), m.GetLabel()[2].GetValue(), m.GetGauge().GetValue())
+		}
+	}
+	// Output: watchmill_watch_lag_events billing 0
+}
+
+// simulated returns a registry over a deterministic host, which runs an engine of
+// pods with a watch that is stuck, and lets time pass.
+func simulated(t *testing.T, options prommetrics.Options) (*prometheus.Registry, *engine.Engine[pod], *engine.VirtualClock) {
+	metrics := prommetrics.New(options)
+	clock := enginetest.NewVirtualClock()
+	host, err := engine.NewHost(engine.HostConfig{Clock: clock, Executor: engine.NewSeeded(1), Metrics: metrics})
+	require.NoError(t, err)
+	metrics.Observe(host)
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(metrics))
+	e, err := engine.New(config(host, "pods"))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, e.Close())
+		require.NoError(t, host.Close())
+	})
+	return registry, e, clock
+}
+
+func TestMetrics_ShowWhoIsSlow(t *testing.T) {
+	registry, e, clock := simulated(t, prommetrics.Options{Buckets: []float64{1, 10}})
+	ctx := t.Context()
+	stuck, err := e.Watch(ctx, engine.WatchOptions{Name: "stuck", Buffer: 1})
+	require.NoError(t, err)
+	prompt, err := e.Watch(ctx, engine.WatchOptions{Name: "prompt"})
+	require.NoError(t, err)
+	var last engine.Revision
+	for i := range 3 {
+		o, err := e.Create(ctx, pod{fmt.Sprint(i)})
+		require.NoError(t, err)
+		last = o.Revision
+	}
+	require.NoError(t, e.WaitFor(ctx, last))
+	clock.Advance(3e9)
+	for prompt.Lag() > 0 {
+		_, err := prompt.Next(ctx)
+		require.NoError(t, err)
+	}
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP watchmill_watch_behind_seconds Age of the oldest event that the consumer has not had, the most of the watches with this name.
+# TYPE watchmill_watch_behind_seconds gauge
+watchmill_watch_behind_seconds{group="",resource="pods",watch="prompt"} 0
+watchmill_watch_behind_seconds{group="",resource="pods",watch="stuck"} 3
+# HELP watchmill_watch_lag_events Events ahead of the consumer, the most of the watches with this name.
+# TYPE watchmill_watch_lag_events gauge
+watchmill_watch_lag_events{group="",resource="pods",watch="prompt"} 0
+watchmill_watch_lag_events{group="",resource="pods",watch="stuck"} 3
+# HELP apiserver_watch_cache_events_received_total Changes that the cache has applied.
+# TYPE apiserver_watch_cache_events_received_total counter
+apiserver_watch_cache_events_received_total{group="",resource="pods"} 3
+# HELP apiserver_resource_objects Objects that the cache holds.
+# TYPE apiserver_resource_objects gauge
+apiserver_resource_objects{group="",resource="pods"} 3
+`), "watchmill_watch_behind_seconds", "watchmill_watch_lag_events", "apiserver_watch_cache_events_received_total", "apiserver_resource_objects"))
+
+	stuck.Stop()
+	prompt.Stop()
+	o, err := e.Create(ctx, pod{"more"})
+	require.NoError(t, err)
+	require.NoError(t, e.WaitFor(ctx, o.Revision))
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP watchmill_watch_ends_total Watches that have ended, by reason.
+# TYPE watchmill_watch_ends_total counter
+watchmill_watch_ends_total{group="",reason="stopped",resource="pods"} 2
+`), "watchmill_watch_ends_total", "watchmill_watch_lag_events"))
+	stages, err := testutil.GatherAndCount(registry, "apiserver_watch_events_dispatch_duration_seconds")
+	require.NoError(t, err)
+	require.Equal(t, 3, stages)
+}
+
+func TestMetrics_BoundTheirSeries(t *testing.T) {
+	registry, e, _ := simulated(t, prommetrics.Options{Watches: 2})
+	for i := range 10 {
+		_, err := e.Watch(t.Context(), engine.WatchOptions{Name: fmt.Sprint("w", i%5)})
+		require.NoError(t, err)
+	}
+	n, err := testutil.GatherAndCount(registry, "watchmill_watch_lag_events")
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+}
+
+func TestMetrics_TellEnginesOfOneNameApart(t *testing.T) {
+	metrics := prommetrics.New(prommetrics.Options{Resource: func(name string) (string, string) { return "example.com", name }})
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(metrics))
+	hosts := make([]*engine.Host, 2)
+	for i := range hosts {
+		host, err := engine.NewHost(engine.HostConfig{})
+		require.NoError(t, err)
+		hosts[i] = host
+		metrics.Observe(host)
+		e, err := engine.New(config(host, "pods"))
+		require.NoError(t, err)
+		t.Cleanup(func() {
+			require.NoError(t, e.Close())
+			require.NoError(t, host.Close())
+		})
+	}
+	n, err := testutil.GatherAndCount(registry, "watchmill_watches")
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	metrics.Forget(hosts[1])
+	n, err = testutil.GatherAndCount(registry, "watchmill_watches")
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	problems, err := testutil.GatherAndLint(registry)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+}
