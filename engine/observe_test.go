@@ -51,8 +51,10 @@ func newHost(t *testing.T, cfg engine.HostConfig) *engine.Host {
 func ExampleConfig_onEnd() {
 	ctx := context.Background()
 	pods, err := engine.New(engine.Config[Pod]{
-		Key:   func(p Pod) string { return p.Namespace + "/" + p.Name },
-		OnEnd: func(name string, why error) { fmt.Println(name, "ended, by a panic:", errors.Is(why, engine.ErrHandlerPanic)) },
+		Key: func(p Pod) string { return p.Namespace + "/" + p.Name },
+		OnEnd: func(name string, why error) {
+			fmt.Println(name, "ended, by a panic:", errors.Is(why, engine.ErrHandlerPanic))
+		},
 	})
 	must(err)
 	w, err := pods.Handle(ctx, engine.WatchOptions{Name: "billing"}, func(engine.Event[Pod]) { panic("oops") })
