@@ -31,7 +31,8 @@ const (
 
 // Buffer bounds what a watch has received and its consumer has not read. When it
 // is full the watch is broken off, and goes on where it was when half of it is
-// read. Meanwhile etcd keeps the history.
+// read. Meanwhile etcd keeps the history. The answer that fills it is still taken
+// in, which has up to 1,000 revisions.
 type Buffer struct {
 	// Events is how many there may be; zero means [DefaultBufferEvents].
 	Events int

@@ -34,7 +34,7 @@ func (w *watcher) open(ctx context.Context) (*stream, error) {
 	defer unlink()
 	place := w.backend.keys.watched(w.prefix)
 	opts := []clientv3.OpOption{
-		clientv3.WithRange(place.end), clientv3.WithRev(int64(w.received) + 1),
+		clientv3.WithRange(place.end), clientv3.WithRev(int64(w.position()) + 1),
 		clientv3.WithCreatedNotify(), clientv3.WithProgressNotify(), clientv3.WithFragment(),
 	}
 	if !w.noPrev {
@@ -90,7 +90,7 @@ func (w *watcher) failure(ctx context.Context, resp clientv3.WatchResponse) erro
 	case resp.CompactRevision != 0:
 		oldest := store.Revision(resp.CompactRevision)
 		w.backend.noteCompacted(oldest)
-		return &store.ExpiredError{Requested: w.received, Oldest: oldest}
+		return &store.ExpiredError{Requested: w.position(), Oldest: oldest}
 	case errors.Is(err, rpctypes.ErrNoLeader):
 		return fmt.Errorf("%w: watching: %w", backend.ErrUnavailable, err)
 	}
@@ -222,10 +222,7 @@ func inOrder(x, y *clientv3.Event) int {
 // recheck looks whether the cluster has gone back, if a watch is told of a revision
 // before what it has received. Mostly it is a member that is behind.
 func (b *Backend) recheck(w *watcher, progress store.Revision) {
-	w.mu.Lock()
-	received := w.received
-	w.mu.Unlock()
-	if progress >= received {
+	if progress >= w.position() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(w.life, b.config.RequestTimeout)

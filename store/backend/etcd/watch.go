@@ -203,10 +203,7 @@ func (w *watcher) RequestProgress(ctx context.Context) error {
 		return err
 	}
 	w.chase(at.revision)
-	w.mu.Lock()
-	there := w.received >= at.revision
-	w.mu.Unlock()
-	if there {
+	if w.position() >= at.revision {
 		w.wakeReader()
 	}
 	return nil
@@ -220,6 +217,13 @@ func (w *watcher) chase(rev store.Revision) {
 		w.wanted = rev
 		signal(w.chased)
 	}
+}
+
+// position returns up to where all was received.
+func (w *watcher) position() store.Revision {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.received
 }
 
 // behind reports whether the watch is to ask for progress.
@@ -284,10 +288,7 @@ func (w *watcher) finish(err error) {
 
 // wentBack ends a watch that is further than the cluster is now.
 func (w *watcher) wentBack(now store.Revision) {
-	w.mu.Lock()
-	received := w.received
-	w.mu.Unlock()
-	if received > now {
+	if received := w.position(); received > now {
 		w.finish(&store.FutureError{Requested: received, Current: now})
 	}
 }
