@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/sim/load"
 )
 
@@ -34,6 +35,24 @@ func TestReplayOfTheShippedHistory(t *testing.T) {
 	got, err := os.ReadFile(state)
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got))
+}
+
+func TestReplayIntoAFile(t *testing.T) {
+	dir := t.TempDir()
+	state, file := filepath.Join(dir, "out.tsv"), filepath.Join(dir, "state.db")
+	args := []string{"replay", "--backend", "bolt:" + file, "--watchers", "10", "--reconnect", "3", "--state", state, shipped + ".ndjson.gz"}
+	out, errs, status := command(t.Context(), args...)
+	require.Zero(t, status, out+errs)
+	require.Contains(t, out, "lost       none\n")
+	want, err := os.ReadFile(shipped + ".final.tsv")
+	require.NoError(t, err)
+	got, err := os.ReadFile(state)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got))
+
+	_, errs, status = command(t.Context(), args...)
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "not empty", "what is there would be taken for the history's")
 }
 
 func TestReplayTakesEveryFlag(t *testing.T) {
@@ -62,6 +81,9 @@ func TestWrongUsageAndBadInputExitWithTwo(t *testing.T) {
 		`expected "<file>"`:        {"replay"},
 		"unknown flag --wathcers":  {"replay", "--wathcers=3", "x"},
 		"--speed":                  {"replay", "--speed=fast", "x"},
+		"watchmill-etcd":           {"replay", "--backend=etcd:127.0.0.1:2379", "x"},
+		"no storage of that name":  {"replay", "--backend=tape:0", "x"},
+		"does not say where":       {"replay", "--backend=bolt:", "x"},
 		`invalid policy "drop"`:    {"replay", "--policy=drop", "x"},
 		"--watchers is 0":          {"replay", "--watchers=0", "x"},
 		`unknown field "size"`:     {"replay", "--select=size=3", "x"},
@@ -112,13 +134,13 @@ func TestInterruptStopsWithAReport(t *testing.T) {
 }
 
 func TestSpeed(t *testing.T) {
-	for text, want := range map[string]speed{"max": 0, "1000x": 1000, "2": 2, "0.5x": 0.5} {
-		s := speed(-1)
+	for text, want := range map[string]replay.Speed{"max": 0, "1000x": 1000, "2": 2, "0.5x": 0.5} {
+		s := replay.Speed(-1)
 		require.NoError(t, s.UnmarshalText([]byte(text)))
 		require.Equal(t, want, s)
 	}
 	for _, text := range []string{"", "x", "0", "-1x", "NaN", "Inf", "1xx", "fast"} {
-		var s speed
+		var s replay.Speed
 		require.ErrorContains(t, s.UnmarshalText([]byte(text)), "is no speed")
 	}
 }

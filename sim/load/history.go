@@ -17,6 +17,7 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/sim/trace"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // History is a recorded history, and who is to see all of it. Changes and
@@ -43,6 +44,9 @@ type History struct {
 	Seed   uint64
 	// Window is how many events the engine keeps; zero means its default.
 	Window int
+	// Open opens the storage for objects of a schema; nil means memory. It must be
+	// empty, and is closed in the end. The objects can be encoded as JSON.
+	Open func(store.Schema) (backend.Backend, error)
 
 	// OnProgress is told how far the replay is, every ProgressEvery (zero means a
 	// second) and at the end; never twice at a time. Nil for nothing.
@@ -60,6 +64,9 @@ type ReplayProgress struct {
 	// Delivered is how many events they have been given.
 	Delivered uint64
 }
+
+// ErrNotEmpty: what is in the storage already would be taken for the history's.
+var ErrNotEmpty = errors.New("the storage for the history is not empty")
 
 // SlowRate is the most events per second that a slow watcher of a history reads.
 const SlowRate = 1000
@@ -238,6 +245,13 @@ func (r *run) replay(ctx context.Context) error {
 // beforeFirst waits until the engine serves what there was before the first write.
 func (r *run) beforeFirst(ctx context.Context) (err error) {
 	h := r.history
+	there, err := r.storage.List(ctx, backend.ListOptions{Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(there.Items) > 0 {
+		return fmt.Errorf("%w: it has the object %q: give a storage, or a place in it, that is new", ErrNotEmpty, there.Items[0].Key)
+	}
 	if h.base, err = r.storage.Revision(ctx); err != nil {
 		return err
 	}

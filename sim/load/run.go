@@ -117,7 +117,11 @@ func policies() map[scenario.Policy]engine.Policy {
 
 // start makes the engine, its storage and everybody who is going to use it.
 func (r *run) start() (err error) {
-	if r.storage, err = storage.New(r.plan, r.clock, r.watch.now, &r.ledger); err != nil {
+	open := storage.Memory(r.clock)
+	if r.history != nil && r.history.Open != nil {
+		open = r.history.Open
+	}
+	if r.storage, err = storage.New(r.plan, open, r.watch.now, &r.ledger); err != nil {
 		return err
 	}
 	if r.host, err = engine.NewHost(engine.HostConfig{Clock: r.clock, Seed: r.plan.Seed, Workers: r.plan.Engine.Workers}); err != nil {

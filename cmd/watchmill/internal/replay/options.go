@@ -9,6 +9,8 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/load"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 const (
@@ -63,6 +65,9 @@ type Options struct {
 	// engine's default.
 	Window int
 
+	// Open opens the storage, which must be empty; nil means memory.
+	Open func(store.Schema) (backend.Backend, error)
+
 	// OnProgress is told how far the run is, every ProgressEvery and at the end;
 	// never twice at a time. Nil for nothing.
 	OnProgress func(load.ReplayProgress)
@@ -74,7 +79,7 @@ type Options struct {
 func (o *Options) history() load.History {
 	return load.History{
 		Speed: o.Speed, Watchers: o.Watchers, Via: o.Via, Slow: o.Slow, Fields: o.Select, Policy: o.Policy,
-		Breaks: o.Reconnect, Seed: o.Seed, Window: o.Window,
+		Breaks: o.Reconnect, Seed: o.Seed, Window: o.Window, Open: o.Open,
 		OnProgress: o.OnProgress, ProgressEvery: o.ProgressEvery,
 	}
 }

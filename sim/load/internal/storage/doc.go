@@ -1,7 +1,7 @@
-// Package storage is where the objects of a load live: a backend in memory, which
+// Package storage is where the objects of a load live: a backend, in memory unless another is given, which
 // faults can strike, which stamps each write, and which notes it in a ledger.
 //
-//	engine ──▶ faults: fail, delay, stick ──▶ recorder: stamp ──▶ memory
+//	engine ──▶ faults: fail, delay, stick ──▶ recorder: stamp ──▶ backend
 //	   ▲                                          └──▶ audit.Ledger │
 //	   └───────── watch: break, expire, silence ◀───────────────────┘
 //

@@ -29,16 +29,26 @@ type Storage struct {
 	spared, ended map[faulty.Op]uint64
 }
 
-// New makes an empty storage for a plan. What is written gets its times from now,
-// in nanoseconds since the run's epoch, and is noted in the ledger; the clock is
-// that of the backend.
-func New(p *scenario.Plan, clock actors.Clock, now func() int64, ledger *audit.Ledger) (*Storage, error) {
-	m, err := memory.New(content.Config(p).Schema(), memory.Options{Clock: clock, FirstRevision: 1})
+// Open opens a backend for objects of a schema, which is closed with the storage.
+type Open func(store.Schema) (backend.Backend, error)
+
+// Memory opens an empty backend in memory that has a clock.
+func Memory(clock actors.Clock) Open {
+	return func(schema store.Schema) (backend.Backend, error) {
+		return memory.New(schema, memory.Options{Clock: clock, FirstRevision: 1})
+	}
+}
+
+// New makes the storage of a plan, over the backend that open returns. What is
+// written gets its times from now, in nanoseconds since the run's epoch, and is
+// noted in the ledger.
+func New(p *scenario.Plan, open Open, now func() int64, ledger *audit.Ledger) (*Storage, error) {
+	b, err := open(content.Config(p).Schema())
 	if err != nil {
 		return nil, err
 	}
 	s := &Storage{
-		recorder: &recorder{Backend: m, ledger: ledger, now: now, writes: make(chan audit.Entry)},
+		recorder: &recorder{Backend: b, ledger: ledger, now: now, writes: make(chan audit.Entry)},
 		spared:   map[faulty.Op]uint64{}, ended: map[faulty.Op]uint64{},
 	}
 	s.Backend = faulty.New(s.recorder, faulty.Options{Blocks: mayHang(p), ShareState: true})
@@ -93,10 +103,9 @@ func (s *Storage) Forget(ctx context.Context) error {
 // Break ends the watches that run, and returns how many.
 func (s *Storage) Break() int { return s.BreakWatches(ErrInjected) }
 
-// recorder is a backend in memory that stamps each write with the time and notes
-// it.
+// recorder is a backend that stamps each write with the time and notes it.
 type recorder struct {
-	*memory.Backend
+	backend.Backend
 	ledger *audit.Ledger
 	now    func() int64
 	writes chan audit.Entry
@@ -139,9 +148,13 @@ func (r *recorder) Remove(ctx context.Context, prev *store.Object) (*store.Objec
 
 // Emit passes on an event that is no state, and notes it.
 func (r *recorder) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
+	emitter, ok := r.Backend.(backend.Emitter)
+	if !ok {
+		return nil, store.ErrUnsupported
+	}
 	item := content.Of(draft)
 	item.Stored = r.now()
-	o, err := r.Backend.Emit(ctx, draft)
+	o, err := emitter.Emit(ctx, draft)
 	if err == nil {
 		r.note(audit.Entry{Revision: o.Revision, Key: o.Key, Attrs: item.Attrs, Stored: item.Stored, Emitted: true})
 	}

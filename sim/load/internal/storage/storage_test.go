@@ -26,7 +26,7 @@ func newStorage(t *testing.T, faults ...scenario.Fault) (*storage.Storage, *audi
 	t.Helper()
 	ledger := &audit.Ledger{}
 	plan := &scenario.Plan{Scenario: scenario.Scenario{Faults: faults}}
-	s, err := storage.New(plan, actors.RealClock(), func() int64 { return 7 }, ledger)
+	s, err := storage.New(plan, storage.Memory(actors.RealClock()), func() int64 { return 7 }, ledger)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s, ledger

@@ -1,0 +1,72 @@
+package replay
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt"
+)
+
+// Opener opens storage for objects of a schema at a place, which is what follows
+// the name and the colon in --backend: FILE in "bolt:FILE".
+type Opener func(place string, schema store.Schema) (backend.Backend, error)
+
+// Backends are the kinds of storage that a program has beside memory, by name.
+type Backends map[string]Opener
+
+// Builtin are those of the main module. Others are in modules of their own, with
+// programs of their own, so that nothing else depends on what they need.
+func Builtin() Backends { return Backends{"bolt": openBolt} }
+
+// elsewhere says where the others are.
+var elsewhere = map[string]string{
+	"etcd": "is in a program of its own: use watchmill-etcd replay, which cmd/watchmill/watchmill-etcd builds",
+}
+
+// find returns what opens the storage that --backend names; nil for memory.
+func (b Backends) find(spec string) (func(store.Schema) (backend.Backend, error), error) {
+	invalid := func(problem string) error {
+		names := slices.Sorted(maps.Keys(b))
+		return &OptionError{Option: "--backend", Problem: "is " + spec + ", but " + problem + "; give memory or one of " + strings.Join(names, ", ") + ", with a colon and the place"}
+	}
+	name, place, _ := strings.Cut(spec, ":")
+	open := b[name]
+	switch {
+	case spec == "memory":
+		return nil, nil
+	case open == nil && elsewhere[name] != "":
+		return nil, invalid(name + " " + elsewhere[name])
+	case open == nil:
+		return nil, invalid("there is no storage of that name")
+	case place == "":
+		return nil, invalid("it does not say where")
+	}
+	return func(schema store.Schema) (backend.Backend, error) { return open(place, schema) }, nil
+}
+
+// boltType is the name of the objects' type in a file.
+const boltType = "replay"
+
+// boltStorage is the only type of objects in a file, which is closed with it.
+type boltStorage struct {
+	*bolt.Backend
+	file *bolt.File
+}
+
+func (s boltStorage) Close() error { return errors.Join(s.Backend.Close(), s.file.Close()) }
+
+func openBolt(path string, schema store.Schema) (backend.Backend, error) {
+	file, err := bolt.Open(path, bolt.Options{})
+	if err != nil {
+		return nil, err
+	}
+	b, err := bolt.New(file, boltType, bolt.Config{Schema: schema})
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return boltStorage{b, file}, nil
+}

@@ -1,0 +1,77 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load"
+)
+
+// Flags is the command line of a replay, for every program that has it.
+type Flags struct {
+	File string `arg:"" help:"The trace: NDJSON, gzip or not, with lines such as {\"t\":1460920094,\"op\":\"put\",\"key\":\"main.go\",\"version\":\"2d04\"}."`
+
+	Watchers  int           `default:"100" placeholder:"N" help:"How many watchers there are (${default})."`
+	Via       load.Via      `default:"watch" placeholder:"WAY" help:"How watchers see the objects: watch; queue, from a DeltaFIFO that fills an indexer; informer, as its handlers; or objectcache, by a reference to each of them (${default})."`
+	Backend   string        `default:"memory" placeholder:"STORAGE" help:"Where the objects are, in a place that is new: memory, bolt:FILE, or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX] (${default})."`
+	Speed     Speed         `default:"max" placeholder:"FACTOR" help:"How many times faster than it happened, such as 1000x, or max (${default})."`
+	Policy    engine.Policy `default:"park" placeholder:"POLICY" help:"What happens to watchers that fall behind: park, terminate or conflate (${default})."`
+	Slow      int           `default:"0" placeholder:"N" help:"So many of the watchers read at most 1,000 events per second (${default})."`
+	Reconnect int           `default:"0" placeholder:"R" help:"Each watcher breaks off R times, at random points, and resumes (${default})."`
+	Select    string        `placeholder:"SELECTOR" help:"What the watchers select, such as dir=actor,ext=go: dir is the key's directory, ext what follows the last dot."`
+	Window    int           `default:"0" placeholder:"N" help:"How many events the engine keeps to resume from; 0 for its default of about a million."`
+	Seed      uint64        `default:"1" help:"Decides where watchers break off (${default})."`
+	State     string        `placeholder:"FILE" help:"Write the final state, as one watcher has seen it, as tab-separated values."`
+	KeepGoing bool          `help:"Leave out bad lines, and count them, instead of refusing the trace."`
+}
+
+// Options returns what the flags say, for a program that has these backends.
+// Progress is told to show, every so often.
+func (f *Flags) Options(backends Backends, show func(load.ReplayProgress), every time.Duration) (Options, error) {
+	open, err := backends.find(f.Backend)
+	return Options{
+		File: f.File, KeepGoing: f.KeepGoing, Speed: float64(f.Speed),
+		Watchers: f.Watchers, Via: f.Via, Select: f.Select, Policy: f.Policy, Slow: f.Slow,
+		Reconnect: f.Reconnect, Seed: f.Seed, Window: f.Window, Open: open,
+		OnProgress: show, ProgressEvery: every,
+	}, err
+}
+
+// WriteState writes the final state to the file that is to have it, if there is
+// both.
+func (f *Flags) WriteState(report *Report) error {
+	if f.State == "" || report.State == nil || report.Interrupted {
+		return nil
+	}
+	out, err := os.Create(f.State)
+	if err != nil {
+		return err
+	}
+	if err := report.State.WriteTSV(out); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}
+
+// Speed is a factor of real time; zero is as fast as possible.
+type Speed float64
+
+// UnmarshalText reads "max", or a factor such as "1000x" or "0.5".
+func (s *Speed) UnmarshalText(text []byte) error {
+	if string(text) == "max" {
+		*s = 0
+		return nil
+	}
+	factor, err := strconv.ParseFloat(strings.TrimSuffix(string(text), "x"), 64)
+	if err != nil || !(factor > 0) || math.IsInf(factor, 1) {
+		return fmt.Errorf("%q is no speed: give a factor above 0, such as 1000x, or max", text)
+	}
+	*s = Speed(factor)
+	return nil
+}

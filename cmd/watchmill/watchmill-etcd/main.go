@@ -1,0 +1,145 @@
+// Command watchmill-etcd is watchmill replay with one more kind of storage: etcd.
+//
+//	watchmill-etcd replay --backend etcd:127.0.0.1:2379/demo --watchers 1000 history.ndjson.gz
+//
+//	flags, report: cmd/watchmill/internal/replay ──▶ sim/load ──▶ engine ──▶ store/backend/etcd ──▶ cluster
+//
+// It is a program, and a module, of its own so that the main module requires no part
+// of etcd; and it lies below cmd/watchmill to share that program's flags. What is
+// below the prefix (/watchmill/replay unless another is given) must be nothing, and
+// stays there in the end.
+//
+// The exit status is 0 if all went well; 1 if a watcher was lost or saw something
+// else than there is, or the run failed; 2 for wrong usage or a bad trace; and 130
+// after an interrupt.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
+	"github.com/watchmill/watchmill/sim/load"
+	"github.com/watchmill/watchmill/sim/trace"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/etcd"
+)
+
+// The exit statuses, which are those of watchmill.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+type commandLine struct {
+	Replay replayCommand `cmd:"" help:"Replay a recorded history in front of many watchers and check what they saw."`
+}
+
+type replayCommand struct{ replay.Flags }
+
+// errFailed is the error of a replay whose report says what went wrong.
+var errFailed = errors.New("the run did not end well")
+
+// run is the whole program but for the process around it.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var cli commandLine
+	helped := false
+	parser, err := kong.New(&cli, kong.Name("watchmill-etcd"), kong.Description("watchmill, with objects in etcd."),
+		kong.UsageOnError(), kong.Writers(stdout, stderr), kong.Exit(func(int) { helped = true }))
+	if err != nil {
+		return complain(stderr, err)
+	}
+	_, err = parser.Parse(args)
+	if helped {
+		return exitOK
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "watchmill-etcd:", err)
+		return exitUsage
+	}
+	return complain(stderr, cli.Replay.run(ctx, stdout, stderr))
+}
+
+// complain prints err and returns the exit status that it stands for.
+func complain(stderr io.Writer, err error) int {
+	var bad *trace.Error
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, errFailed):
+		return exitFailed
+	}
+	fmt.Fprintln(stderr, "watchmill-etcd:", err)
+	if errors.Is(err, replay.ErrOptions) || errors.As(err, &bad) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// lineEvery is how often a line of progress is shown.
+const lineEvery = 5 * time.Second
+
+// run replays, and writes the report to stdout.
+func (c *replayCommand) run(ctx context.Context, stdout, stderr io.Writer) error {
+	backends := replay.Builtin()
+	backends["etcd"] = func(place string, schema store.Schema) (backend.Backend, error) {
+		return openEtcd(ctx, place, schema)
+	}
+	opts, err := c.Options(backends, func(p load.ReplayProgress) {
+		if p.Finished < p.Watchers {
+			fmt.Fprintf(stderr, "%d of %d changes written, %d of %d watchers done\n", p.Written, p.Changes, p.Finished, p.Watchers)
+		}
+	}, lineEvery)
+	if err != nil {
+		return err
+	}
+	report, err := replay.Run(ctx, opts)
+	if err != nil {
+		return err
+	}
+	if err := report.WriteText(stdout); err != nil {
+		return err
+	}
+	if err := c.WriteState(report); err != nil {
+		return err
+	}
+	switch {
+	case report.Interrupted:
+		return context.Canceled
+	case !report.OK():
+		return errFailed
+	}
+	return nil
+}
+
+// defaultPrefix is where a history is written if the place has no prefix.
+const defaultPrefix = "/watchmill/replay"
+
+// openEtcd opens HOST:PORT[/PREFIX].
+func openEtcd(ctx context.Context, place string, schema store.Schema) (backend.Backend, error) {
+	endpoint, prefix, found := strings.Cut(place, "/")
+	if prefix = "/" + prefix; !found {
+		prefix = defaultPrefix
+	}
+	return etcd.New(ctx, etcd.Config{Endpoints: []string{endpoint}, Prefix: prefix, Schema: schema})
+}

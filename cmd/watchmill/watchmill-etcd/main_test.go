@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// command runs the program and returns what it wrote and its exit status.
+func command(ctx context.Context, args ...string) (stdout, stderr string, status int) {
+	var out, errs bytes.Buffer
+	status = run(ctx, args, &out, &errs)
+	return out.String(), errs.String(), status
+}
+
+func history(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "history")
+	require.NoError(t, os.WriteFile(path, []byte(`{"t":1,"op":"put","key":"a/b.go","version":"1"}`+"\n"), 0o600))
+	return path
+}
+
+func TestReplay_InMemoryAsWatchmillDoes(t *testing.T) {
+	out, errs, status := command(t.Context(), "replay", "--watchers=3", history(t))
+	require.Zero(t, status, out+errs)
+	require.Contains(t, out, "equal      3 of 3 watchers have the 1 objects")
+}
+
+func TestReplay_SaysWhyThereIsNoEtcd(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, errs, status := command(ctx, "replay", "--backend=etcd:127.0.0.1:1/demo", history(t))
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, errs, "127.0.0.1:1")
+}
+
+func TestReplay_WrongUsageExitsWithTwo(t *testing.T) {
+	for mention, args := range map[string][]string{
+		"no storage of that name": {"replay", "--backend=tape:0", "x"},
+		"ends with a slash":       {"replay", "--backend=etcd:127.0.0.1:1/", history(t)},
+		"unknown flag":            {"replay", "--fast", "x"},
+	} {
+		_, errs, status := command(t.Context(), args...)
+		require.NotEqual(t, exitOK, status)
+		require.Contains(t, errs, mention)
+	}
+}
