@@ -53,7 +53,8 @@
 // history of its own prefix alone: it raises a floor, a key beside the objects
 // (PREFIX!//compacted), to which all processes keep. It frees no space. Let etcd
 // compact itself (--auto-compaction-retention), and no further back than watches are
-// to resume from.
+// to resume from: an engine that starts reads all the history that there is before it
+// is ready, unless [Config].NoHistory has it begin with the newest state.
 //
 // # Caveats
 //

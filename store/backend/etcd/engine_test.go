@@ -117,6 +117,20 @@ func TestEngines_OverOnePrefixConverge(t *testing.T) {
 	told := engines[0].follow(t, start, last.Revision)
 	require.Len(t, told, 2*len(names)*each+1)
 	require.Equal(t, told, engines[1].follow(t, start, last.Revision))
+
+	saved, err := engines[0].Checkpoint(f.ctx, start)
+	require.NoError(t, err)
+	later := f.newCounters(f.server.Endpoint) // a process that starts now
+	from, err := later.Resume(f.ctx, saved)
+	require.NoError(t, err)
+	require.Equal(t, told, later.follow(t, from, last.Revision), "history from before it has started")
+}
+
+func TestNoHistory_StartsEnginesAtTheNewestState(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.NoHistory = true })
+	require.False(t, f.Traits().Keeps)
+	f.cfg.NoHistory = false
+	require.True(t, f.open().Traits().Keeps)
 }
 
 // A linearizable read from the cache sees what another process has just written, and
