@@ -34,7 +34,7 @@ func newAgenda[K any](less func(a, b K) bool) *agenda[K] {
 	}
 }
 
-// add puts in a watch that is not in.
+// add adds a watch that is not in the agenda.
 func (a *agenda[K]) add(w *watcher.Member, key K) {
 	a.adds++
 	e := &appointment[K]{watch: w, key: key, order: a.adds}
@@ -42,7 +42,7 @@ func (a *agenda[K]) add(w *watcher.Member, key K) {
 	a.queue.Set(e)
 }
 
-// remove takes out a watch, if it is in.
+// remove removes a watch, if present.
 func (a *agenda[K]) remove(w *watcher.Member) {
 	if e := a.of[w]; e != nil {
 		delete(a.of, w)

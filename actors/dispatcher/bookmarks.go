@@ -7,7 +7,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watcher"
 )
 
-// tickPeriod is the time between two looks at the bookmark wheel, and
+// tickPeriod is the time between two checks of the bookmark wheel, and
 // tickJitter the largest fraction by which one is late, so that many engines do
 // not tick together.
 const (
@@ -15,8 +15,8 @@ const (
 	tickJitter = 0.25
 )
 
-// bookmarks gives watches their bookmarks, on a tick that runs only while there
-// are some that want them.
+// bookmarks schedules bookmarks, on a tick that runs only while there
+// are watches that want them.
 type bookmarks struct {
 	d     *dispatcher
 	wheel *wheel[*watcher.Member]
@@ -38,14 +38,14 @@ func (b *bookmarks) schedule(w *watcher.Member, now time.Time) {
 
 func (b *bookmarks) remove(w *watcher.Member) { b.wheel.remove(w) }
 
-// tick asks those that are due for a bookmark, and sets their next.
+// tick requests the bookmarks that are due, and schedules the next.
 func (b *bookmarks) tick(ctx *actors.Context) {
 	b.timer = nil
 	now := ctx.Clock().Now()
 	for _, w := range b.wheel.due(now) {
 		w.RequestBookmark()
 		b.d.Stats.Bookmarks.Add(1)
-		b.d.rouse(w)
+		b.d.wake(w)
 		b.schedule(w, now)
 	}
 	b.arm(ctx)

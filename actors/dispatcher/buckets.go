@@ -2,26 +2,26 @@ package dispatcher
 
 import "github.com/watchmill/watchmill/store"
 
-// bucket holds the groups filed under one thing in the interest index, in the
-// order in which they were added. A removed group leaves a hole; when half of
-// the slots are holes the bucket closes up. So adding and removing cost O(1)
-// amortised, and the order never has to be restored.
+// bucket holds the groups of one entry of the interest index, in the order in which
+// they were added. A removed group leaves a hole; when half of the slots are holes
+// the bucket is compacted. So adding and removing cost O(1) amortised and keep the
+// order.
 type bucket struct {
 	slots []*slot
 	live  int
-	// seen is the number of the event that visited the bucket last.
+	// seen is the number of the last event that matched the bucket.
 	seen uint64
-	// emptied takes the bucket out of its table when the last group has left.
+	// emptied removes the bucket from its table when it becomes empty.
 	emptied func()
 }
 
-// slot is where a group is filed.
+// slot is a group's entry in a bucket.
 type slot struct {
 	// group is the group's number in the index; noGroup once it was removed.
 	group int
 	// order is the number of the add that made the slot.
 	order uint64
-	// in is nil for groups that no event can concern.
+	// in is nil for groups that no event can match.
 	in *bucket
 	at int
 }
@@ -42,11 +42,11 @@ func (b *bucket) remove(p *slot) {
 		b.slots = nil
 		b.emptied()
 	case b.live <= len(b.slots)/2:
-		b.closeUp()
+		b.compact()
 	}
 }
 
-func (b *bucket) closeUp() {
+func (b *bucket) compact() {
 	slots := make([]*slot, 0, b.live)
 	for _, p := range b.slots {
 		if p != nil {
@@ -67,10 +67,10 @@ func (b *bucket) appendTo(dst []*slot) []*slot {
 	return dst
 }
 
-// table files buckets under a string. It holds no empty bucket.
+// table is the non-empty buckets by a string.
 type table map[string]*bucket
 
-// obtain returns the bucket under the name, made if need be.
+// obtain returns the bucket under the name, creating it if necessary.
 func (t table) obtain(name string) *bucket {
 	b := t[name]
 	if b == nil {
@@ -80,16 +80,16 @@ func (t table) obtain(name string) *bucket {
 	return b
 }
 
-// attributes files buckets under the names and values of one kind of attribute.
+// attributes is the buckets by the names and values of one kind of attribute.
 type attributes struct {
 	byAttribute map[store.Attribute]*values
-	// all are the members of byAttribute, to walk them fast and in the same order
+	// all are the members of byAttribute, to iterate fast and in the same order
 	// every time.
 	all []*values
 }
 
-// values files buckets under the values of one attribute. It is there as long
-// as it has any.
+// values is the buckets by the values of one attribute. It exists only while it
+// has any.
 type values struct {
 	attribute store.Attribute
 	at        int // in attributes.all
@@ -106,7 +106,7 @@ func (a *attributes) find(attribute store.Attribute, value string) *bucket {
 	return nil
 }
 
-// obtain returns the bucket under an attribute and a value, made if need be.
+// obtain returns the bucket under an attribute and a value, creating it if necessary.
 func (a *attributes) obtain(attribute store.Attribute, value string) *bucket {
 	v := a.byAttribute[attribute]
 	if v == nil {
@@ -122,7 +122,7 @@ func (a *attributes) obtain(attribute store.Attribute, value string) *bucket {
 	return b
 }
 
-// drop takes out an empty bucket, and its attribute with the last one.
+// drop removes an empty bucket, and its attribute with the last one.
 func (a *attributes) drop(v *values, value string) {
 	delete(v.table, value)
 	if len(v.table) > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watcher"
 )
 
-// deadlines ends watches whose time is up, with one timer for the earliest.
+// deadlines ends watches at their deadlines, with one timer for the earliest.
 type deadlines struct {
 	d      *dispatcher
 	agenda *agenda[time.Time]
@@ -25,8 +25,8 @@ func (q *deadlines) add(ctx *actors.Context, w *watcher.Member, at time.Time) {
 	}
 }
 
-// remove takes out a watch, if it is there. The timer may then be early; without
-// a watch it does not run.
+// remove removes a watch, if present. The timer may then fire early; without
+// watches it is stopped.
 func (q *deadlines) remove(w *watcher.Member) {
 	q.agenda.remove(w)
 	if q.agenda.len() == 0 {
@@ -51,7 +51,7 @@ func (q *deadlines) stop() {
 	}
 }
 
-// due ends the watches whose time is up.
+// due ends the watches whose deadline has passed.
 func (q *deadlines) due(ctx *actors.Context) {
 	now := ctx.Clock().Now()
 	for w, at, ok := q.agenda.first(); ok && !at.After(now); w, at, ok = q.agenda.first() {

@@ -9,17 +9,17 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// DefaultBookmarkPeriod is how often a watch that wants bookmarks gets one when
-// nothing else hurries it: once a minute, as the API server does.
+// DefaultBookmarkPeriod is the time between two bookmarks of a watch without other
+// reasons for one: once a minute, like the API server.
 const DefaultBookmarkPeriod = time.Minute
 
 // Config is what a dispatcher needs.
 type Config struct {
 	// Schema describes the objects.
 	Schema *store.Schema
-	// Source is where the watchCache publishes.
+	// Source has the snapshots that the watchCache publishes.
 	Source *store.Published
-	// Feed is what the watches read. The dispatcher publishes to it, and sets its
+	// Feed is read by the watches. The dispatcher publishes to it, and sets its
 	// Recovered and Ended.
 	Feed *watcher.Feed
 	// BookmarkPeriod is the time between two bookmarks of a watch; zero means
@@ -27,10 +27,10 @@ type Config struct {
 	BookmarkPeriod time.Duration
 	// Rand jitters the bookmark tick.
 	Rand *rand.Rand
-	// Stats is where the dispatcher counts.
+	// Stats are the dispatcher's counters.
 	Stats *Stats
-	// OnTurn is called at the end of each turn: what was published may have been
-	// dispatched, and a watch recovered or ended. It must not block. Optional.
+	// OnTurn is called at the end of each turn, which may have dispatched events or
+	// ended watches. It must not block. Optional.
 	OnTurn func()
 	// OnEnd is called once for each watch that was taken in and has ended, OnStall for
 	// each that is called stalled, OnRound when next, which is newer than prev, has been
@@ -39,14 +39,13 @@ type Config struct {
 	OnRound        func(prev, next *store.Snapshot)
 }
 
-// dispatcher is the actor. All of it belongs to the actor's turns.
+// dispatcher is the actor. Only its turns use it.
 type dispatcher struct {
 	Config
 
 	self *actors.Ref[Message]
-	// unfiltered is the stream of the watches that want everything. entries are
-	// the others, by canonical filter, and order has the same, in an order that
-	// does not depend on the map.
+	// unfiltered is the stream of the watches without a filter. entries are the
+	// others, by canonical filter; order has the same in a deterministic order.
 	unfiltered *watcher.Stream
 	entries    map[string]*filterEntry
 	order      []*filterEntry
@@ -64,17 +63,16 @@ type dispatcher struct {
 	notified  *notified
 }
 
-// filterEntry is a stream that the interest index leads to.
+// filterEntry is a stream in the interest index.
 type filterEntry struct {
 	stream *watcher.Stream
 	slot   handle
 	// index is the entry's place in the dispatcher's order.
 	index int
-	// found is what this round has found for the stream.
+	// found are the events that this round has found for the stream.
 	found []store.Event
-	// settled: when last looked at, all members followed the stream and had taken
-	// all of it, and nothing has come since, so that the window can leave none
-	// behind.
+	// settled: at the last check, all members followed the stream and had read all
+	// of it, and it has no events since, so that no member needs the window.
 	settled bool
 }
 
@@ -97,7 +95,7 @@ func Spawn(parent actors.Parent, cfg Config) *actors.Ref[Message] {
 	return d.self
 }
 
-// Started readies what needs the actor's context.
+// Started initializes the parts that need the actor's context.
 func (d *dispatcher) Started(ctx *actors.Context) {
 	d.signals.onPool.executor = ctx.System().Pool()
 	d.signals.onOwn.executor = ctx.System().Blocking()
@@ -105,8 +103,8 @@ func (d *dispatcher) Started(ctx *actors.Context) {
 	d.slow = newSlow(ctx.Clock().Now())
 }
 
-// Receive takes one message. Rounds wait for Flush, so that any number of
-// Committed make one, or for a Register: a watch comes after what was committed
+// Receive handles one message. A round runs in Flush, so that any number of
+// Committed make one, or before a Register, since a watch comes after the commits
 // before it.
 func (d *dispatcher) Receive(ctx *actors.Context, msg Message) {
 	switch m := msg.(type) {
@@ -129,7 +127,7 @@ func (d *dispatcher) Receive(ctx *actors.Context, msg Message) {
 	}
 }
 
-// Flush runs a round over all that was committed.
+// Flush runs a round over all commits.
 func (d *dispatcher) Flush(ctx *actors.Context) {
 	d.catchUp(ctx)
 	d.drawBudget(ctx)
@@ -148,7 +146,7 @@ func (d *dispatcher) catchUp(ctx *actors.Context) {
 	}
 }
 
-// Dropped answers a registration that came too late.
+// Dropped answers a registration that arrived after the stop.
 func (d *dispatcher) Dropped(msg Message) {
 	if m, ok := msg.(Register); ok {
 		m.Watch.End(watcher.ErrEngineClosed)
@@ -156,8 +154,8 @@ func (d *dispatcher) Dropped(msg Message) {
 	}
 }
 
-// ChildFailed stops the actor of a watch whose handler panicked. It is never
-// restarted: the event would be lost and its consumer would not know.
+// ChildFailed stops the actor of a watch whose handler panicked. A restart would
+// silently lose the event.
 func (d *dispatcher) ChildFailed(*actors.Context, actors.ID, any) actors.Directive {
 	return actors.Stop
 }

@@ -1,26 +1,25 @@
-// Package dispatcher is the actor between the watchCache and the watchers. It
-// knows who is interested in what, who has caught up and who is stalled, and
-// it supervises: whoever ends, for whatever reason, leaves through it.
+// Package dispatcher is the actor between the watchCache and the watches. It
+// indexes the watches' filters, tracks which watches have caught up or are stalled,
+// and supervises their actors: every watch that ends is removed here.
 //
 //	watchCache ──Committed, Register──▶ dispatcher          (one FIFO)
 //	                                     │ reads the new part of the window once
-//	                                     ├─▶ interest: which streams may care? evaluate each once, append
-//	                                     ├─▶ overrun: whom has the window left behind? backlog, conflate
+//	                                     ├─▶ interest: which streams may match? evaluate each once, append
+//	                                     ├─▶ window moved: which watches need what it drops? backlog, conflate
 //	                                     ├─▶ Feed: publish what the watchers may read
-//	                                     └─▶ wake those who wait; call stalled those too far behind
+//	                                     └─▶ wake waiting watches; mark those too far behind as stalled
 //	watcher ──Recovered──▶ dispatcher
 //	clock ──Tick, BudgetSpent, DeadlineDue──▶ dispatcher
-//	supervision ──ChildStopped──▶ dispatcher: the one place where a watch leaves every index
+//	supervision ──ChildStopped──▶ dispatcher: removes a watch from every index
 //
-// The dispatcher never waits for a watcher and holds no events for any: a
-// watch that lags reads the window when its consumer comes back.
+// The dispatcher never waits for a watch and queues no events for it: a watch that
+// lags reads the window when its consumer asks for more.
 //
 // # Decisions
 //
-// What it decides is plain code without actors, each in a file of its own and
-// tested by scenarios in testdata: interest (who may care for an event), wheel
-// (when a bookmark is due) and budget (how long slow watchers may hold on
-// under the Terminate policy).
+// The decisions are plain code without actors, tested by scenarios in testdata:
+// interest (which watches may match an event), wheel (when a bookmark is due) and
+// budget (how long slow watches may stay under the Terminate policy).
 //
 // # Failure
 //

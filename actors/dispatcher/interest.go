@@ -10,19 +10,18 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// interest knows which groups of watchers an event may concern, without asking
-// them. Each group is filed in one place, the most selective that its filter
-// offers:
+// interest is an index of groups of watches by their filters. Each group has one
+// entry, under the most selective requirement of its filter:
 //
-//	key             the one key that it wants
-//	fields, labels  an attribute value that it demands
+//	key             its one key
+//	fields, labels  a required attribute value
 //	prefix          its prefix
 //	scan            none of these: it is found for every event
 //
-// An event looks up what it has: its key, the prefixes of its key, its
-// attributes, and those of the state before. So its cost depends on itself and
-// on what is found, not on how many groups there are. Groups that want
-// everything do not belong here; they would be found for every event.
+// An event is looked up by its key, the prefixes of its key, its attributes, and
+// those of the previous state. So the cost depends on the event and on the matches,
+// not on the number of groups. Groups without a filter do not belong here, since
+// every event would find them.
 //
 // It belongs to one goroutine.
 type interest[G any] struct {
@@ -34,13 +33,13 @@ type interest[G any] struct {
 	free   []int  // the numbers of groups that were removed
 	adds   uint64 // numbers the slots
 	events uint64 // numbers the events, so that each visits a bucket once
-	// found are the slots found for the current event, in that many buckets. It
-	// is kept for its capacity.
+	// found are the slots found for the current event, in that many buckets. It is
+	// reused between events.
 	found   []*slot
 	buckets int
 }
 
-// handle is what the owner of a group keeps to remove it.
+// handle identifies a group for remove.
 type handle = *slot
 
 func newInterest[G any]() *interest[G] {
@@ -53,8 +52,8 @@ func newInterest[G any]() *interest[G] {
 	}
 }
 
-// add files the group under the filter. One that matches nothing is found for
-// no event.
+// add adds a group with its filter. No event finds a group whose filter matches
+// nothing.
 func (i *interest[G]) add(f *store.Filter, g G) handle {
 	i.adds++
 	p := &slot{order: i.adds}
@@ -70,7 +69,7 @@ func (i *interest[G]) add(f *store.Filter, g G) handle {
 	return p
 }
 
-// remove takes out what add filed. Removing it again does nothing.
+// remove removes a group. Removing it again has no effect.
 func (i *interest[G]) remove(h handle) {
 	if h.group == noGroup {
 		return
@@ -99,18 +98,17 @@ func (i *interest[G]) bucketFor(f *store.Filter) *bucket {
 	return i.scan
 }
 
-// mostSelective chooses the requirement that fewest groups are filed under,
-// fields before labels if there are several. That learns which attribute tells
-// groups apart: the bucket of a namespace that all of them demand fills up after
-// the first.
+// mostSelective chooses the requirement with the fewest groups in its bucket, fields
+// before labels if there are several. So the index adapts to the data: a namespace
+// that all groups require is chosen only for the first.
 func (i *interest[G]) mostSelective(exact []store.Requirement) store.Requirement {
 	return slices.MinFunc(exact, func(a, b store.Requirement) int {
 		return cmp.Compare(i.crowd(a), i.crowd(b))
 	})
 }
 
-// crowd is the number of groups filed under the requirement. A blank field is
-// the last choice: most objects may have it.
+// crowd is the number of groups in the requirement's bucket. A blank field is the
+// last choice, since most objects may have it.
 func (i *interest[G]) crowd(r store.Requirement) int {
 	if blank(r) {
 		return math.MaxInt
@@ -136,10 +134,10 @@ func blank(r store.Requirement) bool {
 	return r.Attribute.Kind == store.Field && r.Value == ""
 }
 
-// candidates visits the groups that may see something of the event: all those
-// whose conversion of it yields an event, and possibly others; each once, in the
-// order in which they were added. A bookmark concerns all groups and visits none.
-// It does not allocate once it has grown. visit must not use the index.
+// candidates visits the groups that may match the event: all those whose conversion
+// of it yields an event, and possibly others; each once, in the order in which they
+// were added. It visits none for a bookmark, which is for all groups. It does not
+// allocate in the steady state. visit must not use the index.
 func candidates[G any](i *interest[G], ev store.Event, visit func(G)) {
 	if ev.Type == store.Bookmark {
 		return
@@ -148,8 +146,8 @@ func candidates[G any](i *interest[G], ev store.Event, visit func(G)) {
 	if o := ev.Object; o != nil {
 		i.gather(o)
 	}
-	// A change may take the object out of a selection, which the groups that
-	// selected the state before are to see.
+	// A change may take the object out of a selection; groups that matched the
+	// previous state must see that.
 	if o := ev.Prev; o != nil && !store.Alike(ev.Object, o) {
 		i.gather(o)
 	}
@@ -177,7 +175,7 @@ func (i *interest[G]) gather(o *store.Object) {
 	i.takeLabels(o.Labels)
 }
 
-// takeFields looks up the columns that filters ask for.
+// takeFields looks up the columns that filters require.
 func (i *interest[G]) takeFields(o *store.Object) {
 	for _, v := range i.fields.all {
 		i.take(v.table[o.Field(v.attribute.Column)])
@@ -196,8 +194,8 @@ func (i *interest[G]) takePrefixes(key string) {
 	i.take(i.prefixes[key])
 }
 
-// takeLabels goes through the labels that filters ask for or those that the
-// object has, whichever are fewer.
+// takeLabels iterates over the labels that filters require or those that the object
+// has, whichever are fewer.
 func (i *interest[G]) takeLabels(set labels.Set) {
 	if len(i.labels.all) <= len(set) {
 		for _, v := range i.labels.all {
@@ -212,7 +210,7 @@ func (i *interest[G]) takeLabels(set labels.Set) {
 	}
 }
 
-// take adds the bucket to what was found, once per event.
+// take adds the bucket's slots to found, once per event.
 func (i *interest[G]) take(b *bucket) {
 	if b == nil || b.live == 0 || b.seen == i.events {
 		return
@@ -222,8 +220,8 @@ func (i *interest[G]) take(b *bucket) {
 	i.found = b.appendTo(i.found)
 }
 
-// sort puts what was found into the order of adding, which also hides the order
-// of map iteration. Within one bucket it is that already.
+// sort sorts found into the order of adding, which makes it independent of map
+// iteration. The slots of one bucket are sorted already.
 func (i *interest[G]) sort() {
 	if i.buckets > 1 {
 		slices.SortFunc(i.found, func(a, b *slot) int { return cmp.Compare(a.order, b.order) })

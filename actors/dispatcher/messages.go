@@ -5,21 +5,21 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Message is what the dispatcher takes.
+// Message is what the dispatcher receives.
 type Message interface{ toDispatcher() }
 
-// Committed says that the watchCache has published a newer snapshot. The
-// watchCache sends it; any number collapse into one round.
+// Committed says that the watchCache has published a newer snapshot. The watchCache
+// sends it; any number are handled by one round.
 type Committed struct{}
 
-// Register brings a new watch, at a position that the watchCache has decided.
+// Register adds a watch, at a position that the watchCache has decided.
 type Register struct {
 	Watch *watcher.Member
 	Start watcher.Start
-	// Snapshot is what Start was decided on.
+	// Snapshot is the one for which Start was decided.
 	Snapshot *store.Snapshot
-	// Reply gets nil once events will reach the watch, or why they will not. It
-	// has room for one. If it is nil, the watch ends with that reason.
+	// Reply receives nil once the watch is registered, otherwise the error. It has
+	// room for one. If it is nil, an error ends the watch.
 	Reply chan<- error
 }
 
@@ -33,14 +33,14 @@ type Ended struct{ Watch *watcher.Member }
 // Tick is the time for bookmarks. The clock sends it.
 type Tick struct{}
 
-// ProgressDue is the time to tell some of the watches that are notified how far
-// they have got. The clock sends it.
+// ProgressDue is the time to notify the next share of notified watches of their
+// progress. The clock sends it.
 type ProgressDue struct{}
 
-// BudgetSpent ends the respite that slow watches drew. The clock sends it.
+// BudgetSpent says that the slow watches' budget is used up. The clock sends it.
 type BudgetSpent struct{}
 
-// DeadlineDue says that some watch's deadline has passed. The clock sends it.
+// DeadlineDue says that a watch's deadline has passed. The clock sends it.
 type DeadlineDue struct{}
 
 func (Committed) toDispatcher()   {}

@@ -8,28 +8,26 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Progress comes within a period to as many watches as a share, and to 10,000
-// within a second. What a share does with it, a few milliseconds of work, does
-// not show beside the events.
+// Progress notifications go to progressShare watches per progressPeriod, 10,000 a
+// second, so that their work, a few milliseconds per share, does not delay events.
 const (
 	progressPeriod = 100 * time.Millisecond
 	progressShare  = 1000
 )
 
-// notified is the watches whose consumers mirror the state ([watcher.NewNotified])
-// and therefore want to know how far they have got, also when nothing happened to
-// what they watch. Those without a filter are told at once, the others a share
-// per period.
+// notified is the watches made by [watcher.NewNotified], whose consumers cache the
+// state and therefore need to learn of progress even without events. Watches
+// without a filter are notified at once, the others a share per period.
 //
-//	round ──▶ streams with events ──▶ their members look at once
-//	  └─────▶ progressPeriod ──▶ a share of the others looks, until all have
+//	round ──▶ streams with events ──▶ their members are notified at once
+//	  └─────▶ progressPeriod ──▶ a share of the others, until all are notified
 type notified struct {
 	d        *dispatcher
 	wide     members
 	filtered members
-	// turn is the next of the filtered ones, left how many are still to come.
+	// turn is the next of the filtered ones, left how many remain.
 	turn, left int
-	timer      actors.Timer // nil unless some are to come
+	timer      actors.Timer // nil unless some remain
 }
 
 func newNotified(d *dispatcher) *notified { return &notified{d: d} }
@@ -48,7 +46,7 @@ func (s *members) add(w *watcher.Member) {
 	s.all = append(s.all, w)
 }
 
-// remove takes w out and reports whether it was in.
+// remove removes w and reports whether it was present.
 func (s *members) remove(w *watcher.Member) bool {
 	at, ok := s.index[w]
 	if !ok {
@@ -73,13 +71,13 @@ func (n *notified) add(w *watcher.Member) {
 
 func (n *notified) remove(w *watcher.Member) {
 	if !n.wide.remove(w) && n.filtered.remove(w) && n.left > 0 {
-		n.left = len(n.filtered.all) // the one that has moved may be passed by: go round once more
+		n.left = len(n.filtered.all) // the moved one may have been skipped: start another pass
 	}
 }
 
-// published sees to it that all are told of a snapshot, which those that it
-// concerns have been. After an outage they are told at once, for they have heard
-// nothing meanwhile.
+// published schedules the notification of all watches without events in the new
+// snapshot. After an outage it notifies all at once, since they have learned of no
+// progress meanwhile.
 func (n *notified) published(ctx *actors.Context, prev, next *store.Snapshot) {
 	if next.Revision > prev.Revision {
 		n.left = len(n.filtered.all)
@@ -91,16 +89,16 @@ func (n *notified) published(ctx *actors.Context, prev, next *store.Snapshot) {
 	}
 }
 
-// tell has those look that wait and know less than snap.
+// tell signals the waiting watches that have not reached snap.
 func (n *notified) tell(some []*watcher.Member, snap *store.Snapshot) {
 	for _, w := range some {
 		if w.Resume() < snap.Revision {
-			n.d.rouse(w)
+			n.d.wake(w)
 		}
 	}
 }
 
-// progress tells a share of the filtered ones.
+// progress notifies a share of the filtered ones.
 func (n *notified) progress(ctx *actors.Context) {
 	n.timer = nil
 	share := min(n.left, progressShare)
@@ -113,7 +111,7 @@ func (n *notified) progress(ctx *actors.Context) {
 	}
 }
 
-// arm sees to it that the round goes on.
+// arm arms the timer for the next share.
 func (n *notified) arm(ctx *actors.Context) {
 	if n.timer == nil && n.left > 0 {
 		n.timer = ctx.Clock().AfterFunc(progressPeriod, func() { n.d.self.Tell(ProgressDue{}) })

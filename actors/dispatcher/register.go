@@ -9,19 +9,19 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// ErrFailed: the dispatcher failed while it took in a watch, which is gone. It
-// goes on with the others.
-var ErrFailed = errors.New("dispatcher failed while it took in the watch: try again")
+// ErrFailed: the dispatcher failed while it registered a watch, which is lost. The
+// others continue.
+var ErrFailed = errors.New("dispatcher failed while it registered the watch: try again")
 
-// answer tells the caller of a registration its outcome, if it wants to know.
+// answer sends the outcome of a registration to Reply, if there is one.
 func (m Register) answer(err error) {
 	if m.Reply != nil {
 		m.Reply <- err
 	}
 }
 
-// admit answers a registration, also if it fails with a panic: the caller knows
-// nothing of supervision.
+// admit registers a watch and answers, even if registering panics, since the caller
+// would wait forever.
 func (d *dispatcher) admit(ctx *actors.Context, m Register) {
 	err := ErrFailed
 	defer func() {
@@ -34,16 +34,16 @@ func (d *dispatcher) admit(ctx *actors.Context, m Register) {
 	err = d.register(ctx, m)
 }
 
-// register takes in a watch: from here on events reach it.
+// register adds a watch, which gets events from now on.
 func (d *dispatcher) register(ctx *actors.Context, m Register) error {
 	w := m.Watch
-	start, err := d.settle(m)
+	start, err := d.startOf(m)
 	if err != nil {
 		return err
 	}
 	stream := d.join(w.Asked().Filter)
 	w.Begin(stream, start)
-	if w.Ended() { // while it was on its way
+	if w.Ended() { // it ended before it was registered
 		d.drop(stream)
 		return w.Err()
 	}
@@ -64,9 +64,9 @@ func (d *dispatcher) register(ctx *actors.Context, m Register) error {
 	return w.Err()
 }
 
-// settle decides where a watch starts, if the dispatcher has got ahead of what
-// the watchCache knew when it did.
-func (d *dispatcher) settle(m Register) (watcher.Start, error) {
+// startOf returns the start of a watch, corrected if the dispatcher has read a newer
+// snapshot than the one for which the watchCache decided it.
+func (d *dispatcher) startOf(m Register) (watcher.Start, error) {
 	switch now := d.Feed.Load(); {
 	case now.Epoch != m.Snapshot.Epoch:
 		return m.Start, &store.ExpiredError{Requested: cmp.Or(m.Start.Pending, m.Start.After), Oldest: now.Revision}
@@ -92,7 +92,7 @@ func (d *dispatcher) spawn(ctx *actors.Context, w *watcher.Member) error {
 	return nil
 }
 
-// schedule sees to what the clock brings the watch.
+// schedule schedules the watch's bookmarks and deadline.
 func (d *dispatcher) schedule(ctx *actors.Context, w *watcher.Member) {
 	if w.Bookmarks() {
 		d.bookmarks.add(ctx, w)
@@ -105,18 +105,17 @@ func (d *dispatcher) schedule(ctx *actors.Context, w *watcher.Member) {
 	}
 }
 
-// first has the consumer look for the first time: a handler in any case, others
-// if they have looked too early.
+// first signals the consumer for the first time: a handler in any case, others if
+// they are waiting already.
 func (d *dispatcher) first(w *watcher.Member) {
 	if w.Box() != nil {
 		d.signals.add(w)
 	} else if w.Waiting() && w.Unread() {
-		d.rouse(w)
+		d.wake(w)
 	}
 }
 
-// join returns the stream of a filter, made if there is none. A watch of a
-// stream that exists and is in order needs no new evaluation.
+// join returns the stream of a filter, creating it if necessary.
 func (d *dispatcher) join(f *store.Filter) *watcher.Stream {
 	if f.Everything() {
 		return d.unfiltered
@@ -151,10 +150,10 @@ func (d *dispatcher) drop(s *watcher.Stream) {
 	d.Stats.Streams.Add(-1)
 }
 
-// forget takes a watch that has ended out of everything: forgetWatcher.
+// forget removes a watch that has ended from all indexes, like Kubernetes' forgetWatcher.
 func (d *dispatcher) forget(ctx *actors.Context, w *watcher.Member) {
 	if !w.Joined() {
-		return // it ended on its way here
+		return // it ended before it was registered
 	}
 	stream := w.Stream()
 	stream.Leave(w)
@@ -188,7 +187,7 @@ func (d *dispatcher) tellEnds() {
 	}
 }
 
-// count adds an end to the figures.
+// count counts an ended watch by its reason.
 func (s *Stats) count(reason error) {
 	switch {
 	case errors.Is(reason, watcher.ErrSlowConsumer):

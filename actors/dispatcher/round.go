@@ -6,16 +6,16 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// round takes what the watchCache has published since the last one: it
-// evaluates the new events for every stream that may care, tells the watches that
-// the window leaves behind, and lets all of them read.
+// round dispatches the events that the watchCache has published since the last
+// round: it evaluates them for every stream that may match, informs the watches that
+// need events the window drops, and publishes the snapshot to all watches.
 func (d *dispatcher) round(ctx *actors.Context) {
 	prev, next := d.Feed.Load(), d.Source.Load()
 	if prev == next {
 		return
 	}
 	if d.inRound {
-		// The round before failed halfway: some streams may have it, some not.
+		// The previous round failed halfway: only some streams have its events.
 		d.restartStreams(prev, next)
 	} else {
 		d.inRound = true
@@ -37,7 +37,7 @@ func (d *dispatcher) round(ctx *actors.Context) {
 	}
 }
 
-// evaluate finds the streams that care for each new event.
+// evaluate finds the streams that match each new event.
 func (d *dispatcher) evaluate(prev, next *store.Snapshot) {
 	if len(d.order) == 0 {
 		d.Stats.Events.Add(uint64(next.Window.Next() - prev.Window.Next()))
@@ -46,7 +46,7 @@ func (d *dispatcher) evaluate(prev, next *store.Snapshot) {
 	for at := prev.Window.Next(); at < next.Window.Next(); {
 		events, ok := next.Window.Read(at)
 		if !ok {
-			// The window went past the dispatcher itself. Watches find out from it.
+			// The window has dropped events that the dispatcher has not read. Watches notice by themselves.
 			d.restartStreams(prev, next)
 			return
 		}
@@ -58,8 +58,7 @@ func (d *dispatcher) evaluate(prev, next *store.Snapshot) {
 	}
 }
 
-// offer adds ev to what the round has found for a stream if its filter lets it
-// through.
+// offer adds ev, as converted by the stream's filter, to the stream's found events.
 func (d *dispatcher) offer(e *filterEntry, ev store.Event) {
 	converted, ok := watcher.Convert(d.Schema, e.stream.Filter(), ev)
 	if !ok {
@@ -71,8 +70,8 @@ func (d *dispatcher) offer(e *filterEntry, ev store.Event) {
 	e.found = append(e.found, converted)
 }
 
-// appendFound hands each stream what the round from position from to position to
-// has found for it.
+// appendFound appends to each stream the events that the round from position from
+// to position to has found for it.
 func (d *dispatcher) appendFound(from, to store.Seq) {
 	for _, e := range d.touched {
 		if len(e.found) > 0 {
@@ -83,7 +82,7 @@ func (d *dispatcher) appendFound(from, to store.Seq) {
 	}
 }
 
-// restartStreams sends the members of every stream to the window.
+// restartStreams makes the members of every stream read from the window.
 func (d *dispatcher) restartStreams(prev, next *store.Snapshot) {
 	d.touched = d.touched[:0]
 	for _, e := range d.order {
@@ -94,10 +93,9 @@ func (d *dispatcher) restartStreams(prev, next *store.Snapshot) {
 	}
 }
 
-// arrive has the pending watches begin whose revision comes with next, which is
-// about to be published. Those end whose revision has come to lie where a list
-// took the place of what happened, or is gone already: what changed since for
-// their consumers is not known.
+// arrive starts the pending watches whose revision is reached by next, which is
+// about to be published. It ends those whose revision is inside a gap of the window
+// or already trimmed, since the changes after it are unknown.
 func (d *dispatcher) arrive(next *store.Snapshot) {
 	for w, from, ok := d.pending.first(); ok && from <= next.Revision; w, from, ok = d.pending.first() {
 		d.pending.remove(w)
@@ -112,18 +110,19 @@ func (d *dispatcher) arrive(next *store.Snapshot) {
 		}
 		w.Arrive(at, from)
 		d.unsettle(w.Stream())
-		d.rouse(w)
+		d.wake(w)
 	}
 }
 
-// unsettle notes that a member of the stream is not known to follow it.
+// unsettle records that a member may not follow the stream.
 func (d *dispatcher) unsettle(s *watcher.Stream) {
 	if !s.Everything() {
 		d.entries[s.Filter().Canonical()].settled = false
 	}
 }
 
-// moveWindow tells every watch that may still need what next no longer holds.
+// moveWindow informs every watch that may still need events which next no longer
+// has.
 func (d *dispatcher) moveWindow(prev, next *store.Snapshot) {
 	d.moveMembers(d.unfiltered, prev, next)
 	for _, e := range d.order {
@@ -133,15 +132,15 @@ func (d *dispatcher) moveWindow(prev, next *store.Snapshot) {
 	}
 }
 
-// moveMembers tells the members of one stream. It reports whether all of them
-// follow it and have taken all of it.
+// moveMembers informs the members of one stream. It reports whether all of them
+// follow it and have read all of it.
 func (d *dispatcher) moveMembers(s *watcher.Stream, prev, next *store.Snapshot) (settled bool) {
 	settled = true
 	for _, w := range s.Members() {
 		switch w.WindowMoved(prev, next) {
 		case watcher.Lost:
 			d.Stats.Expired.Add(1)
-			d.rouse(w)
+			d.wake(w)
 			settled = false
 		case watcher.Reading:
 			settled = false
@@ -150,8 +149,8 @@ func (d *dispatcher) moveMembers(s *watcher.Stream, prev, next *store.Snapshot) 
 	return settled
 }
 
-// expireAll ends every watch: storage went back in time, so their positions
-// mean nothing any more. One that was lost before has been counted.
+// expireAll ends every watch: storage went back in time, so their positions are
+// invalid. A watch that was lost before has been counted.
 func (d *dispatcher) expireAll(next *store.Snapshot) {
 	d.endAll(func(w *watcher.Member) error {
 		if !w.Over() {
@@ -161,7 +160,7 @@ func (d *dispatcher) expireAll(next *store.Snapshot) {
 	})
 }
 
-// endAll ends every watch with what reason says.
+// endAll ends every watch with the error that reason returns.
 func (d *dispatcher) endAll(reason func(*watcher.Member) error) {
 	endMembers := func(s *watcher.Stream) {
 		for _, w := range s.Members() {
@@ -177,10 +176,10 @@ func (d *dispatcher) endAll(reason func(*watcher.Member) error) {
 // end ends one watch.
 func (d *dispatcher) end(w *watcher.Member, reason error) {
 	w.EndQuietly(reason)
-	d.rouse(w)
+	d.wake(w)
 }
 
-// signal has the consumers look that wait for what came with next.
+// signal signals the consumers that wait for events or progress of next.
 func (d *dispatcher) signal(ctx *actors.Context, prev, next *store.Snapshot) {
 	end := next.Window.Next()
 	if end > prev.Window.Next() {
@@ -193,9 +192,9 @@ func (d *dispatcher) signal(ctx *actors.Context, prev, next *store.Snapshot) {
 	d.notified.published(ctx, prev, next)
 }
 
-// signalMembers has the members of a stream look that wait, and calls stalled
-// those that lag beyond their buffer. A member that is signalled waits no more, so
-// that one whose consumer has gone is seen to lag.
+// signalMembers signals the waiting members of a stream, and marks those that lag
+// beyond their buffer as stalled. A signalled member is no longer waiting, so an
+// absent consumer shows as lag.
 func (d *dispatcher) signalMembers(s *watcher.Stream, end store.Seq) {
 	for _, w := range s.Members() {
 		switch {
@@ -207,8 +206,8 @@ func (d *dispatcher) signalMembers(s *watcher.Stream, end store.Seq) {
 	}
 }
 
-// rouse has the watch's consumer look, if it waits.
-func (d *dispatcher) rouse(w *watcher.Member) {
+// wake signals the watch's consumer, if it waits.
+func (d *dispatcher) wake(w *watcher.Member) {
 	if w.ClearWaiting() {
 		d.signals.add(w)
 	}

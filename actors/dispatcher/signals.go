@@ -5,8 +5,8 @@ import (
 	"github.com/watchmill/watchmill/actors/watcher"
 )
 
-// signals collects the watches whose consumers are to look. Those with handlers
-// are woken an executor's worth at a time, the others are signalled one by one.
+// signals collects the watches to signal. Those with handlers are woken in one call
+// per executor, the others are signalled one by one.
 type signals struct {
 	onPool, onOwn wakes
 	others        []*watcher.Member
@@ -20,7 +20,7 @@ type wakes struct {
 	boxes    []*actors.WakeBox
 }
 
-// add has w signalled with the next send.
+// add adds w to the next send.
 func (s *signals) add(w *watcher.Member) {
 	if box := w.Box(); box != nil {
 		to := s.of(w)
@@ -38,10 +38,10 @@ func (s *signals) of(w *watcher.Member) *wakes {
 	return &s.onOwn
 }
 
-// executorOf returns what w's handler runs on.
+// executorOf returns the executor that w's handler runs on.
 func (s *signals) executorOf(w *watcher.Member) actors.Executor { return s.of(w).executor }
 
-// send signals what was collected.
+// send signals the collected watches.
 func (s *signals) send(stats *Stats) {
 	stats.Wakes.Add(s.onPool.send() + s.onOwn.send() + uint64(len(s.others)))
 	s.signalOthers()
@@ -56,9 +56,9 @@ func (w *wakes) send() (n uint64) {
 	return n
 }
 
-// signalOthers signals those without handlers. Those behind one whose Notify ends
-// the goroutine ([runtime.Goexit], as by t.FailNow) are signalled while that
-// unwinds.
+// signalOthers signals watches without handlers. If a Notify function ends the
+// goroutine ([runtime.Goexit], as by t.FailNow), the remaining ones are signalled
+// while it unwinds.
 func (s *signals) signalOthers() {
 	defer func() {
 		if s.sent < len(s.others) {

@@ -9,14 +9,14 @@ import (
 	"github.com/watchmill/watchmill/actors/watcher"
 )
 
-// slow is the watches that lag beyond their buffer. Those whose policy is
-// Terminate draw on one time budget together; nobody waits for them meanwhile.
+// slow is the watches that lag beyond their buffer. Those whose policy is Terminate
+// share one time budget, during which nothing waits for them.
 type slow struct {
 	set    *stalled[*watcher.Member]
 	budget budget
 	timer  actors.Timer
-	// drawn is what the running timer was given, at since, for those who had
-	// stalled by mark.
+	// drawn is the budget of the running timer, started at since for the watches
+	// that had stalled by mark.
 	drawn time.Duration
 	since time.Time
 	mark  uint64
@@ -26,7 +26,7 @@ func newSlow(now time.Time) slow {
 	return slow{set: newStalled[*watcher.Member](), budget: newBudget(now)}
 }
 
-// stalled notes that w lags beyond its buffer.
+// stalled records that w lags beyond its buffer.
 func (d *dispatcher) stalled(w *watcher.Member) {
 	d.slow.set.add(w, w.Delivered(), w.Policy())
 	d.Stats.Stalls.Add(1)
@@ -36,8 +36,8 @@ func (d *dispatcher) stalled(w *watcher.Member) {
 	}
 }
 
-// recovered notes that w has caught up, unless it has stalled again since it
-// said so: then it will say so again.
+// recovered records that w has caught up, unless it has stalled again since it sent
+// Recovered: then it will send it again.
 func (d *dispatcher) recovered(ctx *actors.Context, w *watcher.Member) {
 	if !w.Stalled() {
 		d.slow.release(ctx, w)
@@ -47,8 +47,8 @@ func (d *dispatcher) recovered(ctx *actors.Context, w *watcher.Member) {
 
 func (d *dispatcher) countStalled() { d.Stats.Stalled.Store(int64(d.slow.set.len())) }
 
-// release lets go of w. What the last of those who drew on the budget has not
-// used goes back.
+// release removes w. If it was the last to use the budget, the rest of that is
+// returned.
 func (s *slow) release(ctx *actors.Context, w *watcher.Member) {
 	if !s.set.remove(w) {
 		return
@@ -59,7 +59,7 @@ func (s *slow) release(ctx *actors.Context, w *watcher.Member) {
 	}
 }
 
-// drawBudget gives the slow watches what the budget holds, once at a time.
+// drawBudget takes the budget for the slow watches, unless a draw is running.
 func (d *dispatcher) drawBudget(ctx *actors.Context) {
 	s := &d.slow
 	if s.timer != nil || s.set.count(watcher.Terminate) == 0 {
@@ -70,16 +70,16 @@ func (d *dispatcher) drawBudget(ctx *actors.Context) {
 	s.timer = ctx.Clock().AfterFunc(s.drawn, func() { d.self.Tell(BudgetSpent{}) })
 }
 
-// budgetSpent ends the slow watches that have been given nothing since the
-// budget was drawn for them. Those that have may draw again. One that may first
-// finish its initial state draws no more.
+// budgetSpent ends the slow watches that have read nothing since the budget was
+// drawn for them. Those that have read may draw again. A watch that is still
+// reading its initial state does not draw again.
 func (d *dispatcher) budgetSpent(ctx *actors.Context) {
 	s := &d.slow
 	s.timer = nil
 	for _, w := range s.set.overdue(watcher.Terminate, s.mark, (*watcher.Member).Delivered) {
 		w.EndAfterInitial(watcher.ErrSlowConsumer)
 		s.release(ctx, w)
-		d.rouse(w)
+		d.wake(w)
 	}
 	d.countStalled()
 }
@@ -90,9 +90,8 @@ func (s *slow) stop() {
 	}
 }
 
-// stalled is the set of watchers that lag beyond their buffer, in the order in
-// which they came in. Being in it costs a watcher its entry and nobody anything
-// else. It belongs to one goroutine.
+// stalled is the set of watches that lag beyond their buffer, in the order in which
+// they stalled. It belongs to one goroutine.
 type stalled[W comparable] struct {
 	entries map[W]*stall[W]
 	byOrder *btree.BTreeG[*stall[W]]
@@ -101,13 +100,13 @@ type stalled[W comparable] struct {
 	counts map[watcher.Policy]int
 }
 
-// stall is a watcher's entry.
+// stall is a watch's entry.
 type stall[W any] struct {
 	watcher W
 	policy  watcher.Policy
-	// taken is how much it had been given when that was last looked at.
+	// taken is how much the watch had read at the last check.
 	taken uint64
-	// order counts the stalls up to its own.
+	// order is the number of the stall.
 	order uint64
 }
 
@@ -120,8 +119,8 @@ func newStalled[W comparable]() *stalled[W] {
 	}
 }
 
-// add takes in a watcher that has been given so much so far. One that is in
-// stalls anew: it goes behind the others.
+// add adds a watch that has read taken so far. A watch that is present moves to the
+// end.
 func (s *stalled[W]) add(w W, taken uint64, policy watcher.Policy) {
 	s.remove(w)
 	s.adds++
@@ -131,7 +130,7 @@ func (s *stalled[W]) add(w W, taken uint64, policy watcher.Policy) {
 	s.counts[policy]++
 }
 
-// remove lets go of a watcher, and reports whether it was in.
+// remove removes a watch, and reports whether it was present.
 func (s *stalled[W]) remove(w W) bool {
 	m, ok := s.entries[w]
 	if !ok {
@@ -147,12 +146,11 @@ func (s *stalled[W]) remove(w W) bool {
 func (s *stalled[W]) len() int                   { return s.byOrder.Len() }
 func (s *stalled[W]) count(p watcher.Policy) int { return s.counts[p] }
 
-// mark stands for now among the stalls. It is no time: a clock may be set back.
+// mark returns the number of the last stall, which unlike a clock never goes back.
 func (s *stalled[W]) mark() uint64 { return s.adds }
 
-// overdue returns the members with the policy that stalled before the mark and
-// have been given nothing since they were last looked at. How much each has been
-// given by now, taken tells.
+// overdue returns the members with the policy that stalled before the mark and have
+// read nothing since the last check. taken returns how much a member has read.
 func (s *stalled[W]) overdue(p watcher.Policy, mark uint64, taken func(W) uint64) []W {
 	if s.counts[p] == 0 {
 		return nil
@@ -173,19 +171,18 @@ func (s *stalled[W]) overdue(p watcher.Policy, mark uint64, taken func(W) uint64
 }
 
 const (
-	// budgetRate is the time gained per second: slow watchers may cost the
-	// dispatcher a twentieth of its time at most.
+	// budgetRate is the time gained per second, a twentieth, as in Kubernetes.
 	budgetRate = 50 * time.Millisecond
-	// budgetCap is the most that is saved up: what two seconds bring.
+	// budgetCap bounds the budget to the gain of two seconds.
 	budgetCap = 100 * time.Millisecond
 )
 
-// budget is the time that all slow watchers together are allowed. It starts
+// budget is the time that all slow watches share. It starts
 // empty, fills at budgetRate and holds at most budgetCap. The zero value begins
 // to fill with the first take. It belongs to one goroutine.
 type budget struct {
 	available time.Duration
-	// counted is the moment up to which the time that passed has been turned
+	// counted is the time up to which elapsed time has been converted
 	// into budget.
 	counted time.Time
 }
@@ -193,8 +190,8 @@ type budget struct {
 // newBudget makes an empty budget that fills from now on.
 func newBudget(now time.Time) budget { return budget{counted: now} }
 
-// take empties the budget and returns what was in it. A clock that was set back
-// gains nothing until it moves on; one that leapt ahead gains no more than
+// take empties the budget and returns its contents. A clock that was set back
+// gains nothing until it has caught up; one that jumped ahead gains at most
 // budgetCap.
 func (b *budget) take(now time.Time) time.Duration {
 	b.refill(now)
@@ -203,18 +200,18 @@ func (b *budget) take(now time.Time) time.Duration {
 	return taken
 }
 
-// giveBack returns what was taken and not used. A negative duration is ignored.
+// giveBack returns the unused part of a take. A negative duration is ignored.
 func (b *budget) giveBack(unused time.Duration) {
 	b.available = min(b.available+min(max(unused, 0), budgetCap), budgetCap)
 }
 
 func (b *budget) refill(now time.Time) {
-	const price = time.Second / budgetRate // how much time must pass to gain one unit of it
+	const price = time.Second / budgetRate // elapsed time per unit of budget
 	if b.counted.IsZero() {
 		b.counted = now
 	}
 	gained := now.Sub(b.counted) / price
-	// Up to what was turned into budget, on or back: the remainder counts next
+	// Advance only by what was converted into budget: the remainder counts next
 	// time.
 	b.counted = b.counted.Add(gained * price)
 	b.giveBack(gained)

@@ -2,20 +2,20 @@ package dispatcher
 
 import "sync/atomic"
 
-// Stats is what a dispatcher has done. Anyone may read it at any time; the
-// figures are each right but not all of one instant.
+// Stats are a dispatcher's counters. They are safe to read at any time; each is
+// exact, but they are not a snapshot of one instant.
 type Stats struct {
-	// Watches and Streams are how many there are now; Stalled is how many
-	// watches are stalled now.
+	// Watches, Streams and Stalled are the current numbers of watches, streams and
+	// stalled watches.
 	Watches, Streams, Stalled atomic.Int64
 	// Rounds is how often the dispatcher read the window, Events how many events
 	// it read, Wakes how many watchers it woke.
 	Rounds, Events, Wakes atomic.Uint64
-	// Stalls is how often a watch was called stalled.
+	// Stalls counts how often a watch became stalled.
 	Stalls atomic.Uint64
-	// Expired counts watches that the window overran, Terminated those ended
-	// for slowness, Panicked those whose handler panicked, DeadlinesReached
-	// those whose time was up.
+	// Expired counts watches that fell out of the window, Terminated those ended
+	// for slowness, Panicked those whose handler panicked, DeadlinesReached those
+	// ended by their timeout.
 	Expired, Terminated, Panicked, DeadlinesReached atomic.Uint64
 	// Bookmarks is how many bookmarks became due.
 	Bookmarks atomic.Uint64

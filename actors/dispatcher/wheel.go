@@ -7,20 +7,19 @@ import (
 	"time"
 )
 
-// bookmarkLead is how long before its deadline a watcher gets its last bookmark:
-// long enough to reach the consumer, who will resume from there.
+// bookmarkLead is how long before its deadline a watch gets its last bookmark: long
+// enough to reach the consumer, which will resume from there.
 const bookmarkLead = 2 * time.Second
 
-// wheel knows when which watcher is due a bookmark. It has a bucket for each
-// second in which some watch is due, so not many more than the period has seconds,
-// and notes where in them each watcher is. That is all an idle watcher costs:
-// about 35 bytes each for 100,000 of them (BenchmarkWheelMemory). Scheduling and
-// removing are O(1), amortised.
+// wheel is a timer wheel of the watches' bookmarks. It has a bucket for each second
+// in which a bookmark is due, about as many as the period has seconds, and the
+// position of each watch in them. An idle watch costs about 35 bytes in it, for
+// 100,000 of them (BenchmarkWheelMemory). Scheduling and removing are O(1),
+// amortised.
 //
-// The wheel's time is its own. It goes on with the clock and leaps ahead with
-// it, but when the clock is set back it merely stands still for that call, so
-// that no watch waits for the clock to catch up with itself. It belongs to one
-// goroutine.
+// The wheel has a time of its own, which follows the clock forward, but does not go
+// back when the clock is set back, so that bookmarks are not delayed. It belongs to
+// one goroutine.
 type wheel[W comparable] struct {
 	period time.Duration
 	// last is the clock at the latest call; elapsed is the wheel's time then.
