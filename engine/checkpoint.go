@@ -12,34 +12,34 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// DefaultKept is how many events the window keeps, whatever their age, of storage
-// that outlives the process.
+// DefaultKept is how many events the window over durable storage keeps, whatever
+// their age.
 const DefaultKept = 1 << 17
 
 // ErrForeignCheckpoint: a checkpoint is of another storage. The error is a
 // [*CheckpointError].
 var ErrForeignCheckpoint = errors.New("checkpoint of another storage")
 
-// Checkpoint is a resume point that can be written down: a revision, and the storage
-// that it is a revision of. A consumer that saves one after each event that it has
-// handled goes on there in another process, and is told if the storage is not the
-// one that it knew. The zero value is none, and starts now.
+// Checkpoint is a resume point that can be saved: a revision, and the identity of its
+// storage. A consumer that saves one after each handled event can resume in another
+// process, and gets an error if the storage is a different one. The zero value is
+// none, and starts now.
 //
 //	handle(event); save(engine.Checkpoint(ctx, watch.Revision()))      before the restart
 //	From: engine.Resume(ctx, saved)                                    after it
 type Checkpoint struct {
 	// Store identifies the storage; see [backend.StoreID].
 	Store string
-	// Revision is the last that the consumer has seen.
+	// Revision is the last one that the consumer has handled.
 	Revision Revision
 }
 
-// Checkpoint returns the resume point behind rev, such as [Watch.Revision] or that
-// of an event. It does not ask whether there is such a revision. It may block as
-// the backend does.
+// Checkpoint returns the resume point after rev, such as [Watch.Revision] or that of
+// an event. It does not check that the revision exists. It may block as the backend
+// does.
 //
 // Errors: [ErrUnsupported] if the storage has no identity, [ErrEngineClosed], ctx's
-// error, or what reaching the backend met.
+// error, or the backend's.
 func (e *Engine[T]) Checkpoint(ctx context.Context, rev Revision) (Checkpoint, error) {
 	id, err := e.core.storeID(ctx)
 	if err != nil {
@@ -58,8 +58,8 @@ func (e *core) storeID(ctx context.Context) (string, error) {
 // Resume returns the revision of a checkpoint, for [WatchOptions].From, if it is of
 // this engine's storage. It may block as the backend does.
 //
-// Errors: [ErrForeignCheckpoint], which is also an [ErrExpired], for what to do is
-// the same: list, and watch from there. Otherwise as for Checkpoint.
+// Errors: [ErrForeignCheckpoint], which is also an [ErrExpired], since the remedy is
+// the same: list, and watch from the list. Otherwise as for Checkpoint.
 func (e *Engine[T]) Resume(ctx context.Context, c Checkpoint) (Revision, error) {
 	if c == (Checkpoint{}) {
 		return 0, nil
@@ -74,7 +74,7 @@ func (e *Engine[T]) Resume(ctx context.Context, c Checkpoint) (Revision, error) 
 	return c.Revision, nil
 }
 
-// CheckpointError says which storage a checkpoint is of, and which it was given to.
+// CheckpointError says that a checkpoint belongs to another storage.
 type CheckpointError struct {
 	Checkpoint Checkpoint
 	// Store identifies the engine's storage.
@@ -99,7 +99,7 @@ func (c Checkpoint) String() string {
 	return strconv.FormatUint(uint64(c.Revision), 10) + "@" + c.Store
 }
 
-// ParseCheckpoint reads what String has written. Its error is an [ErrConfig].
+// ParseCheckpoint parses the result of String. Its error is an [ErrConfig].
 func ParseCheckpoint(text string) (Checkpoint, error) {
 	if text == "" {
 		return Checkpoint{}, nil
@@ -122,8 +122,8 @@ func (c *Checkpoint) UnmarshalText(text []byte) (err error) {
 }
 
 // window returns the limits of the window: over storage that keeps history, events
-// that would be too old are not, so that a revision saved before a restart can be
-// resumed from long after it.
+// do not expire by age, so that a revision saved before a restart can be resumed from
+// long after it.
 func (e *core) window() Window {
 	w := e.cfg.window
 	if e.storage.Backend().Traits().Keeps && w.MinAge == 0 && w.MinEvents == 0 {
@@ -135,8 +135,8 @@ func (e *core) window() Window {
 	return w
 }
 
-// onBehind returns what has storage asked how far it is while calls wait for a
-// revision; nil for storage of which each revision is an event, which tells by itself.
+// onBehind returns a function that requests progress from storage while calls wait
+// for a revision; nil for storage in which each revision is an event.
 func (e *core) onBehind() func() {
 	if e.storage.Backend().Traits().Contiguous {
 		return nil

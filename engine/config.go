@@ -21,10 +21,10 @@ import (
 // revision that it needs: the API server's 3 s.
 const DefaultFreshnessTimeout = 3 * time.Second
 
-// ErrConfig is what every error of a wrong configuration is.
+// ErrConfig: the configuration is invalid. The error is a [*ConfigError].
 var ErrConfig = errors.New("invalid configuration")
 
-// ConfigError names the field that is wrong and how to mend it.
+// ConfigError names the wrong field and what to write instead.
 type ConfigError struct {
 	Field   string
 	Problem string
@@ -37,13 +37,13 @@ func (e *ConfigError) Error() string {
 // Is makes errors.Is(err, ErrConfig) true.
 func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
 
-// Fields are the fields that field selectors and [Config].Index may name, each
-// with what returns its value, as in
+// Fields are the fields for field selectors and [Config].Index, each
+// with a function that returns its value, as in
 //
 //	engine.Fields[Pod]{"spec.nodeName": func(p Pod) string { return p.Node }}
 type Fields[T any] map[string]func(T) string
 
-// Config says what an engine holds and how. Only Key is required.
+// Config configures an engine. Only Key is required.
 type Config[T any] struct {
 	// Key returns the object's key: path segments separated by slashes, such as
 	// "namespace/name". Required.
@@ -60,33 +60,33 @@ type Config[T any] struct {
 	// changes nothing writes nothing; nil means reflect.DeepEqual.
 	Equal func(a, b T) bool
 
-	// Index names some of Fields, IndexLabels labels, that lists can be narrowed by
-	// without looking at every object. Watches need no index: the dispatcher
-	// indexes what they ask for by itself.
+	// Index names some of Fields, IndexLabels labels, by which lists look up objects
+	// without scanning all. Watches need no index: the dispatcher indexes their
+	// selectors.
 	Index       []string
 	IndexLabels []string
 
-	// Window bounds the history that watches can resume from. Over storage that keeps
-	// its history when the process ends (see [backend.Traits]) events have no age:
-	// without MinAge and MinEvents, the newest [DefaultKept] stay, as far as MaxBytes
-	// allows, those from before the engine was started among them.
+	// Window bounds the history that watches can resume from. Over durable storage
+	// (see [backend.Traits]) events do not expire by age: without MinAge and
+	// MinEvents, the newest [DefaultKept] stay, as far as MaxBytes allows, including
+	// those from before the engine was started.
 	Window Window
 	// NoCache turns the cache off: all reads and watches then go to the backend.
 	NoCache bool
 
-	// Backend is where objects live; nil means memory of the engine's own. A
+	// Backend is the storage; nil means storage in memory of the engine's own. A
 	// given backend is not closed with the engine.
 	Backend backend.Backend
-	// FirstRevision is that of storage of the engine's own while it is empty; a
-	// given Backend has its own. Zero derives it from the clock, so that a revision that was
-	// saved from an engine that is gone is older than all of this one's, and a watch
-	// from there is refused with [ErrExpired]. Tests that show revisions set it to 1.
+	// FirstRevision is the revision of the engine's own empty storage; a given
+	// Backend has its own. Zero derives it from the clock, so that a revision saved
+	// from an earlier engine is older than all of this one's, and a watch from it is
+	// refused with [ErrExpired]. Tests that print revisions set it to 1.
 	FirstRevision Revision
-	// Host is what the engine runs on; nil means one of its own. A given host is
-	// not closed with the engine.
+	// Host is where the engine's actors run; nil means a host of its own. A given
+	// host is not closed with the engine.
 	Host *Host
-	// Name is what the engine's actors are called in errors and logs; empty
-	// means the type's name.
+	// Name is the prefix of the engine's actors in errors and logs; empty means the
+	// type's name.
 	Name string
 
 	// BookmarkPeriod is the time between two bookmarks of a watch; zero means
@@ -97,18 +97,19 @@ type Config[T any] struct {
 	FreshnessTimeout time.Duration
 	// VerifyEvery is the time between two comparisons of the cache with the
 	// backend, see [Engine.Verify]; up to half of it is added at random. Zero
-	// means never, or five minutes if others write to the storage, too. What they find is told to OnError.
+	// means never, or five minutes if other processes write to the storage. OnError
+	// gets the differences.
 	VerifyEvery time.Duration
-	// Backoff spaces the attempts to come back to a backend that fails.
+	// Backoff spaces the attempts to reconnect to a backend that fails.
 	Backoff Backoff
-	// DetectMutations proves that nobody changes a shared object: whoever does
-	// is reported through OnError as a [*MutationError], when the object is next
-	// superseded, deleted or read, with some later call, or at Close. It prints
-	// every value at least twice, so it is for tests. It reads the values while
-	// others use them: those with locks or caches inside are not for it, and a
-	// change that is made at that moment is a data race that -race finds.
+	// DetectMutations detects changes of shared objects and reports them to OnError
+	// as [*MutationError]s, when the object is next superseded, deleted or read, with
+	// some later call, or at Close. It prints every value at least twice, so it is
+	// for tests. It reads values concurrently with their users: it does not suit
+	// values with locks or caches, and a concurrent change is a data race that -race
+	// finds.
 	DetectMutations bool
-	// OnError is told every error that no call returns, such as those of a
+	// OnError is called with every error that no call returns, such as those of a
 	// backend that is retried. It must not block.
 	OnError func(error)
 	// OnEnd is told of each watch that has ended: its name, and what its Err
@@ -136,7 +137,7 @@ func (c *Config[T]) check() error {
 	return nil
 }
 
-// settings are a [Config] as the core sees it, with the type's functions in the
+// settings is the untyped [Config], with the type's functions in the
 // schema.
 type settings struct {
 	schema             store.Schema
@@ -191,8 +192,8 @@ func (s *settings) validate() error {
 	return s.resolveIndexes()
 }
 
-// configError returns err as a [*ConfigError] if it says that a setting of the
-// engine's storage is wrong, which the user has set in the engine's configuration.
+// configError converts the storage's error about a setting, which the user has set in
+// the engine's configuration, to a [*ConfigError].
 func configError(err error) error {
 	if wrong := (*usercode.ConfigError)(nil); errors.As(err, &wrong) {
 		return &ConfigError{strings.TrimPrefix(wrong.Field, "Options."), wrong.Problem}

@@ -6,7 +6,7 @@
 //	w, err := pods.Watch(ctx, engine.WatchOptions{Labels: "app=web", From: web.Revision})
 //	for ev, err := range w.Events() { ... }
 //
-// # The way of one event
+// # Data flow
 //
 //	Create / Update / Delete / Emit
 //	       ▼
@@ -16,44 +16,42 @@
 //	                           Get, List: no lock, no wait
 //
 // Reflector, watchCache, dispatcher and watchers are actors on a [Host], which
-// several engines may share. An [Engine] wires them and holds no algorithm of
-// theirs; each is described in its own package under actors.
+// several engines may share. An [Engine] only wires them; each is described in its
+// own package under actors.
 //
 // # Usage
 //
 // An [Engine] keeps state: Create, Get, List, Update, Delete, Watch. [Engine.Emit]
-// sends events that are not state. A [Topic] is the plain bus, when there is no
-// state at all.
+// sends events that are not state. A [Topic] is an event bus without state.
 //
 // # Concurrency
 //
-// All methods of Engine, Host and Topic are safe for concurrent use. Objects
-// and values handed out are shared and must not be changed; put the engine under
-// [Config].DetectMutations in tests to prove that nobody does.
+// All methods of Engine, Host and Topic are safe for concurrent use. Returned objects
+// and values are shared and must not be changed; [Config].DetectMutations detects
+// changes in tests.
 //
 // # Order
 //
-// Every change has a [Revision]; a watch delivers them in that order, each once,
-// and none is left out unless the watch says so: it ends with [ErrExpired], or
-// an event is marked [Conflated]. After a write that returned revision R, a
-// watch from R sees everything that happened after that write.
+// Every change has a [Revision]; a watch delivers changes in that order, each once.
+// If it leaves one out, it ends with [ErrExpired], or an event is marked
+// [Conflated]. After a write that returned revision R, a watch from R sees every
+// change after that write.
 //
 // # Slow consumers
 //
-// A slow consumer costs nobody else anything. See [Policy] for what happens to
-// it.
+// A slow consumer does not affect others. See [Policy] for what happens to it.
 //
 // # Closing
 //
-// Close ends every watch with [ErrEngineClosed] and returns when nothing of the
-// engine is left: no goroutine, no actor, no timer. A handler that does not
-// return makes Close give up after [HostConfig].CloseTimeout, with an error that
-// names what still runs. Package enginetest proves all that in your tests.
+// Close ends every watch with [ErrEngineClosed] and returns when no goroutine, actor
+// or timer of the engine is left. If a handler does not return, Close fails after
+// [HostConfig].CloseTimeout, with an error that names what still runs. Package
+// enginetest checks all that in your tests.
 //
 // # Kubernetes
 //
-// The file docs/parity.md says of each behaviour of the Kubernetes watch cache
-// which test holds it here, or why it does not apply to Go values in one process.
-// Where the original closes a watch without a word, an engine gives the reason;
-// where it ends all watches to list storage again, they live through that here.
+// docs/parity.md lists, for each behaviour of the Kubernetes watch cache, the test
+// that covers it here, or why it does not apply to Go values in one process. Where
+// the original closes a watch silently, an engine gives the reason; where it ends all
+// watches for a relist, they continue here.
 package engine

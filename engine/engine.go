@@ -17,16 +17,14 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// Engine is a decorator over a backend: it serves reads and watches from a
-// cache that it keeps current, and passes writes through. Make one with [New].
-// All methods are safe for concurrent use.
+// Engine serves reads and watches of a backend's objects from a cache, and passes
+// writes through. Make one with [New]. All methods are safe for concurrent use.
 type Engine[T any] struct{ core engineCore }
 
-// engineCore is what the typed façade calls. It is an interface, as are
-// [watchCore] and [topicCore], for the sake of the user's compiler: a package
-// that mentions Engine[Pod] compiles anew the methods of every generic type that
-// it can reach from there through the fields of structs, and sees none through an
-// interface.
+// engineCore is the untyped core of the façade. It is an interface, as are
+// [watchCore] and [topicCore], to save compile time: a package that mentions
+// Engine[Pod] would otherwise compile the methods of every generic type reachable
+// through struct fields.
 type engineCore interface {
 	create(ctx context.Context, draft *store.Object, ttl time.Duration) (*store.Object, error)
 	put(ctx context.Context, draft *store.Object) (*store.Object, error)
@@ -50,8 +48,7 @@ type engineCore interface {
 	leaked()
 }
 
-// core is an engine whatever the type of its objects: all of it that is not a
-// signature.
+// core is the untyped [Engine].
 type core struct {
 	cfg     settings
 	schema  *store.Schema
@@ -88,7 +85,7 @@ type parts struct {
 	reflector  *reflector.Ref
 }
 
-// New starts an engine. It returns before the first list is done: until then
+// New starts an engine. It does not wait for the first list: until then
 // Create, Update, Delete and Get work, Watch waits, and List waits or is served
 // by the backend. Close the engine when done.
 //
@@ -107,7 +104,7 @@ func New[T any](cfg Config[T]) (*Engine[T], error) {
 	return e, nil
 }
 
-// openCore is open for the façade, which must not see what a core is made of.
+// openCore is open with an interface result; see [engineCore].
 func openCore(cfg settings) (engineCore, error) { return open(cfg) }
 
 // open is New without the type.
@@ -163,8 +160,8 @@ func (e *core) openBackend() error {
 	return nil
 }
 
-// retain bounds the history of the engine's own storage: what the cache has read
-// it keeps itself, so little of it needs to stay there.
+// retain bounds the history of the engine's own storage: the cache's window has the
+// history, so storage needs little.
 func (s *settings) retain() Window {
 	if !s.cached() {
 		return Window{}
@@ -191,11 +188,11 @@ func (e *core) release() error {
 	return first
 }
 
-// Close ends every watch with [ErrEngineClosed] and returns when nothing of the
-// engine is left. If a handler does not return it gives up after the host's
-// CloseTimeout with an error that names what still runs. Calls after it fail
-// with ErrEngineClosed. Closing again, or meanwhile, waits for the first Close
-// and returns what it did.
+// Close ends every watch with [ErrEngineClosed] and returns when no goroutine, actor
+// or timer of the engine is left. If a handler does not return, Close fails after the
+// host's CloseTimeout with an error that names what still runs. Later calls fail with
+// ErrEngineClosed. Closing again, or concurrently, waits for the first Close and
+// returns its result.
 func (e *Engine[T]) Close() error { return e.core.close() }
 
 func (e *core) close() error {
@@ -225,10 +222,10 @@ func (e *core) alive() error {
 	return nil
 }
 
-// Host returns what the engine runs on.
+// Host returns the engine's host.
 func (e *Engine[T]) Host() *Host { return e.core.hostOf() }
 
-// Backend returns where the engine's objects live.
+// Backend returns the engine's backend.
 func (e *Engine[T]) Backend() backend.Backend { return e.core.storageBelow() }
 
 func (e *core) hostOf() *Host { return e.cfg.host }

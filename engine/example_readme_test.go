@@ -13,7 +13,7 @@ import (
 	"github.com/watchmill/watchmill/engine/informer"
 )
 
-// These are the examples of the README, which quotes them line by line.
+// The examples of the README, which quotes them line by line.
 
 type Pod struct {
 	Namespace, Name, Node string
@@ -261,7 +261,7 @@ func Example_readmeRestarting() {
 	saved := web.Revision
 	_ = pods.Close()
 
-	pods = restarted() // the engine before is gone, with all that it had
+	pods = restarted() // a new engine; the old one's objects are gone
 	defer func() { _ = pods.Close() }()
 	_ = pods.WaitFor(ctx, 1)
 	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "web-2"})

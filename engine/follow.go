@@ -12,26 +12,25 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Update is a step of [Follow]: a list, or what happened since the update before.
+// Update is a step of [Follow]: a list, or the changes since the previous update.
 type Update[T any] struct {
-	// List, if not nil, is all that is selected, at Revision: it replaces what the
-	// consumer has.
+	// List, if not nil, is all selected objects at Revision: it replaces the
+	// consumer's state.
 	List *List[T]
-	// Events are what happened, in order; none if there is a list. The slice is
+	// Events are the changes, in order; none if there is a list. The slice is
 	// shared with other watches: read it, do not change it.
 	Events []Event[T]
-	// Revision is where the consumer stands with this update: another Follow from
-	// there would go on behind it.
+	// Revision is the consumer's after this update: another Follow from it continues
+	// there.
 	Revision Revision
-	// Cause is why the watch that brought the update before has ended, why there is
-	// a list, or why there was none at first; nil if all goes on.
+	// Cause is why the previous watch ended, why there is a list, or why opening a
+	// watch failed at first; nil if the watch continues.
 	Cause error
 }
 
-// Follow keeps a consumer up to date for as long as ctx lasts, whatever becomes of
-// its watches. It lists what opts select, unless opts.From says what the consumer
-// has, and then watches. When a watch ends it goes on where that stood, or lists
-// again if history does not reach back so far:
+// Follow keeps a consumer up to date until ctx is done, across watches. It lists what
+// opts select, unless opts.From is the consumer's revision, and then watches. When a
+// watch ends, it resumes, or lists again if the history no longer has the revision:
 //
 //	          ┌──────────── expired ───────────┐
 //	          ▼                                │
@@ -39,16 +38,15 @@ type Update[T any] struct {
 //	                                  ▲        │
 //	                                  └─ ended ┘ Terminate, a failure of the engine
 //
-// While the engine is not ready it tries again, with growing pauses of up to a
-// second.
+// While the engine is not ready it retries, with growing pauses of up to a second.
 //
 // The last pair of a loop has the error that ends it: ctx's cause,
-// [ErrEngineClosed], or what is wrong with opts. Breaking out of the loop ends the
-// watch; ranging again goes on behind the last update. An iterator belongs to one
-// goroutine at a time.
+// [ErrEngineClosed], or an error of opts. Breaking out of the loop ends the watch;
+// ranging again continues after the last update. An iterator is for one goroutine at
+// a time.
 //
-// Of opts, InitialState and Last mean nothing here and are refused with
-// [ErrInvalidWatch]. A Timeout is that of each watch.
+// opts.InitialState and opts.Last are refused with [ErrInvalidWatch]. opts.Timeout
+// applies to each watch.
 func Follow[T any](ctx context.Context, e *Engine[T], opts WatchOptions) iter.Seq2[Update[T], error] {
 	f := &following{engine: e.core, opts: opts.madeAt(0)}
 	return func(yield func(Update[T], error) bool) {
@@ -66,17 +64,17 @@ func Follow[T any](ctx context.Context, e *Engine[T], opts WatchOptions) iter.Se
 	}
 }
 
-// Resume starts a watch after opts.From. If history does not reach back so far, or
-// From is zero, it lists what opts select instead, calls reset with the list, which
-// replaces what the consumer has, and starts the watch from the list's revision.
-// The list is not older than From, unless storage itself has become so. [Follow]
-// does this whenever a watch has ended.
+// Resume starts a watch after opts.From. If the history no longer has From, or From is
+// zero, it lists what opts select instead, calls reset with the list, which replaces
+// the consumer's state, and starts the watch from the list's revision. The list is not
+// older than From, unless storage went back. [Follow] does this whenever a watch has
+// ended.
 //
-// Reset is called before the watch starts; if the list has expired by then, once
-// more. If handle is nil the watch is pulled, as one of [Engine.Watch], otherwise
-// it calls handle, as one of [Engine.Handle].
+// reset is called before the watch starts, and again if the list has expired by then.
+// If handle is nil the watch is like that of [Engine.Watch], otherwise like that of
+// [Engine.Handle].
 //
-// Errors: as for [Engine.Watch] and [Engine.List], but for [ErrExpired].
+// Errors: as for [Engine.Watch] and [Engine.List], except [ErrExpired].
 func Resume[T any](ctx context.Context, e *Engine[T], opts WatchOptions, reset func(*List[T]), handle func(Event[T])) (*Watch[T], error) {
 	var untyped func(*watcher.Delivery)
 	if handle != nil {
@@ -92,9 +90,9 @@ func typedList[T any](l *backend.List) *List[T] {
 	return &List[T]{l.Revision, store.AsObjects[Object[T]](l.Items), l.Continue, l.Remaining}
 }
 
-// resume is Resume without the type. Reset is also told why there is a list, nil if
-// the consumer has nothing. A why to begin with says that what the consumer has is
-// void even if history seems to reach back to it.
+// resume is the untyped Resume. reset also gets the reason for the list, nil if the
+// consumer has no state. A non-nil why forces a list: the consumer's state is invalid
+// even if history seems to have its revision.
 func resume(ctx context.Context, e engineCore, opts WatchOptions, why error, reset func(l *backend.List, why error), handle func(*watcher.Delivery)) (watchCore, error) {
 	if opts.InitialState || opts.Last != 0 {
 		return nil, fmt.Errorf("%w: InitialState or Last is set, but a consumer that resumes starts with a list; leave them out", ErrInvalidWatch)
@@ -118,8 +116,8 @@ func resume(ctx context.Context, e engineCore, opts WatchOptions, why error, res
 	}
 }
 
-// reach waits until the cache has come to where the consumer stands: a watch from
-// there would wait for ever if storage has gone back in time.
+// reach waits until the cache has reached the consumer's revision, since a watch from
+// it would wait forever if storage has gone back in time.
 func reach(ctx context.Context, e engineCore, from Revision) error {
 	if from <= e.newest() {
 		return nil
@@ -127,9 +125,8 @@ func reach(ctx context.Context, e engineCore, from Revision) error {
 	return e.waitFor(ctx, from)
 }
 
-// relist lists what opts select, not older than opts.From. If the cache is behind
-// that, it lags, or storage has gone back in time: then the newest is what counts,
-// as it does for a consumer that has nothing.
+// relist lists what opts select, not older than opts.From. If the cache does not reach
+// that, storage may have gone back in time: then it lists the newest state.
 func relist(ctx context.Context, e engineCore, opts WatchOptions) (*backend.List, error) {
 	what := ListOptions{
 		Key: opts.Key, Prefix: opts.Prefix, Labels: opts.Labels, Fields: opts.Fields,
@@ -142,18 +139,18 @@ func relist(ctx context.Context, e engineCore, opts WatchOptions) (*backend.List
 	return e.list(ctx, what)
 }
 
-// following is what Follow remembers from one update to the next.
+// following is Follow's state between updates.
 type following struct {
 	engine engineCore
-	opts   WatchOptions // From is where the consumer stands
+	opts   WatchOptions // From is the consumer's revision
 	watch  watchCore    // nil while there is none
 	list   *backend.List
-	// expired is why what the consumer has is void, nil if it is not. cause is why
-	// the watch before has ended, or could not be opened, until an update has told.
+	// expired is why the consumer's state is invalid, nil if it is valid. cause is
+	// why the previous watch ended, or could not be opened, for the next update.
 	expired, cause error
 }
 
-// update is an [Update] without the type.
+// update is the untyped [Update].
 type update struct {
 	list     *backend.List
 	events   []store.Event
@@ -182,15 +179,14 @@ func (f *following) next(ctx context.Context) (update, error) {
 	}
 }
 
-// tell returns the update with what has led to it.
+// tell returns the update with its cause.
 func (f *following) tell(up update) update {
 	up.cause = f.cause
 	f.cause, f.list = nil, nil
 	return up
 }
 
-// ended notes why the watch has ended, or returns the error if there is no going
-// on.
+// ended records why the watch has ended, or returns the error if it is final.
 func (f *following) ended(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -205,7 +201,7 @@ func (f *following) ended(ctx context.Context, err error) error {
 	return nil
 }
 
-// leave ends the watch, if there is one, and notes where the consumer stands.
+// leave ends the watch, if there is one, and keeps the consumer's revision.
 func (f *following) leave() {
 	if f.watch == nil {
 		return
@@ -221,8 +217,7 @@ const (
 	longestPause = time.Second
 )
 
-// open opens a watch where the consumer stands, and tries again for as long as
-// that may help.
+// open opens a watch at the consumer's revision, and retries while that may help.
 func (f *following) open(ctx context.Context) (err error) {
 	reset := func(l *backend.List, why error) {
 		f.list, f.expired, f.opts.From = l, nil, l.Revision
@@ -247,7 +242,7 @@ func (f *following) open(ctx context.Context) (err error) {
 	}
 }
 
-// isFinal reports whether another attempt to open a watch would fail likewise.
+// isFinal reports whether retrying to open a watch is useless.
 func isFinal(err error) bool {
 	for _, final := range []error{ErrEngineClosed, ErrInvalidWatch, ErrInvalidSelector, ErrInvalidKey, ErrIdle} {
 		if errors.Is(err, final) {

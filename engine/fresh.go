@@ -22,7 +22,7 @@ func (e *core) fresh(ctx context.Context, rev Revision) error {
 // WaitFor blocks until the cache has reached rev, so that reads from the cache
 // see the write that returned it: read your own writes.
 //
-// Errors: [ErrFuture] if it does not come in time, [ErrNotReady],
+// Errors: [ErrFuture] if the cache does not reach rev in time, [ErrNotReady],
 // [ErrEngineClosed], ctx's cause.
 func (e *Engine[T]) WaitFor(ctx context.Context, rev Revision) error { return e.core.waitFor(ctx, rev) }
 

@@ -16,17 +16,17 @@ import (
 // longer than any handler that is not stuck.
 const DefaultCloseTimeout = 10 * time.Second
 
-// ErrIdle is returned by calls that would block for ever in a deterministic
-// run: everything has run, no timer is armed, and what they wait for has not
-// come.
+// ErrIdle is returned by calls that would block forever in a deterministic run:
+// everything has run, no timer is armed, and the condition they wait for does not
+// hold.
 var ErrIdle = errors.New("deterministic run is idle: nothing left that could end the wait")
 
-// HostConfig says what engines share. The zero value is a host for production:
-// real clock, a pool worker per CPU, silent.
+// HostConfig configures a Host. The zero value is for production: the real clock, a
+// pool worker per CPU, no logs.
 type HostConfig struct {
 	// Workers is the number of pool workers; zero means GOMAXPROCS.
 	Workers int
-	// Clock is all the time that the engines know; nil means the real one.
+	// Clock is the engines' clock; nil means the real one.
 	Clock Clock
 	// Executor, if set, runs everything instead of the pool: with [NewSeeded] and
 	// a virtual clock a run is deterministic. Calls then run the engine while they
@@ -35,33 +35,33 @@ type HostConfig struct {
 	// Seed seeds all randomness (jitter of timers). Zero draws one.
 	Seed uint64
 	// Logger gets a line for each watch that ends or stalls, each list after the
-	// first, and each error and failure. Nil discards them, except that an engine was
-	// never closed, which slog.Default is told.
+	// first, and each error and failure. Nil discards them, except for the report
+	// of an engine that was never closed, which goes to slog.Default.
 	Logger *slog.Logger
-	// Metrics is told how old events are at the stages of their way. Nil costs
+	// Metrics gets the age of events at the stages of their delivery. Nil costs
 	// nothing.
 	Metrics Metrics
-	// OnFailure is told every panic that an actor survived or died of. It must
-	// not block.
+	// OnFailure is called with every panic in an actor, whether the actor was
+	// restarted or stopped. It must not block.
 	OnFailure func(Failure)
 	// CloseTimeout is how long Close waits; zero means [DefaultCloseTimeout].
 	CloseTimeout time.Duration
 }
 
-// Host is what engines share: the actor system with its workers, the clock, the
-// randomness. One host costs about 30 KB; many engines fit on it. Its methods
-// are safe for concurrent use.
+// Host is shared by engines: the actor system with its workers, the clock, the
+// randomness. It costs about 30 KB and can run many engines. Its methods are safe for
+// concurrent use.
 type Host struct{ core hostCore }
 
 // hostCore is a *[host], hidden from the user's compiler; see [engineCore].
 type hostCore interface{ isHost() }
 
-// host is what a [Host] is made of.
+// host is the content of a [Host].
 type host struct {
 	system  *actors.System
 	timeout time.Duration
-	// run runs what is runnable in a deterministic run, and returns how many
-	// turns that was. Nil otherwise.
+	// run runs all runnable turns in a deterministic run, and returns their number.
+	// Nil otherwise.
 	run func() int
 
 	metrics    Metrics
@@ -110,8 +110,8 @@ func NewHost(cfg HostConfig) (*Host, error) {
 	return &Host{h}, nil
 }
 
-// Close stops what is left of its engines and returns when nothing runs any
-// more, or with an error that names what does. A second Close does nothing.
+// Close stops all remaining actors and returns when nothing runs any more, or with an
+// error that names what does. A second Close has no effect.
 func (h *Host) Close() error { return coreOf(h).close() }
 
 func (h *host) close() error {
@@ -127,8 +127,8 @@ func (h *Host) Actors() int { return coreOf(h).system.Actors() }
 // Timers returns how many timers of its engines are armed.
 func (h *Host) Timers() int { return coreOf(h).system.Timers() }
 
-// ActorNames returns the names, sorted, of the actors that are alive on the
-// host: to say what leaked. It is empty once all engines are closed.
+// ActorNames returns the sorted names of the actors that are alive on the host, to
+// find leaks. It is empty once all engines are closed.
 func (h *Host) ActorNames() []string { return coreOf(h).system.Names() }
 
 // Clock returns the host's clock.
@@ -137,8 +137,8 @@ func (h *Host) Clock() Clock { return coreOf(h).system.Clock() }
 // NewRand returns a source of randomness for one user, seeded by the host's.
 func (h *Host) NewRand() *rand.Rand { return coreOf(h).newRand() }
 
-// CloseTimeout returns how long whatever runs on the host waits in its Close
-// for user code to return.
+// CloseTimeout returns how long Close of the host, and of engines and informers on it,
+// waits for user code to return.
 func (h *Host) CloseTimeout() time.Duration { return coreOf(h).timeout }
 
 // Await blocks until ready is signalled or closed, or ctx is done; then it
@@ -149,8 +149,8 @@ func (h *Host) Await(ctx context.Context, ready <-chan struct{}) error {
 	return coreOf(h).await(ctx, ready)
 }
 
-// SystemOf returns the actor system of the host, for packages that run actors of
-// their own beside the engines. It is the host's to close.
+// SystemOf returns the actor system of the host, for packages that run actors of their
+// own. Only the host closes it.
 func SystemOf(h *Host) *actors.System { return coreOf(h).system }
 
 // newRand returns a source of randomness of its own for one actor.
@@ -176,12 +176,12 @@ func (h *host) reply(ctx context.Context, answer <-chan error) error {
 	return err
 }
 
-// patience is how long past its own limit a call waits for the answer to a
-// message, in which the actor says itself that the limit has passed.
+// patience is how long beyond its own limit a call waits for the actor's answer,
+// which normally reports that the limit has passed.
 const patience = time.Second
 
-// replyWithin is reply for an actor that answers within the limit, unless the
-// workers of the pool are held by user code: then it fails with [ErrNotReady].
+// replyWithin is reply for an actor that answers within the limit. If user code blocks
+// the pool's workers, it fails with [ErrNotReady].
 func (h *host) replyWithin(ctx context.Context, limit time.Duration, answer <-chan error) error {
 	if h.run != nil {
 		return h.reply(ctx, answer)
@@ -243,5 +243,5 @@ type task func()
 // RunTurn calls the function.
 func (t task) RunTurn() { t() }
 
-// spawn runs f, which may block, where Close waits for it.
+// spawn runs f, which may block, on the executor for blocking actors, which Close waits for.
 func (h *host) spawn(f func()) { h.system.Blocking().Submit(task(f)) }

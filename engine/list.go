@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// ErrInvalidList is what every error of contradictory list options is.
+// ErrInvalidList: list options contradict each other.
 var ErrInvalidList = errors.New("invalid list options")
 
 // ListOptions says what to list. The zero value lists everything, linearizably.
@@ -19,8 +19,8 @@ type ListOptions struct {
 	// Key lists at most one object. Prefix lists the keys under a path; not
 	// both.
 	Key, Prefix string
-	// Labels and Fields are selectors. The first that fixes an indexed field or
-	// label to a value narrows what is looked at.
+	// Labels and Fields are selectors. The first that requires an indexed field or
+	// label to have a value is looked up by index.
 	Labels, Fields string
 	// LabelSelector and FieldSelector are selectors that were parsed before, in
 	// place of Labels and Fields or beside them. One that selects nothing selects
@@ -30,16 +30,16 @@ type ListOptions struct {
 	// Limit is the most objects of a page; zero means all. With [Cached] it is
 	// ignored: the whole list costs no more.
 	Limit int
-	// Continue asks for the page after; see [List]. The state is that of the
-	// first page, so Read must be left out. The page may come from the cache or
-	// from the backend, whoever made the one before.
+	// Continue requests the next page; see [List]. The state is that of the first
+	// page, so Read must be left out. The page may come from the cache or from the
+	// backend, independent of the previous one.
 	Continue string
 	// Read says how fresh the list must be; zero means [Latest].
 	Read Read
 }
 
-// List returns objects in key order, from the cache if it can serve what is
-// asked. From the cache it takes no lock, and delays no writer.
+// List returns objects in key order, from the cache if possible. From the cache it
+// takes no lock and delays no writer.
 //
 //	Read              served by the cache                       by the backend
 //	Latest            once it has the backend's newest          if it does not get there in time
@@ -50,13 +50,13 @@ type ListOptions struct {
 //	Continue          as Exactly, but without waiting           otherwise
 //
 // While the cache is not ready (see [ErrNotReady]) it serves what it can without
-// waiting. Of what is left, the backend serves pages without selectors, which
-// are cheap; others wait, for as long as the cache may take.
+// waiting. Of the other lists, the backend serves pages without selectors, which are
+// cheap; the rest wait for the cache.
 //
 // Errors: [ErrInvalidList], [ErrInvalidRead], [ErrInvalidSelector],
 // [ErrInvalidKey], [ErrInvalidContinue], [ErrExpired] if the revision is no
 // longer kept, [ErrFuture] if it is not reached in time, [ErrNotReady],
-// [ErrEngineClosed], ctx's cause, or what the backend met.
+// [ErrEngineClosed], ctx's cause, or the backend's error.
 func (e *Engine[T]) List(ctx context.Context, opts ListOptions) (*List[T], error) {
 	page, err := e.core.list(ctx, opts)
 	if err != nil {
@@ -65,7 +65,7 @@ func (e *Engine[T]) List(ctx context.Context, opts ListOptions) (*List[T], error
 	return &List[T]{page.Revision, store.AsObjects[Object[T]](page.Items), page.Continue, page.Remaining}, nil
 }
 
-// list is List without the type. A page of the engine may have an unknown number
+// list is the untyped List. A page of the engine may have an unknown number
 // of objects after it, as [List].Remaining says.
 func (e *core) list(ctx context.Context, opts ListOptions) (*backend.List, error) {
 	if err := e.alive(); err != nil {
@@ -92,7 +92,7 @@ func (e *core) list(ctx context.Context, opts ListOptions) (*backend.List, error
 	return e.listBackend(ctx, q)
 }
 
-// delegates reports whether to ask the backend rather than wait until the cache
+// delegates reports whether to read from the backend rather than wait until the cache
 // is ready.
 func (e *core) delegates(q query) bool {
 	if !q.cheap() || !errors.Is(e.parts.cache.Check(e.host.system.Clock().Now()), ErrNotReady) {
@@ -102,7 +102,7 @@ func (e *core) delegates(q query) bool {
 	return q.read.mode == latest || snap.Generation == 0 || snap.Revision < q.read.revision
 }
 
-// snapshotFor returns the cache's state as fresh, or as old, as the query asks.
+// snapshotFor returns the cache's state with the query's freshness.
 func (e *core) snapshotFor(ctx context.Context, q query) (*store.Snapshot, error) {
 	switch q.read.mode {
 	case exactly:
@@ -113,9 +113,8 @@ func (e *core) snapshotFor(ctx context.Context, q query) (*store.Snapshot, error
 	return e.reached(ctx, q.read.revision)
 }
 
-// backendMayKnow reports whether the backend may answer what the cache could
-// not: a state that the window does not hold, or one that it does not reach in
-// time.
+// backendMayKnow reports whether the backend may have a state that the cache does not:
+// one that the window no longer has, or that the cache does not reach in time.
 func backendMayKnow(q query, err error) bool {
 	switch q.read.mode {
 	case exactly:

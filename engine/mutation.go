@@ -13,12 +13,12 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// ErrMutated: somebody changed an object that is shared. The error is a
+// ErrMutated: a shared object was changed. The error is a
 // [*MutationError].
 var ErrMutated = errors.New("shared object was changed")
 
-// MutationError says which shared object was changed, and how. It is found
-// after the fact: who did it had the object from a write, a read or an event.
+// MutationError says which shared object was changed, and how. It is detected after
+// the fact: the code that changed the object has it from a write, a read or an event.
 type MutationError struct {
 	Key string
 	// Revision is that of the object that was changed.
@@ -37,8 +37,7 @@ func (e *MutationError) Error() string {
 // Is makes errors.Is(err, ErrMutated) true.
 func (e *MutationError) Is(target error) bool { return target == ErrMutated }
 
-// difference cuts two texts down to where they differ, with some of what is
-// around it.
+// difference cuts two texts down to their difference, with some context.
 func difference(a, b string) (string, string) {
 	const around = 32
 	shortest := min(len(a), len(b))
@@ -64,18 +63,18 @@ func difference(a, b string) (string, string) {
 	return cut(a), cut(b)
 }
 
-// maxRetired is how many objects that are not the newest of their key any more
-// are still watched over: consumers that lag, and the window, share them yet.
+// maxRetired is how many superseded objects are still tracked, since lagging
+// consumers and the window share them.
 const maxRetired = 1024
 
-// detector remembers a deep print of every object that it is shown, and
-// compares it again when the object is superseded or deleted, when it stops
-// watching over it, one object in turn with every call, and at the end.
+// detector keeps a deep print of every object that it is shown, and compares it again
+// when the object is superseded or deleted, when it stops tracking it, one object in
+// turn with every call, and at the end.
 //
-// A print is text, made by the printer that Kubernetes hashes its objects with:
-// it follows pointers, sorts maps, sees unexported fields, survives cycles, calls
-// no method, and can be shown to people. A hash could not, and encoding/json
-// sees neither unexported fields nor what it cannot encode.
+// A print is text, made by the printer that Kubernetes uses to hash objects: it
+// follows pointers, sorts maps, includes unexported fields, handles cycles, calls no
+// methods, and is readable, unlike a hash. encoding/json would leave out unexported
+// fields.
 type detector struct {
 	schema *store.Schema
 	report func(error)
@@ -83,7 +82,7 @@ type detector struct {
 	mu    sync.Mutex // guards what follows
 	known map[*store.Object]*tracked
 	live  map[string]*tracked // the newest of each key
-	// all are the known ones in an order that only calls decide; next is whose
+	// all are the known ones in a deterministic order; next is the one whose
 	// turn it is to be compared.
 	all     []*tracked
 	next    int
@@ -91,12 +90,12 @@ type detector struct {
 	found   []error    // to be reported when mu is released
 }
 
-// tracked is an object that is watched over.
+// tracked is an object with its print.
 type tracked struct {
 	object *store.Object
 	before string
 	place  int // in detector.all
-	// reported: what is wrong with it has been said.
+	// reported: its change has been reported.
 	reported bool
 }
 
@@ -109,7 +108,7 @@ func newDetector(schema *store.Schema, report func(error)) *detector {
 	}
 }
 
-// printOf returns the deep print of what of an object is shared.
+// printOf returns the deep print of the shared parts of an object.
 func (d *detector) printOf(o *store.Object) string {
 	return dump.ForHash(struct {
 		Value  any
@@ -124,8 +123,8 @@ func (d *detector) valueOf(o *store.Object) any {
 	return reflect.ValueOf(d.schema.Pointer(o)).Elem().Interface()
 }
 
-// locked runs f under the lock, compares one object more, and then reports what
-// was found: without the lock, because whoever is told may call the engine.
+// locked runs f under the lock, compares one more object, and then reports the
+// changes without the lock, since OnError may call the engine.
 func (d *detector) locked(f func()) {
 	d.mu.Lock()
 	f()
@@ -137,12 +136,12 @@ func (d *detector) locked(f func()) {
 	d.found = nil
 	d.mu.Unlock()
 	for _, err := range found {
-		// A panic in there ends nothing of ours.
+		// A panic in OnError is ignored.
 		_ = usercode.Call("OnError", "", func() { d.report(err) })
 	}
 }
 
-// compare checks that an object is as it was.
+// compare checks that an object is unchanged.
 func (d *detector) compare(t *tracked) {
 	if t.reported {
 		return
@@ -153,7 +152,7 @@ func (d *detector) compare(t *tracked) {
 	}
 }
 
-// track watches over o from now on.
+// track tracks o from now on.
 func (d *detector) track(o *store.Object) *tracked {
 	if t := d.known[o]; t != nil {
 		d.compare(t)
@@ -165,7 +164,7 @@ func (d *detector) track(o *store.Object) *tracked {
 	return t
 }
 
-// current watches over o as the state of its key, unless that is a newer one.
+// current tracks o as the state of its key, unless a newer one is tracked.
 func (d *detector) current(o *store.Object) {
 	if d.known[o] != nil {
 		d.compare(d.known[o])
@@ -183,7 +182,7 @@ func (d *detector) current(o *store.Object) {
 	}
 }
 
-// gone takes notice that the key was deleted at rev.
+// gone records that the key was deleted at rev.
 func (d *detector) gone(key string, rev store.Revision) {
 	if was := d.live[key]; was != nil && was.object.Revision < rev {
 		delete(d.live, key)
@@ -191,7 +190,7 @@ func (d *detector) gone(key string, rev store.Revision) {
 	}
 }
 
-// retire watches over an object that is not the newest for a while longer.
+// retire tracks a superseded object for a while longer.
 func (d *detector) retire(t *tracked) {
 	d.compare(t)
 	d.retired = append(d.retired, t)
@@ -211,7 +210,7 @@ func (d *detector) forget(t *tracked) {
 	d.all = d.all[:len(d.all)-1]
 }
 
-// event takes notice of what a watch shows.
+// event tracks the objects of an event.
 func (d *detector) event(ev store.Event) {
 	switch ev.Type {
 	case store.Added, store.Modified:
@@ -223,14 +222,14 @@ func (d *detector) event(ev store.Event) {
 	}
 }
 
-// emitted watches over an object that never is the state of its key.
+// emitted tracks an emitted value, which never is the state of its key.
 func (d *detector) emitted(o *store.Object) {
 	if d.known[o] == nil {
 		d.retire(d.track(o))
 	}
 }
 
-// audit compares every object that is watched over.
+// audit compares every tracked object.
 func (d *detector) audit() {
 	d.locked(func() {
 		for _, t := range d.all {

@@ -10,9 +10,8 @@ import (
 )
 
 // detectMutations puts a detector between the engine and its backend if the
-// configuration asks for it, and returns what checks everything once more. All
-// that anybody can get hold of comes through there, so nothing else in the
-// engine knows of it, and without it there is nothing in the way.
+// configuration requests it, and returns a function that checks everything again. All
+// objects pass through there, so nothing else in the engine is involved.
 func (e *core) detectMutations() (audit func()) {
 	if !e.cfg.detectMutations {
 		return func() {}
@@ -39,11 +38,11 @@ type guardedBackend struct {
 	detector *detector
 }
 
-// Unwrap returns the backend beneath.
+// Unwrap returns the underlying backend.
 func (g *guardedBackend) Unwrap() backend.Backend { return g.Backend }
 
-// Put has the value compared from before the write: the writer has it, and from
-// then on readers may.
+// Put prints the value before the write, since from then on readers share it with the
+// writer.
 func (g *guardedBackend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	before := g.detector.printValue(draft)
 	o, err := g.Backend.Put(ctx, draft, prev, opts)
@@ -53,7 +52,7 @@ func (g *guardedBackend) Put(ctx context.Context, draft, prev *store.Object, opt
 	return o, err
 }
 
-// Remove ends the watch over the object as the newest.
+// Remove records the deletion of the object.
 func (g *guardedBackend) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
 	o, err := g.Backend.Remove(ctx, prev)
 	g.detector.locked(func() {
@@ -83,7 +82,7 @@ func (g *guardedBackend) Revision(ctx context.Context) (store.Revision, error) {
 
 // List shows the objects of pages of the newest state.
 func (g *guardedBackend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
-	opts.State = false // each object is to be seen
+	opts.State = false // the detector needs each object
 	page, err := g.Backend.List(ctx, opts)
 	if page == nil {
 		return nil, err
@@ -110,7 +109,7 @@ type guardedWatcher struct {
 	detector *detector
 }
 
-// Next shows the events before anybody else sees them.
+// Next shows the events to the detector first.
 func (w *guardedWatcher) Next(max int) (backend.Batch, error) {
 	batch, err := w.Watcher.Next(max)
 	w.detector.locked(func() {
@@ -132,7 +131,7 @@ type guardedEmitter struct {
 	emitter backend.Emitter
 }
 
-// Emit is to emitted values what Put is to written ones.
+// Emit does for emitted values what Put does for written ones.
 func (g *guardedEmitter) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
 	before := g.detector.printValue(draft)
 	o, err := g.emitter.Emit(ctx, draft)
@@ -145,8 +144,7 @@ func (g *guardedEmitter) Emit(ctx context.Context, draft *store.Object) (*store.
 // printValue returns the deep print of an object's value.
 func (d *detector) printValue(o *store.Object) string { return dump.ForHash(d.valueOf(o)) }
 
-// wrote takes notice of o by how, and reports if its value is not what it was
-// before the write.
+// wrote tracks o by how, and reports a value that has changed since before the write.
 func (d *detector) wrote(o *store.Object, before string, how func(*store.Object)) {
 	d.locked(func() {
 		how(o)

@@ -24,17 +24,17 @@ type (
 	Policy = watcher.Policy
 	// Window bounds how much history the engine keeps.
 	Window = store.WindowLimits
-	// Backoff spaces the attempts to come back to a backend that fails.
+	// Backoff spaces the attempts to reconnect to a backend that fails.
 	Backoff = reflector.Backoff
-	// SourceStats is what the Reflector has seen.
+	// SourceStats are the Reflector's counters.
 	SourceStats = reflector.Stats
-	// Clock is where time comes from: [RealClock], or a virtual one.
+	// Clock is a source of time: [RealClock], or a virtual one.
 	Clock = actors.Clock
-	// VirtualClock is a clock that stands still until it is told to move.
+	// VirtualClock is a clock that moves only by calls.
 	VirtualClock = actors.VirtualClock
 	// Executor runs the turns of actors.
 	Executor = actors.Executor
-	// Failure is a panic of user code that an actor survived or died of.
+	// Failure is a panic in an actor.
 	Failure = actors.Failure
 	// Preconditions restrict a write to the object that the caller means.
 	Preconditions = backend.Preconditions
@@ -85,7 +85,7 @@ var (
 	ErrEngineClosed = watcher.ErrEngineClosed
 )
 
-// What can go wrong with a call.
+// Errors of calls.
 var (
 	ErrNotFound         = store.ErrNotFound
 	ErrExists           = store.ErrExists
@@ -102,17 +102,17 @@ var (
 	ErrConsumerConflict = watcher.ErrConsumerConflict
 	ErrNotReady         = watchcache.ErrNotReady
 	ErrInconsistent     = watchcache.ErrInconsistent
-	// ErrCacheFailed: the cache failed and lists again. It is the cause of an
-	// [ErrNotReady] meanwhile: try again when that says.
+	// ErrCacheFailed: the cache failed and relists. It is the cause of an
+	// [ErrNotReady], which says when to retry.
 	ErrCacheFailed = watchcache.ErrFailed
-	// ErrWatchNotStarted: a failure of the engine's own while it took in the watch, which
-	// is gone. Watch again.
+	// ErrWatchNotStarted: the engine failed while it started the watch, which is
+	// lost. Watch again.
 	ErrWatchNotStarted = dispatcher.ErrFailed
 )
 
-// Errors with more to say, for errors.As.
+// Errors with details, for errors.As.
 type (
-	// ExpiredError says which revision expired and what can be had instead.
+	// ExpiredError says which revision expired and the oldest available one.
 	ExpiredError = store.ExpiredError
 	// FutureError says which revision has not been reached.
 	FutureError = store.FutureError
@@ -124,10 +124,10 @@ type (
 	SelectorError = store.SelectorError
 	// UnknownFieldError says which field is not declared, and which are.
 	UnknownFieldError = store.UnknownFieldError
-	// NotReadyError says when to try again.
+	// NotReadyError says when to retry.
 	NotReadyError = watchcache.NotReadyError
 	// EndError is why a watch ended, with the watch's name.
 	EndError = watcher.EndError
-	// PanicError is the end of a watch whose handler panicked.
+	// PanicError is the reason that a watch ended whose handler panicked.
 	PanicError = watcher.PanicError
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Object is a stored value and what storage knows of it. It is immutable once
+// Object is a stored value with its metadata. It is immutable once
 // it has been written: caches, events and readers all share one Object by
 // pointer, so neither it nor anything its Value points to may be changed.
 type Object[T any] struct {
@@ -20,7 +20,7 @@ type Object[T any] struct {
 	// Revision is that of the write that made this state. In the object of a
 	// Deleted event it is that of the deletion.
 	Revision Revision
-	// Created is the revision at which the key came to be. Together with Key it
+	// Created is the revision at which the key was created. Together with Key it
 	// is the object's identity: an object deleted and created again under the
 	// same key has another one.
 	Created Revision
@@ -61,7 +61,7 @@ func (e Event[T]) Key() string {
 	return e.Object.Key
 }
 
-// Is reports whether the event carries all the given marks.
+// Is reports whether the event has all the given marks.
 func (e Event[T]) Is(m Marks) bool { return e.Marks&m == m }
 
 // String prints the event for people: type, key and revision, and the marks.
@@ -69,20 +69,20 @@ func (e Event[T]) String() string { return untypedEvent(e).String() }
 
 // List is one page of objects, in key order.
 type List[T any] struct {
-	// Revision is what the state was read at: watch from here to go on.
+	// Revision is that of the state: watch from here to continue.
 	Revision Revision
 	// Items is never nil.
 	Items []*Object[T]
-	// Continue asks for the next page; "" on the last.
+	// Continue is the token of the next page; "" on the last.
 	Continue string
 	// Remaining is the number of objects after this page, -1 if a selector makes
 	// that unknown.
 	Remaining int
 }
 
-// The core below sees an Object as its header, a [store.Object], and an Event as
-// a [store.Event]; see package store for what makes that sound. What follows does
-// not compile if the fields do not lie alike.
+// The core uses an Object as its header, a [store.Object], and an Event as a
+// [store.Event]; see package store for why that is sound. The constants do not compile
+// if the layouts differ.
 const (
 	_ = -uint(unsafe.Offsetof(Object[byte]{}.Key) ^ unsafe.Offsetof(store.Object{}.Key))
 	_ = -uint(unsafe.Offsetof(Object[byte]{}.Revision) ^ unsafe.Offsetof(store.Object{}.Revision))
@@ -113,9 +113,8 @@ func untypedEvent[T any](ev Event[T]) store.Event {
 // draft returns a new object of which only the value is filled in.
 func draft[T any](value T) *store.Object { return store.Header(&Object[T]{Value: value}) }
 
-// Schema returns what a backend must know of T, to be given to its constructor.
-// Storage that keeps objects elsewhere needs it to encode them, and to take
-// their labels, fields and sizes.
+// Schema returns the functions for T that a backend's constructor needs: to encode
+// objects, and for their labels, fields and sizes.
 func (c Config[T]) Schema() store.Schema {
 	names := make([]string, 0, len(c.Fields))
 	for name := range c.Fields {
@@ -170,5 +169,5 @@ func (c Config[T]) equal() func(a, b *store.Object) bool {
 	return func(a, b *store.Object) bool { return c.Equal(typed[T](a).Value, typed[T](b).Value) }
 }
 
-// typeName is what an engine of T is called unless it is given a name.
+// typeName is the default name of an engine of T.
 func typeName[T any]() string { return fmt.Sprintf("%T", *new(T)) }

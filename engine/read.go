@@ -9,7 +9,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// readMode is how fresh, or how old, what a read returns is.
+// readMode is the freshness of a read.
 type readMode uint8
 
 const (
@@ -19,32 +19,31 @@ const (
 	exactly
 )
 
-// Read says how fresh, or how old, what a read returns must be. The zero value
+// Read is the freshness of a read. The zero value
 // is [Latest].
 type Read struct {
 	mode     readMode
 	revision Revision
 }
 
-// Latest reads linearizably: every write that was acknowledged before the read
-// began is seen. It asks the backend, for the object or for its newest revision.
+// Latest reads linearizably: the read sees every write that was acknowledged before it
+// began. It asks the backend for the object or for its newest revision.
 func Latest() Read { return Read{} }
 
-// Cached reads what the cache has, which may be old: also while the backend
-// cannot be reached. It never waits and never touches the backend, except before
-// the cache was first filled.
+// Cached reads from the cache, which may be stale, even while the backend is
+// unreachable. It never waits and never calls the backend, except before the first
+// list.
 func Cached() Read { return Read{mode: cached} }
 
-// NotOlderThan reads from the cache, once it has reached rev. If it has already,
-// that is as [Cached].
+// NotOlderThan reads from the cache, once it has reached rev. If it has already, this
+// is the same as [Cached].
 func NotOlderThan(rev Revision) Read { return Read{mode: notOlderThan, revision: rev} }
 
-// Exactly reads the state at rev, from the cache's window if it reaches back so
-// far, otherwise from the backend. If rev is yet to come it waits. Zero is no
-// revision.
+// Exactly reads the state at rev, from the cache's window if it has rev, otherwise
+// from the backend. It waits for a future rev. rev must not be zero.
 func Exactly(rev Revision) Read { return Read{mode: exactly, revision: rev} }
 
-// ErrInvalidRead: the read makes no sense: Exactly(0).
+// ErrInvalidRead: the read is invalid: Exactly(0).
 var ErrInvalidRead = errors.New("invalid read")
 
 func (r Read) validate() error {
@@ -54,19 +53,19 @@ func (r Read) validate() error {
 	return nil
 }
 
-// GetOptions qualifies a Get.
+// GetOptions are the options of Get.
 type GetOptions struct {
 	// Read says how fresh the object must be; zero means [Latest].
 	Read Read
 }
 
-// Get returns the object under key. From the cache it takes no lock and waits
-// for no writer.
+// Get returns the object under key. From the cache it takes no lock and does not wait
+// for writers.
 //
 // Errors: [ErrNotFound], [ErrInvalidKey], [ErrInvalidRead], [ErrFuture] if a
 // revision is not reached in time, [ErrExpired] if an exact one is no longer
 // kept, [ErrNotReady] if what must be waited for cannot come,
-// [ErrEngineClosed], ctx's cause, or what the backend met.
+// [ErrEngineClosed], ctx's cause, or the backend's error.
 func (e *Engine[T]) Get(ctx context.Context, key string, opts GetOptions) (*Object[T], error) {
 	o, err := e.core.get(ctx, key, opts)
 	return typed[T](o), err
@@ -92,7 +91,7 @@ func (e *core) get(ctx context.Context, key string, opts GetOptions) (*store.Obj
 	return found(snap.State.Get(key), key)
 }
 
-// found is what Get returns of the object under key, nil if there is none.
+// found returns Get's result for o, which is nil if there is no object under key.
 func found(o *store.Object, key string) (*store.Object, error) {
 	if o == nil {
 		return nil, fmt.Errorf("get %q: %w", key, ErrNotFound)
@@ -126,8 +125,8 @@ func (e *core) getExactly(ctx context.Context, key string, read Read) (*store.Ob
 	return page.Items[0], nil
 }
 
-// reached returns the cache's state once that is at rev or later. What is there
-// already is served even if the cache has lost its source.
+// reached returns the cache's state once it is at rev or later. A state that is there
+// already is served even if the source is unavailable.
 func (e *core) reached(ctx context.Context, rev Revision) (*store.Snapshot, error) {
 	if snap := e.published.Load(); snap.Generation > 0 && snap.Revision >= rev {
 		return snap, nil
@@ -138,8 +137,8 @@ func (e *core) reached(ctx context.Context, rev Revision) (*store.Snapshot, erro
 	return e.published.Load(), nil
 }
 
-// latest returns the cache's state once it has all that was acknowledged before
-// the call.
+// latest returns the cache's state once it has all writes acknowledged before the
+// call.
 func (e *core) latest(ctx context.Context) (*store.Snapshot, error) {
 	current, err := e.storage.Backend().Revision(ctx)
 	if err != nil {
@@ -151,8 +150,8 @@ func (e *core) latest(ctx context.Context) (*store.Snapshot, error) {
 	return e.published.Load(), nil
 }
 
-// stateAt returns the state at rev from the cache's window. If rev is yet to
-// come it waits for it, unless told not to.
+// stateAt returns the state at rev from the cache's window. With wait, it waits for a
+// future rev.
 func (e *core) stateAt(ctx context.Context, rev Revision, wait bool) (*store.Snapshot, error) {
 	snap := e.published.Load()
 	if rev > snap.Revision && wait {
@@ -162,7 +161,7 @@ func (e *core) stateAt(ctx context.Context, rev Revision, wait bool) (*store.Sna
 		}
 	}
 	if errors.Is(e.parts.cache.Check(e.host.system.Clock().Now()), watchcache.ErrInconsistent) {
-		return nil, &ExpiredError{Requested: rev} // what was shown may never have been
+		return nil, &ExpiredError{Requested: rev} // the distrusted state may be wrong
 	}
 	state, err := snap.StateAt(ctx, rev)
 	if err != nil {

@@ -15,21 +15,20 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Source is where objects of T can be listed and watched, to be given to an
-// informer or an object cache. [Engine.Source] and [SourceOf] make one. The zero
-// value is none.
+// Source lists and watches objects of T, for an informer or an object cache.
+// [Engine.Source] and [SourceOf] make one. The zero value is invalid.
 type Source[T any] struct{ backend.ListerWatcher }
 
-// SourceOf returns storage, or what else can be listed and watched, as a source
-// of T. What it holds must be objects of a T: made by the [store.Schema] of a
-// [Config] of T, as for [Config].Backend. A nil from gives no source.
+// SourceOf returns a backend, or another ListerWatcher, as a source of T. Its objects
+// must be made by the [store.Schema] of a [Config] of T, as for [Config].Backend. A
+// nil from gives an invalid source.
 func SourceOf[T any](from backend.ListerWatcher) Source[T] { return Source[T]{from} }
 
 // Type returns T.
 func (s Source[T]) Type() reflect.Type { return reflect.TypeFor[T]() }
 
-// Validate returns a [*ConfigError] if there is no source, or if what [SourceOf]
-// was given has a method Type, as a Source has, and that is not T.
+// Validate returns a [*ConfigError] if the source is missing, or has a method Type, as
+// a Source has, that does not return T.
 func (s Source[T]) Validate() error {
 	if s.ListerWatcher == nil {
 		return &ConfigError{"Source", "is missing; give the Source of an engine, or SourceOf a backend"}
@@ -40,24 +39,21 @@ func (s Source[T]) Validate() error {
 	return nil
 }
 
-// Source returns the engine as a source to be mirrored, by an informer for
-// example: its lists and watches are the cache's, so that any number of mirrors
-// cost the backend nothing.
+// Source returns the engine as a source, for example for an informer: its lists and
+// watches are the cache's, so that any number of clients cost the backend nothing.
 //
-//	List   ── the newest state, if the cache has it; a past one, if the window reaches back; else the backend
-//	Watch  ── a watch like any other, whose consumer is notified and takes what there is
+//	List   ── the newest state from the cache; a past one from the window, else from the backend
+//	Watch  ── an ordinary watch, whose consumer is notified and takes the events
 //
-// What is written wakes the watches that it concerns: any number of others, each
-// under a key or prefix of its own, cost it nothing. They learn how far they have
-// got within 100 ms if they are up to 1000, and within a second if they are ten
-// times as many.
+// A write wakes only the watches that it matches: any number of others, each under a
+// key or prefix of its own, cost it nothing. They learn of progress within 100 ms if
+// there are up to 1,000 of them, and within a second for up to 10,000.
 //
-// A watch ends with [ErrExpired] when something for it has left the window, which
-// is bounded by Config.Window, or may have, since more than the window holds came
-// at once. It also does when storage went back in time. When the engine
-// is closed, everything fails with [ErrEngineClosed], which is then also
-// [store.ErrClosed]. A watch whose Notify panics ends alone, with a
-// [*usercode.PanicError], which OnError is told too.
+// A watch ends with [ErrExpired] when events for it have, or may have, left the
+// window, which is bounded by Config.Window, or when storage went back in time. When
+// the engine is closed, everything fails with [ErrEngineClosed], which is then also
+// [store.ErrClosed]. A watch whose Notify panics ends with a [*usercode.PanicError],
+// which OnError gets too.
 //
 // Without a cache the source is the backend itself.
 func (e *Engine[T]) Source() Source[T] { return Source[T]{e.core.asSource()} }
@@ -72,9 +68,9 @@ func (e *core) asSource() backend.ListerWatcher {
 // source is an engine as a ListerWatcher.
 type source struct{ engine *core }
 
-// Traits: a list may wait for the cache, except in a deterministic run, where
-// nothing would happen meanwhile. Revisions are not contiguous, since what the
-// cache missed comes as a difference.
+// Traits: a list may wait for the cache, except in a deterministic run, where nothing
+// would run meanwhile. Revisions are not contiguous, since relists produce
+// differences.
 func (s source) Traits() backend.Traits {
 	return backend.Traits{Blocks: s.waits() || s.engine.storage.Backend().Traits().Blocks}
 }
@@ -103,15 +99,14 @@ func (s source) List(ctx context.Context, opts backend.ListOptions) (*backend.Li
 	state, at := snap.State, snap.Revision
 	if scan.Revision > 0 {
 		if state, err = snap.StateAt(ctx, scan.Revision); err != nil {
-			return e.storage.List(ctx, opts) // it knows, or says why it does not
+			return e.storage.List(ctx, opts) // the backend has it, or returns the error
 		}
 		at = scan.Revision
 	}
 	return backend.Page(scan, at, state.All(scan.Prefix, scan.After)), nil
 }
 
-// aim returns the revision that a state must have reached: rev, or for zero the
-// newest.
+// aim returns the revision that a list must have reached: rev, or for zero the newest.
 func (s source) aim(ctx context.Context, rev Revision) (Revision, error) {
 	if rev > 0 {
 		return rev, nil
@@ -119,8 +114,7 @@ func (s source) aim(ctx context.Context, rev Revision) (Revision, error) {
 	return s.engine.storage.Backend().Revision(ctx)
 }
 
-// snapshot returns the cache's state if it is at rev or later, or can be waited
-// for to be.
+// snapshot returns the cache's state if it is at rev or later, waiting if allowed.
 func (s source) snapshot(ctx context.Context, rev Revision) (*store.Snapshot, bool) {
 	e := s.engine
 	ready := e.parts.cache.Check(e.host.system.Clock().Now()) == nil
@@ -133,11 +127,11 @@ func (s source) snapshot(ctx context.Context, rev Revision) (*store.Snapshot, bo
 	return e.published.Load(), true
 }
 
-// errSourceClosed is what a source of a closed engine fails with.
+// errSourceClosed returns the error of a source of a closed engine.
 func errSourceClosed() error { return fmt.Errorf("%w: %w", ErrEngineClosed, store.ErrClosed) }
 
-// Watch starts a watch at opts.From. It waits for nothing, except for the backend
-// if the cache does not know of From: that the watch is not to be had, Next says.
+// Watch starts a watch at opts.From. It does not wait, except for the backend if the
+// cache has not reached From: Next returns an error of the start.
 func (s source) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	e := s.engine
 	if e.alive() != nil {
@@ -165,8 +159,8 @@ func (s source) Watch(ctx context.Context, opts backend.WatchOptions) (backend.W
 	return &sourceWatch{watch: w, through: from}, nil
 }
 
-// start returns the revision that a watch starts after: the newest if opts name
-// none. One that the cache has not reached must have happened nevertheless.
+// start returns the revision that a watch starts after, by default the newest. It
+// checks with the backend that a revision beyond the cache's is not in the future.
 func (s source) start(ctx context.Context, opts backend.WatchOptions) (Revision, error) {
 	if opts.From > 0 && opts.From <= s.engine.published.Load().Revision {
 		return opts.From, nil
@@ -184,7 +178,7 @@ func (s source) start(ctx context.Context, opts backend.WatchOptions) (Revision,
 // sourceWatch is a watch of a [source].
 type sourceWatch struct {
 	watch *watcher.Watch
-	// through is the revision up to which everything was handed out.
+	// through is the revision up to which everything was returned.
 	through Revision
 	closed  atomic.Bool
 }

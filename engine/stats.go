@@ -8,7 +8,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// counts is where the engine and its actors count.
+// counts are the counters of the engine and its actors.
 type counts struct {
 	lists, waits, fallbacks atomic.Uint64
 	verified, mismatches    atomic.Uint64
@@ -17,11 +17,10 @@ type counts struct {
 	cache                   watchcache.Stats
 }
 
-// Stats is what an engine has and has done. The figures are each right, but not
-// all of one instant.
+// Stats are an engine's counters and gauges. Each is exact, but they are not a snapshot
+// of one instant.
 type Stats struct {
-	// Revision is what the cache has reached, Generation how often it became
-	// ready.
+	// Revision is the cache's, Generation how often it became ready.
 	Revision   Revision
 	Generation uint64
 	// Ready: the cache can serve.
@@ -30,46 +29,45 @@ type Stats struct {
 	// window has, WindowFloor the oldest revision to resume from.
 	Objects, WindowEvents int
 	WindowFloor           Revision
-	// StateBytes, WindowBytes and HistoryBytes estimate what that takes in memory,
-	// each without what the one before has: the objects, measured in a sample of a
-	// thousand; the changes, with the objects that they superseded; and what the
-	// backend remembers beside, if it is in memory.
+	// StateBytes, WindowBytes and HistoryBytes estimate the memory, without counting
+	// anything twice: the objects, from a sample of a thousand; the window's changes,
+	// with the objects that they superseded; and the rest of the backend's history,
+	// if it is in memory.
 	StateBytes, WindowBytes, HistoryBytes int64
 
-	// Watches is how many there are, Streams how many different filters they
-	// have besides none, Stalled how many are too far behind.
+	// Watches is the number of watches, Streams that of their different filters,
+	// Stalled that of stalled watches.
 	Watches, Streams, Stalled int64
-	// Events is how many changes were applied, Synthetic how many more were
-	// found by comparing after a relist, Dispatched how many were offered to the
-	// watches, in how many Rounds, with how many Wakes of watchers.
+	// Events counts the changes applied, Synthetic those found by comparing states
+	// after a relist, Dispatched the changes offered to the watches, in Rounds, with
+	// Wakes of watches.
 	Events, Synthetic, Dispatched, Rounds, Wakes uint64
-	// Stalls is how often a watch became stalled. The others count ends: by the
-	// window, for slowness, by a panic, at the deadline.
+	// Stalls counts how often a watch became stalled. The others count ended
+	// watches: by the window, for slowness, by a panic, at the deadline.
 	Stalls, Expired, Terminated, Panicked, DeadlinesReached uint64
-	// Bookmarks is how many became due.
+	// Bookmarks counts the bookmarks that became due.
 	Bookmarks uint64
-	// Lists is how many lists there were, Fallbacks how many of them the backend
-	// served since the cache could not, Waits how many calls waited for the cache
-	// to be ready or to reach a revision. Without a cache nothing is counted.
+	// Lists counts lists, Fallbacks those that the backend served because the cache
+	// could not, Waits calls that waited for the cache to be ready or to reach a
+	// revision. They are zero without a cache.
 	Lists, Fallbacks, Waits uint64
-	// Relists is how often the state was listed anew after the first time,
-	// Inconsistent how often because a change did not fit the state.
+	// Relists counts the lists after the first, Inconsistent those because a change
+	// did not fit the state.
 	Relists, Inconsistent uint64
-	// Unseen is how many revisions the relists passed by: each was a state that
-	// another one followed, or a value that was emitted, which is lost. The next
-	// one emitted carries the mark [AfterGap]. Only for a backend that can emit.
+	// Unseen counts the revisions that relists skipped: each was a superseded state,
+	// or an emitted value, which is lost. The next emitted value has the mark
+	// [AfterGap]. Only for a backend that can emit.
 	Unseen uint64
-	// Verified is how often cache and backend were compared, Mismatches how often
-	// they differed; see [Engine.Verify].
+	// Verified counts comparisons of cache and backend, Mismatches those that found
+	// a difference; see [Engine.Verify].
 	Verified, Mismatches uint64
-	// Failures is how often one of the engine's own actors failed and was
-	// brought back.
+	// Failures counts the failures of the engine's own actors.
 	Failures uint64
-	// Source is what the Reflector has seen.
+	// Source are the Reflector's counters.
 	Source SourceStats
 }
 
-// Stats returns what the engine has and has done. It never blocks.
+// Stats returns the engine's counters. It never blocks.
 func (e *Engine[T]) Stats() Stats { return e.core.stats() }
 
 func (e *core) stats() Stats {

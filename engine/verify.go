@@ -55,7 +55,7 @@ func (d Digest) String() string { return fmt.Sprintf("%d objects (%016x)", d.Obj
 //
 // Errors: [*InconsistencyError]; [ErrNotReady] if the cache is not ready,
 // [ErrExpired] if the backend compacts faster than can be read,
-// [ErrEngineClosed], ctx's cause, or what the backend met. Without a cache it
+// [ErrEngineClosed], ctx's cause, or the backend's error. Without a cache it
 // returns nil.
 func (e *Engine[T]) Verify(ctx context.Context) error { return e.core.verify(ctx) }
 

@@ -13,7 +13,7 @@ import (
 // where to watch from to see what happens next.
 //
 // Errors: [ErrExists], [ErrInvalidKey], [ErrEngineClosed], a panic of the
-// config's functions, ctx's cause, or what the backend met.
+// config's functions, ctx's cause, or the backend's error.
 func (e *Engine[T]) Create(ctx context.Context, value T) (*Object[T], error) {
 	return e.CreateWithTTL(ctx, value, 0)
 }
@@ -118,7 +118,7 @@ type DeleteOptions struct {
 // revision of the deletion.
 //
 // Errors: [ErrNotFound], [ErrPrecondition], [ErrInvalidKey], [ErrEngineClosed],
-// ctx's cause, or what the backend met.
+// ctx's cause, or the backend's error.
 func (e *Engine[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (*Object[T], error) {
 	o, err := e.core.remove(ctx, key, opts, nil)
 	return typed[T](o), err

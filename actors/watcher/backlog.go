@@ -7,23 +7,23 @@ import (
 )
 
 // backlog is what a watch reads before the window: events that have left it, and
-// what comes behind those if they are not all.
+// how the watch continues after them.
 type backlog struct {
-	// events are what is kept, in stretches that are shared with the window and
-	// with other watches, and size is how many.
+	// events are the kept events, in slices shared with the window and with other
+	// watches; size is their number.
 	events [][]store.Event
 	size   int
-	// base is the state at the cursor's position, for a watch that is conflated
-	// if the window leaves it behind. It pins that state.
+	// base is the state at the cursor's position, which a Conflate watch is
+	// conflated from. It keeps that state alive.
 	base *store.TreeView
-	// first is where the window that left the watch behind starts. A consumer may
-	// read on before that window is published.
+	// first is where the window starts that no longer has the watch's position. A
+	// consumer may read on before that window is published.
 	first store.Seq
 	// end, if not nil, ends the watch when the events have been read.
 	end error
 }
 
-// keep adds a stretch of events.
+// keep adds a slice of events.
 func (b *backlog) keep(events []store.Event) {
 	if len(events) > 0 {
 		b.events = append(b.events, events)
@@ -31,7 +31,7 @@ func (b *backlog) keep(events []store.Event) {
 	}
 }
 
-// next takes the next events, up to batchSize of them or one revision.
+// next returns the next events, up to batchSize of them or one revision.
 func (b *backlog) next() []store.Event {
 	if len(b.events) == 0 {
 		return nil
@@ -57,14 +57,13 @@ func (b *backlog) last(none store.Revision) store.Revision {
 	return none
 }
 
-// decided reports whether it is settled what becomes of the watch if the window
-// leaves it behind.
+// decided reports whether the watch will be conflated or ended after the backlog.
 func (b *backlog) decided() bool { return b != nil && (b.base != nil || b.end != nil) }
 
-// wholeRevisions returns how many of the events, at most limit, can be handed
-// out so that no revision is handed out in part. If the first revision alone has
-// more than limit, that is all of it. Initial events have the revisions of their
-// objects, which say nothing here.
+// wholeRevisions returns how many of the events, at most limit, can be delivered
+// without splitting a revision. If the first revision alone has more than limit, it
+// is all of it. Initial events have the revisions of their objects, which are
+// ignored here.
 func wholeRevisions(events []store.Event, limit int) int {
 	switch {
 	case limit >= len(events):

@@ -7,7 +7,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// consumerKind is how a watch is consumed; the first use decides.
+// consumerKind is how a watch is consumed, set by the first use.
 type consumerKind int32
 
 const (
@@ -25,10 +25,10 @@ func (w *Watch) consumeBy(kind consumerKind) error {
 	return ErrConsumerConflict
 }
 
-// Next returns the next events, at least one. It blocks until there are some,
-// ctx is done (then ctx's cause is returned and the watch goes on), or the
-// watch has ended (then the reason is returned, each time). The slice is
-// shared with other watches: read it, do not change it.
+// Next returns the next events, at least one. It blocks until there are some, ctx
+// is done (it returns ctx's cause, and the watch continues), or the watch has ended
+// (it returns the reason, each time). The slice is shared with other watches: read
+// it, do not change it.
 func (w *Watch) Next(ctx context.Context) ([]store.Event, error) {
 	if err := w.consumeBy(byPull); err != nil {
 		return nil, err
@@ -50,13 +50,13 @@ func (w *Watch) next(ctx context.Context) ([]store.Event, error) {
 	}
 }
 
-// readyChannel is the target of a watch that is pulled.
+// readyChannel is the signal target of a pulled watch.
 type readyChannel chan struct{}
 
 func (c readyChannel) signal() {
 	select {
 	case c <- struct{}{}:
-	default: // the consumer is going to look already
+	default: // the consumer is signalled already
 	}
 }
 
@@ -67,16 +67,16 @@ func (w *Watch) ready() <-chan struct{} {
 	c, ok := w.target.(readyChannel)
 	if !ok {
 		c = make(readyChannel, 1)
-		// Signals before now had nowhere to go: have the consumer look once more.
+		// Earlier signals had no target: make the consumer read once more.
 		c.signal()
 		w.target = c
 	}
 	return c
 }
 
-// Batches ranges over the watch a batch at a time, as they come. Its last pair
-// has no events and says why the watch ended. Breaking out of the loop leaves
-// the watch as it is: range again, or Stop it.
+// Batches ranges over the watch's batches. The last pair has no events and the
+// reason that the watch ended. Breaking out of the loop does not stop the watch:
+// range again, or Stop it.
 func (w *Watch) Batches() iter.Seq2[[]store.Event, error] {
 	return func(yield func([]store.Event, error) bool) {
 		for {
@@ -88,9 +88,9 @@ func (w *Watch) Batches() iter.Seq2[[]store.Event, error] {
 	}
 }
 
-// Events ranges over the watch an event at a time. Its last pair has the zero
-// event and says why the watch ended. Breaking out of the loop leaves the watch
-// as it is: range again and it goes on with the next event, or Stop it.
+// Events ranges over the watch's events. The last pair has the zero event and the
+// reason that the watch ended. Breaking out of the loop does not stop the watch:
+// range again to continue with the next event, or Stop it.
 func (w *Watch) Events() iter.Seq2[store.Event, error] {
 	return func(yield func(store.Event, error) bool) {
 		if err := w.consumeBy(byPull); err != nil {
@@ -110,8 +110,9 @@ func (w *Watch) Events() iter.Seq2[store.Event, error] {
 	}
 }
 
-// yieldEach yields the events until the watch ends or yield returns false, which
-// it reports. What is left then, or when the loop's body panics, comes next.
+// yieldEach yields the events until the watch ends or yield returns false, which it
+// reports. The remaining events, also after a panic of the loop's body, are kept for
+// the next read.
 func (w *Watch) yieldEach(events []store.Event, yield func(store.Event, error) bool) (more bool) {
 	given := 0
 	defer func() { w.hold(events[given:]) }()
@@ -126,9 +127,9 @@ func (w *Watch) yieldEach(events []store.Event, yield func(store.Event, error) b
 	return true
 }
 
-// Pump hands the watch's events to send, on a goroutine that the engine accounts
-// for, until the watch ends or send returns false; then it calls last. A watch
-// that already has another consumer hands over nothing.
+// Pump passes the watch's events to send, on a goroutine of the engine's host, until
+// the watch ends or send returns false; then it calls last. If the watch already has
+// another consumer, it passes nothing.
 func (w *Watch) Pump(send func(store.Event) bool, last func()) {
 	if !w.kind.CompareAndSwap(int32(undecided), int32(byChannel)) {
 		last()

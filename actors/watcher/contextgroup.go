@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// contextGroup is the watches that end when one context is done. They share it
-// because a hook on a context takes some 250 bytes, and there may be 100,000
-// watches under one context; a place in a group takes 8.
+// contextGroup is the watches that end when one context is done. They share one
+// context.AfterFunc, which takes some 250 bytes, since there may be 100,000 watches
+// under one context; a member takes 8 bytes.
 type contextGroup struct {
 	ctx    context.Context
 	unhook func() (stopped bool)
@@ -40,8 +40,8 @@ func (s *contextGroups) add(ctx context.Context, w *Watch) {
 	g.members = append(g.members, w)
 }
 
-// remove takes w out of its group, if it is in one. A group without members is
-// dropped, so that nothing holds on to its context. The caller holds w's lock.
+// remove removes w from its group, if it is in one. A group without members is
+// dropped, so that its context can be freed. The caller holds w's lock.
 func (s *contextGroups) remove(w *Watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *contextGroups) remove(w *Watch) {
 	}
 }
 
-// drop forgets a group. The caller holds the lock.
+// drop removes a group. The caller holds the lock.
 func (s *contextGroups) drop(g *contextGroup) {
 	if done := g.ctx.Done(); s.byDone[done] == g {
 		delete(s.byDone, done)

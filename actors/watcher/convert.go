@@ -6,9 +6,9 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Convert turns an event of the log into what a watcher with the filter sees of
-// it, or reports false if it sees nothing. What counts is whether the object
-// matched before and matches after:
+// Convert converts an event of the log to the event that a watcher with the filter
+// sees, or reports false if it sees none, depending on whether the object matched
+// before and matches after:
 //
 //	before  after   the watcher sees
 //	no      yes     Added
@@ -30,7 +30,7 @@ func Convert(schema *store.Schema, f *store.Filter, ev store.Event) (store.Event
 	return ev, store.Matches(f, ev.Object)
 }
 
-// convertChange judges an event that leaves an object behind.
+// convertChange converts an Added or Modified event.
 func convertChange(schema *store.Schema, f *store.Filter, ev store.Event) (store.Event, bool) {
 	after := store.Matches(f, ev.Object)
 	before := after
@@ -48,7 +48,7 @@ func convertChange(schema *store.Schema, f *store.Filter, ev store.Event) (store
 	return ev, before || after
 }
 
-// left is the last matching state as the object of its going.
+// left returns the last matching state as the object of the Deleted event.
 func left(schema *store.Schema, ev store.Event) *store.Object {
 	at := ev.Prev.Written
 	if ev.Object != nil {
@@ -57,10 +57,9 @@ func left(schema *store.Schema, ev store.Event) *store.Object {
 	return schema.Gone(ev.Prev, ev.Revision, at)
 }
 
-// ConvertBatch converts a run of events. As long as what passes is one unbroken
-// stretch of the input, unchanged, it returns that part of the input itself and
-// allocates nothing; so events must not be changed afterwards. The result
-// cannot be appended to in place.
+// ConvertBatch converts a slice of events. If the result is a contiguous, unchanged
+// part of the input, it returns that subslice and allocates nothing; so events must
+// not be changed afterwards. The result is clipped.
 func ConvertBatch(schema *store.Schema, f *store.Filter, events []store.Event) []store.Event {
 	if f.Everything() {
 		return slices.Clip(events)

@@ -7,29 +7,28 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// cursor is where a watch stands and how it reads on. It is plain data; its
-// owner guards it. It hands out whole revisions: what it returned last is all
-// that its revision has for the watch.
+// cursor is the position of a watch and its way of reading on. It is plain data,
+// guarded by its owner. It returns whole revisions: a batch has all events of its
+// last revision that are for the watch.
 type cursor struct {
-	// pos is the position in the window: everything before it has been taken, or
-	// is not for this watch. While the cursor follows a stream in which nothing
-	// happens it may lag, for nothing is lost by that.
+	// pos is the position in the window: everything before it has been read, or is
+	// not for this watch. It may lag while the cursor follows a stream without
+	// events.
 	pos store.Seq
-	// rev is the revision of the last event before pos that was looked at.
+	// rev is the revision of the last event before pos that was examined.
 	rev store.Revision
-	// node is the stream's node whose events have all been taken, if the cursor
-	// follows the stream; nil if it scans the window.
+	// node is the stream's last node that has been read, if the cursor follows the
+	// stream; nil if it scans the window.
 	node *node
 	// initial and backlog come before the window, in this order; nil for nothing.
 	initial *initialEvents
 	backlog *backlog
 }
 
-// read takes the next events of snap for a watch of stream s: none when the
-// cursor has caught up, or must be conflated first. It returns the error that
-// the watch ends with behind its backlog, and a [*store.ExpiredError] if the
-// window no longer holds its position. The slice is shared: it must not be
-// changed.
+// read returns the next events of snap for a watch of stream s: none when the
+// cursor has caught up, or must be conflated first. It returns the error that ends
+// the watch after its backlog, and a [*store.ExpiredError] if the window no longer
+// has its position. The slice is shared: it must not be changed.
 func (c *cursor) read(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 	if events := c.readInitial(s); len(events) > 0 {
 		return events, nil
@@ -43,7 +42,7 @@ func (c *cursor) read(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 	return c.readWindow(s, snap)
 }
 
-// readInitial takes the next events of the initial state.
+// readInitial returns the next events of the initial state.
 func (c *cursor) readInitial(s *Stream) []store.Event {
 	if c.initial == nil {
 		return nil
@@ -55,8 +54,8 @@ func (c *cursor) readInitial(s *Stream) []store.Event {
 	return events
 }
 
-// readBacklog takes the next events of the backlog. Over reports whether it has
-// been read, and the window goes on where it ends.
+// readBacklog returns the next events of the backlog. over reports whether it has
+// been read and the window continues from its end.
 func (c *cursor) readBacklog(snap *store.Snapshot) (events []store.Event, over bool, err error) {
 	if events := c.backlog.next(); len(events) > 0 {
 		return events, false, nil
@@ -71,12 +70,12 @@ func (c *cursor) readBacklog(snap *store.Snapshot) (events []store.Event, over b
 	return nil, true, nil
 }
 
-// windowStart returns where the window starts that is published or about to be.
+// windowStart returns the start of the window that is published or about to be.
 func (c *cursor) windowStart(snap *store.Snapshot) store.Seq {
 	return max(snap.Window.First(), c.backlog.first)
 }
 
-// readWindow takes the next events of the stream, if the cursor follows it, or
+// readWindow returns the next events of the stream, if the cursor follows it, or
 // of the window.
 func (c *cursor) readWindow(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 	if events := c.follow(snap.Window.Next()); len(events) > 0 {
@@ -106,10 +105,10 @@ func (c *cursor) scan(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 	return nil, nil
 }
 
-// stretch returns the window's events from a position to the end of a chunk, but
-// for a revision that goes on in the next one. If that is all there is, it
-// returns that revision to its end. Ok is false if the window has no longer the
-// position.
+// stretch returns the window's events from a position to the end of the chunk,
+// without a last revision that continues in the next chunk. If it would return
+// nothing, it returns all of that revision. ok is false if the window no longer has
+// the position.
 func stretch(window store.WindowView, at store.Seq) (events []store.Event, ok bool) {
 	events, ok = window.Read(at)
 	if len(events) == 0 {
@@ -132,8 +131,8 @@ func stretch(window store.WindowView, at store.Seq) (events []store.Event, ok bo
 	return events, true
 }
 
-// advance moves over raw, the window's next stretch, and returns what of it is
-// for this watch.
+// advance moves over raw, the window's next events, and returns those for this
+// watch.
 func (c *cursor) advance(s *Stream, raw []store.Event) []store.Event {
 	events := raw
 	if !s.everything {
@@ -144,13 +143,13 @@ func (c *cursor) advance(s *Stream, raw []store.Event) []store.Event {
 	return events
 }
 
-// join has a cursor that has caught up with the window follow its stream, unless
-// the dispatcher has evaluated more than the window shows yet: then the next
-// snapshot has more to scan.
+// join makes a cursor that has caught up with the window follow its stream, unless
+// the dispatcher has evaluated events that are not published yet: then the cursor
+// scans those in the next snapshot.
 //
-// Nothing falls between. The position is at most where the dispatcher's latest
-// round began or ended, and that round's matches are in a node behind the tail
-// or, if the position is its end, have been scanned.
+// No event is missed: the position is at most the start or the end of the
+// dispatcher's latest round. That round's matches are in a node after the tail, or,
+// if the position is its end, have been scanned.
 func (c *cursor) join(s *Stream) {
 	if s.everything {
 		return
@@ -160,10 +159,9 @@ func (c *cursor) join(s *Stream) {
 	}
 }
 
-// follow takes the next node's events, as far as the window that is published
-// ends at position end: a round may still fail, and is then read from the window.
-// It does not matter if the node was cut: a cursor that stands on one keeps those
-// behind it.
+// follow returns the next node's events, unless they are beyond end, the end of the
+// published window: a round may still fail, and is then read from the window. The
+// node may have been cut: a cursor on a node keeps the later ones alive.
 func (c *cursor) follow(end store.Seq) []store.Event {
 	for c.node != nil {
 		next := c.node.next.Load()
@@ -180,8 +178,7 @@ func (c *cursor) follow(end store.Seq) []store.Event {
 	return nil
 }
 
-// exhausted reports whether nothing in snap, which was loaded before, is still to
-// be looked at.
+// exhausted reports whether the cursor has examined all of snap.
 func (c *cursor) exhausted(snap *store.Snapshot) bool {
 	if c.node == nil {
 		return c.pos >= snap.Window.Next()
@@ -190,8 +187,8 @@ func (c *cursor) exhausted(snap *store.Snapshot) bool {
 	return next == nil || next.to > snap.Window.Next()
 }
 
-// ahead returns how many events of snap lie ahead. If the cursor scans the
-// window, those that are not for the watch count, too.
+// ahead returns how many events of snap are ahead of the cursor. If the cursor scans
+// the window, this includes events that are not for the watch.
 func (c *cursor) ahead(s *Stream, snap *store.Snapshot) uint64 {
 	var n uint64
 	if c.backlog != nil {
@@ -203,15 +200,14 @@ func (c *cursor) ahead(s *Stream, snap *store.Snapshot) uint64 {
 	return n + uint64(max(snap.Window.Next(), c.pos)-c.pos)
 }
 
-// caughtUpWith moves a cursor that has taken all that is for it to the end of
-// snap, which was loaded before: nothing up to there is still to come.
+// caughtUpWith moves a cursor that has read all its events to the end of snap.
 func (c *cursor) caughtUpWith(snap *store.Snapshot) {
 	c.pos = max(c.pos, snap.Window.Next())
 	c.rev = max(c.rev, snap.Window.Revision())
 }
 
-// leave takes the cursor off its stream, to go on in the window. At is a
-// position that the stream has been evaluated up to.
+// leave makes the cursor leave its stream and continue in the window. The stream has
+// been evaluated up to position at.
 func (c *cursor) leave(at store.Seq) {
 	if c.node == nil {
 		return
@@ -223,16 +219,16 @@ func (c *cursor) leave(at store.Seq) {
 	c.node = nil
 }
 
-// release lets go of everything that the cursor holds.
+// release drops the cursor's references.
 func (c *cursor) release() { c.node, c.initial, c.backlog = nil, nil, nil }
 
-// following reports whether the cursor has taken all of its stream, so that no
-// window can leave it behind.
+// following reports whether the cursor has read all of its stream, so that it does
+// not need the window.
 func (c *cursor) following() bool { return c.node != nil && c.node.next.Load() == nil }
 
-// leftBehind reports whether a window that starts at first no longer holds
-// something that is for the cursor. Prev is the last one that may still hold it.
-// What is not for the cursor it skips.
+// leftBehind reports whether a window that starts at first no longer has an event
+// for the cursor. prev is the last snapshot that may still have it. The cursor skips
+// events that are not for it.
 func (c *cursor) leftBehind(s *Stream, prev *store.Snapshot, first store.Seq) bool {
 	if c.node != nil {
 		if next := c.node.next.Load(); next != nil {
@@ -246,8 +242,8 @@ func (c *cursor) leftBehind(s *Stream, prev *store.Snapshot, first store.Seq) bo
 	return c.pos < first && !c.skipIrrelevant(s, prev, first)
 }
 
-// skipIrrelevant moves the cursor up to position first if nothing before that is
-// for it, and reports whether it is there.
+// skipIrrelevant moves the cursor to position first if no event before that is for
+// it, and reports whether it did.
 func (c *cursor) skipIrrelevant(s *Stream, prev *store.Snapshot, first store.Seq) bool {
 	for c.pos < first {
 		raw, ok := stretch(prev.Window, c.pos)

@@ -1,47 +1,43 @@
-// Package watcher is the cacheWatcher: one per Watch call, an actor that costs
-// nothing while nothing happens.
+// Package watcher is the cacheWatcher: one per Watch call. An idle watch uses no CPU.
 //
-// A watcher has no queue. It has a cursor into what everybody shares, and it
-// moves when somebody consumes:
+// A watch has no queue. It has a cursor into shared data, which moves when the
+// consumer reads:
 //
-//	watchCache ──publishes──▶ window (log of all changes) ◀── Everything watchers read here
+//	watchCache ──publishes──▶ window (log of all changes) ◀── watches without a filter read here
 //	     │                        ▲
 //	     ▼                        │ scan: behind, or resuming
-//	dispatcher ──evaluates────▶ Stream (one per filter)  ◀── the others read here while they keep up
+//	dispatcher ──evaluates────▶ Stream (one per filter)  ◀── the others read here once they have caught up
 //	     │      each filter once
-//	     │ Wake (any number collapse)
+//	     │ Wake (coalesced)
 //	     ▼
-//	watcher's turn ──▶ handler(event)
+//	actor's turn ──▶ handler(event)
 //	             └───▶ ready signal ──▶ Next / Events / Batches / Chan: the consumer reads through the cursor itself
 //
-// So backpressure is the cursor's lag: a consumer that stops reading holds up
-// nobody and pins nothing, because the cursor is a number. How far it may lag
-// before the dispatcher calls it stalled is [Options].Buffer; what happens
-// then is its [Policy].
+// So a slow consumer only makes its cursor lag: it blocks nothing and keeps no
+// events alive, since the cursor is a number. A watch that lags more than
+// [Options].Buffer is stalled; its [Policy] says what happens then.
 //
 // # One path
 //
-// A cursor reads a prelude first (the initial state, or a conflated
-// difference, or the backlog of an ending watch), then the window from its
-// position through its filter, then, once it has caught up with the
-// dispatcher, its filter's [Stream]. Falling behind leads back from the stream
-// to the window. Position never goes back; no event before it is ever delivered
-// again; none behind it is left out unless the watch says so, by ending with
-// [ErrExpired] or by events marked [store.Conflated]. When the window moves on,
-// a cursor passes by what is not for it: a watch of a quiet object does not
-// expire because others are busy.
+// A cursor first reads the initial state, a conflated difference, or the backlog of
+// an ending watch; then the window from its position through its filter; then, once
+// it has caught up with the dispatcher, its filter's [Stream]. If it falls behind, it
+// leaves the stream and reads the window again. The position never goes back, so no
+// event is delivered twice, and none is left out unless the watch ends with
+// [ErrExpired] or marks events [store.Conflated]. When the window moves on, a cursor
+// skips events that are not for it: a watch of a quiet object does not expire
+// because other objects change.
 //
 // # Concurrency
 //
-// The cursor is guarded by the watch's own lock, held only while it moves and
-// never while a handler runs or a consumer thinks. A watch has one consumer:
-// Next, Events, Batches, Chan and Handle exclude each other. Stop, Done, Err,
-// Revision and Lag may be called from anywhere.
+// The watch's own lock guards the cursor. It is held only while the cursor moves,
+// never while a handler runs. A watch has one consumer: Next, Events, Batches, Chan
+// and Handle exclude each other. Stop, Done, Err, Revision and Lag are safe for
+// concurrent use.
 //
 // # Ends
 //
 // Every watch ends with exactly one reason: [ErrStopped], [ErrExpired],
 // [ErrSlowConsumer], [ErrHandlerPanic], [ErrDeadline] or [ErrEngineClosed].
-// The first to be set wins; an expired watch hands out its backlog before it
-// tells.
+// The first one wins; an expired watch delivers its backlog before the reason.
 package watcher

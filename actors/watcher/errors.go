@@ -11,14 +11,14 @@ import (
 
 // Why a watch ended. Match them with [errors.Is].
 var (
-	// ErrStopped: the consumer called Stop, or its context was done (then the
+	// ErrStopped: the consumer called Stop, or its context is done (then the
 	// context's cause is wrapped too).
 	ErrStopped = errors.New("watch stopped")
 	// ErrExpired: the watch fell out of the window; the error is a
 	// [*store.ExpiredError].
 	ErrExpired = store.ErrExpired
 	// ErrSlowConsumer: the policy is Terminate and the time budget that slow
-	// watches share was spent.
+	// watches share is used up.
 	ErrSlowConsumer = errors.New("watch terminated: consumer too slow")
 	// ErrHandlerPanic: the handler panicked; the error is a [*PanicError].
 	ErrHandlerPanic = errors.New("watch handler panicked")
@@ -29,7 +29,7 @@ var (
 	ErrEngineClosed = errors.New("engine closed")
 )
 
-// Errors of using a watch wrongly.
+// Errors of wrong use of a watch.
 var (
 	// ErrNilHandler: Handle was given no function.
 	ErrNilHandler = errors.New("handler is nil: pass a function that takes an event")
@@ -59,8 +59,7 @@ func (e *EndError) Unwrap() error { return e.Reason }
 // Timeout reports whether the reason is a timeout, as errors of package net do.
 func (e *EndError) Timeout() bool { return errors.Is(e.Reason, ErrDeadline) }
 
-// PanicError is the end of a watch whose handler panicked. The other watches go
-// on.
+// PanicError is the reason that a watch ended whose handler panicked.
 type PanicError struct {
 	// Revision and Key name the event that was being handled.
 	Revision store.Revision

@@ -7,28 +7,27 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Feed is what the watches of one dispatcher share: the snapshot that they
-// read, and what they need of the outside. Set the fields before the first
-// watch is made.
+// Feed is shared by the watches of one dispatcher: the snapshot that they read, and
+// their dependencies. Set the fields before the first watch is made.
 type Feed struct {
 	// Await blocks until ready is signalled or ctx is done. Nil waits on both;
-	// deterministic runs replace it, to run the engine meanwhile.
+	// deterministic runs replace it to run the engine meanwhile.
 	Await func(ctx context.Context, ready <-chan struct{}) error
-	// Go runs f, which may block, on a goroutine that the engine accounts for.
-	// It carries [Watch.Pump].
+	// Go runs f, which may block, on a goroutine of the engine's host, for
+	// [Watch.Pump].
 	Go func(f func())
 	// Committed returns the newest revision that storage is known to have
-	// committed, from which a lag is counted. It must not block. Nil means what
-	// was dispatched.
+	// committed, from which lag is counted. It must not block. Nil means the
+	// dispatched revision.
 	Committed func() store.Revision
-	// Report is told of each panic in a function that [NewNotified] was given. It
+	// Report is called with each panic of a notify function of [NewNotified]. It
 	// must not block.
 	Report func(error)
 
 	// Newest returns the newest snapshot that the watchCache has published, which may
-	// be ahead of the dispatcher. Nil means that there is no telling.
+	// be ahead of the dispatcher. Nil means unknown.
 	Newest func() *store.Snapshot
-	// Now returns the time, for how old things are; nil if there is no telling.
+	// Now returns the time, for ages in [Info]; nil means unknown.
 	Now func() time.Time
 	// Registry has the running watches of all feeds that share it. Nil means none.
 	Registry *Registry
@@ -37,22 +36,21 @@ type Feed struct {
 	// nor call the watch. Nil costs nothing.
 	Delivered func([]store.Event)
 
-	// Recovered is told when a watch that was called stalled has caught up, Ended
-	// when one without a handler has ended, or the actor of one with a handler has
-	// stopped. The dispatcher sets them; they must not block.
+	// Recovered is called when a stalled watch has caught up, Ended when one
+	// without a handler has ended, or the actor of one with a handler has stopped.
+	// The dispatcher sets them; they must not block.
 	Recovered, Ended func(*Member)
 
 	current store.Published
 	groups  contextGroups
 }
 
-// Load returns the newest snapshot that the dispatcher has dispatched: every
-// event in it has been offered to every stream.
+// Load returns the newest snapshot that the dispatcher has dispatched to all
+// streams.
 func (f *Feed) Load() *store.Snapshot { return f.current.Load() }
 
-// Publish makes snap what watches read. Only the dispatcher calls it, after the
-// streams have been appended to and the watches that snap's window leaves behind
-// have been told.
+// Publish publishes snap to the watches. Only the dispatcher calls it, after it has
+// appended to the streams and called WindowMoved.
 func (f *Feed) Publish(snap *store.Snapshot) { f.current.Store(snap) }
 
 func (f *Feed) await(ctx context.Context, ready <-chan struct{}) error {

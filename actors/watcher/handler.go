@@ -7,12 +7,12 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// quantum is how many events a handler is given in one turn before the worker
-// goes to others: some tens of microseconds of a handler that only counts.
+// quantum is how many events a handler gets in one turn before the worker runs
+// other actors: some tens of microseconds of a handler that only counts.
 const quantum = 4096
 
-// handler is a watch whose events are given to a function: an actor, a child of
-// the dispatcher. It is one allocation with its watch and its mailbox.
+// handler is a watch with a handler function: an actor, a child of the dispatcher,
+// in one allocation with its watch and its mailbox.
 type handler struct {
 	Watch
 	box      actors.WakeBox
@@ -20,19 +20,18 @@ type handler struct {
 	delivery Delivery
 }
 
-// Delivery is a batch of events on its way to a handler, which takes one after
-// the other until there is none left:
+// Delivery is a batch of events for a handler, which iterates over it:
 //
 //	events := d.Events()
 //	for i, ok := d.Next(); ok; i, ok = d.Next() {
 //		handle(events[i])
 //	}
 //
-// So a handler of typed events converts the batch at once, and no event costs a
-// call more. It knows of its watch only the flags: what user packages can reach
-// from here is compiled with them, and a watch leads to everything.
+// So a handler of typed events converts a whole batch at once. It has only the flags
+// of its watch, since user packages compile everything that they can reach from
+// here.
 type Delivery struct {
-	// batch is what the handler is given, and at how many of it the handler has
+	// batch are the handler's events, and at is how many of them it has
 	// taken.
 	batch []store.Event
 	at    int
@@ -63,8 +62,8 @@ func Each(handle func(store.Event)) func(*Delivery) {
 	}
 }
 
-// NewHandled makes a watch that reads feed and has its events handled, in order,
-// one at a time.
+// NewHandled makes a watch that reads feed and calls handle with its events, in
+// order.
 func NewHandled(feed *Feed, options Options, handle func(*Delivery)) *Watch {
 	h := &handler{handle: handle}
 	h.prepare(feed, options)
@@ -73,11 +72,10 @@ func NewHandled(feed *Feed, options Options, handle func(*Delivery)) *Watch {
 	return &h.Watch
 }
 
-// signal has the actor's turn come.
+// signal schedules the actor's turn.
 func (h *handler) signal() { h.box.Wake() }
 
-// Woken is the actor's turn: the handler is given what there is, up to a
-// quantum.
+// Woken is the actor's turn: the handler gets the pending events, up to a quantum.
 func (h *handler) Woken(*actors.Context) (again bool) {
 	for given := 0; given < quantum; {
 		events, err := h.take()
@@ -85,21 +83,21 @@ func (h *handler) Woken(*actors.Context) (again bool) {
 			return false
 		}
 		if panicked := h.give(events); panicked != nil {
-			panic(&EndError{h.name, panicked}) // the dispatcher, which supervises, forgets the watch
+			panic(&EndError{h.name, panicked}) // the dispatcher, the supervisor, removes the watch
 		}
 		given += len(events)
 	}
 	return true
 }
 
-// Stopped tells the dispatcher that the actor is gone.
+// Stopped tells the dispatcher that the actor has stopped.
 func (h *handler) Stopped(*actors.Context) {
 	h.Watch.end(ErrEngineClosed) // no effect unless the actor was stopped from above
 	h.feed.ended(&h.Watch)
 }
 
-// give gives the events to the handler. If that panics, or ends its goroutine as
-// t.FailNow does, the watch ends with what happened.
+// give calls the handler with the events. If it panics, or ends its goroutine as
+// t.FailNow does, the watch ends with a PanicError.
 func (h *handler) give(events []store.Event) (panicked *PanicError) {
 	whole := false
 	d := &h.delivery

@@ -7,17 +7,17 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Info is what can be said of a watch at one moment.
+// Info describes a watch at one moment.
 type Info struct {
-	// Name is what the watch is called.
+	// Name is the watch's name.
 	Name string
-	// Filter is what it wants; nil is everything.
+	// Filter is the watch's filter; nil is everything.
 	Filter *store.Filter
 	Policy Policy
-	// Consumer is how it is consumed: "pull", "channel", "handler" or "source"; "" while
-	// its consumer has not asked for anything.
+	// Consumer is how the watch is consumed: "pull", "channel", "handler" or
+	// "source"; "" before its first use.
 	Consumer string
-	// Revision is where the consumer stands; see [Watch.Revision].
+	// Revision is the consumer's revision; see [Watch.Revision].
 	Revision store.Revision
 	// Lag and Behind are how far the consumer is behind; see [Watch.Lag] and
 	// [Watch.Behind].
@@ -27,14 +27,13 @@ type Info struct {
 	Delivered, Lost uint64
 	// Age is how long ago the watch was made.
 	Age time.Duration
-	// StalledSince is when the dispatcher called the watch stalled; zero if it has
-	// not, or the watch has caught up since.
+	// StalledSince is when the watch became stalled; zero if it is not.
 	StalledSince time.Time
 }
 
 var consumerNames = map[consumerKind]string{byPull: "pull", byChannel: "channel", byHandler: "handler", byNotify: "source"}
 
-// Info returns what can be said of the watch now.
+// Info describes the watch at the time now.
 func (w *Watch) Info(now time.Time) Info {
 	revision := w.Revision()
 	w.mu.Lock()
@@ -60,14 +59,13 @@ func (w *Watch) Info(now time.Time) Info {
 	return info
 }
 
-// Name returns what the watch is called: the name that it was given, or where it
-// was made.
+// Name returns the watch's name, by default the place where it was made.
 func (w *Watch) Name() string { return w.name.String() }
 
-// Behind returns how long ago the oldest event was committed that the consumer has
-// not been given, or its handler not handled; zero if it has had everything. A
-// watch that is still delivering its initial state is behind since it was made.
-// So a consumer that is stuck shows, however few events are pending.
+// Behind returns the age of the oldest event that the consumer has not received, or
+// its handler not handled; zero if there is none. While the watch delivers its
+// initial state, it is the age of the watch. So a stuck consumer shows even if few
+// events are pending.
 func (w *Watch) Behind() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,12 +83,12 @@ func since(t, now time.Time) time.Duration {
 	return max(now.Sub(t), 0)
 }
 
-// unread returns how many events lie ahead of the consumer, and when the oldest of
+// unread returns how many events are ahead of the consumer, and when the oldest of
 // them was committed. The caller holds the lock, and the watch is reading.
 func (w *Watch) unread() (n uint64, oldest time.Time) {
 	snap := w.feed.Load()
 	note := func(events []store.Event) {
-		// Of a deletion storage may not say when it was.
+		// The time of a deletion may be unknown.
 		for i := 0; i < len(events) && oldest.IsZero() && events[i].Object != nil; i++ {
 			oldest = events[i].Object.Written
 		}
@@ -110,10 +108,10 @@ func (w *Watch) unread() (n uint64, oldest time.Time) {
 	return n + w.cur.ahead(w.stream, snap) + w.feed.undispatched(snap), oldest
 }
 
-// inHand returns the events that were taken and have not been given to the
-// consumer, or that its handler has not handled. It looks for them where they came
-// from, so that nothing is to be noted while they are handed out. Before a
-// backlog, and of what has left the window meanwhile, it knows only what is held.
+// inHand returns the events that were taken but not given to the consumer, or not
+// handled by its handler. It searches the window for them, so that deliveries need no
+// bookkeeping. Before a backlog, and for events that have left the window, it
+// returns only what is held.
 func (w *Watch) inHand(snap *store.Snapshot) []store.Event {
 	resume := store.Revision(w.resume.Load())
 	if w.extras != nil && len(w.extras.held) > 0 {
@@ -143,12 +141,12 @@ func beyond(events []store.Event, rev store.Revision) []store.Event {
 	return events[sort.Search(len(events), func(i int) bool { return events[i].Revision > rev }):]
 }
 
-// scanLimit bounds how many events are looked at to find the next that is for a
-// watch which scans the window. Beyond that, whatever comes next counts.
+// scanLimit bounds how many events are examined to find the next one for a watch
+// that scans the window. Beyond it, any event counts.
 const scanLimit = 1024
 
-// upcoming returns what the cursor would read next of snap, as far as it can be
-// told without moving; at least the first event, if there is one.
+// upcoming returns the events that the cursor would read next of snap, without
+// moving; at least the first, if there is one.
 func (c *cursor) upcoming(s *Stream, snap *store.Snapshot) []store.Event {
 	if c.backlog != nil && len(c.backlog.events) > 0 {
 		return c.backlog.events[0]

@@ -2,23 +2,22 @@ package watcher
 
 import "github.com/watchmill/watchmill/store"
 
-// batchSize is how many events of a state, or of a difference, are handed out at
-// once: a chunk's worth.
+// batchSize is how many events of a state, or of a difference, are delivered at
+// once: the size of a chunk.
 const batchSize = 256
 
-// initialEvents is the state that a watch starts with, as far as it has not been
-// handed out.
+// initialEvents is the part of a watch's initial state that has not been delivered.
 type initialEvents struct {
-	// state is handed out in key order, after the key `after`; nil at its end.
+	// state is delivered in key order, after the key `after`; nil at its end.
 	state *store.TreeView
 	after string
-	// revision is what the state is complete at.
+	// revision is that of the state.
 	revision store.Revision
-	// bookmark: an InitialEnd bookmark at revision closes the state.
+	// bookmark: an InitialEnd bookmark at revision ends the state.
 	bookmark bool
 }
 
-// next returns the next stretch of the state, or the bookmark.
+// next returns the next batch of the state, or the bookmark.
 func (i *initialEvents) next(f *store.Filter) []store.Event {
 	if i.state != nil {
 		if events := i.nextState(f); len(events) > 0 {
@@ -32,8 +31,8 @@ func (i *initialEvents) next(f *store.Filter) []store.Event {
 	return nil
 }
 
-// nextState returns the next stretch of the state as Added events, and lets go
-// of the state at its end.
+// nextState returns the next batch of the state as Added events, and drops the state
+// at its end.
 func (i *initialEvents) nextState(f *store.Filter) []store.Event {
 	var events []store.Event
 	for o := range store.Select(i.state, f, i.after) {
@@ -47,9 +46,8 @@ func (i *initialEvents) nextState(f *store.Filter) []store.Event {
 	return events
 }
 
-// done reports whether nothing is left to hand out.
+// done reports whether everything was delivered.
 func (i *initialEvents) done() bool { return i == nil || i.state == nil && !i.bookmark }
 
-// owesBookmark reports whether the bookmark that closes the state is still to
-// come.
+// owesBookmark reports whether the InitialEnd bookmark was not delivered yet.
 func (i *initialEvents) owesBookmark() bool { return i != nil && i.bookmark }

@@ -8,43 +8,43 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Member is a watch as the dispatcher sees it. Its methods are the dispatcher's
-// to call, unless they say otherwise.
+// Member is the dispatcher's view of a watch. Only the dispatcher may call its
+// methods, unless they say otherwise.
 type Member Watch
 
-// noMember is the memberIndex of a watch that is no stream's member.
+// noMember is the memberIndex of a watch that is not a stream's member.
 const noMember = math.MaxUint32
 
 // Start is where a watch begins. The watchCache decides it.
 type Start struct {
-	// Next is the position of the first event to look at.
+	// Next is the position of the first event to read.
 	Next store.Seq
-	// After is the revision that the position stands for: everything up to it is
-	// known to the consumer, or comes with State.
+	// After is the revision of the position: the consumer has everything up to it,
+	// or gets it with State.
 	After store.Revision
-	// Pending, if not zero, is a revision in the future after which the watch is to
-	// start. Next and After then say nothing.
+	// Pending, if not zero, is a future revision after which the watch starts. Next
+	// and After are then unused.
 	Pending store.Revision
 	// State is delivered first, as Added events; nil for none.
 	State *store.TreeView
-	// InitialEnd asks for the bookmark that closes State, at revision After.
+	// InitialEnd requests the bookmark after State, at revision After.
 	InitialEnd bool
 }
 
 func (m *Member) watch() *Watch { return (*Watch)(m) }
 
-// Asked returns what the watch was made with, until it begins. The watchCache may
-// call it, too.
+// Asked returns the watch's options, until it begins. The watchCache may call it,
+// too.
 func (m *Member) Asked() *Options { return m.asked }
 
-// Begin sets the watch on stream at start.
+// Begin starts the watch on stream at start.
 func (m *Member) Begin(stream *Stream, start Start) {
 	w := m.watch()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stream, w.asked = stream, nil
 	if w.flags.has(ended) {
-		return // it ended on its way here, and is to hold on to nothing
+		return // it has ended, and must keep nothing alive
 	}
 	w.feed.Registry.add(w)
 	if w.pending = start.Pending > 0; w.pending {
@@ -54,7 +54,7 @@ func (m *Member) Begin(stream *Stream, start Start) {
 	w.begin(start)
 }
 
-// begin places the cursor. The caller holds the lock.
+// begin sets the cursor. The caller holds the lock.
 func (w *Watch) begin(start Start) {
 	w.cur = cursor{pos: start.Next, rev: start.After}
 	w.taken.Store(w.stream.count(start.Next))
@@ -68,8 +68,8 @@ func (w *Watch) begin(start Start) {
 	}
 }
 
-// Arrive has a watch that was pending begin at a position of the window: the
-// revision after which it starts has come.
+// Arrive starts a pending watch at a position of the window, when its revision has
+// been reached.
 func (m *Member) Arrive(next store.Seq, after store.Revision) {
 	w := m.watch()
 	w.mu.Lock()
@@ -84,18 +84,18 @@ func (m *Member) Arrive(next store.Seq, after store.Revision) {
 // with a handler have.
 func (m *Member) Box() *actors.WakeBox {
 	if consumerKind(m.kind.Load()) != byHandler {
-		return nil // its target is set when its consumer first waits
+		return nil // its signal target is set when its consumer first waits
 	}
 	return &m.target.(*handler).box
 }
 
-// Spawn starts the watch's actor on the executor. There must be one.
+// Spawn starts the watch's actor on the executor. The watch must have one.
 func (m *Member) Spawn(ctx *actors.Context, executor actors.Executor) error {
 	h := m.target.(*handler)
 	return actors.SpawnWake(ctx, h, &h.box, executor)
 }
 
-// Signal has the consumer look at the watch. For one with a handler, waking its
+// Signal makes the consumer read the watch. For a watch with a handler, waking its
 // Box together with others is cheaper.
 func (m *Member) Signal() {
 	w := m.watch()
@@ -136,13 +136,13 @@ func (m *Member) Deadline() (at time.Time) {
 // more, so that a signal is of use.
 func (m *Member) Waiting() bool { return m.flags.has(waiting) }
 
-// ClearWaiting reports whether the watch was waiting, and if so the caller must
-// signal it. A watch whose consumer has gone meanwhile stays as it is, so that it
-// can be told from one that waits.
+// ClearWaiting clears the waiting flag and reports whether it was set; if so the
+// caller must signal the watch. A watch whose consumer does not return is then not
+// waiting, and can be found to lag.
 func (m *Member) ClearWaiting() bool { return m.flags.clear(waiting) }
 
-// Unread reports whether there is something for the watch to look at in what was
-// published.
+// Unread reports whether the published snapshot has events that the watch has not
+// examined.
 func (m *Member) Unread() bool {
 	w := m.watch()
 	w.mu.Lock()
@@ -153,7 +153,7 @@ func (m *Member) Unread() bool {
 // Resume returns the revision that the consumer may resume from.
 func (m *Member) Resume() store.Revision { return store.Revision(m.resume.Load()) }
 
-// Delivered returns how many events the consumer was given.
+// Delivered returns the number of events delivered to the consumer.
 func (m *Member) Delivered() uint64 { return m.delivered.Load() }
 
 // Behind reports whether, with next the end of the newest window, the watch
@@ -186,19 +186,18 @@ func (m *Member) Name() string { return m.name.String() }
 // up since.
 func (m *Member) Stalled() bool { return m.flags.has(stalled) }
 
-// RequestBookmark makes the watch deliver a bookmark as soon as it has caught
-// up. It needs a signal.
+// RequestBookmark makes the watch deliver a bookmark as soon as it has caught up.
+// The caller must signal it.
 func (m *Member) RequestBookmark() { m.flags.set(bookmarkDue) }
 
-// OwesInitialEnd reports whether the bookmark that closes the initial state is
-// still to be delivered.
+// OwesInitialEnd reports whether the InitialEnd bookmark was not delivered yet.
 func (m *Member) OwesInitialEnd() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.cur.initial.owesBookmark()
 }
 
-// leaveStream takes the watch off its stream, which has been evaluated up to
+// leaveStream makes the watch leave its stream, which has been evaluated up to
 // position at.
 func (m *Member) leaveStream(at store.Seq) {
 	m.mu.Lock()
@@ -209,8 +208,8 @@ func (m *Member) leaveStream(at store.Seq) {
 // Ended reports whether the watch has ended.
 func (m *Member) Ended() bool { return m.flags.has(ended) }
 
-// Over reports whether the watch has ended, or is Lost and only hands out what
-// it has kept.
+// Over reports whether the watch has ended, or is Lost and delivers only its
+// backlog.
 func (m *Member) Over() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -220,12 +219,12 @@ func (m *Member) Over() bool {
 // Err returns why the watch ended, or nil while it has not.
 func (m *Member) Err() error { return m.watch().Err() }
 
-// End ends the watch with reason, unless it has ended, and tells its consumer.
-// What has not been delivered is dropped. It may be called from anywhere.
+// End ends the watch with reason, unless it has ended, and signals its consumer.
+// Undelivered events are dropped. It may be called from anywhere.
 func (m *Member) End(reason error) { m.watch().end(reason) }
 
-// EndQuietly is End without telling the consumer: that is left to Signal. It
-// reports whether the watch had not ended.
+// EndQuietly is End without signalling the consumer. It reports whether the watch
+// had not ended before.
 func (m *Member) EndQuietly(reason error) bool {
 	w := m.watch()
 	w.mu.Lock()
@@ -233,10 +232,9 @@ func (m *Member) EndQuietly(reason error) bool {
 	return w.finish(reason)
 }
 
-// EndAfterInitial ends the watch with reason, quietly: at once, unless the
-// initial state is still being delivered; then when that, and the bookmark that
-// closes it, are. A consumer that was so close to a usable state need not start
-// over.
+// EndAfterInitial ends the watch with reason, without a signal: immediately, or, if
+// the initial state is being delivered, after it and its InitialEnd bookmark, so that
+// the consumer has a usable state to resume from.
 func (m *Member) EndAfterInitial(reason error) {
 	w := m.watch()
 	w.mu.Lock()
@@ -248,8 +246,8 @@ func (m *Member) EndAfterInitial(reason error) {
 	w.finish(reason)
 }
 
-// EndWhenCaughtUp ends the watch with reason once everything that has been
-// published is delivered.
+// EndWhenCaughtUp ends the watch with reason once it has delivered all published
+// events.
 func (m *Member) EndWhenCaughtUp(reason error) {
 	w := m.watch()
 	w.mu.Lock()

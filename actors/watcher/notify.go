@@ -7,8 +7,7 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// notifier calls the consumer of a watch that is taken from when there is
-// something.
+// notifier calls the consumer of a watch made by [NewNotified].
 type notifier struct {
 	watch *Watch
 	// mu is held while notify runs, so that close can wait for it.
@@ -17,9 +16,9 @@ type notifier struct {
 }
 
 // NewNotified makes a watch that reads feed for a consumer that calls [Watch.Take].
-// Notify is called when there is something to take after a Take that returned
-// nothing. It must not block. If it panics, the watch ends with a
-// [*usercode.PanicError] and Feed.Report is told.
+// After a Take that returned nothing, notify is called when there are events. It must
+// not block. If it panics, the watch ends with a [*usercode.PanicError], which is
+// passed to Feed.Report.
 func NewNotified(feed *Feed, options Options, notify func()) *Watch {
 	w := New(feed, options)
 	w.target = &notifier{watch: w, notify: notify}
@@ -50,12 +49,12 @@ func (n *notifier) call() error {
 	return err
 }
 
-// Take returns the next events, as far as there are any: at most limit, but
-// always all of a revision. It does not block. Everything up to revision through
-// has then been returned; zero means that the watch has not begun. The slice is
-// shared: read it, do not change it. An error is why the watch ended, each time.
+// Take returns the next events, if any: at most limit, but always all of a revision.
+// It does not block. Everything up to revision through has then been returned; zero
+// means that the watch has not begun. The slice is shared: read it, do not change it.
+// The error is the reason that the watch ended, each time.
 //
-// It is for watches that were made by [NewNotified]; others have other consumers.
+// It is only for watches made by [NewNotified].
 func (w *Watch) Take(limit int) (events []store.Event, through store.Revision, err error) {
 	if err := w.consumeBy(byNotify); err != nil {
 		return nil, 0, err
@@ -69,8 +68,8 @@ func (w *Watch) Take(limit int) (events []store.Event, through store.Revision, e
 	return events, store.Revision(w.resume.Load()), err
 }
 
-// Close ends the watch with [ErrStopped] without calling its consumer. It waits
-// for a call that is running, and must not be called from there.
+// Close ends the watch with [ErrStopped] without calling notify. It waits for a
+// running call of notify, and must not be called from it.
 func (w *Watch) Close() {
 	if w.Member().Notified() {
 		n := w.target.(*notifier)

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Policy says what becomes of a watcher that has fallen too far behind.
+// Policy says what happens to a watch that lags more than its buffer.
 type Policy uint8
 
 // The policies. The zero value is Park.
 const (
-	// Park leaves the watcher at its position, at no cost but its cursor, until
-	// its consumer reads again. When its position leaves the window it gets what
-	// it still holds and then store.ErrExpired.
+	// Park keeps the watch at its position, at the cost of its cursor, until its
+	// consumer reads again. When the position leaves the window, the watch delivers
+	// its backlog and ends with store.ErrExpired.
 	Park Policy = iota
-	// Terminate ends the watcher once the time budget that all slow watchers
-	// share is spent, as Kubernetes does.
+	// Terminate ends the watch once the time budget that all slow watches share is
+	// used up, as Kubernetes does.
 	Terminate
-	// Conflate never ends the watcher: past the window it gets the newest state
-	// of each key that changed, and deletions, marked as conflated. Emitted
-	// values that it missed are not state, and gone.
+	// Conflate does not end the watch: when the position leaves the window, it
+	// delivers the newest state of each changed key, and deletions, marked as
+	// conflated. Missed emitted values are not state and are lost.
 	Conflate
 )
 
@@ -31,9 +31,9 @@ var policyNames = []string{Park: "park", Terminate: "terminate", Conflate: "conf
 // ErrInvalidPolicy: there is no such policy. The error is a [*PolicyError].
 var ErrInvalidPolicy = errors.New("invalid policy")
 
-// PolicyError says which policy there is not.
+// PolicyError says that a policy is unknown.
 type PolicyError struct {
-	// Input is what was asked for.
+	// Input is the unknown policy.
 	Input string
 }
 

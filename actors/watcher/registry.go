@@ -2,16 +2,15 @@ package watcher
 
 import "sync"
 
-// Registry is the running watches of an engine, for those that ask from outside.
-// The zero value is empty. It is safe for concurrent use, and costs a watch a
-// place in a slice.
+// Registry is the set of running watches of an engine. The zero value is empty. It is
+// safe for concurrent use, and costs 8 bytes per watch.
 type Registry struct {
 	// mu is taken under the locks of watches, never the other way round.
 	mu      sync.Mutex
 	watches []*Watch
 }
 
-// add takes in w, unless it is in. The caller holds w's lock.
+// add adds w, unless present. The caller holds w's lock.
 func (r *Registry) add(w *Watch) {
 	if r == nil || w.place > 0 {
 		return
@@ -22,7 +21,7 @@ func (r *Registry) add(w *Watch) {
 	w.place = uint32(len(r.watches))
 }
 
-// remove takes out w, if it is in. The caller holds w's lock.
+// remove removes w, if present. The caller holds w's lock.
 func (r *Registry) remove(w *Watch) {
 	if r == nil {
 		return
@@ -40,8 +39,8 @@ func (r *Registry) remove(w *Watch) {
 	w.place = 0
 }
 
-// Watches returns the watches that are running, in no order. Those that begin or
-// end meanwhile may be there or not.
+// Watches returns the running watches, in no order. It may include or miss those that
+// begin or end meanwhile.
 func (r *Registry) Watches() []*Watch {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,26 +6,25 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// maxNodes is how many rounds of matches a Stream keeps linked for watchers
-// that lag a little. One that lags more reads the window instead, which holds
-// far longer; so this bounds only memory, not what can be resumed.
+// maxNodes is how many rounds of matches a Stream keeps for watches that lag a
+// little. One that lags more reads the window instead, so this bounds only memory.
 const maxNodes = 32
 
-// Stream is what one filter lets through, evaluated once for all watchers that
-// have it. The dispatcher alone appends; watchers follow the links.
+// Stream is the events that match one filter, evaluated once for all watches that
+// have it. Only the dispatcher appends; watches follow the links.
 //
-//	head ─▶ node ─▶ node ─▶ … ─▶ tail        at most maxNodes; a node that falls
-//	         ▲                    ▲           off the head is cut: whoever stands
-//	     a watcher            most watchers   on it is sent back to the window
+//	head ─▶ node ─▶ node ─▶ … ─▶ tail       at most maxNodes; a node that falls
+//	         ▲                    ▲          off the head is cut: watches on it
+//	      a watch            most watches    read the window again
 type Stream struct {
 	schema *store.Schema
 	filter *store.Filter
-	// everything: the filter lets all through, so the window itself is the
-	// stream and no node is ever made.
+	// everything: the filter matches everything, so the window itself is the
+	// stream and there are no nodes.
 	everything bool
 	tail       atomic.Pointer[node]
-	// shared is the last stretch that a watch evaluated by itself: those that catch
-	// up beside it take the result.
+	// shared is the last part of the window that a watch evaluated: other watches
+	// that catch up concurrently reuse the result.
 	shared atomic.Pointer[sharedScan]
 
 	// Owned by the dispatcher.
@@ -36,20 +35,19 @@ type Stream struct {
 
 // node is the matches of one or more dispatch rounds.
 type node struct {
-	// The node covers the window from ≤ position < to, the round that it is of;
-	// every match in there is in events, and there is none between two nodes.
+	// The node covers the positions from ≤ position < to of its round: events are
+	// all matches in there, and there are none between two nodes.
 	from, to store.Seq
 	events   []store.Event
 	// count is the number of events in the stream up to this node's end.
 	count uint64
 	// next is nil at the tail.
 	next atomic.Pointer[node]
-	// cut: the stream has let go of the node. Only the dispatcher's turns write
-	// and read it.
+	// cut: the stream has dropped the node. Only the dispatcher's turns use it.
 	cut bool
 }
 
-// sharedScan is a stretch of the window as this stream's filter sees it.
+// sharedScan is the matches of the stream's filter in a part of the window.
 type sharedScan struct {
 	from, to store.Seq
 	events   []store.Event
@@ -64,15 +62,14 @@ func NewStream(schema *store.Schema, filter *store.Filter, at store.Seq) *Stream
 	return s
 }
 
-// Filter returns what the stream lets through.
+// Filter returns the stream's filter.
 func (s *Stream) Filter() *store.Filter { return s.filter }
 
 // Everything reports whether the stream is the window itself.
 func (s *Stream) Everything() bool { return s.everything }
 
-// Append adds the matches of a round that went over the window from position
-// from up to to. Only the dispatcher calls it, in order; a round without matches
-// need not be told.
+// Append adds the matches of a round over the positions from up to to. Only the
+// dispatcher calls it, in order; rounds without matches may be left out.
 func (s *Stream) Append(from, to store.Seq, events []store.Event) {
 	tail := s.tail.Load()
 	n := &node{from: from, to: to, events: events, count: tail.count + uint64(len(events))}
@@ -83,9 +80,9 @@ func (s *Stream) Append(from, to store.Seq, events []store.Event) {
 	}
 }
 
-// Restart drops what is linked and goes on at position at, after a round that
-// could not be completed. The last complete one ended at position done: what
-// lies between is for the members to read from the window.
+// Restart drops all nodes and continues at position at, after a round that failed.
+// The last complete round ended at position done: the members read the events in
+// between from the window.
 func (s *Stream) Restart(done, at store.Seq) {
 	s.head = &node{from: at, to: at, count: s.tail.Load().count}
 	s.nodes = 0
@@ -101,7 +98,7 @@ func (s *Stream) Join(m *Member) {
 	s.members = append(s.members, m)
 }
 
-// Leave takes m out of the stream's members.
+// Leave removes m from the stream's members.
 func (s *Stream) Leave(m *Member) {
 	last := len(s.members) - 1
 	moved := s.members[last]
@@ -114,12 +111,12 @@ func (s *Stream) Leave(m *Member) {
 // Joined reports whether m is a member of a stream.
 func (m *Member) Joined() bool { return m.memberIndex != noMember }
 
-// Members returns the watches of the stream. The slice is the dispatcher's to
-// read until the next Join or Leave.
+// Members returns the watches of the stream. The slice is valid until the next Join
+// or Leave.
 func (s *Stream) Members() []*Member { return s.members }
 
-// count is how many events the stream has had. For an Everything stream that
-// is the window's next position.
+// count returns the number of events in the stream so far. For an Everything stream
+// that is the window's next position.
 func (s *Stream) count(next store.Seq) uint64 {
 	if s.everything {
 		return uint64(next)
@@ -134,10 +131,9 @@ func (s *Stream) cutHead() {
 	s.nodes--
 }
 
-// evaluate returns the matches among raw, which stands at position at, taking
-// them from a neighbour that has just evaluated the same stretch if it can.
-// Stretches end where chunks do, so after one of their own all that catch up
-// read the same.
+// evaluate returns the matches among raw, the events at position at. It reuses the
+// result of another watch that has just evaluated the same events. Reads end at chunk
+// boundaries, so watches that catch up concurrently read the same slices.
 func (s *Stream) evaluate(at store.Seq, raw []store.Event) []store.Event {
 	to := at + store.Seq(len(raw))
 	if m := s.shared.Load(); m != nil && m.from == at && m.to == to {

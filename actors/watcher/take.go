@@ -2,9 +2,8 @@ package watcher
 
 import "github.com/watchmill/watchmill/store"
 
-// take hands the consumer what is next: events, or why the watch ended. With
-// neither, the watch has caught up and is waiting: the dispatcher will have its
-// consumer look again.
+// take returns the next events, or the reason that the watch ended. With neither,
+// the watch has caught up and is waiting: the dispatcher will signal its consumer.
 func (w *Watch) take() ([]store.Event, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -13,8 +12,8 @@ func (w *Watch) take() ([]store.Event, error) {
 	}
 	events := w.read()
 	if len(events) == 0 && !w.flags.has(ended) {
-		// Whatever is published from here on finds the watch waiting; what came
-		// before is found by reading once more.
+		// A later publication finds the watch waiting; reading once more finds an
+		// earlier one.
 		w.flags.set(waiting)
 		events = w.read()
 	}
@@ -29,8 +28,7 @@ func (w *Watch) take() ([]store.Event, error) {
 	return events, nil
 }
 
-// hold keeps events that were taken and not given to the consumer, for the next
-// take.
+// hold keeps events that were taken but not given to the consumer, for the next take.
 func (w *Watch) hold(events []store.Event) {
 	if len(events) == 0 {
 		return
@@ -42,8 +40,7 @@ func (w *Watch) hold(events []store.Event) {
 	}
 }
 
-// unhold returns what is held, which then no longer is. The caller holds the
-// lock.
+// unhold returns and clears the held events. The caller holds the lock.
 func (w *Watch) unhold() (events []store.Event) {
 	if w.extras != nil {
 		events, w.extras.held = w.extras.held, nil
@@ -51,7 +48,7 @@ func (w *Watch) unhold() (events []store.Event) {
 	return events
 }
 
-// read moves the cursor over the next events. Without any, the watch has caught
+// read returns the next events and moves the cursor. Without any, the watch has caught
 // up, has not begun or has ended. The caller holds the lock.
 func (w *Watch) read() []store.Event {
 	if w.extras != nil && w.extras.drainInitial && w.cur.initial.done() {
@@ -84,7 +81,7 @@ func (w *Watch) readAt(snap *store.Snapshot) ([]store.Event, error) {
 		events, err = w.cur.read(w.stream, snap)
 	}
 	if w.untold {
-		events = w.tell(events)
+		events = w.markGap(events)
 	}
 	return events, err
 }
@@ -97,8 +94,8 @@ func (w *Watch) bookmark() []store.Event {
 	return []store.Event{{Type: store.Bookmark, Revision: w.cur.rev}}
 }
 
-// count records how much of its stream the watch has taken. One that scans the
-// window cannot say, and keeps the figure that it had.
+// count records how much of its stream the watch has read. It does not change while
+// the watch scans the window.
 func (w *Watch) count() {
 	var kept uint64
 	if w.cur.backlog != nil {
@@ -112,8 +109,8 @@ func (w *Watch) count() {
 	}
 }
 
-// caughtUp notes that the consumer, which asks for more, has been given all up
-// to the cursor's revision.
+// caughtUp records that the consumer has received everything up to the cursor's
+// revision.
 func (w *Watch) caughtUp() {
 	w.resume.Store(uint64(w.cur.rev))
 	if w.flags.clear(stalled) {
@@ -121,15 +118,15 @@ func (w *Watch) caughtUp() {
 	}
 }
 
-// passed notes that the consumer has been given ev and all before it.
+// passed records that the consumer has received ev and all events before it.
 func (w *Watch) passed(ev store.Event) {
 	if ev.Marks&(store.Initial|store.Conflated) == 0 {
 		w.resume.Store(uint64(ev.Revision))
 	}
 }
 
-// passedAll notes that the consumer has been given the first n of a batch. If
-// the next one has the same revision, that one cannot be resumed from yet.
+// passedAll records that the consumer has received the first n events of a batch. If
+// the next one has the same revision, the watch cannot be resumed from that yet.
 func (w *Watch) passedAll(batch []store.Event, n int) {
 	for n > 0 && n < len(batch) && batch[n-1].Revision == batch[n].Revision {
 		n--

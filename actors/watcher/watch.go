@@ -11,53 +11,49 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// DefaultBuffer is how many events a watch may lag before it is called stalled
-// if [Options].Buffer is zero: ten times what the API server's cacheWatcher
-// holds without an index, since lag costs no memory here.
+// DefaultBuffer is the default of [Options].Buffer: ten times the buffer of the API
+// server's cacheWatcher without an index, since lag costs no memory here.
 const DefaultBuffer = 1000
 
-// Options is what is asked of a watch.
+// Options are a watch's options.
 type Options struct {
-	// Filter is what the watch wants; nil is everything. Watches with the same
-	// one share its evaluation.
+	// Filter selects the events; nil selects everything. Watches with the same
+	// filter share its evaluation.
 	Filter *store.Filter
-	// From is where it starts.
+	// From is where the watch starts.
 	From From
 	// Policy says what happens to a watch that stays stalled.
 	Policy Policy
-	// Buffer is how many events for it the watch may lag before it is called
-	// stalled, and how many it keeps when the window leaves it behind. Zero means
-	// [DefaultBuffer].
+	// Buffer is how many of its events the watch may lag before it is stalled, and
+	// how many it keeps when they leave the window. Zero means [DefaultBuffer].
 	Buffer int
 	// Bookmarks asks for bookmarks.
 	Bookmarks bool
 	// Deadline is when the watch ends with [ErrDeadline]; zero means never.
 	Deadline time.Time
-	// OnPool runs a handler on the system's pool. One that may block must not be
-	// there.
+	// OnPool runs a handler on the system's pool, where it must not block.
 	OnPool bool
-	// Name is what the watch is called in errors and figures.
+	// Name is the watch's name in errors and Info.
 	Name usercode.Name
 }
 
 // From is where a watch starts. The zero value starts now.
 type From struct {
-	// NotBefore is a revision that a start now must not lie before: what leads up
-	// to it is the past, even if the cache has not heard of it.
+	// NotBefore is a lower bound for a start now: changes up to it are in the past,
+	// even if the cache has not received them yet.
 	NotBefore store.Revision
-	// Revision starts after it; in the future, too.
+	// Revision starts after this revision, which may be in the future.
 	Revision store.Revision
-	// State starts with the state, as Added events, then goes on.
+	// State starts with the state, as Added events.
 	State bool
-	// InitialEnd closes the state with a bookmark.
+	// InitialEnd sends a bookmark after the state.
 	InitialEnd bool
-	// Last starts with as many of the newest events in the window.
+	// Last starts with that many of the newest events in the window.
 	Last int
 }
 
-// Watch is one watch as its consumer sees it; [Member] is the same watch as the
-// dispatcher sees it. It begins when the dispatcher takes it in and lives until
-// its end.
+// Watch is the consumer's view of a watch; [Member] is the dispatcher's. It begins
+// when the dispatcher registers it.
 type Watch struct {
 	feed   *Feed
 	stream *Stream
@@ -99,38 +95,37 @@ type Watch struct {
 
 	// resume is the revision that the consumer may resume from.
 	resume atomic.Uint64
-	// taken is how much of its stream the watch has taken, in events.
+	// taken is how many events of its stream the watch has read.
 	taken atomic.Uint64
-	// delivered counts the events handed to the consumer.
+	// delivered counts the events given to the consumer.
 	delivered atomic.Uint64
 
 	kind  atomic.Int32
 	flags flags
 }
 
-// target has a watch's consumer look for what is next.
+// target signals a watch's consumer to read.
 type target interface{ signal() }
 
-// extras are what most watches do not have, kept apart because 100,000 idle
-// ones do not.
+// extras are rarely used fields, kept apart to save memory for 100,000 idle watches.
 type extras struct {
 	deadline time.Time
 	done     chan struct{}
 	// end is why the watch ended.
 	end error
-	// held is what was taken and not given to the consumer.
+	// held are the events taken but not given to the consumer.
 	held []store.Event
 	// lost counts the events that were left out.
 	lost uint64
-	// stalledAt is when the watch was last called stalled.
+	// stalledAt is when the watch last became stalled.
 	stalledAt time.Time
-	// drainTo, if set, is the end of a watch that may first read what there is:
-	// the rest of its initial state, or everything that was published.
+	// drainTo, if set, is the reason that ends the watch after it has read the rest
+	// of its initial state, or everything that was published.
 	drainTo      error
 	drainInitial bool
 }
 
-// New makes a watch that reads feed and is pulled.
+// New makes a watch that reads feed, for Next, Events, Batches or Pump.
 func New(feed *Feed, options Options) *Watch {
 	w := new(Watch)
 	w.prepare(feed, options)
@@ -150,7 +145,7 @@ func (w *Watch) prepare(feed *Feed, options Options) {
 	}
 }
 
-// more returns the watch's extras, made if there are none. The caller holds the
+// more returns the watch's extras, creating them if necessary. The caller holds the
 // lock.
 func (w *Watch) more() *extras {
 	if w.extras == nil {
@@ -159,7 +154,7 @@ func (w *Watch) more() *extras {
 	return w.extras
 }
 
-// Member returns the watch as the dispatcher sees it.
+// Member returns the dispatcher's view of the watch.
 func (w *Watch) Member() *Member { return (*Member)(w) }
 
 // StopWith ends the watch when ctx is done.
@@ -174,12 +169,12 @@ func (w *Watch) StopWith(ctx context.Context) {
 	}
 }
 
-// Stop ends the watch with [ErrStopped]. It does not wait for a handler that is
-// running. Stopping an ended watch does nothing.
+// Stop ends the watch with [ErrStopped]. It does not wait for a running handler.
+// Stopping an ended watch has no effect.
 func (w *Watch) Stop() { w.end(ErrStopped) }
 
-// end ends the watch with reason, unless it has ended, and tells its consumer.
-// What has not been delivered is dropped.
+// end ends the watch with reason, unless it has ended, and signals its consumer.
+// Undelivered events are dropped.
 func (w *Watch) end(reason error) {
 	w.mu.Lock()
 	first, target := w.finish(reason), w.target
@@ -189,8 +184,8 @@ func (w *Watch) end(reason error) {
 	}
 }
 
-// finish is end without telling the consumer. It reports whether the watch had
-// not ended. The caller holds the lock.
+// finish is end without a signal. It reports whether the watch had not ended before.
+// The caller holds the lock.
 func (w *Watch) finish(reason error) bool {
 	if w.flags.has(ended) {
 		return false
@@ -205,7 +200,7 @@ func (w *Watch) finish(reason error) bool {
 		close(more.done)
 	}
 	if h, ok := w.target.(*handler); ok {
-		h.box.Stop() // the watch is forgotten when that has stopped
+		h.box.Stop() // the dispatcher removes the watch when the actor has stopped
 	} else {
 		w.feed.ended(w)
 	}
@@ -241,15 +236,14 @@ func (w *Watch) reason() error {
 	return w.extras.end
 }
 
-// Revision returns the revision from which a new watch would continue where
-// this one's consumer stands: everything up to it has been delivered. It is
-// zero while the initial state is not complete: start over then.
+// Revision returns the revision from which a new watch continues without loss:
+// everything up to it has been delivered. It is zero while the initial state is
+// incomplete: start over then.
 //
-// It is never ahead of the consumer, so that nothing is lost, and exact once
-// the consumer has come back for more, stopped ranging, or its handler has
-// returned: what happens that is not for the watch then moves it on, too. While a
-// handler works through a batch, just after a receive from Chan, or after an
-// event marked Conflated it may be behind.
+// It is never ahead of the consumer. It is exact once the consumer has asked for
+// more events, stopped ranging, or its handler has returned; then events that are not
+// for the watch advance it, too. While a handler works through a batch, just after a
+// receive from Chan, or after an event marked Conflated, it may be behind.
 func (w *Watch) Revision() store.Revision {
 	if w.flags.has(waiting) {
 		w.skipPublished()
@@ -257,8 +251,8 @@ func (w *Watch) Revision() store.Revision {
 	return store.Revision(w.resume.Load())
 }
 
-// skipPublished moves a watch whose consumer waits for more past what was
-// published and is not for it, of which it is not told.
+// skipPublished moves a waiting watch past published events that are not for it,
+// which it is not signalled for.
 func (w *Watch) skipPublished() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -277,14 +271,13 @@ func (w *Watch) reading() bool {
 	return w.stream != nil && !w.pending && !w.flags.has(ended)
 }
 
-// Delivered returns how many events, bookmarks included, the consumer was
-// given.
+// Delivered returns the number of events, including bookmarks, given to the consumer.
 func (w *Watch) Delivered() uint64 { return w.delivered.Load() }
 
-// Lost returns how many events were left out because the policy is Conflate and
-// the window had left the watch behind: states that were superseded, objects
-// that came and went, and values that were emitted. If the watch has a filter
-// it is at most so many, since what was left out was not looked at.
+// Lost returns how many events were left out because the policy is Conflate and they
+// had left the window: superseded states, objects created and deleted meanwhile, and
+// emitted values. For a watch with a filter it is an upper bound, since the filter
+// was not evaluated for them.
 func (w *Watch) Lost() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -294,12 +287,11 @@ func (w *Watch) Lost() uint64 {
 	return w.extras.lost
 }
 
-// Lag returns how many events for this watch lie ahead of its consumer, from
-// where [Watch.Revision] stands to what was committed, without the rest of an
-// initial state. So the events that a handler was handed together count until it
-// has handled them all. Events that are on their way to the dispatcher count
-// whether they are for the watch or not, and so do those of the window while the
-// watch catches up from there. A watch that has ended lags nothing.
+// Lag returns how many events for this watch are ahead of its consumer, from
+// [Watch.Revision] to the newest commit, without the rest of an initial state. A
+// handler's batch counts until all of it is handled. Events that the dispatcher has
+// not evaluated yet count whether they are for the watch or not, and so do those of
+// the window while the watch catches up. It is zero once the watch has ended.
 func (w *Watch) Lag() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -310,11 +302,11 @@ func (w *Watch) Lag() uint64 {
 	return n
 }
 
-// Stalled reports whether the dispatcher has called the watch stalled and it
-// has not caught up since.
+// Stalled reports whether the watch lagged more than its buffer and has not caught up
+// since.
 func (w *Watch) Stalled() bool { return w.flags.has(stalled) }
 
-// traits are the options that are yes or no, in a byte.
+// traits are the boolean options, in a byte.
 type traits uint8
 
 const (
@@ -342,14 +334,13 @@ const (
 	ended flag = 1 << iota
 	// waiting: the watch has caught up and its consumer asks for more.
 	waiting
-	// stalled: the dispatcher has called the watch stalled, and it has not caught
-	// up since.
+	// stalled: the watch lagged more than its buffer and has not caught up since.
 	stalled
-	// bookmarkDue: a bookmark was asked for and has not been delivered.
+	// bookmarkDue: a bookmark was requested and has not been delivered.
 	bookmarkDue
 )
 
-// flags are several, each set and cleared at once.
+// flags is a set of flags, each set and cleared atomically.
 type flags struct{ bits atomic.Uint32 }
 
 func (f *flags) has(g flag) bool { return f.bits.Load()&uint32(g) != 0 }
@@ -357,5 +348,5 @@ func (f *flags) has(g flag) bool { return f.bits.Load()&uint32(g) != 0 }
 // set reports whether the flag was not set before.
 func (f *flags) set(g flag) bool { return f.bits.Or(uint32(g))&uint32(g) == 0 }
 
-// clear reports whether the flag was set. Where it is not, it costs a read.
+// clear clears the flag and reports whether it was set. If not, it costs only a read.
 func (f *flags) clear(g flag) bool { return f.has(g) && f.bits.And(^uint32(g))&uint32(g) != 0 }

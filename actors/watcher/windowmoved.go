@@ -6,24 +6,24 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// WindowStatus is where a watch is when the window moves on.
+// WindowStatus is the status of a watch when the window moves on.
 type WindowStatus uint8
 
 const (
-	// Following: it has taken all of its stream and does not need the window.
+	// Following: it has read all of its stream and does not need the window.
 	Following WindowStatus = iota
-	// Reading: what is next for it is in the window, or kept.
+	// Reading: its next event is in the window, or in its backlog.
 	Reading
-	// Lost: something for it has left the window, so it is to end.
+	// Lost: events for it have left the window, so it must end.
 	Lost
 )
 
-// WindowMoved tells the watch that the window is about to start at next.First:
-// prev is the last snapshot that may still hold its position. What is not for it
-// the watch skips. What is and leaves the window the watch keeps, as many events
-// as its buffer may hold. If those are all that leave, it goes on behind them.
-// Otherwise a Conflate watch keeps the state after them, to be conflated from,
-// and any other ends after them with ErrExpired: then, once, it is Lost.
+// WindowMoved tells the watch that the window is about to start at next.First: prev
+// is the last snapshot that may still have its position. The watch skips events that
+// are not for it, and keeps up to Buffer of its events that leave the window. If
+// those are all, it continues after them. Otherwise a Conflate watch keeps the state
+// after them, to be conflated from, and any other watch ends after them with
+// ErrExpired; WindowMoved then returns Lost, once.
 func (m *Member) WindowMoved(prev, next *store.Snapshot) WindowStatus {
 	w := m.watch()
 	w.mu.Lock()
@@ -40,7 +40,7 @@ func (m *Member) WindowMoved(prev, next *store.Snapshot) WindowStatus {
 	case !w.cur.leftBehind(w.stream, prev, first):
 		return Reading
 	case w.cur.initial != nil:
-		// Without the changes that follow, the rest of the state is of no use.
+		// The rest of the state is useless without the changes after it.
 		w.expire(&backlog{}, w.cur.initial.revision, next)
 		return Lost
 	}
@@ -57,9 +57,10 @@ func (m *Member) WindowMoved(prev, next *store.Snapshot) WindowStatus {
 	return Lost
 }
 
-// keep moves to the backlog what leaves with prev, up to the watch's buffer, and
-// reports whether that is all. The cursor then stands behind the last event.
-// Events that came and went between prev and the next window are not to be had.
+// keep moves the watch's events that leave with prev to the backlog, up to the
+// watch's buffer, and reports whether these are all. The cursor is then after the
+// last of them. Events appended and trimmed between prev and the next window are not
+// available.
 func (w *Watch) keep(b *backlog, prev *store.Snapshot) (complete bool) {
 	for w.cur.pos < b.first {
 		events, err := w.cur.readWindow(w.stream, prev)
@@ -76,8 +77,8 @@ func (w *Watch) keep(b *backlog, prev *store.Snapshot) (complete bool) {
 	return true
 }
 
-// keepPart keeps as many of the events as there is room for, in whole revisions,
-// and moves the cursor back behind them.
+// keepPart keeps as many of the events as there is room for, in whole revisions, and
+// moves the cursor back to the end of these.
 func (w *Watch) keepPart(b *backlog, events []store.Event, room int, prev *store.Snapshot) {
 	n := wholeRevisions(events, room)
 	if n > room {
@@ -88,8 +89,7 @@ func (w *Watch) keepPart(b *backlog, events []store.Event, room int, prev *store
 	w.cur.pos, w.cur.node = prev.Window.After(w.cur.rev), nil
 }
 
-// conflateFrom readies a Conflate watch to be conflated from where its backlog
-// ends.
+// conflateFrom prepares a Conflate watch to be conflated from the end of its backlog.
 func (w *Watch) conflateFrom(b *backlog, prev *store.Snapshot) bool {
 	if w.policy != Conflate {
 		return false
@@ -99,24 +99,23 @@ func (w *Watch) conflateFrom(b *backlog, prev *store.Snapshot) bool {
 	return err == nil
 }
 
-// expire ends the watch after what the backlog has kept, or if that is nothing,
-// at the revision where its consumer stands.
+// expire ends the watch after its backlog, or if that is empty, at its consumer's
+// revision.
 func (w *Watch) expire(b *backlog, stands store.Revision, next *store.Snapshot) {
 	b.end = &store.ExpiredError{Requested: b.last(stands), Oldest: next.Window.Floor()}
 	w.cur.release()
 	w.cur.backlog = b
 }
 
-// mustConflate reports whether what is next for the watch has left the window,
-// so that it is to be conflated, and the window that it is conflated to is
-// published.
+// mustConflate reports whether the watch's next events have left the window, so that
+// it must be conflated, and the window to conflate to is published.
 func (c *cursor) mustConflate(snap *store.Snapshot) bool {
 	b := c.backlog
 	return c.initial == nil && b != nil && b.base != nil && len(b.events) == 0 &&
 		c.pos < c.windowStart(snap) && c.pos < snap.Window.Next()
 }
 
-// conflate jumps to snap: the backlog becomes what changed since its base.
+// conflate jumps to snap: the backlog becomes the difference to its base.
 func (w *Watch) conflate(snap *store.Snapshot) {
 	c, b := &w.cur, w.cur.backlog
 	events := store.Diff(w.stream.schema, b.base, snap.State, c.rev, snap.Revision, snap.At)
@@ -133,9 +132,9 @@ func (w *Watch) conflate(snap *store.Snapshot) {
 	c.pos, c.rev = snap.Window.Next(), max(c.rev, snap.Window.Revision())
 }
 
-// tell marks the first emitted value of the events, if some before it may have
-// been left out.
-func (w *Watch) tell(events []store.Event) []store.Event {
+// markGap marks the first emitted value of the events, if earlier ones may have been
+// left out.
+func (w *Watch) markGap(events []store.Event) []store.Event {
 	for i, ev := range events {
 		if ev.Type == store.Emitted {
 			w.untold = false
