@@ -62,9 +62,7 @@ func (f *frames) bookmark(ev *store.Event) ([]byte, error) {
 	if err != nil || f.table == nil {
 		return object, err
 	}
-	cells := make([]any, len(f.c.info.Columns)+2)
-	cells[0], cells[len(cells)-1] = "", "<unknown>"
-	row := metav1.TableRow{Cells: cells}
+	row := metav1.TableRow{Cells: make([]any, len(f.table.columns()))}
 	row.Object.Raw = object
 	text, err := json.Marshal(row)
 	if err != nil {

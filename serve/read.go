@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -158,7 +159,30 @@ func (c *call) listForm(meta metav1.ListMeta) (head []byte, encode func(registry
 	}
 	gvk := c.info.Kind.GroupVersionKind()
 	head, err = listHead(gvk.GroupVersion().String(), gvk.Kind+"List", meta)
-	return head, func(item registry.Item) ([]byte, error) { return c.encodings.peek(item, whole) }, err
+	return head, c.listItem(), err
+}
+
+// listItem returns what encodes the items of a list, one after the other. They do
+// not say of which kind they are, which the list does: typed clients decode watch
+// events without it, and compare them with lists.
+func (c *call) listItem() func(registry.Item) ([]byte, error) {
+	gvk := c.info.Kind.GroupVersionKind()
+	kind, version := strconv.Quote(gvk.Kind), strconv.Quote(gvk.GroupVersion().String())
+	heads := []string{`{"kind":` + kind + `,"apiVersion":` + version + `,`, `{"apiVersion":` + version + `,"kind":` + kind + `,`}
+	var item []byte
+	return func(it registry.Item) ([]byte, error) {
+		text, err := c.encodings.peek(it, whole)
+		if err != nil {
+			return nil, err
+		}
+		for _, head := range heads {
+			if rest, found := bytes.CutPrefix(text, []byte(head)); found {
+				item = append(append(item[:0], '{'), rest...)
+				return item, nil
+			}
+		}
+		return text, nil
+	}
 }
 
 // listHead returns the beginning of a list, up to its items.

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,13 +41,24 @@ func (t *tableOf) columns() []metav1.TableColumnDefinition {
 			Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description, Priority: int32(c.Priority),
 		})
 	}
+	if t.hasAge() {
+		return all
+	}
 	return append(all, metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: "Time since the object was created."})
+}
+
+// hasAge reports whether the kind has a column Age of its own.
+func (t *tableOf) hasAge() bool {
+	return slices.ContainsFunc(t.info.Columns, func(c registry.ColumnInfo) bool { return c.Name == "Age" })
 }
 
 // row returns an object's row as JSON.
 func (t *tableOf) row(item registry.Item) ([]byte, error) {
 	m := item.Meta()
-	row := metav1.TableRow{Cells: append(item.AppendCells([]any{m.GetName()}), age(m.GetCreationTimestamp()))}
+	row := metav1.TableRow{Cells: item.AppendCells([]any{m.GetName()})}
+	if !t.hasAge() {
+		row.Cells = append(row.Cells, age(m.GetCreationTimestamp()))
+	}
 	var err error
 	switch t.include {
 	case metav1.IncludeObject:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/sim/trace"
 )
@@ -33,6 +34,7 @@ type commandLine struct {
 	Replay replayCommand `cmd:"" help:"Replay a recorded history in front of many watchers and check what they saw."`
 	Store  storeCommand  `cmd:"" help:"Look after a file that objects are kept in: check, info, dump, restore, shrink."`
 	Sim    simCommand    `cmd:"" help:"Put the load of a scenario on an engine, or play every interleaving."`
+	Serve  serveCommand  `cmd:"" help:"Serve the kinds of CustomResourceDefinitions in the Kubernetes API protocol."`
 }
 
 // terminal has the writers of a command's output.
@@ -99,7 +101,7 @@ func complain(stderr io.Writer, err error) int {
 		return exitInterrupted
 	case errors.Is(err, errBroken):
 		return exitBroken
-	case errors.Is(err, replay.ErrOptions), errors.Is(err, scenario.ErrInvalid), errors.Is(err, engine.ErrConfig), errors.Is(err, errReports), errors.Is(err, errOutput), errors.Is(err, errStore), errors.As(err, &bad):
+	case errors.Is(err, replay.ErrOptions), errors.Is(err, scenario.ErrInvalid), errors.Is(err, engine.ErrConfig), errors.Is(err, crd.ErrManifest), errors.Is(err, errReports), errors.Is(err, errOutput), errors.Is(err, errStore), errors.As(err, &bad):
 		return exitUsage
 	}
 	return exitFailed

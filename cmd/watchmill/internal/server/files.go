@@ -1,0 +1,87 @@
+package server
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/serve"
+)
+
+// readTokens reads a token file as the API server has it: a line of token, user,
+// uid and, in quotes, groups. It returns the first token, too.
+func readTokens(name string) (users map[string]serve.User, first string, err error) {
+	wrong := func(problem string) error { return &engine.ConfigError{Field: "--token-file", Problem: problem} }
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, "", wrong("cannot be read: " + err.Error())
+	}
+	reader := csv.NewReader(bytes.NewReader(text))
+	reader.FieldsPerRecord, reader.Comment, reader.TrimLeadingSpace = -1, '#', true
+	lines, err := reader.ReadAll()
+	if err != nil {
+		return nil, "", wrong("does not parse: write lines of token,user,uid,\"group1,group2\"")
+	}
+	users = map[string]serve.User{}
+	for i, line := range lines {
+		if len(line) < 2 || line[0] == "" || line[1] == "" {
+			return nil, "", wrong(fmt.Sprintf("has no token and user in record %d: write lines of token,user,uid,\"group1,group2\"", i+1))
+		}
+		if _, twice := users[line[0]]; twice {
+			return nil, "", wrong(fmt.Sprintf("has the token of record %d twice", i+1))
+		}
+		user := serve.User{Name: line[1]}
+		if len(line) > 3 && line[3] != "" {
+			user.Groups = strings.Split(line[3], ",")
+		}
+		users[line[0]] = user
+	}
+	if len(lines) == 0 {
+		return nil, "", wrong("has no token: nobody could get in")
+	}
+	return users, lines[0][0], nil
+}
+
+// written marks a kubeconfig that may be written again.
+const written = "# Written by watchmill serve.\n"
+
+// writeKubeconfig writes a kubeconfig for the server. A file that something else
+// has written is left alone.
+func writeKubeconfig(name, url, token, certFile string) error {
+	before, err := os.ReadFile(name)
+	switch {
+	case err == nil && !bytes.HasPrefix(before, []byte(written)):
+		return &engine.ConfigError{Field: "--kubeconfig", Problem: fmt.Sprintf("is %s, which is there and was not written by watchmill serve; give a new file", name)}
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return &engine.ConfigError{Field: "--kubeconfig", Problem: "cannot be written: " + err.Error()}
+	}
+	cluster := map[string]any{"server": url}
+	if certFile != "" {
+		cert, err := os.ReadFile(certFile)
+		if err != nil {
+			return err
+		}
+		cluster["certificate-authority-data"] = base64.StdEncoding.EncodeToString(cert)
+	}
+	user := map[string]any{}
+	if token != "" {
+		user["token"] = token
+	}
+	const us = "watchmill"
+	text, err := json.MarshalIndent(map[string]any{
+		"apiVersion": "v1", "kind": "Config", "current-context": us,
+		"clusters": []any{map[string]any{"name": us, "cluster": cluster}},
+		"users":    []any{map[string]any{"name": us, "user": user}},
+		"contexts": []any{map[string]any{"name": us, "context": map[string]any{"cluster": us, "user": us, "namespace": "default"}}},
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, append([]byte(written), append(text, '\n')...), 0o600)
+}

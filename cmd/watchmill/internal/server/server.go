@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/crd"
+	"github.com/watchmill/watchmill/serve"
+)
+
+// Options are the flags of the command.
+type Options struct {
+	// Listen is the address, CRDs are the files of manifests.
+	Listen string
+	CRDs   []string
+	// Data is "memory" or "bolt:FILE".
+	Data string
+	// Kubeconfig is a file to write, "" for none.
+	Kubeconfig string
+	// TokenFile has the users, "" for none. CertFile and KeyFile are for TLS.
+	TokenFile, CertFile, KeyFile string
+	// Hosts are names that clients may call the server by.
+	Hosts []string
+	// Limits are the server's.
+	Limits serve.Limits
+	// Out is told what is served and where, Log what goes wrong.
+	Out, Log io.Writer
+}
+
+// Run serves until ctx is done, drains and closes everything. What is wrong with
+// the options or the manifests is an [engine.ErrConfig] or a [crd.ErrManifest].
+func Run(ctx context.Context, opts Options) (err error) {
+	definitions, err := opts.definitions()
+	if err != nil {
+		return err
+	}
+	data, err := openData(opts.Data)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, data.close()) }()
+	cfg := serve.Config{Limits: opts.Limits, Hosts: opts.Hosts, Logger: slog.New(slog.NewTextHandler(opts.Log, nil))}
+	listen := serve.Listen{Address: opts.Listen}
+	token, err := opts.secure(&cfg, &listen)
+	if err != nil {
+		return err
+	}
+	for _, d := range definitions {
+		store, err := data.open(d)
+		if err != nil {
+			return err
+		}
+		cfg.Resources = append(cfg.Resources, store)
+	}
+	server, err := serve.New(cfg)
+	if err != nil {
+		return err
+	}
+	var unwritten error
+	listening, stop := context.WithCancel(ctx)
+	defer stop()
+	listen.Ready = func(at net.Addr) {
+		if unwritten = opts.announce(at, definitions, token); unwritten != nil {
+			stop()
+		}
+	}
+	return errors.Join(server.ListenAndServe(listening, listen), unwritten)
+}
+
+// definitions reads the manifests.
+func (o *Options) definitions() ([]*crd.Definition, error) {
+	var all []*crd.Definition
+	for _, name := range o.CRDs {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, &engine.ConfigError{Field: "--crd", Problem: "cannot be read: " + err.Error()}
+		}
+		some, err := crd.Parse(file)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// secure sets users and TLS, and returns a token that a kubeconfig can have.
+func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (token string, err error) {
+	if o.TokenFile != "" {
+		users, first, err := readTokens(o.TokenFile)
+		if err != nil {
+			return "", err
+		}
+		cfg.Authenticate, token = serve.BearerTokens(users), first
+	}
+	if o.CertFile == "" && o.KeyFile == "" {
+		return token, nil
+	}
+	pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+	if err != nil {
+		return "", &engine.ConfigError{Field: "--tls-cert and --tls-key", Problem: "cannot be used: " + err.Error()}
+	}
+	listen.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	return token, nil
+}
+
+// announce says where and what is served, and what is not honoured.
+func (o *Options) announce(at net.Addr, definitions []*crd.Definition, token string) error {
+	url := "http://" + at.String()
+	if o.CertFile != "" {
+		url = "https://" + at.String()
+	}
+	fmt.Fprintf(o.Out, "serving %s\n", url)
+	for _, d := range definitions {
+		fmt.Fprintf(o.Out, "  %s.%s/%s\n", d.Kind.Plural, d.Kind.Group, d.Kind.Version)
+		for _, note := range d.Notes {
+			fmt.Fprintf(o.Out, "    note: %s\n", note)
+		}
+	}
+	if o.Kubeconfig == "" {
+		return nil
+	}
+	return writeKubeconfig(o.Kubeconfig, url, token, o.CertFile)
+}
+
+var _ serve.Provider = (*registry.Store[unstructured.Unstructured])(nil)

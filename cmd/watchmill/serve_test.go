@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
+	"github.com/watchmill/watchmill/serve"
+)
+
+const manifests = "../../registry/crd/testdata/widgets.yaml"
+
+// servedOutput is what a command has written, while it still writes.
+type servedOutput struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	wake chan struct{}
+}
+
+func newServedOutput() *servedOutput { return &servedOutput{wake: make(chan struct{}, 1)} }
+
+func (o *servedOutput) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+	return o.text.Write(p)
+}
+
+// url returns the address that was told, once it was.
+func (o *servedOutput) url(t *testing.T) string {
+	t.Helper()
+	for {
+		o.mu.Lock()
+		text := o.text.String()
+		o.mu.Unlock()
+		if _, after, found := strings.Cut(text, "serving "); found {
+			if url, _, whole := strings.Cut(after, "\n"); whole {
+				return url
+			}
+		}
+		select {
+		case <-o.wake:
+		case <-time.After(time.Minute):
+			t.Fatal("it does not serve")
+		}
+	}
+}
+
+// serving runs the command until stop is called.
+func serving(t *testing.T, opts server.Options) (url string, stop func()) {
+	t.Helper()
+	out := newServedOutput()
+	opts.Listen, opts.CRDs, opts.Out, opts.Log = "127.0.0.1:0", []string{manifests}, out, io.Discard
+	opts.Limits = serve.Limits{ShutdownDelay: 1, DrainWatches: 1}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx, opts) }()
+	return out.url(t), func() {
+		cancel()
+		require.NoError(t, <-ended)
+		http.DefaultClient.CloseIdleConnections()
+	}
+}
+
+func call(t *testing.T, method, url, token, body string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(text)
+}
+
+const inDefault = "/apis/example.com/v1/namespaces/default/widgets"
+
+func TestServe_KeepsObjectsInAFileOverARestart(t *testing.T) {
+	dir := t.TempDir()
+	opts := server.Options{Data: "bolt:" + filepath.Join(dir, "data"), Kubeconfig: filepath.Join(dir, "config")}
+	url, stop := serving(t, opts)
+	code, created := call(t, "POST", url+inDefault, "", `{"metadata":{"name":"a"},"spec":{"size":3}}`)
+	require.Equal(t, 201, code, created)
+	config, err := os.ReadFile(opts.Kubeconfig)
+	require.NoError(t, err)
+	require.Contains(t, string(config), `"server": "`+url+`"`)
+	stop()
+	url, stop = serving(t, opts)
+	defer stop()
+	code, found := call(t, "GET", url+inDefault+"/a", "", "")
+	require.Equal(t, 200, code)
+	require.Equal(t, created, found, "the same object at the same revision")
+}
+
+func TestServe_TokensAreAskedFor(t *testing.T) {
+	dir := t.TempDir()
+	tokens := filepath.Join(dir, "tokens")
+	require.NoError(t, os.WriteFile(tokens, []byte("# users\nsecret,alice,1,\"admins,users\"\n"), 0o600))
+	opts := server.Options{Data: "memory", TokenFile: tokens, Kubeconfig: filepath.Join(dir, "config")}
+	url, stop := serving(t, opts)
+	defer stop()
+	code, _ := call(t, "GET", url+inDefault, "", "")
+	require.Equal(t, 401, code)
+	code, _ = call(t, "GET", url+inDefault, "secret", "")
+	require.Equal(t, 200, code)
+	config, err := os.ReadFile(opts.Kubeconfig)
+	require.NoError(t, err)
+	require.Contains(t, string(config), `"token": "secret"`)
+}
+
+func TestServe_SaysWhatItServesAndWhatItDoesNot(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out bytes.Buffer
+	err := server.Run(ctx, server.Options{
+		Listen: "127.0.0.1:0", CRDs: []string{manifests}, Data: "memory", Out: &out, Log: io.Discard,
+		Limits: serve.Limits{ShutdownDelay: 1, DrainWatches: 1},
+	})
+	if err != nil {
+		require.ErrorContains(t, err, "operation was canceled") // before it listened
+		return
+	}
+	require.Contains(t, out.String(), "  widgets.example.com/v1\n    note: version v1beta1 is not served")
+}
+
+func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	mine, empty, half := write("mine", "apiVersion: v1\n"), write("empty", ""), write("half", "secret\n")
+	for mention, args := range map[string][]string{
+		"--crd":               {},
+		"no such file":        {"--crd", filepath.Join(dir, "none")},
+		"no document":         {"--crd", empty},
+		`--data is "tape"`:    {"--crd", manifests, "--data", "tape"},
+		"others can reach":    {"--crd", manifests, "--listen", "0.0.0.0:0"},
+		"host:port":           {"--crd", manifests, "--listen", "here"},
+		"--tls-cert":          {"--crd", manifests, "--tls-cert", empty, "--tls-key", empty},
+		"nobody could get in": {"--crd", manifests, "--token-file", empty},
+		"no token and user":   {"--crd", manifests, "--token-file", half},
+		"was not written by":  {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", mine},
+	} {
+		_, errs, status := command(t.Context(), append([]string{"serve"}, args...)...)
+		require.Equal(t, exitUsage, status, "%v: %s", args, errs)
+		require.Contains(t, errs, mention)
+	}
+	left, err := os.ReadFile(mine)
+	require.NoError(t, err)
+	require.Equal(t, "apiVersion: v1\n", string(left))
+}

@@ -1,0 +1,148 @@
+package crd_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/crd"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func widgets(t *testing.T) *crd.Definition {
+	t.Helper()
+	file, err := os.Open("testdata/widgets.yaml")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, file.Close()) }()
+	all, err := crd.Parse(file)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	return all[0]
+}
+
+func open(t *testing.T) (object, status registry.Resource, s *registry.Store[unstructured.Unstructured]) {
+	t.Helper()
+	s, err := registry.New(widgets(t).Config())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s.Resources()[0], s.Resources()[1], s
+}
+
+func TestParse_TakesWhatPeopleHave(t *testing.T) {
+	d := widgets(t)
+	require.Equal(t, registry.Kind{
+		Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets", Singular: "widget",
+		ShortNames: []string{"wd"}, Categories: []string{"all"}, Status: true,
+	}, d.Kind)
+	require.Len(t, d.Notes, 3)
+	require.Contains(t, d.Notes[0], "version v1beta1 is not served")
+	require.Contains(t, d.Notes[1], "scale")
+	require.Contains(t, d.Notes[2], "1 x-kubernetes-validations rules")
+}
+
+func TestParse_RefusesWhatIsWrong(t *testing.T) {
+	good, err := os.ReadFile("testdata/widgets.yaml")
+	require.NoError(t, err)
+	for mention, edit := range map[string]func(string) string{
+		"kind is":               func(s string) string { return strings.Replace(s, "kind: CustomResourceDefinition", "kind: Widget", 1) },
+		"spec.scope":            func(s string) string { return strings.Replace(s, "scope: Namespaced", "scope: Galaxy", 1) },
+		"widgets.example.com\"": func(s string) string { return strings.Replace(s, "name: widgets.example.com", "name: gadgets", 1) },
+		"spec.versions":         func(s string) string { return strings.ReplaceAll(s, "storage: true", "storage: false") },
+		"jsonPath":              func(s string) string { return strings.Replace(s, ".spec.size, description", "spec[, description", 1) },
+		"openAPIV3Schema":       func(s string) string { return strings.Replace(s, "minimum: 0", "minimum: [0]", 1) },
+		"no document":           func(string) string { return "# nothing\n" },
+		"invalid Custom":        func(string) string { return "a: [" },
+	} {
+		_, err := crd.Parse(strings.NewReader(edit(string(good))))
+		require.ErrorIs(t, err, crd.ErrManifest, mention)
+		require.ErrorContains(t, err, mention)
+	}
+	all, err := crd.Parse(strings.NewReader(string(good) + "\n---\n---\n" + strings.ReplaceAll(strings.ReplaceAll(string(good), "widget", "gadget"), "Widget", "Gadget")))
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+}
+
+func TestSchema_DefaultsPrunesAndValidates(t *testing.T) {
+	object, _, s := open(t)
+	var warnings []string
+	opts := registry.WriteOptions{Warn: func(text string) { warnings = append(warnings, text) }}
+	it, err := object.Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"size":3,"colour":"x","color":null,
+		"parts":[{"name":"x","more":1}],"extra":{"any":{"thing":1}},"limits":{"cpu":1},"port":"http"}}`), opts)
+	require.NoError(t, err)
+	require.Equal(t, []string{`unknown field "spec.colour"`, `unknown field "spec.parts[0].more"`}, warnings)
+	o, err := s.Engine().Get(t.Context(), it.Key(), engine.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{
+		"size": int64(3), "color": "grey", "port": "http", "limits": map[string]any{"cpu": int64(1)},
+		"parts": []any{map[string]any{"name": "x", "count": int64(1)}}, "extra": map[string]any{"any": map[string]any{"thing": int64(1)}},
+	}, o.Value.Object["spec"])
+	require.Equal(t, "spec.color=grey", "spec.color="+o.Fields[slices.Index([]string{"metadata.name", "metadata.namespace", "spec.color"}, "spec.color")])
+
+	for body, fields := range map[string][]string{
+		`{"spec":{"size":-1}}`:                 {"spec.size"},
+		`{"spec":{"size":101,"color":"blue"}}`: {"spec.color", "spec.size"},
+		`{"spec":{"size":"big"}}`:              {"spec.size"},
+		`{"spec":{}}`:                          {"spec.size"},
+		`{}`:                                   {"spec"},
+		`{"spec":{"size":1,"parts":[{"name":"X"}]}}`:                                        {"spec.parts[0].name"},
+		`{"spec":{"size":1,"limits":{"cpu":"x"}}}`:                                          {"spec.limits.cpu"},
+		`{"spec":{"size":1,"parts":[{"name":"x"},{"name":"x"},{"name":"x"},{"name":"x"}]}}`: {"spec.parts"},
+	} {
+		_, err := object.Create(t.Context(), "default", []byte(`{"metadata":{"name":"bad"},`+strings.TrimPrefix(strings.Replace(body, "{}", `{"x":1}`, 1), "{")), registry.WriteOptions{Validation: registry.IgnoreUnknown})
+		var invalid *registry.InvalidError
+		require.ErrorAs(t, err, &invalid, body)
+		var got []string
+		for _, e := range invalid.Errors {
+			got = append(got, e.Field)
+		}
+		slices.Sort(got)
+		require.Equal(t, fields, got, "%s: %v", body, err)
+	}
+}
+
+func TestColumns_ShowWhatTheirPathsFind(t *testing.T) {
+	object, status, _ := open(t)
+	it, err := object.Create(t.Context(), "default", []byte(`{"metadata":{"name":"a","annotations":{"example.com/note":"hi"}},"spec":{"size":3}}`), registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []any{int64(3), nil, "hi"}, it.AppendCells(nil)[:3])
+	it, _, err = status.Update(t.Context(), it.Key(), func(registry.Item) ([]byte, error) {
+		return []byte(`{"metadata":{"name":"a"},"status":{"conditions":[{"type":"Other","status":"No"},{"type":"Ready","status":"True"}]}}`), nil
+	}, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "True", it.AppendCells(nil)[1])
+	require.Regexp(t, `^\d+s$`, it.AppendCells(nil)[3])
+}
+
+func FuzzParse(f *testing.F) {
+	good, err := os.ReadFile("testdata/widgets.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(good))
+	f.Add("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := crd.Parse(strings.NewReader(text))
+		if err != nil {
+			require.ErrorIs(t, err, crd.ErrManifest)
+			return
+		}
+		for _, d := range all {
+			s, err := registry.New(d.Config())
+			if err != nil {
+				require.ErrorIs(t, err, engine.ErrConfig)
+				continue
+			}
+			_, err = s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"size":1}}`), registry.WriteOptions{})
+			_ = err // the schema may refuse it
+			require.NoError(t, s.Close())
+		}
+	})
+}

@@ -1,0 +1,175 @@
+package crd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/watchmill/watchmill/registry"
+)
+
+// Definition is a kind that a manifest defines.
+type Definition struct {
+	// Kind names it.
+	Kind registry.Kind
+	// Notes are what the manifest asks for and is not honoured, a sentence each.
+	Notes []string
+
+	schema    *schema
+	validator *validator
+	raw       json.RawMessage
+	columns   []registry.Column[unstructured.Unstructured]
+	fields    map[string]func(*unstructured.Unstructured) string
+}
+
+// define reads one manifest.
+func define(m *manifest) (*Definition, error) {
+	wrong := func(name, problem string) error { return &ManifestError{m.Metadata.Name, name, problem} }
+	if m.Kind != "CustomResourceDefinition" || m.APIVersion != "apiextensions.k8s.io/v1" {
+		return nil, wrong("kind", fmt.Sprintf("is %s %s; give a CustomResourceDefinition of apiextensions.k8s.io/v1", m.APIVersion, m.Kind))
+	}
+	s := &m.Spec
+	if s.Scope != "Namespaced" && s.Scope != "Cluster" {
+		return nil, wrong("spec.scope", fmt.Sprintf("is %q; give Namespaced or Cluster", s.Scope))
+	}
+	if want := s.Names.Plural + "." + s.Group; m.Metadata.Name != want {
+		return nil, wrong("metadata.name", fmt.Sprintf("must be %q: plural and group", want))
+	}
+	v := m.stored()
+	if v == nil || !v.Served {
+		return nil, wrong("spec.versions", "needs one that is both stored and served: there is no conversion")
+	}
+	d := &Definition{
+		Kind: registry.Kind{
+			Group: s.Group, Version: v.Name, Kind: s.Names.Kind, Plural: s.Names.Plural, Singular: s.Names.Singular,
+			ShortNames: s.Names.ShortNames, Categories: s.Names.Categories,
+			ClusterScoped: s.Scope == "Cluster", Status: v.Subresources.Status != nil,
+		},
+		raw: v.Schema.OpenAPI,
+	}
+	d.note(m, v)
+	if err := d.readSchema(m, v); err != nil {
+		return nil, err
+	}
+	return d, d.readPaths(m, v)
+}
+
+// stored returns the version that is stored, nil if there is none.
+func (m *manifest) stored() *version {
+	for i := range m.Spec.Versions {
+		if m.Spec.Versions[i].Storage {
+			return &m.Spec.Versions[i]
+		}
+	}
+	return nil
+}
+
+// note names what is not honoured.
+func (d *Definition) note(m *manifest, stored *version) {
+	for _, v := range m.Spec.Versions {
+		if v.Served && v.Name != stored.Name {
+			d.Notes = append(d.Notes, fmt.Sprintf("version %s is not served: there is no conversion, and %s is the one that is stored", v.Name, stored.Name))
+		}
+	}
+	if s := m.Spec.Conversion.Strategy; s != "" && s != "None" {
+		d.Notes = append(d.Notes, "conversion by "+s+" is not done")
+	}
+	if len(stored.Subresources.Scale) > 0 {
+		d.Notes = append(d.Notes, "the scale subresource is not served")
+	}
+}
+
+// readSchema makes pruning, defaults and validation of the schema.
+func (d *Definition) readSchema(m *manifest, v *version) error {
+	if len(v.Schema.OpenAPI) == 0 {
+		return &ManifestError{m.Metadata.Name, "spec.versions.schema.openAPIV3Schema", "is missing; give at least {type: object}"}
+	}
+	var err error
+	if d.schema, err = parseSchema(v.Schema.OpenAPI); err == nil {
+		d.validator, err = newValidator(v.Schema.OpenAPI)
+	}
+	if err != nil {
+		return &ManifestError{m.Metadata.Name, "spec.versions.schema.openAPIV3Schema", "does not parse: " + err.Error()}
+	}
+	d.schema.Open = d.schema.Open || m.Spec.PreserveUnknownFields
+	if rules := d.schema.rules(); rules > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("%d x-kubernetes-validations rules are not evaluated", rules))
+	}
+	return nil
+}
+
+// readPaths makes columns and fields of their paths.
+func (d *Definition) readPaths(m *manifest, v *version) error {
+	for _, c := range v.Columns {
+		p, err := parsePath(c.Path)
+		if err != nil {
+			return &ManifestError{m.Metadata.Name, fmt.Sprintf("the jsonPath of the column %q", c.Name), err.Error()}
+		}
+		d.columns = append(d.columns, registry.Column[unstructured.Unstructured]{
+			Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description, Priority: c.Priority,
+			Value: func(o *unstructured.Unstructured) any { return cell(p.find(o.Object), c.Type) },
+		})
+	}
+	d.fields = map[string]func(*unstructured.Unstructured) string{}
+	for _, f := range v.SelectableFields {
+		p, err := parsePath(f.Path)
+		if err != nil {
+			return &ManifestError{m.Metadata.Name, "spec.versions.selectableFields", err.Error()}
+		}
+		d.fields[strings.TrimPrefix(f.Path, ".")] = func(o *unstructured.Unstructured) string {
+			if value := p.find(o.Object); value != nil {
+				return fmt.Sprint(value)
+			}
+			return ""
+		}
+	}
+	return nil
+}
+
+// cell returns what a column of a type shows of a value.
+func cell(value any, columnType string) any {
+	switch v := value.(type) {
+	case nil:
+		return nil
+	case string:
+		if columnType != "date" {
+			return v
+		}
+		at, err := time.Parse(time.RFC3339, v)
+		if err != nil {
+			return "<invalid>"
+		}
+		return duration.HumanDuration(time.Since(at))
+	case bool, int64, float64:
+		if columnType == "string" {
+			return fmt.Sprint(v)
+		}
+		return v
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil
+	}
+	return string(text)
+}
+
+// Config returns the configuration of a store of the kind. What is left out of it,
+// such as Engine, can be set.
+func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
+	return registry.Config[unstructured.Unstructured]{
+		Kind: d.Kind, Columns: d.columns, Fields: d.fields, Schema: d.raw,
+		Prune: func(o *unstructured.Unstructured) []string { return d.schema.pruneRoot(o.Object) },
+		Strategy: registry.Strategy[unstructured.Unstructured]{
+			Default: func(o *unstructured.Unstructured) { d.schema.setDefaults(o.Object) },
+			Validate: func(_ context.Context, o, _ *unstructured.Unstructured) field.ErrorList {
+				return d.validator.validate(o.Object)
+			},
+		},
+	}
+}

@@ -1,0 +1,25 @@
+// Package crd makes kinds of CustomResourceDefinition manifests, as people have
+// them, for objects whose fields are known only at run time.
+//
+//	widgets.yaml ──Parse──▶ Definition ──Config──▶ registry.New ──▶ serve
+//	                          │    names, scope, status, columns, fields
+//	                          │    schema: prune ─▶ default ─▶ validate
+//	                          └─ Notes: what the manifest asks for and is not honoured
+//
+// # Usage
+//
+// [Parse] reads all manifests of a file. Each makes one [Definition]: that of its
+// storage version, for there is no conversion between versions.
+//
+// # What is honoured
+//
+// Group, names, scope; the structural schema with defaults, pruning, nullable,
+// x-kubernetes-preserve-unknown-fields, -int-or-string and -embedded-resource, and
+// validation by OpenAPI; the status subresource; printer columns; selectable
+// fields. Rules in CEL, conversion, further versions and the scale subresource are
+// not, and each is named in [Definition].Notes.
+//
+// # Concurrency
+//
+// Definitions are immutable.
+package crd

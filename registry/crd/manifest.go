@@ -1,0 +1,161 @@
+package crd
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/goccy/go-yaml"
+)
+
+// ErrManifest is what every error of a manifest is.
+var ErrManifest = errors.New("invalid CustomResourceDefinition")
+
+// ManifestError says what is wrong with a manifest.
+type ManifestError struct {
+	// Name is that of the definition, "" if it has none; Field is what is wrong.
+	Name, Field string
+	// Problem is what is wrong and what would be right.
+	Problem string
+}
+
+func (e *ManifestError) Error() string {
+	return fmt.Sprintf("CustomResourceDefinition %q: %s %s", e.Name, e.Field, e.Problem)
+}
+
+// Is makes errors.Is(err, ErrManifest) true.
+func (e *ManifestError) Is(target error) bool { return target == ErrManifest }
+
+// maxManifest is the largest file of manifests, in bytes.
+const maxManifest = 8 << 20
+
+// manifest is the part of a CustomResourceDefinition that is read.
+type manifest struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Spec struct {
+		Group string `json:"group"`
+		Scope string `json:"scope"`
+		Names struct {
+			Plural     string   `json:"plural"`
+			Singular   string   `json:"singular"`
+			Kind       string   `json:"kind"`
+			ShortNames []string `json:"shortNames"`
+			Categories []string `json:"categories"`
+		} `json:"names"`
+		Versions   []version `json:"versions"`
+		Conversion struct {
+			Strategy string `json:"strategy"`
+		} `json:"conversion"`
+		PreserveUnknownFields bool `json:"preserveUnknownFields"`
+	} `json:"spec"`
+}
+
+// version is one version of a manifest.
+type version struct {
+	Name    string `json:"name"`
+	Served  bool   `json:"served"`
+	Storage bool   `json:"storage"`
+	Schema  struct {
+		OpenAPI json.RawMessage `json:"openAPIV3Schema"`
+	} `json:"schema"`
+	Subresources struct {
+		Status *struct{}       `json:"status"`
+		Scale  json.RawMessage `json:"scale"`
+	} `json:"subresources"`
+	Columns []struct {
+		Name        string `json:"name"`
+		Type        string `json:"type"`
+		Format      string `json:"format"`
+		Description string `json:"description"`
+		Priority    int    `json:"priority"`
+		Path        string `json:"jsonPath"`
+	} `json:"additionalPrinterColumns"`
+	SelectableFields []struct {
+		Path string `json:"jsonPath"`
+	} `json:"selectableFields"`
+}
+
+// Parse reads the CustomResourceDefinitions of a file in YAML or JSON, of which
+// there must be at least one. Documents of other kinds are an error.
+//
+// Errors: [ErrManifest], as a [*ManifestError] for what is read and wrong.
+func Parse(in io.Reader) ([]*Definition, error) {
+	text, err := io.ReadAll(io.LimitReader(in, maxManifest+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxManifest {
+		return nil, fmt.Errorf("%w: the file is larger than %d bytes", ErrManifest, maxManifest)
+	}
+	var all []*Definition
+	for document, err := range documents(text) {
+		if err != nil {
+			return nil, err
+		}
+		d, err := define(document)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w: the file has no document", ErrManifest)
+	}
+	return all, nil
+}
+
+// documents ranges over the manifests of a file.
+func documents(text []byte) func(yield func(*manifest, error) bool) {
+	return func(yield func(*manifest, error) bool) {
+		for part := range parts(text) {
+			var document map[string]any
+			err := yaml.Unmarshal(part, &document)
+			if err == nil && len(document) == 0 {
+				continue
+			}
+			m := &manifest{}
+			if err == nil {
+				err = into(m, document)
+			}
+			if err != nil {
+				err = fmt.Errorf("%w: %w", ErrManifest, err)
+			}
+			if !yield(m, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// parts ranges over the documents of a YAML file, of which some may be empty.
+func parts(text []byte) func(yield func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		var part []byte
+		for line := range bytes.Lines(text) {
+			if !bytes.HasPrefix(line, []byte("---")) {
+				part = append(part, line...)
+				continue
+			}
+			if !yield(part) {
+				return
+			}
+			part = nil
+		}
+		yield(part)
+	}
+}
+
+// into fills in m from a document.
+func into(m *manifest, document map[string]any) error {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, m)
+}

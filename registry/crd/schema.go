@@ -1,0 +1,137 @@
+package crd
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
+)
+
+// schema is the part of a structural schema that pruning and defaults need.
+type schema struct {
+	Properties map[string]*schema `json:"properties"`
+	Additional *additional        `json:"additionalProperties"`
+	Items      *schema            `json:"items"`
+	Default    any                `json:"default"`
+	Nullable   bool               `json:"nullable"`
+	Open       bool               `json:"x-kubernetes-preserve-unknown-fields"`
+	Embedded   bool               `json:"x-kubernetes-embedded-resource"`
+	Rules      []any              `json:"x-kubernetes-validations"`
+}
+
+// additional is a schema of further properties, or whether there may be any.
+type additional struct {
+	allowed bool
+	schema  *schema
+}
+
+// UnmarshalJSON reads a boolean or a schema.
+func (a *additional) UnmarshalJSON(text []byte) error {
+	if string(text) == "true" || string(text) == "false" {
+		a.allowed = text[0] == 't'
+		return nil
+	}
+	a.schema = &schema{}
+	return kjson.UnmarshalCaseSensitivePreserveInts(text, a.schema)
+}
+
+// parseSchema reads a schema.
+func parseSchema(text []byte) (*schema, error) {
+	s := &schema{}
+	return s, kjson.UnmarshalCaseSensitivePreserveInts(text, s)
+}
+
+// objectFields are known in every object.
+var objectFields = []string{"apiVersion", "kind", "metadata"}
+
+// pruneRoot takes away the unknown fields of an object, and returns their paths.
+func (s *schema) pruneRoot(fields map[string]any) []string {
+	root := *s
+	root.Embedded = true
+	return root.prune(fields, "")
+}
+
+// prune takes away the unknown fields of a value. Those of metadata are not its
+// business.
+func (s *schema) prune(value any, path string) (gone []string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			at := name
+			if path != "" {
+				at = path + "." + name
+			}
+			gone = append(gone, s.pruneField(v, name, at)...)
+		}
+	case []any:
+		if s.Items == nil {
+			return nil
+		}
+		for i, item := range v {
+			gone = append(gone, s.Items.prune(item, path+"["+strconv.Itoa(i)+"]")...)
+		}
+	}
+	return gone
+}
+
+// pruneField takes away one field if it is unknown, or what is unknown in it.
+func (s *schema) pruneField(fields map[string]any, name, path string) []string {
+	property := s.Properties[name]
+	switch {
+	case s.Embedded && slices.Contains(objectFields, name):
+		return nil
+	case property != nil:
+		return property.prune(fields[name], path)
+	case s.Additional != nil && s.Additional.schema != nil:
+		return s.Additional.schema.prune(fields[name], path)
+	case s.Open || s.Additional != nil && s.Additional.allowed:
+		return nil
+	}
+	delete(fields, name)
+	return []string{path}
+}
+
+// setDefaults fills in what is missing, and what is null where that is not
+// allowed.
+func (s *schema) setDefaults(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, property := range s.Properties {
+			present, found := v[name]
+			if property.Default != nil && (!found || present == nil && !property.Nullable) {
+				v[name] = runtime.DeepCopyJSONValue(property.Default)
+			}
+			property.setDefaults(v[name])
+		}
+		if s.Additional != nil && s.Additional.schema != nil {
+			for name, item := range v {
+				if s.Properties[name] == nil {
+					s.Additional.schema.setDefaults(item)
+				}
+			}
+		}
+	case []any:
+		if s.Items != nil {
+			for _, item := range v {
+				s.Items.setDefaults(item)
+			}
+		}
+	}
+}
+
+// rules counts the rules in CEL.
+func (s *schema) rules() int {
+	if s == nil {
+		return 0
+	}
+	n := len(s.Rules) + s.Items.rules()
+	for _, property := range s.Properties {
+		n += property.rules()
+	}
+	if s.Additional != nil {
+		n += s.Additional.schema.rules()
+	}
+	return n
+}

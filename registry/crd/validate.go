@@ -1,0 +1,52 @@
+package crd
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+)
+
+// validator holds objects against a schema.
+type validator struct{ of *validate.SchemaValidator }
+
+func newValidator(text []byte) (*validator, error) {
+	s := &spec.Schema{}
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, err
+	}
+	return &validator{validate.NewSchemaValidator(s, nil, "", strfmt.Default)}, nil
+}
+
+// validate returns what is wrong with an object, by field.
+func (v *validator) validate(fields map[string]any) field.ErrorList {
+	var wrong field.ErrorList
+	for _, err := range v.of.Validate(fields).Errors {
+		wrong = append(wrong, fieldError(err))
+	}
+	return wrong
+}
+
+// fieldError returns an error of the library as one of a field.
+func fieldError(err error) *field.Error {
+	var one *openapierrors.Validation
+	if !errors.As(err, &one) {
+		return field.Invalid(nil, "", err.Error())
+	}
+	var path *field.Path
+	if name := strings.TrimPrefix(one.Name, "."); name != "" {
+		path = field.NewPath(name)
+	}
+	switch one.Code() {
+	case openapierrors.RequiredFailCode:
+		return field.Required(path, "")
+	case openapierrors.InvalidTypeCode:
+		return field.TypeInvalid(path, one.Value, one.Error())
+	}
+	return field.Invalid(path, one.Value, one.Error())
+}
