@@ -1,0 +1,110 @@
+package inspect
+
+import (
+	"crypto/rand"
+	_ "embed" // embeds the page
+	"encoding/json"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+//go:embed page.html
+var page string
+
+const (
+	// period is the time between two states of a stream.
+	period = time.Second
+	// writeTimeout is how long a client may take to read one of them.
+	writeTimeout = 10 * time.Second
+)
+
+// Options says what a handler shows, and to which requests it answers.
+type Options struct {
+	// Engines are the hosts whose engines are shown.
+	Engines []*engine.Host
+	// Hosts are further names that a request's Host header may have, without a port,
+	// beside localhost and loopback addresses: those by which a proxy is reached that
+	// checks who may read.
+	Hosts []string
+}
+
+// Handler returns a handler of the page for the engines on the hosts, to be mounted
+// under any path, such as /debug/watchmill/.
+func Handler(hosts ...*engine.Host) http.Handler { return Options{Engines: hosts}.Handler() }
+
+// Handler returns a handler as the options say.
+func (o Options) Handler() http.Handler { return handler{o} }
+
+type handler struct{ Options }
+
+// ServeHTTP serves the page, a state or a stream of states.
+func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	head := w.Header()
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Set("Referrer-Policy", "no-referrer")
+	head.Set("Cache-Control", "no-store")
+	head.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		head.Set("Allow", "GET, HEAD")
+		http.Error(w, "inspect only reads: use GET", http.StatusMethodNotAllowed)
+	case !h.knows(r.Host):
+		http.Error(w, "this host name is not allowed: use localhost, or name it in inspect.Options.Hosts", http.StatusForbidden)
+	case strings.HasSuffix(r.URL.Path, "/state"):
+		head.Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(Take(h.Engines...)) // the client has gone
+	case strings.HasSuffix(r.URL.Path, "/events"):
+		h.stream(w, r)
+	default:
+		h.page(w)
+	}
+}
+
+// knows reports whether a Host header is one that a request may have.
+func (h handler) knows(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+		return true
+	}
+	return host == "localhost" || slices.Contains(h.Hosts, host)
+}
+
+// page serves the page, whose script and style alone the browser runs.
+func (h handler) page(w http.ResponseWriter) {
+	nonce := rand.Text()
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-"+nonce+"'; style-src 'nonce-"+nonce+
+		"'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	_, _ = strings.NewReplacer("NONCE", nonce).WriteString(w, page) // the client has gone
+}
+
+// stream sends a state a second until the client has gone or does not read.
+func (h handler) stream(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	for r.Method == http.MethodGet {
+		state, err := json.Marshal(Take(h.Engines...))
+		if err != nil {
+			return
+		}
+		_ = out.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every server has one
+		if _, err := w.Write(slices.Concat([]byte("data: "), state, []byte("\n\n"))); err != nil || out.Flush() != nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}

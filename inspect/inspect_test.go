@@ -1,0 +1,232 @@
+package inspect_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/inspect"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type pod struct{ Name string }
+
+// newPods returns an engine on a host of its own, with a watch that is stuck.
+func newPods(t testing.TB) (*engine.Host, *engine.Engine[pod]) {
+	host, err := engine.NewHost(engine.HostConfig{})
+	require.NoError(t, err)
+	pods, err := engine.New(engine.Config[pod]{Key: func(p pod) string { return p.Name }, Name: "pods", Host: host, FirstRevision: 1})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, pods.Close())
+		require.NoError(t, host.Close())
+	})
+	_, err = pods.Watch(t.Context(), engine.WatchOptions{Name: "stuck", Prefix: "a"})
+	require.NoError(t, err)
+	ended, err := pods.Watch(t.Context(), engine.WatchOptions{Name: "<b>gone</b>"})
+	require.NoError(t, err)
+	ended.Stop()
+	o, err := pods.Create(t.Context(), pod{"a/b"})
+	require.NoError(t, err)
+	require.NoError(t, pods.WaitFor(t.Context(), o.Revision))
+	return host, pods
+}
+
+func Example() {
+	host, err := engine.NewHost(engine.HostConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer host.Close()
+	pods, err := engine.New(engine.Config[pod]{Key: func(p pod) string { return p.Name }, Name: "pods", Host: host})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer pods.Close()
+
+	mux := http.NewServeMux()
+	mux.Handle("/debug/watchmill/", inspect.Handler(host))
+	answer := httptest.NewRecorder()
+	mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://localhost/debug/watchmill/state", nil))
+	var state inspect.State
+	_ = json.Unmarshal(answer.Body.Bytes(), &state)
+	fmt.Println(answer.Code, state.Engines[0].Name)
+	// Output: 200 pods
+}
+
+func ExampleListen() {
+	host, err := engine.NewHost(engine.HostConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer host.Close()
+	server, err := inspect.Listen("127.0.0.1:0", host)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	answer, err := http.Get(server.URL())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_ = answer.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	fmt.Println(answer.Status, server.Close())
+	// Output: 200 OK <nil>
+}
+
+// get asks a handler as a browser would.
+func get(h http.Handler, method, url string) *http.Response {
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, httptest.NewRequest(method, url, nil))
+	return answer.Result()
+}
+
+func TestState_ShowsWhoIsSlow(t *testing.T) {
+	host, _ := newPods(t)
+	answer := get(inspect.Handler(host), http.MethodGet, "http://localhost:6061/debug/watchmill/state")
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	require.Equal(t, "application/json", answer.Header.Get("Content-Type"))
+	var s inspect.State
+	require.NoError(t, json.NewDecoder(answer.Body).Decode(&s))
+	require.Len(t, s.Engines, 1)
+	e := s.Engines[0]
+	require.Equal(t, "pods", e.Name)
+	require.True(t, e.Cached && e.Ready)
+	require.Equal(t, engine.Revision(2), e.Revision)
+	require.Equal(t, 1, e.Objects)
+	require.Positive(t, e.StateBytes)
+	require.Equal(t, "watching", e.Source.Phase)
+	require.Len(t, e.Watches, 1)
+	w := e.Watches[0]
+	require.Equal(t, []string{"stuck", `prefix "a"`, "park"}, []string{w.Name, w.Selector, w.Policy})
+	require.Equal(t, uint64(1), w.Lag)
+	require.Positive(t, w.Behind)
+	require.Len(t, e.Ends, 1)
+	require.Equal(t, []string{"<b>gone</b>", "stopped"}, []string{e.Ends[0].Name, e.Ends[0].Reason})
+	var names []string
+	for _, a := range s.Actors {
+		names = append(names, a.Name)
+	}
+	require.Subset(t, names, []string{"pods", "pods/dispatcher", "pods/reflector", "pods/watchCache"})
+}
+
+func TestState_HasABoundedNumberOfWatches(t *testing.T) {
+	host, pods := newPods(t)
+	for range inspect.MaxWatches + 20 {
+		_, err := pods.Watch(t.Context(), engine.WatchOptions{})
+		require.NoError(t, err)
+	}
+	e := inspect.Take(host).Engines[0]
+	require.Len(t, e.Watches, inspect.MaxWatches)
+	require.Equal(t, "stuck", e.Watches[0].Name)
+	require.Equal(t, int64(inspect.MaxWatches+21), e.Running)
+}
+
+func TestHandler_AnswersNoOtherHost(t *testing.T) {
+	host, _ := newPods(t)
+	h := inspect.Options{Engines: []*engine.Host{host}, Hosts: []string{"debug.example.com"}}.Handler()
+	for url, want := range map[string]int{
+		"http://localhost/": 200, "http://LOCALHOST:80/": 200, "http://127.0.0.1:6061/": 200, "http://[::1]:6061/state": 200, "http://127.8.8.8/": 200,
+		"http://debug.example.com:8080/": 200, "http://evil.example.com/state": 403, "http://10.0.0.1/": 403,
+		"http://localhost.evil.example.com/events": 403, "http://127.0.0.1.evil.example.com/": 403,
+	} {
+		require.Equal(t, want, get(h, http.MethodGet, url).StatusCode, url)
+	}
+}
+
+func TestHandler_OnlyReads(t *testing.T) {
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodOptions} {
+		answer := get(inspect.Handler(), method, "http://localhost/state")
+		require.Equal(t, http.StatusMethodNotAllowed, answer.StatusCode)
+		require.Equal(t, "GET, HEAD", answer.Header.Get("Allow"))
+	}
+	require.Equal(t, http.StatusOK, get(inspect.Handler(), http.MethodHead, "http://localhost/events").StatusCode, "which ends at once")
+}
+
+func TestPage_RunsItsOwnScriptOnly(t *testing.T) {
+	var nonces []string
+	for range 2 {
+		answer := get(inspect.Handler(), http.MethodGet, "http://localhost/debug/watchmill")
+		policy := answer.Header.Get("Content-Security-Policy")
+		_, after, ok := strings.Cut(policy, "script-src 'nonce-")
+		require.True(t, ok, policy)
+		nonce, _, _ := strings.Cut(after, "'")
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.Equal(t, 2, strings.Count(string(text), `nonce="`+nonce+`"`))
+		require.NotContains(t, string(text), "NONCE")
+		require.Contains(t, policy, "default-src 'none'")
+		require.Contains(t, policy, "frame-ancestors 'none'")
+		require.NotContains(t, policy, "unsafe")
+		require.Equal(t, "nosniff", answer.Header.Get("X-Content-Type-Options"))
+		for _, foreign := range []string{"http://", "https://", "innerHTML", "eval("} {
+			rest := strings.ReplaceAll(string(text), "http://www.w3.org/2000/svg", "")
+			require.NotContains(t, rest, foreign)
+		}
+		nonces = append(nonces, nonce)
+	}
+	require.NotEqual(t, nonces[0], nonces[1])
+}
+
+func TestEvents_AreStates(t *testing.T) {
+	host, pods := newPods(t)
+	server, err := inspect.Listen("localhost:0", host)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, server.Close()) }()
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL()+"events", nil)
+	require.NoError(t, err)
+	answer, err := client.Do(request)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	require.Equal(t, "text/event-stream", answer.Header.Get("Content-Type"))
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	next := func() (s inspect.State) {
+		for lines.Scan() {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				require.NoError(t, json.Unmarshal([]byte(data), &s))
+				return s
+			}
+		}
+		t.Fatal("the stream has ended")
+		return s
+	}
+	require.Equal(t, engine.Revision(2), next().Engines[0].Revision)
+	o, err := pods.Create(t.Context(), pod{"c"})
+	require.NoError(t, err)
+	require.NoError(t, pods.WaitFor(t.Context(), o.Revision))
+	require.Equal(t, o.Revision, next().Engines[0].Revision)
+}
+
+func TestListen_IsForThisMachineOnly(t *testing.T) {
+	for _, addr := range []string{":6061", "0.0.0.0:0", "[::]:0", "10.0.0.1:80", "example.com:80", "nonsense", ""} {
+		_, err := inspect.Listen(addr)
+		require.ErrorIs(t, err, usercode.ErrConfig, addr)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, inspect.ListenAndServe(ctx, "127.0.0.1:0"))
+	s, err := inspect.Listen("127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.NoError(t, s.Close())
+}

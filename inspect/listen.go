@@ -1,0 +1,86 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// Path is where [Listen] serves the page.
+const Path = "/debug/watchmill/"
+
+// Server is a server of the page alone.
+type Server struct {
+	listener net.Listener
+	http     http.Server
+	cancel   context.CancelFunc
+	done     chan error
+}
+
+// Listen serves the page at [Path] of a loopback address, such as "127.0.0.1:6061"
+// or "localhost:0", which takes any free port. Close the server when done.
+//
+// The error is a [*usercode.ConfigError] if the address is none of loopback: mount
+// [Handler] in a server that checks who may read instead. Otherwise it is that of
+// [net.Listen].
+func Listen(addr string, hosts ...*engine.Host) (*Server, error) {
+	if !loopback(addr) {
+		return nil, &usercode.ConfigError{
+			Field:   "address",
+			Problem: `"` + addr + `" is not of loopback; give one such as 127.0.0.1:6061, or mount inspect.Handler in a server that checks who may read`,
+		}
+	}
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle(Path, Handler(hosts...))
+	mux.Handle("/{$}", http.RedirectHandler(Path, http.StatusFound))
+	life, cancel := context.WithCancel(context.Background())
+	s := &Server{listener: listener, cancel: cancel, done: make(chan error, 1)}
+	s.http = http.Server{
+		Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 1 << 14,
+		BaseContext: func(net.Listener) context.Context { return life },
+	}
+	go func() { s.done <- s.http.Serve(listener) }()
+	return s, nil
+}
+
+// ListenAndServe serves the page as [Listen] does until ctx is done.
+func ListenAndServe(ctx context.Context, addr string, hosts ...*engine.Host) error {
+	s, err := Listen(addr, hosts...)
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return s.Close()
+}
+
+// URL returns the address of the page.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + Path }
+
+// Close ends the server and waits until it has ended. Calling it again does nothing.
+func (s *Server) Close() error {
+	s.cancel() // ends the streams
+	err := s.http.Close()
+	if served := <-s.done; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	s.done <- http.ErrServerClosed
+	return err
+}
+
+func loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

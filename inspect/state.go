@@ -1,0 +1,122 @@
+package inspect
+
+import (
+	"time"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/engine"
+)
+
+// MaxWatches is how many watches of an engine a [State] has at most: those that are
+// behind the longest.
+const MaxWatches = 100
+
+// State is what engines are doing at one moment. Durations are in seconds.
+type State struct {
+	At      time.Time
+	Engines []Engine
+	// Actors are the actors with queues, of all hosts. Timers is how many are armed.
+	Actors []actors.MailboxInfo
+	Timers int
+}
+
+// Engine is the state of one engine.
+type Engine struct {
+	Name          string
+	Cached, Ready bool
+	// Revision is what the cache has reached, Floor the oldest one to resume from.
+	Revision, Floor engine.Revision
+	Generation      uint64
+	Objects         int
+	// WindowEvents is how many changes the window has, of MaxEvents and MaxBytes that it
+	// may have; zero is no bound.
+	WindowEvents, MaxEvents int
+	MaxBytes                int64
+	// StateBytes, WindowBytes and HistoryBytes estimate the memory.
+	StateBytes, WindowBytes, HistoryBytes int64
+	// Events, Dispatched and Wakes are totals, for rates.
+	Events, Dispatched, Wakes uint64
+	Stalls, Relists, Failures uint64
+	Running, Stalled          int64
+	Source                    Source
+	// Watches are the slowest first.
+	Watches []Watch
+	// Ends are the newest first.
+	Ends []End
+}
+
+// Source is the state of an engine's Reflector.
+type Source struct {
+	Phase     string
+	Revision  engine.Revision
+	Errors    uint64
+	LastError string
+}
+
+// Watch is the state of one watch.
+type Watch struct {
+	Name, Selector, Policy, Consumer string
+	Revision                         engine.Revision
+	Lag                              uint64
+	Behind, Age                      float64
+	Delivered, Lost                  uint64
+	// Stalled is for how long it has been stalled; zero if it is not.
+	Stalled float64
+}
+
+// End is the end of a watch.
+type End struct {
+	Name, Reason, Why string
+	At                time.Time
+	Delivered         uint64
+}
+
+// Take returns the state of all engines on the hosts.
+func Take(hosts ...*engine.Host) State {
+	s := State{At: time.Now(), Engines: []Engine{}, Actors: []actors.MailboxInfo{}}
+	for _, h := range hosts {
+		now := h.Clock().Now()
+		for _, r := range h.Engines() {
+			s.Engines = append(s.Engines, engineState(r, now))
+		}
+		s.Actors = append(s.Actors, engine.SystemOf(h).Mailboxes()...)
+		s.Timers += h.Timers()
+	}
+	return s
+}
+
+func engineState(r engine.Running, now time.Time) Engine {
+	stats, window := r.Stats(), r.Window()
+	e := Engine{
+		Name: r.Name(), Cached: r.Cached(), Ready: stats.Ready,
+		Revision: stats.Revision, Floor: stats.WindowFloor, Generation: stats.Generation, Objects: stats.Objects,
+		WindowEvents: stats.WindowEvents, MaxEvents: window.MaxEvents, MaxBytes: window.MaxBytes,
+		StateBytes: stats.StateBytes, WindowBytes: stats.WindowBytes, HistoryBytes: stats.HistoryBytes,
+		Events: stats.Events, Dispatched: stats.Dispatched, Wakes: stats.Wakes,
+		Stalls: stats.Stalls, Relists: stats.Relists, Failures: stats.Failures, Running: stats.Watches, Stalled: stats.Stalled,
+		Source:  Source{Phase: stats.Source.Phase.String(), Revision: stats.Source.Revision, Errors: stats.Source.Errors},
+		Watches: []Watch{}, Ends: []End{},
+	}
+	if err := stats.Source.LastError; err != nil {
+		e.Source.LastError = err.Error()
+	}
+	watches := r.Watches()
+	for _, w := range watches[:min(len(watches), MaxWatches)] {
+		e.Watches = append(e.Watches, watchState(w, now))
+	}
+	for _, end := range r.Ends() {
+		e.Ends = append(e.Ends, End{end.Name, end.Reason(), end.Why.Error(), end.At, end.Delivered})
+	}
+	return e
+}
+
+func watchState(w engine.WatchInfo, now time.Time) Watch {
+	s := Watch{
+		Name: w.Name, Selector: w.Selector, Policy: w.Policy.String(), Consumer: w.Consumer, Revision: w.Revision,
+		Lag: w.Lag, Behind: w.Behind.Seconds(), Age: w.Age.Seconds(), Delivered: w.Delivered, Lost: w.Lost,
+	}
+	if !w.StalledSince.IsZero() {
+		s.Stalled = max(now.Sub(w.StalledSince).Seconds(), 0)
+	}
+	return s
+}
