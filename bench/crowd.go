@@ -35,12 +35,12 @@ func newCrowd(n, timed int, w *writer) *crowd {
 	return c
 }
 
-// newShares makes p.Watchers watchers that expect, and time, every p.Objects-th
-// write: the i-th those of the i-th object.
-func newShares(p Params, w *writer) *crowd {
+// newShares makes p.Watchers watchers that expect, and time, every n-th write, of
+// n groups: the i-th watcher those of the object i modulo n.
+func newShares(p Params, n int, w *writer) *crowd {
 	c := &crowd{members: make([]member, p.Watchers), writer: w}
 	for i := range c.members {
-		c.members[i].expect((p.Events-i+p.Objects-1)/p.Objects, true)
+		c.members[i].expect((p.Events-i%n+n-1)/n, true)
 	}
 	return c
 }
@@ -48,6 +48,9 @@ func newShares(p Params, w *writer) *crowd {
 // expect prepares the watcher for want events.
 func (m *member) expect(want int, timed bool) {
 	m.complete, m.want = make(chan struct{}, 1), int64(want)
+	if want == 0 {
+		m.complete <- struct{}{}
+	}
 	if timed {
 		m.took = make([]int64, 0, want)
 	}
@@ -85,6 +88,15 @@ func (c *crowd) open(open opener) error {
 		c.members[i].watch = w
 	}
 	return nil
+}
+
+// stop stops the watches that were opened.
+func (c *crowd) stop() {
+	for i := range c.members {
+		if w := c.members[i].watch; w != nil {
+			w.Stop()
+		}
+	}
 }
 
 // watching opens watches of s from a revision.

@@ -75,7 +75,7 @@ func pacedFloor(ctx context.Context, p Params) (Result, error) {
 // routeFloor appends each write to a log and looks its one handler up in a map.
 func routeFloor(ctx context.Context, p Params) (Result, error) {
 	object := objects(p.Objects)
-	crowd := newShares(p, newWriter(p, object))
+	crowd := newShares(p, p.Objects, newWriter(p, object))
 	routes := make(map[string]func(seq int64), p.Watchers)
 	for i, handle := range crowd.callees() {
 		routes[nodeName(i)] = handle

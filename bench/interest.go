@@ -9,7 +9,7 @@ func interest() []Workload {
 			ID: "W5", Text: "5,000 watchers, each of one value of an indexed field",
 			Full:  Params{Watchers: 5000, Objects: 5000, Events: 50_000},
 			Small: Params{Watchers: 50, Objects: 50, Events: 500},
-			Goals: []Goal{atLeast(Writes, 10), none(Lost)},
+			Goals: []Goal{atLeast(Writes, 7), none(Lost)},
 			Run:   each(func(i int) Selection { return Selection{Node: nodeName(i)} }),
 			Floor: routeFloor, Able: onStore,
 		},
@@ -40,7 +40,7 @@ func eachOn(ctx context.Context, s Store, p Params, selection func(i int) Select
 	if err != nil {
 		return nil, err
 	}
-	crowd := newShares(p, newWriter(p, object))
+	crowd := newShares(p, p.Objects, newWriter(p, object))
 	if err := crowd.open(watching(ctx, s, rev, selection)); err != nil {
 		return nil, err
 	}

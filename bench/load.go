@@ -19,7 +19,7 @@ func load() []Workload {
 		ID: "W13", Text: "150,000 objects loaded, then updates until the window of 102,400 events is full",
 		Full:  Params{Objects: 150_000, Events: 102_400},
 		Small: Params{Objects: 10_000, Events: 5000},
-		Goals: []Goal{atMost(Overhead, 0.5)},
+		Goals: []Goal{atMost(Overhead, 0.3)},
 		Run:   loaded, Floor: loadedFloor, Apart: true,
 		Able: func(c Contender) bool { return c.Windowed != nil },
 	}}

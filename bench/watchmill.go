@@ -157,3 +157,26 @@ func drain[E any](ctx context.Context, n int, next func(context.Context) ([]E, e
 	}
 	return got
 }
+
+// Pages is for [StateStore].
+func (s engineStore) Pages(ctx context.Context, size int) (int, error) {
+	opts, n := engine.ListOptions{Read: engine.Cached(), Limit: size}, 0
+	for {
+		list, err := s.Engine.List(ctx, opts)
+		if err != nil {
+			return n, err
+		}
+		n += len(list.Items)
+		if list.Continue == "" {
+			return n, nil
+		}
+		opts.Read, opts.Continue = engine.Read{}, list.Continue
+	}
+}
+
+// WatchState is for [StateStore].
+func (s engineStore) WatchState(ctx context.Context, handle func(seq int64)) (Watch, error) {
+	opts := engine.WatchOptions{InitialState: true, OnPool: true}
+	w, err := s.Handle(ctx, opts, func(ev engine.Event[Object]) { handle(ev.Object.Value.Seq) })
+	return engineWatch{w}, err
+}

@@ -115,7 +115,7 @@ func onInformer(c Contender) bool { return c.Informer != nil }
 
 // All returns every workload, in order.
 func All() []Workload {
-	return slices.Concat(fanOut(), burst(), interest(), idle(), reads(), reconnect(), slow(), load(), informers(), buses())
+	return slices.Concat(fanOut(), burst(), interest(), idle(), reads(), reconnect(), slow(), load(), informers(), buses(), growth(), million())
 }
 
 // Select returns the workloads that ids name: W4 names both W4/10 and W4/100.

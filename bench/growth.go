@@ -1,0 +1,137 @@
+package bench
+
+import (
+	"context"
+	"slices"
+)
+
+// matching is how many watchers each write of W18 matches.
+const matching = 10
+
+// Growth is the metric of how much another one varies from size to size: its
+// largest value divided by its smallest.
+func Growth(metric string) string { return "growth of " + metric }
+
+// At is the metric at one of several sizes.
+func At(metric string, size int) string { return metric + " at " + Quantity(float64(size)) }
+
+// growth is W18: what a write costs as watchers and objects become more. The sizes
+// are powers of ten up to that of the parameters.
+func growth() []Workload {
+	flat := []Goal{within(Growth(Writes), 1.5), within(Growth(P99), 1.5), none(Lost)}
+	return []Workload{
+		{
+			ID: "W18/watchers", Text: "10 to 100,000 watchers, of which 10 match each write, by an indexed field",
+			Full:  Params{Watchers: 100_000, Objects: 10_000, Events: 20_000, Rate: 1000},
+			Small: Params{Watchers: 100, Objects: 10, Events: 200, Rate: 1000},
+			Goals: flat,
+			Run:   growing(func(p *Params) *int { return &p.Watchers }, matching),
+			Floor: matchFloor, Able: onlyOurs,
+		},
+		{
+			ID: "W18/objects", Text: "1,000 to 1,000,000 objects, 1,000 watchers of which 10 match each write",
+			Full:  Params{Watchers: 1000, Objects: 1_000_000, Events: 20_000, Rate: 1000},
+			Small: Params{Watchers: 10, Objects: 100, Events: 200, Rate: 1000},
+			Goals: flat,
+			Run:   growing(func(p *Params) *int { return &p.Objects }, 1000),
+			Floor: matchFloor, Able: onlyOurs,
+		},
+	}
+}
+
+// onlyOurs is for workloads that compare sizes instead of contenders.
+func onlyOurs(Contender) bool { return false }
+
+// growing runs the sizes of one parameter, from least on or, if that is smaller,
+// the whole parameter's tenth.
+func growing(parameter func(*Params) *int, least int) func(context.Context, Contender, Params) (Result, error) {
+	return func(ctx context.Context, c Contender, p Params) (Result, error) {
+		var result Result
+		values := make(map[string][]float64)
+		largest := *parameter(&p)
+		for size := min(least, max(largest/10, 1)); size <= largest; size *= 10 {
+			*parameter(&p) = size
+			measured, err := matched(ctx, c, p)
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range measured.only(Writes, P99) {
+				values[m.Name] = append(values[m.Name], m.Value)
+				m.Name = At(m.Name, size)
+				result = append(result, m)
+			}
+			if size == largest {
+				result = append(result, measured.only(Writes, P99, Lost)...)
+			}
+		}
+		for _, name := range []string{Writes, P99} {
+			result = append(result, ratioOf(Growth(name), values[name]))
+		}
+		return result, nil
+	}
+}
+
+func ratioOf(name string, values []float64) Metric {
+	return Metric{Name: name, Unit: "×", Value: slices.Max(values) / slices.Min(values)}
+}
+
+// matched measures one size: the rate as fast as it goes, and the latency at
+// p.Rate, for as long as one second.
+func matched(ctx context.Context, c Contender, p Params) (Result, error) {
+	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
+		rev, err := fill(ctx, s, p.Objects, p.grouped())
+		if err != nil {
+			return nil, err
+		}
+		fast, slow := p, p
+		fast.Rate, slow.Events = 0, min(p.Rate, p.Events)
+		saturated, err := watchGroups(ctx, s, fast, rev)
+		if err != nil {
+			return nil, err
+		}
+		paced, err := watchGroups(ctx, s, slow, 0)
+		if err != nil {
+			return nil, err
+		}
+		return append(saturated.only(Writes, Lost), paced.only(P99)...), nil
+	})
+}
+
+// groups is the number of groups of watchers.
+func (p Params) groups() int { return max(1, p.Watchers/matching) }
+
+// grouped makes objects whose i-th is on the node of the i-th group.
+func (p Params) grouped() func(i int) Object {
+	object, groups := objects(p.Objects), p.groups()
+	return func(i int) Object {
+		o := object(i)
+		o.Node = nodeName(i % groups)
+		return o
+	}
+}
+
+// watchGroups writes while each group of watchers watches its node from rev on,
+// and stops them.
+func watchGroups(ctx context.Context, s Store, p Params, rev uint64) (Result, error) {
+	groups := p.groups()
+	crowd := newShares(p, groups, newWriter(p, p.grouped()))
+	defer crowd.stop()
+	selection := func(i int) Selection { return Selection{Node: nodeName(i % groups)} }
+	if err := crowd.open(watching(ctx, s, rev, selection)); err != nil {
+		return nil, err
+	}
+	took, err := crowd.run(ctx, onto(s))
+	if err != nil {
+		return nil, err
+	}
+	result := crowd.result(took)
+	result[0] = rate(Writes, int64(p.Events), took)
+	return result, nil
+}
+
+// matchFloor routes the writes of the largest size by a map, to the watchers that
+// match.
+func matchFloor(ctx context.Context, p Params) (Result, error) {
+	p.Watchers, p.Objects, p.Rate = p.groups(), p.groups(), 0
+	return routeFloor(ctx, p)
+}
