@@ -1,0 +1,337 @@
+package interop_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
+	toolswatch "k8s.io/client-go/tools/watch"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+)
+
+func unstructuredWidget(name string, size int64) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget",
+		"metadata": map[string]any{"name": name, "labels": map[string]any{"app": "web"}},
+		"spec":     map[string]any{"size": size},
+	}}
+}
+
+func (s *server) dynamic(t *testing.T) dynamic.ResourceInterface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(s.cfg)
+	require.NoError(t, err)
+	return client.Resource(widgetResource).Namespace("default")
+}
+
+// fill makes widgets in the process.
+func (s *server) fill(t *testing.T, n int) {
+	t.Helper()
+	for i := range n {
+		w := Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("w%04d", i)}, Spec: WidgetSpec{Size: i}}
+		_, err := s.widgets.Create(t.Context(), w, registry.WriteOptions{})
+		require.NoError(t, err)
+	}
+}
+
+func (s *server) resize(t *testing.T, name string, size int) {
+	t.Helper()
+	_, _, err := s.widgets.Update(t.Context(), "default/"+name, func(old *engine.Object[Widget]) (Widget, error) {
+		w := old.Value
+		w.Spec.Size = size
+		return w, nil
+	}, registry.WriteOptions{})
+	require.NoError(t, err)
+}
+
+func TestDiscovery_FindsEverythingInTwoRequests(t *testing.T) {
+	var mu sync.Mutex
+	var paths []string
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Audit = func(_ context.Context, e serve.Audited) {
+			mu.Lock()
+			defer mu.Unlock()
+			paths = append(paths, e.Request.Path)
+		}
+	})
+	client, err := discovery.NewDiscoveryClientForConfig(s.cfg)
+	require.NoError(t, err)
+	groups, resources, err := client.ServerGroupsAndResources()
+	require.NoError(t, err)
+	require.Len(t, groups, 1)
+	require.Len(t, resources, 1)
+	require.Equal(t, "widgets", resources[0].APIResources[0].Name)
+	mu.Lock()
+	require.ElementsMatch(t, []string{"/api", "/apis"}, paths)
+	mu.Unlock()
+	version, err := client.ServerVersion()
+	require.NoError(t, err)
+	require.Equal(t, serve.ProtocolVersion, version.GitVersion)
+	schema, err := client.OpenAPIV3().Paths()
+	require.NoError(t, err)
+	require.Contains(t, schema, "apis/example.com/v1")
+}
+
+func TestDynamic_WritesAndErrors(t *testing.T) {
+	s := newServer(t)
+	c, ctx := s.dynamic(t), t.Context()
+	o, err := c.Create(ctx, unstructuredWidget("a", 1), metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = c.Create(ctx, unstructuredWidget("a", 1), metav1.CreateOptions{})
+	require.True(t, apierrors.IsAlreadyExists(err))
+	_, err = c.Get(ctx, "none", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err))
+	stale := o.DeepCopy()
+	require.NoError(t, unstructured.SetNestedField(o.Object, int64(2), "spec", "size"))
+	o, err = c.Update(ctx, o, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, o.GetGeneration())
+	require.NoError(t, unstructured.SetNestedField(stale.Object, int64(3), "spec", "size"))
+	_, err = c.Update(ctx, stale, metav1.UpdateOptions{})
+	require.True(t, apierrors.IsConflict(err))
+	o, err = c.Patch(ctx, "a", types.MergePatchType, []byte(`{"spec":{"size":7}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	size, _, _ := unstructured.NestedInt64(o.Object, "spec", "size")
+	require.EqualValues(t, 7, size)
+	_, err = c.Create(ctx, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "B_"}}}, metav1.CreateOptions{})
+	require.True(t, apierrors.IsInvalid(err))
+	wrong := types.UID("other")
+	require.True(t, apierrors.IsConflict(c.Delete(ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &wrong}})))
+	require.NoError(t, c.Delete(ctx, "a", metav1.DeleteOptions{}))
+	require.NoError(t, c.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+}
+
+func TestDynamic_RetryOnConflictLosesNoUpdate(t *testing.T) {
+	s := newServer(t)
+	s.fill(t, 1)
+	c := s.dynamic(t)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 10 {
+				err := retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
+					o, err := c.Get(t.Context(), "w0000", metav1.GetOptions{})
+					if err != nil {
+						return err
+					}
+					size, _, _ := unstructured.NestedInt64(o.Object, "spec", "size")
+					_ = unstructured.SetNestedField(o.Object, size+1, "spec", "size")
+					_, err = c.Update(t.Context(), o, metav1.UpdateOptions{})
+					return err
+				})
+				for apierrors.IsConflict(err) {
+					err = nil // it gave up: that one is not counted below
+					s.bump(t)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	o, err := s.widgets.Engine().Get(t.Context(), "default/w0000", engine.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 40, o.Value.Spec.Size)
+}
+
+// bump adds one in the process.
+func (s *server) bump(t *testing.T) {
+	_, _, err := s.widgets.Update(t.Context(), "default/w0000", func(old *engine.Object[Widget]) (Widget, error) {
+		w := old.Value
+		w.Spec.Size++
+		return w, nil
+	}, registry.WriteOptions{})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPager_ReadsEveryPage(t *testing.T) {
+	s := newServer(t)
+	s.fill(t, 57)
+	c := s.dynamic(t)
+	p := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, opts) })
+	p.PageSize = 10
+	n := 0
+	require.NoError(t, p.EachListItem(t.Context(), metav1.ListOptions{}, func(runtime.Object) error { n++; return nil }))
+	require.Equal(t, 57, n)
+}
+
+// informed runs an informer until it has synced, writes on, and demands that it
+// ends with what there is.
+func (s *server) informed(t *testing.T, informer cache.SharedIndexInformer) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { informer.Run(ctx.Done()) })
+	defer running.Wait()
+	defer stop()
+	require.True(t, cache.WaitForCacheSync(ctx.Done(), informer.HasSynced))
+	require.Len(t, informer.GetStore().ListKeys(), 50)
+	for i := range 100 {
+		s.resize(t, fmt.Sprintf("w%04d", i%50), 1000+i)
+	}
+	_, _, err := s.widgets.Delete(t.Context(), "default/w0007", registry.DeleteOptions{})
+	require.NoError(t, err)
+	want := map[string]string{}
+	list, err := s.widgets.Engine().List(t.Context(), engine.ListOptions{})
+	require.NoError(t, err)
+	for _, o := range list.Items {
+		want[o.Key] = o.Revision.String()
+	}
+	require.Eventually(t, func() bool {
+		got := map[string]string{}
+		for _, o := range informer.GetStore().List() {
+			m := o.(metav1.Object)
+			got[m.GetNamespace()+"/"+m.GetName()] = m.GetResourceVersion()
+		}
+		return fmt.Sprint(got) == fmt.Sprint(want)
+	}, 30*time.Second, 5*time.Millisecond)
+}
+
+func TestInformer_Dynamic(t *testing.T) {
+	s := newServer(t)
+	s.fill(t, 50)
+	client, err := dynamic.NewForConfig(s.cfg)
+	require.NoError(t, err)
+	s.informed(t, dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(widgetResource).Informer())
+}
+
+func TestInformer_Metadata(t *testing.T) {
+	s := newServer(t)
+	s.fill(t, 50)
+	client, err := metadata.NewForConfig(s.cfg)
+	require.NoError(t, err)
+	s.informed(t, metadatainformer.NewSharedInformerFactory(client, 0).ForResource(widgetResource).Informer())
+}
+
+// DeepCopyObject makes Widget a runtime.Object, for the typed client.
+func (w *Widget) DeepCopyObject() runtime.Object { c := *w; w.DeepCopyInto(&c.ObjectMeta); return &c }
+
+// WidgetList is a list of widgets.
+type WidgetList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []Widget `json:"items"`
+}
+
+// DeepCopyObject makes WidgetList a runtime.Object.
+func (l *WidgetList) DeepCopyObject() runtime.Object { c := *l; return &c }
+
+func TestInformer_Typed(t *testing.T) {
+	s := newServer(t)
+	s.fill(t, 50)
+	scheme, gv := runtime.NewScheme(), schema.GroupVersion{Group: "example.com", Version: "v1"}
+	scheme.AddKnownTypes(gv, &Widget{}, &WidgetList{})
+	metav1.AddToGroupVersion(scheme, gv)
+	cfg := rest.CopyConfig(s.cfg)
+	cfg.APIPath, cfg.GroupVersion = "/apis", &gv
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	client, err := rest.RESTClientFor(cfg)
+	require.NoError(t, err)
+	params := runtime.NewParameterCodec(scheme)
+	get := func(o metav1.ListOptions) *rest.Request {
+		return client.Get().Resource("widgets").VersionedParams(&o, params)
+	}
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list := &WidgetList{}
+			return list, get(o).Do(ctx).Into(list)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			o.Watch = true
+			return get(o).Watch(ctx)
+		},
+	}
+	s.informed(t, cache.NewSharedIndexInformer(lw, &Widget{}, 0, cache.Indexers{}))
+}
+
+func TestRetryWatcher_ResumesAfterEveryCut(t *testing.T) {
+	s := newServer(t)
+	s.fill(t, 1)
+	c := s.dynamic(t)
+	list, err := c.List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	short := int64(1)
+	w, err := toolswatch.NewRetryWatcherWithContext(t.Context(), list.GetResourceVersion(), &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			o.TimeoutSeconds = &short // every watch ends soon, and is resumed
+			return c.Watch(ctx, o)
+		},
+	})
+	require.NoError(t, err)
+	defer func() { w.Stop(); <-w.Done() }()
+	next := 1
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for sent := 0; next <= 300; {
+		select {
+		case <-tick.C:
+			if sent < 300 {
+				sent++
+				s.resize(t, "w0000", sent)
+			}
+		case ev := <-w.ResultChan():
+			require.Equal(t, apiwatch.Modified, ev.Type)
+			size, _, _ := unstructured.NestedInt64(ev.Object.(*unstructured.Unstructured).Object, "spec", "size")
+			require.EqualValues(t, next, size, "no event is lost or repeated")
+			next++
+		}
+	}
+}
+
+// An informer whose server shuts down and starts again goes on, and does not send
+// a storm of requests.
+func TestInformer_OutlivesAShutdown(t *testing.T) {
+	var mu sync.Mutex
+	requests := 0
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
+		c.Audit = func(context.Context, serve.Audited) { mu.Lock(); requests++; mu.Unlock() }
+	})
+	s.fill(t, 50)
+	client, err := dynamic.NewForConfig(s.cfg)
+	require.NoError(t, err)
+	informer := dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(widgetResource).Informer()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	var running sync.WaitGroup
+	running.Go(func() { informer.Run(ctx.Done()) })
+	defer running.Wait()
+	defer stop()
+	require.True(t, cache.WaitForCacheSync(ctx.Done(), informer.HasSynced))
+	require.NoError(t, s.handler.Shutdown(ctx))
+	mu.Lock()
+	before := requests
+	mu.Unlock()
+	timer := time.NewTimer(3 * time.Second)
+	defer timer.Stop()
+	<-timer.C
+	mu.Lock()
+	defer mu.Unlock()
+	require.Greater(t, requests, before, "it came back")
+	require.Less(t, requests-before, 20, "and waited between attempts")
+}
