@@ -93,7 +93,7 @@ func TestClose_DuringEverything(t *testing.T) {
 		busy.Go(func() { errs[i] = e.Close() })
 	}
 	busy.Wait()
-	require.Equal(t, make([]error, 4), errs, "all who close are told that it went well")
+	require.Equal(t, make([]error, 4), errs, "each Close succeeds")
 	require.NoError(t, e.Close(), "once more")
 	require.Zero(t, host.Actors())
 	require.Zero(t, host.Timers())

@@ -21,7 +21,7 @@ import (
 // revision that it needs: the API server's 3 s.
 const DefaultFreshnessTimeout = 3 * time.Second
 
-// ErrConfig: the configuration is invalid. The error is a [*ConfigError].
+// ErrConfig: the configuration is invalid. Every configuration error matches it.
 var ErrConfig = errors.New("invalid configuration")
 
 // ConfigError names the wrong field and what to write instead.

@@ -65,7 +65,7 @@ func cancelWatchAfter(t *testing.T, opts engine.WatchOptions, turns int) (cancel
 	f.executor.Run()
 	require.Zero(t, f.engine.Stats().Watches, "after %d turns", turns)
 	require.Len(t, f.engine.Host().ActorNames(), 4, "the engine's own: root, dispatcher, watchCache, reflector")
-	f.requireReads(f.watch(engine.WatchOptions{From: 3}), "ADDED c@4") // nobody else noticed
+	f.requireReads(f.watch(engine.WatchOptions{From: 3}), "ADDED c@4") // other watches are not affected
 	return cancelled && err != nil
 }
 

@@ -83,7 +83,7 @@ func TestFault_CoreActorsFail(t *testing.T) {
 			break // it was not reached any more
 		}
 	}
-	require.True(t, failed["things/dispatcher"] && failed["things/watchCache"] && failed["things/reflector"], "who failed: %v", failed)
+	require.True(t, failed["things/dispatcher"] && failed["things/watchCache"] && failed["things/reflector"], "failed: %v", failed)
 }
 
 // failAfter has the engine live through a bit of everything, with a failure

@@ -155,7 +155,7 @@ func TestInput_ListOptions(t *testing.T) {
 		"Limit":               {engine.ListOptions{Limit: -1}, wanted{engine.ErrInvalidList, []string{"Limit", "negative", "zero lists everything"}}},
 		"Exactly(0)":          {engine.ListOptions{Read: engine.Exactly(0)}, wanted{engine.ErrInvalidList, []string{"Exactly(0)", "give a revision"}}},
 		"Continue and Read":   {engine.ListOptions{Continue: page.Continue, Read: engine.Cached()}, wanted{engine.ErrInvalidList, []string{"Read", "Continue", "leave it out"}}},
-		"token of nobody":     {engine.ListOptions{Continue: "!!"}, wanted{engine.ErrInvalidContinue, []string{"continue token", "list again"}}},
+		"unknown token":       {engine.ListOptions{Continue: "!!"}, wanted{engine.ErrInvalidContinue, []string{"continue token", "list again"}}},
 		"token cut short":     {engine.ListOptions{Continue: page.Continue[:len(page.Continue)-3]}, wanted{engine.ErrInvalidContinue, []string{"continue token", "list again"}}},
 		"token of another":    {engine.ListOptions{Continue: page.Continue, Prefix: "b"}, wanted{engine.ErrInvalidContinue, []string{"continue token"}}},
 		"token of the future": {engine.ListOptions{Continue: backend.Token{Revision: 1000, Start: "a"}.Encode()}, wanted{engine.ErrInvalidContinue, []string{"has not happened", "list again"}}},

@@ -202,7 +202,7 @@ func TestMutation_CopiesAreNone(t *testing.T) {
 func ExampleMutationError() {
 	e, err := engine.New(engine.Config[*box]{
 		Key:             func(b *box) string { return b.Name },
-		NoCache:         true, // nobody else reads meanwhile
+		NoCache:         true, // no other reader meanwhile
 		FirstRevision:   1,
 		DetectMutations: true,
 		OnError:         func(err error) { fmt.Println(err) },

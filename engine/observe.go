@@ -96,7 +96,7 @@ func (s *ends) newest() []WatchEnd {
 	return list
 }
 
-// observed has what the dispatcher does told to those who observe the engine.
+// observed passes the dispatcher's observations to the engine's observers.
 func (e *core) observed(cfg dispatcher.Config) dispatcher.Config {
 	cfg.OnEnd, cfg.OnStall = e.watchEnded, e.watchStalled
 	if m := e.host.metrics; m != nil {

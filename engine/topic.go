@@ -12,11 +12,10 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// Topic is a bus of values of one type: what is published goes to everybody who
-// subscribes, in one order, and is not kept as state. It is an [Engine] that
-// only emits, so slow subscribers, replay, resuming and ends are as they are
-// for watches. Make one with [NewTopic]; all methods are safe for concurrent
-// use.
+// Topic is an event bus for values of one type: every subscriber gets every published
+// message, in one order; messages are not kept as state. It is an [Engine] that only
+// emits, so slow subscribers, replay, resuming and ends work as for watches. Make one
+// with [NewTopic]; all methods are safe for concurrent use.
 //
 //	Publish ──▶ history, bounded ──▶ Reflector ──▶ window ──▶ Subscribe: handler
 //	   ▲ waits only if the window                        ├──▶ Messages: iterator
@@ -26,7 +25,7 @@ import (
 // changed once it was published.
 type Topic[T any] struct{ core topicCore }
 
-// topicCore is what the typed façade calls; see [engineCore].
+// topicCore is the untyped core of the façade; see [engineCore].
 type topicCore interface {
 	publish(ctx context.Context, message *store.Object) (Revision, error)
 	subscribe(ctx context.Context, handle func(*store.Object), opts SubscribeOptions) (*Subscription, error)
@@ -37,27 +36,26 @@ type topicCore interface {
 	leaked()
 }
 
-// topic is a Topic whatever the type of its messages.
+// topic is the untyped Topic.
 type topic struct {
 	engine  *core
 	history *memory.Backend
 	ownHost *Host // nil if the host was given
 	policy  Policy
 	buffer  int
-	// last is the newest revision published, as far as publishers have noted it.
+	// last is the newest published revision that a publisher has recorded.
 	last atomic.Uint64
-	// misuse is why the topic was never started; nil if it was.
+	// misuse is the error that prevented the start; nil if the topic was started.
 	misuse error
 }
 
-// TopicOptions says how a topic behaves. The zero value is good for production.
+// TopicOptions configures a topic. The zero value is good for production.
 type TopicOptions struct {
-	// Replay is how many of the newest messages stay for those who subscribe
-	// later, however old they get; see [SubscribeOptions].Last. Zero keeps
-	// none for them.
+	// Replay is how many of the newest messages are kept for later subscribers,
+	// whatever their age; see [SubscribeOptions].Last. Zero keeps none.
 	Replay int
-	// Policy and Buffer are those of subscriptions that set none of their own.
-	// [Conflate] is refused: it goes by state, and a topic has none.
+	// Policy and Buffer are the defaults of subscriptions. [Conflate] is refused,
+	// since it needs state, which a topic does not have.
 	Policy Policy
 	Buffer int
 	// Window bounds the messages that subscribers may lag behind and resume
@@ -66,8 +64,8 @@ type TopicOptions struct {
 	// FirstRevision comes before that of the first message; see
 	// [Config].FirstRevision.
 	FirstRevision Revision
-	// Host is what the topic runs on; nil means one of its own. A given host is
-	// not closed with the topic.
+	// Host is where the topic's actors run; nil means a host of its own. A given
+	// host is not closed with the topic.
 	Host *Host
 	// Name is what the topic's actors are called in errors and logs; empty means
 	// the type's name.
@@ -95,9 +93,9 @@ const (
 // It has the zero [TopicOptions], with which starting a topic does not fail.
 func NewTopic[T any]() *Topic[T] { return NewTopicWith[T](TopicOptions{}) }
 
-// NewTopicWith is NewTopic with options. Options that are wrong, and a host that
-// is closed, make a topic that cannot be used: every Publish and subscription
-// returns why, as a [*ConfigError] or [ErrEngineClosed].
+// NewTopicWith is NewTopic with options. If the options are wrong, or the host is
+// closed, every Publish and subscription fails with a [*ConfigError] or
+// [ErrEngineClosed].
 func NewTopicWith[T any](opts TopicOptions) *Topic[T] {
 	cfg := Config[T]{Key: func(T) string { return topicKey }}
 	t := &Topic[T]{newTopic(cfg.settings(), opts)}
@@ -105,7 +103,7 @@ func NewTopicWith[T any](opts TopicOptions) *Topic[T] {
 	return t
 }
 
-// newTopic is NewTopic without the type.
+// newTopic is the untyped NewTopic.
 func newTopic(cfg settings, opts TopicOptions) topicCore {
 	t := &topic{}
 	err := opts.validate()
@@ -132,7 +130,7 @@ func (o *TopicOptions) validate() error {
 	return nil
 }
 
-// policyProblem says what is wrong with p for a topic, "" if nothing.
+// policyProblem returns what is wrong with p for a topic, "" if nothing.
 func policyProblem(p Policy) string {
 	switch {
 	case p == Conflate:
@@ -170,14 +168,13 @@ func (t *topic) start(cfg settings, o TopicOptions) (err error) {
 	return err
 }
 
-// Publish sends message to everybody who has subscribed, and returns its
-// revision. It does not wait for subscribers, so a handler may publish too. It
-// waits, in the rare case that publishers outrun the topic's own bookkeeping by
-// thousands of messages, until that has caught up.
+// Publish sends message to all subscribers and returns its revision. It does not wait
+// for subscribers, so a handler may publish too. It waits only if publishers are
+// thousands of messages ahead of the topic's window, until that has caught up.
 //
-// Errors: [ErrEngineClosed]; why NewTopic failed; ctx's cause; [ErrFuture] if
-// the topic does not catch up within [DefaultFreshnessTimeout], as when handlers
-// that run OnPool block all its workers. After an error nothing was sent.
+// Errors: [ErrEngineClosed]; the error of NewTopic; ctx's cause; [ErrFuture] if the
+// topic does not catch up within [DefaultFreshnessTimeout], for example because OnPool
+// handlers block all its workers. After an error nothing was sent.
 //
 // On a deterministic host (see [HostConfig].Executor) a handler must not publish
 // thousands of messages in one call: nothing else runs while it does.
@@ -199,9 +196,9 @@ func (t *topic) publish(ctx context.Context, message *store.Object) (Revision, e
 	return rev, err
 }
 
-// catchUp waits while the window is too far behind, until it is half that: so a
-// publisher that goes on and on waits once per many messages. It also waits for
-// the window to begin, for that will not hold what came before.
+// catchUp waits while the window is more than maxAhead behind, until it is at most half
+// that, so that a continuous publisher waits only once per many messages. It also waits
+// for the window's start, since the window does not have earlier messages.
 func (t *topic) catchUp(ctx context.Context) error {
 	reached, last := t.engine.newest(), Revision(t.last.Load())
 	switch {
@@ -223,10 +220,10 @@ func (t *topic) note(rev Revision) {
 	}
 }
 
-// Messages subscribes, at once, and returns an iterator over the messages. Its
-// last pair has the zero message and says why it ended, or why it did not begin
-// (the errors are those of Subscribe). Leaving the loop ends the subscription;
-// one that is never ranged over lives until ctx is done or the topic is closed.
+// Messages subscribes immediately, and returns an iterator over the messages. The last
+// pair has the zero message and the reason that the subscription ended, or an error of
+// Subscribe. Leaving the loop ends the subscription; without a loop it lives until ctx
+// is done or the topic is closed.
 func (t *Topic[T]) Messages(ctx context.Context, opts SubscribeOptions) iter.Seq2[T, error] {
 	w, err := t.Watch(ctx, opts.madeAt(0))
 	return func(yield func(T, error) bool) {
@@ -251,10 +248,10 @@ func (t *Topic[T]) Messages(ctx context.Context, opts SubscribeOptions) iter.Seq
 	}
 }
 
-// Close ends all subscriptions with [ErrEngineClosed] and returns when nothing
-// of the topic is left. A handler that does not return makes it give up; see
-// [Engine.Close]. It must not be called from a handler, which it would wait
-// for. Closing again returns what the first Close did.
+// Close ends all subscriptions with [ErrEngineClosed] and waits until all goroutines
+// and timers of the topic have ended. It fails if a handler does not return; see
+// [Engine.Close]. It must not be called from a handler, which it would wait for.
+// Closing again returns the first result.
 func (t *Topic[T]) Close() error { return t.core.close() }
 
 func (t *topic) close() error {
@@ -276,8 +273,8 @@ func (t *topic) close() error {
 	return first
 }
 
-// Stats returns what the topic has and has done: Events counts the messages,
-// Watches the subscriptions. It is zero for a topic that failed to start.
+// Stats returns the topic's counters: Events counts the messages, Watches the
+// subscriptions. It is zero for a topic that failed to start.
 func (t *Topic[T]) Stats() Stats { return t.core.stats() }
 
 func (t *topic) stats() Stats {

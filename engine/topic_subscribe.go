@@ -11,24 +11,23 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// SubscribeOptions says where a subscription starts and how it behaves. The
-// zero value starts now.
+// SubscribeOptions configures a subscription. The zero value starts now.
 type SubscribeOptions struct {
-	// Last starts with so many of the newest messages, as far as they are still
-	// there; see [TopicOptions].Replay.
+	// Last starts with that many of the newest messages, as far as they are still
+	// kept; see [TopicOptions].Replay.
 	Last int
-	// From starts after a revision, one that Publish or
-	// [Subscription.Revision] gave: to resume. Not beside Last.
+	// From resumes after a revision of Publish or [Subscription.Revision]. It
+	// excludes Last.
 	From Revision
 	// Policy says what happens to a subscriber that stays too far behind: [Park]
 	// or [Terminate]. Park, which is zero, means the topic's.
 	Policy Policy
-	// Buffer is how many messages the subscriber may lag before it is called
-	// stalled; zero means the topic's.
+	// Buffer is how many messages the subscriber may lag before it is stalled; zero
+	// means the topic's.
 	Buffer int
-	// OnPool runs the handler on the topic's own workers, which saves a
-	// goroutine switch per burst. It must never block then, nor publish without
-	// end: Publish may have to wait for these workers.
+	// OnPool runs the handler on the topic's own workers, which saves a goroutine
+	// switch per burst. The handler must then never block, nor publish without end,
+	// since Publish may wait for these workers.
 	OnPool bool
 	// Name is what the subscription is called in errors, logs and [Topic.Watches];
 	// empty means the file and line of the call that starts it.
@@ -64,8 +63,8 @@ func (s *Subscription) Done() <-chan struct{} { return s.watch.Done() }
 // [ErrEngineClosed].
 func (s *Subscription) Err() error { return s.watch.Err() }
 
-// Revision returns where a new subscription would go on: everything up to it
-// has been handled.
+// Revision returns the revision from which a new subscription continues: everything
+// up to it has been handled.
 func (s *Subscription) Revision() Revision { return s.watch.Revision() }
 
 // Name returns what the subscription is called in errors and logs.
@@ -78,11 +77,10 @@ func (s *Subscription) Lag() uint64 { return s.watch.Lag() }
 // not handled, zero if there is none.
 func (s *Subscription) Behind() time.Duration { return s.watch.Behind() }
 
-// Subscribe has handle called with every message from now on, one at a time, in
-// order. The handler may block: then only its
-// own subscription lags. It may publish, to this topic too. If it panics, that
-// ends its own subscription alone, with a [*PanicError]. The subscription ends
-// when ctx is done.
+// Subscribe calls handle with every message from now on, one at a time, in order. The
+// handler may block: then only its own subscription lags. It may publish, also to this
+// topic. If it panics, its subscription ends with a [*PanicError]. The subscription
+// ends when ctx is done.
 //
 // Errors: [ErrNilHandler],
 // [ErrInvalidWatch], [ErrExpired] if From is no longer there,
@@ -91,7 +89,7 @@ func (t *Topic[T]) Subscribe(ctx context.Context, handle func(T)) (*Subscription
 	return t.SubscribeWith(ctx, SubscribeOptions{}.madeAt(0), handle)
 }
 
-// SubscribeWith is Subscribe from where the options say, and as they say.
+// SubscribeWith is Subscribe with options.
 func (t *Topic[T]) SubscribeWith(ctx context.Context, opts SubscribeOptions, handle func(T)) (*Subscription, error) {
 	if opts = opts.madeAt(0); handle == nil {
 		return t.core.subscribe(ctx, nil, opts)
@@ -114,8 +112,8 @@ func (t *topic) subscribe(ctx context.Context, handle func(*store.Object), opts 
 	return &Subscription{w}, nil
 }
 
-// Watch subscribes and returns the watch itself, to be pulled: its events are
-// all [Emitted] and have the messages' revisions. Errors as for Subscribe.
+// Watch subscribes and returns the watch: its events are all [Emitted] and have the
+// messages' revisions. Errors as for Subscribe.
 func (t *Topic[T]) Watch(ctx context.Context, opts SubscribeOptions) (*Watch[T], error) {
 	return typedWatch[T](t.core.startWatch(ctx, opts.madeAt(0)))
 }
@@ -128,7 +126,7 @@ func (t *topic) startWatch(ctx context.Context, opts SubscribeOptions) (watchCor
 	return t.engine.startWatch(ctx, watch, nil)
 }
 
-// watchOptions says what the subscription is as a watch.
+// watchOptions returns the subscription's options as a watch.
 func (t *topic) watchOptions(opts SubscribeOptions) (WatchOptions, error) {
 	if t.misuse != nil {
 		return WatchOptions{}, t.misuse

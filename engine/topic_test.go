@@ -360,7 +360,7 @@ func TestTopic_PublisherCannotOutrunTheHistory(t *testing.T) {
 	require.NoError(t, err)
 	for i := 0; i < many; i += 1000 {
 		publish(t, topic, i, i+1000)
-		clock.Advance(time.Second) // what nobody must see any more is forgotten
+		clock.Advance(time.Second) // drops the old history
 	}
 	w, err := topic.Watch(t.Context(), engine.SubscribeOptions{})
 	require.NoError(t, err)

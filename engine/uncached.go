@@ -18,9 +18,9 @@ import (
 // at once, or as many as its buffer has room for if that is less.
 const uncachedBatch = 256
 
-// uncachedWatch is the actor behind a watch when there is no cache: it pulls the
-// backend's watch into a small window, for a dispatcher whose only watch this is,
-// as far as the consumer keeps up. What is not pulled stays with the backend.
+// uncachedWatch is the actor behind a watch when there is no cache: it reads the
+// backend's watch into a small window, for a dispatcher with only this watch, as far
+// as the consumer keeps up. The rest stays with the backend.
 //
 //	backend.Watcher ──Next, while the consumer keeps up──▶ window ──▶ dispatcher ──▶ Watch
 type uncachedWatch struct {
@@ -44,8 +44,8 @@ type uncachedWatch struct {
 // pull says that the backend has something, or that there may be room for more.
 type pull struct{}
 
-// startUncached asks the root to start a watch. Its reply gets nil once events
-// reach the watch.
+// startUncached asks the root to start a watch. Its reply receives nil once the watch
+// is registered.
 type startUncached struct{ watch *uncachedWatch }
 
 // watchUncached starts a watch on the backend itself.
@@ -113,7 +113,7 @@ func (u *uncachedWatch) list(ctx context.Context, opts WatchOptions, filter *sto
 	return page.Revision, nil
 }
 
-// refuse ends a watch that came too late.
+// refuse ends a watch that was started after the stop.
 func (u *uncachedWatch) refuse() {
 	u.source.Close()
 	u.reply <- ErrEngineClosed
@@ -136,7 +136,7 @@ func (u *uncachedWatch) pullSoon() {
 	}
 }
 
-// Started starts the dispatcher and brings it the watch.
+// Started starts the dispatcher and registers the watch.
 func (u *uncachedWatch) Started(ctx *actors.Context) {
 	e := u.engine
 	u.dispatcher = dispatcher.Spawn(ctx, e.observed(dispatcher.Config{
@@ -152,9 +152,8 @@ func (u *uncachedWatch) Started(ctx *actors.Context) {
 	}
 }
 
-// Receive takes what the backend has, unless the consumer is behind or the
-// dispatcher has not seen what was taken before: then it is called again when
-// that has changed.
+// Receive reads from the backend, unless the consumer is behind or the dispatcher has
+// not read the previous events: then it is called again when that has changed.
 func (u *uncachedWatch) Receive(ctx *actors.Context, _ pull) {
 	w := u.watch.Member()
 	switch {

@@ -15,12 +15,12 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// InconsistencyError says that the cache does not hold what the backend has at
-// the same revision. It is an [ErrInconsistent].
+// InconsistencyError says that cache and backend differ at the same revision. It is an
+// [ErrInconsistent].
 type InconsistencyError struct {
-	// Revision is what both were read at.
+	// Revision is that of both states.
 	Revision Revision
-	// Key is the first in which they differ.
+	// Key is the first key in which they differ.
 	Key string
 	// Cache and Backend are the digests of both.
 	Cache, Backend Digest
@@ -44,14 +44,13 @@ type Digest struct {
 
 func (d Digest) String() string { return fmt.Sprintf("%d objects (%016x)", d.Objects, d.Hash) }
 
-// Verify compares the cache with the backend, both at the revision that the
-// cache has reached. That reads all objects from the backend, a page at a time;
-// writers and other readers are not held up.
+// Verify compares the cache with the backend, both at the cache's revision. It reads
+// all objects from the backend, a page at a time, without blocking writers and other
+// readers.
 //
-// If they differ, by the error of the backend, the network, or the engine, the
-// cache is distrusted at once: until it has been listed anew new watches wait,
-// and [Latest] and [Exactly] reads wait or go to the backend. Watches live
-// through it and see the correction as events, or end with [ErrExpired].
+// If they differ, by an error of the backend, the network, or the engine, the cache
+// relists: until then new watches wait, and [Latest] and [Exactly] reads wait or go to
+// the backend. Running watches get the correction as events, or end with [ErrExpired].
 //
 // Errors: [*InconsistencyError]; [ErrNotReady] if the cache is not ready,
 // [ErrExpired] if the backend compacts faster than can be read,
@@ -82,7 +81,7 @@ func (e *core) verify(ctx context.Context) error {
 // was compacted while it was read.
 const compareAttempts = 3
 
-// compare reads both states. It waits for nothing but the backend.
+// compare reads both states. It waits only for the backend.
 func (e *core) compare(ctx context.Context) (err error) {
 	for range compareAttempts {
 		if err = e.compareAt(ctx, e.published.Load()); !errors.Is(err, ErrExpired) {
@@ -118,12 +117,11 @@ func (e *core) compareAt(ctx context.Context, snap *store.Snapshot) error {
 	}
 }
 
-// comparison goes through both states side by side.
+// comparison iterates over both states in parallel.
 type comparison struct {
 	next func() (*store.Object, bool)
 	stop func()
-	// ahead is the first object of the cache that the backend has not got to;
-	// nil if there is none.
+	// ahead is the next object of the cache; nil if there is none.
 	ahead          *store.Object
 	cache, backend digester
 	differs        bool

@@ -14,8 +14,8 @@ import (
 // engines that were started together do not read the backend together.
 const verifyJitter = 0.5
 
-// verifier is the actor that compares cache and backend from time to time. It
-// runs where it may block.
+// verifier is the actor that periodically compares cache and backend. It runs on the
+// executor for blocking actors.
 type verifier struct {
 	engine *core
 	self   **actors.Ref[verifyMessage]
@@ -23,19 +23,19 @@ type verifier struct {
 	timer  actors.Timer
 }
 
-// verifyMessage is what a verifier takes.
+// verifyMessage is what a verifier receives.
 type verifyMessage uint8
 
 const (
-	// verifyBegin arms the timer: what was just listed needs no comparison. Who
-	// spawns the verifier sends it, and a verifier that fails.
+	// verifyBegin arms the timer. The verifier's parent sends it, and a verifier
+	// that fails.
 	verifyBegin verifyMessage = iota
 	// verifyDue: it is time to compare. The clock sends it.
 	verifyDue
 )
 
-// watchOver spawns the verifier, if there is to be one.
-func (e *core) watchOver(ctx *actors.Context) {
+// spawnVerifier spawns the verifier, if configured.
+func (e *core) spawnVerifier(ctx *actors.Context) {
 	if e.cfg.verifyEvery == 0 {
 		return
 	}
@@ -75,7 +75,7 @@ func (v *verifier) compare(ctx context.Context) {
 // Stopping disarms the timer.
 func (v *verifier) Stopping(*actors.Context) { v.disarm() }
 
-// Restarting has the next one begin.
+// Restarting starts the next incarnation's timer.
 func (v *verifier) Restarting(*actors.Context) {
 	v.disarm()
 	(*v.self).Tell(verifyBegin)

@@ -15,11 +15,11 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// ErrInvalidWatch is what every error of contradictory watch options is.
+// ErrInvalidWatch: watch options are wrong or contradict each other.
 var ErrInvalidWatch = errors.New("invalid watch options")
 
-// WatchOptions says what to watch and from where. The zero value watches
-// everything that happens from now on.
+// WatchOptions says what to watch and from where. The zero value watches all changes
+// from now on.
 type WatchOptions struct {
 	// Key watches one object. Prefix watches the keys under a path; not both.
 	Key, Prefix string
@@ -32,20 +32,20 @@ type WatchOptions struct {
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
 
-	// From starts after a revision: one that a write, a list, an event or
-	// [Watch.Revision] gave. In the future, events up to it are left out. Zero
+	// From starts after a revision of a write, a list, an event or
+	// [Watch.Revision]. If it is in the future, events up to it are left out. Zero
 	// starts now, or with InitialState.
 	From Revision
-	// InitialState starts with the present state as Added events marked
-	// [Initial], then goes on. With From, the state is at least as new as that.
+	// InitialState starts with the current state as Added events marked [Initial].
+	// With From, the state is at least as new as that.
 	InitialState bool
-	// Linearizable makes the start linearizable: no older than any write that was
-	// acknowledged before the call. It costs asking the backend.
+	// Linearizable makes the start no older than any write that was acknowledged
+	// before the call. It costs a call to the backend.
 	Linearizable bool
-	// Last starts with so many of the newest events in the window.
+	// Last starts with that many of the newest events in the window.
 	Last int
 
-	// Bookmarks asks for bookmarks: one at the end of the initial state, marked
+	// Bookmarks requests bookmarks: one at the end of the initial state, marked
 	// [InitialEnd], then about one a minute, and one shortly before Timeout.
 	Bookmarks bool
 	// Policy says what happens if the watch stays too far behind.
@@ -92,9 +92,9 @@ func (o *WatchOptions) validate() error {
 	return nil
 }
 
-// Watch starts a watch that is pulled: range over its Events or Batches, call
-// Next, or take its Chan. It ends when ctx is done; [Watch.Err] or the last pair
-// of a loop says why. Watch blocks until the cache can serve it.
+// Watch starts a watch: range over its Events or Batches, call Next, or use its Chan.
+// It ends when ctx is done; [Watch.Err] or the last pair of a loop has the reason.
+// Watch blocks until the cache can serve it.
 //
 // Errors: [ErrInvalidWatch], [ErrInvalidSelector], [ErrInvalidKey],
 // [ErrExpired] if From is no longer in the window (list again and watch from
@@ -105,10 +105,10 @@ func (e *Engine[T]) Watch(ctx context.Context, opts WatchOptions) (*Watch[T], er
 	return typedWatch[T](e.core.startWatch(ctx, opts.madeAt(0), nil))
 }
 
-// Handle starts a watch whose events are given to handle, one at a time, in
-// order. The handler may block: then only its own watch lags. A handler that
-// panics ends its watch with a [*PanicError]; all others go on. It must be
-// quick or return when the watch is done, since Close waits for it.
+// Handle starts a watch that calls handle with its events, one at a time, in order. The
+// handler may block: then only its own watch lags. A handler that panics ends its watch
+// with a [*PanicError]. It must be quick or return when the watch is done, since Close
+// waits for it.
 //
 // Errors: [ErrNilHandler], and as for Watch.
 func (e *Engine[T]) Handle(ctx context.Context, opts WatchOptions, handle func(Event[T])) (*Watch[T], error) {
@@ -172,8 +172,7 @@ func (e *core) watch(ctx context.Context, opts WatchOptions, handle func(*watche
 	return w, e.begun(ctx, w, reply)
 }
 
-// newWatch makes a watch that reads feed: pulled, or with a handler if there is
-// one.
+// newWatch makes a watch that reads feed, with a handler if handle is not nil.
 func newWatch(feed *watcher.Feed, options watcher.Options, handle func(*watcher.Delivery)) *watcher.Watch {
 	if handle == nil {
 		return watcher.New(feed, options)
@@ -181,18 +180,18 @@ func newWatch(feed *watcher.Feed, options watcher.Options, handle func(*watcher.
 	return watcher.NewHandled(feed, options, handle)
 }
 
-// begun waits until events reach w, or for the reason why they will not.
+// begun waits until w is registered, or for the error.
 func (e *core) begun(ctx context.Context, w *watcher.Watch, reply <-chan error) error {
 	if err := e.host.replyWithin(ctx, e.cfg.freshnessTimeout, reply); err != nil {
-		w.Stop() // it may yet be registered: then it leaves at once
+		w.Stop() // if it is registered later, it is removed at once
 		return e.why(err)
 	}
 	w.StopWith(ctx)
 	return nil
 }
 
-// from decides where the watch starts, and waits until the cache has got there
-// if what it starts with, a state, the last events or the present, is to have it.
+// from returns where the watch starts, and waits until the cache has reached that if
+// the start needs it.
 func (e *core) from(ctx context.Context, opts WatchOptions) (watcher.From, error) {
 	from := watcher.From{
 		Revision: opts.From, Last: opts.Last, NotBefore: e.now(ctx),

@@ -9,14 +9,13 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Watch is a running watch: a position in the engine's log, with a filter. It
-// has one consumer, of one kind: Next, Batches or Events; or Chan; or the
-// handler that [Engine.Handle] was given. The methods that consume belong to one
-// goroutine at a time; the others are safe for concurrent use and do not block.
+// Watch is a running watch: a position in the engine's log, with a filter. It has one
+// consumer, of one kind: Next, Batches or Events; or Chan; or the handler of
+// [Engine.Handle]. The methods that consume are for one goroutine at a time; the others
+// are safe for concurrent use and do not block.
 type Watch[T any] struct{ core watchCore }
 
-// watchCore is a watch whatever the type of its objects: a [watcher.Watch], see
-// [engineCore].
+// watchCore is the untyped core of a Watch: a [watcher.Watch]; see [engineCore].
 type watchCore interface {
 	Next(ctx context.Context) ([]store.Event, error)
 	Batches() iter.Seq2[[]store.Event, error]
@@ -43,18 +42,18 @@ func typedWatch[T any](w watchCore, err error) (*Watch[T], error) {
 	return &Watch[T]{w}, nil
 }
 
-// Next returns the next events, at least one. It blocks until there are some,
-// ctx is done (then ctx's cause is returned and the watch goes on), or the
-// watch has ended (then the reason is returned, each time). The slice is
-// shared with other watches: read it, do not change it.
+// Next returns the next events, at least one. It blocks until there are some, ctx is
+// done (it returns ctx's cause, and the watch continues), or the watch has ended (it
+// returns the reason, each time). The slice is shared with other watches: read it, do
+// not change it.
 func (w *Watch[T]) Next(ctx context.Context) ([]Event[T], error) {
 	events, err := w.core.Next(ctx)
 	return store.AsEvents[Event[T]](events), err
 }
 
-// Batches ranges over the watch a batch at a time, as they come. Its last pair
-// has no events and says why the watch ended. Breaking out of the loop leaves
-// the watch as it is: range again, or Stop it.
+// Batches ranges over the watch's batches. The last pair has no events and the reason
+// that the watch ended. Breaking out of the loop does not stop the watch: range again,
+// or Stop it.
 func (w *Watch[T]) Batches() iter.Seq2[[]Event[T], error] {
 	return func(yield func([]Event[T], error) bool) {
 		for events, err := range w.core.Batches() {
@@ -65,9 +64,9 @@ func (w *Watch[T]) Batches() iter.Seq2[[]Event[T], error] {
 	}
 }
 
-// Events ranges over the watch an event at a time. Its last pair has the zero
-// event and says why the watch ended. Breaking out of the loop leaves the watch
-// as it is: range again and it goes on with the next event, or Stop it.
+// Events ranges over the watch's events. The last pair has the zero event and the
+// reason that the watch ended. Breaking out of the loop does not stop the watch: range
+// again to continue with the next event, or Stop it.
 func (w *Watch[T]) Events() iter.Seq2[Event[T], error] {
 	return func(yield func(Event[T], error) bool) {
 		for ev, err := range w.core.Events() {
@@ -78,9 +77,9 @@ func (w *Watch[T]) Events() iter.Seq2[Event[T], error] {
 	}
 }
 
-// Chan returns a channel of the watch's events. It is closed when the watch
-// ends; Err then says why. The channel has no buffer: the watch is its buffer.
-// It is the only consumer that costs a goroutine, until the watch ends.
+// Chan returns a channel of the watch's events. It is closed when the watch ends; Err
+// then returns the reason. The channel is unbuffered, since the watch needs no buffer.
+// It is the only consumer that costs a goroutine.
 //
 // A watch that already has another consumer gets a closed channel.
 func (w *Watch[T]) Chan() <-chan Event[T] {
@@ -98,8 +97,8 @@ func (w *Watch[T]) Chan() <-chan Event[T] {
 	return out
 }
 
-// Stop ends the watch with [ErrStopped]. It does not wait for a handler that is
-// running. Stopping an ended watch does nothing.
+// Stop ends the watch with [ErrStopped]. It does not wait for a running handler.
+// Stopping an ended watch has no effect.
 func (w *Watch[T]) Stop() { w.core.Stop() }
 
 // Done returns a channel that is closed when the watch ends.
@@ -108,15 +107,14 @@ func (w *Watch[T]) Done() <-chan struct{} { return w.core.Done() }
 // Err returns why the watch ended, or nil while it has not.
 func (w *Watch[T]) Err() error { return w.core.Err() }
 
-// Revision returns the revision from which a new watch would continue where
-// this one's consumer stands: everything up to it has been delivered. It is
-// zero while the initial state is not complete: start over then.
+// Revision returns the revision from which a new watch continues without loss:
+// everything up to it has been delivered. It is zero while the initial state is
+// incomplete: start over then.
 //
-// It is never ahead of the consumer, so that nothing is lost, and exact once
-// the consumer has come back for more, stopped ranging, or its handler has
-// returned: what happens that is not for the watch then moves it on, too. While a
-// handler works through a batch, just after a receive from Chan, or after an
-// event marked Conflated it may be behind.
+// It is never ahead of the consumer. It is exact once the consumer has asked for more
+// events, stopped ranging, or its handler has returned; then events that are not for
+// the watch advance it, too. While a handler works through a batch, just after a receive
+// from Chan, or after an event marked Conflated, it may be behind.
 func (w *Watch[T]) Revision() Revision { return w.core.Revision() }
 
 // Delivered returns how many events, bookmarks included, the consumer was

@@ -218,7 +218,7 @@ func TestWatch_StopInTheMiddleOfABatch(t *testing.T) {
 	require.ErrorIs(t, w.Err(), engine.ErrStopped)
 	seen, end := f.read(f.watch(engine.WatchOptions{From: from}))
 	require.NoError(t, end)
-	require.Len(t, seen, 6, "who resumes there has the rest")
+	require.Len(t, seen, 6, "a watch from there gets the rest")
 }
 
 func TestWatch_DoesNotHangWhenStorageNeverAnswers(t *testing.T) {

@@ -45,7 +45,7 @@ func TestWatch_SlowOnesNeverGoBackInTime(t *testing.T) {
 	_, err := e.Create(ctx, pod{Name: "end"})
 	require.NoError(t, err)
 	consumers.Wait()
-	require.Positive(t, e.Stats().Stalls, "nobody was slow")
+	require.Positive(t, e.Stats().Stalls, "no watch was slow")
 }
 
 // goesForward reads slowly up to the object named end.
@@ -102,7 +102,7 @@ func TestWatch_SlowReaderSurvivesABurstOfLargeObjects(t *testing.T) {
 	var last engine.Revision
 	for n := 1; n <= writes; n++ {
 		last = put(n)
-		require.Len(t, until(t, ctx, live, last), 1, "who keeps up is not held up")
+		require.Len(t, until(t, ctx, live, last), 1, "a watch that keeps up is not delayed")
 	}
 	eventually(t, ctx, func() bool { return slow.Stalled() })
 	require.NoError(t, slow.Err())

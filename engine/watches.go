@@ -35,10 +35,9 @@ type WatchInfo struct {
 	StalledSince time.Time
 }
 
-// Watches returns what there is to say of each watch that is running, those first
-// that are behind the longest: the answer to "who is slow?". Watches of informers
-// and other mirrors are among them. It takes about a microsecond for each watch,
-// and delays none.
+// Watches describes the running watches, including those of informers and other
+// clients, sorted by how long they are behind, longest first: the first is the slowest.
+// It takes about a microsecond for each watch, and delays none.
 func (e *Engine[T]) Watches() []WatchInfo { return e.core.watches() }
 
 func (e *core) watches() []WatchInfo {

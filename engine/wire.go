@@ -144,7 +144,7 @@ func (e *core) wire(ctx *actors.Context) (err error) {
 	}
 	in.open.Store(true)
 	e.parts.reflector.Room()
-	e.watchOver(ctx)
+	e.spawnVerifier(ctx)
 	return nil
 }
 

@@ -203,7 +203,7 @@ func (c *call) serve() error {
 	return c.route()
 }
 
-// authenticate finds out who sends the request.
+// authenticate returns the user of a request.
 func (c *call) authenticate() error {
 	for name := range c.r.Header {
 		if strings.HasPrefix(name, "Impersonate-") {

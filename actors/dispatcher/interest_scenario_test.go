@@ -19,9 +19,9 @@ import (
 //	watch <name>   a group and what it selects: "key: …", "prefix: …",
 //	               "labels: …", "fields: …", one to a line
 //	forget <name>  removes the group
-//	write          what happens, one to a line; prints who is asked about it, and
-//	               in brackets those of them who see something
-//	index          prints who is filed where
+//	write          the events, one per line; prints the candidates of each, and
+//	               in brackets those that see it
+//	index          prints the groups by bucket
 func TestInterestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/interest", func(t *testing.T, path string) {
 		s := &interestScenario{
@@ -83,7 +83,7 @@ func (s *interestScenario) write(line string) string {
 	return fmt.Sprintf("%s -> %s", line, strings.Join(asked, " "))
 }
 
-// describe prints who is filed where, for goldens.
+// describe prints the groups by bucket, for goldens.
 func (i *interest[G]) describe() string {
 	lines := []string{}
 	add := func(where string, b *bucket) {
@@ -109,7 +109,7 @@ func (i *interest[G]) describe() string {
 	}
 	add("scan:", i.scan)
 	if len(lines) == 0 {
-		return "nobody"
+		return "none"
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n") + "\n"

@@ -104,7 +104,7 @@ func TestInterestLeavesNothingBehind(t *testing.T) {
 		i.remove(h)
 	}
 	require.Zero(t, i.len())
-	require.Equal(t, "nobody", i.describe())
+	require.Equal(t, "none", i.describe())
 	require.Empty(t, i.keys)
 	require.Empty(t, i.prefixes)
 	require.Empty(t, i.labels.byAttribute)
@@ -113,7 +113,7 @@ func TestInterestLeavesNothingBehind(t *testing.T) {
 	require.Empty(t, i.fields.all)
 }
 
-// The index against asking everybody, under random comings and goings.
+// The index agrees with a scan of all groups, while groups are added and removed at random.
 func TestInterest_MissesNone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		i, h := newInterest[*member](), newHistory(t)
@@ -126,7 +126,7 @@ func TestInterest_MissesNone(t *testing.T) {
 			},
 			"remove": func(t *rapid.T) {
 				if len(members) == 0 {
-					t.Skip("nobody is there")
+					t.Skip("there is no group")
 				}
 				n := rapid.IntRange(0, len(members)-1).Draw(t, "member")
 				i.remove(members[n].handle)
@@ -143,8 +143,8 @@ type member struct {
 	handle handle
 }
 
-// requireAsked demands that asked is in the order of adding, has everyone who
-// sees something of the event, and nobody who demands what neither state has.
+// requireAsked demands that asked is in the order of adding, has every group that
+// sees the event, and no group with a requirement that neither state meets.
 func requireAsked(t *rapid.T, members, asked []*member, ev store.Event) {
 	rest := asked
 	for _, m := range members {

@@ -16,10 +16,10 @@ import (
 // TestStalledScenarios runs testdata/stalled. Its commands are:
 //
 //	stall <name> [taken=<events>] [policy=…]
-//	draw                                     the budget is drawn for those who are stalled
+//	draw                                     the budget is drawn for the stalled watches
 //	give <name> events=<n>                   its consumer is given events
 //	recover <name>
-//	overdue policy=…                         prints who has been stuck since the draw
+//	overdue policy=…                         prints the watches that have read nothing since the draw
 //	all                                      prints how many there are
 func TestStalledScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/stalled", func(t *testing.T, path string) {
@@ -39,7 +39,7 @@ func TestStalledScenarios(t *testing.T) {
 			case "overdue":
 				late := s.overdue(policyArg(t, d), mark, func(name string) uint64 { return taken[name] })
 				if len(late) == 0 {
-					return "nobody\n"
+					return "none\n"
 				}
 				return strings.Join(late, " ") + "\n"
 			case "all":

@@ -18,10 +18,10 @@ import (
 //	period <duration>                                  begins with a new wheel
 //	schedule <names> at=… [deadline=…] [waiting]       prints whether there is a next one
 //	remove <names>
-//	due at=…                                           prints who is due
+//	due at=…                                           prints the watches that are due
 //	tick from=… to=… [again] [deadline=…] [waiting]    due at every second; "again" schedules
 //	                                                   each anew with that deadline
-//	buckets                                            prints who is scheduled for when
+//	buckets                                            prints the watches by their second
 func TestWheelScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/wheel", func(t *testing.T, path string) {
 		var w *wheel[string]
@@ -45,7 +45,7 @@ func TestWheelScenarios(t *testing.T) {
 			case "due":
 				due := w.due(clockArg(t, d, "at"))
 				if len(due) == 0 {
-					return "nobody"
+					return "none"
 				}
 				return strings.Join(due, " ")
 			case "tick":
@@ -77,7 +77,7 @@ func runTicks(t *testing.T, d *datadriven.TestData, w *wheel[string]) string {
 	return out.String()
 }
 
-// describe prints who is scheduled for which second of the wheel's time.
+// describe prints the watches by their second of the wheel's time.
 func (w *wheel[W]) describe() string {
 	var out strings.Builder
 	for _, s := range w.buckets {
@@ -207,16 +207,16 @@ func TestWheelKeepsItsPromises(t *testing.T) {
 		w := newWheel[int](period)
 		w.due(start)
 		m := &wheelModel{due: map[int]time.Duration{}}
-		who := rapid.IntRange(0, 9)
+		watchers := rapid.IntRange(0, 9)
 		t.Repeat(map[string]func(*rapid.T){
 			"schedule": func(t *rapid.T) {
-				watcher, waiting := who.Draw(t, "watcher"), rapid.Bool().Draw(t, "waiting")
+				watcher, waiting := watchers.Draw(t, "watcher"), rapid.Bool().Draw(t, "waiting")
 				deadline := m.now + time.Duration(rapid.IntRange(-5_000, 100_000).Draw(t, "deadline"))*time.Millisecond
 				want := m.schedule(watcher, period, deadline, waiting)
 				require.Equal(t, want, w.schedule(watcher, start.Add(m.now), start.Add(deadline), waiting))
 			},
 			"remove": func(t *rapid.T) {
-				watcher := who.Draw(t, "watcher")
+				watcher := watchers.Draw(t, "watcher")
 				delete(m.due, watcher)
 				w.remove(watcher)
 			},

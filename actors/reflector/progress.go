@@ -71,7 +71,7 @@ func (q question) ask() (err error) {
 type asker struct{}
 
 // Receive asks one. A failure is not told: what is wrong with a watch is told by the
-// watch, and who waits for progress asks again.
+// watch, and a waiting call requests progress again.
 func (asker) Receive(_ *actors.Context, q question) {
 	_ = q.ask()
 	q.asking.Store(false)

@@ -1,6 +1,5 @@
-// Package enginetest holds what tests of programs on the engine need: an engine
-// that proves that it leaves nothing behind, expectations about what a watch
-// delivers, and a source of events that can be made to fail.
+// Package enginetest helps to test programs that use the engine: an engine with leak
+// checks, expectations about the events of a watch, and a source with faults on demand.
 //
 //	func TestController(t *testing.T) {
 //		e := enginetest.New(t, engine.Config[Pod]{Key: podKey})
@@ -32,11 +31,10 @@
 // with [Added], [Modified], [Deleted], [Emitted], [Bookmark], [InitialEnd] and
 // [Keyed].
 //
-// None of them sleeps. That nothing more comes is known like this: what the
-// backend's newest revision is; that the cache has reached it; that the
-// dispatcher has dispatched it; and that the watch has caught up with it. So
-// they see all that was written before the call. What is written meanwhile, by
-// others, they wait for only as long as [Options].Patience.
+// None of them sleeps. To know that no more events will come, they wait until the cache
+// has reached the backend's newest revision, the dispatcher has dispatched it, and the
+// watch has caught up. So they see all writes before the call. For later writes they
+// wait at most [Options].Patience.
 //
 // # Time and chance
 //
@@ -46,9 +44,9 @@
 //
 // # Faults
 //
-// [Source] is a backend in memory that does as told: it fails lists and
-// watches, breaks the watches that run, stalls, hides changes, repeats them,
-// and forgets its history. It starts no goroutine.
+// [Source] is a backend in memory with faults on demand: it fails lists and watches,
+// breaks running watches, stalls, hides changes, repeats them, and drops its history. It
+// starts no goroutine.
 //
 // # Caveats
 //

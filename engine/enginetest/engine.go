@@ -127,7 +127,7 @@ func (e *Engine[T]) close(cfg engine.Config[T], shared bool) {
 // Engine returns the real engine.
 func (e *Engine[T]) Engine() *engine.Engine[T] { return e.engine }
 
-// Host returns what the engine runs on.
+// Host returns the engine's host.
 func (e *Engine[T]) Host() *engine.Host { return e.host }
 
 // Advance lets d pass, timer by timer, and runs what each sets off before the

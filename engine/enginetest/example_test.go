@@ -109,7 +109,7 @@ func ExampleSource() {
 
 	source.ResetWatches(nil)
 	source.FailWatch(3, nil)
-	_, _ = source.Add(pod{Name: "a"}) // while nobody watches
+	_, _ = source.Add(pod{Name: "a"}) // while the watch is broken
 	e.Advance(time.Minute)
 	enginetest.ExpectExactly(t, w, enginetest.Added(pod{Name: "a"}))
 	fmt.Println("calls of Watch:", source.WatchCalls())

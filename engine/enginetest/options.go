@@ -6,7 +6,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 )
 
-// VirtualClock is a clock that stands still until it is told to move; see
+// VirtualClock is a clock that moves only by calls; see
 // [NewVirtualClock].
 type VirtualClock = actors.VirtualClock
 
@@ -17,7 +17,7 @@ var Epoch = time.Date(2030, time.January, 1, 0, 0, 0, 0, time.UTC)
 // engine.HostConfig.Clock.
 func NewVirtualClock() *VirtualClock { return actors.NewVirtualClock(Epoch) }
 
-// Options qualifies [New]. The zero value runs as in production, and checks
+// Options configures [New]. The zero value runs as in production, and checks
 // everything.
 type Options struct {
 	// Deterministic runs the engine on the calling goroutine while calls wait

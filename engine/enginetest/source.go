@@ -31,19 +31,19 @@ type SourceOptions struct {
 	Sparse bool
 }
 
-// Source is versioned storage in memory that fails as it is told, to be given
-// as engine.Config.Backend. Writes through an engine and by its own Add, Modify
-// and Delete are the same.
+// Source is versioned storage in memory with faults on demand, for
+// engine.Config.Backend. Its own Add, Modify and Delete are like writes through an
+// engine.
 //
 //	engine, Add, Modify, Delete ──▶ memory ──▶ watches ──Next──▶ Reflector
 //	                                  ▲           ▲
 //	             FailList, FailWatch ─┘           └─ Stall, ResetWatches, Hide, Repeat
 //
-// It is a [faulty.Backend] with typed writes and with the faults that tests need
-// most as methods. Others are told to its Backend, as rules.
+// It is a [faulty.Backend] with typed writes, and methods for the most common faults.
+// Others can be added to its Backend as rules.
 //
-// All methods are safe for concurrent use, none blocks and none starts a
-// goroutine. Faults are not to be told from within a watch's Notify.
+// All methods are safe for concurrent use, none blocks and none starts a goroutine. The
+// faults must not be set from within a watch's Notify.
 type Source[T any] struct {
 	*faulty.Backend
 	memory *memory.Backend

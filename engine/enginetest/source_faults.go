@@ -8,11 +8,11 @@ import (
 	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
-// FailList makes the next n calls of List fail with err, or [ErrInjected] if
-// that is nil. It replaces what was told before; zero calls ends it.
+// FailList makes the next n calls of List fail with err, or [ErrInjected] if that is
+// nil. It replaces the previous FailList; zero calls end it.
 func (s *Source[T]) FailList(n int, err error) { s.failCalls(&s.lists, faulty.OpList, n, err) }
 
-// FailWatch is to calls of Watch what FailList is to those of List.
+// FailWatch is FailList for calls of Watch.
 func (s *Source[T]) FailWatch(n int, err error) { s.failCalls(&s.watches, faulty.OpWatch, n, err) }
 
 // failCalls replaces the fault that current is.
@@ -98,8 +98,8 @@ func (s *Source[T]) hide(_ context.Context, c *faulty.Call, proceed func()) {
 	}
 }
 
-// Forget gives up all history before the newest revision: watches that have not
-// got so far, and those that are to start before it, expire.
+// Forget drops all history before the newest revision: watches that have not reached
+// it, and those that start before it, expire.
 func (s *Source[T]) Forget() error {
 	rev, err := s.memory.Revision(context.Background())
 	if err != nil {

@@ -145,7 +145,7 @@ func TestSourceHidesChangesFromWatches(t *testing.T) {
 	source, e, w = over(t, enginetest.SourceOptions{Sparse: true})
 	hide()
 	enginetest.ExpectNothing(t, w)
-	require.Equal(t, 1, source.ListCalls(), "nobody can know")
+	require.Equal(t, 1, source.ListCalls(), "the engine cannot know")
 }
 
 func TestSourceRepeatsAndTheEngineDoesNot(t *testing.T) {

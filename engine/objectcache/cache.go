@@ -14,14 +14,13 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Cache holds the objects that there are references to, and follows each of
-// them. Make one with [New]. All methods are safe for concurrent use.
+// Cache holds the referenced objects, and follows each of them. Make one with [New].
+// All methods are safe for concurrent use.
 type Cache[T any] struct{ core cacheCore }
 
-// cacheCore is what the typed façade calls: a [cache]. It is an interface for the
-// sake of the user's compiler, which compiles anew, for each package that mentions
-// Cache[Secret], the methods of every generic type that it finds in the fields of
-// a struct.
+// cacheCore is the untyped core of the façade: a [cache]. It is an interface to save
+// compile time: each package that mentions Cache[Secret] would otherwise compile the
+// methods of every generic type reachable through struct fields.
 type cacheCore interface {
 	acquire(key string) (refCore, error)
 	stats() Stats
@@ -40,9 +39,9 @@ func New[T any](cfg Config[T]) (*Cache[T], error) {
 	return &Cache[T]{core}, nil
 }
 
-// Acquire returns a reference to the object under key, whether it exists or not.
-// With the first reference to a key the cache begins to follow it. Acquire does
-// not wait for that; [Ref.Get] does. Release the reference when done.
+// Acquire returns a reference to the object under key, whether it exists or not. The
+// first reference to a key makes the cache follow it. Acquire does not wait for the
+// object; [Ref.Get] does. Release the reference when done.
 //
 // Errors: [ErrInvalidKey], [ErrClosed].
 func (c *Cache[T]) Acquire(key string) (*Ref[T], error) {
@@ -53,22 +52,21 @@ func (c *Cache[T]) Acquire(key string) (*Ref[T], error) {
 	return &Ref[T]{core}, nil
 }
 
-// Host returns what the cache runs on.
+// Host returns the cache's host.
 func (c *Cache[T]) Host() *engine.Host { return c.core.hostOf() }
 
-// Stats returns the figures of now. It takes time proportional to the number of
+// Stats returns the current numbers. It takes time proportional to the number of
 // keys.
 func (c *Cache[T]) Stats() Stats { return c.core.stats() }
 
-// Close stops everything and returns when nothing of the cache is left. A Get
-// that waits, and all calls from then on, fail with [ErrClosed]; references
-// need not be released any more. If the source does not return although its
-// context is cancelled, Close gives up after the host's CloseTimeout, with an
-// error that names what still runs. Closing again, or meanwhile, waits for the
-// first Close and returns what it did.
+// Close stops all Reflectors and waits until they have ended. Waiting Gets and all later
+// calls fail with [ErrClosed]; references need not be released any more. If the source
+// does not return although its context is cancelled, Close fails after the host's
+// CloseTimeout, with an error that names what still runs. Closing again, or
+// concurrently, waits for the first Close and returns its result.
 func (c *Cache[T]) Close() error { return c.core.close() }
 
-// cache is a [Cache] whatever the type of its objects.
+// cache is the untyped [Cache].
 type cache struct {
 	cfg        settings
 	host       *engine.Host
@@ -84,7 +82,7 @@ type cache struct {
 	starts     atomic.Uint64
 
 	mu sync.Mutex
-	// entries are those that have references, or a Reflector that is not gone.
+	// entries are those with references, or with a Reflector that has not ended.
 	entries map[string]*entry
 	closed  bool
 
@@ -130,8 +128,8 @@ func (c *cache) acquire(key string) (refCore, error) {
 	return &reference{cache: c, entry: e}, nil
 }
 
-// count counts a reference to key, in an entry that is new if need be. It
-// returns nil if the cache is closed, and whether a recheck is needed.
+// count counts a reference to key, creating the entry if necessary. It returns nil if
+// the cache is closed, and whether a recheck is needed.
 func (c *cache) count(key string) (e *entry, recheck bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,7 +164,7 @@ func (c *cache) hostOf() *engine.Host { return c.host }
 // actorsGone lets Close return.
 func (c *cache) actorsGone() { c.goneOnce.Do(func() { close(c.gone) }) }
 
-// shut refuses new references and ends the entries.
+// shut refuses new references and closes the entries.
 func (c *cache) shut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +184,7 @@ func (c *cache) forget(e *entry) {
 	}
 }
 
-// recheck has the supervisor recheck the entry, unless it is about to.
+// recheck makes the supervisor recheck the entry, unless it is about to.
 func (c *cache) recheck(e *entry) {
 	if !e.rechecking.Swap(true) {
 		c.supervisor.Tell(recheck{e})
@@ -204,14 +202,14 @@ func (c *cache) report(err error) {
 	}
 }
 
-// Stats says where a cache stands.
+// Stats are the current numbers of a cache.
 type Stats struct {
 	// References is how many have not been released. Keys is how many keys the
 	// cache holds: those with references, and those whose Reflector is stopping
 	// because they have none any more. Both are 0 once the cache is closed.
 	References, Keys int
-	// Synced is how many keys can be read at once, Frozen how many of these are
-	// immutable objects that nothing follows any more.
+	// Synced is how many keys can be read without waiting, Frozen how many of these
+	// are immutable objects that are no longer followed.
 	Synced, Frozen int
 	// Idle is how many keys are referenced but not followed until the next Get.
 	Idle int

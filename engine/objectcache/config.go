@@ -13,17 +13,16 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// DefaultMaxIdle is the kubelet's: five of its resync intervals of one minute.
-// What is read once per resync so never stops, and what is read only when
-// something starts, does.
+// DefaultMaxIdle is the kubelet's: five of its resync intervals of one minute. So an
+// object that is read once per resync stays followed, and one that is read only at a
+// pod's start does not.
 const DefaultMaxIdle = 5 * time.Minute
 
 // NeverIdle as [Config].MaxIdle keeps every Reflector running for as long as its
 // key is referenced.
 const NeverIdle time.Duration = -1
 
-// Config says where the objects are and when to stop following them. Only Source
-// is required.
+// Config configures a cache. Only Source is required.
 type Config[T any] struct {
 	// Source is where the objects are: [engine.Engine.Source], or
 	// [engine.SourceOf] a backend. Each referenced key is one list and one watch
@@ -42,10 +41,10 @@ type Config[T any] struct {
 	// arrives, from several goroutines at once, and must not block. A panic in
 	// it is reported and means false. Nil means that every object may change.
 	Immutable func(T) bool
-	// MaxIdle is how long an object that has arrived is followed without being
-	// read. Zero means [DefaultMaxIdle]; [NeverIdle] means for ever.
+	// MaxIdle is how long a listed object is followed without being
+	// read. Zero means [DefaultMaxIdle]; [NeverIdle] means forever.
 	MaxIdle time.Duration
-	// Backoff spaces the attempts to come back to a source that fails.
+	// Backoff spaces the attempts to reconnect to a source that fails.
 	Backoff engine.Backoff
 	// OnError gets every error that no call returns, even those that are retried,
 	// as a [*SourceError]; and panics of Immutable. It is called from several

@@ -1,14 +1,13 @@
-// Package objectcache is a cache of single objects, for programs that know the
-// keys of what they need and do not want all the rest: as the kubelet needs the
-// secrets of its pods. Each key that has a reference is followed by a Reflector of
-// its own.
+// Package objectcache is a cache of single objects, for programs that need only a few
+// objects by key, as the kubelet needs the secrets of its pods. Each referenced key is
+// followed by a Reflector of its own.
 //
 //	secrets, err := objectcache.New(objectcache.Config[Secret]{Source: engine.Source()})
 //	ref, err := secrets.Acquire("default/token")    // begins to follow the object
 //	defer ref.Release()                             // the last release stops
 //	object, err := ref.Get(ctx)                     // the newest state
 //
-// # The way of one object
+// # Data flow
 //
 //	                              start, stop
 //	Acquire, Release ─recheck─▶ supervisor ───▶ Reflector ◀──List, Watch of one key── Source
@@ -18,11 +17,10 @@
 //	                                                          ▲ one atomic load
 //	                                                      Ref.Get
 //
-// An entry is one key: its references and what is known of its object. The
-// supervisor is the one actor that starts and stops Reflectors. Its messages only
-// name an entry; it compares what the entry needs with what runs. So the order in
-// which references come and go meanwhile makes no difference. There are never two
-// Reflectors for one key, not even while one of them is stopping.
+// An entry is one key with its references and its object. The supervisor is the one
+// actor that starts and stops Reflectors. Its messages only name an entry; it reconciles
+// the needed with the running Reflector, so the order of Acquire and Release does not
+// matter. There are never two Reflectors for one key, not even while one is stopping.
 //
 // # When an object is followed
 //
@@ -39,17 +37,15 @@
 //
 // # Reading
 //
-// [Ref.Get] returns the newest state that has arrived: one atomic load, no lock
-// and no allocation. While the object has not arrived it waits, on a signal, for
-// as long as its context allows, and then says what the source's last error was.
-// While the source is out of reach, what had arrived is served.
+// [Ref.Get] returns the newest state received: one atomic load, no lock and no
+// allocation. Before the first list it waits until its context is done, and then returns
+// the source's last error. While the source is unreachable, it returns the last state.
 //
-// # One stream for all
+// # Sharing a watch
 //
-// Each key is a watch of the source. Where watches are expensive, put an engine
-// between: its [engine.Engine.Source] serves any number of them from its window,
-// which one stream feeds. A write then wakes the Reflector of its own key, however
-// many others there are.
+// Each key is a watch of the source. Where watches are expensive, put an engine in
+// between: its [engine.Engine.Source] serves any number of them from its window, with a
+// single watch of the backend. A write then wakes only the Reflector of its own key.
 //
 // # Caveats
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// sink is where one Reflector delivers. It keeps the newest state of one object,
+// sink is the sink of one Reflector. It keeps the newest state of one object,
 // and so always has room.
 type sink struct {
 	cache *cache
@@ -53,8 +53,8 @@ func (s *sink) find(objects []*store.Object) *store.Object {
 	return nil
 }
 
-// newest returns what the events leave of the object, nil if it is deleted, and
-// whether any of them is about it.
+// newest returns the object after the events, nil if it is deleted, and whether any of
+// them is about it.
 func (s *sink) newest(events []store.Event) (o *store.Object, changed bool) {
 	for _, ev := range events {
 		if ev.Key() != s.entry.key {

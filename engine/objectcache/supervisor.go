@@ -5,7 +5,7 @@ import (
 	"github.com/watchmill/watchmill/actors/reflector"
 )
 
-// message is what the supervisor takes.
+// message is what the supervisor receives.
 //
 //	message    sent by
 //	recheck    Acquire, Release, Get and the sink, through cache.recheck
@@ -13,11 +13,11 @@ import (
 //	begin      New, as the first message
 type message interface{ message() }
 
-// recheck asks whether the entry has the Reflector that it needs. At most one per
-// entry is on its way.
+// recheck makes the supervisor check whether the entry has the Reflector that it needs.
+// At most one per entry is queued.
 type recheck struct{ entry *entry }
 
-// idleDue says that the entry may have been idle for long enough. The number tells
+// idleDue says that the entry may have been idle for MaxIdle. The number distinguishes
 // its timer from an earlier one that was stopped too late.
 type idleDue struct {
 	entry *entry
@@ -32,12 +32,12 @@ func (recheck) message() {}
 func (begin) message()   {}
 func (idleDue) message() {}
 
-// supervisor is the actor that starts and stops Reflectors, its children. A
-// message names an entry, not what to do there: so whatever has changed meanwhile,
-// and in whatever order, what runs is what is needed now.
+// supervisor is the actor that starts and stops Reflectors, its children. A message
+// names an entry, not an action, so the supervisor always reconciles with the current
+// state.
 type supervisor struct {
 	cache *cache
-	// children are the entries whose Reflector is not gone.
+	// children are the entries whose Reflector has not ended.
 	children map[actors.ID]*entry
 }
 

@@ -87,8 +87,8 @@ type exploration[T any] struct {
 	next int
 	// over: no more seeds are taken, since one of those taken ends it.
 	over bool
-	// ahead are the outcomes of seeds that were done before a lower one. They
-	// count when that is done: so that it makes no difference who was faster.
+	// ahead are the outcomes of seeds that finished before a lower one. They count when
+	// that is done, so that the result does not depend on timing.
 	ahead  map[uint64]outcome
 	report *Report
 	hash   uint64

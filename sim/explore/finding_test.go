@@ -70,14 +70,14 @@ func TestEveryScenarioIsKeptByJSON(t *testing.T) {
 	var s Scenario
 	for field, kept := range map[string]string{
 		"Verb":     `{"steps": [{"do": "dance"}]}`,
-		"Consumer": `{"steps": [{"do": "watch", "start": {"consumer": "nobody"}}]}`,
+		"Consumer": `{"steps": [{"do": "watch", "start": {"consumer": "unknown"}}]}`,
 	} {
 		requireField(t, field, json.Unmarshal([]byte(kept), &s))
 	}
 	require.Equal(t, "Verb(0) n=2", Step{N: 2}.String())
 }
 
-// What has been found ends the count, whoever was faster.
+// A finding ends the count, independent of timing.
 func TestAReportWithAFindingIsTheSameForAnyNumberOfWorkers(t *testing.T) {
 	cfg := withCounter(3)
 	report := func(workers int) *Report {

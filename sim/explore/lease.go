@@ -73,8 +73,8 @@ func (s *storage[T]) reap() {
 	}
 }
 
-// overdue fails if an object has outlived its time. Since the clock was
-// corrected nobody can say when that is up.
+// overdue fails if an object has outlived its TTL. After a clock correction the expiry
+// is unknown.
 func (s *storage[T]) overdue() error {
 	if key, due := s.leases.due(s.clock.Now()); due && !s.jumped {
 		return judge.Failed(judge.Expires, "storage", "%q is still there", key)

@@ -13,7 +13,7 @@ import (
 )
 
 // An object is deleted when its time is up, also if the clock is corrected
-// meanwhile, and everybody is told as of any other delete.
+// meanwhile, and the deletion is delivered like any other.
 func TestObjectsExpire(t *testing.T) {
 	cfg, err := Things().withDefaults()
 	require.NoError(t, err)
@@ -69,5 +69,5 @@ func TestStorageThatForgetsToDeleteIsFound(t *testing.T) {
 	s.leases.set("y", clock.Now())
 	require.Equal(t, judge.Expires, judge.Broken(s.overdue()))
 	s.jumped = true
-	require.NoError(t, s.overdue(), "nobody can say")
+	require.NoError(t, s.overdue(), "unknown")
 }

@@ -55,8 +55,8 @@ var found = map[string]Scenario{
 			{Do: Watch, Watch: 4, Turns: unlimited, Start: &Start{Selection: 0, Consumer: Pull, Back: 0, Options: engine.WatchOptions{Policy: engine.Park, Buffer: 10, InitialState: true, Linearizable: true, OnPool: true}}},
 		},
 	},
-	// This was no fault of the engine, but of who asked it why watches had ended,
-	// and then let a timer fire that ended one.
+	// This was a defect of the exploration, not of the engine: it read why watches had
+	// ended before a timer ended one.
 	"a deadline that has come when all is at rest": {
 		Seed:  111661,
 		Setup: Setup{Blocks: true, Batch: 2, Window: engine.Window{MinAge: time.Second, MaxEvents: 16, ChunkSize: 1}, BookmarkPeriod: time.Minute},

@@ -20,7 +20,7 @@ func (w *World[T]) drain() {
 	}
 }
 
-// serves: the engine serves whoever asks, without any excuse.
+// serves: the engine serves every call without an error.
 func (w *World[T]) serves() {
 	w.resting = true
 	for mode := range readModes {
@@ -40,8 +40,7 @@ func (w *World[T]) serves() {
 // expires, and than a watch with a timeout.
 const pauseTime = 2*time.Minute + 2*time.Second
 
-// pause lets time pass in which nobody does anything, so that what is to happen
-// by itself does. After the first one it has.
+// pause lets time pass without calls, so that everything pending happens.
 func (w *World[T]) pause() {
 	before, given := w.newest(), make([]int, len(w.started))
 	for i, r := range w.started {

@@ -18,7 +18,7 @@ type sabotage struct {
 	among int
 	by    []judge.Invariant
 	// besides are invariants that it may break too, but by which it would be found
-	// for what it does to the seam, or because someone who reads sees it before the
+	// for what it does to the seam, or because a read sees it before the
 	// watches do: finding those is not enough.
 	besides []judge.Invariant
 }

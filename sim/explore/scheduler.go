@@ -20,19 +20,19 @@ type scheduler struct {
 	trace *trace
 	// waiting is how calls wait. Only the world sets it.
 	waiting
-	// slow is an actor whose turns come only when nobody else has one, and late
+	// slow is an actor whose turns run only when no other actor has one, and late
 	// the one that it waits for.
 	slow actors.ID
 	late actors.Task
 	// depth is how many turns are under way, one on top of the other.
 	depth int
-	// closing: nobody needs to go on early any more, so that Run runs all.
+	// closing: no call needs to return early any more, so Run runs everything.
 	closing bool
 	// restless is how many turns there were since something last came from outside;
 	// beyond maxRestless no more are run.
 	restless int
-	// lost, if set, reports that a turn that comes is lost: nobody takes it, and
-	// its actor waits for it ever after. Only sabotage sets it.
+	// lost, if set, reports that a submitted turn is dropped, so that its actor never
+	// runs again. Only sabotage sets it.
 	lost func(actors.Task) bool
 }
 

@@ -21,7 +21,7 @@ type silent struct {
 	by    judge.Invariant
 }
 
-// silents are what only who asks for it sees, or looks closely.
+// silents are sabotages that only a specific read or check detects.
 var silents = []silent{
 	{"end a watch silently", seams[Thing]{told: func(*watch[Thing], error) error { return nil }}, judge.Ends},
 	{"lose a Stop", seams[Thing]{stop: func(*watch[Thing]) bool { return true }}, judge.Ends},
@@ -34,7 +34,7 @@ var silents = []silent{
 	{"resume one too early", standing(func(rev store.Revision) store.Revision { return max(rev, 1) - 1 }), judge.Resumable},
 	{"never say where to resume", standing(func(store.Revision) store.Revision { return 0 }), judge.Resumable},
 	{"return another revision of a write", onStorage(misstate)(nil), judge.Acknowledged},
-	{"serve nobody", onStorage(mute)(nil), judge.Refusals},
+	{"serve nothing", onStorage(mute)(nil), judge.Refusals},
 	{"survive a panic", onStorage(stumble)(nil), Contained},
 }
 

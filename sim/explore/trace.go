@@ -49,8 +49,8 @@ func (c *Counts) add(other Counts) {
 // trace is what happens in one world, in order, as a hash: of whose turn it was,
 // what was asked of storage and of the engine and answered, when timers fired,
 // what consumers were given, and why watches ended. Of objects it has keys and
-// revisions, of answers how much and which error: not the values, since how to
-// hash a T nobody says, nor an error's text, which may have addresses in it. There
+// revisions, of answers how much and which error: not the values, since there is no
+// general way to hash a T, nor an error's text, which may have addresses in it. There
 // is no real time and no map order in it either, so equal executions have equal
 // hashes on every machine.
 type trace struct {

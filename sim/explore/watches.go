@@ -22,7 +22,7 @@ type watch[T any] struct {
 	// history is what was true for the watch: storage that goes back leaves it
 	// with what never happened.
 	history *judge.History[T]
-	// unjudged: of which history it is nobody can say.
+	// unjudged: it is unknown to which history the watch belongs.
 	unjudged bool
 	// panics: its handler will at the next event.
 	panics bool
@@ -47,7 +47,7 @@ func (w *World[T]) open(step Step, id int, s Start) {
 	w.begin(step, w.newWatch(id, s.Consumer, sel, opts))
 }
 
-// newWatch returns a watch that nobody has asked for yet.
+// newWatch returns a watch that was not started yet.
 func (w *World[T]) newWatch(id int, c Consumer, sel Selection[T], opts engine.WatchOptions) *watch[T] {
 	r := &watch[T]{id: id, consumer: c, selected: sel, history: w.history()}
 	r.Name, r.Selects, r.Options = fmt.Sprintf("w%d", id), sel.selects(), opts
@@ -75,7 +75,7 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 		return
 	}
 	if r.Options.Last > 0 {
-		step.Meanwhile = nil // or nobody could say which are the last
+		step.Meanwhile = nil // otherwise it is ambiguous which are the last
 	}
 	opts := r.Options
 	if w.seams.start != nil {
@@ -111,8 +111,8 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	w.started = append(w.started, r)
 }
 
-// overtaken: storage went back while the watch was on its way. If it lives, it
-// is one of what is true now. If it has ended, nobody can say what it was of.
+// overtaken: storage went back while the watch was starting. If it is running, it is of
+// the current history. If it has ended, its history is unknown.
 func (w *World[T]) overtaken(r *watch[T]) {
 	r.Earliest = min(r.Earliest, w.restored)
 	if r.handle.Err() != nil {
@@ -306,8 +306,8 @@ func (w *World[T]) leftBehind(r *watch[T]) bool {
 	return r.LeftBehind(s.WindowFloor) || waited || s.Relists > r.relists
 }
 
-// mayBeDue reports whether the watch's time may be up. If the clock was corrected
-// nobody can say.
+// mayBeDue reports whether the watch's deadline may have passed. After a clock
+// correction that is unknown.
 func (w *World[T]) mayBeDue(r *watch[T]) bool {
 	timeout := r.Options.Timeout
 	return timeout > 0 && (w.storage.jumped || !w.clock.Now().Before(r.asked.Add(timeout)))

@@ -196,7 +196,7 @@ func identity[T any](o *engine.Object[T]) string {
 func (j *judge[T]) marked(ev engine.Event[T]) error {
 	switch {
 	case ev.Is(store.Conflated) && j.Options.Policy != engine.Conflate:
-		return j.fail(Reliable, "it is conflated, which nobody asked for")
+		return j.fail(Reliable, "it is conflated, which was not requested")
 	case ev.Type == store.Emitted || ev.Is(store.AfterGap):
 		return j.fail(Genuine, "no such mark is for an event of that type")
 	}
@@ -254,7 +254,7 @@ func (j *judge[T]) ending(n int) bool {
 func (j *judge[T]) bookmark(ev engine.Event[T]) error {
 	switch {
 	case !j.Options.Bookmarks:
-		return j.fail(Bookmarkable, "nobody asked for bookmarks")
+		return j.fail(Bookmarkable, "bookmarks were not requested")
 	case j.ending(j.index) && ev.Marks != store.InitialEnd:
 		return j.fail(Bookmarkable, "it does not say that the initial state ends")
 	case !j.ending(j.index) && ev.Marks != 0:

@@ -23,8 +23,8 @@ const (
 	// the revision is where another watch said that its consumer stood.
 	Resumable Invariant = "resumable"
 	// Bookmarkable: everything up to a bookmark was delivered before it, nothing
-	// of it after (row 155). Who asked for bookmarks is given them, one right after
-	// the initial state, and nobody else is.
+	// of it after. Only watches that requested bookmarks get them, one right after
+	// the initial state.
 	Bookmarkable Invariant = "bookmarkable"
 	// Filter: only selected changes are delivered, each as what it is to the
 	// selection: added if it came to match, deleted if it ceased to.
@@ -67,8 +67,8 @@ const (
 	Acknowledged Invariant = "acknowledged"
 	// Refusals: a call fails only for a reason that there is.
 	Refusals Invariant = "refusals"
-	// Rests: while no time passes and nobody asks for anything, there is an end to
-	// what the engine has to do.
+	// Rests: while no time passes and there are no calls, there is an end to
+	// the engine's work.
 	Rests Invariant = "rests"
 	// Expires: storage deletes by itself what has outlived its TTL, and nothing
 	// else. That watches and reads show it is for the others to hold.

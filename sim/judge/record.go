@@ -149,10 +149,10 @@ type judge[T any] struct {
 	// initial state which is not conflated, or where the watch was to start.
 	resumable store.Revision
 	// emitted are the emitted values that it was given.
-	emitted map[store.Revision]bool
-	claimed   int  // the first claim that has not been judged
-	initials  int  // how many events the initial state has
-	silent    bool // its start has not come
+	emitted  map[store.Revision]bool
+	claimed  int  // the first claim that has not been judged
+	initials int  // how many events the initial state has
+	silent   bool // its start has not come
 }
 
 // fail makes the failure of the event being judged.

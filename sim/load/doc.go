@@ -33,12 +33,12 @@
 //	end to end  from when the write was due until the consumer had the event
 //	commit      from when the write was due until the call returned
 //	cache       from just before storing until Engine.WaitFor returned, for
-//	            whichever write is stored while nobody waits so: a sample
+//	            one write at a time: a sample
 //	dispatch    from just before storing until a handler of ours, which watches
 //	            everything on the engine's own workers, was called
 //	handed over from just before storing until the consumer had the event
 //
-// They overlap, and include what they do not name: the wake-up of whoever
+// They overlap, and include the wake-up of the goroutine that
 // measures. Only events that were stored while a watcher wanted to watch count,
 // from when it first tried to, or from when it was back after having left: what it
 // reads of the past is as old as it is. Time in which a watch was being opened, or

@@ -25,14 +25,14 @@ type failure struct {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// failure notes what somebody met.
-func (r *run) failure(who string, err error) { r.failed.note(who, err) }
+// failure records an error of an operation.
+func (r *run) failure(operation string, err error) { r.failed.note(operation, err) }
 
-// engine notes what the engine told OnError.
+// engine records an error that the engine passed to OnError.
 func (f *failures) engine(err error) { f.note("engine", err) }
 
-func (f *failures) note(who string, err error) {
-	text := fmt.Sprintf("%s: %v", who, err)
+func (f *failures) note(operation string, err error) {
+	text := fmt.Sprintf("%s: %v", operation, err)
 	shape := digits.ReplaceAllString(text, "0")
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// History is a recorded history, and who is to see all of it. Changes and
+// History is a recorded history, and the watchers that must see all of it. Changes and
 // Watchers are required.
 type History struct {
 	// Changes are made one after the other, by one writer, Speed times faster than

@@ -15,7 +15,7 @@ import (
 // listener has others beside it and yet not all of them.
 const sharedInformers = 2
 
-// openListeners makes the informers and the listeners, who listen at once.
+// openListeners makes the informers and the listeners, which listen at once.
 func (r *run) openListeners() error {
 	h := r.history
 	for i := range sharedInformers {

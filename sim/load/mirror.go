@@ -102,7 +102,7 @@ func (r *run) syncMirrors(ctx context.Context) error {
 // learn is told of one change. It may block: informers allow for that.
 func (p *pupil) learn(n informer.Notification[content.Item]) {
 	if p.pace != nil && p.pace.Wait(p.run.living, 1) != nil {
-		return // nobody asks any more
+		return // it is not used any more
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,9 +115,9 @@ func (p *pupil) learn(n informer.Notification[content.Item]) {
 	p.count(n)
 }
 
-// count counts what the load has caused, and measures how late it came: not the
-// objects that there were before, whether they come as the first state or, to an
-// informer that was quicker than those who created them, as changes.
+// count counts the events of the load and measures their latency. It excludes objects
+// that existed before, whether they arrive in the first list or, for an informer that
+// started early, as changes.
 func (p *pupil) count(n informer.Notification[content.Item]) {
 	it, begun := &n.Object.Value, p.run.watch.begun.Load()
 	if begun == 0 || n.Type != store.Deleted && it.Stored < begun {

@@ -27,7 +27,7 @@ func TestATraceThatIsHeldUpEndsInTime(t *testing.T) {
 	require.Equal(t, float64(len(traces[scenario.ShippedTrace])), rep.Metrics["writes"]+rep.Metrics["unwritten"])
 }
 
-// What an interrupt prevents nobody has missed.
+// Events that an interrupt prevents are not lost.
 func TestATraceThatIsInterruptedHasMissedNothing(t *testing.T) {
 	r := started(t, &scenario.Scenario{Writers: []scenario.Writer{{Trace: scenario.ShippedTrace}}})
 	var err error

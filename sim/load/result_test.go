@@ -9,8 +9,8 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// Those who are slow by the scenario's will are behind, unread and late. One of
-// them that has lost something is news; others must not hide who is healthy.
+// Watchers that the scenario makes slow are behind, unread and late. One of
+// them that has lost events is reported; they must not hide the healthy ones.
 func TestTheWorstAreNotThoseWhoAreMeantToBeSlow(t *testing.T) {
 	healthy := &watchers{spec: &scenario.Watcher{Name: "healthy"}}
 	slow := &watchers{spec: &scenario.Watcher{Name: "slow", Consume: scenario.Consume{Rate: 1}}}

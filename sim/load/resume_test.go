@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// started returns a run of the scenario in which nobody does anything yet.
+// started returns a run of the scenario without load.
 func started(t *testing.T, s *scenario.Scenario) *run {
 	t.Helper()
 	plan, err := s.Resolve(scenario.Options{})

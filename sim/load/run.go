@@ -115,7 +115,7 @@ func policies() map[scenario.Policy]engine.Policy {
 	}
 }
 
-// start makes the engine, its storage and everybody who is going to use it.
+// start makes the engine, its storage and its clients.
 func (r *run) start() (err error) {
 	open := storage.Memory(r.clock)
 	if r.history != nil && r.history.Open != nil {

@@ -155,7 +155,7 @@ func TestInterruptReportsWhatRanSoFar(t *testing.T) {
 }
 
 // Faults strike what their conditions say: each list and each watch fails, so
-// the engine never comes to serve what it lost, but nobody loses an event.
+// the engine never gets to serve the missing events, but no watcher loses one.
 func TestFaultsStrikeAndAreSurvived(t *testing.T) {
 	rep := inBubble(t, brief(t, &scenario.Scenario{
 		Engine:  scenario.Engine{Backoff: time.Millisecond, BackoffMax: 2 * time.Millisecond},

@@ -45,8 +45,7 @@ type watcher struct {
 	rand   *rand.Rand
 	pace   *pace.Consumer
 
-	// mu is held while events are taken, so that nobody else is in the middle of
-	// it when the watch is changed.
+	// mu is held while events are taken, so that the watch does not change meanwhile.
 	mu       sync.Mutex
 	trail    audit.Trail
 	current  *engine.Watch[content.Item] // nil while there is none

@@ -64,8 +64,8 @@ func ExampleNewStorage() {
 	// true
 }
 
-// An update is a function of what is there. It is called again if somebody else
-// was faster, so nothing is lost.
+// An update is a function of the current object. It is called again if another writer
+// was faster, so no write is lost.
 func ExampleStorage_GuaranteedUpdate() {
 	s := ledger()
 	defer s.Backend().Close()

@@ -17,17 +17,17 @@ import (
 //	                                   └────▶ another one ───▶ try again, now with live
 //	live ──try──▶ ok ───────────────────────────────────────▶ done
 //	         ├──▶ failed ───────────────────────────────────▶ the failure is final
-//	         └──▶ somebody wrote in between ──read live──▶ try again, until ctx ends
+//	         └──▶ another write in between ──read live──▶ try again, until ctx ends
 type assumed struct {
-	// object is nil if the object is believed not to exist.
+	// object is nil if the object is assumed not to exist.
 	object *store.Object
 	// live: read from storage by this call, not suggested.
 	live bool
 }
 
 // raced wraps the backend's answer that the object was not at the revision
-// believed. It keeps an error of the user's, who may return store.ErrConflict
-// too, from being taken for one.
+// assumed. It distinguishes it from an error of user code, which may return store.ErrConflict
+// too.
 type raced struct{ err error }
 
 func (r raced) Error() string { return r.err.Error() }

@@ -18,7 +18,7 @@ import (
 // one update or deletion, and what the user's functions get to see. The verbs:
 //
 //	create p image=v1          create the pod p
-//	rival p image=v2           somebody else updates it (delete: deletes it, create: creates it)
+//	rival p image=v2           another writer updates it (delete: deletes it, create: creates it)
 //	remember p                 the cache has p as it is now, and suggests it from now on
 //	forget                     the cache suggests nothing
 //	update p image=v3          GuaranteedUpdate

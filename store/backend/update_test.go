@@ -238,7 +238,7 @@ func TestUpdateRetriesUntilTheContextEnds(t *testing.T) {
 	calls := 0
 	_, err := f.GuaranteedUpdate(ctx, "p", func(context.Context, *store.Object) (*store.Object, error) {
 		calls++
-		f.rival("p", fmt.Sprint(calls)) // somebody is always faster
+		f.rival("p", fmt.Sprint(calls)) // another writer is always faster
 		if calls == 50 {
 			cancel()
 		}

@@ -182,8 +182,8 @@ func (r *rig) deletedNext(f *follower, o *object) {
 // maxTries is far more than the conflicts that a few writers can cause.
 const maxTries = 100_000
 
-// appendMarks appends a character to the value under key, n times, against
-// whoever else does.
+// appendMarks appends a character to the value under key, n times, in competition with
+// other writers.
 func appendMarks(ctx context.Context, b backend.Backend, key string, n int) error {
 	for tries := 0; n > 0; tries++ {
 		if tries > maxTries {

@@ -125,7 +125,7 @@ func Run(t *testing.T, make Factory) {
 	}
 }
 
-// Checks returns all checks, for those who run them in their own way.
+// Checks returns all checks, for callers that run them in their own way.
 func Checks() []Check {
 	var checks []Check
 	for _, group := range [][]check{

@@ -17,7 +17,7 @@
 //
 // # Writing
 //
-// Whoever finds nobody committing commits what waits, in one transaction of up to
+// A writer that finds no commit in progress commits all waiting writes, in one transaction of up to
 // 1,024 writes of all types. So one writer alone has the latency of two syncs, and
 // 512 share them. A write that fails its condition fails alone. There is no option
 // to go without syncs.
@@ -70,6 +70,6 @@
 // Config.Retain and restart.
 //
 // A snapshot that is restored has lost what was written after it, so its revisions
-// go on 2^32 above, on a timeline of its own: who comes back with a revision from
-// before is told that it is too old, and never sees another history.
+// go on 2^32 above, on a timeline of its own: a consumer that resumes with a revision from
+// before gets an error that it is too old, and never sees another history.
 package bolt

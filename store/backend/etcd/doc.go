@@ -49,7 +49,7 @@
 //
 // # Compaction
 //
-// etcd's compaction is everybody's in the cluster. [Backend.Compact] gives up the
+// etcd's compaction affects the whole cluster. [Backend.Compact] drops the
 // history of its own prefix alone: it raises a floor, a key beside the objects
 // (PREFIX!//compacted), to which all processes keep. It frees no space. Let etcd
 // compact itself (--auto-compaction-retention), and no further back than watches are
@@ -67,7 +67,7 @@
 //   - Revisions are the cluster's, so those of one prefix have gaps.
 //   - An object has at most 1,400 KiB, encoded.
 //   - No space: at its quota (2 GiB by default, 8 GiB at most) a member raises an
-//     alarm, and the whole cluster takes no writes ([backend.ErrFull]) until somebody
+//     alarm, and the whole cluster takes no writes ([backend.ErrFull]) until an operator
 //     has done three things, in this order: etcdctl compact REVISION; etcdctl defrag,
 //     member by member; etcdctl alarm disarm. OnError tells at 80 %, when a backend is
 //     opened; [Backend.Info] at any time.

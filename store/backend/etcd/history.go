@@ -13,10 +13,10 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Compact gives up the history of the objects below the prefix. That of the rest
-// of the cluster stays, for etcd's own compaction is everybody's: a key beside the
-// objects says how far this has gone, and reads and watches keep to it, here at once
-// and in other processes when they have seen it. It frees no space.
+// Compact drops the history of the objects below the prefix only, since etcd's own
+// compaction affects the whole cluster. A key beside the objects has the compacted
+// revision, which reads and watches respect, here at once and in other processes when
+// they have seen it. It frees no space.
 func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 	ctx, done, err := b.begin(ctx)
 	if err != nil {

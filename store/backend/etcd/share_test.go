@@ -73,7 +73,7 @@ func TestLease_OfAWriteThatFailsIsRevoked(t *testing.T) {
 	require.Empty(t, leases.Leases)
 }
 
-// A watch that nobody reads holds no more than its buffer, and loses nothing.
+// A watch that is not read holds no more than its buffer, and loses nothing.
 func TestBuffer_BreaksAWatchOffAndGoesOn(t *testing.T) {
 	f := newFixture(t, func(c *etcd.Config) { c.Buffer = etcd.Buffer{Events: 16} })
 	w := f.watch(f.revision(), "")

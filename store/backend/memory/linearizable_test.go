@@ -99,7 +99,7 @@ func perform(b *memory.Backend, c call) answer {
 	return answer{revision: o.Revision}
 }
 
-// history lets goroutines call at random, and returns who called when: by a
+// history lets goroutines call at random, and returns the calls with their times, by a
 // counter, not a clock.
 func history(b *memory.Backend, goroutines, each int) []porcupine.Operation {
 	var moment atomic.Int64

@@ -21,7 +21,7 @@ func TestNotifyIsOnTheEdge(t *testing.T) {
 	calls := 0
 	w := f.watch(0, func() { calls++ })
 	f.flicker("a", 3)
-	require.Zero(t, calls, "nobody has looked yet")
+	require.Zero(t, calls, "the watch was not read yet")
 	require.Len(t, f.read(w), 3)
 	f.flicker("a", 5)
 	require.Equal(t, 1, calls, "once, for any number of events")

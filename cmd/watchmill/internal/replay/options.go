@@ -33,7 +33,7 @@ func (e *OptionError) Error() string { return e.Option + " " + e.Problem }
 // Is makes errors.Is(err, ErrOptions) true.
 func (e *OptionError) Is(target error) bool { return target == ErrOptions }
 
-// Options says what to replay and in front of whom. File and Watchers are
+// Options says what to replay, and to which watchers. File and Watchers are
 // required.
 type Options struct {
 	// File is the trace, as package trace reads it.

@@ -56,7 +56,7 @@ func TestSlowWatchersAreLostUnderTerminate(t *testing.T) {
 		require.Equal(t, "slow consumer", report.Lost[0].Reason)
 		require.Equal(t, 4, report.Lost[0].Watchers)
 		require.ErrorIs(t, report.Lost[0].Err, engine.ErrSlowConsumer)
-		require.Nil(t, report.State, "nobody has seen the end")
+		require.Nil(t, report.State, "no watcher has seen the end")
 	})
 }
 

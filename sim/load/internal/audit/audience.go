@@ -11,8 +11,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// audience is what everybody who selects the same had to see: the revisions, in
-// order, the sums of the first n of them, and what is selected behind these.
+// audience is what all watchers with the same selector must see: the revisions, in
+// order, the sums of the first n of them, and the selected state after each.
 type audience struct {
 	labels      labels.Selector
 	fields      fields.Selector

@@ -23,9 +23,9 @@ type Expected struct {
 	newest map[string]Entry
 }
 
-// Expect works out what everybody who makes one of the selections had to see:
-// each change of an object that it selects after the change, or before it.
-// Nothing may be noted in the ledger any more, but gaps.
+// Expect computes what watchers of each selection must see: each change of an object
+// that it selects after the change, or before it. Afterwards only gaps may be added to
+// the ledger.
 func Expect(selections iter.Seq[scenario.Selection], l *Ledger) *Expected {
 	x := &Expected{
 		ledger: l, by: map[scenario.Selection]*audience{},
@@ -38,8 +38,8 @@ func Expect(selections iter.Seq[scenario.Selection], l *Ledger) *Expected {
 	return x
 }
 
-// Revisions returns what those had to see who make one of the selections that
-// Expect was given, in order. It must not be changed.
+// Revisions returns, in order, what watchers of one of Expect's selections must see. It
+// must not be changed.
 func (x *Expected) Revisions(sel scenario.Selection) []store.Revision { return x.by[sel].revisions }
 
 // add makes the audience that selects so, if there is none yet.

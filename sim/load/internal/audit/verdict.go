@@ -14,8 +14,8 @@ type Verdict struct {
 	Broken string
 }
 
-// Verdict compares a trail that has ended with what those had to see who make one
-// of the selections that Expect was given.
+// Verdict compares a trail that has ended with what watchers of one of Expect's
+// selections must see.
 func (x *Expected) Verdict(sel scenario.Selection, t *Trail) (v Verdict) {
 	v.Broken = t.broken
 	for _, s := range t.closed {
@@ -35,8 +35,8 @@ func (x *Expected) Verdict(sel scenario.Selection, t *Trail) (v Verdict) {
 	return v
 }
 
-// compare compares a state that somebody was given with what there was. What is
-// missing from it is lost: no event will tell of it.
+// compare compares a listed state with the expected one. An object missing from it is
+// lost, since no event will deliver it.
 func (a *audience) compare(given state, v *Verdict) {
 	want := a.at(given.at)
 	switch {

@@ -40,8 +40,8 @@ func NewRecorder() *Recorder {
 	return r
 }
 
-// Record notes one latency, in nanoseconds. By is who does so: a number, that
-// keeps those apart who record at the same time.
+// Record records one latency, in nanoseconds. by numbers the recording goroutine, so
+// that concurrent recorders use different histograms.
 func (r *Recorder) Record(by int, nanos int64) {
 	s := &r.shards[by%shards]
 	s.mu.Lock()

@@ -75,7 +75,7 @@ func TestWritesAreStampedAndNoted(t *testing.T) {
 // measure from when a write was stored, one must not have waited to be asked.
 func TestWhoWaitsForAWriteIsToldAtOnce(t *testing.T) {
 	s, _ := newStorage(t)
-	before := put(t, s, "a") // nobody waits for it, nor does it wait
+	before := put(t, s, "a") // does not wait for other writes
 	var told atomic.Pointer[audit.Entry]
 	go func() {
 		e := <-s.Writes()

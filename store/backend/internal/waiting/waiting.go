@@ -88,7 +88,7 @@ func (l *List) remove(f *Follower) {
 	f.slot = notWaiting
 }
 
-// Take returns all who wait, and makes them wait no longer.
+// Take removes and returns all waiting followers.
 func (l *List) Take() []*Follower {
 	followers := l.followers
 	for _, f := range followers {

@@ -5,8 +5,8 @@
 //	writer ──▶ └───────┘    one may fail alone  one sync  └▶ or the error, to all
 //	writer ──▶ ┌ next  ┐
 //
-// There is no goroutine that commits. A writer that finds nobody committing does
-// it for all that wait; those that come meanwhile form the next group, and one
+// There is no goroutine that commits. A writer that finds no commit in progress commits
+// for all waiting writers; those that arrive meanwhile form the next group, and one
 // of them commits that. Nothing waits for more to come: a write waits for the
 // group before its own, at most, and for its own. So one writer alone has the
 // latency of the disk, and many share it.

@@ -46,13 +46,13 @@ const (
 type Queue struct {
 	journal journal.Journal
 	onFull  func() bool
-	// token is in the channel while nobody commits.
+	// token is in the channel while no commit is in progress.
 	token chan struct{}
 
 	mu     sync.Mutex // guards all below, and the tickets of groups not taken
 	groups []*group
 	closed bool
-	after  func() // to be called when nobody commits any more
+	after  func() // called after the last commit
 }
 
 // group is what is committed at once.

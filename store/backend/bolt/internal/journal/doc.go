@@ -4,7 +4,7 @@
 //	Append(batch) ─▶ one transaction ─▶ data pages, fdatasync, meta page, fdatasync ─▶ nil: it lasts
 //	                                       │
 //	                 PATH ┌────────────────▼──────────────────────────────────┐
-//	                      │ watchmill         who the file is, bounds of logs │
+//	                      │ watchmill         file identity, bounds of logs  │
 //	                      │ watchmill/pods    7 ▪ 12 ▪ ▪ 40│41 42 43 … 99     │
 //	                      │ watchmill/nodes   base: state ─┘ └─ history: all  │
 //	                      └────────────────┬──────────────────────────────────┘
@@ -12,7 +12,7 @@
 //
 // A log has a base, which is what is left of the state at its trimmed revision,
 // and behind it the history without a hole. There is no second copy of the
-// state: who needs it reads the whole log once. Raising a log's floor gives up
+// state: a reader of it reads the whole log once. Raising a log's floor gives up
 // history; [Journal.Trim] then deletes, in small transactions, what nothing needs
 // any more.
 //

@@ -61,7 +61,7 @@ func (o Options) validate() error {
 	return nil
 }
 
-// openLocked opens the file that path names once it is locked: whoever had it
+// openLocked opens the file that path names once it is locked: a process that had it
 // open may have put another one in its place meanwhile.
 func openLocked(path string, opts Options) (*File, error) {
 	for deadline := time.Now().Add(opts.LockTimeout); ; {

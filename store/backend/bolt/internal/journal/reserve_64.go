@@ -3,5 +3,5 @@
 package journal
 
 // reserve is how much of the address space a file is mapped into, so that it can
-// grow without being mapped anew, for which all who read would have to wait.
+// grow without a new mapping, which would block all readers.
 const reserve = 1 << 36

@@ -152,7 +152,7 @@ func TestSnapshot_LetsGoOfAReaderThatHangs(t *testing.T) {
 		done <- err
 	}()
 	<-hanging
-	require.NoError(t, f.Close(), "which waits for those who read")
+	require.NoError(t, f.Close(), "which waits for readers")
 	close(comeBack)
 	require.Error(t, <-done)
 }
