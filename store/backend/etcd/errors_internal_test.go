@@ -88,3 +88,14 @@ func TestKeyspace_FloorIsNoObject(t *testing.T) {
 		require.NotContains(t, floor, newKeyspace(prefix+"/pods").root)
 	}
 }
+
+// Progress that was not read does not keep the error behind it from being told: the
+// consumer waits for no notification then.
+func TestNext_TellsTheErrorBehindProgress(t *testing.T) {
+	b := &Backend{life: context.Background(), watches: map[*watcher]struct{}{}}
+	w := b.newWatcher(backend.WatchOptions{From: 1, Notify: func() {}})
+	w.append(nil, 5)
+	w.finish(backend.ErrUnavailable)
+	batch, err := w.Next(1)
+	require.ErrorIs(t, err, backend.ErrUnavailable, "%+v", batch)
+}

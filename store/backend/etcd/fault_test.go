@@ -9,10 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/etcd"
+	"github.com/watchmill/watchmill/store/backend/etcd/etcdtest"
 )
 
 // awaitKey waits until a key is in etcd, or its value is another one.
@@ -78,7 +80,6 @@ func TestRemove_WhoseContextEndsBeforeTheAnswerIsUncertain(t *testing.T) {
 // Nothing was sent, so nothing was written: the write can be made again.
 func TestPut_WithoutConnectionIsUnavailable(t *testing.T) {
 	f := newFixture(t, func(c *etcd.Config) { c.RequestTimeout = 200 * time.Millisecond })
-	f.create("a", "1")
 	f.proxy.Cut()
 	_, err := f.Put(f.ctx, draft("b", "1"), nil, backend.PutOptions{})
 	for backend.Uncertain(err) { // it went out on the connection that was breaking
@@ -144,8 +145,10 @@ func TestWatch_ThatHearsNothingEnds(t *testing.T) {
 	f.proxy.Heal()
 	_, err = w.Next(1)
 	require.ErrorIs(t, err, backend.ErrUnavailable, "it has ended for good")
-	f.foreign("a", "1")
-	require.Equal(t, []string{"ADDED a=1 was -"}, f.watch(w.through, "").read(f.revision()))
+	f.cfg.ProgressEvery = 0 // which is longer than any machine is slow
+	f.Backend = f.open()
+	last := f.foreign("a", "1")
+	require.Equal(t, []string{"ADDED a=1 was -"}, f.watch(w.through, "").read(last))
 }
 
 // What etcd itself has compacted while the watch was away cannot be had any more.
@@ -173,4 +176,40 @@ func TestWatch_OvertakenByCompactionWhileAwayExpires(t *testing.T) {
 	oldest, err := f.Compacted(f.ctx)
 	require.NoError(t, err)
 	require.Equal(t, newest, oldest, "etcd does not say, but it can be found out")
+}
+
+// A cluster that was restored with the ID that it had knows less than its watches.
+func TestWatch_FurtherThanARestoredClusterEnds(t *testing.T) {
+	f := newFixture(t)
+	w := f.watch(f.revision(), "")
+	for range 5 {
+		f.foreign("a", "1")
+	}
+	newest := f.revision()
+	require.Len(t, w.read(newest), 5)
+	f.proxy.Redirect(etcdtest.Start(t, nil).Endpoint)
+	require.Eventually(t, func() bool { now, err := f.Revision(f.ctx); return err == nil && now < newest }, patience, time.Millisecond)
+	_, err := w.end()
+	var future *store.FutureError
+	require.ErrorAs(t, err, &future)
+	require.Equal(t, newest, future.Requested)
+	_, err = f.Watch(f.ctx, backend.WatchOptions{From: newest, Notify: func() {}})
+	require.ErrorIs(t, err, store.ErrFuture)
+}
+
+// Another cluster's revisions mean something else.
+func TestBackend_OfAnotherClusterFails(t *testing.T) {
+	f := newFixture(t)
+	o := f.create("a", "1")
+	other := etcdtest.Start(t, func(c *embed.Config) { c.InitialClusterToken = "other" })
+	f.proxy.Redirect(other.Endpoint)
+	var err error
+	require.Eventually(t, func() bool { _, err = f.Get(f.ctx, "a"); return errors.Is(err, backend.ErrFailed) }, patience, time.Millisecond)
+	var cluster *etcd.ClusterError
+	require.ErrorAs(t, err, &cluster)
+	require.NotEqual(t, cluster.Was, cluster.Is)
+	_, err = f.Remove(f.ctx, o)
+	require.ErrorIs(t, err, backend.ErrFailed)
+	_, err = f.Watch(f.ctx, backend.WatchOptions{Notify: func() {}})
+	require.ErrorIs(t, err, backend.ErrFailed)
 }

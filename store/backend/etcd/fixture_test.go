@@ -45,10 +45,13 @@ func newFixture(t testing.TB, change ...func(*etcd.Config)) *fixture {
 	return f
 }
 
-// open opens one more backend, as another process would.
+// open opens one more backend, as another process would. It takes its time, whatever
+// RequestTimeout the test has chosen.
 func (f *fixture) open() *etcd.Backend {
 	f.Helper()
-	b, err := etcd.New(f.ctx, f.cfg)
+	ctx, cancel := context.WithTimeout(f.ctx, patience)
+	defer cancel()
+	b, err := etcd.New(ctx, f.cfg)
 	require.NoError(f, err)
 	f.Cleanup(func() { require.NoError(f, b.Close()) })
 	return b

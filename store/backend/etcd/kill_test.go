@@ -150,8 +150,7 @@ func TestKill_NothingAcknowledgedIsLostOrRepeated(t *testing.T) {
 	}}
 	first, second, reader := f.open(), f.open(), f.open()
 	f.Backend = reader
-	start := f.revision()
-	w := f.watch(start, "")
+	w := f.watch(f.revision(), "")
 
 	h := &history{start: time.Now(), acked: map[store.Revision]string{}, maybe: map[string]bool{}}
 	ctx, stop := context.WithCancel(f.ctx)

@@ -24,7 +24,7 @@ func TestRevision_BringsWatchesUpToIt(t *testing.T) {
 }
 
 func TestWatch_HearsOfProgressWithoutAsking(t *testing.T) {
-	f := newFixture(t, func(c *etcd.Config) { c.ProgressEvery = 50 * time.Millisecond })
+	f := newFixture(t, func(c *etcd.Config) { c.ProgressEvery = time.Second })
 	w := f.watch(f.revision(), "")
 	resp, err := f.raw.Put(f.ctx, "/elsewhere", "x")
 	require.NoError(t, err)

@@ -139,13 +139,13 @@ func (w *watcher) Next(limit int) (backend.Batch, error) {
 func (w *watcher) take(limit int) (backend.Batch, error) {
 	batch := backend.Batch{After: w.through}
 	if len(w.pending) == 0 {
+		if w.err != nil {
+			return batch, w.err
+		}
 		w.through = w.received
 	}
 	if floor := store.Revision(w.backend.floor.Load()); w.through < floor {
 		return batch, &store.ExpiredError{Requested: w.through, Oldest: floor}
-	}
-	if len(w.pending) == 0 && w.err != nil && w.through == batch.After {
-		return batch, w.err
 	}
 	batch.Events = w.cut(limit)
 	if len(w.pending) == 0 {
@@ -154,7 +154,7 @@ func (w *watcher) take(limit int) (backend.Batch, error) {
 		w.through = batch.Events[n-1].Revision
 	}
 	batch.Through = w.through
-	if len(batch.Events) == 0 && w.err == nil {
+	if len(batch.Events) == 0 {
 		w.waiting.Add(&w.Follower)
 	}
 	if w.full && w.halfEmpty() {

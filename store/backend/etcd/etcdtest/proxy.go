@@ -17,6 +17,7 @@ import (
 //	Mute       swallows replies: requests arrive, and are never answered
 //	BlackHole  swallows both; connections stay open and say nothing
 //	Delay      holds up both
+//	Redirect   leads to another target
 //	Heal       ends Mute, BlackHole and Cut, for connections made from then on
 //
 // All methods are safe for concurrent use.
@@ -25,10 +26,10 @@ type Proxy struct {
 	Endpoint string
 
 	t       testing.TB
-	target  string
 	running sync.WaitGroup
 
 	mu          sync.Mutex
+	target      string
 	listener    net.Listener // nil: cut, or closed
 	swallow     [2]bool      // requests, replies
 	delay       time.Duration
@@ -114,6 +115,21 @@ func (p *Proxy) Delay(d time.Duration) {
 	p.delay = d
 }
 
+// Redirect breaks all connections, and leads those made from then on to another
+// target, as when a cluster was restored or replaced.
+func (p *Proxy) Redirect(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+	p.breakAll()
+}
+
+func (p *Proxy) where() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.target
+}
+
 func (p *Proxy) set(swallow [2]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +156,7 @@ func (p *Proxy) accept(l net.Listener) {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", p.target)
+		server, err := net.Dial("tcp", p.where())
 		if err != nil {
 			_ = client.Close() // as if the target were dialled itself
 			continue
