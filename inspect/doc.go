@@ -1,5 +1,5 @@
 // Package inspect shows what engines are doing: a page that is live, and the same
-// as JSON. It answers "who is slow?" first.
+// as JSON. It answers "which watch is slow?" first.
 //
 //	mux.Handle("/debug/watchmill/", inspect.Handler(host))
 //

@@ -1,4 +1,4 @@
-// Package interop runs what everybody has against a server of this module: the
+// Package interop runs common Kubernetes clients against a server of this module: the
 // dynamic, metadata and typed clients and informers of client-go, its RetryWatcher,
 // and kubectl, built from its module.
 //

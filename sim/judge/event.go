@@ -79,7 +79,7 @@ func (j *judge[T]) behind(ev engine.Event[T]) error {
 }
 
 // unmarked: an event without marks is what happened at its revision, and nothing
-// before it was left out (row 154). So is an emitted value, which can be nothing
+// before it was left out. So is an emitted value, which can be nothing
 // else: its mark tells of others.
 func (j *judge[T]) unmarked(ev engine.Event[T]) error {
 	if !j.Witnessed(ev.Revision) {
@@ -250,7 +250,7 @@ func (j *judge[T]) ending(n int) bool {
 	return j.Options.Bookmarks && j.Options.InitialState && n == j.initials
 }
 
-// bookmark: everything up to its revision was delivered before it (row 155).
+// bookmark: everything up to its revision was delivered before it.
 func (j *judge[T]) bookmark(ev engine.Event[T]) error {
 	switch {
 	case !j.Options.Bookmarks:
@@ -267,7 +267,7 @@ func (j *judge[T]) bookmark(ev engine.Event[T]) error {
 }
 
 // complete: by the revision rev nothing was left out, and the consumer has the
-// state of rev (row 156). The watch stands at rev then.
+// state of rev. The watch stands at rev then.
 func (j *judge[T]) complete(i Invariant, rev store.Revision, when string) error {
 	if rev > j.Newest() {
 		return j.fail(i, "%s: revision %d has not come", when, rev)

@@ -10,7 +10,7 @@ type Invariant string
 
 // What must hold of one watch. Selected means: shown by the watch's selection.
 const (
-	// Ordered: revisions never go down (row 153).
+	// Ordered: revisions never go down.
 	Ordered Invariant = "ordered"
 	// Unique: no event comes twice.
 	Unique Invariant = "unique"
@@ -36,7 +36,7 @@ const (
 	// Genuine: what is shown was written, as shown, at that revision.
 	Genuine Invariant = "genuine"
 	// InitialState: the state that a watch starts with is that of one revision
-	// that it may start at, in key order (row 153).
+	// that it may start at, in key order.
 	InitialState Invariant = "initial-state"
 	// Conserved: when a consumer has read all there is, everything that was
 	// published and is selected was delivered, or told as lost by a mark or the
@@ -49,7 +49,7 @@ const (
 
 // What must hold of reads.
 const (
-	// ReadLatest: it sees all that was acknowledged before it began (row 157).
+	// ReadLatest: it sees all that was acknowledged before it began.
 	ReadLatest Invariant = "read-latest"
 	// ReadCached: it is no older than what the cache had reached before.
 	ReadCached Invariant = "read-cached"

@@ -239,7 +239,7 @@ func (j *judge[T]) latestStart() store.Revision {
 	return max(j.Earliest, min(j.Latest, j.bound(0)))
 }
 
-// initial checks the initial state (row 153: in key order, no newer than the
+// initial checks the initial state (in key order, no newer than the
 // state's revision) and finds the revision that it is of.
 func (j *judge[T]) initial() (int, error) {
 	n, last := 0, ""
