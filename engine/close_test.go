@@ -139,7 +139,7 @@ func TestClose_LaterCallsSaySo(t *testing.T) {
 	}
 	failing := reflect.TypeFor[error]()
 	for method := range reflect.TypeOf(e).Methods() {
-		if n := method.Type.NumOut(); n == 0 || method.Type.Out(n-1) != failing || method.Name == "Close" {
+		if n := method.Type.NumOut(); n == 0 || method.Type.Out(n-1) != failing || method.Name == "Close" || method.Name == "Drain" {
 			continue
 		}
 		require.Contains(t, calls, method.Name, "the table lacks a method")

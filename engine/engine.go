@@ -44,6 +44,7 @@ type engineCore interface {
 	hostOf() *Host
 	storageBelow() backend.Backend
 	storeID(ctx context.Context) (string, error)
+	drain(ctx context.Context) error
 	close() error
 	leaked()
 }
@@ -73,9 +74,11 @@ type core struct {
 	life   context.Context
 	cancel context.CancelCauseFunc
 
-	closing sync.Once
-	closed  atomic.Bool
-	failed  error
+	draining atomic.Pointer[draining] // nil until Drain is called
+	dropped  droppedAtClose
+	closing  sync.Once
+	closed   atomic.Bool
+	failed   error
 }
 
 // parts are the handles of the engine's actors, set once while it starts.
@@ -191,7 +194,8 @@ func (e *core) release() error {
 // Close ends every watch with [ErrEngineClosed] and returns when no goroutine, actor
 // or timer of the engine is left. If a handler does not return, Close fails after the
 // host's CloseTimeout with an error that names what still runs. Later calls fail with
-// ErrEngineClosed. Closing again, or concurrently, waits for the first Close and
+// ErrEngineClosed. Undelivered events are dropped, and [Stats].Undelivered names the
+// watches; [Engine.Drain] delivers them first. Closing again, or concurrently, waits for the first Close and
 // returns its result.
 func (e *Engine[T]) Close() error { return e.core.close() }
 
@@ -199,6 +203,7 @@ func (e *core) close() error {
 	e.closing.Do(func() {
 		e.closed.Store(true)
 		defer e.host.left(e)
+		e.noteUndelivered()
 		e.root.Stop()
 		ctx, cancel := context.WithTimeout(context.Background(), e.host.timeout)
 		defer cancel()
@@ -218,6 +223,18 @@ func (e *core) close() error {
 func (e *core) alive() error {
 	if e.closed.Load() {
 		return ErrEngineClosed
+	}
+	return nil
+}
+
+// accepts returns nil, or why nothing new may begin: [ErrEngineClosed], or
+// [ErrDraining].
+func (e *core) accepts() error {
+	if err := e.alive(); err != nil {
+		return err
+	}
+	if e.draining.Load() != nil {
+		return ErrDraining
 	}
 	return nil
 }

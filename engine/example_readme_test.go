@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -268,4 +269,57 @@ func Example_readmeRestarting() {
 	_, err := pods.Watch(ctx, engine.WatchOptions{From: saved})
 	fmt.Println(errors.Is(err, engine.ErrExpired)) // true: list again, and watch from the list's revision
 	// Output: true
+}
+
+// A topic that is drained has had everything handled, or says by whom not.
+func Example_readmeDraining() {
+	ctx := context.Background()
+	orders := engine.NewTopic[Order]()
+	stuck, held := make(chan struct{}), make(chan struct{})
+	_, _ = orders.SubscribeWith(ctx, engine.SubscribeOptions{Name: "billing"}, func(Order) {
+		close(held)
+		<-stuck
+	})
+	for n := range 3 {
+		_, _ = orders.Publish(ctx, Order{ID: n})
+	}
+	<-held
+	within, cancel := context.WithCancel(ctx)
+	cancel() // at once, in place of a timeout
+	time.AfterFunc(200*time.Millisecond, func() { close(stuck) })
+
+	err := orders.Drain(within) // everything that was published is handled, or err says by whom it is not
+	var late *engine.UndeliveredError
+	if errors.As(err, &late) {
+		fmt.Println(late.Watches[0].Name, "is", late.Watches[0].Events, "behind") // billing is 3 behind
+	}
+	// Output: billing is 3 behind
+}
+
+func ExampleEngine_Drain() {
+	ctx := context.Background()
+	pods := newPods()
+	handled := 0
+	_, _ = pods.Handle(ctx, engine.WatchOptions{}, func(engine.Event[Pod]) { handled++ })
+	for _, name := range []string{"web-1", "web-2", "web-3"} {
+		_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: name})
+	}
+	fmt.Println(pods.Drain(ctx), handled)
+	_, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web-4"})
+	fmt.Println(errors.Is(err, engine.ErrEngineClosed))
+	// Output:
+	// <nil> 3
+	// true
+}
+
+func ExampleTopic_Drain() {
+	ctx := context.Background()
+	orders := engine.NewTopic[Order]()
+	handled := 0
+	_, _ = orders.Subscribe(ctx, func(Order) { handled++ })
+	for n := range 100 {
+		_, _ = orders.Publish(ctx, Order{ID: n})
+	}
+	fmt.Println(orders.Drain(ctx), handled)
+	// Output: <nil> 100
 }

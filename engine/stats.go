@@ -63,6 +63,10 @@ type Stats struct {
 	Verified, Mismatches uint64
 	// Failures counts the failures of the engine's own actors.
 	Failures uint64
+	// Undelivered are the watches that Close has ended before they had been given
+	// everything, the one that was furthest behind first, a thousand at most. They
+	// are none until the engine is closed, and after a [Engine.Drain] that succeeds.
+	Undelivered []Undelivered
 	// Source are the Reflector's counters.
 	Source SourceStats
 }
@@ -87,6 +91,7 @@ func (e *core) stats() Stats {
 		Lists: e.counts.lists.Load(), Fallbacks: e.counts.fallbacks.Load(), Waits: e.counts.waits.Load(),
 		Verified: e.counts.verified.Load(), Mismatches: e.counts.mismatches.Load(),
 		Relists: max(c.Replaces.Load(), 1) - 1, Inconsistent: c.Inconsistent.Load(), Unseen: c.Unseen.Load(), Failures: e.counts.failures.Load(),
+		Undelivered: e.dropped.all(),
 	}
 	if history, ok := e.storage.Backend().(backend.Historian); ok {
 		s.HistoryBytes = history.History().BytesBeside(snap.Window)

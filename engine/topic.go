@@ -32,6 +32,7 @@ type topicCore interface {
 	startWatch(ctx context.Context, opts SubscribeOptions) (watchCore, error)
 	stats() Stats
 	watches() []WatchInfo
+	drain(ctx context.Context) error
 	close() error
 	leaked()
 }
@@ -246,6 +247,24 @@ func (t *Topic[T]) Messages(ctx context.Context, opts SubscribeOptions) iter.Seq
 			}
 		}
 	}
+}
+
+// Drain closes the topic after every message that was published has been handled:
+// Publish and new subscriptions fail with [ErrDraining], each subscription ends when
+// its handler has returned from the last message, and the topic closes. If ctx is
+// done first, it is closed all the same, and the error is an [*UndeliveredError]
+// that names the subscriptions that are behind; see [Engine.Drain].
+func (t *Topic[T]) Drain(ctx context.Context) error { return t.core.drain(ctx) }
+
+func (t *topic) drain(ctx context.Context) error {
+	if t.misuse != nil {
+		return t.close()
+	}
+	err := t.engine.drain(ctx)
+	if closed := t.close(); err == nil {
+		err = closed
+	}
+	return err
 }
 
 // Close ends all subscriptions with [ErrEngineClosed] and waits until all goroutines

@@ -37,8 +37,11 @@ type uncachedWatch struct {
 
 	dispatcher *actors.Ref[dispatcher.Message]
 	self       atomic.Pointer[actors.Ref[pull]]
-	// broken: the backend's watch has ended.
+	// broken: the backend's watch has ended, or nothing of it is wanted any more.
 	broken bool
+	// final is the last revision that is to be delivered, once the engine is being
+	// drained; zero before.
+	final atomic.Uint64
 }
 
 // pull says that the backend has something, or that there may be room for more.
@@ -56,6 +59,7 @@ func (e *core) watchUncached(ctx context.Context, opts WatchOptions, options wat
 	reply := make(chan error, 1)
 	u := &uncachedWatch{engine: e, reply: reply}
 	e.supply(&u.feed)
+	u.feed.Drain = u.drain
 	u.feed.Newest = u.published.Load
 	u.watch = newWatch(&u.feed, options, handle)
 	if err := u.open(ctx, opts, options); err != nil {
@@ -163,6 +167,11 @@ func (u *uncachedWatch) Receive(ctx *actors.Context, _ pull) {
 	case u.broken || w.Stalled() || u.feed.Load() != u.published.Load():
 		return
 	}
+	if final := Revision(u.final.Load()); final > 0 && u.published.Load().Revision >= final {
+		u.broken = true
+		w.EndWhenCaughtUp(ErrEngineClosed)
+		return
+	}
 	batch, err := u.source.Next(min(uncachedBatch, u.buffer))
 	if err != nil {
 		u.broken = true
@@ -180,6 +189,12 @@ func (u *uncachedWatch) Receive(ctx *actors.Context, _ pull) {
 	u.window.Trim(now)
 	u.publish()
 	u.dispatcher.Tell(dispatcher.Committed{})
+}
+
+// drain has the watch end when it has been given everything up to final.
+func (u *uncachedWatch) drain(final Revision) {
+	u.final.Store(uint64(final))
+	u.pullSoon()
 }
 
 func (u *uncachedWatch) publish() {

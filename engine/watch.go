@@ -138,7 +138,7 @@ func (e *core) startWatch(ctx context.Context, opts WatchOptions, handle func(*w
 }
 
 func (e *core) watch(ctx context.Context, opts WatchOptions, handle func(*watcher.Delivery)) (*watcher.Watch, error) {
-	if err := e.alive(); err != nil {
+	if err := e.accepts(); err != nil {
 		return nil, err
 	}
 	if err := opts.validate(); err != nil {

@@ -26,7 +26,7 @@ func (e *Engine[T]) CreateWithTTL(ctx context.Context, value T, ttl time.Duratio
 }
 
 func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duration) (*store.Object, error) {
-	if err := e.alive(); err != nil {
+	if err := e.accepts(); err != nil {
 		return nil, err
 	}
 	return e.acknowledge(e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl}))
@@ -74,7 +74,7 @@ func (e *Engine[T]) Update(ctx context.Context, key string, change func(T) (T, e
 }
 
 func (e *core) update(ctx context.Context, key string, change backend.UpdateFunc, opts UpdateOptions) (*store.Object, error) {
-	if err := e.alive(); err != nil {
+	if err := e.accepts(); err != nil {
 		return nil, err
 	}
 	return e.acknowledge(e.storage.GuaranteedUpdate(ctx, key, change, backend.UpdateOptions{
@@ -138,7 +138,7 @@ func (e *Engine[T]) DeleteIf(ctx context.Context, key string, allow func(*Object
 }
 
 func (e *core) remove(ctx context.Context, key string, opts DeleteOptions, validate backend.ValidateFunc) (*store.Object, error) {
-	if err := e.alive(); err != nil {
+	if err := e.accepts(); err != nil {
 		return nil, err
 	}
 	return e.acknowledge(e.storage.Delete(ctx, key, backend.DeleteOptions{
@@ -169,7 +169,7 @@ func (e *Engine[T]) Emit(ctx context.Context, value T) (Revision, error) {
 }
 
 func (e *core) emit(ctx context.Context, draft *store.Object) (Revision, error) {
-	if err := e.alive(); err != nil {
+	if err := e.accepts(); err != nil {
 		return 0, err
 	}
 	emitter, ok := e.storage.Backend().(backend.Emitter)
@@ -194,8 +194,14 @@ func (e *core) emit(ctx context.Context, draft *store.Object) (Revision, error) 
 // acknowledge notes the revision of a write before it is returned, while there is
 // a cache that would find out if storage forgot the write and went back in time.
 func (e *core) acknowledge(o *store.Object, err error) (*store.Object, error) {
-	if err != nil || e.parts.cache == nil || !e.parts.cache.Ready() {
+	if err != nil {
 		return o, err
+	}
+	if d := e.draining.Load(); d != nil {
+		return d.admit(o)
+	}
+	if e.parts.cache == nil || !e.parts.cache.Ready() {
+		return o, nil
 	}
 	for {
 		newest := e.acknowledged.Load()

@@ -53,7 +53,9 @@ type dispatcher struct {
 
 	committed bool
 	inRound   bool
-	touched   []*filterEntry
+	// draining, if not nil, is why watches end when they have caught up.
+	draining error
+	touched  []*filterEntry
 
 	signals   signals
 	bookmarks *bookmarks
@@ -112,6 +114,8 @@ func (d *dispatcher) Receive(ctx *actors.Context, msg Message) {
 		d.committed = true
 	case Register:
 		d.admit(ctx, m)
+	case Drain:
+		d.drain(ctx, m)
 	case Recovered:
 		d.recovered(ctx, m.Watch)
 	case Ended:
@@ -146,11 +150,29 @@ func (d *dispatcher) catchUp(ctx *actors.Context) {
 	}
 }
 
-// Dropped answers a registration that arrived after the stop.
+// drain has every watch end when it has caught up.
+func (d *dispatcher) drain(ctx *actors.Context, m Drain) {
+	d.draining = m.Reason
+	defer func() { m.Reply <- nil }() // also if it fails: a call waits
+	d.catchUp(ctx)
+	d.each(d.endWhenCaughtUp)
+}
+
+// endWhenCaughtUp has one watch end when it has caught up, if all are to.
+func (d *dispatcher) endWhenCaughtUp(w *watcher.Member) {
+	if d.draining != nil && w.EndQuietlyWhenCaughtUp(d.draining) {
+		d.signals.add(w)
+	}
+}
+
+// Dropped answers what came too late.
 func (d *dispatcher) Dropped(msg Message) {
-	if m, ok := msg.(Register); ok {
+	switch m := msg.(type) {
+	case Register:
 		m.Watch.End(watcher.ErrEngineClosed)
 		m.answer(watcher.ErrEngineClosed)
+	case Drain:
+		m.Reply <- watcher.ErrEngineClosed
 	}
 }
 

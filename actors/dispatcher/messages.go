@@ -23,6 +23,16 @@ type Register struct {
 	Reply chan<- error
 }
 
+// Drain ends every watch with Reason as soon as it has been given all that was
+// committed before, and those that are registered later likewise. The engine sends
+// it.
+type Drain struct {
+	Reason error
+	// Reply gets nil once all that was committed before has been dispatched. It has
+	// room for one.
+	Reply chan<- error
+}
+
 // Recovered says that a stalled watch has caught up. The watch sends it.
 type Recovered struct{ Watch *watcher.Member }
 
@@ -45,6 +55,7 @@ type DeadlineDue struct{}
 
 func (Committed) toDispatcher()   {}
 func (Register) toDispatcher()    {}
+func (Drain) toDispatcher()       {}
 func (Recovered) toDispatcher()   {}
 func (Ended) toDispatcher()       {}
 func (Tick) toDispatcher()        {}

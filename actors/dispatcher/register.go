@@ -61,6 +61,7 @@ func (d *dispatcher) register(ctx *actors.Context, m Register) error {
 		d.Stats.Expired.Add(1)
 	}
 	d.first(w)
+	d.endWhenCaughtUp(w)
 	return w.Err()
 }
 

@@ -162,14 +162,18 @@ func (d *dispatcher) expireAll(next *store.Snapshot) {
 
 // endAll ends every watch with the error that reason returns.
 func (d *dispatcher) endAll(reason func(*watcher.Member) error) {
-	endMembers := func(s *watcher.Stream) {
-		for _, w := range s.Members() {
-			d.end(w, reason(w))
-		}
+	d.each(func(w *watcher.Member) { d.end(w, reason(w)) })
+}
+
+// each calls f with every watch.
+func (d *dispatcher) each(f func(*watcher.Member)) {
+	for _, w := range d.unfiltered.Members() {
+		f(w)
 	}
-	endMembers(d.unfiltered)
 	for _, e := range d.order {
-		endMembers(e.stream)
+		for _, w := range e.stream.Members() {
+			f(w)
+		}
 	}
 }
 

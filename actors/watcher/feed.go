@@ -32,6 +32,10 @@ type Feed struct {
 	// Registry has the running watches of all feeds that share it. Nil means none.
 	Registry *Registry
 
+	// Drain has the feed's only watch end when it has been given everything up to
+	// a revision. It is nil for feeds of several, which their dispatcher drains.
+	Drain func(store.Revision)
+
 	// Delivered is called with each batch that a consumer is given. It must neither block
 	// nor call the watch. Nil costs nothing.
 	Delivered func([]store.Event)

@@ -247,15 +247,53 @@ func (m *Member) EndAfterInitial(reason error) {
 }
 
 // EndWhenCaughtUp ends the watch with reason once it has delivered all published
-// events.
+// events. It may be called from anywhere.
 func (m *Member) EndWhenCaughtUp(reason error) {
-	w := m.watch()
-	w.mu.Lock()
-	if !w.flags.has(ended) && w.more().drainTo == nil {
-		w.more().drainTo = reason
-	}
-	w.mu.Unlock()
-	if m.ClearWaiting() {
+	if m.EndQuietlyWhenCaughtUp(reason) {
 		m.Signal()
 	}
+}
+
+// EndQuietlyWhenCaughtUp is EndWhenCaughtUp without telling the consumer: it
+// reports whether that is to be done.
+func (m *Member) EndQuietlyWhenCaughtUp(reason error) (signal bool) {
+	w := m.watch()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.flags.has(ended) || w.extras != nil && w.extras.drainTo != nil:
+		return false
+	case w.pending || w.owesNothing():
+		w.finish(reason)
+	default:
+		w.more().drainTo = reason
+	}
+	return w.flags.clear(waiting)
+}
+
+// HasEverything reports whether the watch is known to have been given everything
+// that was committed. Of one with a handler or a channel it is not known before
+// that comes back for more.
+func (w *Watch) HasEverything() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.owesNothing() && w.feed.undispatched(w.feed.Load()) == 0
+}
+
+// owesNothing reports whether the watch's consumer, which may not come back, has
+// been given all that was published. A handler and a channel always come back.
+// The caller holds the lock.
+func (w *Watch) owesNothing() bool {
+	switch consumerKind(w.kind.Load()) {
+	case byHandler, byChannel:
+		return false
+	}
+	if !w.reading() || w.cur.initial != nil || w.cur.backlog != nil || w.resume.Load() == 0 {
+		return false
+	}
+	snap := w.feed.Load()
+	if len(w.inHand(snap)) > 0 {
+		return false // a loop is in the middle of them, or was left there
+	}
+	return w.cur.exhausted(snap) || w.cur.node == nil && w.cur.skipIrrelevant(w.stream, snap, snap.Window.Next())
 }

@@ -169,6 +169,14 @@ func (w *Watch) StopWith(ctx context.Context) {
 	}
 }
 
+// Drain has the watch end when it has been given everything up to final, unless its
+// dispatcher sees to that.
+func (w *Watch) Drain(final store.Revision) {
+	if w.feed.Drain != nil {
+		w.feed.Drain(final)
+	}
+}
+
 // Stop ends the watch with [ErrStopped]. It does not wait for a running handler.
 // Stopping an ended watch has no effect.
 func (w *Watch) Stop() { w.end(ErrStopped) }

@@ -1,0 +1,231 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+var (
+	// ErrDraining is what writes and new watches fail with while the engine is being
+	// drained. It is an [ErrEngineClosed].
+	ErrDraining = fmt.Errorf("%w: it is being drained", ErrEngineClosed)
+	// ErrUndelivered is what every [*UndeliveredError] is.
+	ErrUndelivered = errors.New("not everything was delivered")
+)
+
+// Undelivered says of a watch that it was ended before it had been given all that
+// was committed.
+type Undelivered struct {
+	// Name is what the watch is called; see [WatchOptions].Name.
+	Name string
+	// Events is how many lay ahead of it; see [Watch.Lag]. Initial: so did the rest
+	// of its initial state.
+	Events  uint64
+	Initial bool
+	// Revision is where its consumer stood; see [Watch.Revision].
+	Revision Revision
+}
+
+func (u Undelivered) String() string {
+	text := fmt.Sprintf("%s: %d events behind revision %d", u.Name, u.Events, u.Revision)
+	if u.Initial {
+		text += ", and the rest of its initial state"
+	}
+	return text
+}
+
+// UndeliveredError says for whom a Drain was over too soon. The engine is closed
+// nevertheless.
+type UndeliveredError struct {
+	// Watches are those that had not been given everything, the one that was furthest
+	// behind first.
+	Watches []Undelivered
+	// Cause is why Drain did not go on: the cause of its context.
+	Cause error
+}
+
+// maxNamed is how many watches an error names.
+const maxNamed = 10
+
+func (e *UndeliveredError) Error() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "not everything was delivered: %v", e.Cause)
+	for i, w := range e.Watches {
+		if i == maxNamed {
+			fmt.Fprintf(&text, "; and %d more", len(e.Watches)-i)
+			break
+		}
+		fmt.Fprintf(&text, "; %v", w)
+	}
+	return text.String()
+}
+
+// Is makes errors.Is(err, ErrUndelivered) true.
+func (e *UndeliveredError) Is(target error) bool { return target == ErrUndelivered }
+
+// Unwrap returns Cause.
+func (e *UndeliveredError) Unwrap() error { return e.Cause }
+
+// draining is what an engine that is being drained has still to deliver.
+type draining struct {
+	mu sync.Mutex
+	// final is the newest revision that was acknowledged.
+	final Revision
+	// sealed: what is committed from here on is not delivered, nor acknowledged.
+	sealed bool
+}
+
+// admit takes in a write that was on its way when the draining began.
+func (d *draining) admit(o *store.Object) (*store.Object, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.sealed && o.Revision > d.final {
+		return nil, fmt.Errorf("%w: the write of %q took effect at revision %d, and no watch is told", ErrDraining, o.Key, o.Revision)
+	}
+	d.final = max(d.final, o.Revision)
+	return o, nil
+}
+
+// seal ends the admission of writes, unless some came since reached.
+func (d *draining) seal(reached Revision) (final Revision, sealed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sealed = d.final <= reached
+	d.final = max(d.final, reached)
+	return d.final, d.sealed
+}
+
+// Drain closes the engine after everything that was acknowledged has been delivered:
+// it refuses writes and new watches with [ErrDraining], waits until every watch
+// and handler has been given what was committed, each of which then ends with
+// [ErrEngineClosed], and closes. A handler has been given an event when it has
+// returned. A watch that is pulled must be read to its end, unless it has nothing
+// to read.
+//
+// What mirrors the engine, as an informer does, has been given what it has taken;
+// its own handlers may be behind.
+//
+// If ctx is done first, the engine is closed all the same, and the error is an
+// [*UndeliveredError] that names each watch that had not been given everything,
+// beside what Close returns. It must not be called from a handler, which it would
+// wait for.
+func (e *Engine[T]) Drain(ctx context.Context) error { return e.core.drain(ctx) }
+
+func (e *core) drain(ctx context.Context) error {
+	if e.alive() != nil || !e.draining.CompareAndSwap(nil, &draining{}) {
+		return e.close()
+	}
+	err := e.deliverAll(ctx, e.draining.Load())
+	switch {
+	case errors.Is(err, ErrEngineClosed):
+		err = nil // by another call, whose loss it is
+	case err != nil:
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		err = &UndeliveredError{Watches: e.undelivered(), Cause: err}
+	}
+	return errors.Join(err, e.close())
+}
+
+// deliverAll returns when every watch has ended since it had been given everything,
+// or when ctx is done.
+func (e *core) deliverAll(ctx context.Context, d *draining) error {
+	final, err := e.storage.Backend().Revision(ctx)
+	if err != nil {
+		return err
+	}
+	for sealed := false; !sealed; final, sealed = d.seal(final) {
+		if err := e.reach(ctx, final); err != nil {
+			return err
+		}
+	}
+	if e.cfg.cached() {
+		reply := make(chan error, 1)
+		if !e.parts.dispatcher.Tell(dispatcher.Drain{Reason: ErrEngineClosed, Reply: reply}) {
+			return ErrEngineClosed
+		}
+		if err := e.host.reply(ctx, reply); err != nil {
+			return err
+		}
+	}
+	for running := e.registry.Watches(); len(running) > 0; running = e.registry.Watches() {
+		for _, w := range running {
+			w.Drain(final)
+		}
+		for _, w := range running {
+			if err := e.host.await(ctx, w.Done()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reach waits until the cache, if there is one, has got to rev, however long that
+// takes.
+func (e *core) reach(ctx context.Context, rev Revision) error {
+	if !e.cfg.cached() {
+		return nil
+	}
+	for {
+		err := e.fresh(ctx, rev)
+		if !errors.Is(err, ErrFuture) && !errors.Is(err, ErrNotReady) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// maxUndelivered is how many watches are remembered that missed something.
+const maxUndelivered = 1000
+
+// undelivered returns the watches that have not been given everything, the one that
+// is furthest behind first, and a thousand at most.
+func (e *core) undelivered() []Undelivered {
+	var late []Undelivered
+	now := e.host.system.Clock().Now()
+	for _, w := range e.registry.Watches() {
+		info := w.Info(now)
+		if initial := info.Revision == 0; (info.Lag > 0 || initial) && !w.HasEverything() {
+			late = append(late, Undelivered{Name: info.Name, Events: info.Lag, Initial: initial, Revision: info.Revision})
+		}
+	}
+	slices.SortFunc(late, func(a, b Undelivered) int {
+		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.Name, b.Name))
+	})
+	return slices.Clip(late[:min(len(late), maxUndelivered)])
+}
+
+// noteUndelivered remembers, and logs, for whom Close comes too soon.
+func (e *core) noteUndelivered() {
+	late := e.undelivered()
+	if len(late) == 0 {
+		return
+	}
+	e.dropped.Store(&late)
+	e.host.system.Logger().Warn("engine closed before everything was delivered",
+		"engine", e.cfg.name, "watches", len(late), "furthest", late[0].String())
+}
+
+// droppedAtClose is what an engine's Close has left undelivered.
+type droppedAtClose struct{ atomic.Pointer[[]Undelivered] }
+
+// all returns the watches that were not given everything.
+func (d *droppedAtClose) all() []Undelivered {
+	if late := d.Load(); late != nil {
+		return *late
+	}
+	return nil
+}

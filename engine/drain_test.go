@@ -1,0 +1,218 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+)
+
+// What was published before is handled before Drain returns, by handlers that run
+// on threads of their own as well as on the pool.
+func TestDrain_TopicDeliversAllThatWasPublished(t *testing.T) {
+	for _, onPool := range []bool{false, true} {
+		t.Run(fmt.Sprint("pool=", onPool), func(t *testing.T) {
+			topic := engine.NewTopic[int]()
+			var handled atomic.Int64
+			s, err := topic.SubscribeWith(t.Context(), engine.SubscribeOptions{OnPool: onPool, Buffer: 1}, func(int) { handled.Add(1) })
+			require.NoError(t, err)
+			publish(t, topic, 0, 5000)
+			require.NoError(t, topic.Drain(t.Context()))
+			require.EqualValues(t, 5000, handled.Load())
+			require.ErrorIs(t, s.Err(), engine.ErrEngineClosed)
+			_, err = topic.Publish(t.Context(), 1)
+			require.ErrorIs(t, err, engine.ErrEngineClosed)
+			require.Empty(t, topic.Stats().Undelivered)
+		})
+	}
+}
+
+// Writers write as fast as they can while the engine is drained. Every watch, of
+// every kind, is given all that they were told was written.
+func TestDrain_DeliversAllThatWasAcknowledged(t *testing.T) {
+	for _, noCache := range []bool{false, true} {
+		for round := range 20 {
+			t.Run(fmt.Sprintf("noCache=%t/%d", noCache, round), func(t *testing.T) { drainBesideWriters(t, noCache) })
+		}
+	}
+}
+
+func drainBesideWriters(t *testing.T, noCache bool) {
+	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.NoCache = noCache })
+	var consumers, writers sync.WaitGroup
+	var counts [4]atomic.Int64 // by kind of consumer
+	for i, labels := range []string{"", "app=web"} {
+		_, err := e.Handle(ctx, engine.WatchOptions{Labels: labels}, func(engine.Event[pod]) { counts[i].Add(1) })
+		require.NoError(t, err)
+	}
+	pulled, err := e.Watch(ctx, engine.WatchOptions{Labels: "app=web"})
+	require.NoError(t, err)
+	consumers.Go(func() {
+		for _, err := range pulled.Events() {
+			if err == nil {
+				counts[2].Add(1)
+			}
+		}
+	})
+	received, err := e.Watch(ctx, engine.WatchOptions{})
+	require.NoError(t, err)
+	events := received.Chan()
+	consumers.Go(func() {
+		for range events {
+			counts[3].Add(1)
+		}
+	})
+	for _, labels := range []string{"", "app=none"} {
+		_, err = e.Watch(ctx, engine.WatchOptions{Labels: labels, From: 1 << 60}) // never begins
+		require.NoError(t, err)
+	}
+	_, err = e.Watch(ctx, engine.WatchOptions{Labels: "app=none"}) // never read, and has nothing to read
+	require.NoError(t, err)
+
+	var acknowledged atomic.Int64
+	begun := make(chan struct{}, 2)
+	for g := range cap(begun) {
+		writers.Go(func() {
+			for n := range 1 << 30 {
+				if _, err := e.Create(ctx, pod{Name: fmt.Sprintf("pod-%d-%d", g, n), App: "web"}); err != nil {
+					if !errors.Is(err, engine.ErrEngineClosed) && !errors.Is(err, store.ErrClosed) {
+						t.Error(err)
+					}
+					return
+				}
+				acknowledged.Add(1)
+				if n == 100 {
+					begun <- struct{}{}
+				}
+			}
+		})
+	}
+	<-begun
+	require.NoError(t, e.Drain(ctx))
+	writers.Wait()
+	consumers.Wait()
+	for i := range counts {
+		// A write that was told that no watch is told of it may have been, if it came
+		// in the middle.
+		require.GreaterOrEqual(t, counts[i].Load(), acknowledged.Load(), "consumer %d", i)
+		require.LessOrEqual(t, counts[i].Load(), acknowledged.Load()+2, "consumer %d", i)
+	}
+	require.Empty(t, e.Stats().Undelivered)
+}
+
+// The context ends first: the error names the watches that had not had everything,
+// and no others, and the engine is closed.
+func TestDrain_NamesThoseThatWereNotGivenEverything(t *testing.T) {
+	f := newFixture(t, nil)
+	idle := f.watch(engine.WatchOptions{Name: "idle", Key: "other"})
+	slow := f.watch(engine.WatchOptions{Name: "slow"})
+	slower := f.watch(engine.WatchOptions{Name: "slower", InitialState: true})
+	for range 100 {
+		f.put("a")
+	}
+	for range slow.Events() {
+		break
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	cancel(enough)
+	err := f.engine.Drain(ctx)
+	var undelivered *engine.UndeliveredError
+	require.ErrorAs(t, err, &undelivered)
+	require.ErrorIs(t, err, engine.ErrUndelivered)
+	require.ErrorIs(t, err, enough)
+	require.Equal(t, []engine.Undelivered{
+		{Name: "slower", Events: 100, Initial: true}, {Name: "slow", Events: 99, Revision: 2},
+	}, undelivered.Watches)
+	require.ErrorContains(t, err, "slow: 99 events behind revision 2")
+	for _, w := range []*engine.Watch[thing]{idle, slow, slower} {
+		require.ErrorIs(t, w.Err(), engine.ErrEngineClosed)
+	}
+	require.NoError(t, f.engine.Close())
+}
+
+func TestDrain_RefusesWhatIsNew(t *testing.T) {
+	f := newFixture(t, nil)
+	w := f.watch(engine.WatchOptions{})
+	f.put("a")
+	err := f.engine.Drain(t.Context()) // which nothing reads: it is idle
+	require.ErrorIs(t, err, engine.ErrUndelivered)
+	require.ErrorIs(t, err, engine.ErrIdle)
+	require.ErrorIs(t, w.Err(), engine.ErrEngineClosed)
+
+	e, ctx := newEngine(t, nil)
+	held, release := make(chan struct{}), make(chan struct{})
+	_, err = e.Handle(ctx, engine.WatchOptions{}, func(engine.Event[pod]) {
+		close(held)
+		<-release
+	})
+	require.NoError(t, err)
+	_, err = e.Create(ctx, pod{Name: "a"})
+	require.NoError(t, err)
+	<-held
+	var drained sync.WaitGroup
+	drained.Go(func() {
+		if err := e.Drain(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, ctx, func() bool {
+		_, err = e.Watch(ctx, engine.WatchOptions{})
+		return errors.Is(err, engine.ErrDraining)
+	})
+	_, err = e.Put(ctx, pod{Name: "b"})
+	require.ErrorIs(t, err, engine.ErrDraining)
+	_, err = e.Get(ctx, "a", engine.GetOptions{})
+	require.NoError(t, err, "reads go on")
+	close(release)
+	drained.Wait()
+	require.NoError(t, e.Drain(ctx), "once more")
+}
+
+// A write that is on its way when Drain begins is delivered, or its caller learns
+// that it was not.
+func TestDrain_WriteOnItsWayIsDeliveredOrRefused(t *testing.T) {
+	f := newFixture(t, nil)
+	var drained error
+	f.storage.Add(faulty.Rule{Ops: faulty.Writes, Times: 1, Do: faulty.Before(func(context.Context, *faulty.Call) {
+		drained = f.engine.Drain(t.Context())
+	})})
+	_, err := f.engine.Create(t.Context(), thing{Key: "a"})
+	require.NoError(t, drained)
+	require.ErrorIs(t, err, engine.ErrDraining)
+	require.ErrorContains(t, err, "took effect at revision 2")
+}
+
+// Storage that cannot be reached holds up Drain until its context ends.
+func TestDrain_WaitsForStorage(t *testing.T) {
+	f := newSeededFixture(t, 1)
+	f.fault(0, faulty.Hang(), faulty.OpNext)
+	w := f.watch(engine.WatchOptions{})
+	f.write("a")
+	err := f.engine.Drain(t.Context())
+	var undelivered *engine.UndeliveredError
+	require.ErrorAs(t, err, &undelivered)
+	require.Len(t, undelivered.Watches, 1)
+	require.EqualValues(t, 1, undelivered.Watches[0].Events)
+	require.ErrorIs(t, w.Err(), engine.ErrEngineClosed)
+}
+
+// Close drops what is not delivered, and says for whom.
+func TestClose_SaysForWhomItWasTooSoon(t *testing.T) {
+	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: actors.NewVirtualClock(epoch)})
+	topic := engine.NewTopicWith[int](engine.TopicOptions{Host: host, FirstRevision: 1})
+	_, err := topic.SubscribeWith(t.Context(), engine.SubscribeOptions{Name: "billing"}, func(int) {})
+	require.NoError(t, err)
+	publish(t, topic, 0, 100)
+	require.NoError(t, topic.Close())
+	require.Equal(t, []engine.Undelivered{{Name: "billing", Events: 100, Revision: 1}}, topic.Stats().Undelivered)
+}
