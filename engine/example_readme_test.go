@@ -197,6 +197,21 @@ func Example_readmeReads() {
 	// n1 2
 }
 
+func Example_readmeSlow() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+
+	_, _ = pods.Watch(ctx, engine.WatchOptions{Name: "billing"}) // which is never read
+	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
+	_ = pods.WaitFor(ctx, 2)
+	for _, w := range pods.Watches() {
+		fmt.Println(w.Name, "selects", w.Selector, "and is behind:", w.Behind > 0) // billing selects everything and is behind: true
+	}
+	// Output:
+	// billing selects everything and is behind: true
+}
+
 func Example_readmePanic() {
 	ctx := context.Background()
 	pods := newPods()

@@ -38,9 +38,15 @@ type Options struct {
 func Handler(hosts ...*engine.Host) http.Handler { return Options{Engines: hosts}.Handler() }
 
 // Handler returns a handler as the options say.
-func (o Options) Handler() http.Handler { return handler{o} }
+func (o Options) Handler() http.Handler {
+	return handler{take: func() State { return Take(o.Engines...) }, hosts: o.Hosts}
+}
 
-type handler struct{ Options }
+// handler answers with what take returns, to requests for this machine and hosts.
+type handler struct {
+	take  func() State
+	hosts []string
+}
 
 // ServeHTTP serves the page, a state or a stream of states.
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -57,7 +63,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this host name is not allowed: use localhost, or name it in inspect.Options.Hosts", http.StatusForbidden)
 	case strings.HasSuffix(r.URL.Path, "/state"):
 		head.Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(Take(h.Engines...)) // the client has gone
+		_ = json.NewEncoder(w).Encode(h.take()) // the client has gone
 	case strings.HasSuffix(r.URL.Path, "/events"):
 		h.stream(w, r)
 	default:
@@ -74,7 +80,7 @@ func (h handler) knows(host string) bool {
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
 		return true
 	}
-	return host == "localhost" || slices.Contains(h.Hosts, host)
+	return host == "localhost" || slices.Contains(h.hosts, host)
 }
 
 // page serves the page, whose script and style alone the browser runs.
@@ -93,7 +99,7 @@ func (h handler) stream(w http.ResponseWriter, r *http.Request) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for r.Method == http.MethodGet {
-		state, err := json.Marshal(Take(h.Engines...))
+		state, err := json.Marshal(h.take())
 		if err != nil {
 			return
 		}

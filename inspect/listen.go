@@ -29,6 +29,12 @@ type Server struct {
 // [Handler] in a server that checks who may read instead. Otherwise it is that of
 // [net.Listen].
 func Listen(addr string, hosts ...*engine.Host) (*Server, error) {
+	return ListenFunc(addr, func() []*engine.Host { return hosts })
+}
+
+// ListenFunc is [Listen] for hosts that come and go: those of a state are what hosts
+// returns then. It must be safe for concurrent use.
+func ListenFunc(addr string, hosts func() []*engine.Host) (*Server, error) {
 	if !loopback(addr) {
 		return nil, &usercode.ConfigError{
 			Field:   "address",
@@ -40,7 +46,7 @@ func Listen(addr string, hosts ...*engine.Host) (*Server, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle(Path, Handler(hosts...))
+	mux.Handle(Path, handler{take: func() State { return Take(hosts()...) }})
 	mux.Handle("/{$}", http.RedirectHandler(Path, http.StatusFound))
 	life, cancel := context.WithCancel(context.Background())
 	s := &Server{listener: listener, cancel: cancel, done: make(chan error, 1)}

@@ -14,8 +14,9 @@ import (
 type simRunCommand struct {
 	Scenario scenarioArgument `arg:"" placeholder:"FILE" help:"The scenario: a YAML file, or the name of a shipped one (see watchmill sim list)."`
 	scenarioOptions
-	HTML string `name:"html" placeholder:"FILE" help:"Write the report as a page, which loads nothing from elsewhere."`
-	JSON string `name:"json" placeholder:"FILE" help:"Write the report as JSON, for watchmill sim compare."`
+	HTML    string `name:"html" placeholder:"FILE" help:"Write the report as a page, which loads nothing from elsewhere."`
+	Inspect string `name:"inspect" placeholder:"ADDR" help:"Show the engine on a page while the run lasts, at a loopback address such as 127.0.0.1:6061."`
+	JSON    string `name:"json" placeholder:"FILE" help:"Write the report as JSON, for watchmill sim compare."`
 }
 
 // Help is what --help says besides.
@@ -36,8 +37,13 @@ func (c *simRunCommand) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	defer files.discard()
+	page, err := c.inspector(t)
+	if err != nil {
+		return err
+	}
+	defer page.close()
 	progress := newLoadProgress(t.stderr)
-	rep, err := load.Run(ctx, plan, load.Options{OnProgress: progress.show, ProgressEvery: progress.every})
+	rep, err := load.Run(ctx, plan, load.Options{OnProgress: progress.show, ProgressEvery: progress.every, OnHost: page.show})
 	progress.end()
 	if err != nil {
 		return err

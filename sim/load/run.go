@@ -26,6 +26,9 @@ type Options struct {
 	// one goroutine. It must not block.
 	OnProgress    func(Progress)
 	ProgressEvery time.Duration
+	// OnHost is called with the host that the engine runs on, before anything runs, so
+	// that it can be observed until Run returns. Optional.
+	OnHost func(*engine.Host)
 }
 
 // run is one run of a plan.
@@ -126,6 +129,9 @@ func (r *run) start() (err error) {
 	}
 	if r.host, err = engine.NewHost(engine.HostConfig{Clock: r.clock, Seed: r.plan.Seed, Workers: r.plan.Engine.Workers}); err != nil {
 		return errors.Join(err, r.storage.Close())
+	}
+	if r.opts.OnHost != nil {
+		r.opts.OnHost(r.host)
 	}
 	r.engine, err = engine.New(r.config())
 	if err != nil {
