@@ -57,6 +57,46 @@ func TestSystem_ADeadLetterStartsNoGoroutine(t *testing.T) {
 	require.NoError(t, s.Close(context.Background()))
 }
 
+// fragile is a spawner that panics when it is started for the first time.
+type fragile struct {
+	spawner
+	starts *int
+}
+
+func (f fragile) Started(*Context) {
+	if *f.starts++; *f.starts == 1 {
+		panic("not yet")
+	}
+}
+
+// An actor that has failed waits for its parent's decision without a turn, whether
+// it has messages left or gets more.
+func TestSupervision_ASuspendedActorTakesNoTurns(t *testing.T) {
+	for left := range 2 {
+		seeded := NewSeeded(1)
+		s, err := NewSystem(SystemConfig{Executor: seeded, Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		var child *Ref[func(*Context)]
+		starts, handled := 0, 0
+		Spawn(s, "parent", newSpawner, Options{}).Tell(func(ctx *Context) {
+			child = Spawn(ctx, "child", func() Behavior[func(*Context)] { return fragile{starts: &starts} }, Options{})
+			for range left {
+				child.Tell(func(*Context) { handled++ })
+			}
+		})
+		for child == nil || !child.queue.is(suspended) {
+			require.Equal(t, 1, seeded.RunN(1))
+		}
+		require.Equal(t, 1, seeded.Pending(), "the parent alone has something to do, with %d left", left)
+		child.Tell(func(*Context) { handled++ })
+		require.Equal(t, 1, seeded.Pending(), "with %d left", left)
+		require.Zero(t, handled)
+		seeded.Run()
+		require.Equal(t, left+1, handled, "it was restarted with its queue")
+		require.NoError(t, s.Close(context.Background()))
+	}
+}
+
 // Stops that meet failures and other stops at any moment start no goroutine
 // either, and leave no actor.
 func TestSystem_StopsAndFailuresInAnyOrderLeaveNothing(t *testing.T) {
