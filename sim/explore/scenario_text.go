@@ -121,7 +121,7 @@ func (s *Start) String() string {
 // call that may wait.
 func (v Verb) seeded() bool {
 	switch v {
-	case Write, Lease, Remove, Emit, Create, RemoveIf, Get, List, Pages, Follow, Rewind, Rewrite:
+	case Write, Lease, Remove, Emit, Create, RemoveIf, Transact, Get, List, Pages, Follow, Rewind, Rewrite:
 		return true
 	}
 	return false
