@@ -26,7 +26,7 @@ var ErrForeignCheckpoint = errors.New("checkpoint of another storage")
 // none, and starts now.
 //
 //	handle(event); save(engine.Checkpoint(ctx, watch.Revision()))      before the restart
-//	From: engine.Resume(ctx, saved)                                    after it
+//	From: engine.RevisionOf(ctx, saved)                                after it
 type Checkpoint struct {
 	// Store identifies the storage; see [backend.StoreID].
 	Store string
@@ -55,12 +55,12 @@ func (e *core) storeID(ctx context.Context) (string, error) {
 	return backend.StoreID(ctx, e.storage.Backend())
 }
 
-// Resume returns the revision of a checkpoint, for [WatchOptions].From, if it is of
+// RevisionOf returns the revision of a checkpoint, for [WatchOptions].From, if it is of
 // this engine's storage. It may block as the backend does.
 //
 // Errors: [ErrForeignCheckpoint], which is also an [ErrExpired], since the remedy is
 // the same: list, and watch from the list. Otherwise as for Checkpoint.
-func (e *Engine[T]) Resume(ctx context.Context, c Checkpoint) (Revision, error) {
+func (e *Engine[T]) RevisionOf(ctx context.Context, c Checkpoint) (Revision, error) {
 	if c == (Checkpoint{}) {
 		return 0, nil
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/store/backend/bolt"
 )
 
 // The examples of the README, which quotes them line by line.
@@ -337,4 +340,60 @@ func ExampleTopic_Drain() {
 	}
 	fmt.Println(orders.Drain(ctx), handled)
 	// Output: <nil> 100
+}
+
+// An engine over a file goes on where it was, and so do its consumers.
+func Example_readmeLasting() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "watchmill")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	path, saved := filepath.Join(dir, "state.db"), ""
+	run := func(names ...string) {
+		config := podConfig()
+		file, err := bolt.Open(path, bolt.Options{})
+		if err != nil {
+			panic(err)
+		}
+		defer file.Close()
+		config.Backend, err = bolt.New(file, "pods", bolt.Config{Schema: config.Schema()})
+		if err != nil {
+			panic(err)
+		}
+		pods, err := engine.New(config)
+		if err != nil {
+			panic(err)
+		}
+		defer pods.Close()
+		for _, name := range names {
+			_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: name})
+		}
+
+		checkpoint, _ := engine.ParseCheckpoint(saved) // "" the first time
+		from, err := pods.RevisionOf(ctx, checkpoint)  // an ErrExpired if it is of another file
+		if err != nil || from == 0 {
+			list, _ := pods.List(ctx, engine.ListOptions{})
+			from = list.Revision
+		}
+		w, _ := pods.Watch(ctx, engine.WatchOptions{From: from})
+		_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "last of " + names[0]})
+		for ev, err := range w.Events() {
+			if err != nil {
+				break
+			}
+			fmt.Println(ev.Type, ev.Object.Key)
+			checkpoint, _ = pods.Checkpoint(ctx, w.Revision())
+			saved = checkpoint.String()
+			break // the process ends here
+		}
+	}
+	run("a", "b")
+	run("c", "d")
+	run("e")
+	// Output:
+	// ADDED default/last of a
+	// ADDED default/c
+	// ADDED default/d
 }

@@ -99,7 +99,7 @@ func TestEngine_ResumesFromBeforeItsRestart(t *testing.T) {
 	e, stop, err = openEngine(path)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, stop()) }()
-	from, err := e.Resume(ctx, saved)
+	from, err := e.RevisionOf(ctx, saved)
 	require.NoError(t, err)
 	w, err = e.Watch(ctx, engine.WatchOptions{From: from})
 	require.NoError(t, err)
@@ -120,6 +120,6 @@ func TestEngine_ResumesFromBeforeItsRestart(t *testing.T) {
 	other, stopOther, err := openEngine(filepath.Join(dir, "other.db"))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, stopOther()) }()
-	_, err = other.Resume(ctx, saved)
+	_, err = other.RevisionOf(ctx, saved)
 	require.ErrorIs(t, err, engine.ErrForeignCheckpoint)
 }
