@@ -138,7 +138,9 @@ func TestLog_TellsEndsStallsAndRelists(t *testing.T) {
 		require.NoError(t, err)
 	}
 	<-clumsy.Done()
-	require.Eventually(t, func() bool { return strings.Contains(log.String(), `msg="watch ended"`) }, time.Minute, time.Millisecond)
+	for _, line := range []string{`msg="watch ended"`, `msg="watch stalled"`} {
+		require.Eventually(t, func() bool { return strings.Contains(log.String(), line) }, time.Minute, time.Millisecond)
+	}
 	slow.Stop()
 	require.Eventually(t, func() bool { return strings.Contains(log.String(), `why="slow: watch stopped"`) }, time.Minute, time.Millisecond)
 	source.ResetWatches(&store.ExpiredError{Requested: 1, Oldest: 2})
