@@ -129,6 +129,7 @@ func TestClose_LaterCallsSaySo(t *testing.T) {
 		"ByIndex":    func() error { _, err := e.ByIndex(ctx, "app", "web"); return err },
 		"Checkpoint": func() error { _, err := e.Checkpoint(ctx, 1); return err },
 		"RevisionOf": func() error { _, err := e.RevisionOf(ctx, engine.Checkpoint{Store: "x", Revision: 1}); return err },
+		"Compact":    func() error { return e.Compact(ctx, 1) },
 		"WaitFor":    func() error { return e.WaitFor(ctx, 1) },
 		"Verify":     func() error { return e.Verify(ctx) },
 		"Watch":      func() error { _, err := e.Watch(ctx, engine.WatchOptions{}); return err },

@@ -37,6 +37,7 @@ type engineCore interface {
 	startWatch(ctx context.Context, opts WatchOptions, handle func(*watcher.Delivery)) (watchCore, error)
 	newest() Revision
 	waitFor(ctx context.Context, rev Revision) error
+	compact(ctx context.Context, rev Revision) error
 	verify(ctx context.Context) error
 	asSource() backend.ListerWatcher
 	stats() Stats
@@ -242,7 +243,8 @@ func (e *core) accepts() error {
 // Host returns the engine's host.
 func (e *Engine[T]) Host() *Host { return e.core.hostOf() }
 
-// Backend returns the engine's backend.
+// Backend returns the engine's backend. To give up history call [Engine.Compact]: the
+// cache does not learn of a compaction that is asked of the backend itself.
 func (e *Engine[T]) Backend() backend.Backend { return e.core.storageBelow() }
 
 func (e *core) hostOf() *Host { return e.cfg.host }

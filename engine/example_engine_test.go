@@ -54,6 +54,26 @@ func ExampleFields() {
 	// Output: unknown field "spec.nodename": did you mean "spec.nodeName"? declared are spec.nodeName
 }
 
+// History that no reader needs any more is given up before the window's limits do so.
+func ExampleEngine_Compact() {
+	ctx := context.Background()
+	pods := newNodes(ctx)
+	defer pods.Close()
+	must(pods.Compact(ctx, 3))
+	for _, rev := range []engine.Revision{2, 3} {
+		then, err := pods.List(ctx, engine.ListOptions{Read: engine.Exactly(rev)})
+		if errors.Is(err, engine.ErrExpired) {
+			fmt.Println(rev, "is too old")
+			continue
+		}
+		must(err)
+		fmt.Println(rev, "had", len(then.Items))
+	}
+	// Output:
+	// 2 is too old
+	// 3 had 2
+}
+
 // Storage that is made beside the engine learns from the schema how to deal with
 // the values. It outlives the engine.
 func ExampleConfig_Schema() {

@@ -110,6 +110,7 @@ func (c *cache) append(ev store.Event) {
 // difference to a later one goes through it as events, so that watches continue.
 func (c *cache) replace(u reflector.Update) {
 	c.doubt()
+	c.uncompact(u.Revision)
 	listed := newState(u, c.Indexes, c.window.View())
 	c.Stats.Replaces.Add(1)
 	before, again := c.Stats.Synthetic.Load(), c.filled

@@ -130,6 +130,8 @@ func (c *cache) Receive(ctx *actors.Context, msg Message) {
 	case Distrust:
 		c.distrust(m.Cause)
 		m.Reply <- nil
+	case Compact:
+		c.compact(m)
 	case Tick:
 		c.trimTimer = nil
 	case WaitsDue:
@@ -155,6 +157,7 @@ func (c *cache) readClock(ctx *actors.Context, msg Message) {
 
 // Flush publishes what the messages have changed.
 func (c *cache) Flush(ctx *actors.Context) {
+	c.dropCompacted()
 	c.state.newest(c.window.View()) // needs the events that Trim may drop
 	if dropped := c.window.Trim(c.now); dropped > 0 {
 		c.dirty = true
@@ -175,6 +178,8 @@ func refuse(msg Message, err error) {
 	case Wait:
 		m.Reply <- err
 	case Distrust:
+		m.Reply <- err
+	case Compact:
 		m.Reply <- err
 	}
 }

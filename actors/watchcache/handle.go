@@ -26,6 +26,8 @@ type Cache struct {
 	waiters waiters
 	// delayed are the watches to be registered when the cache is ready.
 	delayed []Register
+	// compacted is the revision before which history was given up.
+	compacted store.Revision
 	// gap: a relist has passed by what may have been emitted, and nothing was
 	// emitted since.
 	gap bool

@@ -64,7 +64,7 @@ func startOf(snap *store.Snapshot, from watcher.From) (watcher.Start, error) {
 		now.State, now.InitialEnd = snap.State, from.InitialEnd
 		return now, nil
 	case from.Last > 0:
-		at := snap.Window.Since(from.Last)
+		at := max(snap.Window.Since(from.Last), snap.Window.After(snap.Window.Floor()))
 		return watcher.Start{Next: at, After: snap.Window.RevisionAt(at)}, nil
 	case from.Revision == 0 && from.NotBefore <= snap.Revision:
 		return now, nil

@@ -1,0 +1,47 @@
+package watchcache
+
+import "github.com/watchmill/watchmill/store"
+
+// Compact gives up the history before Revision, which storage has given up before.
+type Compact struct {
+	Revision store.Revision
+	// Reply receives nil once reads and new watches that go back further are
+	// refused, or [ErrStopped]. It has room for one.
+	Reply chan<- error
+}
+
+func (Compact) toWatchCache() {}
+
+// Compact gives up history. The answer comes on m.Reply.
+func (h *Cache) Compact(m Compact) {
+	if !h.ref.Tell(m) {
+		m.Reply <- ErrStopped
+	}
+}
+
+// compact answers when the snapshot without the history is published.
+func (c *cache) compact(m Compact) {
+	c.handle.compacted = max(c.handle.compacted, m.Revision)
+	c.dropCompacted()
+	c.publish()
+	m.Reply <- nil
+}
+
+// dropCompacted raises the window's floor to what was compacted, or for now to the
+// newest revision, if the cache has not got there.
+func (c *cache) dropCompacted() {
+	if !c.filled || c.window.View().Floor() >= min(c.handle.compacted, c.revision) {
+		return
+	}
+	c.state.newest(c.window.View()) // needs the events that Compact may drop
+	c.Stats.Trimmed.Add(uint64(c.window.Compact(c.handle.compacted)))
+	c.dirty = true
+}
+
+// uncompact forgets a compaction if the list at rev shows that storage has gone back
+// in time since, for then it was one of another history.
+func (c *cache) uncompact(rev store.Revision) {
+	if rev < c.handle.compacted {
+		c.handle.compacted = 0
+	}
+}
