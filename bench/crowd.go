@@ -147,6 +147,17 @@ func (c *crowd) run(ctx context.Context, write func(context.Context, Object) err
 	return took, err
 }
 
+// writes runs the writer on s and returns the rate of writes, latency and losses.
+func (c *crowd) writes(ctx context.Context, s Store) (Result, error) {
+	took, err := c.run(ctx, onto(s))
+	if err != nil {
+		return nil, err
+	}
+	result := c.result(took)
+	result[0] = rate(Writes, int64(c.writer.events), took)
+	return result, nil
+}
+
 // repeated returns an error if a watcher received too many events, which in a sum
 // would hide another watcher's losses.
 func (c *crowd) repeated() error {

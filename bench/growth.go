@@ -120,13 +120,7 @@ func watchGroups(ctx context.Context, s Store, p Params, rev uint64) (Result, er
 	if err := crowd.open(watching(ctx, s, rev, selection)); err != nil {
 		return nil, err
 	}
-	took, err := crowd.run(ctx, onto(s))
-	if err != nil {
-		return nil, err
-	}
-	result := crowd.result(took)
-	result[0] = rate(Writes, int64(p.Events), took)
-	return result, nil
+	return crowd.writes(ctx, s)
 }
 
 // matchFloor routes the writes of the largest size by a map, to the watchers that

@@ -44,11 +44,5 @@ func eachOn(ctx context.Context, s Store, p Params, selection func(i int) Select
 	if err := crowd.open(watching(ctx, s, rev, selection)); err != nil {
 		return nil, err
 	}
-	took, err := crowd.run(ctx, onto(s))
-	if err != nil {
-		return nil, err
-	}
-	result := crowd.result(took)
-	result[0] = rate(Writes, int64(p.Events), took)
-	return result, nil
+	return crowd.writes(ctx, s)
 }
