@@ -194,16 +194,40 @@ func (t *topic) leaked() {
 // Running is an engine, or the engine of a topic, as an observer sees it: whatever
 // the type of its objects, and without a way to change anything. [Host.Engines]
 // returns it. It may be used after the engine was closed.
-type Running struct{ core *core }
+type Running struct{ core runningCore }
+
+// runningCore is what Running shows of a *core. It is an interface because all
+// generic code that a public type leads to is compiled with the user's package.
+type runningCore interface {
+	running() (name string, cached bool, window Window)
+	stats() Stats
+	watches() []WatchInfo
+	lastEnds() []WatchEnd
+}
+
+func (e *core) running() (name string, cached bool, window Window) {
+	return e.cfg.name, e.cfg.cached(), e.cfg.window
+}
+
+func (e *core) lastEnds() []WatchEnd { return e.ends.newest() }
 
 // Name is what the engine is called.
-func (r Running) Name() string { return r.core.cfg.name }
+func (r Running) Name() string {
+	name, _, _ := r.core.running()
+	return name
+}
 
 // Cached reports whether there is a cache; without one Stats says little.
-func (r Running) Cached() bool { return r.core.cfg.cached() }
+func (r Running) Cached() bool {
+	_, cached, _ := r.core.running()
+	return cached
+}
 
 // Window is what bounds the history that watches can resume from.
-func (r Running) Window() Window { return r.core.cfg.window }
+func (r Running) Window() Window {
+	_, _, window := r.core.running()
+	return window
+}
 
 // Stats is as [Engine.Stats].
 func (r Running) Stats() Stats { return r.core.stats() }
@@ -212,7 +236,7 @@ func (r Running) Stats() Stats { return r.core.stats() }
 func (r Running) Watches() []WatchInfo { return r.core.watches() }
 
 // Ends returns the last 64 ends of watches, the newest first.
-func (r Running) Ends() []WatchEnd { return r.core.ends.newest() }
+func (r Running) Ends() []WatchEnd { return r.core.lastEnds() }
 
 // Engines returns the engines that run on the host, those of topics too, by name.
 func (h *Host) Engines() []Running {

@@ -235,10 +235,11 @@ func TestShutdown_EndsWatchesAndRefusesRequests(t *testing.T) {
 	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
 		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
 	})
-	s.create("a", 1)
+	from := "?watch=1&resourceVersion=" + s.create("a", 1)
 	require.Equal(t, 200, s.get("/readyz").code)
-	w, quiet := s.watch(inDefault+"?watch=1"), s.watch(inDefault+"?watch=1")
-	w.expect("ADDED a")
+	w, quiet := s.watch(inDefault+from), s.watch(inDefault+from+"&fieldSelector=metadata.name=b")
+	s.do("PATCH", inDefault+"/a", `{"spec":{"size":2}}`, "Content-Type", mergePatch)
+	w.expect("MODIFIED a")
 	require.NoError(t, s.handler.Shutdown(t.Context()))
 	for _, one := range []*watch{w, quiet} {
 		var last frame
