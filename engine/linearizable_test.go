@@ -138,7 +138,8 @@ func operate(t *testing.T, e *engine.Engine[pod], goroutines, each int) []porcup
 	return history
 }
 
-// listed returns the values of a linearizable list, whole or by pages.
+// listed returns the values of a linearizable list, whole or by pages. Pages start
+// again when so much was written in between that history has left them behind.
 func listed(e *engine.Engine[pod], whole bool) (map[string]int, error) {
 	shown := map[string]int{}
 	opts := engine.ListOptions{Limit: 2}
@@ -147,6 +148,11 @@ func listed(e *engine.Engine[pod], whole bool) (map[string]int, error) {
 	}
 	for {
 		l, err := e.List(context.Background(), opts)
+		if errors.Is(err, engine.ErrExpired) && opts.Continue != "" {
+			clear(shown)
+			opts.Continue = ""
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
