@@ -2,17 +2,27 @@ package actors
 
 import (
 	"log/slog"
+	"math/bits"
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
 	cmap "github.com/orcaman/concurrent-map"
 )
 
-// registryBuckets is the number of maps of 32 shards in a registry. Protoactor's
-// own has 1024, so that an empty one is 32,768 locked maps in 3 MB, which take a
-// millisecond to make; with these it is 25 KB. Only spawns and stops go through
-// a registry, and no messages, so these are locks enough.
-const registryBuckets = 8
+// registryBuckets returns the number of maps of 32 shards in a registry.
+// Protoactor's own has 1024, so that an empty one is 32,768 locked maps in 3 MB,
+// which take a millisecond to make; with these it is 25 KB. Only spawns and stops
+// go through a registry, and no messages, so these are locks enough.
+//
+// Where an int has 32 bits there is one: protoactor takes the remainder of a
+// hash that is negative there for half of all names, and only that of a division
+// by one is an index of the slice for all of them.
+func registryBuckets() int {
+	if bits.UintSize == 32 {
+		return 1
+	}
+	return 8
+}
 
 // templateSystem is the one system that protoactor makes itself; nothing runs on
 // it. It would log to stderr, so its logs are discarded.
@@ -43,7 +53,7 @@ func newActorSystem() *actor.ActorSystem {
 
 // newRegistry returns an empty registry.
 func newRegistry() *actor.SliceMap {
-	r := &actor.SliceMap{LocalPIDs: make([]cmap.ConcurrentMap, registryBuckets)}
+	r := &actor.SliceMap{LocalPIDs: make([]cmap.ConcurrentMap, registryBuckets())}
 	for i := range r.LocalPIDs {
 		r.LocalPIDs[i] = cmap.New()
 	}
