@@ -62,6 +62,11 @@
 // The file is locked by flock. On NFS that may not hold between machines: use a
 // local disk.
 //
+// A file that outgrows what it is mapped into is mapped again, and that waits for
+// the reads in progress, a snapshot among them, as all writes do meanwhile. With 64
+// bits a file has 64 GiB before that, with 32 bits 64 MiB; on Windows it is each
+// time that the file doubles.
+//
 // The file does not become smaller by itself; space in it is used again.
 // [Options].ShrinkAt copies it when it is opened.
 //

@@ -1,6 +1,6 @@
-//go:build !unix || !(amd64 || arm64 || riscv64 || ppc64le || ppc64 || s390x || loong64 || mips64 || mips64le)
+//go:build !unix || !(amd64 || arm64 || riscv64 || ppc64le || ppc64 || s390x || loong64 || mips64 || mips64le || 386 || arm || mips || mipsle)
 
 package journal
 
-// reserve is zero: address space is scarce, or the file would become that large.
+// reserve is zero: the file would become that large.
 const reserve = 0
