@@ -48,6 +48,17 @@
 // [HostConfig].CloseTimeout, with an error that names what still runs. Package
 // enginetest checks all that in your tests.
 //
+// # Layout
+//
+// Everything below this package's exported types is compiled once and knows no
+// user type: a program that mentions one more type pays for its signatures alone.
+// A value lies behind its object's header in memory, and the exported types convert
+// pointers to headers (package store, as.go, says why that is sound). The other way
+// is a value in an interface beside the header. BenchmarkLayout of package bench
+// runs both: in an interface, W1 has 0.8 of the deliveries, W5 as many writes, and
+// an object of W13 takes 28 bytes more, 692 in place of 664 beyond its value; a
+// write of a struct costs an allocation more. So values lie behind headers.
+//
 // # Kubernetes
 //
 // docs/parity.md lists, for each behaviour of the Kubernetes watch cache, the test
