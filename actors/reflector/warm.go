@@ -15,7 +15,8 @@ import (
 //	list at N ──▶ Replace{Revision: N, Until}
 //	watch from N ──▶ Changes ... until ──▶ from here on as after any start
 //
-// A source that does not let it be so is listed as it is now.
+// A source that does not let it be so is listed as it is now. So is one that is no
+// further than WarmFrom, if that is given: then the first list is of all objects.
 type warmth struct {
 	stage warmStage
 	// until is the revision that the source had at the start; zero if unknown.
@@ -41,7 +42,9 @@ func (m *machine) warmUp() {
 	m.warmth.stage, m.warmth.until = warmNot, 0
 	if m.warm && m.why == Started && m.warmth.tries <= maxWarmTries {
 		m.warmth.stage = warmProbe
-		m.asked.Limit, m.asked.State = 1, false
+		if m.warmFrom == 0 {
+			m.asked.Limit, m.asked.State = 1, false
+		}
 	}
 }
 
@@ -53,8 +56,12 @@ func (m *machine) warming(page *backend.List, err error) bool {
 		if err != nil || page == nil {
 			return false
 		}
+		if page.Revision <= m.warmFrom {
+			m.warmth.stage = warmNot
+			return false
+		}
 		m.warmth.until = page.Revision
-		m.listAt(1)
+		m.listAt(max(m.warmFrom, 1))
 		return true
 	case warmPast:
 		return m.pastIsGone(err)
