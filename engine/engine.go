@@ -44,6 +44,7 @@ type engineCore interface {
 	watches() []WatchInfo
 	hostOf() *Host
 	storageBelow() backend.Backend
+	guarded() backend.Backend
 	storeID(ctx context.Context) (string, error)
 	drain(ctx context.Context) error
 	close() error

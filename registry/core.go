@@ -17,7 +17,7 @@ type core struct {
 	schema json.RawMessage
 	fields []string
 	engine reads
-	// storage takes the writes. It is the engine's own: the core needs what the
+	// storage takes the writes, as long as the engine does. The core needs what the
 	// typed methods of an engine do not show, the object that is replaced.
 	storage *backend.Storage
 	now     func() time.Time

@@ -34,7 +34,7 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	c := &core{
 		form: f, admit: cfg.Admit, schema: cfg.Schema, engine: typedReads[T]{e},
 		fields:  append(slices.Sorted(maps.Keys(cfg.Fields)), "metadata.name", "metadata.namespace"),
-		storage: backend.NewStorage(e.Backend(), f.schema), now: e.Host().Clock().Now,
+		storage: backend.NewStorage(engine.WriterOf(e), f.schema), now: e.Host().Clock().Now,
 	}
 	if c.schema == nil {
 		c.schema = schemaOf[T]()
