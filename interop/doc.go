@@ -3,11 +3,27 @@
 // and kubectl, built from its module.
 //
 //	kubectl, client-go ──HTTP──▶ serve ──▶ registry ──▶ engine, all in the test's process
+//	kubectl ─────────────HTTP──▶ watchmill serve, a process of its own
 //
 // It is a module of its own, since these clients are far heavier than all of what
 // they test. There is nothing in it but tests, and the command kubectl.
 //
-// The tests run with client-go's own detectors on: one lists after every initial
-// state that was watched, and panics at a difference; one panics when a cached
-// object was changed.
+// # What the tests hold
+//
+//   - TestDiscovery: a client finds kinds, version and schema, in two requests.
+//   - TestDynamic: writes, and the errors that clients tell apart; concurrent
+//     updates that are retried after a conflict lose none.
+//   - TestPager: lists in pages are complete.
+//   - TestInformer: informers of each kind of client end equal to the engine, and one
+//     whose server shuts down comes back without a storm of requests.
+//   - TestRetryWatcher: a watch that is cut every second resumes without a lost or
+//     repeated event.
+//   - TestKubectl: its commands print what they do against Kubernetes: tables, watches,
+//     waits, dry runs, and what is wrong with an object.
+//   - TestReadme: what the README shows of watchmill serve and kubectl is what they
+//     print, and SIGTERM ends the server with status 0.
+//
+// All run with client-go's own detectors on: one lists after every initial state
+// that was watched, and panics at a difference; one panics when a cached object was
+// changed. At the end no goroutine is left, of the clients or of the server.
 package interop

@@ -7,6 +7,7 @@ replace github.com/watchmill/watchmill => ../
 require (
 	github.com/stretchr/testify v1.12.1
 	github.com/watchmill/watchmill v0.0.0-00010101000000-000000000000
+	go.uber.org/goleak v1.3.0
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
 	k8s.io/component-base v0.37.2

@@ -2,9 +2,12 @@ package interop_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 // detectors are client-go's environment variables.
@@ -13,7 +16,7 @@ var detectors = []string{"KUBE_WATCHLIST_INCONSISTENCY_DETECTOR=true", "KUBE_LIS
 // withDetectors runs the tests in a process whose environment has the detectors.
 func withDetectors(m *testing.M) int {
 	if os.Getenv("KUBE_CACHE_MUTATION_DETECTOR") == "true" {
-		return m.Run()
+		return leakless(m)
 	}
 	self := exec.Command(os.Args[0], os.Args[1:]...)
 	self.Env = append(os.Environ(), detectors...)
@@ -23,4 +26,15 @@ func withDetectors(m *testing.M) int {
 		return 1
 	}
 	return 0
+}
+
+// leakless runs the tests, and looks for goroutines that they have left.
+func leakless(m *testing.M) int {
+	status := m.Run()
+	http.DefaultClient.CloseIdleConnections()
+	if err := goleak.Find(); err != nil && status == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return status
 }
