@@ -138,9 +138,9 @@ func ExampleToken() {
 	_, err = backend.ParseToken("abc")
 	fmt.Println(err)
 	// Output:
-	// eyJ2IjoxLCJydiI6Nywic3RhcnQiOiJucy9wb2QtMTAifQ
+	// eyJ2IjoyLCJydiI6Nywic3RhcnQiOiJucy9wb2QtMTAifYBdEXg
 	// 7 ns/pod-10 <nil>
-	// invalid continue token: its content is broken: list again without a token
+	// invalid continue token: its checksum does not match: it was cut or changed: list again without a token
 }
 
 // How a backend serves a list from what it has.

@@ -3,8 +3,10 @@ package backend
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"hash/crc32"
 	"io"
 
 	"github.com/watchmill/watchmill/store"
@@ -25,7 +27,7 @@ type Token struct {
 
 // tokenVersion changes with the meaning of the fields, so that a token never
 // means something else to a newer program.
-const tokenVersion = 1
+const tokenVersion = 2
 
 // newestState stands for Token.Revision zero on the wire, where zero is what a
 // missing field decodes to.
@@ -49,8 +51,17 @@ func (t Token) Encode() string {
 	if err != nil {
 		return "" // cannot happen: numbers and strings always encode
 	}
-	return base64.RawURLEncoding.EncodeToString(text)
+	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(text, tokenSum(text)))
 }
+
+// sumBytes is the length of the checksum behind a token's text.
+const sumBytes = 4
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// tokenSum detects tokens that were changed by mistake. A change of one character
+// changes at most 6 adjacent bits, which the sum finds without fail.
+func tokenSum(text []byte) uint32 { return crc32.Checksum(text, castagnoli) }
 
 // ParseToken reads what [Token.Encode] wrote. A token that was cut, changed or
 // made by something else is refused with a [*TokenError]; its prefix and range
@@ -60,7 +71,11 @@ func ParseToken(token string) (Token, error) {
 	if err != nil {
 		return Token{}, &TokenError{Reason: "it is not base64url", Cause: err}
 	}
-	wire, err := decodeWire(text)
+	end := len(text) - sumBytes
+	if end < 0 || binary.BigEndian.Uint32(text[end:]) != tokenSum(text[:end]) {
+		return Token{}, &TokenError{Reason: "its checksum does not match: it was cut or changed"}
+	}
+	wire, err := decodeWire(text[:end])
 	if err != nil {
 		return Token{}, &TokenError{Reason: "its content is broken", Cause: err}
 	}

@@ -2,6 +2,8 @@ package backend_test
 
 import (
 	"encoding/base64"
+	"encoding/binary"
+	"hash/crc32"
 	"math"
 	"testing"
 
@@ -25,32 +27,56 @@ func TestTokenSurvivesItsEncoding(t *testing.T) {
 }
 
 func TestBrokenTokensAreRefusedWithAReason(t *testing.T) {
-	encode := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
-	good := encode(`{"v":1,"rv":5,"start":"a"}`)
+	encode := func(text string) string {
+		sum := crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli))
+		return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32([]byte(text), sum))
+	}
+	good := encode(`{"v":2,"rv":5,"start":"a"}`)
 	_, err := backend.ParseToken(good)
 	require.NoError(t, err)
 	for token, reason := range map[string]string{
 		"?":                                       "base64url",
 		good[:len(good)-1]:                        "base64url",
 		good + "=":                                "base64url",
-		encode(`{"v":1,"rv":5,"start":"a"`):       "broken",
-		encode(`{"v":1,"rv":5,"start":"a"} {}`):   "broken",
-		encode(`{"v":1,"rv":5,"begin":"a"}`):      "broken",
-		encode(`{"v":1,"rv":"5","start":"a"}`):    "broken",
+		encode(`{"v":2,"rv":5,"start":"a"`):       "broken",
+		encode(`{"v":2,"rv":5,"start":"a"} {}`):   "broken",
+		encode(`{"v":2,"rv":5,"begin":"a"}`):      "broken",
+		encode(`{"v":2,"rv":"5","start":"a"}`):    "broken",
 		encode(`[]`):                              "broken",
-		"":                                        "broken",
-		encode(`{"v":2,"rv":5,"start":"a"}`):      "version",
+		"":                                        "checksum",
+		encode(`{"v":3,"rv":5,"start":"a"}`):      "version",
 		encode(`{"rv":5,"start":"a"}`):            "version",
-		encode(`{"v":1,"rv":0,"start":"a"}`):      "revision",
-		encode(`{"v":1,"start":"a"}`):             "revision",
-		encode(`{"v":1,"rv":-2,"start":"a"}`):     "revision",
-		encode(`{"v":1,"rv":5,"start":""}`):       "no key",
-		encode(`{"v":1,"rv":5,"start":"../etc"}`): "no key",
+		encode(`{"v":2,"rv":0,"start":"a"}`):      "revision",
+		encode(`{"v":2,"start":"a"}`):             "revision",
+		encode(`{"v":2,"rv":-2,"start":"a"}`):     "revision",
+		encode(`{"v":2,"rv":5,"start":""}`):       "no key",
+		encode(`{"v":2,"rv":5,"start":"../etc"}`): "no key",
 	} {
 		_, err := backend.ParseToken(token)
 		require.ErrorIs(t, err, store.ErrInvalidContinue, token)
 		require.ErrorContains(t, err, reason, token)
 		require.ErrorContains(t, err, "list again", "the way out")
+	}
+}
+
+// Each change of one byte, and each cut, is refused, since a token that means another
+// place would skip objects.
+func TestToken_EachChangedByteIsRefused(t *testing.T) {
+	for _, token := range []backend.Token{{Revision: 5, Start: "a"}, {Revision: 1 << 60, Start: "ns/pod-10"}, {Start: "ns/é"}} {
+		good := token.Encode()
+		for i := range len(good) {
+			_, err := backend.ParseToken(good[:i])
+			require.ErrorIs(t, err, store.ErrInvalidContinue, "cut at %d", i)
+			for b := range 256 {
+				changed := []byte(good)
+				if changed[i] == byte(b) {
+					continue
+				}
+				changed[i] = byte(b)
+				_, err := backend.ParseToken(string(changed))
+				require.ErrorIs(t, err, store.ErrInvalidContinue, "%q in place of %q at %d", b, good[i], i)
+			}
+		}
 	}
 }
 
