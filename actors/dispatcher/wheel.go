@@ -41,10 +41,13 @@ type second[W comparable] struct {
 // their number has room for 136 years.
 type position struct{ second, at uint32 }
 
-// newWheel makes a wheel that gives each watcher a bookmark once per period,
-// which must be positive and less than a century.
+// maxPeriod leaves room for the wheel's time beside it.
+const maxPeriod = 30 * 365 * 24 * time.Hour
+
+// newWheel makes a wheel that gives each watcher a bookmark once per period, which
+// must be positive, or in 30 years if that is sooner.
 func newWheel[W comparable](period time.Duration) *wheel[W] {
-	return &wheel[W]{period: period, positions: map[W]position{}}
+	return &wheel[W]{period: min(period, maxPeriod), positions: map[W]position{}}
 }
 
 // schedule decides when the watcher gets its next bookmark, and forgets what
