@@ -121,7 +121,7 @@ func TestEngines_OverOnePrefixConverge(t *testing.T) {
 	saved, err := engines[0].Checkpoint(f.ctx, start)
 	require.NoError(t, err)
 	later := f.newCounters(f.server.Endpoint) // a process that starts now
-	from, err := later.Resume(f.ctx, saved)
+	from, err := later.RevisionOf(f.ctx, saved)
 	require.NoError(t, err)
 	require.Equal(t, told, later.follow(t, from, last.Revision), "history from before it has started")
 }
