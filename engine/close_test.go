@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -179,6 +181,43 @@ func TestClose_HostFirst(t *testing.T) {
 	_, err = e.Watch(t.Context(), engine.WatchOptions{})
 	require.ErrorIs(t, err, engine.ErrEngineClosed)
 	require.NoError(t, e.Close())
+}
+
+// An engine or topic with a host of its own waits for both together.
+func TestClose_WithAHostOfItsOwnWaitsOnce(t *testing.T) {
+	for name, open := range map[string]func(ctx context.Context, stuck func()) (closeIt, again func() error){
+		"an engine": func(ctx context.Context, stuck func()) (closeIt, again func() error) {
+			e, err := engine.New(cfg())
+			require.NoError(t, err)
+			_, err = e.Handle(ctx, engine.WatchOptions{Name: "clumsy"}, func(engine.Event[pod]) { stuck() })
+			require.NoError(t, err)
+			_, err = e.Create(ctx, pod{Name: "a"})
+			require.NoError(t, err)
+			return e.Close, e.Host().Close
+		},
+		"a topic": func(ctx context.Context, stuck func()) (closeIt, again func() error) {
+			topic := engine.NewTopic[int]()
+			_, err := topic.SubscribeWith(ctx, engine.SubscribeOptions{Name: "clumsy"}, func(int) { stuck() })
+			require.NoError(t, err)
+			_, err = topic.Publish(ctx, 1)
+			require.NoError(t, err)
+			return topic.Close, topic.Close
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				closeIt, again := open(t.Context(), func() { <-release })
+				synctest.Wait() // until the handler is stuck
+				began := time.Now()
+				err := closeIt()
+				require.ErrorIs(t, err, actors.ErrStillRunning)
+				require.Equal(t, engine.DefaultCloseTimeout, time.Since(began))
+				close(release)
+				_ = again()
+			})
+		})
+	}
 }
 
 func TestClose_GivesUpOnAStuckHandler(t *testing.T) {

@@ -126,12 +126,14 @@ func open(cfg settings) (*core, error) {
 	if err := e.openHost(); err != nil {
 		return nil, err
 	}
-	if err := e.openBackend(); err != nil {
-		e.release()
-		return nil, err
+	err := e.openBackend()
+	if err == nil {
+		err = e.spawn()
 	}
-	if err := e.spawn(); err != nil {
-		e.release()
+	if err != nil {
+		ctx, cancel := e.host.closeTime()
+		defer cancel()
+		_ = e.release(ctx) // what is closed here has not been used: err says more
 		return nil, err
 	}
 	e.host.opened(e)
@@ -186,13 +188,13 @@ func (s *settings) retain() Window {
 }
 
 // release closes what New has opened.
-func (e *core) release() error {
+func (e *core) release(ctx context.Context) error {
 	var first error
 	if e.ownBackend != nil {
 		first = e.ownBackend.Close()
 	}
 	if e.ownHost != nil {
-		if err := e.ownHost.Close(); first == nil {
+		if err := coreOf(e.ownHost).close(ctx); first == nil {
 			first = err
 		}
 	}
@@ -208,21 +210,25 @@ func (e *core) release() error {
 func (e *Engine[T]) Close() error { return e.core.close() }
 
 func (e *core) close() error {
+	ctx, cancel := e.host.closeTime()
+	defer cancel()
+	return e.closeWithin(ctx)
+}
+
+// closeWithin is close for as long as ctx lasts. The first error is the one that
+// names what still runs.
+func (e *core) closeWithin(ctx context.Context) error {
 	e.closing.Do(func() {
 		e.closed.Store(true)
 		defer e.host.left(e)
 		e.noteUndelivered()
 		e.root.Stop()
-		ctx, cancel := context.WithTimeout(context.Background(), e.host.timeout)
-		defer cancel()
-		err := e.host.await(ctx, e.stopped)
-		if err != nil {
-			err = fmt.Errorf("close engine %s: %w", e.cfg.name, e.root.StillRunning(err))
+		if err := e.host.await(ctx, e.stopped); err != nil {
+			e.failed = fmt.Errorf("close engine %s: %w", e.cfg.name, e.root.StillRunning(err))
 		}
-		if released := e.release(); released != nil {
-			err = released
+		if err := e.release(ctx); e.failed == nil {
+			e.failed = err
 		}
-		e.failed = err
 	})
 	return e.failed
 }

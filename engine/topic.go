@@ -41,6 +41,7 @@ type topicCore interface {
 type topic struct {
 	engine  *core
 	history *memory.Backend
+	host    *host // nil if the topic failed to start
 	ownHost *Host // nil if the host was given
 	policy  Policy
 	buffer  int
@@ -151,6 +152,7 @@ func (t *topic) start(cfg settings, o TopicOptions) (err error) {
 		}
 		t.ownHost = host
 	}
+	t.host = coreOf(host)
 	t.policy, t.buffer = o.Policy, o.Buffer
 	t.history, err = memory.New(cfg.schema, memory.Options{
 		Clock:  host.Clock(),
@@ -280,14 +282,19 @@ func (t *topic) close() error {
 			first = err
 		}
 	}
+	if t.host == nil {
+		return nil // it did not start
+	}
+	ctx, cancel := t.host.closeTime()
+	defer cancel()
 	if t.engine != nil {
-		keep(t.engine.close())
+		keep(t.engine.closeWithin(ctx))
 	}
 	if t.history != nil {
 		keep(t.history.Close())
 	}
 	if t.ownHost != nil {
-		keep(t.ownHost.Close())
+		keep(coreOf(t.ownHost).close(ctx))
 	}
 	return first
 }
