@@ -59,7 +59,6 @@ type rules struct {
 	contiguous     bool
 	state          bool
 	warm           bool
-	warmFrom       store.Revision
 	backoff        Backoff
 	permanent      func(error) bool
 	random         func() float64

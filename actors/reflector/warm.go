@@ -15,8 +15,7 @@ import (
 //	list at N ──▶ Replace{Revision: N, Until}
 //	watch from N ──▶ Changes ... until ──▶ from here on as after any start
 //
-// A source that does not let it be so is listed as it is now. So is one that is no
-// further than WarmFrom, if that is given: then the first list is of all objects.
+// A source that does not let it be so is listed as it is now.
 type warmth struct {
 	stage warmStage
 	// until is the revision that the source had at the start; zero if unknown.
@@ -42,9 +41,7 @@ func (m *machine) warmUp() {
 	m.warmth.stage, m.warmth.until = warmNot, 0
 	if m.warm && m.why == Started && m.warmth.tries <= maxWarmTries {
 		m.warmth.stage = warmProbe
-		if m.warmFrom == 0 {
-			m.asked.Limit, m.asked.State = 1, false
-		}
+		m.asked.Limit, m.asked.State = 1, false
 	}
 }
 
@@ -56,12 +53,8 @@ func (m *machine) warming(page *backend.List, err error) bool {
 		if err != nil || page == nil {
 			return false
 		}
-		if page.Revision <= m.warmFrom {
-			m.warmth.stage = warmNot
-			return false
-		}
 		m.warmth.until = page.Revision
-		m.listAt(max(m.warmFrom, 1))
+		m.listAt(1)
 		return true
 	case warmPast:
 		return m.pastIsGone(err)
