@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 )
@@ -139,6 +140,15 @@ func (s *server) create(name string, size int) string {
 	a := s.do("POST", inDefault, fmt.Sprintf(`{"metadata":{"name":%q,"labels":{"size":"s%d"}},"spec":{"size":%d}}`, name, size, size))
 	require.Equal(s.t, 201, a.code, a.body)
 	return a.str("metadata.resourceVersion")
+}
+
+// cached waits until the cache has every write that was acknowledged, for reads that
+// may be stale.
+func (s *server) cached() {
+	s.t.Helper()
+	list, err := s.widgets.Engine().List(s.t.Context(), engine.ListOptions{})
+	require.NoError(s.t, err)
+	require.NoError(s.t, s.widgets.Engine().WaitFor(s.t.Context(), list.Revision))
 }
 
 // str returns a value of the body by its path.

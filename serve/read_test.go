@@ -22,6 +22,7 @@ func TestGet_OneObject(t *testing.T) {
 	require.Equal(t, "nosniff", a.header.Get("X-Content-Type-Options"))
 	require.Equal(t, "example.com/v1 Widget a 3", strings.Join([]string{a.str("apiVersion"), a.str("kind"), a.str("metadata.name"), a.str("spec.size")}, " "))
 	require.Equal(t, rev, a.str("metadata.resourceVersion"))
+	s.cached()
 	for _, query := range []string{"?resourceVersion=0", "?resourceVersion=" + rev} {
 		require.Equal(t, 200, s.get(inDefault+"/a"+query).code, query)
 	}
@@ -84,6 +85,7 @@ func TestList_SelectsAndReads(t *testing.T) {
 	s := newServer(t)
 	first := s.create("a", 1)
 	require.Equal(t, 201, s.do("POST", "/apis/example.com/v1/namespaces/other/widgets", `{"metadata":{"name":"b"},"spec":{"size":2,"color":"red"}}`).code)
+	s.cached()
 	names := func(path string) string {
 		t.Helper()
 		a := s.get(path)

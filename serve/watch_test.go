@@ -21,6 +21,7 @@ func TestWatch_StateThenEvents(t *testing.T) {
 	s := newServer(t)
 	s.create("a", 1)
 	for _, query := range []string{"?watch=true", "?watch=1&resourceVersion=0", "?watch="} {
+		s.cached()
 		w := s.watch(inDefault + query)
 		require.Equal(t, "application/json", w.resp.Header.Get("Content-Type"))
 		w.expect("ADDED a")
