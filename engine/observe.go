@@ -199,35 +199,24 @@ type Running struct{ core runningCore }
 // runningCore is what Running shows of a *core. It is an interface because all
 // generic code that a public type leads to is compiled with the user's package.
 type runningCore interface {
-	running() (name string, cached bool, window Window)
+	settings() *settings
 	stats() Stats
 	watches() []WatchInfo
 	lastEnds() []WatchEnd
 }
 
-func (e *core) running() (name string, cached bool, window Window) {
-	return e.cfg.name, e.cfg.cached(), e.cfg.window
-}
+func (e *core) settings() *settings { return &e.cfg }
 
 func (e *core) lastEnds() []WatchEnd { return e.ends.newest() }
 
 // Name is what the engine is called.
-func (r Running) Name() string {
-	name, _, _ := r.core.running()
-	return name
-}
+func (r Running) Name() string { return r.core.settings().name }
 
 // Cached reports whether there is a cache; without one Stats says little.
-func (r Running) Cached() bool {
-	_, cached, _ := r.core.running()
-	return cached
-}
+func (r Running) Cached() bool { return r.core.settings().cached() }
 
 // Window is what bounds the history that watches can resume from.
-func (r Running) Window() Window {
-	_, _, window := r.core.running()
-	return window
-}
+func (r Running) Window() Window { return r.core.settings().window }
 
 // Stats is as [Engine.Stats].
 func (r Running) Stats() Stats { return r.core.stats() }

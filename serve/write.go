@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,11 +34,7 @@ func (c *call) body(accepted ...string) (text []byte, media string, err error) {
 			return nil, "", unsupportedMedia(strconv.Quote(header), accepted)
 		}
 	}
-	known := false
-	for _, one := range accepted {
-		known = known || one == media
-	}
-	if !known {
+	if !slices.Contains(accepted, media) {
 		return nil, "", unsupportedMedia(strconv.Quote(media), accepted)
 	}
 	// Not every connection has deadlines; then there is none to set.

@@ -21,17 +21,5 @@ func (c *replayCommand) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	if err := report.WriteText(t.stdout); err != nil {
-		return err
-	}
-	if err := c.WriteState(report); err != nil {
-		return err
-	}
-	switch {
-	case report.Interrupted:
-		return context.Canceled
-	case !report.OK():
-		return errFailed
-	}
-	return nil
+	return c.Finish(t.stdout, report)
 }

@@ -86,7 +86,7 @@ func misused(err error) string {
 func complain(stderr io.Writer, err error) int {
 	var lint scenario.Errors
 	switch {
-	case err == nil, errors.Is(err, errFailed), errors.Is(err, errBroken), errors.Is(err, context.Canceled):
+	case err == nil, errors.Is(err, errFailed), errors.Is(err, replay.ErrFailed), errors.Is(err, errBroken), errors.Is(err, context.Canceled):
 		// has been reported
 	case errors.As(err, &lint):
 		fmt.Fprintln(stderr, lint) // each line begins with its place, as editors have it

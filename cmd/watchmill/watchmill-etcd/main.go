@@ -55,9 +55,6 @@ type commandLine struct {
 
 type replayCommand struct{ replay.Flags }
 
-// errFailed is the error of a replay whose report says what went wrong.
-var errFailed = errors.New("the run did not end well")
-
 // run is the whole program but for the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var cli commandLine
@@ -86,7 +83,7 @@ func complain(stderr io.Writer, err error) int {
 		return exitOK
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, errFailed):
+	case errors.Is(err, replay.ErrFailed):
 		return exitFailed
 	}
 	fmt.Fprintln(stderr, "watchmill-etcd:", err)
@@ -117,19 +114,7 @@ func (c *replayCommand) run(ctx context.Context, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	if err := report.WriteText(stdout); err != nil {
-		return err
-	}
-	if err := c.WriteState(report); err != nil {
-		return err
-	}
-	switch {
-	case report.Interrupted:
-		return context.Canceled
-	case !report.OK():
-		return errFailed
-	}
-	return nil
+	return c.Finish(stdout, report)
 }
 
 // defaultPrefix is where a history is written if the place has no prefix.

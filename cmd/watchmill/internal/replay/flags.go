@@ -1,7 +1,10 @@
 package replay
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strconv"
@@ -42,9 +45,31 @@ func (f *Flags) Options(backends Backends, show func(load.ReplayProgress), every
 	}, err
 }
 
-// WriteState writes the final state to the file that is to have it, if there is
+// ErrFailed is the error of a replay whose report says what went wrong.
+var ErrFailed = errors.New("the run did not end well")
+
+// Finish writes the report to out and the final state to its file. It returns
+// [ErrFailed] if the replay did not end well, and [context.Canceled] if it was
+// interrupted.
+func (f *Flags) Finish(out io.Writer, report *Report) error {
+	if err := report.WriteText(out); err != nil {
+		return err
+	}
+	if err := f.writeState(report); err != nil {
+		return err
+	}
+	switch {
+	case report.Interrupted:
+		return context.Canceled
+	case !report.OK():
+		return ErrFailed
+	}
+	return nil
+}
+
+// writeState writes the final state to the file that is to have it, if there is
 // both.
-func (f *Flags) WriteState(report *Report) error {
+func (f *Flags) writeState(report *Report) error {
 	if f.State == "" || report.State == nil || report.Interrupted {
 		return nil
 	}
