@@ -43,8 +43,8 @@ func (u Undelivered) String() string {
 	return text
 }
 
-// UndeliveredError says for whom a Drain was over too soon. The engine is closed
-// nevertheless.
+// UndeliveredError lists the watches that had not been given everything when a
+// Drain was cut short. The engine is closed nevertheless.
 type UndeliveredError struct {
 	// Watches are those that had not been given everything, the one that was furthest
 	// behind first.
@@ -208,7 +208,7 @@ func (e *core) undelivered() []Undelivered {
 	return slices.Clip(late[:min(len(late), maxUndelivered)])
 }
 
-// noteUndelivered remembers, and logs, for whom Close comes too soon.
+// noteUndelivered records and logs the watches whose events Close drops.
 func (e *core) noteUndelivered() {
 	late := e.undelivered()
 	if len(late) == 0 {

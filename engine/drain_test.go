@@ -206,8 +206,8 @@ func TestDrain_WaitsForStorage(t *testing.T) {
 	require.ErrorIs(t, w.Err(), engine.ErrEngineClosed)
 }
 
-// Close drops what is not delivered, and says for whom.
-func TestClose_SaysForWhomItWasTooSoon(t *testing.T) {
+// Close drops what is not delivered, and names the watches.
+func TestClose_NamesTheWatchesItCutsShort(t *testing.T) {
 	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: actors.NewVirtualClock(epoch)})
 	topic := engine.NewTopicWith[int](engine.TopicOptions{Host: host, FirstRevision: 1})
 	_, err := topic.SubscribeWith(t.Context(), engine.SubscribeOptions{Name: "billing"}, func(int) {})

@@ -289,7 +289,7 @@ func Example_readmeRestarting() {
 	// Output: true
 }
 
-// A topic that is drained has had everything handled, or says by whom not.
+// Draining a topic has everything handled, or names the handlers that are behind.
 func Example_readmeDraining() {
 	ctx := context.Background()
 	orders := engine.NewTopic[Order]()
@@ -306,7 +306,7 @@ func Example_readmeDraining() {
 	cancel() // at once, in place of a timeout
 	time.AfterFunc(200*time.Millisecond, func() { close(stuck) })
 
-	err := orders.Drain(within) // everything that was published is handled, or err says by whom it is not
+	err := orders.Drain(within) // everything that was published is handled, or err names the handlers that are behind
 	var late *engine.UndeliveredError
 	if errors.As(err, &late) {
 		fmt.Println(late.Watches[0].Name, "is", late.Watches[0].Events, "behind") // billing is 3 behind

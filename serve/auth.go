@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// User is who sends a request.
+// User is the user that sends a request.
 type User struct {
 	Name   string
 	Groups []string
 }
 
-// Anonymous is everybody where nobody is authenticated.
+// Anonymous is the user of every request if there is no authentication.
 var Anonymous = User{Name: "system:anonymous", Groups: []string{"system:unauthenticated"}}
 
-// ErrUnauthenticated: the request does not say who sends it, or not credibly.
+// ErrUnauthenticated: the request has no credentials, or wrong ones.
 var ErrUnauthenticated = errors.New("the server has asked for the client to provide credentials")
 
 // BearerTokens returns a function for [Config].Authenticate that knows users by

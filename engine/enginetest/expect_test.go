@@ -32,7 +32,7 @@ var (
 func TestExpectationsThatAreMet(t *testing.T) {
 	uncached := pods()
 	uncached.NoCache = true
-	for name, make := range map[string]func(t *testing.T) *enginetest.Engine[pod]{
+	for name, open := range map[string]func(t *testing.T) *enginetest.Engine[pod]{
 		"pool": func(t *testing.T) *enginetest.Engine[pod] { return enginetest.New(t, pods()) },
 		"deterministic": func(t *testing.T) *enginetest.Engine[pod] {
 			return enginetest.New(t, pods(), enginetest.Deterministic(1))
@@ -40,7 +40,7 @@ func TestExpectationsThatAreMet(t *testing.T) {
 		"without cache": func(t *testing.T) *enginetest.Engine[pod] { return enginetest.New(t, uncached) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := make(t)
+			e := open(t)
 			all, some, none := e.Watch(engine.WatchOptions{}), e.Watch(engine.WatchOptions{Key: "b"}), e.Watch(engine.WatchOptions{Labels: "app=db"})
 			enginetest.ExpectNothing(t, all)
 			story(e)

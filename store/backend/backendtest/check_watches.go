@@ -47,12 +47,12 @@ var watchChecks = []check{
 		for i := range 20 {
 			want = append(want, added(r.create(fmt.Sprintf("%s/%02d", []string{"even", "odd"}[i%2], i), "x")))
 		}
-		for _, max := range []int{1, 2, 3, 7, 20, 1000} {
+		for _, limit := range []int{1, 2, 3, 7, 20, 1000} {
 			f := r.follow("", start)
-			f.max = max
+			f.max = limit
 			f.sees(want...)
 			f = r.follow("odd", start)
-			f.max = max
+			f.max = limit
 			require.Len(r, f.until(want[19].Revision), 10)
 		}
 	}},
