@@ -165,7 +165,7 @@ func ExampleEngine_Update() {
 	_, err := pods.Update(ctx, "default/web-1", bind, engine.UpdateOptions{
 		Preconditions: engine.Preconditions{Revision: created.Revision},
 	})
-	fmt.Println(errors.Is(err, engine.ErrPrecondition))
+	fmt.Println(errors.Is(err, engine.ErrConflict))
 	// Output:
 	// n7 3
 	// true

@@ -53,7 +53,7 @@ type UpdateOptions struct {
 // If reading the backend costs I/O, the first try is made on the cached object;
 // what is written is always the outcome of a call on the live one.
 //
-// Errors: [ErrNotFound], [ErrPrecondition], what change returned,
+// Errors: [ErrNotFound], [ErrConflict] if a precondition does not hold, what change returned,
 // [ErrInvalidKey] if the new value has another key, [usercode.ErrConfig]
 // if change is nil or TTL negative, [ErrEngineClosed], ctx's cause, or what the
 // backend met.
@@ -117,7 +117,7 @@ type DeleteOptions struct {
 // Delete deletes the object under key and returns its last state, with the
 // revision of the deletion.
 //
-// Errors: [ErrNotFound], [ErrPrecondition], [ErrInvalidKey], [ErrEngineClosed],
+// Errors: [ErrNotFound], [ErrConflict] if a precondition does not hold, [ErrInvalidKey], [ErrEngineClosed],
 // ctx's cause, or the backend's error.
 func (e *Engine[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (*Object[T], error) {
 	o, err := e.core.remove(ctx, key, opts, nil)

@@ -13,9 +13,12 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrExists: there is already an object with that key.
 	ErrExists = errors.New("already exists")
-	// ErrConflict: the object changed since it was read.
+	// ErrConflict: the object changed since it was read. A precondition that the
+	// object does not meet any more is a conflict, too.
 	ErrConflict = errors.New("conflict")
-	// ErrPrecondition: the object is not the one that the caller meant.
+	// ErrPrecondition: the object is not the one that the caller meant. The error is
+	// a
+	// [*PreconditionError].
 	ErrPrecondition = errors.New("precondition failed")
 	// ErrExpired: the revision is older than what is still kept. The error is
 	// an [*ExpiredError].
@@ -106,5 +109,8 @@ func (e *PreconditionError) Error() string {
 	return fmt.Sprintf("precondition failed on %q: %s is %d, wanted %d", e.Key, e.Field, e.Got, e.Want)
 }
 
-// Is makes errors.Is(err, ErrPrecondition) true.
-func (e *PreconditionError) Is(target error) bool { return target == ErrPrecondition }
+// Is makes errors.Is(err, ErrPrecondition) true, and errors.Is(err, ErrConflict):
+// the object has changed, or is another one, since the caller read it.
+func (e *PreconditionError) Is(target error) bool {
+	return target == ErrPrecondition || target == ErrConflict
+}

@@ -93,9 +93,12 @@ func (e *UndecodableError) Unwrap() error { return e.Cause }
 
 // Retryable reports whether the same call may succeed if it is made again,
 // without anything being done about storage first: not after [ErrFailed], or
-// anything that is wrong with the call itself, and not while it is unknown
-// whether the first call was carried out.
+// anything that is wrong with the call itself, such as a precondition that does not
+// hold, and not while it is unknown whether the first call was carried out.
 func Retryable(err error) bool {
+	if errors.Is(err, store.ErrPrecondition) {
+		return false
+	}
 	for _, passing := range []error{store.ErrConflict, ErrFull, ErrLocked, ErrUnavailable} {
 		if errors.Is(err, passing) {
 			return !Uncertain(err)

@@ -109,6 +109,9 @@ func revisionOf(o *store.Object) store.Revision {
 
 // outcome prints an object or the kind of an error.
 func outcome(o *store.Object, err error) string {
+	if failed := (*store.PreconditionError)(nil); errors.As(err, &failed) {
+		return failed.Error()
+	}
 	for _, kind := range []error{store.ErrNotFound, store.ErrConflict, store.ErrExists, errRefused} {
 		if errors.Is(err, kind) {
 			return kind.Error()
