@@ -69,6 +69,9 @@ type core struct {
 	stopped   chan struct{}
 	parts     parts
 	counts    counts
+	// began is the revision that storage had when the engine was made, from where the
+	// cache keeps history; zero if storage keeps its own, or to ask is I/O.
+	began Revision
 	// acknowledged is the newest revision that a write has returned.
 	acknowledged atomic.Uint64
 
@@ -164,6 +167,9 @@ func (e *core) openBackend() error {
 	}
 	e.storage = backend.NewStorage(b, *e.schema)
 	e.verifyShared(b.Traits())
+	if !b.Traits().Keeps {
+		e.began = e.now(context.Background())
+	}
 	return nil
 }
 

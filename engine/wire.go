@@ -136,7 +136,7 @@ func (e *core) wire(ctx *actors.Context) (err error) {
 	})
 	in := &inlet{cache: e.parts.cache}
 	e.parts.reflector, err = reflector.Spawn(ctx, reflector.Config{
-		Source: e.storage.Backend(), Sink: in, State: true, NoPrev: true, WarmStart: e.storage.Backend().Traits().Keeps,
+		Source: e.storage.Backend(), Sink: in, State: true, NoPrev: true, WarmStart: e.storage.Backend().Traits().Keeps || e.began > 0, WarmFrom: e.began,
 		Backoff: e.cfg.backoff, Rand: e.host.newRand(), OnError: e.report,
 	})
 	if err != nil {

@@ -50,6 +50,9 @@ type Config struct {
 	// sink is where the source was at the start. Lists after that are of the newest
 	// state.
 	WarmStart bool
+	// WarmFrom is where a warm start begins, if the source has moved on by the time
+	// that it is listed; zero means at the oldest state.
+	WarmFrom store.Revision
 	// NoPrev is for a Sink that keeps the state: events need not have Prev, nor
 	// deletions their object; see [backend.WatchOptions].NoPrev.
 	NoPrev bool

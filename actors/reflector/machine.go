@@ -59,6 +59,7 @@ type rules struct {
 	contiguous     bool
 	state          bool
 	warm           bool
+	warmFrom       store.Revision
 	backoff        Backoff
 	permanent      func(error) bool
 	random         func() float64
@@ -140,10 +141,19 @@ func (m *machine) watch(err error, now time.Time) {
 		m.do(effect{do: doHangUp})
 		m.later()
 	default:
-		m.stats.Phase, m.opened = Watching, now
-		m.following()
-		m.hurry()
+		m.opened = now
+		m.watching()
 	}
+}
+
+// watching begins to read the watch that has been opened.
+func (m *machine) watching() {
+	if m.checkUntil() {
+		return
+	}
+	m.stats.Phase = Watching
+	m.following()
+	m.hurry()
 }
 
 // following continues with an open watch. After an outage, a Progress tells the

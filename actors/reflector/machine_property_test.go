@@ -16,6 +16,8 @@ func TestMachine_KeepsItsGuarantees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{T: t, now: time.Unix(0, 0)}
 		w.m.rules = storyRules()
+		w.m.warm = rapid.Bool().Draw(t, "warm")
+		w.m.warmFrom = store.Revision(rapid.IntRange(0, 20).Draw(t, "warm from"))
 		w.m.begin(Started)
 		w.perform()
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
@@ -39,6 +41,8 @@ type world struct {
 	full     bool
 	stopped  bool
 
+	cold     bool           // a warm start has been given up
+	newest   store.Revision // where the source was last seen
 	told     store.Revision // up to which the sink knows
 	replaced bool
 	outage   bool
@@ -67,9 +71,13 @@ func (w *world) step() {
 
 func (w *world) sourceDoes(err error) {
 	switch {
-	case w.calling && w.m.stats.Phase == Listing:
+	case w.calling && w.m.listing():
 		w.calling = false
-		w.m.page(w.page(), err)
+		page := w.page()
+		if err == nil {
+			w.newest = page.Revision
+		}
+		w.m.page(page, err, w.now)
 	case w.calling:
 		w.calling, w.watching = false, err == nil
 		w.m.watch(err, w.now)
@@ -123,15 +131,19 @@ func (w *world) perform() {
 }
 
 // begins allows a call only after a delay, except for: the first list; more
-// pages; the watch after a list; and one list in one piece for one that tore.
+// pages; the watch after a list; one list in one piece for one that tore; and the
+// lists of a warm start.
 func (w *world) begins(e effect) {
-	w.demand(!w.calling && !w.watching, "calls while something is open")
+	coldAfterAll := w.m.warmth.tries > maxWarmTries && !w.cold
+	w.cold = w.cold || coldAfterAll
+	warm := e.do == doList && (w.m.warmth.stage != warmNot || coldAfterAll)
+	w.demand(!w.calling && (!w.watching || warm), "calls while something is open")
 	w.demand(len(w.m.held) == 0, "calls while the sink has no room")
 	torn := e.do == doList && e.list.Limit == 0 && e.list.Continue == ""
 	paging := e.do == doList && e.list.Continue != ""
 	first := w.m.stats.Lists+w.m.stats.Watches == 1
-	w.demand(first || paging || torn || w.free > 0, "calls without a delay")
-	if !paging && !torn {
+	w.demand(first || paging || torn || warm || w.free > 0, "calls without a delay")
+	if !paging && !torn && !warm {
 		w.free = 0
 	}
 	w.calling = true
@@ -175,6 +187,9 @@ func (w *world) check() {
 	w.demand(len(w.m.held) <= 2, "holds more than two updates")
 	w.demand(w.calling || w.watching || w.waiting || w.m.stats.Full || w.stopped, "waits for nothing")
 	w.demand(w.m.stats.Full == (len(w.m.held) > 0), "holds an update without need")
+	if w.m.stats.Phase == Watching && w.m.stats.Revision < w.m.warmth.until {
+		w.demand(w.newest >= w.m.warmth.until, "waits for a revision that the source does not have")
+	}
 }
 
 func (w *world) demand(ok bool, problem string) {

@@ -120,7 +120,7 @@ func (s *story) begin(t *testing.T, d *datadriven.TestData) {
 
 func (s *story) page(t *testing.T, d *datadriven.TestData) {
 	if err := errorArg(t, d); err != nil {
-		s.m.page(nil, err)
+		s.m.page(nil, err, s.now)
 		return
 	}
 	page := &backend.List{Items: []*store.Object{}}
@@ -130,7 +130,7 @@ func (s *story) page(t *testing.T, d *datadriven.TestData) {
 	for line := range strings.Lines(d.Input) {
 		page.Items = append(page.Items, object(t, d, strings.TrimSpace(line)))
 	}
-	s.m.page(page, nil)
+	s.m.page(page, nil, s.now)
 }
 
 func (s *story) watch(t *testing.T, d *datadriven.TestData) { s.m.watch(errorArg(t, d), s.now) }

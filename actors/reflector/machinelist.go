@@ -3,6 +3,7 @@ package reflector
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -25,12 +26,12 @@ func (m *machine) list() {
 	m.do(effect{do: doList, list: m.asked})
 }
 
+// listing reports whether a page has been asked for.
+func (m *machine) listing() bool { return m.stats.Phase == Listing || m.warmth.stage == warmCheck }
+
 // page handles the answer to doList.
-func (m *machine) page(page *backend.List, err error) {
-	if m.stats.Phase != Listing {
-		return
-	}
-	if m.warming(page, err) {
+func (m *machine) page(page *backend.List, err error, now time.Time) {
+	if !m.listing() || m.warming(page, err, now) {
 		return
 	}
 	first := m.asked.Continue == ""

@@ -63,6 +63,7 @@ func newReflector(cfg *Config, traits backend.Traits, h *Ref) *reflector {
 		contiguous:     traits.Contiguous && cfg.Prefix == "", // keys outside the prefix use revisions too
 		state:          cfg.State && cfg.Prefix == "",
 		warm:           cfg.WarmStart,
+		warmFrom:       cfg.WarmFrom,
 		backoff:        cfg.Backoff,
 		permanent:      cfg.permanent,
 		random:         cfg.random,

@@ -55,8 +55,8 @@ func (r *reflector) answered(ctx *actors.Context, a answer) {
 		return
 	}
 	r.conclude()
-	if r.machine.stats.Phase == Listing {
-		r.machine.page(a.page, a.err)
+	if r.machine.listing() {
+		r.machine.page(a.page, a.err, ctx.Clock().Now())
 		return
 	}
 	r.watcher = a.watcher

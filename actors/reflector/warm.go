@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"errors"
+	"time"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -13,9 +14,15 @@ import (
 //	list newest, one object ──▶ until          what the sink must reach
 //	list at 1 ──▶ expired, oldest is N
 //	list at N ──▶ Replace{Revision: N, Until}
-//	watch from N ──▶ Changes ... until ──▶ from here on as after any start
+//	watch from N
+//	list newest, one object ──▶ before until: the source has gone back, relist
+//	Changes ... until ──▶ from here on as after any start
 //
-// A source that does not let it be so is listed as it is now.
+// The second look comes after the watch is open, and after each that replaces it
+// before until: a source that goes back after that ends the watch.
+//
+// A source that does not let it be so is listed as it is now. So is one that is no
+// further than WarmFrom, if that is given: then the first list is of all objects.
 type warmth struct {
 	stage warmStage
 	// until is the revision that the source had at the start; zero if unknown.
@@ -31,6 +38,7 @@ const (
 	warmNot   warmStage = iota // the newest state
 	warmProbe                  // the newest revision
 	warmPast                   // the oldest state
+	warmCheck                  // the newest revision again, when the watch is open
 )
 
 // maxWarmTries is how often history may be given up faster than it is listed.
@@ -41,23 +49,32 @@ func (m *machine) warmUp() {
 	m.warmth.stage, m.warmth.until = warmNot, 0
 	if m.warm && m.why == Started && m.warmth.tries <= maxWarmTries {
 		m.warmth.stage = warmProbe
-		m.asked.Limit, m.asked.State = 1, false
+		if m.warmFrom == 0 {
+			m.asked.Limit, m.asked.State = 1, false
+		}
 	}
 }
 
 // warming takes the answer to a list of a warm start, and reports whether it has
 // done all about it.
-func (m *machine) warming(page *backend.List, err error) bool {
+func (m *machine) warming(page *backend.List, err error, now time.Time) bool {
 	switch m.warmth.stage {
 	case warmProbe:
 		if err != nil || page == nil {
 			return false
 		}
+		if page.Revision <= m.warmFrom {
+			m.warmth.stage = warmNot
+			return false
+		}
 		m.warmth.until = page.Revision
-		m.listAt(1)
+		m.listAt(max(m.warmFrom, 1))
 		return true
 	case warmPast:
 		return m.pastIsGone(err)
+	case warmCheck:
+		m.checked(page, err, now)
+		return true
 	}
 	return false
 }
@@ -86,6 +103,37 @@ func (m *machine) pastIsGone(err error) bool {
 	m.warmth.tries = maxWarmTries + 1
 	m.list()
 	return true
+}
+
+// checkUntil asks where the source is if the sink waits for until, which a source
+// that has gone back since does not reach. It reports whether it has asked.
+func (m *machine) checkUntil() bool {
+	if m.stats.Revision >= m.warmth.until {
+		return false
+	}
+	m.warmth.stage = warmCheck
+	m.do(effect{do: doList, list: backend.ListOptions{Prefix: m.prefix, Limit: 1}})
+	return true
+}
+
+// checked handles the answer to checkUntil.
+func (m *machine) checked(page *backend.List, err error, now time.Time) {
+	m.warmth.stage = warmNot
+	switch {
+	case err == nil && page != nil && page.Revision < m.warmth.until:
+		err = &store.FutureError{Requested: m.warmth.until, Current: page.Revision}
+		fallthrough
+	case err != nil:
+		m.hangUp(now)
+		m.broken(err)
+	case m.why != 0: // a relist was requested meanwhile
+		m.hangUp(now)
+		m.later()
+	default:
+		m.stats.Phase = Watching
+		m.following()
+		m.hurry()
+	}
 }
 
 // hurry asks how far the source is, if the sink waits for a revision that may have
