@@ -225,18 +225,20 @@ func receive[V any](ctx context.Context, h *host, from <-chan V) (v V, err error
 	}
 }
 
-// receiveRunning runs turns until something is received.
+// receiveRunning runs turns until something is received. What is there is received,
+// though ctx may be done: a choice between the two would not be the seed's.
 func receiveRunning[V any](ctx context.Context, run func() int, from <-chan V) (v V, err error) {
 	for {
 		ran := run()
 		select {
 		case v = <-from:
 			return v, nil
-		case <-ctx.Done():
-			return v, context.Cause(ctx)
 		default:
 		}
-		if ran == 0 {
+		switch {
+		case ctx.Err() != nil:
+			return v, context.Cause(ctx)
+		case ran == 0:
 			return v, ErrIdle
 		}
 	}

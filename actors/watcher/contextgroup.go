@@ -34,10 +34,20 @@ func (s *contextGroups) add(ctx context.Context, w *Watch) {
 			s.byDone = make(map[<-chan struct{}]*contextGroup)
 		}
 		s.byDone[done] = g
-		g.unhook = context.AfterFunc(ctx, func() { s.end(g) })
+		g.unhook = afterEnd(ctx, func() { s.end(g) })
 	}
 	w.group, w.groupIndex = g, uint32(len(g.members))
 	g.members = append(g.members, w)
+}
+
+// afterEnd is [context.AfterFunc], save that a context with a method AfterFunc decides
+// where f runs: in a deterministic run that must not be a goroutine of its own. Such a
+// method must not call f itself, but have it called.
+func afterEnd(ctx context.Context, f func()) (stop func() bool) {
+	if own, ok := ctx.(interface{ AfterFunc(f func()) func() bool }); ok {
+		return own.AfterFunc(f)
+	}
+	return context.AfterFunc(ctx, f)
 }
 
 // remove removes w from its group, if it is in one. A group without members is

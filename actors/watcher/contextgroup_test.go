@@ -85,3 +85,28 @@ func TestTyingStoppingAndCancellingMayMeet(t *testing.T) {
 		require.ErrorIs(t, watch.Err(), watcher.ErrStopped)
 	}
 }
+
+// ownEnd is a context that has what happens at its end called when it likes.
+type ownEnd struct {
+	context.Context
+	pending []func()
+}
+
+func (c *ownEnd) AfterFunc(f func()) (stop func() bool) {
+	c.pending = append(c.pending, f)
+	return func() bool { return true }
+}
+
+// A deterministic run has no goroutine for the end of a context: one that can do it
+// itself says when.
+func TestAContextCanHaveItsWatchesEndWhereItLikes(t *testing.T) {
+	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+	ctx, cancel := context.WithCancel(t.Context())
+	own := &ownEnd{Context: ctx}
+	watch := tied(w, own, 1)[0]
+	cancel()
+	require.NoError(t, watch.Err())
+	require.Len(t, own.pending, 1)
+	own.pending[0]()
+	require.ErrorIs(t, watch.Err(), context.Canceled)
+}

@@ -26,6 +26,7 @@
 //     other writes at revisions that were known ([Rewrite]). While it is being
 //     restored, until the engine has noticed, it refuses writes: one that has
 //     overtaken itself again cannot be told from one that went straight on;
+//   - the context of a call, or of a watch, may end ([Leave]);
 //   - objects may expire ([Lease]), and the clock may be corrected ([Jump]);
 //   - storage may have several changes at one revision ([Transact]), in a scenario
 //     without lists that would have to guess at numbers;
@@ -49,8 +50,8 @@
 // Informers, object caches and the engine's Source have no judge of their own:
 // [Config].Attach can put them on the engine, and say what must hold of them.
 // Never drawn are an engine without a cache (NoCache), writes that meet a
-// conflict, watches read by their Chan, and calls and watches that end by a
-// context, for which the engine needs a goroutine.
+// conflict, and watches read by their Chan, for which the engine needs a
+// goroutine.
 //
 // # How to replay
 //

@@ -24,7 +24,7 @@ var chances = []chance{
 	{Pass, 5}, {Jump, 1},
 	{Hangup, 1}, {Outage, 1}, {Expire, 2}, {Lose, 1}, {Repeat, 1},
 	{FailLists, 1}, {FailWatches, 1}, {SlowLists, 1}, {Block, 1}, {Unblock, 2},
-	{Compact, 1}, {Rewind, 1}, {Rewrite, 1}, {Panic, 1}, {Slow, 3},
+	{Compact, 1}, {Rewind, 1}, {Rewrite, 1}, {Leave, 2}, {Panic, 1}, {Slow, 3},
 }
 
 var allChances = func() (sum int) {
@@ -196,7 +196,7 @@ func (d *drawing) emissions() []Step {
 }
 
 // overtakers are what may happen while a watch is on its way.
-var overtakers = []Verb{Rewind, Rewrite, Write, Remove, Lease, Hangup, Expire, Compact, Pass}
+var overtakers = []Verb{Rewind, Rewrite, Write, Remove, Lease, Hangup, Expire, Compact, Pass, Leave}
 
 func (d *drawing) step(verb Verb) Step {
 	verb = d.instead(verb)
@@ -216,6 +216,9 @@ func (d *drawing) step(verb Verb) Step {
 	case Take:
 		s.N = 1 + d.IntN(12)
 		s.Turns = pick(d, unlimited, 0, 0, 3, 20)
+		if s.After, s.Meanwhile = d.meanwhile(Leave, Stop, Write, Compact); s.Meanwhile != nil {
+			s.Meanwhile.Watch = s.Watch
+		}
 	case Watch, Follow:
 		s.Watch = d.newWatch()
 		s.Start = d.start()
@@ -228,7 +231,7 @@ func (d *drawing) step(verb Verb) Step {
 		s.N = d.IntN(4)
 		s.Turns = pick(d, unlimited, unlimited, unlimited, 4)
 		s.For = pick(d, 0, 0, 10*time.Second)
-		s.After, s.Meanwhile = d.meanwhile(Write, Remove, Emit, Hangup, Expire, Compact)
+		s.After, s.Meanwhile = d.meanwhile(Write, Remove, Emit, Hangup, Expire, Compact, Leave)
 	case Pages:
 		s.N = 1 + d.IntN(3)
 	case Pass:

@@ -70,14 +70,14 @@ func (w *World[T]) read(s Step) {
 	sel := w.cfg.Selections[s.Seed%uint64(len(w.cfg.Selections))]
 	switch s.Do {
 	case Get:
-		w.wait(s, s.For, func() { w.get(mode, s.Seed) })
+		w.wait(s, s.For, func(ctx context.Context) { w.get(ctx, mode, s.Seed) })
 	case List:
-		w.wait(s, s.For, func() { w.listBy(mode, s.Seed, sel) })
+		w.wait(s, s.For, func(ctx context.Context) { w.listBy(ctx, mode, s.Seed, sel) })
 	case Pages:
 		w.pages(s, sel)
 	case Follow:
 		sel := w.cfg.Selections[s.Start.Selection%len(w.cfg.Selections)]
-		if rev, ok := w.listBy(readLatest, s.Seed, sel); ok { // row 156
+		if rev, ok := w.listBy(context.Background(), readLatest, s.Seed, sel); ok { // row 156
 			start := *s.Start
 			start.Options.Last = 0
 			start.Back = int(w.newest()) + 1 - int(rev)
@@ -87,21 +87,21 @@ func (w *World[T]) read(s Step) {
 }
 
 // get reads one object.
-func (w *World[T]) get(mode readMode, seed uint64) {
+func (w *World[T]) get(ctx context.Context, mode readMode, seed uint64) {
 	keys := w.history().Keys()
 	if len(keys) == 0 {
 		return
 	}
 	key := keys[seed%uint64(len(keys))]
 	read, r := w.reading(mode, seed)
-	o, err := w.engine.Get(context.Background(), key, engine.GetOptions{Read: read})
+	o, err := w.engine.Get(ctx, key, engine.GetOptions{Read: read})
 	var rev store.Revision
 	if o != nil {
 		rev = o.Revision
 	}
 	w.trace.result(rev, err)
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
-		w.unreadable(r, err, excuses[mode])
+		w.unreadable(ctx, r, err, excuses[mode])
 		return
 	}
 	if err := w.history().JudgeGet(w.over(mode, r), key, w.own(o)); err != nil {
@@ -110,12 +110,12 @@ func (w *World[T]) get(mode readMode, seed uint64) {
 }
 
 // listBy reads everything that a selection shows, and returns the revision.
-func (w *World[T]) listBy(mode readMode, seed uint64, sel Selection[T]) (store.Revision, bool) {
+func (w *World[T]) listBy(ctx context.Context, mode readMode, seed uint64, sel Selection[T]) (store.Revision, bool) {
 	read, r := w.reading(mode, seed)
-	l, err := w.engine.List(context.Background(), sel.list(read))
+	l, err := w.engine.List(ctx, sel.list(read))
 	if err != nil {
 		w.trace.result(0, err)
-		w.unreadable(r, err, excuses[mode])
+		w.unreadable(ctx, r, err, excuses[mode])
 		return 0, false
 	}
 	w.trace.listed(l.Revision, len(l.Items))
@@ -136,7 +136,7 @@ func (w *World[T]) pages(s Step, sel Selection[T]) {
 		l, err := w.engine.List(context.Background(), opts)
 		if err != nil {
 			w.trace.result(0, err)
-			w.unreadable(r, err, excused)
+			w.unreadable(context.Background(), r, err, excused)
 			return
 		}
 		w.trace.listed(l.Revision, len(l.Items))
@@ -161,10 +161,11 @@ func (w *World[T]) pages(s Step, sel Selection[T]) {
 	}
 }
 
-// unreadable: a read may fail only for what excuses it at the time. At rest
-// nothing does.
-func (w *World[T]) unreadable(r judge.Read[T], err error, excuses []error) {
+// unreadable: a read may fail only for what excuses it at the time, or because ctx has
+// ended. At rest nothing does.
+func (w *World[T]) unreadable(ctx context.Context, r judge.Read[T], err error, excuses []error) {
 	switch {
+	case ctx.Err() != nil && errors.Is(err, errLeft):
 	case w.closing && errors.Is(err, engine.ErrEngineClosed):
 	case w.resting || !slices.ContainsFunc(excuses, func(excuse error) bool { return errors.Is(err, excuse) }):
 		w.fail(judge.Failed(judge.Refusals, r.Name, "%v", err))

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -17,6 +18,9 @@ func (w *World[T]) drain() {
 		if r.Drained = true; w.isDue(r) {
 			r.Causes = append(r.Causes, engine.ErrDeadline)
 		}
+		if r.caller.left {
+			r.Causes = append(r.Causes, errLeft)
+		}
 	}
 }
 
@@ -25,8 +29,8 @@ func (w *World[T]) serves() {
 	w.resting = true
 	for mode := range readModes {
 		newest := uint64(w.newest()) - 1 // as a seed
-		w.get(mode, newest)
-		w.listBy(mode, newest, Selection[T]{})
+		w.get(context.Background(), mode, newest)
+		w.listBy(context.Background(), mode, newest, Selection[T]{})
 	}
 	id := len(w.started)
 	for w.watches[id] != nil {

@@ -158,6 +158,9 @@ const (
 	Compact
 	Rewind
 	Rewrite
+	// Leave ends the context of the call that is under way, if it happens in the
+	// middle of one, or that of a watch.
+	Leave
 	// Panic has a handler panic at its next event.
 	Panic
 	// Slow has the actor with the ID N take its turns only when no other has one;

@@ -37,6 +37,8 @@ type seams[T any] struct {
 	deliver func(r *watch[T], ev engine.Event[T]) []engine.Event[T]
 	// stop reports that a consumer's Stop of its watch is lost.
 	stop func(r *watch[T]) bool
+	// leave reports that the end of a context is lost.
+	leave func() bool
 	// stands returns what a watch that stands at rev says of that.
 	stands func(r *watch[T], rev store.Revision) store.Revision
 	// lost returns what a watch that has lost n events says of that.

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -25,6 +26,8 @@ type silent struct {
 var silents = []silent{
 	{"end a watch silently", seams[Thing]{told: func(*watch[Thing], error) error { return nil }}, judge.Ends},
 	{"lose a Stop", seams[Thing]{stop: func(*watch[Thing]) bool { return true }}, judge.Ends},
+	{"do not hear that a context ends", seams[Thing]{leave: func() bool { return true }}, judge.Ends},
+	{"keep to itself why a context ended", seams[Thing]{told: causeless}, judge.Ends},
 	{"forget a Timeout", asked(func(opts *engine.WatchOptions) { opts.Timeout = 0 }), judge.Ends},
 	{"give no bookmarks", given(without(0)), judge.Bookmarkable},
 	{"do not end the initial state", given(without(engine.InitialEnd)), judge.Bookmarkable},
@@ -68,6 +71,14 @@ func given(spoil deliver) seams[Thing] { return seams[Thing]{deliver: spoil} }
 
 func standing(says func(store.Revision) store.Revision) seams[Thing] {
 	return seams[Thing]{stands: func(_ *watch[Thing], rev store.Revision) store.Revision { return says(rev) }}
+}
+
+// causeless tells of a context's end as of a Stop.
+func causeless(_ *watch[Thing], err error) error {
+	if errors.Is(err, errLeft) {
+		return engine.ErrStopped
+	}
+	return err
 }
 
 // without leaves out the bookmarks with the marks.

@@ -42,6 +42,8 @@ func (w *World[T]) do(s Step) {
 		w.resume(s)
 	case Take, Stop, Panic:
 		w.consume(s)
+	case Leave:
+		w.leave(s)
 	case Slow:
 		w.sched.hurry()
 		w.sched.slow = actors.ID(s.N)
@@ -65,6 +67,20 @@ func (w *World[T]) consume(s Step) {
 		w.stop(r)
 	case Panic:
 		r.panics = true
+	}
+}
+
+// leave ends the context of the call that is under way, or that of a watch.
+func (w *World[T]) leave(s Step) {
+	c := w.calling
+	if r := w.watches[s.Watch]; c == nil && r != nil {
+		c = r.caller
+	}
+	if c == nil {
+		return
+	}
+	if c.left = true; w.seams.leave == nil || !w.seams.leave() {
+		c.leave()
 	}
 }
 

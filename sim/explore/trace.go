@@ -164,7 +164,7 @@ func (t *trace) end(watch int, err error) {
 
 // told are the errors that the hash tells apart.
 var told = []error{
-	errOutage, engine.ErrStopped, engine.ErrExpired, engine.ErrSlowConsumer, engine.ErrHandlerPanic, engine.ErrDeadline,
+	errOutage, errLeft, engine.ErrStopped, engine.ErrExpired, engine.ErrSlowConsumer, engine.ErrHandlerPanic, engine.ErrDeadline,
 	engine.ErrEngineClosed, engine.ErrNotFound, engine.ErrExists, engine.ErrConflict, engine.ErrPrecondition,
 	engine.ErrFuture, engine.ErrNotReady, engine.ErrWatchNotStarted, engine.ErrIdle, store.ErrClosed, context.Canceled,
 }

@@ -24,6 +24,8 @@ type watch[T any] struct {
 	history *judge.History[T]
 	// unjudged: it is unknown to which history the watch belongs.
 	unjudged bool
+	// caller is the context that it was asked for with.
+	caller *caller
 	// panics: its handler will at the next event.
 	panics bool
 	// asked is when it was asked for, relists how often the engine had listed
@@ -49,7 +51,7 @@ func (w *World[T]) open(step Step, id int, s Start) {
 
 // newWatch returns a watch that was not started yet.
 func (w *World[T]) newWatch(id int, c Consumer, sel Selection[T], opts engine.WatchOptions) *watch[T] {
-	r := &watch[T]{id: id, consumer: c, selected: sel, history: w.history()}
+	r := &watch[T]{id: id, consumer: c, selected: sel, history: w.history(), caller: newCaller(w.sched)}
 	r.Name, r.Selects, r.Options = fmt.Sprintf("w%d", id), sel.selects(), opts
 	return r
 }
@@ -84,7 +86,7 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	r.asked, r.relists, r.reached = w.clock.Now(), w.engine.Stats().Relists, w.engine.Revision()
 	var err error
 	var believe func()
-	w.wait(step, 0, func() {
+	w.waitAs(r.caller, step, 0, func() {
 		believe = w.ask(r, func() { r.handle, err = w.call(r, opts) })
 	})
 	r.begun = w.clock.Now()
@@ -142,9 +144,9 @@ func (w *World[T]) beforeLast(n int) (rev store.Revision, known bool) {
 func (w *World[T]) call(r *watch[T], opts engine.WatchOptions) (*engine.Watch[T], error) {
 	opts.Name = r.Name
 	if r.consumer.handled() {
-		return w.engine.Handle(context.Background(), opts, func(ev engine.Event[T]) { w.handle(r, ev) })
+		return w.engine.Handle(r.caller, opts, func(ev engine.Event[T]) { w.handle(r, ev) })
 	}
-	return w.engine.Watch(context.Background(), opts)
+	return w.engine.Watch(r.caller, opts)
 }
 
 // handle is the handler of a watch.
@@ -155,7 +157,7 @@ func (w *World[T]) handle(r *watch[T], ev engine.Event[T]) {
 	}
 	w.deliver(r, ev)
 	if r.consumer == Curious && !w.rewinding {
-		w.listBy(readLatest, 0, r.selected)
+		w.listBy(context.Background(), readLatest, 0, r.selected)
 	}
 }
 
@@ -181,6 +183,7 @@ func (w *World[T]) refused(step Step, r *watch[T], err error) {
 		if r.history == w.history() && r.Options.From >= floor && w.history().Witnessed(r.Options.From) {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the window starts at %d", err, floor))
 		}
+	case r.caller.left && errors.Is(err, errLeft):
 	case errors.Is(err, engine.ErrIdle):
 		if step.Turns == unlimited && w.sched.Pending() > 0 && !w.sched.stuck() {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "idle with turns left"))
@@ -198,9 +201,9 @@ func (w *World[T]) take(r *watch[T], s Step) {
 	case r.consumer.handled():
 		w.ended(r, r.handle.Err())
 	case r.consumer == Batches:
-		w.wait(s, 0, func() { w.takeBatches(r, s.N) })
+		w.wait(s, 0, func(ctx context.Context) { w.takeBatches(ctx, r, s.N) })
 	default:
-		w.wait(s, 0, func() { w.takeEvents(r, s.N) })
+		w.wait(s, 0, func(context.Context) { w.takeEvents(r, s.N) })
 	}
 	if over != nil && (len(r.Ends) == told || len(r.Events) > given) {
 		w.fail(judge.Failed(judge.Ends, r.Name, "its consumer asks for more and is not told that it has ended for %v", over))
@@ -226,10 +229,10 @@ func (w *World[T]) takeEvents(r *watch[T], n int) {
 	w.claim(r)
 }
 
-func (w *World[T]) takeBatches(r *watch[T], n int) {
+func (w *World[T]) takeBatches(ctx context.Context, r *watch[T], n int) {
 	for n > 0 {
-		events, err := r.handle.Next(context.Background())
-		if errors.Is(err, engine.ErrIdle) {
+		events, err := r.handle.Next(ctx)
+		if errors.Is(err, engine.ErrIdle) || ctx.Err() != nil && err == errLeft { // the watch goes on
 			break
 		}
 		if err != nil {
@@ -292,6 +295,9 @@ func (w *World[T]) causes(r *watch[T]) (causes []error) {
 	}
 	if w.mayBeDue(r) {
 		causes = append(causes, engine.ErrDeadline)
+	}
+	if r.caller.left {
+		causes = append(causes, errLeft)
 	}
 	return causes
 }

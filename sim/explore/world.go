@@ -29,6 +29,8 @@ type World[T any] struct {
 	storage *storage[T]
 	engine  *engine.Engine[T]
 
+	// calling is who makes the call that is under way; nil if there is none.
+	calling *caller
 	watches map[int]*watch[T]
 	started []*watch[T] // in the order they were
 	// closing: a handler's calls may be refused for that. rewinding: the engine
@@ -240,11 +242,18 @@ func (w *World[T]) history() *judge.History[T] { return w.storage.history }
 
 func (w *World[T]) newest() store.Revision { return w.storage.history.Newest() }
 
-// wait makes a step's call, which may wait: for as many turns as the step says,
+// wait makes a step's call with a context of its own.
+func (w *World[T]) wait(s Step, limit time.Duration, call func(context.Context)) {
+	c := newCaller(w.sched)
+	w.waitAs(c, s, limit, func() { call(c) })
+}
+
+// waitAs makes a step's call, which may wait: for as many turns as the step says,
 // and for so much time. What happens meanwhile happens at the latest when the
 // call is over.
-func (w *World[T]) wait(s Step, limit time.Duration, call func()) {
-	outer := w.sched.waiting
+func (w *World[T]) waitAs(c *caller, s Step, limit time.Duration, call func()) {
+	outer, other := w.sched.waiting, w.calling
+	w.calling = c
 	w.sched.waiting = waiting{patience: s.Turns, after: s.After, idle: func() bool {
 		passed, ok := w.clock.toNext(limit)
 		limit -= passed
@@ -255,6 +264,7 @@ func (w *World[T]) wait(s Step, limit time.Duration, call func()) {
 	}
 	call()
 	late := w.sched.meanwhile
+	w.calling = other
 	if w.sched.waiting = outer; late != nil {
 		late()
 	}

@@ -36,9 +36,9 @@ type Record[T any] struct {
 	// Ends are why the watch said it ended, each time that it was asked and had.
 	Ends []error
 	// Causes are the ends that something has happened for: its consumer stopped
-	// it, its handler panicked, its time is up, the window has left it behind or
-	// storage's history is another one, the engine was closed while it lived. Only
-	// for [engine.ErrSlowConsumer] there is nothing to be seen from outside.
+	// it, its context ended for a cause, its handler panicked, its time is up, the
+	// window has left it behind or storage's history is another one, the engine was
+	// closed while it lived. What the watch tells must match one of them. Only for [engine.ErrSlowConsumer] there is nothing to be seen from outside.
 	Causes []error
 }
 
@@ -77,10 +77,12 @@ func (r *Record[T]) JudgeEnds() error {
 	switch {
 	case r.End() == nil && r.Drained && len(r.Causes) > 0:
 		return Failed(Ends, r.Name, "it goes on, in spite of: %v", r.Causes[0])
-	case r.End() == nil || slices.Contains(r.Causes, reason):
+	case r.End() == nil:
 		return nil
 	case reason == nil:
 		return Failed(Ends, r.Name, "%v is no reason for a watch to end", r.End())
+	case slices.ContainsFunc(r.Causes, func(cause error) bool { return errors.Is(r.End(), cause) }):
+		return nil
 	case reason == engine.ErrSlowConsumer && r.Options.Policy == engine.Terminate:
 		return nil
 	}
