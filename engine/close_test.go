@@ -116,6 +116,7 @@ func TestClose_LaterCallsSaySo(t *testing.T) {
 		"Create":        func() error { _, err := e.Create(ctx, pod{Name: "a"}); return err },
 		"CreateWithTTL": func() error { _, err := e.CreateWithTTL(ctx, pod{Name: "a"}, 1); return err },
 		"Put":           func() error { _, err := e.Put(ctx, pod{Name: "a"}); return err },
+		"PutWith":       func() error { _, err := e.PutWith(ctx, pod{Name: "a"}, engine.PutOptions{}); return err },
 		"Update": func() error {
 			_, err := e.Update(ctx, "a", func(p pod) (pod, error) { return p, nil }, engine.UpdateOptions{})
 			return err

@@ -27,7 +27,7 @@ type Engine[T any] struct{ core engineCore }
 // through struct fields.
 type engineCore interface {
 	create(ctx context.Context, draft *store.Object, ttl time.Duration) (*store.Object, error)
-	put(ctx context.Context, draft *store.Object) (*store.Object, error)
+	put(ctx context.Context, draft *store.Object, opts PutOptions) (*store.Object, error)
 	update(ctx context.Context, key string, change backend.UpdateFunc, opts UpdateOptions) (*store.Object, error)
 	remove(ctx context.Context, key string, opts DeleteOptions, validate backend.ValidateFunc) (*store.Object, error)
 	emit(ctx context.Context, draft *store.Object) (Revision, error)

@@ -150,6 +150,31 @@ func ExampleEngine_Put() {
 	// Output: 2 2 3
 }
 
+// A session lives on with each request, and for good once it is pinned.
+func ExampleEngine_PutWith() {
+	ctx := context.Background()
+	clock := engine.NewVirtualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	host, _ := engine.NewHost(engine.HostConfig{Clock: clock})
+	defer host.Close()
+	sessions, _ := engine.New(engine.Config[Pod]{Key: func(p Pod) string { return p.Name }, Host: host, FirstRevision: 1})
+	defer sessions.Close()
+	session := Pod{Name: "s1"}
+	first, _ := sessions.PutWith(ctx, session, engine.PutOptions{TTL: time.Minute})
+	session.Node = "n1"
+	same, _ := sessions.Put(ctx, session) // expires as before
+	clock.Advance(30 * time.Second)
+	later, _ := sessions.PutWith(ctx, session, engine.PutOptions{TTL: time.Minute})
+	pinned, _ := sessions.PutWith(ctx, session, engine.PutOptions{Permanent: true})
+	for _, s := range []*engine.Object[Pod]{first, same, later, pinned} {
+		fmt.Println(s.Expires.Format(time.TimeOnly), s.Expires.IsZero())
+	}
+	// Output:
+	// 00:01:00 false
+	// 00:01:00 false
+	// 00:01:30 false
+	// 00:00:00 true
+}
+
 // Update returns a changed copy; it is called again if another writer was faster.
 func ExampleEngine_Update() {
 	ctx := context.Background()

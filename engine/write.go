@@ -40,9 +40,11 @@ type UpdateOptions struct {
 	// CreateIfMissing calls the function with the zero value and creates the
 	// object if there is none.
 	CreateIfMissing bool
-	// TTL is how long the object lives from this update on; zero makes it
-	// permanent.
+	// TTL is how long the object lives from this update on; zero leaves it to expire
+	// when it would have, be that never.
 	TTL time.Duration
+	// Permanent makes an object permanent that had a TTL. TTL must be zero then.
+	Permanent bool
 }
 
 // Update replaces the object under key by what change makes of its value, and
@@ -53,10 +55,10 @@ type UpdateOptions struct {
 // If reading the backend costs I/O, the first try is made on the cached object;
 // what is written is always the outcome of a call on the live one.
 //
-// Errors: [ErrNotFound], [ErrConflict] if a precondition does not hold, what change returned,
-// [ErrInvalidKey] if the new value has another key, [usercode.ErrConfig]
-// if change is nil or TTL negative, [ErrEngineClosed], ctx's cause, or what the
-// backend met.
+// Errors: [ErrNotFound], [ErrConflict] if a precondition does not hold, what
+// change returned, [ErrInvalidKey] if the new value has another key,
+// [usercode.ErrConfig] if change is nil, TTL negative or set beside Permanent,
+// [ErrEngineClosed], ctx's cause, or what the backend met.
 func (e *Engine[T]) Update(ctx context.Context, key string, change func(T) (T, error), opts UpdateOptions) (*Object[T], error) {
 	if change == nil {
 		return nil, &usercode.ConfigError{Field: "change", Problem: "is nil; give a function that returns the new value"}
@@ -78,27 +80,47 @@ func (e *core) update(ctx context.Context, key string, change backend.UpdateFunc
 		return nil, err
 	}
 	return e.acknowledge(e.storage.GuaranteedUpdate(ctx, key, change, backend.UpdateOptions{
-		Preconditions: opts.Preconditions, CreateIfMissing: opts.CreateIfMissing, TTL: opts.TTL,
+		Preconditions: opts.Preconditions, CreateIfMissing: opts.CreateIfMissing, TTL: opts.TTL, Permanent: opts.Permanent,
 		Suggestion: e.cachedObject(key),
 	}))
 }
 
 // Put stores value under its key, whether there was an object or not, and
-// returns it as stored; if an equal one was there already, that.
+// returns it as stored; if an equal one was there already, that. An object that had
+// a TTL expires when it would have: [Engine.PutWith] sets another one.
 //
 // Errors: as for Create and Update.
 func (e *Engine[T]) Put(ctx context.Context, value T) (*Object[T], error) {
-	o, err := e.core.put(ctx, draft(value))
+	return e.PutWith(ctx, value, PutOptions{})
+}
+
+// PutOptions qualifies a PutWith. The zero value is a Put.
+type PutOptions struct {
+	// Preconditions must hold for the object that is replaced.
+	Preconditions Preconditions
+	// TTL and Permanent are as in [UpdateOptions].
+	TTL       time.Duration
+	Permanent bool
+}
+
+// PutWith is Put with options. With a TTL it writes even if an equal value was there,
+// since that expires later now.
+//
+// Errors: as for Create and Update.
+func (e *Engine[T]) PutWith(ctx context.Context, value T, opts PutOptions) (*Object[T], error) {
+	o, err := e.core.put(ctx, draft(value), opts)
 	return typed[T](o), err
 }
 
-func (e *core) put(ctx context.Context, draft *store.Object) (*store.Object, error) {
+func (e *core) put(ctx context.Context, draft *store.Object, opts PutOptions) (*store.Object, error) {
 	key, err := e.keyOf(draft)
 	if err != nil {
 		return nil, err
 	}
 	replace := func(context.Context, *store.Object) (*store.Object, error) { return draft, nil }
-	return e.update(ctx, key, replace, UpdateOptions{CreateIfMissing: true})
+	return e.update(ctx, key, replace, UpdateOptions{
+		Preconditions: opts.Preconditions, CreateIfMissing: true, TTL: opts.TTL, Permanent: opts.Permanent,
+	})
 }
 
 // keyOf returns the key of the draft's value.

@@ -132,7 +132,9 @@ func (s *storage[T]) wrote(c *faulty.Call) {
 	switch o := c.Object; c.Op {
 	case faulty.OpPut:
 		next = s.history.Put(o.Key, s.value(o))
-		s.leases.set(o.Key, s.until(c.PutOptions.TTL))
+		if !c.PutOptions.KeepExpiry {
+			s.leases.set(o.Key, s.until(c.PutOptions.TTL))
+		}
 	case faulty.OpRemove:
 		next = s.history.Delete(o.Key)
 		s.leases.set(o.Key, time.Time{})

@@ -150,8 +150,11 @@ type PutOptions struct {
 	// TTL is how long the object lives at least before storage deletes it; zero
 	// means for ever. Storage in memory or a file deletes it in time; etcd takes
 	// whole seconds, two at the least, and may start anew when its leader changes. A
-	// later Put without TTL makes the object permanent.
+	// later Put without TTL makes the object permanent, unless it keeps the expiry.
 	TTL time.Duration
+	// KeepExpiry: the object expires when the one that it replaces would have, be
+	// that never. TTL must be zero then. It means nothing for a nil prev.
+	KeepExpiry bool
 }
 
 // Historian is implemented by backends that keep their history in memory, to say

@@ -3,6 +3,7 @@ package backend
 import (
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
@@ -117,11 +118,29 @@ func (o WatchOptions) Check(compacted, current store.Revision) error {
 }
 
 // Validate reports what is wrong with o, as a [*usercode.ConfigError].
-func (o PutOptions) Validate() error { return validateTTL("PutOptions.TTL", o) }
+func (o PutOptions) Validate() error {
+	if o.TTL != 0 && o.KeepExpiry {
+		return &usercode.ConfigError{Field: "PutOptions.KeepExpiry", Problem: fmt.Sprintf("is set beside a TTL of %v; give one of them", o.TTL)}
+	}
+	return validateTTL("PutOptions.TTL", o.TTL, "the object never expires")
+}
 
-func validateTTL(option string, o PutOptions) error {
-	if o.TTL < 0 {
-		return &usercode.ConfigError{Field: option, Problem: fmt.Sprintf("is %v, which is negative; zero means that the object never expires", o.TTL)}
+// Expires returns when an object expires that is written at a time over prev, which
+// is nil if there was none; the zero time means never.
+func (o PutOptions) Expires(written time.Time, prev *store.Object) time.Time {
+	switch {
+	case o.TTL > 0:
+		return written.Add(o.TTL)
+	case o.KeepExpiry && prev != nil:
+		return prev.Expires
+	}
+	return time.Time{}
+}
+
+// validateTTL refuses a negative ttl. Zero says what a TTL of zero means instead.
+func validateTTL(option string, ttl time.Duration, zero string) error {
+	if ttl < 0 {
+		return &usercode.ConfigError{Field: option, Problem: fmt.Sprintf("is %v, which is negative; zero means that %s", ttl, zero)}
 	}
 	return nil
 }

@@ -43,8 +43,7 @@ type CreateOptions struct {
 // [store.ErrInvalidKey], [usercode.ErrConfig], [usercode.ErrPanic], ctx's error, or
 // whatever reaching storage met.
 func (s *Storage) Create(ctx context.Context, draft *store.Object, opts CreateOptions) (*store.Object, error) {
-	put := PutOptions(opts)
-	if err := validateTTL("CreateOptions.TTL", put); err != nil {
+	if err := validateTTL("CreateOptions.TTL", opts.TTL, "the object never expires"); err != nil {
 		return nil, err
 	}
 	key, err := s.keyOf(draft)
@@ -54,7 +53,7 @@ func (s *Storage) Create(ctx context.Context, draft *store.Object, opts CreateOp
 	if err != nil {
 		return nil, err
 	}
-	return s.put(ctx, key, draft, nil, put)
+	return s.put(ctx, key, draft, nil, PutOptions{TTL: opts.TTL})
 }
 
 // put describes draft and writes it.

@@ -3,6 +3,7 @@ package backend
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
@@ -30,9 +31,23 @@ type UpdateOptions struct {
 	// CreateIfMissing calls the function with nil and creates the object if
 	// there is none, instead of failing with [store.ErrNotFound].
 	CreateIfMissing bool
-	// TTL is how long the object lives from this update on; zero makes it
-	// permanent.
+	// TTL is how long the object lives from this update on; zero leaves it to expire
+	// when it would have, be that never.
 	TTL time.Duration
+	// Permanent makes the object permanent. TTL must be zero then.
+	Permanent bool
+}
+
+// put returns the options of the write.
+func (o *UpdateOptions) put() PutOptions {
+	return PutOptions{TTL: o.TTL, KeepExpiry: o.TTL == 0 && !o.Permanent}
+}
+
+func (o *UpdateOptions) validate() error {
+	if o.TTL != 0 && o.Permanent {
+		return &usercode.ConfigError{Field: "UpdateOptions.Permanent", Problem: fmt.Sprintf("is set beside a TTL of %v; give one of them", o.TTL)}
+	}
+	return validateTTL("UpdateOptions.TTL", o.TTL, "the object expires when it would have")
 }
 
 // GuaranteedUpdate replaces the object under key by what update makes of it,
@@ -48,7 +63,7 @@ func (s *Storage) GuaranteedUpdate(ctx context.Context, key string, update Updat
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
 	}
-	if err := validateTTL("UpdateOptions.TTL", PutOptions{TTL: opts.TTL}); err != nil {
+	if err := opts.validate(); err != nil {
 		return nil, err
 	}
 	return s.retryUntilCertain(ctx, key, opts.Suggestion, opts.CreateIfMissing, func(now assumed) (*store.Object, error) {
@@ -65,7 +80,8 @@ func (s *Storage) tryUpdate(ctx context.Context, key string, update UpdateFunc, 
 	if err != nil {
 		return nil, err
 	}
-	same, err := s.changesNothing(now.object, draft, opts.TTL)
+	put := opts.put()
+	same, err := s.changesNothing(now.object, draft, put)
 	switch {
 	case err != nil:
 		return nil, err
@@ -74,7 +90,7 @@ func (s *Storage) tryUpdate(ctx context.Context, key string, update UpdateFunc, 
 	case same:
 		return nil, errUnverified
 	}
-	written, err := s.put(ctx, key, draft, now.object, PutOptions{TTL: opts.TTL})
+	written, err := s.put(ctx, key, draft, now.object, put)
 	return written, lostRace(err)
 }
 
@@ -99,8 +115,8 @@ func (s *Storage) nextValue(ctx context.Context, key string, update UpdateFunc, 
 
 // changesNothing reports whether writing draft over current would leave both
 // the value and the time it lives as they are.
-func (s *Storage) changesNothing(current, draft *store.Object, ttl time.Duration) (same bool, err error) {
-	if current == nil || ttl != 0 || !current.Expires.IsZero() {
+func (s *Storage) changesNothing(current, draft *store.Object, opts PutOptions) (same bool, err error) {
+	if current == nil || opts.TTL != 0 || !opts.KeepExpiry && !current.Expires.IsZero() {
 		return false, nil
 	}
 	err = usercode.Call("Schema.Equal", current.Key, func() { same = s.schema.Equal(current, draft) })

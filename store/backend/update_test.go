@@ -87,10 +87,12 @@ func TestUpdate_WithTTL(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "v1")
 	calls := 0
-	update := func(ttl time.Duration) *store.Object {
-		o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v1", &calls), backend.UpdateOptions{TTL: ttl})
+	written := func(o *store.Object, err error) *store.Object {
 		require.NoError(t, err)
 		return o
+	}
+	update := func(ttl time.Duration) *store.Object {
+		return written(f.GuaranteedUpdate(f.ctx, "p", setImage("v1", &calls), backend.UpdateOptions{TTL: ttl}))
 	}
 	first := update(time.Minute)
 	f.clock.Advance(50 * time.Second)
@@ -98,9 +100,15 @@ func TestUpdate_WithTTL(t *testing.T) {
 	require.True(t, second.Expires.After(first.Expires), "an equal value still renews the time to live")
 	f.clock.Advance(50 * time.Second)
 	f.holds("p", "v1")
-	require.True(t, update(0).Expires.IsZero(), "and makes the object permanent")
+	require.Equal(t, second, update(0), "an equal value without TTL changes nothing")
+	third := written(f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions{}))
+	require.Equal(t, second.Expires, third.Expires, "another value leaves the expiry as it is")
+	forever := backend.UpdateOptions{Permanent: true}
+	permanent := written(f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), forever))
+	require.True(t, permanent.Expires.IsZero(), "an equal value still makes the object permanent, if that is asked for")
+	require.Equal(t, permanent, written(f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), forever)), "it is already")
 	f.clock.Advance(time.Hour)
-	f.holds("p", "v1")
+	f.holds("p", "v2")
 	update(time.Second)
 	f.clock.Advance(time.Second)
 	f.holds("p", "")

@@ -109,6 +109,17 @@ var brokenWrites = []damage{
 			}
 			return h.Put(ctx, draft, prev, opts)
 		})},
+	{"makes permanent what is to keep its expiry", "Put_KeepsTheExpiryIfAsked", eachPut(
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			return h.Put(ctx, draft, prev, backend.PutOptions{TTL: opts.TTL})
+		})},
+	{"renews the expiry that it is to keep", "Put_KeepsTheExpiryIfAsked", eachPut(
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			if o, err := h.Get(ctx, draft.Key); err == nil && opts.KeepExpiry && !o.Expires.IsZero() {
+				opts = backend.PutOptions{TTL: o.Expires.Sub(o.Written) + time.Second}
+			}
+			return h.Put(ctx, draft, prev, opts)
+		})},
 	{"writes before it describes", "Contract_PanicInTheSchemaWritesNothing", eachPut(
 		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
 			if !store.As[item](draft).Value.Poison {

@@ -107,6 +107,31 @@ var writeChecks = []check{
 		r.deletedNext(f, shorter)
 		r.holds(longer, permanent)
 	}},
+	{"Put_KeepsTheExpiryIfAsked", func(r *rig) {
+		kept, bare := r.putFor(time.Second, "kept", "x", nil), r.putFor(time.Minute, "bare", "x", nil)
+		permanent := r.create("permanent", "x")
+		keep := func(key string, prev *object) *object {
+			o, err := r.tryPut(draft(key, "y"), prev, backend.PutOptions{KeepExpiry: true})
+			require.NoError(r, err, "Put %q that keeps the expiry", key)
+			return o
+		}
+		expires, later := kept.Expires, bare.Expires
+		kept, permanent = keep("kept", kept), keep("permanent", permanent)
+		require.True(r, kept.Expires.Equal(expires), "%q expires at %v as before, not at %v", "kept", expires, kept.Expires)
+		bare = keep("bare", at("bare", bare.Revision))
+		require.True(r, bare.Expires.Equal(later), "%q, given by its revision, expires at %v as before, not at %v", "bare", later, bare.Expires)
+		require.True(r, keep("new", nil).Expires.IsZero(), "where nothing is replaced there is no expiry to keep")
+		f := r.follow("", r.revision())
+		r.Pass(2*time.Second + r.TTLSlack)
+		r.deletedNext(f, kept)
+		for _, o := range []*object{permanent, bare} {
+			now, err := r.Backend.Get(r.ctx, o.Key)
+			require.NoError(r, err, "Get %q", o.Key)
+			require.True(r, now.Expires.Equal(o.Expires), "%q expires at %v, not at %v", o.Key, o.Expires, now.Expires)
+		}
+		_, err := r.tryPut(draft("both", ""), nil, backend.PutOptions{TTL: time.Second, KeepExpiry: true})
+		r.fails(err, usercode.ErrConfig, "Put with a TTL that keeps the expiry")
+	}},
 	{"Put_ConcurrentOnesAllApply", func(r *rig) {
 		const writers, each = 4, 25
 		r.create("counter", "")

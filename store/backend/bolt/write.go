@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -24,7 +23,7 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	w := &putting{writing: writing{backend: b}, draft: draft, expect: revisionOf(prev), ttl: opts.TTL}
+	w := &putting{writing: writing{backend: b}, draft: draft, expect: revisionOf(prev), opts: opts}
 	if err := w.prepare(ctx, draft); err != nil {
 		return nil, err
 	}
@@ -155,7 +154,7 @@ type putting struct {
 	writing
 	draft  *store.Object
 	expect store.Revision
-	ttl    time.Duration
+	opts   backend.PutOptions
 }
 
 // Stage completes the draft, if the object is still the one that was expected.
@@ -169,13 +168,11 @@ func (w *putting) Stage(batch *journal.Batch) error {
 		return err
 	}
 	ev := store.Event{Type: store.Added, Revision: next, Object: o, Prev: prev}
-	o.Revision, o.Created, o.Written, o.Expires = next, next, w.backend.clock.Now(), time.Time{}
+	o.Revision, o.Created, o.Written = next, next, w.backend.clock.Now()
+	o.Expires = w.opts.Expires(o.Written, prev)
 	if prev != nil {
 		ev.Type, o.Created = store.Modified, prev.Created
 		store.ShareAttributes(o, prev)
-	}
-	if w.ttl > 0 {
-		o.Expires = o.Written.Add(w.ttl)
 	}
 	w.put(batch, ev)
 	return nil

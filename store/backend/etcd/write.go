@@ -35,10 +35,14 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 		return nil, err
 	}
 	w := write{verb: "put", key: draft.Key, prev: prev}
-	written, expires := time.Now(), time.Time{}
-	if opts.TTL > 0 {
-		expires = written.Add(opts.TTL)
+	if opts.KeepExpiry && !w.complete() {
+		if w.prev, err = b.whole(ctx, prev); err != nil {
+			return nil, err
+		}
 	}
+	written := time.Now()
+	expires := opts.Expires(written, w.prev)
+	w.keepLease = opts.KeepExpiry && !expires.IsZero()
 	if w.value, err = b.values.encode(draft, written, expires); err != nil {
 		return nil, err
 	}
@@ -52,6 +56,16 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 		store.ShareAttributes(draft, prev)
 	}
 	return draft, nil
+}
+
+// whole returns prev, of which only the key and the revision are known, as it is
+// stored.
+func (b *Backend) whole(ctx context.Context, prev *store.Object) (*store.Object, error) {
+	o, err := b.Get(ctx, prev.Key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	return o, backend.CheckExpected(prev.Key, o, prev.Revision)
 }
 
 // put writes, on a lease if there is a TTL. A lease that is gone is replaced, once.
@@ -109,6 +123,8 @@ type write struct {
 	prev *store.Object
 	// value is what to write; nil deletes.
 	value []byte
+	// keepLease: the key stays on the lease that it has.
+	keepLease bool
 
 	// created is when the key came to be, once it was written over prev. before is
 	// what was there, if that had to be asked for.
@@ -138,6 +154,9 @@ func (w *write) request(place string, lease clientv3.LeaseID) (clientv3.Cmp, cli
 	if w.value != nil {
 		if lease != clientv3.NoLease {
 			opts = append(opts, clientv3.WithLease(lease))
+		}
+		if w.keepLease {
+			opts = append(opts, clientv3.WithIgnoreLease())
 		}
 		then = clientv3.OpPut(place, string(w.value), opts...)
 	}

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"time"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -15,7 +14,7 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	w := put{draft: draft, expect: revisionOf(prev), ttl: opts.TTL}
+	w := put{draft: draft, expect: revisionOf(prev), opts: opts}
 	var err error
 	if w.size, err = b.prepare(ctx, draft); err != nil {
 		return nil, err
@@ -117,7 +116,7 @@ type put struct {
 	// size is that of the draft, oldSize that of the object that it replaces.
 	size, oldSize int
 	expect        store.Revision
-	ttl           time.Duration
+	opts          backend.PutOptions
 }
 
 // put completes the draft and commits it. The caller holds the lock.
@@ -137,8 +136,7 @@ func (b *Backend) put(w put) ([]*waiting.Follower, error) {
 		b.expiries.Remove(prev)
 		store.ShareAttributes(o, prev)
 	}
-	if w.ttl > 0 {
-		o.Expires = o.Written.Add(w.ttl)
+	if o.Expires = w.opts.Expires(o.Written, prev); !o.Expires.IsZero() {
 		b.expiries.Add(o, w.size)
 	}
 	b.expire.Set(b.expiries.Earliest())
