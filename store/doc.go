@@ -13,7 +13,8 @@
 //	any reader          TreeView: Get, All,        WindowView: Seek, Read,
 //	                    ByIndex, Diff              StateAt
 //
-//	any goroutine ──▶ Store / Indexer / ThreadSafeStore   (client-side caches)
+//	any goroutine ──▶ Store / Indexer / ThreadSafeStore   (client-side caches: the
+//	                                                       same tree with a lock)
 //
 // # Vocabulary
 //

@@ -1,31 +1,25 @@
 package store
 
-import (
-	"iter"
-	"sync"
-	"sync/atomic"
-
-	"github.com/tidwall/btree"
-)
+import "iter"
 
 // ThreadSafeStore keeps items of type T under keys, with indexes. It is what a
 // [Store] and an [Indexer] are built on, for callers that know the key already.
 // The zero value is an empty store without indexes.
+//
+// It has the structure of a [Tree], a lock, and a published view.
+//
+//	Update, Delete, Replace ──▶ turn: user functions ──▶ lock: tree ──▶ no view
+//	List, ByIndex, Get ───────▶ view, or else lock: take one in O(1) and publish it
 //
 // It is safe for concurrent use. Writers take turns. The user's index functions
 // run in a writer's turn but outside the lock that readers take, so they may
 // read the store but not write it. If one fails, the write fails and changes
 // nothing.
 //
-// Reads of many items use a [StoreView]: taking it costs constant time, reading
-// it holds no lock. So a long List does not block writers; in exchange, the first
-// writes after it copy the few tree nodes that they touch.
-type ThreadSafeStore[T any] struct {
-	writing   sync.Mutex   // one writer at a time; held while user functions run
-	mu        sync.RWMutex // guards live; held for a few tree operations, never for user functions
-	live      current[T]
-	published atomic.Pointer[StoreView[T]] // a copy of live, or nil if live changed since
-}
+// Reads use a [StoreView] and hold no lock while they read it, so a long List does
+// not block writers. The first reads after a write take the lock for a moment; and
+// the first writes after a view copy the few tree nodes that they touch.
+type ThreadSafeStore[T any] struct{ records recordStore }
 
 // NewThreadSafeStore returns an empty store with the given indexes, which may
 // be nil. The errors are those of [ThreadSafeStore.AddIndexers].
@@ -46,29 +40,12 @@ func (s *ThreadSafeStore[T]) Add(key string, item T, rev Revision) error {
 // Update stores item under key, replacing the previous one, if any. rev is the
 // revision of the change, zero if it has none. The error is an [*IndexFuncError].
 func (s *ThreadSafeStore[T]) Update(key string, item T, rev Revision) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	values, err := s.describe(key, item)
-	if err != nil {
-		return err
-	}
-	s.commit(func(live *current[T]) {
-		live.put(key, item, values)
-		live.reach(rev)
-	})
-	return nil
+	return s.records.update(key, item, rev)
 }
 
 // Delete removes the item under key, if there is one. rev is the revision of
 // the change, zero if it has none.
-func (s *ThreadSafeStore[T]) Delete(key string, rev Revision) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	s.commit(func(live *current[T]) {
-		live.remove(key)
-		live.reach(rev)
-	})
-}
+func (s *ThreadSafeStore[T]) Delete(key string, rev Revision) { s.records.remove(key, rev) }
 
 // Replace makes items the only contents; of those with the same key the last
 // counts. rev is the revision that they were listed at, zero if unknown. Readers
@@ -76,62 +53,42 @@ func (s *ThreadSafeStore[T]) Delete(key string, rev Revision) {
 //
 // items is drained before the store is locked, so it may read the store.
 func (s *ThreadSafeStore[T]) Replace(items iter.Seq2[string, T], rev Revision) error {
-	var incoming btree.Map[string, T]
-	for key, item := range items {
-		incoming.Load(key, item)
-	}
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	next, err := s.rebuilt(&incoming)
-	if err != nil {
-		return err
-	}
-	next.reach(rev)
-	s.commit(func(live *current[T]) { *live = *next })
-	return nil
+	return s.records.replace(func(yield func(string, any) bool) {
+		items(func(key string, item T) bool { return yield(key, item) })
+	}, rev)
 }
 
 // Bookmark records that the store is complete up to rev. Zero is ignored.
-func (s *ThreadSafeStore[T]) Bookmark(rev Revision) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	s.commit(func(live *current[T]) { live.reach(rev) })
-}
+func (s *ThreadSafeStore[T]) Bookmark(rev Revision) { s.records.bookmark(rev) }
 
 // AddIndexers adds indexes, over the items that are stored already too. Either
 // all are added or none. The errors are [ErrIndexConflict] for a name that is
 // taken, and [*IndexFuncError] for a function that is nil or fails.
 func (s *ThreadSafeStore[T]) AddIndexers(indexers Indexers[T]) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	next, err := s.extended(indexers)
-	if err != nil {
-		return err
+	added := make([]indexFunction, 0, len(indexers))
+	for name, f := range indexers {
+		added = append(added, untyped(name, f))
 	}
-	s.commit(func(live *current[T]) { *live = *next })
-	return nil
+	return s.records.addIndexes(added)
+}
+
+// untyped returns a function for an index of items of any type.
+func untyped[T any](name string, f IndexFunc[T]) indexFunction {
+	if f == nil {
+		return indexFunction{name: name}
+	}
+	return indexFunction{name, f, func(item any) ([]string, error) { return contained("IndexFunc", f, typed[T](item)) }}
 }
 
 // View returns the store as it is now, consistent and immutable.
 func (s *ThreadSafeStore[T]) View() *StoreView[T] {
-	if v := s.published.Load(); v != nil {
-		return v
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if v := s.published.Load(); v != nil {
-		return v
-	}
-	v := s.live.view()
-	s.published.Store(v)
-	return v
+	return &StoreView[T]{s.records.view()}
 }
 
 // Get returns the item under key and whether there is one.
 func (s *ThreadSafeStore[T]) Get(key string) (item T, exists bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.live.get(key)
+	stored, exists := s.records.get(key)
+	return typed[T](stored), exists
 }
 
 // All iterates over the keys and items of the store as it is when the loop
@@ -172,25 +129,4 @@ func (s *ThreadSafeStore[T]) ListIndexFuncValues(name string) ([]string, error) 
 func (s *ThreadSafeStore[T]) GetIndexers() Indexers[T] { return s.View().GetIndexers() }
 
 // LastRevision returns the revision of the last write or bookmark that had one.
-func (s *ThreadSafeStore[T]) LastRevision() Revision {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.live.revision
-}
-
-// commit changes live. The caller holds writing.
-func (s *ThreadSafeStore[T]) commit(change func(live *current[T])) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	change(&s.live)
-	s.published.Store(nil)
-}
-
-// describe computes the item's index values. The caller holds writing, so items and
-// indexes do not change meanwhile.
-func (s *ThreadSafeStore[T]) describe(key string, item T) ([][]string, error) {
-	s.mu.RLock()
-	had := s.live.valuesOf(key)
-	s.mu.RUnlock()
-	return describe(s.live.indexes, key, item, had)
-}
+func (s *ThreadSafeStore[T]) LastRevision() Revision { return s.records.lastRevision() }

@@ -220,6 +220,37 @@ func TestThreadSafeStoreReadersSeeWholeTransactions(t *testing.T) {
 	require.Equal(t, 6, s.View().Len())
 }
 
+// Reads of single items are served from the live tree first, and from a view after
+// some: neither may miss a write.
+func TestThreadSafeStore_GetSeesEachWriteHoweverOftenItIsCalled(t *testing.T) {
+	s := newWords(t)
+	for i := range 20 {
+		text := fmt.Sprint("w", i)
+		require.NoError(t, s.Update("a", text, store.Revision(i+1)))
+		for range 2 * i {
+			got, exists := s.Get("a")
+			require.True(t, exists)
+			require.Equal(t, text, got)
+			require.Equal(t, store.Revision(i+1), s.LastRevision())
+		}
+	}
+}
+
+// An item of an interface type may be nil.
+func TestThreadSafeStore_KeepsNilItems(t *testing.T) {
+	s, err := store.NewThreadSafeStore(store.Indexers[error]{
+		"failed": func(err error) ([]string, error) { return []string{fmt.Sprint(err != nil)}, nil },
+	})
+	require.NoError(t, err)
+	require.NoError(t, s.Add("a", nil, 0))
+	got, exists := s.Get("a")
+	require.True(t, exists)
+	require.NoError(t, got)
+	keys, err := s.IndexKeys("failed", "false")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, keys)
+}
+
 func TestZeroThreadSafeStoreIsReady(t *testing.T) {
 	var s store.ThreadSafeStore[string]
 	require.Empty(t, s.List())

@@ -53,23 +53,42 @@ func (s *ThreadSafeStore[T]) Transaction(txns ...KeyedTransaction[T]) error {
 
 // transact applies the n transactions that txn returns.
 func (s *ThreadSafeStore[T]) transact(n int, txn func(i int) (KeyedTransaction[T], error)) error {
+	return s.records.transact(n, func(i int) (step, error) {
+		next, err := txn(i)
+		return step{kind: next.Type, key: next.Key, item: next.Item, revision: next.Revision}, err
+	})
+}
+
+// step is a [KeyedTransaction] without the type of its item.
+type step struct {
+	kind     TransactionType
+	key      string
+	item     any
+	values   [][]string // of the item in the indexes
+	revision Revision
+}
+
+// transact applies the n steps that next returns. It calls next in the writer's
+// turn.
+func (s *recordStore) transact(n int, next func(i int) (step, error)) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	var failed []error
 	applied := make([]int, 0, n)
-	steps := make([]step[T], 0, n)
+	steps := make([]step, 0, n)
 	for i := range n {
-		next, err := s.prepare(txn(i))
+		step, err := s.prepare(next(i))
 		if err != nil {
 			failed = append(failed, fmt.Errorf("transaction %d: %w", i, err))
 			continue
 		}
-		applied, steps = append(applied, i), append(steps, next)
+		applied, steps = append(applied, i), append(steps, step)
 	}
-	s.commit(func(live *current[T]) {
-		for _, next := range steps {
-			next.apply(live)
+	commit(s, func(live *records) *records {
+		for _, step := range steps {
+			apply(step, live)
 		}
+		return live
 	})
 	if failed != nil {
 		return &TransactionError{Total: n, Applied: applied, Errors: failed}
@@ -77,32 +96,28 @@ func (s *ThreadSafeStore[T]) transact(n int, txn func(i int) (KeyedTransaction[T
 	return nil
 }
 
-// step is a transaction that can no longer fail.
-type step[T any] struct {
-	KeyedTransaction[T]
-	values [][]string
-}
-
-func (s *ThreadSafeStore[T]) prepare(txn KeyedTransaction[T], err error) (step[T], error) {
-	next := step[T]{KeyedTransaction: txn}
+// prepare returns a step that can no longer fail.
+func (s *recordStore) prepare(next step, err error) (step, error) {
 	if err != nil {
 		return next, err
 	}
-	switch txn.Type {
+	switch next.kind {
 	case TransactionAdd, TransactionUpdate:
-		next.values, err = s.describe(txn.Key, txn.Item)
+		prev, functions := find(s, next.key)
+		next.values, err = describe(functions, next.key, next.item, prev)
 		return next, err
 	case TransactionDelete:
 		return next, nil
 	}
-	return next, fmt.Errorf("%w: %v: use TransactionAdd, TransactionUpdate or TransactionDelete", ErrUnsupported, txn.Type)
+	return next, fmt.Errorf("%w: %v: use TransactionAdd, TransactionUpdate or TransactionDelete", ErrUnsupported, next.kind)
 }
 
-func (p step[T]) apply(live *current[T]) {
-	if p.Type == TransactionDelete {
-		live.remove(p.Key)
+// apply is not a method, for the reason of [recordsOf].
+func apply(next step, live *records) {
+	if next.kind == TransactionDelete {
+		live.remove(next.key)
 	} else {
-		live.put(p.Key, p.Item, p.values)
+		live.put(next.key, live.find(next.key), next.item, next.values)
 	}
-	live.reach(p.Revision)
+	live.reach(next.revision)
 }

@@ -1,15 +1,6 @@
 package store
 
-import (
-	"slices"
-
-	"github.com/tidwall/btree"
-)
-
-// degree is the B-tree's: a node has up to twice as many items. A write after a
-// View copies one node on each level, a read visits one: a larger degree makes
-// writes after views slower and reads faster.
-const degree = 16
+import "slices"
 
 // Tree holds the newest state of each object, in key order and by the
 // attributes that it indexes.
@@ -25,8 +16,9 @@ const degree = 16
 //
 // A Tree is for one goroutine at a time. Its views are safe for concurrent use.
 type Tree struct {
-	objects *btree.Map[string, *Object]
-	indexes []index
+	keyed[*Object, *Object]
+	// attributes are those of the indexes.
+	attributes []Attribute
 	// view is the last view if nothing was written since, else nil.
 	view *TreeView
 }
@@ -35,37 +27,61 @@ type Tree struct {
 // duplicates are ignored. Each index costs about as much memory and time per write
 // as the tree itself.
 func NewTree(indexes ...Attribute) *Tree {
-	t := &Tree{objects: btree.NewMap[string, *Object](degree)}
-	for i, a := range indexes {
-		if !slices.Contains(indexes[:i], a) {
-			t.indexes = append(t.indexes, newIndex(a))
+	var attributes []Attribute
+	for _, a := range indexes {
+		if !slices.Contains(attributes, a) {
+			attributes = append(attributes, a)
 		}
 	}
-	return t
+	return &Tree{keyed: newKeyed[*Object, *Object](len(attributes)), attributes: attributes}
 }
 
 // Put stores o under its key and returns the previous object, or nil. It takes
 // O(log n) and shares o, which must not change any more.
 func (t *Tree) Put(o *Object) (prev *Object) {
 	t.view = nil
-	prev, _ = t.objects.Set(o.Key, o)
-	for _, x := range t.indexes {
-		x.replace(prev, o)
+	prev, _ = t.items.Set(o.Key, o)
+	for i := range t.indexes {
+		t.index(i, prev, o)
 	}
 	return prev
 }
 
 // Delete removes the object under key and returns it, or nil if there is none.
 func (t *Tree) Delete(key string) (prev *Object) {
-	prev, found := t.objects.Delete(key)
+	prev, found := t.items.Delete(key)
 	if !found {
 		return nil
 	}
 	t.view = nil
-	for _, x := range t.indexes {
-		x.replace(prev, nil)
+	for i := range t.indexes {
+		t.index(i, prev, nil)
 	}
 	return prev
+}
+
+// index replaces prev by o in the i-th index. Either may be nil.
+func (t *Tree) index(i int, prev, o *Object) {
+	entries := t.indexes[i].entries
+	is, holds := entryOf(t.attributes[i], o)
+	if !Alike(prev, o) {
+		was, held := entryOf(t.attributes[i], prev)
+		if held && !(holds && was.value == is.value) {
+			entries.Delete(was)
+		}
+	}
+	if holds {
+		entries.Set(is)
+	}
+}
+
+// entryOf returns the entry of o, and whether there is one.
+func entryOf(a Attribute, o *Object) (entry[*Object], bool) {
+	if o == nil {
+		return entry[*Object]{}, false
+	}
+	value, held := valueIn(a, o)
+	return entry[*Object]{value, o.Key, o}, held
 }
 
 // Apply applies ev and returns the previous object. Emitted events and bookmarks
@@ -82,12 +98,12 @@ func (t *Tree) Apply(ev Event) (prev *Object) {
 
 // Get returns the object under key, or nil.
 func (t *Tree) Get(key string) *Object {
-	o, _ := t.objects.Get(key)
+	o, _ := t.items.Get(key)
 	return o
 }
 
 // Len returns the number of objects.
-func (t *Tree) Len() int { return t.objects.Len() }
+func (t *Tree) Len() int { return t.items.Len() }
 
 // View returns an immutable snapshot of the tree. It takes O(1), and returns the
 // last view if nothing was written since. A nil Tree has the empty view.
@@ -96,15 +112,7 @@ func (t *Tree) View() *TreeView {
 		return nil
 	}
 	if t.view == nil {
-		t.view = &TreeView{&viewTrees{t.objects.Copy(), copyIndexes(t.indexes)}}
+		t.view = &TreeView{&treeParts{t.keyed.view(), t.attributes}}
 	}
 	return t.view
-}
-
-func copyIndexes(indexes []index) []index {
-	copies := slices.Clone(indexes)
-	for i := range copies {
-		copies[i].entries = copies[i].entries.Copy()
-	}
-	return copies
 }

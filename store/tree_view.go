@@ -6,8 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-
-	"github.com/tidwall/btree"
 )
 
 // TreeView is the state of a [Tree] at one moment. It never changes and is safe
@@ -16,29 +14,29 @@ import (
 // It keeps alive the objects it shows, and nothing newer.
 type TreeView struct{ parts viewParts }
 
-// viewParts is a *[viewTrees]. It is an interface to save compile time: a package
+// viewParts is a *[treeParts]. It is an interface to save compile time: a package
 // that can reach a generic B-tree through struct fields compiles all its methods
 // again, and users' packages reach views through the backend's interface.
-type viewParts interface{ isViewTrees() }
+type viewParts interface{ isTreeParts() }
 
-// viewTrees are the B-trees of a view. Only their reading methods may be called;
+// treeParts are the B-trees of a view. Only their reading methods may be called;
 // even Copy writes to its receiver.
-type viewTrees struct {
-	objects *btree.Map[string, *Object]
-	indexes []index
+type treeParts struct {
+	keyed[*Object, *Object]
+	attributes []Attribute
 }
 
-func (*viewTrees) isViewTrees() {}
+func (*treeParts) isTreeParts() {}
 
-// treesOf is not a method, so that users' packages do not compile its result type.
-func treesOf(v *TreeView) *viewTrees { return v.parts.(*viewTrees) }
+// partsOf is not a method, so that users' packages do not compile its result type.
+func partsOf(v *TreeView) *treeParts { return v.parts.(*treeParts) }
 
 // Get returns the object under key, or nil.
 func (v *TreeView) Get(key string) *Object {
 	if v == nil {
 		return nil
 	}
-	o, _ := treesOf(v).objects.Get(key)
+	o, _ := partsOf(v).items.Get(key)
 	return o
 }
 
@@ -47,7 +45,7 @@ func (v *TreeView) Len() int {
 	if v == nil {
 		return 0
 	}
-	return treesOf(v).objects.Len()
+	return partsOf(v).items.Len()
 }
 
 // All returns the objects under prefix (see [HasPrefix]) whose keys are greater
@@ -62,14 +60,21 @@ func (v *TreeView) All(prefix, after string) iter.Seq[*Object] {
 
 // run yields what All returns.
 func (v *TreeView) run(prefix, after string, yield func(*Object) bool) {
+	items := partsOf(v).items
+	under(items.Get, items.Ascend, prefix, after, yield)
+}
+
+// under yields the objects under prefix whose keys are greater than after. The
+// functions get one object, and all from a key on.
+func under(get func(key string) (*Object, bool), ascend func(from string, yield func(string, *Object) bool), prefix, after string, yield func(*Object) bool) {
 	if isPath(prefix) {
-		if o := v.Get(prefix); o != nil && prefix > after && !yield(o) {
+		if o, found := get(prefix); found && prefix > after && !yield(o) {
 			return
 		}
 		prefix += "/"
 	}
 	var scan scan
-	treesOf(v).objects.Ascend(max(prefix, after), func(key string, o *Object) bool {
+	ascend(max(prefix, after), func(key string, o *Object) bool {
 		if !strings.HasPrefix(key, prefix) {
 			return false
 		}
@@ -107,7 +112,7 @@ func (v *TreeView) AppendTo(dst []*Object, prefix string) []*Object {
 	}
 	dst = slices.Grow(dst, v.Len())
 	var scan scan
-	treesOf(v).objects.Scan(func(_ string, o *Object) bool {
+	partsOf(v).items.Scan(func(_ string, o *Object) bool {
 		scan.step()
 		dst = append(dst, o)
 		return true
@@ -122,15 +127,14 @@ func (v *TreeView) Indexed(a Attribute) bool {
 	return ok
 }
 
-func indexOf(v *TreeView, a Attribute) (index, bool) {
+func indexOf(v *TreeView, a Attribute) (valueIndex[*Object], bool) {
 	if v != nil {
-		for _, x := range treesOf(v).indexes {
-			if x.attribute == a {
-				return x, true
-			}
+		parts := partsOf(v)
+		if i := slices.Index(parts.attributes, a); i >= 0 {
+			return parts.indexes[i], true
 		}
 	}
-	return index{}, false
+	return valueIndex[*Object]{}, false
 }
 
 // ByIndex returns the objects whose attribute a is value, otherwise as All does:
@@ -146,26 +150,11 @@ func (v *TreeView) ByIndex(a Attribute, value, prefix, after string) (iter.Seq[*
 	if !ok {
 		return nil, fmt.Errorf("%w: %v: name it when the tree is made", ErrUnknownIndex, a)
 	}
-	return func(yield func(*Object) bool) { x.run(value, prefix, after, yield) }, nil
-}
-
-// run yields what ByIndex returns.
-func (x index) run(value, prefix, after string, yield func(*Object) bool) {
-	if isPath(prefix) {
-		e, found := x.entries.Get(entry{value: value, key: prefix})
-		if found && prefix > after && !yield(e.object) {
-			return
-		}
-		prefix += "/"
-	}
-	var scan scan
-	x.entries.Ascend(entry{value: value, key: max(prefix, after)}, func(e entry) bool {
-		if e.value != value || !strings.HasPrefix(e.key, prefix) {
-			return false
-		}
-		scan.step()
-		return e.key == after || yield(e.object)
-	})
+	return func(yield func(*Object) bool) {
+		get := func(key string) (*Object, bool) { return x.get(value, key) }
+		ascend := func(from string, yield func(string, *Object) bool) { x.ascend(value, from, yield) }
+		under(get, ascend, prefix, after, yield)
+	}, nil
 }
 
 // Bytes estimates what the view keeps alive: its nodes, and its objects, of which
@@ -179,7 +168,7 @@ func (v *TreeView) Bytes(sizeOf func(*Object) int) int64 {
 	step := max(1, n/sample)
 	total, measured := int64(0), int64(0)
 	for i := 0; i < n; i += step {
-		_, o, _ := treesOf(v).objects.GetAt(i)
+		_, o, _ := partsOf(v).items.GetAt(i)
 		total += min(max(0, int64(sizeOf(o))), maxSize) + ownBytes(o, nil)
 		measured++
 	}
@@ -189,7 +178,7 @@ func (v *TreeView) Bytes(sizeOf func(*Object) int) int64 {
 // nodeBytes is what the view's nodes take, which are about two thirds full.
 func (v *TreeView) nodeBytes() int64 {
 	const perObject, perEntry = 40, 64
-	return int64(v.Len()) * int64(perObject+perEntry*len(treesOf(v).indexes))
+	return int64(v.Len()) * int64(perObject+perEntry*len(partsOf(v).indexes))
 }
 
 // TreeOf returns a tree with the view's contents and indexes, to roll a state
@@ -199,11 +188,6 @@ func TreeOf(v *TreeView) *Tree {
 	if v == nil {
 		return NewTree()
 	}
-	objects := *treesOf(v).objects // copied first, because Copy writes to its receiver
-	indexes := slices.Clone(treesOf(v).indexes)
-	for i := range indexes {
-		entries := *indexes[i].entries
-		indexes[i].entries = &entries
-	}
-	return &Tree{objects: objects.Copy(), indexes: copyIndexes(indexes)}
+	parts := partsOf(v)
+	return &Tree{keyed: parts.fork(), attributes: parts.attributes}
 }

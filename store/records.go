@@ -1,0 +1,205 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tidwall/btree"
+)
+
+// records are the contents of a [ThreadSafeStore]. It does not depend on the type
+// of the items, so that it and its B-trees are compiled once, with this package.
+type records struct {
+	keyed[*record, struct{}]
+	// functions are those of the indexes, in their order.
+	functions []indexFunction
+	revision  Revision
+	// views is how many were taken.
+	views uint64
+}
+
+// record is an item with the values that it had in each index when it was stored,
+// in the order of the indexes, so that it can be removed from the indexes even if
+// it was changed in place.
+type record struct {
+	item   any
+	values [][]string
+	// views is how many views had been taken when the record was made. The later
+	// ones share it, so it must not change once there are any.
+	views uint64
+}
+
+// indexFunction is an index's name and its function, as it was given and without
+// its type.
+type indexFunction struct {
+	name   string
+	given  any
+	values func(item any) ([]string, error)
+}
+
+// of computes the item's values.
+func (f indexFunction) of(key string, item any) ([]string, error) {
+	values, err := f.values(item)
+	if err != nil {
+		return nil, &IndexFuncError{Index: f.name, Key: key, Err: err}
+	}
+	return values, nil
+}
+
+// index finds an index. There are few, so a linear search is fastest.
+func (r *records) index(name string) (i int, err error) {
+	for i, f := range r.functions {
+		if f.name == name {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("%w %q: add it with AddIndexers", ErrUnknownIndex, name)
+}
+
+func newRecords(functions []indexFunction) *records {
+	return &records{keyed: newKeyed[*record, struct{}](len(functions)), functions: functions}
+}
+
+// view returns an immutable copy, in constant time.
+func (r *records) view() *records {
+	r.views++
+	return &records{keyed: r.keyed.view(), functions: r.functions, revision: r.revision}
+}
+
+// put stores item under key in place of prev, which is nil if the key is new, and
+// its values in the indexes.
+func (r *records) put(key string, prev *record, item any, values [][]string) {
+	for i, index := range r.indexes {
+		index.move(key, prev.valuesOf(i), values[i])
+	}
+	if prev != nil && prev.views == r.views {
+		prev.item, prev.values = item, values // no view has it
+		return
+	}
+	r.items.Set(key, &record{item, values, r.views})
+}
+
+// load is put for new records in the order of their keys, and ignores the indexes.
+func (r *records) load(key string, item any, values [][]string) {
+	r.items.Load(key, &record{item, values, r.views})
+}
+
+// remove deletes the item under key, if any, and its index entries.
+func (r *records) remove(key string) {
+	prev, found := r.items.Delete(key)
+	if !found {
+		return
+	}
+	for i, index := range r.indexes {
+		index.move(key, prev.valuesOf(i), nil)
+	}
+}
+
+// move replaces the values of key by others.
+func (x valueIndex[E]) move(key string, had, has []string) {
+	if slices.Equal(had, has) {
+		return
+	}
+	for _, value := range had {
+		x.entries.Delete(entry[E]{value: value, key: key})
+	}
+	for _, value := range has {
+		x.entries.Set(entry[E]{value: value, key: key})
+	}
+}
+
+// reach sets the revision, unless it is none, and returns r.
+func (r *records) reach(rev Revision) *records {
+	if rev != 0 {
+		r.revision = rev
+	}
+	return r
+}
+
+// valuesOf returns the values in the i-th index, none for a nil record.
+func (c *record) valuesOf(i int) []string {
+	if c == nil {
+		return nil
+	}
+	return c.values[i]
+}
+
+// describe computes the item's index values with the user's functions, and reuses
+// those of prev that are equal.
+func describe(functions []indexFunction, key string, item any, prev *record) ([][]string, error) {
+	var has [][]string
+	shared := prev != nil
+	if shared {
+		has = prev.values
+	} else {
+		has = make([][]string, len(functions))
+	}
+	for i, f := range functions {
+		values, err := f.of(key, item)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Equal(has[i], values) {
+			continue
+		}
+		if shared {
+			has, shared = slices.Clone(has), false
+		}
+		has[i] = slices.Clone(values)
+	}
+	return has, nil
+}
+
+// find returns the record under key, or nil.
+func (r *records) find(key string) *record {
+	found, _ := r.items.Get(key)
+	return found
+}
+
+// get returns the item under key and whether there is one.
+func (r *records) get(key string) (item any, exists bool) {
+	if found := r.find(key); found != nil {
+		return found.item, true
+	}
+	return nil, false
+}
+
+// rebuilt returns records with the same indexes over other items.
+func (r *records) rebuilt(items *btree.Map[string, any]) (*records, error) {
+	next := newRecords(r.functions)
+	next.revision = r.revision
+	var err error
+	items.Scan(func(key string, item any) bool {
+		var values [][]string
+		if values, err = describe(r.functions, key, item, r.find(key)); err != nil {
+			return false
+		}
+		next.load(key, item, values)
+		for i, index := range next.indexes {
+			index.move(key, nil, values[i])
+		}
+		return true
+	})
+	return next, err
+}
+
+// extended returns records with the same items and more indexes. The old indexes
+// keep their values, even if an item was changed in place since.
+func (r *records) extended(added []indexFunction) (*records, error) {
+	next := newRecords(slices.Concat(r.functions, added))
+	next.revision = r.revision
+	copy(next.indexes, r.fork().indexes)
+	var err error
+	r.items.Scan(func(key string, was *record) bool {
+		var values [][]string
+		if values, err = describe(added, key, was.item, nil); err != nil {
+			return false
+		}
+		for i := range added {
+			next.indexes[len(r.indexes)+i].move(key, nil, values[i])
+		}
+		next.load(key, was.item, slices.Concat(was.values, values))
+		return true
+	})
+	return next, err
+}
