@@ -110,6 +110,9 @@ func (e *core) spawn() error {
 // supply gives a feed what its watches need of the engine.
 func (e *core) supply(feed *watcher.Feed) {
 	feed.Await, feed.Go, feed.Report = e.host.await, e.host.spawn, e.report
+	if e.host.run != nil {
+		feed.Yield = func() { e.host.run() }
+	}
 	feed.Now, feed.Registry, feed.Newest = e.host.system.Clock().Now, &e.registry, e.published.Load
 }
 

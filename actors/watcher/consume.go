@@ -143,6 +143,9 @@ func (w *Watch) Pump(send func(store.Event) bool, last func()) {
 				return
 			}
 			for i, ev := range events {
+				if w.feed.Yield != nil {
+					w.feed.Yield()
+				}
 				if !send(ev) {
 					return
 				}

@@ -16,6 +16,9 @@ type Feed struct {
 	// Go runs f, which may block, on a goroutine of the engine's host, for
 	// [Watch.Pump].
 	Go func(f func())
+	// Yield is called by that goroutine before each event that it hands over, so
+	// that a deterministic run can have others run there. Nil costs nothing.
+	Yield func()
 	// Committed returns the newest revision that storage is known to have
 	// committed, from which lag is counted. It must not block. Nil means the
 	// dispatched revision.

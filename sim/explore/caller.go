@@ -3,6 +3,8 @@ package explore
 import (
 	"context"
 	"errors"
+
+	"github.com/watchmill/watchmill/actors"
 )
 
 // errLeft is why a caller's context ends.
@@ -65,5 +67,8 @@ type contextEnd struct {
 
 // RunTurn calls it.
 func (e *contextEnd) RunTurn() { e.call() }
+
+// ActorID is that of no actor.
+func (e *contextEnd) ActorID() actors.ID { return 0 }
 
 func (e *contextEnd) String() string { return "a context's end" }

@@ -50,8 +50,7 @@
 // Informers, object caches and the engine's Source have no judge of their own:
 // [Config].Attach can put them on the engine, and say what must hold of them.
 // Never drawn are an engine without a cache (NoCache), writes that meet a
-// conflict, and watches read by their Chan, for which the engine needs a
-// goroutine.
+// conflict.
 //
 // # How to replay
 //

@@ -184,7 +184,7 @@ func (d *drawing) awaiting() []Step {
 // holds while its consumer does not read, and perhaps some after that.
 func (d *drawing) emissions() []Step {
 	watch := d.step(Watch)
-	watch.Start.Consumer, watch.Start.Options.Buffer, watch.Start.Options.Last = pick(d, Pull, Batches), 1, 0
+	watch.Start.Consumer, watch.Start.Options.Buffer, watch.Start.Options.Last = pick(d, Pull, Batches, Channel), 1, 0
 	if !d.transactions {
 		watch.Start.Options.Policy = engine.Conflate
 	}

@@ -145,6 +145,16 @@ func uncut(o *once) deliver {
 	}
 }
 
+// unreceived loses an event between a channel and its consumer.
+func unreceived(o *once) deliver {
+	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if r.consumer == Channel && o.now() {
+			return nil
+		}
+		return []engine.Event[Thing]{ev}
+	}
+}
+
 // amidst has a watch that has given its consumer some of what happened at one
 // revision say that it was all.
 func amidst(o *once) seams[Thing] {

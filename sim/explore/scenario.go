@@ -92,6 +92,8 @@ const (
 	Pull Consumer = iota
 	// Batches takes all there is at once.
 	Batches
+	// Channel receives from the watch's channel.
+	Channel
 	// Handler has a function called for each event.
 	Handler
 	// Curious has a function called that asks the engine in return, and waits.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-var consumerNames = [consumers]string{"pull", "batches", "handler", "curious handler"}
+var consumerNames = [consumers]string{"pull", "batches", "channel", "handler", "curious handler"}
 
 func (c Consumer) String() string { return nameOf("Consumer", c, consumerNames[:]) }
 

@@ -24,6 +24,9 @@ type scheduler struct {
 	// the one that it waits for.
 	slow actors.ID
 	late actors.Task
+	// function is what was last submitted that is no turn, and stepping what runs of
+	// that kind.
+	function, stepping *lockstep
 	// depth is how many turns are under way, one on top of the other.
 	depth int
 	// closing: no call needs to return early any more, so Run runs everything.
@@ -56,11 +59,24 @@ func newScheduler(seed uint64, t *trace) *scheduler {
 	return &scheduler{Seeded: actors.NewSeededBy(r), trace: t, waiting: patient}
 }
 
+// Submit makes a turn runnable. What is not the turn of an actor may wait, and is kept
+// for the world to run.
+func (s *scheduler) Submit(t actors.Task) {
+	if _, turn := t.(interface{ ActorID() actors.ID }); !turn {
+		s.function = newLockstep(t)
+		return
+	}
+	s.Seeded.Submit(t)
+}
+
 // Run runs one turn, so that a call that waits goes on as soon as its answer is
 // there, with the rest of the engine in the middle of something. It returns how
 // much happened.
 func (s *scheduler) Run() int {
 	switch {
+	case s.stepping != nil: // it is not the world that waits
+		s.stepping.pause()
+		return 1
 	case s.closing:
 		s.settle()
 		return 0

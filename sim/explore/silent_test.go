@@ -25,6 +25,7 @@ type silent struct {
 // silents are sabotages that only a specific read or check detects.
 var silents = []silent{
 	{"end a watch silently", seams[Thing]{told: func(*watch[Thing], error) error { return nil }}, judge.Ends},
+	{"close a channel without a reason", seams[Thing]{told: unexplained}, judge.Ends},
 	{"lose a Stop", seams[Thing]{stop: func(*watch[Thing]) bool { return true }}, judge.Ends},
 	{"do not hear that a context ends", seams[Thing]{leave: func() bool { return true }}, judge.Ends},
 	{"keep to itself why a context ended", seams[Thing]{told: causeless}, judge.Ends},
@@ -71,6 +72,14 @@ func given(spoil deliver) seams[Thing] { return seams[Thing]{deliver: spoil} }
 
 func standing(says func(store.Revision) store.Revision) seams[Thing] {
 	return seams[Thing]{stands: func(_ *watch[Thing], rev store.Revision) store.Revision { return says(rev) }}
+}
+
+// unexplained tells the consumer of a channel nothing.
+func unexplained(r *watch[Thing], err error) error {
+	if r.consumer == Channel {
+		return nil
+	}
+	return err
 }
 
 // causeless tells of a context's end as of a Stop.

@@ -50,6 +50,9 @@ func simulate[T any](cfg *Config[T], s Scenario, sabotage seams[T], record func(
 		o = outcome{broken: err}
 	}
 	t.record = nil                        // what follows led to nothing
+	if w != nil {
+		w.abandon()
+	}
 	for w != nil && len(w.cleanups) > 0 { // it did not come to that, or one panicked
 		_, _ = contained(func() error { w.cleanup(); return nil })
 	}

@@ -24,6 +24,8 @@ type watch[T any] struct {
 	history *judge.History[T]
 	// unjudged: it is unknown to which history the watch belongs.
 	unjudged bool
+	// channel is what its consumer receives from, if it is one that does.
+	channel *channel[T]
 	// caller is the context that it was asked for with.
 	caller *caller
 	// panics: its handler will at the next event.
@@ -107,6 +109,9 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 			w.fail(judge.Failed(judge.Resumable, r.Name, "it starts from now at %d, the cache was at %d", r.Latest, r.Earliest))
 		}
 		r.Earliest = r.Latest
+	}
+	if r.consumer == Channel {
+		r.channel = w.channelOf(r.handle)
 	}
 	believe()
 	w.watches[r.id] = r
@@ -202,6 +207,8 @@ func (w *World[T]) take(r *watch[T], s Step) {
 		w.ended(r, r.handle.Err())
 	case r.consumer == Batches:
 		w.wait(s, 0, func(ctx context.Context) { w.takeBatches(ctx, r, s.N) })
+	case r.consumer == Channel:
+		w.wait(s, 0, func(context.Context) { w.takeFromChannel(r, s.N) })
 	default:
 		w.wait(s, 0, func(context.Context) { w.takeEvents(r, s.N) })
 	}

@@ -1,0 +1,163 @@
+package explore
+
+import (
+	"runtime"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
+)
+
+// A watch's channel has a goroutine behind it. In a world it runs only while its
+// consumer receives, until it has handed over an event, waits or ends, and nothing
+// else runs meanwhile: so one seed is one execution with it, too.
+//
+//	consumer ──resume──▶ goroutine: takes events of the watch ──▶ channel ──▶ consumer
+//	         ◀──pause─── before it hands one over, and while there is none
+
+// lockstep is such a goroutine, seen from outside.
+type lockstep struct {
+	task            actors.Task
+	started         bool
+	resumed, paused chan struct{}
+	// over is closed at its end, which panicked is set before if that is a panic.
+	over     chan struct{}
+	panicked any
+	// abandoned: it is to end instead of going on.
+	abandoned bool
+}
+
+func newLockstep(t actors.Task) *lockstep {
+	return &lockstep{task: t, resumed: make(chan struct{}), paused: make(chan struct{}), over: make(chan struct{})}
+}
+
+// resume lets it run.
+func (l *lockstep) resume() {
+	if l.started {
+		l.resumed <- struct{}{}
+		return
+	}
+	l.started = true
+	go func() {
+		defer close(l.over)
+		defer func() { l.panicked = recover() }()
+		l.task.RunTurn()
+	}()
+}
+
+// pause is called by the goroutine itself, and returns when it is resumed.
+func (l *lockstep) pause() {
+	l.paused <- struct{}{}
+	<-l.resumed
+	if l.abandoned {
+		runtime.Goexit()
+	}
+}
+
+// abandon ends it, wherever it is.
+func (l *lockstep) abandon() {
+	if l.abandoned = true; l.started && !l.isOver() {
+		l.resumed <- struct{}{}
+		<-l.over
+	}
+}
+
+// channel is a watch's channel with what is behind it.
+type channel[T any] struct {
+	events <-chan engine.Event[T]
+	behind *lockstep
+	sched  *scheduler
+}
+
+// channelOf makes the watch be consumed by its channel.
+func (w *World[T]) channelOf(handle *engine.Watch[T]) *channel[T] {
+	c := &channel[T]{events: handle.Chan(), behind: w.sched.function, sched: w.sched}
+	w.sched.function = nil
+	return c
+}
+
+// receive returns the next event, if there is one. Of a watch that has ended none is
+// received: the goroutine, free to choose whether it hands over another, would choose
+// at random.
+func (c *channel[T]) receive(ended bool) (ev engine.Event[T], received, open bool) {
+	l := c.behind
+	events := c.events
+	if ended {
+		events = nil
+	}
+	c.sched.stepping = l
+	defer func() {
+		c.sched.stepping = nil
+		if l.panicked != nil {
+			panic(l.panicked)
+		}
+	}()
+	if !l.isOver() {
+		l.resume()
+	}
+	select {
+	case ev, received = <-events:
+		select {
+		case <-l.paused:
+		case <-l.over:
+		}
+	case <-l.paused:
+	case <-l.over:
+	}
+	return ev, received, received || !l.isOver()
+}
+
+func (l *lockstep) isOver() bool {
+	select {
+	case <-l.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// pauses is how often in a row a goroutine may pause that has something to do.
+const pauses = 3
+
+// takeFromChannel has the consumer receive at most n events.
+func (w *World[T]) takeFromChannel(r *watch[T], n int) {
+	defer w.claim(r)
+	for paused := 0; n > 0; {
+		ev, received, open := r.channel.receive(r.handle.Err() != nil)
+		switch {
+		case received:
+			paused = 0
+			n--
+			if w.deliver(r, ev); len(r.Events)%3 == 0 {
+				w.claim(r)
+			}
+		case !open:
+			w.closed(r)
+			return
+		case paused < pauses:
+			paused++
+		case w.sched.Run() == 0:
+			return
+		default:
+			paused = 0
+		}
+	}
+}
+
+// closed: a channel is closed when its watch has ended, which says why.
+func (w *World[T]) closed(r *watch[T]) {
+	if _, open := <-r.channel.events; open || r.handle.Err() == nil {
+		w.fail(judge.Failed(judge.Ends, r.Name, "its channel should be closed and its watch have ended; open: %v, ended for %v", open, r.handle.Err()))
+		return
+	}
+	w.ended(r, w.told(r, r.handle.Err()))
+}
+
+// abandon ends what is left of channels when the world ends.
+func (w *World[T]) abandon() {
+	for _, r := range w.started {
+		if r.channel != nil {
+			r.channel.behind.abandon()
+		}
+	}
+}
