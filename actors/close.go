@@ -19,10 +19,33 @@ import (
 // With SystemConfig.Executor set, Close runs that executor, if it has a method
 // Run() int like [Seeded], since it does not run by itself.
 //
-// Close is idempotent and safe for concurrent use. It must not be called from a
-// turn, since it would wait for that turn.
+// Close is idempotent and safe for concurrent use. In a turn it does not wait: the
+// error is a [*StillRunningError] because of [ErrInTurn], and the rest is done in the
+// background. Only on SystemConfig.Executor, which nothing runs meanwhile, it is
+// done by the next Close.
 func (s *System) Close(ctx context.Context) error {
 	s.root.Stop()
+	if InTurn() {
+		return s.closeInTurn()
+	}
+	return s.finish(ctx)
+}
+
+// closeInTurn goes on with Close in the background.
+func (s *System) closeInTurn() error {
+	select {
+	case <-s.closed:
+		return nil
+	default:
+	}
+	if s.owned.pool != nil {
+		s.later.Do(func() { go func() { _ = s.finish(context.Background()) }() })
+	}
+	return s.stillRunning(ErrInTurn, func(*cell) bool { return true })
+}
+
+// finish waits for the actors, and ends the executors.
+func (s *System) finish(ctx context.Context) error {
 	s.drive(ctx)
 	if err := s.await(ctx); err != nil {
 		return err
@@ -36,6 +59,7 @@ func (s *System) Close(ctx context.Context) error {
 		if s.owned.pool != nil {
 			s.owned.pool.Close()
 		}
+		close(s.closed)
 	})
 	return nil
 }
@@ -67,15 +91,31 @@ func (s *System) await(ctx context.Context) error {
 
 // stillRunning names the cell and those below it, as far as they are left.
 func (c *cell) stillRunning(cause error) error {
-	name := c.name()
-	return c.spec.system.stillRunning(cause, func(c *cell) bool {
-		return c.name() == name || strings.HasPrefix(c.name(), name+"/")
+	s := c.spec.system
+	parents := s.parents()
+	return s.stillRunning(cause, func(other *cell) bool {
+		id := other.id
+		for id != c.id && id != 0 {
+			id = parents[id]
+		}
+		return id == c.id
 	})
+}
+
+// parents returns the parents of the actors that have queues, by ID.
+func (s *System) parents() map[ID]ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	parents := make(map[ID]ID, len(s.named))
+	for c := range s.named {
+		parents[c.id] = c.spec.parentID
+	}
+	return parents
 }
 
 // stillRunning names the actors that match selects, and counts the wake actors
 // below them.
-func (s *System) stillRunning(cause error, match func(*cell) bool) error {
+func (s *System) stillRunning(cause error, match func(*cell) bool) *StillRunningError {
 	e := &StillRunningError{Cause: cause}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -110,8 +110,8 @@ func (r *Ref[M]) Len() int { return r.inbox.state.len() }
 func (r *Ref[M]) Alive() bool { return !r.inbox.state.isClosed() }
 
 // StillRunning returns an error that names what is left of the actor and of all
-// below it, for one that was told to stop and was waited for until cause. Actors
-// with the same name are reported together.
+// below it, for one that was told to stop and was waited for until cause. It is a
+// [*StillRunningError].
 func (r *Ref[M]) StillRunning(cause error) error { return r.queue.stillRunning(cause) }
 
 // queueBody is the part of an actor with a queue that does not depend on the

@@ -62,6 +62,8 @@ type System struct {
 	named map[*cell]struct{} // the live actors that have queues, without the root
 
 	shutdown sync.Once
+	closed   chan struct{} // closed when Close has done everything
+	later    sync.Once     // guards the goroutine that goes on with a Close in a turn
 }
 
 // executors are those that the system made and must close; nil if it was given
@@ -82,6 +84,7 @@ func NewSystem(cfg SystemConfig) (*System, error) {
 		logger:    cfg.Logger,
 		onFailure: cfg.OnFailure,
 		stopped:   make(chan struct{}),
+		closed:    make(chan struct{}),
 		named:     make(map[*cell]struct{}),
 	}
 	if s.logger == nil {

@@ -59,6 +59,9 @@ func (b *WakeBox) Alive() bool {
 	return b.is(spawned) && !b.is(stopping|dead)
 }
 
+// Running reports whether the actor is in a turn, as when its Woken has not returned.
+func (b *WakeBox) Running() bool { return b.is(running) }
+
 // WakeAll wakes all the boxes, which must have been spawned on exec, in order.
 // For many boxes it costs a fraction of waking each: it submits them in
 // batches. It does not allocate in steady state.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/store"
 )
@@ -116,11 +117,14 @@ func (d *draining) seal(reached Revision) (final Revision, sealed bool) {
 //
 // If ctx is done first, the engine is closed all the same, and the error is an
 // [*UndeliveredError] that names each watch that had not been given everything,
-// beside what Close returns. It must not be called from a handler, which it would
-// wait for.
+// beside what Close returns. In a handler, which it would wait for, it does nothing but
+// return [ErrInHandler].
 func (e *Engine[T]) Drain(ctx context.Context) error { return e.core.drain(ctx) }
 
 func (e *core) drain(ctx context.Context) error {
+	if actors.InTurn() {
+		return fmt.Errorf("drain %s: %w", e.cfg.name, ErrInHandler)
+	}
 	if e.alive() != nil || !e.draining.CompareAndSwap(nil, &draining{}) {
 		return e.close()
 	}

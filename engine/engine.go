@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -81,9 +79,8 @@ type core struct {
 
 	draining atomic.Pointer[draining] // nil until Drain is called
 	dropped  droppedAtClose
-	closing  sync.Once
 	closed   atomic.Bool
-	failed   error
+	closing  closing
 }
 
 // parts are the handles of the engine's actors, set once while it starts.
@@ -121,7 +118,7 @@ func open(cfg settings) (*core, error) {
 		return nil, err
 	}
 	cfg.fillDefaults()
-	e := &core{cfg: cfg, schema: &cfg.schema, stopped: make(chan struct{})}
+	e := &core{cfg: cfg, schema: &cfg.schema, stopped: make(chan struct{}), closing: closing{over: make(chan struct{})}}
 	e.life, e.cancel = context.WithCancelCause(context.Background())
 	if err := e.openHost(); err != nil {
 		return nil, err
@@ -185,52 +182,6 @@ func (s *settings) retain() Window {
 		w.MaxEvents = min(events, s.window.MaxEvents)
 	}
 	return w
-}
-
-// release closes what New has opened.
-func (e *core) release(ctx context.Context) error {
-	var first error
-	if e.ownBackend != nil {
-		first = e.ownBackend.Close()
-	}
-	if e.ownHost != nil {
-		if err := coreOf(e.ownHost).close(ctx); first == nil {
-			first = err
-		}
-	}
-	return first
-}
-
-// Close ends every watch with [ErrEngineClosed] and returns when no goroutine, actor
-// or timer of the engine is left. If a handler does not return, Close fails after the
-// host's CloseTimeout with an error that names what still runs. Later calls fail with
-// ErrEngineClosed. Undelivered events are dropped, and [Stats].Undelivered names the
-// watches; [Engine.Drain] delivers them first. Closing again, or concurrently, waits for the first Close and
-// returns its result.
-func (e *Engine[T]) Close() error { return e.core.close() }
-
-func (e *core) close() error {
-	ctx, cancel := e.host.closeTime()
-	defer cancel()
-	return e.closeWithin(ctx)
-}
-
-// closeWithin is close for as long as ctx lasts. The first error is the one that
-// names what still runs.
-func (e *core) closeWithin(ctx context.Context) error {
-	e.closing.Do(func() {
-		e.closed.Store(true)
-		defer e.host.left(e)
-		e.noteUndelivered()
-		e.root.Stop()
-		if err := e.host.await(ctx, e.stopped); err != nil {
-			e.failed = fmt.Errorf("close engine %s: %w", e.cfg.name, e.root.StillRunning(err))
-		}
-		if err := e.release(ctx); e.failed == nil {
-			e.failed = err
-		}
-	})
-	return e.failed
 }
 
 // alive returns nil, or ErrEngineClosed once Close was called.

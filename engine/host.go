@@ -110,20 +110,10 @@ func NewHost(cfg HostConfig) (*Host, error) {
 	return &Host{h}, nil
 }
 
-// Close stops all remaining actors and returns when nothing runs any more, or with an
-// error that names what does. A second Close has no effect.
-func (h *Host) Close() error {
-	ctx, cancel := coreOf(h).closeTime()
-	defer cancel()
-	return coreOf(h).close(ctx)
-}
-
 // closeTime returns a context for as long as closing may take.
 func (h *host) closeTime() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), h.timeout)
 }
-
-func (h *host) close(ctx context.Context) error { return h.system.Close(ctx) }
 
 // Actors returns how many actors of its engines are alive; Timers how many
 // timers are armed. Both are zero once all engines are closed.

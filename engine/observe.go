@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -229,21 +230,33 @@ func (r Running) Ends() []WatchEnd { return r.core.lastEnds() }
 
 // Engines returns the engines that run on the host, those of topics too, by name.
 func (h *Host) Engines() []Running {
-	core := coreOf(h)
-	core.mu.Lock()
-	list := make([]Running, 0, len(core.engines))
-	for e := range core.engines {
-		list = append(list, Running{e})
+	engines := coreOf(h).running()
+	list := make([]Running, len(engines))
+	for i, e := range engines {
+		list[i] = Running{e}
 	}
-	core.mu.Unlock()
-	slices.SortFunc(list, func(a, b Running) int { return strings.Compare(a.Name(), b.Name()) })
 	return list
 }
 
-// opened and left keep the host's list of engines.
+// running returns the engines that run on the host, by name.
+func (h *host) running() []*core {
+	h.mu.Lock()
+	list := slices.Collect(maps.Keys(h.engines))
+	h.mu.Unlock()
+	slices.SortFunc(list, func(a, b *core) int { return strings.Compare(a.cfg.name, b.cfg.name) })
+	return list
+}
+
+// opened and left keep the host's list of engines, from their start until their actors
+// have stopped.
 func (h *host) opened(e *core) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	select {
+	case <-e.stopped:
+		return // already
+	default:
+	}
 	if h.engines == nil {
 		h.engines = map[*core]struct{}{}
 	}

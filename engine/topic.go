@@ -39,12 +39,9 @@ type topicCore interface {
 
 // topic is the untyped Topic.
 type topic struct {
-	engine  *core
-	history *memory.Backend
-	host    *host // nil if the topic failed to start
-	ownHost *Host // nil if the host was given
-	policy  Policy
-	buffer  int
+	engine *core // nil if the topic failed to start; it owns what the topic has opened
+	policy Policy
+	buffer int
 	// last is the newest published revision that a publisher has recorded.
 	last atomic.Uint64
 	// misuse is the error that prevented the start; nil if the topic was started.
@@ -145,30 +142,38 @@ func policyProblem(p Policy) string {
 
 // start makes what the topic runs on, and closes it again if that fails.
 func (t *topic) start(cfg settings, o TopicOptions) (err error) {
-	host := o.Host
-	if host == nil {
+	host, ownHost := o.Host, o.Host == nil
+	if ownHost {
 		if host, err = NewHost(HostConfig{}); err != nil {
 			return err
 		}
-		t.ownHost = host
 	}
-	t.host = coreOf(host)
 	t.policy, t.buffer = o.Policy, o.Buffer
-	t.history, err = memory.New(cfg.schema, memory.Options{
+	history, err := memory.New(cfg.schema, memory.Options{
 		Clock:  host.Clock(),
 		Retain: Window{MinEvents: 2 * maxAhead, MinAge: historyAge}, FirstRevision: o.FirstRevision,
 	})
 	if err = configError(err); err == nil {
-		cfg.window, cfg.backend, cfg.host = o.Window, t.history, host
+		cfg.window, cfg.backend, cfg.host = o.Window, history, host
 		cfg.name = cmp.Or(o.Name, "topic of "+cfg.name)
 		cfg.detectMutations, cfg.onError = o.DetectMutations, o.OnError
 		cfg.onEnd = o.OnEnd
 		t.engine, err = open(cfg)
 	}
-	if err != nil {
-		_ = t.close() // what is closed here has not been used: err says more
+	if err != nil { // what is closed here has not been used: err says more
+		if history != nil {
+			_ = history.Close()
+		}
+		if ownHost {
+			_ = host.Close()
+		}
+		return err
 	}
-	return err
+	t.engine.ownBackend = history
+	if ownHost {
+		t.engine.ownHost = host
+	}
+	return nil
 }
 
 // Publish sends message to all subscribers and returns its revision. It does not wait
@@ -262,41 +267,20 @@ func (t *topic) drain(ctx context.Context) error {
 	if t.misuse != nil {
 		return t.close()
 	}
-	err := t.engine.drain(ctx)
-	if closed := t.close(); err == nil {
-		err = closed
-	}
-	return err
+	return t.engine.drain(ctx)
 }
 
 // Close ends all subscriptions with [ErrEngineClosed] and waits until all goroutines
-// and timers of the topic have ended. It fails if a handler does not return; see
-// [Engine.Close]. It must not be called from a handler, which it would wait for.
-// Closing again returns the first result.
+// and timers of the topic have ended. It fails if a handler does not return, and does
+// not wait if a handler calls it; see [Engine.Close]. Closing again returns the first
+// result.
 func (t *Topic[T]) Close() error { return t.core.close() }
 
 func (t *topic) close() error {
-	var first error
-	keep := func(err error) {
-		if first == nil {
-			first = err
-		}
-	}
-	if t.host == nil {
+	if t.misuse != nil {
 		return nil // it did not start
 	}
-	ctx, cancel := t.host.closeTime()
-	defer cancel()
-	if t.engine != nil {
-		keep(t.engine.closeWithin(ctx))
-	}
-	if t.history != nil {
-		keep(t.history.Close())
-	}
-	if t.ownHost != nil {
-		keep(coreOf(t.ownHost).close(ctx))
-	}
-	return first
+	return t.engine.close()
 }
 
 // Stats returns the topic's counters: Events counts the messages, Watches the

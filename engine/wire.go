@@ -87,6 +87,7 @@ func (r *root) Stopping(*actors.Context) {
 func (r *root) Stopped(*actors.Context) {
 	r.audit()
 	close(r.engine.stopped)
+	r.engine.host.left(r.engine)
 }
 
 // spawn starts the root and waits until it has wired the engine.

@@ -72,6 +72,11 @@ func NewHandled(feed *Feed, options Options, handle func(*Delivery)) *Watch {
 	return &h.Watch
 }
 
+// handling reports whether the watch has a handler that is running.
+func (w *Watch) handling() bool {
+	return consumerKind(w.kind.Load()) == byHandler && w.target.(*handler).box.Running()
+}
+
 // signal schedules the actor's turn.
 func (h *handler) signal() { h.box.Wake() }
 
@@ -93,6 +98,7 @@ func (h *handler) Woken(*actors.Context) (again bool) {
 // Stopped tells the dispatcher that the actor has stopped.
 func (h *handler) Stopped(*actors.Context) {
 	h.Watch.end(ErrEngineClosed) // no effect unless the actor was stopped from above
+	h.feed.Registry.left(&h.Watch)
 	h.feed.ended(&h.Watch)
 }
 

@@ -1,6 +1,9 @@
 package watcher
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Registry is the set of running watches of an engine. The zero value is empty. It is
 // safe for concurrent use, and costs 8 bytes per watch.
@@ -8,6 +11,9 @@ type Registry struct {
 	// mu is taken under the locks of watches, never the other way round.
 	mu      sync.Mutex
 	watches []*Watch
+	// leaving are those that have ended while their handler ran, until their actor
+	// has stopped.
+	leaving map[*Watch]struct{}
 }
 
 // add adds w, unless present. The caller holds w's lock.
@@ -37,6 +43,42 @@ func (r *Registry) remove(w *Watch) {
 	r.watches[last] = nil
 	r.watches = r.watches[:last]
 	w.place = 0
+	if w.handling() {
+		if r.leaving == nil {
+			r.leaving = map[*Watch]struct{}{}
+		}
+		r.leaving[w] = struct{}{}
+	}
+}
+
+// left forgets a watch whose actor has stopped.
+func (r *Registry) left(w *Watch) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.leaving, w)
+}
+
+// Handling returns the names, sorted, of the watches whose handlers are running, and
+// of those that have ended meanwhile.
+func (r *Registry) Handling() (names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	note := func(w *Watch) {
+		if w.handling() {
+			names = append(names, w.Name())
+		}
+	}
+	for w := range r.leaving {
+		note(w)
+	}
+	for _, w := range r.watches {
+		note(w)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Watches returns the running watches, in no order. It may include or miss those that

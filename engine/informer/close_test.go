@@ -82,8 +82,8 @@ func TestStop_FromAHandlerDoesNotWait(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
-// Close would wait for the handler that calls it, so it gives up and names it.
-// What it began goes on.
+// Close would wait for the handler that calls it, so it returns at once and names it.
+// What it has begun goes on.
 func TestClose_FromAHandlerNamesTheHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := enginetest.NewSource(podConfig())
@@ -92,10 +92,13 @@ func TestClose_FromAHandlerNamesTheHandler(t *testing.T) {
 		var failed error
 		handle, err := s.Subscribe(func(informer.Notification[pod]) { failed = s.Close() }, informer.HandlerOptions{Name: "closing"})
 		require.NoError(t, err)
+		began := time.Now()
 		_, err = source.Add(pod{Name: "a"})
 		require.NoError(t, err)
 		<-handle.Done()
+		require.Zero(t, time.Since(began))
 		require.ErrorIs(t, failed, informer.ErrStillRunning)
+		require.ErrorIs(t, failed, engine.ErrInHandler)
 		require.ErrorContains(t, failed, "closing")
 		require.NoError(t, s.Close())
 		require.NoError(t, source.Close())

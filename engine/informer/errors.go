@@ -185,8 +185,8 @@ func (e *NotSyncedError) Unwrap() []error {
 	return errs
 }
 
-// CloseError says which handlers had not returned when Close timed out. A handler
-// that calls Close itself is among them; it must call [SharedInformer.Stop].
+// CloseError says which handlers had not returned when Close gave up. A handler that
+// calls Close itself is among them, and the cause is [engine.ErrInHandler].
 type CloseError struct {
 	Informer string
 	// Running are the names of the handlers, in the order in which they were

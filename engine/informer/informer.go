@@ -154,8 +154,8 @@ func (s *SharedInformer[T]) WaitForRevision(ctx context.Context, rev store.Revis
 	return s.core.waitForRevision(ctx, rev)
 }
 
-// Stop ends the informer like Close, but does not wait. So it may be called from a
-// handler and from the functions of the configuration. A host of the informer's own
+// Stop ends the informer like Close, but does not wait. So it is what a handler and
+// the functions of the configuration call. A host of the informer's own
 // is closed in the background when everything has ended.
 func (s *SharedInformer[T]) Stop() { s.core.stop() }
 
@@ -163,8 +163,9 @@ func (s *SharedInformer[T]) Stop() { s.core.stop() }
 // once they have returned. It waits for them; the copy can still be read. Closing
 // again waits again.
 //
-// A handler, or a function of the configuration, must call Stop instead: Close
-// would wait for the function that calls it.
+// In a handler, or a function of the configuration, Close does not wait for what
+// calls it: it ends the informer as Stop does, and the error is a [*CloseError]
+// because of [engine.ErrInHandler].
 //
 // If a handler does not return within the host's CloseTimeout, the error is a
 // [*CloseError] that names it. The rest ends as after Stop.

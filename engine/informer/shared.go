@@ -213,6 +213,10 @@ func (s *sharedInformer) stop() {
 func (s *sharedInformer) close() error {
 	s.end(ErrClosed)
 	s.actor.Stop()
+	if actors.InTurn() {
+		s.closeHostLater()
+		return &CloseError{Informer: s.cfg.name, Running: s.runningHandlers(), Cause: engine.ErrInHandler}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.host.CloseTimeout())
 	defer cancel()
 	if err := s.host.Await(ctx, s.stopped); err != nil {

@@ -63,7 +63,9 @@ func (c *Cache[T]) Stats() Stats { return c.core.stats() }
 // calls fail with [ErrClosed]; references need not be released any more. If the source
 // does not return although its context is cancelled, Close fails after the host's
 // CloseTimeout, with an error that names what still runs. Closing again, or
-// concurrently, waits for the first Close and returns its result.
+// concurrently, waits for the first Close and returns its result. A function of the
+// configuration may call it: there it does not wait, and the error is
+// [engine.ErrInHandler].
 func (c *Cache[T]) Close() error { return c.core.close() }
 
 // cache is the untyped [Cache].
@@ -86,8 +88,8 @@ type cache struct {
 	entries map[string]*entry
 	closed  bool
 
-	closing sync.Once
-	failed  error
+	stopping, later, closing sync.Once
+	failed                   error
 }
 
 // start is New without the type.
@@ -144,9 +146,14 @@ func (c *cache) count(key string) (e *entry, recheck bool) {
 }
 
 func (c *cache) close() error {
-	c.closing.Do(func() {
+	c.stopping.Do(func() {
 		c.shut()
 		c.supervisor.Stop()
+	})
+	if actors.InTurn() {
+		return c.closeLater()
+	}
+	c.closing.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), c.host.CloseTimeout())
 		defer cancel()
 		if err := c.host.Await(ctx, c.gone); err != nil {
@@ -157,6 +164,19 @@ func (c *cache) close() error {
 		}
 	})
 	return c.failed
+}
+
+// closeLater goes on with Close in the background.
+func (c *cache) closeLater() error {
+	if c.ownHost {
+		c.later.Do(func() {
+			go func() {
+				<-c.gone
+				_ = c.host.Close()
+			}()
+		})
+	}
+	return fmt.Errorf("close object cache %s: %w", c.cfg.name, c.supervisor.StillRunning(engine.ErrInHandler))
 }
 
 func (c *cache) hostOf() *engine.Host { return c.host }

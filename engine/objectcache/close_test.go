@@ -141,3 +141,27 @@ func TestClose_NamesWhatStillRuns(t *testing.T) {
 		require.NoError(t, source.Close())
 	})
 }
+
+// OnError runs in a turn of one of the cache's actors. Nothing else closes the cache:
+// the bubble would not end before the workers of its host.
+func TestClose_FromAFunctionOfTheConfigurationReturnsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := enginetest.NewSource(secretConfig())
+		source.FailList(1, nil)
+		var cache *objectcache.Cache[secret]
+		failed := make(chan error, 1)
+		cache, err := objectcache.New(objectcache.Config[secret]{
+			Source: engine.SourceOf[secret](source), OnError: func(error) { failed <- cache.Close() },
+		})
+		require.NoError(t, err)
+		began := time.Now()
+		ref, err := cache.Acquire("a")
+		require.NoError(t, err)
+		defer ref.Release()
+		require.ErrorIs(t, <-failed, engine.ErrInHandler)
+		require.Zero(t, time.Since(began))
+		_, err = cache.Acquire("b")
+		require.ErrorIs(t, err, objectcache.ErrClosed)
+		require.NoError(t, source.Close())
+	})
+}

@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/watchmill/watchmill/actors"
+)
+
+var (
+	// ErrStillRunning: a Close gave up waiting. The error is a [*CloseError].
+	ErrStillRunning = actors.ErrStillRunning
+	// ErrInHandler: a Close or Drain was called by a handler, or in another function
+	// that the engine calls, and so did not wait; see [Engine.Close].
+	ErrInHandler = actors.ErrInTurn
+)
+
+// CloseError says what had not ended when a Close gave up waiting.
+type CloseError struct {
+	// Engine is the name of the engine or topic; empty if a host was closed.
+	Engine string
+	// Handlers are the names, sorted, of the watches and subscriptions whose handlers
+	// had not returned.
+	Handlers []string
+	// Cause is why Close did not go on: an [*actors.StillRunningError] with the
+	// engine's actors that are left.
+	Cause error
+}
+
+// Error names the handlers, at most ten of them.
+func (e *CloseError) Error() string {
+	var text strings.Builder
+	text.WriteString("close ")
+	if e.Engine == "" {
+		text.WriteString("host: ")
+	} else {
+		fmt.Fprintf(&text, "engine %s: ", e.Engine)
+	}
+	if n := len(e.Handlers); n > 0 {
+		text.WriteString("handlers have not returned: " + strings.Join(e.Handlers[:min(n, maxNamed)], ", "))
+		if n > maxNamed {
+			fmt.Fprintf(&text, " and %d more", n-maxNamed)
+		}
+		text.WriteString("; ")
+	}
+	text.WriteString(e.Cause.Error())
+	return text.String()
+}
+
+// Unwrap returns the cause, which is an [ErrStillRunning].
+func (e *CloseError) Unwrap() error { return e.Cause }
+
+// closing is how far the closing of an engine has come.
+type closing struct {
+	begin, later, finish sync.Once
+	// over is closed when finish is done; then err is the result.
+	over chan struct{}
+	err  error
+}
+
+// Close ends every watch with [ErrEngineClosed] and returns when no goroutine, actor
+// or timer of the engine is left. If a handler does not return, Close fails after the
+// host's CloseTimeout with a [*CloseError] that names it; a host of the engine's own
+// then ends with the handler. Later calls fail with ErrEngineClosed. Undelivered events
+// are dropped, and [Stats].Undelivered names the watches; [Engine.Drain] delivers them
+// first. Closing again, or concurrently, waits for the first Close and returns its
+// result.
+//
+// A handler may call it, of this or any other engine, and so may the functions of the
+// configuration, such as OnEnd. There Close does not wait, since handlers that wait
+// for each other would never end: it returns a CloseError because of
+// [ErrInHandler], and the engine closes when its handlers have returned. A Close from
+// elsewhere waits for that. A goroutine that a handler starts is not the handler:
+// if that waits for the goroutine, they wait until the timeout.
+func (e *Engine[T]) Close() error { return e.core.close() }
+
+func (e *core) close() error {
+	e.beginClose()
+	if actors.InTurn() {
+		return e.closeLater()
+	}
+	ctx, cancel := e.host.closeTime()
+	defer cancel()
+	return e.finishClose(ctx)
+}
+
+// beginClose lets nothing new begin, and stops what runs.
+func (e *core) beginClose() {
+	e.closing.begin.Do(func() {
+		e.closed.Store(true)
+		e.noteUndelivered()
+		e.root.Stop()
+	})
+}
+
+// finishClose waits as long as ctx lasts. The first error is the one that names what
+// still runs.
+func (e *core) finishClose(ctx context.Context) error {
+	e.closing.finish.Do(func() {
+		defer close(e.closing.over)
+		err := e.host.await(ctx, e.stopped)
+		if err != nil {
+			err = e.stillRunning(err)
+			e.closeWhenStopped()
+		}
+		if failed := e.release(ctx); err == nil {
+			err = failed
+		}
+		e.closing.err = err
+	})
+	return e.closing.err
+}
+
+// closeLater goes on with Close in the background, if that has not come to its end.
+func (e *core) closeLater() error {
+	select {
+	case <-e.closing.over:
+		return e.closing.err
+	default:
+	}
+	e.closeWhenStopped()
+	return e.stillRunning(ErrInHandler)
+}
+
+// closeWhenStopped closes in the background what the engine owns, when nothing of it
+// runs any more.
+func (e *core) closeWhenStopped() {
+	if e.ownBackend == nil && e.ownHost == nil {
+		return
+	}
+	e.closing.later.Do(func() {
+		go func() {
+			<-e.stopped
+			ctx, cancel := e.host.closeTime()
+			defer cancel()
+			_ = e.finishClose(ctx) // is the result of the next Close
+			if e.ownHost != nil {
+				_ = coreOf(e.ownHost).close(context.Background())
+			}
+		}()
+	})
+}
+
+// stillRunning says what is left of the engine, and why that is not waited for.
+func (e *core) stillRunning(cause error) error {
+	return &CloseError{Engine: e.cfg.name, Handlers: e.registry.Handling(), Cause: e.root.StillRunning(cause)}
+}
+
+// release closes what the engine has opened.
+func (e *core) release(ctx context.Context) error {
+	var first error
+	if e.ownBackend != nil {
+		first = e.ownBackend.Close()
+	}
+	if e.ownHost != nil {
+		if err := coreOf(e.ownHost).close(ctx); first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// Close stops all remaining actors and returns when nothing runs any more, or after
+// CloseTimeout with a [*CloseError] that names what does; then it may be called again to
+// go on waiting. In a handler it does not wait; see [Engine.Close]. A second Close has
+// no effect.
+func (h *Host) Close() error {
+	core := coreOf(h)
+	ctx, cancel := core.closeTime()
+	defer cancel()
+	return core.close(ctx)
+}
+
+func (h *host) close(ctx context.Context) error {
+	err := h.system.Close(ctx)
+	if err == nil {
+		return nil
+	}
+	var handlers []string
+	for _, e := range h.running() {
+		handlers = append(handlers, e.registry.Handling()...)
+	}
+	slices.Sort(handlers)
+	return &CloseError{Handlers: handlers, Cause: err}
+}
