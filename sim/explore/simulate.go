@@ -49,7 +49,7 @@ func simulate[T any](cfg *Config[T], s Scenario, sabotage seams[T], record func(
 	} else {
 		o = outcome{broken: err}
 	}
-	t.record = nil                        // what follows led to nothing
+	t.record = nil // what follows led to nothing
 	if w != nil {
 		w.abandon()
 	}
