@@ -14,6 +14,6 @@
 // judges everything that consumers see: see package explore.
 //
 // The parts below can be used by themselves: scenario describes, load runs,
-// report presents; explore plays, mishap spoils and judge judges; trace reads
+// report presents; explore plays and judge judges; trace reads
 // recorded histories, pace keeps time.
 package sim

@@ -1,25 +1,29 @@
-// Package judge decides whether what an engine showed can be true. It knows no
-// engine at work: it has the history of one storage, as plainly as that can be
-// said, and compares with it what watches delivered and reads returned.
+// Package judge decides whether what an engine showed can be true. It runs no
+// engine: it has the history of one storage in its plainest form and compares with
+// it what watches delivered and reads returned. There are two ways, since a check
+// of every event does not fit into a load of millions:
 //
-//	writes as acknowledged ──▶ History ──┐
-//	events, claims, end of a watch ──▶ Record ──▶ Judge ──▶ nil, or a *Failure:
-//	what a read or write returned ───▶ Read ───┘            which invariant, where, how
-//	figures, actors, timers ─────────▶ Figures, Left
+//	                 one event at a time, exactly: package explore
+//	writes as acknowledged ───────▶ History ──┐
+//	events, claims, end of a watch ─▶ Record ──▶ Judge ──▶ nil, or a *Failure:
+//	what a read or write returned ──▶ Read ────┘           which invariant, where, how
+//	counters, actors, timers ───────▶ Figures, Left
 //
-// Every check belongs to an [Invariant], whose name the failure carries. Nine
-// are those that etcd's robustness tests hold a watch to; the others are what an
+//	                 many goroutines, in constant space: package load
+//	writes, in any order ──▶ Ledger ──▶ Expect: for each selection, the revisions that its
+//	                                    watches must see and the states between them ──┐
+//	events, lists ─────────▶ Trail: stretches of revisions, as counts and sums ──▶ Judge ──▶ Verdict
+//
+// Every check belongs to an [Invariant], whose name the failure carries. Nine are
+// those that etcd's robustness tests check of a watch; the others are what an
 // engine with bookmarks, policies and several kinds of read promises beyond.
 //
-// Two bring their cases here: package explore, from numbered seeds and with every
-// fault there is, and the engine's own tests, from histories that rapid draws as
-// it goes and so can aim. Both have one thing happen at a time. What goroutines
-// see that write and read at once, the engine's tests hold to linearizability.
+// The linearizability of calls that overlap is checked by the engine's tests.
 //
-// Storage here gives every change the next revision, starting after 1, which is
-// that of empty storage. Changes that storage makes at one revision have one each
-// here, and [History.Join] says that they are shown together.
+// In a [History] storage gives every change the next revision, starting after 1,
+// which is that of empty storage. Changes that storage makes at one revision have
+// one each here, and [History.Join] says that they are shown together.
 //
-// Nothing in this package is safe for concurrent use; nothing in it starts
+// Only a [Ledger] is safe for concurrent use. Nothing in this package starts
 // goroutines, reads a clock or depends on the order of a map.
 package judge

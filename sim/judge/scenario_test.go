@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// TestScenarios runs testdata. Values are words such as web.1, of which a
+// TestScenarios runs testdata/records. Values are words such as web.1, of which a
 // selection looks at what is before the dot. The commands are:
 //
 //	history                       lines: put <key> <value> | delete <key> | emit <key> <value>, one revision
@@ -32,7 +32,7 @@ import (
 // Each prints what is wrong, or "fine".
 func TestScenarios(t *testing.T) {
 	broken := map[judge.Invariant]bool{}
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/records", func(t *testing.T, path string) {
 		r := &court{t: t, history: judge.NewHistory(func(a, b string) bool { return a == b }), created: map[store.Revision]store.Revision{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			r.d = d

@@ -167,7 +167,7 @@ func (w *watcher) take(events ...engine.Event[content.Item]) {
 	changes := uint64(0)
 	for i := range events {
 		ev := &events[i]
-		w.trail.See(ev)
+		w.trail.Receive(ev)
 		if ev.Type == engine.Bookmark || ev.Is(engine.Initial) {
 			continue // no load has caused it
 		}

@@ -13,7 +13,7 @@
 //	                      └──────▶ samples ──▶ report ◀──────────────────── judgement
 //
 // The parts underneath know nothing of a run: content makes what is written,
-// storage keeps it and goes wrong when told to, latency records, audit compares
+// storage keeps it and goes wrong when told to, latency records, judge compares
 // what was seen with what was written. Package pace keeps the time.
 //
 // [Replay] has the same parts see a recorded history, as fast as they can or at its

@@ -137,7 +137,7 @@ func (w *watcher) listed(list *engine.List[content.Item]) error {
 	if _, begun := w.trail.At(); begun {
 		w.relists++
 	}
-	w.trail.Listed(list)
+	w.trail.List(list)
 	if w.pipeline != nil {
 		return w.pipeline.fifo.Replace(list.Items, list.Revision)
 	}
@@ -266,7 +266,7 @@ func (w *watcher) finishPipeline() {
 	for _, o := range w.pipeline.indexer.List() {
 		objects[o.Key] = o
 	}
-	w.trail.Replace(objects)
+	w.trail.ReplaceObjects(objects)
 	if w.pipeline.refused != nil {
 		w.run.failure(w.name(), w.pipeline.refused)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/sim/load/internal/audit"
+	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/sim/trace"
@@ -142,13 +142,13 @@ func TestReplay_CountsEventsThatDoNotFit(t *testing.T) {
 			r.history = &replay{History: h}
 			w := newWatcher(r, &watchers{spec: &r.plan.Watchers[0]}, 0, 0)
 			w.group.all, r.groups = []*watcher{w}, []*watchers{w.group}
-			for rev, attrs := range []*content.Attributes{{}, {}, nil} {
-				r.ledger.Note(audit.Entry{Revision: engine.Revision(rev + 2), Key: "a", Attrs: attrs})
+			for rev := range engine.Revision(3) {
+				r.ledger.Note(judge.Entry{Revision: rev + 2, Key: "a", Deleted: rev == 2})
 			}
 			r.expect()
 			w.trail.Begin(1)
 			for i := range c.events {
-				w.trail.See(&c.events[i])
+				w.trail.Receive(&c.events[i])
 			}
 			require.Equal(t, c.misfits, r.outcomes()[0].misfits)
 		})

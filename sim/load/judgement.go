@@ -1,11 +1,9 @@
 package load
 
 import (
-	"fmt"
 	"iter"
 
-	"github.com/watchmill/watchmill/sim/load/internal/audit"
-	"github.com/watchmill/watchmill/sim/scenario"
+	"github.com/watchmill/watchmill/sim/judge"
 )
 
 // maxBroken is how many broken invariants a report holds.
@@ -13,23 +11,23 @@ const maxBroken = 10
 
 // judgement is what the trails add up to.
 type judgement struct {
-	verdicts map[*watcher]audit.Verdict
+	verdicts map[*watcher]judge.Verdict
 	lost     uint64
 	broken   []string
 }
 
 // expect works out what every watcher has to see. Everything is written.
 func (r *run) expect() {
-	selections := func(yield func(scenario.Selection) bool) {
+	selections := func(yield func(judge.Selection) bool) {
 		for w := range r.everyWatcher() {
-			if !yield(w.sel) {
+			if !yield(judge.Selection(w.sel)) {
 				return
 			}
 		}
 	}
-	r.expected = audit.Expect(selections, &r.ledger)
+	r.expected = judge.Expect(selections, &r.ledger)
 	for w := range r.everyWatcher() {
-		if all := r.expected.Revisions(w.sel); len(all) > 0 {
+		if all := r.expected.Revisions(judge.Selection(w.sel)); len(all) > 0 {
 			w.need = all[len(all)-1]
 		}
 	}
@@ -40,17 +38,17 @@ func (r *run) judge() *judgement {
 	if r.expected == nil { // interrupted before everything was written
 		r.expect()
 	}
-	j := &judgement{verdicts: map[*watcher]audit.Verdict{}}
+	j := &judgement{verdicts: map[*watcher]judge.Verdict{}}
 	for w := range r.everyWatcher() {
 		w.trail.End()
-		v := r.expected.Verdict(w.sel, &w.trail)
+		v := w.trail.Judge(r.expected, judge.Selection(w.sel))
 		if w.read {
-			v.Lost += r.expected.Ignorance(w.sel, &w.trail)
+			v.Lost += w.trail.Outdated(r.expected, judge.Selection(w.sel))
 		}
 		j.verdicts[w] = v
 		j.lost += v.Lost
-		if v.Broken != "" && len(j.broken) < maxBroken {
-			j.broken = append(j.broken, fmt.Sprintf("%s %s", w.name(), v.Broken))
+		if v.Failure != nil && len(j.broken) < maxBroken {
+			j.broken = append(j.broken, v.Failure.Error())
 		}
 	}
 	for _, g := range r.mirrors {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/objectcache"
-	"github.com/watchmill/watchmill/sim/load/internal/audit"
+	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
@@ -140,7 +140,7 @@ func (r *run) settleKeepers(ctx context.Context, settling *sync.WaitGroup) {
 }
 
 // current waits until a reference has a state, and reports whether it came to.
-func (k *keeper) current(ctx context.Context, ref *objectcache.Ref[content.Item], want audit.Entry) bool {
+func (k *keeper) current(ctx context.Context, ref *objectcache.Ref[content.Item], want judge.Entry) bool {
 	for {
 		o, err := ref.Get(ctx)
 		if isNewest(o, err, want) {
@@ -153,8 +153,8 @@ func (k *keeper) current(ctx context.Context, ref *objectcache.Ref[content.Item]
 }
 
 // isNewest reports whether what a reference returned is what was written last.
-func isNewest(o *engine.Object[content.Item], err error, want audit.Entry) bool {
-	if want.Attrs == nil { // deleted
+func isNewest(o *engine.Object[content.Item], err error, want judge.Entry) bool {
+	if want.Key == "" || want.Deleted {
 		return errors.Is(err, engine.ErrNotFound)
 	}
 	return err == nil && o.Revision == want.Revision

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine/informer"
-	"github.com/watchmill/watchmill/sim/load/internal/audit"
+	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
 	"github.com/watchmill/watchmill/sim/pace"
@@ -158,10 +158,10 @@ func (r *run) settleMirrors(ctx context.Context, settling *sync.WaitGroup) {
 }
 
 // graduate waits until the pupil knows what was written last of every key.
-func (p *pupil) graduate(ctx context.Context, newest map[string]audit.Entry) {
+func (p *pupil) graduate(ctx context.Context, newest map[string]judge.Entry) {
 	want := map[string]store.Revision{}
 	for key, e := range newest {
-		if e.Attrs != nil && store.HasPrefix(key, p.prefix) {
+		if !e.Deleted && store.HasPrefix(key, p.prefix) {
 			want[key] = e.Revision
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/trace"
 )
 
@@ -95,12 +96,12 @@ func (o *outcome) result() *outcome { return o }
 func (r *run) outcomes() (all []*outcome) {
 	for w := range r.everyWatcher() {
 		w.trail.End()
-		v := r.expected.Verdict(w.sel, &w.trail)
+		v := w.trail.Judge(r.expected, judge.Selection(w.sel))
 		o := &outcome{
 			number: len(all), state: w.trail.Objects(), resumed: w.reconnects, relisted: w.relists,
 			conflated: w.trail.Conflated, misfits: int(w.trail.Disordered + v.Lost), lost: w.lost,
 		}
-		if v.Broken != "" && o.misfits == 0 {
+		if v.Failure != nil && o.misfits == 0 {
 			o.misfits = 1
 		}
 		o.delivered.Store(w.delivered.Load())

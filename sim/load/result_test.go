@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/sim/load/internal/audit"
+	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
@@ -28,7 +28,7 @@ func TestTheWorstAreNotThoseWhoAreMeantToBeSlow(t *testing.T) {
 	add(healthy, 0, false)
 	add(healthy, 2, true)
 	r := &run{groups: []*watchers{slow, healthy}}
-	worst := r.worst(&judgement{verdicts: map[*watcher]audit.Verdict{loser: {Lost: 1}}})
+	worst := r.worst(&judgement{verdicts: map[*watcher]judge.Verdict{loser: {Lost: 1}}})
 	names := []string{}
 	for _, w := range worst {
 		names = append(names, w.Name)

@@ -40,7 +40,7 @@ func (w *watcher) start(ctx context.Context, from engine.Revision, fresh bool) (
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if initial {
-		w.trail.Anew()
+		w.trail.ExpectState()
 	}
 	watch, err := w.connect(ctx, opts)
 	if err != nil {
@@ -65,7 +65,7 @@ func (w *watcher) relist(ctx context.Context, known engine.Revision) (engine.Rev
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.trail.Listed(list)
+	w.trail.List(list)
 	return list.Revision, nil
 }
 
@@ -77,7 +77,7 @@ func (w *watcher) leave(watch *engine.Watch[content.Item]) {
 	w.watch.Store(nil)
 	w.kick.Store(nil)
 	if watch.Err() == nil {
-		w.trail.Settle(watch.Revision())
+		w.trail.Stop(watch.Revision())
 	}
 	watch.Stop()
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/sim/load/internal/audit"
+	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
 	"github.com/watchmill/watchmill/sim/load/internal/storage"
@@ -39,7 +39,7 @@ type run struct {
 	history *replay // nil unless one is replayed
 	watch   *stopwatch
 	clock   *jumpClock
-	ledger  audit.Ledger
+	ledger  judge.Ledger
 	storage *storage.Storage
 	host    *engine.Host
 	engine  *engine.Engine[content.Item]
@@ -57,7 +57,7 @@ type run struct {
 	// up to for each selection is known then.
 	reading  context.Context
 	written  context.CancelCauseFunc
-	expected *audit.Expected
+	expected *judge.Expected
 	// created is how many of the objects there are at the start, settling how
 	// many of those that mirror or follow have yet to come to the end.
 	created, settling atomic.Int64

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/sim/load/internal/audit"
+	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
 	"github.com/watchmill/watchmill/sim/pace"
@@ -47,7 +47,7 @@ type watcher struct {
 
 	// mu is held while events are taken, so that the watch does not change meanwhile.
 	mu       sync.Mutex
-	trail    audit.Trail
+	trail    judge.Trail[content.Item]
 	current  *engine.Watch[content.Item] // nil while there is none
 	wanted   int64                       // since when it wants to watch
 	scratch  [2][]int64
@@ -92,8 +92,9 @@ func newWatcher(r *run, g *watchers, number, seat int) *watcher {
 		run: r, group: g, number: number, sel: r.plan.Select(*g.spec, number), rand: chance,
 		pace: pace.NewConsumer(g.spec.Consume, chance.Float64()), ends: map[string]int{},
 	}
+	w.trail.Name = w.name()
 	if g.spec.Policy == scenario.Conflate || g.spec.Consumer == scenario.Queue || r.history != nil {
-		w.trail.Remember()
+		w.trail.KeepObjects()
 	}
 	if r.history != nil {
 		w.breaks = newBreaks(r.plan.Seed, uint64(seat), r.history.Breaks)

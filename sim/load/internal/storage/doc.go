@@ -2,7 +2,7 @@
 // faults can strike, which stamps each write, and which notes it in a ledger.
 //
 //	engine ──▶ faults: fail, delay, stick ──▶ recorder: stamp ──▶ backend
-//	   ▲                                          └──▶ audit.Ledger │
+//	   ▲                                          └──▶ judge.Ledger │
 //	   └───────── watch: break, expire, silence ◀───────────────────┘
 //
 // # Concurrency

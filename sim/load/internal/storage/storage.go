@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/watchmill/watchmill/actors"
-	"github.com/watchmill/watchmill/sim/load/internal/audit"
+	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/store"
@@ -42,13 +42,13 @@ func Memory(clock actors.Clock) Open {
 // New makes the storage of a plan, over the backend that open returns. What is
 // written gets its times from now, in nanoseconds since the run's epoch, and is
 // noted in the ledger.
-func New(p *scenario.Plan, open Open, now func() int64, ledger *audit.Ledger) (*Storage, error) {
+func New(p *scenario.Plan, open Open, now func() int64, ledger *judge.Ledger) (*Storage, error) {
 	b, err := open(content.Config(p).Schema())
 	if err != nil {
 		return nil, err
 	}
 	s := &Storage{
-		recorder: &recorder{Backend: b, ledger: ledger, now: now, writes: make(chan audit.Entry)},
+		recorder: &recorder{Backend: b, ledger: ledger, now: now, writes: make(chan judge.Entry)},
 		spared:   map[faulty.Op]uint64{}, ended: map[faulty.Op]uint64{},
 	}
 	s.Backend = faulty.New(s.recorder, faulty.Options{Blocks: mayHang(p), ShareState: true})
@@ -89,7 +89,7 @@ func (s *Storage) given(_ context.Context, c *faulty.Call) {
 
 // Writes is where a write is told of as soon as it is stored, if there is a
 // receiver at that moment: writes do not wait, so it is a sample of them.
-func (s *Storage) Writes() <-chan audit.Entry { return s.recorder.writes }
+func (s *Storage) Writes() <-chan judge.Entry { return s.recorder.writes }
 
 // Forget makes the storage forget its history.
 func (s *Storage) Forget(ctx context.Context) error {
@@ -106,9 +106,9 @@ func (s *Storage) Break() int { return s.BreakWatches(ErrInjected) }
 // recorder is a backend that stamps each write with the time and notes it.
 type recorder struct {
 	backend.Backend
-	ledger *audit.Ledger
+	ledger *judge.Ledger
 	now    func() int64
-	writes chan audit.Entry
+	writes chan judge.Entry
 }
 
 var (
@@ -117,7 +117,7 @@ var (
 )
 
 // note puts a write down, and tells the receiver that waits for one.
-func (r *recorder) note(e audit.Entry) {
+func (r *recorder) note(e judge.Entry) {
 	r.ledger.Note(e)
 	select {
 	case r.writes <- e:
@@ -131,7 +131,7 @@ func (r *recorder) Put(ctx context.Context, draft, prev *store.Object, opts back
 	item.Stored = r.now()
 	o, err := r.Backend.Put(ctx, draft, prev, opts)
 	if err == nil {
-		r.note(audit.Entry{Revision: o.Revision, Key: o.Key, Attrs: item.Attrs, Stored: item.Stored})
+		r.note(judge.Entry{Revision: o.Revision, Key: o.Key, Labels: item.Attrs.Labels, Fields: item.Attrs.Fields, Stored: item.Stored})
 	}
 	return o, err
 }
@@ -141,7 +141,7 @@ func (r *recorder) Remove(ctx context.Context, prev *store.Object) (*store.Objec
 	stored := r.now()
 	o, err := r.Backend.Remove(ctx, prev)
 	if err == nil {
-		r.note(audit.Entry{Revision: o.Revision, Key: o.Key, Stored: stored})
+		r.note(judge.Entry{Revision: o.Revision, Key: o.Key, Deleted: true, Stored: stored})
 	}
 	return o, err
 }
@@ -156,7 +156,7 @@ func (r *recorder) Emit(ctx context.Context, draft *store.Object) (*store.Object
 	item.Stored = r.now()
 	o, err := emitter.Emit(ctx, draft)
 	if err == nil {
-		r.note(audit.Entry{Revision: o.Revision, Key: o.Key, Attrs: item.Attrs, Stored: item.Stored, Emitted: true})
+		r.note(judge.Entry{Revision: o.Revision, Key: o.Key, Labels: item.Attrs.Labels, Fields: item.Attrs.Fields, Stored: item.Stored, Emitted: true})
 	}
 	return o, err
 }

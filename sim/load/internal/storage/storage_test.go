@@ -13,7 +13,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/sim/load/internal/audit"
+	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/storage"
 	"github.com/watchmill/watchmill/sim/scenario"
@@ -22,9 +22,9 @@ import (
 )
 
 // newStorage makes one in which every write happens at 7.
-func newStorage(t *testing.T, faults ...scenario.Fault) (*storage.Storage, *audit.Ledger) {
+func newStorage(t *testing.T, faults ...scenario.Fault) (*storage.Storage, *judge.Ledger) {
 	t.Helper()
-	ledger := &audit.Ledger{}
+	ledger := &judge.Ledger{}
 	plan := &scenario.Plan{Scenario: scenario.Scenario{Faults: faults}}
 	s, err := storage.New(plan, storage.Memory(actors.RealClock()), func() int64 { return 7 }, ledger)
 	require.NoError(t, err)
@@ -66,8 +66,9 @@ func TestWritesAreStampedAndNoted(t *testing.T) {
 	require.True(t, newest.Emitted)
 	states := ledger.NewestByKey()
 	require.Len(t, states, 2)
-	require.NotNil(t, states["a"].Attrs, "an event is no state")
-	require.Nil(t, states["b"].Attrs)
+	require.False(t, states["a"].Deleted)
+	require.False(t, states["a"].Emitted, "an emitted value is not state")
+	require.True(t, states["b"].Deleted)
 	require.Equal(t, gone.Revision, states["b"].Revision)
 }
 
@@ -76,7 +77,7 @@ func TestWritesAreStampedAndNoted(t *testing.T) {
 func TestWhoWaitsForAWriteIsToldAtOnce(t *testing.T) {
 	s, _ := newStorage(t)
 	before := put(t, s, "a") // does not wait for other writes
-	var told atomic.Pointer[audit.Entry]
+	var told atomic.Pointer[judge.Entry]
 	go func() {
 		e := <-s.Writes()
 		told.Store(&e)
@@ -238,12 +239,12 @@ func TestAWatchThatStartsFurtherOnLeavesAGap(t *testing.T) {
 	_, _ = watched(t, s, put(t, s, "d"))
 	last := put(t, s, "e")
 
-	var seen audit.Trail
+	var seen judge.Trail[content.Item]
 	seen.Begin(from)
 	seen.Reach(last)
 	seen.End()
-	everything := func(yield func(scenario.Selection) bool) { yield(scenario.Selection{}) }
-	expected := audit.Expect(everything, ledger)
-	require.Len(t, expected.Revisions(scenario.Selection{}), 5)
-	require.Equal(t, uint64(1), expected.Verdict(scenario.Selection{}, &seen).Lost, "e alone")
+	everything := func(yield func(judge.Selection) bool) { yield(judge.Selection{}) }
+	expected := judge.Expect(everything, ledger)
+	require.Len(t, expected.Revisions(judge.Selection{}), 5)
+	require.Equal(t, uint64(1), seen.Judge(expected, judge.Selection{}).Lost, "e alone")
 }

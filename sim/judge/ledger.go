@@ -1,53 +1,59 @@
-package audit
+package judge
 
 import (
 	"cmp"
 	"slices"
 	"sync"
 
-	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/watchmill/watchmill/store"
 )
 
-// Ledger is what was written. The zero value is empty. Note, Gap and Newest can
-// be called from anywhere.
+// Ledger records the writes to a storage that many goroutines write to. Its zero
+// value is empty. Note, Gap and Newest are safe for concurrent use.
 type Ledger struct {
 	mu      sync.Mutex
 	entries []Entry
 	gaps    []gap
 }
 
-// gap is revisions that the engine could not see: (after, through].
+// gap is the revisions (after, through], which the engine could not see.
 type gap struct{ after, through store.Revision }
 
 // Entry is one write.
 type Entry struct {
 	Revision store.Revision
 	Key      string
-	// Attrs is what the object has from now on, nil if it was deleted.
-	Attrs *content.Attributes
-	// Stored is when, in nanoseconds since the run's epoch.
-	Stored int64
-	// Emitted: it is an event, and no state.
+	// Labels and Fields are the object's since the write.
+	Labels labels.Set
+	Fields fields.Set
+	// Deleted: the write deleted the object.
+	Deleted bool
+	// Emitted: the write emitted a value that did not become state.
 	Emitted bool
+	// Stored is when storage had the write, by the caller's clock, in nanoseconds.
+	Stored int64
 }
 
-// Note adds a write.
+// Note adds a write, in any order.
 func (l *Ledger) Note(e Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries = append(l.entries, e)
 }
 
-// Gap notes revisions, after one and through another, that the engine could not
-// see since its storage had forgotten them.
+// Gap notes that storage had forgotten the revisions (after, through] before the
+// engine could see them.
 func (l *Ledger) Gap(after, through store.Revision) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gaps = append(l.gaps, gap{after, through})
 }
 
-// Newest returns the write that was noted last, which is among the newest.
+// Newest returns the write that was noted last; false if there is none. Writes
+// at the same time may have higher revisions.
 func (l *Ledger) Newest() (Entry, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +63,7 @@ func (l *Ledger) Newest() (Entry, bool) {
 	return l.entries[len(l.entries)-1], true
 }
 
-// NewestByKey returns the last write of each key's state. Nothing may be noted
+// NewestByKey returns the last write of each key's state. Note must not be called
 // any more.
 func (l *Ledger) NewestByKey() map[string]Entry {
 	newest := map[string]Entry{}
@@ -69,8 +75,8 @@ func (l *Ledger) NewestByKey() map[string]Entry {
 	return newest
 }
 
-// inOrder returns the entries in the order of revisions. Nothing may be noted any
-// more, but others may still ask for the newest.
+// inOrder returns the entries in the order of revisions. Note must not be called
+// any more, but Newest may.
 func (l *Ledger) inOrder() []Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()

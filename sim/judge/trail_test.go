@@ -1,4 +1,4 @@
-package audit_test
+package judge_test
 
 import (
 	"fmt"
@@ -10,29 +10,27 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/sim/load/internal/audit"
-	"github.com/watchmill/watchmill/sim/load/internal/content"
-	"github.com/watchmill/watchmill/sim/scenario"
+	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
 )
 
-// The scenarios in testdata tell what was written and what a watcher saw, and
-// have it judged:
+// TestTrails runs testdata/trails, which says what was written and what a consumer
+// received, and has it judged:
 //
 //	write                  a line per write: revision, key, node; "-" deletes,
 //	                       a "!" in front of the node emits
 //	gap after=n through=n  the engine did not see these revisions
-//	watch [fields=…]       a line per thing that the watcher went through: begin n,
-//	                       reach n, seen n…, initial n…, anew, bookmark n, end n
-//	                       (InitialEnd), list n n… (a list at a revision, of objects
-//	                       with these), conflated n, synthetic n
-func TestTrailText(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
-		var l audit.Ledger
+//	watch [fields=…]       a line per step of the consumer: begin n, reach n, seen n…,
+//	                       state, initial n…, end n (InitialEnd), bookmark n,
+//	                       list n n… (a list at a revision, of objects with these),
+//	                       conflated n, synthetic n
+func TestTrails(t *testing.T) {
+	datadriven.Walk(t, "testdata/trails", func(t *testing.T, file string) {
+		var l judge.Ledger
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "write":
-				l = audit.Ledger{}
+				l = judge.Ledger{}
 				for line := range strings.Lines(d.Input) {
 					l.Note(parseEntry(t, line))
 				}
@@ -52,21 +50,20 @@ func TestTrailText(t *testing.T) {
 	})
 }
 
-func parseEntry(t *testing.T, line string) audit.Entry {
-	var e audit.Entry
+func parseEntry(t *testing.T, line string) judge.Entry {
+	var e judge.Entry
 	var node string
 	if _, err := fmt.Sscan(line, &e.Revision, &e.Key, &node); err != nil {
 		t.Fatal(line, err)
 	}
 	node, e.Emitted = strings.CutPrefix(node, "!")
-	if node != "-" {
-		e.Attrs = &content.Attributes{Fields: fields.Set{"node": node}}
-	}
+	e.Deleted = node == "-"
+	e.Fields = fields.Set{"node": node}
 	return e
 }
 
-func judged(t *testing.T, d *datadriven.TestData, l *audit.Ledger) string {
-	var sel scenario.Selection
+func judged(t *testing.T, d *datadriven.TestData, l *judge.Ledger) string {
+	var sel judge.Selection
 	if d.HasArg("fields") {
 		d.ScanArgs(t, "fields", &sel.Fields)
 	}
@@ -76,33 +73,34 @@ func judged(t *testing.T, d *datadriven.TestData, l *audit.Ledger) string {
 	if d.HasArg("key") {
 		d.ScanArgs(t, "key", &sel.Key)
 	}
-	var tr audit.Trail
+	var tr judge.Trail[string]
 	for line := range strings.Lines(d.Input) {
 		words := strings.Fields(line)
 		switch words[0] {
-		case "anew":
-			tr.Anew()
+		case "state":
+			tr.ExpectState()
 		case "list":
-			tr.Listed(listOf(t, words[1:]))
+			tr.List(listOf(t, words[1:]))
 		default:
 			for _, number := range words[1:] {
-				walk(t, &tr, words[0], number)
+				step(t, &tr, words[0], number)
 			}
 		}
 	}
 	tr.End()
-	expected := audit.Expect(slices.Values([]scenario.Selection{sel}), l)
-	v := expected.Verdict(sel, &tr)
-	if v.Broken == "" {
-		v.Broken = "nothing broken"
+	expected := judge.Expect(slices.Values([]judge.Selection{sel}), l)
+	v := tr.Judge(expected, sel)
+	verdict := "fine"
+	if v.Failure != nil {
+		verdict = v.Failure.Error()
 	}
-	return fmt.Sprintf("had to see %v\nlost %d; %s\n", expected.Revisions(sel), v.Lost, v.Broken)
+	return fmt.Sprintf("had to see %v\nlost %d; %s\n", expected.Revisions(sel), v.Lost, verdict)
 }
 
-func listOf(t *testing.T, numbers []string) *engine.List[content.Item] {
-	list := &engine.List[content.Item]{Revision: revision(t, numbers[0])}
+func listOf(t *testing.T, numbers []string) *engine.List[string] {
+	list := &engine.List[string]{Revision: revision(t, numbers[0])}
 	for _, number := range numbers[1:] {
-		list.Items = append(list.Items, &engine.Object[content.Item]{Revision: revision(t, number)})
+		list.Items = append(list.Items, &engine.Object[string]{Revision: revision(t, number)})
 	}
 	return list
 }
@@ -114,9 +112,9 @@ func revision(t *testing.T, number string) (rev engine.Revision) {
 	return rev
 }
 
-func walk(t *testing.T, tr *audit.Trail, verb, number string) {
+func step(t *testing.T, tr *judge.Trail[string], verb, number string) {
 	rev := revision(t, number)
-	ev := engine.Event[content.Item]{Type: engine.Modified, Revision: rev}
+	ev := engine.Event[string]{Type: engine.Modified, Revision: rev}
 	switch verb {
 	case "begin":
 		tr.Begin(rev)
@@ -138,5 +136,5 @@ func walk(t *testing.T, tr *audit.Trail, verb, number string) {
 	default:
 		t.Fatal(verb)
 	}
-	tr.See(&ev)
+	tr.Receive(&ev)
 }

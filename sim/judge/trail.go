@@ -1,0 +1,277 @@
+package judge
+
+import "github.com/watchmill/watchmill/engine"
+
+// Trail is what a consumer has received, over any number of watches, in constant
+// space: where a [Record] has every event, a trail has stretches of revisions and
+// digests of what was received in each. It is for loads of many watches and
+// events.
+//
+// Within a stretch every event must have come, in order and once. Between two
+// stretches the consumer knows that it has missed something: it listed, or got
+// events that stand for several. With [Trail.KeepObjects] a trail also has the
+// state that the events add up to.
+//
+// The zero value has received nothing. A trail belongs to one goroutine at a time.
+type Trail[T any] struct {
+	// Name is what failures call the consumer.
+	Name string
+	// Conflated is how many events stood for several.
+	Conflated uint64
+	// Disordered is how many came twice or out of order.
+	Disordered uint64
+
+	closed []stretch
+	open   stretch
+	// begun: there is an open stretch.
+	begun bool
+	// resync: an event stood for several. The next one that does not begins another
+	// stretch.
+	resync bool
+	last   engine.Revision // the newest that was received
+	// states are those that were received whole; initial is the part that has come
+	// of the next.
+	states  []stateDigest
+	initial digest
+	objects *objects[T] // nil without KeepObjects
+	failure *Failure    // the first
+}
+
+// stretch is what came of the revisions (after, through].
+type stretch struct {
+	after, through engine.Revision
+	received       digest
+}
+
+// stateDigest is a state that was received as that of a revision.
+type stateDigest struct {
+	at engine.Revision
+	digest
+}
+
+// objects are the state that a consumer's events add up to.
+type objects[T any] struct {
+	byKey map[string]*engine.Object[T]
+	// since is the revision after which every change was received, zero if the whole
+	// state was; based says that it has been set.
+	since engine.Revision
+	based bool
+}
+
+// KeepObjects has the trail keep the newest object of each key, for
+// [Trail.Outdated]. It must come first.
+func (t *Trail[T]) KeepObjects() { t.objects = &objects[T]{byKey: map[string]*engine.Object[T]{}} }
+
+// Objects returns the objects by key, nil without KeepObjects.
+func (t *Trail[T]) Objects() map[string]*engine.Object[T] {
+	if t.objects == nil {
+		return nil
+	}
+	return t.objects.byKey
+}
+
+// ReplaceObjects sets what the consumer has made of the events, where that is not
+// what they add up to. Without KeepObjects it does nothing.
+func (t *Trail[T]) ReplaceObjects(byKey map[string]*engine.Object[T]) {
+	if t.objects != nil {
+		t.objects.byKey = byKey
+	}
+}
+
+// ExpectState says that an initial state comes next. What has come of one before,
+// if it is incomplete, does not count.
+func (t *Trail[T]) ExpectState() {
+	t.initial = digest{}
+	t.objects.reset()
+}
+
+// List starts a stretch after a list.
+func (t *Trail[T]) List(list *engine.List[T]) {
+	var received digest
+	t.objects.reset()
+	for _, o := range list.Items {
+		received = received.plus(o.Revision)
+		t.objects.apply(&engine.Event[T]{Type: engine.Added, Object: o})
+	}
+	t.states = append(t.states, stateDigest{list.Revision, received})
+	t.Begin(list.Revision)
+}
+
+// Begin starts a stretch after a revision.
+func (t *Trail[T]) Begin(after engine.Revision) {
+	t.End()
+	t.objects.base(after)
+	t.open, t.begun, t.resync = stretch{after: after, through: after}, true, false
+	t.last = max(t.last, after)
+}
+
+// End closes the open stretch where it is.
+func (t *Trail[T]) End() {
+	if t.begun {
+		t.closed = append(t.closed, t.open)
+	}
+	t.begun = false
+}
+
+// Reach extends the open stretch to a revision: nothing else was to come up to it.
+func (t *Trail[T]) Reach(rev engine.Revision) {
+	if t.begun && !t.resync {
+		t.open.through = max(t.open.through, rev)
+	}
+}
+
+// At returns the revision up to which everything was received; false if there is
+// no stretch yet to resume.
+func (t *Trail[T]) At() (through engine.Revision, begun bool) { return t.open.through, t.begun }
+
+// Stop extends the trail to where a watch stopped, zero if that is unknown. After
+// events that stood for several, another stretch begins there.
+func (t *Trail[T]) Stop(at engine.Revision) {
+	switch {
+	case t.resync && at > 0:
+		t.Begin(at)
+	case at > 0:
+		t.Reach(at)
+	}
+}
+
+// Receive adds an event.
+func (t *Trail[T]) Receive(ev *engine.Event[T]) {
+	t.objects.apply(ev)
+	switch {
+	case ev.Is(engine.Initial):
+		t.initial = t.initial.plus(ev.Revision)
+	case ev.Type == engine.Bookmark:
+		t.bookmark(ev)
+	case ev.Is(engine.Conflated):
+		t.Conflated++
+		t.resync = true
+	case ev.Is(engine.Synthetic):
+		t.last = max(t.last, ev.Revision)
+	default:
+		t.change(ev)
+	}
+}
+
+func (t *Trail[T]) bookmark(ev *engine.Event[T]) {
+	if ev.Is(engine.InitialEnd) {
+		t.states = append(t.states, stateDigest{ev.Revision, t.initial})
+		t.initial = digest{}
+		t.Begin(ev.Revision)
+	}
+	t.last = max(t.last, ev.Revision)
+	t.Reach(ev.Revision)
+}
+
+func (t *Trail[T]) change(ev *engine.Event[T]) {
+	if ev.Revision <= t.last && !t.resync {
+		t.Disordered++
+		broken := Ordered
+		if ev.Revision == t.last {
+			broken = Unique
+		}
+		t.fail(broken, "it got %s at revision %d after revision %d", ev.Type, ev.Revision, t.last)
+		return
+	}
+	if t.resync {
+		t.Begin(ev.Revision - 1)
+	}
+	t.last = max(t.last, ev.Revision)
+	t.Reach(ev.Revision)
+	t.open.received = t.open.received.plus(ev.Revision)
+}
+
+// fail notes the first failure.
+func (t *Trail[T]) fail(i Invariant, format string, args ...any) {
+	if t.failure == nil {
+		t.failure = Failed(i, t.Name, format, args...)
+	}
+}
+
+// base sets the revision that the objects are complete from, unless that is known.
+func (k *objects[T]) base(since engine.Revision) {
+	if k != nil && !k.based {
+		k.since, k.based = since, true
+	}
+}
+
+// reset starts over: the whole state comes next.
+func (k *objects[T]) reset() {
+	if k != nil {
+		clear(k.byKey)
+		k.since, k.based = 0, true
+	}
+}
+
+func (k *objects[T]) apply(ev *engine.Event[T]) {
+	switch {
+	case k == nil || ev.Object == nil || ev.Type == engine.Emitted:
+	case ev.Type == engine.Deleted:
+		delete(k.byKey, ev.Object.Key)
+	default:
+		k.byKey[ev.Object.Key] = ev.Object
+	}
+}
+
+// Verdict is how a trail differs from what was expected.
+type Verdict struct {
+	// Lost is how many events the consumer neither received nor learned that it
+	// had missed.
+	Lost uint64
+	// Failure is the first of all others, nil if there is none.
+	Failure *Failure
+}
+
+// Judge compares a trail that has ended with what watches of the selection, one of
+// Expect's, must see.
+func (t *Trail[T]) Judge(x *Expected, sel Selection) Verdict {
+	var lost uint64
+	for _, s := range t.closed {
+		want := x.bySelection[sel].visible(s.after, s.through, x.ledger.gaps)
+		switch {
+		case s.received.count < want.count:
+			lost += want.count - s.received.count
+		case s.received.count > want.count:
+			t.fail(Filter, "it saw %d events in revisions %d to %d, of which %d are for it", s.received.count, s.after+1, s.through, want.count)
+		case s.received != want:
+			t.fail(Genuine, "it saw as many events in revisions %d to %d as are for it, but others", s.after+1, s.through)
+		}
+	}
+	for _, s := range t.states {
+		lost += t.judgeState(s, x.bySelection[sel].state(s.at))
+	}
+	return Verdict{lost, t.failure}
+}
+
+// judgeState compares a state with the expected one and returns how many objects
+// are missing. They are lost, since no event will deliver them.
+func (t *Trail[T]) judgeState(s stateDigest, want digest) (lost uint64) {
+	switch {
+	case s.count < want.count:
+		return want.count - s.count
+	case s.count > want.count:
+		t.fail(InitialState, "it was given %d objects as the state at revision %d, when there were %d for it", s.count, s.at, want.count)
+	case s.digest != want:
+		t.fail(InitialState, "it was given as many objects as the state at revision %d as there were for it, but others", s.at)
+	}
+	return 0
+}
+
+// Outdated returns of how many objects the consumer, which has received
+// everything, does not have the newest state; zero without KeepObjects.
+func (t *Trail[T]) Outdated(x *Expected, sel Selection) (n uint64) {
+	if t.objects == nil {
+		return 0
+	}
+	if x.newest == nil {
+		x.newest = x.ledger.NewestByKey()
+	}
+	for key, e := range x.newest {
+		o, has := t.objects.byKey[key]
+		is := x.bySelection[sel].matches(&e)
+		if e.Revision > t.objects.since && (is != has || is && o.Revision != e.Revision) {
+			n++
+		}
+	}
+	return n
+}
