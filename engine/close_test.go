@@ -121,6 +121,11 @@ func TestClose_LaterCallsSaySo(t *testing.T) {
 			_, err := e.Update(ctx, "a", func(p pod) (pod, error) { return p, nil }, engine.UpdateOptions{})
 			return err
 		},
+		"Replace": func() error { _, err := e.Replace(ctx, pod{Name: "a"}, 1); return err },
+		"Modify": func() error {
+			_, err := e.Modify(ctx, "a", func(*engine.Object[pod]) (engine.Change[pod], error) { return engine.Change[pod]{}, nil }, engine.ModifyOptions{})
+			return err
+		},
 		"Delete": func() error { _, err := e.Delete(ctx, "a", engine.DeleteOptions{}); return err },
 		"DeleteIf": func() error {
 			_, err := e.DeleteIf(ctx, "a", func(*engine.Object[pod]) error { return nil }, engine.DeleteOptions{})

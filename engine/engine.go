@@ -27,6 +27,8 @@ type engineCore interface {
 	create(ctx context.Context, draft *store.Object, ttl time.Duration) (*store.Object, error)
 	put(ctx context.Context, draft *store.Object, opts PutOptions) (*store.Object, error)
 	update(ctx context.Context, key string, change backend.UpdateFunc, opts UpdateOptions) (*store.Object, error)
+	replace(ctx context.Context, draft *store.Object, revision Revision) (*store.Object, error)
+	modify(ctx context.Context, key string, change backend.ModifyFunc, opts ModifyOptions) (*store.Object, error)
 	remove(ctx context.Context, key string, opts DeleteOptions, validate backend.ValidateFunc) (*store.Object, error)
 	emit(ctx context.Context, draft *store.Object) (Revision, error)
 	get(ctx context.Context, key string, opts GetOptions) (*store.Object, error)

@@ -196,6 +196,51 @@ func ExampleEngine_Update() {
 	// true
 }
 
+// Modify sees the whole object; here a lease that runs out soon is renewed, and one
+// whose holder has gone is deleted.
+func ExampleEngine_Modify() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+	leased, _ := pods.CreateWithTTL(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n1"}, time.Minute)
+	tend := func(o *engine.Object[Pod]) (engine.Change[Pod], error) {
+		if o.Value.Node == "" {
+			return engine.Change[Pod]{Delete: true}, nil
+		}
+		next := engine.Change[Pod]{Value: o.Value}
+		if o.Expires.Sub(o.Written) < time.Hour {
+			next.TTL = time.Hour
+		}
+		return next, nil
+	}
+	renewed, _ := pods.Modify(ctx, leased.Key, tend, engine.ModifyOptions{})
+	fmt.Println(renewed.Expires.Sub(renewed.Written))
+	_, _ = pods.Put(ctx, Pod{Namespace: "default", Name: "web-1"})
+	gone, _ := pods.Modify(ctx, leased.Key, tend, engine.ModifyOptions{})
+	_, err := pods.Get(ctx, leased.Key, engine.GetOptions{})
+	fmt.Println(gone.Revision, errors.Is(err, engine.ErrNotFound))
+	// Output:
+	// 1h0m0s
+	// 5 true
+}
+
+// A value that was edited elsewhere is written only over the state it was made from.
+func ExampleEngine_Replace() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+	shown, _ := pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
+	edited := shown.Value
+	edited.Node = "n7"
+	_, err := pods.Replace(ctx, edited, shown.Revision)
+	fmt.Println(err)
+	_, err = pods.Replace(ctx, edited, shown.Revision) // another tab of the browser
+	fmt.Println(errors.Is(err, engine.ErrConflict))
+	// Output:
+	// <nil>
+	// true
+}
+
 func ExampleEngine_Delete() {
 	ctx := context.Background()
 	pods := newPods()

@@ -38,7 +38,7 @@ type UpdateOptions struct {
 	// Preconditions must hold for the object that is replaced.
 	Preconditions Preconditions
 	// CreateIfMissing calls the function with the zero value and creates the
-	// object if there is none.
+	// object if there is none. So does the precondition Absent.
 	CreateIfMissing bool
 	// TTL is how long the object lives from this update on; zero leaves it to expire
 	// when it would have, be that never.
@@ -96,7 +96,8 @@ func (e *Engine[T]) Put(ctx context.Context, value T) (*Object[T], error) {
 
 // PutOptions qualifies a PutWith. The zero value is a Put.
 type PutOptions struct {
-	// Preconditions must hold for the object that is replaced.
+	// Preconditions must hold for the object that is replaced, or for there being
+	// none.
 	Preconditions Preconditions
 	// TTL and Permanent are as in [UpdateOptions].
 	TTL       time.Duration
@@ -117,10 +118,38 @@ func (e *core) put(ctx context.Context, draft *store.Object, opts PutOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	replace := func(context.Context, *store.Object) (*store.Object, error) { return draft, nil }
-	return e.update(ctx, key, replace, UpdateOptions{
+	return e.update(ctx, key, always(draft), UpdateOptions{
 		Preconditions: opts.Preconditions, CreateIfMissing: true, TTL: opts.TTL, Permanent: opts.Permanent,
 	})
+}
+
+// Replace stores value under its key if the object there is still at revision, that
+// of the state that value was made from, and returns it as stored. A TTL goes on. It
+// is what a form that was filled in for minutes, or another process, comes back with;
+// [Engine.Update] is shorter where the value is made at once. To write only where
+// there is no object, call [Engine.Create].
+//
+// Errors: [ErrConflict] if the object is at another revision, [ErrNotFound] if it is
+// gone, [usercode.ErrConfig] if revision is zero, and as for Update.
+func (e *Engine[T]) Replace(ctx context.Context, value T, revision Revision) (*Object[T], error) {
+	o, err := e.core.replace(ctx, draft(value), revision)
+	return typed[T](o), err
+}
+
+func (e *core) replace(ctx context.Context, draft *store.Object, revision Revision) (*store.Object, error) {
+	if revision == 0 {
+		return nil, &usercode.ConfigError{Field: "revision", Problem: "is zero, which no object has; give that of the object to replace, or call Put"}
+	}
+	key, err := e.keyOf(draft)
+	if err != nil {
+		return nil, err
+	}
+	return e.update(ctx, key, always(draft), UpdateOptions{Preconditions: Preconditions{Revision: revision}})
+}
+
+// always returns the function of an update to draft, whatever the object is.
+func always(draft *store.Object) backend.UpdateFunc {
+	return func(context.Context, *store.Object) (*store.Object, error) { return draft, nil }
 }
 
 // keyOf returns the key of the draft's value.

@@ -99,18 +99,26 @@ func (e *KeyError) Is(target error) bool { return target == ErrInvalidKey }
 // PreconditionError says which precondition did not hold.
 type PreconditionError struct {
 	Key string
-	// Field is "UID" or "Revision".
+	// Field is "UID", "Revision" or "Absent".
 	Field string
-	// Want is what the caller demanded, Got what storage has.
+	// Want is what the caller demanded, Got what storage has. For Absent that is the
+	// revision of the object that is there.
 	Want, Got Revision
 }
 
 func (e *PreconditionError) Error() string {
+	if e.Field == absent {
+		return fmt.Sprintf("precondition failed on %q: there is an object at revision %d, wanted none", e.Key, e.Got)
+	}
 	return fmt.Sprintf("precondition failed on %q: %s is %d, wanted %d", e.Key, e.Field, e.Got, e.Want)
 }
 
 // Is makes errors.Is(err, ErrPrecondition) true, and errors.Is(err, ErrConflict):
-// the object has changed, or is another one, since the caller read it.
+// the object has changed, or is another one, since the caller read it. If there was
+// to be none, errors.Is(err, ErrExists) is true as well.
 func (e *PreconditionError) Is(target error) bool {
-	return target == ErrPrecondition || target == ErrConflict
+	return target == ErrPrecondition || target == ErrConflict || target == ErrExists && e.Field == absent
 }
+
+// absent is the Field of a precondition that there is no object.
+const absent = "Absent"

@@ -36,6 +36,9 @@ func (s *Storage) Delete(ctx context.Context, key string, opts DeleteOptions) (*
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
 	}
+	if opts.Preconditions.Absent {
+		return nil, &usercode.ConfigError{Field: "Preconditions.Absent", Problem: "is set for a deletion, which needs an object; leave it out"}
+	}
 	return s.retryUntilCertain(ctx, key, opts.Suggestion, false, func(now assumed) (*store.Object, error) {
 		return s.tryDelete(ctx, key, &opts, now.object)
 	})

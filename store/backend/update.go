@@ -29,7 +29,8 @@ type UpdateOptions struct {
 	// else; nil, or an object with another key, is no suggestion.
 	Suggestion *store.Object
 	// CreateIfMissing calls the function with nil and creates the object if
-	// there is none, instead of failing with [store.ErrNotFound].
+	// there is none, instead of failing with [store.ErrNotFound]. So does a
+	// precondition that demands that there is none.
 	CreateIfMissing bool
 	// TTL is how long the object lives from this update on; zero leaves it to expire
 	// when it would have, be that never.
@@ -39,15 +40,27 @@ type UpdateOptions struct {
 }
 
 // put returns the options of the write.
-func (o *UpdateOptions) put() PutOptions {
-	return PutOptions{TTL: o.TTL, KeepExpiry: o.TTL == 0 && !o.Permanent}
-}
+func (o *UpdateOptions) put() PutOptions { return putOptions(o.TTL, o.Permanent) }
 
 func (o *UpdateOptions) validate() error {
-	if o.TTL != 0 && o.Permanent {
-		return &usercode.ConfigError{Field: "UpdateOptions.Permanent", Problem: fmt.Sprintf("is set beside a TTL of %v; give one of them", o.TTL)}
+	if err := o.Preconditions.validate(); err != nil {
+		return err
 	}
-	return validateTTL("UpdateOptions.TTL", o.TTL, "the object expires when it would have")
+	return validateExpiry("UpdateOptions", o.TTL, o.Permanent)
+}
+
+// putOptions returns the options of a write over an object that keeps its expiry
+// unless it gets another one.
+func putOptions(ttl time.Duration, permanent bool) PutOptions {
+	return PutOptions{TTL: ttl, KeepExpiry: ttl == 0 && !permanent}
+}
+
+// validateExpiry judges the TTL and Permanent of the struct with that name.
+func validateExpiry(options string, ttl time.Duration, permanent bool) error {
+	if ttl != 0 && permanent {
+		return &usercode.ConfigError{Field: options + ".Permanent", Problem: fmt.Sprintf("is set beside a TTL of %v; give one of them", ttl)}
+	}
+	return validateTTL(options+".TTL", ttl, "the object expires when it would have")
 }
 
 // GuaranteedUpdate replaces the object under key by what update makes of it,
@@ -66,7 +79,8 @@ func (s *Storage) GuaranteedUpdate(ctx context.Context, key string, update Updat
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	return s.retryUntilCertain(ctx, key, opts.Suggestion, opts.CreateIfMissing, func(now assumed) (*store.Object, error) {
+	missingOK := opts.CreateIfMissing || opts.Preconditions.Absent
+	return s.retryUntilCertain(ctx, key, opts.Suggestion, missingOK, func(now assumed) (*store.Object, error) {
 		return s.tryUpdate(ctx, key, update, &opts, now)
 	})
 }
@@ -80,8 +94,13 @@ func (s *Storage) tryUpdate(ctx context.Context, key string, update UpdateFunc, 
 	if err != nil {
 		return nil, err
 	}
-	put := opts.put()
-	same, err := s.changesNothing(now.object, draft, put)
+	return s.replace(ctx, key, draft, now, opts.put())
+}
+
+// replace writes draft over what the object is believed to be, unless that would
+// change nothing.
+func (s *Storage) replace(ctx context.Context, key string, draft *store.Object, now assumed, opts PutOptions) (*store.Object, error) {
+	same, err := s.changesNothing(now.object, draft, opts)
 	switch {
 	case err != nil:
 		return nil, err
@@ -90,7 +109,7 @@ func (s *Storage) tryUpdate(ctx context.Context, key string, update UpdateFunc, 
 	case same:
 		return nil, errUnverified
 	}
-	written, err := s.put(ctx, key, draft, now.object, put)
+	written, err := s.put(ctx, key, draft, now.object, opts)
 	return written, lostRace(err)
 }
 
@@ -106,11 +125,16 @@ func (s *Storage) nextValue(ctx context.Context, key string, update UpdateFunc, 
 	if failure != nil {
 		return nil, failure
 	}
+	return draft, s.checkKey(key, draft)
+}
+
+// checkKey returns an error unless draft belongs under key.
+func (s *Storage) checkKey(key string, draft *store.Object) error {
 	got, err := s.keyOf(draft)
 	if err == nil && got != key {
 		err = cmp.Or(store.ValidateKey(got), error(&KeyMismatchError{Key: key, Got: got}))
 	}
-	return draft, err
+	return err
 }
 
 // changesNothing reports whether writing draft over current would leave both
