@@ -43,10 +43,14 @@ func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
 //	engine.Fields[Pod]{"spec.nodeName": func(p Pod) string { return p.Node }}
 type Fields[T any] map[string]func(T) string
 
-// Config configures an engine. Only Key is required.
+// Config configures an engine. Nearly every engine needs a Key; the zero value of
+// the rest is good.
 type Config[T any] struct {
 	// Key returns the object's key: path segments separated by slashes, such as
-	// "namespace/name". Required.
+	// "namespace/name". Nil means that the key cannot follow from the value, as for
+	// plain strings and bytes: then it is given beside it, to Update, Modify and
+	// Delete as always, and to PutWith as [PutOptions].Key. Create, Put, Replace and
+	// Emit, which have no room for it, fail with [usercode.ErrConfig].
 	Key func(T) string
 	// Labels returns the labels that label selectors match on.
 	Labels func(T) labels.Set
@@ -59,6 +63,16 @@ type Config[T any] struct {
 	// Equal reports whether two values are the same, so that an update that
 	// changes nothing writes nothing; nil means reflect.DeepEqual.
 	Equal func(a, b T) bool
+	// SetRevision returns a copy of the value that carries the revision of its object,
+	// for types such as those of Kubernetes. It is called once for each write,
+	// at its commit, for each object of a deletion, and, where storage encodes
+	// values, when one is decoded; then gets, lists and events share the result. It
+	// must not change its argument, must be quick and must not call the engine, since
+	// storage in memory calls it under its lock. A panic fails the write. Labels,
+	// Fields, Size and the key are taken from the value before. Equal compares values
+	// with their revisions: for a value that is made anew, rather than from the
+	// object's, it should leave them out.
+	SetRevision func(T, Revision) T
 
 	// Index names some of Fields, IndexLabels labels, by which lists look up objects
 	// without scanning all. Watches need no index: the dispatcher indexes their
@@ -120,9 +134,6 @@ type Config[T any] struct {
 
 // check returns a [*ConfigError] for the first of the functions that is wrong.
 func (c *Config[T]) check() error {
-	if c.Key == nil {
-		return &ConfigError{"Key", "is nil; every object needs a key: give a function such as func(p Pod) string { return p.Name }"}
-	}
 	if len(c.IndexLabels) > 0 && c.Labels == nil {
 		return &ConfigError{"IndexLabels", "names labels, but Labels is nil; give a function that returns them"}
 	}
@@ -141,6 +152,7 @@ func (c *Config[T]) check() error {
 // schema.
 type settings struct {
 	schema             store.Schema
+	keyless            bool // keys are given beside the values
 	index, indexLabels []string
 	indexes            []store.Attribute // what both of them mean
 	window             Window
@@ -161,8 +173,8 @@ type settings struct {
 // settings returns c without its type.
 func (c Config[T]) settings() settings {
 	s := settings{
-		schema: c.Schema(),
-		index:  c.Index, indexLabels: c.IndexLabels,
+		schema: c.Schema(), keyless: c.Key == nil,
+		index: c.Index, indexLabels: c.IndexLabels,
 		window: c.Window, noCache: c.NoCache,
 		backend: c.Backend, firstRevision: c.FirstRevision, host: c.Host, name: c.Name,
 		bookmarkPeriod: c.BookmarkPeriod, freshnessTimeout: c.FreshnessTimeout, verifyEvery: c.VerifyEvery,

@@ -175,6 +175,33 @@ func ExampleEngine_PutWith() {
 	// 00:00:00 true
 }
 
+// Values such as plain text have no key of their own: it is given beside them.
+func ExamplePutOptions_key() {
+	ctx := context.Background()
+	notes, _ := engine.New(engine.Config[string]{FirstRevision: 1})
+	defer notes.Close()
+	first, _ := notes.PutWith(ctx, "bread", engine.PutOptions{Key: "lists/food"})
+	_, err := notes.PutWith(ctx, "milk", engine.PutOptions{Key: "lists/food", Preconditions: engine.Preconditions{Absent: true}})
+	fmt.Println(first.Key, first.Value, errors.Is(err, engine.ErrExists))
+	// Output: lists/food bread true
+}
+
+// A value can carry the revision of its object, as those of Kubernetes do.
+func ExampleConfig_setRevision() {
+	type Doc struct{ Name, ResourceVersion string }
+	ctx := context.Background()
+	docs, _ := engine.New(engine.Config[Doc]{
+		Key:           func(d Doc) string { return d.Name },
+		SetRevision:   func(d Doc, rev engine.Revision) Doc { d.ResourceVersion = rev.String(); return d },
+		FirstRevision: 1,
+	})
+	defer docs.Close()
+	_, _ = docs.Create(ctx, Doc{Name: "a"})
+	gone, _ := docs.Delete(ctx, "a", engine.DeleteOptions{})
+	fmt.Println(gone.Value)
+	// Output: {a 3}
+}
+
 // Update returns a changed copy; it is called again if another writer was faster.
 func ExampleEngine_Update() {
 	ctx := context.Background()

@@ -293,7 +293,6 @@ func TestInput_Config(t *testing.T) {
 		spoil func(*engine.Config[thing])
 		words []string
 	}{
-		"Key":               {func(c *engine.Config[thing]) { c.Key = nil }, []string{"Key", "is nil", "give a function"}},
 		"Index":             {func(c *engine.Config[thing]) { c.Index, c.Fields = []string{"node"}, nil }, []string{"Index", `"node"`, "no fields are declared"}},
 		"IndexLabels":       {func(c *engine.Config[thing]) { c.IndexLabels, c.Labels = []string{"app"}, nil }, []string{"IndexLabels", "Labels is nil", "give a function"}},
 		"Index name":        {index(""), []string{"Index", `field ""`, "declared are node"}},

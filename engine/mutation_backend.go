@@ -44,10 +44,10 @@ func (g *guardedBackend) Unwrap() backend.Backend { return g.Backend }
 // Put prints the value before the write, since from then on readers share it with the
 // writer.
 func (g *guardedBackend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
-	before := g.detector.printValue(draft)
+	given := g.detector.given(draft)
 	o, err := g.Backend.Put(ctx, draft, prev, opts)
 	if err == nil {
-		g.detector.wrote(o, before, g.detector.current)
+		g.detector.wrote(o, given, g.detector.current)
 	}
 	return o, err
 }
@@ -133,25 +133,42 @@ type guardedEmitter struct {
 
 // Emit does for emitted values what Put does for written ones.
 func (g *guardedEmitter) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
-	before := g.detector.printValue(draft)
+	given := g.detector.given(draft)
 	o, err := g.emitter.Emit(ctx, draft)
 	if err == nil {
-		g.detector.wrote(o, before, g.detector.emitted)
+		g.detector.wrote(o, given, g.detector.emitted)
 	}
 	return o, err
+}
+
+// givenValue is a value as the caller of a write gave it.
+type givenValue struct {
+	// object has the value. It is the draft itself, unless storage puts a revision
+	// into that.
+	object *store.Object
+	before string
+}
+
+// given prints the value of a draft before it is written.
+func (d *detector) given(draft *store.Object) givenValue {
+	o := draft
+	if d.schema.SetRevision != nil {
+		o = d.schema.Clone(draft)
+	}
+	return givenValue{o, d.printValue(o)}
 }
 
 // printValue returns the deep print of an object's value.
 func (d *detector) printValue(o *store.Object) string { return dump.ForHash(d.valueOf(o)) }
 
 // wrote tracks o by how, and reports a value that has changed since before the write.
-func (d *detector) wrote(o *store.Object, before string, how func(*store.Object)) {
+func (d *detector) wrote(o *store.Object, given givenValue, how func(*store.Object)) {
 	d.locked(func() {
 		how(o)
 		t := d.known[o]
-		if now := d.printValue(o); now != before && t != nil && !t.reported {
+		if now := d.printValue(given.object); now != given.before && t != nil && !t.reported {
 			t.reported = true
-			d.found = append(d.found, &MutationError{o.Key, o.Revision, before, now})
+			d.found = append(d.found, &MutationError{o.Key, o.Revision, given.before, now})
 		}
 	})
 }

@@ -133,10 +133,31 @@ func (c Config[T]) Schema() store.Schema {
 			return store.Header(&whole)
 		},
 		Pointer:  func(o *store.Object) any { return &typed[T](o).Value },
-		Key:      func(o *store.Object) string { return c.Key(typed[T](o).Value) },
+		Key:      c.key(),
 		Describe: func(o *store.Object) { describe(typed[T](o), c.Labels, getters) },
 		Size:     c.size(),
 		Equal:    c.equal(),
+
+		SetRevision: c.setRevision(),
+	}
+}
+
+// key returns the function that takes an object's key from its value or, without
+// Config.Key, from its header, where the caller of a write has put it.
+func (c Config[T]) key() func(*store.Object) string {
+	if c.Key == nil {
+		return func(o *store.Object) string { return o.Key }
+	}
+	return func(o *store.Object) string { return c.Key(typed[T](o).Value) }
+}
+
+func (c Config[T]) setRevision() func(*store.Object, Revision) {
+	if c.SetRevision == nil {
+		return nil
+	}
+	return func(o *store.Object, rev Revision) {
+		whole := typed[T](o)
+		whole.Value = c.SetRevision(whole.Value, rev)
 	}
 }
 

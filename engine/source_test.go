@@ -45,10 +45,11 @@ func newMirrored(t testing.TB, schema store.Schema, noCache bool) backendtest.Ha
 	b, err := memory.New(schema, memory.Options{Clock: virtual, FirstRevision: 1})
 	require.NoError(t, err)
 	e, err := engine.New(engine.Config[backendtest.Value]{
-		Key:     func(v backendtest.Value) string { return v.Key },
-		Labels:  func(v backendtest.Value) labels.Set { return labels.Set{"text": v.Text} },
-		Fields:  engine.Fields[backendtest.Value]{"key": func(v backendtest.Value) string { return v.Key }},
-		Backend: b, NoCache: noCache,
+		Key:         func(v backendtest.Value) string { return v.Key },
+		SetRevision: backendtest.Value.WithRevision,
+		Labels:      func(v backendtest.Value) labels.Set { return labels.Set{"text": v.Text} },
+		Fields:      engine.Fields[backendtest.Value]{"key": func(v backendtest.Value) string { return v.Key }},
+		Backend:     b, NoCache: noCache,
 	})
 	require.NoError(t, err)
 	require.NoError(t, e.WaitFor(t.Context(), 0)) // the window begins before the first write

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -28,6 +29,9 @@ func (e *Engine[T]) CreateWithTTL(ctx context.Context, value T, ttl time.Duratio
 func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duration) (*store.Object, error) {
 	if err := e.accepts(); err != nil {
 		return nil, err
+	}
+	if e.cfg.keyless {
+		return nil, errNoKey
 	}
 	return e.acknowledge(e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl}))
 }
@@ -96,6 +100,9 @@ func (e *Engine[T]) Put(ctx context.Context, value T) (*Object[T], error) {
 
 // PutOptions qualifies a PutWith. The zero value is a Put.
 type PutOptions struct {
+	// Key is the object's key. Without [Config].Key it is required; with it, it is
+	// left out, or the same as the value's.
+	Key string
 	// Preconditions must hold for the object that is replaced, or for there being
 	// none.
 	Preconditions Preconditions
@@ -107,6 +114,9 @@ type PutOptions struct {
 // PutWith is Put with options. With a TTL it writes even if an equal value was there,
 // since that expires later now.
 //
+// It is the one write that takes the key beside the value, and by its Preconditions it
+// is all of them: Absent makes it a Create, Revision a Replace.
+//
 // Errors: as for Create and Update.
 func (e *Engine[T]) PutWith(ctx context.Context, value T, opts PutOptions) (*Object[T], error) {
 	o, err := e.core.put(ctx, draft(value), opts)
@@ -114,11 +124,12 @@ func (e *Engine[T]) PutWith(ctx context.Context, value T, opts PutOptions) (*Obj
 }
 
 func (e *core) put(ctx context.Context, draft *store.Object, opts PutOptions) (*store.Object, error) {
+	draft.Key = opts.Key
 	key, err := e.keyOf(draft)
 	if err != nil {
 		return nil, err
 	}
-	return e.update(ctx, key, always(draft), UpdateOptions{
+	return e.update(ctx, cmp.Or(opts.Key, key), always(draft), UpdateOptions{
 		Preconditions: opts.Preconditions, CreateIfMissing: true, TTL: opts.TTL, Permanent: opts.Permanent,
 	})
 }
@@ -152,8 +163,14 @@ func always(draft *store.Object) backend.UpdateFunc {
 	return func(context.Context, *store.Object) (*store.Object, error) { return draft, nil }
 }
 
-// keyOf returns the key of the draft's value.
+// errNoKey: a write needs a key that neither the value has nor the caller gave.
+var errNoKey = &usercode.ConfigError{Field: "Config.Key", Problem: "is nil, so values have no key of their own: call PutWith with PutOptions.Key, Update or Modify, or give a function such as func(p Pod) string { return p.Name }"}
+
+// keyOf returns the key of the draft's value or, without [Config].Key, the draft's.
 func (e *core) keyOf(draft *store.Object) (key string, err error) {
+	if e.cfg.keyless && draft.Key == "" {
+		return "", errNoKey
+	}
 	err = usercode.Call("Key", "", func() { key = e.schema.Key(draft) })
 	return key, err
 }

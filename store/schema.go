@@ -3,10 +3,12 @@ package store
 import (
 	"slices"
 	"time"
+
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Schema has the functions by which the core handles values of one Go type. All
-// are required. They are pure, do not keep or change their arguments, may be
+// but SetRevision are required. They are pure, do not keep or change their arguments, may be
 // called from any goroutine, and may panic where they run user code, which
 // callers contain.
 type Schema struct {
@@ -19,7 +21,8 @@ type Schema struct {
 	// Pointer returns a *T that points to the object's value.
 	Pointer func(*Object) any
 	// Key returns the key of the object's value; see [ValidateKey] for what is
-	// allowed.
+	// allowed. Where the key cannot follow from the value, it returns the object's
+	// own.
 	Key func(*Object) string
 	// Describe fills in an object's Labels and Fields from its value.
 	Describe func(*Object)
@@ -29,12 +32,28 @@ type Schema struct {
 	// Equal reports whether two objects have the same value, so that an update
 	// that changes nothing writes nothing.
 	Equal func(a, b *Object) bool
+	// SetRevision, if not nil, puts a revision into an object's value: it changes the
+	// object, which is not shared yet, but nothing that the value points to.
+	// Backends call [Schema.Stamp] when the revision is known.
+	SetRevision func(o *Object, rev Revision)
 }
 
-// Gone returns a copy of o as the object of its deletion at rev.
+// Stamp puts rev into the value of o, which is not shared yet, if the schema says
+// how. The error is a [*usercode.PanicError]; then o is as it was.
+func (s *Schema) Stamp(o *Object, rev Revision) error {
+	if s.SetRevision == nil {
+		return nil
+	}
+	return usercode.Call("Schema.SetRevision", o.Key, func() { s.SetRevision(o, rev) })
+}
+
+// Gone returns a copy of o as the object of its deletion at rev. If SetRevision
+// panics, which it did not when o was written, the value keeps the revision that it
+// has: a deletion that has happened cannot fail.
 func (s *Schema) Gone(o *Object, rev Revision, at time.Time) *Object {
 	gone := s.Clone(o)
 	gone.Revision, gone.Written = rev, at
+	_ = s.Stamp(gone, rev)
 	return gone
 }
 

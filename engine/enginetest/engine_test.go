@@ -66,7 +66,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 	shared := pods()
 	shared.Host = host
 	for want, test := range map[string]func(r *recorder){
-		"Key is nil":               func(r *recorder) { enginetest.New(r, engine.Config[pod]{}) },
+		"BookmarkPeriod is neg":    func(r *recorder) { enginetest.New(r, engine.Config[pod]{BookmarkPeriod: -1}) },
 		"given 2 Options":          func(r *recorder) { enginetest.New(r, pods(), enginetest.Options{}, enginetest.Options{}) },
 		"exclude each other":       func(r *recorder) { enginetest.New(r, shared, enginetest.Deterministic(1)) },
 		"CloseTimeout is negative": func(r *recorder) { enginetest.New(r, pods(), enginetest.Options{CloseTimeout: -1}) },

@@ -60,7 +60,7 @@ type Source[T any] struct {
 }
 
 // NewSource returns empty storage for objects as cfg describes them, of which
-// only Key, Labels, Fields, Size and Equal are used. It takes at most one
+// only Key, Labels, Fields, Size, Equal and SetRevision are used. It takes at most one
 // SourceOptions; of several, the first counts.
 func NewSource[T any](cfg engine.Config[T], opts ...SourceOptions) *Source[T] {
 	var o SourceOptions

@@ -31,9 +31,10 @@ func TestSourceConformance(t *testing.T) {
 // values describes what the conformance suite stores, as its own schema does.
 func values() engine.Config[backendtest.Value] {
 	return engine.Config[backendtest.Value]{
-		Key:    func(v backendtest.Value) string { return v.Key },
-		Labels: func(v backendtest.Value) labels.Set { return labels.Set{"text": v.Text} },
-		Fields: engine.Fields[backendtest.Value]{"key": func(v backendtest.Value) string { return v.Key }},
+		Key:         func(v backendtest.Value) string { return v.Key },
+		Labels:      func(v backendtest.Value) labels.Set { return labels.Set{"text": v.Text} },
+		Fields:      engine.Fields[backendtest.Value]{"key": func(v backendtest.Value) string { return v.Key }},
+		SetRevision: backendtest.Value.WithRevision,
 		Size: func(v backendtest.Value) int {
 			if v.Poison {
 				panic("poisoned value")

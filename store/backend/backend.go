@@ -49,7 +49,8 @@ type Backend interface {
 	// Put stores draft if the object under its key is still prev, of which the
 	// key and the revision count; a nil prev demands that there is none. The
 	// caller has filled in draft's Key, Labels, Fields and value. Storage fills
-	// in the rest, owns draft from then on, and returns it. After an error draft
+	// in the rest, lets the value carry the revision by [store.Schema.Stamp], owns
+	// draft from then on, and returns it. After an error draft
 	// is the caller's again.
 	//
 	// Errors: [store.ErrExists] for a nil prev, otherwise [store.ErrNotFound]

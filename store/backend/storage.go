@@ -36,8 +36,8 @@ type CreateOptions struct {
 	TTL time.Duration
 }
 
-// Create stores draft, of which only the value is filled in, under the key that
-// the schema gives it, and returns it as stored.
+// Create stores draft, of which only the value is filled in, and the key if it
+// cannot follow from the value, under the key that the schema gives it, and returns it as stored.
 //
 // Errors: [store.ErrExists] if there is an object with that key,
 // [store.ErrInvalidKey], [usercode.ErrConfig], [usercode.ErrPanic], ctx's error, or

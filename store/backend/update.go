@@ -130,6 +130,9 @@ func (s *Storage) nextValue(ctx context.Context, key string, update UpdateFunc, 
 
 // checkKey returns an error unless draft belongs under key.
 func (s *Storage) checkKey(key string, draft *store.Object) error {
+	if draft != nil {
+		draft.Key = key // for a schema that takes the key from there
+	}
 	got, err := s.keyOf(draft)
 	if err == nil && got != key {
 		err = cmp.Or(store.ValidateKey(got), error(&KeyMismatchError{Key: key, Got: got}))

@@ -148,6 +148,11 @@ var brokenWrites = []damage{
 			}
 			return o, err
 		})},
+	{"stores values without their revision", "Contract_ValuesCarryTheirRevision", eachPut(
+		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			store.As[item](draft).Value.Stamped = false
+			return h.Put(ctx, draft, prev, opts)
+		})},
 	{"updates objects in place", "Contract_ObjectsOnceReturnedNeverChange", eachPut(
 		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
 			old, _ := h.Get(ctx, draft.Key)

@@ -174,6 +174,39 @@ var writeChecks = []check{
 		require.Equal(r, "y", textOf(written))
 		r.holds(written)
 	}},
+	{"Contract_ValuesCarryTheirRevision", func(r *rig) {
+		from := r.revision()
+		write := func(text string, prev *object) *object {
+			o, err := r.tryPut(Draft(Value{Key: "a", Text: text, Stamped: true, Revision: 1}), prev, backend.PutOptions{})
+			require.NoError(r, err)
+			return o
+		}
+		first := write("1", nil)
+		second := write("2", first)
+		r.holds(second)
+		gone := r.remove(second)
+		third := write("3", nil)
+		if r.Reopen != nil {
+			r.restart(0)
+		}
+		r.holds(third)
+		r.lists(backend.ListOptions{Revision: first.Revision}, first)
+		carrying := []*object{first, second, gone, third}
+		for _, ev := range r.follow("", from).until(third.Revision) {
+			carrying = append(carrying, ev.Object)
+			if ev.Prev != nil {
+				carrying = append(carrying, ev.Prev)
+			}
+		}
+		if emitter, ok := r.Backend.(backend.Emitter); ok {
+			o, err := emitter.Emit(r.ctx, Draft(Value{Key: "a", Stamped: true}))
+			require.NoError(r, err)
+			carrying = append(carrying, o)
+		}
+		for _, o := range carrying {
+			require.Equal(r, o.Revision, store.As[Item](o).Value.Revision, "%s", describe(o))
+		}
+	}},
 	{"Contract_ObjectsOnceReturnedNeverChange", func(r *rig) {
 		o := r.create("a/1", "x")
 		held := r.list(backend.ListOptions{}).Items

@@ -176,7 +176,8 @@ func (f *follower) judge(ev event) {
 		require.Fail(f, "unknown event type", "%v", ev)
 	}
 	if ev.Type == store.Deleted {
-		require.Equal(f, store.As[Item](ev.Prev).Value, store.As[Item](ev.Object).Value, "%v must carry the last state", ev)
+		last := schema.Gone(ev.Prev, ev.Revision, ev.Object.Written)
+		require.Equal(f, store.As[Item](last).Value, store.As[Item](ev.Object).Value, "%v must carry the last state", ev)
 	}
 }
 

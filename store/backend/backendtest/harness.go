@@ -24,6 +24,18 @@ type Value struct {
 	Text string
 	// Poison makes the schema panic when a backend asks for the value or its size.
 	Poison bool `json:",omitempty"`
+	// Stamped: the schema puts the object's revision into Revision.
+	Stamped  bool           `json:",omitempty"`
+	Revision store.Revision `json:",omitempty"`
+}
+
+// WithRevision returns the value as it is when its object is at rev. A schema of one's
+// own needs it for SetRevision.
+func (v Value) WithRevision(rev store.Revision) Value {
+	if v.Stamped {
+		v.Revision = rev
+	}
+	return v
 }
 
 // Schema returns the schema of [Item]: the label "text" and the field "key" are
@@ -41,6 +53,10 @@ func Schema() store.Schema {
 		},
 		Size:  func(o *store.Object) int { return len(valueOf(o).Text) },
 		Equal: func(a, b *store.Object) bool { return store.As[Item](a).Value == store.As[Item](b).Value },
+		SetRevision: func(o *store.Object, rev store.Revision) {
+			v := valueOf(o)
+			*v = v.WithRevision(rev)
+		},
 	}
 }
 

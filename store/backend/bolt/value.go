@@ -100,7 +100,10 @@ func (v *values) decodeInto(o *store.Object, s stored) error {
 	if err = errors.Join(contained, err); err != nil {
 		return err
 	}
-	return backend.Describe(&v.schema, o)
+	if err := backend.Describe(&v.schema, o); err != nil {
+		return err
+	}
+	return v.schema.Stamp(o, o.Revision)
 }
 
 // unseal returns what the codec made, and whether it should be sealed anew.

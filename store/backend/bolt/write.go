@@ -124,8 +124,8 @@ type writing struct {
 	change
 }
 
-// prepare does what a write can do before it is queued, which is all that runs
-// code of the user's.
+// prepare does what a write can do before it is queued. Of what runs code of the
+// user's that is everything but [store.Schema.Stamp], which needs the revision.
 func (w *writing) prepare(ctx context.Context, draft *store.Object) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -168,6 +168,9 @@ func (w *putting) Stage(batch *journal.Batch) error {
 		return err
 	}
 	ev := store.Event{Type: store.Added, Revision: next, Object: o, Prev: prev}
+	if err := w.backend.values.schema.Stamp(o, next); err != nil {
+		return err
+	}
 	o.Revision, o.Created, o.Written = next, next, w.backend.clock.Now()
 	o.Expires = w.opts.Expires(o.Written, prev)
 	if prev != nil {
@@ -215,6 +218,9 @@ func (w *emitting) Stage(batch *journal.Batch) error {
 		return err
 	}
 	o := w.draft
+	if err := w.backend.values.schema.Stamp(o, next); err != nil {
+		return err
+	}
 	o.Revision, o.Created, o.Written = next, next, w.backend.clock.Now()
 	w.put(batch, store.Event{Type: store.Emitted, Revision: next, Object: o})
 	return nil

@@ -188,5 +188,8 @@ func (v *values) decodeInto(o *store.Object, h header, data []byte) (err error) 
 	if err = errors.Join(contained, err); err != nil {
 		return err
 	}
-	return backend.Describe(&v.schema, o)
+	if err := backend.Describe(&v.schema, o); err != nil {
+		return err
+	}
+	return v.schema.Stamp(o, o.Revision)
 }

@@ -50,6 +50,9 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	if err != nil {
 		return nil, err
 	}
+	if err := b.values.schema.Stamp(draft, at); err != nil {
+		return nil, &backend.UncertainError{Verb: w.verb, Key: w.key, Cause: err}
+	}
 	draft.Revision, draft.Created, draft.Written, draft.Expires = at, at, written, expires
 	if prev != nil {
 		draft.Created = w.created

@@ -76,6 +76,10 @@ func (b *Backend) Emit(ctx context.Context, o *store.Object) (*store.Object, err
 		b.mu.Unlock()
 		return nil, err
 	}
+	if err := b.schema.Stamp(o, b.revision+1); err != nil {
+		b.mu.Unlock()
+		return nil, err
+	}
 	o.Revision = b.revision + 1
 	o.Created, o.Written = o.Revision, b.clock.Now()
 	woken := b.commit(store.Event{Type: store.Emitted, Revision: o.Revision, Object: o}, size)
@@ -84,8 +88,8 @@ func (b *Backend) Emit(ctx context.Context, o *store.Object) (*store.Object, err
 	return o, nil
 }
 
-// prepare does what a write can do before it takes the lock, including everything
-// that runs user code.
+// prepare does what a write can do before it takes the lock. Of what runs user code
+// that is everything but [store.Schema.Stamp], which needs the revision.
 func (b *Backend) prepare(ctx context.Context, draft *store.Object) (size int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -130,6 +134,9 @@ func (b *Backend) put(w put) ([]*waiting.Follower, error) {
 		return nil, err
 	}
 	ev := store.Event{Type: store.Added, Revision: b.revision + 1, Object: o, Prev: prev}
+	if err := b.schema.Stamp(o, ev.Revision); err != nil {
+		return nil, err
+	}
 	o.Revision, o.Created, o.Written = ev.Revision, ev.Revision, b.clock.Now()
 	if prev != nil {
 		ev.Type, o.Created = store.Modified, prev.Created
