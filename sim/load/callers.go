@@ -2,20 +2,24 @@ package load
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
 	"github.com/watchmill/watchmill/sim/pace"
+	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// callers is a group of writers, readers or caches, and what they have done.
+// callers is a group of writers, readers or caches, with counts of their calls.
 type callers struct {
 	run   *run
 	kind  string // "writers", "readers" or "caches"
 	name  string
 	count int
-	// done counts the calls that succeeded, failed those that did not, missed
+	// done counts the calls that succeeded, failed those that failed, and missed
 	// those that were due but not made in time.
 	done, failed, missed atomic.Uint64
 	latency              *latency.Recorder
@@ -27,10 +31,10 @@ func newCallers(r *run, kind, name string, count int) *callers {
 	return g
 }
 
-// keep makes each call when it is due, until end, with the moment at which it was
-// due. Those that are due by then, but not made, it counts: left out, a load that
-// the engine holds up would look better than it was.
-func (g *callers) keep(ctx context.Context, clock *pace.Schedule, start, end time.Duration, call func(ctx context.Context, due int64) error) {
+// callOnSchedule makes each call when it is due, until end, with the time at which
+// it was due. It counts the calls that were due but not made: without them, a load
+// that the engine delays would look better than it was.
+func (g *callers) callOnSchedule(ctx context.Context, clock *pace.Schedule, start, end time.Duration, call func(ctx context.Context, due int64) error) {
 	watch := g.run.watch
 	for due := start + clock.Due(); due < end; due = start + clock.Due() {
 		if watch.elapsed() > end {
@@ -45,8 +49,8 @@ func (g *callers) keep(ctx context.Context, clock *pace.Schedule, start, end tim
 	}
 }
 
-// made notes how a call went that was due at a moment. Calls that fail since the
-// run is being stopped are as if not made.
+// made records the result of a call that was due at a time. Calls that fail because
+// the run is being stopped do not count.
 func (g *callers) made(ctx context.Context, due int64, err error) {
 	switch {
 	case err == nil:
@@ -89,4 +93,66 @@ func (r *run) callersOf(kind, name string) *callers {
 		}
 	}
 	return nil
+}
+
+// reader is one of a group of readers.
+type reader struct {
+	run   *run
+	group *callers
+	spec  *scenario.Reader
+	rand  *rand.Rand
+	clock *pace.Schedule
+	// made is how many reads it has made, which its templates depend on.
+	made int
+}
+
+func newReader(r *run, g *callers, spec *scenario.Reader, part, number int) *reader {
+	chance := rand.New(rand.NewPCG(r.plan.Seed, uint64(number)+1_000_000))
+	share := float64(part) / float64(spec.Count)
+	return &reader{
+		run: r, group: g, spec: spec, rand: chance, made: part,
+		clock: pace.NewSchedule(scenario.Steady, spec.Rate/float64(spec.Count), 0, share, chance),
+	}
+}
+
+// read makes reads on schedule, until the load is over.
+func (rd *reader) read(ctx context.Context) {
+	rd.group.callOnSchedule(ctx, rd.clock, 0, rd.run.plan.Duration, rd.one)
+}
+
+// one makes a read.
+func (rd *reader) one(ctx context.Context, _ int64) error {
+	defer func() { rd.made += rd.spec.Count }()
+	if rd.spec.Op == scenario.Get {
+		key := rd.run.plan.Objects.Key(rd.rand.IntN(rd.run.plan.Objects.Count))
+		_, err := rd.run.engine.Get(ctx, key, engine.GetOptions{Read: rd.mode()})
+		if errors.Is(err, engine.ErrNotFound) {
+			return nil // also a valid result
+		}
+		return err
+	}
+	sel := rd.run.plan.SelectRead(*rd.spec, rd.made)
+	opts := engine.ListOptions{Labels: sel.Labels, Fields: sel.Fields, Prefix: sel.Prefix, Limit: rd.spec.Limit, Read: rd.mode()}
+	for {
+		page, err := rd.run.engine.List(ctx, opts)
+		if err != nil || page.Continue == "" {
+			return err
+		}
+		opts.Continue, opts.Read = page.Continue, engine.Read{}
+	}
+}
+
+// mode returns how fresh the read must be.
+func (rd *reader) mode() engine.Read {
+	switch rd.spec.Mode {
+	case scenario.Cached:
+		return engine.Cached()
+	case scenario.NotOlder, scenario.Exact:
+		if newest, ok := rd.run.ledger.Newest(); ok && rd.spec.Mode == scenario.Exact {
+			return engine.Exactly(newest.Revision)
+		} else if ok {
+			return engine.NotOlderThan(newest.Revision)
+		}
+	}
+	return engine.Latest()
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheClockJumpsBothWays(t *testing.T) {
+func TestClock_JumpsBothWays(t *testing.T) {
 	var c jumpClock
 	c.jump(time.Hour)
 	require.Greater(t, time.Until(c.Now()), 59*time.Minute)

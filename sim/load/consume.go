@@ -11,8 +11,8 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// connect opens a watch as the group consumes it. A handler cannot begin before
-// mu is given free.
+// connect opens a watch for the group's kind of consumer. The caller holds mu, so
+// that a handler does not begin before the watch is known.
 func (w *watcher) connect(ctx context.Context, opts engine.WatchOptions) (*engine.Watch[content.Item], error) {
 	if w.group.spec.Consumer != scenario.Handler {
 		return w.run.engine.Watch(ctx, opts)
@@ -23,8 +23,8 @@ func (w *watcher) connect(ctx context.Context, opts engine.WatchOptions) (*engin
 	return watch, err
 }
 
-// handle takes one event of a handler's watch. What comes from a watch that has
-// been left meanwhile is not taken: the next one brings it again.
+// handle receives one event of a handler's watch. It ignores those of a watch that
+// has been stopped meanwhile: the next watch delivers them again.
 func (w *watcher) handle(ctx context.Context, self **engine.Watch[content.Item], ev engine.Event[content.Item]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -39,11 +39,11 @@ func (w *watcher) handle(ctx context.Context, self **engine.Watch[content.Item],
 	}
 }
 
-// consume reads a watch until there is a reason to leave it, which it returns.
+// consume reads a watch until there is a reason to stop it, which it returns.
 func (w *watcher) consume(ctx context.Context, watch *engine.Watch[content.Item]) error {
 	session, leave := context.WithCancelCause(w.run.reading)
 	defer leave(nil)
-	w.kick.Store(&leave)
+	w.interrupt.Store(&leave)
 	defer w.reconnectAfter(leave)()
 	switch w.group.spec.Consumer {
 	case scenario.Handler:
@@ -54,7 +54,7 @@ func (w *watcher) consume(ctx context.Context, watch *engine.Watch[content.Item]
 	return w.pull(ctx, session, watch)
 }
 
-// reconnectAfter leaves with errReconnect at a random time, if the group
+// reconnectAfter calls leave with errReconnect at a random time, if the group
 // reconnects, unless stopped before.
 func (w *watcher) reconnectAfter(leave context.CancelCauseFunc) (stop func()) {
 	every := w.group.spec.Reconnect.Every
@@ -66,7 +66,7 @@ func (w *watcher) reconnectAfter(leave context.CancelCauseFunc) (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// pull takes batches.
+// pull reads batches.
 func (w *watcher) pull(ctx, session context.Context, watch *engine.Watch[content.Item]) error {
 	for {
 		events, err := watch.Next(session)
@@ -82,7 +82,7 @@ func (w *watcher) pull(ctx, session context.Context, watch *engine.Watch[content
 	}
 }
 
-// takeAll takes a batch: as it is, or each event when the pace allows.
+// takeAll receives a batch: at once, or each event when the pace allows.
 func (w *watcher) takeAll(ctx, session context.Context, watch *engine.Watch[content.Item], events []engine.Event[content.Item]) error {
 	if w.pace == nil {
 		w.mu.Lock()
@@ -104,15 +104,15 @@ func (w *watcher) takeAll(ctx, session context.Context, watch *engine.Watch[cont
 	return nil
 }
 
-// breakOff leaves a watch in the middle of a batch: its own revision counts the
-// rest of the batch as delivered, so the trail must not follow it.
+// breakOff stops a watch in the middle of a batch. The watch's revision counts the
+// rest of the batch as delivered, so the trail must not use it.
 func (w *watcher) breakOff(watch *engine.Watch[content.Item], cause error) error {
 	watch.Stop()
 	return cause
 }
 
-// await waits while a handler, or what it receives from the channel, takes the
-// events.
+// await waits while a handler receives the events, or receives them from the
+// channel.
 func (w *watcher) await(ctx, session context.Context, watch *engine.Watch[content.Item], events <-chan engine.Event[content.Item]) error {
 	left := session.Done()
 	var written <-chan time.Time
@@ -144,15 +144,14 @@ func (w *watcher) await(ctx, session context.Context, watch *engine.Watch[conten
 	}
 }
 
-// reason returns why a watch ended whose channel was closed.
+// reason returns why a watch ended, after its channel was closed.
 func (w *watcher) reason(watch *engine.Watch[content.Item]) error {
 	<-watch.Done()
 	return watch.Err()
 }
 
-// finish returns errRead once the watch has come to the last write that is for
-// it, and nil while it has not, a moment later. Where nothing is for it, a watch
-// with a handler is not told that others went on.
+// finish returns errRead once the watch has reached the last write that it selects,
+// and nil, after a moment, while it has not.
 func (w *watcher) finish(ctx context.Context, watch *engine.Watch[content.Item]) error {
 	if watch.Revision() >= w.need {
 		return errRead
@@ -160,7 +159,7 @@ func (w *watcher) finish(ctx context.Context, watch *engine.Watch[content.Item])
 	return pace.Sleep(ctx, time.Millisecond)
 }
 
-// take takes events in. It is called with mu held.
+// take records events. The caller holds mu.
 func (w *watcher) take(events ...engine.Event[content.Item]) {
 	now := w.run.watch.now()
 	latency, handed := w.scratch[0][:0], w.scratch[1][:0]
@@ -169,7 +168,7 @@ func (w *watcher) take(events ...engine.Event[content.Item]) {
 		ev := &events[i]
 		w.trail.Receive(ev)
 		if ev.Type == engine.Bookmark || ev.Is(engine.Initial) {
-			continue // no load has caused it
+			continue // not caused by the load
 		}
 		changes++
 		if ev.Object == nil || ev.Marks != 0 || ev.Type == engine.Deleted || ev.Object.Value.Stored < w.wanted {

@@ -12,17 +12,17 @@ import (
 	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
-// faults makes the timeline happen. It belongs to one goroutine; what happened
-// is read when that has ended.
+// faults injects the faults of the timeline. It belongs to one goroutine; happened
+// is read after that has ended.
 type faults struct {
 	run *run
-	// turns are the beginnings and ends, in order.
-	turns    []turn
+	// steps are the starts and ends of faults, in order.
+	steps    []step
 	happened []report.Fault
 }
 
-// turn is when a fault begins, or one that lasts ends.
-type turn struct {
+// step is when a fault starts, or one that lasts ends.
+type step struct {
 	at     time.Duration
 	moment int // index in the timeline
 	ends   bool
@@ -31,53 +31,53 @@ type turn struct {
 func newFaults(r *run) *faults {
 	f := &faults{run: r}
 	for i, m := range r.plan.Timeline {
-		f.turns = append(f.turns, turn{at: m.At, moment: i})
+		f.steps = append(f.steps, step{at: m.At, moment: i})
 		if r.plan.Faults[m.Fault].Kind.Lasts() {
-			f.turns = append(f.turns, turn{at: m.Until, moment: i, ends: true})
+			f.steps = append(f.steps, step{at: m.Until, moment: i, ends: true})
 		}
 	}
-	slices.SortStableFunc(f.turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(f.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	return f
 }
 
-// happen lets the faults happen when they are due. In the end none holds.
-func (f *faults) happen(ctx context.Context) {
-	holding := map[int]*faulty.Fault{} // by moment
-	records := map[int]int{}           // likewise: index in happened
+// inject injects the faults when they are due. At the end it removes all.
+func (f *faults) inject(ctx context.Context) {
+	active := map[int]*faulty.Fault{} // by moment
+	records := map[int]int{}          // by moment: index in happened
 	defer func() {
-		for moment, st := range holding {
-			f.over(records[moment], st)
+		for moment, st := range active {
+			f.end(records[moment], st)
 		}
 	}()
-	for _, t := range f.turns {
+	for _, t := range f.steps {
 		if f.run.watch.until(ctx, f.run.watch.at(t.at)) != nil {
 			return
 		}
 		fault := &f.run.plan.Faults[f.run.plan.Timeline[t.moment].Fault]
 		if t.ends {
-			f.over(records[t.moment], holding[t.moment])
-			delete(holding, t.moment)
+			f.end(records[t.moment], active[t.moment])
+			delete(active, t.moment)
 			continue
 		}
 		now := f.run.watch.elapsed().Seconds()
 		records[t.moment] = len(f.happened)
 		f.happened = append(f.happened, report.Fault{Name: fault.Name, Kind: string(fault.Kind), At: now, Until: now})
 		if fault.Kind.Lasts() {
-			holding[t.moment] = f.run.storage.Begin(fault)
+			active[t.moment] = f.run.storage.Begin(fault)
 			continue
 		}
 		f.happened[records[t.moment]].Struck = uint64(f.strike(ctx, fault, t.moment))
 	}
 }
 
-// over ends a fault that holds.
-func (f *faults) over(record int, st *faulty.Fault) {
+// end ends a fault that lasts.
+func (f *faults) end(record int, st *faulty.Fault) {
 	f.run.storage.End(st)
 	f.happened[record].Until = f.run.watch.elapsed().Seconds()
 	f.happened[record].Struck = st.Hits()
 }
 
-// strike does a fault of a moment, and returns how many watches it struck.
+// strike injects a fault that does not last, and returns how many watches it hit.
 func (f *faults) strike(ctx context.Context, fault *scenario.Fault, moment int) int {
 	switch fault.Kind {
 	case scenario.FaultBreak:
@@ -97,22 +97,22 @@ func (f *faults) strike(ctx context.Context, fault *scenario.Fault, moment int) 
 	return f.strikeWatchers(fault, moment)
 }
 
-// strikeWatchers has the fault's share of watchers panic or reconnect.
+// strikeWatchers makes the fault's share of watchers panic or reconnect.
 func (f *faults) strikeWatchers(fault *scenario.Fault, moment int) (struck int) {
 	for _, g := range f.run.groups {
 		if fault.Group != "" && fault.Group != g.spec.Name {
 			continue
 		}
 		for _, w := range g.all {
-			if !f.falls(fault, moment, w) {
+			if !f.hits(fault, moment, w) {
 				continue
 			}
-			switch kick := w.kick.Load(); {
+			switch interrupt := w.interrupt.Load(); {
 			case fault.Kind == scenario.FaultPanic && g.spec.Consumer == scenario.Handler:
 				w.panicNext.Store(true)
 				struck++
-			case fault.Kind == scenario.FaultReconnect && kick != nil:
-				(*kick)(errReconnect)
+			case fault.Kind == scenario.FaultReconnect && interrupt != nil:
+				(*interrupt)(errReconnect)
 				struck++
 			}
 		}
@@ -120,9 +120,9 @@ func (f *faults) strikeWatchers(fault *scenario.Fault, moment int) (struck int) 
 	return struck
 }
 
-// falls reports whether the fault falls on a watcher: by the seed, the moment and
-// the watcher alone.
-func (f *faults) falls(fault *scenario.Fault, moment int, w *watcher) bool {
+// hits reports whether the fault hits a watcher, which depends only on the seed, the
+// moment and the watcher.
+func (f *faults) hits(fault *scenario.Fault, moment int, w *watcher) bool {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(w.name())) // cannot fail
 	c := scenario.Randomly(fault.Share, f.run.plan.Seed+h.Sum64())

@@ -9,8 +9,8 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// Who is away cannot be struck, and a report must not say that it was.
-func TestAWatcherThatIsAwayIsNotStruck(t *testing.T) {
+// A watcher that has no watch cannot be hit, and the report must not count it.
+func TestFaults_DoNotHitAWatcherWithoutAWatch(t *testing.T) {
 	r := started(t, &scenario.Scenario{Objects: scenario.Objects{Count: 10}, Watchers: []scenario.Watcher{{}}})
 	r.reading = t.Context()
 	w := r.groups[0].all[0]
@@ -22,7 +22,7 @@ func TestAWatcherThatIsAwayIsNotStruck(t *testing.T) {
 	require.NoError(t, err)
 	left := make(chan error)
 	go func() { left <- w.consume(t.Context(), watch) }()
-	for w.kick.Load() == nil {
+	for w.interrupt.Load() == nil {
 		runtime.Gosched()
 	}
 	require.Equal(t, 1, r.faults.strikeWatchers(storm, 0))

@@ -13,10 +13,10 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// follow keeps up by engine.Follow, which lists, resumes and lists again, until
-// everything is read or ctx is done. In front of a history it gives up when a
-// watch ends that it did not leave. It calls ready when it misses nothing that
-// happens from then on.
+// follow reads with engine.Follow, which lists, resumes and lists again, until
+// everything is read or ctx is done. With a history it gives up when a watch ends
+// that it did not stop. It calls ready when it misses nothing that is written from
+// then on.
 func (w *watcher) follow(ctx context.Context, ready func()) {
 	w.ready = ready
 	w.run.settling.Add(1)
@@ -48,20 +48,20 @@ func (w *watcher) follow(ctx context.Context, ready func()) {
 
 // session follows until there is a reason to stop, which it returns.
 func (w *watcher) session(ctx context.Context) error {
-	if err := w.whetherRead(); err != nil {
+	if err := w.checkRead(); err != nil {
 		return err
 	}
 	session, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
-	// Only one that has everything is woken: another may be about to learn that its
-	// watch has ended.
+	// Only a watcher that has everything is stopped: another may be about to learn
+	// that its watch has ended.
 	defer context.AfterFunc(w.run.reading, func() {
 		if w.hasAll() {
 			leave(errWritten)
 		}
 	})()
-	w.kick.Store(&leave)
-	defer w.kick.Store(nil)
+	w.interrupt.Store(&leave)
+	defer w.interrupt.Store(nil)
 	defer w.reconnectAfter(leave)()
 	opts := engine.WatchOptions{
 		Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key,
@@ -78,7 +78,7 @@ func (w *watcher) session(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// update takes in a step of Follow, up to where the watcher breaks off.
+// update handles an update of Follow, up to where the watcher disconnects.
 func (w *watcher) update(ctx context.Context, up engine.Update[content.Item]) error {
 	if err := w.ending(up.Cause); err != nil {
 		return err
@@ -103,24 +103,23 @@ func (w *watcher) update(ctx context.Context, up engine.Update[content.Item]) er
 			return err
 		}
 	}
-	if n < len(up.Events) { // as a connection breaks, in the middle: the rest is lost with it
+	if n < len(up.Events) { // disconnected in the middle: the rest is lost
 		w.at.Store(uint64(up.Events[n-1].Revision))
 		return errReconnect
 	}
 	return w.reached(up.Revision)
 }
 
-// ending notes why the watch before has ended. That history did not reach back to
-// where the watcher broke off is none of the engine's faults; otherwise a watcher
-// of a history is lost.
+// ending notes why the previous watch ended. A watcher of a history is lost then,
+// unless it disconnected and the window no longer reaches back to that point.
 func (w *watcher) ending(cause error) error {
 	if cause == nil {
 		w.resumed = false
 		return nil
 	}
-	brokeOff := w.resumed
+	disconnected := w.resumed
 	w.resumed = false
-	if brokeOff && errors.Is(cause, engine.ErrExpired) {
+	if disconnected && errors.Is(cause, engine.ErrExpired) {
 		return nil
 	}
 	w.ended(cause)
@@ -130,7 +129,7 @@ func (w *watcher) ending(cause error) error {
 	return nil
 }
 
-// listed takes in a list that replaces what the watcher has.
+// listed handles a list, which replaces the watcher's state.
 func (w *watcher) listed(list *engine.List[content.Item]) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,8 +143,8 @@ func (w *watcher) listed(list *engine.List[content.Item]) error {
 	return nil
 }
 
-// reached notes that the watcher has everything up to a revision, and returns a
-// reason to stop if that was what it waited for.
+// reached notes that the watcher has everything up to a revision, and returns the
+// reason to stop there, if any.
 func (w *watcher) reached(rev engine.Revision) error {
 	w.at.Store(uint64(rev))
 	w.ready()
@@ -155,7 +154,7 @@ func (w *watcher) reached(rev engine.Revision) error {
 	if w.breaks.due(w.run.progressAt(rev)) {
 		return errReconnect
 	}
-	return w.whetherRead()
+	return w.checkRead()
 }
 
 // hasAll reports whether everything is written and the watcher has all of it.
@@ -163,9 +162,9 @@ func (w *watcher) hasAll() bool {
 	return errors.Is(context.Cause(w.run.reading), errWritten) && engine.Revision(w.at.Load()) >= w.need
 }
 
-// whetherRead returns errRead if the watcher has all there will be; but breaks
-// that are left happen first.
-func (w *watcher) whetherRead() error {
+// checkRead returns errRead if the watcher has everything that will be written, or
+// errReconnect while it has disconnects left.
+func (w *watcher) checkRead() error {
 	switch {
 	case !w.hasAll():
 		return nil
@@ -175,10 +174,10 @@ func (w *watcher) whetherRead() error {
 	return errRead
 }
 
-// untilBreak returns how many of the events come before the watcher breaks off.
-// Between conflated ones the state is not that of any revision, so it does not.
+// untilBreak returns how many of the events come before the watcher disconnects. It
+// does not between conflated events, where the state is not that of any revision.
 func (w *watcher) untilBreak(events []engine.Event[content.Item]) int {
-	for i := range events[:max(0, len(events)-1)] { // behind the last, reached asks
+	for i := range events[:max(0, len(events)-1)] { // after the last one reached checks
 		if events[i].Marks == 0 && w.breaks.due(w.run.progressAt(events[i].Revision)) {
 			return i + 1
 		}
@@ -186,8 +185,8 @@ func (w *watcher) untilBreak(events []engine.Event[content.Item]) int {
 	return len(events)
 }
 
-// pipeline is the classical client of a list-watch: what comes is gathered by
-// object in a DeltaFIFO, popped by a goroutine of its own, and put into an indexer.
+// pipeline is the classical client of a list-watch: a DeltaFIFO collects the changes
+// by object, and a goroutine pops them and puts them into an indexer.
 //
 //	Follow ─Replace Add Update Delete─▶ DeltaFIFO ─Pop─▶ Indexer
 //	                                        ▲               │
@@ -196,11 +195,11 @@ type pipeline struct {
 	fifo    *queue.DeltaFIFO[item]
 	indexer *store.Indexer[item]
 	popping sync.WaitGroup
-	// refused is the first error of the indexer, known when popping has ended.
-	refused error
+	// err is the first error of the indexer, valid when popping has ended.
+	err error
 }
 
-// item is what a queue holds.
+// item is an object of the load.
 type item = *engine.Object[content.Item]
 
 func keyOf(o item) (string, error) { return o.Key, nil }
@@ -226,8 +225,8 @@ func (p *pipeline) pop() {
 		switch {
 		case errors.Is(err, queue.ErrClosed):
 			return
-		case err != nil && p.refused == nil:
-			p.refused = err
+		case err != nil && p.err == nil:
+			p.err = err
 		}
 	}
 }
@@ -257,8 +256,8 @@ func (p *pipeline) queue(events []engine.Event[content.Item]) (err error) {
 	return err
 }
 
-// finishPipeline lets the queue drain. What the watcher knows is what the indexer
-// has come to.
+// finishPipeline waits until the queue is empty. The watcher's state is then the
+// indexer's.
 func (w *watcher) finishPipeline() {
 	w.pipeline.fifo.Close()
 	w.pipeline.popping.Wait()
@@ -267,8 +266,8 @@ func (w *watcher) finishPipeline() {
 		objects[o.Key] = o
 	}
 	w.trail.ReplaceObjects(objects)
-	if w.pipeline.refused != nil {
-		w.run.failure(w.name(), w.pipeline.refused)
+	if w.pipeline.err != nil {
+		w.run.failure(w.name(), w.pipeline.err)
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// History is a recorded history, and the watchers that must see all of it. Changes and
-// Watchers are required.
+// History is a recorded history and the watchers that must see all of it. Changes
+// and Watchers are required.
 type History struct {
 	// Changes are made one after the other, by one writer, Speed times faster than
 	// they happened; zero means as fast as possible.
@@ -29,27 +29,27 @@ type History struct {
 	Speed   float64
 
 	// Watchers is how many there are, and Via how they see the objects. The last
-	// Slow of them, which only those that follow the engine may be, read at most
-	// [SlowRate] events a second.
+	// Slow of them read at most [SlowRate] events a second; only watchers that follow
+	// the engine can be slow.
 	Watchers int
 	Via      Via
 	Slow     int
-	// Fields selects what they see, by the fields that package scenario gives the
-	// objects of traces. Policy is what happens to those that fall behind.
+	// Fields is the field selector of what they see; package scenario names the
+	// fields of objects of traces. Policy is that of their watches.
 	Fields string
 	Policy engine.Policy
-	// Breaks is how often each breaks off, at random points of the history that
-	// Seed decides, and comes back.
+	// Breaks is how often each disconnects and resumes, at random points of the
+	// history that Seed determines.
 	Breaks int
 	Seed   uint64
 	// Window is how many events the engine keeps; zero means its default.
 	Window int
-	// Open opens the storage for objects of a schema; nil means memory. It must be
-	// empty, and is closed in the end. The objects can be encoded as JSON.
+	// Open opens the storage for objects of a schema; nil means memory. The storage
+	// must be empty, and is closed at the end. The objects can be encoded as JSON.
 	Open func(store.Schema) (backend.Backend, error)
 
-	// OnProgress is told how far the replay is, every ProgressEvery (zero means a
-	// second) and at the end; never twice at a time. Nil for nothing.
+	// OnProgress, if any, is called every ProgressEvery (zero means a second) and at
+	// the end, never twice at a time.
 	OnProgress    func(ReplayProgress)
 	ProgressEvery time.Duration
 }
@@ -58,14 +58,13 @@ type History struct {
 type ReplayProgress struct {
 	// Written is how many of the Changes have been made.
 	Written, Changes int
-	// Finished is how many of the Watchers have read all there will be, or are
-	// lost.
+	// Finished is how many of the Watchers have read everything or are lost.
 	Finished, Watchers int
-	// Delivered is how many events they have been given.
+	// Delivered is how many events they have received.
 	Delivered uint64
 }
 
-// ErrNotEmpty: what is in the storage already would be taken for the history's.
+// ErrNotEmpty: the storage has objects, which would be taken for the history's.
 var ErrNotEmpty = errors.New("the storage for the history is not empty")
 
 // SlowRate is the most events per second that a slow watcher of a history reads.
@@ -75,24 +74,23 @@ const SlowRate = 1000
 type Via uint8
 
 const (
-	// ViaWatch: each follows the engine, by watches of what is selected.
+	// ViaWatch: each follows the engine with watches.
 	ViaWatch Via = iota
-	// ViaObjectCache: each has a reference to every object that is selected, in
-	// one of a few object caches over the engine. A cache follows each object by
-	// itself, so one per watcher would measure nothing but that.
+	// ViaObjectCache: each has a reference to every selected object, in one of a few
+	// object caches over the engine. They share caches, since a cache watches every
+	// object by itself, which would dominate the measurement.
 	ViaObjectCache
-	// ViaInformer: each is a handler of one of a few informers over the engine,
-	// and goes by what it is told.
+	// ViaInformer: each is a handler of one of a few informers over the engine.
 	ViaInformer
-	// ViaQueue: each follows the engine and puts what it gets through a DeltaFIFO
-	// into an indexer.
+	// ViaQueue: each follows the engine and passes the changes through a DeltaFIFO
+	// to an indexer.
 	ViaQueue
 )
 
-// ViaNames are the names of the ways.
+// ViaNames are the names of the values of [Via].
 var ViaNames = []string{ViaWatch: "watch", ViaObjectCache: "objectcache", ViaInformer: "informer", ViaQueue: "queue"}
 
-// String returns the way's name.
+// String returns the name.
 func (v Via) String() string {
 	if int(v) < len(ViaNames) {
 		return ViaNames[v]
@@ -104,18 +102,18 @@ func (v Via) String() string {
 func (v *Via) UnmarshalText(text []byte) error {
 	i := slices.Index(ViaNames, string(text))
 	if i < 0 {
-		return fmt.Errorf("%q is no way to watch; there are %v", text, ViaNames)
+		return fmt.Errorf("%q is not a way to watch; there are %v", text, ViaNames)
 	}
 	*v = Via(i)
 	return nil
 }
 
-// Follows reports whether watchers have watches of their own, which may be slow
-// and have policies.
+// Follows reports whether each watcher has a watch of its own, which can be slow and
+// has a policy.
 func (v Via) Follows() bool { return v == ViaWatch || v == ViaQueue }
 
-// Validate says what is wrong with Fields: a selector that cannot be parsed, or of
-// fields that files do not have.
+// Validate returns what is wrong with Fields: a selector that cannot be parsed, or
+// an unknown field.
 func (h *History) Validate() error {
 	_, err := h.filter()
 	return err
@@ -147,39 +145,38 @@ func (h *History) plan() *scenario.Plan {
 	return &scenario.Plan{Scenario: s}
 }
 
-// replay is what a run has that replays a history.
+// replay is the part of a run that replays a history.
 type replay struct {
 	*History
-	// base is the revision before the first write, last that of the last one,
-	// which may be read once everything is written.
+	// base is the revision before the first write; last is that of the last one,
+	// valid once everything is written.
 	base, last engine.Revision
 	noOps      int
 	written    atomic.Int64
 	finished   atomic.Int64
-	// others are the watchers that have no watch of their own.
-	others []other
-	// truth is what they must come to have, known once everything is written.
+	// clients are the watchers without a watch of their own.
+	clients []client
+	// truth is the final state in the backend, valid once everything is written.
 	truth     objects
 	selected  *store.Filter
 	caches    []*objectcache.Cache[content.Item]
 	informers []*informer.SharedInformer[content.Item]
 }
 
-// other is a watcher that has no watch of its own.
-type other interface {
+// client is a watcher without a watch of its own.
+type client interface {
 	// consume reads until everything has been read, the watcher is lost, or ctx
-	// is done. written is done when all there will be has been written.
+	// is done. written is done when everything is written.
 	consume(ctx, written context.Context)
 	result() *outcome
 }
 
-// Replay makes the changes of a history, in front of its watchers, and returns
-// when each of them has seen all of it or is lost, and nothing of the run is left.
-// If ctx is done it stops where it is and reports what ran so far, as interrupted,
-// without an error.
+// Replay writes the changes of a history to an engine that its watchers watch. It
+// returns when each of them has read everything or is lost, and all resources of
+// the run are released. If ctx is done it stops and reports what ran so far, as
+// interrupted, without an error.
 //
-// Errors: those of [History.Validate], and what the engine, its parts or its
-// backend refuse.
+// Errors: those of [History.Validate], and those of the engine and its backend.
 func Replay(ctx context.Context, h History) (_ *Replayed, err error) {
 	selected, err := h.filter()
 	if err != nil {
@@ -222,7 +219,7 @@ func (r *run) replay(ctx context.Context) error {
 		})
 	}
 	opening.Wait()
-	for _, o := range h.others {
+	for _, o := range h.clients {
 		watching.Go(func() {
 			o.consume(living, r.reading)
 			h.finished.Add(1)
@@ -242,7 +239,7 @@ func (r *run) replay(ctx context.Context) error {
 	return nil
 }
 
-// beforeFirst waits until the engine serves what there was before the first write.
+// beforeFirst waits until the engine serves the state before the first write.
 func (r *run) beforeFirst(ctx context.Context) (err error) {
 	h := r.history
 	there, err := r.storage.List(ctx, backend.ListOptions{Limit: 1})
@@ -250,7 +247,7 @@ func (r *run) beforeFirst(ctx context.Context) (err error) {
 		return err
 	}
 	if len(there.Items) > 0 {
-		return fmt.Errorf("%w: it has the object %q: give a storage, or a place in it, that is new", ErrNotEmpty, there.Items[0].Key)
+		return fmt.Errorf("%w: it has the object %q: give a new storage or another prefix", ErrNotEmpty, there.Items[0].Key)
 	}
 	if h.base, err = r.storage.Revision(ctx); err != nil {
 		return err
@@ -259,21 +256,21 @@ func (r *run) beforeFirst(ctx context.Context) (err error) {
 	return r.engine.WaitFor(ctx, h.base)
 }
 
-// open makes everything that is there before the first write.
+// open makes the clients, before the first write.
 func (r *run) open(ctx context.Context) error {
 	if err := r.beforeFirst(ctx); err != nil {
 		return err
 	}
 	switch r.history.Via {
 	case ViaObjectCache:
-		return r.openHolders()
+		return r.openReferences()
 	case ViaInformer:
-		return r.openListeners()
+		return r.openHandlers()
 	}
 	return nil
 }
 
-// progressAt returns how much of the history has happened at rev, from 0 to 1.
+// progressAt returns the part of the history that is written at rev, from 0 to 1.
 func (r *run) progressAt(rev engine.Revision) float64 {
 	if r.history == nil {
 		return 0
@@ -281,8 +278,8 @@ func (r *run) progressAt(rev engine.Revision) float64 {
 	return float64(rev-r.history.base) / float64(len(r.history.Changes))
 }
 
-// writeHistory makes the changes, each when it is due. It stops at the first
-// error, such as ctx's cause.
+// writeHistory writes the changes, each when it is due. It stops at the first error,
+// such as ctx's cause.
 func (r *run) writeHistory(ctx context.Context) error {
 	h := r.history
 	g := r.callersOf("writers", r.plan.Writers[0].Name)
@@ -310,8 +307,7 @@ func (r *run) writeHistory(ctx context.Context) error {
 	return nil
 }
 
-// show tells progress until the function that it returns is called, and then once
-// more.
+// show reports progress until stop is called, and then once more.
 func (h *replay) show(progress func() ReplayProgress) (stop func()) {
 	if h.OnProgress == nil {
 		return func() {}
@@ -332,20 +328,20 @@ func (r *run) replayProgress() ReplayProgress {
 		Written: int(h.written.Load()), Changes: len(h.Changes),
 		Finished: int(h.finished.Load()), Watchers: h.Watchers, Delivered: r.delivered(),
 	}
-	for _, o := range h.others {
+	for _, o := range h.clients {
 		p.Delivered += o.result().delivered.Load()
 	}
 	return p
 }
 
-// maxWait is as long as any change waits, a century: more does not fit a Duration
-// for long.
+// maxWait is the longest delay of a change: a century, since a Duration does not
+// hold much more.
 const maxWait = 100 * 365 * 24 * time.Hour
 
-// due returns when a change is due, after the begin. One that happened before the
-// one before it, as clocks would have it, is due at once.
+// due returns when a change is due, after the start. One with an earlier time than
+// its predecessor is due at once.
 func (h *History) due(c *trace.Change) time.Duration {
-	// In seconds and floating point: a Duration does not hold centuries.
+	// In floating point, since a Duration does not hold centuries.
 	first := h.Changes[0].Time
 	seconds := float64(c.Time.Unix()-first.Unix()) + float64(c.Time.Nanosecond()-first.Nanosecond())/1e9
 	return time.Duration(math.Round(min(seconds/h.Speed, maxWait.Seconds()) * 1e9))

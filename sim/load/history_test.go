@@ -78,9 +78,9 @@ func TestFollow_ListsAgainWhatTheWindowHasLost(t *testing.T) {
 	})
 }
 
-// A watch that ends otherwise than by its consumer loses a watcher of a history,
-// but not one of a load, which comes back.
-func TestFollow_EndsThatWereNotAskedFor(t *testing.T) {
+// A watcher of a history is lost when its watch ends without being stopped; one of a
+// load resumes.
+func TestFollow_WatchesThatEndByThemselves(t *testing.T) {
 	for name, c := range map[string]struct {
 		cause         error
 		resumed, lost bool
@@ -121,8 +121,8 @@ func TestReplay_FindsAndNamesDifferences(t *testing.T) {
 	require.False(t, (&Replayed{Watchers: 1, Equal: 1, Misfits: 1}).OK())
 }
 
-// The final state hides an event that was lost or repeated on the way; what the
-// watcher has seen does not.
+// An event that was lost or repeated on the way does not show in the final state, but
+// in the trail.
 func TestReplay_CountsEventsThatDoNotFit(t *testing.T) {
 	event := func(kind engine.EventType, key string, rev engine.Revision) engine.Event[content.Item] {
 		return engine.Event[content.Item]{Type: kind, Revision: rev, Object: file(key, "v", rev)}
@@ -155,8 +155,8 @@ func TestReplay_CountsEventsThatDoNotFit(t *testing.T) {
 	}
 }
 
-func TestHolder_AnObjectThatGoesBackIsAMisfit(t *testing.T) {
-	h := &holder{outcome: outcome{state: objects{}}}
+func TestReferenceReader_AnOlderStateIsAMisfit(t *testing.T) {
+	h := &referenceReader{outcome: outcome{state: objects{}}}
 	two, three := file("a", "1", 2), file("a", "2", 3)
 	for _, o := range []item{nil, two, two, three, nil, nil, three} {
 		h.see("a", o)

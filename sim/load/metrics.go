@@ -1,6 +1,9 @@
 package load
 
-import "github.com/watchmill/watchmill/sim/report"
+import (
+	"github.com/watchmill/watchmill/sim/report"
+	"github.com/watchmill/watchmill/sim/scenario"
+)
 
 // metrics returns the value of every metric that scenarios can assert.
 func (r *run) metrics(j *judgement, stages []report.Stage) map[string]float64 {
@@ -74,4 +77,46 @@ func (r *run) addSamples(m map[string]float64) {
 		m["stalled"] = max(m["stalled"], float64(s.Stalled))
 		m["heap"] = max(m["heap"], float64(s.Heap))
 	}
+}
+
+// assertions checks the plan's assertions.
+func (r *run) assertions(rep *report.Report) (checked []report.Assertion) {
+	for i, c := range r.plan.Checks {
+		value, measured := valueOf(rep, c)
+		checked = append(checked, report.Assertion{
+			Text: string(r.plan.Assert[i]), Value: value, Unmeasured: !measured,
+			Holds: measured && c.Holds(value, rep.GoroutinesBefore),
+		})
+	}
+	return checked
+}
+
+// valueOf returns the value of the asserted metric, and whether there was anything to
+// measure: without events there is no percentile.
+func valueOf(rep *report.Report, c scenario.Check) (value float64, measured bool) {
+	t, isTime := timed[c.Metric.Name]
+	if c.Group == "" {
+		return rep.Metrics[c.Metric.Name], !isTime || rep.Latency[t.stage].Count > 0
+	}
+	for i := range rep.Groups {
+		if g := &rep.Groups[i]; g.Name == c.Group {
+			return ofGroup[c.Metric.Name](g), !isTime || g.Measured > 0
+		}
+	}
+	return 0, false
+}
+
+// ofGroup are the metrics of single groups.
+var ofGroup = map[string]func(*report.Group) float64{
+	"lost":       func(g *report.Group) float64 { return float64(g.Lost) },
+	"unread":     func(g *report.Group) float64 { return float64(g.Unread) },
+	"stale":      func(g *report.Group) float64 { return float64(g.Unread) }, // as of informers
+	"expired":    func(g *report.Group) float64 { return float64(g.Ends["expired"]) },
+	"terminated": func(g *report.Group) float64 { return float64(g.Ends["terminated"]) },
+	"panicked":   func(g *report.Group) float64 { return float64(g.Ends["panicked"]) },
+	"reconnects": func(g *report.Group) float64 { return float64(g.Reconnects) },
+	"relists":    func(g *report.Group) float64 { return float64(g.Relists) },
+	"p50":        func(g *report.Group) float64 { return g.P50 },
+	"p99":        func(g *report.Group) float64 { return g.P99 },
+	"max":        func(g *report.Group) float64 { return g.Max },
 }

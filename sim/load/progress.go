@@ -14,34 +14,34 @@ type Phase string
 const (
 	// Preparing: objects are created, watches opened.
 	Preparing Phase = "preparing"
-	// Loading: writers and readers are at work.
+	// Loading: writers and readers make calls.
 	Loading Phase = "loading"
-	// Settling: watchers and others read what is left.
+	// Settling: watchers and other clients read what is left.
 	Settling Phase = "settling"
 )
 
 // Progress is how far a run has come.
 type Progress struct {
 	Phase Phase
-	// Created is how many of the objects that there are at the start there are.
+	// Created is how many of the initial objects exist.
 	Created int
 	// Elapsed is since the load began, Duration how long it lasts.
 	Elapsed, Duration time.Duration
-	// Writes and Deliveries are in all, the rates per second since the time
-	// before.
+	// Writes and Deliveries are totals; the rates are per second since the previous
+	// report.
 	Writes, Deliveries      uint64
 	WriteRate, DeliveryRate float64
 	// Lag is the most events that a watcher is behind, Stalled how many of the
 	// Watches are stalled.
 	Lag              uint64
 	Stalled, Watches int
-	// Unsettled is how many watchers, handlers of informers and object caches
-	// have yet to read what is left, while Settling.
+	// Unsettled is how many watchers, handlers of informers and object caches have
+	// not read everything, while Settling.
 	Unsettled int
 }
 
-// show tells how far the run has come, until ctx is done or what it returns is
-// called, which waits for the last time.
+// show reports progress until ctx is done or stop is called, which waits for the last
+// report.
 func (r *run) show(ctx context.Context) (stop func()) {
 	if r.opts.OnProgress == nil {
 		return func() {}
@@ -63,7 +63,7 @@ func (r *run) showEvery(ctx context.Context, every time.Duration) {
 	})
 }
 
-// tick calls f every so often, zero meaning a second, until ctx is done.
+// tick calls f periodically, each second if every is zero, until ctx is done.
 func tick(ctx context.Context, every time.Duration, f func()) {
 	ticker := time.NewTicker(cmp.Or(max(0, every), time.Second))
 	defer ticker.Stop()

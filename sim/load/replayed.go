@@ -4,50 +4,57 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/trace"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Replayed is what came of a history.
+// Replayed is the result of [Replay].
 type Replayed struct {
-	// Interrupted: ctx was done before the end. Then nothing was compared, and
-	// the figures are of what ran so far.
+	// Interrupted: ctx was done before the end. Then nothing was compared, and the
+	// counts are those so far.
 	Interrupted bool
 
-	// Written is how many of the changes were made, and NoOps how many of these
-	// made no difference: they deleted what was not there, or put what was.
+	// Written is how many of the changes were written, and NoOps how many of these
+	// changed nothing: deletions of missing files, and puts of the same version.
 	Written, NoOps int
-	// Took is from the first write until the last watcher had read all.
+	// Took is from the first write until the last watcher had read everything.
 	Took time.Duration
-	// Delivered is how many events the watchers were given, Conflated how many
+	// Delivered is how many events the watchers received, Conflated how many
 	// of them stand for several.
 	Delivered, Conflated uint64
-	// Latency is that of events as they happened, for watchers at full speed.
+	// Latency is that of events other than initial ones, for watchers that are not
+	// slow.
 	Latency Latency
 
-	// Watchers is how many there were. Resumed is how often they broke off and
-	// resumed, Relisted how often they had to list again for that.
+	// Watchers is how many there were. Resumed is how often they disconnected and
+	// resumed, Relisted how often they had to list again to do so.
 	Watchers, Resumed, Relisted int
-	// Lost are the watchers that ended otherwise than by themselves.
+	// Lost are the watchers whose watches ended without being stopped.
 	Lost []Loss
-	// Misfits is how many events did not fit what the watcher that got them had
-	// seen before: there was one too few or one too many.
+	// Misfits is how many events did not fit the watcher's state: one before was
+	// missing or repeated.
 	Misfits int
 
-	// Objects is how many are left in the backend, of those that are selected.
+	// Objects is how many selected objects the backend has at the end.
 	Objects int
-	// Equal is how many watchers have the same ones.
+	// Equal is how many watchers have the same objects.
 	Equal int
-	// Differences says where what should be equal is not: the first difference
-	// of each pair, up to ten.
+	// Differences has the first difference of each pair of states that should be
+	// equal, up to ten.
 	Differences []string
-	// State is the final state as one watcher has seen it: the first that is not
-	// lost. Nil if there is none, or the run was interrupted.
+	// State is the final state of the first watcher that is not lost; nil if there
+	// is none, or the run was interrupted.
 	State trace.State
 }
 
@@ -55,7 +62,8 @@ type Replayed struct {
 type Latency struct {
 	// Events is how many were measured.
 	Events uint64
-	// P50 and P99 are the median and the 99th percentile, to one percent. All are zero if nothing was measured.
+	// P50 and P99 are the median and the 99th percentile, to one percent. All are
+	// zero if nothing was measured.
 	P50, P99, Max time.Duration
 }
 
@@ -68,31 +76,30 @@ type Loss struct {
 	Err error
 }
 
-// OK reports whether the run came to its end with every watcher equal and none
-// lost. What an interrupted run would have come to is not known.
+// OK reports whether the run was completed with every watcher equal and none lost.
 func (r *Replayed) OK() bool {
 	return !r.Interrupted && len(r.Lost) == 0 && len(r.Differences) == 0 && r.Misfits == 0 && r.Equal == r.Watchers
 }
 
-// outcome is what became of a watcher. It belongs to the watcher's goroutine
-// until that has ended, except for what is atomic.
+// outcome is the result of one watcher. Except for atomic fields it belongs to the
+// watcher's goroutine until that has ended.
 type outcome struct {
 	number int
-	// state is what it has seen.
+	// state is what its events add up to.
 	state objects
 
 	delivered         atomic.Uint64
 	resumed, relisted int
 	conflated         uint64
-	// misfits is how often what it got did not fit what it had.
+	// misfits is how many events did not fit its state.
 	misfits int
-	// lost is why it ended, if that was not its own doing.
+	// lost is why its watch ended, if it did not stop it.
 	lost error
 }
 
 func (o *outcome) result() *outcome { return o }
 
-// outcomes returns what became of every watcher.
+// outcomes returns the result of every watcher.
 func (r *run) outcomes() (all []*outcome) {
 	for w := range r.everyWatcher() {
 		w.trail.End()
@@ -107,13 +114,13 @@ func (r *run) outcomes() (all []*outcome) {
 		o.delivered.Store(w.delivered.Load())
 		all = append(all, o)
 	}
-	for _, other := range r.history.others {
-		all = append(all, other.result())
+	for _, c := range r.history.clients {
+		all = append(all, c.result())
 	}
 	return all
 }
 
-// replayed makes the report, and compares if the run came to its end.
+// replayed makes the result, and compares the states if the run was completed.
 func (r *run) replayed(ctx context.Context) (*Replayed, error) {
 	h := r.history
 	if r.expected == nil { // interrupted before everything was written
@@ -137,7 +144,7 @@ func (r *run) replayed(ctx context.Context) (*Replayed, error) {
 	return rep, r.compare(ctx, rep, all)
 }
 
-// handedOver sums up the latencies of watchers at full speed.
+// handedOver returns the latency of watchers that are not slow.
 func (r *run) handedOver() Latency {
 	r.sampler.drain()
 	at := func(percentile float64) time.Duration {
@@ -186,4 +193,172 @@ func losses(all []*outcome) (lost []Loss) {
 	}
 	slices.SortStableFunc(lost, func(a, b Loss) int { return cmp.Compare(b.Watchers, a.Watchers) })
 	return lost
+}
+
+// objects is a state: the object of each key.
+type objects = map[string]item
+
+// maxDifferences is how many differences a report holds.
+const maxDifferences = 10
+
+func (r *Replayed) differ(what, where string) {
+	if len(r.Differences) < maxDifferences {
+		r.Differences = append(r.Differences, what+": "+where)
+	}
+}
+
+// compare compares the states of the engine and the watchers with the backend's, and
+// that with the history's.
+func (r *run) compare(ctx context.Context, rep *Replayed, all []*outcome) error {
+	h := r.history
+	rep.Objects = len(h.truth)
+	final := trace.State{}
+	for _, c := range h.Changes {
+		final.Apply(c)
+	}
+	if d := traceDifference(r.selected(final), h.truth); d != "" {
+		rep.differ("the backend and the trace", d)
+	}
+	for _, view := range []struct {
+		name string
+		read engine.Read
+	}{{"cached", engine.Cached()}, {"latest", engine.Latest()}} {
+		list, err := r.engine.List(ctx, engine.ListOptions{Fields: h.Fields, Read: view.read})
+		if err != nil {
+			return err
+		}
+		if d := difference(byKey(list.Items), h.truth); d != "" {
+			rep.differ("the engine ("+view.name+") and the backend", d)
+		}
+	}
+	for _, o := range all {
+		rep.compareOutcome(o, h.truth)
+	}
+	for _, inf := range h.informers {
+		r.compareLister(rep, inf)
+	}
+	return nil
+}
+
+// compareOutcome compares a watcher's state, unless it is lost.
+func (r *Replayed) compareOutcome(o *outcome, truth objects) {
+	if o.lost != nil {
+		return
+	}
+	if r.State == nil {
+		r.State = make(trace.State, len(o.state))
+		for key, object := range o.state {
+			r.State[key] = object.Value.Version
+		}
+	}
+	if d := difference(o.state, truth); d != "" {
+		r.differ(fmt.Sprintf("watcher %d and the backend", o.number), d)
+		return
+	}
+	r.Equal++
+}
+
+// compareLister compares an informer's state.
+func (r *run) compareLister(rep *Replayed, inf *informer.SharedInformer[content.Item]) {
+	listed := objects{}
+	for _, o := range inf.List(nil) {
+		if store.Matches(r.history.selected, store.Header(o)) {
+			listed[o.Key] = o
+		}
+	}
+	if d := difference(listed, r.history.truth); d != "" {
+		rep.differ(fmt.Sprintf("the lister of %s and the backend", inf.Name()), d)
+	}
+}
+
+// backendState returns the selected objects of the backend itself.
+func (r *run) backendState(ctx context.Context) (objects, error) {
+	list, err := r.storage.List(ctx, backend.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	selected := slices.DeleteFunc(list.Items, func(o *store.Object) bool { return !store.Matches(r.history.selected, o) })
+	return byKey(store.AsObjects[engine.Object[content.Item]](selected)), nil
+}
+
+// selected returns the part of a trace's state that the watchers select.
+func (r *run) selected(state trace.State) trace.State {
+	part := trace.State{}
+	for key, version := range state {
+		if r.selects(key) {
+			part[key] = version
+		}
+	}
+	return part
+}
+
+// selects reports whether the watchers of a history select the file that a key
+// names.
+func (r *run) selects(key string) bool {
+	if r.history.selected.Everything() {
+		return true
+	}
+	schema := content.Config(r.plan).Schema()
+	o := schema.New()
+	o.Key = key
+	*schema.Pointer(o).(*content.Item) = content.NewMaker(&r.plan.Objects, 0, 0).File(key, "")
+	schema.Describe(o)
+	return store.Matches(r.history.selected, o)
+}
+
+func byKey(items []item) objects {
+	state := make(objects, len(items))
+	for _, o := range items {
+		state[o.Key] = o
+	}
+	return state
+}
+
+// difference describes the first object, by key, in which got and want differ; "" if
+// they are equal.
+func difference(got, want objects) string {
+	if maps.EqualFunc(got, want, same) {
+		return ""
+	}
+	for _, key := range slices.Sorted(maps.Keys(union(got, want))) {
+		if g, w := got[key], want[key]; g == nil || w == nil || !same(g, w) {
+			return fmt.Sprintf("%q is %s and %s", key, describe(g), describe(w))
+		}
+	}
+	return ""
+}
+
+func same(a, b item) bool { return a.Value.Version == b.Value.Version && a.Revision == b.Revision }
+
+func describe(o item) string {
+	if o == nil {
+		return "not there"
+	}
+	return fmt.Sprintf("%s at revision %d", o.Value.Version, o.Revision)
+}
+
+// traceDifference is difference from a state without revisions.
+func traceDifference(want trace.State, got objects) string {
+	for _, key := range slices.Sorted(maps.Keys(union(got, want))) {
+		version, wanted := want[key]
+		switch o := got[key]; {
+		case !wanted:
+			return fmt.Sprintf("%q is %s and should not be", key, describe(o))
+		case o == nil || o.Value.Version != version:
+			return fmt.Sprintf("%q is %s and should be %s", key, describe(o), version)
+		}
+	}
+	return ""
+}
+
+// union returns the keys of both.
+func union[A, B any](a map[string]A, b map[string]B) map[string]struct{} {
+	keys := make(map[string]struct{}, len(a)+len(b))
+	for key := range a {
+		keys[key] = struct{}{}
+	}
+	for key := range b {
+		keys[key] = struct{}{}
+	}
+	return keys
 }

@@ -2,15 +2,20 @@ package load
 
 import (
 	"cmp"
+	"fmt"
+	"iter"
+	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
 	"github.com/watchmill/watchmill/sim/report"
 )
 
-// report makes the report. Everything has stopped.
+// report makes the report, after everything has stopped.
 func (r *run) report() *report.Report {
 	j := r.judge()
 	rep := &report.Report{
@@ -38,7 +43,7 @@ func (r *run) latencies() []report.Stage {
 		calls[g.kind].Merge(g.latency.Total())
 	}
 	informed := latency.NewHistogram()
-	for _, g := range r.mirrors {
+	for _, g := range r.informerGroups {
 		g.latency.Drain()
 		if !g.spec.Consume.Slow() {
 			informed.Merge(g.latency.Total())
@@ -58,7 +63,7 @@ func (r *run) latencies() []report.Stage {
 	}
 }
 
-// groupReports sums up each group.
+// groupReports summarizes each group.
 func (r *run) groupReports(j *judgement) (groups []report.Group) {
 	for _, g := range r.callers {
 		groups = append(groups, withLatency(report.Group{
@@ -83,9 +88,9 @@ func (r *run) groupReports(j *judgement) (groups []report.Group) {
 		}
 		groups = append(groups, withLatency(rep, g.latency.Total()))
 	}
-	for _, g := range r.mirrors {
+	for _, g := range r.informerGroups {
 		groups = append(groups, withLatency(report.Group{
-			Kind: "informers", Name: g.spec.Name, Count: g.spec.Count, Events: g.told.Load(), Slow: g.spec.Consume.Slow(), Unread: g.ignorant(),
+			Kind: "informers", Name: g.spec.Name, Count: g.spec.Count, Events: g.received.Load(), Slow: g.spec.Consume.Slow(), Unread: g.staleHandlers(),
 		}, g.latency.Total()))
 	}
 	return groups
@@ -99,9 +104,9 @@ func withLatency(g report.Group, h *hdrhistogram.Histogram) report.Group {
 // maxWorst is how many of the worst watchers are named.
 const maxWorst = 10
 
-// worst names the watchers that fared worst: those that lost events, then those
-// that are not slow by the scenario's will, and among them those that have not
-// read everything, then by lag and by latency.
+// worst returns the worst watchers: those that lost events, then those that the
+// scenario does not make slow, and among them those that have not read everything,
+// then by lag and by latency.
 func (r *run) worst(j *judgement) (worst []report.Watcher) {
 	all := slices.SortedStableFunc(r.everyWatcher(), func(a, b *watcher) int {
 		return cmp.Or(
@@ -125,4 +130,126 @@ func rank(bad bool) int {
 		return 1
 	}
 	return 0
+}
+
+// maxBroken is how many broken invariants a report has.
+const maxBroken = 10
+
+// judgement is the verdicts on all trails.
+type judgement struct {
+	verdicts map[*watcher]judge.Verdict
+	lost     uint64
+	broken   []string
+}
+
+// expect computes what every watcher must see, after everything is written.
+func (r *run) expect() {
+	selections := func(yield func(judge.Selection) bool) {
+		for w := range r.everyWatcher() {
+			if !yield(judge.Selection(w.sel)) {
+				return
+			}
+		}
+	}
+	r.expected = judge.Expect(selections, &r.ledger)
+	for w := range r.everyWatcher() {
+		if all := r.expected.Revisions(judge.Selection(w.sel)); len(all) > 0 {
+			w.need = all[len(all)-1]
+		}
+	}
+}
+
+// judge judges every trail.
+func (r *run) judge() *judgement {
+	if r.expected == nil { // interrupted before everything was written
+		r.expect()
+	}
+	j := &judgement{verdicts: map[*watcher]judge.Verdict{}}
+	for w := range r.everyWatcher() {
+		w.trail.End()
+		v := w.trail.Judge(r.expected, judge.Selection(w.sel))
+		if w.read {
+			v.Lost += w.trail.Outdated(r.expected, judge.Selection(w.sel))
+		}
+		j.verdicts[w] = v
+		j.lost += v.Lost
+		if v.Failure != nil && len(j.broken) < maxBroken {
+			j.broken = append(j.broken, v.Failure.Error())
+		}
+	}
+	for _, g := range r.informerGroups {
+		if broken := g.firstMismatches(); broken != "" {
+			j.broken = append(j.broken, broken)
+		}
+	}
+	return j
+}
+
+// everyWatcher ranges over all watchers, group by group.
+func (r *run) everyWatcher() iter.Seq[*watcher] {
+	return func(yield func(*watcher) bool) {
+		for _, g := range r.groups {
+			for _, w := range g.all {
+				if !yield(w) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// maxFailures is how many errors a report has.
+const maxFailures = 10
+
+// failures are the first errors, with counts. Errors that differ only in numbers (a
+// revision, a count) are one, so that repeated ones leave room for others.
+type failures struct {
+	mu    sync.Mutex
+	first []*failure
+	known map[string]*failure
+}
+
+type failure struct {
+	text  string
+	times int
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// failure records an error of an operation.
+func (r *run) failure(operation string, err error) { r.failed.note(operation, err) }
+
+// engine records an error that the engine passed to OnError.
+func (f *failures) engine(err error) { f.note("engine", err) }
+
+func (f *failures) note(operation string, err error) {
+	text := fmt.Sprintf("%s: %v", operation, err)
+	shape := digits.ReplaceAllString(text, "0")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if met := f.known[shape]; met != nil {
+		met.times++
+		return
+	}
+	if len(f.first) == maxFailures {
+		return
+	}
+	if f.known == nil {
+		f.known = map[string]*failure{}
+	}
+	f.known[shape] = &failure{text: text, times: 1}
+	f.first = append(f.first, f.known[shape])
+}
+
+func (f *failures) all() (texts []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, met := range f.first {
+		text := met.text
+		if met.times > 1 {
+			text += fmt.Sprintf(" (%d times like this)", met.times)
+		}
+		texts = append(texts, text)
+	}
+	return texts
 }

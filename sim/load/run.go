@@ -20,7 +20,7 @@ import (
 	"github.com/watchmill/watchmill/sim/trace"
 )
 
-// Options say what to tell while a run goes on. The zero value tells nothing.
+// Options are hooks for observing a run. The zero value has none.
 type Options struct {
 	// OnProgress is called about every ProgressEvery (zero means a second), from
 	// one goroutine. It must not block.
@@ -44,28 +44,28 @@ type run struct {
 	host    *engine.Host
 	engine  *engine.Engine[content.Item]
 
-	policies map[scenario.Policy]engine.Policy
-	groups   []*watchers
-	callers  []*callers
-	keepers  []*keeper
-	mirrors  []*mirrors
-	stages   *stages
-	sampler  *sampler
-	faults   *faults
+	policies       map[scenario.Policy]engine.Policy
+	groups         []*watchers
+	callers        []*callers
+	cacheUsers     []*cacheUser
+	informerGroups []*informerGroup
+	stages         *stages
+	sampler        *sampler
+	faults         *faults
 
-	// reading is done, with errWritten, when everything is written; what it adds
-	// up to for each selection is known then.
+	// reading is done, with errWritten, when everything is written; expected is
+	// valid from then on.
 	reading  context.Context
 	written  context.CancelCauseFunc
 	expected *judge.Expected
-	// created is how many of the objects there are at the start, settling how
-	// many of those that mirror or follow have yet to come to the end.
+	// created is how many of the initial objects exist, settling how many clients
+	// have not read everything yet.
 	created, settling atomic.Int64
 	failed            failures
 
-	// living is done when the run is closed: it ends the pauses of handlers.
-	living context.Context
-	perish context.CancelFunc
+	// closing is done when the run is being closed, which ends the pauses of handlers.
+	closing   context.Context
+	endPauses context.CancelFunc
 
 	goroutines  [2]int // before and after
 	started     time.Time
@@ -74,12 +74,12 @@ type run struct {
 	interrupted bool
 }
 
-// Run puts the plan's load on an engine, for the plan's duration and at most its
-// settling time, and returns when nothing of it is left. If ctx is done it stops
-// where it is and reports what ran so far, as interrupted, without an error.
+// Run runs the plan's load on an engine, for the plan's duration and at most its
+// settling time, and returns when all its resources are released. If ctx is done it
+// stops and reports what ran so far, as interrupted, without an error.
 //
-// Errors: a trace that cannot be read, a configuration that the engine refuses,
-// and an engine that does not come to serve or to close.
+// Errors: a trace that cannot be read, a configuration that the engine refuses, and
+// an engine that does not become ready or does not close.
 func Run(ctx context.Context, plan *scenario.Plan, opts Options) (*report.Report, error) {
 	traces, err := readTraces(plan)
 	if err != nil {
@@ -105,13 +105,13 @@ func Run(ctx context.Context, plan *scenario.Plan, opts Options) (*report.Report
 func newRun(plan *scenario.Plan, opts Options) *run {
 	r := &run{
 		plan: plan, opts: opts, watch: newStopwatch(), clock: &jumpClock{}, policies: policies(),
-		started: time.Now(), // unless the load begins
+		started: time.Now(), // until the load begins
 	}
 	r.goroutines[0] = runtime.NumGoroutine()
 	return r
 }
 
-// policies are the engine's, by the names of scenarios.
+// policies returns the engine's policies by their names in scenarios.
 func policies() map[scenario.Policy]engine.Policy {
 	return map[scenario.Policy]engine.Policy{
 		scenario.Park: engine.Park, scenario.Terminate: engine.Terminate, scenario.Conflate: engine.Conflate,
@@ -141,27 +141,27 @@ func (r *run) start() (err error) {
 	r.sampler = newSampler(r)
 	r.faults = newFaults(r)
 	r.groupCallers()
-	r.living, r.perish = context.WithCancel(context.Background())
-	if err := errors.Join(r.startKeepers(), r.startMirrors()); err != nil {
+	r.closing, r.endPauses = context.WithCancel(context.Background())
+	if err := errors.Join(r.startCaches(), r.startInformers()); err != nil {
 		return errors.Join(err, r.close())
 	}
-	seat := 0
+	index := 0
 	for i := range r.plan.Watchers {
 		g := &watchers{spec: &r.plan.Watchers[i], latency: latency.NewRecorder(), handed: latency.NewRecorder()}
 		r.groups = append(r.groups, g)
 		for n := range g.spec.Count {
-			g.all = append(g.all, newWatcher(r, g, n, seat))
-			seat++
+			g.all = append(g.all, newWatcher(r, g, n, index))
+			index++
 		}
 	}
 	return nil
 }
 
-// close ends the engine and everything under it, and waits until the goroutines
-// are gone, as far as they go.
+// close closes the engine and its clients, and waits for a second at most until their
+// goroutines have ended.
 func (r *run) close() error {
-	r.perish()
-	err := errors.Join(r.closeOthers(), r.closeMirrors(), r.closeKeepers(), r.engine.Close(), r.host.Close(), r.storage.Close())
+	r.endPauses()
+	err := errors.Join(r.closeClients(), r.closeInformers(), r.closeCaches(), r.engine.Close(), r.host.Close(), r.storage.Close())
 	for range 200 {
 		if r.goroutines[1] = runtime.NumGoroutine(); r.goroutines[1] <= r.goroutines[0] {
 			break
@@ -171,8 +171,8 @@ func (r *run) close() error {
 	return err
 }
 
-// play runs the load: the objects, the watchers, then everything at once, and
-// then the watchers until they have read it all.
+// play runs the load: it creates the objects, opens the watchers, runs everything at
+// once, and then waits until the watchers have read everything.
 func (r *run) play(ctx context.Context) error {
 	if err := r.populate(ctx); err != nil {
 		r.interrupted = ctx.Err() != nil
@@ -192,15 +192,15 @@ func (r *run) play(ctx context.Context) error {
 	if err := r.openWatchers(living, &watching); err != nil {
 		return err
 	}
-	if err := errors.Join(r.fillKeepers(living), r.syncMirrors(living)); err != nil {
+	if err := errors.Join(r.fillCaches(living), r.syncInformers(living)); err != nil {
 		return err
 	}
-	helpers, dismiss := context.WithCancel(living)
-	var helping sync.WaitGroup
-	defer helping.Wait()
-	defer dismiss()
+	untilFinish, stopBackground := context.WithCancel(living)
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer stopBackground()
 	r.begin()
-	r.help(helpers, &helping)
+	r.startBackground(untilFinish, &background)
 	r.callAll(living)
 	r.load = r.watch.elapsed()
 	r.finish(living, stop, &watching)
@@ -208,25 +208,25 @@ func (r *run) play(ctx context.Context) error {
 	return nil
 }
 
-// begin makes now the moment at which the load begins.
+// begin sets the start of the load to now.
 func (r *run) begin() {
 	r.started = time.Now()
 	r.watch.begin()
 }
 
-// openWatchers lets the watchers live, and waits until those are open that are
-// there from the start.
+// openWatchers starts the watchers and waits until those without a start time are
+// open.
 func (r *run) openWatchers(ctx context.Context, living *sync.WaitGroup) error {
 	if newest, ok := r.ledger.Newest(); ok {
 		if err := r.engine.WaitFor(ctx, newest.Revision); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("waiting for the engine to have the objects there are at the start: %w", err)
+			return fmt.Errorf("waiting for the engine to have the initial objects: %w", err)
 		}
 	}
 	var opening sync.WaitGroup
 	for _, g := range r.groups {
 		for _, w := range g.all {
 			if w.starts() > 0 {
-				living.Go(func() { w.comeLater(ctx) })
+				living.Go(func() { w.liveLater(ctx) })
 				continue
 			}
 			opening.Add(1)
@@ -237,8 +237,8 @@ func (r *run) openWatchers(ctx context.Context, living *sync.WaitGroup) error {
 	return nil
 }
 
-// comeLater lives from when the watcher is to start. The load begins soon.
-func (w *watcher) comeLater(ctx context.Context) {
+// liveLater runs the watcher from its start time on.
+func (w *watcher) liveLater(ctx context.Context) {
 	for w.run.watch.begun.Load() == 0 {
 		if pace.Sleep(ctx, time.Millisecond) != nil {
 			return
@@ -249,14 +249,14 @@ func (w *watcher) comeLater(ctx context.Context) {
 	}
 }
 
-// help starts what measures and disturbs.
-func (r *run) help(ctx context.Context, helping *sync.WaitGroup) {
-	helping.Go(func() { r.sampler.sample(ctx) })
-	helping.Go(func() { r.stages.probe(ctx) })
-	helping.Go(func() { r.faults.happen(ctx) })
+// startBackground starts the measurements and the faults.
+func (r *run) startBackground(ctx context.Context, background *sync.WaitGroup) {
+	background.Go(func() { r.sampler.sample(ctx) })
+	background.Go(func() { r.stages.probe(ctx) })
+	background.Go(func() { r.faults.inject(ctx) })
 }
 
-// callAll runs writers and readers, and returns when the load is over.
+// callAll runs the writers, readers and caches until the load is over.
 func (r *run) callAll(ctx context.Context) {
 	var calling sync.WaitGroup
 	total := 0
@@ -282,14 +282,15 @@ func (r *run) callAll(ctx context.Context) {
 			number++
 		}
 	}
-	for _, k := range r.keepers {
-		calling.Go(func() { k.keep(ctx) })
+	for _, k := range r.cacheUsers {
+		calling.Go(func() { k.use(ctx) })
 	}
 	_ = r.watch.until(ctx, r.watch.at(r.plan.Duration))
 	calling.Wait()
 }
 
-// finish has the watchers read what is left, for the settling time at most.
+// finish waits until the watchers have read what is left, for the settling time at
+// most.
 func (r *run) finish(ctx context.Context, stop func(), watching *sync.WaitGroup) {
 	if ctx.Err() != nil {
 		return
@@ -299,14 +300,14 @@ func (r *run) finish(ctx context.Context, stop func(), watching *sync.WaitGroup)
 	defer timer.Stop()
 	r.written(errWritten)
 	var settling sync.WaitGroup
-	r.settleKeepers(ctx, &settling)
-	r.settleMirrors(ctx, &settling)
+	r.settleCaches(ctx, &settling)
+	r.settleInformers(ctx, &settling)
 	watching.Wait()
 	settling.Wait()
 }
 
-// lastTaken returns how long after the begin the last event was taken, at least
-// the time of the load.
+// lastTaken returns when the last event was received, since the start, and at least
+// the duration of the load.
 func (r *run) lastTaken() time.Duration {
 	last := r.watch.at(r.load)
 	for w := range r.everyWatcher() {

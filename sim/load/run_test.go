@@ -44,11 +44,10 @@ func tiny(t *testing.T, name string) *scenario.Plan {
 	return plan
 }
 
-// timeless are the metrics that do not depend on how fast the machine is: what
-// scenarios assert of others is for people to run.
+// timeless are the metrics that do not depend on the machine's speed.
 var timeless = []string{"lost", "duplicated", "write-errors", "read-errors", "failed", "stale"}
 
-func TestShippedScenariosLoseNothing(t *testing.T) {
+func TestRun_ShippedScenariosLoseNothing(t *testing.T) {
 	for _, name := range scenario.Library() {
 		t.Run(name, func(t *testing.T) {
 			plan := tiny(t, name)
@@ -74,7 +73,7 @@ func TestShippedScenariosLoseNothing(t *testing.T) {
 
 // The report has a value for each metric that a scenario can assert, and no
 // other.
-func TestEveryMetricIsMeasured(t *testing.T) {
+func TestRun_MeasuresEveryMetric(t *testing.T) {
 	rep := run1(t, &scenario.Scenario{Watchers: []scenario.Watcher{{}}})
 	require.Len(t, rep.Metrics, len(scenario.Metrics))
 	for _, m := range scenario.Metrics {
@@ -82,7 +81,7 @@ func TestEveryMetricIsMeasured(t *testing.T) {
 	}
 }
 
-// run1 runs a scenario for a moment.
+// run1 runs a scenario briefly.
 func run1(t *testing.T, s *scenario.Scenario) *report.Report {
 	t.Helper()
 	rep, err := Run(t.Context(), brief(t, s), Options{})
@@ -97,8 +96,8 @@ func brief(t *testing.T, s *scenario.Scenario) *scenario.Plan {
 	return plan
 }
 
-// inBubble runs a plan on the time of a bubble, which passes when there is nothing
-// to do, so that the machine's speed does not show.
+// inBubble runs a plan in a synctest bubble, so that the machine's speed does not
+// matter.
 func inBubble(t *testing.T, plan *scenario.Plan) (rep *report.Report) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -109,7 +108,7 @@ func inBubble(t *testing.T, plan *scenario.Plan) (rep *report.Report) {
 	return rep
 }
 
-func TestAssertionsThatDoNotHoldAreTold(t *testing.T) {
+func TestRun_ReportsAssertionsThatDoNotHold(t *testing.T) {
 	rep := run1(t, &scenario.Scenario{
 		Watchers: []scenario.Watcher{{}}, Writers: []scenario.Writer{{Rate: 100}},
 		Assert: []scenario.Assertion{"writes = 0", "lost = 0"},
@@ -120,7 +119,7 @@ func TestAssertionsThatDoNotHoldAreTold(t *testing.T) {
 	require.True(t, rep.Assertions[1].Holds)
 }
 
-func TestInterruptReportsWhatRanSoFar(t *testing.T) {
+func TestRun_InterruptedReportsWhatRanSoFar(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	s := &scenario.Scenario{
 		Duration: time.Hour, Objects: scenario.Objects{Count: 10},
@@ -154,9 +153,9 @@ func TestInterruptReportsWhatRanSoFar(t *testing.T) {
 	require.False(t, rep.Started.Before(before))
 }
 
-// Faults strike what their conditions say: each list and each watch fails, so
-// the engine never gets to serve the missing events, but no watcher loses one.
-func TestFaultsStrikeAndAreSurvived(t *testing.T) {
+// Faults hit the calls of their conditions: each list and each watch fails, so the
+// engine never serves the missing events, but no watcher loses one.
+func TestRun_LosesNothingToFaults(t *testing.T) {
 	rep := inBubble(t, brief(t, &scenario.Scenario{
 		Engine:  scenario.Engine{Backoff: time.Millisecond, BackoffMax: 2 * time.Millisecond},
 		Objects: scenario.Objects{Count: 20},
@@ -192,16 +191,16 @@ func TestFaultsStrikeAndAreSurvived(t *testing.T) {
 	require.Positive(t, struck["break"])
 }
 
-func TestABadTraceStopsBeforeItBegins(t *testing.T) {
+func TestRun_RefusesABadTraceBeforeItBegins(t *testing.T) {
 	plan := tiny(t, "git-history")
 	plan.Writers[0].Trace = "none.ndjson"
 	_, err := Run(t.Context(), plan, Options{})
 	require.ErrorContains(t, err, "none.ndjson")
 }
 
-// The writes that wait for the one that is stuck are late too, though each of them
-// is quick once it is made.
-func TestLatencyCountsFromWhenAWriteWasDue(t *testing.T) {
+// Writes that wait for one that hangs are late too, though each is quick once it is
+// made.
+func TestLatency_CountsFromWhenAWriteWasDue(t *testing.T) {
 	s := &scenario.Scenario{
 		Objects:  scenario.Objects{Count: 10},
 		Writers:  []scenario.Writer{{Rate: 100}},
@@ -225,9 +224,9 @@ func TestLatencyCountsFromWhenAWriteWasDue(t *testing.T) {
 	}
 }
 
-// What watches start with is no throughput: else many objects would look like a
+// Initial states do not count as throughput: otherwise many objects would look like a
 // fast engine.
-func TestDeliveriesAreOfTheLoad(t *testing.T) {
+func TestDeliveries_AreOfTheLoad(t *testing.T) {
 	rep := run1(t, &scenario.Scenario{
 		Objects:  scenario.Objects{Count: 500},
 		Writers:  []scenario.Writer{{Rate: 100}},
@@ -237,9 +236,9 @@ func TestDeliveriesAreOfTheLoad(t *testing.T) {
 	require.Positive(t, rep.Metrics["deliveries/s"])
 }
 
-// Calls that a stuck storage holds up are counted, or latency would be that of
+// Calls that a hanging storage delays are counted; otherwise latency would be that of
 // the few that were made.
-func TestCallsThatAreNotMadeInTimeAreCounted(t *testing.T) {
+func TestCalls_NotMadeInTimeAreCounted(t *testing.T) {
 	rep := run1(t, &scenario.Scenario{
 		Objects: scenario.Objects{Count: 10},
 		Writers: []scenario.Writer{{Rate: 50}},
@@ -252,7 +251,7 @@ func TestCallsThatAreNotMadeInTimeAreCounted(t *testing.T) {
 	require.Positive(t, rep.Metrics["missed-reads"])
 }
 
-func TestReadersReadInEveryMode(t *testing.T) {
+func TestReaders_ReadInEveryMode(t *testing.T) {
 	s := &scenario.Scenario{
 		Objects: scenario.Objects{Count: 50, Namespaces: 2, Fields: map[string]int{"node": 5}},
 		Writers: []scenario.Writer{{Rate: 200}},
@@ -269,7 +268,7 @@ func TestReadersReadInEveryMode(t *testing.T) {
 	}
 }
 
-func TestProgressTellsThePhase(t *testing.T) {
+func TestProgress_HasThePhase(t *testing.T) {
 	s := &scenario.Scenario{
 		Objects:  scenario.Objects{Count: 20_000},
 		Writers:  []scenario.Writer{{Rate: 400}},
@@ -296,7 +295,7 @@ func TestProgressTellsThePhase(t *testing.T) {
 	require.Equal(t, 1, last[Settling].Unsettled, "the watcher that is slow")
 }
 
-func TestErrorsThatDifferInNumbersAreOne(t *testing.T) {
+func TestErrors_ThatDifferInNumbersAreOne(t *testing.T) {
 	var f failures
 	for i := range 100 {
 		f.note("engine", fmt.Errorf("handler is %d behind", i))

@@ -9,26 +9,28 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
 	"github.com/watchmill/watchmill/sim/report"
 )
 
-// How often samples are taken: a hundred in the load, within bounds.
+// Bounds of the interval of samples, which is a hundredth of the load.
 const (
 	sampleMin = 20 * time.Millisecond
 	sampleMax = 2 * time.Second
 )
 
-// sampler looks at everything now and then. What it holds belongs to it until it
-// has stopped.
+// sampler takes samples of everything periodically. Its fields belong to its
+// goroutine until that has ended.
 type sampler struct {
 	run      *run
 	every    time.Duration
 	samples  []report.Sample
-	overall  *hdrhistogram.Histogram // end to end, of consumers at full speed
+	overall  *hdrhistogram.Histogram // end to end, of consumers that are not slow
 	handed   *hdrhistogram.Histogram
 	interval *hdrhistogram.Histogram
-	// writes and delivered are what they were at the sample before, at.
+	// writes and delivered are those of the previous sample, which was taken at at.
 	writes, delivered uint64
 	at                time.Duration
 }
@@ -38,7 +40,7 @@ func newSampler(r *run) *sampler {
 	return &sampler{run: r, every: every, overall: latency.NewHistogram(), handed: latency.NewHistogram(), interval: latency.NewHistogram()}
 }
 
-// sample takes samples until ctx is done, and then a last one.
+// sample takes samples until ctx is done, and then one more.
 func (s *sampler) sample(ctx context.Context) {
 	ticker := time.NewTicker(s.every)
 	defer ticker.Stop()
@@ -53,8 +55,7 @@ func (s *sampler) sample(ctx context.Context) {
 	}
 }
 
-// take takes one sample. One that comes right after another is left out, as the
-// last does: rates of a moment mean nothing.
+// take takes one sample, unless the previous one is too recent for a rate.
 func (s *sampler) take() {
 	now := s.run.watch.elapsed()
 	s.drain()
@@ -63,7 +64,7 @@ func (s *sampler) take() {
 	}
 }
 
-// drain gathers the latencies that were recorded since the last time.
+// drain collects the latencies that were recorded since the last call.
 func (s *sampler) drain() {
 	for _, g := range s.run.groups {
 		if g.spec.Consume.Slow() {
@@ -91,7 +92,7 @@ func (s *sampler) add(now time.Duration) {
 	s.interval.Reset()
 }
 
-// standing asks each watch how it stands.
+// standing returns the highest lag of the watches, and how many are stalled.
 func (r *run) standing() (lag uint64, stalled, watches int) {
 	for _, g := range r.groups {
 		for _, w := range g.all {
@@ -111,7 +112,7 @@ func (r *run) standing() (lag uint64, stalled, watches int) {
 	return lag, stalled, watches
 }
 
-// raise makes n the value if that is less. Samples and progress both do.
+// raise sets the value to n if it is less. Samples and progress both call it.
 func raise(most *atomic.Uint64, n uint64) {
 	for {
 		old := most.Load()
@@ -121,7 +122,7 @@ func raise(most *atomic.Uint64, n uint64) {
 	}
 }
 
-// delivered returns how many events consumers have been handed.
+// delivered returns how many events the consumers have received.
 func (r *run) delivered() (n uint64) {
 	for _, g := range r.groups {
 		n += g.delivered()
@@ -145,4 +146,50 @@ func heap() uint64 {
 		return 0
 	}
 	return sample[0].Value.Uint64()
+}
+
+// stages measures the stages of an event's way that writers and consumers cannot
+// measure.
+type stages struct {
+	run             *run
+	cache, dispatch *latency.Recorder
+}
+
+func newStages(r *run) *stages {
+	return &stages{run: r, cache: latency.NewRecorder(), dispatch: latency.NewRecorder()}
+}
+
+// probe measures until ctx is done.
+func (s *stages) probe(ctx context.Context) {
+	// It has no backlog, since it does nothing else. If it ends all the same, the
+	// stage has fewer events, which its count shows.
+	watch, err := s.run.engine.Handle(ctx, engine.WatchOptions{OnPool: true}, s.dispatched)
+	switch {
+	case err == nil:
+		defer watch.Stop()
+	case ctx.Err() == nil:
+		s.run.failure("dispatch", err)
+	}
+	s.probeCache(ctx)
+}
+
+// dispatched runs on the engine's workers.
+func (s *stages) dispatched(ev engine.Event[content.Item]) {
+	if ev.Object != nil && ev.Marks == 0 && ev.Type != engine.Deleted {
+		s.dispatch.Record(0, s.run.watch.now()-ev.Object.Value.Stored)
+	}
+}
+
+// probeCache measures, for one write at a time, when the cache has it.
+func (s *stages) probeCache(ctx context.Context) {
+	for {
+		select {
+		case written := <-s.run.storage.Writes():
+			if s.run.engine.WaitFor(ctx, written.Revision) == nil {
+				s.cache.Record(0, s.run.watch.now()-written.Stored)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }

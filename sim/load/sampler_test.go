@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whoever comes last with less does not undo what another has seen.
-func TestTheMostIsKeptWhoeverSeesIt(t *testing.T) {
+// A lower value that is recorded later does not replace a higher one.
+func TestRaise_KeepsTheHighestValue(t *testing.T) {
 	for range 100 {
 		var most atomic.Uint64
 		var looking sync.WaitGroup

@@ -17,11 +17,11 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// Why a watcher stops reading, if not since its watch ended.
+// Reasons for a watcher to stop reading, other than the end of its watch.
 var (
-	// errWritten: everything is written; read what is left, and that is all.
+	// errWritten: everything is written; it reads what is left.
 	errWritten = errors.New("everything is written")
-	// errReconnect: break off and resume.
+	// errReconnect: it disconnects and resumes.
 	errReconnect = errors.New("reconnect")
 	// errRead: everything has been read.
 	errRead = errors.New("everything is read")
@@ -35,8 +35,8 @@ type watchers struct {
 	latency, handed *latency.Recorder
 }
 
-// watcher is the client of one watch after the other. One goroutine lives its
-// life; a handler runs on the engine's.
+// watcher uses one watch after the other. It has one goroutine; handlers run on the
+// engine's.
 type watcher struct {
 	run    *run
 	group  *watchers
@@ -45,31 +45,30 @@ type watcher struct {
 	rand   *rand.Rand
 	pace   *pace.Consumer
 
-	// mu is held while events are taken, so that the watch does not change meanwhile.
+	// mu is held while events are received, so that the watch does not change meanwhile.
 	mu       sync.Mutex
 	trail    judge.Trail[content.Item]
 	current  *engine.Watch[content.Item] // nil while there is none
-	wanted   int64                       // since when it wants to watch
+	wanted   int64                       // since when it has wanted to watch
 	scratch  [2][]int64
 	nanos    int64 // sum and longest of the latencies
 	measured int64
 	slowest  int64
-	taken    int64 // when events were taken last
+	taken    int64 // when events were received last
 
-	// need is the last revision that it has to see, known once everything is
-	// written.
+	// need is the last revision that it must see, valid once everything is written.
 	need engine.Revision
 
-	// What others look at meanwhile.
+	// Fields that other goroutines use.
 	watch     atomic.Pointer[engine.Watch[content.Item]]
-	kick      atomic.Pointer[context.CancelCauseFunc]
+	interrupt atomic.Pointer[context.CancelCauseFunc]
 	panicNext atomic.Bool
 	delivered atomic.Uint64
 	lag       atomic.Uint64 // the most, as sampled
 
-	// at is where a watcher that follows stands, resumed that it has just broken
-	// off, breaks are where it does in a history, and pipeline is what its events
-	// go through, if that is a queue.
+	// at is the revision of a watcher that follows, resumed says that it has just
+	// disconnected, breaks are the points of a history at which it does, and pipeline
+	// is the queue that its events go through, if any.
 	at       atomic.Uint64
 	resumed  bool
 	breaks   breaks
@@ -86,8 +85,8 @@ type watcher struct {
 
 func (w *watcher) name() string { return fmt.Sprintf("%s-%d", w.group.spec.Name, w.number) }
 
-func newWatcher(r *run, g *watchers, number, seat int) *watcher {
-	chance := rand.New(rand.NewPCG(r.plan.Seed, uint64(seat)+10_000_000))
+func newWatcher(r *run, g *watchers, number, index int) *watcher {
+	chance := rand.New(rand.NewPCG(r.plan.Seed, uint64(index)+10_000_000))
 	w := &watcher{
 		run: r, group: g, number: number, sel: r.plan.Select(*g.spec, number), rand: chance,
 		pace: pace.NewConsumer(g.spec.Consume, chance.Float64()), ends: map[string]int{},
@@ -97,18 +96,18 @@ func newWatcher(r *run, g *watchers, number, seat int) *watcher {
 		w.trail.KeepObjects()
 	}
 	if r.history != nil {
-		w.breaks = newBreaks(r.plan.Seed, uint64(seat), r.history.Breaks)
+		w.breaks = newBreaks(r.plan.Seed, uint64(index), r.history.Breaks)
 	}
 	return w
 }
 
-// starts returns when the watcher opens its first watch, after the begin.
+// starts returns when the watcher opens its first watch, after the start.
 func (w *watcher) starts() time.Duration {
 	return w.group.spec.Start + w.group.spec.Spread*time.Duration(w.number)/time.Duration(w.group.spec.Count)
 }
 
-// live opens watches and reads them until everything is read, or ctx is done.
-// It calls ready when the first is open.
+// live opens watches and reads them until everything is read or ctx is done. It
+// calls ready when the first is open.
 func (w *watcher) live(ctx context.Context, ready func()) {
 	ready = sync.OnceFunc(ready)
 	defer ready()
@@ -144,17 +143,17 @@ func (w *watcher) live(ctx context.Context, ready func()) {
 	}
 }
 
-// want makes now the moment since when the watcher wants to watch. It stays,
-// however long it takes to open a watch, and when one ends that it did not leave:
-// what the engine holds up meanwhile is late.
+// want sets the time since which the watcher wants to watch to now. It stays the same
+// while a watch is being opened, and when one ends that was not stopped: events that
+// are stored meanwhile are late.
 func (w *watcher) want() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wanted = w.run.watch.now()
 }
 
-// retry waits a moment before the next attempt to open a watch, and reports
-// whether there is to be one. That it is stopped meanwhile is no failure.
+// retry waits before the next attempt to open a watch, and reports whether to make
+// one. It is not a failure if ctx is done meanwhile.
 func (w *watcher) retry(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
@@ -167,13 +166,13 @@ func (w *watcher) retry(ctx context.Context, err error) bool {
 	return pace.Sleep(ctx, 10*time.Millisecond) == nil
 }
 
-// ended notes that a watch ended otherwise than by its consumer.
+// ended counts a watch that ended without being stopped.
 func (w *watcher) ended(reason error) {
 	w.ends[endName(reason)]++
 	w.lastEnd = reason.Error()
 }
 
-// endNames names the ends of watches.
+// endNames are the names of the reasons that watches end for.
 var endNames = []struct {
 	err  error
 	name string
@@ -189,4 +188,78 @@ func endName(reason error) string {
 		}
 	}
 	return "other"
+}
+
+// open starts a watch where the previous one stopped. If the window no longer has
+// that revision, it lists and watches from the list.
+func (w *watcher) open(ctx context.Context) (*engine.Watch[content.Item], error) {
+	w.mu.Lock()
+	from, begun := w.trail.At()
+	w.mu.Unlock()
+	if !begun && !w.group.spec.Initial {
+		from = w.run.engine.Revision()
+	}
+	watch, err := w.start(ctx, from, !begun)
+	for errors.Is(err, engine.ErrExpired) && from > 0 {
+		if from, err = w.relist(ctx, from); err == nil {
+			watch, err = w.start(ctx, from, false)
+		}
+	}
+	return watch, err
+}
+
+// start opens a watch after from. fresh: it is the first of the trail.
+func (w *watcher) start(ctx context.Context, from engine.Revision, fresh bool) (*engine.Watch[content.Item], error) {
+	spec := w.group.spec
+	opts := engine.WatchOptions{
+		Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key,
+		From: from, Policy: w.run.policies[spec.Policy], Buffer: spec.Buffer,
+	}
+	initial := fresh && spec.Initial
+	if initial {
+		opts.From, opts.InitialState, opts.Bookmarks = 0, true, true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if initial {
+		w.trail.ExpectState()
+	}
+	watch, err := w.connect(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	if fresh && !initial {
+		w.trail.Begin(from)
+	}
+	w.current = watch
+	w.watch.Store(watch)
+	return watch, nil
+}
+
+// relist lists what the watcher selects. The open stretch of its trail ends, and
+// another begins at the list's revision.
+func (w *watcher) relist(ctx context.Context, known engine.Revision) (engine.Revision, error) {
+	w.relists++
+	opts := engine.ListOptions{Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key, Read: engine.NotOlderThan(known)}
+	list, err := w.run.engine.List(ctx, opts)
+	if err != nil {
+		return 0, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trail.List(list)
+	return list.Revision, nil
+}
+
+// leave stops a watch and records where it stopped.
+func (w *watcher) leave(watch *engine.Watch[content.Item]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.current = nil
+	w.watch.Store(nil)
+	w.interrupt.Store(nil)
+	if watch.Err() == nil {
+		w.trail.Stop(watch.Revision())
+	}
+	watch.Stop()
 }

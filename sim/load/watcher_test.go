@@ -3,17 +3,19 @@ package load
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// A watcher that cannot come back has failed, but not one that is stopped while it
+// A watcher that cannot resume has failed, but not one that is stopped while it
 // tries.
-func TestAWatcherThatIsStoppedHasNotFailed(t *testing.T) {
+func TestWatcher_StoppedWhileItResumesHasNotFailed(t *testing.T) {
 	r := &run{}
 	attempt := func(ctx context.Context, err error) (again, failed bool) {
 		w := &watcher{run: r, group: &watchers{spec: &scenario.Watcher{Name: "w"}}}
@@ -35,4 +37,45 @@ func TestAWatcherThatIsStoppedHasNotFailed(t *testing.T) {
 	require.True(t, again)
 	require.True(t, failed)
 	require.Equal(t, []string{"w-0: not now"}, r.failed.all())
+}
+
+// started returns a run of the scenario without load.
+func started(t *testing.T, s *scenario.Scenario) *run {
+	t.Helper()
+	plan, err := s.Resolve(scenario.Options{})
+	require.NoError(t, err)
+	r := &run{plan: plan, watch: newStopwatch(), clock: &jumpClock{}, policies: policies()}
+	r.goroutines[0] = runtime.NumGoroutine()
+	require.NoError(t, r.start())
+	t.Cleanup(func() { require.NoError(t, r.close()) })
+	return r
+}
+
+// create creates the nth object and returns its revision, which the engine has.
+func create(t *testing.T, r *run, n int) engine.Revision {
+	t.Helper()
+	o, err := r.engine.Create(t.Context(), content.NewMaker(&r.plan.Objects, 1, 0).Object(n))
+	require.NoError(t, err)
+	require.NoError(t, r.engine.WaitFor(t.Context(), o.Revision))
+	return o.Revision
+}
+
+// An event that is stored while a watcher tries to resume is late by the time that
+// this takes: otherwise an engine that makes watchers wait would look better.
+func TestLatency_CountsFromWhenAWatcherWantsToWatch(t *testing.T) {
+	r := started(t, &scenario.Scenario{Watchers: []scenario.Watcher{{}}})
+	w := r.groups[0].all[0]
+	w.trail.Begin(create(t, r, 0))
+	create(t, r, 1) // while it is away
+	w.want()
+	create(t, r, 2) // while its watch is being opened
+	watch, err := w.open(t.Context())
+	require.NoError(t, err)
+	for w.delivered.Load() < 2 {
+		events, err := watch.Next(t.Context())
+		require.NoError(t, err)
+		w.take(events...)
+	}
+	w.leave(watch)
+	require.Equal(t, int64(1), w.measured)
 }

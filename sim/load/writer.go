@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
+	"github.com/watchmill/watchmill/sim/trace"
 )
 
-// writer is one of a group of writers. It has a share of the objects to itself,
-// so that whether a key is there is no matter of luck.
+// writer is one of a group of writers. It has a share of the objects to itself, so
+// that it knows which keys exist.
 type writer struct {
 	run   *run
 	group *callers
@@ -21,13 +23,13 @@ type writer struct {
 	maker *content.Maker
 	clock *pace.Schedule
 	zipf  *rand.Zipf
-	// live are the numbers of its objects that there are, next that of the next
-	// new one; it takes every stride'th.
+	// live are the numbers of its existing objects, next is that of the next new one;
+	// it has every stride'th.
 	live         []int
 	next, stride int
 }
 
-// newWriter makes the number'th of all writers, in its group the part'th.
+// newWriter makes a writer: number is its index among all, part that in its group.
 func newWriter(r *run, g *callers, spec *scenario.Writer, part, number, stride int) *writer {
 	w := &writer{run: r, group: g, spec: spec, maker: content.NewMaker(&r.plan.Objects, r.plan.Seed, uint64(number)+100), stride: stride}
 	if spec.Trace != "" {
@@ -43,8 +45,8 @@ func newWriter(r *run, g *callers, spec *scenario.Writer, part, number, stride i
 	return w
 }
 
-// schedule says when the part'th of a group writes. Steady writers take turns;
-// those of bursts write at once, each its part of every burst.
+// schedule returns when the part'th writer of a group writes. Steady writers take
+// turns; writers of bursts write at the same time, each its part of every burst.
 func schedule(spec *scenario.Writer, part int, chance *rand.Rand) *pace.Schedule {
 	if spec.Shape == scenario.Bursts {
 		own := (spec.Burst + spec.Count - 1 - part) / spec.Count
@@ -54,16 +56,16 @@ func schedule(spec *scenario.Writer, part int, chance *rand.Rand) *pace.Schedule
 	return pace.NewSchedule(spec.Shape, spec.Rate/float64(spec.Count), 0, turn, chance)
 }
 
-// write makes each write when it is due, until the group's time is over.
+// write makes writes on schedule, until the group's time is over.
 func (w *writer) write(ctx context.Context) {
 	if w.spec.Trace != "" {
 		w.replay(ctx)
 		return
 	}
-	w.group.keep(ctx, w.clock, w.spec.Start, w.spec.Stop, w.one)
+	w.group.callOnSchedule(ctx, w.clock, w.spec.Start, w.spec.Stop, w.one)
 }
 
-// one makes a write by chance.
+// one makes a random write.
 func (w *writer) one(ctx context.Context, due int64) error {
 	mix := &w.spec.Mix
 	x := w.maker.Rand.Float64() * mix.Total()
@@ -78,7 +80,7 @@ func (w *writer) one(ctx context.Context, due int64) error {
 	return w.delete(ctx, w.pick())
 }
 
-// pick draws one of the live objects: its place in live.
+// pick draws one of the existing objects and returns its index in live.
 func (w *writer) pick() int {
 	if w.zipf != nil {
 		return int(w.zipf.Uint64() % uint64(len(w.live)))
@@ -93,8 +95,8 @@ func (w *writer) emit(ctx context.Context, due int64) error {
 	return err
 }
 
-// number returns the number of an object to emit: one of few, since it is not
-// kept.
+// number returns the number of an object to emit. There are few, since they are not
+// stored.
 func (w *writer) number() int { return w.maker.Rand.IntN(1000) }
 
 func (w *writer) create(ctx context.Context, due int64) error {
@@ -135,19 +137,82 @@ func (w *writer) delete(ctx context.Context, at int) error {
 	return nil
 }
 
-// populate creates the objects that there are at the start.
+// populate creates the initial objects.
 func (r *run) populate(ctx context.Context) error {
 	m := content.NewMaker(&r.plan.Objects, r.plan.Seed, 0)
 	for n := range r.plan.Objects.Count {
 		if _, err := r.engine.Create(ctx, m.Object(n)); err != nil {
-			return fmt.Errorf("creating the objects there are at the start: %w", err)
+			return fmt.Errorf("creating the initial objects: %w", err)
 		}
 		r.created.Add(1)
 	}
 	return nil
 }
 
-// isInterrupt reports whether a call failed since the run is being stopped.
+// isInterrupt reports whether a call failed because the run is being stopped.
 func isInterrupt(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, engine.ErrEngineClosed)
+}
+
+// readTraces reads the traces that the plan replays, before anything starts, so that
+// a bad line is not found in the middle of a run.
+func readTraces(p *scenario.Plan) (map[string][]trace.Change, error) {
+	traces := map[string][]trace.Change{}
+	for _, w := range p.Writers {
+		if w.Trace == "" || traces[w.Trace] != nil {
+			continue
+		}
+		for change, err := range p.Changes(w) {
+			if err != nil {
+				return nil, err
+			}
+			traces[w.Trace] = append(traces[w.Trace], change)
+		}
+	}
+	return traces, nil
+}
+
+// replay writes the changes of a trace within the group's time, in the proportions of
+// their times. Like [callers.callOnSchedule] it counts the changes that were due but
+// not made. Those that are due at the very end, such as the last, are made after it.
+func (w *writer) replay(ctx context.Context) {
+	changes := w.run.traces[w.spec.Trace]
+	first, span := changes[0].Time, changes[len(changes)-1].Time.Sub(changes[0].Time)
+	for i := range changes {
+		c := &changes[i]
+		part := min(1, max(0, c.Time.Sub(first).Seconds()/max(span.Seconds(), 1e-9)))
+		due := w.spec.Start + time.Duration(part*float64(w.spec.Stop-w.spec.Start))
+		if due < w.spec.Stop && w.run.watch.elapsed() > w.spec.Stop {
+			w.group.missed.Add(uint64(len(changes) - i))
+			return
+		}
+		at := w.run.watch.at(due)
+		if w.run.watch.until(ctx, at) != nil {
+			return
+		}
+		_, err := w.apply(ctx, at, c)
+		w.group.made(ctx, at, err)
+	}
+}
+
+// apply writes one change of a trace and returns its revision, or an older one if it
+// changed nothing, as the deletion of a missing object.
+func (w *writer) apply(ctx context.Context, due int64, c *trace.Change) (engine.Revision, error) {
+	if c.Op == trace.Delete {
+		gone, err := w.run.engine.Delete(ctx, c.Key, engine.DeleteOptions{})
+		switch {
+		case errors.Is(err, engine.ErrNotFound):
+			return 0, nil
+		case err != nil:
+			return 0, err
+		}
+		return gone.Revision, nil
+	}
+	it := w.maker.File(c.Key, c.Version)
+	it.Due = due
+	o, err := w.run.engine.Put(ctx, it)
+	if err != nil {
+		return 0, err
+	}
+	return o.Revision, nil
 }

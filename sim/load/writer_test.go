@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func writers(t *testing.T, hot float64) (both [2]*writer) {
 	return both
 }
 
-func TestWritersShareTheObjects(t *testing.T) {
+func TestWriters_ShareTheObjects(t *testing.T) {
 	both := writers(t, 0)
 	all := append(slices.Clone(both[0].live), both[1].live...)
 	slices.Sort(all)
@@ -35,9 +36,9 @@ func TestWritersShareTheObjects(t *testing.T) {
 	require.NotEqual(t, both[0].next, both[1].next, "nor do they create the same")
 }
 
-// What a group writes at once it writes at once, however many they are. Else a
+// The writers of a group write their parts of a burst at the same time. Otherwise a
 // burst of a hundred would be four of twenty-five, or no burst at all.
-func TestWritersBurstTogether(t *testing.T) {
+func TestWriters_BurstTogether(t *testing.T) {
 	for _, group := range []scenario.Writer{
 		{Count: 1, Rate: 5000, Burst: 100}, {Count: 4, Rate: 5000, Burst: 100}, {Count: 8, Rate: 5000, Burst: 101},
 		{Count: 100, Rate: 5000, Burst: 100}, {Count: 7, Rate: 70, Burst: 2},
@@ -60,7 +61,7 @@ func TestWritersBurstTogether(t *testing.T) {
 	}
 }
 
-func TestHotKeysGetMostOfTheWrites(t *testing.T) {
+func TestWriters_HotKeysGetMostOfTheWrites(t *testing.T) {
 	busiest := func(hot float64) (most int) {
 		w, picked := writers(t, hot)[0], map[int]int{}
 		for range 10_000 {
@@ -73,4 +74,34 @@ func TestHotKeysGetMostOfTheWrites(t *testing.T) {
 	require.InDelta(t, 200, busiest(0), 100, "fifty objects, alike")
 	require.Greater(t, busiest(2), 5000)
 	require.Greater(t, busiest(2), busiest(1.1))
+}
+
+// A trace does not take longer because the engine does: what is due and cannot be
+// made is counted.
+func TestTrace_ThatIsDelayedEndsInTime(t *testing.T) {
+	s := &scenario.Scenario{
+		Writers: []scenario.Writer{{Trace: scenario.ShippedTrace}},
+		Faults:  []scenario.Fault{{Kind: scenario.FaultStick, When: scenario.During(scenario.OnPut)}},
+	}
+	plan, err := s.Resolve(scenario.Options{Duration: 100 * time.Millisecond})
+	require.NoError(t, err)
+	traces, err := readTraces(plan)
+	require.NoError(t, err)
+	rep, err := Run(t.Context(), plan, Options{})
+	require.NoError(t, err)
+	require.Positive(t, rep.Metrics["unwritten"])
+	require.Equal(t, float64(len(traces[scenario.ShippedTrace])), rep.Metrics["writes"]+rep.Metrics["unwritten"])
+}
+
+// Writes that an interrupt prevents are not counted as missed.
+func TestTrace_ThatIsInterruptedHasMissedNothing(t *testing.T) {
+	r := started(t, &scenario.Scenario{Writers: []scenario.Writer{{Trace: scenario.ShippedTrace}}})
+	var err error
+	r.traces, err = readTraces(r.plan)
+	require.NoError(t, err)
+	r.begin()
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	newWriter(r, r.callers[0], &r.plan.Writers[0], 0, 0, 1).write(ctx)
+	require.Zero(t, r.callers[0].omissions())
 }

@@ -17,22 +17,22 @@ type Item struct {
 	Key     string
 	Attrs   *Attributes
 	Payload []byte
-	// Version is that of a file in a trace, which IsFile says it is.
+	// Version is that of a file in a trace; IsFile says that it is one.
 	Version string
 	IsFile  bool
-	// Due is when the write was to be made, Stored when it reached the storage,
-	// both in nanoseconds since the run's epoch.
+	// Due is when the write was due, Stored when it reached the storage, both in
+	// nanoseconds since the run's epoch.
 	Due, Stored int64
 }
 
-// Attributes are what selectors match on. They never change.
+// Attributes are what selectors match. They are immutable.
 type Attributes struct {
 	Labels labels.Set
 	Fields fields.Set
 }
 
-// Config says what the items of a plan are. No two of them are equal, so that
-// each write is a change, but for files: those of one version are.
+// Config returns the configuration of an engine for the items of a plan. No two
+// items are equal, so that each write is a change, except for files of one version.
 func Config(p *scenario.Plan) engine.Config[Item] {
 	cfg := engine.Config[Item]{
 		Key:    func(i Item) string { return i.Key },

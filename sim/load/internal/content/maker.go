@@ -15,20 +15,20 @@ import (
 
 // Maker makes items as the scenario describes them. It belongs to one goroutine.
 type Maker struct {
-	// Rand is what it draws with, for its owner to draw with too.
+	// Rand is the source of all random values, which its owner may use too.
 	Rand    *rand.Rand
 	objects *scenario.Objects
-	// fields and labels are the names, sorted, so that chance falls on them in
-	// the same order always.
+	// fields and labels are the names, sorted, so that values are always drawn in the
+	// same order.
 	fields, labels []string
 	known          map[uint64]*Attributes
 	files          map[[2]string]*Attributes
 }
 
-// maxKnown bounds the attributes that are remembered to be shared.
+// maxKnown is the most attributes that are kept for sharing.
 const maxKnown = 1 << 16
 
-// NewMaker makes a maker whose items depend on the two numbers alone.
+// NewMaker makes a maker whose items depend only on the two numbers.
 func NewMaker(o *scenario.Objects, seed, number uint64) *Maker {
 	return &Maker{
 		Rand: rand.New(rand.NewPCG(seed, number)), objects: o,
@@ -42,7 +42,7 @@ func (m *Maker) Object(n int) Item {
 	return Item{Key: m.objects.Key(n), Attrs: m.Attributes(), Payload: m.Payload()}
 }
 
-// File returns the item that a trace's key names, in a version.
+// File returns the item for a version of a file of a trace.
 func (m *Maker) File(key, version string) Item {
 	at := [2]string{path.Dir(key), strings.TrimPrefix(path.Ext(key), ".")}
 	a := m.files[at]
@@ -53,14 +53,14 @@ func (m *Maker) File(key, version string) Item {
 	return Item{Key: key, Attrs: a, Payload: m.Payload(), Version: version, IsFile: true}
 }
 
-// Payload returns as many bytes as chance wants.
+// Payload returns a random number of zero bytes.
 func (m *Maker) Payload() []byte {
 	size := m.objects.Size
 	return make([]byte, size.Min+m.Rand.IntN(size.Max-size.Min+1))
 }
 
-// Attributes draws some by chance. Equal ones are, as far as memory allows, the
-// same.
+// Attributes returns random attributes. Equal ones are shared, up to a limit of
+// memory.
 func (m *Maker) Attributes() *Attributes {
 	values := make([]int, 0, 8)
 	for _, name := range m.fields {
@@ -83,7 +83,7 @@ func (m *Maker) Attributes() *Attributes {
 	return a
 }
 
-// of returns attributes with those values.
+// of returns attributes with the values.
 func (m *Maker) of(values []int) *Attributes {
 	a := &Attributes{}
 	if len(m.fields) > 0 {
@@ -101,7 +101,7 @@ func (m *Maker) of(values []int) *Attributes {
 	return a
 }
 
-// has reports whether the attributes have those values, and not others of like
+// has reports whether the attributes have the values, and not others with the same
 // code.
 func (m *Maker) has(a *Attributes, values []int) bool {
 	for i, name := range m.fields {

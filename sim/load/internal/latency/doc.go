@@ -1,7 +1,7 @@
-// Package latency records how long things took, and sums it up.
+// Package latency records latencies and summarizes them.
 //
 //	many goroutines ──Record──▶ Recorder: shards ──Drain──▶ its total, and others' ──Stage──▶ report
 //
-// Latencies are in nanoseconds when recorded, exact to one percent or a
-// microsecond when reported; all above an hour are one hour.
+// Latencies are recorded in nanoseconds and reported with a precision of one percent
+// or a microsecond. Those above an hour count as an hour.
 package latency

@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
 )
 
-func TestLatencyIsCutOffAndSummedUp(t *testing.T) {
+func TestRecorder_CutsOffAndSumsUp(t *testing.T) {
 	r := latency.NewRecorder()
 	for i := range 100 {
 		r.Record(i, int64(i+1)*int64(time.Millisecond))
@@ -27,14 +27,14 @@ func TestLatencyIsCutOffAndSummedUp(t *testing.T) {
 	require.Equal(t, 100.0, s.Curve[len(s.Curve)-1].Percentile)
 }
 
-func TestNothingRecordedIsZero(t *testing.T) {
+func TestStage_WithoutEventsIsZero(t *testing.T) {
 	s := latency.Stage("none", "", latency.NewHistogram())
 	require.Zero(t, s.P99)
 	require.Zero(t, s.Max)
 	require.Empty(t, s.Curve)
 }
 
-func TestRecordingWhileDrainingLosesNothing(t *testing.T) {
+func TestRecorder_LosesNothingWhileItIsDrained(t *testing.T) {
 	r := latency.NewRecorder()
 	var recording sync.WaitGroup
 	for by := range 4 {

@@ -1,18 +1,21 @@
 package latency
 
 import (
+	"math"
 	"sync"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/watchmill/watchmill/sim/report"
 )
 
 const (
-	// longest is the longest latency that is told from longer ones.
+	// longest is the longest latency that is recorded as such.
 	longest = time.Hour
-	// digits is how exactly: to one percent, so that histograms stay small.
+	// digits is the precision: one percent, so that histograms stay small.
 	digits = 2
-	// shards is how many histograms share the recording of one thing.
+	// shards is how many histograms a recorder has, for concurrent recording.
 	shards = 8
 )
 
@@ -46,26 +49,25 @@ func (r *Recorder) Record(by int, nanos int64) {
 	s := &r.shards[by%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	note(s.hist, nanos)
+	record(s.hist, nanos)
 }
 
-// RecordAll notes many.
+// RecordAll records several latencies.
 func (r *Recorder) RecordAll(by int, nanos []int64) {
 	s := &r.shards[by%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, n := range nanos {
-		note(s.hist, n)
+		record(s.hist, n)
 	}
 }
 
-func note(h *hdrhistogram.Histogram, nanos int64) {
-	// Out of range is impossible: both ends are cut off.
+func record(h *hdrhistogram.Histogram, nanos int64) {
+	// Both ends are cut off, so the value is in range.
 	_ = h.RecordValue(min(max(0, nanos), int64(longest)) / int64(time.Microsecond))
 }
 
-// Drain moves what was recorded since the last time to the total, and adds it to
-// the others.
+// Drain adds what was recorded since the last call to the total and to the others.
 func (r *Recorder) Drain(others ...*hdrhistogram.Histogram) {
 	for i := range r.shards {
 		s := &r.shards[i]
@@ -81,5 +83,46 @@ func (r *Recorder) Drain(others ...*hdrhistogram.Histogram) {
 	}
 }
 
-// Total returns what has been drained, all together.
+// Total returns all that has been drained.
 func (r *Recorder) Total() *hdrhistogram.Histogram { return r.total }
+
+// At returns the latency at a percentile, from 0 to 100, in seconds; zero if
+// nothing was recorded.
+func At(h *hdrhistogram.Histogram, percentile float64) float64 {
+	if h.TotalCount() == 0 {
+		return 0
+	}
+	return float64(h.ValueAtPercentile(percentile)) / 1e6
+}
+
+// Max returns the longest latency, in seconds; zero if nothing was recorded.
+func Max(h *hdrhistogram.Histogram) float64 {
+	if h.TotalCount() == 0 {
+		return 0
+	}
+	return float64(h.Max()) / 1e6
+}
+
+// Stage summarizes a histogram.
+func Stage(name, about string, h *hdrhistogram.Histogram) report.Stage {
+	s := report.Stage{
+		Name: name, About: about, Count: h.TotalCount(),
+		P50: At(h, 50), P90: At(h, 90), P99: At(h, 99), P999: At(h, 99.9), Max: Max(h),
+	}
+	if s.Count == 0 {
+		return s
+	}
+	s.Mean = h.Mean() / 1e6
+	s.Curve = curve(h)
+	return s
+}
+
+// curve returns the latency at percentiles that approach 100, ten for each factor of
+// ten of the distance, as far as there are events.
+func curve(h *hdrhistogram.Histogram) (points []report.Point) {
+	for left := 1.0; left*float64(h.TotalCount()) >= 1; left /= math.Pow(10, 0.1) {
+		p := 100 * (1 - left)
+		points = append(points, report.Point{Percentile: p, Seconds: At(h, p)})
+	}
+	return append(points, report.Point{Percentile: 100, Seconds: Max(h)})
+}

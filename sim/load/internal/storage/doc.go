@@ -1,5 +1,5 @@
-// Package storage is where the objects of a load live: a backend, in memory unless another is given, which
-// faults can strike, which stamps each write, and which notes it in a ledger.
+// Package storage is the backend of a load, in memory unless another is given. It
+// injects faults, stamps each write with the time, and records it in a ledger.
 //
 //	engine ──▶ faults: fail, delay, stick ──▶ recorder: stamp ──▶ backend
 //	   ▲                                          └──▶ judge.Ledger │
@@ -7,5 +7,5 @@
 //
 // # Concurrency
 //
-// Everything can be called from anywhere, as the engine calls a backend.
+// Everything is safe for concurrent use.
 package storage

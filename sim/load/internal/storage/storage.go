@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/watchmill/watchmill/actors"
@@ -20,13 +21,13 @@ type Storage struct {
 	recorder *recorder
 
 	mu sync.Mutex // guards what follows
-	// through is what the engine has been given up to.
+	// through is the revision up to which the engine has received events.
 	through store.Revision
-	// holding is how many faults hold. Spared counts the calls of each operation
-	// that were made while none did, up to the last time that one began, and ended
-	// is how many there were when the last one ended.
-	holding       int
-	spared, ended map[faulty.Op]uint64
+	// active is how many faults are. uncounted is how many calls of each operation were
+	// made while none was, until the last one began; ended is how many there were when
+	// the last one ended.
+	active           int
+	uncounted, ended map[faulty.Op]uint64
 }
 
 // Open opens a backend for objects of a schema, which is closed with the storage.
@@ -39,25 +40,24 @@ func Memory(clock actors.Clock) Open {
 	}
 }
 
-// New makes the storage of a plan, over the backend that open returns. What is
-// written gets its times from now, in nanoseconds since the run's epoch, and is
-// noted in the ledger.
+// New makes the storage of a plan over the backend that open returns. now returns the
+// time of a write, in nanoseconds since the run's epoch; the ledger records it.
 func New(p *scenario.Plan, open Open, now func() int64, ledger *judge.Ledger) (*Storage, error) {
 	b, err := open(content.Config(p).Schema())
 	if err != nil {
 		return nil, err
 	}
 	s := &Storage{
-		recorder: &recorder{Backend: b, ledger: ledger, now: now, writes: make(chan judge.Entry)},
-		spared:   map[faulty.Op]uint64{}, ended: map[faulty.Op]uint64{},
+		recorder:  &recorder{Backend: b, ledger: ledger, now: now, writes: make(chan judge.Entry)},
+		uncounted: map[faulty.Op]uint64{}, ended: map[faulty.Op]uint64{},
 	}
 	s.Backend = faulty.New(s.recorder, faulty.Options{Blocks: mayHang(p), ShareState: true})
-	s.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpWatch, faulty.OpNext}, Do: faulty.After(s.given)})
+	s.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpWatch, faulty.OpNext}, Do: faulty.After(s.delivered)})
 	return s, nil
 }
 
-// mayHang reports whether calls of the plan's storage may hang, so that they must
-// not be made on the engine's pool.
+// mayHang reports whether faults of the plan can make calls hang, which then must not
+// be made on the engine's pool.
 func mayHang(p *scenario.Plan) bool {
 	for _, f := range p.Faults {
 		if f.Kind == scenario.FaultStick || f.Kind == scenario.FaultDelay {
@@ -67,10 +67,10 @@ func mayHang(p *scenario.Plan) bool {
 	return false
 }
 
-// given notes what the engine is given. It has one watch at a time. If that starts
-// beyond what the one before has delivered, the engine has listed in between, and
-// will never see what is in the gap.
-func (s *Storage) given(_ context.Context, c *faulty.Call) {
+// delivered records what the engine receives. It has one watch at a time. If a watch
+// starts beyond what the previous one has delivered, the engine has listed in between
+// and will not see the events in the gap.
+func (s *Storage) delivered(_ context.Context, c *faulty.Call) {
 	if c.Err != nil {
 		return
 	}
@@ -87,11 +87,11 @@ func (s *Storage) given(_ context.Context, c *faulty.Call) {
 	s.through = max(s.through, from)
 }
 
-// Writes is where a write is told of as soon as it is stored, if there is a
-// receiver at that moment: writes do not wait, so it is a sample of them.
+// Writes returns a channel that receives a write as soon as it is stored, if the
+// channel has a receiver at that moment. Writes do not wait, so it is a sample.
 func (s *Storage) Writes() <-chan judge.Entry { return s.recorder.writes }
 
-// Forget makes the storage forget its history.
+// Forget compacts the whole history.
 func (s *Storage) Forget(ctx context.Context) error {
 	rev, err := s.recorder.Revision(ctx)
 	if err != nil {
@@ -100,10 +100,10 @@ func (s *Storage) Forget(ctx context.Context) error {
 	return s.recorder.Compact(ctx, rev)
 }
 
-// Break ends the watches that run, and returns how many.
+// Break ends all open watches with an error and returns their number.
 func (s *Storage) Break() int { return s.BreakWatches(ErrInjected) }
 
-// recorder is a backend that stamps each write with the time and notes it.
+// recorder is a backend that stamps each write with the time and records it.
 type recorder struct {
 	backend.Backend
 	ledger *judge.Ledger
@@ -116,7 +116,7 @@ var (
 	_ backend.Emitter = (*recorder)(nil)
 )
 
-// note puts a write down, and tells the receiver that waits for one.
+// note records a write and sends it to a waiting receiver, if any.
 func (r *recorder) note(e judge.Entry) {
 	r.ledger.Note(e)
 	select {
@@ -125,7 +125,7 @@ func (r *recorder) note(e judge.Entry) {
 	}
 }
 
-// Put writes one, and notes it.
+// Put stores and records an object.
 func (r *recorder) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	item := content.Of(draft)
 	item.Stored = r.now()
@@ -136,7 +136,7 @@ func (r *recorder) Put(ctx context.Context, draft, prev *store.Object, opts back
 	return o, err
 }
 
-// Remove deletes one, and notes it.
+// Remove deletes an object and records that.
 func (r *recorder) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
 	stored := r.now()
 	o, err := r.Backend.Remove(ctx, prev)
@@ -146,7 +146,7 @@ func (r *recorder) Remove(ctx context.Context, prev *store.Object) (*store.Objec
 	return o, err
 }
 
-// Emit passes on an event that is no state, and notes it.
+// Emit emits and records a value.
 func (r *recorder) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
 	emitter, ok := r.Backend.(backend.Emitter)
 	if !ok {
@@ -159,4 +159,60 @@ func (r *recorder) Emit(ctx context.Context, draft *store.Object) (*store.Object
 		r.note(judge.Entry{Revision: o.Revision, Key: o.Key, Labels: item.Attrs.Labels, Fields: item.Attrs.Fields, Stored: item.Stored, Emitted: true})
 	}
 	return o, err
+}
+
+// ErrInjected is the error of calls that a fault makes fail.
+var ErrInjected = errors.New("failed by the scenario")
+
+// operations maps the storage's operations to those that conditions name.
+var operations = map[faulty.Op]scenario.Operation{
+	faulty.OpGet: scenario.OnGet, faulty.OpList: scenario.OnList, faulty.OpPut: scenario.OnPut,
+	faulty.OpRemove: scenario.OnRemove, faulty.OpEmit: scenario.OnEmit,
+	faulty.OpWatch: scenario.OnWatch, faulty.OpNext: scenario.OnNext,
+}
+
+// Begin starts a fault that lasts until [Storage.End].
+func (s *Storage) Begin(f *scenario.Fault) *faulty.Fault {
+	s.mu.Lock()
+	if s.active++; s.active == 1 {
+		for op := range operations {
+			s.uncounted[op] += s.Calls(op) - s.ended[op]
+		}
+	}
+	s.mu.Unlock()
+	rule := faulty.Rule{When: func(c *faulty.Call) bool { return s.hits(f, c) }}
+	switch f.Kind {
+	case scenario.FaultFail:
+		rule.Do = faulty.Fail(ErrInjected)
+	case scenario.FaultDelay:
+		rule.Do = faulty.Delay(f.Delay)
+	case scenario.FaultStick:
+		rule.Do = faulty.Hang()
+	}
+	return s.Add(rule)
+}
+
+// End ends a fault that Begin started.
+func (s *Storage) End(f *faulty.Fault) {
+	f.Remove()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active--; s.active == 0 {
+		for op := range operations {
+			s.ended[op] = s.Calls(op)
+		}
+	}
+}
+
+// hits reports whether a fault hits a call. Conditions count the calls of an operation
+// that are made while any fault is active.
+func (s *Storage) hits(f *scenario.Fault, c *faulty.Call) bool {
+	op, named := operations[c.Op]
+	if !named {
+		return false
+	}
+	s.mu.Lock()
+	number := c.Number - min(c.Number, s.uncounted[c.Op]+1)
+	s.mu.Unlock()
+	return f.When.Holds(op, number)
 }

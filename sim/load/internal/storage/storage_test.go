@@ -21,7 +21,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// newStorage makes one in which every write happens at 7.
+// newStorage makes a storage in which every write happens at 7.
 func newStorage(t *testing.T, faults ...scenario.Fault) (*storage.Storage, *judge.Ledger) {
 	t.Helper()
 	ledger := &judge.Ledger{}
@@ -41,7 +41,7 @@ func put(t *testing.T, s *storage.Storage, key string) store.Revision {
 	return o.Revision
 }
 
-// draft returns an item to be written.
+// draft returns an item to write.
 func draft(key string) *store.Object {
 	return store.Header(&engine.Object[content.Item]{Key: key, Value: content.Item{Key: key, Attrs: &content.Attributes{}}})
 }
@@ -51,7 +51,7 @@ func list(ctx context.Context, s *storage.Storage) error {
 	return err
 }
 
-func TestWritesAreStampedAndNoted(t *testing.T) {
+func TestWrites_AreStampedAndRecorded(t *testing.T) {
 	s, ledger := newStorage(t)
 	put(t, s, "a")
 	put(t, s, "b")
@@ -72,9 +72,9 @@ func TestWritesAreStampedAndNoted(t *testing.T) {
 	require.Equal(t, gone.Revision, states["b"].Revision)
 }
 
-// Whoever waits for a write is told of the next, and of none that came before: to
-// measure from when a write was stored, one must not have waited to be asked.
-func TestWhoWaitsForAWriteIsToldAtOnce(t *testing.T) {
+// A receiver gets the next write and none before: latency that is measured from then
+// must not include the time before the receiver was ready.
+func TestWrites_ReachAReceiverAtOnce(t *testing.T) {
 	s, _ := newStorage(t)
 	before := put(t, s, "a") // does not wait for other writes
 	var told atomic.Pointer[judge.Entry]
@@ -89,7 +89,7 @@ func TestWhoWaitsForAWriteIsToldAtOnce(t *testing.T) {
 	require.Greater(t, told.Load().Revision, before)
 }
 
-func TestFaultsStrikeTheCallsTheyAreFor(t *testing.T) {
+func TestFaults_HitTheCallsOfTheirCondition(t *testing.T) {
 	s, _ := newStorage(t)
 	require.NoError(t, list(t.Context(), s))
 	fail := s.Begin(&scenario.Fault{Kind: scenario.FaultFail, When: scenario.During(scenario.OnList)})
@@ -100,9 +100,9 @@ func TestFaultsStrikeTheCallsTheyAreFor(t *testing.T) {
 	require.Equal(t, uint64(1), fail.Hits())
 }
 
-// Which calls chance strikes does not depend on those that were made before or
+// Which calls a random fault hits does not depend on those that were made before or
 // between faults.
-func TestChanceCountsTheCallsThatAreMadeWhileAFaultHolds(t *testing.T) {
+func TestFaults_CountTheCallsThatAreMadeWhileOneIsActive(t *testing.T) {
 	struck := func(before, between int) (failed []bool) {
 		s, _ := newStorage(t)
 		for range before {
@@ -127,7 +127,7 @@ func TestChanceCountsTheCallsThatAreMadeWhileAFaultHolds(t *testing.T) {
 	require.Equal(t, want, struck(3, 5))
 }
 
-func TestAWriteThatFailsIsNotNoted(t *testing.T) {
+func TestWrites_ThatFailAreNotRecorded(t *testing.T) {
 	s, ledger := newStorage(t)
 	fail := s.Begin(&scenario.Fault{Kind: scenario.FaultFail})
 	defer s.End(fail)
@@ -137,7 +137,7 @@ func TestAWriteThatFailsIsNotNoted(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestStuckCallsEndWithTheFaultOrTheirContext(t *testing.T) {
+func TestFaults_HangingCallsEndWithTheFaultOrTheirContext(t *testing.T) {
 	s, _ := newStorage(t)
 	stick := s.Begin(&scenario.Fault{Kind: scenario.FaultStick})
 	gone := errors.New("gone")
@@ -156,14 +156,14 @@ func TestStuckCallsEndWithTheFaultOrTheirContext(t *testing.T) {
 	require.ErrorIs(t, list(ctx, s), gone)
 }
 
-func TestOnlyAStorageThatMayHangKeepsOffThePool(t *testing.T) {
+func TestTraits_OnlyAStorageThatMayHangBlocks(t *testing.T) {
 	s, _ := newStorage(t, scenario.Fault{Kind: scenario.FaultFail})
 	require.False(t, s.Traits().Blocks)
 	s, _ = newStorage(t, scenario.Fault{Kind: scenario.FaultDelay})
 	require.True(t, s.Traits().Blocks)
 }
 
-// watched opens a watch, and returns what says that there is something new.
+// watched opens a watch and returns its notifications.
 func watched(t *testing.T, s *storage.Storage, from store.Revision) (backend.Watcher, chan struct{}) {
 	t.Helper()
 	told := make(chan struct{}, 100)
@@ -173,7 +173,7 @@ func watched(t *testing.T, s *storage.Storage, from store.Revision) (backend.Wat
 	return w, told
 }
 
-func TestWatchesBreakAndExpire(t *testing.T) {
+func TestWatches_BreakAndExpire(t *testing.T) {
 	s, _ := newStorage(t)
 	rev := put(t, s, "a")
 	w, told := watched(t, s, rev)
@@ -191,9 +191,9 @@ func TestWatchesBreakAndExpire(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrExpired)
 }
 
-// A watch that has gone silent says nothing until the fault is over, and has
-// then lost nothing.
-func TestASilentWatchGoesOnWhenTheFaultIsOver(t *testing.T) {
+// A watch whose Next hangs delivers nothing until the fault ends, and then loses
+// nothing.
+func TestFaults_AHangingWatchContinuesWhenTheFaultEnds(t *testing.T) {
 	s, _ := newStorage(t)
 	w, told := watched(t, s, put(t, s, "a"))
 	batch, err := w.Next(10)
@@ -213,8 +213,8 @@ func TestASilentWatchGoesOnWhenTheFaultIsOver(t *testing.T) {
 	require.Equal(t, rev, batch.Through)
 }
 
-// A delay of everything delays no watch, and does not say that it did.
-func TestADelayDoesNotStrikeAWatchThatRuns(t *testing.T) {
+// A delay of all calls does not delay open watches, and does not count them.
+func TestFaults_ADelayDoesNotHitAnOpenWatch(t *testing.T) {
 	s, _ := newStorage(t)
 	w, _ := watched(t, s, put(t, s, "a"))
 	delay := s.Begin(&scenario.Fault{Kind: scenario.FaultDelay})
@@ -226,9 +226,8 @@ func TestADelayDoesNotStrikeAWatchThatRuns(t *testing.T) {
 	require.Equal(t, uint64(1), delay.Hits())
 }
 
-// What is listed instead of watched, the engine cannot have seen: it is a gap in
-// what anybody had to see.
-func TestAWatchThatStartsFurtherOnLeavesAGap(t *testing.T) {
+// Events that the engine skipped by a list are a gap, which nothing has to deliver.
+func TestLedger_HasAGapWhereAWatchStartsFurtherOn(t *testing.T) {
 	s, ledger := newStorage(t)
 	from := put(t, s, "a")
 	w, _ := watched(t, s, from)

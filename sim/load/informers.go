@@ -19,19 +19,20 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// mirrors is a group of informers.
-type mirrors struct {
+// informerGroup is a group of informers with the same specification.
+type informerGroup struct {
 	spec      *scenario.Informer
 	informers []*informer.SharedInformer[content.Item]
-	pupils    []*pupil
+	handlers  []*handlerCheck
 	latency   *latency.Recorder
-	told      atomic.Uint64
+	received  atomic.Uint64
 }
 
-// pupil is a handler of an informer: it learns the state from what it is told.
-type pupil struct {
+// handlerCheck is a handler of an informer that checks its notifications and keeps the
+// state that they add up to.
+type handlerCheck struct {
 	run    *run
-	group  *mirrors
+	group  *informerGroup
 	number int
 	prefix string
 	pace   *pace.Consumer
@@ -43,21 +44,21 @@ type pupil struct {
 	stale  bool
 }
 
-// graduation is how often a handler is asked whether it knows everything.
-const graduation = 5 * time.Millisecond
+// syncPoll is how often a handler's state is compared.
+const syncPoll = 5 * time.Millisecond
 
 // informerPolicies are the informers', by the names of scenarios.
 var informerPolicies = map[scenario.HandlerPolicy]informer.Policy{
 	scenario.MergeChanges: informer.Merge, scenario.Resnapshot: informer.Resnapshot, scenario.Block: informer.Block,
 }
 
-// startMirrors makes the informers, on the engine's host and over the engine.
-func (r *run) startMirrors() error {
+// startInformers makes the informers, on the engine's host and over the engine.
+func (r *run) startInformers() error {
 	for i := range r.plan.Informers {
-		g := &mirrors{spec: &r.plan.Informers[i], latency: latency.NewRecorder()}
-		r.mirrors = append(r.mirrors, g)
+		g := &informerGroup{spec: &r.plan.Informers[i], latency: latency.NewRecorder()}
+		r.informerGroups = append(r.informerGroups, g)
 		for n := range g.spec.Count {
-			if err := r.startMirror(g, n); err != nil {
+			if err := r.startInformer(g, n); err != nil {
 				return err
 			}
 		}
@@ -65,7 +66,7 @@ func (r *run) startMirrors() error {
 	return nil
 }
 
-func (r *run) startMirror(g *mirrors, n int) error {
+func (r *run) startInformer(g *informerGroup, n int) error {
 	prefix := r.plan.SelectInformer(*g.spec, n).Prefix
 	cfg := informer.Config[content.Item]{Source: r.engine.Source(), Host: r.host, Name: g.spec.Name, Prefix: prefix, OnError: r.failed.engine}
 	cfg.Backoff.Initial, cfg.Backoff.Max = r.plan.Engine.Backoff, r.plan.Engine.BackoffMax
@@ -75,21 +76,21 @@ func (r *run) startMirror(g *mirrors, n int) error {
 	}
 	g.informers = append(g.informers, inf)
 	for range g.spec.Handlers {
-		number := len(g.pupils)
+		number := len(g.handlers)
 		chance := rand.New(rand.NewPCG(r.plan.Seed, uint64(number)+30_000_000))
-		p := &pupil{run: r, group: g, number: number, prefix: prefix, state: map[string]store.Revision{}, pace: pace.NewConsumer(g.spec.Consume, chance.Float64())}
-		g.pupils = append(g.pupils, p)
+		p := &handlerCheck{run: r, group: g, number: number, prefix: prefix, state: map[string]store.Revision{}, pace: pace.NewConsumer(g.spec.Consume, chance.Float64())}
+		g.handlers = append(g.handlers, p)
 		opts := informer.HandlerOptions{Policy: informerPolicies[g.spec.Policy], Buffer: g.spec.Buffer}
-		if _, err := inf.Subscribe(p.learn, opts); err != nil {
+		if _, err := inf.Subscribe(p.receive, opts); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// syncMirrors waits until the informers have the objects there are at the start.
-func (r *run) syncMirrors(ctx context.Context) error {
-	for _, g := range r.mirrors {
+// syncInformers waits until the informers have the objects there are at the start.
+func (r *run) syncInformers(ctx context.Context) error {
+	for _, g := range r.informerGroups {
 		for _, inf := range g.informers {
 			if err := inf.Synced(ctx); err != nil && ctx.Err() == nil {
 				return fmt.Errorf("waiting for informers %s: %w", g.spec.Name, err)
@@ -99,10 +100,10 @@ func (r *run) syncMirrors(ctx context.Context) error {
 	return nil
 }
 
-// learn is told of one change. It may block: informers allow for that.
-func (p *pupil) learn(n informer.Notification[content.Item]) {
-	if p.pace != nil && p.pace.Wait(p.run.living, 1) != nil {
-		return // it is not used any more
+// receive handles one notification. It may block, which informers allow.
+func (p *handlerCheck) receive(n informer.Notification[content.Item]) {
+	if p.pace != nil && p.pace.Wait(p.run.closing, 1) != nil {
+		return // the run is being closed
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,62 +119,62 @@ func (p *pupil) learn(n informer.Notification[content.Item]) {
 // count counts the events of the load and measures their latency. It excludes objects
 // that existed before, whether they arrive in the first list or, for an informer that
 // started early, as changes.
-func (p *pupil) count(n informer.Notification[content.Item]) {
+func (p *handlerCheck) count(n informer.Notification[content.Item]) {
 	it, begun := &n.Object.Value, p.run.watch.begun.Load()
 	if begun == 0 || n.Type != store.Deleted && it.Stored < begun {
 		return
 	}
-	p.group.told.Add(1)
+	p.group.received.Add(1)
 	if n.Type != store.Deleted && n.Cause == informer.Change {
 		p.group.latency.Record(p.number, p.run.watch.now()-it.Due)
 	}
 }
 
-// check demands that what the pupil is told joins up with what it was told.
-func (p *pupil) check(n informer.Notification[content.Item]) {
+// check checks that a notification's old object is the one that the handler has.
+func (p *handlerCheck) check(n informer.Notification[content.Item]) {
 	known, old := p.state[n.Key()], store.Revision(0)
 	if n.Old != nil {
 		old = n.Old.Revision
 	}
 	if n.Type != store.Deleted && known != old && p.broken == "" {
-		p.broken = fmt.Sprintf("was told %s from revision %d, and knew %d", n, old, known)
+		p.broken = fmt.Sprintf("got %s from revision %d, and had %d", n, old, known)
 	}
 }
 
-// settleMirrors waits until every handler knows the newest state, or ctx is done.
-func (r *run) settleMirrors(ctx context.Context, settling *sync.WaitGroup) {
-	if len(r.mirrors) == 0 {
+// settleInformers waits until every handler has the newest state, or ctx is done.
+func (r *run) settleInformers(ctx context.Context, settling *sync.WaitGroup) {
+	if len(r.informerGroups) == 0 {
 		return
 	}
 	newest := r.ledger.NewestByKey()
-	for _, g := range r.mirrors {
-		for _, p := range g.pupils {
+	for _, g := range r.informerGroups {
+		for _, p := range g.handlers {
 			r.settling.Add(1)
 			settling.Go(func() {
 				defer r.settling.Add(-1)
-				p.graduate(ctx, newest)
+				p.waitSynced(ctx, newest)
 			})
 		}
 	}
 }
 
-// graduate waits until the pupil knows what was written last of every key.
-func (p *pupil) graduate(ctx context.Context, newest map[string]judge.Entry) {
+// waitSynced waits until the handler has the last write of every key.
+func (p *handlerCheck) waitSynced(ctx context.Context, newest map[string]judge.Entry) {
 	want := map[string]store.Revision{}
 	for key, e := range newest {
 		if !e.Deleted && store.HasPrefix(key, p.prefix) {
 			want[key] = e.Revision
 		}
 	}
-	for !p.knows(want) {
-		if pace.Sleep(ctx, graduation) != nil {
-			p.stale = !p.knows(want)
+	for !p.has(want) {
+		if pace.Sleep(ctx, syncPoll) != nil {
+			p.stale = !p.has(want)
 			return
 		}
 	}
 }
 
-func (p *pupil) knows(want map[string]store.Revision) bool {
+func (p *handlerCheck) has(want map[string]store.Revision) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, rev := range want {
@@ -184,9 +185,9 @@ func (p *pupil) knows(want map[string]store.Revision) bool {
 	return len(p.state) == len(want)
 }
 
-// closeMirrors ends the informers.
-func (r *run) closeMirrors() (err error) {
-	for _, g := range r.mirrors {
+// closeInformers closes the informers.
+func (r *run) closeInformers() (err error) {
+	for _, g := range r.informerGroups {
 		for _, inf := range g.informers {
 			err = errors.Join(err, inf.Close())
 		}
@@ -194,18 +195,18 @@ func (r *run) closeMirrors() (err error) {
 	return err
 }
 
-// ignorant returns how many of the group's handlers do not know the newest state.
-func (g *mirrors) ignorant() (n int) {
-	for _, p := range g.pupils {
+// staleHandlers returns how many of the group's handlers do not have the newest state.
+func (g *informerGroup) staleHandlers() (n int) {
+	for _, p := range g.handlers {
 		n += rank(p.stale)
 	}
 	return n
 }
 
 // faulty returns what was wrong with what handlers were told, "" if nothing.
-func (g *mirrors) faulty() string {
+func (g *informerGroup) firstMismatches() string {
 	var all []string
-	for _, p := range g.pupils {
+	for _, p := range g.handlers {
 		if p.broken != "" && len(all) < maxBroken {
 			all = append(all, fmt.Sprintf("%s, handler %d, %s", g.spec.Name, p.number, p.broken))
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// Nobody writes, so nothing was quick.
-func TestALatencyOfNothingIsNotShort(t *testing.T) {
+// Without writes there is no latency to compare.
+func TestAssertions_OfALatencyThatWasNotMeasuredFail(t *testing.T) {
 	rep := run1(t, &scenario.Scenario{
 		Watchers: []scenario.Watcher{{}},
 		Assert:   []scenario.Assertion{"p99 < 50ms", "informer-p99 < 1ms", "lost = 0"},
@@ -24,15 +24,15 @@ func TestALatencyOfNothingIsNotShort(t *testing.T) {
 	require.True(t, rep.Assertions[2].Holds)
 }
 
-func TestEveryTimeIsThatOfAStage(t *testing.T) {
+func TestMetrics_TimesAreThoseOfStages(t *testing.T) {
 	for _, m := range scenario.Metrics {
 		_, known := timed[m.Name]
 		require.Equal(t, m.Unit == scenario.Time, known, m.Name)
 	}
 }
 
-// What one group does must not hide what another does.
-func TestAssertionsCanBeOfOneGroup(t *testing.T) {
+// The metrics of one group must not hide those of another.
+func TestAssertions_OfOneGroup(t *testing.T) {
 	rep := run1(t, &scenario.Scenario{
 		Settle:  time.Second, // for the one that will not read it all
 		Objects: scenario.Objects{Count: 10},
@@ -51,7 +51,7 @@ func TestAssertionsCanBeOfOneGroup(t *testing.T) {
 	require.True(t, rep.Assertions[5].Unmeasured)
 }
 
-func TestEveryMetricOfAGroupIsMeasured(t *testing.T) {
+func TestMetrics_EveryOneOfAGroupIsMeasured(t *testing.T) {
 	for _, names := range scenario.GroupMetrics {
 		for _, name := range names {
 			require.Contains(t, ofGroup, name)

@@ -16,9 +16,9 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// keeper is the user of one object cache of a group: it holds references, reads
-// them and exchanges some. Its references belong to one goroutine at a time.
-type keeper struct {
+// cacheUser uses one object cache of a group: it acquires references, reads them and
+// replaces some. Its references belong to one goroutine at a time.
+type cacheUser struct {
 	run   *run
 	group *callers
 	spec  *scenario.Cache
@@ -29,13 +29,13 @@ type keeper struct {
 	stale int
 }
 
-// startKeepers makes the caches, empty, on the engine's host and over the engine.
-func (r *run) startKeepers() error {
+// startCaches makes the caches, which are empty, on the engine's host.
+func (r *run) startCaches() error {
 	for i := range r.plan.Caches {
 		spec := &r.plan.Caches[i]
 		g := newCallers(r, "caches", spec.Name, spec.Count)
 		for part := range spec.Count {
-			if err := r.startKeeper(g, spec, part); err != nil {
+			if err := r.startCache(g, spec, part); err != nil {
 				return err
 			}
 		}
@@ -43,16 +43,16 @@ func (r *run) startKeepers() error {
 	return nil
 }
 
-func (r *run) startKeeper(g *callers, spec *scenario.Cache, part int) error {
+func (r *run) startCache(g *callers, spec *scenario.Cache, part int) error {
 	cfg := objectcache.Config[content.Item]{Source: r.engine.Source(), Host: r.host, Name: spec.Name, MaxIdle: spec.Idle, OnError: r.failed.engine}
 	cfg.Backoff.Initial, cfg.Backoff.Max = r.plan.Engine.Backoff, r.plan.Engine.BackoffMax
 	cache, err := objectcache.New(cfg)
 	if err != nil {
 		return err
 	}
-	chance := rand.New(rand.NewPCG(r.plan.Seed, uint64(len(r.keepers))+20_000_000))
+	chance := rand.New(rand.NewPCG(r.plan.Seed, uint64(len(r.cacheUsers))+20_000_000))
 	share := float64(part) / float64(spec.Count)
-	r.keepers = append(r.keepers, &keeper{
+	r.cacheUsers = append(r.cacheUsers, &cacheUser{
 		run: r, group: g, spec: spec, cache: cache, rand: chance,
 		clock: pace.NewSchedule(scenario.Steady, spec.Rate/float64(spec.Count), 0, share, chance),
 		refs:  make([]*objectcache.Ref[content.Item], references(spec, part)),
@@ -65,27 +65,27 @@ func references(spec *scenario.Cache, part int) int {
 	return (spec.References + spec.Count - 1 - part) / spec.Count
 }
 
-// fillKeepers acquires all references, and waits until their objects are there.
-func (r *run) fillKeepers(ctx context.Context) error {
-	for _, k := range r.keepers {
+// fillCaches acquires all references and waits until they have their objects.
+func (r *run) fillCaches(ctx context.Context) error {
+	for _, k := range r.cacheUsers {
 		for i := range k.refs {
 			if err := k.acquire(i); err != nil {
-				return fmt.Errorf("acquiring the references there are at the start: %w", err)
+				return fmt.Errorf("acquiring the first references: %w", err)
 			}
 		}
 	}
-	for _, k := range r.keepers {
+	for _, k := range r.cacheUsers {
 		for _, ref := range k.refs {
 			if _, err := ref.Get(ctx); err != nil && ctx.Err() == nil {
-				return fmt.Errorf("reading the references there are at the start: %w", err)
+				return fmt.Errorf("reading the first references: %w", err)
 			}
 		}
 	}
 	return nil
 }
 
-// acquire puts a reference to an object drawn at random in a place.
-func (k *keeper) acquire(place int) error {
+// acquire replaces a reference by one to a random object.
+func (k *cacheUser) acquire(place int) error {
 	if k.refs[place] != nil {
 		k.refs[place].Release()
 	}
@@ -97,15 +97,15 @@ func (k *keeper) acquire(place int) error {
 	return err
 }
 
-// keep reads references when they are due, until the load is over.
-func (k *keeper) keep(ctx context.Context) {
+// use reads references on schedule, until the load is over.
+func (k *cacheUser) use(ctx context.Context) {
 	if len(k.refs) > 0 {
-		k.group.keep(ctx, k.clock, 0, k.run.plan.Duration, k.one)
+		k.group.callOnSchedule(ctx, k.clock, 0, k.run.plan.Duration, k.one)
 	}
 }
 
 // one reads a reference.
-func (k *keeper) one(ctx context.Context, _ int64) error {
+func (k *cacheUser) one(ctx context.Context, _ int64) error {
 	place := k.rand.IntN(len(k.refs))
 	if k.rand.Float64() < k.spec.Churn {
 		if err := k.acquire(place); err != nil {
@@ -114,19 +114,19 @@ func (k *keeper) one(ctx context.Context, _ int64) error {
 	}
 	_, err := k.refs[place].Get(ctx)
 	if errors.Is(err, engine.ErrNotFound) {
-		return nil // that is an answer too
+		return nil // also a valid result
 	}
 	return err
 }
 
-// settleKeepers waits until every reference has the newest state, or ctx is done,
-// and counts those that have not. Newest is the last write of each key.
-func (r *run) settleKeepers(ctx context.Context, settling *sync.WaitGroup) {
-	if len(r.keepers) == 0 {
+// settleCaches waits until every reference has the newest state, or ctx is done,
+// and counts those that do not.
+func (r *run) settleCaches(ctx context.Context, settling *sync.WaitGroup) {
+	if len(r.cacheUsers) == 0 {
 		return
 	}
 	newest := r.ledger.NewestByKey()
-	for _, k := range r.keepers {
+	for _, k := range r.cacheUsers {
 		r.settling.Add(1)
 		settling.Go(func() {
 			defer r.settling.Add(-1)
@@ -139,8 +139,8 @@ func (r *run) settleKeepers(ctx context.Context, settling *sync.WaitGroup) {
 	}
 }
 
-// current waits until a reference has a state, and reports whether it came to.
-func (k *keeper) current(ctx context.Context, ref *objectcache.Ref[content.Item], want judge.Entry) bool {
+// current waits until a reference has the last write, and reports whether it has.
+func (k *cacheUser) current(ctx context.Context, ref *objectcache.Ref[content.Item], want judge.Entry) bool {
 	for {
 		o, err := ref.Get(ctx)
 		if isNewest(o, err, want) {
@@ -152,7 +152,8 @@ func (k *keeper) current(ctx context.Context, ref *objectcache.Ref[content.Item]
 	}
 }
 
-// isNewest reports whether what a reference returned is what was written last.
+// isNewest reports whether a reference returned the last write; the zero Entry means
+// that there was none.
 func isNewest(o *engine.Object[content.Item], err error, want judge.Entry) bool {
 	if want.Key == "" || want.Deleted {
 		return errors.Is(err, engine.ErrNotFound)
@@ -160,9 +161,9 @@ func isNewest(o *engine.Object[content.Item], err error, want judge.Entry) bool 
 	return err == nil && o.Revision == want.Revision
 }
 
-// closeKeepers ends the caches.
-func (r *run) closeKeepers() (err error) {
-	for _, k := range r.keepers {
+// closeCaches closes the caches.
+func (r *run) closeCaches() (err error) {
+	for _, k := range r.cacheUsers {
 		err = errors.Join(err, k.cache.Close())
 	}
 	return err
@@ -171,11 +172,11 @@ func (r *run) closeKeepers() (err error) {
 // stale returns how many references, and handlers of informers, did not have the
 // newest state.
 func (r *run) stale() (n int) {
-	for _, k := range r.keepers {
+	for _, k := range r.cacheUsers {
 		n += k.stale
 	}
-	for _, g := range r.mirrors {
-		n += g.ignorant()
+	for _, g := range r.informerGroups {
+		n += g.staleHandlers()
 	}
 	return n
 }

@@ -1,0 +1,357 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/engine/objectcache"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/pace"
+	"github.com/watchmill/watchmill/store"
+)
+
+const (
+	// objectCaches is how many caches the readers share.
+	objectCaches = 2
+	// readEvery is the time between two reads of all of a reader's objects: often
+	// enough to see much of a history, at little cost.
+	readEvery = 100 * time.Millisecond
+	// settleEvery is the same once everything is written, and settleWithin how long
+	// to wait for it to arrive. The readers poll, since an object cache watches single
+	// objects and has no revision that all of them have reached.
+	settleEvery  = 5 * time.Millisecond
+	settleWithin = 30 * time.Second
+)
+
+// openReferences makes the object caches and the readers with their references.
+func (r *run) openReferences() error {
+	h := r.history
+	for range objectCaches {
+		cache, err := objectcache.New(objectcache.Config[content.Item]{
+			Source: r.engine.Source(), Host: r.host, Name: "replay", MaxIdle: objectcache.NeverIdle, OnError: r.failed.engine,
+		})
+		if err != nil {
+			return err
+		}
+		h.caches = append(h.caches, cache)
+	}
+	keys := r.selectedKeys()
+	for number := range h.Watchers {
+		reader := &referenceReader{
+			outcome: outcome{number: number, state: objects{}},
+			run:     r, cache: h.caches[number%len(h.caches)], keys: keys,
+			breaks: newBreaks(h.Seed, uint64(number), h.Breaks),
+		}
+		if err := reader.acquire(); err != nil {
+			return err
+		}
+		h.clients = append(h.clients, reader)
+	}
+	return nil
+}
+
+// closeClients closes what the watchers of a history share.
+func (r *run) closeClients() (err error) {
+	if r.history == nil {
+		return nil
+	}
+	for _, cache := range r.history.caches {
+		err = errors.Join(err, cache.Close())
+	}
+	for _, inf := range r.history.informers {
+		err = errors.Join(err, inf.Close())
+	}
+	return err
+}
+
+// selectedKeys returns the keys of all objects that the history names and the
+// watchers select, in the order in which they first occur.
+func (r *run) selectedKeys() (keys []string) {
+	seen := map[string]bool{}
+	for i := range r.history.Changes {
+		key := r.history.Changes[i].Key
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		if r.selects(key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// referenceReader is a watcher that has a reference to each object. It reads them in
+// rounds: what it sees is the newest state of each, not every event.
+type referenceReader struct {
+	outcome
+	run    *run
+	cache  *objectcache.Cache[content.Item]
+	breaks breaks
+	keys   []string
+	refs   []*objectcache.Ref[content.Item]
+}
+
+func (h *referenceReader) acquire() error {
+	for _, key := range h.keys {
+		ref, err := h.cache.Acquire(key)
+		if err != nil {
+			return err
+		}
+		h.refs = append(h.refs, ref)
+	}
+	return nil
+}
+
+func (h *referenceReader) release() {
+	for _, ref := range h.refs {
+		ref.Release()
+	}
+	h.refs = h.refs[:0]
+}
+
+func (h *referenceReader) consume(ctx, written context.Context) {
+	defer h.release()
+	err := h.follow(ctx, written)
+	if err == nil {
+		err = h.settle(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		h.lost = err
+	}
+}
+
+// follow reads while there are writes. At a disconnect it releases its references and
+// acquires new ones.
+func (h *referenceReader) follow(ctx, written context.Context) error {
+	for {
+		if err := h.read(ctx); err != nil {
+			return err
+		}
+		over := pace.Sleep(written, readEvery) != nil
+		for h.breaks.due(float64(h.run.history.written.Load()) / float64(len(h.run.history.Changes))) {
+			h.release()
+			h.resumed++
+			if err := h.acquire(); err != nil {
+				return err
+			}
+		}
+		if over {
+			return nil
+		}
+	}
+}
+
+// settle reads until the state is the backend's, for at most settleWithin.
+func (h *referenceReader) settle(ctx context.Context) error {
+	for end := time.Now().Add(settleWithin); ; {
+		if err := h.read(ctx); err != nil {
+			return err
+		}
+		if difference(h.state, h.run.history.truth) == "" || time.Now().After(end) {
+			return nil // compare says what is missing
+		}
+		if err := pace.Sleep(ctx, settleEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// read reads all objects once.
+func (h *referenceReader) read(ctx context.Context) error {
+	for _, ref := range h.refs {
+		o, err := ref.Get(ctx)
+		if err != nil && !errors.Is(err, objectcache.ErrNotFound) {
+			return err
+		}
+		h.see(ref.Key(), o)
+	}
+	return nil
+}
+
+// see makes what was read part of the state; nil means that there is no object.
+// An object does not become an older one.
+func (h *referenceReader) see(key string, o item) {
+	had := h.state[key]
+	switch {
+	case o == nil && had != nil:
+		delete(h.state, key)
+	case o == nil || o == had:
+		return
+	default:
+		h.state[key] = o
+		if had != nil && o.Revision <= had.Revision {
+			h.misfits++
+		}
+	}
+	h.delivered.Add(1)
+}
+
+// sharedInformers is how many informers the clients share.
+const sharedInformers = 2
+
+// openHandlers makes the informers and the clients, which subscribe at once.
+func (r *run) openHandlers() error {
+	h := r.history
+	for i := range sharedInformers {
+		inf, err := informer.New(informer.Config[content.Item]{
+			Source: r.engine.Source(), Host: r.host, Name: fmt.Sprintf("replay-%d", i), OnError: r.failed.engine,
+		})
+		if err != nil {
+			return err
+		}
+		h.informers = append(h.informers, inf)
+	}
+	for number := range h.Watchers {
+		l := &handlerClient{
+			outcome: outcome{number: number}, run: r, informer: h.informers[number%len(h.informers)],
+			breaks: newBreaks(h.Seed, uint64(number), h.Breaks), disconnect: make(chan struct{}, 1),
+		}
+		if err := l.subscribe(); err != nil {
+			return err
+		}
+		h.clients = append(h.clients, l)
+	}
+	return nil
+}
+
+// handlerClient is a watcher that is a handler of an informer. Its state is that of
+// its notifications. State and breaks belong to the handler while there is one.
+type handlerClient struct {
+	outcome
+	run      *run
+	informer *informer.SharedInformer[content.Item]
+	handle   *informer.Registration
+	breaks   breaks
+	// disconnecting: the handler has reached a disconnect and has signalled
+	// disconnect.
+	disconnecting bool
+	disconnect    chan struct{}
+}
+
+// subscribe adds a handler, which gets all objects and then the changes.
+func (l *handlerClient) subscribe() (err error) {
+	l.state, l.disconnecting = objects{}, false
+	l.handle, err = l.informer.Subscribe(l.receive, informer.HandlerOptions{})
+	return err
+}
+
+// receive applies a notification to the state.
+func (l *handlerClient) receive(n informer.Notification[content.Item]) {
+	if !store.Matches(l.run.history.selected, store.Header(n.Object)) {
+		return // the key alone determines what is selected, so no object leaves the selection
+	}
+	had, there := l.state[n.Key()]
+	fits := there == (n.Type != engine.Added) && (!there || n.Object.Revision > had.Revision)
+	if n.Type == engine.Deleted {
+		delete(l.state, n.Key())
+	} else {
+		l.state[n.Key()] = n.Object
+	}
+	if !fits {
+		l.misfits++
+	}
+	l.delivered.Add(1)
+	if !l.disconnecting && l.breaks.due(l.run.progressAt(n.Object.Revision)) {
+		l.disconnecting = true
+		l.disconnect <- struct{}{}
+	}
+}
+
+// consume replaces the handler at each disconnect, and at the end waits until it has
+// handled all that was written.
+func (l *handlerClient) consume(ctx, written context.Context) {
+	err := l.follow(ctx, written)
+	if err == nil {
+		err = l.finish(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		l.lost = err
+	}
+}
+
+func (l *handlerClient) follow(ctx, written context.Context) error {
+	for {
+		select {
+		case <-l.disconnect:
+			if err := l.replace(ctx); err != nil {
+				return err
+			}
+		case <-l.handle.Done():
+			return l.handle.Err()
+		case <-written.Done():
+			return nil
+		}
+	}
+}
+
+// replace removes the handler before it has handled everything and adds a new one.
+func (l *handlerClient) replace(ctx context.Context) error {
+	if err := l.handle.Remove(ctx, informer.Drop); err != nil {
+		return err
+	}
+	l.resumed++
+	return l.subscribe()
+}
+
+// finish waits until the handler has handled everything, and makes the disconnects that
+// are left.
+func (l *handlerClient) finish(ctx context.Context) error {
+	if err := l.informer.WaitForRevision(ctx, l.run.history.last); err != nil {
+		return err
+	}
+	for {
+		err := errors.Join(l.handle.Synced(ctx), l.handle.Remove(ctx, informer.Drain))
+		if err != nil || !l.disconnecting && !l.breaks.due(1) {
+			return err
+		}
+		select {
+		case <-l.disconnect: // signalled by this handler while it was removed
+		default:
+		}
+		l.resumed++
+		if err := l.subscribe(); err != nil {
+			return err
+		}
+	}
+}
+
+// breaks are a number of random points of a history at which a consumer
+// disconnects. They are drawn one after the other, so any number takes constant
+// space. The zero value has none.
+type breaks struct {
+	rand *rand.Rand
+	left int
+	// next is the first remaining point, as a fraction of the history.
+	next float64
+}
+
+func newBreaks(seed, consumer uint64, n int) breaks {
+	b := breaks{rand: rand.New(rand.NewPCG(seed, consumer)), left: n}
+	b.draw()
+	return b
+}
+
+// draw moves to the next point. The least of n uniform draws from (next, 1) lies
+// where its complement is the nth root of a uniform one.
+func (b *breaks) draw() {
+	if b.left > 0 {
+		b.next += (1 - b.next) * (1 - math.Pow(b.rand.Float64(), 1/float64(b.left)))
+	}
+}
+
+// due reports whether the next point has been reached, and if so removes it.
+func (b *breaks) due(progress float64) bool {
+	if b.left == 0 || progress < b.next {
+		return false
+	}
+	b.left--
+	b.draw()
+	return true
+}
