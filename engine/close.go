@@ -92,6 +92,7 @@ func (e *core) beginClose() {
 	e.closing.begin.Do(func() {
 		e.closed.Store(true)
 		e.noteUndelivered()
+		e.stopServing(ErrEngineClosed)
 		e.root.Stop()
 	})
 }
@@ -175,6 +176,9 @@ func (h *Host) Close() error {
 }
 
 func (h *host) close(ctx context.Context) error {
+	for _, e := range h.running() {
+		e.stopServing(ErrEngineClosed) // their actors may wait for a worker that a handler holds
+	}
 	err := h.system.Close(ctx)
 	if err == nil {
 		return nil

@@ -141,7 +141,11 @@ func TestClose_LaterCallsSaySo(t *testing.T) {
 		"WaitFor":    func() error { return e.WaitFor(ctx, 1) },
 		"Verify":     func() error { return e.Verify(ctx) },
 		"Watch":      func() error { _, err := e.Watch(ctx, engine.WatchOptions{}); return err },
-		"Handle":     func() error { _, err := e.Handle(ctx, engine.WatchOptions{}, func(engine.Event[pod]) {}); return err },
+		"Process": func() error {
+			_, err := e.Process(ctx, engine.WatchOptions{}, engine.ErrorPolicy{}, func(context.Context, engine.Event[pod]) error { return nil })
+			return err
+		},
+		"Handle": func() error { _, err := e.Handle(ctx, engine.WatchOptions{}, func(engine.Event[pod]) {}); return err },
 	}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) { require.ErrorIs(t, call(), engine.ErrEngineClosed) })

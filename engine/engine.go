@@ -35,6 +35,7 @@ type engineCore interface {
 	list(ctx context.Context, opts ListOptions) (*backend.List, error)
 	byIndex(ctx context.Context, index, value string) ([]*store.Object, error)
 	startWatch(ctx context.Context, opts WatchOptions, handle func(*watcher.Delivery)) (watchCore, error)
+	process(ctx context.Context, opts WatchOptions, policy ErrorPolicy, handle func(context.Context, store.Event) error) (watchCore, error)
 	newest() Revision
 	waitFor(ctx context.Context, rev Revision) error
 	compact(ctx context.Context, rev Revision) error
@@ -78,6 +79,10 @@ type core struct {
 	// life ends with the engine; cancel ends it.
 	life   context.Context
 	cancel context.CancelCauseFunc
+	// serving is the parent of handlers' contexts. It ends as soon as Close is called,
+	// since Close waits for handlers.
+	serving     context.Context
+	stopServing context.CancelCauseFunc
 
 	draining atomic.Pointer[draining] // nil until Drain is called
 	dropped  droppedAtClose
@@ -122,6 +127,7 @@ func open(cfg settings) (*core, error) {
 	cfg.fillDefaults()
 	e := &core{cfg: cfg, schema: &cfg.schema, stopped: make(chan struct{}), closing: closing{over: make(chan struct{})}}
 	e.life, e.cancel = context.WithCancelCause(context.Background())
+	e.serving, e.stopServing = context.WithCancelCause(context.Background())
 	if err := e.openHost(); err != nil {
 		return nil, err
 	}

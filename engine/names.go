@@ -22,6 +22,10 @@ type (
 	Marks = store.Marks
 	// Policy says what happens to a watch that stays stalled.
 	Policy = watcher.Policy
+	// ErrorPolicy says what becomes of an event that its handler has failed on.
+	ErrorPolicy = watcher.ErrorPolicy
+	// HandlerError says which event a handler has failed on.
+	HandlerError = watcher.HandlerError
 	// Window bounds how much history the engine keeps.
 	Window = store.WindowLimits
 	// Backoff spaces the attempts to reconnect to a backend that fails.
@@ -81,6 +85,7 @@ var (
 	ErrExpired      = store.ErrExpired
 	ErrSlowConsumer = watcher.ErrSlowConsumer
 	ErrHandlerPanic = watcher.ErrHandlerPanic
+	ErrHandler      = watcher.ErrHandler
 	ErrDeadline     = watcher.ErrDeadline
 	ErrEngineClosed = watcher.ErrEngineClosed
 )

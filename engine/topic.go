@@ -29,6 +29,7 @@ type Topic[T any] struct{ core topicCore }
 type topicCore interface {
 	publish(ctx context.Context, message *store.Object) (Revision, error)
 	subscribe(ctx context.Context, handle func(*store.Object), opts SubscribeOptions) (*Subscription, error)
+	process(ctx context.Context, opts SubscribeOptions, policy ErrorPolicy, handle func(context.Context, store.Event) error) (*Subscription, error)
 	startWatch(ctx context.Context, opts SubscribeOptions) (watchCore, error)
 	stats() Stats
 	watches() []WatchInfo

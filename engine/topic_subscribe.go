@@ -105,7 +105,7 @@ func (t *topic) subscribe(ctx context.Context, handle func(*store.Object), opts 
 	if handle == nil {
 		return nil, ErrNilHandler
 	}
-	w, err := t.engine.watch(ctx, watch, watcher.Each(func(ev store.Event) { handle(ev.Object) }))
+	w, err := t.engine.watch(ctx, watch, consumer{handle: watcher.Each(func(ev store.Event) { handle(ev.Object) })})
 	if err != nil {
 		return nil, err
 	}

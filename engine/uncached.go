@@ -52,7 +52,7 @@ type pull struct{}
 type startUncached struct{ watch *uncachedWatch }
 
 // watchUncached starts a watch on the backend itself.
-func (e *core) watchUncached(ctx context.Context, opts WatchOptions, options watcher.Options, handle func(*watcher.Delivery)) (*watcher.Watch, error) {
+func (e *core) watchUncached(ctx context.Context, opts WatchOptions, options watcher.Options, to consumer) (*watcher.Watch, error) {
 	if opts.Last > 0 || opts.Policy == Conflate {
 		return nil, fmt.Errorf("%w: WatchOptions.Last and Conflate need the cache, which Config.NoCache turns off", ErrUnsupported)
 	}
@@ -61,8 +61,9 @@ func (e *core) watchUncached(ctx context.Context, opts WatchOptions, options wat
 	e.supply(&u.feed)
 	u.feed.Drain = u.drain
 	u.feed.Newest = u.published.Load
-	u.watch = newWatch(&u.feed, options, handle)
+	u.watch = newWatch(&u.feed, options, to)
 	if err := u.open(ctx, opts, options); err != nil {
+		u.watch.Stop()
 		return nil, err
 	}
 	if !e.root.Tell(startUncached{u}) {

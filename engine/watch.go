@@ -108,7 +108,7 @@ func (e *Engine[T]) Watch(ctx context.Context, opts WatchOptions) (*Watch[T], er
 // Handle starts a watch that calls handle with its events, one at a time, in order. The
 // handler may block: then only its own watch lags. A handler that panics ends its watch
 // with a [*PanicError]. It must be quick or return when the watch is done, since Close
-// waits for it.
+// waits for it. [Engine.Process] is for handlers that need a context, or can fail.
 //
 // Errors: [ErrNilHandler], and as for Watch.
 func (e *Engine[T]) Handle(ctx context.Context, opts WatchOptions, handle func(Event[T])) (*Watch[T], error) {
@@ -130,14 +130,20 @@ func eachEvent[T any](handle func(Event[T])) func(*watcher.Delivery) {
 
 // startWatch is watch for the façade.
 func (e *core) startWatch(ctx context.Context, opts WatchOptions, handle func(*watcher.Delivery)) (watchCore, error) {
-	w, err := e.watch(ctx, opts, handle)
+	w, err := e.watch(ctx, opts, consumer{handle: handle})
 	if err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
-func (e *core) watch(ctx context.Context, opts WatchOptions, handle func(*watcher.Delivery)) (*watcher.Watch, error) {
+// consumer is what a watch passes its events to. The zero value is one that pulls.
+type consumer struct {
+	handle func(*watcher.Delivery)
+	trying *watcher.Trying
+}
+
+func (e *core) watch(ctx context.Context, opts WatchOptions, to consumer) (*watcher.Watch, error) {
 	if err := e.accepts(); err != nil {
 		return nil, err
 	}
@@ -162,22 +168,25 @@ func (e *core) watch(ctx context.Context, opts WatchOptions, handle func(*watche
 		options.Deadline = e.host.system.Clock().Now().Add(opts.Timeout)
 	}
 	if !e.cfg.cached() {
-		return e.watchUncached(ctx, opts, options, handle)
+		return e.watchUncached(ctx, opts, options, to)
 	}
 	if options.From, err = e.from(ctx, opts); err != nil {
 		return nil, err
 	}
-	w, reply := newWatch(&e.feed, options, handle), make(chan error, 1)
+	w, reply := newWatch(&e.feed, options, to), make(chan error, 1)
 	e.parts.cache.Register(watchcache.Register{Watch: w, Reply: reply})
 	return w, e.begun(ctx, w, reply)
 }
 
-// newWatch makes a watch that reads feed, with a handler if handle is not nil.
-func newWatch(feed *watcher.Feed, options watcher.Options, handle func(*watcher.Delivery)) *watcher.Watch {
-	if handle == nil {
-		return watcher.New(feed, options)
+// newWatch makes a watch that reads feed for a consumer.
+func newWatch(feed *watcher.Feed, options watcher.Options, to consumer) *watcher.Watch {
+	switch {
+	case to.trying != nil:
+		return watcher.NewTrying(feed, options, *to.trying)
+	case to.handle != nil:
+		return watcher.NewHandled(feed, options, to.handle)
 	}
-	return watcher.NewHandled(feed, options, handle)
+	return watcher.New(feed, options)
 }
 
 // begun waits until w is registered, or for the error.

@@ -81,6 +81,7 @@ func (r *root) exhausted(now time.Time) bool {
 func (r *root) Stopping(*actors.Context) {
 	r.engine.closed.Store(true)
 	r.engine.cancel(ErrEngineClosed)
+	r.engine.stopServing(ErrEngineClosed)
 }
 
 // Stopped tells Close that all are gone.

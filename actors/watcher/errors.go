@@ -22,6 +22,9 @@ var (
 	ErrSlowConsumer = errors.New("watch terminated: consumer too slow")
 	// ErrHandlerPanic: the handler panicked; the error is a [*PanicError].
 	ErrHandlerPanic = errors.New("watch handler panicked")
+	// ErrHandler: the handler returned errors for as often as its [ErrorPolicy]
+	// permits; the error is a [*HandlerError].
+	ErrHandler = errors.New("watch handler failed")
 	// ErrDeadline: the watch's timeout passed. It is a [context.DeadlineExceeded]
 	// too, and a timeout as package net has them.
 	ErrDeadline = error(deadlineError{})
@@ -82,6 +85,31 @@ func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
+
+// HandlerError says which event a handler has failed to handle.
+type HandlerError struct {
+	// Revision and Key name the event.
+	Revision store.Revision
+	Key      string
+	// Attempts is how often the handler was called with it.
+	Attempts int
+	// Err is what the handler returned last, or a [*PanicError].
+	Err error
+}
+
+func (e *HandlerError) Error() string {
+	times := ""
+	if e.Attempts > 1 {
+		times = fmt.Sprintf(" %d times", e.Attempts)
+	}
+	return fmt.Sprintf("watch handler failed%s on %q at revision %d: %v", times, e.Key, e.Revision, e.Err)
+}
+
+// Is makes errors.Is(err, ErrHandler) true.
+func (e *HandlerError) Is(target error) bool { return target == ErrHandler }
+
+// Unwrap returns what the handler returned.
+func (e *HandlerError) Unwrap() error { return e.Err }
 
 // stoppedBy returns the end of a watch whose context was done.
 func stoppedBy(cause error) error { return fmt.Errorf("%w: %w", ErrStopped, cause) }

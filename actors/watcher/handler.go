@@ -90,6 +90,10 @@ func (h *handler) Woken(*actors.Context) (again bool) {
 		if panicked := h.give(events); panicked != nil {
 			panic(&EndError{h.name, panicked}) // the dispatcher, the supervisor, removes the watch
 		}
+		if rest := events[h.delivery.at:]; len(rest) > 0 {
+			h.hold(rest) // until the handler has had its pause, unless the watch has ended
+			return false
+		}
 		given += len(events)
 	}
 	return true

@@ -123,6 +123,8 @@ type extras struct {
 	// of its initial state, or everything that was published.
 	drainTo      error
 	drainInitial bool
+	// trying is the handler, if it is one that can fail.
+	trying *trying
 }
 
 // New makes a watch that reads feed, for Next, Events, Batches or Pump.
@@ -206,6 +208,9 @@ func (w *Watch) finish(reason error) bool {
 	w.feed.groups.remove(w)
 	if more.done != nil {
 		close(more.done)
+	}
+	if more.trying != nil {
+		more.trying.stop(more.end)
 	}
 	if h, ok := w.target.(*handler); ok {
 		h.box.Stop() // the dispatcher removes the watch when the actor has stopped

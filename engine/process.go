@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+// Process is [Engine.Handle] for a handler that can fail: one that returns an error for
+// an event is called with it again, after a pause, and if it goes on failing the watch
+// ends with the error, or goes on without the event: as policy says. A panic is an
+// error like any other. Meanwhile the watch's later events wait, and those of other
+// watches do not.
+//
+// The handler's context has the values of ctx, and ends when the watch does, or as soon
+// as Close is called, with the reason as its cause. An error that is returned after
+// that does not count, and nor is the event counted as handled: [Watch.Revision] lies
+// before it.
+//
+// Errors: [ErrNilHandler], a [*ConfigError] for policy, and as for Watch.
+func (e *Engine[T]) Process(ctx context.Context, opts WatchOptions, policy ErrorPolicy, handle func(context.Context, Event[T]) error) (*Watch[T], error) {
+	if handle == nil {
+		return nil, ErrNilHandler
+	}
+	return typedWatch[T](e.core.process(ctx, opts.madeAt(0), policy, func(ctx context.Context, ev store.Event) error {
+		return handle(ctx, typedEvent[T](ev))
+	}))
+}
+
+// Process is [Topic.SubscribeWith] for a handler that can fail; see [Engine.Process].
+func (t *Topic[T]) Process(ctx context.Context, opts SubscribeOptions, policy ErrorPolicy, handle func(context.Context, T) error) (*Subscription, error) {
+	if handle == nil {
+		return nil, ErrNilHandler
+	}
+	return t.core.process(ctx, opts.madeAt(0), policy, func(ctx context.Context, ev store.Event) error {
+		return handle(ctx, typed[T](ev.Object).Value)
+	})
+}
+
+func (e *core) process(ctx context.Context, opts WatchOptions, policy ErrorPolicy, handle func(context.Context, store.Event) error) (watchCore, error) {
+	if err := policy.Validate(); err != nil {
+		return nil, configError(err)
+	}
+	w, err := e.watch(ctx, opts, consumer{trying: &watcher.Trying{
+		Handle: handle, Policy: policy, Context: handlerContext{e.serving, ctx},
+		Clock: e.host.system.Clock(), OnRetry: e.handlerFailed,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func (t *topic) process(ctx context.Context, opts SubscribeOptions, policy ErrorPolicy, handle func(context.Context, store.Event) error) (*Subscription, error) {
+	watch, err := t.watchOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	w, err := t.engine.process(ctx, watch, policy, handle)
+	if err != nil {
+		return nil, err
+	}
+	return &Subscription{w}, nil
+}
+
+// handlerFailed is told of each event that is tried again.
+func (e *core) handlerFailed(w *watcher.Watch, failed *HandlerError, pause time.Duration) {
+	e.log(slog.LevelInfo, "handler failed and will be called again", "watch", w.Name(),
+		"key", failed.Key, "revision", failed.Revision, "attempts", failed.Attempts, "pause", pause, "error", failed.Err)
+}
+
+// handlerContext is a context that ends with an engine and has the values, and the
+// deadline, of another one.
+type handlerContext struct {
+	context.Context // the engine's
+	asked           context.Context
+}
+
+// Deadline is that of the call that started the watch, which ends then.
+func (c handlerContext) Deadline() (time.Time, bool) { return c.asked.Deadline() }
+
+// Value asks the engine's context first, which has nothing but what makes it end.
+func (c handlerContext) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.asked.Value(key)
+}
+
+// String says what it is in a context that is printed.
+func (c handlerContext) String() string { return fmt.Sprintf("handler of %v", c.asked) }
