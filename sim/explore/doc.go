@@ -30,6 +30,8 @@
 //   - objects may expire ([Lease]), and the clock may be corrected ([Jump]);
 //   - storage may have several changes at one revision ([Transact]), in a scenario
 //     without lists that would have to guess at numbers;
+//   - an informer with a handler, which may fall behind, and an object cache may follow
+//     the engine, and are held to the same history;
 //   - after the end another engine may start on empty storage ([Scenario].Again):
 //     what was remembered of the first must be refused.
 //
@@ -47,8 +49,10 @@
 //
 // # What is not
 //
-// Informers, object caches and the engine's Source have no judge of their own:
-// [Config].Attach can put them on the engine, and say what must hold of them.
+// An informer or an object cache never meets storage that goes back: one that has
+// listed before the engine has noticed stands at a revision that comes again, and
+// nothing can tell it from the other. Others on the engine's Source have no judge of
+// their own: [Config].Attach can put them there, and say what must hold of them.
 // Never drawn are an engine without a cache (NoCache), writes that meet a
 // conflict.
 //

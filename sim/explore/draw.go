@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/engine/objectcache"
 )
 
 // chance is how often a verb is drawn, among the sum of all.
@@ -20,7 +22,7 @@ var chances = []chance{
 	{Write, 30}, {Lease, 4}, {Remove, 8}, {Emit, 4}, {Create, 3}, {RemoveIf, 2},
 	{Turns, 14}, {Settle, 5},
 	{Watch, 9}, {Take, 14}, {Resume, 3}, {Stop, 2},
-	{Get, 4}, {List, 3}, {Pages, 1}, {Follow, 2},
+	{Get, 4}, {List, 3}, {Pages, 1}, {Follow, 2}, {Acquire, 3}, {Fetch, 4}, {Release, 1},
 	{Pass, 5}, {Jump, 1},
 	{Hangup, 1}, {Outage, 1}, {Expire, 2}, {Lose, 1}, {Repeat, 1},
 	{FailLists, 1}, {FailWatches, 1}, {SlowLists, 1}, {Block, 1}, {Unblock, 2},
@@ -39,7 +41,7 @@ var allChances = func() (sum int) {
 func Draw(seed uint64, selections, maxSteps int) Scenario {
 	d := drawing{Rand: rand.New(rand.NewPCG(seed, 0x5851f42d4c957f2d)), selections: max(1, selections)}
 	s := Scenario{Seed: seed, Setup: d.setup(), Abrupt: d.IntN(4) == 0, Again: d.IntN(4) == 0}
-	d.transactions = s.Setup.Transactions
+	d.transactions, d.mirrored = s.Setup.Transactions, s.Setup.mirrored()
 	for range 1 + d.IntN(max(1, maxSteps)) {
 		s.Steps = append(s.Steps, d.steps()...)
 	}
@@ -53,8 +55,9 @@ type drawing struct {
 	watches    int
 	// selection is what the last watch asks for.
 	selection int
-	// transactions: storage has them.
-	transactions bool
+	// transactions: storage has them. mirrored: an informer or an object cache follows
+	// the engine.
+	transactions, mirrored bool
 }
 
 func pick[V any](d *drawing, from ...V) V { return from[d.IntN(len(from))] }
@@ -73,6 +76,13 @@ func (d *drawing) setup() Setup {
 		VerifyEvery:    pick(d, 0, time.Second, 10*time.Second),
 		BookmarkPeriod: pick(d, time.Second, 2*time.Second, time.Minute),
 	}
+	if d.IntN(3) == 0 {
+		s.InformerBuffer = pick(d, 1, 3, 1000)
+		s.InformerPolicy = pick(d, informer.Merge, informer.Resnapshot, informer.Block)
+	}
+	if d.IntN(3) == 0 {
+		s.ObjectsIdle = pick(d, objectcache.NeverIdle, time.Second, time.Minute)
+	}
 	if s.Transactions = d.IntN(5) == 0; s.Transactions {
 		s.Adopted = false
 	}
@@ -83,13 +93,17 @@ func (d *drawing) setup() Setup {
 // numbers show.
 var listing = []Verb{Expire, Lose, Repeat, FailLists, FailWatches, SlowLists, Compact, Rewind, Rewrite}
 
-// instead returns the verb, or one that storage with transactions can do.
+// instead returns the verb, or one that storage with transactions can do, or after
+// which what follows the engine can know where it is: one that has listed before the
+// engine knows that storage has gone back stands at a revision that comes again.
 func (d *drawing) instead(verb Verb) Verb {
 	switch {
 	case d.transactions && (verb == Write && d.IntN(3) == 0 || slices.Contains(listing, verb)):
 		return Transact
 	case !d.transactions && verb == Transact:
 		return Write
+	case d.mirrored && (verb == Rewind || verb == Rewrite):
+		return Expire
 	}
 	return verb
 }
@@ -227,7 +241,7 @@ func (d *drawing) step(verb Verb) Step {
 	case Resume:
 		s.Other = d.newWatch()
 		s.After, s.Meanwhile = d.meanwhile(overtakers...)
-	case Get, List:
+	case Get, List, Fetch:
 		s.N = d.IntN(4)
 		s.Turns = pick(d, unlimited, unlimited, unlimited, 4)
 		s.For = pick(d, 0, 0, 10*time.Second)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
@@ -153,6 +154,34 @@ func unreceived(o *once) deliver {
 		}
 		return []engine.Event[Thing]{ev}
 	}
+}
+
+// untoldHandler keeps a notification from the handler of an informer.
+func untoldHandler(o *once) seams[Thing] {
+	return seams[Thing]{notify: func(informer.Notification[Thing]) bool { return !o.now() }}
+}
+
+// staleInformer has the informer show from some time on what it showed then.
+func staleInformer(o *once) seams[Thing] {
+	var had informer.Snapshot[Thing]
+	return seams[Thing]{snapshot: func(now informer.Snapshot[Thing]) informer.Snapshot[Thing] {
+		if !o.since() || had.Revision() == 0 {
+			had = now
+		}
+		return had
+	}}
+}
+
+// staleReference has a reference show from some time on what it showed then.
+func staleReference(o *once) seams[Thing] {
+	had := map[*reference[Thing]]*engine.Object[Thing]{}
+	return seams[Thing]{fetched: func(r *reference[Thing], now *engine.Object[Thing]) *engine.Object[Thing] {
+		if before, shown := had[r]; shown && o.since() {
+			return before
+		}
+		had[r] = now
+		return now
+	}}
 }
 
 // amidst has a watch that has given its consumer some of what happened at one

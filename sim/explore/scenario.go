@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 )
 
 // Scenario is what happens in one world, as data: it depends on no state, so
@@ -40,12 +41,24 @@ type Setup struct {
 	Window engine.Window `json:"window,omitzero"`
 	// Indexed has the engine index the fields and labels that it was told to.
 	Indexed bool `json:"indexed,omitzero"`
+	// InformerBuffer has an informer follow the engine, with a handler that may fall
+	// behind by so many notifications before InformerPolicy applies; zero: there is no
+	// informer. With one, or with an object cache, storage must not go back: what has
+	// listed before the engine knows of that stands at a revision that comes again.
+	InformerBuffer int             `json:"informerBuffer,omitzero"`
+	InformerPolicy informer.Policy `json:"informerPolicy,omitzero"`
+	// ObjectsIdle has an object cache on the engine, which ceases to follow an object
+	// that is not read for so long; zero: there is no object cache.
+	ObjectsIdle time.Duration `json:"objectsIdleNanoseconds,omitzero"`
 	// VerifyEvery is the time between the engine's own comparisons of its cache
 	// with storage; zero is for what Config.Engine says.
 	VerifyEvery time.Duration `json:"verifyEveryNanoseconds,omitzero"`
 	// BookmarkPeriod is the time between bookmarks.
 	BookmarkPeriod time.Duration `json:"bookmarkPeriodNanoseconds,omitzero"`
 }
+
+// mirrored reports whether an informer or an object cache follows the engine.
+func (s *Setup) mirrored() bool { return s.InformerBuffer > 0 || s.ObjectsIdle != 0 }
 
 // Step is one thing that happens. What its fields mean depends on Do.
 type Step struct {
@@ -135,6 +148,11 @@ const (
 	List
 	Pages
 	Follow
+	// Acquire makes a reference to an object of the object cache, Fetch reads by one,
+	// Release gives one up. Without an object cache they are nothing.
+	Acquire
+	Fetch
+	Release
 	// Pass lets time pass, in N pieces with turns between them; Jump corrects the
 	// clock.
 	Pass

@@ -22,7 +22,8 @@ var verbNames = [verbs]string{
 	Write: "write", Lease: "lease", Remove: "delete", Emit: "emit",
 	Create: "create", RemoveIf: "delete old", Transact: "transaction", Turns: "turns", Settle: "settle",
 	Watch: "watch", Take: "take", Resume: "resume", Stop: "stop",
-	Get: "get", List: "list", Pages: "pages", Follow: "list and watch", Pass: "time passes", Jump: "clock jumps",
+	Get: "get", List: "list", Pages: "pages", Follow: "list and watch",
+	Acquire: "acquire", Fetch: "fetch", Release: "release", Pass: "time passes", Jump: "clock jumps",
 	Hangup: "storage closes watches", Outage: "storage loses watches", Expire: "storage expires watches",
 	Lose: "storage loses an event", Repeat: "storage repeats an event",
 	FailLists: "lists fail", FailWatches: "watches fail", SlowLists: "lists are slow",
@@ -58,8 +59,8 @@ func parseName[V ~uint8](of string, name []byte, names []string, v *V) error {
 }
 
 func (s Setup) String() string {
-	return fmt.Sprintf("an engine with a window of %d events in chunks of %d, for %v; bookmarks every %v; verified every %v; indexed: %v; storage that blocks: %v, in batches of %d, with its state adopted: %v",
-		s.Window.MaxEvents, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.VerifyEvery, s.Indexed, s.Blocks, s.Batch, s.Adopted)
+	return fmt.Sprintf("an engine with a window of %d events in chunks of %d, for %v; bookmarks every %v; verified every %v; indexed: %v; storage that blocks: %v, in batches of %d, with its state adopted: %v; an informer whose handler falls behind by %d by policy %v; an object cache that forgets after %v",
+		s.Window.MaxEvents, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.VerifyEvery, s.Indexed, s.Blocks, s.Batch, s.Adopted, s.InformerBuffer, s.InformerPolicy, s.ObjectsIdle)
 }
 
 // String says the step for people, such as "take w3 n=5".
@@ -121,7 +122,7 @@ func (s *Start) String() string {
 // call that may wait.
 func (v Verb) seeded() bool {
 	switch v {
-	case Write, Lease, Remove, Emit, Create, RemoveIf, Transact, Get, List, Pages, Follow, Rewind, Rewrite:
+	case Write, Lease, Remove, Emit, Create, RemoveIf, Transact, Get, List, Pages, Follow, Acquire, Fetch, Release, Rewind, Rewrite:
 		return true
 	}
 	return false
@@ -129,7 +130,7 @@ func (v Verb) seeded() bool {
 
 func (v Verb) calls() bool {
 	switch v {
-	case Watch, Take, Resume, Get, List, Follow:
+	case Watch, Take, Resume, Get, List, Fetch, Follow:
 		return true
 	}
 	return false

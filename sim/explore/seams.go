@@ -3,6 +3,7 @@ package explore
 import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
@@ -39,6 +40,11 @@ type seams[T any] struct {
 	stop func(r *watch[T]) bool
 	// leave reports that the end of a context is lost.
 	leave func() bool
+	// notify reports whether the handler of the informer is told of a notification.
+	notify func(informer.Notification[T]) bool
+	// snapshot returns what the informer shows, fetched what a reference does.
+	snapshot func(informer.Snapshot[T]) informer.Snapshot[T]
+	fetched  func(*reference[T], *engine.Object[T]) *engine.Object[T]
 	// stands returns what a watch that stands at rev says of that.
 	stands func(r *watch[T], rev store.Revision) store.Revision
 	// lost returns what a watch that has lost n events says of that.

@@ -35,6 +35,9 @@ func simulate[T any](cfg *Config[T], s Scenario, sabotage seams[T], record func(
 	var w *World[T]
 	stack, err := contained(func() (err error) {
 		if w, err = newWorld(cfg, s, sabotage, t); err == nil {
+			err = w.startMirrors()
+		}
+		if err == nil {
 			err = w.attach()
 		}
 		if err != nil {

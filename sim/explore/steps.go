@@ -49,6 +49,8 @@ func (w *World[T]) do(s Step) {
 		w.sched.slow = actors.ID(s.N)
 	case Rewind, Rewrite:
 		w.rewind(s)
+	case Acquire, Fetch, Release:
+		w.refer(s)
 	default:
 		w.disturb(s)
 	}
@@ -196,8 +198,9 @@ func (w *World[T]) rest() {
 		w.pause()
 		w.pause()
 		w.judgeWatches()
+		w.judgeMirrors()
 	}
-	if w.cfg.Attach == nil { // of the user's own watches nothing is known here
+	if w.cfg.Attach == nil && !w.scenario.Setup.mirrored() { // of watches that others started nothing is known here
 		s := w.engine.Stats()
 		if err := judge.JudgeFigures(judge.Figures{
 			Living: s.Watches, SlowConsumers: s.Terminated, Deadlines: s.DeadlinesReached, Panics: s.Panicked, Expired: s.Expired,

@@ -31,6 +31,7 @@ type World[T any] struct {
 
 	// calling is who makes the call that is under way; nil if there is none.
 	calling *caller
+	mirrors mirrors[T]
 	watches map[int]*watch[T]
 	started []*watch[T] // in the order they were
 	// closing: a handler's calls may be refused for that. rewinding: the engine
@@ -175,6 +176,7 @@ func (w *World[T]) run() error {
 		w.sched.restless = 0
 		w.do(s)
 		w.check(w.always)
+		w.judgeInformer()
 		w.rests()
 		if w.failed != nil {
 			return w.failed

@@ -1,0 +1,194 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/engine/objectcache"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+)
+
+// mirrors are what follows the engine's Source in a world: an informer with a handler,
+// and an object cache with references. Both are closed before the engine is. What they
+// stand at means nothing if storage goes back, so in a drawn scenario it does not then.
+//
+//	engine ──Source──▶ informer ──▶ snapshots: the state at their revision
+//	           │           └──────▶ notifications ──▶ copy: at rest, the newest state
+//	           └─────▶ object cache ──▶ references: a state no older than the last shown
+type mirrors[T any] struct {
+	informer *informer.SharedInformer[T]
+	// told is what the informer's handler was told, and seen the newest revision that
+	// the informer has shown.
+	told judge.Copy[T]
+	seen store.Revision
+
+	cache      *objectcache.Cache[T]
+	references []*reference[T]
+}
+
+// reference is one to an object in the cache, which shows it as of revision seen or
+// later.
+type reference[T any] struct {
+	*objectcache.Ref[T]
+	seen store.Revision
+}
+
+// reconnect is how those that follow the engine wait until they ask it again.
+var reconnect = engine.Backoff{Initial: 100 * time.Millisecond, Max: time.Second}
+
+// startMirrors starts what the scenario has follow the engine.
+func (w *World[T]) startMirrors() (err error) {
+	setup, m := w.scenario.Setup, &w.mirrors
+	if setup.InformerBuffer > 0 {
+		m.told.Name = "handler"
+		m.informer, err = informer.New(informer.Config[T]{
+			Source: w.engine.Source(), Host: w.host, Name: "informer", Backoff: reconnect,
+		})
+		if err != nil {
+			return err
+		}
+		w.Cleanup(func() { w.closes("informer", m.informer.Close) })
+		_, err = m.informer.Subscribe(w.notified, informer.HandlerOptions{
+			Name: "handler", Buffer: setup.InformerBuffer, Policy: setup.InformerPolicy,
+		})
+	}
+	if err == nil && setup.ObjectsIdle != 0 {
+		m.cache, err = objectcache.New(objectcache.Config[T]{
+			Source: w.engine.Source(), Host: w.host, Name: "object cache", MaxIdle: setup.ObjectsIdle, Backoff: reconnect,
+		})
+		if err == nil {
+			w.Cleanup(func() { w.closes("object cache", m.cache.Close) })
+		}
+	}
+	return err
+}
+
+func (w *World[T]) closes(name string, end func() error) {
+	if err := end(); err != nil {
+		w.fail(judge.Failed(judge.NothingLeft, name, "%v", err))
+	}
+}
+
+// notified is the informer's handler.
+func (w *World[T]) notified(n informer.Notification[T]) {
+	if w.seams.notify != nil && !w.seams.notify(n) {
+		return
+	}
+	delivery(w.trace, -1, engine.Event[T]{Type: n.Type, Object: n.Object, Prev: n.Old, Revision: n.Object.Revision})
+	if err := w.mirrors.told.Apply(n.Type, w.own(n.Old), w.own(n.Object)); err != nil {
+		w.fail(err)
+	}
+}
+
+// judgeInformer holds what the informer shows to the state at its revision.
+func (w *World[T]) judgeInformer() {
+	m := &w.mirrors
+	if m.informer == nil {
+		return
+	}
+	if snapshot := w.snapshot(); snapshot.Revision() > 0 {
+		w.judgeSnapshot(snapshot, m.seen)
+		m.seen = snapshot.Revision()
+	}
+}
+
+func (w *World[T]) snapshot() informer.Snapshot[T] {
+	snapshot := w.mirrors.informer.Snapshot()
+	if w.seams.snapshot != nil {
+		snapshot = w.seams.snapshot(snapshot)
+	}
+	return snapshot
+}
+
+func (w *World[T]) judgeSnapshot(snapshot informer.Snapshot[T], oldest store.Revision) {
+	r := judge.Read[T]{Name: "informer", Mode: judge.ReadCached, Oldest: oldest, Newest: w.newest()}
+	objects := w.ownAll(slices.Collect(snapshot.All()))
+	if err := w.history().JudgeSnapshot(r, snapshot.Revision(), objects); err != nil {
+		w.fail(err)
+	}
+}
+
+// refer does a step that is about a reference: it acquires or releases one, or reads
+// by it.
+func (w *World[T]) refer(s Step) {
+	m := &w.mirrors
+	switch {
+	case m.cache == nil:
+	case s.Do == Acquire:
+		value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
+		ref, err := m.cache.Acquire(w.cfg.Engine.Key(value))
+		if err != nil {
+			w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
+			return
+		}
+		m.references = append(m.references, &reference[T]{Ref: ref, seen: m.known(ref.Key(), w.newest())})
+	case len(m.references) == 0:
+	case s.Do == Release:
+		i := int(s.Seed % uint64(len(m.references)))
+		m.references[i].Release()
+		m.references = slices.Delete(m.references, i, i+1)
+	default:
+		r := m.references[s.Seed%uint64(len(m.references))]
+		w.wait(s, s.For, func(ctx context.Context) { w.fetch(ctx, r) })
+	}
+}
+
+// known returns the revision that a new reference to the key shows at least: that of
+// the others, which it shares what has arrived with, or else newest, since it makes
+// the cache list.
+func (m *mirrors[T]) known(key string, newest store.Revision) store.Revision {
+	for _, r := range m.references {
+		if r.Key() == key {
+			newest = min(newest, r.seen)
+		}
+	}
+	return newest
+}
+
+// fetch reads by a reference.
+func (w *World[T]) fetch(ctx context.Context, r *reference[T]) {
+	o, err := r.Get(ctx)
+	if w.seams.fetched != nil {
+		o = w.seams.fetched(r, o)
+	}
+	w.trace.result(revisionOf(o), err)
+	read := judge.Read[T]{Name: "reference", Mode: judge.ReadCached, Oldest: r.seen, Newest: w.newest()}
+	switch {
+	case err != nil && !errors.Is(err, engine.ErrNotFound):
+		w.unreadable(ctx, read, err, []error{objectcache.ErrNotSynced})
+	default:
+		o = w.own(o)
+		if err := w.history().JudgeGet(read, r.Key(), o); err != nil {
+			w.fail(err)
+		}
+		r.seen = max(r.seen, revisionOf(o))
+	}
+}
+
+// judgeMirrors holds what follows the engine to the newest state, when all is at
+// rest: it was told of progress, too.
+func (w *World[T]) judgeMirrors() {
+	if m := &w.mirrors; m.informer != nil {
+		snapshot := w.snapshot()
+		if snapshot.Revision() != w.newest() {
+			w.fail(judge.Failed(judge.Recovers, "informer", "it is at %d, storage at %d", snapshot.Revision(), w.newest()))
+			return
+		}
+		w.judgeSnapshot(snapshot, w.newest())
+		if err := w.history().JudgeCopy(&m.told, w.newest()); err != nil {
+			w.fail(err)
+		}
+	}
+	w.resting = true
+	for _, r := range w.mirrors.references {
+		r.seen = w.newest()
+		w.wait(Step{Turns: unlimited}, pauseTime, func(ctx context.Context) { w.fetch(ctx, r) })
+	}
+	w.resting = false
+}

@@ -1,0 +1,73 @@
+package judge_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+)
+
+// written returns the object of key a with the value n, as of a revision.
+func written(n int, created, revision store.Revision) *engine.Object[int] {
+	o := &engine.Object[int]{Key: "a", Value: n}
+	o.Created, o.Revision = created, revision
+	return o
+}
+
+func TestCopy_HandlerIsToldFromWhatItHas(t *testing.T) {
+	first, second, other := written(1, 2, 2), written(2, 2, 3), written(3, 5, 5)
+	for name, test := range map[string]struct {
+		given func(*judge.Copy[int]) error
+		want  judge.Invariant
+	}{
+		"all is told": {given: func(c *judge.Copy[int]) error { return c.Apply(store.Modified, first, second) }},
+		"added twice": {given: func(c *judge.Copy[int]) error { return c.Apply(store.Added, nil, second) }, want: judge.IsCreate},
+		"another one": {given: func(c *judge.Copy[int]) error { return c.Apply(store.Modified, first, other) }, want: judge.IsCreate},
+		"from what it was not told": {
+			given: func(c *judge.Copy[int]) error { return c.Apply(store.Deleted, second, other) }, want: judge.PrevValue,
+		},
+		"from nothing": {given: func(c *judge.Copy[int]) error { return c.Apply(store.Deleted, nil, other) }, want: judge.PrevValue},
+		"gone twice": {given: func(c *judge.Copy[int]) error {
+			if err := c.Apply(store.Deleted, first, written(1, 2, 3)); err != nil {
+				return err
+			}
+			return c.Apply(store.Deleted, first, written(1, 2, 3))
+		}, want: judge.IsCreate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := judge.Copy[int]{Name: "handler"}
+			require.NoError(t, c.Apply(store.Added, nil, first))
+			require.Equal(t, test.want, judge.Broken(test.given(&c)))
+		})
+	}
+}
+
+func TestCopy_IsTheStateWhenAllIsTold(t *testing.T) {
+	h := judge.NewHistory(func(a, b int) bool { return a == b })
+	h.Put("a", 1)
+	h.Put("a", 2)
+	c := judge.Copy[int]{Name: "handler"}
+	require.NoError(t, c.Apply(store.Added, nil, written(1, 2, 2)))
+	require.NoError(t, h.JudgeCopy(&c, 2))
+	require.Equal(t, judge.Conserved, judge.Broken(h.JudgeCopy(&c, 3)))
+	require.NoError(t, c.Apply(store.Modified, written(1, 2, 2), written(2, 2, 3)))
+	require.NoError(t, h.JudgeCopy(&c, 3))
+}
+
+// What the engine has not seen happening an informer may show in part, but nothing
+// that was never written.
+func TestJudgeSnapshot_OfARevisionThatWasNotWitnessed(t *testing.T) {
+	h := judge.NewHistory(func(a, b int) bool { return a == b })
+	h.Put("a", 1)
+	h.Put("b", 1)
+	read := judge.Read[int]{Name: "informer", Mode: judge.ReadCached, Newest: 3}
+	part := []*engine.Object[int]{written(1, 2, 2)}
+	require.NoError(t, h.JudgeSnapshot(read, 3, part))
+	require.Equal(t, judge.Genuine, judge.Broken(h.JudgeSnapshot(read, 3, []*engine.Object[int]{written(7, 2, 2)})))
+	require.Equal(t, judge.ReadCached, judge.Broken(h.JudgeSnapshot(read, 4, part)))
+	h.Witness(3)
+	require.Equal(t, judge.ReadState, judge.Broken(h.JudgeSnapshot(read, 3, part)))
+}
