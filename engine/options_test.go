@@ -39,7 +39,9 @@ func everyConfig(t *testing.T, host *engine.Host) engine.Config[pod] {
 		Fields: engine.Fields[pod]{"n": func(p pod) string { return fmt.Sprint(p.N) }},
 		Size:   func(p pod) int { return len(p.Name) + len(p.App) },
 		Equal:  func(a, b pod) bool { return a == b },
-		Index:  []string{"n"}, IndexLabels: []string{"app"},
+
+		SetRevision: func(p pod, _ engine.Revision) pod { return p },
+		Index:       []string{"n"}, IndexLabels: []string{"app"},
 		Window:         engine.Window{MinAge: time.Minute, MinEvents: 10, MaxEvents: 1000, MaxBytes: 1 << 20, ChunkSize: 64},
 		FirstRevision:  1,
 		Host:           host,
