@@ -8,10 +8,10 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// base is what [FIFO], [DeltaFIFO] and [RealFIFO] have in common: user functions
-// run before the lock is taken, changes are queued under it, one Pop processes at
-// a time but without it, closing, and whether the first Replace has been processed.
-// What the queues do differently is in contents.
+// base is the common part of [FIFO], [DeltaFIFO] and [RealFIFO]: it runs the user's
+// functions before it takes the lock, lets one Pop at a time process an entry without
+// the lock, closes, and knows whether the first Replace has been processed. contents
+// is the part that differs.
 type base[T any] struct {
 	prepare  preparation[T]
 	known    KnownObjects[T]
@@ -21,8 +21,8 @@ type base[T any] struct {
 	turn   sync.Cond // signalled when a Pop may go on
 	busy   bool      // a Pop is processing
 	closed bool
-	// popped is what is being processed, if known is set: the consumer knows of
-	// it, though known may not show it yet.
+	// popped is the entry that is being processed, if known is set: known may not
+	// have it yet.
 	popped []Delta[T]
 
 	populated bool // something was added or replaced
@@ -30,18 +30,17 @@ type base[T any] struct {
 	synced    chan struct{}
 }
 
-// contents is what a queue holds. The caller of its methods has the lock.
+// contents are the entries of a queue. The caller of the methods has the lock.
 type contents[T any] interface {
 	// len returns the number of entries, each for one Pop.
 	len() int
-	// put queues a change of one object. initial says that it is of the first
-	// Replace.
+	// put queues a change of one object. initial: it is of the first Replace.
 	put(d Delta[T], initial bool)
 	// delete queues a deletion that the source has reported.
 	delete(gone *Deleted[T])
 	// replace queues a list. initial is as for put.
 	replace(list *listing[T], rev store.Revision, initial bool)
-	// resync queues what is known once more.
+	// resync queues the known objects once more.
 	resync()
 }
 
@@ -51,11 +50,11 @@ func (q *base[T]) init(contents contents[T]) {
 	q.synced = make(chan struct{})
 }
 
-// Add queues that object came to be. The errors are [*store.KeyFuncError],
+// Add queues a new object. The errors are [*store.KeyFuncError],
 // [*store.TransformError] and [ErrClosed].
 func (q *base[T]) Add(object T) error { return q.change(DeltaAdded, object) }
 
-// Update queues that object changed. The errors are those of Add.
+// Update queues a changed object. The errors are those of Add.
 func (q *base[T]) Update(object T) error { return q.change(DeltaUpdated, object) }
 
 func (q *base[T]) change(t DeltaType, object T) error {
@@ -66,7 +65,7 @@ func (q *base[T]) change(t DeltaType, object T) error {
 	return q.modify(func() { q.contents.put(Delta[T]{Type: t, Key: o.key, Object: o.object}, false) })
 }
 
-// Delete queues that object is gone, this being its last state. The errors are
+// Delete queues the deletion of object, which is its last state. The errors are
 // those of Add and of DeleteTombstone.
 func (q *base[T]) Delete(object T) error {
 	o, err := q.prepare.one(object)
@@ -83,9 +82,8 @@ func (q *base[T]) DeleteTombstone(gone Deleted[T]) error {
 	return q.modify(func() { q.contents.delete(&gone) })
 }
 
-// Replace queues that objects are all that there is, as listed at revision rev.
-// The errors are those of Add and of DeleteTombstone; after one the queue is as it
-// was.
+// Replace queues a list, of revision rev, that has all objects. The errors are those
+// of Add and of DeleteTombstone; after an error the queue is unchanged.
 func (q *base[T]) Replace(objects []T, rev store.Revision) error {
 	list, err := q.prepare.all(objects)
 	if err != nil {
@@ -94,8 +92,8 @@ func (q *base[T]) Replace(objects []T, rev store.Revision) error {
 	return q.modify(func() { q.contents.replace(&list, rev, !q.isSynced()) })
 }
 
-// Resync queues all known objects once more, for a consumer that wants to see them
-// from time to time. The errors are those of DeleteTombstone.
+// Resync queues all known objects once more, for a consumer that processes them
+// periodically. The errors are those of DeleteTombstone.
 func (q *base[T]) Resync() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -120,8 +118,8 @@ func (q *base[T]) modify(change func()) error {
 	return nil
 }
 
-// pop waits for an entry, has take take it out under the lock, and processes it
-// without the lock. take returns how many initial entries it took.
+// pop waits for an entry, calls take under the lock to remove it, and process without
+// the lock. take returns how many initial entries it removed.
 func (q *base[T]) pop(ctx context.Context, take func() (initial int), process func() error) (err error) {
 	if err := q.enter(ctx); err != nil {
 		return err
@@ -159,8 +157,8 @@ func (q *base[T]) enter(ctx context.Context) error {
 	return nil
 }
 
-// leave ends what enter began. initial is how many of the processed entries were
-// initial.
+// leave ends the turn that enter began. initial is how many of the processed entries
+// were initial.
 func (q *base[T]) leave(initial int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -169,13 +167,13 @@ func (q *base[T]) leave(initial int) {
 	q.initial -= initial
 	q.checkSynced()
 	if q.closed && q.contents.len() == 0 {
-		q.turn.Broadcast() // that was the last entry: no Pop needs to wait any more
+		q.turn.Broadcast() // no Pop needs to wait any more
 		return
 	}
 	q.turn.Signal()
 }
 
-// added lets a Pop go on with an entry that has been added.
+// added counts a new entry and wakes a Pop.
 func (q *base[T]) added(initial bool) {
 	q.initial += count(initial)
 	q.turn.Signal()
@@ -214,7 +212,7 @@ func (q *base[T]) Len() int {
 	return q.contents.len()
 }
 
-// HasSynced reports whether all that the first Replace queued, deletions too, has
+// HasSynced reports whether all entries of the first Replace, deletions too, have
 // been processed. A queue whose first change is not a Replace has synced at once.
 func (q *base[T]) HasSynced() bool {
 	select {
@@ -228,7 +226,7 @@ func (q *base[T]) HasSynced() bool {
 // Done returns a channel that is closed when the queue has synced.
 func (q *base[T]) Done() <-chan struct{} { return q.synced }
 
-// Close refuses what comes from now on. What is queued can still be popped.
+// Close makes all later changes fail. The entries that are queued can still be popped.
 func (q *base[T]) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -243,8 +241,8 @@ func (q *base[T]) IsClosed() bool {
 	return q.closed
 }
 
-// await waits on cond, whose lock the caller has, until ready or ctx is done. If
-// both are, it returns nil: the Signal that made it ready may have woken no other.
+// await waits on cond until ready or ctx is done. The caller has cond's lock. If both
+// are, it returns nil, since the Signal may have woken only this call.
 func await(ctx context.Context, cond *sync.Cond, ready func() bool) error {
 	if ready() {
 		return nil
@@ -262,4 +260,86 @@ func await(ctx context.Context, cond *sync.Cond, ready func() bool) error {
 		cond.Wait()
 	}
 	return nil
+}
+
+// preparation calls the user's functions exactly once for each incoming object, before
+// any lock is taken.
+type preparation[T any] struct {
+	key       store.KeyFunc[T]
+	transform func(T) (T, error)
+	onBad     func(T, error)
+}
+
+// keyed is an object with its key.
+type keyed[T any] struct {
+	key    string
+	object T
+}
+
+// listing is a list of prepared objects.
+type listing[T any] struct {
+	objects []keyed[T]
+	// kept are the keys of listed objects for which Transform failed.
+	kept []string
+}
+
+// keys returns the set of keys that are listed.
+func (l *listing[T]) keys() map[string]bool {
+	listed := make(map[string]bool, len(l.objects))
+	for _, o := range l.objects {
+		listed[o.key] = true
+	}
+	for _, key := range l.kept {
+		listed[key] = true
+	}
+	return listed
+}
+
+func (p *preparation[T]) keyOf(object T) (key string, err error) {
+	if panicked := usercode.Call("Key", "", func() { key, err = p.key(object) }); panicked != nil {
+		err = panicked
+	}
+	if err != nil {
+		return "", &store.KeyFuncError[T]{Item: object, Err: err}
+	}
+	return key, nil
+}
+
+// one prepares an object. It returns the key even if Transform fails.
+func (p *preparation[T]) one(object T) (keyed[T], error) {
+	key, err := p.keyOf(object)
+	if err != nil || p.transform == nil {
+		return keyed[T]{key, object}, err
+	}
+	out := keyed[T]{key: key}
+	if panicked := usercode.Call("Transform", key, func() { out.object, err = p.transform(object) }); panicked != nil {
+		err = panicked
+	}
+	if err != nil {
+		return out, &store.TransformError{Key: key, Err: err}
+	}
+	return out, nil
+}
+
+// all prepares a list. If a function fails for an object, so does the list, unless
+// onBad is set.
+func (p *preparation[T]) all(objects []T) (listing[T], error) {
+	list := listing[T]{objects: make([]keyed[T], 0, len(objects))}
+	for _, object := range objects {
+		one, err := p.one(object)
+		switch {
+		case err == nil:
+			list.objects = append(list.objects, one)
+		case p.onBad == nil:
+			return listing[T]{}, err
+		default:
+			if panicked := usercode.Call("OnBadItem", one.key, func() { p.onBad(object, err) }); panicked != nil {
+				return listing[T]{}, panicked
+			}
+			if one.key != "" {
+				list.kept = append(list.kept, one.key)
+			}
+		}
+	}
+	return list, nil
 }

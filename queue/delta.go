@@ -7,28 +7,28 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// DeltaType says what happened to an object, or to all of them.
+// DeltaType is the kind of a change of an object, or of all objects.
 type DeltaType uint8
 
-// The types of delta. The last three concern no single object and come from a
-// [RealFIFO] only.
+// The types of delta. The last three concern all objects, and only a [RealFIFO] has
+// them.
 const (
 	// DeltaAdded: the source has a new object.
 	DeltaAdded DeltaType = iota + 1
 	// DeltaUpdated: the object changed.
 	DeltaUpdated
-	// DeltaDeleted: the object is gone; Delta.Deleted says what is known of it.
+	// DeltaDeleted: the object was deleted; see Delta.Deleted.
 	DeltaDeleted
 	// DeltaReplaced: the object was in a list that replaced everything.
 	DeltaReplaced
-	// DeltaSync: nothing happened; the object comes once more.
+	// DeltaSync: the object is queued again without a change.
 	DeltaSync
 	// DeltaReplacedAll: Delta.Objects are all objects that exist.
 	DeltaReplacedAll
-	// DeltaSyncAll: nothing happened; the consumer should process all objects once
-	// more.
+	// DeltaSyncAll: the consumer should process all its objects again, without a
+	// change.
 	DeltaSyncAll
-	// DeltaBookmark: nothing happened up to Delta.Revision.
+	// DeltaBookmark: there are no other changes up to Delta.Revision.
 	DeltaBookmark
 )
 
@@ -45,31 +45,29 @@ func (t DeltaType) String() string {
 	return fmt.Sprintf("DeltaType(%d)", uint8(t))
 }
 
-// Delta is one entry of a [DeltaFIFO] or [RealFIFO]: what happened, and to
-// what.
+// Delta is one change in a [DeltaFIFO] or [RealFIFO].
 type Delta[T any] struct {
 	Type DeltaType
-	// Key is that of the object; "" if the delta concerns no single object.
+	// Key is that of the object; "" if the delta concerns all objects.
 	Key string
-	// Object is the object's state after the delta. It is zero if the delta is
-	// a deletion, so that no last state is mistaken for a present one, or if it
-	// concerns no single object.
+	// Object is the object's state after the delta. It is zero if the delta is a
+	// deletion, so that a last state is not mistaken for a present one, or if the delta
+	// concerns all objects.
 	Object T
-	// Deleted is what is known of a deleted object; nil unless Type is
-	// DeltaDeleted.
+	// Deleted is the tombstone of a deleted object; nil unless Type is DeltaDeleted.
 	Deleted *Deleted[T]
 	// Objects are all objects that exist, if Type is DeltaReplacedAll.
 	Objects []T
 	// Kept are keys of listed objects for which Transform failed (see
-	// RealFIFOConfig.OnBadItem), if Type is DeltaReplacedAll: they are not among
-	// Objects and not deleted.
+	// RealFIFOConfig.OnBadItem), if Type is DeltaReplacedAll: they are not in Objects,
+	// but they exist.
 	Kept []string
 	// Revision is that of the list for DeltaReplaced and DeltaReplacedAll, that
 	// of the bookmark for DeltaBookmark, otherwise zero.
 	Revision store.Revision
 }
 
-// String prints the delta for people: its type, and how sure a deletion is.
+// String describes the delta: its type and object, and how certain a deletion is.
 func (d Delta[T]) String() string {
 	switch d.Type {
 	case DeltaDeleted:
@@ -84,8 +82,8 @@ func (d Delta[T]) String() string {
 	return fmt.Sprintf("%v %v", d.Type, d.Object)
 }
 
-// Deltas is what happened to one object, oldest first. It is never empty when a
-// queue hands it out.
+// Deltas are the changes of one object, oldest first. Those that a queue returns are
+// never empty.
 type Deltas[T any] []Delta[T]
 
 // Key returns the key of the object, or "" if there are no deltas.
@@ -112,7 +110,7 @@ func (ds Deltas[T]) Newest() *Delta[T] {
 	return &ds[len(ds)-1]
 }
 
-// String prints the deltas for people.
+// String describes the deltas.
 func (ds Deltas[T]) String() string {
 	parts := make([]string, len(ds))
 	for i, d := range ds {
@@ -121,9 +119,9 @@ func (ds Deltas[T]) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// compacted returns ds without what the consumer does not need, given that its
-// last was just appended: the less certain of two deletions in a row, and, above
-// the limit, the oldest that is neither a deletion nor the last.
+// compacted returns ds, to which a delta was appended, without deltas that the consumer
+// does not need: the less certain of two adjacent deletions and, above the limit, the
+// oldest that is neither a deletion nor the last.
 func (ds Deltas[T]) compacted(limit int) Deltas[T] {
 	ds = ds.mergeDeletions(len(ds) - 1)
 	for i := 0; len(ds) > limit && i < len(ds)-1; {
@@ -137,8 +135,8 @@ func (ds Deltas[T]) compacted(limit int) Deltas[T] {
 	return ds
 }
 
-// mergeDeletions merges the deltas at i-1 and i if both are deletions. The first
-// one stays if it was seen happening, as it then knows the last state.
+// mergeDeletions merges the deltas at i-1 and i if both are deletions. The first stays
+// if it is certain, since it then has the last state.
 func (ds Deltas[T]) mergeDeletions(i int) Deltas[T] {
 	if i < 1 || ds[i-1].Type != DeltaDeleted || ds[i].Type != DeltaDeleted {
 		return ds
@@ -150,23 +148,23 @@ func (ds Deltas[T]) mergeDeletions(i int) Deltas[T] {
 	return append(ds[:less], ds[less+1:]...)
 }
 
-// Deleted is what is known of an object that is gone: a tombstone. It is a type
-// of its own, so it cannot be mistaken for the object.
+// Deleted is the tombstone of a deleted object. It is a type of its own, so that it
+// cannot be mistaken for the object.
 type Deleted[T any] struct {
 	Key string
-	// Last is the last state that is known; zero unless Known.
+	// Last is the last known state; zero unless Known.
 	Last T
 	// Known reports whether any state is known.
 	Known bool
-	// Stale reports that the deletion was not seen happening but found by a
-	// later list, so Last may not be the state that the object ended with.
+	// Stale: the deletion was found by a list, not watched, so Last may be older than
+	// the object's last state.
 	Stale bool
 }
 
-// certain reports whether the deletion was seen happening.
+// certain reports whether Last is the object's last state.
 func (d *Deleted[T]) certain() bool { return d.Known && !d.Stale }
 
-// String prints what is known for people.
+// String describes the last state and how certain it is.
 func (d *Deleted[T]) String() string {
 	switch {
 	case !d.Known:
@@ -175,4 +173,68 @@ func (d *Deleted[T]) String() string {
 		return fmt.Sprintf("(stale) %v", d.Last)
 	}
 	return fmt.Sprint(d.Last)
+}
+
+// KnownObjects is the state that the consumer of a queue has: usually its
+// [store.Store], which it changes only while it processes an entry. Both methods are
+// called with the queue locked, so they must not call the queue.
+type KnownObjects[T any] interface {
+	// ListKeys returns the keys of all objects. Synthetic deletions are queued in
+	// its order.
+	ListKeys() []string
+	// GetByKey returns the object under key and whether there is one.
+	GetByKey(key string) (T, bool)
+}
+
+// pendingState is the state that the consumer will have once it has processed all
+// entries: for each key the newest delta, in order.
+type pendingState[T any] struct{ newest orderedMap[*Delta[T]] }
+
+// note makes d the newest of its key.
+func (p *pendingState[T]) note(d *Delta[T]) {
+	at := p.newest.at(d.Key)
+	if at == nil {
+		at = p.newest.push(d.Key)
+	}
+	*at = d
+}
+
+// missing returns tombstones for the objects of p and known that are not listed: first
+// those of p, then those only of known. For a key in both p counts, since it is newer.
+func (p *pendingState[T]) missing(list *listing[T], known KnownObjects[T]) []*Deleted[T] {
+	var gone []*Deleted[T]
+	listed := list.keys()
+	for key, newest := range p.newest.all() {
+		if !listed[key] && (*newest).Type != DeltaDeleted {
+			gone = append(gone, &Deleted[T]{Key: key, Last: (*newest).Object, Known: true, Stale: true})
+		}
+	}
+	if known == nil {
+		return gone
+	}
+	for _, key := range known.ListKeys() {
+		if !listed[key] && p.newest.at(key) == nil {
+			last, exists := known.GetByKey(key)
+			gone = append(gone, &Deleted[T]{Key: key, Last: last, Known: exists, Stale: true})
+		}
+	}
+	return gone
+}
+
+// unchanged returns a DeltaSync for each known object without a pending delta. For
+// the others it would be an older state.
+func (p *pendingState[T]) unchanged(known KnownObjects[T]) []Delta[T] {
+	if known == nil {
+		return nil
+	}
+	var deltas []Delta[T]
+	for _, key := range known.ListKeys() {
+		if p.newest.at(key) != nil {
+			continue
+		}
+		if object, exists := known.GetByKey(key); exists {
+			deltas = append(deltas, Delta[T]{Type: DeltaSync, Key: key, Object: object})
+		}
+	}
+	return deltas
 }

@@ -7,32 +7,32 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// DefaultMaxDeltas is how many deltas a [DeltaFIFO] keeps for one object: more
-// than a consumer that keeps up ever sees.
+// DefaultMaxDeltas is how many deltas a [DeltaFIFO] keeps for one object by default:
+// more than a consumer that keeps up has to expect.
 const DefaultMaxDeltas = 100
 
 // DeltaFIFOConfig says how a [DeltaFIFO] works. Only Key is required.
 type DeltaFIFOConfig[T any] struct {
 	// Key returns the key of an object.
 	Key store.KeyFunc[T]
-	// Known, if any, is what the consumer knows. Without it, only deletions of
-	// objects that are queued are queued, and Resync does nothing.
+	// Known, if any, is the consumer's state. Without it, only deletions of objects
+	// that are queued are queued, and Resync does nothing.
 	Known KnownObjects[T]
-	// Transform, if any, changes an object before it is queued, say to drop
-	// what is never read. It is called exactly once for each object that comes
-	// in, and not for what comes from Known or in a tombstone.
+	// Transform, if any, changes an object before it is queued, for example to drop
+	// unused fields. It is called exactly once for each incoming object, but not for
+	// objects of Known or in a tombstone.
 	Transform func(T) (T, error)
 	// OnBadItem, if any, gets objects in a Replace whose Key or Transform fails.
-	// They are left out and the rest is replaced; what is known of them stays. Nil
-	// means that such an object fails the Replace.
+	// They are left out, and their known states stay. If it is nil, such an object
+	// makes the Replace fail.
 	OnBadItem func(object T, err error)
 	// ReplaceAsSync makes Replace queue objects as DeltaSync instead of
 	// DeltaReplaced.
 	ReplaceAsSync bool
-	// MaxDeltas is how many deltas are kept for one object, at least 2; zero
-	// means DefaultMaxDeltas. Above it, older states are forgotten, though not
-	// that there were deletions: an object's deltas may then begin with a
-	// DeltaUpdated even if it is new to the consumer.
+	// MaxDeltas is how many deltas are kept for one object, at least 2; zero means
+	// DefaultMaxDeltas. Above it, the oldest are dropped, except for deletions: an
+	// object's deltas may then begin with a DeltaUpdated even if it is new to the
+	// consumer.
 	MaxDeltas int
 }
 
@@ -46,15 +46,14 @@ func (c *DeltaFIFOConfig[T]) validate() error {
 	return nil
 }
 
-// DeltaFIFO is a queue of what happened to objects, gathered by object: an
-// object is queued once, at the position where it came in, with all that
-// happened to it since. The order is kept for each object, not across objects.
-// Make one with [NewDeltaFIFO].
+// DeltaFIFO is a queue of changes, collected by object: an object is queued once, at
+// the position of its first change, with all its changes since. The order is kept for
+// each object, not across objects. Make one with [NewDeltaFIFO].
 //
 // Delete does nothing if the object is neither queued, nor being processed, nor
-// known. Replace queues each object of the list, then a deletion of all else that
-// is queued or known. Resync queues every known object, except those of which
-// something is queued or being processed.
+// known. Replace queues each object of the list, then a deletion of every other object
+// that is queued or known. Resync queues every known object that is neither queued nor
+// being processed.
 //
 // It is safe for concurrent use. Only Pop blocks.
 type DeltaFIFO[T any] struct {
@@ -86,15 +85,14 @@ func NewDeltaFIFO[T any](cfg DeltaFIFOConfig[T]) (*DeltaFIFO[T], error) {
 	return q, nil
 }
 
-// Pop waits for an object, takes it out and calls process with what happened to
-// it; initial tells whether it was in the first Replace. process owns the
-// deltas. Pop returns what process returns, its panic as a
-// [*usercode.PanicError], ctx's error if ctx ends first, and [ErrClosed] once the
-// queue is closed and empty.
+// Pop waits for an object, removes it and calls process with its deltas, which process
+// may keep; initial is whether the object was in the first Replace. The error is that
+// of process, its panic as a [*usercode.PanicError], ctx's if ctx ends first, or
+// [ErrClosed] once the queue is closed and empty.
 //
-// One call processes at a time, and the others wait. process may use the queue,
-// except for Pop. What failed is not queued again: that would put old state
-// behind new.
+// One call processes at a time, and the others wait. process may call the queue,
+// except for Pop. If it fails, the deltas are not queued again: that would put an old
+// state behind a new one.
 func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(deltas Deltas[T], initial bool) error) error {
 	var entry deltaEntry[T]
 	return q.pop(ctx, func() int {
@@ -106,7 +104,7 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(deltas Deltas[T], i
 	}, func() error { return process(entry.deltas, entry.initial) })
 }
 
-// deltaContents is a DeltaFIFO as its base sees it.
+// deltaContents are the contents of a DeltaFIFO.
 type deltaContents[T any] DeltaFIFO[T]
 
 func (q *deltaContents[T]) len() int { return q.entries.len() }
@@ -130,7 +128,8 @@ func (q *deltaContents[T]) delete(gone *Deleted[T]) {
 	}
 }
 
-// exists reports whether the consumer knows of the object, or will.
+// exists reports whether the consumer has the object, or will when it has processed
+// all entries.
 func (q *deltaContents[T]) exists(key string) bool {
 	if q.entries.at(key) != nil {
 		return true
@@ -161,7 +160,7 @@ func (q *deltaContents[T]) resync() {
 	}
 }
 
-// pending returns what the consumer will know.
+// pending returns the state that the consumer will have.
 func (q *deltaContents[T]) pending() *pendingState[T] {
 	p := new(pendingState[T])
 	for i := range q.popped {

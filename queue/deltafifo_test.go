@@ -82,8 +82,8 @@ func TestDeltaType_Names(t *testing.T) {
 		fmt.Sprint([]queue.DeltaType{queue.DeltaAdded, queue.DeltaBookmark, 0, 99}))
 }
 
-// Upstream locks the queue while it processes, so that what is being processed
-// counts as known. Here the queue is not locked, and it must count, too.
+// Upstream locks the queue while it processes, so an entry that is being processed
+// counts as known. Here the queue is not locked, and the entry must count too.
 func TestDeltaFIFO_CountsWhatIsBeingProcessed(t *testing.T) {
 	k := &known{[]thing{{"a", "1"}}}
 	for name, c := range map[string]struct {
@@ -136,8 +136,8 @@ func TestDeltaFIFO_CountsWhatIsBeingProcessed(t *testing.T) {
 	}
 }
 
-// Upstream, one object that cannot be transformed fails every list for ever, or
-// leaves a list half queued.
+// Upstream, one object that cannot be transformed makes every list fail, or leaves a
+// list partly queued.
 func TestDeltaFIFO_ReportsBadObjectsAndQueuesTheRest(t *testing.T) {
 	poison := errors.New("poison")
 	transform := func(o thing) (thing, error) {

@@ -6,17 +6,16 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// What the queues return. Match them with [errors.Is]. Failures of the user's
-// functions come as [*store.KeyFuncError], [*store.TransformError] and
-// [*usercode.PanicError].
+// Errors of the queues, for [errors.Is]. Failures of the user's functions are a
+// [*store.KeyFuncError], a [*store.TransformError] or a [*usercode.PanicError].
 var (
-	// ErrClosed: the queue was closed. Pop returns it once the queue is empty;
-	// everything that adds returns it at once.
+	// ErrClosed: the queue was closed. Pop returns it once the queue is empty, calls
+	// that add at once.
 	ErrClosed = errors.New("queue closed")
-	// ErrShutDown: the work queue was shut down. Get returns it once nothing is
-	// left to do; everything that adds returns it at once.
+	// ErrShutDown: the work queue was shut down. Get returns it once nothing is left
+	// to do, calls that add at once.
 	ErrShutDown = errors.New("work queue shut down")
-	// ErrConfig: a configuration cannot work. The error is a [*ConfigError].
+	// ErrConfig: a configuration is invalid. The error is a [*ConfigError].
 	ErrConfig = usercode.ErrConfig
 	// ErrNoClock: a work queue without a clock cannot delay.
 	ErrNoClock = errors.New("work queue has no clock: set WorkQueueConfig.Clock")

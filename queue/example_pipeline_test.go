@@ -18,10 +18,10 @@ func podKey(o podObject) (string, error) { return o.Key, nil }
 
 func podsByPhase(o podObject) ([]string, error) { return []string{o.Value.Phase}, nil }
 
-// toFIFO is the sink of a Reflector: it queues what the Reflector brings.
+// toFIFO is the sink of a Reflector: it queues the lists and changes.
 type toFIFO struct{ fifo *queue.DeltaFIFO[podObject] }
 
-// Offer is called in the Reflector's turn. The queue never blocks.
+// Offer runs in the Reflector's turn, so it must not block; the queue never does.
 func (s toFIFO) Offer(u reflector.Update) actors.Verdict {
 	var err error
 	switch u.Kind {
@@ -50,7 +50,7 @@ func (s toFIFO) queue(change store.EventType, o podObject) error {
 	return nil
 }
 
-// apply brings an indexer up to date, and says what it does.
+// apply applies deltas to an indexer and prints them.
 func apply(indexer *store.Indexer[podObject]) func(queue.Deltas[podObject], bool) error {
 	return func(deltas queue.Deltas[podObject], initial bool) error {
 		for _, d := range deltas {
@@ -65,9 +65,9 @@ func apply(indexer *store.Indexer[podObject]) func(queue.Deltas[podObject], bool
 	}
 }
 
-// The classical pipeline: a Reflector lists and watches, a DeltaFIFO gathers by
-// object what it brings, and the consumer pops that into an indexer, which is also
-// what the queue knows to be there when a list comes. An informer does all of this.
+// The classical pipeline: a Reflector lists and watches, a DeltaFIFO collects the
+// changes by object, and the consumer pops them into an indexer. The queue compares
+// lists with the indexer. An informer does all of this.
 //
 //	Reflector ─Replace Add Update Delete─▶ DeltaFIFO ─Pop─▶ Indexer
 //	                                           ▲               │

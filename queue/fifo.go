@@ -6,15 +6,14 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// FIFO is a queue of objects in which every key is at most once, with its
-// newest object, at the position where it came in. Make one with [NewFIFO].
+// FIFO is a queue of objects that has every key at most once, with its newest object,
+// at the position at which the key was added. Make one with [NewFIFO].
 //
-// Add and Update do the same: the object takes the place of the one with its key,
-// or goes last. Delete takes the object with that key out of the queue; if it is
-// added again it goes last. Replace makes the list the only contents, in its order;
-// of objects with the same key the last counts, at the position of the first, and
-// the revision does not matter. Resync does nothing: an object is queued until it
-// is popped.
+// Add and Update are the same: the object replaces the one with its key, or is added
+// at the end. Delete removes the object with that key; if it is added again it goes to
+// the end. Replace makes the list the only contents, in its order; of objects with the
+// same key the last counts, at the position of the first, and the revision does not
+// matter. Resync does nothing: an object is queued until it is popped.
 //
 // It is safe for concurrent use. Only Pop blocks.
 type FIFO[T any] struct {
@@ -38,13 +37,13 @@ func NewFIFO[T any](key store.KeyFunc[T]) (*FIFO[T], error) {
 	return q, nil
 }
 
-// Pop waits for an object, takes it out and calls process with it; initial tells
-// whether it was in the first Replace. It returns what process returns, its
-// panic as a [*usercode.PanicError], ctx's error if ctx ends first, and [ErrClosed]
-// once the queue is closed and empty.
+// Pop waits for an object, removes it and calls process with it; initial is whether it
+// was in the first Replace. The error is that of process, its panic as a
+// [*usercode.PanicError], ctx's if ctx ends first, or [ErrClosed] once the queue is
+// closed and empty.
 //
-// One call processes at a time, and the others wait. process may use the queue,
-// except for Pop. An object whose processing failed is not queued again.
+// One call processes at a time, and the others wait. process may call the queue,
+// except for Pop. If it fails, the object is not queued again.
 func (q *FIFO[T]) Pop(ctx context.Context, process func(object T, initial bool) error) error {
 	var entry fifoEntry[T]
 	return q.pop(ctx, func() int {
@@ -53,7 +52,7 @@ func (q *FIFO[T]) Pop(ctx context.Context, process func(object T, initial bool) 
 	}, func() error { return process(entry.object, entry.initial) })
 }
 
-// fifoContents is a FIFO as its base sees it.
+// fifoContents are the contents of a FIFO.
 type fifoContents[T any] FIFO[T]
 
 func (q *fifoContents[T]) len() int { return q.entries.len() }

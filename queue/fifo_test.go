@@ -17,7 +17,7 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Nothing that a queue starts outlives the tests.
+// goleak checks that the queues start nothing that outlives the tests.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newFIFO(t testing.TB) *queue.FIFO[thing] {
@@ -101,7 +101,7 @@ func TestFIFO_IsAStoreThatPops(t *testing.T) {
 	require.Equal(t, []thing{{"c", "1"}, {"a", "2"}}, popAll(t, q), "of one key the last counts")
 }
 
-// checkProducers has two producers add 500 things each, and checks that each
+// checkProducers adds 500 things each from two producers, and checks that each
 // producer's things come in its order.
 func checkProducers(t *testing.T, q anyFIFO) {
 	const each = 500
@@ -211,8 +211,8 @@ func TestPop_EndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Upstream Pop holds the lock while it processes, and a slow consumer stalls the
-// reader of the watch (kubernetes/kubernetes#136264).
+// Upstream Pop has the lock while it processes, so a slow consumer stalls the reader
+// of the watch (kubernetes/kubernetes#136264).
 func TestPop_ASlowConsumerHoldsUpNoProducer(t *testing.T) {
 	eachFIFO(t, func(t *testing.T, q anyFIFO) {
 		require.NoError(t, q.Add(thing{"a", "1"}))

@@ -12,24 +12,24 @@ import (
 type HeapConfig[T any] struct {
 	// Key returns the key of an item.
 	Key store.KeyFunc[T]
-	// Less reports whether a must be popped before b. It must be a strict weak
-	// order. It is called with the heap locked, so it must not use the heap. If
-	// it panics, the call that it was for returns the panic, and the heap keeps
-	// all its items, in an order that may be wrong.
+	// Less reports whether a must be popped before b. It must be a strict weak order.
+	// It is called with the heap locked, so it must not use the heap. If it panics, the
+	// call that needed it returns the panic, and the heap keeps all its items, in an
+	// order that may be wrong.
 	Less func(a, b T) bool
 }
 
-// Heap is a queue that pops the least of its items first, and in which every key
-// is at most once. Make one with [NewHeap].
+// Heap is a queue that pops the least of its items first, and has every key at most
+// once. Make one with [NewHeap].
 //
 // It is safe for concurrent use. Only Pop blocks.
 type Heap[T any] struct {
-	prepare preparation[T]
-	mu      sync.Mutex
-	some    sync.Cond
-	items   indexedHeap[keyed[T]]
-	byKey   map[string]*slot[keyed[T]]
-	closed  bool
+	prepare  preparation[T]
+	mu       sync.Mutex
+	nonempty sync.Cond
+	items    indexedHeap[keyed[T]]
+	byKey    map[string]*slot[keyed[T]]
+	closed   bool
 }
 
 // NewHeap returns an empty heap. The error is a [*ConfigError].
@@ -42,23 +42,23 @@ func NewHeap[T any](cfg HeapConfig[T]) (*Heap[T], error) {
 	}
 	h := &Heap[T]{prepare: preparation[T]{key: cfg.Key}, byKey: make(map[string]*slot[keyed[T]])}
 	h.items.less = func(a, b keyed[T]) bool { return cfg.Less(a.object, b.object) }
-	h.some.L = &h.mu
+	h.nonempty.L = &h.mu
 	return h, nil
 }
 
-// Add puts item into the heap, in place of the one with its key. The errors are
+// Add adds item, in place of the one with its key. The errors are
 // [*store.KeyFuncError], [ErrClosed] and Less's panic as a [*usercode.PanicError].
 func (h *Heap[T]) Add(item T) error { return h.add(true, item) }
 
 // Update is the same as Add.
 func (h *Heap[T]) Update(item T) error { return h.Add(item) }
 
-// AddIfNotPresent puts item into the heap unless there is one with its key. The
-// errors are those of Add.
+// AddIfNotPresent adds item unless there is one with its key. The errors are those of
+// Add.
 func (h *Heap[T]) AddIfNotPresent(item T) error { return h.add(false, item) }
 
-// BulkAdd puts all items into the heap before any Pop sees one of them. The
-// errors are those of Add; a key that fails adds nothing.
+// BulkAdd adds all items before any Pop returns one of them. The errors are those of
+// Add; if a key function fails, nothing is added.
 func (h *Heap[T]) BulkAdd(items []T) error { return h.add(true, items...) }
 
 func (h *Heap[T]) add(replace bool, items ...T) error {
@@ -71,7 +71,7 @@ func (h *Heap[T]) add(replace bool, items ...T) error {
 	if h.closed {
 		return ErrClosed
 	}
-	defer h.some.Broadcast()
+	defer h.nonempty.Broadcast()
 	return callLess(func() {
 		for _, item := range list.objects {
 			h.put(item, replace)
@@ -95,7 +95,7 @@ func (h *Heap[T]) put(item keyed[T], replace bool) {
 	h.items.fix(s)
 }
 
-// Delete takes the item with item's key out. The errors are [ErrNotFound] if
+// Delete removes the item with item's key. The errors are [ErrNotFound] if
 // there is none, [*store.KeyFuncError], and Less's panic as a
 // [*usercode.PanicError].
 func (h *Heap[T]) Delete(item T) error {
@@ -113,16 +113,16 @@ func (h *Heap[T]) Delete(item T) error {
 	return callLess(func() { h.items.remove(s) })
 }
 
-// Pop waits for an item and takes out the least. The errors are ctx's if ctx
-// ends first, [ErrClosed] once the heap is closed and empty, and Less's panic as
-// a [*usercode.PanicError], with the item that was taken out.
+// Pop waits for an item and removes the least. The errors are ctx's if ctx ends first,
+// [ErrClosed] once the heap is closed and empty, and Less's panic as a
+// [*usercode.PanicError], together with the item that was removed.
 func (h *Heap[T]) Pop(ctx context.Context) (item T, err error) {
 	if err := ctx.Err(); err != nil {
 		return item, err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := await(ctx, &h.some, func() bool { return h.items.len() > 0 || h.closed }); err != nil {
+	if err := await(ctx, &h.nonempty, func() bool { return h.items.len() > 0 || h.closed }); err != nil {
 		return item, err
 	}
 	if h.items.len() == 0 {
@@ -185,12 +185,12 @@ func (h *Heap[T]) Len() int {
 	return h.items.len()
 }
 
-// Close refuses what comes from now on. What is in the heap can still be popped.
+// Close makes all later additions fail. The items in the heap can still be popped.
 func (h *Heap[T]) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
-	h.some.Broadcast()
+	h.nonempty.Broadcast()
 }
 
 // IsClosed reports whether the heap was closed.
@@ -200,8 +200,8 @@ func (h *Heap[T]) IsClosed() bool {
 	return h.closed
 }
 
-// indexedHeap is a binary heap whose slots know where they are, so any of them can be
-// moved or removed in logarithmic time.
+// indexedHeap is a binary heap whose slots have their positions, so that any of them can
+// be moved or removed in logarithmic time.
 type indexedHeap[E any] struct {
 	slots []*slot[E]
 	less  func(a, b E) bool
@@ -214,17 +214,17 @@ type slot[E any] struct {
 
 func (h *indexedHeap[E]) len() int { return len(h.slots) }
 
-// least returns the slot to go first, of which there must be one.
+// least returns the first slot. There must be one.
 func (h *indexedHeap[E]) least() *slot[E] { return h.slots[0] }
 
-// add puts value last. The caller must fix the slot.
+// add appends value. The caller must fix the slot.
 func (h *indexedHeap[E]) add(value E) *slot[E] {
 	s := &slot[E]{value, len(h.slots)}
 	h.slots = append(h.slots, s)
 	return s
 }
 
-// remove takes s out.
+// remove removes s.
 func (h *indexedHeap[E]) remove(s *slot[E]) {
 	last := len(h.slots) - 1
 	moved := h.slots[last]
@@ -236,7 +236,7 @@ func (h *indexedHeap[E]) remove(s *slot[E]) {
 	}
 }
 
-// fix moves s to where its value belongs.
+// fix moves s to its position by value.
 func (h *indexedHeap[E]) fix(s *slot[E]) {
 	for s.at > 0 && h.before(s.at, (s.at-1)/2) {
 		h.swap(s.at, (s.at-1)/2)

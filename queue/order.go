@@ -2,9 +2,8 @@ package queue
 
 import "iter"
 
-// orderedMap is a map that keeps the order in which its keys came. A key is in the
-// order exactly while it is in the map, so neither can outgrow the other, and
-// removing any of them takes constant time. The zero value is empty.
+// orderedMap is a map in the order in which its keys were added. Adding, finding and
+// removing a key takes constant time. The zero value is empty.
 type orderedMap[V any] struct {
 	byKey       map[string]*node[V]
 	first, last *node[V]
@@ -18,8 +17,7 @@ type node[V any] struct {
 
 func (l *orderedMap[V]) len() int { return len(l.byKey) }
 
-// at returns the value under key for changing in place, and nil if there is
-// none.
+// at returns the value under key, to be changed in place; nil if there is none.
 func (l *orderedMap[V]) at(key string) *V {
 	if n := l.byKey[key]; n != nil {
 		return &n.value
@@ -27,7 +25,7 @@ func (l *orderedMap[V]) at(key string) *V {
 	return nil
 }
 
-// push puts a new key last and returns its value, which is zero.
+// push adds a new key at the end and returns its value, which is zero.
 func (l *orderedMap[V]) push(key string) *V {
 	n := &node[V]{key: key, prev: l.last}
 	if l.byKey == nil {
@@ -43,7 +41,7 @@ func (l *orderedMap[V]) push(key string) *V {
 	return &n.value
 }
 
-// remove takes out key and returns its value, if it was there.
+// remove removes key and returns its value, if it was there.
 func (l *orderedMap[V]) remove(key string) (value V, was bool) {
 	n := l.byKey[key]
 	if n == nil {
@@ -63,7 +61,7 @@ func (l *orderedMap[V]) remove(key string) (value V, was bool) {
 	return n.value, true
 }
 
-// pop takes out the first, of which there must be one.
+// pop removes the first value. There must be one.
 func (l *orderedMap[V]) pop() V {
 	value, _ := l.remove(l.first.key)
 	return value
@@ -80,14 +78,14 @@ func (l *orderedMap[V]) all() iter.Seq2[string, *V] {
 	}
 }
 
-// ring is a queue in a slice that is reused. It keeps no reference to what was
-// taken out, and gives back the memory of a burst once it is empty again.
+// ring is a queue in a slice that is reused. It keeps no reference to removed elements,
+// and releases the memory of a burst once it is empty.
 type ring[E any] struct {
 	slots []E
 	head  int // slots before it are free
 }
 
-// keptSlots is how many slots an empty ring may keep.
+// keptSlots is the most slots that an empty ring keeps.
 const keptSlots = 1024
 
 func (r *ring[E]) len() int { return len(r.slots) - r.head }
@@ -104,7 +102,7 @@ func (r *ring[E]) push(e E) {
 	r.slots = append(r.slots, e)
 }
 
-// drop removes the first n.
+// drop removes the first n elements.
 func (r *ring[E]) drop(n int) {
 	clear(r.slots[r.head : r.head+n])
 	r.head += n

@@ -8,22 +8,21 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// RateLimiter says how long an item has to wait before it is tried again. All
-// methods must be safe for concurrent use.
+// RateLimiter determines how long an item waits before it is tried again. All methods
+// must be safe for concurrent use.
 type RateLimiter[T comparable] interface {
-	// When counts one more try of item, at the time now, and returns how long to
-	// wait with it.
+	// When counts another try of item, at the time now, and returns its delay.
 	When(item T, now time.Time) time.Duration
-	// Forget ends the counting for item, as it succeeded or was given up.
+	// Forget resets the count for item, after it succeeded or was given up.
 	Forget(item T)
 	// NumRequeues returns how many times When was called for item since it was
 	// last forgotten.
 	NumRequeues(item T) int
 }
 
-// NewDefaultRateLimiter returns what suits most controllers: each item waits 5 ms
-// and doubling, up to 1000 s, and all together are tried 10 times a second after
-// a burst of 100, whichever is longer.
+// NewDefaultRateLimiter returns a limiter for most controllers. The delay of an item
+// starts at 5 ms and doubles up to 1000 s, or is longer if all items together are tried
+// more than 10 times a second after a burst of 100.
 func NewDefaultRateLimiter[T comparable]() RateLimiter[T] {
 	return MaxOf(
 		NewExponential[T](5*time.Millisecond, 1000*time.Second),
@@ -49,7 +48,7 @@ func (t *tries[T]) next(item T) int {
 	return before
 }
 
-// Forget ends the counting for item.
+// Forget resets the count for item.
 func (t *tries[T]) Forget(item T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,14 +62,14 @@ func (t *tries[T]) NumRequeues(item T) int {
 	return t.count[item]
 }
 
-// Exponential makes an item wait twice as long every time.
+// Exponential doubles the delay of an item with each try.
 type Exponential[T comparable] struct {
 	tries[T]
 	base, longest time.Duration
 }
 
-// NewExponential returns a limiter that makes an item wait base·2ⁿ after n
-// tries, and never more than longest. A base of zero or less means no wait.
+// NewExponential returns a limiter with delays of base·2ⁿ after n tries, and at most
+// longest. A base of zero or less means no delay.
 func NewExponential[T comparable](base, longest time.Duration) *Exponential[T] {
 	return &Exponential[T]{base: base, longest: longest}
 }
@@ -88,15 +87,15 @@ func (l *Exponential[T]) When(item T, _ time.Time) time.Duration {
 	return time.Duration(wait)
 }
 
-// FastSlow makes an item wait shortly a few times, then long.
+// FastSlow has a short delay for the first tries of an item, then a long one.
 type FastSlow[T comparable] struct {
 	tries[T]
 	fast, slow time.Duration
 	most       int
 }
 
-// NewFastSlow returns a limiter that makes an item wait fast for its first most
-// tries, then slow.
+// NewFastSlow returns a limiter with the delay fast for the first most tries of an
+// item, then slow.
 func NewFastSlow[T comparable](fast, slow time.Duration, most int) *FastSlow[T] {
 	return &FastSlow[T]{fast: fast, slow: slow, most: most}
 }
@@ -121,8 +120,7 @@ func NewBucket[T comparable](bucket *rate.Limiter) *Bucket[T] {
 	return &Bucket[T]{bucket}
 }
 
-// When implements [RateLimiter]. A bucket that never has a token makes items
-// wait for ever.
+// When implements [RateLimiter]. The delay is infinite if the bucket never has a token.
 func (l *Bucket[T]) When(_ T, now time.Time) time.Duration {
 	return l.bucket.ReserveN(now, 1).DelayFrom(now)
 }
@@ -136,8 +134,8 @@ func (l *Bucket[T]) NumRequeues(T) int { return 0 }
 // maxOf is several limiters at once.
 type maxOf[T comparable] []RateLimiter[T]
 
-// MaxOf returns a limiter that asks all of limiters and makes an item wait for
-// the longest. Those that are nil do not count; without any there is no wait.
+// MaxOf returns a limiter with the longest delay of limiters. Nil ones are ignored;
+// without any there is no delay.
 func MaxOf[T comparable](limiters ...RateLimiter[T]) RateLimiter[T] {
 	var ls maxOf[T]
 	for _, l := range limiters {
@@ -176,8 +174,8 @@ type withMaxWait[T comparable] struct {
 	longest time.Duration
 }
 
-// WithMaxWait returns limiter with waits of at most longest. A nil limiter makes
-// no item wait.
+// WithMaxWait returns limiter with delays of at most longest. A nil limiter has no
+// delay.
 func WithMaxWait[T comparable](limiter RateLimiter[T], longest time.Duration) RateLimiter[T] {
 	return withMaxWait[T]{MaxOf(limiter), longest}
 }

@@ -9,31 +9,31 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// DefaultBatchSize is the most deltas that [RealFIFO.PopBatch] gives at a time:
-// enough that a store's lock is taken rarely.
+// DefaultBatchSize is the most deltas that [RealFIFO.PopBatch] returns at a time by
+// default: enough that a store's lock is taken rarely.
 const DefaultBatchSize = 1000
 
 // RealFIFOConfig says how a [RealFIFO] works. Only Key is required.
 type RealFIFOConfig[T any] struct {
 	// Key returns the key of an object.
 	Key store.KeyFunc[T]
-	// Known decides what Replace and Resync queue. Nil, the usual, means one delta
-	// each, which the consumer compares with what it knows. Otherwise Known is what
-	// the consumer knows, and they queue a delta for each object.
+	// Known determines what Replace and Resync queue. If it is nil, as usual, they
+	// queue one delta each, which the consumer compares with its state. Otherwise
+	// Known is the consumer's state, and they queue a delta for each object.
 	Known KnownObjects[T]
-	// Transform, if any, changes an object before it is queued, say to drop
-	// what is never read. It is called exactly once for each object that comes
-	// in, and not for what comes from Known or in a tombstone.
+	// Transform, if any, changes an object before it is queued, for example to drop
+	// unused fields. It is called exactly once for each incoming object, but not for
+	// objects of Known or in a tombstone.
 	Transform func(T) (T, error)
 	// OnBadItem, if any, gets objects in a Replace whose Key or Transform fails.
-	// They are left out and the rest is replaced; what is known of them stays (see
-	// Delta.Kept). Nil means that such an object fails the Replace.
+	// They are left out, and their known states stay (see Delta.Kept). If it is nil,
+	// such an object makes the Replace fail.
 	OnBadItem func(object T, err error)
-	// BatchSize is the most deltas that PopBatch gives at a time; zero means
+	// BatchSize is the most deltas that PopBatch returns at a time; zero means
 	// DefaultBatchSize.
 	BatchSize int
-	// Limit is the number of queued deltas from which Room waits; zero means
-	// that there is always room. It refuses nothing.
+	// Limit is the number of queued deltas from which Room waits; zero means that
+	// Room never waits. Changes are queued above it too.
 	Limit int
 }
 
@@ -49,22 +49,21 @@ func (c *RealFIFOConfig[T]) validate() error {
 	return nil
 }
 
-// RealFIFO is a queue of what happened, in the order in which it happened,
-// across objects too: a consumer that applies it passes through the states that
-// the source was in. Nothing is left out or merged. Make one with
-// [NewRealFIFO].
+// RealFIFO is a queue of changes in their order, across objects too: a consumer that
+// applies them has the states of the source, one after the other. No change is left
+// out or merged. Make one with [NewRealFIFO].
 //
-// Replace queues one DeltaReplacedAll, or, with RealFIFOConfig.Known, first a
-// deletion of all else that is queued or known, then each object of the list.
-// Resync queues one DeltaSyncAll, or, with Known, each known object of which
-// nothing is queued or being processed.
+// Replace queues one DeltaReplacedAll, or, with RealFIFOConfig.Known, first a deletion
+// of every other object that is queued or known, then each object of the list. Resync
+// queues one DeltaSyncAll, or, with Known, each known object that is neither queued nor
+// being processed.
 //
 // It is safe for concurrent use. Only Pop, PopBatch and Room block.
 type RealFIFO[T any] struct {
 	base[T]
 	batchSize, limit int
 	deltas           ring[realEntry[T]]
-	room             sync.Cond // signalled when there is less in the queue
+	room             sync.Cond // signalled when entries are removed
 }
 
 type realEntry[T any] struct {
@@ -86,7 +85,7 @@ func NewRealFIFO[T any](cfg RealFIFOConfig[T]) (*RealFIFO[T], error) {
 	return q, nil
 }
 
-// Bookmark queues that nothing else happened up to revision rev. With
+// Bookmark queues a bookmark: there are no other changes up to revision rev. With
 // RealFIFOConfig.Known it does nothing. The error is [ErrClosed].
 func (q *RealFIFO[T]) Bookmark(rev store.Revision) error {
 	if q.known != nil {
@@ -95,9 +94,9 @@ func (q *RealFIFO[T]) Bookmark(rev store.Revision) error {
 	return q.modify(func() { q.contents.put(Delta[T]{Type: DeltaBookmark, Revision: rev}, false) })
 }
 
-// Room waits until fewer than RealFIFOConfig.Limit deltas are queued. A producer
-// that calls it before it reads on passes a slow consumer's pace to its source.
-// The errors are ctx's and [ErrClosed].
+// Room waits until fewer than RealFIFOConfig.Limit deltas are queued. A producer that
+// calls it before each read does not read faster than the consumer processes. The
+// errors are ctx's and [ErrClosed].
 func (q *RealFIFO[T]) Room(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -113,7 +112,7 @@ func (q *RealFIFO[T]) Room(ctx context.Context) error {
 	return err
 }
 
-// Close refuses what comes from now on. What is queued can still be popped.
+// Close makes all later changes fail. The entries that are queued can still be popped.
 func (q *RealFIFO[T]) Close() {
 	q.base.Close()
 	q.mu.Lock()
@@ -121,21 +120,21 @@ func (q *RealFIFO[T]) Close() {
 	q.room.Broadcast()
 }
 
-// Pop waits for a delta, takes it out and calls process with it; initial tells
-// whether it came from the first Replace. It returns what process returns, its
-// panic as a [*usercode.PanicError], ctx's error if ctx ends first, and [ErrClosed]
-// once the queue is closed and empty.
+// Pop waits for a delta, removes it and calls process with it; initial is whether it is
+// from the first Replace. The error is that of process, its panic as a
+// [*usercode.PanicError], ctx's if ctx ends first, or [ErrClosed] once the queue is
+// closed and empty.
 //
-// One call processes at a time, and the others wait. process may use the queue,
-// except for Pop and PopBatch. What failed is not queued again: that would put
-// old state behind new.
+// One call processes at a time, and the others wait. process may call the queue,
+// except for Pop and PopBatch. If it fails, the delta is not queued again: that would
+// put an old state behind a new one.
 func (q *RealFIFO[T]) Pop(ctx context.Context, process func(delta Delta[T], initial bool) error) error {
 	return q.popUpTo(ctx, 1, func(batch []Delta[T], initial bool) error { return process(batch[0], initial) })
 }
 
 // PopBatch is Pop for several deltas at a time: as many as are queued, at most
-// RealFIFOConfig.BatchSize, of different objects, and all from the first Replace
-// or none. A delta that concerns all objects comes alone. process owns the
+// RealFIFOConfig.BatchSize, of different objects, and all from the first Replace or
+// none. A delta that concerns all objects is a batch of its own. process may keep the
 // batch, which is never empty.
 func (q *RealFIFO[T]) PopBatch(ctx context.Context, process func(batch []Delta[T], initial bool) error) error {
 	return q.popUpTo(ctx, q.batchSize, process)
@@ -154,7 +153,7 @@ func (q *RealFIFO[T]) popUpTo(ctx context.Context, limit int, process func([]Del
 	}, func() error { return process(batch, initial) })
 }
 
-// takeBatch takes the next batch out of the queue, which is not empty.
+// takeBatch removes the next batch. The queue must not be empty.
 func (q *RealFIFO[T]) takeBatch(limit int) (batch []Delta[T], initial bool) {
 	queued := q.deltas.all()
 	n := batchLen(queued, limit)
@@ -167,8 +166,8 @@ func (q *RealFIFO[T]) takeBatch(limit int) (batch []Delta[T], initial bool) {
 	return batch, initial
 }
 
-// batchLen returns how many of the first of queued, of which there are some,
-// can be processed together.
+// batchLen returns how many of queued, from the first on, can be processed together.
+// queued must not be empty.
 func batchLen[T any](queued []realEntry[T], limit int) int {
 	if limit == 1 || concernsAll(queued[0].delta.Type) {
 		return 1
@@ -184,10 +183,10 @@ func batchLen[T any](queued []realEntry[T], limit int) int {
 	return len(queued)
 }
 
-// concernsAll reports whether a delta of type t concerns no single object.
+// concernsAll reports whether deltas of the type concern all objects.
 func concernsAll(t DeltaType) bool { return t >= DeltaReplacedAll }
 
-// realContents is a RealFIFO as its base sees it.
+// realContents are the contents of a RealFIFO.
 type realContents[T any] RealFIFO[T]
 
 func (q *realContents[T]) len() int { return q.deltas.len() }
@@ -233,7 +232,7 @@ func (q *realContents[T]) resync() {
 	}
 }
 
-// pending returns what the consumer will know.
+// pending returns the state that the consumer will have.
 func (q *realContents[T]) pending() *pendingState[T] {
 	p := new(pendingState[T])
 	for i := range q.popped {

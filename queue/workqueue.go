@@ -9,31 +9,30 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// DrainPolicy says what [WorkQueue.ShutDownWithDrain] does with items that are
-// waiting for their time.
+// DrainPolicy is what [WorkQueue.ShutDownWithDrain] does with delayed items.
 type DrainPolicy uint8
 
-// The policies. The zero value loses nothing and does not wait.
+// The policies. The zero value drops nothing and does not wait.
 const (
 	// DrainNow queues them at once.
 	DrainNow DrainPolicy = iota
-	// DrainInTime lets them wait, and waits for them.
+	// DrainInTime waits for their delays.
 	DrainInTime
 	// DrainWithout drops them.
 	DrainWithout
 )
 
-// WorkQueueConfig says how a [WorkQueue] works. The zero value works: it cannot
-// delay, though.
+// WorkQueueConfig says how a [WorkQueue] works. The zero value is valid, without
+// delays.
 type WorkQueueConfig[T comparable] struct {
-	// Clock is where the time comes from: an engine's Host.Clock(), or clock.Real().
-	// It is needed for Limiter, Metrics and AddAfter.
+	// Clock is the source of time: an engine's Host.Clock(), or clock.Real(). Limiter,
+	// Metrics and AddAfter need it.
 	Clock clock.Clock
-	// Limiter says how long AddRateLimited waits; see [NewDefaultRateLimiter].
+	// Limiter determines the delays of AddRateLimited; see [NewDefaultRateLimiter].
 	Limiter RateLimiter[T]
-	// Metrics, if any, is called for what happens.
+	// Metrics, if any, counts what happens.
 	Metrics WorkQueueMetrics
-	// Drain says what draining does with delayed items.
+	// Drain is what draining does with delayed items.
 	Drain DrainPolicy
 }
 
@@ -49,36 +48,36 @@ func (c *WorkQueueConfig[T]) validate() error {
 	return nil
 }
 
-// WorkQueue is a queue of work to be done by any number of workers. An item that
-// is added several times before a worker gets it is done once; one that is added
-// while a worker has it is done again afterwards, so no two workers ever have
-// the same item. Make one with [NewWorkQueue].
+// WorkQueue is a queue of items for any number of workers. An item that is added
+// several times before a worker gets it is processed once; one that is added while a
+// worker has it is processed again afterwards, so that two workers never have the same
+// item. Make one with [NewWorkQueue].
 //
-// It is safe for concurrent use. Only Get and ShutDownWithDrain block. It starts
-// no goroutine: delays are calls that its clock makes. Items must be equal to
-// themselves, which not-a-number is not.
+// It is safe for concurrent use. Only Get and ShutDownWithDrain block. It starts no
+// goroutine: delays are timers of its clock. Items must be equal to themselves, unlike
+// NaN.
 type WorkQueue[T comparable] struct {
 	cfg     WorkQueueConfig[T]
 	mu      sync.Mutex
-	some    sync.Cond // there is something to get, or nothing any more
+	ready   sync.Cond // there is an item to get, or there will be none any more
 	drained sync.Cond // the state of the shutdown changed
 	meter   meter
 
-	// An item that is to be done is in dirty, and besides either in queue or in
-	// running; never in both.
+	// An item that must be processed is in dirty, and either in queue or in running,
+	// never in both.
 	queue   ring[queuedWork[T]]
 	dirty   map[T]struct{}
 	running map[T]time.Time // since when
 
 	delayed indexedHeap[delayedWork[T]]
 	delays  map[T]*slot[delayedWork[T]]
-	delayNo uint64      // numbers the delays, to keep the order of like times
+	delayNo uint64      // numbers the delays, to keep the order of equal times
 	timer   clock.Timer // nil if none is set
-	timerNo uint64      // distinguishes it from those before
-	armed   time.Time   // what it is set for
+	timerNo uint64      // distinguishes it from earlier ones
+	armed   time.Time   // the time it is set for
 
-	shutDown bool // nothing is added any more
-	aborted  bool // ShutDown was called: draining does not wait for what is left
+	shutDown bool // nothing can be added
+	aborted  bool // ShutDown was called: draining does not wait
 }
 
 type queuedWork[T comparable] struct {
@@ -99,7 +98,7 @@ func NewWorkQueue[T comparable](cfg WorkQueueConfig[T]) (*WorkQueue[T], error) {
 		delayed: indexedHeap[delayedWork[T]]{less: delayedWork[T].before},
 		delays:  make(map[T]*slot[delayedWork[T]]),
 	}
-	q.some.L, q.drained.L = &q.mu, &q.mu
+	q.ready.L, q.drained.L = &q.mu, &q.mu
 	return q, nil
 }
 
@@ -114,11 +113,11 @@ func (q *WorkQueue[T]) Add(item T) error {
 	return comparing(func() { q.add(item) })
 }
 
-// comparing calls f, which compares items, and returns the panic of an interface
-// value that cannot be compared.
+// comparing calls f, which compares items, and returns the panic for an interface value
+// that cannot be compared.
 func comparing(f func()) error { return usercode.Call("comparing work items", "", f) }
 
-// add marks item to be done, and queues it unless a worker has it.
+// add marks item dirty, and queues it unless a worker has it.
 func (q *WorkQueue[T]) add(item T) {
 	if _, already := q.dirty[item]; already {
 		return
@@ -132,19 +131,19 @@ func (q *WorkQueue[T]) add(item T) {
 
 func (q *WorkQueue[T]) push(item T) {
 	q.queue.push(queuedWork[T]{item, q.now()})
-	q.some.Signal()
+	q.ready.Signal()
 }
 
-// Get waits for an item and takes it out. The caller has to call Done with it
-// when it is done. The errors are ctx's if ctx ends first, and [ErrShutDown]
-// once the queue is shut down and no item will come any more.
+// Get waits for an item and removes it. The caller must call Done with the item when it
+// has processed it. The errors are ctx's if ctx ends first, and [ErrShutDown] once the
+// queue is shut down and no item will come any more.
 func (q *WorkQueue[T]) Get(ctx context.Context) (item T, err error) {
 	if err := ctx.Err(); err != nil {
 		return item, err
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := await(ctx, &q.some, func() bool { return q.queue.len() > 0 || q.exhausted() }); err != nil {
+	if err := await(ctx, &q.ready, func() bool { return q.queue.len() > 0 || q.exhausted() }); err != nil {
 		return item, err
 	}
 	if q.queue.len() == 0 {
@@ -155,13 +154,13 @@ func (q *WorkQueue[T]) Get(ctx context.Context) (item T, err error) {
 	q.running[next.item] = now
 	q.meter.call(func(m WorkQueueMetrics) { m.Started(q.queue.len(), now.Sub(next.since)) })
 	if q.exhausted() {
-		q.some.Broadcast() // it was the last: no worker needs to wait any more
+		q.ready.Broadcast() // no worker needs to wait any more
 	}
 	return next.item, nil
 }
 
-// Done says that the worker which got item is done with it. If it was added
-// meanwhile it is queued again. An item that no worker has is ignored.
+// Done says that a worker has processed item. If it was added meanwhile it is queued
+// again. An item that no worker has is ignored.
 func (q *WorkQueue[T]) Done(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -195,9 +194,9 @@ func (q *WorkQueue[T]) now() time.Time {
 	return q.cfg.Clock.Now()
 }
 
-// ShutDown refuses what comes from now on. What is queued can still be got; what
-// is delayed is dropped and returned, in the order of its times. It does not
-// wait, and ends the waiting of ShutDownWithDrain.
+// ShutDown makes all later additions fail. Workers can still get the queued items; the
+// delayed ones are dropped and returned, in the order of their times. It does not wait,
+// and makes ShutDownWithDrain return.
 func (q *WorkQueue[T]) ShutDown() (dropped []T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -207,14 +206,14 @@ func (q *WorkQueue[T]) ShutDown() (dropped []T) {
 	return dropped
 }
 
-// ShutDownWithDrain refuses what comes from now on and waits until all that came
-// before is done: what is queued, what workers have, what was added again
-// meanwhile, and, by the queue's [DrainPolicy], what is delayed. Workers have to
-// go on until Get returns [ErrShutDown].
+// ShutDownWithDrain makes all later additions fail and waits until all earlier items
+// are processed: those that are queued, that workers have, that were added again
+// meanwhile, and, by the queue's [DrainPolicy], that are delayed. Workers must go on
+// until Get returns [ErrShutDown].
 //
-// The errors are ctx's if ctx ends first, and [ErrShutDown] if ShutDown was
-// called: there may be work left then. The queue stays shut down; calling this
-// again waits again.
+// The errors are ctx's if ctx ends first, and [ErrShutDown] if ShutDown was called;
+// there may be items left then. The queue stays shut down, and another call waits
+// again.
 func (q *WorkQueue[T]) ShutDownWithDrain(ctx context.Context) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -243,7 +242,7 @@ func (q *WorkQueue[T]) ShuttingDown() bool {
 	return q.shutDown
 }
 
-// dropDelayed takes out all that is delayed.
+// dropDelayed removes all delayed items.
 func (q *WorkQueue[T]) dropDelayed() (dropped []T) {
 	for q.delayed.len() > 0 {
 		dropped = append(dropped, q.popDelayed())
@@ -260,38 +259,37 @@ func (q *WorkQueue[T]) exhausted() bool {
 // idle reports whether there is nothing left to do.
 func (q *WorkQueue[T]) idle() bool { return q.exhausted() && len(q.running) == 0 }
 
-// wakeIfShutDown wakes the workers and drains that wait for the end, if it may have
-// come.
+// wakeIfShutDown wakes the calls that wait for the end of a shutdown.
 func (q *WorkQueue[T]) wakeIfShutDown() {
 	if q.shutDown {
-		q.some.Broadcast()
+		q.ready.Broadcast()
 		q.drained.Broadcast()
 	}
 }
 
 // WorkQueueMetrics counts what happens in a [WorkQueue]. The methods are called
-// with the queue locked: they must be quick and must not use it. After one has
-// panicked none is called any more; see WorkQueueStats. None is called after the
-// queue was shut down and has nothing left to do.
+// with the queue locked: they must be quick and must not use it. After a panic none is
+// called any more; see WorkQueueStats. None is called after the queue was shut down and
+// has nothing left to do.
 type WorkQueueMetrics interface {
 	// Added: an item was queued; depth items are queued now.
 	Added(depth int)
 	// Started: an item went to a worker after it had waited; depth items are
 	// still queued.
 	Started(depth int, waited time.Duration)
-	// Finished: a worker is done with an item that took so long.
+	// Finished: a worker has processed an item, which took so long.
 	Finished(took time.Duration)
-	// Retried: an item was added to wait for a while.
+	// Retried: an item was added with a delay.
 	Retried()
 }
 
-// WorkQueueStats are the figures of a [WorkQueue].
+// WorkQueueStats are the statistics of a [WorkQueue].
 type WorkQueueStats struct {
-	// Queued, Running and Delayed are numbers of items: waiting for a worker,
-	// with a worker, and waiting for their time.
+	// Queued, Running and Delayed are numbers of items: that wait for a worker, that
+	// workers have, and that wait for their delay.
 	Queued, Running, Delayed int
-	// Unfinished is how long the running items have been running, added up, and
-	// Longest how long the oldest has. Zero without a clock.
+	// Unfinished is the sum of the times that the running items have been running, and
+	// Longest the longest of them. Both are zero without a clock.
 	Unfinished, Longest time.Duration
 	// MetricsErr is the panic that ended the calls of the metrics, as a
 	// [*usercode.PanicError], or nil.
@@ -311,7 +309,7 @@ func (m *meter) call(method func(WorkQueueMetrics)) {
 	m.err = usercode.Call("WorkQueueMetrics", "", func() { method(m.metrics) })
 }
 
-// Stats returns the figures of now.
+// Stats returns the current statistics.
 func (q *WorkQueue[T]) Stats() WorkQueueStats {
 	q.mu.Lock()
 	defer q.mu.Unlock()

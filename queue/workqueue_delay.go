@@ -6,7 +6,7 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// delayedWork is an item that waits for its time.
+// delayedWork is an item that is added at a time.
 type delayedWork[T comparable] struct {
 	item T
 	at   time.Time
@@ -17,8 +17,8 @@ func (d delayedWork[T]) before(e delayedWork[T]) bool {
 	return d.at.Before(e.at) || d.at.Equal(e.at) && d.no < e.no
 }
 
-// AddAfter adds item once d has passed; at once if d is zero or less. If item is
-// waiting already, the earlier time counts. The errors are [ErrNoClock] and
+// AddAfter adds item once d has passed, or at once if d is zero or less. If item is
+// delayed already, the earlier time counts. The errors are [ErrNoClock] and
 // those of Add.
 func (q *WorkQueue[T]) AddAfter(item T, d time.Duration) error {
 	if q.cfg.Clock == nil {
@@ -40,8 +40,7 @@ func (q *WorkQueue[T]) AddAfter(item T, d time.Duration) error {
 	})
 }
 
-// AddRateLimited adds item after the time for which the limiter makes it wait. The
-// errors are [ErrNoLimiter], a panic of the limiter as a [*usercode.PanicError],
+// AddRateLimited adds item after the delay that the limiter returns. The errors are [ErrNoLimiter], a panic of the limiter as a [*usercode.PanicError],
 // and those of Add.
 func (q *WorkQueue[T]) AddRateLimited(item T) error {
 	if q.cfg.Limiter == nil {
@@ -54,7 +53,8 @@ func (q *WorkQueue[T]) AddRateLimited(item T) error {
 	return q.AddAfter(item, wait)
 }
 
-// Forget ends the limiter's counting for item, as it succeeded or was given up. It does not take item out of the queue, nor replace Done.
+// Forget resets the limiter's count for item, after it succeeded or was given up. It
+// does not remove item from the queue, and does not replace Done.
 func (q *WorkQueue[T]) Forget(item T) {
 	if q.cfg.Limiter != nil {
 		q.cfg.Limiter.Forget(item)
@@ -70,7 +70,7 @@ func (q *WorkQueue[T]) NumRequeues(item T) int {
 	return q.cfg.Limiter.NumRequeues(item)
 }
 
-// delay makes item wait until at, or until its earlier time if it has one.
+// delay delays item until at, or until its present time if that is earlier.
 func (q *WorkQueue[T]) delay(item T, at time.Time) {
 	q.delayNo++
 	s := q.delays[item]
@@ -103,9 +103,9 @@ func (q *WorkQueue[T]) arm() {
 	}
 }
 
-// fire adds what is due. The clock calls it for the timer of the given number,
-// perhaps late, after that timer was stopped and another was set: then nothing is
-// due, and the other timer stays.
+// fire adds the items that are due. The clock calls it for the timer of that number,
+// possibly after the timer was stopped and another was set: then nothing is due, and
+// the other timer stays.
 func (q *WorkQueue[T]) fire(no uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -119,7 +119,7 @@ func (q *WorkQueue[T]) fire(no uint64) {
 	q.wakeIfShutDown()
 }
 
-// popDelayed takes out the item whose time is earliest.
+// popDelayed removes the item with the earliest time.
 func (q *WorkQueue[T]) popDelayed() T {
 	earliest := q.delayed.least()
 	delete(q.delays, earliest.value.item)
