@@ -41,6 +41,14 @@
 //
 // A slow consumer does not affect others. See [Policy] for what happens to it.
 //
+// # Loops
+//
+// Breaking out of a loop over events, batches, updates or messages loses nothing:
+// ranging over the same iterator again continues behind the last value. What the
+// iterator itself has opened ends with the loop and is opened again, as the watch of
+// [Follow] and the subscription of [Topic.Messages]; a [Watch] that the loop was given
+// goes on until it is stopped. A loop whose body panics is left in the same way.
+//
 // # Closing
 //
 // Close ends every watch with [ErrEngineClosed] and returns when no goroutine, actor

@@ -231,22 +231,30 @@ func (t *topic) note(rev Revision) {
 
 // Messages subscribes immediately, and returns an iterator over the messages. The last
 // pair has the zero message and the reason that the subscription ended, or an error of
-// Subscribe. Leaving the loop ends the subscription; without a loop it lives until ctx
-// is done or the topic is closed.
+// Subscribe. Breaking out of the loop ends the subscription and loses nothing: ranging
+// again subscribes after the last message, unless that has [ErrExpired] meanwhile.
+// Without a loop the subscription lives until ctx is done or the topic is closed. An
+// iterator is for one goroutine at a time.
 func (t *Topic[T]) Messages(ctx context.Context, opts SubscribeOptions) iter.Seq2[T, error] {
-	w, err := t.Watch(ctx, opts.madeAt(0))
+	opts = opts.madeAt(0)
+	w, err := t.Watch(ctx, opts)
 	return func(yield func(T, error) bool) {
 		var none T
+		if w == nil && err == nil { // an earlier loop was left
+			w, err = t.Watch(ctx, opts)
+		}
 		if err != nil {
 			yield(none, err)
 			return
 		}
 		defer func() {
+			opts.From, opts.Last = w.Revision(), 0
 			w.Stop()
-			err = w.Err() // what ranging once more says
+			w = nil
 		}()
 		for ev, end := range w.Events() {
 			if end != nil {
+				err = end
 				yield(none, end)
 				return
 			}

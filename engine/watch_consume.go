@@ -52,8 +52,8 @@ func (w *Watch[T]) Next(ctx context.Context) ([]Event[T], error) {
 }
 
 // Batches ranges over the watch's batches. The last pair has no events and the reason
-// that the watch ended. Breaking out of the loop does not stop the watch: range again,
-// or Stop it.
+// that the watch ended. Breaking out of the loop loses nothing and does not stop the
+// watch: range again to continue with the next batch, or Stop it.
 func (w *Watch[T]) Batches() iter.Seq2[[]Event[T], error] {
 	return func(yield func([]Event[T], error) bool) {
 		for events, err := range w.core.Batches() {
@@ -65,8 +65,8 @@ func (w *Watch[T]) Batches() iter.Seq2[[]Event[T], error] {
 }
 
 // Events ranges over the watch's events. The last pair has the zero event and the
-// reason that the watch ended. Breaking out of the loop does not stop the watch: range
-// again to continue with the next event, or Stop it.
+// reason that the watch ended. Breaking out of the loop loses nothing and does not stop
+// the watch: range again to continue with the next event, or Stop it.
 func (w *Watch[T]) Events() iter.Seq2[Event[T], error] {
 	return func(yield func(Event[T], error) bool) {
 		for ev, err := range w.core.Events() {
@@ -79,7 +79,8 @@ func (w *Watch[T]) Events() iter.Seq2[Event[T], error] {
 
 // Chan returns a channel of the watch's events. It is closed when the watch ends; Err
 // then returns the reason. The channel is unbuffered, since the watch needs no buffer.
-// It is the only consumer that costs a goroutine.
+// It is the only consumer that costs a goroutine. Breaking out of a loop over it does
+// not stop the watch, and a loop over it again continues with the next event.
 //
 // A watch that already has another consumer gets a closed channel.
 func (w *Watch[T]) Chan() <-chan Event[T] {
