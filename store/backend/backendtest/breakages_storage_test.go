@@ -8,9 +8,9 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// broken returns what changes a wrapper of what is honest.
-func broken(change func(w *wrapper)) func(honest) *wrapper {
-	return func(h honest) *wrapper {
+// broken returns a function that wraps a correct backend and applies change.
+func broken(change func(w *wrapper)) func(correct) *wrapper {
+	return func(h correct) *wrapper {
 		w := intact(h)
 		change(w)
 		return w
@@ -18,8 +18,8 @@ func broken(change func(w *wrapper)) func(honest) *wrapper {
 }
 
 var brokenRestarts = []breakage{
-	{damage: damage{"forgets the last revision", "Restart_KeepsStateAndRevision", nil}, reopen: func(h honest) *wrapper {
-		return &wrapper{honest: h, revision: func(ctx context.Context) (store.Revision, error) {
+	{damage: damage{"forgets the last revision", "Restart_KeepsStateAndRevision", nil}, reopen: func(h correct) *wrapper {
+		return &wrapper{correct: h, revision: func(ctx context.Context) (store.Revision, error) {
 			rev, err := h.Revision(ctx)
 			return rev - 1, err
 		}}
@@ -28,7 +28,7 @@ var brokenRestarts = []breakage{
 		w.storeID = func(context.Context) (string, error) { return "another", nil }
 	})},
 	{damage: damage{"forgets labels and fields", "Restart_KeepsStateAndRevision", nil}, reopen: eachList(
-		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
+		func(ctx context.Context, h correct, opts backend.ListOptions) (*backend.List, error) {
 			l, err := h.List(ctx, opts)
 			if err == nil {
 				for i, o := range l.Items {
@@ -38,9 +38,9 @@ var brokenRestarts = []breakage{
 			}
 			return l, err
 		})},
-	{damage: damage{"has no history from before", "Restart_ResumesFromEveryRevision", nil}, reopen: func(h honest) *wrapper {
+	{damage: damage{"has no history from before", "Restart_ResumesFromEveryRevision", nil}, reopen: func(h correct) *wrapper {
 		opened, _ := h.Revision(context.Background())
-		return &wrapper{honest: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
+		return &wrapper{correct: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
 			if opts.From != 0 && opts.From < opened {
 				return nil, &store.ExpiredError{Requested: opts.From, Oldest: opened}
 			}
@@ -52,7 +52,7 @@ var brokenRestarts = []breakage{
 		return ev
 	})},
 	{damage: damage{"lists the newest state for any", "Restart_ListsEveryRevision", nil}, reopen: eachList(
-		func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
+		func(ctx context.Context, h correct, opts backend.ListOptions) (*backend.List, error) {
 			opts.Revision = 0
 			return h.List(ctx, opts)
 		})},
@@ -60,9 +60,9 @@ var brokenRestarts = []breakage{
 		w.compacted = func(context.Context) (store.Revision, error) { return 0, nil }
 	})},
 	{damage: damage{"does not count the time that it was closed", "Restart_DeletesWhatExpiresMeanwhile", nil}, stops: true},
-	{damage: damage{"says nothing of what it keeps to another process", "Contract_SharedStorageIsOne", nil}, another: func(h honest) *wrapper {
+	{damage: damage{"says nothing of what it keeps to another process", "Contract_SharedStorageIsOne", nil}, another: func(h correct) *wrapper {
 		start, _ := h.Revision(context.Background())
-		return eachList(func(ctx context.Context, h honest, opts backend.ListOptions) (*backend.List, error) {
+		return eachList(func(ctx context.Context, h correct, opts backend.ListOptions) (*backend.List, error) {
 			opts.Revision = start
 			return h.List(ctx, opts)
 		})(h)
@@ -82,20 +82,20 @@ var brokenSharing = []damage{
 		ev.Object, ev.Prev = ev.Prev, nil
 		return ev
 	})},
-	{"splits a revision", "Contract_OneRevisionIsNeverSplit", func(h honest) *wrapper {
+	{"splits a revision", "Contract_OneRevisionIsNeverSplit", func(h correct) *wrapper {
 		return newGroups(h, func(g *groups, w watcher, limit int) (batch, error) {
 			b, err := w.Next(limit)
 			return g.showBatch(b), err
 		})
 	}},
-	{"forgets all of a revision but the first", "Contract_OneRevisionIsNeverSplit", func(h honest) *wrapper {
+	{"forgets all of a revision but the first", "Contract_OneRevisionIsNeverSplit", func(h correct) *wrapper {
 		return newGroups(h, func(g *groups, w watcher, limit int) (batch, error) {
 			b, err := g.next(w, limit)
 			b.Events = slices.CompactFunc(b.Events, func(x, y event) bool { return x.Revision == y.Revision })
 			return b, err
 		})
 	}},
-	{"tells a revision backwards", "Contract_OneRevisionIsNeverSplit", func(h honest) *wrapper {
+	{"tells a revision backwards", "Contract_OneRevisionIsNeverSplit", func(h correct) *wrapper {
 		return newGroups(h, func(g *groups, w watcher, limit int) (batch, error) {
 			b, err := g.next(w, limit)
 			slices.SortStableFunc(b.Events, func(x, y event) int {
@@ -107,7 +107,7 @@ var brokenSharing = []damage{
 			return b, err
 		})
 	}},
-	{"takes others' updates for creations", "Contract_ForeignWritesAreWrites", func(h honest) *wrapper {
+	{"takes others' updates for creations", "Contract_ForeignWritesAreWrites", func(h correct) *wrapper {
 		w := grouped(h)
 		get := w.get
 		w.get = func(ctx context.Context, key string) (*object, error) {
@@ -119,7 +119,7 @@ var brokenSharing = []damage{
 		}
 		return w
 	}},
-	{"writes over what others wrote", "Contract_ForeignWritesAreWrites", func(h honest) *wrapper {
+	{"writes over what others wrote", "Contract_ForeignWritesAreWrites", func(h correct) *wrapper {
 		w := grouped(h)
 		w.put = func(ctx context.Context, draft, _ *object, opts backend.PutOptions) (*object, error) {
 			return overwrite(ctx, h, draft, opts)
@@ -127,7 +127,7 @@ var brokenSharing = []damage{
 		return w
 	}},
 	{"promises progress and makes none", "Contract_ProgressComesOnRequest", eachWatch(
-		func(_ honest, w watcher, opts backend.WatchOptions) *watcherWrapper {
+		func(_ correct, w watcher, opts backend.WatchOptions) *watcherWrapper {
 			through := opts.From
 			return &watcherWrapper{watcher: w, progress: func(context.Context) error { return nil }, next: func(limit int) (batch, error) {
 				b, err := w.Next(limit)

@@ -23,7 +23,7 @@ var brokenWatches = []damage{
 		b.Events = b.Events[1:]
 		return b
 	})},
-	{"drops one event of seven, without a trace", "Watch_NoGapAndNoDuplicateAmongConcurrentWriters", func(h honest) *wrapper {
+	{"drops one event of seven, without a trace", "Watch_NoGapAndNoDuplicateAmongConcurrentWriters", func(h correct) *wrapper {
 		drop := nth(7)
 		return eachBatch(func(b batch) batch {
 			if drop() {
@@ -37,7 +37,7 @@ var brokenWatches = []damage{
 		return b
 	})},
 	{"repeats a batch", "Watch_FromEachRevisionShowsTheRest", eachWatch(
-		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+		func(_ correct, w watcher, _ backend.WatchOptions) *watcherWrapper {
 			var last batch
 			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
 				if again := last; len(again.Events) > 0 {
@@ -50,7 +50,7 @@ var brokenWatches = []damage{
 			}}
 		})},
 	{"skips a revision", "Watch_FromEachRevisionShowsTheRest", eachPut(
-		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+		func(ctx context.Context, h correct, draft, prev *object, opts backend.PutOptions) (*object, error) {
 			if _, err := h.Emit(ctx, backendtest.Draft(backendtest.Value{Key: "hidden"})); err != nil {
 				return nil, err
 			}
@@ -82,11 +82,11 @@ var brokenWatches = []damage{
 		return ev
 	})},
 	{"ignores the bound of a batch", "Watch_BatchesKeepToTheirBound", eachWatch(
-		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+		func(_ correct, w watcher, _ backend.WatchOptions) *watcherWrapper {
 			return &watcherWrapper{watcher: w, next: func(int) (batch, error) { return w.Next(1000) }}
 		})},
-	{"ends a watch with the context of its start", "Watch_ContextBoundsOnlyTheStart", func(h honest) *wrapper {
-		return &wrapper{honest: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
+	{"ends a watch with the context of its start", "Watch_ContextBoundsOnlyTheStart", func(h correct) *wrapper {
+		return &wrapper{correct: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
 			w, err := h.Watch(ctx, opts)
 			if err != nil {
 				return nil, err
@@ -99,15 +99,15 @@ var brokenWatches = []damage{
 			}}, nil
 		}}
 	}},
-	{"watches from the future as from now", "Watch_FromTheFutureFails", func(h honest) *wrapper {
-		return &wrapper{honest: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
+	{"watches from the future as from now", "Watch_FromTheFutureFails", func(h correct) *wrapper {
+		return &wrapper{correct: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
 			rev, _ := h.Revision(ctx)
 			opts.From = min(opts.From, rev)
 			return h.Watch(ctx, opts)
 		}}
 	}},
 	{"makes no progress on other keys", "Watch_ProgressIsNotHeldUpByOtherKeys", eachWatch(
-		func(_ honest, w watcher, opts backend.WatchOptions) *watcherWrapper {
+		func(_ correct, w watcher, opts backend.WatchOptions) *watcherWrapper {
 			through := opts.From
 			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
 				b, err := w.Next(max)
@@ -120,7 +120,7 @@ var brokenWatches = []damage{
 			}}
 		})},
 	{"gives the state of the batch before", "Contract_StateOfABatchIsThatBehindItsEvents", eachWatch(
-		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+		func(_ correct, w watcher, _ backend.WatchOptions) *watcherWrapper {
 			before := store.NewTree().View()
 			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
 				b, err := w.Next(max)
@@ -149,14 +149,14 @@ var brokenWatches = []damage{
 		}
 	})},
 	{"notifies a closed watch", "Contract_ClosedWatchIsNotNotified", eachWatch(
-		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+		func(_ correct, w watcher, _ backend.WatchOptions) *watcherWrapper {
 			return &watcherWrapper{watcher: w, close: func() {}}
 		})},
 }
 
 var brokenLives = []damage{
 	{"leaves watches open when it closes", "Contract_CloseEndsWatches", eachWatch(
-		func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+		func(_ correct, w watcher, _ backend.WatchOptions) *watcherWrapper {
 			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
 				b, err := w.Next(max)
 				if errors.Is(err, store.ErrClosed) {
@@ -165,8 +165,8 @@ var brokenLives = []damage{
 				return b, err
 			}}
 		})},
-	{"reads after it was closed", "Contract_EverythingFailsOnceClosed", func(h honest) *wrapper {
-		return &wrapper{honest: h, compacted: func(ctx context.Context) (store.Revision, error) {
+	{"reads after it was closed", "Contract_EverythingFailsOnceClosed", func(h correct) *wrapper {
+		return &wrapper{correct: h, compacted: func(ctx context.Context) (store.Revision, error) {
 			rev, err := h.Compacted(ctx)
 			if errors.Is(err, store.ErrClosed) {
 				return rev, nil
@@ -175,7 +175,7 @@ var brokenLives = []damage{
 		}}
 	}},
 	{"ignores the context", "Contract_DoneContextFailsAndChangesNothing", eachPut(
-		func(ctx context.Context, h honest, draft, prev *object, opts backend.PutOptions) (*object, error) {
+		func(ctx context.Context, h correct, draft, prev *object, opts backend.PutOptions) (*object, error) {
 			return h.Put(context.WithoutCancel(ctx), draft, prev, opts)
 		})},
 }

@@ -8,81 +8,81 @@ import (
 )
 
 var historyChecks = []check{
-	{"Compact_GivesUpOlderStates", func(r *rig) {
-		a := r.create("a", "1")
-		a2 := r.update(a, "2")
-		a3 := r.update(a2, "3")
-		r.lists(backend.ListOptions{Revision: a.Revision}, a)
-		require.Zero(r, r.compacted(), "nothing was compacted yet")
-		r.compact(a2.Revision)
-		require.Equal(r, a2.Revision, r.compacted())
-		_, err := r.Backend.List(r.ctx, backend.ListOptions{Revision: a.Revision})
-		r.fails(err, store.ErrExpired, "a list before the compacted revision")
-		_, err = r.Backend.List(r.ctx, backend.ListOptions{Revision: a.Revision, Limit: 1})
-		r.fails(err, store.ErrExpired, "a page before the compacted revision")
-		r.lists(backend.ListOptions{Revision: a2.Revision}, a2)
-		r.lists(backend.ListOptions{Revision: a3.Revision}, a3)
-		r.holds(a3)
+	{"Compact_GivesUpOlderStates", func(x *fixture) {
+		a := x.create("a", "1")
+		a2 := x.update(a, "2")
+		a3 := x.update(a2, "3")
+		x.lists(backend.ListOptions{Revision: a.Revision}, a)
+		require.Zero(x, x.compacted(), "nothing was compacted yet")
+		x.compact(a2.Revision)
+		require.Equal(x, a2.Revision, x.compacted())
+		_, err := x.Backend.List(x.ctx, backend.ListOptions{Revision: a.Revision})
+		x.fails(err, store.ErrExpired, "a list before the compacted revision")
+		_, err = x.Backend.List(x.ctx, backend.ListOptions{Revision: a.Revision, Limit: 1})
+		x.fails(err, store.ErrExpired, "a page before the compacted revision")
+		x.lists(backend.ListOptions{Revision: a2.Revision}, a2)
+		x.lists(backend.ListOptions{Revision: a3.Revision}, a3)
+		x.holds(a3)
 	}},
-	{"Compact_GoesForwardOnly", func(r *rig) {
-		a := r.create("a", "1")
-		a2 := r.update(a, "2")
-		r.compact(a2.Revision)
-		r.compact(a.Revision)
-		require.Equal(r, a2.Revision, r.compacted(), "an older compaction does nothing")
-		r.fails(r.Backend.Compact(r.ctx, r.revision()+1), store.ErrFuture, "compaction of what has not happened")
-		require.Equal(r, a2.Revision, r.compacted())
-		if r.Backend.Traits().Contiguous {
-			require.Equal(r, a2.Revision, r.revision(), "a compaction is no change")
+	{"Compact_GoesForwardOnly", func(x *fixture) {
+		a := x.create("a", "1")
+		a2 := x.update(a, "2")
+		x.compact(a2.Revision)
+		x.compact(a.Revision)
+		require.Equal(x, a2.Revision, x.compacted(), "an older compaction does nothing")
+		x.fails(x.Backend.Compact(x.ctx, x.revision()+1), store.ErrFuture, "compaction of what has not happened")
+		require.Equal(x, a2.Revision, x.compacted())
+		if x.Backend.Traits().Contiguous {
+			require.Equal(x, a2.Revision, x.revision(), "a compaction is no change")
 		}
 	}},
-	{"Compact_EarlierWatchesExpire", func(r *rig) {
-		a := r.create("a", "1")
-		a2 := r.update(a, "2")
-		a3 := r.update(a2, "3")
-		r.compact(a2.Revision)
-		_, err := r.Backend.Watch(r.ctx, backend.WatchOptions{From: a.Revision, Notify: func() {}})
-		r.fails(err, store.ErrExpired, "a watch from before the compaction")
-		r.follow("", a2.Revision).sees(modified(a2, a3))
-		r.follow("", a3.Revision).sees()
-		r.follow("", 0).sees()
+	{"Compact_EarlierWatchesExpire", func(x *fixture) {
+		a := x.create("a", "1")
+		a2 := x.update(a, "2")
+		a3 := x.update(a2, "3")
+		x.compact(a2.Revision)
+		_, err := x.Backend.Watch(x.ctx, backend.WatchOptions{From: a.Revision, Notify: func() {}})
+		x.fails(err, store.ErrExpired, "a watch from before the compaction")
+		x.follow("", a2.Revision).sees(modified(a2, a3))
+		x.follow("", a3.Revision).sees()
+		x.follow("", 0).sees()
 	}},
-	{"Compact_OvertakesALaggingWatch", func(r *rig) {
-		a := r.create("a", "1")
-		lagging, current := r.follow("", a.Revision), r.follow("", a.Revision)
-		a2 := r.update(a, "2")
+	{"Compact_OvertakesALaggingWatch", func(x *fixture) {
+		a := x.create("a", "1")
+		lagging, current := x.follow("", a.Revision), x.follow("", a.Revision)
+		a2 := x.update(a, "2")
 		current.sees(modified(a, a2))
-		a3 := r.update(a2, "3")
+		a3 := x.update(a2, "3")
 		current.sees(modified(a2, a3))
-		r.compact(a3.Revision)
-		r.expires(lagging)
-		current.sees(modified(a3, r.update(a3, "4")))
+		x.compact(a3.Revision)
+		x.expires(lagging)
+		current.sees(modified(a3, x.update(a3, "4")))
 	}},
 }
 
-func (r *rig) compacted() store.Revision {
-	r.Helper()
-	rev, err := r.Backend.Compacted(r.ctx)
-	require.NoError(r, err, "Compacted")
+func (x *fixture) compacted() store.Revision {
+	x.Helper()
+	rev, err := x.Backend.Compacted(x.ctx)
+	require.NoError(x, err, "Compacted")
 	return rev
 }
 
-// expires demands that f's watch ends with ErrExpired, and only with that: what
-// it gets before must be without a gap.
-func (r *rig) expires(f *follower) {
-	r.Helper()
+// expires checks that f's watch ends with ErrExpired, and that what it delivers before
+// has no gap.
+func (x *fixture) expires(f *follower) {
+	x.Helper()
 	for {
 		batch, err := f.watcher.Next(1)
 		if err != nil {
-			r.fails(err, store.ErrExpired, "the watch was overtaken")
+			x.fails(err, store.ErrExpired, "the watch was overtaken")
 			_, again := f.watcher.Next(1)
-			r.fails(again, store.ErrExpired, "it has ended for good")
+			x.fails(again, store.ErrExpired, "it has ended for good")
 			return
 		}
-		require.NotEmpty(r, batch.Events, "the watch was overtaken by compaction, but says that nothing happened")
-		f.judgeAll(batch)
-		require.Equal(r, f.through, batch.After)
+		require.NotEmpty(x, batch.Events, "the watch was overtaken by compaction, but says that nothing happened")
+		f.checkAll(batch)
+		require.Equal(x, f.through, batch.After)
 		f.through = batch.Through
-		require.Less(r, f.through, r.compacted(), "it was not overtaken at all, though nothing kept the history")
+		require.Less(x, f.through, x.compacted(), "it was not overtaken at all, though nothing kept the history")
 	}
 }

@@ -10,41 +10,41 @@ import (
 )
 
 var lifeChecks = []check{
-	{"Contract_CloseEndsWatches", func(r *rig) {
-		waiting, lagging := r.follow("", r.revision()), r.follow("", r.revision())
-		o := r.create("a", "x")
+	{"Contract_CloseEndsWatches", func(x *fixture) {
+		waiting, lagging := x.follow("", x.revision()), x.follow("", x.revision())
+		o := x.create("a", "x")
 		waiting.sees(added(o))
 		waiting.sees()
 		waiting.settle()
-		require.NoError(r, r.Backend.Close())
+		require.NoError(x, x.Backend.Close())
 		waiting.await()
 		for _, f := range []*follower{waiting, lagging} {
 			_, err := f.watcher.Next(1)
-			r.fails(err, store.ErrClosed, "Next after the backend was closed")
+			x.fails(err, store.ErrClosed, "Next after the backend was closed")
 			f.watcher.Close()
 		}
 	}},
-	{"Contract_EverythingFailsOnceClosed", func(r *rig) {
-		o := r.create("a", "x")
-		require.NoError(r, r.Backend.Close())
-		require.NoError(r, r.Backend.Close(), "a second Close does nothing")
-		for verb, err := range r.everyVerb(r.ctx, o) {
-			r.fails(err, store.ErrClosed, "%s after Close", verb)
+	{"Contract_EverythingFailsOnceClosed", func(x *fixture) {
+		o := x.create("a", "x")
+		require.NoError(x, x.Backend.Close())
+		require.NoError(x, x.Backend.Close(), "a second Close does nothing")
+		for verb, err := range x.everyVerb(x.ctx, o) {
+			x.fails(err, store.ErrClosed, "%s after Close", verb)
 		}
 	}},
-	{"Contract_DoneContextFailsAndChangesNothing", func(r *rig) {
-		o := r.create("a", "x")
-		ctx, cancel := context.WithCancel(r.ctx)
+	{"Contract_DoneContextFailsAndChangesNothing", func(x *fixture) {
+		o := x.create("a", "x")
+		ctx, cancel := context.WithCancel(x.ctx)
 		cancel()
-		for verb, err := range r.everyVerb(ctx, o) {
-			r.fails(err, context.Canceled, "%s with a done context", verb)
+		for verb, err := range x.everyVerb(ctx, o) {
+			x.fails(err, context.Canceled, "%s with a done context", verb)
 		}
-		r.holds(o)
-		require.Equal(r, o.Revision, r.revision())
+		x.holds(o)
+		require.Equal(x, o.Revision, x.revision())
 	}},
 }
 
-// settle takes the notification that may be left of what was seen already.
+// settle removes the notification that may be left of events that were read already.
 func (f *follower) settle() {
 	select {
 	case <-f.notified:
@@ -55,16 +55,16 @@ func (f *follower) settle() {
 
 // everyVerb calls every method that can fail, on the object o, and returns
 // their errors.
-func (r *rig) everyVerb(ctx context.Context, o *object) map[string]error {
+func (x *fixture) everyVerb(ctx context.Context, o *object) map[string]error {
 	errs := map[string]error{}
-	_, errs["Get"] = r.Backend.Get(ctx, o.Key)
-	_, errs["Put"] = r.Backend.Put(ctx, draft("new", ""), nil, backend.PutOptions{})
-	_, errs["Put over"] = r.Backend.Put(ctx, draft(o.Key, ""), o, backend.PutOptions{})
-	_, errs["Remove"] = r.Backend.Remove(ctx, o)
-	_, errs["List"] = r.Backend.List(ctx, backend.ListOptions{})
-	_, errs["Watch"] = r.Backend.Watch(ctx, backend.WatchOptions{Notify: func() {}})
-	_, errs["Revision"] = r.Backend.Revision(ctx)
-	_, errs["Compacted"] = r.Backend.Compacted(ctx)
-	errs["Compact"] = r.Backend.Compact(ctx, o.Revision)
+	_, errs["Get"] = x.Backend.Get(ctx, o.Key)
+	_, errs["Put"] = x.Backend.Put(ctx, draft("new", ""), nil, backend.PutOptions{})
+	_, errs["Put over"] = x.Backend.Put(ctx, draft(o.Key, ""), o, backend.PutOptions{})
+	_, errs["Remove"] = x.Backend.Remove(ctx, o)
+	_, errs["List"] = x.Backend.List(ctx, backend.ListOptions{})
+	_, errs["Watch"] = x.Backend.Watch(ctx, backend.WatchOptions{Notify: func() {}})
+	_, errs["Revision"] = x.Backend.Revision(ctx)
+	_, errs["Compacted"] = x.Backend.Compacted(ctx)
+	errs["Compact"] = x.Backend.Compact(ctx, o.Revision)
 	return errs
 }

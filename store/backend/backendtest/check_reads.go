@@ -17,45 +17,45 @@ func isConflict(err error) bool { return errors.Is(err, store.ErrConflict) }
 var badKeys = []string{"", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "a/./b", "a\x00b", "\xff"}
 
 var readChecks = []check{
-	{"Get_ReturnsTheNewest", func(r *rig) {
-		_, err := r.Backend.Get(r.ctx, "a/1")
-		r.fails(err, store.ErrNotFound, "Get before creation")
-		o := r.create("a/1", "x")
-		r.holds(o)
-		o = r.update(o, "y")
-		r.holds(o)
-		_, err = r.Backend.Get(r.ctx, "a")
-		r.fails(err, store.ErrNotFound, "a prefix is no object")
-		r.remove(o)
-		_, err = r.Backend.Get(r.ctx, "a/1")
-		r.fails(err, store.ErrNotFound, "Get after removal")
+	{"Get_ReturnsTheNewest", func(x *fixture) {
+		_, err := x.Backend.Get(x.ctx, "a/1")
+		x.fails(err, store.ErrNotFound, "Get before creation")
+		o := x.create("a/1", "x")
+		x.holds(o)
+		o = x.update(o, "y")
+		x.holds(o)
+		_, err = x.Backend.Get(x.ctx, "a")
+		x.fails(err, store.ErrNotFound, "a prefix is no object")
+		x.remove(o)
+		_, err = x.Backend.Get(x.ctx, "a/1")
+		x.fails(err, store.ErrNotFound, "Get after removal")
 	}},
-	{"List_AtEachRevision", func(r *rig) {
+	{"List_AtEachRevision", func(x *fixture) {
 		type moment struct {
 			at    store.Revision
 			state []*object
 		}
-		a := r.create("a", "1")
-		b := r.create("b", "1")
+		a := x.create("a", "1")
+		b := x.create("b", "1")
 		history := []moment{{a.Revision, []*object{a}}, {b.Revision, []*object{a, b}}}
-		c := r.create("a/c", "1") // between the two
+		c := x.create("a/c", "1") // between the two
 		history = append(history, moment{c.Revision, []*object{a, c, b}})
-		a2 := r.update(a, "2")
+		a2 := x.update(a, "2")
 		history = append(history, moment{a2.Revision, []*object{a2, c, b}})
-		history = append(history, moment{r.remove(c).Revision, []*object{a2, b}})
-		history = append(history, moment{r.remove(a2).Revision, []*object{b}})
+		history = append(history, moment{x.remove(c).Revision, []*object{a2, b}})
+		history = append(history, moment{x.remove(a2).Revision, []*object{b}})
 		for _, m := range history {
-			l := r.lists(backend.ListOptions{Revision: m.at}, m.state...)
-			require.Equal(r, m.at, l.Revision, "a list at a revision is of that revision")
-			first := r.lists(backend.ListOptions{Revision: m.at, Limit: 1}, m.state[0])
-			require.Equal(r, len(m.state)-1, first.Remaining, "at revision %d", m.at)
+			l := x.lists(backend.ListOptions{Revision: m.at}, m.state...)
+			require.Equal(x, m.at, l.Revision, "a list at a revision is of that revision")
+			first := x.lists(backend.ListOptions{Revision: m.at, Limit: 1}, m.state[0])
+			require.Equal(x, len(m.state)-1, first.Remaining, "at revision %d", m.at)
 		}
 	}},
-	{"List_RefusesWhatCannotBe", func(r *rig) {
-		r.create("a", "1")
-		r.create("b", "1")
-		page := r.list(backend.ListOptions{Limit: 1})
-		now := r.revision()
+	{"List_RefusesWhatCannotBe", func(x *fixture) {
+		x.create("a", "1")
+		x.create("b", "1")
+		page := x.list(backend.ListOptions{Limit: 1})
+		now := x.revision()
 		for _, c := range []struct {
 			opts backend.ListOptions
 			want error
@@ -68,14 +68,14 @@ var readChecks = []check{
 			{backend.ListOptions{Continue: backend.Token{Revision: now + 1, Start: "a"}.Encode()}, store.ErrInvalidContinue},
 			{backend.ListOptions{Prefix: "b", Continue: page.Continue}, store.ErrInvalidContinue},
 		} {
-			_, err := r.Backend.List(r.ctx, c.opts)
-			r.fails(err, c.want, "List %+v", c.opts)
+			_, err := x.Backend.List(x.ctx, c.opts)
+			x.fails(err, c.want, "List %+v", c.opts)
 		}
 	}},
-	{"List_PrefixesAreOfWholePathSegments", func(r *rig) {
+	{"List_PrefixesAreOfWholePathSegments", func(x *fixture) {
 		var all []*object
 		for _, key := range []string{"foo", "foo-1", "foo/a", "foo/a/b", "foo/b", "foobar", "foobar/a", "goo"} {
-			all = append(all, r.create(key, "x"))
+			all = append(all, x.create(key, "x"))
 		}
 		for _, c := range []struct {
 			prefix string
@@ -94,70 +94,133 @@ var readChecks = []check{
 			for _, i := range c.want {
 				want = append(want, all[i])
 			}
-			r.lists(backend.ListOptions{Prefix: c.prefix}, want...)
-			r.lists(backend.ListOptions{Prefix: c.prefix, Revision: r.revision()}, want...)
-			r.lists(backend.ListOptions{Prefix: c.prefix, Limit: len(all)}, want...)
+			x.lists(backend.ListOptions{Prefix: c.prefix}, want...)
+			x.lists(backend.ListOptions{Prefix: c.prefix, Revision: x.revision()}, want...)
+			x.lists(backend.ListOptions{Prefix: c.prefix, Limit: len(all)}, want...)
 		}
 	}},
-	{"Keys_MalformedOnesAreRefusedByEveryVerb", func(r *rig) {
-		o := r.create("a", "x")
+	{"Keys_MalformedOnesAreRefusedByEveryVerb", func(x *fixture) {
+		o := x.create("a", "x")
 		for _, key := range badKeys {
-			_, err := r.Backend.Get(r.ctx, key)
-			r.fails(err, store.ErrInvalidKey, "Get %q", key)
-			_, err = r.tryPut(draft(key, ""), nil, backend.PutOptions{})
-			r.fails(err, store.ErrInvalidKey, "Put %q", key)
-			_, err = r.Backend.Remove(r.ctx, at(key, o.Revision))
-			r.fails(err, store.ErrInvalidKey, "Remove %q", key)
+			_, err := x.Backend.Get(x.ctx, key)
+			x.fails(err, store.ErrInvalidKey, "Get %q", key)
+			_, err = x.tryPut(draft(key, ""), nil, backend.PutOptions{})
+			x.fails(err, store.ErrInvalidKey, "Put %q", key)
+			_, err = x.Backend.Remove(x.ctx, at(key, o.Revision))
+			x.fails(err, store.ErrInvalidKey, "Remove %q", key)
 			if key == "" || key == "a/" {
-				continue // good prefixes
+				continue // valid as prefixes
 			}
-			_, err = r.Backend.List(r.ctx, backend.ListOptions{Prefix: key})
-			r.fails(err, store.ErrInvalidKey, "List %q", key)
-			_, err = r.Backend.Watch(r.ctx, backend.WatchOptions{Prefix: key, Notify: func() {}})
-			r.fails(err, store.ErrInvalidKey, "Watch %q", key)
+			_, err = x.Backend.List(x.ctx, backend.ListOptions{Prefix: key})
+			x.fails(err, store.ErrInvalidKey, "List %q", key)
+			_, err = x.Backend.Watch(x.ctx, backend.WatchOptions{Prefix: key, Notify: func() {}})
+			x.fails(err, store.ErrInvalidKey, "Watch %q", key)
 		}
-		r.holds(o)
+		x.holds(o)
 	}},
-	{"Revision_IsThatOfTheNewestChange", func(r *rig) {
-		o := r.create("a", "x")
-		require.Equal(r, o.Revision, r.revision())
-		o = r.update(o, "y")
-		require.Equal(r, o.Revision, r.revision())
-		require.Equal(r, r.remove(o).Revision, r.revision())
+	{"Revision_IsThatOfTheNewestChange", func(x *fixture) {
+		o := x.create("a", "x")
+		require.Equal(x, o.Revision, x.revision())
+		o = x.update(o, "y")
+		require.Equal(x, o.Revision, x.revision())
+		require.Equal(x, x.remove(o).Revision, x.revision())
 	}},
-	{"Reads_SeeWhatWasAcknowledged", func(r *rig) {
+	{"Reads_SeeWhatWasAcknowledged", func(x *fixture) {
 		var state []*object
 		for i := range 20 {
-			o := r.create(fmt.Sprintf("k%02d", i), "x")
+			o := x.create(fmt.Sprintf("k%02d", i), "x")
 			state = append(state, o)
-			l := r.lists(backend.ListOptions{}, state...)
-			require.GreaterOrEqual(r, l.Revision, o.Revision, "the list is older than what it shows")
-			require.GreaterOrEqual(r, r.revision(), l.Revision)
-			got, err := r.Backend.Get(r.ctx, o.Key)
-			require.NoError(r, err)
-			require.Equal(r, describe(o), describe(got))
+			l := x.lists(backend.ListOptions{}, state...)
+			require.GreaterOrEqual(x, l.Revision, o.Revision, "the list is older than what it shows")
+			require.GreaterOrEqual(x, x.revision(), l.Revision)
+			got, err := x.Backend.Get(x.ctx, o.Key)
+			require.NoError(x, err)
+			require.Equal(x, describe(o), describe(got))
 		}
 	}},
-	{"Contract_StateOfAListIsTheList", func(r *rig) {
-		a, b := r.create("a", "1"), r.create("b", "1")
-		a2 := r.update(a, "2")
+	{"Contract_StateOfAListIsTheList", func(x *fixture) {
+		a, b := x.create("a", "1"), x.create("b", "1")
+		a2 := x.update(a, "2")
 		for rev, want := range map[store.Revision][]*object{0: {a2, b}, a2.Revision: {a2, b}, b.Revision: {a, b}, a.Revision: {a}} {
-			l := r.list(backend.ListOptions{Revision: rev, State: true, Limit: 1})
+			l := x.list(backend.ListOptions{Revision: rev, State: true, Limit: 1})
 			if l.State == nil {
-				continue // it has none: then it is a list like any other
+				continue // it has none, which is allowed
 			}
-			require.Empty(r, l.Items, "with State there are no items")
-			require.Empty(r, l.Continue, "State is all of the list")
-			require.Equal(r, describeAll(want), describeAll(l.State.AppendTo(nil, "")), "at revision %d", l.Revision)
+			require.Empty(x, l.Items, "with State there are no items")
+			require.Empty(x, l.Continue, "State is all of the list")
+			require.Equal(x, describeAll(want), describeAll(l.State.AppendTo(nil, "")), "at revision %d", l.Revision)
 		}
-		r.lists(backend.ListOptions{Prefix: "b", State: true}, b)
+		x.lists(backend.ListOptions{Prefix: "b", State: true}, b)
 	}},
-	{"Contract_EmptyStorageHasARevision", func(r *rig) {
-		l := r.lists(backend.ListOptions{})
-		require.NotZero(r, l.Revision, "a watch from revision zero starts now: it would miss what comes between the list and the watch")
-		require.Equal(r, l.Revision, r.revision())
-		require.Equal(r, l.Revision, r.lists(backend.ListOptions{Revision: l.Revision}).Revision)
-		f := r.follow("", l.Revision)
-		f.sees(added(r.create("a", "x")))
+	{"Contract_EmptyStorageHasARevision", func(x *fixture) {
+		l := x.lists(backend.ListOptions{})
+		require.NotZero(x, l.Revision, "a watch from revision zero starts now: it would miss what comes between the list and the watch")
+		require.Equal(x, l.Revision, x.revision())
+		require.Equal(x, l.Revision, x.lists(backend.ListOptions{Revision: l.Revision}).Revision)
+		f := x.follow("", l.Revision)
+		f.sees(added(x.create("a", "x")))
 	}},
+}
+
+var pageChecks = []check{
+	{"List_PagesAddUp", func(x *fixture) {
+		var all []*object
+		for i := range 7 {
+			all = append(all, x.create(fmt.Sprintf("p/%d", i), "x"))
+		}
+		x.create("q", "not under the prefix")
+		at := x.revision()
+		for limit := 1; limit <= len(all)+1; limit++ {
+			got := x.pages(backend.ListOptions{Prefix: "p", Limit: limit}, at, len(all))
+			require.Equal(x, describeAll(all), describeAll(got), "in pages of %d", limit)
+		}
+	}},
+	{"List_PagesDoNotSeeLaterWrites", func(x *fixture) {
+		var all []*object
+		for _, key := range []string{"a", "c", "e", "g"} {
+			all = append(all, x.create(key, "x"))
+		}
+		first := x.lists(backend.ListOptions{Limit: 2}, all[0], all[1])
+		x.create("d", "created in between")
+		x.update(all[2], "changed in between")
+		x.remove(all[3])
+		second := x.lists(backend.ListOptions{Limit: 1, Continue: first.Continue}, all[2])
+		require.Equal(x, first.Revision, second.Revision, "pages of one list have one revision")
+		require.Equal(x, 1, second.Remaining)
+		third := x.lists(backend.ListOptions{Continue: second.Continue}, all[3])
+		require.Equal(x, first.Revision, third.Revision, "pages of one list have one revision")
+		require.Empty(x, third.Continue)
+	}},
+	{"List_ExpiredContinueOffersTheNewestState", func(x *fixture) {
+		a, b, d := x.create("a", "x"), x.create("b", "x"), x.create("d", "x")
+		first := x.lists(backend.ListOptions{Limit: 1}, a)
+		c := x.create("c", "new")
+		d2 := x.update(d, "y")
+		x.compact(x.revision())
+		_, err := x.Backend.List(x.ctx, backend.ListOptions{Limit: 1, Continue: first.Continue})
+		x.fails(err, store.ErrExpired, "a page at a compacted revision")
+		var expired *backend.ExpiredContinueError
+		require.True(x, errors.As(err, &expired), "the error must offer a way on: %v", err)
+		second := x.lists(backend.ListOptions{Limit: 1, Continue: expired.Continue}, b)
+		require.Equal(x, x.revision(), second.Revision, "it goes on at the newest state")
+		x.lists(backend.ListOptions{Continue: second.Continue}, c, d2)
+	}},
+}
+
+// pages lists page by page, and checks that each is of revision at and says how many of
+// total remain.
+func (x *fixture) pages(opts backend.ListOptions, at store.Revision, total int) (items []*object) {
+	x.Helper()
+	for {
+		page := x.list(opts)
+		items = append(items, page.Items...)
+		require.LessOrEqual(x, len(page.Items), opts.Limit, "List %+v", opts)
+		require.Equal(x, at, page.Revision, "List %+v", opts)
+		require.Equal(x, total-len(items), page.Remaining, "List %+v", opts)
+		require.Equal(x, page.Remaining == 0, page.Continue == "", "there is a token if and only if something remains: List %+v", opts)
+		if page.Continue == "" {
+			return items
+		}
+		opts.Continue = page.Continue
+	}
 }

@@ -9,103 +9,103 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// restartChecks are of storage that outlives the process.
+// restartChecks check storage that outlives the process.
 var restartChecks = []check{
-	{"Restart_KeepsStateAndRevision", func(r *rig) {
-		if !r.restarts() {
+	{"Restart_KeepsStateAndRevision", func(x *fixture) {
+		if !x.restarts() {
 			return
 		}
-		a := r.create("a", "1")
-		b := r.update(r.create("b", "1"), "2")
-		c := r.putFor(time.Hour, "c", "1", nil)
-		gone := r.remove(r.create("d", "1"))
-		id := r.identity()
-		r.restart(0)
-		r.holds(a, b, c)
-		require.GreaterOrEqual(r, r.revision(), gone.Revision, "revisions never go back")
-		require.Greater(r, r.create("d", "2").Revision, gone.Revision, "a revision is never used twice")
-		require.Equal(r, id, r.identity(), "it is the same storage")
-		_, err := r.tryPut(draft("b", "3"), a, backend.PutOptions{})
-		r.fails(err, store.ErrConflict, "an update over another revision")
-		r.update(b, "3")
+		a := x.create("a", "1")
+		b := x.update(x.create("b", "1"), "2")
+		c := x.putFor(time.Hour, "c", "1", nil)
+		gone := x.remove(x.create("d", "1"))
+		id := x.identity()
+		x.restart(0)
+		x.holds(a, b, c)
+		require.GreaterOrEqual(x, x.revision(), gone.Revision, "revisions never go back")
+		require.Greater(x, x.create("d", "2").Revision, gone.Revision, "a revision is never used twice")
+		require.Equal(x, id, x.identity(), "it is the same storage")
+		_, err := x.tryPut(draft("b", "3"), a, backend.PutOptions{})
+		x.fails(err, store.ErrConflict, "an update over another revision")
+		x.update(b, "3")
 	}},
-	{"Restart_ResumesFromEveryRevision", func(r *rig) {
-		if !r.restarts() {
+	{"Restart_ResumesFromEveryRevision", func(x *fixture) {
+		if !x.restarts() {
 			return
 		}
-		start := r.revision()
-		r.mixture(1, 40)
-		told := r.follow("", start).until(r.revision())
-		r.restart(time.Minute)
-		r.mixture(2, 10)
-		later := r.follow("", told[len(told)-1].Revision).until(r.revision())
+		start := x.revision()
+		x.mixture(1, 40)
+		told := x.follow("", start).until(x.revision())
+		x.restart(time.Minute)
+		x.mixture(2, 10)
+		later := x.follow("", told[len(told)-1].Revision).until(x.revision())
 		for i := range told {
 			from := start
 			if i > 0 {
 				from = told[i-1].Revision
 			}
-			f := r.follow("", from)
-			f.max = 1 + i%7
-			require.Equal(r, append(texts(told[i:]), texts(later)...), texts(f.until(r.revision())), "a watch from revision %d", from)
+			f := x.follow("", from)
+			f.limit = 1 + i%7
+			require.Equal(x, append(texts(told[i:]), texts(later)...), texts(f.until(x.revision())), "a watch from revision %d", from)
 			f.watcher.Close()
 		}
 	}},
-	{"Restart_ListsEveryRevision", func(r *rig) {
-		if !r.restarts() {
+	{"Restart_ListsEveryRevision", func(x *fixture) {
+		if !x.restarts() {
 			return
 		}
-		r.mixture(1, 30)
-		from, states := r.revision(), map[store.Revision][]string{}
-		r.mixture(2, 20)
-		for _, ev := range r.follow("", from).until(r.revision()) {
-			states[ev.Revision] = describeAll(r.list(backend.ListOptions{Revision: ev.Revision}).Items)
+		x.mixture(1, 30)
+		from, states := x.revision(), map[store.Revision][]string{}
+		x.mixture(2, 20)
+		for _, ev := range x.follow("", from).until(x.revision()) {
+			states[ev.Revision] = describeAll(x.list(backend.ListOptions{Revision: ev.Revision}).Items)
 		}
-		r.restart(0)
+		x.restart(0)
 		for at, want := range states {
-			require.Equal(r, want, describeAll(r.list(backend.ListOptions{Revision: at}).Items), "the state at %d", at)
+			require.Equal(x, want, describeAll(x.list(backend.ListOptions{Revision: at}).Items), "the state at %d", at)
 		}
 	}},
-	{"Restart_KeepsWhatWasCompacted", func(r *rig) {
-		if !r.restarts() {
+	{"Restart_KeepsWhatWasCompacted", func(x *fixture) {
+		if !x.restarts() {
 			return
 		}
-		a := r.create("a", "1")
-		a2 := r.update(a, "2")
-		gone := r.remove(a2)
-		r.compact(a2.Revision)
-		r.restart(0)
-		require.Equal(r, a2.Revision, r.compacted())
-		_, err := r.Backend.Watch(r.ctx, backend.WatchOptions{From: a.Revision, Notify: func() {}})
-		r.fails(err, store.ErrExpired, "a watch from before the compaction")
-		r.follow("", a2.Revision).sees(deleted(a2, gone))
-		r.compact(gone.Revision)
-		r.restart(0)
-		require.GreaterOrEqual(r, r.revision(), gone.Revision, "the newest revision outlives all that had one")
+		a := x.create("a", "1")
+		a2 := x.update(a, "2")
+		gone := x.remove(a2)
+		x.compact(a2.Revision)
+		x.restart(0)
+		require.Equal(x, a2.Revision, x.compacted())
+		_, err := x.Backend.Watch(x.ctx, backend.WatchOptions{From: a.Revision, Notify: func() {}})
+		x.fails(err, store.ErrExpired, "a watch from before the compaction")
+		x.follow("", a2.Revision).sees(deleted(a2, gone))
+		x.compact(gone.Revision)
+		x.restart(0)
+		require.GreaterOrEqual(x, x.revision(), gone.Revision, "the newest revision outlives all that had one")
 	}},
-	{"Restart_DeletesWhatExpiresMeanwhile", func(r *rig) {
-		if !r.restarts() {
+	{"Restart_DeletesWhatExpiresMeanwhile", func(x *fixture) {
+		if !x.restarts() {
 			return
 		}
-		kept := r.create("kept", "x")
-		brief := r.putFor(2*time.Second, "brief", "x", nil)
-		r.restart(3*time.Second + r.TTLSlack)
-		f := r.follow("", brief.Revision)
-		r.deletedNext(f, brief)
-		r.holds(kept)
+		kept := x.create("kept", "x")
+		brief := x.putFor(2*time.Second, "brief", "x", nil)
+		x.restart(3*time.Second + x.TTLSlack)
+		f := x.follow("", brief.Revision)
+		x.deletedNext(f, brief)
+		x.holds(kept)
 	}},
 }
 
-// restarts reports whether storage outlives the process, which the backend must
-// say as its harness does.
-func (r *rig) restarts() bool {
-	r.Helper()
-	keeps := r.Backend.Traits().Keeps
-	require.Equal(r, r.Reopen != nil, keeps, "Traits.Keeps, and whether the harness can reopen the storage")
+// restarts reports whether storage outlives the process, and checks that the backend's
+// traits agree with the harness.
+func (x *fixture) restarts() bool {
+	x.Helper()
+	keeps := x.Backend.Traits().Keeps
+	require.Equal(x, x.Reopen != nil, keeps, "Traits.Keeps, and whether the harness can reopen the storage")
 	return keeps
 }
 
-// restart ends the backend and opens its storage again.
-func (r *rig) restart(down time.Duration) {
-	r.Helper()
-	r.Backend = r.Reopen(down)
+// restart closes the backend and opens its storage again.
+func (x *fixture) restart(down time.Duration) {
+	x.Helper()
+	x.Backend = x.Reopen(down)
 }

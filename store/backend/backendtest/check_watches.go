@@ -3,6 +3,7 @@ package backendtest
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,85 +13,85 @@ import (
 )
 
 var watchChecks = []check{
-	{"Watch_ShowsEachChange", func(r *rig) {
-		all, under, one := r.follow("", r.revision()), r.follow("a", r.revision()), r.follow("a/1", r.revision())
-		a1 := r.create("a/1", "1")
-		b1 := r.create("b/1", "1")
-		ab := r.create("ab", "1")
-		a2 := r.create("a/2", "1")
-		a1b := r.update(a1, "2")
-		b1b := r.update(b1, "2")
-		gone := r.remove(a1b)
+	{"Watch_ShowsEachChange", func(x *fixture) {
+		all, under, one := x.follow("", x.revision()), x.follow("a", x.revision()), x.follow("a/1", x.revision())
+		a1 := x.create("a/1", "1")
+		b1 := x.create("b/1", "1")
+		ab := x.create("ab", "1")
+		a2 := x.create("a/2", "1")
+		a1b := x.update(a1, "2")
+		b1b := x.update(b1, "2")
+		gone := x.remove(a1b)
 		all.sees(added(a1), added(b1), added(ab), added(a2), modified(a1, a1b), modified(b1, b1b), deleted(a1b, gone))
 		under.sees(added(a1), added(a2), modified(a1, a1b), deleted(a1b, gone))
 		one.sees(added(a1), modified(a1, a1b), deleted(a1b, gone))
-		again := r.create("a/1", "3")
+		again := x.create("a/1", "3")
 		one.sees(added(again))
 	}},
-	{"Watch_FromEachRevisionShowsTheRest", func(r *rig) {
-		start := r.revision()
-		a := r.create("a", "1")
-		a2 := r.update(a, "2")
-		b := r.create("b", "1")
-		gone := r.remove(a2)
+	{"Watch_FromEachRevisionShowsTheRest", func(x *fixture) {
+		start := x.revision()
+		a := x.create("a", "1")
+		a2 := x.update(a, "2")
+		b := x.create("b", "1")
+		gone := x.remove(a2)
 		events := []event{added(a), modified(a, a2), added(b), deleted(a2, gone)}
 		for i, from := range []store.Revision{start, a.Revision, a2.Revision, b.Revision, gone.Revision} {
-			r.follow("", from).sees(events[i:]...)
+			x.follow("", from).sees(events[i:]...)
 		}
-		f := r.follow("", 0)
+		f := x.follow("", 0)
 		f.sees()
-		f.sees(added(r.create("c", "1")))
+		f.sees(added(x.create("c", "1")))
 	}},
-	{"Watch_BatchesKeepToTheirBound", func(r *rig) {
-		start := r.revision()
+	{"Watch_BatchesKeepToTheirBound", func(x *fixture) {
+		start := x.revision()
 		var want []event
 		for i := range 20 {
-			want = append(want, added(r.create(fmt.Sprintf("%s/%02d", []string{"even", "odd"}[i%2], i), "x")))
+			want = append(want, added(x.create(fmt.Sprintf("%s/%02d", []string{"even", "odd"}[i%2], i), "x")))
 		}
 		for _, limit := range []int{1, 2, 3, 7, 20, 1000} {
-			f := r.follow("", start)
-			f.max = limit
+			f := x.follow("", start)
+			f.limit = limit
 			f.sees(want...)
-			f = r.follow("odd", start)
-			f.max = limit
-			require.Len(r, f.until(want[19].Revision), 10)
+			f = x.follow("odd", start)
+			f.limit = limit
+			require.Len(x, f.until(want[19].Revision), 10)
 		}
 	}},
-	{"Watch_ContextBoundsOnlyTheStart", func(r *rig) {
-		ctx, cancel := context.WithCancel(r.ctx)
-		f := &follower{rig: r, notified: make(chan struct{}, 1), max: 10}
-		w, err := r.Backend.Watch(ctx, backend.WatchOptions{Notify: f.notify})
-		require.NoError(r, err)
+	{"Watch_ContextBoundsOnlyTheStart", func(x *fixture) {
+		ctx, cancel := context.WithCancel(x.ctx)
+		f := &follower{fixture: x, notified: make(chan struct{}, 1), limit: 10}
+		w, err := x.Backend.Watch(ctx, backend.WatchOptions{Notify: f.notify})
+		require.NoError(x, err)
 		f.watcher = w
 		f.sees()
 		cancel()
-		f.sees(added(r.create("a", "x")))
-		_, err = r.Backend.Watch(ctx, backend.WatchOptions{Notify: f.notify})
-		r.fails(err, context.Canceled, "Watch with a done context")
+		f.sees(added(x.create("a", "x")))
+		_, err = x.Backend.Watch(ctx, backend.WatchOptions{Notify: f.notify})
+		x.fails(err, context.Canceled, "Watch with a done context")
 	}},
-	{"Watch_FromTheFutureFails", func(r *rig) {
-		now := r.create("a", "x").Revision
-		_, err := r.Backend.Watch(r.ctx, backend.WatchOptions{From: now + 1, Notify: func() {}})
-		r.fails(err, store.ErrFuture, "Watch from revision %d of %d", now+1, now)
-		_, err = r.Backend.Watch(r.ctx, backend.WatchOptions{From: now})
-		r.fails(err, usercode.ErrConfig, "Watch without Notify")
+	{"Watch_FromTheFutureFails", func(x *fixture) {
+		now := x.create("a", "x").Revision
+		_, err := x.Backend.Watch(x.ctx, backend.WatchOptions{From: now + 1, Notify: func() {}})
+		x.fails(err, store.ErrFuture, "Watch from revision %d of %d", now+1, now)
+		_, err = x.Backend.Watch(x.ctx, backend.WatchOptions{From: now})
+		x.fails(err, usercode.ErrConfig, "Watch without Notify")
 	}},
-	{"Watch_ProgressIsNotHeldUpByOtherKeys", func(r *rig) {
-		f := r.follow("mine", r.revision())
+	{"Watch_ProgressIsNotHeldUpByOtherKeys", func(x *fixture) {
+		f := x.follow("mine", x.revision())
 		f.sees()
-		other := r.create("other", "x")
-		if r.Backend.Traits().Contiguous {
-			require.Empty(r, f.until(other.Revision), "nothing happened under the prefix")
+		other := x.create("other", "x")
+		if x.Backend.Traits().Contiguous {
+			require.Empty(x, f.until(other.Revision), "nothing happened under the prefix")
 		}
-		mine := r.create("mine", "x")
-		r.create("other/2", "x")
+		mine := x.create("mine", "x")
+		x.create("other/2", "x")
 		f.sees(added(mine))
 	}},
-	{"Watch_NoGapAndNoDuplicateAmongConcurrentWriters", func(r *rig) {
-		start := r.revision()
-		f, late := r.follow("", start), r.follow("", start)
-		f.max = 3
-		writers := r.write(4, 50, "w")
+	{"Watch_NoGapAndNoDuplicateAmongConcurrentWriters", func(x *fixture) {
+		start := x.revision()
+		f, late := x.follow("", start), x.follow("", start)
+		f.limit = 3
+		writers := x.write(4, 50, "w")
 		var seen []event
 		for len(seen) < writers.total {
 			batch := f.next()
@@ -99,75 +100,75 @@ var watchChecks = []check{
 				f.await()
 			}
 		}
-		wrote := writers.wait(r)
-		require.Equal(r, wrote, revisionsOf(seen), "what was written, and what was seen while it was")
-		require.Equal(r, texts(seen), texts(late.until(f.through)), "what is seen afterwards")
+		wrote := writers.wait(x)
+		require.Equal(x, wrote, revisionsOf(seen), "what was written, and what was seen while it was")
+		require.Equal(x, texts(seen), texts(late.until(f.through)), "what is seen afterwards")
 	}},
-	{"Watch_BehindAListRebuildsTheState", func(r *rig) {
-		r.mixture(0, 30)
-		l := r.list(backend.ListOptions{})
-		f := r.follow("", l.Revision)
+	{"Watch_BehindAListRebuildsTheState", func(x *fixture) {
+		x.mixture(0, 30)
+		l := x.list(backend.ListOptions{})
+		f := x.follow("", l.Revision)
 		state := described(l.Items)
 		for round := 1; round <= 3; round++ {
-			r.mixture(round, 30)
-			replay(state, f.until(r.revision()))
-			now := described(r.list(backend.ListOptions{}).Items)
-			require.Equal(r, now, state, "state rebuilt from events, after round %d", round)
+			x.mixture(round, 30)
+			replay(state, f.until(x.revision()))
+			now := described(x.list(backend.ListOptions{}).Items)
+			require.Equal(x, now, state, "state rebuilt from events, after round %d", round)
 		}
 	}},
-	{"Contract_StateOfABatchIsThatBehindItsEvents", func(r *rig) {
-		f := r.followBy(backend.WatchOptions{From: r.revision(), State: true})
-		f.max = 7
+	{"Contract_StateOfABatchIsThatBehindItsEvents", func(x *fixture) {
+		f := x.followBy(backend.WatchOptions{From: x.revision(), State: true})
+		f.limit = 7
 		state := map[string]string{}
 		for round := range 4 {
-			r.mixture(round, 30)
-			newest := r.revision()
+			x.mixture(round, 30)
+			newest := x.revision()
 			for f.through < newest {
 				batch := f.next()
 				replay(state, batch.Events)
 				if batch.State != nil {
-					require.Equal(r, state, described(batch.State.AppendTo(nil, "")), "at revision %d", batch.Through)
+					require.Equal(x, state, described(batch.State.AppendTo(nil, "")), "at revision %d", batch.Through)
 				}
 				if len(batch.Events) == 0 && f.through < newest {
 					f.await()
 				}
 			}
-			_, inMemory := r.Backend.(backend.Historian)
-			require.False(r, inMemory && f.state == nil, "storage in memory gives its state with the newest events")
+			_, inMemory := x.Backend.(backend.Historian)
+			require.False(x, inMemory && f.state == nil, "storage in memory gives its state with the newest events")
 		}
 	}},
-	{"Contract_EmittedValuesAreNotState", func(r *rig) {
-		emitter, ok := r.Backend.(backend.Emitter)
+	{"Contract_EmittedValuesAreNotState", func(x *fixture) {
+		emitter, ok := x.Backend.(backend.Emitter)
 		if !ok {
-			return // it does not say that it can
+			return // it cannot emit
 		}
-		a := r.create("a", "x")
-		f := r.follow("", a.Revision)
-		sent, err := emitter.Emit(r.ctx, draft("a", "passing"))
-		require.NoError(r, err)
-		require.Greater(r, sent.Revision, a.Revision, "an emission has a revision of its own")
+		a := x.create("a", "x")
+		f := x.follow("", a.Revision)
+		sent, err := emitter.Emit(x.ctx, draft("a", "passing"))
+		require.NoError(x, err)
+		require.Greater(x, sent.Revision, a.Revision, "an emission has a revision of its own")
 		f.sees(event{Type: store.Emitted, Revision: sent.Revision, Object: sent})
-		r.holds(a)
-		r.lists(backend.ListOptions{Revision: sent.Revision}, a)
-		f.sees(modified(a, r.update(a, "y")))
-		_, err = emitter.Emit(r.ctx, draft("a//b", ""))
-		r.fails(err, store.ErrInvalidKey, "emission under a bad key")
+		x.holds(a)
+		x.lists(backend.ListOptions{Revision: sent.Revision}, a)
+		f.sees(modified(a, x.update(a, "y")))
+		_, err = emitter.Emit(x.ctx, draft("a//b", ""))
+		x.fails(err, store.ErrInvalidKey, "emission under a bad key")
 	}},
 }
 
-// mixture creates, updates and removes objects in a pattern given by round.
-func (r *rig) mixture(round, n int) {
-	r.Helper()
+// mixture creates, updates and removes objects in a pattern that depends on round.
+func (x *fixture) mixture(round, n int) {
+	x.Helper()
 	for i := range n {
 		key := fmt.Sprintf("m/%d", (i*7+round*3)%11)
-		o, err := r.Backend.Get(r.ctx, key)
+		o, err := x.Backend.Get(x.ctx, key)
 		switch {
 		case err != nil:
-			r.create(key, fmt.Sprint(round, i))
+			x.create(key, fmt.Sprint(round, i))
 		case (i+round)%3 == 0:
-			r.remove(o)
+			x.remove(o)
 		default:
-			r.update(o, fmt.Sprint(round, i))
+			x.update(o, fmt.Sprint(round, i))
 		}
 	}
 }
@@ -199,4 +200,56 @@ func revisionsOf(events []event) []store.Revision {
 		revisions = append(revisions, ev.Revision)
 	}
 	return revisions
+}
+
+var notifyChecks = []check{
+	{"Contract_EveryEmptyBatchIsFollowedByANotification", func(x *fixture) {
+		f := x.follow("", x.revision())
+		for i := range 20 {
+			f.sees()
+			o := x.create(fmt.Sprintf("k/%d", i), "x")
+			f.await()
+			f.sees(added(o))
+		}
+	}},
+	{"Contract_NoNotificationIsLostBetweenGoroutines", func(x *fixture) {
+		// Each write races with a Next that may or may not find it. Nothing later
+		// would replace a notification that is lost.
+		f := x.follow("", x.revision())
+		for i := range 300 {
+			ws := x.write(1, 1, fmt.Sprint(i))
+			for len(f.next().Events) == 0 {
+				f.await()
+			}
+			ws.wait(x)
+		}
+	}},
+	{"Contract_ClosedWatchIsNotNotified", func(x *fixture) {
+		var calls atomic.Int32
+		w, err := x.Backend.Watch(x.ctx, backend.WatchOptions{Notify: func() { calls.Add(1) }})
+		require.NoError(x, err)
+		_, err = w.Next(1)
+		require.NoError(x, err)
+		w.Close()
+		w.Close()
+		before := calls.Load()
+		f := x.follow("", x.revision())
+		f.sees()
+		o := x.create("a", "x")
+		f.await()
+		f.sees(added(o))
+		require.Equal(x, before, calls.Load(), "Notify was called after Close had returned")
+		_, err = w.Next(1)
+		x.fails(err, store.ErrClosed, "Next on a closed watch")
+	}},
+	{"Contract_SlowWatchDoesNotHoldUpWriters", func(x *fixture) {
+		start := x.revision()
+		slow := x.follow("", start)
+		slow.sees()
+		var want []event
+		for i := range 300 {
+			want = append(want, added(x.create(fmt.Sprintf("k/%03d", i), "x")))
+		}
+		slow.sees(want...)
+	}},
 }

@@ -15,233 +15,232 @@ import (
 )
 
 var writeChecks = []check{
-	{"Create_StoresWhatItReturns", func(r *rig) {
-		before := r.revision()
-		o := r.create("a/1", "x")
-		require.Greater(r, o.Revision, before, "a write gets a later revision")
-		require.Equal(r, Value{Key: "a/1", Text: "x"}, store.As[Item](o).Value)
-		require.Equal(r, o.Revision, o.Created, "it was created by this write")
-		require.Equal(r, "x", o.Labels["text"], "labels are those of the draft")
-		require.Equal(r, []string{"a/1"}, o.Fields, "fields are those of the draft")
-		require.False(r, o.Written.IsZero(), "storage says when it was written")
-		require.True(r, o.Expires.IsZero(), "without a TTL it never expires")
-		r.holds(o)
+	{"Create_StoresWhatItReturns", func(x *fixture) {
+		before := x.revision()
+		o := x.create("a/1", "x")
+		require.Greater(x, o.Revision, before, "a write gets a later revision")
+		require.Equal(x, Value{Key: "a/1", Text: "x"}, store.As[Item](o).Value)
+		require.Equal(x, o.Revision, o.Created, "it was created by this write")
+		require.Equal(x, "x", o.Labels["text"], "labels are those of the draft")
+		require.Equal(x, []string{"a/1"}, o.Fields, "fields are those of the draft")
+		require.False(x, o.Written.IsZero(), "storage says when it was written")
+		require.True(x, o.Expires.IsZero(), "without a TTL it never expires")
+		x.holds(o)
 	}},
-	{"Create_WithTTLIsDeletedInTime", func(r *rig) {
-		f := r.follow("", r.revision())
+	{"Create_WithTTLIsDeletedInTime", func(x *fixture) {
+		f := x.follow("", x.revision())
 		soon := time.Second
-		later := 2 * (soon + r.TTLSlack)
-		kept := r.create("kept", "x")
-		first := r.putFor(soon, "first", "y", nil)
-		second := r.putFor(later, "second", "z", nil)
+		later := 2 * (soon + x.TTLSlack)
+		kept := x.create("kept", "x")
+		first := x.putFor(soon, "first", "y", nil)
+		second := x.putFor(later, "second", "z", nil)
 		lives := first.Expires.Sub(first.Written).Round(time.Second)
-		require.True(r, lives >= soon && lives <= soon+r.TTLSlack, "it is to expire after %v, not %v", soon, lives)
+		require.True(x, lives >= soon && lives <= soon+x.TTLSlack, "it is to expire after %v, not %v", soon, lives)
 		f.sees(added(kept), added(first), added(second))
-		r.Pass(soon + r.TTLSlack + soon/2)
-		r.deletedNext(f, first)
-		r.holds(kept, second)
-		r.Pass(later - soon)
-		r.deletedNext(f, second)
-		r.holds(kept)
+		x.Pass(soon + x.TTLSlack + soon/2)
+		x.deletedNext(f, first)
+		x.holds(kept, second)
+		x.Pass(later - soon)
+		x.deletedNext(f, second)
+		x.holds(kept)
 	}},
-	{"Create_OfAnExistingKeyFails", func(r *rig) {
-		o := r.create("a/1", "x")
-		_, err := r.tryPut(draft("a/1", "y"), nil, backend.PutOptions{})
-		r.fails(err, store.ErrExists, "second create")
-		r.holds(o)
+	{"Create_OfAnExistingKeyFails", func(x *fixture) {
+		o := x.create("a/1", "x")
+		_, err := x.tryPut(draft("a/1", "y"), nil, backend.PutOptions{})
+		x.fails(err, store.ErrExists, "second create")
+		x.holds(o)
 	}},
-	{"Remove_ReturnsTheLastStateAtANewRevision", func(r *rig) {
-		o := r.create("a/1", "x")
-		gone := r.remove(o)
-		require.Greater(r, gone.Revision, o.Revision, "a deletion is a change")
-		require.Equal(r, "x", textOf(gone))
-		require.Equal(r, o.Created, gone.Created)
-		r.holds()
-		_, err := r.Backend.Remove(r.ctx, gone)
-		r.fails(err, store.ErrNotFound, "second removal")
-		again := r.create("a/1", "x")
-		require.Equal(r, again.Revision, again.Created, "created again, it is another object")
+	{"Remove_ReturnsTheLastStateAtANewRevision", func(x *fixture) {
+		o := x.create("a/1", "x")
+		gone := x.remove(o)
+		require.Greater(x, gone.Revision, o.Revision, "a deletion is a change")
+		require.Equal(x, "x", textOf(gone))
+		require.Equal(x, o.Created, gone.Created)
+		x.holds()
+		_, err := x.Backend.Remove(x.ctx, gone)
+		x.fails(err, store.ErrNotFound, "second removal")
+		again := x.create("a/1", "x")
+		require.Equal(x, again.Revision, again.Created, "created again, it is another object")
 	}},
-	{"Remove_DemandsTheRevision", func(r *rig) {
-		old := r.create("a/1", "x")
-		o := r.update(old, "y")
-		_, err := r.Backend.Remove(r.ctx, old)
-		r.fails(err, store.ErrConflict, "removal at an older revision")
-		_, err = r.Backend.Remove(r.ctx, at("a/1", 0))
-		require.Error(r, err, "removal needs a revision")
-		r.holds(o)
+	{"Remove_DemandsTheRevision", func(x *fixture) {
+		old := x.create("a/1", "x")
+		o := x.update(old, "y")
+		_, err := x.Backend.Remove(x.ctx, old)
+		x.fails(err, store.ErrConflict, "removal at an older revision")
+		_, err = x.Backend.Remove(x.ctx, at("a/1", 0))
+		require.Error(x, err, "removal needs a revision")
+		x.holds(o)
 	}},
-	{"Put_DemandsTheRevision", func(r *rig) {
-		old := r.create("a/1", "x")
-		o := r.update(old, "y")
-		require.Equal(r, old.Created, o.Created, "an update does not create")
-		_, err := r.tryPut(draft("a/1", ""), old, backend.PutOptions{})
-		r.fails(err, store.ErrConflict, "update of an older revision")
-		_, err = r.tryPut(draft("a/2", ""), at("a/2", old.Revision), backend.PutOptions{})
-		r.fails(err, store.ErrNotFound, "update of nothing")
-		r.holds(o)
+	{"Put_DemandsTheRevision", func(x *fixture) {
+		old := x.create("a/1", "x")
+		o := x.update(old, "y")
+		require.Equal(x, old.Created, o.Created, "an update does not create")
+		_, err := x.tryPut(draft("a/1", ""), old, backend.PutOptions{})
+		x.fails(err, store.ErrConflict, "update of an older revision")
+		_, err = x.tryPut(draft("a/2", ""), at("a/2", old.Revision), backend.PutOptions{})
+		x.fails(err, store.ErrNotFound, "update of nothing")
+		x.holds(o)
 	}},
-	{"Contract_ConflictsShowTheObject", func(r *rig) {
-		a := r.create("a", "1")
-		a2 := r.update(a, "2")
-		_, overOld := r.tryPut(draft("a", "3"), a, backend.PutOptions{})
-		_, overNone := r.tryPut(draft("a", "3"), nil, backend.PutOptions{})
-		_, removal := r.Backend.Remove(r.ctx, a)
+	{"Contract_ConflictsShowTheObject", func(x *fixture) {
+		a := x.create("a", "1")
+		a2 := x.update(a, "2")
+		_, overOld := x.tryPut(draft("a", "3"), a, backend.PutOptions{})
+		_, overNone := x.tryPut(draft("a", "3"), nil, backend.PutOptions{})
+		_, removal := x.Backend.Remove(x.ctx, a)
 		for _, err := range []error{overOld, overNone, removal} {
-			r.conflictShows(err, a2)
+			x.conflictShows(err, a2)
 		}
-		r.remove(a2)
-		_, overGone := r.tryPut(draft("a", "3"), a2, backend.PutOptions{})
-		r.conflictShows(overGone, nil)
-		r.fails(overGone, store.ErrNotFound, "update of what was removed")
+		x.remove(a2)
+		_, overGone := x.tryPut(draft("a", "3"), a2, backend.PutOptions{})
+		x.conflictShows(overGone, nil)
+		x.fails(overGone, store.ErrNotFound, "update of what was removed")
 	}},
-	{"Put_SetsTheTimeToLiveAnew", func(r *rig) {
-		longer := r.putFor(time.Second, "longer", "x", nil)
-		permanent := r.putFor(time.Second, "permanent", "x", nil)
-		shorter := r.create("shorter", "x")
-		longer = r.putFor(time.Minute, "longer", "y", longer)
-		permanent = r.update(permanent, "y")
-		shorter = r.putFor(time.Second, "shorter", "y", shorter)
-		f := r.follow("", shorter.Revision)
-		r.Pass(2*time.Second + r.TTLSlack)
-		r.deletedNext(f, shorter)
-		r.holds(longer, permanent)
+	{"Put_SetsTheTimeToLiveAnew", func(x *fixture) {
+		longer := x.putFor(time.Second, "longer", "x", nil)
+		permanent := x.putFor(time.Second, "permanent", "x", nil)
+		shorter := x.create("shorter", "x")
+		longer = x.putFor(time.Minute, "longer", "y", longer)
+		permanent = x.update(permanent, "y")
+		shorter = x.putFor(time.Second, "shorter", "y", shorter)
+		f := x.follow("", shorter.Revision)
+		x.Pass(2*time.Second + x.TTLSlack)
+		x.deletedNext(f, shorter)
+		x.holds(longer, permanent)
 	}},
-	{"Put_KeepsTheExpiryIfAsked", func(r *rig) {
-		kept, bare := r.putFor(time.Second, "kept", "x", nil), r.putFor(time.Minute, "bare", "x", nil)
-		permanent := r.create("permanent", "x")
+	{"Put_KeepsTheExpiryIfAsked", func(x *fixture) {
+		kept, bare := x.putFor(time.Second, "kept", "x", nil), x.putFor(time.Minute, "bare", "x", nil)
+		permanent := x.create("permanent", "x")
 		keep := func(key string, prev *object) *object {
-			o, err := r.tryPut(draft(key, "y"), prev, backend.PutOptions{KeepExpiry: true})
-			require.NoError(r, err, "Put %q that keeps the expiry", key)
+			o, err := x.tryPut(draft(key, "y"), prev, backend.PutOptions{KeepExpiry: true})
+			require.NoError(x, err, "Put %q that keeps the expiry", key)
 			return o
 		}
 		expires, later := kept.Expires, bare.Expires
 		kept, permanent = keep("kept", kept), keep("permanent", permanent)
-		require.True(r, kept.Expires.Equal(expires), "%q expires at %v as before, not at %v", "kept", expires, kept.Expires)
+		require.True(x, kept.Expires.Equal(expires), "%q expires at %v as before, not at %v", "kept", expires, kept.Expires)
 		bare = keep("bare", at("bare", bare.Revision))
-		require.True(r, bare.Expires.Equal(later), "%q, given by its revision, expires at %v as before, not at %v", "bare", later, bare.Expires)
-		require.True(r, keep("new", nil).Expires.IsZero(), "where nothing is replaced there is no expiry to keep")
-		f := r.follow("", r.revision())
-		r.Pass(2*time.Second + r.TTLSlack)
-		r.deletedNext(f, kept)
+		require.True(x, bare.Expires.Equal(later), "%q, given by its revision, expires at %v as before, not at %v", "bare", later, bare.Expires)
+		require.True(x, keep("new", nil).Expires.IsZero(), "where nothing is replaced there is no expiry to keep")
+		f := x.follow("", x.revision())
+		x.Pass(2*time.Second + x.TTLSlack)
+		x.deletedNext(f, kept)
 		for _, o := range []*object{permanent, bare} {
-			now, err := r.Backend.Get(r.ctx, o.Key)
-			require.NoError(r, err, "Get %q", o.Key)
-			require.True(r, now.Expires.Equal(o.Expires), "%q expires at %v, not at %v", o.Key, o.Expires, now.Expires)
+			now, err := x.Backend.Get(x.ctx, o.Key)
+			require.NoError(x, err, "Get %q", o.Key)
+			require.True(x, now.Expires.Equal(o.Expires), "%q expires at %v, not at %v", o.Key, o.Expires, now.Expires)
 		}
-		_, err := r.tryPut(draft("both", ""), nil, backend.PutOptions{TTL: time.Second, KeepExpiry: true})
-		r.fails(err, usercode.ErrConfig, "Put with a TTL that keeps the expiry")
+		_, err := x.tryPut(draft("both", ""), nil, backend.PutOptions{TTL: time.Second, KeepExpiry: true})
+		x.fails(err, usercode.ErrConfig, "Put with a TTL that keeps the expiry")
 	}},
-	{"Put_ConcurrentOnesAllApply", func(r *rig) {
+	{"Put_ConcurrentOnesAllApply", func(x *fixture) {
 		const writers, each = 4, 25
-		r.create("counter", "")
+		x.create("counter", "")
 		var wg sync.WaitGroup
 		errs := make(chan error, writers)
 		for range writers {
-			wg.Go(func() { errs <- appendMarks(r.ctx, r.Backend, "counter", each) })
+			wg.Go(func() { errs <- appendMarks(x.ctx, x.Backend, "counter", each) })
 		}
 		wg.Wait()
 		for range writers {
-			require.NoError(r, <-errs)
+			require.NoError(x, <-errs)
 		}
-		o, err := r.Backend.Get(r.ctx, "counter")
-		require.NoError(r, err)
-		require.Len(r, textOf(o), writers*each, "updates were lost or made twice")
+		o, err := x.Backend.Get(x.ctx, "counter")
+		require.NoError(x, err)
+		require.Len(x, textOf(o), writers*each, "updates were lost or made twice")
 	}},
-	{"Contract_PanicInTheSchemaWritesNothing", func(r *rig) {
-		o := r.create("a/1", "x")
-		before := r.revision()
-		_, err := r.tryPut(Draft(Value{Key: "a/2", Poison: true}), nil, backend.PutOptions{})
-		r.fails(err, usercode.ErrPanic, "creation of a poisoned item")
-		_, err = r.tryPut(Draft(Value{Key: "a/1", Poison: true}), o, backend.PutOptions{})
-		r.fails(err, usercode.ErrPanic, "update to a poisoned item")
-		r.holds(o)
-		require.Equal(r, before, r.revision())
+	{"Contract_PanicInTheSchemaWritesNothing", func(x *fixture) {
+		o := x.create("a/1", "x")
+		before := x.revision()
+		_, err := x.tryPut(Draft(Value{Key: "a/2", Poison: true}), nil, backend.PutOptions{})
+		x.fails(err, usercode.ErrPanic, "creation of a poisoned item")
+		_, err = x.tryPut(Draft(Value{Key: "a/1", Poison: true}), o, backend.PutOptions{})
+		x.fails(err, usercode.ErrPanic, "update to a poisoned item")
+		x.holds(o)
+		require.Equal(x, before, x.revision())
 	}},
-	{"Contract_NegativeTTLIsRefused", func(r *rig) {
-		_, err := r.tryPut(draft("a/1", ""), nil, backend.PutOptions{TTL: -1})
-		r.fails(err, usercode.ErrConfig, "Put with a negative TTL")
-		r.holds()
+	{"Contract_NegativeTTLIsRefused", func(x *fixture) {
+		_, err := x.tryPut(draft("a/1", ""), nil, backend.PutOptions{TTL: -1})
+		x.fails(err, usercode.ErrConfig, "Put with a negative TTL")
+		x.holds()
 	}},
-	{"Contract_DraftIsTheCallersAfterAnError", func(r *rig) {
-		o := r.create("a/1", "x")
+	{"Contract_DraftIsTheCallersAfterAnError", func(x *fixture) {
+		o := x.create("a/1", "x")
 		next := draft("a/1", "y")
-		_, err := r.tryPut(next, nil, backend.PutOptions{})
-		r.fails(err, store.ErrExists, "creation of what exists")
-		require.Equal(r, describe(draft("a/1", "y")), describe(next), "a draft that was not written is as it was")
-		written, err := r.tryPut(next, o, backend.PutOptions{})
-		require.NoError(r, err, "the same draft over the right object")
-		require.Equal(r, "y", textOf(written))
-		r.holds(written)
+		_, err := x.tryPut(next, nil, backend.PutOptions{})
+		x.fails(err, store.ErrExists, "creation of what exists")
+		require.Equal(x, describe(draft("a/1", "y")), describe(next), "a draft that was not written is as it was")
+		written, err := x.tryPut(next, o, backend.PutOptions{})
+		require.NoError(x, err, "the same draft over the right object")
+		require.Equal(x, "y", textOf(written))
+		x.holds(written)
 	}},
-	{"Contract_ValuesCarryTheirRevision", func(r *rig) {
-		from := r.revision()
+	{"Contract_ValuesCarryTheirRevision", func(x *fixture) {
+		from := x.revision()
 		write := func(text string, prev *object) *object {
-			o, err := r.tryPut(Draft(Value{Key: "a", Text: text, Stamped: true, Revision: 1}), prev, backend.PutOptions{})
-			require.NoError(r, err)
+			o, err := x.tryPut(Draft(Value{Key: "a", Text: text, Stamped: true, Revision: 1}), prev, backend.PutOptions{})
+			require.NoError(x, err)
 			return o
 		}
 		first := write("1", nil)
 		second := write("2", first)
-		r.holds(second)
-		gone := r.remove(second)
+		x.holds(second)
+		gone := x.remove(second)
 		third := write("3", nil)
-		if r.Reopen != nil {
-			r.restart(0)
+		if x.Reopen != nil {
+			x.restart(0)
 		}
-		r.holds(third)
-		r.lists(backend.ListOptions{Revision: first.Revision}, first)
+		x.holds(third)
+		x.lists(backend.ListOptions{Revision: first.Revision}, first)
 		carrying := []*object{first, second, gone, third}
-		for _, ev := range r.follow("", from).until(third.Revision) {
+		for _, ev := range x.follow("", from).until(third.Revision) {
 			carrying = append(carrying, ev.Object)
 			if ev.Prev != nil {
 				carrying = append(carrying, ev.Prev)
 			}
 		}
-		if emitter, ok := r.Backend.(backend.Emitter); ok {
-			o, err := emitter.Emit(r.ctx, Draft(Value{Key: "a", Stamped: true}))
-			require.NoError(r, err)
+		if emitter, ok := x.Backend.(backend.Emitter); ok {
+			o, err := emitter.Emit(x.ctx, Draft(Value{Key: "a", Stamped: true}))
+			require.NoError(x, err)
 			carrying = append(carrying, o)
 		}
 		for _, o := range carrying {
-			require.Equal(r, o.Revision, store.As[Item](o).Value.Revision, "%s", describe(o))
+			require.Equal(x, o.Revision, store.As[Item](o).Value.Revision, "%s", describe(o))
 		}
 	}},
-	{"Contract_ObjectsOnceReturnedNeverChange", func(r *rig) {
-		o := r.create("a/1", "x")
-		held := r.list(backend.ListOptions{}).Items
+	{"Contract_ObjectsOnceReturnedNeverChange", func(x *fixture) {
+		o := x.create("a/1", "x")
+		held := x.list(backend.ListOptions{}).Items
 		before := append(describeAll(held), describe(o))
-		r.remove(r.update(o, "y"))
-		require.Equal(r, before, append(describeAll(held), describe(o)))
+		x.remove(x.update(o, "y"))
+		require.Equal(x, before, append(describeAll(held), describe(o)))
 	}},
 }
 
-// conflictShows demands that a conflict shows the object as it is, if it shows any.
-func (r *rig) conflictShows(err error, current *object) {
-	r.Helper()
+// conflictShows checks that a conflict has the current object, if it has any.
+func (x *fixture) conflictShows(err error, current *object) {
+	x.Helper()
 	var conflict *backend.ConflictError
 	if errors.As(err, &conflict) {
-		require.Equal(r, describe(current), describe(conflict.Current), "%v", err)
-		require.Equal(r, "a", conflict.Key)
+		require.Equal(x, describe(current), describe(conflict.Current), "%v", err)
+		require.Equal(x, "a", conflict.Key)
 	}
 }
 
-// deletedNext demands that the deletion of o, which expired, is what f sees
-// next.
-func (r *rig) deletedNext(f *follower, o *object) {
-	r.Helper()
+// deletedNext checks that f's next event is the deletion of o, which has expired.
+func (x *fixture) deletedNext(f *follower, o *object) {
+	x.Helper()
 	events := f.until(f.through + 1)
-	require.Len(r, events, 1)
+	require.Len(x, events, 1)
 	ev := events[0]
-	require.Equal(r, store.Deleted, ev.Type, "%v", ev)
-	require.Equal(r, describe(o), describe(ev.Prev), "%v", ev)
+	require.Equal(x, store.Deleted, ev.Type, "%v", ev)
+	require.Equal(x, describe(o), describe(ev.Prev), "%v", ev)
 }
 
-// maxTries is far more than the conflicts that a few writers can cause.
+// maxTries is far more than a few writers can need.
 const maxTries = 100_000
 
-// appendMarks appends a character to the value under key, n times, in competition with
-// other writers.
+// appendMarks appends a character to the value under key, n times, while other writers
+// do the same.
 func appendMarks(ctx context.Context, b backend.Backend, key string, n int) error {
 	for tries := 0; n > 0; tries++ {
 		if tries > maxTries {

@@ -20,7 +20,8 @@ import (
 // began is when the clocks of the tests start.
 var began = time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC)
 
-// recorder is a test that may fail without failing this one.
+// recorder is a [backendtest.T] that records failures, so that they do not fail the
+// test that runs it.
 type recorder struct {
 	ctx    context.Context
 	mu     sync.Mutex
@@ -45,9 +46,9 @@ func (r *recorder) FailNow() {
 	runtime.Goexit()
 }
 
-// judge runs one check on a backend that was broken, in a bubble where waiting
-// takes no time.
-func judge(t *testing.T, check backendtest.Check, b breakage) *recorder {
+// runCheck runs a check on a broken backend, in a synctest bubble, where waiting takes
+// no time.
+func runCheck(t *testing.T, check backendtest.Check, b breakage) *recorder {
 	verdict := &recorder{ctx: context.Background()}
 	synctest.Test(t, func(t *testing.T) {
 		virtual := clock.NewVirtual(began)
@@ -65,9 +66,9 @@ func judge(t *testing.T, check backendtest.Check, b breakage) *recorder {
 	return verdict
 }
 
-// harness makes storage that outlives its backends of h: a restart gives another
-// wrapper of it, as does another process.
-func (b breakage) harness(h honest, virtual *clock.Virtual) backendtest.Harness {
+// harness makes durable storage of h: a restart returns another wrapper of it, and so
+// does another process.
+func (b breakage) harness(h correct, virtual *clock.Virtual) backendtest.Harness {
 	first := b.wrap(b.wreck, h)
 	return backendtest.Harness{
 		Backend: first, Pass: virtual.Advance, Patience: time.Minute, Transact: first.transact,
@@ -81,25 +82,25 @@ func (b breakage) harness(h honest, virtual *clock.Virtual) backendtest.Harness 
 	}
 }
 
-func (b breakage) wrap(by func(honest) *wrapper, h honest) *wrapper {
+func (b breakage) wrap(by func(correct) *wrapper, h correct) *wrapper {
 	if by == nil {
 		by = intact
 	}
 	return by(h)
 }
 
-// guest is another process's backend: closing it leaves the storage open.
+// guest is the backend of another process: closing it does not close the storage.
 type guest struct{ *wrapper }
 
 func (guest) Close() error { return nil }
 
-func intact(h honest) *wrapper { return &wrapper{honest: h} }
+func intact(h correct) *wrapper { return &wrapper{correct: h} }
 
-func TestHonestBackendPasses(t *testing.T) {
+func TestCorrectBackendPasses(t *testing.T) {
 	for _, kind := range []damage{{name: "contiguous", wreck: intact}, {name: "transactional", wreck: grouped}} {
 		t.Run(kind.name, func(t *testing.T) {
 			for _, check := range backendtest.Checks() {
-				verdict := judge(t, check, breakage{damage: kind, reopen: kind.wreck, another: kind.wreck})
+				verdict := runCheck(t, check, breakage{damage: kind, reopen: kind.wreck, another: kind.wreck})
 				require.False(t, verdict.failed, "%s: %s", check.Name, verdict.log)
 			}
 		})
@@ -115,12 +116,12 @@ func TestBrokenBackendsAreFound(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			check, ok := checks[b.found]
 			require.True(t, ok, "there is no check %q", b.found)
-			require.True(t, judge(t, check, b).failed, "%s did not find it", b.found)
+			require.True(t, runCheck(t, check, b).failed, "%s did not find it", b.found)
 		})
 	}
 }
 
-// A check that finds nothing in any of the broken backends may be unable to.
+// A check that finds nothing in any of the broken backends may be unable to fail.
 func TestEveryCheckCanFail(t *testing.T) {
 	found := map[string]bool{}
 	for _, b := range breakages {

@@ -1,5 +1,5 @@
-// Package backendtest is what every [backend.Backend] must pass. It is public,
-// so that a backend of your own can be held to the same:
+// Package backendtest has the checks that every [backend.Backend] must pass. Use it to
+// test a backend of your own:
 //
 //	func TestConformance(t *testing.T) {
 //		backendtest.Run(t, func(t testing.TB, schema store.Schema) backendtest.Harness {
@@ -13,32 +13,32 @@
 //	          ┌─ Check ─ writes ──▶ Backend ──▶ List, Get ──▶ compare with what was written
 //	Run ──────┼─ Check      ⋮          │
 //	(t.Run)   └─ Check                 └─────▶ follower: Next until Through ≥ revision;
-//	                                           every batch must join the one before,
-//	                                           every event must be well formed
+//	                                           every batch must start where the one
+//	                                           before ended, every event be well formed
 //
-// Each [Check] works on a backend of its own, asserts nothing about wall time
-// (only a wait that outlasts [Harness.Patience] fails), and is known to fail:
-// the package's own tests hold it against backends that are broken on purpose.
+// Each [Check] uses a new backend and asserts nothing about wall time, except that no
+// wait may outlast [Harness].Patience. Each can fail: the package's own tests run it
+// on backends that are broken on purpose.
 //
-// # Storage that lasts, storage that is shared
+// # Durable and shared storage
 //
-// A harness says what else can be done with the storage: to open it again as a new
-// process would ([Harness].Reopen), to open it twice ([Harness].Another), to change
-// several keys at one revision as a foreign program would ([Harness].Transact). The
-// checks of that do nothing without, but [backend.Traits] must agree: what says that
-// it keeps history has to be reopened.
+// A harness can also open the storage again, as a new process would ([Harness].Reopen),
+// open it twice ([Harness].Another), and change several keys at one revision, as a
+// foreign program would ([Harness].Transact). Without these functions their checks do
+// nothing, but [backend.Traits] must agree: a backend that says that it keeps history
+// needs Reopen.
 //
 // # What is not checked
 //
-// Checks named Contract hold a sentence of package backend's documentation, the
-// others a behaviour of Kubernetes' storage, as far as it is one of a backend. The
-// file docs/parity.md has them all. Not a backend's are:
+// Checks named Contract check a sentence of package backend's documentation, the others
+// a behaviour of Kubernetes' storage. The file docs/parity.md lists them. Not part of a
+// backend are:
 //
-//   - preconditions, suggestions, validation and updates that change nothing: they
-//     are decided in [backend.Storage], above the backends, and tested there. What
-//     they need of a backend, writes conditional on a revision, is here;
-//   - reads that may be stale, or are not older than a revision, selectors, initial
-//     states and bookmarks: they are the cache's. The progress that bookmarks rest
-//     on is here, and comes with every batch;
-//   - how values are encoded: each backend has tests of its own for that.
+//   - preconditions, suggestions, validation and updates that change nothing:
+//     [backend.Storage] implements them above the backends, on writes conditional on a
+//     revision, which are checked here;
+//   - stale reads, reads not older than a revision, selectors, initial states and
+//     bookmarks: the cache implements them, on the progress in every batch, which is
+//     checked here;
+//   - the encoding of values: each backend tests its own.
 package backendtest

@@ -9,16 +9,16 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// follower reads a watch as its consumer does, and finds fault with everything
-// in it that can be judged without knowing what was written.
+// follower reads a watch as a consumer does, and checks everything that does not depend
+// on what was written.
 type follower struct {
-	*rig
+	*fixture
 	watcher backend.Watcher
 	prefix  string
 	// notified has a token after a notification.
 	notified chan struct{}
-	// max is what Next is called with.
-	max int
+	// limit is what Next is called with.
+	limit int
 	// noPrev: the watch may leave out the state before each event.
 	noPrev bool
 
@@ -29,16 +29,16 @@ type follower struct {
 }
 
 // follow watches the keys under prefix after revision from.
-func (r *rig) follow(prefix string, from store.Revision) *follower {
+func (r *fixture) follow(prefix string, from store.Revision) *follower {
 	r.Helper()
 	return r.followBy(backend.WatchOptions{Prefix: prefix, From: from})
 }
 
-// followBy watches as the options say, of which it fills in Notify.
-func (r *rig) followBy(opts backend.WatchOptions) *follower {
+// followBy watches with the options, and sets their Notify.
+func (r *fixture) followBy(opts backend.WatchOptions) *follower {
 	r.Helper()
 	prefix, from := opts.Prefix, opts.From
-	f := &follower{rig: r, prefix: prefix, notified: make(chan struct{}, 1), max: 100}
+	f := &follower{fixture: r, prefix: prefix, notified: make(chan struct{}, 1), limit: 100}
 	opts.Notify = f.notify
 	w, err := r.Backend.Watch(r.ctx, opts)
 	require.NoError(r, err, "Watch %q from revision %d", prefix, from)
@@ -49,7 +49,7 @@ func (r *rig) followBy(opts backend.WatchOptions) *follower {
 	return f
 }
 
-// notify is the watch's: it leaves a token, unless there is one.
+// notify is the watch's Notify: it adds a token, unless there is one.
 func (f *follower) notify() {
 	select {
 	case f.notified <- struct{}{}:
@@ -57,7 +57,7 @@ func (f *follower) notify() {
 	}
 }
 
-// until reads until everything up to rev was delivered, and returns the events.
+// until reads until everything up to rev is delivered, and returns the events.
 func (f *follower) until(rev store.Revision) []event {
 	f.Helper()
 	var events []event
@@ -71,7 +71,7 @@ func (f *follower) until(rev store.Revision) []event {
 	return events
 }
 
-// drain reads until there is nothing more.
+// drain reads until there are no more events.
 func (f *follower) drain() (events []event) {
 	f.Helper()
 	for {
@@ -95,56 +95,56 @@ func (f *follower) await() {
 	}
 }
 
-// next reads one batch and judges it.
+// next reads one batch and checks it.
 func (f *follower) next() backend.Batch {
 	f.Helper()
-	batch, err := f.watcher.Next(f.max)
+	batch, err := f.watcher.Next(f.limit)
 	require.NoError(f, err, "Next")
-	f.judgeLength(batch)
+	f.checkLength(batch)
 	if f.started {
-		require.Equal(f, f.through, batch.After, "the batch must join the one before (or the start of the watch)")
+		require.Equal(f, f.through, batch.After, "the batch must start where the one before ended (or the watch began)")
 	}
 	require.GreaterOrEqual(f, batch.Through, batch.After, "a batch cannot go back")
 	if f.prefix == "" && f.Backend.Traits().Contiguous {
 		require.Equal(f, int(batch.Through-batch.After), len(batch.Events), "revisions are said to be contiguous, but not all in (%d, %d] came", batch.After, batch.Through)
 	}
-	f.judgeAll(batch)
+	f.checkAll(batch)
 	f.started, f.through, f.state = true, batch.Through, batch.State
 	return batch
 }
 
-// judgeLength demands that a batch is not longer than was asked for, but for the
-// rest of a revision that may not be split.
-func (f *follower) judgeLength(batch backend.Batch) {
+// checkLength checks that a batch is not longer than requested, except for the rest of a
+// revision, which must not be split.
+func (f *follower) checkLength(batch backend.Batch) {
 	f.Helper()
 	n := len(batch.Events)
-	if n > f.max && !f.Backend.Traits().Contiguous {
+	if n > f.limit && !f.Backend.Traits().Contiguous {
 		last := batch.Events[n-1].Revision
 		for n > 0 && batch.Events[n-1].Revision == last {
 			n--
 		}
-		require.Less(f, n, f.max, "Next returned more events than asked for, of %d revisions", f.max)
+		require.Less(f, n, f.limit, "Next returned more events than asked for, of %d revisions", f.limit)
 		return
 	}
-	require.LessOrEqual(f, n, f.max, "Next returned more events than asked for")
+	require.LessOrEqual(f, n, f.limit, "Next returned more events than asked for")
 }
 
-// judgeAll demands order, place and form of the events.
-func (f *follower) judgeAll(batch backend.Batch) {
+// checkAll checks the order, the keys and the form of the events.
+func (f *follower) checkAll(batch backend.Batch) {
 	f.Helper()
 	last, key := batch.After, ""
 	for _, ev := range batch.Events {
-		f.judgeOrder(ev, last, key)
+		f.checkOrder(ev, last, key)
 		require.True(f, store.HasPrefix(ev.Key(), f.prefix), "%v is not under the prefix %q", ev, f.prefix)
-		f.judge(ev)
+		f.check(ev)
 		last, key = ev.Revision, ev.Key()
 	}
-	require.GreaterOrEqual(f, batch.Through, last, "the batch goes beyond what it says")
+	require.GreaterOrEqual(f, batch.Through, last, "the batch has events beyond its Through")
 }
 
-// judgeOrder demands that an event is newer than the one before it, or of the same
-// revision and a greater key, where storage may have that.
-func (f *follower) judgeOrder(ev event, last store.Revision, key string) {
+// checkOrder checks that an event is newer than the one before it, or of the same
+// revision and with a greater key, where storage may have several changes at one.
+func (f *follower) checkOrder(ev event, last store.Revision, key string) {
 	f.Helper()
 	if ev.Revision == last && key != "" && !f.Backend.Traits().Contiguous {
 		require.Greater(f, ev.Key(), key, "%v after %q: events of one revision must be in key order, a key once", ev, key)
@@ -153,8 +153,8 @@ func (f *follower) judgeOrder(ev event, last store.Revision, key string) {
 	require.Greater(f, ev.Revision, last, "%v after revision %d: each event must be newer than the one before", ev, last)
 }
 
-// judge demands that the event is well formed.
-func (f *follower) judge(ev event) {
+// check checks that the event is well formed.
+func (f *follower) check(ev event) {
 	f.Helper()
 	require.NotNil(f, ev.Object, "%v has no object", ev)
 	require.Equal(f, ev.Revision, ev.Object.Revision, "%v: its object must have its revision", ev)
@@ -171,7 +171,7 @@ func (f *follower) judge(ev event) {
 		require.Less(f, ev.Prev.Revision, ev.Revision, "%v: Prev is not older", ev)
 		require.Equal(f, ev.Prev.Created, ev.Object.Created, "%v: a change must not change when it was created", ev)
 	case store.Emitted:
-		require.Nil(f, ev.Prev, "%v is no state", ev)
+		require.Nil(f, ev.Prev, "%v is not state, so it has no previous one", ev)
 	default:
 		require.Fail(f, "unknown event type", "%v", ev)
 	}
@@ -181,16 +181,16 @@ func (f *follower) judge(ev event) {
 	}
 }
 
-// sees demands that exactly these events come next, and nothing after them.
+// sees checks that exactly these events come next, and nothing after them.
 func (f *follower) sees(want ...event) {
 	f.Helper()
 	if len(want) > 0 {
 		require.Equal(f, texts(want), texts(f.until(want[len(want)-1].Revision)))
 	}
-	require.Empty(f, texts(f.drain()), "there was nothing more to see")
+	require.Empty(f, texts(f.drain()), "there must be no more events")
 }
 
-// texts prints what identifies each event, and its states.
+// texts prints each event with its states.
 func texts(events []event) []string {
 	out := make([]string, 0, len(events))
 	for _, ev := range events {

@@ -12,26 +12,26 @@ import (
 	"github.com/watchmill/watchmill/store/backend/backendtest"
 )
 
-// groups makes storage in which a transaction has one revision of storage in which
-// it has many: it shows all changes of one at the revision of the last.
+// groups is storage in which a transaction has one revision, over storage in which it
+// has many: it shows all changes of a transaction at the revision of the last.
 //
 //	beneath   put a@2   put b@3   remove c@4   put d@5
 //	shown     put a@2  {put b      remove c}@4  put d@5
 type groups struct {
-	honest
+	correct
 	mu sync.RWMutex // held for writing while a transaction is written
-	// shown is the revision of the last change of a transaction by that of each.
+	// shown is the revision of the last change of a transaction, by that of each change.
 	shown map[store.Revision]store.Revision
 }
 
-// grouped is an honest backend that has transactions.
-func grouped(h honest) *wrapper { return newGroups(h, (*groups).next) }
+// grouped returns a correct backend that has transactions.
+func grouped(h correct) *wrapper { return newGroups(h, (*groups).next) }
 
-// newGroups returns a backend whose watches read by next.
-func newGroups(h honest, next func(g *groups, w watcher, limit int) (batch, error)) *wrapper {
-	g := &groups{honest: h, shown: map[store.Revision]store.Revision{}}
+// newGroups returns a backend whose watches use next.
+func newGroups(h correct, next func(g *groups, w watcher, limit int) (batch, error)) *wrapper {
+	g := &groups{correct: h, shown: map[store.Revision]store.Revision{}}
 	return &wrapper{
-		honest: h, sparse: true, transact: g.transact, get: g.get, put: g.put, remove: g.remove, list: g.list,
+		correct: h, sparse: true, transact: g.transact, get: g.get, put: g.put, remove: g.remove, list: g.list,
 		watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
 			w, err := h.Watch(ctx, opts)
 			if err != nil {
@@ -67,13 +67,13 @@ func (g *groups) transact(put []backendtest.Value, remove []string) store.Revisi
 
 func (g *groups) write(v backendtest.Value, remove bool) store.Revision {
 	ctx := context.Background()
-	prev, _ := g.honest.Get(ctx, v.Key)
+	prev, _ := g.correct.Get(ctx, v.Key)
 	var o *object
 	var err error
 	if remove {
-		o, err = g.honest.Remove(ctx, prev)
+		o, err = g.correct.Remove(ctx, prev)
 	} else {
-		o, err = g.honest.Put(ctx, backendtest.Draft(v), prev, backend.PutOptions{})
+		o, err = g.correct.Put(ctx, backendtest.Draft(v), prev, backend.PutOptions{})
 	}
 	if err != nil {
 		panic(err)
@@ -81,7 +81,7 @@ func (g *groups) write(v backendtest.Value, remove bool) store.Revision {
 	return o.Revision
 }
 
-// at returns the revision that is shown for one beneath.
+// at returns the revision that is shown for one of the storage below.
 func (g *groups) at(rev store.Revision) store.Revision {
 	if last, ok := g.shown[rev]; ok {
 		return last
@@ -109,7 +109,7 @@ func (g *groups) showBatch(b batch) batch {
 	return b
 }
 
-// next reads on until the last revision is whole.
+// next reads until the last revision is complete.
 func (g *groups) next(w watcher, limit int) (batch, error) {
 	b, err := w.Next(limit)
 	for err == nil && g.at(b.Through) != b.Through {
@@ -123,7 +123,7 @@ func (g *groups) next(w watcher, limit int) (batch, error) {
 func (g *groups) get(ctx context.Context, key string) (*object, error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	o, err := g.honest.Get(ctx, key)
+	o, err := g.correct.Get(ctx, key)
 	return g.show(o), err
 }
 
@@ -131,7 +131,7 @@ func (g *groups) list(ctx context.Context, opts backend.ListOptions) (*backend.L
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	opts.State = false
-	l, err := g.honest.List(ctx, opts)
+	l, err := g.correct.List(ctx, opts)
 	if err == nil {
 		for i, o := range l.Items {
 			l.Items[i] = g.show(o)
@@ -143,23 +143,23 @@ func (g *groups) list(ctx context.Context, opts backend.ListOptions) (*backend.L
 func (g *groups) put(ctx context.Context, draft, prev *object, opts backend.PutOptions) (*object, error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	o, err := g.honest.Put(ctx, draft, g.beneath(prev), opts)
+	o, err := g.correct.Put(ctx, draft, g.beneath(prev), opts)
 	return g.show(o), g.showError(err)
 }
 
 func (g *groups) remove(ctx context.Context, prev *object) (*object, error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	o, err := g.honest.Remove(ctx, g.beneath(prev))
+	o, err := g.correct.Remove(ctx, g.beneath(prev))
 	return g.show(o), g.showError(err)
 }
 
-// beneath returns the object that is shown as prev, or prev if that is none.
+// beneath returns the object below that is shown as prev, or prev if there is none.
 func (g *groups) beneath(prev *object) *object {
 	if prev == nil {
 		return nil
 	}
-	if o, err := g.honest.Get(context.Background(), prev.Key); err == nil && g.at(o.Revision) == prev.Revision {
+	if o, err := g.correct.Get(context.Background(), prev.Key); err == nil && g.at(o.Revision) == prev.Revision {
 		return o
 	}
 	return prev

@@ -12,7 +12,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Item is the objects of the checks: a header and a value.
+// Item is an object of the checks: a header and a value.
 type Item struct {
 	store.Object
 	Value Value
@@ -29,8 +29,8 @@ type Value struct {
 	Revision store.Revision `json:",omitempty"`
 }
 
-// WithRevision returns the value as it is when its object is at rev. A schema of one's
-// own needs it for SetRevision.
+// WithRevision returns the value that an object at rev has. A schema of your own needs
+// it for SetRevision.
 func (v Value) WithRevision(rev store.Revision) Value {
 	if v.Stamped {
 		v.Revision = rev
@@ -38,8 +38,7 @@ func (v Value) WithRevision(rev store.Revision) Value {
 	return v
 }
 
-// Schema returns the schema of [Item]: the label "text" and the field "key" are
-// what the names say.
+// Schema returns the schema of [Item], with the label "text" and the field "key".
 func Schema() store.Schema {
 	return store.Schema{
 		Fields:  store.NewColumns("key"),
@@ -60,7 +59,7 @@ func Schema() store.Schema {
 	}
 }
 
-// valueOf returns the value of an item, unless that is poisoned.
+// valueOf returns the value of an item. It panics if that is poisoned.
 func valueOf(o *store.Object) *Value {
 	v := &store.As[Item](o).Value
 	if v.Poison {
@@ -69,7 +68,7 @@ func valueOf(o *store.Object) *Value {
 	return v
 }
 
-// Draft returns an object with this value, as [backend.Backend] takes it.
+// Draft returns an object with this value, to be written to a [backend.Backend].
 func Draft(v Value) *store.Object {
 	draft := &Item{Value: v}
 	draft.Key = v.Key
@@ -77,52 +76,52 @@ func Draft(v Value) *store.Object {
 	return &draft.Object
 }
 
-// schema is the one of all items.
+// schema is the schema of all items.
 var schema = Schema()
 
-// Harness is a backend to be checked, and what the checks need beside it.
+// Harness is a backend to check, with what the checks need besides.
 type Harness struct {
-	// Backend is new and empty. Run closes it, or what Reopen put in its place.
+	// Backend is new and empty. Run closes it, or the backend that replaced it by Reopen.
 	Backend backend.Backend
-	// Pass lets d go by for the backend: when it returns, what expires within d
-	// is deleted, or soon will be. With a [Clock] that is its Advance; a backend
-	// that lives by real time waits.
+	// Pass makes d pass for the backend: when it returns, objects that expire within d
+	// are deleted, or will be soon. With a virtual clock that is its Advance; for a
+	// backend with real time it waits.
 	Pass func(d time.Duration)
-	// Patience is how long the checks wait for something that is bound to
-	// happen, before they say that it did not. Zero means 30 s.
+	// Patience is how long the checks wait for something that must happen, before they
+	// fail. Zero means 30 s.
 	Patience time.Duration
 	// TTLSlack is how long after its TTL an object may still be there.
 	TTLSlack time.Duration
-	// Reopen closes the backend, lets down go by, and opens the same storage as a new
-	// process would. Its result replaces Backend. Nil if storage ends with the
-	// backend: then restarts are not checked.
+	// Reopen closes the backend, makes down pass, and opens the same storage as a new
+	// process would. Its result replaces Backend. Nil if the storage does not outlive
+	// the backend: then restarts are not checked.
 	Reopen func(down time.Duration) backend.Backend
-	// Another opens one more backend on the same storage, as another process would
-	// while this one runs, and leaves it to the check to close it. Nil if storage
-	// cannot be shared: then that is not checked.
+	// Another opens another backend on the same storage, as another process would
+	// while this one runs. The check closes it. Nil if the storage cannot be shared:
+	// then that is not checked.
 	Another func() backend.Backend
-	// Transact writes several values and removes several keys in one transaction,
-	// which has one revision, as a program that does not know of this package would.
-	// It returns the revision. Nil if each revision is one change.
+	// Transact writes several values and removes several keys in one transaction with
+	// one revision, as a foreign program would, and returns the revision. Nil if each
+	// revision is one change.
 	Transact func(put []Value, remove []string) store.Revision
 }
 
-// Factory makes a new, empty backend over schema. It leaves what it needs to
-// clean up to t.Cleanup.
+// Factory makes a new, empty backend for the schema. It registers its cleanup with
+// t.Cleanup.
 type Factory func(t testing.TB, schema store.Schema) Harness
 
-// T is what a check needs of a test. [*testing.T] has it.
+// T is the part of [*testing.T] that checks use.
 type T interface {
 	require.TestingT
 	Helper()
 	Context() context.Context
 }
 
-// Check is one thing that a backend must get right.
+// Check checks one behaviour of a backend.
 type Check struct {
-	// Name says what it is about, as in "Create_OfAnExistingKeyFails".
+	// Name is the behaviour, such as "Create_OfAnExistingKeyFails".
 	Name string
-	// Run checks h, which must be new. It fails t if the backend is wrong.
+	// Run checks h, which must be new, and fails t if the backend is wrong.
 	Run func(t T, h Harness)
 }
 
@@ -141,7 +140,7 @@ func Run(t *testing.T, make Factory) {
 	}
 }
 
-// Checks returns all checks, for callers that run them in their own way.
+// Checks returns all checks, for callers that run them themselves.
 func Checks() []Check {
 	var checks []Check
 	for _, group := range [][]check{
@@ -149,14 +148,14 @@ func Checks() []Check {
 		restartChecks, sharingChecks,
 	} {
 		for _, c := range group {
-			checks = append(checks, Check{c.name, func(t T, h Harness) { c.run(newRig(t, h)) }})
+			checks = append(checks, Check{c.name, func(t T, h Harness) { c.run(newFixture(t, h)) }})
 		}
 	}
 	return checks
 }
 
-// check is a Check as it is written: on a rig.
+// check is a [Check] that runs on a fixture.
 type check struct {
 	name string
-	run  func(r *rig)
+	run  func(r *fixture)
 }

@@ -13,14 +13,14 @@ type (
 	item    = backendtest.Item
 	object  = store.Object
 	event   = store.Event
-	honest  = *memory.Backend
+	correct  = *memory.Backend
 	batch   = backend.Batch
 	watcher = backend.Watcher
 )
 
-// wrapper is an honest backend with some of its methods replaced.
+// wrapper is a correct backend with some of its methods replaced.
 type wrapper struct {
-	honest
+	correct
 
 	get       func(ctx context.Context, key string) (*object, error)
 	put       func(ctx context.Context, draft, prev *object, opts backend.PutOptions) (*object, error)
@@ -35,12 +35,12 @@ type wrapper struct {
 	// sparse: a revision may have several events, by transact.
 	sparse   bool
 	transact func(put []backendtest.Value, remove []string) store.Revision
-	// alone: it says that no others write.
+	// alone: it says that no other process writes.
 	alone bool
 }
 
-// Traits are those of storage that lasts and is shared: what is honest stays when
-// the harness reopens it.
+// Traits are those of durable, shared storage: the correct backend stays open when the
+// harness reopens it.
 func (w *wrapper) Traits() backend.Traits {
 	return backend.Traits{Contiguous: !w.sparse, Keeps: true, Shared: !w.alone}
 }
@@ -49,73 +49,73 @@ func (w *wrapper) StoreID(ctx context.Context) (string, error) {
 	if w.storeID != nil {
 		return w.storeID(ctx)
 	}
-	return w.honest.StoreID(ctx)
+	return w.correct.StoreID(ctx)
 }
 
 func (w *wrapper) Get(ctx context.Context, key string) (*object, error) {
 	if w.get != nil {
 		return w.get(ctx, key)
 	}
-	return w.honest.Get(ctx, key)
+	return w.correct.Get(ctx, key)
 }
 
 func (w *wrapper) Put(ctx context.Context, draft, prev *object, opts backend.PutOptions) (*object, error) {
 	if w.put != nil {
 		return w.put(ctx, draft, prev, opts)
 	}
-	return w.honest.Put(ctx, draft, prev, opts)
+	return w.correct.Put(ctx, draft, prev, opts)
 }
 
 func (w *wrapper) Remove(ctx context.Context, prev *object) (*object, error) {
 	if w.remove != nil {
 		return w.remove(ctx, prev)
 	}
-	return w.honest.Remove(ctx, prev)
+	return w.correct.Remove(ctx, prev)
 }
 
 func (w *wrapper) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	if w.list != nil {
 		return w.list(ctx, opts)
 	}
-	return w.honest.List(ctx, opts)
+	return w.correct.List(ctx, opts)
 }
 
 func (w *wrapper) Watch(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
 	if w.watch != nil {
 		return w.watch(ctx, opts)
 	}
-	return w.honest.Watch(ctx, opts)
+	return w.correct.Watch(ctx, opts)
 }
 
 func (w *wrapper) Revision(ctx context.Context) (store.Revision, error) {
 	if w.revision != nil {
 		return w.revision(ctx)
 	}
-	return w.honest.Revision(ctx)
+	return w.correct.Revision(ctx)
 }
 
 func (w *wrapper) Compact(ctx context.Context, rev store.Revision) error {
 	if w.compact != nil {
 		return w.compact(ctx, rev)
 	}
-	return w.honest.Compact(ctx, rev)
+	return w.correct.Compact(ctx, rev)
 }
 
 func (w *wrapper) Compacted(ctx context.Context) (store.Revision, error) {
 	if w.compacted != nil {
 		return w.compacted(ctx)
 	}
-	return w.honest.Compacted(ctx)
+	return w.correct.Compacted(ctx)
 }
 
 func (w *wrapper) Emit(ctx context.Context, draft *object) (*object, error) {
 	if w.emit != nil {
 		return w.emit(ctx, draft)
 	}
-	return w.honest.Emit(ctx, draft)
+	return w.correct.Emit(ctx, draft)
 }
 
-// watcherWrapper is an honest watcher with some of its methods replaced.
+// watcherWrapper is a correct watcher with some of its methods replaced.
 type watcherWrapper struct {
 	watcher
 	next     func(max int) (batch, error)
@@ -146,9 +146,9 @@ func (w *watcherWrapper) Close() {
 }
 
 // eachWatch breaks every watch of a backend.
-func eachWatch(wreck func(h honest, w watcher, opts backend.WatchOptions) *watcherWrapper) func(honest) *wrapper {
-	return func(h honest) *wrapper {
-		return &wrapper{honest: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
+func eachWatch(wreck func(h correct, w watcher, opts backend.WatchOptions) *watcherWrapper) func(correct) *wrapper {
+	return func(h correct) *wrapper {
+		return &wrapper{correct: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
 			w, err := h.Watch(ctx, opts)
 			if err != nil {
 				return nil, err
@@ -159,8 +159,8 @@ func eachWatch(wreck func(h honest, w watcher, opts backend.WatchOptions) *watch
 }
 
 // eachBatch breaks every batch that has events.
-func eachBatch(wreck func(b batch) batch) func(honest) *wrapper {
-	return eachWatch(func(_ honest, w watcher, _ backend.WatchOptions) *watcherWrapper {
+func eachBatch(wreck func(b batch) batch) func(correct) *wrapper {
+	return eachWatch(func(_ correct, w watcher, _ backend.WatchOptions) *watcherWrapper {
 		return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
 			b, err := w.Next(max)
 			if err != nil || len(b.Events) == 0 {
@@ -172,7 +172,7 @@ func eachBatch(wreck func(b batch) batch) func(honest) *wrapper {
 }
 
 // eachEvent breaks every event of one type.
-func eachEvent(t store.EventType, wreck func(ev event) event) func(honest) *wrapper {
+func eachEvent(t store.EventType, wreck func(ev event) event) func(correct) *wrapper {
 	return eachBatch(func(b batch) batch {
 		events := make([]event, 0, len(b.Events))
 		for _, ev := range b.Events {
@@ -187,9 +187,9 @@ func eachEvent(t store.EventType, wreck func(ev event) event) func(honest) *wrap
 }
 
 // eachNotify breaks the notifications of every watch.
-func eachNotify(wreck func(notify func()) func()) func(honest) *wrapper {
-	return func(h honest) *wrapper {
-		return &wrapper{honest: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
+func eachNotify(wreck func(notify func()) func()) func(correct) *wrapper {
+	return func(h correct) *wrapper {
+		return &wrapper{correct: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
 			if opts.Notify != nil {
 				opts.Notify = wreck(opts.Notify)
 			}
