@@ -40,6 +40,7 @@
 // [Ref.Get] returns the newest state received: one atomic load, no lock and no
 // allocation. Before the first list it waits until its context is done, and then returns
 // the source's last error. While the source is unreachable, it returns the last state.
+// [Ref.GetNotOlderThan] waits for a revision, and [Ref.Changed] tells of the next change.
 //
 // # Sharing a watch
 //

@@ -49,6 +49,14 @@ type view struct {
 // served reports whether a read can be answered.
 func (v *view) served() bool { return v.phase == live || v.phase == frozen }
 
+// sourceErr is the source's last error; nil if it works.
+func (v *view) sourceErr() error {
+	if v.served() {
+		return nil
+	}
+	return v.err
+}
+
 // entry is one key: how many references it has and what is known of its object.
 //
 // Readers load view and take no lock. What changes it holds mu: references, the
@@ -56,6 +64,9 @@ func (v *view) served() bool { return v.phase == live || v.phase == frozen }
 type entry struct {
 	key  string
 	view atomic.Pointer[view]
+	// revision is up to where the view has everything; zero while it serves nothing.
+	// It is set after the view.
+	revision atomic.Uint64
 	// used is when the object was last read, or arrived, since the cache was
 	// made.
 	used atomic.Int64
@@ -66,6 +77,9 @@ type entry struct {
 	refs int
 	// sink is the one whose updates count; nil for none.
 	sink *sink
+	// changed and advanced are closed when what the view serves changes, and when
+	// revision is set. Nil until they are asked for.
+	changed, advanced chan struct{}
 
 	// The rest belongs to the supervisor. There is at most one child: the next one
 	// waits for its end.
@@ -86,6 +100,47 @@ func (e *entry) show(v *view) {
 	old := e.view.Swap(v)
 	if old.change != nil && old.change != v.change {
 		close(old.change)
+	}
+	if old.phase != v.phase {
+		signal(&e.advanced) // those who wait for a revision look at the phase
+	}
+	if old.phase != v.phase || revisionOf(old.object) != revisionOf(v.object) {
+		signal(&e.changed)
+	}
+}
+
+func revisionOf(o *store.Object) store.Revision {
+	if o == nil {
+		return 0
+	}
+	return o.Revision
+}
+
+// signal closes the channel, if it was asked for.
+func signal(c *chan struct{}) {
+	if *c != nil {
+		close(*c)
+		*c = nil
+	}
+}
+
+// asked returns the channel, of the entry, that is closed at the next signal.
+func (e *entry) asked(c *chan struct{}) <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if *c == nil {
+		*c = make(chan struct{})
+	}
+	return *c
+}
+
+// advance records that the view has everything up to rev, as a sink says.
+func (e *entry) advance(s *sink, rev store.Revision) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.view.Load().served() && (e.sink == s || e.sink == nil) {
+		e.revision.Store(uint64(rev))
+		signal(&e.advanced)
 	}
 }
 
@@ -113,6 +168,7 @@ func (e *entry) start(from phase) bool {
 	if e.view.Load().phase != from {
 		return false
 	}
+	e.revision.Store(0)
 	e.show(&view{phase: syncing, change: make(chan struct{})})
 	return true
 }
@@ -123,6 +179,8 @@ func (e *entry) release() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.refs--
+	signal(&e.changed)
+	signal(&e.advanced)
 	if v := *e.view.Load(); v.change != nil {
 		v.change = make(chan struct{})
 		e.show(&v)

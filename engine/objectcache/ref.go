@@ -2,6 +2,7 @@ package objectcache
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/engine"
@@ -16,6 +17,8 @@ type Ref[T any] struct{ core refCore }
 type refCore interface {
 	key() string
 	get(ctx context.Context) (*store.Object, error)
+	getNotOlderThan(ctx context.Context, rev store.Revision) (*store.Object, error)
+	changed() <-chan struct{}
 	release()
 }
 
@@ -38,6 +41,33 @@ func (r *Ref[T]) Get(ctx context.Context) (*engine.Object[T], error) {
 	object, err := r.core.get(ctx)
 	return typed[T](object), err
 }
+
+// GetNotOlderThan is Get that waits until the cache has everything up to revision rev,
+// as of a write, so that a program reads what it has written. An immutable object is
+// returned at once.
+//
+// Errors: as for Get. If rev does not come, it is [ErrNotSynced] with ctx's cause.
+func (r *Ref[T]) GetNotOlderThan(ctx context.Context, rev store.Revision) (*engine.Object[T], error) {
+	object, err := r.core.getNotOlderThan(ctx, rev)
+	return typed[T](object), err
+}
+
+// Changed returns a channel that is closed when what Get returns has changed since the
+// call: there is a newer state, the object is deleted, or it has arrived. Ask for the
+// channel, then Get, then wait:
+//
+//	for {
+//		changed := ref.Changed()
+//		object, err := ref.Get(ctx)
+//		…
+//		<-changed
+//	}
+//
+// It is closed, too, when the cache has stopped following the object, since it is idle
+// (the next Get follows it again), and when a reference to the object is released or
+// the cache is closed. Changes that come before the channel is asked for again are one.
+// It costs no goroutine.
+func (r *Ref[T]) Changed() <-chan struct{} { return r.core.changed() }
 
 // Release gives the reference back: it cannot be used any more, and a Get that
 // waits on it ends. With the last reference to a key the cache stops following
@@ -62,6 +92,35 @@ func (r *reference) get(ctx context.Context) (*store.Object, error) {
 		return v.object, v.err
 	}
 	return r.wait(ctx)
+}
+
+func (r *reference) getNotOlderThan(ctx context.Context, rev store.Revision) (*store.Object, error) {
+	for {
+		advanced := r.entry.asked(&r.entry.advanced)
+		reached := store.Revision(r.entry.revision.Load()) // before the view, which is as new at least
+		object, err := r.get(ctx)
+		v := r.entry.view.Load()
+		switch {
+		case err != nil && !errors.Is(err, ErrNotFound):
+			return nil, err
+		case reached >= rev, v.phase == frozen, revisionOf(object) >= rev:
+			return object, err
+		}
+		r.cache.supervisor.Tell(ask{r.entry})
+		if err := r.cache.host.Await(ctx, advanced); err != nil {
+			return nil, &NotSyncedError{Key: r.entry.key, Cause: err, Source: r.entry.view.Load().sourceErr()}
+		}
+	}
+}
+
+func (r *reference) changed() <-chan struct{} {
+	changed := r.entry.asked(&r.entry.changed)
+	if r.released.Load() || r.entry.view.Load().phase == closed {
+		closed := make(chan struct{})
+		close(closed)
+		return closed
+	}
+	return changed
 }
 
 // wait has the object followed if it is not, and waits for it.

@@ -17,6 +17,14 @@ type sink struct {
 // Offer takes an update. It ends the Reflector once the object cannot change any
 // more, or has no reference.
 func (s *sink) Offer(u reflector.Update) actors.Verdict {
+	verdict := s.offer(u)
+	if u.Kind != reflector.Unavailable {
+		s.entry.advance(s, u.Revision)
+	}
+	return verdict
+}
+
+func (s *sink) offer(u reflector.Update) actors.Verdict {
 	switch u.Kind {
 	case reflector.Replace:
 		return s.take(s.find(u.Objects))

@@ -9,6 +9,7 @@ import (
 //
 //	message    sent by
 //	recheck    Acquire, Release, Get and the sink, through cache.recheck
+//	ask        Ref.GetNotOlderThan
 //	idleDue    the clock
 //	begin      New, as the first message
 type message interface{ message() }
@@ -24,11 +25,15 @@ type idleDue struct {
 	timer uint64
 }
 
+// ask has the source of an entry tell how far it is, if it can be asked.
+type ask struct{ entry *entry }
+
 // begin lets [New] learn whether the supervisor takes messages. A supervisor that
 // is stopped before it begins drops it, and does nothing else.
 type begin struct{}
 
 func (recheck) message() {}
+func (ask) message()     {}
 func (begin) message()   {}
 func (idleDue) message() {}
 
@@ -47,6 +52,10 @@ func (s *supervisor) Receive(ctx *actors.Context, msg message) {
 	case recheck:
 		m.entry.rechecking.Store(false)
 		s.recheck(ctx, m.entry)
+	case ask:
+		if m.entry.child != nil {
+			m.entry.child.RequestProgress()
+		}
 	case idleDue:
 		if m.timer == m.entry.idleTimers {
 			m.entry.idleTimer = nil

@@ -1,0 +1,236 @@
+package objectcache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/objectcache"
+)
+
+// over returns an engine, and a cache of its objects on the same host.
+func over(t testing.TB) (*engine.Engine[secret], *objectcache.Cache[secret], context.Context) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	secrets, err := engine.New(secretConfig())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, secrets.Close()) })
+	cache, err := objectcache.New(objectcache.Config[secret]{Source: secrets.Source(), Host: secrets.Host(), Immutable: immutable})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, cache.Close()) })
+	return secrets, cache, ctx
+}
+
+// A program reads what it has written, be it a state or a deletion, also of an object
+// beside which others were written.
+func TestGetNotOlderThan_SeesTheWrite(t *testing.T) {
+	secrets, cache, ctx := over(t)
+	ref, err := cache.Acquire("token")
+	require.NoError(t, err)
+	for n := range 100 {
+		written, err := secrets.Put(ctx, secret{Name: "token", Data: strconv.Itoa(n)})
+		require.NoError(t, err)
+		read, err := ref.GetNotOlderThan(ctx, written.Revision)
+		require.NoError(t, err)
+		require.Equal(t, strconv.Itoa(n), read.Value.Data)
+	}
+	other, err := secrets.Put(ctx, secret{Name: "other"})
+	require.NoError(t, err)
+	read, err := ref.GetNotOlderThan(ctx, other.Revision)
+	require.NoError(t, err)
+	require.Equal(t, "99", read.Value.Data)
+	gone, err := secrets.Delete(ctx, "token", engine.DeleteOptions{})
+	require.NoError(t, err)
+	_, err = ref.GetNotOlderThan(ctx, gone.Revision)
+	require.ErrorIs(t, err, objectcache.ErrNotFound)
+}
+
+func TestGetNotOlderThan_WaitEnds(t *testing.T) {
+	errEnough := errors.New("enough")
+	for name, test := range map[string]struct {
+		end func(cache *objectcache.Cache[secret], ref *objectcache.Ref[secret], cancel context.CancelCauseFunc)
+		why error
+	}{
+		"context": {func(_ *objectcache.Cache[secret], _ *objectcache.Ref[secret], cancel context.CancelCauseFunc) { cancel(errEnough) }, errEnough},
+		"release": {func(_ *objectcache.Cache[secret], ref *objectcache.Ref[secret], _ context.CancelCauseFunc) { ref.Release() }, objectcache.ErrReleased},
+		"close":   {func(cache *objectcache.Cache[secret], _ *objectcache.Ref[secret], _ context.CancelCauseFunc) { _ = cache.Close() }, objectcache.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			secrets, cache, ctx := over(t)
+			written, err := secrets.Put(ctx, secret{Name: "token"})
+			require.NoError(t, err)
+			ref, err := cache.Acquire("token")
+			require.NoError(t, err)
+			_, err = ref.GetNotOlderThan(ctx, written.Revision)
+			require.NoError(t, err)
+			of, cancel := context.WithCancelCause(ctx)
+			defer cancel(nil)
+			failed := make(chan error)
+			go func() {
+				_, err := ref.GetNotOlderThan(of, written.Revision+1000)
+				failed <- err
+			}()
+			test.end(cache, ref, cancel)
+			require.ErrorIs(t, <-failed, test.why)
+		})
+	}
+}
+
+// An immutable object does not change, so that no revision is waited for.
+func TestGetNotOlderThan_OfAnImmutableObject(t *testing.T) {
+	r := started(t)
+	r.put(secret{Name: "ca", Data: "1", Immutable: true})
+	ref := r.acquire("ca")
+	r.requireGet(ref, "1")
+	o, err := ref.GetNotOlderThan(t.Context(), 1<<40)
+	require.NoError(t, err)
+	require.Equal(t, "1", o.Value.Data)
+}
+
+// hasChanged reports whether a channel of Changed is closed.
+func hasChanged(changed <-chan struct{}) bool {
+	select {
+	case <-changed:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestChanged_SignalsWhatGetReturns(t *testing.T) {
+	r := started(t)
+	ref, beside := r.acquire("token"), r.acquire("token")
+	changed := ref.Changed()
+	step := func(what string, want bool, do func()) {
+		do()
+		r.settle()
+		require.Equal(t, want, hasChanged(changed), what)
+		if want {
+			changed = ref.Changed()
+			require.False(t, hasChanged(changed), "each change is one signal: %s", what)
+		}
+	}
+	step("it is found to be missing", true, r.settle)
+	step("another object", false, func() { r.put(secret{Name: "other"}) })
+	step("it is created", true, func() { r.put(secret{Name: "token", Data: "1"}) })
+	step("it is read", false, func() { r.requireGet(ref, "1") })
+	step("it is updated", true, func() { r.put(secret{Name: "token", Data: "2"}) })
+	step("it is deleted", true, func() { r.delete("token") })
+	step("it is created again", true, func() { r.put(secret{Name: "token", Data: "3"}) })
+	step("it is not read for long", true, func() { r.advance(2 * maxIdle) })
+	step("it is followed again", true, func() { r.requireGet(ref, "3") })
+	step("a reference is released", true, beside.Release)
+	require.NoError(t, r.cache.Close())
+	require.True(t, hasChanged(changed), "the cache is closed")
+	require.True(t, hasChanged(ref.Changed()), "and stays so")
+}
+
+// The loop of the documentation sees the last state, however fast it changes.
+func TestChanged_LoopSeesTheLastState(t *testing.T) {
+	secrets, cache, ctx := over(t)
+	ref, err := cache.Acquire("token")
+	require.NoError(t, err)
+	go func() {
+		for n := range 200 {
+			_, _ = secrets.Put(ctx, secret{Name: "token", Data: strconv.Itoa(n)})
+		}
+	}()
+	for last := ""; last != "199"; {
+		changed := ref.Changed()
+		o, err := ref.Get(ctx)
+		if !errors.Is(err, objectcache.ErrNotFound) {
+			require.NoError(t, err)
+			if last = o.Value.Data; last == "199" {
+				break
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			require.NoError(t, context.Cause(ctx))
+		}
+	}
+}
+
+func ExampleRef_Changed() {
+	ctx := context.Background()
+	secrets, err := engine.New(secretConfig())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer secrets.Close()
+	cache, err := objectcache.New(objectcache.Config[secret]{Source: secrets.Source()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer cache.Close()
+	ref, err := cache.Acquire("default/token")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	written, err := secrets.Put(ctx, secret{Name: "default/token", Data: "old"})
+	if err == nil {
+		_, err = ref.GetNotOlderThan(ctx, written.Revision)
+	}
+	for err == nil {
+		changed := ref.Changed()
+		var token *engine.Object[secret]
+		if token, err = ref.Get(ctx); err != nil {
+			break
+		}
+		fmt.Println("using the", token.Value.Data, "token")
+		if token.Value.Data == "new" {
+			break
+		}
+		_, err = secrets.Put(ctx, secret{Name: "default/token", Data: "new"})
+		<-changed
+	}
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// using the old token
+	// using the new token
+}
+
+func ExampleRef_GetNotOlderThan() {
+	ctx := context.Background()
+	secrets, err := engine.New(secretConfig())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer secrets.Close()
+	cache, err := objectcache.New(objectcache.Config[secret]{Source: secrets.Source()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer cache.Close()
+	ref, err := cache.Acquire("default/token")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	written, err := secrets.Put(ctx, secret{Name: "default/token", Data: "new"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	token, err := ref.GetNotOlderThan(ctx, written.Revision)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(token.Value.Data)
+	// Output: new
+}
