@@ -21,6 +21,8 @@ type core struct {
 	// typed methods of an engine do not show, the object that is replaced.
 	storage *backend.Storage
 	now     func() time.Time
+	// forwarder takes the writes in place of storage if the store is a replica.
+	forwarder Forwarder
 }
 
 // reads is an engine as the core sees it.

@@ -138,7 +138,7 @@ func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts Del
 			return deleted, err
 		}
 		for _, o := range page.items {
-			last, _, err := c.delete(ctx, o.Key, opts)
+			last, _, err := c.deleteOne(ctx, o.Key, opts)
 			switch {
 			case err == nil:
 				deleted = append(deleted, last)

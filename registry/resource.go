@@ -156,37 +156,50 @@ func (r *resource) Create(ctx context.Context, namespace string, body []byte, op
 	if r.subresource != "" {
 		return Item{}, engine.ErrUnsupported
 	}
-	draft, err := r.decode(body, &opts)
-	if err != nil {
-		return Item{}, err
-	}
-	o, err := r.create(ctx, draft, namespace, opts)
+	o, err := r.createFrom(ctx, namespace, body, opts)
 	if err != nil {
 		return Item{}, err
 	}
 	return r.item(o), nil
 }
 
-func (r *resource) Update(ctx context.Context, key string, change func(live Item) ([]byte, error), opts WriteOptions) (Item, bool, error) {
-	produce := func(old *store.Object) (*store.Object, error) {
-		body, err := change(Item{old, r.form})
-		if err != nil {
-			return nil, err
-		}
-		return r.decode(body, &opts)
+func (r *resource) createFrom(ctx context.Context, namespace string, body []byte, opts WriteOptions) (*store.Object, error) {
+	if r.forwarder != nil {
+		return forwarding{r.core}.create(ctx, namespace, body, opts)
 	}
-	o, created, err := r.update(ctx, key, r.subresource, produce, opts)
+	draft, err := r.decode(body, &opts)
+	if err != nil {
+		return nil, err
+	}
+	return r.create(ctx, draft, namespace, opts)
+}
+
+func (r *resource) Update(ctx context.Context, key string, change func(live Item) ([]byte, error), opts WriteOptions) (Item, bool, error) {
+	o, created, err := r.updateBy(ctx, key, func(live *store.Object) ([]byte, error) { return change(Item{live, r.form}) }, opts)
 	if err != nil {
 		return Item{}, false, err
 	}
 	return r.item(o), created, nil
 }
 
+func (r *resource) updateBy(ctx context.Context, key string, change func(live *store.Object) ([]byte, error), opts WriteOptions) (*store.Object, bool, error) {
+	if r.forwarder != nil {
+		return forwarding{r.core}.update(ctx, key, r.subresource, change, opts)
+	}
+	return r.update(ctx, key, r.subresource, func(old *store.Object) (*store.Object, error) {
+		body, err := change(old)
+		if err != nil {
+			return nil, err
+		}
+		return r.decode(body, &opts)
+	}, opts)
+}
+
 func (r *resource) Delete(ctx context.Context, key string, opts DeleteOptions) (Item, bool, error) {
 	if r.subresource != "" {
 		return Item{}, false, engine.ErrUnsupported
 	}
-	o, gone, err := r.delete(ctx, key, opts)
+	o, gone, err := r.deleteOne(ctx, key, opts)
 	if err != nil {
 		return Item{}, false, err
 	}

@@ -35,6 +35,7 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 		form: f, admit: cfg.Admit, schema: cfg.Schema, engine: typedReads[T]{e},
 		fields:  append(slices.Sorted(maps.Keys(cfg.Fields)), "metadata.name", "metadata.namespace"),
 		storage: backend.NewStorage(engine.WriterOf(e), f.schema), now: e.Host().Clock().Now,
+		forwarder: forwarderOf(cfg.Engine.Backend),
 	}
 	if c.schema == nil {
 		c.schema = schemaOf[T]()
@@ -49,8 +50,17 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 // admitter returned, [engine.ErrEngineClosed], ctx's cause, or what storage met.
 func (s *Store[T]) Create(ctx context.Context, value T, opts WriteOptions) (*engine.Object[T], error) {
 	draft := s.core.layout.clone(store.Header(&engine.Object[T]{Value: value}))
+	namespace := s.core.meta(draft).GetNamespace()
+	if s.core.forwarder != nil {
+		body, err := s.core.encodeDraft(draft, nil)
+		if err != nil {
+			return nil, err
+		}
+		o, err := forwarding{s.core}.create(ctx, namespace, body, opts)
+		return store.As[engine.Object[T]](o), err
+	}
 	s.core.setDefaults(draft)
-	o, err := s.core.create(ctx, draft, s.core.meta(draft).GetNamespace(), opts)
+	o, err := s.core.create(ctx, draft, namespace, opts)
 	return store.As[engine.Object[T]](o), err
 }
 
@@ -81,11 +91,13 @@ func (s *Store[T]) update(ctx context.Context, key, subresource string, change f
 		if err != nil {
 			return nil, err
 		}
-		draft := s.core.layout.clone(store.Header(&engine.Object[T]{Value: value}))
-		s.core.setDefaults(draft)
-		return draft, nil
+		return s.core.layout.clone(store.Header(&engine.Object[T]{Value: value})), nil
 	}
-	o, created, err := s.core.update(ctx, key, subresource, produce, opts)
+	if s.core.forwarder != nil {
+		o, created, err := forwarding{s.core}.update(ctx, key, subresource, s.core.encoded(produce), opts)
+		return store.As[engine.Object[T]](o), created, err
+	}
+	o, created, err := s.core.update(ctx, key, subresource, s.core.defaulted(produce), opts)
 	return store.As[engine.Object[T]](o), created, err
 }
 
@@ -95,7 +107,7 @@ func (s *Store[T]) update(ctx context.Context, key, subresource string, change f
 // Errors: [engine.ErrNotFound], [engine.ErrConflict], [*BadRequestError], what an
 // admitter returned, [engine.ErrEngineClosed], ctx's cause, or what storage met.
 func (s *Store[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (o *engine.Object[T], gone bool, err error) {
-	header, gone, err := s.core.delete(ctx, key, opts)
+	header, gone, err := s.core.deleteOne(ctx, key, opts)
 	return store.As[engine.Object[T]](header), gone, err
 }
 

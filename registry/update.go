@@ -18,6 +18,17 @@ const statusSubresource = "status"
 // nil if there is none.
 type produceFunc func(old *store.Object) (*store.Object, error)
 
+// defaulted returns produce with defaults set.
+func (c *core) defaulted(produce produceFunc) produceFunc {
+	return func(old *store.Object) (*store.Object, error) {
+		draft, err := produce(old)
+		if err == nil {
+			c.setDefaults(draft)
+		}
+		return draft, err
+	}
+}
+
 // updating is one update under way.
 type updating struct {
 	*core

@@ -165,7 +165,8 @@ func (c *call) delete(ctx context.Context) error {
 	}
 	writeStatus(c.w, &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusOK,
-		Details: &metav1.StatusDetails{Name: c.req.Name, Group: c.req.Group, Kind: c.req.Resource, UID: item.Meta().GetUID()},
+		ListMeta: metav1.ListMeta{ResourceVersion: item.Revision().String()}, // for replicas: that of the deletion
+		Details:  &metav1.StatusDetails{Name: c.req.Name, Group: c.req.Group, Kind: c.req.Resource, UID: item.Meta().GetUID()},
 	})
 	return nil
 }

@@ -1,0 +1,87 @@
+package registry
+
+import (
+	"fmt"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// Format turns the objects of one kind into the JSON of the protocol and back, for
+// storage that speaks it. Its methods are safe for concurrent use.
+type Format struct{ of *form }
+
+// FormatOf returns the format of the kind that cfg describes.
+//
+// Errors: [engine.ErrConfig], as an [*engine.ConfigError] that names the field.
+func FormatOf[T any, P Ptr[T]](cfg Config[T]) (*Format, error) {
+	cfg.Kind = cfg.Kind.complete()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return &Format{formOf[T, P](&cfg)}, nil
+}
+
+// Kind returns the kind, with the names that follow from others.
+func (f *Format) Kind() Kind { return f.of.kind }
+
+// Schema returns the schema of the kind's objects.
+func (f *Format) Schema() store.Schema { return f.of.schema }
+
+// Meta returns the metadata of o's value. Its resourceVersion is empty.
+func (f *Format) Meta(o *store.Object) metav1.Object { return f.of.meta(o) }
+
+// Encode returns o as JSON with that resourceVersion, "" for none.
+func (f *Format) Encode(o *store.Object, resourceVersion string) ([]byte, error) {
+	return f.of.layout.encode(o, resourceVersion)
+}
+
+// Decode returns the object that body is the JSON of. Its revision is the
+// resourceVersion, which its value then does not have.
+//
+// Errors: [*BadRequestError], [engine.ErrInvalidKey], or a panic in a function of the
+// kind as an [*engine.PanicError].
+func (f *Format) Decode(body []byte) (*store.Object, error) {
+	o, err := f.of.decodeAnswer(body)
+	if err == nil && o.Revision == 0 {
+		return nil, badRequest("there is no resourceVersion: the server must give decimal numbers that grow")
+	}
+	return o, err
+}
+
+// decodeAnswer is Decode of what may have no resourceVersion, as the answer to a dry
+// run.
+func (f *form) decodeAnswer(body []byte) (*store.Object, error) {
+	if err := checkDepth(body); err != nil {
+		return nil, err
+	}
+	o := f.schema.New()
+	if _, err := f.layout.decode(body, o); err != nil {
+		return nil, &BadRequestError{Reason: fmt.Sprintf("the JSON is no %s: %v", f.kind.Kind, err), Cause: err}
+	}
+	if err := f.checkKind(o); err != nil {
+		return nil, err
+	}
+	f.mark(o)
+	m := f.meta(o)
+	if text := m.GetResourceVersion(); text != "" {
+		rev, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return nil, badRequest("resourceVersion is %q: the server must give decimal numbers that grow", text)
+		}
+		o.Revision = engine.Revision(rev)
+	}
+	m.SetResourceVersion("")
+	if err := usercode.Call("Schema.Key", m.GetName(), func() { o.Key = f.schema.Key(o) }); err != nil {
+		return nil, err
+	}
+	if err := store.ValidateKey(o.Key); err != nil {
+		return nil, err
+	}
+	return o, backend.Describe(&f.schema, o)
+}

@@ -1,0 +1,149 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// Forwarder is implemented by backends that are another server of the kind. A store
+// over one is a replica: it passes writes on and leaves the rules to that server,
+// since a rule that ran twice could decide twice.
+//
+// The answers are the objects as JSON. Errors match those of [Store].
+type Forwarder interface {
+	// ForwardCreate stores the object that body is the JSON of.
+	ForwardCreate(ctx context.Context, namespace string, body []byte, opts WriteOptions) (answer []byte, err error)
+	// ForwardUpdate replaces the object under key, or the subresource of it.
+	ForwardUpdate(ctx context.Context, key, subresource string, body []byte, opts WriteOptions) (answer []byte, created bool, err error)
+	// ForwardDelete deletes or marks the object under key. If it is gone, there is
+	// no answer, and at is the revision of the deletion.
+	ForwardDelete(ctx context.Context, key string, opts DeleteOptions) (answer []byte, at engine.Revision, err error)
+}
+
+// forwarderOf returns b, or what it decorates, as a Forwarder; nil if it is none.
+func forwarderOf(b backend.Backend) Forwarder {
+	for b != nil {
+		if f, ok := b.(Forwarder); ok {
+			return f
+		}
+		decorator, ok := b.(backend.Unwrapper)
+		if !ok {
+			return nil
+		}
+		b = decorator.Unwrap()
+	}
+	return nil
+}
+
+// forwarding is a replica's side of writes.
+type forwarding struct{ *core }
+
+// create passes on a creation.
+func (f forwarding) create(ctx context.Context, namespace string, body []byte, opts WriteOptions) (*store.Object, error) {
+	answer, err := f.forwarder.ForwardCreate(ctx, namespace, body, opts)
+	if err != nil {
+		return nil, err
+	}
+	return f.decodeAnswer(answer)
+}
+
+// update passes on what change makes of the live object, and again if another write
+// came in between, unless change makes the same of the newer one.
+func (f forwarding) update(ctx context.Context, key, subresource string, change func(live *store.Object) ([]byte, error), opts WriteOptions) (*store.Object, bool, error) {
+	var before []byte
+	for {
+		live, err := f.live(ctx, key, opts.UID, opts.Revision)
+		if err != nil {
+			return nil, false, err
+		}
+		body, err := change(live)
+		if err != nil {
+			return nil, false, err
+		}
+		answer, created, err := f.forwarder.ForwardUpdate(ctx, key, subresource, body, opts)
+		switch {
+		case err == nil:
+			o, err := f.decodeAnswer(answer)
+			return o, created, err
+		case !errors.Is(err, engine.ErrConflict) || live == nil || bytes.Equal(body, before):
+			return nil, false, err
+		}
+		before = body
+	}
+}
+
+// live returns the newest object under key, which must be the one that is meant; nil
+// if there is none, and the kind creates on update.
+func (f forwarding) live(ctx context.Context, key, uid string, rev engine.Revision) (*store.Object, error) {
+	live, err := f.storage.Get(ctx, key)
+	switch {
+	case err == nil:
+		return live, f.checkMeant(live, uid, rev)
+	case errors.Is(err, engine.ErrNotFound) && f.createOnUpdate && uid == "" && rev == 0:
+		return nil, nil
+	}
+	return nil, err
+}
+
+// delete passes on a deletion. What is gone is returned as it was last.
+func (f forwarding) delete(ctx context.Context, key string, opts DeleteOptions) (o *store.Object, gone bool, err error) {
+	if err := opts.validate(); err != nil {
+		return nil, false, err
+	}
+	for {
+		live, err := f.storage.Get(ctx, key)
+		if err != nil {
+			return nil, false, err
+		}
+		if err := f.checkMeant(live, opts.UID, opts.Revision); err != nil {
+			return nil, false, err
+		}
+		this := opts
+		this.UID, this.Revision = string(f.meta(live).GetUID()), live.Revision
+		answer, at, err := f.forwarder.ForwardDelete(ctx, key, this)
+		switch {
+		case errors.Is(err, engine.ErrConflict):
+			continue // it has changed since it was read
+		case err != nil:
+			return nil, false, err
+		case answer == nil:
+			return f.form.schema.Gone(live, max(at, live.Revision), f.now()), true, nil
+		}
+		o, err := f.decodeAnswer(answer)
+		return o, false, err
+	}
+}
+
+// encodeDraft returns the JSON of a typed draft. One that names no revision is bound to
+// live's, since otherwise the server would overwrite whatever is there.
+func (c *core) encodeDraft(draft, live *store.Object) ([]byte, error) {
+	version := c.meta(draft).GetResourceVersion()
+	if version == "" && live != nil {
+		version = live.Revision.String()
+	}
+	return c.layout.encode(draft, version)
+}
+
+// encoded returns a function that returns the JSON of what produce returns.
+func (c *core) encoded(produce produceFunc) func(live *store.Object) ([]byte, error) {
+	return func(live *store.Object) ([]byte, error) {
+		draft, err := produce(live)
+		if err != nil {
+			return nil, err
+		}
+		return c.encodeDraft(draft, live)
+	}
+}
+
+// deleteOne deletes by the rules of the kind, here or at the server that has them.
+func (c *core) deleteOne(ctx context.Context, key string, opts DeleteOptions) (o *store.Object, gone bool, err error) {
+	if c.forwarder != nil {
+		return forwarding{c}.delete(ctx, key, opts)
+	}
+	return c.delete(ctx, key, opts)
+}

@@ -1,0 +1,250 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// Backend is the objects of one kind at a server. Make one with [New], close it when
+// done. All methods are safe for concurrent use; they block for as long as the server
+// takes, and ctx bounds them.
+type Backend struct {
+	config Config
+	format *registry.Format
+	kind   registry.Kind
+	// client is for requests, watches for watches.
+	client, watches *http.Client
+
+	mu      sync.Mutex
+	closed  bool
+	running map[*watch]struct{}
+}
+
+var (
+	_ backend.Backend    = (*Backend)(nil)
+	_ registry.Forwarder = (*Backend)(nil)
+)
+
+// New returns the objects of format's kind at cfg's server. It sends nothing yet: a
+// server that cannot be reached shows when it is asked.
+//
+// Errors: [usercode.ErrConfig], as a [*usercode.ConfigError] that names the field.
+func New(format *registry.Format, cfg Config) (*Backend, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	b := &Backend{config: cfg, format: format, kind: format.Kind(), running: map[*watch]struct{}{}}
+	b.client, b.watches = cfg.Client, cfg.Client
+	if cfg.Client == nil {
+		b.client, b.watches = newClient(), newClient()
+	}
+	return b, nil
+}
+
+// newClient returns a client with connections of its own.
+func newClient() *http.Client {
+	return &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+}
+
+// Traits says that calls wait for the network, and that others write to the storage.
+func (b *Backend) Traits() backend.Traits { return backend.Traits{Blocks: true, Shared: true} }
+
+// Get returns the newest object under key.
+func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
+	if err := b.open(); err != nil {
+		return nil, err
+	}
+	if err := store.ValidateKey(key); err != nil {
+		return nil, err
+	}
+	body, _, _, err := b.do(ctx, named(http.MethodGet, key))
+	if err != nil {
+		return nil, fmt.Errorf("get %q: %w", key, err)
+	}
+	return b.decode(body, time.Time{})
+}
+
+// Put stores draft. A nil prev creates.
+func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
+	if err := b.open(); err != nil {
+		return nil, err
+	}
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	if opts.TTL > 0 {
+		return nil, fmt.Errorf("%w: the protocol has no TTL: leave it zero", store.ErrUnsupported)
+	}
+	r, version := named(http.MethodPut, draft.Key), ""
+	if prev == nil {
+		r.method, r.name = http.MethodPost, ""
+	} else {
+		version = prev.Revision.String()
+	}
+	var err error
+	if r.body, err = b.format.Encode(draft, version); err != nil {
+		return nil, err
+	}
+	body, _, _, err := b.do(ctx, r)
+	if err != nil {
+		return nil, outcome("put", draft.Key, err)
+	}
+	return b.decode(body, time.Now())
+}
+
+// Remove deletes the object under prev's key. One with finalizers is only marked, which
+// is a [store.ErrUnsupported]: delete it by [Backend.ForwardDelete].
+func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
+	answer, at, err := b.ForwardDelete(ctx, prev.Key, registry.DeleteOptions{Revision: prev.Revision})
+	switch {
+	case err != nil:
+		return nil, err
+	case answer != nil:
+		return nil, fmt.Errorf("%w: %q is being deleted, and goes when its finalizers are gone", store.ErrUnsupported, prev.Key)
+	}
+	schema := b.format.Schema()
+	return schema.Gone(prev, max(at, prev.Revision+1), time.Now()), nil
+}
+
+// Revision returns the newest revision.
+func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
+	if err := b.open(); err != nil {
+		return 0, err
+	}
+	page, err := b.page(ctx, b.collection(""), url.Values{"limit": {"1"}})
+	if err != nil {
+		return 0, err
+	}
+	return revisionOf(page.Metadata.ResourceVersion)
+}
+
+// Compact fails with [store.ErrUnsupported].
+func (b *Backend) Compact(context.Context, store.Revision) error {
+	return fmt.Errorf("%w: compaction is the affair of the server at %s", store.ErrUnsupported, b.config.URL)
+}
+
+// Compacted returns zero: the server does not say.
+func (b *Backend) Compacted(context.Context) (store.Revision, error) { return 0, b.open() }
+
+// Close ends every watch.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	running := b.running
+	b.running = nil
+	b.mu.Unlock()
+	for w := range running {
+		w.end(store.ErrClosed)
+	}
+	for w := range running {
+		w.Close()
+	}
+	if b.config.Client == nil {
+		b.client.CloseIdleConnections()
+		b.watches.CloseIdleConnections()
+	}
+	return nil
+}
+
+// open fails if the backend is closed.
+func (b *Backend) open() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return store.ErrClosed
+	}
+	return nil
+}
+
+// decode returns the object of a body. Of one that is listed, it is not known when it
+// was written, and written is zero: then it is when it was created.
+func (b *Backend) decode(body []byte, written time.Time) (*store.Object, error) {
+	o, err := b.format.Decode(body)
+	if err != nil {
+		return nil, err
+	}
+	m := b.format.Meta(o)
+	if !b.config.KeepManagedFields {
+		m.SetManagedFields(nil)
+	}
+	if o.Written = written; written.IsZero() {
+		o.Written = m.GetCreationTimestamp().Time
+	}
+	o.Created = identity(m)
+	return o, nil
+}
+
+// identity returns a number that differs between objects of one key that follow each
+// other. It is made of the uid, since no list says at which revision an object was
+// created.
+func identity(m metav1.Object) store.Revision {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(m.GetUID())) // a hash takes everything
+	return store.Revision(h.Sum64()>>1 | 1)
+}
+
+// revisionOf parses a resourceVersion.
+func revisionOf(text string) (store.Revision, error) {
+	rev, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || rev == 0 {
+		return 0, fmt.Errorf("%w: the server's resourceVersion is %q, and not a decimal number that grows", store.ErrUnsupported, text)
+	}
+	return store.Revision(rev), nil
+}
+
+// collection returns a request for all objects with the prefix, as far as the protocol
+// can say it.
+func (b *Backend) collection(prefix string) *request {
+	r := &request{method: http.MethodGet, namespace: b.config.Namespace, query: url.Values{}}
+	namespace, _ := registry.SplitKey(strings.TrimSuffix(prefix, "/") + "/")
+	if namespace != "" && r.namespace == "" && !b.kind.ClusterScoped {
+		r.namespace = namespace
+	}
+	return r
+}
+
+// selectors adds what is followed to a query.
+func (b *Backend) selectors(q url.Values) {
+	if b.config.Labels != "" {
+		q.Set("labelSelector", b.config.Labels)
+	}
+	if b.config.Fields != "" {
+		q.Set("fieldSelector", b.config.Fields)
+	}
+}
+
+// wirePage is a list as the protocol has it.
+type wirePage struct {
+	Metadata metav1.ListMeta
+	Items    []json.RawMessage
+}
+
+// page asks for a page.
+func (b *Backend) page(ctx context.Context, r *request, query url.Values) (*wirePage, error) {
+	b.selectors(query)
+	r.query = query
+	body, _, _, err := b.do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	p := new(wirePage)
+	if err := json.Unmarshal(body, p); err != nil {
+		return nil, fmt.Errorf("%s: the server's list does not parse: %w", b.config.URL, err)
+	}
+	return p, nil
+}

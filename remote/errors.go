@@ -1,0 +1,99 @@
+package remote
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// StatusError is what a server answers in place of what it was asked for. It matches
+// the errors of storage that mean the same, and wraps an [*apierrors.StatusError], so
+// that a server that passes it on answers as the origin did.
+type StatusError struct {
+	// Request is the method and the path.
+	Request string
+	Status  metav1.Status
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s: %d %s: %s", e.Request, e.Status.Code, e.Status.Reason, e.Status.Message)
+}
+
+// Unwrap returns the error that Kubernetes' packages know.
+func (e *StatusError) Unwrap() error { return &apierrors.StatusError{ErrStatus: e.Status} }
+
+// Is makes errors.Is true for the errors of storage that mean the same.
+func (e *StatusError) Is(target error) bool { return slices.Contains(e.meanings(), target) }
+
+// meanings returns the errors of storage that the status stands for.
+func (e *StatusError) meanings() []error {
+	switch reason := e.Status.Reason; {
+	case reason == metav1.StatusReasonNotFound:
+		return []error{store.ErrNotFound}
+	case reason == metav1.StatusReasonAlreadyExists:
+		return []error{store.ErrExists}
+	case reason == metav1.StatusReasonConflict:
+		return []error{store.ErrConflict}
+	case reason == metav1.StatusReasonExpired, reason == metav1.StatusReasonGone:
+		return []error{store.ErrExpired}
+	case e.tooLarge():
+		return []error{store.ErrFuture}
+	case e.Status.Code == http.StatusRequestEntityTooLarge:
+		return []error{backend.ErrTooLarge}
+	case e.Status.Code == http.StatusUnauthorized, e.Status.Code == http.StatusForbidden:
+		return []error{backend.ErrDenied}
+	case e.Status.Code == http.StatusMethodNotAllowed:
+		return []error{store.ErrUnsupported}
+	case e.passing():
+		return []error{backend.ErrUnavailable}
+	}
+	return nil
+}
+
+// tooLarge reports whether the revision that was asked for is in the future.
+func (e *StatusError) tooLarge() bool {
+	return e.Status.Details != nil && slices.ContainsFunc(e.Status.Details.Causes, func(c metav1.StatusCause) bool {
+		return c.Type == metav1.CauseTypeResourceVersionTooLarge
+	})
+}
+
+// passing reports whether the same request may succeed later.
+func (e *StatusError) passing() bool {
+	return e.Status.Code == http.StatusTooManyRequests || e.Status.Code >= http.StatusInternalServerError
+}
+
+// statusErrorOf reads the answer to a request that failed, which may come from a proxy
+// and be no Status.
+func statusErrorOf(request string, code int, body []byte) *StatusError {
+	e := &StatusError{Request: request}
+	if json.Unmarshal(body, &e.Status) != nil || e.Status.Kind != "Status" || e.Status.Code == 0 {
+		e.Status = metav1.Status{Status: metav1.StatusFailure, Message: http.StatusText(code)}
+		if code == http.StatusGone {
+			e.Status.Reason = metav1.StatusReasonExpired
+		}
+	}
+	e.Status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	e.Status.Code = int32(code)
+	return e
+}
+
+// FrameError says that a server has sent what is no event of the kind.
+type FrameError struct {
+	// Request is the method and the path of the watch.
+	Request string
+	Cause   error
+}
+
+func (e *FrameError) Error() string {
+	return fmt.Sprintf("%s: the server sent what is no event: %v", e.Request, e.Cause)
+}
+
+// Unwrap returns Cause.
+func (e *FrameError) Unwrap() error { return e.Cause }

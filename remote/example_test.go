@@ -1,0 +1,60 @@
+package remote_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/remote"
+	"github.com/watchmill/watchmill/serve"
+)
+
+// A replica reads from its own cache, passes writes on, and has its origin's revisions.
+func ExampleNew() {
+	ctx := context.Background()
+	kind := registry.Config[Widget]{
+		Kind:   registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget"},
+		Engine: engine.Config[Widget]{FirstRevision: 1}, // so that the example's revisions are small
+	}
+	origin, err := registry.New(kind)
+	if err != nil {
+		panic(err)
+	}
+	defer origin.Close()
+	server, err := serve.New(serve.Config{Resources: []serve.Provider{origin}})
+	if err != nil {
+		panic(err)
+	}
+	listening := httptest.NewServer(server)
+	defer listening.Close()
+
+	format, err := registry.FormatOf(kind)
+	if err != nil {
+		panic(err)
+	}
+	there, err := remote.New(format, remote.Config{URL: listening.URL})
+	if err != nil {
+		panic(err)
+	}
+	defer there.Close()
+	kind.Engine = engine.Config[Widget]{Backend: there}
+	replica, err := registry.New(kind)
+	if err != nil {
+		panic(err)
+	}
+	defer replica.Close()
+
+	made, err := replica.Create(ctx, widget("a", 1), registry.WriteOptions{})
+	if err != nil {
+		panic(err)
+	}
+	here, err := replica.Engine().Get(ctx, "default/a", engine.GetOptions{Read: engine.NotOlderThan(made.Revision)})
+	fmt.Println(here.Revision, here.Value.Spec.Size, err)
+	atOrigin, err := origin.Engine().Get(ctx, "default/a", engine.GetOptions{})
+	fmt.Println(atOrigin.Revision, atOrigin.Value.Spec.Size, err)
+	// Output:
+	// 2 1 <nil>
+	// 2 1 <nil>
+}

@@ -1,0 +1,119 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store"
+)
+
+// ForwardCreate stores the object that body is the JSON of, by the server's rules.
+func (b *Backend) ForwardCreate(ctx context.Context, namespace string, body []byte, opts registry.WriteOptions) ([]byte, error) {
+	if err := b.open(); err != nil {
+		return nil, err
+	}
+	r := &request{method: http.MethodPost, namespace: namespace, query: writeQuery(&opts), body: body}
+	answer, header, _, err := b.do(ctx, r)
+	warn(header, &opts)
+	return answer, outcome("create", namespace, err)
+}
+
+// ForwardUpdate replaces the object under key, or its subresource.
+func (b *Backend) ForwardUpdate(ctx context.Context, key, subresource string, body []byte, opts registry.WriteOptions) (answer []byte, created bool, err error) {
+	if err := b.open(); err != nil {
+		return nil, false, err
+	}
+	r := named(http.MethodPut, key)
+	r.subresource, r.query, r.body = subresource, writeQuery(&opts), body
+	answer, header, code, err := b.do(ctx, r)
+	warn(header, &opts)
+	return answer, code == http.StatusCreated, outcome("update", key, err)
+}
+
+// ForwardDelete deletes or marks the object under key.
+func (b *Backend) ForwardDelete(ctx context.Context, key string, opts registry.DeleteOptions) (answer []byte, at store.Revision, err error) {
+	if err := b.open(); err != nil {
+		return nil, 0, err
+	}
+	r := named(http.MethodDelete, key)
+	if r.body, err = json.Marshal(deleteOptions(&opts)); err != nil {
+		return nil, 0, err
+	}
+	answer, _, _, err = b.do(ctx, r)
+	if err != nil {
+		return nil, 0, outcome("remove", key, err)
+	}
+	var status struct {
+		metav1.TypeMeta
+		Metadata metav1.ListMeta
+	}
+	if err := json.Unmarshal(answer, &status); err != nil {
+		return nil, 0, fmt.Errorf("%s: the server's answer does not parse: %w", b.config.URL, err)
+	}
+	if status.Kind != "Status" || status.APIVersion != "v1" {
+		return answer, 0, nil
+	}
+	// Servers of other make do not say at which revision it was; then it is one that is
+	// not older.
+	if at, err = revisionOf(status.Metadata.ResourceVersion); err != nil {
+		at, err = b.Revision(ctx)
+	}
+	return nil, at, err
+}
+
+// writeQuery returns the parameters of a write.
+func writeQuery(opts *registry.WriteOptions) url.Values {
+	q := url.Values{}
+	if opts.DryRun {
+		q.Set("dryRun", metav1.DryRunAll)
+	}
+	if opts.Validation != "" {
+		q.Set("fieldValidation", string(opts.Validation))
+	}
+	return q
+}
+
+// deleteOptions returns the body of a deletion.
+func deleteOptions(opts *registry.DeleteOptions) *metav1.DeleteOptions {
+	o := &metav1.DeleteOptions{
+		TypeMeta: metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}, GracePeriodSeconds: opts.Grace,
+	}
+	if opts.DryRun {
+		o.DryRun = []string{metav1.DryRunAll}
+	}
+	if opts.Propagation != "" {
+		o.PropagationPolicy = &opts.Propagation
+	}
+	if opts.UID == "" && opts.Revision == 0 {
+		return o
+	}
+	o.Preconditions = &metav1.Preconditions{}
+	if opts.UID != "" {
+		uid := types.UID(opts.UID)
+		o.Preconditions.UID = &uid
+	}
+	if opts.Revision != 0 {
+		version := opts.Revision.String()
+		o.Preconditions.ResourceVersion = &version
+	}
+	return o
+}
+
+// warn passes on the warnings of an answer.
+func warn(header http.Header, opts *registry.WriteOptions) {
+	if opts.Warn == nil {
+		return
+	}
+	warnings, _ := utilnet.ParseWarningHeaders(header["Warning"]) // what does not parse is no warning
+	for _, w := range warnings {
+		opts.Warn(w.Text)
+	}
+}

@@ -1,0 +1,146 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/watchmill/watchmill/registry"
+)
+
+// Served is a kind that a server serves.
+type Served struct {
+	Kind registry.Kind
+	// Schema is the kind's OpenAPI schema; nil if the server has none that stands by
+	// itself.
+	Schema json.RawMessage
+}
+
+// discoveryType asks for all groups in one document.
+const discoveryType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+// discovery is that document.
+type discovery struct {
+	Items []struct {
+		Metadata struct{ Name string }
+		Versions []struct {
+			Version   string
+			Resources []discovered
+		}
+	}
+}
+
+// discovered is a resource of it.
+type discovered struct {
+	Resource         string
+	ResponseKind     schema.GroupVersionKind
+	Scope            string
+	SingularResource string
+	Verbs            []string
+	ShortNames       []string
+	Categories       []string
+	Subresources     []struct{ Subresource string }
+}
+
+// Kinds returns the kinds that can be listed and watched at the server that cfg names,
+// each in its group's preferred version, in the server's order.
+//
+// Errors: [usercode.ErrConfig], a [*StatusError], [backend.ErrUnavailable], or ctx's
+// cause.
+func Kinds(ctx context.Context, cfg Config) ([]Served, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	client := cfg.Client
+	if client == nil {
+		client = newClient()
+		defer client.CloseIdleConnections()
+	}
+	ctx, cancel := context.WithTimeout(ctx, cfg.RequestTimeout)
+	defer cancel()
+	var all discovery
+	if err := cfg.getJSON(ctx, client, "/apis", discoveryType, &all); err != nil {
+		return nil, err
+	}
+	var served []Served
+	for _, group := range all.Items {
+		if len(group.Versions) == 0 {
+			continue
+		}
+		v := group.Versions[0]
+		kinds := kindsOf(group.Metadata.Name, v.Version, v.Resources)
+		if err := cfg.addSchemas(ctx, client, group.Metadata.Name+"/"+v.Version, kinds); err != nil {
+			return nil, err
+		}
+		served = append(served, kinds...)
+	}
+	return served, nil
+}
+
+// kindsOf returns the kinds of a version that can be listed and watched.
+func kindsOf(group, version string, resources []discovered) []Served {
+	var kinds []Served
+	for _, r := range resources {
+		if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "watch") {
+			continue
+		}
+		k := registry.Kind{
+			Group: group, Version: version, Kind: r.ResponseKind.Kind, Plural: r.Resource, Singular: r.SingularResource,
+			ShortNames: r.ShortNames, Categories: r.Categories, ClusterScoped: r.Scope == "Cluster",
+		}
+		for _, sub := range r.Subresources {
+			k.Status = k.Status || sub.Subresource == "status"
+		}
+		kinds = append(kinds, Served{Kind: k})
+	}
+	return kinds
+}
+
+// addSchemas adds the schemas that the server's OpenAPI document of the version has.
+func (c *Config) addSchemas(ctx context.Context, client *http.Client, version string, kinds []Served) error {
+	var doc struct {
+		Components struct{ Schemas map[string]json.RawMessage }
+	}
+	if err := c.getJSON(ctx, client, "/openapi/v3/apis/"+version, jsonType, &doc); err != nil {
+		return err
+	}
+	for _, text := range doc.Components.Schemas {
+		var of struct {
+			Kinds []schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
+		}
+		if json.Unmarshal(text, &of) != nil || strings.Contains(string(text), `"$ref"`) {
+			continue // of no kind, or it does not stand by itself
+		}
+		for i := range kinds {
+			k := &kinds[i]
+			if slices.Contains(of.Kinds, k.Kind.GroupVersionKind()) {
+				k.Schema = text
+			}
+		}
+	}
+	return nil
+}
+
+// getJSON reads a document.
+func (c *Config) getJSON(ctx context.Context, client *http.Client, path, accept string, into any) error {
+	resp, err := c.send(ctx, client, http.MethodGet, c.URL+path, accept, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, MaxFrame))
+	if err != nil {
+		return unreachable(err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s%s: the server's document does not parse: %w", c.URL, path, err)
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package remote
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+)
+
+// errFrameTooLarge: a line is longer than the limit.
+var errFrameTooLarge = errors.New("it is larger than MaxFrame and Config.Buffer")
+
+// lineReader reads lines of bounded length.
+type lineReader struct {
+	in    *bufio.Reader
+	limit int
+	line  []byte
+}
+
+// next returns the next line, valid until the next call, and whether the one after it
+// has arrived. What a connection that was cut leaves of a line is dropped; the error is
+// then that of the connection.
+func (l *lineReader) next() (line []byte, more bool, err error) {
+	l.line = l.line[:0]
+	for {
+		part, err := l.in.ReadSlice('\n')
+		switch {
+		case len(l.line)+len(part) > l.limit:
+			return nil, false, errFrameTooLarge
+		case err == nil:
+			ahead, _ := l.in.Peek(l.in.Buffered()) // it is buffered, so there is no error
+			return append(l.line, part[:len(part)-1]...), bytes.IndexByte(ahead, '\n') >= 0, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, false, err
+		}
+		l.line = append(l.line, part...)
+	}
+}

@@ -1,0 +1,114 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// tokenMark begins the continue tokens that are the server's. Others name a key, which
+// the protocol cannot begin a list behind.
+const tokenMark = "remote:"
+
+// List returns objects in the server's order, which is that of keys.
+func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	if err := b.open(); err != nil {
+		return nil, err
+	}
+	token, continued := strings.CutPrefix(opts.Continue, tokenMark)
+	if continued {
+		opts.Continue = ""
+	}
+	scan, err := opts.Scan()
+	if err != nil {
+		return nil, err
+	}
+	if scan.After != "" {
+		return b.listBehind(ctx, scan)
+	}
+	query := url.Values{}
+	switch {
+	case continued:
+		query.Set("continue", token)
+	case scan.Revision > 0:
+		query.Set("resourceVersion", scan.Revision.String())
+		query.Set("resourceVersionMatch", "Exact")
+	}
+	if scan.Limit > 0 {
+		query.Set("limit", strconv.Itoa(scan.Limit))
+	}
+	page, err := b.page(ctx, b.collection(scan.Prefix), query)
+	if err != nil {
+		return nil, listError(err, scan.Revision, continued)
+	}
+	return b.listOf(page, scan.Prefix)
+}
+
+// listOf decodes a page.
+func (b *Backend) listOf(page *wirePage, prefix string) (*backend.List, error) {
+	rev, err := revisionOf(page.Metadata.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	list := &backend.List{Revision: rev, Items: make([]*store.Object, 0, len(page.Items))}
+	for _, item := range page.Items {
+		o, err := b.decode(item, time.Time{})
+		if err != nil {
+			return nil, err
+		}
+		if store.HasPrefix(o.Key, prefix) {
+			list.Items = append(list.Items, o)
+		}
+	}
+	if page.Metadata.Continue != "" {
+		list.Continue = tokenMark + page.Metadata.Continue
+	}
+	if n := page.Metadata.RemainingItemCount; n != nil {
+		list.Remaining = int(max(*n, 0))
+	}
+	return list, nil
+}
+
+// listBehind lists everything at the revision, and drops what is not behind the key.
+func (b *Backend) listBehind(ctx context.Context, scan backend.Scan) (*backend.List, error) {
+	all, err := b.List(ctx, backend.ListOptions{Prefix: scan.Prefix, Revision: scan.Revision})
+	if err != nil {
+		return nil, err
+	}
+	behind := all.Items[:0]
+	for _, o := range all.Items {
+		if o.Key > scan.After {
+			behind = append(behind, o)
+		}
+	}
+	all.Items = behind
+	if scan.Limit > 0 && len(behind) > scan.Limit {
+		all.Items, all.Remaining = behind[:scan.Limit], len(behind)-scan.Limit
+		all.Continue = backend.Token{Revision: all.Revision, Start: behind[scan.Limit-1].Key}.Encode()
+	}
+	return all, nil
+}
+
+// listError returns the error of a list as backends have it.
+func listError(err error, rev store.Revision, continued bool) error {
+	var status *StatusError
+	switch {
+	case !errors.As(err, &status):
+		return err
+	case errors.Is(err, store.ErrExpired):
+		expired := &store.ExpiredError{Requested: rev}
+		if continued {
+			return &backend.ExpiredContinueError{Expired: expired}
+		}
+		return errors.Join(expired, err)
+	case continued && status.Status.Code == 400:
+		return &backend.TokenError{Reason: "the server refuses it", Cause: err}
+	}
+	return err
+}

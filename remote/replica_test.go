@@ -1,0 +1,243 @@
+package remote_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+)
+
+// What is written at the origin is read at the replica, at the same revisions and with
+// the same identities.
+func TestReplica_HasTheOriginsRevisions(t *testing.T) {
+	origin := newServer(t)
+	a, b := origin.create("a", 1), origin.create("b", 2)
+	r := replica(t, origin.url)
+
+	l, err := r.store.Engine().List(t.Context(), engine.ListOptions{Read: engine.NotOlderThan(b.Revision)})
+	require.NoError(t, err)
+	require.Len(t, l.Items, 2)
+	require.Equal(t, b.Revision, l.Revision)
+	require.Equal(t, a.Revision, l.Items[0].Revision)
+	require.Equal(t, a.Value, l.Items[0].Value)
+
+	c := origin.resize("a", 3)
+	_, _, err = origin.store.Delete(t.Context(), "default/b", registry.DeleteOptions{})
+	require.NoError(t, err)
+	last := origin.create("b", 4)
+	events := follow(t, r.store.Engine(), b.Revision, last.Revision)
+	require.Len(t, events, 3)
+	require.Equal(t, fmt.Sprintf("[MODIFIED default/a@%d DELETED default/b@%d ADDED default/b@%d]", c.Revision, last.Revision-1, last.Revision), fmt.Sprint(events))
+	require.Equal(t, 1, events[0].Prev.Value.Spec.Size)
+	require.NotEqual(t, events[1].Object.Created, events[2].Object.Created, "it is another object")
+	require.EqualValues(t, 1, origin.lists.Load())
+}
+
+// Writes at a replica are the origin's to decide on, and the replica's readers see them.
+func TestReplica_PassesWritesOn(t *testing.T) {
+	origin := newServer(t)
+	r := replica(t, origin.url)
+	ctx := t.Context()
+
+	o, err := r.store.Create(ctx, widget("a", 0), registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 7, o.Value.Spec.Size, "the origin's default")
+	require.NotEmpty(t, o.Value.UID)
+	require.EqualValues(t, 1, origin.validated.Load())
+	require.Zero(t, r.validated.Load(), "rules run once, at the origin")
+
+	_, err = r.store.Create(ctx, widget("a", 1), registry.WriteOptions{})
+	require.ErrorIs(t, err, engine.ErrExists)
+	_, err = r.store.Create(ctx, widget("bad", -1), registry.WriteOptions{})
+	require.True(t, apierrors.IsInvalid(err), "%v", err)
+
+	var warned []string
+	grown, created, err := r.store.Update(ctx, "default/a", func(old *engine.Object[Widget]) (Widget, error) {
+		w := old.Value
+		w.Spec.Size = 5000
+		return w, nil
+	}, registry.WriteOptions{Warn: func(text string) { warned = append(warned, text) }})
+	require.NoError(t, err)
+	require.False(t, created)
+	require.Equal(t, []string{"this is large"}, warned)
+	require.Greater(t, grown.Revision, o.Revision)
+
+	seen, err := r.store.Engine().Get(ctx, "default/a", engine.GetOptions{Read: engine.NotOlderThan(grown.Revision)})
+	require.NoError(t, err)
+	require.Equal(t, 5000, seen.Value.Spec.Size)
+
+	_, err = r.store.UpdateStatus(ctx, "default/a", func(old *engine.Object[Widget]) (Widget, error) {
+		w := old.Value
+		w.Spec.Size, w.Status.Phase = 1, "Ready"
+		return w, nil
+	}, registry.WriteOptions{})
+	require.NoError(t, err)
+	there, err := origin.store.Engine().Get(ctx, "default/a", engine.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "Ready", there.Value.Status.Phase)
+	require.Equal(t, 5000, there.Value.Spec.Size)
+
+	_, err = r.store.Create(ctx, widget("dry", 1), registry.WriteOptions{DryRun: true})
+	require.NoError(t, err)
+	_, err = origin.store.Engine().Get(ctx, "default/dry", engine.GetOptions{})
+	require.ErrorIs(t, err, engine.ErrNotFound)
+
+	gone, really, err := r.store.Delete(ctx, "default/a", registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.True(t, really)
+	require.Equal(t, "Ready", gone.Value.Status.Phase)
+	require.Greater(t, gone.Revision, there.Revision)
+	_, _, err = r.store.Delete(ctx, "default/a", registry.DeleteOptions{})
+	require.ErrorIs(t, err, engine.ErrNotFound)
+}
+
+// Two writers of one object, at two replicas: none overwrites the other unseen.
+func TestReplica_WritesOfTwoReplicasAllApply(t *testing.T) {
+	origin := newServer(t)
+	origin.create("a", 1)
+	one, two := replica(t, origin.url), replica(t, origin.url)
+	done := make(chan error)
+	for _, r := range []*server{one, two} {
+		go func() {
+			for range 20 {
+				_, _, err := r.store.Update(t.Context(), "default/a", func(old *engine.Object[Widget]) (Widget, error) {
+					w := old.Value
+					w.Spec.Size++
+					return w, nil
+				}, registry.WriteOptions{})
+				if err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	require.NoError(t, <-done)
+	require.NoError(t, <-done)
+	o, err := origin.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 41, o.Value.Spec.Size)
+}
+
+// An object with finalizers is marked at the origin, and goes with the last of them.
+func TestReplica_DeletesWithFinalizers(t *testing.T) {
+	origin := newServer(t)
+	r := replica(t, origin.url)
+	w := widget("a", 1)
+	w.Finalizers = []string{"example.com/wait"}
+	_, err := r.store.Create(t.Context(), w, registry.WriteOptions{})
+	require.NoError(t, err)
+	marked, gone, err := r.store.Delete(t.Context(), "default/a", registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.False(t, gone)
+	require.NotNil(t, marked.Value.DeletionTimestamp)
+	_, _, err = r.store.Update(t.Context(), "default/a", func(old *engine.Object[Widget]) (Widget, error) {
+		w := old.Value
+		w.Finalizers = nil
+		return w, nil
+	}, registry.WriteOptions{})
+	require.NoError(t, err)
+	_, err = origin.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
+	require.ErrorIs(t, err, engine.ErrNotFound)
+}
+
+// Over the wire a replica answers as its origin does.
+func TestReplica_AnswersAsItsOriginDoes(t *testing.T) {
+	origin := newServer(t)
+	r := replica(t, origin.url)
+	send := func(method, path, media, body string) (int, string) {
+		req, err := http.NewRequestWithContext(t.Context(), method, r.url+"/apis/example.com/v1/namespaces/default/widgets"+path, strings.NewReader(body))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", media)
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return resp.StatusCode, string(text)
+	}
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	const json, merge = "application/json", "application/merge-patch+json"
+
+	code, _ := send("POST", "", json, `{"metadata":{"name":"a"},"spec":{"size":1}}`)
+	require.Equal(t, 201, code)
+	code, text := send("POST", "", json, `{"metadata":{"name":"a"}}`)
+	require.Equal(t, 409, code)
+	require.Contains(t, text, "AlreadyExists")
+	code, text = send("POST", "", json, `{"metadata":{"name":"b"},"spec":{"size":-1}}`)
+	require.Equal(t, 422, code)
+	require.Contains(t, text, "spec.size")
+	code, text = send("PATCH", "/a", merge, `{"spec":{"size":9}}`)
+	require.Equal(t, 200, code)
+	require.Contains(t, text, `"size":9`)
+	code, text = send("PUT", "/a", json, `{"metadata":{"name":"a","resourceVersion":"1"},"spec":{"size":1}}`)
+	require.Equal(t, 409, code, text)
+	code, _ = send("DELETE", "/a", json, "")
+	require.Equal(t, 200, code)
+	code, _ = send("DELETE", "/a", json, "")
+	require.Equal(t, 404, code)
+}
+
+// A tree of three levels: a watch goes on at any of its servers from where it stood at
+// another.
+func TestReplica_ClientsMoveWithinATree(t *testing.T) {
+	origin := newServer(t)
+	first := origin.create("a", 1)
+	middle := replica(t, origin.url)
+	leaf := replica(t, middle.url)
+	require.NoError(t, leaf.store.Engine().WaitFor(t.Context(), first.Revision))
+
+	o, err := leaf.store.Create(t.Context(), widget("b", 2), registry.WriteOptions{})
+	require.NoError(t, err, "a write passes two servers")
+	want := []string{}
+	for i := range 10 {
+		want = append(want, fmt.Sprintf("MODIFIED default/b@%d", origin.resize("b", 10+i).Revision))
+	}
+	last := origin.create("end", 1)
+	want = append(want, fmt.Sprintf("ADDED default/end@%d", last.Revision))
+	at := o.Revision
+	var got []string
+	for i, s := range []*server{leaf, origin, middle, leaf} {
+		until := o.Revision + engine.Revision(3*i+2)
+		if i == 3 {
+			until = last.Revision
+		}
+		for _, ev := range follow(t, s.store.Engine(), at, min(until, last.Revision)) {
+			if ev.Revision > min(until, last.Revision) {
+				break
+			}
+			got = append(got, ev.String())
+		}
+		at = min(until, last.Revision)
+	}
+	require.Equal(t, want, got)
+}
+
+// What an origin refuses is told apart, also through another server.
+func TestReplica_ErrorsAreThoseOfTheOrigin(t *testing.T) {
+	origin := newServer(t)
+	leaf := replica(t, replica(t, origin.url).url)
+	_, err := leaf.store.Create(t.Context(), widget("bad", -1), registry.WriteOptions{})
+	var status *apierrors.StatusError
+	require.True(t, errors.As(err, &status))
+	require.Equal(t, metav1.StatusReasonInvalid, status.ErrStatus.Reason)
+	require.Equal(t, "spec.size", status.ErrStatus.Details.Causes[0].Field)
+	_, err = leaf.store.Engine().Create(t.Context(), widget("plain", 1))
+	require.NoError(t, err, "an engine writes to its backend")
+	o, err := leaf.store.Engine().Get(t.Context(), "default/plain", engine.GetOptions{})
+	require.NoError(t, err)
+	_, err = leaf.store.Engine().Delete(t.Context(), "default/plain", engine.DeleteOptions{})
+	require.NoError(t, err)
+	_, err = origin.store.Engine().Get(t.Context(), o.Key, engine.GetOptions{})
+	require.ErrorIs(t, err, engine.ErrNotFound)
+}

@@ -1,0 +1,147 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// maxErrorBody is how much of an answer that is an error is read.
+const maxErrorBody = 64 << 10
+
+// request is one request to the server.
+type request struct {
+	method string
+	// namespace, name and subresource are as far as the path goes.
+	namespace, name, subresource string
+	query                        url.Values
+	body                         []byte
+}
+
+// url returns where the request goes.
+func (b *Backend) url(r *request) string {
+	segments := []string{b.config.URL, "apis", b.kind.Group, b.kind.Version}
+	if r.namespace != "" {
+		segments = append(segments, "namespaces", url.PathEscape(r.namespace))
+	}
+	segments = append(segments, b.kind.Plural)
+	for _, s := range []string{r.name, r.subresource} {
+		if s != "" {
+			segments = append(segments, url.PathEscape(s))
+		}
+	}
+	path, err := url.JoinPath(segments[0], segments[1:]...)
+	if err != nil {
+		path = segments[0] // cannot happen: the URL has been parsed
+	}
+	if len(r.query) > 0 {
+		path += "?" + r.query.Encode()
+	}
+	return path
+}
+
+// named returns a request for the object under key.
+func named(method, key string) *request {
+	namespace, name := registry.SplitKey(key)
+	return &request{method: method, namespace: namespace, name: name, query: url.Values{}}
+}
+
+// send sends the request and returns the answer, whose body the caller closes. An
+// answer that is an error is a [*StatusError]. A failure to reach the server is a
+// [backend.ErrUnavailable], as an [unsentError] if the request has not left.
+func (b *Backend) send(ctx context.Context, client *http.Client, r *request) (*http.Response, error) {
+	return b.config.send(ctx, client, r.method, b.url(r), jsonType, r.body)
+}
+
+// jsonType is what is sent, and asked for.
+const jsonType = "application/json"
+
+// send sends a request with the credentials of c.
+func (c *Config) send(ctx context.Context, client *http.Client, method, to, accept string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", accept)
+	if body != nil {
+		req.Header.Set("Content-Type", jsonType)
+	}
+	if c.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		return nil, unreachable(err)
+	}
+	if resp.StatusCode < 300 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	if err != nil {
+		text = nil // the code says enough
+	}
+	return nil, statusErrorOf(method+" "+req.URL.Path, resp.StatusCode, text)
+}
+
+// do sends the request within the timeout and returns the answer's body and code.
+func (b *Backend) do(ctx context.Context, r *request) (body []byte, header http.Header, code int, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, b.config.RequestTimeout, fmt.Errorf("%w: no answer within %v (remote.Config.RequestTimeout)", backend.ErrUnavailable, b.config.RequestTimeout))
+	defer cancel()
+	resp, err := b.send(ctx, b.client, r)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	defer resp.Body.Close()
+	body, err = io.ReadAll(resp.Body)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return nil, nil, 0, unreachable(err)
+	}
+	return body, resp.Header, resp.StatusCode, nil
+}
+
+// unsentError is a failure after which the server cannot have got the request.
+type unsentError struct{ error }
+
+func (e unsentError) Unwrap() error { return e.error }
+
+// unreachable returns err as a [backend.ErrUnavailable].
+func unreachable(err error) error {
+	wrapped := err
+	if !errors.Is(err, backend.ErrUnavailable) {
+		wrapped = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return unsentError{wrapped}
+	}
+	return wrapped
+}
+
+// outcome returns the error of a write: of one that the server may have carried out,
+// although it did not say so, a [*backend.UncertainError].
+func outcome(verb, key string, err error) error {
+	var status *StatusError
+	var unsent unsentError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &unsent), errors.As(err, &status) && status.Status.Code < http.StatusInternalServerError:
+		return err
+	}
+	return &backend.UncertainError{Verb: verb, Key: key, Cause: err}
+}

@@ -1,0 +1,279 @@
+package remote
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// overdue is how long after the time that a watch asked to last its connection is given
+// up: the server, or something on the way, no longer answers.
+const overdue = 30 * time.Second
+
+// stream reads one watch's connections, one after the other, on one goroutine.
+type stream struct {
+	backend *Backend
+	watch   *watch
+	request *request
+	// body is of the connection, nil if there is none. hangUp ends it.
+	body   io.ReadCloser
+	cancel context.CancelFunc
+	// through is the revision after which the next connection begins.
+	through store.Revision
+	// pause is how long to wait before the next connection.
+	pause time.Duration
+	// known are the objects as they were last, for events that say what was before;
+	// nil if the consumer knows.
+	known map[string]*store.Object
+}
+
+// remember lists what there is at a revision.
+func (s *stream) remember(ctx context.Context, prefix string, at store.Revision) error {
+	s.known = map[string]*store.Object{}
+	for opts := (backend.ListOptions{Prefix: prefix, Revision: at}); ; {
+		page, err := s.backend.List(ctx, opts)
+		if err != nil {
+			return err
+		}
+		for _, o := range page.Items {
+			s.known[o.Key] = o
+		}
+		if page.Continue == "" {
+			return nil
+		}
+		opts.Revision, opts.Continue = 0, page.Continue
+	}
+}
+
+// connect opens a connection that begins after through.
+func (s *stream) connect(ctx context.Context) error {
+	lasts := s.backend.config.WatchTimeout
+	lasts += rand.N(lasts/2 + 1)
+	query := url.Values{
+		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {s.through.String()},
+		"timeoutSeconds": {strconv.Itoa(int(lasts / time.Second))},
+	}
+	s.backend.selectors(query)
+	r := *s.request
+	r.query = query
+	ctx, s.cancel = context.WithTimeout(ctx, lasts+overdue)
+	resp, err := s.backend.send(ctx, s.backend.watches, &r)
+	if err != nil {
+		s.cancel()
+		return err
+	}
+	s.body = resp.Body
+	return nil
+}
+
+// hangUp closes the connection, if there is one.
+func (s *stream) hangUp() {
+	if s.body != nil {
+		s.cancel()
+		_ = s.body.Close() // nothing was written to it
+		s.body = nil
+	}
+}
+
+// run reads connections until the watch ends.
+func (s *stream) run(ctx context.Context) {
+	defer close(s.watch.done)
+	defer s.hangUp()
+	for {
+		before := s.through
+		err := s.read()
+		s.hangUp()
+		if s.through > before {
+			s.pause = s.backend.config.MinPause
+		}
+		if err = s.reconnect(ctx, err); err != nil {
+			s.watch.end(s.watchError(err))
+			return
+		}
+	}
+}
+
+// reconnect opens the next connection after one that ended with err, which may be nil.
+func (s *stream) reconnect(ctx context.Context, err error) error {
+	for {
+		if err := s.wait(ctx, err); err != nil {
+			return err
+		}
+		if err = s.connect(ctx); err == nil {
+			return nil
+		}
+	}
+}
+
+// wait waits before the next connection, if err allows for one; otherwise it returns
+// it.
+func (s *stream) wait(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return store.ErrClosed
+	}
+	pause := s.pause/2 + rand.N(s.pause/2+1)
+	var status *StatusError
+	var frame *FrameError
+	switch {
+	case errors.As(err, &frame):
+		return err
+	case errors.As(err, &status):
+		if !status.passing() || errors.Is(err, store.ErrFuture) {
+			return err
+		}
+		if d := status.Status.Details; d != nil {
+			pause = max(pause, time.Duration(d.RetryAfterSeconds)*time.Second)
+		}
+	}
+	if err != nil && s.backend.config.OnError != nil {
+		s.backend.config.OnError(err)
+	}
+	s.pause = min(2*s.pause, s.backend.config.MaxPause)
+	select {
+	case <-time.After(pause):
+		return nil
+	case <-ctx.Done():
+		return store.ErrClosed
+	}
+}
+
+// watchError returns the error of a watch as backends have it.
+func (s *stream) watchError(err error) error {
+	switch {
+	case errors.Is(err, store.ErrExpired):
+		return errors.Join(&store.ExpiredError{Requested: s.through}, err)
+	case errors.Is(err, store.ErrFuture):
+		return errors.Join(&store.FutureError{Requested: s.through}, err)
+	}
+	return err
+}
+
+// read passes frames on until the connection ends. It returns nil if the server has
+// ended it. Frames that have arrived together are passed on together, so that events of
+// one revision are.
+func (s *stream) read() error {
+	lines := &lineReader{in: bufio.NewReaderSize(s.body, 64<<10), limit: max(MaxFrame, s.backend.config.Buffer)}
+	var arrived []received
+	size := 0
+	for {
+		line, more, err := lines.next()
+		if err == nil && len(line) > 0 { // an empty one keeps the connection alive
+			var ev store.Event
+			if ev, err = s.frame(line); err == nil {
+				arrived, size = append(arrived, received{ev, len(line)}), size+len(line)
+			}
+		}
+		if more && err == nil && size < s.backend.config.Buffer {
+			continue
+		}
+		if !s.watch.put(arrived) {
+			return store.ErrClosed
+		}
+		if n := len(arrived); n > 0 {
+			s.through = max(s.through, arrived[n-1].event.Revision)
+		}
+		arrived, size = nil, 0
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, errFrameTooLarge):
+			return s.broken(err)
+		case err != nil:
+			return s.ended(err)
+		}
+	}
+}
+
+// ended returns the error of a connection that ended with err.
+func (s *stream) ended(err error) error {
+	var status *StatusError
+	var frame *FrameError
+	if errors.As(err, &status) || errors.As(err, &frame) {
+		return err
+	}
+	return unreachable(err)
+}
+
+func (s *stream) broken(cause error) error {
+	return &FrameError{Request: http.MethodGet + " " + s.backend.url(s.request), Cause: cause}
+}
+
+// frame returns the event of a line.
+func (s *stream) frame(line []byte) (store.Event, error) {
+	var f struct {
+		Type   string
+		Object json.RawMessage
+	}
+	if err := json.Unmarshal(line, &f); err != nil {
+		return store.Event{}, s.broken(err)
+	}
+	return s.eventOf(f.Type, f.Object)
+}
+
+// eventOf returns the event of a frame, or the error that an ERROR frame is.
+func (s *stream) eventOf(name string, object []byte) (ev store.Event, err error) {
+	switch name {
+	case "ADDED":
+		ev, err = s.event(store.Added, object)
+	case "MODIFIED":
+		ev, err = s.event(store.Modified, object)
+	case "DELETED":
+		ev, err = s.event(store.Deleted, object)
+	case "BOOKMARK":
+		ev, err = bookmark(object)
+	case "ERROR":
+		status := metav1.Status{}
+		if err = json.Unmarshal(object, &status); err == nil && status.Code != 0 {
+			return ev, &StatusError{Request: http.MethodGet + " " + s.backend.url(s.request), Status: status}
+		}
+		err = errors.Join(errors.New("an ERROR event without a Status"), err)
+	default:
+		err = fmt.Errorf("an event of the type %q", name)
+	}
+	if err != nil {
+		return ev, s.broken(err)
+	}
+	return ev, nil
+}
+
+// bookmark returns an event that tells how far the server is.
+func bookmark(object []byte) (store.Event, error) {
+	var o metav1.PartialObjectMetadata
+	if err := json.Unmarshal(object, &o); err != nil {
+		return store.Event{}, err
+	}
+	rev, err := revisionOf(o.ResourceVersion)
+	return store.Event{Type: store.Bookmark, Revision: rev}, err
+}
+
+// event returns the event of an object.
+func (s *stream) event(what store.EventType, object []byte) (store.Event, error) {
+	o, err := s.backend.decode(object, time.Now())
+	if err != nil {
+		return store.Event{}, err
+	}
+	ev := store.Event{Type: what, Revision: o.Revision, Object: o}
+	if s.known == nil {
+		return ev, nil
+	}
+	ev.Prev = s.known[o.Key]
+	if what == store.Deleted {
+		delete(s.known, o.Key)
+	} else {
+		s.known[o.Key] = o
+	}
+	return ev, nil
+}

@@ -1,0 +1,211 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// watch is a [backend.Watcher] over as many connections as it takes.
+//
+//	stream ──add──▶ events ──Next──▶ consumer
+//	   ▲              │ full: wait for room
+//	   └──────────────┘
+type watch struct {
+	backend *Backend
+	prefix  string
+	notify  func()
+	cancel  context.CancelFunc
+	// done is closed when the goroutine has ended.
+	done chan struct{}
+
+	mu   sync.Mutex
+	room sync.Cond
+	// events were read and not taken; held is how many bytes they came in.
+	events []received
+	held   int
+	// through is up to where the events are complete, taken up to where they were
+	// taken.
+	through, taken store.Revision
+	// waiting: the consumer has found nothing, and is to be notified.
+	waiting bool
+	// err ends the watch when the events are taken; ErrClosed at once.
+	err error
+
+	// notifying is held during notify, so that Close can wait for it.
+	notifying sync.Mutex
+	silent    bool
+}
+
+// received is an event and how many bytes it came in.
+type received struct {
+	event store.Event
+	size  int
+}
+
+// Watch follows the kind from opts.From.
+func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	if err := errors.Join(b.open(), opts.Validate()); err != nil {
+		return nil, err
+	}
+	from := opts.From
+	if from == 0 {
+		var err error
+		if from, err = b.Revision(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s := &stream{backend: b, request: b.collection(opts.Prefix), through: from, pause: b.config.MinPause}
+	if !opts.NoPrev {
+		if err := s.remember(ctx, opts.Prefix, from); err != nil {
+			return nil, err
+		}
+	}
+	life, cancel := context.WithCancel(context.Background())
+	unlink := context.AfterFunc(ctx, cancel)
+	err := s.connect(life)
+	if !unlink() || err != nil { // ctx may have ended it
+		cancel()
+		s.hangUp()
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		return nil, s.watchError(err)
+	}
+	w := &watch{
+		backend: b, prefix: opts.Prefix, notify: opts.Notify, cancel: cancel, done: make(chan struct{}),
+		through: from, taken: from, waiting: true,
+	}
+	w.room.L = &w.mu
+	s.watch = w
+	if !b.add(w) {
+		cancel()
+		s.hangUp()
+		return nil, store.ErrClosed
+	}
+	go s.run(life)
+	return w, nil
+}
+
+// add makes Close end w. It fails if the backend is closed.
+func (b *Backend) add(w *watch) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	b.running[w] = struct{}{}
+	return true
+}
+
+func (b *Backend) remove(w *watch) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.running, w)
+}
+
+// Next returns what has arrived.
+func (w *watch) Next(limit int) (backend.Batch, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil && (len(w.events) == 0 || errors.Is(w.err, store.ErrClosed)) {
+		return backend.Batch{}, w.err
+	}
+	batch := backend.Batch{After: w.taken, Through: w.through}
+	if n := w.whole(max(limit, 1)); n > 0 {
+		batch.Events = w.take(n)
+		if len(w.events) > 0 {
+			batch.Through = batch.Events[n-1].Revision
+		}
+	}
+	w.waiting = len(batch.Events) == 0 && batch.Through == batch.After
+	w.taken = batch.Through
+	return batch, nil
+}
+
+// whole returns how many events to take, so that none of the same revision is left.
+func (w *watch) whole(limit int) int {
+	n := min(limit, len(w.events))
+	for n > 0 && n < len(w.events) && w.events[n].event.Revision == w.events[n-1].event.Revision {
+		n++
+	}
+	return n
+}
+
+// take takes n events and makes room for more.
+func (w *watch) take(n int) []store.Event {
+	events := make([]store.Event, n)
+	for i, r := range w.events[:n] {
+		events[i] = r.event
+		w.held -= r.size
+	}
+	w.events = slices.Delete(w.events, 0, n)
+	w.room.Broadcast()
+	return events
+}
+
+// put hands events on, and waits for room before. It reports false if the watch has
+// ended.
+func (w *watch) put(arrived []received) bool {
+	w.mu.Lock()
+	for w.held >= w.backend.config.Buffer && w.err == nil {
+		w.room.Wait()
+	}
+	ok := w.err == nil
+	for _, r := range arrived {
+		w.through = max(w.through, r.event.Revision)
+		if ok && r.event.Type != store.Bookmark && store.HasPrefix(r.event.Object.Key, w.prefix) {
+			w.events, w.held = append(w.events, r), w.held+r.size
+		}
+	}
+	w.mu.Unlock()
+	if len(arrived) > 0 {
+		w.tell()
+	}
+	return ok
+}
+
+// tell notifies a consumer that waits.
+func (w *watch) tell() {
+	w.mu.Lock()
+	due := w.waiting
+	w.waiting = false
+	w.mu.Unlock()
+	if !due {
+		return
+	}
+	w.notifying.Lock()
+	defer w.notifying.Unlock()
+	if !w.silent {
+		w.notify()
+	}
+}
+
+// end makes Next return err when the events are taken.
+func (w *watch) end(err error) {
+	w.mu.Lock()
+	if w.err == nil {
+		w.err = err
+	}
+	w.room.Broadcast()
+	w.mu.Unlock()
+	w.cancel()
+	w.tell()
+}
+
+// Close ends the watch and waits for its goroutine.
+func (w *watch) Close() {
+	w.notifying.Lock()
+	w.silent = true
+	w.notifying.Unlock()
+	w.end(store.ErrClosed)
+	w.mu.Lock()
+	w.err, w.events, w.held = store.ErrClosed, nil, 0
+	w.mu.Unlock()
+	<-w.done
+	w.backend.remove(w)
+}
