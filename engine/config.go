@@ -21,21 +21,12 @@ import (
 // revision that it needs: the API server's 3 s.
 const DefaultFreshnessTimeout = 3 * time.Second
 
-// ErrConfig: the configuration is invalid. Every configuration error matches it.
-var ErrConfig = errors.New("invalid configuration")
+// ErrConfig: the configuration is invalid. Every error about a setting or an option
+// matches it, of whatever package.
+var ErrConfig = usercode.ErrConfig
 
-// ConfigError names the wrong field and what to write instead.
-type ConfigError struct {
-	Field   string
-	Problem string
-}
-
-func (e *ConfigError) Error() string {
-	return fmt.Sprintf("invalid configuration: %s %s", e.Field, e.Problem)
-}
-
-// Is makes errors.Is(err, ErrConfig) true.
-func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
+// ConfigError names the wrong Field, and the Problem with it and what to write instead.
+type ConfigError = usercode.ConfigError
 
 // Fields are the fields for field selectors and [Config].Index, each
 // with a function that returns its value, as in
@@ -135,14 +126,14 @@ type Config[T any] struct {
 // check returns a [*ConfigError] for the first of the functions that is wrong.
 func (c *Config[T]) check() error {
 	if len(c.IndexLabels) > 0 && c.Labels == nil {
-		return &ConfigError{"IndexLabels", "names labels, but Labels is nil; give a function that returns them"}
+		return &ConfigError{Field: "IndexLabels", Problem: "names labels, but Labels is nil; give a function that returns them"}
 	}
 	for name, get := range c.Fields {
 		switch {
 		case name == "" || strings.TrimSpace(name) != name || strings.ContainsAny(name, "=!,"):
-			return &ConfigError{"Fields", fmt.Sprintf("has the name %q; give one that a selector can contain, such as spec.nodeName", name)}
+			return &ConfigError{Field: "Fields", Problem: fmt.Sprintf("has the name %q; give one that a selector can contain, such as spec.nodeName", name)}
 		case get == nil:
-			return &ConfigError{"Fields", fmt.Sprintf("has no function for %q; give one that returns the field's value", name)}
+			return &ConfigError{Field: "Fields", Problem: fmt.Sprintf("has no function for %q; give one that returns the field's value", name)}
 		}
 	}
 	return nil
@@ -190,13 +181,13 @@ func (c Config[T]) settings() settings {
 func (s *settings) validate() error {
 	switch {
 	case s.bookmarkPeriod < 0:
-		return &ConfigError{"BookmarkPeriod", "is negative; zero means one minute"}
+		return &ConfigError{Field: "BookmarkPeriod", Problem: "is negative; zero means one minute"}
 	case s.freshnessTimeout < 0:
-		return &ConfigError{"FreshnessTimeout", "is negative; zero means 3 s"}
+		return &ConfigError{Field: "FreshnessTimeout", Problem: "is negative; zero means 3 s"}
 	case s.verifyEvery < 0:
-		return &ConfigError{"VerifyEvery", "is negative; zero means never"}
+		return &ConfigError{Field: "VerifyEvery", Problem: "is negative; zero means never"}
 	case s.verifyEvery > 0 && !s.cached():
-		return &ConfigError{"VerifyEvery", "is set, but NoCache turns the cache off: there is nothing to compare"}
+		return &ConfigError{Field: "VerifyEvery", Problem: "is set, but NoCache turns the cache off: there is nothing to compare"}
 	}
 	if err := configError(s.window.Validate("Window")); err != nil {
 		return err
@@ -204,11 +195,11 @@ func (s *settings) validate() error {
 	return s.resolveIndexes()
 }
 
-// configError converts the storage's error about a setting, which the user has set in
-// the engine's configuration, to a [*ConfigError].
+// configError returns the storage's error about a setting with the name that the setting
+// has in the engine's configuration.
 func configError(err error) error {
 	if wrong := (*usercode.ConfigError)(nil); errors.As(err, &wrong) {
-		return &ConfigError{strings.TrimPrefix(wrong.Field, "Options."), wrong.Problem}
+		return &ConfigError{Field: strings.TrimPrefix(wrong.Field, "Options."), Problem: wrong.Problem}
 	}
 	return err
 }
@@ -218,19 +209,19 @@ func (s *settings) resolveIndexes() error {
 	for _, name := range s.index {
 		a, err := s.schema.Fields.Attribute(name)
 		if err != nil {
-			return fmt.Errorf("%w: %w", &ConfigError{"Index", "names what Fields does not declare"}, err)
+			return fmt.Errorf("%w: %w", &ConfigError{Field: "Index", Problem: "names what Fields does not declare"}, err)
 		}
 		s.indexes = append(s.indexes, a)
 	}
 	for _, name := range s.indexLabels {
 		if name == "" {
-			return &ConfigError{"IndexLabels", "has an empty name; give the label's name"}
+			return &ConfigError{Field: "IndexLabels", Problem: "has an empty name; give the label's name"}
 		}
 		s.indexes = append(s.indexes, store.LabelAttribute(name))
 	}
 	for i, a := range s.indexes {
 		if slices.Contains(s.indexes[:i], a) {
-			return &ConfigError{"Index", fmt.Sprintf("names %s twice", a)}
+			return &ConfigError{Field: "Index", Problem: fmt.Sprintf("names %s twice", a)}
 		}
 	}
 	return nil

@@ -115,3 +115,15 @@ func unset(options any) (names []string) {
 	}
 	return slices.Clip(names)
 }
+
+// An option that is wrong is the same error whichever package has checked it.
+func TestErrConfig_IsThatOfEveryPackage(t *testing.T) {
+	e, ctx := newEngine(t, nil)
+	_, err := e.Update(ctx, "a", nil, engine.UpdateOptions{})
+	var wrong *engine.ConfigError
+	require.ErrorIs(t, err, engine.ErrConfig)
+	require.ErrorAs(t, err, &wrong)
+	require.Equal(t, "change", wrong.Field)
+	_, err = memory.New(cfg().Schema(), memory.Options{Retain: engine.Window{MaxEvents: -1}})
+	require.ErrorIs(t, err, engine.ErrConfig)
+}

@@ -31,10 +31,10 @@ func (s Source[T]) Type() reflect.Type { return reflect.TypeFor[T]() }
 // a Source has, that does not return T.
 func (s Source[T]) Validate() error {
 	if s.ListerWatcher == nil {
-		return &ConfigError{"Source", "is missing; give the Source of an engine, or SourceOf a backend"}
+		return &ConfigError{Field: "Source", Problem: "is missing; give the Source of an engine, or SourceOf a backend"}
 	}
 	if from, ok := s.ListerWatcher.(interface{ Type() reflect.Type }); ok && from.Type() != s.Type() {
-		return &ConfigError{"Source", fmt.Sprintf("holds objects of %v, not of %v; give a source of that type", from.Type(), s.Type())}
+		return &ConfigError{Field: "Source", Problem: fmt.Sprintf("holds objects of %v, not of %v; give a source of that type", from.Type(), s.Type())}
 	}
 	return nil
 }

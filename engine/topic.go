@@ -117,14 +117,14 @@ func newTopic(cfg settings, opts TopicOptions) topicCore {
 func (o *TopicOptions) validate() error {
 	switch {
 	case o.Replay < 0:
-		return &ConfigError{"TopicOptions.Replay", fmt.Sprintf("is %d; give the number of messages to keep, or zero", o.Replay)}
+		return &ConfigError{Field: "TopicOptions.Replay", Problem: fmt.Sprintf("is %d; give the number of messages to keep, or zero", o.Replay)}
 	case o.Buffer < 0:
-		return &ConfigError{"TopicOptions.Buffer", fmt.Sprintf("is %d; give a number of messages, or zero for the default", o.Buffer)}
+		return &ConfigError{Field: "TopicOptions.Buffer", Problem: fmt.Sprintf("is %d; give a number of messages, or zero for the default", o.Buffer)}
 	case o.Window.MinEvents != 0:
-		return &ConfigError{"TopicOptions.Window.MinEvents", "is set; give Replay, which means the same"}
+		return &ConfigError{Field: "TopicOptions.Window.MinEvents", Problem: "is set; give Replay, which means the same"}
 	}
 	if problem := policyProblem(o.Policy); problem != "" {
-		return &ConfigError{"TopicOptions.Policy", problem}
+		return &ConfigError{Field: "TopicOptions.Policy", Problem: problem}
 	}
 	o.Window.MinEvents = o.Replay
 	return nil
