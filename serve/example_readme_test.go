@@ -13,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/serve"
 )
 
@@ -95,5 +97,54 @@ func Example_readme() {
 	// 201 Created
 	// 422 Unprocessable Entity
 	// {"type":"ADDED" <nil>
+	// served: <nil>
+}
+
+func replicaOf(origin string) (*registry.Store[Lamp], *remote.Backend, error) {
+	lamps := registry.Config[Lamp]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Lamp"}}
+	format, err := registry.FormatOf(lamps)
+	if err != nil {
+		return nil, nil, err
+	}
+	there, err := remote.New(format, remote.Config{URL: origin})
+	if err != nil {
+		return nil, nil, err
+	}
+	lamps.Engine.Backend = there // is closed after the store
+	replica, err := registry.New(lamps)
+	return replica, there, err
+}
+
+func Example_readmeReplica() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	listening := make(chan net.Addr, 1)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- serveLamps(ctx, serve.Listen{Address: "127.0.0.1:0", Ready: func(at net.Addr) { listening <- at }})
+	}()
+	replica, there, err := replicaOf("http://" + (<-listening).String())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	desk := Lamp{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "desk"}, Spec: LampSpec{Watts: 9}}
+	made, err := replica.Create(ctx, desk, registry.WriteOptions{}) // is created at the origin
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	here, err := replica.Engine().Get(ctx, "default/desk", engine.GetOptions{Read: engine.NotOlderThan(made.Revision)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(here.Value.Name, here.Value.Spec.Watts, here.Revision == made.Revision)
+	fmt.Println(replica.Close(), there.Close())
+	stop()
+	fmt.Println("served:", <-ended)
+	// Output:
+	// desk 9 true
+	// <nil> <nil>
 	// served: <nil>
 }

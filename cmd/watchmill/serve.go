@@ -7,20 +7,22 @@ import (
 )
 
 type serveCommand struct {
-	Listen     string   `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen; port 0 is any that is free. Other than loopback it needs TLS and tokens."`
-	CRD        []string `name:"crd" required:"" placeholder:"FILE" help:"CustomResourceDefinition manifests of the kinds to serve."`
-	Data       string   `default:"memory" placeholder:"WHERE" help:"Where objects live: memory, or bolt:FILE, which lasts."`
-	Kubeconfig string   `placeholder:"FILE" help:"Write a kubeconfig for the server to this file."`
-	TokenFile  string   `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\"."`
-	TLSCert    string   `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server."`
-	TLSKey     string   `name:"tls-key" placeholder:"FILE" help:"Private key of the certificate."`
-	Host       []string `placeholder:"NAME" help:"A name that clients may call the server by, beside addresses and localhost."`
+	Listen            string   `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen; port 0 is any that is free. Other than loopback it needs TLS and tokens."`
+	CRD               []string `name:"crd" placeholder:"FILE" help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none."`
+	Data              string   `default:"memory" placeholder:"WHERE" help:"Where objects live: memory, or bolt:FILE, which lasts."`
+	Upstream          string   `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there."`
+	UpstreamTokenFile string   `placeholder:"FILE" help:"The bearer token for --upstream."`
+	Kubeconfig        string   `placeholder:"FILE" help:"Write a kubeconfig for the server to this file."`
+	TokenFile         string   `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\"."`
+	TLSCert           string   `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server."`
+	TLSKey            string   `name:"tls-key" placeholder:"FILE" help:"Private key of the certificate."`
+	Host              []string `placeholder:"NAME" help:"A name that clients may call the server by, beside addresses and localhost."`
 }
 
 // Run serves until an interrupt or a SIGTERM, and drains.
 func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 	return server.Run(ctx, server.Options{
-		Listen: c.Listen, CRDs: c.CRD, Data: c.Data, Kubeconfig: c.Kubeconfig,
+		Listen: c.Listen, CRDs: c.CRD, Data: c.Data, Upstream: c.Upstream, UpstreamTokenFile: c.UpstreamTokenFile, Kubeconfig: c.Kubeconfig,
 		TokenFile: c.TokenFile, CertFile: c.TLSCert, KeyFile: c.TLSKey, Hosts: c.Host,
 		Out: t.stdout, Log: t.stderr,
 	})

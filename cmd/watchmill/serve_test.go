@@ -63,7 +63,10 @@ func (o *servedOutput) url(t *testing.T) string {
 func serving(t *testing.T, opts server.Options) (url string, stop func()) {
 	t.Helper()
 	out := newServedOutput()
-	opts.Listen, opts.CRDs, opts.Out, opts.Log = "127.0.0.1:0", []string{manifests}, out, io.Discard
+	opts.Listen, opts.Out, opts.Log = "127.0.0.1:0", out, io.Discard
+	if opts.Upstream == "" {
+		opts.CRDs = []string{manifests}
+	}
 	opts.Limits = serve.Limits{ShutdownDelay: 1, DrainWatches: 1}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -125,6 +128,26 @@ func TestServe_TokensAreAskedFor(t *testing.T) {
 	require.Contains(t, string(config), `"token": "secret"`)
 }
 
+// A replica serves what its origin does, and passes writes on.
+func TestServe_UpstreamIsAReplica(t *testing.T) {
+	origin, stopOrigin := serving(t, server.Options{Data: "memory"})
+	replica, stopReplica := serving(t, server.Options{Data: "memory", Upstream: origin})
+	defer stopOrigin()
+	defer stopReplica()
+	code, made := call(t, "POST", replica+inDefault, "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"size":3}}`)
+	require.Equal(t, 201, code, made)
+	for _, url := range []string{origin, replica} {
+		code, got := call(t, "GET", url+inDefault+"/a", "", "")
+		require.Equal(t, 200, code)
+		require.JSONEq(t, made, got)
+	}
+	code, refused := call(t, "POST", replica+inDefault, "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"b"},"spec":{"size":"large"}}`)
+	require.Equal(t, 422, code, "the origin's schema decides: %s", refused)
+	code, discovered := call(t, "GET", replica+"/apis/example.com/v1", "", "")
+	require.Equal(t, 200, code)
+	require.Contains(t, discovered, `"widgets/status"`)
+}
+
 func TestServe_SaysWhatItServesAndWhatItDoesNot(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -153,6 +176,9 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"no such file":        {"--crd", filepath.Join(dir, "none")},
 		"no document":         {"--crd", empty},
 		`--data is "tape"`:    {"--crd", manifests, "--data", "tape"},
+		"beside --upstream":   {"--upstream", "http://127.0.0.1:1", "--crd", manifests, "--data", "bolt:x"},
+		"remote.Config.URL":   {"--upstream", "here"},
+		"has no token":        {"--upstream", "http://127.0.0.1:1", "--upstream-token-file", empty},
 		"others can reach":    {"--crd", manifests, "--listen", "0.0.0.0:0"},
 		"host:port":           {"--crd", manifests, "--listen", "here"},
 		"--tls-cert":          {"--crd", manifests, "--tls-cert", empty, "--tls-key", empty},

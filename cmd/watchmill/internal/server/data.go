@@ -3,13 +3,14 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
-	"github.com/watchmill/watchmill/registry/crd"
+	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 )
 
@@ -19,16 +20,26 @@ type object = unstructured.Unstructured
 // data is where the objects of all kinds live, on one host.
 type data struct {
 	host   *engine.Host
-	file   *bolt.File // nil in memory
+	file   *bolt.File     // nil in memory
+	origin *remote.Config // nil if this is no replica
 	stores []*registry.Store[object]
-	logs   []*bolt.Backend
+	// backends are what is below the stores, apart from memory.
+	backends []io.Closer
 }
 
-// openData opens what --data says.
-func openData(where string) (*data, error) {
-	d := &data{}
+// openData opens what --data or --upstream says.
+func openData(opts *Options) (*data, error) {
+	d, where := &data{}, opts.Data
 	name, isFile := strings.CutPrefix(where, "bolt:")
 	switch {
+	case opts.Upstream != "" && where != "memory":
+		return nil, &engine.ConfigError{Field: "--data", Problem: "cannot be given beside --upstream: a replica's objects are at the server that it follows"}
+	case opts.Upstream != "":
+		origin, err := opts.origin()
+		if err != nil {
+			return nil, err
+		}
+		d.origin = &origin
 	case isFile && name != "":
 		var err error
 		if d.file, err = bolt.Open(name, bolt.Options{}); err != nil {
@@ -46,16 +57,11 @@ func openData(where string) (*data, error) {
 }
 
 // open opens the objects of a kind.
-func (d *data) open(of *crd.Definition) (*registry.Store[object], error) {
-	cfg := of.Config()
+func (d *data) open(k kind) (*registry.Store[object], error) {
+	cfg := k.config
 	cfg.Engine.Host = d.host
-	if d.file != nil {
-		log, err := bolt.New(d.file, of.Kind.Plural+"."+of.Kind.Group, bolt.Config{Schema: registry.Schema(cfg)})
-		if err != nil {
-			return nil, err
-		}
-		d.logs = append(d.logs, log)
-		cfg.Engine.Backend = log
+	if err := d.addBackend(&cfg); err != nil {
+		return nil, err
 	}
 	s, err := registry.New(cfg)
 	if err != nil {
@@ -65,14 +71,37 @@ func (d *data) open(of *crd.Definition) (*registry.Store[object], error) {
 	return s, nil
 }
 
+// addBackend puts the kind's objects where they live, if that is not in memory.
+func (d *data) addBackend(cfg *registry.Config[object]) error {
+	switch {
+	case d.origin != nil:
+		format, err := registry.FormatOf(*cfg)
+		if err != nil {
+			return err
+		}
+		there, err := remote.New(format, *d.origin)
+		if err != nil {
+			return err
+		}
+		d.backends, cfg.Engine.Backend = append(d.backends, there), there
+	case d.file != nil:
+		log, err := bolt.New(d.file, cfg.Kind.Plural+"."+cfg.Kind.Group, bolt.Config{Schema: registry.Schema(*cfg)})
+		if err != nil {
+			return err
+		}
+		d.backends, cfg.Engine.Backend = append(d.backends, log), log
+	}
+	return nil
+}
+
 // close closes everything, the upper parts first.
 func (d *data) close() error {
 	var errs []error
 	for _, s := range d.stores {
 		errs = append(errs, s.Close())
 	}
-	for _, log := range d.logs {
-		errs = append(errs, log.Close())
+	for _, b := range d.backends {
+		errs = append(errs, b.Close())
 	}
 	if d.file != nil {
 		errs = append(errs, d.file.Close())

@@ -4,4 +4,5 @@
 //	--crd FILE ──crd.Parse──▶ Definition ──▶ registry.Store ──▶ serve.Server ──▶ --listen
 //	                                            │
 //	                              --data: memory, or one file
+//	                              --upstream: another server, of which this is a replica
 package server

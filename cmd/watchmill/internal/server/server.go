@@ -8,13 +8,11 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
-	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/serve"
 )
 
@@ -25,6 +23,9 @@ type Options struct {
 	CRDs   []string
 	// Data is "memory" or "bolt:FILE".
 	Data string
+	// Upstream is the URL of a server to be a replica of, "" for none, and
+	// UpstreamTokenFile has the bearer token for it.
+	Upstream, UpstreamTokenFile string
 	// Kubeconfig is a file to write, "" for none.
 	Kubeconfig string
 	// TokenFile has the users, "" for none. CertFile and KeyFile are for TLS.
@@ -38,13 +39,13 @@ type Options struct {
 }
 
 // Run serves until ctx is done, drains and closes everything. What is wrong with
-// the options or the manifests is an [engine.ErrConfig] or a [crd.ErrManifest].
+// the options or the manifests is an [engine.ErrConfig] or a crd.ErrManifest.
 func Run(ctx context.Context, opts Options) (err error) {
-	definitions, err := opts.definitions()
+	kinds, err := opts.kinds(ctx)
 	if err != nil {
 		return err
 	}
-	data, err := openData(opts.Data)
+	data, err := openData(&opts)
 	if err != nil {
 		return err
 	}
@@ -55,8 +56,8 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, d := range definitions {
-		store, err := data.open(d)
+	for _, k := range kinds {
+		store, err := data.open(k)
 		if err != nil {
 			return err
 		}
@@ -70,28 +71,11 @@ func Run(ctx context.Context, opts Options) (err error) {
 	listening, stop := context.WithCancel(ctx)
 	defer stop()
 	listen.Ready = func(at net.Addr) {
-		if unwritten = opts.announce(at, definitions, token); unwritten != nil {
+		if unwritten = opts.announce(at, kinds, token); unwritten != nil {
 			stop()
 		}
 	}
 	return errors.Join(server.ListenAndServe(listening, listen), unwritten)
-}
-
-// definitions reads the manifests.
-func (o *Options) definitions() ([]*crd.Definition, error) {
-	var all []*crd.Definition
-	for _, name := range o.CRDs {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, &engine.ConfigError{Field: "--crd", Problem: "cannot be read: " + err.Error()}
-		}
-		some, err := crd.Parse(file)
-		if err = errors.Join(err, file.Close()); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		all = append(all, some...)
-	}
-	return all, nil
 }
 
 // secure sets users and TLS, and returns a token that a kubeconfig can have.
@@ -115,15 +99,19 @@ func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (token string,
 }
 
 // announce says where and what is served, and what is not honoured.
-func (o *Options) announce(at net.Addr, definitions []*crd.Definition, token string) error {
+func (o *Options) announce(at net.Addr, kinds []kind, token string) error {
 	url := "http://" + at.String()
 	if o.CertFile != "" {
 		url = "https://" + at.String()
 	}
 	fmt.Fprintf(o.Out, "serving %s\n", url)
-	for _, d := range definitions {
-		fmt.Fprintf(o.Out, "  %s.%s/%s\n", d.Kind.Plural, d.Kind.Group, d.Kind.Version)
-		for _, note := range d.Notes {
+	if o.Upstream != "" {
+		fmt.Fprintf(o.Out, "a replica of %s\n", o.Upstream)
+	}
+	for _, k := range kinds {
+		of := k.config.Kind
+		fmt.Fprintf(o.Out, "  %s.%s/%s\n", of.Plural, of.Group, of.Version)
+		for _, note := range k.notes {
 			fmt.Fprintf(o.Out, "    note: %s\n", note)
 		}
 	}

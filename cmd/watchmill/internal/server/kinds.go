@@ -1,0 +1,80 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/crd"
+	"github.com/watchmill/watchmill/remote"
+)
+
+// kind is a kind to serve.
+type kind struct {
+	config registry.Config[object]
+	// notes are what is asked for and not honoured.
+	notes []string
+}
+
+// kinds returns what the manifests define or, of a replica without any, what the
+// server that it follows serves.
+func (o *Options) kinds(ctx context.Context) ([]kind, error) {
+	switch {
+	case len(o.CRDs) > 0:
+		return o.definedKinds()
+	case o.Upstream == "":
+		return nil, &engine.ConfigError{Field: "--crd", Problem: "is missing; give a manifest, or a server to follow by --upstream"}
+	}
+	cfg, err := o.origin()
+	if err != nil {
+		return nil, err
+	}
+	served, err := remote.Kinds(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("--upstream: %w", err)
+	}
+	if len(served) == 0 {
+		return nil, &engine.ConfigError{Field: "--upstream", Problem: fmt.Sprintf("is %s, which serves no kind that can be watched", o.Upstream)}
+	}
+	var all []kind
+	for _, s := range served {
+		all = append(all, kind{registry.Config[object]{Kind: s.Kind, Schema: s.Schema}, nil})
+	}
+	return all, nil
+}
+
+// definedKinds reads the manifests.
+func (o *Options) definedKinds() ([]kind, error) {
+	var all []kind
+	for _, name := range o.CRDs {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, &engine.ConfigError{Field: "--crd", Problem: "cannot be read: " + err.Error()}
+		}
+		some, err := crd.Parse(file)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		for _, d := range some {
+			all = append(all, kind{d.Config(), d.Notes})
+		}
+	}
+	return all, nil
+}
+
+// origin returns where the server is that a replica follows.
+func (o *Options) origin() (remote.Config, error) {
+	cfg := remote.Config{URL: o.Upstream}
+	if o.UpstreamTokenFile == "" {
+		return cfg, nil
+	}
+	token, err := os.ReadFile(o.UpstreamTokenFile)
+	if cfg.Token = string(bytes.TrimSpace(token)); err != nil || cfg.Token == "" {
+		return cfg, &engine.ConfigError{Field: "--upstream-token-file", Problem: fmt.Sprintf("is %s, which has no token that can be read", o.UpstreamTokenFile)}
+	}
+	return cfg, nil
+}
