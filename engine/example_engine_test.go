@@ -531,3 +531,20 @@ func ExampleNewSeeded() {
 	// ADDED default/web-1@2
 	// nothing more can happen
 }
+
+// A list can start at a key, itself included.
+func ExampleListOptions_start() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+	for _, name := range []string{"db", "web-1", "web-2", "worker"} {
+		_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: name})
+	}
+	l, _ := pods.List(ctx, engine.ListOptions{Start: "default/web-2"})
+	for _, o := range l.Items {
+		fmt.Println(o.Key)
+	}
+	// Output:
+	// default/web-2
+	// default/worker
+}

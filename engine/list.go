@@ -19,6 +19,10 @@ type ListOptions struct {
 	// Key lists at most one object. Prefix lists the keys under a path; not
 	// both.
 	Key, Prefix string
+	// Start is the key from which on to list, itself included: a key, or the beginning
+	// of one as in Prefix. Empty means from the first. It may stay beside Continue,
+	// and is of no use with Key.
+	Start string
 	// Labels and Fields are selectors. The first that requires an indexed field or
 	// label to have a value is looked up by index.
 	Labels, Fields string
@@ -106,7 +110,7 @@ func (e *core) delegates(q query) bool {
 func (e *core) snapshotFor(ctx context.Context, q query) (*store.Snapshot, error) {
 	switch q.read.mode {
 	case exactly:
-		return e.stateAt(ctx, q.read.revision, q.after == "")
+		return e.stateAt(ctx, q.read.revision, !q.continued)
 	case latest:
 		return e.latest(ctx)
 	}

@@ -66,7 +66,7 @@ func (e *core) listBackend(ctx context.Context, q query) (*backend.List, error) 
 
 // backendOptions asks the backend for its first page.
 func (q query) backendOptions() backend.ListOptions {
-	opts := backend.ListOptions{Prefix: q.filter.Prefix(), Limit: q.limit}
+	opts := backend.ListOptions{Prefix: q.filter.Prefix(), Start: q.start, Limit: q.limit}
 	switch {
 	case q.filter.Key() != "":
 		opts.Prefix, opts.Limit = q.filter.Key(), 1 // it is the first under itself
@@ -76,7 +76,7 @@ func (q query) backendOptions() backend.ListOptions {
 	if q.read.mode == exactly {
 		opts.Revision = q.read.revision
 	}
-	if q.after != "" {
+	if q.continued {
 		opts.Continue = backend.Token{Revision: opts.Revision, Start: q.after}.Encode()
 		opts.Revision = 0
 	}

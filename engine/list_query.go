@@ -11,9 +11,13 @@ import (
 type query struct {
 	filter *store.Filter
 	read   Read
-	// after is the last key of the page before; "" for the first page.
-	after string
-	limit int
+	// start is the key to start at, "" for the first; after is what the keys of the
+	// page are greater than: the last key of the page before, or what comes right
+	// before start.
+	start, after string
+	// continued: it is not the first page.
+	continued bool
+	limit     int
 }
 
 func newQuery(columns store.Columns, opts ListOptions) (query, error) {
@@ -31,7 +35,13 @@ func newQuery(columns store.Columns, opts ListOptions) (query, error) {
 	if err != nil {
 		return query{}, err
 	}
-	q := query{filter: filter, read: opts.Read, limit: opts.Limit}
+	if err := store.ValidatePrefix(opts.Start); err != nil {
+		return query{}, err
+	}
+	if opts.Start != "" && opts.Key != "" {
+		return query{}, invalid("Start cannot be set beside Key, which is all there is; leave it out")
+	}
+	q := query{filter: filter, read: opts.Read, start: opts.Start, after: store.Before(opts.Start), limit: opts.Limit}
 	if q.read.mode == cached {
 		q.limit = 0
 	}
@@ -41,16 +51,16 @@ func newQuery(columns store.Columns, opts ListOptions) (query, error) {
 	if opts.Read != Latest() {
 		return query{}, invalid("Read cannot be set beside Continue, which holds the state already; leave it out")
 	}
-	return q.continued(opts.Continue, opts.Prefix)
+	return q.behind(opts.Continue, opts.Prefix)
 }
 
-// continued moves the query to the page after token.
-func (q query) continued(token, prefix string) (query, error) {
-	scan, err := backend.ListOptions{Prefix: prefix, Limit: q.limit, Continue: token}.Scan()
+// behind moves the query to the page after token.
+func (q query) behind(token, prefix string) (query, error) {
+	scan, err := backend.ListOptions{Prefix: prefix, Start: q.start, Limit: q.limit, Continue: token}.Scan()
 	if err != nil {
 		return query{}, err
 	}
-	q.after = scan.After
+	q.after, q.continued = scan.After, true
 	if scan.Revision > 0 {
 		q.read = Exactly(scan.Revision)
 	}

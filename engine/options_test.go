@@ -86,7 +86,7 @@ func TestOptions_NeedOneImport(t *testing.T) {
 	w, err := e.Watch(t.Context(), watched)
 	require.NoError(t, err)
 	listed := engine.ListOptions{
-		Labels: "app=web", Fields: "n=0", LabelSelector: labels.Everything(), FieldSelector: fields.Everything(), Limit: 1, Read: engine.Exactly(o.Revision),
+		Labels: "app=web", Fields: "n=0", LabelSelector: labels.Everything(), FieldSelector: fields.Everything(), Limit: 1, Start: "a", Read: engine.Exactly(o.Revision),
 	}
 	l, err := e.List(t.Context(), listed)
 	require.NoError(t, err)

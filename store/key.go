@@ -55,3 +55,16 @@ func HasPrefix(key, prefix string) bool {
 	}
 	return prefix == "" || len(key) == len(prefix) || prefix[len(prefix)-1] == '/' || key[len(prefix)] == '/'
 }
+
+// Before returns a text that is less than key, with no valid key in between, so that
+// the keys greater than it are key and those behind it. It is no key itself. Before
+// the empty key there is nothing: it returns "".
+func Before(key string) string {
+	if key == "" {
+		return ""
+	}
+	last := len(key) - 1
+	// What lies in between begins like the result, then has a byte that UTF-8 does
+	// not know.
+	return key[:last] + string([]byte{key[last] - 1, 0xff})
+}

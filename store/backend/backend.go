@@ -187,6 +187,10 @@ type ListOptions struct {
 	// Revision lists the state at exactly that revision; zero means the newest.
 	// It must be zero when Continue is set.
 	Revision store.Revision
+	// Start is the key from which on to list, itself included: a key, or the beginning
+	// of one as in Prefix. Empty means from the first. Beside Continue it must be what
+	// it was for the first page, or empty.
+	Start string
 	// Limit is the most objects to return; zero means all.
 	Limit int
 	// Continue is the token of the page before; see [List].

@@ -19,7 +19,8 @@ type Scan struct {
 	Prefix string
 	// Revision is the state to read; zero means the newest.
 	Revision store.Revision
-	// After is the key that all keys of the page are greater than.
+	// After is what all keys of the page are greater than: the last key of the page
+	// before or, for a list that starts at a key, what comes right before that.
 	After string
 	// Limit is the most objects to return; zero means all.
 	Limit int
@@ -38,8 +39,14 @@ func (o ListOptions) Scan() (Scan, error) {
 	if o.Limit < 0 {
 		return Scan{}, &usercode.ConfigError{Field: "ListOptions.Limit", Problem: fmt.Sprintf("is %d, which is negative; zero lists everything", o.Limit)}
 	}
+	if err := store.ValidatePrefix(o.Start); err != nil {
+		return Scan{}, err
+	}
 	if o.Continue == "" {
-		return Scan{Prefix: o.Prefix, Revision: o.Revision, Limit: o.Limit, State: o.State && o.Prefix == ""}, nil
+		return Scan{
+			Prefix: o.Prefix, Revision: o.Revision, After: store.Before(o.Start), Limit: o.Limit,
+			State: o.State && o.Prefix == "" && o.Start == "",
+		}, nil
 	}
 	if o.Revision != 0 {
 		return Scan{}, &usercode.ConfigError{Field: "ListOptions.Revision", Problem: "cannot be set beside Continue, which holds a revision already; leave it zero"}
@@ -50,6 +57,9 @@ func (o ListOptions) Scan() (Scan, error) {
 	}
 	if !store.HasPrefix(token.Start, o.Prefix) {
 		return Scan{}, &TokenError{Reason: "it belongs to a list of another prefix"}
+	}
+	if token.Start < o.Start {
+		return Scan{}, &TokenError{Reason: "it belongs to a list that starts at another key"}
 	}
 	return Scan{Prefix: o.Prefix, Revision: token.Revision, After: token.Start, Limit: o.Limit, continued: true}, nil
 }

@@ -268,6 +268,14 @@ var brokenReads = []damage{
 			}
 			return l, err
 		})},
+	{"starts behind the key", "List_StartsAtAKey", eachList(
+		func(ctx context.Context, h correct, opts backend.ListOptions) (*backend.List, error) {
+			if opts.Start != "" && opts.Continue == "" {
+				opts.Continue, opts.Start = backend.Token{Revision: opts.Revision, Start: opts.Start}.Encode(), ""
+				opts.Revision = 0
+			}
+			return h.List(ctx, opts)
+		})},
 	{"pages through the newest state", "List_PagesDoNotSeeLaterWrites", eachList(
 		func(ctx context.Context, h correct, opts backend.ListOptions) (*backend.List, error) {
 			if token, err := backend.ParseToken(opts.Continue); err == nil {

@@ -175,6 +175,29 @@ var pageChecks = []check{
 			require.Equal(x, describeAll(all), describeAll(got), "in pages of %d", limit)
 		}
 	}},
+	{"List_StartsAtAKey", func(x *fixture) {
+		var all []*object
+		for _, key := range []string{"a", "b", "b/1", "b0", "c", "cä", "c\U0010ffff", "d"} {
+			all = append(all, x.create(key, "x"))
+		}
+		at := x.revision()
+		gone := x.remove(x.create("e", "x"))
+		for i, o := range all {
+			x.lists(backend.ListOptions{Start: o.Key}, all[i:]...)
+			x.lists(backend.ListOptions{Start: o.Key, Revision: at}, all[i:]...)
+			got := x.pages(backend.ListOptions{Start: o.Key, Limit: 2}, gone.Revision, len(all)-i)
+			require.Equal(x, describeAll(all[i:]), describeAll(got), "in pages from %q on", o.Key)
+		}
+		x.lists(backend.ListOptions{Start: "b/", Limit: 1}, all[2])
+		x.lists(backend.ListOptions{Start: "b/0", Prefix: "b"}, all[2])
+		x.lists(backend.ListOptions{Start: "a", Prefix: "b"}, all[1], all[2])
+		x.lists(backend.ListOptions{Start: "d0"})
+		_, err := x.Backend.List(x.ctx, backend.ListOptions{Start: "b//"})
+		x.fails(err, store.ErrInvalidKey, "a list that starts at no key")
+		page := x.lists(backend.ListOptions{Limit: 1}, all[0])
+		_, err = x.Backend.List(x.ctx, backend.ListOptions{Start: "b", Continue: page.Continue})
+		x.fails(err, store.ErrInvalidContinue, "a page of a list with another start")
+	}},
 	{"List_PagesDoNotSeeLaterWrites", func(x *fixture) {
 		var all []*object
 		for _, key := range []string{"a", "c", "e", "g"} {
