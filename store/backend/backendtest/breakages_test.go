@@ -315,7 +315,7 @@ var brokenHistory = []damage{
 	{"compacts nothing", "Compact_GivesUpOlderStates", func(h correct) *wrapper {
 		var compacted store.Revision
 		return &wrapper{
-			correct:    h,
+			correct:   h,
 			compact:   func(_ context.Context, rev store.Revision) error { compacted = rev; return nil },
 			compacted: func(context.Context) (store.Revision, error) { return compacted, nil },
 		}

@@ -13,7 +13,7 @@ type (
 	item    = backendtest.Item
 	object  = store.Object
 	event   = store.Event
-	correct  = *memory.Backend
+	correct = *memory.Backend
 	batch   = backend.Batch
 	watcher = backend.Watcher
 )
