@@ -49,6 +49,9 @@ func (m *Member) Begin(stream *Stream, start Start) {
 	w.feed.Registry.add(w)
 	if w.pending = start.Pending > 0; w.pending {
 		w.resume.Store(uint64(start.Pending))
+		if w.extras != nil && w.extras.drainTo != nil { // it owes nothing yet
+			w.finish(w.extras.drainTo)
+		}
 		return
 	}
 	w.begin(start)

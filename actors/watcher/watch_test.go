@@ -210,6 +210,16 @@ func TestWatch_OverrunByWhatIsNotForIt(t *testing.T) {
 	require.NoError(t, watch.Err())
 }
 
+// What breaks a watch without a cache may come before the dispatcher has registered it.
+func TestWatch_PendingEndsForWhatCameBeforeItBegan(t *testing.T) {
+	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+	reason := errors.New("storage has lost the watch")
+	watch := watcher.New(&w.feed, watcher.Options{})
+	watch.Member().EndWhenCaughtUp(reason)
+	watch.Member().Begin(w.stream, watcher.Start{Pending: 20})
+	require.ErrorIs(t, watch.Err(), reason)
+}
+
 func TestWatch_PendingNeitherReadsNorLags(t *testing.T) {
 	for _, labels := range []string{"", "a=1"} {
 		w := newWorld(t, filter(store.FilterOptions{Labels: labels}), store.WindowLimits{MaxEvents: 4, ChunkSize: 1})

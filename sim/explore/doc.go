@@ -32,6 +32,7 @@
 //     without lists that would have to guess at numbers;
 //   - an informer with a handler, which may fall behind, and an object cache may follow
 //     the engine, and are held to the same history;
+//   - watches may be of an engine without a cache on the same storage;
 //   - after the end another engine may start on empty storage ([Scenario].Again):
 //     what was remembered of the first must be refused.
 //
@@ -53,8 +54,8 @@
 // listed before the engine has noticed stands at a revision that comes again, and
 // nothing can tell it from the other. Others on the engine's Source have no judge of
 // their own: [Config].Attach can put them there, and say what must hold of them.
-// Never drawn are an engine without a cache (NoCache), writes that meet a
-// conflict.
+// Never drawn are writes that meet a conflict, and reads and writes by an engine
+// without a cache.
 //
 // # How to replay
 //

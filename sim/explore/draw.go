@@ -41,7 +41,7 @@ var allChances = func() (sum int) {
 func Draw(seed uint64, selections, maxSteps int) Scenario {
 	d := drawing{Rand: rand.New(rand.NewPCG(seed, 0x5851f42d4c957f2d)), selections: max(1, selections)}
 	s := Scenario{Seed: seed, Setup: d.setup(), Abrupt: d.IntN(4) == 0, Again: d.IntN(4) == 0}
-	d.transactions, d.mirrored = s.Setup.Transactions, s.Setup.mirrored()
+	d.transactions, d.mirrored, d.direct = s.Setup.Transactions, s.Setup.mirrored(), s.Setup.Direct
 	for range 1 + d.IntN(max(1, maxSteps)) {
 		s.Steps = append(s.Steps, d.steps()...)
 	}
@@ -58,6 +58,8 @@ type drawing struct {
 	// transactions: storage has them. mirrored: an informer or an object cache follows
 	// the engine.
 	transactions, mirrored bool
+	// direct: there is an engine without a cache.
+	direct bool
 }
 
 func pick[V any](d *drawing, from ...V) V { return from[d.IntN(len(from))] }
@@ -76,6 +78,7 @@ func (d *drawing) setup() Setup {
 		VerifyEvery:    pick(d, 0, time.Second, 10*time.Second),
 		BookmarkPeriod: pick(d, time.Second, 2*time.Second, time.Minute),
 	}
+	s.Direct = d.IntN(3) == 0
 	if d.IntN(3) == 0 {
 		s.InformerBuffer = pick(d, 1, 3, 1000)
 		s.InformerPolicy = pick(d, informer.Merge, informer.Resnapshot, informer.Block)
@@ -199,7 +202,7 @@ func (d *drawing) awaiting() []Step {
 func (d *drawing) emissions() []Step {
 	watch := d.step(Watch)
 	watch.Start.Consumer, watch.Start.Options.Buffer, watch.Start.Options.Last = pick(d, Pull, Batches, Channel), 1, 0
-	if !d.transactions {
+	if !d.transactions && !watch.Start.Direct {
 		watch.Start.Options.Policy = engine.Conflate
 	}
 	steps := []Step{watch, {Do: Settle}}
@@ -299,6 +302,12 @@ func (d *drawing) start() *Start {
 		s.Back = pick(d, -2, -1, 1, 1, 2, 3, 5, 9, 30)
 	}
 	if d.transactions {
+		s.Options.Last = 0
+		if s.Options.Policy == engine.Conflate {
+			s.Options.Policy = engine.Park
+		}
+	}
+	if s.Direct = d.direct && d.IntN(3) == 0; s.Direct { // it has no window
 		s.Options.Last = 0
 		if s.Options.Policy == engine.Conflate {
 			s.Options.Policy = engine.Park

@@ -29,14 +29,10 @@ type mirrors[T any] struct {
 	seen store.Revision
 
 	cache      *objectcache.Cache[T]
-	references []*reference[T]
-}
-
-// reference is one to an object in the cache, which shows it as of revision seen or
-// later.
-type reference[T any] struct {
-	*objectcache.Ref[T]
-	seen store.Revision
+	references []*objectcache.Ref[T]
+	// shown is the revision that references to a key show at least. One that is
+	// acquired just after the last was released shows what that has.
+	shown map[string]store.Revision
 }
 
 // reconnect is how those that follow the engine wait until they ask it again.
@@ -59,6 +55,7 @@ func (w *World[T]) startMirrors() (err error) {
 		})
 	}
 	if err == nil && setup.ObjectsIdle != 0 {
+		m.shown = map[string]store.Revision{}
 		m.cache, err = objectcache.New(objectcache.Config[T]{
 			Source: w.engine.Source(), Host: w.host, Name: "object cache", MaxIdle: setup.ObjectsIdle, Backoff: reconnect,
 		})
@@ -127,7 +124,10 @@ func (w *World[T]) refer(s Step) {
 			w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
 			return
 		}
-		m.references = append(m.references, &reference[T]{Ref: ref, seen: m.known(ref.Key(), w.newest())})
+		if _, known := m.shown[ref.Key()]; !known { // it makes the cache list
+			m.shown[ref.Key()] = w.newest()
+		}
+		m.references = append(m.references, ref)
 	case len(m.references) == 0:
 	case s.Do == Release:
 		i := int(s.Seed % uint64(len(m.references)))
@@ -139,26 +139,14 @@ func (w *World[T]) refer(s Step) {
 	}
 }
 
-// known returns the revision that a new reference to the key shows at least: that of
-// the others, which it shares what has arrived with, or else newest, since it makes
-// the cache list.
-func (m *mirrors[T]) known(key string, newest store.Revision) store.Revision {
-	for _, r := range m.references {
-		if r.Key() == key {
-			newest = min(newest, r.seen)
-		}
-	}
-	return newest
-}
-
 // fetch reads by a reference.
-func (w *World[T]) fetch(ctx context.Context, r *reference[T]) {
+func (w *World[T]) fetch(ctx context.Context, r *objectcache.Ref[T]) {
 	o, err := r.Get(ctx)
 	if w.seams.fetched != nil {
 		o = w.seams.fetched(r, o)
 	}
 	w.trace.result(revisionOf(o), err)
-	read := judge.Read[T]{Name: "reference", Mode: judge.ReadCached, Oldest: r.seen, Newest: w.newest()}
+	read := judge.Read[T]{Name: "reference", Mode: judge.ReadCached, Oldest: w.mirrors.shown[r.Key()], Newest: w.newest()}
 	switch {
 	case err != nil && !errors.Is(err, engine.ErrNotFound):
 		w.unreadable(ctx, read, err, []error{objectcache.ErrNotSynced})
@@ -167,7 +155,7 @@ func (w *World[T]) fetch(ctx context.Context, r *reference[T]) {
 		if err := w.history().JudgeGet(read, r.Key(), o); err != nil {
 			w.fail(err)
 		}
-		r.seen = max(r.seen, revisionOf(o))
+		w.mirrors.shown[r.Key()] = max(read.Oldest, revisionOf(o))
 	}
 }
 
@@ -187,7 +175,7 @@ func (w *World[T]) judgeMirrors() {
 	}
 	w.resting = true
 	for _, r := range w.mirrors.references {
-		r.seen = w.newest()
+		w.mirrors.shown[r.Key()] = w.newest()
 		w.wait(Step{Turns: unlimited}, pauseTime, func(ctx context.Context) { w.fetch(ctx, r) })
 	}
 	w.resting = false

@@ -21,6 +21,7 @@ func (w *World[T]) drain() {
 		if r.caller.left {
 			r.Causes = append(r.Causes, errLeft)
 		}
+		r.Causes = append(r.Causes, w.broken(r)...)
 	}
 }
 

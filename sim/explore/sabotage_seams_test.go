@@ -7,6 +7,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/engine/objectcache"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
@@ -174,14 +175,24 @@ func staleInformer(o *once) seams[Thing] {
 
 // staleReference has a reference show from some time on what it showed then.
 func staleReference(o *once) seams[Thing] {
-	had := map[*reference[Thing]]*engine.Object[Thing]{}
-	return seams[Thing]{fetched: func(r *reference[Thing], now *engine.Object[Thing]) *engine.Object[Thing] {
+	had := map[*objectcache.Ref[Thing]]*engine.Object[Thing]{}
+	return seams[Thing]{fetched: func(r *objectcache.Ref[Thing], now *engine.Object[Thing]) *engine.Object[Thing] {
 		if before, shown := had[r]; shown && o.since() {
 			return before
 		}
 		had[r] = now
 		return now
 	}}
+}
+
+// undirected loses an event of a watch without a cache.
+func undirected(o *once) deliver {
+	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if r.Direct && o.now() {
+			return nil
+		}
+		return []engine.Event[Thing]{ev}
+	}
 }
 
 // amidst has a watch that has given its consumer some of what happened at one

@@ -96,6 +96,8 @@ var sabotages = []sabotage{
 		by: []judge.Invariant{judge.Recovers}},
 	{name: "show what a reference had", seams: staleReference, among: 3,
 		by: []judge.Invariant{judge.ReadCached}},
+	{name: "drop what storage itself has", seams: onDelivery(undirected), among: 3,
+		by: []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Conserved, judge.InitialState, judge.IsCreate, judge.PrevValue}},
 	{name: "resume in the middle of a revision", seams: amidst, among: 3,
 		by: []judge.Invariant{judge.Resumable}},
 	{name: "conflate emitted values away unmarked", seams: onDelivery(unmarked), among: 1,

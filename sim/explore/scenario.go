@@ -50,6 +50,8 @@ type Setup struct {
 	// ObjectsIdle has an object cache on the engine, which ceases to follow an object
 	// that is not read for so long; zero: there is no object cache.
 	ObjectsIdle time.Duration `json:"objectsIdleNanoseconds,omitzero"`
+	// Direct has a second engine, without a cache, on the same storage.
+	Direct bool `json:"direct,omitzero"`
 	// VerifyEvery is the time between the engine's own comparisons of its cache
 	// with storage; zero is for what Config.Engine says.
 	VerifyEvery time.Duration `json:"verifyEveryNanoseconds,omitzero"`
@@ -89,6 +91,9 @@ type Start struct {
 	// Selection is which of [Config].Selections it asks for, counted around.
 	Selection int      `json:"selection"`
 	Consumer  Consumer `json:"consumer"`
+	// Direct asks the engine without a cache, if there is one; otherwise it is
+	// nothing.
+	Direct bool `json:"direct,omitzero"`
 	// Options are what else is asked for. The selection's selectors are put in.
 	Options engine.WatchOptions `json:"options"`
 	// Back, if not zero, starts so many revisions before the newest, plus one;

@@ -59,8 +59,8 @@ func parseName[V ~uint8](of string, name []byte, names []string, v *V) error {
 }
 
 func (s Setup) String() string {
-	return fmt.Sprintf("an engine with a window of %d events in chunks of %d, for %v; bookmarks every %v; verified every %v; indexed: %v; storage that blocks: %v, in batches of %d, with its state adopted: %v; an informer whose handler falls behind by %d by policy %v; an object cache that forgets after %v",
-		s.Window.MaxEvents, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.VerifyEvery, s.Indexed, s.Blocks, s.Batch, s.Adopted, s.InformerBuffer, s.InformerPolicy, s.ObjectsIdle)
+	return fmt.Sprintf("an engine with a window of %d events in chunks of %d, for %v; bookmarks every %v; verified every %v; indexed: %v; storage that blocks: %v, in batches of %d, with its state adopted: %v; an informer whose handler falls behind by %d by policy %v; an object cache that forgets after %v; a second engine without a cache: %v",
+		s.Window.MaxEvents, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.VerifyEvery, s.Indexed, s.Blocks, s.Batch, s.Adopted, s.InformerBuffer, s.InformerPolicy, s.ObjectsIdle, s.Direct)
 }
 
 // String says the step for people, such as "take w3 n=5".
@@ -102,6 +102,7 @@ func (s *Start) String() string {
 		on   bool
 		text string
 	}{
+		{s.Direct, "without cache"},
 		{s.Options.InitialState, "state"},
 		{s.Options.Linearizable, "latest"},
 		{s.Options.Bookmarks, "bookmarks"},

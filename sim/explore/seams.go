@@ -4,6 +4,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/engine/objectcache"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
@@ -44,11 +45,13 @@ type seams[T any] struct {
 	notify func(informer.Notification[T]) bool
 	// snapshot returns what the informer shows, fetched what a reference does.
 	snapshot func(informer.Snapshot[T]) informer.Snapshot[T]
-	fetched  func(*reference[T], *engine.Object[T]) *engine.Object[T]
+	fetched  func(*objectcache.Ref[T], *engine.Object[T]) *engine.Object[T]
 	// stands returns what a watch that stands at rev says of that.
 	stands func(r *watch[T], rev store.Revision) store.Revision
 	// lost returns what a watch that has lost n events says of that.
 	lost func(n uint64) uint64
+	// unbroken reports that a watch without a cache is not ended when storage's are.
+	unbroken func() bool
 	// life returns the options of storage in another life.
 	life func(memory.Options) memory.Options
 	// told returns what the consumer of a watch that has ended for err is told,

@@ -26,6 +26,7 @@ type silent struct {
 var silents = []silent{
 	{"end a watch silently", seams[Thing]{told: func(*watch[Thing], error) error { return nil }}, judge.Ends},
 	{"close a channel without a reason", seams[Thing]{told: unexplained}, judge.Ends},
+	{"keep a watch without a cache when storage's are lost", seams[Thing]{unbroken: func() bool { return true }}, judge.Ends},
 	{"lose a Stop", seams[Thing]{stop: func(*watch[Thing]) bool { return true }}, judge.Ends},
 	{"do not hear that a context ends", seams[Thing]{leave: func() bool { return true }}, judge.Ends},
 	{"keep to itself why a context ended", seams[Thing]{told: causeless}, judge.Ends},

@@ -218,13 +218,19 @@ var everythingThereIs = Step{Do: Take, N: 1 << 30, Turns: unlimited}
 func (w *World[T]) close() {
 	w.closing = true
 	for _, r := range w.started {
-		if r.handle.Err() == nil && len(r.Causes) == 0 {
+		if r.handle.Err() == nil && (len(r.Causes) == 0 || r.Direct) {
 			r.Causes = append(r.Causes, engine.ErrEngineClosed)
 		}
 	}
 	if err := w.engine.Close(); err != nil {
 		w.fail(judge.Failed(judge.NothingLeft, "", "%v", err))
 		return
+	}
+	if w.direct != nil {
+		if err := w.direct.Close(); err != nil {
+			w.fail(judge.Failed(judge.NothingLeft, "engine without cache", "%v", err))
+			return
+		}
 	}
 	for _, r := range w.started {
 		if w.ended(r, r.handle.Err()); r.End() == nil {

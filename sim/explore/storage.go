@@ -48,8 +48,16 @@ type storage[T any] struct {
 	// leases are what expires. jumped: the clock was corrected, so that it is not
 	// known when. fail is told what is wrong with storage itself.
 	leases leases
-	jumped bool
-	fail   func(error)
+	// direct is another way to it, nil if there is none; breaks are why watches were
+	// broken. unbroken, if set, reports that those of direct are not; only sabotage sets
+	// it.
+	direct *faulty.Backend
+	breaks []error
+	// floor is the oldest revision that it served when it was last asked.
+	floor    store.Revision
+	unbroken func() bool
+	jumped   bool
+	fail     func(error)
 }
 
 func newStorage[T any](cfg *engine.Config[T], clock clocks.Clock, setup Setup, t *trace) (*storage[T], error) {
@@ -68,6 +76,9 @@ func newStorage[T any](cfg *engine.Config[T], clock clocks.Clock, setup Setup, t
 	inner, err := memory.New(s.schema, s.memory)
 	if err != nil {
 		return nil, err
+	}
+	if setup.Direct {
+		s.openDirect(inner, setup)
 	}
 	s.Backend = faulty.New(inner, faulty.Options{Clock: clock, Blocks: setup.Blocks, Sparse: setup.Transactions, ShareState: setup.Adopted})
 	if setup.Transactions {
@@ -238,8 +249,12 @@ func (s *storage[T]) rewind(rev store.Revision, others []T, err error) error {
 	if failed := s.history.Replay(rev, put, emit, remove); failed != nil {
 		return failed
 	}
+	s.compacted()
 	s.BreakWatches(err)
 	old := s.Replace(inner)
+	if s.direct != nil {
+		s.direct.Replace(inner)
+	}
 	s.history, s.leases = s.history.Fork(rev), nil
 	for _, value := range others {
 		key := s.keyOf(value)

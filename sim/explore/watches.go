@@ -34,6 +34,8 @@ type watch[T any] struct {
 	// anew by then, and begun when it had begun.
 	asked, begun time.Time
 	relists      uint64
+	// breaks is how often storage had broken its watches by then.
+	breaks int
 	// reached is where the engine was when it was asked for.
 	reached store.Revision
 	// held is what a seam keeps from its consumer.
@@ -48,7 +50,9 @@ func (w *World[T]) open(step Step, id int, s Start) {
 	if s.Back != 0 {
 		opts.From = w.history().Shown(store.Revision(max(1, int(w.newest())+1-s.Back)))
 	}
-	w.begin(step, w.newWatch(id, s.Consumer, sel, opts))
+	r := w.newWatch(id, s.Consumer, sel, opts)
+	r.Direct = s.Direct && w.direct != nil
+	w.begin(step, r)
 }
 
 // newWatch returns a watch that was not started yet.
@@ -61,17 +65,17 @@ func (w *World[T]) newWatch(id int, c Consumer, sel Selection[T], opts engine.Wa
 // begin asks the engine for the watch.
 func (w *World[T]) begin(step Step, r *watch[T]) {
 	fromNow := r.Options.From == 0 && !r.Options.InitialState && r.Options.Last == 0
-	if r.consumer.handled() && fromNow {
+	if r.consumer.handled() && fromNow && !r.Direct {
 		// Nobody could say later when "now" was, unless nothing happens meanwhile.
 		if w.sched.settle(); step.Meanwhile != nil || w.engine.Revision() != w.newest() {
 			r.Options.From, fromNow = w.newest(), false
 		}
 	}
 	r.Earliest = w.engine.Revision()
-	if r.Options.Linearizable {
+	if r.Options.Linearizable || r.Direct {
 		r.Earliest = max(r.Earliest, w.newest())
 	}
-	if r.Options.InitialState {
+	if r.Options.InitialState && !r.Direct {
 		r.Earliest = max(r.Earliest, r.Options.From)
 	}
 	last, known := w.beforeLast(r.Options.Last)
@@ -86,6 +90,7 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 		opts = w.seams.start(w, opts)
 	}
 	r.asked, r.relists, r.reached = w.clock.Now(), w.engine.Stats().Relists, w.engine.Revision()
+	r.breaks = len(w.storage.breaks)
 	var err error
 	var believe func()
 	w.waitAs(r.caller, step, 0, func() {
@@ -93,17 +98,20 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	})
 	r.begun = w.clock.Now()
 	w.trace.result(r.Earliest, err)
-	if r.Latest = w.newest(); r.Options.Last > 0 {
+	switch r.Latest = w.newest(); {
+	case r.Options.Last > 0:
 		r.Earliest, r.Latest = last, last
+	case r.Direct:
+		r.Latest = r.Earliest
 	}
 	if err != nil {
 		w.refused(step, r, err)
 		return
 	}
-	if r.history != w.history() {
+	if r.history != w.history() && !r.Direct {
 		w.overtaken(r)
 	}
-	if fromNow && !r.consumer.handled() && r.Earliest <= r.Latest {
+	if fromNow && !r.Direct && !r.consumer.handled() && r.Earliest <= r.Latest {
 		r.Latest = r.handle.Revision()
 		if r.Latest < r.Earliest {
 			w.fail(judge.Failed(judge.Resumable, r.Name, "it starts from now at %d, the cache was at %d", r.Latest, r.Earliest))
@@ -149,9 +157,9 @@ func (w *World[T]) beforeLast(n int) (rev store.Revision, known bool) {
 func (w *World[T]) call(r *watch[T], opts engine.WatchOptions) (*engine.Watch[T], error) {
 	opts.Name = r.Name
 	if r.consumer.handled() {
-		return w.engine.Handle(r.caller, opts, func(ev engine.Event[T]) { w.handle(r, ev) })
+		return w.on(r).Handle(r.caller, opts, func(ev engine.Event[T]) { w.handle(r, ev) })
 	}
-	return w.engine.Watch(r.caller, opts)
+	return w.on(r).Watch(r.caller, opts)
 }
 
 // handle is the handler of a watch.
@@ -183,9 +191,10 @@ func (w *World[T]) refused(step Step, r *watch[T], err error) {
 	switch {
 	case w.resting:
 		w.fail(judge.Failed(judge.Refusals, r.Name, "%+v: %v", r.Options, err))
+	case slices.ContainsFunc(w.broken(r), func(broken error) bool { return errors.Is(err, broken) }):
 	case errors.Is(err, engine.ErrExpired):
-		floor := w.engine.Stats().WindowFloor
-		if r.history == w.history() && r.Options.From >= floor && w.history().Witnessed(r.Options.From) {
+		floor := w.floor(r)
+		if r.history == w.history() && r.Options.From >= floor && (r.Direct || w.history().Witnessed(r.Options.From)) {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the window starts at %d", err, floor))
 		}
 	case r.caller.left && errors.Is(err, errLeft):
@@ -306,7 +315,7 @@ func (w *World[T]) causes(r *watch[T]) (causes []error) {
 	if r.caller.left {
 		causes = append(causes, errLeft)
 	}
-	return causes
+	return append(causes, w.broken(r)...)
 }
 
 // leftBehind reports whether the watch may expire: the window has gone past
@@ -314,6 +323,9 @@ func (w *World[T]) causes(r *watch[T]) (causes []error) {
 // have shown that storage's history is another one. One that was to start in the
 // future has waited for it where the engine was.
 func (w *World[T]) leftBehind(r *watch[T]) bool {
+	if floor := w.floor(r); r.Direct {
+		return r.LeftBehind(floor) || r.Earliest < min(r.Options.From, floor)
+	}
 	s := w.engine.Stats()
 	waited := r.reached < max(r.Options.From, r.Earliest) && r.reached < s.WindowFloor
 	return r.LeftBehind(s.WindowFloor) || waited || s.Relists > r.relists
@@ -345,14 +357,19 @@ func (w *World[T]) resume(s Step) {
 	if r.history != w.history() && opts.From > w.newest() {
 		return // it stands where storage has never been
 	}
-	w.begin(s, w.newWatch(s.Other, r.consumer, r.selected, opts))
+	again := w.newWatch(s.Other, r.consumer, r.selected, opts)
+	again.Direct = r.Direct
+	w.begin(s, again)
 }
 
-// ends returns why each watch ended, nil for those that live.
+// ends returns why each watch of the engine with the cache ended, nil for those that
+// live.
 func (w *World[T]) ends() []error {
 	ends := make([]error, 0, len(w.started))
 	for _, r := range w.started {
-		ends = append(ends, r.End())
+		if !r.Direct {
+			ends = append(ends, r.End())
+		}
 	}
 	return ends
 }
@@ -375,7 +392,7 @@ func (w *World[T]) judgeWatches() {
 // now.
 func (w *World[T]) follow(old *judge.History[T]) {
 	for _, r := range w.started {
-		if r.history == old && r.handle.Err() == nil {
+		if r.history == old && r.handle.Err() == nil && !r.Direct {
 			r.history = w.history()
 			r.Claims = slices.DeleteFunc(r.Claims, func(c judge.Claim) bool { return c.Revision > w.newest() })
 		}

@@ -28,6 +28,8 @@ type World[T any] struct {
 	host    *engine.Host
 	storage *storage[T]
 	engine  *engine.Engine[T]
+	// direct is an engine without a cache on the same storage; nil if there is none.
+	direct *engine.Engine[T]
 
 	// calling is who makes the call that is under way; nil if there is none.
 	calling *caller
@@ -134,10 +136,14 @@ func newWorld[T any](cfg *Config[T], s Scenario, sabotage seams[T], t *trace) (*
 		w.clock.Advance(slowCall)
 		w.sched.runN(5)
 	}
+	w.storage.unbroken = sabotage.unbroken
 	if w.engine, err = engine.New(w.engineConfig()); err != nil {
 		return nil, err
 	}
-	return w, nil
+	if s.Setup.Direct {
+		err = w.startDirect()
+	}
+	return w, err
 }
 
 // attach lets the user start what is his.

@@ -292,7 +292,7 @@ func (j *judge[T]) skipped(i Invariant, through store.Revision, when string) err
 	if j.Options.Policy == engine.Conflate {
 		return nil
 	}
-	rev := j.missed(j.position, min(through, j.Newest()), j.Selects)
+	rev := j.missed(j.position, min(through, j.Newest()), j.Selects, j.Witnessed)
 	switch {
 	case rev == 0:
 		return nil

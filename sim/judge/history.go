@@ -252,11 +252,11 @@ func (h *History[T]) State(rev store.Revision, selects func(T) bool) State {
 	return s
 }
 
-// missed returns the first revision in (after, through] that the engine was
-// given and that the selection shows, zero if there is none.
-func (h *History[T]) missed(after, through store.Revision, selects func(T) bool) store.Revision {
+// missed returns the first revision in (after, through] that was witnessed and that
+// the selection shows, zero if there is none.
+func (h *History[T]) missed(after, through store.Revision, selects func(T) bool, witnessed func(store.Revision) bool) store.Revision {
 	for rev := after + 1; rev <= through; rev++ {
-		if _, _, shown := h.change(rev).seen(selects); shown && h.Witnessed(rev) {
+		if _, _, shown := h.change(rev).seen(selects); shown && witnessed(rev) {
 			return rev
 		}
 	}

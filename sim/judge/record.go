@@ -20,6 +20,8 @@ type Record[T any] struct {
 	Selects func(T) bool
 	// Options are what the watch was asked for.
 	Options engine.WatchOptions
+	// Direct: the watch is of storage itself, which sees everything happen.
+	Direct bool
 	// Earliest and Latest bound the revision that the watch started at, unless
 	// Options.From says it: what the cache had reached before the call, and what
 	// storage had after it. For a watch that starts with the Last events, both are
@@ -37,7 +39,7 @@ type Record[T any] struct {
 	Ends []error
 	// Causes are the ends that something has happened for: its consumer stopped
 	// it, its context ended for a cause, its handler panicked, its time is up, the
-	// window has left it behind or storage's history is another one, the engine was
+	// storage that it is of broke it, the window has left it behind or storage's history is another one, the engine was
 	// closed while it lived. What the watch tells must match one of them. Only for [engine.ErrSlowConsumer] there is nothing to be seen from outside.
 	Causes []error
 }
@@ -79,10 +81,10 @@ func (r *Record[T]) JudgeEnds() error {
 		return Failed(Ends, r.Name, "it goes on, in spite of: %v", r.Causes[0])
 	case r.End() == nil:
 		return nil
-	case reason == nil:
-		return Failed(Ends, r.Name, "%v is no reason for a watch to end", r.End())
 	case slices.ContainsFunc(r.Causes, func(cause error) bool { return errors.Is(r.End(), cause) }):
 		return nil
+	case reason == nil:
+		return Failed(Ends, r.Name, "%v is no reason for a watch to end", r.End())
 	case reason == engine.ErrSlowConsumer && r.Options.Policy == engine.Terminate:
 		return nil
 	}
@@ -155,6 +157,11 @@ type judge[T any] struct {
 	claimed  int  // the first claim that has not been judged
 	initials int  // how many events the initial state has
 	silent   bool // its start has not come
+}
+
+// Witnessed reports whether what the watch is of was given rev as it happened.
+func (j *judge[T]) Witnessed(rev store.Revision) bool {
+	return j.Direct || j.History.Witnessed(rev)
 }
 
 // fail makes the failure of the event being judged.

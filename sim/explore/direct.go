@@ -1,0 +1,78 @@
+package explore
+
+import (
+	"context"
+	"slices"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// A watch can be of storage itself, on a second engine without a cache. It is shown
+// what storage has, from the moment of the call; what breaks storage's watches ends it.
+//
+//	storage ──▶ faults that make an engine list ──▶ engine, with its cache ──▶ watches
+//	      └───▶ broken watches ──────────────────▶ engine without ───────────▶ watches
+
+// startDirect starts the engine without a cache.
+func (w *World[T]) startDirect() (err error) {
+	c := w.engineConfig()
+	c.Backend, c.Name, c.NoCache, c.VerifyEvery = w.storage.direct, "engine without cache", true, 0
+	w.direct, err = engine.New(c)
+	return err
+}
+
+// direct returns another way to storage that fails only by breaking watches.
+func (s *storage[T]) openDirect(inner *memory.Backend, setup Setup) {
+	s.direct = faulty.New(inner, faulty.Options{Clock: s.clock, Sparse: setup.Transactions})
+	if setup.Transactions {
+		s.direct.Add(faulty.Rule{Do: s.showTransactions})
+	}
+}
+
+// BreakWatches ends storage's watches.
+func (s *storage[T]) BreakWatches(err error) {
+	s.Backend.BreakWatches(err)
+	if s.direct != nil && (s.unbroken == nil || !s.unbroken()) {
+		s.direct.BreakWatches(err)
+	}
+	s.breaks = append(s.breaks, err)
+}
+
+// on returns the engine that a watch is asked of.
+func (w *World[T]) on(r *watch[T]) *engine.Engine[T] {
+	if r.Direct {
+		return w.direct
+	}
+	return w.engine
+}
+
+// floor returns the revision that a watch can start at, at the earliest.
+func (w *World[T]) floor(r *watch[T]) store.Revision {
+	if !r.Direct {
+		return w.engine.Stats().WindowFloor
+	}
+	return w.storage.compacted()
+}
+
+// compacted returns the oldest revision that storage serves, or did before it went
+// back.
+func (s *storage[T]) compacted() store.Revision {
+	floor, err := s.Unwrap().Compacted(context.Background())
+	if err != nil {
+		s.fail(judge.Failed(judge.Refusals, "storage", "%v", err))
+	}
+	s.floor = max(s.floor, floor)
+	return s.floor
+}
+
+// broken returns why storage's watches ended since the watch was asked for.
+func (w *World[T]) broken(r *watch[T]) []error {
+	if !r.Direct {
+		return nil
+	}
+	return slices.Clone(w.storage.breaks[r.breaks:])
+}
