@@ -17,48 +17,47 @@ type ListerWatcher interface {
 	// continue token) was compacted, for a token as an
 	// [*ExpiredContinueError]; [store.ErrFuture] if it has not happened;
 	// [store.ErrInvalidContinue], [store.ErrInvalidKey], [usercode.ErrConfig],
-	// ctx's error, or whatever reaching storage met.
+	// ctx's error, or an error of reaching storage.
 	List(ctx context.Context, opts ListOptions) (*List, error)
 
-	// Watch starts to follow changes. It may block until storage has accepted
-	// the watch; ctx bounds only that, not the watch's life.
+	// Watch starts a watch. It may block until storage has accepted the watch; ctx
+	// bounds only that, not the watch's life.
 	//
 	// Errors: [store.ErrExpired] if opts.From was compacted,
 	// [store.ErrFuture], [store.ErrInvalidKey], [usercode.ErrConfig], ctx's
-	// error, or whatever reaching storage met.
+	// error, or an error of reaching storage.
 	Watch(ctx context.Context, opts WatchOptions) (Watcher, error)
 
-	// Traits tells the caller what it may rely on. It is constant.
+	// Traits returns what the caller may rely on. It is constant.
 	Traits() Traits
 }
 
 // Backend is versioned storage for objects of one type, which its [store.Schema]
-// describes. Every write gets the
-// next revision; reads are linearizable: they see every write that was
-// acknowledged before they began. All methods are safe for concurrent use.
+// describes. Every write gets the next revision. Reads are linearizable: they see every
+// write that was acknowledged before they began. All methods are safe for concurrent
+// use.
 //
-// The writes here are the primitive ones, conditional on a revision. What
-// users call (guaranteed update, preconditions, validation, retries) is built
-// on them once, in [Storage].
+// The writes are primitive and conditional on a revision. [Storage] implements
+// guaranteed updates, preconditions, validation and retries on them.
 type Backend interface {
 	ListerWatcher
 
 	// Get returns the newest object under key, or [store.ErrNotFound].
 	Get(ctx context.Context, key string) (*store.Object, error)
 
-	// Put stores draft if the object under its key is still prev, of which the
-	// key and the revision count; a nil prev demands that there is none. The
-	// caller has filled in draft's Key, Labels, Fields and value. Storage fills
+	// Put stores draft if the object under its key still has prev's revision; a nil prev
+	// means that there must be none. The caller has filled in draft's Key, Labels,
+	// Fields and value. Storage fills
 	// in the rest, lets the value carry the revision by [store.Schema.Stamp], owns
 	// draft from then on, and returns it. After an error draft
 	// is the caller's again.
 	//
 	// Errors: [store.ErrExists] for a nil prev, otherwise [store.ErrNotFound]
-	// or [store.ErrConflict], as a [*ConflictError] if storage has the object at
-	// hand; [store.ErrInvalidKey]; [usercode.ErrConfig]; a panic in the schema's
-	// functions as an [usercode.ErrPanic]. [ErrUncertain] leaves the outcome
-	// unknown: the write may have been done, or be done later still. After any
-	// other error nothing has changed and nothing will.
+	// or [store.ErrConflict], as a [*ConflictError] if storage knows the present
+	// object; [store.ErrInvalidKey]; [usercode.ErrConfig]; a panic in the schema's
+	// functions as an [usercode.ErrPanic]. With [ErrUncertain] the outcome is unknown:
+	// the write may have been done, or may be done later. After any other error the
+	// write has not been done and will not be.
 	Put(ctx context.Context, draft, prev *store.Object, opts PutOptions) (*store.Object, error)
 
 	// Remove deletes the object under prev's key if it is still prev, which is not
@@ -67,29 +66,27 @@ type Backend interface {
 	Remove(ctx context.Context, prev *store.Object) (*store.Object, error)
 
 	// Revision returns the newest revision, linearizably. It is never zero: empty
-	// storage has a revision too, because a watch from zero would start now and
-	// miss what came after the empty list.
+	// storage has a revision too, since a watch from zero would start now and miss
+	// what was written after the empty list.
 	Revision(ctx context.Context) (store.Revision, error)
 
-	// Compact gives up the history before rev: reads at and watches from older
+	// Compact discards the history before rev: reads at and watches from older
 	// revisions fail with [store.ErrExpired] from now on. A rev at or below the
-	// compacted one does nothing; one in the future fails with
-	// [store.ErrFuture].
+	// compacted one does nothing; one in the future fails with [store.ErrFuture].
 	Compact(ctx context.Context, rev store.Revision) error
 
 	// Compacted returns the oldest revision that can be listed at and watched from;
-	// zero if nothing was given up. Where [Traits].Keeps says so, that may be from
-	// before this process.
+	// zero if nothing was discarded. With [Traits].Keeps it may be older than this
+	// process.
 	Compacted(ctx context.Context) (store.Revision, error)
 
-	// Close ends every watch with [store.ErrClosed] and releases what the
-	// backend holds. Calls after it fail with [store.ErrClosed]. A second Close
-	// does nothing.
+	// Close ends every watch with [store.ErrClosed] and releases the backend's
+	// resources. Later calls fail with [store.ErrClosed]. A second Close does nothing.
 	Close() error
 }
 
-// Emitter is implemented by backends that can pass a value through their
-// history without keeping it as state.
+// Emitter is implemented by backends that can add a value to their history without
+// storing it as state.
 type Emitter interface {
 	// Emit gives draft the next revision and shows it to watches as an
 	// [store.Emitted] event; Get and List never show it. Ownership of draft is as
@@ -97,24 +94,22 @@ type Emitter interface {
 	Emit(ctx context.Context, draft *store.Object) (*store.Object, error)
 }
 
-// Identifier is implemented by backends whose storage outlives the process, so
-// that a revision that was written down can name the storage that it belongs to.
-// Ask by [StoreID], which looks through decorators.
+// Identifier is implemented by backends whose storage outlives the process, so that a
+// saved revision can name its storage. Call it by [StoreID], which unwraps decorators.
 type Identifier interface {
-	// StoreID returns what no other storage has: revisions of two backends can be
-	// compared only if it is equal. A storage that was restored from a copy is
+	// StoreID returns a unique identity of the storage: revisions of two backends can
+	// be compared only if it is equal. Storage that was restored from a copy has
 	// another one. It may block; ctx bounds it.
 	StoreID(ctx context.Context) (string, error)
 }
 
 // Unwrapper is implemented by decorators of backends.
 type Unwrapper interface {
-	// Unwrap returns the backend beneath.
+	// Unwrap returns the decorated backend.
 	Unwrap() Backend
 }
 
-// StoreID returns what identifies b's storage, which a decorator of b may hide.
-// It fails with [store.ErrUnsupported] if b's revisions end with the process.
+// StoreID returns the identity of b's storage, also if b is a decorator. It fails with [store.ErrUnsupported] if b's revisions end with the process.
 func StoreID(ctx context.Context, b Backend) (string, error) {
 	for {
 		if id, ok := b.(Identifier); ok {
@@ -128,57 +123,57 @@ func StoreID(ctx context.Context, b Backend) (string, error) {
 	}
 }
 
-// Traits says what kind of storage it is.
+// Traits are the properties of a storage.
 type Traits struct {
-	// Blocks: List, Watch or Get may wait for I/O, so a caller must not be on a
-	// pool worker.
+	// Blocks: List, Watch or Get may wait for I/O, so they must not be called on a
+	// worker of the pool.
 	Blocks bool
 	// Contiguous: every revision is exactly one event of this type, so a missing
 	// number is a lost event. Without it a revision may have any number of events,
 	// of different keys.
 	Contiguous bool
-	// Keeps: storage outlives the process with its history: a list at Compacted and
-	// a watch from there show what was before. What reads it may start there rather
-	// than at the newest state.
+	// Keeps: the storage and its history outlive the process: a list at Compacted and a
+	// watch from there return the changes before the start. A reader may begin there
+	// rather than at the newest state.
 	Keeps bool
-	// Shared: others write to the storage, too, so revisions move and objects change
-	// without a call of this process.
+	// Shared: other processes write to the storage too, so revisions increase and
+	// objects change without calls of this process.
 	Shared bool
 }
 
 // PutOptions qualifies a Put.
 type PutOptions struct {
-	// TTL is how long the object lives at least before storage deletes it; zero
-	// means for ever. Storage in memory or a file deletes it in time; etcd takes
-	// whole seconds, two at the least, and may start anew when its leader changes. A
-	// later Put without TTL makes the object permanent, unless it keeps the expiry.
+	// TTL is the least time before storage deletes the object; zero means that it never
+	// expires. Storage in memory or a file deletes it in time; etcd has whole seconds,
+	// at least two, and may start again when its leader changes. A later Put without
+	// TTL makes the object permanent, unless it keeps the expiry.
 	TTL time.Duration
-	// KeepExpiry: the object expires when the one that it replaces would have, be
-	// that never. TTL must be zero then. It means nothing for a nil prev.
+	// KeepExpiry: the object keeps the expiry of the one that it replaces. TTL must be
+	// zero then. It has no effect for a nil prev.
 	KeepExpiry bool
 }
 
-// Historian is implemented by backends that keep their history in memory, to say
-// how much there is of it.
+// Historian is implemented by backends that keep their history in memory, to report its
+// size.
 type Historian interface {
 	// History returns the changes that reads and watches can still go back to.
 	History() store.WindowView
 }
 
-// # One state for storage and cache
+// # Sharing the state with a cache
 //
-// A cache over storage that keeps its state in memory need not build a second
-// one. It asks for the storage's own by ListOptions.State and WatchOptions.State:
+// A cache over storage that keeps its state in memory does not need a copy of it. It
+// requests the storage's own by ListOptions.State and WatchOptions.State:
 //
-//	List  {State: true} ──▶ List.State                     nothing to page through
+//	List  {State: true} ──▶ List.State                     instead of pages
 //	Watch {State: true} ──▶ Batch{Events, State: nil}      more follows at once
 //	                        Batch{Events, State: at Through}
 //
-// A state is immutable, so the cache publishes it as it is. Storage that has none
-// ignores the options, and the cache applies the events itself; and a decorator
-// that changes what a watch brings must not pass the option on.
+// A state is immutable, so the cache publishes it unchanged. Storage without one ignores
+// the options, and the cache applies the events itself. A decorator that changes what a
+// watch delivers must not pass the option on.
 
-// ListOptions selects what to list. The zero value lists everything, newest
+// ListOptions selects what to list. The zero value lists everything in the newest
 // state.
 type ListOptions struct {
 	// Prefix restricts the list to keys under it, by whole path segments (see
@@ -193,27 +188,26 @@ type ListOptions struct {
 	Start string
 	// Limit is the most objects to return; zero means all.
 	Limit int
-	// Continue is the token of the page before; see [List].
+	// Continue is the token of the previous page; see [List].
 	Continue string
-	// State asks for [List].State, by a caller that lists everything: the zero
-	// value but for Revision and Limit.
+	// State requests [List].State. Then no other fields may be set but Revision and
+	// Limit.
 	State bool
 }
 
 // List is one page of objects, in key order.
 type List struct {
-	// Revision is the revision that the state was read at: the same on every
-	// page.
+	// Revision is that of the state that was read, the same on every page.
 	Revision store.Revision
 	// Items is never nil.
 	Items []*store.Object
-	// Continue asks for the next page; "" on the last one.
+	// Continue is the token for the next page; "" on the last one.
 	Continue string
 	// Remaining is the number of objects after this page.
 	Remaining int
-	// State, if not nil, is all of the list as storage keeps it: then Items are
-	// empty, and it is the last page. It is set only if it was asked for, with the
-	// indexes that the storage was made with.
+	// State, if not nil, is the whole list as storage keeps it, with the storage's
+	// indexes: then Items are empty, and it is the last page. It is set only if it was
+	// requested.
 	State *store.TreeView
 }
 
@@ -221,57 +215,55 @@ type List struct {
 type WatchOptions struct {
 	// Prefix restricts the watch to keys under it.
 	Prefix string
-	// From is the revision after which events are wanted: the first one has a
-	// revision greater than From. Zero means from now on.
+	// From is the revision after which the watch starts: all events have greater ones.
+	// Zero means from now on.
 	From store.Revision
-	// Notify is called when Next has something to return, or an error, after a
-	// Next that returned nothing. It is called from any goroutine, possibly
-	// while the backend holds its locks: it must not block and must not call the
-	// backend. Required.
+	// Notify is called when Next has something to return, or an error, after a Next that
+	// returned nothing. It is called from any goroutine, possibly while the backend has
+	// its locks: it must not block and must not call the backend. Required.
 	Notify func()
-	// State asks for [Batch].State, for a watch without Prefix. It makes storage
-	// keep, within bounds of its own, what the watch has not read.
+	// State requests [Batch].State, for a watch without Prefix. Storage then keeps the
+	// events that the watch has not read, within bounds of its own.
 	State bool
-	// NoPrev: the consumer knows the state before each event. Then an event's Prev
-	// may be nil, and the Object of a Deleted one may have no more than its Key and
-	// Revision, which saves storage elsewhere the sending of it. Storage that shares
-	// its state leaves nothing out.
+	// NoPrev: the consumer has the state before each event. Then an event's Prev may be
+	// nil, and the Object of a Deleted one may have only its Key and Revision, so that
+	// remote storage need not send them. Storage that shares its state omits nothing.
 	NoPrev bool
-	// Name is what the watch is called where its source shows its watches. Optional.
+	// Name is the watch's name in lists of watches. Optional.
 	Name string
 }
 
 // Watcher is a running watch, pulled by one consumer. Its methods must not be
 // called concurrently with each other, except Close.
 type Watcher interface {
-	// Next returns what has been committed since the call before, in order, at
-	// most limit events (less than one counts as one), though possibly fewer than
-	// there are; events of one revision are never split, so a batch may have as many
-	// more as its last revision has. It never blocks. An empty batch means there is nothing
-	// now: Notify will be called.
+	// Next returns events that were committed since the previous call, in order: at most
+	// limit (less than one counts as one), and possibly fewer than there are. Events of
+	// one revision are never split, so a batch may have more events of its last
+	// revision. It never blocks. After an empty batch, Notify is called when there is
+	// something to return.
 	//
-	// An error ends the watch: [store.ErrExpired] if compaction overtook it,
-	// [store.ErrClosed], or what broke the connection.
+	// An error ends the watch: [store.ErrExpired] if its position was compacted,
+	// [store.ErrClosed], or the error of the connection.
 	Next(limit int) (Batch, error)
-	// Close ends the watch and frees it: Next fails with [store.ErrClosed] from
-	// then on. Notify is not called after Close returned, so Close may wait for
-	// one that is running and must not be called from it. Calling it again does
-	// nothing.
+	// Close ends the watch and releases its resources: Next fails with
+	// [store.ErrClosed] from then on. Notify is not called after Close has returned, so
+	// Close may wait for a running Notify and must not be called from it. Calling it
+	// again does nothing.
 	Close()
 }
 
-// ProgressRequester is implemented by watchers of storage in which revisions move
-// without events of the watch, to learn at once that there was none.
+// ProgressRequester is implemented by watchers of storage whose revisions can increase
+// without events of the watch, so that a consumer learns at once that it has
+// everything.
 type ProgressRequester interface {
-	// RequestProgress asks for a batch, be it empty, whose Through is at least the
-	// revision that storage has when it is asked. The batch comes by Notify and
-	// Next as any other; the call waits only until it is asked for. It may be called
-	// concurrently with Next.
+	// RequestProgress requests a batch, possibly empty, whose Through is at least the
+	// revision that storage has now. Notify and Next deliver it like any other; the
+	// call returns once it has been requested. It may be called concurrently with Next.
 	RequestProgress(ctx context.Context) error
 }
 
-// RequestProgress calls w's method of that name. It fails with
-// [store.ErrUnsupported] if w has none, since it needs none or has no way to ask.
+// RequestProgress calls w's method of that name. It fails with [store.ErrUnsupported] if
+// w has none, because it needs none or storage cannot do it.
 func RequestProgress(ctx context.Context, w Watcher) error {
 	if r, ok := w.(ProgressRequester); ok {
 		return r.RequestProgress(ctx)
@@ -279,21 +271,20 @@ func RequestProgress(ctx context.Context, w Watcher) error {
 	return store.ErrUnsupported
 }
 
-// Batch is a run of changes: all of those in (After, Through] that the watch
-// covers.
+// Batch has all changes of the watch with revisions in (After, Through].
 type Batch struct {
-	// After is the Through of the batch before, or the watch's start: a
-	// consumer that finds another value here has lost something.
+	// After is the Through of the previous batch, or the watch's start. With any other
+	// value the consumer has lost events.
 	After store.Revision
-	// Through is the revision up to which the batch is complete: no event at or
-	// below it is still to come. With no events it is progress alone.
+	// Through is the revision up to which the batch is complete: there will be no more
+	// events at or below it. A batch without events only reports progress.
 	Through store.Revision
-	// Events are in revision order. Those of one revision, which only storage that
-	// is not [Traits].Contiguous has, are of different keys, in key order, and all
-	// in one batch. The slice is the consumer's to read, not to change.
+	// Events are in revision order. Several events of one revision, which only storage
+	// without [Traits].Contiguous has, are of different keys, in key order, and in one
+	// batch. The consumer must not change the slice.
 	Events []store.Event
-	// State, if not nil, is the storage's own state at Through. A watch that asked
-	// for it, of storage that has one, gets it with the newest events; batches
-	// without it are followed by more.
+	// State, if not nil, is the storage's own state at Through. A watch that requested
+	// it, of storage that has one, gets it with the newest events; a batch without it is
+	// followed by more.
 	State *store.TreeView
 }

@@ -7,9 +7,8 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// ValidateFunc decides whether an object may be deleted: an error keeps it. It
-// may be called several times for one deletion, and must not change current,
-// which is shared.
+// ValidateFunc returns an error if an object must not be deleted. It may be called
+// several times for one deletion, and must not change current, which is shared.
 type ValidateFunc func(ctx context.Context, current *store.Object) error
 
 // DeleteOptions qualifies a Delete. The zero value deletes whatever object has
@@ -17,21 +16,20 @@ type ValidateFunc func(ctx context.Context, current *store.Object) error
 type DeleteOptions struct {
 	// Preconditions must hold for the object that is deleted.
 	Preconditions Preconditions
-	// Validate has the last word, on the very state that is deleted; nil allows
-	// it.
+	// Validate decides on the exact state that is deleted; nil allows it.
 	Validate ValidateFunc
-	// Suggestion is what the object probably is; see
-	// [UpdateOptions.Suggestion].
+	// Suggestion is the assumed object; see [UpdateOptions.Suggestion].
 	Suggestion *store.Object
 }
 
 // Delete deletes the object under key and returns its last state with the
-// revision of the deletion. It tries again, from live state, as long as others
-// write the object in between.
+// revision of the deletion. It tries again with the live object while concurrent writes
+// change it.
 //
 // Errors: [store.ErrNotFound], [store.ErrPrecondition], what Validate returned,
-// [store.ErrInvalidKey], [usercode.ErrPanic], ctx's error, or whatever reaching storage
-// met. None of them is final for being true of a stale suggestion.
+// [store.ErrInvalidKey], [usercode.ErrPanic], ctx's error, or an error of reaching
+// storage. Those that depend on the object are of the live one, not of a stale
+// suggestion.
 func (s *Storage) Delete(ctx context.Context, key string, opts DeleteOptions) (*store.Object, error) {
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
@@ -44,7 +42,7 @@ func (s *Storage) Delete(ctx context.Context, key string, opts DeleteOptions) (*
 	})
 }
 
-// tryDelete makes one attempt on what the object is believed to be.
+// tryDelete makes one attempt with the assumed object.
 func (s *Storage) tryDelete(ctx context.Context, key string, opts *DeleteOptions, current *store.Object) (*store.Object, error) {
 	if err := checkPreconditions(opts.Preconditions, key, current); err != nil {
 		return nil, err

@@ -8,14 +8,14 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Change is what a [ModifyFunc] wants done with an object.
+// Change is what [Storage.Modify] does with an object.
 type Change struct {
 	// Draft is the object to store, of which only the value is filled in.
 	Draft *store.Object
 	// TTL and Permanent are as in [UpdateOptions].
 	TTL       time.Duration
 	Permanent bool
-	// Delete deletes the object; then the other fields mean nothing.
+	// Delete deletes the object; the other fields are ignored then.
 	Delete bool
 }
 
@@ -39,7 +39,7 @@ type ModifyOptions struct {
 
 // Modify replaces or deletes the object under key, as modify decides, and returns
 // it as stored, or its last state with the revision of the deletion. It tries again
-// as GuaranteedUpdate does. To delete where there is no object fails with
+// as GuaranteedUpdate does. A deletion without an object fails with
 // [store.ErrNotFound].
 //
 // Errors: as for GuaranteedUpdate.
@@ -59,7 +59,7 @@ func (s *Storage) Modify(ctx context.Context, key string, modify ModifyFunc, opt
 	})
 }
 
-// tryModify makes one attempt on what the object is believed to be.
+// tryModify makes one attempt with the assumed object.
 func (s *Storage) tryModify(ctx context.Context, key string, modify ModifyFunc, opts *ModifyOptions, now assumed) (*store.Object, error) {
 	if err := checkPreconditions(opts.Preconditions, key, now.object); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (s *Storage) tryModify(ctx context.Context, key string, modify ModifyFunc, 
 	return gone, lostRace(err)
 }
 
-// nextChange runs modify, and makes sure that what it returns can be done.
+// nextChange runs modify and validates its result.
 func (s *Storage) nextChange(ctx context.Context, key string, modify ModifyFunc, current *store.Object) (change Change, err error) {
 	var failure error
 	if err := usercode.Call("ModifyFunc", key, func() { change, failure = modify(ctx, current) }); err != nil {

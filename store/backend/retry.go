@@ -5,19 +5,20 @@ import (
 	"errors"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
-// An update or a deletion begins with what it believes to be the object: the
-// caller's suggestion, usually out of a cache and possibly stale, or else the
-// live object. Whatever fails on a suggestion may have failed only because it
-// was stale, so it proves nothing until storage says that it was not:
+// assumed is the object that an attempt of an update or a deletion assumes: the caller's
+// suggestion, usually from a cache and possibly stale, or else the live object. An
+// attempt with a suggestion may fail only because it is stale, so the failure counts
+// only if the live object has the same revision:
 //
-//	suggestion ──try──▶ ok ─────────────────────────────────▶ done
-//	               └──▶ failed ──read live──▶ same revision ─▶ the failure is final
-//	                                   └────▶ another one ───▶ try again, now with live
-//	live ──try──▶ ok ───────────────────────────────────────▶ done
-//	         ├──▶ failed ───────────────────────────────────▶ the failure is final
-//	         └──▶ another write in between ──read live──▶ try again, until ctx ends
+//	suggestion ──try──▶ ok ──────────────────────────────────▶ done
+//	               └──▶ failed ──read live──▶ same revision ──▶ the failure is final
+//	                                   └────▶ another one ────▶ try again with the live object
+//	live ──try──▶ ok ────────────────────────────────────────▶ done
+//	         ├──▶ failed ────────────────────────────────────▶ the failure is final
+//	         └──▶ changed meanwhile ──read live──▶ try again, until ctx ends
 type assumed struct {
 	// object is nil if the object is assumed not to exist.
 	object *store.Object
@@ -25,26 +26,25 @@ type assumed struct {
 	live bool
 }
 
-// raced wraps the backend's answer that the object was not at the revision
-// assumed. It distinguishes it from an error of user code, which may return store.ErrConflict
-// too.
+// raced wraps the backend's error that the object did not have the assumed revision. It
+// distinguishes it from errors of user code, which may return store.ErrConflict too.
 type raced struct{ err error }
 
 func (r raced) Error() string { return r.err.Error() }
 
-// errUnverified is a try's answer that nothing needs to be written, if only
-// the suggestion that it went by is live.
+// errUnverified: nothing needs to be written, provided that the suggestion is the live
+// object.
 var errUnverified = errors.New("nothing to write, if the suggestion is live")
 
-// tryFunc attempts the operation on what the object is believed to be.
+// tryFunc attempts the operation with the assumed object.
 type tryFunc func(assumed) (*store.Object, error)
 
-// retryUntilCertain tries until the outcome is certain: see assumed.
+// retryUntilCertain tries until the outcome is certain; see [assumed].
 func (s *Storage) retryUntilCertain(ctx context.Context, key string, suggestion *store.Object, missingOK bool, try tryFunc) (*store.Object, error) {
 	now := assumed{object: suggestion}
 	if suggestion == nil || suggestion.Key != key {
 		var err error
-		if now, err = s.look(ctx, key, missingOK); err != nil {
+		if now, err = s.readLive(ctx, key, missingOK); err != nil {
 			return nil, err
 		}
 	}
@@ -54,7 +54,7 @@ func (s *Storage) retryUntilCertain(ctx context.Context, key string, suggestion 
 		if failure == nil || now.live && !lost {
 			return result, failure
 		}
-		fresh, err := s.after(ctx, race, key, missingOK)
+		fresh, err := s.recheck(ctx, race, key, missingOK)
 		switch {
 		case err != nil:
 			return nil, err
@@ -68,12 +68,12 @@ func (s *Storage) retryUntilCertain(ctx context.Context, key string, suggestion 
 	}
 }
 
-// after returns the live object after a failure: out of the error by which the
-// backend said that a race was lost, if it has it, and else by reading it.
-func (s *Storage) after(ctx context.Context, race raced, key string, missingOK bool) (assumed, error) {
+// recheck returns the live object after a failure: that in the backend's conflict error,
+// if it has one, or else by reading it.
+func (s *Storage) recheck(ctx context.Context, race raced, key string, missingOK bool) (assumed, error) {
 	var conflict *ConflictError
 	if !errors.As(race.err, &conflict) || conflict.Key != key || ctx.Err() != nil {
-		return s.look(ctx, key, missingOK)
+		return s.readLive(ctx, key, missingOK)
 	}
 	if conflict.Current == nil && !missingOK {
 		return assumed{}, &store.NotFoundError{Key: key}
@@ -81,9 +81,9 @@ func (s *Storage) after(ctx context.Context, race raced, key string, missingOK b
 	return assumed{object: conflict.Current, live: true}, nil
 }
 
-// look reads the live object, unless ctx has ended. A missing one is an error
-// unless missingOK.
-func (s *Storage) look(ctx context.Context, key string, missingOK bool) (assumed, error) {
+// readLive reads the live object, unless ctx has ended. A missing one is an error unless
+// missingOK.
+func (s *Storage) readLive(ctx context.Context, key string, missingOK bool) (assumed, error) {
 	if err := ctx.Err(); err != nil {
 		return assumed{}, err
 	}
@@ -102,11 +102,50 @@ func (b assumed) revision() store.Revision {
 	return b.object.Revision
 }
 
-// lostRace marks those of a backend's errors that say that the object was not
-// at the revision that the write expected.
+// lostRace marks the backend's errors that say that the object does not have the
+// revision that the write expected.
 func lostRace(err error) error {
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrExists) {
 		return raced{err}
 	}
 	return err
+}
+
+// Preconditions restrict a write to a certain state of the object. The zero value allows
+// any.
+type Preconditions struct {
+	// UID is the revision at which the object was created
+	// ([store.Object.Created]): with the key, it is the object's identity. Zero
+	// means any.
+	UID store.Revision
+	// Revision is the revision that the object must be at. Zero means any.
+	Revision store.Revision
+	// Absent: there must be no object under the key, so that an update creates it.
+	// The other preconditions must be zero then. A deletion refuses it.
+	Absent bool
+}
+
+func (p Preconditions) validate() error {
+	if p.Absent && (p.UID != 0 || p.Revision != 0) {
+		return &usercode.ConfigError{Field: "Preconditions.Absent", Problem: "is set beside UID or Revision, which no absent object has; give one of them"}
+	}
+	return nil
+}
+
+// checkPreconditions returns a [*store.PreconditionError] unless o, which is nil if there is
+// no object under key, is the one meant.
+func checkPreconditions(p Preconditions, key string, o *store.Object) error {
+	var uid, revision store.Revision
+	if o != nil {
+		uid, revision = o.Created, o.Revision
+	}
+	switch {
+	case p.Absent && o != nil:
+		return &store.PreconditionError{Key: key, Field: "Absent", Got: revision}
+	case p.UID != 0 && p.UID != uid:
+		return &store.PreconditionError{Key: key, Field: "UID", Want: p.UID, Got: uid}
+	case p.Revision != 0 && p.Revision != revision:
+		return &store.PreconditionError{Key: key, Field: "Revision", Want: p.Revision, Got: revision}
+	}
+	return nil
 }

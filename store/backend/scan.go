@@ -9,28 +9,28 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Scan is a [ListOptions] made plain: what a backend reads for one page. Every
-// backend goes the same way:
+// Scan is what a backend reads for one page of a list. Every backend uses it like
+// this:
 //
 //	ListOptions ──Scan──▶ Scan ──Check──▶ read keys under Prefix, > After, ──Page──▶ List
 //	  (validated)              (in range)  at Revision, in order
 type Scan struct {
-	// Prefix is what the keys are under.
+	// Prefix is that of the keys.
 	Prefix string
 	// Revision is the state to read; zero means the newest.
 	Revision store.Revision
-	// After is what all keys of the page are greater than: the last key of the page
-	// before or, for a list that starts at a key, what comes right before that.
+	// After is less than all keys of the page: the last key of the previous page or,
+	// for a list with a Start, the greatest string below it.
 	After string
 	// Limit is the most objects to return; zero means all.
 	Limit int
-	// State: the caller takes [List].State in place of objects.
+	// State: the caller accepts [List].State in place of objects.
 	State bool
 
 	continued bool
 }
 
-// Scan validates o and works it out. Errors: [store.ErrInvalidKey],
+// Scan validates o and returns its scan. Errors: [store.ErrInvalidKey],
 // [store.ErrInvalidContinue], [usercode.ErrConfig].
 func (o ListOptions) Scan() (Scan, error) {
 	if err := store.ValidatePrefix(o.Prefix); err != nil {
@@ -49,7 +49,7 @@ func (o ListOptions) Scan() (Scan, error) {
 		}, nil
 	}
 	if o.Revision != 0 {
-		return Scan{}, &usercode.ConfigError{Field: "ListOptions.Revision", Problem: "cannot be set beside Continue, which holds a revision already; leave it zero"}
+		return Scan{}, &usercode.ConfigError{Field: "ListOptions.Revision", Problem: "cannot be set beside Continue, which has a revision already; leave it zero"}
 	}
 	token, err := ParseToken(o.Continue)
 	if err != nil {
@@ -64,8 +64,8 @@ func (o ListOptions) Scan() (Scan, error) {
 	return Scan{Prefix: o.Prefix, Revision: token.Revision, After: token.Start, Limit: o.Limit, continued: true}, nil
 }
 
-// Check reports whether the scan can be served by a storage whose newest
-// revision is current and whose history begins at compacted. Errors:
+// Check reports whether storage can serve the scan, whose newest revision is current and
+// whose history begins at compacted. Errors:
 // [store.ErrExpired] (for a continued list as an [*ExpiredContinueError]),
 // [store.ErrFuture] (for a continued list also [store.ErrInvalidContinue],
 // since storage makes no such token).
@@ -87,9 +87,8 @@ func (s Scan) Check(compacted, current store.Revision) error {
 	return nil
 }
 
-// Page makes the list out of objects, which must be all those that the scan
-// covers, in key order, at revision at. It reads objects to their end, to count
-// what remains.
+// Page makes the page of objects, which must be all that the scan covers, in key order,
+// at revision at. It reads all of them, to count those that remain.
 func Page(s Scan, at store.Revision, objects iter.Seq[*store.Object]) *List {
 	page := &List{Revision: at, Items: []*store.Object{}}
 	for o := range objects {
@@ -105,7 +104,7 @@ func Page(s Scan, at store.Revision, objects iter.Seq[*store.Object]) *List {
 	return page
 }
 
-// Validate reports what is wrong with o, whatever the state of storage.
+// Validate returns what is wrong with o, independently of the state of storage.
 // Errors: [store.ErrInvalidKey], [usercode.ErrConfig].
 func (o WatchOptions) Validate() error {
 	if o.Notify == nil {
@@ -114,8 +113,8 @@ func (o WatchOptions) Validate() error {
 	return store.ValidatePrefix(o.Prefix)
 }
 
-// Check reports whether a watch can start where o says, in a storage whose
-// newest revision is current and whose history begins at compacted. Errors:
+// Check reports whether a watch can start at o.From, in storage whose newest revision is
+// current and whose history begins at compacted. Errors:
 // [store.ErrExpired], [store.ErrFuture].
 func (o WatchOptions) Check(compacted, current store.Revision) error {
 	switch {
@@ -127,7 +126,7 @@ func (o WatchOptions) Check(compacted, current store.Revision) error {
 	return nil
 }
 
-// Validate reports what is wrong with o, as a [*usercode.ConfigError].
+// Validate returns what is wrong with o, as a [*usercode.ConfigError].
 func (o PutOptions) Validate() error {
 	if o.TTL != 0 && o.KeepExpiry {
 		return &usercode.ConfigError{Field: "PutOptions.KeepExpiry", Problem: fmt.Sprintf("is set beside a TTL of %v; give one of them", o.TTL)}
@@ -135,8 +134,8 @@ func (o PutOptions) Validate() error {
 	return validateTTL("PutOptions.TTL", o.TTL, "the object never expires")
 }
 
-// Expires returns when an object expires that is written at a time over prev, which
-// is nil if there was none; the zero time means never.
+// Expires returns the expiry of an object that replaces prev, or nil, and is written at
+// a time; the zero time means never.
 func (o PutOptions) Expires(written time.Time, prev *store.Object) time.Time {
 	switch {
 	case o.TTL > 0:
@@ -147,7 +146,7 @@ func (o PutOptions) Expires(written time.Time, prev *store.Object) time.Time {
 	return time.Time{}
 }
 
-// validateTTL refuses a negative ttl. Zero says what a TTL of zero means instead.
+// validateTTL refuses a negative ttl. zero is what zero would mean, for the error.
 func validateTTL(option string, ttl time.Duration, zero string) error {
 	if ttl < 0 {
 		return &usercode.ConfigError{Field: option, Problem: fmt.Sprintf("is %v, which is negative; zero means that %s", ttl, zero)}

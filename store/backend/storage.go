@@ -8,13 +8,13 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Storage is versioned storage as users want it, over any [Backend]: keys come
-// from the values, updates are functions that are retried until they apply, and
-// deletions can be made to depend on what is being deleted.
+// Storage has the operations of users, over any [Backend]: keys come from the values,
+// updates are functions that are retried until they apply, and deletions can depend on
+// the object that is deleted.
 //
-// All methods are safe for concurrent use. They block as long as the backend
-// does, and retry while others write the same key; ctx bounds both. A function
-// of the user's that panics becomes an [usercode.ErrPanic], and nothing is written.
+// All methods are safe for concurrent use. They block as long as the backend does, and
+// retry while other calls write the same key; ctx bounds both. If a function of the
+// user's panics, the error is an [usercode.ErrPanic] and nothing is written.
 type Storage struct {
 	backend Backend
 	schema  store.Schema
@@ -26,22 +26,23 @@ func NewStorage(b Backend, schema store.Schema) *Storage {
 	return &Storage{backend: b, schema: schema}
 }
 
-// Backend returns what the storage was made over.
+// Backend returns the backend below.
 func (s *Storage) Backend() Backend { return s.backend }
 
 // CreateOptions qualifies a Create.
 type CreateOptions struct {
-	// TTL is how long the object lives before storage deletes it; zero means
-	// for ever.
+	// TTL is how long the object lives before storage deletes it; zero means that it
+	// never expires.
 	TTL time.Duration
 }
 
-// Create stores draft, of which only the value is filled in, and the key if it
-// cannot follow from the value, under the key that the schema gives it, and returns it as stored.
+// Create stores draft under the key that the schema returns for it, and returns the
+// stored object. Only draft's value must be filled in, and its key if the schema cannot
+// derive it from the value.
 //
 // Errors: [store.ErrExists] if there is an object with that key,
-// [store.ErrInvalidKey], [usercode.ErrConfig], [usercode.ErrPanic], ctx's error, or
-// whatever reaching storage met.
+// [store.ErrInvalidKey], [usercode.ErrConfig], [usercode.ErrPanic], ctx's error, or an
+// error of reaching storage.
 func (s *Storage) Create(ctx context.Context, draft *store.Object, opts CreateOptions) (*store.Object, error) {
 	if err := validateTTL("CreateOptions.TTL", opts.TTL, "the object never expires"); err != nil {
 		return nil, err
@@ -67,8 +68,8 @@ func (s *Storage) put(ctx context.Context, key string, draft, prev *store.Object
 
 // Get returns the newest object under key.
 //
-// Errors: [store.ErrNotFound], [store.ErrInvalidKey], ctx's error, or whatever
-// reaching storage met.
+// Errors: [store.ErrNotFound], [store.ErrInvalidKey], ctx's error, or an error of
+// reaching storage.
 func (s *Storage) Get(ctx context.Context, key string) (*store.Object, error) {
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
@@ -86,4 +87,17 @@ func (s *Storage) List(ctx context.Context, opts ListOptions) (*List, error) {
 func (s *Storage) keyOf(o *store.Object) (key string, err error) {
 	err = usercode.Call("Schema.Key", "", func() { key = s.schema.Key(o) })
 	return key, err
+}
+
+// Describe fills o's labels and fields from its value, with panics of the
+// schema's functions returned as a [*usercode.PanicError].
+func Describe(schema *store.Schema, o *store.Object) error {
+	return usercode.Call("Schema.Labels or Schema.Fields", o.Key, func() { schema.Describe(o) })
+}
+
+// Measure returns the bytes that o's value holds by the schema, with panics
+// returned as a [*usercode.PanicError].
+func Measure(schema *store.Schema, o *store.Object) (size int, err error) {
+	err = usercode.Call("Schema.Size", o.Key, func() { size = schema.Size(o) })
+	return size, err
 }

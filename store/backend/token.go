@@ -12,25 +12,23 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Token is what a continue token says: where the next page of a list starts.
-// Backends and caches all use this one, so a list begun at one of them can be
-// continued at another over the same storage.
+// Token is the content of a continue token: where the next page of a list starts. All
+// backends and caches use it, so a list can be continued at another one over the same
+// storage.
 type Token struct {
-	// Revision is that of the state being listed. Zero means the newest state
-	// at the time of the next page, for a list that gave up on consistency (see
-	// [ExpiredContinueError]).
+	// Revision is that of the state that is listed. Zero means the newest state at the
+	// time of the next page, for an inconsistent list (see [ExpiredContinueError]).
 	Revision store.Revision
-	// Start is the last key of the page before: the next page has keys greater
-	// than it.
+	// Start is the last key of the previous page: the next page has greater keys.
 	Start string
 }
 
-// tokenVersion changes with the meaning of the fields, so that a token never
-// means something else to a newer program.
+// tokenVersion changes with the meaning of the fields, so that a newer program does not
+// misinterpret a token.
 const tokenVersion = 2
 
-// newestState stands for Token.Revision zero on the wire, where zero is what a
-// missing field decodes to.
+// newestState represents Token.Revision zero in the encoding, where zero is a missing
+// field.
 const newestState = -1
 
 // tokenWire is the JSON inside a token.
@@ -40,8 +38,7 @@ type tokenWire struct {
 	Start    string `json:"start"`
 }
 
-// Encode returns the token as users see it: opaque, safe in a URL, without
-// padding.
+// Encode returns the token as opaque text that is safe in a URL.
 func (t Token) Encode() string {
 	wire := tokenWire{Version: tokenVersion, Revision: int64(t.Revision), Start: t.Start}
 	if t.Revision == 0 {
@@ -54,18 +51,18 @@ func (t Token) Encode() string {
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(text, tokenSum(text)))
 }
 
-// sumBytes is the length of the checksum behind a token's text.
+// sumBytes is the length of the checksum after a token's text.
 const sumBytes = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // tokenSum detects tokens that were changed by mistake. A change of one character
-// changes at most 6 adjacent bits, which the sum finds without fail.
+// changes at most 6 adjacent bits, which the sum always detects.
 func tokenSum(text []byte) uint32 { return crc32.Checksum(text, castagnoli) }
 
-// ParseToken reads what [Token.Encode] wrote. A token that was cut, changed or
-// made by something else is refused with a [*TokenError]; its prefix and range
-// are for [ListOptions.Scan] and [Scan.Check] to judge.
+// ParseToken parses the text of [Token.Encode]. The error is a [*TokenError] if it was
+// cut, changed or made by another program. [ListOptions.Scan] checks the prefix and
+// [Scan.Check] the revision.
 func ParseToken(token string) (Token, error) {
 	text, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil {
@@ -81,12 +78,12 @@ func ParseToken(token string) (Token, error) {
 	}
 	switch {
 	case wire.Version != tokenVersion:
-		return Token{}, &TokenError{Reason: "its version is not known here"}
+		return Token{}, &TokenError{Reason: "its version is unknown"}
 	case wire.Revision == 0 || wire.Revision < newestState:
 		return Token{}, &TokenError{Reason: "its revision is out of range"}
 	}
 	if err := store.ValidateKey(wire.Start); err != nil {
-		return Token{}, &TokenError{Reason: "its start is no key", Cause: err}
+		return Token{}, &TokenError{Reason: "its start is not a key", Cause: err}
 	}
 	if wire.Revision == newestState {
 		return Token{Start: wire.Start}, nil
@@ -94,9 +91,9 @@ func ParseToken(token string) (Token, error) {
 	return Token{Revision: store.Revision(wire.Revision), Start: wire.Start}, nil
 }
 
-var errTrailing = errors.New("there is something behind it")
+var errTrailing = errors.New("there is more after it")
 
-// decodeWire reads exactly one JSON object with exactly the fields known.
+// decodeWire reads exactly one JSON object with exactly the known fields.
 func decodeWire(text []byte) (tokenWire, error) {
 	var wire tokenWire
 	decoder := json.NewDecoder(bytes.NewReader(text))

@@ -49,8 +49,8 @@ func TestBrokenTokensAreRefusedWithAReason(t *testing.T) {
 		encode(`{"v":2,"rv":0,"start":"a"}`):      "revision",
 		encode(`{"v":2,"start":"a"}`):             "revision",
 		encode(`{"v":2,"rv":-2,"start":"a"}`):     "revision",
-		encode(`{"v":2,"rv":5,"start":""}`):       "no key",
-		encode(`{"v":2,"rv":5,"start":"../etc"}`): "no key",
+		encode(`{"v":2,"rv":5,"start":""}`):       "not a key",
+		encode(`{"v":2,"rv":5,"start":"../etc"}`): "not a key",
 	} {
 		_, err := backend.ParseToken(token)
 		require.ErrorIs(t, err, store.ErrInvalidContinue, token)

@@ -10,30 +10,27 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// UpdateFunc returns what an object should be, given what it is: a new object of
-// which only the value is filled in. current is nil if there is no object (only
-// with [UpdateOptions.CreateIfMissing]). It is shared and must not be changed.
-// An error ends the update.
+// UpdateFunc returns a new object, with only the value filled in, for the current one.
+// current is shared and must not be changed. It is nil if there is no object, which
+// happens only with [UpdateOptions.CreateIfMissing]. An error ends the update.
 //
-// It may be called several times for one update, so it must have no effect but
-// its result, and the error that counts is that of the call on live state.
+// It may be called several times for one update, so it must have no effect besides its
+// result; only the error of a call with the live object is returned.
 type UpdateFunc func(ctx context.Context, current *store.Object) (draft *store.Object, err error)
 
-// UpdateOptions qualifies a GuaranteedUpdate. The zero value updates whatever
-// object has the key.
+// UpdateOptions qualifies a GuaranteedUpdate. The zero value updates any object with the
+// key.
 type UpdateOptions struct {
 	// Preconditions must hold for the object that is replaced.
 	Preconditions Preconditions
-	// Suggestion is what the object probably is, from a cache: it saves the
-	// read before the write. One that is stale costs a second try and nothing
-	// else; nil, or an object with another key, is no suggestion.
+	// Suggestion is the assumed object, from a cache, which saves the read before the
+	// write. A stale one only costs a second try. Nil, or an object with another key,
+	// has no effect.
 	Suggestion *store.Object
-	// CreateIfMissing calls the function with nil and creates the object if
-	// there is none, instead of failing with [store.ErrNotFound]. So does a
-	// precondition that demands that there is none.
+	// CreateIfMissing calls the function with nil and creates the object if there is
+	// none, instead of failing with [store.ErrNotFound]. So does Preconditions.Absent.
 	CreateIfMissing bool
-	// TTL is how long the object lives from this update on; zero leaves it to expire
-	// when it would have, be that never.
+	// TTL is how long the object lives from this update on; zero keeps its expiry.
 	TTL time.Duration
 	// Permanent makes the object permanent. TTL must be zero then.
 	Permanent bool
@@ -49,13 +46,13 @@ func (o *UpdateOptions) validate() error {
 	return validateExpiry("UpdateOptions", o.TTL, o.Permanent)
 }
 
-// putOptions returns the options of a write over an object that keeps its expiry
-// unless it gets another one.
+// putOptions returns the options of a write that keeps the object's expiry unless ttl or
+// permanent is set.
 func putOptions(ttl time.Duration, permanent bool) PutOptions {
 	return PutOptions{TTL: ttl, KeepExpiry: ttl == 0 && !permanent}
 }
 
-// validateExpiry judges the TTL and Permanent of the struct with that name.
+// validateExpiry validates the TTL and Permanent of the struct with that name.
 func validateExpiry(options string, ttl time.Duration, permanent bool) error {
 	if ttl != 0 && permanent {
 		return &usercode.ConfigError{Field: options + ".Permanent", Problem: fmt.Sprintf("is set beside a TTL of %v; give one of them", ttl)}
@@ -63,15 +60,16 @@ func validateExpiry(options string, ttl time.Duration, permanent bool) error {
 	return validateTTL(options+".TTL", ttl, "the object expires when it would have")
 }
 
-// GuaranteedUpdate replaces the object under key by what update makes of it,
-// and returns it as stored. It tries again, from live state, as long as others
-// write the object in between. An update to an equal value writes nothing and
-// returns the live object, unless it would change when that expires.
+// GuaranteedUpdate replaces the object under key by update's result for it, and returns
+// the stored object. It tries again with the live object while concurrent writes change
+// it. An update to an equal value writes nothing and returns the live object, unless it
+// changes the expiry.
 //
 // Errors: [store.ErrNotFound], [store.ErrPrecondition], what update returned,
 // [store.ErrInvalidKey] (as a [*KeyMismatchError] if the new value has another
-// key), [usercode.ErrConfig], [usercode.ErrPanic], ctx's error, or whatever reaching
-// storage met. None of them is final for being true of a stale suggestion.
+// key), [usercode.ErrConfig], [usercode.ErrPanic], ctx's error, or an error of reaching
+// storage. Those that depend on the object are of the live one, not of a stale
+// suggestion.
 func (s *Storage) GuaranteedUpdate(ctx context.Context, key string, update UpdateFunc, opts UpdateOptions) (*store.Object, error) {
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
@@ -85,7 +83,7 @@ func (s *Storage) GuaranteedUpdate(ctx context.Context, key string, update Updat
 	})
 }
 
-// tryUpdate makes one attempt on what the object is believed to be.
+// tryUpdate makes one attempt with the assumed object.
 func (s *Storage) tryUpdate(ctx context.Context, key string, update UpdateFunc, opts *UpdateOptions, now assumed) (*store.Object, error) {
 	if err := checkPreconditions(opts.Preconditions, key, now.object); err != nil {
 		return nil, err
@@ -97,8 +95,7 @@ func (s *Storage) tryUpdate(ctx context.Context, key string, update UpdateFunc, 
 	return s.replace(ctx, key, draft, now, opts.put())
 }
 
-// replace writes draft over what the object is believed to be, unless that would
-// change nothing.
+// replace writes draft in place of the assumed object, unless that would change nothing.
 func (s *Storage) replace(ctx context.Context, key string, draft *store.Object, now assumed, opts PutOptions) (*store.Object, error) {
 	same, err := s.changesNothing(now.object, draft, opts)
 	switch {
@@ -113,7 +110,7 @@ func (s *Storage) replace(ctx context.Context, key string, draft *store.Object, 
 	return written, lostRace(err)
 }
 
-// nextValue runs update, and makes sure that the object keeps its key.
+// nextValue runs update and checks that the object keeps its key.
 func (s *Storage) nextValue(ctx context.Context, key string, update UpdateFunc, current *store.Object) (draft *store.Object, err error) {
 	if update == nil {
 		return nil, &usercode.ConfigError{Field: "update", Problem: "is nil; give a function that returns the new value"}
@@ -128,7 +125,7 @@ func (s *Storage) nextValue(ctx context.Context, key string, update UpdateFunc, 
 	return draft, s.checkKey(key, draft)
 }
 
-// checkKey returns an error unless draft belongs under key.
+// checkKey returns an error unless the schema's key for draft is key.
 func (s *Storage) checkKey(key string, draft *store.Object) error {
 	if draft != nil {
 		draft.Key = key // for a schema that takes the key from there
@@ -140,8 +137,8 @@ func (s *Storage) checkKey(key string, draft *store.Object) error {
 	return err
 }
 
-// changesNothing reports whether writing draft over current would leave both
-// the value and the time it lives as they are.
+// changesNothing reports whether writing draft over current would change neither the
+// value nor the expiry.
 func (s *Storage) changesNothing(current, draft *store.Object, opts PutOptions) (same bool, err error) {
 	if current == nil || opts.TTL != 0 || !opts.KeepExpiry && !current.Expires.IsZero() {
 		return false, nil
