@@ -119,6 +119,10 @@ func (h *host) closeTime() (context.Context, context.CancelFunc) {
 // timers are armed. Both are zero once all engines are closed.
 func (h *Host) Actors() int { return coreOf(h).system.Actors() }
 
+// Deterministic reports whether an executor was given that runs only while a call
+// waits, as [NewSeeded] returns.
+func (h *Host) Deterministic() bool { return coreOf(h).run != nil }
+
 // Timers returns how many timers of its engines are armed.
 func (h *Host) Timers() int { return coreOf(h).system.Timers() }
 

@@ -34,6 +34,9 @@ type WorkQueueConfig[T comparable] struct {
 	Metrics WorkQueueMetrics
 	// Drain is what draining does with delayed items.
 	Drain DrainPolicy
+	// OnReady, if any, is called for each item that TryGet can get from now on. It is
+	// called with the queue locked: it must be quick and must not use it.
+	OnReady func()
 }
 
 func (c *WorkQueueConfig[T]) validate() error {
@@ -132,6 +135,9 @@ func (q *WorkQueue[T]) add(item T) {
 func (q *WorkQueue[T]) push(item T) {
 	q.queue.push(queuedWork[T]{item, q.now()})
 	q.ready.Signal()
+	if q.cfg.OnReady != nil {
+		q.cfg.OnReady()
+	}
 }
 
 // Get waits for an item and removes it. The caller must call Done with the item when it
@@ -149,6 +155,21 @@ func (q *WorkQueue[T]) Get(ctx context.Context) (item T, err error) {
 	if q.queue.len() == 0 {
 		return item, ErrShutDown
 	}
+	return q.take(), nil
+}
+
+// TryGet is Get that does not wait: ok is false if there is no item now.
+func (q *WorkQueue[T]) TryGet() (item T, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.queue.len() == 0 {
+		return item, false
+	}
+	return q.take(), true
+}
+
+// take gives the first item to a worker.
+func (q *WorkQueue[T]) take() T {
 	next, now := q.queue.pop(), q.now()
 	delete(q.dirty, next.item)
 	q.running[next.item] = now
@@ -156,7 +177,7 @@ func (q *WorkQueue[T]) Get(ctx context.Context) (item T, err error) {
 	if q.exhausted() {
 		q.ready.Broadcast() // no worker needs to wait any more
 	}
-	return next.item, nil
+	return next.item
 }
 
 // Done says that a worker has processed item. If it was added meanwhile it is queued

@@ -340,3 +340,48 @@ func TestMetrics_PanicIsContainedAndReported(t *testing.T) {
 	require.NoError(t, q.Add("foo"))
 	require.Empty(t, r.calls, "it is called no more")
 }
+
+// Workers that are told of items, in place of waiting, get each once.
+func TestWorkQueue_TryGetAndOnReady(t *testing.T) {
+	ready := 0
+	q, err := queue.NewWorkQueue(queue.WorkQueueConfig[string]{OnReady: func() { ready++ }})
+	require.NoError(t, err)
+	_, ok := q.TryGet()
+	require.False(t, ok)
+	for _, item := range []string{"a", "a", "b"} {
+		require.NoError(t, q.Add(item))
+	}
+	require.Equal(t, 2, ready, "not for one that is queued already")
+	item, ok := q.TryGet()
+	require.True(t, ok)
+	require.Equal(t, "a", item)
+	require.NoError(t, q.Add("a"))
+	require.Equal(t, 2, ready, "a worker has it")
+	q.Done("a")
+	require.Equal(t, 3, ready)
+	item, _ = q.TryGet()
+	require.Equal(t, "b", item)
+	q.ShutDown()
+	item, _ = q.TryGet()
+	require.Equal(t, "a", item, "what was queued")
+	_, ok = q.TryGet()
+	require.False(t, ok)
+}
+
+func ExampleWorkQueue_TryGet() {
+	q, err := queue.NewWorkQueue(queue.WorkQueueConfig[string]{OnReady: func() { fmt.Println("something to do") }})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = q.Add("web-1")
+	item, ok := q.TryGet()
+	fmt.Println(item, ok, err)
+	q.Done(item)
+	_, ok = q.TryGet()
+	fmt.Println(ok)
+	// Output:
+	// something to do
+	// web-1 true <nil>
+	// false
+}

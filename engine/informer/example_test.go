@@ -12,6 +12,9 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
+// Pod is the object of the examples.
+type Pod struct{ Namespace, Name, Node, Phase string }
+
 // newPods starts an engine that holds pods.
 func newPods() (*engine.Engine[Pod], error) {
 	return engine.New(engine.Config[Pod]{

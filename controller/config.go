@@ -1,0 +1,106 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/queue"
+)
+
+// Config configures a controller. Reconcile is required, and either Source or
+// Informer.
+type Config[T any] struct {
+	// Source is what to follow: [engine.Engine.Source], or [engine.SourceOf] a
+	// backend. Prefix follows only the keys under it.
+	Source engine.Source[T]
+	Prefix string
+	// Informer is an informer to share, in place of one of the controller's own. It is
+	// not closed with the controller, and its host is the controller's.
+	Informer *informer.SharedInformer[T]
+	// Host is where the controller runs; nil means one of its own. A given host is not
+	// closed with the controller.
+	Host *engine.Host
+	// Name is the controller's name in errors and logs; empty means the type's name.
+	Name string
+
+	// Reconcile brings the world to what the object says, which is nil if it is gone.
+	// The object is shared and must not be changed. Calls for different keys run at
+	// once, as many as Workers. ctx ends when the controller is closed. It may block.
+	Reconcile func(ctx context.Context, key string, object *engine.Object[T]) (Result, error)
+	// Keys returns what to reconcile after a change; nil means the key of the object
+	// that has changed. It must be quick. A panic in it is reported to the
+	// informer's OnError.
+	Keys func(informer.Notification[T]) []string
+
+	// Workers is how many calls run at once; zero means one.
+	Workers int
+	// Limiter says how long to wait before a key that failed is tried again; nil means
+	// [queue.NewDefaultRateLimiter]: 5 ms and doubling, up to 1000 s.
+	Limiter queue.RateLimiter[string]
+	// MaxAttempts is how many calls in a row may fail for a key before it is given up
+	// until it changes; zero means that it is never given up.
+	MaxAttempts int
+	// Resync has every object reconciled again after each such period; zero means
+	// never.
+	Resync time.Duration
+	// OnError gets each failed call as a [*ReconcileError], and the errors of the
+	// controller's own informer. It is called from several goroutines at once and must
+	// not block. A panic in it is logged.
+	OnError func(error)
+}
+
+// Result is what follows a call that succeeded. The zero value is nothing.
+type Result struct {
+	// After has the key reconciled again when it has passed; zero means when it
+	// changes.
+	After time.Duration
+}
+
+func (c *Config[T]) validate() error {
+	wrong := func(field, problem string) error { return &engine.ConfigError{Field: field, Problem: problem} }
+	switch {
+	case c.Reconcile == nil:
+		return wrong("Reconcile", "is nil; give the function that is called for each object")
+	case c.Informer == nil && c.Source.ListerWatcher == nil:
+		return wrong("Source", "is not set; give Engine.Source(), or an Informer to share")
+	case c.Informer != nil && c.Source.ListerWatcher != nil:
+		return wrong("Source", "is set beside Informer; give one of the two")
+	case c.Informer != nil && (c.Host != nil || c.Prefix != ""):
+		return wrong("Informer", "has a host and a prefix of its own; leave out Host and Prefix")
+	case c.Workers < 0:
+		return wrong("Workers", "is negative; zero means one")
+	case c.MaxAttempts < 0:
+		return wrong("MaxAttempts", "is negative; zero means any number")
+	case c.Resync < 0:
+		return wrong("Resync", "is negative; zero means never")
+	}
+	return nil
+}
+
+// settings are a [Config] without its type.
+type settings struct {
+	name        string
+	workers     int
+	maxAttempts int
+	limiter     queue.RateLimiter[string]
+	onError     func(error)
+	reconcile   func(ctx context.Context, key string) (Result, error)
+}
+
+func (c *Config[T]) settings() settings {
+	s := settings{
+		name:    cmp.Or(c.Name, fmt.Sprintf("%T", *new(T))),
+		workers: max(c.Workers, 1), maxAttempts: c.MaxAttempts, limiter: c.Limiter, onError: c.OnError,
+	}
+	if s.limiter == nil {
+		s.limiter = queue.NewDefaultRateLimiter[string]()
+	}
+	if s.onError == nil {
+		s.onError = func(error) {}
+	}
+	return s
+}

@@ -1,0 +1,130 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/queue"
+	"github.com/watchmill/watchmill/store"
+)
+
+// Controller reconciles the objects of a source. Make one with [New]. All methods are
+// safe for concurrent use.
+type Controller[T any] struct {
+	core     *core
+	informer *informer.SharedInformer[T]
+}
+
+// New starts a controller, which reconciles every object once when it has listed
+// them. It does not block. Close it when done.
+//
+// Errors: [ErrConfig]; [informer.ErrClosed] if the host or the informer is closed.
+func New[T any](cfg Config[T]) (*Controller[T], error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	s := cfg.settings()
+	c := &Controller[T]{informer: cfg.Informer}
+	host := cfg.Host
+	if cfg.Informer != nil {
+		host = cfg.Informer.Host()
+	}
+	s.reconcile = func(ctx context.Context, key string) (Result, error) {
+		return cfg.Reconcile(ctx, key, c.informer.Get(key))
+	}
+	var err error
+	if c.core, err = newCore(s, host); err != nil {
+		return nil, err
+	}
+	if c.informer == nil {
+		c.informer, err = informer.New(informer.Config[T]{
+			Source: cfg.Source, Prefix: cfg.Prefix, Host: c.core.host, Name: s.name, OnError: s.onError,
+		})
+		if err != nil {
+			return nil, errors.Join(err, c.core.close())
+		}
+		c.core.ownInformer = c.informer
+	}
+	c.core.start()
+	keys := cfg.Keys
+	if keys == nil {
+		keys = func(n informer.Notification[T]) []string { return []string{n.Key()} }
+	}
+	c.core.handler, err = c.informer.Subscribe(func(n informer.Notification[T]) { c.core.enqueue(keys(n)) },
+		informer.HandlerOptions{Name: s.name, Resync: cfg.Resync})
+	if err != nil {
+		return nil, errors.Join(err, c.core.close())
+	}
+	return c, nil
+}
+
+// Informer returns the controller's informer, to read other objects from. Reconcile
+// may read it.
+func (c *Controller[T]) Informer() *informer.SharedInformer[T] { return c.informer }
+
+// Host returns the host that the controller runs on.
+func (c *Controller[T]) Host() *engine.Host { return c.core.host }
+
+// Name returns the controller's name.
+func (c *Controller[T]) Name() string { return c.core.cfg.name }
+
+// Enqueue has a key reconciled, whether it has changed or not. The error is
+// [ErrClosed].
+func (c *Controller[T]) Enqueue(key string) error { return c.core.add(key, 0) }
+
+// EnqueueAfter is Enqueue after a delay.
+func (c *Controller[T]) EnqueueAfter(key string, delay time.Duration) error {
+	return c.core.add(key, delay)
+}
+
+// Settle blocks until the controller has seen the source's changes up to rev, zero for
+// those that have arrived, and no key is queued or being reconciled. Keys that are
+// delayed, as those that failed, are not waited for. On a deterministic host it runs
+// everything that can run; on others it takes time for each object. It must not be
+// called by Reconcile.
+//
+// Errors: ctx's cause; [informer.ErrClosed] or why the informer has ended.
+func (c *Controller[T]) Settle(ctx context.Context, rev store.Revision) error {
+	if err := c.informer.WaitForRevision(ctx, max(rev, 1)); err != nil {
+		return err
+	}
+	if !c.core.host.Deterministic() {
+		if err := c.passed(ctx); err != nil {
+			return err
+		}
+	}
+	return c.core.settle(ctx)
+}
+
+// passed waits until the informer has passed what can be read to the controller's
+// handler: it does so before it takes in another one.
+func (c *Controller[T]) passed(ctx context.Context) error {
+	last, err := c.informer.Subscribe(func(informer.Notification[T]) {}, informer.HandlerOptions{Name: c.Name()})
+	if err != nil {
+		return err
+	}
+	defer last.Stop(informer.Drop)
+	return last.Synced(ctx)
+}
+
+// Stats returns the current numbers.
+func (c *Controller[T]) Stats() Stats { return c.core.stats() }
+
+// Close stops following the source, ends the contexts of the calls that run, and
+// returns when they have returned. What is queued is dropped. If a call does not return
+// within the host's CloseTimeout, the error is a [*CloseError] that names its key. Called
+// by Reconcile, or another function of the configuration, it does not wait, and the
+// error is [engine.ErrInHandler]; see [engine.Engine.Close]. Closing again waits again.
+func (c *Controller[T]) Close() error { return c.core.close() }
+
+// Stats are the numbers of a controller.
+type Stats struct {
+	// Queue says how many keys wait, are being reconciled, and are delayed.
+	Queue queue.WorkQueueStats
+	// Reconciled counts the calls that succeeded, Failed those that failed, and
+	// GivenUp the keys that were given up.
+	Reconciled, Failed, GivenUp uint64
+}

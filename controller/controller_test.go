@@ -1,0 +1,431 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/watchmill/watchmill/controller"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/queue"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errBroken = errors.New("broken")
+
+// fixture is a controller of pods on a deterministic host. Each call of Reconcile is
+// noted, with the time since the beginning.
+type fixture struct {
+	t     *testing.T
+	clock *engine.VirtualClock
+	pods  *engine.Engine[Pod]
+	*controller.Controller[Pod]
+
+	start    time.Time
+	calls    []string
+	reported []error
+	// reconcile is what follows a call; nil is success.
+	reconcile func(key string) (controller.Result, error)
+}
+
+func newFixture(t *testing.T, change func(*controller.Config[Pod])) *fixture {
+	t.Helper()
+	f := &fixture{t: t, start: time.Unix(0, 0)}
+	f.clock = engine.NewVirtualClock(f.start)
+	host, err := engine.NewHost(engine.HostConfig{Clock: f.clock, Executor: engine.NewSeeded(1), Seed: 1})
+	require.NoError(t, err)
+	cfg := podConfig()
+	cfg.Host, cfg.FirstRevision = host, 1
+	f.pods, err = engine.New(cfg)
+	require.NoError(t, err)
+	c := controller.Config[Pod]{
+		Source: f.pods.Source(), Host: host, Name: "test",
+		Limiter: queue.NewExponential[string](time.Second, time.Minute),
+		OnError: func(err error) { f.reported = append(f.reported, err) },
+		Reconcile: func(_ context.Context, key string, pod *engine.Object[Pod]) (controller.Result, error) {
+			phase := "gone"
+			if pod != nil {
+				phase = pod.Value.Phase
+			}
+			f.calls = append(f.calls, fmt.Sprint(key, " ", phase, " ", f.clock.Now().Sub(f.start)))
+			if f.reconcile == nil {
+				return controller.Result{}, nil
+			}
+			return f.reconcile(key)
+		},
+	}
+	if change != nil {
+		change(&c)
+	}
+	f.Controller, err = controller.New(c)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, f.Close())
+		require.NoError(t, f.pods.Close())
+		require.Zero(t, host.Actors(), "actors outlive the controller: %v", host.ActorNames())
+		require.Zero(t, host.Timers(), "timers outlive the controller")
+		require.NoError(t, host.Close())
+	})
+	return f
+}
+
+func (f *fixture) put(name, phase string) engine.Revision {
+	f.t.Helper()
+	o, err := f.pods.Put(f.t.Context(), Pod{Namespace: "ns", Name: name, Phase: phase})
+	require.NoError(f.t, err)
+	return o.Revision
+}
+
+// called settles and returns the calls since the last time.
+func (f *fixture) called() []string {
+	f.t.Helper()
+	require.NoError(f.t, f.Settle(f.t.Context(), 0))
+	calls := f.calls
+	f.calls = nil
+	slices.Sort(calls)
+	return calls
+}
+
+// pass lets time pass.
+func (f *fixture) pass(d time.Duration) []string {
+	f.clock.Advance(d)
+	return f.called()
+}
+
+func TestController_ReconcilesTheStateNotTheHistory(t *testing.T) {
+	f := newFixture(t, nil)
+	f.put("a", "1")
+	f.put("b", "1")
+	require.Equal(t, []string{"ns/a 1 0s", "ns/b 1 0s"}, f.called())
+	f.put("a", "2")
+	f.put("a", "3")
+	_, err := f.pods.Delete(t.Context(), "ns/b", engine.DeleteOptions{})
+	require.NoError(t, err)
+	calls := f.called()
+	require.Contains(t, calls, "ns/a 3 0s")
+	require.Contains(t, calls, "ns/b gone 0s")
+	require.Empty(t, f.called(), "nothing has changed")
+	require.EqualValues(t, f.Stats().Reconciled, 2+len(calls))
+}
+
+func TestController_TriesAgainAfterGrowingDelays(t *testing.T) {
+	f := newFixture(t, nil)
+	failures := 3
+	f.reconcile = func(string) (controller.Result, error) {
+		if failures--; failures >= 0 {
+			return controller.Result{}, errBroken
+		}
+		return controller.Result{}, nil
+	}
+	f.put("a", "1")
+	require.Equal(t, []string{"ns/a 1 0s"}, f.called())
+	require.Equal(t, []string{"ns/a 1 1s"}, f.pass(time.Second))
+	require.Empty(t, f.pass(time.Second))
+	require.Equal(t, []string{"ns/a 1 3s"}, f.pass(time.Second))
+	require.Equal(t, []string{"ns/a 1 7s"}, f.pass(4*time.Second))
+	require.Empty(t, f.pass(time.Hour), "it has succeeded")
+	require.Len(t, f.reported, 3)
+	require.ErrorIs(t, f.reported[2], controller.ErrReconcile)
+	require.ErrorIs(t, f.reported[2], errBroken)
+	require.EqualError(t, f.reported[2], `controller test: "ns/a" failed, attempt 3, again in 4s: broken`)
+	require.Equal(t, [2]uint64{1, 3}, [2]uint64{f.Stats().Reconciled, f.Stats().Failed})
+}
+
+func TestController_GivesUpUntilTheObjectChanges(t *testing.T) {
+	f := newFixture(t, func(c *controller.Config[Pod]) { c.MaxAttempts = 2 })
+	f.reconcile = func(string) (controller.Result, error) { return controller.Result{}, errBroken }
+	f.put("a", "1")
+	require.Len(t, f.called(), 1)
+	require.Len(t, f.pass(time.Second), 1)
+	require.Empty(t, f.pass(time.Hour))
+	require.EqualError(t, f.reported[1], `controller test: "ns/a" failed, attempt 2, given up: broken`)
+	require.EqualValues(t, 1, f.Stats().GivenUp)
+	f.reported = nil
+	f.put("a", "2")
+	require.Len(t, f.called(), 1)
+	require.ErrorContains(t, f.reported[0], "attempt 1, again in 1s", "the counting begins anew")
+}
+
+func TestController_PanicIsAnError(t *testing.T) {
+	f := newFixture(t, nil)
+	f.reconcile = func(key string) (controller.Result, error) {
+		if len(f.calls) == 1 {
+			panic("oops")
+		}
+		return controller.Result{}, nil
+	}
+	f.put("a", "1")
+	require.Len(t, f.called(), 1)
+	var panicked *usercode.PanicError
+	require.ErrorAs(t, f.reported[0], &panicked)
+	require.Equal(t, "oops", panicked.Value)
+	require.Equal(t, "ns/a", panicked.Key)
+	f.calls = []string{"earlier"}
+	require.Contains(t, f.pass(time.Second), "ns/a 1 1s")
+}
+
+// A worker whose goroutine is ended is replaced, and its key tried again.
+func TestController_ExitOfTheGoroutine(t *testing.T) {
+	pods, err := engine.New(podConfig())
+	require.NoError(t, err)
+	var calls atomic.Int32
+	handled := make(chan string)
+	c, err := controller.New(controller.Config[Pod]{
+		Source: pods.Source(), Host: pods.Host(), Limiter: queue.NewExponential[string](0, 0),
+		Reconcile: func(_ context.Context, key string, _ *engine.Object[Pod]) (controller.Result, error) {
+			if calls.Add(1) == 1 {
+				runtime.Goexit()
+			}
+			handled <- key
+			return controller.Result{}, nil
+		},
+	})
+	require.NoError(t, err)
+	_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+	require.NoError(t, err)
+	require.Equal(t, "ns/a", <-handled)
+	require.EqualValues(t, 1, c.Stats().Failed)
+	require.NoError(t, c.Close())
+	require.NoError(t, pods.Close())
+}
+
+func TestController_ComesBackWhenAsked(t *testing.T) {
+	f := newFixture(t, func(c *controller.Config[Pod]) { c.Resync = time.Hour })
+	f.reconcile = func(string) (controller.Result, error) {
+		if len(f.calls) == 1 {
+			return controller.Result{After: time.Minute}, nil
+		}
+		return controller.Result{}, nil
+	}
+	f.put("a", "1")
+	require.Equal(t, []string{"ns/a 1 0s"}, f.called())
+	f.calls = []string{"earlier"}
+	require.Contains(t, f.pass(time.Minute), "ns/a 1 1m0s")
+	require.NoError(t, f.Enqueue("ns/other"))
+	require.NoError(t, f.EnqueueAfter("ns/later", time.Second))
+	f.calls = []string{"earlier"}
+	require.Contains(t, f.called(), "ns/other gone 1m0s")
+	f.calls = []string{"earlier"}
+	require.Contains(t, f.pass(time.Second), "ns/later gone 1m1s")
+	f.calls = []string{"earlier"}
+	require.Contains(t, f.pass(time.Hour), "ns/a 1 1h1m1s", "by resync")
+}
+
+// Keys maps a change to other objects, over an informer that is shared and goes on.
+func TestController_KeysOfASharedInformer(t *testing.T) {
+	pods, err := engine.New(podConfig())
+	require.NoError(t, err)
+	shared, err := informer.New(informer.Config[Pod]{Source: pods.Source(), Host: pods.Host()})
+	require.NoError(t, err)
+	var mu sync.Mutex
+	nodes := map[string]bool{}
+	c, err := controller.New(controller.Config[Pod]{
+		Informer: shared, Workers: 3,
+		Keys: func(n informer.Notification[Pod]) []string { return []string{n.Object.Value.Node} },
+		Reconcile: func(_ context.Context, key string, _ *engine.Object[Pod]) (controller.Result, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			nodes[key] = true
+			return controller.Result{}, nil
+		},
+	})
+	require.NoError(t, err)
+	var last engine.Revision
+	for n := range 20 {
+		o, err := pods.Create(t.Context(), Pod{Namespace: "ns", Name: fmt.Sprint(n), Node: fmt.Sprint("n", n%4)})
+		require.NoError(t, err)
+		last = o.Revision
+	}
+	require.NoError(t, c.Settle(t.Context(), last))
+	mu.Lock()
+	require.Equal(t, map[string]bool{"n0": true, "n1": true, "n2": true, "n3": true}, nodes)
+	mu.Unlock()
+	require.NoError(t, c.Close())
+	require.NoError(t, shared.Err(), "it was not the controller's")
+	require.NoError(t, shared.Close())
+	require.NoError(t, pods.Close())
+}
+
+// A key is reconciled by one worker at a time, and all workers work at once.
+func TestController_WorkersShareNoKey(t *testing.T) {
+	const workers, keys = 8, 8
+	pods, err := engine.New(podConfig())
+	require.NoError(t, err)
+	var busy [keys]atomic.Bool
+	var at sync.WaitGroup // until as many run at once as there are workers
+	at.Add(workers)
+	var once [keys]sync.Once
+	c, err := controller.New(controller.Config[Pod]{
+		Source: pods.Source(), Host: pods.Host(), Workers: workers,
+		Reconcile: func(_ context.Context, key string, pod *engine.Object[Pod]) (controller.Result, error) {
+			var n int
+			if _, err := fmt.Sscanf(key, "ns/%d", &n); err != nil {
+				return controller.Result{}, err
+			}
+			if busy[n].Swap(true) {
+				return controller.Result{}, errors.New("two workers have it")
+			}
+			defer busy[n].Store(false)
+			once[n].Do(func() { at.Done(); at.Wait() })
+			return controller.Result{}, nil
+		},
+	})
+	require.NoError(t, err)
+	var last engine.Revision
+	for n := range 50 * keys {
+		o, err := pods.Put(t.Context(), Pod{Namespace: "ns", Name: fmt.Sprint(n % keys), Phase: fmt.Sprint(n)})
+		require.NoError(t, err)
+		last = o.Revision
+	}
+	require.NoError(t, c.Settle(t.Context(), last))
+	require.Zero(t, c.Stats().Failed)
+	require.NoError(t, c.Close())
+	require.NoError(t, pods.Close())
+}
+
+func TestClose_EndsTheContextsOfCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		var cause error
+		c, err := controller.New(controller.Config[Pod]{
+			Source: pods.Source(),
+			Reconcile: func(ctx context.Context, _ string, _ *engine.Object[Pod]) (controller.Result, error) {
+				<-ctx.Done()
+				cause = context.Cause(ctx)
+				return controller.Result{}, ctx.Err()
+			},
+		})
+		require.NoError(t, err)
+		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		synctest.Wait() // until it is being reconciled
+		began := time.Now()
+		require.NoError(t, c.Close())
+		require.ErrorIs(t, cause, controller.ErrClosed)
+		require.Zero(t, c.Stats().Failed, "a call that fails because of Close has not failed")
+		require.ErrorIs(t, c.Enqueue("ns/a"), controller.ErrClosed)
+		require.ErrorIs(t, c.Settle(t.Context(), 1<<60), informer.ErrClosed)
+		require.NoError(t, c.Close(), "again")
+		require.Zero(t, time.Since(began))
+		require.NoError(t, pods.Close())
+	})
+}
+
+func TestClose_NamesTheKeysThatHoldItUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		release := make(chan struct{})
+		c, err := controller.New(controller.Config[Pod]{
+			Source: pods.Source(), Name: "stubborn",
+			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+				<-release
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		synctest.Wait()
+		err = c.Close()
+		require.ErrorIs(t, err, controller.ErrStillRunning)
+		require.EqualError(t, err, "close controller stubborn: still reconciling ns/a: context deadline exceeded")
+		close(release)
+		require.NoError(t, c.Close())
+		require.NoError(t, pods.Close())
+	})
+}
+
+// Nothing else closes it: the bubble would not end before the workers of its host.
+func TestClose_FromReconcileReturnsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		var c *controller.Controller[Pod]
+		failed, made := make(chan error, 1), make(chan struct{})
+		c, err = controller.New(controller.Config[Pod]{
+			Source: pods.Source(),
+			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+				<-made
+				failed <- c.Close()
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		close(made)
+		began := time.Now()
+		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		err = <-failed
+		require.ErrorIs(t, err, engine.ErrInHandler)
+		var running *controller.CloseError
+		require.ErrorAs(t, err, &running)
+		require.Equal(t, []string{"ns/a"}, running.Keys)
+		require.Zero(t, time.Since(began))
+		require.NoError(t, pods.Close())
+	})
+}
+
+// Its host may be closed first.
+func TestClose_HostFirst(t *testing.T) {
+	pods, err := engine.New(podConfig())
+	require.NoError(t, err)
+	host, err := engine.NewHost(engine.HostConfig{})
+	require.NoError(t, err)
+	cfg := controller.Config[Pod]{
+		Source: pods.Source(), Host: host,
+		Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+			return controller.Result{}, nil
+		},
+	}
+	c, err := controller.New(cfg)
+	require.NoError(t, err)
+	require.NoError(t, host.Close())
+	require.ErrorIs(t, c.Enqueue("a"), controller.ErrClosed)
+	require.NoError(t, c.Close())
+	_, err = controller.New(cfg)
+	require.ErrorIs(t, err, informer.ErrClosed)
+	require.NoError(t, pods.Close())
+}
+
+func TestNew_RefusesWhatCannotBe(t *testing.T) {
+	pods, err := engine.New(podConfig())
+	require.NoError(t, err)
+	shared, err := informer.New(informer.Config[Pod]{Source: pods.Source(), Host: pods.Host()})
+	require.NoError(t, err)
+	reconcile := func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+		return controller.Result{}, nil
+	}
+	for field, cfgs := range map[string][]controller.Config[Pod]{
+		"Reconcile":   {{Source: pods.Source()}},
+		"Source":      {{Reconcile: reconcile}, {Reconcile: reconcile, Source: pods.Source(), Informer: shared}},
+		"Informer":    {{Reconcile: reconcile, Informer: shared, Host: pods.Host()}, {Reconcile: reconcile, Informer: shared, Prefix: "ns"}},
+		"Workers":     {{Reconcile: reconcile, Source: pods.Source(), Workers: -1}},
+		"MaxAttempts": {{Reconcile: reconcile, Source: pods.Source(), MaxAttempts: -1}},
+		"Resync":      {{Reconcile: reconcile, Source: pods.Source(), Resync: -1}},
+	} {
+		for _, cfg := range cfgs {
+			_, err := controller.New(cfg)
+			var wrong *engine.ConfigError
+			require.ErrorAs(t, err, &wrong)
+			require.Equal(t, field, wrong.Field)
+			require.ErrorIs(t, err, controller.ErrConfig)
+		}
+	}
+	require.NoError(t, shared.Close())
+	require.NoError(t, pods.Close())
+}

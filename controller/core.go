@@ -1,0 +1,316 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/queue"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// core is the untyped [Controller].
+type core struct {
+	cfg     settings
+	host    *engine.Host
+	ownHost bool
+	queue   *queue.WorkQueue[string]
+	handler *informer.Registration // nil if the controller failed to start
+	// ownInformer is closed with the controller; nil if it was given.
+	ownInformer interface {
+		Close() error
+		Stop()
+	}
+
+	life    context.Context
+	cancel  context.CancelCauseFunc
+	root    *actors.Ref[none]
+	stopped chan struct{} // closed when all workers have stopped
+	workers []atomic.Pointer[worker]
+
+	reconciled, failed, givenUp atomic.Uint64
+	closing, stopping, later    sync.Once
+
+	mu sync.Mutex
+	// running are the keys that are being reconciled.
+	running map[string]struct{}
+	// attempts counts the calls in a row that have failed, by key.
+	attempts map[string]int
+	// rested is closed when a worker finds nothing to do; nil until it is asked for.
+	rested chan struct{}
+}
+
+func newCore(cfg settings, host *engine.Host) (*core, error) {
+	c := &core{
+		cfg: cfg, host: host, ownHost: host == nil, stopped: make(chan struct{}),
+		workers: make([]atomic.Pointer[worker], cfg.workers), running: make(map[string]struct{}), attempts: make(map[string]int),
+	}
+	c.life, c.cancel = context.WithCancelCause(context.Background())
+	if c.ownHost {
+		var err error
+		if c.host, err = engine.NewHost(engine.HostConfig{}); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	c.queue, err = queue.NewWorkQueue(queue.WorkQueueConfig[string]{
+		Clock: c.host.Clock(), Limiter: cfg.limiter, OnReady: c.wakeIdle,
+	})
+	return c, err
+}
+
+// start starts the workers.
+func (c *core) start() {
+	c.root = actors.Spawn(engine.SystemOf(c.host), "controller "+c.cfg.name, func() actors.Behavior[none] {
+		return &root{c}
+	}, actors.Options{})
+	if !c.root.Tell(none{}) {
+		c.gone()
+	}
+}
+
+// enqueue adds keys, as a handler of the informer.
+func (c *core) enqueue(keys []string) {
+	for _, key := range keys {
+		_ = c.queue.Add(key) // fails only after Close
+	}
+}
+
+func (c *core) add(key string, delay time.Duration) error {
+	err := c.queue.AddAfter(key, delay)
+	if errors.Is(err, queue.ErrShutDown) {
+		return ErrClosed
+	}
+	return err
+}
+
+// wakeIdle wakes one worker that has nothing to do, if there is one. Those that are
+// busy look into the queue afterwards, and one that takes a key wakes another while
+// there are more.
+func (c *core) wakeIdle() {
+	for i := range c.workers {
+		if w := c.workers[i].Load(); w != nil && !w.busy.Load() {
+			w.box.Wake()
+			return
+		}
+	}
+}
+
+// reconcile reconciles a key that was taken from the queue.
+func (c *core) reconcile(key string) {
+	c.note(key, true)
+	var result Result
+	err := actors.ErrGoexit // unless the call returns
+	defer func() {
+		c.note(key, false)
+		c.finish(key, result, err)
+		c.queue.Done(key)
+	}()
+	failed := usercode.Call("Reconcile", key, func() { result, err = c.cfg.reconcile(c.life, key) })
+	if failed != nil {
+		err = failed
+	}
+}
+
+func (c *core) note(key string, running bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if running {
+		c.running[key] = struct{}{}
+	} else {
+		delete(c.running, key)
+	}
+}
+
+// finish decides when the key comes again.
+func (c *core) finish(key string, result Result, err error) {
+	switch {
+	case err == nil:
+		c.reconciled.Add(1)
+		c.forget(key)
+		if result.After > 0 {
+			_ = c.queue.AddAfter(key, result.After)
+		}
+	case c.life.Err() != nil:
+		// It is being closed, which is why the call failed.
+	default:
+		c.fail(key, err)
+	}
+}
+
+// fail reports an error, and has the key tried again unless it is given up.
+func (c *core) fail(key string, err error) {
+	failure := &ReconcileError{Controller: c.cfg.name, Key: key, Attempts: c.count(key), Err: err}
+	if failure.GivenUp = c.cfg.maxAttempts > 0 && failure.Attempts >= c.cfg.maxAttempts; failure.GivenUp {
+		c.givenUp.Add(1)
+		c.forget(key)
+	} else {
+		failure.RetryAfter = c.delay(key)
+		_ = c.queue.AddAfter(key, failure.RetryAfter)
+	}
+	c.failed.Add(1)
+	logger := engine.SystemOf(c.host).Logger()
+	logger.Log(context.Background(), slog.LevelWarn, "reconcile failed", "controller", c.cfg.name, "key", key,
+		"attempts", failure.Attempts, "given up", failure.GivenUp, "again in", failure.RetryAfter, "error", err)
+	if panicked := usercode.Call("Config.OnError", key, func() { c.cfg.onError(failure) }); panicked != nil {
+		logger.Error("OnError failed", "reason", panicked, "told", failure)
+	}
+}
+
+// count counts a failed call for key and returns how many there were in a row.
+func (c *core) count(key string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attempts[key]++
+	return c.attempts[key]
+}
+
+// forget ends the counting for key.
+func (c *core) forget(key string) {
+	c.queue.Forget(key)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.attempts, key)
+}
+
+// delay asks the limiter. If that panics, the delay is a second.
+func (c *core) delay(key string) time.Duration {
+	wait := time.Second
+	if panicked := usercode.Call("RateLimiter.When", key, func() { wait = c.cfg.limiter.When(key, c.host.Clock().Now()) }); panicked != nil {
+		engine.SystemOf(c.host).Logger().Error("limiter failed", "controller", c.cfg.name, "reason", panicked)
+	}
+	return wait
+}
+
+// settle waits until nothing is left to do.
+func (c *core) settle(ctx context.Context) error {
+	if c.host.Deterministic() {
+		err := c.host.Await(ctx, nil)
+		if errors.Is(err, engine.ErrIdle) {
+			return nil
+		}
+		return err
+	}
+	for {
+		rested := c.asked()
+		if s := c.queue.Stats(); c.handler.HasSynced() && c.handler.Lag() == 0 && s.Queued == 0 && s.Running == 0 {
+			return nil
+		}
+		// The handler does not say that it has caught up.
+		timer := c.host.Clock().AfterFunc(time.Millisecond, c.rest)
+		err := c.host.Await(ctx, rested)
+		timer.Stop()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// asked returns a channel that is closed at the next rest.
+func (c *core) asked() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rested == nil {
+		c.rested = make(chan struct{})
+	}
+	return c.rested
+}
+
+// rest has settle look again.
+func (c *core) rest() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rested != nil {
+		close(c.rested)
+		c.rested = nil
+	}
+}
+
+func (c *core) stats() Stats {
+	return Stats{
+		Queue: c.queue.Stats(), Reconciled: c.reconciled.Load(), Failed: c.failed.Load(), GivenUp: c.givenUp.Load(),
+	}
+}
+
+// beginClose lets nothing new begin.
+func (c *core) beginClose() {
+	c.closing.Do(func() {
+		c.cancel(ErrClosed)
+		c.queue.ShutDown()
+		if c.handler != nil {
+			c.handler.Stop(informer.Drop)
+		}
+		if c.ownInformer != nil {
+			c.ownInformer.Stop()
+		}
+		if c.root == nil {
+			c.gone()
+		} else {
+			c.root.Stop()
+		}
+	})
+}
+
+func (c *core) close() error {
+	c.beginClose()
+	if actors.InTurn() {
+		c.closeHostLater()
+		return c.stillRunning(engine.ErrInHandler)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.host.CloseTimeout())
+	defer cancel()
+	if err := c.host.Await(ctx, c.stopped); err != nil {
+		c.closeHostLater()
+		return c.stillRunning(err)
+	}
+	if c.handler != nil {
+		if err := c.host.Await(ctx, c.handler.Done()); err != nil {
+			c.closeHostLater()
+			return c.stillRunning(err)
+		}
+	}
+	if c.ownInformer != nil {
+		if err := c.ownInformer.Close(); err != nil {
+			return err
+		}
+	}
+	if c.ownHost {
+		return c.host.Close()
+	}
+	return nil
+}
+
+// closeHostLater closes the controller's own host in the background, when the workers
+// have stopped.
+func (c *core) closeHostLater() {
+	if !c.ownHost {
+		return
+	}
+	c.later.Do(func() {
+		go func() {
+			<-c.stopped
+			_ = c.host.Close()
+		}()
+	})
+}
+
+func (c *core) stillRunning(cause error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := &CloseError{Controller: c.cfg.name, Cause: cause}
+	for key := range c.running {
+		e.Keys = append(e.Keys, key)
+	}
+	slices.Sort(e.Keys)
+	return e
+}
+
+// gone ends the calls of close.
+func (c *core) gone() { c.stopping.Do(func() { close(c.stopped) }) }

@@ -1,0 +1,142 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/watchmill/watchmill/controller"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/queue"
+)
+
+// Pod is what the controller looks after.
+type Pod struct{ Namespace, Name, Node, Phase string }
+
+// podConfig describes pods to an engine.
+func podConfig() engine.Config[Pod] {
+	return engine.Config[Pod]{
+		Key:    func(p Pod) string { return p.Namespace + "/" + p.Name },
+		Labels: func(p Pod) labels.Set { return labels.Set{"phase": p.Phase} },
+	}
+}
+
+// scheduler returns a controller, to be copied: it gives every pod without a node one.
+// choose finds a node for a pod.
+func scheduler(pods *engine.Engine[Pod], choose func(Pod) (string, error)) (*controller.Controller[Pod], error) {
+	return controller.New(controller.Config[Pod]{
+		Source: pods.Source(), Host: pods.Host(), Name: "scheduler", Workers: 2,
+		OnError: func(err error) { fmt.Println(err) },
+		Limiter: queue.NewExponential[string](time.Millisecond, time.Second),
+		// It goes by the state, not by what happened.
+		Reconcile: func(ctx context.Context, key string, pod *engine.Object[Pod]) (controller.Result, error) {
+			if pod == nil || pod.Value.Node != "" {
+				return controller.Result{}, nil // it is gone, or well
+			}
+			node, err := choose(pod.Value)
+			if err != nil {
+				return controller.Result{}, err
+			}
+			bound := pod.Value
+			bound.Node, bound.Phase = node, "Scheduled"
+			_, err = pods.Update(ctx, key, func(Pod) (Pod, error) { return bound, nil },
+				engine.UpdateOptions{Preconditions: engine.Preconditions{Revision: pod.Revision}})
+			if errors.Is(err, engine.ErrPrecondition) || errors.Is(err, engine.ErrNotFound) {
+				err = nil // it has changed, so it will be looked at again
+			}
+			return controller.Result{}, err
+		},
+	})
+}
+
+func ExampleNew() {
+	ctx := context.Background()
+	pods, err := engine.New(podConfig())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer pods.Close()
+	tries := 0
+	c, err := scheduler(pods, func(p Pod) (string, error) {
+		if tries++; tries == 1 {
+			return "", fmt.Errorf("no node for %s", p.Name)
+		}
+		return "n7", nil
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+
+	scheduled, err := pods.Watch(ctx, engine.WatchOptions{Labels: "phase=Scheduled"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for ev, err := range scheduled.Events() {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(ev.Object.Value.Name, "is on", ev.Object.Value.Node)
+		break
+	}
+	// Output:
+	// controller scheduler: "default/web" failed, attempt 1, again in 1ms: no node for web
+	// web is on n7
+}
+
+// In a test nothing runs but in Settle, and time stands still.
+func ExampleController_Settle() {
+	ctx := context.Background()
+	clock := engine.NewVirtualClock(time.Unix(0, 0))
+	host, err := engine.NewHost(engine.HostConfig{Clock: clock, Executor: engine.NewSeeded(1)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer host.Close()
+	cfg := podConfig()
+	cfg.Host = host
+	pods, err := engine.New(cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer pods.Close()
+	full := true // all nodes are
+	c, err := scheduler(pods, func(p Pod) (string, error) {
+		if full {
+			return "", errors.New("no room for " + p.Name)
+		}
+		return "n7", nil
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+
+	web, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(c.Settle(ctx, web.Revision), c.Stats().Queue.Delayed, "delayed")
+	full = false
+	clock.Advance(time.Millisecond)
+	fmt.Println(c.Settle(ctx, 0), c.Informer().Get("default/web").Value.Node)
+	// Output:
+	// controller scheduler: "default/web" failed, attempt 1, again in 1ms: no room for web
+	// <nil> 1 delayed
+	// <nil> n7
+}

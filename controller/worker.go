@@ -1,0 +1,88 @@
+package controller
+
+import (
+	"sync/atomic"
+
+	"github.com/watchmill/watchmill/actors"
+)
+
+// none is the only message of the root: the first one, which tells whether it runs.
+type none struct{}
+
+// root is the actor above the workers.
+type root struct{ core *core }
+
+// Started starts the workers.
+func (r *root) Started(ctx *actors.Context) {
+	for i := range r.core.workers {
+		r.spawn(ctx, i)
+	}
+}
+
+// spawn starts a worker, which looks into the queue at once.
+func (r *root) spawn(ctx *actors.Context, place int) {
+	w := &worker{core: r.core, place: place}
+	if actors.SpawnWake(ctx, w, &w.box, ctx.System().Blocking()) == nil {
+		r.core.workers[place].Store(w)
+		w.box.Wake()
+	}
+}
+
+// Receive has nothing to do.
+func (r *root) Receive(*actors.Context, none) {}
+
+// ChildStopped replaces a worker whose goroutine was ended by Reconcile, as t.FailNow
+// does.
+func (r *root) ChildStopped(ctx *actors.Context, id actors.ID) {
+	for i := range r.core.workers {
+		if w := r.core.workers[i].Load(); w != nil && w.box.ID() == id && r.core.life.Err() == nil {
+			r.spawn(ctx, i)
+		}
+	}
+}
+
+// Dropped ends the controller if its host was closed before the root could start.
+func (r *root) Dropped(none) {
+	r.Stopping(nil)
+	r.core.gone()
+}
+
+// Stopping ends the controller if its host was closed.
+func (r *root) Stopping(*actors.Context) {
+	r.core.cancel(ErrClosed)
+	r.core.queue.ShutDown()
+}
+
+// Stopped tells Close that all workers have stopped.
+func (r *root) Stopped(*actors.Context) { r.core.gone() }
+
+// worker is an actor that reconciles one key at a time.
+type worker struct {
+	core  *core
+	place int
+	box   actors.WakeBox
+	// busy: it will look into the queue when it has reconciled a key.
+	busy atomic.Bool
+}
+
+// Name is the worker's name in failures.
+func (w *worker) Name() string { return w.core.cfg.name }
+
+// Woken reconciles the next key.
+func (w *worker) Woken(*actors.Context) (again bool) {
+	if w.core.life.Err() != nil {
+		return false
+	}
+	key, ok := w.core.queue.TryGet()
+	if !ok {
+		w.core.rest()
+		return false
+	}
+	w.busy.Store(true)
+	defer w.busy.Store(false)
+	if w.core.queue.Len() > 0 {
+		w.core.wakeIdle()
+	}
+	w.core.reconcile(key)
+	return true
+}
