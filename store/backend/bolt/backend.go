@@ -17,8 +17,8 @@ import (
 // Backend is the objects of one type in a file. All methods are safe for
 // concurrent use.
 //
-// Writes wait until they are durable. Reads of the newest state, and of what is
-// still in memory of the past, touch no file.
+// Writes wait until they are durable. Reads of the newest state, and of past states that
+// are still in memory, do not use the file.
 type Backend struct {
 	file   *File
 	name   string
@@ -65,13 +65,12 @@ var (
 	_ backend.Identifier = (*Backend)(nil)
 )
 
-// New returns the objects in f that have this name, which are none if the name is
-// new. It reads all of them. What has expired while the file was closed is deleted
-// before it returns.
+// New returns the backend of the objects of that name in f; a new name has none. It
+// reads all of them, and deletes those that have expired while the file was closed.
 //
-// Errors: [*usercode.ConfigError] and [*store.LimitError] for a config that cannot
-// be; [ErrOpenType] if the name is in use; [*backend.UndecodableError];
-// [*CorruptError]; [store.ErrClosed].
+// Errors: [*usercode.ConfigError] and [*store.LimitError] for an invalid config;
+// [ErrOpenType] if the name is in use; [*backend.UndecodableError]; [*CorruptError];
+// [store.ErrClosed].
 func New(f *File, name string, cfg Config) (*Backend, error) {
 	if err := cfg.validate(name); err != nil {
 		return nil, err
@@ -117,7 +116,7 @@ func (f *File) register(b *Backend) error {
 	return nil
 }
 
-// open reads what there is, and begins to look after it.
+// open reads the objects and starts their expiry and upkeep.
 func (b *Backend) open() error {
 	bounds, err := b.file.journal.Declare(b.name, uint64(b.config.FirstRevision))
 	if err != nil {
@@ -144,14 +143,14 @@ func (b *Backend) open() error {
 	return nil
 }
 
-// Traits: reads do not wait for the disk but for a long past, every revision is one
-// event, and history is there after a restart.
+// Traits: only reads of old revisions wait for the disk, every revision is one event,
+// and history survives a restart.
 func (b *Backend) Traits() backend.Traits {
 	return backend.Traits{Contiguous: true, Keeps: true}
 }
 
-// StoreID returns what identifies the objects of this type in this file: the file's
-// random number, its timeline, which a restored copy has another of, and the name.
+// StoreID returns the identity of the objects of this type in this file: the file's
+// random number, its timeline, which is another one in a restored copy, and the name.
 func (b *Backend) StoreID(ctx context.Context) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
@@ -170,7 +169,7 @@ func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 	return b.revision, b.closedError()
 }
 
-// closedError is what calls fail with once the backend is closed.
+// closedError is the error of calls once the backend is closed.
 func (b *Backend) closedError() error {
 	if b.closed {
 		return store.ErrClosed
@@ -179,7 +178,7 @@ func (b *Backend) closedError() error {
 }
 
 // Close ends every watch with [store.ErrClosed], waits for writes that are being
-// committed, and lets go of all objects. The file stays open. A second Close does
+// committed, and releases all objects. The file stays open. A second Close does
 // nothing.
 func (b *Backend) Close() error {
 	b.shut()
@@ -206,7 +205,7 @@ func (b *Backend) shut() {
 	waiting.WakeAll(woken)
 }
 
-// begin says that something goes on until end is called, unless b is closed.
+// begin registers background work, which must call end, unless b is closed.
 func (b *Backend) begin() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -223,7 +222,7 @@ func (b *Backend) end() { b.running.Done() }
 // holds the lock.
 func (b *Backend) oldest() store.Revision { return max(b.floor, b.first) }
 
-// corrupt is damage that only the meaning of the records shows.
+// corrupt is damage in the contents of records.
 func (b *Backend) corrupt(revision uint64, what string) error {
 	return &CorruptError{Path: b.file.path, Page: journal.NoPage, Log: b.name, Revision: revision, What: what}
 }

@@ -1,6 +1,6 @@
 // Package bolt keeps versioned objects in one file: the backend for programs that
-// restart. State, revisions, history, resume points and times of expiry survive,
-// whatever ends the process or the power.
+// restart. State, revisions, history, resume points and expiries survive crashes of the
+// process and power cuts.
 //
 //	            encode, seal                 ┌── queue ──┐  one transaction, two syncs
 //	Put ──▶ in the caller's goroutine ─────▶ │ ▪ ▪ ▪ ▪ ▪ │ ────────▶ FILE: a log of records
@@ -8,73 +8,75 @@
 //	                       ┌──────────────── memory ─────────────────┐    ▼
 //	Get, List, Watch ◀──── │ Tree (newest state)  Window (hot history) │ ◀─ publish
 //	                       └──────────────────────────────────────────┘
-//	Watch or exact List of long ago ◀──── read from the file, in runs
+//	Watch or exact List of old revisions ◀──── read from the file, in runs
 //
 // A [File] holds objects of any number of types, each a [Backend] with revisions
-// of its own, made by [New]. It is the memory backend's state machine with a log
-// under it: reads touch no file, and a write shows nothing before it is durable. So
-// no reader ever sees what a crash can take back.
+// of its own, made by [New]. Reads of the state in memory do not use the file. A write
+// becomes visible when it is durable, so a crash never takes back what a reader has
+// seen.
 //
 // # Writing
 //
-// A writer that finds no commit in progress commits all waiting writes, in one transaction of up to
-// 1,024 writes of all types. So one writer alone has the latency of two syncs, and
-// 512 share them. A write that fails its condition fails alone. There is no option
-// to go without syncs.
+// A writer that finds no commit in progress commits all waiting writes, in one
+// transaction of up to 1,024 writes of all types. So a single writer has the latency of
+// two syncs, and many writers share them. A write whose condition does not hold does
+// not affect the others. There is no option to omit the syncs.
 //
 // # History
 //
-// A log keeps its newest 100,000 changes whatever their age, and more by
-// [Config.Retain]. A watch resumes from any revision since, also from before the
-// file was opened: the time while the process is down does not count. What is
-// given up is deleted in the background, in large chunks, so that an update costs
-// about a kilobyte of writing and not five.
+// A log keeps at least its newest 100,000 changes, and more by [Config.Retain]. A watch
+// resumes from any of their revisions, also from before the file was opened; time
+// during which the process does not run does not count for their age. Older changes are
+// deleted in the background, in large chunks, which keeps an update at about one
+// kilobyte written.
 //
-// Objects with a TTL expire by the wall clock also while the process is down: what
-// is due is deleted when the file is opened, by ordinary events.
+// Objects with a TTL expire by the wall clock, also while the process does not run: when
+// the file is opened they are deleted, with ordinary events.
 //
 // # Encoding
 //
 // Values are encoded by a [codec.Codec], JSON unless another is given, and
 // encrypted by a [codec.Sealer] if one is given. Keys stay readable. Each record
 // has the codec's tag, so that old ones stay readable when the codec changes;
-// [Backend.Rewrite] encodes and seals all anew.
+// [Backend.Rewrite] encodes and encrypts all values again.
 //
-// # What can go wrong
+// # Errors
 //
-// The errors are package backend's. [backend.ErrFull]: nothing was written and all
-// goes on; history that need not be kept is given up first. [backend.ErrFailed]:
-// the disk failed in the middle, so nothing is written any more until the file is
-// opened again, and the write in hand may or may not be found then
-// ([backend.ErrUncertain]). [backend.ErrLocked]: the file is open elsewhere, told
-// after a second, not waited for. [backend.ErrCorrupt]: the file is damaged: it
-// was not changed, the error names page or record, and [Check], [Dump],
-// [Options].Salvage, or [Restore] of a snapshot are what to do next.
+// The errors are package backend's:
+//
+//   - [backend.ErrFull]: there is no space, not even after discarding history that need
+//     not be kept. Nothing was written, and everything else works.
+//   - [backend.ErrFailed]: the disk failed during a commit. Nothing is written until the
+//     file is opened again, which may or may not find the interrupted write
+//     ([backend.ErrUncertain]).
+//   - [backend.ErrLocked]: another process has the file open. The error comes after a
+//     second.
+//   - [backend.ErrCorrupt]: the file is damaged. It was not changed, and the error names
+//     the page or record. Use [Check] and [Dump], then [Options].Salvage, or [Restore] a
+//     snapshot.
 //
 // # Caveats
 //
-// A disk that says it has written what it has not can lose what was acknowledged,
-// and nothing here can prevent it. All damage of one page is found out when the
-// file is opened but one: if the newest of the two meta pages is lost after it was
-// synced, the file opens as it was one transaction earlier, and says so in
-// Info.Warnings.
+// A disk that acknowledges writes which it has not made can lose acknowledged writes.
+// Opening the file detects all damage of a single page with one exception: if the newer
+// of the two meta pages is lost after it was synced, the file opens as of one
+// transaction earlier, with a message in Info.Warnings.
 //
-// The file is locked by flock. On NFS that may not hold between machines: use a
-// local disk.
+// The file is locked by flock, which may not work between machines on NFS: use a local
+// disk.
 //
-// A file that outgrows what it is mapped into is mapped again, and that waits for
-// the reads in progress, a snapshot among them, as all writes do meanwhile. With 64
-// bits a file has 64 GiB before that, with 32 bits 64 MiB; on Windows it is each
-// time that the file doubles.
+// A file that outgrows its memory mapping is mapped again. That waits for the reads in
+// progress, also a snapshot, and all writes wait meanwhile. It happens at 64 GiB with 64
+// bits, at 64 MiB with 32 bits, and on Windows whenever the file has doubled.
 //
-// The file does not become smaller by itself; space in it is used again.
-// [Options].ShrinkAt copies it when it is opened.
+// The file does not shrink; free space in it is reused. [Options].ShrinkAt copies it when
+// it is opened.
 //
-// A full disk: reads and watches go on, writes fail. To delete objects takes a
-// little space too. Free some, and writes go on by themselves; or lower
-// Config.Retain and restart.
+// With a full disk, reads and watches work and writes fail, also deletions, which take a
+// little space. Writes succeed again when there is space; or lower Config.Retain and
+// restart.
 //
-// A snapshot that is restored has lost what was written after it, so its revisions
-// go on 2^32 above, on a timeline of its own: a consumer that resumes with a revision from
-// before gets an error that it is too old, and never sees another history.
+// A restored snapshot lacks the writes after it, so its revisions continue 2^32 above, on
+// a new timeline: a consumer that resumes with an older revision gets the error that it
+// is too old, and never sees a different history.
 package bolt

@@ -11,7 +11,7 @@ import (
 type (
 	// FullError says which file has no space.
 	FullError = journal.FullError
-	// FailedError says what the disk met, and whether the outcome is unknown.
+	// FailedError has the disk's error, and whether the outcome is unknown.
 	FailedError = journal.FailedError
 	// LockedError says which file is open, and whether by this process.
 	LockedError = journal.LockedError
@@ -28,12 +28,12 @@ type (
 var (
 	// ErrFormat: the file was made by a newer version, or by another program.
 	ErrFormat = journal.ErrFormat
-	// ErrTimeout: a snapshot or Close took longer than it was allowed to.
+	// ErrTimeout: a snapshot or Close took too long.
 	ErrTimeout = journal.ErrTimeout
 	// ErrOpenType: the objects of that name are in use; close that backend first.
 	ErrOpenType = errors.New("type is in use")
-	// errLost is why a value that Salvage gave up cannot be decoded.
-	errLost = errors.New("it was damaged, and given up by Salvage")
+	// errLost is why a value that Salvage discarded cannot be decoded.
+	errLost = errors.New("it was damaged, and Salvage has discarded it")
 	// errSealed is why a sealed value cannot be decoded without a sealer.
 	errSealed = errors.New("it is sealed, and Config.Sealer is nil")
 )

@@ -14,10 +14,10 @@ import (
 // expiryRun is how many objects are deleted in one write.
 const expiryRun = 1024
 
-// expiryRetry is when a deletion is tried again that there was no space for.
+// expiryRetry is when a deletion that had no space is tried again.
 const expiryRetry = time.Second
 
-// deleteExpired deletes what has expired, when the alarm rings.
+// deleteExpired deletes expired objects when the alarm rings.
 func (b *Backend) deleteExpired() {
 	if b.begin() != nil {
 		return
@@ -33,7 +33,7 @@ func (b *Backend) deleteExpired() {
 	}
 }
 
-// retryExpiry reports why a deletion failed, and has it tried again if that may
+// retryExpiry reports why a deletion failed, and schedules another attempt if that may
 // help.
 func (b *Backend) retryExpiry(err error) {
 	b.file.failed(err)
@@ -44,7 +44,7 @@ func (b *Backend) retryExpiry(err error) {
 	}
 }
 
-// deleteAllExpired deletes what has expired, in the order of time and key.
+// deleteAllExpired deletes expired objects, in the order of time and key.
 func (b *Backend) deleteAllExpired() error {
 	for {
 		w := &expiring{backend: b}
@@ -63,7 +63,8 @@ type expiring struct {
 func (w *expiring) Log() commit.Log { return w.backend }
 func (w *expiring) Size() int       { return journal.MaxOverhead }
 
-// Stage buries what has expired, unless a write of the same group has changed it.
+// Stage deletes the expired objects, except those that a write of the same group has
+// changed.
 func (w *expiring) Stage(batch *journal.Batch) error {
 	b := w.backend
 	w.changes = nil
@@ -82,7 +83,7 @@ func (w *expiring) Stage(batch *journal.Batch) error {
 		if last != e.Object {
 			continue
 		}
-		c := change{event: b.burial(last, next), size: e.Size}
+		c := change{event: b.deletion(last, next), size: e.Size}
 		c.bytes = b.put(batch, c.event, encoded{})
 		w.changes = append(w.changes, c)
 	}

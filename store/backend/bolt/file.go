@@ -30,11 +30,11 @@ type File struct {
 	lastError error
 }
 
-// Open opens the file at path, and makes it if there is none. It reads and checks
-// all of it.
+// Open opens the file at path, and creates it if there is none. It reads and checks the
+// whole file.
 //
 // Errors: [*LockedError], [*CorruptError], [*FormatError], those of the operating
-// system, and [*usercode.ConfigError]. After an error the file is as it was.
+// system, and [*usercode.ConfigError]. After an error the file is unchanged.
 func Open(path string, opts Options) (*File, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func newFile(path string, j journal.Journal, opts Options) *File {
 	return f
 }
 
-// failed takes in what went wrong in the background.
+// failed records an error of the background work.
 func (f *File) failed(err error) {
 	f.mu.Lock()
 	f.lastError = err
@@ -91,7 +91,7 @@ func compareStrings(a, b string) int {
 	return 0
 }
 
-// Info says what a file is and holds.
+// Info describes a file and its contents.
 type Info struct {
 	Path string
 	// StoreID tells files apart; a restored one has that of its origin, and
@@ -121,7 +121,7 @@ type TypeInfo struct {
 	Revision, Compacted store.Revision
 }
 
-// Info says what the file is and holds. It fails with [store.ErrClosed].
+// Info describes the file and its contents. It fails with [store.ErrClosed].
 func (f *File) Info() (Info, error) {
 	u, err := f.journal.Usage()
 	if err != nil {
@@ -149,18 +149,18 @@ func typeInfo(b journal.Bounds) TypeInfo {
 	return TypeInfo{Revision: store.Revision(b.Last), Compacted: store.Revision(b.Floor)}
 }
 
-// Manifest says what a snapshot holds.
+// Manifest describes the contents of a snapshot.
 type Manifest = journal.Manifest
 
-// Snapshot writes the file, as it is at one moment, to w, for [Restore]. Writers
-// go on meanwhile. It fails with [ErrTimeout] after Options.SnapshotTimeout, and
-// with what w fails with.
+// Snapshot writes a consistent copy of the file to w, for [Restore]. Writes are possible
+// meanwhile. It fails with [ErrTimeout] after Options.SnapshotTimeout, and with w's
+// error.
 func (f *File) Snapshot(ctx context.Context, w io.Writer) (Manifest, error) {
 	return f.journal.Snapshot(ctx, w, f.opts.SnapshotTimeout)
 }
 
-// Close commits what is queued, for as long as Options.CloseTimeout, ends all
-// backends with [store.ErrClosed], and closes the file. A second Close does
+// Close commits queued writes, for at most Options.CloseTimeout, ends all backends with
+// [store.ErrClosed], and closes the file. A second Close does
 // nothing.
 func (f *File) Close() error {
 	f.mu.Lock()

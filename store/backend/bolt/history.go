@@ -7,8 +7,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// history knows how much history there is, and how old, in steps: enough to say
-// how much of it is to be given up.
+// history has the size and age of the history, in steps, to determine how much of it to
+// discard.
 type history struct {
 	limits store.WindowLimits
 	// marks are some revisions, in order, with what there was up to them. The first
@@ -29,7 +29,7 @@ type mark struct {
 // markEvery is how many revisions a step has.
 const markEvery = 256
 
-// add takes in a record that was written, or loaded, at now.
+// add counts a record that was written or loaded at now.
 func (h *history) add(revision uint64, size int64, now time.Time) {
 	if now.After(h.clock) {
 		h.clock = now // it may jump back, and then stands still
@@ -44,7 +44,7 @@ func (h *history) add(revision uint64, size int64, now time.Time) {
 	h.marks = append(h.marks, mark{revision, h.bytes, h.clock})
 }
 
-// drop forgets what is before a revision.
+// drop removes what is before a revision.
 func (h *history) drop(oldest uint64) {
 	n := 0
 	for n+1 < len(h.marks) && h.marks[n+1].revision <= oldest {
@@ -53,12 +53,12 @@ func (h *history) drop(oldest uint64) {
 	h.marks = slices.Delete(h.marks, 0, n)
 }
 
-// old reports whether what came at a time need not stay for its age.
+// old reports whether a change of that time is old enough to be discarded.
 func (h *history) old(at time.Time) bool { return h.clock.Sub(at) >= h.limits.MinAge }
 
-// surplus returns the revision through which history is to be given up, which is
-// oldest if none is. Eager asks for all that may go; otherwise it must be a
-// quarter of what is kept, so that the records are deleted in large chunks.
+// surplus returns the revision through which to discard history, or oldest for none. If
+// eager, that is all that may be discarded; otherwise it is none unless it is a quarter
+// of the history, so that records are deleted in large chunks.
 func (h *history) surplus(oldest, last uint64, now time.Time, eager bool) uint64 {
 	if now.After(h.clock) {
 		h.clock = now
@@ -93,8 +93,8 @@ func (h *history) bytesSince(revision uint64) int64 {
 	return h.bytes - before
 }
 
-// spare returns the revision through which history can be given up when there is
-// no space: all but MinEvents.
+// spare returns the revision through which history can be discarded when there is no
+// space: all but MinEvents.
 func (h *history) spare(oldest, last uint64) uint64 {
 	if last-oldest <= uint64(h.limits.MinEvents) {
 		return oldest

@@ -12,42 +12,41 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Options qualifies Open. The zero value is good.
+// Options qualifies Open. The zero value is valid.
 type Options struct {
 	// LockTimeout is how long to wait for another process to close the file;
 	// zero means one second.
 	LockTimeout time.Duration
-	// CloseTimeout is how long Close commits what is queued; zero means ten
-	// seconds.
+	// CloseTimeout is how long Close commits queued writes; zero means ten seconds.
 	CloseTimeout time.Duration
-	// SnapshotTimeout is how long a Snapshot may take, which keeps space in the
-	// file from being used again; zero means ten minutes.
+	// SnapshotTimeout is how long a Snapshot may take; meanwhile free space in the file
+	// is not reused. Zero means ten minutes.
 	SnapshotTimeout time.Duration
-	// MaxBytes is how large the file may get, at least 512 KiB; zero means as large
-	// as the disk allows. A sixteenth of it is kept to give up history with.
+	// MaxBytes is the largest size of the file, at least 512 KiB; zero means no limit
+	// but the disk's. A sixteenth of it is reserved for discarding history.
 	MaxBytes int64
 	// ShrinkAt is the part of the file, between 0 and 1, that must be unused for
 	// Open to copy it into a smaller one, which takes a few seconds for each 100
 	// MB; zero means never.
 	ShrinkAt float64
-	// ReadOnly opens a file that exists, for reading. Any number of processes may
-	// do so at a time. Nothing expires then.
+	// ReadOnly opens an existing file for reading, which any number of processes can do
+	// at a time. Nothing expires then.
 	ReadOnly bool
-	// Salvage gives up records that are damaged, and the history up to them, where
-	// Open would fail otherwise. What it did is in Info.Repairs.
+	// Salvage discards damaged records, and the history up to them, where Open would
+	// fail otherwise. Info.Repairs lists what it did.
 	Salvage bool
-	// Clock says when things are written and expire; nil means
+	// Clock is the time of writes and expiries; nil means
 	// [backend.WallClock].
 	Clock clock.Clock
-	// OnError is told what goes wrong in the background, and what Salvage did. It
-	// is called from any goroutine, must not block and must not call the file. Nil
-	// leaves it to Info.LastError.
+	// OnError, if any, is called for errors in the background and for what Salvage did.
+	// It is called from any goroutine, must not block and must not call the file.
+	// Info.LastError has the last one.
 	OnError func(error)
 }
 
 // The defaults of Options, and of Config.Retain.
 const (
-	// DefaultCloseTimeout is how long Close commits what is queued.
+	// DefaultCloseTimeout is how long Close commits queued writes.
 	DefaultCloseTimeout = 10 * time.Second
 	// DefaultSnapshotTimeout is how long a Snapshot may take.
 	DefaultSnapshotTimeout = 10 * time.Minute
@@ -89,7 +88,7 @@ func (o Options) journal() journal.Options {
 	}
 }
 
-// Policy says what to do about values that cannot be decoded.
+// Policy is what to do with values that cannot be decoded.
 type Policy int
 
 // The policies.
@@ -110,22 +109,21 @@ type Config struct {
 	Codec codec.Codec
 	// Sealer encrypts the encoded values; nil leaves them readable.
 	Sealer codec.Sealer
-	// Retain bounds the history that watches can resume from and exact reads go
-	// back to. It is kept in the file, over restarts; the time during which the
-	// process is down does not count. Zero fields mean [DefaultMinEvents],
+	// Retain bounds the history that watches can resume from and exact reads can read.
+	// It is kept in the file, over restarts; time during which the process does not run
+	// does not count. Zero fields mean [DefaultMinEvents],
 	// [DefaultMinAge], [DefaultMaxEvents] and [store.DefaultMaxBytes]; ChunkSize is
 	// not used.
 	Retain store.WindowLimits
-	// Indexes are kept in the state, for caches that take it over; see
+	// Indexes are those of the state, for caches that share it; see
 	// [backend.List].State.
 	Indexes []store.Attribute
-	// OnUndecodable says what to do about values that cannot be decoded.
+	// OnUndecodable is what to do with values that cannot be decoded.
 	OnUndecodable Policy
-	// OnProgress is told how far New has got, in records; nil is not.
+	// OnProgress, if any, is called with the progress of New, in records.
 	OnProgress func(done, total int)
-	// FirstRevision is that of the storage when it is new and empty. Zero means
-	// the microseconds since 1970, so that no revision of a file that was deleted
-	// is taken for one of this.
+	// FirstRevision is that of new, empty storage. Zero means the microseconds since
+	// 1970, so that revisions of a file that was deleted are older than this one's.
 	FirstRevision store.Revision
 }
 
@@ -170,6 +168,6 @@ func (c Config) withDefaults(clock clock.Clock) Config {
 	return c
 }
 
-// hotLimits bound the part of the history that is also in memory, which watches
-// read without touching the file.
+// hotLimits bound the part of the history that is also in memory, which watches read
+// without using the file.
 var hotLimits = store.WindowLimits{MinAge: store.DefaultMinAge, MaxEvents: 16_384, MaxBytes: 32 << 20}

@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
 
-// pastIndex says which records the state at a revision consisted of.
+// pastIndex has the records that make up the state at a revision.
 type pastIndex struct {
 	revision store.Revision
 	keys     []string // in order
@@ -77,7 +77,7 @@ func (b *Backend) indexOf(v journal.View, at store.Revision) (*pastIndex, error)
 	return index, nil
 }
 
-// forgetIndex lets go of the index, when the alarm rings.
+// forgetIndex releases the index when the alarm rings.
 func (b *Backend) forgetIndex() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,9 +94,8 @@ type pastReader struct {
 	index   *pastIndex
 }
 
-// headers returns an object with nothing but its key for each that scan covers, in
-// order: which of them are on the page is known only then, and only these are
-// decoded.
+// headers returns an object with only its key for each that scan covers, in order, so
+// that only those on the page are decoded.
 func (r *pastReader) headers(scan backend.Scan) iter.Seq[*store.Object] {
 	return func(yield func(*store.Object) bool) {
 		from, _ := slices.BinarySearch(r.index.keys, max(scan.Prefix, scan.After))

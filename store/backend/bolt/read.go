@@ -9,15 +9,15 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// snapshot is all there is to read at one revision without the file.
+// snapshot is what can be read at one revision without the file.
 type snapshot struct {
 	store.Snapshot
 	oldest      store.Revision
 	undecodable map[string]*backend.UndecodableError
 }
 
-// snapshot returns the newest snapshot, with every write in it that was
-// acknowledged before the call.
+// snapshot returns the newest snapshot, which has every write that was acknowledged
+// before the call.
 func (b *Backend) snapshot() (*snapshot, error) {
 	if s := b.latest.Load(); s != nil {
 		return s, nil
@@ -96,10 +96,10 @@ func (b *Backend) decodable(key string) {
 	delete(b.undecodable, key)
 }
 
-// List returns a page of objects in key order. An exact list of a revision that is
-// not in memory any more reads the file: once for all its pages, if they are asked
-// for soon. If values cannot be decoded, it fails with up to 100 of the
-// [*backend.UndecodableError], joined.
+// List returns a page of objects in key order. An exact list of a revision that is not
+// in memory any more reads the file, once for all its pages if they are requested soon.
+// If values cannot be decoded, it fails with up to 100 [*backend.UndecodableError],
+// joined.
 func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -9,24 +9,24 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
 
-// RestoreOptions qualifies Restore. The zero value is good.
+// RestoreOptions qualifies Restore. The zero value is valid.
 type RestoreOptions struct {
 	// Floor is a revision that all types are to go on above, if more is known to
 	// have been written since the snapshot than 2^32 revisions.
 	Floor store.Revision
 }
 
-// Restore makes a file at path out of a snapshot, on a new timeline: revisions go
-// on 2^32 above those of the snapshot, and there is no history. So every revision
-// from before is too old ([store.ErrExpired]), and none means another state.
+// Restore makes a file at path from a snapshot, on a new timeline: revisions continue
+// 2^32 above those of the snapshot, and there is no history. So every older revision is
+// too old ([store.ErrExpired]), and none refers to a different state.
 //
-// It fails with [fs.ErrExist] if there is a file, and with [backend.ErrCorrupt] if
-// the snapshot is not whole; then there is no file afterwards.
+// It fails with [fs.ErrExist] if there is a file, and with [backend.ErrCorrupt] if the
+// snapshot is damaged or incomplete; then there is no file afterwards.
 func Restore(r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
 	return journal.Restore(r, path, journal.RestoreOptions{Floor: uint64(opts.Floor)})
 }
 
-// Report says what is in a file and all that is wrong with it.
+// Report is the contents of a file and everything that is wrong with it.
 type Report struct {
 	Path string
 	// Size is the file's in bytes.
@@ -61,15 +61,15 @@ func newReport(r *journal.Report) *Report {
 	return report
 }
 
-// Check reads all of a file that nothing writes to, changes nothing, and says what
-// is wrong with it: pages, records, and the line of each object through them. It
-// fails if the file cannot be read, or is locked for a second.
+// Check reads a file that is not open for writing, without changing it, and reports what
+// is wrong with its pages, its records, and the history of each object. It fails if the
+// file cannot be read, or is locked for a second.
 func Check(path string) (*Report, error) {
 	r, err := journal.Check(path, journal.DefaultLockTimeout)
 	return newReport(r), err
 }
 
-// Record is one change of one object as it is in a file.
+// Record is one change of one object in a file.
 type Record struct {
 	// Type is the name of the objects' type.
 	Type string
@@ -87,9 +87,9 @@ type Record struct {
 	Value  []byte
 }
 
-// Dump calls fn with all records of a file that can be read, by type in the order
-// of their revisions, until it fails. What could not be read is in the report. It
-// changes nothing, and fails as [Check] does, or with what fn returned.
+// Dump calls fn with all readable records of a file, by type in the order of their
+// revisions, until fn fails. The report lists what could not be read. It changes
+// nothing, and fails like [Check], or with fn's error.
 func Dump(path string, fn func(Record) error) (*Report, error) {
 	r, err := journal.DumpTo(path, journal.DefaultLockTimeout, func(name string, revision uint64, r journal.Record) error {
 		return fn(Record{
@@ -101,7 +101,7 @@ func Dump(path string, fn func(Record) error) (*Report, error) {
 	return newReport(r), err
 }
 
-// eventType returns what a record says happened.
+// eventType returns the type of a record's change.
 func eventType(r journal.Record) store.EventType {
 	switch {
 	case r.Kind == journal.Delete:

@@ -11,14 +11,14 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
 
-// Rewrite encodes and seals anew all values in the file that Config's Codec and
-// Sealer would encode otherwise today, those of the history, too. Revisions stay
-// as they are, and watches see nothing. After it, the codec need not know the old
-// tags any more, nor the sealer the old keys. Writes go on meanwhile.
+// Rewrite encodes and encrypts all values in the file, also in the history, that
+// Config's Codec and Sealer would now write differently. Revisions do not change, and
+// watches see no events. After it, the codec does not need the old tags any more, nor
+// the sealer the old keys. Other writes are possible meanwhile.
 //
-// It returns how many values it has changed. Values that cannot be decoded stay as
-// they are, and are named by the error, up to 100 of them, joined. It can be
-// called again after it failed or was cut off by ctx.
+// It returns how many values it has changed. Values that cannot be decoded stay
+// unchanged; the error joins up to 100 of their errors. It can be called again after it
+// failed or ctx ended.
 func (b *Backend) Rewrite(ctx context.Context) (changed int, err error) {
 	if err := b.begin(); err != nil {
 		return 0, err
@@ -73,7 +73,7 @@ func (r *rewriting) run(ctx context.Context) (more bool, err error) {
 	return true, err
 }
 
-// anew returns a record as it would be written today, if that differs.
+// anew returns the record as it would be written now, if that differs.
 func (r *rewriting) anew(s stored) (e journal.Entry, changed bool) {
 	v := &r.backend.values
 	o, undecodable := v.decode(s)

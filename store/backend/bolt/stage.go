@@ -7,9 +7,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
 )
 
-// stage is what the writes of the group being committed make of the state, which
-// shows nothing of it until they are durable. Only the goroutine that commits uses
-// it: that is one at a time.
+// stage has the changes of the group of writes that is being committed, which become
+// visible when they are durable. Only the goroutine that commits uses it.
 type stage struct {
 	// objects are those that changed; nil for one that is deleted.
 	objects map[string]*store.Object
@@ -19,7 +18,7 @@ type stage struct {
 
 var _ commit.Log = (*Backend)(nil)
 
-// Commit shows what is durable to readers and watches.
+// Commit makes the durable changes visible to readers and watches.
 func (b *Backend) Commit(publish func()) {
 	b.clearStage()
 	b.mu.Lock()
@@ -45,7 +44,7 @@ func (b *Backend) Commit(publish func()) {
 	}
 }
 
-// Rollback forgets what is staged.
+// Rollback discards the staged changes.
 func (b *Backend) Rollback() { b.clearStage() }
 
 func (b *Backend) clearStage() {
@@ -53,8 +52,8 @@ func (b *Backend) clearStage() {
 	b.stage.revision = 0
 }
 
-// staged returns the object under key as it will be, nil if there is none, whether
-// its value is unknown, and the revision of the next change. It fails with
+// staged returns the object under key after the staged changes, nil if there is none,
+// whether its value is unknown, and the revision of the next change. It fails with
 // [store.ErrClosed].
 func (b *Backend) staged(key string) (o *store.Object, unknown bool, next store.Revision, err error) {
 	b.mu.Lock()
@@ -108,7 +107,7 @@ func (b *Backend) put(batch *journal.Batch, ev store.Event, value encoded) (byte
 	return len(data)
 }
 
-// apply is the one place where the state changes. The caller holds the lock.
+// apply is the only place that changes the state. The caller holds the lock.
 func (b *Backend) apply(c change) {
 	o, prev := c.event.Object, c.event.Prev
 	b.size = c.size

@@ -11,8 +11,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
 
-// upkeep gives up history that has come of age and deletes what nothing needs any
-// more, in a goroutine that lives only while there is something to do.
+// upkeep discards old history and deletes its records, in a goroutine that runs only
+// while there is something to do.
 type upkeep struct {
 	file *File
 
@@ -23,7 +23,7 @@ type upkeep struct {
 	done    sync.WaitGroup
 }
 
-// start makes it look for work.
+// start makes it check for work.
 func (u *upkeep) start() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -37,7 +37,7 @@ func (u *upkeep) start() {
 	}
 }
 
-// stop lets it do no more than it does just now.
+// stop makes it end after what it is doing.
 func (u *upkeep) stop() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -60,7 +60,7 @@ func (u *upkeep) isStopped() bool {
 	return u.stopped
 }
 
-// goOn reports whether something has come up meanwhile; if not, run ends.
+// goOn reports whether there is new work; if not, run ends.
 func (u *upkeep) goOn() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -96,8 +96,8 @@ func (b *Backend) tidy(stopped func() bool) error {
 	return nil
 }
 
-// comeOfAge gives up what need not stay for its age any more, when the alarm
-// rings, so that history does not stay for ever when the writes stop.
+// comeOfAge discards history that is old enough, when the alarm rings, so that history
+// does not stay when there are no more writes.
 func (b *Backend) comeOfAge() {
 	b.mu.Lock()
 	if b.closed {
@@ -121,8 +121,8 @@ func (b *Backend) comeOfAge() {
 	}
 }
 
-// Compact gives up the history before rev. It returns when that is durable; the
-// space is free some time later.
+// Compact discards the history before rev. It returns when that is durable; the space is
+// free some time later.
 func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -154,8 +154,8 @@ func (b *Backend) raiseFloor(ctx context.Context, rev store.Revision) error {
 	return b.do(ctx, &raising{backend: b, to: rev})
 }
 
-// Compacted returns the oldest revision that can be read and watched from; zero as
-// long as nothing was given up.
+// Compacted returns the oldest revision that can be read and watched from; zero if
+// nothing was discarded.
 func (b *Backend) Compacted(ctx context.Context) (store.Revision, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
@@ -181,7 +181,7 @@ func (w *raising) Stage(batch *journal.Batch) error {
 
 func (w *raising) Publish() { w.backend.lowest(w.to) }
 
-// lowest says that history before rev is given up. The caller holds the lock.
+// lowest marks history before rev as discarded. The caller holds the lock.
 func (b *Backend) lowest(rev store.Revision) {
 	if rev <= b.floor {
 		return
@@ -195,9 +195,8 @@ func (b *Backend) lowest(rev store.Revision) {
 	}
 }
 
-// makeSpace gives up all history that need not be kept, when there is no space for
-// a write, and reports whether that freed some. The goroutine that commits calls
-// it.
+// makeSpace discards all history that need not be kept, when there is no space for a
+// write, and reports whether that freed any. The goroutine that commits calls it.
 func (f *File) makeSpace() bool {
 	freed := false
 	for _, b := range f.open() {
@@ -213,10 +212,10 @@ func (f *File) makeSpace() bool {
 	return freed
 }
 
-// fullBudget is small, for even to delete takes space.
+// fullBudget is small, since deleting takes space too.
 var fullBudget = journal.Budget{Records: 256}
 
-// giveUp gives up the history beyond MinEvents, and trims to that.
+// giveUp discards the history beyond MinEvents, and trims to that.
 func (b *Backend) giveUp() (deleted int, err error) {
 	b.mu.Lock()
 	if b.closed {

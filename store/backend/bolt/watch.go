@@ -8,9 +8,9 @@ import (
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
 )
 
-// Watch starts to follow changes after opts.From, which may be from before the
-// file was opened. One that is behind what is in memory is caught up from the file
-// by goroutines that live only while there is something to read ahead.
+// Watch starts a watch after opts.From, which may be from before the file was opened. A
+// watch that is behind the history in memory reads the file, in goroutines that run
+// only while there is something to read ahead.
 func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -56,8 +56,8 @@ type watcher struct {
 	waiting.Follower
 }
 
-// Next returns the changes since the call before; at most limit, of which less
-// than one counts as one.
+// Next returns at most limit changes since the previous call; less than one counts as
+// one.
 func (w *watcher) Next(limit int) (backend.Batch, error) {
 	limit, after := max(1, limit), w.through
 	for {
@@ -75,8 +75,8 @@ func (w *watcher) Next(limit int) (backend.Batch, error) {
 	}
 }
 
-// next makes one attempt. Without events, more says that it is worth another one;
-// otherwise the consumer will be notified.
+// next makes one attempt. Without events, more means that another attempt may return
+// some; otherwise the consumer will be notified.
 func (w *watcher) next(limit int) (batch backend.Batch, more bool, err error) {
 	b := w.backend
 	if w.cold != nil || w.sharing {
@@ -95,7 +95,7 @@ func (w *watcher) next(limit int) (batch backend.Batch, more bool, err error) {
 	return batch, more, err
 }
 
-// readOn reads in memory.
+// readOn reads the history in memory.
 func (w *watcher) readOn(limit int) (events []store.Event, more bool, err error) {
 	history, err := w.backend.historyFor(w)
 	if err != nil || w.cold != nil {
@@ -131,8 +131,8 @@ func (b *Backend) historyFor(w *watcher) (history store.WindowView, err error) {
 	return history, nil
 }
 
-// reaches returns why w cannot go on: the history that it needs is given up, or b
-// is closed. The caller holds the lock, under which the floor is raised.
+// reaches returns why w cannot continue: the history that it needs is discarded, or b is
+// closed. The caller holds the lock, under which the floor is raised.
 func (b *Backend) reaches(w *watcher) error {
 	if b.closed {
 		return store.ErrClosed
@@ -167,8 +167,7 @@ func (w *watcher) readAhead(limit int) (events []store.Event, more bool, err err
 	return events, false, nil
 }
 
-// read takes the next events that w covers out of history, and moves w behind
-// them. Without a prefix they are not copied, but end with their chunk of the
+// read returns the next events of history that w covers, and moves w after them. Without a prefix they are not copied, but end with their chunk of the
 // window; with one they are looked for up to the end of history.
 func (w *watcher) read(history store.WindowView, limit int) []store.Event {
 	if w.prefix == "" {

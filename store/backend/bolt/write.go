@@ -12,8 +12,8 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Put stores draft if the object under its key is still prev, and returns when it
-// is durable.
+// Put stores draft if the object under its key is still prev, and returns when that is
+// durable.
 //
 // Beside the errors of [backend.Backend]: [*FullError], [*FailedError],
 // [*ReadOnlyError], [*TooLargeError], and those of codec and sealer. If ctx ends
@@ -62,9 +62,8 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 	return w.event.Object, nil
 }
 
-// Emit gives draft the next revision, and shows it to watches when it is durable.
-// It can be watched as long as history reaches back to it, over restarts. Errors
-// as for Put.
+// Emit gives draft the next revision; watches see it when it is durable, also after a
+// restart, as long as history reaches back to it. Errors as for Put.
 func (b *Backend) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
 	w := &emitting{writing: writing{backend: b}, draft: draft}
 	if err := w.prepare(ctx, draft); err != nil {
@@ -117,15 +116,15 @@ func expected(key string, o *store.Object, unknown bool, expect store.Revision) 
 	return err
 }
 
-// writing is what all writes of one object have.
+// writing is the common part of all writes of one object.
 type writing struct {
 	backend *Backend
 	value   encoded
 	change
 }
 
-// prepare does what a write can do before it is queued. Of what runs code of the
-// user's that is everything but [store.Schema.Stamp], which needs the revision.
+// prepare does the part of a write that does not need the queue. That includes all calls
+// of the user's code except [store.Schema.Stamp], which needs the revision.
 func (w *writing) prepare(ctx context.Context, draft *store.Object) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -187,7 +186,7 @@ type removing struct {
 	expect store.Revision
 }
 
-// Stage buries the object, if it is still the one that was expected.
+// Stage deletes the object, if it is still the one that was expected.
 func (w *removing) Stage(batch *journal.Batch) error {
 	last, unknown, next, err := w.backend.staged(w.key)
 	if err != nil {
@@ -196,12 +195,12 @@ func (w *removing) Stage(batch *journal.Batch) error {
 	if err := expected(w.key, last, unknown, w.expect); err != nil {
 		return err
 	}
-	w.put(batch, w.backend.burial(last, next))
+	w.put(batch, w.backend.deletion(last, next))
 	return nil
 }
 
-// burial returns the event of an object's deletion.
-func (b *Backend) burial(last *store.Object, at store.Revision) store.Event {
+// deletion returns the event of an object's deletion.
+func (b *Backend) deletion(last *store.Object, at store.Revision) store.Event {
 	gone := b.values.schema.Gone(last, at, b.clock.Now())
 	return store.Event{Type: store.Deleted, Revision: at, Object: gone, Prev: last}
 }

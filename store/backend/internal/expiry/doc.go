@@ -1,4 +1,3 @@
-// Package expiry is what backends that hold their state in memory share about
-// time: an alarm with one timer, and the objects that have a TTL in the order in
-// which they are to go.
+// Package expiry has the timers of backends with their state in memory: an alarm with one
+// timer, and a queue of the objects with a TTL in the order of their expiry.
 package expiry

@@ -1,4 +1,4 @@
-// Package waiting is shared by backends with history in memory, for the watches that
-// follow it: a list of the followers that have read everything, and the
-// end of each that waits for a notification which is running.
+// Package waiting has the common part of watches of backends with history in memory: the
+// list of watches that have read everything and wait for a notification, and a Close
+// that waits for a running one.
 package waiting

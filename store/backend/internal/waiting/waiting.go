@@ -52,7 +52,7 @@ func (f *Follower) Fail(err error) error {
 	return f.end
 }
 
-// Close ends the watch, which waits in l or not, whose lock is given. It waits for
+// Close removes the watch from l, whose lock is given, if it is there. It waits for
 // a notification that is running.
 func (f *Follower) Close(lock sync.Locker, l *List) {
 	lock.Lock()

@@ -5,11 +5,11 @@
 //	writer ──▶ └───────┘    one may fail alone  one sync  └▶ or the error, to all
 //	writer ──▶ ┌ next  ┐
 //
-// There is no goroutine that commits. A writer that finds no commit in progress commits
-// for all waiting writers; those that arrive meanwhile form the next group, and one
-// of them commits that. Nothing waits for more to come: a write waits for the
-// group before its own, at most, and for its own. So one writer alone has the
-// latency of the disk, and many share it.
+// There is no goroutine for commits. A writer that finds no commit in progress commits
+// for all waiting writers; those that arrive meanwhile form the next group, and one of
+// them commits that. A write waits at most for the group before its own and for its
+// own, never for more writes to arrive. So a single writer has the latency of the disk,
+// and many writers share it.
 //
-// What a write shows to others it shows after it is durable.
+// A write becomes visible after it is durable.
 package commit

@@ -10,21 +10,19 @@
 //	                      └────────────────┬──────────────────────────────────┘
 //	Read ◀── one read transaction ─────────┘
 //
-// A log has a base, which is what is left of the state at its trimmed revision,
-// and behind it the history without a hole. There is no second copy of the
-// state: a reader of it reads the whole log once. Raising a log's floor gives up
-// history; [Journal.Trim] then deletes, in small transactions, what nothing needs
-// any more.
+// A log has a base, which is the rest of the state at its trimmed revision, and after it
+// the complete history. There is no second copy of the state: to read it, the whole log
+// is read once. Raising a log's floor discards history; [Journal.Trim] then deletes
+// records that are not needed any more, in small transactions.
 //
-// [Open] gives the implementation, on bbolt; what a test needs of others is in
-// package journaltest. Records are not interpreted here beyond what keeps a log
-// whole.
+// [Open] returns the implementation, on bbolt; package journaltest has others for tests.
+// This package interprets records only as far as the consistency of a log needs it.
 //
 // # Trust
 //
-// What is on the disk is not trusted. Before bbolt maps a file, its pages are
-// walked and its records checked; every call of bbolt runs where a panic or a
-// fault becomes a [*CorruptError]. A commit that fails for want of space changes
-// nothing ([ErrFull]); one that fails otherwise leaves unknown what is on the
-// disk, and nothing is written any more ([ErrFailed]).
+// The contents of the disk are not trusted. Before bbolt maps a file, its pages and
+// records are checked; every call of bbolt turns a panic or a memory fault into a
+// [*CorruptError]. A commit that fails for lack of space changes nothing ([ErrFull]);
+// after any other failure the contents of the disk are unknown, and nothing is written
+// any more ([ErrFailed]).
 package journal

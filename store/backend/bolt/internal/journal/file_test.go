@@ -166,7 +166,7 @@ func TestOpen_RemovesWhatACrashHasLeft(t *testing.T) {
 	}
 }
 
-// Whoever comes first makes the file, the others find it, one after the other.
+// The first process makes the file, and the others find it, one after the other.
 func TestOpen_IsMadeOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	ids := make([]journal.Identity, 8)

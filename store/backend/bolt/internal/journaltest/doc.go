@@ -1,4 +1,3 @@
-// Package journaltest has journals for tests: one that fails as it is told, and
-// one that remembers what was written, to tell what a power cut could have left
-// of it.
+// Package journaltest has journals for tests: one that fails on demand, and one that
+// records all writes to disk, to compute what a power cut could leave of them.
 package journaltest

@@ -31,7 +31,7 @@ const maxDepth = 64
 // can be read all the same. Both functions may be nil. It fails if reading does,
 // or with what visit returns.
 //
-// Whoever writes to the file must be kept from it meanwhile. It takes one read
+// The file must not be written meanwhile. It takes one read
 // of each page and two bits of memory for each.
 func Walk(f io.ReaderAt, m Meta, visit func(Item) error, report func(Problem)) error {
 	w := &walker{
