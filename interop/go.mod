@@ -2,11 +2,15 @@ module github.com/watchmill/watchmill/interop
 
 go 1.26.0
 
-replace github.com/watchmill/watchmill => ../
+replace (
+	github.com/watchmill/watchmill => ../
+	github.com/watchmill/watchmill/serve/lease => ../serve/lease
+)
 
 require (
 	github.com/stretchr/testify v1.12.1
 	github.com/watchmill/watchmill v0.0.0-00010101000000-000000000000
+	github.com/watchmill/watchmill/serve/lease v0.0.0-00010101000000-000000000000
 	go.uber.org/goleak v1.3.0
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2

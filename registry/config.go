@@ -30,6 +30,10 @@ type Config[T any] struct {
 	// Prune takes away the fields of a decoded value that the kind does not have,
 	// and returns their paths; for a T that takes in every field. Nil keeps all.
 	Prune func(obj *T) []string
+	// Decoders turn bodies that are not JSON into JSON, by media type, for clients that
+	// send nothing else. Bodies of deletions, which are DeleteOptions, go through them,
+	// too. They are pure, and are given what clients send.
+	Decoders map[string]func(body []byte) ([]byte, error)
 	// Engine says how the objects are held: Backend, Host, Window and so on. Key,
 	// Labels, Fields and Equal are the store's and must be left out.
 	Engine engine.Config[T]
@@ -47,6 +51,11 @@ func (c *Config[T]) validate() error {
 	for name, get := range c.Fields {
 		if get == nil {
 			return &engine.ConfigError{Field: "Fields", Problem: fmt.Sprintf("has no function for %q; give one that returns the field's value", name)}
+		}
+	}
+	for media, decode := range c.Decoders {
+		if decode == nil {
+			return &engine.ConfigError{Field: "Decoders", Problem: fmt.Sprintf("has no function for %q; give one that returns JSON", media)}
 		}
 	}
 	for i, col := range c.Columns {

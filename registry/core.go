@@ -16,6 +16,8 @@ type core struct {
 	admit  []Admitter
 	schema json.RawMessage
 	fields []string
+	// decoders are for bodies that are not JSON, by media type.
+	decoders map[string]func([]byte) ([]byte, error)
 	engine reads
 	// storage takes the writes, as long as the engine does. The core needs what the
 	// typed methods of an engine do not show, the object that is replaced.

@@ -50,6 +50,8 @@ type Info struct {
 	Schema json.RawMessage
 	// Fields are what field selectors may name.
 	Fields []string
+	// Decoders turn bodies that are not JSON into JSON, by media type.
+	Decoders map[string]func(body []byte) ([]byte, error)
 	// CreateOnUpdate: an update may create.
 	CreateOnUpdate bool
 }
@@ -116,7 +118,7 @@ type resource struct {
 func (r *resource) Info() *Info {
 	return &Info{
 		Kind: r.kind, Subresource: r.subresource, Verbs: verbs(r.subresource), Columns: r.columns,
-		Schema: r.core.schema, Fields: r.fields, CreateOnUpdate: r.createOnUpdate && r.subresource == "",
+		Schema: r.core.schema, Fields: r.fields, Decoders: r.decoders, CreateOnUpdate: r.createOnUpdate && r.subresource == "",
 	}
 }
 

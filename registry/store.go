@@ -35,7 +35,7 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 		form: f, admit: cfg.Admit, schema: cfg.Schema, engine: typedReads[T]{e},
 		fields:  append(slices.Sorted(maps.Keys(cfg.Fields)), "metadata.name", "metadata.namespace"),
 		storage: backend.NewStorage(engine.WriterOf(e), f.schema), now: e.Host().Clock().Now,
-		forwarder: forwarderOf(cfg.Engine.Backend),
+		forwarder: forwarderOf(cfg.Engine.Backend), decoders: cfg.Decoders,
 	}
 	if c.schema == nil {
 		c.schema = schemaOf[T]()

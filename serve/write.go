@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // maxManager is the longest name of a field manager.
@@ -41,6 +43,24 @@ func (c *call) body(accepted ...string) (text []byte, media string, err error) {
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.limits.WriteTimeout))
 	text, err = io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.limits.BodyBytes))
 	return text, media, err
+}
+
+// document reads the request's body as JSON, from whatever media type the kind decodes.
+func (c *call) document() ([]byte, error) {
+	decoders := c.info.Decoders
+	text, media, err := c.body(append([]string{jsonType}, slices.Sorted(maps.Keys(decoders))...)...)
+	decode := decoders[media]
+	if err != nil || decode == nil || len(text) == 0 {
+		return text, err
+	}
+	var document []byte
+	if panicked := usercode.Call("Config.Decoders", media, func() { document, err = decode(text) }); panicked != nil {
+		return nil, panicked
+	}
+	if err != nil {
+		return nil, badRequest("the body is no %s: %v", media, err)
+	}
+	return document, nil
 }
 
 func unsupportedMedia(what string, accepted []string) error {
@@ -72,7 +92,7 @@ func (c *call) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	body, _, err := c.body(jsonType)
+	body, err := c.document()
 	if err != nil {
 		return err
 	}
@@ -102,7 +122,7 @@ func (c *call) update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	body, _, err := c.body(jsonType)
+	body, err := c.document()
 	if err != nil {
 		return err
 	}
@@ -194,7 +214,7 @@ func (c *call) deleteCollection(ctx context.Context) error {
 
 // deleteOptions reads them from the body or, if there is none, from the query.
 func (c *call) deleteOptions() (registry.DeleteOptions, error) {
-	body, _, err := c.body(jsonType)
+	body, err := c.document()
 	if err != nil {
 		return registry.DeleteOptions{}, err
 	}

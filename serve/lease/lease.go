@@ -1,0 +1,90 @@
+// Package lease is the kind Lease of coordination.k8s.io, so that leader election works
+// against a server of package serve, with stock clients.
+//
+//	client-go leaderelection ──Lease, protobuf──▶ serve ──Decoders──▶ JSON ──▶ registry.Store
+//	                         ◀──Lease, JSON────── serve ◀─────────────────────────┘
+//
+// Typed clients of Kubernetes' own kinds send protobuf and take JSON as an answer; so
+// the kind decodes protobuf, and nothing here encodes it.
+//
+// The package is a module of its own, since Kubernetes' API types weigh more than all
+// that a server needs beside them.
+package lease
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	coordination "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+)
+
+// Lease names a leader, and for how long it leads without renewing.
+type Lease = coordination.Lease
+
+// Config returns the configuration of the kind, for [registry.New]. Set its Engine to
+// choose where leases live.
+func Config() registry.Config[Lease] {
+	return registry.Config[Lease]{
+		Kind:     registry.Kind{Group: coordination.GroupName, Version: "v1", Kind: "Lease"},
+		Columns:  []registry.Column[Lease]{{Name: "Holder", Type: "string", Description: "What holds the lease.", Value: holder}},
+		Strategy: registry.Strategy[Lease]{CreateOnUpdate: true},
+		Decoders: map[string]func([]byte) ([]byte, error){runtime.ContentTypeProtobuf: FromProtobuf},
+	}
+}
+
+// New opens a store of leases over an engine of its own. Close it when done.
+//
+// Errors: [engine.ErrConfig].
+func New(e engine.Config[Lease]) (*registry.Store[Lease], error) {
+	cfg := Config()
+	cfg.Engine = e
+	return registry.New(cfg)
+}
+
+func holder(l *Lease) any {
+	if l.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *l.Spec.HolderIdentity
+}
+
+// magic begins every message of Kubernetes in protobuf.
+var magic = []byte("k8s\x00")
+
+var errNoMessage = errors.New("it does not begin as Kubernetes' protobuf does")
+
+// FromProtobuf returns the JSON of a Lease, or of DeleteOptions, that is a message of
+// Kubernetes in protobuf.
+func FromProtobuf(body []byte) ([]byte, error) {
+	rest, ok := bytes.CutPrefix(body, magic)
+	if !ok {
+		return nil, errNoMessage
+	}
+	var message runtime.Unknown
+	if err := message.Unmarshal(rest); err != nil {
+		return nil, err
+	}
+	switch message.Kind {
+	case "Lease":
+		l := Lease{TypeMeta: metav1.TypeMeta{APIVersion: message.APIVersion, Kind: message.Kind}}
+		if err := l.Unmarshal(message.Raw); err != nil {
+			return nil, err
+		}
+		return json.Marshal(&l)
+	case "DeleteOptions":
+		o := metav1.DeleteOptions{}
+		if err := o.Unmarshal(message.Raw); err != nil {
+			return nil, err
+		}
+		o.TypeMeta = metav1.TypeMeta{APIVersion: message.APIVersion, Kind: message.Kind}
+		return json.Marshal(&o)
+	}
+	return nil, fmt.Errorf("it is a %q: send a Lease or DeleteOptions", message.Kind)
+}

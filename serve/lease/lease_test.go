@@ -1,0 +1,128 @@
+package lease_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	coordination "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/serve/lease"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+
+// message returns an object as clients send it in protobuf.
+func message(t testing.TB, apiVersion, kind string, object interface{ Marshal() ([]byte, error) }) []byte {
+	t.Helper()
+	raw, err := object.Marshal()
+	require.NoError(t, err)
+	u := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}, Raw: raw}
+	text, err := u.Marshal()
+	require.NoError(t, err)
+	return append([]byte("k8s\x00"), text...)
+}
+
+func held(by string) *coordination.Lease {
+	seconds := int32(15)
+	return &coordination.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: "controller", Namespace: "kube-system"},
+		Spec:       coordination.LeaseSpec{HolderIdentity: &by, LeaseDurationSeconds: &seconds},
+	}
+}
+
+func newServer(t *testing.T) (url string) {
+	t.Helper()
+	leases, err := lease.New(engine.Config[lease.Lease]{})
+	require.NoError(t, err)
+	handler, err := serve.New(serve.Config{Resources: []serve.Provider{leases}, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	h := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		h.Close()
+		require.NoError(t, leases.Close())
+	})
+	return h.URL
+}
+
+func send(t *testing.T, method, url, media string, body []byte) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(body))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", media)
+	req.Header.Set("Accept", "application/vnd.kubernetes.protobuf,application/json")
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(text)
+}
+
+// Typed clients send protobuf, and get JSON.
+func TestLease_IsWrittenInProtobuf(t *testing.T) {
+	url := newServer(t) + path
+	code, text := send(t, "POST", url, runtime.ContentTypeProtobuf, message(t, "coordination.k8s.io/v1", "Lease", held("a")))
+	require.Equal(t, 201, code, text)
+	require.Contains(t, text, `"holderIdentity":"a"`)
+	code, text = send(t, "PUT", url+"/controller", runtime.ContentTypeProtobuf, message(t, "coordination.k8s.io/v1", "Lease", held("b")))
+	require.Equal(t, 200, code, text)
+	require.Contains(t, text, `"holderIdentity":"b"`)
+	wrong := "another"
+	code, text = send(t, "DELETE", url+"/controller", runtime.ContentTypeProtobuf, message(t, "v1", "DeleteOptions", &metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{ResourceVersion: &wrong},
+	}))
+	require.Equal(t, 400, code, text)
+	code, text = send(t, "DELETE", url+"/controller", runtime.ContentTypeProtobuf, message(t, "v1", "DeleteOptions", &metav1.DeleteOptions{}))
+	require.Equal(t, 200, code, text)
+}
+
+func TestLease_WhatIsNoMessageIsRefused(t *testing.T) {
+	url := newServer(t) + path
+	whole := message(t, "coordination.k8s.io/v1", "Lease", held("a"))
+	for name, body := range map[string][]byte{
+		"JSON": []byte(`{}`), "cut": whole[:len(whole)/2], "another kind": message(t, "v1", "Pod", held("a")),
+	} {
+		code, text := send(t, "POST", url, runtime.ContentTypeProtobuf, body)
+		require.Equal(t, 400, code, "%s: %s", name, text)
+	}
+	code, text := send(t, "POST", url, "application/cbor", whole)
+	require.Equal(t, 415, code)
+	require.Contains(t, text, runtime.ContentTypeProtobuf, "it says what is accepted")
+}
+
+func FuzzFromProtobuf(f *testing.F) {
+	f.Add(message(f, "coordination.k8s.io/v1", "Lease", held("a")))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		text, err := lease.FromProtobuf(body)
+		require.Equal(t, err == nil, json.Valid(text))
+	})
+}
+
+// A server with leases beside kinds of your own lets controllers elect a leader.
+func ExampleNew() {
+	leases, err := lease.New(engine.Config[lease.Lease]{})
+	if err != nil {
+		panic(err)
+	}
+	defer leases.Close()
+	if _, err := serve.New(serve.Config{Resources: []serve.Provider{leases}}); err != nil { // and others
+		panic(err)
+	}
+	fmt.Println(leases.Resources()[0].Info().Kind.GroupResource())
+	// Output: leases.coordination.k8s.io
+}
