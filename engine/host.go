@@ -58,8 +58,9 @@ type hostCore interface{ isHost() }
 
 // host is the content of a [Host].
 type host struct {
-	system  *actors.System
-	timeout time.Duration
+	realTime bool // the clock is that of package time
+	system   *actors.System
+	timeout  time.Duration
 	// run runs all runnable turns in a deterministic run, and returns their number.
 	// Nil otherwise.
 	run func() int
@@ -104,6 +105,7 @@ func NewHost(cfg HostConfig) (*Host, error) {
 		timeout = DefaultCloseTimeout
 	}
 	h := &host{system: system, timeout: timeout, rand: rand.New(rand.NewPCG(seed, 0)), metrics: cfg.Metrics, leakLogger: leakLogger}
+	h.realTime = cfg.Clock == nil || cfg.Clock == RealClock()
 	if driven, ok := cfg.Executor.(interface{ Run() int }); ok {
 		h.run = driven.Run
 	}

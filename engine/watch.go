@@ -53,7 +53,10 @@ type WatchOptions struct {
 	// Buffer is how many events the watch may lag before it is called stalled;
 	// zero means [watcher.DefaultBuffer]. It costs no memory.
 	Buffer int
-	// Timeout ends the watch with [ErrDeadline]; zero means never.
+	// Timeout ends the watch with [ErrDeadline]. Zero means that ctx alone ends it,
+	// with its cause: if ctx has a deadline, that is the timeout, and the last
+	// bookmark comes shortly before (on a host with the real clock, by which contexts
+	// live).
 	Timeout time.Duration
 	// OnPool runs a handler on the engine's own workers, which saves a goroutine
 	// switch per burst. The handler must then never block.
@@ -164,9 +167,7 @@ func (e *core) watch(ctx context.Context, opts WatchOptions, to consumer) (*watc
 		Filter: filter, Policy: opts.Policy, Buffer: opts.Buffer, Bookmarks: opts.Bookmarks, OnPool: opts.OnPool,
 		Name: usercode.Name{Given: opts.Name, Made: opts.made},
 	}
-	if opts.Timeout > 0 {
-		options.Deadline = e.host.system.Clock().Now().Add(opts.Timeout)
-	}
+	options.Deadline, options.ByContext = e.deadline(ctx, opts)
 	if !e.cfg.cached() {
 		return e.watchUncached(ctx, opts, options, to)
 	}
@@ -176,6 +177,20 @@ func (e *core) watch(ctx context.Context, opts WatchOptions, to consumer) (*watc
 	w, reply := newWatch(&e.feed, options, to), make(chan error, 1)
 	e.parts.cache.Register(watchcache.Register{Watch: w, Reply: reply})
 	return w, e.begun(ctx, w, reply)
+}
+
+// deadline returns when the watch is to end; zero if that is not known. It is the
+// context's if that ends the watch, and only a bookmark depends on it. A virtual clock
+// knows nothing of contexts, which live by real time.
+func (e *core) deadline(ctx context.Context, opts WatchOptions) (at time.Time, byContext bool) {
+	if opts.Timeout > 0 {
+		return e.host.system.Clock().Now().Add(opts.Timeout), false
+	}
+	at, byContext = ctx.Deadline()
+	if !byContext || !opts.Bookmarks || !e.host.realTime {
+		return time.Time{}, false
+	}
+	return at, true
 }
 
 // newWatch makes a watch that reads feed for a consumer.

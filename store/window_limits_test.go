@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,5 +51,27 @@ func TestWindowWorksWithAnyLimits(t *testing.T) {
 		v := w.View()
 		require.Equal(t, store.Seq(10), v.Next())
 		require.Positive(t, v.Len())
+	}
+}
+
+// A size that is out of all reason distorts the figures, but their sums neither
+// overflow nor turn what the limits mean upside down.
+func TestWindow_SizesOutOfAllReasonDoNotOverflow(t *testing.T) {
+	for name, size := range map[string]int{"most": math.MaxInt, "least": math.MinInt} {
+		t.Run(name, func(t *testing.T) {
+			sizeOf := func(*store.Object) int { return size }
+			limits := store.WindowLimits{MinEvents: 20, ChunkSize: 4}
+			w, tree := store.NewWindow(limits, sizeOf), store.NewTree()
+			for i := range 100 {
+				put(w, tree, string(rune('a'+i%3)))
+				w.Trim(start)
+				require.Positive(t, w.View().Bytes())
+				require.Positive(t, tree.View().Bytes(sizeOf))
+			}
+			if size > 0 {
+				require.Less(t, w.View().Len(), 30, "more than MaxBytes, so no more than MinEvents stay")
+			}
+			require.GreaterOrEqual(t, w.View().Len(), 20)
+		})
 	}
 }

@@ -98,7 +98,7 @@ func (d *dispatcher) schedule(ctx *actors.Context, w *watcher.Member) {
 	if w.Bookmarks() {
 		d.bookmarks.add(ctx, w)
 	}
-	if at := w.Deadline(); !at.IsZero() {
+	if at := w.Deadline(); !at.IsZero() && !w.EndsByContext() {
 		d.deadlines.add(ctx, w, at)
 	}
 	if w.Notified() {

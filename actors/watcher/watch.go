@@ -29,8 +29,12 @@ type Options struct {
 	Buffer int
 	// Bookmarks asks for bookmarks.
 	Bookmarks bool
-	// Deadline is when the watch ends with [ErrDeadline]; zero means never.
+	// Deadline is when the watch ends with [ErrDeadline]; zero means never. The last
+	// bookmark comes shortly before.
 	Deadline time.Time
+	// ByContext: the deadline is that of the context by which the watch is stopped, so
+	// that nothing but the last bookmark depends on it here.
+	ByContext bool
 	// OnPool runs a handler on the system's pool, where it must not block.
 	OnPool bool
 	// Name is the watch's name in errors and Info.
@@ -325,6 +329,7 @@ type traits uint8
 const (
 	bookmarks traits = 1 << iota
 	onPool
+	byContext
 )
 
 func traitsOf(o Options) (t traits) {
@@ -333,6 +338,9 @@ func traitsOf(o Options) (t traits) {
 	}
 	if o.OnPool {
 		t |= onPool
+	}
+	if o.ByContext {
+		t |= byContext
 	}
 	return t
 }
