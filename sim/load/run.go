@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -107,7 +106,7 @@ func newRun(plan *scenario.Plan, opts Options) *run {
 		plan: plan, opts: opts, watch: newStopwatch(), clock: &jumpClock{}, policies: policies(),
 		started: time.Now(), // until the load begins
 	}
-	r.goroutines[0] = runtime.NumGoroutine()
+	r.goroutines[0] = goroutines()
 	return r
 }
 
@@ -163,7 +162,7 @@ func (r *run) close() error {
 	r.endPauses()
 	err := errors.Join(r.closeClients(), r.closeInformers(), r.closeCaches(), r.engine.Close(), r.host.Close(), r.storage.Close())
 	for range 200 {
-		if r.goroutines[1] = runtime.NumGoroutine(); r.goroutines[1] <= r.goroutines[0] {
+		if r.goroutines[1] = goroutines(); r.goroutines[1] <= r.goroutines[0] {
 			break
 		}
 		time.Sleep(5 * time.Millisecond)

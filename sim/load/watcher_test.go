@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,7 +44,7 @@ func started(t *testing.T, s *scenario.Scenario) *run {
 	plan, err := s.Resolve(scenario.Options{})
 	require.NoError(t, err)
 	r := &run{plan: plan, watch: newStopwatch(), clock: &jumpClock{}, policies: policies()}
-	r.goroutines[0] = runtime.NumGoroutine()
+	r.goroutines[0] = goroutines()
 	require.NoError(t, r.start())
 	t.Cleanup(func() { require.NoError(t, r.close()) })
 	return r
