@@ -3,6 +3,7 @@ package interop_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -230,7 +231,12 @@ func TestInformer_Metadata(t *testing.T) {
 }
 
 // DeepCopyObject makes Widget a runtime.Object, for the typed client.
-func (w *Widget) DeepCopyObject() runtime.Object { c := *w; w.DeepCopyInto(&c.ObjectMeta); return &c }
+func (w *Widget) DeepCopyObject() runtime.Object {
+	c := *w
+	w.DeepCopyInto(&c.ObjectMeta)
+	c.Status.Conditions = slices.Clone(w.Status.Conditions)
+	return &c
+}
 
 // WidgetList is a list of widgets.
 type WidgetList struct {
@@ -240,14 +246,19 @@ type WidgetList struct {
 }
 
 // DeepCopyObject makes WidgetList a runtime.Object.
-func (l *WidgetList) DeepCopyObject() runtime.Object { c := *l; return &c }
+func (l *WidgetList) DeepCopyObject() runtime.Object {
+	c := *l
+	c.Items = make([]Widget, len(l.Items))
+	for i := range l.Items {
+		c.Items[i] = *l.Items[i].DeepCopyObject().(*Widget)
+	}
+	return &c
+}
 
 func TestInformer_Typed(t *testing.T) {
 	s := newServer(t)
 	s.fill(t, 50)
-	scheme, gv := runtime.NewScheme(), schema.GroupVersion{Group: "example.com", Version: "v1"}
-	scheme.AddKnownTypes(gv, &Widget{}, &WidgetList{})
-	metav1.AddToGroupVersion(scheme, gv)
+	scheme, gv := widgetScheme(), schema.GroupVersion{Group: "example.com", Version: "v1"}
 	cfg := rest.CopyConfig(s.cfg)
 	cfg.APIPath, cfg.GroupVersion = "/apis", &gv
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
