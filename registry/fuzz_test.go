@@ -72,3 +72,27 @@ func FuzzBody(f *testing.F) {
 		require.NoError(t, err, "what was taken is taken again: %s", out)
 	})
 }
+
+// What a format decodes it encodes to what it decodes to the same, and nothing makes it
+// panic.
+func FuzzFormat(f *testing.F) {
+	format, err := registry.FormatOf(config())
+	require.NoError(f, err)
+	f.Add([]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"default","name":"a","resourceVersion":"7"},"spec":{"size":3}}`))
+	f.Add([]byte(`{"metadata":{"name":"..","resourceVersion":"-1"}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		o, err := format.Decode(body)
+		if err != nil {
+			return
+		}
+		require.NotZero(t, o.Revision)
+		again, err := format.Encode(o, o.Revision.String())
+		require.NoError(t, err)
+		same, err := format.Decode(again)
+		require.NoError(t, err)
+		require.Equal(t, o.Key, same.Key)
+		require.Equal(t, o.Revision, same.Revision)
+		schema := format.Schema()
+		require.True(t, schema.Equal(o, same), "%s", again)
+	})
+}
