@@ -532,6 +532,21 @@ func ExampleNewSeeded() {
 	// nothing more can happen
 }
 
+// What a handler uses can be released when its last call is over.
+func ExampleWatch_Wait() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+	nodes := make(chan string, 1)
+	w, _ := pods.Handle(ctx, engine.WatchOptions{}, func(ev engine.Event[Pod]) { nodes <- ev.Object.Value.Node })
+	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n7"})
+	fmt.Println(<-nodes)
+	w.Stop()
+	_ = w.Wait(ctx)
+	close(nodes) // no call sends to it any more
+	// Output: n7
+}
+
 // A list can start at a key, itself included.
 func ExampleListOptions_start() {
 	ctx := context.Background()

@@ -47,12 +47,16 @@ func (o SubscribeOptions) madeAt(skip int) SubscribeOptions {
 }
 
 // Subscription is the handle of a running handler. Its methods are safe for
-// concurrent use and do not block.
+// concurrent use and, but for Wait, do not block.
 type Subscription struct{ watch watchCore }
 
 // Stop ends the subscription with [ErrStopped]. It does not wait for the handler,
 // which is not called again once it has returned: so it may be called in there.
 func (s *Subscription) Stop() { s.watch.Stop() }
+
+// Wait blocks until the subscription has ended, and its handler has returned from its
+// last call, or ctx is done; see [Watch.Wait].
+func (s *Subscription) Wait(ctx context.Context) error { return s.watch.Wait(ctx) }
 
 // Done returns a channel that is closed when the subscription ends.
 func (s *Subscription) Done() <-chan struct{} { return s.watch.Done() }

@@ -22,6 +22,7 @@ type watchCore interface {
 	Events() iter.Seq2[store.Event, error]
 	Pump(send func(store.Event) bool, last func())
 	Stop()
+	Wait(ctx context.Context) error
 	Done() <-chan struct{}
 	Err() error
 	Revision() store.Revision
@@ -98,9 +99,16 @@ func (w *Watch[T]) Chan() <-chan Event[T] {
 	return out
 }
 
-// Stop ends the watch with [ErrStopped]. It does not wait for a running handler.
-// Stopping an ended watch has no effect.
+// Stop ends the watch with [ErrStopped]. It does not wait for a handler: a call that
+// has begun goes on, or is about to run its first line, and none follows it. [Watch.Wait]
+// waits for it. Stopping an ended watch has no effect.
 func (w *Watch[T]) Stop() { w.core.Stop() }
+
+// Wait blocks until the watch has ended, however, and its handler, if it has one, has
+// returned from its last call: what the handler uses may be released then. If ctx ends
+// first, it returns ctx's cause. It must not be called by the handler, for which it
+// would wait.
+func (w *Watch[T]) Wait(ctx context.Context) error { return w.core.Wait(ctx) }
 
 // Done returns a channel that is closed when the watch ends.
 func (w *Watch[T]) Done() <-chan struct{} { return w.core.Done() }

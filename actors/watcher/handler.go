@@ -102,6 +102,9 @@ func (h *handler) Woken(*actors.Context) (again bool) {
 // Stopped tells the dispatcher that the actor has stopped.
 func (h *handler) Stopped(*actors.Context) {
 	h.Watch.end(ErrEngineClosed) // no effect unless the actor was stopped from above
+	h.mu.Lock()
+	h.leave()
+	h.mu.Unlock()
 	h.feed.Registry.left(&h.Watch)
 	h.feed.ended(&h.Watch)
 }

@@ -115,6 +115,9 @@ type target interface{ signal() }
 type extras struct {
 	deadline time.Time
 	done     chan struct{}
+	// left is closed once the handler has returned for the last time. Nil unless it is
+	// waited for.
+	left chan struct{}
 	// end is why the watch ended.
 	end error
 	// held are the events taken but not given to the consumer.
@@ -219,9 +222,35 @@ func (w *Watch) finish(reason error) bool {
 	if h, ok := w.target.(*handler); ok {
 		h.box.Stop() // the dispatcher removes the watch when the actor has stopped
 	} else {
+		w.leave()
 		w.feed.ended(w)
 	}
 	return true
+}
+
+// leave records that the consumer is not called again. The caller holds the lock.
+func (w *Watch) leave() {
+	w.flags.set(silent)
+	if more := w.more(); more.left != nil {
+		close(more.left)
+	}
+}
+
+// Wait blocks until the watch has ended and its handler, if it has one, has returned
+// and is not called again; else it returns ctx's cause. It must not be called by the
+// handler, for which it would wait.
+func (w *Watch) Wait(ctx context.Context) error {
+	w.mu.Lock()
+	more := w.more()
+	if more.left == nil {
+		more.left = make(chan struct{})
+		if w.flags.has(silent) {
+			close(more.left)
+		}
+	}
+	gone := more.left
+	w.mu.Unlock()
+	return w.feed.await(ctx, gone)
 }
 
 // Done returns a channel that is closed when the watch ends.
@@ -353,6 +382,8 @@ type flag uint32
 const (
 	// ended: the watch has ended.
 	ended flag = 1 << iota
+	// silent: the watch has ended and its handler is not called again.
+	silent
 	// waiting: the watch has caught up and its consumer asks for more.
 	waiting
 	// stalled: the watch lagged more than its buffer and has not caught up since.
