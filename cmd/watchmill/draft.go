@@ -9,20 +9,20 @@ import (
 	"path/filepath"
 )
 
-// draft is a file in the making. It stands beside the one that it is to replace,
-// which stays as it is until the draft is whole.
+// draft is an incomplete file, next to the one that it will replace, which does not
+// change until the draft is complete.
 type draft struct {
 	file *os.File
-	// target is what the draft replaces; "" if there is nothing to replace, since
-	// file is a pipe or a device, which is written to as it is.
+	// target is the file that the draft replaces; "" if file is a pipe or a device,
+	// which is written directly.
 	target string
 }
 
-// newDraft begins a file that is to have that name. Errors: those of opening it
-// for writing, or of there being no place beside it.
+// newDraft begins a file of that name. Errors: those of opening it for writing, and of
+// creating a file next to it.
 func newDraft(name string) (*draft, error) {
 	if followed, err := filepath.EvalSymlinks(name); err == nil {
-		name = followed // what a link leads to is replaced, and not the link
+		name = followed // the target of a link is replaced, not the link
 	}
 	old, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,13 +41,13 @@ func newDraft(name string) (*draft, error) {
 	return draftOf(name, info.Mode().Perm())
 }
 
-// draftOf creates the draft of a regular file, with a name that nothing has yet.
+// draftOf creates the draft of a regular file, with an unused name.
 func draftOf(target string, perm fs.FileMode) (*draft, error) {
 	name := fmt.Sprintf("%s.%08x.tmp", target, rand.Uint32())
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	var at *fs.PathError
 	if errors.As(err, &at) {
-		at.Path = target // the name that people know
+		at.Path = target // the name that the user knows
 	}
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func draftOf(target string, perm fs.FileMode) (*draft, error) {
 	return &draft{file: file, target: target}, nil
 }
 
-// publish makes the draft what it is to be. Nothing can be written any more.
+// publish replaces the target by the draft, which cannot be written any more.
 func (d *draft) publish() error {
 	if err := d.file.Close(); err != nil || d.target == "" {
 		return err
@@ -63,7 +63,7 @@ func (d *draft) publish() error {
 	return os.Rename(d.file.Name(), d.target)
 }
 
-// discard leaves everything as it was, if the draft has not been published.
+// discard removes the draft, if it has not been published.
 func (d *draft) discard() {
 	d.file.Close()
 	if d.target != "" {

@@ -18,13 +18,13 @@ import (
 // exploreCommand is the flags of watchmill sim explore.
 type exploreCommand struct {
 	Seeds int           `placeholder:"N" help:"How many seeds to explore (500, or as many as --for allows)."`
-	Seed  *uint64       `placeholder:"S" xor:"first" help:"Explore this seed alone: replays what it found."`
+	Seed  *uint64       `placeholder:"S" xor:"first" help:"Explore only this seed, to reproduce what it found."`
 	From  *uint64       `placeholder:"S" xor:"first" help:"The first seed (1)."`
 	For   time.Duration `placeholder:"D" help:"Stop when so much time has passed, such as 10m."`
 	JSON  bool          `name:"json" help:"Print the report as JSON."`
 }
 
-// config is what the flags ask for.
+// config returns the configuration by the flags.
 func (c *exploreCommand) config() explore.Config[explore.Thing] {
 	cfg := explore.Things()
 	cfg.From, cfg.Seeds, cfg.For = 1, c.Seeds, c.For
@@ -69,8 +69,8 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// exploreProgress shows on w how far it is: on one line of a terminal, otherwise
-// as a line now and then.
+// exploreProgress shows progress on w: on one line of a terminal, otherwise as periodic
+// lines.
 func exploreProgress(w io.Writer) func(explore.Progress) {
 	every, begin, end := lineEvery, "", "\n"
 	if isTerminal(w) {

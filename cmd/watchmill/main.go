@@ -1,6 +1,6 @@
-// Command watchmill replays recorded histories of object changes through the
-// engine, puts load on it from scenarios, and looks for errors in random
-// interleavings; and each time checks what every watcher saw.
+// Command watchmill replays recorded histories of object changes through the engine, runs
+// the load of scenarios on it, and explores random interleavings; in all cases it checks
+// what every watcher saw. It also serves kinds over the network.
 //
 //	watchmill replay --watchers 1000 --reconnect 5 history.ndjson.gz
 //	watchmill store check state.db
@@ -12,10 +12,10 @@
 //	                      ├──▶ storeCommand: check, info, dump, restore, shrink ──▶ package bolt
 //	                      └──▶ simCommand: run, list, lint, explain, compare, explore ──▶ package sim
 //
-// The exit status is 0 if all went well; 1 if a watcher was lost or saw something
-// else than there is, an assertion failed, the run did, or a file is damaged; 2 for wrong usage, a bad
-// trace, a bad scenario or a report that cannot be read; 3 if an invariant is
-// broken; and 130 after an interrupt or a SIGTERM.
+// The exit status is 0 for success; 1 if a watcher was lost or its state differs, an
+// assertion or the run failed, or a file is damaged; 2 for wrong usage, a bad trace, a
+// bad scenario or an unreadable report; 3 if an invariant is broken; and 130 after an
+// interrupt or a SIGTERM.
 package main
 
 import (
@@ -29,9 +29,8 @@ func main() {
 	os.Exit(run(stoppable(context.Background()), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// stoppable returns a context that ends with the first interrupt, or with the
-// SIGTERM of a timeout, for a report of what ran so far. From then on a second one
-// ends the process.
+// stoppable returns a context that ends with the first interrupt or SIGTERM, so that the
+// command reports what ran so far. The second one ends the process.
 func stoppable(ctx context.Context) context.Context {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)

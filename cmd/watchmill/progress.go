@@ -3,16 +3,19 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 
+	"github.com/watchmill/watchmill/sim"
 	"github.com/watchmill/watchmill/sim/load"
 	"github.com/watchmill/watchmill/sim/report"
 )
 
-// How often progress is shown: a bar that moves smoothly, and lines that do not
-// fill a log.
+// How often progress is shown: often enough for a smooth bar, and rarely enough for
+// lines in a log.
 const (
 	barEvery  = 100 * time.Millisecond
 	lineEvery = 5 * time.Second
@@ -22,7 +25,7 @@ const (
 type progress struct {
 	every time.Duration
 	show  func(load.ReplayProgress)
-	// end leaves the cursor where the report may begin.
+	// end moves the cursor to where the report can begin.
 	end func()
 }
 
@@ -34,9 +37,9 @@ func newProgress(w io.Writer) progress {
 	return lineProgress(w)
 }
 
-// barProgress shows one bar for both parts of a run: the changes that were written,
-// and then the watchers that have read them all. Writing ends long before reading
-// does, so the parts do not overlap.
+// barProgress shows one bar for both parts of a run: first the changes that are written,
+// then the watchers that have read them all. Writing ends long before reading, so the
+// parts do not overlap.
 func barProgress(w io.Writer) progress {
 	bar := progressbar.NewOptions64(1,
 		progressbar.OptionSetWriter(w),
@@ -53,14 +56,14 @@ func barProgress(w io.Writer) progress {
 			done, all = p.Finished, p.Watchers
 		}
 		bar.ChangeMax(all)
-		// A terminal that cannot be written to shows nothing; that is all.
+		// An error of the terminal only means that nothing is shown.
 		_ = bar.Set(done)
 	}
 	return progress{every: barEvery, show: show, end: func() { _ = bar.Clear() }}
 }
 
-// lineProgress writes a line now and then, without control characters. A run
-// that is over before the first is due writes none.
+// lineProgress writes a line periodically, without control characters. A run that ends
+// before the first is due writes none.
 func lineProgress(w io.Writer) progress {
 	show := func(p load.ReplayProgress) {
 		if p.Finished == p.Watchers {
@@ -71,4 +74,74 @@ func lineProgress(w io.Writer) progress {
 			report.Number(p.Finished), report.Number(p.Watchers), report.Number(p.Delivered))
 	}
 	return progress{every: lineEvery, show: show, end: func() {}}
+}
+
+// loadProgress is what watchmill sim run shows while it runs.
+type loadProgress struct {
+	every time.Duration
+	show  func(sim.Progress)
+	// end moves the cursor to where the report can begin.
+	end func()
+}
+
+// How often the rates on a bar change: rarely enough to be readable.
+const loadBarEvery = 500 * time.Millisecond
+
+// newLoadProgress shows a bar if w is a terminal, and plain lines otherwise.
+func newLoadProgress(w io.Writer) loadProgress {
+	if isTerminal(w) {
+		return loadBar(w)
+	}
+	show := func(p sim.Progress) { fmt.Fprintf(w, "%s, %s\n", report.Seconds(p.Elapsed.Seconds()), phase(p)) }
+	return loadProgress{every: lineEvery, show: show, end: func() {}}
+}
+
+// loadBar shows a bar for the time of the load.
+func loadBar(w io.Writer) loadProgress {
+	bar := progressbar.NewOptions64(1,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetWidth(20),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetElapsedTime(false),
+	)
+	show := func(p sim.Progress) {
+		bar.Describe(phase(p))
+		bar.ChangeMax64(p.Duration.Milliseconds() + 1)
+		// An error of the terminal only means that nothing is shown.
+		_ = bar.Set64(min(p.Elapsed, p.Duration).Milliseconds())
+	}
+	return loadProgress{every: loadBarEvery, show: show, end: func() { _ = bar.Clear() }}
+}
+
+// phase describes what the run is doing.
+func phase(p sim.Progress) string {
+	switch p.Phase {
+	case load.Preparing:
+		return fmt.Sprintf("preparing: %s objects, %s watches so far", report.Number(p.Created), report.Number(p.Watches))
+	case load.Settling:
+		return fmt.Sprintf("the load is over: %s have yet to read the rest, %s events behind, %s deliveries/s",
+			report.Number(p.Unsettled), report.Number(p.Lag), report.Number(p.DeliveryRate))
+	}
+	return fmt.Sprintf("%s writes/s, %s deliveries/s, %s behind, %s of %s stalled",
+		report.Number(p.WriteRate), report.Number(p.DeliveryRate), report.Number(p.Lag),
+		report.Number(p.Stalled), report.Number(p.Watches))
+}
+
+// screen returns the capabilities of w: plain text, unless it is a terminal.
+func screen(w io.Writer) report.Terminal {
+	if !isTerminal(w) {
+		return report.Terminal{}
+	}
+	width, _, err := term.GetSize(int(w.(*os.File).Fd())) // terminals are files
+	if err != nil {
+		width = 80
+	}
+	return report.Terminal{Width: width, Color: colors(os.Getenv)}
+}
+
+// colors reports whether to use colours: not if NO_COLOR is not empty (no-color.org), nor
+// on a dumb terminal.
+func colors(getenv func(string) string) bool {
+	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
 }

@@ -21,7 +21,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitBroken      = 3
-	exitInterrupted = 130 // 128 + SIGINT, as shells have it
+	exitInterrupted = 130 // 128 + SIGINT, the convention of shells
 )
 
 // errFailed is the error of a command that has already reported what went wrong.
@@ -31,9 +31,9 @@ var errFailed = errors.New("the run did not end well")
 var errBroken = errors.New("an invariant is broken")
 
 type commandLine struct {
-	Replay replayCommand `cmd:"" help:"Replay a recorded history in front of many watchers and check what they saw."`
-	Store  storeCommand  `cmd:"" help:"Look after a file that objects are kept in: check, info, dump, restore, shrink."`
-	Sim    simCommand    `cmd:"" help:"Put the load of a scenario on an engine, or play every interleaving."`
+	Replay replayCommand `cmd:"" help:"Replay a recorded history to many watchers and check what they saw."`
+	Store  storeCommand  `cmd:"" help:"Maintain a file of objects: check, info, dump, restore, shrink."`
+	Sim    simCommand    `cmd:"" help:"Run the load of a scenario on an engine, or explore random interleavings."`
 	Serve  serveCommand  `cmd:"" help:"Serve the kinds of CustomResourceDefinitions in the Kubernetes API protocol."`
 }
 
@@ -42,7 +42,7 @@ type terminal struct {
 	stdout, stderr io.Writer
 }
 
-// run is the whole program but for the process around it.
+// run is the program without the process: it returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var cli commandLine
 	helped := false
@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Description("An in-process list-watch engine, and its test bench."),
 		kong.UsageOnError(),
 		kong.Writers(stdout, stderr),
-		// --help asks to exit in the middle of parsing.
+		// --help exits while the flags are parsed.
 		kong.Exit(func(int) { helped = true }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(&terminal{stdout, stderr}),
@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return complain(stderr, command.Run())
 }
 
-// misused returns the command that was used wrongly, as it is written.
+// misused returns the command with the wrong usage, as the user wrote it.
 func misused(err error) string {
 	var wrong *kong.ParseError
 	if errors.As(err, &wrong) {
@@ -82,14 +82,14 @@ func misused(err error) string {
 	return "watchmill"
 }
 
-// complain prints err and returns the exit status that it stands for.
+// complain prints err and returns its exit status.
 func complain(stderr io.Writer, err error) int {
 	var lint scenario.Errors
 	switch {
 	case err == nil, errors.Is(err, errFailed), errors.Is(err, replay.ErrFailed), errors.Is(err, errBroken), errors.Is(err, context.Canceled):
 		// has been reported
 	case errors.As(err, &lint):
-		fmt.Fprintln(stderr, lint) // each line begins with its place, as editors have it
+		fmt.Fprintln(stderr, lint) // each line begins with its position, as editors expect
 	default:
 		fmt.Fprintln(stderr, "watchmill:", err)
 	}

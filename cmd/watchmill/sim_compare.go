@@ -12,7 +12,7 @@ import (
 	"github.com/watchmill/watchmill/sim/report"
 )
 
-// errReports ends a comparison of what cannot be read.
+// errReports is the error of a comparison of unreadable reports.
 var errReports = errors.New("cannot compare")
 
 // simCompareCommand is the arguments of watchmill sim compare.
@@ -20,14 +20,14 @@ type simCompareCommand struct {
 	Runs comparedRuns `arg:"" help:"Two runs, as written by watchmill sim run --json; or two directories of runs; or several runs of each side: A1.json A2.json -- B1.json B2.json. Four or more of each side can tell a change from noise."`
 }
 
-// Help says what --help adds to the arguments.
+// Help returns the text that --help adds.
 func (simCompareCommand) Help() string {
 	return `Shows the median of every metric that differs, how far the runs of a side are apart, and whether the sides differ by more than noise, by the Mann-Whitney U test.
 
 The exit status is 0 if the runs could be compared, whatever came of it; 1 if that could not be written; and 2 if a file is missing, torn, no report, or one of another version.`
 }
 
-// Run prints what changed, by how much, and whether that is more than noise.
+// Run prints the differences, and whether they are more than noise.
 func (c *simCompareCommand) Run(t *terminal) error {
 	before, err := readReports(c.Runs.before)
 	if err != nil {
@@ -44,11 +44,11 @@ func (c *simCompareCommand) Run(t *terminal) error {
 	return comparison.WriteText(t.stdout)
 }
 
-// comparedRuns is files and directories of runs, of both sides.
+// comparedRuns are the files and directories of both sides.
 type comparedRuns struct{ before, after []string }
 
-// Decode takes all arguments, so as to see the -- between the sides, of which the
-// parser would otherwise only make that no flags follow.
+// Decode takes all arguments, to find the -- between the sides, which the parser would
+// otherwise only take as the end of the flags.
 func (r *comparedRuns) Decode(ctx *kong.DecodeContext) error {
 	var names []string
 	for next := ctx.Scan.Peek(); next.IsValue() || next.Value == "--"; next = ctx.Scan.Peek() {
@@ -84,8 +84,8 @@ func readReports(names []string) (reports []*report.Report, err error) {
 	return reports, nil
 }
 
-// reportFiles returns what ends in .json in a directory, in the order of names; a
-// file is itself.
+// reportFiles returns the .json files of a directory, in the order of names, or the file
+// itself.
 func reportFiles(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {

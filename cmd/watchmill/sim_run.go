@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/inspect"
 	"github.com/watchmill/watchmill/sim"
 	"github.com/watchmill/watchmill/sim/load"
 )
@@ -19,7 +22,7 @@ type simRunCommand struct {
 	JSON    string `name:"json" placeholder:"FILE" help:"Write the report as JSON, for watchmill sim compare."`
 }
 
-// Help is what --help says besides.
+// Help returns the text that --help adds.
 func (*simRunCommand) Help() string {
 	return `Begin with "watchmill sim run --small kubelets". Progress is shown meanwhile, the report at the end; an interrupt or a SIGTERM ends the run, with a report of what ran so far.
 
@@ -54,8 +57,8 @@ func (c *simRunCommand) Run(ctx context.Context, t *terminal) error {
 	return outcome(rep)
 }
 
-// unwritten is the error that stands for a report that could not be written. It
-// must not hide that an invariant is broken.
+// unwritten returns the error for a report that could not be written, without hiding that
+// an invariant is broken.
 func unwritten(t *terminal, rep *sim.Report, err error) error {
 	err = fmt.Errorf("writing the report: %w", err)
 	if len(rep.Broken) == 0 {
@@ -65,7 +68,7 @@ func unwritten(t *terminal, rep *sim.Report, err error) error {
 	return errBroken
 }
 
-// outcome is the error that stands for how the run ended.
+// outcome returns the error for the result of the run.
 func outcome(rep *sim.Report) error {
 	switch {
 	case len(rep.Broken) > 0:
@@ -78,7 +81,7 @@ func outcome(rep *sim.Report) error {
 	return nil
 }
 
-// errOutput ends a command that cannot write where it is to.
+// errOutput is the error of a command that cannot write its output.
 var errOutput = errors.New("cannot write the report")
 
 // outputs are the files for a report, and how each is written.
@@ -89,8 +92,8 @@ type output struct {
 	write func(*sim.Report, io.Writer) error
 }
 
-// create creates the files that the report is to be written to. It does so before
-// the run: that must not take minutes to find that there is no such directory.
+// create creates the files for the report. It does so before the run, so that a missing
+// directory is found at once.
 func (c *simRunCommand) create() (files outputs, err error) {
 	for _, f := range []struct {
 		name  string
@@ -121,9 +124,44 @@ func (files outputs) write(rep *sim.Report) (err error) {
 	return err
 }
 
-// discard takes away what has not been written.
+// discard removes the files that have not been written.
 func (files outputs) discard() {
 	for _, f := range files {
 		f.draft.discard()
+	}
+}
+
+// inspector is the page of a run's engine. The zero value shows nothing.
+type inspector struct {
+	server *inspect.Server
+	host   atomic.Pointer[engine.Host]
+}
+
+// inspector serves the page if the flags request it, and prints its address.
+func (c *simRunCommand) inspector(t *terminal) (*inspector, error) {
+	i := &inspector{}
+	if c.Inspect == "" {
+		return i, nil
+	}
+	server, err := inspect.ListenFunc(c.Inspect, func() []*engine.Host {
+		if h := i.host.Load(); h != nil {
+			return []*engine.Host{h}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	i.server = server
+	fmt.Fprintf(t.stderr, "inspect the run at %s\n", server.URL())
+	return i, nil
+}
+
+// show shows the engines of the host.
+func (i *inspector) show(h *engine.Host) { i.host.Store(h) }
+
+func (i *inspector) close() {
+	if i.server != nil {
+		_ = i.server.Close() // nothing depends on it any more
 	}
 }

@@ -11,8 +11,28 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// scenarioArgument names a scenario: a file, or a shipped one. A file is what
-// there is under that name; a shipped one needs no file.
+// simCommand is the commands under watchmill sim.
+type simCommand struct {
+	List    simListCommand    `cmd:"" help:"List the shipped scenarios with their descriptions."`
+	Run     simRunCommand     `cmd:"" help:"Run a scenario's load on an engine, in real time, and report."`
+	Lint    simLintCommand    `cmd:"" help:"Check a scenario without running it, and report its errors."`
+	Explain simExplainCommand `cmd:"" help:"Print a scenario with all defaults and its timeline, without running it."`
+	Compare simCompareCommand `cmd:"" help:"Report the differences between runs, and whether they are more than noise."`
+	Explore exploreCommand    `cmd:"" help:"Run random scenarios in random interleavings on virtual time, and check them."`
+}
+
+// Help returns the text that --help adds.
+func (*simCommand) Help() string {
+	return `A scenario is a YAML file that describes objects, the load of writers, watchers and readers, the faults and when they happen, and what must hold at the end. Some are shipped. To see one, and then its load:
+
+    watchmill sim explain --small kubelets
+    watchmill sim run --small --html run.html kubelets
+
+To write your own, begin with what explain prints: it is a scenario itself.`
+}
+
+// scenarioArgument is the name of a scenario: of a file, or of a shipped one if there is
+// no such file.
 type scenarioArgument string
 
 // load reads and validates the scenario.
@@ -30,8 +50,8 @@ func (a scenarioArgument) load() (*scenario.Scenario, error) {
 
 // scenarioOptions are the flags that change a plan.
 type scenarioOptions struct {
-	Small    bool          `help:"Take the scenario in the size that is over in ten seconds."`
-	Seed     uint64        `placeholder:"N" help:"Decides all random choices, instead of the scenario's seed."`
+	Small    bool          `help:"Use the scenario's small size, which takes ten seconds."`
+	Seed     uint64        `placeholder:"N" help:"The seed of all random choices, instead of the scenario's."`
 	Duration time.Duration `placeholder:"D" help:"How long the load lasts, such as 2m, instead of the scenario's duration. Its starts, stops and faults move in proportion."`
 }
 
@@ -47,10 +67,10 @@ func (o scenarioOptions) plan(from scenarioArgument) (*scenario.Plan, error) {
 // simListCommand is watchmill sim list.
 type simListCommand struct{}
 
-// aboutWidth is how wide what a scenario is about is written.
+// aboutWidth is the width of the descriptions.
 const aboutWidth = 76
 
-// Run lists the shipped scenarios with what they are about.
+// Run lists the shipped scenarios with their descriptions.
 func (simListCommand) Run(t *terminal) error {
 	for _, name := range scenario.Library() {
 		s, err := scenario.Shipped(name)

@@ -17,11 +17,11 @@ import (
 
 // storeCommand is the commands under watchmill store.
 type storeCommand struct {
-	Check   storeCheckCommand   `cmd:"" help:"Read all of a file, change nothing, and say as JSON what is in it and what is wrong with it."`
-	Info    storeInfoCommand    `cmd:"" help:"Say what a file is and holds."`
-	Dump    storeDumpCommand    `cmd:"" help:"Print the changes in a file as a trace, which watchmill replay takes, or the state that they led to."`
-	Restore storeRestoreCommand `cmd:"" help:"Make a file out of a snapshot, on a new timeline."`
-	Shrink  storeShrinkCommand  `cmd:"" help:"Copy a file into one without unused space, which takes its place."`
+	Check   storeCheckCommand   `cmd:"" help:"Check a file without changing it, and report its contents and errors as JSON."`
+	Info    storeInfoCommand    `cmd:"" help:"Describe a file and its contents."`
+	Dump    storeDumpCommand    `cmd:"" help:"Print the changes in a file as a trace for watchmill replay, or the newest state."`
+	Restore storeRestoreCommand `cmd:"" help:"Make a file from a snapshot, on a new timeline."`
+	Shrink  storeShrinkCommand  `cmd:"" help:"Replace a file by a copy without unused space."`
 }
 
 // Help returns the text that --help adds.
@@ -31,8 +31,7 @@ func (*storeCommand) Help() string {
 If check finds damage, dump prints what can be read of the file, and restore makes a new one of a snapshot that a program took.`
 }
 
-// errStore is what errors are that are about the file that was named, not about what
-// is in it.
+// errStore marks errors of the file itself, as opposed to damage in its contents.
 var errStore = errors.New("cannot use the file")
 
 // usable returns err as an [errStore], unless it says that the file is damaged.
@@ -103,7 +102,7 @@ type storeInfoCommand struct {
 	File string `arg:"" help:"The file."`
 }
 
-// Run prints what the file says of itself.
+// Run prints the description of the file.
 func (c *storeInfoCommand) Run(t *terminal) error {
 	f, err := bolt.Open(c.File, bolt.Options{ReadOnly: true})
 	if err != nil {
@@ -137,11 +136,11 @@ func writeInfo(w io.Writer, info bolt.Info) error {
 
 type storeRestoreCommand struct {
 	Snapshot string `arg:"" help:"The snapshot, as File.Snapshot wrote it."`
-	File     string `arg:"" help:"The file to make; there must be none."`
-	Floor    uint64 `placeholder:"REVISION" help:"A revision that all types are to go on above, if more was written since the snapshot than 2^32 changes."`
+	File     string `arg:"" help:"The file to make, which must not exist."`
+	Floor    uint64 `placeholder:"REVISION" help:"A revision that all new ones must exceed, if more than 2^32 changes were written since the snapshot."`
 }
 
-// Run restores, and prints what the new file is.
+// Run restores, and prints the description of the new file.
 func (c *storeRestoreCommand) Run(t *terminal) error {
 	snapshot, err := os.Open(c.Snapshot)
 	if err != nil {
@@ -158,7 +157,7 @@ type storeShrinkCommand struct {
 	File string `arg:"" help:"The file."`
 }
 
-// Run shrinks, and prints how large the file was and is.
+// Run shrinks the file, and prints its sizes before and after.
 func (c *storeShrinkCommand) Run(t *terminal) error {
 	before, err := os.Stat(c.File) // or Open would make one
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 type storeDumpCommand struct {
 	File  string `arg:"" help:"The file."`
-	Type  string `placeholder:"NAME" help:"The type whose objects to print; it need not be given if there is one."`
+	Type  string `placeholder:"NAME" help:"The type of the objects to print; not needed if there is only one."`
 	State bool   `help:"Print the newest state, as tab-separated keys and values, in place of the changes."`
 }
 
@@ -31,7 +31,7 @@ What cannot be read is left out and told on standard error, and the exit status 
 // errManyTypes: a dump is of one type.
 var errManyTypes = errors.New("the file holds more than one type: choose one with --type")
 
-// Run prints what can be read.
+// Run prints the readable records.
 func (c *storeDumpCommand) Run(t *terminal) error {
 	out := bufio.NewWriter(t.stdout)
 	d := dump{command: c, out: out, state: trace.State{}}
@@ -57,7 +57,8 @@ type dump struct {
 	command *storeDumpCommand
 	out     io.Writer
 	state   trace.State
-	// name is the type that is printed; emitted counts what is no change.
+	// name is the type that is printed; emitted counts emitted values, which are left
+	// out.
 	name    string
 	emitted int
 }
@@ -108,8 +109,8 @@ func (d *dump) print(c trace.Change) error {
 	return err
 }
 
-// versionOf returns a value as text: that of a JSON string, other text as it is, and
-// bytes in base64.
+// versionOf returns a value as text: the content of a JSON string, other text unchanged,
+// and bytes in base64.
 func versionOf(r bolt.Record) string {
 	var text string
 	switch {
@@ -121,7 +122,7 @@ func versionOf(r bolt.Record) string {
 	return string(r.Value)
 }
 
-// tell says what was left out.
+// tell prints what was left out.
 func (d *dump) tell(w io.Writer, report *bolt.Report) {
 	if d.emitted > 0 {
 		fmt.Fprintf(w, "left out: %d values that were passed through\n", d.emitted)

@@ -11,15 +11,15 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt"
 )
 
-// Opener opens storage for objects of a schema at a place, which is what follows
-// the name and the colon in --backend: FILE in "bolt:FILE".
+// Opener opens storage for objects of a schema at a place: the part of --backend after
+// the colon, such as FILE in "bolt:FILE".
 type Opener func(place string, schema store.Schema) (backend.Backend, error)
 
-// Backends are the kinds of storage that a program has beside memory, by name.
+// Backends are the kinds of storage that a program has besides memory, by name.
 type Backends map[string]Opener
 
-// Builtin are those of the main module. Others are in modules of their own, with
-// programs of their own, so that nothing else depends on what they need.
+// Builtin are those of the main module. Others are in modules with programs of their own,
+// so that nothing else has their dependencies.
 func Builtin() Backends { return Backends{"bolt": openBolt} }
 
 // elsewhere says where the others are.
@@ -27,7 +27,7 @@ var elsewhere = map[string]string{
 	"etcd": "is in a program of its own: use watchmill-etcd replay, which cmd/watchmill/watchmill-etcd builds",
 }
 
-// find returns what opens the storage that --backend names; nil for memory.
+// find returns the opener of the storage that --backend names; nil for memory.
 func (b Backends) find(spec string) (func(store.Schema) (backend.Backend, error), error) {
 	invalid := func(problem string) error {
 		names := slices.Sorted(maps.Keys(b))

@@ -19,14 +19,14 @@ const (
 	shippedLines = 9042
 )
 
-// replayed runs a replay that must come to its end without an error.
+// replayed runs a replay that must end without an error.
 func replayed(t require.TestingT, opts replay.Options) *replay.Report {
 	report, err := replay.Run(bg, opts)
 	require.NoError(t, err)
 	return report
 }
 
-// requireOK fails with the whole report, which says what is wrong.
+// requireOK fails with the whole report.
 func requireOK(t require.TestingT, report *replay.Report) {
 	var text bytes.Buffer
 	require.NoError(t, report.WriteText(&text))

@@ -21,20 +21,20 @@ type Flags struct {
 
 	Watchers  int           `default:"100" placeholder:"N" help:"How many watchers there are (${default})."`
 	Via       load.Via      `default:"watch" placeholder:"WAY" help:"How watchers see the objects: watch; queue, from a DeltaFIFO that fills an indexer; informer, as its handlers; or objectcache, by a reference to each of them (${default})."`
-	Backend   string        `default:"memory" placeholder:"STORAGE" help:"Where the objects are, in a place that is new: memory, bolt:FILE, or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX] (${default})."`
+	Backend   string        `default:"memory" placeholder:"STORAGE" help:"Where to store the objects, which must be new: memory, bolt:FILE, or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX] (${default})."`
 	Speed     Speed         `default:"max" placeholder:"FACTOR" help:"How many times faster than it happened, such as 1000x, or max (${default})."`
-	Policy    engine.Policy `default:"park" placeholder:"POLICY" help:"What happens to watchers that fall behind: park, terminate or conflate (${default})."`
-	Slow      int           `default:"0" placeholder:"N" help:"So many of the watchers read at most 1,000 events per second (${default})."`
-	Reconnect int           `default:"0" placeholder:"R" help:"Each watcher breaks off R times, at random points, and resumes (${default})."`
+	Policy    engine.Policy `default:"park" placeholder:"POLICY" help:"The policy for watchers that fall behind: park, terminate or conflate (${default})."`
+	Slow      int           `default:"0" placeholder:"N" help:"How many of the watchers read at most 1,000 events per second (${default})."`
+	Reconnect int           `default:"0" placeholder:"R" help:"How often each watcher disconnects, at random points, and resumes (${default})."`
 	Select    string        `placeholder:"SELECTOR" help:"What the watchers select, such as dir=actor,ext=go: dir is the key's directory, ext what follows the last dot."`
 	Window    int           `default:"0" placeholder:"N" help:"How many events the engine keeps to resume from; 0 for its default of about a million."`
-	Seed      uint64        `default:"1" help:"Decides where watchers break off (${default})."`
-	State     string        `placeholder:"FILE" help:"Write the final state, as one watcher has seen it, as tab-separated values."`
-	KeepGoing bool          `help:"Leave out bad lines, and count them, instead of refusing the trace."`
+	Seed      uint64        `default:"1" help:"The seed of the points where watchers disconnect (${default})."`
+	State     string        `placeholder:"FILE" help:"Write the final state of one watcher as tab-separated values."`
+	KeepGoing bool          `help:"Skip and count bad lines, instead of refusing the trace."`
 }
 
-// Options returns what the flags say, for a program that has these backends.
-// Progress is told to show, every so often.
+// Options returns the options of the flags, for a program that has these backends. show
+// is called periodically with the progress.
 func (f *Flags) Options(backends Backends, show func(load.ReplayProgress), every time.Duration) (Options, error) {
 	open, err := backends.find(f.Backend)
 	return Options{
@@ -45,7 +45,7 @@ func (f *Flags) Options(backends Backends, show func(load.ReplayProgress), every
 	}, err
 }
 
-// ErrFailed is the error of a replay whose report says what went wrong.
+// ErrFailed is the error of a replay that failed; its report says why.
 var ErrFailed = errors.New("the run did not end well")
 
 // Finish writes the report to out and the final state to its file. It returns
@@ -67,8 +67,7 @@ func (f *Flags) Finish(out io.Writer, report *Report) error {
 	return nil
 }
 
-// writeState writes the final state to the file that is to have it, if there is
-// both.
+// writeState writes the final state to its file, if there are both.
 func (f *Flags) writeState(report *Report) error {
 	if f.State == "" || report.State == nil || report.Interrupted {
 		return nil

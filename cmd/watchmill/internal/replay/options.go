@@ -14,16 +14,15 @@ import (
 )
 
 const (
-	// MaxWatchers is far above what one process serves with a goroutine per
-	// consumer and a state each; it keeps a slip of the hand from taking all
-	// memory.
+	// MaxWatchers is far more than one process can serve with a goroutine and a state
+	// for each; it prevents that a typing error takes all memory.
 	MaxWatchers = 1_000_000
 )
 
-// ErrOptions is what every error of wrong options is.
+// ErrOptions matches every error of wrong options.
 var ErrOptions = errors.New("invalid options")
 
-// OptionError names the option that is wrong, by its flag, and how to mend it.
+// OptionError has the flag of a wrong option, and how to correct it.
 type OptionError struct {
 	Option, Problem string
 }
@@ -33,15 +32,13 @@ func (e *OptionError) Error() string { return e.Option + " " + e.Problem }
 // Is makes errors.Is(err, ErrOptions) true.
 func (e *OptionError) Is(target error) bool { return target == ErrOptions }
 
-// Options says what to replay, and to which watchers. File and Watchers are
-// required.
+// Options are the options of a replay. File and Watchers are required.
 type Options struct {
 	// File is the trace, as package trace reads it.
 	File string
-	// KeepGoing leaves out the lines that are wrong, and counts them, instead of
-	// refusing the trace.
+	// KeepGoing skips and counts bad lines, instead of refusing the trace.
 	KeepGoing bool
-	// Speed is how many times faster than it happened to write; zero means as
+	// Speed is the factor by which to write faster than in the history; zero means as
 	// fast as possible.
 	Speed float64
 
@@ -52,14 +49,14 @@ type Options struct {
 	// Select is a field selector for all of them, on dir and ext; empty for
 	// everything.
 	Select string
-	// Policy is what happens to those that fall behind.
+	// Policy is that of their watches.
 	Policy engine.Policy
 	// Slow is how many of them read at most [load.SlowRate] events a second.
 	Slow int
-	// Reconnect is how often each of them breaks off and resumes, or gives its
-	// references back and takes new ones.
+	// Reconnect is how often each of them disconnects and resumes, or releases its
+	// references and acquires new ones.
 	Reconnect int
-	// Seed decides at which points they do.
+	// Seed determines the points at which they do.
 	Seed uint64
 	// Window is how many events the engine keeps to resume from; zero means the
 	// engine's default.
@@ -68,7 +65,7 @@ type Options struct {
 	// Open opens the storage, which must be empty; nil means memory.
 	Open func(store.Schema) (backend.Backend, error)
 
-	// OnProgress is told how far the run is, every ProgressEvery and at the end;
+	// OnProgress is called with the progress, every ProgressEvery and at the end;
 	// never twice at a time. Nil for nothing.
 	OnProgress func(load.ReplayProgress)
 	// ProgressEvery is the time between two of them; zero means a second.
