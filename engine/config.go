@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -65,6 +66,16 @@ type Config[T any] struct {
 	// object's, it should leave them out.
 	SetRevision func(T, Revision) T
 
+	// Carry returns a copy of the value that carries something of the context it is
+	// written with, such as the trace context that consumers continue: every event of
+	// the write has it then, and storage keeps it. It is called for each Create, Put,
+	// Update, Replace and Emit that writes something, before the key and the labels are
+	// taken from the value; while others write the object in between, several times.
+	// It must not change its argument. Equal should leave out what it sets, or a write
+	// that changes nothing else writes. A panic fails the write. Nil costs nothing.
+	// Deletions have no value of their own, and writes through [WriterOf] do not call it.
+	Carry func(ctx context.Context, value T) T
+
 	// Index names some of Fields, IndexLabels labels, by which lists look up objects
 	// without scanning all. Watches need no index: the dispatcher indexes their
 	// selectors.
@@ -90,6 +101,9 @@ type Config[T any] struct {
 	// Host is where the engine's actors run; nil means a host of its own. A given
 	// host is not closed with the engine.
 	Host *Host
+	// Metrics is told about this engine, in place of its host's [HostConfig].Metrics; nil
+	// means those.
+	Metrics Metrics
 	// Name is the prefix of the engine's actors in errors and logs; empty means the
 	// type's name.
 	Name string
@@ -151,6 +165,7 @@ type settings struct {
 	backend            backend.Backend
 	firstRevision      Revision
 	host               *Host
+	metrics            Metrics
 	name               string
 	bookmarkPeriod     time.Duration
 	freshnessTimeout   time.Duration
@@ -159,6 +174,20 @@ type settings struct {
 	detectMutations    bool
 	onError            func(error)
 	onEnd              func(name string, why error)
+	// carry changes a draft that is about to be written with a context; nil if there is
+	// nothing to do.
+	carry func(context.Context, *store.Object)
+}
+
+// carry returns Carry without its type.
+func (c Config[T]) carry() func(context.Context, *store.Object) {
+	if c.Carry == nil {
+		return nil
+	}
+	return func(ctx context.Context, draft *store.Object) {
+		whole := typed[T](draft)
+		whole.Value = c.Carry(ctx, whole.Value)
+	}
 }
 
 // settings returns c without its type.
@@ -167,7 +196,8 @@ func (c Config[T]) settings() settings {
 		schema: c.Schema(), keyless: c.Key == nil,
 		index: c.Index, indexLabels: c.IndexLabels,
 		window: c.Window, noCache: c.NoCache,
-		backend: c.Backend, firstRevision: c.FirstRevision, host: c.Host, name: c.Name,
+		backend: c.Backend, firstRevision: c.FirstRevision, host: c.Host, metrics: c.Metrics, name: c.Name,
+		carry:          c.carry(),
 		bookmarkPeriod: c.BookmarkPeriod, freshnessTimeout: c.FreshnessTimeout, verifyEvery: c.VerifyEvery,
 		backoff: c.Backoff, detectMutations: c.DetectMutations, onError: c.OnError, onEnd: c.OnEnd,
 	}

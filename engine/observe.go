@@ -31,7 +31,8 @@ const (
 )
 
 // Metrics is told, while engines run, what the figures of [Stats] and [WatchInfo]
-// cannot say. Set it as [HostConfig].Metrics. Its methods are called in the middle
+// cannot say. Set it as [HostConfig].Metrics, or for one engine as
+// [Config].Metrics. Its methods are called in the middle
 // of the engines' work, from several goroutines: they must be quick and must not
 // block.
 type Metrics interface {
@@ -100,11 +101,19 @@ func (s *ends) newest() []WatchEnd {
 // observed passes the dispatcher's observations to the engine's observers.
 func (e *core) observed(cfg dispatcher.Config) dispatcher.Config {
 	cfg.OnEnd, cfg.OnStall = e.watchEnded, e.watchStalled
-	if m := e.host.metrics; m != nil {
+	if m := e.metrics(); m != nil {
 		cfg.OnRound = func(prev, next *store.Snapshot) { e.measureRound(m, prev, next) }
 		cfg.Feed.Delivered = func(events []store.Event) { e.measure(m, StageDelivered, events, e.clockNow) }
 	}
 	return cfg
+}
+
+// metrics returns the engine's, or its host's; nil for none.
+func (e *core) metrics() Metrics {
+	if e.cfg.metrics != nil {
+		return e.cfg.metrics
+	}
+	return e.host.metrics
 }
 
 func (e *core) clockNow() time.Time { return e.host.system.Clock().Now() }
@@ -131,7 +140,7 @@ func (e *core) watchEnded(w *watcher.Member) {
 	if e.cfg.onEnd != nil {
 		e.contain("Config.OnEnd", func() { e.cfg.onEnd(end.Name, end.Why) })
 	}
-	if m := e.host.metrics; m != nil {
+	if m := e.metrics(); m != nil {
 		e.contain("Metrics.Ended", func() { m.Ended(e.cfg.name, end) })
 	}
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -41,6 +42,8 @@ func everyConfig(t *testing.T, host *engine.Host) engine.Config[pod] {
 		Equal:  func(a, b pod) bool { return a == b },
 
 		SetRevision: func(p pod, _ engine.Revision) pod { return p },
+		Carry:       func(_ context.Context, p pod) pod { return p },
+		Metrics:     new(ages),
 		Index:       []string{"n"}, IndexLabels: []string{"app"},
 		Window:         engine.Window{MinAge: time.Minute, MinEvents: 10, MaxEvents: 1000, MaxBytes: 1 << 20, ChunkSize: 64},
 		FirstRevision:  1,

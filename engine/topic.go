@@ -73,8 +73,10 @@ type TopicOptions struct {
 	// DetectMutations and OnError are as in [Config].
 	DetectMutations bool
 	OnError         func(error)
-	// OnEnd is told of each subscription that has ended, as in [Config].
-	OnEnd func(name string, why error)
+	// OnEnd is told of each subscription that has ended, and Metrics of the topic alone,
+	// as in [Config].
+	OnEnd   func(name string, why error)
+	Metrics Metrics
 }
 
 // The engine of a topic has one key. The history needs to hold only what the
@@ -158,7 +160,7 @@ func (t *topic) start(cfg settings, o TopicOptions) (err error) {
 		cfg.window, cfg.backend, cfg.host = o.Window, history, host
 		cfg.name = cmp.Or(o.Name, "topic of "+cfg.name)
 		cfg.detectMutations, cfg.onError = o.DetectMutations, o.OnError
-		cfg.onEnd = o.OnEnd
+		cfg.onEnd, cfg.metrics = o.OnEnd, o.Metrics
 		t.engine, err = open(cfg)
 	}
 	if err != nil { // what is closed here has not been used: err says more

@@ -33,6 +33,9 @@ func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duratio
 	if e.cfg.keyless {
 		return nil, errNoKey
 	}
+	if err := e.carry(ctx, nil, draft); err != nil {
+		return nil, err
+	}
 	return e.acknowledge(e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl}))
 }
 
@@ -83,7 +86,7 @@ func (e *core) update(ctx context.Context, key string, change backend.UpdateFunc
 	if err := e.accepts(); err != nil {
 		return nil, err
 	}
-	return e.acknowledge(e.storage.GuaranteedUpdate(ctx, key, change, backend.UpdateOptions{
+	return e.acknowledge(e.storage.GuaranteedUpdate(ctx, key, e.carrying(change), backend.UpdateOptions{
 		Preconditions: opts.Preconditions, CreateIfMissing: opts.CreateIfMissing, TTL: opts.TTL, Permanent: opts.Permanent,
 		Suggestion: e.cachedObject(key),
 	}))
@@ -249,6 +252,9 @@ func (e *core) emit(ctx context.Context, draft *store.Object) (Revision, error) 
 		return 0, err
 	}
 	draft.Key = key
+	if err := e.carry(ctx, nil, draft); err != nil {
+		return 0, err
+	}
 	if err := backend.Describe(e.schema, draft); err != nil {
 		return 0, err
 	}

@@ -57,9 +57,15 @@ func TestGetNotOlderThan_WaitEnds(t *testing.T) {
 		end func(cache *objectcache.Cache[secret], ref *objectcache.Ref[secret], cancel context.CancelCauseFunc)
 		why error
 	}{
-		"context": {func(_ *objectcache.Cache[secret], _ *objectcache.Ref[secret], cancel context.CancelCauseFunc) { cancel(errEnough) }, errEnough},
-		"release": {func(_ *objectcache.Cache[secret], ref *objectcache.Ref[secret], _ context.CancelCauseFunc) { ref.Release() }, objectcache.ErrReleased},
-		"close":   {func(cache *objectcache.Cache[secret], _ *objectcache.Ref[secret], _ context.CancelCauseFunc) { _ = cache.Close() }, objectcache.ErrClosed},
+		"context": {func(_ *objectcache.Cache[secret], _ *objectcache.Ref[secret], cancel context.CancelCauseFunc) {
+			cancel(errEnough)
+		}, errEnough},
+		"release": {func(_ *objectcache.Cache[secret], ref *objectcache.Ref[secret], _ context.CancelCauseFunc) {
+			ref.Release()
+		}, objectcache.ErrReleased},
+		"close": {func(cache *objectcache.Cache[secret], _ *objectcache.Ref[secret], _ context.CancelCauseFunc) {
+			_ = cache.Close()
+		}, objectcache.ErrClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			secrets, cache, ctx := over(t)

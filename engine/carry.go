@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// carry calls Config.Carry for what is about to be written, unless it is what there is.
+func (e *core) carry(ctx context.Context, current, next *store.Object) error {
+	if e.cfg.carry == nil || next == nil {
+		return nil
+	}
+	return usercode.Call("Config.Carry", next.Key, func() {
+		if current == nil || !e.schema.Equal(current, next) {
+			e.cfg.carry(ctx, next)
+		}
+	})
+}
+
+// carrying returns change with carry after it.
+func (e *core) carrying(change backend.UpdateFunc) backend.UpdateFunc {
+	if e.cfg.carry == nil {
+		return change
+	}
+	return func(ctx context.Context, current *store.Object) (*store.Object, error) {
+		next, err := change(ctx, current)
+		if err != nil {
+			return next, err
+		}
+		return next, e.carry(ctx, current, next)
+	}
+}

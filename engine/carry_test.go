@@ -1,0 +1,207 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+type traceKey struct{}
+
+// traced is an object that says which trace it was written by.
+type traced struct {
+	Name  string
+	N     int
+	Trace string
+}
+
+func tracedConfig() engine.Config[traced] {
+	return engine.Config[traced]{
+		Key:   func(v traced) string { return v.Name },
+		Equal: func(a, b traced) bool { return a.Name == b.Name && a.N == b.N },
+		Carry: func(ctx context.Context, v traced) traced {
+			v.Trace, _ = ctx.Value(traceKey{}).(string)
+			return v
+		},
+		FirstRevision: 1,
+	}
+}
+
+// Each kind of write carries what its context has to each consumer; a write that
+// changes nothing else writes nothing.
+func TestCarry_FromEachWriterToItsConsumers(t *testing.T) {
+	e, err := engine.New(tracedConfig())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, e.Close()) }()
+	require.NoError(t, e.WaitFor(t.Context(), 1))
+	w, err := e.Watch(t.Context(), engine.WatchOptions{})
+	require.NoError(t, err)
+	var last engine.Revision
+	for _, write := range []struct {
+		trace string
+		do    func(ctx context.Context) (*engine.Object[traced], error)
+	}{
+		{"create", func(ctx context.Context) (*engine.Object[traced], error) { return e.Create(ctx, traced{Name: "a"}) }},
+		{"put", func(ctx context.Context) (*engine.Object[traced], error) { return e.Put(ctx, traced{Name: "a", N: 1}) }},
+		{"put the same", func(ctx context.Context) (*engine.Object[traced], error) { return e.Put(ctx, traced{Name: "a", N: 1}) }},
+		{"update", func(ctx context.Context) (*engine.Object[traced], error) {
+			return e.Update(ctx, "a", func(v traced) (traced, error) { v.N = 2; return v, nil }, engine.UpdateOptions{})
+		}},
+		{"replace", func(ctx context.Context) (*engine.Object[traced], error) {
+			return e.Replace(ctx, traced{Name: "a", N: 3}, last)
+		}},
+		{"emit", func(ctx context.Context) (*engine.Object[traced], error) {
+			rev, err := e.Emit(ctx, traced{Name: "b"})
+			return &engine.Object[traced]{Revision: rev}, err
+		}},
+	} {
+		o, err := write.do(context.WithValue(t.Context(), traceKey{}, write.trace))
+		require.NoError(t, err)
+		last = o.Revision
+	}
+	var seen []string
+	for ev, err := range w.Events() {
+		require.NoError(t, err)
+		if seen = append(seen, ev.Object.Value.Trace); ev.Revision == last {
+			break
+		}
+	}
+	require.Equal(t, []string{"create", "put", "update", "replace", "emit"}, seen)
+}
+
+func TestCarry_ThatPanicsFailsTheWrite(t *testing.T) {
+	c := tracedConfig()
+	c.Carry = func(context.Context, traced) traced { panic("no trace") }
+	e, err := engine.New(c)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, e.Close()) }()
+	var panicked *usercode.PanicError
+	_, err = e.Create(t.Context(), traced{Name: "a"})
+	require.ErrorAs(t, err, &panicked)
+	require.Equal(t, "Config.Carry", panicked.Func)
+	_, err = e.Put(t.Context(), traced{Name: "a"})
+	require.ErrorAs(t, err, &panicked)
+	_, err = e.Emit(t.Context(), traced{Name: "a"})
+	require.ErrorAs(t, err, &panicked)
+	_, err = e.Get(t.Context(), "a", engine.GetOptions{})
+	require.ErrorIs(t, err, engine.ErrNotFound)
+}
+
+// endings are Metrics that count the ends of watches, by engine.
+type endings struct {
+	ages
+	mu    sync.Mutex
+	ended map[string]int
+}
+
+func (m *endings) Ended(engine string, _ engine.WatchEnd) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ended == nil {
+		m.ended = map[string]int{}
+	}
+	m.ended[engine]++
+}
+
+// An engine or topic with a host of its own has metrics, and one on a shared host may
+// have others than that.
+func TestMetrics_OfOneEngine(t *testing.T) {
+	own, shared := new(endings), new(endings)
+	host := hostFor(t, engine.HostConfig{Metrics: shared})
+	open := func(name string, change func(*engine.Config[pod])) {
+		e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Name = name; change(c) })
+		w, err := e.Watch(ctx, engine.WatchOptions{})
+		require.NoError(t, err)
+		w.Stop()
+		require.NoError(t, e.Close())
+	}
+	open("private", func(c *engine.Config[pod]) { c.Metrics = own })
+	open("hosted", func(c *engine.Config[pod]) { c.Host = host })
+	open("hosted with its own", func(c *engine.Config[pod]) { c.Host, c.Metrics = host, own })
+	topic := engine.NewTopicWith[int](engine.TopicOptions{Name: "topic", Metrics: own})
+	sub, err := topic.Subscribe(t.Context(), func(int) {})
+	require.NoError(t, err)
+	sub.Stop()
+	require.NoError(t, topic.Close())
+	require.Equal(t, map[string]int{"private": 1, "hosted with its own": 1, "topic": 1}, own.ended)
+	require.Equal(t, map[string]int{"hosted": 1}, shared.ended)
+}
+
+// With OpenTelemetry, Carry injects the context into the value, and the consumer
+// extracts it and starts a span that continues the writer's:
+//
+//	Carry: func(ctx context.Context, o Order) Order {
+//		carrier := propagation.MapCarrier{}
+//		otel.GetTextMapPropagator().Inject(ctx, carrier)
+//		o.Trace = carrier["traceparent"]
+//		return o
+//	}
+//
+//	ctx = otel.GetTextMapPropagator().Extract(ctx, propagation.MapCarrier{"traceparent": o.Trace})
+//	ctx, span := tracer.Start(ctx, "bill")
+//
+// Here inject and extract stand for the propagator.
+func Example_traceContext() {
+	type spanKey struct{}
+	inject := func(ctx context.Context) string { parent, _ := ctx.Value(spanKey{}).(string); return parent }
+	extract := func(ctx context.Context, parent string) context.Context {
+		return context.WithValue(ctx, spanKey{}, parent)
+	}
+	type Order struct{ ID, Trace string }
+	orders, err := engine.New(engine.Config[Order]{
+		Key:   func(o Order) string { return o.ID },
+		Equal: func(a, b Order) bool { return a.ID == b.ID }, // whatever wrote it
+		Carry: func(ctx context.Context, o Order) Order { o.Trace = inject(ctx); return o },
+	})
+	must(err)
+	defer orders.Close()
+
+	billed := make(chan struct{})
+	_, err = orders.Process(context.Background(), engine.WatchOptions{}, engine.ErrorPolicy{},
+		func(ctx context.Context, ev engine.Event[Order]) error {
+			defer close(billed)
+			ctx = extract(ctx, ev.Object.Value.Trace)
+			fmt.Println("bill", ev.Key(), "in", inject(ctx))
+			return nil
+		})
+	must(err)
+	request := context.WithValue(context.Background(), spanKey{}, "00-4bf92f35-00f067aa-01")
+	_, err = orders.Create(request, Order{ID: "7"})
+	must(err)
+	<-billed
+	// Output: bill 7 in 00-4bf92f35-00f067aa-01
+}
+
+// A package with rules of its own writes through the engine's backend: it sees the
+// object that it replaces, and is refused once the engine is closed.
+func ExampleWriterOf() {
+	ctx := context.Background()
+	pods := newNodes(ctx)
+	writer := backend.NewStorage(engine.WriterOf(pods), engine.Config[Pod]{
+		Key: func(p Pod) string { return p.Namespace + "/" + p.Name },
+	}.Schema())
+	move := func(_ context.Context, o *store.Object) (*store.Object, error) {
+		next := *store.As[engine.Object[Pod]](o)
+		fmt.Println("from", next.Value.Node)
+		next.Value.Node = "n9"
+		return store.Header(&next), nil
+	}
+	moved, err := writer.GuaranteedUpdate(ctx, "default/web-2", move, backend.UpdateOptions{})
+	must(err)
+	fmt.Println("to", store.As[engine.Object[Pod]](moved).Value.Node)
+	must(pods.Close())
+	_, err = writer.GuaranteedUpdate(ctx, "default/web-2", move, backend.UpdateOptions{})
+	fmt.Println(err)
+	// Output:
+	// from n2
+	// to n9
+	// engine closed
+}
