@@ -37,6 +37,7 @@ func (s *script) next(name string) (bench.Result, error) {
 // plan compares us with them, in as many rounds as there are figures.
 func (s *script) plan(goals ...bench.Goal) compare.Plan {
 	return compare.Plan{
+		Others: func() func() float64 { return func() float64 { return 0 } },
 		Rounds: len(s.figures["us"]),
 		Ours:   bench.Contender{Name: "us"},
 		Rivals: []bench.Contender{{Name: "them"}, {Name: "unable"}},
@@ -141,8 +142,23 @@ func TestTable(t *testing.T) {
 	require.NoError(t, err)
 	text := markdown(t, report)
 	lines := strings.Split(text[strings.Index(text, "|"):], "\n")
+	require.Equal(t, "| workload | goal: measured       | met |", lines[0])
+	require.Equal(t, "| W0       | rate ≥ 40×: 2k× them | yes |", lines[2])
+	lines = strings.Split(text[strings.Index(text, "| workload | metric"):], "\n")
 	require.Equal(t, "| workload | metric | ours | rival     | ours / rival (min to max) | goal  | met | floor | × floor |", lines[0])
 	require.Equal(t, "| W0       | rate   | 2M/s | 1k/s them | 2k×                       | ≥ 40× | yes | 4M/s  | 2×      |", lines[2])
+}
+
+// Of several rivals the best decides, and one goal that is missed is the workload's.
+func TestSummary_IsALineForEachWorkload(t *testing.T) {
+	s := &script{figures: figures([]float64{100}, []float64{50}, []float64{400})}
+	s.figures["others"] = []float64{80}
+	plan := s.plan(bench.Goal{Metric: "rate", Least: true, Bound: 1.5}, bench.Goal{Metric: "rate", Bound: 5, To: bench.ToFloor})
+	plan.Rivals = append(plan.Rivals, bench.Contender{Name: "others"})
+	plan.Workloads[0].Able = func(c bench.Contender) bool { return c.Name != "unable" }
+	report, err := compare.Run(t.Context(), plan)
+	require.NoError(t, err)
+	require.Contains(t, markdown(t, report), "| W0       | rate ≥ 1.5×: 1.25× others; rate ≤ 5× floor: 4× | **no** |")
 }
 
 func TestJSONKeepsEveryFigure(t *testing.T) {

@@ -36,6 +36,23 @@ type Round struct {
 	Ours   bench.Result `json:"ours"`
 	Rivals []Rival      `json:"rivals,omitempty"`
 	Floor  bench.Result `json:"floor"`
+	// Taken is the share of the processors that other programs, and other machines on
+	// the same host, have had meanwhile; zero if it is not known.
+	Taken float64 `json:"taken,omitempty"`
+}
+
+// disturbance says how many rounds were disturbed; "" if none was.
+func (m Measured) disturbance() string {
+	n, most := 0, 0.0
+	for _, r := range m.Rounds {
+		if r.Taken > disturbed {
+			n, most = n+1, max(most, r.Taken)
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Disturbed: in %d of %d rounds others had up to %.0f %% of the processors", n, len(m.Rounds), 100*most)
 }
 
 // Rival is one run of a rival.

@@ -15,12 +15,16 @@ var header = []string{"workload", "metric", "ours", "rival", "ours / rival (min 
 // none is shown where there is nothing to show.
 const none = "–"
 
-// WriteMarkdown writes the machine, the table, and a legend of the workloads.
+// WriteMarkdown writes the machine, a summary, the table, and a legend of the workloads.
 func (r *Report) WriteMarkdown(to io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n\n", r.Machine, r.rounds())
 	if r.Small {
 		b.WriteString("Small sizes: the figures are meaningless.\n\n")
+	}
+	if summary := r.summary(); len(summary) > 1 {
+		writeTable(&b, summary)
+		b.WriteString("\n")
 	}
 	cells := [][]string{header}
 	var last Row
@@ -31,7 +35,11 @@ func (r *Report) WriteMarkdown(to io.Writer) error {
 	writeTable(&b, cells)
 	b.WriteString("\n")
 	for _, m := range r.Workloads {
-		fmt.Fprintf(&b, "- %s: %s.\n", m.ID, m.Text)
+		fmt.Fprintf(&b, "- %s: %s.", m.ID, m.Text)
+		if d := m.disturbance(); d != "" {
+			fmt.Fprintf(&b, " %s.", d)
+		}
+		b.WriteString("\n")
 	}
 	for _, failure := range r.Failures() {
 		fmt.Fprintf(&b, "- Failed: %s.\n", failure)

@@ -1,0 +1,89 @@
+package compare
+
+import (
+	"os"
+	"strconv"
+	"strings"
+)
+
+// disturbed is the share of the processors that other programs and other machines may
+// have had during a round: more makes tails mean nothing, so the round is repeated.
+const disturbed = 0.05
+
+// maxRepeats is how often a disturbed round is repeated. The least disturbed one counts.
+const maxRepeats = 2
+
+// ticks are the processors' times since the machine has started, in the system's unit.
+type ticks struct {
+	// all is everything, idle included; busy is what programs had, own what this
+	// process and its children had; stolen went to other machines on the same host.
+	all, busy, own, stolen float64
+}
+
+// now reads the times; ok is false where the system does not tell.
+func now() (t ticks, ok bool) {
+	machine, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return t, false
+	}
+	self, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return t, false
+	}
+	return parseTicks(string(machine), string(self))
+}
+
+// parseTicks reads the two files of Linux.
+func parseTicks(machine, self string) (t ticks, ok bool) {
+	line, _, _ := strings.Cut(machine, "\n")
+	fields := strings.Fields(line) // cpu user nice system idle iowait irq softirq steal ...
+	_, behind, found := strings.Cut(self, ") ")
+	mine := strings.Fields(behind) // from the third on: state ... utime is the 14th
+	if len(fields) < 9 || fields[0] != "cpu" || !found || len(mine) < 15 {
+		return t, false
+	}
+	for i, text := range fields[1:9] {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return t, false
+		}
+		t.all += v
+		switch i {
+		case 3, 4: // idle, waiting
+		case 7:
+			t.stolen = v
+		default:
+			t.busy += v
+		}
+	}
+	for _, text := range mine[11:15] {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return t, false
+		}
+		t.own += v
+	}
+	return t, true
+}
+
+// taken returns the share of the processors that others have had since before.
+func (t ticks) taken(before ticks) float64 {
+	all := t.all - before.all
+	if all <= 0 {
+		return 0
+	}
+	others := (t.busy - before.busy) - (t.own - before.own) + (t.stolen - before.stolen)
+	return max(0, others/all)
+}
+
+// watchOthers returns a function that returns the share that others have had since.
+func watchOthers() func() float64 {
+	before, known := now()
+	return func() float64 {
+		after, ok := now()
+		if !known || !ok {
+			return 0
+		}
+		return after.taken(before)
+	}
+}
