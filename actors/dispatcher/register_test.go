@@ -20,6 +20,7 @@ import (
 type fixture struct {
 	*testing.T
 	executor   *actors.Seeded
+	clock      *actors.VirtualClock
 	ref        *actors.Ref[dispatcher.Message]
 	feed       watcher.Feed
 	published  store.Published
@@ -29,10 +30,17 @@ type fixture struct {
 	stats      dispatcher.Stats
 }
 
-func newFixture(t *testing.T) *fixture {
-	f := &fixture{T: t, executor: actors.NewSeeded(1), window: store.NewWindow(store.WindowLimits{}, nil), generation: 1}
+func newFixture(t *testing.T) *fixture { return newFixtureWith(t, store.WindowLimits{}) }
+
+// newFixtureWith is newFixture with a window of those limits.
+func newFixtureWith(t *testing.T, limits store.WindowLimits) *fixture {
+	f := &fixture{
+		T: t, executor: actors.NewSeeded(1), clock: actors.NewVirtualClock(time.Unix(0, 0)),
+		window: store.NewWindow(limits, func(*store.Object) int { return 1 }), generation: 1,
+	}
+	f.feed.Await = func(context.Context, <-chan struct{}) error { return errIdle }
 	system, err := actors.NewSystem(actors.SystemConfig{
-		Executor: f.executor, Clock: actors.NewVirtualClock(time.Unix(0, 0)), Logger: slog.New(slog.DiscardHandler),
+		Executor: f.executor, Clock: f.clock, Logger: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -1,0 +1,236 @@
+package dispatcher_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+// errIdle is what a read returns that would wait.
+var errIdle = errors.New("there is nothing to read")
+
+// watch has the dispatcher take in a watch that starts at the newest snapshot.
+func (f *fixture) watch(opts watcher.Options) *watcher.Watch {
+	snap := f.published.Load()
+	return f.watchFrom(opts, watcher.Start{Next: snap.Window.Next(), After: snap.Revision})
+}
+
+func (f *fixture) watchFrom(opts watcher.Options, start watcher.Start) *watcher.Watch {
+	w, reply := watcher.New(&f.feed, opts), make(chan error, 1)
+	f.ref.Tell(dispatcher.Register{Watch: w.Member(), Start: start, Snapshot: f.published.Load(), Reply: reply})
+	f.executor.Run()
+	require.NoError(f, <-reply)
+	return w
+}
+
+// write commits a change at each of the revisions, and moves the window.
+func (f *fixture) write(revisions ...store.Revision) {
+	for _, rev := range revisions {
+		f.window.Append(added(rev), f.clock.Now())
+	}
+	f.window.Trim(f.clock.Now())
+	f.commit()
+	f.executor.Run()
+}
+
+// pass lets time pass.
+func (f *fixture) pass(d time.Duration) {
+	f.clock.Advance(d)
+	f.executor.Run()
+}
+
+// read returns the revisions of what the watch has for its consumer, bookmarks as
+// negative ones, and why it ended, nil if it has not.
+func (f *fixture) read(w *watcher.Watch) (revisions []int, end error) {
+	for {
+		events, err := w.Next(f.Context())
+		f.executor.Run()
+		switch {
+		case errors.Is(err, errIdle):
+			return revisions, nil
+		case err != nil:
+			return revisions, err
+		}
+		for _, ev := range events {
+			rev := int(ev.Revision)
+			if ev.Type == store.Bookmark {
+				rev = -rev
+			}
+			revisions = append(revisions, rev)
+		}
+	}
+}
+
+// has requires what a watch that goes on has for its consumer.
+func (f *fixture) has(w *watcher.Watch, revisions ...int) {
+	f.Helper()
+	got, end := f.read(w)
+	require.NoError(f, end)
+	require.Equal(f, revisions, got)
+}
+
+// keyed returns the options of a watch of one key.
+func keyed(t *testing.T, key string) watcher.Options {
+	filter, err := store.NewFilter(nil, store.FilterOptions{Key: key})
+	require.NoError(t, err)
+	return watcher.Options{Filter: filter}
+}
+
+func TestRound_AnyNumberOfCommitsIsOne(t *testing.T) {
+	f := newFixture(t)
+	w, before := f.watch(watcher.Options{}), f.stats.Rounds.Load()
+	for rev := store.Revision(2); rev <= 5; rev++ {
+		f.window.Append(added(rev), time.Time{})
+		f.commit()
+	}
+	f.executor.Run()
+	require.Equal(t, before+1, f.stats.Rounds.Load())
+	f.has(w, 2, 3, 4, 5)
+}
+
+func TestRound_WatchIsGivenWhatItsFilterMatches(t *testing.T) {
+	f := newFixture(t)
+	of, other := f.watch(keyed(t, "a")), f.watch(keyed(t, "b"))
+	f.write(2)
+	f.has(of, 2)
+	f.has(other)
+}
+
+// A watch comes after the commits that were told of before it, though no round has
+// been for them yet.
+func TestRegister_CatchesUpFirst(t *testing.T) {
+	f := newFixture(t)
+	f.window.Append(added(2), time.Time{})
+	snap := f.commit()
+	w, reply := watcher.New(&f.feed, watcher.Options{}), make(chan error, 1)
+	f.ref.Tell(dispatcher.Register{Watch: w.Member(), Start: watcher.Start{Next: snap.Window.Next(), After: 2}, Snapshot: snap, Reply: reply})
+	f.window.Append(added(3), time.Time{})
+	f.commit()
+	f.executor.Run()
+	require.NoError(t, <-reply)
+	f.has(w, 3)
+}
+
+func TestRegister_FutureStartLeavesOutWhatComesBefore(t *testing.T) {
+	f := newFixture(t)
+	w := f.watchFrom(watcher.Options{}, watcher.Start{Pending: 3})
+	f.write(2)
+	f.has(w)
+	f.write(3, 4)
+	f.has(w, 4)
+}
+
+// small is a window of two events.
+var small = store.WindowLimits{MaxEvents: 2, ChunkSize: 1}
+
+// The window leaves behind a consumer that does not read: it is given as much as its
+// buffer kept, and then told.
+func TestWindowMoves_ParkedWatchExpiresBehindItsBuffer(t *testing.T) {
+	f := newFixtureWith(t, small)
+	w := f.watch(watcher.Options{Buffer: 1})
+	for rev := store.Revision(2); rev <= 9; rev++ {
+		f.write(rev)
+	}
+	got, end := f.read(w)
+	require.ErrorIs(t, end, store.ErrExpired)
+	require.Equal(t, []int{2}, got)
+	require.EqualValues(t, 1, f.stats.Expired.Load())
+	require.Zero(t, f.stats.Watches.Load())
+}
+
+func TestWindowMoves_ReaderInTimeGoesOn(t *testing.T) {
+	f := newFixtureWith(t, small)
+	w := f.watch(watcher.Options{Buffer: 1})
+	for rev := store.Revision(2); rev <= 9; rev++ {
+		f.write(rev)
+		f.has(w, int(rev))
+	}
+	require.EqualValues(t, 1, f.stats.Watches.Load())
+}
+
+// Those that do not read share a budget under Terminate. One that has read meanwhile
+// draws again, and others do not draw.
+func TestSlow_OnlyTerminateEndsWhatDoesNotRead(t *testing.T) {
+	f := newFixture(t)
+	stuck := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Terminate})
+	parked := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Park})
+	f.write(2, 3, 4, 5)
+	f.pass(time.Second)
+	require.ErrorIs(t, stuck.Err(), watcher.ErrSlowConsumer)
+	require.NoError(t, parked.Err())
+	require.True(t, parked.Stalled())
+	require.EqualValues(t, 1, f.stats.Stalled.Load())
+	require.EqualValues(t, 1, f.stats.Watches.Load())
+	f.has(parked, 2, 3, 4, 5)
+	require.Zero(t, f.stats.Stalled.Load(), "it has caught up")
+}
+
+func TestBookmarks_ComeOnceAPeriodForThoseWhoAsked(t *testing.T) {
+	f := newFixture(t)
+	asked, silent := f.watch(watcher.Options{Bookmarks: true}), f.watch(watcher.Options{})
+	later := f.watchFrom(watcher.Options{Bookmarks: true}, watcher.Start{Pending: 9})
+	f.write(2)
+	f.has(asked, 2)
+	f.pass(2 * dispatcher.DefaultBookmarkPeriod)
+	f.has(asked, -2)
+	f.has(silent, 2)
+	f.has(later)
+}
+
+func TestDeadline_EndsTheWatchAndNoOther(t *testing.T) {
+	f := newFixture(t)
+	due := f.watch(watcher.Options{Deadline: f.clock.Now().Add(time.Minute)})
+	other := f.watch(watcher.Options{})
+	f.pass(time.Minute - time.Second)
+	require.NoError(t, due.Err())
+	f.pass(time.Second)
+	require.ErrorIs(t, due.Err(), watcher.ErrDeadline)
+	require.NoError(t, other.Err())
+	require.EqualValues(t, 1, f.stats.Watches.Load())
+}
+
+// Everything committed before is given, also to a watch that is registered late.
+func TestDrain_EndsWatchesThatHaveEverything(t *testing.T) {
+	f := newFixture(t)
+	reason, reply := errors.New("draining"), make(chan error, 1)
+	behind, done, future := f.watch(watcher.Options{}), f.watch(watcher.Options{}), f.watchFrom(watcher.Options{}, watcher.Start{Pending: 9})
+	f.write(2)
+	f.has(done, 2)
+	f.window.Append(added(3), time.Time{})
+	snap := f.commit()
+	f.ref.Tell(dispatcher.Drain{Reason: reason, Reply: reply})
+	late, taken := watcher.New(&f.feed, watcher.Options{}), make(chan error, 1)
+	f.ref.Tell(dispatcher.Register{Watch: late.Member(), Start: watcher.Start{Next: 1, After: 2}, Snapshot: snap, Reply: taken})
+	f.executor.Run()
+	require.NoError(t, <-reply)
+	require.NoError(t, <-taken)
+	require.ErrorIs(t, future.Err(), reason, "it is owed nothing")
+	for w, want := range map[*watcher.Watch][]int{behind: {2, 3}, done: {3}, late: {3}} {
+		got, end := f.read(w)
+		require.Equal(t, want, got)
+		require.ErrorIs(t, end, reason)
+	}
+	require.Zero(t, f.stats.Watches.Load())
+}
+
+// Storage has gone back: whatever stood in the old history starts over.
+func TestEpoch_EndsEveryWatchOfTheHistoryBefore(t *testing.T) {
+	f := newFixture(t)
+	w, future := f.watch(watcher.Options{Policy: watcher.Conflate}), f.watchFrom(watcher.Options{}, watcher.Start{Pending: 9})
+	f.write(2)
+	f.window.Reset(1)
+	f.epoch++
+	f.commit()
+	f.executor.Run()
+	for _, w := range []*watcher.Watch{w, future} {
+		_, end := f.read(w)
+		require.ErrorIs(t, end, store.ErrExpired)
+	}
+	require.Zero(t, f.stats.Watches.Load())
+}
