@@ -14,13 +14,13 @@ import (
 // Provider has resources to serve. A [registry.Store] is one.
 type Provider interface{ Resources() []registry.Resource }
 
-// Config says what a server serves, and to whom.
+// Config says what a server serves, and which users have access.
 type Config struct {
 	// Resources are the kinds. At least one is required, each group, version and
 	// resource once.
 	Resources []Provider
 	// Authenticate returns who sends a request; an error is answered with 401. Nil
-	// means that everybody is [Anonymous].
+	// means that every user is [Anonymous].
 	Authenticate func(r *http.Request) (User, error)
 	// Authorize refuses a request with an error, which is answered with 403 and
 	// its text. Nil allows everything.

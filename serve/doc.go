@@ -48,7 +48,7 @@
 //
 // # Security
 //
-// Without [Config].Authenticate everybody is anonymous, without Authorize all is
+// Without [Config].Authenticate every user is anonymous, without Authorize all is
 // allowed; then [Server.ListenAndServe] listens on loopback alone. Names in the Host
 // header are refused unless [Config].Hosts lists them, so that no web page reaches
 // the server by a name of its own, and so are writes from other origins.

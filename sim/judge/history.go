@@ -12,17 +12,17 @@ import (
 // First is the revision of empty storage.
 const First store.Revision = 1
 
-// History is versioned storage as plainly as it can be said: all changes in
-// order, and each key's versions. Make one with [NewHistory].
+// History is the simplest form of versioned storage: all changes in order, and the
+// versions of each key. Make one with [NewHistory].
 type History[T any] struct {
 	equal    func(a, b T) bool
 	log      []change[T]
 	versions map[string][]version[T]
-	// witnessed are the revisions that the engine was given as they happened.
-	// The others it can only have found by listing.
+	// witnessed are the revisions that the engine received as events. It can only have
+	// found the others by listing.
 	witnessed []bool
-	// joined are the revisions that storage shows as the one after them: those of
-	// a transaction but for its last.
+	// joined are the revisions that storage shows as the one after them: those of a
+	// transaction except its last.
 	joined map[store.Revision]bool
 	// parent is the history that this one forked from at revision forked.
 	parent *History[T]

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Invariant names what must always hold.
+// Invariant is the name of a condition that must always hold.
 type Invariant string
 
-// What must hold of one watch. Selected means: shown by the watch's selection.
+// Conditions of one watch. Selected means: matched by the watch's selection.
 const (
 	// Ordered: revisions never go down.
 	Ordered Invariant = "ordered"
@@ -17,7 +17,7 @@ const (
 	// Atomic: one revision is one event, whose object carries that revision.
 	Atomic Invariant = "atomic"
 	// Reliable: no selected change between two events is missing, unless a mark
-	// says so, and applying all events makes the state (rows 154, 156).
+	// says so, and applying all events makes the state.
 	Reliable Invariant = "reliable"
 	// Resumable: a watch from a revision has exactly what came after it, also if
 	// the revision is where another watch said that its consumer stood.
@@ -33,53 +33,53 @@ const (
 	PrevValue Invariant = "prev-value"
 	// IsCreate: an object is added exactly if the consumer did not have it.
 	IsCreate Invariant = "is-create"
-	// Genuine: what is shown was written, as shown, at that revision.
+	// Genuine: an event has what was written at its revision.
 	Genuine Invariant = "genuine"
 	// InitialState: the state that a watch starts with is that of one revision
 	// that it may start at, in key order.
 	InitialState Invariant = "initial-state"
-	// Conserved: when a consumer has read all there is, everything that was
-	// published and is selected was delivered, or told as lost by a mark or the
-	// watch's end; and the engine's figures account for every watch and every end.
+	// Conserved: when a consumer has read everything, every selected event was
+	// delivered, or reported as lost by a mark or the watch's end; and the engine's
+	// counters account for every watch and every end.
 	Conserved Invariant = "conserved"
-	// Ends: a watch ends for exactly one reason, which is one of the known ones and
-	// has happened, and says so to its consumer. If one has happened, it ends.
+	// Ends: a watch ends for exactly one of the known reasons, which has occurred, and
+	// returns it to its consumer. If one has occurred, the watch ends.
 	Ends Invariant = "ends"
 )
 
-// What must hold of reads.
+// Conditions of reads.
 const (
-	// ReadLatest: it sees all that was acknowledged before it began.
+	// ReadLatest: it sees every write that was acknowledged before it began.
 	ReadLatest Invariant = "read-latest"
 	// ReadCached: it is no older than what the cache had reached before.
 	ReadCached Invariant = "read-cached"
-	// ReadNotOlder: it is at least of the revision that was asked for.
+	// ReadNotOlder: it is at least of the requested revision.
 	ReadNotOlder Invariant = "read-not-older"
-	// ReadExact: it is of the revision that was asked for.
+	// ReadExact: it is of the requested revision.
 	ReadExact Invariant = "read-exact"
-	// ReadState: what it shows is, in key order, the state of its revision.
+	// ReadState: it is the state of its revision, in key order.
 	ReadState Invariant = "read-state"
 )
 
-// What must hold of an engine as a whole.
+// Conditions of a whole engine.
 const (
-	// Acknowledged: a write returns what it has done: the revision, and the object.
+	// Acknowledged: a write returns its revision and the object that it has stored.
 	Acknowledged Invariant = "acknowledged"
-	// Refusals: a call fails only for a reason that there is.
+	// Refusals: a call fails only for a reason that exists.
 	Refusals Invariant = "refusals"
-	// Rests: while no time passes and there are no calls, there is an end to
-	// the engine's work.
+	// Rests: while no time passes and there are no calls, the engine's work comes to an
+	// end.
 	Rests Invariant = "rests"
-	// Expires: storage deletes by itself what has outlived its TTL, and nothing
-	// else. That watches and reads show it is for the others to hold.
+	// Expires: storage deletes the objects whose TTL has passed, and nothing else. The
+	// other invariants include that watches and reads show it.
 	Expires Invariant = "expires"
-	// Recovers: when storage is well again, the engine catches up with it.
+	// Recovers: when storage works again, the engine catches up with it.
 	Recovers Invariant = "recovers"
 	// NothingLeft: no actor and no timer outlives Close.
 	NothingLeft Invariant = "nothing-left"
 )
 
-// Failure says which invariant does not hold, and of what.
+// Failure says which invariant does not hold, and where.
 type Failure struct {
 	Invariant Invariant
 	// Where names the watch or the read.
@@ -100,8 +100,7 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("%s: %s, event %d: %s", f.Invariant, f.Where, f.Event, f.Problem)
 }
 
-// Broken returns the invariant that err says is broken; "" if it says nothing of
-// the kind.
+// Broken returns the invariant of the Failure in err; "" if it has none.
 func Broken(err error) Invariant {
 	var f *Failure
 	if errors.As(err, &f) {

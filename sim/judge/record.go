@@ -11,31 +11,29 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Record is all that is known of one watch from outside.
+// Record is everything that is known about one watch from outside.
 type Record[T any] struct {
 	// Name is what failures call the watch.
 	Name string
-	// Selects says what the watch is to show: the same as the selectors in
-	// Options, said without them.
+	// Selects is equivalent to the selectors in Options, without using them.
 	Selects func(T) bool
-	// Options are what the watch was asked for.
+	// Options are those of the watch.
 	Options engine.WatchOptions
 	// Direct: the watch is of storage itself, which sees everything happen.
 	Direct bool
 	// Earliest and Latest bound the revision that the watch started at, unless
-	// Options.From says it: what the cache had reached before the call, and what
-	// storage had after it. For a watch that starts with the Last events, both are
-	// the revision before these.
+	// Options.From is set: the cache's before the call, and storage's after it. For a
+	// watch that starts with the Last events, both are the revision before these.
 	Earliest, Latest store.Revision
-	// Events are what the consumer was given, in order.
+	// Events are those that the consumer received, in order.
 	Events []engine.Event[T]
-	// Claims are what Watch.Revision said, in order.
+	// Claims are the results of Watch.Revision, in order.
 	Claims []Claim
-	// Lost is how many events the watch says that it has left out.
+	// Lost is how many events the watch reports as left out.
 	Lost uint64
-	// Drained: the consumer has been given all there is.
+	// Drained: the consumer has received everything.
 	Drained bool
-	// Ends are why the watch said it ended, each time that it was asked and had.
+	// Ends are the results of Watch.Err after the watch had ended.
 	Ends []error
 	// Causes are the ends that something has happened for: its consumer stopped
 	// it, its context ended for a cause, its handler panicked, its time is up, the
@@ -44,14 +42,14 @@ type Record[T any] struct {
 	Causes []error
 }
 
-// Claim says that a new watch from Revision would go on where the consumer stood
-// after its first Events events.
+// Claim is a result of Watch.Revision: a new watch from Revision would continue after
+// the consumer's first Events events.
 type Claim struct {
 	Events   int
 	Revision store.Revision
 }
 
-// reasons are all that can end a watch.
+// reasons are all reasons for a watch to end.
 var reasons = []error{
 	engine.ErrStopped, engine.ErrExpired, engine.ErrSlowConsumer,
 	engine.ErrDeadline, engine.ErrEngineClosed, engine.ErrHandlerPanic,
@@ -65,10 +63,9 @@ func (r *Record[T]) End() error {
 	return r.Ends[0]
 }
 
-// JudgeEnds returns what is wrong with how the watch ended as a [*Failure], nil
-// if nothing is: it ends for one reason, the same each time, that there is and
-// that has happened; and if something has, it ends. It needs no history, and
-// [History.Judge] includes it.
+// JudgeEnds returns a [*Failure] if the end of the watch is wrong: it must end for one
+// known reason that has occurred, always the same; and if one has occurred, it must end.
+// It needs no history, and [History.Judge] includes it.
 func (r *Record[T]) JudgeEnds() error {
 	for _, end := range r.Ends {
 		if end != r.End() {
@@ -91,8 +88,7 @@ func (r *Record[T]) JudgeEnds() error {
 	return Failed(Ends, r.Name, "it ended for %v, which has no cause; what happened is %v", r.End(), r.Causes)
 }
 
-// Reason returns which of the ways to end err is, as one of engine's errors; nil
-// if it is none.
+// Reason returns the reason in err, as one of engine's errors; nil if it has none.
 func Reason(err error) error {
 	for _, reason := range reasons {
 		if errors.Is(err, reason) {
@@ -102,9 +98,9 @@ func Reason(err error) error {
 	return nil
 }
 
-// LeftBehind reports whether a window that starts at floor may have left the watch
-// behind. One that was is given yet what it had kept, up to its buffer; so what
-// counts is where its consumer stood before that many events.
+// LeftBehind reports whether a window that starts at floor may have moved past the watch.
+// Such a watch still delivers its backlog, up to its buffer; so what counts is the
+// position of its consumer before that many events.
 func (r *Record[T]) LeftBehind(floor store.Revision) bool {
 	kept := r.Options.Buffer
 	if kept == 0 {
@@ -123,7 +119,7 @@ func (r *Record[T]) LeftBehind(floor store.Revision) bool {
 	return stood < floor
 }
 
-// Judge returns what is wrong with a record as a [*Failure], nil if nothing is.
+// Judge returns a [*Failure] if the record breaks an invariant, otherwise nil.
 func (h *History[T]) Judge(r *Record[T]) error {
 	if err := r.JudgeEnds(); err != nil {
 		return err
@@ -132,16 +128,16 @@ func (h *History[T]) Judge(r *Record[T]) error {
 	return j.run()
 }
 
-// judge holds a record against the history, event by event.
+// judge compares a record with the history, event by event.
 type judge[T any] struct {
 	*History[T]
 	*Record[T]
-	// have is the state that the consumer has made of its events; position is
-	// the revision that it is complete up to, begun where it started.
+	// have is the state that the consumer's events add up to; position is the revision
+	// up to which it is complete, begun where it started.
 	have            State
 	position, begun store.Revision
-	// model is what have should be at revision modelled, and apart is in how many
-	// keys the two differ.
+	// model is what have should be at revision modelled, and apart is the number of keys
+	// in which the two differ.
 	model    State
 	modelled store.Revision
 	apart    int

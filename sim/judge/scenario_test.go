@@ -33,7 +33,7 @@ import (
 func TestScenarios(t *testing.T) {
 	broken := map[judge.Invariant]bool{}
 	datadriven.Walk(t, "testdata/records", func(t *testing.T, path string) {
-		r := &court{t: t, history: judge.NewHistory(func(a, b string) bool { return a == b }), created: map[store.Revision]store.Revision{}}
+		r := &fixture{t: t, history: judge.NewHistory(func(a, b string) bool { return a == b }), created: map[store.Revision]store.Revision{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			r.d = d
 			err := r.run()
@@ -53,8 +53,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// court is where a scenario is heard.
-type court struct {
+// fixture is the state of a scenario.
+type fixture struct {
 	t       *testing.T
 	d       *datadriven.TestData
 	history *judge.History[string]
@@ -62,7 +62,7 @@ type court struct {
 	created map[store.Revision]store.Revision
 }
 
-func (c *court) run() error {
+func (c *fixture) run() error {
 	switch c.d.Cmd {
 	case "history":
 		c.write()
@@ -102,14 +102,14 @@ func (c *court) run() error {
 	return nil
 }
 
-func (c *court) lines() (lines [][]string) {
+func (c *fixture) lines() (lines [][]string) {
 	for line := range strings.Lines(c.d.Input) {
 		lines = append(lines, strings.Fields(line))
 	}
 	return lines
 }
 
-func (c *court) write() {
+func (c *fixture) write() {
 	for _, line := range c.lines() {
 		if line[0] == "together" {
 			c.history.Join(int(c.revision(line[1])))
@@ -134,14 +134,14 @@ func (c *court) write() {
 	}
 }
 
-func (c *court) revision(text string) store.Revision {
+func (c *fixture) revision(text string) store.Revision {
 	n, err := strconv.Atoi(text)
 	require.NoError(c.t, err, c.d.Pos)
 	return store.Revision(n)
 }
 
 // number reads an argument, zero if it is not there.
-func (c *court) number(name string) store.Revision {
+func (c *fixture) number(name string) store.Revision {
 	for _, arg := range c.d.CmdArgs {
 		if arg.Key == name {
 			return c.revision(arg.Vals[0])
@@ -150,13 +150,13 @@ func (c *court) number(name string) store.Revision {
 	return 0
 }
 
-func (c *court) selects() func(string) bool {
+func (c *fixture) selects() func(string) bool {
 	app := ""
 	c.d.MaybeScanArgs(c.t, "selects", &app)
 	return func(value string) bool { return app == "" || strings.HasPrefix(value, app+".") }
 }
 
-func (c *court) read() judge.Read[string] {
+func (c *fixture) read() judge.Read[string] {
 	r := judge.Read[string]{Name: "read"}
 	var mode string
 	c.d.ScanArgs(c.t, "mode", &mode)
@@ -166,7 +166,7 @@ func (c *court) read() judge.Read[string] {
 }
 
 // span reads two revisions.
-func (c *court) span(name string) (from, through store.Revision) {
+func (c *fixture) span(name string) (from, through store.Revision) {
 	var text string
 	c.d.ScanArgs(c.t, name, &text)
 	_, err := fmt.Sscanf(text, "%d-%d", &from, &through)
@@ -180,7 +180,7 @@ var ends = map[string]error{
 	"unknown": fmt.Errorf("bad luck"), "lives": nil,
 }
 
-func (c *court) ends() (all []error) {
+func (c *fixture) ends() (all []error) {
 	for _, line := range c.lines() {
 		all = append(all, ends[line[0]])
 	}
@@ -188,7 +188,7 @@ func (c *court) ends() (all []error) {
 }
 
 // record reads what a watch was given.
-func (c *court) record() *judge.Record[string] {
+func (c *fixture) record() *judge.Record[string] {
 	r := &judge.Record[string]{
 		Name: "w", Selects: c.selects(), Earliest: judge.First, Latest: c.history.Newest(),
 		Options: engine.WatchOptions{From: c.number("from"), Last: int(c.number("last")), InitialState: c.d.HasArg("state"), Bookmarks: c.d.HasArg("bookmarks")},
@@ -227,7 +227,7 @@ var marks = map[string]store.Marks{
 	"after-gap": store.AfterGap,
 }
 
-func (c *court) object(at, value string) *engine.Object[string] {
+func (c *fixture) object(at, value string) *engine.Object[string] {
 	key, rev, _ := strings.Cut(at, "@")
 	o := &engine.Object[string]{Key: key, Value: value, Revision: c.revision(rev)}
 	o.Created = c.created[o.Revision]
@@ -236,7 +236,7 @@ func (c *court) object(at, value string) *engine.Object[string] {
 
 // previous reads the state before ev: <value>@R, or <value> for the one that was
 // there before.
-func (c *court) previous(ev engine.Event[string], text string) *engine.Object[string] {
+func (c *fixture) previous(ev engine.Event[string], text string) *engine.Object[string] {
 	value, rev, given := strings.Cut(text, "@")
 	_, was, _ := c.history.At(ev.Object.Key, ev.Revision-1)
 	if given {
@@ -245,7 +245,7 @@ func (c *court) previous(ev engine.Event[string], text string) *engine.Object[st
 	return &engine.Object[string]{Key: ev.Object.Key, Value: value, Revision: was, Created: c.created[was]}
 }
 
-func (c *court) event(line []string) engine.Event[string] {
+func (c *fixture) event(line []string) engine.Event[string] {
 	ev := engine.Event[string]{Type: types[line[0]]}
 	rest := line[2:]
 	if _, rev, _ := strings.Cut(line[1], "@"); ev.Type == store.Bookmark {

@@ -30,7 +30,7 @@ func newFaulty(t *testing.T, change ...func(*fixture)) (*fixture, *journaltest.F
 	return f, f.disk
 }
 
-// A write shows nothing, to anyone, before it is durable.
+// A write is not visible before it is durable.
 func TestWrite_ShowsNothingBeforeItLasts(t *testing.T) {
 	f, disk := newFaulty(t)
 	first := f.put("a", "1")

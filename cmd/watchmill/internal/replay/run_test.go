@@ -32,7 +32,7 @@ func TestEveryWatcherSeesAllOfTheShippedHistory(t *testing.T) {
 	require.Equal(t, readFile(t, shippedFinal), tsv(t, report.State))
 }
 
-// Time in the bubble stands still while anybody runs, so the slow watchers are
+// Time in the bubble stands still while any goroutine runs, so the slow watchers are
 // as far behind as can be.
 func TestSlowWatchersCatchUpAtTheirPace(t *testing.T) {
 	for _, policy := range []engine.Policy{engine.Park, engine.Conflate} {
