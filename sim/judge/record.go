@@ -35,10 +35,11 @@ type Record[T any] struct {
 	Drained bool
 	// Ends are the results of Watch.Err after the watch had ended.
 	Ends []error
-	// Causes are the ends that something has happened for: its consumer stopped
-	// it, its context ended for a cause, its handler panicked, its time is up, the
-	// storage that it is of broke it, the window has left it behind or storage's history is another one, the engine was
-	// closed while it lived. What the watch tells must match one of them. Only for [engine.ErrSlowConsumer] there is nothing to be seen from outside.
+	// Causes are the reasons to end that have occurred: its consumer stopped it, its
+	// context ended with a cause, its handler panicked, its timeout has passed, its
+	// storage broke it, the window has moved past it or storage has another history, or
+	// the engine was closed. The watch's reason must match one of them. Only
+	// [engine.ErrSlowConsumer] cannot be known from outside.
 	Causes []error
 }
 
