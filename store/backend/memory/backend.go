@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Backend keeps objects in memory. All methods are safe for concurrent use. They
@@ -60,9 +62,9 @@ var (
 	_ backend.Identifier = (*Backend)(nil)
 )
 
-// New returns an empty backend, which uses schema for objects' labels, fields and
-// sizes. It fails with a [*usercode.ConfigError] if opts.Retain is invalid or
-// opts.FirstRevision is too large.
+// New returns a backend, empty but for opts.Objects, which uses schema for objects'
+// labels, fields and sizes. It fails with a [*usercode.ConfigError] if opts are invalid,
+// and with a [*usercode.PanicError] if a function of schema panics for an object.
 func New(schema store.Schema, opts Options) (*Backend, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -82,7 +84,45 @@ func New(schema store.Schema, opts Options) (*Backend, error) {
 	b.window.Reset(b.first)
 	b.expire = expiry.NewAlarm(opts.Clock, b.deleteExpired)
 	b.trim = expiry.NewAlarm(opts.Clock, b.trimHistory)
+	if err := b.begin(opts.Objects); err != nil {
+		return nil, err
+	}
 	return b, nil
+}
+
+// begin takes the objects to begin with.
+func (b *Backend) begin(objects []*store.Object) error {
+	wrong := func(o *store.Object, problem string) error {
+		return &usercode.ConfigError{Field: "Options.Objects", Problem: fmt.Sprintf("%s: %q at revision %d", problem, o.Key, o.Revision)}
+	}
+	for _, o := range objects {
+		if err := store.ValidateKey(o.Key); err != nil {
+			return fmt.Errorf("%w: %w", wrong(o, "has a key that cannot be one"), err)
+		}
+		switch {
+		case o.Created == 0 || o.Created > o.Revision:
+			return wrong(o, "has an object that was created at no revision, or after its own")
+		case o.Revision > b.first:
+			return wrong(o, fmt.Sprintf("has an object from after FirstRevision, which is %d", b.first))
+		case b.tree.Get(o.Key) != nil:
+			return wrong(o, "has two objects of one key")
+		}
+		if err := backend.Describe(&b.schema, o); err != nil {
+			return err
+		}
+		size, err := backend.Measure(&b.schema, o)
+		if err != nil {
+			return err
+		}
+		b.tree.Put(o)
+		if !o.Expires.IsZero() {
+			b.expiries.Add(o, size)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.expire.Set(b.expiries.Earliest())
+	return nil
 }
 
 // Traits: the memory backend never blocks, and every revision is one event.

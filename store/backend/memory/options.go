@@ -32,6 +32,11 @@ type Options struct {
 	// memory that is gone is then older than this one, and is refused as expired.
 	// Set it where revisions are to be small or known, as in a test.
 	FirstRevision store.Revision
+	// Objects are the state to begin with, as of package snapshot: they keep their
+	// revisions, identities and times of expiry, and those that have expired are
+	// deleted at once. FirstRevision must not be less than any of theirs; zero begins
+	// beyond all of them. They belong to the storage from then on.
+	Objects []*store.Object
 }
 
 // FirstRevisionAt returns the revision that new storage starts at by default: the
@@ -64,6 +69,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.FirstRevision == 0 {
 		o.FirstRevision = FirstRevisionAt(o.Clock.Now())
+		for _, object := range o.Objects {
+			o.FirstRevision = max(o.FirstRevision, object.Revision)
+		}
 	}
 	return o
 }

@@ -1,0 +1,148 @@
+package snapshot
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// State is a snapshot that was read.
+type State struct {
+	// Revision is that of the storage when the snapshot was written.
+	Revision store.Revision
+	// Objects are in the order of their keys.
+	Objects []*store.Object
+}
+
+// Read reads a snapshot whole. For the objects give them to a new storage, as
+// memory.Options.Objects, which takes labels and fields from the values.
+//
+// Errors: a [*ReadError] with the line and the field; the reader's.
+// [usercode.ErrConfig].
+func Read(r io.Reader, schema store.Schema, opts Options) (*State, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	in := &reader{input: bufio.NewScanner(r), schema: schema, opts: opts}
+	in.input.Buffer(nil, opts.MaxLine)
+	return in.read()
+}
+
+// reader reads lines.
+type reader struct {
+	input  *bufio.Scanner
+	schema store.Schema
+	opts   Options
+	state  State
+	line   int
+}
+
+func (r *reader) read() (*State, error) {
+	var first header
+	if err := r.next(&first); err != nil {
+		return nil, err
+	}
+	if first.Snapshot != version {
+		return nil, r.wrong("snapshot", fmt.Sprintf("is %d; this program reads version %d", first.Snapshot, version), nil)
+	}
+	r.state.Revision = first.Revision
+	for {
+		var l line
+		if err := r.next(&l); err != nil {
+			return nil, err
+		}
+		if l.End != nil {
+			return r.end(*l.End)
+		}
+		if err := r.object(&l); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// next reads a line.
+func (r *reader) next(into any) error {
+	r.line++
+	if !r.input.Scan() {
+		switch err := r.input.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			return r.wrong("", fmt.Sprintf("is longer than %d bytes; see Options.MaxLine", r.opts.MaxLine), nil)
+		case err != nil:
+			return fmt.Errorf("read snapshot: line %d: %w", r.line, err)
+		}
+		return r.wrong("", "is missing: the snapshot was cut off", nil)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(r.input.Bytes()))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return r.wrong("", "is not as a snapshot has it", err)
+	}
+	if decoder.InputOffset() != int64(len(r.input.Bytes())) {
+		return r.wrong("", "has something after its JSON object", nil)
+	}
+	return nil
+}
+
+// object takes the object of a line.
+func (r *reader) object(l *line) error {
+	if err := store.ValidateKey(l.Key); err != nil {
+		return r.wrong("key", "cannot be one", err)
+	}
+	switch n := len(r.state.Objects); {
+	case n > 0 && r.state.Objects[n-1].Key >= l.Key:
+		return r.wrong("key", fmt.Sprintf("%q does not come after that of the line before", l.Key), nil)
+	case l.Revision == 0 || l.Revision > r.state.Revision:
+		return r.wrong("revision", fmt.Sprintf("is %d; it must be between 1 and that of the snapshot, %d", l.Revision, r.state.Revision), nil)
+	case l.Created == 0 || l.Created > l.Revision:
+		return r.wrong("created", fmt.Sprintf("is %d; it must be between 1 and the object's revision, %d", l.Created, l.Revision), nil)
+	}
+	data := l.Bytes
+	if l.Value != nil {
+		if l.Tag != 0 || data != nil {
+			return r.wrong("value", "is there beside tag or bytes", nil)
+		}
+		data = l.Value
+	}
+	o := r.schema.New()
+	o.Key, o.Revision, o.Created, o.Written, o.Expires = l.Key, l.Revision, l.Created, l.Written, l.Expires
+	if err := r.decode(l.Tag, data, o); err != nil {
+		return r.wrong("value", "cannot be decoded", err)
+	}
+	r.state.Objects = append(r.state.Objects, o)
+	return nil
+}
+
+// decode decodes the value of o. A panic, as of the value's own methods, is an error.
+func (r *reader) decode(tag uint8, data []byte, o *store.Object) (err error) {
+	panicked := usercode.Call("Codec.Decode", o.Key, func() { err = r.opts.Codec.Decode(tag, data, r.schema.Pointer(o)) })
+	if panicked != nil {
+		return panicked
+	}
+	return err
+}
+
+// end checks that everything is there, and nothing else.
+func (r *reader) end(objects int) (*State, error) {
+	if objects != len(r.state.Objects) {
+		return nil, r.wrong("end", fmt.Sprintf("is %d, but there are %d objects", objects, len(r.state.Objects)), nil)
+	}
+	r.line++
+	if r.input.Scan() {
+		return nil, r.wrong("", "comes after the end", nil)
+	}
+	if err := r.input.Err(); err != nil {
+		return nil, fmt.Errorf("read snapshot: line %d: %w", r.line, err)
+	}
+	return &r.state, nil
+}
+
+func (r *reader) wrong(field, problem string, err error) error {
+	return &ReadError{Line: r.line, Field: field, Problem: problem, Err: err}
+}

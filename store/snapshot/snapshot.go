@@ -1,0 +1,63 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/codec"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// DefaultMaxLine is the longest line that Read takes, in bytes.
+const DefaultMaxLine = 16 << 20
+
+// version is the format's.
+const version = 1
+
+// pageSize is how many objects Write asks for at once.
+const pageSize = 500
+
+// Options qualify Write and Read. The zero value is ready to use.
+type Options struct {
+	// Codec turns values into bytes; nil means [codec.JSON]. Read needs that of Write.
+	Codec codec.Codec
+	// MaxLine is the longest line that Read takes, in bytes, and so about the memory
+	// that it needs beside the objects; zero means [DefaultMaxLine].
+	MaxLine int
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.MaxLine < 0 {
+		return o, &usercode.ConfigError{Field: "Options.MaxLine", Problem: "is negative; zero means 16 MiB"}
+	}
+	if o.MaxLine == 0 {
+		o.MaxLine = DefaultMaxLine
+	}
+	if o.Codec == nil {
+		o.Codec = codec.JSON{}
+	}
+	return o, nil
+}
+
+// header is the first line.
+type header struct {
+	Snapshot int            `json:"snapshot"`
+	Revision store.Revision `json:"revision"`
+}
+
+// line is an object, or the end.
+type line struct {
+	Key      string         `json:"key,omitempty"`
+	Revision store.Revision `json:"revision,omitempty"`
+	Created  store.Revision `json:"created,omitempty"`
+	Written  time.Time      `json:"written,omitzero"`
+	Expires  time.Time      `json:"expires,omitzero"`
+	// Value is the codec's bytes if they are JSON and its tag is 0; Bytes and Tag are
+	// for others.
+	Value json.RawMessage `json:"value,omitempty"`
+	Tag   uint8           `json:"tag,omitempty"`
+	Bytes []byte          `json:"bytes,omitempty"`
+	// End is the number of objects; only in the last line.
+	End *int `json:"end,omitempty"`
+}

@@ -1,0 +1,100 @@
+package snapshot
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// Write writes the newest state of source to w and returns its revision. schema is that
+// of the source's objects, as [engine.Config].Schema returns it. It reads pages of one
+// revision, so that writers go on meanwhile.
+//
+// Errors: those of source's List, [store.ErrExpired] if the history does not reach back
+// to the first page any more; of the codec, with the key; of w; [usercode.ErrConfig].
+func Write(ctx context.Context, w io.Writer, source backend.ListerWatcher, schema store.Schema, opts Options) (store.Revision, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return 0, err
+	}
+	out := &writer{buffer: bufio.NewWriter(w), schema: schema, opts: opts}
+	page := backend.ListOptions{Limit: pageSize}
+	for {
+		l, err := source.List(ctx, page)
+		if err != nil {
+			return 0, fmt.Errorf("write snapshot: %w", err)
+		}
+		if err := out.page(l); err != nil {
+			return 0, err
+		}
+		if page.Continue = l.Continue; page.Continue == "" {
+			return l.Revision, out.end()
+		}
+	}
+}
+
+// writer writes lines.
+type writer struct {
+	buffer  *bufio.Writer
+	schema  store.Schema
+	opts    Options
+	begun   bool
+	objects int
+}
+
+func (w *writer) page(l *backend.List) error {
+	if !w.begun {
+		w.begun = true
+		if err := w.print(header{version, l.Revision}); err != nil {
+			return err
+		}
+	}
+	for _, o := range l.Items {
+		if err := w.object(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) object(o *store.Object) error {
+	w.objects++
+	tag, data, err := w.opts.Codec.Encode(w.schema.Pointer(o))
+	if err != nil {
+		return fmt.Errorf("write snapshot: object %q: %w", o.Key, err)
+	}
+	l := line{Key: o.Key, Revision: o.Revision, Created: o.Created, Written: o.Written.UTC(), Expires: o.Expires}
+	if tag == 0 && json.Valid(data) {
+		l.Value = data
+	} else {
+		l.Tag, l.Bytes = tag, data
+	}
+	return w.print(l)
+}
+
+// end writes the last line.
+func (w *writer) end() error {
+	if err := w.print(line{End: &w.objects}); err != nil {
+		return err
+	}
+	if err := w.buffer.Flush(); err != nil {
+		return fmt.Errorf("write snapshot: %w", err)
+	}
+	return nil
+}
+
+func (w *writer) print(l any) error {
+	text, err := json.Marshal(l)
+	if err == nil {
+		_, err = w.buffer.Write(append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("write snapshot: %w", err)
+	}
+	return nil
+}
