@@ -13,8 +13,8 @@ import (
 // call.
 func TestWatch_HasExactlyTheMethodsOfItsUsers(t *testing.T) {
 	for held, want := range map[reflect.Type][]string{
-		reflect.TypeFor[*engine.Watch[pod]]():   {"Batches", "Behind", "Chan", "Delivered", "Done", "Err", "Events", "Lag", "Lost", "Name", "Next", "Revision", "Stalled", "Stop"},
-		reflect.TypeFor[*engine.Subscription](): {"Behind", "Done", "Err", "Lag", "Name", "Revision", "Stop"},
+		reflect.TypeFor[*engine.Watch[pod]]():   {"Batches", "Behind", "Chan", "Delivered", "Done", "Err", "Events", "Lag", "Lost", "Name", "Next", "Revision", "Stalled", "Stop", "Wait"},
+		reflect.TypeFor[*engine.Subscription](): {"Behind", "Done", "Err", "Lag", "Name", "Revision", "Stop", "Wait"},
 		reflect.TypeFor[*engine.Event[pod]]():   {"Is", "Key", "String"},
 		reflect.TypeFor[*engine.Object[pod]]():  nil,
 	} {
