@@ -14,12 +14,12 @@ import (
 // Provider has resources to serve. A [registry.Store] is one.
 type Provider interface{ Resources() []registry.Resource }
 
-// Config says what a server serves, and which users have access.
+// Config says what a server serves, and which users may do what.
 type Config struct {
 	// Resources are the kinds. At least one is required, each group, version and
 	// resource once.
 	Resources []Provider
-	// Authenticate returns who sends a request; an error is answered with 401. Nil
+	// Authenticate returns the user of a request; an error is answered with 401. Nil
 	// means that every user is [Anonymous].
 	Authenticate func(r *http.Request) (User, error)
 	// Authorize refuses a request with an error, which is answered with 403 and

@@ -172,19 +172,19 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 	}
 	mine, empty, half := write("mine", "apiVersion: v1\n"), write("empty", ""), write("half", "secret\n")
 	for mention, args := range map[string][]string{
-		"--crd":               {},
-		"no such file":        {"--crd", filepath.Join(dir, "none")},
-		"no document":         {"--crd", empty},
-		`--data is "tape"`:    {"--crd", manifests, "--data", "tape"},
-		"beside --upstream":   {"--upstream", "http://127.0.0.1:1", "--crd", manifests, "--data", "bolt:x"},
-		"remote.Config.URL":   {"--upstream", "here"},
-		"has no token":        {"--upstream", "http://127.0.0.1:1", "--upstream-token-file", empty},
-		"others can reach":    {"--crd", manifests, "--listen", "0.0.0.0:0"},
-		"host:port":           {"--crd", manifests, "--listen", "here"},
-		"--tls-cert":          {"--crd", manifests, "--tls-cert", empty, "--tls-key", empty},
-		"nobody could get in": {"--crd", manifests, "--token-file", empty},
-		"no token and user":   {"--crd", manifests, "--token-file", half},
-		"was not written by":  {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", mine},
+		"--crd":                          {},
+		"no such file":                   {"--crd", filepath.Join(dir, "none")},
+		"no document":                    {"--crd", empty},
+		`--data is "tape"`:               {"--crd", manifests, "--data", "tape"},
+		"beside --upstream":              {"--upstream", "http://127.0.0.1:1", "--crd", manifests, "--data", "bolt:x"},
+		"remote.Config.URL":              {"--upstream", "here"},
+		"has no token":                   {"--upstream", "http://127.0.0.1:1", "--upstream-token-file", empty},
+		"others can reach":               {"--crd", manifests, "--listen", "0.0.0.0:0"},
+		"host:port":                      {"--crd", manifests, "--listen", "here"},
+		"--tls-cert":                     {"--crd", manifests, "--tls-cert", empty, "--tls-key", empty},
+		"every request would be refused": {"--crd", manifests, "--token-file", empty},
+		"no token and user":              {"--crd", manifests, "--token-file", half},
+		"was not written by":             {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", mine},
 	} {
 		_, errs, status := command(t.Context(), append([]string{"serve"}, args...)...)
 		require.Equal(t, exitUsage, status, "%v: %s", args, errs)

@@ -43,7 +43,7 @@ func readTokens(name string) (users map[string]serve.User, first string, err err
 		users[line[0]] = user
 	}
 	if len(lines) == 0 {
-		return nil, "", wrong("has no token: nobody could get in")
+		return nil, "", wrong("has no token: every request would be refused")
 	}
 	return users, lines[0][0], nil
 }
