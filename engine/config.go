@@ -137,18 +137,29 @@ type Config[T any] struct {
 	OnEnd func(name string, why error)
 }
 
-// check returns a [*ConfigError] for the first of the functions that is wrong.
-func (c *Config[T]) check() error {
+// The functions of a Config are not methods of it: each of those costs every program
+// that has a Config several copies, for the value, its pointer and its shape.
+
+// checkFunctions returns a [*ConfigError] for the first of the functions that is wrong.
+func checkFunctions[T any](c *Config[T]) error {
 	if len(c.IndexLabels) > 0 && c.Labels == nil {
 		return &ConfigError{Field: "IndexLabels", Problem: "names labels, but Labels is nil; give a function that returns them"}
 	}
 	for name, get := range c.Fields {
-		switch {
-		case name == "" || strings.TrimSpace(name) != name || strings.ContainsAny(name, "=!,"):
-			return &ConfigError{Field: "Fields", Problem: fmt.Sprintf("has the name %q; give one that a selector can contain, such as spec.nodeName", name)}
-		case get == nil:
-			return &ConfigError{Field: "Fields", Problem: fmt.Sprintf("has no function for %q; give one that returns the field's value", name)}
+		if err := checkField(name, get == nil); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// checkField returns a [*ConfigError] if a field's name cannot be, or its function is nil.
+func checkField(name string, isNil bool) error {
+	switch {
+	case name == "" || strings.TrimSpace(name) != name || strings.ContainsAny(name, "=!,"):
+		return &ConfigError{Field: "Fields", Problem: fmt.Sprintf("has the name %q; give one that a selector can contain, such as spec.nodeName", name)}
+	case isNil:
+		return &ConfigError{Field: "Fields", Problem: fmt.Sprintf("has no function for %q; give one that returns the field's value", name)}
 	}
 	return nil
 }
@@ -179,25 +190,25 @@ type settings struct {
 	carry func(context.Context, *store.Object)
 }
 
-// carry returns Carry without its type.
-func (c Config[T]) carry() func(context.Context, *store.Object) {
-	if c.Carry == nil {
+// carryOf returns Config.Carry without its type.
+func carryOf[T any](carry func(context.Context, T) T) func(context.Context, *store.Object) {
+	if carry == nil {
 		return nil
 	}
 	return func(ctx context.Context, draft *store.Object) {
 		whole := typed[T](draft)
-		whole.Value = c.Carry(ctx, whole.Value)
+		whole.Value = carry(ctx, whole.Value)
 	}
 }
 
-// settings returns c without its type.
-func (c Config[T]) settings() settings {
+// settingsOf returns c without its type.
+func settingsOf[T any](c *Config[T]) settings {
 	s := settings{
 		schema: c.Schema(), keyless: c.Key == nil,
 		index: c.Index, indexLabels: c.IndexLabels,
 		window: c.Window, noCache: c.NoCache,
 		backend: c.Backend, firstRevision: c.FirstRevision, host: c.Host, metrics: c.Metrics, name: c.Name,
-		carry:          c.carry(),
+		carry:          carryOf(c.Carry),
 		bookmarkPeriod: c.BookmarkPeriod, freshnessTimeout: c.FreshnessTimeout, verifyEvery: c.VerifyEvery,
 		backoff: c.Backoff, detectMutations: c.DetectMutations, onError: c.OnError, onEnd: c.OnEnd,
 	}

@@ -104,10 +104,10 @@ type parts struct {
 // Errors: [ErrConfig], for fields of the engine's own as a [*ConfigError];
 // [ErrEngineClosed] if the host is closed.
 func New[T any](cfg Config[T]) (*Engine[T], error) {
-	if err := cfg.check(); err != nil {
+	if err := checkFunctions(&cfg); err != nil {
 		return nil, err
 	}
-	core, err := openCore(cfg.settings())
+	core, err := openCore(settingsOf(&cfg))
 	if err != nil {
 		return nil, err
 	}

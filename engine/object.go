@@ -125,6 +125,7 @@ func (c Config[T]) Schema() store.Schema {
 	for i, name := range columns {
 		getters[i] = c.Fields[name]
 	}
+	labelsOf := c.Labels
 	return store.Schema{
 		Fields: columns,
 		New:    func() *store.Object { return store.Header(new(Object[T])) },
@@ -133,31 +134,32 @@ func (c Config[T]) Schema() store.Schema {
 			return store.Header(&whole)
 		},
 		Pointer:  func(o *store.Object) any { return &typed[T](o).Value },
-		Key:      c.key(),
-		Describe: func(o *store.Object) { describe(typed[T](o), c.Labels, getters) },
-		Size:     c.size(),
-		Equal:    c.equal(),
+		Key:      keyOf(c.Key),
+		Describe: func(o *store.Object) { describe(typed[T](o), labelsOf, getters) },
+		Size:     sizeOf(c.Size),
+		Equal:    equalOf(c.Equal),
 
-		SetRevision: c.setRevision(),
+		SetRevision: setRevisionOf(c.SetRevision),
 	}
 }
 
-// key returns the function that takes an object's key from its value or, without
+// keyOf returns the function that takes an object's key from its value or, without
 // Config.Key, from its header, where the caller of a write has put it.
-func (c Config[T]) key() func(*store.Object) string {
-	if c.Key == nil {
+func keyOf[T any](key func(T) string) func(*store.Object) string {
+	if key == nil {
 		return func(o *store.Object) string { return o.Key }
 	}
-	return func(o *store.Object) string { return c.Key(typed[T](o).Value) }
+	return func(o *store.Object) string { return key(typed[T](o).Value) }
 }
 
-func (c Config[T]) setRevision() func(*store.Object, Revision) {
-	if c.SetRevision == nil {
+// setRevisionOf returns Config.SetRevision without its type.
+func setRevisionOf[T any](set func(T, Revision) T) func(*store.Object, Revision) {
+	if set == nil {
 		return nil
 	}
 	return func(o *store.Object, rev Revision) {
 		whole := typed[T](o)
-		whole.Value = c.SetRevision(whole.Value, rev)
+		whole.Value = set(whole.Value, rev)
 	}
 }
 
@@ -175,19 +177,21 @@ func describe[T any](o *Object[T], labelsOf func(T) labels.Set, getters []func(T
 	}
 }
 
-func (c Config[T]) size() func(*store.Object) int {
-	if c.Size == nil {
+// sizeOf returns Config.Size without its type, or an estimate.
+func sizeOf[T any](size func(T) int) func(*store.Object) int {
+	if size == nil {
 		estimate := store.SizeOf(reflect.TypeFor[T]())
 		return func(o *store.Object) int { return estimate(&typed[T](o).Value) }
 	}
-	return func(o *store.Object) int { return c.Size(typed[T](o).Value) }
+	return func(o *store.Object) int { return size(typed[T](o).Value) }
 }
 
-func (c Config[T]) equal() func(a, b *store.Object) bool {
-	if c.Equal == nil {
+// equalOf returns Config.Equal without its type, or a comparison of everything.
+func equalOf[T any](equal func(a, b T) bool) func(a, b *store.Object) bool {
+	if equal == nil {
 		return func(a, b *store.Object) bool { return reflect.DeepEqual(typed[T](a).Value, typed[T](b).Value) }
 	}
-	return func(a, b *store.Object) bool { return c.Equal(typed[T](a).Value, typed[T](b).Value) }
+	return func(a, b *store.Object) bool { return equal(typed[T](a).Value, typed[T](b).Value) }
 }
 
 // typeName is the default name of an engine of T.

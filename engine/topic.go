@@ -100,7 +100,7 @@ func NewTopic[T any]() *Topic[T] { return NewTopicWith[T](TopicOptions{}) }
 // [ErrEngineClosed].
 func NewTopicWith[T any](opts TopicOptions) *Topic[T] {
 	cfg := Config[T]{Key: func(T) string { return topicKey }}
-	t := &Topic[T]{newTopic(cfg.settings(), opts)}
+	t := &Topic[T]{newTopic(settingsOf(&cfg), opts)}
 	reportLeak(t, t.core)
 	return t
 }
