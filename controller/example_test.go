@@ -52,6 +52,47 @@ func scheduler(pods *engine.Engine[Pod], choose func(Pod) (string, error)) (*con
 	})
 }
 
+// The README quotes this line by line.
+func Example_readme() {
+	ctx := context.Background()
+	pods, err := engine.New(podConfig())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer pods.Close()
+	bound := make(chan string)
+	bind := func(ctx context.Context, key string, pod *engine.Object[Pod]) error {
+		p := pod.Value
+		p.Node = "n7"
+		_, err := pods.Replace(ctx, p, pod.Revision)
+		if err == nil {
+			bound <- key
+		}
+		return err
+	}
+	scheduler, err := controller.New(controller.Config[Pod]{
+		Source: pods.Source(), Host: pods.Host(), Name: "scheduler", Workers: 2,
+		Reconcile: func(ctx context.Context, key string, pod *engine.Object[Pod]) (controller.Result, error) {
+			if pod == nil || pod.Value.Node != "" {
+				return controller.Result{}, nil // it is gone, or well
+			}
+			return controller.Result{}, bind(ctx, key, pod) // an error is tried again
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer scheduler.Close()
+	if _, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(<-bound, "has a node")
+	// Output: default/web has a node
+}
+
 func ExampleNew() {
 	ctx := context.Background()
 	pods, err := engine.New(podConfig())

@@ -272,8 +272,10 @@ func (h *host) opened(e *core) {
 	h.engines[e] = struct{}{}
 }
 
-func (h *host) left(e *core) {
+// left also closes stopped, so that the engine is not on the list when its Close returns.
+func (h *host) left(e *core, stopped chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.engines, e)
+	close(stopped)
 }

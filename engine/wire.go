@@ -87,8 +87,7 @@ func (r *root) Stopping(*actors.Context) {
 // Stopped tells Close that all are gone.
 func (r *root) Stopped(*actors.Context) {
 	r.audit()
-	close(r.engine.stopped)
-	r.engine.host.left(r.engine)
+	r.engine.host.left(r.engine, r.engine.stopped)
 }
 
 // spawn starts the root and waits until it has wired the engine.

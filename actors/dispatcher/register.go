@@ -165,11 +165,11 @@ func (d *dispatcher) forget(ctx *actors.Context, w *watcher.Member) {
 	d.notified.remove(w)
 	d.slow.release(ctx, w)
 	d.countStalled()
-	d.Stats.Watches.Add(-1)
 	d.Stats.count(w.Err())
 	if d.OnEnd != nil {
 		d.OnEnd(w)
 	}
+	d.Stats.Watches.Add(-1) // last: what sees it finds the end recorded
 }
 
 // tellEnds tells of the watches that are left when the dispatcher stops, which none

@@ -204,7 +204,7 @@ func (d *dispatcher) signalMembers(s *watcher.Stream, end store.Seq) {
 		switch {
 		case w.ClearWaiting():
 			d.signals.add(w)
-		case w.Behind(end) && w.SetStalled(d.Feed.Load().At):
+		case w.Behind(end) && w.SetStalled(end, d.Feed.Load().At):
 			d.stalled(w)
 		}
 	}

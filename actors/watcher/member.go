@@ -172,15 +172,19 @@ func (m *Member) Behind(next store.Seq) bool {
 	return count > taken && count-taken > uint64(m.buffer)
 }
 
-// SetStalled calls the watch stalled, from at on, until it has caught up. It
-// reports whether it was not before.
-func (m *Member) SetStalled(at time.Time) bool {
-	if !m.flags.set(stalled) {
+// SetStalled calls the watch stalled, from at on until it has caught up, if it is
+// Behind. It reports whether it was not stalled before.
+func (m *Member) SetStalled(next store.Seq, at time.Time) bool {
+	if m.flags.has(stalled) {
 		return false
 	}
 	w := m.watch()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !m.Behind(next) {
+		return false // it has caught up meanwhile, and would be stalled until it reads again
+	}
+	m.flags.set(stalled)
 	w.more().stalledAt = at
 	return true
 }

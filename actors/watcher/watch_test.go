@@ -93,17 +93,36 @@ func TestWatch_TakeNeverSplitsARevision(t *testing.T) {
 // watch waits, is found by the second read: nothing would signal it.
 func TestWatch_ReadsOnceMoreBeforeItWaits(t *testing.T) {
 	w := wide(t, "")
-	watch := w.watch(watcher.Options{}, w.now())
+	watch := w.watch(watcher.Options{Buffer: 1}, w.now())
+	w.rounds(2, "emit x")
+	require.True(t, watch.Member().SetStalled(w.feed.Load().Window.Next(), time.Time{}))
+	_, err := watch.Next(t.Context())
+	require.NoError(t, err)
 	w.feed.Recovered = func(m *watcher.Member) {
 		w.feed.Recovered = nil
-		w.write("create x")
+		w.write("create y")
 		w.feed.Publish(w.written)
 		require.False(t, m.ClearWaiting(), "the dispatcher sees no reason to signal")
 	}
-	watch.Member().SetStalled(time.Time{})
 	events, err := watch.Next(t.Context())
 	require.NoError(t, err)
 	require.Len(t, events, 1)
+}
+
+// A watch that catches up while the dispatcher calls it stalled is not stalled: it would
+// stay so for as long as nothing new comes, and without a cache nothing does.
+func TestWatch_ThatHasCaughtUpIsNotCalledStalled(t *testing.T) {
+	w := wide(t, "")
+	watch := w.watch(watcher.Options{Buffer: 1}, w.now())
+	w.rounds(3, "emit x")
+	end := w.feed.Load().Window.Next()
+	require.True(t, watch.Member().Behind(end), "the dispatcher has seen it lag")
+	_, err := watch.Next(t.Context())
+	require.NoError(t, err)
+	_, err = watch.Next(t.Context())
+	require.ErrorIs(t, err, errIdle)
+	require.False(t, watch.Member().SetStalled(end, time.Time{}))
+	require.False(t, watch.Member().Stalled())
 }
 
 func TestWatch_BreakingOutOfALoopLosesNothing(t *testing.T) {

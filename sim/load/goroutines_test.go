@@ -18,7 +18,7 @@ func TestGoroutines_ThatHaveEndedAreNotCounted(t *testing.T) {
 				go func() {}()
 			}
 			time.Sleep(time.Millisecond)
-			require.Equal(t, before, goroutines())
+			require.LessOrEqual(t, goroutines(), before) // fewer, when some of before the test have ended
 		}
 	})
 }
