@@ -18,7 +18,7 @@ type core struct {
 	fields []string
 	// decoders are for bodies that are not JSON, by media type.
 	decoders map[string]func([]byte) ([]byte, error)
-	engine reads
+	engine   reads
 	// storage takes the writes, as long as the engine does. The core needs what the
 	// typed methods of an engine do not show, the object that is replaced.
 	storage *backend.Storage
