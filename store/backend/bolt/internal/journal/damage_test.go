@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
 )
 
 // damaged is a file with all that a file can have: several logs, a base and a
@@ -118,6 +119,27 @@ func TestOpen_SurvivesFlippedBits(t *testing.T) {
 	}
 	require.Greater(t, o.refused, 80)
 	require.Greater(t, o.unharmed, 0)
+}
+
+// A bit of the page that says where everything else is, also of its keys, is found
+// out: no other page is left to contradict it.
+func TestOpen_SurvivesEveryFlippedBitOfTheHeads(t *testing.T) {
+	_, image, states := damaged(t)
+	metas, err := pages.ReadMetas(bytes.NewReader(image), int64(len(image)))
+	require.NoError(t, err)
+	start := int(metas.Newest.Root) * pageSize
+	end := start + len(bytes.TrimRight(image[start:start+pageSize], "\x00"))
+	require.Contains(t, string(image[start:end]), "watchmill/"+logName)
+	var o outcome
+	for i := start; i < end; i++ {
+		for bit := range 8 {
+			flipped := bytes.Clone(image)
+			flipped[i] ^= 1 << bit
+			o.open(t, flipped, states, fmt.Sprintf("bit %d of %s, byte %d", bit, pageName(start/pageSize), i-start))
+		}
+	}
+	require.Zero(t, o.older)
+	require.Greater(t, o.refused, 1000)
 }
 
 // A page that the disk has not written, though it said so, is found out, though

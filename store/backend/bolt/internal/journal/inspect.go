@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
 )
@@ -125,19 +126,31 @@ func (e *examination) visit(it pages.Item) {
 
 // main takes in an item of the main bucket, which comes before all logs.
 func (e *examination) main(it pages.Item) {
-	var err error
-	if string(it.Key) == fileKey {
-		if e.identity, err = parseIdentity(it.Value); err == nil && e.identity.Format != Format {
-			e.wrong(&FormatError{Path: e.path, Format: e.identity.Format})
+	name, isHead := strings.CutPrefix(string(it.Key), headKey)
+	switch {
+	case isHead:
+		h, err := parseHead(it.Value)
+		if err != nil {
+			e.corrupt(it, "", 0, "%q: %v", it.Key, err)
+			return
 		}
-	} else {
-		var h head
-		if h, err = parseHead(it.Value); err == nil {
-			e.logs[string(it.Key[min(len(headKey), len(it.Key)):])] = &log{head: h}
-		}
+		e.logs[name] = &log{head: h}
+	case string(it.Key) == fileKey:
+		e.file(it)
+	default:
+		e.corrupt(it, "", 0, "nothing is known about the key %q", it.Key)
 	}
+}
+
+// file takes in the identity.
+func (e *examination) file(it pages.Item) {
+	id, err := parseIdentity(it.Value)
 	if err != nil {
 		e.corrupt(it, "", 0, "%q: %v", it.Key, err)
+		return
+	}
+	if e.identity = id; id.Format != Format {
+		e.wrong(&FormatError{Path: e.path, Format: id.Format})
 	}
 }
 
