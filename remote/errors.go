@@ -30,29 +30,29 @@ func (e *StatusError) Error() string {
 func (e *StatusError) Unwrap() error { return &apierrors.StatusError{ErrStatus: e.Status} }
 
 // Is makes errors.Is true for the errors of storage that mean the same.
-func (e *StatusError) Is(target error) bool { return slices.Contains(e.meanings(), target) }
+func (e *StatusError) Is(target error) bool { return target == e.meaning() }
 
-// meanings returns the errors of storage that the status stands for.
-func (e *StatusError) meanings() []error {
+// meaning returns the error of storage that the status stands for, or nil.
+func (e *StatusError) meaning() error {
 	switch reason := e.Status.Reason; {
 	case reason == metav1.StatusReasonNotFound:
-		return []error{store.ErrNotFound}
+		return store.ErrNotFound
 	case reason == metav1.StatusReasonAlreadyExists:
-		return []error{store.ErrExists}
+		return store.ErrExists
 	case reason == metav1.StatusReasonConflict:
-		return []error{store.ErrConflict}
+		return store.ErrConflict
 	case reason == metav1.StatusReasonExpired, reason == metav1.StatusReasonGone:
-		return []error{store.ErrExpired}
+		return store.ErrExpired
 	case e.tooLarge():
-		return []error{store.ErrFuture}
+		return store.ErrFuture
 	case e.Status.Code == http.StatusRequestEntityTooLarge:
-		return []error{backend.ErrTooLarge}
+		return backend.ErrTooLarge
 	case e.Status.Code == http.StatusUnauthorized, e.Status.Code == http.StatusForbidden:
-		return []error{backend.ErrDenied}
+		return backend.ErrDenied
 	case e.Status.Code == http.StatusMethodNotAllowed:
-		return []error{store.ErrUnsupported}
+		return store.ErrUnsupported
 	case e.passing():
-		return []error{backend.ErrUnavailable}
+		return backend.ErrUnavailable
 	}
 	return nil
 }

@@ -40,22 +40,17 @@ type stream struct {
 	known map[string]*store.Object
 }
 
-// remember lists what there is at a revision.
+// remember lists what there is at a revision: without a limit a list is one page.
 func (s *stream) remember(ctx context.Context, prefix string, at store.Revision) error {
-	s.known = map[string]*store.Object{}
-	for opts := (backend.ListOptions{Prefix: prefix, Revision: at}); ; {
-		page, err := s.backend.List(ctx, opts)
-		if err != nil {
-			return err
-		}
-		for _, o := range page.Items {
-			s.known[o.Key] = o
-		}
-		if page.Continue == "" {
-			return nil
-		}
-		opts.Revision, opts.Continue = 0, page.Continue
+	list, err := s.backend.List(ctx, backend.ListOptions{Prefix: prefix, Revision: at})
+	if err != nil {
+		return err
 	}
+	s.known = make(map[string]*store.Object, len(list.Items))
+	for _, o := range list.Items {
+		s.known[o.Key] = o
+	}
+	return nil
 }
 
 // connect opens a connection that begins after through.
@@ -170,7 +165,12 @@ func (s *stream) read() error {
 	size := 0
 	for {
 		line, more, err := lines.next()
-		if err == nil && len(line) > 0 { // an empty one keeps the connection alive
+		switch {
+		case errors.Is(err, errFrameTooLarge):
+			err = s.broken(err)
+		case err != nil && !errors.Is(err, io.EOF):
+			err = unreachable(err)
+		case err == nil && len(line) > 0: // an empty one keeps the connection alive
 			var ev store.Event
 			if ev, err = s.frame(line); err == nil {
 				arrived, size = append(arrived, received{ev, len(line)}), size+len(line)
@@ -189,22 +189,10 @@ func (s *stream) read() error {
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
-		case errors.Is(err, errFrameTooLarge):
-			return s.broken(err)
 		case err != nil:
-			return s.ended(err)
+			return err
 		}
 	}
-}
-
-// ended returns the error of a connection that ended with err.
-func (s *stream) ended(err error) error {
-	var status *StatusError
-	var frame *FrameError
-	if errors.As(err, &status) || errors.As(err, &frame) {
-		return err
-	}
-	return unreachable(err)
 }
 
 func (s *stream) broken(cause error) error {

@@ -202,10 +202,11 @@ func (w *watch) Close() {
 	w.notifying.Lock()
 	w.silent = true
 	w.notifying.Unlock()
-	w.end(store.ErrClosed)
 	w.mu.Lock()
 	w.err, w.events, w.held = store.ErrClosed, nil, 0
+	w.room.Broadcast()
 	w.mu.Unlock()
+	w.cancel()
 	<-w.done
 	w.backend.remove(w)
 }

@@ -313,6 +313,11 @@ func TestBackend_ListsInPages(t *testing.T) {
 	require.Len(t, page.Items, 2)
 	require.Equal(t, 3, page.Remaining)
 
+	page, err = b.List(t.Context(), backend.ListOptions{Start: "default/w8"})
+	require.NoError(t, err)
+	require.Len(t, page.Items, 2)
+	require.Equal(t, "default/w8", page.Items[0].Key)
+
 	_, err = b.List(t.Context(), backend.ListOptions{Continue: "remote:nonsense"})
 	require.ErrorIs(t, err, store.ErrInvalidContinue)
 	under, err := b.List(t.Context(), backend.ListOptions{Prefix: "default/w1"})
