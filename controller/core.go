@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -157,7 +156,7 @@ func (c *core) fail(key string, err error) {
 	}
 	c.failed.Add(1)
 	logger := engine.SystemOf(c.host).Logger()
-	logger.Log(context.Background(), slog.LevelWarn, "reconcile failed", "controller", c.cfg.name, "key", key,
+	logger.Warn("reconcile failed", "controller", c.cfg.name, "key", key,
 		"attempts", failure.Attempts, "given up", failure.GivenUp, "again in", failure.RetryAfter, "error", err)
 	if panicked := usercode.Call("Config.OnError", key, func() { c.cfg.onError(failure) }); panicked != nil {
 		logger.Error("OnError failed", "reason", panicked, "told", failure)

@@ -142,15 +142,14 @@ func (m *machine) watch(err error, now time.Time) {
 		m.later()
 	default:
 		m.opened = now
-		m.watching()
+		if !m.checkUntil() {
+			m.watching()
+		}
 	}
 }
 
 // watching begins to read the watch that has been opened.
 func (m *machine) watching() {
-	if m.checkUntil() {
-		return
-	}
 	m.stats.Phase = Watching
 	m.following()
 	m.hurry()

@@ -130,9 +130,7 @@ func (m *machine) checked(page *backend.List, err error, now time.Time) {
 		m.hangUp(now)
 		m.later()
 	default:
-		m.stats.Phase = Watching
-		m.following()
-		m.hurry()
+		m.watching()
 	}
 }
 

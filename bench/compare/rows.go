@@ -119,6 +119,6 @@ func divide(a, b []float64) []float64 {
 
 // judge compares the median with the goal.
 func (r Row) judge(goal bench.Goal) Verdict {
-	measured := map[bench.Reference]Spread{bench.ToRival: r.Ratio, bench.ToFloor: r.Times, bench.ToOne: r.Ours}[goal.To]
+	measured := r.reference(goal)
 	return Verdict{Goal: goal, Known: measured.Known(), Met: measured.Known() && goal.Met(measured.Median)}
 }

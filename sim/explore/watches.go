@@ -66,7 +66,7 @@ func (w *World[T]) newWatch(id int, c Consumer, sel Selection[T], opts engine.Wa
 func (w *World[T]) begin(step Step, r *watch[T]) {
 	fromNow := r.Options.From == 0 && !r.Options.InitialState && r.Options.Last == 0
 	if r.consumer.handled() && fromNow && !r.Direct {
-		// Nobody could say later when "now" was, unless nothing happens meanwhile.
+		// When "now" was is not known later, unless nothing happens meanwhile.
 		if w.sched.settle(); step.Meanwhile != nil || w.engine.Revision() != w.newest() {
 			r.Options.From, fromNow = w.newest(), false
 		}
