@@ -35,6 +35,12 @@ type Config struct {
 	Limits Limits
 	// Version is the gitVersion that /version tells; "" means [ProtocolVersion].
 	Version string
+	// Metrics is told of each request and of each event of a watch; nil means that
+	// nothing is.
+	Metrics Metrics
+	// MetricsHandler answers /metrics, for users that Authorize lets get it; nil means
+	// that there is no such path.
+	MetricsHandler http.Handler
 	// Logger is told of failures of the server's own; nil means slog.Default.
 	Logger *slog.Logger
 }

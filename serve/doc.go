@@ -20,7 +20,7 @@
 //	          writes      body ──▶ Create, Update, Delete ──▶ Item
 //	   │ an error anywhere: a metav1.Status
 //	   ▼
-//	Audit
+//	Metrics, Audit
 //
 // # Usage
 //
@@ -45,6 +45,12 @@
 // go on: 410 if its position has left the window; 429 if it may try again from
 // where it is, and for whatever ends it before its initial state is complete: the
 // informers of client-go answer anything else there with a storm of requests.
+//
+// # Monitoring
+//
+// [Config].Metrics is told of each request and of each event that a watch is sent;
+// package serve/prommetrics shows that to Prometheus, with the names of the API
+// server. [Config].MetricsHandler answers /metrics.
 //
 // # Security
 //

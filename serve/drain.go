@@ -19,9 +19,11 @@ type counters struct{ requests, events atomic.Uint64 }
 // Stats are figures of a server.
 type Stats struct {
 	// Requests is how many have come; InFlight how many are being served, watches
-	// not among them; Watches how many watches are.
-	Requests          uint64
-	InFlight, Watches int
+	// not among them, and InFlightWrites how many of those write; Watches how many
+	// watches are.
+	Requests                 uint64
+	InFlight, InFlightWrites int
+	Watches                  int
 	// Events is how many events the watches were sent, bookmarks included.
 	Events uint64
 	// EncodingHits and EncodingMisses are how often an object's bytes were there
@@ -33,7 +35,9 @@ type Stats struct {
 // Stats returns the figures of now. It does not block.
 func (s *Server) Stats() Stats {
 	st := Stats{Requests: s.counts.requests.Load(), Events: s.counts.events.Load()}
-	st.InFlight, st.Watches = s.inFlight.counts()
+	var reads int
+	reads, st.InFlightWrites, st.Watches = s.inFlight.counts()
+	st.InFlight = reads + st.InFlightWrites
 	st.EncodingHits, st.EncodingMisses, st.EncodingBytes = s.encodings.stats()
 	return st
 }

@@ -23,6 +23,7 @@ type frames struct {
 	first bool     // no table was sent yet
 	// initialEnd: the client asked to be told where the initial state ends.
 	initialEnd bool
+	metrics    WatchMetrics
 }
 
 // event returns the JSON of an event's object.
@@ -73,12 +74,18 @@ func (f *frames) bookmark(ev *store.Event) ([]byte, error) {
 
 // send writes one frame. Nothing is copied but into the connection's buffer.
 func (f *frames) send(eventType string, object []byte, revision engine.Revision) {
-	if f.c.shape != sse {
+	before := f.c.w.bytes
+	if f.c.shape == sse {
+		f.serverSentEvent(eventType, object, revision)
+	} else {
 		f.c.write(fmt.Appendf(nil, `{"type":%q,"object":`, eventType))
 		f.c.write(object)
 		f.c.write(frameEnd)
-		return
 	}
+	f.metrics.Sent(int(f.c.w.bytes - before))
+}
+
+func (f *frames) serverSentEvent(eventType string, object []byte, revision engine.Revision) {
 	head := make([]byte, 0, 64)
 	if revision > 0 {
 		head = append(strconv.AppendUint(append(head, "id: "...), uint64(revision), 10), '\n')

@@ -27,24 +27,30 @@ func (f *inFlight) enter(c *call) (leave func(), err error) {
 	switch {
 	case c.req.Verb == "watch" && c.req.IsResource():
 		if len(f.watches) >= f.limits.Watches {
-			return nil, tooMany("the server has as many watches as it may have")
+			return nil, c.refuse(LimitWatches, "the server has as many watches as it may have")
 		}
 		if f.perUser[user] >= f.limits.WatchesPerUser {
-			return nil, tooMany("you have as many watches as one user may have")
+			return nil, c.refuse(LimitWatchesPerUser, "you have as many watches as one user may have")
 		}
 		f.perUser[user]++
 		f.watches[c] = func(error) {}
 		return func() { f.leaveWatch(c, user) }, nil
 	case c.req.reads():
-		return f.count(&f.reads, f.limits.Reads)
+		return f.count(c, LimitReads, &f.reads, f.limits.Reads)
 	}
-	return f.count(&f.writes, f.limits.Writes)
+	return f.count(c, LimitWrites, &f.writes, f.limits.Writes)
+}
+
+// refuse is the answer to a request above a limit.
+func (c *call) refuse(by Limit, message string) error {
+	c.refused = by
+	return tooMany(message)
 }
 
 // count enters one of the two kinds of short requests.
-func (f *inFlight) count(n *int, limit int) (leave func(), err error) {
+func (f *inFlight) count(c *call, which Limit, n *int, limit int) (leave func(), err error) {
 	if *n >= limit {
-		return nil, tooMany("the server has as many requests in flight as it may have")
+		return nil, c.refuse(which, "the server has as many requests in flight as it may have")
 	}
 	*n++
 	return func() {
@@ -116,8 +122,8 @@ func (f *inFlight) tellIdle() {
 	}
 }
 
-func (f *inFlight) counts() (requests, watches int) {
+func (f *inFlight) counts() (reads, writes, watches int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.reads + f.writes, len(f.watches)
+	return f.reads, f.writes, len(f.watches)
 }

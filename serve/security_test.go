@@ -121,6 +121,24 @@ func TestLimits_OfRequestsInFlight(t *testing.T) {
 	all.Wait()
 }
 
+// unread sends a request over a connection of its own, of which the answer is not
+// read.
+func unread(t *testing.T, s *server, path string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
+	return conn
+}
+
+// createLarge makes a widget of that many bytes.
+func (s *server) createLarge(name string, bytes int) {
+	s.t.Helper()
+	a := s.do("POST", inDefault, fmt.Sprintf(`{"metadata":{"name":%q,"annotations":{"a":%q}}}`, name, strings.Repeat("x", bytes)))
+	require.Equal(s.t, 201, a.code)
+}
+
 // A client that never reads is cut off, and holds up no other.
 func TestLimits_ClientThatNeverReads(t *testing.T) {
 	ended := make(chan error, 1)
@@ -132,14 +150,9 @@ func TestLimits_ClientThatNeverReads(t *testing.T) {
 			}
 		}
 	})
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	require.NoError(t, err)
-	defer conn.Close()
-	fmt.Fprintf(conn, "GET %s?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n", inDefault)
-	pad := strings.Repeat("x", 500_000)
+	unread(t, s, inDefault+"?watch=1")
 	for i := 0; ; i++ {
-		a := s.do("POST", inDefault, fmt.Sprintf(`{"metadata":{"name":"w%d","annotations":{"a":%q}},"spec":{"size":%d}}`, i, pad[:200_000], i))
-		require.Equal(t, 201, a.code)
+		s.createLarge(fmt.Sprintf("w%d", i), 200_000)
 		select {
 		case <-ended:
 			require.Zero(t, s.handler.Stats().Watches)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -93,12 +94,19 @@ type call struct {
 	info     *registry.Info
 	warnings warnings
 	end      error // of a watch
+
+	began   time.Time
+	read    *countedBody // nil if there is no body, or nothing that counts
+	refused Limit
+	aborted bool
 }
 
-// response notes the status that is answered.
+// response notes the status that is answered, and how the answer goes.
 type response struct {
 	http.ResponseWriter
-	code int
+	code    int
+	bytes   int64
+	stalled bool // the client took nothing for too long
 }
 
 func (r *response) WriteHeader(code int) {
@@ -112,7 +120,20 @@ func (r *response) Write(p []byte) (int, error) {
 	if r.code == 0 {
 		r.code = http.StatusOK
 	}
-	return r.ResponseWriter.Write(p)
+	n, err := r.ResponseWriter.Write(p)
+	r.bytes += int64(n)
+	return n, r.note(err)
+}
+
+// FlushError is for http.ResponseController.
+func (r *response) FlushError() error {
+	return r.note(http.NewResponseController(r.ResponseWriter).Flush())
+}
+
+// note remembers that a write failed since the client takes nothing.
+func (r *response) note(err error) error {
+	r.stalled = r.stalled || errors.Is(err, os.ErrDeadlineExceeded)
+	return err
 }
 
 // Unwrap is for http.ResponseController.
@@ -120,11 +141,11 @@ func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // ServeHTTP serves one request. A panic is contained in it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{Server: s, w: &response{ResponseWriter: w}, r: r, user: Anonymous, req: &Request{Path: r.URL.Path}}
-	began := time.Now()
+	c := &call{Server: s, w: &response{ResponseWriter: w}, r: r, user: Anonymous, req: &Request{Path: r.URL.Path}, began: time.Now()}
 	s.counts.requests.Add(1)
-	defer c.audit(began)
+	defer c.audit()
 	defer c.contain()
+	c.countBody()
 	h := w.Header()
 	h.Set("Cache-Control", "no-cache, private")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -134,10 +155,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// audit tells the hook.
-func (c *call) audit(began time.Time) {
+// audit tells the hooks that the request is over.
+func (c *call) audit() {
+	if c.cfg.Metrics != nil {
+		c.cfg.Metrics.Served(c.measured())
+	}
 	if c.cfg.Audit != nil {
-		c.cfg.Audit(c.r.Context(), Audited{User: c.user, Request: c.req, Code: c.w.code, Began: began, Took: time.Since(began), End: c.end})
+		c.cfg.Audit(c.r.Context(), Audited{User: c.user, Request: c.req, Code: c.w.code, Began: c.began, Took: time.Since(c.began), End: c.end})
 	}
 }
 
@@ -148,11 +172,13 @@ func (c *call) contain() {
 		return
 	}
 	if failure == http.ErrAbortHandler {
+		c.aborted = true
 		panic(failure)
 	}
 	id := rand.String(8)
 	c.log.Error("a request panicked", "id", id, "path", c.req.Path, "panic", failure, "stack", string(debug.Stack()))
 	if c.w.code != 0 {
+		c.aborted = true
 		panic(http.ErrAbortHandler) // the client must not take what it has for whole
 	}
 	c.fail(apierrors.NewInternalError(fmt.Errorf("a panic, with the id %s in the server's log", id)))
@@ -162,6 +188,9 @@ func (c *call) contain() {
 func (c *call) fail(err error) {
 	if c.w.code != 0 {
 		return // too late: the answer has begun
+	}
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		c.refused = LimitBody
 	}
 	c.warnings.flush(c.w.Header())
 	writeStatus(c.w, statusOf(err, c.subject()))
@@ -182,11 +211,15 @@ func (c *call) serve() error {
 		return err
 	}
 	c.req = req
+	if c.resource = c.find(); c.resource != nil {
+		c.info = c.resource.Info()
+	}
 	if c.documents.health(c) {
 		return nil
 	}
 	if c.draining.Load() >= refusing {
 		c.w.Header().Set("Connection", "close")
+		c.refused = LimitDraining
 		return tooMany("the server is shutting down")
 	}
 	if err := c.authenticate(); err != nil {
@@ -243,8 +276,7 @@ func (c *call) authorize() error {
 
 // createsOnUpdate reports whether an update of the resource may create.
 func (c *call) createsOnUpdate() bool {
-	r := c.find()
-	return r != nil && r.Info().CreateOnUpdate
+	return c.info != nil && c.info.CreateOnUpdate
 }
 
 // find returns the resource that the request names, nil if there is none.
@@ -254,13 +286,14 @@ func (c *call) find() registry.Resource {
 
 // route serves the verb.
 func (c *call) route() error {
-	if !c.req.IsResource() {
+	switch {
+	case c.req.Path == "/metrics" && c.cfg.MetricsHandler != nil:
+		return c.metricsPage()
+	case !c.req.IsResource():
 		return c.documents.serve(c)
-	}
-	if c.resource = c.find(); c.resource == nil {
+	case c.resource == nil:
 		return notServed()
 	}
-	c.info = c.resource.Info()
 	if err := c.checkScope(); err != nil {
 		return err
 	}

@@ -40,6 +40,8 @@ func (c *call) watch() error {
 		return err
 	}
 	defer w.stream.Stop()
+	w.metrics = c.metrics().Watching(c.endpoint())
+	defer w.metrics.Ended()
 	c.w.Header().Set("Content-Type", jsonType)
 	if c.shape == sse {
 		c.w.Header().Set("Content-Type", sseType)
@@ -134,6 +136,7 @@ func (w *watching) sendEvent(ev *store.Event) error {
 	}
 	if ev.Marks&store.InitialEnd != 0 {
 		w.initial = false
+		w.metrics.Synced(time.Since(w.c.began))
 	}
 	if !w.bookmarks {
 		w.alive()

@@ -16,6 +16,7 @@ type serveCommand struct {
 	TokenFile         string   `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\"."`
 	TLSCert           string   `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server."`
 	TLSKey            string   `name:"tls-key" placeholder:"FILE" help:"Private key of the certificate."`
+	Metrics           bool     `help:"Answer /metrics, for Prometheus, at the address of --listen; users with tokens may get it, if there are tokens."`
 	Host              []string `placeholder:"NAME" help:"A name that clients may call the server by, beside addresses and localhost."`
 }
 
@@ -23,7 +24,7 @@ type serveCommand struct {
 func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 	return server.Run(ctx, server.Options{
 		Listen: c.Listen, CRDs: c.CRD, Data: c.Data, Upstream: c.Upstream, UpstreamTokenFile: c.UpstreamTokenFile, Kubeconfig: c.Kubeconfig,
-		TokenFile: c.TokenFile, CertFile: c.TLSCert, KeyFile: c.TLSKey, Hosts: c.Host,
+		TokenFile: c.TokenFile, CertFile: c.TLSCert, KeyFile: c.TLSKey, Hosts: c.Host, Metrics: c.Metrics,
 		Out: t.stdout, Log: t.stderr,
 	})
 }

@@ -128,6 +128,25 @@ func TestServe_TokensAreAskedFor(t *testing.T) {
 	require.Contains(t, string(config), `"token": "secret"`)
 }
 
+func TestServe_ShowsMetricsIfAsked(t *testing.T) {
+	url, stop := serving(t, server.Options{Data: "memory", Metrics: true})
+	defer stop()
+	code, _ := call(t, "POST", url+inDefault, "", `{"metadata":{"name":"a"},"spec":{"size":3}}`)
+	require.Equal(t, 201, code)
+	code, page := call(t, "GET", url+"/metrics", "", "")
+	require.Equal(t, 200, code)
+	for _, line := range []string{
+		`apiserver_request_total{code="201",component="apiserver",dry_run="",group="example.com",resource="widgets",scope="resource",subresource="",verb="POST",version="v1"} 1`,
+		`watchmill_ready{group="example.com",resource="widgets"} 1`, "go_goroutines", "process_resident_memory_bytes",
+	} {
+		require.Contains(t, page, "\n"+line)
+	}
+	plain, stopPlain := serving(t, server.Options{Data: "memory"})
+	defer stopPlain()
+	code, _ = call(t, "GET", plain+"/metrics", "", "")
+	require.Equal(t, 404, code)
+}
+
 // A replica serves what its origin does, and passes writes on.
 func TestServe_UpstreamIsAReplica(t *testing.T) {
 	origin, stopOrigin := serving(t, server.Options{Data: "memory"})

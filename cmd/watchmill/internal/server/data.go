@@ -27,8 +27,8 @@ type data struct {
 	backends []io.Closer
 }
 
-// openData opens what --data or --upstream says.
-func openData(opts *Options) (*data, error) {
+// openData opens what --data or --upstream says, and a host for the engines.
+func openData(opts *Options, hostConfig engine.HostConfig) (*data, error) {
 	d, where := &data{}, opts.Data
 	name, isFile := strings.CutPrefix(where, "bolt:")
 	switch {
@@ -48,7 +48,7 @@ func openData(opts *Options) (*data, error) {
 	case where != "memory":
 		return nil, &engine.ConfigError{Field: "--data", Problem: fmt.Sprintf("is %q; give memory, or bolt:FILE", where)}
 	}
-	host, err := engine.NewHost(engine.HostConfig{})
+	host, err := engine.NewHost(hostConfig)
 	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}

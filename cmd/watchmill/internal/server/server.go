@@ -32,6 +32,8 @@ type Options struct {
 	TokenFile, CertFile, KeyFile string
 	// Hosts are names that clients may call the server by.
 	Hosts []string
+	// Metrics: answer /metrics, for Prometheus.
+	Metrics bool
 	// Limits are the server's.
 	Limits serve.Limits
 	// Out is told what is served and where, Log what goes wrong.
@@ -45,7 +47,11 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
-	data, err := openData(&opts)
+	var measured *metrics
+	if opts.Metrics {
+		measured = newMetrics()
+	}
+	data, err := openData(&opts, measured.hostConfig())
 	if err != nil {
 		return err
 	}
@@ -54,6 +60,9 @@ func Run(ctx context.Context, opts Options) (err error) {
 	listen := serve.Listen{Address: opts.Listen}
 	token, err := opts.secure(&cfg, &listen)
 	if err != nil {
+		return err
+	}
+	if err := measured.addTo(&cfg, data.host); err != nil {
 		return err
 	}
 	for _, k := range kinds {
@@ -67,6 +76,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
+	measured.observe(server)
 	var unwritten error
 	listening, stop := context.WithCancel(ctx)
 	defer stop()

@@ -1,0 +1,156 @@
+package serve_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+)
+
+// recorder is metrics that remember.
+type recorder struct {
+	mu     sync.Mutex
+	served []serve.Measured
+	open   int
+	sizes  []int
+	synced int
+	wake   chan struct{}
+}
+
+func newRecorder() *recorder { return &recorder{wake: make(chan struct{}, 1)} }
+
+func (r *recorder) note(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (r *recorder) Served(m serve.Measured) { r.note(func() { r.served = append(r.served, m) }) }
+
+func (r *recorder) Watching(serve.Endpoint) serve.WatchMetrics {
+	r.note(func() { r.open++ })
+	return r
+}
+
+func (r *recorder) Sent(bytes int)       { r.note(func() { r.sizes = append(r.sizes, bytes) }) }
+func (r *recorder) Synced(time.Duration) { r.note(func() { r.synced++ }) }
+func (r *recorder) Ended()               { r.note(func() { r.open-- }) }
+
+// await waits until what was noted is so.
+func (r *recorder) await(t *testing.T, is func() bool) {
+	t.Helper()
+	for {
+		r.mu.Lock()
+		now := is()
+		r.mu.Unlock()
+		if now {
+			return
+		}
+		select {
+		case <-r.wake:
+		case <-time.After(time.Minute):
+			t.Fatal("it does not come to be")
+		}
+	}
+}
+
+// last is the request that was served last, as text.
+func (r *recorder) last(t *testing.T, served int) string {
+	t.Helper()
+	r.await(t, func() bool { return len(r.served) >= served })
+	m := r.served[served-1]
+	return strings.TrimSpace(fmt.Sprintf("%s %s/%s/%s/%s %s %v %d %s", m.Verb, m.Group, m.Version, m.Resource, m.Subresource, m.Scope, m.DryRun, m.Code, m.Refused))
+}
+
+func TestMetrics_RequestsAreTold(t *testing.T) {
+	told := newRecorder()
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Metrics, c.Limits.BodyBytes = told, 500 })
+	s.create("a", 1)
+	long := `{"metadata":{"name":"b","annotations":{"a":"` + strings.Repeat("x", 600) + `"}}}`
+	for i, c := range []struct{ method, path, body, want string }{
+		{"GET", inDefault + "/a", "", "GET example.com/v1/widgets/ resource false 200"},
+		{"HEAD", inDefault + "/a", "", "GET example.com/v1/widgets/ resource false 200"},
+		{"GET", inDefault, "", "LIST example.com/v1/widgets/ namespace false 200"},
+		{"GET", allWidgets + "?fieldSelector=metadata.name%3Da", "", "LIST example.com/v1/widgets/ resource false 200"},
+		{"GET", allWidgets, "", "LIST example.com/v1/widgets/ cluster false 200"},
+		{"POST", inDefault + "?dryRun=All", `{"metadata":{"name":"b"}}`, "POST example.com/v1/widgets/ resource true 201"},
+		{"PUT", inDefault + "/a/status", `{"metadata":{"name":"a"}}`, "PUT example.com/v1/widgets/status resource false 200"},
+		{"POST", inDefault, long, "POST example.com/v1/widgets/ resource false 413 body"},
+		{"DELETE", inDefault, "", "DELETECOLLECTION example.com/v1/widgets/ namespace false 200"},
+		{"GET", "/apis", "", "GET ///  false 200"},
+		{"GET", "/apis/evil.example.com/v9/things", "", "GET ///  false 404"},
+		{"GET", "/nowhere", "", "GET ///  false 404"},
+		{"BREW", inDefault, "", "other example.com/v1/widgets/ namespace false 405"},
+	} {
+		s.do(c.method, c.path, c.body)
+		require.Equal(t, c.want, told.last(t, i+2), "%s %s", c.method, c.path)
+	}
+	told.mu.Lock()
+	defer told.mu.Unlock()
+	require.NotZero(t, told.served[1].Took)
+	require.Greater(t, told.served[1].ResponseBytes, int64(100), "the object")
+	require.Equal(t, int64(len(`{"metadata":{"name":"b"}}`)), told.served[6].RequestBytes)
+	require.Zero(t, told.served[1].RequestBytes)
+}
+
+func TestMetrics_WatchesAndTheirEventsAreTold(t *testing.T) {
+	told := newRecorder()
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Metrics, c.Limits.Watches = told, 1 })
+	s.create("a", 1)
+	w := s.watch(inDefault + "?watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
+	w.expect("ADDED a", "BOOKMARK <nil>")
+	told.await(t, func() bool { return told.open == 1 && told.synced == 1 && len(told.sizes) == 2 })
+	sent := told.sizes[0]
+	require.Greater(t, sent, 200, "the size of a frame")
+	require.Equal(t, 429, s.get(inDefault+"?watch=1").code)
+	require.Equal(t, "WATCH example.com/v1/widgets/ namespace false 429 watches", told.last(t, 2))
+	w.resp.Body.Close()
+	told.await(t, func() bool { return told.open == 0 })
+	require.Equal(t, "WATCH example.com/v1/widgets/ namespace false 200", told.last(t, 3))
+	require.Equal(t, int64(sent+told.sizes[1]), told.served[2].ResponseBytes)
+}
+
+// A watch that is cut off since its client takes nothing is counted as that.
+func TestMetrics_StalledClientsAreTold(t *testing.T) {
+	told := newRecorder()
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Metrics, c.Limits.WriteStall = told, 50*time.Millisecond
+	})
+	unread(t, s, inDefault+"?watch=1")
+	stalled := func() bool {
+		told.mu.Lock()
+		defer told.mu.Unlock()
+		for _, m := range told.served {
+			if m.Refused == serve.LimitStall {
+				return m.Verb == "WATCH"
+			}
+		}
+		return false
+	}
+	for i := 0; !stalled(); i++ {
+		s.createLarge(fmt.Sprintf("w%d", i), 200_000)
+	}
+}
+
+func TestMetrics_PageIsForThoseThatMayGetIt(t *testing.T) {
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.MetricsHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "figures 1\n") })
+		c.Authenticate = serve.BearerTokens(map[string]serve.User{"secret": {Name: "prometheus"}})
+	})
+	require.Equal(t, 401, s.get("/metrics").code)
+	got := s.get("/metrics", "Authorization", "Bearer secret")
+	require.Equal(t, "200 figures 1\n", fmt.Sprintf("%d %s", got.code, got.body))
+	require.Equal(t, 405, s.do("POST", "/metrics", "", "Authorization", "Bearer secret").code)
+	require.Equal(t, 404, newServer(t).get("/metrics").code, "none unless given")
+}

@@ -1,0 +1,23 @@
+package prommetrics
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Handler returns a page of the collectors given, and of the process and the Go
+// runtime, in a registry of its own. It is for [serve.Config].MetricsHandler. The
+// error is that of registering: two of them have the same metric.
+func Handler(of ...prometheus.Collector) (http.Handler, error) {
+	registry := prometheus.NewRegistry()
+	of = append(of, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, c := range of {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}), nil
+}

@@ -1,0 +1,241 @@
+package prommetrics
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/watchmill/watchmill/serve"
+)
+
+// component is what the label of that name has at the API server.
+const component = "apiserver"
+
+// Options says how servers are shown. The zero value is good.
+type Options struct {
+	// Durations are the bounds of the histogram of durations, in seconds; nil means
+	// those of the API server, from 5 ms to 60 s.
+	Durations []float64
+}
+
+// Metrics is a [prometheus.Collector] over servers, and the [serve.Metrics] of
+// those. All methods are safe for concurrent use.
+type Metrics struct {
+	requests      *prometheus.CounterVec
+	durations     *prometheus.HistogramVec
+	responseSizes *prometheus.HistogramVec
+	bodySizes     *prometheus.HistogramVec
+	longRunning   *prometheus.GaugeVec
+	terminations  *prometheus.CounterVec
+	aborts        *prometheus.CounterVec
+	rejected      *prometheus.CounterVec
+	events        *prometheus.CounterVec
+	eventSizes    *prometheus.HistogramVec
+	eventBytes    *prometheus.CounterVec
+	synced        *prometheus.HistogramVec
+
+	mu      sync.Mutex
+	servers []*serve.Server
+}
+
+var (
+	_ prometheus.Collector = (*Metrics)(nil)
+	_ serve.Metrics        = (*Metrics)(nil)
+)
+
+// The labels of the API server.
+var (
+	byVerb     = []string{"verb", "group", "version", "resource", "subresource", "scope", "component"}
+	byResource = []string{"group", "version", "resource"}
+)
+
+// New returns metrics of no server yet.
+func New(options Options) *Metrics {
+	if options.Durations == nil {
+		options.Durations = []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60}
+	}
+	m := &Metrics{
+		requests: counters("apiserver_request_total", "Requests, watches when they have ended.",
+			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component", "code"),
+		durations: histograms("apiserver_request_duration_seconds", "How long requests were served, watches not among them.", options.Durations,
+			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"),
+		responseSizes: histograms("apiserver_response_sizes", "Bytes of answers, watches not among them.", prometheus.ExponentialBuckets(1000, 10, 7), byVerb...),
+		bodySizes: histograms("apiserver_request_body_size_bytes", "Bytes of the bodies of requests that have one.",
+			prometheus.LinearBuckets(50_000, 100_000, 31), "group", "resource", "verb"),
+		longRunning:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "apiserver_longrunning_requests", Help: "Watches that are open."}, byVerb),
+		terminations: counters("apiserver_request_terminations_total", "Requests that the server refused or ended to protect itself.", append(slices.Clone(byVerb), "code")...),
+		aborts:       counters("apiserver_request_aborts_total", "Requests whose connection was broken off, since the answer could not be finished.", byVerb[:6]...),
+		rejected:     counters("watchmill_requests_rejected_total", "Requests that a limit refused or cut off, by limit.", "limit"),
+		events:       counters("apiserver_watch_events_total", "Events that watches were sent.", byResource...),
+		eventSizes:   histograms("apiserver_watch_events_sizes", "Bytes of events that watches were sent.", prometheus.ExponentialBuckets(1024, 2, 8), byResource...),
+		eventBytes:   counters("watchmill_watch_sent_bytes_total", "Bytes of events that watches were sent.", byResource...),
+		synced: histograms("apiserver_watch_list_duration_seconds", "From the request of a watch to the end of its initial state.",
+			append(slices.Clone(options.Durations), 90, 120, 180, 300), append(slices.Clone(byResource), "scope")...),
+	}
+	for _, limit := range serve.AllLimits() {
+		m.rejected.WithLabelValues(string(limit)) // zero until then, so that an increase is seen
+	}
+	return m
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+func histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+}
+
+// Observe shows a server from now on, until Forget. For counters and histograms, m
+// must be the server's Metrics, too.
+func (m *Metrics) Observe(server *serve.Server) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.servers = append(m.servers, server)
+}
+
+// Forget shows the server no more.
+func (m *Metrics) Forget(server *serve.Server) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.servers = slices.DeleteFunc(slices.Clone(m.servers), func(s *serve.Server) bool { return s == server })
+}
+
+// Served is called by servers.
+func (m *Metrics) Served(r serve.Measured) {
+	code, dry := strconv.Itoa(r.Code), ""
+	if r.DryRun {
+		dry = "All"
+	}
+	m.requests.WithLabelValues(r.Verb, dry, r.Group, r.Version, r.Resource, r.Subresource, r.Scope, component, code).Inc()
+	if r.Verb != "WATCH" {
+		m.durations.WithLabelValues(r.Verb, dry, r.Group, r.Version, r.Resource, r.Subresource, r.Scope, component).Observe(r.Took.Seconds())
+		m.responseSizes.WithLabelValues(verbLabels(r.Endpoint)...).Observe(float64(r.ResponseBytes))
+	}
+	if r.RequestBytes > 0 {
+		m.bodySizes.WithLabelValues(r.Group, r.Resource, bodyVerb(r.Verb)).Observe(float64(r.RequestBytes))
+	}
+	if r.Refused != "" {
+		m.rejected.WithLabelValues(string(r.Refused)).Inc()
+	}
+	if r.Refused != "" || r.Code == 504 {
+		m.terminations.WithLabelValues(append(verbLabels(r.Endpoint), code)...).Inc()
+	}
+	if r.Aborted {
+		m.aborts.WithLabelValues(verbLabels(r.Endpoint)[:6]...).Inc()
+	}
+}
+
+// bodyVerb is what the API server calls the verb in the metric of bodies alone.
+func bodyVerb(verb string) string {
+	switch verb {
+	case "POST":
+		return "create"
+	case "PUT":
+		return "update"
+	case "APPLY":
+		return "patch"
+	}
+	return strings.ToLower(verb)
+}
+
+func verbLabels(e serve.Endpoint) []string {
+	return []string{e.Verb, e.Group, e.Version, e.Resource, e.Subresource, e.Scope, component}
+}
+
+// watching is one watch. Its series are looked up once.
+type watching struct {
+	open       prometheus.Gauge
+	events     prometheus.Counter
+	eventBytes prometheus.Counter
+	eventSizes prometheus.Observer
+	synced     prometheus.Observer
+}
+
+// Watching is called by servers.
+func (m *Metrics) Watching(on serve.Endpoint) serve.WatchMetrics {
+	w := &watching{
+		open:       m.longRunning.WithLabelValues(verbLabels(on)...),
+		events:     m.events.WithLabelValues(on.Group, on.Version, on.Resource),
+		eventBytes: m.eventBytes.WithLabelValues(on.Group, on.Version, on.Resource),
+		eventSizes: m.eventSizes.WithLabelValues(on.Group, on.Version, on.Resource),
+		synced:     m.synced.WithLabelValues(on.Group, on.Version, on.Resource, on.Scope),
+	}
+	w.open.Inc()
+	return w
+}
+
+func (w *watching) Sent(bytes int) {
+	w.events.Inc()
+	w.eventBytes.Add(float64(bytes))
+	w.eventSizes.Observe(float64(bytes))
+}
+
+func (w *watching) Synced(took time.Duration) { w.synced.Observe(took.Seconds()) }
+
+func (w *watching) Ended() { w.open.Dec() }
+
+// figure is one metric that a scrape reads from the servers, as their sum.
+type figure struct {
+	desc   *prometheus.Desc
+	kind   prometheus.ValueType
+	of     func(*serve.Stats) float64
+	labels []string
+}
+
+var inFlight = prometheus.NewDesc("apiserver_current_inflight_requests", "Requests that are being served, watches not among them.", []string{"request_kind"}, nil)
+
+var figures = []figure{
+	{inFlight, prometheus.GaugeValue, func(s *serve.Stats) float64 { return float64(s.InFlight - s.InFlightWrites) }, []string{"readOnly"}},
+	{inFlight, prometheus.GaugeValue, func(s *serve.Stats) float64 { return float64(s.InFlightWrites) }, []string{"mutating"}},
+	{plain("watchmill_encode_cache_hits_total", "Events whose object was encoded before."), prometheus.CounterValue,
+		func(s *serve.Stats) float64 { return float64(s.EncodingHits) }, nil},
+	{plain("watchmill_encode_cache_misses_total", "Events whose object had to be encoded."), prometheus.CounterValue,
+		func(s *serve.Stats) float64 { return float64(s.EncodingMisses) }, nil},
+	{plain("watchmill_encode_cache_bytes", "Bytes that are kept of encoded objects."), prometheus.GaugeValue,
+		func(s *serve.Stats) float64 { return float64(s.EncodingBytes) }, nil},
+}
+
+func plain(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
+
+// collectors are what counts by itself.
+func (m *Metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{
+		m.requests, m.durations, m.responseSizes, m.bodySizes, m.longRunning, m.terminations, m.aborts, m.rejected,
+		m.events, m.eventSizes, m.eventBytes, m.synced,
+	}
+}
+
+// Describe is for the registry.
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, c := range m.collectors() {
+		c.Describe(to)
+	}
+	for _, f := range figures[1:] { // the first two have one description
+		to <- f.desc
+	}
+}
+
+// Collect is for the registry.
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	for _, c := range m.collectors() {
+		c.Collect(to)
+	}
+	m.mu.Lock()
+	servers := m.servers
+	m.mu.Unlock()
+	sums := make([]float64, len(figures))
+	for _, s := range servers {
+		stats := s.Stats()
+		for i := range figures {
+			sums[i] += figures[i].of(&stats)
+		}
+	}
+	for i, f := range figures {
+		to <- prometheus.MustNewConstMetric(f.desc, f.kind, sums[i], f.labels...)
+	}
+}

@@ -1,0 +1,191 @@
+package prommetrics_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/serve/prommetrics"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type Widget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func Example() {
+	metrics := prommetrics.New(prommetrics.Options{})
+	page, err := prommetrics.Handler(metrics)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	widgets, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer widgets.Close()
+	server, err := serve.New(serve.Config{Resources: []serve.Provider{widgets}, Metrics: metrics, MetricsHandler: page})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	metrics.Observe(server)
+
+	for _, path := range []string{"/apis/example.com/v1/widgets", "/metrics"} {
+		answer := httptest.NewRecorder()
+		server.ServeHTTP(answer, httptest.NewRequest("GET", "http://localhost"+path, nil))
+		for line := range strings.Lines(answer.Body.String()) {
+			if strings.HasPrefix(line, "apiserver_request_total") {
+				fmt.Print(line)
+			}
+		}
+	}
+	// Output:
+	// apiserver_request_total{code="200",component="apiserver",dry_run="",group="example.com",resource="widgets",scope="cluster",subresource="",verb="LIST",version="v1"} 1
+}
+
+// served returns a registry over the metrics of a server, its address, and what
+// makes the metrics forget it.
+func served(t *testing.T, limits serve.Limits) (of *prometheus.Registry, url string, forget func()) {
+	t.Helper()
+	metrics := prommetrics.New(prommetrics.Options{})
+	widgets, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget"}})
+	require.NoError(t, err)
+	handler, err := serve.New(serve.Config{
+		Resources: []serve.Provider{widgets}, Metrics: metrics, Limits: limits, Logger: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	metrics.Observe(handler)
+	h := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		h.CloseClientConnections()
+		h.Close()
+		require.NoError(t, widgets.Close())
+	})
+	of = prometheus.NewPedanticRegistry()
+	require.NoError(t, of.Register(metrics))
+	return of, h.URL + "/apis/example.com/v1/namespaces/default/widgets", func() { metrics.Forget(handler) }
+}
+
+func send(t *testing.T, method, url, body string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+func finish(t *testing.T, resp *http.Response) {
+	t.Helper()
+	_, err := io.Copy(io.Discard, resp.Body)
+	require.NoError(t, err)
+	resp.Body.Close()
+}
+
+func TestMetrics_HaveTheNamesOfTheAPIServer(t *testing.T) {
+	registry, url, _ := served(t, serve.Limits{Watches: 1, WriteTimeout: 1, BodyBytes: 100})
+	watch := send(t, "GET", url+"?watch=1", "")
+	finish(t, send(t, "GET", url+"?watch=1", ""))                                           // 429
+	finish(t, send(t, "POST", url, `{"metadata":{"name":"`+strings.Repeat("x", 200)+`"}}`)) // 413
+	finish(t, send(t, "GET", url+"/none", ""))
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP apiserver_longrunning_requests Watches that are open.
+# TYPE apiserver_longrunning_requests gauge
+apiserver_longrunning_requests{component="apiserver",group="example.com",resource="widgets",scope="namespace",subresource="",verb="WATCH",version="v1"} 1
+# HELP apiserver_request_total Requests, watches when they have ended.
+# TYPE apiserver_request_total counter
+apiserver_request_total{code="404",component="apiserver",dry_run="",group="example.com",resource="widgets",scope="resource",subresource="",verb="GET",version="v1"} 1
+apiserver_request_total{code="413",component="apiserver",dry_run="",group="example.com",resource="widgets",scope="resource",subresource="",verb="POST",version="v1"} 1
+apiserver_request_total{code="429",component="apiserver",dry_run="",group="example.com",resource="widgets",scope="namespace",subresource="",verb="WATCH",version="v1"} 1
+# HELP apiserver_request_terminations_total Requests that the server refused or ended to protect itself.
+# TYPE apiserver_request_terminations_total counter
+apiserver_request_terminations_total{code="413",component="apiserver",group="example.com",resource="widgets",scope="resource",subresource="",verb="POST",version="v1"} 1
+apiserver_request_terminations_total{code="429",component="apiserver",group="example.com",resource="widgets",scope="namespace",subresource="",verb="WATCH",version="v1"} 1
+# HELP apiserver_current_inflight_requests Requests that are being served, watches not among them.
+# TYPE apiserver_current_inflight_requests gauge
+apiserver_current_inflight_requests{request_kind="mutating"} 0
+apiserver_current_inflight_requests{request_kind="readOnly"} 0
+# HELP watchmill_requests_rejected_total Requests that a limit refused or cut off, by limit.
+# TYPE watchmill_requests_rejected_total counter
+watchmill_requests_rejected_total{limit="body"} 1
+watchmill_requests_rejected_total{limit="draining"} 0
+watchmill_requests_rejected_total{limit="reads"} 0
+watchmill_requests_rejected_total{limit="watches"} 1
+watchmill_requests_rejected_total{limit="watches_per_user"} 0
+watchmill_requests_rejected_total{limit="write_stall"} 0
+watchmill_requests_rejected_total{limit="writes"} 0
+`), "apiserver_longrunning_requests", "apiserver_request_total", "apiserver_request_terminations_total",
+		"apiserver_current_inflight_requests", "watchmill_requests_rejected_total"))
+	watch.Body.Close()
+}
+
+func TestMetrics_CountTheEventsOfWatchesAndTheirBytes(t *testing.T) {
+	registry, url, forget := served(t, serve.Limits{})
+	watch := send(t, "GET", url+"?watch=1", "")
+	in := bufio.NewReader(watch.Body)
+	finish(t, send(t, "POST", url, `{"metadata":{"name":"a"}}`))
+	sent := 0
+	for sent == 0 {
+		line, err := in.ReadString('\n')
+		require.NoError(t, err)
+		if line != "\n" {
+			sent = len(line)
+		}
+	}
+	finish(t, send(t, "POST", url, `{"metadata":{"name":"b"}}`)) // after it the first has been counted
+	_, err := in.ReadString('\n')
+	require.NoError(t, err)
+	figures := gathered(t, registry)
+	require.GreaterOrEqual(t, figures["apiserver_watch_events_total"], 1.0)
+	require.GreaterOrEqual(t, figures["watchmill_watch_sent_bytes_total"], float64(sent))
+	require.Equal(t, 1.0, figures["apiserver_watch_list_duration_seconds"])
+	require.Equal(t, 2.0, figures["apiserver_request_body_size_bytes"])
+	require.GreaterOrEqual(t, figures["watchmill_encode_cache_misses_total"], 1.0)
+	forget()
+	require.Zero(t, gathered(t, registry)["watchmill_encode_cache_misses_total"], "the server is shown no more")
+}
+
+// gathered returns the first figure of each metric: of a histogram, how often it was
+// told something.
+func gathered(t *testing.T, of *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := of.Gather()
+	require.NoError(t, err)
+	figures := map[string]float64{}
+	for _, f := range families {
+		switch m := f.GetMetric()[0]; {
+		case m.Counter != nil:
+			figures[f.GetName()] = m.GetCounter().GetValue()
+		case m.Histogram != nil:
+			figures[f.GetName()] = float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return figures
+}
+
+// The same collector twice is refused, and not left out.
+func TestHandler_RefusesACollectorTwice(t *testing.T) {
+	metrics := prommetrics.New(prommetrics.Options{})
+	_, err := prommetrics.Handler(metrics, metrics)
+	require.Error(t, err)
+}
