@@ -24,12 +24,6 @@ type Filter struct {
 	canonical string
 }
 
-// Requirement demands that an attribute has exactly this value.
-type Requirement struct {
-	Attribute Attribute
-	Value     string
-}
-
 // FilterOptions describes a [Filter]. The zero value matches everything; fields that are
 // set must all hold.
 type FilterOptions struct {
@@ -146,19 +140,6 @@ func (f *Filter) Prefix() string {
 // HasSelector reports whether labels or fields restrict the filter.
 func (f *Filter) HasSelector() bool {
 	return f != nil && (f.impossible || len(f.exact)+len(f.otherFields)+len(f.otherLabels) > 0)
-}
-
-// Exact returns the requirements that an index on the attribute answers: fields
-// first, then labels, each by name, at most one per attribute. Every object
-// that matches has all of these values.
-//
-// An object without a field has it with the value ""; an object without a label
-// does not. The slice is shared; do not change it.
-func (f *Filter) Exact() []Requirement {
-	if f == nil {
-		return nil
-	}
-	return f.exact
 }
 
 // fixesOnly reports whether r is the filter's only requirement, besides the key.

@@ -123,10 +123,10 @@ func (f *Filter) canonicalForm() string {
 		add([]string{"field ", "label "}[kindOrder(r)], strconv.Quote(r.Attribute.Name), " = ", strconv.Quote(r.Value))
 	}
 	for _, r := range f.otherFields {
-		add("field ", strconv.Quote(r.Attribute.Name), " != ", strconv.Quote(r.Value))
+		add(canonicalField(r))
 	}
 	for i := range f.otherLabels {
-		add("label ", canonicalLabel(&f.otherLabels[i]))
+		add(canonicalLabel(&f.otherLabels[i]))
 	}
 	slices.Sort(terms)
 	terms = slices.Compact(terms)
@@ -142,12 +142,12 @@ func (f *Filter) canonicalForm() string {
 // canonicalLabel writes a label requirement that is not exact; "!=" is "notin"
 // with one value.
 func canonicalLabel(r *labels.Requirement) string {
-	name, op := strconv.Quote(r.Key()), r.Operator()
+	label, op := "label "+strconv.Quote(r.Key()), r.Operator()
 	switch op {
 	case selection.Exists:
-		return name + " exists"
+		return label + " exists"
 	case selection.DoesNotExist:
-		return name + " absent"
+		return label + " absent"
 	case selection.NotEquals:
 		op = selection.NotIn
 	}
@@ -155,5 +155,5 @@ func canonicalLabel(r *labels.Requirement) string {
 	for i, v := range values {
 		values[i] = strconv.Quote(v)
 	}
-	return name + " " + string(op) + " (" + strings.Join(values, ", ") + ")"
+	return label + " " + string(op) + " (" + strings.Join(values, ", ") + ")"
 }

@@ -17,6 +17,10 @@ type bucket struct {
 
 // slot is a group's entry in a bucket.
 type slot struct {
+	// more is the group's entry in another bucket, nil after the last.
+	more *slot
+	// excluded are the exclusions of the group's filter, if it is under one of them.
+	excluded []*exclusion
 	// group is the group's number in the index; noGroup once it was removed.
 	group int
 	// order is the number of the add that made the slot.
@@ -32,6 +36,14 @@ func (b *bucket) add(p *slot) {
 	p.in, p.at = b, len(b.slots)
 	b.slots = append(b.slots, p)
 	b.live++
+}
+
+// size is the number of groups in a bucket, none if there is no bucket.
+func (b *bucket) size() int {
+	if b == nil {
+		return 0
+	}
+	return b.live
 }
 
 func (b *bucket) remove(p *slot) {
@@ -94,6 +106,8 @@ type values struct {
 	attribute store.Attribute
 	at        int // in attributes.all
 	table     table
+	// present is for groups that any value will do for; nil if there are none.
+	present *bucket
 }
 
 func newAttributes() attributes { return attributes{byAttribute: map[store.Attribute]*values{}} }
@@ -106,26 +120,55 @@ func (a *attributes) find(attribute store.Attribute, value string) *bucket {
 	return nil
 }
 
+// withAny returns the bucket under an attribute with any value, or nil.
+func (a *attributes) withAny(attribute store.Attribute) *bucket {
+	if v := a.byAttribute[attribute]; v != nil {
+		return v.present
+	}
+	return nil
+}
+
 // obtain returns the bucket under an attribute and a value, creating it if necessary.
 func (a *attributes) obtain(attribute store.Attribute, value string) *bucket {
+	v := a.valuesOf(attribute)
+	b := v.table[value]
+	if b == nil {
+		b = &bucket{emptied: func() {
+			delete(v.table, value)
+			a.drop(v)
+		}}
+		v.table[value] = b
+	}
+	return b
+}
+
+// obtainPresent returns the bucket under an attribute with any value, creating it if
+// necessary.
+func (a *attributes) obtainPresent(attribute store.Attribute) *bucket {
+	v := a.valuesOf(attribute)
+	if v.present == nil {
+		v.present = &bucket{emptied: func() {
+			v.present = nil
+			a.drop(v)
+		}}
+	}
+	return v.present
+}
+
+// valuesOf returns the buckets under an attribute, which the caller adds to.
+func (a *attributes) valuesOf(attribute store.Attribute) *values {
 	v := a.byAttribute[attribute]
 	if v == nil {
 		v = &values{attribute: attribute, at: len(a.all), table: table{}}
 		a.byAttribute[attribute] = v
 		a.all = append(a.all, v)
 	}
-	b := v.table[value]
-	if b == nil {
-		b = &bucket{emptied: func() { a.drop(v, value) }}
-		v.table[value] = b
-	}
-	return b
+	return v
 }
 
-// drop removes an empty bucket, and its attribute with the last one.
-func (a *attributes) drop(v *values, value string) {
-	delete(v.table, value)
-	if len(v.table) > 0 {
+// drop removes an attribute that has no buckets left.
+func (a *attributes) drop(v *values) {
+	if len(v.table) > 0 || v.present != nil {
 		return
 	}
 	delete(a.byAttribute, v.attribute)

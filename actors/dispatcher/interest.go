@@ -2,7 +2,6 @@ package dispatcher
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -10,23 +9,26 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// interest is an index of groups of watches by their filters. Each group has one
-// entry, under the most selective requirement of its filter:
+// interest is an index of groups of watches by their filters. Each group is in the
+// buckets of one requirement of its filter, the first kind that it has:
 //
 //	key             its one key
-//	fields, labels  a required attribute value
+//	fields, labels  an attribute that has a value, or a label that has one of several
 //	prefix          its prefix
-//	scan            none of these: it is found for every event
+//	labels          a label that is present
+//	exclusions      a value or a label that must be absent
+//	scan            nothing at all: it is found for every event
 //
 // An event is looked up by its key, the prefixes of its key, its attributes, and
 // those of the previous state. So the cost depends on the event and on the matches,
-// not on the number of groups. Groups without a filter do not belong here, since
-// every event would find them.
+// not on the number of groups. Only exclusions are asked one by one, each once an event.
+// Groups without a filter do not belong here, since every event would find them.
 //
 // It belongs to one goroutine.
 type interest[G any] struct {
 	keys, prefixes table
 	fields, labels attributes
+	exclusions     exclusions
 	scan           *bucket
 
 	groups []G
@@ -44,11 +46,12 @@ type handle = *slot
 
 func newInterest[G any]() *interest[G] {
 	return &interest[G]{
-		keys:     table{},
-		prefixes: table{},
-		fields:   newAttributes(),
-		labels:   newAttributes(),
-		scan:     &bucket{emptied: func() {}},
+		keys:       table{},
+		prefixes:   table{},
+		fields:     newAttributes(),
+		labels:     newAttributes(),
+		exclusions: exclusions{byText: map[string]*exclusion{}},
+		scan:       &bucket{emptied: func() {}},
 	}
 }
 
@@ -56,17 +59,24 @@ func newInterest[G any]() *interest[G] {
 // nothing.
 func (i *interest[G]) add(f *store.Filter, g G) handle {
 	i.adds++
-	p := &slot{order: i.adds}
-	if last := len(i.free) - 1; last >= 0 {
-		p.group, i.free = i.free[last], i.free[:last]
-		i.groups[p.group] = g
-	} else {
-		p.group, i.groups = len(i.groups), append(i.groups, g)
-	}
+	h := &slot{group: i.number(g), order: i.adds}
 	if !f.Nothing() {
-		i.bucketFor(f).add(p)
+		i.place(h, f)
 	}
-	return p
+	return h
+}
+
+// number gives the group a number that is free.
+func (i *interest[G]) number(g G) int {
+	last := len(i.free) - 1
+	if last < 0 {
+		i.groups = append(i.groups, g)
+		return len(i.groups) - 1
+	}
+	n := i.free[last]
+	i.free = i.free[:last]
+	i.groups[n] = g
+	return n
 }
 
 // remove removes a group. Removing it again has no effect.
@@ -74,8 +84,13 @@ func (i *interest[G]) remove(h handle) {
 	if h.group == noGroup {
 		return
 	}
-	if h.in != nil {
-		h.in.remove(h)
+	for p := h; p != nil; p = p.more {
+		if p.in != nil {
+			p.in.remove(p)
+		}
+	}
+	for _, x := range h.excluded {
+		i.exclusions.release(x)
 	}
 	var none G
 	i.groups[h.group] = none
@@ -85,54 +100,6 @@ func (i *interest[G]) remove(h handle) {
 
 // len returns the number of groups.
 func (i *interest[G]) len() int { return len(i.groups) - len(i.free) }
-
-func (i *interest[G]) bucketFor(f *store.Filter) *bucket {
-	switch exact := f.Exact(); {
-	case f.Key() != "":
-		return i.keys.obtain(f.Key())
-	case len(exact) > 0:
-		return i.obtain(i.mostSelective(exact))
-	case f.Prefix() != "":
-		return i.prefixes.obtain(f.Prefix())
-	}
-	return i.scan
-}
-
-// mostSelective chooses the requirement with the fewest groups in its bucket, fields
-// before labels if there are several. So the index adapts to the data: a namespace
-// that all groups require is chosen only for the first.
-func (i *interest[G]) mostSelective(exact []store.Requirement) store.Requirement {
-	return slices.MinFunc(exact, func(a, b store.Requirement) int {
-		return cmp.Compare(i.crowd(a), i.crowd(b))
-	})
-}
-
-// crowd is the number of groups in the requirement's bucket. A blank field is the
-// last choice, since most objects may have it.
-func (i *interest[G]) crowd(r store.Requirement) int {
-	if blank(r) {
-		return math.MaxInt
-	}
-	if b := i.attributes(r.Attribute.Kind).find(r.Attribute, r.Value); b != nil {
-		return b.live
-	}
-	return 0
-}
-
-func (i *interest[G]) obtain(r store.Requirement) *bucket {
-	return i.attributes(r.Attribute.Kind).obtain(r.Attribute, r.Value)
-}
-
-func (i *interest[G]) attributes(kind store.AttributeKind) *attributes {
-	if kind == store.Label {
-		return &i.labels
-	}
-	return &i.fields
-}
-
-func blank(r store.Requirement) bool {
-	return r.Attribute.Kind == store.Field && r.Value == ""
-}
 
 // candidates visits the groups that may match the event: all those whose conversion
 // of it yields an event, and possibly others; each once, in the order in which they
@@ -173,6 +140,7 @@ func (i *interest[G]) gather(o *store.Object) {
 	}
 	i.takeFields(o)
 	i.takeLabels(o.Labels)
+	i.takeExclusions(o)
 }
 
 // takeFields looks up the columns that filters require.
@@ -201,12 +169,26 @@ func (i *interest[G]) takeLabels(set labels.Set) {
 		for _, v := range i.labels.all {
 			if value, ok := set[v.attribute.Name]; ok {
 				i.take(v.table[value])
+				i.take(v.present)
 			}
 		}
 		return
 	}
 	for name, value := range set {
-		i.take(i.labels.find(store.LabelAttribute(name), value))
+		if v := i.labels.byAttribute[store.LabelAttribute(name)]; v != nil {
+			i.take(v.table[value])
+			i.take(v.present)
+		}
+	}
+}
+
+// takeExclusions asks each exclusion that several groups share. The filter of a group
+// that has one to itself is asked as soon.
+func (i *interest[G]) takeExclusions(o *store.Object) {
+	for _, x := range i.exclusions.asked {
+		if x.seen != i.events && (x.live == 1 || x.Meets(o)) {
+			i.take(&x.bucket)
+		}
 	}
 }
 
@@ -221,9 +203,11 @@ func (i *interest[G]) take(b *bucket) {
 }
 
 // sort sorts found into the order of adding, which makes it independent of map
-// iteration. The slots of one bucket are sorted already.
+// iteration, and drops repetitions: a group can be in several buckets. The slots of one
+// bucket are sorted already.
 func (i *interest[G]) sort() {
 	if i.buckets > 1 {
 		slices.SortFunc(i.found, func(a, b *slot) int { return cmp.Compare(a.order, b.order) })
+		i.found = slices.CompactFunc(i.found, func(a, b *slot) bool { return a.order == b.order })
 	}
 }

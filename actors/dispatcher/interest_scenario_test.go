@@ -102,6 +102,14 @@ func (i *interest[G]) describe() string {
 	for _, v := range i.labels.all {
 		tables["label "+v.attribute.Name] = v.table
 	}
+	for _, v := range i.labels.all {
+		if v.present != nil {
+			add(fmt.Sprintf("label %s present:", v.attribute.Name), v.present)
+		}
+	}
+	for _, x := range i.exclusions.asked {
+		add(fmt.Sprintf("exclusion %s, in %d filters:", x, x.filters), &x.bucket)
+	}
 	for kind, table := range tables {
 		for name, b := range table {
 			add(fmt.Sprintf("%s %q:", kind, name), b)

@@ -90,13 +90,21 @@ func TestInterestLeavesNothingBehind(t *testing.T) {
 	var handles []handle
 	for n := range 1000 {
 		f := filter(store.FilterOptions{Prefix: fmt.Sprintf("ns%d", n)})
-		switch n % 4 {
+		switch n % 8 {
+		case 4:
+			f = filter(store.FilterOptions{Labels: fmt.Sprintf("app in (a%d,b%d,c)", n, n)})
+		case 5:
+			f = filter(store.FilterOptions{Labels: fmt.Sprintf("l%d", n%100)})
+		case 6:
+			f = filter(store.FilterOptions{Labels: fmt.Sprintf("app!=%d,!l", n)})
+		case 7:
+			f = filter(store.FilterOptions{Fields: fmt.Sprintf("x!=%d", n%100)})
 		case 0:
 			f = byLabel(fmt.Sprintf("l%d", n), "1")
 		case 1:
 			f = filter(store.FilterOptions{Key: fmt.Sprintf("k%d", n)})
 		case 2:
-			f = filter(store.FilterOptions{Fields: columns[n/4%len(columns)] + "=" + []string{"", "1"}[n/8%2]})
+			f = filter(store.FilterOptions{Fields: columns[n/8%len(columns)] + "=" + []string{"", "1"}[n/16%2]})
 		}
 		handles = append(handles, i.add(f, n))
 	}
@@ -111,6 +119,8 @@ func TestInterestLeavesNothingBehind(t *testing.T) {
 	require.Empty(t, i.fields.byAttribute)
 	require.Empty(t, i.labels.all)
 	require.Empty(t, i.fields.all)
+	require.Empty(t, i.exclusions.byText)
+	require.Empty(t, i.exclusions.asked)
 }
 
 // The index agrees with a scan of all groups, while groups are added and removed at random.
@@ -167,7 +177,7 @@ func mayCare(f *store.Filter, o *store.Object) bool {
 	case f.Key() != "":
 		return f.Key() == o.Key
 	case len(f.Exact()) == 0:
-		return store.HasPrefix(o.Key, f.Prefix())
+		return mayHave(f, o)
 	}
 	return slices.ContainsFunc(f.Exact(), func(r store.Requirement) bool {
 		if r.Attribute.Kind == store.Field {
@@ -178,12 +188,27 @@ func mayCare(f *store.Filter, o *store.Object) bool {
 	})
 }
 
+// mayHave reports whether the object has what a filter that demands no value would be
+// filed under.
+func mayHave(f *store.Filter, o *store.Object) bool {
+	present := f.Present()
+	if f.Prefix() == "" && len(present) == 0 {
+		return true // an exclusion, which is not asked if it is of one group
+	}
+	return f.Prefix() != "" && store.HasPrefix(o.Key, f.Prefix()) ||
+		slices.ContainsFunc(present, func(p store.Presence) bool {
+			value, ok := o.Labels[p.Label]
+			return ok && (len(p.Values) == 0 || slices.Contains(p.Values, value))
+		})
+}
+
 func anyFilter(t *rapid.T) *store.Filter {
 	terms := func(name string, some ...string) string {
 		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(some), 0, 2).Draw(t, name), ",")
 	}
 	opts := store.FilterOptions{
-		Labels: terms("labels", "app=1", "app=2", "app=", "tier=1", "app!=1", "tier", "app in (1,2)"),
+		Labels: terms("labels", "app=1", "app=2", "app=", "tier=1", "app!=1", "tier", "app in (1,2)",
+			"app in (2,3)", "tier in (1,2)", "x", "!x", "app notin (1,2)", "tier!=2", "x>1"),
 		Fields: terms("fields", "node=1", "node=2", "node=", "ns=1", "node!=1"),
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "scope") {
@@ -221,55 +246,4 @@ func TestInterestAskingDoesNotAllocate(t *testing.T) {
 	candidates(i, ev, count)
 	require.Equal(t, 2, asked, "the owner before and the owner after")
 	require.Zero(t, testing.AllocsPerRun(100, func() { candidates(i, ev, count) }))
-}
-
-// crowd is an index of n groups, and a change of an object from owner 6 to
-// owner 7 that has some other attributes too.
-func crowd(n int, filter func(int) *store.Filter) (*interest[int], store.Event) {
-	i := newInterest[int]()
-	for g := range n {
-		i.add(filter(g), g)
-	}
-	o := func(owner string) *store.Object {
-		o := &store.Object{
-			Key:    "ns" + owner + "/pod",
-			Labels: labels.Set{"owner": owner, "owner-" + owner: "yes", "app": "web", "tier": "front", "track": "stable"},
-		}
-		setField(o, "metadata.namespace", "default")
-		setField(o, "metadata.name", "pod-"+owner)
-		setField(o, "spec.nodeName", "n"+owner)
-		return o
-	}
-	return i, store.Event{Type: store.Modified, Revision: 2, Object: o("7"), Prev: o("6")}
-}
-
-func BenchmarkInterest(b *testing.B) {
-	for name, filter := range map[string]func(int) *store.Filter{
-		"5000 label values": func(n int) *store.Filter { return byLabel("owner", fmt.Sprint(n)) },
-		"5000 label names":  func(n int) *store.Filter { return byLabel(fmt.Sprintf("owner-%d", n), "yes") },
-		"5000 field values": func(n int) *store.Filter {
-			return filter(store.FilterOptions{Fields: fmt.Sprintf("spec.nodeName=n%d", n)})
-		},
-		"5000 keys":     func(n int) *store.Filter { return filter(store.FilterOptions{Key: fmt.Sprintf("ns%d/pod", n)}) },
-		"5000 prefixes": func(n int) *store.Filter { return filter(store.FilterOptions{Prefix: fmt.Sprintf("ns%d/", n)}) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			i, ev := crowd(5000, filter)
-			asked := 0
-			b.ReportAllocs()
-			for b.Loop() {
-				candidates(i, ev, func(int) { asked++ })
-			}
-			b.ReportMetric(float64(asked)/float64(b.N), "asked/op")
-		})
-	}
-}
-
-func BenchmarkInterestAddRemove(b *testing.B) {
-	i, _ := crowd(5000, func(n int) *store.Filter { return byLabel("owner", fmt.Sprint(n%10)) })
-	f := byLabel("owner", "7")
-	b.ReportAllocs()
-	for b.Loop() {
-		i.remove(i.add(f, 0))
-	}
 }
