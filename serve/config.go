@@ -33,6 +33,10 @@ type Config struct {
 	Hosts []string
 	// Limits bounds what clients can take.
 	Limits Limits
+	// WebSocket has watches sent as messages to clients that ask for it: what
+	// websocket.New of package serve/websocket returns. Nil means that such requests
+	// are answered like others.
+	WebSocket Upgrader
 	// Version is the gitVersion that /version tells; "" means [ProtocolVersion].
 	Version string
 	// Metrics is told of each request and of each event of a watch; nil means that

@@ -39,6 +39,11 @@
 // read holds up itself alone, until a write makes no progress for
 // [Limits].WriteStall.
 //
+// # Forms of a watch
+//
+// A watch is a stream of JSON, a frame a line; Server-Sent Events if the client
+// accepts them; and with package serve/websocket a WebSocket, a message a frame.
+//
 // # Errors of a watch
 //
 // A watch ends cleanly at its deadline. It ends with an ERROR event when it cannot

@@ -24,6 +24,7 @@ type frames struct {
 	// initialEnd: the client asked to be told where the initial state ends.
 	initialEnd bool
 	metrics    WatchMetrics
+	messages   *messages // nil unless the connection was upgraded
 }
 
 // event returns the JSON of an event's object.
@@ -75,9 +76,12 @@ func (f *frames) bookmark(ev *store.Event) ([]byte, error) {
 // send writes one frame. Nothing is copied but into the connection's buffer.
 func (f *frames) send(eventType string, object []byte, revision engine.Revision) {
 	before := f.c.w.bytes
-	if f.c.shape == sse {
+	switch {
+	case f.messages != nil:
+		f.messages.send(eventType, object)
+	case f.c.shape == sse:
 		f.serverSentEvent(eventType, object, revision)
-	} else {
+	default:
 		f.c.write(fmt.Appendf(nil, `{"type":%q,"object":`, eventType))
 		f.c.write(object)
 		f.c.write(frameEnd)
@@ -102,11 +106,14 @@ var (
 	comment  = []byte(":\n\n")
 )
 
-// alive sends what keeps proxies from closing a quiet connection.
+// alive sends what keeps proxies from closing a quiet connection, unless something
+// else does.
 func (f *frames) alive() {
-	if f.c.shape == sse {
+	switch {
+	case f.messages != nil:
+	case f.c.shape == sse:
 		f.c.write(comment)
-		return
+	default:
+		f.c.write(newline)
 	}
-	f.c.write(newline)
 }

@@ -19,7 +19,12 @@ func (c *call) guard() error {
 	if err := c.origins.Check(c.r); err != nil {
 		return apierrors.NewForbidden(schema.GroupResource{}, "", err)
 	}
-	return nil
+	if c.cfg.WebSocket == nil {
+		return nil
+	}
+	var err error
+	c.upgrades, err = c.cfg.WebSocket.Wants(c.r)
+	return err
 }
 
 // knownHost reports whether a Host header is one of the server's. Addresses are:

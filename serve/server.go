@@ -93,6 +93,7 @@ type call struct {
 	resource registry.Resource
 	info     *registry.Info
 	warnings warnings
+	upgrades bool  // the client asks for messages
 	end      error // of a watch
 
 	began   time.Time

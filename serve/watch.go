@@ -40,15 +40,29 @@ func (c *call) watch() error {
 		return err
 	}
 	defer w.stream.Stop()
+	if err := w.begin(cancel); err != nil {
+		return err
+	}
+	defer w.close()
 	w.metrics = c.metrics().Watching(c.endpoint())
 	defer w.metrics.Ended()
+	w.end(w.pump(ctx))
+	return nil
+}
+
+// begin answers that there is a watch.
+func (w *watching) begin(cancel context.CancelCauseFunc) (err error) {
+	c := w.c
+	if c.upgrades {
+		w.messages, err = c.upgrade(cancel)
+		return err
+	}
 	c.w.Header().Set("Content-Type", jsonType)
 	if c.shape == sse {
 		c.w.Header().Set("Content-Type", sseType)
 	}
 	c.w.WriteHeader(http.StatusOK)
 	w.flush()
-	w.end(w.pump(ctx))
 	return nil
 }
 
@@ -103,9 +117,6 @@ func (w *watching) options(o *listOptions) engine.WatchOptions {
 	return opts
 }
 
-// flush sends what was written.
-func (w *watching) flush() { _ = http.NewResponseController(w.c.w).Flush() }
-
 // pump sends batches until the stream ends, and returns why.
 func (w *watching) pump(ctx context.Context) error {
 	for {
@@ -113,7 +124,7 @@ func (w *watching) pump(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.c.extend()
+		w.extend()
 		for i := range events {
 			if err := w.sendEvent(&events[i]); err != nil {
 				return err
@@ -135,8 +146,7 @@ func (w *watching) sendEvent(ev *store.Event) error {
 		return nil
 	}
 	if ev.Marks&store.InitialEnd != 0 {
-		w.initial = false
-		w.metrics.Synced(time.Since(w.c.began))
+		w.synced()
 	}
 	if !w.bookmarks {
 		w.alive()
@@ -158,8 +168,15 @@ func (w *watching) end(err error) {
 		c.end = context.Cause(c.r.Context()) // the client is gone
 		return
 	}
+	if errors.Is(err, errClientGone) {
+		c.end = err
+		return
+	}
 	if !errors.Is(err, engine.ErrDeadline) {
 		c.end = err
+	}
+	if w.messages != nil {
+		w.messages.goingAway = errors.Is(err, errShuttingDown)
 	}
 	var status *statusError
 	switch {
@@ -176,7 +193,7 @@ func (w *watching) end(err error) {
 	if err != nil {
 		return // cannot happen: a Status is strings and numbers
 	}
-	c.extend()
+	w.extend()
 	w.send("ERROR", text, 0)
 	w.flush()
 }

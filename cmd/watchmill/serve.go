@@ -17,6 +17,7 @@ type serveCommand struct {
 	TLSCert           string   `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server."`
 	TLSKey            string   `name:"tls-key" placeholder:"FILE" help:"Private key of the certificate."`
 	Metrics           bool     `help:"Answer /metrics, for Prometheus, at the address of --listen; users with tokens may get it, if there are tokens."`
+	Origin            []string `placeholder:"URL" help:"An origin, such as https://console.example.com, whose pages may watch over WebSocket."`
 	Host              []string `placeholder:"NAME" help:"A name that clients may call the server by, beside addresses and localhost."`
 }
 
@@ -24,7 +25,7 @@ type serveCommand struct {
 func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 	return server.Run(ctx, server.Options{
 		Listen: c.Listen, CRDs: c.CRD, Data: c.Data, Upstream: c.Upstream, UpstreamTokenFile: c.UpstreamTokenFile, Kubeconfig: c.Kubeconfig,
-		TokenFile: c.TokenFile, CertFile: c.TLSCert, KeyFile: c.TLSKey, Hosts: c.Host, Metrics: c.Metrics,
+		TokenFile: c.TokenFile, CertFile: c.TLSCert, KeyFile: c.TLSKey, Hosts: c.Host, Metrics: c.Metrics, Origins: c.Origin,
 		Out: t.stdout, Log: t.stderr,
 	})
 }

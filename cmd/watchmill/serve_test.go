@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
@@ -147,6 +148,18 @@ func TestServe_ShowsMetricsIfAsked(t *testing.T) {
 	require.Equal(t, 404, code)
 }
 
+func TestServe_WatchesOverWebSocket(t *testing.T) {
+	url, stop := serving(t, server.Options{Data: "memory", Origins: []string{"https://console.example.com"}})
+	for origin, want := range map[string]int{"https://console.example.com": 101, "https://evil.example.com": 403} {
+		conn, resp, err := websocket.Dial(t.Context(), url+inDefault+"?watch=1", &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}}})
+		require.Equal(t, want, resp.StatusCode, "%s: %v", origin, err)
+		if conn != nil {
+			defer conn.CloseNow()
+		}
+	}
+	stop()
+}
+
 // A replica serves what its origin does, and passes writes on.
 func TestServe_UpstreamIsAReplica(t *testing.T) {
 	origin, stopOrigin := serving(t, server.Options{Data: "memory"})
@@ -198,6 +211,7 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"beside --upstream":              {"--upstream", "http://127.0.0.1:1", "--crd", manifests, "--data", "bolt:x"},
 		"remote.Config.URL":              {"--upstream", "here"},
 		"has no token":                   {"--upstream", "http://127.0.0.1:1", "--upstream-token-file", empty},
+		"websocket.Options.Origins":      {"--crd", manifests, "--origin", "*"},
 		"others can reach":               {"--crd", manifests, "--listen", "0.0.0.0:0"},
 		"host:port":                      {"--crd", manifests, "--listen", "here"},
 		"--tls-cert":                     {"--crd", manifests, "--tls-cert", empty, "--tls-key", empty},

@@ -14,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/serve/websocket"
 )
 
 // Options are the flags of the command.
@@ -32,6 +33,8 @@ type Options struct {
 	TokenFile, CertFile, KeyFile string
 	// Hosts are names that clients may call the server by.
 	Hosts []string
+	// Origins are those whose pages may watch over WebSocket.
+	Origins []string
 	// Metrics: answer /metrics, for Prometheus.
 	Metrics bool
 	// Limits are the server's.
@@ -88,14 +91,17 @@ func Run(ctx context.Context, opts Options) (err error) {
 	return errors.Join(server.ListenAndServe(listening, listen), unwritten)
 }
 
-// secure sets users and TLS, and returns a token that a kubeconfig can have.
+// secure sets users, origins and TLS, and returns a token that a kubeconfig can have.
 func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (token string, err error) {
+	if cfg.WebSocket, err = websocket.New(websocket.Options{Origins: o.Origins}); err != nil {
+		return "", fmt.Errorf("--origin: %w", err)
+	}
 	if o.TokenFile != "" {
 		users, first, err := readTokens(o.TokenFile)
 		if err != nil {
 			return "", err
 		}
-		cfg.Authenticate, token = serve.BearerTokens(users), first
+		cfg.Authenticate, token = websocket.Tokens(serve.BearerTokens(users)), first
 	}
 	if o.CertFile == "" && o.KeyFile == "" {
 		return token, nil

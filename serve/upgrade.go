@@ -1,0 +1,104 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Upgrader has watches sent as messages, one an event, to clients that ask for it;
+// package serve/websocket has one. Its methods are safe for concurrent use.
+type Upgrader interface {
+	// Wants reports whether a request asks for messages. An error refuses the request;
+	// it is an *errors.StatusError of k8s.io/apimachinery/pkg/api/errors.
+	Wants(r *http.Request) (bool, error)
+	// Upgrade answers the request and takes over its connection. It calls gone, on any
+	// goroutine and at any time until Close returns, if the client has left. After an
+	// error it has answered, too.
+	Upgrade(w http.ResponseWriter, r *http.Request, gone func(error)) (Messages, error)
+}
+
+// Messages is the connection of one watch. Its methods are called one after the
+// other.
+type Messages interface {
+	// Send sends a text message. It blocks until the connection has taken it or ctx is
+	// done, which ends the connection. The text may be changed afterwards.
+	Send(ctx context.Context, text []byte) error
+	// Close ends the connection and returns when nothing of it is left, which takes a
+	// few seconds at most. goingAway: the server shuts down.
+	Close(goingAway bool)
+}
+
+// errClientGone ends a watch whose client has closed its connection, or takes
+// nothing.
+var errClientGone = errors.New("the client is gone")
+
+// messages is where the events of an upgraded watch go.
+type messages struct {
+	to        Messages
+	c         *call
+	gone      func(error)
+	text      []byte // of the last message, for its memory
+	goingAway bool
+}
+
+// upgrade turns the request into a stream of messages.
+func (c *call) upgrade(cancel context.CancelCauseFunc) (*messages, error) {
+	gone := func(err error) { cancel(fmt.Errorf("%w: %w", errClientGone, err)) }
+	to, err := c.cfg.WebSocket.Upgrade(c.w, c.r, gone)
+	if err != nil {
+		return nil, err
+	}
+	return &messages{to: to, c: c, gone: gone}, nil
+}
+
+// send sends one event.
+func (m *messages) send(eventType string, object []byte) {
+	m.text = append(fmt.Appendf(m.text[:0], `{"type":%q,"object":`, eventType), object...)
+	m.text = append(m.text, '}')
+	ctx, cancel := context.WithTimeout(context.Background(), m.c.limits.WriteStall)
+	defer cancel()
+	if err := m.to.Send(ctx, m.text); err != nil {
+		m.c.w.stalled = m.c.w.stalled || errors.Is(ctx.Err(), context.DeadlineExceeded)
+		m.gone(err)
+		return
+	}
+	m.c.w.bytes += int64(len(m.text))
+	if cap(m.text) > keptMessage {
+		m.text = nil
+	}
+}
+
+// keptMessage is the largest message whose memory is kept for the next.
+const keptMessage = 64 << 10
+
+// extend gives the client time to take what is written next. Messages have a limit
+// each.
+func (w *watching) extend() {
+	if w.messages == nil {
+		w.c.extend()
+	}
+}
+
+// flush sends what was written.
+func (w *watching) flush() {
+	if w.messages == nil {
+		// That the client is gone ends the request's context.
+		_ = http.NewResponseController(w.c.w).Flush()
+	}
+}
+
+// close ends the connection of an upgraded watch.
+func (w *watching) close() {
+	if w.messages != nil {
+		w.messages.to.Close(w.messages.goingAway)
+	}
+}
+
+// synced notes that the initial state is complete.
+func (w *watching) synced() {
+	w.initial = false
+	w.metrics.Synced(time.Since(w.c.began))
+}

@@ -1,0 +1,104 @@
+package websocket
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// connection is the connection of one watch.
+type connection struct {
+	socket *websocket.Conn
+	gone   func(error)
+	every  time.Duration // between pings
+	answer time.Duration // the longest that a ping waits
+	timer  *time.Timer   // of the next ping
+
+	mu     sync.Mutex
+	closed bool
+	left   bool           // the client is gone, or does not answer
+	others sync.WaitGroup // the reader, and a ping that is being sent
+}
+
+func newConnection(socket *websocket.Conn, u *Upgrader, gone func(error)) *connection {
+	c := &connection{socket: socket, gone: gone, every: u.ping, answer: u.pong}
+	c.others.Go(c.read)
+	c.mu.Lock() // a ping finds the timer
+	c.timer = time.AfterFunc(c.every, c.ping)
+	c.mu.Unlock()
+	return c
+}
+
+// read ignores what the client sends, and sees when it leaves. It is what lets the
+// answers to pings in.
+func (c *connection) read() {
+	for {
+		_, message, err := c.socket.Reader(context.Background()) // until the connection is closed
+		if err == nil {
+			_, err = io.Copy(io.Discard, message)
+		}
+		if err != nil {
+			c.leave(err)
+			return
+		}
+	}
+}
+
+// leave notes that the client is gone.
+func (c *connection) leave(err error) {
+	c.mu.Lock()
+	c.left = true
+	c.mu.Unlock()
+	c.gone(err)
+}
+
+// ping sees whether the client is still there. It runs on a goroutine of its own
+// while it waits, and on none between.
+func (c *connection) ping() {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	c.others.Add(1)
+	c.mu.Unlock()
+	defer c.others.Done()
+	ctx, cancel := context.WithTimeout(context.Background(), c.answer)
+	defer cancel()
+	if err := c.socket.Ping(ctx); err != nil {
+		c.leave(err)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.timer.Reset(c.every)
+	}
+}
+
+// Send sends one event.
+func (c *connection) Send(ctx context.Context, text []byte) error {
+	return c.socket.Write(ctx, websocket.MessageText, text)
+}
+
+// Close ends the connection. A client that is there has five seconds to answer. What
+// goes wrong now matters to neither side.
+func (c *connection) Close(goingAway bool) {
+	c.mu.Lock()
+	c.closed = true
+	left := c.left
+	c.timer.Stop()
+	c.mu.Unlock()
+	switch {
+	case left:
+		_ = c.socket.CloseNow()
+	case goingAway:
+		_ = c.socket.Close(websocket.StatusGoingAway, "")
+	default:
+		_ = c.socket.Close(websocket.StatusNormalClosure, "")
+	}
+	c.others.Wait()
+}

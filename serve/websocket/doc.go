@@ -1,0 +1,40 @@
+// Package websocket lets browsers, and whatever else prefers it, watch over
+// WebSocket. It is a leaf: package serve does not need it, and only programs that
+// import it depend on a WebSocket library.
+//
+//	upgrader, err := websocket.New(websocket.Options{Origins: []string{"https://console.example.com"}})
+//	server, err := serve.New(serve.Config{Resources: kinds, WebSocket: upgrader})
+//
+//	new WebSocket("wss://HOST/apis/example.com/v1/widgets?watch=1").onmessage = (m) => JSON.parse(m.data)
+//
+// # What is sent
+//
+// The request is that of any watch, with the same parameters, limits and refusals: what
+// is wrong is answered before the upgrade, with a Status. Each event is one text
+// message, {"type":…,"object":…}. What the client sends is ignored, up to 32 KiB a
+// message. The connection is closed
+//
+//	1000  at the watch's deadline, or after an ERROR event
+//	1001  when the server shuts down: connect again
+//
+// # Subprotocols
+//
+// They have no meaning for a watch. A client that offers some gets the first of them,
+// since browsers insist on one. A browser cannot send headers: [Tokens] takes the
+// bearer token from a subprotocol, as the Kubernetes API server does.
+//
+// # Security
+//
+// A page of another origin can open a WebSocket and read from it; so the origin is
+// checked as for a write. Requests without an origin are of no browser.
+//
+// # Clients that are gone
+//
+// Each connection is pinged; one that does not answer is closed. One that takes
+// nothing is cut off after [serve.Limits].WriteStall, and holds up no other.
+//
+// # Cost
+//
+// A watch has two goroutines, that of its request and one that reads, and the
+// memory of their stacks and of 8 KiB of buffers.
+package websocket

@@ -1,0 +1,160 @@
+package websocket
+
+import (
+	"cmp"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/serve"
+)
+
+// Options says which clients may connect. The zero value is good.
+type Options struct {
+	// Origins are those whose pages may watch beside the server's own, such as
+	// https://console.example.com. They are compared exactly.
+	Origins []string
+	// Ping is how often a connection is pinged, and Pong how long it may take to
+	// answer: 30 s and 15 s.
+	Ping, Pong time.Duration
+}
+
+// Upgrader is the [serve.Upgrader] over WebSocket. It is safe for concurrent use.
+type Upgrader struct {
+	origins    *http.CrossOriginProtection
+	ping, pong time.Duration
+}
+
+var _ serve.Upgrader = (*Upgrader)(nil)
+
+// New returns an upgrader. The error is an [*engine.ConfigError].
+func New(options Options) (*Upgrader, error) {
+	u := &Upgrader{
+		origins: http.NewCrossOriginProtection(),
+		ping:    cmp.Or(options.Ping, 30*time.Second), pong: cmp.Or(options.Pong, 15*time.Second),
+	}
+	if u.ping < 0 || u.pong < 0 {
+		return nil, &engine.ConfigError{Field: "websocket.Options.Ping and Pong", Problem: "must not be negative; zero means the default"}
+	}
+	for _, origin := range options.Origins {
+		if err := u.origins.AddTrustedOrigin(origin); err != nil {
+			return nil, &engine.ConfigError{Field: "websocket.Options.Origins", Problem: fmt.Sprintf("has %q: give scheme://host[:port]", origin)}
+		}
+	}
+	return u, nil
+}
+
+// Wants reports whether a request is a handshake. It refuses one of a foreign
+// origin, and one that cannot be completed.
+func (u *Upgrader) Wants(r *http.Request) (bool, error) {
+	if !asks(r) {
+		return false, nil
+	}
+	written := r.WithContext(r.Context())
+	written.Method = http.MethodPost // what is read by a foreign page is as bad as what is written
+	if err := u.origins.Check(written); err != nil {
+		return false, apierrors.NewForbidden(schema.GroupResource{}, "", err)
+	}
+	keys := r.Header.Values("Sec-Websocket-Key")
+	if r.Method != http.MethodGet || r.Header.Get("Sec-Websocket-Version") != "13" || len(keys) != 1 || !isKey(keys[0]) {
+		return false, apierrors.NewBadRequest("the WebSocket handshake is not valid: it is a GET with Sec-WebSocket-Version 13 and a Sec-WebSocket-Key")
+	}
+	if _, _, err := protocols(r); err != nil {
+		return false, apierrors.NewBadRequest(err.Error())
+	}
+	return true, nil
+}
+
+// asks reports whether a request asks for an upgrade to WebSocket.
+func asks(r *http.Request) bool {
+	return r.ProtoMajor == 1 && r.ProtoAtLeast(1, 1) && hasToken(r.Header, "Connection", "upgrade") && hasToken(r.Header, "Upgrade", "websocket")
+}
+
+func hasToken(h http.Header, name, token string) bool {
+	for one := range strings.SplitSeq(strings.Join(h.Values(name), ","), ",") {
+		if strings.EqualFold(strings.TrimSpace(one), token) {
+			return true
+		}
+	}
+	return false
+}
+
+// isKey reports whether a key is 16 bytes in base64.
+func isKey(key string) bool {
+	bytes, err := base64.StdEncoding.DecodeString(strings.TrimSpace(key))
+	return err == nil && len(bytes) == 16
+}
+
+// tokenProtocol is how a subprotocol begins that holds a bearer token.
+const tokenProtocol = "base64url.bearer.authorization.k8s.io."
+
+// protocols returns the first subprotocol that a client offers, and the bearer token
+// among them; both may be empty.
+func protocols(r *http.Request) (first, token string, err error) {
+	for one := range strings.SplitSeq(strings.Join(r.Header.Values("Sec-Websocket-Protocol"), ","), ",") {
+		one = strings.TrimSpace(one)
+		encoded, isToken := strings.CutPrefix(one, tokenProtocol)
+		switch {
+		case !isToken:
+			first = cmp.Or(first, one)
+			continue
+		case token != "":
+			return "", "", errors.New("the subprotocols have more than one token")
+		}
+		text, err := base64.RawURLEncoding.DecodeString(encoded)
+		if err != nil || len(text) == 0 {
+			return "", "", errors.New("the subprotocols have a token that is not in base64url")
+		}
+		token = string(text)
+	}
+	if token != "" && first == "" {
+		return "", "", errors.New("the subprotocols have nothing but a token: offer another one, which the server can choose")
+	}
+	return first, token, nil
+}
+
+// Tokens returns a function for [serve.Config].Authenticate that knows users as next
+// does, and takes the bearer token of a handshake from its subprotocols, where a
+// browser can put it, if there is no Authorization header:
+//
+//	new WebSocket(url, ["base64url.bearer.authorization.k8s.io." + base64url(token), "watch"])
+func Tokens(next func(*http.Request) (serve.User, error)) func(*http.Request) (serve.User, error) {
+	return func(r *http.Request) (serve.User, error) {
+		if !asks(r) || r.Header.Get("Authorization") != "" {
+			return next(r)
+		}
+		_, token, err := protocols(r)
+		if err != nil || token == "" {
+			return next(r)
+		}
+		with := r.WithContext(r.Context())
+		with.Header = r.Header.Clone()
+		with.Header.Set("Authorization", "Bearer "+token)
+		return next(with)
+	}
+}
+
+// Upgrade answers a handshake.
+func (u *Upgrader) Upgrade(w http.ResponseWriter, r *http.Request, gone func(error)) (serve.Messages, error) {
+	first, _, err := protocols(r)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	options := &websocket.AcceptOptions{InsecureSkipVerify: true} // Wants has checked the origin, and by the scheme, too
+	if first != "" {
+		options.Subprotocols = []string{first}
+	}
+	socket, err := websocket.Accept(w, r, options)
+	if err != nil {
+		return nil, err
+	}
+	return newConnection(socket, u, gone), nil
+}

@@ -1,0 +1,262 @@
+package websocket_test
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	library "github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/serve/websocket"
+)
+
+func TestWatch_EachEventIsATextMessage(t *testing.T) {
+	s := newServer(t, websocket.Options{})
+	from := s.create("a", 0)
+	w := s.watch("?watch=1&allowWatchBookmarks=1&sendInitialEvents=1&resourceVersionMatch=NotOlderThan")
+	w.expect("ADDED a", "BOOKMARK")
+	resumed := s.watch("?watch=1&resourceVersion=" + from)
+	s.create("b", 100_000)
+	w.expect("ADDED b")
+	resumed.expect("ADDED b")
+	table := s.watch("?watch=1", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	kind, text, err := table.conn.Read(table.ctx)
+	require.NoError(t, err)
+	require.Equal(t, library.MessageText, kind)
+	require.Contains(t, string(text), `"columnDefinitions"`)
+	require.Equal(t, 3, s.handler.Stats().Watches)
+}
+
+// What is wrong is answered before the upgrade, as for any watch.
+func TestWatch_RefusalsAreStatuses(t *testing.T) {
+	s := newServer(t, websocket.Options{}, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.WatchesPerUser = 1
+	})
+	s.create("a", 0)
+	for query, want := range map[string]string{
+		"?watch=1&labelSelector=a%3D%3D%3Db":   "400 BadRequest",
+		"?watch=1&resourceVersion=1":           "410 Expired",
+		"?watch=1&sendInitialEvents=1":         "422 Invalid",
+		"?watch=1&resourceVersion=x":           "400 BadRequest",
+		"?watch=1&fieldSelector=spec.none%3Da": "400 BadRequest",
+		"/a/none?watch=1":                      "404 NotFound",
+		"?watch=1&sendInitialEvents=1&resourceVersionMatch=NotOlderThan&resourceVersion=0&limit=three": "400 BadRequest",
+	} {
+		status := s.refused(query)
+		require.Equal(t, want, fmt.Sprintf("%d %s", status.Code, status.Reason), query)
+	}
+	s.watch("?watch=1").expect("ADDED a")
+	status := s.refused("?watch=1")
+	require.Equal(t, "429 TooManyRequests 1", fmt.Sprintf("%d %s %d", status.Code, status.Reason, status.Details.RetryAfterSeconds))
+}
+
+func TestOrigin_ForeignPagesAreRefused(t *testing.T) {
+	s := newServer(t, websocket.Options{Origins: []string{"https://console.example.com"}})
+	host := strings.TrimPrefix(s.url, "http://")
+	for origin, want := range map[string]int32{
+		"https://evil.example.com": 403, "https://console.example.com.evil.com": 403, "http://console.example.com": 403,
+		"null": 403, "https://evilconsole.example.com": 403, "https://console.example.com:8443": 403, "://": 403,
+	} {
+		require.Equal(t, want, s.refused("?watch=1", "Origin", origin).Code, origin)
+	}
+	require.Equal(t, int32(403), s.refused("?watch=1", "Sec-Fetch-Site", "cross-site").Code)
+	require.Equal(t, int32(400), s.refused("?watch=1", "Host", "evil.example.com").Code, "DNS that was rebound")
+	s.create("a", 0)
+	for _, origin := range []string{"", "http://" + host, "https://console.example.com"} {
+		s.watch("?watch=1", "Origin", origin).expect("ADDED a")
+	}
+}
+
+func TestProtocols_FirstIsChosenAndTokensAreTaken(t *testing.T) {
+	s := newServer(t, websocket.Options{}, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Authenticate = websocket.Tokens(serve.BearerTokens(map[string]serve.User{"secret": {Name: "alice"}}))
+	})
+	s.create("a", 0)
+	token := func(text string) string {
+		return "base64url.bearer.authorization.k8s.io." + base64.RawURLEncoding.EncodeToString([]byte(text))
+	}
+	const name = "Sec-WebSocket-Protocol"
+	w := s.watch("?watch=1", name, token("secret"), name, "base64.binary.k8s.io", name, "other")
+	w.expect("ADDED a")
+	require.Equal(t, "base64.binary.k8s.io", w.conn.Subprotocol())
+	require.Empty(t, s.watch("?watch=1", "Authorization", "Bearer secret").conn.Subprotocol())
+	for want, headers := range map[string][]string{
+		"401 no token":     {},
+		"401 a wrong one":  {name, token("wrong"), name, "watch"},
+		"400 alone":        {name, token("secret")},
+		"400 two":          {name, token("secret"), name, token("secret"), name, "watch"},
+		"400 no base64url": {name, "base64url.bearer.authorization.k8s.io.???", name, "watch"},
+		"401 beside a header, which is what counts": {name, token("secret"), name, "watch", "Authorization", "Bearer wrong"},
+	} {
+		require.Equal(t, want[:3], fmt.Sprint(s.refused("?watch=1", headers...).Code), want)
+	}
+	resp, err := http.Get(s.url + widgets)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	require.Equal(t, 401, resp.StatusCode, "requests that are no handshakes")
+}
+
+func TestHandshake_MalformedOnesAreRefused(t *testing.T) {
+	s := newServer(t, websocket.Options{})
+	for name, headers := range map[string]string{
+		"version": "Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n",
+		"no key":  "Sec-WebSocket-Version: 13\r\n",
+		"a short": "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAA\r\n",
+		"two":     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n",
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		require.NoError(t, err)
+		fmt.Fprintf(conn, "GET %s?watch=1 HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n%s\r\n", widgets, headers)
+		line := make([]byte, len("HTTP/1.1 400"))
+		_, err = conn.Read(line)
+		require.NoError(t, err)
+		require.Equal(t, "HTTP/1.1 400", string(line), name)
+		require.NoError(t, conn.Close())
+	}
+}
+
+func TestEnd_DeadlineClosesNormally(t *testing.T) {
+	s := newServer(t, websocket.Options{})
+	s.watch("?watch=1&timeoutSeconds=1").expect("closed 1000")
+	require.NoError(t, (<-s.ended).End)
+}
+
+// A client that is too slow for the window is told so, as over HTTP, and closed.
+func TestEnd_ReasonsAreErrorEvents(t *testing.T) {
+	s := newServer(t, websocket.Options{}, func(w *registry.Config[Widget], _ *serve.Config) {
+		w.Engine.Window.MaxEvents, w.Engine.Window.MinAge = 8, 1
+	})
+	w := s.watch("?watch=1&resourceVersion=" + s.create("a", 0))
+	for i := range 500 { // far more than a connection's buffers take; the window moves on
+		s.create(fmt.Sprint("w", i), 100_000)
+	}
+	last := ""
+	for got := w.next(); !strings.HasPrefix(got, "closed"); got = w.next() {
+		last = got
+	}
+	require.Equal(t, "ERROR", last)
+	require.ErrorIs(t, (<-s.ended).End, engine.ErrExpired)
+}
+
+func TestEnd_ShutdownClosesAsGoingAway(t *testing.T) {
+	s := newServer(t, websocket.Options{}, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
+	})
+	s.create("a", 0)
+	var all []*client
+	for range 20 {
+		w := s.watch("?watch=1&resourceVersionMatch=NotOlderThan&sendInitialEvents=1&allowWatchBookmarks=1")
+		w.expect("ADDED a", "BOOKMARK")
+		all = append(all, w)
+	}
+	down := make(chan error, 1)
+	go func() { down <- s.handler.Shutdown(t.Context()) }()
+	for _, w := range all {
+		w.expect("closed 1001")
+	}
+	require.NoError(t, <-down)
+	require.Zero(t, s.handler.Stats().Watches)
+	require.Equal(t, int32(429), s.refused("?watch=1").Code)
+}
+
+func TestClient_ThatGoesAwayLeavesNothing(t *testing.T) {
+	s := newServer(t, websocket.Options{})
+	s.create("a", 0)
+	polite, rude := s.watch("?watch=1"), s.watch("?watch=1")
+	polite.expect("ADDED a")
+	rude.expect("ADDED a")
+	require.NoError(t, polite.conn.Close(library.StatusNormalClosure, ""))
+	require.ErrorContains(t, (<-s.ended).End, "gone")
+	require.NoError(t, rude.conn.CloseNow())
+	require.ErrorContains(t, (<-s.ended).End, "gone")
+	require.Zero(t, s.handler.Stats().Watches)
+}
+
+func TestClient_WhatItSaysIsIgnored(t *testing.T) {
+	s := newServer(t, websocket.Options{})
+	s.create("a", 0)
+	w := s.watch("?watch=1")
+	for _, kind := range []library.MessageType{library.MessageText, library.MessageBinary} {
+		require.NoError(t, w.conn.Write(w.ctx, kind, []byte(strings.Repeat("x", 10_000))))
+	}
+	w.expect("ADDED a")
+	s.create("b", 0)
+	w.expect("ADDED b")
+	_ = w.conn.Write(w.ctx, library.MessageText, []byte(strings.Repeat("x", 100_000))) // it is cut off within it
+	require.ErrorContains(t, (<-s.ended).End, "gone")
+}
+
+// A client that takes nothing is cut off, and holds up no other.
+func TestClient_ThatNeverReads(t *testing.T) {
+	s := newServer(t, websocket.Options{}, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.WriteStall = 50 * time.Millisecond
+	})
+	s.watch("?watch=1") // whose events are not read
+	other := s.watch("?watch=1&fieldSelector=metadata.name%3Dlast")
+	for i := 0; ; i++ {
+		s.create(fmt.Sprint("w", i), 200_000)
+		select {
+		case e := <-s.ended:
+			require.ErrorContains(t, e.End, "gone")
+			s.create("last", 0)
+			other.expect("ADDED last")
+			require.Equal(t, 1, s.handler.Stats().Watches)
+			return
+		default:
+		}
+	}
+}
+
+// A connection whose other end has gone without a word is found out.
+func TestPing_ClientThatDoesNotAnswerIsClosed(t *testing.T) {
+	s := newServer(t, websocket.Options{Ping: time.Millisecond, Pong: 20 * time.Millisecond})
+	s.watch("?watch=1") // it answers nothing, since it does not read
+	require.ErrorContains(t, (<-s.ended).End, "ping")
+}
+
+func TestPing_ClientThatAnswersGoesOn(t *testing.T) {
+	pinged := make(chan struct{}, 10)
+	s := newServer(t, websocket.Options{Ping: time.Millisecond})
+	s.create("a", 0)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	conn, _, err := library.Dial(ctx, s.url+widgets+"?watch=1", &library.DialOptions{OnPingReceived: func(context.Context, []byte) bool {
+		select {
+		case pinged <- struct{}{}:
+		default:
+		}
+		return true
+	}})
+	require.NoError(t, err)
+	defer conn.CloseNow()
+	_, _, err = conn.Read(ctx)
+	require.NoError(t, err)
+	read := make(chan error, 1)
+	go func() {
+		_, _, err := conn.Read(ctx)
+		read <- err
+	}()
+	for range 10 {
+		<-pinged
+	}
+	s.create("b", 0)
+	require.NoError(t, <-read)
+}
+
+func TestNew_RefusesWhatCannotBe(t *testing.T) {
+	for _, o := range []websocket.Options{
+		{Origins: []string{"console.example.com"}}, {Origins: []string{"*"}}, {Origins: []string{"https://a.example.com/path"}}, {Ping: -1}, {Pong: -1},
+	} {
+		_, err := websocket.New(o)
+		require.ErrorIs(t, err, engine.ErrConfig, "%+v", o)
+	}
+}
