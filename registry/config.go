@@ -34,6 +34,11 @@ type Config[T any] struct {
 	// send nothing else. Bodies of deletions, which are DeleteOptions, go through them,
 	// too. They are pure, and are given what clients send.
 	Decoders map[string]func(body []byte) ([]byte, error)
+	// Apply makes the kind's server-side apply, which records in
+	// metadata.managedFields which manager owns which field; nil means that there is
+	// none, and no record. apply.New of package registry/apply is one. It is called
+	// once, with the kind's schema; a replica has no use for it.
+	Apply func(kind Kind, schema json.RawMessage) (Applier, error)
 	// Engine says how the objects are held: Backend, Host, Window and so on. Key,
 	// Labels, Fields and Equal are the store's and must be left out.
 	Engine engine.Config[T]

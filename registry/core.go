@@ -25,6 +25,8 @@ type core struct {
 	now     func() time.Time
 	// forwarder takes the writes in place of storage if the store is a replica.
 	forwarder Forwarder
+	// applier is nil if there is no server-side apply.
+	applier Applier
 }
 
 // reads is an engine as the core sees it.

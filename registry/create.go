@@ -12,7 +12,7 @@ import (
 
 // create stores a draft with defaults in the namespace.
 func (c *core) create(ctx context.Context, draft *store.Object, namespace string, opts WriteOptions) (*store.Object, error) {
-	if err := c.begin(ctx, draft, namespace, opts.DryRun); err != nil {
+	if err := c.begin(ctx, draft, namespace, &opts); err != nil {
 		return nil, err
 	}
 	m := c.meta(draft)
@@ -30,7 +30,7 @@ func (c *core) create(ctx context.Context, draft *store.Object, namespace string
 }
 
 // begin takes a creation through all that happens once, before the name is known.
-func (c *core) begin(ctx context.Context, draft *store.Object, namespace string, dryRun bool) error {
+func (c *core) begin(ctx context.Context, draft *store.Object, namespace string, opts *WriteOptions) error {
 	m := c.meta(draft)
 	if m.GetResourceVersion() != "" {
 		return badRequest("resourceVersion should not be set on objects to be created")
@@ -43,7 +43,8 @@ func (c *core) begin(ctx context.Context, draft *store.Object, namespace string,
 	if c.kind.Status {
 		c.layout.takeStatus(draft, nil)
 	}
-	if err := c.decide(ctx, &Admission{Kind: c.kind, Operation: OperationCreate, Object: c.pointer(draft), DryRun: dryRun}); err != nil {
+	c.track(draft, nil, "", opts)
+	if err := c.decide(ctx, &Admission{Kind: c.kind, Operation: OperationCreate, Object: c.pointer(draft), DryRun: opts.DryRun}); err != nil {
 		return err
 	}
 	dedupOwners(m)
@@ -59,7 +60,12 @@ func (c *core) tryCreate(ctx context.Context, draft *store.Object, opts *WriteOp
 	if opts.DryRun {
 		return c.pretendCreate(ctx, draft)
 	}
-	return c.storage.Create(ctx, draft, backend.CreateOptions{})
+	o, err := c.storage.Create(ctx, draft, backend.CreateOptions{})
+	if c.applier != nil && errors.Is(err, backend.ErrTooLarge) && len(c.meta(draft).GetManagedFields()) > 0 {
+		c.meta(draft).SetManagedFields(nil)
+		return c.storage.Create(ctx, draft, backend.CreateOptions{})
+	}
+	return o, err
 }
 
 // finish prepares, validates and canonicalizes what is to be stored.
@@ -72,6 +78,9 @@ func (c *core) finish(ctx context.Context, draft, old *store.Object, opts *Write
 		return err
 	}
 	c.canonicalize(draft)
+	if old != nil {
+		c.keepTimes(draft, old)
+	}
 	return nil
 }
 

@@ -56,6 +56,26 @@ func (e *ConflictError) Error() string { return fmt.Sprintf("%s: %s", e.Key, e.R
 // Is makes errors.Is(err, engine.ErrConflict) true.
 func (e *ConflictError) Is(target error) bool { return target == engine.ErrConflict }
 
+// FieldConflictError says which fields of an applied configuration belong to other
+// managers. errors.Is(err, [engine.ErrConflict]) is true. WriteOptions.Force takes the
+// fields; a configuration without them, or with the values that they have, leaves them.
+type FieldConflictError struct {
+	// Message says it all.
+	Message   string
+	Conflicts []FieldConflict
+}
+
+// FieldConflict is a field that another manager owns.
+type FieldConflict struct {
+	// Field is its path, such as .spec.size, and Message names the manager.
+	Field, Message string
+}
+
+func (e *FieldConflictError) Error() string { return e.Message }
+
+// Is makes errors.Is(err, engine.ErrConflict) true.
+func (e *FieldConflictError) Is(target error) bool { return target == engine.ErrConflict }
+
 // GeneratedNameError says that no name that was generated from Base was free.
 // errors.Is(err, [engine.ErrExists]) is true. Trying again may help.
 type GeneratedNameError struct{ Base string }

@@ -29,6 +29,9 @@ type layout interface {
 	sameSpec(a, b *store.Object) bool
 	// encode returns the value's JSON with that resourceVersion.
 	encode(o *store.Object, resourceVersion string) ([]byte, error)
+	// fields returns what encode encodes. Its members may be o's own, but for the
+	// metadata.
+	fields(o *store.Object, resourceVersion string) (map[string]any, error)
 }
 
 // structLayout is the layout of a struct. Its spec are all fields but metadata
@@ -90,6 +93,15 @@ func (l *structLayout) encode(o *store.Object, resourceVersion string) ([]byte, 
 	c := l.clone(o)
 	l.meta(c).SetResourceVersion(resourceVersion)
 	return json.Marshal(l.schema.Pointer(c))
+}
+
+func (l *structLayout) fields(o *store.Object, resourceVersion string) (map[string]any, error) {
+	text, err := l.encode(o, resourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]any{}
+	return fields, kjson.UnmarshalCaseSensitivePreserveInts(text, &fields)
 }
 
 // content is what unstructured.Unstructured has: a value that is a map.
@@ -161,15 +173,22 @@ func (l *mapLayout) sameSpec(a, b *store.Object) bool {
 }
 
 func (l *mapLayout) encode(o *store.Object, resourceVersion string) ([]byte, error) {
+	fields, err := l.fields(o, resourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(fields)
+}
+
+func (l *mapLayout) fields(o *store.Object, resourceVersion string) (map[string]any, error) {
 	fields := maps.Clone(l.of(o))
 	meta, _ := fields["metadata"].(map[string]any)
-	meta = maps.Clone(meta)
+	if meta = maps.Clone(meta); meta == nil {
+		meta = map[string]any{}
+	}
 	if resourceVersion != "" {
-		if meta == nil {
-			meta = map[string]any{}
-		}
 		meta["resourceVersion"] = resourceVersion
 	}
 	fields["metadata"] = meta
-	return json.Marshal(fields)
+	return fields, nil
 }

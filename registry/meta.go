@@ -24,6 +24,7 @@ const (
 	nameAttempts   = 8
 	metadataField  = "metadata"
 	versionField   = "resourceVersion"
+	managedField   = "managedFields"
 	conflictReason = "the object has been modified; please apply your changes to the latest version and try again"
 )
 
@@ -39,7 +40,6 @@ func dropSystemFields(m metav1.Object) {
 	m.SetDeletionTimestamp(nil)
 	m.SetDeletionGracePeriodSeconds(nil)
 	m.SetSelfLink("")
-	m.SetManagedFields(nil)
 	m.SetGeneration(0)
 }
 
@@ -51,7 +51,6 @@ func keepSystemFields(m, old metav1.Object) {
 	m.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
 	m.SetGeneration(old.GetGeneration())
 	m.SetSelfLink("")
-	m.SetManagedFields(nil)
 }
 
 // stamp gives a new object its identity.

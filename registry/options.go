@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,14 @@ func (v FieldValidation) Valid() bool {
 type WriteOptions struct {
 	// DryRun does everything but store.
 	DryRun bool
+	// Manager is what the writer calls itself; managed fields name it. An apply must
+	// have one.
+	Manager string
+	// Force makes an apply take the fields that other managers own.
+	Force bool
+	// MayCreate is asked before an update or an apply creates the object, and refuses
+	// by an error; nil allows it. It may be asked more than once.
+	MayCreate func(ctx context.Context) error
 	// Validation is for bodies.
 	Validation FieldValidation
 	// Warn is told what the writer should know; nil ignores it. It may be told the
@@ -37,6 +46,12 @@ type WriteOptions struct {
 	// UID and Revision say which object an update means; "" and zero any.
 	UID      string
 	Revision engine.Revision
+
+	// applied: the draft has its managed fields from an apply.
+	applied bool
+	// unrecorded: managed fields are left out, for an object that is too large with
+	// them.
+	unrecorded bool
 }
 
 func (o *WriteOptions) warn(texts ...string) {

@@ -28,6 +28,9 @@ type Resource interface {
 	// Update replaces the object under key by the one that change returns the JSON
 	// of. change may be called several times. live is zero if there is none.
 	Update(ctx context.Context, key string, change func(live Item) ([]byte, error), opts WriteOptions) (it Item, created bool, err error)
+	// Apply applies a configuration to the object under key, or creates it: see
+	// [Store.Apply].
+	Apply(ctx context.Context, key string, config []byte, opts WriteOptions) (it Item, created bool, err error)
 	// Delete deletes or marks the object under key; gone says which.
 	Delete(ctx context.Context, key string, opts DeleteOptions) (it Item, gone bool, err error)
 	// DeleteAll deletes what which selects, and returns the last states.
@@ -54,6 +57,8 @@ type Info struct {
 	Decoders map[string]func(body []byte) ([]byte, error)
 	// CreateOnUpdate: an update may create.
 	CreateOnUpdate bool
+	// Apply: there is server-side apply.
+	Apply bool
 }
 
 // ColumnInfo is a [Column] without its function.
@@ -119,6 +124,7 @@ func (r *resource) Info() *Info {
 	return &Info{
 		Kind: r.kind, Subresource: r.subresource, Verbs: verbs(r.subresource), Columns: r.columns,
 		Schema: r.core.schema, Fields: r.fields, Decoders: r.decoders, CreateOnUpdate: r.createOnUpdate && r.subresource == "",
+		Apply: r.applies(),
 	}
 }
 
@@ -195,6 +201,14 @@ func (r *resource) updateBy(ctx context.Context, key string, change func(live *s
 		}
 		return r.decode(body, &opts)
 	}, opts)
+}
+
+func (r *resource) Apply(ctx context.Context, key string, config []byte, opts WriteOptions) (Item, bool, error) {
+	o, created, err := r.core.apply(ctx, key, r.subresource, config, opts)
+	if err != nil {
+		return Item{}, false, err
+	}
+	return r.item(o), created, nil
 }
 
 func (r *resource) Delete(ctx context.Context, key string, opts DeleteOptions) (Item, bool, error) {

@@ -22,6 +22,7 @@ type jsonSchema struct {
 	Open        bool                   `json:"x-kubernetes-preserve-unknown-fields,omitempty"`
 	ListType    string                 `json:"x-kubernetes-list-type,omitempty"`
 	ListMapKeys []string               `json:"x-kubernetes-list-map-keys,omitempty"`
+	MapType     string                 `json:"x-kubernetes-map-type,omitempty"`
 }
 
 const (
@@ -64,7 +65,7 @@ func typeSchema(t reflect.Type, within []reflect.Type) *jsonSchema {
 	case reflect.String:
 		return &jsonSchema{Type: "string"}
 	case reflect.Slice, reflect.Array:
-		if t.Elem().Kind() == reflect.Uint8 {
+		if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 			return &jsonSchema{Type: "string", Format: "byte"}
 		}
 		return &jsonSchema{Type: "array", Items: typeSchema(t.Elem(), within)}
@@ -131,23 +132,37 @@ func (s *jsonSchema) addFields(t reflect.Type, within []reflect.Type) {
 		case name == "":
 			name = f.Name
 		}
-		s.addField(f, name, strings.Contains(rest, "omitempty") || strings.Contains(rest, "omitzero"), within)
+		s.addField(f, name, rest, within)
 	}
 }
 
 // addField adds one field by its tags.
-func (s *jsonSchema) addField(f reflect.StructField, name string, optional bool, within []reflect.Type) {
+func (s *jsonSchema) addField(f reflect.StructField, name, rest string, within []reflect.Type) {
+	optional := strings.Contains(rest, "omitempty") || strings.Contains(rest, "omitzero")
 	p := typeSchema(f.Type, within)
 	if text := f.Tag.Get("description"); text != "" {
 		p.Description = text
 	}
-	if key := f.Tag.Get("patchMergeKey"); key != "" && p.Type == "array" {
-		p.ListType, p.ListMapKeys = "map", []string{key}
+	p.mergeBy(f.Tag.Get("patchStrategy"), f.Tag.Get("patchMergeKey"))
+	if strings.Contains(rest, "string") && (p.Type == "integer" || p.Type == "number" || p.Type == "boolean") {
+		p.Type, p.Format = "string", ""
 	}
 	if !optional && name != "status" && name != "metadata" && f.Type.Kind() != reflect.Struct {
 		s.Required = append(s.Required, name)
 	}
 	s.Properties[name] = p
+}
+
+// mergeBy says how lists and maps merge, by the tags that Kubernetes' types have.
+func (s *jsonSchema) mergeBy(strategy, key string) {
+	switch {
+	case s.Type == "array" && key != "":
+		s.ListType, s.ListMapKeys = "map", []string{key}
+	case s.Type == "array" && strings.HasPrefix(strategy, "merge") && s.Items.Type != "object" && s.Items.Type != "array":
+		s.ListType = "set" // of what has no parts
+	case s.Type == "object" && strategy == "replace":
+		s.MapType = "atomic"
+	}
 }
 
 func indirect(t reflect.Type) reflect.Type {

@@ -26,6 +26,17 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	if cfg.Schema == nil {
+		cfg.Schema = schemaOf[T]()
+	}
+	forwarder := forwarderOf(cfg.Engine.Backend)
+	var applier Applier
+	if cfg.Apply != nil && forwarder == nil {
+		var err error
+		if applier, err = cfg.Apply(cfg.Kind, cfg.Schema); err != nil {
+			return nil, &engine.ConfigError{Field: "Apply", Problem: "does not take the kind: " + err.Error()}
+		}
+	}
 	e, err := engine.New(engineConfig[T, P](&cfg))
 	if err != nil {
 		return nil, err
@@ -35,10 +46,7 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 		form: f, admit: cfg.Admit, schema: cfg.Schema, engine: typedReads[T]{e},
 		fields:  append(slices.Sorted(maps.Keys(cfg.Fields)), "metadata.name", "metadata.namespace"),
 		storage: backend.NewStorage(engine.WriterOf(e), f.schema), now: e.Host().Clock().Now,
-		forwarder: forwarderOf(cfg.Engine.Backend), decoders: cfg.Decoders,
-	}
-	if c.schema == nil {
-		c.schema = schemaOf[T]()
+		forwarder: forwarder, applier: applier, decoders: cfg.Decoders,
 	}
 	return &Store[T]{engine: e, core: c}, nil
 }

@@ -54,8 +54,12 @@ func (c *core) update(ctx context.Context, key, subresource string, produce prod
 	u := &updating{core: c, key: key, subresource: subresource, produce: produce, opts: opts}
 	for {
 		o, err = c.storage.GuaranteedUpdate(ctx, key, u.next, backend.UpdateOptions{
-			CreateIfMissing: c.createOnUpdate && subresource == "",
+			CreateIfMissing: (c.createOnUpdate || opts.applied) && subresource == "",
 		})
+		if c.applier != nil && !u.opts.unrecorded && errors.Is(err, backend.ErrTooLarge) {
+			u.opts.unrecorded = true
+			continue
+		}
 		var end *settled
 		if !errors.As(err, &end) {
 			return o, u.created && err == nil, err
@@ -101,7 +105,12 @@ func (u *updating) nextNew(ctx context.Context, draft *store.Object) (*store.Obj
 		return nil, &ConflictError{Key: u.key, Reason: "there is no such object: leave resourceVersion out to create it"}
 	}
 	namespace, _ := SplitKey(u.key)
-	if err := u.begin(ctx, draft, namespace, u.opts.DryRun); err != nil {
+	if u.opts.MayCreate != nil {
+		if err := u.opts.MayCreate(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := u.begin(ctx, draft, namespace, &u.opts); err != nil {
 		return nil, err
 	}
 	if err := u.checkKey(draft); err != nil {
@@ -132,6 +141,7 @@ func (u *updating) nextOf(ctx context.Context, draft, current *store.Object) (*s
 	keepSystemFields(m, old)
 	draft = u.limit(draft, current)
 	u.mark(draft)
+	u.track(draft, current, u.subresource, &u.opts)
 	a := &Admission{
 		Kind: u.kind, Operation: OperationUpdate, Subresource: u.subresource,
 		Object: u.pointer(draft), Old: u.pointer(current), DryRun: u.opts.DryRun,
@@ -171,6 +181,7 @@ func (u *updating) limit(draft, current *store.Object) *store.Object {
 	to.SetAnnotations(from.GetAnnotations())
 	to.SetFinalizers(from.GetFinalizers())
 	to.SetOwnerReferences(from.GetOwnerReferences())
+	to.SetManagedFields(from.GetManagedFields())
 	return whole
 }
 

@@ -1,0 +1,168 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// Apply makes the object under key have what a configuration says, and leaves the
+// rest alone: server-side apply. config is the JSON, or YAML, of an object with
+// apiVersion, kind, and the fields that opts.Manager wants to own; fields that it owned
+// and that are in config no longer go. An object that is not there is created, which
+// created reports. Config.Apply must be set.
+//
+// Errors: a [*FieldConflictError] if other managers own fields that config changes,
+// unless opts.Force takes them; [engine.ErrConflict] if config has a resourceVersion
+// that is not the object's; [engine.ErrUnsupported] without Config.Apply; and as for
+// Update.
+func (s *Store[T]) Apply(ctx context.Context, key string, config []byte, opts WriteOptions) (o *engine.Object[T], created bool, err error) {
+	return s.applyTo(ctx, key, "", config, opts)
+}
+
+// ApplyStatus is Apply of the status and the metadata alone. It creates nothing.
+func (s *Store[T]) ApplyStatus(ctx context.Context, key string, config []byte, opts WriteOptions) (*engine.Object[T], error) {
+	if !s.core.kind.Status {
+		return nil, engine.ErrUnsupported
+	}
+	o, _, err := s.applyTo(ctx, key, statusSubresource, config, opts)
+	return o, err
+}
+
+func (s *Store[T]) applyTo(ctx context.Context, key, subresource string, config []byte, opts WriteOptions) (*engine.Object[T], bool, error) {
+	o, created, err := s.core.apply(ctx, key, subresource, config, opts)
+	return store.As[engine.Object[T]](o), created, err
+}
+
+// applies reports whether there is server-side apply, here or at the server that a
+// replica passes writes on to.
+func (c *core) applies() bool {
+	_, passedOn := c.forwarder.(ApplyForwarder)
+	return passedOn || c.applier != nil
+}
+
+// apply applies a configuration to the object under key.
+func (c *core) apply(ctx context.Context, key, subresource string, config []byte, opts WriteOptions) (*store.Object, bool, error) {
+	switch {
+	case !c.applies():
+		return nil, false, fmt.Errorf("apply %q: %w: Config.Apply is not set", key, engine.ErrUnsupported)
+	case opts.Manager == "":
+		return nil, false, badRequest("WriteOptions.Manager is empty: an apply must say by which manager it is")
+	case c.forwarder != nil:
+		return forwarding{c}.apply(ctx, key, subresource, config, opts)
+	}
+	desired, err := c.readConfig(key, config, &opts)
+	if err != nil {
+		return nil, false, err
+	}
+	opts.applied = true
+	return c.update(ctx, key, subresource, func(old *store.Object) (*store.Object, error) {
+		return c.merge(key, old, desired, subresource, &opts)
+	}, opts)
+}
+
+// readConfig returns the configuration for the object under key.
+func (c *core) readConfig(key string, text []byte, opts *WriteOptions) (config map[string]any, err error) {
+	var strict []error
+	panicked := usercode.Call("Config.Apply", key, func() { config, strict, err = c.applier.Decode(text) })
+	switch {
+	case panicked != nil:
+		return nil, panicked
+	case err != nil:
+		return nil, &BadRequestError{Reason: "the configuration does not parse: " + err.Error(), Cause: err}
+	}
+	if err := checkNesting(config, 0); err != nil {
+		return nil, err
+	}
+	if err := c.identify(key, config); err != nil {
+		return nil, err
+	}
+	return config, opts.judge(strict)
+}
+
+// identify refuses a configuration of another kind, and fills in the name.
+func (c *core) identify(key string, config map[string]any) error {
+	want := c.kind.GroupVersionKind()
+	if config["apiVersion"] != want.GroupVersion().String() || config["kind"] != want.Kind {
+		return badRequest("the configuration must have apiVersion: %s and kind: %s; it has %v and %v",
+			want.GroupVersion(), want.Kind, config["apiVersion"], config["kind"])
+	}
+	if config[metadataField] == nil {
+		config[metadataField] = map[string]any{}
+	}
+	meta, isObject := config[metadataField].(map[string]any)
+	if !isObject {
+		return badRequest("metadata is no object")
+	}
+	if meta[managedField] != nil {
+		return badRequest("metadata.managedFields must not be in a configuration: the server makes them")
+	}
+	if meta["name"] == nil || meta["name"] == "" {
+		_, meta["name"] = SplitKey(key)
+	}
+	return nil
+}
+
+// merge returns the draft that a configuration makes of old.
+func (c *core) merge(key string, old *store.Object, config map[string]any, subresource string, opts *WriteOptions) (*store.Object, error) {
+	live, err := c.fieldsOf(old)
+	if err != nil {
+		return nil, err
+	}
+	var merged map[string]any
+	panicked := usercode.Call("Config.Apply", key, func() {
+		merged, err = c.applier.Apply(live, config, c.manager(subresource, opts), opts.Force)
+	})
+	if panicked != nil {
+		return nil, panicked
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(merged)
+	if err != nil {
+		return nil, badRequest("the configuration does not make JSON: %v", err)
+	}
+	return c.decode(text, opts)
+}
+
+// ApplyForwarder is implemented by a [Forwarder] whose server has server-side apply.
+type ApplyForwarder interface {
+	// ForwardApply applies a configuration to the object under key, or to the
+	// subresource of it.
+	ForwardApply(ctx context.Context, key, subresource string, config []byte, opts WriteOptions) (answer []byte, created bool, err error)
+}
+
+// apply passes on a configuration.
+func (f forwarding) apply(ctx context.Context, key, subresource string, config []byte, opts WriteOptions) (*store.Object, bool, error) {
+	if err := f.mayApply(ctx, key, &opts); err != nil {
+		return nil, false, err
+	}
+	answer, created, err := f.forwarder.(ApplyForwarder).ForwardApply(ctx, key, subresource, config, opts)
+	if err != nil {
+		return nil, false, err
+	}
+	o, err := f.decodeAnswer(answer)
+	return o, created, err
+}
+
+// mayApply checks what only this side knows: which object is meant, and whether the
+// writer may create.
+func (f forwarding) mayApply(ctx context.Context, key string, opts *WriteOptions) error {
+	if opts.UID == "" && opts.Revision == 0 && opts.MayCreate == nil {
+		return nil
+	}
+	live, err := f.storage.Get(ctx, key)
+	switch {
+	case err == nil:
+		return f.checkMeant(live, opts.UID, opts.Revision)
+	case errors.Is(err, engine.ErrNotFound) && opts.MayCreate != nil:
+		return opts.MayCreate(ctx)
+	}
+	return err
+}

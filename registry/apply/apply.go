@@ -1,0 +1,193 @@
+package apply
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/watchmill/watchmill/registry"
+)
+
+// New returns the server-side apply of a kind with an OpenAPI schema, for
+// registry.Config.Apply.
+//
+// The error says what of the schema cannot be merged by, such as a list without items.
+func New(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
+	types, err := typesOf(kind, schema)
+	if err != nil {
+		return nil, fmt.Errorf("the schema: %w", err)
+	}
+	return newApplier(kind, types)
+}
+
+// Deduced is [New] without regard to the schema: every list is atomic, every map has a
+// field for each key.
+func Deduced(kind registry.Kind, _ json.RawMessage) (registry.Applier, error) {
+	return newApplier(kind, managedfields.NewDeducedTypeConverter())
+}
+
+// applier is a kind's [registry.Applier].
+type applier struct {
+	kind  registry.Kind
+	types managedfields.TypeConverter
+	// fields keep the owners, by subresource.
+	fields map[string]*managedfields.FieldManager
+}
+
+func newApplier(kind registry.Kind, types managedfields.TypeConverter) (*applier, error) {
+	a := &applier{kind, types, map[string]*managedfields.FieldManager{}}
+	gvk, only := kind.GroupVersionKind(), oneVersion{kind.GroupVersionKind()}
+	for subresource, mine := range parts(kind) {
+		var filter map[fieldpath.APIVersion]fieldpath.Filter
+		if mine != nil {
+			filter = map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(gvk.GroupVersion().String()): mine}
+		}
+		var err error
+		a.fields[subresource], err = managedfields.NewDefaultCRDFieldManager(types, only, only, only, gvk, gvk.GroupVersion(), subresource, filter)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// parts returns what can be written by each way to write, nil for all: a write of the
+// object leaves status alone, and one of status all but that and metadata.
+func parts(kind registry.Kind) map[string]fieldpath.Filter {
+	if !kind.Status {
+		return map[string]fieldpath.Filter{"": nil}
+	}
+	return map[string]fieldpath.Filter{
+		"": fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie("status"))),
+		"status": fieldpath.NewIncludeMatcherFilter(
+			fieldpath.MakePrefixMatcherOrDie("status"), fieldpath.MakePrefixMatcherOrDie("metadata"),
+		),
+	}
+}
+
+// Apply implements [registry.Applier].
+func (a *applier) Apply(live, config map[string]any, by registry.Manager, force bool) (map[string]any, error) {
+	before, desired := object(live), object(config)
+	if _, err := a.types.ObjectToTyped(desired); err != nil {
+		return nil, &registry.BadRequestError{Reason: fmt.Sprintf("the configuration does not fit the schema of %s: %v", a.kind.Kind, err), Cause: err}
+	}
+	fields, err := a.fieldsOf(by)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	merged, err := fields.Apply(before, desired, by.Name, force)
+	if err != nil {
+		return nil, failure(err)
+	}
+	o, isMap := merged.(*unstructured.Unstructured)
+	if !isMap {
+		return nil, fmt.Errorf("the merged object is a %T", merged)
+	}
+	o.SetManagedFields(retimed(o.GetManagedFields(), before.GetManagedFields(), began, by.At))
+	return o.Object, nil
+}
+
+// Update implements [registry.Applier].
+func (a *applier) Update(live, next map[string]any, by registry.Manager) ([]metav1.ManagedFieldsEntry, error) {
+	before, after := object(live), object(next)
+	fields, err := a.fieldsOf(by)
+	if err != nil {
+		return nil, err
+	}
+	known := append(before.GetManagedFields(), after.GetManagedFields()...)
+	began := time.Now()
+	out, err := fields.Update(before, after, by.Name)
+	if err != nil {
+		return nil, err
+	}
+	m, isObject := out.(metav1.Object)
+	if !isObject {
+		return nil, fmt.Errorf("the object is a %T", out)
+	}
+	return retimed(m.GetManagedFields(), known, began, by.At), nil
+}
+
+// fieldsOf returns what keeps the owners for a way to write.
+func (a *applier) fieldsOf(by registry.Manager) (*managedfields.FieldManager, error) {
+	fields := a.fields[by.Subresource]
+	if fields == nil {
+		return nil, fmt.Errorf("%s has no subresource %q", a.kind.Kind, by.Subresource)
+	}
+	return fields, nil
+}
+
+// object returns fields as an object whose metadata can be set without changing
+// fields.
+func object(fields map[string]any) *unstructured.Unstructured {
+	fields = maps.Clone(fields)
+	if meta, isObject := fields["metadata"].(map[string]any); isObject {
+		fields["metadata"] = maps.Clone(meta)
+	}
+	return &unstructured.Unstructured{Object: fields}
+}
+
+// retimed sets the time of entries that are new to at: of those since began, which have
+// the system clock's, and of those without a time, which add an owner and nothing else.
+// It puts the entries in the order of their times.
+func retimed(entries, known []metav1.ManagedFieldsEntry, began, at time.Time) []metav1.ManagedFieldsEntry {
+	for i := range entries {
+		e := &entries[i]
+		if (e.Time == nil || !e.Time.Time.Before(began.Truncate(time.Second))) && !wasSo(e, known) {
+			e.Time = &metav1.Time{Time: at}
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b metav1.ManagedFieldsEntry) int {
+		return cmp.Or(strings.Compare(string(a.Operation), string(b.Operation)), cmp.Compare(seconds(a.Time), seconds(b.Time)))
+	})
+	return entries
+}
+
+// seconds returns a time since 1970, zero for none.
+func seconds(t *metav1.Time) int64 {
+	if t == nil {
+		return 0
+	}
+	return t.Unix()
+}
+
+// wasSo reports whether the entry's manager is known with the entry's time.
+func wasSo(e *metav1.ManagedFieldsEntry, known []metav1.ManagedFieldsEntry) bool {
+	for i := range known {
+		k := &known[i]
+		if k.Manager == e.Manager && k.Operation == e.Operation && k.Subresource == e.Subresource && k.Time.Equal(e.Time) {
+			return true
+		}
+	}
+	return false
+}
+
+// failure returns an error of the field manager as one of the registry.
+func failure(err error) error {
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) {
+		return err
+	}
+	switch {
+	case apierrors.IsConflict(status):
+		e := &registry.FieldConflictError{Message: status.ErrStatus.Message}
+		for _, cause := range status.ErrStatus.Details.Causes {
+			e.Conflicts = append(e.Conflicts, registry.FieldConflict{Field: cause.Field, Message: cause.Message})
+		}
+		return e
+	case apierrors.IsBadRequest(status):
+		return &registry.BadRequestError{Reason: status.ErrStatus.Message, Cause: err}
+	}
+	return err
+}

@@ -1,0 +1,38 @@
+// Package apply is server-side apply: several managers each say what they want of one
+// object, and the server merges it and keeps which field is whose.
+//
+//	PATCH, application/apply-patch+yaml          PUT, POST, other patches
+//	            │ configuration                              │ whole object
+//	            ▼                                            ▼
+//	Decode ─▶ Apply ◀── live, with managedFields ──▶ Update: what differs is the
+//	            │                                            │  writer's from now on
+//	            │  the manager's fields are set, those it    │
+//	            │  had and no longer names go, those of      │
+//	            │  others are a conflict, or are taken       │
+//	            ▼                                            ▼
+//	  the merged object  ──▶  rules of the kind  ◀──  metadata.managedFields
+//	                                  │
+//	                                  ▼
+//	                               stored
+//
+// # Usage
+//
+// Give [New] to registry.Config.Apply. Then registry.Store.Apply, and the patches that
+// kubectl apply --server-side and the Apply methods of clients send, work, and every
+// write is recorded under the manager that it names.
+//
+// How lists and maps merge is the schema's to say: x-kubernetes-list-type,
+// x-kubernetes-list-map-keys, x-kubernetes-map-type. Without that a list is atomic, one
+// field with one owner, and a map has a field for each key. The schema of a Go type has
+// them from the tags patchStrategy and patchMergeKey.
+//
+// # Beside Kubernetes
+//
+// The merging is Kubernetes' own, and so are the rules that go with it: at most ten
+// entries of updates, kubectl's move from client-side apply, managed fields that a client
+// sends, or resets with an empty list. What is no more than a change of times is not
+// written. A kind has one version: entries of another version are dropped when the object
+// is written.
+//
+// Programs that do not import this package do not link what it is made of.
+package apply

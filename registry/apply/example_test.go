@@ -1,0 +1,86 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/apply"
+)
+
+type Door struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Open  bool   `json:"open,omitempty"`
+		Color string `json:"color,omitempty"`
+	} `json:"spec"`
+}
+
+// Two managers each own a field of one door. What the second wants of the first one's
+// field is a conflict, until it is forced.
+func Example() {
+	ctx := context.Background()
+	doors, err := registry.New(registry.Config[Door]{
+		Kind:  registry.Kind{Group: "example.com", Version: "v1", Kind: "Door"},
+		Apply: apply.New,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer doors.Close()
+	say := func(manager, spec string, force bool) error {
+		config := fmt.Sprintf("{apiVersion: example.com/v1, kind: Door, spec: %s}", spec)
+		o, _, err := doors.Apply(ctx, "default/front", []byte(config), registry.WriteOptions{Manager: manager, Force: force})
+		if err == nil {
+			fmt.Printf("%s: open %v, color %q\n", manager, o.Value.Spec.Open, o.Value.Spec.Color)
+		}
+		return err
+	}
+	if err := say("painter", "{color: green}", false); err != nil {
+		log.Fatal(err)
+	}
+	err = say("porter", "{open: true, color: red}", false)
+	var conflict *registry.FieldConflictError
+	if errors.As(err, &conflict) {
+		fmt.Println("porter:", conflict)
+	}
+	if err := say("porter", "{open: true}", false); err != nil {
+		log.Fatal(err)
+	}
+	if err := say("painter", "{color: white}", false); err != nil {
+		log.Fatal(err)
+	}
+	if err := say("porter", "{}", false); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// painter: open false, color "green"
+	// porter: Apply failed with 1 conflict: conflict with "painter": .spec.color
+	// porter: open true, color "green"
+	// painter: open true, color "white"
+	// porter: open false, color "white"
+}
+
+// A schema of which nothing can be said merges by what is there.
+func ExampleDeduced() {
+	doors, err := registry.New(registry.Config[Door]{
+		Kind:  registry.Kind{Group: "example.com", Version: "v1", Kind: "Door"},
+		Apply: apply.Deduced,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer doors.Close()
+	o, created, err := doors.Apply(context.Background(), "default/back",
+		[]byte(`{"apiVersion":"example.com/v1","kind":"Door","spec":{"color":"blue"}}`), registry.WriteOptions{Manager: "painter"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(created, o.Value.Spec.Color, o.Value.ManagedFields[0].Manager)
+	// Output: true blue painter
+}

@@ -1,0 +1,137 @@
+package apply_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/apply"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// Those who do without server-side apply do not link it. A few packages of it are below
+// metadata already.
+func TestImports_RegistryAndServerDoWithoutIt(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../", "../crd", "../../serve").Output()
+	require.NoError(t, err)
+	packages := strings.Fields(string(out))
+	require.Contains(t, packages, "sigs.k8s.io/structured-merge-diff/v6/value", "the list must have what is there")
+	for _, pkg := range packages {
+		for _, unwanted := range []string{"typed", "merge", "fieldpath", "schema"} {
+			require.NotEqual(t, "sigs.k8s.io/structured-merge-diff/v6/"+unwanted, pkg)
+		}
+		require.NotContains(t, pkg, "apimachinery/pkg/util/managedfields")
+		require.NotEqual(t, "sigs.k8s.io/yaml", pkg)
+	}
+}
+
+// The times of entries are those of the engine's clock, in seconds.
+func TestManagedFields_HaveTheTimeOfTheClock(t *testing.T) {
+	at := clock.NewVirtual(time.Unix(1_000_000_000, 999))
+	host, err := engine.NewHost(engine.HostConfig{Clock: at})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, host.Close()) })
+	g := open(t, func(c *registry.Config[Gear]) { c.Engine.Host = host })
+	o := g.apply("one", `"spec":{"size":1}`)
+	require.Equal(t, int64(1_000_000_000), o.Value.ManagedFields[0].Time.Unix())
+	at.Advance(time.Hour)
+	o = g.apply("two", `"spec":{"size":1}`)
+	require.Equal(t, "one 1000000000 two 1000003600", fmt.Sprintf("%s %d %s %d", o.Value.ManagedFields[0].Manager, o.Value.ManagedFields[0].Time.Unix(),
+		o.Value.ManagedFields[1].Manager, o.Value.ManagedFields[1].Time.Unix()))
+}
+
+func TestApply_AsksBeforeItCreates(t *testing.T) {
+	g := open(t)
+	refused := errors.New("may not create")
+	guarded := func(o *registry.WriteOptions) {
+		o.MayCreate = func(context.Context) error { return refused }
+	}
+	_, err := g.try("one", `"spec":{"size":1}`, guarded)
+	require.ErrorIs(t, err, refused)
+	g.apply("one", `"spec":{"size":1}`)
+	g.apply("one", `"spec":{"size":2}`, guarded)
+}
+
+// An object that is too large with its managed fields is stored without them.
+func TestManagedFields_AreLeftOutOfAnObjectThatIsTooLargeWithThem(t *testing.T) {
+	cfg := config()
+	schema := registry.Schema(cfg)
+	stored, err := memory.New(schema, memory.Options{})
+	require.NoError(t, err)
+	storage := faulty.New(stored, faulty.Options{})
+	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpPut}, Do: func(_ context.Context, c *faulty.Call, proceed func()) {
+		if len(schema.Pointer(c.Draft).(*Gear).ManagedFields) > 0 {
+			c.Err = &backend.TooLargeError{Size: 2, Limit: 1}
+			return
+		}
+		proceed()
+	}})
+	g := open(t, func(c *registry.Config[Gear]) { c.Engine.Backend = storage })
+	t.Cleanup(func() { require.NoError(t, storage.Close()) })
+	o := g.apply("one", `"spec":{"size":1}`)
+	require.Equal(t, 1, o.Value.Spec.Size)
+	require.Empty(t, o.Value.ManagedFields)
+	o = g.update("editor", func(w *Gear) { w.Spec.Size = 2 })
+	require.Empty(t, o.Value.ManagedFields)
+	created, err := g.store.Create(t.Context(), Gear{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b"}}, registry.WriteOptions{Manager: "one"})
+	require.NoError(t, err)
+	require.Empty(t, created.Value.ManagedFields)
+}
+
+// Kinds that are known only at run time merge by their schema, too, and fields that the
+// schema does not know have no owner and are no hindrance.
+func TestApply_ToObjectsWithoutAGoType(t *testing.T) {
+	cfg := registry.Config[unstructured.Unstructured]{
+		Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gear", Status: true}, Apply: apply.New,
+		Schema: json.RawMessage(`{"type":"object","properties":{
+			"spec":{"type":"object","properties":{
+				"size":{"type":"integer"},
+				"ports":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["port"],"items":{"type":"object","properties":{"port":{"type":"integer"},"name":{"type":"string"}}}},
+				"any":{"x-kubernetes-preserve-unknown-fields":true},
+				"target":{"x-kubernetes-int-or-string":true},
+				"template":{"type":"object","x-kubernetes-embedded-resource":true,"properties":{"spec":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}},
+			"status":{"type":"object","properties":{"phase":{"type":"string"}}}}}`),
+		Prune: func(o *unstructured.Unstructured) []string { delete(o.Object, "old"); return nil },
+	}
+	s, err := registry.New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	say := func(manager, body string) (map[string]any, error) {
+		o, _, err := s.Apply(t.Context(), "default/a", configuration(body), registry.WriteOptions{Manager: manager})
+		if err != nil {
+			return nil, err
+		}
+		return o.Value.Object["spec"].(map[string]any), nil
+	}
+	_, err = say("one", `"spec":{"size":1,"ports":[{"port":80,"name":"web"}],"any":{"x":[1]},"target":"http","template":{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"a":"b"}},"spec":{"x":1}}}`)
+	require.NoError(t, err)
+	got, err := say("two", `"spec":{"ports":[{"port":443}],"target":"http"}`)
+	require.NoError(t, err)
+	require.Equal(t, []any{map[string]any{"port": int64(80), "name": "web"}, map[string]any{"port": int64(443)}}, got["ports"])
+	_, err = say("two", `"spec":{"target":8080,"template":{"metadata":{"labels":{"a":"c"}}}}`)
+	require.Equal(t, []string{".spec.target", ".spec.template.metadata.labels.a"}, conflicts(t, err))
+
+	o, _, err := s.Update(t.Context(), "default/a", func(old *engine.Object[unstructured.Unstructured]) (unstructured.Unstructured, error) {
+		next := *old.Value.DeepCopy()
+		next.Object["old"] = "what the schema had"
+		return next, nil
+	}, registry.WriteOptions{Manager: "editor"})
+	require.NoError(t, err)
+	require.NotContains(t, owners(t, &o.Value), "editor")
+	_, err = say("one", `"spec":{"size":2}`)
+	require.NoError(t, err)
+}

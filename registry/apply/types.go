@@ -1,0 +1,97 @@
+package apply
+
+import (
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/watchmill/watchmill/registry"
+)
+
+// metadataSchema is how the parts of metadata merge, which schemas of kinds leave out.
+const metadataSchema = `{
+	"type": "object",
+	"properties": {
+		"name": {"type": "string"},
+		"generateName": {"type": "string"},
+		"namespace": {"type": "string"},
+		"selfLink": {"type": "string"},
+		"uid": {"type": "string"},
+		"resourceVersion": {"type": "string"},
+		"generation": {"type": "integer", "format": "int64"},
+		"creationTimestamp": {"type": "string", "format": "date-time", "nullable": true},
+		"deletionTimestamp": {"type": "string", "format": "date-time", "nullable": true},
+		"deletionGracePeriodSeconds": {"type": "integer", "format": "int64"},
+		"labels": {"type": "object", "additionalProperties": {"type": "string"}},
+		"annotations": {"type": "object", "additionalProperties": {"type": "string"}},
+		"finalizers": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+		"ownerReferences": {
+			"type": "array",
+			"x-kubernetes-list-type": "map",
+			"x-kubernetes-list-map-keys": ["uid"],
+			"items": {
+				"type": "object",
+				"x-kubernetes-map-type": "atomic",
+				"properties": {
+					"apiVersion": {"type": "string"},
+					"kind": {"type": "string"},
+					"name": {"type": "string"},
+					"uid": {"type": "string"},
+					"controller": {"type": "boolean"},
+					"blockOwnerDeletion": {"type": "boolean"}
+				}
+			}
+		},
+		"managedFields": {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
+	}
+}`
+
+// typesOf returns what gives objects of the kind types to merge by.
+func typesOf(kind registry.Kind, schema json.RawMessage) (managedfields.TypeConverter, error) {
+	root, metadata := &spec.Schema{}, spec.Schema{}
+	if err := json.Unmarshal(schema, root); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal([]byte(metadataSchema), &metadata); err != nil {
+		return nil, err
+	}
+	addObjectFields(root, metadata)
+	completeEmbedded(root, metadata)
+	gvk := kind.GroupVersionKind()
+	root.AddExtension("x-kubernetes-group-version-kind", []any{
+		map[string]any{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind},
+	})
+	return managedfields.NewTypeConverter(map[string]*spec.Schema{gvk.String(): root}, false)
+}
+
+// addObjectFields gives the schema of an object what every object has. One that says
+// nothing of its fields allows all.
+func addObjectFields(s *spec.Schema, metadata spec.Schema) {
+	if len(s.Properties) == 0 {
+		if s.AdditionalProperties == nil {
+			s.AddExtension("x-kubernetes-preserve-unknown-fields", true)
+		}
+		s.Properties = map[string]spec.Schema{}
+	}
+	s.Properties["apiVersion"] = *spec.StringProperty()
+	s.Properties["kind"] = *spec.StringProperty()
+	s.Properties["metadata"] = metadata
+}
+
+// completeEmbedded does the same for objects within objects.
+func completeEmbedded(s *spec.Schema, metadata spec.Schema) {
+	if embedded, _ := s.Extensions.GetBool("x-kubernetes-embedded-resource"); embedded {
+		addObjectFields(s, metadata)
+	}
+	for name, property := range s.Properties {
+		completeEmbedded(&property, metadata)
+		s.Properties[name] = property
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		completeEmbedded(s.Items.Schema, metadata)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		completeEmbedded(s.AdditionalProperties.Schema, metadata)
+	}
+}
