@@ -1,0 +1,90 @@
+//go:build platforms
+
+package platforms_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/go/packages"
+)
+
+const module = "github.com/watchmill/watchmill/"
+
+// load type-checks packages for a target from their sources, with all that they
+// import, and returns what is wrong with them.
+func load(t *testing.T, target string, overlay map[string][]byte, patterns ...string) (problems []string) {
+	t.Helper()
+	system, arch, _ := strings.Cut(target, "/")
+	loaded, err := packages.Load(&packages.Config{
+		Context: t.Context(), Mode: packages.LoadAllSyntax, Overlay: overlay,
+		Env: append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0"),
+	}, patterns...)
+	require.NoError(t, err)
+	require.NotEmpty(t, loaded)
+	packages.Visit(loaded, nil, func(p *packages.Package) {
+		for _, e := range p.Errors {
+			problems = append(problems, e.Error())
+		}
+	})
+	return problems
+}
+
+// all are the packages of the module.
+func all(t *testing.T) (paths []string) {
+	t.Helper()
+	loaded, err := packages.Load(&packages.Config{Context: t.Context(), Mode: packages.NeedName}, module+"...")
+	require.NoError(t, err)
+	for _, p := range loaded {
+		paths = append(paths, p.PkgPath)
+	}
+	require.Greater(t, len(paths), 40)
+	return paths
+}
+
+// without leaves out the packages below some folders.
+func without(paths []string, folders ...string) (rest []string) {
+	for _, path := range paths {
+		left := false
+		for _, folder := range folders {
+			left = left || strings.HasPrefix(path+"/", module+folder)
+		}
+		if !left {
+			rest = append(rest, path)
+		}
+	}
+	return rest
+}
+
+func TestPackages_AreRightForOtherSystems(t *testing.T) {
+	for _, target := range []string{"windows/amd64", "darwin/arm64", "freebsd/amd64", "linux/386", "linux/arm"} {
+		t.Run(target, func(t *testing.T) {
+			require.Empty(t, load(t, target, nil, all(t)...))
+		})
+	}
+}
+
+// A browser has no files to map into memory, and starts no commands.
+func TestPackages_AreRightForBrowsers(t *testing.T) {
+	require.Empty(t, load(t, "js/wasm", nil, without(all(t), "store/backend/bolt/", "cmd/")...))
+}
+
+// The test finds what it is for.
+func TestPackages_ThatAreWrongForASystemAreFound(t *testing.T) {
+	file, err := filepath.Abs("doc.go")
+	require.NoError(t, err)
+	wrong := map[string][]byte{file: []byte(`package platforms
+
+import "syscall"
+
+const size int = 1 << 40
+
+var signal = syscall.SIGUSR1
+`)}
+	require.Empty(t, load(t, "linux/amd64", wrong, "."))
+	require.Contains(t, strings.Join(load(t, "linux/386", wrong, "."), "\n"), "1 << 40")
+	require.Contains(t, strings.Join(load(t, "windows/amd64", wrong, "."), "\n"), "SIGUSR1")
+}
