@@ -35,8 +35,9 @@ type Backend struct {
 }
 
 var (
-	_ backend.Backend    = (*Backend)(nil)
-	_ registry.Forwarder = (*Backend)(nil)
+	_ backend.Backend         = (*Backend)(nil)
+	_ registry.Forwarder      = (*Backend)(nil)
+	_ registry.ApplyForwarder = (*Backend)(nil)
 )
 
 // New returns the objects of format's kind at cfg's server. It sends nothing yet: a

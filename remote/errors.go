@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -31,6 +32,22 @@ func (e *StatusError) Unwrap() error { return &apierrors.StatusError{ErrStatus: 
 
 // Is makes errors.Is true for the errors of storage that mean the same.
 func (e *StatusError) Is(target error) bool { return target == e.meaning() }
+
+// As makes errors.As find the [*registry.FieldConflictError] that the status stands for.
+func (e *StatusError) As(target any) bool {
+	owned, ok := target.(**registry.FieldConflictError)
+	if !ok || e.Status.Details == nil {
+		return false
+	}
+	conflict := &registry.FieldConflictError{Message: e.Status.Message}
+	for _, c := range e.Status.Details.Causes {
+		if c.Type == metav1.CauseTypeFieldManagerConflict {
+			conflict.Conflicts = append(conflict.Conflicts, registry.FieldConflict{Field: c.Field, Message: c.Message})
+		}
+	}
+	*owned = conflict
+	return len(conflict.Conflicts) > 0
+}
 
 // meaning returns the error of storage that the status stands for, or nil.
 func (e *StatusError) meaning() error {

@@ -38,6 +38,24 @@ func (b *Backend) ForwardUpdate(ctx context.Context, key, subresource string, bo
 	return answer, code == http.StatusCreated, outcome("update", key, err)
 }
 
+// applyPatch is the media type of server-side apply.
+const applyPatch = "application/apply-patch+yaml"
+
+// ForwardApply applies a configuration to the object under key, or to its subresource.
+func (b *Backend) ForwardApply(ctx context.Context, key, subresource string, config []byte, opts registry.WriteOptions) (answer []byte, created bool, err error) {
+	if err := b.open(); err != nil {
+		return nil, false, err
+	}
+	r := named(http.MethodPatch, key)
+	r.subresource, r.query, r.body, r.media = subresource, writeQuery(&opts), config, applyPatch
+	if opts.Force {
+		r.query.Set("force", "true")
+	}
+	answer, header, code, err := b.do(ctx, r)
+	warn(header, &opts)
+	return answer, code == http.StatusCreated, outcome("apply", key, err)
+}
+
 // ForwardDelete deletes or marks the object under key.
 func (b *Backend) ForwardDelete(ctx context.Context, key string, opts registry.DeleteOptions) (answer []byte, at store.Revision, err error) {
 	if err := b.open(); err != nil {
@@ -77,6 +95,9 @@ func writeQuery(opts *registry.WriteOptions) url.Values {
 	}
 	if opts.Validation != "" {
 		q.Set("fieldValidation", string(opts.Validation))
+	}
+	if opts.Manager != "" {
+		q.Set("fieldManager", opts.Manager)
 	}
 	return q
 }

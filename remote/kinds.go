@@ -130,7 +130,7 @@ func (c *Config) addSchemas(ctx context.Context, client *http.Client, version st
 
 // getJSON reads a document.
 func (c *Config) getJSON(ctx context.Context, client *http.Client, path, accept string, into any) error {
-	resp, err := c.send(ctx, client, http.MethodGet, c.URL+path, accept, nil)
+	resp, err := c.send(ctx, client, http.MethodGet, c.URL+path, accept, jsonType, nil)
 	if err != nil {
 		return err
 	}

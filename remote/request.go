@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type request struct {
 	namespace, name, subresource string
 	query                        url.Values
 	body                         []byte
+	// media is the media type of the body; "" is JSON.
+	media string
 }
 
 // url returns where the request goes.
@@ -58,21 +61,21 @@ func named(method, key string) *request {
 // answer that is an error is a [*StatusError]. A failure to reach the server is a
 // [backend.ErrUnavailable], as an [unsentError] if the request has not left.
 func (b *Backend) send(ctx context.Context, client *http.Client, r *request) (*http.Response, error) {
-	return b.config.send(ctx, client, r.method, b.url(r), jsonType, r.body)
+	return b.config.send(ctx, client, r.method, b.url(r), jsonType, cmp.Or(r.media, jsonType), r.body)
 }
 
 // jsonType is what is sent, and asked for.
 const jsonType = "application/json"
 
 // send sends a request with the credentials of c.
-func (c *Config) send(ctx context.Context, client *http.Client, method, to, accept string, body []byte) (*http.Response, error) {
+func (c *Config) send(ctx context.Context, client *http.Client, method, to, accept, media string, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Accept", accept)
 	if body != nil {
-		req.Header.Set("Content-Type", jsonType)
+		req.Header.Set("Content-Type", media)
 	}
 	if c.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.Token)

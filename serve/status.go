@@ -16,6 +16,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // statusError is an error that is answered as it is.
@@ -78,9 +79,12 @@ func statusErrorOf(err error, about subject) *statusError {
 func objectStatus(err error, about subject) *statusError {
 	var invalid *registry.InvalidError
 	var generated *registry.GeneratedNameError
+	var owned *registry.FieldConflictError
 	switch {
 	case errors.As(err, &invalid):
 		return apierrors.NewInvalid(schema.GroupKind{Group: invalid.Kind.Group, Kind: invalid.Kind.Kind}, invalid.Name, invalid.Errors)
+	case errors.As(err, &owned):
+		return ownedStatus(owned)
 	case errors.As(err, &generated):
 		return apierrors.NewGenerateNameConflict(about.resource, generated.Base, 1)
 	case errors.Is(err, engine.ErrNotFound):
@@ -91,6 +95,15 @@ func objectStatus(err error, about subject) *statusError {
 		return apierrors.NewConflict(about.resource, about.name, conflictCause(err))
 	}
 	return nil
+}
+
+// ownedStatus is the answer to an apply of fields that other managers own.
+func ownedStatus(owned *registry.FieldConflictError) *statusError {
+	var causes []metav1.StatusCause
+	for _, c := range owned.Conflicts {
+		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeFieldManagerConflict, Field: c.Field, Message: c.Message})
+	}
+	return apierrors.NewApplyConflict(causes, owned.Message)
 }
 
 // conflictCause is the text of a conflict without the key, which the Status has.
@@ -146,7 +159,7 @@ func revisionStatus(err error) *statusError {
 func serverStatus(err error, about subject) *statusError {
 	var panicked *engine.PanicError
 	switch {
-	case errors.As(err, &panicked):
+	case errors.As(err, &panicked), errors.Is(err, usercode.ErrPanic):
 		return apierrors.NewInternalError(err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return apierrors.NewTimeoutError("the request did not finish in time", 0)

@@ -22,8 +22,12 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// maxManager is the longest name of a field manager.
-const maxManager = 128
+const (
+	// maxManager is the longest name of a field manager, in bytes.
+	maxManager = 128
+	// applyPatch is the media type of server-side apply.
+	applyPatch = "application/apply-patch+yaml"
+)
 
 // body reads the request's body, of which the media type must be one of accepted.
 func (c *call) body(accepted ...string) (text []byte, media string, err error) {
@@ -68,19 +72,57 @@ func unsupportedMedia(what string, accepted []string) error {
 		fmt.Sprintf("the body of the request was in an unknown format (%s) - accepted media types include: %s", what, strings.Join(accepted, ", ")), 0)
 }
 
-// writeOptions reads the parameters of a write.
+// writeOptions reads the parameters of a write that is no apply.
 func (c *call) writeOptions() (registry.WriteOptions, error) {
+	opts, err := c.commonOptions()
+	if err == nil && isTrue(c.req.query, "force") {
+		err = c.invalidOption("force", "true", "may not be specified for non-apply patch")
+	}
+	if opts.Manager == "" {
+		opts.Manager = managerOf(c.r.UserAgent())
+	}
+	return opts, err
+}
+
+// applyOptions reads the parameters of an apply.
+func (c *call) applyOptions() (registry.WriteOptions, error) {
+	opts, err := c.commonOptions()
+	if err == nil && opts.Manager == "" {
+		err = c.invalidOption("fieldManager", "", "is required for apply patch")
+	}
+	opts.Force = isTrue(c.req.query, "force")
+	opts.MayCreate = func(context.Context) error {
+		create := *c.req
+		create.Verb = "create"
+		return c.allow(&create)
+	}
+	return opts, err
+}
+
+// managerOf returns what a client is called that does not name a field manager: what
+// its User-Agent says before the version.
+func managerOf(userAgent string) string {
+	before, _, _ := strings.Cut(userAgent, "/")
+	var name []byte
+	for _, r := range before {
+		if unicode.IsPrint(r) && len(name)+utf8.RuneLen(r) <= maxManager {
+			name = utf8.AppendRune(name, r)
+		}
+	}
+	return string(name)
+}
+
+// commonOptions reads the parameters that all writes have.
+func (c *call) commonOptions() (registry.WriteOptions, error) {
 	opts := registry.WriteOptions{Validation: registry.FieldValidation(c.req.query.Get("fieldValidation")), Warn: c.warnings.add}
 	if !opts.Validation.Valid() {
 		return opts, c.invalidOption("fieldValidation", string(opts.Validation), `supported values: "Ignore", "Warn", "Strict"`)
 	}
 	manager := c.req.query.Get("fieldManager")
-	if utf8.RuneCountInString(manager) > maxManager || strings.ContainsFunc(manager, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return opts, c.invalidOption("fieldManager", manager, fmt.Sprintf("must have at most %d characters, all of them printable", maxManager))
+	if len(manager) > maxManager || strings.ContainsFunc(manager, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return opts, c.invalidOption("fieldManager", manager, fmt.Sprintf("must have at most %d bytes, all of them printable", maxManager))
 	}
-	if isTrue(c.req.query, "force") {
-		return opts, c.invalidOption("force", "true", "may not be specified for non-apply patch")
-	}
+	opts.Manager = manager
 	var err error
 	opts.DryRun, err = c.dryRun()
 	return opts, err
@@ -129,16 +171,46 @@ func (c *call) update(ctx context.Context) error {
 	return c.change(ctx, func(registry.Item) ([]byte, error) { return body, nil }, opts)
 }
 
+// apply applies a configuration to an object.
+func (c *call) apply(ctx context.Context) error {
+	opts, err := c.applyOptions()
+	if err != nil {
+		return err
+	}
+	config, _, err := c.body(applyPatch)
+	if err != nil {
+		return err
+	}
+	item, created, err := c.resource.Apply(ctx, c.key(), config, opts)
+	if err != nil {
+		return err
+	}
+	return c.changed(item, created)
+}
+
+// patchTypes returns the media types of patches that the resource takes.
+func (c *call) patchTypes() []string {
+	all := []string{string(registry.JSONPatch), string(registry.MergePatch)}
+	if c.info.Apply {
+		all = append(all, applyPatch)
+	}
+	return all
+}
+
 // patch changes a part of an object.
 func (c *call) patch(ctx context.Context) error {
+	header := c.r.Header.Get("Content-Type")
+	if media, _, err := mime.ParseMediaType(header); err == nil && media == applyPatch && c.info.Apply {
+		return c.apply(ctx)
+	}
 	opts, err := c.writeOptions()
 	if err != nil {
 		return err
 	}
-	if c.r.Header.Get("Content-Type") == "" {
-		return unsupportedMedia("none", []string{string(registry.JSONPatch), string(registry.MergePatch)})
+	if header == "" {
+		return unsupportedMedia("none", c.patchTypes())
 	}
-	body, media, err := c.body(string(registry.JSONPatch), string(registry.MergePatch))
+	body, media, err := c.body(c.patchTypes()...)
 	if err != nil {
 		return err
 	}
@@ -164,6 +236,11 @@ func (c *call) change(ctx context.Context, change func(registry.Item) ([]byte, e
 	if err != nil {
 		return err
 	}
+	return c.changed(item, created)
+}
+
+// changed answers with an object that has been created or changed.
+func (c *call) changed(item registry.Item, created bool) error {
 	if created {
 		return c.answer(http.StatusCreated, item)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/apply"
 	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/remote"
 )
@@ -60,10 +61,21 @@ func (o *Options) definedKinds() ([]kind, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		for _, d := range some {
-			all = append(all, kind{d.Config(), d.Notes})
+			all = append(all, definedKind(d))
 		}
 	}
 	return all, nil
+}
+
+// definedKind returns what a manifest defines, with server-side apply.
+func definedKind(d *crd.Definition) kind {
+	k := kind{d.Config(), d.Notes}
+	k.config.Apply = apply.New
+	if _, err := apply.New(k.config.Kind, k.config.Schema); err != nil {
+		k.config.Apply = apply.Deduced
+		k.notes = append(k.notes, "server-side apply takes every list for one field: "+err.Error())
+	}
+	return k
 }
 
 // origin returns where the server is that a replica follows.

@@ -1,0 +1,65 @@
+package remote_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/apply"
+)
+
+func withApply(c *registry.Config[Widget]) { c.Apply = apply.New }
+
+// An apply at a replica is the origin's, with the manager that it names.
+func TestReplica_PassesAppliesOn(t *testing.T) {
+	origin := newServer(t, withApply)
+	r := replica(t, origin.url)
+	say := func(manager, body string, edit ...func(*registry.WriteOptions)) (*engine.Object[Widget], bool, error) {
+		opts := registry.WriteOptions{Manager: manager}
+		for _, e := range edit {
+			e(&opts)
+		}
+		return r.store.Apply(t.Context(), "default/a", []byte(`{"apiVersion":"example.com/v1","kind":"Widget",`+body+`}`), opts)
+	}
+	o, created, err := say("one", `"spec":{"size":1}`)
+	require.NoError(t, err)
+	require.True(t, created)
+	require.Equal(t, "one", o.Value.ManagedFields[0].Manager)
+	require.Zero(t, r.validated.Load(), "rules run once, at the origin")
+	_, _, err = say("two", `"spec":{"size":2}`)
+	var conflict *registry.FieldConflictError
+	require.ErrorAs(t, err, &conflict)
+	require.ErrorIs(t, err, engine.ErrConflict)
+	require.Equal(t, []registry.FieldConflict{{Field: ".spec.size", Message: `conflict with "one"`}}, conflict.Conflicts)
+	o, created, err = say("two", `"spec":{"size":2}`, func(o *registry.WriteOptions) { o.Force = true })
+	require.NoError(t, err)
+	require.False(t, created)
+	require.Equal(t, 2, o.Value.Spec.Size)
+	o, err = r.store.ApplyStatus(t.Context(), "default/a", []byte(`{apiVersion: example.com/v1, kind: Widget, status: {phase: Up}}`), registry.WriteOptions{Manager: "two"})
+	require.NoError(t, err)
+	require.Equal(t, "Up", o.Value.Status.Phase)
+	o, _, err = r.store.Update(t.Context(), "default/a", func(old *engine.Object[Widget]) (Widget, error) {
+		next := old.Value
+		next.Spec.Size = 3
+		return next, nil
+	}, registry.WriteOptions{Manager: "editor"})
+	require.NoError(t, err)
+	require.Contains(t, managers(o), "editor")
+	_, _, err = say("one", `"spec":{}`, func(o *registry.WriteOptions) { o.UID = "other" })
+	require.ErrorIs(t, err, engine.ErrConflict)
+	require.False(t, errors.As(err, &conflict))
+
+	plain := newServer(t)
+	_, _, err = replica(t, plain.url).store.Apply(t.Context(), "default/a", []byte(`{}`), registry.WriteOptions{Manager: "one"})
+	require.ErrorContains(t, err, "415", "the origin has none")
+}
+
+func managers(o *engine.Object[Widget]) (names []string) {
+	for _, e := range o.Value.ManagedFields {
+		names = append(names, e.Manager)
+	}
+	return names
+}
