@@ -24,6 +24,7 @@ func (r *run) report() *report.Report {
 		Started: r.started, Load: r.load.Seconds(), Took: r.took.Seconds(), Interrupted: r.interrupted,
 		GoroutinesBefore: float64(r.goroutines[0]),
 		Broken:           j.broken, Errors: r.failed.all(), Faults: r.faults.happened, Samples: r.sampler.samples,
+		Disturbance: report.Disturbance{Others: r.sampler.others},
 	}
 	rep.Latency = r.latencies()
 	rep.Metrics = r.metrics(j, rep.Latency)

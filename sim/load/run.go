@@ -251,6 +251,7 @@ func (w *watcher) liveLater(ctx context.Context) {
 // startBackground starts the measurements and the faults.
 func (r *run) startBackground(ctx context.Context, background *sync.WaitGroup) {
 	background.Go(func() { r.sampler.sample(ctx) })
+	background.Go(func() { r.sampler.timers.Run(ctx) })
 	background.Go(func() { r.stages.probe(ctx) })
 	background.Go(func() { r.faults.inject(ctx) })
 }

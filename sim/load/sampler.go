@@ -10,6 +10,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/machine"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
 	"github.com/watchmill/watchmill/sim/report"
@@ -33,6 +34,9 @@ type sampler struct {
 	// writes and delivered are those of the previous sample, which was taken at at.
 	writes, delivered uint64
 	at                time.Duration
+	processors        processors
+	others            float64 // from the first sample to the last
+	timers            machine.Timers
 }
 
 func newSampler(r *run) *sampler {
@@ -42,6 +46,7 @@ func newSampler(r *run) *sampler {
 
 // sample takes samples until ctx is done, and then one more.
 func (s *sampler) sample(ctx context.Context) {
+	s.processors = watchProcessors()
 	ticker := time.NewTicker(s.every)
 	defer ticker.Stop()
 	for {
@@ -50,6 +55,7 @@ func (s *sampler) sample(ctx context.Context) {
 			s.take()
 		case <-ctx.Done():
 			s.take()
+			s.others = s.processors.all.Share()
 			return
 		}
 	}
@@ -85,11 +91,34 @@ func (s *sampler) add(now time.Duration) {
 		WriteRate: float64(writes-s.writes) / span, DeliveryRate: float64(delivered-s.delivered) / span,
 		P50: latency.At(s.interval, 50), P99: latency.At(s.interval, 99), Max: latency.Max(s.interval),
 		Heap: heap(), Goroutines: runtime.NumGoroutine(), CacheRevision: uint64(s.run.engine.Revision()),
+		Others: s.processors.othersAt(now), TimerLate: s.timers.Late().Seconds(),
 	}
 	sample.Lag, sample.Stalled, sample.Watches = s.run.standing()
 	s.writes, s.delivered, s.at = writes, delivered, now
 	s.samples = append(s.samples, sample)
 	s.interval.Reset()
+}
+
+// processors measures what others have of them, over stretches that are long enough.
+type processors struct {
+	all, stretch *machine.Others
+	since        time.Duration // when the stretch began
+	share        float64       // in the stretch before
+}
+
+func watchProcessors() processors {
+	return processors{all: machine.WatchOthers(), stretch: machine.WatchOthers()}
+}
+
+// shortestStretch is as short as a share can be measured over.
+const shortestStretch = 250 * time.Millisecond
+
+// othersAt returns the share that others have had in the last whole stretch.
+func (p *processors) othersAt(now time.Duration) float64 {
+	if now-p.since >= shortestStretch {
+		p.share, p.since = p.stretch.Share(), now
+	}
+	return p.share
 }
 
 // standing returns the highest lag of the watches, and how many are stalled.

@@ -28,8 +28,8 @@ var (
 func TestPageHasEveryChartWithItsData(t *testing.T) {
 	page := htmlOf(t, sample())
 	figures := figure.FindAllString(page, -1)
-	require.Len(t, figures, 9)
-	for i, id := range []string{"latency", "percentiles", "writes", "deliveries", "lag", "stalled", "heap", "goroutines"} {
+	require.Len(t, figures, 11)
+	for i, id := range []string{"latency", "percentiles", "writes", "deliveries", "lag", "stalled", "heap", "others", "timers", "goroutines"} {
 		require.Contains(t, figures[i], `id="`+id+`"`)
 		require.Regexp(t, `<path class="line s1" d="M[0-9.]+,[0-9.]+l?L?[0-9]`, figures[i], id)
 		require.Contains(t, figures[i], `class="spot"`, id)
@@ -37,7 +37,7 @@ func TestPageHasEveryChartWithItsData(t *testing.T) {
 	require.Contains(t, figures[0], "at 2.5s: max 100ms, p99 10ms, p50 1ms; fault: slow<")
 	require.Contains(t, figures[1], "99.9 %: end to end 50ms")
 	require.Contains(t, figures[6], "at 5s: Heap 2.0 MiB<")
-	require.Contains(t, figures[8], `id="faults"`)
+	require.Contains(t, figures[10], `id="faults"`)
 }
 
 func TestPageNamesTheUnitsOfItsAxes(t *testing.T) {
@@ -46,7 +46,8 @@ func TestPageNamesTheUnitsOfItsAxes(t *testing.T) {
 		{"time, logarithmic", "seconds since the load began"}, {"time, logarithmic", "percentile"},
 		{"writes per second", "seconds since the load began"}, {"events per second", "seconds since the load began"},
 		{"events", "seconds since the load began"}, {"watchers", "seconds since the load began"},
-		{"memory", "seconds since the load began"}, {"goroutines", "seconds since the load began"},
+		{"memory", "seconds since the load began"}, {"% of the processors", "seconds since the load began"},
+		{"milliseconds", "seconds since the load began"}, {"goroutines", "seconds since the load began"},
 	} {
 		for _, axis := range axes {
 			require.Regexp(t, `<text class="caption"[^>]*>`+axis+`</text>`, figures[i])

@@ -49,6 +49,9 @@ type Report struct {
 	// that the engine reported.
 	Errors []string `json:"errors,omitempty"`
 
+	// Disturbance says what others did to the machine during the run.
+	Disturbance Disturbance `json:"disturbance"`
+
 	// Latency has one entry per stage, end to end first.
 	Latency []Stage   `json:"latency"`
 	Groups  []Group   `json:"groups"`
@@ -157,6 +160,11 @@ type Sample struct {
 	Heap          uint64  `json:"heap"`
 	Goroutines    int     `json:"goroutines"`
 	CacheRevision uint64  `json:"cacheRevision"`
+	// Others is the share of the processors that other programs and other machines on
+	// the same host had, from 0 to 1; 0 where the system does not tell. TimerLate is how
+	// late a timer came at most that nothing waits for.
+	Others    float64 `json:"others"`
+	TimerLate float64 `json:"timerLate"`
 }
 
 // OK reports whether the run was not interrupted, all assertions hold, and no

@@ -60,6 +60,7 @@ func (t *text) rates(r *Report) {
 	}
 	t.line("watchers", "%s stalled at most, %s events behind at most, %s reconnects, %s relists", Number(m["stalled"]), Number(m["lag"]), Number(m["reconnects"]), Number(m["relists"]))
 	t.line("machine", "%s heap at most, %s goroutines left of %s", Memory(m["heap"]), Number(m["goroutines"]), Number(r.GoroutinesBefore))
+	t.line("", "%s; a timer was %s late at most", r.others(), Seconds(r.timerLate()))
 }
 
 func (t *text) latency(r *Report) {
@@ -148,6 +149,9 @@ func (t *text) verdict(r *Report) {
 			verdict, as = "FAILED", bad
 		}
 		t.mark(as, verdict, "%-24s it is %s", a.Text, a.value())
+		if remark := r.remark(&a); remark != "" {
+			t.mark(warning, "", "%s", remark)
+		}
 	}
 	for _, b := range r.Broken {
 		t.mark(bad, "BROKEN", "%s", b)
@@ -159,9 +163,13 @@ func (a *Assertion) value() string {
 	if a.Unmeasured {
 		return "not known: nothing was measured"
 	}
-	unit := scenario.Count
+	return Value(a.unit(), a.Value)
+}
+
+// unit is that of the metric that is asserted.
+func (a *Assertion) unit() scenario.Unit {
 	if check, err := scenario.Assertion(a.Text).Check(); err == nil {
-		unit = check.Metric.Unit
+		return check.Metric.Unit
 	}
-	return Value(unit, a.Value)
+	return scenario.Count
 }

@@ -34,7 +34,7 @@ func sample() *report.Report {
 		Faults: []report.Fault{{Name: "break", Kind: "break", At: 1, Until: 1, Struck: 1}, {Name: "slow", Kind: "delay", At: 2, Until: 3.5, Struck: 1200}},
 		Samples: []report.Sample{
 			{At: 0, Heap: 1 << 20, Goroutines: 50, Watches: 50},
-			{At: 2.5, WriteRate: 1000, DeliveryRate: 50_000, P50: 0.001, P99: 0.01, Max: 0.1, Lag: 70, Stalled: 3, Heap: 3 << 20, Goroutines: 60, Watches: 50},
+			{At: 2.5, WriteRate: 1000, DeliveryRate: 50_000, P50: 0.001, P99: 0.01, Max: 0.1, Lag: 70, Stalled: 3, Heap: 3 << 20, Goroutines: 60, Watches: 50, Others: 0.03, TimerLate: 0.002},
 			{At: 5, WriteRate: 900, DeliveryRate: 40_000, P50: 0.001, P99: 0.02, Max: 0.05, Heap: 2 << 20, Goroutines: 55, Watches: 50},
 		},
 	}
@@ -70,6 +70,32 @@ func TestTextSaysWhatMatters(t *testing.T) {
 	b.Reset()
 	require.NoError(t, unread.WriteText(&b))
 	require.Contains(t, b.String(), "took       5s of load, 5.5s in all, and not everything was read\n")
+}
+
+// A failed assertion about a latency says when the machine was disturbed; one about
+// something else does not, nor does one that holds.
+func TestText_SaysThatTheMachineWasDisturbed(t *testing.T) {
+	slow := sample()
+	slow.Assertions = []report.Assertion{{Text: "p99 < 1ms", Value: 0.0123}, {Text: "p99 < 50ms", Value: 0.0123, Holds: true}, {Text: "lost = 0", Value: 2}}
+	written := func() string {
+		var b strings.Builder
+		require.NoError(t, slow.WriteText(&b))
+		return b.String()
+	}
+	require.False(t, slow.Disturbed())
+	require.NotContains(t, written(), "disturbed")
+	require.Contains(t, written(), "           others had 0 % of the processors, 3 % at 2.5s; a timer was 2ms late at most\n")
+	slow.Samples[1].Others, slow.Samples[2].TimerLate = 0.6, 0.0123
+	require.True(t, slow.Disturbed())
+	require.Equal(t, 1, strings.Count(written(), "disturbed"))
+	require.Contains(t, written(), "FAILED     p99 < 1ms                it is 12.3ms\n           the machine was disturbed: others had 0 % of the processors, 60 % at 2.5s\n")
+	require.Contains(t, written(), "; a timer was 12.3ms late at most\n")
+	require.False(t, slow.OK(), "disturbed or not, it failed")
+	slow.Samples, slow.Disturbance.Others = nil, 0.07
+	require.Contains(t, written(), "the machine was disturbed: others had 7 % of the processors\n")
+	var page strings.Builder
+	require.NoError(t, slow.WriteHTML(&page))
+	require.Equal(t, 1, strings.Count(page.String(), "the machine was disturbed"))
 }
 
 // Reads are mentioned even if not one was made in time.

@@ -1,17 +1,10 @@
-package compare
+package machine
 
 import (
 	"os"
 	"strconv"
 	"strings"
 )
-
-// disturbed is the share of the processors that other programs and other machines may
-// have had during a round: more makes tails mean nothing, so the round is repeated.
-const disturbed = 0.05
-
-// maxRepeats is how often a disturbed round is repeated. The least disturbed one counts.
-const maxRepeats = 2
 
 // ticks are the processors' times since the machine has started, in the system's unit.
 type ticks struct {
@@ -20,8 +13,8 @@ type ticks struct {
 	all, busy, own, stolen float64
 }
 
-// now reads the times; ok is false where the system does not tell.
-func now() (t ticks, ok bool) {
+// readTicks reads the times; ok is false where the system does not tell.
+func readTicks() (t ticks, ok bool) {
 	machine, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return t, false
@@ -76,14 +69,29 @@ func (t ticks) taken(before ticks) float64 {
 	return max(0, others/all)
 }
 
-// watchOthers returns a function that returns the share that others have had since.
-func watchOthers() func() float64 {
-	before, known := now()
-	return func() float64 {
-		after, ok := now()
-		if !known || !ok {
-			return 0
-		}
-		return after.taken(before)
+// Others measures how much of the processors others have: other programs, and other
+// machines on the same host. It belongs to one goroutine.
+type Others struct {
+	last  ticks
+	known bool
+}
+
+// WatchOthers begins to measure.
+func WatchOthers() *Others {
+	o := &Others{}
+	o.last, o.known = readTicks()
+	return o
+}
+
+// Share returns the share of the processors that others have had since the last call, or
+// since the beginning, between 0 and 1; 0 where the system does not tell. Linux counts
+// in hundredths of a second: over less than a quarter of one, the share is noise.
+func (o *Others) Share() float64 {
+	next, ok := readTicks()
+	if !ok || !o.known {
+		return 0
 	}
+	share := next.taken(o.last)
+	o.last = next
+	return share
 }

@@ -1,0 +1,67 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/watchmill/watchmill/sim/scenario"
+)
+
+// Disturbance says how much others disturbed a run: with few processors left, latencies
+// are those of the machine, not those of the engine.
+type Disturbance struct {
+	// Others is the share of the processors that other programs and other machines on
+	// the same host had during the load, from 0 to 1; 0 where the system does not tell.
+	Others float64 `json:"others"`
+}
+
+// What others may have of the processors, in all and in the worst sample, before a run
+// counts as disturbed.
+const (
+	mostOthers    = 0.05
+	mostOthersNow = 0.2
+)
+
+// Disturbed reports whether others had so much of the processors that latencies mean
+// little.
+func (r *Report) Disturbed() bool {
+	return r.Disturbance.Others > mostOthers || r.worstSample().Others > mostOthersNow
+}
+
+// worstSample returns the sample in which others had most.
+func (r *Report) worstSample() Sample {
+	if len(r.Samples) == 0 {
+		return Sample{}
+	}
+	return slices.MaxFunc(r.Samples, func(a, b Sample) int { return cmp.Compare(a.Others, b.Others) })
+}
+
+// others says what others had, such as "others had 3 % of the processors, 41 % at 2.5s".
+func (r *Report) others() string {
+	worst := r.worstSample()
+	text := fmt.Sprintf("others had %s of the processors", percent(r.Disturbance.Others))
+	if worst.Others > 0 {
+		text += fmt.Sprintf(", %s at %s", percent(worst.Others), Seconds(worst.At))
+	}
+	return text
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+
+// timerLate is how late a timer was at most.
+func (r *Report) timerLate() (late float64) {
+	for i := range r.Samples {
+		late = max(late, r.Samples[i].TimerLate)
+	}
+	return late
+}
+
+// remark says what a failed assertion about a latency may be due to: "" for others, and
+// on a quiet machine.
+func (r *Report) remark(a *Assertion) string {
+	if a.Holds || a.Unmeasured || !r.Disturbed() || a.unit() != scenario.Time {
+		return ""
+	}
+	return "the machine was disturbed: " + r.others()
+}
