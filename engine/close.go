@@ -90,7 +90,7 @@ func (e *core) close() error {
 // beginClose lets nothing new begin, and stops what runs.
 func (e *core) beginClose() {
 	e.closing.begin.Do(func() {
-		e.closed.Store(true)
+		e.liveness.closed.Store(true)
 		e.noteUndelivered()
 		e.stopServing(ErrEngineClosed)
 		e.root.Stop()

@@ -49,7 +49,7 @@ type engineCore interface {
 	storeID(ctx context.Context) (string, error)
 	drain(ctx context.Context) error
 	close() error
-	leaked()
+	livenessOf() *liveness
 }
 
 // core is the untyped [Engine].
@@ -86,7 +86,7 @@ type core struct {
 
 	draining atomic.Pointer[draining] // nil until Drain is called
 	dropped  droppedAtClose
-	closed   atomic.Bool
+	liveness *liveness
 	closing  closing
 }
 
@@ -112,7 +112,7 @@ func New[T any](cfg Config[T]) (*Engine[T], error) {
 		return nil, err
 	}
 	e := &Engine[T]{core}
-	reportLeak(e, core)
+	reportLeak(e, core.livenessOf())
 	return e, nil
 }
 
@@ -131,6 +131,7 @@ func open(cfg settings) (*core, error) {
 	if err := e.openHost(); err != nil {
 		return nil, err
 	}
+	e.liveness = &liveness{engine: cfg.name, logger: e.host.leakLogger}
 	err := e.openBackend()
 	if err == nil {
 		err = e.spawn()
@@ -194,7 +195,7 @@ func (s *settings) retain() Window {
 
 // alive returns nil, or ErrEngineClosed once Close was called.
 func (e *core) alive() error {
-	if e.closed.Load() {
+	if e.liveness.closed.Load() {
 		return ErrEngineClosed
 	}
 	return nil

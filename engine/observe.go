@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/watchmill/watchmill/actors/dispatcher"
@@ -182,23 +183,35 @@ func (e *core) contain(name string, f func()) {
 
 // reportLeak has it logged if the handle of an engine becomes unreachable while
 // the engine runs: then nothing can close it any more.
-func reportLeak[H any](handle *H, running interface{ leaked() }) {
-	runtime.AddCleanup(handle, func(running interface{ leaked() }) { running.leaked() }, running)
+func reportLeak[H any](handle *H, of *liveness) {
+	if of != nil {
+		runtime.AddCleanup(handle, (*liveness).reportLeak, of)
+	}
 }
 
-// leaked is called when nothing can close the engine any more.
-func (e *core) leaked() {
-	if e.closed.Load() {
-		return
-	}
-	logger := e.host.leakLogger
-	logger.Error("engine was never closed and is out of reach: call Close when done with it", "engine", e.cfg.name)
+// liveness is whether an engine is open. It does not refer to the engine, whose memory
+// would otherwise be held until the cleanup of its handle has run.
+type liveness struct {
+	closed atomic.Bool
+	engine string
+	logger *slog.Logger
 }
 
-func (t *topic) leaked() {
-	if t.engine != nil {
-		t.engine.leaked()
+// reportLeak is called when the handle is unreachable.
+func (l *liveness) reportLeak() {
+	if !l.closed.Load() {
+		l.logger.Error("engine was never closed and is out of reach: call Close when done with it", "engine", l.engine)
 	}
+}
+
+func (e *core) livenessOf() *liveness { return e.liveness }
+
+// livenessOf returns nil if the topic has not started.
+func (t *topic) livenessOf() *liveness {
+	if t.engine == nil {
+		return nil
+	}
+	return t.engine.liveness
 }
 
 // Running is an engine, or the engine of a topic, as an observer sees it: whatever

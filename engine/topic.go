@@ -35,7 +35,7 @@ type topicCore interface {
 	watches() []WatchInfo
 	drain(ctx context.Context) error
 	close() error
-	leaked()
+	livenessOf() *liveness
 }
 
 // topic is the untyped Topic.
@@ -101,7 +101,7 @@ func NewTopic[T any]() *Topic[T] { return NewTopicWith[T](TopicOptions{}) }
 func NewTopicWith[T any](opts TopicOptions) *Topic[T] {
 	cfg := Config[T]{Key: func(T) string { return topicKey }}
 	t := &Topic[T]{newTopic(settingsOf(&cfg), opts)}
-	reportLeak(t, t.core)
+	reportLeak(t, t.core.livenessOf())
 	return t
 }
 

@@ -79,7 +79,7 @@ func (r *root) exhausted(now time.Time) bool {
 // Stopping lets no call begin any more, and ends those to the backend that a
 // part is waiting for.
 func (r *root) Stopping(*actors.Context) {
-	r.engine.closed.Store(true)
+	r.engine.liveness.closed.Store(true)
 	r.engine.cancel(ErrEngineClosed)
 	r.engine.stopServing(ErrEngineClosed)
 }
