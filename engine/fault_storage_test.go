@@ -190,3 +190,30 @@ func TestFault_StorageIsClosedForGood(t *testing.T) {
 	require.NoError(t, err, "what was cached is still there")
 	require.Len(t, l.Items, 1)
 }
+
+// Storage was restored and has gone on to the revision that it had before: only its
+// identity tells that each revision may have other content now.
+func TestFault_StorageComesBackAtTheSameRevisionWithOtherContent(t *testing.T) {
+	f := newFixture(t, nil)
+	w := f.watch(engine.WatchOptions{})
+	pending := f.watch(engine.WatchOptions{From: 9})
+	for _, key := range []string{"a", "b", "c"} {
+		f.put(key)
+	}
+	f.requireReads(w, "ADDED a@2", "ADDED b@3", "ADDED c@4")
+	require.NoError(t, f.storage.Replace(f.newMemory()).Close())
+	for _, key := range []string{"a", "x", "c"} {
+		f.put(key)
+	}
+	f.pass(10 * time.Second)
+
+	require.Equal(t, uint64(1), f.engine.Stats().Source.Relists[reflector.Restored])
+	for _, ended := range []*engine.Watch[thing]{w, pending} {
+		_, end := f.read(ended)
+		require.ErrorIs(t, end, engine.ErrExpired)
+	}
+	l, err := f.engine.List(t.Context(), engine.ListOptions{Read: engine.Cached()})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "c", "x"}, []string{l.Items[0].Key, l.Items[1].Key, l.Items[2].Key})
+	require.NoError(t, f.engine.Verify(t.Context()))
+}

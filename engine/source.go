@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync/atomic"
+	"time"
 
 	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/actors/watcher"
@@ -50,7 +51,9 @@ func (s Source[T]) Validate() error {
 // there are up to 1,000 of them, and within a second for up to 10,000.
 //
 // A watch ends with [ErrExpired] when events for it have, or may have, left the
-// window, which is bounded by Config.Window, or when storage went back in time. When
+// window, which is bounded by Config.Window, or when storage went back in time. That
+// is noticed, even if storage has come to the same revision again, if it has an
+// identity (see [backend.StoreID]), as storage in memory, in a file and in etcd has. When
 // the engine is closed, everything fails with [ErrEngineClosed], which is then also
 // [store.ErrClosed]. A watch whose Notify panics ends with a [*usercode.PanicError],
 // which OnError gets too.
@@ -94,16 +97,64 @@ func (s source) List(ctx context.Context, opts backend.ListOptions) (*backend.Li
 	}
 	snap, known := s.snapshot(ctx, rev)
 	if !known {
-		return e.storage.List(ctx, opts)
+		return s.listStorage(ctx, opts)
 	}
 	state, at := snap.State, snap.Revision
 	if scan.Revision > 0 {
 		if state, err = snap.StateAt(ctx, scan.Revision); err != nil {
-			return e.storage.List(ctx, opts) // the backend has it, or returns the error
+			return s.listStorage(ctx, opts) // the backend has it, or returns the error
 		}
 		at = scan.Revision
 	}
 	return backend.Page(scan, at, state.All(scan.Prefix, scan.After)), nil
+}
+
+// listStorage lists from the backend. It fails with [ErrNotReady] if that has another
+// storage by now than the cache: a watch of the cache could not continue the list.
+func (s source) listStorage(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	page, err := s.engine.storage.List(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	of, err := s.engine.knownStoreID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cached, err := s.engine.timeline(ctx)
+	if err == nil && cached.StoreID != of {
+		err = &NotReadyError{RetryAfter: time.Second, Cause: errOtherStorage}
+	}
+	return page, err
+}
+
+var errOtherStorage = errors.New("storage was replaced by another, which the cache has yet to list")
+
+// StoreID identifies the history that the revisions of lists and watches belong to: it
+// changes when storage went back in time, or was replaced by another, and the cache has
+// noticed. It is not for saving: [Engine.Checkpoint] is.
+func (s source) StoreID(ctx context.Context) (string, error) {
+	t, err := s.engine.timeline(ctx)
+	return t.String(), err
+}
+
+// timeline returns that of the cache's revisions: before the first list, of storage
+// itself.
+func (e *core) timeline(ctx context.Context) (store.Timeline, error) {
+	snap := e.published.Load()
+	if snap.Generation > 0 {
+		return snap.Timeline(), nil
+	}
+	id, err := e.knownStoreID(ctx)
+	return store.Timeline{StoreID: id, Epoch: snap.Epoch}, err
+}
+
+// knownStoreID returns the storage's identity, empty if it has none.
+func (e *core) knownStoreID(ctx context.Context) (string, error) {
+	id, err := backend.StoreID(ctx, e.storage.Backend())
+	if errors.Is(err, ErrUnsupported) {
+		return "", nil
+	}
+	return id, err
 }
 
 // aim returns the revision that a list must have reached: rev, or for zero the newest.
@@ -140,6 +191,10 @@ func (s source) Watch(ctx context.Context, opts backend.WatchOptions) (backend.W
 	if err := errors.Join(opts.Validate(), context.Cause(ctx)); err != nil {
 		return nil, err
 	}
+	timeline, err := e.timeline(ctx)
+	if err != nil {
+		return nil, err
+	}
 	from, err := s.start(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -155,7 +210,7 @@ func (s source) Watch(ctx context.Context, opts backend.WatchOptions) (backend.W
 	}
 	options := watcher.Options{Filter: filter, From: watcher.From{Revision: from}, Name: usercode.Name{Given: cmp.Or(opts.Name, "source")}}
 	w := watcher.NewNotified(&e.feed, options, opts.Notify)
-	e.parts.cache.Register(watchcache.Register{Watch: w})
+	e.parts.cache.Register(watchcache.Register{Watch: w, Timeline: &timeline})
 	return &sourceWatch{watch: w, through: from}, nil
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -14,8 +15,11 @@ type Snapshot struct {
 	// means never: State and Window are then empty.
 	Generation uint64
 	// Epoch counts the times that history restarted because storage went back in
-	// time: positions and revisions are comparable only within an epoch.
+	// time, or is another one: positions and revisions are comparable only within an
+	// epoch.
 	Epoch uint64
+	// StoreID identifies the storage that the content is of; empty if unknown.
+	StoreID string
 	// State is the newest state of every object, with its indexes.
 	State *TreeView
 	// Window has the recent changes.
@@ -23,6 +27,20 @@ type Snapshot struct {
 	// At is when the snapshot was taken, by the cache's clock.
 	At time.Time
 }
+
+// Timeline is the history that a revision belongs to. Revisions of two timelines
+// cannot be compared: the same one may have other content.
+type Timeline struct {
+	// StoreID identifies the storage; empty if unknown. Epoch is that of the cache.
+	StoreID string
+	Epoch   uint64
+}
+
+// Timeline returns that of the snapshot's revisions.
+func (s *Snapshot) Timeline() Timeline { return Timeline{s.StoreID, s.Epoch} }
+
+// String names the timeline.
+func (t Timeline) String() string { return fmt.Sprintf("%s#%d", t.StoreID, t.Epoch) }
 
 // Published is a cache's newest snapshot. One goroutine stores; any number load,
 // without waiting. The zero value holds the empty snapshot.

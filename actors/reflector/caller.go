@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -29,15 +30,10 @@ func (c *caller) Receive(_ *actors.Context, r request) {
 // call makes one call to the source and returns a panic in it as an error.
 func (c *caller) call(r request) answer {
 	a := answer{request: r.id}
-	var what string
-	var run func()
 	if r.do == doList {
-		what, run = "ListerWatcher.List", func() { a.page, a.err = c.source.List(r.ctx, r.list) }
+		c.list(r, &a)
 	} else {
-		what, run = "ListerWatcher.Watch", func() { a.watcher, a.err = c.source.Watch(r.ctx, r.from) }
-	}
-	if err := usercode.Call(what, r.list.Prefix, run); err != nil {
-		a.err = err
+		c.watch(r, &a)
 	}
 	switch {
 	case a.err != nil:
@@ -47,6 +43,45 @@ func (c *caller) call(r request) answer {
 		a.err = ErrContract
 	}
 	return a
+}
+
+// list calls List. Before the first page it identifies the storage: if a watch from
+// the list's revision finds the same identity afterwards, storage did not go back
+// between the two.
+func (c *caller) list(r request, a *answer) {
+	if r.list.Continue == "" {
+		if a.storeID, a.err = c.identify(r); a.err != nil {
+			return
+		}
+	}
+	contained(a, "ListerWatcher.List", r.list.Prefix, func() { a.page, a.err = c.source.List(r.ctx, r.list) })
+}
+
+// watch calls Watch, and identifies the storage once the watch runs.
+func (c *caller) watch(r request, a *answer) {
+	contained(a, "ListerWatcher.Watch", r.from.Prefix, func() { a.watcher, a.err = c.source.Watch(r.ctx, r.from) })
+	if a.err == nil && a.watcher != nil {
+		a.storeID, a.err = c.identify(r)
+	}
+}
+
+// identify returns the identity of the source's storage, empty if the source does
+// not know it.
+func (c *caller) identify(r request) (id string, err error) {
+	if panicked := usercode.Call("Identifier.StoreID", r.list.Prefix, func() { id, err = backend.StoreID(r.ctx, c.source) }); panicked != nil {
+		return "", panicked
+	}
+	if errors.Is(err, store.ErrUnsupported) {
+		return "", nil
+	}
+	return id, err
+}
+
+// contained makes a call whose panic is the answer's error.
+func contained(a *answer, what, prefix string, call func()) {
+	if err := usercode.Call(what, prefix, call); err != nil {
+		a.err = err
+	}
 }
 
 // explain adds the cause of the cancellation to the error of a cancelled call.

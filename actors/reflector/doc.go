@@ -44,6 +44,11 @@
 // reported that it went back, it is accepted: the Replace then has a smaller
 // revision, and its Reason is [Repeated] or [Future].
 //
+// A source that was restored from a backup may have come to the same revision again,
+// with other content. If it knows which storage it has (backend.Identifier), it is
+// asked before each list and after the start of each watch: with another answer the
+// watch is given up, and the list has the Reason [Restored].
+//
 // # Reconnecting
 //
 // One [Backoff] spaces all attempts: after a failed list; after a watch that was

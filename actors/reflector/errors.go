@@ -19,6 +19,9 @@ var (
 	// ErrWentBack: a list is older than an update delivered before. The error is
 	// a [*WentBackError].
 	ErrWentBack = errors.New("source went back in time")
+	// ErrOtherStorage: a watch is of another storage than the state before it. The
+	// error is an [*OtherStorageError].
+	ErrOtherStorage = errors.New("source has another storage")
 	// ErrTimeout: a call to the source took longer than [Config].CallTimeout.
 	ErrTimeout = errors.New("call to the source timed out")
 	// ErrContract: the source returned neither a result nor an error.
@@ -58,6 +61,23 @@ func (e *TornListError) Error() string {
 
 // Is makes errors.Is(err, ErrTornList) true.
 func (e *TornListError) Is(target error) bool { return target == ErrTornList }
+
+// OtherStorageError says that a watch is of another storage than the state that it
+// was to continue, as when storage was restored from a backup.
+type OtherStorageError struct {
+	// Revision is where the watch was to start.
+	Revision store.Revision
+	// Before and Now are the identities of the storage of the state and of the watch; see
+	// backend.StoreID.
+	Before, Now string
+}
+
+func (e *OtherStorageError) Error() string {
+	return fmt.Sprintf("source has another storage: revision %d is of %q, the watch from there is of %q: listing again", e.Revision, e.Before, e.Now)
+}
+
+// Is makes errors.Is(err, ErrOtherStorage) true.
+func (e *OtherStorageError) Is(target error) bool { return target == ErrOtherStorage }
 
 // WentBackError says that a list was older than an update seen before: the
 // source is a stale replica, or was restored from a backup. The next list is

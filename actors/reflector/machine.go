@@ -45,6 +45,11 @@ type machine struct {
 	whole  bool
 	warmth warmth
 
+	// storeID is the identity of the storage that stats.Revision is of, answeredBy
+	// that of the storage that gave the last answer, and listedOf that of the storage
+	// being listed. Each is empty if unknown.
+	storeID, answeredBy, listedOf string
+
 	// held are the updates that the sink has not accepted, oldest first. While
 	// there is one, the machine starts no call and pulls no batch, so there are
 	// at most two.
@@ -140,6 +145,9 @@ func (m *machine) watch(err error, now time.Time) {
 	case m.why != 0: // a relist was requested meanwhile
 		m.do(effect{do: doHangUp})
 		m.later()
+	case m.answeredBy != m.storeID:
+		m.do(effect{do: doHangUp})
+		m.broken(&OtherStorageError{Revision: m.stats.Revision, Before: m.storeID, Now: m.answeredBy})
 	default:
 		m.opened = now
 		if !m.checkUntil() {
@@ -226,6 +234,10 @@ func (m *machine) hangUp(now time.Time) {
 func (m *machine) broken(err error) {
 	closed := m.stats.Phase == Watching && errors.Is(err, store.ErrClosed)
 	switch {
+	case errors.Is(err, ErrOtherStorage):
+		m.report(err)
+		m.need(Restored)
+		m.later()
 	case errors.Is(err, store.ErrExpired):
 		m.report(err)
 		m.need(Expired)

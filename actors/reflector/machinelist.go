@@ -35,6 +35,9 @@ func (m *machine) page(page *backend.List, err error, now time.Time) {
 		return
 	}
 	first := m.asked.Continue == ""
+	if first {
+		m.listedOf = m.answeredBy
+	}
 	if first && page != nil {
 		m.listed.Revision = page.Revision
 	}
@@ -86,14 +89,14 @@ func (m *machine) keep(page *backend.List) {
 func (m *machine) complete() {
 	list, why := m.listed, m.why
 	m.listed = backend.List{}
-	if list.Revision < m.stats.Revision && !why.mayGoBack() {
+	if list.Revision < m.stats.Revision && !why.mayGoBack() && m.listedOf == m.storeID {
 		m.wentBack(list.Revision)
 		return
 	}
-	m.stats.Revision = list.Revision
+	m.stats.Revision, m.storeID = list.Revision, m.listedOf
 	m.why, m.whole, m.resumes = 0, false, 0
 	m.stats.Phase, m.due = Waiting, true
-	m.offer(Update{Kind: Replace, Reason: why, Revision: list.Revision, Until: m.warmth.until, Objects: list.Items, State: list.State})
+	m.offer(Update{Kind: Replace, Reason: why, Revision: list.Revision, StoreID: m.storeID, Until: m.warmth.until, Objects: list.Items, State: list.State})
 }
 
 // wentBack refuses a list that is older than the last update. A replica that

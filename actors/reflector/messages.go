@@ -28,6 +28,9 @@ type answer struct {
 	request uint64
 	page    *backend.List   // of a list
 	watcher backend.Watcher // of a watch
+	// storeID identifies the source's storage: before a list, after the start of a
+	// watch. Empty if the source does not know it, or was not asked.
+	storeID string
 	err     error
 }
 

@@ -55,6 +55,7 @@ func (r *reflector) answered(ctx *actors.Context, a answer) {
 		return
 	}
 	r.conclude()
+	r.machine.answeredBy = a.storeID
 	if r.machine.listing() {
 		r.machine.page(a.page, a.err, ctx.Clock().Now())
 		return

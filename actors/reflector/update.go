@@ -60,13 +60,17 @@ const (
 	Distrusted
 	// Requested: the caller of [Ref.Relist] gave no other reason.
 	Requested
+	// Restored: the source's storage is another one than that of the last revision,
+	// as after a restore from a backup; see backend.StoreID. The list's revision may
+	// be smaller than those before it.
+	Restored
 
 	reasons // how many there are, counting zero
 )
 
 var reasonNames = [reasons]string{
 	Started: "Started", Restarted: "Restarted", Expired: "Expired", Skipped: "Skipped", Repeated: "Repeated",
-	Future: "Future", Stuck: "Stuck", Distrusted: "Distrusted", Requested: "Requested",
+	Future: "Future", Stuck: "Stuck", Distrusted: "Distrusted", Requested: "Requested", Restored: "Restored",
 }
 
 // String returns the reason's name, "none" for zero.
@@ -82,7 +86,7 @@ func (r Reason) String() string {
 
 // mayGoBack reports whether a list for this reason is accepted even if its
 // revision is smaller than that of the last update.
-func (r Reason) mayGoBack() bool { return r == Repeated || r == Future }
+func (r Reason) mayGoBack() bool { return r == Repeated || r == Future || r == Restored }
 
 // Update is what a Reflector offers to its [Sink]. Kind determines which fields
 // are set. Slices and objects are shared: read only.
@@ -96,6 +100,10 @@ type Update struct {
 	// Revision is that of the state (Replace), or the one up to which the sink
 	// has received every change (Changes, Progress).
 	Revision store.Revision
+	// StoreID identifies the storage that the state is of, empty if the source does
+	// not know it. If it is another than before, nothing that is known of a revision
+	// holds any more, and objects of equal revisions may differ. Only for Replace.
+	StoreID string
 	// Until, if it is more than Revision, is the revision that the source had when it
 	// was asked: what it tells up to there is of the past, and the state is not to be
 	// taken for the present before. Only for Replace; see [Config].WarmStart.

@@ -107,20 +107,22 @@ func (c *cache) append(ev store.Event) {
 }
 
 // replace takes a list as the state. The first one starts the window; the
-// difference to a later one goes through it as events, so that watches continue.
+// difference to a later one goes through it as events, so that watches continue,
+// unless the list is of another storage.
 func (c *cache) replace(u reflector.Update) {
 	c.doubt()
-	c.uncompact(u.Revision)
+	other := c.filled && c.storeID != u.StoreID
+	c.uncompact(u.Revision, other)
 	listed := newState(u, c.Indexes, c.window.View())
 	c.Stats.Replaces.Add(1)
 	before, again := c.Stats.Synthetic.Load(), c.filled
 	if !c.filled {
 		c.window.Reset(u.Revision)
-	} else if !c.appendDiff(listed.newest(c.window.View()), u.Revision) {
+	} else if other || !c.appendDiff(listed.newest(c.window.View()), u.Revision) {
 		c.window.Reset(u.Revision)
 		c.epoch++
 	}
-	c.state, c.revision = listed, u.Revision
+	c.state, c.revision, c.storeID = listed, u.Revision, u.StoreID
 	c.state.appliedTo(c.window.View())
 	c.until = u.Until
 	c.filled, c.distrusted, c.dirty = true, false, true

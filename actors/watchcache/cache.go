@@ -59,6 +59,7 @@ type cache struct {
 	window    *store.Window
 	revision  store.Revision
 	epoch     uint64
+	storeID   string
 	readiness readiness
 	// until is the revision that storage had when the cache was started at an older
 	// one: before it the cache is not ready.
@@ -88,7 +89,7 @@ func newCache(cfg Config, h *Cache) *cache {
 	last := cfg.Published.Load()
 	c := &cache{
 		Config: cfg, handle: h, window: h.window, waiters: &h.waiters, readiness: *h.readiness.Load(),
-		state: state{view: store.NewTree(cfg.Indexes...).View()}, revision: last.Revision, epoch: last.Epoch,
+		state: state{view: store.NewTree(cfg.Indexes...).View()}, revision: last.Revision, epoch: last.Epoch, storeID: last.StoreID,
 		filled: last.Generation > 0, distrusted: true, restarted: h.spawned,
 	}
 	if c.filled {
@@ -212,6 +213,7 @@ func (c *cache) publish() {
 		Revision:   c.revision,
 		Generation: c.readiness.generation,
 		Epoch:      c.epoch,
+		StoreID:    c.storeID,
 		State:      c.state.newest(c.window.View()),
 		Window:     c.window.View(),
 		At:         c.now,

@@ -38,10 +38,10 @@ func (c *cache) dropCompacted() {
 	c.dirty = true
 }
 
-// uncompact forgets a compaction if the list at rev shows that storage has gone back
-// in time since, for then it was one of another history.
-func (c *cache) uncompact(rev store.Revision) {
-	if rev < c.handle.compacted {
+// uncompact forgets a compaction if the list at rev is of another storage, or shows
+// that storage has gone back in time, for then it was one of another history.
+func (c *cache) uncompact(rev store.Revision, other bool) {
+	if other || rev < c.handle.compacted {
 		c.handle.compacted = 0
 	}
 }

@@ -18,6 +18,9 @@ type Upstream struct{ reflector.Update }
 // Register starts a watch at the position its options ask for.
 type Register struct {
 	Watch *watcher.Watch
+	// Timeline, if not nil, is that of the revision at which the watch starts: in any
+	// other the watch is refused with a [*store.ExpiredError].
+	Timeline *store.Timeline
 	// Reply receives nil once the watch is registered, otherwise a
 	// [*NotReadyError] or a [*store.ExpiredError]. It has room for one.
 	//

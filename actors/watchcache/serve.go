@@ -24,6 +24,9 @@ func (c *cache) register(m Register) {
 	snap := c.Published.Load()
 	w := m.Watch.Member()
 	start, err := startOf(snap, w.Asked().From)
+	if m.Timeline != nil && *m.Timeline != snap.Timeline() {
+		err = &store.ExpiredError{Requested: w.Asked().From.Revision, Oldest: snap.Revision}
+	}
 	if err != nil {
 		m.refuse(err)
 		return

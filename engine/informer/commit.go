@@ -94,7 +94,7 @@ func (c *commit) add(notifications ...notification) {
 // fill stores the first list. It cannot fail, since the store's index functions
 // cannot.
 func (c *commit) fill(u reflector.Update) {
-	c.filled, c.initial = true, true
+	c.filled, c.initial, c.informer.storeID = true, true, u.StoreID
 	_ = c.informer.objects.Replace(c.transformed(u.Objects), u.Revision)
 }
 
@@ -113,7 +113,13 @@ func (c *commit) transformed(objects []*store.Object) iter.Seq2[string, *store.O
 // first. An unchanged object costs one comparison.
 func (c *commit) relist(u reflector.Update) {
 	s := c.informer
-	gone, changed := compare(s.objects.View().All(), u.Objects)
+	same := sameRevision
+	if u.StoreID != s.storeID {
+		same = sameObject
+		s.storeID = u.StoreID
+		s.storages++
+	}
+	gone, changed := compare(s.objects.View().All(), u.Objects, same)
 	for _, o := range gone {
 		s.objects.Delete(o.Key, u.Revision)
 		c.add(s.transform.gone(o, u.Revision))
@@ -188,11 +194,11 @@ type pair struct{ old, now *store.Object }
 
 // compare returns how two states differ: the objects that are gone, and those
 // that are new or changed, each in the order of their keys. Both states must be
-// in that order. Equal revisions mean equal objects.
+// in that order. same reports whether an object is unchanged.
 //
 //	old  a@3  b@5  c@9
 //	now       b@5  c@12  d@14       gone: a    changed: c→c, →d
-func compare(old iter.Seq2[string, *store.Object], now []*store.Object) (gone []*store.Object, changed []pair) {
+func compare(old iter.Seq2[string, *store.Object], now []*store.Object, same func(was, now *store.Object) bool) (gone []*store.Object, changed []pair) {
 	i := 0
 	for key, was := range old {
 		for ; i < len(now) && now[i].Key < key; i++ {
@@ -202,7 +208,7 @@ func compare(old iter.Seq2[string, *store.Object], now []*store.Object) (gone []
 			gone = append(gone, was)
 			continue
 		}
-		if was.Revision != now[i].Revision || was.Created != now[i].Created {
+		if !same(was, now[i]) {
 			changed = append(changed, pair{was, now[i]})
 		}
 		i++
@@ -212,6 +218,13 @@ func compare(old iter.Seq2[string, *store.Object], now []*store.Object) (gone []
 	}
 	return gone, changed
 }
+
+// sameRevision is for two states of one storage, where equal revisions mean equal
+// objects.
+func sameRevision(a, b *store.Object) bool { return a.Revision == b.Revision && a.Created == b.Created }
+
+// sameObject is for the states of different storages.
+func sameObject(a, b *store.Object) bool { return a == b }
 
 // transition returns the notifications from one state of an object to another. A
 // deletion found by comparing states is stale.
@@ -235,7 +248,7 @@ func (t *transformer) transition(p pair, cause Cause) []notification {
 // difference returns the notifications from the state that a handler knows to the
 // newest, deletions first.
 func (t *transformer) difference(known, newest *state) []notification {
-	gone, changed := compare(known.view.All(), newest.view.List())
+	gone, changed := compare(known.view.All(), newest.view.List(), sameObject)
 	deletions := make([]notification, 0, len(gone)+len(changed))
 	for _, object := range gone {
 		deletions = append(deletions, t.gone(object, newest.revision))

@@ -33,7 +33,7 @@ type overlayCore interface {
 
 // Wrote records a write by the object that it returned.
 func (v *Overlay[T]) Wrote(object *Object[T]) {
-	v.core.put(object.Key, write{object.Revision, store.Header(object)})
+	v.core.put(object.Key, write{revision: object.Revision, object: store.Header(object)})
 }
 
 // Removed records a deletion at revision rev.
@@ -67,6 +67,9 @@ type overlay struct {
 type write struct {
 	revision store.Revision
 	object   *store.Object
+	// storages is that of the state when it was recorded: a write to storage that was
+	// replaced by another since is not there any more.
+	storages int
 }
 
 func (s *sharedInformer) overlay(limit int) overlayCore {
@@ -80,12 +83,14 @@ func (s *sharedInformer) overlay(limit int) overlayCore {
 func (v *overlay) put(key string, w write) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if w.revision <= v.writes[key].revision {
+	snapshot := v.informer.published.Load()
+	w.storages = snapshot.storages
+	if was := v.writes[key]; was.storages == w.storages && w.revision <= was.revision {
 		return
 	}
 	v.writes[key] = w
 	if len(v.writes) > v.limit {
-		v.shrink(v.informer.published.Load().revision)
+		v.shrink(snapshot.revision)
 	}
 }
 
@@ -118,7 +123,7 @@ func (v *overlay) get(key string) *store.Object {
 // over returns the write that shadows the snapshot's object under key.
 func (v *overlay) over(snapshot *state, key string) (write, bool) {
 	w, ok := v.writes[key]
-	if ok && w.revision <= snapshot.revision {
+	if ok && (w.revision <= snapshot.revision || w.storages != snapshot.storages) {
 		delete(v.writes, key)
 		ok = false
 	}

@@ -31,6 +31,10 @@ type sharedInformer struct {
 	writing   sync.Mutex
 	objects   *store.ThreadSafeStore[*store.Object]
 	transform transformer
+	// storeID identifies the storage that objects are of, and storages counts the
+	// storages so far; guarded by writing.
+	storeID   string
+	storages  int
 	published atomic.Pointer[state]
 	waiters   waiters
 
@@ -103,7 +107,7 @@ func (s *sharedInformer) room() {
 // publish publishes the current objects as the state at revision rev. The caller
 // holds writing.
 func (s *sharedInformer) publish(rev store.Revision) *state {
-	now := &state{view: s.objects.View(), revision: rev}
+	now := &state{view: s.objects.View(), revision: rev, storages: s.storages}
 	s.published.Store(now)
 	return now
 }

@@ -104,6 +104,9 @@ func (l Lister[T]) All() iter.Seq[*Object[T]] {
 type state struct {
 	view     *store.StoreView[*store.Object]
 	revision store.Revision
+	// storages counts the storages that the informer has listed: revisions of two
+	// cannot be compared.
+	storages int
 }
 
 func (s *state) at() store.Revision { return s.revision }

@@ -104,7 +104,7 @@ func (e *entry) show(v *view) {
 	if old.phase != v.phase {
 		signal(&e.advanced) // those who wait for a revision look at the phase
 	}
-	if old.phase != v.phase || revisionOf(old.object) != revisionOf(v.object) {
+	if old.phase != v.phase || old.object != v.object {
 		signal(&e.changed)
 	}
 }

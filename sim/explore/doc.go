@@ -23,9 +23,8 @@
 //     others get ahead of it ([Slow]);
 //   - storage may close, lose or expire watches, lose or repeat events, fail or
 //     take its time, forget its history, go back ([Rewind]), and come back with
-//     other writes at revisions that were known ([Rewrite]). While it is being
-//     restored, until the engine has noticed, it refuses writes: one that has
-//     overtaken itself again cannot be told from one that went straight on;
+//     other writes at revisions that were known ([Rewrite]), beneath watches,
+//     informers and object caches;
 //   - the context of a call, or of a watch, may end ([Leave]);
 //   - objects may expire ([Lease]), and the clock may be corrected ([Jump]);
 //   - storage may have several changes at one revision ([Transact]), in a scenario
@@ -46,13 +45,12 @@
 // watches and reads to. He also knows which changes the engine was given as they
 // happened, since those alone it must show one by one. If storage goes back, the
 // history forks: a watch that has ended stays with the old one, one that lives
-// through it must fit the new one from its start.
+// through it must fit the new one from its start. An informer or an object cache may
+// show the old one until it has noticed, and from then on the new one alone.
 //
 // # What is not
 //
-// An informer or an object cache never meets storage that goes back: one that has
-// listed before the engine has noticed stands at a revision that comes again, and
-// nothing can tell it from the other. Others on the engine's Source have no judge of
+// Others on the engine's Source than an informer and an object cache have no judge of
 // their own: [Config].Attach can put them there, and say what must hold of them.
 // Never drawn are writes that meet a conflict, and reads and writes by an engine
 // without a cache.

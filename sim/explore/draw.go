@@ -41,7 +41,7 @@ var allChances = func() (sum int) {
 func Draw(seed uint64, selections, maxSteps int) Scenario {
 	d := drawing{Rand: rand.New(rand.NewPCG(seed, 0x5851f42d4c957f2d)), selections: max(1, selections)}
 	s := Scenario{Seed: seed, Setup: d.setup(), Abrupt: d.IntN(4) == 0, Again: d.IntN(4) == 0}
-	d.transactions, d.mirrored, d.direct = s.Setup.Transactions, s.Setup.mirrored(), s.Setup.Direct
+	d.transactions, d.direct = s.Setup.Transactions, s.Setup.Direct
 	for range 1 + d.IntN(max(1, maxSteps)) {
 		s.Steps = append(s.Steps, d.steps()...)
 	}
@@ -55,9 +55,8 @@ type drawing struct {
 	watches    int
 	// selection is what the last watch asks for.
 	selection int
-	// transactions: storage has them. mirrored: an informer or an object cache follows
-	// the engine.
-	transactions, mirrored bool
+	// transactions: storage has them.
+	transactions bool
 	// direct: there is an engine without a cache.
 	direct bool
 }
@@ -96,17 +95,13 @@ func (d *drawing) setup() Setup {
 // numbers show.
 var listing = []Verb{Expire, Lose, Repeat, FailLists, FailWatches, SlowLists, Compact, Rewind, Rewrite}
 
-// instead returns the verb, or one that storage with transactions can do, or after
-// which what follows the engine can know where it is: one that has listed before the
-// engine knows that storage has gone back stands at a revision that comes again.
+// instead returns the verb, or one that storage with transactions can do.
 func (d *drawing) instead(verb Verb) Verb {
 	switch {
 	case d.transactions && (verb == Write && d.IntN(3) == 0 || slices.Contains(listing, verb)):
 		return Transact
 	case !d.transactions && verb == Transact:
 		return Write
-	case d.mirrored && (verb == Rewind || verb == Rewrite):
-		return Expire
 	}
 	return verb
 }

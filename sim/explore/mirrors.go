@@ -15,24 +15,32 @@ import (
 )
 
 // mirrors are what follows the engine's Source in a world: an informer with a handler,
-// and an object cache with references. Both are closed before the engine is. What they
-// stand at means nothing if storage goes back, so in a drawn scenario it does not then.
+// and an object cache with references. Both are closed before the engine is. If storage
+// goes back, each may show for a while what never happened, and then no more: see
+// [World.known].
 //
 //	engine ──Source──▶ informer ──▶ snapshots: the state at their revision
 //	           │           └──────▶ notifications ──▶ copy: at rest, the newest state
 //	           └─────▶ object cache ──▶ references: a state no older than the last shown
 type mirrors[T any] struct {
 	informer *informer.SharedInformer[T]
-	// told is what the informer's handler was told, and seen the newest revision that
-	// the informer has shown.
+	// told is what the informer's handler was told, and seen what the informer has
+	// shown.
 	told judge.Copy[T]
-	seen store.Revision
+	seen seen
 
 	cache      *objectcache.Cache[T]
 	references []*objectcache.Ref[T]
-	// shown is the revision that references to a key show at least. One that is
-	// acquired just after the last was released shows what that has.
-	shown map[string]store.Revision
+	// shown is what references to a key show at least. One that is acquired just after
+	// the last was released shows what that has.
+	shown map[string]*seen
+}
+
+// seen is the newest state that was shown: of which history, counted from the oldest,
+// and at which revision.
+type seen struct {
+	history  int
+	revision store.Revision
 }
 
 // reconnect is how those that follow the engine wait until they ask it again.
@@ -44,7 +52,7 @@ func (w *World[T]) startMirrors() (err error) {
 	if setup.InformerBuffer > 0 {
 		m.told.Name = "handler"
 		m.informer, err = informer.New(informer.Config[T]{
-			Source: w.engine.Source(), Host: w.host, Name: "informer", Backoff: reconnect,
+			Source: w.source(), Host: w.host, Name: "informer", Backoff: reconnect,
 		})
 		if err != nil {
 			return err
@@ -55,15 +63,24 @@ func (w *World[T]) startMirrors() (err error) {
 		})
 	}
 	if err == nil && setup.ObjectsIdle != 0 {
-		m.shown = map[string]store.Revision{}
+		m.shown = map[string]*seen{}
 		m.cache, err = objectcache.New(objectcache.Config[T]{
-			Source: w.engine.Source(), Host: w.host, Name: "object cache", MaxIdle: setup.ObjectsIdle, Backoff: reconnect,
+			Source: w.source(), Host: w.host, Name: "object cache", MaxIdle: setup.ObjectsIdle, Backoff: reconnect,
 		})
 		if err == nil {
 			w.Cleanup(func() { w.closes("object cache", m.cache.Close) })
 		}
 	}
 	return err
+}
+
+// source returns the engine as the source of its mirrors.
+func (w *World[T]) source() engine.Source[T] {
+	source := w.engine.Source()
+	if w.seams.source != nil {
+		source.ListerWatcher = w.seams.source(source.ListerWatcher)
+	}
+	return source
 }
 
 func (w *World[T]) closes(name string, end func() error) {
@@ -90,10 +107,33 @@ func (w *World[T]) judgeInformer() {
 		return
 	}
 	if snapshot := w.snapshot(); snapshot.Revision() > 0 {
-		w.judgeSnapshot(snapshot, m.seen)
-		m.seen = snapshot.Revision()
+		w.judgeSnapshot(snapshot)
 	}
 }
+
+// known holds what is shown to the history that was last shown, or to one after it.
+// Storage that went back has left it, but it is not known when those that follow the
+// engine notice.
+func (w *World[T]) known(last *seen, holds func(h *judge.History[T], oldest store.Revision) error) {
+	var err error
+	for i := last.history; i <= len(w.former); i++ {
+		h, oldest := w.history(), store.Revision(0)
+		if i < len(w.former) {
+			h = w.former[i]
+		}
+		if i == last.history {
+			oldest = last.revision
+		}
+		if err = holds(h, oldest); err == nil {
+			last.history = i
+			return
+		}
+	}
+	w.fail(err)
+}
+
+// now is what those are to show that have caught up.
+func (w *World[T]) now() seen { return seen{len(w.former), w.newest()} }
 
 func (w *World[T]) snapshot() informer.Snapshot[T] {
 	snapshot := w.mirrors.informer.Snapshot()
@@ -103,12 +143,14 @@ func (w *World[T]) snapshot() informer.Snapshot[T] {
 	return snapshot
 }
 
-func (w *World[T]) judgeSnapshot(snapshot informer.Snapshot[T], oldest store.Revision) {
-	r := judge.Read[T]{Name: "informer", Mode: judge.ReadCached, Oldest: oldest, Newest: w.newest()}
+func (w *World[T]) judgeSnapshot(snapshot informer.Snapshot[T]) {
+	last := &w.mirrors.seen
 	objects := w.ownAll(slices.Collect(snapshot.All()))
-	if err := w.history().JudgeSnapshot(r, snapshot.Revision(), objects); err != nil {
-		w.fail(err)
-	}
+	w.known(last, func(h *judge.History[T], oldest store.Revision) error {
+		r := judge.Read[T]{Name: "informer", Mode: judge.ReadCached, Oldest: oldest, Newest: h.Newest()}
+		return h.JudgeSnapshot(r, snapshot.Revision(), objects)
+	})
+	last.revision = snapshot.Revision()
 }
 
 // refer does a step that is about a reference: it acquires or releases one, or reads
@@ -125,7 +167,8 @@ func (w *World[T]) refer(s Step) {
 			return
 		}
 		if _, known := m.shown[ref.Key()]; !known { // it makes the cache list
-			m.shown[ref.Key()] = w.newest()
+			now := w.now()
+			m.shown[ref.Key()] = &now
 		}
 		m.references = append(m.references, ref)
 	case len(m.references) == 0:
@@ -146,17 +189,21 @@ func (w *World[T]) fetch(ctx context.Context, r *objectcache.Ref[T]) {
 		o = w.seams.fetched(r, o)
 	}
 	w.trace.result(revisionOf(o), err)
-	read := judge.Read[T]{Name: "reference", Mode: judge.ReadCached, Oldest: w.mirrors.shown[r.Key()], Newest: w.newest()}
-	switch {
-	case err != nil && !errors.Is(err, engine.ErrNotFound):
+	last, read := w.mirrors.shown[r.Key()], judge.Read[T]{Name: "reference", Mode: judge.ReadCached}
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		w.unreadable(ctx, read, err, []error{objectcache.ErrNotSynced})
-	default:
-		o = w.own(o)
-		if err := w.history().JudgeGet(read, r.Key(), o); err != nil {
-			w.fail(err)
-		}
-		w.mirrors.shown[r.Key()] = max(read.Oldest, revisionOf(o))
+		return
 	}
+	was := last.history
+	o = w.own(o)
+	w.known(last, func(h *judge.History[T], oldest store.Revision) error {
+		read.Oldest, read.Newest = oldest, h.Newest()
+		return h.JudgeGet(read, r.Key(), o)
+	})
+	if last.history != was {
+		last.revision = 0
+	}
+	last.revision = max(last.revision, revisionOf(o))
 }
 
 // judgeMirrors holds what follows the engine to the newest state, when all is at
@@ -168,14 +215,15 @@ func (w *World[T]) judgeMirrors() {
 			w.fail(judge.Failed(judge.Recovers, "informer", "it is at %d, storage at %d", snapshot.Revision(), w.newest()))
 			return
 		}
-		w.judgeSnapshot(snapshot, w.newest())
+		m.seen = w.now()
+		w.judgeSnapshot(snapshot)
 		if err := w.history().JudgeCopy(&m.told, w.newest()); err != nil {
 			w.fail(err)
 		}
 	}
 	w.resting = true
 	for _, r := range w.mirrors.references {
-		w.mirrors.shown[r.Key()] = w.newest()
+		*w.mirrors.shown[r.Key()] = w.now()
 		w.wait(Step{Turns: unlimited}, pauseTime, func(ctx context.Context) { w.fetch(ctx, r) })
 	}
 	w.resting = false

@@ -45,6 +45,15 @@ func (w *World[T]) serves() {
 // expires, and than a watch with a timeout.
 const pauseTime = 2*time.Minute + 2*time.Second
 
+// notice lets the parts that count time by ticks have one, if the clock was corrected:
+// from then on they count right, and what is due comes in time.
+func (w *World[T]) notice() {
+	if w.storage.jumped {
+		w.clock.Advance(2 * time.Second)
+		w.calm()
+	}
+}
+
 // pause lets time pass without calls, so that everything pending happens.
 func (w *World[T]) pause() {
 	before, given := w.newest(), make([]int, len(w.started))

@@ -1,77 +1,69 @@
 package explore
 
 import (
+	"context"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
-// rewind takes storage back, or back and forth again with other writes. Nothing
-// else is written until the engine has noticed: a storage that has overtaken it
-// meanwhile cannot be told from one that went straight on.
+// rewind takes storage back, or back and forth again with other writes.
 func (w *World[T]) rewind(s Step) {
 	back, others := w.back(s.N), []T(nil)
 	err := errExpired
 	switch {
 	case s.Do == Rewrite:
-		if others = w.others(back, s.Seed); len(others) == 0 {
-			return
-		}
+		others = w.others(back, s.Seed)
 	case s.Seed%2 == 0:
 		err = errOutage
 	}
-	old, lists := w.history(), w.engine.Stats().Source.Lists
-	if s.Do == Rewrite {
-		lists++
-	}
+	old := w.history()
 	if err := w.storage.rewind(back, others, err); err != nil {
 		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
 		return
 	}
+	w.former = append(w.former, old)
 	w.restored = w.newest()
 	w.rewinding = true
-	w.storage.restore(true)
-	w.recover(lists)
-	w.storage.restore(false)
+	w.recover()
 	w.rewinding = false
 	w.follow(old)
 }
 
-// others draws what is written after revision back instead of what was, up to
-// the revision that the engine is at; nothing if it could not notice that: then
-// it has heard of nothing after back, or asks for what comes next without
-// listing, or the newest object is as new as before.
+// others draws what is written after revision back instead of what was: in most cases
+// up to the revision that the engine is at, or beyond.
 func (w *World[T]) others(back store.Revision, seed uint64) []T {
-	w.sched.settle()
-	s := w.engine.Stats()
-	if !s.Ready || s.Source.Phase != reflector.Watching || s.Revision <= back {
-		return nil
-	}
 	draw := rand.New(rand.NewPCG(seed, 2))
-	values := make([]T, s.Revision-back)
+	values := make([]T, max(w.engine.Revision(), back)-back+store.Revision(draw.IntN(4)))
 	for i := range values {
 		values[i] = w.cfg.Draw(draw)
-	}
-	if _, was, _ := w.history().At(w.cfg.Engine.Key(values[len(values)-1]), s.Revision); was == s.Revision {
-		return nil
 	}
 	return values
 }
 
-// caughtUp reports whether the engine is where storage is, having listed so often,
-// and says that all is well.
-func (w *World[T]) caughtUp(lists uint64) bool {
+// caughtUp reports whether the engine is where storage is, that storage and none
+// before it, and says that all is well.
+func (w *World[T]) caughtUp() bool {
 	s := w.engine.Stats()
-	return s.Ready && s.Revision == w.newest() && s.Source.Phase == reflector.Watching && s.Source.Lists >= lists
+	return s.Ready && s.Revision == w.newest() && s.Source.Phase == reflector.Watching && w.knowsStorage()
+}
+
+// knowsStorage reports whether the engine's cache is of the storage that there is.
+func (w *World[T]) knowsStorage() bool {
+	ctx := context.Background()
+	is, err := backend.StoreID(ctx, w.engine.Backend())
+	known, failed := backend.StoreID(ctx, w.engine.Source().ListerWatcher)
+	return err == nil && failed == nil && strings.HasPrefix(known, is+"#")
 }
 
 // recover makes storage good, and lets time pass until the engine has caught up
-// with it, having listed so often. An actor that is slow is not waited for at
-// first.
-func (w *World[T]) recover(lists uint64) {
+// with it. An actor that is slow is not waited for at first.
+func (w *World[T]) recover() {
 	w.storage.heal()
 	for round := range 600 {
 		if round == 20 {
@@ -81,9 +73,9 @@ func (w *World[T]) recover(lists uint64) {
 		if w.rests(); w.sched.stuck() {
 			return
 		}
-		if w.caughtUp(lists) {
+		if w.caughtUp() {
 			w.sched.hurry()
-			if w.sched.settle(); w.caughtUp(lists) { // with what the slow one knew
+			if w.sched.settle(); w.caughtUp() { // with what the slow one knew
 				return
 			}
 		}

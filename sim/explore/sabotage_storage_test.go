@@ -29,6 +29,27 @@ func over(opts faulty.Options, rule func(*World[Thing], *once) faulty.Rule) func
 	}
 }
 
+// unchanged says that storage is the one that it was at first, whatever becomes of it.
+func unchanged(*once) seams[Thing] {
+	return seams[Thing]{storage: func(w *World[Thing]) backend.Backend {
+		return firstStorage{faulty.New(w.storage, faulty.Options{ShareState: true})}
+	}}
+}
+
+type firstStorage struct{ *faulty.Backend }
+
+func (firstStorage) StoreID(context.Context) (string, error) { return "the first", nil }
+
+// unnoticed says to those that follow the engine that its storage is the one that it
+// was at first.
+func unnoticed(*once) seams[Thing] {
+	return seams[Thing]{source: func(from backend.ListerWatcher) backend.ListerWatcher { return firstSource{from} }}
+}
+
+type firstSource struct{ backend.ListerWatcher }
+
+func (firstSource) StoreID(context.Context) (string, error) { return "the first", nil }
+
 // one returns an operation as rules have it.
 func one(op faulty.Op) []faulty.Op { return []faulty.Op{op} }
 

@@ -43,8 +43,7 @@ type Setup struct {
 	Indexed bool `json:"indexed,omitzero"`
 	// InformerBuffer has an informer follow the engine, with a handler that may fall
 	// behind by so many notifications before InformerPolicy applies; zero: there is no
-	// informer. With one, or with an object cache, storage must not go back: what has
-	// listed before the engine knows of that stands at a revision that comes again.
+	// informer.
 	InformerBuffer int             `json:"informerBuffer,omitzero"`
 	InformerPolicy informer.Policy `json:"informerPolicy,omitzero"`
 	// ObjectsIdle has an object cache on the engine, which ceases to follow an object
@@ -179,7 +178,7 @@ const (
 	Unblock
 	// Compact gives up storage's history up to N revisions before the newest.
 	// Rewind takes storage back by N revisions. Rewrite does too, and has others
-	// in their place: as many as the engine has heard of.
+	// in their place: in most cases as many as the engine has heard of, or more.
 	Compact
 	Rewind
 	Rewrite

@@ -43,6 +43,8 @@ type seams[T any] struct {
 	leave func() bool
 	// notify reports whether the handler of the informer is told of a notification.
 	notify func(informer.Notification[T]) bool
+	// source returns what the informer and the object cache take for the engine's.
+	source func(backend.ListerWatcher) backend.ListerWatcher
 	// snapshot returns what the informer shows, fetched what a reference does.
 	snapshot func(informer.Snapshot[T]) informer.Snapshot[T]
 	fetched  func(*objectcache.Ref[T], *engine.Object[T]) *engine.Object[T]

@@ -184,7 +184,7 @@ func (w *World[T]) back(n int) store.Revision {
 // rest makes storage good, lets the engine catch up and gives every consumer
 // what there is. Then all is judged.
 func (w *World[T]) rest() {
-	if w.recover(0); w.failed != nil {
+	if w.recover(); w.failed != nil {
 		return
 	}
 	w.calm()
@@ -195,6 +195,7 @@ func (w *World[T]) rest() {
 	w.check(w.finally)
 	if w.failed == nil {
 		w.serves()
+		w.notice()
 		w.pause()
 		w.pause()
 		w.judgeWatches()

@@ -38,10 +38,8 @@ type storage[T any] struct {
 	trace           *trace
 	history         *judge.History[T]
 
-	// faults are those that hold, by the verb that asked for them; restoring is
-	// that nothing can be written.
-	faults    [verbs]*faulty.Fault
-	restoring *faulty.Fault
+	// faults are those that hold, by the verb that asked for them.
+	faults [verbs]*faulty.Fault
 	// slow is what a list does that takes its time.
 	slow func()
 
@@ -195,16 +193,6 @@ func (s *storage[T]) heal() {
 		s.end(Verb(verb))
 	}
 	s.unblock()
-}
-
-// restore has nothing be written, or anything again.
-func (s *storage[T]) restore(under bool) {
-	if s.restoring != nil {
-		s.restoring.Remove()
-	}
-	if s.restoring = nil; under {
-		s.restoring = s.Add(faulty.Rule{Ops: faulty.Writes, Do: faulty.Fail(errOutage)})
-	}
 }
 
 // delayed is what happens to a list that takes its time, in which its context may

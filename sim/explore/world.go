@@ -40,6 +40,8 @@ type World[T any] struct {
 	// cannot know yet that what it has never happened. resting: no call may be
 	// refused for anything.
 	closing, rewinding, resting bool
+	// former are the histories that storage has left when it went back, the oldest first.
+	former []*judge.History[T]
 	// restored is the revision that storage was at when it had last gone back.
 	restored store.Revision
 

@@ -94,12 +94,14 @@ type Emitter interface {
 	Emit(ctx context.Context, draft *store.Object) (*store.Object, error)
 }
 
-// Identifier is implemented by backends whose storage outlives the process, so that a
-// saved revision can name its storage. Call it by [StoreID], which unwraps decorators.
+// Identifier is implemented by backends and other sources that know which storage
+// their revisions are of, so that a revision can name it. Call it by [StoreID], which
+// unwraps decorators.
 type Identifier interface {
 	// StoreID returns a unique identity of the storage: revisions of two backends can
 	// be compared only if it is equal. Storage that was restored from a copy has
-	// another one. It may block; ctx bounds it.
+	// another one, and none that was replaced by another comes back. It may block;
+	// ctx bounds it.
 	StoreID(ctx context.Context) (string, error)
 }
 
@@ -109,17 +111,18 @@ type Unwrapper interface {
 	Unwrap() Backend
 }
 
-// StoreID returns the identity of b's storage, also if b is a decorator. It fails with [store.ErrUnsupported] if b's revisions end with the process.
-func StoreID(ctx context.Context, b Backend) (string, error) {
+// StoreID returns the identity of the storage of from, also if that is a decorator. It
+// fails with [store.ErrUnsupported] if from does not know it.
+func StoreID(ctx context.Context, from ListerWatcher) (string, error) {
 	for {
-		if id, ok := b.(Identifier); ok {
+		if id, ok := from.(Identifier); ok {
 			return id.StoreID(ctx)
 		}
-		decorator, ok := b.(Unwrapper)
+		decorator, ok := from.(Unwrapper)
 		if !ok {
 			return "", fmt.Errorf("%w: the storage has no identity: its revisions end with the process", store.ErrUnsupported)
 		}
-		b = decorator.Unwrap()
+		from = decorator.Unwrap()
 	}
 }
 

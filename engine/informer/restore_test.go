@@ -1,0 +1,120 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// unreachable is a source whose watches fail while down is set.
+type unreachable struct {
+	backend.ListerWatcher
+	down bool
+}
+
+func (s *unreachable) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	if s.down {
+		return nil, errors.New("the network is down")
+	}
+	return s.ListerWatcher.Watch(ctx, opts)
+}
+
+func (s *unreachable) StoreID(ctx context.Context) (string, error) {
+	return backend.StoreID(ctx, s.ListerWatcher)
+}
+
+// An informer has listed, and cannot watch. Meanwhile storage beneath its engine is
+// restored, and comes to the same revision with other content, as the engine knows by
+// the time that the informer can watch.
+func TestInformer_ListsAgainWhenStorageWasRestoredBeforeItsWatchBegan(t *testing.T) {
+	clock, executor := enginetest.NewVirtualClock(), actors.NewSeeded(1)
+	host, err := engine.NewHost(engine.HostConfig{Clock: clock, Executor: executor, Seed: 1})
+	require.NoError(t, err)
+	newMemory := func(names ...string) *memory.Backend {
+		cfg := podConfig()
+		b, err := memory.New(cfg.Schema(), memory.Options{Clock: host.Clock(), FirstRevision: 1})
+		require.NoError(t, err)
+		e, err := engine.New(engine.Config[pod]{Key: cfg.Key, Labels: cfg.Labels, Host: host, Backend: b, NoCache: true})
+		require.NoError(t, err)
+		for i, name := range names {
+			_, err = e.Put(t.Context(), pod{Name: name, N: i})
+			require.NoError(t, err)
+		}
+		require.NoError(t, e.Close())
+		return b
+	}
+	storage := faulty.New(newMemory("a", "b", "c"), faulty.Options{})
+	cfg := podConfig()
+	cfg.Host, cfg.Backend = host, storage
+	cfg.Backoff = reflector.Backoff{Initial: 100 * time.Millisecond, Max: 100 * time.Millisecond}
+	e, err := engine.New(cfg)
+	require.NoError(t, err)
+	executor.Run()
+	source := &unreachable{e.Source().ListerWatcher, true}
+	follower, err := informer.New(informer.Config[pod]{
+		Source: engine.SourceOf[pod](source), Host: host,
+		Backoff: reflector.Backoff{Initial: time.Second, Max: time.Second, Jitter: reflector.NoJitter},
+	})
+	require.NoError(t, err)
+	executor.Run()
+	require.NotNil(t, follower.Get("b"))
+
+	require.NoError(t, storage.Replace(newMemory("a", "x", "a")).Close())
+	for range 9 {
+		clock.Advance(100 * time.Millisecond)
+		executor.Run()
+	}
+	require.NoError(t, e.WaitFor(t.Context(), 4))
+	source.down = false
+	for range 5 {
+		clock.Advance(time.Second)
+		executor.Run()
+	}
+	require.NotNil(t, follower.Get("x"))
+	require.Nil(t, follower.Get("b"))
+	require.Equal(t, 2, follower.Get("a").Value.N, "an object of the same revision is another one")
+	require.Equal(t, uint64(1), follower.Stats().Source.Relists[reflector.Restored])
+
+	require.NoError(t, follower.Close())
+	require.NoError(t, e.Close())
+	require.NoError(t, storage.Close())
+	require.NoError(t, host.Close())
+}
+
+func TestOverlay_ForgetsAWriteToStorageThatWasReplaced(t *testing.T) {
+	identified := &restorable{id: "first"}
+	r := newFixture(t, func(cfg *informer.Config[pod]) {
+		identified.ListerWatcher = cfg.Source.ListerWatcher
+		cfg.Source = engine.SourceOf[pod](identified)
+	})
+	r.executor.Run()
+	overlay := r.Overlay(0)
+	overlay.Wrote(written(pod{Name: "lost"}, 100))
+	require.NotNil(t, overlay.Get("lost"))
+	identified.id = "second"
+	r.relist(func() error { r.write(pod{Name: "a"}); return nil })
+	require.NotNil(t, overlay.Get("a"))
+	require.Nil(t, overlay.Get("lost"))
+	overlay.Wrote(written(pod{Name: "lost"}, 50))
+	require.NotNil(t, overlay.Get("lost"), "a write to the new storage counts, whatever its revision")
+}
+
+// restorable is a source whose storage has an identity.
+type restorable struct {
+	backend.ListerWatcher
+	id string
+}
+
+func (s *restorable) StoreID(context.Context) (string, error) { return s.id, nil }
