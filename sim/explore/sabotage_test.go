@@ -74,7 +74,7 @@ var sabotages = []sabotage{
 		by:      []judge.Invariant{judge.Conserved, judge.InitialState, judge.Ends},
 		besides: []judge.Invariant{judge.NothingLeft}},
 	{name: "skip a delete in a diff", seams: onStorage(skipDelete), among: 3,
-		by:      []judge.Invariant{judge.Reliable, judge.Atomic, judge.Bookmarkable, judge.InitialState, judge.Conserved, judge.Resumable},
+		by:      []judge.Invariant{judge.Reliable, judge.Atomic, judge.Bookmarkable, judge.InitialState, judge.Conserved, judge.Resumable, judge.Genuine},
 		besides: reads},
 	{name: "break a resume by one", seams: oneFurther, among: 3,
 		by: []judge.Invariant{judge.Resumable, judge.Reliable}},
