@@ -8,7 +8,7 @@ ONLY   ?=
 # Ours beside its rivals, at full size: about 35 minutes. The table goes into
 # bench/README.md unless only some workloads are run: make bench ONLY=W1,W4
 bench:
-	cd bench/rivals && go run . --rounds $(ROUNDS) $(if $(ONLY),--only $(ONLY),--md ../README.md)
+	cd bench/rivals && go run . --rounds $(ROUNDS) $(if $(ONLY),--only $(ONLY),--md ../README.md --plots ../plots)
 
 # Every workload once, tiny, to see that all works.
 bench-small:

@@ -1,6 +1,6 @@
 // Command rivals benchmarks watchmill against its rivals and prints one table.
 //
-//	go run . [--rounds 5] [--small] [--only W1,W4] [--json file] [--md file]
+//	go run . [--rounds 5] [--small] [--only W1,W4] [--json file] [--md file] [--plots dir]
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 	"github.com/watchmill/watchmill/bench/compare"
 	"github.com/watchmill/watchmill/bench/rivals/buses"
 	"github.com/watchmill/watchmill/bench/rivals/kube"
+	"github.com/watchmill/watchmill/bench/rivals/plots"
 )
 
 // command is the command line.
@@ -26,6 +27,7 @@ type command struct {
 	Only   []string `help:"Run only these workloads, such as W1,W4." placeholder:"ID"`
 	JSON   string   `help:"Write every figure to this file." placeholder:"FILE"`
 	MD     string   `help:"Write the table to this file, between its marks if it exists." placeholder:"FILE"`
+	Plots  string   `help:"Write plots as SVG to this directory." placeholder:"DIR"`
 
 	// Apart and As are internal: see apart.go.
 	Apart string `hidden:""`
@@ -66,6 +68,11 @@ func (c *command) run(ctx context.Context, out io.Writer) error {
 	}
 	if c.MD != "" {
 		if err := report.WriteInto(c.MD); err != nil {
+			return err
+		}
+	}
+	if c.Plots != "" {
+		if err := plots.Write(report, c.Plots); err != nil {
 			return err
 		}
 	}

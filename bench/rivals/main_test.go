@@ -27,10 +27,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// A small run of every workload and contender writes both files.
+// A small run of every workload and contender writes all files.
 func TestSmallRun(t *testing.T) {
 	dir := t.TempDir()
-	c := command{Rounds: 5, Small: true, JSON: filepath.Join(dir, "run.json"), MD: filepath.Join(dir, "run.md")}
+	c := command{Rounds: 5, Small: true, JSON: filepath.Join(dir, "run.json"), MD: filepath.Join(dir, "run.md"), Plots: filepath.Join(dir, "plots")}
 	var out bytes.Buffer
 	require.NoError(t, c.run(t.Context(), &out))
 
@@ -49,6 +49,17 @@ func TestSmallRun(t *testing.T) {
 	table, err := os.ReadFile(c.MD)
 	require.NoError(t, err)
 	require.Equal(t, compare.Begin+"\n"+out.String()+compare.End+"\n", string(table))
+
+	for file, lines := range map[string][]string{
+		"watchers.svg": {"watchmill", "k8s cacher", "the floor"}, "subscribers.svg": {"watchmill", "the floor"},
+		"growth-writes.svg": {"watchers, of 10,000 objects", "objects, with 1,000 watchers"}, "growth-p99.svg": {"p99 in µs"},
+	} {
+		drawn, err := os.ReadFile(filepath.Join(c.Plots, file))
+		require.NoError(t, err)
+		for _, line := range lines {
+			require.Contains(t, string(drawn), line, file)
+		}
+	}
 }
 
 // requireSane demands finite figures of every contender, throughput of watchmill
