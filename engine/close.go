@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/watchmill/watchmill/actors"
 )
@@ -56,6 +57,9 @@ func (e *CloseError) Unwrap() error { return e.Cause }
 // closing is how far the closing of an engine has come.
 type closing struct {
 	begin, later, finish sync.Once
+	// inLastTurn: the root's last turn closes the backend, for a Close that could not
+	// wait.
+	inLastTurn atomic.Bool
 	// over is closed when finish is done; then err is the result.
 	over chan struct{}
 	err  error
@@ -126,23 +130,35 @@ func (e *core) closeLater() error {
 	return e.stillRunning(ErrInHandler)
 }
 
-// closeWhenStopped closes in the background what the engine owns, when nothing of it
-// runs any more.
+// closeWhenStopped closes what the engine owns, when nothing of it runs any more: in
+// the background, or on a deterministic host, where no other goroutine may take part,
+// in the root's last turn.
 func (e *core) closeWhenStopped() {
-	if e.ownBackend == nil && e.ownHost == nil {
-		return
+	switch {
+	case e.ownBackend == nil && e.ownHost == nil:
+	case e.host.run != nil:
+		e.closing.inLastTurn.Store(true)
+	default:
+		e.closing.later.Do(func() { go e.closeInBackground() })
 	}
-	e.closing.later.Do(func() {
-		go func() {
-			<-e.stopped
-			ctx, cancel := e.host.closeTime()
-			defer cancel()
-			_ = e.finishClose(ctx) // is the result of the next Close
-			if e.ownHost != nil {
-				_ = coreOf(e.ownHost).close(context.Background())
-			}
-		}()
-	})
+}
+
+func (e *core) closeInBackground() {
+	<-e.stopped
+	ctx, cancel := e.host.closeTime()
+	defer cancel()
+	_ = e.finishClose(ctx) // is the result of the next Close
+	if e.ownHost != nil {
+		_ = coreOf(e.ownHost).close(context.Background())
+	}
+}
+
+// lastTurn is called at the end of the root's last turn. The backend's Close does not
+// block, and may be called again.
+func (e *core) lastTurn() {
+	if e.closing.inLastTurn.Load() {
+		_ = e.ownBackend.Close() // the next Close returns the error
+	}
 }
 
 // stillRunning says what is left of the engine, and why that is not waited for.

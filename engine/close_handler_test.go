@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
 )
 
 // closing is something that is closed from within, with what makes that happen.
@@ -137,6 +139,44 @@ func TestClose_FromAHandlerAloneEndsEverything(t *testing.T) {
 		<-returned
 		require.ErrorIs(t, w.Err(), engine.ErrEngineClosed)
 	})
+}
+
+// countedRuns is an executor that counts how often it is run, which only one
+// goroutine may do at a time.
+type countedRuns struct {
+	*actors.Seeded
+	runs int
+}
+
+func (c *countedRuns) Run() int {
+	c.runs++ // the race detector looks at this
+	return c.Seeded.Run()
+}
+
+// On a deterministic host no goroutine but the caller's runs anything: what the engine
+// owns is closed when its last actor has had its last turn.
+func TestClose_FromAHandlerOfADeterministicHostNeedsNoGoroutine(t *testing.T) {
+	executor := &countedRuns{Seeded: actors.NewSeeded(1)}
+	host, err := engine.NewHost(engine.HostConfig{Executor: executor, Clock: actors.NewVirtualClock(time.Unix(0, 0)), Seed: 1})
+	require.NoError(t, err)
+	c := cfg()
+	c.Host = host
+	e, err := engine.New(c)
+	require.NoError(t, err)
+	var closed error
+	_, err = e.Handle(t.Context(), engine.WatchOptions{}, func(engine.Event[pod]) { closed = e.Close() })
+	require.NoError(t, err)
+	_, err = e.Create(t.Context(), pod{Name: "a"})
+	require.NoError(t, err)
+	goroutines := runtime.NumGoroutine()
+	executor.Run()
+	require.ErrorIs(t, closed, engine.ErrInHandler)
+	_, err = e.Backend().Revision(t.Context())
+	require.ErrorIs(t, err, store.ErrClosed)
+	require.Zero(t, host.Timers())
+	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
+	require.NoError(t, e.Close())
+	require.NoError(t, host.Close())
 }
 
 func TestHost_ClosedFromAHandlerReturnsAtOnce(t *testing.T) {

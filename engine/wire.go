@@ -88,6 +88,7 @@ func (r *root) Stopping(*actors.Context) {
 func (r *root) Stopped(*actors.Context) {
 	r.audit()
 	r.engine.host.left(r.engine, r.engine.stopped)
+	r.engine.lastTurn()
 }
 
 // spawn starts the root and waits until it has wired the engine.
