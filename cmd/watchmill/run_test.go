@@ -23,11 +23,20 @@ func command(ctx context.Context, args ...string) (stdout, stderr string, status
 	return out.String(), errs.String(), status
 }
 
+// requireNoErrors requires that nothing but progress was written: on a busy machine a
+// replay takes long enough for a line of that.
+func requireNoErrors(t *testing.T, errs string) {
+	t.Helper()
+	for line := range strings.Lines(errs) {
+		require.Contains(t, line, " changes written, ", errs)
+	}
+}
+
 func TestReplayOfTheShippedHistory(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "out.tsv")
 	out, errs, status := command(t.Context(), "replay", "--watchers", "50", "--reconnect", "5", "--state", state, shipped+".ndjson.gz")
 	require.Zero(t, status, out+errs)
-	require.Empty(t, errs)
+	requireNoErrors(t, errs)
 	require.Contains(t, out, "lost       none\n")
 	require.Contains(t, out, "equal      50 of 50 watchers have the 605 objects that the backend has\n")
 	want, err := os.ReadFile(shipped + ".final.tsv")
@@ -111,7 +120,7 @@ func TestHelpIsNoError(t *testing.T) {
 func TestLostWatchersExitWithOne(t *testing.T) {
 	out, errs, status := command(t.Context(), "replay", "--watchers=2", "--slow=2", "--window=1", shipped+".ndjson.gz")
 	require.Equal(t, exitFailed, status)
-	require.Empty(t, errs, "the report says it")
+	requireNoErrors(t, errs) // the report says it
 	require.Contains(t, out, "lost       2 of 2 watchers: expired")
 	require.Contains(t, out, "equal      0 of 2 watchers")
 }
