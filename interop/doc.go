@@ -20,6 +20,8 @@
 //     repeated event.
 //   - TestKubectl: its commands print what they do against Kubernetes: tables, watches,
 //     waits, dry runs, and what is wrong with an object.
+//   - TestKubectl_Applies, TestDynamic_Applies, TestControllerRuntime_Applies: server-side
+//     apply, with conflicts, by every client that has it.
 //   - TestReadme: what the README shows of watchmill serve and kubectl is what they
 //     print, and SIGTERM ends the server with status 0.
 //

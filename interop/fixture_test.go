@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/apply"
 	"github.com/watchmill/watchmill/serve"
 )
 
@@ -49,6 +50,7 @@ func newServer(t *testing.T, edit ...func(*registry.Config[Widget], *serve.Confi
 		Kind:    registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget", Status: true, ShortNames: []string{"wd"}},
 		Columns: []registry.Column[Widget]{{Name: "Size", Type: "integer", Value: func(w *Widget) any { return w.Spec.Size }}},
 		Fields:  map[string]func(*Widget) string{"spec.color": func(w *Widget) string { return w.Spec.Color }},
+		Apply:   apply.New,
 	}
 	cfg := serve.Config{}
 	for _, e := range edit {

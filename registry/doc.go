@@ -28,6 +28,10 @@
 // resourceVersion of a stored value is empty: the revision is that of the
 // engine's object, and is put in when the object is encoded.
 //
+// With Config.Apply it also keeps metadata.managedFields: which manager owns which field.
+// [Store.Apply] merges what a manager says of an object into it, and every other write is
+// recorded under its WriteOptions.Manager. Package registry/apply does the merging.
+//
 // An object with finalizers is marked when it is deleted, and goes when an update
 // takes the last of them.
 //
@@ -41,5 +45,6 @@
 // # Errors
 //
 // They are the engine's, an [*InvalidError] for an object that breaks the rules,
-// and a [*BadRequestError] for a request that makes no sense.
+// a [*BadRequestError] for a request that makes no sense, and a [*FieldConflictError]
+// for an apply of fields that other managers own.
 package registry

@@ -12,13 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/apply"
 	"github.com/watchmill/watchmill/serve"
 )
 
 // FuzzRequest sends requests of all kinds: each must be answered with what is no
 // failure of the server's own.
 func FuzzRequest(f *testing.F) {
-	widgets, err := registry.New(widgetConfig())
+	cfg := widgetConfig()
+	cfg.Apply = apply.New
+	widgets, err := registry.New(cfg)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -30,6 +33,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add("GET", "/apis/example.com/v1/namespaces/default/widgets", "limit=1&labelSelector=a%3Db&fieldSelector=metadata.name%3Dx", "application/json", "")
 	f.Add("GET", "/apis/example.com/v1/widgets", "continue=eyJjIjoiYSIsImwiOiJiIn0&resourceVersion=0", "application/json;as=Table;v=v1;g=meta.k8s.io", "")
 	f.Add("PATCH", "/apis/example.com/v1/namespaces/default/widgets/a", "fieldManager=x&dryRun=All", "", `{"spec":{"size":1}}`)
+	f.Add("PATCH", "/apis/example.com/v1/namespaces/default/widgets/a", "fieldManager=apply&force=1", "", "apiVersion: example.com/v1\nkind: Widget\nspec: {size: 1}")
 	f.Add("DELETE", "/apis/example.com/v1/namespaces/default/widgets", "labelSelector=a%20in%20(b)", "*/*", `{"preconditions":{}}`)
 	f.Add("POST", "/apis/example.com/v1/namespaces/a%2fb/widgets", "", "", `{"metadata":{"generateName":"a"}}`)
 	f.Fuzz(func(t *testing.T, method, path, query, accept, body string) {
@@ -47,6 +51,9 @@ func FuzzRequest(f *testing.F) {
 		req.Header.Set("Accept", accept)
 		if method == http.MethodPatch {
 			req.Header.Set("Content-Type", mergePatch)
+			if strings.Contains(query, "fieldManager=apply") {
+				req.Header.Set("Content-Type", applyPatch)
+			}
 		}
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, req)

@@ -65,7 +65,7 @@ func serving(t *testing.T, opts server.Options) (url string, stop func()) {
 	t.Helper()
 	out := newServedOutput()
 	opts.Listen, opts.Out, opts.Log = "127.0.0.1:0", out, io.Discard
-	if opts.Upstream == "" {
+	if opts.Upstream == "" && opts.CRDs == nil {
 		opts.CRDs = []string{manifests}
 	}
 	opts.Limits = serve.Limits{ShutdownDelay: 1, DrainWatches: 1}
@@ -79,10 +79,15 @@ func serving(t *testing.T, opts server.Options) (url string, stop func()) {
 	}
 }
 
+// call sends a request; the method APPLY is a server-side apply.
 func call(t *testing.T, method, url, token, body string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	verb := strings.Replace(method, "APPLY", "PATCH", 1)
+	req, err := http.NewRequestWithContext(t.Context(), verb, url, strings.NewReader(body))
 	require.NoError(t, err)
+	if verb != method {
+		req.Header.Set("Content-Type", "application/apply-patch+yaml")
+	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -173,6 +178,11 @@ func TestServe_UpstreamIsAReplica(t *testing.T) {
 		require.Equal(t, 200, code)
 		require.JSONEq(t, made, got)
 	}
+	const a = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"size":4}}`
+	code, conflict := call(t, "APPLY", replica+inDefault+"/a?fieldManager=one", "", a)
+	require.Equal(t, 409, code, conflict)
+	code, applied := call(t, "APPLY", replica+inDefault+"/a?fieldManager=one&force=true", "", a)
+	require.Equal(t, 200, code, applied)
 	code, refused := call(t, "POST", replica+inDefault, "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"b"},"spec":{"size":"large"}}`)
 	require.Equal(t, 422, code, "the origin's schema decides: %s", refused)
 	code, discovered := call(t, "GET", replica+"/apis/example.com/v1", "", "")
@@ -193,6 +203,24 @@ func TestServe_SaysWhatItServesAndWhatItDoesNot(t *testing.T) {
 		return
 	}
 	require.Contains(t, out.String(), "  widgets.example.com/v1\n    note: version v1beta1 is not served")
+}
+
+// A list without items cannot be merged by item, which the command says.
+func TestServe_AppliesWhatItCannotMergeAsOneField(t *testing.T) {
+	text, err := os.ReadFile(manifests)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "loose.yaml")
+	loose := strings.Replace(string(text), "size:\n", "loose: {type: array}\n              size:\n", 1)
+	require.NotEqual(t, string(text), loose)
+	require.NoError(t, os.WriteFile(file, []byte(loose), 0o600))
+	url, stop := serving(t, server.Options{CRDs: []string{file}, Data: "memory"})
+	defer stop()
+	const a = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"size":4,"loose":["x"]}}`
+	code, applied := call(t, "APPLY", url+inDefault+"/a?fieldManager=one", "", a)
+	require.Equal(t, 201, code, applied)
+	code, conflict := call(t, "APPLY", url+inDefault+"/a?fieldManager=two", "", strings.Replace(a, `"x"`, `"y"`, 1))
+	require.Equal(t, 409, code, conflict)
+	require.Contains(t, conflict, `".spec.loose"`)
 }
 
 func TestServe_WrongUsageExitsWithTwo(t *testing.T) {

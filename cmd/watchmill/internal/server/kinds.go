@@ -80,7 +80,8 @@ func definedKind(d *crd.Definition) kind {
 
 // origin returns where the server is that a replica follows.
 func (o *Options) origin() (remote.Config, error) {
-	cfg := remote.Config{URL: o.Upstream}
+	// Clients that apply read at one server and write at the other.
+	cfg := remote.Config{URL: o.Upstream, KeepManagedFields: true}
 	if o.UpstreamTokenFile == "" {
 		return cfg, nil
 	}
