@@ -169,10 +169,7 @@ func (r *coldRead) event(v journal.View, revision uint64, rec journal.Record) (s
 		ev.Object = b.values.schema.Gone(ev.Prev, ev.Revision, rec.Written)
 		return ev, prevUnknown
 	}
-	ev.Object, unknown = r.decode(keep(revision, rec))
-	if ev.Prev != nil {
-		store.ShareAttributes(ev.Object, ev.Prev)
-	}
+	ev.Object, unknown = r.decode(keep(revision, rec), ev.Prev)
 	return ev, errors.Join(unknown, prevUnknown)
 }
 
@@ -190,20 +187,24 @@ func (r *coldRead) object(v journal.View, revision uint64) (o *store.Object, unk
 	if err != nil {
 		return nil, nil, err
 	}
-	o, unknown = r.decode(keep(revision, rec))
+	o, unknown = r.decode(keep(revision, rec), nil)
 	return o, unknown, nil
 }
 
 // decode returns the object of a record, the very one of the state if that is it,
-// and remembers it.
-func (r *coldRead) decode(s stored) (*store.Object, error) {
-	if o := r.state.Get(s.key); o != nil && uint64(o.Revision) == s.revision {
-		return o, nil
+// which must not be changed, and remembers it. A new one shares equal attributes with
+// prev, or with the state, where all versions that have them share them.
+func (r *coldRead) decode(s stored, prev *store.Object) (*store.Object, error) {
+	newest := r.state.Get(s.key)
+	if newest != nil && uint64(newest.Revision) == s.revision {
+		return newest, nil
 	}
 	o, unknown := r.reader.watcher.backend.values.decode(s)
 	if unknown != nil {
 		return o, unknown
 	}
+	store.ShareAttributes(o, prev)
+	store.ShareAttributes(o, newest)
 	recent := r.reader.recent
 	if len(recent) >= maxRecent {
 		clear(recent)

@@ -184,7 +184,16 @@ func (f *fixture) watch(from store.Revision, prefix string) *follower {
 }
 
 // read returns the events up to a revision, told, in batches of up to n.
-func (fo *follower) read(through store.Revision, n int) (events []string) {
+func (fo *follower) read(through store.Revision, n int) (told []string) {
+	fo.Helper()
+	for _, ev := range fo.events(through, n) {
+		told = append(told, tell(ev))
+	}
+	return told
+}
+
+// events returns the events up to a revision, in batches of up to n.
+func (fo *follower) events(through store.Revision, n int) (events []store.Event) {
 	fo.Helper()
 	for fo.through < through {
 		batch, err := fo.Next(n)
@@ -194,9 +203,7 @@ func (fo *follower) read(through store.Revision, n int) (events []string) {
 			require.Equal(fo, fo.through, batch.After)
 		}
 		fo.through = batch.Through
-		for _, ev := range batch.Events {
-			events = append(events, tell(ev))
-		}
+		events = append(events, batch.Events...)
 		if len(batch.Events) == 0 && fo.through < through {
 			select {
 			case <-fo.notified:

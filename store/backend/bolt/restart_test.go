@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -56,6 +57,44 @@ func TestRestart_KeepsStateAndRevision(t *testing.T) {
 	require.Equal(t, rev+1, f.put("d", "4").Revision)
 	f.reopen(0)
 	require.Len(t, f.list(backend.ListOptions{}), 2)
+}
+
+// The objects of the state are shared with readers, so reading the history does not
+// write to them.
+func TestRestart_ReadingTheHistoryLeavesTheStateAlone(t *testing.T) {
+	f := newFixture(t)
+	f.put("ns-1/item-1", "1")
+	f.put("ns-1/item-1", "1")
+	last := f.revision()
+	f.reopen(0)
+	o, err := f.Get(f.ctx, "ns-1/item-1")
+	require.NoError(t, err)
+	key := unsafe.StringData(o.Key)
+	w := f.watch(1, "")
+	defer w.Close()
+	require.Len(t, w.read(last, 10), 2)
+	require.Same(t, key, unsafe.StringData(o.Key))
+}
+
+// Versions of an object hold equal attributes once, whether they are in the state or
+// only in the file.
+func TestRestart_VersionsInTheFileShareAttributes(t *testing.T) {
+	f := newFixture(t)
+	for range 2 { // the text is also a label
+		for _, text := range []string{"1", "1", "2", "2", "2"} {
+			f.put("ns-1/item-1", text)
+		}
+	}
+	f.reopen(0)
+	w := f.watch(1, "")
+	defer w.Close()
+	for _, ev := range w.events(f.revision(), 10) {
+		if ev.Prev == nil {
+			continue
+		}
+		require.Same(t, unsafe.StringData(ev.Object.Key), unsafe.StringData(ev.Prev.Key))
+		require.Equal(t, textOf(ev.Object) == textOf(ev.Prev), store.SharesAttributes(ev.Object, ev.Prev), "revision %d", ev.Revision)
+	}
 }
 
 // From every revision, a watch tells what one told at the time, with the same
