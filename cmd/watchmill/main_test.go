@@ -9,7 +9,16 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// asCommand is set in the environment of a process that is to be the command instead
+// of its tests.
+const asCommand = "WATCHMILL_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // Else a timeout would end the process, and there would be no report.
 func TestSIGTERMStopsARunAsAnInterruptDoes(t *testing.T) {

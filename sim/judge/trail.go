@@ -124,6 +124,33 @@ func (t *Trail[T]) Reach(rev engine.Revision) {
 // no stretch yet to resume.
 func (t *Trail[T]) At() (through engine.Revision, begun bool) { return t.open.through, t.begun }
 
+// Position is the open stretch of a trail in constant space, so that a consumer that
+// saves it can go on with the trail in another process.
+type Position struct {
+	// After is the revision after which the stretch begins, and Through that up to
+	// which everything was received.
+	After   engine.Revision `json:"after"`
+	Through engine.Revision `json:"through"`
+	// Count and Sum are the digest of what was received.
+	Count uint64 `json:"count"`
+	Sum   uint64 `json:"sum"`
+}
+
+// Position returns the open stretch; false if there is none, or if it has ended since
+// an event stood for several. Stretches before it are not part of it, so that what
+// is wrong with them is known only to this trail.
+func (t *Trail[T]) Position() (Position, bool) {
+	s := t.open
+	return Position{s.after, s.through, s.received.count, s.received.sum}, t.begun && !t.resync
+}
+
+// Resume begins a trail with the position of another one and the state there, listed
+// again. It must come before any event.
+func (t *Trail[T]) Resume(list *engine.List[T], p Position) {
+	t.List(list)
+	t.open.after, t.open.received = p.After, digest{p.Count, p.Sum}
+}
+
 // Stop extends the trail to where a watch stopped, zero if that is unknown. After
 // events that stood for several, another stretch begins there.
 func (t *Trail[T]) Stop(at engine.Revision) {

@@ -23,7 +23,8 @@ import (
 //	watch [fields=…]       a line per step of the consumer: begin n, reach n, seen n…,
 //	                       state, initial n…, end n (InitialEnd), bookmark n,
 //	                       list n n… (a list at a revision, of objects with these),
-//	                       conflated n, synthetic n
+//	                       conflated n, synthetic n, restart n n… (a new trail goes
+//	                       on with the position of this one, and a list there)
 func TestTrails(t *testing.T) {
 	datadriven.Walk(t, "testdata/trails", func(t *testing.T, file string) {
 		var l judge.Ledger
@@ -81,6 +82,13 @@ func judged(t *testing.T, d *datadriven.TestData, l *judge.Ledger) string {
 			tr.ExpectState()
 		case "list":
 			tr.List(listOf(t, words[1:]))
+		case "restart":
+			p, ok := tr.Position()
+			if !ok {
+				return "there is no position\n"
+			}
+			tr = judge.Trail[string]{}
+			tr.Resume(listOf(t, words[1:]), p)
 		default:
 			for _, number := range words[1:] {
 				step(t, &tr, words[0], number)

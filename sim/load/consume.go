@@ -171,7 +171,7 @@ func (w *watcher) take(events ...engine.Event[content.Item]) {
 			continue // not caused by the load
 		}
 		changes++
-		if ev.Object == nil || ev.Marks != 0 || ev.Type == engine.Deleted || ev.Object.Value.Stored < w.wanted {
+		if ev.Object == nil || ev.Marks != 0 || w.run.inherits(ev.Revision) || ev.Type == engine.Deleted || ev.Object.Value.Stored < w.wanted {
 			continue
 		}
 		it := &ev.Object.Value

@@ -16,7 +16,8 @@
 // received with what was written. Package pace has the schedules.
 //
 // [Replay] has the same clients watch a recorded history, as fast as they can or at
-// its own pace, and compares their final states with the backend's.
+// its own pace, and compares their final states with the backend's. Over storage that
+// lasts, one process can go on with the replay of another; see [Saved].
 //
 // # Open load
 //

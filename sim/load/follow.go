@@ -18,6 +18,9 @@ import (
 // that it did not stop. It calls ready when it misses nothing that is written from
 // then on.
 func (w *watcher) follow(ctx context.Context, ready func()) {
+	if w.lost != nil {
+		return // before the replay was continued
+	}
 	w.ready = ready
 	w.run.settling.Add(1)
 	defer w.run.settling.Add(-1)
@@ -26,6 +29,12 @@ func (w *watcher) follow(ctx context.Context, ready func()) {
 			return
 		}
 		defer w.finishPipeline()
+	}
+	if w.run.history != nil && w.run.history.Resume != nil {
+		if err := w.restore(ctx); err != nil && ctx.Err() == nil {
+			w.lose(err)
+			return
+		}
 	}
 	for ctx.Err() == nil {
 		switch reason := w.session(ctx); {
@@ -39,8 +48,7 @@ func (w *watcher) follow(ctx context.Context, ready func()) {
 			w.want()
 		case errors.Is(reason, errWritten): // read what is left
 		case ctx.Err() == nil:
-			w.lost = reason
-			w.failed = true
+			w.lose(reason)
 			return
 		}
 	}
@@ -150,6 +158,7 @@ func (w *watcher) reached(rev engine.Revision) error {
 	w.ready()
 	w.mu.Lock()
 	w.trail.Reach(rev)
+	w.stand(rev)
 	w.mu.Unlock()
 	if w.breaks.due(w.run.progressAt(rev)) {
 		return errReconnect

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,8 +46,22 @@ type History struct {
 	// Window is how many events the engine keeps; zero means its default.
 	Window int
 	// Open opens the storage for objects of a schema; nil means memory. The storage
-	// must be empty, and is closed at the end. The objects can be encoded as JSON.
+	// must be empty, unless Resume says what is in it, and is closed at the end. The
+	// objects can be encoded as JSON.
 	Open func(store.Schema) (backend.Backend, error)
+
+	// Resume, if not nil, continues a replay of the same history, with as many of the
+	// same watchers, over the same storage: after the last change that is there, and
+	// each watcher from its checkpoint. The result is that of a replay that was never
+	// interrupted.
+	Resume *Saved
+	// Save, if any, is called with where the replay stands: before the first change,
+	// every SaveEvery (zero means 200 ms), and at the end, never twice at a time. An
+	// error of it ends the replay. Storage must outlive the process and have no changes
+	// of others, and the watchers follow the engine, or the replay fails with
+	// [ErrCannotContinue].
+	Save      func(*Saved) error
+	SaveEvery time.Duration
 
 	// OnProgress, if any, is called every ProgressEvery (zero means a second) and at
 	// the end, never twice at a time.
@@ -151,9 +166,14 @@ type replay struct {
 	// base is the revision before the first write; last is that of the last one,
 	// valid once everything is written.
 	base, last engine.Revision
-	noOps      int
-	written    atomic.Int64
-	finished   atomic.Int64
+	// start is how many changes were in storage, and inherited their last revision, if
+	// the replay is continued; origin is base as a checkpoint, if it can be.
+	start     int
+	inherited engine.Revision
+	origin    engine.Checkpoint
+	noOps     int
+	written   atomic.Int64
+	finished  atomic.Int64
 	// clients are the watchers without a watch of their own.
 	clients []client
 	// truth is the final state in the backend, valid once everything is written.
@@ -176,9 +196,13 @@ type client interface {
 // the run are released. If ctx is done it stops and reports what ran so far, as
 // interrupted, without an error.
 //
-// Errors: those of [History.Validate], and those of the engine and its backend.
+// Errors: those of [History.Validate], and those of the engine and its backend. With
+// Resume or Save [ErrCannotContinue], [ErrNotSaved], and [engine.ErrForeignCheckpoint].
 func Replay(ctx context.Context, h History) (_ *Replayed, err error) {
 	selected, err := h.filter()
+	if err == nil {
+		err = h.validateSaved()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +212,7 @@ func Replay(ctx context.Context, h History) (_ *Replayed, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	if err := r.replay(ctx); err != nil && ctx.Err() == nil {
+	if err := r.replay(ctx); err != nil && (ctx.Err() == nil || errors.Is(err, ErrNotSaved)) {
 		return nil, err
 	}
 	return r.replayed(ctx)
@@ -196,13 +220,15 @@ func Replay(ctx context.Context, h History) (_ *Replayed, err error) {
 
 // replay runs the history: the watchers, then the writer, and then the watchers
 // until they have read it all.
-func (r *run) replay(ctx context.Context) error {
+func (r *run) replay(ctx context.Context) (err error) {
 	h := r.history
 	if err := r.open(ctx); err != nil {
 		return err
 	}
-	living, stop := context.WithCancel(ctx)
-	defer stop()
+	living, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	stopSaving := r.keepSaving(stop)
+	defer func() { err = cmp.Or(stopSaving(), err) }()
 	r.reading, r.written = context.WithCancelCause(living)
 	defer r.written(nil)
 
@@ -225,12 +251,12 @@ func (r *run) replay(ctx context.Context) error {
 			h.finished.Add(1)
 		})
 	}
-	err := r.writeHistory(living)
+	err = r.writeHistory(living)
 	if err == nil {
 		h.truth, err = r.backendState(living)
 	}
 	if err != nil {
-		stop()
+		stop(nil)
 		return err
 	}
 	r.expect()
@@ -258,7 +284,17 @@ func (r *run) beforeFirst(ctx context.Context) (err error) {
 
 // open makes the clients, before the first write.
 func (r *run) open(ctx context.Context) error {
-	if err := r.beforeFirst(ctx); err != nil {
+	begin := r.beforeFirst
+	if r.history.Resume != nil {
+		begin = r.afterLast
+	}
+	if err := r.validateTraits(); err != nil {
+		return err
+	}
+	if err := begin(ctx); err != nil {
+		return err
+	}
+	if err := r.originOf(ctx); err != nil {
 		return err
 	}
 	switch r.history.Via {
@@ -284,7 +320,7 @@ func (r *run) writeHistory(ctx context.Context) error {
 	h := r.history
 	g := r.callersOf("writers", r.plan.Writers[0].Name)
 	w := newWriter(r, g, &r.plan.Writers[0], 0, 0, 1)
-	for i := range h.Changes {
+	for i := h.start; i < len(h.Changes); i++ {
 		c := &h.Changes[i]
 		due := r.watch.now()
 		if h.Speed > 0 {
@@ -338,11 +374,12 @@ func (r *run) replayProgress() ReplayProgress {
 // hold much more.
 const maxWait = 100 * 365 * 24 * time.Hour
 
-// due returns when a change is due, after the start. One with an earlier time than
-// its predecessor is due at once.
-func (h *History) due(c *trace.Change) time.Duration {
+// due returns when a change is due, after the start, which is the time of the first
+// change, or of the last one in storage. One with an earlier time than its predecessor
+// is due at once.
+func (h *replay) due(c *trace.Change) time.Duration {
 	// In floating point, since a Duration does not hold centuries.
-	first := h.Changes[0].Time
+	first := h.Changes[max(0, h.start-1)].Time
 	seconds := float64(c.Time.Unix()-first.Unix()) + float64(c.Time.Nanosecond()-first.Nanosecond())/1e9
 	return time.Duration(math.Round(min(seconds/h.Speed, maxWait.Seconds()) * 1e9))
 }

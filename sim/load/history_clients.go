@@ -346,6 +346,14 @@ func (b *breaks) draw() {
 	}
 }
 
+// skip removes the first n points.
+func (b *breaks) skip(n int) {
+	for ; n > 0 && b.left > 0; n-- {
+		b.left--
+		b.draw()
+	}
+}
+
 // due reports whether the next point has been reached, and if so removes it.
 func (b *breaks) due(progress float64) bool {
 	if b.left == 0 || progress < b.next {

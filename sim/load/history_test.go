@@ -189,3 +189,29 @@ func TestBreaks_AreSpreadOverTheWholeHistory(t *testing.T) {
 	require.NotEqual(t, a.next, b.next, "each consumer has points of its own")
 	require.Equal(t, a.next, newBreaks(1, 1, n).next, "and the same ones again")
 }
+
+// A watcher that was lost before a replay was continued stays lost, for the same
+// reason.
+func TestReplay_ALostWatcherStaysLost(t *testing.T) {
+	h := &History{Watchers: 1, Save: func(*Saved) error { return nil }}
+	begun := newRun(h.plan(), Options{})
+	begun.history = &replay{History: h}
+	w := newWatcher(begun, &watchers{spec: &begun.plan.Watchers[0]}, 0, 0)
+	w.delivered.Store(7)
+	w.stand(9)
+	w.lose(fmt.Errorf("%w: %0300d", engine.ErrSlowConsumer, 0))
+
+	h.Resume = &Saved{Watchers: []Standing{w.standing}}
+	continued := newRun(h.plan(), Options{})
+	continued.history = &replay{History: h}
+	w = newWatcher(continued, &watchers{spec: &continued.plan.Watchers[0]}, 0, 0)
+	w.group.all, continued.groups = []*watcher{w}, []*watchers{w.group}
+	w.live(t.Context(), func() {})
+	continued.expect()
+	all := continued.outcomes()
+	require.EqualValues(t, 7, all[0].delivered.Load())
+	lost := losses(all)
+	require.Len(t, lost, 1)
+	require.Equal(t, "slow consumer", lost[0].Reason)
+	require.Len(t, lost[0].Err.Error(), maxLossText)
+}

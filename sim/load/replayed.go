@@ -28,6 +28,10 @@ type Replayed struct {
 	// Written is how many of the changes were written, and NoOps how many of these
 	// changed nothing: deletions of missing files, and puts of the same version.
 	Written, NoOps int
+	// Continued is how many of the changes were in storage when a replay was
+	// continued, and DeliveredBefore how many events had been received.
+	Continued       int
+	DeliveredBefore uint64
 	// Took is from the first write until the last watcher had read everything.
 	Took time.Duration
 	// Delivered is how many events the watchers received, Conflated how many
@@ -129,7 +133,12 @@ func (r *run) replayed(ctx context.Context) (*Replayed, error) {
 	all := r.outcomes()
 	rep := &Replayed{
 		Interrupted: ctx.Err() != nil, Written: int(h.written.Load()), NoOps: h.noOps, Took: r.took,
-		Watchers: h.Watchers, Lost: losses(all), Latency: r.handedOver(),
+		Watchers: h.Watchers, Lost: losses(all), Latency: r.handedOver(), Continued: h.start,
+	}
+	if h.Resume != nil {
+		for i := range h.Resume.Watchers {
+			rep.DeliveredBefore += h.Resume.Watchers[i].Delivered
+		}
 	}
 	for _, o := range all {
 		rep.Delivered += o.delivered.Load()
@@ -169,6 +178,9 @@ var lossReasons = []struct {
 }
 
 func lossReason(err error) string {
+	if earlier := (*EarlierLoss)(nil); errors.As(err, &earlier) {
+		return earlier.Reason
+	}
 	for _, r := range lossReasons {
 		if errors.Is(err, r.err) {
 			return r.name

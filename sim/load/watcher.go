@@ -74,6 +74,8 @@ type watcher struct {
 	breaks   breaks
 	pipeline *pipeline
 	ready    func()
+	// standing is where it stands, if that is saved; mu guards it.
+	standing Standing
 	// lost is why it gave up.
 	lost error
 
@@ -97,6 +99,9 @@ func newWatcher(r *run, g *watchers, number, index int) *watcher {
 	}
 	if r.history != nil {
 		w.breaks = newBreaks(r.plan.Seed, uint64(index), r.history.Breaks)
+		if r.history.Resume != nil {
+			w.recall(r.history.Resume.Watchers[index])
+		}
 	}
 	return w
 }

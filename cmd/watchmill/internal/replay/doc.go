@@ -19,6 +19,20 @@
 // than many watchers together; to measure the engine's own latency, give a speed that
 // it can follow.
 //
+// # Going on
+//
+// A replay into storage that lasts can be gone on with after an interrupt, or a crash:
+//
+//	storage      every change that makes a difference is one revision, so its revision
+//	             tells after which line of the trace to go on
+//	checkpoints  each watcher's resume point as [engine.Checkpoint] writes it, with its
+//	             counts and a digest of what it has received
+//
+// The checkpoints are replaced whole, several times a second. They may be older than the
+// storage, never newer: a watcher receives again what it had received since. Its state
+// is listed as it was at its checkpoint, and the digest goes on, so that at the end all
+// that it has received, in any process, is compared with all that was written.
+//
 // # Time
 //
 // Tests run in testing/synctest bubbles.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ type Flags struct {
 
 	Watchers  int           `default:"100" placeholder:"N" help:"How many watchers there are (${default})."`
 	Via       load.Via      `default:"watch" placeholder:"WAY" help:"How watchers see the objects: watch; queue, from a DeltaFIFO that fills an indexer; informer, as its handlers; or objectcache, by a reference to each of them (${default})."`
-	Backend   string        `default:"memory" placeholder:"STORAGE" help:"Where to store the objects, which must be new: memory, bolt:FILE, or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX] (${default})."`
+	Backend   string        `default:"memory" placeholder:"STORAGE" help:"Where to store the objects, which must be new unless it is with --continue: memory, bolt:FILE, or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX] (${default})."`
 	Speed     Speed         `default:"max" placeholder:"FACTOR" help:"How many times faster than it happened, such as 1000x, or max (${default})."`
 	Policy    engine.Policy `default:"park" placeholder:"POLICY" help:"The policy for watchers that fall behind: park, terminate or conflate (${default})."`
 	Slow      int           `default:"0" placeholder:"N" help:"How many of the watchers read at most 1,000 events per second (${default})."`
@@ -31,18 +32,56 @@ type Flags struct {
 	Seed      uint64        `default:"1" help:"The seed of the points where watchers disconnect (${default})."`
 	State     string        `placeholder:"FILE" help:"Write the final state of one watcher as tab-separated values."`
 	KeepGoing bool          `help:"Skip and count bad lines, instead of refusing the trace."`
+
+	Checkpoints string `placeholder:"FILE" help:"Keep in this file where each watcher is, so that the replay can be gone on with; needs --backend bolt:FILE."`
+	Continue    bool   `help:"Go on with a replay that was interrupted or killed, after the last change in its storage and with each watcher where --checkpoints has it, to the same end. Give the other flags again as they were."`
+}
+
+// Help returns the text that --help adds.
+func (*Flags) Help() string {
+	return `The objects of a replay with --backend bolt:FILE stay in the file. With --checkpoints FILE, too, a replay that was interrupted (Ctrl-C) or killed can be gone on with: give the same command with --continue. It goes on after the last line of the trace that is in storage, each watcher from where it was, and ends with the state, the counts and the comparison of a replay that was not interrupted. If there is no storage and no checkpoints yet, --continue begins.
+
+The checkpoints name their storage: those of another one are refused, as is a file that is torn, and a trace that storage does not have the first part of.`
 }
 
 // Options returns the options of the flags, for a program that has these backends. show
 // is called periodically with the progress.
 func (f *Flags) Options(backends Backends, show func(load.ReplayProgress), every time.Duration) (Options, error) {
 	open, err := backends.find(f.Backend)
+	if err == nil {
+		err = f.validatePaths()
+	}
 	return Options{
 		File: f.File, KeepGoing: f.KeepGoing, Speed: float64(f.Speed),
 		Watchers: f.Watchers, Via: f.Via, Select: f.Select, Policy: f.Policy, Slow: f.Slow,
 		Reconnect: f.Reconnect, Seed: f.Seed, Window: f.Window, Open: open,
+		Checkpoints: f.Checkpoints, Continue: f.Continue,
 		OnProgress: show, ProgressEvery: every,
 	}, err
+}
+
+// validatePaths refuses a file of checkpoints that is another file of the replay,
+// which it would replace.
+func (f *Flags) validatePaths() error {
+	_, place, _ := strings.Cut(f.Backend, ":")
+	for _, other := range []struct{ what, path string }{{"the trace", f.File}, {"the storage", place}, {"the file of --state", f.State}} {
+		if f.Checkpoints != "" && other.path != "" && samePath(f.Checkpoints, other.path) {
+			return &OptionError{Option: "--checkpoints", Problem: fmt.Sprintf("is %s, which is %s; give another name", f.Checkpoints, other.what)}
+		}
+	}
+	return nil
+}
+
+// samePath reports whether two names are of one file, which need not exist.
+func samePath(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return os.SameFile(infoA, infoB)
+	}
+	a, errA = filepath.Abs(a)
+	b, errB = filepath.Abs(b)
+	return errA == nil && errB == nil && a == b
 }
 
 // ErrFailed is the error of a replay that failed; its report says why.

@@ -64,6 +64,14 @@ type Options struct {
 
 	// Open opens the storage, which must be empty; nil means memory.
 	Open func(store.Schema) (backend.Backend, error)
+	// Checkpoints is the file in which to keep where each watcher stands; empty for
+	// none.
+	Checkpoints string
+	// Continue continues the replay that Checkpoints are of, over the same storage. If
+	// there are no checkpoints and nothing in the storage, it begins.
+	Continue bool
+	// CheckpointEvery is the time between two checkpoints; zero means 200 ms.
+	CheckpointEvery time.Duration
 
 	// OnProgress is called with the progress, every ProgressEvery and at the end;
 	// never twice at a time. Nil for nothing.
@@ -106,6 +114,14 @@ func (o *Options) validate() error {
 		return invalid("--slow", "is %d, but only a watch is read slowly; leave it out, or give --via watch or queue", o.Slow)
 	case !o.Via.Follows() && o.Policy != engine.Park:
 		return invalid("--policy", "is %v, but only a watch has a policy; leave it out, or give --via watch or queue", o.Policy)
+	case o.Continue && o.Checkpoints == "":
+		return invalid("--continue", "needs the watchers' resume points; give their file with --checkpoints")
+	case o.Checkpoints != "" && o.Open == nil:
+		return invalid("--checkpoints", "is %s, but storage in memory ends with the process; give --backend bolt:FILE", o.Checkpoints)
+	case o.Checkpoints != "" && !o.Via.Follows():
+		return invalid("--checkpoints", "is %s, but watchers by %s have no revision to resume from; give --via watch or queue", o.Checkpoints, o.Via)
+	case o.CheckpointEvery < 0:
+		return invalid("CheckpointEvery", "is negative; zero means 200 ms")
 	case o.ProgressEvery < 0:
 		return invalid("ProgressEvery", "is negative; zero means a second")
 	}

@@ -19,6 +19,8 @@ type Report struct {
 	// them.
 	BadLines int
 	Errors   []error
+	// Checkpoints is the file from which the replay can be continued; empty for none.
+	Checkpoints string
 }
 
 // MaxErrors is how many of the bad lines a report holds; all are counted.
@@ -34,16 +36,19 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	report := &Report{File: opts.File}
+	report := &Report{File: opts.File, Checkpoints: opts.Checkpoints}
 	changes, err := report.read(opts.KeepGoing)
 	if err != nil {
 		return nil, err
 	}
 	h := opts.history()
 	h.Changes, report.Changes = changes, len(changes)
+	if err := opts.keep(&h); err != nil {
+		return nil, err
+	}
 	replayed, err := load.Replay(ctx, h)
 	if err != nil {
-		return nil, err
+		return nil, opts.explain(&h, err)
 	}
 	report.Replayed = *replayed
 	return report, nil

@@ -20,14 +20,20 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	if r.Interrupted {
 		line("stopped", "interrupted before the end: the figures are of what ran so far")
+		if r.Checkpoints != "" {
+			line("go on", "with --continue and the same flags")
+		}
 	}
 	line("trace", "%s: %s changes, %s written, %s of them made no difference", r.File, report.Number(r.Changes), report.Number(r.Written), report.Number(r.NoOps))
 	if r.BadLines > 0 {
 		line("left out", "bad input in places: %s", report.Number(r.BadLines))
 		writeErrors(&out, r.Errors, r.BadLines)
 	}
+	if r.Continued > 0 || r.DeliveredBefore > 0 {
+		line("continued", "after %s changes and %s deliveries", report.Number(r.Continued), report.Number(r.DeliveredBefore))
+	}
 	line("took", "%v: %s events/s, %s deliveries/s (%s in all)", r.Took.Round(time.Microsecond),
-		report.Number(r.PerSecond(uint64(r.Written))), report.Number(r.PerSecond(r.Delivered)), report.Number(r.Delivered))
+		report.Number(r.PerSecond(uint64(r.Written-r.Continued))), report.Number(r.PerSecond(r.Delivered-r.DeliveredBefore)), report.Number(r.Delivered))
 	line("latency", "%s", latency(r.Latency))
 	line("reconnects", "%s, %s of them listed again", report.Number(r.Resumed), report.Number(r.Relisted))
 	if r.Conflated > 0 {

@@ -116,6 +116,9 @@ var (
 	_ backend.Emitter = (*recorder)(nil)
 )
 
+// Unwrap returns the backend beneath.
+func (r *recorder) Unwrap() backend.Backend { return r.Backend }
+
 // note records a write and sends it to a waiting receiver, if any.
 func (r *recorder) note(e judge.Entry) {
 	r.ledger.Note(e)

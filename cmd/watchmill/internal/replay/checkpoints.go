@@ -1,0 +1,188 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/watchmill/watchmill/sim/load"
+)
+
+// checkpointsFormat is what a file of checkpoints says it is.
+const checkpointsFormat = "watchmill replay checkpoints 1"
+
+// The most bytes of a file of checkpoints: what the options take, and one watcher.
+const (
+	maxSettingsBytes = 16 << 10
+	maxStandingBytes = 2 << 10
+)
+
+// checkpoints is the file in which a replay keeps where it stands. It is replaced
+// whole, so that it is as it was before or after, whatever ends the process.
+type checkpoints struct {
+	path string
+	settings
+}
+
+// settings are the options that the end of a replay depends on, besides the trace.
+type settings struct {
+	Watchers  int    `json:"watchers"`
+	Via       string `json:"via"`
+	Select    string `json:"select"`
+	Policy    string `json:"policy"`
+	Slow      int    `json:"slow"`
+	Reconnect int    `json:"reconnect"`
+	Seed      uint64 `json:"seed"`
+}
+
+func (o *Options) settings() settings {
+	return settings{o.Watchers, o.Via.String(), o.Select, o.Policy.String(), o.Slow, o.Reconnect, o.Seed}
+}
+
+// envelope is the content of the file. Sum is the CRC-32C of Body, in hexadecimal, so
+// that no part of it is read as another.
+type envelope struct {
+	Format string          `json:"format"`
+	Sum    string          `json:"sum"`
+	Body   json.RawMessage `json:"body"`
+}
+
+type body struct {
+	Settings settings    `json:"settings"`
+	Saved    *load.Saved `json:"saved"`
+}
+
+// encode returns the content of a file with that body.
+func encode(body []byte) ([]byte, error) {
+	sum := crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
+	data, err := json.Marshal(envelope{checkpointsFormat, fmt.Sprintf("%08x", sum), body})
+	return append(data, '\n'), err
+}
+
+// invalid is an error of the file.
+func (c *checkpoints) invalid(format string, args ...any) error {
+	return &OptionError{Option: "--checkpoints", Problem: c.path + " " + fmt.Sprintf(format, args...)}
+}
+
+// read returns what was saved, which must be of the same options. The error is
+// [fs.ErrNotExist] if there is no file.
+func (c *checkpoints) read() (*load.Saved, error) {
+	f, err := os.Open(c.path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	most := int64(maxSettingsBytes + c.Watchers*maxStandingBytes)
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > most {
+		return nil, c.invalid("has more bytes than the checkpoints of %d watchers: it is of another replay, or something else", c.Watchers)
+	}
+	return c.decode(data)
+}
+
+func (c *checkpoints) decode(data []byte) (*load.Saved, error) {
+	var e envelope
+	if err := json.Unmarshal(data, &e); err != nil {
+		return nil, c.invalid("is torn, or not a file of checkpoints: %v", err)
+	}
+	if e.Format != checkpointsFormat {
+		return nil, c.invalid("is not a file of checkpoints that this program can read: its format is %.60q and not %q", e.Format, checkpointsFormat)
+	}
+	if whole, err := encode(e.Body); err != nil || !bytes.Equal(whole, data) {
+		return nil, c.invalid("is damaged: its checksum is not that of its content")
+	}
+	var b body
+	if err := json.Unmarshal(e.Body, &b); err != nil || b.Saved == nil {
+		return nil, c.invalid("is damaged: %v", errors.Join(err, errors.New("it does not say where the replay stands")))
+	}
+	return b.Saved, c.compare(b.Settings)
+}
+
+// compare refuses checkpoints of other options, naming the first.
+func (c *checkpoints) compare(was settings) error {
+	for _, s := range []struct {
+		flag     string
+		was, now any
+	}{
+		{"--watchers", was.Watchers, c.Watchers},
+		{"--via", was.Via, c.Via},
+		{"--select", was.Select, c.Select},
+		{"--policy", was.Policy, c.Policy},
+		{"--slow", was.Slow, c.Slow},
+		{"--reconnect", was.Reconnect, c.Reconnect},
+		{"--seed", was.Seed, c.Seed},
+	} {
+		if s.was != s.now {
+			return &OptionError{Option: s.flag, Problem: fmt.Sprintf("is %v, but the replay that %s is of was begun with %v; give the same", quoted(s.now), c.path, quoted(s.was))}
+		}
+	}
+	return nil
+}
+
+// quoted returns a value as an error shows it.
+func quoted(v any) string {
+	if text, ok := v.(string); ok {
+		return fmt.Sprintf("%.80q", text)
+	}
+	return fmt.Sprint(v)
+}
+
+// write replaces the file.
+func (c *checkpoints) write(s *load.Saved) error {
+	inner, err := json.Marshal(body{c.settings, s})
+	if err != nil {
+		return err
+	}
+	data, err := encode(inner)
+	if err != nil {
+		return err
+	}
+	next := c.path + ".new"
+	if err := writeSynced(next, data); err != nil {
+		return err
+	}
+	if err := os.Rename(next, c.path); err != nil {
+		return err
+	}
+	syncDir(filepath.Dir(c.path))
+	return nil
+}
+
+// writeSynced makes a file and waits until it is on disk.
+func writeSynced(path string, data []byte) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// syncDir waits until the names in a directory are on disk, where a system can do so.
+// Where it cannot, a crash may leave the file as it was before, which is as good.
+func syncDir(path string) {
+	if d, err := os.Open(path); err == nil {
+		_ = d.Sync()
+		_ = d.Close()
+	}
+}
+
+// begin refuses a file that is there already, which another replay may need.
+func (c *checkpoints) begin() error {
+	switch _, err := os.Lstat(c.path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return c.invalid("is there already; go on from it with --continue, or give another name")
+}

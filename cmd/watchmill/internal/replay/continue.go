@@ -1,0 +1,40 @@
+package replay
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/load"
+)
+
+// keep has a history keep its checkpoints, and go on from those there are.
+func (o *Options) keep(h *load.History) (err error) {
+	if o.Checkpoints == "" {
+		return nil
+	}
+	file := &checkpoints{path: o.Checkpoints, settings: o.settings()}
+	h.Save, h.SaveEvery = file.write, o.CheckpointEvery
+	if !o.Continue {
+		return file.begin()
+	}
+	h.Resume, err = file.read()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the replay begins, if its storage is as new
+	}
+	return err
+}
+
+// explain returns an error of a replay with the flag to correct, if it is one of its
+// checkpoints.
+func (o *Options) explain(h *load.History, err error) error {
+	switch {
+	case errors.Is(err, engine.ErrForeignCheckpoint):
+		return &OptionError{Option: "--checkpoints", Problem: o.Checkpoints + " is of other storage than --backend: " + err.Error()}
+	case errors.Is(err, load.ErrCannotContinue):
+		return &OptionError{Option: "--continue", Problem: "with " + o.Checkpoints + " and this storage: " + err.Error()}
+	case errors.Is(err, load.ErrNotEmpty) && o.Continue && h.Resume == nil:
+		return &OptionError{Option: "--checkpoints", Problem: o.Checkpoints + " is missing, and the storage is not new: without the watchers' resume points the replay cannot go on"}
+	}
+	return err
+}

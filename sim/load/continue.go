@@ -1,0 +1,206 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/trace"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// ErrCannotContinue: a replay cannot be saved or continued with this storage, these
+// watchers, or this history. The message says why.
+var ErrCannotContinue = errors.New("the replay cannot be continued")
+
+func cannotContinue(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrCannotContinue, fmt.Errorf(format, args...))
+}
+
+// lasts reports whether the replay goes on over several processes.
+func (h *History) lasts() bool { return h.Resume != nil || h.Save != nil }
+
+// validateSaved returns why a replay cannot be saved or continued, as far as that is
+// known without its storage.
+func (h *History) validateSaved() error {
+	switch {
+	case !h.lasts():
+		return nil
+	case !h.Via.Follows():
+		return cannotContinue("watchers by %s have no revision to resume from", h.Via)
+	case h.Resume != nil && len(h.Resume.Watchers) != h.Watchers:
+		return cannotContinue("%d watchers were saved, and %d are to go on", len(h.Resume.Watchers), h.Watchers)
+	}
+	return nil
+}
+
+// validateTraits returns why the changes in storage do not tell how far a history was
+// written.
+func (r *run) validateTraits() error {
+	switch t := r.storage.Traits(); {
+	case !r.history.lasts():
+		return nil
+	case !t.Keeps:
+		return cannotContinue("the storage ends with the process")
+	case !t.Contiguous || t.Shared:
+		return cannotContinue("the storage has changes of others among its revisions")
+	}
+	return nil
+}
+
+// afterLast finds the last change that is in storage, and waits until the engine
+// serves the state after it.
+func (r *run) afterLast(ctx context.Context) error {
+	h := r.history
+	if err := r.checkStore(ctx); err != nil {
+		return err
+	}
+	newest, err := r.storage.Revision(ctx)
+	if err != nil {
+		return err
+	}
+	if err := h.checkRevisions(newest); err != nil {
+		return err
+	}
+	h.base, h.last, h.inherited = h.Resume.Origin.Revision, newest, newest
+	written := r.writtenThrough(newest)
+	if err := r.compareStorage(ctx, written); err != nil {
+		return err
+	}
+	h.start, h.noOps = written.changes, written.noOps
+	h.written.Store(int64(h.start))
+	return r.engine.WaitFor(ctx, newest)
+}
+
+// checkStore refuses checkpoints of another storage.
+func (r *run) checkStore(ctx context.Context) error {
+	if _, err := r.engine.RevisionOf(ctx, r.history.Resume.Origin); err != nil {
+		return err
+	}
+	for i := range r.history.Resume.Watchers {
+		if _, err := r.engine.RevisionOf(ctx, r.history.Resume.Watchers[i].Checkpoint); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkRevisions refuses checkpoints that cannot be of storage at this revision.
+func (h *replay) checkRevisions(newest engine.Revision) error {
+	origin := h.Resume.Origin.Revision
+	if origin == 0 || origin > newest {
+		return cannotContinue("it began at revision %d, and the storage is at %d: an older copy of it is in its place", origin, newest)
+	}
+	for i := range h.Resume.Watchers {
+		if at := h.Resume.Watchers[i].Checkpoint.Revision; at < origin || at > newest {
+			return cannotContinue("watcher %d is at revision %d, and the storage has %d to %d: an older copy of it is in its place", i, at, origin, newest)
+		}
+	}
+	return nil
+}
+
+// written is the first part of a history.
+type written struct {
+	// changes is how many it has, and noOps how many of them changed nothing.
+	changes, noOps int
+	// newest is the newest revision that they made.
+	newest engine.Revision
+	state  trace.State
+	// revisions are those of the state's objects.
+	revisions map[string]engine.Revision
+}
+
+// writtenThrough returns the changes up to a revision, and notes them in the ledger.
+// Every change that makes a difference makes one revision.
+func (r *run) writtenThrough(newest engine.Revision) *written {
+	h := r.history
+	p := &written{newest: h.base, state: trace.State{}, revisions: map[string]engine.Revision{}}
+	maker := content.NewMaker(&r.plan.Objects, 0, 0)
+	for i := 0; i < len(h.Changes) && p.newest < newest; i++ {
+		c := &h.Changes[i]
+		p.changes++
+		if !p.state.Apply(*c) {
+			p.noOps++
+			continue
+		}
+		p.newest++
+		e := judge.Entry{Revision: p.newest, Key: c.Key, Deleted: c.Op == trace.Delete}
+		if e.Deleted {
+			delete(p.revisions, c.Key)
+		} else {
+			p.revisions[c.Key] = p.newest
+			e.Fields = maker.File(c.Key, c.Version).Attrs.Fields
+		}
+		r.ledger.Note(e)
+	}
+	return p
+}
+
+// compareStorage refuses storage that does not have exactly the first part of the
+// history.
+func (r *run) compareStorage(ctx context.Context, p *written) error {
+	if p.newest < r.history.last {
+		return cannotContinue("the storage has %d changes, and the history has %d: it is not the one that was begun", r.history.last-r.history.base, p.newest-r.history.base)
+	}
+	list, err := r.storage.List(ctx, backend.ListOptions{})
+	if err != nil {
+		return err
+	}
+	there := byKey(store.AsObjects[engine.Object[content.Item]](list.Items))
+	where := traceDifference(p.state, there)
+	for key, o := range there {
+		if where == "" && o.Revision != p.revisions[key] {
+			where = fmt.Sprintf("%q is %s and should be at revision %d", key, describe(o), p.revisions[key])
+		}
+	}
+	if where != "" {
+		return cannotContinue("the storage is not as the first %d changes of the history make it: %s", p.changes, where)
+	}
+	return nil
+}
+
+// restore gives a watcher the state at its checkpoint. If the storage has given up
+// that part of its history, the watcher is to list, as after any disconnect.
+func (w *watcher) restore(ctx context.Context) error {
+	rev := w.standing.Checkpoint.Revision
+	list, err := w.run.engine.List(ctx, engine.ListOptions{Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key, Read: engine.Exactly(rev)})
+	if errors.Is(err, engine.ErrExpired) {
+		w.relists++
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.trail.Resume(list, w.standing.Received)
+	w.mu.Unlock()
+	w.at.Store(uint64(rev))
+	w.resumed = true
+	w.ready()
+	if w.pipeline != nil {
+		return w.pipeline.fifo.Replace(list.Items, list.Revision)
+	}
+	return nil
+}
+
+// recall gives a new watcher the counts that were saved.
+func (w *watcher) recall(s Standing) {
+	w.standing = s
+	w.delivered.Store(s.Delivered)
+	w.trail.Conflated, w.trail.Disordered = s.Conflated, s.Misfits
+	w.reconnects, w.relists = s.Resumed, s.Relisted
+	w.breaks.skip(s.Resumed)
+	if s.Lost != nil {
+		w.lost, w.failed = s.Lost, true
+	}
+}
+
+// inherits reports whether a change was written before the replay was continued, by
+// another process, whose times are not comparable.
+func (r *run) inherits(rev engine.Revision) bool {
+	return r.history != nil && rev <= r.history.inherited
+}

@@ -1,0 +1,77 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/sim/trace"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt"
+)
+
+// boltStorage is a file with one type of objects.
+type boltStorage struct {
+	*bolt.Backend
+	file *bolt.File
+}
+
+func (s boltStorage) Close() error { return errors.Join(s.Backend.Close(), s.file.Close()) }
+
+// openBolt returns what opens a file of a test.
+func openBolt(t *testing.T) func(store.Schema) (backend.Backend, error) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	return func(schema store.Schema) (backend.Backend, error) {
+		f, err := bolt.Open(path, bolt.Options{})
+		if err != nil {
+			return nil, err
+		}
+		b, err := bolt.New(f, "objects", bolt.Config{Schema: schema})
+		return boltStorage{b, f}, err
+	}
+}
+
+// What a watcher has received in one process is judged in the last.
+func TestContinue_FindsWhatWasLostInAnotherProcess(t *testing.T) {
+	var saved Saved
+	h := History{Watchers: 2, Open: openBolt(t), Save: func(s *Saved) error { saved = *s; return nil }}
+	for i := range 20 {
+		h.Changes = append(h.Changes, trace.Change{Op: trace.Put, Key: fmt.Sprint(i % 5), Version: fmt.Sprint(i)})
+	}
+	begun, err := Replay(t.Context(), h)
+	require.NoError(t, err)
+	require.True(t, begun.OK())
+
+	resume := saved
+	h.Resume = &resume
+	continued, err := Replay(t.Context(), h)
+	require.NoError(t, err)
+	require.True(t, continued.OK())
+	require.Equal(t, 20, continued.Continued)
+	require.EqualValues(t, 40, continued.DeliveredBefore)
+
+	resume.Watchers[1].Received.Count--
+	continued, err = Replay(t.Context(), h)
+	require.NoError(t, err)
+	require.Equal(t, 1, continued.Misfits)
+	require.False(t, continued.OK())
+}
+
+func TestContinue_NeedsTheSameWatchers(t *testing.T) {
+	h := History{Watchers: 2, Resume: &Saved{Watchers: make([]Standing, 3)}}
+	_, err := Replay(t.Context(), h)
+	require.ErrorIs(t, err, ErrCannotContinue)
+	require.ErrorContains(t, err, "3 watchers were saved")
+	h = History{Watchers: 1, Via: ViaObjectCache, Save: func(*Saved) error { return nil }}
+	_, err = Replay(t.Context(), h)
+	require.ErrorIs(t, err, ErrCannotContinue)
+	h.Via = ViaWatch
+	h.Changes = []trace.Change{{Op: trace.Put, Key: "a", Version: "1"}}
+	_, err = Replay(t.Context(), h)
+	require.ErrorIs(t, err, ErrCannotContinue)
+	require.ErrorContains(t, err, "ends with the process")
+}

@@ -1,0 +1,141 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
+)
+
+// Saved is where a replay stands, so that another process can go on with it; see
+// [History].Resume. It can be encoded as JSON.
+type Saved struct {
+	// Origin is the storage before the first change.
+	Origin engine.Checkpoint `json:"origin"`
+	// Watchers are where each of them stands.
+	Watchers []Standing `json:"watchers"`
+}
+
+// Standing is where a watcher stands.
+type Standing struct {
+	// Checkpoint is the revision up to which it has received everything.
+	Checkpoint engine.Checkpoint `json:"checkpoint"`
+	// Received is what it has received since it listed last, so that what is lost or
+	// repeated in one process is found in another.
+	Received judge.Position `json:"received"`
+	// The counts are those of [Replayed].
+	Delivered uint64 `json:"delivered,omitempty"`
+	Conflated uint64 `json:"conflated,omitempty"`
+	Misfits   uint64 `json:"misfits,omitempty"`
+	Resumed   int    `json:"resumed,omitempty"`
+	Relisted  int    `json:"relisted,omitempty"`
+	// Lost is why its watch ended without being stopped, nil if it has not.
+	Lost *EarlierLoss `json:"lost,omitempty"`
+}
+
+// EarlierLoss is the error of a watcher that was lost before the replay was
+// continued.
+type EarlierLoss struct {
+	// Reason is that of [Loss], and Text the error's message, or its first part.
+	Reason string `json:"reason"`
+	Text   string `json:"text"`
+}
+
+func (e *EarlierLoss) Error() string { return e.Text }
+
+// maxLossText is the length of the longest Text in bytes.
+const maxLossText = 200
+
+// ErrNotSaved: [History].Save failed, which ended the replay.
+var ErrNotSaved = errors.New("cannot save where the replay stands")
+
+// defaultSaveEvery is often enough that little is received again after a crash.
+const defaultSaveEvery = 200 * time.Millisecond
+
+// originOf prepares a replay that is saved: the watchers of one that begins stand
+// before the first change.
+func (r *run) originOf(ctx context.Context) (err error) {
+	h := r.history
+	if !h.lasts() {
+		return nil
+	}
+	if h.origin, err = r.engine.Checkpoint(ctx, h.base); err != nil || h.Resume != nil {
+		return err
+	}
+	for w := range r.everyWatcher() {
+		w.standing = Standing{Checkpoint: h.origin, Received: judge.Position{After: h.base, Through: h.base}}
+	}
+	return nil
+}
+
+// saved returns where the replay stands.
+func (r *run) saved() *Saved {
+	s := &Saved{Origin: r.history.origin}
+	for w := range r.everyWatcher() {
+		w.mu.Lock()
+		s.Watchers = append(s.Watchers, w.standing)
+		w.mu.Unlock()
+	}
+	return s
+}
+
+// keepSaving saves where the replay stands: now, every SaveEvery, and once more when
+// stop is called. After an error, with which fail is called, it does not save again.
+// The first error is returned.
+func (r *run) keepSaving(fail context.CancelCauseFunc) (stop func() error) {
+	h := r.history
+	if h.Save == nil {
+		return func() error { return nil }
+	}
+	var failed error
+	save := func() {
+		if failed != nil {
+			return
+		}
+		if err := h.Save(r.saved()); err != nil {
+			failed = fmt.Errorf("%w: %w", ErrNotSaved, err)
+			fail(failed)
+		}
+	}
+	save()
+	ctx, cancel := context.WithCancel(context.Background())
+	var saving sync.WaitGroup
+	saving.Go(func() { tick(ctx, cmp.Or(h.SaveEvery, defaultSaveEvery), save) })
+	return func() error {
+		cancel()
+		saving.Wait()
+		save()
+		return failed
+	}
+}
+
+// stand notes that the watcher has received everything up to a revision. The caller
+// holds mu.
+func (w *watcher) stand(rev engine.Revision) {
+	if w.run.history == nil || w.run.history.Save == nil {
+		return
+	}
+	received, ok := w.trail.Position()
+	if !ok {
+		received = judge.Position{After: rev, Through: rev}
+	}
+	w.standing = Standing{
+		Checkpoint: engine.Checkpoint{Store: w.run.history.origin.Store, Revision: rev}, Received: received,
+		Delivered: w.delivered.Load(), Conflated: w.trail.Conflated, Misfits: w.trail.Disordered,
+		Resumed: w.reconnects, Relisted: w.relists,
+	}
+}
+
+// lose notes that the watch has ended without being stopped.
+func (w *watcher) lose(reason error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := reason.Error()
+	w.lost, w.failed = reason, true
+	w.standing.Lost = &EarlierLoss{Reason: lossReason(reason), Text: text[:min(len(text), maxLossText)]}
+}
