@@ -112,7 +112,7 @@ func (t *Tree) View() *TreeView {
 		return nil
 	}
 	if t.view == nil {
-		t.view = &TreeView{&treeParts{t.keyed.view(), t.attributes}}
+		t.view = newTreeView(treeParts{t.keyed.view(), t.attributes})
 	}
 	return t.view
 }

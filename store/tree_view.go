@@ -28,6 +28,17 @@ type treeParts struct {
 
 func (*treeParts) isTreeParts() {}
 
+// newTreeView makes view and parts in one allocation: there is a view for each event that
+// comes alone.
+func newTreeView(parts treeParts) *TreeView {
+	both := &struct {
+		view  TreeView
+		parts treeParts
+	}{parts: parts}
+	both.view.parts = &both.parts
+	return &both.view
+}
+
 // partsOf is not a method, so that users' packages do not compile its result type.
 func partsOf(v *TreeView) *treeParts { return v.parts.(*treeParts) }
 

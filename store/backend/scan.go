@@ -131,7 +131,7 @@ func (o PutOptions) Validate() error {
 	if o.TTL != 0 && o.KeepExpiry {
 		return &usercode.ConfigError{Field: "PutOptions.KeepExpiry", Problem: fmt.Sprintf("is set beside a TTL of %v; give one of them", o.TTL)}
 	}
-	return validateTTL("PutOptions.TTL", o.TTL, "the object never expires")
+	return validateTTL("PutOptions", o.TTL, "the object never expires")
 }
 
 // Expires returns the expiry of an object that replaces prev, or nil, and is written at
@@ -146,10 +146,11 @@ func (o PutOptions) Expires(written time.Time, prev *store.Object) time.Time {
 	return time.Time{}
 }
 
-// validateTTL refuses a negative ttl. zero is what zero would mean, for the error.
-func validateTTL(option string, ttl time.Duration, zero string) error {
+// validateTTL refuses a negative TTL of the struct with that name. zero is what zero means,
+// for the error.
+func validateTTL(options string, ttl time.Duration, zero string) error {
 	if ttl < 0 {
-		return &usercode.ConfigError{Field: option, Problem: fmt.Sprintf("is %v, which is negative; zero means that %s", ttl, zero)}
+		return &usercode.ConfigError{Field: options + ".TTL", Problem: fmt.Sprintf("is %v, which is negative; zero means that %s", ttl, zero)}
 	}
 	return nil
 }

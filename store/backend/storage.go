@@ -44,7 +44,7 @@ type CreateOptions struct {
 // [store.ErrInvalidKey], [usercode.ErrConfig], [usercode.ErrPanic], ctx's error, or an
 // error of reaching storage.
 func (s *Storage) Create(ctx context.Context, draft *store.Object, opts CreateOptions) (*store.Object, error) {
-	if err := validateTTL("CreateOptions.TTL", opts.TTL, "the object never expires"); err != nil {
+	if err := validateTTL("CreateOptions", opts.TTL, "the object never expires"); err != nil {
 		return nil, err
 	}
 	key, err := s.keyOf(draft)

@@ -57,7 +57,7 @@ func validateExpiry(options string, ttl time.Duration, permanent bool) error {
 	if ttl != 0 && permanent {
 		return &usercode.ConfigError{Field: options + ".Permanent", Problem: fmt.Sprintf("is set beside a TTL of %v; give one of them", ttl)}
 	}
-	return validateTTL(options+".TTL", ttl, "the object expires when it would have")
+	return validateTTL(options, ttl, "the object expires when it would have")
 }
 
 // GuaranteedUpdate replaces the object under key by update's result for it, and returns
