@@ -31,7 +31,7 @@ type form struct {
 	prune        func(*store.Object) []string
 	cells        []func(*store.Object) any
 
-	createOnUpdate, revisionRequired bool
+	createOnUpdate, revisionRequired, prunes bool
 }
 
 // valueOf returns a pointer to the value of o, nil if there is no object.
@@ -90,7 +90,7 @@ func formOf[T any, P Ptr[T]](cfg *Config[T]) *form {
 			}
 			return cfg.Prune(valueOf[T](o))
 		},
-		createOnUpdate: s.CreateOnUpdate, revisionRequired: s.RevisionRequired,
+		createOnUpdate: s.CreateOnUpdate, revisionRequired: s.RevisionRequired, prunes: cfg.Prune != nil,
 	}
 	for _, c := range cfg.Columns {
 		f.columns = append(f.columns, ColumnInfo{c.Name, c.Type, c.Format, c.Description, c.Priority})

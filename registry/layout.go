@@ -23,6 +23,8 @@ type layout interface {
 	// clone returns a new object with o's value, of which the metadata and the
 	// status can be set without changing o.
 	clone(o *store.Object) *store.Object
+	// deepClone returns a new object with o's value, which shares nothing with o.
+	deepClone(o *store.Object) (*store.Object, error)
 	// takeStatus sets the status of to to that of from, or to none if from is nil.
 	takeStatus(to, from *store.Object)
 	// sameSpec reports whether a and b are equal but for metadata and status.
@@ -66,6 +68,16 @@ func (l *structLayout) clone(o *store.Object) *store.Object {
 	c := l.schema.Clone(o)
 	*c = store.Object{}
 	return c
+}
+
+func (l *structLayout) deepClone(o *store.Object) (*store.Object, error) {
+	text, err := json.Marshal(l.schema.Pointer(o))
+	if err != nil {
+		return nil, err
+	}
+	c := l.schema.New()
+	_, err = l.decode(text, c)
+	return c, err
 }
 
 func (l *structLayout) value(o *store.Object) reflect.Value {
@@ -150,6 +162,8 @@ func (l *mapLayout) clone(o *store.Object) *store.Object {
 	l.set(c, runtime.DeepCopyJSON(l.of(o)))
 	return c
 }
+
+func (l *mapLayout) deepClone(o *store.Object) (*store.Object, error) { return l.clone(o), nil }
 
 func (l *mapLayout) takeStatus(to, from *store.Object) {
 	if from != nil {

@@ -107,9 +107,14 @@ func (c *core) fieldsOf(o *store.Object) (map[string]any, error) {
 	if o.Revision > 0 {
 		version = o.Revision.String()
 	}
-	known := c.layout.clone(o)
-	c.prune(known)
-	return c.layout.fields(known, version)
+	if c.prunes {
+		var err error
+		if o, err = c.layout.deepClone(o); err != nil {
+			return nil, err
+		}
+		c.prune(o)
+	}
+	return c.layout.fields(o, version)
 }
 
 // setField sets a member of the members that path leads to.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -64,6 +65,48 @@ func TestApply_AsksBeforeItCreates(t *testing.T) {
 	require.ErrorIs(t, err, refused)
 	g.apply("one", `"spec":{"size":1}`)
 	g.apply("one", `"spec":{"size":2}`, guarded)
+}
+
+// Managers that apply at the same time do not undo each other.
+func TestApply_ManagersAtTheSameTimeKeepTheirOwn(t *testing.T) {
+	g := open(t)
+	names := []string{"a", "b", "c", "d"}
+	var all sync.WaitGroup
+	for _, name := range names {
+		all.Go(func() {
+			for i := range 10 {
+				_, err := g.try(name, fmt.Sprintf(`"spec":{"limits":{%q:%d}}`, name, i))
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	o := g.apply("last", `"spec":{}`)
+	require.Equal(t, map[string]int{"a": 9, "b": 9, "c": 9, "d": 9}, o.Value.Spec.Limits)
+	for _, name := range names {
+		require.Contains(t, owners(t, &o.Value), name+" Apply: spec.limits."+name)
+	}
+}
+
+// What a kind prunes of an object for the merge stays in the object that is stored,
+// which others read.
+func TestApply_LeavesTheStoredObjectAlone(t *testing.T) {
+	g := open(t, func(c *registry.Config[Gear]) {
+		c.Prune = func(o *Gear) []string {
+			if _, present := o.Spec.Limits["old"]; present && o.Name == "a" {
+				delete(o.Spec.Limits, "old")
+			}
+			return nil
+		}
+	})
+	first, err := g.store.Create(t.Context(), Gear{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, Spec: GearSpec{Limits: map[string]int{"old": 1}},
+	}, registry.WriteOptions{})
+	require.NoError(t, err)
+	g.apply("one", `"spec":{"limits":{"new":1}}`)
+	require.Equal(t, map[string]int{"old": 1}, first.Value.Spec.Limits)
 }
 
 // An object that is too large with its managed fields is stored without them.
