@@ -21,7 +21,8 @@ func (b *billing) Name() string               { return "billing" }
 func TestWatchdog_NamesAWakerAsItsUserDoes(t *testing.T) {
 	var failed failures
 	clock := actors.NewVirtualClock(start)
-	sys := newSystem(t, actors.SystemConfig{Workers: 2, Clock: clock, OnFailure: failed.add})
+	// One worker: with two, the parent's turn might last until the clock is advanced.
+	sys := newSystem(t, actors.SystemConfig{Workers: 1, Clock: clock, OnFailure: failed.add})
 	parent := spawnProbe(sys, &probe{journal: new(journal), name: "parent"}, actors.Options{})
 	b := &billing{pause: newPause(t)}
 	spawned := make(chan error, 1)
