@@ -32,7 +32,11 @@ func (f *fixture) watchFrom(opts watcher.Options, start watcher.Start) *watcher.
 // write commits a change at each of the revisions, and moves the window.
 func (f *fixture) write(revisions ...store.Revision) {
 	for _, rev := range revisions {
-		f.window.Append(added(rev), f.clock.Now())
+		ev := added(rev)
+		f.window.Append(ev, f.clock.Now())
+		if f.state != nil {
+			f.state.Put(ev.Object)
+		}
 	}
 	f.window.Trim(f.clock.Now())
 	f.commit()
@@ -233,4 +237,66 @@ func TestEpoch_EndsEveryWatchOfTheHistoryBefore(t *testing.T) {
 		require.ErrorIs(t, end, store.ErrExpired)
 	}
 	require.Zero(t, f.stats.Watches.Load())
+}
+
+// A consumer that conflates and does not read is given the newest state of what has
+// left the window, and goes on.
+func TestWindowMoves_ConflatingWatchIsGivenTheNewestState(t *testing.T) {
+	f := newFixtureWith(t, small)
+	f.state = store.NewTree()
+	conflating := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Conflate})
+	for rev := store.Revision(2); rev <= 9; rev++ {
+		f.write(rev)
+	}
+	f.has(conflating, 2, 9) // the first is in its buffer
+	f.write(10)
+	f.has(conflating, 10)
+	require.NoError(t, conflating.Err())
+	require.Zero(t, f.stats.Expired.Load())
+	require.EqualValues(t, 1, f.stats.Watches.Load())
+}
+
+// A round that fails halfway has found the events for some streams and not for others.
+// The next one gives each watch all of them, once.
+func TestRound_ThatFailsHalfwayIsMadeUpForByTheNext(t *testing.T) {
+	f := newFixture(t)
+	fails := false
+	f.schema.Clone = func(o *store.Object) *store.Object {
+		if fails {
+			fails = false
+			panic("the schema's Clone fails")
+		}
+		clone := *o
+		return &clone
+	}
+	filter, err := store.NewFilter(nil, store.FilterOptions{Labels: "app=web"})
+	require.NoError(t, err)
+	byKey, byLabel, all := f.watch(keyed(t, "a")), f.watch(watcher.Options{Filter: filter}), f.watch(watcher.Options{})
+	web := added(2)
+	web.Object.Labels = map[string]string{"app": "web"}
+	f.append(web)
+	f.has(byLabel, 2)
+
+	left := added(3) // to its watch by label it is deleted, by a copy of what it was
+	left.Type, left.Prev = store.Modified, web.Object
+	rounds := f.stats.Rounds.Load()
+	fails = true
+	f.append(left)
+	require.False(t, fails)
+	require.Equal(t, rounds, f.stats.Rounds.Load(), "the round has failed")
+	f.write(4)
+	f.has(byKey, 2, 3, 4)
+	f.has(byLabel, 3)
+	f.has(all, 2, 3, 4)
+	f.write(5)
+	f.has(byKey, 5)
+	f.has(byLabel)
+	f.has(all, 5)
+}
+
+// append commits one event.
+func (f *fixture) append(ev store.Event) {
+	f.window.Append(ev, f.clock.Now())
+	f.commit()
+	f.executor.Run()
 }

@@ -23,11 +23,14 @@ type fixture struct {
 	clock      *actors.VirtualClock
 	ref        *actors.Ref[dispatcher.Message]
 	feed       watcher.Feed
+	schema     store.Schema
 	published  store.Published
 	window     *store.Window
 	epoch      uint64
 	generation uint64
 	stats      dispatcher.Stats
+	// state, if set, is published, for watches that conflate.
+	state *store.Tree
 }
 
 func newFixture(t *testing.T) *fixture { return newFixtureWith(t, store.WindowLimits{}) }
@@ -50,18 +53,35 @@ func newFixtureWith(t *testing.T, limits store.WindowLimits) *fixture {
 	})
 	f.window.Reset(1)
 	f.publish()
-	f.ref = dispatcher.Spawn(system, dispatcher.Config{
-		Schema: &store.Schema{}, Source: &f.published, Feed: &f.feed, Rand: rand.New(rand.NewPCG(1, 1)), Stats: &f.stats,
-	})
+	actors.Spawn(system, "parent", func() actors.Behavior[struct{}] { return &resuming{f} }, actors.Options{})
+	f.executor.Run()
 	f.commit()
 	f.executor.Run()
 	return f
+}
+
+// resuming is the parent of the dispatcher, which goes on after a failure.
+type resuming struct{ f *fixture }
+
+func (p *resuming) Started(ctx *actors.Context) {
+	p.f.ref = dispatcher.Spawn(ctx, dispatcher.Config{
+		Schema: &p.f.schema, Source: &p.f.published, Feed: &p.f.feed, Rand: rand.New(rand.NewPCG(1, 1)), Stats: &p.f.stats,
+	})
+}
+
+func (p *resuming) Receive(*actors.Context, struct{}) {}
+
+func (p *resuming) ChildFailed(*actors.Context, actors.ID, any) actors.Directive {
+	return actors.Resume
 }
 
 // publish does what the watchCache does before it tells of a commit.
 func (f *fixture) publish() *store.Snapshot {
 	view := f.window.View()
 	snap := &store.Snapshot{Revision: view.Revision(), Generation: f.generation, Epoch: f.epoch, Window: view}
+	if f.state != nil {
+		snap.State = f.state.View()
+	}
 	f.published.Store(snap)
 	return snap
 }
