@@ -11,16 +11,20 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// A watch can be of storage itself, on a second engine without a cache. It is shown
-// what storage has, from the moment of the call; what breaks storage's watches ends it.
+// Watches, reads and writes can be of storage itself, by a second engine without a
+// cache. A watch or a read is shown what storage has, from the moment of the call; what
+// breaks storage's watches ends the watch.
 //
-//	storage ──▶ faults that make an engine list ──▶ engine, with its cache ──▶ watches
-//	      └───▶ broken watches ──────────────────▶ engine without ───────────▶ watches
+//	storage ──▶ faults that make an engine list ──▶ engine, with its cache ──▶ watches, reads
+//	      └───▶ broken watches ──────────────────▶ engine without ───────────▶ watches, reads
 
 // startDirect starts the engine without a cache.
 func (w *World[T]) startDirect() (err error) {
 	c := w.engineConfig()
 	c.Backend, c.Name, c.NoCache, c.VerifyEvery = w.storage.direct, "engine without cache", true, 0
+	if w.seams.direct != nil {
+		c.Backend = w.seams.direct(w.storage.direct)
+	}
 	w.direct, err = engine.New(c)
 	return err
 }
@@ -31,6 +35,7 @@ func (s *storage[T]) openDirect(inner *memory.Backend, setup Setup) {
 	if setup.Transactions {
 		s.direct.Add(faulty.Rule{Do: s.showTransactions})
 	}
+	s.direct.Add(faulty.Rule{Ops: faulty.Writes, Do: faulty.After(s.note)})
 }
 
 // BreakWatches ends storage's watches.

@@ -31,7 +31,8 @@
 //     without lists that would have to guess at numbers;
 //   - an informer with a handler, which may fall behind, and an object cache may follow
 //     the engine, and are held to the same history;
-//   - watches may be of an engine without a cache on the same storage;
+//   - watches, reads and writes may be by an engine without a cache on the same storage;
+//   - two may write one key, the one in the middle of the other's write ([Race]);
 //   - after the end another engine may start on empty storage ([Scenario].Again):
 //     what was remembered of the first must be refused.
 //
@@ -52,8 +53,6 @@
 //
 // Others on the engine's Source than an informer and an object cache have no judge of
 // their own: [Config].Attach can put them there, and say what must hold of them.
-// Never drawn are writes that meet a conflict, and reads and writes by an engine
-// without a cache.
 //
 // # How to replay
 //

@@ -19,7 +19,7 @@ type chance struct {
 // chances are those of a scenario at work: mostly writes and reads of watches,
 // now and then a fault.
 var chances = []chance{
-	{Write, 30}, {Lease, 4}, {Remove, 8}, {Emit, 4}, {Create, 3}, {RemoveIf, 2},
+	{Write, 30}, {Lease, 4}, {Remove, 8}, {Emit, 4}, {Create, 3}, {RemoveIf, 2}, {Race, 3},
 	{Turns, 14}, {Settle, 5},
 	{Watch, 9}, {Take, 14}, {Resume, 3}, {Stop, 2},
 	{Get, 4}, {List, 3}, {Pages, 1}, {Follow, 2}, {Acquire, 3}, {Fetch, 4}, {Release, 1},
@@ -210,9 +210,12 @@ func (d *drawing) emissions() []Step {
 // overtakers are what may happen while a watch is on its way.
 var overtakers = []Verb{Rewind, Rewrite, Write, Remove, Lease, Hangup, Expire, Compact, Pass, Leave}
 
+// direct are the verbs that may be by the engine without a cache.
+var direct = []Verb{Write, Remove, Emit, Create, RemoveIf, Race, Get, List}
+
 func (d *drawing) step(verb Verb) Step {
 	verb = d.instead(verb)
-	s := Step{Do: verb, Turns: unlimited, Seed: d.Uint64()}
+	s := Step{Do: verb, Turns: unlimited, Seed: d.Uint64(), Direct: d.direct && slices.Contains(direct, verb) && d.IntN(3) == 0}
 	if d.watches > 0 {
 		s.Watch = d.IntN(d.watches)
 	}
@@ -221,6 +224,8 @@ func (d *drawing) step(verb Verb) Step {
 		s.For = pick(d, 100*time.Millisecond, time.Second, 10*time.Second)
 	case RemoveIf:
 		s.N = d.IntN(2)
+	case Race:
+		s.N = d.IntN(3)
 	case Transact:
 		s.N = d.IntN(6)
 	case Turns:

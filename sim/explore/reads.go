@@ -34,26 +34,44 @@ var excuses = [readModes][]error{
 	readNotOlder: {engine.ErrNotReady, engine.ErrIdle, engine.ErrFuture},
 }
 
+// excusesDirect are those of a read by the engine without a cache.
+var excusesDirect = [readModes][]error{readExact: {engine.ErrExpired}}
+
 // onward are those of a page after the first. It is of a past state, and waits
 // for nothing.
 var onward = []error{engine.ErrExpired, errOutage}
 
 // reading is a read about to be made: what it may show is fixed before, but for
 // the newest revision, since handlers may write meanwhile.
-func (w *World[T]) reading(mode readMode, seed uint64) (engine.Read, judge.Read[T]) {
+func (w *World[T]) reading(by *engine.Engine[T], mode readMode, seed uint64) (engine.Read, judge.Read[T]) {
 	rev := w.history().Shown(1 + store.Revision(seed%uint64(w.newest())))
 	r := judge.Read[T]{Name: string(readInvariants[mode]), Mode: readInvariants[mode], Oldest: rev, Newest: rev}
-	switch mode {
-	case readCached:
-		r.Oldest = w.engine.Revision()
-		return engine.Cached(), r
-	case readExact:
+	if mode == readExact {
 		return engine.Exactly(rev), r
-	case readNotOlder:
-		return engine.NotOlderThan(rev), r
 	}
-	r.Oldest = w.newest()
-	return engine.Latest(), r
+	asked := engine.Latest()
+	switch r.Oldest = w.newest(); mode {
+	case readCached:
+		asked = engine.Cached()
+	case readNotOlder:
+		asked = engine.NotOlderThan(rev)
+	}
+	switch {
+	case by != w.engine: // it has no older state
+	case mode == readCached:
+		r.Oldest = w.engine.Revision()
+	case mode == readNotOlder:
+		r.Oldest = rev
+	}
+	return asked, r
+}
+
+// excused returns what a read by an engine may fail for.
+func (w *World[T]) excused(by *engine.Engine[T], mode readMode) []error {
+	if by != w.engine {
+		return excusesDirect[mode]
+	}
+	return excuses[mode]
 }
 
 // over fixes the newest revision that a read may show, when it has returned.
@@ -70,14 +88,14 @@ func (w *World[T]) read(s Step) {
 	sel := w.cfg.Selections[s.Seed%uint64(len(w.cfg.Selections))]
 	switch s.Do {
 	case Get:
-		w.wait(s, s.For, func(ctx context.Context) { w.get(ctx, mode, s.Seed) })
+		w.wait(s, s.For, func(ctx context.Context) { w.get(ctx, w.by(s), mode, s.Seed) })
 	case List:
-		w.wait(s, s.For, func(ctx context.Context) { w.listBy(ctx, mode, s.Seed, sel) })
+		w.wait(s, s.For, func(ctx context.Context) { w.listBy(ctx, w.by(s), mode, s.Seed, sel) })
 	case Pages:
 		w.pages(s, sel)
 	case Follow:
 		sel := w.cfg.Selections[s.Start.Selection%len(w.cfg.Selections)]
-		if rev, ok := w.listBy(context.Background(), readLatest, s.Seed, sel); ok { // row 156
+		if rev, ok := w.listBy(context.Background(), w.engine, readLatest, s.Seed, sel); ok { // row 156
 			start := *s.Start
 			start.Options.Last = 0
 			start.Back = int(w.newest()) + 1 - int(rev)
@@ -87,21 +105,21 @@ func (w *World[T]) read(s Step) {
 }
 
 // get reads one object.
-func (w *World[T]) get(ctx context.Context, mode readMode, seed uint64) {
+func (w *World[T]) get(ctx context.Context, by *engine.Engine[T], mode readMode, seed uint64) {
 	keys := w.history().Keys()
 	if len(keys) == 0 {
 		return
 	}
 	key := keys[seed%uint64(len(keys))]
-	read, r := w.reading(mode, seed)
-	o, err := w.engine.Get(ctx, key, engine.GetOptions{Read: read})
+	read, r := w.reading(by, mode, seed)
+	o, err := by.Get(ctx, key, engine.GetOptions{Read: read})
 	var rev store.Revision
 	if o != nil {
 		rev = o.Revision
 	}
 	w.trace.result(rev, err)
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
-		w.unreadable(ctx, r, err, excuses[mode])
+		w.unreadable(ctx, r, err, w.excused(by, mode))
 		return
 	}
 	if err := w.history().JudgeGet(w.over(mode, r), key, w.own(o)); err != nil {
@@ -110,12 +128,12 @@ func (w *World[T]) get(ctx context.Context, mode readMode, seed uint64) {
 }
 
 // listBy reads everything that a selection shows, and returns the revision.
-func (w *World[T]) listBy(ctx context.Context, mode readMode, seed uint64, sel Selection[T]) (store.Revision, bool) {
-	read, r := w.reading(mode, seed)
-	l, err := w.engine.List(ctx, sel.list(read))
+func (w *World[T]) listBy(ctx context.Context, by *engine.Engine[T], mode readMode, seed uint64, sel Selection[T]) (store.Revision, bool) {
+	read, r := w.reading(by, mode, seed)
+	l, err := by.List(ctx, sel.list(read))
 	if err != nil {
 		w.trace.result(0, err)
-		w.unreadable(ctx, r, err, excuses[mode])
+		w.unreadable(ctx, r, err, w.excused(by, mode))
 		return 0, false
 	}
 	w.trace.listed(l.Revision, len(l.Items))

@@ -30,8 +30,8 @@ func (w *World[T]) serves() {
 	w.resting = true
 	for mode := range readModes {
 		newest := uint64(w.newest()) - 1 // as a seed
-		w.get(context.Background(), mode, newest)
-		w.listBy(context.Background(), mode, newest, Selection[T]{})
+		w.get(context.Background(), w.engine, mode, newest)
+		w.listBy(context.Background(), w.engine, mode, newest, Selection[T]{})
 	}
 	id := len(w.started)
 	for w.watches[id] != nil {

@@ -112,6 +112,35 @@ func createAnyway(w *World[Thing], o *once) faulty.Rule {
 	})}
 }
 
+// putAnyway writes over what has changed since.
+func putAnyway(w *World[Thing], o *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpPut), Do: faulty.Before(func(ctx context.Context, c *faulty.Call) {
+		current, err := w.storage.Get(ctx, c.Key)
+		if err == nil && c.Prev != nil && c.Prev.Revision != current.Revision && o.now() {
+			c.Prev = current
+		}
+	})}
+}
+
+// unread leaves an object out of one read without a cache.
+func unread(o *once) seams[Thing] {
+	return seams[Thing]{direct: func(b backend.Backend) backend.Backend {
+		f := faulty.New(b, faulty.Options{})
+		f.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpGet, faulty.OpList}, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+			switch {
+			case c.Err != nil:
+			case c.Op == faulty.OpGet && o.now():
+				c.Object, c.Err = nil, store.ErrNotFound
+			case c.Op == faulty.OpList && len(c.Page.Items) > 0 && o.now():
+				page := *c.Page
+				page.Items = page.Items[1:]
+				c.Page = &page
+			}
+		})})
+		return f
+	}}
+}
+
 // showLess lists one object less when it is asked for a past state, as the
 // engine does to compare.
 func showLess(_ *World[Thing], o *once) faulty.Rule {

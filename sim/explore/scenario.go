@@ -68,6 +68,8 @@ type Step struct {
 	// nothing. Other is the new one, if there is one.
 	Watch int `json:"watch,omitzero"`
 	Other int `json:"other,omitzero"`
+	// Direct has a write or a read be by the engine without a cache, if there is one.
+	Direct bool `json:"direct,omitzero"`
 	// N is a number of turns, events, calls or revisions.
 	N int `json:"n,omitzero"`
 	// Turns is how many turns a call may wait for; negative: for all.
@@ -135,6 +137,9 @@ const (
 	Emit
 	Create
 	RemoveIf
+	// Race has two writers of one key: in the middle of one's Update, which N one means
+	// for the object as it was, or N two of its Replace, the other stores a value.
+	Race
 	// Transact makes N and two more changes at one revision, in storage itself.
 	Transact
 	// Turns lets the engine have N turns, Settle all there are.

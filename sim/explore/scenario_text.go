@@ -20,7 +20,7 @@ func (c *Consumer) UnmarshalText(text []byte) error {
 
 var verbNames = [verbs]string{
 	Write: "write", Lease: "lease", Remove: "delete", Emit: "emit",
-	Create: "create", RemoveIf: "delete old", Transact: "transaction", Turns: "turns", Settle: "settle",
+	Create: "create", RemoveIf: "delete old", Race: "race", Transact: "transaction", Turns: "turns", Settle: "settle",
 	Watch: "watch", Take: "take", Resume: "resume", Stop: "stop",
 	Get: "get", List: "list", Pages: "pages", Follow: "list and watch",
 	Acquire: "acquire", Fetch: "fetch", Release: "release", Pass: "time passes", Jump: "clock jumps",
@@ -74,6 +74,9 @@ func (s Step) String() string {
 	if s.Do == Resume {
 		fmt.Fprintf(&b, " as w%d", s.Other)
 	}
+	if s.Direct {
+		b.WriteString(" without cache")
+	}
 	if s.N != 0 || s.Do == Compact || s.Do == Rewind || s.Do == Slow {
 		fmt.Fprintf(&b, " n=%d", s.N)
 	}
@@ -123,7 +126,7 @@ func (s *Start) String() string {
 // call that may wait.
 func (v Verb) seeded() bool {
 	switch v {
-	case Write, Lease, Remove, Emit, Create, RemoveIf, Transact, Get, List, Pages, Follow, Acquire, Fetch, Release, Rewind, Rewrite:
+	case Write, Lease, Remove, Emit, Create, RemoveIf, Race, Transact, Get, List, Pages, Follow, Acquire, Fetch, Release, Rewind, Rewrite:
 		return true
 	}
 	return false

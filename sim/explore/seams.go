@@ -28,6 +28,8 @@ import (
 type seams[T any] struct {
 	// storage returns what the engine takes for storage.
 	storage func(*World[T]) backend.Backend
+	// direct returns what the engine without a cache takes for storage.
+	direct func(backend.Backend) backend.Backend
 	// start returns what is asked of the engine for a watch with the options.
 	start func(*World[T], engine.WatchOptions) engine.WatchOptions
 	// ask makes the call that asks for a watch. What it returns is called when

@@ -22,6 +22,8 @@ func (w *World[T]) do(s Step) {
 		w.create(s)
 	case RemoveIf:
 		w.deleteIf(s)
+	case Race:
+		w.race(s)
 	case Turns:
 		w.sched.runN(s.N)
 	case Settle:
@@ -114,19 +116,19 @@ func (w *World[T]) request(s Step, value T) (kind store.EventType, o *engine.Obj
 	o = &engine.Object[T]{Key: w.cfg.Engine.Key(value), Value: value}
 	switch s.Do {
 	case Emit:
-		o.Revision, err = w.engine.Emit(ctx, value)
+		o.Revision, err = w.by(s).Emit(ctx, value)
 		return store.Emitted, o, err
 	case Remove:
 		if keys := w.history().State(w.newest(), everything[T]).Keys(); len(keys) > 0 {
-			o, err = w.engine.Delete(ctx, keys[s.Seed%uint64(len(keys))], engine.DeleteOptions{})
+			o, err = w.by(s).Delete(ctx, keys[s.Seed%uint64(len(keys))], engine.DeleteOptions{})
 			return store.Deleted, o, err
 		}
 	case Lease:
-		o, err = w.engine.Update(ctx, o.Key, func(T) (T, error) { return value, nil },
+		o, err = w.by(s).Update(ctx, o.Key, func(T) (T, error) { return value, nil },
 			engine.UpdateOptions{CreateIfMissing: true, TTL: s.For})
 		return store.Added, o, err
 	}
-	o, err = w.engine.Put(ctx, value)
+	o, err = w.by(s).Put(ctx, value)
 	return store.Added, o, err
 }
 

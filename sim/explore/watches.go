@@ -170,7 +170,7 @@ func (w *World[T]) handle(r *watch[T], ev engine.Event[T]) {
 	}
 	w.deliver(r, ev)
 	if r.consumer == Curious && !w.rewinding {
-		w.listBy(context.Background(), readLatest, 0, r.selected)
+		w.listBy(context.Background(), w.engine, readLatest, 0, r.selected)
 	}
 }
 
