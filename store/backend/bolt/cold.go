@@ -3,6 +3,7 @@ package bolt
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -28,6 +29,8 @@ type coldReader struct {
 	// waiting: the consumer found nothing, and is to be notified.
 	waiting bool
 	err     error // what comes after ready
+	// bare is the revision up to which the events in ready are without Prev.
+	bare store.Revision
 	// recent are objects that events were about, to be the Prev of later ones.
 	recent map[uint64]*store.Object
 }
@@ -37,10 +40,11 @@ func newColdReader(w *watcher) *coldReader {
 	return &coldReader{watcher: w, at: w.through, recent: map[uint64]*store.Object{}}
 }
 
+// coldRun is how many records are read at once.
+var coldRun = 1024
+
 const (
-	// coldRun is how many records are read at once, and coldBytes from how many
-	// bytes on a run ends early.
-	coldRun   = 1024
+	// coldBytes is from how many bytes on a run ends early.
 	coldBytes = 4 << 20
 	// maxRecent is how many objects are remembered to be the Prev of later events.
 	maxRecent = 8192
@@ -58,6 +62,9 @@ func (c *coldReader) take(limit int) (events []store.Event, through store.Revisi
 		return nil, c.at, !c.filling, nil
 	}
 	n := min(len(left), limit)
+	if left[0].Revision <= c.bare && left[n-1].Revision > c.bare {
+		n = slices.IndexFunc(left, func(ev store.Event) bool { return ev.Revision > c.bare })
+	}
 	events = left[:n:n]
 	c.taken += len(events)
 	if c.taken == len(c.ready) && c.err == nil {
@@ -82,7 +89,7 @@ func (c *coldReader) start() {
 func (c *coldReader) fill() {
 	w, b := c.watcher, c.watcher.backend
 	b.mu.Lock()
-	run := &coldRead{reader: c, at: c.at}
+	run := &coldRead{reader: c, at: c.at, bare: w.noPrev && c.at+store.Revision(coldRun) < b.revision}
 	b.mu.Unlock()
 	err := b.file.journal.Read(context.Background(), b.name, run.read)
 	if run.failed != nil {
@@ -92,6 +99,9 @@ func (c *coldReader) fill() {
 	c.ready = append(c.ready[c.taken:len(c.ready):len(c.ready)], run.events...)
 	c.taken = 0
 	c.at, c.err, c.filling = run.at, err, false
+	if run.bare {
+		c.bare = run.at
+	}
 	wake := c.waiting
 	c.waiting = false
 	b.mu.Unlock()
@@ -107,8 +117,11 @@ type coldRead struct {
 	at     store.Revision
 	state  *store.TreeView
 	failed error // what ends the watch behind events
-	bytes  int
-	n      int
+	// bare: its events need no Prev, which is half of the reading. They end before the
+	// newest one, with which the consumer may be given the state.
+	bare  bool
+	bytes int
+	n     int
 }
 
 // read reads a run in a view of the log.
@@ -158,9 +171,13 @@ func (r *coldRead) take(v journal.View, revision uint64, rec journal.Record) (mo
 func (r *coldRead) event(v journal.View, revision uint64, rec journal.Record) (store.Event, error) {
 	b := r.reader.watcher.backend
 	ev := store.Event{Type: eventType(rec), Revision: store.Revision(revision)}
+	if r.bare && ev.Type == store.Deleted {
+		ev.Object = b.values.header(stored{revision: revision, key: string(rec.Key), record: rec})
+		return ev, nil
+	}
 	var unknown, prevUnknown error
 	var err error
-	if rec.Prev != 0 {
+	if rec.Prev != 0 && !r.bare {
 		if ev.Prev, prevUnknown, err = r.object(v, rec.Prev); err != nil {
 			return ev, err
 		}

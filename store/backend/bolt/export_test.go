@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
 
@@ -23,6 +24,22 @@ func SetHotLimits(l store.WindowLimits) (restore func()) {
 	old := hotLimits
 	hotLimits = l
 	return func() { hotLimits = old }
+}
+
+// SetColdRun sets how many records are read from the file at once, until restore is
+// called.
+func SetColdRun(n int) (restore func()) {
+	old := coldRun
+	coldRun = n
+	return func() { coldRun = old }
+}
+
+// ReadAhead reports whether a watch is reading nothing from the file.
+func ReadAhead(w backend.Watcher) bool {
+	watch := w.(*watcher)
+	watch.backend.mu.Lock()
+	defer watch.backend.mu.Unlock()
+	return watch.cold == nil || !watch.cold.filling
 }
 
 // Queued returns how many writes wait for a transaction.

@@ -171,14 +171,20 @@ type follower struct {
 
 func (f *fixture) watch(from store.Revision, prefix string) *follower {
 	f.Helper()
+	return f.watchBy(backend.WatchOptions{From: from, Prefix: prefix})
+}
+
+func (f *fixture) watchBy(opts backend.WatchOptions) *follower {
+	f.Helper()
 	fo := &follower{fixture: f, notified: make(chan struct{}, 1)}
-	var err error
-	fo.Watcher, err = f.Watch(f.ctx, backend.WatchOptions{From: from, Prefix: prefix, Notify: func() {
+	opts.Notify = func() {
 		select {
 		case fo.notified <- struct{}{}:
 		default:
 		}
-	}})
+	}
+	var err error
+	fo.Watcher, err = f.Watch(f.ctx, opts)
 	require.NoError(f, err)
 	return fo
 }

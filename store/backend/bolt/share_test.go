@@ -1,6 +1,7 @@
 package bolt_test
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,15 +32,7 @@ func TestShare_NewestEventsComeWithTheState(t *testing.T) {
 		if reopened {
 			f.reopen(0)
 		}
-		w := &follower{fixture: f, notified: make(chan struct{}, 1)}
-		var err error
-		w.Watcher, err = f.Watch(f.ctx, backend.WatchOptions{From: 1, State: true, Notify: func() {
-			select {
-			case w.notified <- struct{}{}:
-			default:
-			}
-		}})
-		require.NoError(t, err)
+		w := f.watchBy(backend.WatchOptions{From: 1, State: true})
 		for round := range 4 {
 			f.requireShared(w)
 			f.story(uint64(round+2), 7+40*(round%2))
@@ -70,4 +63,61 @@ func (f *fixture) requireShared(w *follower) {
 		}
 		require.Equal(f, f.list(backend.ListOptions{}), append([]string{}, texts...))
 	}
+}
+
+// A consumer that knows the state before each event is spared the reading of previous
+// objects, up to the events that come with the state.
+func TestShare_NoPrevIsReadBeforeTheStateComes(t *testing.T) {
+	f := newFixture(t)
+	f.story(1, 300)
+	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 40, ChunkSize: 10})()
+	defer bolt.SetColdRun(16)()
+	f.reopen(0)
+	for limit := 1; limit <= 20; limit++ {
+		w := f.watchBy(backend.WatchOptions{From: 1, State: true, NoPrev: true})
+		require.Greater(t, f.requireSameEvents(w, limit), 150)
+		w.Close()
+	}
+	w := f.watchBy(backend.WatchOptions{From: 1, State: true, NoPrev: true})
+	defer w.Close()
+	f.requireSameEvents(w, 10)
+	for round := range uint64(3) { // out of memory again: it has no state but that
+		f.story(round+2, 90)
+		require.Zero(t, f.requireSameEvents(w, 10))
+	}
+}
+
+// requireSameEvents reads w to its end, and compares what it gives with a watch that
+// wants all previous objects. It returns how many were left out.
+func (f *fixture) requireSameEvents(w *follower, limit int) (bare int) {
+	f.Helper()
+	full := f.watch(max(1, w.through), "")
+	defer full.Close()
+	want := full.events(f.revision(), 100)
+	for w.through < f.revision() {
+		batch, err := w.Next(limit)
+		require.NoError(f, err)
+		w.through = max(w.through, batch.Through)
+		if len(batch.Events) == 0 {
+			<-w.notified
+		}
+		for !bolt.ReadAhead(w.Watcher) {
+			runtime.Gosched()
+		}
+		for i, ev := range batch.Events {
+			if ev.Prev != nil || want[i].Prev == nil {
+				require.Equal(f, tell(want[i]), tell(ev))
+				continue
+			}
+			bare++
+			require.Nil(f, batch.State, "what comes with a state is whole")
+			require.Equal(f, want[i].String(), ev.String())
+			if ev.Type != store.Deleted {
+				require.Equal(f, describe(want[i].Object), describe(ev.Object))
+			}
+		}
+		want = want[len(batch.Events):]
+	}
+	require.Empty(f, want)
+	return bare
 }

@@ -26,7 +26,7 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	if err := opts.Check(b.oldest(), b.revision); err != nil {
 		return nil, err
 	}
-	w := &watcher{backend: b, prefix: opts.Prefix, through: opts.From, sharing: opts.State && opts.Prefix == ""}
+	w := &watcher{backend: b, prefix: opts.Prefix, through: opts.From, sharing: opts.State && opts.Prefix == "", noPrev: opts.NoPrev}
 	w.Init(opts.Notify)
 	if w.through == 0 {
 		w.through = b.revision
@@ -47,6 +47,9 @@ type watcher struct {
 	prefix  string
 	// sharing: the newest events come with the state.
 	sharing bool
+	// noPrev: the consumer knows the state before each event, until it has been given
+	// a state, which is that after all events with it.
+	noPrev bool
 
 	// The consumer's: Next alone uses them.
 	at      store.Seq
@@ -90,7 +93,7 @@ func (w *watcher) next(limit int) (batch backend.Batch, more bool, err error) {
 	}
 	batch.Through = w.through
 	if err == nil && w.sharing && len(batch.Events) > 0 && w.through == b.revision {
-		batch.State = b.tree.View()
+		batch.State, w.noPrev = b.tree.View(), false
 	}
 	return batch, more, err
 }
