@@ -60,6 +60,9 @@ type Limits struct {
 	// Watches are how many watches there may be, 10,000, and WatchesPerUser of one
 	// user, 1,000.
 	Watches, WatchesPerUser int
+	// ConnectionsPerAddress are how many connections one address may have, if the
+	// server listens by itself: 12,000, which is more than all watches over HTTP/1.1.
+	ConnectionsPerAddress int
 	// ReadTimeout bounds a request that is no watch, 60 s, WriteTimeout one that
 	// writes, 34 s.
 	ReadTimeout, WriteTimeout time.Duration
@@ -79,7 +82,8 @@ func (l Limits) withDefaults() Limits {
 	return Limits{
 		Reads: cmp.Or(l.Reads, 400), Writes: cmp.Or(l.Writes, 200),
 		Watches: cmp.Or(l.Watches, 10_000), WatchesPerUser: cmp.Or(l.WatchesPerUser, 1000),
-		ReadTimeout: cmp.Or(l.ReadTimeout, time.Minute), WriteTimeout: cmp.Or(l.WriteTimeout, 34*time.Second),
+		ConnectionsPerAddress: cmp.Or(l.ConnectionsPerAddress, 12_000),
+		ReadTimeout:           cmp.Or(l.ReadTimeout, time.Minute), WriteTimeout: cmp.Or(l.WriteTimeout, 34*time.Second),
 		WriteStall: cmp.Or(l.WriteStall, 30*time.Second), BodyBytes: cmp.Or(l.BodyBytes, 3<<20),
 		EncodingBytes: cmp.Or(l.EncodingBytes, 32<<20),
 		ShutdownDelay: cmp.Or(l.ShutdownDelay, 5*time.Second), DrainWatches: cmp.Or(l.DrainWatches, 10*time.Second),
@@ -90,7 +94,8 @@ func (l Limits) withDefaults() Limits {
 func (l *Limits) validate() error {
 	for name, n := range map[string]int64{
 		"Reads": int64(l.Reads), "Writes": int64(l.Writes), "Watches": int64(l.Watches), "WatchesPerUser": int64(l.WatchesPerUser),
-		"ReadTimeout": int64(l.ReadTimeout), "WriteTimeout": int64(l.WriteTimeout), "WriteStall": int64(l.WriteStall),
+		"ConnectionsPerAddress": int64(l.ConnectionsPerAddress),
+		"ReadTimeout":           int64(l.ReadTimeout), "WriteTimeout": int64(l.WriteTimeout), "WriteStall": int64(l.WriteStall),
 		"BodyBytes": l.BodyBytes, "EncodingBytes": int64(l.EncodingBytes),
 		"ShutdownDelay": int64(l.ShutdownDelay), "DrainWatches": int64(l.DrainWatches),
 	} {

@@ -46,6 +46,7 @@ func (s *Server) ListenAndServe(ctx context.Context, l Listen) error {
 	if err != nil {
 		return err
 	}
+	listener = newLimitedListener(listener, s.limits.ConnectionsPerAddress)
 	if l.TLS != nil {
 		cfg := l.TLS.Clone()
 		cfg.MinVersion = max(cfg.MinVersion, tls.VersionTLS12)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -70,14 +69,7 @@ func (c *call) asTable(item registry.Item) ([]byte, error) {
 func (c *call) begin(code int) {
 	c.w.Header().Set("Content-Type", jsonType)
 	c.warnings.flush(c.w.Header())
-	c.extend()
 	c.w.WriteHeader(code)
-}
-
-// extend gives the client time to take what is written next.
-func (c *call) extend() {
-	// Not every ResponseWriter has deadlines; then there is none to extend.
-	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(c.limits.WriteStall))
 }
 
 var newline = []byte("\n")
@@ -133,7 +125,7 @@ func (c *call) writeList(page *registry.Page, meta metav1.ListMeta) error {
 			if c.r.Context().Err() != nil {
 				return nil
 			}
-			c.extend()
+			c.w.extend()
 		}
 		c.write(text)
 	}

@@ -105,22 +105,34 @@ type call struct {
 // response notes the status that is answered, and how the answer goes.
 type response struct {
 	http.ResponseWriter
+	stall   time.Duration // how long a client may take nothing
 	code    int
 	bytes   int64
 	stalled bool // the client took nothing for too long
 }
 
 func (r *response) WriteHeader(code int) {
-	if r.code == 0 {
-		r.code = code
-	}
+	r.begin(code)
 	r.ResponseWriter.WriteHeader(code)
 }
 
-func (r *response) Write(p []byte) (int, error) {
+// begin notes the status. The client has from now on to take the answer, whatever
+// time it took to make it.
+func (r *response) begin(code int) {
 	if r.code == 0 {
-		r.code = http.StatusOK
+		r.code = code
+		r.extend()
 	}
+}
+
+// extend gives the client time to take what is written next.
+func (r *response) extend() {
+	// Not every ResponseWriter has deadlines; then there is none to extend.
+	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Now().Add(r.stall))
+}
+
+func (r *response) Write(p []byte) (int, error) {
+	r.begin(http.StatusOK)
 	n, err := r.ResponseWriter.Write(p)
 	r.bytes += int64(n)
 	return n, r.note(err)
@@ -142,7 +154,7 @@ func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // ServeHTTP serves one request. A panic is contained in it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{Server: s, w: &response{ResponseWriter: w}, r: r, user: Anonymous, req: &Request{Path: r.URL.Path}, began: time.Now()}
+	c := &call{Server: s, w: &response{ResponseWriter: w, stall: s.limits.WriteStall}, r: r, user: Anonymous, req: &Request{Path: r.URL.Path}, began: time.Now()}
 	s.counts.requests.Add(1)
 	defer c.audit()
 	defer c.contain()
@@ -150,7 +162,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-cache, private")
 	h.Set("X-Content-Type-Options", "nosniff")
-	c.extend() // a connection keeps the deadline of the request before
+	c.w.extend() // a connection keeps the deadline of the request before
 	if err := c.serve(); err != nil {
 		c.fail(err)
 	}

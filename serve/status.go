@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,7 +58,27 @@ type subject struct {
 func statusOf(err error, about subject) *metav1.Status {
 	status := statusErrorOf(err, about).ErrStatus
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	status.Message = cut(status.Message)
+	if d := status.Details; d != nil {
+		details := *d
+		details.Causes = slices.Clone(d.Causes)
+		for i := range details.Causes {
+			details.Causes[i].Message = cut(details.Causes[i].Message)
+		}
+		status.Details = &details
+	}
 	return &status
+}
+
+// maxMessage is the longest text of a Status, in bytes. Errors of decoding and
+// validation have the value in them, which may be as large as a body.
+const maxMessage = 8 << 10
+
+func cut(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessage], "") + "…"
 }
 
 func statusErrorOf(err error, about subject) *statusError {
@@ -161,7 +184,7 @@ func serverStatus(err error, about subject) *statusError {
 	switch {
 	case errors.As(err, &panicked), errors.Is(err, usercode.ErrPanic):
 		return apierrors.NewInternalError(err)
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, os.ErrDeadlineExceeded):
 		return apierrors.NewTimeoutError("the request did not finish in time", 0)
 	}
 	s := apierrors.NewServerTimeout(about.resource, about.verb, 2)

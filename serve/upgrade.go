@@ -78,7 +78,7 @@ const keptMessage = 64 << 10
 // each.
 func (w *watching) extend() {
 	if w.messages == nil {
-		w.c.extend()
+		w.c.w.extend()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -259,4 +260,36 @@ func TestNew_RefusesWhatCannotBe(t *testing.T) {
 		_, err := websocket.New(o)
 		require.ErrorIs(t, err, engine.ErrConfig, "%+v", o)
 	}
+}
+
+// FuzzHandshake sends the headers of handshakes: what is wanted can be completed, and
+// what is foreign is refused.
+func FuzzHandshake(f *testing.F) {
+	u, err := websocket.New(websocket.Options{Origins: []string{"https://console.example.com"}})
+	require.NoError(f, err)
+	f.Add("Upgrade", "websocket", "13", "AAAAAAAAAAAAAAAAAAAAAA==", "watch", "https://console.example.com")
+	f.Add("keep-alive, upgrade", "h2c, WebSocket", "13", "AAAAAAAAAAAAAAAAAAAAAA==", "base64url.bearer.authorization.k8s.io.eA,watch", "http://localhost")
+	f.Add("", "", "", "", "base64url.bearer.authorization.k8s.io.", "null")
+	f.Fuzz(func(t *testing.T, connection, upgrade, version, key, protocol, origin string) {
+		r := &http.Request{Method: "GET", Host: "localhost", ProtoMajor: 1, ProtoMinor: 1, URL: &url.URL{Path: "/"}, Header: http.Header{}}
+		for name, value := range map[string]string{
+			"Connection": connection, "Upgrade": upgrade, "Sec-Websocket-Version": version, "Sec-Websocket-Key": key,
+			"Sec-Websocket-Protocol": protocol, "Origin": origin,
+		} {
+			r.Header.Set(name, value)
+		}
+		user, err := websocket.Tokens(func(r *http.Request) (serve.User, error) {
+			return serve.User{Name: r.Header.Get("Authorization")}, nil
+		})(r)
+		require.NoError(t, err)
+		require.True(t, user.Name == "" || strings.HasPrefix(user.Name, "Bearer ") && len(user.Name) > len("Bearer "))
+		require.Empty(t, r.Header.Get("Authorization"), "the request is not changed")
+		wanted, err := u.Wants(r)
+		if err != nil || !wanted {
+			require.False(t, wanted)
+			return
+		}
+		require.True(t, origin == "" || origin == "https://console.example.com" || strings.HasSuffix(strings.ToLower(origin), "://localhost"), origin)
+		require.Equal(t, "13", version)
+	})
 }

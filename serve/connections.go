@@ -1,0 +1,75 @@
+package serve
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+)
+
+// limitedListener closes connections that are more than one address may have. They
+// are not answered: an answer would have to be read.
+type limitedListener struct {
+	net.Listener
+	limit int
+
+	mu   sync.Mutex
+	open map[netip.Addr]int
+}
+
+func newLimitedListener(l net.Listener, limit int) *limitedListener {
+	return &limitedListener{Listener: l, limit: limit, open: map[netip.Addr]int{}}
+}
+
+// Accept returns the next connection that is within the limit.
+func (l *limitedListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		from := addressOf(conn)
+		if l.enter(from) {
+			return &limitedConn{Conn: conn, leave: sync.OnceFunc(func() { l.leave(from) })}, nil
+		}
+		_ = conn.Close() // it is refused, whatever that meets
+	}
+}
+
+// addressOf returns where a connection is from, without the port. Connections that
+// have no address count as of one.
+func addressOf(conn net.Conn) netip.Addr {
+	from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return from.Addr().Unmap()
+}
+
+func (l *limitedListener) enter(from netip.Addr) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[from] >= l.limit {
+		return false
+	}
+	l.open[from]++
+	return true
+}
+
+func (l *limitedListener) leave(from netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[from]--; l.open[from] == 0 {
+		delete(l.open, from)
+	}
+}
+
+// limitedConn counts until it is closed.
+type limitedConn struct {
+	net.Conn
+	leave func()
+}
+
+func (c *limitedConn) Close() error {
+	c.leave()
+	return c.Conn.Close()
+}
