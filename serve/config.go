@@ -70,7 +70,8 @@ type Limits struct {
 	WriteStall time.Duration
 	// BodyBytes is the largest body of a request: 3 MiB.
 	BodyBytes int64
-	// EncodingBytes is how much is kept of encoded objects, to be shared: 32 MiB.
+	// EncodingBytes is how much is kept of encoded objects, to be shared: 32 MiB. Lists
+	// fill at most half of it.
 	EncodingBytes int
 	// ShutdownDelay is how long a server that shuts down goes on serving while it
 	// says that it is not ready: 5 s. DrainWatches is the time over which its watches

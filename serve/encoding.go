@@ -61,13 +61,13 @@ func (e *encodings) of(item registry.Item, as shape) ([]byte, error) {
 	return entry.text, entry.err
 }
 
-// peek returns the bytes of an item if they are kept, and makes them otherwise,
-// without keeping them: for lists, which would drive out what watches need.
+// peek returns the bytes of an item. It keeps them if at most half of what may be kept
+// is taken: for lists, which would drive out what watches need.
 func (e *encodings) peek(item registry.Item, as shape) ([]byte, error) {
 	e.mu.Lock()
-	entry := e.byItem[encodingKey{item, as}]
+	entry, room := e.byItem[encodingKey{item, as}], e.size < e.limit/2
 	e.mu.Unlock()
-	if entry == nil {
+	if entry == nil && !room {
 		return encode(item, as)
 	}
 	return e.of(item, as)

@@ -3,7 +3,6 @@ package serve
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +23,7 @@ type frames struct {
 	// initialEnd: the client asked to be told where the initial state ends.
 	initialEnd bool
 	metrics    WatchMetrics
+	text       []byte    // of the last frame, for its memory
 	messages   *messages // nil unless the connection was upgraded
 }
 
@@ -73,7 +73,7 @@ func (f *frames) bookmark(ev *store.Event) ([]byte, error) {
 	return f.single(meta.ResourceVersion, text)
 }
 
-// send writes one frame. Nothing is copied but into the connection's buffer.
+// send writes one frame.
 func (f *frames) send(eventType string, object []byte, revision engine.Revision) {
 	before := f.c.w.bytes
 	switch {
@@ -82,11 +82,31 @@ func (f *frames) send(eventType string, object []byte, revision engine.Revision)
 	case f.c.shape == sse:
 		f.serverSentEvent(eventType, object, revision)
 	default:
-		f.c.write(fmt.Appendf(nil, `{"type":%q,"object":`, eventType))
-		f.c.write(object)
-		f.c.write(frameEnd)
+		f.line(eventType, object)
 	}
 	f.metrics.Sent(int(f.c.w.bytes - before))
+}
+
+// small is the largest object that is copied into its frame: three writes to a
+// connection cost more than that.
+const small = 1 << 10
+
+// line writes a frame of JSON.
+func (f *frames) line(eventType string, object []byte) {
+	f.text = appendHead(f.text[:0], eventType)
+	if len(object) > small {
+		f.c.write(f.text)
+		f.c.write(object)
+		f.c.write(frameEnd)
+		return
+	}
+	f.text = append(append(f.text, object...), frameEnd...)
+	f.c.write(f.text)
+}
+
+// appendHead appends the beginning of a frame. Types of events need no quoting.
+func appendHead(to []byte, eventType string) []byte {
+	return append(append(append(to, `{"type":"`...), eventType...), `","object":`...)
 }
 
 func (f *frames) serverSentEvent(eventType string, object []byte, revision engine.Revision) {

@@ -200,3 +200,23 @@ func TestErrors_OfRevisionsThatCannotBeHad(t *testing.T) {
 		require.Equal(t, "410 Expired", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
 	}
 }
+
+// Lists share encodings while there is room, and leave the other half to watches.
+func TestList_SharesEncodingsWhileThereIsRoom(t *testing.T) {
+	const limit = 20_000 // of about forty widgets
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Limits.EncodingBytes = limit })
+	for i := range 10 {
+		s.create(fmt.Sprint("w", i), i)
+	}
+	first := s.get(inDefault)
+	before := s.handler.Stats()
+	require.Equal(t, first.body, s.get(inDefault).body)
+	after := s.handler.Stats()
+	require.Equal(t, before.EncodingMisses, after.EncodingMisses)
+	require.Equal(t, before.EncodingHits+10, after.EncodingHits)
+	for i := range 200 {
+		s.create(fmt.Sprint("x", i), i)
+	}
+	require.Contains(t, s.get(inDefault).body, `"x199"`)
+	require.Less(t, s.handler.Stats().EncodingBytes, limit/2+2000)
+}

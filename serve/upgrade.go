@@ -56,7 +56,7 @@ func (c *call) upgrade(cancel context.CancelCauseFunc) (*messages, error) {
 
 // send sends one event.
 func (m *messages) send(eventType string, object []byte) {
-	m.text = append(fmt.Appendf(m.text[:0], `{"type":%q,"object":`, eventType), object...)
+	m.text = append(appendHead(m.text[:0], eventType), object...)
 	m.text = append(m.text, '}')
 	ctx, cancel := context.WithTimeout(context.Background(), m.c.limits.WriteStall)
 	defer cancel()
