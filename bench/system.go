@@ -1,6 +1,9 @@
 package bench
 
-import "context"
+import (
+	"context"
+	"net/http"
+)
 
 // Object is what every system stores, as an equivalent type of its own. It is
 // small, so that the measurement is of the system and not of copying.
@@ -76,6 +79,21 @@ type Informer interface {
 	Close() error
 }
 
+// Server is a system that serves its objects over HTTP in the Kubernetes API
+// protocol. Writes are calls in the process, so that what is measured is reading.
+type Server interface {
+	// Write creates or updates o and returns the revision of the write.
+	Write(ctx context.Context, o Object) (uint64, error)
+	// WaitFor blocks until lists and watches show the write that returned rev.
+	WaitFor(ctx context.Context, rev uint64) error
+	// Handler answers requests, and Path is that of all objects. An object's
+	// annotation seq is its Seq.
+	Handler() http.Handler
+	Path() string
+	// Close ends all watches and frees everything.
+	Close() error
+}
+
 // Contender is one system under test. A nil constructor excludes it from the
 // workloads that need it.
 type Contender struct {
@@ -88,6 +106,8 @@ type Contender struct {
 	// not a part of the system, and superseded ones.
 	Windowed func(ctx context.Context, events int) (Store, error)
 	Bare     func(live, superseded int) any
+	// Server opens an empty server whose cache is ready.
+	Server func(ctx context.Context) (Server, error)
 	// Bus opens a bus.
 	Bus func(ctx context.Context) (Bus, error)
 	// Informer opens an informer that has not been started, over empty storage.

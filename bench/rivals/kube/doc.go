@@ -13,4 +13,8 @@
 //
 // The storage favours the rival: it returns objects without decoding, never fails
 // or blocks, and is written to directly.
+//
+// As a server, it is behind the handlers that the API server installs for a kind,
+// which negotiate, encode and stream, with the filter that parses requests and
+// without any other.
 package kube

@@ -1,0 +1,104 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/remote"
+	"github.com/watchmill/watchmill/serve"
+)
+
+// SeqAnnotation is the annotation that has an object's Seq, where it is served.
+const SeqAnnotation = "seq"
+
+// pod is an [Object] as a kind.
+type pod struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		NodeName string `json:"nodeName,omitempty"`
+	} `json:"spec"`
+}
+
+// unlimited lets one user have every watch of a workload.
+var unlimited = serve.Limits{Watches: 1 << 20, WatchesPerUser: 1 << 20}
+
+// kindServer is a [serve.Server] over one kind.
+type kindServer struct {
+	*serve.Server
+	pods   *registry.Store[pod]
+	origin io.Closer // what a replica reads from; nil otherwise
+}
+
+func podConfig() registry.Config[pod] {
+	return registry.Config[pod]{
+		Kind:   registry.Kind{Group: "bench.watchmill", Version: "v1", Kind: "Pod"},
+		Fields: map[string]func(*pod) string{NodeField: func(p *pod) string { return p.Spec.NodeName }},
+	}
+}
+
+func openServer(ctx context.Context) (Server, error) { return openKind(ctx, podConfig(), nil) }
+
+// openReplica opens a replica of the server at an address.
+func openReplica(ctx context.Context, addr string) (Server, error) {
+	cfg := podConfig()
+	format, err := registry.FormatOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	origin, err := remote.New(format, remote.Config{URL: "http://" + addr})
+	if err != nil {
+		return nil, err
+	}
+	cfg.Engine.Backend = origin
+	return openKind(ctx, cfg, origin)
+}
+
+func openKind(ctx context.Context, cfg registry.Config[pod], origin io.Closer) (Server, error) {
+	pods, err := registry.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s, err := serve.New(serve.Config{Resources: []serve.Provider{pods}, Limits: unlimited, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	return kindServer{s, pods, origin}, pods.Engine().WaitFor(ctx, 0)
+}
+
+// Write stores past the rules of the kind, as the rival's storage is written to.
+func (s kindServer) Write(ctx context.Context, o Object) (uint64, error) {
+	p := pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: Namespace, Name: o.Name, Labels: map[string]string{AppLabel: o.App},
+		Annotations: map[string]string{SeqAnnotation: strconv.FormatInt(o.Seq, 10)},
+	}}
+	p.Spec.NodeName = o.Node
+	stored, err := s.pods.Engine().Put(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	return uint64(stored.Revision), nil
+}
+
+func (s kindServer) WaitFor(ctx context.Context, rev uint64) error {
+	return s.pods.Engine().WaitFor(ctx, engine.Revision(rev))
+}
+
+func (s kindServer) Handler() http.Handler { return s.Server }
+func (s kindServer) Path() string          { return "/apis/bench.watchmill/v1/pods" }
+
+func (s kindServer) Close() error {
+	err := s.pods.Close()
+	if s.origin != nil {
+		err = errors.Join(err, s.origin.Close())
+	}
+	return err
+}

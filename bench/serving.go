@@ -1,0 +1,127 @@
+package bench
+
+import (
+	"context"
+	"runtime"
+)
+
+// The metrics of serving.
+const (
+	// CPU is the processors' time for one delivery, of server and client together.
+	CPU = "cpu/delivery"
+	// Allocated is what one list allocates, at server and client together.
+	Allocated = "allocated/list"
+)
+
+// serving is W16, W17 and W20: reading over HTTP, on loopback.
+func serving() []Workload {
+	return []Workload{
+		{
+			ID: "W16/saturated", Text: "1,000 watches over HTTP/1.1, one writer as fast as it goes",
+			Full:  Params{Watchers: 1000, Objects: 100, Events: 2000},
+			Small: Params{Watchers: 10, Objects: 10, Events: 200},
+			Goals: []Goal{atLeast(Deliveries, 5), atMost(CPU, 0.25), none(Lost)},
+			Run:   served(1), Floor: servedFloor(1), Able: onServer,
+		},
+		{
+			ID: "W16/paced", Text: "1,000 watches over HTTP/1.1, 20 writes/s",
+			Full:  Params{Watchers: 1000, Objects: 100, Events: 200, Rate: 20},
+			Small: Params{Watchers: 10, Objects: 10, Events: 50, Rate: 200},
+			Goals: []Goal{atMost(P99, 1.0/3), none(Lost)},
+			Run:   served(1000), Floor: servedFloor(1000), Able: onServer,
+		},
+		{
+			ID: "W17/http1", Text: "5,000 idle watches over HTTP/1.1",
+			Full:  Params{Watchers: 5000},
+			Small: Params{Watchers: 50},
+			Goals: []Goal{atMost(BytesPerWatcher, 1.0/3)},
+			Run:   idleServed((*wire).idleOne), Floor: idleFloor((*wire).idleOne), Able: onServer, Apart: true,
+		},
+		{
+			ID: "W17/http2", Text: "10,000 idle watches over HTTP/2, 100 to a connection",
+			Full:  Params{Watchers: 10_000},
+			Small: Params{Watchers: 120},
+			Goals: []Goal{atMost(BytesPerWatcher, 1.0/3)},
+			Run:   idleServed((*wire).idleTwo), Floor: idleFloor((*wire).idleTwo), Able: onServer, Apart: true,
+		},
+		{
+			ID: "W20", Text: "list 10,000 of 10,000 objects over HTTP",
+			Full:  Params{Objects: 10_000, Events: 30},
+			Small: Params{Objects: 100, Events: 10},
+			Goals: []Goal{atLeast(Reads, 5), atMost(Allocated, 0.2)},
+			Run:   listServed, Floor: listServedFloor, Able: onServer,
+		},
+	}
+}
+
+// served writes while p.Watchers watch over HTTP, timed of which measure latency.
+func served(timed int) func(context.Context, Contender, Params) (Result, error) {
+	return func(ctx context.Context, c Contender, p Params) (Result, error) {
+		return run(ctx, c, overHTTP(c), func(ctx context.Context, s *wire) (Result, error) {
+			object := objects(p.Objects)
+			rev, err := fill(ctx, s, p.Objects, object)
+			if err != nil {
+				return nil, err
+			}
+			crowd := newCrowd(p.Watchers, min(timed, p.Watchers), newWriter(p, object))
+			defer crowd.end()
+			if err := crowd.open(watching(ctx, s, rev, everything)); err != nil {
+				return nil, err
+			}
+			before := processorTime()
+			took, err := crowd.run(ctx, onto(s))
+			if err != nil {
+				return nil, err
+			}
+			used := processorTime() - before
+			n, _, _ := crowd.delivered()
+			return append(crowd.result(took), Metric{Name: CPU, Unit: Microseconds, Value: float64(used.Microseconds()) / float64(max(n, 1))}), nil
+		})
+	}
+}
+
+// end stops the watches that were opened and waits until their handlers have
+// returned.
+func (c *crowd) end() {
+	c.stop()
+	for i := range c.members {
+		if w := c.members[i].watch; w != nil {
+			<-w.Done()
+		}
+	}
+}
+
+// idleServed measures watches that have nothing to read.
+func idleServed(open func(s *wire, ctx context.Context, from uint64, n int) error) func(context.Context, Contender, Params) (Result, error) {
+	return func(ctx context.Context, c Contender, p Params) (Result, error) {
+		return run(ctx, c, overHTTP(c), func(ctx context.Context, s *wire) (Result, error) {
+			rev, err := fill(ctx, s, 1, objects(1))
+			if err != nil {
+				return nil, err
+			}
+			before := measureFootprint()
+			if err := open(s, ctx, rev, p.Watchers); err != nil {
+				return nil, err
+			}
+			return measureFootprint().per(before, p.Watchers), nil
+		})
+	}
+}
+
+// listServed lists everything, one list after the other.
+func listServed(ctx context.Context, c Contender, p Params) (Result, error) {
+	return run(ctx, c, overHTTP(c), func(ctx context.Context, s *wire) (Result, error) {
+		if _, err := fill(ctx, s, p.Objects, objects(p.Objects)); err != nil {
+			return nil, err
+		}
+		if err := list(ctx, s, Selection{}, p.Objects); err != nil { // the connection
+			return nil, err
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		result, err := timed(Reads, p.Events, func(int) error { return list(ctx, s, Selection{}, p.Objects) })
+		runtime.ReadMemStats(&after)
+		each := float64(after.TotalAlloc-before.TotalAlloc) / float64(p.Events)
+		return append(result, Metric{Name: Allocated, Unit: " B", Value: each}), err
+	})
+}

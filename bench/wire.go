@@ -1,0 +1,186 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+)
+
+// wire is a [Server] behind a socket, as a [Store] whose watches and lists are
+// requests over HTTP/1.1, each watch with a connection of its own.
+type wire struct {
+	Server
+	http   *http.Server
+	addr   string
+	ended  chan error
+	client *http.Client
+
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+// overHTTP opens a contender's server and listens.
+func overHTTP(c Contender) func(context.Context) (*wire, error) {
+	return func(ctx context.Context) (*wire, error) {
+		server, err := c.Server(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return listen(ctx, server)
+	}
+}
+
+// streams is how many streams a connection of HTTP/2 may have.
+const streams = 250
+
+func listen(ctx context.Context, server Server) (*wire, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	var both http.Protocols
+	both.SetHTTP1(true)
+	both.SetUnencryptedHTTP2(true)
+	s := &wire{
+		Server: server, addr: listener.Addr().String(), ended: make(chan error, 1), client: &http.Client{Transport: new(http.Transport)},
+		http: &http.Server{Handler: server.Handler(), Protocols: &both, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streams}},
+	}
+	go func() { s.ended <- s.http.Serve(listener) }()
+	return s, nil
+}
+
+// Close ends the connections first, and with them the watches.
+func (s *wire) Close() error {
+	for _, c := range s.conns {
+		_ = c.Close() // a watch that has ended has closed it
+	}
+	s.client.CloseIdleConnections()
+	err := s.http.Close()
+	if ended := <-s.ended; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
+	return errors.Join(err, s.Server.Close())
+}
+
+func (s *wire) Settle(context.Context) error { return nil }
+
+func (s *wire) Get(context.Context, string) (Object, error) {
+	return Object{}, errors.ErrUnsupported
+}
+
+// seqMark is before the Seq in JSON.
+var seqMark = []byte(`"` + SeqAnnotation + `":"`)
+
+// List counts the objects in the answer as it arrives.
+func (s *wire) List(ctx context.Context, _ Selection) (int, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+s.Path()+"?resourceVersion=0", nil)
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("list: %s", resp.Status)
+	}
+	return countMarks(resp.Body)
+}
+
+// countMarks counts the marks in what is read, also those on an edge of two reads.
+func countMarks(from io.Reader) (int, error) {
+	buffer, kept, n := make([]byte, 64<<10), 0, 0
+	for {
+		read, err := from.Read(buffer[kept:])
+		text := buffer[:kept+read]
+		n += bytes.Count(text, seqMark)
+		kept = min(len(text), len(seqMark)-1)
+		copy(buffer, text[len(text)-kept:])
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}
+
+// dial opens a connection that lasts until Close.
+func (s *wire) dial(ctx context.Context) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.addr)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conns = append(s.conns, conn)
+	return conn, nil
+}
+
+// target is the path of a watch.
+func (s *wire) target(from uint64) string {
+	return s.Path() + "?watch=1&allowWatchBookmarks=1&timeoutSeconds=3600&resourceVersion=" + strconv.FormatUint(from, 10)
+}
+
+// wireWatch is a watch over a connection.
+type wireWatch struct {
+	conn net.Conn
+	done chan struct{}
+}
+
+func (w *wireWatch) Done() <-chan struct{}          { return w.done }
+func (w *wireWatch) Drain(context.Context, int) int { return 0 }
+func (w *wireWatch) Stop()                          { _ = w.conn.Close() }
+
+// Watch reads frames on a goroutine of its own. It finds the Seq without decoding,
+// since what is measured is the server.
+func (s *wire) Watch(ctx context.Context, _ Selection, from uint64, handle func(seq int64)) (Watch, error) {
+	conn, err := s.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n", s.target(from))
+	in := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("watch: %s", resp.Status)
+	}
+	w := &wireWatch{conn, make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		readFrames(resp.Body, handle)
+	}()
+	return w, nil
+}
+
+// readFrames calls handle for each frame with a Seq that is measured, until the
+// stream ends.
+func readFrames(from io.Reader, handle func(seq int64)) {
+	lines := bufio.NewReaderSize(from, 16<<10)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if err != nil {
+			return
+		}
+		_, after, found := bytes.Cut(line, seqMark)
+		if !found {
+			continue
+		}
+		digits, _, _ := bytes.Cut(after, []byte(`"`))
+		if seq, err := strconv.ParseInt(string(digits), 10, 64); err == nil && seq >= 0 {
+			handle(seq)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// idleOne opens n watches over HTTP/1.1 and reads no more than the beginning of
+// each answer. A connection has no goroutine and no buffer on this side.
+func (s *wire) idleOne(ctx context.Context, from uint64, n int) error {
+	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n", s.target(from))
+	answer := make([]byte, 4096)
+	for range n {
+		conn, err := s.dial(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := conn.Write(request); err != nil {
+			return err
+		}
+		read, err := conn.Read(answer)
+		if err != nil {
+			return err
+		}
+		if !bytes.HasPrefix(answer[:read], []byte("HTTP/1.1 200")) {
+			return fmt.Errorf("watch: %.100s", answer[:read])
+		}
+	}
+	return nil
+}
+
+// streamsEach is how many watches share a connection, which is what servers and
+// clients of this protocol allow.
+const streamsEach = 100
+
+// idleTwo opens n watches over HTTP/2, a hundred to a connection.
+func (s *wire) idleTwo(ctx context.Context, from uint64, n int) error {
+	for opened := 0; opened < n; opened += streamsEach {
+		conn, err := s.dial(ctx)
+		if err != nil {
+			return err
+		}
+		if err := openStreams(conn, s.target(from), min(streamsEach, n-opened)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openStreams sends n requests in one connection and waits for the head of each
+// answer. What comes later stays in the socket.
+func openStreams(conn net.Conn, target string, n int) error {
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		return err
+	}
+	framer := http2.NewFramer(conn, conn)
+	if err := framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 20}); err != nil {
+		return err
+	}
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for i := range n {
+		block.Reset()
+		for _, f := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "localhost"}, {":path", target}, {"accept", "application/json"}} {
+			if err := encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
+				return err
+			}
+		}
+		err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true})
+		if err != nil {
+			return err
+		}
+	}
+	return awaitHeads(framer, n)
+}
+
+// awaitHeads reads until n streams have answered.
+func awaitHeads(framer *http2.Framer, n int) error {
+	decoder := hpack.NewDecoder(4096, nil)
+	for answered := 0; answered < n; {
+		frame, err := framer.ReadFrame()
+		if err != nil {
+			return err
+		}
+		switch f := frame.(type) {
+		case *http2.SettingsFrame:
+			if !f.IsAck() {
+				err = framer.WriteSettingsAck()
+			}
+		case *http2.HeadersFrame:
+			answered++
+			err = checkHead(decoder, f.HeaderBlockFragment())
+		case *http2.GoAwayFrame, *http2.RSTStreamFrame:
+			err = fmt.Errorf("watch: %v", f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkHead(decoder *hpack.Decoder, block []byte) error {
+	fields, err := decoder.DecodeFull(block)
+	if err != nil {
+		return err
+	}
+	if len(fields) == 0 || fields[0].Value != "200" {
+		return fmt.Errorf("watch: %v", fields)
+	}
+	return nil
+}
