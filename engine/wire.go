@@ -24,7 +24,7 @@ type root struct {
 	started chan<- error
 	// audit looks for changed objects once more when all are gone.
 	audit func()
-	// failures counts those of the parts since failing.
+	// failures is how many times the other actors have failed since failing.
 	failures int
 	failing  time.Time
 }
@@ -35,11 +35,11 @@ func (r *root) Receive(ctx *actors.Context, m startUncached) { m.watch.spawn(ctx
 // Dropped answers a watch that came too late.
 func (r *root) Dropped(m startUncached) { m.watch.refuse() }
 
-// Started wires the way of an event, from its end to its beginning.
+// Started starts the engine's other actors, each before the one that sends to it.
 func (r *root) Started(ctx *actors.Context) { r.started <- r.engine.wire(ctx) }
 
-// A part that fails so often in that time will go on failing: it was brought
-// back each time from a state that was whole.
+// An engine whose parts fail maxFailures times within failurePeriod ends: they would go
+// on failing, since each time they were restarted from a consistent state.
 const (
 	maxFailures   = 20
 	failurePeriod = time.Minute
@@ -47,8 +47,7 @@ const (
 
 // ChildFailed keeps the engine running. The dispatcher is resumed: a restart
 // would stop the watchers, its children. The others are restarted, and go on
-// from what they had published. Only if it happens again and again is the
-// engine ended, rather than to keep a worker busy with failing.
+// from what they had published. If they keep failing, the engine ends.
 func (r *root) ChildFailed(ctx *actors.Context, child actors.ID, reason any) actors.Directive {
 	e := r.engine
 	e.counts.failures.Add(1)
@@ -139,33 +138,33 @@ func (e *core) wire(ctx *actors.Context) (err error) {
 		OnDoubt: func() { e.acknowledged.Store(0) }, OnBehind: e.onBehind(),
 		Report: e.report, Stats: &e.counts.cache, OnRelist: e.relisted,
 	})
-	in := &inlet{cache: e.parts.cache}
+	sink := &reflectorSink{cache: e.parts.cache}
 	e.parts.reflector, err = reflector.Spawn(ctx, reflector.Config{
-		Source: e.storage.Backend(), Sink: in, State: true, NoPrev: true, WarmStart: e.storage.Backend().Traits().Keeps || e.began > 0, WarmFrom: e.began,
+		Source: e.storage.Backend(), Sink: sink, State: true, NoPrev: true, WarmStart: e.storage.Backend().Traits().Keeps || e.began > 0, WarmFrom: e.began,
 		Backoff: e.cfg.backoff, Rand: e.host.newRand(), OnError: e.report,
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	in.open.Store(true)
+	sink.open.Store(true)
 	e.parts.reflector.Room()
 	e.spawnVerifier(ctx)
 	return nil
 }
 
-// inlet is the cache as the Reflector sees it: full until the engine is wired,
-// since the cache may answer an update with a demand on the Reflector.
-type inlet struct {
+// reflectorSink passes the Reflector's updates to the cache. It is full until the engine
+// is wired, since the cache may answer an update with a request to the Reflector.
+type reflectorSink struct {
 	cache *watchcache.Cache
 	open  atomic.Bool
 }
 
 // Offer passes an update on.
-func (in *inlet) Offer(u reflector.Update) actors.Verdict {
-	if !in.open.Load() {
+func (s *reflectorSink) Offer(u reflector.Update) actors.Verdict {
+	if !s.open.Load() {
 		return actors.Full
 	}
-	return in.cache.Offer(u)
+	return s.cache.Offer(u)
 }
 
 // sizeOf estimates the bytes of an object. It runs where a panic would cost

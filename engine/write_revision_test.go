@@ -57,7 +57,7 @@ func newVersioned(t *testing.T, change func(*engine.Config[*versioned])) (*engin
 	return e, s
 }
 
-// SetRevision runs once for each write, and what it returns is what everybody sees.
+// SetRevision runs once for each write, and every reader sees what it returns.
 func TestSetRevision_RunsOnceAtCommit(t *testing.T) {
 	for name, change := range map[string]func(*engine.Config[*versioned]){
 		"cache": nil, "no cache": func(c *engine.Config[*versioned]) { c.NoCache = true },

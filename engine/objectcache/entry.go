@@ -102,7 +102,7 @@ func (e *entry) show(v *view) {
 		close(old.change)
 	}
 	if old.phase != v.phase {
-		signal(&e.advanced) // those who wait for a revision look at the phase
+		signal(&e.advanced) // callers that wait for a revision check the phase
 	}
 	if old.phase != v.phase || old.object != v.object {
 		signal(&e.changed)

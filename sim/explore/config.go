@@ -55,7 +55,7 @@ type Config[T any] struct {
 }
 
 // Selection is something to ask for, said twice: to the engine in selectors, and
-// to the judge as a function, since he must not ask the code that he judges.
+// to the judge as a function, since the judge must not call the code that it judges.
 type Selection[T any] struct {
 	// Key, Prefix, Labels and Fields are as in [engine.WatchOptions].
 	Key, Prefix, Labels, Fields string

@@ -148,7 +148,7 @@ func newWorld[T any](cfg *Config[T], s Scenario, sabotage seams[T], t *trace) (*
 	return w, err
 }
 
-// attach lets the user start what is his.
+// attach calls the user's Attach.
 func (w *World[T]) attach() error {
 	if w.cfg.Attach == nil {
 		return nil
