@@ -195,7 +195,9 @@ func TestReplica_ClientsMoveWithinATree(t *testing.T) {
 	first := origin.create("a", 1)
 	middle := replica(t, origin.url)
 	leaf := replica(t, middle.url)
-	require.NoError(t, leaf.store.Engine().WaitFor(t.Context(), first.Revision))
+	for _, s := range []*server{middle, leaf} { // the leaf may have listed what the middle one has from the origin
+		require.NoError(t, s.store.Engine().WaitFor(t.Context(), first.Revision))
+	}
 
 	o, err := leaf.store.Create(t.Context(), widget("b", 2), registry.WriteOptions{})
 	require.NoError(t, err, "a write passes two servers")
