@@ -344,6 +344,24 @@ func ExampleWatch_Wait() {
 	// Output: n7
 }
 
+// A watch lasts as long as its context, and ends with its cause. A bookmark shortly
+// before says where the next watch goes on.
+func ExampleWatchOptions_timeout() {
+	errPatience := errors.New("that was long enough")
+	ctx, cancel := context.WithTimeoutCause(context.Background(), 10*time.Millisecond, errPatience)
+	defer cancel()
+	pods := newPods()
+	defer pods.Close()
+	w, err := pods.Watch(ctx, engine.WatchOptions{From: 1, Bookmarks: true})
+	if err == nil {
+		for range w.Events() {
+		}
+		err = w.Err()
+	}
+	fmt.Println(errors.Is(err, errPatience))
+	// Output: true
+}
+
 // A list can start at a key, itself included.
 func ExampleListOptions_start() {
 	ctx := context.Background()

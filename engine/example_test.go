@@ -108,6 +108,21 @@ func ExampleTopic_Subscribe() {
 	// mop
 }
 
+// After Stop a call of the handler may still be under way; Wait returns when it is over.
+func ExampleSubscription_Wait() {
+	ctx := context.Background()
+	jobs := engine.NewTopic[string]()
+	defer jobs.Close()
+	handled := make(chan string, 1)
+	sub, _ := jobs.Subscribe(ctx, func(job string) { handled <- job })
+	_, _ = jobs.Publish(ctx, "sweep")
+	fmt.Println(<-handled)
+	sub.Stop()
+	_ = sub.Wait(ctx)
+	close(handled) // no call sends to it any more
+	// Output: sweep
+}
+
 // A mirror lists, then watches from the list's revision. Package informer has
 // one that is ready to use.
 func ExampleEngine_Source() {

@@ -89,6 +89,29 @@ func ExampleStorage_GuaranteedUpdate() {
 	// bob not enough money
 }
 
+// Modify sees when the object expires, may choose another time, and may delete it.
+func ExampleStorage_Modify() {
+	s := ledger()
+	defer s.Backend().Close()
+
+	closeEmpty := func(_ context.Context, current *store.Object) (backend.Change, error) {
+		if balance(current) == 0 {
+			return backend.Change{Delete: true}, nil
+		}
+		return backend.Change{Draft: newAccount(current.Key, 0)}, nil
+	}
+	for range 2 {
+		o, err := s.Modify(context.Background(), "bob", closeEmpty, backend.ModifyOptions{})
+		fmt.Println(balance(o), o.Revision, err)
+	}
+	_, err := s.Get(context.Background(), "bob")
+	fmt.Println(errors.Is(err, store.ErrNotFound))
+	// Output:
+	// 0 4 <nil>
+	// 0 5 <nil>
+	// true
+}
+
 func ExampleStorage_Delete() {
 	s := ledger()
 	defer s.Backend().Close()
