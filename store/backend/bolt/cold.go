@@ -141,7 +141,8 @@ func (r *coldRead) read(v journal.View) error {
 		return r.take(v, revision, rec)
 	})
 	if err == nil && r.n < coldRun && r.bytes < coldBytes && r.failed == nil {
-		r.at = max(r.at, now.Revision)
+		// What was published after the view was taken is not in it.
+		r.at = max(r.at, min(now.Revision, store.Revision(bounds.Last)))
 	}
 	return err
 }

@@ -95,9 +95,12 @@ type pastReader struct {
 }
 
 // headers returns an object with only its key for each that scan covers, in order, so
-// that only those on the page are decoded.
+// that only those on the page are decoded. Those behind the page are only counted: one
+// object without a key stands for all of them.
 func (r *pastReader) headers(scan backend.Scan) iter.Seq[*store.Object] {
 	return func(yield func(*store.Object) bool) {
+		var behind store.Object
+		yielded := 0
 		from, _ := slices.BinarySearch(r.index.keys, max(scan.Prefix, scan.After))
 		for _, key := range r.index.keys[from:] {
 			if !strings.HasPrefix(key, scan.Prefix) {
@@ -106,7 +109,11 @@ func (r *pastReader) headers(scan backend.Scan) iter.Seq[*store.Object] {
 			if key <= scan.After && scan.After != "" || !store.HasPrefix(key, scan.Prefix) {
 				continue
 			}
-			if !yield(&store.Object{Key: key}) {
+			header := &behind
+			if yielded++; scan.Limit == 0 || yielded <= scan.Limit {
+				header = &store.Object{Key: key}
+			}
+			if !yield(header) {
 				return
 			}
 		}

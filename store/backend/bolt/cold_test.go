@@ -1,0 +1,59 @@
+package bolt_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// overtaken is a journal of which a reader, once it has got its view, waits until the
+// test lets it go on.
+type overtaken struct {
+	journal.Journal
+	viewed, goOn chan struct{}
+}
+
+func (o *overtaken) Read(ctx context.Context, log string, fn func(journal.View) error) error {
+	return o.Journal.Read(ctx, log, func(v journal.View) error {
+		if o.viewed != nil {
+			o.viewed <- struct{}{}
+			<-o.goOn
+		}
+		return fn(v)
+	})
+}
+
+// Writes that are committed after a watch has got its view of the file are not in that
+// view: the watch has them yet to read.
+func TestWatch_ReadsOnFromTheFileBehindWritesThatOvertakeIt(t *testing.T) {
+	over := &overtaken{}
+	f := newFixture(t, func(f *fixture) {
+		f.wrap = func(j journal.Journal) journal.Journal {
+			over.Journal = j
+			return over
+		}
+	})
+	for i := range 10 {
+		f.put(fmt.Sprint("before-", i), "1")
+	}
+	from := f.revision()
+	f.put("a", "1")
+	f.reopen(0)
+	over.viewed, over.goOn = make(chan struct{}), make(chan struct{})
+	w := f.watch(from, "")
+	defer w.Close()
+	batch, err := w.Next(100) // begins to read
+	require.NoError(t, err)
+	require.Empty(t, batch.Events)
+	<-over.viewed
+	for i := range 5 {
+		f.put(fmt.Sprint("meanwhile-", i), "1")
+	}
+	close(over.goOn)
+	over.viewed = nil
+	require.Len(t, w.read(from+6, 100), 6)
+}
