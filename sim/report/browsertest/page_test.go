@@ -56,7 +56,7 @@ func page(t *testing.T, r *report.Report) string {
 
 // chartsOf returns the charts of a report's page.
 func chartsOf(r *report.Report) []string {
-	charts := []string{"latency", "percentiles", "writes", "deliveries", "lag", "stalled", "heap", "goroutines"}
+	charts := []string{"latency", "percentiles", "writes", "deliveries", "lag", "stalled", "heap", "others", "timers", "goroutines"}
 	if len(r.Faults) > 0 {
 		charts = append(charts, "faults")
 	}
