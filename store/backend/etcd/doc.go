@@ -44,8 +44,8 @@
 // that away it is [store.ErrExpired], and they list again.
 //
 // A member sends at most 1,000 revisions each 100 ms to a watch that catches up, some
-// 7,000 events a second. A watch that is further behind than that is worth
-// catches up faster by listing.
+// 7,000 events a second. A watch that is far behind is up to date sooner if its
+// reader lists again.
 //
 // # Compaction
 //
