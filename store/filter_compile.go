@@ -139,6 +139,11 @@ func (f *Filter) canonicalForm() string {
 	return strings.Join(terms, " and ")
 }
 
+// canonicalField writes the requirement that a field does not have a value.
+func canonicalField(r Requirement) string {
+	return "field " + strconv.Quote(r.Attribute.Name) + " != " + strconv.Quote(r.Value)
+}
+
 // canonicalLabel writes a label requirement that is not exact; "!=" is "notin"
 // with one value.
 func canonicalLabel(r *labels.Requirement) string {

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"strconv"
-
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 )
@@ -89,9 +87,4 @@ func (e Exclusion) Meets(o *Object) bool {
 		return e.label.Matches(o.Labels)
 	}
 	return o.Field(e.field.Attribute.Column) != e.field.Value
-}
-
-// canonicalField writes the requirement that a field does not have a value.
-func canonicalField(r Requirement) string {
-	return "field " + strconv.Quote(r.Attribute.Name) + " != " + strconv.Quote(r.Value)
 }
