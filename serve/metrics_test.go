@@ -3,6 +3,7 @@ package serve_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -65,11 +66,24 @@ func (r *recorder) await(t *testing.T, is func() bool) {
 	}
 }
 
-// last is the request that was served last, as text.
-func (r *recorder) last(t *testing.T, served int) string {
+// measured waits for the request that ends as the nth, counted from 1. A client may
+// have its answer before the server has counted it.
+func (r *recorder) measured(t *testing.T, n int) (m serve.Measured) {
 	t.Helper()
-	r.await(t, func() bool { return len(r.served) >= served })
-	m := r.served[served-1]
+	r.await(t, func() bool {
+		if len(r.served) < n {
+			return false
+		}
+		m = r.served[n-1]
+		return true
+	})
+	return m
+}
+
+// asText is the request that ends as the nth, as text.
+func (r *recorder) asText(t *testing.T, n int) string {
+	t.Helper()
+	m := r.measured(t, n)
 	return strings.TrimSpace(fmt.Sprintf("%s %s/%s/%s/%s %s %v %d %s", m.Verb, m.Group, m.Version, m.Resource, m.Subresource, m.Scope, m.DryRun, m.Code, m.Refused))
 }
 
@@ -77,6 +91,7 @@ func TestMetrics_RequestsAreTold(t *testing.T) {
 	told := newRecorder()
 	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Metrics, c.Limits.BodyBytes = told, 500 })
 	s.create("a", 1)
+	told.measured(t, 1)
 	long := `{"metadata":{"name":"b","annotations":{"a":"` + strings.Repeat("x", 600) + `"}}}`
 	for i, c := range []struct{ method, path, body, want string }{
 		{"GET", inDefault + "/a", "", "GET example.com/v1/widgets/ resource false 200"},
@@ -94,31 +109,34 @@ func TestMetrics_RequestsAreTold(t *testing.T) {
 		{"BREW", inDefault, "", "other example.com/v1/widgets/ namespace false 405"},
 	} {
 		s.do(c.method, c.path, c.body)
-		require.Equal(t, c.want, told.last(t, i+2), "%s %s", c.method, c.path)
+		require.Equal(t, c.want, told.asText(t, i+2), "%s %s", c.method, c.path)
 	}
-	told.mu.Lock()
-	defer told.mu.Unlock()
-	require.NotZero(t, told.served[1].Took)
-	require.Greater(t, told.served[1].ResponseBytes, int64(100), "the object")
-	require.Equal(t, int64(len(`{"metadata":{"name":"b"}}`)), told.served[6].RequestBytes)
-	require.Zero(t, told.served[1].RequestBytes)
+	got, created := told.measured(t, 2), told.measured(t, 7)
+	require.NotZero(t, got.Took)
+	require.Greater(t, got.ResponseBytes, int64(100), "the object")
+	require.Zero(t, got.RequestBytes)
+	require.Equal(t, int64(len(`{"metadata":{"name":"b"}}`)), created.RequestBytes)
 }
 
 func TestMetrics_WatchesAndTheirEventsAreTold(t *testing.T) {
 	told := newRecorder()
 	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Metrics, c.Limits.Watches = told, 1 })
 	s.create("a", 1)
+	told.measured(t, 1)
 	w := s.watch(inDefault + "?watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
 	w.expect("ADDED a", "BOOKMARK <nil>")
-	told.await(t, func() bool { return told.open == 1 && told.synced == 1 && len(told.sizes) == 2 })
-	sent := told.sizes[0]
-	require.Greater(t, sent, 200, "the size of a frame")
+	var sizes []int
+	told.await(t, func() bool {
+		sizes = slices.Clone(told.sizes)
+		return told.open == 1 && told.synced == 1 && len(sizes) == 2
+	})
+	require.Greater(t, sizes[0], 200, "the size of a frame")
 	require.Equal(t, 429, s.get(inDefault+"?watch=1").code)
-	require.Equal(t, "WATCH example.com/v1/widgets/ namespace false 429 watches", told.last(t, 2))
+	require.Equal(t, "WATCH example.com/v1/widgets/ namespace false 429 watches", told.asText(t, 2))
 	w.resp.Body.Close()
 	told.await(t, func() bool { return told.open == 0 })
-	require.Equal(t, "WATCH example.com/v1/widgets/ namespace false 200", told.last(t, 3))
-	require.Equal(t, int64(sent+told.sizes[1]), told.served[2].ResponseBytes)
+	require.Equal(t, "WATCH example.com/v1/widgets/ namespace false 200", told.asText(t, 3))
+	require.Equal(t, int64(sizes[0]+sizes[1]), told.measured(t, 3).ResponseBytes)
 }
 
 // A watch that is cut off since its client takes nothing is counted as that.
