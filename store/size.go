@@ -66,9 +66,18 @@ func (e *sizeEstimator) size(p unsafe.Pointer) int {
 	weight := min(e.full.Add(1), sampleWeight)
 	e.sampled.Add((int64(m.bytes) - e.sampled.Load()) / weight)
 	if n >= sampleFirst {
-		e.due.Store(n + 1 + int64(maxVisited-m.left)/sampleCost)
+		e.due.Store(n + 1 + spread(n, int64(maxVisited-m.left)/sampleCost))
 	}
 	return total + m.bytes
+}
+
+// spread returns a number from 0 to twice the mean that depends on n alone, and on
+// each bit of it. Samples at even distances would see one kind only of values that
+// come in turn.
+func spread(n, mean int64) int64 {
+	h := uint64(n) * 0x9e3779b97f4a7c15
+	h = (h ^ h>>32) * 0xd6e8feb86659fd93
+	return int64((h ^ h>>32) % uint64(2*mean+1))
 }
 
 // layout is where values of a type have pointers, by offset. It is nil for a type
