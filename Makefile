@@ -5,7 +5,7 @@ ONLY   ?=
 
 .PHONY: bench bench-small
 
-# Ours beside its rivals, at full size: about 35 minutes. The table goes into
+# Ours beside its rivals, at full size: a quarter of an hour a round. The table goes into
 # bench/README.md unless only some workloads are run: make bench ONLY=W1,W4
 bench:
 	cd bench/rivals && go run . --rounds $(ROUNDS) $(if $(ONLY),--only $(ONLY),--md ../README.md --plots ../plots)

@@ -63,6 +63,32 @@ func TestRoundsAlternate(t *testing.T) {
 	require.Equal(t, []string{"us", "them", "floor", "floor", "them", "us", "us", "them", "floor"}, s.order)
 }
 
+// A round runs all workloads, and what is whole is handed over after each: an
+// interrupted run leaves the rounds before.
+func TestRun_HandsOverTheReportAfterEachRound(t *testing.T) {
+	s := &script{figures: figures([]float64{1, 2, 3, 4}, []float64{1, 1, 1, 1}, []float64{1, 1, 1, 1})}
+	plan := s.plan()
+	second := plan.Workloads[0]
+	second.ID = "W1"
+	plan.Workloads, plan.Rounds = append(plan.Workloads, second), 2
+	var medians [][]float64
+	plan.Finished = func(report *compare.Report) error {
+		rows := report.Rows()
+		medians = append(medians, []float64{rows[0].Ours.Median, rows[1].Ours.Median})
+		return nil
+	}
+	_, err := compare.Run(t.Context(), plan)
+	require.NoError(t, err)
+	require.Equal(t, [][]float64{{1, 2}, {2, 3}}, medians, "the first round of both, and the median of two")
+
+	s.figures = figures([]float64{1, 2, 3, 4}, []float64{1, 1, 1, 1}, []float64{1, 1, 1, 1})
+	full := errors.New("no space left on device")
+	plan.Finished = func(*compare.Report) error { return full }
+	_, err = compare.Run(t.Context(), plan)
+	require.ErrorIs(t, err, full)
+	require.Len(t, s.figures["us"], 2, "the run ends")
+}
+
 // A ratio is taken within a round, in which a slow machine slows both.
 func TestRatiosAreTakenRoundByRound(t *testing.T) {
 	s := &script{figures: figures([]float64{100, 10, 90}, []float64{50, 5, 30}, []float64{400, 40, 180})}

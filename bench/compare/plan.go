@@ -25,6 +25,9 @@ type Plan struct {
 	Apart func(ctx context.Context, w bench.Workload, contender string) (bench.Result, error)
 	// Progress, if set, is called before each run.
 	Progress func(workload, contender string, round int)
+	// Finished, if set, is called after each round of all workloads with the report so
+	// far, so that a run that is interrupted leaves the rounds before. Its error ends the run.
+	Finished func(*Report) error
 
 	// Others begins to watch the processors, and returns a function that returns the
 	// share of them that other programs, and other machines on the same host, have had
@@ -36,20 +39,28 @@ type Plan struct {
 // Floor is the contender name of the bare loop.
 const Floor = "the floor"
 
-// Run runs the plan. The failure of a rival is part of the report; that of
-// watchmill or a floor is returned.
+// Run runs the plan, a round of all workloads after the other: a machine that is slow
+// for some minutes disturbs one round of several workloads, of which the median is
+// taken, and not all rounds of one. The failure of a rival is part of the report; that
+// of watchmill or a floor is returned.
 func Run(ctx context.Context, plan Plan) (*Report, error) {
 	report := &Report{Schema: Schema, Machine: ThisMachine(ctx), Small: plan.Small}
 	for _, w := range plan.Workloads {
-		m := Measured{ID: w.ID, Text: w.Text, Params: plan.params(w), goals: w.Goals}
-		for round := range max(plan.Rounds, 1) {
+		report.Workloads = append(report.Workloads, Measured{ID: w.ID, Text: w.Text, Params: plan.params(w), goals: w.Goals})
+	}
+	for round := range max(plan.Rounds, 1) {
+		for i, w := range plan.Workloads {
 			r, err := plan.calmRound(ctx, w, round)
 			if err != nil {
 				return nil, fmt.Errorf("workload %s: %w", w.ID, err)
 			}
-			m.Rounds = append(m.Rounds, r)
+			report.Workloads[i].Rounds = append(report.Workloads[i].Rounds, r)
 		}
-		report.Workloads = append(report.Workloads, m)
+		if plan.Finished != nil {
+			if err := plan.Finished(report); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return report, nil
 }

@@ -58,14 +58,16 @@ func (c *command) run(ctx context.Context, out io.Writer) error {
 	if c.Apart != "" {
 		return alone(ctx, plan, c.As, out)
 	}
-	plan.Apart = c.apart
+	plan.Apart, plan.Finished = c.apart, c.keep
 	report, err := compare.Run(ctx, plan)
 	if err != nil {
 		return err
 	}
-	if err := report.WriteMarkdown(out); err != nil {
-		return err
-	}
+	return report.WriteMarkdown(out)
+}
+
+// keep writes what the flags ask for.
+func (c *command) keep(report *compare.Report) error {
 	if c.MD != "" {
 		if err := report.WriteInto(c.MD); err != nil {
 			return err

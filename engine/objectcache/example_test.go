@@ -70,7 +70,7 @@ func ExampleRef_Get() {
 		fmt.Println(err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_, err = ref.Get(ctx)
 	fmt.Println(err)
