@@ -42,11 +42,17 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	}
 	written := time.Now()
 	expires := opts.Expires(written, w.prev)
-	w.keepLease = opts.KeepExpiry && !expires.IsZero()
+	ttl := opts.TTL
+	if opts.KeepExpiry && !expires.IsZero() {
+		if w.keepLease = b.cluster != 0; !w.keepLease {
+			// kine, which names no cluster, would drop the lease: it takes one for the rest.
+			ttl = max(time.Until(expires), 1)
+		}
+	}
 	if w.value, err = b.values.encode(draft, written, expires); err != nil {
 		return nil, err
 	}
-	at, err := b.put(ctx, &w, opts.TTL)
+	at, err := b.put(ctx, &w, ttl)
 	if err != nil {
 		return nil, err
 	}
