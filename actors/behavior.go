@@ -1,6 +1,10 @@
 package actors
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"github.com/watchmill/watchmill/clock"
+)
 
 // Behavior is the code of an actor with a queue. All its methods are called
 // from the actor's turns: never two at once, and each sees the effects of the
@@ -17,9 +21,10 @@ type Behavior[M any] interface {
 	Receive(ctx *Context, msg M)
 }
 
-// Waker is the code of a wake actor: an actor without messages, which knows by
-// itself where to look for work. It may have the optional methods that
-// [Behavior] names, but is never restarted: it is the value that was spawned.
+// Waker is the code of a wake actor: an actor that gets no messages and finds its
+// work elsewhere, for example in a log that it reads at a cursor. It may have the
+// optional methods that [Behavior] names, but is never restarted, since nothing
+// makes a new one.
 type Waker interface {
 	// Woken is called in a turn of its own some time after a Wake. If again is
 	// true it is called once more, after the other actors have had their turns.
@@ -54,7 +59,7 @@ type ChildObserver interface {
 // Supervisor decides about children that fail. Without one they are stopped.
 type Supervisor interface {
 	// ChildFailed gets the child that failed and the value of its panic, or
-	// [ErrGoexit]. It is not called while the supervisor itself is stopping or
+	// [usercode.ErrGoexit]. It is not called while the supervisor itself is stopping or
 	// restarting: then the child stops. If it panics, the child stops and the
 	// supervisor has failed too.
 	ChildFailed(ctx *Context, child ID, reason any) Directive
@@ -86,7 +91,7 @@ func (x *Context) Name() string { return x.cell().name() }
 func (x *Context) System() *System { return x.spec.system }
 
 // Clock returns the system's clock.
-func (x *Context) Clock() Clock { return x.spec.system.Clock() }
+func (x *Context) Clock() clock.Clock { return x.spec.system.Clock() }
 
 // Logger returns the system's logger with the actor's name as attribute
 // "actor". It makes a new one on every call.

@@ -9,14 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestSystem_ConfigErrorsNameTheFieldAndTheFix(t *testing.T) {
 	_, err := actors.NewSystem(actors.SystemConfig{Workers: -1})
-	require.ErrorIs(t, err, actors.ErrConfig)
-	require.EqualError(t, err, "SystemConfig.Workers: is negative: use 0 for GOMAXPROCS, or the number of workers")
+	require.ErrorIs(t, err, usercode.ErrConfig)
+	require.EqualError(t, err, "invalid configuration: SystemConfig.Workers is negative; use 0 for GOMAXPROCS, or the number of workers")
 	_, err = actors.NewSystem(actors.SystemConfig{Workers: 1, Executor: actors.NewSeeded(1)})
-	var config *actors.ConfigError
+	var config *usercode.ConfigError
 	require.ErrorAs(t, err, &config)
 	require.Equal(t, "SystemConfig.Workers", config.Field)
 }
@@ -198,7 +200,7 @@ func TestClose_FromATurnEndsWithItsContext(t *testing.T) {
 
 func TestSystem_CountsItsTimers(t *testing.T) {
 	var fs failures
-	clock := actors.NewVirtualClock(start)
+	clock := clock.NewVirtual(start)
 	sys, _ := newSeeded(t, actors.SystemConfig{Clock: clock, OnFailure: fs.add})
 	one := sys.Clock().AfterFunc(1, func() {})
 	two := sys.Clock().AfterFunc(2, func() {})

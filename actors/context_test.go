@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 )
 
 func TestEnums_String(t *testing.T) {
@@ -20,7 +21,7 @@ func TestEnums_String(t *testing.T) {
 
 func TestContext_DescribesTheActor(t *testing.T) {
 	var log strings.Builder
-	clock := actors.NewVirtualClock(start)
+	clock := clock.NewVirtual(start)
 	sys, seeded := newSeeded(t, actors.SystemConfig{Clock: clock, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	ref := actors.Spawn(sys, "a", newRunner, actors.Options{})
 	ref.Tell(func(ctx *actors.Context) {

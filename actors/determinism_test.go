@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 )
 
 // trace runs a random program of actors that spawn, send, fail, wait, stop and
@@ -19,7 +20,7 @@ import (
 // of steps. The program is always the same; the seed is the executor's.
 func trace(t *testing.T, seed uint64) (hash uint64, steps int) {
 	seeded := actors.NewSeeded(seed)
-	clock := actors.NewVirtualClock(start)
+	clock := clock.NewVirtual(start)
 	w := &randomProgram{rng: rand.New(rand.NewPCG(1, 2)), budget: 2_000}
 	sys, err := actors.NewSystem(actors.SystemConfig{
 		Executor: seeded, Clock: clock,

@@ -1,5 +1,5 @@
 // Package actors is the small runtime that all actors of the engine run on. It
-// adds executors, bounded queues, wake-ups, clocks and a leak-free shutdown to
+// adds executors, bounded queues, wake-ups and a leak-free shutdown to
 // protoactor-go, which provides the tree of actors, their lifecycle and
 // supervision. No other package of the engine imports protoactor.
 //
@@ -35,7 +35,7 @@
 // per batch.
 //
 // [SpawnWake] starts an actor that has a flag in place of a queue: a [Waker],
-// which knows where its work is, for example in a log that it reads at a cursor.
+// which finds its work elsewhere, for example in a log that it reads at a cursor.
 // Any number of wakes before its turn cause one turn. An idle one uses no
 // goroutine, and about 510 bytes where there are 100,000 of them. [WakeAll]
 // wakes many at about 100 ns each, turn included (BenchmarkWakeAll, 2 cores at
@@ -85,9 +85,9 @@
 //
 // # Determinism
 //
-// With a [Seeded] executor in SystemConfig.Executor and a [VirtualClock] in
+// With a [Seeded] executor in SystemConfig.Executor and a [clock.Virtual] in
 // SystemConfig.Clock, everything runs on the goroutine that calls Seeded.Run
-// and VirtualClock.Advance, in an order that the seed decides. IDs are given in
+// and Virtual.Advance, in an order that the seed decides. IDs are given in
 // order of spawning. The runtime then starts no goroutine, reads no other clock
 // and ranges over no map.
 //

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // The errors of a system and its actors. Match them with [errors.Is].
 var (
-	// ErrConfig: a configuration cannot work. The error is a [*ConfigError].
-	ErrConfig = errors.New("invalid configuration")
 	// ErrStillRunning: a Close gave up waiting. From [System.Close] the error is
 	// a [*StillRunningError].
 	ErrStillRunning = errors.New("still running")
@@ -19,9 +19,6 @@ var (
 	// ErrSpawned: the WakeBox belongs to an actor already; it cannot be used
 	// twice, not even after that actor has stopped.
 	ErrSpawned = errors.New("wake box is in use")
-	// ErrGoexit is the reason of a failure when user code ended its goroutine
-	// with runtime.Goexit, as t.FailNow does.
-	ErrGoexit = errors.New("goroutine ended by runtime.Goexit")
 	// ErrWorkerHeld is the reason of a failure when a turn has held a worker of
 	// the system's pool for more than a second. Other actors wait for that worker.
 	// An actor that may block belongs on [System.Blocking].
@@ -29,19 +26,6 @@ var (
 
 	errNoBehavior = errors.New("actors: make returned a nil Behavior")
 )
-
-// ConfigError says which field of a configuration is wrong.
-type ConfigError struct {
-	// Field is the field's name, such as "SystemConfig.Workers".
-	Field string
-	// Problem is what is wrong and what would be right.
-	Problem string
-}
-
-func (e *ConfigError) Error() string { return e.Field + ": " + e.Problem }
-
-// Is makes errors.Is(err, ErrConfig) true.
-func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
 
 // Directive is a supervisor's decision about a child that failed.
 type Directive uint8
@@ -84,7 +68,7 @@ type Failure struct {
 	Actor string
 	// ID is the actor's; zero for a timer.
 	ID ID
-	// Reason is the value of the panic, [ErrGoexit] or [ErrWorkerHeld].
+	// Reason is the value of the panic, [usercode.ErrGoexit] or [ErrWorkerHeld].
 	Reason any
 	// Stack is the stack of the panicking goroutine, as debug.Stack prints it; nil
 	// for ErrWorkerHeld.
@@ -119,6 +103,6 @@ func contain(done *bool, failed func(reason any, stack []byte)) {
 	case reason != nil:
 		failed(reason, debug.Stack())
 	case !*done:
-		failed(ErrGoexit, debug.Stack())
+		failed(usercode.ErrGoexit, debug.Stack())
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/watchmill/watchmill/actors"
 )
@@ -144,24 +143,6 @@ func ExampleSpawnWake() {
 	// read [a b c]
 	// read [d]
 	// <nil>
-}
-
-func ExampleVirtualClock() {
-	clock := actors.NewVirtualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
-	say := func(s string) func() {
-		return func() { fmt.Println(clock.Now().Format(time.TimeOnly), s) }
-	}
-	clock.AfterFunc(2*time.Minute, say("second"))
-	clock.AfterFunc(time.Minute, say("first"))
-	cancelled := clock.AfterFunc(time.Minute, say("never"))
-	fmt.Println(cancelled.Stop())
-	clock.Advance(time.Hour)
-	fmt.Println(clock.Now().Format(time.TimeOnly))
-	// Output:
-	// true
-	// 00:01:00 first
-	// 00:02:00 second
-	// 01:00:00
 }
 
 func ExamplePool() {

@@ -7,11 +7,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
 )
+
+// start is the time at which the clocks of tests begin.
+var start = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 var silent = slog.New(slog.DiscardHandler)
 

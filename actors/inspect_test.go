@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 )
 
 // billing is a wake actor that its user has given a name.
@@ -20,7 +21,7 @@ func (b *billing) Name() string               { return "billing" }
 
 func TestWatchdog_NamesAWakerAsItsUserDoes(t *testing.T) {
 	var failed failures
-	clock := actors.NewVirtualClock(start)
+	clock := clock.NewVirtual(start)
 	// One worker: with two, the parent's turn might last until the clock is advanced.
 	sys := newSystem(t, actors.SystemConfig{Workers: 1, Clock: clock, OnFailure: failed.add})
 	parent := spawnProbe(sys, &probe{journal: new(journal), name: "parent"}, actors.Options{})

@@ -9,6 +9,8 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/clock"
 )
 
 // registered counts the processes that protoactor knows.
@@ -131,7 +133,7 @@ func TestSystem_StopsAndFailuresInAnyOrderLeaveNothing(t *testing.T) {
 
 // A mark that is never removed would slow down every turn of the pool.
 func TestWatchdog_LeavesNoMark(t *testing.T) {
-	clock := NewVirtualClock(time.Unix(0, 0))
+	clock := clock.NewVirtual(time.Unix(0, 0))
 	s, err := NewSystem(SystemConfig{Workers: 2, Clock: clock, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	ref := Spawn(s, "a", newSpawner, Options{})

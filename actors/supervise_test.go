@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // pair is a seeded system with a parent and its child, both probes.
@@ -310,7 +311,7 @@ func TestSupervision_GoexitInReceiveFailsTheActorAndCostsNoWorker(t *testing.T) 
 		ref := spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{})
 		ref.Tell(run("exit", func(*actors.Context) { runtime.Goexit() }))
 		f := <-failed
-		require.ErrorIs(t, &f, actors.ErrGoexit)
+		require.ErrorIs(t, &f, usercode.ErrGoexit)
 		require.Equal(t, actors.Stop, f.Directive)
 	}
 }

@@ -8,19 +8,22 @@ import (
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // SystemConfig configures a System. The zero value is ready to use.
 type SystemConfig struct {
 	// Workers is the number of workers of the pool; zero means GOMAXPROCS.
 	Workers int
-	// Clock is the source of time; nil means [RealClock].
-	Clock Clock
+	// Clock is the source of time; nil means [clock.Real].
+	Clock clock.Clock
 	// Logger gets contained failures, at level Error, and turns that hold a worker
 	// of the pool for longer than a second, at level Warn. Nil means slog.Default.
 	Logger *slog.Logger
 	// Executor, if set, runs all actors in place of the pool and the blocking
-	// executor. The caller closes it. With [Seeded] and a [VirtualClock], the
+	// executor. The caller closes it. With [Seeded] and a [clock.Virtual], the
 	// system is deterministic.
 	Executor Executor
 	// OnFailure is called for every panic of user code that was contained, after
@@ -33,9 +36,9 @@ type SystemConfig struct {
 func (cfg SystemConfig) validate() error {
 	switch {
 	case cfg.Workers < 0:
-		return &ConfigError{"SystemConfig.Workers", "is negative: use 0 for GOMAXPROCS, or the number of workers"}
+		return &usercode.ConfigError{Field: "SystemConfig.Workers", Problem: "is negative; use 0 for GOMAXPROCS, or the number of workers"}
 	case cfg.Workers > 0 && cfg.Executor != nil:
-		return &ConfigError{"SystemConfig.Workers", "has no effect with SystemConfig.Executor: set one of the two"}
+		return &usercode.ConfigError{Field: "SystemConfig.Workers", Problem: "has no effect with SystemConfig.Executor; set one of the two"}
 	}
 	return nil
 }
@@ -74,7 +77,7 @@ type executors struct {
 }
 
 // NewSystem starts a system without actors. Close it to end it. The error, if
-// any, is a [*ConfigError].
+// any, is a [*usercode.ConfigError].
 func NewSystem(cfg SystemConfig) (*System, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -114,7 +117,7 @@ func (s *System) Blocking() Executor { return s.blocking }
 
 // Clock returns the clock, wrapped so that [System.Timers] counts its timers
 // and panics in their functions are contained.
-func (s *System) Clock() Clock { return s.clock }
+func (s *System) Clock() clock.Clock { return s.clock }
 
 // Logger returns the logger.
 func (s *System) Logger() *slog.Logger { return s.logger }

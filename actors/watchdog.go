@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/watchmill/watchmill/clock"
 )
 
 const (
@@ -26,17 +28,17 @@ const (
 //
 // The pool's lock guards the fields.
 type watchdog struct {
-	clock  Clock
+	clock  clock.Clock
 	held   func(turn *mailbox)            // called for a turn that holds its worker
 	failed func(reason any, stack []byte) // called if the clock panics
-	timer  Timer                          // nil if no check is due
+	timer  clock.Timer                    // nil if no check is due
 	// pending counts the timer and checks in progress.
 	pending sync.WaitGroup
 }
 
 // watch has the turns of actors on the pool watched. It must be called before
 // the first Submit.
-func (p *Pool) watch(clock Clock, held func(*mailbox), failed func(reason any, stack []byte)) {
+func (p *Pool) watch(clock clock.Clock, held func(*mailbox), failed func(reason any, stack []byte)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.watchdog.clock, p.watchdog.held, p.watchdog.failed = clock, held, failed

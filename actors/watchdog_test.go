@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 )
 
 // pause is a turn that lasts until it is released, at the latest by the end of
@@ -39,7 +40,7 @@ const held = "turn has held a worker of the pool for more than 1s: Resume"
 func TestWatchdog_NamesTheActorWhoseTurnHoldsAWorker(t *testing.T) {
 	var log strings.Builder
 	var failed failures
-	clock := actors.NewVirtualClock(start)
+	clock := clock.NewVirtual(start)
 	sys := newSystem(t, actors.SystemConfig{
 		Workers: 1, Clock: clock, OnFailure: failed.add, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
@@ -72,7 +73,7 @@ func settle(t *testing.T, ref *actors.Ref[do]) {
 
 func TestWatchdog_TheFailureCanBeMatched(t *testing.T) {
 	failed := make(chan actors.Failure, 1)
-	clock := actors.NewVirtualClock(start)
+	clock := clock.NewVirtual(start)
 	sys := newSystem(t, actors.SystemConfig{Clock: clock, OnFailure: func(f actors.Failure) { failed <- f }})
 	ref := spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{})
 	p := newPause(t)
@@ -113,7 +114,7 @@ func TestWatchdog_ReportsNoTurnBelowTheLimit(t *testing.T) {
 }
 
 func TestWatchdog_HasNoTimerWhileNothingRuns(t *testing.T) {
-	clock := actors.NewVirtualClock(start)
+	clock := clock.NewVirtual(start)
 	sys := newSystem(t, actors.SystemConfig{Workers: 1, Clock: clock})
 	require.Zero(t, clock.Pending())
 	ref := spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{})
@@ -139,7 +140,7 @@ func TestWatchdog_HasNoTimerWhileNothingRuns(t *testing.T) {
 // The other actors of the batch have had their turns or wait for them.
 func TestWatchdog_NamesTheOneOfABatchThatBlocks(t *testing.T) {
 	var failed failures
-	clock := actors.NewVirtualClock(start)
+	clock := clock.NewVirtual(start)
 	sys := newSystem(t, actors.SystemConfig{Workers: 1, Clock: clock, OnFailure: failed.add})
 	p := newPause(t)
 	turns := repeat(10, func() {})
@@ -156,7 +157,7 @@ func TestWatchdog_NamesTheOneOfABatchThatBlocks(t *testing.T) {
 // first is still running the next turn of the same batch.
 func TestWatchdog_NamesEachOfTwoThatBlock(t *testing.T) {
 	var failed failures
-	clock := actors.NewVirtualClock(start)
+	clock := clock.NewVirtual(start)
 	sys := newSystem(t, actors.SystemConfig{Workers: 2, Clock: clock, OnFailure: failed.add})
 	var a []*actors.WakeBox
 	first, second := newPause(t), newPause(t)
@@ -189,7 +190,7 @@ func TestWatchdog_NamesEachOfTwoThatBlock(t *testing.T) {
 
 func TestWatchdog_IgnoresTheBlockingExecutor(t *testing.T) {
 	var failed failures
-	clock := actors.NewVirtualClock(start)
+	clock := clock.NewVirtual(start)
 	sys := newSystem(t, actors.SystemConfig{Clock: clock, OnFailure: failed.add})
 	ref := spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{Executor: sys.Blocking()})
 	p := newPause(t)
@@ -201,13 +202,13 @@ func TestWatchdog_IgnoresTheBlockingExecutor(t *testing.T) {
 }
 
 // brokenClock panics when it is asked for a timer.
-type brokenClock struct{ actors.Clock }
+type brokenClock struct{ clock.Clock }
 
-func (brokenClock) AfterFunc(time.Duration, func()) actors.Timer { panic("broken clock") }
+func (brokenClock) AfterFunc(time.Duration, func()) clock.Timer { panic("broken clock") }
 
 func TestWatchdog_AClockThatPanicsEndsItOnly(t *testing.T) {
 	failed := make(chan actors.Failure, 10)
-	sys := newSystem(t, actors.SystemConfig{Clock: brokenClock{actors.RealClock()}, OnFailure: func(f actors.Failure) { failed <- f }})
+	sys := newSystem(t, actors.SystemConfig{Clock: brokenClock{clock.Real()}, OnFailure: func(f actors.Failure) { failed <- f }})
 	ref := spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{})
 	for range 10 {
 		settle(t, ref)
@@ -219,7 +220,7 @@ func TestWatchdog_AClockThatPanicsEndsItOnly(t *testing.T) {
 
 func TestWatchdog_ChecksWhileTurnsEndAndTheSystemCloses(t *testing.T) {
 	for seed := range uint64(20) {
-		clock := actors.NewVirtualClock(start)
+		clock := clock.NewVirtual(start)
 		sys := newSystem(t, actors.SystemConfig{Workers: 2, Clock: clock})
 		boxes := spawnGroup(t, sys, "a", repeat(40, func() {})...)
 		var all sync.WaitGroup

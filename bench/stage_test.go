@@ -15,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/bench"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -127,7 +128,7 @@ func newPipeline(b *testing.B) *pipeline {
 		Schema: &schema,
 		Source: &p.published, Feed: &p.feed, Rand: rand.New(rand.NewPCG(1, 1)), Stats: &dispatcher.Stats{},
 	})
-	p.cache = watchcache.Spawn(system, actors.RealClock(), watchcache.Config{
+	p.cache = watchcache.Spawn(system, clock.Real(), watchcache.Config{
 		Schema:    &schema,
 		Published: &p.published, Dispatcher: down, Relist: func(reflector.Reason) {},
 		OnRoom: func() {

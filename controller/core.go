@@ -106,7 +106,7 @@ func (c *core) wakeIdle() {
 func (c *core) reconcile(key string) {
 	c.note(key, true)
 	var result Result
-	err := actors.ErrGoexit // unless the call returns
+	err := usercode.ErrGoexit // unless the call returns
 	defer func() {
 		c.note(key, false)
 		c.finish(key, result, err)

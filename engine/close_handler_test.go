@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 )
@@ -157,7 +158,7 @@ func (c *countedRuns) Run() int {
 // owns is closed when its last actor has had its last turn.
 func TestClose_FromAHandlerOfADeterministicHostNeedsNoGoroutine(t *testing.T) {
 	executor := &countedRuns{Seeded: actors.NewSeeded(1)}
-	host, err := engine.NewHost(engine.HostConfig{Executor: executor, Clock: actors.NewVirtualClock(time.Unix(0, 0)), Seed: 1})
+	host, err := engine.NewHost(engine.HostConfig{Executor: executor, Clock: clock.NewVirtual(time.Unix(0, 0)), Seed: 1})
 	require.NoError(t, err)
 	c := cfg()
 	c.Host = host

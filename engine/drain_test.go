@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/faulty"
@@ -208,7 +209,7 @@ func TestDrain_WaitsForStorage(t *testing.T) {
 
 // Close drops what is not delivered, and names the watches.
 func TestClose_NamesTheWatchesItCutsShort(t *testing.T) {
-	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: actors.NewVirtualClock(epoch)})
+	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: clock.NewVirtual(epoch)})
 	topic := engine.NewTopicWith[int](engine.TopicOptions{Host: host, FirstRevision: 1})
 	_, err := topic.SubscribeWith(t.Context(), engine.SubscribeOptions{Name: "billing"}, func(int) {})
 	require.NoError(t, err)

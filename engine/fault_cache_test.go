@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store/backend/faulty"
 )
@@ -18,7 +19,7 @@ import (
 // panickingClock is a clock that panics once, when actors have read it so many
 // times in the turns of an executor.
 type panickingClock struct {
-	actors.Clock
+	clock.Clock
 	executor *advancing
 	reads    int
 }
@@ -44,7 +45,7 @@ type cacheFixture struct {
 func newCacheFixture(t *testing.T, seed uint64) *cacheFixture {
 	f := &cacheFixture{}
 	f.fixture = newFixture(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
-		f.executor = &advancing{Seeded: actors.NewSeeded(seed), clock: host.Clock.(*actors.VirtualClock)}
+		f.executor = &advancing{Seeded: actors.NewSeeded(seed), clock: host.Clock.(*clock.Virtual)}
 		f.trap = &panickingClock{Clock: host.Clock, executor: f.executor}
 		host.Clock, host.Executor = f.trap, f.executor
 	})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 )
 
@@ -54,12 +54,12 @@ func TestFault_ClockJumpEndsNoWatchEarly(t *testing.T) {
 // timerPanickingClock is a clock that panics when a timer is armed, once, when
 // its count is used up.
 type timerPanickingClock struct {
-	actors.Clock
+	clock.Clock
 	armed bool
 	left  int
 }
 
-func (c *timerPanickingClock) AfterFunc(d time.Duration, f func()) actors.Timer {
+func (c *timerPanickingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 	if c.armed {
 		if c.left--; c.left < 0 {
 			c.armed = false
@@ -91,7 +91,7 @@ func TestFault_CoreActorsFail(t *testing.T) {
 func failAfter(t *testing.T, timers int) (wire *timerPanickingClock, failed []string) {
 	var executor *advancing
 	f := newFixture(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
-		executor = &advancing{Seeded: host.Executor.(singleStepping).Seeded, clock: host.Clock.(*actors.VirtualClock)}
+		executor = &advancing{Seeded: host.Executor.(singleStepping).Seeded, clock: host.Clock.(*clock.Virtual)}
 		wire = &timerPanickingClock{Clock: host.Clock, left: timers}
 		host.Clock, host.Executor = wire, executor
 		c.Window.MaxEvents = 64

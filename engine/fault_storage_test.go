@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -60,7 +60,7 @@ func TestFault_StorageListFailsForAWhile(t *testing.T) {
 func TestFault_StorageCannotBeListed(t *testing.T) {
 	var executor *advancing
 	f := newFixture(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
-		executor = &advancing{Seeded: host.Executor.(singleStepping).Seeded, clock: host.Clock.(*actors.VirtualClock)}
+		executor = &advancing{Seeded: host.Executor.(singleStepping).Seeded, clock: host.Clock.(*clock.Virtual)}
 		host.Executor = executor
 	})
 	f.fault(0, faulty.Fail(errOutage), faulty.OpList)

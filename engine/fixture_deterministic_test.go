@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
@@ -47,7 +48,7 @@ var errOutage = errors.New("the network is down")
 // behind, when the test ends.
 type fixture struct {
 	t        *testing.T
-	clock    *actors.VirtualClock
+	clock    *clock.Virtual
 	executor *actors.Seeded
 	storage  *faulty.Backend
 	faults   []*faulty.Fault
@@ -60,7 +61,7 @@ type fixture struct {
 // their configurations; nil changes nothing.
 func newFixture(t *testing.T, configure func(*engine.HostConfig, *engine.Config[thing])) *fixture {
 	t.Helper()
-	f := &fixture{t: t, clock: actors.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), executor: actors.NewSeeded(1)}
+	f := &fixture{t: t, clock: clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), executor: actors.NewSeeded(1)}
 	f.storage = faulty.New(f.newMemory(), faulty.Options{})
 	host := engine.HostConfig{
 		Clock: f.clock, Executor: singleStepping{f.executor}, Seed: 1,
@@ -175,7 +176,7 @@ func (f *fixture) pass(d time.Duration) {
 // nothing to run: a second at a time, as many as it has.
 type advancing struct {
 	*actors.Seeded
-	clock   *actors.VirtualClock
+	clock   *clock.Virtual
 	seconds int
 	// running: a turn is being run.
 	running bool

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -26,7 +27,7 @@ var errDown = errors.New("storage is down")
 // up to a bound.
 type waiting struct {
 	*actors.Seeded
-	clock *actors.VirtualClock
+	clock *clock.Virtual
 	until time.Time
 }
 
@@ -47,7 +48,7 @@ func (w *waiting) Run() int {
 // others than there were.
 type readFixture struct {
 	t        *testing.T
-	clock    *actors.VirtualClock
+	clock    *clock.Virtual
 	executor *waiting
 	host     *engine.Host
 	storage  *faulty.Backend
@@ -82,7 +83,7 @@ func newDownFixture(t *testing.T) *readFixture {
 func newStorageFixture(t *testing.T) *readFixture {
 	t.Helper()
 	c := podsByNumber()
-	f := &readFixture{t: t, clock: actors.NewVirtualClock(epoch), schema: c.Schema()}
+	f := &readFixture{t: t, clock: clock.NewVirtual(epoch), schema: c.Schema()}
 	f.executor = &waiting{Seeded: actors.NewSeeded(1), clock: f.clock}
 	beneath, err := memory.New(f.schema, memory.Options{Clock: f.clock, FirstRevision: 1})
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 )
 
@@ -155,7 +155,7 @@ func TestHandler_PanicEndsItsWatchAlone(t *testing.T) {
 // A handler that blocks where it must not, on the only worker of the pool, does
 // not keep calls waiting for ever.
 func TestHandler_ThatHoldsAllWorkersIsWhyCallsGiveUp(t *testing.T) {
-	clock := actors.NewVirtualClock(epoch)
+	clock := clock.NewVirtual(epoch)
 	host, err := engine.NewHost(engine.HostConfig{Workers: 1, Clock: clock, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, host.Close()) })

@@ -80,7 +80,7 @@ func coreOf(h *Host) *host { return h.core.(*host) }
 
 // NewHost makes a host. Close it after its engines.
 //
-// Errors: [*ConfigError], or an [*actors.ConfigError].
+// Errors: [*ConfigError].
 func NewHost(cfg HostConfig) (*Host, error) {
 	if cfg.CloseTimeout < 0 {
 		return nil, &ConfigError{Field: "CloseTimeout", Problem: "is negative; zero means 10 s"}

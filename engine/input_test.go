@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -170,7 +171,7 @@ func TestInput_ListOptions(t *testing.T) {
 func TestInput_Revisions(t *testing.T) {
 	var executor *advancing
 	f := newFixture(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
-		executor = &advancing{Seeded: host.Executor.(singleStepping).Seeded, clock: host.Clock.(*actors.VirtualClock)}
+		executor = &advancing{Seeded: host.Executor.(singleStepping).Seeded, clock: host.Clock.(*clock.Virtual)}
 		host.Executor = executor
 		c.Window.MaxEvents, c.Window.ChunkSize = 4, 1
 	})
@@ -332,9 +333,9 @@ func TestInput_HostConfig(t *testing.T) {
 	_, err := engine.NewHost(engine.HostConfig{CloseTimeout: -1})
 	wanted{engine.ErrConfig, []string{"CloseTimeout", "negative", "zero means"}}.require(t, err)
 	_, err = engine.NewHost(engine.HostConfig{Workers: -1})
-	wanted{actors.ErrConfig, []string{"Workers", "negative", "use 0"}}.require(t, err)
+	wanted{engine.ErrConfig, []string{"Workers", "negative", "use 0"}}.require(t, err)
 	_, err = engine.NewHost(engine.HostConfig{Workers: 1, Executor: actors.NewSeeded(1)})
-	wanted{actors.ErrConfig, []string{"Workers", "Executor", "set one"}}.require(t, err)
+	wanted{engine.ErrConfig, []string{"Workers", "Executor", "set one"}}.require(t, err)
 }
 
 func TestInput_PolicyText(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
@@ -57,7 +58,7 @@ func TestTopic_FromAnotherLifeIsExpired(t *testing.T) {
 // each run; or what the configuration says.
 func TestConfig_FirstRevision(t *testing.T) {
 	for want, given := range map[engine.Revision]engine.Revision{memory.FirstRevisionAt(epoch): 0, 77: 77} {
-		host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: actors.NewVirtualClock(epoch)})
+		host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: clock.NewVirtual(epoch)})
 		e, err := engine.New(engine.Config[pod]{Key: cfg().Key, Host: host, FirstRevision: given})
 		require.NoError(t, err)
 		first, err := e.Create(t.Context(), pod{Name: "a"})

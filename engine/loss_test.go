@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -22,7 +23,7 @@ import (
 func newSeededFixture(t *testing.T, seed uint64) *fixture {
 	executor := &advancing{Seeded: actors.NewSeeded(seed), seconds: 60}
 	f := newFixture(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
-		executor.clock = host.Clock.(*actors.VirtualClock)
+		executor.clock = host.Clock.(*clock.Virtual)
 		host.Executor = executor
 	})
 	f.executor = executor.Seeded
@@ -147,7 +148,7 @@ func atOneRevision(schema store.Schema) faulty.Action {
 // that it can be resumed from a revision of which it has handed out a part.
 func TestWatch_IsResumedBehindWholeRevisionsOnly(t *testing.T) {
 	schema := thingConfig().Schema()
-	beneath, err := memory.New(schema, memory.Options{FirstRevision: 1, Clock: actors.NewVirtualClock(epoch)})
+	beneath, err := memory.New(schema, memory.Options{FirstRevision: 1, Clock: clock.NewVirtual(epoch)})
 	require.NoError(t, err)
 	storage := faulty.New(beneath, faulty.Options{Sparse: true})
 	t.Cleanup(func() { require.NoError(t, storage.Close()) })
@@ -212,7 +213,7 @@ func TestWatch_DoesNotExpireWithoutNeed(t *testing.T) {
 // newUncachedFixture makes a fixture without a cache, over storage whose history
 // has a hundred events at most.
 func newUncachedFixture(t *testing.T) *fixture {
-	clock := actors.NewVirtualClock(epoch)
+	clock := clock.NewVirtual(epoch)
 	storage, err := memory.New(thingConfig().Schema(), memory.Options{
 		Clock: clock, FirstRevision: 1, Retain: engine.Window{MinAge: time.Hour, MaxEvents: 100, ChunkSize: 10},
 	})

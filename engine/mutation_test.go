@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 )
 
@@ -58,7 +59,7 @@ func boxes(t *testing.T, cfg engine.Config[*box]) (*engine.Engine[*box], *mutati
 	cfg.Key = func(b *box) string { return b.Name }
 	cfg.Labels = func(b *box) labels.Set { return b.Tags }
 	cfg.DetectMutations, cfg.OnError, cfg.FirstRevision = true, found.report, 1
-	cfg.Host = hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: actors.NewVirtualClock(epoch)})
+	cfg.Host = hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: clock.NewVirtual(epoch)})
 	e, err := engine.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })

@@ -8,6 +8,7 @@ import (
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -33,9 +34,9 @@ type (
 	// SourceStats are the Reflector's counters.
 	SourceStats = reflector.Stats
 	// Clock is a source of time: [RealClock], or a virtual one.
-	Clock = actors.Clock
+	Clock = clock.Clock
 	// VirtualClock is a clock that moves only by calls.
-	VirtualClock = actors.VirtualClock
+	VirtualClock = clock.Virtual
 	// Executor runs the turns of actors.
 	Executor = actors.Executor
 	// Failure is a panic in an actor.
@@ -45,10 +46,10 @@ type (
 )
 
 // RealClock returns the clock of package time.
-func RealClock() Clock { return actors.RealClock() }
+func RealClock() Clock { return clock.Real() }
 
 // NewVirtualClock returns a clock that shows start until it is moved.
-func NewVirtualClock(start time.Time) *VirtualClock { return actors.NewVirtualClock(start) }
+func NewVirtualClock(start time.Time) *VirtualClock { return clock.NewVirtual(start) }
 
 // NewSeeded returns an executor that runs everything in one goroutine, in an
 // order that the seed decides: for [HostConfig].Executor.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
@@ -77,7 +78,7 @@ func itemConfig() engine.Config[item] {
 
 type scenario struct {
 	t        *testing.T
-	clock    *actors.VirtualClock
+	clock    *clock.Virtual
 	executor *actors.Seeded
 	host     *engine.Host
 	storage  *faulty.Backend
@@ -91,7 +92,7 @@ type scenario struct {
 func newScenario(t *testing.T) *scenario {
 	s := &scenario{
 		t:        t,
-		clock:    actors.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
+		clock:    clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
 		executor: actors.NewSeeded(1),
 		watches:  map[string]*engine.Watch[item]{},
 		handled:  map[string][]engine.Event[item]{},

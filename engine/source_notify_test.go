@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -267,7 +267,7 @@ func TestSource_WatchesSeeAllThatIsForThem(t *testing.T) {
 // makes up for a notification that is lost.
 func TestSource_WatchesWhileOthersComeAndGo(t *testing.T) {
 	const keys, writes = 4, 200
-	host, err := engine.NewHost(engine.HostConfig{Clock: actors.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))})
+	host, err := engine.NewHost(engine.HostConfig{Clock: clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, host.Close()) })
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Host = host })

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 )
 
@@ -120,7 +121,7 @@ func TestTopic_ReplaysTheNewest(t *testing.T) {
 // The first list is not done when NewTopic returns. On a deterministic host it
 // is never done before a call waits.
 func TestTopic_ReplaysWhatWasPublishedAtOnce(t *testing.T) {
-	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: actors.NewVirtualClock(epoch), Seed: 1})
+	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: clock.NewVirtual(epoch), Seed: 1})
 	topic := topicOn(t, engine.TopicOptions{Host: host, Replay: 1})
 	publish(t, topic, 7, 8)
 	for n, err := range topic.Messages(t.Context(), engine.SubscribeOptions{Last: 1}) {
@@ -206,7 +207,7 @@ func TestTopic_SlowSubscriberHoldsUpNoOther(t *testing.T) {
 }
 
 func TestTopic_SaysThatASubscriberFellOutOfTheWindow(t *testing.T) {
-	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: actors.NewVirtualClock(epoch), Seed: 1})
+	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: clock.NewVirtual(epoch), Seed: 1})
 	topic := topicOn(t, engine.TopicOptions{Host: host, Window: engine.Window{MaxEvents: 100, ChunkSize: 10}, Buffer: 10})
 	late, err := topic.Watch(t.Context(), engine.SubscribeOptions{})
 	require.NoError(t, err)
@@ -354,7 +355,7 @@ func TestTopic_RefusesSubscriptionsThatMeanNothing(t *testing.T) {
 // without being held back it would outrun the history and messages would be
 // lost.
 func TestTopic_PublisherCannotOutrunTheHistory(t *testing.T) {
-	clock := actors.NewVirtualClock(epoch)
+	clock := clock.NewVirtual(epoch)
 	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: clock, Seed: 1})
 	topic := topicOn(t, engine.TopicOptions{Host: host})
 	const many = 30_000

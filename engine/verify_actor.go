@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/watchcache"
+	"github.com/watchmill/watchmill/clock"
 )
 
 // verifyJitter is how much of the period is added at random at most, so that
@@ -20,7 +21,7 @@ type verifier struct {
 	engine *core
 	self   **actors.Ref[verifyMessage]
 	rand   *rand.Rand
-	timer  actors.Timer
+	timer  clock.Timer
 }
 
 // verifyMessage is what a verifier receives.

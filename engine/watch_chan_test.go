@@ -8,14 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 )
 
 // Whatever ends a watch closes its channel, behind what was received, and Err
 // says what it was.
 func TestChan_IsClosedWhenTheWatchEnds(t *testing.T) {
-	clock := actors.NewVirtualClock(epoch)
+	clock := clock.NewVirtual(epoch)
 	cause := errors.New("the client left")
 	for name, test := range map[string]struct {
 		opts engine.WatchOptions

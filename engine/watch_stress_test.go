@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 )
@@ -247,7 +247,7 @@ func TestWatch_StopIsNotBlockedByAnUnreadChannel(t *testing.T) {
 // Bookmarks fall due while their watches are stopped. Bookmarks that come are
 // in order.
 func TestWatch_BookmarksWhileStopping(t *testing.T) {
-	clock := actors.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	clock := clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	host, err := engine.NewHost(engine.HostConfig{Clock: clock})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, host.Close()) })

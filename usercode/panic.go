@@ -11,8 +11,8 @@ import (
 // [*PanicError].
 var ErrPanic = errors.New("user code panicked")
 
-// ErrGoexit is the value of a [PanicError] if the function ended its goroutine
-// with runtime.Goexit, as t.FailNow does, instead of panicking.
+// ErrGoexit stands for the value of a panic where a function supplied by the user
+// ended its goroutine with runtime.Goexit, as t.FailNow does.
 var ErrGoexit = errors.New("goroutine ended by runtime.Goexit")
 
 // PanicError is a contained panic in a user's function.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/clock"
 )
 
 // tickPeriod is the time between two checks of the bookmark wheel, and
@@ -20,7 +21,7 @@ const (
 type bookmarks struct {
 	d     *dispatcher
 	wheel *wheel[*watcher.Member]
-	timer actors.Timer
+	timer clock.Timer
 }
 
 func newBookmarks(d *dispatcher) *bookmarks {

@@ -5,13 +5,14 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/clock"
 )
 
 // deadlines ends watches at their deadlines, with one timer for the earliest.
 type deadlines struct {
 	d      *dispatcher
 	agenda *agenda[time.Time]
-	timer  actors.Timer
+	timer  clock.Timer
 }
 
 func newDeadlines(d *dispatcher) *deadlines {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -27,7 +28,7 @@ type notified struct {
 	filtered members
 	// turn is the next of the filtered ones, left how many remain.
 	turn, left int
-	timer      actors.Timer // nil unless some remain
+	timer      clock.Timer // nil unless some remain
 }
 
 func newNotified(d *dispatcher) *notified { return &notified{d: d} }

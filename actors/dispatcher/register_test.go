@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -20,7 +21,7 @@ import (
 type fixture struct {
 	*testing.T
 	executor   *actors.Seeded
-	clock      *actors.VirtualClock
+	clock      *clock.Virtual
 	ref        *actors.Ref[dispatcher.Message]
 	feed       watcher.Feed
 	schema     store.Schema
@@ -38,7 +39,7 @@ func newFixture(t *testing.T) *fixture { return newFixtureWith(t, store.WindowLi
 // newFixtureWith is newFixture with a window of those limits.
 func newFixtureWith(t *testing.T, limits store.WindowLimits) *fixture {
 	f := &fixture{
-		T: t, executor: actors.NewSeeded(1), clock: actors.NewVirtualClock(time.Unix(0, 0)),
+		T: t, executor: actors.NewSeeded(1), clock: clock.NewVirtual(time.Unix(0, 0)),
 		window: store.NewWindow(limits, func(*store.Object) int { return 1 }), generation: 1,
 	}
 	f.feed.Await = func(context.Context, <-chan struct{}) error { return errIdle }

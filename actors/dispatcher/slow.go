@@ -7,14 +7,15 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/clock"
 )
 
 // slow is the watches that lag beyond their buffer. Those whose policy is Terminate
-// share one time budget, during which nothing waits for them.
+// share one time budget, and end when it is used up.
 type slow struct {
 	set    *stalled[*watcher.Member]
 	budget budget
-	timer  actors.Timer
+	timer  clock.Timer
 	// drawn is the budget of the running timer, started at since for the watches
 	// that had stalled by mark.
 	drawn time.Duration
@@ -102,8 +103,8 @@ type stalled[W comparable] struct {
 
 // stall is a watch's entry.
 type stall[W any] struct {
-	watcher W
-	policy  watcher.Policy
+	watch  W
+	policy watcher.Policy
 	// taken is how much the watch had read at the last check.
 	taken uint64
 	// order is the number of the stall.
@@ -124,7 +125,7 @@ func newStalled[W comparable]() *stalled[W] {
 func (s *stalled[W]) add(w W, taken uint64, policy watcher.Policy) {
 	s.remove(w)
 	s.adds++
-	m := &stall[W]{watcher: w, policy: policy, taken: taken, order: s.adds}
+	m := &stall[W]{watch: w, policy: policy, taken: taken, order: s.adds}
 	s.entries[w] = m
 	s.byOrder.Set(m)
 	s.counts[policy]++
@@ -160,10 +161,10 @@ func (s *stalled[W]) overdue(p watcher.Policy, mark uint64, taken func(W) uint64
 		if m.policy != p || m.order > mark {
 			return true
 		}
-		if now := taken(m.watcher); now != m.taken {
+		if now := taken(m.watch); now != m.taken {
 			m.taken = now
 		} else {
-			late = append(late, m.watcher)
+			late = append(late, m.watch)
 		}
 		return true
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -24,7 +25,7 @@ import (
 type blockingFixture struct {
 	source  *source
 	mirror  *mirror
-	clock   *actors.VirtualClock
+	clock   *clock.Virtual
 	system  *actors.System
 	errs    chan error
 	entered chan struct{} // a call has begun
@@ -33,7 +34,7 @@ type blockingFixture struct {
 func newBlockingFixture(t *testing.T) *blockingFixture {
 	r := &blockingFixture{source: newSource(), mirror: &mirror{}, errs: make(chan error, 100), entered: make(chan struct{}, 100)}
 	r.source.traits.Blocks = true
-	r.clock = actors.NewVirtualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	r.clock = clock.NewVirtual(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	t.Cleanup(func() {
 		require.Empty(t, r.mirror.broken, "guarantees of the Reflector")
 		r.source.tidy(t)

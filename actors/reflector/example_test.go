@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -28,7 +29,7 @@ func (printer) Offer(u reflector.Update) actors.Verdict {
 }
 
 func ExampleSpawn() {
-	exec, clock := actors.NewSeeded(1), actors.NewVirtualClock(time.Unix(0, 0))
+	exec, clock := actors.NewSeeded(1), clock.NewVirtual(time.Unix(0, 0))
 	system, err := actors.NewSystem(actors.SystemConfig{Executor: exec, Clock: clock})
 	if err != nil {
 		fmt.Println(err)

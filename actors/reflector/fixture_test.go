@@ -15,6 +15,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -139,7 +140,7 @@ type fixture struct {
 	source *source
 	mirror *mirror
 	exec   *actors.Seeded
-	clock  *actors.VirtualClock
+	clock  *clock.Virtual
 	system *actors.System
 	parent *actors.Ref[func(*actors.Context)]
 	ref    *reflector.Ref
@@ -156,7 +157,7 @@ func (h *host) ChildFailed(*actors.Context, actors.ID, any) actors.Directive { r
 // newFixture starts nothing yet.
 func newFixture(t *testing.T) *fixture {
 	r := &fixture{T: t, source: newSource(), mirror: &mirror{}, exec: actors.NewSeeded(1)}
-	r.clock = actors.NewVirtualClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	r.clock = clock.NewVirtual(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	t.Cleanup(func() { // runs when the system has been closed
 		require.Empty(t, r.mirror.broken, "guarantees of the Reflector")
 		r.source.tidy(t)

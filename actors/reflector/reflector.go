@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -21,8 +22,8 @@ type reflector struct {
 	caller   *actors.Ref[request]    // nil unless the source blocks
 	watcher  backend.Watcher         // nil unless one is open
 	notifier *notifier               // that of watcher, or of the one being opened
-	delay    actors.Timer            // nil unless one is armed
-	timeout  actors.Timer            // likewise
+	delay    clock.Timer             // nil unless one is armed
+	timeout  clock.Timer             // likewise
 	cancel   context.CancelCauseFunc // ends the call in progress; nil if there is none
 	progress progress
 }
@@ -208,7 +209,7 @@ func (r *reflector) release() {
 	r.hangUp()
 }
 
-func stopTimer(t *actors.Timer) {
+func stopTimer(t *clock.Timer) {
 	if *t != nil {
 		(*t).Stop()
 		*t = nil

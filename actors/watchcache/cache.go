@@ -6,6 +6,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -75,12 +76,12 @@ type cache struct {
 	now   time.Time
 
 	waiters   *waiters
-	waitTimer actors.Timer
+	waitTimer clock.Timer
 	// waitsDue is when waitTimer fires.
 	waitsDue  time.Time
-	trimTimer actors.Timer
+	trimTimer clock.Timer
 	// behindTimer is nil unless calls wait and OnBehind is to be called again.
-	behindTimer actors.Timer
+	behindTimer clock.Timer
 }
 
 // newCache makes the actor: empty at first, after a failure from the last
@@ -194,7 +195,7 @@ func (c *cache) Stopping(ctx *actors.Context) {
 }
 
 func (c *cache) stopTimers() {
-	for _, t := range []actors.Timer{c.waitTimer, c.trimTimer, c.behindTimer} {
+	for _, t := range []clock.Timer{c.waitTimer, c.trimTimer, c.behindTimer} {
 		if t != nil {
 			t.Stop()
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -36,7 +37,7 @@ type Cache struct {
 }
 
 // Spawn starts a watchCache under parent. It runs on the pool.
-func Spawn(parent actors.Parent, clock actors.Clock, cfg Config) *Cache {
+func Spawn(parent actors.Parent, clock clock.Clock, cfg Config) *Cache {
 	h := &Cache{
 		window: store.NewWindow(cfg.Limits, cfg.SizeOf),
 		minAge: cmp.Or(cfg.Limits.MinAge, store.DefaultMinAge),

@@ -5,6 +5,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // quantum is how many events a handler gets in one turn before the worker runs
@@ -125,7 +126,7 @@ func (h *handler) give(events []store.Event) (panicked *PanicError) {
 		h.passedAll(events, handled)
 		value := recover()
 		if value == nil {
-			value = actors.ErrGoexit // goes on when this returns
+			value = usercode.ErrGoexit // goes on when this returns
 		}
 		ev := events[handled]
 		panicked = &PanicError{Revision: ev.Revision, Key: ev.Key(), Value: value, Stack: debug.Stack()}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -78,7 +79,7 @@ type Trying struct {
 	Policy ErrorPolicy
 	// Context is the parent of the handler's context, which has its values.
 	Context context.Context
-	Clock   actors.Clock
+	Clock   clock.Clock
 	// OnRetry is told of each attempt that is followed by another one after a pause.
 	// It must not block.
 	OnRetry func(w *Watch, failed *HandlerError, pause time.Duration)
@@ -100,7 +101,7 @@ type trying struct {
 
 	// The watch's lock guards what follows.
 	cancel context.CancelCauseFunc
-	timer  actors.Timer // nil unless there is a pause
+	timer  clock.Timer // nil unless there is a pause
 }
 
 // NewTrying makes a watch that reads feed and calls a handler that can fail.

@@ -3,19 +3,19 @@ package enginetest
 import (
 	"time"
 
-	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 )
 
 // VirtualClock is a clock that moves only by calls; see
 // [NewVirtualClock].
-type VirtualClock = actors.VirtualClock
+type VirtualClock = clock.Virtual
 
 // Epoch is the time at which deterministic engines start.
 var Epoch = time.Date(2030, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // NewVirtualClock returns a clock that shows [Epoch], for
 // engine.HostConfig.Clock.
-func NewVirtualClock() *VirtualClock { return actors.NewVirtualClock(Epoch) }
+func NewVirtualClock() *VirtualClock { return clock.NewVirtual(Epoch) }
 
 // Options configures [New]. The zero value runs as in production, and checks
 // everything.

@@ -100,7 +100,7 @@ type HandlerError struct {
 	Handler string
 	// Notification is the one that it panicked on, printed; "" if not known.
 	Notification string
-	// Err is the panic, as a [*usercode.PanicError], or [actors.ErrGoexit].
+	// Err is the panic, as a [*usercode.PanicError], or [usercode.ErrGoexit].
 	Err error
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
@@ -57,7 +58,7 @@ var errBad = errors.New("bad node")
 type fixture struct {
 	*informer.SharedInformer[pod]
 	t        *testing.T
-	clock    *actors.VirtualClock
+	clock    *clock.Virtual
 	executor *actors.Seeded
 	host     *engine.Host
 	source   *enginetest.Source[pod]

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
@@ -317,7 +316,7 @@ func TestPanic_GoexitEndsTheHandlerAlone(t *testing.T) {
 	_, err = source.Add(pod{Name: "a"})
 	require.NoError(t, err)
 	<-handle.Done()
-	require.ErrorIs(t, handle.Err(), actors.ErrGoexit)
+	require.ErrorIs(t, handle.Err(), usercode.ErrGoexit)
 	rev, err := source.Add(pod{Name: "b"})
 	require.NoError(t, err)
 	require.NoError(t, s.WaitForRevision(t.Context(), rev), "the informer goes on")

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -31,7 +32,7 @@ type listener struct {
 	// panicked is its last panic.
 	panicked atomic.Pointer[HandlerError]
 
-	resync actors.Timer
+	resync clock.Timer
 	// resyncFired is closed when resync has fired.
 	resyncFired chan struct{}
 	resyncDue   atomic.Bool

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
@@ -73,7 +74,7 @@ type cache struct {
 	cfg        settings
 	host       *engine.Host
 	ownHost    bool
-	clock      actors.Clock
+	clock      clock.Clock
 	epoch      time.Time // when the cache was made
 	supervisor *actors.Ref[message]
 	gone       chan struct{} // closed when the actors are gone

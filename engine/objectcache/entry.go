@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -85,7 +85,7 @@ type entry struct {
 	// waits for its end.
 	child      *reflector.Ref
 	stopping   bool // child was told to stop
-	idleTimer  actors.Timer
+	idleTimer  clock.Timer
 	idleTimers uint64 // how many there have been
 }
 

@@ -3,23 +3,23 @@ package explore
 import (
 	"time"
 
-	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 )
 
 // epoch is when every world begins.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// clock is a virtual clock whose timers are seen in the trace.
-type clock struct {
-	*actors.VirtualClock
+// tracedClock is a virtual clock whose timers are seen in the trace.
+type tracedClock struct {
+	*clock.Virtual
 	trace *trace
 }
 
-func newClock(t *trace) *clock { return &clock{actors.NewVirtualClock(epoch), t} }
+func newTracedClock(t *trace) *tracedClock { return &tracedClock{clock.NewVirtual(epoch), t} }
 
 // AfterFunc arms a timer.
-func (c *clock) AfterFunc(d time.Duration, f func()) actors.Timer {
-	return c.VirtualClock.AfterFunc(d, func() {
+func (c *tracedClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	return c.Virtual.AfterFunc(d, func() {
 		c.trace.timer(c.Now().Sub(epoch))
 		f()
 	})
@@ -27,7 +27,7 @@ func (c *clock) AfterFunc(d time.Duration, f func()) actors.Timer {
 
 // toNext lets the time pass until the next timer, if one is due within limit,
 // and reports whether it did.
-func (c *clock) toNext(limit time.Duration) (passed time.Duration, ok bool) {
+func (c *tracedClock) toNext(limit time.Duration) (passed time.Duration, ok bool) {
 	next, armed := c.Next()
 	if passed = max(0, next.Sub(c.Now())); !armed || passed > limit {
 		return 0, false

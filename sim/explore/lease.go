@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	clocks "github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
@@ -46,12 +46,12 @@ func (l leases) due(now time.Time) (key string, ok bool) {
 // reaperClock is the clock of the storage in memory, which deletes what expires
 // when a timer fires. Each time the history is told.
 type reaperClock struct {
-	clocks.Clock
+	clock.Clock
 	reap func()
 }
 
 // AfterFunc arms a timer.
-func (c reaperClock) AfterFunc(d time.Duration, f func()) clocks.Timer {
+func (c reaperClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 	return c.Clock.AfterFunc(d, func() {
 		f()
 		c.reap()

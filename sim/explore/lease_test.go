@@ -36,8 +36,8 @@ func TestObjectsExpire(t *testing.T) {
 }
 
 // leasing returns storage with an object that expires in a second.
-func leasing(t *testing.T) (s *storage[Thing], clock *clock, failed *error) {
-	c := newClock(&trace{})
+func leasing(t *testing.T) (s *storage[Thing], clock *tracedClock, failed *error) {
+	c := newTracedClock(&trace{})
 	cfg := Things().Engine
 	s, err := newStorage(&cfg, c, Setup{}, &trace{})
 	require.NoError(t, err)

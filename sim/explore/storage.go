@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"time"
 
-	clocks "github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
@@ -33,7 +33,7 @@ type storage[T any] struct {
 	*faulty.Backend // over memory: another one after a rewind
 	schema          store.Schema
 	keyOf           func(T) string
-	clock           clocks.Clock
+	clock           clock.Clock
 	memory          memory.Options
 	trace           *trace
 	history         *judge.History[T]
@@ -58,7 +58,7 @@ type storage[T any] struct {
 	fail     func(error)
 }
 
-func newStorage[T any](cfg *engine.Config[T], clock clocks.Clock, setup Setup, t *trace) (*storage[T], error) {
+func newStorage[T any](cfg *engine.Config[T], clock clock.Clock, setup Setup, t *trace) (*storage[T], error) {
 	s := &storage[T]{
 		schema: cfg.Schema(), keyOf: cfg.Key, trace: t,
 		history: judge.NewHistory(equal(cfg.Equal)),

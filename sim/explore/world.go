@@ -24,7 +24,7 @@ type World[T any] struct {
 
 	trace   *trace
 	sched   *scheduler
-	clock   *clock
+	clock   *tracedClock
 	host    *engine.Host
 	storage *storage[T]
 	engine  *engine.Engine[T]
@@ -119,7 +119,7 @@ func (w *World[T]) Handle(opts engine.WatchOptions, handle func(engine.Event[T])
 func newWorld[T any](cfg *Config[T], s Scenario, sabotage seams[T], t *trace) (*World[T], error) {
 	w := &World[T]{
 		cfg: cfg, scenario: s, seams: sabotage, trace: t,
-		sched: newScheduler(s.Seed, t), clock: newClock(t),
+		sched: newScheduler(s.Seed, t), clock: newTracedClock(t),
 		watches: map[int]*watch[T]{},
 	}
 	var err error

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/sim/pace"
 )
 
@@ -15,7 +15,7 @@ type jumpClock struct{ ahead atomic.Int64 }
 func (c *jumpClock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
 // AfterFunc counts real time: timers do not depend on the wall clock.
-func (c *jumpClock) AfterFunc(d time.Duration, f func()) actors.Timer { return time.AfterFunc(d, f) }
+func (c *jumpClock) AfterFunc(d time.Duration, f func()) clock.Timer { return time.AfterFunc(d, f) }
 
 func (c *jumpClock) jump(d time.Duration) { c.ahead.Add(int64(d)) }
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/scenario"
@@ -34,7 +34,7 @@ type Storage struct {
 type Open func(store.Schema) (backend.Backend, error)
 
 // Memory opens an empty backend in memory that has a clock.
-func Memory(clock actors.Clock) Open {
+func Memory(clock clock.Clock) Open {
 	return func(schema store.Schema) (backend.Backend, error) {
 		return memory.New(schema, memory.Options{Clock: clock, FirstRevision: 1})
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
@@ -26,7 +26,7 @@ func newStorage(t *testing.T, faults ...scenario.Fault) (*storage.Storage, *judg
 	t.Helper()
 	ledger := &judge.Ledger{}
 	plan := &scenario.Plan{Scenario: scenario.Scenario{Faults: faults}}
-	s, err := storage.New(plan, storage.Memory(actors.RealClock()), func() int64 { return 7 }, ledger)
+	s, err := storage.New(plan, storage.Memory(clock.Real()), func() int64 { return 7 }, ledger)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s, ledger
