@@ -240,3 +240,100 @@ func misbehave(s *source, ref *reflector.Ref, rng *rand.Rand) {
 		s.fail("list", nil, &store.ExpiredError{})
 	}
 }
+
+// exitingSource has watches whose first request for progress ends its goroutine, as
+// t.FailNow in a fake source does.
+type exitingSource struct {
+	*source
+	requests atomic.Int64
+}
+
+func (s *exitingSource) Watch(ctx context.Context, o backend.WatchOptions) (backend.Watcher, error) {
+	w, err := s.source.Watch(ctx, o)
+	return exitingWatcher{w, s}, err
+}
+
+type exitingWatcher struct {
+	backend.Watcher
+	source *exitingSource
+}
+
+func (w exitingWatcher) RequestProgress(context.Context) error {
+	if w.source.requests.Add(1) == 1 {
+		runtime.Goexit()
+	}
+	return nil
+}
+
+func TestRequestProgress_IsMadeAgainAfterOneThatEndedItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newBlockingFixture(t)
+		source := &exitingSource{source: r.source}
+		ref, err := reflector.Spawn(r.system, reflector.Config{
+			Source: source, Sink: r.mirror, Rand: rand.New(rand.NewPCG(1, 2)), OnError: func(err error) { r.errs <- err },
+		})
+		require.NoError(t, err)
+		synctest.Wait()
+		ref.RequestProgress()
+		synctest.Wait()
+		require.Equal(t, reflector.Watching, ref.Stats().Phase)
+		require.Empty(t, r.errs, "no call to the source has failed")
+		ref.RequestProgress()
+		synctest.Wait()
+		require.Equal(t, int64(2), source.requests.Load())
+		require.NoError(t, r.system.Close(context.Background()))
+	})
+}
+
+// A List in progress outlives the end of a request for progress of the watch before it.
+func TestRequestProgress_ThatEndsItsGoroutineFailsNoOtherCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newBlockingFixture(t)
+		source := &lateSource{source: r.source, release: make(chan struct{})}
+		ref, err := reflector.Spawn(r.system, reflector.Config{
+			Source: source, Sink: r.mirror, OnError: func(err error) { r.errs <- err },
+			Backoff: reflector.Backoff{Jitter: reflector.NoJitter},
+		})
+		require.NoError(t, err)
+		synctest.Wait()
+		ref.RequestProgress()
+		synctest.Wait()
+		listed := make(chan struct{})
+		r.source.onList = func(context.Context) error { <-listed; return nil }
+		ref.Relist(reflector.Requested)
+		synctest.Wait()
+		r.clock.Advance(reflector.DefaultInitial)
+		synctest.Wait()
+		require.Equal(t, reflector.Listing, ref.Stats().Phase)
+		close(source.release)
+		synctest.Wait()
+		require.Empty(t, r.errs)
+		require.Equal(t, reflector.Listing, ref.Stats().Phase)
+		close(listed)
+		synctest.Wait()
+		require.Equal(t, []string{"Replace Started@0", "Replace Requested@0"}, r.mirror.told())
+		require.NoError(t, r.system.Close(context.Background()))
+	})
+}
+
+// lateSource has watches whose requests for progress end their goroutines after release.
+type lateSource struct {
+	*source
+	release chan struct{}
+}
+
+func (s *lateSource) Watch(ctx context.Context, o backend.WatchOptions) (backend.Watcher, error) {
+	w, err := s.source.Watch(ctx, o)
+	return lateWatcher{w, s.release}, err
+}
+
+type lateWatcher struct {
+	backend.Watcher
+	release chan struct{}
+}
+
+func (w lateWatcher) RequestProgress(context.Context) error {
+	<-w.release
+	runtime.Goexit()
+	return nil
+}

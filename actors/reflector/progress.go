@@ -11,11 +11,11 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// progress is how the open watch is asked how far it is: by the Reflector itself,
-// or in a child of its own if that may block.
+// progress requests progress of the open watch: in the Reflector's turn, or in a
+// child if the source may block.
 type progress struct {
 	asker *actors.Ref[question] // nil unless the source blocks
-	// asking: a question is with the asker.
+	// asking: the asker has a question that it has not finished.
 	asking atomic.Bool
 	cancel context.CancelFunc // ends it; nil if there was none on this watch
 }
@@ -57,7 +57,7 @@ func (r *reflector) ask(ctx *actors.Context) {
 type question struct {
 	ctx     context.Context
 	watcher backend.Watcher
-	asking  *atomic.Bool // false again when it was asked
+	asking  *atomic.Bool // the asker clears it at the end
 }
 
 func (q question) ask() (err error) {
@@ -70,9 +70,9 @@ func (q question) ask() (err error) {
 // asker asks questions that may block.
 type asker struct{}
 
-// Receive asks one. A failure is not told: what is wrong with a watch is told by the
-// watch, and a waiting call requests progress again.
+// Receive asks one. Its error is dropped: a broken watch ends with an error of its
+// own, and a waiting call requests progress again.
 func (asker) Receive(_ *actors.Context, q question) {
+	defer q.asking.Store(false) // also if the source ends the goroutine
 	_ = q.ask()
-	q.asking.Store(false)
 }

@@ -64,7 +64,7 @@ func (r *reflector) Stopping(*actors.Context) {
 	r.handle.publish(r.machine.stats)
 }
 
-// Restarting does the same, and tells the next incarnation to begin.
+// Restarting does the same, and has the Reflector list once it is restarted.
 func (r *reflector) Restarting(*actors.Context) {
 	r.machine.stats.Restarts++
 	r.release()
@@ -86,9 +86,12 @@ func (r *reflector) discard(a answer) {
 }
 
 // ChildFailed handles a source that ended its goroutine (runtime.Goexit), which
-// the caller cannot contain.
-func (r *reflector) ChildFailed(_ *actors.Context, _ actors.ID, reason any) actors.Directive {
-	r.handle.actor.Tell(answer{request: r.handle.requests, err: fmt.Errorf("%w: %v", ErrContract, reason)})
+// its children cannot contain. If it did so in the call that is in progress, that has
+// failed; a request for progress has no answer.
+func (r *reflector) ChildFailed(_ *actors.Context, child actors.ID, reason any) actors.Directive {
+	if r.caller != nil && child == r.caller.ID() {
+		r.handle.actor.Tell(answer{request: r.handle.requests, err: fmt.Errorf("%w: %v", ErrContract, reason)})
+	}
 	return actors.Restart
 }
 
