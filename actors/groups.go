@@ -17,8 +17,7 @@ type taskGroup struct {
 // cannot come in twice while another group waits.
 type groupRing struct{ last *taskGroup }
 
-// restart empties the ring, for which no group may have tasks, unless g is alone
-// in it.
+// restart empties the ring, unless it holds g alone. No group may have tasks.
 func (r *groupRing) restart(g *taskGroup) {
 	if g.next == g {
 		return
@@ -34,8 +33,8 @@ func (r *groupRing) restart(g *taskGroup) {
 	}
 }
 
-// add has g served next, if it is not in the ring, and reports whether it was
-// not.
+// add puts g first in the ring, to be served next. It reports false, and changes
+// nothing, if g is in the ring already.
 func (r *groupRing) add(g *taskGroup) bool {
 	switch {
 	case g.next != nil:
@@ -48,7 +47,7 @@ func (r *groupRing) add(g *taskGroup) bool {
 	return true
 }
 
-// addLast has g served after the others, if it is not in the ring.
+// addLast puts g last in the ring, unless it is in it already.
 func (r *groupRing) addLast(g *taskGroup) {
 	if r.add(g) {
 		r.last = g
@@ -66,7 +65,7 @@ func (r *groupRing) take() *taskGroup {
 	return g
 }
 
-// shared reports whether more than one group is in a ring that is not empty.
+// shared reports whether the ring, which must not be empty, has several groups.
 func (r *groupRing) shared() bool { return r.last != r.last.next }
 
 const (

@@ -178,7 +178,7 @@ func (p *Pool) wakeLocked(n int) {
 type worker struct {
 	pool    *Pool
 	group   *taskGroup // of the last batch
-	share   int        // tasks that the group may still have if others have some
+	share   int        // tasks of the group that may still run before another group's
 	batch   [maxBatch]Task
 	next, n int    // batch[next:n] are still to run; n is 0 while it has no batch
 	used    int    // batch[:used] may hold tasks

@@ -106,7 +106,8 @@ type values struct {
 	attribute store.Attribute
 	at        int // in attributes.all
 	table     table
-	// present is for groups that any value will do for; nil if there are none.
+	// present holds the groups that require the attribute with any value; nil if there
+	// are none.
 	present *bucket
 }
 

@@ -10,12 +10,12 @@ import (
 // exclusions is the buckets by exclusion.
 type exclusions struct {
 	byText map[string]*exclusion
-	// asked are those that have groups under them, to iterate fast.
+	// asked are those with groups in their buckets, to iterate fast.
 	asked []*exclusion
 }
 
-// exclusion is one that filters have. In its bucket are the groups that were not put
-// under another one of their filter.
+// exclusion is an exclusion that filters of the index have. Its bucket holds those of
+// their groups that are found by it: each group is found by one exclusion of its filter.
 type exclusion struct {
 	store.Exclusion
 	bucket
@@ -58,8 +58,8 @@ func (e *exclusions) dismiss(x *exclusion) {
 	e.asked = e.asked[:last]
 }
 
-// mostShared chooses the exclusion that most filters have: when it is not met, none of
-// the groups under it is asked.
+// mostShared chooses the exclusion that most filters have: an object that does not meet
+// it rules out all groups in its bucket at once.
 func mostShared(all []*exclusion) *exclusion {
 	return slices.MaxFunc(all, func(a, b *exclusion) int { return cmp.Compare(a.filters, b.filters) })
 }

@@ -182,8 +182,8 @@ func (i *interest[G]) takeLabels(set labels.Set) {
 	}
 }
 
-// takeExclusions asks each exclusion that several groups share. The filter of a group
-// that has one to itself is asked as soon.
+// takeExclusions takes the groups of each exclusion that the object meets. An exclusion
+// with one group is not asked: evaluating the filter of that group costs no more.
 func (i *interest[G]) takeExclusions(o *store.Object) {
 	for _, x := range i.exclusions.asked {
 		if x.seen != i.events && (x.live == 1 || x.Meets(o)) {

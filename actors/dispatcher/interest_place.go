@@ -69,8 +69,8 @@ func (i *interest[G]) mostSelective(exact []store.Requirement) store.Requirement
 	})
 }
 
-// crowd is the number of groups in the requirement's bucket. A blank field is the
-// last choice, since most objects may have it.
+// crowd is the number of groups in the requirement's bucket. An empty value of a field
+// is the last choice, since most objects may have it.
 func (i *interest[G]) crowd(r store.Requirement) int {
 	if blank(r) {
 		return math.MaxInt

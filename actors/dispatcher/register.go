@@ -172,8 +172,8 @@ func (d *dispatcher) forget(ctx *actors.Context, w *watcher.Member) {
 	d.Stats.Watches.Add(-1) // last: what sees it finds the end recorded
 }
 
-// tellEnds tells of the watches that are left when the dispatcher stops, which none
-// leaves any more. All have ended.
+// tellEnds calls OnEnd for the watches that are registered when the dispatcher stops,
+// since it handles no Ended for them any more. All have ended.
 func (d *dispatcher) tellEnds() {
 	if d.OnEnd == nil {
 		return

@@ -29,40 +29,41 @@ type wheel[W comparable] struct {
 	positions map[W]position
 }
 
-// second holds the watchers due in one second of the wheel's time, in the order
+// second holds the watches due in one second of the wheel's time, in the order
 // of scheduling. A removed one leaves a hole: a zero W that no position points to.
 type second[W comparable] struct {
-	number   uint32
-	watchers []W
-	live     int
+	number  uint32
+	watches []W
+	live    int
 }
 
-// position says where a watcher is. Seconds are counted from the wheel's start:
+// position says where a watch is. Seconds are counted from the wheel's start:
 // their number has room for 136 years.
 type position struct{ second, at uint32 }
 
 // maxPeriod leaves room for the wheel's time beside it.
 const maxPeriod = 30 * 365 * 24 * time.Hour
 
-// newWheel makes a wheel that gives each watcher a bookmark once per period, which
+// newWheel makes a wheel that gives each watch a bookmark once per period, which
 // must be positive, or in 30 years if that is sooner.
 func newWheel[W comparable](period time.Duration) *wheel[W] {
 	return &wheel[W]{period: min(period, maxPeriod), positions: map[W]position{}}
 }
 
-// schedule decides when the watcher gets its next bookmark, and forgets what
-// was decided before. A watcher that waits for the end of its initial events is
-// due at once: at the next call of due. Others are a period from now, or
-// bookmarkLead before the deadline if that is sooner; a zero deadline means that
-// there is none. If that is past, there is no next one, and it reports false.
-func (w *wheel[W]) schedule(watcher W, now, deadline time.Time, waiting bool) bool {
-	w.remove(watcher)
+// schedule decides when the watch gets its next bookmark, and forgets what
+// was decided before. A watch that waits for the end of its initial events is
+// due at once: at the next call of due. Others are due a period from now, or
+// bookmarkLead before the deadline if that is sooner; a zero deadline means none. If
+// the time before the deadline is too short, there is no next bookmark, and schedule
+// reports false.
+func (w *wheel[W]) schedule(watch W, now, deadline time.Time, waiting bool) bool {
+	w.remove(watch)
 	w.advance(now)
 	wait, ok := w.next(now, deadline, waiting)
 	if ok {
 		s := w.obtain(seconds(w.elapsed + wait))
-		w.positions[watcher] = position{second: s.number, at: uint32(len(s.watchers))}
-		s.watchers = append(s.watchers, watcher)
+		w.positions[watch] = position{second: s.number, at: uint32(len(s.watches))}
+		s.watches = append(s.watches, watch)
 		s.live++
 	}
 	return ok
@@ -80,17 +81,16 @@ func (w *wheel[W]) next(now, deadline time.Time, waiting bool) (time.Duration, b
 	return min(w.period, left), left > 0
 }
 
-// due takes out and returns the watchers whose time has come, those of earlier
-// seconds first and within a second in the order of scheduling. They get up to a
-// second of their time for free, so that with a call per second no bookmark is
-// late. Each is returned once, however far the clock has leapt: schedule it
+// due takes out and returns the watches whose time has come, those of earlier
+// seconds first and within a second in the order of scheduling. A watch is due up to
+// a second early, so that with a call per second no bookmark is late. Each is returned once, however far the clock has leapt: schedule it
 // again for its next.
 func (w *wheel[W]) due(now time.Time) (ready []W) {
 	w.advance(now)
 	for len(w.buckets) > 0 && w.buckets[0].number <= seconds(w.elapsed) {
-		for watcher := range w.members(w.buckets[0]) {
-			ready = append(ready, watcher)
-			delete(w.positions, watcher)
+		for watch := range w.members(w.buckets[0]) {
+			ready = append(ready, watch)
+			delete(w.positions, watch)
 		}
 		w.buckets = slices.Delete(w.buckets, 0, 1)
 	}
@@ -100,32 +100,32 @@ func (w *wheel[W]) due(now time.Time) (ready []W) {
 // members yields the watches in a bucket, without the holes.
 func (w *wheel[W]) members(s *second[W]) iter.Seq[W] {
 	return func(yield func(W) bool) {
-		for at, watcher := range s.watchers {
-			where, ok := w.positions[watcher]
-			if ok && where == (position{s.number, uint32(at)}) && !yield(watcher) {
+		for at, watch := range s.watches {
+			where, ok := w.positions[watch]
+			if ok && where == (position{s.number, uint32(at)}) && !yield(watch) {
 				return
 			}
 		}
 	}
 }
 
-// remove takes the watcher out and leaves nothing of it behind. It does nothing
-// if the watcher is not scheduled.
-func (w *wheel[W]) remove(watcher W) {
-	where, ok := w.positions[watcher]
+// remove takes the watch out and leaves nothing of it behind. It does nothing
+// if the watch is not scheduled.
+func (w *wheel[W]) remove(watch W) {
+	where, ok := w.positions[watch]
 	if !ok {
 		return
 	}
-	delete(w.positions, watcher)
+	delete(w.positions, watch)
 	at, _ := w.search(where.second)
 	s := w.buckets[at]
 	var hole W
-	s.watchers[where.at] = hole
+	s.watches[where.at] = hole
 	s.live--
 	switch {
 	case s.live == 0:
 		w.buckets = slices.Delete(w.buckets, at, at+1)
-	case s.live <= len(s.watchers)/2:
+	case s.live <= len(s.watches)/2:
 		w.closeUp(s)
 	}
 }
@@ -133,14 +133,14 @@ func (w *wheel[W]) remove(watcher W) {
 // closeUp takes out the holes.
 func (w *wheel[W]) closeUp(s *second[W]) {
 	kept := make([]W, 0, s.live)
-	for watcher := range w.members(s) {
-		w.positions[watcher] = position{s.number, uint32(len(kept))}
-		kept = append(kept, watcher)
+	for watch := range w.members(s) {
+		w.positions[watch] = position{s.number, uint32(len(kept))}
+		kept = append(kept, watch)
 	}
-	s.watchers = kept
+	s.watches = kept
 }
 
-// len returns the number of watchers scheduled.
+// len returns the number of watches scheduled.
 func (w *wheel[W]) len() int { return len(w.positions) }
 
 // advance moves the wheel's time on by what the clock gained since the latest

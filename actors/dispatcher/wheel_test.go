@@ -82,8 +82,8 @@ func (w *wheel[W]) describe() string {
 	var out strings.Builder
 	for _, s := range w.buckets {
 		fmt.Fprintf(&out, "%ds:", s.number)
-		for watcher := range w.members(s) {
-			fmt.Fprintf(&out, " %v", watcher)
+		for watch := range w.members(s) {
+			fmt.Fprintf(&out, " %v", watch)
 		}
 		fmt.Fprintln(&out)
 	}
@@ -95,15 +95,15 @@ func (w *wheel[W]) describe() string {
 
 func TestWheel_ChurnLeavesNothingBehind(t *testing.T) {
 	w := newWheel[*int](time.Minute)
-	watchers := make([]*int, 10_000)
-	for n := range watchers {
-		watchers[n] = new(int)
+	watches := make([]*int, 10_000)
+	for n := range watches {
+		watches[n] = new(int)
 		deadline := start.Add(time.Duration(3+n%100) * time.Second)
-		require.True(t, w.schedule(watchers[n], start.Add(time.Duration(n)), deadline, n%7 == 0))
+		require.True(t, w.schedule(watches[n], start.Add(time.Duration(n)), deadline, n%7 == 0))
 	}
 	require.Equal(t, 10_000, w.len())
-	for n := range watchers { // from the middle, both ways
-		w.remove(watchers[(n*7919)%10_000])
+	for n := range watches { // from the middle, both ways
+		w.remove(watches[(n*7919)%10_000])
 	}
 	require.Zero(t, w.len())
 	require.Empty(t, w.buckets)
@@ -121,7 +121,7 @@ func TestWheel_ForgetsWhatWasRemovedWhileItWasDue(t *testing.T) {
 	require.Empty(t, w.buckets)
 }
 
-// The zero watcher is a watcher too, in particular in the first slot of the
+// The zero watch is a watch too, in particular in the first slot of the
 // first second, where a hole looks just like it.
 func TestWheelTellsHolesFromTheZeroWatcher(t *testing.T) {
 	w := newWheel[int](time.Minute)
@@ -173,31 +173,31 @@ func (m *wheelModel) step(to time.Duration) {
 	m.now = to
 }
 
-func (m *wheelModel) schedule(watcher int, period, deadline time.Duration, waiting bool) bool {
+func (m *wheelModel) schedule(watch int, period, deadline time.Duration, waiting bool) bool {
 	wait := min(period, deadline-bookmarkLead-m.now)
 	if waiting {
 		wait = 0
 	}
-	delete(m.due, watcher)
+	delete(m.due, watch)
 	if !waiting && wait <= 0 {
 		return false
 	}
-	m.due[watcher] = m.elapsed + wait
+	m.due[watch] = m.elapsed + wait
 	return true
 }
 
 func (m *wheelModel) require(t *rapid.T, got []int) {
 	latest := time.Duration(0)
-	for _, watcher := range got {
-		due, ok := m.due[watcher]
-		require.True(t, ok, "%d was not scheduled, or came twice", watcher)
-		require.Less(t, due, m.elapsed+time.Second, "%d came too early", watcher)
-		require.Greater(t, due, latest-time.Second, "%d came after one of a later second", watcher)
+	for _, watch := range got {
+		due, ok := m.due[watch]
+		require.True(t, ok, "%d was not scheduled, or came twice", watch)
+		require.Less(t, due, m.elapsed+time.Second, "%d came too early", watch)
+		require.Greater(t, due, latest-time.Second, "%d came after one of a later second", watch)
 		latest = max(latest, due)
-		delete(m.due, watcher)
+		delete(m.due, watch)
 	}
-	for watcher, due := range m.due {
-		require.Greater(t, due, m.elapsed, "%d is late", watcher)
+	for watch, due := range m.due {
+		require.Greater(t, due, m.elapsed, "%d is late", watch)
 	}
 }
 
@@ -207,18 +207,18 @@ func TestWheelKeepsItsPromises(t *testing.T) {
 		w := newWheel[int](period)
 		w.due(start)
 		m := &wheelModel{due: map[int]time.Duration{}}
-		watchers := rapid.IntRange(0, 9)
+		watches := rapid.IntRange(0, 9)
 		t.Repeat(map[string]func(*rapid.T){
 			"schedule": func(t *rapid.T) {
-				watcher, waiting := watchers.Draw(t, "watcher"), rapid.Bool().Draw(t, "waiting")
+				watch, waiting := watches.Draw(t, "watch"), rapid.Bool().Draw(t, "waiting")
 				deadline := m.now + time.Duration(rapid.IntRange(-5_000, 100_000).Draw(t, "deadline"))*time.Millisecond
-				want := m.schedule(watcher, period, deadline, waiting)
-				require.Equal(t, want, w.schedule(watcher, start.Add(m.now), start.Add(deadline), waiting))
+				want := m.schedule(watch, period, deadline, waiting)
+				require.Equal(t, want, w.schedule(watch, start.Add(m.now), start.Add(deadline), waiting))
 			},
 			"remove": func(t *rapid.T) {
-				watcher := watchers.Draw(t, "watcher")
-				delete(m.due, watcher)
-				w.remove(watcher)
+				watch := watches.Draw(t, "watch")
+				delete(m.due, watch)
+				w.remove(watch)
 			},
 			"tick": func(t *rapid.T) {
 				ms := rapid.OneOf(rapid.IntRange(0, 3_000), rapid.IntRange(-100_000, 300_000)).Draw(t, "milliseconds")
@@ -244,18 +244,18 @@ func BenchmarkWheelTick(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		now = now.Add(time.Second)
-		for _, watcher := range w.due(now) {
-			w.schedule(watcher, now, time.Time{}, false)
+		for _, watch := range w.due(now) {
+			w.schedule(watch, now, time.Time{}, false)
 			served++
 		}
 	}
 	b.ReportMetric(float64(served)/float64(b.N), "bookmarks/op")
 }
 
-// BenchmarkWheelMemory reports what 100,000 idle watchers cost.
+// BenchmarkWheelMemory reports what 100,000 idle watches cost.
 func BenchmarkWheelMemory(b *testing.B) {
-	const watchers = 100_000
-	all := make([]int, watchers)
+	const watches = 100_000
+	all := make([]int, watches)
 	var kept *wheel[*int]
 	before := heapInUse()
 	for b.Loop() {
@@ -264,7 +264,7 @@ func BenchmarkWheelMemory(b *testing.B) {
 			kept.schedule(&all[n], start.Add(time.Duration(n)*600*time.Microsecond), time.Time{}, false)
 		}
 	}
-	b.ReportMetric(float64(heapInUse()-before)/watchers, "B/watcher")
+	b.ReportMetric(float64(heapInUse()-before)/watches, "B/watch")
 	runtime.KeepAlive(kept)
 }
 

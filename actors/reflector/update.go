@@ -104,9 +104,9 @@ type Update struct {
 	// not know it. If it is another than before, nothing that is known of a revision
 	// holds any more, and objects of equal revisions may differ. Only for Replace.
 	StoreID string
-	// Until, if it is more than Revision, is the revision that the source had when it
-	// was asked: what it tells up to there is of the past, and the state is not to be
-	// taken for the present before. Only for Replace; see [Config].WarmStart.
+	// Until, if it is more than Revision, is the revision that the source had when a
+	// warm start began: the changes up to it are history, and the sink's state is not
+	// the newest one before it has them. Only for Replace; see [Config].WarmStart.
 	Until store.Revision
 	// Objects is the state in key order; only for Replace, and empty if State is
 	// set.

@@ -18,11 +18,13 @@ import (
 //	list newest, one object ──▶ before until: the source has gone back, relist
 //	Changes ... until ──▶ from here on as after any start
 //
-// The second look comes after the watch is open, and after each that replaces it
-// before until: a source that goes back after that ends the watch.
+// The newest revision is read a second time once the watch is open, and again for
+// each watch that replaces it before until is reached. A source that goes back later
+// than that ends its watch.
 //
-// A source that does not let it be so is listed as it is now. So is one that is no
-// further than WarmFrom, if that is given: then the first list is of all objects.
+// If the past state cannot be listed, the start is an ordinary one, from the newest
+// state. With WarmFrom the first list is of all objects, not of one: if the source has
+// not moved on from WarmFrom, that list is the start.
 type warmth struct {
 	stage warmStage
 	// until is the revision that the source had at the start; zero if unknown.
@@ -41,7 +43,8 @@ const (
 	warmCheck                  // the newest revision again, when the watch is open
 )
 
-// maxWarmTries is how often history may be given up faster than it is listed.
+// maxWarmTries is how many lists of a past state may find it expired before the
+// newest state is listed instead.
 const maxWarmTries = 3
 
 // warmUp changes the first list into the probe.
@@ -55,8 +58,8 @@ func (m *machine) warmUp() {
 	}
 }
 
-// warming takes the answer to a list of a warm start, and reports whether it has
-// done all about it.
+// warming handles the answer to a list of a warm start. It reports false if the
+// answer is a page of the state that the sink is to get.
 func (m *machine) warming(page *backend.List, err error, now time.Time) bool {
 	switch m.warmth.stage {
 	case warmProbe:
@@ -88,8 +91,8 @@ func (m *machine) listAt(rev store.Revision) {
 	m.do(effect{do: doList, list: m.asked})
 }
 
-// pastIsGone goes on if a past state cannot be listed: with the oldest that there
-// is, or else with the newest. Other errors are those of any list.
+// pastIsGone reports whether err says that a past state cannot be listed. If so it
+// lists the oldest state that there is, or after several tries the newest.
 func (m *machine) pastIsGone(err error) bool {
 	if !errors.Is(err, store.ErrExpired) && !errors.Is(err, store.ErrFuture) && !errors.Is(err, store.ErrUnsupported) {
 		return false
@@ -105,8 +108,9 @@ func (m *machine) pastIsGone(err error) bool {
 	return true
 }
 
-// checkUntil asks where the source is if the sink waits for until, which a source
-// that has gone back since does not reach. It reports whether it has asked.
+// checkUntil reads the newest revision again if the sink has not reached until: a
+// source that has gone back meanwhile would never reach it. It reports whether it
+// has asked.
 func (m *machine) checkUntil() bool {
 	if m.stats.Revision >= m.warmth.until {
 		return false
@@ -134,8 +138,8 @@ func (m *machine) checked(page *backend.List, err error, now time.Time) {
 	}
 }
 
-// hurry asks how far the source is, if the sink waits for a revision that may have
-// no event of the watch.
+// hurry requests progress if the sink waits for until and the last revision may have
+// no event under the prefix, so that no event would say that it is reached.
 func (m *machine) hurry() {
 	if m.stats.Revision < m.warmth.until && !m.contiguous {
 		m.do(effect{do: doAsk})

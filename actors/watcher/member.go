@@ -264,8 +264,8 @@ func (m *Member) EndWhenCaughtUp(reason error) {
 	}
 }
 
-// EndQuietlyWhenCaughtUp is EndWhenCaughtUp without telling the consumer: it
-// reports whether that is to be done.
+// EndQuietlyWhenCaughtUp is EndWhenCaughtUp without the signal: it reports whether
+// the caller must signal the watch.
 func (m *Member) EndQuietlyWhenCaughtUp(reason error) (signal bool) {
 	w := m.watch()
 	w.mu.Lock()
@@ -281,18 +281,18 @@ func (m *Member) EndQuietlyWhenCaughtUp(reason error) (signal bool) {
 	return w.flags.clear(waiting)
 }
 
-// HasEverything reports whether the watch is known to have been given everything
-// that was committed. Of one with a handler or a channel it is not known before
-// that comes back for more.
+// HasEverything reports whether the consumer has certainly been given everything
+// that was committed. It is false while a watch with a handler or a channel runs,
+// whose consumer shows what it has only by its next read.
 func (w *Watch) HasEverything() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.owesNothing() && w.feed.undispatched(w.feed.Load()) == 0
 }
 
-// owesNothing reports whether the watch's consumer, which may not come back, has
-// been given all that was published. A handler and a channel always come back.
-// The caller holds the lock.
+// owesNothing reports whether the consumer of a pulled or notified watch, which may
+// never read again, has been given all that was published. It is false for a handler
+// and a channel, which always read again. The caller holds the lock.
 func (w *Watch) owesNothing() bool {
 	switch consumerKind(w.kind.Load()) {
 	case byHandler, byChannel:

@@ -61,23 +61,24 @@ type From struct {
 type Watch struct {
 	feed   *Feed
 	stream *Stream
-	// target has the consumer look at the watch. It is set when the watch is made,
-	// or for one that is pulled when its consumer first waits.
+	// target signals the consumer to read. It is set when the watch is made, or, for a
+	// pulled watch, when its consumer first waits.
 	target target
 	// asked is what the watch was made with, until it begins.
 	asked *Options
 
-	// buffer, policy and traits are of the options.
+	// buffer, policy and traits are copies of the options.
 	buffer uint32
 	policy Policy
 	traits traits
 	// pending: the watch starts at a revision that has not come.
 	pending bool
-	// untold: events were left out of which the consumer has not been told.
-	untold bool
+	// gapUnmarked: events were left out, and no event after them has been marked
+	// AfterGap yet.
+	gapUnmarked bool
 
-	// mu guards target, asked, what precedes and what follows. It is held while
-	// the cursor moves, never while user code runs.
+	// mu guards cur and extras, and of the fields above stream, target, asked, pending
+	// and gapUnmarked. It is held while the cursor moves, never while user code runs.
 	mu     sync.Mutex
 	cur    cursor
 	extras *extras

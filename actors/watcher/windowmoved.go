@@ -99,10 +99,10 @@ func (w *Watch) conflateFrom(b *backlog, prev *store.Snapshot) bool {
 	return err == nil
 }
 
-// expire ends the watch after its backlog, or if that is empty, at its consumer's
-// revision.
-func (w *Watch) expire(b *backlog, stands store.Revision, next *store.Snapshot) {
-	b.end = &store.ExpiredError{Requested: b.last(stands), Oldest: next.Window.Floor()}
+// expire has the watch end after its backlog. The error names the revision of the
+// last event in that or, if it is empty, the revision reached.
+func (w *Watch) expire(b *backlog, reached store.Revision, next *store.Snapshot) {
+	b.end = &store.ExpiredError{Requested: b.last(reached), Oldest: next.Window.Floor()}
 	w.cur.release()
 	w.cur.backlog = b
 }
@@ -125,7 +125,7 @@ func (w *Watch) conflate(snap *store.Snapshot) {
 	seen := ConvertBatch(w.stream.schema, w.stream.filter, events)
 	if left := uint64(snap.Window.Next() - c.pos); left > uint64(len(seen)) {
 		w.more().lost += left - uint64(len(seen))
-		w.untold = true
+		w.gapUnmarked = true
 	}
 	c.backlog = &backlog{base: snap.State, first: b.first}
 	c.backlog.keep(seen)
@@ -137,7 +137,7 @@ func (w *Watch) conflate(snap *store.Snapshot) {
 func (w *Watch) markGap(events []store.Event) []store.Event {
 	for i, ev := range events {
 		if ev.Type == store.Emitted {
-			w.untold = false
+			w.gapUnmarked = false
 			if ev.Is(store.AfterGap) {
 				return events
 			}
