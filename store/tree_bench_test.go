@@ -87,3 +87,13 @@ func BenchmarkDiff10k(b *testing.B) {
 		}
 	}
 }
+
+// Loading objects in the order of their keys.
+func BenchmarkTreeLoad(b *testing.B) {
+	tree, _ := nodes(100_000)
+	objects := tree.View().AppendTo(nil, "")
+	b.ReportAllocs()
+	for b.Loop() {
+		store.NewTree(byNode).Load(objects)
+	}
+}

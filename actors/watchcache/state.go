@@ -29,9 +29,7 @@ func newState(u reflector.Update, indexes []store.Attribute, w store.WindowView)
 		return s
 	}
 	s.tree = store.NewTree(indexes...)
-	for _, o := range u.Objects {
-		s.tree.Put(o)
-	}
+	s.tree.Load(u.Objects)
 	for o := range u.State.All("", "") { // the source lacks an index
 		s.tree.Put(o)
 	}

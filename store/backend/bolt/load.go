@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -16,15 +15,16 @@ import (
 )
 
 // load reads the log: the newest state, decoded by as many goroutines as there
-// are processors, and of the history only how much there is.
+// are processors, and of the history only how much there is. An engine is going to list
+// the oldest state, so load keeps the index of that.
 func (b *Backend) load(bounds journal.Bounds) error {
-	l := loading{backend: b, newest: map[string]uint64{}, started: b.clock.Now()}
+	l := loading{backend: b, places: map[string]int{}, started: b.clock.Now()}
 	err := b.file.journal.Read(context.Background(), b.name, func(v journal.View) error {
+		l.oldest = v.Bounds().Oldest()
 		l.total = 2 * int(v.Bounds().Last-v.Bounds().Trimmed)
-		if err := v.Scan(0, math.MaxUint64, l.index); err != nil {
+		if err := v.Scan(0, math.MaxUint64, l.follow); err != nil {
 			return err
 		}
-		l.total = max(l.total, l.done+len(l.newest))
 		return l.decodeAll(v)
 	})
 	if err != nil {
@@ -35,18 +35,28 @@ func (b *Backend) load(bounds journal.Bounds) error {
 
 type loading struct {
 	backend *Backend
-	// newest is the record of each object that exists.
-	newest  map[string]uint64
+	// oldest is the oldest revision whose state is known.
+	oldest uint64
+	// versions are of each key that there is or was, places where they are.
+	versions []versions
+	places   map[string]int
+	// order is that of the keys.
+	order   []int
 	started time.Time
 
 	done, total int
-	jobs        chan []stored
-	batch       []stored
 
-	mu          sync.Mutex // guards what the decoders find
-	objects     []loaded
+	mu          sync.Mutex // guards undecodable and failed while there are decoders
 	undecodable []*backend.UndecodableError
 	failed      error
+}
+
+// versions are the records of one key that count, zero if the object did not exist.
+type versions struct {
+	key string
+	// newest is in the newest state, past in the oldest.
+	newest, past uint64
+	loaded
 }
 
 // loaded is an object with its size.
@@ -64,76 +74,85 @@ func (l *loading) progress() {
 	}
 }
 
-// index follows each object through the log, to its newest record.
-func (l *loading) index(revision uint64, r journal.Record) (bool, error) {
+// follow follows each object through the log, to its newest record.
+func (l *loading) follow(revision uint64, r journal.Record) (bool, error) {
 	l.progress()
 	b := l.backend
 	b.history.add(revision, int64(r.Size()), l.started)
 	if r.Kind == journal.Emit {
 		return true, nil
 	}
-	last, exists := l.newest[string(r.Key)]
-	switch {
-	case exists && r.Prev != last:
+	at := l.versionsOf(r.Key)
+	switch last := at.newest; {
+	case last != 0 && r.Prev != last:
 		return false, b.corrupt(revision, fmt.Sprintf("%q does not continue its record of revision %d", r.Key, last))
-	case r.Kind == journal.Delete && !exists:
+	case r.Kind == journal.Delete && last == 0:
 		return false, b.corrupt(revision, fmt.Sprintf("%q is deleted, and did not exist", r.Key))
 	case r.Kind == journal.Delete:
-		delete(l.newest, string(r.Key))
+		at.newest = 0
 	default:
-		l.newest[string(r.Key)] = revision
+		at.newest = revision
+	}
+	if revision <= l.oldest {
+		at.past = at.newest
 	}
 	return true, nil
 }
 
-// loadRun is how many records a decoder is handed at once.
-const loadRun = 256
-
-// decodeAll decodes the newest records. The view is read by this goroutine alone;
-// the decoders get copies.
-func (l *loading) decodeAll(v journal.View) error {
-	l.jobs = make(chan []stored, runtime.GOMAXPROCS(0))
-	var decoders sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		decoders.Go(l.decode)
+// versionsOf returns the versions of a key, which are valid until the next call.
+func (l *loading) versionsOf(key []byte) *versions {
+	place, known := l.places[string(key)]
+	if !known {
+		place = len(l.versions)
+		l.versions = append(l.versions, versions{key: string(key)})
+		l.places[l.versions[place].key] = place
 	}
-	defer decoders.Wait()
-	defer close(l.jobs)
-	err := v.Scan(0, math.MaxUint64, func(revision uint64, r journal.Record) (bool, error) {
-		if r.Kind != journal.Put || l.newest[string(r.Key)] != revision {
-			return true, nil
-		}
-		l.progress()
-		if l.batch = append(l.batch, keep(revision, r)); len(l.batch) == loadRun {
-			l.jobs <- l.batch
-			l.batch = nil
-		}
-		return true, nil
-	})
-	if len(l.batch) > 0 {
-		l.jobs <- l.batch
-	}
-	return err
+	return &l.versions[place]
 }
 
-func (l *loading) decode() {
-	for batch := range l.jobs {
-		for _, s := range batch {
-			o, undecodable := l.backend.values.decode(s)
-			size, err := 0, error(nil)
-			if undecodable == nil && !o.Expires.IsZero() {
-				size, err = backend.Measure(&l.backend.values.schema, o)
-			}
-			l.mu.Lock()
-			l.objects = append(l.objects, loaded{o, size})
-			if undecodable != nil {
-				l.undecodable = append(l.undecodable, undecodable)
-			}
-			if l.failed == nil {
-				l.failed = err
-			}
-			l.mu.Unlock()
+// decodeAll decodes the newest records, and sorts the keys meanwhile.
+func (l *loading) decodeAll(v journal.View) error {
+	l.places = nil
+	d := &decoding{values: &l.backend.values, read: l.progress, done: l.decoded}
+	for place, at := range l.versions {
+		if at.newest != 0 {
+			d.records = append(d.records, wanted{at.newest, at.key, place})
 		}
+	}
+	slices.SortFunc(d.records, func(x, y wanted) int { return cmp.Compare(x.revision, y.revision) })
+	l.total = max(l.total, l.done+len(d.records))
+	var sorting sync.WaitGroup
+	sorting.Go(l.sort)
+	defer sorting.Wait()
+	return d.from(v)
+}
+
+// sort finds the order of the keys.
+func (l *loading) sort() {
+	l.order = make([]int, len(l.versions))
+	for i := range l.order {
+		l.order[i] = i
+	}
+	slices.SortFunc(l.order, func(x, y int) int { return compareStrings(l.versions[x].key, l.versions[y].key) })
+}
+
+// decoded takes an object.
+func (l *loading) decoded(w wanted, o *store.Object, undecodable *backend.UndecodableError) {
+	size, err := 0, error(nil)
+	if undecodable == nil && !o.Expires.IsZero() {
+		size, err = backend.Measure(&l.backend.values.schema, o)
+	}
+	l.versions[w.place].loaded = loaded{o, size}
+	if undecodable == nil && err == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if undecodable != nil {
+		l.undecodable = append(l.undecodable, undecodable)
+	}
+	if l.failed == nil {
+		l.failed = err
 	}
 }
 
@@ -149,13 +168,7 @@ func (l *loading) finish(bounds journal.Bounds) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	slices.SortFunc(l.objects, func(x, y loaded) int { return compareStrings(x.object.Key, y.object.Key) })
-	for _, o := range l.objects {
-		b.tree.Put(o.object)
-		if !o.object.Expires.IsZero() {
-			b.expiries.Add(o.object, o.size)
-		}
-	}
+	b.tree.Load(l.state())
 	if len(l.undecodable) > 0 {
 		b.undecodable = map[string]*backend.UndecodableError{}
 		for _, u := range l.undecodable {
@@ -166,5 +179,36 @@ func (l *loading) finish(bounds journal.Bounds) error {
 	b.floor, b.first = store.Revision(bounds.Floor), store.Revision(bounds.First)
 	b.history.drop(uint64(b.oldest()))
 	b.window.Reset(b.revision)
+	if l.oldest < bounds.Last {
+		b.remember(l.past())
+	}
 	return nil
+}
+
+// state returns the objects of the newest state in order, and adds those that expire to
+// the queue.
+func (l *loading) state() []*store.Object {
+	var objects []*store.Object
+	for _, place := range l.order {
+		o := l.versions[place].loaded
+		if o.object == nil {
+			continue
+		}
+		objects = append(objects, o.object)
+		if !o.object.Expires.IsZero() {
+			l.backend.expiries.Add(o.object, o.size)
+		}
+	}
+	return objects
+}
+
+// past returns the index of the oldest state.
+func (l *loading) past() *pastIndex {
+	index := &pastIndex{revision: store.Revision(l.oldest)}
+	for _, place := range l.order {
+		if at := &l.versions[place]; at.past != 0 {
+			index.keys, index.records = append(index.keys, at.key), append(index.records, at.past)
+		}
+	}
+	return index
 }

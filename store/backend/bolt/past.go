@@ -1,12 +1,14 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
@@ -18,7 +20,7 @@ import (
 type pastIndex struct {
 	revision store.Revision
 	keys     []string // in order
-	records  map[string]uint64
+	records  []uint64 // that of each key
 }
 
 // indexLife is how long an index is kept for the pages to come.
@@ -41,7 +43,7 @@ func (b *Backend) listPast(ctx context.Context, scan backend.Scan) (*backend.Lis
 		}
 		reader := &pastReader{view: v, backend: b, index: index}
 		page = backend.Page(scan, scan.Revision, reader.headers(scan))
-		return reader.fill(page)
+		return reader.fill(page, scan)
 	})
 	return page, err
 }
@@ -54,27 +56,35 @@ func (b *Backend) indexOf(v journal.View, at store.Revision) (*pastIndex, error)
 	if index != nil && index.revision == at && v.Bounds().Trimmed <= uint64(at) {
 		return index, nil
 	}
-	index = &pastIndex{revision: at, records: map[string]uint64{}}
+	records := map[string]uint64{}
 	err := v.Scan(0, uint64(at), func(revision uint64, r journal.Record) (bool, error) {
 		switch r.Kind {
 		case journal.Put:
-			index.records[string(r.Key)] = revision
+			records[string(r.Key)] = revision
 		case journal.Delete:
-			delete(index.records, string(r.Key))
+			delete(records, string(r.Key))
 		}
 		return true, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	index.keys = slices.Sorted(maps.Keys(index.records))
+	index = &pastIndex{revision: at, keys: slices.Sorted(maps.Keys(records))}
+	for _, key := range index.keys {
+		index.records = append(index.records, records[key])
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.closed {
-		b.index = index
-		b.forget.Set(b.clock.Now().Add(indexLife))
+		b.remember(index)
 	}
 	return index, nil
+}
+
+// remember keeps the index for a while. The caller holds the lock.
+func (b *Backend) remember(index *pastIndex) {
+	b.index = index
+	b.forget.Set(b.clock.Now().Add(indexLife))
 }
 
 // forgetIndex releases the index when the alarm rings.
@@ -120,40 +130,71 @@ func (r *pastReader) headers(scan backend.Scan) iter.Seq[*store.Object] {
 	}
 }
 
-// fill replaces the headers on a page by the objects.
-func (r *pastReader) fill(page *backend.List) error {
+// fill replaces the headers on a page by the objects: those that are still the newest
+// by the ones in the state, the others by what the file has.
+func (r *pastReader) fill(page *backend.List, scan backend.Scan) error {
 	now, err := r.backend.snapshot()
 	if err != nil {
 		return err
 	}
-	var undecodable []error
+	newest := newestOf(now.State, scan, page.Items)
+	var mu sync.Mutex // guards undecodable
+	var undecodable []*backend.UndecodableError
+	d := &decoding{values: &r.backend.values, done: func(w wanted, o *store.Object, unknown *backend.UndecodableError) {
+		store.ShareAttributes(o, newest[w.place])
+		page.Items[w.place] = o
+		if unknown != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			undecodable = append(undecodable, unknown)
+		}
+	}}
+	at := 0
 	for i, header := range page.Items {
-		revision := r.index.records[header.Key]
-		if o := now.State.Get(header.Key); o != nil && uint64(o.Revision) == revision && now.undecodable[o.Key] == nil {
+		if i == 0 {
+			at, _ = slices.BinarySearch(r.index.keys, header.Key)
+		}
+		for r.index.keys[at] != header.Key {
+			at++
+		}
+		revision := r.index.records[at]
+		if o := newest[i]; o != nil && uint64(o.Revision) == revision && now.undecodable[o.Key] == nil {
 			page.Items[i] = o
 			continue
 		}
-		o, unknown, err := r.backend.readObject(r.view, revision)
-		if err != nil {
-			return err
-		}
-		if unknown != nil && len(undecodable) < maxUndecodable {
-			undecodable = append(undecodable, unknown)
-		}
-		page.Items[i] = o
+		d.records = append(d.records, wanted{revision, header.Key, i})
 	}
-	return errors.Join(undecodable...)
+	slices.SortFunc(d.records, func(x, y wanted) int { return cmp.Compare(x.revision, y.revision) })
+	if err := d.from(r.view); err != nil {
+		return err
+	}
+	return joined(undecodable)
 }
 
-// readObject reads and decodes the record of a revision, which must be there.
-func (b *Backend) readObject(v journal.View, revision uint64) (*store.Object, *backend.UndecodableError, error) {
-	r, found, err := v.Get(revision)
-	if err == nil && !found {
-		err = b.corrupt(revision, "the record is missing")
+// newestOf returns the object in the state, or nil, for each header on a page.
+func newestOf(state *store.TreeView, scan backend.Scan, headers []*store.Object) []*store.Object {
+	newest := make([]*store.Object, len(headers))
+	i := 0
+	for o := range state.All(scan.Prefix, scan.After) {
+		for i < len(headers) && headers[i].Key < o.Key {
+			i++
+		}
+		if i == len(headers) {
+			break
+		}
+		if headers[i].Key == o.Key {
+			newest[i] = o
+		}
 	}
-	if err != nil {
-		return nil, nil, err
+	return newest
+}
+
+// joined returns the first of the errors, by key, as one.
+func joined(undecodable []*backend.UndecodableError) error {
+	slices.SortFunc(undecodable, func(x, y *backend.UndecodableError) int { return cmp.Compare(x.Key, y.Key) })
+	var all []error
+	for _, unknown := range undecodable[:min(len(undecodable), maxUndecodable)] {
+		all = append(all, unknown)
 	}
-	o, unknown := b.values.decode(keep(revision, r))
-	return o, unknown, nil
+	return errors.Join(all...)
 }

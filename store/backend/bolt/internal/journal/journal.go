@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"io"
+	"iter"
 	"time"
 )
 
@@ -121,6 +122,11 @@ type View interface {
 	// at most through, in order, until it fails or returns false. The record's
 	// bytes are valid only until the view's end.
 	Scan(after, through uint64, fn func(revision uint64, r Record) (more bool, err error)) error
+
+	// Pick calls fn with the records of these revisions, which must ascend, until it
+	// fails. A record that is missing is damage. The record's bytes are valid only until
+	// the view's end.
+	Pick(revisions iter.Seq[uint64], fn func(revision uint64, r Record) error) error
 
 	// Get returns the record with a revision, and whether there is one.
 	Get(revision uint64) (r Record, found bool, err error)

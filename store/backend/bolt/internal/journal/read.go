@@ -1,7 +1,9 @@
 package journal
 
 import (
+	"bytes"
 	"context"
+	"iter"
 
 	"go.etcd.io/bbolt"
 )
@@ -62,6 +64,52 @@ func (v *view) Scan(after, through uint64, fn func(uint64, Record) (bool, error)
 		}
 	}
 	return nil
+}
+
+// Pick calls fn with records that it finds one after the other.
+func (v *view) Pick(revisions iter.Seq[uint64], fn func(uint64, Record) error) error {
+	at := &picking{cursor: v.bucket.Cursor()}
+	n := 0
+	for revision := range revisions {
+		if n++; n%scanRun == 0 && v.ctx.Err() != nil {
+			return context.Cause(v.ctx)
+		}
+		if !at.advance(revisionKey(revision)) {
+			return &CorruptError{Path: v.file.path, Page: NoPage, Log: v.log, Revision: revision, What: "the record is missing"}
+		}
+		r, err := v.parse(revision, at.data)
+		if err != nil {
+			return err
+		}
+		if err := fn(revision, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// picking is a position in a log. Its cursor is at key, nil at first and at the end.
+type picking struct {
+	cursor    *bbolt.Cursor
+	key, data []byte
+}
+
+// maxSteps is how many records picking steps over to the next one, which is faster than
+// to look for it from the root, if it is near.
+const maxSteps = 16
+
+// advance moves to the record under key, and reports whether there is one.
+func (p *picking) advance(key []byte) bool {
+	for range maxSteps {
+		if p.key == nil || bytes.Compare(p.key, key) >= 0 {
+			break
+		}
+		p.key, p.data = p.cursor.Next()
+	}
+	if p.key == nil || bytes.Compare(p.key, key) < 0 {
+		p.key, p.data = p.cursor.Seek(key)
+	}
+	return bytes.Equal(p.key, key)
 }
 
 // Get returns one record.

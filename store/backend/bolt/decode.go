@@ -1,0 +1,136 @@
+package bolt
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// wanted is a record that is to be decoded.
+type wanted struct {
+	revision uint64
+	key      string
+	// place is where the object belongs, in terms of the caller.
+	place int
+}
+
+// decoding decodes records, many with as many goroutines as there are processors:
+//
+//	file ──▶ read: copies, in runs ──▶ decode ──▶ done
+//	            ▲                         │
+//	            └──── runs to reuse ──────┘
+//
+// Only the goroutine that has the view reads the file, whose pages may be damaged.
+type decoding struct {
+	values *values
+	// records are those to decode, in the order of their revisions.
+	records []wanted
+	// read is called before each record is read, by the caller's goroutine. Optional.
+	read func()
+	// done takes each object. It is called by several goroutines, in any order.
+	done func(w wanted, o *store.Object, undecodable *backend.UndecodableError)
+
+	full, empty chan *decodingRun
+}
+
+// decodingRun are records that are decoded by one goroutine.
+type decodingRun struct {
+	records []wanted
+	stored  []stored
+	bytes   []byte // of all values
+}
+
+const (
+	// maxRunRecords and maxRunBytes are where a run ends.
+	maxRunRecords = 256
+	maxRunBytes   = 1 << 20
+)
+
+// from decodes all records of a view, and returns when it is done.
+func (d *decoding) from(v journal.View) error {
+	decoders := min(runtime.GOMAXPROCS(0), (len(d.records)+maxRunRecords-1)/maxRunRecords)
+	if decoders <= 1 {
+		return d.alone(v)
+	}
+	d.full, d.empty = make(chan *decodingRun, decoders), make(chan *decodingRun, 2*decoders)
+	for range cap(d.empty) {
+		d.empty <- &decodingRun{}
+	}
+	var running sync.WaitGroup
+	for range decoders {
+		running.Go(d.decodeRuns)
+	}
+	defer running.Wait()
+	defer close(d.full)
+	run := <-d.empty
+	err := d.eachOf(v, func(w wanted, r journal.Record) {
+		if run.add(w, r); run.isFull() {
+			d.full <- run
+			run = <-d.empty
+		}
+	})
+	if err == nil {
+		d.full <- run
+	}
+	return err
+}
+
+// alone decodes in the caller's goroutine.
+func (d *decoding) alone(v journal.View) error {
+	return d.eachOf(v, func(w wanted, r journal.Record) { d.decode(w, keep(w.revision, r)) })
+}
+
+// eachOf calls fn with each record, which is valid until fn returns.
+func (d *decoding) eachOf(v journal.View, fn func(wanted, journal.Record)) error {
+	revisions := func(yield func(uint64) bool) {
+		for _, w := range d.records {
+			if d.read != nil {
+				d.read()
+			}
+			if !yield(w.revision) {
+				return
+			}
+		}
+	}
+	i := 0
+	return v.Pick(revisions, func(_ uint64, r journal.Record) error {
+		fn(d.records[i], r)
+		i++
+		return nil
+	})
+}
+
+// add copies a record into the run.
+func (run *decodingRun) add(w wanted, r journal.Record) {
+	start := len(run.bytes)
+	run.bytes = append(run.bytes, r.Value...)
+	r.Key, r.Value = nil, run.bytes[start:len(run.bytes):len(run.bytes)]
+	run.records = append(run.records, w)
+	run.stored = append(run.stored, stored{revision: w.revision, key: w.key, record: r})
+}
+
+func (run *decodingRun) isFull() bool {
+	return len(run.records) == maxRunRecords || len(run.bytes) >= maxRunBytes
+}
+
+// decodeRuns decodes until there are no more runs. Codecs keep no bytes, so a run's are
+// used again.
+func (d *decoding) decodeRuns() {
+	for run := range d.full {
+		for i, s := range run.stored {
+			d.decode(run.records[i], s)
+		}
+		clear(run.records)
+		clear(run.stored)
+		run.records, run.stored, run.bytes = run.records[:0], run.stored[:0], run.bytes[:0]
+		d.empty <- run
+	}
+}
+
+func (d *decoding) decode(w wanted, s stored) {
+	o, undecodable := d.values.decode(s)
+	d.done(w, o, undecodable)
+}

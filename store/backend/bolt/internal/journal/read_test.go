@@ -1,0 +1,90 @@
+package journal_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// pick returns the values of records, by Pick.
+func (f *fixture) pick(ctx context.Context, revisions ...uint64) (values []string, err error) {
+	f.Helper()
+	err = f.Read(ctx, logName, func(v journal.View) error {
+		return v.Pick(slices.Values(revisions), func(revision uint64, r journal.Record) error {
+			require.Equal(f, revisions[len(values)], revision)
+			values = append(values, string(r.Value))
+			return nil
+		})
+	})
+	return values, err
+}
+
+func TestPick_FindsRecordsNearAndFar(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 100, 30, 100)
+	var all []string
+	var revisions []uint64
+	require.NoError(t, f.Read(f.ctx, logName, func(v journal.View) error {
+		return v.Scan(0, f.last, func(revision uint64, r journal.Record) (bool, error) {
+			all, revisions = append(all, string(r.Value)), append(revisions, revision)
+			return true, nil
+		})
+	}))
+	for _, step := range []int{1, 2, 15, 16, 17, 18, 100, 500} {
+		for first := range 3 {
+			var wanted []uint64
+			var values []string
+			for i := first; i < len(all); i += step {
+				wanted, values = append(wanted, revisions[i]), append(values, all[i])
+			}
+			found, err := f.pick(f.ctx, wanted...)
+			require.NoError(t, err)
+			require.Equal(t, values, found, "every %d from %d", step, first)
+		}
+	}
+	none, err := f.pick(f.ctx)
+	require.NoError(t, err)
+	require.Empty(t, none)
+}
+
+func TestPick_MissingRecordIsDamage(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	f.put("a", "2")
+	for _, missing := range []uint64{1, 4, 50} {
+		_, err := f.pick(f.ctx, missing)
+		var corrupt *journal.CorruptError
+		require.ErrorAs(t, err, &corrupt)
+		require.Equal(t, missing, corrupt.Revision)
+	}
+	values, err := f.pick(f.ctx, 2, 3, 4)
+	require.ErrorIs(t, err, journal.ErrCorrupt)
+	require.Equal(t, []string{"1", "2"}, values, "up to the one that is missing")
+}
+
+func TestPick_EndsWithItsContextAndItsCaller(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 40, 30, 10)
+	ctx, cancel := context.WithCancelCause(f.ctx)
+	enough := errors.New("enough")
+	var read int
+	err := f.Read(ctx, logName, func(v journal.View) error {
+		cancel(enough)
+		return v.Pick(func(yield func(uint64) bool) {
+			for revision := uint64(2); yield(revision); revision++ {
+				read++
+			}
+		}, func(uint64, journal.Record) error { return nil })
+	})
+	require.ErrorIs(t, err, enough)
+	require.Less(t, read, 300)
+	err = f.Read(f.ctx, logName, func(v journal.View) error {
+		return v.Pick(slices.Values([]uint64{2, 3}), func(uint64, journal.Record) error { return enough })
+	})
+	require.ErrorIs(t, err, enough)
+}

@@ -1,0 +1,64 @@
+package store
+
+import (
+	"maps"
+	"slices"
+)
+
+// Load puts objects. Into an empty tree, and if they are in the order of their keys
+// without repetition, that takes O(n) for them and each index, besides sorting the
+// values of the indexes; otherwise it is the same as a Put of each. It shares the
+// objects, but not the slice.
+func (t *Tree) Load(objects []*Object) {
+	if t.Len() > 0 || !ascending(objects) {
+		for _, o := range objects {
+			t.Put(o)
+		}
+		return
+	}
+	t.view = nil
+	for _, o := range objects {
+		t.items.Load(o.Key, o)
+	}
+	for i, a := range t.attributes {
+		for _, e := range entriesOf(a, objects) {
+			t.indexes[i].entries.Load(e)
+		}
+	}
+}
+
+// ascending reports whether each key is greater than the one before it.
+func ascending(objects []*Object) bool {
+	for i := 1; i < len(objects); i++ {
+		if objects[i-1].Key >= objects[i].Key {
+			return false
+		}
+	}
+	return true
+}
+
+// entriesOf returns the entries of an index on a, in order, of objects in the order of
+// their keys. It sorts values, which are usually few, and not entries: it counts the
+// entries of each value, and so knows the place of each.
+func entriesOf(a Attribute, objects []*Object) []entry[*Object] {
+	places := map[string]int{}
+	total := 0
+	for _, o := range objects {
+		if value, held := valueIn(a, o); held {
+			places[value]++
+			total++
+		}
+	}
+	next := 0
+	for _, value := range slices.Sorted(maps.Keys(places)) {
+		places[value], next = next, next+places[value]
+	}
+	entries := make([]entry[*Object], total)
+	for _, o := range objects {
+		if e, held := entryOf(a, o); held {
+			entries[places[e.value]] = e
+			places[e.value]++
+		}
+	}
+	return entries
+}
