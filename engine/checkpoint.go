@@ -35,8 +35,9 @@ type Checkpoint struct {
 }
 
 // Checkpoint returns the resume point after rev, such as [Watch.Revision] or that of
-// an event. It does not check that the revision exists. It may block as the backend
-// does.
+// an event. It does not check that the revision exists. The storage is the one that the
+// cache is of; before there is one, and without a cache, the backend is asked, and may
+// block.
 //
 // Errors: [ErrUnsupported] if the storage has no identity, [ErrEngineClosed], ctx's
 // error, or the backend's.
@@ -52,11 +53,16 @@ func (e *core) storeID(ctx context.Context) (string, error) {
 	if err := e.alive(); err != nil {
 		return "", err
 	}
+	if id := e.published.Load().StoreID; id != "" {
+		return id, nil
+	}
 	return backend.StoreID(ctx, e.storage.Backend())
 }
 
 // RevisionOf returns the revision of a checkpoint, for [WatchOptions].From, if it is of
-// this engine's storage. It may block as the backend does.
+// this engine's storage. It may block as Checkpoint does. If storage may be restored
+// between this call and the watch, take [Engine.Timeline] before both, and give it to
+// the watch.
 //
 // Errors: [ErrForeignCheckpoint], which is also an [ErrExpired], since the remedy is
 // the same: list, and watch from the list. Otherwise as for Checkpoint.

@@ -32,7 +32,7 @@ type engineCore interface {
 	remove(ctx context.Context, key string, opts DeleteOptions, validate backend.ValidateFunc) (*store.Object, error)
 	emit(ctx context.Context, draft *store.Object) (Revision, error)
 	get(ctx context.Context, key string, opts GetOptions) (*store.Object, error)
-	list(ctx context.Context, opts ListOptions) (*backend.List, error)
+	list(ctx context.Context, opts ListOptions) (*listed, error)
 	byIndex(ctx context.Context, index, value string) ([]*store.Object, error)
 	startWatch(ctx context.Context, opts WatchOptions, handle func(*watcher.Delivery)) (watchCore, error)
 	process(ctx context.Context, opts WatchOptions, policy ErrorPolicy, handle func(context.Context, store.Event) error) (watchCore, error)
@@ -47,6 +47,7 @@ type engineCore interface {
 	storageBelow() backend.Backend
 	guarded() backend.Backend
 	storeID(ctx context.Context) (string, error)
+	timelineNow(ctx context.Context) (Timeline, error)
 	drain(ctx context.Context) error
 	close() error
 	livenessOf() *liveness

@@ -9,7 +9,6 @@ import (
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
 )
 
 // Update is a step of [Follow]: a list, or the changes since the previous update.
@@ -37,6 +36,9 @@ type Update[T any] struct {
 //	start ─▶ list ─▶ Update.List ─▶ watch ─▶ Update.Events …
 //	                                  ▲        │
 //	                                  └─ ended ┘ Terminate, a failure of the engine
+//
+// Storage that was restored or replaced is another [Timeline]: the consumer then gets
+// a list, even if the storage has come to the same revision or a greater one.
 //
 // While the engine is not ready it retries, with growing pauses of up to a second.
 //
@@ -80,20 +82,13 @@ func Resume[T any](ctx context.Context, e *Engine[T], opts WatchOptions, reset f
 	if handle != nil {
 		untyped = eachEvent(handle)
 	}
-	return typedWatch[T](resume(ctx, e.core, opts.madeAt(0), nil, func(l *backend.List, _ error) { reset(typedList[T](l)) }, untyped))
-}
-
-func typedList[T any](l *backend.List) *List[T] {
-	if l == nil {
-		return nil
-	}
-	return &List[T]{l.Revision, store.AsObjects[Object[T]](l.Items), l.Continue, l.Remaining}
+	return typedWatch[T](resume(ctx, e.core, opts.madeAt(0), nil, func(l *listed, _ error) { reset(typedList[T](l)) }, untyped))
 }
 
 // resume is the untyped Resume. reset also gets the reason for the list, nil if the
 // consumer has no state. A non-nil why forces a list: the consumer's state is invalid
 // even if history seems to have its revision.
-func resume(ctx context.Context, e engineCore, opts WatchOptions, why error, reset func(l *backend.List, why error), handle func(*watcher.Delivery)) (watchCore, error) {
+func resume(ctx context.Context, e engineCore, opts WatchOptions, why error, reset func(l *listed, why error), handle func(*watcher.Delivery)) (watchCore, error) {
 	if opts.InitialState || opts.Last != 0 {
 		return nil, fmt.Errorf("%w: InitialState or Last is set, but a consumer that resumes starts with a list; leave them out", ErrInvalidWatch)
 	}
@@ -104,10 +99,10 @@ func resume(ctx context.Context, e engineCore, opts WatchOptions, why error, res
 				return nil, err
 			}
 			reset(l, why)
-			opts.From = l.Revision
+			opts.From, opts.Timeline = l.Revision, l.timeline
 		}
 		var w watchCore
-		if why = reach(ctx, e, opts.From); why == nil {
+		if why = reach(ctx, e, opts); why == nil {
 			w, why = e.startWatch(ctx, opts, handle)
 		}
 		if !errors.Is(why, ErrExpired) && !errors.Is(why, ErrFuture) {
@@ -117,17 +112,27 @@ func resume(ctx context.Context, e engineCore, opts WatchOptions, why error, res
 }
 
 // reach waits until the cache has reached the consumer's revision, since a watch from
-// it would wait forever if storage has gone back in time.
-func reach(ctx context.Context, e engineCore, from Revision) error {
-	if from <= e.newest() {
+// it would wait forever if storage has gone back in time. That of another timeline is
+// not waited for.
+func reach(ctx context.Context, e engineCore, opts WatchOptions) error {
+	if opts.From <= e.newest() {
 		return nil
 	}
-	return e.waitFor(ctx, from)
+	if opts.Timeline.known {
+		now, err := e.timelineNow(ctx)
+		if err == nil && now != opts.Timeline {
+			err = &ExpiredError{Requested: opts.From, Oldest: e.newest()}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return e.waitFor(ctx, opts.From)
 }
 
 // relist lists what opts select, not older than opts.From. If the cache does not reach
 // that, storage may have gone back in time: then it lists the newest state.
-func relist(ctx context.Context, e engineCore, opts WatchOptions) (*backend.List, error) {
+func relist(ctx context.Context, e engineCore, opts WatchOptions) (*listed, error) {
 	what := ListOptions{
 		Key: opts.Key, Prefix: opts.Prefix, Labels: opts.Labels, Fields: opts.Fields,
 		LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector,
@@ -144,7 +149,7 @@ type following struct {
 	engine engineCore
 	opts   WatchOptions // From is the consumer's revision
 	watch  watchCore    // nil while there is none
-	list   *backend.List
+	list   *listed
 	// expired is why the consumer's state is invalid, nil if it is valid. cause is
 	// why the previous watch ended, or could not be opened, for the next update.
 	expired, cause error
@@ -152,7 +157,7 @@ type following struct {
 
 // update is the untyped [Update].
 type update struct {
-	list     *backend.List
+	list     *listed
 	events   []store.Event
 	revision Revision
 	cause    error
@@ -219,14 +224,16 @@ const (
 
 // open opens a watch at the consumer's revision, and retries while that may help.
 func (f *following) open(ctx context.Context) (err error) {
-	reset := func(l *backend.List, why error) {
-		f.list, f.expired, f.opts.From = l, nil, l.Revision
+	reset := func(l *listed, why error) {
+		f.list, f.expired, f.opts.From, f.opts.Timeline = l, nil, l.Revision, l.timeline
 		if f.cause == nil {
 			f.cause = why
 		}
 	}
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		f.watch, err = resume(ctx, f.engine, f.opts, f.expired, reset, nil)
+		if err = f.remember(ctx); err == nil {
+			f.watch, err = resume(ctx, f.engine, f.opts, f.expired, reset, nil)
+		}
 		switch {
 		case err == nil:
 			return nil
@@ -240,6 +247,15 @@ func (f *following) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
+}
+
+// remember notes which history the consumer's revision is of, if it came without: the
+// watches to come continue that one or expire.
+func (f *following) remember(ctx context.Context) (err error) {
+	if f.opts.From > 0 && !f.opts.Timeline.known {
+		f.opts.Timeline, err = f.engine.timelineNow(ctx)
+	}
+	return err
 }
 
 // isFinal reports whether retrying to open a watch is useless.

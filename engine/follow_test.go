@@ -141,7 +141,7 @@ func TestFollow_ListsTheNewestOfStorageThatWentBack(t *testing.T) {
 	f.pass(10 * time.Second)
 	f.put("b", "web", 1)
 	f.within(time.Minute)
-	requireUpdates(t, all, "list@2: b=1 since too large revision")
+	requireUpdates(t, all, "list@2: b=1 since too old revision")
 	up, err, _ = next()
 	require.NoError(t, err)
 	require.Equal(t, "list@2: b=1 since too old revision", textOf(up))

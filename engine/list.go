@@ -63,15 +63,25 @@ type ListOptions struct {
 // [ErrEngineClosed], ctx's cause, or the backend's error.
 func (e *Engine[T]) List(ctx context.Context, opts ListOptions) (*List[T], error) {
 	page, err := e.core.list(ctx, opts)
-	if err != nil {
-		return nil, err
-	}
-	return &List[T]{page.Revision, store.AsObjects[Object[T]](page.Items), page.Continue, page.Remaining}, nil
+	return typedList[T](page), err
 }
 
-// list is the untyped List. A page of the engine may have an unknown number
-// of objects after it, as [List].Remaining says.
-func (e *core) list(ctx context.Context, opts ListOptions) (*backend.List, error) {
+// listed is a page, and the history that it is of. It may have an unknown number of
+// objects after it, as [List].Remaining says.
+type listed struct {
+	backend.List
+	timeline Timeline
+}
+
+func typedList[T any](l *listed) *List[T] {
+	if l == nil {
+		return nil
+	}
+	return &List[T]{l.Revision, store.AsObjects[Object[T]](l.Items), l.Continue, l.Remaining, l.timeline}
+}
+
+// list is the untyped List.
+func (e *core) list(ctx context.Context, opts ListOptions) (*listed, error) {
 	if err := e.alive(); err != nil {
 		return nil, err
 	}

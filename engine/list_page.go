@@ -8,14 +8,14 @@ import (
 )
 
 // listSnapshot reads one page of snap.
-func listSnapshot(snap *store.Snapshot, q query) *backend.List {
-	list := &backend.List{Revision: snap.Revision, Items: []*store.Object{}}
+func listSnapshot(snap *store.Snapshot, q query) *listed {
+	list := &listed{backend.List{Revision: snap.Revision, Items: []*store.Object{}}, timelineOf(snap.Timeline())}
 	if q.filter.Everything() && q.limit == 0 && q.after == "" {
 		list.Items = snap.State.AppendTo(make([]*store.Object, 0, snap.State.Len()), "")
 		return list
 	}
 	for o := range store.Select(snap.State, q.filter, q.after) {
-		if !addTo(list, o, q) {
+		if !addTo(&list.List, o, q) {
 			break
 		}
 	}
@@ -45,17 +45,22 @@ func addTo(l *backend.List, o *store.Object, q query) bool {
 const selectorPage = 1000
 
 // listBackend reads one page from the backend, which knows no selectors: with
-// one, pages are read until enough matched.
-func (e *core) listBackend(ctx context.Context, q query) (*backend.List, error) {
+// one, pages are read until enough matched. The timeline is that of before the first:
+// if storage was replaced since, no watch continues the list.
+func (e *core) listBackend(ctx context.Context, q query) (*listed, error) {
 	opts := q.backendOptions()
-	list := &backend.List{Items: []*store.Object{}}
+	timeline, err := e.storageTimeline(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := &listed{backend.List{Items: []*store.Object{}}, timelineOf(timeline)}
 	for full := false; !full; {
 		page, err := e.storage.List(ctx, opts)
 		if err != nil {
 			return nil, err
 		}
 		list.Revision = page.Revision
-		full = addPage(list, page, q)
+		full = addPage(&list.List, page, q)
 		opts.Continue, opts.Revision = page.Continue, 0
 	}
 	if q.read.mode == notOlderThan && list.Revision < q.read.revision {

@@ -78,6 +78,8 @@ type List[T any] struct {
 	// Remaining is the number of objects after this page, -1 if a selector makes
 	// that unknown.
 	Remaining int
+	// Timeline is the history that Revision belongs to.
+	Timeline Timeline
 }
 
 // The core uses an Object as its header, a [store.Object], and an Event as a

@@ -81,9 +81,11 @@ func TestOptions_NeedOneImport(t *testing.T) {
 	defer func() { require.NoError(t, e.Close()) }()
 	o, err := e.Create(t.Context(), pod{Name: "a", App: "web"})
 	require.NoError(t, err)
+	now, err := e.Timeline(t.Context())
+	require.NoError(t, err)
 	watched := engine.WatchOptions{
 		Labels: "app=web", Fields: "n=0", LabelSelector: labels.Everything(), FieldSelector: fields.Everything(),
-		From: o.Revision, InitialState: true, Linearizable: true, Bookmarks: true,
+		From: o.Revision, Timeline: now, InitialState: true, Linearizable: true, Bookmarks: true,
 		Policy: engine.Conflate, Buffer: 10, Timeout: time.Minute, OnPool: true, Name: "all options",
 	}
 	w, err := e.Watch(t.Context(), watched)

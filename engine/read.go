@@ -167,5 +167,5 @@ func (e *core) stateAt(ctx context.Context, rev Revision, wait bool) (*store.Sna
 	if err != nil {
 		return nil, err
 	}
-	return &store.Snapshot{Revision: rev, State: state}, nil
+	return &store.Snapshot{Revision: rev, State: state, StoreID: snap.StoreID, Epoch: snap.Epoch}, nil
 }

@@ -230,7 +230,7 @@ func requireNothingListed(t *testing.T, e *engine.Engine[pod], s selection, at e
 			opts.Read, opts.Limit = read, limit
 			l, err := e.List(t.Context(), opts)
 			require.NoError(t, err)
-			require.Equal(t, &engine.List[pod]{Revision: at, Items: []*engine.Object[pod]{}}, l, "%v, limit %d", read, limit)
+			require.Equal(t, &engine.List[pod]{Revision: at, Items: []*engine.Object[pod]{}, Timeline: l.Timeline}, l, "%v, limit %d", read, limit)
 		}
 	}
 }

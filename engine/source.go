@@ -137,26 +137,6 @@ func (s source) StoreID(ctx context.Context) (string, error) {
 	return t.String(), err
 }
 
-// timeline returns that of the cache's revisions: before the first list, of storage
-// itself.
-func (e *core) timeline(ctx context.Context) (store.Timeline, error) {
-	snap := e.published.Load()
-	if snap.Generation > 0 {
-		return snap.Timeline(), nil
-	}
-	id, err := e.knownStoreID(ctx)
-	return store.Timeline{StoreID: id, Epoch: snap.Epoch}, err
-}
-
-// knownStoreID returns the storage's identity, empty if it has none.
-func (e *core) knownStoreID(ctx context.Context) (string, error) {
-	id, err := backend.StoreID(ctx, e.storage.Backend())
-	if errors.Is(err, ErrUnsupported) {
-		return "", nil
-	}
-	return id, err
-}
-
 // aim returns the revision that a list must have reached: rev, or for zero the newest.
 func (s source) aim(ctx context.Context, rev Revision) (Revision, error) {
 	if rev > 0 {

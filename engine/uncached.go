@@ -98,6 +98,12 @@ func (u *uncachedWatch) open(ctx context.Context, opts WatchOptions, options wat
 	u.source, err = storage.Backend().Watch(ctx, backend.WatchOptions{
 		Prefix: cmp.Or(options.Filter.Key(), options.Filter.Prefix()), From: from, Notify: u.pullSoon,
 	})
+	if err != nil {
+		return err
+	}
+	if err = u.engine.continues(ctx, opts); err != nil {
+		u.source.Close()
+	}
 	return err
 }
 

@@ -36,6 +36,10 @@ type WatchOptions struct {
 	// [Watch.Revision]. If it is in the future, events up to it are left out. Zero
 	// starts now, or with InitialState.
 	From Revision
+	// Timeline, if known, is that of From, as [List].Timeline gives it: if storage was
+	// restored or replaced since, the watch fails with [ErrExpired], even if From is a
+	// revision of the present storage, too. Leave it out without From.
+	Timeline Timeline
 	// InitialState starts with the current state as Added events marked [Initial].
 	// With From, the state is at least as new as that.
 	InitialState bool
@@ -85,6 +89,8 @@ func (o *WatchOptions) validate() error {
 		return invalid("Last", "is negative; give the number of events to start with, or zero")
 	case o.Last > 0 && (o.From > 0 || o.InitialState):
 		return invalid("Last", "cannot be combined with From or InitialState; choose one start")
+	case o.Timeline.known && o.From == 0:
+		return invalid("Timeline", "is given without From; give both, as a list has them")
 	case o.Buffer < 0:
 		return invalid("Buffer", "is negative; give a number of events, or zero for the default")
 	case o.Timeout < 0:
@@ -100,8 +106,8 @@ func (o *WatchOptions) validate() error {
 // Watch blocks until the cache can serve it.
 //
 // Errors: [ErrInvalidWatch], [ErrInvalidSelector], [ErrInvalidKey],
-// [ErrExpired] if From is no longer in the window (list again and watch from
-// the list's revision), [ErrFuture] if InitialState with From is not reached in
+// [ErrExpired] if From is no longer in the window, or is not of Timeline (list again and
+// watch from the list's revision), [ErrFuture] if InitialState with From is not reached in
 // time, [ErrNotReady] if the backend cannot be reached, [ErrWatchNotStarted] if the
 // engine failed meanwhile, [ErrEngineClosed], ctx's cause.
 func (e *Engine[T]) Watch(ctx context.Context, opts WatchOptions) (*Watch[T], error) {
@@ -175,7 +181,7 @@ func (e *core) watch(ctx context.Context, opts WatchOptions, to consumer) (*watc
 		return nil, err
 	}
 	w, reply := newWatch(&e.feed, options, to), make(chan error, 1)
-	e.parts.cache.Register(watchcache.Register{Watch: w, Reply: reply})
+	e.parts.cache.Register(watchcache.Register{Watch: w, Timeline: opts.Timeline.expected(), Reply: reply})
 	return w, e.begun(ctx, w, reply)
 }
 

@@ -35,6 +35,7 @@ type reads interface {
 	list(ctx context.Context, opts engine.ListOptions) (*objects, error)
 	watch(ctx context.Context, opts engine.WatchOptions) (events, error)
 	waitFor(ctx context.Context, rev engine.Revision) error
+	timeline(ctx context.Context) (engine.Timeline, error)
 	stats() engine.Stats
 	revision() engine.Revision
 }
@@ -45,6 +46,7 @@ type objects struct {
 	revision  engine.Revision
 	next      string
 	remaining int
+	timeline  engine.Timeline
 }
 
 // events are a running watch.
@@ -68,7 +70,7 @@ func (r typedReads[T]) list(ctx context.Context, opts engine.ListOptions) (*obje
 	if err != nil {
 		return nil, err
 	}
-	return &objects{store.Headers(l.Items), l.Revision, l.Continue, l.Remaining}, nil
+	return &objects{store.Headers(l.Items), l.Revision, l.Continue, l.Remaining, l.Timeline}, nil
 }
 
 func (r typedReads[T]) watch(ctx context.Context, opts engine.WatchOptions) (events, error) {
@@ -81,6 +83,10 @@ func (r typedReads[T]) watch(ctx context.Context, opts engine.WatchOptions) (eve
 
 func (r typedReads[T]) waitFor(ctx context.Context, rev engine.Revision) error {
 	return r.of.WaitFor(ctx, rev)
+}
+
+func (r typedReads[T]) timeline(ctx context.Context) (engine.Timeline, error) {
+	return r.of.Timeline(ctx)
 }
 
 func (r typedReads[T]) stats() engine.Stats       { return r.of.Stats() }

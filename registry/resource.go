@@ -23,6 +23,8 @@ type Resource interface {
 	Watch(ctx context.Context, opts engine.WatchOptions) (Stream, error)
 	// WaitFor blocks until reads see the revision.
 	WaitFor(ctx context.Context, rev engine.Revision) error
+	// Timeline returns the history that revisions belong to now.
+	Timeline(ctx context.Context) (engine.Timeline, error)
 	// Create stores the object that body is the JSON of.
 	Create(ctx context.Context, namespace string, body []byte, opts WriteOptions) (Item, error)
 	// Update replaces the object under key by the one that change returns the JSON
@@ -67,6 +69,12 @@ type ColumnInfo struct {
 	Priority                        int
 }
 
+// StorageHeader is the header in which a server tells, with each list and with each
+// watch that continues a revision, which storage the revisions are of: the path-escaped
+// [engine.Timeline.Store]. It is left out if the storage has no identity. Clients of the
+// Kubernetes API ignore it; a replica notices by it that the origin was restored.
+const StorageHeader = "Watchmill-Storage"
+
 // Page is a page of a list.
 type Page struct {
 	objects  []*store.Object
@@ -76,6 +84,8 @@ type Page struct {
 	Continue string
 	// Remaining is the number of objects after this page, -1 if unknown.
 	Remaining int
+	// Timeline is the history that Revision belongs to.
+	Timeline engine.Timeline
 }
 
 // Len returns the number of items.
@@ -143,7 +153,7 @@ func (r *resource) List(ctx context.Context, opts engine.ListOptions) (Page, err
 	if err != nil {
 		return Page{}, err
 	}
-	return Page{objects: l.items, of: r.form, Revision: l.revision, Continue: l.next, Remaining: l.remaining}, nil
+	return Page{objects: l.items, of: r.form, Revision: l.revision, Continue: l.next, Remaining: l.remaining, Timeline: l.timeline}, nil
 }
 
 func (r *resource) Watch(ctx context.Context, opts engine.WatchOptions) (Stream, error) {
@@ -156,6 +166,10 @@ func (r *resource) Watch(ctx context.Context, opts engine.WatchOptions) (Stream,
 
 func (r *resource) WaitFor(ctx context.Context, rev engine.Revision) error {
 	return r.engine.waitFor(ctx, rev)
+}
+
+func (r *resource) Timeline(ctx context.Context) (engine.Timeline, error) {
+	return r.engine.timeline(ctx)
 }
 
 func (r *resource) Stats() engine.Stats { return r.engine.stats() }

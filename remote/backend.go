@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,9 @@ type Backend struct {
 	kind   registry.Kind
 	// client is for requests, watches for watches.
 	client, watches *http.Client
+	// storage is the identity that the last list or watch told, "" for none; nil
+	// before the first.
+	storage atomic.Pointer[string]
 
 	mu      sync.Mutex
 	closed  bool
@@ -36,6 +40,7 @@ type Backend struct {
 
 var (
 	_ backend.Backend         = (*Backend)(nil)
+	_ backend.Identifier      = (*Backend)(nil)
 	_ registry.Forwarder      = (*Backend)(nil)
 	_ registry.ApplyForwarder = (*Backend)(nil)
 )
@@ -127,11 +132,18 @@ func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 	if err := b.open(); err != nil {
 		return 0, err
 	}
+	rev, _, err := b.newest(ctx)
+	return rev, err
+}
+
+// newest returns the newest revision and the identity of its storage.
+func (b *Backend) newest(ctx context.Context) (rev store.Revision, storage string, err error) {
 	page, err := b.page(ctx, b.collection(""), url.Values{"limit": {"1"}})
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	return revisionOf(page.Metadata.ResourceVersion)
+	rev, err = revisionOf(page.Metadata.ResourceVersion)
+	return rev, page.storage, err
 }
 
 // Compact fails with [store.ErrUnsupported].
@@ -233,17 +245,19 @@ func (b *Backend) selectors(q url.Values) {
 type wirePage struct {
 	Metadata metav1.ListMeta
 	Items    []json.RawMessage
+	// storage identifies the server's storage, "" if it does not tell.
+	storage string
 }
 
 // page asks for a page.
 func (b *Backend) page(ctx context.Context, r *request, query url.Values) (*wirePage, error) {
 	b.selectors(query)
 	r.query = query
-	body, _, _, err := b.do(ctx, r)
+	body, header, _, err := b.do(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	p := new(wirePage)
+	p := &wirePage{storage: b.storageOf(header)}
 	if err := json.Unmarshal(body, p); err != nil {
 		return nil, fmt.Errorf("%s: the server's list does not parse: %w", b.config.URL, err)
 	}

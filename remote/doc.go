@@ -21,6 +21,15 @@
 // A [Backend] has one goroutine for each watch. What a watch reads ahead is bounded by
 // [Config].Buffer; then it stops reading, and the origin sees a slow client.
 //
+// # An origin that was restored
+//
+// A server of this module tells which storage it has, with each list and each watch
+// ([registry.StorageHeader]); [Backend.StoreID] returns it. So a replica lists again, and
+// refuses checkpoints of before, when the storage of its origin was restored from a
+// copy or replaced, also if that has come to the same revision or a greater one. Of a
+// server that does not tell, as the Kubernetes API server, it is noticed only if the
+// revision is lower than before.
+//
 // # What a replica is not told
 //
 // The protocol says less than storage in the process does:

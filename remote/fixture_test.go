@@ -200,19 +200,34 @@ func newProxy(t *testing.T, target string) *proxy {
 
 func (p *proxy) pass(in net.Conn) {
 	defer in.Close()
-	out, err := net.Dial("tcp", p.target)
+	p.mu.Lock()
+	target := p.target
+	p.mu.Unlock()
+	out, err := net.Dial("tcp", target)
 	if err != nil {
 		return
 	}
 	defer out.Close()
 	p.add(in)
+	defer p.remove(in)
 	var both sync.WaitGroup
 	both.Go(func() { _, _ = io.Copy(out, in); out.Close() })
 	both.Go(func() { _, _ = io.Copy(in, out); in.Close() })
 	both.Wait()
+}
+
+func (p *proxy) remove(c net.Conn) {
 	p.mu.Lock()
-	delete(p.conns, in)
+	defer p.mu.Unlock()
+	delete(p.conns, c)
+}
+
+// turn has connections from now on lead to another server, and cuts those there are.
+func (p *proxy) turn(target string) {
+	p.mu.Lock()
+	p.target = target[len("http://"):]
 	p.mu.Unlock()
+	p.cut()
 }
 
 func (p *proxy) add(c net.Conn) {

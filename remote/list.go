@@ -18,8 +18,14 @@ const tokenMark = "remote:"
 
 // List returns objects in the server's order, which is that of keys.
 func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	list, _, err := b.list(ctx, opts)
+	return list, err
+}
+
+// list also returns the identity of the storage, "" if the server does not tell.
+func (b *Backend) list(ctx context.Context, opts backend.ListOptions) (l *backend.List, storage string, err error) {
 	if err := b.open(); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	token, continued := strings.CutPrefix(opts.Continue, tokenMark)
 	if continued {
@@ -27,7 +33,7 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	}
 	scan, err := opts.Scan()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if scan.After != "" {
 		return b.listBehind(ctx, scan)
@@ -45,9 +51,10 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	}
 	page, err := b.page(ctx, b.collection(scan.Prefix), query)
 	if err != nil {
-		return nil, listError(err, scan.Revision, continued)
+		return nil, "", listError(err, scan.Revision, continued)
 	}
-	return b.listOf(page, scan.Prefix)
+	l, err = b.listOf(page, scan.Prefix)
+	return l, page.storage, err
 }
 
 // listOf decodes a page.
@@ -76,10 +83,10 @@ func (b *Backend) listOf(page *wirePage, prefix string) (*backend.List, error) {
 }
 
 // listBehind lists everything at the revision, and drops what is not behind the key.
-func (b *Backend) listBehind(ctx context.Context, scan backend.Scan) (*backend.List, error) {
-	all, err := b.List(ctx, backend.ListOptions{Prefix: scan.Prefix, Revision: scan.Revision})
+func (b *Backend) listBehind(ctx context.Context, scan backend.Scan) (all *backend.List, storage string, err error) {
+	all, storage, err = b.list(ctx, backend.ListOptions{Prefix: scan.Prefix, Revision: scan.Revision})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	behind := all.Items[:0]
 	for _, o := range all.Items {
@@ -92,7 +99,7 @@ func (b *Backend) listBehind(ctx context.Context, scan backend.Scan) (*backend.L
 		all.Items, all.Remaining = behind[:scan.Limit], len(behind)-scan.Limit
 		all.Continue = backend.Token{Revision: all.Revision, Start: behind[scan.Limit-1].Key}.Encode()
 	}
-	return all, nil
+	return all, storage, nil
 }
 
 // listError returns the error of a list as backends have it.

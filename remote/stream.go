@@ -33,6 +33,8 @@ type stream struct {
 	cancel context.CancelFunc
 	// through is the revision after which the next connection begins.
 	through store.Revision
+	// storage identifies the storage that through is of; "" if that is unknown.
+	storage string
 	// pause is how long to wait before the next connection.
 	pause time.Duration
 	// known are the objects as they were last, for events that say what was before;
@@ -42,8 +44,11 @@ type stream struct {
 
 // remember lists what there is at a revision: without a limit a list is one page.
 func (s *stream) remember(ctx context.Context, prefix string, at store.Revision) error {
-	list, err := s.backend.List(ctx, backend.ListOptions{Prefix: prefix, Revision: at})
+	list, storage, err := s.backend.list(ctx, backend.ListOptions{Prefix: prefix, Revision: at})
 	if err != nil {
+		return err
+	}
+	if err := s.sameStorage(storage); err != nil {
 		return err
 	}
 	s.known = make(map[string]*store.Object, len(list.Items))
@@ -71,6 +76,10 @@ func (s *stream) connect(ctx context.Context) error {
 		return err
 	}
 	s.body = resp.Body
+	if err := s.sameStorage(s.backend.storageOf(resp.Header)); err != nil {
+		s.hangUp()
+		return err
+	}
 	return nil
 }
 
@@ -122,8 +131,9 @@ func (s *stream) wait(ctx context.Context, err error) error {
 	pause := s.pause/2 + rand.N(s.pause/2+1)
 	var status *StatusError
 	var frame *FrameError
+	var replaced *StorageError
 	switch {
-	case errors.As(err, &frame):
+	case errors.As(err, &frame), errors.As(err, &replaced):
 		return err
 	case errors.As(err, &status):
 		if !status.passing() || errors.Is(err, store.ErrFuture) {

@@ -52,14 +52,14 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	if err := errors.Join(b.open(), opts.Validate()); err != nil {
 		return nil, err
 	}
-	from := opts.From
+	from, storage := opts.From, ""
 	if from == 0 {
 		var err error
-		if from, err = b.Revision(ctx); err != nil {
+		if from, storage, err = b.newest(ctx); err != nil {
 			return nil, err
 		}
 	}
-	s := &stream{backend: b, request: b.collection(opts.Prefix), through: from, pause: b.config.MinPause}
+	s := &stream{backend: b, request: b.collection(opts.Prefix), through: from, storage: storage, pause: b.config.MinPause}
 	if !opts.NoPrev {
 		if err := s.remember(ctx, opts.Prefix, from); err != nil {
 			return nil, err

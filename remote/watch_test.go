@@ -339,8 +339,6 @@ func TestBackend_RefusesWhatTheProtocolHasNot(t *testing.T) {
 	require.Equal(t, o.Revision, draft.Revision)
 	_, err = b.Put(t.Context(), draft, nil, backend.PutOptions{TTL: time.Minute})
 	require.ErrorIs(t, err, store.ErrUnsupported)
-	_, err = backend.StoreID(t.Context(), b)
-	require.ErrorIs(t, err, store.ErrUnsupported)
 	_, err = b.Get(t.Context(), "../etc")
 	require.ErrorIs(t, err, store.ErrInvalidKey)
 }

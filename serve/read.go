@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,12 +93,20 @@ func (c *call) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.tellStorage(page.Timeline)
 	meta := metav1.ListMeta{ResourceVersion: page.Revision.String(), Continue: sealToken(page.Continue, o.fingerprint(c))}
 	if page.Continue != "" && page.Remaining >= 0 {
 		remaining := int64(page.Remaining)
 		meta.RemainingItemCount = &remaining
 	}
 	return c.writeList(&page, meta)
+}
+
+// tellStorage says in the answer's header which storage its revision is of.
+func (c *call) tellStorage(of engine.Timeline) {
+	if id := of.Store(); id != "" {
+		c.w.Header().Set(registry.StorageHeader, url.PathEscape(id))
+	}
 }
 
 // extendEvery is how many items of a list are written under one deadline.

@@ -92,6 +92,12 @@ func (c *call) startWatch(ctx context.Context) (*watching, error) {
 			return nil, err
 		}
 	}
+	if opts.From > 0 && !opts.InitialState {
+		if opts.Timeline, err = c.resource.Timeline(ctx); err != nil {
+			return nil, err
+		}
+		c.tellStorage(opts.Timeline)
+	}
 	w.stream, err = c.resource.Watch(ctx, opts)
 	return w, err
 }
