@@ -95,6 +95,61 @@ func TestCarry_ThatPanicsFailsTheWrite(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrNotFound)
 }
 
+// A message carries what its publisher's context has to each subscriber, also to one
+// that is replayed it.
+func TestCarry_FromAPublisherToItsSubscribers(t *testing.T) {
+	topic := engine.NewTopicCarrying(engine.TopicOptions{Replay: 10}, tracedConfig().Carry)
+	defer func() { require.NoError(t, topic.Close()) }()
+	live, err := topic.Watch(t.Context(), engine.SubscribeOptions{})
+	require.NoError(t, err)
+	for _, trace := range []string{"first", "second"} {
+		_, err := topic.Publish(context.WithValue(t.Context(), traceKey{}, trace), traced{Name: "a", Trace: "of before"})
+		require.NoError(t, err)
+	}
+	replayed, err := topic.Watch(t.Context(), engine.SubscribeOptions{Last: 2})
+	require.NoError(t, err)
+	for _, w := range []*engine.Watch[traced]{live, replayed} {
+		var seen []string
+		for ev, err := range w.Events() {
+			require.NoError(t, err)
+			if seen = append(seen, ev.Object.Value.Trace); len(seen) == 2 {
+				break
+			}
+		}
+		require.Equal(t, []string{"first", "second"}, seen)
+	}
+}
+
+func TestCarry_ThatPanicsFailsThePublish(t *testing.T) {
+	topic := engine.NewTopicCarrying(engine.TopicOptions{}, func(context.Context, int) int { panic("no trace") })
+	defer func() { require.NoError(t, topic.Close()) }()
+	_, err := topic.Publish(t.Context(), 1)
+	var panicked *usercode.PanicError
+	require.ErrorAs(t, err, &panicked)
+	require.Equal(t, "Config.Carry", panicked.Func)
+}
+
+// A message carries the trace that it is published in.
+func ExampleNewTopicCarrying() {
+	type spanKey struct{}
+	type Mail struct{ To, Trace string }
+	mails := engine.NewTopicCarrying(engine.TopicOptions{}, func(ctx context.Context, m Mail) Mail {
+		m.Trace, _ = ctx.Value(spanKey{}).(string) // OpenTelemetry: inject
+		return m
+	})
+	defer mails.Close()
+	sent := make(chan struct{})
+	_, err := mails.Subscribe(context.Background(), func(m Mail) {
+		defer close(sent)
+		fmt.Println("mail to", m.To, "in", m.Trace)
+	})
+	must(err)
+	_, err = mails.Publish(context.WithValue(context.Background(), spanKey{}, "order 7"), Mail{To: "ann"})
+	must(err)
+	<-sent
+	// Output: mail to ann in order 7
+}
+
 // endings are Metrics that count the ends of watches, by engine.
 type endings struct {
 	ages

@@ -98,8 +98,14 @@ func NewTopic[T any]() *Topic[T] { return NewTopicWith[T](TopicOptions{}) }
 // NewTopicWith is NewTopic with options. If the options are wrong, or the host is
 // closed, every Publish and subscription fails with a [*ConfigError] or
 // [ErrEngineClosed].
-func NewTopicWith[T any](opts TopicOptions) *Topic[T] {
-	cfg := Config[T]{Key: func(T) string { return topicKey }}
+func NewTopicWith[T any](opts TopicOptions) *Topic[T] { return NewTopicCarrying[T](opts, nil) }
+
+// NewTopicCarrying is NewTopicWith for messages that carry something of the context they
+// are published with, such as the trace context that subscribers continue: see
+// [Config].Carry. It is called once for each Publish; a panic fails that. Nil carries
+// nothing.
+func NewTopicCarrying[T any](opts TopicOptions, carry func(ctx context.Context, message T) T) *Topic[T] {
+	cfg := Config[T]{Key: func(T) string { return topicKey }, Carry: carry}
 	t := &Topic[T]{newTopic(settingsOf(&cfg), opts)}
 	reportLeak(t, t.core.livenessOf())
 	return t
