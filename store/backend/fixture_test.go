@@ -2,6 +2,7 @@ package backend_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -58,6 +59,8 @@ type watched struct {
 	gets, puts, removes int
 	// interfere is called once, before the next Put or Remove.
 	interfere func()
+	// unanswered: the next Put or Remove is done, but its answer is lost.
+	unanswered bool
 }
 
 func (w *watched) Get(ctx context.Context, key string) (*store.Object, error) {
@@ -68,13 +71,24 @@ func (w *watched) Get(ctx context.Context, key string) (*store.Object, error) {
 func (w *watched) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	w.puts++
 	w.disturb()
-	return w.Backend.Put(ctx, draft, prev, opts)
+	return w.answer("put", draft.Key)(w.Backend.Put(ctx, draft, prev, opts))
 }
 
 func (w *watched) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
 	w.removes++
 	w.disturb()
-	return w.Backend.Remove(ctx, prev)
+	return w.answer("remove", prev.Key)(w.Backend.Remove(ctx, prev))
+}
+
+// answer passes an answer on, unless it is to be lost.
+func (w *watched) answer(verb, key string) func(*store.Object, error) (*store.Object, error) {
+	return func(o *store.Object, err error) (*store.Object, error) {
+		if !w.unanswered {
+			return o, err
+		}
+		w.unanswered = false
+		return nil, &backend.UncertainError{Verb: verb, Key: key, Cause: errors.New("the connection was cut")}
+	}
 }
 
 func (w *watched) disturb() {

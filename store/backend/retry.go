@@ -13,7 +13,7 @@ import (
 // attempt with a suggestion may fail only because it is stale, so the failure counts
 // only if the live object has the same revision:
 //
-//	suggestion ──try──▶ ok ──────────────────────────────────▶ done
+//	suggestion ──try──▶ ok, or the outcome is unknown ───────▶ done
 //	               └──▶ failed ──read live──▶ same revision ──▶ the failure is final
 //	                                   └────▶ another one ────▶ try again with the live object
 //	live ──try──▶ ok ────────────────────────────────────────▶ done
@@ -51,7 +51,7 @@ func (s *Storage) retryUntilCertain(ctx context.Context, key string, suggestion 
 	for {
 		result, failure := try(now)
 		race, lost := failure.(raced)
-		if failure == nil || now.live && !lost {
+		if failure == nil || now.live && !lost || Uncertain(failure) { // a second try would meet the first
 			return result, failure
 		}
 		fresh, err := s.recheck(ctx, race, key, missingOK)

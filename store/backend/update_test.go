@@ -217,6 +217,38 @@ func TestUpdate_ErrorOnASuggestion(t *testing.T) {
 	})
 }
 
+// A write whose answer was lost may have been done: a second try would do it twice, or
+// say that it was not done.
+func TestUncertainWriteIsNotTriedAgain(t *testing.T) {
+	for name, suggested := range map[string]bool{"on a suggestion": true, "on the live object": false} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			var suggestion *store.Object
+			if o := f.create("p", "v1"); suggested {
+				suggestion = o
+			}
+			calls := 0
+			f.below.unanswered = true
+			_, err := f.GuaranteedUpdate(f.ctx, "p", func(_ context.Context, current *store.Object) (*store.Object, error) {
+				calls++
+				return newPod("p", imageOf(current)+"+"), nil
+			}, backend.UpdateOptions{Suggestion: suggestion})
+			require.ErrorIs(t, err, backend.ErrUncertain)
+			require.Equal(t, 1, calls)
+			f.holds("p", "v1+")
+
+			if suggested {
+				suggestion, err = f.below.Backend.Get(f.ctx, "p")
+				require.NoError(t, err)
+			}
+			f.below.unanswered = true
+			_, err = f.Delete(f.ctx, "p", backend.DeleteOptions{Suggestion: suggestion})
+			require.ErrorIs(t, err, backend.ErrUncertain)
+			f.holds("p", "")
+		})
+	}
+}
+
 func TestUpdateOfAnObjectDeletedInBetween(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "v1")
