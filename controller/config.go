@@ -27,9 +27,9 @@ type Config[T any] struct {
 	// Name is the controller's name in errors and logs; empty means the type's name.
 	Name string
 
-	// Reconcile brings the world to what the object says, which is nil if it is gone.
-	// The object is shared and must not be changed. Calls for different keys run at
-	// once, as many as Workers. ctx ends when the controller is closed. It may block.
+	// Reconcile makes the world what the object says. The object is nil if it has been
+	// deleted; it is shared and must not be changed. Up to Workers calls, for different
+	// keys, run concurrently. ctx ends when the controller is closed. It may block.
 	Reconcile func(ctx context.Context, key string, object *engine.Object[T]) (Result, error)
 	// Keys returns what to reconcile after a change; nil means the key of the object
 	// that has changed. It must be quick. A panic in it is reported to the

@@ -429,3 +429,17 @@ func TestNew_RefusesWhatCannotBe(t *testing.T) {
 	require.NoError(t, shared.Close())
 	require.NoError(t, pods.Close())
 }
+
+// stubbornLimiter panics when it is to forget a key.
+type stubbornLimiter struct{ queue.RateLimiter[string] }
+
+func (stubbornLimiter) Forget(string) { panic("cannot forget") }
+
+func TestLimiter_WhosePanicInForgetIsContained(t *testing.T) {
+	f := newFixture(t, func(c *controller.Config[Pod]) { c.Limiter = stubbornLimiter{c.Limiter} })
+	f.put("a", "1")
+	require.Equal(t, []string{"ns/a 1 0s"}, f.called())
+	f.put("a", "2")
+	require.Equal(t, []string{"ns/a 2 0s"}, f.called(), "the key is not left with the worker")
+	require.Equal(t, uint64(2), f.Stats().Reconciled)
+}

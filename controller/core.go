@@ -128,7 +128,7 @@ func (c *core) note(key string, running bool) {
 	}
 }
 
-// finish decides when the key comes again.
+// finish counts a call that has returned, and decides when the key is reconciled again.
 func (c *core) finish(key string, result Result, err error) {
 	switch {
 	case err == nil:
@@ -171,9 +171,11 @@ func (c *core) count(key string) int {
 	return c.attempts[key]
 }
 
-// forget ends the counting for key.
+// forget resets the counts of the limiter and of failed calls for key.
 func (c *core) forget(key string) {
-	c.queue.Forget(key)
+	if panicked := usercode.Call("RateLimiter.Forget", key, func() { c.queue.Forget(key) }); panicked != nil {
+		engine.SystemOf(c.host).Logger().Error("limiter failed", "controller", c.cfg.name, "reason", panicked)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.attempts, key)
@@ -198,11 +200,11 @@ func (c *core) settle(ctx context.Context) error {
 		return err
 	}
 	for {
-		rested := c.asked()
+		rested := c.nextRest()
 		if s := c.queue.Stats(); c.handler.HasSynced() && c.handler.Lag() == 0 && s.Queued == 0 && s.Running == 0 {
 			return nil
 		}
-		// The handler does not say that it has caught up.
+		// Nothing signals that the handler has caught up, so that is polled.
 		timer := c.host.Clock().AfterFunc(time.Millisecond, c.rest)
 		err := c.host.Await(ctx, rested)
 		timer.Stop()
@@ -212,8 +214,8 @@ func (c *core) settle(ctx context.Context) error {
 	}
 }
 
-// asked returns a channel that is closed at the next rest.
-func (c *core) asked() <-chan struct{} {
+// nextRest returns a channel that is closed at the next rest.
+func (c *core) nextRest() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.rested == nil {
@@ -222,7 +224,7 @@ func (c *core) asked() <-chan struct{} {
 	return c.rested
 }
 
-// rest has settle look again.
+// rest makes settle check again.
 func (c *core) rest() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -238,7 +240,7 @@ func (c *core) stats() Stats {
 	}
 }
 
-// beginClose lets nothing new begin.
+// beginClose stops the source and the workers, so that no further call begins.
 func (c *core) beginClose() {
 	c.closing.Do(func() {
 		c.cancel(ErrClosed)
@@ -311,5 +313,5 @@ func (c *core) stillRunning(cause error) error {
 	return e
 }
 
-// gone ends the calls of close.
+// gone records that all workers have stopped.
 func (c *core) gone() { c.stopping.Do(func() { close(c.stopped) }) }

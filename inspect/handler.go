@@ -28,8 +28,8 @@ type Options struct {
 	// Engines are the hosts whose engines are shown.
 	Engines []*engine.Host
 	// Hosts are further names that a request's Host header may have, without a port,
-	// beside localhost and loopback addresses: those by which a proxy is reached that
-	// checks who may read.
+	// beside localhost and loopback addresses: those of a proxy that authorises
+	// requests. Case does not matter.
 	Hosts []string
 }
 
@@ -59,11 +59,11 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		head.Set("Allow", "GET, HEAD")
 		http.Error(w, "inspect only reads: use GET", http.StatusMethodNotAllowed)
-	case !h.knows(r.Host):
+	case !h.allows(r.Host):
 		http.Error(w, "this host name is not allowed: use localhost, or name it in inspect.Options.Hosts", http.StatusForbidden)
 	case strings.HasSuffix(r.URL.Path, "/state"):
 		head.Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(h.take()) // the client has gone
+		_ = json.NewEncoder(w).Encode(h.take()) // fails only if the client has gone
 	case strings.HasSuffix(r.URL.Path, "/events"):
 		h.stream(w, r)
 	default:
@@ -71,8 +71,8 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// knows reports whether a Host header is one that a request may have.
-func (h handler) knows(host string) bool {
+// allows reports whether requests may have that Host header.
+func (h handler) allows(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
@@ -80,7 +80,7 @@ func (h handler) knows(host string) bool {
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
 		return true
 	}
-	return host == "localhost" || slices.Contains(h.hosts, host)
+	return host == "localhost" || slices.ContainsFunc(h.hosts, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
 // page serves the page, whose script and style alone the browser runs.
@@ -89,7 +89,7 @@ func (h handler) page(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-"+nonce+"'; style-src 'nonce-"+nonce+
 		"'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-	_, _ = strings.NewReplacer("NONCE", nonce).WriteString(w, page) // the client has gone
+	_, _ = strings.NewReplacer("NONCE", nonce).WriteString(w, page) // fails only if the client has gone
 }
 
 // stream sends a state a second until the client has gone or does not read.

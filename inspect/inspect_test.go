@@ -141,7 +141,7 @@ func TestState_HasABoundedNumberOfWatches(t *testing.T) {
 
 func TestHandler_AnswersNoOtherHost(t *testing.T) {
 	host, _ := newPods(t)
-	h := inspect.Options{Engines: []*engine.Host{host}, Hosts: []string{"debug.example.com"}}.Handler()
+	h := inspect.Options{Engines: []*engine.Host{host}, Hosts: []string{"Debug.Example.com"}}.Handler()
 	for url, want := range map[string]int{
 		"http://localhost/": 200, "http://LOCALHOST:80/": 200, "http://127.0.0.1:6061/": 200, "http://[::1]:6061/state": 200, "http://127.8.8.8/": 200,
 		"http://debug.example.com:8080/": 200, "http://evil.example.com/state": 403, "http://10.0.0.1/": 403,

@@ -25,8 +25,8 @@ type Server struct {
 // Listen serves the page at [Path] of a loopback address, such as "127.0.0.1:6061"
 // or "localhost:0", which takes any free port. Close the server when done.
 //
-// The error is a [*usercode.ConfigError] if the address is none of loopback: mount
-// [Handler] in a server that checks who may read instead. Otherwise it is that of
+// The error is a [*usercode.ConfigError] if the address is not a loopback address: mount
+// [Handler] in a server that authorises requests instead. Otherwise it is that of
 // [net.Listen].
 func Listen(addr string, hosts ...*engine.Host) (*Server, error) {
 	return ListenFunc(addr, func() []*engine.Host { return hosts })
