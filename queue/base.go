@@ -10,8 +10,8 @@ import (
 
 // base is the common part of [FIFO], [DeltaFIFO] and [RealFIFO]: it runs the user's
 // functions before it takes the lock, lets one Pop at a time process an entry without
-// the lock, closes, and knows whether the first Replace has been processed. contents
-// is the part that differs.
+// the lock, closes, and reports when the first Replace has been processed. contents is
+// the part that differs.
 type base[T any] struct {
 	prepare  preparation[T]
 	known    KnownObjects[T]

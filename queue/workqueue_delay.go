@@ -40,8 +40,8 @@ func (q *WorkQueue[T]) AddAfter(item T, d time.Duration) error {
 	})
 }
 
-// AddRateLimited adds item after the delay that the limiter returns. The errors are [ErrNoLimiter], a panic of the limiter as a [*usercode.PanicError],
-// and those of Add.
+// AddRateLimited adds item after the delay that the limiter returns. The errors are
+// [ErrNoLimiter], a panic of the limiter as a [*usercode.PanicError], and those of Add.
 func (q *WorkQueue[T]) AddRateLimited(item T) error {
 	if q.cfg.Limiter == nil {
 		return ErrNoLimiter
@@ -54,7 +54,8 @@ func (q *WorkQueue[T]) AddRateLimited(item T) error {
 }
 
 // Forget resets the limiter's count for item, after it succeeded or was given up. It
-// does not remove item from the queue, and does not replace Done.
+// does not remove item from the queue, and does not replace Done. A panic of the
+// limiter is the caller's.
 func (q *WorkQueue[T]) Forget(item T) {
 	if q.cfg.Limiter != nil {
 		q.cfg.Limiter.Forget(item)

@@ -19,8 +19,7 @@ var (
 	// object does not meet any more is a conflict, too.
 	ErrConflict = errors.New("conflict")
 	// ErrPrecondition: the object is not the one that the caller meant. The error is
-	// a
-	// [*PreconditionError].
+	// a [*PreconditionError].
 	ErrPrecondition = errors.New("precondition failed")
 	// ErrExpired: the revision is older than what is still kept. The error is
 	// an [*ExpiredError].

@@ -117,11 +117,11 @@ func (r *records) reach(rev Revision) *records {
 }
 
 // valuesOf returns the values in the i-th index, none for a nil record.
-func (c *record) valuesOf(i int) []string {
-	if c == nil {
+func (r *record) valuesOf(i int) []string {
+	if r == nil {
 		return nil
 	}
-	return c.values[i]
+	return r.values[i]
 }
 
 // describe computes the item's index values with the user's functions, and reuses
@@ -261,7 +261,7 @@ func (v *recordView) keysWithValues(index int, values ...string) (keys []string)
 
 func (v *recordView) index(name string) (int, error) { return recordsOf(v).index(name) }
 
-// function returns the function of an index.
+// functions returns the functions of the indexes, in their order.
 func (v *recordView) functions() []indexFunction { return recordsOf(v).functions }
 
 // values returns the values that any item has in an index, in order.

@@ -69,16 +69,16 @@ func (s *Snapshot) StateBefore(ctx context.Context, at Seq) (*TreeView, error) {
 	return state, nil
 }
 
-// roll applies the events at the positions from to before to.
-func (v WindowView) roll(ctx context.Context, t *Tree, from, to Seq) error {
-	return v.each(ctx, from, to, func(ev Event) { t.Apply(ev) })
+// roll applies the events from position start up to end to t.
+func (v WindowView) roll(ctx context.Context, t *Tree, start, end Seq) error {
+	return v.each(ctx, start, end, func(ev Event) { t.Apply(ev) })
 }
 
-// undo reverts the events at the positions from to before to in t, the state after
-// them. The first event of each key has its previous object.
-func (v WindowView) undo(ctx context.Context, t *Tree, from, to Seq) error {
+// undo reverts the events from position start up to end in t, the state after them.
+// The first of a key's events has the object to go back to; its later ones are skipped.
+func (v WindowView) undo(ctx context.Context, t *Tree, start, end Seq) error {
 	undone := map[string]struct{}{}
-	return v.each(ctx, from, to, func(ev Event) {
+	return v.each(ctx, start, end, func(ev Event) {
 		if ev.Type == Emitted {
 			return
 		}
@@ -94,19 +94,19 @@ func (v WindowView) undo(ctx context.Context, t *Tree, from, to Seq) error {
 	})
 }
 
-// each calls do with the events at the positions from to before to, until ctx
+// each calls do with the events from position start up to end, in order, until ctx
 // ends.
-func (v WindowView) each(ctx context.Context, from, to Seq, do func(Event)) error {
-	for from < to {
+func (v WindowView) each(ctx context.Context, start, end Seq, do func(Event)) error {
+	for start < end {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		events, _ := v.Read(from)
-		events = events[:min(len(events), int(to-from))]
+		events, _ := v.Read(start)
+		events = events[:min(len(events), int(end-start))]
 		for _, ev := range events {
 			do(ev)
 		}
-		from += Seq(len(events))
+		start += Seq(len(events))
 	}
 	return nil
 }

@@ -70,8 +70,8 @@ func (d *dispatcher) offer(e *filterEntry, ev store.Event) {
 	e.found = append(e.found, converted)
 }
 
-// appendFound appends to each stream the events that the round from position from
-// to position to has found for it.
+// appendFound appends to each stream the events that the round over the positions in
+// [from, to) has found for it.
 func (d *dispatcher) appendFound(from, to store.Seq) {
 	for _, e := range d.touched {
 		if len(e.found) > 0 {

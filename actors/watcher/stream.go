@@ -68,8 +68,8 @@ func (s *Stream) Filter() *store.Filter { return s.filter }
 // Everything reports whether the stream is the window itself.
 func (s *Stream) Everything() bool { return s.everything }
 
-// Append adds the matches of a round over the positions from up to to. Only the
-// dispatcher calls it, in order; rounds without matches may be left out.
+// Append adds the matches of a round, which has evaluated the positions in [from, to).
+// Only the dispatcher calls it, in order; rounds without matches may be left out.
 func (s *Stream) Append(from, to store.Seq, events []store.Event) {
 	tail := s.tail.Load()
 	n := &node{from: from, to: to, events: events, count: tail.count + uint64(len(events))}

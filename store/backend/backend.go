@@ -47,10 +47,9 @@ type Backend interface {
 
 	// Put stores draft if the object under its key still has prev's revision; a nil prev
 	// means that there must be none. The caller has filled in draft's Key, Labels,
-	// Fields and value. Storage fills
-	// in the rest, lets the value carry the revision by [store.Schema.Stamp], owns
-	// draft from then on, and returns it. After an error draft
-	// is the caller's again.
+	// Fields and value. Storage fills in the rest, puts the revision into the value by
+	// [store.Schema.Stamp], owns draft from then on, and returns it. After an error
+	// draft is the caller's again.
 	//
 	// Errors: [store.ErrExists] for a nil prev, otherwise [store.ErrNotFound]
 	// or [store.ErrConflict], as a [*ConflictError] if storage knows the present
@@ -99,9 +98,9 @@ type Emitter interface {
 // unwraps decorators.
 type Identifier interface {
 	// StoreID returns a unique identity of the storage: revisions of two backends can
-	// be compared only if it is equal. Storage that was restored from a copy has
-	// another one, and none that was replaced by another comes back. It may block;
-	// ctx bounds it.
+	// be compared only if it is equal. Storage that is restored from a copy gets a new
+	// one, and an identity that was given up is never used again. It may block; ctx
+	// bounds it.
 	StoreID(ctx context.Context) (string, error)
 }
 

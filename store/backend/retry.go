@@ -34,7 +34,7 @@ func (r raced) Error() string { return r.err.Error() }
 
 // errUnverified: nothing needs to be written, provided that the suggestion is the live
 // object.
-var errUnverified = errors.New("nothing to write, if the suggestion is live")
+var errUnverified = errors.New("nothing to write, if the suggestion is the live object")
 
 // tryFunc attempts the operation with the assumed object.
 type tryFunc func(assumed) (*store.Object, error)

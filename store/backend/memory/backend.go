@@ -25,7 +25,7 @@ type Backend struct {
 	// first is the revision of the storage when it was empty.
 	first store.Revision
 
-	// identity is made when it is first asked for.
+	// identity returns the storage's identity, which its first call makes.
 	identity func() string
 
 	// latest is what readers see without the lock; nil after a write, until the
@@ -130,8 +130,8 @@ func (b *Backend) Traits() backend.Traits {
 	return backend.Traits{Contiguous: true}
 }
 
-// StoreID returns what identifies this backend: a number drawn at random, which no
-// other has, be it of the same program started again.
+// StoreID returns the identity of this backend: a random text, so that no other backend
+// has it, not even that of the same program after a restart.
 func (b *Backend) StoreID(ctx context.Context) (string, error) { return b.identity(), ctx.Err() }
 
 // Revision returns the newest revision.

@@ -28,8 +28,8 @@ type Options struct {
 	// [backend.List].State.
 	Indexes []store.Attribute
 	// FirstRevision is that of the storage while it is empty. Zero means the
-	// clock's time, see [FirstRevisionAt]: what a consumer remembers of storage in
-	// memory that is gone is then older than this one, and is refused as expired.
+	// clock's time, see [FirstRevisionAt]: a revision of an earlier storage in memory,
+	// which is gone, is then less than all of this one, and is refused as expired.
 	// Set it where revisions are to be small or known, as in a test.
 	FirstRevision store.Revision
 	// Objects are the state to begin with, as of package snapshot: they keep their
@@ -40,10 +40,10 @@ type Options struct {
 }
 
 // FirstRevisionAt returns the revision that new storage starts at by default: the
-// time since 1970 in quarters of a microsecond, and at least one. Storage that
-// wrote less than four million revisions a second is overtaken by any that comes
-// after it, unless the clock was set back; and until the year 2041 a float64 holds
-// such a number exactly, as JSON's readers demand.
+// time since 1970 in quarters of a microsecond, and at least one. So new storage
+// starts above all revisions of earlier storage that wrote less than four million a
+// second, unless the clock was set back. Until the year 2041 such a number is exact
+// in a float64, which many readers of JSON use.
 func FirstRevisionAt(t time.Time) store.Revision {
 	const perMicrosecond = 4
 	return store.Revision(min(max(1, perMicrosecond*t.UnixMicro()), int64(maxFirstRevision)))

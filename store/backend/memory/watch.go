@@ -77,8 +77,8 @@ func (w *watcher) Next(limit int) (backend.Batch, error) {
 	}
 }
 
-// next makes one attempt. Without events, more says that w does not cover the
-// ones it read.
+// next makes one attempt. Without events, more reports whether there were events, which
+// w does not cover.
 func (w *watcher) next(limit int) (batch backend.Batch, more bool, err error) {
 	if w.sharing {
 		batch, err = w.backend.shareWith(w, limit)

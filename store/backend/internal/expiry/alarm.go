@@ -9,8 +9,8 @@ import (
 // Never is the time at which an alarm does not ring.
 var Never time.Time
 
-// Alarm calls a function at one time to come, with one timer. Its methods are
-// called with the backend's lock held, which that function takes.
+// Alarm calls a function at one time in the future, by one timer. Its methods are
+// called with the backend's lock held, and the function takes that lock.
 type Alarm struct {
 	clock clock.Clock
 	ring  func()
@@ -39,6 +39,6 @@ func (a *Alarm) Set(at time.Time) {
 // IsSet reports whether the alarm is going to ring.
 func (a *Alarm) IsSet() bool { return !a.at.IsZero() }
 
-// Rang is for ring to say that it was called: the next Set arms a new timer even
-// for the same time, since the clock may have been set back.
+// Rang records that ring was called. The next Set then arms a new timer even for the
+// same time, since the clock may have been set back.
 func (a *Alarm) Rang() { a.Set(Never) }

@@ -7,29 +7,30 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Follower is the part of a watch that has to do with waiting.
+// Follower is what a watch needs to wait for events: its place in a [List] and the
+// function that notifies its consumer.
 type Follower struct {
 	slot int // in a list, guarded by the backend's lock
 
-	gate   sync.Mutex // held while notify runs, so that Close waits for it
+	mu     sync.Mutex // held while notify runs, so that Close waits for it
 	notify func()
-	end    error // why there is nothing more to come; nil while there may be
+	end    error // why the watch ended; nil while it runs
 }
 
 // A follower's slot while it is not in a list.
 const (
 	notWaiting = -1
-	closed     = -2 // and will not be again
+	closed     = -2 // and it never waits again
 )
 
-// Init makes f a follower that is told by notify to go on.
+// Init makes f a follower whose consumer notify calls.
 func (f *Follower) Init(notify func()) { f.slot, f.notify = notWaiting, notify }
 
-// Wake tells the consumer to call Next. If that panics, the watch ends. The
-// caller must not hold the backend's lock.
+// Wake calls notify, for the consumer to call Next. If that panics, the watch ends.
+// The caller must not hold the backend's lock.
 func (f *Follower) Wake() {
-	f.gate.Lock()
-	defer f.gate.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.end == nil {
 		f.end = usercode.Call("WatchOptions.Notify", "", f.notify)
 	}
@@ -37,15 +38,15 @@ func (f *Follower) Wake() {
 
 // Ended returns why the watch ended, nil if it did not.
 func (f *Follower) Ended() error {
-	f.gate.Lock()
-	defer f.gate.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return f.end
 }
 
 // Fail ends the watch with err, unless it has ended, and returns why it ended.
 func (f *Follower) Fail(err error) error {
-	f.gate.Lock()
-	defer f.gate.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.end == nil {
 		f.end = err
 	}
