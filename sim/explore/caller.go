@@ -10,16 +10,16 @@ import (
 // errLeft is why a caller's context ends.
 var errLeft = errors.New("the caller has left")
 
-// caller is the context of a call, which ends when the scenario says so. What is to
-// happen then is a turn that the scheduler draws like others, where another context
-// would start a goroutine: so the end of a watch by its context has an interleaving,
-// too.
+// caller is the context of a call, which ends when the scenario says so. Where another
+// context would start a goroutine for each AfterFunc, a caller submits a turn, which the
+// scheduler draws like others: so the end of a watch by its context has an interleaving
+// that the seed decides.
 type caller struct {
 	context.Context
 	end   context.CancelCauseFunc
 	sched *scheduler
 	ends  []*contextEnd
-	// left: the scenario has said so.
+	// left: the context has ended.
 	left bool
 }
 
@@ -50,7 +50,8 @@ func (c *caller) leave() {
 	}
 }
 
-// submit has the scheduler call what is to happen, unless that is stopped.
+// submit gives the scheduler the function of an AfterFunc to call, unless that was
+// stopped.
 func (c *caller) submit(e *contextEnd) {
 	if !e.due {
 		e.due = true
@@ -58,17 +59,17 @@ func (c *caller) submit(e *contextEnd) {
 	}
 }
 
-// contextEnd is what happens at the end of a context. It is due if it was submitted
-// or is not wanted any more.
+// contextEnd is the function of one AfterFunc of a caller. It is due once it was submitted
+// or stopped: it is not submitted again.
 type contextEnd struct {
 	call func()
 	due  bool
 }
 
-// RunTurn calls it.
+// RunTurn calls the function.
 func (e *contextEnd) RunTurn() { e.call() }
 
-// ActorID is that of no actor.
+// ActorID returns zero: the turn is not an actor's.
 func (e *contextEnd) ActorID() actors.ID { return 0 }
 
 func (e *contextEnd) String() string { return "a context's end" }

@@ -15,15 +15,15 @@ import (
 //	consumer ──resume──▶ goroutine: takes events of the watch ──▶ channel ──▶ consumer
 //	         ◀──pause─── before it hands one over, and while there is none
 
-// lockstep is such a goroutine, seen from outside.
+// lockstep runs such a goroutine in lockstep with its consumer.
 type lockstep struct {
 	task            actors.Task
 	started         bool
 	resumed, paused chan struct{}
-	// over is closed at its end, which panicked is set before if that is a panic.
+	// over is closed when the goroutine has ended; if by a panic, panicked was set before.
 	over     chan struct{}
 	panicked any
-	// abandoned: it is to end instead of going on.
+	// abandoned: the goroutine must end instead of going on.
 	abandoned bool
 }
 
@@ -31,7 +31,7 @@ func newLockstep(t actors.Task) *lockstep {
 	return &lockstep{task: t, resumed: make(chan struct{}), paused: make(chan struct{}), over: make(chan struct{})}
 }
 
-// resume lets it run.
+// resume lets the goroutine run until it pauses or ends.
 func (l *lockstep) resume() {
 	if l.started {
 		l.resumed <- struct{}{}
@@ -54,7 +54,7 @@ func (l *lockstep) pause() {
 	}
 }
 
-// abandon ends it, wherever it is.
+// abandon ends the goroutine, wherever it has paused.
 func (l *lockstep) abandon() {
 	if l.abandoned = true; l.started && !l.isOver() {
 		l.resumed <- struct{}{}
@@ -62,7 +62,7 @@ func (l *lockstep) abandon() {
 	}
 }
 
-// channel is a watch's channel with what is behind it.
+// channel is a watch's channel with the goroutine that sends to it.
 type channel[T any] struct {
 	events <-chan engine.Event[T]
 	behind *lockstep
@@ -76,9 +76,9 @@ func (w *World[T]) channelOf(handle *engine.Watch[T]) *channel[T] {
 	return c
 }
 
-// receive returns the next event, if there is one. Of a watch that has ended none is
-// received: the goroutine, free to choose whether it hands over another, would choose
-// at random.
+// receive returns the next event, if there is one. It receives none of a watch that has
+// ended: whether the goroutine then sends another event or closes the channel is random,
+// since its select has both cases ready.
 func (c *channel[T]) receive(ended bool) (ev engine.Event[T], received, open bool) {
 	l := c.behind
 	events := c.events
@@ -116,7 +116,7 @@ func (l *lockstep) isOver() bool {
 	}
 }
 
-// pauses is how often in a row a goroutine may pause that has something to do.
+// pauses is how often in a row a goroutine that has something to do may pause.
 const pauses = 3
 
 // takeFromChannel has the consumer receive at most n events.
@@ -144,7 +144,7 @@ func (w *World[T]) takeFromChannel(r *watch[T], n int) {
 	}
 }
 
-// closed: a channel is closed when its watch has ended, which says why.
+// closed checks that a channel which was closed belongs to a watch that has ended.
 func (w *World[T]) closed(r *watch[T]) {
 	if _, open := <-r.channel.events; open || r.handle.Err() == nil {
 		w.fail(judge.Failed(judge.Ends, r.Name, "its channel should be closed and its watch have ended; open: %v, ended for %v", open, r.handle.Err()))

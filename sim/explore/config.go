@@ -10,13 +10,12 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// DefaultSteps is the most steps of a scenario that is not told otherwise, not
-// counting that a burst of writes is one: enough for faults to meet, few enough
-// to be read.
+// DefaultSteps is the most steps of a scenario if [Config].Steps is zero; a burst of
+// writes counts as one. It is enough for faults to meet, and few enough to be read.
 const DefaultSteps = 200
 
-// DefaultSeeds is how many seeds are explored if nothing else is said: some
-// seconds of work.
+// DefaultSeeds is how many seeds are explored if neither Seeds nor For of [Config] is
+// set: some seconds of work.
 const DefaultSeeds = 500
 
 // Config says what is explored. Engine.Key and Draw are required.
@@ -31,9 +30,9 @@ type Config[T any] struct {
 	Draw func(r *rand.Rand) T
 	// Selections are what watches and lists ask for; none means everything.
 	Selections []Selection[T]
-	// Attach, if set, is called with each new world, before anything happens:
-	// to start what is the user's, and to say what must hold of it. Each world
-	// needs state of its own. An error ends the exploration.
+	// Attach, if set, is called with each new world, before its first step, to start
+	// the user's own consumers and to register invariants of them. Each world needs
+	// state of its own. An error ends the exploration.
 	Attach func(*World[T]) error
 	// Steps is the most that a scenario has; zero means [DefaultSteps].
 	Steps int
@@ -42,8 +41,8 @@ type Config[T any] struct {
 	// [DefaultSeeds], or as many as For allows if that is set.
 	From  uint64
 	Seeds int
-	// For ends the exploration when so much real time has passed; zero means
-	// never. Seeds that have begun are brought to their end.
+	// For is the real time after which no further seed is begun; zero means no bound.
+	// Seeds that have begun are finished.
 	For time.Duration
 	// Workers is how many seeds are explored at a time, each by one goroutine;
 	// zero means GOMAXPROCS. It changes nothing that is found. Attach is called
@@ -54,13 +53,13 @@ type Config[T any] struct {
 	OnProgress func(Progress)
 }
 
-// Selection is something to ask for, said twice: to the engine in selectors, and
-// to the judge as a function, since the judge must not call the code that it judges.
+// Selection selects objects in two forms: as selectors for the engine, and as a function
+// for the judge, which must not call the code that it judges.
 type Selection[T any] struct {
 	// Key, Prefix, Labels and Fields are as in [engine.WatchOptions].
 	Key, Prefix, Labels, Fields string
-	// Selects reports whether the selection shows a value. Nil means that it
-	// shows all, and is for a selection without selectors alone.
+	// Selects reports whether the selection matches a value. Nil, which matches all,
+	// is only for a selection without selectors.
 	Selects func(T) bool
 }
 

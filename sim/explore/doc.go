@@ -32,27 +32,27 @@
 //   - an informer with a handler, which may fall behind, and an object cache may follow
 //     the engine, and are held to the same history;
 //   - watches, reads and writes may be by an engine without a cache on the same storage;
-//   - two may write one key, the one in the middle of the other's write ([Race]);
+//   - two writers may write one key, one in the middle of the other's write ([Race]);
 //   - after the end another engine may start on empty storage ([Scenario].Again):
-//     what was remembered of the first must be refused.
+//     it must refuse revisions of the first.
 //
 // A turn is not interrupted. What consumers on other goroutines see between two
 // writes of one turn is for the engine's tests under the race detector.
 //
-// # What the judge knows
+// # How it is judged
 //
-// Storage is a backend in memory with faults. What it acknowledges, and what it
-// deletes because it expired, is the history: the truth that package judge holds
-// watches and reads to. He also knows which changes the engine was given as they
-// happened, since those alone it must show one by one. If storage goes back, the
-// history forks: a watch that has ended stays with the old one, one that lives
-// through it must fit the new one from its start. An informer or an object cache may
-// show the old one until it has noticed, and from then on the new one alone.
+// Storage is a backend in memory with faults. The writes that it acknowledges, and its
+// deletions of what has expired, are the history, to which package judge compares
+// watches and reads. The history also says which changes the engine received as events:
+// only those must be shown one by one. If storage goes back, the history forks: a watch
+// that ended before is judged by the old history, one that goes on must fit the new one
+// from its start. An informer or an object cache may show the old history until it has
+// noticed, and from then on only the new one.
 //
-// # What is not
+// # What is not judged
 //
-// Others on the engine's Source than an informer and an object cache have no judge of
-// their own: [Config].Attach can put them there, and say what must hold of them.
+// Other consumers of the engine's Source than an informer and an object cache have no
+// judge: [Config].Attach can start them and register invariants of them.
 //
 // # How to replay
 //

@@ -11,17 +11,17 @@ import (
 
 // Progress is how far an exploration has come.
 type Progress struct {
-	// Done and Seeds are the seeds that are through, and all; Seeds is zero if
-	// only time ends it.
+	// Done is how many seeds have been explored, Seeds how many will be; Seeds is zero
+	// if only time ends the exploration.
 	Done, Seeds int
 	Counts      Counts
 }
 
 // Report is what an exploration found.
 type Report struct {
-	// From is the first seed, Seeds how many were explored. With a finding they
-	// end with its seed: what other workers had begun above that does not count,
-	// here and in what follows.
+	// From is the first seed, Seeds how many were explored. With a finding, its seed is
+	// the last: seeds above it that other workers had begun do not count, neither here
+	// nor in the fields below.
 	From  uint64 `json:"from"`
 	Seeds int    `json:"seeds"`
 	Counts
@@ -29,13 +29,12 @@ type Report struct {
 	// whenever and wherever they are explored by the same program. With one seed
 	// it is the hash of its trace.
 	Hash string `json:"hash"`
-	// Elapsed is the real time that it took, but for the shrinking.
+	// Elapsed is the real time of the exploration without the shrinking.
 	Elapsed time.Duration `json:"elapsedNanoseconds"`
-	// Interrupted: the context ended it before time. A finding's scenario may
-	// then not be the shortest.
+	// Interrupted: the context ended the exploration early. A finding's scenario may
+	// then be longer than necessary.
 	Interrupted bool `json:"interrupted,omitempty"`
-	// Finding is what is wrong, nil if nothing is: of the lowest seed that breaks
-	// an invariant.
+	// Finding is that of the lowest seed that breaks an invariant; nil if none does.
 	Finding *Finding `json:"finding,omitempty"`
 }
 

@@ -7,14 +7,14 @@ import (
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
-// Finding is an invariant that does not hold, and how to see that.
+// Finding is an invariant that does not hold, and how to reproduce that.
 type Finding struct {
 	Seed uint64 `json:"seed"`
 	// Invariant is its name: one of package judge's, or the user's own.
 	Invariant judge.Invariant `json:"invariant"`
 	Problem   string          `json:"problem"`
-	// Scenario is the shortest one found that still breaks the invariant: for
-	// [Play], also when the seed draws another one some day.
+	// Scenario is the shortest one found that still breaks the invariant. [Play] plays
+	// it even when a later version draws another scenario from the seed.
 	Scenario Scenario `json:"scenario"`
 	// Setup and Steps say that scenario in words, and Drawn how many steps the
 	// seed's own has. ShortProblem is what is wrong in the short one; it is empty

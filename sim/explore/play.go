@@ -2,9 +2,9 @@ package explore
 
 import "fmt"
 
-// Play plays one scenario, such as a [Finding]'s or one of [Draw], and returns
-// what is wrong with it, as it is: nothing is left out. Nil means that every
-// invariant held. What cfg says of how much to explore means nothing here.
+// Play plays one scenario, such as a [Finding]'s or one of [Draw], without shrinking
+// it, and returns what is wrong; nil means that every invariant held. The fields of cfg
+// about how much to explore are ignored.
 //
 // Errors: a [*ConfigError] for what is wrong with cfg or the scenario, or what
 // Attach returned. What the engine refuses to do is a finding.

@@ -18,8 +18,8 @@ type Scenario struct {
 	// Abrupt closes the engine in the middle of everything, instead of letting
 	// it come to rest first.
 	Abrupt bool `json:"abrupt,omitzero"`
-	// Again starts another engine on empty storage after that, to which where
-	// consumers stood means nothing.
+	// Again then starts another engine on empty storage, which must refuse the
+	// revisions at which consumers of the first stood.
 	Again bool `json:"again,omitzero"`
 }
 
@@ -64,8 +64,8 @@ func (s *Setup) mirrored() bool { return s.InformerBuffer > 0 || s.ObjectsIdle !
 // Step is one thing that happens. What its fields mean depends on Do.
 type Step struct {
 	Do Verb `json:"do"`
-	// Watch is the watch that it is about. One that is not there makes the step
-	// nothing. Other is the new one, if there is one.
+	// Watch is the watch that the step is about; if it does not exist, the step does
+	// nothing. Other is the watch that the step starts, if it starts one.
 	Watch int `json:"watch,omitzero"`
 	Other int `json:"other,omitzero"`
 	// Direct has a write or a read be by the engine without a cache, if there is one.
@@ -115,7 +115,7 @@ const (
 	Channel
 	// Handler has a function called for each event.
 	Handler
-	// Curious has a function called that asks the engine in return, and waits.
+	// Curious has a function called that calls the engine and waits for the answer.
 	Curious
 	consumers
 )

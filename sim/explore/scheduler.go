@@ -6,7 +6,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 )
 
-// unlimited is a patience without end.
+// unlimited is a patience that does not run out.
 const unlimited = -1
 
 // scheduler is the executor of one world: an [actors.Seeded] that does more with
@@ -24,8 +24,8 @@ type scheduler struct {
 	// the one that it waits for.
 	slow actors.ID
 	late actors.Task
-	// function is what was last submitted that is no turn, and stepping what runs of
-	// that kind.
+	// function is the last submitted task that is not an actor's turn, and stepping the
+	// one of that kind that is running.
 	function, stepping *lockstep
 	// depth is how many turns are under way, one on top of the other.
 	depth int

@@ -31,14 +31,14 @@ type World[T any] struct {
 	// direct is an engine without a cache on the same storage; nil if there is none.
 	direct *engine.Engine[T]
 
-	// calling is who makes the call that is under way; nil if there is none.
+	// calling is the caller of the call that is under way; nil if there is none.
 	calling *caller
 	mirrors mirrors[T]
 	watches map[int]*watch[T]
 	started []*watch[T] // in the order they were
-	// closing: a handler's calls may be refused for that. rewinding: the engine
-	// cannot know yet that what it has never happened. resting: no call may be
-	// refused for anything.
+	// closing: the engine is being closed, for which it may refuse a handler's calls.
+	// rewinding: storage has gone back, and the engine may not have noticed yet.
+	// resting: no call may be refused.
 	closing, rewinding, resting bool
 	// former are the histories that storage has left when it went back, the oldest first.
 	former []*judge.History[T]
@@ -66,24 +66,23 @@ type check struct {
 // scenario going on.
 func (w *World[T]) Engine() *engine.Engine[T] { return w.engine }
 
-// Always has holds called after every step of the scenario: an error breaks the
-// invariant called name.
+// Always calls holds after every step of the scenario: an error breaks the invariant
+// called name.
 func (w *World[T]) Always(name string, holds func() error) {
 	w.always = append(w.always, check{judge.Invariant(name), holds})
 }
 
-// Finally has holds called when storage is well again, the engine has caught up
-// and every handler was given all there is. A quarter of the scenarios never call
-// it: they close the engine in the middle of everything.
+// Finally calls holds once storage has no faults, the engine has caught up and every
+// handler has received everything. A quarter of the scenarios never call it: they close
+// the engine in the middle of its work.
 func (w *World[T]) Finally(name string, holds func() error) {
 	w.finally = append(w.finally, check{judge.Invariant(name), holds})
 }
 
-// Cleanup has end called when the world ends, whatever came of it: to end what
-// Attach started, such as an informer or an object cache on the engine's host,
-// which would be found to be left behind. What was given last is called first, and
-// all before the engine is closed. A call that waits runs the simulation, as those
-// of [World.Engine] do.
+// Cleanup calls end when the world ends, whatever the outcome, to close what Attach
+// started: an informer or an object cache on the engine's host would otherwise be found
+// as left behind. The last given is called first, and all are called before the engine
+// is closed. A call that waits runs the simulation, as those of [World.Engine] do.
 func (w *World[T]) Cleanup(end func()) { w.cleanups = append(w.cleanups, end) }
 
 // cleanup calls what Cleanup was given, each once.
@@ -206,7 +205,7 @@ func (w *World[T]) run() error {
 	return w.failed
 }
 
-// rests: however much is asked at once, there is an end to it.
+// rests checks that the engine's work comes to an end while no time passes.
 func (w *World[T]) rests() {
 	if w.sched.stuck() {
 		w.fail(judge.Failed(judge.Rests, "", "the engine is still busy after %d turns", maxRestless))
@@ -223,15 +222,15 @@ func (w *World[T]) consistent() {
 	}
 }
 
-// fail notes that something is wrong. The first thing counts.
+// fail records a failure. The first one counts.
 func (w *World[T]) fail(err error) {
 	if w.failed == nil {
 		w.failed = err
 	}
 }
 
-// survived: that an actor failed is wrong, whatever became of it. A handler's
-// panic is none of the engine's, and ends its watch.
+// survived fails the world if one of the engine's actors has failed, even if it was
+// restarted. A handler's panic only ends its watch.
 func (w *World[T]) survived(f actors.Failure) {
 	if handlers := (*engine.PanicError)(nil); !errors.As(&f, &handlers) {
 		w.fail(judge.Failed(Contained, f.Actor, "%v", f.Reason))
@@ -258,9 +257,9 @@ func (w *World[T]) wait(s Step, limit time.Duration, call func(context.Context))
 	w.waitAs(c, s, limit, func() { call(c) })
 }
 
-// waitAs makes a step's call, which may wait: for as many turns as the step says,
-// and for so much time. What happens meanwhile happens at the latest when the
-// call is over.
+// waitAs makes a step's call, which may wait for as many turns as the step says, and
+// for the time limit. The step's Meanwhile happens while it waits, or at the latest when
+// the call is over.
 func (w *World[T]) waitAs(c *caller, s Step, limit time.Duration, call func()) {
 	outer, other := w.sched.waiting, w.calling
 	w.calling = c
