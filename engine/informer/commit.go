@@ -12,22 +12,30 @@ import (
 // commit applies the gathered updates to the store, publishes the state, and then
 // notifies the handlers, so that they always read a state that the source had.
 func (p *updater) commit() {
+	c := commit{informer: p.informer, filled: p.filled}
+	after := p.applyGathered(&c)
+	if after == nil {
+		return // the informer must end, or the state has not changed
+	}
+	p.informer.waiters.reach(after.revision)
+	p.notify(&c, after)
+}
+
+// applyGathered applies the gathered updates and returns the state that it has
+// published, or nil. It gives up the lock even if a Transform ends the goroutine.
+func (p *updater) applyGathered(c *commit) (after *state) {
 	s := p.informer
-	c := commit{informer: s, filled: p.filled}
 	s.writing.Lock()
+	defer s.writing.Unlock()
 	for _, u := range p.gathered {
 		c.apply(u)
 	}
 	clear(p.gathered)
 	p.gathered = p.gathered[:0]
 	if s.transform.failure() != nil || !c.reached {
-		s.writing.Unlock()
-		return // the informer must end, or the state has not changed
+		return nil
 	}
-	after := s.publish(c.revision)
-	s.writing.Unlock()
-	s.waiters.reach(after.revision)
-	p.notify(&c, after)
+	return s.publish(c.revision)
 }
 
 // notify offers a commit's notifications to the handlers.

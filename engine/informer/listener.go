@@ -168,7 +168,8 @@ func (l *listener) Stopping(*actors.Context) {
 // Stopped ends the calls that wait for the end.
 func (l *listener) Stopped(*actors.Context) { l.finish(ErrClosed) }
 
-// finish ends the registration, with reason unless the handler was removed.
+// finish ends the registration, with [ErrRemoved] if the handler was removed, else
+// with reason.
 func (l *listener) finish(reason error) {
 	l.doneOnce.Do(func() {
 		l.running.Store(false)

@@ -96,7 +96,8 @@ func (c *mergedChange) appendTo(merged []notification, t *transformer) []notific
 	return append(merged, t.transition(pair{c.old, c.now}, c.cause)...)
 }
 
-// deletion returns the first one, which is of the object that the handler knows.
+// deletion returns the first deletion among the changes: that of the object in the
+// handler's last notification.
 func (c *mergedChange) deletion() notification {
 	n := c.end
 	n.Old = c.old

@@ -50,8 +50,8 @@ type updater struct {
 	gathered []reflector.Update
 	// filled: the first list has been committed.
 	filled bool
-	// started: Started was called. If the actor was stopped before, the updater
-	// only drops messages, of which the first is New's.
+	// started: Started was called. An actor that was stopped before that only drops
+	// messages.
 	started bool
 }
 
@@ -111,7 +111,7 @@ func (p *updater) Flush(ctx *actors.Context) {
 	}
 }
 
-// hold holds the source back if a handler requires it, and reports whether.
+// hold holds the source back while a handler requires it, and reports whether one does.
 func (p *updater) hold() bool {
 	holds := false
 	for _, l := range p.listeners {
@@ -175,7 +175,8 @@ func (p *updater) ChildStopped(ctx *actors.Context, child actors.ID) {
 	}
 }
 
-// Dropped ends handlers that were added after the stop, and New if the actor was stopped first.
+// Dropped ends handlers whose addListener came too late. If the actor was stopped
+// before it started, it also ends the calls that wait for the informer.
 func (p *updater) Dropped(msg message) {
 	if msg, ok := msg.(addListener); ok {
 		msg.listener.finish(ErrClosed)

@@ -105,7 +105,8 @@ type waiters struct {
 
 type waiter struct {
 	revision store.Revision
-	// over is closed when the wait is; then reached says how.
+	// over is closed when the wait has ended; reached then reports whether it ended
+	// with the revision.
 	over    chan struct{}
 	reached bool
 }
@@ -115,7 +116,7 @@ func (x *waiter) end(reached bool) {
 	close(x.over)
 }
 
-// add returns a new waiter, which is over already if the revision is reached.
+// add returns a new waiter, whose wait has ended already if the revision is reached.
 // reached is called under the lock, so that no commit is missed in between.
 func (w *waiters) add(rev store.Revision, reached func() bool) *waiter {
 	w.mu.Lock()
