@@ -3,10 +3,15 @@ package registry
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/engine"
 )
+
+// CauseOldestRevision is the type of the cause that names, as its message, the oldest
+// revision that a server still has, in a Status that a revision is too old.
+const CauseOldestRevision metav1.CauseType = "OldestResourceVersion"
 
 // InvalidError says which fields of an object break the rules.
 type InvalidError struct {

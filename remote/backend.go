@@ -67,8 +67,11 @@ func newClient() *http.Client {
 	return &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 }
 
-// Traits says that calls wait for the network, and that others write to the storage.
-func (b *Backend) Traits() backend.Traits { return backend.Traits{Blocks: true, Shared: true} }
+// Traits says that calls wait for the network, that others write to the storage, and
+// that its history can be read, unless [Config].NoHistory.
+func (b *Backend) Traits() backend.Traits {
+	return backend.Traits{Blocks: true, Shared: true, Keeps: !b.config.NoHistory}
+}
 
 // Get returns the newest object under key.
 func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {

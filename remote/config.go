@@ -37,6 +37,11 @@ type Config struct {
 	// KeepManagedFields keeps metadata.managedFields, which are a large part of many
 	// objects and of use only to those that apply them.
 	KeepManagedFields bool
+	// NoHistory starts replicas at the newest state. Otherwise they start with the
+	// history that the server's window has, so that clients of a replica before its
+	// restart resume at it, or at another, without listing again. Servers that are not of
+	// this module do not tell what they have, and replicas of them start at the newest.
+	NoHistory bool
 	// Buffer is how many bytes of events a watch reads ahead. An event may be as large,
 	// if that is more than [MaxFrame]. Zero means [DefaultBuffer].
 	Buffer int

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,6 +80,20 @@ func (e *StatusError) tooLarge() bool {
 	return e.Status.Details != nil && slices.ContainsFunc(e.Status.Details.Causes, func(c metav1.StatusCause) bool {
 		return c.Type == metav1.CauseTypeResourceVersionTooLarge
 	})
+}
+
+// oldest returns the oldest revision that the server keeps; zero if it does not say.
+func (e *StatusError) oldest() store.Revision {
+	if e.Status.Details == nil {
+		return 0
+	}
+	for _, c := range e.Status.Details.Causes {
+		if c.Type == registry.CauseOldestRevision {
+			rev, _ := strconv.ParseUint(c.Message, 10, 64) // zero is unknown
+			return store.Revision(rev)
+		}
+	}
+	return 0
 }
 
 // passing reports whether the same request may succeed later.

@@ -122,9 +122,9 @@ func backendAt(t *testing.T, url string, edit ...func(*remote.Config)) *remote.B
 }
 
 // replica serves what is at a URL.
-func replica(t *testing.T, url string) *server {
+func replica(t *testing.T, url string, edit ...func(*remote.Config)) *server {
 	t.Helper()
-	b := backendAt(t, url)
+	b := backendAt(t, url, edit...)
 	return newServer(t, func(cfg *registry.Config[Widget]) { cfg.Engine.Backend = b })
 }
 

@@ -109,7 +109,7 @@ func listError(err error, rev store.Revision, continued bool) error {
 	case !errors.As(err, &status):
 		return err
 	case errors.Is(err, store.ErrExpired):
-		expired := &store.ExpiredError{Requested: rev}
+		expired := &store.ExpiredError{Requested: rev, Oldest: status.oldest()}
 		if continued {
 			return &backend.ExpiredContinueError{Expired: expired}
 		}

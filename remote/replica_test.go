@@ -14,6 +14,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/remote"
 )
 
 // What is written at the origin is read at the replica, at the same revisions and with
@@ -39,7 +40,28 @@ func TestReplica_HasTheOriginsRevisions(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("[MODIFIED default/a@%d DELETED default/b@%d ADDED default/b@%d]", c.Revision, last.Revision-1, last.Revision), fmt.Sprint(events))
 	require.Equal(t, 1, events[0].Prev.Value.Spec.Size)
 	require.NotEqual(t, events[1].Object.Created, events[2].Object.Created, "it is another object")
-	require.EqualValues(t, 1, origin.lists.Load())
+	require.EqualValues(t, 2, origin.lists.Load(), "one at the oldest revision, when it is known")
+}
+
+// A replica that starts has the history that its origin has, so that clients of the one
+// before it resume there without a list.
+func TestReplica_StartsWithTheOriginsHistory(t *testing.T) {
+	origin := newServer(t)
+	before := origin.create("a", 1)
+	first := origin.resize("a", 2)
+	second := origin.resize("a", 3)
+
+	events := follow(t, replica(t, origin.url).store.Engine(), before.Revision, second.Revision)
+	require.Equal(t, fmt.Sprintf("[MODIFIED default/a@%d MODIFIED default/a@%d]", first.Revision, second.Revision), fmt.Sprint(events))
+	require.Equal(t, 1, events[0].Prev.Value.Spec.Size)
+
+	leaf := replica(t, replica(t, origin.url).url)
+	require.Len(t, follow(t, leaf.store.Engine(), before.Revision, second.Revision), 2, "through another replica")
+
+	without := replica(t, origin.url, func(c *remote.Config) { c.NoHistory = true })
+	require.NoError(t, without.store.Engine().WaitFor(t.Context(), second.Revision))
+	_, err := without.store.Engine().Watch(t.Context(), engine.WatchOptions{From: before.Revision})
+	require.ErrorIs(t, err, engine.ErrExpired)
 }
 
 // Writes at a replica are the origin's to decide on, and the replica's readers see them.

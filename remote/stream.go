@@ -157,9 +157,14 @@ func (s *stream) wait(ctx context.Context, err error) error {
 
 // watchError returns the error of a watch as backends have it.
 func (s *stream) watchError(err error) error {
+	var status *StatusError
 	switch {
 	case errors.Is(err, store.ErrExpired):
-		return errors.Join(&store.ExpiredError{Requested: s.through}, err)
+		expired := &store.ExpiredError{Requested: s.through}
+		if errors.As(err, &status) {
+			expired.Oldest = status.oldest()
+		}
+		return errors.Join(expired, err)
 	case errors.Is(err, store.ErrFuture):
 		return errors.Join(&store.FutureError{Requested: s.through}, err)
 	}

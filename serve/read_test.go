@@ -198,6 +198,9 @@ func TestErrors_OfRevisionsThatCannotBeHad(t *testing.T) {
 	for _, path := range []string{inDefault + "?watch=1&resourceVersion=" + first, inDefault + "?resourceVersionMatch=Exact&resourceVersion=" + first} {
 		a := s.get(path)
 		require.Equal(t, "410 Expired", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+		require.Equal(t, "OldestResourceVersion", a.str("details.causes.0.reason"))
+		oldest := a.str("details.causes.0.message")
+		require.Equal(t, 200, s.get(inDefault+"?resourceVersionMatch=Exact&resourceVersion="+oldest).code)
 	}
 }
 

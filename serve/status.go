@@ -19,6 +19,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -164,7 +165,7 @@ func revisionStatus(err error) *statusError {
 	var notReady *engine.NotReadyError
 	switch {
 	case errors.Is(err, engine.ErrExpired):
-		return apierrors.NewResourceExpired(err.Error())
+		return expiredStatus(err)
 	case errors.Is(err, engine.ErrFuture):
 		s := apierrors.NewTimeoutError(err.Error(), 1)
 		s.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
@@ -176,6 +177,19 @@ func revisionStatus(err error) *statusError {
 		return tooMany(err.Error())
 	}
 	return nil
+}
+
+// expiredStatus is the answer to a revision that is no longer kept. It has the oldest
+// that is, if that is known, so that a replica can begin there.
+func expiredStatus(err error) *statusError {
+	s := apierrors.NewResourceExpired(err.Error())
+	var expired *store.ExpiredError
+	if errors.As(err, &expired) && expired.Oldest > 0 {
+		s.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{
+			Type: registry.CauseOldestRevision, Field: "resourceVersion", Message: expired.Oldest.String(),
+		}}}
+	}
+	return s
 }
 
 // serverStatus is the answer to everything else.
