@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
@@ -21,7 +23,9 @@ type Resource interface {
 	List(ctx context.Context, opts engine.ListOptions) (Page, error)
 	// Watch starts a watch.
 	Watch(ctx context.Context, opts engine.WatchOptions) (Stream, error)
-	// WaitFor blocks until reads see the revision.
+	// WaitFor blocks until reads see the revision. It fails with [engine.ErrFuture] if
+	// storage does not have it either, and with [engine.ErrNotReady] if it does, or
+	// cannot be asked: then what reads see is behind, and will get there.
 	WaitFor(ctx context.Context, rev engine.Revision) error
 	// Timeline returns the history that revisions belong to now.
 	Timeline(ctx context.Context) (engine.Timeline, error)
@@ -165,8 +169,29 @@ func (r *resource) Watch(ctx context.Context, opts engine.WatchOptions) (Stream,
 }
 
 func (r *resource) WaitFor(ctx context.Context, rev engine.Revision) error {
-	return r.engine.waitFor(ctx, rev)
+	err := r.engine.waitFor(ctx, rev)
+	if !errors.Is(err, engine.ErrFuture) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	newest, unknown := r.storage.Backend().Revision(ctx)
+	switch {
+	case unknown != nil:
+		return &engine.NotReadyError{RetryAfter: behindRetry, Cause: fmt.Errorf("revision %d may be there, but storage does not answer: %v", rev, unknown)}
+	case newest >= rev:
+		return &engine.NotReadyError{RetryAfter: behindRetry, Cause: fmt.Errorf("storage is at revision %d, and the cache is behind", newest)}
+	}
+	return err
 }
+
+const (
+	// askTimeout is how long storage may take to tell its revision to a client that
+	// waits for it.
+	askTimeout = 3 * time.Second
+	// behindRetry is when a client may come back to a cache that is behind.
+	behindRetry = time.Second
+)
 
 func (r *resource) Timeline(ctx context.Context) (engine.Timeline, error) {
 	return r.engine.timeline(ctx)

@@ -1,15 +1,21 @@
 package registry_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 func body(t *testing.T, it registry.Item) string {
@@ -17,6 +23,43 @@ func body(t *testing.T, it registry.Item) string {
 	text, err := it.JSON()
 	require.NoError(t, err)
 	return string(text)
+}
+
+// ahead is storage whose newest revision a cache over it never learns of.
+type ahead struct {
+	backend.Backend
+	newest engine.Revision
+
+	mu  sync.Mutex
+	err error
+}
+
+func (a *ahead) Revision(context.Context) (engine.Revision, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.newest, a.err
+}
+
+// A client that waits for what its cache has not got is told to come back if storage
+// has it, or does not answer, and that it asks for the future if not.
+func TestResource_WaitForTellsACacheThatIsBehindFromTheFuture(t *testing.T) {
+	cfg := config()
+	there, err := memory.New(registry.Schema(cfg), memory.Options{FirstRevision: 10})
+	require.NoError(t, err)
+	a := &ahead{Backend: there, newest: 20}
+	cfg.Engine.Backend, cfg.Engine.FreshnessTimeout = a, time.Millisecond
+	r := open(t, cfg).Resources()[0]
+	require.Eventually(t, func() bool { return r.WaitFor(t.Context(), 10) == nil }, time.Minute, time.Millisecond)
+	become := func(rev engine.Revision, text string) {
+		require.Eventually(t, func() bool { return strings.Contains(r.WaitFor(t.Context(), rev).Error(), text) }, time.Minute, time.Millisecond, text)
+	}
+	become(21, "too large revision: 21")
+	require.ErrorIs(t, r.WaitFor(t.Context(), 20), engine.ErrNotReady)
+	become(20, "storage is at revision 20, and the cache is behind")
+	a.mu.Lock()
+	a.err = errors.New("unplugged")
+	a.mu.Unlock()
+	become(21, "unplugged")
 }
 
 func TestResource_BodiesAreDecodedByTheRules(t *testing.T) {
