@@ -18,6 +18,9 @@
 //     whose server shuts down comes back without a storm of requests.
 //   - TestRetryWatcher: a watch that is cut every second resumes without a lost or
 //     repeated event.
+//   - TestReplicas, TestResume: informers over replicas of one origin get each event
+//     once, and list no more than at their start, while servers are killed and the
+//     network between them cuts, swallows, slows and holds up what they send.
 //   - TestKubectl: its commands print what they do against Kubernetes: tables, watches,
 //     waits, dry runs, and what is wrong with an object.
 //   - TestKubectl_Applies, TestDynamic_Applies, TestControllerRuntime_Applies: server-side

@@ -1,0 +1,171 @@
+package interop_test
+
+import (
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// proxy is a network that goes wrong on demand: TCP connections to an address that
+// stays, whichever server is behind it.
+//
+//	client ──▶ address ──requests──▶ target
+//	              ◀─────replies─────────┘
+type proxy struct {
+	t       *testing.T
+	address string
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	target   string
+	listener net.Listener // nil: connections are refused
+	weather  weather
+	pairs    map[*pair]struct{}
+}
+
+// weather is how a proxy passes data on: in pieces of a size at most, each after a
+// pause; or not at all.
+type weather struct {
+	piece   int
+	pause   time.Duration
+	swallow bool
+}
+
+var (
+	fair     = weather{piece: 64 << 10}
+	slow     = weather{piece: 700, pause: 3 * time.Millisecond}
+	buffered = weather{piece: 64 << 10, pause: 150 * time.Millisecond}
+	halfOpen = weather{piece: 64 << 10, swallow: true}
+)
+
+// pair is a connection from a client, and the one to the target that it leads to.
+type pair struct {
+	client, server net.Conn
+	ended          chan struct{}
+	once           sync.Once
+}
+
+func (p *pair) end() {
+	p.once.Do(func() {
+		close(p.ended)
+		_ = p.client.Close()
+		_ = p.server.Close()
+	})
+}
+
+// newProxy starts a proxy that refuses connections until it is led to a target.
+func newProxy(t *testing.T) *proxy {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	p := &proxy{t: t, address: l.Addr().String(), weather: fair, pairs: map[*pair]struct{}{}}
+	t.Cleanup(func() {
+		p.refuse()
+		p.running.Wait()
+	})
+	return p
+}
+
+// lead has connections go to a target from now on.
+func (p *proxy) lead(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target, p.weather = target, fair
+	if p.listener != nil {
+		return
+	}
+	l, err := net.Listen("tcp", p.address)
+	require.NoError(p.t, err)
+	p.listener = l
+	p.running.Go(func() { p.accept(l) })
+}
+
+// refuse breaks all connections, and refuses new ones.
+func (p *proxy) refuse() {
+	p.mu.Lock()
+	if p.listener != nil {
+		_ = p.listener.Close()
+		p.listener = nil
+	}
+	p.mu.Unlock()
+	p.cut()
+}
+
+// cut breaks all connections.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.pairs {
+		c.end()
+	}
+}
+
+func (p *proxy) become(w weather) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.weather = w
+}
+
+func (p *proxy) now() (string, weather) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.target, p.weather
+}
+
+func (p *proxy) accept(l net.Listener) {
+	for {
+		client, err := l.Accept()
+		if err != nil {
+			return
+		}
+		target, _ := p.now()
+		server, err := net.Dial("tcp", target)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		c := &pair{client: client, server: server, ended: make(chan struct{})}
+		p.mu.Lock()
+		if p.listener != l {
+			c.end()
+		}
+		p.pairs[c] = struct{}{}
+		p.mu.Unlock()
+		p.running.Go(func() { p.carry(c, server, client) })
+		p.running.Go(func() { p.carry(c, client, server) })
+	}
+}
+
+// carry passes on what comes from one end until either is closed.
+func (p *proxy) carry(c *pair, to, from net.Conn) {
+	defer func() {
+		c.end()
+		p.mu.Lock()
+		delete(p.pairs, c)
+		p.mu.Unlock()
+	}()
+	buffer := make([]byte, 64<<10)
+	for {
+		_, w := p.now()
+		n, err := from.Read(buffer[:w.piece])
+		if err != nil {
+			return
+		}
+		if _, w = p.now(); w.swallow {
+			continue
+		}
+		if w.pause > 0 {
+			select {
+			case <-time.After(w.pause):
+			case <-c.ended:
+				return
+			}
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
