@@ -21,6 +21,8 @@ type Params struct {
 	Rate int `json:"rate,omitempty"`
 	// Idle is the number of watchers that never read.
 	Idle int `json:"idle,omitempty"`
+	// Writers is the number of writers at the same time.
+	Writers int `json:"writers,omitempty"`
 	// Readers is the number of readers that list continuously.
 	Readers int `json:"readers,omitempty"`
 }
@@ -116,7 +118,7 @@ func onInformer(c Contender) bool { return c.Informer != nil }
 
 // All returns every workload, in order.
 func All() []Workload {
-	return slices.Concat(fanOut(), burst(), interest(), idle(), reads(), reconnect(), slow(), load(), informers(), buses(), serving(), growth(), million(), tree())
+	return slices.Concat(fanOut(), burst(), interest(), idle(), reads(), reconnect(), slow(), load(), informers(), buses(), serving(), growth(), million(), tree(), durable())
 }
 
 // Select returns the workloads that ids name: W4 names both W4/10 and W4/100.

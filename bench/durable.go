@@ -1,0 +1,191 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt"
+)
+
+// The metrics of W22.
+const (
+	// BytesPerWrite is what a write makes the process write, to files of any kind.
+	BytesPerWrite = "bytes per write"
+	// OverUpdates is the rate as a multiple of that of the same writers when each write
+	// is a transaction of the library by itself.
+	OverUpdates = "of a transaction each"
+)
+
+// durable is W22: writes that are on the disk when they return. The floor is the
+// library beneath, with the same records in batches made in the same way.
+func durable() []Workload {
+	var all []Workload
+	for _, size := range []struct {
+		writers, events int
+		floor           float64
+		goals           []Goal
+	}{
+		{1, 1000, 1 / 0.9, nil},
+		{8, 4000, 1 / 0.9, []Goal{{Metric: OverUpdates, Least: true, Bound: 2.5, To: ToOne}}},
+		{64, 20_000, 1 / 0.9, []Goal{{Metric: OverUpdates, Least: true, Bound: 10, To: ToOne}}},
+		{512, 50_000, 1 / 0.85, []Goal{{Metric: OverUpdates, Least: true, Bound: 30, To: ToOne}}},
+	} {
+		all = append(all, Workload{
+			ID: fmt.Sprint("W22/", size.writers), Text: fmt.Sprintf("%d writers update objects of 256 bytes in a file", size.writers),
+			Full:  Params{Writers: size.writers, Events: size.events},
+			Small: Params{Writers: size.writers, Events: max(20, size.writers)},
+			Goals: append([]Goal{nearFloor(Writes, size.floor)}, size.goals...),
+			Run:   runDurable, Floor: durableFloor, Able: onlyOurs,
+		})
+	}
+	return all
+}
+
+// runDurable measures watchmill's backend, and then a transaction for each write, of
+// which there are fewer.
+func runDurable(ctx context.Context, c Contender, p Params) (Result, error) {
+	return run(ctx, c, openFile, func(ctx context.Context, f *objectFile) (Result, error) {
+		result, err := p.writeAll(ctx, f.writer)
+		if err != nil {
+			return nil, err
+		}
+		few := p
+		few.Events = min(p.Events, max(p.Writers, p.Events/20))
+		each, err := with(ctx, openUpdates, func(ctx context.Context, f *bareFile) (Result, error) {
+			return few.writeAll(ctx, f.writer)
+		})
+		if err != nil {
+			return nil, err
+		}
+		return append(result, Metric{Name: OverUpdates, Unit: "×", Value: result[0].Value / each[0].Value, Higher: true}), nil
+	})
+}
+
+func durableFloor(ctx context.Context, p Params) (Result, error) {
+	return with(ctx, openBatches, func(ctx context.Context, f *bareFile) (Result, error) {
+		return p.writeAll(ctx, f.writer)
+	})
+}
+
+// writeAll writes Events times by Writers writers, each to an object of its own.
+func (p Params) writeAll(ctx context.Context, writer func(i int) func(context.Context, Object) error) (Result, error) {
+	var mu sync.Mutex // guards took
+	took := newLatency()
+	failed := make([]error, p.Writers)
+	var left atomic.Int64
+	left.Store(int64(p.Events))
+	before, known := bytesWritten()
+	begin := time.Now()
+	var writers sync.WaitGroup
+	for i := range p.Writers {
+		writers.Go(func() {
+			object, write := Object{Name: fmt.Sprint("pod-", i), App: padding}, writer(i)
+			for failed[i] == nil && left.Add(-1) >= 0 {
+				object.Seq++
+				start := time.Now()
+				failed[i] = write(ctx, object)
+				ns := time.Since(start).Nanoseconds()
+				mu.Lock()
+				took.add(ns)
+				mu.Unlock()
+			}
+		})
+	}
+	writers.Wait()
+	result := Result{rate(Writes, int64(p.Events), time.Since(begin))}
+	result = append(result, took.metrics()...)
+	if after, _ := bytesWritten(); known {
+		result = append(result, Metric{Name: BytesPerWrite, Unit: " B", Value: float64(after-before) / float64(p.Events)})
+	}
+	return result, errors.Join(failed...)
+}
+
+// padding makes an object 256 bytes of JSON.
+var padding = strings.Repeat("x", 210)
+
+// bytesWritten returns how many bytes the process has written to files, and whether
+// the operating system says so.
+func bytesWritten() (n int64, known bool) {
+	counters, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(counters)) {
+		if _, err := fmt.Sscanf(line, "wchar: %d", &n); err == nil {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// folder is a directory for one file, which is removed with it.
+func folder(open func(path string) error) (remove func() error, err error) {
+	dir, err := os.MkdirTemp("", "watchmill-bench-*")
+	if err != nil {
+		return nil, err
+	}
+	remove = func() error { return os.RemoveAll(dir) }
+	if err := open(filepath.Join(dir, "state.db")); err != nil {
+		return nil, errors.Join(err, remove())
+	}
+	return remove, nil
+}
+
+// objectFile is objects in a file, as watchmill keeps them.
+type objectFile struct {
+	file    *bolt.File
+	objects *bolt.Backend
+	schema  store.Schema
+	remove  func() error
+}
+
+func openFile(context.Context) (*objectFile, error) {
+	cfg := config()
+	f := &objectFile{schema: cfg.Schema()}
+	var err error
+	f.remove, err = folder(func(path string) error {
+		if f.file, err = bolt.Open(path, bolt.Options{}); err != nil {
+			return err
+		}
+		f.objects, err = bolt.New(f.file, "objects", bolt.Config{Schema: f.schema, FirstRevision: 1})
+		if err != nil {
+			return errors.Join(err, f.file.Close())
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Close removes the file.
+func (f *objectFile) Close() error { return errors.Join(f.file.Close(), f.remove()) }
+
+// writer returns a function that writes an object that no other writer writes.
+func (f *objectFile) writer(int) func(context.Context, Object) error {
+	var prev *store.Object
+	return func(ctx context.Context, o Object) (err error) {
+		draft := f.schema.New()
+		*f.schema.Pointer(draft).(*Object) = o
+		draft.Key = o.Key()
+		if err := backend.Describe(&f.schema, draft); err != nil {
+			return err
+		}
+		prev, err = f.objects.Put(ctx, draft, prev, backend.PutOptions{})
+		return err
+	}
+}
+
+// encoded returns what a file has of an object.
+func encoded(o Object) ([]byte, error) { return json.Marshal(o) }

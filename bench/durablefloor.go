@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"sync"
+
+	"go.etcd.io/bbolt"
+)
+
+// bareFile is a log in a file of bbolt, without anything above: a record of each write
+// under the next number.
+type bareFile struct {
+	db     *bbolt.DB
+	remove func() error
+	// queue are the writes to be committed together; nil: each is a transaction.
+	queue     chan bareWrite
+	committer sync.WaitGroup
+	numbers   uint64 // the committer's, or a transaction's
+}
+
+// bareWrite is a record; done receives whether it was committed.
+type bareWrite struct {
+	data []byte
+	done chan error
+}
+
+// maxBatch is how many writes are committed together at most.
+const maxBatch = 1024
+
+var bareBucket = []byte("log")
+
+// openUpdates opens a file with a transaction for each write.
+func openUpdates(context.Context) (*bareFile, error) {
+	f := &bareFile{}
+	var err error
+	f.remove, err = folder(func(path string) error {
+		if f.db, err = bbolt.Open(path, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType}); err != nil {
+			return err
+		}
+		err := f.db.Update(func(tx *bbolt.Tx) error {
+			_, err := tx.CreateBucket(bareBucket)
+			return err
+		})
+		if err != nil {
+			return errors.Join(err, f.db.Close())
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// openBatches opens a file with a goroutine that commits together what is waiting.
+func openBatches(ctx context.Context) (*bareFile, error) {
+	f, err := openUpdates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.queue = make(chan bareWrite, maxBatch)
+	f.committer.Go(f.commitAll)
+	return f, nil
+}
+
+// Close removes the file. There are no writers any more.
+func (f *bareFile) Close() error {
+	if f.queue != nil {
+		close(f.queue)
+		f.committer.Wait()
+	}
+	return errors.Join(f.db.Close(), f.remove())
+}
+
+func (f *bareFile) commitAll() {
+	for first := range f.queue {
+		batch := []bareWrite{first}
+		for len(f.queue) > 0 && len(batch) < maxBatch {
+			batch = append(batch, <-f.queue)
+		}
+		err := f.commit(batch...)
+		for _, w := range batch {
+			w.done <- err
+		}
+	}
+}
+
+// commit appends records in one transaction.
+func (f *bareFile) commit(batch ...bareWrite) error {
+	return f.db.Update(func(tx *bbolt.Tx) error {
+		log := tx.Bucket(bareBucket)
+		log.FillPercent = 1
+		for _, w := range batch {
+			f.numbers++
+			if err := log.Put(binary.BigEndian.AppendUint64(nil, f.numbers), w.data); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// writer returns a function that writes an object.
+func (f *bareFile) writer(int) func(context.Context, Object) error {
+	done := make(chan error, 1)
+	return func(_ context.Context, o Object) error {
+		data, err := encoded(o)
+		if err != nil {
+			return err
+		}
+		if f.queue == nil {
+			return f.commit(bareWrite{data: data})
+		}
+		f.queue <- bareWrite{data, done}
+		return <-done
+	}
+}
