@@ -55,7 +55,9 @@ func TestReplica_NoticesThatTheOriginWasRestored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			p := newProxy(t, originWith(t, "a", "b", "c").url)
+			// Servers close in the opposite order: those that are asked go last.
+			before, after := originWith(t, "a", "b", "c"), originWith(t, restored...)
+			p := newProxy(t, before.url)
 			middle := replica(t, p.url)
 			replicas := []*server{middle, replica(t, middle.url)}
 			var saved []engine.Checkpoint
@@ -74,7 +76,7 @@ func TestReplica_NoticesThatTheOriginWasRestored(t *testing.T) {
 			}
 			require.Equal(t, saved[0], saved[1], "the identity is the origin's")
 
-			p.turn(originWith(t, restored...).url)
+			p.turn(after.url)
 			for i, r := range replicas {
 				for err := error(nil); err == nil; _, err = watches[i].Next(ctx) {
 				}
