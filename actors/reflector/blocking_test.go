@@ -119,17 +119,21 @@ func TestStop_ClosesAWatchThatOpensLater(t *testing.T) {
 }
 
 func TestCallThatEndsItsGoroutineIsAnError(t *testing.T) {
-	r := newBlockingFixture(t)
-	var once sync.Once
-	r.source.onList = func(context.Context) error {
-		once.Do(runtime.Goexit)
-		r.entered <- struct{}{}
-		return nil
-	}
-	r.start(t)
-	require.ErrorIs(t, <-r.errs, reflector.ErrContract)
-	r.clock.Advance(time.Minute)
-	<-r.entered // it tries again
+	synctest.Test(t, func(t *testing.T) {
+		r := newBlockingFixture(t)
+		var once sync.Once
+		r.source.onList = func(context.Context) error {
+			once.Do(runtime.Goexit)
+			r.entered <- struct{}{}
+			return nil
+		}
+		r.start(t)
+		synctest.Wait() // it has told the error, and then armed the delay
+		require.ErrorIs(t, <-r.errs, reflector.ErrContract)
+		r.clock.Advance(time.Minute)
+		<-r.entered // it tries again
+		require.NoError(t, r.system.Close(context.Background()))
+	})
 }
 
 // The Reflector accepts requests while its source blocks.
