@@ -20,17 +20,19 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Backend is the objects of one kind at a server. Make one with [New], close it when
-// done. All methods are safe for concurrent use; they block for as long as the server
-// takes, and ctx bounds them.
+// Backend is storage that holds the objects of one kind at a server. Make one with [New],
+// and close it when done. All methods are safe for concurrent use. They block until the
+// server answers or ctx is done; all but Watch also end after [Config].RequestTimeout,
+// with [backend.ErrUnavailable].
 type Backend struct {
 	config Config
 	format *registry.Format
 	kind   registry.Kind
-	// client is for requests, watches for watches.
+	// client sends all requests but those of watches, which watches sends. Both are
+	// [Config].Client, if that is set.
 	client, watches *http.Client
-	// storage is the identity that the last list or watch told, "" for none; nil
-	// before the first.
+	// storage is the identity of the server's storage in the last answer to a list or a
+	// watch: "" if that had none, nil before the first answer.
 	storage atomic.Pointer[string]
 
 	mu      sync.Mutex
@@ -45,8 +47,8 @@ var (
 	_ registry.ApplyForwarder = (*Backend)(nil)
 )
 
-// New returns the objects of format's kind at cfg's server. It sends nothing yet: a
-// server that cannot be reached shows when it is asked.
+// New returns a backend for the objects of format's kind at cfg's server. It sends no
+// request: the first call reports a server that cannot be reached.
 //
 // Errors: [usercode.ErrConfig], as a [*usercode.ConfigError] that names the field.
 func New(format *registry.Format, cfg Config) (*Backend, error) {
@@ -67,13 +69,16 @@ func newClient() *http.Client {
 	return &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 }
 
-// Traits says that calls wait for the network, that others write to the storage, and
-// that its history can be read, unless [Config].NoHistory.
+// Traits reports that calls wait for the network, that other clients write to the
+// storage, and, unless [Config].NoHistory, that past states can be listed.
 func (b *Backend) Traits() backend.Traits {
 	return backend.Traits{Blocks: true, Shared: true, Keeps: !b.config.NoHistory}
 }
 
 // Get returns the newest object under key.
+//
+// Errors: [store.ErrNotFound] and the server's other refusals, as a [*StatusError];
+// [store.ErrInvalidKey], [backend.ErrUnavailable], [store.ErrClosed], or ctx's cause.
 func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	if err := b.open(); err != nil {
 		return nil, err
@@ -88,7 +93,12 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	return b.decode(body, time.Time{})
 }
 
-// Put stores draft. A nil prev creates.
+// Put creates draft if prev is nil. Otherwise it replaces prev, and fails if the object
+// is no longer at prev's revision.
+//
+// Errors: [store.ErrExists], [store.ErrConflict] and the server's other refusals, as a
+// [*StatusError]; a [*backend.UncertainError] if the server may have stored draft, but
+// did not say so; [store.ErrUnsupported] if opts has a TTL.
 func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	if err := b.open(); err != nil {
 		return nil, err
@@ -116,8 +126,9 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	return b.decode(body, time.Now())
 }
 
-// Remove deletes the object under prev's key. One with finalizers is only marked, which
-// is a [store.ErrUnsupported]: delete it by [Backend.ForwardDelete].
+// Remove deletes the object under prev's key if it is still at prev's revision. The
+// server only marks an object with finalizers; the error is then a
+// [store.ErrUnsupported]. Delete such objects by [Backend.ForwardDelete].
 func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
 	answer, at, err := b.ForwardDelete(ctx, prev.Key, registry.DeleteOptions{Revision: prev.Revision})
 	switch {
@@ -130,7 +141,7 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 	return schema.Gone(prev, max(at, prev.Revision+1), time.Now()), nil
 }
 
-// Revision returns the newest revision.
+// Revision returns the newest revision. It costs a list of one object.
 func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 	if err := b.open(); err != nil {
 		return 0, err
@@ -139,7 +150,8 @@ func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 	return rev, err
 }
 
-// newest returns the newest revision and the identity of its storage.
+// newest returns the newest revision and the identity of its storage, "" if the server
+// does not tell that.
 func (b *Backend) newest(ctx context.Context) (rev store.Revision, storage string, err error) {
 	page, err := b.page(ctx, b.collection(""), url.Values{"limit": {"1"}})
 	if err != nil {
@@ -149,15 +161,16 @@ func (b *Backend) newest(ctx context.Context) (rev store.Revision, storage strin
 	return rev, page.storage, err
 }
 
-// Compact fails with [store.ErrUnsupported].
+// Compact fails with [store.ErrUnsupported]: the server compacts its own history.
 func (b *Backend) Compact(context.Context, store.Revision) error {
 	return fmt.Errorf("%w: compaction is the affair of the server at %s", store.ErrUnsupported, b.config.URL)
 }
 
-// Compacted returns zero: the server does not say.
+// Compacted returns zero, for unknown: the protocol does not tell it.
 func (b *Backend) Compacted(context.Context) (store.Revision, error) { return 0, b.open() }
 
-// Close ends every watch.
+// Close ends every watch and waits for its goroutine. Later calls fail with
+// [store.ErrClosed].
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.closed = true
@@ -177,7 +190,7 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// open fails if the backend is closed.
+// open returns [store.ErrClosed] once the backend is closed.
 func (b *Backend) open() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -187,8 +200,9 @@ func (b *Backend) open() error {
 	return nil
 }
 
-// decode returns the object of a body. Of one that is listed, it is not known when it
-// was written, and written is zero: then it is when it was created.
+// decode returns the object that body is the JSON of. A zero written means that the time
+// of the write is unknown, as for objects of a list: then the creation time takes its
+// place.
 func (b *Backend) decode(body []byte, written time.Time) (*store.Object, error) {
 	o, err := b.format.Decode(body)
 	if err != nil {
@@ -205,12 +219,11 @@ func (b *Backend) decode(body []byte, written time.Time) (*store.Object, error) 
 	return o, nil
 }
 
-// identity returns a number that differs between objects of one key that follow each
-// other. It is made of the uid, since no list says at which revision an object was
-// created.
+// identity returns a number that differs between successive objects of one key. It is a
+// hash of the uid, since no list says at which revision an object was created.
 func identity(m metav1.Object) store.Revision {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(m.GetUID())) // a hash takes everything
+	_, _ = h.Write([]byte(m.GetUID())) // a hash does not fail
 	return store.Revision(h.Sum64()>>1 | 1)
 }
 
@@ -223,8 +236,8 @@ func revisionOf(text string) (store.Revision, error) {
 	return store.Revision(rev), nil
 }
 
-// collection returns a request for all objects with the prefix, as far as the protocol
-// can say it.
+// collection returns a request for the smallest collection that has all keys with the
+// prefix: that of a namespace, or of all namespaces.
 func (b *Backend) collection(prefix string) *request {
 	r := &request{method: http.MethodGet, namespace: b.config.Namespace, query: url.Values{}}
 	namespace, _ := registry.SplitKey(strings.TrimSuffix(prefix, "/") + "/")
@@ -234,7 +247,7 @@ func (b *Backend) collection(prefix string) *request {
 	return r
 }
 
-// selectors adds what is followed to a query.
+// selectors adds the selectors of the configuration to a query.
 func (b *Backend) selectors(q url.Values) {
 	if b.config.Labels != "" {
 		q.Set("labelSelector", b.config.Labels)
@@ -252,7 +265,7 @@ type wirePage struct {
 	storage string
 }
 
-// page asks for a page.
+// page requests a page of a list.
 func (b *Backend) page(ctx context.Context, r *request, query url.Values) (*wirePage, error) {
 	b.selectors(query)
 	r.query = query

@@ -13,47 +13,53 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Config says which server, and what to follow there. Only URL is required.
+// Config names a server and selects the objects to follow there. Only URL is required.
 type Config struct {
-	// URL is where the server is, http or https, with the path below which it serves
-	// the protocol, if there is one.
+	// URL is the server's address, http or https, with the path below which it serves the
+	// protocol, if there is one.
 	URL string
 	// Namespace restricts reads and watches to one namespace; "" is all.
 	Namespace string
-	// Labels and Fields are selectors, for a replica of a part.
+	// Labels and Fields are selectors, in Kubernetes' syntax, that restrict reads and
+	// watches to a part of the objects; "" is all.
 	Labels, Fields string
-	// Token is sent as a bearer token; "" is none. Client certificates are Client's.
+	// Token is sent as a bearer token; "" is none. Client certificates belong in Client.
 	Token string
 	// Client sends the requests. It must have no Timeout, which would end watches. Nil
-	// means one of the backend's own, with a connection for watches and another for
-	// the rest.
+	// means two clients of the backend's own, so that watches share no connection with
+	// other requests.
 	Client *http.Client
-	// RequestTimeout bounds every request but watches. Zero means [DefaultRequestTimeout].
+	// RequestTimeout bounds every request except watches. Zero means
+	// [DefaultRequestTimeout].
 	RequestTimeout time.Duration
-	// WatchTimeout is how long a watch asks to last, and up to half as long again, so
-	// that not all come back at once. In whole seconds. Zero means
-	// [DefaultWatchTimeout].
+	// WatchTimeout is how long each connection of a watch is requested to last, plus a
+	// random part of up to half of it, so that not all watches reconnect at once. The sum
+	// is cut to whole seconds. It is a second or more; zero means [DefaultWatchTimeout].
 	WatchTimeout time.Duration
-	// KeepManagedFields keeps metadata.managedFields, which are a large part of many
-	// objects and of use only to those that apply them.
+	// KeepManagedFields keeps metadata.managedFields, which make up a large part of many
+	// objects. Only clients that apply objects need them.
 	KeepManagedFields bool
-	// NoHistory starts replicas at the newest state. Otherwise they start with the
-	// history that the server's window has, so that clients of a replica before its
-	// restart resume at it, or at another, without listing again. Servers that are not of
-	// this module do not tell what they have, and replicas of them start at the newest.
+	// NoHistory starts replicas at the newest state. Without it they start with the
+	// history in the server's window, so that clients of this or another replica resume
+	// after a restart without listing again. Servers other than those of this module do
+	// not tell the oldest revision that they keep; replicas of them start at the newest
+	// state.
 	NoHistory bool
-	// Buffer is how many bytes of events a watch reads ahead. An event may be as large,
-	// if that is more than [MaxFrame]. Zero means [DefaultBuffer].
+	// Buffer is how many bytes of events a watch reads ahead. A single event may have as
+	// many, or [MaxFrame] if that is more. Zero means [DefaultBuffer].
 	Buffer int
-	// MinPause and MaxPause bound the pauses between two attempts to open a watch,
-	// which double. Zero means [DefaultMinPause] and [DefaultMaxPause].
+	// MinPause and MaxPause bound the pauses before a watch reconnects. A pause doubles
+	// with each attempt, and is shortened at random by up to half; a server that sends a
+	// longer Retry-After is given that time. Zero means [DefaultMinPause] and
+	// [DefaultMaxPause].
 	MinPause, MaxPause time.Duration
-	// OnError is told why a watch was opened again. It must not block. Optional.
+	// OnError gets the error after which a watch reconnects. It is called from the
+	// goroutines of several watches at once, and must not block or panic. Optional.
 	OnError func(error)
 }
 
-// Defaults of [Config]. Watches last as long as those of client-go's Reflector at
-// least, and pauses are those of its backoff.
+// Defaults of [Config]. A watch lasts at least as long as one of client-go's Reflector,
+// and the pauses are those of the Reflector's backoff.
 const (
 	DefaultRequestTimeout = 30 * time.Second
 	DefaultWatchTimeout   = 450 * time.Second
@@ -62,12 +68,11 @@ const (
 	DefaultMaxPause       = 30 * time.Second
 )
 
-// MaxFrame is how many bytes an event may have, if [Config].Buffer is not more: ten
-// times what etcd lets an object have.
+// MaxFrame is the largest event in bytes, unless [Config].Buffer is larger. It is ten
+// times the largest request that etcd takes by default.
 const MaxFrame = 16 << 20
 
-// complete returns c with defaults, or an error that names the first field that is
-// wrong.
+// complete returns c with defaults, or an error that names the first field that is wrong.
 func (c Config) complete() (Config, error) {
 	wrong := func(field, problem string) (Config, error) {
 		return c, &usercode.ConfigError{Field: "remote.Config." + field, Problem: problem}

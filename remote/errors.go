@@ -15,11 +15,12 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// StatusError is what a server answers in place of what it was asked for. It matches
-// the errors of storage that mean the same, and wraps an [*apierrors.StatusError], so
-// that a server that passes it on answers as the origin did.
+// StatusError is a failure that a server answered with. It matches the error of storage
+// that means the same, and wraps an [*apierrors.StatusError], so that a server that
+// passes it on answers as the origin did.
 type StatusError struct {
-	// Request is the method and the path.
+	// Request is the method and the path; the method and the URL if the failure came as
+	// an event of a watch.
 	Request string
 	Status  metav1.Status
 }
@@ -28,10 +29,10 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s: %d %s: %s", e.Request, e.Status.Code, e.Status.Reason, e.Status.Message)
 }
 
-// Unwrap returns the error that Kubernetes' packages know.
+// Unwrap returns the status as the error type of k8s.io/apimachinery.
 func (e *StatusError) Unwrap() error { return &apierrors.StatusError{ErrStatus: e.Status} }
 
-// Is makes errors.Is true for the errors of storage that mean the same.
+// Is makes errors.Is true for the error of storage that means the same.
 func (e *StatusError) Is(target error) bool { return target == e.meaning() }
 
 // As makes errors.As find the [*registry.FieldConflictError] that the status stands for.
@@ -82,7 +83,7 @@ func (e *StatusError) tooLarge() bool {
 	})
 }
 
-// oldest returns the oldest revision that the server keeps; zero if it does not say.
+// oldest returns the oldest revision that the server keeps, zero if it does not tell.
 func (e *StatusError) oldest() store.Revision {
 	if e.Status.Details == nil {
 		return 0
@@ -101,8 +102,8 @@ func (e *StatusError) passing() bool {
 	return e.Status.Code == http.StatusTooManyRequests || e.Status.Code >= http.StatusInternalServerError
 }
 
-// statusErrorOf reads the answer to a request that failed, which may come from a proxy
-// and be no Status.
+// statusErrorOf returns the error of an answer with that code and body. The body may not
+// be a Status, as when a proxy answers.
 func statusErrorOf(request string, code int, body []byte) *StatusError {
 	e := &StatusError{Request: request}
 	if json.Unmarshal(body, &e.Status) != nil || e.Status.Kind != "Status" || e.Status.Code == 0 {
@@ -116,9 +117,10 @@ func statusErrorOf(request string, code int, body []byte) *StatusError {
 	return e
 }
 
-// FrameError says that a server has sent what is no event of the kind.
+// FrameError reports that a server sent something that is not an event of the kind. The
+// watch ends, since trying again would not help.
 type FrameError struct {
-	// Request is the method and the path of the watch.
+	// Request is the method and the URL of the watch.
 	Request string
 	Cause   error
 }

@@ -15,7 +15,10 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// ForwardCreate stores the object that body is the JSON of, by the server's rules.
+// ForwardCreate has the server create the object that body is the JSON of, by its rules.
+// It returns the created object as JSON.
+//
+// Errors: as for [Backend.Put].
 func (b *Backend) ForwardCreate(ctx context.Context, namespace string, body []byte, opts registry.WriteOptions) ([]byte, error) {
 	if err := b.open(); err != nil {
 		return nil, err
@@ -26,7 +29,11 @@ func (b *Backend) ForwardCreate(ctx context.Context, namespace string, body []by
 	return answer, outcome("create", namespace, err)
 }
 
-// ForwardUpdate replaces the object under key, or its subresource.
+// ForwardUpdate has the server replace the object under key, or its subresource, by the
+// one that body is the JSON of. It returns the stored object as JSON, and whether that
+// was created.
+//
+// Errors: as for [Backend.Put].
 func (b *Backend) ForwardUpdate(ctx context.Context, key, subresource string, body []byte, opts registry.WriteOptions) (answer []byte, created bool, err error) {
 	if err := b.open(); err != nil {
 		return nil, false, err
@@ -41,7 +48,11 @@ func (b *Backend) ForwardUpdate(ctx context.Context, key, subresource string, bo
 // applyPatch is the media type of server-side apply.
 const applyPatch = "application/apply-patch+yaml"
 
-// ForwardApply applies a configuration to the object under key, or to its subresource.
+// ForwardApply has the server apply a configuration to the object under key, or to its
+// subresource. It returns the stored object as JSON, and whether that was created.
+//
+// Errors: a [*registry.FieldConflictError] if other managers own fields of config, and as
+// for [Backend.Put].
 func (b *Backend) ForwardApply(ctx context.Context, key, subresource string, config []byte, opts registry.WriteOptions) (answer []byte, created bool, err error) {
 	if err := b.open(); err != nil {
 		return nil, false, err
@@ -56,7 +67,11 @@ func (b *Backend) ForwardApply(ctx context.Context, key, subresource string, con
 	return answer, code == http.StatusCreated, outcome("apply", key, err)
 }
 
-// ForwardDelete deletes or marks the object under key.
+// ForwardDelete has the server delete the object under key. If the object is only marked,
+// because of finalizers or a grace period, answer is its JSON. Otherwise answer is nil
+// and at is the revision of the deletion, or a later one if the server does not tell it.
+//
+// Errors: as for [Backend.Put].
 func (b *Backend) ForwardDelete(ctx context.Context, key string, opts registry.DeleteOptions) (answer []byte, at store.Revision, err error) {
 	if err := b.open(); err != nil {
 		return nil, 0, err
@@ -79,8 +94,7 @@ func (b *Backend) ForwardDelete(ctx context.Context, key string, opts registry.D
 	if status.Kind != "Status" || status.APIVersion != "v1" {
 		return answer, 0, nil
 	}
-	// Servers of other make do not say at which revision it was; then it is one that is
-	// not older.
+	// Other servers do not tell the revision of a deletion; the newest one is not older.
 	if at, err = revisionOf(status.Metadata.ResourceVersion); err != nil {
 		at, err = b.Revision(ctx)
 	}
@@ -128,7 +142,7 @@ func deleteOptions(opts *registry.DeleteOptions) *metav1.DeleteOptions {
 	return o
 }
 
-// warn passes on the warnings of an answer.
+// warn passes the warnings of an answer to opts.Warn.
 func warn(header http.Header, opts *registry.WriteOptions) {
 	if opts.Warn == nil {
 		return

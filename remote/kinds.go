@@ -17,15 +17,15 @@ import (
 // Served is a kind that a server serves.
 type Served struct {
 	Kind registry.Kind
-	// Schema is the kind's OpenAPI schema; nil if the server has none that stands by
-	// itself.
+	// Schema is the kind's OpenAPI schema; nil if the server has none, or one that refers
+	// to others.
 	Schema json.RawMessage
 }
 
 // discoveryType asks for all groups in one document.
 const discoveryType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// discovery is that document.
+// discovery is the part of that document that is read.
 type discovery struct {
 	Items []struct {
 		Metadata struct{ Name string }
@@ -36,7 +36,7 @@ type discovery struct {
 	}
 }
 
-// discovered is a resource of it.
+// discovered is a resource in a discovery.
 type discovered struct {
 	Resource         string
 	ResponseKind     schema.GroupVersionKind
@@ -49,10 +49,12 @@ type discovered struct {
 }
 
 // Kinds returns the kinds that can be listed and watched at the server that cfg names,
-// each in its group's preferred version, in the server's order.
+// each in its group's preferred version, in the server's order. It sends one request for
+// the groups and one for the schemas of each, and blocks for at most
+// [Config].RequestTimeout.
 //
-// Errors: [usercode.ErrConfig], a [*StatusError], [backend.ErrUnavailable], or ctx's
-// cause.
+// Errors: [usercode.ErrConfig], a [*StatusError], [backend.ErrUnavailable], the error of
+// a document that does not parse, or ctx's cause.
 func Kinds(ctx context.Context, cfg Config) ([]Served, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -103,7 +105,8 @@ func kindsOf(group, version string, resources []discovered) []Served {
 	return kinds
 }
 
-// addSchemas adds the schemas that the server's OpenAPI document of the version has.
+// addSchemas sets the schemas of kinds from the server's OpenAPI document of their
+// version.
 func (c *Config) addSchemas(ctx context.Context, client *http.Client, version string, kinds []Served) error {
 	var doc struct {
 		Components struct{ Schemas map[string]json.RawMessage }
@@ -116,7 +119,7 @@ func (c *Config) addSchemas(ctx context.Context, client *http.Client, version st
 			Kinds []schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
 		}
 		if json.Unmarshal(text, &of) != nil || strings.Contains(string(text), `"$ref"`) {
-			continue // of no kind, or it does not stand by itself
+			continue // it is of no kind, or refers to other schemas
 		}
 		for i := range kinds {
 			k := &kinds[i]
@@ -128,7 +131,7 @@ func (c *Config) addSchemas(ctx context.Context, client *http.Client, version st
 	return nil
 }
 
-// getJSON reads a document.
+// getJSON requests a document and decodes it into what into points to.
 func (c *Config) getJSON(ctx context.Context, client *http.Client, path, accept string, into any) error {
 	resp, err := c.send(ctx, client, http.MethodGet, c.URL+path, accept, jsonType, nil)
 	if err != nil {

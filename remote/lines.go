@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// errFrameTooLarge: a line is longer than the limit.
+// errFrameTooLarge is the error of a line that is longer than the limit.
 var errFrameTooLarge = errors.New("it is larger than MaxFrame and Config.Buffer")
 
 // lineReader reads lines of bounded length.
@@ -16,9 +16,9 @@ type lineReader struct {
 	line  []byte
 }
 
-// next returns the next line, valid until the next call, and whether the one after it
-// has arrived. What a connection that was cut leaves of a line is dropped; the error is
-// then that of the connection.
+// next returns the next line, valid until the next call, and whether another complete
+// line is buffered. An incomplete line at the end of the connection is dropped; err is
+// then the connection's.
 func (l *lineReader) next() (line []byte, more bool, err error) {
 	l.line = l.line[:0]
 	for {

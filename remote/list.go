@@ -12,17 +12,24 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// tokenMark begins the continue tokens that are the server's. Others name a key, which
-// the protocol cannot begin a list behind.
+// tokenMark begins continue tokens that hold one of the server's. Other tokens name a
+// key, after which the protocol cannot begin a list; see listBehind.
 const tokenMark = "remote:"
 
-// List returns objects in the server's order, which is that of keys.
+// List returns a page of objects in the server's order, which is that of keys. A list
+// that continues after a key, and not by a token of the server's, requests the whole
+// state.
+//
+// Errors: a [*store.ExpiredError], or a [*backend.ExpiredContinueError], if the revision
+// is no longer kept; [store.ErrFuture]; a [*backend.TokenError]; and as for
+// [Backend.Get].
 func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	list, _, err := b.list(ctx, opts)
 	return list, err
 }
 
-// list also returns the identity of the storage, "" if the server does not tell.
+// list is List, and returns the identity of the storage too, "" if the server does not
+// tell it.
 func (b *Backend) list(ctx context.Context, opts backend.ListOptions) (l *backend.List, storage string, err error) {
 	if err := b.open(); err != nil {
 		return nil, "", err
@@ -82,7 +89,8 @@ func (b *Backend) listOf(page *wirePage, prefix string) (*backend.List, error) {
 	return list, nil
 }
 
-// listBehind lists everything at the revision, and drops what is not behind the key.
+// listBehind lists the whole state at the revision, and drops the objects up to the key
+// that the page begins after.
 func (b *Backend) listBehind(ctx context.Context, scan backend.Scan) (all *backend.List, storage string, err error) {
 	all, storage, err = b.list(ctx, backend.ListOptions{Prefix: scan.Prefix, Revision: scan.Revision})
 	if err != nil {
@@ -102,7 +110,7 @@ func (b *Backend) listBehind(ctx context.Context, scan backend.Scan) (all *backe
 	return all, storage, nil
 }
 
-// listError returns the error of a list as backends have it.
+// listError returns err as the error that backends have for it.
 func listError(err error, rev store.Revision, continued bool) error {
 	var status *StatusError
 	switch {

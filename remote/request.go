@@ -15,13 +15,13 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// maxErrorBody is how much of an answer that is an error is read.
+// maxErrorBody is how many bytes of the body of a failure are read.
 const maxErrorBody = 64 << 10
 
 // request is one request to the server.
 type request struct {
 	method string
-	// namespace, name and subresource are as far as the path goes.
+	// namespace, name and subresource are parts of the path; empty ones are left out.
 	namespace, name, subresource string
 	query                        url.Values
 	body                         []byte
@@ -29,7 +29,7 @@ type request struct {
 	media string
 }
 
-// url returns where the request goes.
+// url returns the request's URL.
 func (b *Backend) url(r *request) string {
 	segments := []string{b.config.URL, "apis", b.kind.Group, b.kind.Version}
 	if r.namespace != "" {
@@ -57,14 +57,14 @@ func named(method, key string) *request {
 	return &request{method: method, namespace: namespace, name: name, query: url.Values{}}
 }
 
-// send sends the request and returns the answer, whose body the caller closes. An
-// answer that is an error is a [*StatusError]. A failure to reach the server is a
-// [backend.ErrUnavailable], as an [unsentError] if the request has not left.
+// send sends the request and returns the answer, whose body the caller closes. A status
+// of 300 or more is a [*StatusError]. A failure to reach the server is a
+// [backend.ErrUnavailable], as an [unsentError] if there was no connection.
 func (b *Backend) send(ctx context.Context, client *http.Client, r *request) (*http.Response, error) {
 	return b.config.send(ctx, client, r.method, b.url(r), jsonType, cmp.Or(r.media, jsonType), r.body)
 }
 
-// jsonType is what is sent, and asked for.
+// jsonType is the media type of most bodies, and of answers.
 const jsonType = "application/json"
 
 // send sends a request with the credentials of c.
@@ -98,7 +98,8 @@ func (c *Config) send(ctx context.Context, client *http.Client, method, to, acce
 	return nil, statusErrorOf(method+" "+req.URL.Path, resp.StatusCode, text)
 }
 
-// do sends the request within the timeout and returns the answer's body and code.
+// do sends the request within [Config].RequestTimeout, and returns the answer's body,
+// header and code.
 func (b *Backend) do(ctx context.Context, r *request) (body []byte, header http.Header, code int, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.config.RequestTimeout, fmt.Errorf("%w: no answer within %v (remote.Config.RequestTimeout)", backend.ErrUnavailable, b.config.RequestTimeout))
 	defer cancel()
@@ -117,7 +118,7 @@ func (b *Backend) do(ctx context.Context, r *request) (body []byte, header http.
 	return body, resp.Header, resp.StatusCode, nil
 }
 
-// unsentError is a failure after which the server cannot have got the request.
+// unsentError is a failure to connect: the server cannot have received the request.
 type unsentError struct{ error }
 
 func (e unsentError) Unwrap() error { return e.error }
@@ -135,8 +136,8 @@ func unreachable(err error) error {
 	return wrapped
 }
 
-// outcome returns the error of a write: of one that the server may have carried out,
-// although it did not say so, a [*backend.UncertainError].
+// outcome returns the error of a write. If the server may have carried the write out
+// without saying so, that is a [*backend.UncertainError].
 func outcome(verb, key string, err error) error {
 	var status *StatusError
 	var unsent unsentError

@@ -10,14 +10,14 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// StoreID returns the identity of the storage that the server has, as it tells it in
-// [registry.StorageHeader]: that of the origin, also through other replicas. A server
-// that was restored from a copy, or whose storage was replaced, has another one, even
-// if it is at the same revision. It costs a request.
+// StoreID returns the identity of the server's storage, which the server tells in
+// [registry.StorageHeader]: that of the origin, also through other replicas. It changes
+// when the origin is restored from a copy, or its storage is replaced, even if the
+// revision stays the same. It costs a list of one object.
 //
-// Errors: [store.ErrUnsupported] if the server does not tell, as the Kubernetes API
-// server does not: then a restored one is noticed by its revisions alone. If its last
-// answer did not, none is asked for.
+// Errors: [store.ErrUnsupported] if the server does not tell it, as the Kubernetes API
+// server: then only a lower revision shows that storage was restored. After an answer
+// without the header this error costs no request.
 func (b *Backend) StoreID(ctx context.Context) (string, error) {
 	if err := b.open(); err != nil {
 		return "", err
@@ -36,19 +36,20 @@ func (b *Backend) StoreID(ctx context.Context) (string, error) {
 	return *last, nil
 }
 
-// storageOf returns the identity that the header of a list or a watch tells, "" for
-// none, and remembers it.
+// storageOf returns the identity in the header of a list or a watch, "" if there is none,
+// and keeps it for StoreID.
 func (b *Backend) storageOf(h http.Header) string {
 	id, err := url.PathUnescape(h.Get(registry.StorageHeader))
 	if err != nil {
-		id = "" // it is of something that only looks like a server of ours
+		id = "" // it was not written by a server of this module
 	}
 	b.storage.Store(&id)
 	return id
 }
 
-// StorageError says that the server has other storage than it had when the watch began:
-// revisions of the two cannot be compared. It is a [store.ErrExpired]: list again.
+// StorageError reports that the server's storage is no longer the one at which the watch
+// began, so that revisions of the two cannot be compared. It matches [store.ErrExpired]:
+// list again.
 type StorageError struct {
 	// Before and Now identify the storages.
 	Before, Now string
@@ -61,8 +62,8 @@ func (e *StorageError) Error() string {
 // Is makes errors.Is true for [store.ErrExpired].
 func (e *StorageError) Is(target error) bool { return target == store.ErrExpired }
 
-// sameStorage fails with a [*StorageError] if id is of another storage than what was
-// read before. What is unknown is taken for the same.
+// sameStorage returns a [*StorageError] if id identifies another storage than the answers
+// before. An unknown identity counts as the same.
 func (s *stream) sameStorage(id string) error {
 	switch {
 	case id == "" || id == s.storage:

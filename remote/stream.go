@@ -19,8 +19,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// overdue is how long after the time that a watch asked to last its connection is given
-// up: the server, or something on the way, no longer answers.
+// overdue is how long a connection may outlast the time that was requested for it. After
+// that the server, or the network, is taken to be gone.
 const overdue = 30 * time.Second
 
 // stream reads one watch's connections, one after the other, on one goroutine.
@@ -28,7 +28,7 @@ type stream struct {
 	backend *Backend
 	watch   *watch
 	request *request
-	// body is of the connection, nil if there is none. hangUp ends it.
+	// body is that of the connection, nil if there is none; hangUp closes it.
 	body   io.ReadCloser
 	cancel context.CancelFunc
 	// through is the revision after which the next connection begins.
@@ -37,12 +37,12 @@ type stream struct {
 	storage string
 	// pause is how long to wait before the next connection.
 	pause time.Duration
-	// known are the objects as they were last, for events that say what was before;
-	// nil if the consumer knows.
+	// known are the newest objects by key, for the previous states in events; nil if the
+	// consumer does not need those.
 	known map[string]*store.Object
 }
 
-// remember lists what there is at a revision: without a limit a list is one page.
+// remember lists the state at a revision into known. A list without a limit is one page.
 func (s *stream) remember(ctx context.Context, prefix string, at store.Revision) error {
 	list, storage, err := s.backend.list(ctx, backend.ListOptions{Prefix: prefix, Revision: at})
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *stream) remember(ctx context.Context, prefix string, at store.Revision)
 	return nil
 }
 
-// connect opens a connection that begins after through.
+// connect opens a connection for the events after through.
 func (s *stream) connect(ctx context.Context) error {
 	lasts := s.backend.config.WatchTimeout
 	lasts += rand.N(lasts/2 + 1)
@@ -122,8 +122,8 @@ func (s *stream) reconnect(ctx context.Context, err error) error {
 	}
 }
 
-// wait waits before the next connection, if err allows for one; otherwise it returns
-// it.
+// wait pauses before the next connection. It returns err without a pause if reconnecting
+// would not help, and [store.ErrClosed] if ctx is done.
 func (s *stream) wait(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return store.ErrClosed
@@ -155,7 +155,7 @@ func (s *stream) wait(ctx context.Context, err error) error {
 	}
 }
 
-// watchError returns the error of a watch as backends have it.
+// watchError returns err as the error that backends have for it.
 func (s *stream) watchError(err error) error {
 	var status *StatusError
 	switch {
@@ -171,9 +171,9 @@ func (s *stream) watchError(err error) error {
 	return err
 }
 
-// read passes frames on until the connection ends. It returns nil if the server has
-// ended it. Frames that have arrived together are passed on together, so that events of
-// one revision are.
+// read passes on frames until the connection ends, and returns nil if the server ended
+// it. Frames that have arrived together are passed on together, so that events of one
+// revision stay in one batch.
 func (s *stream) read() error {
 	lines := &lineReader{in: bufio.NewReaderSize(s.body, 64<<10), limit: max(MaxFrame, s.backend.config.Buffer)}
 	var arrived []received
@@ -185,7 +185,7 @@ func (s *stream) read() error {
 			err = s.broken(err)
 		case err != nil && !errors.Is(err, io.EOF):
 			err = unreachable(err)
-		case err == nil && len(line) > 0: // an empty one keeps the connection alive
+		case err == nil && len(line) > 0: // an empty line only keeps the connection alive
 			var ev store.Event
 			if ev, err = s.frame(line); err == nil {
 				arrived, size = append(arrived, received{ev, len(line)}), size+len(line)
@@ -252,7 +252,7 @@ func (s *stream) eventOf(name string, object []byte) (ev store.Event, err error)
 	return ev, nil
 }
 
-// bookmark returns an event that tells how far the server is.
+// bookmark returns the event of a bookmark: all events up to its revision were sent.
 func bookmark(object []byte) (store.Event, error) {
 	var o metav1.PartialObjectMetadata
 	if err := json.Unmarshal(object, &o); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// watch is a [backend.Watcher] over as many connections as it takes.
+// watch is a [backend.Watcher] over one connection after another.
 //
 //	stream ──add──▶ events ──Next──▶ consumer
 //	   ▲              │ full: wait for room
@@ -25,29 +25,36 @@ type watch struct {
 
 	mu   sync.Mutex
 	room sync.Cond
-	// events were read and not taken; held is how many bytes they came in.
+	// events have been read and not taken; held is the sum of their sizes.
 	events []received
 	held   int
-	// through is up to where the events are complete, taken up to where they were
-	// taken.
+	// through is the revision up to which events have been read, taken the one up to
+	// which they have been taken.
 	through, taken store.Revision
-	// waiting: the consumer has found nothing, and is to be notified.
+	// waiting: the last Next returned nothing, so the next event calls notify.
 	waiting bool
-	// err ends the watch when the events are taken; ErrClosed at once.
+	// err ends the watch once the events are taken; [store.ErrClosed] ends it at once.
 	err error
 
-	// notifying is held during notify, so that Close can wait for it.
+	// notifying is held during notify, so that Close can wait for it. silent, which Close
+	// sets, prevents further calls.
 	notifying sync.Mutex
 	silent    bool
 }
 
-// received is an event and how many bytes it came in.
+// received is an event and the size of its frame in bytes.
 type received struct {
 	event store.Event
 	size  int
 }
 
-// Watch follows the kind from opts.From.
+// Watch starts a watch of the events after opts.From, zero being the newest revision. It
+// blocks until the server has accepted the watch, and unless opts.NoPrev lists the state
+// at that revision first. ctx bounds the start, not the watch.
+//
+// Errors: a [*store.ExpiredError] if the server no longer has the events after opts.From,
+// a [*store.FutureError] if opts.From is in the future, another [*StatusError],
+// [backend.ErrUnavailable], [store.ErrClosed], or ctx's cause.
 func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	if err := errors.Join(b.open(), opts.Validate()); err != nil {
 		return nil, err
@@ -91,7 +98,7 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	return w, nil
 }
 
-// add makes Close end w. It fails if the backend is closed.
+// add registers w with Close. It reports false if the backend is closed.
 func (b *Backend) add(w *watch) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,7 +115,8 @@ func (b *Backend) remove(w *watch) {
 	delete(b.running, w)
 }
 
-// Next returns what has arrived.
+// Next returns events that have been read, up to limit and whatever else has the revision
+// of the last. It does not block.
 func (w *watch) Next(limit int) (backend.Batch, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,7 +135,8 @@ func (w *watch) Next(limit int) (backend.Batch, error) {
 	return batch, nil
 }
 
-// whole returns how many events to take, so that none of the same revision is left.
+// whole returns how many events to take: limit, and as many more as have the revision of
+// the last one.
 func (w *watch) whole(limit int) int {
 	n := min(limit, len(w.events))
 	for n > 0 && n < len(w.events) && w.events[n].event.Revision == w.events[n-1].event.Revision {
@@ -136,7 +145,7 @@ func (w *watch) whole(limit int) int {
 	return n
 }
 
-// take takes n events and makes room for more.
+// take removes the first n events, which makes room for more.
 func (w *watch) take(n int) []store.Event {
 	events := make([]store.Event, n)
 	for i, r := range w.events[:n] {
@@ -148,8 +157,8 @@ func (w *watch) take(n int) []store.Event {
 	return events
 }
 
-// put hands events on, and waits for room before. It reports false if the watch has
-// ended.
+// put waits for room, and then adds the events that arrived. It reports false if the
+// watch has ended.
 func (w *watch) put(arrived []received) bool {
 	w.mu.Lock()
 	for w.held >= w.backend.config.Buffer && w.err == nil {
@@ -169,7 +178,7 @@ func (w *watch) put(arrived []received) bool {
 	return ok
 }
 
-// tell notifies a consumer that waits.
+// tell calls notify if the consumer waits.
 func (w *watch) tell() {
 	w.mu.Lock()
 	due := w.waiting
@@ -185,7 +194,7 @@ func (w *watch) tell() {
 	}
 }
 
-// end makes Next return err when the events are taken.
+// end makes Next return err once the events are taken.
 func (w *watch) end(err error) {
 	w.mu.Lock()
 	if w.err == nil {
@@ -197,7 +206,7 @@ func (w *watch) end(err error) {
 	w.tell()
 }
 
-// Close ends the watch and waits for its goroutine.
+// Close ends the watch and waits for its goroutine, and for a call of notify that runs.
 func (w *watch) Close() {
 	w.notifying.Lock()
 	w.silent = true
