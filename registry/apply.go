@@ -11,16 +11,15 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Apply makes the object under key have what a configuration says, and leaves the
-// rest alone: server-side apply. config is the JSON, or YAML, of an object with
-// apiVersion, kind, and the fields that opts.Manager wants to own; fields that it owned
-// and that are in config no longer go. An object that is not there is created, which
-// created reports. Config.Apply must be set.
+// Apply is server-side apply: it sets the fields of the object under key that config has,
+// and leaves the others alone. config is the JSON, or YAML, of an object with apiVersion,
+// kind, and the fields that opts.Manager is to own. Fields that the manager owned, and
+// that config no longer has, are removed unless other managers own them too. created
+// reports that there was no object. Config.Apply must be set.
 //
 // Errors: a [*FieldConflictError] if other managers own fields that config changes,
-// unless opts.Force takes them; [engine.ErrConflict] if config has a resourceVersion
-// that is not the object's; [engine.ErrUnsupported] without Config.Apply; and as for
-// Update.
+// unless opts.Force takes them; [engine.ErrConflict] if config has a resourceVersion that
+// is not the object's; [engine.ErrUnsupported] without Config.Apply; and as for Update.
 func (s *Store[T]) Apply(ctx context.Context, key string, config []byte, opts WriteOptions) (o *engine.Object[T], created bool, err error) {
 	return s.applyTo(ctx, key, "", config, opts)
 }
@@ -39,8 +38,8 @@ func (s *Store[T]) applyTo(ctx context.Context, key, subresource string, config 
 	return store.As[engine.Object[T]](o), created, err
 }
 
-// applies reports whether there is server-side apply, here or at the server that a
-// replica passes writes on to.
+// applies reports whether the store has server-side apply, or the server that a replica
+// passes writes on to.
 func (c *core) applies() bool {
 	_, passedOn := c.forwarder.(ApplyForwarder)
 	return passedOn || c.applier != nil
@@ -151,8 +150,8 @@ func (f forwarding) apply(ctx context.Context, key, subresource string, config [
 	return o, created, err
 }
 
-// mayApply checks what only this side knows: which object is meant, and whether the
-// writer may create.
+// mayApply checks what the server cannot know: which object is meant, and whether the
+// writer may create it.
 func (f forwarding) mayApply(ctx context.Context, key string, opts *WriteOptions) error {
 	if opts.UID == "" && opts.Revision == 0 && opts.MayCreate == nil {
 		return nil

@@ -13,34 +13,35 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Config says what a store holds and by which rules. Only Kind is required.
+// Config configures a store. Only Kind is required.
 type Config[T any] struct {
 	Kind     Kind
 	Strategy Strategy[T]
-	// Admit decides on every write, in this order.
+	// Admit are called for every write, in this order, and may refuse it.
 	Admit []Admitter
-	// Columns of tables, beside Name and Age.
+	// Columns are those of tables, besides Name and Age.
 	Columns []Column[T]
-	// Fields are what field selectors may name beside metadata.name and
-	// metadata.namespace, each with what returns its value.
+	// Fields are the fields that selectors may name besides metadata.name and
+	// metadata.namespace, each with a function that returns its value.
 	Fields map[string]func(obj *T) string
-	// Schema is the kind's OpenAPI schema; nil means one made from T's tags: json,
-	// and description for the text.
+	// Schema is the kind's OpenAPI schema. Nil means one made from T's tags: json, and
+	// description for the descriptions of fields.
 	Schema json.RawMessage
-	// Prune takes away the fields of a decoded value that the kind does not have,
-	// and returns their paths; for a T that takes in every field. Nil keeps all.
+	// Prune removes the fields of a decoded value that the kind does not have, and
+	// returns their paths. It is for a T that decodes every field, such as a map. Nil
+	// keeps all fields.
 	Prune func(obj *T) []string
 	// Decoders turn bodies that are not JSON into JSON, by media type, for clients that
-	// send nothing else. Bodies of deletions, which are DeleteOptions, go through them,
-	// too. They are pure, and are given what clients send.
+	// send nothing else. Bodies of deletions, which are DeleteOptions, go through them
+	// too. A decoder must be pure, and gets untrusted input.
 	Decoders map[string]func(body []byte) ([]byte, error)
-	// Apply makes the kind's server-side apply, which records in
-	// metadata.managedFields which manager owns which field; nil means that there is
-	// none, and no record. apply.New of package registry/apply is one. It is called
-	// once, with the kind's schema; a replica has no use for it.
+	// Apply makes the kind's server-side apply, which also records in
+	// metadata.managedFields which manager owns which field. Nil means neither. New of
+	// package registry/apply is such a function. It is called once, with the kind's
+	// schema; a replica does not use it.
 	Apply func(kind Kind, schema json.RawMessage) (Applier, error)
-	// Engine says how the objects are held: Backend, Host, Window and so on. Key,
-	// Labels, Fields and Equal are the store's and must be left out.
+	// Engine configures the engine below: Backend, Host, Window and so on. The store sets
+	// Key, Labels, Fields and Equal, which must be left out.
 	Engine engine.Config[T]
 }
 
@@ -95,8 +96,8 @@ func engineConfig[T any, P Ptr[T]](c *Config[T]) engine.Config[T] {
 	return e
 }
 
-// Schema returns what a backend must know of the kind, to be given to the
-// constructor of one for Config.Engine.Backend.
+// Schema returns the schema of the kind's objects, for the constructor of the backend
+// that is Config.Engine.Backend.
 func Schema[T any, P Ptr[T]](cfg Config[T]) store.Schema {
 	cfg.Kind = cfg.Kind.complete()
 	return engineConfig[T, P](&cfg).Schema()

@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// core is a store whatever the type of its objects.
+// core is a [Store] without its type of objects.
 type core struct {
 	*form
 	admit  []Admitter
@@ -19,8 +19,8 @@ type core struct {
 	// decoders are for bodies that are not JSON, by media type.
 	decoders map[string]func([]byte) ([]byte, error)
 	engine   reads
-	// storage takes the writes, as long as the engine does. The core needs what the
-	// typed methods of an engine do not show, the object that is replaced.
+	// storage takes the writes until the engine stops taking writes. The engine's typed
+	// methods would not do: they do not tell the object that is replaced.
 	storage *backend.Storage
 	now     func() time.Time
 	// forwarder takes the writes in place of storage if the store is a replica.

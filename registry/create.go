@@ -29,7 +29,7 @@ func (c *core) create(ctx context.Context, draft *store.Object, namespace string
 	return nil, &GeneratedNameError{Base: m.GetGenerateName()}
 }
 
-// begin takes a creation through all that happens once, before the name is known.
+// begin runs the steps of a creation that happen once, before its name is generated.
 func (c *core) begin(ctx context.Context, draft *store.Object, namespace string, opts *WriteOptions) error {
 	m := c.meta(draft)
 	if m.GetResourceVersion() != "" {
@@ -68,7 +68,7 @@ func (c *core) tryCreate(ctx context.Context, draft *store.Object, opts *WriteOp
 	return o, err
 }
 
-// finish prepares, validates and canonicalizes what is to be stored.
+// finish prepares, validates and canonicalizes a draft for storage.
 func (c *core) finish(ctx context.Context, draft, old *store.Object, opts *WriteOptions) error {
 	c.prepare(ctx, draft, old)
 	if old != nil && !c.layout.sameSpec(draft, old) {
@@ -84,7 +84,7 @@ func (c *core) finish(ctx context.Context, draft, old *store.Object, opts *Write
 	return nil
 }
 
-// pretendCreate returns what a creation would, and stores nothing.
+// pretendCreate returns the object that a creation would store.
 func (c *core) pretendCreate(ctx context.Context, draft *store.Object) (*store.Object, error) {
 	draft.Key = c.keyOf(draft)
 	_, err := c.storage.Get(ctx, draft.Key)

@@ -36,7 +36,7 @@ func (f *form) decode(body []byte, opts *WriteOptions) (*store.Object, error) {
 	return draft, nil
 }
 
-// checkKind refuses a body that says it is of another kind.
+// checkKind refuses a body whose apiVersion or kind is of another kind.
 func (f *form) checkKind(draft *store.Object) error {
 	got, want := f.typeMeta(draft).GroupVersionKind(), f.kind.GroupVersionKind()
 	if got.Kind != "" && got.Kind != want.Kind || got.Version != "" && got.GroupVersion() != want.GroupVersion() {
@@ -45,7 +45,8 @@ func (f *form) checkKind(draft *store.Object) error {
 	return nil
 }
 
-// judge deals with unknown and repeated fields.
+// judge refuses a body with unknown or repeated fields, warns of them, or ignores them,
+// as o.Validation says.
 func (o *WriteOptions) judge(strict []error) error {
 	if len(strict) == 0 || o.Validation == IgnoreUnknown {
 		return nil
@@ -63,8 +64,7 @@ func (o *WriteOptions) judge(strict []error) error {
 	return nil
 }
 
-// checkDepth refuses JSON that is nested too deep. What is no JSON is left to the
-// parser.
+// checkDepth refuses JSON that is nested too deep. It leaves invalid JSON to the parser.
 func checkDepth(body []byte) error {
 	depth, inString := 0, false
 	for i := 0; i < len(body); i++ {

@@ -12,17 +12,18 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// deletePage is how many objects a deletion of all reads at once.
+// deletePage is how many objects deleteAll reads at once.
 const deletePage = 10_000
 
-// errMarkFirst: the object cannot be deleted at once. errMayGo: it can.
+// errMarkFirst: something keeps the object, so it can only be marked. errMayGo: nothing
+// keeps it, so it can be deleted at once.
 var (
 	errMarkFirst = errors.New("the object must be marked as being deleted")
 	errMayGo     = errors.New("the object may be deleted")
 )
 
-// delete deletes the object under key, or marks it. Which of the two depends on
-// the live object, so each refuses what is the other's and they take turns.
+// delete deletes the object under key, or marks it. The live object decides which: remove
+// and markDeleted each refuse the other's case, and take turns until one of them fits.
 func (c *core) delete(ctx context.Context, key string, opts DeleteOptions) (o *store.Object, gone bool, err error) {
 	if err := opts.validate(); err != nil {
 		return nil, false, err
@@ -106,8 +107,8 @@ func (c *core) markDeleted(ctx context.Context, key string, opts *DeleteOptions)
 	return o, err
 }
 
-// setDeletion says since when and how long the object is being deleted. A second
-// deletion can only shorten that.
+// setDeletion sets the object's time of deletion and its grace period, which a second
+// deletion can only shorten.
 func (c *core) setDeletion(m metav1.Object, current *store.Object, opts *DeleteOptions) {
 	seconds, graceful := c.grace(current, opts.Grace)
 	if !graceful {
@@ -125,8 +126,8 @@ func (c *core) setDeletion(m metav1.Object, current *store.Object, opts *DeleteO
 	m.SetDeletionGracePeriodSeconds(&seconds)
 }
 
-// deleteAll deletes what which selects, page by page, and returns the objects'
-// last states.
+// deleteAll deletes the objects that which selects, page by page, and returns their last
+// states. Objects that are gone by then are left out.
 func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) ([]*store.Object, error) {
 	var deleted []*store.Object
 	if which.Limit == 0 {

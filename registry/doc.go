@@ -1,7 +1,7 @@
-// Package registry keeps the rules of kinds: objects with Kubernetes' metadata,
-// and what may be written of them. A [Store] applies the rules of one kind to an
-// engine, and is at the same time the [Resource] that package serve puts on the
-// network, so that callers in the process and clients outside obey the same ones.
+// Package registry applies the rules of kinds, which are types of objects with
+// Kubernetes' metadata, to all writes of their objects. A [Store] holds the objects of
+// one kind in an engine. Its [Resource] is what package serve puts on the network, so
+// that writers in the process and clients outside obey the same rules.
 //
 //	serve: bytes and options          in the process: T
 //	        │ Resource                        │ Store[T]
@@ -17,30 +17,31 @@
 // # Usage
 //
 // A kind's Go type is any struct that embeds metav1.TypeMeta and
-// metav1.ObjectMeta. A [Kind] names it, a [Strategy] decides, [Column]s show it.
-// All of them are optional but the kind's group, version and name.
+// metav1.ObjectMeta. A [Kind] names it, a [Strategy] has its rules, and
+// [Column]s are for tables of it. Only the kind's group, version and name are required.
 //
 // # What the store keeps
 //
-// An object's name and namespace are its key. The store owns uid,
+// An object's namespace and name are its key. The store sets uid,
 // creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds and
 // generation, which grows when anything but metadata and status changes. The
 // resourceVersion of a stored value is empty: the revision is that of the
 // engine's object, and is put in when the object is encoded.
 //
-// With Config.Apply it also keeps metadata.managedFields: which manager owns which field.
-// [Store.Apply] merges what a manager says of an object into it, and every other write is
-// recorded under its WriteOptions.Manager. Package registry/apply does the merging.
+// With Config.Apply the store also keeps metadata.managedFields: which manager owns which
+// field. [Store.Apply] merges a manager's configuration into an object, and every other
+// write is recorded under its WriteOptions.Manager. Package registry/apply does the
+// merging.
 //
-// An object with finalizers is marked when it is deleted, and goes when an update
-// takes the last of them.
+// A deletion only marks an object that has finalizers. The update that removes the last
+// of them deletes it.
 //
 // # Concurrency
 //
 // All methods are safe for concurrent use. Objects handed out are shared and must
 // not be changed. The functions of a Strategy, and admitters, may be called from
-// several goroutines, and again for one write when others wrote in between: they
-// must have no effect but on the object that they are given to change.
+// several goroutines, and more than once for one write if other writes came in
+// between: they must change nothing but the object that they are given for that.
 //
 // # Errors
 //

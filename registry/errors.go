@@ -9,11 +9,11 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// CauseOldestRevision is the type of the cause that names, as its message, the oldest
-// revision that a server still has, in a Status that a revision is too old.
+// CauseOldestRevision is the type of a cause in a Status that says that a revision is too
+// old. The cause's message is the oldest revision that the server still has, in decimal.
 const CauseOldestRevision metav1.CauseType = "OldestResourceVersion"
 
-// InvalidError says which fields of an object break the rules.
+// InvalidError reports the fields of an object that break the rules.
 type InvalidError struct {
 	Kind   Kind
 	Name   string
@@ -24,7 +24,7 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("%s %q is invalid: %v", e.Kind.Kind, e.Name, e.Errors.ToAggregate())
 }
 
-// BadRequestError says that a request makes no sense, whatever is stored.
+// BadRequestError reports a request that makes no sense, whatever is stored.
 type BadRequestError struct {
 	// Reason is what is wrong and what would be right.
 	Reason string
@@ -41,7 +41,7 @@ func badRequest(format string, args ...any) error {
 	return &BadRequestError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// PatchError says that a patch does not apply to the object.
+// PatchError reports a patch that does not apply to the object.
 type PatchError struct{ Cause error }
 
 func (e *PatchError) Error() string { return fmt.Sprintf("the patch does not apply: %v", e.Cause) }
@@ -49,8 +49,8 @@ func (e *PatchError) Error() string { return fmt.Sprintf("the patch does not app
 // Unwrap returns Cause.
 func (e *PatchError) Unwrap() error { return e.Cause }
 
-// ConflictError says that the object is not the one, or not in the state, that
-// the caller means. errors.Is(err, [engine.ErrConflict]) is true.
+// ConflictError reports that the object is not the one, or not in the state, that the
+// caller means. errors.Is(err, [engine.ErrConflict]) is true.
 type ConflictError struct {
 	Key    string
 	Reason string
@@ -61,18 +61,18 @@ func (e *ConflictError) Error() string { return fmt.Sprintf("%s: %s", e.Key, e.R
 // Is makes errors.Is(err, engine.ErrConflict) true.
 func (e *ConflictError) Is(target error) bool { return target == engine.ErrConflict }
 
-// FieldConflictError says which fields of an applied configuration belong to other
-// managers. errors.Is(err, [engine.ErrConflict]) is true. WriteOptions.Force takes the
-// fields; a configuration without them, or with the values that they have, leaves them.
+// FieldConflictError reports the fields of an applied configuration that other managers
+// own with other values. errors.Is(err, [engine.ErrConflict]) is true. To resolve it, set
+// WriteOptions.Force, which takes the fields, or leave the fields out or at their values.
 type FieldConflictError struct {
-	// Message says it all.
+	// Message is the whole text: the fields, and the managers that own them.
 	Message   string
 	Conflicts []FieldConflict
 }
 
 // FieldConflict is a field that another manager owns.
 type FieldConflict struct {
-	// Field is its path, such as .spec.size, and Message names the manager.
+	// Field is the field's path, such as .spec.size; Message names the manager.
 	Field, Message string
 }
 
@@ -81,7 +81,7 @@ func (e *FieldConflictError) Error() string { return e.Message }
 // Is makes errors.Is(err, engine.ErrConflict) true.
 func (e *FieldConflictError) Is(target error) bool { return target == engine.ErrConflict }
 
-// GeneratedNameError says that no name that was generated from Base was free.
+// GeneratedNameError reports that several names generated from Base were all taken.
 // errors.Is(err, [engine.ErrExists]) is true. Trying again may help.
 type GeneratedNameError struct{ Base string }
 

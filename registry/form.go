@@ -12,8 +12,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// form is a kind's Go type and the rules for it as the core sees them: functions
-// of objects, whose values only they know.
+// form is a kind's Go type and rules without type parameters: functions that take objects
+// and know the type of their values.
 type form struct {
 	kind    Kind
 	schema  store.Schema
@@ -42,7 +42,7 @@ func valueOf[T any](o *store.Object) *T {
 	return &store.As[engine.Object[T]](o).Value
 }
 
-// formOf returns cfg without its type.
+// formOf returns the form of the kind that cfg describes.
 func formOf[T any, P Ptr[T]](cfg *Config[T]) *form {
 	s := &cfg.Strategy
 	f := &form{
@@ -109,7 +109,7 @@ func (f *form) mark(o *store.Object) {
 	f.typeMeta(o).SetGroupVersionKind(f.kind.GroupVersionKind())
 }
 
-// keyOf returns the key that an object's metadata give it.
+// keyOf returns the key that follows from an object's metadata.
 func (f *form) keyOf(o *store.Object) string {
 	m := f.meta(o)
 	return f.kind.Key(m.GetNamespace(), m.GetName())

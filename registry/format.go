@@ -27,7 +27,7 @@ func FormatOf[T any, P Ptr[T]](cfg Config[T]) (*Format, error) {
 	return &Format{formOf[T, P](&cfg)}, nil
 }
 
-// Kind returns the kind, with the names that follow from others.
+// Kind returns the kind, with the names that are derived from others.
 func (f *Format) Kind() Kind { return f.of.kind }
 
 // Schema returns the schema of the kind's objects.
@@ -36,13 +36,13 @@ func (f *Format) Schema() store.Schema { return f.of.schema }
 // Meta returns the metadata of o's value. Its resourceVersion is empty.
 func (f *Format) Meta(o *store.Object) metav1.Object { return f.of.meta(o) }
 
-// Encode returns o as JSON with that resourceVersion, "" for none.
+// Encode returns o as JSON with the given resourceVersion, "" for none.
 func (f *Format) Encode(o *store.Object, resourceVersion string) ([]byte, error) {
 	return f.of.layout.encode(o, resourceVersion)
 }
 
-// Decode returns the object that body is the JSON of. Its revision is the
-// resourceVersion, which its value then does not have.
+// Decode returns the object that body is the JSON of. The object's revision is the
+// resourceVersion, which is removed from the value.
 //
 // Errors: [*BadRequestError], [engine.ErrInvalidKey], or a panic in a function of the
 // kind as an [*engine.PanicError].
@@ -54,8 +54,8 @@ func (f *Format) Decode(body []byte) (*store.Object, error) {
 	return o, err
 }
 
-// decodeAnswer is Decode of what may have no resourceVersion, as the answer to a dry
-// run.
+// decodeAnswer is Decode for a body that may have no resourceVersion, such as the answer
+// to a dry run.
 func (f *form) decodeAnswer(body []byte) (*store.Object, error) {
 	if err := checkDepth(body); err != nil {
 		return nil, err

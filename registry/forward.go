@@ -10,22 +10,24 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Forwarder is implemented by backends that are another server of the kind. A store
-// over one is a replica: it passes writes on and leaves the rules to that server,
-// since a rule that ran twice could decide twice.
+// Forwarder is implemented by backends whose storage is another server of the kind. A
+// store over one is a replica: it passes writes on and leaves the rules to that server,
+// since rules that run at both could decide differently.
 //
 // The answers are the objects as JSON. Errors match those of [Store].
 type Forwarder interface {
 	// ForwardCreate stores the object that body is the JSON of.
 	ForwardCreate(ctx context.Context, namespace string, body []byte, opts WriteOptions) (answer []byte, err error)
-	// ForwardUpdate replaces the object under key, or the subresource of it.
+	// ForwardUpdate replaces the object under key, or its subresource. created reports
+	// that there was no object.
 	ForwardUpdate(ctx context.Context, key, subresource string, body []byte, opts WriteOptions) (answer []byte, created bool, err error)
-	// ForwardDelete deletes or marks the object under key. If it is gone, there is
-	// no answer, and at is the revision of the deletion.
+	// ForwardDelete deletes the object under key, or marks it. If the object is gone,
+	// answer is nil, and at is the revision of the deletion or a later one.
 	ForwardDelete(ctx context.Context, key string, opts DeleteOptions) (answer []byte, at engine.Revision, err error)
 }
 
-// forwarderOf returns b, or what it decorates, as a Forwarder; nil if it is none.
+// forwarderOf returns b, or the backend that it decorates, if that is a Forwarder;
+// otherwise nil.
 func forwarderOf(b backend.Backend) Forwarder {
 	for b != nil {
 		if f, ok := b.(Forwarder); ok {
@@ -40,7 +42,7 @@ func forwarderOf(b backend.Backend) Forwarder {
 	return nil
 }
 
-// forwarding is a replica's side of writes.
+// forwarding is a core that passes writes on.
 type forwarding struct{ *core }
 
 // create passes on a creation.
@@ -52,8 +54,8 @@ func (f forwarding) create(ctx context.Context, namespace string, body []byte, o
 	return f.decodeAnswer(answer)
 }
 
-// update passes on what change makes of the live object, and again if another write
-// came in between, unless change makes the same of the newer one.
+// update passes on what change returns for the live object. If another write came in
+// between, it tries again, unless change returns the same for the newer object.
 func (f forwarding) update(ctx context.Context, key, subresource string, change func(live *store.Object) ([]byte, error), opts WriteOptions) (*store.Object, bool, error) {
 	var before []byte
 	for {
@@ -77,8 +79,8 @@ func (f forwarding) update(ctx context.Context, key, subresource string, change 
 	}
 }
 
-// live returns the newest object under key, which must be the one that is meant; nil
-// if there is none, and the kind creates on update.
+// live returns the newest object under key, and fails if that is not the one that uid and
+// rev name. It returns nil if there is none and the kind creates on update.
 func (f forwarding) live(ctx context.Context, key, uid string, rev engine.Revision) (*store.Object, error) {
 	live, err := f.storage.Get(ctx, key)
 	switch {
@@ -90,7 +92,7 @@ func (f forwarding) live(ctx context.Context, key, uid string, rev engine.Revisi
 	return nil, err
 }
 
-// delete passes on a deletion. What is gone is returned as it was last.
+// delete passes on a deletion. It returns the object as marked, or its last state.
 func (f forwarding) delete(ctx context.Context, key string, opts DeleteOptions) (o *store.Object, gone bool, err error) {
 	if err := opts.validate(); err != nil {
 		return nil, false, err
@@ -119,8 +121,8 @@ func (f forwarding) delete(ctx context.Context, key string, opts DeleteOptions) 
 	}
 }
 
-// encodeDraft returns the JSON of a typed draft. One that names no revision is bound to
-// live's, since otherwise the server would overwrite whatever is there.
+// encodeDraft returns the JSON of a typed draft. A draft that names no revision gets that
+// of live: otherwise the server would overwrite other writes.
 func (c *core) encodeDraft(draft, live *store.Object) ([]byte, error) {
 	version := c.meta(draft).GetResourceVersion()
 	if version == "" && live != nil {
@@ -129,7 +131,7 @@ func (c *core) encodeDraft(draft, live *store.Object) ([]byte, error) {
 	return c.layout.encode(draft, version)
 }
 
-// encoded returns a function that returns the JSON of what produce returns.
+// encoded returns a function that encodes the result of produce.
 func (c *core) encoded(produce produceFunc) func(live *store.Object) ([]byte, error) {
 	return func(live *store.Object) ([]byte, error) {
 		draft, err := produce(live)
@@ -140,7 +142,7 @@ func (c *core) encoded(produce produceFunc) func(live *store.Object) ([]byte, er
 	}
 }
 
-// deleteOne deletes by the rules of the kind, here or at the server that has them.
+// deleteOne deletes an object here, or at the server that a replica passes writes on to.
 func (c *core) deleteOne(ctx context.Context, key string, opts DeleteOptions) (o *store.Object, gone bool, err error) {
 	if c.forwarder != nil {
 		return forwarding{c}.delete(ctx, key, opts)

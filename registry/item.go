@@ -7,9 +7,9 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Item is one state of one object, shared and immutable. Two are equal if they
-// are the same state, so that an Item can be the key of a cache of encodings. The
-// zero Item is no object.
+// Item is one state of one object, shared and immutable. Two Items are equal if they are
+// the same state, so an Item can be a key of a cache of encodings. The zero Item is no
+// object.
 type Item struct {
 	object *store.Object
 	of     *form
@@ -21,19 +21,18 @@ func (i Item) IsZero() bool { return i.object == nil }
 // Key returns the object's key.
 func (i Item) Key() string { return i.object.Key }
 
-// Revision returns the revision of the state; zero for one that a dry run would
-// have created.
+// Revision returns the revision of the state; zero if a dry run made it.
 func (i Item) Revision() engine.Revision { return i.object.Revision }
 
-// Meta returns the object's metadata, to be read only. The resourceVersion in it
-// is empty: see Revision.
+// Meta returns the object's metadata, which must not be changed. The resourceVersion in
+// it is empty: see Revision.
 func (i Item) Meta() metav1.Object { return i.of.meta(i.object) }
 
 // Kind returns the object's kind.
 func (i Item) Kind() *Kind { return &i.of.kind }
 
-// JSON returns the object as JSON, with apiVersion, kind and resourceVersion. It
-// encodes anew at every call.
+// JSON returns the object as JSON, with apiVersion, kind and resourceVersion. Every call
+// encodes it anew.
 func (i Item) JSON() ([]byte, error) {
 	if i.IsZero() {
 		return nil, errNoItem
@@ -45,8 +44,7 @@ func (i Item) JSON() ([]byte, error) {
 	return i.of.layout.encode(i.object, version)
 }
 
-// AppendCells appends the values of the kind's columns, Name and Age not among
-// them.
+// AppendCells appends the values of the kind's columns, which Name and Age are not among.
 func (i Item) AppendCells(to []any) []any {
 	for _, cell := range i.of.cells {
 		to = append(to, cell(i.object))

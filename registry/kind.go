@@ -9,8 +9,8 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// Kind names a kind of object. Group, Version and Kind are required, the others
-// are derived.
+// Kind names a kind of object. Group, Version and Kind are required; the other names have
+// defaults that follow from Kind.
 type Kind struct {
 	// Group is a DNS name such as "example.com", Version such as "v1" or
 	// "v1beta2", Kind in camel case such as "Widget".
@@ -19,28 +19,28 @@ type Kind struct {
 	// "s", or as English has it after y, s, x, z, ch and sh. Singular is Kind in
 	// lower case by default.
 	Plural, Singular string
-	// ShortNames are what people may type for Plural. Categories are groups of
+	// ShortNames are short forms of Plural for users of kubectl. Categories are groups of
 	// kinds, such as "all".
 	ShortNames, Categories []string
 	// ClusterScoped objects have no namespace.
 	ClusterScoped bool
-	// Status gives the kind a status subresource: writes of it change status and
-	// metadata alone, and writes of the object leave status alone.
+	// Status gives the kind a status subresource: a write of that changes status and
+	// metadata alone, and a write of the object leaves status alone.
 	Status bool
 }
 
-// GroupVersionKind returns what objects of the kind are marked with.
+// GroupVersionKind returns the apiVersion and kind of the kind's objects.
 func (k Kind) GroupVersionKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
 }
 
-// GroupResource returns what errors name.
+// GroupResource returns the name that the kind has in errors.
 func (k Kind) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: k.Group, Resource: k.Plural}
 }
 
-// Key returns the key of the object with this name. The namespace of a cluster
-// scoped kind is ignored.
+// Key returns the key of the object with that namespace and name. The namespace of a
+// cluster-scoped kind is ignored.
 func (k Kind) Key(namespace, name string) string {
 	if k.ClusterScoped {
 		return name
@@ -48,7 +48,7 @@ func (k Kind) Key(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// complete returns the kind with what was left out.
+// complete returns the kind with defaults for the names that were left out.
 func (k Kind) complete() Kind {
 	lower := strings.ToLower(k.Kind)
 	if k.Singular == "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// layout knows where a value keeps its status and how it becomes JSON. There are
-// two: structs, and maps whose fields are known only at run time.
+// layout knows where a value keeps its status and how the value becomes JSON. There are
+// two: for structs, and for maps, whose fields are known only at run time.
 type layout interface {
 	// decode fills o's value from body, and returns unknown and repeated fields.
 	decode(body []byte, o *store.Object) (strict []error, err error)

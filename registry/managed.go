@@ -11,32 +11,33 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Applier is server-side apply of one kind: it merges the configurations that
-// managers apply into objects, and keeps in metadata.managedFields which manager owns
-// which field. Package registry/apply has one.
+// Applier is server-side apply of one kind: it merges the configurations that managers
+// apply into objects, and keeps in metadata.managedFields which manager owns which field.
+// Package registry/apply has one.
 //
-// Objects are JSON as Go has it, with apiVersion and kind: they are shared, and must not
-// be changed. The methods are pure and safe for concurrent use.
+// Objects are JSON as package encoding/json decodes it, with apiVersion and kind. They
+// are shared and must not be changed. The methods must be pure and safe for concurrent
+// use.
 type Applier interface {
-	// Decode reads a configuration, and returns what is there twice. An error says
-	// what is wrong with the configuration.
+	// Decode reads a configuration. strict are its repeated fields; err says why it
+	// cannot be read.
 	Decode(text []byte) (config map[string]any, strict []error, err error)
-	// Apply returns what config makes of live, with the new managed fields in it. live
-	// has neither a uid nor managed fields if there is no object yet.
+	// Apply returns live as config changes it, with the new managed fields. live has
+	// neither a uid nor managed fields if there is no object yet.
 	//
-	// Errors: a [*FieldConflictError], or a [*BadRequestError] for a config that does
-	// not fit the schema.
+	// Errors: a [*FieldConflictError], or a [*BadRequestError] for a config that does not
+	// fit the schema.
 	Apply(live, config map[string]any, by Manager, force bool) (map[string]any, error)
-	// Update returns the managed fields of next, which replaces live in a write that
-	// is no apply. Those that next has count, if they can be read.
+	// Update returns the managed fields of next, which replaces live in a write that is
+	// not an apply. It starts from those in next, if they can be read.
 	Update(live, next map[string]any, by Manager) ([]metav1.ManagedFieldsEntry, error)
 }
 
-// Manager is what writes fields.
+// Manager identifies the writer of a write.
 type Manager struct {
-	// Name is what the writer calls itself; "" is unknown.
+	// Name is the name that the writer gives itself; "" is unknown.
 	Name string
-	// Subresource is what it writes to: "" or "status".
+	// Subresource is the one that is written: "" or "status".
 	Subresource string
 	// At is the time of the write.
 	At time.Time
@@ -47,9 +48,9 @@ func (c *core) manager(subresource string, opts *WriteOptions) Manager {
 	return Manager{Name: opts.Manager, Subresource: subresource, At: c.timestamp().Time}
 }
 
-// track records in the draft's managed fields that the writer sets what differs from
-// old. An apply has done so. A record that fails is told, and does not refuse the
-// write: as far as it goes, the fields stay with those who had them.
+// track records in the draft's managed fields that the writer owns the fields that differ
+// from old. An apply has done that already. If it fails the writer is warned, and the
+// write goes on: the fields keep the owners that they had.
 func (c *core) track(draft, old *store.Object, subresource string, opts *WriteOptions) {
 	m := c.meta(draft)
 	switch {
@@ -81,8 +82,7 @@ func (c *core) updatedFields(draft, old *store.Object, subresource string, opts 
 		return nil, err
 	}
 	if given := c.meta(draft).GetManagedFields(); given != nil && len(given) == 0 {
-		// A writer that sends an empty list takes the record back, and JSON leaves
-		// empty lists out.
+		// An empty list resets the managed fields, but is left out of JSON.
 		setField(next, []any{}, metadataField, managedField)
 	}
 	panicked := usercode.Call("Config.Apply", c.keyOf(draft), func() {
@@ -94,8 +94,8 @@ func (c *core) updatedFields(draft, old *store.Object, subresource string, opts 
 	return entries, err
 }
 
-// fieldsOf returns the object as JSON, without the fields that its kind does not have;
-// nothing but the kind if there is none.
+// fieldsOf returns the object as JSON, without the fields that its kind does not have. If
+// there is no object, it returns apiVersion and kind alone.
 func (c *core) fieldsOf(o *store.Object) (map[string]any, error) {
 	if o == nil {
 		kind := c.kind.GroupVersionKind()
@@ -117,7 +117,7 @@ func (c *core) fieldsOf(o *store.Object) (map[string]any, error) {
 	return c.layout.fields(o, version)
 }
 
-// setField sets a member of the members that path leads to.
+// setField sets the field at path, which leads through nested objects.
 func setField(fields map[string]any, value any, path ...string) {
 	for _, name := range path[:len(path)-1] {
 		next, _ := fields[name].(map[string]any)
@@ -130,8 +130,8 @@ func setField(fields map[string]any, value any, path ...string) {
 	fields[path[len(path)-1]] = value
 }
 
-// keepTimes undoes new times of managed fields if nothing else differs from old, so that
-// what changes nothing is not written.
+// keepTimes restores the times of managed fields if nothing else differs from old, so
+// that a write without a change is not stored.
 func (c *core) keepTimes(draft, old *store.Object) {
 	m := c.meta(draft)
 	now, before := m.GetManagedFields(), c.meta(old).GetManagedFields()

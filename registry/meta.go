@@ -16,8 +16,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Names that are generated have a base of so many characters at most, and so many
-// random ones behind it.
+// Bounds of generated names: the characters of the base and of the random suffix, and how
+// often a name that is taken is replaced by another.
 const (
 	maxNameBase    = 58
 	nameSuffix     = 5
@@ -33,7 +33,7 @@ func generateName(base string) string {
 	return base[:min(len(base), maxNameBase)] + rand.String(nameSuffix)
 }
 
-// dropSystemFields clears what a creator has no say in.
+// dropSystemFields clears the fields that a creation cannot set.
 func dropSystemFields(m metav1.Object) {
 	m.SetUID("")
 	m.SetCreationTimestamp(metav1.Time{})
@@ -43,7 +43,7 @@ func dropSystemFields(m metav1.Object) {
 	m.SetGeneration(0)
 }
 
-// keepSystemFields sets what an update has no say in to what it was.
+// keepSystemFields restores the fields that an update cannot change.
 func keepSystemFields(m, old metav1.Object) {
 	m.SetUID(old.GetUID())
 	m.SetCreationTimestamp(old.GetCreationTimestamp())
@@ -53,17 +53,17 @@ func keepSystemFields(m, old metav1.Object) {
 	m.SetSelfLink("")
 }
 
-// stamp gives a new object its identity.
+// stamp sets the fields of a new object that identify it.
 func (c *core) stamp(m metav1.Object) {
 	m.SetUID(uuid.NewUUID())
 	m.SetCreationTimestamp(c.timestamp())
 	m.SetGeneration(1)
 }
 
-// timestamp returns the time as objects have it: in seconds.
+// timestamp returns the current time in whole seconds, as metadata has it.
 func (c *core) timestamp() metav1.Time { return metav1.Unix(c.now().Unix(), 0) }
 
-// place puts a new object into the namespace that the caller named.
+// place sets the namespace of a new object to the one that the caller named.
 func (c *core) place(m metav1.Object, namespace string) error {
 	if c.kind.ClusterScoped {
 		if m.GetNamespace() != "" {
@@ -81,7 +81,7 @@ func (c *core) place(m metav1.Object, namespace string) error {
 	return nil
 }
 
-// dedupOwners drops owner references that are there twice.
+// dedupOwners drops repeated owner references.
 func dedupOwners(m metav1.Object) {
 	refs := m.GetOwnerReferences()
 	kept := make([]metav1.OwnerReference, 0, len(refs))
@@ -98,13 +98,13 @@ func dedupOwners(m metav1.Object) {
 	}
 }
 
-// check validates o, old being nil for a creation, and tells the warnings.
+// check validates o and passes on warnings. old is nil for a creation.
 func (c *core) check(ctx context.Context, o, old *store.Object, opts *WriteOptions) error {
 	path := field.NewPath(metadataField)
 	wrong := validation.ValidateObjectMetaAccessor(c.meta(o), !c.kind.ClusterScoped, validation.NameIsDNSSubdomain, path)
 	if old != nil {
 		m := c.meta(o)
-		m.SetResourceVersion(old.Revision.String()) // of which the validation wants some
+		m.SetResourceVersion(old.Revision.String()) // which the validation requires
 		wrong = append(wrong, validation.ValidateObjectMetaAccessorUpdate(m, c.meta(old), path)...)
 		m.SetResourceVersion("")
 		wrong = append(wrong, c.noNewFinalizers(o, old)...)
@@ -126,7 +126,7 @@ func (c *core) noNewFinalizers(o, old *store.Object) field.ErrorList {
 	return validation.ValidateNoNewFinalizers(c.meta(o).GetFinalizers(), c.meta(old).GetFinalizers(), path)
 }
 
-// decide asks the admitters.
+// decide calls the admitters.
 func (c *core) decide(ctx context.Context, a *Admission) error {
 	for _, admitter := range c.admit {
 		if err := admitter.Admit(ctx, a); err != nil {
@@ -144,7 +144,7 @@ func (c *core) pointer(o *store.Object) any {
 	return c.form.schema.Pointer(o)
 }
 
-// checkRevision compares the resourceVersion that a writer gave with the object's.
+// checkRevision compares the resourceVersion in a write with the object's.
 func (c *core) checkRevision(given string, old *store.Object) error {
 	if given == "" {
 		if c.revisionRequired {
@@ -165,8 +165,8 @@ func (c *core) checkRevision(given string, old *store.Object) error {
 	return nil
 }
 
-// checkMeant returns a [*ConflictError] unless o is the object that a caller
-// means by uid and revision.
+// checkMeant returns a [*ConflictError] unless o has that uid and revision; "" and zero
+// match any.
 func (c *core) checkMeant(o *store.Object, uid string, revision engine.Revision) error {
 	if got := string(c.meta(o).GetUID()); uid != "" && uid != got {
 		return &ConflictError{Key: o.Key, Reason: fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, got)}

@@ -9,8 +9,8 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// FieldValidation says what becomes of fields of a body that the kind does not
-// have, or that are there twice.
+// FieldValidation says how fields of a body that the kind does not have, and repeated
+// fields, are treated.
 type FieldValidation string
 
 // The values of FieldValidation. "" is Warn.
@@ -26,24 +26,25 @@ func (v FieldValidation) Valid() bool {
 	return slices.Contains([]FieldValidation{IgnoreUnknown, WarnUnknown, RefuseUnknown, defaultUnknown}, v)
 }
 
-// WriteOptions qualifies a creation or an update.
+// WriteOptions are the options of a creation, an update or an apply.
 type WriteOptions struct {
-	// DryRun does everything but store.
+	// DryRun does everything but store the object.
 	DryRun bool
-	// Manager is what the writer calls itself; managed fields name it. An apply must
+	// Manager is the name that the writer gives itself, for managed fields. An apply must
 	// have one.
 	Manager string
 	// Force makes an apply take the fields that other managers own.
 	Force bool
-	// MayCreate is asked before an update or an apply creates the object, and refuses
-	// by an error; nil allows it. It may be asked more than once.
+	// MayCreate is called before an update or an apply creates the object, and refuses
+	// that by an error. Nil allows it. It may be called more than once.
 	MayCreate func(ctx context.Context) error
-	// Validation is for bodies.
+	// Validation says how unknown and repeated fields of bodies are treated.
 	Validation FieldValidation
-	// Warn is told what the writer should know; nil ignores it. It may be told the
-	// same again if others write in between.
+	// Warn gets each warning for the writer; nil drops them. A write that is tried again
+	// may repeat its warnings.
 	Warn func(text string)
-	// UID and Revision say which object an update means; "" and zero any.
+	// UID and Revision say which object, in which state, an update means. "" and zero
+	// mean any.
 	UID      string
 	Revision engine.Revision
 
@@ -62,18 +63,16 @@ func (o *WriteOptions) warn(texts ...string) {
 	}
 }
 
-// DeleteOptions qualifies a deletion.
+// DeleteOptions are the options of a deletion.
 type DeleteOptions struct {
-	// DryRun does everything but delete.
+	// DryRun does everything but delete or mark the object.
 	DryRun bool
-	// UID and Revision say which object is meant; "" and zero any.
+	// UID and Revision say which object, in which state, is meant. "" and zero mean any.
 	UID      string
 	Revision engine.Revision
-	// Grace is how many seconds the object should stay; nil leaves it to the
-	// kind.
+	// Grace is the requested grace period in seconds; nil leaves it to [Strategy].Grace.
 	Grace *int64
-	// Propagation says what becomes of what the object owns. There is no garbage
-	// collector: it is validated, and that is all.
+	// Propagation is validated and otherwise ignored: there is no garbage collector.
 	Propagation metav1.DeletionPropagation
 }
 

@@ -49,8 +49,7 @@ func ParsePatch(kind PatchType, body []byte) (*Patch, error) {
 	return &Patch{operations: operations}, nil
 }
 
-// Apply returns what the patch makes of a JSON document. The error is a
-// [*PatchError].
+// Apply returns the JSON document as the patch changes it. The error is a [*PatchError].
 func (p *Patch) Apply(document []byte) ([]byte, error) {
 	var patched []byte
 	var err error

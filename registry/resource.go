@@ -12,10 +12,11 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Resource is a kind, or a subresource of one, as a server sees it: bytes and
-// metadata. All methods are safe for concurrent use.
+// Resource is a kind, or a subresource of one, without its Go type, as a server needs it.
+// All methods are safe for concurrent use. Those with a context block as storage does;
+// ctx bounds them. Their errors are those of [Store] and [engine.Engine].
 type Resource interface {
-	// Info describes the resource. It is always the same.
+	// Info describes the resource. It returns the same at every call.
 	Info() *Info
 	// Get returns the object under key.
 	Get(ctx context.Context, key string, opts engine.GetOptions) (Item, error)
@@ -23,25 +24,28 @@ type Resource interface {
 	List(ctx context.Context, opts engine.ListOptions) (Page, error)
 	// Watch starts a watch.
 	Watch(ctx context.Context, opts engine.WatchOptions) (Stream, error)
-	// WaitFor blocks until reads see the revision. It fails with [engine.ErrFuture] if
-	// storage does not have it either, and with [engine.ErrNotReady] if it does, or
-	// cannot be asked: then what reads see is behind, and will get there.
+	// WaitFor blocks until reads see the revision, for at most FreshnessTimeout and a few
+	// seconds. After that the error is [engine.ErrFuture] if storage does not have the
+	// revision either. If storage has it, or does not answer, the error is
+	// [engine.ErrNotReady]: the cache is behind, and asking again may help.
 	WaitFor(ctx context.Context, rev engine.Revision) error
-	// Timeline returns the history that revisions belong to now.
+	// Timeline returns the history that revisions belong to now. It blocks until the
+	// cache has been filled.
 	Timeline(ctx context.Context) (engine.Timeline, error)
 	// Create stores the object that body is the JSON of.
 	Create(ctx context.Context, namespace string, body []byte, opts WriteOptions) (Item, error)
-	// Update replaces the object under key by the one that change returns the JSON
-	// of. change may be called several times. live is zero if there is none.
+	// Update replaces the object under key by the one that change returns as JSON. live
+	// is zero if there is no object. change may be called several times; created reports
+	// that there was no object.
 	Update(ctx context.Context, key string, change func(live Item) ([]byte, error), opts WriteOptions) (it Item, created bool, err error)
 	// Apply applies a configuration to the object under key, or creates it: see
 	// [Store.Apply].
 	Apply(ctx context.Context, key string, config []byte, opts WriteOptions) (it Item, created bool, err error)
-	// Delete deletes or marks the object under key; gone says which.
+	// Delete deletes the object under key, or marks it; gone reports which.
 	Delete(ctx context.Context, key string, opts DeleteOptions) (it Item, gone bool, err error)
-	// DeleteAll deletes what which selects, and returns the last states.
+	// DeleteAll deletes the objects that which selects, and returns their last states.
 	DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (Page, error)
-	// Stats returns the figures of the engine below.
+	// Stats returns the figures of the engine below. It does not block.
 	Stats() engine.Stats
 }
 
@@ -50,18 +54,18 @@ type Info struct {
 	Kind Kind
 	// Subresource is "" or "status".
 	Subresource string
-	// Verbs are what can be done: get, list, watch, create, update, patch, delete,
-	// deletecollection.
+	// Verbs are those that the resource has: get, list, watch, create, update, patch,
+	// delete, deletecollection.
 	Verbs []string
-	// Columns of tables beside Name and Age.
+	// Columns are those of tables, besides Name and Age.
 	Columns []ColumnInfo
 	// Schema is the kind's OpenAPI schema.
 	Schema json.RawMessage
-	// Fields are what field selectors may name.
+	// Fields are the fields that selectors may name.
 	Fields []string
 	// Decoders turn bodies that are not JSON into JSON, by media type.
 	Decoders map[string]func(body []byte) ([]byte, error)
-	// CreateOnUpdate: an update may create.
+	// CreateOnUpdate: an update of an object that does not exist creates it.
 	CreateOnUpdate bool
 	// Apply: there is server-side apply.
 	Apply bool
@@ -73,10 +77,10 @@ type ColumnInfo struct {
 	Priority                        int
 }
 
-// StorageHeader is the header in which a server tells, with each list and with each
-// watch that continues a revision, which storage the revisions are of: the path-escaped
-// [engine.Timeline.Store]. It is left out if the storage has no identity. Clients of the
-// Kubernetes API ignore it; a replica notices by it that the origin was restored.
+// StorageHeader is the header that identifies the storage which the revisions of an
+// answer belong to: the path-escaped [engine.Timeline.Store]. Each list has it, and each
+// watch that continues from a revision, unless the storage has no identity. Clients of
+// the Kubernetes API ignore it; a replica detects by it that its origin was restored.
 const StorageHeader = "Watchmill-Storage"
 
 // Page is a page of a list.
@@ -84,7 +88,7 @@ type Page struct {
 	objects  []*store.Object
 	of       *form
 	Revision engine.Revision
-	// Continue asks for the next page; "" on the last.
+	// Continue is the token for the next page; "" on the last.
 	Continue string
 	// Remaining is the number of objects after this page, -1 if unknown.
 	Remaining int
@@ -98,21 +102,24 @@ func (p *Page) Len() int { return len(p.objects) }
 // Item returns item i.
 func (p *Page) Item(i int) Item { return Item{p.objects[i], p.of} }
 
-// Stream is a running watch. Next belongs to one goroutine at a time.
+// Stream is a running watch. Only one goroutine at a time may call Next; the other
+// methods are safe for concurrent use.
 type Stream interface {
-	// Next returns the next events, at least one. They are shared.
+	// Next blocks until there are events, and returns at least one. The events are shared
+	// and must not be changed.
 	Next(ctx context.Context) ([]store.Event, error)
 	// Item returns the object of an event.
 	Item(o *store.Object) Item
 	// Stop ends the watch.
 	Stop()
-	// Revision is where a new watch would go on; zero during an initial state.
+	// Revision returns the revision from which a new watch would continue; zero during an
+	// initial state.
 	Revision() engine.Revision
-	// Lag is how many events lie ahead.
+	// Lag returns how many events lie ahead of the consumer; see [engine.Watch.Lag].
 	Lag() uint64
 }
 
-// verbs returns what can be done with a subresource.
+// verbs returns the verbs of a kind or a subresource.
 func verbs(subresource string) []string {
 	if subresource != "" {
 		return []string{"get", "patch", "update"}
@@ -120,7 +127,8 @@ func verbs(subresource string) []string {
 	return []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 }
 
-// SplitKey returns the namespace and the name that a key consists of.
+// SplitKey returns the namespace and the name in a key; namespace is "" if the key has no
+// slash.
 func SplitKey(key string) (namespace, name string) {
 	if namespace, name, ok := strings.Cut(key, "/"); ok {
 		return namespace, name
@@ -186,10 +194,10 @@ func (r *resource) WaitFor(ctx context.Context, rev engine.Revision) error {
 }
 
 const (
-	// askTimeout is how long storage may take to tell its revision to a client that
-	// waits for it.
+	// askTimeout bounds the question for storage's revision when reads do not reach the
+	// one that a client waits for.
 	askTimeout = 3 * time.Second
-	// behindRetry is when a client may come back to a cache that is behind.
+	// behindRetry is the delay after which a client may ask again if the cache is behind.
 	behindRetry = time.Second
 )
 

@@ -45,8 +45,8 @@ func schemaOf[T any]() json.RawMessage {
 	return text
 }
 
-// typeSchema returns the schema of a type. within are the structs around it: a
-// type within itself is left open.
+// typeSchema returns the schema of a type. within are the structs around it: a struct
+// within itself gets a schema that allows everything.
 func typeSchema(t reflect.Type, within []reflect.Type) *jsonSchema {
 	if s := knownSchema(t); s != nil {
 		return s
@@ -153,13 +153,13 @@ func (s *jsonSchema) addField(f reflect.StructField, name, rest string, within [
 	s.Properties[name] = p
 }
 
-// mergeBy says how lists and maps merge, by the tags that Kubernetes' types have.
+// mergeBy sets how a list or a map merges, by the tags that Kubernetes' types have.
 func (s *jsonSchema) mergeBy(strategy, key string) {
 	switch {
 	case s.Type == "array" && key != "":
 		s.ListType, s.ListMapKeys = "map", []string{key}
 	case s.Type == "array" && strings.HasPrefix(strategy, "merge") && s.Items.Type != "object" && s.Items.Type != "array":
-		s.ListType = "set" // of what has no parts
+		s.ListType = "set" // its items are scalars
 	case s.Type == "object" && strategy == "replace":
 		s.MapType = "atomic"
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Store holds the objects of one kind and applies its rules to every write. Make
-// one with [New]. All methods are safe for concurrent use; they block as long as
-// storage does, and ctx bounds them.
+// Store holds the objects of one kind and applies its rules to every write. Make one with
+// [New]. All methods are safe for concurrent use; they block as long as storage does, and
+// ctx bounds them.
 type Store[T any] struct {
 	engine *engine.Engine[T]
 	core   *core
@@ -51,11 +51,11 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	return &Store[T]{engine: e, core: c}, nil
 }
 
-// Create stores value by the rules of the kind and returns it as stored. Value
-// must not be changed afterwards.
+// Create stores value by the rules of the kind and returns it as stored. value must not
+// be changed afterwards.
 //
-// Errors: [engine.ErrExists], [*InvalidError], [*BadRequestError], what an
-// admitter returned, [engine.ErrEngineClosed], ctx's cause, or what storage met.
+// Errors: [engine.ErrExists], [*InvalidError], [*BadRequestError], that of an admitter,
+// [engine.ErrEngineClosed], ctx's cause, or that of storage.
 func (s *Store[T]) Create(ctx context.Context, value T, opts WriteOptions) (*engine.Object[T], error) {
 	draft := s.core.layout.clone(store.Header(&engine.Object[T]{Value: value}))
 	namespace := s.core.meta(draft).GetNamespace()
@@ -72,14 +72,13 @@ func (s *Store[T]) Create(ctx context.Context, value T, opts WriteOptions) (*eng
 	return store.As[engine.Object[T]](o), err
 }
 
-// Update replaces the object under key by what change makes of it, and returns it
-// as stored. change may be called several times and must not alter its argument,
-// which is nil if there is no object and the kind creates on update; created
-// reports that. An update that takes the last finalizer of an object that is
-// being deleted deletes it, and returns its last state.
+// Update replaces the object under key by the one that change returns, and returns it as
+// stored. change may be called several times and must not alter its argument, which is
+// nil if there is no object and the kind creates on update; created reports that. If an
+// object is being deleted, the update that removes its last finalizer deletes it and
+// returns its last state.
 //
-// Errors: [engine.ErrNotFound], [engine.ErrConflict], what change returned, and
-// as for Create.
+// Errors: [engine.ErrNotFound], [engine.ErrConflict], that of change, and as for Create.
 func (s *Store[T]) Update(ctx context.Context, key string, change func(old *engine.Object[T]) (T, error), opts WriteOptions) (o *engine.Object[T], created bool, err error) {
 	return s.update(ctx, key, "", change, opts)
 }
@@ -109,29 +108,29 @@ func (s *Store[T]) update(ctx context.Context, key, subresource string, change f
 	return store.As[engine.Object[T]](o), created, err
 }
 
-// Delete deletes the object under key, or marks it if it has finalizers or
-// a period of grace; gone reports which. It returns the object's last state.
+// Delete deletes the object under key, or marks it if it has finalizers or a grace
+// period; gone reports which. It returns the object as marked, or its last state.
 //
-// Errors: [engine.ErrNotFound], [engine.ErrConflict], [*BadRequestError], what an
-// admitter returned, [engine.ErrEngineClosed], ctx's cause, or what storage met.
+// Errors: [engine.ErrNotFound], [engine.ErrConflict], [*BadRequestError], that of an
+// admitter, [engine.ErrEngineClosed], ctx's cause, or that of storage.
 func (s *Store[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (o *engine.Object[T], gone bool, err error) {
 	header, gone, err := s.core.deleteOne(ctx, key, opts)
 	return store.As[engine.Object[T]](header), gone, err
 }
 
-// DeleteAll deletes every object that which selects, one by one, as Delete does,
-// and returns how many. It stops at the first error; objects that are gone
-// meanwhile are none.
+// DeleteAll deletes the objects that which selects, one by one, as Delete does, and
+// returns how many it deleted or marked. It stops at the first error. Objects that are
+// gone by then are not counted, and are no error.
 func (s *Store[T]) DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (int, error) {
 	deleted, err := s.core.deleteAll(ctx, which, opts)
 	return len(deleted), err
 }
 
-// Engine returns the engine below, for reads, watches and informers. What is
-// written there goes around the rules.
+// Engine returns the engine below, for reads, watches and informers. Writes through it
+// bypass the rules.
 func (s *Store[T]) Engine() *engine.Engine[T] { return s.engine }
 
-// Resources returns the kind as a server sees it, and its status if it has one.
+// Resources returns the kind as a [Resource], and its status subresource if it has one.
 func (s *Store[T]) Resources() []Resource {
 	all := []Resource{&resource{s.core, ""}}
 	if s.core.kind.Status {
@@ -140,5 +139,5 @@ func (s *Store[T]) Resources() []Resource {
 	return all
 }
 
-// Close closes the engine.
+// Close closes the engine below; see [engine.Engine.Close].
 func (s *Store[T]) Close() error { return s.engine.Close() }

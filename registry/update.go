@@ -11,11 +11,11 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// statusSubresource is the only subresource there is.
+// statusSubresource is the name of the only subresource.
 const statusSubresource = "status"
 
-// produceFunc returns a draft with defaults of what the object should be. old is
-// nil if there is none.
+// produceFunc returns the object that an update is to store, as a draft with defaults.
+// old is nil if there is no object.
 type produceFunc func(old *store.Object) (*store.Object, error)
 
 // defaulted returns produce with defaults set.
@@ -78,7 +78,7 @@ func (c *core) update(ctx context.Context, key, subresource string, produce prod
 	}
 }
 
-// next makes the object that replaces current.
+// next returns the object that replaces current.
 func (u *updating) next(ctx context.Context, current *store.Object) (*store.Object, error) {
 	u.created = current == nil
 	if current != nil {
@@ -98,7 +98,7 @@ func (u *updating) next(ctx context.Context, current *store.Object) (*store.Obje
 	return u.nextOf(ctx, draft, current)
 }
 
-// nextNew makes the object of a creation by update.
+// nextNew returns the object that an update creates.
 func (u *updating) nextNew(ctx context.Context, draft *store.Object) (*store.Object, error) {
 	m := u.meta(draft)
 	if m.GetResourceVersion() != "" {
@@ -122,7 +122,7 @@ func (u *updating) nextNew(ctx context.Context, draft *store.Object) (*store.Obj
 	return u.settle(draft, nil)
 }
 
-// nextOf makes the object that replaces current, which there is.
+// nextOf returns the object that replaces current, which is not nil.
 func (u *updating) nextOf(ctx context.Context, draft, current *store.Object) (*store.Object, error) {
 	m, old := u.meta(draft), u.meta(current)
 	if err := u.place(m, old.GetNamespace()); err != nil {
@@ -156,7 +156,7 @@ func (u *updating) nextOf(ctx context.Context, draft, current *store.Object) (*s
 	return u.settle(draft, current)
 }
 
-// checkKey refuses an update that would rename.
+// checkKey refuses an update that changes the object's key.
 func (u *updating) checkKey(draft *store.Object) error {
 	if got := u.keyOf(draft); got != u.key {
 		_, name := SplitKey(u.key)
@@ -185,7 +185,8 @@ func (u *updating) limit(draft, current *store.Object) *store.Object {
 	return whole
 }
 
-// settle decides what becomes of the object that replaces current.
+// settle returns the draft, or a [*settled] for a dry run and for an object that is to be
+// deleted instead.
 func (u *updating) settle(draft, current *store.Object) (*store.Object, error) {
 	if u.opts.DryRun {
 		draft.Key = u.key
@@ -200,7 +201,7 @@ func (u *updating) settle(draft, current *store.Object) (*store.Object, error) {
 	return draft, nil
 }
 
-// mayGo reports whether nothing keeps an object any longer that is being deleted.
+// mayGo reports whether an object is being deleted and nothing keeps it any longer.
 func mayGo(m metav1.Object) bool {
 	grace := m.GetDeletionGracePeriodSeconds()
 	return m.GetDeletionTimestamp() != nil && len(m.GetFinalizers()) == 0 && (grace == nil || *grace == 0)

@@ -22,7 +22,8 @@ import (
 // New returns the server-side apply of a kind with an OpenAPI schema, for
 // registry.Config.Apply.
 //
-// The error says what of the schema cannot be merged by, such as a list without items.
+// The error names the part of the schema by which nothing can be merged, such as a list
+// without items.
 func New(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 	types, err := typesOf(kind, schema)
 	if err != nil {
@@ -31,8 +32,8 @@ func New(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 	return newApplier(kind, types)
 }
 
-// Deduced is [New] without regard to the schema: every list is atomic, every map has a
-// field for each key.
+// Deduced is [New] without the schema: every list is atomic, and every map has a field
+// for each key.
 func Deduced(kind registry.Kind, _ json.RawMessage) (registry.Applier, error) {
 	return newApplier(kind, managedfields.NewDeducedTypeConverter())
 }
@@ -41,7 +42,7 @@ func Deduced(kind registry.Kind, _ json.RawMessage) (registry.Applier, error) {
 type applier struct {
 	kind  registry.Kind
 	types managedfields.TypeConverter
-	// fields keep the owners, by subresource.
+	// fields are the field managers, by subresource.
 	fields map[string]*managedfields.FieldManager
 }
 
@@ -62,8 +63,8 @@ func newApplier(kind registry.Kind, types managedfields.TypeConverter) (*applier
 	return a, nil
 }
 
-// parts returns what can be written by each way to write, nil for all: a write of the
-// object leaves status alone, and one of status all but that and metadata.
+// parts returns the fields that writes may set, by subresource, nil for all: a write of
+// the object leaves status alone, and one of status sets only that and metadata.
 func parts(kind registry.Kind) map[string]fieldpath.Filter {
 	if !kind.Status {
 		return map[string]fieldpath.Filter{"": nil}
@@ -119,7 +120,7 @@ func (a *applier) Update(live, next map[string]any, by registry.Manager) ([]meta
 	return retimed(m.GetManagedFields(), known, began, by.At), nil
 }
 
-// fieldsOf returns what keeps the owners for a way to write.
+// fieldsOf returns the field manager for the subresource that by writes.
 func (a *applier) fieldsOf(by registry.Manager) (*managedfields.FieldManager, error) {
 	fields := a.fields[by.Subresource]
 	if fields == nil {
@@ -162,7 +163,7 @@ func seconds(t *metav1.Time) int64 {
 	return t.Unix()
 }
 
-// wasSo reports whether the entry's manager is known with the entry's time.
+// wasSo reports whether known has the entry's manager with the entry's time.
 func wasSo(e *metav1.ManagedFieldsEntry, known []metav1.ManagedFieldsEntry) bool {
 	for i := range known {
 		k := &known[i]
@@ -173,7 +174,8 @@ func wasSo(e *metav1.ManagedFieldsEntry, known []metav1.ManagedFieldsEntry) bool
 	return false
 }
 
-// failure returns an error of the field manager as one of the registry.
+// failure returns an error of the field manager as the registry's error that means the
+// same.
 func failure(err error) error {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) {

@@ -21,7 +21,7 @@
 // kubectl apply --server-side and the Apply methods of clients send, work, and every
 // write is recorded under the manager that it names.
 //
-// How lists and maps merge is the schema's to say: x-kubernetes-list-type,
+// The schema says how lists and maps merge: x-kubernetes-list-type,
 // x-kubernetes-list-map-keys, x-kubernetes-map-type. Without that a list is atomic, one
 // field with one owner, and a map has a field for each key. The schema of a Go type has
 // them from the tags patchStrategy and patchMergeKey.

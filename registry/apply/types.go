@@ -9,7 +9,7 @@ import (
 	"github.com/watchmill/watchmill/registry"
 )
 
-// metadataSchema is how the parts of metadata merge, which schemas of kinds leave out.
+// metadataSchema says how the parts of metadata merge, which schemas of kinds leave out.
 const metadataSchema = `{
 	"type": "object",
 	"properties": {
@@ -47,7 +47,8 @@ const metadataSchema = `{
 	}
 }`
 
-// typesOf returns what gives objects of the kind types to merge by.
+// typesOf returns a converter that gives the kind's objects the types by which they
+// merge.
 func typesOf(kind registry.Kind, schema json.RawMessage) (managedfields.TypeConverter, error) {
 	root, metadata := &spec.Schema{}, spec.Schema{}
 	if err := json.Unmarshal(schema, root); err != nil {
@@ -65,8 +66,8 @@ func typesOf(kind registry.Kind, schema json.RawMessage) (managedfields.TypeConv
 	return managedfields.NewTypeConverter(map[string]*spec.Schema{gvk.String(): root}, false)
 }
 
-// addObjectFields gives the schema of an object what every object has. One that says
-// nothing of its fields allows all.
+// addObjectFields adds apiVersion, kind and metadata to the schema of an object. A schema
+// without properties allows all fields.
 func addObjectFields(s *spec.Schema, metadata spec.Schema) {
 	if len(s.Properties) == 0 {
 		if s.AdditionalProperties == nil {
@@ -79,7 +80,7 @@ func addObjectFields(s *spec.Schema, metadata spec.Schema) {
 	s.Properties["metadata"] = metadata
 }
 
-// completeEmbedded does the same for objects within objects.
+// completeEmbedded does the same for embedded objects.
 func completeEmbedded(s *spec.Schema, metadata spec.Schema) {
 	if embedded, _ := s.Extensions.GetBool("x-kubernetes-embedded-resource"); embedded {
 		addObjectFields(s, metadata)

@@ -40,7 +40,7 @@ func (v oneVersion) ConvertToVersion(in runtime.Object, version runtime.GroupVer
 	return in, nil
 }
 
-// Convert cannot be: nothing asks for it.
+// Convert fails; the field manager does not call it.
 func (v oneVersion) Convert(in, _, _ any) error {
 	return fmt.Errorf("%T is not converted: %s is the only version", in, v.kind.GroupVersion())
 }

@@ -18,7 +18,7 @@ import (
 type Definition struct {
 	// Kind names it.
 	Kind registry.Kind
-	// Notes are what the manifest asks for and is not honoured, a sentence each.
+	// Notes name the parts of the manifest that have no effect, a sentence each.
 	Notes []string
 
 	schema    *schema
@@ -60,7 +60,7 @@ func define(m *manifest) (*Definition, error) {
 	return d, d.readPaths(m, v)
 }
 
-// stored returns the version that is stored, nil if there is none.
+// stored returns the storage version, nil if there is none.
 func (m *manifest) stored() *version {
 	for i := range m.Spec.Versions {
 		if m.Spec.Versions[i].Storage {
@@ -70,7 +70,7 @@ func (m *manifest) stored() *version {
 	return nil
 }
 
-// note names what is not honoured.
+// note adds a note for each part that has no effect.
 func (d *Definition) note(m *manifest, stored *version) {
 	for _, v := range m.Spec.Versions {
 		if v.Served && v.Name != stored.Name {
@@ -85,7 +85,7 @@ func (d *Definition) note(m *manifest, stored *version) {
 	}
 }
 
-// readSchema makes pruning, defaults and validation of the schema.
+// readSchema makes pruning, defaults and validation from the schema.
 func (d *Definition) readSchema(m *manifest, v *version) error {
 	if len(v.Schema.OpenAPI) == 0 {
 		return &ManifestError{m.Metadata.Name, "spec.versions.schema.openAPIV3Schema", "is missing; give at least {type: object}"}
@@ -104,7 +104,7 @@ func (d *Definition) readSchema(m *manifest, v *version) error {
 	return nil
 }
 
-// readPaths makes columns and fields of their paths.
+// readPaths makes columns and fields from their paths.
 func (d *Definition) readPaths(m *manifest, v *version) error {
 	for _, c := range v.Columns {
 		p, err := parsePath(c.Path)
@@ -132,7 +132,7 @@ func (d *Definition) readPaths(m *manifest, v *version) error {
 	return nil
 }
 
-// cell returns what a column of a type shows of a value.
+// cell returns a value as a column of that type shows it.
 func cell(value any, columnType string) any {
 	switch v := value.(type) {
 	case nil:
@@ -159,8 +159,8 @@ func cell(value any, columnType string) any {
 	return string(text)
 }
 
-// Config returns the configuration of a store of the kind. What is left out of it,
-// such as Engine, can be set.
+// Config returns the configuration of a store of the kind. The fields that it leaves
+// zero, such as Engine, can be set.
 func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
 	return registry.Config[unstructured.Unstructured]{
 		Kind: d.Kind, Columns: d.columns, Fields: d.fields, Schema: d.raw,

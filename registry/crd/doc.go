@@ -1,5 +1,5 @@
-// Package crd makes kinds of CustomResourceDefinition manifests, as people have
-// them, for objects whose fields are known only at run time.
+// Package crd makes kinds from CustomResourceDefinition manifests, for objects whose
+// fields are known only at run time.
 //
 //	widgets.yaml ──Parse──▶ Definition ──Config──▶ registry.New ──▶ serve
 //	                          │    names, scope, status, columns, fields
@@ -9,7 +9,7 @@
 // # Usage
 //
 // [Parse] reads all manifests of a file. Each makes one [Definition]: that of its
-// storage version, for there is no conversion between versions.
+// storage version, since nothing converts between versions.
 //
 // # What is honoured
 //

@@ -10,14 +10,15 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// ErrManifest is what every error of a manifest is.
+// ErrManifest matches the errors of manifests.
 var ErrManifest = errors.New("invalid CustomResourceDefinition")
 
-// ManifestError says what is wrong with a manifest.
+// ManifestError reports what is wrong with a manifest.
 type ManifestError struct {
-	// Name is that of the definition, "" if it has none; Field is what is wrong.
+	// Name is that of the definition, "" if it has none; Field is the path of the field
+	// that is wrong.
 	Name, Field string
-	// Problem is what is wrong and what would be right.
+	// Problem says what is wrong and how to correct it.
 	Problem string
 }
 

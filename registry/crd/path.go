@@ -11,10 +11,10 @@ import (
 //	.spec.size   ['a.b/c']   .items[0]   .status.conditions[?(@.type=="Ready")].status
 type path []step
 
-// step goes one deeper; nil is nowhere.
+// step returns a part of a value, nil if the value does not have it.
 type step func(any) any
 
-// find returns what is there, nil if nothing is.
+// find returns the value at the path, nil if there is none.
 func (p path) find(value any) any {
 	for _, next := range p {
 		if value == nil {
@@ -86,7 +86,7 @@ func cutBracket(text string) (inside, rest string, ok bool) {
 	return "", "", false
 }
 
-// cutName returns the name at the beginning, in which a backslash quotes.
+// cutName returns the name at the beginning, in which a backslash escapes.
 func cutName(text string) (name, rest string) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -43,18 +43,17 @@ func parseSchema(text []byte) (*schema, error) {
 	return s, kjson.UnmarshalCaseSensitivePreserveInts(text, s)
 }
 
-// objectFields are known in every object.
+// objectFields are the fields of every object, whatever its schema.
 var objectFields = []string{"apiVersion", "kind", "metadata"}
 
-// pruneRoot takes away the unknown fields of an object, and returns their paths.
+// pruneRoot removes the unknown fields of an object, and returns their paths.
 func (s *schema) pruneRoot(fields map[string]any) []string {
 	root := *s
 	root.Embedded = true
 	return root.prune(fields, "")
 }
 
-// prune takes away the unknown fields of a value. Those of metadata are not its
-// business.
+// prune removes the unknown fields of a value, except in metadata.
 func (s *schema) prune(value any, path string) (gone []string) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -76,7 +75,7 @@ func (s *schema) prune(value any, path string) (gone []string) {
 	return gone
 }
 
-// pruneField takes away one field if it is unknown, or what is unknown in it.
+// pruneField removes one field if it is unknown; otherwise the unknown fields in it.
 func (s *schema) pruneField(fields map[string]any, name, path string) []string {
 	property := s.Properties[name]
 	switch {
@@ -93,8 +92,8 @@ func (s *schema) pruneField(fields map[string]any, name, path string) []string {
 	return []string{path}
 }
 
-// setDefaults fills in what is missing, and what is null where that is not
-// allowed.
+// setDefaults sets fields that are missing, or null where null is not allowed, to their
+// defaults.
 func (s *schema) setDefaults(value any) {
 	switch v := value.(type) {
 	case map[string]any:

@@ -12,7 +12,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// validator holds objects against a schema.
+// validator validates objects by a schema.
 type validator struct{ of *validate.SchemaValidator }
 
 func newValidator(text []byte) (*validator, error) {
@@ -32,7 +32,7 @@ func (v *validator) validate(fields map[string]any) field.ErrorList {
 	return wrong
 }
 
-// fieldError returns an error of the library as one of a field.
+// fieldError returns an error of the validation library as one of a field.
 func fieldError(err error) *field.Error {
 	var one *openapierrors.Validation
 	if !errors.As(err, &one) {
