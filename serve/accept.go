@@ -17,7 +17,7 @@ const (
 	metaGroup = "meta.k8s.io"
 )
 
-// shape is the form in which objects are answered.
+// shape is the form of the objects in an answer.
 type shape uint8
 
 const (
@@ -35,8 +35,8 @@ type clause struct {
 	quality float64
 }
 
-// clauses returns the alternatives, the best first. What does not parse is left
-// out.
+// clauses returns the alternatives of an Accept header, the best first. It drops clauses
+// that do not parse.
 func clauses(header []string) []clause {
 	var all []clause
 	for text := range strings.SplitSeq(strings.Join(header, ","), ",") {

@@ -15,15 +15,15 @@ type User struct {
 	Groups []string
 }
 
-// Anonymous is the user of every request if there is no authentication.
+// Anonymous is the user of every request to a server without authentication.
 var Anonymous = User{Name: "system:anonymous", Groups: []string{"system:unauthenticated"}}
 
 // ErrUnauthenticated: the request has no credentials, or wrong ones.
 var ErrUnauthenticated = errors.New("the server has asked for the client to provide credentials")
 
-// BearerTokens returns a function for [Config].Authenticate that knows users by
-// the token of their Authorization header. How long it takes does not depend on
-// how much of a token is right.
+// BearerTokens returns a function for [Config].Authenticate that identifies users by the
+// token of their Authorization header. Tokens are compared in constant time, so that the
+// time of an answer tells nothing about them.
 func BearerTokens(users map[string]User) func(*http.Request) (User, error) {
 	type known struct {
 		sum  [sha256.Size]byte
@@ -51,9 +51,9 @@ func BearerTokens(users map[string]User) func(*http.Request) (User, error) {
 	}
 }
 
-// ClientCertificates is a function for [Config].Authenticate that knows users by
-// the certificate of their TLS connection: its common name and organisations. The
-// listener must have verified it (tls.VerifyClientCertIfGiven).
+// ClientCertificates is a function for [Config].Authenticate that identifies users by the
+// certificate of their TLS connection: its common name and organisations. The listener
+// must have verified the certificate (tls.VerifyClientCertIfGiven).
 func ClientCertificates(r *http.Request) (User, error) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.VerifiedChains[0]) == 0 {
 		return User{}, ErrUnauthenticated
@@ -65,8 +65,8 @@ func ClientCertificates(r *http.Request) (User, error) {
 	return User{Name: subject.CommonName, Groups: subject.Organization}, nil
 }
 
-// FirstOf returns a function for [Config].Authenticate that takes the answer of the
-// first that knows the user.
+// FirstOf returns a function for [Config].Authenticate that calls the given functions in
+// order and returns the first user without an error; without one, [ErrUnauthenticated].
 func FirstOf(all ...func(*http.Request) (User, error)) func(*http.Request) (User, error) {
 	return func(r *http.Request) (User, error) {
 		for _, authenticate := range all {
@@ -78,13 +78,13 @@ func FirstOf(all ...func(*http.Request) (User, error)) func(*http.Request) (User
 	}
 }
 
-// Audited is a request that was served.
+// Audited is a request that has been served.
 type Audited struct {
 	User    User
 	Request *Request
 	// Code is the HTTP status.
 	Code int
-	// Began is when the request came, Took how long it was served.
+	// Began is when the request arrived, Took how long it was served.
 	Began time.Time
 	Took  time.Duration
 	// End says why a watch ended; nil if it ended at its deadline.

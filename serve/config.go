@@ -14,68 +14,69 @@ import (
 // Provider has resources to serve. A [registry.Store] is one.
 type Provider interface{ Resources() []registry.Resource }
 
-// Config says what a server serves, and which users may do what.
+// Config configures a server: what it serves, and which users may do what.
 type Config struct {
-	// Resources are the kinds. At least one is required, each group, version and
-	// resource once.
+	// Resources are the kinds. At least one is required; group, version and resource
+	// together must be unique.
 	Resources []Provider
 	// Authenticate returns the user of a request; an error is answered with 401. Nil
 	// means that every user is [Anonymous].
 	Authenticate func(r *http.Request) (User, error)
-	// Authorize refuses a request with an error, which is answered with 403 and
-	// its text. Nil allows everything.
+	// Authorize refuses a request with an error, which is answered with 403 and the
+	// error's text. Nil allows everything.
 	Authorize func(ctx context.Context, u User, r *Request) error
-	// Audit is told of every request that was served, when it is over. It must not
-	// block.
+	// Audit is called after every request that was served. It is called concurrently, and
+	// must not block.
 	Audit func(ctx context.Context, e Audited)
-	// Hosts are the names that clients may call the server by, beside addresses
-	// and localhost.
+	// Hosts are the names that the Host header of a request may have, besides IP
+	// addresses and localhost.
 	Hosts []string
-	// Limits bounds what clients can take.
+	// Limits bounds what clients can use.
 	Limits Limits
-	// WebSocket has watches sent as messages to clients that ask for it: what
-	// websocket.New of package serve/websocket returns. Nil means that such requests
-	// are answered like others.
+	// WebSocket sends watches as messages to clients that ask for it: the result of
+	// websocket.New of package serve/websocket. If it is nil, such requests are answered
+	// like others.
 	WebSocket Upgrader
-	// Version is the gitVersion that /version tells; "" means [ProtocolVersion].
+	// Version is the gitVersion that /version answers; "" means [ProtocolVersion].
 	Version string
-	// Metrics is told of each request and of each event of a watch; nil means that
-	// nothing is.
+	// Metrics is called for each request and each event of a watch; nil measures nothing.
 	Metrics Metrics
-	// MetricsHandler answers /metrics, for users that Authorize lets get it; nil means
-	// that there is no such path.
+	// MetricsHandler answers /metrics for users that Authorize allows to get it. If it is
+	// nil, the path does not exist.
 	MetricsHandler http.Handler
-	// Logger is told of failures of the server's own; nil means slog.Default.
+	// Logger gets the server's own failures; nil means slog.Default.
 	Logger *slog.Logger
 }
 
-// ProtocolVersion is the Kubernetes version whose protocol is spoken.
+// ProtocolVersion is the Kubernetes version whose protocol the server speaks.
 const ProtocolVersion = "v1.37.2"
 
-// Limits bounds what clients can take. Zero values mean the defaults.
+// Limits bounds what clients can use. Zero values mean the defaults, which are given with
+// each field.
 type Limits struct {
-	// Reads and Writes are how many requests may be in flight, watches not among
-	// them: 400 and 200.
+	// Reads and Writes are how many requests may be in flight, except watches: 400 and
+	// 200.
 	Reads, Writes int
-	// Watches are how many watches there may be, 10,000, and WatchesPerUser of one
-	// user, 1,000.
+	// Watches is how many watches there may be, 10,000; WatchesPerUser is how many of
+	// them one user may have, 1,000.
 	Watches, WatchesPerUser int
-	// ConnectionsPerAddress are how many connections one address may have, if the
-	// server listens by itself: 12,000, which is more than all watches over HTTP/1.1.
+	// ConnectionsPerAddress is how many connections one client address may have, if the
+	// server listens by itself: 12,000, which is more than all watches over HTTP/1.1
+	// need.
 	ConnectionsPerAddress int
-	// ReadTimeout bounds a request that is no watch, 60 s, WriteTimeout one that
-	// writes, 34 s.
+	// ReadTimeout bounds a request that neither writes nor watches, 60 s; WriteTimeout
+	// one that writes, 34 s.
 	ReadTimeout, WriteTimeout time.Duration
-	// WriteStall ends a response whose client takes nothing for so long: 30 s.
+	// WriteStall ends a response of which the client has read nothing for so long: 30 s.
 	WriteStall time.Duration
-	// BodyBytes is the largest body of a request: 3 MiB.
+	// BodyBytes is the largest request body in bytes: 3 MiB.
 	BodyBytes int64
-	// EncodingBytes is how much is kept of encoded objects, to be shared: 32 MiB. Lists
-	// fill at most half of it.
+	// EncodingBytes is how many bytes of encoded objects are kept for sharing: 32 MiB.
+	// Lists fill at most half of it.
 	EncodingBytes int
-	// ShutdownDelay is how long a server that shuts down goes on serving while it
-	// says that it is not ready: 5 s. DrainWatches is the time over which its watches
-	// are then ended, evenly: 10 s.
+	// ShutdownDelay is how long a server that shuts down still serves while /readyz
+	// fails: 5 s. DrainWatches is the time over which it then ends its watches, evenly:
+	// 10 s.
 	ShutdownDelay, DrainWatches time.Duration
 }
 

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// limitedListener closes connections that are more than one address may have. They
-// are not answered: an answer would have to be read.
+// limitedListener closes the connections of an address that exceed its limit. It sends no
+// answer, since the request would have to be read first.
 type limitedListener struct {
 	net.Listener
 	limit int
@@ -31,12 +31,12 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		if l.enter(from) {
 			return &limitedConn{Conn: conn, leave: sync.OnceFunc(func() { l.leave(from) })}, nil
 		}
-		_ = conn.Close() // it is refused, whatever that meets
+		_ = conn.Close() // it is refused, so an error does not matter
 	}
 }
 
-// addressOf returns where a connection is from, without the port. Connections that
-// have no address count as of one.
+// addressOf returns the address of a connection without the port. All connections without
+// an IP address count as one address.
 func addressOf(conn net.Conn) netip.Addr {
 	from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	if err != nil {

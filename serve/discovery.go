@@ -33,7 +33,7 @@ type servedKind struct {
 	subresources []*registry.Info
 }
 
-// groups returns what is served in the order in which it is told.
+// groups returns the groups in the order in which discovery lists them.
 func (s *Server) groups() []group {
 	byVersion := map[schema.GroupVersion]map[string]*servedKind{}
 	for name, r := range s.resources {
@@ -61,7 +61,7 @@ func sortedGroups(byVersion map[schema.GroupVersion]map[string]*servedKind) []gr
 		v := groupVersion{GroupVersion: gv}
 		for _, k := range kinds {
 			if k.Info == nil {
-				continue // a subresource of nothing
+				continue // a subresource without its kind
 			}
 			slices.SortFunc(k.subresources, func(a, b *registry.Info) int { return cmp.Compare(a.Subresource, b.Subresource) })
 			v.kinds = append(v.kinds, *k)
@@ -81,7 +81,7 @@ func sortedGroups(byVersion map[schema.GroupVersion]map[string]*servedKind) []gr
 	return all
 }
 
-// addDiscovery makes the documents of discovery, in both forms.
+// addDiscovery adds the documents of discovery, aggregated and not.
 func (d *documents) addDiscovery(groups []group) {
 	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
 	for _, g := range groups {
@@ -101,7 +101,7 @@ func (d *documents) addDiscovery(groups []group) {
 	d.aggregated["/api"] = newDocument(aggregatedList(nil), aggregatedType)
 }
 
-// plain returns the group in the old form.
+// plain returns the group for discovery that is not aggregated.
 func (g *group) plain() metav1.APIGroup {
 	one := metav1.APIGroup{Name: g.name}
 	for _, v := range g.versions {
@@ -111,7 +111,7 @@ func (g *group) plain() metav1.APIGroup {
 	return one
 }
 
-// plain returns the version's resources in the old form.
+// plain returns the version's resources for discovery that is not aggregated.
 func (v *groupVersion) plain() metav1.APIResourceList {
 	list := metav1.APIResourceList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: v.String(), APIResources: []metav1.APIResource{},

@@ -1,5 +1,5 @@
 // Package serve puts kinds on the network in the Kubernetes API protocol, so that
-// kubectl, client-go and whatever else speaks it work on an engine.
+// kubectl, client-go and other clients of that protocol work on an engine.
 //
 //	widgets, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget"}})
 //	err = serve.ListenAndServe(ctx, "127.0.0.1:8080", widgets)
@@ -36,7 +36,7 @@
 // # Concurrency
 //
 // A watch runs on its request's goroutine and has no other. A client that does not
-// read holds up itself alone, until a write makes no progress for
+// read delays no other client, and is cut off when a write makes no progress for
 // [Limits].WriteStall.
 //
 // # Forms of a watch
@@ -47,20 +47,24 @@
 // # Errors of a watch
 //
 // A watch ends cleanly at its deadline. It ends with an ERROR event when it cannot
-// go on: 410 if its position has left the window; 429 if it may try again from
-// where it is, and for whatever ends it before its initial state is complete: the
-// informers of client-go answer anything else there with a storm of requests.
+// go on: 410 if its position has left the window; 429 if the client may resume from
+// where it is, and for any cause before the initial state is complete, since the
+// informers of client-go answer any other status there with a storm of requests.
+//
+// A watch from a revision that the cache has not reached is refused after a few seconds:
+// with 429 and Retry-After if storage has the revision, or does not answer, so that the
+// client comes back and resumes; with 504 if the revision is in the future of storage
+// too, so that the client lists.
 //
 // # Monitoring
 //
-// [Config].Metrics is told of each request and of each event that a watch is sent;
-// package serve/prommetrics shows that to Prometheus, with the names of the API
-// server. [Config].MetricsHandler answers /metrics.
+// [Config].Metrics receives each request and each event of a watch; package
+// serve/prommetrics exports them to Prometheus under the names of the API server. [Config].MetricsHandler answers /metrics.
 //
 // # Security
 //
 // Without [Config].Authenticate every user is anonymous, without Authorize all is
 // allowed; then [Server.ListenAndServe] listens on loopback alone. Names in the Host
 // header are refused unless [Config].Hosts lists them, so that no web page reaches
-// the server by a name of its own, and so are writes from other origins.
+// the server under the page's own name (DNS rebinding); so are writes from other origins.
 package serve

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// document is an answer that is always the same.
+// document is an answer that never changes.
 type document struct {
 	body        []byte
 	contentType string
 	etag        string
 }
 
-// documents are what is served beside the resources. They are made once.
+// documents are the answers beside the resources. They are made once.
 type documents struct {
 	byPath map[string]*document
 	// aggregated are those for clients that ask for aggregated discovery.
@@ -82,11 +82,10 @@ func (d *documents) serve(c *call) error {
 	return ignoreGone(err)
 }
 
-// ignoreGone is the end of a response: that the client is gone is no error that it
-// could be told.
+// ignoreGone drops an error of writing an answer: only a client that is gone causes one.
 func ignoreGone(error) error { return nil }
 
-// versionInfo is what /version says.
+// versionInfo is the answer to /version.
 func versionInfo(version string) map[string]string {
 	if version == "" {
 		version = ProtocolVersion
@@ -98,10 +97,10 @@ func versionInfo(version string) map[string]string {
 	}
 }
 
-// checks are what makes the server ready, in the order in which they are told.
+// checks are the conditions of readiness, in the order in which /readyz lists them.
 var checks = []string{"ping", "shutdown"}
 
-// health answers the paths of health; done reports whether it was one.
+// health answers the paths of health checks; done reports whether the path is one.
 func (d *documents) health(c *call) (done bool) {
 	if len(c.req.segments) == 0 || len(c.req.segments) > 2 || c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return false

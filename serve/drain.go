@@ -9,30 +9,31 @@ import (
 // The states of a server.
 const (
 	serving  int32 = iota
-	unready        // it serves, and says that it will not for long
+	unready        // it still serves, but /readyz fails
 	refusing       // new requests are refused
 )
 
-// counters are what a server has done.
+// counters count since the server was made.
 type counters struct{ requests, events atomic.Uint64 }
 
-// Stats are figures of a server.
+// Stats are the figures of a server.
 type Stats struct {
-	// Requests is how many have come; InFlight how many are being served, watches
-	// not among them, and InFlightWrites how many of those write; Watches how many
-	// watches are.
+	// Requests is how many requests have arrived. InFlight is how many are being served,
+	// except watches, and InFlightWrites how many of these write. Watches is how many
+	// watches are being served.
 	Requests                 uint64
 	InFlight, InFlightWrites int
 	Watches                  int
-	// Events is how many events the watches were sent, bookmarks included.
+	// Events is how many events watches have been sent, bookmarks included.
 	Events uint64
-	// EncodingHits and EncodingMisses are how often an object's bytes were there
-	// for a watch, and how often not. EncodingBytes is what is kept of them.
+	// EncodingHits is how often the bytes of an object were already kept, EncodingMisses
+	// how often they had to be made first. EncodingBytes is the size of the encodings
+	// that are kept.
 	EncodingHits, EncodingMisses uint64
 	EncodingBytes                int
 }
 
-// Stats returns the figures of now. It does not block.
+// Stats returns the current figures. It does not block.
 func (s *Server) Stats() Stats {
 	st := Stats{Requests: s.counts.requests.Load(), Events: s.counts.events.Load()}
 	var reads int
@@ -42,12 +43,11 @@ func (s *Server) Stats() Stats {
 	return st
 }
 
-// Shutdown drains the server: /readyz fails from now on; after
-// [Limits].ShutdownDelay new requests are refused with 429; the watches are ended
-// evenly over [Limits].DrainWatches, those whose initial state is not complete
-// with an ERROR 429; and it returns when nothing is being served any more. If ctx
-// ends first, all watches are ended at once, and it returns ctx's cause if
-// something is served still.
+// Shutdown drains the server. From now on /readyz fails; after [Limits].ShutdownDelay new
+// requests are refused with 429; and watches are ended evenly over [Limits].DrainWatches,
+// with an ERROR 429 if their initial state is not complete. It returns when nothing is
+// being served any more. If ctx is done first, it ends all watches at once, and returns
+// ctx's cause if a request is still being served.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.CompareAndSwap(serving, unready)
 	sleep(ctx, s.limits.ShutdownDelay)

@@ -10,8 +10,8 @@ import (
 	"github.com/watchmill/watchmill/registry"
 )
 
-// encodings keeps the bytes of objects, so that each state of each is encoded once
-// for all that read it. It is bounded: the oldest go first.
+// encodings keeps the bytes of objects, so that each state of an object is encoded once
+// for all its readers. Its size is bounded: the oldest encodings go first.
 type encodings struct {
 	limit int
 
@@ -29,7 +29,7 @@ type encodingKey struct {
 	shape shape
 }
 
-// encoding is the bytes of one state, made by the first that asks.
+// encoding is the bytes of one state, which its first reader makes.
 type encoding struct {
 	key  encodingKey
 	once sync.Once
@@ -61,8 +61,9 @@ func (e *encodings) of(item registry.Item, as shape) ([]byte, error) {
 	return entry.text, entry.err
 }
 
-// peek returns the bytes of an item. It keeps them if at most half of what may be kept
-// is taken: for lists, which would drive out what watches need.
+// peek returns the bytes of an item for a get or a list. It keeps new ones only while the
+// cache is less than half full, since lists would otherwise drive out the encodings that
+// watches share.
 func (e *encodings) peek(item registry.Item, as shape) ([]byte, error) {
 	e.mu.Lock()
 	entry, room := e.byItem[encodingKey{item, as}], e.size < e.limit/2
@@ -89,7 +90,7 @@ func (e *encodings) keep(entry *encoding) {
 	}
 }
 
-// cost is what an entry weighs: its text, and what it takes to keep it.
+// cost is the memory that an entry takes: its text, and about 256 bytes of structures.
 func (e *encoding) cost() int { return len(e.text) + 256 }
 
 func (e *encodings) stats() (hits, misses uint64, bytes int) {
@@ -106,8 +107,8 @@ func encode(item registry.Item, as shape) ([]byte, error) {
 	return encodePartial(item, true)
 }
 
-// encodePartial returns an item's metadata as a PartialObjectMetadata, with or
-// without saying so.
+// encodePartial returns an item's metadata as a PartialObjectMetadata, with apiVersion
+// and kind if named is true.
 func encodePartial(item registry.Item, named bool) ([]byte, error) {
 	p := meta.AsPartialObjectMetadata(item.Meta())
 	if rev := item.Revision(); rev > 0 {

@@ -15,12 +15,12 @@ import (
 // initialEndAnnotation is on the bookmark that ends an initial state.
 const initialEndAnnotation = "k8s.io/initial-events-end"
 
-// frames turns the events of one watch into what is sent.
+// frames turns the events of one watch into the frames that are sent.
 type frames struct {
 	c     *call
 	table *tableOf // nil unless the client asked for tables
 	first bool     // no table was sent yet
-	// initialEnd: the client asked to be told where the initial state ends.
+	// initialEnd: the client asked for a bookmark at the end of the initial state.
 	initialEnd bool
 	metrics    WatchMetrics
 	text       []byte    // of the last frame, for its memory
@@ -87,8 +87,8 @@ func (f *frames) send(eventType string, object []byte, revision engine.Revision)
 	f.metrics.Sent(int(f.c.w.bytes - before))
 }
 
-// small is the largest object that is copied into its frame: three writes to a
-// connection cost more than that.
+// small is the size up to which an object is copied into its frame, in bytes: for small
+// objects one write to the connection costs less than three.
 const small = 1 << 10
 
 // line writes a frame of JSON.
@@ -104,7 +104,7 @@ func (f *frames) line(eventType string, object []byte) {
 	f.c.write(f.text)
 }
 
-// appendHead appends the beginning of a frame. Types of events need no quoting.
+// appendHead appends the beginning of a frame. Event types need no quoting.
 func appendHead(to []byte, eventType string) []byte {
 	return append(append(append(to, `{"type":"`...), eventType...), `","object":`...)
 }
@@ -126,8 +126,7 @@ var (
 	comment  = []byte(":\n\n")
 )
 
-// alive sends what keeps proxies from closing a quiet connection, unless something
-// else does.
+// alive keeps proxies from closing a quiet connection, unless messages do that by pings.
 func (f *frames) alive() {
 	switch {
 	case f.messages != nil:

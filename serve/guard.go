@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// guard refuses what a browser could be made to send.
+// guard refuses requests that a foreign web page could make a browser send.
 func (c *call) guard() error {
 	if !c.knownHost(c.r.Host) {
 		return badRequest("the host %q is not served: call the server by its address, or list the name in Config.Hosts", c.r.Host)
@@ -27,8 +27,8 @@ func (c *call) guard() error {
 	return err
 }
 
-// knownHost reports whether a Host header is one of the server's. Addresses are:
-// a page cannot make a name of its own resolve to them and send them as the host.
+// knownHost reports whether a Host header may be served. All IP addresses may: a page
+// whose name resolves to this server (DNS rebinding) still sends its name as the host.
 func (s *Server) knownHost(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -41,14 +41,14 @@ func (s *Server) knownHost(host string) bool {
 	return name == "" || name == "localhost" || strings.HasSuffix(name, ".localhost") || s.hosts[name]
 }
 
-// Bounds of warnings, in runes: of all of a response, and of each once these are
-// more.
+// Bounds of the warnings of a response, in runes: of all together, and of each if all
+// together exceed theirs.
 const (
 	warningsLimit   = 4096
 	warningCutLimit = 256
 )
 
-// warnings are what a writer should know: headers, each once.
+// warnings are the texts of Warning headers, without repetitions.
 type warnings struct{ texts []string }
 
 func (w *warnings) add(text string) {
@@ -82,7 +82,7 @@ func (w *warnings) flush(h http.Header) {
 
 var quoteEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// printable replaces what a header cannot hold.
+// printable replaces the characters that a header cannot hold.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -2,13 +2,13 @@ package serve
 
 import "sync"
 
-// inFlight counts what is being served.
+// inFlight counts the requests that are being served.
 type inFlight struct {
 	limits *Limits
 
 	mu            sync.Mutex
 	reads, writes int
-	watches       map[*call]func(error) // each with what ends it
+	watches       map[*call]func(error) // each with the function that ends it
 	perUser       map[string]int
 	closing       error         // what ends every watch from now on
 	idle          chan struct{} // closed when nothing is left, if there is a waiter
@@ -18,8 +18,8 @@ func newInFlight(limits *Limits) *inFlight {
 	return &inFlight{limits: limits, watches: map[*call]func(error){}, perUser: map[string]int{}}
 }
 
-// enter lets a request in, or refuses it with 429. leave must be called when it is
-// over.
+// enter admits a request or refuses it with 429. The caller calls leave when the request
+// is over.
 func (f *inFlight) enter(c *call) (leave func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -41,13 +41,13 @@ func (f *inFlight) enter(c *call) (leave func(), err error) {
 	return f.count(c, LimitWrites, &f.writes, f.limits.Writes)
 }
 
-// refuse is the answer to a request above a limit.
+// refuse returns the 429 for a request above a limit.
 func (c *call) refuse(by Limit, message string) error {
 	c.refused = by
 	return tooMany(message)
 }
 
-// count enters one of the two kinds of short requests.
+// count admits a read or a write, if its limit allows.
 func (f *inFlight) count(c *call, which Limit, n *int, limit int) (leave func(), err error) {
 	if *n >= limit {
 		return nil, c.refuse(which, "the server has as many requests in flight as it may have")
@@ -71,7 +71,8 @@ func (f *inFlight) leaveWatch(c *call, user string) {
 	f.tellIdle()
 }
 
-// endsBy notes how to end a watch, and does so if all have been ended.
+// endsBy registers how to end a watch, and ends it at once if all watches have been
+// ended.
 func (f *inFlight) endsBy(c *call, end func(error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,7 +82,7 @@ func (f *inFlight) endsBy(c *call, end func(error)) {
 	}
 }
 
-// endAll ends all watches, and those that come.
+// endAll ends all watches, present and future.
 func (f *inFlight) endAll(why error) {
 	f.mu.Lock()
 	f.closing = why
@@ -91,7 +92,7 @@ func (f *inFlight) endAll(why error) {
 	}
 }
 
-// ends returns what ends each watch.
+// ends returns the functions that end the watches.
 func (f *inFlight) ends() []func(error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,7 +115,8 @@ func (f *inFlight) whenIdle() <-chan struct{} {
 	return idle
 }
 
-// tellIdle closes the channel if it is time to. f.mu is held.
+// tellIdle closes the channel of whenIdle if nothing is being served. The caller holds
+// f.mu.
 func (f *inFlight) tellIdle() {
 	if f.idle != nil && f.reads+f.writes+len(f.watches) == 0 {
 		close(f.idle)

@@ -12,25 +12,24 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// Listen says where to listen.
+// Listen says where and how to listen.
 type Listen struct {
-	// Address is host and port. An empty host means loopback, port 0 any that is
-	// free.
+	// Address is host and port. An empty host means loopback, port 0 any free port.
 	Address string
-	// TLS is how connections are encrypted; nil means not at all.
+	// TLS encrypts connections; nil means that they are not encrypted.
 	TLS *tls.Config
 	// Insecure allows an address that is not loopback without TLS or without
 	// [Config].Authenticate.
 	Insecure bool
-	// Ready is told the address once it listens; nil is told nothing.
+	// Ready is called with the address once the server listens. Optional.
 	Ready func(net.Addr)
 }
 
-// ListenAndServe serves until ctx is done, then shuts down. It blocks until
-// nothing is being served. It returns nil after a shutdown that was complete.
+// ListenAndServe serves until ctx is done, then shuts down. It blocks until nothing is
+// being served, and returns nil if the shutdown was complete.
 //
-// Errors: an [*engine.ConfigError] for an address that others can reach without
-// TLS and authentication, and what listening met.
+// Errors: an [*engine.ConfigError] for an address that other machines can reach without
+// TLS or authentication, and those of listening.
 func (s *Server) ListenAndServe(ctx context.Context, l Listen) error {
 	host, port, err := net.SplitHostPort(l.Address)
 	if err != nil {
@@ -59,14 +58,13 @@ func (s *Server) ListenAndServe(ctx context.Context, l Listen) error {
 	return s.serveOn(ctx, listener)
 }
 
-// isLoopback reports whether only this machine can reach host.
+// isLoopback reports whether host is reachable from this machine alone.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// closeTimeout is how long a server that has drained waits for connections to
-// become idle.
+// closeTimeout bounds the wait of a drained server for its connections to become idle.
 const closeTimeout = 5 * time.Second
 
 // serveOn serves a listener until ctx is done.
@@ -92,9 +90,8 @@ func (s *Server) serveOn(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// Harden gives an http.Server the timeouts and limits that a server of this
-// protocol should have. There is no timeout for writing, since watches last:
-// [Limits].WriteStall takes its place.
+// Harden sets the timeouts and limits of an http.Server that serves s. It sets no timeout
+// for writing, since watches last: [Limits].WriteStall takes its place.
 func (s *Server) Harden(h *http.Server) {
 	h.ReadHeaderTimeout = 10 * time.Second
 	h.IdleTimeout = 90 * time.Second

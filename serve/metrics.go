@@ -7,41 +7,41 @@ import (
 	"time"
 )
 
-// Metrics is told what a server does, for monitoring; package serve/prommetrics has
-// one for Prometheus. Its methods are called on the goroutines of requests, by many
-// at once: they must be quick and must not block.
+// Metrics receives what a server measures; package serve/prommetrics has one for
+// Prometheus. Its methods are called concurrently, on the goroutines of requests: they
+// must be quick and must not block.
 type Metrics interface {
-	// Served is told of each request once it is over, of a watch once it has ended.
+	// Served is called once a request is over, and once a watch has ended.
 	Served(m Measured)
-	// Watching is told of each watch that begins, and returns what is told of its
-	// events.
+	// Watching is called when a watch begins, and returns the metrics of that watch.
 	Watching(on Endpoint) WatchMetrics
 }
 
-// WatchMetrics is told of one watch. Its methods are called one after the other.
+// WatchMetrics receives what one watch measures. Its methods are called one at a time.
 type WatchMetrics interface {
-	// Sent is told the size of each event that was written, bookmarks and errors
-	// among them.
+	// Sent is called with the size in bytes of each event that was written, including
+	// bookmarks and errors.
 	Sent(bytes int)
-	// Synced is told, once, how long after the request the initial state was complete.
+	// Synced is called once, with the time from the request to the complete initial
+	// state.
 	Synced(took time.Duration)
-	// Ended is told that there will be no more.
+	// Ended is called last.
 	Ended()
 }
 
-// Endpoint is what a request was for. The number of endpoints is bounded: methods
-// and resources that are not served are not told apart.
+// Endpoint is the target of a request. The number of Endpoints is bounded: all methods
+// and resources that are not served are one.
 type Endpoint struct {
 	// Verb is GET, LIST, WATCH, POST, PUT, PATCH, APPLY, DELETE, DELETECOLLECTION, or
 	// "other".
 	Verb string
-	// Group, Version, Resource and Subresource are those of a resource that is
-	// served, empty for anything else.
+	// Group, Version, Resource and Subresource name a resource that is served; they are
+	// empty for any other target.
 	Group, Version, Resource, Subresource string
-	// Scope is "cluster", "namespace" or "resource" for one object; empty for what is
-	// no resource.
+	// Scope is "cluster", "namespace", or "resource" for one object; empty if the target
+	// is not a resource.
 	Scope string
-	// DryRun: a write that was not to be stored.
+	// DryRun: the request was a dry run.
 	DryRun bool
 }
 
@@ -52,16 +52,16 @@ type Measured struct {
 	Code int
 	// Took is how long it was served.
 	Took time.Duration
-	// RequestBytes is what was read of its body, ResponseBytes what was written of
-	// the answer's.
+	// RequestBytes is how much of the request's body was read, ResponseBytes how much of
+	// the answer's was written.
 	RequestBytes, ResponseBytes int64
-	// Refused is the limit that refused it or cut it off, empty if none did.
+	// Refused is the limit by which the request was refused or cut off, empty if none.
 	Refused Limit
-	// Aborted: the connection was broken off, since the answer could not be finished.
+	// Aborted: the connection was closed because the answer could not be completed.
 	Aborted bool
 }
 
-// Limit names what bounds a client.
+// Limit names a bound on clients.
 type Limit string
 
 // The limits; all but the last two are fields of [Limits].
@@ -71,7 +71,7 @@ const (
 	LimitWatches        Limit = "watches"
 	LimitWatchesPerUser Limit = "watches_per_user"
 	LimitBody           Limit = "body"
-	// LimitStall: the client took nothing for [Limits].WriteStall.
+	// LimitStall: the client read nothing for [Limits].WriteStall.
 	LimitStall Limit = "write_stall"
 	// LimitDraining: the server was shutting down.
 	LimitDraining Limit = "draining"
@@ -82,7 +82,7 @@ func AllLimits() []Limit {
 	return []Limit{LimitReads, LimitWrites, LimitWatches, LimitWatchesPerUser, LimitBody, LimitStall, LimitDraining}
 }
 
-// noMetrics is what a server without metrics tells.
+// noMetrics are the metrics of a server without any.
 type noMetrics struct{}
 
 func (noMetrics) Served(Measured)                {}
@@ -91,7 +91,7 @@ func (noMetrics) Sent(int)                       {}
 func (noMetrics) Synced(time.Duration)           {}
 func (noMetrics) Ended()                         {}
 
-// metrics returns what is told, which may be nothing.
+// metrics returns the server's metrics, or noMetrics.
 func (c *call) metrics() Metrics {
 	if c.cfg.Metrics == nil {
 		return noMetrics{}
@@ -99,7 +99,7 @@ func (c *call) metrics() Metrics {
 	return c.cfg.Metrics
 }
 
-// endpoint returns what the call is for.
+// endpoint returns the target of the call.
 func (c *call) endpoint() Endpoint {
 	e := Endpoint{Verb: c.metricVerb(), DryRun: c.req.query.Has("dryRun")}
 	if c.info == nil {
@@ -135,7 +135,7 @@ func (c *call) metricVerb() string {
 	return "other"
 }
 
-// measured is what the metrics are told of the call.
+// measured returns the call as metrics receive it.
 func (c *call) measured() Measured {
 	m := Measured{
 		Endpoint: c.endpoint(), Code: c.w.code, Took: time.Since(c.began), ResponseBytes: c.w.bytes,
@@ -150,7 +150,7 @@ func (c *call) measured() Measured {
 	return m
 }
 
-// countedBody counts what is read of a body.
+// countedBody counts the bytes that are read of a body.
 type countedBody struct {
 	io.ReadCloser
 	bytes int64
@@ -162,7 +162,7 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// countBody counts the body of the call from now on. Requests without one, as
+// countBody counts the bytes of the body from now on. Requests without a body, such as
 // watches, are not counted.
 func (c *call) countBody() {
 	if c.cfg.Metrics == nil || c.r.Body == nil || c.r.Body == http.NoBody {

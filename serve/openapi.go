@@ -8,7 +8,7 @@ import (
 	"github.com/watchmill/watchmill/registry"
 )
 
-// The parts of an OpenAPI document that clients read: kubectl looks up fields and
+// The parts of an OpenAPI document that clients read. kubectl looks up fields and
 // parameters in it, and nothing else.
 type (
 	openAPI struct {
@@ -47,8 +47,9 @@ type (
 	anySchema map[string]string
 )
 
-// addOpenAPI makes the index and a document for each group version. None names the
-// bodies of patches: from that kubectl concludes that it can send merge patches.
+// addOpenAPI adds the index and a document for each group version. The documents do not
+// describe the bodies of patches, from which kubectl concludes that it can send merge
+// patches.
 func (d *documents) addOpenAPI(groups []group) {
 	type entry struct {
 		URL string `json:"serverRelativeURL"`
@@ -95,7 +96,7 @@ func (v *groupVersion) openAPI() *openAPI {
 	return doc
 }
 
-// queryParameters are the names of the parameters of each action.
+// queryParameters are the names of each action's parameters.
 var queryParameters = map[string][]string{
 	"create": {"dryRun", "fieldManager", "fieldValidation"},
 	"update": {"dryRun", "fieldManager", "fieldValidation"},
@@ -118,15 +119,15 @@ func (k *servedKind) operation(action, component string) operation {
 	return op
 }
 
-// componentName is a kind's name among the schemas: the group backwards, as
-// Kubernetes has it.
+// componentName returns a kind's name among the schemas: with the group reversed, as in
+// Kubernetes.
 func componentName(k *registry.Kind) string {
 	parts := strings.Split(k.Group, ".")
 	slices.Reverse(parts)
 	return strings.Join(append(parts, k.Version, k.Kind), ".")
 }
 
-// withKind returns the schema with the kind that it is of.
+// withKind returns the schema marked with its kind.
 func withKind(schema json.RawMessage, k *registry.Kind) json.RawMessage {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(schema, &fields); err != nil {

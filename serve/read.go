@@ -35,7 +35,7 @@ func (c *call) get(ctx context.Context) error {
 	return c.answer(http.StatusOK, item)
 }
 
-// answer sends one object in the form that the client likes best.
+// answer sends one object in the form that the client prefers.
 func (c *call) answer(code int, item registry.Item) error {
 	var text []byte
 	var err error
@@ -75,8 +75,8 @@ func (c *call) begin(code int) {
 
 var newline = []byte("\n")
 
-// write sends a part of an answer. That the client is gone ends the request's
-// context, and needs no answer.
+// write sends a part of an answer. If the client is gone, the request's context ends, so
+// the error needs no handling.
 func (c *call) write(text []byte) { _, _ = c.w.Write(text) }
 
 // list answers with a page of objects.
@@ -102,7 +102,7 @@ func (c *call) list(ctx context.Context) error {
 	return c.writeList(&page, meta)
 }
 
-// tellStorage says in the answer's header which storage its revision is of.
+// tellStorage sets the header that identifies the storage of the answer's revision.
 func (c *call) tellStorage(of engine.Timeline) {
 	if id := of.Store(); id != "" {
 		c.w.Header().Set(registry.StorageHeader, url.PathEscape(id))
@@ -112,8 +112,8 @@ func (c *call) tellStorage(of engine.Timeline) {
 // extendEvery is how many items of a list are written under one deadline.
 const extendEvery = 1000
 
-// writeList sends a list item by item, so that it costs no more memory than one.
-// What fails after the first breaks off the connection.
+// writeList sends a list item by item, so that it needs memory for one item only. An
+// error after the first breaks the connection off.
 func (c *call) writeList(page *registry.Page, meta metav1.ListMeta) error {
 	head, encode, err := c.listForm(meta)
 	if err != nil {
@@ -144,7 +144,7 @@ func (c *call) writeList(page *registry.Page, meta metav1.ListMeta) error {
 
 var comma, listEnd = []byte(","), []byte("]}\n")
 
-// listForm returns the beginning of a list, and how its items are encoded.
+// listForm returns the beginning of a list, and the function that encodes its items.
 func (c *call) listForm(meta metav1.ListMeta) (head []byte, encode func(registry.Item) ([]byte, error), err error) {
 	switch c.shape {
 	case table:
@@ -163,9 +163,9 @@ func (c *call) listForm(meta metav1.ListMeta) (head []byte, encode func(registry
 	return head, c.listItem(), err
 }
 
-// listItem returns what encodes the items of a list, one after the other. They do
-// not say of which kind they are, which the list does: typed clients decode watch
-// events without it, and compare them with lists.
+// listItem returns the function that encodes the items of a list, one at a time. Items
+// leave out apiVersion and kind, which the list has: typed clients decode watch events
+// without them, and compare those with lists.
 func (c *call) listItem() func(registry.Item) ([]byte, error) {
 	gvk := c.info.Kind.GroupVersionKind()
 	kind, version := strconv.Quote(gvk.Kind), strconv.Quote(gvk.GroupVersion().String())

@@ -9,16 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// Request is what a request asks for, as authorisation and audit see it.
+// Request is what a request asks for, in the form that authorisation and audit use.
 type Request struct {
-	// Verb is get, list, watch, create, update, patch, delete or
-	// deletecollection; for what is no resource the method in lower case.
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection; for a
+	// path that is not a resource it is the method in lower case.
 	Verb string
-	// Group, Version, Resource and Subresource name the resource; all are empty
-	// for paths that are none.
+	// Group, Version, Resource and Subresource name the resource; all are empty for other
+	// paths.
 	Group, Version, Resource, Subresource string
-	// Namespace and Name are empty where the request names none. A field selector
-	// metadata.name=x names one, too.
+	// Namespace and Name are empty if the request does not name one. The field selector
+	// metadata.name=x also sets Name.
 	Namespace, Name string
 	// Labels and Fields are the selectors as the client wrote them.
 	Labels, Fields string
@@ -79,7 +79,7 @@ func split(escaped string) ([]string, error) {
 	return segments, nil
 }
 
-// verbOf returns what a method means for a resource.
+// verbOf returns the verb of a method on a resource.
 func verbOf(method string, named bool, query url.Values) string {
 	switch method {
 	case http.MethodGet, http.MethodHead:
@@ -105,7 +105,7 @@ func verbOf(method string, named bool, query url.Values) string {
 	return strings.ToLower(method)
 }
 
-// isTrue reports whether a parameter is there and neither false nor 0.
+// isTrue reports whether a parameter is present and neither false nor 0.
 func isTrue(query url.Values, name string) bool {
 	if !query.Has(name) {
 		return false

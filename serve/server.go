@@ -20,8 +20,8 @@ import (
 	"github.com/watchmill/watchmill/registry"
 )
 
-// Server serves resources; it is an http.Handler. Make one with [New]. It starts
-// nothing of its own.
+// Server serves resources; it is an http.Handler, safe for concurrent use. Make one with
+// [New]. It starts no goroutine.
 type Server struct {
 	cfg       Config
 	limits    Limits
@@ -32,14 +32,14 @@ type Server struct {
 	documents *documents
 	encodings *encodings
 	inFlight  *inFlight
-	draining  atomic.Int32 // a drainState
+	draining  atomic.Int32 // serving, unready or refusing
 	counts    counters
 }
 
-// resourceName is what a path names.
+// resourceName is the name of a resource in a path.
 type resourceName struct{ group, version, resource, subresource string }
 
-// New returns a server. The error is an [*engine.ConfigError].
+// New returns a server. An error is an [*engine.ConfigError] that names the field.
 func New(cfg Config) (*Server, error) {
 	if err := cfg.Limits.validate(); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// index notes the resources by name.
+// index registers the resources by name.
 func (s *Server) index() error {
 	for _, provider := range s.cfg.Resources {
 		for _, r := range provider.Resources() {
@@ -97,18 +97,18 @@ type call struct {
 	end      error // of a watch
 
 	began   time.Time
-	read    *countedBody // nil if there is no body, or nothing that counts
+	read    *countedBody // nil if there is no body, or no metrics
 	refused Limit
 	aborted bool
 }
 
-// response notes the status that is answered, and how the answer goes.
+// response records the status and the size of an answer, and whether its client stalled.
 type response struct {
 	http.ResponseWriter
-	stall   time.Duration // how long a client may take nothing
+	stall   time.Duration // how long a client may read nothing
 	code    int
 	bytes   int64
-	stalled bool // the client took nothing for too long
+	stalled bool // the client read nothing for too long
 }
 
 func (r *response) WriteHeader(code int) {
@@ -116,8 +116,8 @@ func (r *response) WriteHeader(code int) {
 	r.ResponseWriter.WriteHeader(code)
 }
 
-// begin notes the status. The client has from now on to take the answer, whatever
-// time it took to make it.
+// begin records the status. The client's time to read the answer starts now, however long
+// the answer took to make.
 func (r *response) begin(code int) {
 	if r.code == 0 {
 		r.code = code
@@ -125,7 +125,7 @@ func (r *response) begin(code int) {
 	}
 }
 
-// extend gives the client time to take what is written next.
+// extend gives the client the time of [Limits].WriteStall to read what is written next.
 func (r *response) extend() {
 	// Not every ResponseWriter has deadlines; then there is none to extend.
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Now().Add(r.stall))
@@ -138,21 +138,21 @@ func (r *response) Write(p []byte) (int, error) {
 	return n, r.note(err)
 }
 
-// FlushError is for http.ResponseController.
+// FlushError implements flushing for http.ResponseController.
 func (r *response) FlushError() error {
 	return r.note(http.NewResponseController(r.ResponseWriter).Flush())
 }
 
-// note remembers that a write failed since the client takes nothing.
+// note records whether a write failed because the client read nothing.
 func (r *response) note(err error) error {
 	r.stalled = r.stalled || errors.Is(err, os.ErrDeadlineExceeded)
 	return err
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the ResponseWriter, for http.ResponseController.
 func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// ServeHTTP serves one request. A panic is contained in it.
+// ServeHTTP serves one request. It contains a panic in that.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{Server: s, w: &response{ResponseWriter: w, stall: s.limits.WriteStall}, r: r, user: Anonymous, req: &Request{Path: r.URL.Path}, began: time.Now()}
 	s.counts.requests.Add(1)
@@ -168,7 +168,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// audit tells the hooks that the request is over.
+// audit calls the hooks with the request that is over.
 func (c *call) audit() {
 	if c.cfg.Metrics != nil {
 		c.cfg.Metrics.Served(c.measured())
@@ -178,7 +178,7 @@ func (c *call) audit() {
 	}
 }
 
-// contain answers a panic with 500 and an id, under which the log has the stack.
+// contain answers a panic with 500 and an id under which the log has the stack.
 func (c *call) contain() {
 	failure := recover()
 	if failure == nil {
@@ -192,7 +192,7 @@ func (c *call) contain() {
 	c.log.Error("a request panicked", "id", id, "path", c.req.Path, "panic", failure, "stack", string(debug.Stack()))
 	if c.w.code != 0 {
 		c.aborted = true
-		panic(http.ErrAbortHandler) // the client must not take what it has for whole
+		panic(http.ErrAbortHandler) // so that the client does not take a part of the answer for all of it
 	}
 	c.fail(apierrors.NewInternalError(fmt.Errorf("a panic, with the id %s in the server's log", id)))
 }
@@ -214,7 +214,7 @@ func (c *call) subject() subject {
 	return subject{schema.GroupResource{Group: c.req.Group, Resource: c.req.Resource}, c.req.Name, c.req.Verb}
 }
 
-// serve takes a request through all that comes before its verb.
+// serve does all that comes before the request's verb.
 func (c *call) serve() error {
 	if err := c.guard(); err != nil {
 		return err
@@ -267,7 +267,7 @@ func (c *call) authenticate() error {
 	return nil
 }
 
-// authorize asks whether the request is allowed.
+// authorize refuses a request that the user may not send.
 func (c *call) authorize() error {
 	if c.cfg.Authorize == nil {
 		return nil
@@ -286,7 +286,7 @@ func (c *call) authorize() error {
 	return nil
 }
 
-// allow asks whether the user may do what req does.
+// allow calls Authorize for req.
 func (c *call) allow(req *Request) error {
 	if c.cfg.Authorize == nil {
 		return nil
@@ -363,8 +363,8 @@ func methodNotAllowed(c *call) error {
 	return apierrors.NewMethodNotSupported(about.resource, strings.ToLower(c.r.Method))
 }
 
-// checkScope refuses verbs that the resource does not have, and paths that do not
-// fit its scope.
+// checkScope refuses verbs that the resource does not have, and paths that do not fit the
+// resource's scope.
 func (c *call) checkScope() error {
 	allowed := false
 	for _, verb := range c.info.Verbs {

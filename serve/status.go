@@ -23,14 +23,14 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// statusError is an error that is answered as it is.
+// statusError is an error that is already a Status.
 type statusError = apierrors.StatusError
 
 func badRequest(format string, args ...any) error {
 	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
 }
 
-// notServed is the answer to paths that lead nowhere.
+// notServed is the answer to paths that do not exist.
 func notServed() error {
 	return failure(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource", 0)
 }
@@ -55,7 +55,7 @@ type subject struct {
 	verb     string
 }
 
-// statusOf returns what an error is on the wire.
+// statusOf returns the Status that an error is answered with.
 func statusOf(err error, about subject) *metav1.Status {
 	status := statusErrorOf(err, about).ErrStatus
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
@@ -71,8 +71,8 @@ func statusOf(err error, about subject) *metav1.Status {
 	return &status
 }
 
-// maxMessage is the longest text of a Status, in bytes. Errors of decoding and
-// validation have the value in them, which may be as large as a body.
+// maxMessage is the longest text of a Status, in bytes. Errors of decoding and validation
+// contain the value, which may be as large as a body.
 const maxMessage = 8 << 10
 
 func cut(text string) string {
@@ -179,8 +179,8 @@ func revisionStatus(err error) *statusError {
 	return nil
 }
 
-// expiredStatus is the answer to a revision that is no longer kept. It has the oldest
-// that is, if that is known, so that a replica can begin there.
+// expiredStatus is the answer to a revision that is no longer kept. It tells the oldest
+// revision that is, if known, so that a replica can start there.
 func expiredStatus(err error) *statusError {
 	s := apierrors.NewResourceExpired(err.Error())
 	var expired *store.ExpiredError

@@ -11,14 +11,14 @@ import (
 	"github.com/watchmill/watchmill/registry"
 )
 
-// tableOf says how objects of a kind become rows of a table.
+// tableOf turns objects of a kind into the rows of a table.
 type tableOf struct {
 	*Server
 	info    *registry.Info
 	include metav1.IncludeObjectPolicy
 }
 
-// tableOf reads what the client wants in its rows.
+// tableOf reads which parts of the objects the client asks for in the rows.
 func (c *call) tableOf() (*tableOf, error) {
 	t := &tableOf{c.Server, c.info, metav1.IncludeObjectPolicy(c.req.query.Get("includeObject"))}
 	switch t.include {

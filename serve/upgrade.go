@@ -8,34 +8,32 @@ import (
 	"time"
 )
 
-// Upgrader has watches sent as messages, one an event, to clients that ask for it;
-// package serve/websocket has one. Its methods are safe for concurrent use.
+// Upgrader sends watches as messages, one per event, to clients that ask for it; package
+// serve/websocket has one. Its methods are safe for concurrent use.
 type Upgrader interface {
 	// Wants reports whether a request asks for messages. An error refuses the request;
 	// it is an *errors.StatusError of k8s.io/apimachinery/pkg/api/errors.
 	Wants(r *http.Request) (bool, error)
-	// Upgrade answers the request and takes over its connection. It calls gone, on any
-	// goroutine and at any time until Close returns, if the client has left. After an
-	// error it has answered, too.
+	// Upgrade answers the request and takes over its connection. If the client leaves, it
+	// calls gone, on any goroutine and at any time until Close returns. If it returns an
+	// error, it has answered the request with that.
 	Upgrade(w http.ResponseWriter, r *http.Request, gone func(error)) (Messages, error)
 }
 
-// Messages is the connection of one watch. Its methods are called one after the
-// other.
+// Messages is the connection of one watch. Its methods are called one at a time.
 type Messages interface {
-	// Send sends a text message. It blocks until the connection has taken it or ctx is
-	// done, which ends the connection. The text may be changed afterwards.
+	// Send sends a text message. It blocks until the connection has taken the message, or
+	// ctx is done, which ends the connection. The text may be changed afterwards.
 	Send(ctx context.Context, text []byte) error
-	// Close ends the connection and returns when nothing of it is left, which takes a
-	// few seconds at most. goingAway: the server shuts down.
+	// Close closes the connection and releases its resources, which may take a few
+	// seconds. goingAway: the server is shutting down.
 	Close(goingAway bool)
 }
 
-// errClientGone ends a watch whose client has closed its connection, or takes
-// nothing.
+// errClientGone ends a watch whose client has closed its connection, or reads nothing.
 var errClientGone = errors.New("the client is gone")
 
-// messages is where the events of an upgraded watch go.
+// messages sends the events of an upgraded watch.
 type messages struct {
 	to        Messages
 	c         *call
@@ -71,11 +69,11 @@ func (m *messages) send(eventType string, object []byte) {
 	}
 }
 
-// keptMessage is the largest message whose memory is kept for the next.
+// keptMessage is the largest message in bytes whose memory is kept for the next.
 const keptMessage = 64 << 10
 
-// extend gives the client time to take what is written next. Messages have a limit
-// each.
+// extend gives the client time to read what is written next. Messages have a limit of
+// their own for each.
 func (w *watching) extend() {
 	if w.messages == nil {
 		w.c.w.extend()
@@ -85,7 +83,7 @@ func (w *watching) extend() {
 // flush sends what was written.
 func (w *watching) flush() {
 	if w.messages == nil {
-		// That the client is gone ends the request's context.
+		// If the client is gone, the request's context ends.
 		_ = http.NewResponseController(w.c.w).Flush()
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// A watch that does not say how long it wants lasts at least so long, and up to
-// twice that, so that not all come back at once.
+// defaultWatch is the shortest duration of a watch for which the client gives none. Such
+// watches last up to twice that, at random, so that not all reconnect at once.
 const defaultWatch = 30 * time.Minute
 
 // errShuttingDown ends the watches of a server that shuts down.
@@ -24,9 +24,9 @@ var errShuttingDown = errors.New("the server is shutting down")
 type watching struct {
 	frames
 	stream registry.Stream
-	// bookmarks: the client asked for them.
+	// bookmarks: the client asked for bookmarks.
 	bookmarks bool
-	// initial: the initial state is not complete.
+	// initial: the initial state is not complete yet.
 	initial bool
 }
 
@@ -50,7 +50,7 @@ func (c *call) watch() error {
 	return nil
 }
 
-// begin answers that there is a watch.
+// begin answers the request: from now on there is a watch.
 func (w *watching) begin(cancel context.CancelCauseFunc) (err error) {
 	c := w.c
 	if c.upgrades {
@@ -66,8 +66,8 @@ func (w *watching) begin(cancel context.CancelCauseFunc) (err error) {
 	return nil
 }
 
-// startWatch makes everything that can be refused happen before the stream
-// begins.
+// startWatch does everything that can fail before the answer begins, so that failures are
+// answered with their status.
 func (c *call) startWatch(ctx context.Context) (*watching, error) {
 	if last := c.r.Header.Get("Last-Event-ID"); c.shape == sse && last != "" {
 		c.req.query.Set("resourceVersion", last)
@@ -87,7 +87,7 @@ func (c *call) startWatch(ctx context.Context) (*watching, error) {
 	opts := w.options(o)
 	w.initial, w.initialEnd = opts.InitialState, opts.InitialState
 	if !opts.InitialState {
-		// A revision that is yet to come is refused, and not waited for in silence.
+		// The engine's watch would wait in silence for a revision in the future.
 		if err := c.resource.WaitFor(ctx, opts.From); err != nil {
 			return nil, err
 		}
@@ -102,8 +102,8 @@ func (c *call) startWatch(ctx context.Context) (*watching, error) {
 	return w, err
 }
 
-// options returns the options of the watch below. It always has bookmarks, which
-// say where the initial state ends and when to send something.
+// options returns the options of the engine's watch. It always has bookmarks, which mark
+// the end of the initial state and keep quiet connections alive.
 func (w *watching) options(o *listOptions) engine.WatchOptions {
 	opts := engine.WatchOptions{
 		Key: o.key, Prefix: o.prefix, LabelSelector: o.labels, FieldSelector: o.fields,
@@ -166,8 +166,8 @@ func (w *watching) sendEvent(ev *store.Event) error {
 	return nil
 }
 
-// end tells the client why the watch ended: not at all at its deadline, and with
-// an ERROR event if it has to do something about it.
+// end tells the client why the watch ended. A deadline or a shutdown only ends the
+// stream; whatever needs another action of the client is an ERROR event.
 func (w *watching) end(err error) {
 	c := w.c
 	if c.r.Context().Err() != nil {
@@ -187,7 +187,7 @@ func (w *watching) end(err error) {
 	var status *statusError
 	switch {
 	case w.initial:
-		// Anything else is answered by stock informers with a storm of requests.
+		// The informers of client-go answer any other status with a storm of requests.
 		status = tooMany("the watch ended before its initial state was complete: " + err.Error())
 	case errors.Is(err, engine.ErrDeadline), errors.Is(err, errShuttingDown), errors.Is(err, engine.ErrEngineClosed), errors.Is(err, engine.ErrStopped):
 		w.flush()

@@ -29,7 +29,7 @@ const (
 	applyPatch = "application/apply-patch+yaml"
 )
 
-// body reads the request's body, of which the media type must be one of accepted.
+// body reads the request's body, whose media type must be among accepted.
 func (c *call) body(accepted ...string) (text []byte, media string, err error) {
 	if c.r.Header.Get("Content-Encoding") != "" {
 		return nil, "", unsupportedMedia("a Content-Encoding", accepted)
@@ -49,7 +49,7 @@ func (c *call) body(accepted ...string) (text []byte, media string, err error) {
 	return text, media, err
 }
 
-// document reads the request's body as JSON, from whatever media type the kind decodes.
+// document reads the request's body as JSON, from any media type that the kind decodes.
 func (c *call) document() ([]byte, error) {
 	decoders := c.info.Decoders
 	text, media, err := c.body(append([]string{jsonType}, slices.Sorted(maps.Keys(decoders))...)...)
@@ -72,7 +72,7 @@ func unsupportedMedia(what string, accepted []string) error {
 		fmt.Sprintf("the body of the request was in an unknown format (%s) - accepted media types include: %s", what, strings.Join(accepted, ", ")), 0)
 }
 
-// writeOptions reads the parameters of a write that is no apply.
+// writeOptions reads the parameters of a write, except those of an apply.
 func (c *call) writeOptions() (registry.WriteOptions, error) {
 	opts, err := c.commonOptions()
 	if err == nil && isTrue(c.req.query, "force") {
@@ -99,8 +99,8 @@ func (c *call) applyOptions() (registry.WriteOptions, error) {
 	return opts, err
 }
 
-// managerOf returns what a client is called that does not name a field manager: what
-// its User-Agent says before the version.
+// managerOf returns the manager of a client that names none: its User-Agent up to the
+// version.
 func managerOf(userAgent string) string {
 	before, _, _ := strings.Cut(userAgent, "/")
 	var name []byte
@@ -247,7 +247,7 @@ func (c *call) changed(item registry.Item, created bool) error {
 	return c.answer(http.StatusOK, item)
 }
 
-// delete deletes or marks an object.
+// delete deletes an object, or marks it.
 func (c *call) delete(ctx context.Context) error {
 	opts, err := c.deleteOptions()
 	if err != nil {
@@ -262,13 +262,14 @@ func (c *call) delete(ctx context.Context) error {
 	}
 	writeStatus(c.w, &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusOK,
-		ListMeta: metav1.ListMeta{ResourceVersion: item.Revision().String()}, // for replicas: that of the deletion
+		ListMeta: metav1.ListMeta{ResourceVersion: item.Revision().String()}, // the revision of the deletion, for replicas
 		Details:  &metav1.StatusDetails{Name: c.req.Name, Group: c.req.Group, Kind: c.req.Resource, UID: item.Meta().GetUID()},
 	})
 	return nil
 }
 
-// deleteCollection deletes what the selectors select, and answers with it.
+// deleteCollection deletes the objects that the selectors match, and answers with their
+// last states.
 func (c *call) deleteCollection(ctx context.Context) error {
 	opts, err := c.deleteOptions()
 	if err != nil {
