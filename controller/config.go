@@ -11,40 +11,39 @@ import (
 	"github.com/watchmill/watchmill/queue"
 )
 
-// Config configures a controller. Reconcile is required, and either Source or
-// Informer.
+// Config configures a controller. Reconcile and either Source or Informer are required.
 type Config[T any] struct {
-	// Source is what to follow: [engine.Engine.Source], or [engine.SourceOf] a
-	// backend. Prefix follows only the keys under it.
+	// Source is the source of the objects: [engine.Engine.Source], or [engine.SourceOf] a
+	// backend. Prefix restricts it to the keys that begin so.
 	Source engine.Source[T]
 	Prefix string
-	// Informer is an informer to share, in place of one of the controller's own. It is
-	// not closed with the controller, and its host is the controller's.
+	// Informer is a shared informer to use in place of one of the controller's own. The
+	// controller does not close it, and runs on its host.
 	Informer *informer.SharedInformer[T]
-	// Host is where the controller runs; nil means one of its own. A given host is not
-	// closed with the controller.
+	// Host is the host that the controller runs on; nil means one of its own. The
+	// controller does not close a given host.
 	Host *engine.Host
 	// Name is the controller's name in errors and logs; empty means the type's name.
 	Name string
 
-	// Reconcile makes the world what the object says. The object is nil if it has been
-	// deleted; it is shared and must not be changed. Up to Workers calls, for different
-	// keys, run concurrently. ctx ends when the controller is closed. It may block.
+	// Reconcile brings the real state in line with the object, which is nil if it has
+	// been deleted. The object is shared and must not be changed. Up to Workers calls,
+	// for different keys, run concurrently. ctx ends when the controller is closed. It
+	// may block.
 	Reconcile func(ctx context.Context, key string, object *engine.Object[T]) (Result, error)
-	// Keys returns what to reconcile after a change; nil means the key of the object
-	// that has changed. It must be quick. A panic in it is reported to the
-	// informer's OnError.
+	// Keys returns the keys to reconcile after a change; nil means the key of the object
+	// that has changed. It must be quick. The informer's OnError gets a panic in it.
 	Keys func(informer.Notification[T]) []string
 
-	// Workers is how many calls run at once; zero means one.
+	// Workers is how many calls may run at once; zero means one.
 	Workers int
-	// Limiter says how long to wait before a key that failed is tried again; nil means
-	// [queue.NewDefaultRateLimiter]: 5 ms and doubling, up to 1000 s.
+	// Limiter decides how long a key that failed waits before it is tried again; nil
+	// means [queue.NewDefaultRateLimiter]: 5 ms and doubling, up to 1000 s.
 	Limiter queue.RateLimiter[string]
 	// MaxAttempts is how many calls in a row may fail for a key before it is given up
 	// until it changes; zero means that it is never given up.
 	MaxAttempts int
-	// Resync has every object reconciled again after each such period; zero means
+	// Resync is the period after which every object is reconciled again; zero means
 	// never.
 	Resync time.Duration
 	// OnError gets each failed call as a [*ReconcileError], and the errors of the
@@ -53,10 +52,10 @@ type Config[T any] struct {
 	OnError func(error)
 }
 
-// Result is what follows a call that succeeded. The zero value is nothing.
+// Result says what follows a successful call. The zero value means nothing.
 type Result struct {
-	// After has the key reconciled again when it has passed; zero means when it
-	// changes.
+	// After is the delay until the key is reconciled again, even without a change; zero
+	// means only after a change.
 	After time.Duration
 }
 

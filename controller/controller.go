@@ -18,8 +18,8 @@ type Controller[T any] struct {
 	informer *informer.SharedInformer[T]
 }
 
-// New starts a controller, which reconciles every object once when it has listed
-// them. It does not block. Close it when done.
+// New starts a controller, which lists the objects and reconciles each once, and then
+// again after changes. It does not block. Close the controller when done.
 //
 // Errors: [ErrConfig]; [informer.ErrClosed] if the host or the informer is closed.
 func New[T any](cfg Config[T]) (*Controller[T], error) {
@@ -61,8 +61,8 @@ func New[T any](cfg Config[T]) (*Controller[T], error) {
 	return c, nil
 }
 
-// Informer returns the controller's informer, to read other objects from. Reconcile
-// may read it.
+// Informer returns the controller's informer, from which Reconcile may read other
+// objects.
 func (c *Controller[T]) Informer() *informer.SharedInformer[T] { return c.informer }
 
 // Host returns the host that the controller runs on.
@@ -71,8 +71,8 @@ func (c *Controller[T]) Host() *engine.Host { return c.core.host }
 // Name returns the controller's name.
 func (c *Controller[T]) Name() string { return c.core.cfg.name }
 
-// Enqueue has a key reconciled, whether it has changed or not. The error is
-// [ErrClosed].
+// Enqueue adds a key to those to be reconciled, whether its object has changed or not. It
+// does not block. The error is [ErrClosed].
 func (c *Controller[T]) Enqueue(key string) error { return c.core.add(key, 0) }
 
 // EnqueueAfter is Enqueue after a delay.
@@ -99,8 +99,8 @@ func (c *Controller[T]) Settle(ctx context.Context, rev store.Revision) error {
 	return c.core.settle(ctx)
 }
 
-// passed waits until the informer has passed what can be read to the controller's
-// handler: it does so before it takes in another one.
+// passed waits until the controller's handler has everything that can be read from the
+// informer. The informer delivers that before it adds another handler.
 func (c *Controller[T]) passed(ctx context.Context) error {
 	last, err := c.informer.Subscribe(func(informer.Notification[T]) {}, informer.HandlerOptions{Name: c.Name()})
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *Controller[T]) passed(ctx context.Context) error {
 	return last.Synced(ctx)
 }
 
-// Stats returns the current numbers.
+// Stats returns the current numbers. It does not block.
 func (c *Controller[T]) Stats() Stats { return c.core.stats() }
 
 // Close stops following the source, ends the contexts of the calls that run, and

@@ -75,7 +75,7 @@ func (c *core) start() {
 	}
 }
 
-// enqueue adds keys, as a handler of the informer.
+// enqueue adds keys; a handler of the informer calls it.
 func (c *core) enqueue(keys []string) {
 	for _, key := range keys {
 		_ = c.queue.Add(key) // fails only after Close
@@ -90,9 +90,8 @@ func (c *core) add(key string, delay time.Duration) error {
 	return err
 }
 
-// wakeIdle wakes one worker that has nothing to do, if there is one. Those that are
-// busy look into the queue afterwards, and one that takes a key wakes another while
-// there are more.
+// wakeIdle wakes one idle worker, if there is one. Busy workers check the queue after
+// their call, and a worker that takes a key wakes another while there are more.
 func (c *core) wakeIdle() {
 	for i := range c.workers {
 		if w := c.workers[i].Load(); w != nil && !w.busy.Load() {
@@ -144,7 +143,7 @@ func (c *core) finish(key string, result Result, err error) {
 	}
 }
 
-// fail reports an error, and has the key tried again unless it is given up.
+// fail reports an error, and schedules another try of the key unless it is given up.
 func (c *core) fail(key string, err error) {
 	failure := &ReconcileError{Controller: c.cfg.name, Key: key, Attempts: c.count(key), Err: err}
 	if failure.GivenUp = c.cfg.maxAttempts > 0 && failure.Attempts >= c.cfg.maxAttempts; failure.GivenUp {
@@ -163,7 +162,7 @@ func (c *core) fail(key string, err error) {
 	}
 }
 
-// count counts a failed call for key and returns how many there were in a row.
+// count counts a failed call for key and returns how many have failed in a row.
 func (c *core) count(key string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,7 +180,7 @@ func (c *core) forget(key string) {
 	delete(c.attempts, key)
 }
 
-// delay asks the limiter. If that panics, the delay is a second.
+// delay returns the limiter's delay for the key, or a second if the limiter panics.
 func (c *core) delay(key string) time.Duration {
 	wait := time.Second
 	if panicked := usercode.Call("RateLimiter.When", key, func() { wait = c.cfg.limiter.When(key, c.host.Clock().Now()) }); panicked != nil {
@@ -190,7 +189,7 @@ func (c *core) delay(key string) time.Duration {
 	return wait
 }
 
-// settle waits until nothing is left to do.
+// settle waits until no key is queued or being reconciled.
 func (c *core) settle(ctx context.Context) error {
 	if c.host.Deterministic() {
 		err := c.host.Await(ctx, nil)

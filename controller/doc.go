@@ -1,6 +1,6 @@
 // Package controller runs a controller: for each object of a source that changes, it
-// calls a function that brings the world from what it is to what the object says it
-// should be, and calls it again until it succeeds.
+// calls a function that brings the real state in line with the object, and calls it again
+// until it succeeds.
 //
 //	c, err := controller.New(controller.Config[Pod]{
 //		Source: pods.Source(),
@@ -20,8 +20,8 @@
 // The informer keeps a copy of the source's objects, and says which keys have changed.
 // The work queue holds each key once, however often it changes, and gives it to one
 // worker at a time, so that two calls are never about the same key. Reconcile gets the
-// object as it is at the moment of the call, nil if it is gone: it goes by the state,
-// not by what happened to it. If it fails, or panics, the key comes again after a delay
+// object as it is at the moment of the call, nil if it is gone: it acts on the state,
+// not on the single changes. If it fails or panics, the key is tried again after a delay
 // that grows; see [Config].Limiter and [Config].MaxAttempts.
 //
 // Workers are actors on the host's executor for code that may block. An idle one takes
@@ -35,11 +35,11 @@
 //
 // # Errors
 //
-// Each failed call is a [*ReconcileError], with the controller's name, the key and how
-// often it has failed, for the host's logger and Config.OnError.
+// The host's logger and Config.OnError get each failed call as a [*ReconcileError], with
+// the controller's name, the key, and how often it has failed.
 //
 // # Closing
 //
 // Close ends the contexts of the calls that run and waits for them. It drops what is
-// queued: a controller that starts again looks at every object.
+// queued: a controller that starts again reconciles every object.
 package controller

@@ -6,7 +6,8 @@ import (
 	"github.com/watchmill/watchmill/actors"
 )
 
-// none is the only message of the root: the first one, which tells whether it runs.
+// none is the type of the root's only message, the first one, which shows whether the
+// root runs.
 type none struct{}
 
 // root is the actor above the workers.
@@ -19,7 +20,7 @@ func (r *root) Started(ctx *actors.Context) {
 	}
 }
 
-// spawn starts a worker, which looks into the queue at once.
+// spawn starts a worker, which checks the queue at once.
 func (r *root) spawn(ctx *actors.Context, place int) {
 	w := &worker{core: r.core, place: place}
 	if actors.SpawnWake(ctx, w, &w.box, ctx.System().Blocking()) == nil {
@@ -61,7 +62,7 @@ type worker struct {
 	core  *core
 	place int
 	box   actors.WakeBox
-	// busy: it will look into the queue when it has reconciled a key.
+	// busy: the worker will check the queue after its call.
 	busy atomic.Bool
 }
 

@@ -23,7 +23,7 @@ const (
 	writeTimeout = 10 * time.Second
 )
 
-// Options says what a handler shows, and to which requests it answers.
+// Options configures a handler.
 type Options struct {
 	// Engines are the hosts whose engines are shown.
 	Engines []*engine.Host
@@ -33,7 +33,7 @@ type Options struct {
 	Hosts []string
 }
 
-// Handler returns a handler of the page for the engines on the hosts, to be mounted
+// Handler returns a handler of the page for the engines on the hosts. It can be mounted
 // under any path, such as /debug/watchmill/.
 func Handler(hosts ...*engine.Host) http.Handler { return Options{Engines: hosts}.Handler() }
 
@@ -83,7 +83,8 @@ func (h handler) allows(host string) bool {
 	return host == "localhost" || slices.ContainsFunc(h.hosts, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
-// page serves the page, whose script and style alone the browser runs.
+// page serves the page. The browser runs no script and applies no style but the page's
+// own.
 func (h handler) page(w http.ResponseWriter) {
 	nonce := rand.Text()
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -92,7 +93,7 @@ func (h handler) page(w http.ResponseWriter) {
 	_, _ = strings.NewReplacer("NONCE", nonce).WriteString(w, page) // fails only if the client has gone
 }
 
-// stream sends a state a second until the client has gone or does not read.
+// stream sends a state per second until the client is gone or stops reading.
 func (h handler) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)

@@ -32,8 +32,8 @@ func Listen(addr string, hosts ...*engine.Host) (*Server, error) {
 	return ListenFunc(addr, func() []*engine.Host { return hosts })
 }
 
-// ListenFunc is [Listen] for hosts that come and go: those of a state are what hosts
-// returns then. It must be safe for concurrent use.
+// ListenFunc is [Listen] for hosts that come and go: hosts is called for each state. It
+// must be safe for concurrent use.
 func ListenFunc(addr string, hosts func() []*engine.Host) (*Server, error) {
 	if !loopback(addr) {
 		return nil, &usercode.ConfigError{

@@ -7,7 +7,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// MaxWatches is how many watches of an engine a [State] has at most: those that are
+// MaxWatches is the largest number of watches of an engine in a [State]: those that are
 // behind the longest.
 const MaxWatches = 100
 
@@ -15,7 +15,8 @@ const MaxWatches = 100
 type State struct {
 	At      time.Time
 	Engines []Engine
-	// Actors are the actors with queues, of all hosts. Timers is how many are armed.
+	// Actors are the actors that have queues, of all hosts. Timers is how many timers are
+	// armed.
 	Actors []actors.MailboxInfo
 	Timers int
 }
@@ -24,24 +25,24 @@ type State struct {
 type Engine struct {
 	Name          string
 	Cached, Ready bool
-	// Revision is what the cache has reached, Floor the oldest one to resume from.
+	// Revision is the cache's, Floor the oldest one from which a watch can resume.
 	Revision, Floor engine.Revision
 	Generation      uint64
 	Objects         int
-	// WindowEvents is how many changes the window has, of MaxEvents and MaxBytes that it
-	// may have; zero is no bound.
+	// WindowEvents is how many events the window has. MaxEvents and MaxBytes are its
+	// bounds; zero is no bound.
 	WindowEvents, MaxEvents int
 	MaxBytes                int64
-	// StateBytes, WindowBytes and HistoryBytes estimate the memory.
+	// StateBytes, WindowBytes and HistoryBytes are estimates of memory.
 	StateBytes, WindowBytes, HistoryBytes int64
 	// Events, Dispatched and Wakes are totals, for rates.
 	Events, Dispatched, Wakes uint64
 	Stalls, Relists, Failures uint64
 	Running, Stalled          int64
 	Source                    Source
-	// Watches are the slowest first.
+	// Watches are sorted, the slowest first.
 	Watches []Watch
-	// Ends are the newest first.
+	// Ends are sorted, the newest first.
 	Ends []End
 }
 

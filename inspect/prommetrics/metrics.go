@@ -17,7 +17,7 @@ import (
 // [Options].Watches is zero.
 const DefaultWatches = 50
 
-// Options says how engines are shown. The zero value is good.
+// Options configures [New]. The zero value means the defaults.
 type Options struct {
 	// Resource returns the labels group and resource of an engine of that name; nil
 	// means no group, and the name as the resource.
@@ -31,8 +31,8 @@ type Options struct {
 	Buckets []float64
 }
 
-// Metrics is a [prometheus.Collector] over hosts, and the [engine.Metrics] of
-// those. All methods are safe for concurrent use.
+// Metrics is a [prometheus.Collector] of hosts, and their [engine.Metrics]. All methods
+// are safe for concurrent use.
 type Metrics struct {
 	options Options
 	latency *prometheus.HistogramVec
@@ -47,7 +47,7 @@ var (
 	_ engine.Metrics       = (*Metrics)(nil)
 )
 
-// New returns metrics of no host yet.
+// New returns metrics without a host; see [Metrics.Observe].
 func New(options Options) *Metrics {
 	if options.Resource == nil {
 		options.Resource = func(engine string) (string, string) { return "", engine }
@@ -69,34 +69,34 @@ func New(options Options) *Metrics {
 	}
 }
 
-// Observe shows the engines of a host from now on, until Forget. For histograms
-// and ends, m must be the host's Metrics, too.
+// Observe adds a host's engines to the collected ones, until Forget. Histograms and ends
+// also require that m is the host's Metrics.
 func (m *Metrics) Observe(host *engine.Host) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.hosts = append(m.hosts, host)
 }
 
-// Forget shows the host's engines no more.
+// Forget removes a host's engines from the collected ones.
 func (m *Metrics) Forget(host *engine.Host) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.hosts = slices.DeleteFunc(slices.Clone(m.hosts), func(h *engine.Host) bool { return h == host })
 }
 
-// Latency is called by engines.
+// Latency implements [engine.Metrics].
 func (m *Metrics) Latency(name string, stage engine.Stage, age time.Duration) {
 	group, resource := m.options.Resource(name)
 	m.latency.WithLabelValues(group, resource, string(stage)).Observe(age.Seconds())
 }
 
-// Ended is called by engines.
+// Ended implements [engine.Metrics].
 func (m *Metrics) Ended(name string, end engine.WatchEnd) {
 	group, resource := m.options.Resource(name)
 	m.ends.WithLabelValues(group, resource, end.Reason()).Inc()
 }
 
-// figure is one metric of an engine's.
+// figure is one metric of an engine.
 type figure struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
@@ -161,7 +161,7 @@ var (
 	stalledDesc = prometheus.NewDesc("watchmill_watch_stalled", "Watches with this name that are stalled.", perWatch, nil)
 )
 
-// Describe is for the registry.
+// Describe implements [prometheus.Collector].
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	for _, f := range figures {
 		to <- f.desc
@@ -173,7 +173,7 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	m.ends.Describe(to)
 }
 
-// Collect is for the registry.
+// Collect implements [prometheus.Collector].
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	m.mu.Lock()
 	hosts := m.hosts
@@ -188,8 +188,8 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	m.ends.Collect(to)
 }
 
-// collect shows one engine. Several with the same labels are told apart by a
-// number behind the resource.
+// collect collects one engine. If several have the same labels, a number after the
+// resource distinguishes them.
 func (m *Metrics) collect(to chan<- prometheus.Metric, r engine.Running, used map[string]int) {
 	group, resource := m.options.Resource(r.Name())
 	id := group + "/" + resource
@@ -207,7 +207,7 @@ func (m *Metrics) collect(to chan<- prometheus.Metric, r engine.Running, used ma
 	}
 }
 
-// named is the watches with one name.
+// named is the watches of one name.
 type named struct {
 	name    string
 	lag     uint64
@@ -215,8 +215,8 @@ type named struct {
 	stalled int
 }
 
-// slowest puts together the watches with the same name, and returns the first of
-// the names. The watches are sorted by how far they are behind.
+// slowest groups the watches by name, and returns the first groups. The watches are
+// sorted by how far they are behind.
 func (m *Metrics) slowest(watches []engine.WatchInfo) []*named {
 	var list []*named
 	byName := map[string]*named{}
