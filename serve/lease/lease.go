@@ -29,7 +29,7 @@ import (
 type Lease = coordination.Lease
 
 // Config returns the configuration of the kind, for [registry.New]. Set its Engine to
-// choose where leases live.
+// choose the storage of leases.
 func Config() registry.Config[Lease] {
 	return registry.Config[Lease]{
 		Kind:     registry.Kind{Group: coordination.GroupName, Version: "v1", Kind: "Lease"},
@@ -55,13 +55,13 @@ func holder(l *Lease) any {
 	return *l.Spec.HolderIdentity
 }
 
-// magic begins every message of Kubernetes in protobuf.
+// magic begins every protobuf message of Kubernetes.
 var magic = []byte("k8s\x00")
 
 var errNoMessage = errors.New("it does not begin as Kubernetes' protobuf does")
 
-// FromProtobuf returns the JSON of a Lease, or of DeleteOptions, that is a message of
-// Kubernetes in protobuf.
+// FromProtobuf returns the JSON of a Lease, or of DeleteOptions, that body holds as a
+// protobuf message of Kubernetes.
 func FromProtobuf(body []byte) ([]byte, error) {
 	rest, ok := bytes.CutPrefix(body, magic)
 	if !ok {

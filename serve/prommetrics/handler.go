@@ -8,9 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Handler returns a page of the collectors given, and of the process and the Go
-// runtime, in a registry of its own. It is for [serve.Config].MetricsHandler. The
-// error is that of registering: two of them have the same metric.
+// Handler returns a page with the metrics of the given collectors, of the process and of
+// the Go runtime, from a registry of its own. It is for [serve.Config].MetricsHandler. An
+// error means that two collectors have the same metric.
 func Handler(of ...prometheus.Collector) (http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	of = append(of, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -15,15 +15,15 @@ import (
 // component is what the label of that name has at the API server.
 const component = "apiserver"
 
-// Options says how servers are shown. The zero value is good.
+// Options configures [New]. The zero value means the defaults.
 type Options struct {
 	// Durations are the bounds of the histogram of durations, in seconds; nil means
 	// those of the API server, from 5 ms to 60 s.
 	Durations []float64
 }
 
-// Metrics is a [prometheus.Collector] over servers, and the [serve.Metrics] of
-// those. All methods are safe for concurrent use.
+// Metrics is a [prometheus.Collector] of servers, and their [serve.Metrics]. All methods
+// are safe for concurrent use.
 type Metrics struct {
 	requests      *prometheus.CounterVec
 	durations     *prometheus.HistogramVec
@@ -53,7 +53,7 @@ var (
 	byResource = []string{"group", "version", "resource"}
 )
 
-// New returns metrics of no server yet.
+// New returns metrics without a server; see [Metrics.Observe].
 func New(options Options) *Metrics {
 	if options.Durations == nil {
 		options.Durations = []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60}
@@ -90,22 +90,22 @@ func histograms(name, help string, buckets []float64, labels ...string) *prometh
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// Observe shows a server from now on, until Forget. For counters and histograms, m
-// must be the server's Metrics, too.
+// Observe adds a server to the collected ones, until Forget. Counters and histograms also
+// require that m is the server's [serve.Config].Metrics.
 func (m *Metrics) Observe(server *serve.Server) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.servers = append(m.servers, server)
 }
 
-// Forget shows the server no more.
+// Forget removes a server from the collected ones.
 func (m *Metrics) Forget(server *serve.Server) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.servers = slices.DeleteFunc(slices.Clone(m.servers), func(s *serve.Server) bool { return s == server })
 }
 
-// Served is called by servers.
+// Served implements [serve.Metrics].
 func (m *Metrics) Served(r serve.Measured) {
 	code, dry := strconv.Itoa(r.Code), ""
 	if r.DryRun {
@@ -130,7 +130,7 @@ func (m *Metrics) Served(r serve.Measured) {
 	}
 }
 
-// bodyVerb is what the API server calls the verb in the metric of bodies alone.
+// bodyVerb returns the verb as the API server has it in the metric of body sizes alone.
 func bodyVerb(verb string) string {
 	switch verb {
 	case "POST":
@@ -147,7 +147,7 @@ func verbLabels(e serve.Endpoint) []string {
 	return []string{e.Verb, e.Group, e.Version, e.Resource, e.Subresource, e.Scope, component}
 }
 
-// watching is one watch. Its series are looked up once.
+// watching is the metrics of one watch, whose series are looked up once.
 type watching struct {
 	open       prometheus.Gauge
 	events     prometheus.Counter
@@ -156,7 +156,7 @@ type watching struct {
 	synced     prometheus.Observer
 }
 
-// Watching is called by servers.
+// Watching implements [serve.Metrics].
 func (m *Metrics) Watching(on serve.Endpoint) serve.WatchMetrics {
 	w := &watching{
 		open:       m.longRunning.WithLabelValues(verbLabels(on)...),
@@ -202,7 +202,7 @@ var figures = []figure{
 
 func plain(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
 
-// collectors are what counts by itself.
+// collectors are the metrics that count by themselves.
 func (m *Metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.requests, m.durations, m.responseSizes, m.bodySizes, m.longRunning, m.terminations, m.aborts, m.rejected,
@@ -210,7 +210,7 @@ func (m *Metrics) collectors() []prometheus.Collector {
 	}
 }
 
-// Describe is for the registry.
+// Describe implements [prometheus.Collector].
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	for _, c := range m.collectors() {
 		c.Describe(to)
@@ -220,7 +220,7 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect is for the registry.
+// Collect implements [prometheus.Collector].
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	for _, c := range m.collectors() {
 		c.Collect(to)

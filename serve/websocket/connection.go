@@ -32,8 +32,8 @@ func newConnection(socket *websocket.Conn, u *Upgrader, gone func(error)) *conne
 	return c
 }
 
-// read ignores what the client sends, and sees when it leaves. It is what lets the
-// answers to pings in.
+// read reads and ignores what the client sends, which the library needs to receive
+// answers to pings, and ends when the client leaves.
 func (c *connection) read() {
 	for {
 		_, message, err := c.socket.Reader(context.Background()) // until the connection is closed
@@ -55,8 +55,8 @@ func (c *connection) leave(err error) {
 	c.gone(err)
 }
 
-// ping sees whether the client is still there. It runs on a goroutine of its own
-// while it waits, and on none between.
+// ping checks that the client still answers. It needs a goroutine only while it waits for
+// the answer.
 func (c *connection) ping() {
 	c.mu.Lock()
 	if c.closed {
@@ -84,8 +84,8 @@ func (c *connection) Send(ctx context.Context, text []byte) error {
 	return c.socket.Write(ctx, websocket.MessageText, text)
 }
 
-// Close ends the connection. A client that is there has five seconds to answer. What
-// goes wrong now matters to neither side.
+// Close closes the connection, and gives the client five seconds to answer. Errors do not
+// matter any more.
 func (c *connection) Close(goingAway bool) {
 	c.mu.Lock()
 	c.closed = true

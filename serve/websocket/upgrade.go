@@ -17,13 +17,13 @@ import (
 	"github.com/watchmill/watchmill/serve"
 )
 
-// Options says which clients may connect. The zero value is good.
+// Options configures [New]. The zero value means the defaults.
 type Options struct {
-	// Origins are those whose pages may watch beside the server's own, such as
+	// Origins are the origins whose pages may watch besides the server's own, such as
 	// https://console.example.com. They are compared exactly.
 	Origins []string
-	// Ping is how often a connection is pinged, and Pong how long it may take to
-	// answer: 30 s and 15 s.
+	// Ping is the time between two pings of a connection, and Pong how long the answer to
+	// one may take. Zero means 30 s and 15 s.
 	Ping, Pong time.Duration
 }
 
@@ -35,7 +35,7 @@ type Upgrader struct {
 
 var _ serve.Upgrader = (*Upgrader)(nil)
 
-// New returns an upgrader. The error is an [*engine.ConfigError].
+// New returns an upgrader. An error is an [*engine.ConfigError] that names the field.
 func New(options Options) (*Upgrader, error) {
 	u := &Upgrader{
 		origins: http.NewCrossOriginProtection(),
@@ -52,14 +52,14 @@ func New(options Options) (*Upgrader, error) {
 	return u, nil
 }
 
-// Wants reports whether a request is a handshake. It refuses one of a foreign
+// Wants reports whether a request is a handshake. It refuses a handshake of a foreign
 // origin, and one that cannot be completed.
 func (u *Upgrader) Wants(r *http.Request) (bool, error) {
 	if !asks(r) {
 		return false, nil
 	}
 	written := r.WithContext(r.Context())
-	written.Method = http.MethodPost // what is read by a foreign page is as bad as what is written
+	written.Method = http.MethodPost // so that the origin is checked for this read as for a write
 	if err := u.origins.Check(written); err != nil {
 		return false, apierrors.NewForbidden(schema.GroupResource{}, "", err)
 	}
@@ -93,11 +93,11 @@ func isKey(key string) bool {
 	return err == nil && len(bytes) == 16
 }
 
-// tokenProtocol is how a subprotocol begins that holds a bearer token.
+// tokenProtocol begins a subprotocol that holds a bearer token.
 const tokenProtocol = "base64url.bearer.authorization.k8s.io."
 
 // protocols returns the first subprotocol that a client offers, and the bearer token
-// among them; both may be empty.
+// among the subprotocols; both may be empty.
 func protocols(r *http.Request) (first, token string, err error) {
 	for one := range strings.SplitSeq(strings.Join(r.Header.Values("Sec-Websocket-Protocol"), ","), ",") {
 		one = strings.TrimSpace(one)
