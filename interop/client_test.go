@@ -182,8 +182,8 @@ func TestPager_ReadsEveryPage(t *testing.T) {
 	require.Equal(t, 57, n)
 }
 
-// informed runs an informer until it has synced, writes on, and demands that it
-// ends with what there is.
+// informed runs an informer until it has synced, writes more, and requires that the
+// informer ends with the engine's objects.
 func (s *server) informed(t *testing.T, informer cache.SharedIndexInformer) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -315,8 +315,8 @@ func TestRetryWatcher_ResumesAfterEveryCut(t *testing.T) {
 	}
 }
 
-// An informer whose server shuts down and starts again goes on, and does not send
-// a storm of requests.
+// An informer whose server shuts down and starts again continues, without a storm of
+// requests.
 func TestInformer_OutlivesAShutdown(t *testing.T) {
 	var mu sync.Mutex
 	requests := 0

@@ -18,9 +18,11 @@
 //     whose server shuts down comes back without a storm of requests.
 //   - TestRetryWatcher: a watch that is cut every second resumes without a lost or
 //     repeated event.
-//   - TestReplicas, TestResume: informers over replicas of one origin get each event
-//     once, and list no more than at their start, while servers are killed and the
-//     network between them cuts, swallows, slows and holds up what they send.
+//   - TestReplicas: informers over replicas of one origin that are killed end with the
+//     origin's state, and never get an older state of an object after a newer one.
+//   - TestResume: informers over such replicas get each event once while servers are
+//     killed and the network between them cuts, swallows, slows and delays data. They
+//     list again only if a watch is cut before its first event.
 //   - TestKubectl: its commands print what they do against Kubernetes: tables, watches,
 //     waits, dry runs, and what is wrong with an object.
 //   - TestKubectl_Applies, TestDynamic_Applies, TestControllerRuntime_Applies: server-side
@@ -28,7 +30,8 @@
 //   - TestReadme: what the README shows of watchmill serve and kubectl is what they
 //     print, and SIGTERM ends the server with status 0.
 //
-// All run with client-go's own detectors on: one lists after every initial state
-// that was watched, and panics at a difference; one panics when a cached object was
-// changed. At the end no goroutine is left, of the clients or of the server.
+// All but the long form of TestResume run with client-go's own detectors on: one lists
+// after every initial state that was watched, and panics at a difference; one panics
+// when a cached object was changed. At the end no goroutine is left, of the clients or of
+// the server.
 package interop

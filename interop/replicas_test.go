@@ -33,7 +33,7 @@ type fleet struct {
 	all    []*fleetReplica
 }
 
-// fleetReplica is one of them.
+// fleetReplica is one of the replicas.
 type fleetReplica struct {
 	http  *httptest.Server
 	store *registry.Store[Widget]
@@ -62,7 +62,7 @@ func (f *fleet) start() *fleetReplica {
 	return &fleetReplica{httptest.NewServer(handler), store, there}
 }
 
-// replace kills a replica in the middle of what it does, and starts another.
+// replace kills a replica at any moment, and starts another.
 func (f *fleet) replace(i int) {
 	fresh := f.start()
 	f.mu.Lock()
@@ -80,7 +80,7 @@ func (f *fleet) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, network, to)
 }
 
-// mirror is what an informer's handler has been told.
+// mirror is the state that an informer's handler has received.
 type mirror struct {
 	mu        sync.Mutex
 	revisions map[string]uint64
@@ -98,7 +98,7 @@ func (m *mirror) saw(o any) {
 	m.revisions[meta.GetName()] = rev
 }
 
-// has reports whether it is the state at the origin.
+// has reports whether the mirror is the state at the origin.
 func (m *mirror) has(want map[string]uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

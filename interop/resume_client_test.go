@@ -24,15 +24,14 @@ import (
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
-// follower is a stock informer, of which every request and every notification is
-// recorded.
+// follower is a stock informer whose requests and notifications are recorded.
 type follower struct {
 	factory  dynamicinformer.DynamicSharedInformerFactory
 	informer cache.SharedIndexInformer
 	idle     func()
 
 	mu sync.Mutex
-	// trail is what the handler was told, until the informer has relisted.
+	// trail is what the handler received until the informer listed again.
 	trail   judge.Trail[metav1.Object]
 	initial engine.List[metav1.Object]
 	wrong   []string
@@ -40,22 +39,23 @@ type follower struct {
 	requests
 }
 
-// requests are those of a follower. Relists are of informers that had synced before.
+// requests counts a follower's requests. relists are the lists of an informer that had
+// synced before.
 type requests struct {
 	synced, relisted bool
 	resumes, relists int
-	// excused are relists of which the client alone is the cause: its watch was cut
-	// before it had had a frame, which the informer answers with a list.
+	// excused are the relists that are the client's doing alone: its watch was cut before
+	// the first frame, to which the informer reacts with a list.
 	excused   int
 	answers   map[string]int
 	perSecond map[int64]int
-	// streaming: there is a watch, and it has had a frame.
+	// streaming: there is a watch, and its first frame has arrived.
 	streaming bool
-	// framed: the watch before this request had had a frame.
+	// framed: a frame of the watch before this request had arrived.
 	framed bool
 }
 
-// RoundTrip counts a request.
+// roundTrip sends and counts a request.
 func (f *follower) roundTrip(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	q := r.URL.Query()
 	resume := q.Get("watch") != "" && q.Get("sendInitialEvents") == ""
@@ -82,7 +82,7 @@ func (f *follower) roundTrip(next http.RoundTripper, r *http.Request) (*http.Res
 		return nil, err
 	}
 	f.answers[resp.Status]++
-	// A refusal is an answer: what the informer makes of it is not excused.
+	// A refusal counts as a frame: a list after it is not excused.
 	f.framed = resp.StatusCode != http.StatusOK
 	if q.Get("watch") != "" && resp.StatusCode == http.StatusOK {
 		resp.Body = &frames{resp.Body, f}
@@ -90,7 +90,7 @@ func (f *follower) roundTrip(next http.RoundTripper, r *http.Request) (*http.Res
 	return resp, nil
 }
 
-// frames is the body of a watch.
+// frames is the body of a watch, which notes the arrival of frames.
 type frames struct {
 	io.ReadCloser
 	of *follower
@@ -113,7 +113,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// follow makes an informer whose every connection is to any of the replicas.
+// follow makes an informer each of whose connections goes to a random replica.
 func (x *tree) follow(n int) *follower {
 	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, x.replicas[rand.N(len(x.replicas))].address)
@@ -170,7 +170,7 @@ func (f *follower) deleted(last any) {
 	f.told(engine.Deleted, object(last))
 }
 
-// told takes a notification. The caller holds the lock.
+// told records a notification. The caller holds the lock.
 func (f *follower) told(kind engine.EventType, o *engine.Object[metav1.Object]) {
 	f.seen = max(f.seen, o.Revision)
 	if !f.relisted {
@@ -178,14 +178,15 @@ func (f *follower) told(kind engine.EventType, o *engine.Object[metav1.Object]) 
 	}
 }
 
-// object is what a notification is about, without what is of no interest.
+// object returns the key and the revision of a notification's object.
 func object(of any) *engine.Object[metav1.Object] {
 	m := of.(metav1.Object)
-	rev, _ := strconv.ParseUint(m.GetResourceVersion(), 10, 64) // zero is found by the judge
+	rev, _ := strconv.ParseUint(m.GetResourceVersion(), 10, 64) // an unparsable one makes the judge fail
 	return &engine.Object[metav1.Object]{Key: m.GetNamespace() + "/" + m.GetName(), Revision: engine.Revision(rev)}
 }
 
-// sync waits for the state at a revision, with which the trail begins.
+// sync waits until the informer has the state at a revision, and begins the trail with
+// it.
 func (f *follower) sync(t *testing.T, ctx context.Context, objects int, at engine.Revision) {
 	require.True(t, cache.WaitForCacheSync(ctx.Done(), f.informer.HasSynced))
 	require.Eventually(t, func() bool {
@@ -205,7 +206,7 @@ func (f *follower) isStreaming() bool {
 	return f.streaming
 }
 
-// has reports whether the informer has the last write, and the objects of a state.
+// has reports whether the informer's objects are those of a state, at the same revisions.
 func (f *follower) has(want map[string]engine.Revision) bool {
 	all := f.informer.GetStore().List()
 	for _, item := range all {

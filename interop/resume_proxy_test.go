@@ -26,8 +26,8 @@ type proxy struct {
 	pairs    map[*pair]struct{}
 }
 
-// weather is how a proxy passes data on: in pieces of a size at most, each after a
-// pause; or not at all.
+// weather is how a proxy passes data on: in pieces of at most a size, each after a pause,
+// or not at all.
 type weather struct {
 	piece   int
 	pause   time.Duration
@@ -41,7 +41,7 @@ var (
 	halfOpen = weather{piece: 64 << 10, swallow: true}
 )
 
-// pair is a connection from a client, and the one to the target that it leads to.
+// pair is a client's connection and the one to the target that it is connected with.
 type pair struct {
 	client, server net.Conn
 	ended          chan struct{}
@@ -56,7 +56,7 @@ func (p *pair) end() {
 	})
 }
 
-// newProxy starts a proxy that refuses connections until it is led to a target.
+// newProxy returns a proxy that refuses connections until lead is called.
 func newProxy(t *testing.T) *proxy {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func newProxy(t *testing.T) *proxy {
 	return p
 }
 
-// lead has connections go to a target from now on.
+// lead makes new connections go to a target.
 func (p *proxy) lead(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +139,7 @@ func (p *proxy) accept(l net.Listener) {
 	}
 }
 
-// carry passes on what comes from one end until either is closed.
+// carry copies data in one direction until either connection is closed.
 func (p *proxy) carry(c *pair, to, from net.Conn) {
 	defer func() {
 		c.end()

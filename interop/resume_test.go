@@ -34,8 +34,8 @@ const resumeMinutes = "WATCHMILL_RESUME_MINUTES"
 type resumption struct {
 	informers, objects int
 	seed               uint64
-	// lasts is how long any faults go on. Zero is until each of the first has happened
-	// once, and each informer is watching again before the next.
+	// lasts is how long faults go on at random. Zero means one fault of each kind in
+	// first, and that each informer watches again before the next.
 	lasts time.Duration
 	first []string
 	// pace is the time between two writes, and fault the longest that a fault lasts.
@@ -64,7 +64,8 @@ func resumptionOf(t *testing.T) resumption {
 }
 
 // Stock informers over replicas of one origin get every event once, whatever happens to
-// the servers and the network, and list again only where the protocol has them do it.
+// the servers and the network. They list again only if a watch is cut before its first
+// frame.
 func TestResume_ThroughKillsAndABadNetwork(t *testing.T) {
 	c := resumptionOf(t)
 	t.Logf("seed %d", c.seed)
@@ -96,8 +97,8 @@ func TestResume_ThroughKillsAndABadNetwork(t *testing.T) {
 	x.judge(all, lasted)
 }
 
-// disturb writes on while faults happen, and returns how often each did. At the end the
-// network is fair and all servers are there.
+// disturb writes while faults happen, and returns how often each did. When it returns,
+// the network is in order and all servers run.
 func (x *tree) disturb(ctx context.Context, c resumption, all []*follower) map[string]int {
 	ctx, stop := context.WithCancel(ctx)
 	var writer sync.WaitGroup
@@ -140,7 +141,7 @@ func (x *tree) disturb(ctx context.Context, c resumption, all []*follower) map[s
 // pause waits.
 func pause(d time.Duration) { <-time.After(d) }
 
-// faults are what can happen. Each lasts as long as it is told, and is over then.
+// faults are the possible faults by name. Each ends after the given time, or at once.
 func (x *tree) faults(ctx context.Context) map[string]func(*rand.Rand, time.Duration) {
 	faults := map[string]func(*rand.Rand, time.Duration){
 		"a replica is killed": func(r *rand.Rand, d time.Duration) {
@@ -180,7 +181,7 @@ func (x *tree) faults(ctx context.Context) map[string]func(*rand.Rand, time.Dura
 				n.become(w)
 				pause(d)
 				if w.swallow {
-					n.cut() // what was lost on the way cannot come
+					n.cut() // the data that was swallowed is lost to both sides
 				}
 				n.become(fair)
 			}
@@ -191,7 +192,7 @@ func (x *tree) faults(ctx context.Context) map[string]func(*rand.Rand, time.Dura
 
 func (x *tree) any(r *rand.Rand) *node { return x.replicas[r.IntN(len(x.replicas))] }
 
-// state returns what there is at the origin.
+// state returns the revision of each object at the origin.
 func (x *tree) state() map[string]engine.Revision {
 	want := map[string]engine.Revision{}
 	for key, e := range x.ledger.NewestByKey() {
@@ -202,15 +203,16 @@ func (x *tree) state() map[string]engine.Revision {
 	return want
 }
 
-// toldOf reports whether the handler was told of the last write, where it is told of all.
+// toldOf reports whether the handler received the last write; true if the informer listed
+// again, since then it may not.
 func (f *follower) toldOf(last engine.Revision) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.relisted || f.seen == last
 }
 
-// judge demands that no informer has lost or repeated an event, and that none has sent
-// requests without need.
+// judge fails the test if an informer lost or repeated an event, or sent needless
+// requests.
 func (x *tree) judge(all []*follower, lasted time.Duration) {
 	t := x.t
 	everything := judge.Selection{}

@@ -34,10 +34,10 @@ type tree struct {
 	origin   *node
 	replicas []*node
 
-	// writing is held by the writer during a write, and while the origin is not there.
+	// writing is held during a write, and while the origin does not run.
 	writing sync.Mutex
 	ledger  judge.Ledger
-	there   map[int]bool // which objects are
+	there   map[int]bool // the numbers of the objects that exist
 	newest  engine.Revision
 	written int
 }
@@ -48,7 +48,7 @@ type node struct {
 	store   *registry.Store[Widget]
 	handler *serve.Server
 	http    *httptest.Server
-	// below is what is closed after the store.
+	// below are closed after the store.
 	below []interface{ Close() error }
 }
 
@@ -93,7 +93,7 @@ func (x *tree) startReplica(n *node) {
 	n.start(cfg, there)
 }
 
-// start serves a kind.
+// start serves the kind that cfg describes.
 func (n *node) start(cfg registry.Config[Widget], below ...interface{ Close() error }) {
 	var err error
 	n.store, err = registry.New(cfg)
@@ -107,7 +107,7 @@ func (n *node) start(cfg registry.Config[Widget], below ...interface{ Close() er
 	n.lead(n.http.Listener.Addr().String())
 }
 
-// stop kills the server: its connections are cut wherever they are.
+// stop kills the server, which cuts its connections anywhere.
 func (n *node) stop() {
 	n.refuse()
 	n.http.CloseClientConnections()
@@ -118,7 +118,8 @@ func (n *node) stop() {
 	}
 }
 
-// drain shuts the server down as on SIGTERM, so that it ends its watches itself.
+// drain shuts the server down as SIGTERM does, so that the server ends its watches
+// itself.
 func (n *node) drain(ctx context.Context) {
 	require.NoError(n.t, n.handler.Shutdown(ctx))
 	n.stop()
@@ -127,14 +128,14 @@ func (n *node) drain(ctx context.Context) {
 func widgetName(i int) string { return fmt.Sprintf("w%04d", i) }
 func widgetKey(i int) string  { return "default/" + widgetName(i) }
 
-// note records a write that was acknowledged. The caller writes.
+// note records a write that was acknowledged. The caller holds writing, or is alone.
 func (x *tree) note(key string, rev engine.Revision, deleted bool) {
 	x.ledger.Note(judge.Entry{Revision: rev, Key: key, Deleted: deleted})
 	x.newest = rev
 	x.written++
 }
 
-// create makes an object. The caller writes.
+// create creates an object. The caller holds writing, or is alone.
 func (x *tree) create(i int) error {
 	w := Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: widgetName(i)}}
 	o, err := x.origin.store.Create(x.t.Context(), w, registry.WriteOptions{})
@@ -168,7 +169,7 @@ func (x *tree) write(r *rand.Rand, objects int) error {
 	return err
 }
 
-// remove deletes an object. The caller writes.
+// remove deletes an object. The caller holds writing.
 func (x *tree) remove(i int) error {
 	o, _, err := x.origin.store.Delete(x.t.Context(), widgetKey(i), registry.DeleteOptions{})
 	if err == nil {
