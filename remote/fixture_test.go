@@ -38,7 +38,7 @@ type WidgetStatus struct {
 	Phase string `json:"phase,omitempty"`
 }
 
-// widgets returns the kind, with a rule that counts how often it is asked.
+// widgets returns the kind, with a rule that counts its calls.
 func widgets(validated *atomic.Int64) registry.Config[Widget] {
 	return registry.Config[Widget]{
 		Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget", Status: true},
@@ -222,7 +222,7 @@ func (p *proxy) remove(c net.Conn) {
 	delete(p.conns, c)
 }
 
-// turn has connections from now on lead to another server, and cuts those there are.
+// turn leads new connections to another server, and cuts the present ones.
 func (p *proxy) turn(target string) {
 	p.mu.Lock()
 	p.target = target[len("http://"):]

@@ -247,7 +247,8 @@ func TestReplica_ClientsMoveWithinATree(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// What an origin refuses is told apart, also through another server.
+// A replica returns the origin's refusals as distinct errors, also through another
+// replica.
 func TestReplica_ErrorsAreThoseOfTheOrigin(t *testing.T) {
 	origin := newServer(t)
 	leaf := replica(t, replica(t, origin.url).url)

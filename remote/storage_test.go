@@ -91,8 +91,8 @@ func TestReplica_NoticesThatTheOriginWasRestored(t *testing.T) {
 	}
 }
 
-// silent is a proxy that takes out what tells the storage, as a server does that does
-// not know it, and counts requests.
+// silent is a proxy that removes the header of the storage from answers, so that they are
+// those of a server without the header, and counts requests.
 func silent(t *testing.T, target *atomic.Pointer[url.URL], asked *atomic.Int64) string {
 	t.Helper()
 	p := &httputil.ReverseProxy{
@@ -114,8 +114,8 @@ func silent(t *testing.T, target *atomic.Pointer[url.URL], asked *atomic.Int64) 
 	return s.URL
 }
 
-// A server that does not tell its storage is followed as ever, and is not asked for it
-// again and again.
+// A server that does not tell its storage is followed by its revisions, and StoreID asks
+// it once only.
 func TestBackend_OfAServerThatDoesNotTellItsStorage(t *testing.T) {
 	origin := originWith(t, "a")
 	target, asked := new(atomic.Pointer[url.URL]), new(atomic.Int64)
@@ -145,8 +145,7 @@ func TestBackend_OfAServerThatDoesNotTellItsStorage(t *testing.T) {
 	require.Empty(t, now.Store())
 }
 
-// The identity is passed on whatever is in it, and is asked for anew while the server
-// tells it.
+// StoreID returns any identity unchanged, and asks again as long as the server tells one.
 func TestBackend_StoreIDIsWhatTheServerTells(t *testing.T) {
 	var tells atomic.Pointer[string]
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -166,7 +165,8 @@ func TestBackend_StoreIDIsWhatTheServerTells(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrClosed)
 }
 
-// A watch whose connection comes back to other storage ends, and says what it found.
+// A watch ends when its connection comes back to other storage, and the error names both
+// storages.
 func TestWatch_EndsWhenItsConnectionComesBackToOtherStorage(t *testing.T) {
 	var n atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

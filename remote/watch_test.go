@@ -69,7 +69,7 @@ func TestWatch_ListsAgainWhenHistoryIsGone(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrFuture)
 }
 
-// frames answers watches with what it is told.
+// frames returns a server that answers each watch with the next of the answers.
 func frames(t *testing.T, answers ...string) *httptest.Server {
 	t.Helper()
 	var n atomic.Int64
@@ -129,8 +129,8 @@ func event(what, name string, rev int) string {
 	return fmt.Sprintf(`{"type":%q,"object":%s}`+"\n", what, object(name, rev))
 }
 
-// What servers send that is no event ends the watch with an error that says so; what
-// may pass is tried again, from where the watch was.
+// A frame that is not an event ends the watch with an error that says so. After a failure
+// that may pass, the watch is tried again from where it was.
 func TestWatch_WhatServersSend(t *testing.T) {
 	const expired = `{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}` + "\n"
 	const busy = `{"type":"ERROR","object":{"kind":"Status","code":429,"reason":"TooManyRequests"}}` + "\n"
@@ -218,7 +218,7 @@ func TestWatch_OfASlowConsumerReadsNoMoreThanItsBuffer(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrClosed)
 }
 
-// Close ends watches, in whatever they are.
+// Close ends watches in every state.
 func TestBackend_CloseEndsWatches(t *testing.T) {
 	origin := newServer(t)
 	first := origin.create("a", 1)
@@ -237,7 +237,7 @@ func TestBackend_CloseEndsWatches(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// A call ends with its context, and the watch that it was to open does not stay.
+// A call ends with its context, and leaves no open watch behind.
 func TestBackend_CallsEndWithTheirContext(t *testing.T) {
 	asked, release := make(chan struct{}, 2), make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -267,7 +267,7 @@ func TestBackend_CallsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// A write whose answer does not come may have been done: that is another error than one
+// A write without an answer may have been done; its error differs from that of a write
 // that was not sent.
 func TestBackend_UnknownOutcomesAreToldApart(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
@@ -281,7 +281,7 @@ func TestBackend_UnknownOutcomesAreToldApart(t *testing.T) {
 	require.ErrorIs(t, err, backend.ErrUnavailable)
 }
 
-// Lists are read in pages, at one revision, also from a key of the middle.
+// Lists are read in pages at one revision, also after a key in the middle.
 func TestBackend_ListsInPages(t *testing.T) {
 	origin := newServer(t)
 	for i := range 10 {
@@ -328,7 +328,7 @@ func TestBackend_ListsInPages(t *testing.T) {
 	require.Empty(t, none.Items)
 }
 
-// What the protocol cannot do is refused, and says so.
+// What the protocol cannot do fails with an error that says so.
 func TestBackend_RefusesWhatTheProtocolHasNot(t *testing.T) {
 	origin := newServer(t)
 	b := backendAt(t, origin.url)
