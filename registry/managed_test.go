@@ -13,7 +13,7 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// applier is an Applier that merges nothing, and fails as it is told.
+// applier is an Applier that merges nothing, and fails as the test demands.
 type applier struct {
 	decode, apply, update func() error
 }
@@ -59,7 +59,8 @@ func manager(o *engine.Object[Widget]) string {
 	return o.Value.ManagedFields[0].Manager
 }
 
-// A record that fails, or panics, is told, stays as it was, and does not refuse the write.
+// An update of managed fields that fails or panics is a warning: they stay as they were,
+// and the write is done.
 func TestManagedFields_ThatCannotBeMadeStayAsTheyWere(t *testing.T) {
 	a := &applier{}
 	s := openWith(t, a)

@@ -40,8 +40,8 @@ func (a *ahead) Revision(context.Context) (engine.Revision, error) {
 	return a.newest, a.err
 }
 
-// A client that waits for what its cache has not got is told to come back if storage
-// has it, or does not answer, and that it asks for the future if not.
+// WaitFor for a revision that the cache does not have is ErrNotReady if storage has the
+// revision or does not answer, and ErrFuture if storage does not have it either.
 func TestResource_WaitForTellsACacheThatIsBehindFromTheFuture(t *testing.T) {
 	cfg := config()
 	there, err := memory.New(registry.Schema(cfg), memory.Options{FirstRevision: 10})

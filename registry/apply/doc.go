@@ -1,5 +1,5 @@
-// Package apply is server-side apply: several managers each say what they want of one
-// object, and the server merges it and keeps which field is whose.
+// Package apply is server-side apply: several managers each apply a configuration to one
+// object, and the server merges them and records which manager owns which field.
 //
 //	PATCH, application/apply-patch+yaml          PUT, POST, other patches
 //	            │ configuration                              │ whole object

@@ -21,8 +21,8 @@ type Door struct {
 	} `json:"spec"`
 }
 
-// Two managers each own a field of one door. What the second wants of the first one's
-// field is a conflict, until it is forced.
+// Two managers each own a field of one door. If the second applies the first one's field,
+// that is a conflict, until it forces it.
 func Example() {
 	ctx := context.Background()
 	doors, err := registry.New(registry.Config[Door]{

@@ -140,8 +140,8 @@ func spec(t *testing.T, o *engine.Object[Gear]) string {
 	return string(text)
 }
 
-// owners returns who owns what: a line for each manager, with the operation, the
-// subresource and the fields that have no fields.
+// owners returns the managed fields as text: a line for each manager, with the operation,
+// the subresource and the fields that have no fields.
 func owners(t *testing.T, m metav1.Object) string {
 	t.Helper()
 	var lines []string

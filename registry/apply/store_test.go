@@ -24,8 +24,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// Those who do without server-side apply do not link it. A few packages of it are below
-// metadata already.
+// Programs without server-side apply do not link it, except for a few of its packages,
+// which metadata imports already.
 func TestImports_RegistryAndServerDoWithoutIt(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../", "../crd", "../../serve").Output()
 	require.NoError(t, err)
