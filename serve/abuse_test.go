@@ -110,7 +110,8 @@ func TestAbuse_SlowHeadersAreCutOff(t *testing.T) {
 	})
 }
 
-// A body that does not end holds its place for the time of a write, and is told so.
+// A body that does not end is cut off after the time of a write, with an answer that says
+// so.
 func TestAbuse_SlowBodiesAreCutOff(t *testing.T) {
 	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Limits.Writes = 1 })
 	synctest.Test(t, func(t *testing.T) {
@@ -160,8 +161,8 @@ func TestAbuse_PathsThatPointElsewhere(t *testing.T) {
 	}
 }
 
-// What another server could take for a second request is none, and what a proxy
-// would set is not believed.
+// Text that another server could take for a second request is not served, and headers
+// that only a proxy may set have no effect.
 func TestAbuse_SmuggledRequestsAreNotServed(t *testing.T) {
 	var mu sync.Mutex
 	users := map[string]bool{}
@@ -195,8 +196,8 @@ func TestAbuse_SmuggledRequestsAreNotServed(t *testing.T) {
 	require.Equal(t, map[string]bool{serve.Anonymous.Name: true}, users)
 }
 
-// What is small on the wire and large to whatever reads it is refused before it is
-// large.
+// A body that is small on the wire and large once decoded is refused before it takes
+// that memory.
 func TestAbuse_JSONBombs(t *testing.T) {
 	s := newServer(t)
 	s.create("a", 1)
@@ -244,8 +245,8 @@ func manyFields(n int) string {
 	return b.String()
 }
 
-// Of 20,000 watches of one user all above the limit are refused, and another user has
-// one.
+// Of 20,000 watches of one user those above the limit are refused, and another user can
+// still watch.
 func TestAbuse_WatchesOfOneUser(t *testing.T) {
 	const allowed = 200
 	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
@@ -338,8 +339,8 @@ func TestAbuse_ConnectionsOfOneAddress(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-// A server that is shut down in the middle of all of it serves those that behave to
-// the end, and leaves nothing.
+// A server that shuts down in the middle of all these completes the requests of
+// well-behaved clients, and leaves nothing behind.
 func TestAbuse_ShutdownDuringAllOfIt(t *testing.T) {
 	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
 		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1

@@ -224,7 +224,7 @@ func (w *watch) next() (f frame, ok bool) {
 	}
 }
 
-// expect wants frames of these types and names.
+// expect requires that the next frames have these types and names.
 func (w *watch) expect(want ...string) {
 	w.t.Helper()
 	for _, one := range want {

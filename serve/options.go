@@ -197,7 +197,7 @@ func (o *listOptions) forList(c *call) (engine.ListOptions, error) {
 	return opts, err
 }
 
-// fingerprint tells lists apart, so that a token is not used for another one.
+// fingerprint differs between lists, so that a token of one list is not used for another.
 func (o *listOptions) fingerprint(c *call) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00%s\x00%s", c.req.Group, c.req.Version, c.req.Resource, c.req.Namespace, o.labels, o.fields)

@@ -165,8 +165,8 @@ func TestMetrics_CountTheEventsOfWatchesAndTheirBytes(t *testing.T) {
 	require.Zero(t, gathered(t, registry)["watchmill_encode_cache_misses_total"], "the server is shown no more")
 }
 
-// gathered returns the first figure of each metric: of a histogram, how often it was
-// told something.
+// gathered returns the first figure of each metric; for a histogram, its number of
+// observations.
 func gathered(t *testing.T, of *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := of.Gather()

@@ -121,9 +121,9 @@ func protocols(r *http.Request) (first, token string, err error) {
 	return first, token, nil
 }
 
-// Tokens returns a function for [serve.Config].Authenticate that knows users as next
-// does, and takes the bearer token of a handshake from its subprotocols, where a
-// browser can put it, if there is no Authorization header:
+// Tokens returns a function for [serve.Config].Authenticate that identifies users as next
+// does. If a handshake has no Authorization header, the bearer token is taken from its
+// subprotocols, where a browser can put it:
 //
 //	new WebSocket(url, ["base64url.bearer.authorization.k8s.io." + base64url(token), "watch"])
 func Tokens(next func(*http.Request) (serve.User, error)) func(*http.Request) (serve.User, error) {

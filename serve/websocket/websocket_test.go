@@ -131,7 +131,8 @@ func TestEnd_DeadlineClosesNormally(t *testing.T) {
 	require.NoError(t, (<-s.ended).End)
 }
 
-// A client that is too slow for the window is told so, as over HTTP, and closed.
+// A watch whose client is too slow for the window ends with an ERROR event, as over HTTP,
+// and the connection is closed.
 func TestEnd_ReasonsAreErrorEvents(t *testing.T) {
 	s := newServer(t, websocket.Options{}, func(w *registry.Config[Widget], _ *serve.Config) {
 		w.Engine.Window.MaxEvents, w.Engine.Window.MinAge = 8, 1
@@ -217,7 +218,7 @@ func TestClient_ThatNeverReads(t *testing.T) {
 	}
 }
 
-// A connection whose other end has gone without a word is found out.
+// Pings detect a connection whose other end is gone without a message.
 func TestPing_ClientThatDoesNotAnswerIsClosed(t *testing.T) {
 	s := newServer(t, websocket.Options{Ping: time.Millisecond, Pong: 20 * time.Millisecond})
 	s.watch("?watch=1") // it answers nothing, since it does not read
