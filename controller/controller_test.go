@@ -177,7 +177,7 @@ func TestController_PanicIsAnError(t *testing.T) {
 	require.Contains(t, f.pass(time.Second), "ns/a 1 1s")
 }
 
-// A worker whose goroutine is ended is replaced, and its key tried again.
+// A worker whose goroutine ends is replaced, and its key tried again.
 func TestController_ExitOfTheGoroutine(t *testing.T) {
 	pods, err := engine.New(podConfig())
 	require.NoError(t, err)

@@ -45,8 +45,8 @@ func TestKubectl_AppliesOnTheServer(t *testing.T) {
 	require.Contains(t, out, "field not declared in schema")
 }
 
-// What kubectl has applied itself it takes over when it applies on the server: then a
-// field that is no longer in the manifest goes.
+// kubectl that applies on the server takes over the fields that it has applied from the
+// client: then a field that is no longer in the manifest is removed.
 func TestKubectl_MovesToApplyOnTheServer(t *testing.T) {
 	s := newServer(t)
 	k := newKubectl(t, s.cfg.Host)
@@ -71,7 +71,7 @@ func TestKubectl_AppliesStatus(t *testing.T) {
 	require.ElementsMatch(t, []string{"Ready", "Idle"}, strings.Fields(k.run("get", "widget", "a", "-o", "jsonpath={.status.conditions[*].type}")), "conditions merge by their type")
 }
 
-// The Apply of client-go's dynamic client, with a conflict as it tells it.
+// The Apply of client-go's dynamic client, and the conflict that it returns.
 func TestDynamic_Applies(t *testing.T) {
 	s := newServer(t)
 	widgets := s.dynamic(t)

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// widgetScheme returns the scheme that clients know widgets by.
+// widgetScheme returns a scheme with the widget types, for clients.
 func widgetScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	gv := schema.GroupVersion{Group: "example.com", Version: "v1"}

@@ -13,9 +13,9 @@ import (
 // detectors are client-go's environment variables.
 var detectors = []string{"KUBE_WATCHLIST_INCONSISTENCY_DETECTOR=true", "KUBE_LIST_FROM_CACHE_INCONSISTENCY_DETECTOR=true", "KUBE_CACHE_MUTATION_DETECTOR=true"}
 
-// withDetectors runs the tests in a process whose environment has the detectors. What
-// they cost grows with every event of every informer, so the long form of the test of
-// resumption is run without.
+// withDetectors runs the tests in a process whose environment has the detectors. The cost
+// of the detectors grows with every event of every informer, so the long form of
+// TestResume runs without them.
 func withDetectors(m *testing.M) int {
 	if os.Getenv("KUBE_CACHE_MUTATION_DETECTOR") == "true" || os.Getenv(resumeMinutes) != "" {
 		return leakless(m)

@@ -111,7 +111,7 @@ func (m *mirror) has(want map[string]uint64) bool {
 }
 
 // Stock informers over replicas that are killed, and whose connections are cut, end with
-// the state of the origin, and none is ever told of an older state of an object.
+// the origin's state, and never get an older state of an object after a newer one.
 func TestReplicas_InformersLoseNothing(t *testing.T) {
 	const replicas, informers, objects, writes, kills = 3, 40, 20, 2000, 6
 	origin := newServer(t)
