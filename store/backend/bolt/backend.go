@@ -45,17 +45,17 @@ type Backend struct {
 	// replaced, not changed.
 	undecodable map[string]*backend.UndecodableError
 	window      *store.Window
-	floor       store.Revision // history before it is given up; zero: none is
+	floor       store.Revision // history before it is discarded; zero if none is
 	first       store.Revision // where history begins if floor is zero
 	history     history
 	waiting     waiting.List
 	expiries    *expiry.Queue
 	expire      expiry.Alarm // at the earliest expiry
-	trim        expiry.Alarm // when something may have come of age
-	index       *pastIndex   // of the past state that was listed last, or nil
+	trim        expiry.Alarm // when history may be old enough to discard
+	index       *pastIndex   // of the past state listed last, at first of the oldest; or nil
 	forget      expiry.Alarm // of index
-	// size is that of the object that the event being appended to the window takes
-	// out of the state.
+	// size is the bytes of the object that the event being appended to the window
+	// replaces or deletes. The window reads it through the function given to NewWindow.
 	size int
 }
 
@@ -102,7 +102,7 @@ func newBackend(f *File, name string, cfg Config) *Backend {
 	return b
 }
 
-// register makes the name b's.
+// register reserves b's name in the file.
 func (f *File) register(b *Backend) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -205,7 +205,8 @@ func (b *Backend) shut() {
 	waiting.WakeAll(woken)
 }
 
-// begin registers background work, which must call end, unless b is closed.
+// begin makes Close wait for the caller until it calls end. It fails with
+// [store.ErrClosed].
 func (b *Backend) begin() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -222,7 +223,8 @@ func (b *Backend) end() { b.running.Done() }
 // holds the lock.
 func (b *Backend) oldest() store.Revision { return max(b.floor, b.first) }
 
-// corrupt is damage in the contents of records.
+// corrupt returns the error of a record whose checksum is right and whose contents are
+// wrong.
 func (b *Backend) corrupt(revision uint64, what string) error {
 	return &CorruptError{Path: b.file.path, Page: journal.NoPage, Log: b.name, Revision: revision, What: what}
 }

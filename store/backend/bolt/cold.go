@@ -28,10 +28,11 @@ type coldReader struct {
 	filling bool
 	// waiting: the consumer found nothing, and is to be notified.
 	waiting bool
-	err     error // what comes after ready
+	err     error // ends the watch after the events in ready
 	// bare is the revision up to which the events in ready are without Prev.
 	bare store.Revision
-	// recent are objects that events were about, to be the Prev of later ones.
+	// recent has objects of earlier events by their revisions, to be the Prev of later
+	// events without reading the file.
 	recent map[uint64]*store.Object
 }
 
@@ -44,14 +45,14 @@ func newColdReader(w *watcher) *coldReader {
 var coldRun = 1024
 
 const (
-	// coldBytes is from how many bytes on a run ends early.
+	// coldBytes is how many bytes of values end a run early.
 	coldBytes = 4 << 20
-	// maxRecent is how many objects are remembered to be the Prev of later events.
+	// maxRecent is how many objects recent has before it is emptied.
 	maxRecent = 8192
 )
 
-// take returns up to limit events, the revision that the watch has got to with
-// them, and whether that is as far as was read. The caller holds the lock.
+// take returns up to limit events, the revision that the watch reaches with them, and
+// whether there is nothing more to come until the next run. The caller holds the lock.
 func (c *coldReader) take(limit int) (events []store.Event, through store.Revision, done bool, err error) {
 	left := c.ready[c.taken:]
 	if len(left) == 0 {
@@ -73,7 +74,8 @@ func (c *coldReader) take(limit int) (events []store.Event, through store.Revisi
 	return events, events[len(events)-1].Revision, false, nil
 }
 
-// low reports whether it is time to read on.
+// low reports whether to start the next run: few events are ready, none is being read,
+// and the watch has not failed.
 func (c *coldReader) low() bool {
 	return !c.filling && c.err == nil && len(c.ready)-c.taken < coldRun/2
 }
@@ -116,9 +118,9 @@ type coldRead struct {
 	events []store.Event
 	at     store.Revision
 	state  *store.TreeView
-	failed error // what ends the watch behind events
-	// bare: its events need no Prev, which is half of the reading. They end before the
-	// newest one, with which the consumer may be given the state.
+	failed error // ends the watch after events
+	// bare: the events are read without Prev, which halves the reading. Such a run ends
+	// before the newest revision, with which the consumer may be given the state.
 	bare  bool
 	bytes int
 	n     int
@@ -209,9 +211,9 @@ func (r *coldRead) object(v journal.View, revision uint64) (o *store.Object, unk
 	return o, unknown, nil
 }
 
-// decode returns the object of a record, the very one of the state if that is it,
-// which must not be changed, and remembers it. A new one shares equal attributes with
-// prev, or with the state, where all versions that have them share them.
+// decode returns the object of a record. The newest record of a key is the state's own
+// object, which must not be changed. Any other is decoded and kept in recent, and shares
+// equal attributes with prev and with the state's object, which saves memory.
 func (r *coldRead) decode(s stored, prev *store.Object) (*store.Object, error) {
 	newest := r.state.Get(s.key)
 	if newest != nil && uint64(newest.Revision) == s.revision {

@@ -13,43 +13,46 @@ import (
 type wanted struct {
 	revision uint64
 	key      string
-	// place is where the object belongs, in terms of the caller.
+	// place is the caller's index for the object.
 	place int
 }
 
-// decoding decodes records, many with as many goroutines as there are processors:
+// decoding decodes records: a few in the caller's goroutine, more than maxRunRecords in
+// up to GOMAXPROCS others:
 //
 //	file ──▶ read: copies, in runs ──▶ decode ──▶ done
 //	            ▲                         │
 //	            └──── runs to reuse ──────┘
 //
-// Only the goroutine that has the view reads the file, whose pages may be damaged.
+// Only the caller's goroutine reads the file: a damaged page makes that panic or fault,
+// which the journal contains in no other goroutine.
 type decoding struct {
 	values *values
 	// records are those to decode, in the order of their revisions.
 	records []wanted
 	// read is called before each record is read, by the caller's goroutine. Optional.
 	read func()
-	// done takes each object. It is called by several goroutines, in any order.
+	// done takes each object. Several goroutines call it at the same time, in any order.
 	done func(w wanted, o *store.Object, undecodable *backend.UndecodableError)
 
 	full, empty chan *decodingRun
 }
 
-// decodingRun are records that are decoded by one goroutine.
+// decodingRun is a number of records that one goroutine decodes.
 type decodingRun struct {
 	records []wanted
 	stored  []stored
-	bytes   []byte // of all values
+	bytes   []byte // the values of all, which stored refers to
 }
 
 const (
-	// maxRunRecords and maxRunBytes are where a run ends.
+	// A run ends with maxRunRecords records, or when its values have maxRunBytes.
 	maxRunRecords = 256
 	maxRunBytes   = 1 << 20
 )
 
-// from decodes all records of a view, and returns when it is done.
+// from decodes d.records from a view, and returns when the last call of done has
+// returned. After an error some were not decoded.
 func (d *decoding) from(v journal.View) error {
 	decoders := min(runtime.GOMAXPROCS(0), (len(d.records)+maxRunRecords-1)/maxRunRecords)
 	if decoders <= 1 {
@@ -116,8 +119,8 @@ func (run *decodingRun) isFull() bool {
 	return len(run.records) == maxRunRecords || len(run.bytes) >= maxRunBytes
 }
 
-// decodeRuns decodes until there are no more runs. Codecs keep no bytes, so a run's are
-// used again.
+// decodeRuns decodes runs until full is closed. It returns each with its bytes for reuse,
+// since a codec must not keep what it has decoded.
 func (d *decoding) decodeRuns() {
 	for run := range d.full {
 		for i, s := range run.stored {

@@ -49,8 +49,8 @@
 //   - [backend.ErrFailed]: the disk failed during a commit. Nothing is written until the
 //     file is opened again, which may or may not find the interrupted write
 //     ([backend.ErrUncertain]).
-//   - [backend.ErrLocked]: another process has the file open. The error comes after a
-//     second.
+//   - [backend.ErrLocked]: another process has the file open, and did not close it
+//     within [Options].LockTimeout.
 //   - [backend.ErrCorrupt]: the file is damaged. It was not changed, and the error names
 //     the page or record. Use [Check] and [Dump], then [Options].Salvage, or [Restore] a
 //     snapshot.

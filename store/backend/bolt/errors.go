@@ -6,8 +6,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
 
-// The errors that say more, for [errors.As]. What they mean is package backend's
-// ErrFull, ErrFailed, ErrLocked, ErrReadOnly, ErrCorrupt and ErrTooLarge.
+// The types of errors, for [errors.As]. With [errors.Is] they match package backend's
+// ErrFull, ErrFailed, ErrLocked, ErrReadOnly, ErrCorrupt and ErrTooLarge, and ErrFormat.
 type (
 	// FullError says which file has no space.
 	FullError = journal.FullError

@@ -14,7 +14,7 @@ import (
 // expiryRun is how many objects are deleted in one write.
 const expiryRun = 1024
 
-// expiryRetry is when a deletion that had no space is tried again.
+// expiryRetry is how long to wait before a deletion that failed is tried again.
 const expiryRetry = time.Second
 
 // deleteExpired deletes expired objects when the alarm rings.
@@ -44,7 +44,7 @@ func (b *Backend) retryExpiry(err error) {
 	}
 }
 
-// deleteAllExpired deletes expired objects, in the order of time and key.
+// deleteAllExpired deletes all expired objects, in the order of their expiries and keys.
 func (b *Backend) deleteAllExpired() error {
 	for {
 		w := &expiring{backend: b}

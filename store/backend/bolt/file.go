@@ -94,30 +94,30 @@ func compareStrings(a, b string) int {
 // Info describes a file and its contents.
 type Info struct {
 	Path string
-	// StoreID tells files apart; a restored one has that of its origin, and
-	// another Timeline.
+	// StoreID identifies the file. A restored file has that of its origin, and another
+	// Timeline.
 	StoreID  string
 	Timeline uint64
 	// Format is the version of the layout.
 	Format uint64
 	// Created is when the file was made.
 	Created time.Time
-	// Size is the file's in bytes, Free what of it is unused.
+	// Size is the length of the file in bytes, Free is how many of them are unused.
 	Size, Free int64
 	// Types are the names of what it holds, with their revisions.
 	Types map[string]TypeInfo
-	// Warnings are what was found to be wrong at Open without consequence.
+	// Warnings are the defects that Open has found and that have no consequence.
 	Warnings []string
-	// Repairs are what Options.Salvage gave up at Open.
+	// Repairs say what Options.Salvage discarded at Open.
 	Repairs []string
-	// LastError is the last thing that went wrong in the background, if any.
+	// LastError is the last error of background work or of Salvage, nil if none.
 	LastError error
 }
 
 // TypeInfo is the revisions of one type.
 type TypeInfo struct {
-	// Revision is the newest; Compacted is the oldest that can be read and watched
-	// from, zero if none was given up.
+	// Revision is the newest. Compacted is the oldest that can be read and watched
+	// from, zero if no history was discarded.
 	Revision, Compacted store.Revision
 }
 

@@ -7,16 +7,16 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// history has the size and age of the history, in steps, to determine how much of it to
-// discard.
+// history records the size and age of the history in steps of markEvery revisions, which
+// is enough to decide how much of it to discard.
 type history struct {
 	limits store.WindowLimits
-	// marks are some revisions, in order, with what there was up to them. The first
-	// is at or below the oldest revision of the history.
+	// marks are some revisions, in order, each with the bytes up to it. The first is at
+	// or below the oldest revision of the history.
 	marks []mark
-	bytes int64 // of all records since the beginning of time
+	bytes int64 // of all records that were added
 	clock time.Time
-	// eager: all that may go is to go, whatever that is worth.
+	// eager: the next surplus discards all that may go, however little that is.
 	eager bool
 }
 
@@ -32,7 +32,7 @@ const markEvery = 256
 // add counts a record that was written or loaded at now.
 func (h *history) add(revision uint64, size int64, now time.Time) {
 	if now.After(h.clock) {
-		h.clock = now // it may jump back, and then stands still
+		h.clock = now // stands still while the wall clock is set back
 	}
 	h.bytes += size
 	if n := len(h.marks); n > 0 {
@@ -57,8 +57,8 @@ func (h *history) drop(oldest uint64) {
 func (h *history) old(at time.Time) bool { return h.clock.Sub(at) >= h.limits.MinAge }
 
 // surplus returns the revision through which to discard history, or oldest for none. If
-// eager, that is all that may be discarded; otherwise it is none unless it is a quarter
-// of the history, so that records are deleted in large chunks.
+// eager, it discards all that the limits allow; otherwise only if that is a quarter of
+// the history, so that records are deleted in large chunks.
 func (h *history) surplus(oldest, last uint64, now time.Time, eager bool) uint64 {
 	if now.After(h.clock) {
 		h.clock = now

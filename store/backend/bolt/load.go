@@ -14,9 +14,9 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
 
-// load reads the log: the newest state, decoded by as many goroutines as there
-// are processors, and of the history only how much there is. An engine is going to list
-// the oldest state, so load keeps the index of that.
+// load reads the log: the newest state, and the size of the history. It also keeps the
+// index of the oldest state, since an engine lists that next, which would take another
+// scan of the log.
 func (b *Backend) load(bounds journal.Bounds) error {
 	l := loading{backend: b, places: map[string]int{}, started: b.clock.Now()}
 	err := b.file.journal.Read(context.Background(), b.name, func(v journal.View) error {
@@ -37,24 +37,26 @@ type loading struct {
 	backend *Backend
 	// oldest is the oldest revision whose state is known.
 	oldest uint64
-	// versions are of each key that there is or was, places where they are.
+	// versions has an entry for each key in the log, also of deleted objects. places has
+	// the index of each key's entry.
 	versions []versions
 	places   map[string]int
-	// order is that of the keys.
+	// order has the indexes of versions in the order of their keys.
 	order   []int
 	started time.Time
 
 	done, total int
 
-	mu          sync.Mutex // guards undecodable and failed while there are decoders
+	mu          sync.Mutex // guards undecodable and failed while objects are decoded
 	undecodable []*backend.UndecodableError
 	failed      error
 }
 
-// versions are the records of one key that count, zero if the object did not exist.
+// versions has the revisions of one key's records in two states, zero where the object
+// does not exist.
 type versions struct {
 	key string
-	// newest is in the newest state, past in the oldest.
+	// newest is the record in the newest state, past the one in the oldest.
 	newest, past uint64
 	loaded
 }
@@ -74,7 +76,8 @@ func (l *loading) progress() {
 	}
 }
 
-// follow follows each object through the log, to its newest record.
+// follow takes the next record of the log, and checks that it continues the object's
+// previous record.
 func (l *loading) follow(revision uint64, r journal.Record) (bool, error) {
 	l.progress()
 	b := l.backend
@@ -110,7 +113,8 @@ func (l *loading) versionsOf(key []byte) *versions {
 	return &l.versions[place]
 }
 
-// decodeAll decodes the newest records, and sorts the keys meanwhile.
+// decodeAll decodes the record of each object in the newest state, and sorts the keys
+// meanwhile.
 func (l *loading) decodeAll(v journal.View) error {
 	l.places = nil
 	d := &decoding{values: &l.backend.values, read: l.progress, done: l.decoded}
@@ -127,7 +131,7 @@ func (l *loading) decodeAll(v journal.View) error {
 	return d.from(v)
 }
 
-// sort finds the order of the keys.
+// sort fills in order.
 func (l *loading) sort() {
 	l.order = make([]int, len(l.versions))
 	for i := range l.order {
@@ -136,7 +140,8 @@ func (l *loading) sort() {
 	slices.SortFunc(l.order, func(x, y int) int { return compareStrings(l.versions[x].key, l.versions[y].key) })
 }
 
-// decoded takes an object.
+// decoded puts an object in its place, and records what is wrong with it. It is called
+// by several goroutines.
 func (l *loading) decoded(w wanted, o *store.Object, undecodable *backend.UndecodableError) {
 	size, err := 0, error(nil)
 	if undecodable == nil && !o.Expires.IsZero() {
@@ -156,7 +161,8 @@ func (l *loading) decoded(w wanted, o *store.Object, undecodable *backend.Undeco
 	}
 }
 
-// finish makes the state of what was read.
+// finish makes the objects the backend's state, unless some could not be decoded and
+// Config.OnUndecodable is Fail.
 func (l *loading) finish(bounds journal.Bounds) error {
 	b := l.backend
 	slices.SortFunc(l.undecodable, func(x, y *backend.UndecodableError) int { return cmp.Compare(x.Revision, y.Revision) })

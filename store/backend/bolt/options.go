@@ -35,8 +35,7 @@ type Options struct {
 	// Salvage discards damaged records, and the history up to them, where Open would
 	// fail otherwise. Info.Repairs lists what it did.
 	Salvage bool
-	// Clock is the time of writes and expiries; nil means
-	// [backend.WallClock].
+	// Clock is the time of writes and expiries; nil means [clock.Real].
 	Clock clock.Clock
 	// OnError, if any, is called for errors in the background and for what Salvage did.
 	// It is called from any goroutine, must not block and must not call the file.
@@ -52,7 +51,7 @@ const (
 	DefaultSnapshotTimeout = 10 * time.Minute
 	// DefaultMinEvents is how many of the newest events stay, whatever their age.
 	DefaultMinEvents = 100_000
-	// DefaultMinAge is how long an event stays beyond that.
+	// DefaultMinAge is how long older events stay.
 	DefaultMinAge = 5 * time.Minute
 	// DefaultMaxEvents is the most events that stay.
 	DefaultMaxEvents = 1_000_000
@@ -96,8 +95,8 @@ const (
 	// Fail makes New fail, naming the object.
 	Fail Policy = iota
 	// Keep keeps the object under its key. Get and List fail with a
-	// [*backend.UndecodableError] for it; it can be overwritten and removed by its
-	// revision.
+	// [*backend.UndecodableError] for it, which has its revision: a write that expects
+	// that revision can replace or remove it.
 	Keep
 )
 
@@ -120,7 +119,9 @@ type Config struct {
 	Indexes []store.Attribute
 	// OnUndecodable is what to do with values that cannot be decoded.
 	OnUndecodable Policy
-	// OnProgress, if any, is called with the progress of New, in records.
+	// OnProgress, if any, is called by New after each 10,000 records that it has read,
+	// with their number and an estimate of how many there are. It runs in the goroutine
+	// of New, which waits for it, and must neither use the file nor panic.
 	OnProgress func(done, total int)
 	// FirstRevision is that of new, empty storage. Zero means the microseconds since
 	// 1970, so that revisions of a file that was deleted are older than this one's.

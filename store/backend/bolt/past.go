@@ -20,10 +20,10 @@ import (
 type pastIndex struct {
 	revision store.Revision
 	keys     []string // in order
-	records  []uint64 // that of each key
+	records  []uint64 // the revision of each key's record
 }
 
-// indexLife is how long an index is kept for the pages to come.
+// indexLife is how long an index is kept, so that the pages of one list need one scan.
 const indexLife = time.Minute
 
 // listPast reads a page of a state that is only in the file.
@@ -104,8 +104,8 @@ type pastReader struct {
 	index   *pastIndex
 }
 
-// headers returns an object with only its key for each that scan covers, in order, so
-// that only those on the page are decoded. Those behind the page are only counted: one
+// headers returns an object with only its key for each object that scan covers, in order:
+// fill decodes those on the page. The ones after the page are only counted, so one
 // object without a key stands for all of them.
 func (r *pastReader) headers(scan backend.Scan) iter.Seq[*store.Object] {
 	return func(yield func(*store.Object) bool) {
@@ -130,8 +130,8 @@ func (r *pastReader) headers(scan backend.Scan) iter.Seq[*store.Object] {
 	}
 }
 
-// fill replaces the headers on a page by the objects: those that are still the newest
-// by the ones in the state, the others by what the file has.
+// fill replaces the headers on a page by the objects: the state's own where they have not
+// changed since, the others from the file.
 func (r *pastReader) fill(page *backend.List, scan backend.Scan) error {
 	now, err := r.backend.snapshot()
 	if err != nil {

@@ -57,10 +57,9 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	return o, nil
 }
 
-// newest returns the object under key, nil if there is none, and what is wrong
-// with its value if that is not known. Between writes it reads the view; after one
-// it looks into the tree, because a view made for a single Get would cost the next
-// writer a copy.
+// newest returns the object under key, nil if there is none, and an error if its value
+// cannot be decoded. Between writes it reads the view; after a write it reads the tree,
+// because a view made for a single Get would cost the next writer a copy.
 func (b *Backend) newest(key string) (*store.Object, *backend.UndecodableError, error) {
 	if s := b.latest.Load(); s != nil {
 		return s.State.Get(key), s.undecodable[key], nil
@@ -73,8 +72,8 @@ func (b *Backend) newest(key string) (*store.Object, *backend.UndecodableError, 
 	return b.find(key), b.undecodable[key], nil
 }
 
-// find looks key up in the tree, unless it is the one that was looked up last.
-// The caller holds the lock.
+// find looks key up in the tree, unless recent has it: a write first reads the object
+// that it replaces. The caller holds the lock.
 func (b *Backend) find(key string) *store.Object {
 	if b.recent != nil && b.recent.Key == key {
 		return b.recent
@@ -86,13 +85,13 @@ func (b *Backend) find(key string) *store.Object {
 	return o
 }
 
-// decodable says that the value under key is known, or there is none, from now on.
+// decodable removes key from undecodable, because its object was replaced or removed.
 // The caller holds the lock.
 func (b *Backend) decodable(key string) {
 	if b.undecodable[key] == nil {
 		return
 	}
-	b.undecodable = maps.Clone(b.undecodable) // snapshots have the old one
+	b.undecodable = maps.Clone(b.undecodable) // snapshots share the old one
 	delete(b.undecodable, key)
 }
 
@@ -121,7 +120,7 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	return s.list(ctx, scan)
 }
 
-// compacted is the oldest revision to read at, or zero if none is too old.
+// compacted returns the oldest revision that can be read, zero if none is too old.
 func (s *snapshot) compacted() store.Revision { return s.oldest }
 
 // maxUndecodable is how many values that cannot be decoded a list names.
@@ -152,7 +151,8 @@ func (s *snapshot) list(ctx context.Context, scan backend.Scan) (*backend.List, 
 	return backend.Page(scan, at, state.All(scan.Prefix, scan.After)), nil
 }
 
-// unknown returns the objects that scan covers whose values are not known.
+// unknown returns the joined errors of the objects that scan covers and that cannot be
+// decoded.
 func (s *snapshot) unknown(state *store.TreeView, scan backend.Scan) error {
 	var all []error
 	for o := range state.All(scan.Prefix, scan.After) {

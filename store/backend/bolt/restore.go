@@ -11,8 +11,8 @@ import (
 
 // RestoreOptions qualifies Restore. The zero value is valid.
 type RestoreOptions struct {
-	// Floor is a revision that all types are to go on above, if more is known to
-	// have been written since the snapshot than 2^32 revisions.
+	// Floor is a revision above which all types continue. It is of use if more than
+	// 2^32 revisions were written since the snapshot.
 	Floor store.Revision
 }
 
@@ -29,17 +29,17 @@ func Restore(r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
 // Report is the contents of a file and everything that is wrong with it.
 type Report struct {
 	Path string
-	// Size is the file's in bytes.
+	// Size is the length of the file in bytes.
 	Size int64
 	// StoreID, Timeline, Format and Created are as in [Info].
 	StoreID  string
 	Timeline uint64
 	Format   uint64
 	Created  time.Time
-	// Types are what it holds, Records how many records all have.
+	// Types has each type by its name. Records is how many records there are of all.
 	Types   map[string]TypeInfo
 	Records int
-	// Warnings are without consequence so far.
+	// Warnings are defects without consequence so far.
 	Warnings []string
 	// Problems are [*CorruptError] and [*FormatError]; a file that is whole has
 	// none.
@@ -76,12 +76,12 @@ type Record struct {
 	// Event says what happened: Added, Modified, Deleted or Emitted.
 	Event store.EventType
 	Key   string
-	// Revision is the change's, Created that which made the object, and Prev that
-	// of the change before, zero if there is none.
+	// Revision is that of the change, Created that of the object's creation, and Prev
+	// that of its previous change, zero if there is none.
 	Revision, Created, Prev store.Revision
 	Written, Expires        time.Time
-	// Tag and Value are the codec's; Sealed says that Value is encrypted. Value is
-	// valid until the function that it was given to returns.
+	// Tag and Value are as the codec returned them; if Sealed, Value is encrypted. Value
+	// is valid until the function that gets the record returns.
 	Tag    uint8
 	Sealed bool
 	Value  []byte

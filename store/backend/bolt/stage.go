@@ -10,7 +10,7 @@ import (
 // stage has the changes of the group of writes that is being committed, which become
 // visible when they are durable. Only the goroutine that commits uses it.
 type stage struct {
-	// objects are those that changed; nil for one that is deleted.
+	// objects has the changed objects by key, nil for a deleted one.
 	objects map[string]*store.Object
 	// revision is the newest; zero if nothing is staged.
 	revision store.Revision
@@ -74,8 +74,8 @@ func (b *Backend) staged(key string) (o *store.Object, unknown bool, next store.
 // change is an event on its way into the file.
 type change struct {
 	event store.Event
-	// size is that of the object that the event takes out of the state, own that of
-	// the one that it brings.
+	// size is the bytes of the object that the event replaces or deletes, own those of
+	// the new one.
 	size, own int
 	// bytes is the length of the record.
 	bytes int

@@ -18,7 +18,7 @@ type upkeep struct {
 
 	mu      sync.Mutex
 	running bool
-	again   bool // something has come up since it began
+	again   bool // start was called since run last checked for work
 	stopped bool
 	done    sync.WaitGroup
 }
@@ -143,7 +143,7 @@ func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 	return nil
 }
 
-// raiseFloor makes rev the oldest revision, if it is not too old already.
+// raiseFloor makes rev the oldest revision, unless that is newer already.
 func (b *Backend) raiseFloor(ctx context.Context, rev store.Revision) error {
 	b.mu.Lock()
 	needed := !b.closed && rev > b.oldest()
@@ -212,7 +212,8 @@ func (f *File) makeSpace() bool {
 	return freed
 }
 
-// fullBudget is small, since deleting takes space too.
+// fullBudget bounds a trim while there is no space: deleting takes space, too, for the
+// pages that it changes.
 var fullBudget = journal.Budget{Records: 256}
 
 // giveUp discards the history beyond MinEvents, and trims to that.

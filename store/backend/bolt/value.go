@@ -10,8 +10,8 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// values turns the values of one type into bytes and back. All of it runs code of
-// the user's, whose panics it contains, so it is called without locks.
+// values turns the values of one type into bytes and back. It runs the user's code, so it
+// is called without locks, and returns panics as errors.
 type values struct {
 	name   string
 	schema store.Schema
@@ -52,14 +52,14 @@ func (v *values) encodePlain(o *store.Object) (e encoded, err error) {
 	return e, errors.Join(contained, err)
 }
 
-// stored is a record whose bytes are its own.
+// stored is a record whose bytes are not the file's.
 type stored struct {
 	revision uint64
 	key      string
 	record   journal.Record // without Key
 }
 
-// keep returns a record with bytes of its own.
+// keep copies a record out of the file.
 func keep(revision uint64, r journal.Record) stored {
 	s := stored{revision: revision, key: string(r.Key), record: r}
 	s.record.Key = nil
@@ -106,7 +106,8 @@ func (v *values) decodeInto(o *store.Object, s stored) error {
 	return v.schema.Stamp(o, o.Revision)
 }
 
-// unseal returns what the codec made, and whether it should be sealed anew.
+// unseal returns the bytes that the codec encoded, and whether Rewrite should seal them
+// anew.
 func (v *values) unseal(s stored) (plain []byte, stale bool, err error) {
 	switch {
 	case !s.record.Sealed:

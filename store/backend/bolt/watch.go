@@ -170,8 +170,9 @@ func (w *watcher) readAhead(limit int) (events []store.Event, more bool, err err
 	return events, false, nil
 }
 
-// read returns the next events of history that w covers, and moves w after them. Without a prefix they are not copied, but end with their chunk of the
-// window; with one they are looked for up to the end of history.
+// read returns the next events of history that w covers, and moves w after them. Without
+// a prefix they are not copied, but end with their chunk of the window; with one they are
+// looked for up to the end of history.
 func (w *watcher) read(history store.WindowView, limit int) []store.Event {
 	if w.prefix == "" {
 		events, _ := history.Read(w.at)

@@ -15,9 +15,9 @@ import (
 // Put stores draft if the object under its key is still prev, and returns when that is
 // durable.
 //
-// Beside the errors of [backend.Backend]: [*FullError], [*FailedError],
+// Errors besides those of [backend.Backend]: [*FullError], [*FailedError],
 // [*ReadOnlyError], [*TooLargeError], and those of codec and sealer. If ctx ends
-// before the write is in a transaction nothing is written; after that Put waits
+// before the write is in a transaction, nothing is written; after that Put waits
 // for the outcome.
 func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	if err := opts.Validate(); err != nil {
@@ -107,7 +107,7 @@ func (b *Backend) measure(key string, expect store.Revision) (size int, err erro
 }
 
 // expected returns an error unless o, the object under key or nil, is at revision
-// expect. An object without its value is not shown.
+// expect. The error does not have the object if its value could not be decoded.
 func expected(key string, o *store.Object, unknown bool, expect store.Revision) error {
 	err := backend.CheckExpected(key, o, expect)
 	if err != nil && unknown {

@@ -12,25 +12,25 @@ import (
 // Write is one write on its way into the journal. Its methods are called by one
 // goroutine at a time, in the order in which they stand here.
 type Write interface {
-	// Log is where it goes.
+	// Log is the log that it is for.
 	Log() Log
-	// Size estimates what it adds to the journal, in bytes.
+	// Size estimates how many bytes it adds to the journal.
 	Size() int
-	// Stage judges the write by what its log will be after the writes before it,
-	// also those of the same group, and adds what is to last to b. With an error it
-	// adds nothing, and fails alone.
+	// Stage checks the write against the log as it is after the writes before it, also
+	// those of the same group, and adds its records to b. With an error it adds
+	// nothing, and only this write fails.
 	Stage(b *journal.Batch) error
-	// Publish shows the write, which is durable, to others.
+	// Publish makes the durable write visible to readers.
 	Publish()
 }
 
 // Log is what all writes of one type share. Only the goroutine that commits calls
 // its methods.
 type Log interface {
-	// Commit calls publish, under whatever lock others read by, and tells them
-	// afterwards. Nothing is staged any more.
+	// Commit calls publish under the readers' lock, and notifies the watches after it.
+	// Nothing is staged any more.
 	Commit(publish func())
-	// Rollback forgets what is staged.
+	// Rollback discards what is staged.
 	Rollback()
 }
 
@@ -38,7 +38,7 @@ type Log interface {
 const (
 	// MaxWrites is the most writes in one transaction.
 	MaxWrites = 1024
-	// MaxBytes is the size in bytes from which on a group takes no more.
+	// MaxBytes is the size in bytes at which a group is full.
 	MaxBytes = 1 << 20
 )
 
@@ -109,7 +109,7 @@ func (q *Queue) Do(ctx context.Context, w Write) error {
 	case <-t.group.done:
 		return t.err
 	default:
-		return context.Cause(ctx) // it was withdrawn
+		return context.Cause(ctx) // the write was withdrawn
 	}
 }
 
@@ -136,7 +136,7 @@ func (q *Queue) enter(w Write) (*ticket, error) {
 	return t, nil
 }
 
-// withdraw takes a write back, unless its group was taken.
+// withdraw removes a write from its group, unless the group is being committed.
 func (q *Queue) withdraw(t *ticket) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -149,7 +149,7 @@ func (q *Queue) withdraw(t *ticket) bool {
 	return true
 }
 
-// take removes the first group from the queue; it is nil if there is none.
+// take removes the first group from the queue and returns it, nil if there is none.
 func (q *Queue) take() *group {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -184,7 +184,7 @@ func (g *group) isDone() bool {
 	}
 }
 
-// release gives the token to the next that waits for it.
+// release puts the token back, for the next writer that waits for it.
 func (q *Queue) release() {
 	q.mu.Lock()
 	after := q.after
@@ -221,7 +221,7 @@ func (q *Queue) commit(g *group) {
 		for _, t := range staged {
 			t.err = err
 		}
-		for _, t := range refused { // because of writes that are not done, maybe
+		for _, t := range refused { // perhaps because of writes that have now failed
 			t.err = certain(err)
 		}
 		return
@@ -231,8 +231,8 @@ func (q *Queue) commit(g *group) {
 	}
 }
 
-// certain returns what a write fails with that was not part of a batch which
-// failed with err: it is certain that it was not written.
+// certain returns the error of a write that was refused before its group failed with
+// err: nothing of it was in the batch, so its outcome is not uncertain.
 func certain(err error) error {
 	var failed *journal.FailedError
 	if errors.As(err, &failed) && failed.Uncertain {
@@ -260,7 +260,7 @@ func publish(staged []*ticket, l Log) {
 	}
 }
 
-// append writes a batch, once more if there was no space and some was made.
+// append writes a batch. If there is no space and onFull makes some, it tries once more.
 func (q *Queue) append(b journal.Batch) error {
 	if len(b.Entries) == 0 && len(b.Floors) == 0 {
 		return nil
@@ -282,10 +282,10 @@ func (q *Queue) Len() (n int) {
 	return n
 }
 
-// Close commits what is queued, for as long as timeout, and fails the rest with
-// [journal.ErrClosed]; so do writes from now on. Then it calls after, once. If the disk
-// does not let a commit come to its end in time, after is called by that, whenever
-// it ends, and Close fails. It must be called only once.
+// Close commits what is queued, for at most timeout, and fails the rest and all later
+// writes with [journal.ErrClosed]. Then it calls after. If a commit is still in progress
+// when the time is over, Close fails, and that commit calls after when it ends. Close
+// must be called only once.
 func (q *Queue) Close(timeout time.Duration, after func()) error {
 	q.mu.Lock()
 	q.closed = true
@@ -305,7 +305,7 @@ func (q *Queue) Close(timeout time.Duration, after func()) error {
 	q.after = after
 	q.mu.Unlock()
 	select {
-	case <-q.token: // it has come to its end just now
+	case <-q.token: // the commit has just ended
 		q.release()
 		return nil
 	default:

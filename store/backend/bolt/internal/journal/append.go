@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Declare returns the bounds of a log, which it makes if there is none.
+// Declare returns the bounds of a log, and creates the log if there is none.
 func (f *File) Declare(name string, first uint64) (Bounds, error) {
 	if err := validateName(name); err != nil {
 		return Bounds{}, err
@@ -39,7 +39,7 @@ func putHead(tx *bbolt.Tx, name string, h head) error {
 	return tx.Bucket([]byte(mainBucket)).Put([]byte(headKey+name), h.encode())
 }
 
-// Append makes a batch last.
+// Append writes a batch durably.
 func (f *File) Append(b Batch) error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -61,7 +61,8 @@ func (f *File) Append(b Batch) error {
 	return nil
 }
 
-// plan returns what the logs are after a batch, if it fits to what they are now.
+// plan returns the logs as a batch will leave them, or an error if it does not continue
+// them.
 func (f *File) plan(b Batch) (map[string]log, error) {
 	after := map[string]log{}
 	of := func(name string) (log, error) {
@@ -97,12 +98,12 @@ func (f *File) plan(b Batch) (map[string]log, error) {
 	return after, nil
 }
 
-// write puts a batch into the file, and what it makes of the logs.
+// write writes the records of a batch, and the logs' new bounds.
 func (b Batch) write(tx *bbolt.Tx, after map[string]log) error {
 	buckets := make(map[string]*bbolt.Bucket, len(after))
 	for name, l := range after {
 		bucket := tx.Bucket([]byte(logBucket + name))
-		bucket.FillPercent = 1 // records are only added behind the last
+		bucket.FillPercent = 1 // full pages, since records are only added at the end
 		if err := bucket.SetSequence(l.last); err != nil {
 			return err
 		}

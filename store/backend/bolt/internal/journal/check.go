@@ -10,19 +10,18 @@ type Report struct {
 	Path     string
 	Size     int64
 	Identity Identity
-	// Logs are the bounds of each log, Records how many records all have.
+	// Logs are the bounds of each log. Records is how many records all logs have.
 	Logs    map[string]Bounds
 	Records int
-	// Warnings are without consequence so far.
+	// Warnings are defects without consequence so far.
 	Warnings []string
 	// Problems are [*CorruptError] and [*FormatError]. There are none in a file
 	// that is whole.
 	Problems []error
 }
 
-// Check reads all of a file, changes nothing, and says what is wrong with it. It
-// also follows each object through the log. It fails if the file cannot be read
-// or is locked.
+// Check reads all of a file, without changing it, and reports all defects, also in the
+// history of each object. It fails if the file cannot be read or is locked.
 func Check(path string, timeout time.Duration) (*Report, error) {
 	f, err := openLocked(path, Options{ReadOnly: true, LockTimeout: timeout})
 	if err != nil {
@@ -59,9 +58,8 @@ func (f *File) check() (*Report, error) {
 	return r, nil
 }
 
-// DumpTo calls fn with all records of a file that can be read, those of each log
-// in the order of their revisions, for as long as it returns nil. The report says
-// what was left out.
+// DumpTo calls fn with all readable records of a file, by log in the order of their
+// revisions, until fn fails. The report has the problems of the others.
 func DumpTo(path string, timeout time.Duration, fn func(log string, revision uint64, r Record) error) (*Report, error) {
 	f, err := openLocked(path, Options{ReadOnly: true, LockTimeout: timeout})
 	if err != nil {
@@ -89,14 +87,14 @@ func (f *File) dump(fn func(log string, revision uint64, r Record) error) error 
 	return errors.Join(failed, err)
 }
 
-// chains follows the objects of all logs.
+// chains has the newest record of each object, by log and key.
 type chains map[string]map[string]link
 
 // link is the newest record of an object.
 type link struct{ revision, created uint64 }
 
-// follow says what is wrong with a record, coming after those that it was called
-// with before; "" if nothing.
+// follow takes the next record of a log. It returns what is wrong with it after the
+// records before it, "" if nothing.
 func (c chains) follow(log string, revision uint64, r Record) string {
 	objects := c[log]
 	if objects == nil {

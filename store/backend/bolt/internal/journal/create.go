@@ -12,10 +12,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// create makes the file at path, empty, unless there is one by then.
+// create makes an empty file at path, unless another process makes one first.
 func create(path string, timeout time.Duration) error {
 	id := Identity{Format: Format, Created: now()}
-	_, _ = rand.Read(id.ID[:]) // it never fails: it would end the program
+	_, _ = rand.Read(id.ID[:]) // never fails: it would end the program instead
 	p := placement{path: path, timeout: timeout}
 	return p.place(func(db *bbolt.DB) error {
 		return db.Update(func(tx *bbolt.Tx) error { return initialize(tx, id) })
@@ -31,13 +31,13 @@ func initialize(tx *bbolt.Tx, id Identity) error {
 	return b.Put([]byte(fileKey), id.encode())
 }
 
-// placement makes a file beside its path and then gives it that name: so a crash
-// leaves the file that was there, none if there was none, or a good one.
+// placement makes a file beside its path, and renames it when it is complete and durable.
+// So a crash leaves either what was at the path before, or the complete new file.
 type placement struct {
 	path    string
 	timeout time.Duration
-	// over: there may be a file already, which the caller has locked. Otherwise
-	// nothing is done if there is one.
+	// over: the new file replaces the one at path, which the caller has locked. Without
+	// it, an existing file is left alone.
 	over bool
 	// before fills the file, before bbolt is opened on it; nil leaves it empty.
 	before func(file *os.File) error
@@ -47,7 +47,7 @@ type placement struct {
 	db      *bbolt.DB
 }
 
-// place makes the file by write, and closes it.
+// place makes the file with the contents that write gives it, and closes it.
 func (p *placement) place(write func(*bbolt.DB) error) error {
 	if err := p.begin(); err != nil || p.file == nil {
 		return err
@@ -55,8 +55,8 @@ func (p *placement) place(write func(*bbolt.DB) error) error {
 	return errors.Join(p.finish(write), p.close())
 }
 
-// begin opens and locks the file beside path, empty. File stays nil if there is
-// nothing to do, as there is a file at path.
+// begin opens, locks and empties the file beside path. The field file stays nil if there
+// is nothing to do, because path names a file.
 func (p *placement) begin() error {
 	file, err := os.OpenFile(unfinished(p.path), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -68,7 +68,7 @@ func (p *placement) begin() error {
 	}
 	p.file, p.release = file, release
 	f := &File{path: unfinished(p.path), file: file}
-	mine, err := f.isAtPath() // or it got its name while the lock was waited for
+	mine, err := f.isAtPath() // false if it was renamed while this waited for the lock
 	if mine && !p.over {
 		if _, there := os.Stat(p.path); !errors.Is(there, fs.ErrNotExist) {
 			mine, err = false, errors.Join(there, os.Remove(unfinished(p.path)))
@@ -84,7 +84,7 @@ func (p *placement) begin() error {
 	return err
 }
 
-// finish fills the file, makes it last, and gives it its name.
+// finish fills the file, syncs it, and renames it to path.
 func (p *placement) finish(write func(*bbolt.DB) error) error {
 	_, err := contained(p.path, func() (err error) {
 		if p.before != nil {

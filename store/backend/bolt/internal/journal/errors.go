@@ -10,8 +10,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// What can go wrong. Match with [errors.Is]. Those that users meet are package
-// backend's, under the same names.
+// The errors of a journal, for [errors.Is]. Those that reach users are package backend's,
+// under the same names.
 var (
 	// ErrFull: there is no space for a write, on the disk or by Options.MaxBytes.
 	// Nothing has changed, and writes succeed again when there is space.
@@ -27,11 +27,11 @@ var (
 	ErrCorrupt = backend.ErrCorrupt
 	// ErrTooLarge: a record is larger than MaxRecord.
 	ErrTooLarge = backend.ErrTooLarge
-	// ErrFormat: the file's layout is not one that is known.
+	// ErrFormat: the file has an unknown layout.
 	ErrFormat = errors.New("unknown file format")
 	// ErrClosed: the journal was closed.
 	ErrClosed = store.ErrClosed
-	// ErrTimeout: it took longer than it was allowed to.
+	// ErrTimeout: an operation took longer than its timeout.
 	ErrTimeout = errors.New("timed out")
 	// ErrUnknownLog: there is no log of that name.
 	ErrUnknownLog = errors.New("unknown log")
@@ -53,11 +53,11 @@ func (e *FullError) Is(target error) bool { return target == ErrFull }
 // Unwrap returns Cause: syscall.ENOSPC, EDQUOT or EFBIG, or bbolt's.
 func (e *FullError) Unwrap() error { return e.Cause }
 
-// FailedError says what the disk met.
+// FailedError has the disk's error.
 type FailedError struct {
 	Path string
-	// Uncertain: the write that got this error may be found when the file is
-	// opened again. Otherwise it will not.
+	// Uncertain: the file may have the write that failed when it is opened again.
+	// Otherwise it does not have it.
 	Uncertain bool
 	Cause     error
 }
@@ -70,8 +70,7 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("%s: writing failed, so nothing is written any more: %s; close the file, see to the disk, and open it again: %v", e.Path, outcome, e.Cause)
 }
 
-// Is makes errors.Is(err, ErrFailed) true, and that for [backend.ErrUncertain] if
-// it is.
+// Is makes errors.Is true for ErrFailed and, if Uncertain, for [backend.ErrUncertain].
 func (e *FailedError) Is(target error) bool {
 	return target == ErrFailed || e.Uncertain && target == backend.ErrUncertain
 }
@@ -82,9 +81,9 @@ func (e *FailedError) Unwrap() error { return e.Cause }
 // LockedError says which file is open elsewhere.
 type LockedError struct {
 	Path string
-	// Here: it is this process that has it open.
+	// Here: this process has it open.
 	Here bool
-	// Waited is how long the lock was tried for.
+	// Waited is how long the lock was waited for.
 	Waited time.Duration
 }
 
@@ -109,7 +108,7 @@ func (e *ReadOnlyError) Error() string {
 // Is makes errors.Is(err, ErrReadOnly) true.
 func (e *ReadOnlyError) Is(target error) bool { return target == ErrReadOnly }
 
-// NoPage is the page of damage that is on no single page.
+// NoPage is the CorruptError.Page of damage that is on no single page.
 const NoPage = -1
 
 // CorruptError says where a file is damaged.
@@ -117,10 +116,10 @@ type CorruptError struct {
 	Path string
 	// Page is the number of the damaged page, or [NoPage].
 	Page int64
-	// Log and Revision name the damaged record, if it is one.
+	// Log and Revision name the damaged record; zero if the damage is elsewhere.
 	Log      string
 	Revision uint64
-	// What is wrong.
+	// What says what is wrong.
 	What string
 }
 
@@ -142,10 +141,10 @@ func (e *CorruptError) Error() string {
 // Is makes errors.Is(err, ErrCorrupt) true.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// FormatError says which format is not known.
+// FormatError says which unknown format a file has.
 type FormatError struct {
 	Path string
-	// Format is the file's version, zero if it is none of ours.
+	// Format is the version of the layout, zero if another program made the file.
 	Format uint64
 }
 

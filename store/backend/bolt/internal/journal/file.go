@@ -12,40 +12,39 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Options qualifies Open. The zero value is good.
+// Options qualifies Open. The zero value is valid.
 type Options struct {
 	// LockTimeout is how long to wait for another process to close the file;
 	// zero means one second.
 	LockTimeout time.Duration
-	// MaxBytes is how large the file may get; zero means as large as the disk
-	// allows.
+	// MaxBytes is the largest size of the file; zero means no limit but the disk's.
 	MaxBytes int64
 	// ShrinkAt is the part of the file, between 0 and 1, that must be unused for
 	// Open to copy it into a smaller one; zero means never.
 	ShrinkAt float64
-	// ReadOnly opens a file that exists, for reading. Any number of processes may
-	// do so at a time.
+	// ReadOnly opens an existing file for reading, which any number of processes can do
+	// at a time.
 	ReadOnly bool
-	// Salvage gives up records that are damaged, and the history up to them,
-	// where Open would fail otherwise. What it did is in Usage.Repairs.
+	// Salvage discards damaged records, and the history up to them, where Open would
+	// fail otherwise. Usage.Repairs lists what it did.
 	Salvage bool
 }
 
-// DefaultLockTimeout is that of Options, if it is zero.
+// DefaultLockTimeout is Options.LockTimeout if that is zero.
 const DefaultLockTimeout = time.Second
 
-// File is the Journal on bbolt.
+// File is a [Journal] on bbolt.
 type File struct {
 	path     string
 	opts     Options
 	file     *os.File
-	release  func() // gives the lock back, after file was closed
+	release  func() // releases the lock, after file was closed
 	db       *bbolt.DB
 	identity Identity
 	warnings []string
 	repairs  []string
 
-	// broken is what a call of bbolt panicked with.
+	// broken is the error of the first call of bbolt that panicked, nil if none has.
 	broken atomic.Pointer[error]
 
 	writing sync.Mutex // held while something is written, or closed
@@ -56,7 +55,7 @@ type File struct {
 	logs map[string]*log
 }
 
-// log is what is known about a log: it is as the last commit left it.
+// log has the bounds of a log after the last commit.
 type log struct {
 	head
 	last uint64
@@ -68,7 +67,7 @@ func (l log) bounds() Bounds {
 
 var _ Journal = (*File)(nil)
 
-// Identity tells files apart.
+// Identity returns the file's identity.
 func (f *File) Identity() Identity { return f.identity }
 
 // Logs returns the names of the logs, sorted.
@@ -89,7 +88,7 @@ func (f *File) Bounds(name string) (Bounds, error) {
 	return l.bounds(), err
 }
 
-// log returns what is known about a log.
+// log returns the bounds of a log.
 func (f *File) log(name string) (log, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,7 +99,7 @@ func (f *File) log(name string) (log, error) {
 	return *l, nil
 }
 
-// learn says what a commit has made of some logs.
+// learn takes over the logs that a commit has changed.
 func (f *File) learn(changed map[string]log) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,7 +108,7 @@ func (f *File) learn(changed map[string]log) {
 	}
 }
 
-// Usage says what the file holds.
+// Usage returns how much of the file is in use, and what Open found and repaired.
 func (f *File) Usage() (Usage, error) {
 	u := Usage{Warnings: slices.Clone(f.warnings), Repairs: slices.Clone(f.repairs)}
 	err := f.guard(func() error {
@@ -130,7 +129,7 @@ func (f *File) Usage() (Usage, error) {
 	return u, err
 }
 
-// Close closes the file and gives the lock back.
+// Close closes the file and releases the lock.
 func (f *File) Close() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -140,7 +139,7 @@ func (f *File) Close() error {
 	f.closed = true
 	defer f.release()
 	if f.broken.Load() != nil {
-		return errors.Join(unlock(f.file), f.file.Close()) // bbolt may have its own locks taken
+		return errors.Join(unlock(f.file), f.file.Close()) // without bbolt, which may still hold its own locks
 	}
 	return f.guard(f.db.Close)
 }

@@ -9,9 +9,9 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// contained runs fn, which calls bbolt. bbolt panics when it meets damage, and
-// what it has mapped faults if the file was cut short: either becomes a
-// [*CorruptError], and panicked is true.
+// contained runs fn, which calls bbolt. bbolt panics on damage, and its memory mapping
+// faults if the file was truncated: either becomes a [*CorruptError], and panicked is
+// true. It contains nothing that happens in other goroutines.
 func contained(path string, fn func() error) (panicked bool, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -22,8 +22,8 @@ func contained(path string, fn func() error) (panicked bool, err error) {
 	return false, fn()
 }
 
-// guard runs fn, which calls bbolt, unless an earlier call has shown that bbolt
-// cannot be called any more: a panic inside it may leave its locks taken.
+// guard runs fn, which calls bbolt, unless an earlier call has panicked: bbolt may then
+// still hold its locks.
 func (f *File) guard(fn func() error) error {
 	if broken := f.broken.Load(); broken != nil {
 		return *broken

@@ -16,11 +16,11 @@ type contents struct {
 	metas    pages.Metas
 	identity Identity
 	logs     map[string]*log
-	// damaged are the records that are.
+	// damaged are the damaged records.
 	damaged []damage
 	// records is how many records all logs have.
 	records int
-	// seen is where the walk is in each log.
+	// seen is what the walk has found of each log so far.
 	seen map[string]*sighting
 }
 
@@ -30,19 +30,19 @@ type damage struct {
 	data []byte
 }
 
-// sighting is what was found of one log.
+// sighting is what the walk has found of one log.
 type sighting struct {
 	last uint64 // the bucket's sequence
-	next uint64 // the revision that the next record of the history has; 0: not known
+	next uint64 // the revision of the history's next record, 0 if unknown
 	base base
-	// baseDamaged: a record of the base is damaged, so base says nothing.
+	// baseDamaged: a record of the base is damaged, so base cannot be checked.
 	baseDamaged bool
-	page        uint64 // of the record before
+	page        uint64 // of the previous record
 }
 
-// inspect walks a file and checks all that it holds. It fails with a
-// [*CorruptError] or [*FormatError] for the first thing that is wrong; damaged
-// records alone it collects if salvage is true.
+// inspect walks a file and checks its contents. It fails with a [*CorruptError] or
+// [*FormatError] for the first defect. With salvage it collects damaged records and goes
+// on.
 func inspect(path string, file io.ReaderAt, size int64, salvage bool) (*contents, error) {
 	var first error
 	c, err := examineAll(path, file, size, nil, func(err error) bool {
@@ -58,9 +58,9 @@ func inspect(path string, file io.ReaderAt, size int64, salvage bool) (*contents
 	return c, err
 }
 
-// examineAll walks a file and reports all that is wrong, but for damaged records,
-// for as long as report returns true. It calls follow, if that is not nil, with
-// each good record; what that returns is wrong with it.
+// examineAll walks a file and reports all defects except damaged records, until report
+// returns false. It calls follow, if not nil, with each good record, and reports the
+// text that follow returns as a defect.
 func examineAll(path string, file io.ReaderAt, size int64, follow func(string, uint64, Record) string, report func(error) bool) (*contents, error) {
 	c := &contents{logs: map[string]*log{}, seen: map[string]*sighting{}}
 	e := &examination{contents: c, path: path, follow: follow, report: report}
@@ -124,7 +124,7 @@ func (e *examination) visit(it pages.Item) {
 	}
 }
 
-// main takes in an item of the main bucket, which comes before all logs.
+// main examines an item of the main bucket, which comes before all logs.
 func (e *examination) main(it pages.Item) {
 	name, isHead := strings.CutPrefix(string(it.Key), headKey)
 	switch {
@@ -142,7 +142,7 @@ func (e *examination) main(it pages.Item) {
 	}
 }
 
-// file takes in the identity.
+// file examines the identity.
 func (e *examination) file(it pages.Item) {
 	id, err := parseIdentity(it.Value)
 	if err != nil {
@@ -172,7 +172,7 @@ func (e *examination) enter(it pages.Item, name string) {
 func (e *examination) record(it pages.Item, name string) {
 	s := e.seen[name]
 	if s == nil {
-		return // said when it began
+		return // reported by enter
 	}
 	if len(it.Key) != 8 {
 		e.corrupt(it, name, 0, "the key of a record has %d bytes", len(it.Key))
@@ -214,7 +214,7 @@ func (e *examination) record(it pages.Item, name string) {
 	}
 }
 
-// finish checks what can be known only at the end.
+// finish checks what needs the whole walk.
 func (e *examination) finish() {
 	if e.identity.Format == 0 && !e.damage {
 		e.wrong(&FormatError{Path: e.path})

@@ -7,51 +7,49 @@ import (
 	"time"
 )
 
-// Journal is what the backend needs of the file beneath it. All methods are safe
-// for concurrent use; those that write wait for one another.
+// Journal is the file under a backend. All methods are safe for concurrent use; those
+// that write wait for one another.
 //
 // Errors: [ErrClosed] after Close, [ErrCorrupt], [ErrFailed] for writes after a
-// commit that failed, [ErrReadOnly], and what the method says.
+// commit that failed, [ErrReadOnly], and those of the method.
 type Journal interface {
-	// Identity tells files apart.
+	// Identity returns the identity of the file.
 	Identity() Identity
 
 	// Logs returns the names of the logs in the file, sorted.
 	Logs() []string
 
-	// Declare returns the bounds of a log. A log that does not exist is made: it
-	// is empty at revision first, and its first record has the revision after
-	// that.
+	// Declare returns the bounds of a log. If there is none it creates one: empty, at
+	// revision first, so that the first record has the revision after that.
 	Declare(name string, first uint64) (Bounds, error)
 
 	// Bounds returns the bounds of a log that was declared.
 	Bounds(name string) (Bounds, error)
 
-	// Append makes a batch last, all of it or nothing: when it returns nil, the
-	// batch survives a crash of the machine. [ErrFull]: nothing of it was written
-	// and all is as before. [ErrFailed]: whether it was written is unknown if
-	// [*FailedError].Uncertain says so, otherwise it was not.
+	// Append writes a batch, all of it or nothing. When it returns nil, the batch
+	// survives a crash of the machine. After [ErrFull] nothing has changed. After
+	// [ErrFailed] nothing was written either, unless [FailedError].Uncertain says that
+	// it may have been.
 	Append(b Batch) error
 
-	// Read calls fn with a view of one moment of a log, which is valid until fn
-	// returns. It keeps the space of what is trimmed meanwhile from being used
-	// again, so fn should not take long. A panic in fn is taken for damage.
+	// Read calls fn with a view of a log at one moment, which is valid until fn returns
+	// and only in fn's goroutine. Meanwhile the space of trimmed records cannot be used
+	// again, so fn should not take long. A panic in fn counts as damage of the file.
 	Read(ctx context.Context, name string, fn func(View) error) error
 
-	// Trim deletes records that nothing needs, as far as the log's floor and for
-	// as long as the budget lasts, in one transaction.
+	// Trim deletes records that the history above the log's floor does not need, within
+	// the budget, in one transaction.
 	Trim(name string, b Budget) (Trimmed, error)
 
-	// Rewrite replaces those of the records that are still in the log, all or none.
-	// Only how their values are encoded may differ.
+	// Rewrite replaces the records that are still in the log, in one transaction. The
+	// new ones may differ only in how their values are encoded.
 	Rewrite(name string, entries []Entry) error
 
-	// Snapshot writes the file, as it is at one moment, to w. Writers wait for it
-	// no longer than for a commit. It fails with [ErrTimeout] once it has taken
-	// longer than timeout.
+	// Snapshot writes the file, as it is at one moment, to w. Writers wait for it no
+	// longer than for a commit. It fails with [ErrTimeout] after timeout.
 	Snapshot(ctx context.Context, w io.Writer, timeout time.Duration) (Manifest, error)
 
-	// Usage says what the file holds.
+	// Usage returns how much of the file is in use, and what Open found and repaired.
 	Usage() (Usage, error)
 
 	// Close waits for what is going on and closes the file. A second Close does
@@ -59,11 +57,11 @@ type Journal interface {
 	Close() error
 }
 
-// Identity tells files apart, and the lives of one file.
+// Identity identifies a file and its history.
 type Identity struct {
-	// ID is random; a restored file has that of the one it is a copy of.
+	// ID is random; a restored file has that of its origin.
 	ID [16]byte
-	// Timeline is one more with each restore.
+	// Timeline is one greater after each restore.
 	Timeline uint64
 	// Format is the version of the file's layout.
 	Format uint64
@@ -71,12 +69,13 @@ type Identity struct {
 	Created time.Time
 }
 
-// Bounds are the revisions at which a log is cut. Trimmed ≤ Floor ≤ Last.
+// Bounds are the revisions that divide a log into discarded history, base and history.
+// Trimmed ≤ Floor ≤ Last once there is a floor.
 type Bounds struct {
-	// First is the revision that the log began at, empty.
+	// First is the revision of the log when it was created, empty.
 	First uint64
-	// Floor is the oldest revision whose state is known; zero if none was ever
-	// given up, which is as good as First.
+	// Floor is the oldest revision whose state is known; zero means First, since no
+	// history was discarded.
 	Floor uint64
 	// Trimmed is the revision up to which only the base is left.
 	Trimmed uint64
@@ -87,33 +86,33 @@ type Bounds struct {
 // Oldest returns the oldest revision whose state is known.
 func (b Bounds) Oldest() uint64 { return max(b.First, b.Floor) }
 
-// Batch is what is to become durable at once.
+// Batch is what one Append makes durable.
 type Batch struct {
-	// Entries are records to append, those of one log in the order of their
-	// revisions and without a hole.
+	// Entries are records to append, those of one log in the order of their revisions
+	// and without a gap.
 	Entries []Entry
-	// Floors are revisions to give up the history before.
+	// Floors are revisions before which to discard the history.
 	Floors []Floor
 }
 
 // Entry is a record for a log.
 type Entry struct {
-	// Log is its name.
+	// Log is the name of the log.
 	Log string
-	// Revision is the record's.
+	// Revision is the revision of the record.
 	Revision uint64
 	// Data is the record, as [Record.AppendTo] encodes it.
 	Data []byte
 }
 
-// Floor is a revision of a log, up to which history is given up.
+// Floor is the revision of a log up to which history is discarded.
 type Floor struct {
 	Log      string
 	Revision uint64
 }
 
-// View is a log at one moment. Its methods fail with [ErrCorrupt] for records
-// that are damaged.
+// View is a log at one moment. Its methods fail with [ErrCorrupt] for damaged records. It
+// is for the goroutine of Read's function only.
 type View interface {
 	// Bounds returns the log's bounds at that moment.
 	Bounds() Bounds
@@ -134,9 +133,9 @@ type View interface {
 
 // Budget bounds the work of one transaction. Zero means 10,000 records and 20 ms.
 type Budget struct {
-	// Records is how many of the history's records to deal with.
+	// Records is how many records of the history to process.
 	Records int
-	// Time is how long to take before the commit.
+	// Time is how long to process before the commit.
 	Time time.Duration
 }
 
@@ -150,37 +149,37 @@ func (b Budget) withDefaults() Budget {
 	return b
 }
 
-// Trimmed is what a Trim did.
+// Trimmed is the result of a Trim.
 type Trimmed struct {
-	// Deleted is the number of records that are gone.
+	// Deleted is the number of records that were deleted.
 	Deleted int
-	// Through is the log's Bounds.Trimmed now.
+	// Through is the log's Bounds.Trimmed afterwards.
 	Through uint64
-	// More: the floor is not reached yet.
+	// More: the budget ended before the floor was reached.
 	More bool
 }
 
-// Usage says what a file holds.
+// Usage says how much of a file is in use, and what Open found and repaired.
 type Usage struct {
-	// Size is the file's in bytes, Free what of it is unused.
+	// Size is the length of the file in bytes, Free is how many of them are unused.
 	Size, Free int64
-	// Warnings are what is wrong with the file without consequence so far.
+	// Warnings are defects of the file without consequence so far.
 	Warnings []string
-	// Repairs are what Options.Salvage gave up when the file was opened.
+	// Repairs say what Options.Salvage discarded when the file was opened.
 	Repairs []string
 }
 
-// Manifest says what a snapshot holds.
+// Manifest describes a snapshot.
 type Manifest struct {
 	// ID and Timeline are those of the file.
 	ID       string `json:"id"`
 	Timeline uint64 `json:"timeline"`
 	// Format is the version of the layout.
 	Format uint64 `json:"format"`
-	// Revisions are the newest ones, by the name of the log.
+	// Revisions are the newest revisions, by the names of the logs.
 	Revisions map[string]uint64 `json:"revisions"`
 	// Bytes is the length of the file inside the snapshot.
 	Bytes int64 `json:"bytes"`
-	// SHA256 is its checksum, in hexadecimal.
+	// SHA256 is the checksum of the file, in hexadecimal.
 	SHA256 string `json:"sha256"`
 }

@@ -16,14 +16,14 @@ import (
 //	                           revision, 8 bytes big-endian: the record
 //
 // Values in the first bucket begin with their CRC-32C; numbers are varints. A
-// log's last revision is its bucket's sequence, which bbolt keeps beside the
-// bucket's root: so it lasts with every record, and also says if the page of the
-// newest records is an old one.
+// log's last revision is its bucket's sequence, which bbolt stores beside the bucket's
+// root. So it becomes durable with the records, and a page of records that is older than
+// the root shows, since its last record has another revision.
 const Format = 1
 
 const (
 	mainBucket = "watchmill"
-	logBucket  = mainBucket + "/" // and the name; it sorts behind mainBucket
+	logBucket  = mainBucket + "/" // and the name; sorts after mainBucket
 	fileKey    = "file"
 	headKey    = "log/" // and the name
 )
@@ -31,14 +31,14 @@ const (
 // MaxName is the length of the longest name of a log in bytes.
 const MaxName = 255
 
-// head is what a file says about a log.
+// head is the entry of a log in the main bucket.
 type head struct {
 	first, floor, trimmed uint64
 	base                  base
 }
 
-// base sums up the records that a log's base consists of, in any order: if one
-// is missing, changed or there too much, the sum is another.
+// base is a checksum of the records in a log's base, whatever their order: it differs if
+// one is missing, changed or added.
 type base struct{ count, sum uint64 }
 
 func (b *base) add(revision uint64, data []byte) {
@@ -88,8 +88,8 @@ func (id Identity) encode() []byte {
 	return seal(appendTime(data, id.Created))
 }
 
-// parseIdentity reads what every format begins with; of one that is not known,
-// only the number.
+// parseIdentity parses the identity. Of an unknown format it returns only the number,
+// with which every format begins.
 func parseIdentity(data []byte) (Identity, error) {
 	rest, err := unseal(data)
 	if err != nil {
@@ -109,13 +109,13 @@ func parseIdentity(data []byte) (Identity, error) {
 	return id, nil
 }
 
-// seal writes the checksum of what is behind them into the first four bytes.
+// seal writes the checksum of data[4:] into the first four bytes.
 func seal(data []byte) []byte {
 	binary.LittleEndian.PutUint32(data, crc32.Checksum(data[4:], castagnoli))
 	return data
 }
 
-// unseal undoes seal.
+// unseal checks the checksum and returns what follows it.
 func unseal(data []byte) ([]byte, error) {
 	if len(data) < 4 || binary.LittleEndian.Uint32(data) != crc32.Checksum(data[4:], castagnoli) {
 		return nil, errChecksum
@@ -143,5 +143,5 @@ func validateName(name string) error {
 	return nil
 }
 
-// now is when a file is said to be made.
+// now is the time for Identity.Created, which has whole seconds.
 func now() time.Time { return time.Now().Truncate(time.Second) }

@@ -6,22 +6,23 @@ import (
 	"time"
 )
 
-// registry knows the files that this process has open, by what they are and not
-// by their names: locks between processes may not hold within one.
+// registry has the files that this process has open, by their os.FileInfo and not by
+// their names. Locks between processes may have no effect within one.
 type registry struct {
 	mu   sync.Mutex
 	open []*holding
 }
 
-// holding is a file that is open, once to write or any number of times to read.
+// holding is an open file: open once for writing, or any number of times for reading.
 type holding struct {
 	info    os.FileInfo
-	readers int // zero: it is open to write
+	readers int // zero: open for writing
 }
 
 var opened registry
 
-// claim reports whether the file may be opened, and remembers that it is.
+// claim registers the file as open and returns true, unless it is open in a way that
+// excludes that.
 func (r *registry) claim(info os.FileInfo, shared bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,7 +62,7 @@ func (r *registry) release(info os.FileInfo) {
 // lockPause is how long to wait between tries for a lock, at most.
 const lockPause = 20 * time.Millisecond
 
-// lock takes the lock of an open file, and gives up after timeout.
+// lock takes the lock of an open file. After timeout it fails with a [*LockedError].
 func lock(f *os.File, path string, shared bool, timeout time.Duration) (release func(), err error) {
 	info, err := f.Stat()
 	if err != nil {

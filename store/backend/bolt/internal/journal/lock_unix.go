@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// tryLock locks a file against other processes, for as long as it is open. Ok is
-// false if another one has it.
+// tryLock locks a file against other processes, until unlock or the end of the process.
+// It returns false if another process has the lock.
 func tryLock(f *os.File, shared bool) (ok bool, err error) {
 	how := syscall.LOCK_EX
 	if shared {
@@ -26,10 +26,10 @@ func tryLock(f *os.File, shared bool) (ok bool, err error) {
 	return false, fmt.Errorf("cannot lock %s: does its file system support locks? %w", f.Name(), err)
 }
 
-// unlock gives the lock back. Closing the file would not, as long as it is mapped.
+// unlock releases the lock. Closing the file would not while it is mapped.
 func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
-// syncDir makes the names in a directory last.
+// syncDir makes the names in a directory durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Open opens the file at path, and makes it if there is none. It walks and checks
-// all of it, which takes as long as reading it.
+// Open opens the file at path, and creates it if there is none. It reads and checks all
+// of it.
 //
 // Errors: [ErrLocked], [ErrCorrupt], [ErrFormat], those of the operating system;
-// [ErrReadOnly] for a file that would have to be repaired. After an error the
-// file is as it was.
+// [ErrReadOnly] for a file that needs to be repaired. After an error the file is
+// unchanged.
 func Open(path string, opts Options) (*File, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func Open(path string, opts Options) (*File, error) {
 	return f, nil
 }
 
-// minMaxBytes is the smallest bound on a file that leaves room for anything.
+// minMaxBytes is the smallest Options.MaxBytes that leaves space for records.
 const minMaxBytes = 512 << 10
 
 func (o Options) validate() error {
@@ -61,8 +61,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// openLocked opens the file that path names once it is locked: a process that had it
-// open may have put another one in its place meanwhile.
+// openLocked opens and locks the file at path. It opens it again if path names another
+// one by then, because the process that held the lock has replaced it.
 func openLocked(path string, opts Options) (*File, error) {
 	for deadline := time.Now().Add(opts.LockTimeout); ; {
 		file, err := openOrCreate(path, opts)
@@ -136,8 +136,7 @@ func (f *File) isAtPath() (bool, error) {
 	return err == nil && os.SameFile(mine, there), err
 }
 
-// removeLeftover removes a copy that was not finished. The file itself must be
-// locked.
+// removeLeftover removes an unfinished copy of the file, which the caller has locked.
 func removeLeftover(path string) error {
 	if err := os.Remove(unfinished(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot remove what a crash has left: %w", err)
@@ -145,19 +144,19 @@ func removeLeftover(path string) error {
 	return nil
 }
 
-// unfinished is where a file is made, before it gets its name.
+// unfinished returns the path of a new file until it is complete and renamed to path.
 func unfinished(path string) string { return path + ".new" }
 
-// abandon closes a file that bbolt was not given.
+// abandon closes a file that bbolt does not own.
 func (f *File) abandon() error {
 	defer f.release()
 	if _, err := f.file.Stat(); errors.Is(err, os.ErrClosed) {
-		return nil // bbolt did, before it failed
+		return nil // bbolt has closed it, before it failed
 	}
 	return errors.Join(unlock(f.file), f.file.Close())
 }
 
-// load checks the file, and gives it to bbolt if it is whole.
+// load checks the file, and opens it with bbolt if it is intact.
 func (f *File) load() error {
 	info, err := f.file.Stat()
 	if err != nil {
@@ -177,7 +176,7 @@ func (f *File) load() error {
 	return f.salvage(found.damaged)
 }
 
-// open gives the file to bbolt.
+// open opens the file with bbolt, which then owns it.
 func (f *File) open() error {
 	options := &bbolt.Options{
 		Timeout:         max(f.opts.LockTimeout, time.Millisecond),
@@ -197,7 +196,7 @@ func (f *File) open() error {
 	return err
 }
 
-// prepare does what is to be done before a file is used.
+// prepare finishes the opening of a file that bbolt has opened.
 func (f *File) prepare() error {
 	if f.opts.ShrinkAt == 0 {
 		return nil
@@ -212,7 +211,7 @@ func (f *File) prepare() error {
 // shrinkFrom is the size below which a file is not worth shrinking.
 const shrinkFrom = 1 << 20
 
-// problemOf turns what the walk has found into an error.
+// problemOf returns the error for a problem that the walk has found.
 func problemOf(path string, err error) error {
 	var p pages.Problem
 	if errors.As(err, &p) {

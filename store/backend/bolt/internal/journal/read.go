@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Read calls fn with a view of a log.
+// Read calls fn with a view of a log, in a read transaction.
 func (f *File) Read(ctx context.Context, name string, fn func(View) error) error {
 	if _, err := f.log(name); err != nil {
 		return err
@@ -37,7 +37,7 @@ type view struct {
 
 func (v *view) Bounds() Bounds { return v.bounds }
 
-// scanRun is how many records are read between two looks at the context.
+// scanRun is how many records are read between two checks of the context.
 const scanRun = 256
 
 // Scan calls fn with a run of records.
@@ -66,7 +66,7 @@ func (v *view) Scan(after, through uint64, fn func(uint64, Record) (bool, error)
 	return nil
 }
 
-// Pick calls fn with records that it finds one after the other.
+// Pick calls fn with the records of the revisions, which it finds with one cursor.
 func (v *view) Pick(revisions iter.Seq[uint64], fn func(uint64, Record) error) error {
 	at := &picking{cursor: v.bucket.Cursor()}
 	n := 0
@@ -94,8 +94,8 @@ type picking struct {
 	key, data []byte
 }
 
-// maxSteps is how many records picking steps over to the next one, which is faster than
-// to look for it from the root, if it is near.
+// maxSteps is how many records picking steps over before it searches from the root: if
+// the next record is near, stepping is faster.
 const maxSteps = 16
 
 // advance moves to the record under key, and reports whether there is one.

@@ -7,45 +7,44 @@ import (
 	"time"
 )
 
-// Kind says what a record is about.
+// Kind says what a record's change does.
 type Kind uint8
 
 // The kinds of records.
 const (
-	// Put: the object has this value from now on.
+	// Put: the object gets this value.
 	Put Kind = 1
-	// Delete: the object is no more. The record has no value.
+	// Delete: the object is deleted. The record has no value.
 	Delete Kind = 2
-	// Emit: the value passed by, and is not state.
+	// Emit: the value is an event and does not change the state.
 	Emit Kind = 3
 )
 
 // Record is one change of one object.
 type Record struct {
 	Kind Kind
-	// Tag is the codec's for Value.
+	// Tag is the tag that the codec returned with Value.
 	Tag uint8
 	// Sealed: Value is encrypted.
 	Sealed bool
-	// Lost: the record was damaged and given up; there is no value, and what it
-	// was is not known.
+	// Lost: the record was damaged, and Salvage has discarded its value.
 	Lost bool
-	// Prev is the revision of the object's record before this one, zero if there
-	// is none.
+	// Prev is the revision of the object's previous record, zero if there is none.
 	Prev uint64
-	// Created is the revision that made the object.
+	// Created is the revision of the object's creation.
 	Created uint64
-	// Written is when; Expires is when the object is to go, zero for never.
+	// Written is the time of the change; Expires is when the object is to be deleted,
+	// zero for never.
 	Written, Expires time.Time
-	// Key is the object's. Value is the encoded value. Parsed records share the
-	// bytes that they were parsed from.
+	// Key is the object's key, Value the encoded value. Parsed records share the bytes
+	// that they were parsed from.
 	Key, Value []byte
 }
 
 // MaxRecord is the size of the largest record in bytes.
 const MaxRecord = 64 << 20
 
-// The first byte after the checksum: the kind and what else there is.
+// The bits of the first byte after the checksum: the kind, and which fields follow.
 const (
 	kindMask    = 0x03
 	flagExpires = 0x10
@@ -56,10 +55,10 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// MaxOverhead is the most that a record has beside key and value, in bytes.
+// MaxOverhead is the most bytes that a record has besides key and value.
 const MaxOverhead = 4 + 2 + 7*binary.MaxVarintLen64
 
-// Size returns how many bytes the record has at most when it is encoded.
+// Size returns the most bytes that the encoded record can have.
 func (r Record) Size() int { return MaxOverhead + len(r.Key) + len(r.Value) }
 
 // AppendTo appends the record, as that of a revision, to dst:
@@ -99,8 +98,8 @@ func (r Record) AppendTo(dst []byte, revision uint64) []byte {
 	return dst
 }
 
-// checksum returns what the first four bytes of a record should be. The revision
-// seeds it: for records of equal content, different ones give different sums.
+// checksum returns the first four bytes of a record. It covers the revision, so that a
+// record under another revision's key is found to be damaged.
 func checksum(revision uint64, data []byte) uint32 {
 	seed := uint32(revision) ^ uint32(revision>>32)*0x9E3779B1
 	return crc32.Update(seed, castagnoli, data[4:])
@@ -111,7 +110,7 @@ func appendTime(dst []byte, t time.Time) []byte {
 	return binary.AppendUvarint(dst, uint64(t.Nanosecond()))
 }
 
-// What is wrong with bytes that are no record.
+// The defects of bytes that are no record.
 var (
 	errShort    = errors.New("the record is cut off")
 	errChecksum = errors.New("the record's checksum is wrong")
@@ -129,8 +128,8 @@ func ParseRecord(revision uint64, data []byte) (Record, error) {
 	return parseUnchecked(revision, data)
 }
 
-// parseUnchecked is ParseRecord without the checksum: what it returns may be
-// wrong.
+// parseUnchecked is ParseRecord without the check of the checksum, for damaged records:
+// what it returns may be wrong.
 func parseUnchecked(revision uint64, data []byte) (Record, error) {
 	if len(data) < 6 {
 		return Record{}, errShort
@@ -161,7 +160,7 @@ func parseUnchecked(revision uint64, data []byte) (Record, error) {
 	return r, nil
 }
 
-// parser takes numbers off bytes; failed says that there were too few.
+// parser takes numbers off the front of bytes. failed: there were too few bytes.
 type parser struct {
 	rest   []byte
 	failed bool

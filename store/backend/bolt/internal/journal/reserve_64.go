@@ -2,6 +2,6 @@
 
 package journal
 
-// reserve is how much of the address space a file is mapped into, so that it can
-// grow without a new mapping, which would block all readers.
+// reserve is how many bytes of address space a file is mapped into, so that it can grow
+// without a new mapping, which waits for all readers.
 const reserve = 1 << 36

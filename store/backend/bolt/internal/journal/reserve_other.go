@@ -2,5 +2,5 @@
 
 package journal
 
-// reserve is zero: the file would become that large.
+// reserve is zero, since mapping more here makes the file itself that large.
 const reserve = 0

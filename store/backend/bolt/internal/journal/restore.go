@@ -13,24 +13,23 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// RestoreOptions qualifies Restore. The zero value is good.
+// RestoreOptions qualifies Restore. The zero value is valid.
 type RestoreOptions struct {
-	// Floor is a revision that every log is to go on above, if the snapshot is
-	// known to be older than what was written since.
+	// Floor is a revision above which every log continues. It is of use if more than
+	// 2^32 revisions were written since the snapshot.
 	Floor uint64
 }
 
-// revisionGap is how many revisions are left out by a restore: more than can have
-// been written since the snapshot, which is what they may be taken for.
+// revisionGap is how many revisions a restore leaves out: more than can have been written
+// since the snapshot, so that none of those comes to mean another state.
 const revisionGap = 1 << 32
 
-// Restore makes a file at path out of a snapshot. Its logs go on far above the
-// revisions of the snapshot and have no history, so that a revision from before
-// the restore is too old, and never means another state. The timeline is one
-// more.
+// Restore makes a file at path from a snapshot, on the next timeline. Its logs continue
+// 2^32 above the revisions of the snapshot and have no history, so that a revision from
+// before the restore is too old, and never means another state.
 //
-// It fails with [fs.ErrExist] if there is a file, and with [ErrCorrupt] if the
-// snapshot is not whole; then there is no file afterwards.
+// It fails with [fs.ErrExist] if there is a file, and with [ErrCorrupt] if the snapshot is
+// damaged or incomplete; then there is no file afterwards.
 func Restore(r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
 	s := restoring{path: path, opts: opts}
 	p := placement{path: path, timeout: DefaultLockTimeout, before: func(file *os.File) error { return s.receive(file, r) }}
@@ -75,7 +74,7 @@ func (s *restoring) receive(file *os.File, r io.Reader) error {
 	return err
 }
 
-// moveOn gives up all history, and lets all logs and the timeline go on.
+// moveOn discards all history, and raises the revisions of all logs and the timeline.
 func (s *restoring) moveOn(db *bbolt.DB, file *os.File) error {
 	f := &File{path: s.path, file: file, db: db, identity: s.found.identity, logs: s.found.logs}
 	for _, name := range f.Logs() {
@@ -99,7 +98,7 @@ func (s *restoring) moveOn(db *bbolt.DB, file *os.File) error {
 	})
 }
 
-// flatten gives up all history of a log.
+// flatten discards all history of a log.
 func (f *File) flatten(name string) error {
 	b, err := f.Bounds(name)
 	if err != nil {
@@ -118,7 +117,7 @@ func (f *File) flatten(name string) error {
 	return nil
 }
 
-// skip leaves out revisions of a log that has no history.
+// skip raises the revision of a log that has no history by revisionGap, or above floor.
 func (f *File) skip(name string, floor uint64) error {
 	l, err := f.log(name)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// salvage gives up damaged records, and the history up to where the state is
-// known again. What was the newest record of an object stays as a record that
-// says that its value is lost, if its key can be believed.
+// salvage discards damaged records, and the history up to the revision from which all
+// states are known again. If the newest record of an object is damaged and its key is
+// plausible, a record without a value takes its place, marked as Lost.
 func (f *File) salvage(damaged []damage) error {
 	byLog := map[string][]damage{}
 	for _, d := range damaged {
@@ -38,9 +38,9 @@ type salvaging struct {
 	bad     map[uint64]damage
 	repairs []string
 
-	state    map[string]uint64 // of each key that exists: its newest good record
-	replaced map[uint64]uint64 // of each damaged record that has one: its successor
-	lost     map[uint64]Record // damaged records that were the newest of a known key
+	state    map[string]uint64 // the newest good record of each existing key
+	replaced map[uint64]uint64 // the successor of each damaged record that has one
+	lost     map[uint64]Record // damaged records that are the newest of their keys
 }
 
 func newSalvage(name string, l log, damaged []damage) *salvaging {
@@ -71,7 +71,7 @@ func (s *salvaging) run(tx *bbolt.Tx) error {
 	return putHead(tx, s.name, s.log.head)
 }
 
-// each calls fn with the good records through a revision.
+// each calls fn with the good records up to a revision.
 func (s *salvaging) each(b *bbolt.Bucket, through uint64, fn func(uint64, Record)) error {
 	c := b.Cursor()
 	for key, data := c.First(); key != nil && revisionOf(key) <= through; key, data = c.Next() {
@@ -88,7 +88,7 @@ func (s *salvaging) each(b *bbolt.Bucket, through uint64, fn func(uint64, Record
 	return nil
 }
 
-// learn rolls the state on by one record.
+// learn applies a record to the state.
 func (s *salvaging) learn(revision uint64, r Record) {
 	if _, damaged := s.bad[r.Prev]; damaged {
 		s.replaced[r.Prev] = revision
@@ -101,8 +101,8 @@ func (s *salvaging) learn(revision uint64, r Record) {
 	}
 }
 
-// judge finds out what each damaged record was, and returns the revision from
-// which on all states are known.
+// judge determines which damaged records were superseded and which are lost, and returns
+// the revision from which on all states are known.
 func (s *salvaging) judge(b *bbolt.Bucket) (floor uint64) {
 	floor = s.log.floor
 	for _, revision := range slices.Sorted(maps.Keys(s.bad)) {
@@ -131,8 +131,8 @@ func (s *salvaging) repaired(d damage, format string, args ...any) {
 	s.repairs = append(s.repairs, fmt.Sprintf("%v: %s", &d.CorruptError, fmt.Sprintf(format, args...)))
 }
 
-// plausible reports whether the key of a damaged record can be believed: it
-// continues what is known of the object, or names one that is not known.
+// plausible reports whether the key of a damaged record is likely to be right: the record
+// continues the object's known records, or the key has none.
 func (s *salvaging) plausible(b *bbolt.Bucket, r Record) bool {
 	newest, exists := s.state[string(r.Key)]
 	if !utf8.Valid(r.Key) || exists != (r.Prev != 0) || exists && newest != r.Prev {
@@ -145,7 +145,7 @@ func (s *salvaging) plausible(b *bbolt.Bucket, r Record) bool {
 	return err == nil && string(prev.Key) == string(r.Key)
 }
 
-// rebuild leaves of what is at or below the floor only the state there.
+// rebuild deletes the records at or below the floor that are not part of the state there.
 func (s *salvaging) rebuild(b *bbolt.Bucket, floor uint64) error {
 	keep := make(map[uint64]bool, len(s.state))
 	for _, revision := range s.state {

@@ -7,8 +7,8 @@ import (
 // shrinkRun is how many bytes are copied in one transaction.
 const shrinkRun = 4 << 20
 
-// shrink copies the file into one without free space, which takes its place. The
-// lock is never given up: that of the copy is taken before it gets the name.
+// shrink replaces the file by a copy without free space. The path is locked throughout:
+// the copy is locked before it is renamed.
 func (f *File) shrink() error {
 	p := placement{path: f.path, timeout: f.opts.LockTimeout, over: true}
 	if err := p.begin(); err != nil {
@@ -25,7 +25,7 @@ func (f *File) shrink() error {
 	return err
 }
 
-// copyTo copies all buckets, which bbolt.Compact would fill in part only.
+// copyTo copies all buckets with full pages, which bbolt.Compact leaves partly empty.
 func (f *File) copyTo(db *bbolt.DB) error {
 	return f.db.View(func(from *bbolt.Tx) error {
 		return from.ForEach(func(name []byte, b *bbolt.Bucket) error {

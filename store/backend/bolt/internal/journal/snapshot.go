@@ -33,9 +33,9 @@ func (f *File) Snapshot(ctx context.Context, w io.Writer, timeout time.Duration)
 		return Manifest{}, err
 	}
 	defer p.release()
-	// What is copied must not be overwritten, and a writer to w that hangs must not
-	// keep space from being used again: so the pages are let go on time, and not
-	// copied any more.
+	// The pages must not be overwritten while they are copied, but a w that hangs must
+	// not keep the file from reusing its space. So after the timeout the pages are
+	// released, and the copy fails.
 	timer := time.AfterFunc(timeout, p.release)
 	defer timer.Stop()
 
@@ -60,8 +60,7 @@ func (m Manifest) footer() ([]byte, error) {
 	return append(footer, snapshotMagic...), nil
 }
 
-// pinned is one moment of the file, whose pages are not used again until it is
-// released.
+// pinned is the file at one moment. Its pages are not overwritten until release.
 type pinned struct {
 	file     *File
 	meta     pages.Meta
@@ -69,11 +68,11 @@ type pinned struct {
 	manifest Manifest
 
 	mu sync.Mutex
-	tx *bbolt.Tx // nil: released
+	tx *bbolt.Tx // nil after release
 }
 
-// pin takes the lock of the writers, for the meta page to be the one that the
-// transaction reads by.
+// pin begins the snapshot. It holds the writers' lock meanwhile, so that the meta page
+// that it copies is that of the read transaction.
 func (f *File) pin() (*pinned, error) {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -109,7 +108,7 @@ func (f *File) pin() (*pinned, error) {
 	return p, nil
 }
 
-// release lets the pages go; it may be called again.
+// release allows the pages to be overwritten. A second call does nothing.
 func (p *pinned) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +124,7 @@ func (p *pinned) held() bool {
 	return p.tx != nil
 }
 
-// copy writes both meta pages, alike but for the number, and all other pages.
+// copy writes the meta page twice, once with each number, and then all other pages.
 func (p *pinned) copy(ctx context.Context, w io.Writer) error {
 	for number := range uint64(2) {
 		pages.SetNumber(p.metaPage, number)

@@ -8,10 +8,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Trim moves records of the history that are at or below the floor into the
-// base, and deletes what that makes unnecessary: a record's predecessor, and the
-// record itself unless it is the state of its object. So the work is that of the
-// history which leaves, however large the state is.
+// Trim moves records of the history that are at or below the floor into the base, and
+// deletes what that makes unnecessary: a record's predecessor, and the record itself
+// unless it is the state of its object. So the cost depends on the history that is
+// trimmed, and not on the size of the state.
 func (f *File) Trim(name string, budget Budget) (Trimmed, error) {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -42,14 +42,14 @@ type trimming struct {
 	name    string
 	log     *log
 	deleted int
-	doomed  []uint64 // revisions to be deleted
+	doomed  []uint64 // revisions of the records to delete
 }
 
-// trimRun is how many records are dealt with between two looks at the clock.
+// trimRun is how many records are processed between two looks at the clock.
 const trimRun = 512
 
-// run deals with the history after from, in runs: what one finds to delete is
-// deleted in the order of the revisions, so that each page is changed once.
+// run processes the history after from, in runs. The records that a run deletes are
+// deleted in the order of their revisions, so that it changes each page once.
 func (t *trimming) run(b *bbolt.Bucket, from uint64, budget Budget) error {
 	b.FillPercent = 1
 	deadline := time.Now().Add(budget.Time)
@@ -98,7 +98,7 @@ func (t *trimming) collect(b *bbolt.Bucket, after, through uint64) error {
 	return nil
 }
 
-// supersede takes the predecessor of a record out of the base.
+// supersede removes the predecessor of a record from the base.
 func (t *trimming) supersede(b *bbolt.Bucket, revision, prev uint64) error {
 	old := b.Get(revisionKey(prev))
 	if len(old) < 4 {

@@ -13,20 +13,18 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
 )
 
-// update runs fn in a transaction and commits it. The caller holds f.writing.
-//
-// What fn fails with is returned as it is, and nothing is written. For a commit
-// that fails see settle.
+// update runs fn in a transaction and commits it. If fn fails, nothing is written and the
+// error is returned unchanged; for a commit that fails see settle. The caller holds
+// f.writing.
 func (f *File) update(fn func(tx *bbolt.Tx) error) error {
 	return f.updateWithin(f.opts.MaxBytes, fn)
 }
 
-// headroom is what is left of MaxBytes when the file is full for new records: to
-// give up history takes space, too.
+// headroom is how many of MaxBytes new records may not use, since discarding history
+// takes space, too.
 func (f *File) headroom() int64 { return max(f.opts.MaxBytes/16, 16*int64(f.db.Info().PageSize)) }
 
-// updateWithin is update in a file that may grow to maxBytes; zero means as far
-// as the disk allows.
+// updateWithin is update in a file that may grow to maxBytes, where zero means no limit.
 func (f *File) updateWithin(maxBytes int64, fn func(tx *bbolt.Tx) error) error {
 	if err := f.writable(); err != nil {
 		return err
@@ -54,7 +52,7 @@ func (f *File) updateWithin(maxBytes int64, fn func(tx *bbolt.Tx) error) error {
 	return nil
 }
 
-// writable returns why nothing can be written, nil if it can.
+// writable returns the reason if nothing can be written, else nil.
 func (f *File) writable() error {
 	switch {
 	case f.closed:
@@ -86,10 +84,10 @@ func (f *File) allocSize() int {
 	return size
 }
 
-// settle returns what a transaction that failed with err has come to. If there
-// was no space for its data pages, nothing has happened. Otherwise it is not
-// known what is on the disk, and writing again would prove nothing: a failed sync
-// may leave pages that are clean in memory and old on the disk.
+// settle returns the error of a commit that failed with err. If there was no space for
+// its data pages, nothing has changed. Otherwise the contents of the disk are unknown,
+// and a later success would not prove anything: after a failed sync the system may take
+// pages for written that are old on the disk.
 func (f *File) settle(err error, id int) error {
 	if cause := noSpace(err); cause != nil && !f.metaWritten(id) {
 		return &FullError{Path: f.path, Cause: cause}
@@ -98,15 +96,14 @@ func (f *File) settle(err error, id int) error {
 	return f.failed
 }
 
-// noSpace returns err if it says that there is no space to write to, with the
-// errno in it; nil if it says something else.
+// noSpace returns err, wrapping its errno, if it is about a lack of space; otherwise nil.
 func noSpace(err error) error {
 	if errors.Is(err, berrors.ErrMaxSizeReached) {
 		return err
 	}
 	var path *fs.PathError
 	isWrite := errors.As(err, &path) && path.Op == "write"
-	resize := strings.HasPrefix(err.Error(), "file resize error: ") // it has the errno as text
+	resize := strings.HasPrefix(err.Error(), "file resize error: ") // has the errno only as text
 	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		switch {
 		case isWrite && errors.Is(err, errno):
@@ -118,8 +115,8 @@ func noSpace(err error) error {
 	return nil
 }
 
-// metaWritten reports whether the meta page of a transaction may have been
-// written. One that was written in part does not count: it is not valid.
+// metaWritten reports whether the meta page of a transaction may have been written
+// completely. A partly written one is invalid and has no effect.
 func (f *File) metaWritten(id int) bool {
 	info, err := f.file.Stat()
 	if err != nil {

@@ -13,7 +13,7 @@ type Phase int
 const (
 	// Before: nothing has reached the disk.
 	Before Phase = iota
-	// After: all of it has, though the caller is not told.
+	// After: all of it has reached the disk, and only then the write fails.
 	After
 )
 
@@ -21,18 +21,18 @@ const (
 type Fault struct {
 	// Phase is when.
 	Phase Phase
-	// Err is what the write fails with: such as a [*journal.FullError], after
-	// which writes succeed again, or a [*journal.FailedError], after which none
-	// does. Nil lets it succeed.
+	// Err is the error of the write, such as a [*journal.FullError], after which writes
+	// succeed again, or a [*journal.FailedError], after which none does. Nil lets it
+	// succeed.
 	Err error
-	// Wait delays the write until it is closed; nil does not.
+	// Wait delays the write until the channel is closed; nil does not delay it.
 	Wait <-chan struct{}
-	// Entered is closed when the write has come as far as Wait; nil is not.
+	// Entered is closed when the write has reached Wait. Optional.
 	Entered chan<- struct{}
 }
 
-// Faulty is a journal in which the writes meet faults, in the order in which they
-// were added.
+// Faulty is a journal whose writes fail by the faults that were added, one each, in
+// order.
 type Faulty struct {
 	journal.Journal
 	path string
@@ -43,7 +43,7 @@ type Faulty struct {
 	writes int
 }
 
-// NewFaulty returns a journal that does what j does until faults are added.
+// NewFaulty returns a journal that behaves as j until faults are added.
 func NewFaulty(j journal.Journal, path string) *Faulty { return &Faulty{Journal: j, path: path} }
 
 // Add adds faults for the writes to come, one each.
@@ -60,8 +60,8 @@ func (f *Faulty) Writes() int {
 	return f.writes
 }
 
-// next returns the fault of a write, and what it fails with if an earlier one has
-// failed for good.
+// next returns the fault of a write, or the error of an earlier write after which none
+// succeeds.
 func (f *Faulty) next() (Fault, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,12 +13,12 @@ type Commit struct {
 	data, meta []int
 }
 
-// Sector is what a disk writes whole or not at all, in bytes.
+// Sector is how many bytes a disk writes completely or not at all.
 const Sector = 512
 
-// Recorder takes images of a file, to find out what its commits wrote. bbolt
-// needs a real file, so the disk cannot be a fake; but what a commit may have left
-// at any moment can be told from the file before and after it.
+// Recorder takes images of a file to find out what its commits wrote. bbolt needs a real
+// file, so the disk cannot be a fake; but the file before and after a commit shows what a
+// power cut during the commit could leave.
 type Recorder struct {
 	path     string
 	pageSize int
@@ -34,8 +34,7 @@ func NewRecorder(path string, pageSize int) (*Recorder, error) {
 	return r, err
 }
 
-// Record takes in what has been written since the call before, by one
-// transaction, and returns it.
+// Record returns what has been written since the previous call, by one transaction.
 func (r *Recorder) Record() (Commit, error) {
 	image, err := os.ReadFile(r.path)
 	if err != nil {

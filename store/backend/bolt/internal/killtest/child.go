@@ -15,9 +15,9 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt"
 )
 
-// Child writes to the file at path until it is killed, and tells on out what was
-// acknowledged and what its watch, which goes on after from, has seen: a line
-// each. It returns only with an error.
+// Child writes to the file at path until it is killed. It prints each acknowledged write
+// to out, and each event of a watch that starts after from, a line each. It returns only
+// with an error.
 //
 //	put KEY REVISION TEXT     acknowledged; text is "" for a deletion
 //	saw KEY REVISION TEXT     an event of the watch
@@ -55,8 +55,8 @@ type child struct {
 	out     *lines
 }
 
-// lines writes whole lines, each before the call returns: what is in a buffer
-// when the process is killed was not told.
+// lines writes whole lines without a buffer, which would lose lines when the process is
+// killed.
 type lines struct {
 	mu  sync.Mutex
 	out *bufio.Writer
@@ -102,7 +102,7 @@ func (c *child) write(writer int, seed uint64) error {
 	}
 }
 
-// follow tells what a watch sees.
+// follow prints the events of a watch.
 func (c *child) follow(from store.Revision) error {
 	notified := make(chan struct{}, 1)
 	w, err := c.backend.Watch(context.Background(), backend.WatchOptions{From: from, Notify: func() {

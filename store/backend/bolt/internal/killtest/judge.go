@@ -15,17 +15,17 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt"
 )
 
-// Judge knows what the children of all rounds have told.
+// Judge has what the children of all rounds have printed, and checks the file against it.
 type Judge struct {
 	path string
 	// changes are those that were acknowledged or seen, by revision.
 	changes map[store.Revision]change
-	// Seen is how far the watches have got.
+	// Seen is the newest revision that the watches have delivered.
 	Seen store.Revision
 	// newest is the newest revision that was found in the file.
 	newest store.Revision
-	// Acknowledged and Unacknowledged count writes that were found and told, and
-	// found though nothing told them.
+	// Acknowledged counts writes in the file that a child has printed, Unacknowledged
+	// those that none has.
 	Acknowledged, Unacknowledged int
 }
 
@@ -37,13 +37,13 @@ func NewJudge(path string) *Judge {
 	return &Judge{path: path, changes: map[store.Revision]change{}, Seen: 1, newest: 1}
 }
 
-// Take takes in what a child has told. The last line may be cut off.
+// Take reads what a child has printed. The last line may be cut off.
 func (j *Judge) Take(out io.Reader) error {
 	r := bufio.NewReader(out)
 	for {
 		line, err := r.ReadString('\n')
 		if err == io.EOF {
-			return nil // a line without its end was not told
+			return nil // a line without its end does not count
 		}
 		if err != nil {
 			return err
@@ -80,7 +80,7 @@ func (j *Judge) line(line string) error {
 	return nil
 }
 
-// Round opens the file, which a child has left, and judges it.
+// Round opens the file that a child has left, and checks it.
 func (j *Judge) Round() error {
 	f, err := bolt.Open(j.path, bolt.Options{LockTimeout: 10 * time.Second})
 	if err != nil {
@@ -115,8 +115,8 @@ func (j *Judge) judge(b *bolt.Backend) error {
 	return j.state(ctx, b, rev, found)
 }
 
-// resume goes on watching from where the file was in the round before, and
-// compares each event with what was told.
+// resume watches from the file's newest revision in the previous round, and compares each
+// event with what was printed.
 func (j *Judge) resume(ctx context.Context, b *bolt.Backend, rev store.Revision) (map[store.Revision]change, error) {
 	notified := make(chan struct{}, 1)
 	from := min(j.newest, j.Seen)
@@ -163,7 +163,8 @@ func (j *Judge) resume(ctx context.Context, b *bolt.Backend, rev store.Revision)
 	return found, nil
 }
 
-// state compares the newest state with what was found and told last of each key.
+// state compares the newest state with the last change of each key that was found or
+// printed.
 func (j *Judge) state(ctx context.Context, b *bolt.Backend, rev store.Revision, found map[store.Revision]change) error {
 	for at, c := range found {
 		j.changes[at] = c

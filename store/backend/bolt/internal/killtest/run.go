@@ -24,14 +24,14 @@ type Options struct {
 	Dir string
 	// Command starts a child: this program, so that it calls [ChildMain].
 	Command func() *exec.Cmd
-	// Report is told how it goes, now and then.
+	// Report is called from time to time with the counts so far.
 	Report func(round int, j *Judge)
 }
 
-// childEnv tells a process that it is a child, and what it is to do.
+// childEnv is the variable that makes a process a child, with its arguments.
 const childEnv = "WATCHMILL_KILLTEST_CHILD"
 
-// ChildMain does what a child does, if this process is one; otherwise it returns.
+// ChildMain runs [Child] if this process is a child; otherwise it returns.
 func ChildMain() {
 	words := strings.Split(os.Getenv(childEnv), "|")
 	if len(words) != 4 {
@@ -45,8 +45,8 @@ func ChildMain() {
 	os.Exit(1)
 }
 
-// Run kills children at random, at once or some time after they began, and judges
-// what each has left. It returns the judge with the counts.
+// Run kills children after random times and checks the file that each has left. It
+// returns the judge with the counts.
 func Run(opts Options) (*Judge, error) {
 	path := filepath.Join(opts.Dir, "state.db")
 	j := NewJudge(path)

@@ -20,7 +20,7 @@ const (
 	maxPageSize = 1 << 24
 )
 
-// What the flags of a page say that it is.
+// The flags of a page, which are its kind.
 const (
 	branchPage   = 0x01
 	leafPage     = 0x02
@@ -32,7 +32,7 @@ const (
 // memory.
 var native = binary.NativeEndian
 
-// Problem is one thing that is wrong in a file.
+// Problem is a defect of a file.
 type Problem struct {
 	// Page is the number of the page.
 	Page uint64
@@ -42,11 +42,11 @@ type Problem struct {
 
 func (p Problem) Error() string { return fmt.Sprintf("page %d: %s", p.Page, p.What) }
 
-// Meta is what a meta page says: where one state of the file begins.
+// Meta is the contents of a meta page: where one state of the file begins.
 type Meta struct {
 	// Page is 0 or 1, where the meta page itself is.
 	Page uint64
-	// PageSize is that of all pages in bytes.
+	// PageSize is the size of all pages in bytes.
 	PageSize int64
 	// Root is the page of the root bucket, Freelist that of the freelist.
 	Root, Freelist uint64
@@ -55,20 +55,20 @@ type Meta struct {
 	// Txid is the transaction that wrote it.
 	Txid uint64
 
-	// headed: the header of the page says what it should.
+	// headed: the header of the page is right.
 	headed bool
 }
 
 // Size returns how long the file must be at least, in bytes.
 func (m Meta) Size() int64 { return int64(m.HighWater) * m.PageSize }
 
-// Metas is what both meta pages say.
+// Metas is the contents of both meta pages.
 type Metas struct {
 	// Newest is the valid meta page with the highest transaction.
 	Newest Meta
-	// Invalid is what is wrong with the other one, or with the header of either,
-	// which is of no consequence; nil if nothing: a commit that was cut off, or
-	// damage.
+	// Invalid is what is wrong with the other meta page, or with the header of either;
+	// nil if nothing. It comes from an interrupted commit or from damage, and has no
+	// consequence.
 	Invalid *Problem
 }
 
@@ -115,8 +115,8 @@ func choose(f io.ReaderAt, first Meta, size int64) (Metas, error) {
 	return all, nil
 }
 
-// searchSecondMeta looks for the second meta page where it would be for each
-// size that pages may have, since the first has the given problem.
+// searchSecondMeta looks for the second meta page at each possible page size, since the
+// first, which has the given problem, does not give the size.
 func searchSecondMeta(f io.ReaderAt, first Problem, size int64) (Metas, error) {
 	for pageSize := int64(minPageSize); pageSize <= maxPageSize; pageSize *= 2 {
 		m, problem, err := readMeta(f, 1, pageSize, size)
@@ -130,8 +130,7 @@ func searchSecondMeta(f io.ReaderAt, first Problem, size int64) (Metas, error) {
 	return Metas{}, Problem{Page: 0, What: "neither meta page is valid: " + first.What}
 }
 
-// readMeta reads the meta page with that number. A pageSize of zero means that
-// any is right.
+// readMeta reads the meta page with that number. A pageSize of zero allows any.
 func readMeta(f io.ReaderAt, number uint64, pageSize, size int64) (m Meta, problem *Problem, err error) {
 	at := int64(number) * pageSize
 	if at+headerSize+metaSize > size {
@@ -148,7 +147,7 @@ func readMeta(f io.ReaderAt, number uint64, pageSize, size int64) (m Meta, probl
 	return m, nil, nil
 }
 
-// parseMeta returns what a meta page says, or what is wrong with it.
+// parseMeta parses a meta page, or returns what is wrong with it.
 func parseMeta(page []byte, number uint64, pageSize int64) (m Meta, what string) {
 	body := page[headerSize:]
 	m = Meta{

@@ -59,7 +59,7 @@ func (r reader) readTree(id uint64) (h header, page []byte, err error) {
 	return h, page, err
 }
 
-// length returns how many bytes a page has with those that belong to it.
+// length returns the bytes of a page with its overflow pages.
 func (r reader) length(h header) int64 { return int64(h.overflow+1) * r.meta.PageSize }
 
 // readFirst fills page with the first page at id.
@@ -92,8 +92,8 @@ func (r reader) readMore(id uint64, have []byte, length int64) ([]byte, error) {
 	return all, nil
 }
 
-// treeSize returns how many bytes the elements of a page say that they have,
-// with header and table. The table must be in page.
+// treeSize returns the bytes of a page's header, table and elements, by the sizes in the
+// table, which must be in page.
 func treeSize(h header, page []byte) int64 {
 	size := headerSize + int64(h.count)*elementSize
 	for i := range h.count {
@@ -103,8 +103,8 @@ func treeSize(h header, page []byte) int64 {
 	return size
 }
 
-// sizesOf returns where the i-th element says that its key begins in the page,
-// and the sizes of key and value.
+// sizesOf returns the offset of the i-th element's key in the page, and the sizes of its
+// key and value, as the table has them.
 func sizesOf(h header, page []byte, i int) (at, key, value int64) {
 	start := headerSize + i*elementSize
 	e := page[start:]
@@ -114,8 +114,8 @@ func sizesOf(h header, page []byte, i int) (at, key, value int64) {
 	return int64(start) + int64(native.Uint32(e[4:])), int64(native.Uint32(e[8:])), int64(native.Uint32(e[12:]))
 }
 
-// elements takes a page apart. The data must lie behind the table in order,
-// without holes, as it is written.
+// elements returns the elements of a page, or what is wrong with it. Their data must
+// follow the table in order and without gaps, as bbolt writes it.
 func elements(h header, page []byte) ([]element, string) {
 	all := make([]element, h.count)
 	next := int64(headerSize + h.count*elementSize)
@@ -144,8 +144,8 @@ func elements(h header, page []byte) ([]element, string) {
 	return all, ""
 }
 
-// readFreelist returns the freelist page at id, and the pages that it says are
-// free.
+// readFreelist returns the header of the freelist page at id, and the numbers of the free
+// pages.
 func (r reader) readFreelist(id uint64) (h header, free []uint64, err error) {
 	page := make([]byte, r.meta.PageSize)
 	if h, err = r.readFirst(id, page); err != nil {
