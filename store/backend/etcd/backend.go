@@ -27,14 +27,15 @@ type Backend struct {
 	// life ends when the backend is closed.
 	life context.Context
 	end  context.CancelCauseFunc
-	// running counts the calls and the goroutines.
+	// running counts the calls and goroutines that Close waits for.
 	running sync.WaitGroup
 
 	cluster uint64 // the cluster's ID
-	// newest is the highest revision that a linearizable answer had.
+	// newest is the highest revision of a linearizable answer so far.
 	newest atomic.Uint64
-	// floor is how far history of this prefix was given up by Compact, here or in
-	// another process. compacted is how far etcd is known to have given up its own.
+	// floor is the revision to which Compact, here or in another process, has compacted
+	// this prefix. compacted is the revision to which etcd itself is known to be
+	// compacted.
 	floor, compacted atomic.Uint64
 	// streams numbers the watches.
 	streams atomic.Uint64
@@ -49,8 +50,8 @@ var (
 	_ backend.Identifier = (*Backend)(nil)
 )
 
-// New returns the objects below cfg.Prefix. It asks each member for its version, and
-// one for the newest revision; ctx bounds only that.
+// New returns a backend of the objects below cfg.Prefix. It requests the version of each
+// member and the newest revision; ctx bounds only that.
 //
 // Errors: [*usercode.ConfigError]; [*VersionError]; [backend.ErrUnavailable],
 // [backend.ErrDenied]; ctx's cause.
@@ -77,7 +78,7 @@ func New(ctx context.Context, cfg Config) (*Backend, error) {
 	return b, nil
 }
 
-// open looks whether etcd is as it must be, and begins to follow the floor.
+// open checks the members and the cluster, and starts to follow the floor.
 func (b *Backend) open(ctx context.Context) error {
 	ctx, done, err := b.begin(ctx)
 	if err != nil {
@@ -96,8 +97,8 @@ func (b *Backend) open(ctx context.Context) error {
 	return nil
 }
 
-// Traits: calls wait for the network, and revisions are those of the whole cluster,
-// which outlives the process.
+// Traits: calls wait for the network, other processes write, too, and revisions are those
+// of the whole cluster, which outlives the process.
 func (b *Backend) Traits() backend.Traits {
 	return backend.Traits{Blocks: true, Shared: true, Keeps: !b.config.NoHistory}
 }
@@ -113,8 +114,8 @@ func (b *Backend) StoreID(ctx context.Context) (string, error) {
 	return fmt.Sprintf("etcd:%x:%s", b.cluster, b.config.Prefix), nil
 }
 
-// Revision returns the newest revision of the cluster, linearizably, and makes the
-// watches of b come up to it: those that have no event since are told so at once.
+// Revision returns the newest revision of the cluster, linearizably. It makes the watches
+// of b request progress until they have reached that revision.
 func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 	ctx, done, err := b.begin(ctx)
 	if err != nil {
@@ -152,9 +153,8 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// begin begins a call. The context that it returns ends with the caller's, with the
-// backend, or after the request timeout if the caller's has no deadline; done ends
-// the call.
+// begin starts a call. The returned context ends with the caller's, with the backend, or
+// after the request timeout if the caller's has no deadline. The caller must call done.
 func (b *Backend) begin(ctx context.Context) (call context.Context, done func(), err error) {
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
@@ -179,17 +179,17 @@ func (b *Backend) begin(ctx context.Context) (call context.Context, done func(),
 	}, nil
 }
 
-// position is where the cluster is.
+// position is the state of the cluster as far as a backend needs it.
 type position struct {
 	// revision is the cluster's newest.
 	revision store.Revision
-	// floor is how far Compact has given history up, version the etcd version of
-	// the key that says so, zero if there is none.
+	// floor is the revision to which Compact has compacted the prefix, version the etcd
+	// version of the key that holds it, zero if there is none.
 	floor   store.Revision
 	version int64
 }
 
-// position reads where the cluster is, linearizably, in one request.
+// position reads the position of the cluster, linearizably, in one request.
 func (b *Backend) position(ctx context.Context) (position, error) {
 	before := b.newest.Load()
 	resp, err := b.client.Get(ctx, b.keys.floor)
@@ -206,10 +206,9 @@ func (b *Backend) position(ctx context.Context) (position, error) {
 	return at, nil
 }
 
-// observe takes note of the header of a linearizable answer, before the request
-// for which newest was before. If the cluster has gone back since, which a restored
-// one does, the watches that were further end: their positions mean something else
-// now.
+// observe checks the header of a linearizable answer; before is the value of newest
+// before the request. If the cluster has gone back since, as a restored one does, the
+// watches beyond its revision end, since their positions now have another meaning.
 func (b *Backend) observe(h *pb.ResponseHeader, before uint64) error {
 	if err := b.checkCluster(h); err != nil {
 		return err
@@ -229,7 +228,7 @@ func (b *Backend) observe(h *pb.ResponseHeader, before uint64) error {
 	}
 }
 
-// checkCluster returns an error if an answer is another cluster's.
+// checkCluster returns a [*ClusterError] if an answer is another cluster's.
 func (b *Backend) checkCluster(h *pb.ResponseHeader) error {
 	if id := h.GetClusterId(); b.cluster != 0 && id != 0 && id != b.cluster {
 		return &ClusterError{Was: b.cluster, Is: id}
@@ -237,7 +236,7 @@ func (b *Backend) checkCluster(h *pb.ResponseHeader) error {
 	return nil
 }
 
-// watching returns the watches.
+// watching returns the running watches.
 func (b *Backend) watching() []*watcher {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -248,7 +247,7 @@ func (b *Backend) watching() []*watcher {
 	return all
 }
 
-// report tells Config.OnError.
+// report passes an error to Config.OnError.
 func (b *Backend) report(err error) {
 	if b.config.OnError != nil {
 		b.config.OnError(err)

@@ -17,26 +17,26 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Policy says what to do about values that cannot be decoded.
+// Policy is what a watch does about values that cannot be decoded.
 type Policy int
 
 // The policies.
 const (
 	// Fail ends a watch that meets such a value with a [*backend.UndecodableError].
 	Fail Policy = iota
-	// Keep lets a watch go on: the event's object has its key and revision and the
+	// Keep lets a watch continue: the event's object has its key and revision and the
 	// zero value.
 	Keep
 )
 
-// Buffer bounds what a watch has received and its consumer has not read. When it
-// is full the watch is broken off, and goes on where it was when half of it is
-// read. Meanwhile etcd keeps the history. The answer that fills it is still taken
-// in, which has up to 1,000 revisions.
+// Buffer bounds the events that a watch has received and its consumer has not read. When
+// it is full the watch closes its stream, and opens another one where it was when half of
+// the buffer has been read. Meanwhile etcd keeps the history. The response that fills the
+// buffer, of up to 1,000 revisions, may exceed it.
 type Buffer struct {
-	// Events is how many there may be; zero means [DefaultBufferEvents].
+	// Events is the most events; zero means [DefaultBufferEvents].
 	Events int
-	// Bytes is how many their values may have, encoded; zero means
+	// Bytes is the most bytes of their encoded values; zero means
 	// [DefaultBufferBytes].
 	Bytes int
 }
@@ -47,38 +47,39 @@ const (
 	DefaultBufferEvents = 10_000
 	// DefaultBufferBytes is how many bytes of values these may have.
 	DefaultBufferBytes = 16 << 20
-	// DefaultProgressEvery is how long a watch may hear nothing before it asks
-	// whether there was nothing.
+	// DefaultProgressEvery is how long a watch waits for a response before it requests
+	// progress.
 	DefaultProgressEvery = 5 * time.Second
-	// DefaultRequestTimeout is how long a call waits whose context has no deadline.
+	// DefaultRequestTimeout bounds a call whose context has no deadline.
 	DefaultRequestTimeout = 10 * time.Second
 )
 
-// How connections that were cut without a word are found out.
+// The keep-alive of connections, by which the client notices one that is dead.
 const (
 	keepAliveEvery   = 10 * time.Second
 	keepAliveTimeout = 3 * time.Second
 	dialTimeout      = 5 * time.Second
 )
 
-// Config says where objects are, and what they are. Prefix, Schema, and one of
-// Client and Endpoints are required.
+// Config configures a backend. Prefix, Schema, and one of Client and Endpoints are
+// required.
 type Config struct {
-	// Prefix is what all keys begin with, before a slash, such as "/shop/pods". All
+	// Prefix is the beginning of all keys, before a slash, such as "/shop/pods". All
 	// processes that share the objects give the same, and nothing else in the
 	// cluster has keys under it.
 	Prefix string
 	// Schema is that of the objects.
 	Schema store.Schema
 
-	// Client is used, and not closed, if it is given. It should have
+	// Client is the client to use. The backend does not close it. It should have
 	// DialKeepAliveTime set.
 	Client *clientv3.Client
-	// Endpoints are the members to connect to otherwise, such as "10.0.0.1:2379".
+	// Endpoints are the members to connect to without Client, such as "10.0.0.1:2379".
 	Endpoints []string
-	// TLS is for those; nil means none.
+	// TLS is for connections to Endpoints; nil means no TLS.
 	TLS *tls.Config
-	// Username and Password are for clusters that demand them.
+	// Username and Password authenticate a connection to Endpoints, if the cluster
+	// requires that.
 	Username, Password string
 
 	// Codec encodes the values; nil means [codec.JSON].
@@ -86,30 +87,30 @@ type Config struct {
 	// Sealer encrypts the encoded values; nil leaves them readable. They are bound
 	// to Prefix and key.
 	Sealer codec.Sealer
-	// OnUndecodable says what a watch does about a value that cannot be decoded.
+	// OnUndecodable is what a watch does about a value that cannot be decoded.
 	OnUndecodable Policy
 
-	// NoHistory starts engines at the newest state. Otherwise they start with all the
-	// history that etcd has, so that revisions from before can be resumed from, at
-	// some 7,000 events a second: see "Compaction" in the package's documentation.
+	// NoHistory starts engines at the newest state. Without it they first read all the
+	// history that etcd has, some 7,000 events a second, so that watches can resume from
+	// earlier revisions: see "Compaction" in the package's documentation.
 	NoHistory bool
 	// Buffer bounds what each watch holds.
 	Buffer Buffer
-	// ProgressEvery is how long a watch may hear nothing before it asks; zero means
-	// [DefaultProgressEvery]. Without an answer for another RequestTimeout it ends
-	// with [backend.ErrUnavailable].
+	// ProgressEvery is how long a watch waits for a response before it requests
+	// progress; zero means [DefaultProgressEvery]. Without an answer for as long again
+	// it ends with [backend.ErrUnavailable].
 	ProgressEvery time.Duration
-	// RequestTimeout is how long a call waits whose context has no deadline; zero
-	// means [DefaultRequestTimeout].
+	// RequestTimeout bounds a call whose context has no deadline; zero means
+	// [DefaultRequestTimeout].
 	RequestTimeout time.Duration
 	// LeasePool is how many objects that expire at about the same time share a
 	// lease; up to one, each has its own. Sharing saves a request for most writes
 	// with a TTL. Objects that share one are deleted at one revision, and live up to
 	// 5 % or a minute longer.
 	LeasePool int
-	// OnError is told what is wrong but fails no call: keys under Prefix that are
-	// no objects', a database that is nearly full. It is called from any goroutine
-	// and must not block. Nil is not told.
+	// OnError, if any, is called with errors that fail no call: keys under Prefix that
+	// cannot be objects', a database that is nearly full. It is called from any
+	// goroutine and must not block.
 	OnError func(error)
 }
 

@@ -12,10 +12,10 @@
 //
 // Values are the codec's own bytes, so that etcdctl and programs in other languages
 // read and write them; only those with a TTL, a seal or another codec tag have a short
-// header. What other programs write is seen like any write: several keys of one
+// header. Writes of other programs are like any others: several keys of one
 // transaction are one revision, and never come in two batches. A value that cannot be
-// decoded ends in a [*backend.UndecodableError]; a key below the prefix that can name
-// no object is left out, and told to [Config].OnError.
+// decoded gives a [*backend.UndecodableError]. A key below the prefix that cannot name an
+// object is left out, and reported to [Config].OnError.
 //
 // # Reading and writing
 //
@@ -23,25 +23,25 @@
 // objects at one revision, a prefix "foo" as the key "foo" and the range "foo/".
 //
 // Writes are conditional on the revision of the object that they replace, in one
-// request. If the answer does not come the error is a [*backend.UncertainError]: the
-// write may have been done, or be done yet, so read before trying again. An error
-// that is not one leaves nothing written; a request that never left the process is
-// known as such if the backend has made the client.
+// request. If the answer does not come, the error is a [*backend.UncertainError]: the
+// write may have been done, or may still be done, so read before trying again. After any
+// other error nothing was written. A request that never left the process is one of
+// those, if the backend has made the client.
 //
-// A watch takes part in [Backend.Revision]: watches that have seen nothing since are
-// made to ask for progress until they have come up to it. So an engine's linearizable
-// read from its cache costs a read of the revision and a progress request, however
-// quiet its prefix and however busy the cluster.
+// [Backend.Revision] makes watches that are behind the revision request progress until
+// they have reached it. So an engine's linearizable read from its cache costs a read of
+// the revision and a progress request, even if its prefix has no events and the cluster
+// many.
 //
 // # Watches
 //
 // Each watch has a stream and a goroutine of its own, and holds at most
-// [Config].Buffer: a reader that stays behind costs etcd its history, not this
-// process its memory. The client resumes by itself after a cut connection or a
-// restarted member. A member without a leader, and a connection that is open and
-// says nothing, end the watch with [backend.ErrUnavailable] after two times
-// [Config].ProgressEvery; Reflectors resume from where it was. If etcd has compacted
-// that away it is [store.ErrExpired], and they list again.
+// [Config].Buffer: for a reader that stays behind, etcd keeps the history, and this
+// process no more than that. The client resumes by itself after a cut connection or a
+// restarted member. A member without a leader ends the watch with
+// [backend.ErrUnavailable], and so does an open connection without responses, after twice
+// [Config].ProgressEvery; Reflectors resume from the watch's revision. If etcd has
+// compacted that, the error is [store.ErrExpired], and they list again.
 //
 // A member sends at most 1,000 revisions each 100 ms to a watch that catches up, some
 // 7,000 events a second. A watch that is far behind is up to date sooner if its
@@ -51,10 +51,10 @@
 //
 // etcd's compaction affects the whole cluster. [Backend.Compact] drops the
 // history of its own prefix alone: it raises a floor, a key beside the objects
-// (PREFIX!//compacted), to which all processes keep. It frees no space. Let etcd
-// compact itself (--auto-compaction-retention), and no further back than watches are
-// to resume from: an engine that starts reads all the history that there is before it
-// is ready, unless [Config].NoHistory has it begin with the newest state.
+// (PREFIX!//compacted), which all processes respect. It frees no space. Have etcd
+// compact itself (--auto-compaction-retention), and keep no more history than watches
+// need to resume: an engine that starts reads all of it before it is ready, unless
+// [Config].NoHistory makes it start with the newest state.
 //
 // # Caveats
 //

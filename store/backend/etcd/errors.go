@@ -15,11 +15,11 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// LostError says that a change can be read, but not what was there before it,
-// because etcd has compacted that in between. The state must be listed again.
+// LostError says that a change can be read, but not the object before it, because etcd
+// has compacted that meanwhile. The state must be listed again.
 type LostError struct {
 	Key string
-	// Revision is that of the change.
+	// Revision is the revision of the change.
 	Revision store.Revision
 }
 
@@ -33,9 +33,9 @@ func (e *LostError) Unwrap() error {
 	return &store.ExpiredError{Requested: e.Revision - 1, Oldest: e.Revision}
 }
 
-// ClusterError says that the endpoints now lead to another cluster, whose
-// revisions mean something else. Nothing works until a new backend is made. It is
-// a [backend.ErrFailed].
+// ClusterError says that the endpoints now lead to another cluster, whose revisions have
+// another meaning. Every call fails until a new backend is made. It is a
+// [backend.ErrFailed].
 type ClusterError struct {
 	// Was and Is are the clusters' IDs.
 	Was, Is uint64
@@ -59,12 +59,12 @@ func (e *VersionError) Error() string {
 // Is makes errors.Is(err, [store.ErrUnsupported]) true.
 func (e *VersionError) Is(target error) bool { return target == store.ErrUnsupported }
 
-// errNoAnswer is the cause of contexts that Config.RequestTimeout ends, or a bound of
-// our own.
+// errNoAnswer is the cause of contexts that end by Config.RequestTimeout or by another
+// timeout of this package.
 var errNoAnswer = errors.New("no answer in time (Config.RequestTimeout)")
 
-// meanings is what etcd's errors are to the users of storage. A write that fails
-// with one of them was not done, but for those that are ErrFailed.
+// meanings maps etcd's errors to those of package backend. A write that fails with one of
+// them was not done, except with those that are ErrFailed.
 var meanings = []struct {
 	etcd error
 	ours error
@@ -82,8 +82,8 @@ var meanings = []struct {
 	{rpctypes.ErrCorrupt, backend.ErrFailed},
 }
 
-// meaning returns the error of package backend that err is; nil if it is none that
-// is known.
+// meaning returns the error of package backend that err stands for, nil if err is not in
+// meanings.
 func meaning(err error) error {
 	for _, m := range meanings {
 		if errors.Is(err, m.etcd) {
@@ -96,7 +96,7 @@ func meaning(err error) error {
 	return nil
 }
 
-// readError returns what a call that changes nothing fails with.
+// readError returns the error of a call that changes nothing.
 func readError(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return interrupted(ctx, what)
@@ -111,7 +111,7 @@ func readError(ctx context.Context, what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// interrupted returns why a call was broken off.
+// interrupted returns the error of a call whose context has ended.
 func interrupted(ctx context.Context, what string) error {
 	cause := context.Cause(ctx)
 	if cause == errNoAnswer {
@@ -120,8 +120,8 @@ func interrupted(ctx context.Context, what string) error {
 	return cause
 }
 
-// writeError returns what a write of key fails with: an [backend.UncertainError]
-// unless it is certain that etcd has not done it and never will.
+// writeError returns the error of a write of key: a [backend.UncertainError] unless it is
+// certain that etcd has not done the write and never will.
 func writeError(ctx context.Context, verb, key string, s *sending, err error) error {
 	if s.never() {
 		return readError(ctx, verb+" of "+strconv.Quote(key), err)
@@ -139,7 +139,7 @@ func writeError(ctx context.Context, verb, key string, s *sending, err error) er
 	return &backend.UncertainError{Verb: verb, Key: key, Cause: err}
 }
 
-// refused reports whether the server has found fault with the request itself.
+// refused reports whether the server has rejected the request itself.
 func refused(err error) bool {
 	code := status.Code(err)
 	var known rpctypes.EtcdError

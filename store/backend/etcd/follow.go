@@ -17,16 +17,17 @@ import (
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
 )
 
-// stream is a watch of the client's.
+// stream is a watch of the etcd client.
 type stream struct {
-	// ctx is the one that it was opened with, by which progress is requested.
+	// ctx is the context of the watch, which a request for progress needs, too: the
+	// client finds the stream by it.
 	ctx       context.Context
 	stop      context.CancelFunc
 	responses clientv3.WatchChan
 }
 
-// open opens the watch behind what was received, and returns when etcd has accepted
-// it; ctx bounds that.
+// open opens a stream after what was received, and returns when etcd has accepted it; ctx
+// bounds that.
 func (w *watcher) open(ctx context.Context) (*stream, error) {
 	s := &stream{}
 	s.ctx, s.stop = context.WithCancel(w.backend.newStream())
@@ -75,7 +76,7 @@ func (s *stream) close() {
 	}
 }
 
-// brokenOff is why a stream was closed without a word.
+// brokenOff returns the error of a stream that was closed without a response.
 func (w *watcher) brokenOff(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return interrupted(ctx, "watching")
@@ -83,7 +84,7 @@ func (w *watcher) brokenOff(ctx context.Context) error {
 	return fmt.Errorf("%w: watching: the client was closed", backend.ErrUnavailable)
 }
 
-// failure is what a response that ends the watch means.
+// failure returns the error of a response that ends the watch.
 func (w *watcher) failure(ctx context.Context, resp clientv3.WatchResponse) error {
 	err := resp.Err()
 	switch {
@@ -112,7 +113,7 @@ func (w *watcher) follow(s *stream) {
 	}
 }
 
-// ending is what the watch ends with because of err.
+// ending returns the reason for the watch's end after err.
 func (w *watcher) ending(err error) error {
 	if w.life.Err() != nil {
 		return store.ErrClosed
@@ -132,17 +133,17 @@ func (w *watcher) reopen() (*stream, error) {
 	return w.open(ctx)
 }
 
-// hurry is how often progress is requested while a reader waits for it: a member may
-// be behind the others, and so not have it yet.
+// hurry is how often progress is requested while a reader waits for it: a member that is
+// behind the others may not have reached the revision yet.
 const hurry = 100 * time.Millisecond
 
-// receive takes responses until pending is full, which is no error, or the watch
+// receive takes responses until pending is full, and then returns nil, or until the watch
 // ends.
 func (w *watcher) receive(s *stream) error {
 	period := w.backend.config.ProgressEvery
 	timer := time.NewTimer(period)
 	defer timer.Stop()
-	var asked time.Time // since when there is no answer; zero: it was not asked for
+	var asked time.Time // of the first request without an answer, zero if there is none
 	for {
 		select {
 		case resp, open := <-s.responses:
@@ -172,7 +173,7 @@ func (w *watcher) receive(s *stream) error {
 	}
 }
 
-// patience is how long to wait for a response before asking.
+// patience is how long to wait for a response before requesting progress.
 func (w *watcher) patience(period time.Duration) time.Duration {
 	if w.behind() {
 		return min(hurry, period)
@@ -190,7 +191,7 @@ func (w *watcher) ask(s *stream, period time.Duration) error {
 	return nil
 }
 
-// add takes a response in. Full says that pending is.
+// add adds the events of a response to pending, and reports whether that is full.
 func (w *watcher) add(resp clientv3.WatchResponse) (full bool, err error) {
 	if resp.Err() != nil {
 		return false, w.failure(w.life, resp)
@@ -219,8 +220,8 @@ func inOrder(x, y *clientv3.Event) int {
 	return bytes.Compare(x.Kv.Key, y.Kv.Key)
 }
 
-// recheck looks whether the cluster has gone back, if a watch is told of a revision
-// before what it has received. Mostly it is a member that is behind.
+// recheck checks whether the cluster has gone back, if progress is before what the watch
+// has received. Usually it has not: the member is behind the others.
 func (b *Backend) recheck(w *watcher, progress store.Revision) {
 	if progress >= w.position() {
 		return
@@ -232,7 +233,7 @@ func (b *Backend) recheck(w *watcher, progress store.Revision) {
 	}
 }
 
-// append adds changes to pending, which are all up to through.
+// append adds changes to pending: all those up to through.
 func (w *watcher) append(changes []change, through store.Revision) (full bool) {
 	w.mu.Lock()
 	if w.err == nil {
@@ -255,8 +256,8 @@ func (w *watcher) append(changes []change, through store.Revision) (full bool) {
 	return full
 }
 
-// changes decodes events, and says up to which revision they are all there are. With
-// an error they are those of the revisions before the one that it is about.
+// changes decodes events, and returns the revision up to which they are complete. With an
+// error, they are those of the revisions before the failed one.
 func (w *watcher) changes(events []*clientv3.Event) (changes []change, through store.Revision, err error) {
 	changes = make([]change, 0, len(events))
 	now := time.Now()
@@ -308,7 +309,7 @@ func (w *watcher) event(e *clientv3.Event, now time.Time) (store.Event, error) {
 	return ev, err
 }
 
-// decode decodes a value, by the policy for those that cannot be.
+// decode decodes a value. Config.OnUndecodable decides about one that cannot be decoded.
 func (w *watcher) decode(kv *mvccpb.KeyValue, now time.Time) (*store.Object, error) {
 	o, unknown := w.backend.values.decode(kv, now)
 	if unknown != nil && w.backend.config.OnUndecodable == Fail {

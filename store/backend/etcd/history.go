@@ -15,8 +15,8 @@ import (
 
 // Compact drops the history of the objects below the prefix only, since etcd's own
 // compaction affects the whole cluster. A key beside the objects has the compacted
-// revision, which reads and watches respect, here at once and in other processes when
-// they have seen it. It frees no space.
+// revision. Reads and watches here respect it at once, those of other processes as soon
+// as they have received it. It frees no space.
 func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 	ctx, done, err := b.begin(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 	}
 }
 
-// writeFloor sets the floor if the key is still of a version.
+// writeFloor sets the floor, if its key still has the version.
 func (b *Backend) writeFloor(ctx context.Context, rev store.Revision, version int64) (bool, error) {
 	before := b.newest.Load()
 	ctx, sending := observeSending(ctx)
@@ -59,7 +59,7 @@ func (b *Backend) writeFloor(ctx context.Context, rev store.Revision, version in
 	return resp.Succeeded, b.observe(resp.Header, before)
 }
 
-// parseFloor reads what writeFloor wrote; zero if it is something else.
+// parseFloor parses what writeFloor wrote; it returns zero for anything else.
 func parseFloor(text []byte) store.Revision {
 	n, err := strconv.ParseUint(string(text), 10, 63)
 	if err != nil {
@@ -68,12 +68,12 @@ func parseFloor(text []byte) store.Revision {
 	return store.Revision(n)
 }
 
-// floorPatience is how long a new floor waits for watches that may have nothing left
-// to read below it, but have not heard so yet.
+// floorPatience is how long raiseFloor waits for watches that may have nothing left to
+// read below the floor, until their progress shows it.
 const floorPatience = time.Second
 
-// raiseFloor makes rev the floor. Watches that have read all there was up to rev go
-// on; the others end.
+// raiseFloor makes rev the floor. Watches that have read everything up to rev continue;
+// the others end.
 func (b *Backend) raiseFloor(ctx context.Context, rev store.Revision) {
 	ctx, cancel := context.WithTimeout(ctx, floorPatience)
 	defer cancel()
@@ -95,11 +95,10 @@ func (b *Backend) raiseFloor(ctx context.Context, rev store.Revision) {
 	}
 }
 
-// floorRetry is how long to wait before the floor is followed again.
+// floorRetry is how long to wait before the floor is watched again.
 const floorRetry = time.Second
 
-// followFloor keeps up with the floor that other processes raise, from what is known
-// of it at a revision.
+// followFloor watches the floor's key after a revision, since other processes raise it.
 func (b *Backend) followFloor(from store.Revision) {
 	for b.life.Err() == nil {
 		ctx, stop := context.WithCancel(b.newStream())
@@ -122,7 +121,7 @@ func (b *Backend) followFloor(from store.Revision) {
 	}
 }
 
-// sleep waits for d, unless ctx ends before.
+// sleep waits for d, and reports false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -134,10 +133,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Compacted returns the oldest revision that can be listed at and watched from, by
-// Compact or because etcd was compacted; zero if nothing was given up. etcd does not
-// tell: if it has been compacted since the last call, the revision is searched for,
-// in a request for each binary digit of the history's length.
+// Compacted returns the oldest revision that can be listed at and watched from, after
+// Compact and etcd's own compactions; zero if no history was discarded. etcd has no
+// request for that: if it has been compacted since the previous call, a binary search
+// finds the revision, with log2 of the history's length requests.
 func (b *Backend) Compacted(ctx context.Context) (store.Revision, error) {
 	ctx, done, err := b.begin(ctx)
 	if err != nil {
@@ -191,7 +190,7 @@ func (b *Backend) readable(ctx context.Context, rev store.Revision) (bool, error
 	return true, nil
 }
 
-// noteCompacted remembers that etcd is compacted to rev.
+// noteCompacted records that etcd is compacted to rev.
 func (b *Backend) noteCompacted(rev store.Revision) {
 	for {
 		known := b.compacted.Load()

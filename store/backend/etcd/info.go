@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Info is what the members say of themselves.
+// Info is the status of the members.
 type Info struct {
 	// Cluster is the cluster's ID.
 	Cluster uint64
@@ -24,20 +24,19 @@ type Info struct {
 // Member is a member of the cluster, as it is reached by one of the endpoints.
 type Member struct {
 	Endpoint, Version string
-	// Revision is the newest that the member has applied; zero if it did not say.
+	// Revision is the newest that the member has applied; zero if unknown.
 	Revision store.Revision
-	// Size is how large the member's database is in bytes, Used how much of it is
-	// in use, and Quota how large it may be; zero if it does not say. A member that
-	// has reached its quota takes no writes until its operator does something: see
-	// the package's documentation.
+	// Size is the size of the member's database in bytes, Used how much of it is in
+	// use, and Quota how large it may be; zero if unknown. A member that has reached its
+	// quota takes no writes until its operator acts: see the package's documentation.
 	Size, Used, Quota int64
-	// Alarms are what it is worried about, such as that it has no space.
+	// Alarms are the alarms of the member, such as that it has no space.
 	Alarms []string
-	// Err is why it did not answer; then all but Endpoint is zero.
+	// Err is the reason if the member did not answer; then all but Endpoint is zero.
 	Err error
 }
 
-// Info asks all endpoints.
+// Info requests the status of all endpoints. A member that does not answer has an Err.
 func (b *Backend) Info(ctx context.Context) (Info, error) {
 	ctx, done, err := b.begin(ctx)
 	if err != nil {
@@ -55,7 +54,7 @@ func (b *Backend) Info(ctx context.Context) (Info, error) {
 	return info, nil
 }
 
-// ask asks one endpoint.
+// ask requests the status of one endpoint.
 func (b *Backend) ask(ctx context.Context, endpoint string) (m Member, cluster uint64) {
 	m.Endpoint = endpoint
 	asking, cancel := context.WithTimeoutCause(ctx, dialTimeout, errNoAnswer)
@@ -70,8 +69,8 @@ func (b *Backend) ask(ctx context.Context, endpoint string) (m Member, cluster u
 	return m, s.Header.GetClusterId()
 }
 
-// unreachable returns why there is no connection to an endpoint, which the client
-// keeps to itself; nil if there is one, or it cannot be known.
+// unreachable returns why there is no connection to an endpoint, which the client's own
+// errors do not say; nil if there is one, or the reason is unknown.
 func (b *Backend) unreachable(ctx context.Context, endpoint string) error {
 	if !b.owned || strings.Contains(endpoint, "://") {
 		return nil
@@ -92,8 +91,8 @@ func (b *Backend) unreachable(ctx context.Context, endpoint string) error {
 // quotaWarning is the part of its quota from which a member is reported.
 const quotaWarning = 0.8
 
-// checkMembers demands that one member answers at least, and that none that does is
-// too old. It reports those that have problems.
+// checkMembers fails unless at least one member answers and none of those is too old. It
+// reports the members that have problems.
 func (b *Backend) checkMembers(ctx context.Context) error {
 	var unreachable []error
 	reached := false
@@ -123,8 +122,8 @@ func (b *Backend) checkMembers(ctx context.Context) error {
 	return errors.Join(unreachable...)
 }
 
-// reliable reports whether the progress that a version reports comes behind the
-// events that it covers (etcd-io/etcd#15220, #17507).
+// reliable reports whether members of a version report progress only after the events
+// that it covers (etcd-io/etcd#15220, #17507).
 func reliable(version string) bool {
 	v, err := semver.NewVersion(version)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // keyspace is where the objects of one backend are in etcd:
 //
-//	PREFIX!//compacted   how far history was given up, outside of the range below
+//	PREFIX!//compacted   the floor of the history, outside of the range below
 //	PREFIX/KEY           an object
 //
 // An empty path segment makes the first one a key that no backend takes for an

@@ -10,11 +10,11 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// leases is where writes with a TTL get their leases. If objects share leases, one
-// is granted for a little longer than asked, and serves until its rest is too short
+// leases provides the leases of writes with a TTL. If objects share leases, it requests
+// one for a little longer than the TTL, and uses it until its remaining time is too short
 // or it has its number of objects.
 type leases struct {
-	// most is how many objects share a lease; up to one, each has its own.
+	// most is how many objects can share a lease; with one or less, each has its own.
 	most int
 
 	mu     sync.Mutex
@@ -24,9 +24,9 @@ type leases struct {
 // lease is a lease of etcd.
 type lease struct {
 	id clientv3.LeaseID
-	// until is when it ends at the earliest.
+	// until is the earliest time at which it ends.
 	until time.Time
-	// objects is how many it was taken for; zero if it is not to be shared.
+	// objects is how many objects it was taken for; zero if it is not shared.
 	objects int
 }
 
@@ -62,7 +62,7 @@ func (l *leases) take(ctx context.Context, b *Backend, ttl time.Duration) (*leas
 	return s, nil
 }
 
-// drop makes sure that a lease that is gone is not taken again.
+// drop forgets a shared lease that no longer exists.
 func (l *leases) drop(gone *lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,8 +71,8 @@ func (l *leases) drop(gone *lease) {
 	}
 }
 
-// giveBack revokes the lease of a write that was not done, which would otherwise
-// stay until it ends. Shared ones stay.
+// giveBack revokes the lease of a write that was not done, in a goroutine. Other objects
+// may be on a shared lease, so that stays.
 func (l *leases) giveBack(b *Backend, unused *lease) {
 	if unused.objects > 0 {
 		return
@@ -87,7 +87,7 @@ func (l *leases) giveBack(b *Backend, unused *lease) {
 	})
 }
 
-// grant asks etcd for a lease of at least ttl.
+// grant requests a lease of at least ttl, in whole seconds.
 func (b *Backend) grant(ctx context.Context, ttl time.Duration) (*lease, error) {
 	start := time.Now()
 	seconds := (ttl + time.Second - 1) / time.Second

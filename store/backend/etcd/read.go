@@ -44,8 +44,8 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	return o, nil
 }
 
-// The bounds of a request for objects. The first is small, for most lists are, and
-// each next one twice as large.
+// The most objects of one request. The first request of a list is small, since most lists
+// are, and each later one is twice as large.
 const (
 	firstPage = 500
 	mostPage  = 10_000
@@ -54,12 +54,12 @@ const (
 // maxUndecodable is how many values that cannot be decoded a list names.
 const maxUndecodable = 100
 
-// listAttempts is how often a list of the newest state begins anew because etcd
-// compacted the revision that it was reading at.
+// listAttempts is how often a list of the newest state is tried, since etcd may compact
+// the revision that it reads at.
 const listAttempts = 3
 
 // List returns a page of objects in key order, read in requests of at most 10,000 at
-// one revision. If values cannot be decoded, it fails with up to 100 of the
+// one revision. If values cannot be decoded, it fails with up to 100
 // [*backend.UndecodableError], joined.
 func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	ctx, done, err := b.begin(ctx)
@@ -86,7 +86,7 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	}
 }
 
-// checkScan reports whether the history that a scan needs is still there.
+// checkScan returns an error if the history that a scan needs was compacted.
 func (b *Backend) checkScan(ctx context.Context, scan backend.Scan) error {
 	at, err := b.position(ctx)
 	if err != nil {
@@ -110,7 +110,7 @@ func (b *Backend) compactedError(ctx context.Context, scan backend.Scan, err err
 	return &store.ExpiredError{Requested: scan.Revision, Oldest: oldest}
 }
 
-// listing is a list in the making.
+// listing is a list that is being read.
 type listing struct {
 	backend *Backend
 	scan    backend.Scan
@@ -119,7 +119,7 @@ type listing struct {
 	items     []*store.Object
 	remaining int
 	unknown   []error
-	// page is how many to ask for next.
+	// page is the limit of the next request.
 	page int
 }
 
@@ -168,8 +168,7 @@ func (l *listing) read(ctx context.Context, s span) error {
 	}
 }
 
-// request asks for the next objects of a range, at the revision of the first
-// answer.
+// request requests the next objects of a range, at the revision of the first answer.
 func (l *listing) request(ctx context.Context, s span) (*clientv3.GetResponse, error) {
 	opts := []clientv3.OpOption{clientv3.WithRange(s.end), clientv3.WithRev(int64(l.at))}
 	switch {
@@ -197,7 +196,7 @@ func (l *listing) request(ctx context.Context, s span) (*clientv3.GetResponse, e
 	return resp, nil
 }
 
-// add adds what an answer has.
+// add adds the objects of an answer.
 func (l *listing) add(resp *clientv3.GetResponse) {
 	now := time.Now()
 	for _, kv := range resp.Kvs {
@@ -209,15 +208,15 @@ func (l *listing) add(resp *clientv3.GetResponse) {
 			l.unknown = append(l.unknown, unknown)
 		}
 		l.items = append(l.items, o)
-		kv.Value = nil // the list holds one of the two
+		kv.Value = nil // frees the bytes, which are decoded
 	}
 	if l.full() {
 		l.remaining += int(resp.Count) - len(resp.Kvs)
 	}
 }
 
-// nameable reports whether a place below the prefix can be an object's. Another
-// program can have written others, which are no objects.
+// nameable reports whether a place below the prefix can be an object's. Other programs
+// may have written keys that cannot.
 func (b *Backend) nameable(place []byte) bool {
 	err := store.ValidateKey(b.keys.key(place))
 	if err != nil {

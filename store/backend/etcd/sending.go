@@ -7,25 +7,25 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// sending knows whether a request has left this process. A client of etcd waits for
-// a connection as long as the call lasts, so that the error alone does not tell a
-// request that was never sent, which may be made again, from one that was not
-// answered, of which nothing is known.
+// sending records whether a request has left this process. An etcd client waits for a
+// connection until the call's context ends, so the error alone does not distinguish a
+// request that was never sent, which can be made again, from one that was not answered,
+// whose outcome is unknown.
 type sending struct{ observed, sent atomic.Bool }
 
 type sendingKey struct{}
 
-// observeSending returns a context for one request.
+// observeSending returns a context for one request, and what is recorded about it.
 func observeSending(ctx context.Context) (context.Context, *sending) {
 	s := &sending{}
 	return context.WithValue(ctx, sendingKey{}, s), s
 }
 
-// never reports whether it is certain that the request was not sent. It is false for
-// clients that were given, which are not observed.
+// never reports whether it is certain that the request was not sent. It is false with
+// Config.Client, which has no observer.
 func (s *sending) never() bool { return s.observed.Load() && !s.sent.Load() }
 
-// sendingObserver is told of all requests of a client.
+// sendingObserver is the stats.Handler of the backend's own clients.
 type sendingObserver struct{}
 
 var _ stats.Handler = sendingObserver{}
@@ -38,7 +38,7 @@ func (sendingObserver) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.
 	return ctx
 }
 
-// HandleRPC is told when the headers go out on a connection.
+// HandleRPC records that the headers go out on a connection.
 func (sendingObserver) HandleRPC(ctx context.Context, what stats.RPCStats) {
 	if _, out := what.(*stats.OutHeader); !out {
 		return

@@ -13,13 +13,13 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// A value in etcd is the codec's bytes as they are, so that any program can read
-// and write it. Only where something must be added there is a header:
+// A value in etcd is the codec's bytes, so that any program can read and write it. Only
+// where something must be added it has a header:
 //
 //	0x00 'W' · version · flags · codec tag · written · expires · the codec's bytes
 //
-// Times are nanoseconds since 1970, as varints. No JSON, protobuf or text begins
-// like that; what does gets a header, too.
+// Times are nanoseconds since 1970, as varints. JSON, protobuf and text do not begin like
+// that; bytes that do get a header, too.
 const (
 	headerStart0  = 0x00
 	headerStart1  = 'W'
@@ -27,8 +27,8 @@ const (
 	flagSealed    = 1 << 0
 )
 
-// maxSize is the most bytes of a value. etcd's own limit is 1.5 MiB for a whole
-// request, unless its operator has chosen another.
+// maxSize is the most bytes of a value. etcd's own limit is 1.5 MiB for a whole request,
+// unless --max-request-bytes says otherwise.
 const maxSize = 1400 << 10
 
 var (
@@ -37,11 +37,11 @@ var (
 	errVersion = errors.New("its header is of a newer version")
 )
 
-// header is what is known of a value beside its bytes.
+// header is the metadata of a value.
 type header struct {
 	tag              uint8
 	sealed           bool
-	written, expires time.Time // zero: not known; never
+	written, expires time.Time // zero means unknown; never
 }
 
 // needed reports whether data must have the header.
@@ -105,8 +105,8 @@ func nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// values turns objects into what is in etcd, and back. All of it runs code of the
-// user's, whose panics it contains.
+// values turns objects into values in etcd, and back. It runs the user's code, and returns
+// panics as errors.
 type values struct {
 	prefix string
 	keys   keyspace
@@ -144,8 +144,9 @@ func (v *values) encode(o *store.Object, written, expires time.Time) ([]byte, er
 	return data, nil
 }
 
-// decode returns the object that is stored as kv, which was received at a time. If
-// the value cannot be decoded, the object has the zero value and err says why.
+// decode returns the object that is stored as kv. received is when kv was received, for
+// objects that other programs wrote without a time. If the value cannot be decoded, the
+// object has the zero value and err says why.
 func (v *values) decode(kv *mvccpb.KeyValue, received time.Time) (o *store.Object, err *backend.UndecodableError) {
 	h, data, cause := cutHeader(kv.Value)
 	o = v.frame(kv, h, received)

@@ -62,7 +62,7 @@ type watcher struct {
 	prefix  string
 	noPrev  bool
 
-	// life is the watch's; stop ends it.
+	// life ends when the watch ends; stop ends it.
 	life context.Context
 	stop context.CancelFunc
 	// chased has a token when wanted was raised, room when half of pending was read.
@@ -72,15 +72,17 @@ type watcher struct {
 	// pending are the changes that were received and not read, bytes their size.
 	pending []change
 	bytes   int
-	// received: all up to it is in pending or was read. through: it was read.
+	// received is the revision up to which everything is in pending or was read, through
+	// the one up to which everything was read.
 	received, through store.Revision
-	// wanted is a revision to come up to at once.
+	// wanted is the revision that a reader waits for: until it is received the watch
+	// requests progress.
 	wanted store.Revision
-	// arrivals wait for received.
+	// arrivals are the calls that wait for received to reach a revision.
 	arrivals []arrival
-	// full: the watch is broken off until there is room.
+	// full: the watch has no stream until there is room in pending.
 	full bool
-	// err is what comes behind pending; nil as long as more may come.
+	// err ends the watch after pending; nil while it receives.
 	err     error
 	waiting waiting.List
 
@@ -112,16 +114,16 @@ func (b *Backend) newWatcher(opts backend.WatchOptions) *watcher {
 	return w
 }
 
-// newStream returns a context whose watches have a stream of their own, so that none
-// waits for another's history, neither for events nor for progress. They end when
-// the member that serves them has lost its leader.
+// newStream returns a context for a watch with a stream of its own, which waits neither
+// for the events nor for the progress of other watches. The watch ends when the member
+// that serves it has no leader.
 func (b *Backend) newStream() context.Context {
 	number := strconv.FormatUint(b.streams.Add(1), 10)
 	return metadata.AppendToOutgoingContext(clientv3.WithRequireLeader(b.life), "watchmill-stream", number)
 }
 
-// Next returns the changes since the call before: at most limit, of which less than
-// one counts as one, and the rest of the last one's revision.
+// Next returns the changes since the previous call: at most limit, where less than one
+// counts as one, and also the rest of the last one's revision. It does not block.
 func (w *watcher) Next(limit int) (backend.Batch, error) {
 	if err := w.Ended(); err != nil {
 		return backend.Batch{}, err
@@ -164,7 +166,7 @@ func (w *watcher) take(limit int) (backend.Batch, error) {
 	return batch, nil
 }
 
-// cut removes events from the front of pending. It never cuts through a revision.
+// cut removes events from the front of pending. It never splits a revision.
 // The caller holds the lock.
 func (w *watcher) cut(limit int) []store.Event {
 	n := min(limit, len(w.pending))
@@ -190,8 +192,8 @@ func (w *watcher) halfEmpty() bool {
 	return len(w.pending) <= w.backend.config.Buffer.Events/2 && w.bytes <= w.backend.config.Buffer.Bytes/2
 }
 
-// RequestProgress makes the watch come up to the revision that the cluster has now,
-// which takes a request to know.
+// RequestProgress reads the cluster's revision, and makes the watch request progress until
+// it has reached that. It waits for the read only.
 func (w *watcher) RequestProgress(ctx context.Context) error {
 	ctx, done, err := w.backend.begin(ctx)
 	if err != nil {
@@ -209,7 +211,7 @@ func (w *watcher) RequestProgress(ctx context.Context) error {
 	return nil
 }
 
-// chase makes the watch ask for progress until it has received all up to rev.
+// chase makes the watch request progress until it has received everything up to rev.
 func (w *watcher) chase(rev store.Revision) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -219,22 +221,22 @@ func (w *watcher) chase(rev store.Revision) {
 	}
 }
 
-// position returns up to where all was received.
+// position returns the revision up to which everything was received.
 func (w *watcher) position() store.Revision {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.received
 }
 
-// behind reports whether the watch is to ask for progress.
+// behind reports whether a reader waits for a revision that was not received yet.
 func (w *watcher) behind() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.received < w.wanted
 }
 
-// awaitArrival waits until all up to rev was received. It does not wait for a watch
-// that is broken off or has ended.
+// awaitArrival waits until everything up to rev was received, or ctx ends. It does not
+// wait for a watch that is full or has ended.
 func (w *watcher) awaitArrival(ctx context.Context, rev store.Revision) {
 	w.mu.Lock()
 	if w.received >= rev || w.full || w.err != nil {
@@ -250,7 +252,7 @@ func (w *watcher) awaitArrival(ctx context.Context, rev store.Revision) {
 	}
 }
 
-// arrive releases what waits for revisions up to rev. The caller holds the lock.
+// arrive releases the calls that wait for revisions up to rev. The caller holds the lock.
 func (w *watcher) arrive(rev store.Revision) {
 	w.arrivals = slices.DeleteFunc(w.arrivals, func(a arrival) bool {
 		if a.revision <= rev {
@@ -268,7 +270,8 @@ func (w *watcher) wakeReader() {
 	waiting.WakeAll(woken)
 }
 
-// finish ends the watch with err, behind what is pending, or at once if it is closed.
+// finish ends the watch with err after the pending events, or without them if err is
+// [store.ErrClosed].
 func (w *watcher) finish(err error) {
 	w.stop()
 	w.backend.mu.Lock()
@@ -286,7 +289,7 @@ func (w *watcher) finish(err error) {
 	waiting.WakeAll(woken)
 }
 
-// wentBack ends a watch that is further than the cluster is now.
+// wentBack ends the watch if it is beyond the cluster's present revision.
 func (w *watcher) wentBack(now store.Revision) {
 	if received := w.position(); received > now {
 		w.finish(&store.FutureError{Requested: received, Current: now})

@@ -15,13 +15,14 @@ import (
 )
 
 // Put stores draft if the object under its key is still prev, in one request, and
-// another one for a lease if there is a TTL. The TTL is at least what was asked: in
-// whole seconds, two at the least, and anew whenever etcd's leader changes.
+// another one for a lease if there is a TTL. The object lives for at least its TTL: etcd
+// rounds it up to whole seconds, at least two, and starts it again whenever its leader
+// changes.
 //
-// Beside the errors of [backend.Backend]: [backend.ErrFull], [backend.ErrDenied],
+// Errors besides those of [backend.Backend]: [backend.ErrFull], [backend.ErrDenied],
 // [backend.ErrUnavailable], [*backend.TooLargeError], those of codec and sealer, and
 // [*backend.UncertainError] if the answer did not come: then the write may have been
-// done, or be done yet.
+// done, or may still be done.
 func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
@@ -67,8 +68,7 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	return draft, nil
 }
 
-// whole returns prev, of which only the key and the revision are known, as it is
-// stored.
+// whole reads the complete object of a prev that has only a key and a revision.
 func (b *Backend) whole(ctx context.Context, prev *store.Object) (*store.Object, error) {
 	o, err := b.Get(ctx, prev.Key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -77,7 +77,8 @@ func (b *Backend) whole(ctx context.Context, prev *store.Object) (*store.Object,
 	return o, backend.CheckExpected(prev.Key, o, prev.Revision)
 }
 
-// put writes, on a lease if there is a TTL. A lease that is gone is replaced, once.
+// put writes, on a lease if there is a TTL. If the lease no longer exists it tries once
+// more, on another one.
 func (b *Backend) put(ctx context.Context, w *write, ttl time.Duration) (store.Revision, error) {
 	if ttl == 0 {
 		return b.commit(ctx, w, clientv3.NoLease)
@@ -132,18 +133,17 @@ type write struct {
 	prev *store.Object
 	// value is what to write; nil deletes.
 	value []byte
-	// keepLease: the key stays on the lease that it has.
+	// keepLease: the key stays on its present lease.
 	keepLease bool
 
-	// created is when the key came to be, once it was written over prev. before is
-	// what was there, if that had to be asked for.
+	// created is the revision of the key's creation, known once prev was replaced.
+	// before is the replaced value, if the request had to return it.
 	created store.Revision
 	before  *mvccpb.KeyValue
 }
 
-// complete reports whether prev is an object as storage returned it, and not just a
-// key and a revision. Then it is what is stored at that revision, and need not be
-// sent again.
+// complete reports whether prev is an object as storage returned it, and not just a key
+// and a revision. Then the answer need not have the replaced value.
 func (w *write) complete() bool { return w.prev == nil || w.prev.Created != 0 }
 
 func (w *write) expected() store.Revision {
@@ -193,7 +193,7 @@ func (b *Backend) commit(ctx context.Context, w *write, lease clientv3.LeaseID) 
 	return store.Revision(resp.Header.Revision), nil
 }
 
-// learn takes what was there before out of the answer.
+// learn takes the replaced value from the answer.
 func (w *write) learn(resp *clientv3.TxnResponse) {
 	w.created = w.prev.Created
 	if w.complete() {
@@ -226,8 +226,8 @@ func (b *Backend) conflict(w *write, resp *clientv3.TxnResponse) error {
 	return backend.CheckExpected(w.key, current, w.expected())
 }
 
-// undecodableConflict returns the error of a write that met an object whose value
-// cannot be decoded: the conflict, without the object to go on from.
+// undecodableConflict returns the error of a conflict with an object whose value cannot be
+// decoded: a conflict without the current object.
 func (b *Backend) undecodableConflict(w *write, current *store.Object, unknown error) error {
 	err := errors.Unwrap(backend.CheckExpected(w.key, current, w.expected()))
 	return errors.Join(err, unknown)

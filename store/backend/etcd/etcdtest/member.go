@@ -49,7 +49,7 @@ type Member struct {
 
 // StartMember starts a member, which is the test's own program run again: its
 // TestMain must call [RunMember]. It returns when the member serves, and stops it when
-// the test ends. More are further flags of etcd's.
+// the test ends. more has further flags for etcd.
 func StartMember(t testing.TB, more ...string) *Member {
 	t.Helper()
 	dir := t.TempDir()

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Proxy is a network that goes wrong on demand: a TCP proxy before an endpoint.
+// Proxy is a network that fails on demand: a TCP proxy in front of an endpoint.
 //
 //	client ──▶ Endpoint ──requests──▶ target
 //	             ◀────────replies────────┘
 //
 //	Cut        breaks all connections, and refuses new ones
-//	Mute       swallows replies: requests arrive, and are never answered
-//	BlackHole  swallows both; connections stay open and say nothing
-//	Delay      holds up both
+//	Mute       drops replies: requests arrive, and are never answered
+//	BlackHole  drops both; connections stay open without traffic
+//	Delay      delays both
 //	Redirect   leads to another target
 //	Heal       ends Mute, BlackHole and Cut, for connections made from then on
 //
@@ -31,7 +31,7 @@ type Proxy struct {
 	mu          sync.Mutex
 	target      string
 	listener    net.Listener // nil: cut, or closed
-	swallow     [2]bool      // requests, replies
+	swallow     [2]bool      // drops requests, replies
 	delay       time.Duration
 	connections map[*connection]struct{}
 }
@@ -71,16 +71,15 @@ func (p *Proxy) Cut() {
 	p.unlisten()
 }
 
-// Mute swallows all replies from now on: what is asked for is done, but nothing
-// tells.
+// Mute drops all replies from now on: requests take effect, and are not answered.
 func (p *Proxy) Mute() { p.set([2]bool{replies: true}) }
 
-// BlackHole swallows everything from now on. Connections stay open, as with a
+// BlackHole drops everything from now on. Connections stay open, as with a
 // machine that was switched off.
 func (p *Proxy) BlackHole() { p.set([2]bool{true, true}) }
 
-// Heal lets everything through again. Connections from which something was
-// swallowed are broken, for they cannot go on.
+// Heal lets everything through again. It breaks connections from which something was
+// dropped, since their streams have a gap.
 func (p *Proxy) Heal() {
 	p.t.Helper()
 	p.mu.Lock()
@@ -108,7 +107,7 @@ func (p *Proxy) unlisten() {
 	}
 }
 
-// Delay holds up everything by d, each way, as it is read: zero ends that.
+// Delay delays everything by d, each way; zero ends that.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +157,7 @@ func (p *Proxy) accept(l net.Listener) {
 		}
 		server, err := net.Dial("tcp", p.where())
 		if err != nil {
-			_ = client.Close() // as if the target were dialled itself
+			_ = client.Close() // as the client would see without the proxy
 			continue
 		}
 		c := &connection{client, server}
@@ -171,7 +170,7 @@ func (p *Proxy) accept(l net.Listener) {
 	}
 }
 
-// admit takes a connection in, unless the listener that it came by was closed.
+// admit registers a connection, unless the listener that accepted it was closed.
 func (p *Proxy) admit(c *connection, by net.Listener) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +181,7 @@ func (p *Proxy) admit(c *connection, by net.Listener) bool {
 	return true
 }
 
-// carry passes on what comes from one end, until either is closed.
+// carry copies from one end to the other until either is closed.
 func (p *Proxy) carry(c *connection, way int, to io.Writer, from io.Reader) {
 	defer p.forget(c)
 	buffer := make([]byte, 64<<10)
@@ -200,8 +199,7 @@ func (p *Proxy) carry(c *connection, way int, to io.Writer, from io.Reader) {
 	}
 }
 
-// swallowed waits for the delay, and reports whether what was read is to be
-// swallowed.
+// swallowed waits for the delay, and reports whether to drop what was read.
 func (p *Proxy) swallowed(way int) bool {
 	p.mu.Lock()
 	delay := p.delay

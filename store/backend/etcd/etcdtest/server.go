@@ -78,8 +78,8 @@ func start(cfg *embed.Config) (*Server, error) {
 	return nil, err
 }
 
-// Client returns a client of an endpoint, for what a backend does not do. It is
-// closed when the test ends.
+// Client returns a client of an endpoint, for requests that a backend does not make. It
+// is closed when the test ends.
 func Client(t testing.TB, endpoint string) *clientv3.Client {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: startPatience, Logger: zap.NewNop()})

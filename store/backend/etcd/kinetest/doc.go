@@ -4,6 +4,7 @@
 //
 //	test ──▶ backend ──▶ kine, a process ──▶ SQLite, a file
 //
-// SQLite is set up not to lose acknowledged writes with the power, which kine's defaults
-// allow. Building it takes a C compiler, or CGO_ENABLED=0, and minutes the first time.
+// SQLite is configured to keep acknowledged writes through a power failure; with kine's
+// defaults it may lose them. Building it takes a C compiler, or CGO_ENABLED=0, and minutes
+// the first time.
 package kinetest

@@ -23,15 +23,15 @@ import (
 	"google.golang.org/grpc"
 )
 
-// The variables that tell a process that it is kine, where it listens, and where its
+// The environment variables that make a process kine: where it listens, and where its
 // data is.
 const (
 	addressVariable = "WATCHMILL_KINETEST_ADDRESS"
 	fileVariable    = "WATCHMILL_KINETEST_FILE"
 )
 
-// safe are kine's settings of SQLite, but for _synchronous, which is NORMAL there: with
-// that, power loss takes back acknowledged writes.
+// safe is kine's settings of SQLite, except for _synchronous: kine has NORMAL, with which
+// a power failure can lose acknowledged writes.
 const safe = "?_journal_mode=WAL&_busy_timeout=30000&_synchronous=FULL&_txlock=immediate&_stmt_cache_size=20&cache=shared"
 
 // The settings of kine's own program, where they are not zero.
@@ -66,8 +66,8 @@ func RunKine() {
 	os.Exit(0)
 }
 
-// serve runs kine until ctx ends. It is put together from kine's packages, for its
-// program brings the drivers of all other databases.
+// serve runs kine until ctx ends. It uses kine's packages and not its program, which
+// includes the drivers of all other databases.
 func serve(ctx context.Context, address, file string) error {
 	logrus.SetLevel(logrus.ErrorLevel)
 	var running sync.WaitGroup
