@@ -8,7 +8,8 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// carry calls Config.Carry for what is about to be written, unless it is what there is.
+// carry calls Config.Carry for a draft that is about to be written, unless it equals the
+// present object.
 func (e *core) carry(ctx context.Context, current, next *store.Object) error {
 	if e.cfg.carry == nil || next == nil {
 		return nil
@@ -20,7 +21,7 @@ func (e *core) carry(ctx context.Context, current, next *store.Object) error {
 	})
 }
 
-// carrying returns change with carry after it.
+// carrying returns a function that calls change, and then carry on its result.
 func (e *core) carrying(change backend.UpdateFunc) backend.UpdateFunc {
 	if e.cfg.carry == nil {
 		return change

@@ -22,8 +22,8 @@ var ErrForeignCheckpoint = errors.New("checkpoint of another storage")
 
 // Checkpoint is a resume point that can be saved: a revision, and the identity of its
 // storage. A consumer that saves one after each handled event can resume in another
-// process, and gets an error if the storage is a different one. The zero value is
-// none, and starts now.
+// process, and gets an error if the storage is a different one. The zero value is no
+// checkpoint; a watch from it starts now.
 //
 //	handle(event); save(engine.Checkpoint(ctx, watch.Revision()))      before the restart
 //	From: engine.RevisionOf(ctx, saved)                                after it
@@ -35,9 +35,9 @@ type Checkpoint struct {
 }
 
 // Checkpoint returns the resume point after rev, such as [Watch.Revision] or that of
-// an event. It does not check that the revision exists. The storage is the one that the
-// cache is of; before there is one, and without a cache, the backend is asked, and may
-// block.
+// an event. It does not check that the revision exists. The storage is the one whose
+// state the cache has, which does not block. Until the cache has been filled, and without
+// a cache, it calls the backend, which may block.
 //
 // Errors: [ErrUnsupported] if the storage has no identity, [ErrEngineClosed], ctx's
 // error, or the backend's.
@@ -80,7 +80,7 @@ func (e *Engine[T]) RevisionOf(ctx context.Context, c Checkpoint) (Revision, err
 	return c.Revision, nil
 }
 
-// CheckpointError says that a checkpoint belongs to another storage.
+// CheckpointError says that a checkpoint is of another storage.
 type CheckpointError struct {
 	Checkpoint Checkpoint
 	// Store identifies the engine's storage.

@@ -14,8 +14,8 @@ import (
 var (
 	// ErrStillRunning: a Close gave up waiting. The error is a [*CloseError].
 	ErrStillRunning = actors.ErrStillRunning
-	// ErrInHandler: a Close or Drain was called by a handler, or in another function
-	// that the engine calls, and so did not wait; see [Engine.Close].
+	// ErrInHandler: a handler, or another function that the engine calls, has called
+	// Close or Drain, which therefore did not wait; see [Engine.Close].
 	ErrInHandler = actors.ErrInTurn
 )
 
@@ -26,8 +26,8 @@ type CloseError struct {
 	// Handlers are the names, sorted, of the watches and subscriptions whose handlers
 	// had not returned.
 	Handlers []string
-	// Cause is why Close did not go on: an [*actors.StillRunningError] with the
-	// engine's actors that are left.
+	// Cause is why Close stopped waiting: an [*actors.StillRunningError] with the
+	// engine's actors that still run.
 	Cause error
 }
 
@@ -54,31 +54,31 @@ func (e *CloseError) Error() string {
 // Unwrap returns the cause, which is an [ErrStillRunning].
 func (e *CloseError) Unwrap() error { return e.Cause }
 
-// closing is how far the closing of an engine has come.
+// closing is the progress of an engine's Close.
 type closing struct {
 	begin, later, finish sync.Once
 	// inLastTurn: the root's last turn closes the backend, for a Close that could not
 	// wait.
 	inLastTurn atomic.Bool
-	// over is closed when finish is done; then err is the result.
+	// over is closed when finish is done; err is then the result.
 	over chan struct{}
 	err  error
 }
 
 // Close ends every watch with [ErrEngineClosed] and returns when no goroutine, actor
 // or timer of the engine is left. If a handler does not return, Close fails after the
-// host's CloseTimeout with a [*CloseError] that names it; a host of the engine's own
-// then ends with the handler. Later calls fail with ErrEngineClosed. Undelivered events
-// are dropped, and [Stats].Undelivered names the watches; [Engine.Drain] delivers them
-// first. Closing again, or concurrently, waits for the first Close and returns its
-// result.
+// host's CloseTimeout with a [*CloseError] that names it; if the engine has a host of its
+// own, that ends when the handler returns. Later calls fail with ErrEngineClosed.
+// Undelivered events are dropped, and [Stats].Undelivered names the watches;
+// [Engine.Drain] delivers them first. Closing again, or concurrently, waits for the first
+// Close and returns its result.
 //
 // A handler may call it, of this or any other engine, and so may the functions of the
 // configuration, such as OnEnd. There Close does not wait, since handlers that wait
 // for each other would never end: it returns a CloseError because of
 // [ErrInHandler], and the engine closes when its handlers have returned. A Close from
-// elsewhere waits for that. A goroutine that a handler starts is not the handler:
-// if that waits for the goroutine, they wait until the timeout.
+// elsewhere waits for that. In a goroutine that a handler has started Close does wait, so
+// a handler that waits for such a goroutine makes Close wait until the timeout.
 func (e *Engine[T]) Close() error { return e.core.close() }
 
 func (e *core) close() error {
@@ -91,7 +91,7 @@ func (e *core) close() error {
 	return e.finishClose(ctx)
 }
 
-// beginClose lets nothing new begin, and stops what runs.
+// beginClose refuses new calls and stops the actors.
 func (e *core) beginClose() {
 	e.closing.begin.Do(func() {
 		e.liveness.closed.Store(true)
@@ -101,8 +101,8 @@ func (e *core) beginClose() {
 	})
 }
 
-// finishClose waits as long as ctx lasts. The first error is the one that names what
-// still runs.
+// finishClose waits until the actors have ended or ctx is done, and releases what the
+// engine owns. The first error is the one that names what still runs.
 func (e *core) finishClose(ctx context.Context) error {
 	e.closing.finish.Do(func() {
 		defer close(e.closing.over)
@@ -119,7 +119,8 @@ func (e *core) finishClose(ctx context.Context) error {
 	return e.closing.err
 }
 
-// closeLater goes on with Close in the background, if that has not come to its end.
+// closeLater finishes Close in the background, unless it is finished already, and returns
+// its result or an [ErrInHandler].
 func (e *core) closeLater() error {
 	select {
 	case <-e.closing.over:
@@ -130,9 +131,9 @@ func (e *core) closeLater() error {
 	return e.stillRunning(ErrInHandler)
 }
 
-// closeWhenStopped closes what the engine owns, when nothing of it runs any more: in
-// the background, or on a deterministic host, where no other goroutine may take part,
-// in the root's last turn.
+// closeWhenStopped makes the engine's own backend and host close when its actors have
+// ended: in a goroutine or, on a deterministic host, which has none, in the root's last
+// turn.
 func (e *core) closeWhenStopped() {
 	switch {
 	case e.ownBackend == nil && e.ownHost == nil:
@@ -147,7 +148,7 @@ func (e *core) closeInBackground() {
 	<-e.stopped
 	ctx, cancel := e.host.closeTime()
 	defer cancel()
-	_ = e.finishClose(ctx) // is the result of the next Close
+	_ = e.finishClose(ctx) // the next Close returns the error
 	if e.ownHost != nil {
 		_ = coreOf(e.ownHost).close(context.Background())
 	}
@@ -161,12 +162,12 @@ func (e *core) lastTurn() {
 	}
 }
 
-// stillRunning says what is left of the engine, and why that is not waited for.
+// stillRunning returns the error that names what of the engine still runs.
 func (e *core) stillRunning(cause error) error {
 	return &CloseError{Engine: e.cfg.name, Handlers: e.registry.Handling(), Cause: e.root.StillRunning(cause)}
 }
 
-// release closes what the engine has opened.
+// release closes the engine's own backend and host.
 func (e *core) release(ctx context.Context) error {
 	var first error
 	if e.ownBackend != nil {
@@ -181,9 +182,9 @@ func (e *core) release(ctx context.Context) error {
 }
 
 // Close stops all remaining actors and returns when nothing runs any more, or after
-// CloseTimeout with a [*CloseError] that names what does; then it may be called again to
-// go on waiting. In a handler it does not wait; see [Engine.Close]. A second Close has
-// no effect.
+// CloseTimeout with a [*CloseError] that names what still runs; calling it again waits
+// again. In a handler it does not wait; see [Engine.Close]. Closing a closed host has no
+// effect.
 func (h *Host) Close() error {
 	core := coreOf(h)
 	ctx, cancel := core.closeTime()

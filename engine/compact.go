@@ -6,15 +6,14 @@ import (
 	"github.com/watchmill/watchmill/actors/watchcache"
 )
 
-// Compact gives up the history before rev, in the backend and then in the cache: when
-// it has returned, reads at and watches from older revisions fail with [ErrExpired].
-// A running watch goes on, unless it is so far behind that its next event was given
-// up: then it is overrun, and its Policy says what happens. A rev that was given up
-// before does nothing.
+// Compact discards the history before rev, in the backend and then in the cache: after
+// it, reads at and watches from older revisions fail with [ErrExpired]. A running watch
+// continues, unless its next event was discarded: its Policy says what happens then.
+// Compacting to an older revision than before does nothing.
 //
-// A compaction that is asked of the backend itself, or by another process, does not
-// reach the cache, which serves its window's history until [Window] says that it is too
-// much: that is sound, since the history is true, but frees no memory.
+// A compaction of the backend itself, or by another process, does not reach the cache,
+// which serves its window until [Window] bounds it. That history is still true, but its
+// memory is not freed.
 //
 // Errors: [ErrFuture] if rev has not happened, [ErrDraining], [ErrEngineClosed],
 // [ErrNotReady] if the backend was compacted and the cache does not answer, ctx's

@@ -22,8 +22,8 @@ import (
 // revision that it needs: the API server's 3 s.
 const DefaultFreshnessTimeout = 3 * time.Second
 
-// ErrConfig: the configuration is invalid. Every error about a setting or an option
-// matches it, of whatever package.
+// ErrConfig: the configuration is invalid. Every error about a setting or an option, of
+// any package of this module, matches it.
 var ErrConfig = usercode.ErrConfig
 
 // ConfigError names the wrong Field, and the Problem with it and what to write instead.
@@ -35,14 +35,14 @@ type ConfigError = usercode.ConfigError
 //	engine.Fields[Pod]{"spec.nodeName": func(p Pod) string { return p.Node }}
 type Fields[T any] map[string]func(T) string
 
-// Config configures an engine. Nearly every engine needs a Key; the zero value of
-// the rest is good.
+// Config configures an engine. Nearly every engine needs a Key; the zero values of the
+// other fields are useful.
 type Config[T any] struct {
 	// Key returns the object's key: path segments separated by slashes, such as
-	// "namespace/name". Nil means that the key cannot follow from the value, as for
-	// plain strings and bytes: then it is given beside it, to Update, Modify and
-	// Delete as always, and to PutWith as [PutOptions].Key. Create, Put, Replace and
-	// Emit, which have no room for it, fail with [usercode.ErrConfig].
+	// "namespace/name". Nil means that values have no key, like plain strings and bytes:
+	// then PutWith takes it as [PutOptions].Key, and Update, Modify and Delete as
+	// always. Create, Put, Replace and Emit, which have no parameter for it, fail with
+	// [usercode.ErrConfig].
 	Key func(T) string
 	// Labels returns the labels that label selectors match on.
 	Labels func(T) labels.Set
@@ -58,22 +58,23 @@ type Config[T any] struct {
 	// SetRevision returns a copy of the value that carries the revision of its object,
 	// for types such as those of Kubernetes. It is called once for each write,
 	// at its commit, for each object of a deletion, and, where storage encodes
-	// values, when one is decoded; then gets, lists and events share the result. It
-	// must not change its argument, must be quick and must not call the engine, since
-	// storage in memory calls it under its lock. A panic fails the write. Labels,
-	// Fields, Size and the key are taken from the value before. Equal compares values
-	// with their revisions: for a value that is made anew, rather than from the
-	// object's, it should leave them out.
+	// values, when one is decoded; gets, lists and events share the result. It must not
+	// change its argument, must be quick and must not call the engine, since storage in
+	// memory calls it under its lock. A panic fails the write. Labels, Fields, Size and
+	// the key are taken from the value before that. Equal compares values with their
+	// revisions; it should ignore them if the program makes new values rather than
+	// changing copies of stored ones.
 	SetRevision func(T, Revision) T
 
 	// Carry returns a copy of the value that carries something of the context it is
 	// written with, such as the trace context that consumers continue: every event of
 	// the write has it then, and storage keeps it. It is called for each Create, Put,
 	// Update, Replace and Emit that writes something, before the key and the labels are
-	// taken from the value; while others write the object in between, several times.
-	// It must not change its argument. Equal should leave out what it sets, or a write
-	// that changes nothing else writes. A panic fails the write. Nil costs nothing.
-	// Deletions have no value of their own, and writes through [WriterOf] do not call it.
+	// taken from the value; an update that is tried again calls it again. It must not
+	// change its argument. Equal should ignore what it sets, since otherwise an update
+	// that changes nothing else is a write. A panic fails the write. Nil costs nothing.
+	// Deletions, which have no value of their own, and writes through [WriterOf] do not
+	// call it.
 	Carry func(ctx context.Context, value T) T
 
 	// Index names some of Fields, IndexLabels labels, by which lists look up objects
@@ -101,8 +102,8 @@ type Config[T any] struct {
 	// Host is where the engine's actors run; nil means a host of its own. A given
 	// host is not closed with the engine.
 	Host *Host
-	// Metrics is told about this engine, in place of its host's [HostConfig].Metrics; nil
-	// means those.
+	// Metrics gets the measurements of this engine; nil means its host's
+	// [HostConfig].Metrics.
 	Metrics Metrics
 	// Name is the prefix of the engine's actors in errors and logs; empty means the
 	// type's name.
@@ -131,9 +132,9 @@ type Config[T any] struct {
 	// OnError is called with every error that no call returns, such as those of a
 	// backend that is retried. It must not block.
 	OnError func(error)
-	// OnEnd is told of each watch that has ended: its name, and what its Err
-	// returns. Those of mirrors are among them; a handler may still be in its last
-	// call. It is called once for each, in the engine's own turns, and must not block.
+	// OnEnd is called once for each watch that has ended, also of [Engine.Source], with
+	// its name and the error that its Err returns. The watch's handler may still be in
+	// its last call. OnEnd runs in the engine's own turns and must not block.
 	OnEnd func(name string, why error)
 }
 
@@ -153,7 +154,7 @@ func checkFunctions[T any](c *Config[T]) error {
 	return nil
 }
 
-// checkField returns a [*ConfigError] if a field's name cannot be, or its function is nil.
+// checkField returns a [*ConfigError] if a field's name is invalid or its function is nil.
 func checkField(name string, isNil bool) error {
 	switch {
 	case name == "" || strings.TrimSpace(name) != name || strings.ContainsAny(name, "=!,"):
@@ -170,7 +171,7 @@ type settings struct {
 	schema             store.Schema
 	keyless            bool // keys are given beside the values
 	index, indexLabels []string
-	indexes            []store.Attribute // what both of them mean
+	indexes            []store.Attribute // of index and indexLabels
 	window             Window
 	noCache            bool
 	backend            backend.Backend
@@ -236,8 +237,8 @@ func (s *settings) validate() error {
 	return s.resolveIndexes()
 }
 
-// configError returns the storage's error about a setting with the name that the setting
-// has in the engine's configuration.
+// configError returns an error of the storage about a setting, with the name that the
+// setting has in the engine's configuration.
 func configError(err error) error {
 	if wrong := (*usercode.ConfigError)(nil); errors.As(err, &wrong) {
 		return &ConfigError{Field: strings.TrimPrefix(wrong.Field, "Options."), Problem: wrong.Problem}

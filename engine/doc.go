@@ -58,14 +58,14 @@
 //
 // # Layout
 //
-// Everything below this package's exported types is compiled once and knows no
-// user type: a program that mentions one more type pays for its signatures alone.
-// A value lies behind its object's header in memory, and the exported types convert
-// pointers to headers (package store, as.go, says why that is sound). The other way
-// is a value in an interface beside the header. BenchmarkLayout of package bench
-// runs both: in an interface, W1 has 0.8 of the deliveries, W5 as many writes, and
-// an object of W13 takes 28 bytes more, 692 in place of 664 beyond its value; a
-// write of a struct costs an allocation more. So values lie behind headers.
+// Everything below this package's exported types is compiled once and has no type
+// parameters, so that another object type costs little compile time. A value follows its
+// object's header in memory, and the exported types convert pointers to headers (package
+// store, as.go, says why that is sound). The alternative is a value in an interface
+// beside the header. BenchmarkLayout of package bench compares both: with an interface,
+// W1 has 0.8 of the deliveries, W5 as many writes, and an object of W13 takes 28 bytes
+// more, 692 instead of 664 beyond its value; a write of a struct costs one more
+// allocation. So values follow headers.
 //
 // # Kubernetes
 //

@@ -16,20 +16,21 @@ import (
 )
 
 var (
-	// ErrDraining is what writes and new watches fail with while the engine is being
-	// drained. It is an [ErrEngineClosed].
+	// ErrDraining: the engine is being drained, and accepts no writes and new watches.
+	// It is an [ErrEngineClosed].
 	ErrDraining = fmt.Errorf("%w: it is being drained", ErrEngineClosed)
-	// ErrUndelivered is what every [*UndeliveredError] is.
+	// ErrUndelivered: a Drain has not delivered everything. The error is an
+	// [*UndeliveredError].
 	ErrUndelivered = errors.New("not everything was delivered")
 )
 
-// Undelivered says of a watch that it was ended before it had been given all that
-// was committed.
+// Undelivered is a watch that was ended before it had delivered everything that was
+// committed.
 type Undelivered struct {
-	// Name is what the watch is called; see [WatchOptions].Name.
+	// Name is the name of the watch; see [WatchOptions].Name.
 	Name string
-	// Events is how many lay ahead of it; see [Watch.Lag]. Initial: so did the rest
-	// of its initial state.
+	// Events is how many events it had not delivered; see [Watch.Lag]. Initial: neither
+	// had it delivered the rest of its initial state.
 	Events  uint64
 	Initial bool
 	// Revision is where its consumer stood; see [Watch.Revision].
@@ -44,13 +45,12 @@ func (u Undelivered) String() string {
 	return text
 }
 
-// UndeliveredError lists the watches that had not been given everything when a
-// Drain was cut short. The engine is closed nevertheless.
+// UndeliveredError lists the watches that had not delivered everything when a Drain
+// stopped waiting. The engine is closed nevertheless.
 type UndeliveredError struct {
-	// Watches are those that had not been given everything, the one that was furthest
-	// behind first.
+	// Watches are those watches, the one that was furthest behind first.
 	Watches []Undelivered
-	// Cause is why Drain did not go on: the cause of its context.
+	// Cause is why Drain stopped waiting, usually the cause of its context.
 	Cause error
 }
 
@@ -76,16 +76,16 @@ func (e *UndeliveredError) Is(target error) bool { return target == ErrUndeliver
 // Unwrap returns Cause.
 func (e *UndeliveredError) Unwrap() error { return e.Cause }
 
-// draining is what an engine that is being drained has still to deliver.
+// draining is what an engine has to deliver before a Drain closes it.
 type draining struct {
 	mu sync.Mutex
 	// final is the newest revision that was acknowledged.
 	final Revision
-	// sealed: what is committed from here on is not delivered, nor acknowledged.
+	// sealed: later writes are neither delivered nor acknowledged.
 	sealed bool
 }
 
-// admit takes in a write that was on its way when the draining began.
+// admit acknowledges a write that was in progress when the draining began.
 func (d *draining) admit(o *store.Object) (*store.Object, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,7 +96,7 @@ func (d *draining) admit(o *store.Object) (*store.Object, error) {
 	return o, nil
 }
 
-// seal ends the admission of writes, unless some came since reached.
+// seal ends the admission of writes, unless some were admitted after reached.
 func (d *draining) seal(reached Revision) (final Revision, sealed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,20 +105,19 @@ func (d *draining) seal(reached Revision) (final Revision, sealed bool) {
 	return d.final, d.sealed
 }
 
-// Drain closes the engine after everything that was acknowledged has been delivered:
-// it refuses writes and new watches with [ErrDraining], waits until every watch
-// and handler has been given what was committed, each of which then ends with
-// [ErrEngineClosed], and closes. A handler has been given an event when it has
-// returned. A watch that is pulled must be read to its end, unless it has nothing
-// to read.
+// Drain closes the engine after everything that was acknowledged has been delivered: it
+// refuses writes and new watches with [ErrDraining], waits until every watch has
+// delivered all committed events and ended with [ErrEngineClosed], and closes. A handler
+// counts as served when it has returned. A watch without a handler must be read to its
+// end, unless it has nothing to read.
 //
-// What mirrors the engine, as an informer does, has been given what it has taken;
-// its own handlers may be behind.
+// An informer or another client of [Engine.Source] counts as served when it has taken
+// the events; its own handlers may be behind.
 //
 // If ctx is done first, the engine is closed all the same, and the error is an
-// [*UndeliveredError] that names each watch that had not been given everything,
-// beside what Close returns. In a handler, which it would wait for, it does nothing but
-// return [ErrInHandler].
+// [*UndeliveredError] that names each watch that has not delivered everything, joined
+// with Close's error. In a handler, which it would wait for, it only returns
+// [ErrInHandler].
 func (e *Engine[T]) Drain(ctx context.Context) error { return e.core.drain(ctx) }
 
 func (e *core) drain(ctx context.Context) error {
@@ -131,7 +130,7 @@ func (e *core) drain(ctx context.Context) error {
 	err := e.deliverAll(ctx, e.draining.Load())
 	switch {
 	case errors.Is(err, ErrEngineClosed):
-		err = nil // by another call, whose loss it is
+		err = nil // another call closed the engine, and reports what was not delivered
 	case err != nil:
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -141,8 +140,8 @@ func (e *core) drain(ctx context.Context) error {
 	return errors.Join(err, e.close())
 }
 
-// deliverAll returns when every watch has ended since it had been given everything,
-// or when ctx is done.
+// deliverAll returns when every watch has delivered everything and ended, or when ctx is
+// done.
 func (e *core) deliverAll(ctx context.Context, d *draining) error {
 	final, err := e.storage.Backend().Revision(ctx)
 	if err != nil {
@@ -175,8 +174,7 @@ func (e *core) deliverAll(ctx context.Context, d *draining) error {
 	return nil
 }
 
-// reach waits until the cache, if there is one, has got to rev, however long that
-// takes.
+// reach waits until the cache, if there is one, has reached rev, without a timeout.
 func (e *core) reach(ctx context.Context, rev Revision) error {
 	if !e.cfg.cached() {
 		return nil
@@ -192,11 +190,11 @@ func (e *core) reach(ctx context.Context, rev Revision) error {
 	}
 }
 
-// maxUndelivered is how many watches are remembered that missed something.
+// maxUndelivered is the most watches that Stats.Undelivered has.
 const maxUndelivered = 1000
 
-// undelivered returns the watches that have not been given everything, the one that
-// is furthest behind first, and a thousand at most.
+// undelivered returns the watches that have not delivered everything, the one that is
+// furthest behind first, at most maxUndelivered.
 func (e *core) undelivered() []Undelivered {
 	var late []Undelivered
 	now := e.host.system.Clock().Now()
@@ -223,10 +221,10 @@ func (e *core) noteUndelivered() {
 		"engine", e.cfg.name, "watches", len(late), "furthest", late[0].String())
 }
 
-// droppedAtClose is what an engine's Close has left undelivered.
+// droppedAtClose has the watches that had not delivered everything at Close.
 type droppedAtClose struct{ atomic.Pointer[[]Undelivered] }
 
-// all returns the watches that were not given everything.
+// all returns the watches.
 func (d *droppedAtClose) all() []Undelivered {
 	if late := d.Load(); late != nil {
 		return *late

@@ -71,8 +71,9 @@ type core struct {
 	stopped   chan struct{}
 	parts     parts
 	counts    counts
-	// began is the revision that storage had when the engine was made, from where the
-	// cache keeps history; zero if storage keeps its own, or to ask is I/O.
+	// began is the revision that storage had when the engine was made, at which the
+	// cache's history begins; zero if storage keeps history, or reading its revision is
+	// I/O.
 	began Revision
 	// acknowledged is the newest revision that a write has returned.
 	acknowledged atomic.Uint64
@@ -140,7 +141,7 @@ func open(cfg settings) (*core, error) {
 	if err != nil {
 		ctx, cancel := e.host.closeTime()
 		defer cancel()
-		_ = e.release(ctx) // what is closed here has not been used: err says more
+		_ = e.release(ctx) // nothing of it was used, so err matters more
 		return nil, err
 	}
 	e.host.opened(e)
@@ -180,8 +181,8 @@ func (e *core) openBackend() error {
 	return nil
 }
 
-// retain bounds the history of the engine's own storage: the cache's window has the
-// history, so storage needs little.
+// retain returns the bounds of the history in the engine's own storage, which needs
+// little, since the cache's window has the history.
 func (s *settings) retain() Window {
 	if !s.cached() {
 		return Window{}
@@ -217,8 +218,8 @@ func (e *core) accepts() error {
 // Host returns the engine's host.
 func (e *Engine[T]) Host() *Host { return e.core.hostOf() }
 
-// Backend returns the engine's backend. To give up history call [Engine.Compact]: the
-// cache does not learn of a compaction that is asked of the backend itself.
+// Backend returns the engine's backend. To discard history call [Engine.Compact]: a
+// compaction of the backend itself does not reach the cache.
 func (e *Engine[T]) Backend() backend.Backend { return e.core.storageBelow() }
 
 func (e *core) hostOf() *Host { return e.cfg.host }

@@ -7,13 +7,13 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// WriterOf returns the engine's backend for packages that write by rules of their own
-// and need what the typed methods do not show, the object that is replaced. Its calls
-// are the engine's: they are refused with [ErrDraining] and [ErrEngineClosed], and
-// Drain and Lag count what they write. [Engine.Backend] goes around all that.
+// WriterOf returns the engine's backend for packages that need the object that a write
+// replaces, which the typed methods do not show. Its writes count as the engine's: they
+// fail with [ErrDraining] and [ErrEngineClosed], and Drain and Lag include them. Writes to
+// [Engine.Backend] do not.
 func WriterOf[T any](e *Engine[T]) backend.Backend { return e.core.guarded() }
 
-// guarded is the backend with the engine's rules for who may write.
+// guarded is the backend, whose writes fail when the engine is draining or closed.
 type guarded struct {
 	backend.Backend
 	engine *core

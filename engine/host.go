@@ -70,12 +70,12 @@ type host struct {
 
 	mu      sync.Mutex
 	rand    *rand.Rand
-	engines map[*core]struct{} // those that run
+	engines map[*core]struct{} // the running ones
 }
 
 func (h *host) isHost() {}
 
-// coreOf returns what h is made of.
+// coreOf returns the content of h.
 func coreOf(h *Host) *host { return h.core.(*host) }
 
 // NewHost makes a host. Close it after its engines.
@@ -221,8 +221,8 @@ func receive[V any](ctx context.Context, h *host, from <-chan V) (v V, err error
 	}
 }
 
-// receiveRunning runs turns until something is received. What is there is received,
-// though ctx may be done: a choice between the two would not be the seed's.
+// receiveRunning runs turns until something is received. A value that is there is
+// received even if ctx is done: Go's random choice would not depend on the seed.
 func receiveRunning[V any](ctx context.Context, run func() int, from <-chan V) (v V, err error) {
 	for {
 		ran := run()

@@ -19,9 +19,8 @@ type ListOptions struct {
 	// Key lists at most one object. Prefix lists the keys under a path; not
 	// both.
 	Key, Prefix string
-	// Start is the key from which on to list, itself included: a key, or the beginning
-	// of one as in Prefix. Empty means from the first. It may stay beside Continue,
-	// and is of no use with Key.
+	// Start is the first key to list: a key, or the beginning of one as in Prefix. Empty
+	// means the first of all. It may be given with Continue, and not with Key.
 	Start string
 	// Labels and Fields are selectors. The first that requires an indexed field or
 	// label to have a value is looked up by index.
@@ -66,8 +65,7 @@ func (e *Engine[T]) List(ctx context.Context, opts ListOptions) (*List[T], error
 	return typedList[T](page), err
 }
 
-// listed is a page, and the history that it is of. It may have an unknown number of
-// objects after it, as [List].Remaining says.
+// listed is a page with its timeline. Its Remaining may be -1, as [List].Remaining says.
 type listed struct {
 	backend.List
 	timeline Timeline

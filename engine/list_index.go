@@ -13,11 +13,10 @@ import (
 // key order. Index is a name given in [Config].Index or [Config].IndexLabels; a
 // name given in both is the field's.
 //
-// It reads as [Cached] does; without a cache it looks at all that the backend
-// has.
+// It reads as [Cached] does; without a cache it reads all objects of the backend.
 //
-// Errors: [ErrUnknownIndex], [ErrNotReady], [ErrEngineClosed], ctx's cause, or
-// what the backend met.
+// Errors: [ErrUnknownIndex], [ErrNotReady], [ErrEngineClosed], ctx's cause, or the
+// backend's error.
 func (e *Engine[T]) ByIndex(ctx context.Context, index, value string) ([]*Object[T], error) {
 	found, err := e.core.byIndex(ctx, index, value)
 	return store.AsObjects[Object[T]](found), err

@@ -22,8 +22,8 @@ func listSnapshot(snap *store.Snapshot, q query) *listed {
 	return list
 }
 
-// addTo puts o on the page, or behind it if the page is full. It reports whether
-// to go on.
+// addTo puts o on the page or, if that is full, counts it as remaining. It reports
+// whether to continue.
 func addTo(l *backend.List, o *store.Object, q query) bool {
 	if q.limit == 0 || len(l.Items) < q.limit {
 		l.Items = append(l.Items, o)
@@ -40,13 +40,13 @@ func addTo(l *backend.List, o *store.Object, q query) bool {
 	return true
 }
 
-// selectorPage is how many objects to read at once from the backend, of which a
-// selector may let through few.
+// selectorPage is how many objects to read at once from the backend for a selector, which
+// may match few of them.
 const selectorPage = 1000
 
-// listBackend reads one page from the backend, which knows no selectors: with
-// one, pages are read until enough matched. The timeline is that of before the first:
-// if storage was replaced since, no watch continues the list.
+// listBackend reads one page from the backend, which has no selectors: with one, it reads
+// pages until enough objects have matched. It reads the timeline before the first page:
+// if storage is replaced in between, no watch continues the list.
 func (e *core) listBackend(ctx context.Context, q query) (*listed, error) {
 	opts := q.backendOptions()
 	timeline, err := e.storageTimeline(ctx)
@@ -74,7 +74,7 @@ func (q query) backendOptions() backend.ListOptions {
 	opts := backend.ListOptions{Prefix: q.filter.Prefix(), Start: q.start, Limit: q.limit}
 	switch {
 	case q.filter.Key() != "":
-		opts.Prefix, opts.Limit = q.filter.Key(), 1 // it is the first under itself
+		opts.Prefix, opts.Limit = q.filter.Key(), 1 // the key itself is the first under it
 	case q.limit > 0 && q.filter.HasSelector():
 		opts.Limit = max(q.limit, selectorPage)
 	}

@@ -7,13 +7,12 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// query is ListOptions made plain.
+// query is ListOptions, parsed and validated.
 type query struct {
 	filter *store.Filter
 	read   Read
-	// start is the key to start at, "" for the first; after is what the keys of the
-	// page are greater than: the last key of the page before, or what comes right
-	// before start.
+	// start is the key to start at, "" for the first. The keys of the page are greater
+	// than after: the last key of the previous page, or the greatest string before start.
 	start, after string
 	// continued: it is not the first page.
 	continued bool
@@ -54,7 +53,7 @@ func newQuery(columns store.Columns, opts ListOptions) (query, error) {
 	return q.behind(opts.Continue, opts.Prefix)
 }
 
-// behind moves the query to the page after token.
+// behind returns the query for the page that a token requests.
 func (q query) behind(token, prefix string) (query, error) {
 	scan, err := backend.ListOptions{Prefix: prefix, Start: q.start, Limit: q.limit, Continue: token}.Scan()
 	if err != nil {

@@ -67,9 +67,9 @@ func difference(a, b string) (string, string) {
 // consumers and the window share them.
 const maxRetired = 1024
 
-// detector keeps a deep print of every object that it is shown, and compares it again
-// when the object is superseded or deleted, when it stops tracking it, one object in
-// turn with every call, and at the end.
+// detector keeps a deep print of every object that passes through it. It prints an object
+// again, and compares, when the object is superseded or deleted, when it stops tracking
+// it, and at the end; and with every call it compares one object in turn.
 //
 // A print is text, made by the printer that Kubernetes uses to hash objects: it
 // follows pointers, sorts maps, includes unexported fields, handles cycles, calls no
@@ -82,8 +82,8 @@ type detector struct {
 	mu    sync.Mutex // guards what follows
 	known map[*store.Object]*tracked
 	live  map[string]*tracked // the newest of each key
-	// all are the known ones in a deterministic order; next is the one whose
-	// turn it is to be compared.
+	// all are the known ones in a deterministic order; next is the index of the one to
+	// compare next.
 	all     []*tracked
 	next    int
 	retired []*tracked // the oldest first

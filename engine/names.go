@@ -23,9 +23,9 @@ type (
 	Marks = store.Marks
 	// Policy says what happens to a watch that stays stalled.
 	Policy = watcher.Policy
-	// ErrorPolicy says what becomes of an event that its handler has failed on.
+	// ErrorPolicy says what happens after a handler has returned an error for an event.
 	ErrorPolicy = watcher.ErrorPolicy
-	// HandlerError says which event a handler has failed on.
+	// HandlerError says for which event a handler has returned an error.
 	HandlerError = watcher.HandlerError
 	// Window bounds how much history the engine keeps.
 	Window = store.WindowLimits

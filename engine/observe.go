@@ -18,12 +18,12 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Stage is a point on the way of an event at which its age is measured.
+// Stage is a point of an event's delivery at which its age is measured.
 type Stage string
 
 // The stages, in their order.
 const (
-	// StageCached: the cache has taken the event in.
+	// StageCached: the cache has applied the event.
 	StageCached Stage = "cached"
 	// StageDispatched: the dispatcher has offered it to every watch.
 	StageDispatched Stage = "dispatched"
@@ -31,27 +31,26 @@ const (
 	StageDelivered Stage = "delivered"
 )
 
-// Metrics is told, while engines run, what the figures of [Stats] and [WatchInfo]
-// cannot say. Set it as [HostConfig].Metrics, or for one engine as
-// [Config].Metrics. Its methods are called in the middle
-// of the engines' work, from several goroutines: they must be quick and must not
-// block.
+// Metrics gets measurements that the counters of [Stats] and [WatchInfo] do not have. Set
+// it as [HostConfig].Metrics, or for one engine as [Config].Metrics. The engines call its
+// methods from several goroutines in the middle of their work: they must be quick and
+// must not block.
 type Metrics interface {
-	// Latency is told, once for each batch, how long ago its oldest event was
-	// committed when it reached the stage. Of an initial state it is not told.
+	// Latency is called once for each batch that reaches a stage, with the time since
+	// its oldest event was committed. It is not called for initial states.
 	Latency(engine string, stage Stage, age time.Duration)
-	// Ended is told of each watch that has ended.
+	// Ended is called for each watch that has ended.
 	Ended(engine string, end WatchEnd)
 }
 
 // WatchEnd is the end of a watch.
 type WatchEnd struct {
-	// Name is what the watch was called, Why the reason that its Err returns.
+	// Name is the name of the watch, Why the reason that its Err returns.
 	Name string
 	Why  error
 	// At is when it ended.
 	At time.Time
-	// Delivered is how many events its consumer had been given.
+	// Delivered is how many events it had delivered.
 	Delivered uint64
 }
 
@@ -72,7 +71,7 @@ func (e WatchEnd) Reason() string {
 	return "failed"
 }
 
-// keptEnds is how many ends an engine remembers.
+// keptEnds is how many ends of watches an engine keeps.
 const keptEnds = 64
 
 // ends are the last ends of watches.
@@ -133,7 +132,7 @@ func (e *core) measure(m Metrics, stage Stage, events []store.Event, now func() 
 	e.contain("Metrics.Latency", func() { m.Latency(e.cfg.name, stage, max(now().Sub(events[0].Object.Written), 0)) })
 }
 
-// watchEnded is told of each watch that has left the dispatcher.
+// watchEnded is called for each watch that has left the dispatcher.
 func (e *core) watchEnded(w *watcher.Member) {
 	end := WatchEnd{Name: w.Name(), Why: w.Err(), At: e.clockNow(), Delivered: w.Delivered()}
 	e.ends.add(end)
@@ -146,7 +145,8 @@ func (e *core) watchEnded(w *watcher.Member) {
 	}
 }
 
-// levelOf says how much an end matters: what the user has asked for is no news.
+// levelOf returns the level at which an end is logged. Ends that the user has asked for
+// are of little interest.
 func levelOf(end WatchEnd) slog.Level {
 	switch end.Reason() {
 	case "stopped", "closed", "deadline":
@@ -161,7 +161,8 @@ func (e *core) watchStalled(w *watcher.Member) {
 	e.log(slog.LevelWarn, "watch stalled", "watch", w.Name(), "policy", w.Policy(), "delivered", w.Delivered())
 }
 
-// relisted is told when the cache has taken a list in place of what happened.
+// relisted is called when the cache has applied a later list, which replaces the events in
+// between.
 func (e *core) relisted(rev Revision, changed int) {
 	e.log(slog.LevelWarn, "listed again", "revision", rev, "changed", changed)
 }
@@ -173,16 +174,15 @@ func (e *core) log(level slog.Level, what string, args ...any) {
 	}
 }
 
-// contain calls the user's function of that name; a panic in it goes no further
-// than the log.
+// contain calls the user's function of that name, and logs a panic in it.
 func (e *core) contain(name string, f func()) {
 	if panicked := usercode.Call(name, "", f); panicked != nil {
 		e.log(slog.LevelError, "user code panicked", "reason", panicked)
 	}
 }
 
-// reportLeak has it logged if the handle of an engine becomes unreachable while
-// the engine runs: then nothing can close it any more.
+// reportLeak makes the engine log an error if its handle becomes unreachable while it
+// runs: nothing can close it any more then.
 func reportLeak[H any](handle *H, of *liveness) {
 	if of != nil {
 		runtime.AddCleanup(handle, (*liveness).reportLeak, of)
@@ -214,9 +214,8 @@ func (t *topic) livenessOf() *liveness {
 	return t.engine.liveness
 }
 
-// Running is an engine, or the engine of a topic, as an observer sees it: whatever
-// the type of its objects, and without a way to change anything. [Host.Engines]
-// returns it. It may be used after the engine was closed.
+// Running is a read-only view of an engine, or of a topic's engine, without its object
+// type. [Host.Engines] returns it. It may be used after the engine was closed.
 type Running struct{ core runningCore }
 
 // runningCore is what Running shows of a *core. It is an interface because all
@@ -232,13 +231,13 @@ func (e *core) settings() *settings { return &e.cfg }
 
 func (e *core) lastEnds() []WatchEnd { return e.ends.newest() }
 
-// Name is what the engine is called.
+// Name returns the name of the engine.
 func (r Running) Name() string { return r.core.settings().name }
 
-// Cached reports whether there is a cache; without one Stats says little.
+// Cached reports whether there is a cache; without one most of Stats is zero.
 func (r Running) Cached() bool { return r.core.settings().cached() }
 
-// Window is what bounds the history that watches can resume from.
+// Window returns the bounds of the history that watches can resume from.
 func (r Running) Window() Window { return r.core.settings().window }
 
 // Stats is as [Engine.Stats].

@@ -10,16 +10,15 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Process is [Engine.Handle] for a handler that can fail: one that returns an error for
-// an event is called with it again, after a pause, and if it goes on failing the watch
-// ends with the error, or goes on without the event: as policy says. A panic is an
-// error like any other. Meanwhile the watch's later events wait, and those of other
-// watches do not.
+// Process is [Engine.Handle] for a handler that can fail. After an error it is called
+// with the same event again, after a pause; if it keeps failing, policy says whether the
+// watch ends with the error or continues without the event. A panic counts as an error.
+// Meanwhile the watch's later events wait; other watches do not.
 //
 // The handler's context has the values of ctx, and ends when the watch does, or as soon
-// as Close is called, with the reason as its cause. An error that is returned after
-// that does not count, and nor is the event counted as handled: [Watch.Revision] lies
-// before it.
+// as Close is called, with the reason as its cause. If the handler returns an error after
+// that, the watch does not end with it, and the event does not count as handled:
+// [Watch.Revision] stays before it.
 //
 // Errors: [ErrNilHandler], a [*ConfigError] for policy, and as for Watch.
 func (e *Engine[T]) Process(ctx context.Context, opts WatchOptions, policy ErrorPolicy, handle func(context.Context, Event[T]) error) (*Watch[T], error) {
@@ -67,7 +66,7 @@ func (t *topic) process(ctx context.Context, opts SubscribeOptions, policy Error
 	return &Subscription{w}, nil
 }
 
-// handlerFailed is told of each event that is tried again.
+// handlerFailed logs a handler's error, after which its event is tried again.
 func (e *core) handlerFailed(w *watcher.Watch, failed *HandlerError, pause time.Duration) {
 	e.log(slog.LevelInfo, "handler failed and will be called again", "watch", w.Name(),
 		"key", failed.Key, "revision", failed.Revision, "attempts", failed.Attempts, "pause", pause, "error", failed.Err)
@@ -83,7 +82,8 @@ type handlerContext struct {
 // Deadline is that of the call that started the watch, which ends then.
 func (c handlerContext) Deadline() (time.Time, bool) { return c.asked.Deadline() }
 
-// Value asks the engine's context first, which has nothing but what makes it end.
+// Value looks in the engine's context first, whose only value is the one by which package
+// context finds its cancellation.
 func (c handlerContext) Value(key any) any {
 	if v := c.Context.Value(key); v != nil {
 		return v
@@ -91,5 +91,5 @@ func (c handlerContext) Value(key any) any {
 	return c.asked.Value(key)
 }
 
-// String says what it is in a context that is printed.
+// String is for contexts that are printed.
 func (c handlerContext) String() string { return fmt.Sprintf("handler of %v", c.asked) }

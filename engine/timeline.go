@@ -8,13 +8,13 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Timeline is the history of storage that revisions belong to. Another begins when
-// storage was restored from a copy, was replaced by another, or went back in time: the
-// same revision may then have other content. [List].Timeline is that of a list, and
-// [WatchOptions].Timeline has a watch continue that history or none.
+// Timeline identifies the history that revisions belong to. A new timeline begins when
+// storage is restored from a copy, is replaced by another, or goes back in time: the same
+// revision may then have other content. [List].Timeline is the timeline of a list; a
+// watch with [WatchOptions].Timeline continues that one, or fails with [ErrExpired].
 //
-// It is of one engine, and not for saving: [Checkpoint] is. The zero value is unknown.
-// Two can be compared with ==.
+// A Timeline is valid for one engine only, so do not save it: save a [Checkpoint]. The
+// zero value is unknown. Two can be compared with ==.
 type Timeline struct {
 	known bool
 	of    store.Timeline
@@ -67,8 +67,8 @@ func (e *core) timelineNow(ctx context.Context) (Timeline, error) {
 	return timelineOf(snap.Timeline()), nil
 }
 
-// timeline returns that of the cache's revisions: before the first list, of storage
-// itself.
+// timeline returns the timeline of the cache's revisions or, before the first list, of
+// storage itself.
 func (e *core) timeline(ctx context.Context) (store.Timeline, error) {
 	snap := e.published.Load()
 	if snap.Generation > 0 {
@@ -77,9 +77,9 @@ func (e *core) timeline(ctx context.Context) (store.Timeline, error) {
 	return e.storageTimeline(ctx)
 }
 
-// storageTimeline returns the timeline of what storage answers from now on. While the
-// cache is of another storage it is one that the cache never comes to: a watch that
-// is to continue it is refused.
+// storageTimeline returns the timeline of storage's answers from now on. If storage was
+// replaced and the cache has not noticed, the epoch is too old for the new storage's ID,
+// so the cache never has this timeline, and a watch that expects it is refused.
 func (e *core) storageTimeline(ctx context.Context) (store.Timeline, error) {
 	epoch := e.published.Load().Epoch
 	id, err := e.knownStoreID(ctx)
@@ -95,8 +95,7 @@ func (e *core) knownStoreID(ctx context.Context) (string, error) {
 	return id, err
 }
 
-// continues fails with [ErrExpired] if storage is not of the timeline that the watch
-// is to continue.
+// continues returns an [ErrExpired] if storage is not that of opts.Timeline, if known.
 func (e *core) continues(ctx context.Context, opts WatchOptions) error {
 	if !opts.Timeline.known {
 		return nil

@@ -49,7 +49,7 @@ type topic struct {
 	misuse error
 }
 
-// TopicOptions configures a topic. The zero value is good for production.
+// TopicOptions configures a topic. The zero value is for production.
 type TopicOptions struct {
 	// Replay is how many of the newest messages are kept for later subscribers,
 	// whatever their age; see [SubscribeOptions].Last. Zero keeps none.
@@ -73,8 +73,8 @@ type TopicOptions struct {
 	// DetectMutations and OnError are as in [Config].
 	DetectMutations bool
 	OnError         func(error)
-	// OnEnd is told of each subscription that has ended, and Metrics of the topic alone,
-	// as in [Config].
+	// OnEnd is called for each subscription that has ended, and Metrics gets the
+	// measurements of this topic, as in [Config].
 	OnEnd   func(name string, why error)
 	Metrics Metrics
 }
@@ -101,9 +101,9 @@ func NewTopic[T any]() *Topic[T] { return NewTopicWith[T](TopicOptions{}) }
 func NewTopicWith[T any](opts TopicOptions) *Topic[T] { return NewTopicCarrying[T](opts, nil) }
 
 // NewTopicCarrying is NewTopicWith for messages that carry something of the context they
-// are published with, such as the trace context that subscribers continue: see
-// [Config].Carry. It is called once for each Publish; a panic fails that. Nil carries
-// nothing.
+// are published with, such as the trace context that subscribers continue. Publish calls
+// carry once for each message, and publishes its result; see [Config].Carry for its
+// rules. If carry panics, Publish fails. Nil carries nothing.
 func NewTopicCarrying[T any](opts TopicOptions, carry func(ctx context.Context, message T) T) *Topic[T] {
 	cfg := Config[T]{Key: func(T) string { return topicKey }, Carry: carry}
 	t := &Topic[T]{newTopic(settingsOf(&cfg), opts)}
@@ -169,7 +169,7 @@ func (t *topic) start(cfg settings, o TopicOptions) (err error) {
 		cfg.onEnd, cfg.metrics = o.OnEnd, o.Metrics
 		t.engine, err = open(cfg)
 	}
-	if err != nil { // what is closed here has not been used: err says more
+	if err != nil { // nothing of it was used, so err matters more
 		if history != nil {
 			_ = history.Close()
 		}

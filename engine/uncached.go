@@ -37,14 +37,15 @@ type uncachedWatch struct {
 
 	dispatcher *actors.Ref[dispatcher.Message]
 	self       atomic.Pointer[actors.Ref[pull]]
-	// broken: the backend's watch has ended, or nothing of it is wanted any more.
+	// broken: the backend's watch has ended, or is not needed any more.
 	broken bool
 	// final is the last revision that is to be delivered, once the engine is being
 	// drained; zero before.
 	final atomic.Uint64
 }
 
-// pull says that the backend has something, or that there may be room for more.
+// pull makes the actor read from the backend, since that has something, or there may be
+// room for more.
 type pull struct{}
 
 // startUncached asks the root to start a watch. Its reply receives nil once the watch
@@ -124,7 +125,7 @@ func (u *uncachedWatch) list(ctx context.Context, opts WatchOptions, filter *sto
 	return page.Revision, nil
 }
 
-// refuse ends a watch that was started after the stop.
+// refuse ends a watch that was started after the engine's stop.
 func (u *uncachedWatch) refuse() {
 	u.source.Close()
 	u.reply <- ErrEngineClosed
@@ -198,7 +199,7 @@ func (u *uncachedWatch) Receive(ctx *actors.Context, _ pull) {
 	u.dispatcher.Tell(dispatcher.Committed{})
 }
 
-// drain has the watch end when it has been given everything up to final.
+// drain makes the watch end when it has delivered everything up to final.
 func (u *uncachedWatch) drain(final Revision) {
 	u.final.Store(uint64(final))
 	u.pullSoon()

@@ -135,7 +135,7 @@ func newComparison(cached *store.TreeView) *comparison {
 	return c
 }
 
-// backendHas takes the backend's next object.
+// backendHas compares the backend's next object with the cache's.
 func (c *comparison) backendHas(o *store.Object) {
 	c.backend.add(o.Key, o.Revision, o.Created)
 	for c.ahead != nil && c.ahead.Key < o.Key {
@@ -164,7 +164,7 @@ func (c *comparison) note(key string) {
 	}
 }
 
-// verdict ends the comparison.
+// verdict ends the comparison and returns its result.
 func (c *comparison) verdict(at Revision) error {
 	for c.ahead != nil {
 		c.note(c.ahead.Key)

@@ -76,7 +76,7 @@ func (v *verifier) compare(ctx context.Context) {
 // Stopping disarms the timer.
 func (v *verifier) Stopping(*actors.Context) { v.disarm() }
 
-// Restarting starts the next incarnation's timer.
+// Restarting makes the restarted verifier arm its timer.
 func (v *verifier) Restarting(*actors.Context) {
 	v.disarm()
 	(*v.self).Tell(verifyBegin)

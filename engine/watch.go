@@ -36,9 +36,9 @@ type WatchOptions struct {
 	// [Watch.Revision]. If it is in the future, events up to it are left out. Zero
 	// starts now, or with InitialState.
 	From Revision
-	// Timeline, if known, is that of From, as [List].Timeline gives it: if storage was
-	// restored or replaced since, the watch fails with [ErrExpired], even if From is a
-	// revision of the present storage, too. Leave it out without From.
+	// Timeline, if known, is the timeline of From, such as [List].Timeline: if storage
+	// was restored or replaced since, the watch fails with [ErrExpired], even if the
+	// present storage has the revision From, too. It needs From.
 	Timeline Timeline
 	// InitialState starts with the current state as Added events marked [Initial].
 	// With From, the state is at least as new as that.
@@ -65,11 +65,11 @@ type WatchOptions struct {
 	// OnPool runs a handler on the engine's own workers, which saves a goroutine
 	// switch per burst. The handler must then never block.
 	OnPool bool
-	// Name is what the watch is called in errors, logs and [Engine.Watches]; empty
-	// means the file and line of the call that starts it.
+	// Name is the name of the watch in errors, logs and [Engine.Watches]; empty means the
+	// file and line of the call that starts it.
 	Name string
 
-	// made is where the watch was asked for.
+	// made is the place of the call that starts the watch.
 	made usercode.Place
 }
 
@@ -146,7 +146,7 @@ func (e *core) startWatch(ctx context.Context, opts WatchOptions, handle func(*w
 	return w, nil
 }
 
-// consumer is what a watch passes its events to. The zero value is one that pulls.
+// consumer is where a watch delivers its events. The zero value is a caller of Next.
 type consumer struct {
 	handle func(*watcher.Delivery)
 	trying *watcher.Trying
@@ -185,9 +185,9 @@ func (e *core) watch(ctx context.Context, opts WatchOptions, to consumer) (*watc
 	return w, e.begun(ctx, w, reply)
 }
 
-// deadline returns when the watch is to end; zero if that is not known. It is the
-// context's if that ends the watch, and only a bookmark depends on it. A virtual clock
-// knows nothing of contexts, which live by real time.
+// deadline returns when the watch is to end, zero if unknown. byContext: it is the
+// context's deadline, which ends the watch itself, so that only a bookmark depends on the
+// result. With a virtual clock it is not used, since contexts go by real time.
 func (e *core) deadline(ctx context.Context, opts WatchOptions) (at time.Time, byContext bool) {
 	if opts.Timeout > 0 {
 		return e.host.system.Clock().Now().Add(opts.Timeout), false
@@ -242,8 +242,8 @@ func (e *core) from(ctx context.Context, opts WatchOptions) (watcher.From, error
 	case opts.From > 0:
 		return from, e.fresh(ctx, 0)
 	}
-	// A cache that is late may still get there before it lists again: then the
-	// watch starts at NotBefore all the same.
+	// A cache that is late may still reach NotBefore before it lists again: the watch
+	// then starts there all the same.
 	err := e.fresh(ctx, from.NotBefore)
 	if errors.Is(err, ErrFuture) || errors.Is(err, ErrIdle) && e.parts.cache.Ready() {
 		err = nil
@@ -251,10 +251,10 @@ func (e *core) from(ctx context.Context, opts WatchOptions) (watcher.From, error
 	return from, err
 }
 
-// now returns a revision that a watch from now on must not start before, since all
-// that was acknowledged lies before it. It asks storage where that costs no I/O,
-// and else returns zero, which is what the cache has: a revision that a write has
-// returned would not do, for storage may have gone back in time since.
+// now returns the revision before which a watch from now must not start, since all
+// acknowledged writes are up to it. It is the storage's revision where reading that is no
+// I/O, otherwise zero, which stands for the cache's. The newest revision that a write has
+// returned is not used, since storage may have gone back in time since.
 func (e *core) now(ctx context.Context) Revision {
 	b := e.storage.Backend()
 	if b.Traits().Blocks {

@@ -130,30 +130,29 @@ func (w *Watch[T]) Revision() Revision { return w.core.Revision() }
 // given.
 func (w *Watch[T]) Delivered() uint64 { return w.core.Delivered() }
 
-// Name returns what the watch is called in errors and logs: [WatchOptions].Name,
-// or the file and line of the call that started it.
+// Name returns the name of the watch in errors and logs: [WatchOptions].Name, or the file
+// and line of the call that started it.
 func (w *Watch[T]) Name() string { return w.core.Name() }
 
-// Lag returns how many events for this watch lie ahead of its consumer, from
-// where [Watch.Revision] stands to what was committed, without the rest of an
-// initial state. So the events that a handler was handed together count until it
-// has handled them all. Events that are on their way count whether they are for
-// the watch or not, and so do those of the window while the watch catches up from
-// there.
+// Lag returns how many events the watch has yet to deliver, from [Watch.Revision] to the
+// newest committed one, without the rest of an initial state. The events that a handler
+// got as one batch count until it has handled them all. Events that the dispatcher has
+// not filtered yet count whether the watch selects them or not, and so do those of the
+// window while the watch catches up.
 func (w *Watch[T]) Lag() uint64 { return w.core.Lag() }
 
-// Behind returns how long ago the oldest event was committed that the consumer has
-// not been given, or its handler not handled; zero if it has had everything. A
-// watch that is still delivering its initial state is behind since it was started.
-// So a consumer that is stuck shows, however few events are pending. The time is
-// that of the host's clock; [Object].Written is by that of storage.
+// Behind returns how long ago the oldest event was committed that was not delivered, or
+// that the handler has not handled; zero if there is none. A watch that is still
+// delivering its initial state is behind since it was started. So it shows a consumer
+// that is stuck even if few events are pending. It goes by the host's clock, whereas
+// [Object].Written is by that of storage.
 func (w *Watch[T]) Behind() time.Duration { return w.core.Behind() }
 
-// Lost returns how many events were left out because the policy is [Conflate] and
-// the window had left the watch behind: states that were superseded, objects that
-// came and went, and emitted values, of which the first that comes after them is
-// marked [AfterGap]. If the watch has a selector it is at most so many, since what
-// was left out was not looked at.
+// Lost returns how many events were left out under the policy [Conflate], after the
+// window had moved past the watch: superseded states, objects that were created and
+// deleted in between, and emitted values; the next emitted value is marked [AfterGap].
+// For a watch with a selector it is an upper bound, since the selector is not applied to
+// what was left out.
 func (w *Watch[T]) Lost() uint64 { return w.core.Lost() }
 
 // Stalled reports whether the watch was called stalled and has not caught up

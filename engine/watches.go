@@ -6,28 +6,27 @@ import (
 	"time"
 )
 
-// WatchInfo says of one watch, or subscription, what it is and how far behind it
-// is. Its figures are of about the same moment.
+// WatchInfo describes one watch, or subscription, and how far behind it is. Its figures
+// are of about the same moment.
 type WatchInfo struct {
-	// Name is what the watch is called: its [WatchOptions].Name, or the file and line
-	// of the call that started it.
+	// Name is the name of the watch: its [WatchOptions].Name, or the file and line of
+	// the call that started it.
 	Name string
-	// Selector is what it selects, as text; "everything" if it selects nothing in
-	// particular.
+	// Selector is what it selects, as text; "everything" without a selector.
 	Selector string
 	// Policy is what happens if it stays too far behind.
 	Policy Policy
 	// Consumer is how it is consumed: "pull", "channel", "handler", or "source" for
 	// one of [Engine.Source]; "" while its consumer has not asked for anything.
 	Consumer string
-	// Revision is where its consumer stands; see [Watch.Revision].
+	// Revision is the revision up to which it has delivered; see [Watch.Revision].
 	Revision Revision
-	// Lag is how many events are ahead of its consumer, Behind how long ago the
-	// oldest of them was committed; see [Watch.Lag] and [Watch.Behind].
+	// Lag is how many events it has yet to deliver, Behind how long ago the oldest of
+	// them was committed; see [Watch.Lag] and [Watch.Behind].
 	Lag    uint64
 	Behind time.Duration
-	// Delivered is how many events its consumer was given, Lost how many were left
-	// out; see [Watch.Lost].
+	// Delivered is how many events it has delivered, Lost how many were left out; see
+	// [Watch.Lost].
 	Delivered, Lost uint64
 	// Age is how long ago it was started.
 	Age time.Duration

@@ -17,12 +17,12 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// root is the actor above the engine's others. It starts them, and decides what
-// becomes of one that fails.
+// root is the parent of the engine's other actors. It starts them, and decides what
+// happens after one has failed.
 type root struct {
 	engine  *core
 	started chan<- error
-	// audit looks for changed objects once more when all are gone.
+	// audit is the mutation detector's last comparison, when the actors have ended.
 	audit func()
 	// failures is how many times the other actors have failed since failing.
 	failures int
@@ -75,15 +75,14 @@ func (r *root) exhausted(now time.Time) bool {
 	return r.failures >= maxFailures
 }
 
-// Stopping lets no call begin any more, and ends those to the backend that a
-// part is waiting for.
+// Stopping refuses new calls, and cancels the actors' calls to the backend.
 func (r *root) Stopping(*actors.Context) {
 	r.engine.liveness.closed.Store(true)
 	r.engine.cancel(ErrEngineClosed)
 	r.engine.stopServing(ErrEngineClosed)
 }
 
-// Stopped tells Close that all are gone.
+// Stopped lets Close return: the other actors have ended.
 func (r *root) Stopped(*actors.Context) {
 	r.audit()
 	r.engine.host.left(r.engine, r.engine.stopped)
@@ -117,7 +116,7 @@ func (e *core) supply(feed *watcher.Feed) {
 	feed.Now, feed.Registry, feed.Newest = e.host.system.Clock().Now, &e.registry, e.published.Load
 }
 
-// committed returns the newest revision that the engine knows to be committed.
+// committed returns the newest committed revision as far as the engine has seen it.
 func (e *core) committed() Revision {
 	return max(Revision(e.acknowledged.Load()), e.published.Load().Revision)
 }

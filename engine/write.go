@@ -10,8 +10,8 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Create stores value under its key and returns it as stored. Its Revision is
-// where to watch from to see what happens next.
+// Create stores value under its key and returns it as stored. A watch from its Revision
+// sees all later changes.
 //
 // Errors: [ErrExists], [ErrInvalidKey], [ErrEngineClosed], a panic of the
 // config's functions, ctx's cause, or the backend's error.
@@ -59,13 +59,14 @@ type UpdateOptions struct {
 // change may be called several times. It must not alter its argument, which is
 // shared: return a changed copy. A change to an equal value writes nothing.
 //
-// If reading the backend costs I/O, the first try is made on the cached object;
-// what is written is always the outcome of a call on the live one.
+// If reading the backend is I/O, the first try uses the cached object; a value is only
+// written if that was the live one. A write whose outcome is unknown
+// ([backend.ErrUncertain]) is not tried again.
 //
 // Errors: [ErrNotFound], [ErrConflict] if a precondition does not hold, what
 // change returned, [ErrInvalidKey] if the new value has another key,
 // [usercode.ErrConfig] if change is nil, TTL negative or set beside Permanent,
-// [ErrEngineClosed], ctx's cause, or what the backend met.
+// [ErrEngineClosed], ctx's cause, or the backend's error.
 func (e *Engine[T]) Update(ctx context.Context, key string, change func(T) (T, error), opts UpdateOptions) (*Object[T], error) {
 	if change == nil {
 		return nil, &usercode.ConfigError{Field: "change", Problem: "is nil; give a function that returns the new value"}
@@ -114,11 +115,11 @@ type PutOptions struct {
 	Permanent bool
 }
 
-// PutWith is Put with options. With a TTL it writes even if an equal value was there,
-// since that expires later now.
+// PutWith is Put with options. With a TTL it writes even if there is an equal value,
+// whose expiry that changes.
 //
-// It is the one write that takes the key beside the value, and by its Preconditions it
-// is all of them: Absent makes it a Create, Revision a Replace.
+// It is the only write of a value that takes the key, too. With the precondition Absent
+// it is a Create, with Revision a Replace.
 //
 // Errors: as for Create and Update.
 func (e *Engine[T]) PutWith(ctx context.Context, value T, opts PutOptions) (*Object[T], error) {
@@ -138,13 +139,13 @@ func (e *core) put(ctx context.Context, draft *store.Object, opts PutOptions) (*
 }
 
 // Replace stores value under its key if the object there is still at revision, that
-// of the state that value was made from, and returns it as stored. A TTL goes on. It
-// is what a form that was filled in for minutes, or another process, comes back with;
-// [Engine.Update] is shorter where the value is made at once. To write only where
-// there is no object, call [Engine.Create].
+// of the state that value was made from, and returns it as stored. The expiry does not
+// change. It is for values that take long to make, as when a user fills in a form;
+// otherwise [Engine.Update] is simpler. To write only if there is no object, call
+// [Engine.Create].
 //
-// Errors: [ErrConflict] if the object is at another revision, [ErrNotFound] if it is
-// gone, [usercode.ErrConfig] if revision is zero, and as for Update.
+// Errors: [ErrConflict] if the object is at another revision, [ErrNotFound] if there is
+// none, [usercode.ErrConfig] if revision is zero, and as for Update.
 func (e *Engine[T]) Replace(ctx context.Context, value T, revision Revision) (*Object[T], error) {
 	o, err := e.core.replace(ctx, draft(value), revision)
 	return typed[T](o), err
@@ -195,10 +196,9 @@ func (e *Engine[T]) Delete(ctx context.Context, key string, opts DeleteOptions) 
 	return typed[T](o), err
 }
 
-// DeleteIf is Delete if allow returns nil for the very state that is deleted;
-// what else it returns keeps the object, and is returned. It may be called
-// several times for one deletion, and must not change the object, which is
-// shared.
+// DeleteIf is Delete if allow returns nil for the state that is deleted. Otherwise the
+// object stays, and DeleteIf returns allow's error. allow may be called several times for
+// one deletion, and must not change the object, which is shared.
 func (e *Engine[T]) DeleteIf(ctx context.Context, key string, allow func(*Object[T]) error, opts DeleteOptions) (*Object[T], error) {
 	if allow == nil {
 		return nil, &usercode.ConfigError{Field: "allow", Problem: "is nil; give a function that says whether to delete, or call Delete"}
@@ -228,12 +228,12 @@ func (e *core) emits() bool {
 // revision, passes through the window and can be resumed after, but no Get or
 // List shows it.
 //
-// If the cache has to list anew, values that it has not read yet are lost, for no
-// list shows them: [Stats].Unseen bounds how many, and the next value that is
-// emitted carries the mark [AfterGap]. A [Topic] sees to it that this does not
-// happen, unless a part of the engine fails ([Stats].Failures).
+// If the cache has to list again, values that it has not read yet are lost, since no list
+// shows them: [Stats].Unseen is an upper bound of their number, and the next emitted
+// value has the mark [AfterGap]. In a [Topic] this happens only if a part of the engine
+// fails ([Stats].Failures).
 //
-// Errors: [ErrUnsupported] if the backend cannot, [ErrInvalidKey],
+// Errors: [ErrUnsupported] if the backend cannot emit, [ErrInvalidKey],
 // [ErrEngineClosed], a panic of the config's functions, ctx's cause.
 func (e *Engine[T]) Emit(ctx context.Context, value T) (Revision, error) {
 	return e.core.emit(ctx, draft(value))
@@ -265,8 +265,8 @@ func (e *core) emit(ctx context.Context, draft *store.Object) (Revision, error) 
 	return o.Revision, nil
 }
 
-// acknowledge notes the revision of a write before it is returned, while there is
-// a cache that would find out if storage forgot the write and went back in time.
+// acknowledge records the revision of a write before it is returned, if there is a cache,
+// which would notice storage that lost the write and went back in time.
 func (e *core) acknowledge(o *store.Object, err error) (*store.Object, error) {
 	if err != nil {
 		return o, err
@@ -285,8 +285,8 @@ func (e *core) acknowledge(o *store.Object, err error) (*store.Object, error) {
 	}
 }
 
-// cachedObject returns what the cache has under key as a suggestion, nil if
-// nothing. Where reading the live object costs no I/O there is nothing to save.
+// cachedObject returns the cache's object under key as a suggestion, nil for none. Where
+// reading the live object is no I/O, it always returns nil.
 func (e *core) cachedObject(key string) *store.Object {
 	if !e.storage.Backend().Traits().Blocks {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Change is what the function of an [Engine.Modify] wants done with an object: the zero
-// value stores the zero value.
+// Change is the result of an [Engine.Modify]'s function: what to do with the object. The
+// zero Change stores the zero value.
 type Change[T any] struct {
 	// Value replaces the object's value. An equal one writes nothing, unless it comes
 	// with a TTL or makes the object permanent.
@@ -39,9 +39,9 @@ type ModifyOptions struct {
 // stored, or its last state with the revision of the deletion.
 //
 // As with Update, change may be called several times, must not alter the object,
-// which is shared, and what is written is always the outcome of a call on the live
-// one. It is called with nil only where there is no object and the options allow
-// that; to delete nothing fails with [ErrNotFound].
+// which is shared, and a result is only written if that was the live object. It is called
+// with nil only if there is no object and the options allow that; a Delete then fails
+// with [ErrNotFound].
 //
 // Errors: as for Update.
 func (e *Engine[T]) Modify(ctx context.Context, key string, change func(*Object[T]) (Change[T], error), opts ModifyOptions) (*Object[T], error) {

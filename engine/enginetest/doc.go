@@ -18,18 +18,17 @@
 // [New] starts an engine whose calls take no context and fail the test on an
 // error. When the test ends it is closed, and the test fails if anything
 // outlives it: an actor or a timer of its host, or a goroutine that was started
-// since New. So a watch handler that starts a goroutine and forgets it is found.
+// since New, such as one that a handler has started and never ends.
 //
-// It also runs under the mutation detector: a test that changes a shared object
+// It also runs with the mutation detector: a test that changes a shared object
 // fails with the [engine.MutationError] that says which and how.
 //
 // # Expectations
 //
-// [Expect] wants events to come in an order and lets others be between.
-// [ExpectExactly] wants these and then nothing more, [ExpectNothing] nothing at
-// all, [ExpectEnd] the end of the watch for a reason. They say what they want
-// with [Added], [Modified], [Deleted], [Emitted], [Bookmark], [InitialEnd] and
-// [Keyed].
+// [Expect] passes if the wanted events come in this order, with others in between or
+// not. [ExpectExactly] passes if these come and nothing else, [ExpectNothing] if no event
+// comes, [ExpectEnd] if the watch ends for a certain reason. Wanted events are made by
+// [Added], [Modified], [Deleted], [Emitted], [Bookmark], [InitialEnd] and [Keyed].
 //
 // None of them sleeps. To know that no more events will come, they wait until the cache
 // has reached the backend's newest revision, the dispatcher has dispatched it, and the
@@ -38,9 +37,9 @@
 //
 // # Time and chance
 //
-// With [Deterministic] an engine stands still unless a call needs it, on one
-// goroutine, in an order that a seed decides, and its time is a [VirtualClock]
-// that [Engine.Advance] moves.
+// With [Deterministic] an engine runs only while a call waits for it, in the caller's
+// goroutine, in an order that depends on a seed, and its time is a [VirtualClock] that
+// [Engine.Advance] moves.
 //
 // # Faults
 //
@@ -50,8 +49,7 @@
 //
 // # Caveats
 //
-// Goroutines have no owner, so those of tests that run in parallel cannot be
-// told apart: in a test that called t.Parallel they are not looked at, which is
-// logged. Actors and timers are. Use goleak.VerifyTestMain beside it, which
-// looks when all tests are over.
+// The goroutines of tests that run in parallel cannot be distinguished: in a test that
+// called t.Parallel they are not checked, which is logged. Actors and timers are. Use
+// goleak.VerifyTestMain, too, which checks goroutines after all tests.
 package enginetest

@@ -26,11 +26,10 @@ type Engine[T any] struct {
 }
 
 // New starts an engine that is closed and checked for leaks when the test ends;
-// see the package's documentation. It takes at most one Options. A host in cfg
-// is shared: then its actors and timers are for [CheckLeaks] to check. A
-// [Source] in cfg is closed with the engine. Without a backend in cfg, revisions
-// start at 1, so that those which failures show are small, unless it says
-// otherwise.
+// see the package's documentation. It takes at most one Options. A host in cfg is not
+// closed, and its actors and timers are not checked: call [CheckLeaks]. A [Source] in cfg
+// is closed with the engine. Without a backend and FirstRevision in cfg, revisions start
+// at 1, so that failures show small ones.
 func New[T any](t testing.TB, cfg engine.Config[T], opts ...Options) *Engine[T] {
 	t.Helper()
 	e := &Engine[T]{t: t}
@@ -93,8 +92,8 @@ func (e *Engine[T]) newHost() *engine.Host {
 	return host
 }
 
-// failOnMutation is what the engine tells its errors: a mutation fails the
-// test, and next is told all.
+// failOnMutation returns the engine's OnError: it fails the test for a mutation, and
+// passes all errors to next.
 func failOnMutation(t testing.TB, next func(error)) func(error) {
 	return func(err error) {
 		if errors.Is(err, engine.ErrMutated) {

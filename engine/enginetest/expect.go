@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Expect fails the test unless the wanted events come, in this order. Others may
-// come between; all up to the last that was wanted are then accounted for, those
-// behind it are for the next expectation.
+// Expect fails the test unless the wanted events come, in this order. Others may come in
+// between. The events up to the last wanted one are then consumed; later ones stay for
+// the next expectation.
 func Expect[T any](t testing.TB, w *Watch[T], wants ...Want) {
 	t.Helper()
 	if !ready(t, w, wants) {
@@ -27,8 +27,8 @@ func Expect[T any](t testing.TB, w *Watch[T], wants ...Want) {
 	w.pending = w.pending[through:]
 }
 
-// ExpectExactly fails the test unless the next events are the wanted ones, and
-// then nothing more comes of what has been written before the call.
+// ExpectExactly fails the test unless the next events are the wanted ones, and no others
+// come from writes before the call.
 func ExpectExactly[T any](t testing.TB, w *Watch[T], wants ...Want) {
 	t.Helper()
 	if !ready(t, w, wants) {
@@ -41,15 +41,15 @@ func ExpectExactly[T any](t testing.TB, w *Watch[T], wants ...Want) {
 	}
 }
 
-// ExpectNothing fails the test if there are events that no expectation has
-// accounted for, of what has been written before the call.
+// ExpectNothing fails the test if events come from writes before the call that no
+// expectation has consumed.
 func ExpectNothing[T any](t testing.TB, w *Watch[T]) {
 	t.Helper()
 	ExpectExactly(t, w)
 }
 
-// ExpectEnd fails the test unless the watch ends, for a reason that
-// errors.Is finds to be target. Events before the end are passed over.
+// ExpectEnd fails the test unless the watch ends for a reason that matches target, by
+// errors.Is. Events before the end are ignored.
 func ExpectEnd[T any](t testing.TB, w *Watch[T], target error) {
 	t.Helper()
 	if !ready(t, w, nil) {
@@ -65,8 +65,8 @@ func ExpectEnd[T any](t testing.TB, w *Watch[T], target error) {
 	}
 }
 
-// ready checks the wants and takes all that is to come. It reports false after
-// it has failed the test.
+// ready checks the wants and receives the pending events. It reports false after it has
+// failed the test.
 func ready[T any](t testing.TB, w *Watch[T], wants []Want) bool {
 	t.Helper()
 	err := mistaken[T](wants)
@@ -79,8 +79,8 @@ func ready[T any](t testing.TB, w *Watch[T], wants []Want) bool {
 	return err == nil
 }
 
-// find looks for wants among the pending events. It returns how many come, and
-// how many events it takes to the last of them.
+// find looks for wants among the pending events. It returns how many of them come, and
+// how many events there are up to the last of those.
 func (w *Watch[T]) find(wants []Want) (found, through int) {
 	for i, ev := range w.pending {
 		if found == len(wants) {
@@ -93,7 +93,7 @@ func (w *Watch[T]) find(wants []Want) (found, through int) {
 	return found, through
 }
 
-// ended says that the watch has ended, if it has.
+// ended returns a text that the watch has ended, "" if it has not.
 func ended[T any](w *Watch[T]) string {
 	if w.end == nil {
 		return ":"

@@ -16,7 +16,7 @@ func CheckLeaks(t testing.TB, host *engine.Host) {
 	if names := host.ActorNames(); len(names) > 0 {
 		t.Errorf("enginetest: %d actors are left on the host: %s: close the engines and topics that they belong to",
 			len(names), strings.Join(names, ", "))
-		return // the timers are theirs, or cannot be told from theirs
+		return // the timers belong to the actors, or cannot be distinguished from theirs
 	}
 	if n := host.Timers(); n > 0 {
 		t.Errorf("enginetest: %d timers are left on the host's clock, but no actor: stop what AfterFunc returned before the engine is closed", n)

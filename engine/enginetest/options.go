@@ -25,8 +25,8 @@ type Options struct {
 	// host in the engine's configuration.
 	Deterministic bool
 	Seed          uint64
-	// Patience is how long, in real time, Expect and ExpectEnd wait for what
-	// others have yet to do. Zero: only for what was done before the call.
+	// Patience is how long, in real time, Expect and ExpectEnd wait for later writes of
+	// other goroutines. Zero means that they see only writes before the call.
 	Patience time.Duration
 	// CloseTimeout is how long, in real time, the end of the test waits for
 	// handlers that are running; zero means engine.DefaultCloseTimeout.

@@ -21,13 +21,14 @@ func equal[T any](wants []Want, got []engine.Event[T]) bool {
 	return true
 }
 
-// report shows what came beside what was wanted, as a diff of lines:
+// report returns the wanted and the received events as a diff of lines:
 //
 //	  ADDED a@2 {Name:a}
 //	- MODIFIED a {Name:a N:1}         wanted, and did not come
 //	+ DELETED a@3 {Name:a}            came, and was not wanted
 //
-// Where one stands for the other, the difference between their values follows.
+// Where an event came in place of a wanted one, the difference between their values
+// follows.
 func report[T any](wants []Want, got []engine.Event[T]) string {
 	if len(wants)+len(got) == 0 {
 		return "  (no events)"

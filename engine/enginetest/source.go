@@ -13,21 +13,22 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// ErrInjected is what calls and watches of a [Source] fail with if no other error
-// is given.
+// ErrInjected is the error of calls and watches of a [Source] that fail without another
+// error.
 var ErrInjected = faulty.ErrInjected
 
-// SourceOptions says what kind of storage a [Source] plays. The zero value is
-// like memory.
+// SourceOptions says which kind of storage a [Source] imitates. The zero value imitates
+// storage in memory.
 type SourceOptions struct {
 	// Clock is the time of the storage, nil the machine's. The clock of the host
 	// (engine.Host.Clock) has timers in common with the engine.
 	Clock clock.Clock
-	// Blocks has the engine call List and Watch where they may block.
+	// Blocks says that calls may block, so that the engine makes them on its executor
+	// for blocking actors.
 	Blocks bool
-	// Sparse: revisions have gaps, as when storage is shared with others. A
-	// change that is hidden from a watch is then lost; otherwise its missing
-	// number gives it away.
+	// Sparse: revisions have gaps, as in storage that other programs share. A change
+	// that is hidden from a watch is then lost; without gaps the engine notices the
+	// missing revision.
 	Sparse bool
 }
 

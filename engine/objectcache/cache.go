@@ -80,7 +80,7 @@ type cache struct {
 	gone       chan struct{} // closed when the actors are gone
 	goneOnce   sync.Once
 
-	// reflectors is how many there are, starts how many there have been.
+	// reflectors is how many Reflectors there are, starts how many were started.
 	reflectors atomic.Int64
 	starts     atomic.Uint64
 
@@ -167,7 +167,7 @@ func (c *cache) close() error {
 	return c.failed
 }
 
-// closeLater goes on with Close in the background.
+// closeLater finishes Close in the background.
 func (c *cache) closeLater() error {
 	if c.ownHost {
 		c.later.Do(func() {

@@ -24,16 +24,15 @@ const NeverIdle time.Duration = -1
 
 // Config configures a cache. Only Source is required.
 type Config[T any] struct {
-	// Source is where the objects are: [engine.Engine.Source], or
-	// [engine.SourceOf] a backend. Each referenced key is one list and one watch
-	// of it, under the key as prefix. The source of an engine serves them from its
-	// cache, so that all keys share the engine's one stream.
+	// Source has the objects: [engine.Engine.Source], or [engine.SourceOf] a backend.
+	// Each referenced key costs it one list and one watch, with the key as prefix. The
+	// source of an engine serves them from its cache, so that all keys share the
+	// engine's one watch of the backend.
 	Source engine.Source[T]
-	// Host is what the cache runs on; nil means one of its own. A given host is
-	// not closed with the cache.
+	// Host runs the cache's actors; nil means a host of its own. A given host is not
+	// closed with the cache.
 	Host *engine.Host
-	// Name is what the cache is called in errors and logs; empty means the
-	// type's name.
+	// Name is the name of the cache in errors and logs; empty means the type's name.
 	Name string
 
 	// Immutable reports whether an object will never change, so that nothing
@@ -57,7 +56,7 @@ type Config[T any] struct {
 // the untyped object.
 type settings struct {
 	source    backend.ListerWatcher
-	sourceErr error // what is wrong with it
+	sourceErr error // why the source is invalid
 	host      *engine.Host
 	name      string
 	immutable func(*store.Object) bool
@@ -108,7 +107,7 @@ func (s *settings) reflector(key string, sink reflector.Sink, random *rand.Rand)
 	}
 }
 
-// nowhere is a sink to check a configuration with.
+// nowhere is a sink for validating a configuration.
 type nowhere struct{}
 
 // Offer is never called.

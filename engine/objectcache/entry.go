@@ -10,8 +10,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// phase is where an entry stands. A Reflector is needed while it is syncing or
-// live, and by no other.
+// phase is the state of an entry. Only one that is syncing or live needs a Reflector.
 //
 //	      first Acquire, Get        first state             immutable
 //	stopped ──────────────▶ syncing ───────────▶ live ───────────────────▶ frozen
@@ -38,8 +37,8 @@ type view struct {
 	phase phase
 	// object is what a live or frozen entry serves; nil if there is none.
 	object *store.Object
-	// err is what a read gets beside a nil object: that there is none, or in
-	// other phases the source's last error.
+	// err is the error of a read without an object: that there is none or, in the phases
+	// that do not serve, the source's last error.
 	err error
 	// change is closed when readers that wait should load the view again; nil
 	// unless syncing.
@@ -57,15 +56,15 @@ func (v *view) sourceErr() error {
 	return v.err
 }
 
-// entry is one key: how many references it has and what is known of its object.
+// entry is one key, with the number of its references and the state of its object.
 //
-// Readers load view and take no lock. What changes it holds mu: references, the
-// sink of the entry's Reflector, and the supervisor.
+// Readers load view without a lock. References, the sink of the entry's Reflector and the
+// supervisor hold mu to change it.
 type entry struct {
 	key  string
 	view atomic.Pointer[view]
-	// revision is up to where the view has everything; zero while it serves nothing.
-	// It is set after the view.
+	// revision is the revision up to which the view has everything; zero while it serves
+	// nothing. It is set after the view.
 	revision atomic.Uint64
 	// used is when the object was last read, or arrived, since the cache was
 	// made.
@@ -75,7 +74,7 @@ type entry struct {
 
 	mu   sync.Mutex
 	refs int
-	// sink is the one whose updates count; nil for none.
+	// sink is the sink of the present Reflector, whose updates are taken; nil for none.
 	sink *sink
 	// changed and advanced are closed when what the view serves changes, and when
 	// revision is set. Nil until they are asked for.
@@ -86,7 +85,7 @@ type entry struct {
 	child      *reflector.Ref
 	stopping   bool // child was told to stop
 	idleTimer  clock.Timer
-	idleTimers uint64 // how many there have been
+	idleTimers uint64 // how many were armed
 }
 
 func newEntry(key string) *entry {
@@ -147,7 +146,7 @@ func (e *entry) advance(s *sink, rev store.Revision) {
 func (e *entry) touch(now time.Duration) { e.used.Store(int64(now)) }
 
 // acquire counts a reference, and reports whether a recheck is needed: the first
-// reference has the object followed; later ones do not wake an idle object.
+// reference starts to follow the object; later ones do not wake an idle object.
 func (e *entry) acquire() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -155,7 +154,7 @@ func (e *entry) acquire() bool {
 	return e.refs == 1 && e.start(stopped)
 }
 
-// want has the object followed again, and reports whether a recheck is needed.
+// want starts to follow the object again, and reports whether a recheck is needed.
 func (e *entry) want() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -216,7 +215,7 @@ func (e *entry) review(now, maxIdle time.Duration) (needed bool, idleIn time.Dur
 	return phase == syncing || phase == live, idleIn
 }
 
-// follow makes s the sink whose updates count.
+// follow makes s the sink whose updates are taken.
 func (e *entry) follow(s *sink) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// What can go wrong with a call. Match them with errors.Is.
+// Errors of calls. Match them with errors.Is.
 var (
 	// ErrConfig: a configuration cannot work. The error is an
 	// [*engine.ConfigError], or wraps what is wrong with the Backoff.
@@ -29,7 +29,7 @@ var (
 	ErrClosed = errors.New("object cache closed")
 )
 
-// ErrSource is what every [*SourceError] is.
+// ErrSource: the source failed. The error is a [*SourceError].
 var ErrSource = errors.New("source failed")
 
 // NotSyncedError says why a Get ended before the object had arrived.
@@ -71,7 +71,7 @@ func (e *NotSyncedError) Unwrap() []error {
 // SourceError is an error of the source while it was asked for one object.
 type SourceError struct {
 	Key string
-	// Err is what the source, or the call to it, failed with.
+	// Err is the error of the source, or of the call to it.
 	Err error
 }
 
@@ -82,8 +82,8 @@ func (e *SourceError) Error() string {
 // Is makes errors.Is(err, ErrSource) true.
 func (e *SourceError) Is(target error) bool { return target == ErrSource }
 
-// Unwrap returns what the source failed with.
+// Unwrap returns Err.
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// about says which object err is about.
+// about returns err with the object's key.
 func about(key string, err error) error { return fmt.Errorf("object %q: %w", key, err) }

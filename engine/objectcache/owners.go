@@ -10,9 +10,8 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// Owners keeps references on behalf of owners, each of which needs a set of
-// keys that changes: as a pod needs secrets. Make one with [NewOwners]. All
-// methods are safe for concurrent use.
+// Owners keeps references for owners, each of which needs a changing set of keys, as a
+// pod needs secrets. Make one with [NewOwners]. All methods are safe for concurrent use.
 //
 // O identifies an owner. If one can be replaced by another of the same name, O
 // must tell them apart, by a UID for example: then they may be registered and
@@ -23,15 +22,15 @@ type Owners[O comparable, T any] struct {
 	refs  map[O]map[string]refCore
 }
 
-// NewOwners returns Owners without any. It is not to be closed: closing the
-// cache is enough.
+// NewOwners returns Owners without owners. It need not be closed: closing the cache is
+// enough.
 func NewOwners[O comparable, T any](cache *Cache[T]) *Owners[O, T] {
 	return &Owners[O, T]{cache: cache.core, refs: make(map[O]map[string]refCore)}
 }
 
-// Register says that owner needs these keys and no others. Only what differs
-// from the time before is acquired and released; to register the same again
-// does nothing. It does not block. After an error everything is as it was.
+// Register makes keys the keys that owner needs. It acquires the new ones and releases
+// those that are not needed any more. It does not block. After an error nothing has
+// changed.
 //
 // Errors: as for [Cache.Acquire].
 func (o *Owners[O, T]) Register(owner O, keys ...string) error {
@@ -58,7 +57,7 @@ func (o *Owners[O, T]) Register(owner O, keys ...string) error {
 	return nil
 }
 
-// releaseAll releases those of refs that keep does not have.
+// releaseAll releases the refs whose keys are not in keep.
 func releaseAll(refs, keep map[string]refCore) {
 	for _, key := range slices.Sorted(maps.Keys(refs)) {
 		if ref := refs[key]; keep[key] != ref {
@@ -67,8 +66,8 @@ func releaseAll(refs, keep map[string]refCore) {
 	}
 }
 
-// Unregister says that owner needs nothing any more. To unregister one that is
-// not registered does nothing.
+// Unregister releases all keys of owner. For an owner that is not registered it does
+// nothing.
 func (o *Owners[O, T]) Unregister(owner O) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Ref is a reference to the object under one key. While there is one, the cache
-// keeps what it knows of the object. Its methods are safe for concurrent use.
+// Ref is a reference to the object under one key. While there is one, the cache keeps the
+// object. Its methods are safe for concurrent use.
 type Ref[T any] struct{ core refCore }
 
 // refCore is what the typed façade calls: a [reference]; see [cacheCore].
@@ -28,10 +28,10 @@ func (r *Ref[T]) Key() string { return r.core.key() }
 // Get returns the newest state of the object that has arrived. It is shared and
 // must not be changed.
 //
-// An object that is being followed, or is immutable, is returned at once, without
-// a lock or an allocation, whatever ctx says; if the source is out of reach, that
-// is the state before. Otherwise Get waits until the object has arrived: for the
-// first time, or again after it was idle for [Config].MaxIdle.
+// An object that is being followed, or is immutable, is returned at once, without a lock
+// or an allocation, even if ctx is done; while the source cannot be reached, it is the
+// last known state. Otherwise Get waits until the object has arrived: for the first time,
+// or again after it was idle for [Config].MaxIdle.
 //
 // Errors: [ErrNotFound] if there is no such object; [ErrNotSynced] if ctx ended
 // first, or the source cannot be followed any more (the next Get tries again):
@@ -69,12 +69,12 @@ func (r *Ref[T]) GetNotOlderThan(ctx context.Context, rev store.Revision) (*engi
 // It costs no goroutine.
 func (r *Ref[T]) Changed() <-chan struct{} { return r.core.changed() }
 
-// Release gives the reference back: it cannot be used any more, and a Get that
-// waits on it ends. With the last reference to a key the cache stops following
-// the object and forgets it. Releasing again does nothing. It never blocks.
+// Release ends the reference: it cannot be used any more, and a Get that waits on it
+// ends. After the last reference to a key the cache stops following the object and
+// forgets it. Releasing again does nothing. It never blocks.
 func (r *Ref[T]) Release() { r.core.release() }
 
-// reference is a [Ref] whatever the type of its object.
+// reference is the untyped [Ref].
 type reference struct {
 	cache    *cache
 	entry    *entry
@@ -97,7 +97,7 @@ func (r *reference) get(ctx context.Context) (*store.Object, error) {
 func (r *reference) getNotOlderThan(ctx context.Context, rev store.Revision) (*store.Object, error) {
 	for {
 		advanced := r.entry.asked(&r.entry.advanced)
-		reached := store.Revision(r.entry.revision.Load()) // before the view, which is as new at least
+		reached := store.Revision(r.entry.revision.Load()) // loaded before the view, which is at least as new
 		object, err := r.get(ctx)
 		v := r.entry.view.Load()
 		switch {
@@ -123,7 +123,7 @@ func (r *reference) changed() <-chan struct{} {
 	return changed
 }
 
-// wait has the object followed if it is not, and waits for it.
+// wait starts to follow the object if necessary, and waits for it.
 func (r *reference) wait(ctx context.Context) (*store.Object, error) {
 	if r.entry.want() {
 		r.cache.recheck(r.entry)
@@ -139,7 +139,7 @@ func (r *reference) wait(ctx context.Context) (*store.Object, error) {
 			return nil, v.err
 		case v.phase == lost:
 			return nil, &NotSyncedError{Key: r.entry.key, Source: v.err}
-		case v.phase == stopped: // it was idle for too long meanwhile
+		case v.phase == stopped: // the object was idle for too long meanwhile
 			if r.entry.want() {
 				r.cache.recheck(r.entry)
 			}
@@ -151,7 +151,7 @@ func (r *reference) wait(ctx context.Context) (*store.Object, error) {
 	}
 }
 
-// errReleased says why the reference cannot be used.
+// errReleased returns the error of a released reference.
 func (r *reference) errReleased() error { return about(r.entry.key, ErrReleased) }
 
 func (r *reference) release() {

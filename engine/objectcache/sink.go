@@ -43,7 +43,7 @@ func (s *sink) offer(u reflector.Update) actors.Verdict {
 func (s *sink) take(o *store.Object) actors.Verdict {
 	goOn, first := s.entry.take(s, o, s.immutable(o), s.cache.now())
 	if first && goOn {
-		s.cache.recheck(s.entry) // from now on it can be idle
+		s.cache.recheck(s.entry) // arms the idle timer
 	}
 	if !goOn {
 		return actors.Gone

@@ -25,11 +25,11 @@ type idleDue struct {
 	timer uint64
 }
 
-// ask has the source of an entry tell how far it is, if it can be asked.
+// ask requests progress from the source of an entry, if it supports that.
 type ask struct{ entry *entry }
 
-// begin lets [New] learn whether the supervisor takes messages. A supervisor that
-// is stopped before it begins drops it, and does nothing else.
+// begin shows [New] whether the supervisor takes messages. A supervisor that is stopped
+// before it begins drops it, and does nothing else.
 type begin struct{}
 
 func (recheck) message() {}
