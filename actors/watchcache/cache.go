@@ -41,8 +41,8 @@ type Config struct {
 	// list: storage may have gone back in time and lost acknowledged writes. It
 	// must not block. Optional.
 	OnDoubt func()
-	// OnRelist is called when a list has taken the place of what happened, with how
-	// many objects it changes. It must neither block nor panic. Optional.
+	// OnRelist is called after a later list was applied, with its revision and how many
+	// changes it made. It must neither block nor panic. Optional.
 	OnRelist func(rev store.Revision, changed int)
 	// Report is called for each change that did not fit the state. It must
 	// neither block nor panic.
@@ -69,7 +69,7 @@ type cache struct {
 	filled bool
 	// distrusted: no update is applied until the next list.
 	distrusted bool
-	// restarted: the previous incarnation failed.
+	// restarted: the previous actor failed, and this one replaces it.
 	restarted bool
 	// dirty: there is something to publish.
 	dirty bool
@@ -116,7 +116,7 @@ func (c *cache) Started(ctx *actors.Context) {
 	c.behind(ctx)
 }
 
-// Restarting stops the timers, which the next incarnation arms anew.
+// Restarting stops the timers, which the next actor arms again.
 func (c *cache) Restarting(*actors.Context) { c.stopTimers() }
 
 // Receive handles one message. Flush publishes its effects.

@@ -2,7 +2,7 @@ package watchcache
 
 import "github.com/watchmill/watchmill/store"
 
-// Compact gives up the history before Revision, which storage has given up before.
+// Compact discards the history before Revision, after storage has discarded it.
 type Compact struct {
 	Revision store.Revision
 	// Reply receives nil once reads and new watches that go back further are
@@ -12,7 +12,7 @@ type Compact struct {
 
 func (Compact) toWatchCache() {}
 
-// Compact gives up history. The answer comes on m.Reply.
+// Compact discards history. The answer comes on m.Reply.
 func (h *Cache) Compact(m Compact) {
 	if !h.ref.Tell(m) {
 		m.Reply <- ErrStopped
@@ -27,8 +27,8 @@ func (c *cache) compact(m Compact) {
 	m.Reply <- nil
 }
 
-// dropCompacted raises the window's floor to what was compacted, or for now to the
-// newest revision, if the cache has not got there.
+// dropCompacted raises the window's floor to the compacted revision, or to the newest
+// revision while the cache has not reached that.
 func (c *cache) dropCompacted() {
 	if !c.filled || c.window.View().Floor() >= min(c.handle.compacted, c.revision) {
 		return
@@ -38,8 +38,8 @@ func (c *cache) dropCompacted() {
 	c.dirty = true
 }
 
-// uncompact forgets a compaction if the list at rev is of another storage, or shows
-// that storage has gone back in time, for then it was one of another history.
+// uncompact forgets the compaction if the list at rev is of another storage, or shows
+// that storage has gone back in time: the compacted revision was one of another history.
 func (c *cache) uncompact(rev store.Revision, other bool) {
 	if other || rev < c.handle.compacted {
 		c.handle.compacted = 0

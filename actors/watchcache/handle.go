@@ -27,10 +27,10 @@ type Cache struct {
 	waiters waiters
 	// delayed are the watches to be registered when the cache is ready.
 	delayed []Register
-	// compacted is the revision before which history was given up.
+	// compacted is the revision before which history was discarded.
 	compacted store.Revision
-	// gap: a relist has passed by what may have been emitted, and nothing was
-	// emitted since.
+	// gap: a relist may have skipped emitted events, and none has come since. The next
+	// one is marked AfterGap.
 	gap bool
 	// spawned: an actor has been made before.
 	spawned bool
@@ -60,8 +60,7 @@ func (h *Cache) Register(m Register) {
 	}
 }
 
-// Wait waits for a revision; the answer comes on
-// m.Reply.
+// Wait waits for a revision. The answer comes on m.Reply.
 func (h *Cache) Wait(m Wait) {
 	if !h.ref.Tell(m) {
 		m.Reply <- ErrStopped
@@ -76,8 +75,8 @@ func (h *Cache) Distrust(m Distrust) {
 	}
 }
 
-// ID returns the ID of the cache's actor, as its parent's [actors.Supervisor]
-// knows it.
+// ID returns the ID of the cache's actor, with which its parent's [actors.Supervisor] is
+// called.
 func (h *Cache) ID() actors.ID { return h.ref.ID() }
 
 // Check returns nil if the cache is ready, else a [*NotReadyError] or

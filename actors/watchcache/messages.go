@@ -56,7 +56,7 @@ type Tick struct{}
 // WaitsDue says that a waiter has timed out. The clock sends it.
 type WaitsDue struct{}
 
-// StillBehind is the time to look whether calls wait yet. The clock sends it.
+// StillBehind is the time to check whether calls still wait. The clock sends it.
 type StillBehind struct{}
 
 func (StillBehind) toWatchCache() {}

@@ -97,11 +97,11 @@ func (c *cache) wait(ctx *actors.Context, m Wait) {
 	}
 }
 
-// ProgressPeriod is how often storage is asked how far it is, while calls wait for
-// a revision.
+// ProgressPeriod is how often progress is requested from storage while calls wait for a
+// revision.
 const ProgressPeriod = 100 * time.Millisecond
 
-// behind has storage asked how far it is, as long as calls wait.
+// behind requests progress from storage, now and every ProgressPeriod while calls wait.
 func (c *cache) behind(ctx *actors.Context) {
 	if c.OnBehind == nil || len(*c.waiters) == 0 || c.behindTimer != nil {
 		return

@@ -54,7 +54,7 @@ func (s *state) adopt(source *store.TreeView, indexes []store.Attribute) bool {
 // appliedTo records that the state has all the events of the window.
 func (s *state) appliedTo(w store.WindowView) { s.applied = w.Next() }
 
-// newest returns the state with all the events of the window.
+// newest returns the state at the end of the window.
 func (s *state) newest(w store.WindowView) *store.TreeView {
 	if s.applied < w.Next() {
 		s.own(w)
@@ -65,8 +65,8 @@ func (s *state) newest(w store.WindowView) *store.TreeView {
 	return s.view
 }
 
-// own returns the state as a tree of the cache's, with all the events of the
-// window.
+// own returns the state at the end of the window as a tree of the cache's own, which it
+// makes if there is none.
 func (s *state) own(w store.WindowView) *store.Tree {
 	if s.tree == nil {
 		s.tree = store.TreeOf(s.view)

@@ -14,9 +14,8 @@ type waiter struct {
 	reply    chan<- error
 }
 
-// waiters is a heap ordered by revision, so that an event visits only the
-// waiters it satisfies. A waiter whose caller has given up stays until it times
-// out.
+// waiters is a heap ordered by revision, so that an event visits only the waiters that it
+// satisfies. A waiter whose caller has returned stays until it times out.
 type waiters []waiter
 
 func (w waiters) Len() int           { return len(w) }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// What can go wrong beside what a codec's own encoding finds. Match them with
-// [errors.Is]; each has a type that says more, for [errors.As].
+// Errors besides those of a codec's own encoding, for [errors.Is]. Most have a type that
+// says more, for [errors.As].
 var (
 	// ErrTag: the bytes were encoded in a way that the codec does not know. The
 	// error is a [*TagError].
@@ -25,11 +25,11 @@ var (
 	ErrInvalidKey = errors.New("invalid sealing key")
 )
 
-// TagError says that a codec met a tag that it does not know.
+// TagError says which tag a codec cannot decode.
 type TagError struct {
 	// Codec is the name of the codec.
 	Codec string
-	// Tag is the one that it does not know.
+	// Tag is the unknown tag.
 	Tag uint8
 }
 

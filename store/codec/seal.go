@@ -13,9 +13,8 @@ type Sealer interface {
 	// The caller owns sealed; plain is only read.
 	Seal(plain, aad []byte) (sealed []byte, err error)
 
-	// Open returns what was sealed with the same aad. Stale says that it should
-	// be sealed anew, because it was sealed with a key that is to go. The caller
-	// owns plain; sealed is only read.
+	// Open returns what was sealed with the same aad. stale: it should be sealed again,
+	// because it was sealed with an old key. The caller owns plain; sealed is only read.
 	Open(sealed, aad []byte) (plain []byte, stale bool, err error)
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ErrInvalid: what was read is not a whole snapshot. The error is a [*ReadError].
+// ErrInvalid: a snapshot is damaged or incomplete. The error is a [*ReadError].
 var ErrInvalid = errors.New("invalid snapshot")
 
 // ReadError says where a snapshot is wrong.

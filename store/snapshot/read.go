@@ -20,10 +20,10 @@ type State struct {
 	Objects []*store.Object
 }
 
-// Read reads a snapshot whole. For the objects give them to a new storage, as
+// Read reads a whole snapshot. Its objects are for a new storage in memory, as
 // memory.Options.Objects, which takes labels and fields from the values.
 //
-// Errors: a [*ReadError] with the line and the field; the reader's.
+// Errors: a [*ReadError] with the line and the field; the reader's;
 // [usercode.ErrConfig].
 func Read(r io.Reader, schema store.Schema, opts Options) (*State, error) {
 	opts, err := opts.withDefaults()
@@ -90,7 +90,7 @@ func (r *reader) next(into any) error {
 	return nil
 }
 
-// object takes the object of a line.
+// object adds the object of a line.
 func (r *reader) object(l *line) error {
 	if err := store.ValidateKey(l.Key); err != nil {
 		return r.wrong("key", "cannot be one", err)

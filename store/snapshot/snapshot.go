@@ -22,8 +22,8 @@ const pageSize = 500
 type Options struct {
 	// Codec turns values into bytes; nil means [codec.JSON]. Read needs that of Write.
 	Codec codec.Codec
-	// MaxLine is the longest line that Read takes, in bytes, and so about the memory
-	// that it needs beside the objects; zero means [DefaultMaxLine].
+	// MaxLine is the longest line that Read takes, in bytes, which is also about the
+	// memory that it needs besides the objects; zero means [DefaultMaxLine].
 	MaxLine int
 }
 

@@ -60,7 +60,7 @@ func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 	return c.revision()
 }
 
-// Compact gives up the history before rev; see [backend.Backend].
+// Compact discards the history before rev; see [backend.Backend].
 func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 	c := &Call{Op: OpCompact, Revision: rev}
 	b.do(ctx, c, func(beneath backend.Backend) { c.Err = beneath.Compact(ctx, c.Revision) })
