@@ -39,11 +39,11 @@ type Config struct {
 	// KeepManagedFields keeps metadata.managedFields, which make up a large part of many
 	// objects. Only clients that apply objects need them.
 	KeepManagedFields bool
-	// NoHistory starts replicas at the newest state. Without it they start with the
-	// history in the server's window, so that clients of this or another replica resume
-	// after a restart without listing again. Servers other than those of this module do
-	// not tell the oldest revision that they keep; replicas of them start at the newest
-	// state.
+	// NoHistory starts replicas at the newest state. Without it they start with the history
+	// in the server's window, so that clients of this or another replica resume after a
+	// restart without listing again, and by default an engine's window keeps events by
+	// number and bytes instead of age. Servers other than those of this module do not tell
+	// the oldest revision that they keep; replicas of them start at the newest state.
 	NoHistory bool
 	// Buffer is how many bytes of events a watch reads ahead. A single event may have as
 	// many, or [MaxFrame] if that is more. Zero means [DefaultBuffer].
