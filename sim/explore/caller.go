@@ -7,13 +7,13 @@ import (
 	"github.com/watchmill/watchmill/actors"
 )
 
-// errLeft is why a caller's context ends.
+// errLeft is the cause with which a caller's context ends.
 var errLeft = errors.New("the caller has left")
 
 // caller is the context of a call, which ends when the scenario says so. Where another
 // context would start a goroutine for each AfterFunc, a caller submits a turn, which the
-// scheduler draws like others: so the end of a watch by its context has an interleaving
-// that the seed decides.
+// scheduler draws like any other. So the seed decides when the end of a context reaches
+// its watch.
 type caller struct {
 	context.Context
 	end   context.CancelCauseFunc
@@ -28,7 +28,8 @@ func newCaller(s *scheduler) *caller {
 	return &caller{Context: ctx, end: end, sched: s}
 }
 
-// AfterFunc has f be called when the caller has left, as [context.AfterFunc] does.
+// AfterFunc arranges for f to be called, in a turn, after the context has ended, as
+// [context.AfterFunc] does.
 func (c *caller) AfterFunc(f func()) (stop func() bool) {
 	e := &contextEnd{call: f}
 	c.ends = append(c.ends, e)
@@ -42,7 +43,7 @@ func (c *caller) AfterFunc(f func()) (stop func() bool) {
 	}
 }
 
-// leave ends the context.
+// leave ends the context and submits the functions of its AfterFuncs.
 func (c *caller) leave() {
 	c.end(errLeft)
 	for _, e := range c.ends {
@@ -50,8 +51,8 @@ func (c *caller) leave() {
 	}
 }
 
-// submit gives the scheduler the function of an AfterFunc to call, unless that was
-// stopped.
+// submit submits the function of an AfterFunc as a turn, unless it was submitted or
+// stopped before.
 func (c *caller) submit(e *contextEnd) {
 	if !e.due {
 		e.due = true
@@ -59,14 +60,14 @@ func (c *caller) submit(e *contextEnd) {
 	}
 }
 
-// contextEnd is the function of one AfterFunc of a caller. It is due once it was submitted
-// or stopped: it is not submitted again.
+// contextEnd is the function of one AfterFunc of a caller. It is due once it has been
+// submitted or stopped, after which it is not submitted again.
 type contextEnd struct {
 	call func()
 	due  bool
 }
 
-// RunTurn calls the function.
+// RunTurn calls the function of the AfterFunc.
 func (e *contextEnd) RunTurn() { e.call() }
 
 // ActorID returns zero: the turn is not an actor's.

@@ -8,22 +8,23 @@ import (
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
-// A watch's channel has a goroutine behind it. In a world it runs only while its
-// consumer receives, until it has handed over an event, waits or ends, and nothing
-// else runs meanwhile: so one seed is one execution with it, too.
+// A watch's channel has a goroutine behind it. In a world that goroutine runs only while
+// the consumer receives, until it has sent an event, waits or ends, and nothing else runs
+// meanwhile. So a seed determines the execution with channels, too.
 //
 //	consumer ──resume──▶ goroutine: takes events of the watch ──▶ channel ──▶ consumer
-//	         ◀──pause─── before it hands one over, and while there is none
+//	         ◀──pause─── before it sends an event, and while there is none
 
-// lockstep runs such a goroutine in lockstep with its consumer.
+// lockstep runs the goroutine of a channel in lockstep with its consumer.
 type lockstep struct {
 	task            actors.Task
 	started         bool
 	resumed, paused chan struct{}
-	// over is closed when the goroutine has ended; if by a panic, panicked was set before.
+	// over is closed when the goroutine has ended. If a panic ended it, panicked has the
+	// value and was set before.
 	over     chan struct{}
 	panicked any
-	// abandoned: the goroutine must end instead of going on.
+	// abandoned: the goroutine must end when it is resumed.
 	abandoned bool
 }
 
@@ -31,7 +32,8 @@ func newLockstep(t actors.Task) *lockstep {
 	return &lockstep{task: t, resumed: make(chan struct{}), paused: make(chan struct{}), over: make(chan struct{})}
 }
 
-// resume lets the goroutine run until it pauses or ends.
+// resume starts the goroutine, or lets it continue after a pause. It does not wait: the
+// next pause or end arrives on paused or over.
 func (l *lockstep) resume() {
 	if l.started {
 		l.resumed <- struct{}{}
@@ -54,7 +56,7 @@ func (l *lockstep) pause() {
 	}
 }
 
-// abandon ends the goroutine, wherever it has paused.
+// abandon ends the goroutine where it has paused, and waits for its end.
 func (l *lockstep) abandon() {
 	if l.abandoned = true; l.started && !l.isOver() {
 		l.resumed <- struct{}{}
@@ -69,16 +71,18 @@ type channel[T any] struct {
 	sched  *scheduler
 }
 
-// channelOf makes the watch be consumed by its channel.
+// channelOf returns the channel of a watch. Chan has just submitted the channel's goroutine
+// to the scheduler, which kept it for this.
 func (w *World[T]) channelOf(handle *engine.Watch[T]) *channel[T] {
 	c := &channel[T]{events: handle.Chan(), behind: w.sched.function, sched: w.sched}
 	w.sched.function = nil
 	return c
 }
 
-// receive returns the next event, if there is one. It receives none of a watch that has
-// ended: whether the goroutine then sends another event or closes the channel is random,
-// since its select has both cases ready.
+// receive lets the goroutine run and returns the event that it sends, if it sends one, and
+// whether the goroutine may send more. With ended set it receives no event: after the end
+// of a watch the goroutine's select has both cases ready, so whether it sends another event
+// or closes the channel is random.
 func (c *channel[T]) receive(ended bool) (ev engine.Event[T], received, open bool) {
 	l := c.behind
 	events := c.events
@@ -116,10 +120,11 @@ func (l *lockstep) isOver() bool {
 	}
 }
 
-// pauses is how often in a row a goroutine that has something to do may pause.
+// pauses is how often in a row the goroutine of a channel may pause without sending
+// although it need not wait for the engine.
 const pauses = 3
 
-// takeFromChannel has the consumer receive at most n events.
+// takeFromChannel lets the consumer receive at most n events.
 func (w *World[T]) takeFromChannel(r *watch[T], n int) {
 	defer w.claim(r)
 	for paused := 0; n > 0; {
@@ -144,7 +149,7 @@ func (w *World[T]) takeFromChannel(r *watch[T], n int) {
 	}
 }
 
-// closed checks that a channel which was closed belongs to a watch that has ended.
+// closed checks that the channel of r is closed and that r has ended.
 func (w *World[T]) closed(r *watch[T]) {
 	if _, open := <-r.channel.events; open || r.handle.Err() == nil {
 		w.fail(judge.Failed(judge.Ends, r.Name, "its channel should be closed and its watch have ended; open: %v, ended for %v", open, r.handle.Err()))
@@ -153,7 +158,7 @@ func (w *World[T]) closed(r *watch[T]) {
 	w.ended(r, w.told(r, r.handle.Err()))
 }
 
-// abandon ends what is left of channels when the world ends.
+// abandon ends the goroutines behind channels that are left when the world ends.
 func (w *World[T]) abandon() {
 	for _, r := range w.started {
 		if r.channel != nil {

@@ -10,34 +10,38 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// DefaultSteps is the most steps of a scenario if [Config].Steps is zero; a burst of
-// writes counts as one. It is enough for faults to meet, and few enough to be read.
+// DefaultSteps is the maximum number of steps of a scenario if [Config].Steps is zero; a
+// burst of writes counts as one. It is high enough for faults to coincide, and low enough
+// for a person to read the scenario.
 const DefaultSteps = 200
 
 // DefaultSeeds is how many seeds are explored if neither Seeds nor For of [Config] is
-// set: some seconds of work.
+// set: a few seconds of work.
 const DefaultSeeds = 500
 
 // Config says what is explored. Engine.Key and Draw are required.
 type Config[T any] struct {
-	// Engine says what the objects are: Key, Labels, Fields, Size and Equal, and
-	// with Index and IndexLabels what is indexed in half of the scenarios. What
-	// each world has of its own must be left out: Host, Backend, Name, Window,
-	// NoCache, BookmarkPeriod and Backoff.
+	// Engine describes the objects (Key, Labels, Fields, Size and Equal) and, with
+	// Index and IndexLabels, what half of the scenarios index. Leave out what each
+	// world sets for itself: Host, Backend, Name, Window, NoCache, BookmarkPeriod and
+	// Backoff.
 	Engine engine.Config[T]
-	// Draw draws a value to be written. All that is random in it must come from
-	// r. Few different keys make for more that happens to each.
+	// Draw draws a value to be written. Everything random in it must come from r.
+	// With few different keys more happens to each of them.
 	Draw func(r *rand.Rand) T
-	// Selections are what watches and lists ask for; none means everything.
+	// Selections are those that watches and lists request; if there are none, they
+	// request all objects.
 	Selections []Selection[T]
 	// Attach, if set, is called with each new world, before its first step, to start
-	// the user's own consumers and to register invariants of them. Each world needs
-	// state of its own. An error ends the exploration.
+	// the user's own consumers and to register invariants of them. Calls for different
+	// worlds are concurrent, so no state may be shared between worlds. An error ends the
+	// exploration.
 	Attach func(*World[T]) error
-	// Steps is the most that a scenario has; zero means [DefaultSteps].
+	// Steps is the maximum number of steps of a scenario, a burst counting as one; zero
+	// means [DefaultSteps].
 	Steps int
 
-	// From is the first seed, Seeds how many there are: zero means
+	// From is the first seed, and Seeds how many are explored: zero means
 	// [DefaultSeeds], or as many as For allows if that is set.
 	From  uint64
 	Seeds int
@@ -45,11 +49,12 @@ type Config[T any] struct {
 	// Seeds that have begun are finished.
 	For time.Duration
 	// Workers is how many seeds are explored at a time, each by one goroutine;
-	// zero means GOMAXPROCS. It changes nothing that is found. Attach is called
-	// by any of the goroutines.
+	// zero means GOMAXPROCS. The findings do not depend on it. Each goroutine calls
+	// Attach for its own worlds.
 	Workers int
-	// OnProgress, if set, is called for every seed that is through, in their order,
-	// by one goroutine at a time. It must not block.
+	// OnProgress, if set, is called for every seed that has been explored, in the order
+	// of the seeds, by one goroutine at a time. It must not block, since the other
+	// workers wait for it.
 	OnProgress func(Progress)
 }
 
@@ -63,7 +68,7 @@ type Selection[T any] struct {
 	Selects func(T) bool
 }
 
-// whole reports whether the engine is asked for everything.
+// whole reports whether the selection has no selectors and so matches everything.
 func (s Selection[T]) whole() bool { return s.Key+s.Prefix+s.Labels+s.Fields == "" }
 
 func (s Selection[T]) selects() func(T) bool {
@@ -77,11 +82,12 @@ func (s Selection[T]) list(read engine.Read) engine.ListOptions {
 	return engine.ListOptions{Key: s.Key, Prefix: s.Prefix, Labels: s.Labels, Fields: s.Fields, Read: read}
 }
 
-// ConfigError names the field that is wrong and how to mend it. It is an
+// ConfigError names the invalid field and how to correct it. It matches
 // [engine.ErrConfig].
 type ConfigError = engine.ConfigError
 
-// withDefaults fills in what was left out, or returns a [*ConfigError].
+// withDefaults returns c with its zero fields set to their defaults, or a
+// [*ConfigError].
 func (c Config[T]) withDefaults() (Config[T], error) {
 	switch {
 	case c.Engine.Key == nil:
@@ -103,8 +109,8 @@ func (c Config[T]) withDefaults() (Config[T], error) {
 	return c.withAmounts()
 }
 
-// validateOwn refuses what each world has of its own, which would be
-// overwritten.
+// validateOwn refuses the fields that each world sets for itself: it would overwrite
+// what the user gave.
 func (c *Config[T]) validateOwn() error {
 	e := &c.Engine
 	for _, own := range []struct {
@@ -126,7 +132,7 @@ func (c *Config[T]) validateOwn() error {
 	return nil
 }
 
-// withAmounts does the part of withDefaults that is about how much to explore.
+// withAmounts is the part of withDefaults for the fields that say how much to explore.
 func (c Config[T]) withAmounts() (Config[T], error) {
 	switch {
 	case c.Steps < 0:

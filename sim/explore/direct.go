@@ -11,9 +11,9 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// Watches, reads and writes can be of storage itself, by a second engine without a
-// cache. A watch or a read is shown what storage has, from the moment of the call; what
-// breaks storage's watches ends the watch.
+// Watches, reads and writes can use storage directly, through a second engine without a
+// cache. A read shows the state of storage at the time of the call, a watch starts there,
+// and a break of storage's watches ends it.
 //
 //	storage ──▶ faults that make an engine list ──▶ engine, with its cache ──▶ watches, reads
 //	      └───▶ broken watches ──────────────────▶ engine without ───────────▶ watches, reads
@@ -29,7 +29,8 @@ func (w *World[T]) startDirect() (err error) {
 	return err
 }
 
-// direct returns another way to storage that fails only by breaking watches.
+// openDirect gives the engine without a cache an access to storage of its own, whose only
+// faults are broken watches.
 func (s *storage[T]) openDirect(inner *memory.Backend, setup Setup) {
 	s.direct = faulty.New(inner, faulty.Options{Clock: s.clock, Sparse: setup.Transactions})
 	if setup.Transactions {
@@ -38,7 +39,7 @@ func (s *storage[T]) openDirect(inner *memory.Backend, setup Setup) {
 	s.direct.Add(faulty.Rule{Ops: faulty.Writes, Do: faulty.After(s.note)})
 }
 
-// BreakWatches ends storage's watches.
+// BreakWatches ends the watches of both engines on storage with err.
 func (s *storage[T]) BreakWatches(err error) {
 	s.Backend.BreakWatches(err)
 	if s.direct != nil && (s.unbroken == nil || !s.unbroken()) {
@@ -47,7 +48,7 @@ func (s *storage[T]) BreakWatches(err error) {
 	s.breaks = append(s.breaks, err)
 }
 
-// on returns the engine that a watch is asked of.
+// on returns the engine of a watch.
 func (w *World[T]) on(r *watch[T]) *engine.Engine[T] {
 	if r.Direct {
 		return w.direct
@@ -55,7 +56,7 @@ func (w *World[T]) on(r *watch[T]) *engine.Engine[T] {
 	return w.engine
 }
 
-// floor returns the revision that a watch can start at, at the earliest.
+// floor returns the oldest revision from which a watch can start.
 func (w *World[T]) floor(r *watch[T]) store.Revision {
 	if !r.Direct {
 		return w.engine.Stats().WindowFloor
@@ -63,8 +64,8 @@ func (w *World[T]) floor(r *watch[T]) store.Revision {
 	return w.storage.compacted()
 }
 
-// compacted returns the oldest revision that storage serves, or did before it went
-// back.
+// compacted returns the oldest revision that storage serves, or the one that it served
+// before it went back, if that is higher.
 func (s *storage[T]) compacted() store.Revision {
 	floor, err := s.Unwrap().Compacted(context.Background())
 	if err != nil {
@@ -74,7 +75,8 @@ func (s *storage[T]) compacted() store.Revision {
 	return s.floor
 }
 
-// broken returns why storage's watches ended since the watch was asked for.
+// broken returns the errors with which storage's watches were broken since the watch was
+// requested. A watch of the engine with a cache does not end by them.
 func (w *World[T]) broken(r *watch[T]) []error {
 	if !r.Direct {
 		return nil

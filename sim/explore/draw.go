@@ -10,14 +10,14 @@ import (
 	"github.com/watchmill/watchmill/engine/objectcache"
 )
 
-// chance is how often a verb is drawn, among the sum of all.
+// chance is the weight with which a verb is drawn, out of allChances.
 type chance struct {
 	verb   Verb
 	weight int
 }
 
-// chances are those of a scenario at work: mostly writes and reads of watches,
-// now and then a fault.
+// chances are the weights of the verbs: mostly writes and watches, and now and then a
+// fault. Transact is drawn in place of others: see drawing.instead.
 var chances = []chance{
 	{Write, 30}, {Lease, 4}, {Remove, 8}, {Emit, 4}, {Create, 3}, {RemoveIf, 2}, {Race, 3},
 	{Turns, 14}, {Settle, 5},
@@ -36,8 +36,9 @@ var allChances = func() (sum int) {
 	return sum
 }()
 
-// Draw draws the scenario of a seed for an engine with so many selections. It
-// has up to maxSteps steps, bursts being one. Both are at least one.
+// Draw returns the scenario of seed. Its watches and lists use that number of
+// selections, and it has at most maxSteps steps, of which a sequence of steps that belong
+// together counts as one. Values below one of selections and maxSteps count as one.
 func Draw(seed uint64, selections, maxSteps int) Scenario {
 	d := drawing{Rand: rand.New(rand.NewPCG(seed, 0x5851f42d4c957f2d)), selections: max(1, selections)}
 	s := Scenario{Seed: seed, Setup: d.setup(), Abrupt: d.IntN(4) == 0, Again: d.IntN(4) == 0}
@@ -48,16 +49,16 @@ func Draw(seed uint64, selections, maxSteps int) Scenario {
 	return s
 }
 
-// drawing is a scenario in the making.
+// drawing is the state of Draw: its random source, and what is drawn so far.
 type drawing struct {
 	*rand.Rand
 	selections int
 	watches    int
-	// selection is what the last watch asks for.
+	// selection is the selection of the last watch.
 	selection int
-	// transactions: storage has them.
+	// transactions: storage may have several changes at one revision.
 	transactions bool
-	// direct: there is an engine without a cache.
+	// direct: there is a second engine, without a cache.
 	direct bool
 }
 
@@ -91,11 +92,12 @@ func (d *drawing) setup() Setup {
 	return s
 }
 
-// listing are the verbs that make the engine list again, or break what only whole
-// numbers show.
+// listing are the verbs that make the engine list again or split transactions. They are
+// not drawn where storage has transactions: see [Setup].Transactions.
 var listing = []Verb{Expire, Lose, Repeat, FailLists, FailWatches, SlowLists, Compact, Rewind, Rewrite}
 
-// instead returns the verb, or one that storage with transactions can do.
+// instead returns verb, or the verb in its place: with transactions, Transact for every
+// third write and for the verbs in listing; without, Write for Transact.
 func (d *drawing) instead(verb Verb) Verb {
 	switch {
 	case d.transactions && (verb == Write && d.IntN(3) == 0 || slices.Contains(listing, verb)):
@@ -133,14 +135,14 @@ func (d *drawing) steps() []Step {
 	return []Step{d.step(d.verb())}
 }
 
-// burst draws many writes: in half of the bursts of few objects, so that the
-// window moves on over what concerns others.
+// burst draws many writes. Half of the bursts write only two values, so that the window
+// moves past watches of other objects.
 func (d *drawing) burst() (burst []Step) {
 	few := []uint64{d.Uint64(), d.Uint64()}
 	if d.IntN(2) == 0 {
 		few = nil
 	}
-	for range 2 + d.IntN(30) { // more than a small window holds, with hardly a turn between
+	for range 2 + d.IntN(30) { // more than a small window holds, with few turns between them
 		write := d.step(Write)
 		if few != nil {
 			write.Seed = pick(d, few...)
@@ -153,8 +155,8 @@ func (d *drawing) burst() (burst []Step) {
 	return burst
 }
 
-// overtaking draws a watch on its way through an engine of which one part is
-// slow, while something happens that gets ahead of it.
+// overtaking draws a watch that starts while one of the engine's actors is slow, and a
+// step during its start that takes effect before it.
 func (d *drawing) overtaking() []Step {
 	steps := []Step{{Do: Slow, N: pick(d, 3, 3, 4, 5)}}
 	for range 1 + d.IntN(3) {
@@ -166,8 +168,8 @@ func (d *drawing) overtaking() []Step {
 	return append(steps, watch, Step{Do: Slow})
 }
 
-// joining draws a watch that asks from behind for what another one follows, and
-// that the window then leaves there.
+// joining draws two watches of one selection: the second starts at an older revision, and
+// the window then moves past its position before its consumer reads.
 func (d *drawing) joining() []Step {
 	first := d.step(Watch)
 	first.Start.Consumer = Handler
@@ -178,8 +180,8 @@ func (d *drawing) joining() []Step {
 		[]Step{{Do: Take, Watch: second.Watch, N: 100, Turns: unlimited}})
 }
 
-// awaiting draws a watch that starts in the future, on its way through an engine
-// of which one part is slow, while objects go and storage makes the engine list.
+// awaiting draws a watch that starts at a future revision, mostly while one of the
+// engine's actors is slow, and then deletions and a break of storage's watches.
 func (d *drawing) awaiting() []Step {
 	watch := d.step(Watch)
 	watch.Start.Back, watch.Start.Options.InitialState, watch.Start.Options.Last = -1-d.IntN(3), false, 0
@@ -192,8 +194,9 @@ func (d *drawing) awaiting() []Step {
 	return append(steps, Step{Do: Take, Watch: watch.Watch, N: 10, Turns: unlimited})
 }
 
-// emissions draws a watch that conflates, and more emitted values than the window
-// holds while its consumer does not read, and perhaps some after that.
+// emissions draws a watch, conflating where that is possible, whose consumer does not
+// read while values are emitted, often more than the window holds, and another emission
+// after it has read a few.
 func (d *drawing) emissions() []Step {
 	watch := d.step(Watch)
 	watch.Start.Consumer, watch.Start.Options.Buffer, watch.Start.Options.Last = pick(d, Pull, Batches, Channel), 1, 0
@@ -207,10 +210,10 @@ func (d *drawing) emissions() []Step {
 	return append(steps, Step{Do: Settle}, Step{Do: Take, Watch: watch.Watch, N: 1 + d.IntN(5), Turns: unlimited}, d.step(Emit), Step{Do: Settle})
 }
 
-// overtakers are what may happen while a watch is on its way.
+// overtakers are the verbs that may happen while a watch starts.
 var overtakers = []Verb{Rewind, Rewrite, Write, Remove, Lease, Hangup, Expire, Compact, Pass, Leave}
 
-// direct are the verbs that may be by the engine without a cache.
+// direct are the verbs whose call may go to the engine without a cache.
 var direct = []Verb{Write, Remove, Emit, Create, RemoveIf, Race, Get, List}
 
 func (d *drawing) step(verb Verb) Step {
@@ -268,7 +271,8 @@ func (d *drawing) step(verb Verb) Step {
 	return s
 }
 
-// meanwhile draws what happens in the middle of a call, mostly nothing.
+// meanwhile draws the step that happens during a call, and after how many turns: nil for
+// three quarters of the calls.
 func (d *drawing) meanwhile(verbs ...Verb) (after int, s *Step) {
 	if d.IntN(4) != 0 {
 		return 0, nil
@@ -283,7 +287,7 @@ func (d *drawing) newWatch() int {
 }
 
 func (d *drawing) start() *Start {
-	if d.IntN(3) != 0 { // else it asks for the same as the last, so that the engine evaluates it once for both
+	if d.IntN(3) != 0 { // otherwise it has the selection of the last watch, which the engine evaluates once for both
 		d.selection = d.IntN(d.selections)
 	}
 	s := &Start{Selection: d.selection, Consumer: Consumer(d.IntN(int(consumers)))}
@@ -307,7 +311,7 @@ func (d *drawing) start() *Start {
 			s.Options.Policy = engine.Park
 		}
 	}
-	if s.Direct = d.direct && d.IntN(3) == 0; s.Direct { // it has no window
+	if s.Direct = d.direct && d.IntN(3) == 0; s.Direct { // an engine without a cache has no window
 		s.Options.Last = 0
 		if s.Options.Policy == engine.Conflate {
 			s.Options.Policy = engine.Park

@@ -11,34 +11,34 @@ import (
 
 // Progress is how far an exploration has come.
 type Progress struct {
-	// Done is how many seeds have been explored, Seeds how many will be; Seeds is zero
-	// if only time ends the exploration.
+	// Done is how many seeds have been explored, and Seeds how many are to be explored;
+	// Seeds is zero if only time ends the exploration.
 	Done, Seeds int
 	Counts      Counts
 }
 
 // Report is what an exploration found.
 type Report struct {
-	// From is the first seed, Seeds how many were explored. With a finding, its seed is
-	// the last: seeds above it that other workers had begun do not count, neither here
-	// nor in the fields below.
+	// From is the first seed, and Seeds how many were explored. The seed of a finding
+	// is the last: higher seeds that other workers had begun are not counted, neither
+	// here nor in the fields below.
 	From  uint64 `json:"from"`
 	Seeds int    `json:"seeds"`
 	Counts
-	// Hash stands for everything that happened, for all seeds: it is the same
-	// whenever and wherever they are explored by the same program. With one seed
-	// it is the hash of its trace.
+	// Hash is the hash of everything that happened, over all seeds: every exploration
+	// of the same seeds by the same program has the same one.
 	Hash string `json:"hash"`
-	// Elapsed is the real time of the exploration without the shrinking.
+	// Elapsed is the real time that the exploration took, without the shrinking.
 	Elapsed time.Duration `json:"elapsedNanoseconds"`
-	// Interrupted: the context ended the exploration early. A finding's scenario may
-	// then be longer than necessary.
+	// Interrupted says that the context ended the exploration early. A finding's
+	// scenario may then be longer than necessary.
 	Interrupted bool `json:"interrupted,omitempty"`
-	// Finding is that of the lowest seed that breaks an invariant; nil if none does.
+	// Finding describes the lowest seed that breaks an invariant; nil if none does.
 	Finding *Finding `json:"finding,omitempty"`
 }
 
-// PerSecond is the rate of simulated messages; see [Counts.Messages].
+// PerSecond returns the number of simulated messages per second of real time; see
+// [Counts.Messages].
 func (r *Report) PerSecond() float64 {
 	if r.Elapsed <= 0 {
 		return 0
@@ -47,11 +47,13 @@ func (r *Report) PerSecond() float64 {
 }
 
 // Run explores the seeds that cfg names: each draws a scenario and an
-// interleaving, which is played and judged. It stops at the first seed that
-// breaks an invariant, and shrinks its scenario.
+// interleaving, which Run plays and judges. It stops at the first seed that
+// breaks an invariant, and shrinks its scenario. It blocks until all of its
+// goroutines have returned.
 //
-// Errors: a [*ConfigError], or what Attach returned. What is found is in the
-// report. When ctx is done Run returns what it has, without an error.
+// Errors: a [*ConfigError], or what Attach returned. A broken invariant is not an
+// error: it is the report's Finding. When ctx is done, Run returns the report so far,
+// without an error.
 func Run[T any](ctx context.Context, cfg Config[T]) (*Report, error) {
 	return run(ctx, cfg, func(uint64) seams[T] { return seams[T]{} })
 }
@@ -76,29 +78,29 @@ func run[T any](ctx context.Context, cfg Config[T], sabotage func(seed uint64) s
 	return x.report, x.err
 }
 
-// exploration is what the workers share.
+// exploration is the state that the workers of a Run share.
 type exploration[T any] struct {
 	cfg      Config[T]
 	sabotage func(seed uint64) seams[T]
 	began    time.Time
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	next int
-	// over: no more seeds are taken, since one of those taken ends it.
+	// over: no more seeds are taken, since the outcome of one ends the exploration.
 	over bool
-	// ahead are the outcomes of seeds that finished before a lower one. They count when
-	// that is done, so that the result does not depend on timing.
+	// ahead are the outcomes of seeds that finished before a lower one. They are counted
+	// once that one is done, so that the result does not depend on timing.
 	ahead  map[uint64]outcome
 	report *Report
 	hash   uint64
-	// found is the failure of the lowest seed that has one, and of which. err is
-	// why a seed could not be played.
+	// found is the failure of the lowest seed that fails, and foundAt is that seed. err
+	// is why a seed could not be played.
 	found   *judge.Failure
 	foundAt uint64
 	err     error
 }
 
-// work explores seeds until there is none left.
+// work explores seeds until none is left.
 func (x *exploration[T]) work(ctx context.Context) {
 	for {
 		seed, ok := x.take(ctx)
@@ -113,8 +115,8 @@ func (x *exploration[T]) play(s Scenario) outcome {
 	return simulate(&x.cfg, s, x.sabotage(s.Seed), nil)
 }
 
-// take returns the next seed, if there is one. Seeds are taken in order, so all
-// below one that fails have been explored when the workers are through.
+// take returns the next seed, if there is one. Seeds are taken in order, so when all
+// workers have returned, every seed below one that fails has been explored.
 func (x *exploration[T]) take(ctx context.Context) (uint64, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -130,7 +132,7 @@ func (x *exploration[T]) take(ctx context.Context) (uint64, bool) {
 	return x.cfg.From + uint64(x.next-1), true
 }
 
-// done takes the outcome of a seed.
+// done records the outcome of a seed.
 func (x *exploration[T]) done(seed uint64, o outcome) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -140,8 +142,8 @@ func (x *exploration[T]) done(seed uint64, o outcome) {
 	}
 }
 
-// count adds the outcome of the next seed to the report, if it is there and none
-// before has ended the exploration.
+// count adds the outcome of the next seed to the report, unless it is not known yet or
+// a lower seed has ended the exploration. It reports whether it did.
 func (x *exploration[T]) count() bool {
 	r := x.report
 	seed := x.cfg.From + uint64(r.Seeds)
@@ -162,7 +164,8 @@ func (x *exploration[T]) count() bool {
 	return true
 }
 
-// explain shrinks the scenario of what was found, until ctx is done.
+// explain returns the finding for the seed that failed, with its scenario shrunk as far
+// as possible until ctx is done.
 func (x *exploration[T]) explain(ctx context.Context) *Finding {
 	drawn := Draw(x.foundAt, len(x.cfg.Selections), x.cfg.Steps)
 	short := shrink(ctx, drawn, func(s Scenario) bool {

@@ -7,36 +7,38 @@ import (
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
-// Finding is an invariant that does not hold, and how to reproduce that.
+// Finding is an invariant that a scenario breaks, with what is needed to reproduce it.
 type Finding struct {
 	Seed uint64 `json:"seed"`
-	// Invariant is its name: one of package judge's, or the user's own.
+	// Invariant is one of package judge's, of this package's, or the user's own.
+	// Problem is how the scenario breaks it: in Run, the one drawn from the seed.
 	Invariant judge.Invariant `json:"invariant"`
 	Problem   string          `json:"problem"`
 	// Scenario is the shortest one found that still breaks the invariant. [Play] plays
 	// it even when a later version draws another scenario from the seed.
 	Scenario Scenario `json:"scenario"`
-	// Setup and Steps say that scenario in words, and Drawn how many steps the
-	// seed's own has. ShortProblem is what is wrong in the short one; it is empty
-	// if the short one did not break again, for what the user brought differs from
-	// one time to the next.
+	// Setup and Steps describe Scenario in words. Drawn is the number of steps that the
+	// scenario had before it was shrunk. ShortProblem is how Scenario breaks the
+	// invariant; it is empty if Scenario broke none when it was played again, since
+	// something in the user's code is not the same each time.
 	Setup        string   `json:"setup"`
 	Steps        []string `json:"steps"`
 	Drawn        int      `json:"drawnSteps"`
 	ShortProblem string   `json:"shortProblem"`
-	// Trace is all that happens in the short scenario.
+	// Trace is everything that happens in Scenario, one line each.
 	Trace []string `json:"trace"`
-	// Stack is where it panicked, if that is what is wrong. It has addresses in
-	// it, so that it is not the same each time, as all the rest is.
+	// Stack is the stack of the panic, if the invariant is [Contained] and a panic
+	// escaped. It has addresses in it, so unlike all other fields it is not the same
+	// each time.
 	Stack string `json:"stack,omitempty"`
 }
 
-// maxTraceLines is how much of a trace is shown as text: the end of it, where
-// the invariant breaks.
+// maxTraceLines is how many lines of a trace String shows: the last ones, where the
+// invariant breaks.
 const maxTraceLines = 200
 
-// String tells all of it, over many lines: what is wrong, the shortest scenario
-// with the end of its trace, and how to play it again.
+// String describes the finding in many lines: the problem, the shortest scenario with the
+// end of its trace, and how to play it again.
 func (f *Finding) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d breaks %q\n\n%s\n\n", f.Seed, f.Invariant, f.Problem)
@@ -66,8 +68,8 @@ func (f *Finding) String() string {
 	return b.String()
 }
 
-// retell plays the scenario and returns what is wrong with it, if anything is,
-// with all that there is to tell.
+// retell plays the scenario, recording its trace, and returns the finding and the outcome.
+// The finding has no Invariant if the scenario breaks none.
 func retell[T any](cfg *Config[T], s Scenario, sabotage seams[T]) (*Finding, outcome) {
 	f := &Finding{Seed: s.Seed, Scenario: s, Setup: s.Setup.String(), Drawn: len(s.Steps)}
 	for _, step := range s.Steps {

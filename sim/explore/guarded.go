@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// create writes a value under a key that must be free.
+// create creates an object, which must be refused exactly if its key has one.
 func (w *World[T]) create(s Step) {
 	value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
 	_, _, taken := w.history().Get(w.cfg.Engine.Key(value))
@@ -22,8 +22,8 @@ func (w *World[T]) create(s Step) {
 	}
 }
 
-// deleteIf deletes an object that must be at the revision N before the one that it
-// is at.
+// deleteIf deletes an object on the condition that its revision is N less than it is, which
+// must be refused unless N is zero.
 func (w *World[T]) deleteIf(s Step) {
 	keys := w.history().State(w.newest(), everything[T]).Keys()
 	if len(keys) == 0 {
@@ -40,8 +40,8 @@ func (w *World[T]) deleteIf(s Step) {
 	}
 }
 
-// race has two write one key. The one that loses is refused if it depends on what the
-// other has replaced, and otherwise goes on from that.
+// race has two writers of one key: see [Race]. The first must be refused if it requires the
+// revision that the second has replaced, and must otherwise update what the second wrote.
 func (w *World[T]) race(s Step) {
 	draw := rand.New(rand.NewPCG(s.Seed, 1))
 	mine := w.cfg.Draw(draw)
@@ -75,8 +75,8 @@ func (w *World[T]) race(s Step) {
 	}
 }
 
-// rival has the other engine, if there is one, store a value under the key, and reports
-// whether the object is another since.
+// rival stores a value under the key through the engine without a cache, if there is one,
+// and reports whether that has changed the object.
 func (w *World[T]) rival(draw *rand.Rand, key string) bool {
 	value := w.cfg.Draw(draw)
 	for range 100 {
@@ -91,8 +91,8 @@ func (w *World[T]) rival(draw *rand.Rand, key string) bool {
 	return w.newest() > before && w.cfg.Engine.Key(value) == key
 }
 
-// raced judges what a write of a race returned, which is refused for a reason exactly
-// if that is due.
+// raced judges the result of a write of a race, which must fail with reason exactly if due
+// is set.
 func (w *World[T]) raced(s Step, o *engine.Object[T], err, reason error, due bool) {
 	w.trace.result(revisionOf(o), err)
 	if w.refuses(s, err, reason, due); err == nil {
@@ -100,7 +100,7 @@ func (w *World[T]) raced(s Step, o *engine.Object[T], err, reason error, due boo
 	}
 }
 
-// by returns the engine that a step writes or reads by.
+// by returns the engine through which a step writes or reads.
 func (w *World[T]) by(s Step) *engine.Engine[T] {
 	if s.Direct && w.direct != nil {
 		return w.direct
@@ -111,7 +111,7 @@ func (w *World[T]) by(s Step) *engine.Engine[T] {
 // same reports whether two values are equal.
 func (w *World[T]) same(a, b T) bool { return equal(w.cfg.Engine.Equal)(a, b) }
 
-// refuses: a write is refused for a reason exactly if that is due.
+// refuses fails the world unless err is reason where due is set, and nil where it is not.
 func (w *World[T]) refuses(s Step, err, reason error, due bool) {
 	switch {
 	case due && !errors.Is(err, reason):

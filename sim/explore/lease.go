@@ -10,17 +10,16 @@ import (
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
-// lease is an object that storage is to delete by itself.
+// lease says when storage must delete the object under a key.
 type lease struct {
 	key     string
 	expires time.Time
 }
 
-// leases are those of one storage, the first to expire first, and those of one
-// time by key.
+// leases are those of one storage, in the order of their expiry and then of their keys.
 type leases []lease
 
-// set notes when the object under key expires; the zero time: never.
+// set records when the object under key expires; the zero time means never.
 func (l *leases) set(key string, expires time.Time) {
 	*l = slices.DeleteFunc(*l, func(old lease) bool { return old.key == key })
 	if expires.IsZero() {
@@ -32,10 +31,10 @@ func (l *leases) set(key string, expires time.Time) {
 	})
 }
 
-// remove notes that the object under key does not expire.
+// remove records that the object under key does not expire.
 func (l *leases) remove(key string) { l.set(key, time.Time{}) }
 
-// due returns the key of the first if it has expired by now.
+// due returns the key of the first lease if that has expired by now.
 func (l leases) due(now time.Time) (key string, ok bool) {
 	if len(l) == 0 || l[0].expires.After(now) {
 		return "", false
@@ -43,14 +42,14 @@ func (l leases) due(now time.Time) (key string, ok bool) {
 	return l[0].key, true
 }
 
-// reaperClock is the clock of the storage in memory, which deletes what expires
-// when a timer fires. Each time the history is told.
+// reaperClock is the clock of the storage in memory, which deletes expired objects when a
+// timer fires. After each of these it calls reap, which records them in the history.
 type reaperClock struct {
 	clock.Clock
 	reap func()
 }
 
-// AfterFunc arms a timer.
+// AfterFunc arms a timer that calls f and then reap.
 func (c reaperClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 	return c.Clock.AfterFunc(d, func() {
 		f()
@@ -58,8 +57,8 @@ func (c reaperClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 	})
 }
 
-// reap notes what storage has deleted by itself, which must be what has expired,
-// in the order in which it did.
+// reap records the deletions that storage has made by itself. They must be of the expired
+// objects, in the order of their expiry.
 func (s *storage[T]) reap() {
 	at, err := s.Unwrap().Revision(context.Background())
 	for err == nil && s.history.Newest() < at {
@@ -73,8 +72,8 @@ func (s *storage[T]) reap() {
 	}
 }
 
-// overdue fails if an object has outlived its TTL. After a clock correction the expiry
-// is unknown.
+// overdue returns a failure if an object has outlived its TTL. After a clock correction it
+// returns nil, since the expiry is unknown.
 func (s *storage[T]) overdue() error {
 	if key, due := s.leases.due(s.clock.Now()); due && !s.jumped {
 		return judge.Failed(judge.Expires, "storage", "%q is still there", key)
@@ -82,7 +81,7 @@ func (s *storage[T]) overdue() error {
 	return nil
 }
 
-// until returns when an object with that TTL expires; the zero time: never.
+// until returns when an object with that TTL expires; the zero time means never.
 func (s *storage[T]) until(ttl time.Duration) time.Time {
 	if ttl == 0 {
 		return time.Time{}

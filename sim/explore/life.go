@@ -12,10 +12,10 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// anotherLife starts an engine on empty storage when the first is gone, as when a
-// program without storage that lasts is started again. Where consumers of the first
-// stood means nothing to it, whatever is written: a watch from there is refused, or
-// what lies below it would never come.
+// anotherLife starts an engine on empty storage after the first engine has been closed, as
+// when a program without durable storage is started again. The positions of consumers of
+// the first engine mean nothing to the second, even after as many writes. It must refuse a
+// watch from such a position, which would otherwise miss all that lies below it.
 func (w *World[T]) anotherLife() {
 	opts := memory.Options{Clock: w.clock}
 	if w.seams.life != nil {
@@ -26,7 +26,7 @@ func (w *World[T]) anotherLife() {
 	}
 }
 
-// stood returns where consumers stood, each place once, the last first.
+// stood returns the last positions of all consumers, each once, the highest first.
 func (w *World[T]) stood() (revisions []store.Revision) {
 	for _, r := range w.started {
 		if n := len(r.Claims); n > 0 && r.Claims[n-1].Revision > 0 {
@@ -39,6 +39,8 @@ func (w *World[T]) stood() (revisions []store.Revision) {
 	return revisions
 }
 
+// liveAgain starts an engine on empty storage, writes to it, and checks that it refuses
+// watches from the revisions in stood.
 func (w *World[T]) liveAgain(opts memory.Options, stood []store.Revision) (err error) {
 	sched := newScheduler(w.scenario.Seed, w.trace)
 	host, err := engine.NewHost(engine.HostConfig{Clock: w.clock, Executor: sched, Seed: w.scenario.Seed | 1})

@@ -14,39 +14,39 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// mirrors are what follows the engine's Source in a world: an informer with a handler,
+// mirrors are the consumers of the engine's Source in a world: an informer with a handler,
 // and an object cache with references. Both are closed before the engine is. If storage
-// goes back, each may show for a while what never happened, and then no more: see
-// [World.known].
+// goes back, each may show the old history for a while, but never again after it has shown
+// the new one: see [World.known].
 //
 //	engine ──Source──▶ informer ──▶ snapshots: the state at their revision
 //	           │           └──────▶ notifications ──▶ copy: at rest, the newest state
 //	           └─────▶ object cache ──▶ references: a state no older than the last shown
 type mirrors[T any] struct {
 	informer *informer.SharedInformer[T]
-	// told is what the informer's handler was told, and seen what the informer has
-	// shown.
+	// told is the state to which the informer's notifications add up, and seen the
+	// newest state that its snapshots have shown.
 	told judge.Copy[T]
 	seen seen
 
 	cache      *objectcache.Cache[T]
 	references []*objectcache.Ref[T]
-	// shown is what references to a key show at least. One that is acquired just after
-	// the last was released shows what that has.
+	// shown is, by key, the oldest state that a reference may show. It outlives the
+	// references: one acquired just after the last was released shows the same state.
 	shown map[string]*seen
 }
 
-// seen is the newest state that was shown: of which history, counted from the oldest,
-// and at which revision.
+// seen is the newest state that was shown: the index of its history, counted from the
+// oldest, and its revision.
 type seen struct {
 	history  int
 	revision store.Revision
 }
 
-// reconnect is how those that follow the engine wait until they ask it again.
+// reconnect is the backoff of the mirrors between attempts to list or watch.
 var reconnect = engine.Backoff{Initial: 100 * time.Millisecond, Max: time.Second}
 
-// startMirrors starts what the scenario has follow the engine.
+// startMirrors starts the informer and the object cache that the scenario has.
 func (w *World[T]) startMirrors() (err error) {
 	setup, m := w.scenario.Setup, &w.mirrors
 	if setup.InformerBuffer > 0 {
@@ -83,6 +83,7 @@ func (w *World[T]) source() engine.Source[T] {
 	return source
 }
 
+// closes fails the world if closing the named mirror returns an error.
 func (w *World[T]) closes(name string, end func() error) {
 	if err := end(); err != nil {
 		w.fail(judge.Failed(judge.NothingLeft, name, "%v", err))
@@ -100,7 +101,7 @@ func (w *World[T]) notified(n informer.Notification[T]) {
 	}
 }
 
-// judgeInformer holds what the informer shows to the state at its revision.
+// judgeInformer compares the informer's snapshot with the state at its revision.
 func (w *World[T]) judgeInformer() {
 	m := &w.mirrors
 	if m.informer == nil {
@@ -111,9 +112,10 @@ func (w *World[T]) judgeInformer() {
 	}
 }
 
-// known holds what is shown to the history that was last shown, or to one after it.
-// Storage that went back has left it, but it is not known when those that follow the
-// engine notice.
+// known fails the world unless holds returns nil for the history that was shown last or
+// for a later one, to which it then advances last. Which of them a mirror shows is not
+// known from outside: it learns some time later that storage went back. The argument
+// oldest of holds is the revision shown last, zero for a later history.
 func (w *World[T]) known(last *seen, holds func(h *judge.History[T], oldest store.Revision) error) {
 	var err error
 	for i := last.history; i <= len(w.former); i++ {
@@ -132,7 +134,7 @@ func (w *World[T]) known(last *seen, holds func(h *judge.History[T], oldest stor
 	w.fail(err)
 }
 
-// now is what those are to show that have caught up.
+// now returns the state that a mirror shows when it has caught up.
 func (w *World[T]) now() seen { return seen{len(w.former), w.newest()} }
 
 func (w *World[T]) snapshot() informer.Snapshot[T] {
@@ -153,8 +155,7 @@ func (w *World[T]) judgeSnapshot(snapshot informer.Snapshot[T]) {
 	last.revision = snapshot.Revision()
 }
 
-// refer does a step that is about a reference: it acquires or releases one, or reads
-// by it.
+// refer performs a step that acquires or releases a reference, or reads through one.
 func (w *World[T]) refer(s Step) {
 	m := &w.mirrors
 	switch {
@@ -166,7 +167,7 @@ func (w *World[T]) refer(s Step) {
 			w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
 			return
 		}
-		if _, known := m.shown[ref.Key()]; !known { // it makes the cache list
+		if _, known := m.shown[ref.Key()]; !known { // the first reference to a key makes the cache list
 			now := w.now()
 			m.shown[ref.Key()] = &now
 		}
@@ -182,7 +183,7 @@ func (w *World[T]) refer(s Step) {
 	}
 }
 
-// fetch reads by a reference.
+// fetch reads through a reference and judges the result.
 func (w *World[T]) fetch(ctx context.Context, r *objectcache.Ref[T]) {
 	o, err := r.Get(ctx)
 	if w.seams.fetched != nil {
@@ -206,8 +207,8 @@ func (w *World[T]) fetch(ctx context.Context, r *objectcache.Ref[T]) {
 	last.revision = max(last.revision, revisionOf(o))
 }
 
-// judgeMirrors holds what follows the engine to the newest state, when all is at
-// rest: it was told of progress, too.
+// judgeMirrors compares the mirrors with the newest state when everything is at rest.
+// Bookmarks have brought the informer to the newest revision by then, too.
 func (w *World[T]) judgeMirrors() {
 	if m := &w.mirrors; m.informer != nil {
 		snapshot := w.snapshot()

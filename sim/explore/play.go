@@ -2,12 +2,12 @@ package explore
 
 import "fmt"
 
-// Play plays one scenario, such as a [Finding]'s or one of [Draw], without shrinking
-// it, and returns what is wrong; nil means that every invariant held. The fields of cfg
-// about how much to explore are ignored.
+// Play plays one scenario, such as a [Finding]'s or one of [Draw], without shrinking it,
+// and returns the invariant that it breaks; nil means that every invariant held. It ignores
+// the fields of cfg that say how much to explore. It blocks until the scenario has ended.
 //
-// Errors: a [*ConfigError] for what is wrong with cfg or the scenario, or what
-// Attach returned. What the engine refuses to do is a finding.
+// Errors: a [*ConfigError] for an invalid field of cfg or of the scenario, or what Attach
+// returned. A step that the engine refuses without a reason is a finding, not an error.
 func Play[T any](cfg Config[T], s Scenario) (*Finding, error) {
 	cfg, err := cfg.withDefaults()
 	if err == nil {
@@ -23,7 +23,7 @@ func Play[T any](cfg Config[T], s Scenario) (*Finding, error) {
 	return f, nil
 }
 
-// validate returns a [*ConfigError] for the first step that cannot be done.
+// validate returns a [*ConfigError] for the first invalid step, nil if there is none.
 func (s *Scenario) validate() error {
 	for i := range s.Steps {
 		if err := s.Steps[i].validate(fmt.Sprintf("Steps[%d]", i)); err != nil {

@@ -23,10 +23,9 @@ const (
 
 var readInvariants = [readModes]judge.Invariant{judge.ReadLatest, judge.ReadCached, judge.ReadExact, judge.ReadNotOlder}
 
-// excuses are what a read of a mode may fail for, by its contract: that the cache
-// is not there and cannot be waited for, that what is to be waited for does not
-// come in time, that history is gone, that storage cannot be reached when it is
-// asked instead.
+// excuses are, by mode, the errors with which the contract allows a read to fail: the cache
+// is not ready, the call cannot wait any longer, the revision does not come in time, the
+// history of the revision is gone, or storage, which the read needs, cannot be reached.
 var excuses = [readModes][]error{
 	readLatest:   {engine.ErrNotReady, engine.ErrIdle, errOutage},
 	readCached:   {engine.ErrNotReady, engine.ErrIdle},
@@ -34,15 +33,15 @@ var excuses = [readModes][]error{
 	readNotOlder: {engine.ErrNotReady, engine.ErrIdle, engine.ErrFuture},
 }
 
-// excusesDirect are those of a read by the engine without a cache.
+// excusesDirect are those of reads through the engine without a cache.
 var excusesDirect = [readModes][]error{readExact: {engine.ErrExpired}}
 
-// onward are those of a page after the first. It is of a past state, and waits
-// for nothing.
+// onward are those of a page after the first, which shows a past state and does not wait.
 var onward = []error{engine.ErrExpired, errOutage}
 
-// reading is a read about to be made: what it may show is fixed before, but for
-// the newest revision, since handlers may write meanwhile.
+// reading returns the options of a read that is about to be made, and the bounds of the
+// state that it may show. After the read, over completes the bounds by the newest revision,
+// since there may be writes meanwhile.
 func (w *World[T]) reading(by *engine.Engine[T], mode readMode, seed uint64) (engine.Read, judge.Read[T]) {
 	rev := w.history().Shown(1 + store.Revision(seed%uint64(w.newest())))
 	r := judge.Read[T]{Name: string(readInvariants[mode]), Mode: readInvariants[mode], Oldest: rev, Newest: rev}
@@ -57,7 +56,7 @@ func (w *World[T]) reading(by *engine.Engine[T], mode readMode, seed uint64) (en
 		asked = engine.NotOlderThan(rev)
 	}
 	switch {
-	case by != w.engine: // it has no older state
+	case by != w.engine: // without a cache, the engine has only the newest state
 	case mode == readCached:
 		r.Oldest = w.engine.Revision()
 	case mode == readNotOlder:
@@ -66,7 +65,7 @@ func (w *World[T]) reading(by *engine.Engine[T], mode readMode, seed uint64) (en
 	return asked, r
 }
 
-// excused returns what a read by an engine may fail for.
+// excused returns the errors with which a read through an engine may fail.
 func (w *World[T]) excused(by *engine.Engine[T], mode readMode) []error {
 	if by != w.engine {
 		return excusesDirect[mode]
@@ -74,7 +73,7 @@ func (w *World[T]) excused(by *engine.Engine[T], mode readMode) []error {
 	return excuses[mode]
 }
 
-// over fixes the newest revision that a read may show, when it has returned.
+// over sets the newest revision that a read may show, after the read has returned.
 func (w *World[T]) over(mode readMode, r judge.Read[T]) judge.Read[T] {
 	if mode != readExact {
 		r.Newest = w.newest()
@@ -82,7 +81,7 @@ func (w *World[T]) over(mode readMode, r judge.Read[T]) judge.Read[T] {
 	return r
 }
 
-// read does a step that reads.
+// read performs a step that reads.
 func (w *World[T]) read(s Step) {
 	mode := readMode(s.N) % readModes
 	sel := w.cfg.Selections[s.Seed%uint64(len(w.cfg.Selections))]
@@ -95,7 +94,7 @@ func (w *World[T]) read(s Step) {
 		w.pages(s, sel)
 	case Follow:
 		sel := w.cfg.Selections[s.Start.Selection%len(w.cfg.Selections)]
-		if rev, ok := w.listBy(context.Background(), w.engine, readLatest, s.Seed, sel); ok { // row 156
+		if rev, ok := w.listBy(context.Background(), w.engine, readLatest, s.Seed, sel); ok { // a watch may start at a list's revision
 			start := *s.Start
 			start.Options.Last = 0
 			start.Back = int(w.newest()) + 1 - int(rev)
@@ -104,7 +103,7 @@ func (w *World[T]) read(s Step) {
 	}
 }
 
-// get reads one object.
+// get reads one of the keys that ever had an object, and judges the result.
 func (w *World[T]) get(ctx context.Context, by *engine.Engine[T], mode readMode, seed uint64) {
 	keys := w.history().Keys()
 	if len(keys) == 0 {
@@ -127,7 +126,8 @@ func (w *World[T]) get(ctx context.Context, by *engine.Engine[T], mode readMode,
 	}
 }
 
-// listBy reads everything that a selection shows, and returns the revision.
+// listBy lists a selection through an engine and judges the result. It returns the list's
+// revision, and whether the list succeeded.
 func (w *World[T]) listBy(ctx context.Context, by *engine.Engine[T], mode readMode, seed uint64, sel Selection[T]) (store.Revision, bool) {
 	read, r := w.reading(by, mode, seed)
 	l, err := by.List(ctx, sel.list(read))
@@ -143,7 +143,7 @@ func (w *World[T]) listBy(ctx context.Context, by *engine.Engine[T], mode readMo
 	return l.Revision, true
 }
 
-// pages lists page by page while writes go on: all pages show one state.
+// pages lists page by page with a write between two pages. All pages must show one state.
 func (w *World[T]) pages(s Step, sel Selection[T]) {
 	opts := sel.list(engine.Read{})
 	opts.Limit = s.N
@@ -179,8 +179,9 @@ func (w *World[T]) pages(s Step, sel Selection[T]) {
 	}
 }
 
-// unreadable: a read may fail only for what excuses it at the time, or because ctx has
-// ended. At rest nothing does.
+// unreadable fails the world if a read failed without a reason: it may fail with one of
+// excuses, because its context has ended, or because the engine is being closed. At rest
+// the excuses do not count.
 func (w *World[T]) unreadable(ctx context.Context, r judge.Read[T], err error, excuses []error) {
 	switch {
 	case ctx.Err() != nil && errors.Is(err, errLeft):
@@ -192,8 +193,9 @@ func (w *World[T]) unreadable(ctx context.Context, r judge.Read[T], err error, e
 	}
 }
 
-// impatient fails if a call has given up as if nothing could come, though there
-// are turns that it may wait for. In a handler that is another call's to say.
+// impatient fails the world if a call has returned [engine.ErrIdle] although there are
+// turns that it may wait for. It judges no call within a handler, whose patience is that of
+// the step's call.
 func (w *World[T]) impatient(name string) {
 	if s := w.sched; s.depth == 0 && s.patience == unlimited && s.Pending() > 0 && !s.stuck() {
 		w.fail(judge.Failed(judge.Refusals, name, "idle with turns left"))

@@ -10,7 +10,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// drain gives every consumer what there is.
+// drain lets every consumer take all events that there are, and adds the causes to end
+// that a drained watch must have obeyed.
 func (w *World[T]) drain() {
 	for _, r := range w.started {
 		w.take(r, everythingThereIs)
@@ -25,11 +26,12 @@ func (w *World[T]) drain() {
 	}
 }
 
-// serves: the engine serves every call without an error.
+// serves checks that at rest the engine serves reads of every mode and a new watch without
+// an error. That watch is judged with the others.
 func (w *World[T]) serves() {
 	w.resting = true
 	for mode := range readModes {
-		newest := uint64(w.newest()) - 1 // as a seed
+		newest := uint64(w.newest()) - 1 // the seed from which reading makes the newest revision
 		w.get(context.Background(), w.engine, mode, newest)
 		w.listBy(context.Background(), w.engine, mode, newest, Selection[T]{})
 	}
@@ -41,12 +43,12 @@ func (w *World[T]) serves() {
 	w.resting = false
 }
 
-// pauseTime is longer than two bookmarks are apart, than an object lives that
-// expires, and than a watch with a timeout.
+// pauseTime is longer than twice the time between two bookmarks, the TTL of every object
+// and the timeout of every watch of a drawn scenario.
 const pauseTime = 2*time.Minute + 2*time.Second
 
-// notice lets the parts that count time by ticks have one, if the clock was corrected:
-// from then on they count right, and what is due comes in time.
+// notice lets two seconds pass if the clock was corrected: the engine measures some times
+// by ticks, and after the next tick they are right again.
 func (w *World[T]) notice() {
 	if w.storage.jumped {
 		w.clock.Advance(2 * time.Second)
@@ -54,7 +56,8 @@ func (w *World[T]) notice() {
 	}
 }
 
-// pause lets time pass without calls, so that everything pending happens.
+// pause lets pauseTime pass without calls, and checks that what is due happens: objects
+// expire, and watches that requested bookmarks receive one of the newest revision.
 func (w *World[T]) pause() {
 	before, given := w.newest(), make([]int, len(w.started))
 	for i, r := range w.started {
@@ -67,7 +70,7 @@ func (w *World[T]) pause() {
 		w.fail(err)
 	}
 	if w.newest() != before {
-		return // what came last may have come after the bookmarks
+		return // the last change may have come after the last bookmark
 	}
 	for i, r := range w.started {
 		if w.wantsBookmarks(r) && !slices.ContainsFunc(r.Events[given[i]:], w.isNewest) {
@@ -76,8 +79,8 @@ func (w *World[T]) pause() {
 	}
 }
 
-// wantsBookmarks reports whether the watch is to be given a bookmark from time to
-// time: not before its start has come, nor when its end is near.
+// wantsBookmarks reports whether the watch must receive bookmarks: it requested them, has
+// not ended and has no timeout, and its start is not in the future.
 func (w *World[T]) wantsBookmarks(r *watch[T]) bool {
 	o := r.Options
 	return o.Bookmarks && r.handle.Err() == nil && max(o.From, r.Earliest) <= w.newest() && o.Timeout == 0

@@ -12,7 +12,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// rewind takes storage back, or back and forth again with other writes.
+// rewind takes storage back and, for Rewrite, makes other writes there. It returns when the
+// engine has caught up.
 func (w *World[T]) rewind(s Step) {
 	back, others := w.back(s.N), []T(nil)
 	err := errExpired
@@ -35,8 +36,8 @@ func (w *World[T]) rewind(s Step) {
 	w.follow(old)
 }
 
-// others draws what is written after revision back instead of what was: in most cases
-// up to the revision that the engine is at, or beyond.
+// others draws the values that Rewrite writes after revision back: up to the engine's
+// revision, and up to three more.
 func (w *World[T]) others(back store.Revision, seed uint64) []T {
 	draw := rand.New(rand.NewPCG(seed, 2))
 	values := make([]T, max(w.engine.Revision(), back)-back+store.Revision(draw.IntN(4)))
@@ -46,14 +47,15 @@ func (w *World[T]) others(back store.Revision, seed uint64) []T {
 	return values
 }
 
-// caughtUp reports whether the engine is where storage is, that storage and none
-// before it, and says that all is well.
+// caughtUp reports whether the engine is ready, watches the current storage and not one
+// from before a rewind, and is at its newest revision.
 func (w *World[T]) caughtUp() bool {
 	s := w.engine.Stats()
 	return s.Ready && s.Revision == w.newest() && s.Source.Phase == reflector.Watching && w.knowsStorage()
 }
 
-// knowsStorage reports whether the engine's cache is of the storage that there is.
+// knowsStorage reports whether the engine's cache is of the current storage: its identity
+// begins with that of the backend.
 func (w *World[T]) knowsStorage() bool {
 	ctx := context.Background()
 	is, err := backend.StoreID(ctx, w.engine.Backend())
@@ -61,8 +63,8 @@ func (w *World[T]) knowsStorage() bool {
 	return err == nil && failed == nil && strings.HasPrefix(known, is+"#")
 }
 
-// recover makes storage good, and lets time pass until the engine has caught up
-// with it. An actor that is slow is not waited for at first.
+// recover removes all faults from storage and lets time pass until the engine has caught
+// up, for at most a minute. A slow actor stays slow for the first two seconds.
 func (w *World[T]) recover() {
 	w.storage.heal()
 	for round := range 600 {
@@ -75,7 +77,7 @@ func (w *World[T]) recover() {
 		}
 		if w.caughtUp() {
 			w.sched.hurry()
-			if w.sched.settle(); w.caughtUp() { // with what the slow one knew
+			if w.sched.settle(); w.caughtUp() { // still, after the turns of the slow actor
 				return
 			}
 		}
@@ -86,9 +88,9 @@ func (w *World[T]) recover() {
 		w.newest(), s.Revision, s.Ready, s.Source.Phase, s.Source.LastError))
 }
 
-// calm lets the engine have all turns there are, and fires the timers that are due
-// now: else the first consumer that waits would, when others have been asked
-// already.
+// calm runs all turns there are and fires the timers that are due now. Otherwise the first
+// consumer that waits would fire them, and those that were drained before it would miss
+// what they cause.
 func (w *World[T]) calm() {
 	for due := true; due; {
 		w.sched.settle()

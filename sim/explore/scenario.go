@@ -7,52 +7,55 @@ import (
 	"github.com/watchmill/watchmill/engine/informer"
 )
 
-// Scenario is what happens in one world, as data: it depends on no state, so
-// that steps can be left out and the others still mean something. JSON keeps all
-// of it; [Play] plays it.
+// Scenario is what happens in one world, as data. No step depends on the outcome of
+// another, so any steps can be left out. JSON keeps all of it, and [Play] plays it.
 type Scenario struct {
-	// Seed is the one that it was drawn from. It decides the interleaving too.
+	// Seed is the seed from which the scenario was drawn. It decides the interleaving,
+	// too.
 	Seed  uint64 `json:"seed"`
 	Setup Setup  `json:"setup"`
 	Steps []Step `json:"steps"`
-	// Abrupt closes the engine in the middle of everything, instead of letting
-	// it come to rest first.
+	// Abrupt closes the engine right after the last step, instead of letting it come
+	// to rest first.
 	Abrupt bool `json:"abrupt,omitzero"`
-	// Again then starts another engine on empty storage, which must refuse the
-	// revisions at which consumers of the first stood.
+	// Again starts another engine on empty storage afterwards. It must refuse to resume
+	// at the positions of consumers of the first.
 	Again bool `json:"again,omitzero"`
 }
 
-// Setup is what a world is like from the start.
+// Setup is the configuration of a world.
 type Setup struct {
-	// Blocks: storage may block, so the engine asks it from an actor of its own.
+	// Blocks says that storage may block, so the engine calls it from an actor of its
+	// own.
 	Blocks bool `json:"blocks,omitzero"`
-	// Batch is the most events that storage hands out at once; zero is no limit.
+	// Batch is the maximum number of events that storage returns at once; zero is no
+	// limit.
 	Batch int `json:"batch,omitzero"`
-	// Adopted: the engine takes over the state that storage keeps, as it does of
-	// storage in memory of its own, which keeps no more history than the window
-	// needs. Otherwise it builds a second one.
+	// Adopted says that the engine shares the state that storage keeps, as it does with
+	// the backend in memory that it makes for itself. Storage then keeps no more history
+	// than the window needs. Otherwise the engine builds a second state.
 	Adopted bool `json:"adopted,omitzero"`
-	// Transactions: storage has several changes at one revision. It is never
-	// Adopted then, nothing makes the engine list again, and no watch conflates:
-	// numbers that a comparison of states gives to deletions would lie within them.
+	// Transactions says that storage has several changes at one revision. A comparison
+	// of two states would give deletions revisions inside a transaction, so a drawn
+	// scenario with transactions is never Adopted, never makes the engine list again and
+	// has no watch that conflates.
 	Transactions bool `json:"transactions,omitzero"`
-	// Window bounds what the engine remembers.
+	// Window bounds the history that the engine keeps.
 	Window engine.Window `json:"window,omitzero"`
-	// Indexed has the engine index the fields and labels that it was told to.
+	// Indexed has the engine index the fields and labels that Config.Engine names.
 	Indexed bool `json:"indexed,omitzero"`
-	// InformerBuffer has an informer follow the engine, with a handler that may fall
-	// behind by so many notifications before InformerPolicy applies; zero: there is no
-	// informer.
+	// InformerBuffer is the buffer of a handler of an informer that follows the engine:
+	// the number of notifications by which it may fall behind before InformerPolicy
+	// applies. Zero means that there is no informer.
 	InformerBuffer int             `json:"informerBuffer,omitzero"`
 	InformerPolicy informer.Policy `json:"informerPolicy,omitzero"`
-	// ObjectsIdle has an object cache on the engine, which ceases to follow an object
-	// that is not read for so long; zero: there is no object cache.
+	// ObjectsIdle is the time after which an object cache on the engine ceases to follow
+	// an object that is not read. Zero means that there is no object cache.
 	ObjectsIdle time.Duration `json:"objectsIdleNanoseconds,omitzero"`
-	// Direct has a second engine, without a cache, on the same storage.
+	// Direct adds a second engine, without a cache, on the same storage.
 	Direct bool `json:"direct,omitzero"`
 	// VerifyEvery is the time between the engine's own comparisons of its cache
-	// with storage; zero is for what Config.Engine says.
+	// with storage; zero means that of Config.Engine.
 	VerifyEvery time.Duration `json:"verifyEveryNanoseconds,omitzero"`
 	// BookmarkPeriod is the time between bookmarks.
 	BookmarkPeriod time.Duration `json:"bookmarkPeriodNanoseconds,omitzero"`
@@ -68,37 +71,39 @@ type Step struct {
 	// nothing. Other is the watch that the step starts, if it starts one.
 	Watch int `json:"watch,omitzero"`
 	Other int `json:"other,omitzero"`
-	// Direct has a write or a read be by the engine without a cache, if there is one.
+	// Direct sends a write or a read to the engine without a cache, if there is one.
 	Direct bool `json:"direct,omitzero"`
 	// N is a number of turns, events, calls or revisions.
 	N int `json:"n,omitzero"`
-	// Turns is how many turns a call may wait for; negative: for all.
+	// Turns is how many turns a call may wait for; a negative value means all.
 	Turns int `json:"turns,omitzero"`
-	// Seed decides values and keys.
+	// Seed decides the values and keys of the step.
 	Seed uint64 `json:"seed,omitzero"`
-	// For is the time that passes, by which the clock jumps, or that an object
-	// lives.
+	// For is how much time passes, by how much the clock jumps, for how long an object
+	// lives, or for how long a read may wait.
 	For time.Duration `json:"forNanoseconds,omitzero"`
-	// Start is the watch that is started: of [Watch] and [Follow], which need it.
+	// Start describes the watch that [Watch] and [Follow] start, which require it.
 	Start *Start `json:"start,omitzero"`
-	// Meanwhile, if not nil, happens while the call of a watch or a read waits,
-	// when it has waited for After turns; at the latest when it is over.
+	// Meanwhile, if not nil, happens during the call of a step that starts a watch or
+	// reads, when the call has waited for After turns; at the latest after it has
+	// returned.
 	Meanwhile *Step `json:"meanwhile,omitzero"`
 	After     int   `json:"after,omitzero"`
 }
 
 // Start says how a watch starts.
 type Start struct {
-	// Selection is which of [Config].Selections it asks for, counted around.
+	// Selection is the index of the watch's selection in [Config].Selections, modulo
+	// their number.
 	Selection int      `json:"selection"`
 	Consumer  Consumer `json:"consumer"`
-	// Direct asks the engine without a cache, if there is one; otherwise it is
-	// nothing.
+	// Direct starts the watch on the engine without a cache, if there is one, and
+	// otherwise has no effect.
 	Direct bool `json:"direct,omitzero"`
-	// Options are what else is asked for. The selection's selectors are put in.
+	// Options are those of the watch, except the selectors, which are the selection's.
 	Options engine.WatchOptions `json:"options"`
-	// Back, if not zero, starts so many revisions before the newest, plus one;
-	// negative ones are in the future.
+	// Back, if not zero, starts the watch from the revision newest+1-Back: one is the
+	// newest revision, and negative values are in the future.
 	Back int `json:"back,omitzero"`
 }
 
@@ -109,13 +114,14 @@ type Consumer uint8
 const (
 	// Pull ranges over the watch, an event at a time.
 	Pull Consumer = iota
-	// Batches takes all there is at once.
+	// Batches calls Next, which returns all events that are there.
 	Batches
 	// Channel receives from the watch's channel.
 	Channel
-	// Handler has a function called for each event.
+	// Handler has a function that the engine calls for each event.
 	Handler
-	// Curious has a function called that calls the engine and waits for the answer.
+	// Curious has such a function that itself lists from the engine and waits for the
+	// result.
 	Curious
 	consumers
 )
@@ -127,73 +133,77 @@ type Verb uint8
 
 // The verbs.
 const (
-	// Write stores a value, Lease one that expires after For, Remove deletes an
-	// object, Emit passes a value through. Create stores a value if its key is free;
-	// RemoveIf deletes an object if it is at the revision N before its own, which it
-	// is for zero alone.
+	// Write stores a value, Lease stores one that expires after For, Remove deletes an
+	// object, and Emit emits a value, which does not become state. Create stores a value
+	// if there is no object with its key. RemoveIf deletes an object on the condition
+	// that its revision is N less than it is, which must be refused unless N is zero.
 	Write Verb = iota + 1
 	Lease
 	Remove
 	Emit
 	Create
 	RemoveIf
-	// Race has two writers of one key: in the middle of one's Update, which N one means
-	// for the object as it was, or N two of its Replace, the other stores a value.
+	// Race has two writers of one key: the second stores a value between the first one's
+	// reading of the object and its write. The first writes by Update; with N one, by
+	// Update with the revision that it has read as a precondition; with N two, by Replace
+	// of that revision.
 	Race
-	// Transact makes N and two more changes at one revision, in storage itself.
+	// Transact makes up to N+2 changes of different keys at one revision, in storage
+	// itself.
 	Transact
-	// Turns lets the engine have N turns, Settle all there are.
+	// Turns lets the engine have N turns, and Settle all there are.
 	Turns
 	Settle
-	// Watch starts a watch, Take has its consumer take N events, Resume starts
-	// another one where its consumer stands, Stop ends it.
+	// Watch starts a watch, Take lets its consumer take N events, Resume starts another
+	// watch at the position of that consumer, and Stop stops the watch.
 	Watch
 	Take
 	Resume
 	Stop
-	// Get and List read, Pages lists in pages of N while writes go on, Follow
-	// lists and watches from there.
+	// Get and List read, Pages lists in pages of N objects with a write between two
+	// pages, and Follow lists and starts a watch at the list's revision.
 	Get
 	List
 	Pages
 	Follow
-	// Acquire makes a reference to an object of the object cache, Fetch reads by one,
-	// Release gives one up. Without an object cache they are nothing.
+	// Acquire acquires a reference to an object of the object cache, Fetch reads through
+	// one, and Release releases one. Without an object cache they have no effect.
 	Acquire
 	Fetch
 	Release
-	// Pass lets time pass, in N pieces with turns between them; Jump corrects the
-	// clock.
+	// Pass lets the time For pass N times, with a few turns after each; Jump corrects
+	// the clock by For.
 	Pass
 	Jump
-	// Close of a watch by storage, its loss, and its expiry.
+	// Hangup, Outage and Expire end storage's watches: closed, as if storage could not be
+	// reached, and as expired.
 	Hangup
 	Outage
 	Expire
-	// Lose and Repeat: the next batch lacks an event, or has one twice.
+	// Lose removes an event from the next batch, and Repeat delivers one twice.
 	Lose
 	Repeat
-	// FailLists and FailWatches: the next N calls fail. SlowLists: the next N
-	// take time and turns.
+	// FailLists and FailWatches make the next N calls fail, and SlowLists makes the next
+	// N slow if storage may block. Each also ends storage's watches.
 	FailLists
 	FailWatches
 	SlowLists
-	// Block makes storage go silent, Unblock ends that.
+	// Block makes storage's watches deliver nothing, until Unblock.
 	Block
 	Unblock
-	// Compact gives up storage's history up to N revisions before the newest.
-	// Rewind takes storage back by N revisions. Rewrite does too, and has others
-	// in their place: in most cases as many as the engine has heard of, or more.
+	// Compact compacts storage's history up to N revisions before the newest.
+	// Rewind takes storage back by N revisions. Rewrite does so, too, and then makes
+	// other writes, at least up to the revision that the engine has reached.
 	Compact
 	Rewind
 	Rewrite
-	// Leave ends the context of the call that is under way, if it happens in the
-	// middle of one, or that of a watch.
+	// Leave ends the context of the call that is under way or, outside of a call, that
+	// of the watch.
 	Leave
-	// Panic has a handler panic at its next event.
+	// Panic makes the watch's handler panic at its next event.
 	Panic
-	// Slow has the actor with the ID N take its turns only when no other has one;
-	// zero: none. The engine's own are 2 to 6.
+	// Slow gives the actor with the ID N its turns only when no other actor has one;
+	// zero ends that. The engine's own actors have the IDs 2 to 6.
 	Slow
 	verbs
 )

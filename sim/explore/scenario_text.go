@@ -40,7 +40,8 @@ func (v Verb) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 // UnmarshalText reads what MarshalText wrote, or returns a [*ConfigError].
 func (v *Verb) UnmarshalText(text []byte) error { return parseName("Verb", text, verbNames[:], v) }
 
-// nameOf returns the name of v among those of its type.
+// nameOf returns the name of v among those of its type, or the type and the number if v has
+// no name.
 func nameOf[V ~uint8](of string, v V, names []string) string {
 	if int(v) >= len(names) || names[v] == "" {
 		return fmt.Sprintf("%s(%d)", of, v)
@@ -48,7 +49,7 @@ func nameOf[V ~uint8](of string, v V, names []string) string {
 	return names[v]
 }
 
-// parseName is the opposite of nameOf.
+// parseName sets v to the value with the name, or returns a [*ConfigError].
 func parseName[V ~uint8](of string, name []byte, names []string, v *V) error {
 	i := slices.Index(names, string(name))
 	if i < 0 || names[i] == "" {
@@ -63,7 +64,7 @@ func (s Setup) String() string {
 		s.Window.MaxEvents, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.VerifyEvery, s.Indexed, s.Blocks, s.Batch, s.Adopted, s.InformerBuffer, s.InformerPolicy, s.ObjectsIdle, s.Direct)
 }
 
-// String says the step for people, such as "take w3 n=5".
+// String describes the step for people, as in "take w3 n=5".
 func (s Step) String() string {
 	var b strings.Builder
 	b.WriteString(s.Do.String())
@@ -122,8 +123,7 @@ func (s *Start) String() string {
 	return b.String()
 }
 
-// seeded reports whether a step's seed means something, calls whether it makes a
-// call that may wait.
+// seeded reports whether a step with the verb uses its seed.
 func (v Verb) seeded() bool {
 	switch v {
 	case Write, Lease, Remove, Emit, Create, RemoveIf, Race, Transact, Get, List, Pages, Follow, Acquire, Fetch, Release, Rewind, Rewrite:
@@ -132,6 +132,7 @@ func (v Verb) seeded() bool {
 	return false
 }
 
+// calls reports whether a step with the verb makes a call that may wait.
 func (v Verb) calls() bool {
 	switch v {
 	case Watch, Take, Resume, Get, List, Fetch, Follow:

@@ -6,33 +6,33 @@ import (
 	"github.com/watchmill/watchmill/actors"
 )
 
-// unlimited is a patience that does not run out.
+// unlimited is the patience of a call that may wait for all turns.
 const unlimited = -1
 
-// scheduler is the executor of one world: an [actors.Seeded] that does more with
-// a turn than run it. The seed decides whose turn is next.
+// scheduler is the executor of one world: an [actors.Seeded] that also traces turns, delays
+// a slow actor and limits how long calls wait. The seed decides which turn is next.
 //
-// Other than that it may be run from inside a turn: a call that waits in a
-// handler then runs the other actors meanwhile, on top of the handler's turn,
-// which is itself not runnable again before it has ended.
+// Unlike an actors.Seeded it may be run from inside a turn: a call that waits in a handler
+// runs the turns of other actors meanwhile, nested in the handler's turn. The handler's own
+// actor has no other turn before that one has ended.
 type scheduler struct {
 	*actors.Seeded
 	trace *trace
-	// waiting is how calls wait. Only the world sets it.
+	// waiting is how the call under way waits. Only the world sets it.
 	waiting
-	// slow is an actor whose turns run only when no other actor has one, and late
-	// the one that it waits for.
+	// slow is an actor whose turns run only when no other actor has one; zero: there is
+	// none. late is its turn that waits; nil if none does.
 	slow actors.ID
 	late actors.Task
 	// function is the last submitted task that is not an actor's turn, and stepping the
 	// one of that kind that is running.
 	function, stepping *lockstep
-	// depth is how many turns are under way, one on top of the other.
+	// depth is how many turns are under way, each nested in the one before.
 	depth int
-	// closing: no call needs to return early any more, so Run runs everything.
+	// closing: no call waits for an answer any more, so Run runs all turns.
 	closing bool
-	// restless is how many turns there were since something last came from outside;
-	// beyond maxRestless no more are run.
+	// restless is how many turns have run since the current step began; from maxRestless
+	// on no more are run.
 	restless int
 	// lost, if set, reports that a submitted turn is dropped, so that its actor never
 	// runs again. Only sabotage sets it.
@@ -41,17 +41,18 @@ type scheduler struct {
 
 // waiting is how a call waits.
 type waiting struct {
-	// patience is how many turns it may yet wait for; idle is asked for more when
-	// nothing is runnable, nil for no.
+	// patience is how many more turns the call may wait for, or unlimited. idle, if not
+	// nil, is called when no turn is runnable, and reports whether the call may go on
+	// waiting, since time has passed.
 	patience int
 	idle     func() bool
-	// meanwhile, if not nil, is called once, when the call has waited for so many
-	// turns.
+	// meanwhile, if not nil, is called once, when the call has waited for the number of
+	// turns in after.
 	meanwhile func()
 	after     int
 }
 
-// patient waits for all turns that there are.
+// patient lets a call wait for all turns that there are.
 var patient = waiting{patience: unlimited}
 
 func newScheduler(seed uint64, t *trace) *scheduler {
@@ -59,8 +60,8 @@ func newScheduler(seed uint64, t *trace) *scheduler {
 	return &scheduler{Seeded: actors.NewSeededBy(r), trace: t, waiting: patient}
 }
 
-// Submit makes a turn runnable. What is not the turn of an actor may wait, and is kept
-// for the world to run.
+// Submit makes a turn runnable. A task that is not the turn of an actor may block, so it is
+// kept for the world to run in lockstep: see channelOf.
 func (s *scheduler) Submit(t actors.Task) {
 	if _, turn := t.(interface{ ActorID() actors.ID }); !turn {
 		s.function = newLockstep(t)
@@ -69,12 +70,12 @@ func (s *scheduler) Submit(t actors.Task) {
 	s.Seeded.Submit(t)
 }
 
-// Run runs one turn, so that a call that waits goes on as soon as its answer is
-// there, with the rest of the engine in the middle of something. It returns how
-// much happened.
+// Run runs one turn, so that a call that waits continues as soon as it has its answer,
+// while the rest of the engine still has turns. It returns 1 if it has run something, and 0
+// if the caller must stop waiting.
 func (s *scheduler) Run() int {
 	switch {
-	case s.stepping != nil: // it is not the world that waits
+	case s.stepping != nil: // the goroutine behind a channel waits, and not the world
 		s.stepping.pause()
 		return 1
 	case s.closing:
@@ -93,8 +94,8 @@ func (s *scheduler) Run() int {
 	return 0
 }
 
-// interrupt calls meanwhile, if there is one, and reports whether it did. That a
-// handler waits, in the middle of the call, is no time for it.
+// interrupt calls meanwhile, if there is one, and reports whether it did. It does nothing
+// inside a turn, where the call that waits is that of a handler and not the step's.
 func (s *scheduler) interrupt() bool {
 	if s.meanwhile == nil || s.depth > 0 {
 		return false
@@ -121,10 +122,12 @@ func (s *scheduler) settle() {
 	}
 }
 
-// maxRestless is more turns than the engine ever needs to come to rest.
+// maxRestless is a number of turns that an engine without a defect never needs to come to
+// rest.
 const maxRestless = 100_000
 
-// stuck reports whether actors keep each other busy for ever.
+// stuck reports whether the step has taken so many turns that the actors must be keeping
+// each other busy for ever.
 func (s *scheduler) stuck() bool { return s.restless >= maxRestless }
 
 // step runs one turn, if there is one.
@@ -136,7 +139,7 @@ func (s *scheduler) settleOthers() {
 	}
 }
 
-// hurry has no actor be slow any more.
+// hurry ends the slowness of the slow actor, and submits its turn that waits.
 func (s *scheduler) hurry() {
 	s.slow = 0
 	if s.late != nil {
@@ -160,7 +163,7 @@ func (s *scheduler) run(t actors.Task) bool {
 	return true
 }
 
-// draw takes the turn that comes next: the slow actor's if it is the only one.
+// draw takes the next turn: the slow actor's if there is no other.
 func (s *scheduler) draw() actors.Task {
 	t := s.drawOther()
 	if t == nil && !s.stuck() {
@@ -169,7 +172,7 @@ func (s *scheduler) draw() actors.Task {
 	return t
 }
 
-// drawOther takes the turn that comes next, but for the slow actor's.
+// drawOther takes the next turn of an actor that is not slow.
 func (s *scheduler) drawOther() actors.Task {
 	if s.stuck() {
 		return nil
@@ -182,7 +185,7 @@ func (s *scheduler) drawOther() actors.Task {
 	return t
 }
 
-// actorOf returns whose turn t is.
+// actorOf returns the actor whose turn t is, zero if it is not an actor's.
 func actorOf(t actors.Task) actors.ID {
 	if a, ok := t.(interface{ ActorID() actors.ID }); ok {
 		return a.ActorID()

@@ -10,10 +10,10 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// seams are where messages pass between the engine and what is around it:
-// storage, the executor, and consumers. The tests of this package put a fault
-// into one of them, behind the judge's back, to see that it is found; nothing in
-// the engine knows of them. All are nil in a world that is whole.
+// seams are the points where messages pass between the engine and its surroundings:
+// storage, the executor, and consumers. The tests of this package put a fault into one of
+// them, of which the judge has no record, to prove that the judge finds it. The engine has
+// no code for them. All are nil in an ordinary world.
 //
 //	storage ──[storage]──▶ engine ─[deliver, told, stands]─▶ consumer ──▶ judge
 //	                       │  ▲  ▲                             │
@@ -21,49 +21,51 @@ import (
 //	                       ▼  │
 //	                     executor
 //
-// A message between two actors of the engine can be lost or late only with the
-// turn that takes it. A registration that is late between them does no harm: its
-// position was fixed when it was asked for. So it is the consumer's request that
-// comes late.
+// A message between two actors of the engine can be lost or delayed only together with the
+// turn that receives it. The delay of a registration between actors does no harm, since its
+// position is fixed by the request; so the tests delay the consumer's request instead.
 type seams[T any] struct {
-	// storage returns what the engine takes for storage.
+	// storage returns the backend of the engine.
 	storage func(*World[T]) backend.Backend
-	// direct returns what the engine without a cache takes for storage.
+	// direct returns the backend of the engine without a cache, instead of its argument.
 	direct func(backend.Backend) backend.Backend
-	// start returns what is asked of the engine for a watch with the options.
+	// start returns the options with which the engine starts a watch that was requested
+	// with others.
 	start func(*World[T], engine.WatchOptions) engine.WatchOptions
-	// ask makes the call that asks for a watch. What it returns is called when
-	// the watch has begun, to say what its consumer believes.
+	// ask makes the call that requests a watch. The function that it returns is called
+	// when the watch has begun, and may change the record of the request.
 	ask func(w *World[T], r *watch[T], call func()) (believe func())
-	// turn reports that a turn of one of the engine's actors is lost.
+	// turn reports whether a turn of one of the engine's actors is lost.
 	turn func(*World[T], actors.Task) bool
-	// deliver returns what the consumer of a watch is given for ev.
+	// deliver returns the events that the consumer of a watch receives for ev.
 	deliver func(r *watch[T], ev engine.Event[T]) []engine.Event[T]
-	// stop reports that a consumer's Stop of its watch is lost.
+	// stop reports whether a consumer's Stop of its watch is lost.
 	stop func(r *watch[T]) bool
-	// leave reports that the end of a context is lost.
+	// leave reports whether the end of a context is lost.
 	leave func() bool
-	// notify reports whether the handler of the informer is told of a notification.
+	// notify reports whether the informer's handler receives a notification.
 	notify func(informer.Notification[T]) bool
-	// source returns what the informer and the object cache take for the engine's.
+	// source returns the source of the informer and the object cache, instead of its
+	// argument.
 	source func(backend.ListerWatcher) backend.ListerWatcher
-	// snapshot returns what the informer shows, fetched what a reference does.
+	// snapshot returns what the informer shows, and fetched what a reference returns.
 	snapshot func(informer.Snapshot[T]) informer.Snapshot[T]
 	fetched  func(*objectcache.Ref[T], *engine.Object[T]) *engine.Object[T]
-	// stands returns what a watch that stands at rev says of that.
+	// stands returns the revision that a watch at rev reports.
 	stands func(r *watch[T], rev store.Revision) store.Revision
-	// lost returns what a watch that has lost n events says of that.
+	// lost returns the number that a watch which has lost n events reports.
 	lost func(n uint64) uint64
-	// unbroken reports that a watch without a cache is not ended when storage's are.
+	// unbroken reports whether a break of storage's watches leaves out those of the
+	// engine without a cache.
 	unbroken func() bool
-	// life returns the options of storage in another life.
+	// life returns the options of the storage of anotherLife.
 	life func(memory.Options) memory.Options
-	// told returns what the consumer of a watch that has ended for err is told,
-	// nil for nothing.
+	// told returns the error that the consumer of a watch receives when the watch has
+	// ended for err; nil for none.
 	told func(r *watch[T], err error) error
 }
 
-// ask makes the call that asks for a watch.
+// ask makes the call that requests a watch, through the seam if there is one.
 func (w *World[T]) ask(r *watch[T], call func()) (believe func()) {
 	if w.seams.ask == nil {
 		call()
@@ -72,7 +74,7 @@ func (w *World[T]) ask(r *watch[T], call func()) (believe func()) {
 	return w.seams.ask(w, r, call)
 }
 
-// lost returns how many events the watch says that it has left out.
+// lost returns how many events the watch reports as left out.
 func (w *World[T]) lost(r *watch[T]) uint64 {
 	n := r.handle.Lost()
 	if w.seams.lost != nil {
@@ -81,7 +83,8 @@ func (w *World[T]) lost(r *watch[T]) uint64 {
 	return n
 }
 
-// told returns what the consumer of a watch that has ended for err is told.
+// told returns the error that the consumer of a watch receives when the watch has ended for
+// err.
 func (w *World[T]) told(r *watch[T], err error) error {
 	if w.seams.told == nil {
 		return err

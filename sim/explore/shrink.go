@@ -8,10 +8,10 @@ import (
 // maxShrinks bounds how many scenarios are tried to find a shorter one.
 const maxShrinks = 2000
 
-// shrink returns the shortest scenario that it finds by leaving out steps for
-// which fails is still true, by delta debugging: large pieces first, then ever
-// smaller ones, until no single step can be left out; then what happens in the
-// middle of the others. When ctx is done it returns the shortest so far.
+// shrink returns the shortest scenario that it finds for which fails is still true. It
+// leaves out steps by delta debugging: large pieces first, then ever smaller ones, until no
+// single step can be left out, and then each remaining Meanwhile. When ctx is done or after
+// maxShrinks attempts, it returns the shortest so far.
 func shrink(ctx context.Context, s Scenario, fails func(Scenario) bool) Scenario {
 	left := maxShrinks
 	try := func(steps []Step) bool {

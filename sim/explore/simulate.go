@@ -7,18 +7,17 @@ import (
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
-// Contained is the invariant that neither the engine nor what is around it lets
-// a panic escape, and that none of the engine's actors has to be brought back
-// after one.
+// Contained is the invariant that no panic escapes from a world, and that none of the
+// engine's actors fails.
 const Contained judge.Invariant = "contained"
 
-// outcome is what came of one scenario.
+// outcome is the result of playing one scenario.
 type outcome struct {
 	Counts
 	hash uint64
-	// failure is what is wrong; nil if nothing is.
+	// failure is the invariant that was broken; nil if none was.
 	failure *judge.Failure
-	// stack is where it panicked, if it did.
+	// stack is the stack of the panic that escaped, if one did.
 	stack string
 	// broken is why the scenario could not be played at all.
 	broken error
@@ -52,18 +51,19 @@ func simulate[T any](cfg *Config[T], s Scenario, sabotage seams[T], record func(
 	} else {
 		o = outcome{broken: err}
 	}
-	t.record = nil // what follows led to nothing
+	t.record = nil // the cleanup below has no part in the failure
 	if w != nil {
 		w.abandon()
 	}
-	for w != nil && len(w.cleanups) > 0 { // it did not come to that, or one panicked
+	for w != nil && len(w.cleanups) > 0 { // the world ended before its cleanup, or a cleanup panicked
 		_, _ = contained(func() error { w.cleanup(); return nil })
 	}
 	return o
 }
 
-// contained calls play. If that panics the error is a failure, and stack says
-// where; it is no part of the failure, since no two stacks are alike.
+// contained calls play. If that panics, the error is a failure of [Contained], and stack
+// is the stack of the panic. The failure does not include it, since stacks have addresses
+// that differ from one run to the next.
 func contained(play func() error) (stack string, err error) {
 	defer func() {
 		if r := recover(); r != nil {

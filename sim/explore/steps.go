@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
-// do does one step.
+// do performs step s.
 func (w *World[T]) do(s Step) {
 	switch s.Do {
 	case Write, Lease, Remove, Emit:
@@ -58,7 +58,7 @@ func (w *World[T]) do(s Step) {
 	}
 }
 
-// consume does a step that a watch's consumer does.
+// consume performs a step of a watch's consumer.
 func (w *World[T]) consume(s Step) {
 	r := w.watches[s.Watch]
 	if r == nil {
@@ -74,7 +74,8 @@ func (w *World[T]) consume(s Step) {
 	}
 }
 
-// leave ends the context of the call that is under way, or that of a watch.
+// leave ends the context of the call that is under way or, if there is none, that of the
+// step's watch.
 func (w *World[T]) leave(s Step) {
 	c := w.calling
 	if r := w.watches[s.Watch]; c == nil && r != nil {
@@ -88,8 +89,7 @@ func (w *World[T]) leave(s Step) {
 	}
 }
 
-// write draws a value from the step's seed and writes it, deletes what has its
-// key, or passes it through.
+// write draws a value from the step's seed, makes the step's call and judges its result.
 func (w *World[T]) write(s Step) {
 	value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
 	kind, o, err := w.request(s, value)
@@ -109,8 +109,8 @@ func (w *World[T]) wrote(kind store.EventType, o *engine.Object[T]) {
 	}
 }
 
-// request makes the call of a step that writes, and returns of which kind it was
-// and the object, or as much of it as the call has told.
+// request makes the call of a step that writes. It returns the kind of the change and the
+// object, of which an Emit returns no more than the revision.
 func (w *World[T]) request(s Step, value T) (kind store.EventType, o *engine.Object[T], err error) {
 	ctx := context.Background()
 	o = &engine.Object[T]{Key: w.cfg.Engine.Key(value), Value: value}
@@ -142,7 +142,7 @@ func revisionOf[T any](o *engine.Object[T]) engine.Revision {
 
 func everything[T any](T) bool { return true }
 
-// disturb does something to storage.
+// disturb performs a step that injects a fault into storage, ends one, or compacts.
 func (w *World[T]) disturb(s Step) {
 	next, lists := []faulty.Op{faulty.OpNext}, []faulty.Op{faulty.OpList}
 	switch b := w.storage; s.Do {
@@ -178,13 +178,13 @@ func (w *World[T]) disturb(s Step) {
 	}
 }
 
-// back returns the revision n before the newest.
+// back returns the revision n before the newest, and at least the first.
 func (w *World[T]) back(n int) store.Revision {
 	return store.Revision(max(1, int(w.newest())-n))
 }
 
-// rest makes storage good, lets the engine catch up and gives every consumer
-// what there is. Then all is judged.
+// rest removes all faults from storage, lets the engine catch up and every consumer
+// read all that there is, and then judges everything.
 func (w *World[T]) rest() {
 	if w.recover(); w.failed != nil {
 		return
@@ -203,7 +203,7 @@ func (w *World[T]) rest() {
 		w.judgeWatches()
 		w.judgeMirrors()
 	}
-	if w.cfg.Attach == nil && !w.scenario.Setup.mirrored() { // of watches that others started nothing is known here
+	if w.cfg.Attach == nil && !w.scenario.Setup.mirrored() { // Attach and the mirrors start watches that started does not have
 		s := w.engine.Stats()
 		if err := judge.JudgeFigures(judge.Figures{
 			Living: s.Watches, SlowConsumers: s.Terminated, Deadlines: s.DeadlinesReached, Panics: s.Panicked, Expired: s.Expired,
@@ -213,11 +213,11 @@ func (w *World[T]) rest() {
 	}
 }
 
-// everythingThereIs is a step that has a consumer take that.
+// everythingThereIs is the step by which a consumer takes all events that are available.
 var everythingThereIs = Step{Do: Take, N: 1 << 30, Turns: unlimited}
 
-// close closes the engine: every watch ends, for one reason and for good, and
-// nothing is left.
+// close closes the engine and judges its end: every watch has ended, for one reason, and
+// no actor or timer is left.
 func (w *World[T]) close() {
 	w.closing = true
 	for _, r := range w.started {

@@ -15,22 +15,22 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// errOutage is what storage fails with when a scenario says so.
+// errOutage is the error with which storage fails when a scenario says so.
 var errOutage = errors.New("storage cannot be reached")
 
-// errExpired is what storage ends watches with that it makes start over.
+// errExpired is the error with which storage ends watches that must list again.
 var errExpired error = &store.ExpiredError{Requested: 1, Oldest: 2}
 
-// storage is a backend in memory that fails when the scenario says so. Its first
-// rule notes every write that it acknowledges in the history, and which changes
-// it has shown as they happened; the faults of the scenario come behind that.
+// storage is a backend in memory that fails when the scenario says so. Its first rule
+// records in the history every write that it acknowledges, and the changes that its
+// watches delivered as events. The faults of the scenario act beneath that rule.
 //
 //	engine ── call ──▶ note ──▶ faults ──▶ memory ──┐ deletes what expires
 //	       ◀─ result ── note ◀── faults ◀── memory   │
-//	                     └──────▶ history ◀──────────┘ what is true from now on, and
-//	                                                   what the engine was given
+//	                     └──────▶ history ◀──────────┘ all writes, and the events that
+//	                                                   the engine received
 type storage[T any] struct {
-	*faulty.Backend // over memory: another one after a rewind
+	*faulty.Backend // over a backend in memory, which a rewind replaces
 	schema          store.Schema
 	keyOf           func(T) string
 	clock           clock.Clock
@@ -38,20 +38,22 @@ type storage[T any] struct {
 	trace           *trace
 	history         *judge.History[T]
 
-	// faults are those that hold, by the verb that asked for them.
+	// faults are the active faults, by the verb that injected them.
 	faults [verbs]*faulty.Fault
-	// slow is what a list does that takes its time.
+	// slow is called by a list that SlowLists delays, and lets turns and time pass.
 	slow func()
 
-	// leases are what expires. jumped: the clock was corrected, so that it is not
-	// known when. fail is told what is wrong with storage itself.
+	// leases are the objects that expire. jumped: the clock was corrected, so it is not
+	// known when they do. fail is called with a failure of storage itself.
 	leases leases
-	// direct is another way to it, nil if there is none; breaks are why watches were
-	// broken. unbroken, if set, reports that those of direct are not; only sabotage sets
-	// it.
+	// direct is the access of the engine without a cache, over the same memory; nil if
+	// there is none. breaks are the errors with which watches were broken, in order.
+	// unbroken, if set, reports that a break leaves out the watches of direct; only
+	// sabotage sets it.
 	direct *faulty.Backend
 	breaks []error
-	// floor is the oldest revision that it served when it was last asked.
+	// floor is the oldest revision that storage served when compacted last asked, and
+	// does not decrease when storage goes back.
 	floor    store.Revision
 	unbroken func() bool
 	jumped   bool
@@ -68,7 +70,7 @@ func newStorage[T any](cfg *engine.Config[T], clock clock.Clock, setup Setup, t 
 	if setup.Adopted {
 		s.memory.Indexes, s.memory.Retain = indexes(cfg, &s.schema), setup.Window
 	}
-	if setup.Transactions { // that history is lost would make the engine list
+	if setup.Transactions { // otherwise lost history would make the engine list again
 		s.memory.Retain = engine.Window{MinAge: 1000 * time.Hour, MaxEvents: 1 << 20}
 	}
 	inner, err := memory.New(s.schema, s.memory)
@@ -89,8 +91,8 @@ func newStorage[T any](cfg *engine.Config[T], clock clock.Clock, setup Setup, t 
 	return s, nil
 }
 
-// indexes returns what the engine indexes in half of the scenarios. A name that
-// is not declared the engine refuses.
+// indexes returns the attributes that cfg declares as indexed. It leaves out names of
+// fields that are not declared, for which the engine refuses the configuration.
 func indexes[T any](cfg *engine.Config[T], schema *store.Schema) (all []store.Attribute) {
 	for _, name := range cfg.Index {
 		if a, err := schema.Fields.Attribute(name); err == nil {
@@ -103,7 +105,8 @@ func indexes[T any](cfg *engine.Config[T], schema *store.Schema) (all []store.At
 	return all
 }
 
-// equal returns what compares values if the configuration says f.
+// equal returns f or, if that is nil, a comparison by [reflect.DeepEqual], as the engine
+// does.
 func equal[T any](f func(a, b T) bool) func(a, b T) bool {
 	if f != nil {
 		return f
@@ -111,7 +114,7 @@ func equal[T any](f func(a, b T) bool) func(a, b T) bool {
 	return func(a, b T) bool { return reflect.DeepEqual(a, b) }
 }
 
-// note notes a call that has come back.
+// note records a call that has returned, in the history and in the trace.
 func (s *storage[T]) note(_ context.Context, c *faulty.Call) {
 	switch c.Op {
 	case faulty.OpPut, faulty.OpRemove, faulty.OpEmit:
@@ -135,7 +138,7 @@ func (s *storage[T]) note(_ context.Context, c *faulty.Call) {
 	}
 }
 
-// wrote notes a write, which must have the revision that is next.
+// wrote records a write, which must have the revision after the newest.
 func (s *storage[T]) wrote(c *faulty.Call) {
 	var next store.Revision
 	switch o := c.Object; c.Op {
@@ -158,7 +161,8 @@ func (s *storage[T]) wrote(c *faulty.Call) {
 // value returns the object's value.
 func (s *storage[T]) value(o *store.Object) T { return *s.schema.Pointer(o).(*T) }
 
-// draft returns a new object with that key and value, described by the schema.
+// draft returns a new object with key and value, and the attributes that the schema
+// derives from them.
 func (s *storage[T]) draft(key string, value T) *store.Object {
 	o := s.schema.New()
 	o.Key, *s.schema.Pointer(o).(*T) = key, value
@@ -166,14 +170,14 @@ func (s *storage[T]) draft(key string, value T) *store.Object {
 	return o
 }
 
-// inject has the rule hold for what a verb asks for, in place of one that holds
-// for it already.
+// inject adds r as the fault of a verb, in place of the fault that the verb injected
+// before.
 func (s *storage[T]) inject(verb Verb, r faulty.Rule) {
 	s.end(verb)
 	s.faults[verb] = s.Add(r)
 }
 
-// end ends what a verb has asked for.
+// end removes the fault of a verb, if there is one.
 func (s *storage[T]) end(verb Verb) {
 	if f := s.faults[verb]; f != nil {
 		f.Remove()
@@ -181,13 +185,13 @@ func (s *storage[T]) end(verb Verb) {
 	s.faults[verb] = nil
 }
 
-// unblock lets watches hand out what there is, and notifies them in any case.
+// unblock ends the fault of Block and wakes the watches, even if there was no such fault.
 func (s *storage[T]) unblock() {
 	s.end(Block)
 	s.Wake()
 }
 
-// heal makes storage good from now on.
+// heal removes all faults and wakes the watches.
 func (s *storage[T]) heal() {
 	for verb := range s.faults {
 		s.end(Verb(verb))
@@ -195,8 +199,8 @@ func (s *storage[T]) heal() {
 	s.unblock()
 }
 
-// delayed is what happens to a list that takes its time, in which its context may
-// end.
+// delayed makes a list slow. Its context may end meanwhile, which fails the list; a list
+// that had failed already does not count as one of the fault's.
 func (s *storage[T]) delayed(ctx context.Context, c *faulty.Call) {
 	if c.Err != nil {
 		c.Spare()
@@ -206,9 +210,9 @@ func (s *storage[T]) delayed(ctx context.Context, c *faulty.Call) {
 	c.Err = ctx.Err()
 }
 
-// rewind takes storage back to rev, as when it is restored from a backup: what
-// was written since never happened, others are written instead, and nothing
-// expires any more. Watches end with err.
+// rewind takes storage back to rev, as when it is restored from a backup: later writes are
+// gone, others are written in their place, and no object expires any more. Watches end
+// with err.
 func (s *storage[T]) rewind(rev store.Revision, others []T, err error) error {
 	inner, failed := memory.New(s.schema, s.memory)
 	if failed != nil {
@@ -254,6 +258,6 @@ func (s *storage[T]) rewind(rev store.Revision, others []T, err error) error {
 	return old.Close()
 }
 
-// slowCall is how long a slow list takes: longer than some timeouts, shorter
-// than others.
+// slowCall is how long a slow list takes, in virtual time: longer than some timeouts, and
+// shorter than others.
 const slowCall = 2 * time.Second

@@ -9,14 +9,15 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// Thing is the object of [Things]. N makes every write another value.
+// Thing is the object type of [Things]. N is random, so that two writes hardly ever have
+// equal values.
 type Thing struct {
 	Key, App, Node string
 	N              uint32
 }
 
-// Things is the configuration that the engine itself is explored with: few keys,
-// and every kind of selection.
+// Things returns the configuration with which the engine itself is explored: few keys, and
+// every kind of selection.
 func Things() Config[Thing] {
 	keys := []string{"x/1", "x/2", "y/1", "y/2", "z"}
 	apps := []string{"web", "db", "lb"}

@@ -13,26 +13,26 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Counts is how much a simulation did.
+// Counts are the amounts of what happened in a simulation.
 type Counts struct {
 	// Steps are what the scenario did: writes, reads, faults and so on.
 	Steps uint64 `json:"steps"`
-	// Turns are those of the engine's actors. Each handles one message or more;
-	// how many is not visible from outside, so each counts as one.
+	// Turns are those of the actors, and of the ends of contexts. A turn may handle
+	// several messages; how many is not visible from outside, so each turn counts as one.
 	Turns uint64 `json:"turns"`
-	// Deliveries are the events and bookmarks that consumers were given.
+	// Deliveries are the events, bookmarks and notifications that consumers received.
 	Deliveries uint64 `json:"deliveries"`
-	// Requests are what was asked of the engine: writes, reads and watches. Calls
-	// are what the engine asked of storage, and Timers the functions of its timers
-	// that the clock called.
+	// Requests are the calls to the engine: writes, reads and watches. Calls are the
+	// calls of the engine to storage and the expiries in it, and Timers are the timers
+	// that fired.
 	Requests uint64 `json:"requests"`
 	Calls    uint64 `json:"calls"`
 	Timers   uint64 `json:"timers"`
 }
 
-// Messages is the number of simulated messages: every turn, delivery, request,
-// call to storage and timer counts as one. It is less than there were, since a
-// turn may handle several, and steps that only let turns or time pass are none.
+// Messages returns the number of simulated messages: every turn, delivery, request, call
+// to storage and timer counts as one. Steps are not messages. The real number of messages
+// is higher, since a turn may handle several.
 func (c Counts) Messages() uint64 {
 	return c.Turns + c.Deliveries + c.Requests + c.Calls + c.Timers
 }
@@ -46,21 +46,21 @@ func (c *Counts) add(other Counts) {
 	c.Timers += other.Timers
 }
 
-// trace is what happens in one world, in order, as a hash: of whose turn it was,
-// what was asked of storage and of the engine and answered, when timers fired,
-// what consumers were given, and why watches ended. Of objects it has keys and
-// revisions, of answers how much and which error: not the values, since there is no
-// general way to hash a T, nor an error's text, which may have addresses in it. There
-// is no real time and no map order in it either, so equal executions have equal
-// hashes on every machine.
+// trace hashes what happens in one world, in order: which actors had turns, the calls to
+// storage and to the engine with their results, when timers fired, what consumers received,
+// and why watches ended. It includes the keys and revisions of objects, but not their
+// values, since there is no general way to hash a T; and which error a call returned, but
+// not its text, which may have addresses in it. It includes no real time and no map order
+// either, so equal executions have equal hashes on every machine.
 type trace struct {
 	Counts
 	hash uint64
-	// record, if not nil, is told each of them as a line.
+	// record, if not nil, is called with a line for each thing that happens.
 	record func(line string)
 }
 
-// What words of the hash begin with, so that nothing can stand for another.
+// The tags begin the words of each entry of the hash, so that entries of different kinds
+// differ.
 const (
 	tagStep = iota + 1
 	tagTurn
@@ -72,8 +72,8 @@ const (
 	tagError
 )
 
-// mix adds words to the hash: xxHash64's round, which is a bijection of each
-// word, so that no single difference is lost.
+// mix adds words to the hash by xxHash64's round. It is a bijection of each word, so traces
+// that differ in a single word have different hashes.
 func (t *trace) mix(words ...uint64) {
 	for _, w := range words {
 		t.hash = bits.RotateLeft64(t.hash^bits.RotateLeft64(w*0xc2b2ae3d27d4eb4f, 31)*0x9e3779b185ebca87, 27)*0x9e3779b185ebca87 + 0x85ebca77c2b2ae63
@@ -108,7 +108,7 @@ func (t *trace) step(i int, s Step) {
 	}
 }
 
-// turn notes whose turn it is.
+// turn adds the turn of an actor.
 func (t *trace) turn(task actors.Task) {
 	t.Turns++
 	t.mix(tagTurn, uint64(actorOf(task)))
@@ -117,7 +117,8 @@ func (t *trace) turn(task actors.Task) {
 	}
 }
 
-// call notes a call of the engine to storage and what it returned.
+// call adds a call of the engine to storage, with the revision, the number of objects or
+// events, and the error that it returned.
 func (t *trace) call(what string, rev store.Revision, n int, err error) {
 	t.Calls++
 	t.mix(tagCall, uint64(rev), uint64(n))
@@ -128,7 +129,7 @@ func (t *trace) call(what string, rev store.Revision, n int, err error) {
 	}
 }
 
-// timer notes that a timer fires, so long after the world began.
+// timer adds a timer that fires, at a time since the world began.
 func (t *trace) timer(at time.Duration) {
 	t.Timers++
 	t.mix(tagTimer, uint64(at))
@@ -137,7 +138,7 @@ func (t *trace) timer(at time.Duration) {
 	}
 }
 
-// result notes what became of a call to the engine.
+// result adds the revision and the error that a call to the engine returned.
 func (t *trace) result(rev store.Revision, err error) {
 	t.Requests++
 	t.mix(tagResult, uint64(rev))
@@ -147,13 +148,13 @@ func (t *trace) result(rev store.Revision, err error) {
 	}
 }
 
-// listed is result of a list with n items.
+// listed adds the result of a list with n items.
 func (t *trace) listed(rev store.Revision, n int) {
 	t.mix(uint64(n))
 	t.result(rev, nil)
 }
 
-// end notes why a watch says that it ended.
+// end adds the end of a watch, with the reason that the watch gave.
 func (t *trace) end(watch int, err error) {
 	t.mix(tagEnd, uint64(watch))
 	t.err(err)
@@ -162,14 +163,14 @@ func (t *trace) end(watch int, err error) {
 	}
 }
 
-// told are the errors that the hash tells apart.
+// told are the errors that the hash distinguishes.
 var told = []error{
 	errOutage, errLeft, engine.ErrStopped, engine.ErrExpired, engine.ErrSlowConsumer, engine.ErrHandlerPanic, engine.ErrDeadline,
 	engine.ErrEngineClosed, engine.ErrNotFound, engine.ErrExists, engine.ErrConflict, engine.ErrPrecondition,
 	engine.ErrFuture, engine.ErrNotReady, engine.ErrWatchNotStarted, engine.ErrIdle, store.ErrClosed, context.Canceled,
 }
 
-// err adds whether there is an error, and which.
+// err adds an error by its index in told, and nothing for nil.
 func (t *trace) err(err error) {
 	if err != nil {
 		t.mix(tagError, uint64(slices.IndexFunc(told, func(known error) bool { return errors.Is(err, known) })))
@@ -183,8 +184,8 @@ func because(err error) string {
 	return ": " + err.Error()
 }
 
-// delivery notes what a consumer was given. It is no method of trace since those
-// cannot be generic.
+// delivery adds an event that a consumer received. It is a function, since a method of
+// trace cannot have a type parameter.
 func delivery[T any](t *trace, watch int, ev engine.Event[T]) {
 	t.Deliveries++
 	t.mix(tagEvent, uint64(watch), uint64(ev.Type)<<8|uint64(ev.Marks), uint64(ev.Revision))

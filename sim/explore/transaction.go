@@ -15,9 +15,10 @@ import (
 )
 
 // A transaction is several changes at one revision, as another process makes them
-// in a shared storage. The history has a revision for each of them; the engine is
-// shown the last for all. What it is shown, and what it asks, is changed on the
-// way, and what it shows is changed back before it is judged:
+// in a shared storage. The history has a revision for each of them, and the engine
+// receives the last one for all. The revisions are translated in both directions
+// between storage and the engine, and translated back in what the engine shows before
+// that is judged:
 //
 //	memory, history    a@5  b@6  c@7      each change has its own revision
 //	                    │    │    │ shown
@@ -25,8 +26,8 @@ import (
 //	                    │    │    │ own
 //	judge              a@5  b@6  c@7
 
-// transact makes several changes at once, by another than the engine, of different
-// keys in key order: deletions of what there is, and writes.
+// transact makes several changes at one revision, as another process would: writes and
+// deletions of different keys, in key order.
 func (w *World[T]) transact(s Step) {
 	draw := rand.New(rand.NewPCG(s.Seed, 4))
 	values := map[string]T{}
@@ -55,8 +56,8 @@ func sortedKeys[T any](values map[string]T) []string {
 	return keys
 }
 
-// change writes a value under a key, or deletes what is there, behind the back of
-// the engine.
+// change writes a value under a key or, if remove is set and there is one, deletes the
+// object there. The engine has no part in the call.
 func (s *storage[T]) change(key string, value T, remove bool) error {
 	ctx := context.Background()
 	prev, err := s.Unwrap().Get(ctx, key)
@@ -77,7 +78,7 @@ func (s *storage[T]) change(key string, value T, remove bool) error {
 	return err
 }
 
-// showTransactions is the rule by which the engine sees each as one revision.
+// showTransactions is the rule that shows the engine each transaction as one revision.
 func (s *storage[T]) showTransactions(_ context.Context, c *faulty.Call, proceed func()) {
 	c.Prev = s.own(c.Prev)
 	proceed()
@@ -98,8 +99,8 @@ func (s *storage[T]) showTransactions(_ context.Context, c *faulty.Call, proceed
 	}
 }
 
-// wholeBatch reads on until the batch ends with a transaction, and changes its
-// events.
+// wholeBatch reads on until the batch does not end in the middle of a transaction, and
+// gives its events the revisions that the engine sees.
 func (s *storage[T]) wholeBatch(c *faulty.Call, proceed func()) {
 	all := c.Batch
 	for c.Err == nil && s.history.Shown(c.Batch.Through) != c.Batch.Through {
@@ -115,7 +116,7 @@ func (s *storage[T]) wholeBatch(c *faulty.Call, proceed func()) {
 	c.Batch = all
 }
 
-// shown returns an object as the engine sees it, nil for nil.
+// shown returns an object of storage with the revisions that the engine sees, nil for nil.
 func (s *storage[T]) shown(o *store.Object) *store.Object {
 	if o == nil {
 		return nil
@@ -123,7 +124,7 @@ func (s *storage[T]) shown(o *store.Object) *store.Object {
 	return s.at(o, s.history.Shown(o.Revision), s.history.Shown(o.Created))
 }
 
-// own returns an object of the engine as storage has it.
+// own returns an object of the engine with the revisions that storage has, nil for nil.
 func (s *storage[T]) own(o *store.Object) *store.Object {
 	if o == nil {
 		return nil
@@ -131,7 +132,8 @@ func (s *storage[T]) own(o *store.Object) *store.Object {
 	return s.at(o, s.history.Own(o.Key, o.Revision), s.history.Own(o.Key, o.Created))
 }
 
-// at returns the object with other revisions: itself, if they are its own.
+// at returns the object with the given revisions: o itself if it has them, otherwise a
+// copy.
 func (s *storage[T]) at(o *store.Object, revision, created store.Revision) *store.Object {
 	if o.Revision == revision && o.Created == created {
 		return o
@@ -141,7 +143,8 @@ func (s *storage[T]) at(o *store.Object, revision, created store.Revision) *stor
 	return o
 }
 
-// own returns an object that the engine has shown as the history has it.
+// own returns an object that the engine has shown with the revisions that the history has,
+// nil for nil.
 func (w *World[T]) own(o *engine.Object[T]) *engine.Object[T] {
 	if o == nil {
 		return nil
@@ -155,7 +158,8 @@ func (w *World[T]) own(o *engine.Object[T]) *engine.Object[T] {
 	return &own
 }
 
-// ownEvent is own for an event. A bookmark is of all that happened at a revision.
+// ownEvent is own for an event. A bookmark keeps its revision, since it stands for all
+// changes of a transaction.
 func (w *World[T]) ownEvent(ev engine.Event[T]) engine.Event[T] {
 	if ev.Type != store.Bookmark {
 		ev.Revision = w.history().Own(ev.Key(), ev.Revision)

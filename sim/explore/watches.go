@@ -12,37 +12,37 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// watch is a watch with its consumer and what it was given.
+// watch is one watch of a world, with its consumer and the record of what it received.
 type watch[T any] struct {
 	judge.Record[T]
 	id       int
 	consumer Consumer
 	selected Selection[T]
 	handle   *engine.Watch[T]
-	// history is what was true for the watch: storage that goes back leaves it
-	// with what never happened.
+	// history is the history by which the watch is judged. A watch that ended before
+	// storage went back keeps the history of that time.
 	history *judge.History[T]
 	// unjudged: it is unknown to which history the watch belongs.
 	unjudged bool
-	// channel is what its consumer receives from, if it is one that does.
+	// channel is what a Channel consumer receives from; nil for other consumers.
 	channel *channel[T]
-	// caller is the context that it was asked for with.
+	// caller is the context with which the watch was requested.
 	caller *caller
-	// panics: its handler will at the next event.
+	// panics: the handler panics at its next event.
 	panics bool
-	// asked is when it was asked for, relists how often the engine had listed
-	// anew by then, and begun when it had begun.
+	// asked is the time of the call that requested the watch, and begun that of its
+	// return. relists is how often the engine had listed again at the time of the call.
 	asked, begun time.Time
 	relists      uint64
-	// breaks is how often storage had broken its watches by then.
+	// breaks is how often storage had broken its watches at the time of the call.
 	breaks int
-	// reached is where the engine was when it was asked for.
+	// reached is the engine's revision at the time of the call.
 	reached store.Revision
-	// held is what a seam keeps from its consumer.
+	// held are events that a seam withholds from the consumer.
 	held []engine.Event[T]
 }
 
-// open starts the watch that s describes, if the engine lets it.
+// open starts the watch that s describes, unless the engine refuses it.
 func (w *World[T]) open(step Step, id int, s Start) {
 	sel := w.cfg.Selections[s.Selection%len(w.cfg.Selections)]
 	opts := s.Options
@@ -55,18 +55,20 @@ func (w *World[T]) open(step Step, id int, s Start) {
 	w.begin(step, r)
 }
 
-// newWatch returns a watch that was not started yet.
+// newWatch returns a watch that is not started yet.
 func (w *World[T]) newWatch(id int, c Consumer, sel Selection[T], opts engine.WatchOptions) *watch[T] {
 	r := &watch[T]{id: id, consumer: c, selected: sel, history: w.history(), caller: newCaller(w.sched)}
 	r.Name, r.Selects, r.Options = fmt.Sprintf("w%d", id), sel.selects(), opts
 	return r
 }
 
-// begin asks the engine for the watch.
+// begin requests the watch from its engine. It fixes the bounds of the watch's start, as
+// far as they are known from outside, before and after the call.
 func (w *World[T]) begin(step Step, r *watch[T]) {
 	fromNow := r.Options.From == 0 && !r.Options.InitialState && r.Options.Last == 0
 	if r.consumer.handled() && fromNow && !r.Direct {
-		// When "now" was is not known later, unless nothing happens meanwhile.
+		// A handler's watch does not tell where it began, so its start is fixed here
+		// unless nothing can happen during the call.
 		if w.sched.settle(); step.Meanwhile != nil || w.engine.Revision() != w.newest() {
 			r.Options.From, fromNow = w.newest(), false
 		}
@@ -83,7 +85,7 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 		return
 	}
 	if r.Options.Last > 0 {
-		step.Meanwhile = nil // otherwise it is ambiguous which are the last
+		step.Meanwhile = nil // a change during the call would make it ambiguous which events are the last
 	}
 	opts := r.Options
 	if w.seams.start != nil {
@@ -126,8 +128,8 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	w.started = append(w.started, r)
 }
 
-// overtaken: storage went back while the watch was starting. If it is running, it is of
-// the current history. If it has ended, its history is unknown.
+// overtaken handles a watch during whose start storage went back: if it is running, it
+// belongs to the current history, and if it has ended, its history is unknown.
 func (w *World[T]) overtaken(r *watch[T]) {
 	r.Earliest = min(r.Earliest, w.restored)
 	if r.handle.Err() != nil {
@@ -137,8 +139,9 @@ func (w *World[T]) overtaken(r *watch[T]) {
 	r.history = w.history()
 }
 
-// beforeLast returns the revision before the last n events that the engine has.
-// It is known only if nothing is under way, and it has seen each of them happen.
+// beforeLast returns the revision before the last n events in the engine's window. It is
+// known only if the engine has caught up with storage and received each of them as an
+// event.
 func (w *World[T]) beforeLast(n int) (rev store.Revision, known bool) {
 	if n == 0 {
 		return 0, true
@@ -154,6 +157,7 @@ func (w *World[T]) beforeLast(n int) (rev store.Revision, known bool) {
 	return rev, s.Ready && s.Revision == w.newest()
 }
 
+// call makes the call that starts the watch.
 func (w *World[T]) call(r *watch[T], opts engine.WatchOptions) (*engine.Watch[T], error) {
 	opts.Name = r.Name
 	if r.consumer.handled() {
@@ -162,7 +166,8 @@ func (w *World[T]) call(r *watch[T], opts engine.WatchOptions) (*engine.Watch[T]
 	return w.on(r).Watch(r.caller, opts)
 }
 
-// handle is the handler of a watch.
+// handle is the handler of every watch that has one. That of a Curious consumer also lists
+// within the call.
 func (w *World[T]) handle(r *watch[T], ev engine.Event[T]) {
 	if r.panics {
 		r.Causes = append(r.Causes, engine.ErrHandlerPanic)
@@ -174,7 +179,7 @@ func (w *World[T]) handle(r *watch[T], ev engine.Event[T]) {
 	}
 }
 
-// deliver notes what the consumer was given.
+// deliver records an event that the consumer received.
 func (w *World[T]) deliver(r *watch[T], ev engine.Event[T]) {
 	ev = w.ownEvent(ev)
 	if w.seams.deliver == nil {
@@ -185,8 +190,8 @@ func (w *World[T]) deliver(r *watch[T], ev engine.Event[T]) {
 	delivery(w.trace, r.id, ev)
 }
 
-// refused: a watch may be refused only for what is wrong at the time. At rest
-// nothing is.
+// refused fails the world if the refusal of a watch has no reason at that time. At rest no
+// refusal has one.
 func (w *World[T]) refused(step Step, r *watch[T], err error) {
 	switch {
 	case w.resting:
@@ -207,8 +212,8 @@ func (w *World[T]) refused(step Step, r *watch[T], err error) {
 	}
 }
 
-// take has the consumer read at most as many events as the step says, and notes
-// what became of it.
+// take lets the consumer read until it has s.N events or there are no more. A consumer
+// that reads a watch which had ended before must receive events or the end.
 func (w *World[T]) take(r *watch[T], s Step) {
 	over, told, given := r.handle.Err(), len(r.Ends), len(r.Events)
 	switch {
@@ -248,7 +253,7 @@ func (w *World[T]) takeEvents(r *watch[T], n int) {
 func (w *World[T]) takeBatches(ctx context.Context, r *watch[T], n int) {
 	for n > 0 {
 		events, err := r.handle.Next(ctx)
-		if errors.Is(err, engine.ErrIdle) || ctx.Err() != nil && err == errLeft { // the watch goes on
+		if errors.Is(err, engine.ErrIdle) || ctx.Err() != nil && err == errLeft { // the watch continues
 			break
 		}
 		if err != nil {
@@ -263,15 +268,15 @@ func (w *World[T]) takeBatches(ctx context.Context, r *watch[T], n int) {
 	}
 }
 
-// claim notes what the watch says that it could be resumed from, unless a seam
-// holds something that the consumer should have by now.
+// claim records the revision from which, by its own account, the watch can be resumed. It
+// does not while a seam withholds events that the consumer should have by now.
 func (w *World[T]) claim(r *watch[T]) {
 	if len(r.held) == 0 {
 		r.Claims = append(r.Claims, judge.Claim{Events: len(r.Events), Revision: w.stands(r)})
 	}
 }
 
-// stands returns where the watch says that its consumer stands.
+// stands returns the revision from which, by its own account, the watch can be resumed.
 func (w *World[T]) stands(r *watch[T]) store.Revision {
 	rev := r.handle.Revision()
 	if w.seams.stands != nil {
@@ -280,7 +285,7 @@ func (w *World[T]) stands(r *watch[T]) store.Revision {
 	return rev
 }
 
-// stop has the watch's consumer end it.
+// stop lets the consumer stop its watch.
 func (w *World[T]) stop(r *watch[T]) {
 	if r.handle.Err() == nil {
 		r.Causes = append(r.Causes, engine.ErrStopped)
@@ -291,8 +296,8 @@ func (w *World[T]) stop(r *watch[T]) {
 	w.ended(r, r.handle.Err())
 }
 
-// ended notes why the watch says it ended, nil if it has not, and at the first
-// time whether there is cause for it.
+// ended records err, with which the watch says that it ended; nil if it has not. The first
+// time it also records the causes there are for that.
 func (w *World[T]) ended(r *watch[T], err error) {
 	if err == nil {
 		return
@@ -304,7 +309,8 @@ func (w *World[T]) ended(r *watch[T], err error) {
 	r.Ends = append(r.Ends, err)
 }
 
-// causes returns what the window and the clock have that would end the watch.
+// causes returns the reasons for which the watch may have ended by now: the window, its
+// deadline, its context and storage.
 func (w *World[T]) causes(r *watch[T]) (causes []error) {
 	if w.leftBehind(r) {
 		causes = append(causes, engine.ErrExpired)
@@ -318,10 +324,10 @@ func (w *World[T]) causes(r *watch[T]) (causes []error) {
 	return append(causes, w.broken(r)...)
 }
 
-// leftBehind reports whether the watch may expire: the window has gone past
-// where its consumer stood, or there was a list since it was asked for, which may
-// have shown that storage's history is another one. One that was to start in the
-// future has waited for it where the engine was.
+// leftBehind reports whether the watch may expire: the window has moved past the position
+// of its consumer, or the engine has listed since the watch was requested and may have
+// found that storage has another history. A watch that starts at a future revision waits
+// for it at the revision where the engine was, which the window can pass as well.
 func (w *World[T]) leftBehind(r *watch[T]) bool {
 	if floor := w.floor(r); r.Direct {
 		return r.LeftBehind(floor) || r.Earliest < min(r.Options.From, floor)
@@ -338,13 +344,14 @@ func (w *World[T]) mayBeDue(r *watch[T]) bool {
 	return timeout > 0 && (w.storage.jumped || !w.clock.Now().Before(r.asked.Add(timeout)))
 }
 
-// isDue reports whether the watch's time is up for certain.
+// isDue reports whether the watch's deadline has certainly passed.
 func (w *World[T]) isDue(r *watch[T]) bool {
 	timeout := r.Options.Timeout
 	return timeout > 0 && !w.storage.jumped && !w.clock.Now().Before(r.begun.Add(timeout))
 }
 
-// resume starts a watch where another one's consumer stands, which may go on.
+// resume starts a watch at the position of another watch's consumer. The other watch may
+// continue.
 func (w *World[T]) resume(s Step) {
 	r := w.watches[s.Watch]
 	if r == nil || r.consumer.handled() {
@@ -355,15 +362,15 @@ func (w *World[T]) resume(s Step) {
 	opts.From = w.stands(r)
 	opts.InitialState, opts.Last = opts.From == 0, 0
 	if r.history != w.history() && opts.From > w.newest() {
-		return // it stands where storage has never been
+		return // its position is beyond the current history of storage
 	}
 	again := w.newWatch(s.Other, r.consumer, r.selected, opts)
 	again.Direct = r.Direct
 	w.begin(s, again)
 }
 
-// ends returns why each watch of the engine with the cache ended, nil for those that
-// live.
+// ends returns why each watch of the engine with the cache ended, nil for those that have
+// not.
 func (w *World[T]) ends() []error {
 	ends := make([]error, 0, len(w.started))
 	for _, r := range w.started {
@@ -374,7 +381,7 @@ func (w *World[T]) ends() []error {
 	return ends
 }
 
-// judgeWatches holds every watch to what was true for it.
+// judgeWatches judges every watch by its history.
 func (w *World[T]) judgeWatches() {
 	for _, r := range w.started {
 		err := r.JudgeEnds()
@@ -388,8 +395,8 @@ func (w *World[T]) judgeWatches() {
 	}
 }
 
-// follow: the watches that live through storage going back live in what is true
-// now.
+// follow moves the watches that continue after storage went back from the history old to
+// the current one. Positions beyond the current one are no longer claims.
 func (w *World[T]) follow(old *judge.History[T]) {
 	for _, r := range w.started {
 		if r.history == old && r.handle.Err() == nil && !r.Direct {

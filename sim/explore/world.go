@@ -14,9 +14,9 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// World is one engine on its own host, clock and storage, and what is known of
-// it. Everything in it happens on one goroutine. Its exported methods are for
-// [Config].Attach.
+// World is one engine on its own host, clock and storage, with the records by which it
+// is judged. Everything in it happens on one goroutine, on which alone its methods may be
+// called. Its exported methods are for [Config].Attach.
 type World[T any] struct {
 	cfg      *Config[T]
 	scenario Scenario
@@ -35,35 +35,36 @@ type World[T any] struct {
 	calling *caller
 	mirrors mirrors[T]
 	watches map[int]*watch[T]
-	started []*watch[T] // in the order they were
-	// closing: the engine is being closed, for which it may refuse a handler's calls.
-	// rewinding: storage has gone back, and the engine may not have noticed yet.
+	started []*watch[T] // in the order in which they started
+	// closing: the engine is being closed, so it may refuse a handler's calls.
+	// rewinding: storage has gone back, and the engine may not have learned of it yet.
 	// resting: no call may be refused.
 	closing, rewinding, resting bool
-	// former are the histories that storage has left when it went back, the oldest first.
+	// former are the histories of storage before each time that it went back, the oldest
+	// first.
 	former []*judge.History[T]
-	// restored is the revision that storage was at when it had last gone back.
+	// restored is the newest revision of storage right after it last went back, with the
+	// writes of a Rewrite; zero if it never did.
 	restored store.Revision
 
 	always   []check
 	finally  []check
 	cleanups []func()
-	// failed is the first thing that was found to be wrong.
+	// failed is the first failure; nil if there is none.
 	failed error
 }
 
-// check is an invariant of the user's.
+// check is an invariant that Attach has registered.
 type check struct {
 	name  judge.Invariant
 	holds func() error
 }
 
-// Engine returns the engine that is explored. It is closed with the world.
+// Engine returns the engine that is explored. The world closes it at its end.
 //
-// A call that waits, such as a Watch or a List that must be fresh, runs the
-// simulation meanwhile, also from within a handler. It returns
-// [engine.ErrIdle] if what it waits for cannot come without time passing or the
-// scenario going on.
+// A call of the engine that waits, such as a Watch or a List that must be fresh, runs the
+// simulation meanwhile, also within a handler. It returns [engine.ErrIdle] if it cannot
+// complete before time passes or the scenario continues.
 func (w *World[T]) Engine() *engine.Engine[T] { return w.engine }
 
 // Always calls holds after every step of the scenario: an error breaks the invariant
@@ -85,7 +86,8 @@ func (w *World[T]) Finally(name string, holds func() error) {
 // is closed. A call that waits runs the simulation, as those of [World.Engine] do.
 func (w *World[T]) Cleanup(end func()) { w.cleanups = append(w.cleanups, end) }
 
-// cleanup calls what Cleanup was given, each once.
+// cleanup calls each function that Cleanup was given, once, even if an earlier call of
+// cleanup has panicked in the middle.
 func (w *World[T]) cleanup() {
 	w.sched.waiting, w.sched.restless = patient, 0
 	for len(w.cleanups) > 0 {
@@ -96,12 +98,11 @@ func (w *World[T]) cleanup() {
 	}
 }
 
-// HandlerPanics is the invariant that a handler given to [World.Handle] breaks
-// by a panic.
+// HandlerPanics is the invariant that no handler given to [World.Handle] panics.
 const HandlerPanics judge.Invariant = "handler-panics"
 
-// Handle is the engine's Handle, but a handler that panics breaks the invariant
-// [HandlerPanics].
+// Handle starts a watch with a handler, as [engine.Engine.Handle] does, except that a
+// panic of the handler breaks the invariant [HandlerPanics].
 func (w *World[T]) Handle(opts engine.WatchOptions, handle func(engine.Event[T])) (*engine.Watch[T], error) {
 	return w.engine.Handle(context.Background(), opts, func(ev engine.Event[T]) {
 		defer func() {
@@ -176,7 +177,8 @@ func (w *World[T]) engineConfig() engine.Config[T] {
 	return c
 }
 
-// run plays the scenario and judges what came of it.
+// run plays the scenario and judges what the world shows, after every step and at the
+// end. It returns the first failure.
 func (w *World[T]) run() error {
 	for i, s := range w.scenario.Steps {
 		w.trace.step(i, s)
@@ -205,15 +207,15 @@ func (w *World[T]) run() error {
 	return w.failed
 }
 
-// rests checks that the engine's work comes to an end while no time passes.
+// rests checks [judge.Rests]: the engine's work ends while no time passes.
 func (w *World[T]) rests() {
 	if w.sched.stuck() {
 		w.fail(judge.Failed(judge.Rests, "", "the engine is still busy after %d turns", maxRestless))
 	}
 }
 
-// Consistent is the invariant that the engine, where it compares its cache with
-// storage itself, finds no difference, unless storage has gone back in time.
+// Consistent is the invariant that the engine's own comparisons of its cache with
+// storage find no difference, unless storage has gone back in time.
 const Consistent judge.Invariant = "consistent"
 
 func (w *World[T]) consistent() {
@@ -222,22 +224,22 @@ func (w *World[T]) consistent() {
 	}
 }
 
-// fail records a failure. The first one counts.
+// fail records err as the world's failure, unless there was one before.
 func (w *World[T]) fail(err error) {
 	if w.failed == nil {
 		w.failed = err
 	}
 }
 
-// survived fails the world if one of the engine's actors has failed, even if it was
-// restarted. A handler's panic only ends its watch.
+// survived fails the world for the failure of one of the engine's actors, even if that
+// actor was restarted. The panic of a handler is no such failure: it only ends its watch.
 func (w *World[T]) survived(f actors.Failure) {
 	if handlers := (*engine.PanicError)(nil); !errors.As(&f, &handlers) {
 		w.fail(judge.Failed(Contained, f.Actor, "%v", f.Reason))
 	}
 }
 
-// check calls the user's checks.
+// check fails the world if one of the invariants that Attach registered does not hold.
 func (w *World[T]) check(checks []check) {
 	for _, c := range checks {
 		if err := c.holds(); err != nil {
@@ -246,20 +248,20 @@ func (w *World[T]) check(checks []check) {
 	}
 }
 
-// history is what is true now.
+// history returns the current history of storage.
 func (w *World[T]) history() *judge.History[T] { return w.storage.history }
 
 func (w *World[T]) newest() store.Revision { return w.storage.history.Newest() }
 
-// wait makes a step's call with a context of its own.
+// wait makes the call of step s with a new context.
 func (w *World[T]) wait(s Step, limit time.Duration, call func(context.Context)) {
 	c := newCaller(w.sched)
 	w.waitAs(c, s, limit, func() { call(c) })
 }
 
-// waitAs makes a step's call, which may wait for as many turns as the step says, and
-// for the time limit. The step's Meanwhile happens while it waits, or at the latest when
-// the call is over.
+// waitAs makes the call of step s with the context c. The call may wait for s.Turns turns
+// and for limit of virtual time. s.Meanwhile happens while it waits, or at the latest
+// after it has returned.
 func (w *World[T]) waitAs(c *caller, s Step, limit time.Duration, call func()) {
 	outer, other := w.sched.waiting, w.calling
 	w.calling = c
