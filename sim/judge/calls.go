@@ -8,17 +8,18 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Read is what a read returned, and what it may have.
+// Read describes a read and bounds the revisions that it may show.
 type Read[T any] struct {
 	// Name is what failures call the read.
 	Name string
-	// Mode is what it breaks if it is of none of the revisions from Oldest to
-	// Newest: [ReadLatest], [ReadCached], [ReadNotOlder] or [ReadExact].
+	// Mode is the invariant that the read breaks if it shows none of the revisions from
+	// Oldest to Newest: [ReadLatest], [ReadCached], [ReadNotOlder] or [ReadExact].
 	Mode           Invariant
 	Oldest, Newest store.Revision
 }
 
-// JudgeGet judges a get of the object under key; nil if there was none.
+// JudgeGet returns a [*Failure] if o, the result of reading key, was not under key at any
+// revision that the read may show. A nil o means that the read found no object.
 func (h *History[T]) JudgeGet(r Read[T], key string, o *engine.Object[T]) error {
 	for rev := max(r.Oldest, First); rev <= min(r.Newest, h.Newest()); rev++ {
 		v := h.at(key, rev)
@@ -32,7 +33,8 @@ func (h *History[T]) JudgeGet(r Read[T], key string, o *engine.Object[T]) error 
 	return Failed(r.Mode, r.Name, "%q as of %d is not there at any revision from %d to %d", key, o.Revision, r.Oldest, r.Newest)
 }
 
-// JudgeList judges a whole list of what a selection shows, at revision rev.
+// JudgeList returns a [*Failure] if the objects, all pages of a list at revision rev, are not
+// the selected state at rev in key order, or if the read may not show that revision.
 func (h *History[T]) JudgeList(r Read[T], selects func(T) bool, rev store.Revision, objects []*engine.Object[T]) error {
 	if rev < r.Oldest || rev > min(r.Newest, h.Newest()) {
 		return Failed(r.Mode, r.Name, "it is of revision %d, not from %d to %d", rev, r.Oldest, r.Newest)
@@ -56,13 +58,12 @@ func (h *History[T]) JudgeList(r Read[T], selects func(T) bool, rev store.Revisi
 	return nil
 }
 
-// JudgeWrite judges what the newest change was said to be: kind is [store.Added]
-// for a value that was stored, [store.Deleted] or [store.Emitted], and o what the
-// write returned. Of an object that was stored before as it is now, nothing is
-// changed, and it is returned as it is.
+// JudgeWrite returns a [*Failure] if o, the object that a write returned, is not what the
+// write did. Call it right after the write: kind is [store.Added] for a value that was
+// stored, [store.Deleted] or [store.Emitted]. A write of an equal value changes nothing
+// and must return the stored object.
 //
-// A write that returns no more than a revision says nothing of Created: that is
-// zero then.
+// A write that returns only a revision has a Created of zero, which is not judged.
 func (h *History[T]) JudgeWrite(kind store.EventType, o *engine.Object[T]) error {
 	want, ok := h.written(kind, o.Key)
 	switch {
@@ -76,8 +77,8 @@ func (h *History[T]) JudgeWrite(kind store.EventType, o *engine.Object[T]) error
 	return nil
 }
 
-// written returns what a write of the kind to key returns that has just been
-// made.
+// written returns the object that a write of the kind to key, which has just been made, must
+// return; false if the newest change is no such write.
 func (h *History[T]) written(kind store.EventType, key string) (*engine.Object[T], bool) {
 	if kind == store.Added {
 		v := h.at(key, h.Newest())
@@ -103,18 +104,18 @@ func (h *History[T]) written(kind store.EventType, key string) (*engine.Object[T
 	return &engine.Object[T]{Key: key, Value: *value, Revision: h.Newest(), Created: c.created}, true
 }
 
-// Figures is what an engine says of its watches.
+// Figures are an engine's own counts of its watches.
 type Figures struct {
-	// Living is how many there are.
+	// Living is the number of open watches.
 	Living int64
-	// SlowConsumers, Deadlines, Panics and Expired are how many ended for that.
-	// Expired may count more: watches that the window had overrun, but which
-	// ended for something else before their consumer got there.
+	// SlowConsumers, Deadlines, Panics and Expired are the numbers of watches that ended
+	// for these reasons. Expired may include watches that the window had moved past, but
+	// which ended for another reason before their consumers learned of that.
 	SlowConsumers, Deadlines, Panics, Expired uint64
 }
 
-// JudgeFigures compares an engine's figures with the ends of all its watches,
-// nil for those that live.
+// JudgeFigures returns a [*Failure] if an engine's figures do not agree with the ends of all
+// its watches, which are nil for open ones.
 func JudgeFigures(f Figures, ends []error) error {
 	var living int64
 	count := map[error]uint64{}
@@ -141,7 +142,8 @@ func JudgeFigures(f Figures, ends []error) error {
 	return nil
 }
 
-// JudgeLeft says what an engine has left behind after its Close.
+// JudgeLeft returns a [*Failure] if an engine has left actors or timers behind after Close.
+// The names are those of the actors.
 func JudgeLeft(actors, timers int, names []string) error {
 	if actors != 0 || timers != 0 {
 		return Failed(NothingLeft, "", "%d actors and %d timers are left: %v", actors, timers, names)

@@ -8,18 +8,18 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Copy is what a handler of an informer has made of its notifications. The zero
-// value has had none.
+// Copy is the state to which the notifications of an informer's handler add up. The zero
+// value has received none. It belongs to one goroutine at a time.
 type Copy[T any] struct {
 	// Name is what failures call it.
 	Name string
 	have map[string]*engine.Object[T]
 }
 
-// Apply applies a notification: of which type, with the object of the handler's last
-// notification of the key, and the object now. It returns what is wrong with it as a
-// [*Failure], nil if nothing is: an object is added exactly if the handler does not
-// have it, updated and deleted if it does, from what it has.
+// Apply applies a notification of type kind, with the key's old object and its new one. It
+// returns a [*Failure] if the notification does not fit the copy: an object is added exactly
+// if the handler does not have it, and otherwise updated or deleted with old being the
+// object that the handler has.
 func (c *Copy[T]) Apply(kind store.EventType, old, object *engine.Object[T]) error {
 	if c.have == nil {
 		c.have = map[string]*engine.Object[T]{}
@@ -41,8 +41,8 @@ func (c *Copy[T]) Apply(kind store.EventType, old, object *engine.Object[T]) err
 	return nil
 }
 
-// JudgeCopy returns what is wrong with a copy that should be complete up to revision
-// rev: it is that state, or notifications are missing.
+// JudgeCopy returns a [*Failure] of [Conserved] if the copy is not the state at revision
+// rev, so that notifications are missing or wrong.
 func (h *History[T]) JudgeCopy(c *Copy[T], rev store.Revision) error {
 	objects := make([]*engine.Object[T], 0, len(c.have))
 	for _, key := range slices.Sorted(maps.Keys(c.have)) {
@@ -55,10 +55,10 @@ func (h *History[T]) JudgeCopy(c *Copy[T], rev store.Revision) error {
 	return err
 }
 
-// JudgeSnapshot judges all objects that an informer shows at revision rev. The engine
-// learns by a list what it has not seen happening: while an informer works through the
-// difference it has what was there at its revision or after it, and objects that were
-// replaced later.
+// JudgeSnapshot judges all objects that an informer shows at revision rev: they must be the
+// state at rev. If the engine learned of rev by a list, the informer may be in the middle of
+// that list's changes and show some objects of before; then each object only has to be one
+// that was written at or before rev.
 func (h *History[T]) JudgeSnapshot(r Read[T], rev store.Revision, objects []*engine.Object[T]) error {
 	if h.Witnessed(rev) {
 		return h.JudgeList(r, func(T) bool { return true }, rev, objects)

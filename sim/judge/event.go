@@ -7,9 +7,9 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// honour checks what the watch claimed after n events: that it could be resumed
-// from there without a loss or a repetition, and from nowhere while the initial
-// state was not complete.
+// honour checks the claims of the watch up to the one after n events: a new watch from the
+// claimed revision must neither lose nor repeat an event. While the initial state is not
+// complete, the watch must claim no revision.
 func (j *judge[T]) honour(n int) error {
 	for ; j.claimed < len(j.Claims) && j.Claims[j.claimed].Events <= n; j.claimed++ {
 		c := j.Claims[j.claimed]
@@ -17,7 +17,7 @@ func (j *judge[T]) honour(n int) error {
 		switch {
 		case c.Events < j.initials && c.Revision > 0:
 			return j.fail(Resumable, "Revision said %d after %d events, the initial state has %d", c.Revision, c.Events, j.initials)
-		case c.Revision > max(j.Newest(), j.begun): // storage may have gone back behind its start
+		case c.Revision > max(j.Newest(), j.begun): // storage may have gone back to before the watch's start
 			return j.fail(Resumable, "Revision said %d after %d events, which has not come", c.Revision, c.Events)
 		case c.Events == n && c.Revision < j.resumable:
 			return j.fail(Resumable, "Revision said %d after %d events, it could go on from %d", c.Revision, c.Events, j.resumable)
@@ -32,7 +32,7 @@ func (j *judge[T]) honour(n int) error {
 	return nil
 }
 
-// event judges the next one and applies it.
+// event judges the event at index and applies it to the consumer's state.
 func (j *judge[T]) event(ev engine.Event[T]) error {
 	switch {
 	case j.ending(j.index) && ev.Type != store.Bookmark:
@@ -60,7 +60,7 @@ func (j *judge[T]) event(ev engine.Event[T]) error {
 	return nil
 }
 
-// behind says what is wrong with an event that does not lie ahead.
+// behind returns the failure for an event whose revision is not above the position.
 func (j *judge[T]) behind(ev engine.Event[T]) error {
 	for i := j.index - 1; i >= 0; i-- {
 		if was := j.Events[i]; was.Revision == ev.Revision && was.Key() == ev.Key() && was.Type == ev.Type {
@@ -78,9 +78,9 @@ func (j *judge[T]) behind(ev engine.Event[T]) error {
 	return j.fail(Ordered, "its revision is not above %d", j.position)
 }
 
-// unmarked: an event without marks is what happened at its revision, and nothing
-// before it was left out. So is an emitted value, which can be nothing
-// else: its mark tells of others.
+// unmarked judges an event without marks: it must be the change at its revision, and no
+// change before it may be missing. It also judges an emitted value that is marked AfterGap,
+// since that mark is about earlier values.
 func (j *judge[T]) unmarked(ev engine.Event[T]) error {
 	if !j.Witnessed(ev.Revision) {
 		return j.fail(Genuine, "it was never seen happening, but has no mark")
@@ -117,15 +117,15 @@ func (j *judge[T]) unmarked(ev engine.Event[T]) error {
 	return j.previous(ev)
 }
 
-// lost returns the revision of an emitted value that the consumer was not given
-// and that ev, if it is the next one emitted, must tell of; zero if there is none:
-// one that the engine was not given, or that a watch has conflated away. Before the
-// watch's start the engine may not have known of storage yet.
+// lost returns the revision of an emitted value that is missing before ev, so that ev, if
+// it is an emitted value, must be marked AfterGap; zero if none is. A value is missing if
+// the engine did not receive it, or if a conflating watch has left it out. Values before
+// the watch's start do not count, since the engine may not have followed storage yet.
 func (j *judge[T]) lost(ev engine.Event[T]) store.Revision {
 	if ev.Type != store.Emitted {
 		return 0
 	}
-	others := false // there were others in between, which the mark may have been given to
+	others := false // an emitted value in between, which is not selected, may have the mark instead
 	for rev := ev.Revision - 1; rev > j.begun; rev-- {
 		c := j.change(rev)
 		if c.kind != store.Emitted {
@@ -147,8 +147,9 @@ func (j *judge[T]) lost(ev engine.Event[T]) store.Revision {
 	return 0
 }
 
-// counted: a watch that conflates says of how many emitted values the consumer has
-// had none. Without one after them no event could.
+// counted checks the number of lost events that the watch reports: it must include every
+// emitted value that is missing. If no value is emitted after a missing one, no event can
+// tell of it.
 func (j *judge[T]) counted() error {
 	var away uint64
 	for rev := j.begun + 1; rev <= j.position; rev++ {
@@ -163,8 +164,8 @@ func (j *judge[T]) counted() error {
 	return nil
 }
 
-// previous: only what was there before has a previous state, which is that of
-// the consumer.
+// previous checks the previous object of an event: only a modified or deleted object has
+// one, and it is the one that the consumer has.
 func (j *judge[T]) previous(ev engine.Event[T]) error {
 	had := ev.Type == store.Modified || ev.Type == store.Deleted
 	has, there := j.have[ev.Key()]
@@ -173,7 +174,7 @@ func (j *judge[T]) previous(ev engine.Event[T]) error {
 		return j.fail(PrevValue, "its previous state is missing")
 	case ev.Prev != nil && !had:
 		return j.fail(PrevValue, "it has a previous state: %v", ev.Prev.Value)
-	case !had || !there: // that it changes what is not there, apply finds
+	case !had || !there: // apply reports a change of an object that is not there
 		return nil
 	}
 	was := j.at(ev.Key(), has)
@@ -186,13 +187,13 @@ func (j *judge[T]) previous(ev engine.Event[T]) error {
 	return nil
 }
 
-// identity says which object o is.
+// identity describes o by its key and its revisions.
 func identity[T any](o *engine.Object[T]) string {
 	return fmt.Sprintf("%q of %d, created at %d", o.Key, o.Revision, o.Created)
 }
 
-// marked: an event with a mark stands for changes that are not shown, but hides
-// none that it must not, and shows nothing that was not there.
+// marked judges an event with a mark. It stands for changes that are not shown, of which
+// none may be one that the watch must show, and its object must be one that was written.
 func (j *judge[T]) marked(ev engine.Event[T]) error {
 	switch {
 	case ev.Is(store.Conflated) && j.Options.Policy != engine.Conflate:
@@ -222,12 +223,12 @@ func (j *judge[T]) marked(ev engine.Event[T]) error {
 	return j.previous(ev)
 }
 
-// last: the object of a deletion that was not seen happening is what the
-// consumer has.
+// last judges the object of a deletion with a mark: it must be the one that the consumer
+// has, except for its revision.
 func (j *judge[T]) last(ev engine.Event[T]) error {
 	has, there := j.have[ev.Key()]
 	if !there {
-		return nil // apply finds it
+		return nil // apply reports it
 	}
 	if was := j.at(ev.Key(), has); ev.Object.Created != was.created || !j.equal(ev.Object.Value, *was.value) {
 		return j.fail(Genuine, "its object is %v, created at %d, not the last state: %v, created at %d",
@@ -236,7 +237,7 @@ func (j *judge[T]) last(ev engine.Event[T]) error {
 	return nil
 }
 
-// genuine: the object is one that was written.
+// genuine checks that the object is one that was written at its revision.
 func (j *judge[T]) genuine(o *engine.Object[T]) error {
 	if !j.same(o, j.at(o.Key, o.Revision)) {
 		return j.fail(Genuine, "no such object was written: %v, %s", o.Value, identity(o))
@@ -250,7 +251,7 @@ func (j *judge[T]) ending(n int) bool {
 	return j.Options.Bookmarks && j.Options.InitialState && n == j.initials
 }
 
-// bookmark: everything up to its revision was delivered before it.
+// bookmark judges a bookmark: everything up to its revision was delivered before it.
 func (j *judge[T]) bookmark(ev engine.Event[T]) error {
 	switch {
 	case !j.Options.Bookmarks:
@@ -266,8 +267,8 @@ func (j *judge[T]) bookmark(ev engine.Event[T]) error {
 	return j.complete(Bookmarkable, ev.Revision, "at the bookmark")
 }
 
-// complete: by the revision rev nothing was left out, and the consumer has the
-// state of rev. The watch stands at rev then.
+// complete checks that nothing up to rev is missing and that the consumer has the state at
+// rev. If so, it sets the position to rev.
 func (j *judge[T]) complete(i Invariant, rev store.Revision, when string) error {
 	if rev > j.Newest() {
 		return j.fail(i, "%s: revision %d has not come", when, rev)
@@ -287,7 +288,8 @@ func (j *judge[T]) complete(i Invariant, rev store.Revision, when string) error 
 	return nil
 }
 
-// skipped: only a conflating watch may leave out what was seen happening.
+// skipped checks that no selected change that was witnessed is missing after the position
+// and up to through. A conflating watch may leave out any.
 func (j *judge[T]) skipped(i Invariant, through store.Revision, when string) error {
 	if j.Options.Policy == engine.Conflate {
 		return nil
@@ -302,8 +304,8 @@ func (j *judge[T]) skipped(i Invariant, through store.Revision, when string) err
 	return j.fail(i, "%s: revision %d is missing", when, rev)
 }
 
-// comesLater reports whether an event of a revision in (after, through] comes
-// after the one that is judged.
+// comesLater reports whether an event of a revision in (after, through] follows the event
+// that is judged.
 func (j *judge[T]) comesLater(after, through store.Revision) bool {
 	for i := j.index; i >= 0 && i < len(j.Events); i++ {
 		if ev := j.Events[i]; ev.Type != store.Bookmark && after < ev.Revision && ev.Revision <= through {
@@ -313,7 +315,7 @@ func (j *judge[T]) comesLater(after, through store.Revision) bool {
 	return false
 }
 
-// apply changes what the consumer has, and checks that the event's type fits.
+// apply applies an event to the consumer's state, and checks that its type fits that state.
 func (j *judge[T]) apply(ev engine.Event[T]) error {
 	_, there := j.have[ev.Key()]
 	switch ev.Type {
@@ -331,7 +333,7 @@ func (j *judge[T]) apply(ev engine.Event[T]) error {
 	return nil
 }
 
-// advance makes the model that of rev.
+// advance brings the model to the state at rev.
 func (j *judge[T]) advance(rev store.Revision) {
 	for ; j.modelled < rev; j.modelled++ {
 		at := j.modelled + 1
@@ -345,8 +347,8 @@ func (j *judge[T]) advance(rev store.Revision) {
 	}
 }
 
-// set changes have or model, zero for nothing, and keeps count of how far the
-// two are apart.
+// set sets the revision of a key in s, which is have or model, or removes the key for zero.
+// It keeps apart up to date.
 func (j *judge[T]) set(s State, key string, rev store.Revision) {
 	if j.have[key] != j.model[key] {
 		j.apart--

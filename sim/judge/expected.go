@@ -17,25 +17,26 @@ type Selection struct {
 	Labels, Fields, Prefix, Key string
 }
 
-// Expected is what the watches of a number of selections must see of a [Ledger].
-// It computes them all in one pass over the writes.
+// Expected is what the watches of a number of selections must see of a [Ledger], computed in
+// one pass over the writes. It belongs to one goroutine at a time.
 type Expected struct {
 	ledger      *Ledger
 	bySelection map[Selection]*selected
-	// byField are the selections that require one value of a field, by field and
-	// value, and fields are those fields; byKey are those of one key. The others
-	// are compared with every write.
+	// byKey are the selections of one key. Of the rest, byField are those that require
+	// one value of a field, by field and value, and fields are the names of these fields.
+	// The others are compared with every write.
 	byField map[[2]string][]*selected
 	fields  []string
 	byKey   map[string][]*selected
 	others  []*selected
-	// newest is the last write of each key's state, computed at the first use.
+	// newest is the last write of each key other than emitted values, computed when it is
+	// first used.
 	newest map[string]Entry
 }
 
 // Expect computes what watches of each selection must see: each change of an
-// object that the selection matches before or after the change. From then on the
-// ledger must not change, except for gaps.
+// object that the selection matches before or after the change. After the call only
+// [Ledger.Gap] may change the ledger.
 func Expect(selections iter.Seq[Selection], l *Ledger) *Expected {
 	x := &Expected{
 		ledger: l, bySelection: map[Selection]*selected{},
@@ -48,8 +49,8 @@ func Expect(selections iter.Seq[Selection], l *Ledger) *Expected {
 	return x
 }
 
-// Revisions returns, in order, what watches of one of the selections must see. The
-// caller must not change it.
+// Revisions returns, in order, the revisions that watches of sel, one of the selections given
+// to Expect, must see. The caller must not change the slice.
 func (x *Expected) Revisions(sel Selection) []store.Revision { return x.bySelection[sel].revisions }
 
 func (x *Expected) add(sel Selection) {
@@ -74,7 +75,7 @@ func (x *Expected) add(sel Selection) {
 	x.others = append(x.others, s)
 }
 
-// read computes what is selected of the writes, which are in order.
+// read adds the entries, which are in order, to the selections that match them.
 func (x *Expected) read(entries []Entry) {
 	state := map[string]*Entry{}
 	for i := range entries {
@@ -95,7 +96,7 @@ func (x *Expected) read(entries []Entry) {
 	}
 }
 
-// near returns the selections that a change may concern.
+// near returns the selections that may match an object before or after its change.
 func (x *Expected) near(key string, before, after *Entry) map[*selected]struct{} {
 	found := map[*selected]struct{}{}
 	add := func(list []*selected) {
@@ -139,8 +140,8 @@ func (d digest) without(rev store.Revision) digest { return digest{d.count - 1, 
 
 func (d digest) minus(other digest) digest { return digest{d.count - other.count, d.sum - other.sum} }
 
-// hash spreads a revision over all bits, so that different sets of as many
-// revisions hardly ever have one sum.
+// hash spreads a revision over all bits, so that different sets of equally many revisions
+// hardly ever have the same sum.
 func hash(rev store.Revision) uint64 {
 	x := uint64(rev) * 0x9e3779b97f4a7c15
 	x = (x ^ x>>29) * 0xbf58476d1ce4e5b9
@@ -161,13 +162,14 @@ func newSelected(sel Selection) *selected {
 	return s
 }
 
-// matches reports whether the object that e made is selected; nil is none.
+// matches reports whether the selection matches the object after the write e; false if e is
+// nil or a deletion.
 func (s *selected) matches(e *Entry) bool {
 	return e != nil && !e.Deleted && (s.key == "" || s.key == e.Key) && store.HasPrefix(e.Key, s.prefix) &&
 		s.labels.Matches(e.Labels) && s.fields.Matches(e.Fields)
 }
 
-// change adds a write that replaces one entry by another, if it is selected.
+// change adds the write e, if the selection matches the object before or after it.
 func (s *selected) change(e, before, after *Entry) {
 	was, is := s.matches(before), s.matches(after)
 	if !was && !is {
@@ -198,7 +200,7 @@ func (s *selected) within(after, through store.Revision) digest {
 	return s.digests[max(from, s.until(through))].minus(s.digests[from])
 }
 
-// visible is within without the gaps.
+// visible returns what within returns, without the revisions in gaps.
 func (s *selected) visible(after, through store.Revision, gaps []gap) digest {
 	d := s.within(after, through)
 	for _, g := range gaps {

@@ -13,7 +13,7 @@ import (
 const First store.Revision = 1
 
 // History is the simplest form of versioned storage: all changes in order, and the
-// versions of each key. Make one with [NewHistory].
+// versions of each key. Make one with [NewHistory]. It is not safe for concurrent use.
 type History[T any] struct {
 	equal    func(a, b T) bool
 	log      []change[T]
@@ -21,17 +21,17 @@ type History[T any] struct {
 	// witnessed are the revisions that the engine received as events. It can only have
 	// found the others by listing.
 	witnessed []bool
-	// joined are the revisions that storage shows as the one after them: those of a
-	// transaction except its last.
+	// joined are the revisions that storage shows as a later one: all of a transaction
+	// except its last.
 	joined map[store.Revision]bool
 	// parent is the history that this one forked from at revision forked.
 	parent *History[T]
 	forked store.Revision
 }
 
-// change is one write as storage acknowledged it. Now is the value after it, was
-// the one before; nil if there is none. Emitted values are in now alone. Created
-// is when the object came to be that it is about.
+// change is one write that storage acknowledged. Now is the value after it and was the
+// value before it; nil if there is none. An emitted value is in now. Created is the
+// revision at which the object was created.
 type change[T any] struct {
 	kind     store.EventType
 	key      string
@@ -39,8 +39,8 @@ type change[T any] struct {
 	created  store.Revision
 }
 
-// version is what a key held from revision since on; nil for nothing. The object
-// came to be at created.
+// version is the value of a key from revision since on; nil if there is no object. The
+// object was created at revision created.
 type version[T any] struct {
 	since, created store.Revision
 	value          *T
@@ -59,7 +59,7 @@ func (h *History[T]) Join(n int) {
 	}
 }
 
-// Shown returns the revision that storage shows a change at rev to have.
+// Shown returns the revision with which storage shows the change at rev.
 func (h *History[T]) Shown(rev store.Revision) store.Revision {
 	for h.joined[rev] {
 		rev++
@@ -67,8 +67,8 @@ func (h *History[T]) Shown(rev store.Revision) store.Revision {
 	return rev
 }
 
-// Before returns the newest revision that is shown at or before rev: a consumer
-// that stands at rev has nothing of what happens at one revision beyond.
+// Before returns the newest revision at or before rev that storage shows. A consumer whose
+// position is rev has no change of a transaction that rev is inside of.
 func (h *History[T]) Before(rev store.Revision) store.Revision {
 	for h.joined[rev] {
 		rev--
@@ -76,8 +76,8 @@ func (h *History[T]) Before(rev store.Revision) store.Revision {
 	return rev
 }
 
-// Own returns the revision of the change of a key that is shown at rev, or rev if
-// nothing happened to the key there.
+// Own returns the revision of the change to key that storage shows at rev, or rev if no
+// change to key is shown there.
 func (h *History[T]) Own(key string, rev store.Revision) store.Revision {
 	for at := rev; h.joined[rev-1] && at > First && at <= h.Newest() && (at == rev || h.joined[at]); at-- {
 		if h.change(at).key == key {
@@ -93,12 +93,13 @@ func (h *History[T]) Put(key string, value T) store.Revision {
 	return h.add(change[T]{kind: store.Added, key: key, now: &value})
 }
 
-// Delete notes that the object under key was deleted.
+// Delete notes that the object under key was deleted, and returns the revision of that.
 func (h *History[T]) Delete(key string) store.Revision {
 	return h.add(change[T]{kind: store.Deleted, key: key})
 }
 
-// Emit notes that value passed through without becoming state.
+// Emit notes that value was emitted, without becoming state, and returns the revision of
+// that.
 func (h *History[T]) Emit(key string, value T) store.Revision {
 	return h.add(change[T]{kind: store.Emitted, key: key, now: &value})
 }
@@ -120,9 +121,9 @@ func (h *History[T]) add(c change[T]) store.Revision {
 // Newest returns the newest revision.
 func (h *History[T]) Newest() store.Revision { return First + store.Revision(len(h.log)) }
 
-// Witness notes that the engine was given the change at rev as it happened, by a
-// watch that had lost nothing before. What it has in common with the history
-// that it forked from was witnessed there too.
+// Witness notes that the engine received the change at rev as an event, from a watch that
+// had lost nothing before. If rev is from before the fork of this history, its parent notes
+// it, too.
 func (h *History[T]) Witness(rev store.Revision) {
 	if h.parent != nil && rev <= h.forked {
 		h.parent.Witness(rev)
@@ -132,9 +133,8 @@ func (h *History[T]) Witness(rev store.Revision) {
 	}
 }
 
-// Given notes what a watch handed to the engine: it was given the events as they
-// happened, up to the first that does not have the revision after the one
-// before.
+// Given notes the batch that a watch of storage delivered to the engine. The engine has
+// witnessed its events up to the first whose revision does not follow the one before.
 func (h *History[T]) Given(batch backend.Batch) {
 	for i, ev := range batch.Events {
 		if ev.Revision != batch.After+store.Revision(i)+1 {
@@ -144,21 +144,22 @@ func (h *History[T]) Given(batch backend.Batch) {
 	}
 }
 
-// Witnessed reports whether the engine was given rev as it happened.
+// Witnessed reports whether the engine received the change at rev as an event.
 func (h *History[T]) Witnessed(rev store.Revision) bool {
 	return rev == First || rev <= h.Newest() && h.witnessed[rev-First-1]
 }
 
-// Keys returns all keys that there ever were, in order.
+// Keys returns all keys that ever had an object, in order.
 func (h *History[T]) Keys() []string { return slices.Sorted(maps.Keys(h.versions)) }
 
-// Get returns the newest value under key, and the revision that it has had it
-// since; ok is false if there is none.
+// Get returns the newest value under key and the revision at which it was written; ok is
+// false if there is none.
 func (h *History[T]) Get(key string) (value T, rev store.Revision, ok bool) {
 	return h.At(key, h.Newest())
 }
 
-// At is Get at revision rev.
+// At returns the value under key at revision rev and the revision at which it was written;
+// ok is false if there is none.
 func (h *History[T]) At(key string, rev store.Revision) (value T, since store.Revision, ok bool) {
 	v := h.at(key, rev)
 	if v.value == nil {
@@ -167,8 +168,9 @@ func (h *History[T]) At(key string, rev store.Revision) (value T, since store.Re
 	return *v.value, v.since, true
 }
 
-// Fork returns the history of a storage that went back to rev: all up to it
-// happened, what came after did not. The two change independently from then on.
+// Fork returns the history of a storage that went back to rev, which has the changes up to
+// rev and none after it. The two then change independently, except that revisions up to rev
+// that are witnessed in the fork are witnessed in h, too.
 func (h *History[T]) Fork(rev store.Revision) *History[T] {
 	f := NewHistory(h.equal)
 	f.parent, f.forked = h, rev
@@ -179,7 +181,8 @@ func (h *History[T]) Fork(rev store.Revision) *History[T] {
 	return f
 }
 
-// Replay calls the functions for the changes up to rev, in order.
+// Replay calls put, emit or remove for each change up to rev, in order. It returns the first
+// error of these.
 func (h *History[T]) Replay(rev store.Revision, put, emit func(key string, value T) error, remove func(key string) error) error {
 	for at := First + 1; at <= min(rev, h.Newest()); at++ {
 		c := h.change(at)
@@ -199,10 +202,10 @@ func (h *History[T]) Replay(rev store.Revision, put, emit func(key string, value
 	return nil
 }
 
-// change returns what happened at rev, which is above First.
+// change returns the change at rev, which is above First.
 func (h *History[T]) change(rev store.Revision) *change[T] { return &h.log[rev-First-1] }
 
-// at returns what key held at rev.
+// at returns the version of key at rev; the zero version if there was none.
 func (h *History[T]) at(key string, rev store.Revision) version[T] {
 	versions := h.versions[key]
 	for i := len(versions) - 1; i >= 0; i-- {
@@ -218,8 +221,8 @@ func (h *History[T]) same(o *engine.Object[T], v version[T]) bool {
 	return v.value != nil && o.Revision == v.since && o.Created == v.created && h.equal(o.Value, *v.value)
 }
 
-// seen is what a selection shows of a change: whether it does, as which type,
-// and with which value.
+// seen returns how a selection shows a change: with which type and value. It returns false
+// if the selection does not show it.
 func (c *change[T]) seen(selects func(T) bool) (kind store.EventType, value *T, ok bool) {
 	before, after := c.was != nil && selects(*c.was), c.now != nil && selects(*c.now)
 	switch {
@@ -235,13 +238,13 @@ func (c *change[T]) seen(selects func(T) bool) (kind store.EventType, value *T, 
 	return 0, nil, false
 }
 
-// State is the keys of a state with the revisions of their objects.
+// State has the revision of each object of a state, by key.
 type State map[string]store.Revision
 
 // Keys returns the keys in order.
 func (s State) Keys() []string { return slices.Sorted(maps.Keys(s)) }
 
-// State returns what a selection shows of the state at rev.
+// State returns the selected objects of the state at rev.
 func (h *History[T]) State(rev store.Revision, selects func(T) bool) State {
 	s := State{}
 	for key := range h.versions {
@@ -252,8 +255,8 @@ func (h *History[T]) State(rev store.Revision, selects func(T) bool) State {
 	return s
 }
 
-// missed returns the first revision in (after, through] that was witnessed and that
-// the selection shows, zero if there is none.
+// missed returns the first revision in (after, through] that was witnessed and that the
+// selection shows, so that a watch must have an event of it; zero if there is none.
 func (h *History[T]) missed(after, through store.Revision, selects func(T) bool, witnessed func(store.Revision) bool) store.Revision {
 	for rev := after + 1; rev <= through; rev++ {
 		if _, _, shown := h.change(rev).seen(selects); shown && witnessed(rev) {

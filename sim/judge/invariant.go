@@ -14,29 +14,29 @@ const (
 	Ordered Invariant = "ordered"
 	// Unique: no event comes twice.
 	Unique Invariant = "unique"
-	// Atomic: one revision is one event, whose object carries that revision.
+	// Atomic: each revision is that of one event, and the event's object has it, too.
 	Atomic Invariant = "atomic"
 	// Reliable: no selected change between two events is missing, unless a mark
-	// says so, and applying all events makes the state.
+	// says so, and all events add up to the state.
 	Reliable Invariant = "reliable"
 	// Resumable: a watch from a revision has exactly what came after it, also if
-	// the revision is where another watch said that its consumer stood.
+	// the revision is the position that another watch reported.
 	Resumable Invariant = "resumable"
 	// Bookmarkable: everything up to a bookmark was delivered before it, nothing
 	// of it after. Only watches that requested bookmarks get them, one right after
 	// the initial state.
 	Bookmarkable Invariant = "bookmarkable"
-	// Filter: only selected changes are delivered, each as what it is to the
-	// selection: added if it came to match, deleted if it ceased to.
+	// Filter: only selected changes are delivered, with the type that they have for
+	// the selection: Added if the object begins to match, Deleted if it ceases to.
 	Filter Invariant = "filter"
-	// PrevValue: the previous state is the one before the change.
+	// PrevValue: an event's previous object is the one before the change.
 	PrevValue Invariant = "prev-value"
-	// IsCreate: an object is added exactly if the consumer did not have it.
+	// IsCreate: an event is Added exactly if the consumer did not have the object.
 	IsCreate Invariant = "is-create"
-	// Genuine: an event has what was written at its revision.
+	// Genuine: an event has the object that was written at its revision.
 	Genuine Invariant = "genuine"
-	// InitialState: the state that a watch starts with is that of one revision
-	// that it may start at, in key order.
+	// InitialState: the initial state of a watch is that of one of the revisions at
+	// which it may start, in key order.
 	InitialState Invariant = "initial-state"
 	// Conserved: when a consumer has read everything, every selected event was
 	// delivered, or reported as lost by a mark or the watch's end; and the engine's
@@ -70,8 +70,8 @@ const (
 	// Rests: while no time passes and there are no calls, the engine's work comes to an
 	// end.
 	Rests Invariant = "rests"
-	// Expires: storage deletes the objects whose TTL has passed, and nothing else. The
-	// other invariants include that watches and reads show it.
+	// Expires: storage deletes the objects whose TTL has passed, and no others. That
+	// watches and reads show these deletions is part of their own invariants.
 	Expires Invariant = "expires"
 	// Recovers: when storage works again, the engine catches up with it.
 	Recovers Invariant = "recovers"
@@ -84,9 +84,10 @@ type Failure struct {
 	Invariant Invariant
 	// Where names the watch or the read.
 	Where string
-	// Event is the index of the event of a watch that shows it; -1 if none does.
+	// Event is the index of the watch's event that breaks the invariant; -1 if no
+	// single event does.
 	Event int
-	// Problem is what is wrong, as a sentence.
+	// Problem describes the violation, in a sentence.
 	Problem string
 }
 
@@ -100,7 +101,7 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("%s: %s, event %d: %s", f.Invariant, f.Where, f.Event, f.Problem)
 }
 
-// Broken returns the invariant of the Failure in err; "" if it has none.
+// Broken returns the invariant of the [*Failure] in err; "" if err wraps none.
 func Broken(err error) Invariant {
 	var f *Failure
 	if errors.As(err, &f) {
@@ -109,7 +110,7 @@ func Broken(err error) Invariant {
 	return ""
 }
 
-// Failed makes a failure that no event shows.
+// Failed returns a failure that belongs to no single event.
 func Failed(i Invariant, where, format string, args ...any) *Failure {
 	return &Failure{Invariant: i, Where: where, Event: -1, Problem: fmt.Sprintf(format, args...)}
 }

@@ -19,41 +19,41 @@ type Ledger struct {
 	gaps    []gap
 }
 
-// gap is the revisions (after, through], which the engine could not see.
+// gap is a range of revisions, (after, through], that the engine could not receive.
 type gap struct{ after, through store.Revision }
 
 // Entry is one write.
 type Entry struct {
 	Revision store.Revision
 	Key      string
-	// Labels and Fields are the object's since the write.
+	// Labels and Fields are those of the object after the write.
 	Labels labels.Set
 	Fields fields.Set
 	// Deleted: the write deleted the object.
 	Deleted bool
 	// Emitted: the write emitted a value that did not become state.
 	Emitted bool
-	// Stored is when storage had the write, by the caller's clock, in nanoseconds.
+	// Stored is when the write reached storage, by the caller's clock, in nanoseconds.
 	Stored int64
 }
 
-// Note adds a write, in any order.
+// Note adds a write. Writes may be added in any order.
 func (l *Ledger) Note(e Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries = append(l.entries, e)
 }
 
-// Gap notes that storage had forgotten the revisions (after, through] before the
-// engine could see them.
+// Gap notes that storage compacted the revisions (after, through] before the engine could
+// receive them as events.
 func (l *Ledger) Gap(after, through store.Revision) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gaps = append(l.gaps, gap{after, through})
 }
 
-// Newest returns the write that was noted last; false if there is none. Writes
-// at the same time may have higher revisions.
+// Newest returns the write that was noted last; false if there is none. A concurrent
+// writer may have noted a higher revision before it.
 func (l *Ledger) Newest() (Entry, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,8 +63,8 @@ func (l *Ledger) Newest() (Entry, bool) {
 	return l.entries[len(l.entries)-1], true
 }
 
-// NewestByKey returns the last write of each key's state. Note must not be called
-// any more.
+// NewestByKey returns the last write of each key, other than emitted values. Note must not
+// be called any more.
 func (l *Ledger) NewestByKey() map[string]Entry {
 	newest := map[string]Entry{}
 	for _, e := range l.inOrder() {

@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Record is everything that is known about one watch from outside.
+// Record is everything that a consumer and its caller know about one watch.
 type Record[T any] struct {
 	// Name is what failures call the watch.
 	Name string
@@ -19,11 +19,11 @@ type Record[T any] struct {
 	Selects func(T) bool
 	// Options are those of the watch.
 	Options engine.WatchOptions
-	// Direct: the watch is of storage itself, which sees everything happen.
+	// Direct: the watch is of storage itself, which has every change as an event.
 	Direct bool
-	// Earliest and Latest bound the revision that the watch started at, unless
-	// Options.From is set: the cache's before the call, and storage's after it. For a
-	// watch that starts with the Last events, both are the revision before these.
+	// Earliest and Latest bound the revision at which the watch started, unless
+	// Options.From is set: that of the cache before the call, and that of storage after
+	// it. For a watch with Options.Last, both are the revision before those events.
 	Earliest, Latest store.Revision
 	// Events are those that the consumer received, in order.
 	Events []engine.Event[T]
@@ -31,15 +31,15 @@ type Record[T any] struct {
 	Claims []Claim
 	// Lost is how many events the watch reports as left out.
 	Lost uint64
-	// Drained: the consumer has received everything.
+	// Drained: the consumer has received everything that there is.
 	Drained bool
 	// Ends are the results of Watch.Err after the watch had ended.
 	Ends []error
 	// Causes are the reasons to end that have occurred: its consumer stopped it, its
 	// context ended with a cause, its handler panicked, its timeout has passed, its
 	// storage broke it, the window has moved past it or storage has another history, or
-	// the engine was closed. The watch's reason must match one of them. Only
-	// [engine.ErrSlowConsumer] cannot be known from outside.
+	// the engine was closed. The watch's reason must match one of them. The exception is
+	// [engine.ErrSlowConsumer], which cannot be predicted from outside.
 	Causes []error
 }
 
@@ -50,7 +50,7 @@ type Claim struct {
 	Revision store.Revision
 }
 
-// reasons are all reasons for a watch to end.
+// reasons are the engine's errors that say why a watch has ended.
 var reasons = []error{
 	engine.ErrStopped, engine.ErrExpired, engine.ErrSlowConsumer,
 	engine.ErrDeadline, engine.ErrEngineClosed, engine.ErrHandlerPanic,
@@ -64,9 +64,9 @@ func (r *Record[T]) End() error {
 	return r.Ends[0]
 }
 
-// JudgeEnds returns a [*Failure] if the end of the watch is wrong: it must end for one
-// known reason that has occurred, always the same; and if one has occurred, it must end.
-// It needs no history, and [History.Judge] includes it.
+// JudgeEnds returns a [*Failure] of [Ends] if the end of the watch is wrong: it must end for
+// one of Causes, always return the same reason, and end if one of them has occurred and it
+// is drained. It needs no history, and [History.Judge] includes it.
 func (r *Record[T]) JudgeEnds() error {
 	for _, end := range r.Ends {
 		if end != r.End() {
@@ -89,7 +89,8 @@ func (r *Record[T]) JudgeEnds() error {
 	return Failed(Ends, r.Name, "it ended for %v, which has no cause; what happened is %v", r.End(), r.Causes)
 }
 
-// Reason returns the reason in err, as one of engine's errors; nil if it has none.
+// Reason returns the engine's error that err wraps, of those with which watches end; nil if
+// there is none.
 func Reason(err error) error {
 	for _, reason := range reasons {
 		if errors.Is(err, reason) {
@@ -111,7 +112,7 @@ func (r *Record[T]) LeftBehind(floor store.Revision) bool {
 	switch last := len(r.Events) - kept - 1; {
 	case last >= 0 && !r.Events[last].Is(store.Initial):
 		stood = r.Events[last].Revision
-	case last >= 0 || r.Options.InitialState: // perhaps the state was not whole
+	case last >= 0 || r.Options.InitialState: // the initial state may have been incomplete
 	case r.Options.From > 0:
 		stood = r.Options.From
 	default:
@@ -133,12 +134,12 @@ func (h *History[T]) Judge(r *Record[T]) error {
 type judge[T any] struct {
 	*History[T]
 	*Record[T]
-	// have is the state that the consumer's events add up to; position is the revision
-	// up to which it is complete, begun where it started.
+	// have is the state to which the consumer's events add up; position is the revision
+	// up to which it is complete, and begun the revision at which the watch started.
 	have            State
 	position, begun store.Revision
-	// model is what have should be at revision modelled, and apart is the number of keys
-	// in which the two differ.
+	// model is the state that have should be at revision modelled, and apart is the number
+	// of keys in which the two differ.
 	model    State
 	modelled store.Revision
 	apart    int
@@ -146,22 +147,23 @@ type judge[T any] struct {
 	// is the revision of the last bookmark.
 	index      int
 	bookmarked store.Revision
-	// resumable is the least that Revision says: that of the last event behind the
-	// initial state which is not conflated, or where the watch was to start.
+	// resumable is the least revision that the watch must claim now: that of the last
+	// event after the initial state that is not conflated, or that of the start.
 	resumable store.Revision
-	// emitted are the emitted values that it was given.
+	// emitted are the revisions of the emitted values that the consumer received.
 	emitted  map[store.Revision]bool
 	claimed  int  // the first claim that has not been judged
 	initials int  // how many events the initial state has
-	silent   bool // its start has not come
+	silent   bool // the watch starts at a revision that does not exist yet
 }
 
-// Witnessed reports whether what the watch is of was given rev as it happened.
+// Witnessed reports whether the engine received the change at rev as an event. A watch of
+// storage itself misses none.
 func (j *judge[T]) Witnessed(rev store.Revision) bool {
 	return j.Direct || j.History.Witnessed(rev)
 }
 
-// fail makes the failure of the event being judged.
+// fail returns a failure of the event being judged.
 func (j *judge[T]) fail(i Invariant, format string, args ...any) error {
 	problem := fmt.Sprintf(format, args...)
 	if j.index >= 0 && j.index < len(j.Events) {
@@ -170,6 +172,7 @@ func (j *judge[T]) fail(i Invariant, format string, args ...any) error {
 	return &Failure{Invariant: i, Where: j.Name, Event: j.index, Problem: problem}
 }
 
+// run judges the start, every event with the claims before it, and whether all was received.
 func (j *judge[T]) run() error {
 	first, err := j.begin()
 	if err != nil || j.silent {
@@ -200,8 +203,8 @@ func (j *judge[T]) run() error {
 	return nil
 }
 
-// begin finds where the watch started and takes its initial state. It returns
-// the index of the first event behind that.
+// begin determines the revision at which the watch started and reads its initial state. It
+// returns the index of the first event after that.
 func (j *judge[T]) begin() (first int, err error) {
 	switch {
 	case j.Options.InitialState:
@@ -230,7 +233,7 @@ func (j *judge[T]) begin() (first int, err error) {
 	if first < len(j.Events) || j.Drained && j.End() == nil {
 		return first, nil
 	}
-	j.model = j.State(j.position, j.Selects) // an initial state cut short
+	j.model = j.State(j.position, j.Selects) // the initial state was cut short
 	for key := range j.model {
 		if _, there := j.have[key]; !there {
 			j.apart++
@@ -239,14 +242,14 @@ func (j *judge[T]) begin() (first int, err error) {
 	return first, nil
 }
 
-// latestStart is the latest moment at which a watch from "now" can have
-// started: it may have been any between call and return.
+// latestStart returns the latest revision at which a watch from "now" can have started: any
+// from that of the call to that of the return is possible, if it is before the first event.
 func (j *judge[T]) latestStart() store.Revision {
 	return max(j.Earliest, min(j.Latest, j.bound(0)))
 }
 
-// initial checks the initial state (in key order, no newer than the
-// state's revision) and finds the revision that it is of.
+// initial checks the initial state, which must be in key order and have only objects that
+// were written, and determines its revision. It returns the number of its events.
 func (j *judge[T]) initial() (int, error) {
 	n, last := 0, ""
 	for ; n < len(j.Events) && j.Events[n].Is(store.Initial); n++ {
@@ -275,7 +278,7 @@ func (j *judge[T]) initial() (int, error) {
 	return 0, j.fail(InitialState, "%v is not the state at any revision from %d to %d", j.have, j.Earliest, min(j.Latest, j.bound(n)))
 }
 
-// bound is the latest revision that the watch can have been at before event n.
+// bound returns the latest revision at which the watch can have been before event n.
 func (j *judge[T]) bound(n int) store.Revision {
 	if n == len(j.Events) {
 		return j.Latest
@@ -286,8 +289,8 @@ func (j *judge[T]) bound(n int) store.Revision {
 	return j.Events[n].Revision
 }
 
-// stateIs reports whether what the consumer has is the state at rev or, unless
-// it is whole, its beginning.
+// stateIs reports whether the consumer has the state at rev or, if the initial state is not
+// whole, the beginning of it in key order.
 func (j *judge[T]) stateIs(rev store.Revision, whole bool) bool {
 	state := j.State(rev, j.Selects)
 	if !whole {

@@ -18,32 +18,32 @@ type Trail[T any] struct {
 	Name string
 	// Conflated is how many events stood for several.
 	Conflated uint64
-	// Disordered is how many came twice or out of order.
+	// Disordered is how many events came twice or out of order.
 	Disordered uint64
 
 	closed []stretch
 	open   stretch
 	// begun: there is an open stretch.
 	begun bool
-	// resync: an event stood for several. The next one that does not begins another
+	// resync: an event stood for several, so the next event that does not begins another
 	// stretch.
 	resync bool
 	last   engine.Revision // the newest that was received
-	// states are those that were received whole; initial is the part that has come
-	// of the next.
+	// states are the states that were received completely; initial is the part of the
+	// next one that has been received.
 	states  []stateDigest
 	initial digest
 	objects *objects[T] // nil without KeepObjects
 	failure *Failure    // the first
 }
 
-// stretch is what came of the revisions (after, through].
+// stretch is what was received of the revisions (after, through].
 type stretch struct {
 	after, through engine.Revision
 	received       digest
 }
 
-// stateDigest is a state that was received as that of a revision.
+// stateDigest is the digest of a state that was received as that of a revision.
 type stateDigest struct {
 	at engine.Revision
 	digest
@@ -52,14 +52,14 @@ type stateDigest struct {
 // objects are the state that a consumer's events add up to.
 type objects[T any] struct {
 	byKey map[string]*engine.Object[T]
-	// since is the revision after which every change was received, zero if the whole
-	// state was; based says that it has been set.
+	// since is the revision after which every change was received, zero if a complete
+	// state was received, too; based says that it has been set.
 	since engine.Revision
 	based bool
 }
 
-// KeepObjects has the trail keep the newest object of each key, for
-// [Trail.Outdated]. It must come first.
+// KeepObjects makes the trail keep the newest object of each key, for [Trail.Outdated]. It
+// must be called before any other method.
 func (t *Trail[T]) KeepObjects() { t.objects = &objects[T]{byKey: map[string]*engine.Object[T]{}} }
 
 // Objects returns the objects by key, nil without KeepObjects.
@@ -70,16 +70,16 @@ func (t *Trail[T]) Objects() map[string]*engine.Object[T] {
 	return t.objects.byKey
 }
 
-// ReplaceObjects sets what the consumer has made of the events, where that is not
-// what they add up to. Without KeepObjects it does nothing.
+// ReplaceObjects sets the objects that the consumer has, if it derives them from the events
+// by other means than the trail. Without KeepObjects it does nothing.
 func (t *Trail[T]) ReplaceObjects(byKey map[string]*engine.Object[T]) {
 	if t.objects != nil {
 		t.objects.byKey = byKey
 	}
 }
 
-// ExpectState says that an initial state comes next. What has come of one before,
-// if it is incomplete, does not count.
+// ExpectState says that an initial state comes next. It discards an incomplete one from
+// before.
 func (t *Trail[T]) ExpectState() {
 	t.initial = digest{}
 	t.objects.reset()
@@ -105,7 +105,7 @@ func (t *Trail[T]) Begin(after engine.Revision) {
 	t.last = max(t.last, after)
 }
 
-// End closes the open stretch where it is.
+// End closes the open stretch at the last revision that it has reached.
 func (t *Trail[T]) End() {
 	if t.begun {
 		t.closed = append(t.closed, t.open)
@@ -113,7 +113,7 @@ func (t *Trail[T]) End() {
 	t.begun = false
 }
 
-// Reach extends the open stretch to a revision: nothing else was to come up to it.
+// Reach extends the open stretch to a revision up to which everything has been received.
 func (t *Trail[T]) Reach(rev engine.Revision) {
 	if t.begun && !t.resync {
 		t.open.through = max(t.open.through, rev)
@@ -136,9 +136,9 @@ type Position struct {
 	Sum   uint64 `json:"sum"`
 }
 
-// Position returns the open stretch; false if there is none, or if it has ended since
-// an event stood for several. Stretches before it are not part of it, so that what
-// is wrong with them is known only to this trail.
+// Position returns the open stretch; false if there is none, or if it has ended because an
+// event stood for several. It does not include earlier stretches, so that only this trail
+// can find what is wrong with those.
 func (t *Trail[T]) Position() (Position, bool) {
 	s := t.open
 	return Position{s.after, s.through, s.received.count, s.received.sum}, t.begun && !t.resync
@@ -151,8 +151,8 @@ func (t *Trail[T]) Resume(list *engine.List[T], p Position) {
 	t.open.after, t.open.received = p.After, digest{p.Count, p.Sum}
 }
 
-// Stop extends the trail to where a watch stopped, zero if that is unknown. After
-// events that stood for several, another stretch begins there.
+// Stop extends the trail to the revision at which a watch stopped, zero if that is unknown.
+// After events that stood for several, another stretch begins there.
 func (t *Trail[T]) Stop(at engine.Revision) {
 	switch {
 	case t.resync && at > 0:
@@ -215,7 +215,7 @@ func (t *Trail[T]) fail(i Invariant, format string, args ...any) {
 	}
 }
 
-// base sets the revision that the objects are complete from, unless that is known.
+// base sets the revision after which the objects are complete, unless it is set already.
 func (k *objects[T]) base(since engine.Revision) {
 	if k != nil && !k.based {
 		k.since, k.based = since, true
@@ -245,12 +245,12 @@ type Verdict struct {
 	// Lost is how many events the consumer neither received nor learned that it
 	// had missed.
 	Lost uint64
-	// Failure is the first of all others, nil if there is none.
+	// Failure is the first other difference, nil if there is none.
 	Failure *Failure
 }
 
-// Judge compares a trail that has ended with what watches of the selection, one of
-// Expect's, must see.
+// Judge compares a trail that has ended with what watches of the selection must see. The
+// selection must be one of those given to Expect.
 func (t *Trail[T]) Judge(x *Expected, sel Selection) Verdict {
 	var lost uint64
 	for _, s := range t.closed {
