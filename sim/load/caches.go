@@ -29,7 +29,7 @@ type cacheUser struct {
 	stale int
 }
 
-// startCaches makes the caches, which are empty, on the engine's host.
+// startCaches makes the caches, on the engine's host and without references.
 func (r *run) startCaches() error {
 	for i := range r.plan.Caches {
 		spec := &r.plan.Caches[i]
@@ -119,8 +119,8 @@ func (k *cacheUser) one(ctx context.Context, _ int64) error {
 	return err
 }
 
-// settleCaches waits until every reference has the newest state, or ctx is done,
-// and counts those that do not.
+// settleCaches starts goroutines in settling that wait until every reference has the newest
+// state or ctx is done, and count those that do not have it.
 func (r *run) settleCaches(ctx context.Context, settling *sync.WaitGroup) {
 	if len(r.cacheUsers) == 0 {
 		return
@@ -139,7 +139,8 @@ func (r *run) settleCaches(ctx context.Context, settling *sync.WaitGroup) {
 	}
 }
 
-// current waits until a reference has the last write, and reports whether it has.
+// current waits until a reference has the last write or ctx is done, and reports whether it
+// has.
 func (k *cacheUser) current(ctx context.Context, ref *objectcache.Ref[content.Item], want judge.Entry) bool {
 	for {
 		o, err := ref.Get(ctx)

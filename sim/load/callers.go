@@ -20,7 +20,7 @@ type callers struct {
 	name  string
 	count int
 	// done counts the calls that succeeded, failed those that failed, and missed
-	// those that were due but not made in time.
+	// those that were due but not made before the end.
 	done, failed, missed atomic.Uint64
 	latency              *latency.Recorder
 }
@@ -31,8 +31,8 @@ func newCallers(r *run, kind, name string, count int) *callers {
 	return g
 }
 
-// callOnSchedule makes each call when it is due, until end, with the time at which
-// it was due. It counts the calls that were due but not made: without them, a load
+// callOnSchedule makes each call when it is due, until end, and passes it the time at which
+// it was due. It counts the calls that were due but not made: without that count, a load
 // that the engine delays would look better than it was.
 func (g *callers) callOnSchedule(ctx context.Context, clock *pace.Schedule, start, end time.Duration, call func(ctx context.Context, due int64) error) {
 	watch := g.run.watch
@@ -102,7 +102,8 @@ type reader struct {
 	spec  *scenario.Reader
 	rand  *rand.Rand
 	clock *pace.Schedule
-	// made is how many reads it has made, which its templates depend on.
+	// made is the number of its next read among those of the group, which fills in the
+	// templates.
 	made int
 }
 

@@ -9,18 +9,18 @@ import (
 	"github.com/watchmill/watchmill/sim/pace"
 )
 
-// jumpClock is the real clock plus the jumps of faults. The engine uses it.
+// jumpClock is the real clock plus the jumps of faults. It is the engine's clock.
 type jumpClock struct{ ahead atomic.Int64 }
 
 func (c *jumpClock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
-// AfterFunc counts real time: timers do not depend on the wall clock.
+// AfterFunc calls f after the real time d, since a jump of the wall clock moves no timer.
 func (c *jumpClock) AfterFunc(d time.Duration, f func()) clock.Timer { return time.AfterFunc(d, f) }
 
 func (c *jumpClock) jump(d time.Duration) { c.ahead.Add(int64(d)) }
 
-// stopwatch measures nanoseconds since an epoch. begun is when the load began, zero
-// before that. It does not jump.
+// stopwatch measures nanoseconds since an epoch, in real time without jumps. begun is when
+// the load began, zero before that.
 type stopwatch struct {
 	epoch time.Time
 	begun atomic.Int64
@@ -40,7 +40,8 @@ func (s *stopwatch) at(d time.Duration) int64 { return s.begun.Load() + int64(d)
 // elapsed returns how long the load has lasted.
 func (s *stopwatch) elapsed() time.Duration { return time.Duration(s.now() - s.begun.Load()) }
 
-// until waits until a time, or ctx is done.
+// until waits until the moment, in nanoseconds since the epoch, and returns nil. It returns
+// the cause of ctx if that is done first.
 func (s *stopwatch) until(ctx context.Context, moment int64) error {
 	return pace.Sleep(ctx, time.Duration(moment-s.now()))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// connect opens a watch for the group's kind of consumer. The caller holds mu, so
-// that a handler does not begin before the watch is known.
+// connect opens a watch for the group's kind of consumer. The caller holds mu, so that the
+// handler receives no event before the watcher knows its watch.
 func (w *watcher) connect(ctx context.Context, opts engine.WatchOptions) (*engine.Watch[content.Item], error) {
 	if w.group.spec.Consumer != scenario.Handler {
 		return w.run.engine.Watch(ctx, opts)
@@ -111,8 +111,8 @@ func (w *watcher) breakOff(watch *engine.Watch[content.Item], cause error) error
 	return cause
 }
 
-// await waits while a handler receives the events, or receives them from the
-// channel.
+// await waits while a handler receives the events or, if events is not nil, receives them
+// from that channel. It returns the reason to stop.
 func (w *watcher) await(ctx, session context.Context, watch *engine.Watch[content.Item], events <-chan engine.Event[content.Item]) error {
 	left := session.Done()
 	var written <-chan time.Time
@@ -168,7 +168,7 @@ func (w *watcher) take(events ...engine.Event[content.Item]) {
 		ev := &events[i]
 		w.trail.Receive(ev)
 		if ev.Type == engine.Bookmark || ev.Is(engine.Initial) {
-			continue // not caused by the load
+			continue // no write of the load is the cause
 		}
 		changes++
 		if ev.Object == nil || ev.Marks != 0 || w.run.inherits(ev.Revision) || ev.Type == engine.Deleted || ev.Object.Value.Stored < w.wanted {

@@ -21,11 +21,11 @@ func cannotContinue(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrCannotContinue, fmt.Errorf(format, args...))
 }
 
-// lasts reports whether the replay goes on over several processes.
+// lasts reports whether the replay can extend over several processes.
 func (h *History) lasts() bool { return h.Resume != nil || h.Save != nil }
 
-// validateSaved returns why a replay cannot be saved or continued, as far as that is
-// known without its storage.
+// validateSaved returns why the replay cannot be saved or continued, as far as that is
+// known without its storage; nil if nothing is wrong.
 func (h *History) validateSaved() error {
 	switch {
 	case !h.lasts():
@@ -38,8 +38,8 @@ func (h *History) validateSaved() error {
 	return nil
 }
 
-// validateTraits returns why the changes in storage do not tell how far a history was
-// written.
+// validateTraits returns why the storage does not tell how far the history was written; nil
+// if it does, or if the replay is neither saved nor continued.
 func (r *run) validateTraits() error {
 	switch t := r.storage.Traits(); {
 	case !r.history.lasts():
@@ -103,19 +103,19 @@ func (h *replay) checkRevisions(newest engine.Revision) error {
 	return nil
 }
 
-// written is the first part of a history.
+// written is the part of a history that is in storage.
 type written struct {
-	// changes is how many it has, and noOps how many of them changed nothing.
+	// changes is its number of changes, and noOps how many of them changed nothing.
 	changes, noOps int
-	// newest is the newest revision that they made.
+	// newest is the revision of its last change.
 	newest engine.Revision
 	state  trace.State
-	// revisions are those of the state's objects.
+	// revisions are those of the state's objects, by key.
 	revisions map[string]engine.Revision
 }
 
-// writtenThrough returns the changes up to a revision, and notes them in the ledger.
-// Every change that makes a difference makes one revision.
+// writtenThrough returns the part of the history up to a revision, and records it in the
+// ledger. Every change that is not a no-op has made one revision.
 func (r *run) writtenThrough(newest engine.Revision) *written {
 	h := r.history
 	p := &written{newest: h.base, state: trace.State{}, revisions: map[string]engine.Revision{}}
@@ -140,8 +140,7 @@ func (r *run) writtenThrough(newest engine.Revision) *written {
 	return p
 }
 
-// compareStorage refuses storage that does not have exactly the first part of the
-// history.
+// compareStorage refuses storage that does not have exactly the objects of p.
 func (r *run) compareStorage(ctx context.Context, p *written) error {
 	if p.newest < r.history.last {
 		return cannotContinue("the storage has %d changes, and the history has %d: it is not the one that was begun", r.history.last-r.history.base, p.newest-r.history.base)
@@ -163,8 +162,8 @@ func (r *run) compareStorage(ctx context.Context, p *written) error {
 	return nil
 }
 
-// restore gives a watcher the state at its checkpoint. If the storage has given up
-// that part of its history, the watcher is to list, as after any disconnect.
+// restore gives a watcher the state at its checkpoint. If the storage has compacted that
+// revision, the watcher lists instead when it follows, as after any disconnect.
 func (w *watcher) restore(ctx context.Context) error {
 	rev := w.standing.Checkpoint.Revision
 	list, err := w.run.engine.List(ctx, engine.ListOptions{Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key, Read: engine.Exactly(rev)})
@@ -187,7 +186,7 @@ func (w *watcher) restore(ctx context.Context) error {
 	return nil
 }
 
-// recall gives a new watcher the counts that were saved.
+// recall gives a new watcher its saved counts.
 func (w *watcher) recall(s Standing) {
 	w.standing = s
 	w.delivered.Store(s.Delivered)
@@ -199,8 +198,8 @@ func (w *watcher) recall(s Standing) {
 	}
 }
 
-// inherits reports whether a change was written before the replay was continued, by
-// another process, whose times are not comparable.
+// inherits reports whether the change at rev was written before the replay was continued:
+// by another process, whose times are not comparable.
 func (r *run) inherits(rev engine.Revision) bool {
 	return r.history != nil && rev <= r.history.inherited
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
-// faults injects the faults of the timeline. It belongs to one goroutine; happened
-// is read after that has ended.
+// faults injects the faults of the timeline. It belongs to one goroutine, and happened is
+// valid when that has ended.
 type faults struct {
 	run *run
 	// steps are the starts and ends of faults, in order.
@@ -21,7 +21,7 @@ type faults struct {
 	happened []report.Fault
 }
 
-// step is when a fault starts, or one that lasts ends.
+// step is the start of a fault, or the end of one that lasts.
 type step struct {
 	at     time.Duration
 	moment int // index in the timeline
@@ -40,7 +40,8 @@ func newFaults(r *run) *faults {
 	return f
 }
 
-// inject injects the faults when they are due. At the end it removes all.
+// inject injects the faults when they are due. At the end, or when ctx is done, it removes
+// all that still last.
 func (f *faults) inject(ctx context.Context) {
 	active := map[int]*faulty.Fault{} // by moment
 	records := map[int]int{}          // by moment: index in happened
@@ -77,7 +78,8 @@ func (f *faults) end(record int, st *faulty.Fault) {
 	f.happened[record].Struck = st.Hits()
 }
 
-// strike injects a fault that does not last, and returns how many watches it hit.
+// strike injects a fault that does not last, and returns how many watches or watchers it
+// hit; for a compaction or a jump of the clock, one.
 func (f *faults) strike(ctx context.Context, fault *scenario.Fault, moment int) int {
 	switch fault.Kind {
 	case scenario.FaultBreak:
@@ -120,8 +122,8 @@ func (f *faults) strikeWatchers(fault *scenario.Fault, moment int) (struck int) 
 	return struck
 }
 
-// hits reports whether the fault hits a watcher, which depends only on the seed, the
-// moment and the watcher.
+// hits reports whether the fault hits a watcher. The result depends only on the seed, the
+// fault's share, the moment and the watcher's name.
 func (f *faults) hits(fault *scenario.Fault, moment int, w *watcher) bool {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(w.name())) // cannot fail

@@ -15,11 +15,11 @@ import (
 
 // follow reads with engine.Follow, which lists, resumes and lists again, until
 // everything is read or ctx is done. With a history it gives up when a watch ends
-// that it did not stop. It calls ready when it misses nothing that is written from
-// then on.
+// that it did not stop. It calls ready once it has its first list, and so will receive
+// everything that is written after that.
 func (w *watcher) follow(ctx context.Context, ready func()) {
 	if w.lost != nil {
-		return // before the replay was continued
+		return // the watcher was lost before the replay was continued
 	}
 	w.ready = ready
 	w.run.settling.Add(1)
@@ -54,15 +54,15 @@ func (w *watcher) follow(ctx context.Context, ready func()) {
 	}
 }
 
-// session follows until there is a reason to stop, which it returns.
+// session follows the engine until there is a reason to stop, which it returns.
 func (w *watcher) session(ctx context.Context) error {
 	if err := w.checkRead(); err != nil {
 		return err
 	}
 	session, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
-	// Only a watcher that has everything is stopped: another may be about to learn
-	// that its watch has ended.
+	// Only a watcher that has everything is stopped: stopping another would hide that
+	// its watch has ended, of which the watcher may not have learned yet.
 	defer context.AfterFunc(w.run.reading, func() {
 		if w.hasAll() {
 			leave(errWritten)
@@ -118,8 +118,9 @@ func (w *watcher) update(ctx context.Context, up engine.Update[content.Item]) er
 	return w.reached(up.Revision)
 }
 
-// ending notes why the previous watch ended. A watcher of a history is lost then,
-// unless it disconnected and the window no longer reaches back to that point.
+// ending records why the previous watch ended, if cause is not nil. It returns the cause,
+// by which a watcher of a history is lost, unless the watcher had disconnected and the
+// window no longer reaches back to that point.
 func (w *watcher) ending(cause error) error {
 	if cause == nil {
 		w.resumed = false
@@ -151,7 +152,7 @@ func (w *watcher) listed(list *engine.List[content.Item]) error {
 	return nil
 }
 
-// reached notes that the watcher has everything up to a revision, and returns the
+// reached records that the watcher has everything up to a revision, and returns the
 // reason to stop there, if any.
 func (w *watcher) reached(rev engine.Revision) error {
 	w.at.Store(uint64(rev))
@@ -183,10 +184,10 @@ func (w *watcher) checkRead() error {
 	return errRead
 }
 
-// untilBreak returns how many of the events come before the watcher disconnects. It
-// does not between conflated events, where the state is not that of any revision.
+// untilBreak returns how many of the events the watcher receives before it disconnects. It
+// does not disconnect after a conflated event, when its state is not that of any revision.
 func (w *watcher) untilBreak(events []engine.Event[content.Item]) int {
-	for i := range events[:max(0, len(events)-1)] { // after the last one reached checks
+	for i := range events[:max(0, len(events)-1)] { // reached checks after the last event
 		if events[i].Marks == 0 && w.breaks.due(w.run.progressAt(events[i].Revision)) {
 			return i + 1
 		}
@@ -227,7 +228,7 @@ func newPipeline() (*pipeline, error) {
 	return p, nil
 }
 
-// pop applies what is queued until the queue is closed and empty.
+// pop applies the queued deltas until the queue is closed and empty.
 func (p *pipeline) pop() {
 	for {
 		err := p.fifo.Pop(context.Background(), p.apply)

@@ -2,10 +2,10 @@ package load
 
 import "runtime"
 
-// goroutines returns how many goroutines there are. [runtime.NumGoroutine] adds up
-// counters while others change them, and a goroutine that has ended is still in one of
-// them until its thread has put it away, which the scheduler of the machine may delay;
-// a profile counts while the world is stopped.
+// goroutines returns the exact number of goroutines. [runtime.NumGoroutine] adds up
+// counters while they change, and still counts a goroutine that has ended until its thread
+// has freed it, which may be late on a busy machine. A goroutine profile counts while the
+// world is stopped.
 func goroutines() int {
 	for room := runtime.NumGoroutine() + 1; ; room *= 2 {
 		if n, all := runtime.GoroutineProfile(make([]runtime.StackRecord, room)); all {

@@ -29,17 +29,17 @@ type History struct {
 	Changes []trace.Change
 	Speed   float64
 
-	// Watchers is how many there are, and Via how they see the objects. The last
+	// Watchers is the number of watchers, and Via how they see the objects. The last
 	// Slow of them read at most [SlowRate] events a second; only watchers that follow
 	// the engine can be slow.
 	Watchers int
 	Via      Via
 	Slow     int
-	// Fields is the field selector of what they see; package scenario names the
-	// fields of objects of traces. Policy is that of their watches.
+	// Fields is the field selector of the watchers; scenario.TraceFields names the
+	// fields of objects of traces. Policy is the policy of their watches.
 	Fields string
 	Policy engine.Policy
-	// Breaks is how often each disconnects and resumes, at random points of the
+	// Breaks is how often each watcher disconnects and resumes, at random points of the
 	// history that Seed determines.
 	Breaks int
 	Seed   uint64
@@ -50,16 +50,16 @@ type History struct {
 	// objects can be encoded as JSON.
 	Open func(store.Schema) (backend.Backend, error)
 
-	// Resume, if not nil, continues a replay of the same history, with as many of the
-	// same watchers, over the same storage: after the last change that is there, and
+	// Resume, if not nil, continues a replay of the same history, with the same watchers,
+	// over the same storage: writing continues after the last change that is there, and
 	// each watcher from its checkpoint. The result is that of a replay that was never
 	// interrupted.
 	Resume *Saved
-	// Save, if any, is called with where the replay stands: before the first change,
-	// every SaveEvery (zero means 200 ms), and at the end, never twice at a time. An
-	// error of it ends the replay. Storage must outlive the process and have no changes
-	// of others, and the watchers follow the engine, or the replay fails with
-	// [ErrCannotContinue].
+	// Save, if any, is called with the position of the replay: before the first change,
+	// every SaveEvery (zero means 200 ms), and at the end, never twice at a time. If it
+	// returns an error, the replay ends with [ErrNotSaved]. With Save or Resume the
+	// storage must outlive the process and have no changes of other writers, and Via
+	// must follow the engine; otherwise the replay fails with [ErrCannotContinue].
 	Save      func(*Saved) error
 	SaveEvery time.Duration
 
@@ -69,20 +69,22 @@ type History struct {
 	ProgressEvery time.Duration
 }
 
-// ReplayProgress is how far a replay is.
+// ReplayProgress is how far a replay has come.
 type ReplayProgress struct {
 	// Written is how many of the Changes have been made.
 	Written, Changes int
 	// Finished is how many of the Watchers have read everything or are lost.
 	Finished, Watchers int
-	// Delivered is how many events they have received.
+	// Delivered is how many events the watchers have received.
 	Delivered uint64
 }
 
-// ErrNotEmpty: the storage has objects, which would be taken for the history's.
+// ErrNotEmpty: the storage has objects, which the comparison could not tell from those of
+// the history.
 var ErrNotEmpty = errors.New("the storage for the history is not empty")
 
-// SlowRate is the most events per second that a slow watcher of a history reads.
+// SlowRate is the highest number of events per second that a slow watcher of a history
+// reads.
 const SlowRate = 1000
 
 // Via is how watchers see the objects of a history.
@@ -163,11 +165,12 @@ func (h *History) plan() *scenario.Plan {
 // replay is the part of a run that replays a history.
 type replay struct {
 	*History
-	// base is the revision before the first write; last is that of the last one,
+	// base is the revision before the first write; last is that of the last write,
 	// valid once everything is written.
 	base, last engine.Revision
-	// start is how many changes were in storage, and inherited their last revision, if
-	// the replay is continued; origin is base as a checkpoint, if it can be.
+	// start is how many changes were in storage when the replay was continued, and
+	// inherited their last revision; zero otherwise. origin is base as a checkpoint, set
+	// if the replay is saved or continued.
 	start     int
 	inherited engine.Revision
 	origin    engine.Checkpoint
@@ -186,13 +189,13 @@ type replay struct {
 // client is a watcher without a watch of its own.
 type client interface {
 	// consume reads until everything has been read, the watcher is lost, or ctx
-	// is done. written is done when everything is written.
+	// is done. written ends when everything is written.
 	consume(ctx, written context.Context)
 	result() *outcome
 }
 
-// Replay writes the changes of a history to an engine that its watchers watch. It
-// returns when each of them has read everything or is lost, and all resources of
+// Replay writes the changes of a history to an engine while its watchers watch that
+// engine. It returns when each watcher has read everything or is lost, and all resources of
 // the run are released. If ctx is done it stops and reports what ran so far, as
 // interrupted, without an error.
 //
@@ -218,8 +221,8 @@ func Replay(ctx context.Context, h History) (_ *Replayed, err error) {
 	return r.replayed(ctx)
 }
 
-// replay runs the history: the watchers, then the writer, and then the watchers
-// until they have read it all.
+// replay starts the watchers, writes the history, and waits until the watchers have read
+// all of it.
 func (r *run) replay(ctx context.Context) (err error) {
 	h := r.history
 	if err := r.open(ctx); err != nil {
@@ -282,7 +285,7 @@ func (r *run) beforeFirst(ctx context.Context) (err error) {
 	return r.engine.WaitFor(ctx, h.base)
 }
 
-// open makes the clients, before the first write.
+// open brings the engine to the state before the first write, and makes the clients.
 func (r *run) open(ctx context.Context) error {
 	begin := r.beforeFirst
 	if r.history.Resume != nil {
@@ -306,7 +309,7 @@ func (r *run) open(ctx context.Context) error {
 	return nil
 }
 
-// progressAt returns the part of the history that is written at rev, from 0 to 1.
+// progressAt returns which part of the history had been written at rev, from 0 to 1.
 func (r *run) progressAt(rev engine.Revision) float64 {
 	if r.history == nil {
 		return 0
@@ -314,8 +317,8 @@ func (r *run) progressAt(rev engine.Revision) float64 {
 	return float64(rev-r.history.base) / float64(len(r.history.Changes))
 }
 
-// writeHistory writes the changes, each when it is due. It stops at the first error,
-// such as ctx's cause.
+// writeHistory writes the changes, each when it is due. It returns the first error, such
+// as the cause of ctx.
 func (r *run) writeHistory(ctx context.Context) error {
 	h := r.history
 	g := r.callersOf("writers", r.plan.Writers[0].Name)
@@ -370,15 +373,15 @@ func (r *run) replayProgress() ReplayProgress {
 	return p
 }
 
-// maxWait is the longest delay of a change: a century, since a Duration does not
-// hold much more.
+// maxWait is the longest delay of a change: a century, since a Duration cannot
+// represent much more.
 const maxWait = 100 * 365 * 24 * time.Hour
 
-// due returns when a change is due, after the start, which is the time of the first
-// change, or of the last one in storage. One with an earlier time than its predecessor
-// is due at once.
+// due returns when a change is due, after the start of the replay. The start corresponds
+// to the time of the first change or, if the replay is continued, of the last one in
+// storage. A change that is earlier than its predecessor is due at once.
 func (h *replay) due(c *trace.Change) time.Duration {
-	// In floating point, since a Duration does not hold centuries.
+	// In floating point, since a Duration cannot represent several centuries.
 	first := h.Changes[max(0, h.start-1)].Time
 	seconds := float64(c.Time.Unix()-first.Unix()) + float64(c.Time.Nanosecond()-first.Nanosecond())/1e9
 	return time.Duration(math.Round(min(seconds/h.Speed, maxWait.Seconds()) * 1e9))

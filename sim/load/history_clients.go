@@ -22,9 +22,10 @@ const (
 	// readEvery is the time between two reads of all of a reader's objects: often
 	// enough to see much of a history, at little cost.
 	readEvery = 100 * time.Millisecond
-	// settleEvery is the same once everything is written, and settleWithin how long
-	// to wait for it to arrive. The readers poll, since an object cache watches single
-	// objects and has no revision that all of them have reached.
+	// settleEvery is the time between two such reads once everything is written, and
+	// settleWithin how long a reader waits for the newest state. The readers poll, since
+	// an object cache watches single objects and has no revision that all of them have
+	// reached.
 	settleEvery  = 5 * time.Millisecond
 	settleWithin = 30 * time.Second
 )
@@ -56,7 +57,7 @@ func (r *run) openReferences() error {
 	return nil
 }
 
-// closeClients closes what the watchers of a history share.
+// closeClients closes the object caches and the informers of a history's watchers.
 func (r *run) closeClients() (err error) {
 	if r.history == nil {
 		return nil
@@ -88,7 +89,7 @@ func (r *run) selectedKeys() (keys []string) {
 }
 
 // referenceReader is a watcher that has a reference to each object. It reads them in
-// rounds: what it sees is the newest state of each, not every event.
+// rounds, so that it sees the newest state of each and not every event.
 type referenceReader struct {
 	outcome
 	run    *run
@@ -127,7 +128,7 @@ func (h *referenceReader) consume(ctx, written context.Context) {
 	}
 }
 
-// follow reads while there are writes. At a disconnect it releases its references and
+// follow reads until everything is written. At a disconnect it releases its references and
 // acquires new ones.
 func (h *referenceReader) follow(ctx, written context.Context) error {
 	for {
@@ -155,7 +156,7 @@ func (h *referenceReader) settle(ctx context.Context) error {
 			return err
 		}
 		if difference(h.state, h.run.history.truth) == "" || time.Now().After(end) {
-			return nil // compare says what is missing
+			return nil // compare reports what is missing
 		}
 		if err := pace.Sleep(ctx, settleEvery); err != nil {
 			return err
@@ -175,8 +176,8 @@ func (h *referenceReader) read(ctx context.Context) error {
 	return nil
 }
 
-// see makes what was read part of the state; nil means that there is no object.
-// An object does not become an older one.
+// see adds what was read to the state; nil means that there is no object. A change to an
+// older revision of an object is a misfit.
 func (h *referenceReader) see(key string, o item) {
 	had := h.state[key]
 	switch {
@@ -221,16 +222,16 @@ func (r *run) openHandlers() error {
 	return nil
 }
 
-// handlerClient is a watcher that is a handler of an informer. Its state is that of
-// its notifications. State and breaks belong to the handler while there is one.
+// handlerClient is a watcher that is a handler of an informer. Its notifications add up to
+// its state. State and breaks belong to the handler's goroutine while there is a handler.
 type handlerClient struct {
 	outcome
 	run      *run
 	informer *informer.SharedInformer[content.Item]
 	handle   *informer.Registration
 	breaks   breaks
-	// disconnecting: the handler has reached a disconnect and has signalled
-	// disconnect.
+	// disconnecting: the handler has reached a point at which it disconnects, and has
+	// sent to disconnect.
 	disconnecting bool
 	disconnect    chan struct{}
 }
@@ -291,7 +292,8 @@ func (l *handlerClient) follow(ctx, written context.Context) error {
 	}
 }
 
-// replace removes the handler before it has handled everything and adds a new one.
+// replace removes the handler, with the notifications that it has not handled, and adds a
+// new one.
 func (l *handlerClient) replace(ctx context.Context) error {
 	if err := l.handle.Remove(ctx, informer.Drop); err != nil {
 		return err
@@ -300,8 +302,8 @@ func (l *handlerClient) replace(ctx context.Context) error {
 	return l.subscribe()
 }
 
-// finish waits until the handler has handled everything, and makes the disconnects that
-// are left.
+// finish waits until the handler has handled everything, and then makes the remaining
+// disconnects.
 func (l *handlerClient) finish(ctx context.Context) error {
 	if err := l.informer.WaitForRevision(ctx, l.run.history.last); err != nil {
 		return err
@@ -323,7 +325,7 @@ func (l *handlerClient) finish(ctx context.Context) error {
 }
 
 // breaks are a number of random points of a history at which a consumer
-// disconnects. They are drawn one after the other, so any number takes constant
+// disconnects. They are drawn one after the other, so any number of them takes constant
 // space. The zero value has none.
 type breaks struct {
 	rand *rand.Rand

@@ -37,17 +37,17 @@ type handlerCheck struct {
 	prefix string
 	pace   *pace.Consumer
 
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	// state is the revision of each object.
 	state  map[string]store.Revision
 	broken string
 	stale  bool
 }
 
-// syncPoll is how often a handler's state is compared.
+// syncPoll is the time between two comparisons of a handler's state.
 const syncPoll = 5 * time.Millisecond
 
-// informerPolicies are the informers', by the names of scenarios.
+// informerPolicies are the policies of handlers, by their names in scenarios.
 var informerPolicies = map[scenario.HandlerPolicy]informer.Policy{
 	scenario.MergeChanges: informer.Merge, scenario.Resnapshot: informer.Resnapshot, scenario.Block: informer.Block,
 }
@@ -88,7 +88,7 @@ func (r *run) startInformer(g *informerGroup, n int) error {
 	return nil
 }
 
-// syncInformers waits until the informers have the objects there are at the start.
+// syncInformers waits until the informers have the initial objects.
 func (r *run) syncInformers(ctx context.Context) error {
 	for _, g := range r.informerGroups {
 		for _, inf := range g.informers {
@@ -130,7 +130,8 @@ func (p *handlerCheck) count(n informer.Notification[content.Item]) {
 	}
 }
 
-// check checks that a notification's old object is the one that the handler has.
+// check checks that the old object of an addition or update is the one that the handler
+// has, and keeps the first mismatch.
 func (p *handlerCheck) check(n informer.Notification[content.Item]) {
 	known, old := p.state[n.Key()], store.Revision(0)
 	if n.Old != nil {
@@ -141,7 +142,8 @@ func (p *handlerCheck) check(n informer.Notification[content.Item]) {
 	}
 }
 
-// settleInformers waits until every handler has the newest state, or ctx is done.
+// settleInformers starts goroutines in settling that wait until every handler has the newest
+// state or ctx is done.
 func (r *run) settleInformers(ctx context.Context, settling *sync.WaitGroup) {
 	if len(r.informerGroups) == 0 {
 		return
@@ -158,7 +160,8 @@ func (r *run) settleInformers(ctx context.Context, settling *sync.WaitGroup) {
 	}
 }
 
-// waitSynced waits until the handler has the last write of every key.
+// waitSynced waits until the handler has the last write of every key, or ctx is done and the
+// handler is stale.
 func (p *handlerCheck) waitSynced(ctx context.Context, newest map[string]judge.Entry) {
 	want := map[string]store.Revision{}
 	for key, e := range newest {
@@ -203,7 +206,8 @@ func (g *informerGroup) staleHandlers() (n int) {
 	return n
 }
 
-// faulty returns what was wrong with what handlers were told, "" if nothing.
+// firstMismatches describes the first notification of each handler that did not fit its
+// state, for the first few such handlers; "" if there is none.
 func (g *informerGroup) firstMismatches() string {
 	var all []string
 	for _, p := range g.handlers {

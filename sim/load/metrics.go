@@ -22,8 +22,8 @@ func (r *run) metrics(j *judgement, stages []report.Stage) map[string]float64 {
 	return m
 }
 
-// timed are the metrics that are times: each a figure of a stage, by its place in
-// what latencies returns.
+// timed are the metrics that are times. Each is a figure of a stage, which is given by its
+// index in the result of latencies.
 var timed = map[string]struct {
 	stage int
 	value func(*report.Stage) float64
@@ -91,8 +91,8 @@ func (r *run) assertions(rep *report.Report) (checked []report.Assertion) {
 	return checked
 }
 
-// valueOf returns the value of the asserted metric, and whether there was anything to
-// measure: without events there is no percentile.
+// valueOf returns the value of the asserted metric, and whether it was measured: without
+// events there is no percentile.
 func valueOf(rep *report.Report, c scenario.Check) (value float64, measured bool) {
 	t, isTime := timed[c.Metric.Name]
 	if c.Group == "" {

@@ -12,7 +12,7 @@ type Phase string
 
 // The phases, in order.
 const (
-	// Preparing: objects are created, watches opened.
+	// Preparing: objects are created, and watches are opened.
 	Preparing Phase = "preparing"
 	// Loading: writers and readers make calls.
 	Loading Phase = "loading"
@@ -25,23 +25,23 @@ type Progress struct {
 	Phase Phase
 	// Created is how many of the initial objects exist.
 	Created int
-	// Elapsed is since the load began, Duration how long it lasts.
+	// Elapsed is the time since the load began, and Duration how long the load lasts.
 	Elapsed, Duration time.Duration
 	// Writes and Deliveries are totals; the rates are per second since the previous
-	// report.
+	// call.
 	Writes, Deliveries      uint64
 	WriteRate, DeliveryRate float64
-	// Lag is the most events that a watcher is behind, Stalled how many of the
-	// Watches are stalled.
+	// Lag is the number of events by which the watcher farthest behind is behind, and
+	// Stalled how many of the Watches are stalled.
 	Lag              uint64
 	Stalled, Watches int
-	// Unsettled is how many watchers, handlers of informers and object caches have
-	// not read everything, while Settling.
+	// Unsettled is, in the phase Settling, how many watchers, handlers of informers and
+	// object caches have not read everything yet.
 	Unsettled int
 }
 
-// show reports progress until ctx is done or stop is called, which waits for the last
-// report.
+// show calls OnProgress periodically until ctx is done or stop is called. After stop has
+// returned, it is not called again.
 func (r *run) show(ctx context.Context) (stop func()) {
 	if r.opts.OnProgress == nil {
 		return func() {}

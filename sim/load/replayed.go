@@ -32,27 +32,27 @@ type Replayed struct {
 	// continued, and DeliveredBefore how many events had been received.
 	Continued       int
 	DeliveredBefore uint64
-	// Took is from the first write until the last watcher had read everything.
+	// Took is the time from the first write until the last watcher had read everything.
 	Took time.Duration
-	// Delivered is how many events the watchers received, Conflated how many
+	// Delivered is how many events the watchers received, and Conflated how many
 	// of them stand for several.
 	Delivered, Conflated uint64
-	// Latency is that of events other than initial ones, for watchers that are not
+	// Latency is that of events other than initial ones, of watchers that are not
 	// slow.
 	Latency Latency
 
-	// Watchers is how many there were. Resumed is how often they disconnected and
-	// resumed, Relisted how often they had to list again to do so.
+	// Watchers is the number of watchers. Resumed is how often they disconnected and
+	// resumed, and Relisted how often they had to list again to do so.
 	Watchers, Resumed, Relisted int
 	// Lost are the watchers whose watches ended without being stopped.
 	Lost []Loss
-	// Misfits is how many events did not fit the watcher's state: one before was
-	// missing or repeated.
+	// Misfits is how many events did not fit the watcher's state, because an earlier one
+	// was missing or repeated.
 	Misfits int
 
 	// Objects is how many selected objects the backend has at the end.
 	Objects int
-	// Equal is how many watchers have the same objects.
+	// Equal is how many watchers have the same objects as the backend.
 	Equal int
 	// Differences has the first difference of each pair of states that should be
 	// equal, up to ten.
@@ -62,12 +62,12 @@ type Replayed struct {
 	State trace.State
 }
 
-// Latency is the time from commit to consumer.
+// Latency summarizes the time from storing a change until the consumer had its event.
 type Latency struct {
 	// Events is how many were measured.
 	Events uint64
-	// P50 and P99 are the median and the 99th percentile, to one percent. All are
-	// zero if nothing was measured.
+	// P50 and P99 are the median and the 99th percentile, with a precision of one
+	// percent. All are zero if nothing was measured.
 	P50, P99, Max time.Duration
 }
 
@@ -76,7 +76,7 @@ type Loss struct {
 	// Reason is a word or two: "expired", "slow consumer", …
 	Reason   string
 	Watchers int
-	// Err is why the first of them ended.
+	// Err is the error of the first of these watchers.
 	Err error
 }
 
@@ -89,15 +89,15 @@ func (r *Replayed) OK() bool {
 // watcher's goroutine until that has ended.
 type outcome struct {
 	number int
-	// state is what its events add up to.
+	// state is the state to which the watcher's events add up.
 	state objects
 
 	delivered         atomic.Uint64
 	resumed, relisted int
 	conflated         uint64
-	// misfits is how many events did not fit its state.
+	// misfits is how many events did not fit the state.
 	misfits int
-	// lost is why its watch ended, if it did not stop it.
+	// lost is why the watch ended, if the watcher did not stop it.
 	lost error
 }
 
@@ -165,7 +165,7 @@ func (r *run) handedOver() Latency {
 	}
 }
 
-// lossReasons names the ends of watches.
+// lossReasons are the names of the errors with which watches end.
 var lossReasons = []struct {
 	err  error
 	name string
@@ -219,8 +219,8 @@ func (r *Replayed) differ(what, where string) {
 	}
 }
 
-// compare compares the states of the engine and the watchers with the backend's, and
-// that with the history's.
+// compare compares the backend's state with that of the history, and the states of the
+// engine and of the watchers with the backend's.
 func (r *run) compare(ctx context.Context, rep *Replayed, all []*outcome) error {
 	h := r.history
 	rep.Objects = len(h.truth)
@@ -270,7 +270,7 @@ func (r *Replayed) compareOutcome(o *outcome, truth objects) {
 	r.Equal++
 }
 
-// compareLister compares an informer's state.
+// compareLister compares an informer's state with the backend's.
 func (r *run) compareLister(rep *Replayed, inf *informer.SharedInformer[content.Item]) {
 	listed := objects{}
 	for _, o := range inf.List(nil) {
@@ -283,7 +283,7 @@ func (r *run) compareLister(rep *Replayed, inf *informer.SharedInformer[content.
 	}
 }
 
-// backendState returns the selected objects of the backend itself.
+// backendState returns the selected objects of the backend, without the engine.
 func (r *run) backendState(ctx context.Context) (objects, error) {
 	list, err := r.storage.List(ctx, backend.ListOptions{})
 	if err != nil {
@@ -349,7 +349,8 @@ func describe(o item) string {
 	return fmt.Sprintf("%s at revision %d", o.Value.Version, o.Revision)
 }
 
-// traceDifference is difference from a state without revisions.
+// traceDifference describes the first difference of got from want, a state without
+// revisions; "" if they are equal.
 func traceDifference(want trace.State, got objects) string {
 	for _, key := range slices.Sorted(maps.Keys(union(got, want))) {
 		version, wanted := want[key]
@@ -363,7 +364,7 @@ func traceDifference(want trace.State, got objects) string {
 	return ""
 }
 
-// union returns the keys of both.
+// union returns the keys of both maps.
 func union[A, B any](a map[string]A, b map[string]B) map[string]struct{} {
 	keys := make(map[string]struct{}, len(a)+len(b))
 	for key := range a {

@@ -105,9 +105,8 @@ func withLatency(g report.Group, h *hdrhistogram.Histogram) report.Group {
 // maxWorst is how many of the worst watchers are named.
 const maxWorst = 10
 
-// worst returns the worst watchers: those that lost events, then those that the
-// scenario does not make slow, and among them those that have not read everything,
-// then by lag and by latency.
+// worst returns the worst watchers first: by lost events; then those that the scenario does
+// not make slow; then those that have not read everything; then by lag and by latency.
 func (r *run) worst(j *judgement) (worst []report.Watcher) {
 	all := slices.SortedStableFunc(r.everyWatcher(), func(a, b *watcher) int {
 		return cmp.Or(
@@ -136,7 +135,7 @@ func rank(bad bool) int {
 // maxBroken is how many broken invariants a report has.
 const maxBroken = 10
 
-// judgement is the verdicts on all trails.
+// judgement has the verdicts on all trails, with their totals.
 type judgement struct {
 	verdicts map[*watcher]judge.Verdict
 	lost     uint64
@@ -203,7 +202,7 @@ func (r *run) everyWatcher() iter.Seq[*watcher] {
 const maxFailures = 10
 
 // failures are the first errors, with counts. Errors that differ only in numbers (a
-// revision, a count) are one, so that repeated ones leave room for others.
+// revision, a count) count as the same, so that repeated ones leave room for others.
 type failures struct {
 	mu    sync.Mutex
 	first []*failure

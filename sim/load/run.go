@@ -52,17 +52,17 @@ type run struct {
 	sampler        *sampler
 	faults         *faults
 
-	// reading is done, with errWritten, when everything is written; expected is
-	// valid from then on.
+	// reading is the context of watchers that read until everything is written: it ends
+	// then, with the cause errWritten. expected is valid from then on.
 	reading  context.Context
 	written  context.CancelCauseFunc
 	expected *judge.Expected
-	// created is how many of the initial objects exist, settling how many clients
+	// created is how many of the initial objects exist, and settling how many clients
 	// have not read everything yet.
 	created, settling atomic.Int64
 	failed            failures
 
-	// closing is done when the run is being closed, which ends the pauses of handlers.
+	// closing ends when the run is being closed, which ends the pauses of handlers.
 	closing   context.Context
 	endPauses context.CancelFunc
 
@@ -156,7 +156,7 @@ func (r *run) start() (err error) {
 	return nil
 }
 
-// close closes the engine and its clients, and waits for a second at most until their
+// close closes the engine and its clients, and waits for at most a second until their
 // goroutines have ended.
 func (r *run) close() error {
 	r.endPauses()
@@ -213,8 +213,8 @@ func (r *run) begin() {
 	r.watch.begin()
 }
 
-// openWatchers starts the watchers and waits until those without a start time are
-// open.
+// openWatchers starts the watchers and waits until those without a start time have opened
+// their watches.
 func (r *run) openWatchers(ctx context.Context, living *sync.WaitGroup) error {
 	if newest, ok := r.ledger.Newest(); ok {
 		if err := r.engine.WaitFor(ctx, newest.Revision); err != nil && ctx.Err() == nil {
@@ -236,7 +236,7 @@ func (r *run) openWatchers(ctx context.Context, living *sync.WaitGroup) error {
 	return nil
 }
 
-// liveLater runs the watcher from its start time on.
+// liveLater waits for the watcher's start time and then runs it.
 func (w *watcher) liveLater(ctx context.Context) {
 	for w.run.watch.begun.Load() == 0 {
 		if pace.Sleep(ctx, time.Millisecond) != nil {
@@ -289,8 +289,7 @@ func (r *run) callAll(ctx context.Context) {
 	calling.Wait()
 }
 
-// finish waits until the watchers have read what is left, for the settling time at
-// most.
+// finish waits until the watchers have read what is left, for at most the settling time.
 func (r *run) finish(ctx context.Context, stop func(), watching *sync.WaitGroup) {
 	if ctx.Err() != nil {
 		return

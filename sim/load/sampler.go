@@ -16,14 +16,14 @@ import (
 	"github.com/watchmill/watchmill/sim/report"
 )
 
-// Bounds of the interval of samples, which is a hundredth of the load.
+// Bounds of the time between two samples, which is a hundredth of the load's.
 const (
 	sampleMin = 20 * time.Millisecond
 	sampleMax = 2 * time.Second
 )
 
-// sampler takes samples of everything periodically. Its fields belong to its
-// goroutine until that has ended.
+// sampler samples rates, latencies and the state of the machine periodically. Its fields
+// belong to its goroutine until that has ended.
 type sampler struct {
 	run      *run
 	every    time.Duration
@@ -31,11 +31,12 @@ type sampler struct {
 	overall  *hdrhistogram.Histogram // end to end, of consumers that are not slow
 	handed   *hdrhistogram.Histogram
 	interval *hdrhistogram.Histogram
-	// writes and delivered are those of the previous sample, which was taken at at.
+	// writes and delivered are the totals at the previous sample, which was taken at the
+	// time at.
 	writes, delivered uint64
 	at                time.Duration
 	processors        processors
-	others            float64 // from the first sample to the last
+	others            float64 // share of the processors that other programs had, from the first sample to the last
 	timers            machine.Timers
 }
 
@@ -99,21 +100,22 @@ func (s *sampler) add(now time.Duration) {
 	s.interval.Reset()
 }
 
-// processors measures what others have of them, over stretches that are long enough.
+// processors measures the share of the processors that other programs and machines have,
+// over stretches that are long enough for that.
 type processors struct {
 	all, stretch *machine.Others
 	since        time.Duration // when the stretch began
-	share        float64       // in the stretch before
+	share        float64       // in the previous stretch
 }
 
 func watchProcessors() processors {
 	return processors{all: machine.WatchOthers(), stretch: machine.WatchOthers()}
 }
 
-// shortestStretch is as short as a share can be measured over.
+// shortestStretch is the shortest time over which a share can be measured.
 const shortestStretch = 250 * time.Millisecond
 
-// othersAt returns the share that others have had in the last whole stretch.
+// othersAt returns the share that other programs and machines had in the last whole stretch.
 func (p *processors) othersAt(now time.Duration) float64 {
 	if now-p.since >= shortestStretch {
 		p.share, p.since = p.stretch.Share(), now
@@ -141,7 +143,8 @@ func (r *run) standing() (lag uint64, stalled, watches int) {
 	return lag, stalled, watches
 }
 
-// raise sets the value to n if it is less. Samples and progress both call it.
+// raise sets the value to n if it is lower. The sampler and the reporter of progress call
+// it concurrently.
 func raise(most *atomic.Uint64, n uint64) {
 	for {
 		old := most.Load()
@@ -166,8 +169,8 @@ func (g *watchers) delivered() (n uint64) {
 	return n
 }
 
-// heap returns the bytes that objects take, dead ones too until they are
-// collected.
+// heap returns the bytes of all objects in the heap, including unreachable ones that are
+// not collected yet.
 func heap() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
@@ -177,8 +180,8 @@ func heap() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// stages measures the stages of an event's way that writers and consumers cannot
-// measure.
+// stages measures the stages between a write and its event that writers and consumers
+// cannot measure.
 type stages struct {
 	run             *run
 	cache, dispatch *latency.Recorder
@@ -190,8 +193,8 @@ func newStages(r *run) *stages {
 
 // probe measures until ctx is done.
 func (s *stages) probe(ctx context.Context) {
-	// It has no backlog, since it does nothing else. If it ends all the same, the
-	// stage has fewer events, which its count shows.
+	// This watch has no backlog, since its handler does nothing else. If it ends
+	// nevertheless, the stage has fewer events, which its count shows.
 	watch, err := s.run.engine.Handle(ctx, engine.WatchOptions{OnPool: true}, s.dispatched)
 	switch {
 	case err == nil:
@@ -202,7 +205,8 @@ func (s *stages) probe(ctx context.Context) {
 	s.probeCache(ctx)
 }
 
-// dispatched runs on the engine's workers.
+// dispatched measures when the handler of the probe's watch is called. It runs on the
+// engine's workers.
 func (s *stages) dispatched(ev engine.Event[content.Item]) {
 	if ev.Object != nil && ev.Marks == 0 && ev.Type != engine.Deleted {
 		s.dispatch.Record(0, s.run.watch.now()-ev.Object.Value.Stored)

@@ -12,21 +12,21 @@ import (
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
-// Saved is where a replay stands, so that another process can go on with it; see
+// Saved is the position of a replay, from which another process can continue it; see
 // [History].Resume. It can be encoded as JSON.
 type Saved struct {
-	// Origin is the storage before the first change.
+	// Origin is the checkpoint of the storage before the first change.
 	Origin engine.Checkpoint `json:"origin"`
-	// Watchers are where each of them stands.
+	// Watchers has the position of each watcher.
 	Watchers []Standing `json:"watchers"`
 }
 
-// Standing is where a watcher stands.
+// Standing is the position of a watcher.
 type Standing struct {
-	// Checkpoint is the revision up to which it has received everything.
+	// Checkpoint is the revision up to which the watcher has received everything.
 	Checkpoint engine.Checkpoint `json:"checkpoint"`
-	// Received is what it has received since it listed last, so that what is lost or
-	// repeated in one process is found in another.
+	// Received is the digest of what it has received since it last listed, by which the
+	// next process can find events that were lost or repeated in this one.
 	Received judge.Position `json:"received"`
 	// The counts are those of [Replayed].
 	Delivered uint64 `json:"delivered,omitempty"`
@@ -34,7 +34,7 @@ type Standing struct {
 	Misfits   uint64 `json:"misfits,omitempty"`
 	Resumed   int    `json:"resumed,omitempty"`
 	Relisted  int    `json:"relisted,omitempty"`
-	// Lost is why its watch ended without being stopped, nil if it has not.
+	// Lost is why the watch ended without being stopped; nil if it has not.
 	Lost *EarlierLoss `json:"lost,omitempty"`
 }
 
@@ -54,11 +54,11 @@ const maxLossText = 200
 // ErrNotSaved: [History].Save failed, which ended the replay.
 var ErrNotSaved = errors.New("cannot save where the replay stands")
 
-// defaultSaveEvery is often enough that little is received again after a crash.
+// defaultSaveEvery is short enough that watchers receive little again after a crash.
 const defaultSaveEvery = 200 * time.Millisecond
 
-// originOf prepares a replay that is saved: the watchers of one that begins stand
-// before the first change.
+// originOf sets the origin of a replay that is saved or continued. If it begins, the
+// position of every watcher is that before the first change.
 func (r *run) originOf(ctx context.Context) (err error) {
 	h := r.history
 	if !h.lasts() {
@@ -73,7 +73,7 @@ func (r *run) originOf(ctx context.Context) (err error) {
 	return nil
 }
 
-// saved returns where the replay stands.
+// saved returns the position of the replay.
 func (r *run) saved() *Saved {
 	s := &Saved{Origin: r.history.origin}
 	for w := range r.everyWatcher() {
@@ -84,9 +84,9 @@ func (r *run) saved() *Saved {
 	return s
 }
 
-// keepSaving saves where the replay stands: now, every SaveEvery, and once more when
-// stop is called. After an error, with which fail is called, it does not save again.
-// The first error is returned.
+// keepSaving saves the position of the replay: now, every SaveEvery, and once more when
+// stop is called. After the first error it calls fail with that and does not save again;
+// stop returns it.
 func (r *run) keepSaving(fail context.CancelCauseFunc) (stop func() error) {
 	h := r.history
 	if h.Save == nil {
@@ -114,7 +114,7 @@ func (r *run) keepSaving(fail context.CancelCauseFunc) (stop func() error) {
 	}
 }
 
-// stand notes that the watcher has received everything up to a revision. The caller
+// stand sets the position of a watcher that has received everything up to rev. The caller
 // holds mu.
 func (w *watcher) stand(rev engine.Revision) {
 	if w.run.history == nil || w.run.history.Save == nil {
@@ -131,7 +131,7 @@ func (w *watcher) stand(rev engine.Revision) {
 	}
 }
 
-// lose notes that the watch has ended without being stopped.
+// lose records that the watch has ended without being stopped.
 func (w *watcher) lose(reason error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

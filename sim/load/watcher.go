@@ -19,9 +19,9 @@ import (
 
 // Reasons for a watcher to stop reading, other than the end of its watch.
 var (
-	// errWritten: everything is written; it reads what is left.
+	// errWritten: everything is written, and the watcher reads what is left.
 	errWritten = errors.New("everything is written")
-	// errReconnect: it disconnects and resumes.
+	// errReconnect: the watcher disconnects and resumes.
 	errReconnect = errors.New("reconnect")
 	// errRead: everything has been read.
 	errRead = errors.New("everything is read")
@@ -31,12 +31,13 @@ var (
 type watchers struct {
 	spec *scenario.Watcher
 	all  []*watcher
-	// latency is from due to consumer, handed from storage to consumer.
+	// latency is measured from when a write was due, and handed from just before it was
+	// stored, both until the consumer has the event.
 	latency, handed *latency.Recorder
 }
 
-// watcher uses one watch after the other. It has one goroutine; handlers run on the
-// engine's.
+// watcher uses one watch after the other. It has one goroutine; its handler runs on the
+// engine's goroutines.
 type watcher struct {
 	run    *run
 	group  *watchers
@@ -49,14 +50,15 @@ type watcher struct {
 	mu       sync.Mutex
 	trail    judge.Trail[content.Item]
 	current  *engine.Watch[content.Item] // nil while there is none
-	wanted   int64                       // since when it has wanted to watch
+	wanted   int64                       // from when on it should have had a watch
 	scratch  [2][]int64
 	nanos    int64 // sum and longest of the latencies
 	measured int64
 	slowest  int64
 	taken    int64 // when events were received last
 
-	// need is the last revision that it must see, valid once everything is written.
+	// need is the last revision that the watcher must see, valid once everything is
+	// written.
 	need engine.Revision
 
 	// Fields that other goroutines use.
@@ -64,19 +66,19 @@ type watcher struct {
 	interrupt atomic.Pointer[context.CancelCauseFunc]
 	panicNext atomic.Bool
 	delivered atomic.Uint64
-	lag       atomic.Uint64 // the most, as sampled
+	lag       atomic.Uint64 // the highest that was sampled
 
-	// at is the revision of a watcher that follows, resumed says that it has just
-	// disconnected, breaks are the points of a history at which it does, and pipeline
-	// is the queue that its events go through, if any.
+	// at is the revision that a watcher which uses engine.Follow has reached; resumed
+	// says that it has just disconnected; breaks are the points of a history at which it
+	// disconnects; and pipeline is the queue through which its events pass, nil if none.
 	at       atomic.Uint64
 	resumed  bool
 	breaks   breaks
 	pipeline *pipeline
 	ready    func()
-	// standing is where it stands, if that is saved; mu guards it.
+	// standing is the position that a replay saves; mu guards it.
 	standing Standing
-	// lost is why it gave up.
+	// lost is why the watcher gave up; nil if it has not.
 	lost error
 
 	reconnects, relists int
@@ -112,7 +114,7 @@ func (w *watcher) starts() time.Duration {
 }
 
 // live opens watches and reads them until everything is read or ctx is done. It
-// calls ready when the first is open.
+// calls ready when the first watch is open.
 func (w *watcher) live(ctx context.Context, ready func()) {
 	ready = sync.OnceFunc(ready)
 	defer ready()
@@ -148,17 +150,17 @@ func (w *watcher) live(ctx context.Context, ready func()) {
 	}
 }
 
-// want sets the time since which the watcher wants to watch to now. It stays the same
-// while a watch is being opened, and when one ends that was not stopped: events that
-// are stored meanwhile are late.
+// want sets wanted to now. It is called when the watcher begins to connect or reconnect by
+// its own decision. It is not called again while a watch is being opened, or when a watch
+// ends that the watcher did not stop: events that are stored meanwhile count as late.
 func (w *watcher) want() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wanted = w.run.watch.now()
 }
 
-// retry waits before the next attempt to open a watch, and reports whether to make
-// one. It is not a failure if ctx is done meanwhile.
+// retry records a failed attempt to open a watch, waits before the next one and reports
+// whether to make it. An attempt that fails because ctx is done is no failure.
 func (w *watcher) retry(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
@@ -177,7 +179,7 @@ func (w *watcher) ended(reason error) {
 	w.lastEnd = reason.Error()
 }
 
-// endNames are the names of the reasons that watches end for.
+// endNames are the names of the reasons for which watches end.
 var endNames = []struct {
 	err  error
 	name string
@@ -213,7 +215,7 @@ func (w *watcher) open(ctx context.Context) (*engine.Watch[content.Item], error)
 	return watch, err
 }
 
-// start opens a watch after from. fresh: it is the first of the trail.
+// start opens a watch after revision from. fresh says that it is the first of the trail.
 func (w *watcher) start(ctx context.Context, from engine.Revision, fresh bool) (*engine.Watch[content.Item], error) {
 	spec := w.group.spec
 	opts := engine.WatchOptions{

@@ -23,13 +23,14 @@ type writer struct {
 	maker *content.Maker
 	clock *pace.Schedule
 	zipf  *rand.Zipf
-	// live are the numbers of its existing objects, next is that of the next new one;
-	// it has every stride'th.
+	// live are the numbers of the writer's existing objects, and next is that of its next
+	// new one. It has every stride'th number.
 	live         []int
 	next, stride int
 }
 
-// newWriter makes a writer: number is its index among all, part that in its group.
+// newWriter returns a writer, with its index among all writers, number, and its index in
+// its group, part.
 func newWriter(r *run, g *callers, spec *scenario.Writer, part, number, stride int) *writer {
 	w := &writer{run: r, group: g, spec: spec, maker: content.NewMaker(&r.plan.Objects, r.plan.Seed, uint64(number)+100), stride: stride}
 	if spec.Trace != "" {
@@ -95,8 +96,7 @@ func (w *writer) emit(ctx context.Context, due int64) error {
 	return err
 }
 
-// number returns the number of an object to emit. There are few, since they are not
-// stored.
+// number draws the number of an object to emit, which is not stored.
 func (w *writer) number() int { return w.maker.Rand.IntN(1000) }
 
 func (w *writer) create(ctx context.Context, due int64) error {
@@ -154,8 +154,8 @@ func isInterrupt(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, engine.ErrEngineClosed)
 }
 
-// readTraces reads the traces that the plan replays, before anything starts, so that
-// a bad line is not found in the middle of a run.
+// readTraces reads the traces that the plan replays. It is called before anything starts,
+// so that a bad line does not end a run in the middle.
 func readTraces(p *scenario.Plan) (map[string][]trace.Change, error) {
 	traces := map[string][]trace.Change{}
 	for _, w := range p.Writers {
@@ -172,9 +172,10 @@ func readTraces(p *scenario.Plan) (map[string][]trace.Change, error) {
 	return traces, nil
 }
 
-// replay writes the changes of a trace within the group's time, in the proportions of
-// their times. Like [callers.callOnSchedule] it counts the changes that were due but
-// not made. Those that are due at the very end, such as the last, are made after it.
+// replay writes the changes of a trace within the group's time, at intervals in proportion
+// to those of the trace. Like [callers.callOnSchedule] it counts the changes that were due
+// but not made. Changes that are due exactly at the end, such as the last one, are made
+// even after it.
 func (w *writer) replay(ctx context.Context) {
 	changes := w.run.traces[w.spec.Trace]
 	first, span := changes[0].Time, changes[len(changes)-1].Time.Sub(changes[0].Time)
@@ -195,8 +196,8 @@ func (w *writer) replay(ctx context.Context) {
 	}
 }
 
-// apply writes one change of a trace and returns its revision, or an older one if it
-// changed nothing, as the deletion of a missing object.
+// apply writes one change of a trace and returns its revision. If it changes nothing, as the
+// deletion of a missing object, it returns an older revision or zero.
 func (w *writer) apply(ctx context.Context, due int64, c *trace.Change) (engine.Revision, error) {
 	if c.Op == trace.Delete {
 		gone, err := w.run.engine.Delete(ctx, c.Key, engine.DeleteOptions{})

@@ -1,5 +1,5 @@
 // Package content makes the objects that a load writes.
 //
 //	scenario.Objects, seed ──▶ Maker ──Object, File──▶ Item ──▶ engine
-//	                                                     └─ Attributes: shared by all that have the same
+//	                                                     └─ Attributes: equal ones are shared
 package content

@@ -17,10 +17,10 @@ type Item struct {
 	Key     string
 	Attrs   *Attributes
 	Payload []byte
-	// Version is that of a file in a trace; IsFile says that it is one.
+	// Version is the version of a file of a trace; IsFile says that the item is one.
 	Version string
 	IsFile  bool
-	// Due is when the write was due, Stored when it reached the storage, both in
+	// Due is when the write was due, and Stored when it reached the storage, both in
 	// nanoseconds since the run's epoch.
 	Due, Stored int64
 }
@@ -31,8 +31,8 @@ type Attributes struct {
 	Fields fields.Set
 }
 
-// Config returns the configuration of an engine for the items of a plan. No two
-// items are equal, so that each write is a change, except for files of one version.
+// Config returns the configuration of an engine for the items of a plan. No two items are
+// equal except files of the same version, so that every other write is a change.
 func Config(p *scenario.Plan) engine.Config[Item] {
 	cfg := engine.Config[Item]{
 		Key:    func(i Item) string { return i.Key },
@@ -56,5 +56,6 @@ func fieldNames(p *scenario.Plan) []string {
 	return names
 }
 
-// Of returns the item in an object of an engine or storage of a [Config].
+// Of returns the item in an object of an engine, or of a storage, with a configuration from
+// [Config].
 func Of(o *store.Object) *Item { return &store.As[engine.Object[Item]](o).Value }

@@ -25,10 +25,10 @@ type Maker struct {
 	files          map[[2]string]*Attributes
 }
 
-// maxKnown is the most attributes that are kept for sharing.
+// maxKnown is the highest number of attributes that a maker keeps for sharing.
 const maxKnown = 1 << 16
 
-// NewMaker makes a maker whose items depend only on the two numbers.
+// NewMaker returns a maker whose items depend only on the description o, seed and number.
 func NewMaker(o *scenario.Objects, seed, number uint64) *Maker {
 	return &Maker{
 		Rand: rand.New(rand.NewPCG(seed, number)), objects: o,
@@ -53,14 +53,14 @@ func (m *Maker) File(key, version string) Item {
 	return Item{Key: key, Attrs: a, Payload: m.Payload(), Version: version, IsFile: true}
 }
 
-// Payload returns a random number of zero bytes.
+// Payload returns zero bytes. Their number is random, within the range of sizes.
 func (m *Maker) Payload() []byte {
 	size := m.objects.Size
 	return make([]byte, size.Min+m.Rand.IntN(size.Max-size.Min+1))
 }
 
-// Attributes returns random attributes. Equal ones are shared, up to a limit of
-// memory.
+// Attributes returns random attributes. Equal ones are shared, for the first maxKnown
+// different ones.
 func (m *Maker) Attributes() *Attributes {
 	values := make([]int, 0, 8)
 	for _, name := range m.fields {
@@ -83,7 +83,7 @@ func (m *Maker) Attributes() *Attributes {
 	return a
 }
 
-// of returns attributes with the values.
+// of returns new attributes with the values, first those of the fields.
 func (m *Maker) of(values []int) *Attributes {
 	a := &Attributes{}
 	if len(m.fields) > 0 {

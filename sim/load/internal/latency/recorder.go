@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	// longest is the longest latency that is recorded as such.
+	// longest is the highest latency that histograms represent; longer ones count as it.
 	longest = time.Hour
-	// digits is the precision: one percent, so that histograms stay small.
+	// digits is the number of significant digits: two are a precision of one percent and
+	// keep histograms small.
 	digits = 2
 	// shards is how many histograms a recorder has, for concurrent recording.
 	shards = 8
@@ -24,8 +25,8 @@ func NewHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(1, int64(longest/time.Microsecond), digits)
 }
 
-// Recorder collects one kind of latency. Record and RecordAll can be called from
-// many goroutines; Drain and Total belong to one.
+// Recorder collects one kind of latency. Record and RecordAll are safe for concurrent use,
+// also with Drain; Drain and Total must be called by one goroutine at a time.
 type Recorder struct {
 	shards [shards]struct {
 		mu   sync.Mutex
@@ -52,7 +53,7 @@ func (r *Recorder) Record(by int, nanos int64) {
 	record(s.hist, nanos)
 }
 
-// RecordAll records several latencies.
+// RecordAll records several latencies, as Record does.
 func (r *Recorder) RecordAll(by int, nanos []int64) {
 	s := &r.shards[by%shards]
 	s.mu.Lock()
@@ -63,11 +64,12 @@ func (r *Recorder) RecordAll(by int, nanos []int64) {
 }
 
 func record(h *hdrhistogram.Histogram, nanos int64) {
-	// Both ends are cut off, so the value is in range.
+	// The value is limited to the range of the histogram, so there is no error.
 	_ = h.RecordValue(min(max(0, nanos), int64(longest)) / int64(time.Microsecond))
 }
 
-// Drain adds what was recorded since the last call to the total and to the others.
+// Drain adds the latencies that were recorded since the last call to the total and to each
+// of the other histograms.
 func (r *Recorder) Drain(others ...*hdrhistogram.Histogram) {
 	for i := range r.shards {
 		s := &r.shards[i]
@@ -117,8 +119,8 @@ func Stage(name, about string, h *hdrhistogram.Histogram) report.Stage {
 	return s
 }
 
-// curve returns the latency at percentiles that approach 100, ten for each factor of
-// ten of the distance, as far as there are events.
+// curve returns the latency at percentiles that approach 100: ten for each tenfold
+// decrease of the distance to 100, as long as at least one event lies beyond.
 func curve(h *hdrhistogram.Histogram) (points []report.Point) {
 	for left := 1.0; left*float64(h.TotalCount()) >= 1; left /= math.Pow(10, 0.1) {
 		p := 100 * (1 - left)

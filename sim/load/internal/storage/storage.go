@@ -20,12 +20,13 @@ type Storage struct {
 	*faulty.Backend
 	recorder *recorder
 
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	// through is the revision up to which the engine has received events.
 	through store.Revision
-	// active is how many faults are. uncounted is how many calls of each operation were
-	// made while none was, until the last one began; ended is how many there were when
-	// the last one ended.
+	// active is the number of faults that last now. Conditions do not count calls made
+	// while there is none: uncounted is the number of these calls, by operation, before
+	// the current or latest period with faults, and ended is the number of all calls at
+	// the end of that period.
 	active           int
 	uncounted, ended map[faulty.Op]uint64
 }
@@ -56,8 +57,8 @@ func New(p *scenario.Plan, open Open, now func() int64, ledger *judge.Ledger) (*
 	return s, nil
 }
 
-// mayHang reports whether faults of the plan can make calls hang, which then must not
-// be made on the engine's pool.
+// mayHang reports whether faults of the plan can make calls hang or take long, so that the
+// engine must not make them on its pool.
 func mayHang(p *scenario.Plan) bool {
 	for _, f := range p.Faults {
 		if f.Kind == scenario.FaultStick || f.Kind == scenario.FaultDelay {
@@ -67,9 +68,9 @@ func mayHang(p *scenario.Plan) bool {
 	return false
 }
 
-// delivered records what the engine receives. It has one watch at a time. If a watch
-// starts beyond what the previous one has delivered, the engine has listed in between
-// and will not see the events in the gap.
+// delivered records up to which revision the engine has received events. The engine has one
+// watch of storage at a time. If a watch starts beyond what the previous one has delivered,
+// the engine has listed in between and will not receive the events in the gap.
 func (s *Storage) delivered(_ context.Context, c *faulty.Call) {
 	if c.Err != nil {
 		return
@@ -87,11 +88,12 @@ func (s *Storage) delivered(_ context.Context, c *faulty.Call) {
 	s.through = max(s.through, from)
 }
 
-// Writes returns a channel that receives a write as soon as it is stored, if the
-// channel has a receiver at that moment. Writes do not wait, so it is a sample.
+// Writes returns a channel to which each write is sent as soon as it is stored, if the
+// channel has a receiver at that moment. Writes do not wait for one, so the channel has a
+// sample of them.
 func (s *Storage) Writes() <-chan judge.Entry { return s.recorder.writes }
 
-// Forget compacts the whole history.
+// Forget compacts the whole history. It returns the error of the backend.
 func (s *Storage) Forget(ctx context.Context) error {
 	rev, err := s.recorder.Revision(ctx)
 	if err != nil {
@@ -116,7 +118,7 @@ var (
 	_ backend.Emitter = (*recorder)(nil)
 )
 
-// Unwrap returns the backend beneath.
+// Unwrap returns the backend that the recorder decorates.
 func (r *recorder) Unwrap() backend.Backend { return r.Backend }
 
 // note records a write and sends it to a waiting receiver, if any.
