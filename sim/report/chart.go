@@ -25,7 +25,7 @@ type chart struct {
 	XCaption, YCaption string
 	XTicks, YTicks     []tick
 	Lines              []line
-	// Bands are faults that lasted, Marks those of one moment.
+	// Bands are faults that lasted, and Marks faults of one moment.
 	Bands []band
 	Marks []mark
 	// Spots are columns that show their values below the pointer.

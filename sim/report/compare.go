@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// ErrNoRuns is the error of a comparison of which one side has no run.
+// ErrNoRuns is the error of a comparison with a side that has no runs.
 var ErrNoRuns = errors.New("no run to compare")
 
 // Comparison has the differences between the runs of two sides. Make one with
@@ -24,7 +24,7 @@ type Comparison struct {
 	// Changes are the metrics that do not have the same value in all runs, in the
 	// order of scenario.Metrics.
 	Changes []Change
-	// Verdicts are about assertions that hold more or less often than before.
+	// Verdicts describe the assertions that hold more often or less often than before.
 	Verdicts []string
 }
 
@@ -92,7 +92,7 @@ func has(r *Report, m scenario.Metric) bool {
 	return ok
 }
 
-// confidence is the confidence level of the intervals around medians.
+// confidence is the confidence level of the intervals around medians, from 0 to 1.
 const confidence = 0.95
 
 // Evidence is the conclusion about whether a metric differs between two sides.
@@ -139,8 +139,8 @@ func compareSamples(before, after *benchmath.Sample) (p float64, e Evidence) {
 	return c.P, Noise
 }
 
-// canTell reports whether those numbers of runs can show a difference: it compares two
-// sides that do not overlap.
+// canTell reports whether these numbers of runs can show a difference at all. It compares
+// two sides whose values do not overlap, which differ as clearly as any can.
 func canTell(before, after int) bool {
 	c := benchmath.AssumeNothing.Compare(consecutive(0, before), consecutive(before, after))
 	return c.P < c.Alpha

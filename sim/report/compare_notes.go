@@ -125,8 +125,8 @@ func (c *Comparison) noteMissing() {
 	}
 }
 
-// noteDuplicates adds a note about a run that occurs twice, such as by two names of one
-// file: it would make the runs look more similar than they are.
+// noteDuplicates adds a note about a run that occurs twice, as when a file is given by two
+// names: the runs would look more similar than they are.
 func (c *Comparison) noteDuplicates() {
 	type identity struct {
 		plan    string
@@ -152,7 +152,7 @@ func count(runs []*Report, is func(*Report) bool) (n int) {
 	return n
 }
 
-// verdicts compares how often the assertions hold that both sides have.
+// verdicts compares how often each assertion holds that both sides have.
 func (c *Comparison) verdicts() {
 	var seen []string
 	for _, r := range c.After {
@@ -179,7 +179,7 @@ func (c *Comparison) verdict(assertion string) {
 	}
 }
 
-// holds returns in how many runs the assertion holds, and how many have it.
+// holds returns in how many runs the assertion holds, and how many runs have it.
 func holds(runs []*Report, assertion string) (held, made int) {
 	with := func(is func(Assertion) bool) func(*Report) bool {
 		return func(r *Report) bool { return slices.ContainsFunc(r.Assertions, is) }

@@ -8,28 +8,29 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// Disturbance says how much others disturbed a run: with few processors left, latencies
-// are those of the machine, not those of the engine.
+// Disturbance says how much other programs disturbed a run: with few processors left,
+// latencies are those of the machine, not those of the engine.
 type Disturbance struct {
 	// Others is the share of the processors that other programs and other machines on
-	// the same host had during the load, from 0 to 1; 0 where the system does not tell.
+	// the same host used during the load, from 0 to 1; 0 where the system does not report
+	// it.
 	Others float64 `json:"others"`
 }
 
-// What others may have of the processors, in all and in the worst sample, before a run
-// counts as disturbed.
+// The shares of the processors above which other programs count as disturbing a run: of
+// the whole load, and of the worst sample.
 const (
 	mostOthers    = 0.05
 	mostOthersNow = 0.2
 )
 
-// Disturbed reports whether others had so much of the processors that latencies mean
-// little.
+// Disturbed reports whether other programs used so much of the processors that latencies
+// mean little.
 func (r *Report) Disturbed() bool {
 	return r.Disturbance.Others > mostOthers || r.worstSample().Others > mostOthersNow
 }
 
-// worstSample returns the sample in which others had most.
+// worstSample returns the sample in which other programs used most of the processors.
 func (r *Report) worstSample() Sample {
 	if len(r.Samples) == 0 {
 		return Sample{}
@@ -37,7 +38,7 @@ func (r *Report) worstSample() Sample {
 	return slices.MaxFunc(r.Samples, func(a, b Sample) int { return cmp.Compare(a.Others, b.Others) })
 }
 
-// others says what others had, such as "others had 3 % of the processors, 41 % at 2.5s".
+// others describes the disturbance, as in "others had 3 % of the processors, 41 % at 2.5s".
 func (r *Report) others() string {
 	worst := r.worstSample()
 	text := fmt.Sprintf("others had %s of the processors", percent(r.Disturbance.Others))
@@ -49,7 +50,7 @@ func (r *Report) others() string {
 
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
-// timerLate is how late a timer was at most.
+// timerLate returns the longest delay of a timer, in seconds.
 func (r *Report) timerLate() (late float64) {
 	for i := range r.Samples {
 		late = max(late, r.Samples[i].TimerLate)
@@ -57,8 +58,8 @@ func (r *Report) timerLate() (late float64) {
 	return late
 }
 
-// remark says what a failed assertion about a latency may be due to: "" for others, and
-// on a quiet machine.
+// remark says why an assertion about a latency may have failed: because other programs
+// disturbed the machine. It returns "" for other assertions, and if the machine was quiet.
 func (r *Report) remark(a *Assertion) string {
 	if a.Holds || a.Unmeasured || !r.Disturbed() || a.unit() != scenario.Time {
 		return ""

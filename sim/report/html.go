@@ -114,5 +114,5 @@ func (w Watcher) Remarks() string { return strings.TrimSpace(w.remarks()) }
 // Shown returns the value in the unit of the metric that is asserted.
 func (a Assertion) Shown() string { return a.value() }
 
-// Remark returns what a failed assertion may be due to, for the template.
+// Remark says why a failed assertion may have failed, for the template.
 func (d *pageData) Remark(a Assertion) string { return d.remark(&a) }

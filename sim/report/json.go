@@ -69,7 +69,7 @@ func whole(r io.Reader) (json.RawMessage, error) {
 	return value, nil
 }
 
-// schema checks the version.
+// schema checks that the data is a report, of the version that this program reads.
 func schema(data []byte) error {
 	var head struct {
 		Schema string `json:"schema"`

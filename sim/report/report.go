@@ -49,7 +49,7 @@ type Report struct {
 	// that the engine reported.
 	Errors []string `json:"errors,omitempty"`
 
-	// Disturbance says what others did to the machine during the run.
+	// Disturbance says how much of the machine other programs used during the run.
 	Disturbance Disturbance `json:"disturbance"`
 
 	// Latency has one entry per stage, end to end first.
@@ -108,7 +108,8 @@ type Group struct {
 	P50      float64 `json:"p50"`
 	P99      float64 `json:"p99"`
 	Max      float64 `json:"max"`
-	// Lost, Reconnects, Relists and Unread are zero but for watchers.
+	// Lost, Reconnects, Relists and Unread are those of watchers. For informers Unread is
+	// the number of handlers without the newest state. For other groups all are zero.
 	Lost       uint64 `json:"lost"`
 	Reconnects int    `json:"reconnects"`
 	Relists    int    `json:"relists"`
@@ -123,15 +124,15 @@ type Watcher struct {
 	Delivered uint64 `json:"delivered"`
 	Lost      uint64 `json:"lost"`
 	Unread    bool   `json:"unread,omitempty"`
-	// Lag is by how many events it was behind at most, as sampled. Max and Mean are
-	// its latency.
+	// Lag is the highest sampled number of events by which the watcher was behind. Max
+	// and Mean are its latency.
 	Lag        uint64  `json:"lag"`
 	Max        float64 `json:"max"`
 	Mean       float64 `json:"mean"`
 	Reconnects int     `json:"reconnects"`
 	Relists    int     `json:"relists"`
-	// LastEnd is the reason for which its last watch ended, "" if the watcher ended
-	// it.
+	// LastEnd is the error of the last watch that ended without being stopped, "" if
+	// there was none.
 	LastEnd string `json:"lastEnd,omitempty"`
 }
 
@@ -146,7 +147,7 @@ type Fault struct {
 }
 
 // Sample is the state at one point in time. Rates and latencies are those since the
-// sample before.
+// previous sample.
 type Sample struct {
 	At            float64 `json:"at"`
 	WriteRate     float64 `json:"writeRate"`
@@ -161,8 +162,8 @@ type Sample struct {
 	Goroutines    int     `json:"goroutines"`
 	CacheRevision uint64  `json:"cacheRevision"`
 	// Others is the share of the processors that other programs and other machines on
-	// the same host had, from 0 to 1; 0 where the system does not tell. TimerLate is how
-	// late a timer came at most that nothing waits for.
+	// the same host used, from 0 to 1; 0 where the system does not report it. TimerLate is
+	// the longest delay of a timer that serves only to measure such delays.
 	Others    float64 `json:"others"`
 	TimerLate float64 `json:"timerLate"`
 }

@@ -166,7 +166,7 @@ func (a *Assertion) value() string {
 	return Value(a.unit(), a.Value)
 }
 
-// unit is that of the metric that is asserted.
+// unit returns the unit of the metric that is asserted.
 func (a *Assertion) unit() scenario.Unit {
 	if check, err := scenario.Assertion(a.Text).Check(); err == nil {
 		return check.Metric.Unit

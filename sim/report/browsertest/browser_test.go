@@ -24,16 +24,16 @@ var look string
 
 // seen describes a page as look.js sees it.
 type seen struct {
-	// Charts are all charts, WithData those whose lines are all visible, Unlabelled
+	// Charts are all charts, WithData those whose lines are all visible, and Unlabelled
 	// those without a description for screen readers.
 	Charts, WithData, Unlabelled []string
-	// CutOff are texts that stick out of their charts, Overlapping those that are
-	// over each other, Faint those with less contrast than 4.5.
+	// CutOff are texts that extend beyond their charts, Overlapping texts that overlap
+	// each other, and Faint texts with a contrast below 4.5.
 	CutOff, Overlapping, Faint []string
-	// Faults are the marks and bands over charts.
+	// Faults is the number of marks and bands over charts.
 	Faults int
-	// HighRows are cells far higher than a line, Clipped tables that are wider than
-	// their room; Overflow says so of the page.
+	// HighRows are cells far higher than a line, and Clipped are tables that are wider
+	// than their room. Overflow says that the page is wider than the window.
 	HighRows, Clipped []string
 	Overflow          bool
 	Badge             string
@@ -48,8 +48,8 @@ type window struct {
 	media string // "" for the screen, or print
 }
 
-// show opens the page and returns what there is to see. The
-// console must be silent, and nothing but the file be loaded.
+// show opens the page and returns what it shows, with a screenshot. The page must write
+// nothing to the console and load nothing but the file.
 func show(t *testing.T, file string, w window) (s seen, shot []byte) {
 	t.Helper()
 	ctx := tab(t)
@@ -72,7 +72,7 @@ var browser context.Context
 
 func TestMain(m *testing.M) { os.Exit(withBrowser(m.Run)) }
 
-// withBrowser starts the browser and ends it afterwards.
+// withBrowser starts the browser, calls do, and ends the browser.
 func withBrowser(do func() int) int {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)
 	if path := os.Getenv("CHROME_PATH"); path != "" {
@@ -100,7 +100,7 @@ func tab(t *testing.T) context.Context {
 	return ctx
 }
 
-// complaints are what the console said, and what was asked of the network.
+// complaints are the messages on the console, and the requests to the network.
 type complaints struct {
 	mu   sync.Mutex
 	said []string

@@ -19,10 +19,10 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// storm is a moment of a shipped scenario with faults, run once.
+// storm runs a shipped scenario with faults for a short time, once for all tests.
 var storm = sync.OnceValues(func() (*report.Report, error) { return run("reconnect-storm", 1500*time.Millisecond) })
 
-// run runs a shipped scenario in its small size, for so long if it is not zero.
+// run runs a shipped scenario in its small size, for the duration d if that is not zero.
 func run(name string, d time.Duration) (*report.Report, error) {
 	s, err := scenario.Shipped(name)
 	if err != nil {
@@ -33,7 +33,7 @@ func run(name string, d time.Duration) (*report.Report, error) {
 	return sim.Run(ctx, s, sim.RunOptions{Resolve: scenario.Options{Small: true, Duration: d}})
 }
 
-// stormy returns a copy of that run, changed.
+// stormy returns a copy of the report of storm, changed by the function.
 func stormy(t *testing.T, change func(*report.Report)) *report.Report {
 	t.Helper()
 	r, err := storm()
@@ -43,7 +43,7 @@ func stormy(t *testing.T, change func(*report.Report)) *report.Report {
 	return &changed
 }
 
-// page returns the file of a report's page.
+// page writes a report's page and returns the name of its file.
 func page(t *testing.T, r *report.Report) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.html")
@@ -54,7 +54,7 @@ func page(t *testing.T, r *report.Report) string {
 	return file
 }
 
-// chartsOf returns the charts of a report's page.
+// chartsOf returns the ids of the charts that a report's page has.
 func chartsOf(r *report.Report) []string {
 	charts := []string{"latency", "percentiles", "writes", "deliveries", "lag", "stalled", "heap", "others", "timers", "goroutines"}
 	if len(r.Faults) > 0 {
@@ -79,8 +79,8 @@ func requireFine(t *testing.T, r *report.Report, s seen) {
 	require.Equal(t, len(r.Assertions), s.Assertions)
 }
 
-// aboutPace reports whether an assertion is about how fast the machine was: what a
-// neighbour on it takes is no error of the engine's.
+// aboutPace reports whether an assertion is about speed, which other programs on the machine
+// can reduce without an error of the engine.
 func aboutPace(a report.Assertion) bool {
 	asserted, _, _ := strings.Cut(a.Text, " ")
 	return slices.ContainsFunc(scenario.Metrics, func(m scenario.Metric) bool {
