@@ -7,13 +7,13 @@
 //	Explore  virtual time, one goroutine, a seed per world ──▶ judge ──▶ the shortest
 //	                                                          way to break an invariant
 //
-// [Run] puts a scenario's load on an engine, in real time, and reports how it
-// fared. Scenarios are YAML files or Go literals: see package scenario.
+// [Run] puts a scenario's load on an engine, in real time, and reports what was
+// measured. Scenarios are YAML files or Go literals: see package scenario.
 //
 // [Explore] plays random scenarios in random interleavings, each from a seed, and
 // judges everything that consumers see: see package explore.
 //
-// The parts below can be used by themselves: scenario describes, load runs,
-// report presents; explore plays and judge judges; trace reads
-// recorded histories, pace keeps time.
+// The packages below can be used by themselves: scenario describes loads, load runs
+// them, report presents the results; explore plays random scenarios and judge checks
+// what an engine showed; trace reads recorded histories, and pace keeps time.
 package sim

@@ -11,26 +11,27 @@ import (
 // Report is what happened in a run; see package report.
 type Report = report.Report
 
-// Progress is how far a run has come.
+// Progress is how far a run has come; see package load.
 type Progress = load.Progress
 
-// RunOptions qualify [Run]. The zero value runs the scenario as it is.
+// RunOptions are the options of [Run]. The zero value runs the scenario as it is.
 type RunOptions struct {
-	// Resolve says in which size, for how long and with what seed.
+	// Resolve sets the size, the duration and the seed.
 	Resolve scenario.Options
-	// Options say what to tell meanwhile.
+	// Options are hooks for observing the run.
 	load.Options
 }
 
 // Run puts a scenario's load on an engine, in real time, and reports what
-// happened. It returns when nothing of the run is left. If ctx is done it stops
-// where it is and reports what ran so far, as interrupted, without an error.
+// happened. It blocks until the load has ended, for the scenario's duration and at most
+// its settling time, and all resources of the run are released. If ctx is done it stops
+// and reports what ran so far, as interrupted, without an error.
 //
-// That an assertion failed, or an invariant is broken, is no error: ask
-// Report.OK, or its Assertions and Broken.
+// A failed assertion or a broken invariant is no error: see Report.OK, or the
+// report's Assertions and Broken.
 //
 // Errors: [scenario.Errors] if the scenario is invalid; a trace that cannot be
-// read; an engine that does not come to serve or to close.
+// read; an engine that does not become ready or does not close.
 func Run(ctx context.Context, s *scenario.Scenario, opts RunOptions) (*Report, error) {
 	plan, err := s.Resolve(opts.Resolve)
 	if err != nil {

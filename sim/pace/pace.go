@@ -11,9 +11,9 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// Schedule has the times at which a caller's calls are due. They do not depend on how
-// fast the calls return, so that latency which is measured from them includes the
-// time that a call waited for the call before.
+// Schedule computes the times at which a caller's calls are due. They do not depend on
+// how fast the calls return, so latency that is measured from them includes the time that
+// a call waited for the one before. Make one with [NewSchedule].
 type Schedule struct {
 	shape scenario.Shape
 	// gap is the mean time between two calls or bursts, in nanoseconds.

@@ -21,7 +21,7 @@ type Error struct {
 	// Field is the path of the field, such as "watchers[1].fields"; "" if the error
 	// is about the whole scenario.
 	Field string
-	// Problem says what is wrong, Fix what to write instead.
+	// Problem says what is wrong, and Fix what to write instead.
 	Problem, Fix string
 }
 

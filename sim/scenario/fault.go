@@ -27,8 +27,8 @@ type Fault struct {
 	// Required for jump.
 	Jump time.Duration `yaml:"jump,omitempty"`
 	// Group is the group of watchers that panic and reconnect affect. Default: all
-	// groups, for panic those with handlers. Share is the share of the watchers
-	// that are affected, from 0 to 1. Default 1.
+	// groups; a panic affects only watchers with handlers. Share is the share of the
+	// watchers that are affected, from 0 to 1. Default 1.
 	Group string  `yaml:"group,omitempty"`
 	Share float64 `yaml:"share,omitempty"`
 }
@@ -83,10 +83,10 @@ type Condition struct {
 	// Operation selects the calls of one operation.
 	Operation Operation `yaml:"operation,omitempty"`
 	// Probability, above 0 and below 1, selects calls at random. The result
-	// depends on Seed, the operation and the call's number alone: calls are
-	// counted by operation, while some fault lasts, so that the nth list fails
-	// or not whatever other operations run at the same time. Seed defaults to
-	// one drawn from the scenario's.
+	// depends on Seed, the operation and the call's number alone. Calls are
+	// counted by operation, while some fault lasts, so other operations at the same
+	// time do not change whether the nth list fails. Seed defaults to one drawn
+	// from the scenario's.
 	Probability float64 `yaml:"probability,omitempty"`
 	Seed        uint64  `yaml:"seed,omitempty"`
 }
@@ -126,8 +126,8 @@ func Randomly(probability float64, seed uint64) *Condition {
 	return &Condition{Probability: probability, Seed: seed}
 }
 
-// Holds reports whether the condition holds for a call: the call of that number,
-// from 0, among those of its operation. The result depends on nothing else.
+// Holds reports whether the condition holds for the call with that number, counted from
+// 0 among the calls of its operation. The result depends on nothing else.
 func (c *Condition) Holds(op Operation, number uint64) bool {
 	switch {
 	case c == nil:
@@ -190,8 +190,8 @@ func (c *Condition) draw(op Operation, number uint64) float64 {
 	return float64(mix(mix(c.Seed^h.Sum64())+number)>>11) / (1 << 53)
 }
 
-// mix is the finalizer of SplitMix64: the results of neighbouring arguments are
-// not correlated.
+// mix is the finalizer of SplitMix64, whose results for consecutive arguments are not
+// correlated.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -34,8 +34,8 @@ type Writer struct {
 	// Move is the share of updates, from 0 to 1, that change an object's fields
 	// and labels, so that it leaves one selector and enters another.
 	Move float64 `yaml:"move,omitempty"`
-	// Start is when the group begins to write, Stop when it ends. Default: with
-	// the run.
+	// Start is when the group begins to write, and Stop when it ends, both after the
+	// start of the load. Default: its start and its end.
 	Start time.Duration `yaml:"start,omitempty"`
 	Stop  time.Duration `yaml:"stop,omitempty"`
 	// Trace is a recorded history that the group replays within its time instead:
@@ -134,7 +134,7 @@ const (
 	// Follow lists, watches, resumes and lists again by engine.Follow. It starts
 	// with a list, whether Initial is set or not.
 	Follow Consumer = "follow"
-	// Queue does too, and puts what it gets through a DeltaFIFO into an indexer.
+	// Queue does so, too, and passes the changes through a DeltaFIFO into an indexer.
 	Queue Consumer = "queue"
 )
 
@@ -142,7 +142,7 @@ const (
 type Consume struct {
 	// Rate is the highest number of events per second; zero means no limit.
 	Rate float64 `yaml:"rate,omitempty"`
-	// Every is the time between two pauses of the consumer, Pause their length.
+	// Every is the time between two pauses of the consumer, and Pause their length.
 	Every time.Duration `yaml:"every,omitempty"`
 	Pause time.Duration `yaml:"pause,omitempty"`
 }
@@ -231,8 +231,8 @@ type Cache struct {
 type Informer struct {
 	// Name is what reports call the group. Default: informers-1 and so on.
 	Name string `yaml:"name,omitempty"`
-	// Count is how many informers there are, Handlers how many handlers each has.
-	// Default 1.
+	// Count is how many informers there are, and Handlers how many handlers each has.
+	// Both default to 1.
 	Count    int `yaml:"count,omitempty"`
 	Handlers int `yaml:"handlers,omitempty"`
 	// Prefix selects the keys under a path. It is a template, see [Watcher].

@@ -8,7 +8,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxFile is the highest size of a scenario's file in bytes: 64 KiB, which is about
+// MaxFile is the maximum size of a scenario's file in bytes: 64 KiB, which is more than
 // thirty times the largest that is shipped.
 const MaxFile = 64 << 10
 

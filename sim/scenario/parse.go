@@ -28,7 +28,7 @@ func Load(file string) (*Scenario, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1)) // one byte more, to see that there is more
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1)) // one byte more, so that parse can tell that the file is too large
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func Load(file string) (*Scenario, error) {
 }
 
 // Parse reads a scenario from YAML and validates it. The name is the file's name in
-// errors. What it allocates is bounded; see the limits in the package's
+// errors. The memory that it takes is bounded by the limits in the package's
 // documentation.
 //
 // Errors: [Errors] with line and column: the first error of the YAML itself, or

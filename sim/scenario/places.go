@@ -36,8 +36,8 @@ type indexer struct {
 	// anchors has the anchors that have been walked, by name. An anchor is added
 	// after its value, so that no value contains itself.
 	anchors map[string]ast.Node
-	// nodes, written and depth are what maxNodes, maxWritten and maxDepth limit.
-	// The value of an alias counts each time.
+	// nodes, written and depth are the amounts that maxNodes, maxWritten and maxDepth
+	// limit. The value of an alias counts each time that it is used.
 	nodes, written, depth int
 	// expanded is the alias whose value is being walked, the outermost if aliases
 	// are nested.
@@ -124,7 +124,7 @@ func (x *indexer) anchor(n *ast.AnchorNode, path string) {
 	x.anchors[name] = n.Value
 }
 
-// alias walks the value of an alias, as the type that it has here.
+// alias walks the value of an alias, as a value of the type t.
 func (x *indexer) alias(n *ast.AliasNode, t reflect.Type, path string) {
 	name := n.Value.GetToken().Value
 	node := x.anchors[name]

@@ -99,8 +99,8 @@ func (p *Plan) WatcherCount() (n int) {
 }
 
 // Explain returns the plan as a scenario in YAML with all defaults filled in, which
-// can itself be run and gives the same plan. Comments have totals and the timeline.
-// Equal plans have equal explanations.
+// can itself be run and gives the same plan. Comments in it have totals and the timeline.
+// Equal plans have equal explanations. The error is that of encoding the YAML.
 func (p *Plan) Explain() (string, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s, as it runs. plan %.12s\n", oneLine(p.Name), p.Hash)
@@ -116,7 +116,7 @@ func (p *Plan) Explain() (string, error) {
 }
 
 // parseable is an [ast.Visitor] that rewrites scalars which the YAML library prints
-// but does not read back: it takes 1e+06 for text, and loses line breaks and tabs at
+// but does not read back: it reads 1e+06 as text, and loses line breaks and tabs at
 // the ends of texts.
 type parseable struct{}
 

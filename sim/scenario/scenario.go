@@ -30,7 +30,7 @@ type Scenario struct {
 	// Assert is what must hold at the end. Default: "lost = 0" and, if no consumer
 	// is slow, "unread = 0" for watchers and "stale = 0" for caches and informers.
 	Assert []Assertion `yaml:"assert,omitempty"`
-	// Small is what is smaller in a run of ten seconds.
+	// Small has the smaller values for a run of ten seconds.
 	Small Small `yaml:"small,omitempty"`
 
 	// dir is the directory of the file, to which traces are relative.
@@ -39,8 +39,8 @@ type Scenario struct {
 
 // Engine configures the engine under load. Zero fields mean the engine's defaults.
 type Engine struct {
-	// Window is the highest number of events kept for resuming; WindowAge is how
-	// long an event stays at least if there is room.
+	// Window is the maximum number of events kept for resuming; WindowAge is the minimum
+	// time for which an event is kept if there is room.
 	Window    int           `yaml:"window,omitempty"`
 	WindowAge time.Duration `yaml:"window-age,omitempty"`
 	// Bookmarks is the time between two bookmarks of a watch.
@@ -79,9 +79,9 @@ type Size struct {
 	Max int `yaml:"max,omitempty"`
 }
 
-// Small is what is smaller with [Options].Small. The times of starts, stops and
-// faults shrink in proportion to Duration. Zero fields, and groups that are not
-// named, stay as they are.
+// Small has the values that [Options].Small sets in place of those of the scenario. The
+// times of starts, stops and faults shrink in proportion to Duration. Zero fields, and
+// groups that are not named, stay as they are.
 type Small struct {
 	Duration time.Duration `yaml:"duration,omitempty"`
 	Settle   time.Duration `yaml:"settle,omitempty"`

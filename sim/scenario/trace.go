@@ -25,8 +25,8 @@ const traceFix = "name a file, or " + ShippedTrace
 // of the key, "." at the top, and ext is the part of its name after the last dot.
 var TraceFields = []string{"dir", "ext"}
 
-// openTrace opens a trace as it is stored. Traces are read more than once, so they
-// must be regular files. Errors contain the name that the scenario has for it.
+// openTrace opens a trace as it is stored, compressed or not. Traces are read more than
+// once, so they must be regular files. Errors contain the name that the scenario uses.
 func (s *Scenario) openTrace(name string) (io.ReadCloser, error) {
 	if name == ShippedTrace {
 		return io.NopCloser(bytes.NewReader(testdata.GitHistorySmall)), nil
@@ -47,7 +47,7 @@ func (s *Scenario) openTrace(name string) (io.ReadCloser, error) {
 	return file, nil
 }
 
-// named replaces the path in an error by the name that the scenario has for it.
+// named replaces the path in an error by the name that the scenario uses.
 func named(name string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The highest values that a scenario may have, since it runs in one process.
+// The maximum values of a scenario, which runs in one process.
 const (
 	MaxObjects   = 10_000_000
 	MaxWatchers  = 1_000_000
@@ -102,7 +102,7 @@ func (s *Scenario) Validate() error {
 	return c.errs.orNil()
 }
 
-// wrongAt adds an error that does not know its field.
+// wrongAt adds an error that has no field yet, as one of that field.
 func (c *checker) wrongAt(field string, err error) {
 	e, ok := err.(*Error)
 	if !ok {
@@ -120,8 +120,8 @@ func (c *checker) duration(field string, d time.Duration) {
 	}
 }
 
-// beforeEnd checks that a time is before the end of the load: what comes later
-// would never happen.
+// beforeEnd checks that a time is before the end of the load, since nothing would happen
+// at a later one.
 func (c *checker) beforeEnd(field string, at time.Duration, s *Scenario) {
 	if over := cmp.Or(s.Duration, DefaultDuration); at > 0 && at >= over {
 		c.wrong(field, fmt.Sprintf("comes at %v, but the load is over after %v", at, over), "make it earlier, or duration longer")

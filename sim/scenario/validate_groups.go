@@ -15,7 +15,7 @@ import (
 // plainName matches the valid names of groups, fields and labels.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9./_-]*[A-Za-z0-9])?$`)
 
-// nameFix is the fix of an error about a name that is not a plainName.
+// nameFix is the fix of an error about a name that plainName does not match.
 const nameFix = "use letters, digits, and between them dots, dashes, slashes or underscores"
 
 func (c *checker) writer(at string, w *Writer, s *Scenario) {

@@ -59,15 +59,15 @@ type Change struct {
 // maxSeconds is the last second of the year 9999, the last year with four digits.
 const maxSeconds = 253402300799
 
-// line has the fields of a line; nil is a missing field.
+// line has the fields of a line; a missing field is nil.
 type line struct {
 	t                *json.Number
 	op, key, version *string
 }
 
 // decode decodes one line. It is stricter than encoding/json, which ignores the case
-// of names, takes the last of two equal names, and replaces invalid Unicode: by each,
-// two different traces would read as the same.
+// of names, takes the last of two equal names, and replaces invalid Unicode. Each of these
+// would make two different traces read as the same.
 func decode(text []byte) (Change, error) {
 	if !utf8.Valid(text) {
 		return Change{}, fmt.Errorf("%w: it is not valid UTF-8", ErrNotJSON)

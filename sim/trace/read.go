@@ -12,7 +12,7 @@ import (
 	"os"
 )
 
-// MaxLine is the highest length of a line in bytes, without its newline: 1 MiB. It
+// MaxLine is the maximum length of a line in bytes, without its newline: 1 MiB. It
 // bounds the memory that reading takes, whatever the file contains.
 const MaxLine = 1 << 20
 
@@ -70,20 +70,20 @@ func Read(name string, r io.Reader) iter.Seq2[Change, error] {
 type scanner struct {
 	name string
 	text *bufio.Reader
-	// current is the current line, number its number. If the line is too long,
-	// current is its beginning.
+	// current is the current line and number its number, counted from 1. If the line is
+	// too long, current is its beginning.
 	current []byte
 	number  int
 	tooLong bool
 	// within is set while the end of the current line has not been read.
 	within bool
-	good   int   // lines
-	err    error // of reading
+	good   int   // number of good lines
+	err    error // the first error of reading, io.EOF at the end
 }
 
 // next reads the next line, or the beginning of a line that is too long. It reports
-// whether there is one. If reading fails, what comes after the last newline is not a
-// line; if the text ends, it is.
+// whether there is one. Text after the last newline is a line at the end of the text, but
+// not before an error of reading.
 func (s *scanner) next() bool {
 	s.skip()
 	s.current, s.tooLong = s.current[:0], false
