@@ -29,7 +29,7 @@ func (c perNode) handle(ev engine.Event[Agent]) {
 	}
 }
 
-// count is what it should be.
+// check compares the counts with the agents that there are.
 func (c perNode) check(agents []*engine.Object[Agent]) error {
 	want := perNode{}
 	for _, a := range agents {
@@ -43,7 +43,7 @@ func (c perNode) check(agents []*engine.Object[Agent]) error {
 	return nil
 }
 
-// countedAgents has a perNode counted in every world.
+// countedAgents returns a configuration that attaches a perNode to every world.
 func countedAgents() sim.ExploreConfig[Agent] {
 	return sim.ExploreConfig[Agent]{
 		Engine: engine.Config[Agent]{Key: func(a Agent) string { return a.Name }},
@@ -70,9 +70,9 @@ func countedAgents() sim.ExploreConfig[Agent] {
 	}
 }
 
-// A handler of one's own is held to its invariant in hundreds of interleavings
-// with faults. This one is found out; then the finding says how, and Seed alone
-// shows it again. In a test: t.Fatal(report.Finding).
+// A user's handler is checked by its invariant in hundreds of interleavings with
+// faults. The exploration finds the bug of this one. The finding describes how, and its
+// Seed alone reproduces it. In a test: t.Fatal(report.Finding).
 func ExampleExplore() {
 	report, err := sim.Explore(context.Background(), countedAgents())
 	if err != nil {
@@ -88,7 +88,7 @@ func ExampleExplore() {
 	// shortened: true
 }
 
-// What was found is kept as JSON, and played by a test from then on.
+// A finding is kept as JSON, and a test plays it from then on.
 func ExamplePlay() {
 	kept := `{
 		"seed": 1,

@@ -10,7 +10,8 @@ import (
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
-// withInformer has an informer mirror the engine, on its host.
+// withInformer starts an informer on the engine's host in every world, and closes it at the
+// end if clean is set.
 func withInformer(clean bool) Config[Thing] {
 	cfg := Things()
 	cfg.Attach = func(w *World[Thing]) error {
@@ -33,7 +34,7 @@ func TestWhatAttachStartedIsEndedByItsCleanup(t *testing.T) {
 	require.Contains(t, r.Finding.ShortProblem, "mirror")
 }
 
-// Whatever comes of a world, all cleanups are called once, the last first.
+// However a world ends, all cleanups are called once, the last first.
 func TestCleanupsAreCalledWhateverHappens(t *testing.T) {
 	for what, attach := range map[string]func(*World[Thing]) error{
 		"nothing":               func(*World[Thing]) error { return nil },

@@ -52,7 +52,7 @@ func TestPlaySaysWhatIsWrongWithItsScenario(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrConfig)
 }
 
-// requireField demands that err names the field.
+// requireField requires that err names the field.
 func requireField(t *testing.T, field string, err error) {
 	t.Helper()
 	require.ErrorIs(t, err, engine.ErrConfig)

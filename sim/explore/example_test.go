@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/sim/explore"
 )
 
-// neverBack is a cache that believes that keys never come back.
+// neverBack attaches a cache with a defect: it assumes that a deleted key never comes back.
 func neverBack() explore.Config[explore.Thing] {
 	cfg := explore.Things()
 	cfg.Attach = func(w *explore.World[explore.Thing]) error {
@@ -34,8 +34,8 @@ func neverBack() explore.Config[explore.Thing] {
 	return cfg
 }
 
-// A cache that is wrong is found out. The seed of the finding alone shows it
-// again, with the same hash each time.
+// The exploration finds the defect of a cache. The seed of the finding alone reproduces
+// it, with the same hash each time.
 func ExampleRun() {
 	cfg := neverBack()
 	first, err := explore.Run(context.Background(), cfg)
@@ -54,7 +54,7 @@ func ExampleRun() {
 	// again: true true
 }
 
-// What was found is kept as data, for a seed may draw something else some day.
+// A finding is kept as data, since a later version may draw another scenario from its seed.
 func ExamplePlay() {
 	cfg := neverBack()
 	report, err := explore.Run(context.Background(), cfg)

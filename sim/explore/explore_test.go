@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
-// seeds has n seeds explored from a first one.
+// seeds returns cfg with n seeds to explore, the first being from.
 func seeds(cfg Config[Thing], from uint64, n int) Config[Thing] {
 	cfg.From, cfg.Seeds = from, n
 	return cfg
@@ -28,7 +28,7 @@ func TestSeedsHold(t *testing.T) {
 	require.Greater(t, report.Messages(), uint64(10_000))
 }
 
-// However it is run, a seed has one hash.
+// A seed has the same hash however it is run.
 func TestASeedIsOneExecution(t *testing.T) {
 	hash := func(workers, n int) string {
 		cfg := seeds(Things(), 42, n)
@@ -47,8 +47,8 @@ func TestASeedIsOneExecution(t *testing.T) {
 	require.NotEqual(t, one, ten)
 }
 
-// The interleaving is the seed's: the same steps in another one are another
-// execution, and in all of them the invariants hold.
+// The seed decides the interleaving: the same steps with other seeds are other executions,
+// and in all of them the invariants hold.
 func TestOneScenarioInManyInterleavings(t *testing.T) {
 	cfg, err := Things().withDefaults()
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestShrinkLeavesOutWhatIsNotNeeded(t *testing.T) {
 	require.Len(t, s.Steps, 100, "the drawn one is as it was")
 }
 
-// counter counts the objects that there are, by the events of a watch.
+// counter counts the existing objects by the events of a watch.
 type counter struct{ objects, wrong int }
 
 func (c *counter) handle(ev engine.Event[Thing]) {
@@ -103,7 +103,8 @@ func (c *counter) handle(ev engine.Event[Thing]) {
 	}
 }
 
-// A handler of the user's is judged by what the user says of it.
+// withCounter attaches a counter, as a user's handler that is judged by an invariant of the
+// user's.
 func withCounter(wrong int) Config[Thing] {
 	cfg := Things()
 	cfg.Attach = func(w *World[Thing]) error {
@@ -171,7 +172,7 @@ func TestAHandlerThatPanicsIsFound(t *testing.T) {
 	require.Contains(t, r.Finding.ShortProblem, "no deletes, please")
 }
 
-// A panic on the way of a step is a finding, not the end of the exploration.
+// A panic in a step is a finding, and does not end the exploration.
 func TestAPanicOutsideOfHandlersIsContained(t *testing.T) {
 	cfg := Things()
 	cfg.Attach = func(w *World[Thing]) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// explored returns the report of seeds that find something wrong with cfg.
+// explored returns the report of an exploration of cfg that has a finding.
 func explored(t *testing.T, cfg Config[Thing]) *Report {
 	r, err := Run(t.Context(), seeds(cfg, 0, 30))
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestAFindingShowsTheEndOfALongTrace(t *testing.T) {
 	require.Equal(t, maxTraceLines, strings.Count(f.String(), "  a line\n"))
 }
 
-// The scenario of a finding is all that is needed to have it again.
+// The scenario of a finding is all that is needed to reproduce it.
 func TestAFindingsScenarioIsKeptAsJSON(t *testing.T) {
 	cfg := withCounter(3)
 	f := explored(t, cfg).Finding
@@ -77,7 +77,7 @@ func TestEveryScenarioIsKeptByJSON(t *testing.T) {
 	require.Equal(t, "Verb(0) n=2", Step{N: 2}.String())
 }
 
-// A finding ends the count, independent of timing.
+// The seeds above that of a finding are not counted, whatever the timing of the workers.
 func TestAReportWithAFindingIsTheSameForAnyNumberOfWorkers(t *testing.T) {
 	cfg := withCounter(3)
 	report := func(workers int) *Report {

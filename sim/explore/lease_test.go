@@ -12,7 +12,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// An object is deleted when its time is up, also if the clock is corrected
+// An object is deleted when its TTL has passed, also if the clock is corrected
 // meanwhile, and the deletion is delivered like any other.
 func TestObjectsExpire(t *testing.T) {
 	cfg, err := Things().withDefaults()

@@ -9,8 +9,8 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// found is what seeds found in the engine, shrunk, as scenarios with the seed of
-// the interleaving that it was found in.
+// found are the defects that seeds have found in the engine, as shrunk scenarios. Each has
+// the seed of the interleaving in which the defect was found.
 var found = map[string]Scenario{
 	"a watch that the window has overrun expires once, also if storage goes back": {
 		Seed:  0x96,
@@ -90,10 +90,10 @@ var found = map[string]Scenario{
 	},
 }
 
-// interleavings is how many each scenario is played in. What is found needs its
-// steps, but also its turns, and these are drawn anew whenever the engine takes
-// one more or fewer: so the old seed may not get there any more. That any other
-// does is likely, not certain.
+// interleavings is in how many interleavings each scenario is played. A defect needs its
+// steps in a certain order of turns, and that order changes whenever the engine takes one
+// turn more or fewer. So the old seed may no longer lead to the defect; one of many other
+// seeds is likely to, but not certain.
 const interleavings = 100
 
 func TestScenariosThatFoundSomething(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// deliver is what a seam makes of what a watch's consumer is given.
+// deliver is a seam's change to the events that a watch's consumer receives.
 type deliver func(*watch[Thing], engine.Event[Thing]) []engine.Event[Thing]
 
 func onDelivery(spoil func(*once) deliver) func(*once) seams[Thing] {
@@ -42,7 +42,7 @@ func swap(o *once) deliver {
 	}
 }
 
-// passedByBookmark has a bookmark go before the event that it is of.
+// passedByBookmark delivers a bookmark of an event's revision before that event.
 func passedByBookmark(o *once) deliver {
 	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
 		if ev.Marks != 0 || ev.Type == engine.Bookmark || !r.Options.Bookmarks || !o.now() {
@@ -52,8 +52,8 @@ func passedByBookmark(o *once) deliver {
 	}
 }
 
-// late: a consumer is told that its watch has begun, but the engine hears of it
-// only after another write.
+// late delays a registration: the consumer assumes that its watch has begun, but the engine
+// receives the request only after another write.
 func late(o *once) seams[Thing] {
 	return seams[Thing]{ask: func(w *World[Thing], r *watch[Thing], call func()) (believe func()) {
 		if r.Options.From > 0 || r.Options.Last > 0 || !o.now() {
@@ -68,18 +68,18 @@ func late(o *once) seams[Thing] {
 	}}
 }
 
-// unheard: a watch that its consumer stops never has the turn in which its actor
-// would end, so that its supervisor never hears of it.
+// unheard loses the turn in which the actor of a stopped watch would end, so that its
+// supervisor never learns of the end.
 func unheard(o *once) seams[Thing] {
 	return lose(o, func(r *watch[Thing]) bool { return errors.Is(r.handle.Err(), engine.ErrStopped) })
 }
 
-// forgotten: a watch that was called stalled never has a turn again.
+// forgotten loses all turns of a watch after it was marked as stalled.
 func forgotten(o *once) seams[Thing] {
 	return lose(o, func(r *watch[Thing]) bool { return r.handle.Stalled() })
 }
 
-// lose has one watch lose its turns, of those of which when has become true.
+// lose loses all further turns of one of the watches for which when has become true.
 func lose(o *once, when func(*watch[Thing]) bool) seams[Thing] {
 	met := map[*watch[Thing]]bool{}
 	var lost *watch[Thing]
@@ -94,7 +94,8 @@ func lose(o *once, when func(*watch[Thing]) bool) seams[Thing] {
 	}}
 }
 
-// watchOf returns the watch whose actor has the turn, nil if it is another actor's.
+// watchOf returns the watch whose actor has the turn, nil if it is the turn of another
+// actor.
 func watchOf(w *World[Thing], t actors.Task) *watch[Thing] {
 	task := reflect.ValueOf(t).Pointer()
 	for _, r := range w.started {
@@ -106,8 +107,8 @@ func watchOf(w *World[Thing], t actors.Task) *watch[Thing] {
 	return nil
 }
 
-// mailboxIn returns the mailbox inside a watch's handle, which hides it from its
-// users; the zero Value if the watch is no actor.
+// mailboxIn returns the mailbox in the unexported fields of a watch's handle; the zero
+// Value if the watch is no actor.
 func mailboxIn(v reflect.Value) reflect.Value {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -123,10 +124,10 @@ func mailboxIn(v reflect.Value) reflect.Value {
 	if target := v.FieldByName("target"); target.IsValid() {
 		return mailboxIn(target)
 	}
-	return mailboxIn(v.Field(0)) // it wraps another one
+	return mailboxIn(v.Field(0)) // v wraps another handle
 }
 
-// oneFurther has a watch from a revision start one later.
+// oneFurther starts a watch one revision after the one that was requested.
 func oneFurther(o *once) seams[Thing] {
 	return seams[Thing]{start: func(_ *World[Thing], opts engine.WatchOptions) engine.WatchOptions {
 		if opts.From > 0 && !opts.InitialState && o.now() {
@@ -136,8 +137,8 @@ func oneFurther(o *once) seams[Thing] {
 	}}
 }
 
-// uncut keeps a deletion that a list has shown from a watch which was to start
-// later than the engine was.
+// uncut withholds a deletion, which the engine learned of by a list, from a watch that was
+// to start at a revision above that of the engine.
 func uncut(o *once) deliver {
 	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
 		if r.Options.From > r.reached && ev.Type == engine.Deleted && ev.Is(engine.Synthetic) && o.now() {
@@ -157,12 +158,12 @@ func unreceived(o *once) deliver {
 	}
 }
 
-// untoldHandler keeps a notification from the handler of an informer.
+// untoldHandler withholds a notification from the handler of an informer.
 func untoldHandler(o *once) seams[Thing] {
 	return seams[Thing]{notify: func(informer.Notification[Thing]) bool { return !o.now() }}
 }
 
-// staleInformer has the informer show from some time on what it showed then.
+// staleInformer makes the informer show the same snapshot from some time on.
 func staleInformer(o *once) seams[Thing] {
 	var had informer.Snapshot[Thing]
 	return seams[Thing]{snapshot: func(now informer.Snapshot[Thing]) informer.Snapshot[Thing] {
@@ -173,7 +174,7 @@ func staleInformer(o *once) seams[Thing] {
 	}}
 }
 
-// staleReference has a reference show from some time on what it showed then.
+// staleReference makes a reference return the same object from some time on.
 func staleReference(o *once) seams[Thing] {
 	had := map[*objectcache.Ref[Thing]]*engine.Object[Thing]{}
 	return seams[Thing]{fetched: func(r *objectcache.Ref[Thing], now *engine.Object[Thing]) *engine.Object[Thing] {
@@ -195,8 +196,8 @@ func undirected(o *once) deliver {
 	}
 }
 
-// amidst has a watch that has given its consumer some of what happened at one
-// revision say that it was all.
+// amidst makes a watch that has delivered part of a transaction report the revision of the
+// whole.
 func amidst(o *once) seams[Thing] {
 	return seams[Thing]{stands: func(r *watch[Thing], rev store.Revision) store.Revision {
 		if n := len(r.Events); n > 0 && r.history.Shown(r.Events[n-1].Revision) > r.Events[n-1].Revision && o.now() {
@@ -206,7 +207,8 @@ func amidst(o *once) seams[Thing] {
 	}}
 }
 
-// unmarked has a watch that conflates say nothing of emitted values.
+// unmarked removes the mark AfterGap, by which a watch that conflates tells of emitted
+// values that it has left out.
 func unmarked(*once) deliver {
 	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
 		if r.Options.Policy == engine.Conflate {
@@ -216,12 +218,12 @@ func unmarked(*once) deliver {
 	}
 }
 
-// uncounted has watches say that they have lost nothing.
+// uncounted makes watches report that they have lost no events.
 func uncounted(*once) seams[Thing] {
 	return seams[Thing]{lost: func(uint64) uint64 { return 0 }}
 }
 
-// sameRevisions has storage count from one in each life.
+// sameRevisions makes the storage of another life begin at revision one, too.
 func sameRevisions(*once) seams[Thing] {
 	return seams[Thing]{life: func(opts memory.Options) memory.Options {
 		opts.FirstRevision = 1

@@ -13,8 +13,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
-// onStorage has a rule hold between the engine and storage, where the judge does
-// not look.
+// onStorage applies a rule between the engine and storage, of which the history has no
+// record.
 func onStorage(rule func(*World[Thing], *once) faulty.Rule) func(*once) seams[Thing] {
 	return over(faulty.Options{ShareState: true}, rule)
 }
@@ -29,7 +29,7 @@ func over(opts faulty.Options, rule func(*World[Thing], *once) faulty.Rule) func
 	}
 }
 
-// unchanged says that storage is the one that it was at first, whatever becomes of it.
+// unchanged makes storage keep its identity when it goes back.
 func unchanged(*once) seams[Thing] {
 	return seams[Thing]{storage: func(w *World[Thing]) backend.Backend {
 		return firstStorage{faulty.New(w.storage, faulty.Options{ShareState: true})}
@@ -40,8 +40,8 @@ type firstStorage struct{ *faulty.Backend }
 
 func (firstStorage) StoreID(context.Context) (string, error) { return "the first", nil }
 
-// unnoticed says to those that follow the engine that its storage is the one that it
-// was at first.
+// unnoticed makes the engine's Source keep its identity when storage goes back, so that an
+// informer and an object cache do not learn of that.
 func unnoticed(*once) seams[Thing] {
 	return seams[Thing]{source: func(from backend.ListerWatcher) backend.ListerWatcher { return firstSource{from} }}
 }
@@ -50,11 +50,11 @@ type firstSource struct{ backend.ListerWatcher }
 
 func (firstSource) StoreID(context.Context) (string, error) { return "the first", nil }
 
-// one returns an operation as rules have it.
+// one returns the operation as the list of a rule.
 func one(op faulty.Op) []faulty.Op { return []faulty.Op{op} }
 
-// dropBatch loses a batch and covers it up: it says that the next one begins where
-// it began. No number can be missing where revisions have gaps.
+// dropBatch loses a batch and hides that: the next one has its After. A gap between
+// revisions shows nothing, since the storage is declared sparse.
 var dropBatch = over(faulty.Options{Sparse: true, ShareState: true}, func(_ *World[Thing], o *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpNext), Do: func(_ context.Context, c *faulty.Call, proceed func()) {
 		if proceed(); len(c.Batch.Events) > 0 && o.now() {
@@ -64,7 +64,7 @@ var dropBatch = over(faulty.Options{Sparse: true, ShareState: true}, func(_ *Wor
 	}}
 })
 
-// stale says once that storage is where it was one write ago.
+// stale returns the revision of storage before the last write, once.
 func stale(_ *World[Thing], o *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpRevision), Do: faulty.After(func(_ context.Context, c *faulty.Call) {
 		if c.Revision > judge.First && o.now() {
@@ -73,7 +73,7 @@ func stale(_ *World[Thing], o *once) faulty.Rule {
 	})}
 }
 
-// skipDelete lists an object that is gone since it was listed before.
+// skipDelete lists an object that was deleted after an earlier list.
 func skipDelete(_ *World[Thing], o *once) faulty.Rule {
 	seen := map[string]*store.Object{}
 	return faulty.Rule{Ops: one(faulty.OpList), When: fromCache, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
@@ -94,16 +94,15 @@ func skipDelete(_ *World[Thing], o *once) faulty.Rule {
 	})}
 }
 
-// fromCache reports whether it is the engine's cache that lists: others are
-// readers.
+// fromCache reports whether the list is one of the engine's cache, rather than a read.
 func fromCache(c *faulty.Call) bool { return c.ListOptions.Limit == reflector.DefaultPageSize }
 
-// refuseWrite cannot be reached by one write, for no reason.
+// refuseWrite fails one write without a reason.
 func refuseWrite(_ *World[Thing], o *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpPut), When: func(*faulty.Call) bool { return o.now() }, Do: faulty.Fail(errOutage)}
 }
 
-// createAnyway writes over what is there when it should create.
+// createAnyway overwrites an existing object instead of refusing to create it.
 func createAnyway(w *World[Thing], o *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpPut), Do: faulty.Before(func(ctx context.Context, c *faulty.Call) {
 		if current, err := w.storage.Get(ctx, c.Key); err == nil && c.Prev == nil && o.now() {
@@ -112,7 +111,7 @@ func createAnyway(w *World[Thing], o *once) faulty.Rule {
 	})}
 }
 
-// putAnyway writes over what has changed since.
+// putAnyway overwrites an object that has changed since it was read.
 func putAnyway(w *World[Thing], o *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpPut), Do: faulty.Before(func(ctx context.Context, c *faulty.Call) {
 		current, err := w.storage.Get(ctx, c.Key)
@@ -141,8 +140,8 @@ func unread(o *once) seams[Thing] {
 	}}
 }
 
-// showLess lists one object less when it is asked for a past state, as the
-// engine does to compare.
+// showLess leaves one object out of a list of a past state, which the engine requests for
+// its comparisons.
 func showLess(_ *World[Thing], o *once) faulty.Rule {
 	past := func(c *faulty.Call) bool { return fromCache(c) && c.ListOptions.Revision > 0 }
 	return faulty.Rule{Ops: one(faulty.OpList), When: past, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
@@ -160,8 +159,8 @@ func listNoMore(_ *World[Thing], o *once) faulty.Rule {
 	}
 }
 
-// neverRest says from some time on that there is more whenever it has been
-// asked.
+// neverRest wakes the engine's watch before every Next, from some time on, so that the
+// engine always has to call Next again.
 func neverRest(w *World[Thing], o *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpNext), Do: faulty.Before(func(context.Context, *faulty.Call) {
 		if o.since() {

@@ -13,13 +13,14 @@ import (
 // sabotage is one fault in a seam, and the invariants by which it is found.
 type sabotage struct {
 	name string
-	// seams does it, when once says so: at one of the first opportunities.
+	// seams makes the fault at the moment that its argument decides: one of the first
+	// opportunities.
 	seams func(*once) seams[Thing]
 	among int
 	by    []judge.Invariant
-	// besides are invariants that it may break too, but by which it would be found
-	// for what it does to the seam, or because a read sees it before the
-	// watches do: finding those is not enough.
+	// besides are invariants that the fault may break, too, but only as a side effect of
+	// how the seam makes it, or because a read shows it before a watch does. Breaking
+	// these does not count as finding it.
 	besides []judge.Invariant
 }
 
@@ -29,29 +30,29 @@ func (s sabotage) in(seed uint64) seams[Thing] {
 	return s.seams(&once{rand.New(rand.NewPCG(seed, 3)).IntN(s.among)})
 }
 
-// once is the moment of a fault.
+// once decides the moment of a fault: after left opportunities.
 type once struct{ left int }
 
-// now is asked at every opportunity, and true at one.
+// now is called at every opportunity for the fault, and returns true at one of them.
 func (o *once) now() bool {
 	o.left--
 	return o.left == -1
 }
 
-// since is now, and true ever after.
+// since is called like now, and returns true from that opportunity on.
 func (o *once) since() bool {
 	o.left--
 	return o.left < 0
 }
 
-// sabotages are the ways in which a list-watch engine is known to go wrong, each
-// applied once to what passes between the engine and the world around it, as near
-// to where it would happen as it does harm. The last two go on, for what they
-// break is that there is an end.
+// sabotages are the known defects of list-watch engines. Each is applied to messages between
+// the engine and its surroundings, as near as possible to where the defect would be. Most
+// are applied once; those of which one occurrence would do no harm are applied from some
+// time on, or always.
 //
-// A batch that storage drops or repeats in plain sight, a gap in the revisions,
-// does no harm: the engine lists again. So the dropped one is dropped by a storage
-// that covers it up, and the repeated one behind the engine.
+// A batch that storage visibly drops or repeats does no harm, since the engine notices the
+// gap between the revisions and lists again. So the storage that drops one hides the gap,
+// and events are repeated between the engine and the consumer.
 var sabotages = []sabotage{
 	{name: "drop one batch", seams: dropBatch, among: 10,
 		by:      []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.PrevValue, judge.Conserved},
@@ -60,7 +61,7 @@ var sabotages = []sabotage{
 		by: []judge.Invariant{judge.Unique, judge.InitialState}},
 	{name: "swap two", seams: onDelivery(swap), among: 10,
 		by:      []judge.Invariant{judge.Ordered, judge.InitialState, judge.Bookmarkable, judge.IsCreate},
-		besides: []judge.Invariant{judge.Conserved, judge.PrevValue}}, // there was no other to swap it with; the other is conflated
+		besides: []judge.Invariant{judge.Conserved, judge.PrevValue}}, // if no other event follows to swap it with, or if the other is conflated
 	{name: "let a bookmark pass an event", seams: onDelivery(passedByBookmark), among: 10,
 		by: []judge.Invariant{judge.Bookmarkable}},
 	{name: "register one late", seams: late, among: 3,
@@ -122,7 +123,7 @@ var sabotages = []sabotage{
 // reads are the invariants of reads: the user's, and the engine's own comparison.
 var reads = []judge.Invariant{judge.ReadState, judge.ReadLatest, judge.ReadCached, judge.ReadNotOlder, judge.ReadExact, Consistent}
 
-// maxSabotaged is within how many seeds each must be found.
+// maxSabotaged is the number of seeds within which each sabotage must be found.
 const maxSabotaged = 200
 
 func TestEverySabotageIsFound(t *testing.T) {
@@ -137,8 +138,8 @@ func TestEverySabotageIsFound(t *testing.T) {
 	}
 }
 
-// find returns the first seed that finds the sabotage by more than what it may
-// break besides.
+// find returns the first seed that breaks an invariant other than those in besides, and the
+// failure.
 func find(t *testing.T, s sabotage) (uint64, *judge.Failure) {
 	cfg, err := Things().withDefaults()
 	require.NoError(t, err)
@@ -152,7 +153,7 @@ func find(t *testing.T, s sabotage) (uint64, *judge.Failure) {
 	return 0, nil
 }
 
-// A finding is no use if it cannot be had again, short.
+// A finding is useful only if it can be reproduced in few steps.
 func TestASabotageIsShrunkAndReplayed(t *testing.T) {
 	s := sabotages[slices.IndexFunc(sabotages, func(s sabotage) bool { return s.name == "deliver one twice" })]
 	explore := func(from uint64, n int) *Finding {

@@ -14,8 +14,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
-// silent is a fault in a seam that leaves most of what is shown as it is, and goes
-// on; and the invariant by which it is found.
+// silent is a lasting fault in a seam that changes little of what consumers see, and the
+// invariant by which it is found.
 type silent struct {
 	name  string
 	seams seams[Thing]
@@ -75,7 +75,7 @@ func standing(says func(store.Revision) store.Revision) seams[Thing] {
 	return seams[Thing]{stands: func(_ *watch[Thing], rev store.Revision) store.Revision { return says(rev) }}
 }
 
-// unexplained tells the consumer of a channel nothing.
+// unexplained hides the reason for the end of a watch from the consumer of a channel.
 func unexplained(r *watch[Thing], err error) error {
 	if r.consumer == Channel {
 		return nil
@@ -83,7 +83,7 @@ func unexplained(r *watch[Thing], err error) error {
 	return err
 }
 
-// causeless tells of a context's end as of a Stop.
+// causeless reports the end of a context as a Stop.
 func causeless(_ *watch[Thing], err error) error {
 	if errors.Is(err, errLeft) {
 		return engine.ErrStopped
@@ -101,7 +101,7 @@ func without(marks engine.Marks) deliver {
 	}
 }
 
-// recreated has a modified object be created by that.
+// recreated gives a modified object the revision of the change as that of its creation.
 func recreated(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
 	if ev.Type == engine.Modified {
 		o := *ev.Object
@@ -111,7 +111,7 @@ func recreated(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
 	return []engine.Event[Thing]{ev}
 }
 
-// misstate says of a deletion that it was a revision earlier.
+// misstate returns the revision before that of a deletion.
 func misstate(w *World[Thing], _ *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpRemove), Do: faulty.After(func(_ context.Context, c *faulty.Call) {
 		if c.Err == nil {
@@ -120,20 +120,20 @@ func misstate(w *World[Thing], _ *once) faulty.Rule {
 	})}
 }
 
-// mute does not say at which revision it is, so that nothing can be served that
-// must be fresh.
+// mute fails to return the revision of storage, so that no read that must be fresh can be
+// served.
 func mute(*World[Thing], *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpRevision), Do: faulty.Fail(errOutage)}
 }
 
-// stumble has a function of a timer panic, once. Such a panic is reported as
-// that of an actor is.
+// stumble makes the function of a timer panic, once. Such a panic is reported like that of
+// an actor.
 func stumble(w *World[Thing], _ *once) faulty.Rule {
 	w.host.Clock().AfterFunc(time.Millisecond, func() { panic("once") })
 	return faulty.Rule{}
 }
 
-// untold takes the mark off emitted values.
+// untold removes the marks of emitted values.
 func untold(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
 	ev.Marks &^= engine.AfterGap
 	return []engine.Event[Thing]{ev}

@@ -12,7 +12,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// hashOf returns the hash of what play notes.
+// hashOf returns the hash of the trace that play makes.
 func hashOf(play func(*trace)) uint64 {
 	var t trace
 	play(&t)
@@ -54,7 +54,7 @@ func TestTheHashTellsApartWhatDiffers(t *testing.T) {
 	}
 }
 
-// An error's text may have an address in it, or what a map's order made.
+// An error's text may depend on an address or on the order of a map.
 func TestTheHashKnowsNoTexts(t *testing.T) {
 	failed := func(text string) func(*trace) {
 		return func(t *trace) { t.result(5, errors.New(text)) }

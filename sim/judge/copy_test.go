@@ -57,8 +57,8 @@ func TestCopy_IsTheStateWhenAllIsTold(t *testing.T) {
 	require.NoError(t, h.JudgeCopy(&c, 3))
 }
 
-// What the engine has not seen happening an informer may show in part, but nothing
-// that was never written.
+// An informer may show part of a change that the engine did not receive as an event, but
+// never an object that was not written.
 func TestJudgeSnapshot_OfARevisionThatWasNotWitnessed(t *testing.T) {
 	h := judge.NewHistory(func(a, b int) bool { return a == b })
 	h.Put("a", 1)

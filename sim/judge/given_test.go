@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// What follows a hole or a repetition the engine cannot take for what happened.
+// After a gap or a repetition in a batch, the engine has witnessed no further event.
 func TestGivenWitnessesWhatFitsWhatWasBefore(t *testing.T) {
 	for name, test := range map[string]struct {
 		after     store.Revision

@@ -10,8 +10,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Writers note in the order in which their calls return, while others read what is
-// newest. The race detector checks it.
+// Writers note their writes in the order in which their calls return, while readers call
+// Newest. The race detector checks that.
 func TestLedger_NewestIsReadWhileEntriesAreSorted(t *testing.T) {
 	var l judge.Ledger
 	for rev := store.Revision(1000); rev > 0; rev-- {

@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// A watch that expires is given what it had kept before it is told.
+// A watch that expires delivers its backlog before it returns the error.
 func TestLeftBehindCountsWhatAWatchHadKept(t *testing.T) {
 	event := func(marks store.Marks, revs ...store.Revision) (events []engine.Event[int]) {
 		for _, rev := range revs {
@@ -20,7 +20,7 @@ func TestLeftBehindCountsWhatAWatchHadKept(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		record judge.Record[int]
-		last   store.Revision // the last floor that has not left it behind
+		last   store.Revision // the highest floor that has not moved past the watch
 	}{
 		"from a revision":          {judge.Record[int]{Options: engine.WatchOptions{From: 5}}, 5},
 		"from now":                 {judge.Record[int]{Earliest: 7}, 7},

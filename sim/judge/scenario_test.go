@@ -14,8 +14,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// TestScenarios runs testdata/records. Values are words such as web.1, of which a
-// selection looks at what is before the dot. The commands are:
+// TestScenarios runs testdata/records. Values are words such as web.1; a selection matches
+// the part before the dot. The commands are:
 //
 //	history                       lines: put <key> <value> | delete <key> | emit <key> <value>, one revision
 //	                              each from 2 on; a line that ends in "unseen" was never shown as it happened;
@@ -29,7 +29,7 @@ import (
 //	figures living=N [slow=N] [deadlines=N] [panics=N] [expired=N]    lines: lives | <reason>
 //	left actors=N timers=N
 //
-// Each prints what is wrong, or "fine".
+// Each prints the failure, or "fine".
 func TestScenarios(t *testing.T) {
 	broken := map[judge.Invariant]bool{}
 	datadriven.Walk(t, "testdata/records", func(t *testing.T, path string) {
@@ -58,7 +58,7 @@ type fixture struct {
 	t       *testing.T
 	d       *datadriven.TestData
 	history *judge.History[string]
-	// created is when the object came to be that the change at a revision is of.
+	// created is, by the revision of a change, the revision at which its object was created.
 	created map[store.Revision]store.Revision
 }
 
@@ -140,7 +140,7 @@ func (c *fixture) revision(text string) store.Revision {
 	return store.Revision(n)
 }
 
-// number reads an argument, zero if it is not there.
+// number reads an argument; zero if it is missing.
 func (c *fixture) number(name string) store.Revision {
 	for _, arg := range c.d.CmdArgs {
 		if arg.Key == name {
@@ -187,7 +187,7 @@ func (c *fixture) ends() (all []error) {
 	return all
 }
 
-// record reads what a watch was given.
+// record reads the options of a watch and what its consumer received.
 func (c *fixture) record() *judge.Record[string] {
 	r := &judge.Record[string]{
 		Name: "w", Selects: c.selects(), Earliest: judge.First, Latest: c.history.Newest(),
@@ -234,8 +234,8 @@ func (c *fixture) object(at, value string) *engine.Object[string] {
 	return o
 }
 
-// previous reads the state before ev: <value>@R, or <value> for the one that was
-// there before.
+// previous reads the previous object of ev: <value>@R, or <value> for the latest one before
+// ev.
 func (c *fixture) previous(ev engine.Event[string], text string) *engine.Object[string] {
 	value, rev, given := strings.Cut(text, "@")
 	_, was, _ := c.history.At(ev.Object.Key, ev.Revision-1)

@@ -12,8 +12,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Events that stand for several cannot be counted, but the state that they lead to
-// can be compared.
+// Events that stand for several cannot be counted, but the state to which they add up can
+// be compared.
 func TestTrail_ConflatedEventsMustLeadToTheNewestState(t *testing.T) {
 	on := func(node string) fields.Set { return fields.Set{"node": node} }
 	var l judge.Ledger
@@ -74,7 +74,7 @@ func TestTrail_InitialStateReplacesTheObjects(t *testing.T) {
 	expected := judge.Expect(slices.Values([]judge.Selection{{}}), &l)
 	var tr judge.Trail[string]
 	tr.KeepObjects()
-	for _, key := range []string{"a", "b"} { // a is gone when it comes back
+	for _, key := range []string{"a", "b"} { // a has been deleted before the second state
 		tr.ExpectState()
 		tr.Receive(&engine.Event[string]{Type: store.Added, Marks: store.Initial, Revision: 3, Object: &engine.Object[string]{Key: key, Revision: 3}})
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// TestTrails runs testdata/trails, which says what was written and what a consumer
-// received, and has it judged:
+// TestTrails runs testdata/trails, each with the writes to a storage and what a consumer
+// received. The commands are:
 //
 //	write                  a line per write: revision, key, node; "-" deletes,
 //	                       a "!" in front of the node emits

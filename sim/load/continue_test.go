@@ -22,7 +22,7 @@ type boltStorage struct {
 
 func (s boltStorage) Close() error { return errors.Join(s.Backend.Close(), s.file.Close()) }
 
-// openBolt returns what opens a file of a test.
+// openBolt returns a function that opens the test's file.
 func openBolt(t *testing.T) func(store.Schema) (backend.Backend, error) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	return func(schema store.Schema) (backend.Backend, error) {
@@ -35,7 +35,7 @@ func openBolt(t *testing.T) func(store.Schema) (backend.Backend, error) {
 	}
 }
 
-// What a watcher has received in one process is judged in the last.
+// The last process judges what a watcher has received in all of them.
 func TestContinue_FindsWhatWasLostInAnotherProcess(t *testing.T) {
 	var saved Saved
 	h := History{Watchers: 2, Open: openBolt(t), Save: func(s *Saved) error { saved = *s; return nil }}

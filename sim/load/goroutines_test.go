@@ -18,7 +18,7 @@ func TestGoroutines_ThatHaveEndedAreNotCounted(t *testing.T) {
 				go func() {}()
 			}
 			time.Sleep(time.Millisecond)
-			require.LessOrEqual(t, goroutines(), before) // fewer, when some of before the test have ended
+			require.LessOrEqual(t, goroutines(), before) // fewer if goroutines from before the test have ended
 		}
 	})
 }

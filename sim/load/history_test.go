@@ -65,7 +65,7 @@ func TestFollow_ListsAgainWhatTheWindowHasLost(t *testing.T) {
 		r.expect()
 
 		w := r.groups[0].all[0]
-		w.ready, w.resumed = func() {}, true // it has broken off
+		w.ready, w.resumed = func() {}, true // the watcher has disconnected
 		w.at.Store(uint64(r.history.base))
 		w.trail.Begin(r.history.base)
 		r.written(errWritten)
@@ -121,8 +121,8 @@ func TestReplay_FindsAndNamesDifferences(t *testing.T) {
 	require.False(t, (&Replayed{Watchers: 1, Equal: 1, Misfits: 1}).OK())
 }
 
-// An event that was lost or repeated on the way does not show in the final state, but
-// in the trail.
+// An event that was lost or repeated may not show in the final state, but it does in the
+// trail.
 func TestReplay_CountsEventsThatDoNotFit(t *testing.T) {
 	event := func(kind engine.EventType, key string, rev engine.Revision) engine.Event[content.Item] {
 		return engine.Event[content.Item]{Type: kind, Revision: rev, Object: file(key, "v", rev)}

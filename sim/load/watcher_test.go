@@ -65,7 +65,7 @@ func TestLatency_CountsFromWhenAWatcherWantsToWatch(t *testing.T) {
 	r := started(t, &scenario.Scenario{Watchers: []scenario.Watcher{{}}})
 	w := r.groups[0].all[0]
 	w.trail.Begin(create(t, r, 0))
-	create(t, r, 1) // while it is away
+	create(t, r, 1) // while the watcher is away
 	w.want()
 	create(t, r, 2) // while its watch is being opened
 	watch, err := w.open(t.Context())

@@ -49,7 +49,7 @@ func TestKubeletsIsAsLargeAsPromised(t *testing.T) {
 	require.Len(t, seen, 5000, "each watches a node of its own")
 }
 
-// What Explain prints is a scenario that gives the same plan.
+// Explain prints a scenario that gives the same plan.
 func TestExplanationIsAScenario(t *testing.T) {
 	for _, name := range scenario.Library() {
 		s, err := scenario.Shipped(name)
@@ -284,7 +284,7 @@ func requireErrors(t *testing.T, err error) {
 	}
 }
 
-// What the README shows of scenarios can be run.
+// The scenarios in the README are valid.
 func TestScenariosOfTheReadmeAreValid(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ import (
 
 const shipped = "../../testdata/git-history-small"
 
-// collect reads all lines and goes on after bad ones.
+// collect reads all lines and continues after bad ones.
 func collect(changes iter.Seq2[trace.Change, error]) (good []trace.Change, bad []*trace.Error) {
 	for change, err := range changes {
 		var where *trace.Error
