@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// draft is an incomplete file, next to the one that it will replace, which does not
-// change until the draft is complete.
+// draft is an incomplete file, next to the one that it replaces when it is complete. Until
+// then that one does not change.
 type draft struct {
 	file *os.File
 	// target is the file that the draft replaces; "" if file is a pipe or a device,
@@ -18,8 +18,8 @@ type draft struct {
 	target string
 }
 
-// newDraft begins a file of that name. Errors: those of opening it for writing, and of
-// creating a file next to it.
+// newDraft begins a draft of the named file. Errors: those of opening the file for writing,
+// and of creating another next to it.
 func newDraft(name string) (*draft, error) {
 	if followed, err := filepath.EvalSymlinks(name); err == nil {
 		name = followed // the target of a link is replaced, not the link
@@ -55,7 +55,7 @@ func draftOf(target string, perm fs.FileMode) (*draft, error) {
 	return &draft{file: file, target: target}, nil
 }
 
-// publish replaces the target by the draft, which cannot be written any more.
+// publish closes the draft and replaces the target by it.
 func (d *draft) publish() error {
 	if err := d.file.Close(); err != nil || d.target == "" {
 		return err
@@ -67,6 +67,6 @@ func (d *draft) publish() error {
 func (d *draft) discard() {
 	d.file.Close()
 	if d.target != "" {
-		os.Remove(d.file.Name()) // which is not there if it was published
+		os.Remove(d.file.Name()) // fails if the draft was published
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/watchmill/watchmill/sim/explore"
 )
 
-// exploreCommand is the flags of watchmill sim explore.
+// exploreCommand has the flags of watchmill sim explore.
 type exploreCommand struct {
 	Seeds int           `placeholder:"N" help:"How many seeds to explore (500, or as many as --for allows)."`
 	Seed  *uint64       `placeholder:"S" xor:"first" help:"Explore only this seed, to reproduce what it found."`
@@ -24,7 +24,7 @@ type exploreCommand struct {
 	JSON  bool          `name:"json" help:"Print the report as JSON."`
 }
 
-// config returns the configuration by the flags.
+// config returns the configuration that the flags describe.
 func (c *exploreCommand) config() explore.Config[explore.Thing] {
 	cfg := explore.Things()
 	cfg.From, cfg.Seeds, cfg.For = 1, c.Seeds, c.For
@@ -69,8 +69,8 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// exploreProgress shows progress on w: on one line of a terminal, otherwise as periodic
-// lines.
+// exploreProgress returns a function that shows progress on w: on one line of a terminal,
+// and otherwise as periodic lines.
 func exploreProgress(w io.Writer) func(explore.Progress) {
 	every, begin, end := lineEvery, "", "\n"
 	if isTerminal(w) {

@@ -1,6 +1,7 @@
 // Command watchmill replays recorded histories of object changes through the engine, runs
-// the load of scenarios on it, and explores random interleavings; in all cases it checks
-// what every watcher saw. It also serves kinds over the network.
+// the load of scenarios on it, and explores random interleavings. In each case it checks
+// what every watcher saw. It also serves kinds over the network, and maintains the files
+// in which engines store their objects.
 //
 //	watchmill replay --watchers 1000 --reconnect 5 history.ndjson.gz
 //	watchmill store check state.db

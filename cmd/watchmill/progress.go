@@ -14,14 +14,14 @@ import (
 	"github.com/watchmill/watchmill/sim/report"
 )
 
-// How often progress is shown: often enough for a smooth bar, and rarely enough for
-// lines in a log.
+// The time between two displays of progress: short enough for a smooth bar, and long
+// enough for lines in a log.
 const (
 	barEvery  = 100 * time.Millisecond
 	lineEvery = 5 * time.Second
 )
 
-// progress is what a command shows while it runs.
+// progress shows how far a replay has come.
 type progress struct {
 	every time.Duration
 	show  func(load.ReplayProgress)
@@ -63,7 +63,7 @@ func barProgress(w io.Writer) progress {
 }
 
 // lineProgress writes a line periodically, without control characters. A run that ends
-// before the first is due writes none.
+// before the first line is due writes none.
 func lineProgress(w io.Writer) progress {
 	show := func(p load.ReplayProgress) {
 		if p.Finished == p.Watchers {
@@ -76,7 +76,7 @@ func lineProgress(w io.Writer) progress {
 	return progress{every: lineEvery, show: show, end: func() {}}
 }
 
-// loadProgress is what watchmill sim run shows while it runs.
+// loadProgress shows how far a run of watchmill sim run has come.
 type loadProgress struct {
 	every time.Duration
 	show  func(sim.Progress)
@@ -84,7 +84,8 @@ type loadProgress struct {
 	end func()
 }
 
-// How often the rates on a bar change: rarely enough to be readable.
+// loadBarEvery is the time between two changes of the rates on a bar, long enough to read
+// them.
 const loadBarEvery = 500 * time.Millisecond
 
 // newLoadProgress shows a bar if w is a terminal, and plain lines otherwise.

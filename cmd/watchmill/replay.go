@@ -6,7 +6,7 @@ import (
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 )
 
-// replayCommand is watchmill replay.
+// replayCommand has the flags of watchmill replay.
 type replayCommand struct{ replay.Flags }
 
 // Run replays, shows progress on stderr and the report on stdout.

@@ -42,7 +42,7 @@ type terminal struct {
 	stdout, stderr io.Writer
 }
 
-// run is the program without the process: it returns the exit status.
+// run parses the arguments and runs the command. It returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var cli commandLine
 	helped := false
@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return complain(stderr, command.Run())
 }
 
-// misused returns the command with the wrong usage, as the user wrote it.
+// misused returns the command whose usage was wrong, as the user wrote it.
 func misused(err error) string {
 	var wrong *kong.ParseError
 	if errors.As(err, &wrong) {
@@ -87,7 +87,7 @@ func complain(stderr io.Writer, err error) int {
 	var lint scenario.Errors
 	switch {
 	case err == nil, errors.Is(err, errFailed), errors.Is(err, replay.ErrFailed), errors.Is(err, errBroken), errors.Is(err, context.Canceled):
-		// has been reported
+		// the command has reported it
 	case errors.As(err, &lint):
 		fmt.Fprintln(stderr, lint) // each line begins with its position, as editors expect
 	default:

@@ -21,7 +21,7 @@ type serveCommand struct {
 	Host              []string `placeholder:"NAME" help:"A name that clients may call the server by, beside addresses and localhost."`
 }
 
-// Run serves until an interrupt or a SIGTERM, and drains.
+// Run serves until an interrupt or a SIGTERM, and then drains: see [server.Run].
 func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
 	return server.Run(ctx, server.Options{
 		Listen: c.Listen, CRDs: c.CRD, Data: c.Data, Upstream: c.Upstream, UpstreamTokenFile: c.UpstreamTokenFile, Kubeconfig: c.Kubeconfig,

@@ -12,10 +12,10 @@ import (
 	"github.com/watchmill/watchmill/sim/report"
 )
 
-// errReports is the error of a comparison of unreadable reports.
+// errReports is the error of a comparison whose reports cannot be read.
 var errReports = errors.New("cannot compare")
 
-// simCompareCommand is the arguments of watchmill sim compare.
+// simCompareCommand has the arguments of watchmill sim compare.
 type simCompareCommand struct {
 	Runs comparedRuns `arg:"" help:"Two runs, as written by watchmill sim run --json; or two directories of runs; or several runs of each side: A1.json A2.json -- B1.json B2.json. Four or more of each side can tell a change from noise."`
 }
@@ -27,7 +27,7 @@ func (simCompareCommand) Help() string {
 The exit status is 0 if the runs could be compared, whatever came of it; 1 if that could not be written; and 2 if a file is missing, torn, no report, or one of another version.`
 }
 
-// Run prints the differences, and whether they are more than noise.
+// Run prints the differences between the runs, and whether they are more than noise.
 func (c *simCompareCommand) Run(t *terminal) error {
 	before, err := readReports(c.Runs.before)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/watchmill/watchmill/sim/load"
 )
 
-// simRunCommand is the flags of watchmill sim run.
+// simRunCommand has the flags of watchmill sim run.
 type simRunCommand struct {
 	Scenario scenarioArgument `arg:"" placeholder:"FILE" help:"The scenario: a YAML file, or the name of a shipped one (see watchmill sim list)."`
 	scenarioOptions
@@ -57,8 +57,8 @@ func (c *simRunCommand) Run(ctx context.Context, t *terminal) error {
 	return outcome(rep)
 }
 
-// unwritten returns the error for a report that could not be written, without hiding that
-// an invariant is broken.
+// unwritten returns the error for a report that could not be written. If an invariant is
+// broken, it prints that error and returns the one for the invariant.
 func unwritten(t *terminal, rep *sim.Report, err error) error {
 	err = fmt.Errorf("writing the report: %w", err)
 	if len(rep.Broken) == 0 {
@@ -84,7 +84,7 @@ func outcome(rep *sim.Report) error {
 // errOutput is the error of a command that cannot write its output.
 var errOutput = errors.New("cannot write the report")
 
-// outputs are the files for a report, and how each is written.
+// outputs are the files for a report, each with the function that writes it.
 type outputs []output
 
 type output struct {
@@ -131,13 +131,13 @@ func (files outputs) discard() {
 	}
 }
 
-// inspector is the page of a run's engine. The zero value shows nothing.
+// inspector serves a page about a run's engine. The zero value serves nothing.
 type inspector struct {
 	server *inspect.Server
 	host   atomic.Pointer[engine.Host]
 }
 
-// inspector serves the page if the flags request it, and prints its address.
+// inspector starts to serve the page if the flags request it, and prints its address.
 func (c *simRunCommand) inspector(t *terminal) (*inspector, error) {
 	i := &inspector{}
 	if c.Inspect == "" {
@@ -157,11 +157,11 @@ func (c *simRunCommand) inspector(t *terminal) (*inspector, error) {
 	return i, nil
 }
 
-// show shows the engines of the host.
+// show makes the page show the engines of the host.
 func (i *inspector) show(h *engine.Host) { i.host.Store(h) }
 
 func (i *inspector) close() {
 	if i.server != nil {
-		_ = i.server.Close() // nothing depends on it any more
+		_ = i.server.Close() // the run is over, so an error has no effect
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// simCommand is the commands under watchmill sim.
+// simCommand has the commands under watchmill sim.
 type simCommand struct {
 	List    simListCommand    `cmd:"" help:"List the shipped scenarios with their descriptions."`
 	Run     simRunCommand     `cmd:"" help:"Run a scenario's load on an engine, in real time, and report."`
@@ -67,7 +67,7 @@ func (o scenarioOptions) plan(from scenarioArgument) (*scenario.Plan, error) {
 // simListCommand is watchmill sim list.
 type simListCommand struct{}
 
-// aboutWidth is the width of the descriptions.
+// aboutWidth is the width of the descriptions, in columns.
 const aboutWidth = 76
 
 // Run lists the shipped scenarios with their descriptions.
@@ -85,12 +85,12 @@ func (simListCommand) Run(t *terminal) error {
 	return nil
 }
 
-// simLintCommand is the flags of watchmill sim lint.
+// simLintCommand has the flags of watchmill sim lint.
 type simLintCommand struct {
 	Scenario scenarioArgument `arg:"" placeholder:"FILE" help:"The scenario: a YAML file, or the name of a shipped one."`
 }
 
-// Run checks the scenario in both its sizes.
+// Run checks the scenario in its full and its small size.
 func (c *simLintCommand) Run(t *terminal) error {
 	for _, small := range []bool{false, true} {
 		if _, err := (scenarioOptions{Small: small}).plan(c.Scenario); err != nil {
@@ -101,7 +101,7 @@ func (c *simLintCommand) Run(t *terminal) error {
 	return err
 }
 
-// simExplainCommand is the flags of watchmill sim explain.
+// simExplainCommand has the flags of watchmill sim explain.
 type simExplainCommand struct {
 	Scenario scenarioArgument `arg:"" placeholder:"FILE" help:"The scenario: a YAML file, or the name of a shipped one."`
 	scenarioOptions

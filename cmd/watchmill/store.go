@@ -15,7 +15,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt"
 )
 
-// storeCommand is the commands under watchmill store.
+// storeCommand has the commands under watchmill store.
 type storeCommand struct {
 	Check   storeCheckCommand   `cmd:"" help:"Check a file without changing it, and report its contents and errors as JSON."`
 	Info    storeInfoCommand    `cmd:"" help:"Describe a file and its contents."`
@@ -159,7 +159,7 @@ type storeShrinkCommand struct {
 
 // Run shrinks the file, and prints its sizes before and after.
 func (c *storeShrinkCommand) Run(t *terminal) error {
-	before, err := os.Stat(c.File) // or Open would make one
+	before, err := os.Stat(c.File) // Open would create a missing file
 	if err != nil {
 		return usable(err)
 	}

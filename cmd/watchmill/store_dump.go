@@ -28,7 +28,8 @@ func (*storeDumpCommand) Help() string {
 What cannot be read is left out and told on standard error, and the exit status is 1.`
 }
 
-// errManyTypes: a dump is of one type.
+// errManyTypes is the error of a dump without --type of a file with several types: a dump
+// has one.
 var errManyTypes = errors.New("the file holds more than one type: choose one with --type")
 
 // Run prints the readable records.
@@ -57,7 +58,7 @@ type dump struct {
 	command *storeDumpCommand
 	out     io.Writer
 	state   trace.State
-	// name is the type that is printed; emitted counts emitted values, which are left
+	// name is the type that is printed; emitted counts the emitted values, which are left
 	// out.
 	name    string
 	emitted int
@@ -122,7 +123,7 @@ func versionOf(r bolt.Record) string {
 	return string(r.Value)
 }
 
-// tell prints what was left out.
+// tell prints how much was left out, and why.
 func (d *dump) tell(w io.Writer, report *bolt.Report) {
 	if d.emitted > 0 {
 		fmt.Fprintf(w, "left out: %d values that were passed through\n", d.emitted)

@@ -4,14 +4,13 @@
 //
 //	flags, report: cmd/watchmill/internal/replay ──▶ sim/load ──▶ engine ──▶ store/backend/etcd ──▶ cluster
 //
-// It is a program, and a module, of its own so that the main module requires no part
-// of etcd; and it lies below cmd/watchmill to share that program's flags. What is
-// below the prefix (/watchmill/replay unless another is given) must be nothing, and
-// stays there in the end.
+// It is a program and a module of its own, so that the main module requires no part
+// of etcd. It is below cmd/watchmill, so that it can share that program's flags. Before a
+// replay there must be no keys below the prefix (/watchmill/replay unless another is
+// given); the objects of the replay stay there after it.
 //
-// The exit status is 0 if all went well; 1 if a watcher was lost or saw something
-// else than there is, or the run failed; 2 for wrong usage or a bad trace; and 130
-// after an interrupt.
+// The exit status is 0 for success; 1 if a watcher was lost or its state differs, or the
+// run failed; 2 for wrong usage or a bad trace; and 130 after an interrupt.
 package main
 
 import (
@@ -55,7 +54,7 @@ type commandLine struct {
 
 type replayCommand struct{ replay.Flags }
 
-// run is the whole program but for the process around it.
+// run parses the arguments and runs the command. It returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var cli commandLine
 	helped := false
@@ -75,7 +74,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return complain(stderr, cli.Replay.run(ctx, stdout, stderr))
 }
 
-// complain prints err and returns the exit status that it stands for.
+// complain prints err and returns its exit status.
 func complain(stderr io.Writer, err error) int {
 	var bad *trace.Error
 	switch {
@@ -93,7 +92,7 @@ func complain(stderr io.Writer, err error) int {
 	return exitFailed
 }
 
-// lineEvery is how often a line of progress is shown.
+// lineEvery is the time between two lines of progress.
 const lineEvery = 5 * time.Second
 
 // run replays, and writes the report to stdout.
@@ -120,7 +119,7 @@ func (c *replayCommand) run(ctx context.Context, stdout, stderr io.Writer) error
 // defaultPrefix is where a history is written if the place has no prefix.
 const defaultPrefix = "/watchmill/replay"
 
-// openEtcd opens HOST:PORT[/PREFIX].
+// openEtcd opens the storage at a place of the form HOST:PORT[/PREFIX].
 func openEtcd(ctx context.Context, place string, schema store.Schema) (backend.Backend, error) {
 	endpoint, prefix, found := strings.Cut(place, "/")
 	if prefix = "/" + prefix; !found {

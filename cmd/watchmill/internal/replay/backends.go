@@ -15,19 +15,19 @@ import (
 // the colon, such as FILE in "bolt:FILE".
 type Opener func(place string, schema store.Schema) (backend.Backend, error)
 
-// Backends are the kinds of storage that a program has besides memory, by name.
+// Backends are the kinds of storage of a program other than memory, by name.
 type Backends map[string]Opener
 
-// Builtin are those of the main module. Others are in modules with programs of their own,
-// so that nothing else has their dependencies.
+// Builtin returns the kinds of storage in the main module. Others are in modules with
+// programs of their own, so that only these have their dependencies.
 func Builtin() Backends { return Backends{"bolt": openBolt} }
 
-// elsewhere says where the others are.
+// elsewhere names the programs that have other kinds of storage.
 var elsewhere = map[string]string{
 	"etcd": "is in a program of its own: use watchmill-etcd replay, which cmd/watchmill/watchmill-etcd builds",
 }
 
-// find returns the opener of the storage that --backend names; nil for memory.
+// find returns a function that opens the storage that --backend names; nil for memory.
 func (b Backends) find(spec string) (func(store.Schema) (backend.Backend, error), error) {
 	invalid := func(problem string) error {
 		names := slices.Sorted(maps.Keys(b))
@@ -51,7 +51,7 @@ func (b Backends) find(spec string) (func(store.Schema) (backend.Backend, error)
 // boltType is the name of the objects' type in a file.
 const boltType = "replay"
 
-// boltStorage is the only type of objects in a file, which is closed with it.
+// boltStorage is the backend of the only type in a file. Closing it closes the file.
 type boltStorage struct {
 	*bolt.Backend
 	file *bolt.File

@@ -14,23 +14,24 @@ import (
 	"github.com/watchmill/watchmill/sim/load"
 )
 
-// checkpointsFormat is what a file of checkpoints says it is.
+// checkpointsFormat is the format that a file of checkpoints names.
 const checkpointsFormat = "watchmill replay checkpoints 1"
 
-// The most bytes of a file of checkpoints: what the options take, and one watcher.
+// The maximum size of the parts of a file of checkpoints, in bytes: the settings, and the
+// position of one watcher.
 const (
 	maxSettingsBytes = 16 << 10
 	maxStandingBytes = 2 << 10
 )
 
-// checkpoints is the file in which a replay keeps where it stands. It is replaced
-// whole, so that it is as it was before or after, whatever ends the process.
+// checkpoints is the file in which a replay saves its position. Every save replaces the
+// whole file at once, so that a crash leaves either the old or the new content.
 type checkpoints struct {
 	path string
 	settings
 }
 
-// settings are the options that the end of a replay depends on, besides the trace.
+// settings are the options on which the result of a replay depends, besides the trace.
 type settings struct {
 	Watchers  int    `json:"watchers"`
 	Via       string `json:"via"`
@@ -45,8 +46,8 @@ func (o *Options) settings() settings {
 	return settings{o.Watchers, o.Via.String(), o.Select, o.Policy.String(), o.Slow, o.Reconnect, o.Seed}
 }
 
-// envelope is the content of the file. Sum is the CRC-32C of Body, in hexadecimal, so
-// that no part of it is read as another.
+// envelope is the content of the file. Sum is the CRC-32C of Body, in hexadecimal, by which
+// damage is found.
 type envelope struct {
 	Format string          `json:"format"`
 	Sum    string          `json:"sum"`
@@ -58,20 +59,20 @@ type body struct {
 	Saved    *load.Saved `json:"saved"`
 }
 
-// encode returns the content of a file with that body.
+// encode returns the content of a file with the given body.
 func encode(body []byte) ([]byte, error) {
 	sum := crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
 	data, err := json.Marshal(envelope{checkpointsFormat, fmt.Sprintf("%08x", sum), body})
 	return append(data, '\n'), err
 }
 
-// invalid is an error of the file.
+// invalid returns an error about the file.
 func (c *checkpoints) invalid(format string, args ...any) error {
 	return &OptionError{Option: "--checkpoints", Problem: c.path + " " + fmt.Sprintf(format, args...)}
 }
 
-// read returns what was saved, which must be of the same options. The error is
-// [fs.ErrNotExist] if there is no file.
+// read returns the saved position, which must have been saved with the same options. The
+// error is [fs.ErrNotExist] if there is no file.
 func (c *checkpoints) read() (*load.Saved, error) {
 	f, err := os.Open(c.path)
 	if err != nil {
@@ -107,7 +108,8 @@ func (c *checkpoints) decode(data []byte) (*load.Saved, error) {
 	return b.Saved, c.compare(b.Settings)
 }
 
-// compare refuses checkpoints of other options, naming the first.
+// compare refuses checkpoints that were saved with other options, and names the first that
+// differs.
 func (c *checkpoints) compare(was settings) error {
 	for _, s := range []struct {
 		flag     string
@@ -136,7 +138,7 @@ func quoted(v any) string {
 	return fmt.Sprint(v)
 }
 
-// write replaces the file.
+// write replaces the file by one with the position s.
 func (c *checkpoints) write(s *load.Saved) error {
 	inner, err := json.Marshal(body{c.settings, s})
 	if err != nil {
@@ -157,7 +159,7 @@ func (c *checkpoints) write(s *load.Saved) error {
 	return nil
 }
 
-// writeSynced makes a file and waits until it is on disk.
+// writeSynced writes a file and waits until it is on disk.
 func writeSynced(path string, data []byte) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -167,8 +169,8 @@ func writeSynced(path string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// syncDir waits until the names in a directory are on disk, where a system can do so.
-// Where it cannot, a crash may leave the file as it was before, which is as good.
+// syncDir waits until the names in a directory are on disk, where the system supports that.
+// Where it does not, a crash may restore the previous file, which is valid, too.
 func syncDir(path string) {
 	if d, err := os.Open(path); err == nil {
 		_ = d.Sync()
@@ -176,7 +178,7 @@ func syncDir(path string) {
 	}
 }
 
-// begin refuses a file that is there already, which another replay may need.
+// begin refuses a file that exists, since another replay may need it.
 func (c *checkpoints) begin() error {
 	switch _, err := os.Lstat(c.path); {
 	case errors.Is(err, fs.ErrNotExist):

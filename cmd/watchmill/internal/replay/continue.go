@@ -8,7 +8,8 @@ import (
 	"github.com/watchmill/watchmill/sim/load"
 )
 
-// keep has a history keep its checkpoints, and go on from those there are.
+// keep makes h save its position in the file of checkpoints and, with Continue, resume from
+// the position that is there.
 func (o *Options) keep(h *load.History) (err error) {
 	if o.Checkpoints == "" {
 		return nil
@@ -20,13 +21,13 @@ func (o *Options) keep(h *load.History) (err error) {
 	}
 	h.Resume, err = file.read()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the replay begins, if its storage is as new
+		return nil // the replay begins, which requires empty storage
 	}
 	return err
 }
 
-// explain returns an error of a replay with the flag to correct, if it is one of its
-// checkpoints.
+// explain returns an error about checkpoints as one that names the flag to correct, and
+// other errors unchanged.
 func (o *Options) explain(h *load.History, err error) error {
 	switch {
 	case errors.Is(err, engine.ErrForeignCheckpoint):

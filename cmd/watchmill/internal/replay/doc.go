@@ -1,5 +1,5 @@
-// Package replay is the command watchmill replay: it replays a recorded history to many
-// watchers with package load, and reports whether each of them saw all of it.
+// Package replay implements the command watchmill replay: it replays a recorded history to
+// many watchers with package load, and reports whether each of them saw all of it.
 //
 //	Options ──▶ trace ──▶ load.Replay ──▶ Report ──▶ text, and the final state
 //
@@ -12,26 +12,26 @@
 //
 // # What is measured
 //
-// Latency is from the commit of an object until the watcher has it, for each event that was
-// committed while the watcher wanted to watch. Left out are deletions, which have the
-// previous state, events that a resumed watch reads later, and slow watchers, whose
-// latency is intended. At full speed it is mostly queueing, since the writer is faster
-// than many watchers together; to measure the engine's own latency, give a speed that
-// it can follow.
+// Latency is the time from just before an object is stored until the watcher has it, for
+// each event that was stored while the watcher was connected or connecting. It leaves out
+// deletions, which have the previous state; events that a resumed watch reads later; and
+// slow watchers, whose latency is intended. At full speed it is mostly queueing, since the
+// writer is faster than many watchers together; to measure the engine's own latency, give
+// a speed that it can follow.
 //
-// # Going on
+// # Continuing
 //
-// A replay into storage that lasts can be gone on with after an interrupt, or a crash:
+// A replay into durable storage can be continued after an interrupt or a crash:
 //
-//	storage      every change that makes a difference is one revision, so its revision
-//	             tells after which line of the trace to go on
+//	storage      every change that is not a no-op has one revision, so the storage's
+//	             revision tells after which line of the trace to continue
 //	checkpoints  each watcher's resume point as [engine.Checkpoint] writes it, with its
 //	             counts and a digest of what it has received
 //
-// The checkpoints are replaced whole, several times a second. They may be older than the
-// storage, never newer: a watcher receives again what it had received since. Its state
-// is listed as it was at its checkpoint, and the digest goes on, so that at the end all
-// that it has received, in any process, is compared with all that was written.
+// The file of checkpoints is replaced as a whole, several times a second. It may be older
+// than the storage, never newer; a watcher then receives again what it had received since.
+// Its state is listed as of its checkpoint, and its digest continues, so that at the end
+// all that it has received, in any process, is compared with all that was written.
 //
 // # Time
 //

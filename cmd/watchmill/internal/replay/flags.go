@@ -16,7 +16,7 @@ import (
 	"github.com/watchmill/watchmill/sim/load"
 )
 
-// Flags is the command line of a replay, for every program that has it.
+// Flags are the flags and arguments of a replay, for every program that has the command.
 type Flags struct {
 	File string `arg:"" help:"The trace: NDJSON, gzip or not, with lines such as {\"t\":1460920094,\"op\":\"put\",\"key\":\"main.go\",\"version\":\"2d04\"}."`
 
@@ -44,8 +44,8 @@ func (*Flags) Help() string {
 The checkpoints name their storage: those of another one are refused, as is a file that is torn, and a trace that storage does not have the first part of.`
 }
 
-// Options returns the options of the flags, for a program that has these backends. show
-// is called periodically with the progress.
+// Options returns the options that the flags describe, for a program with these backends.
+// The replay calls show with its progress periodically, at intervals of every.
 func (f *Flags) Options(backends Backends, show func(load.ReplayProgress), every time.Duration) (Options, error) {
 	open, err := backends.find(f.Backend)
 	if err == nil {
@@ -60,8 +60,8 @@ func (f *Flags) Options(backends Backends, show func(load.ReplayProgress), every
 	}, err
 }
 
-// validatePaths refuses a file of checkpoints that is another file of the replay,
-// which it would replace.
+// validatePaths refuses a file of checkpoints that is also another file of the replay, since
+// the checkpoints would replace it.
 func (f *Flags) validatePaths() error {
 	_, place, _ := strings.Cut(f.Backend, ":")
 	for _, other := range []struct{ what, path string }{{"the trace", f.File}, {"the storage", place}, {"the file of --state", f.State}} {
@@ -72,7 +72,7 @@ func (f *Flags) validatePaths() error {
 	return nil
 }
 
-// samePath reports whether two names are of one file, which need not exist.
+// samePath reports whether two names are those of one file, which need not exist.
 func samePath(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
@@ -106,7 +106,7 @@ func (f *Flags) Finish(out io.Writer, report *Report) error {
 	return nil
 }
 
-// writeState writes the final state to its file, if there are both.
+// writeState writes the final state to its file, unless one of them is missing.
 func (f *Flags) writeState(report *Report) error {
 	if f.State == "" || report.State == nil || report.Interrupted {
 		return nil

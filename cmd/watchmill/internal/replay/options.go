@@ -15,14 +15,14 @@ import (
 
 const (
 	// MaxWatchers is far more than one process can serve with a goroutine and a state
-	// for each; it prevents that a typing error takes all memory.
+	// for each; the limit prevents a typing error from taking all memory.
 	MaxWatchers = 1_000_000
 )
 
 // ErrOptions matches every error of wrong options.
 var ErrOptions = errors.New("invalid options")
 
-// OptionError has the flag of a wrong option, and how to correct it.
+// OptionError names the flag of a wrong option, and how to correct it.
 type OptionError struct {
 	Option, Problem string
 }
@@ -38,25 +38,25 @@ type Options struct {
 	File string
 	// KeepGoing skips and counts bad lines, instead of refusing the trace.
 	KeepGoing bool
-	// Speed is the factor by which to write faster than in the history; zero means as
-	// fast as possible.
+	// Speed is the factor by which changes are written faster than they happened; zero
+	// means as fast as possible.
 	Speed float64
 
-	// Watchers is how many there are, from 1 to [MaxWatchers].
+	// Watchers is the number of watchers, from 1 to [MaxWatchers].
 	Watchers int
-	// Via is how they see the objects.
+	// Via is how the watchers see the objects.
 	Via load.Via
-	// Select is a field selector for all of them, on dir and ext; empty for
+	// Select is the field selector of all watchers, on dir and ext; empty selects
 	// everything.
 	Select string
-	// Policy is that of their watches.
+	// Policy is the policy of their watches.
 	Policy engine.Policy
 	// Slow is how many of them read at most [load.SlowRate] events a second.
 	Slow int
-	// Reconnect is how often each of them disconnects and resumes, or releases its
+	// Reconnect is how often each watcher disconnects and resumes, or releases its
 	// references and acquires new ones.
 	Reconnect int
-	// Seed determines the points at which they do.
+	// Seed determines the points at which the watchers disconnect.
 	Seed uint64
 	// Window is how many events the engine keeps to resume from; zero means the
 	// engine's default.
@@ -64,23 +64,23 @@ type Options struct {
 
 	// Open opens the storage, which must be empty; nil means memory.
 	Open func(store.Schema) (backend.Backend, error)
-	// Checkpoints is the file in which to keep where each watcher stands; empty for
+	// Checkpoints is the file in which to save the position of each watcher; empty for
 	// none.
 	Checkpoints string
-	// Continue continues the replay that Checkpoints are of, over the same storage. If
-	// there are no checkpoints and nothing in the storage, it begins.
+	// Continue continues the replay that saved Checkpoints, over the same storage. If
+	// there are neither checkpoints nor objects, the replay begins.
 	Continue bool
 	// CheckpointEvery is the time between two checkpoints; zero means 200 ms.
 	CheckpointEvery time.Duration
 
-	// OnProgress is called with the progress, every ProgressEvery and at the end;
-	// never twice at a time. Nil for nothing.
+	// OnProgress, if not nil, is called with the progress, every ProgressEvery and at the
+	// end, never twice at a time.
 	OnProgress func(load.ReplayProgress)
-	// ProgressEvery is the time between two of them; zero means a second.
+	// ProgressEvery is the time between two calls of OnProgress; zero means a second.
 	ProgressEvery time.Duration
 }
 
-// history returns what the options say of the history and its watchers.
+// history returns the history with its watchers that the options describe.
 func (o *Options) history() load.History {
 	return load.History{
 		Speed: o.Speed, Watchers: o.Watchers, Via: o.Via, Slow: o.Slow, Fields: o.Select, Policy: o.Policy,
@@ -128,7 +128,8 @@ func (o *Options) validate() error {
 	return o.validateSelect()
 }
 
-// validateSelect also refuses fields that files do not have.
+// validateSelect refuses a selector that cannot be parsed, or that names a field which files
+// do not have.
 func (o *Options) validateSelect() error {
 	h := o.history()
 	if err := h.Validate(); err != nil {

@@ -8,30 +8,29 @@ import (
 	"github.com/watchmill/watchmill/sim/trace"
 )
 
-// Report is what happened in a run.
+// Report is the result of a replay.
 type Report struct {
 	load.Replayed
-	// File is the trace, and Changes how many it has.
+	// File is the name of the trace, and Changes is the number of its changes.
 	File    string
 	Changes int
-	// BadLines is how many lines were left out, the rest of a file that cannot be
-	// read counting as one; Errors is what was wrong with the first [MaxErrors] of
-	// them.
+	// BadLines is how many lines were left out; the rest of a file that cannot be read
+	// counts as one. Errors are the errors of the first [MaxErrors] of them.
 	BadLines int
 	Errors   []error
 	// Checkpoints is the file from which the replay can be continued; empty for none.
 	Checkpoints string
 }
 
-// MaxErrors is how many of the bad lines a report holds; all are counted.
+// MaxErrors is the maximum number of errors of bad lines in a report; BadLines counts all.
 const MaxErrors = 10
 
 // Run replays the trace and returns when every watcher has read all of it or is
-// lost, and nothing of the run is left. If ctx is done it stops where it is and
-// reports what ran so far, as interrupted, without an error.
+// lost, and all resources of the run are released. If ctx is done it stops and reports
+// what ran so far, as interrupted, without an error.
 //
 // Errors: [*OptionError] (matched by [ErrOptions]); a [*trace.Error], before
-// anything has been written; what the engine met, which then ended the run.
+// anything has been written; and errors of the engine or its storage, which end the run.
 func Run(ctx context.Context, opts Options) (*Report, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -54,9 +53,9 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	return report, nil
 }
 
-// read reads the trace into memory, so that reading does not slow the writer down
-// and nothing of a bad one is applied. Unless it is told to keep going, the first
-// error is the outcome. A trace without one good line is no trace in any case.
+// read reads the trace into memory, so that reading does not slow the writer down and no
+// part of a bad trace is written. It returns the first error; with keepGoing only if the
+// trace has no good line.
 func (r *Report) read(keepGoing bool) (changes []trace.Change, err error) {
 	for change, err := range trace.ReadFile(r.File) {
 		switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/sim/report"
 )
 
-// WriteText writes the report for people.
+// WriteText writes the report as text for people. It returns the error of w.
 func (r *Report) WriteText(w io.Writer) error {
 	var out strings.Builder
 	line := func(name, format string, args ...any) {
@@ -45,8 +45,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// PerSecond returns how many of n there were per second of the run, zero if it
-// took no time.
+// PerSecond returns n divided by the seconds that the run took; zero if it took no time.
 func (r *Report) PerSecond(n uint64) float64 {
 	if r.Took <= 0 {
 		return 0
@@ -77,7 +76,7 @@ func (r *Report) writeComparison(out *strings.Builder, line func(name, format st
 	}
 }
 
-// writeErrors writes the errors there are, and how many more there would be.
+// writeErrors writes the errors, and how many of total are not among them.
 func writeErrors(out *strings.Builder, errs []error, total int) {
 	for _, err := range errs {
 		fmt.Fprintf(out, "  %v\n", err)
@@ -87,7 +86,7 @@ func writeErrors(out *strings.Builder, errs []error, total int) {
 	}
 }
 
-// latency describes one for people.
+// latency describes a latency for people.
 func latency(l load.Latency) string {
 	if l.Events == 0 {
 		return "not measured: no event reached a watcher at full speed as it happened"

@@ -14,20 +14,20 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt"
 )
 
-// object is what all kinds of the command are of.
+// object is the type of the objects of all kinds.
 type object = unstructured.Unstructured
 
-// data is where the objects of all kinds live, on one host.
+// data is the storage of the objects of all kinds, on one host.
 type data struct {
 	host   *engine.Host
 	file   *bolt.File     // nil in memory
-	origin *remote.Config // nil if this is no replica
+	origin *remote.Config // nil if the server is no replica
 	stores []*registry.Store[object]
-	// backends are what is below the stores, apart from memory.
+	// backends are the backends below the stores, other than those in memory.
 	backends []io.Closer
 }
 
-// openData opens what --data or --upstream says, and a host for the engines.
+// openData opens the storage that --data or --upstream names, and a host for the engines.
 func openData(opts *Options, hostConfig engine.HostConfig) (*data, error) {
 	d, where := &data{}, opts.Data
 	name, isFile := strings.CutPrefix(where, "bolt:")
@@ -56,7 +56,7 @@ func openData(opts *Options, hostConfig engine.HostConfig) (*data, error) {
 	return d, nil
 }
 
-// open opens the objects of a kind.
+// open opens the store of a kind.
 func (d *data) open(k kind) (*registry.Store[object], error) {
 	cfg := k.config
 	cfg.Engine.Host = d.host
@@ -71,7 +71,7 @@ func (d *data) open(k kind) (*registry.Store[object], error) {
 	return s, nil
 }
 
-// addBackend puts the kind's objects where they live, if that is not in memory.
+// addBackend sets the kind's backend, if its objects are not in memory.
 func (d *data) addBackend(cfg *registry.Config[object]) error {
 	switch {
 	case d.origin != nil:
@@ -94,7 +94,7 @@ func (d *data) addBackend(cfg *registry.Config[object]) error {
 	return nil
 }
 
-// close closes everything, the upper parts first.
+// close closes everything, each part before those that it uses.
 func (d *data) close() error {
 	var errs []error
 	for _, s := range d.stores {

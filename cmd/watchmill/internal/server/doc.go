@@ -1,5 +1,5 @@
-// Package server is the command serve: kinds from manifests, storage and a server
-// over them.
+// Package server implements the command serve: it reads kinds from manifests, opens their
+// storage, and serves them.
 //
 //	--crd FILE ──crd.Parse──▶ Definition ──▶ registry.Store ──▶ serve.Server ──▶ --listen
 //	                                            │

@@ -14,8 +14,8 @@ import (
 	"github.com/watchmill/watchmill/serve"
 )
 
-// readTokens reads a token file as the API server has it: a line of token, user,
-// uid and, in quotes, groups. It returns the first token, too.
+// readTokens reads a token file in the format of the API server: lines of token, user,
+// uid and, in quotes, groups. It also returns the first token.
 func readTokens(name string) (users map[string]serve.User, first string, err error) {
 	wrong := func(problem string) error { return &engine.ConfigError{Field: "--token-file", Problem: problem} }
 	text, err := os.ReadFile(name)
@@ -48,11 +48,11 @@ func readTokens(name string) (users map[string]serve.User, first string, err err
 	return users, lines[0][0], nil
 }
 
-// written marks a kubeconfig that may be written again.
+// written is the first line of a kubeconfig that the command may overwrite.
 const written = "# Written by watchmill serve.\n"
 
-// writeKubeconfig writes a kubeconfig for the server. A file that something else
-// has written is left alone.
+// writeKubeconfig writes a kubeconfig for the server. It does not overwrite a file that
+// the command has not written.
 func writeKubeconfig(name, url, token, certFile string) error {
 	before, err := os.ReadFile(name)
 	switch {

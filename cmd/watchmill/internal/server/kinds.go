@@ -17,12 +17,12 @@ import (
 // kind is a kind to serve.
 type kind struct {
 	config registry.Config[object]
-	// notes are what is asked for and not honoured.
+	// notes describe the parts of the manifest that the server does not honour.
 	notes []string
 }
 
-// kinds returns what the manifests define or, of a replica without any, what the
-// server that it follows serves.
+// kinds returns the kinds that the manifests define or, for a replica without manifests,
+// those that the server that it follows serves.
 func (o *Options) kinds(ctx context.Context) ([]kind, error) {
 	switch {
 	case len(o.CRDs) > 0:
@@ -67,7 +67,7 @@ func (o *Options) definedKinds() ([]kind, error) {
 	return all, nil
 }
 
-// definedKind returns what a manifest defines, with server-side apply.
+// definedKind returns the kind that a manifest defines, with server-side apply.
 func definedKind(d *crd.Definition) kind {
 	k := kind{d.Config(), d.Notes}
 	k.config.Apply = apply.New
@@ -78,9 +78,10 @@ func definedKind(d *crd.Definition) kind {
 	return k
 }
 
-// origin returns where the server is that a replica follows.
+// origin returns the configuration of the client of the server that a replica follows.
 func (o *Options) origin() (remote.Config, error) {
-	// Clients that apply read at one server and write at the other.
+	// Clients that apply read from the replica, and their writes go to the origin, so both
+	// need the managed fields.
 	cfg := remote.Config{URL: o.Upstream, KeepManagedFields: true}
 	if o.UpstreamTokenFile == "" {
 		return cfg, nil

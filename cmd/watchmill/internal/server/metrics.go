@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/serve/prommetrics"
 )
 
-// metrics are what --metrics shows: of the server, and of the engines below.
+// metrics are the metrics of the server and of its engines, which --metrics shows.
 type metrics struct {
 	server  *prommetrics.Metrics
 	engines *enginemetrics.Metrics
@@ -20,13 +20,14 @@ func newMetrics() *metrics {
 	return &metrics{prommetrics.New(prommetrics.Options{}), enginemetrics.New(enginemetrics.Options{Resource: resourceOf})}
 }
 
-// resourceOf takes an engine's name, as registry gives it, apart.
+// resourceOf splits an engine's name, which package registry has made, into its parts.
 func resourceOf(name string) (group, resource string) {
 	resource, group, _ = strings.Cut(name, ".")
 	return group, resource
 }
 
-// hostConfig is what makes a host whose engines are measured, if m is not nil.
+// hostConfig returns the configuration of a host whose engines are measured, unless m is
+// nil.
 func (m *metrics) hostConfig() engine.HostConfig {
 	if m == nil {
 		return engine.HostConfig{}
@@ -34,7 +35,7 @@ func (m *metrics) hostConfig() engine.HostConfig {
 	return engine.HostConfig{Metrics: m.engines}
 }
 
-// addTo has a server measured, and answer /metrics, if m is not nil.
+// addTo configures a server to be measured and to answer /metrics, unless m is nil.
 func (m *metrics) addTo(cfg *serve.Config, host *engine.Host) error {
 	if m == nil {
 		return nil
@@ -45,7 +46,7 @@ func (m *metrics) addTo(cfg *serve.Config, host *engine.Host) error {
 	return err
 }
 
-// observe shows the figures of a server, if m is not nil.
+// observe adds the figures of a running server to the metrics, unless m is nil.
 func (m *metrics) observe(server *serve.Server) {
 	if m != nil {
 		m.server.Observe(server)

@@ -19,7 +19,7 @@ import (
 
 // Options are the flags of the command.
 type Options struct {
-	// Listen is the address, CRDs are the files of manifests.
+	// Listen is the address, and CRDs are the files of manifests.
 	Listen string
 	CRDs   []string
 	// Data is "memory" or "bolt:FILE".
@@ -27,24 +27,26 @@ type Options struct {
 	// Upstream is the URL of a server to be a replica of, "" for none, and
 	// UpstreamTokenFile has the bearer token for it.
 	Upstream, UpstreamTokenFile string
-	// Kubeconfig is a file to write, "" for none.
+	// Kubeconfig is the file in which to write a kubeconfig, "" for none.
 	Kubeconfig string
-	// TokenFile has the users, "" for none. CertFile and KeyFile are for TLS.
+	// TokenFile has the users with their tokens, "" for none. CertFile and KeyFile are
+	// the certificate and the key for TLS, "" for HTTP without TLS.
 	TokenFile, CertFile, KeyFile string
-	// Hosts are names that clients may call the server by.
+	// Hosts are names that clients may use for the server.
 	Hosts []string
-	// Origins are those whose pages may watch over WebSocket.
+	// Origins are the origins whose pages may watch over WebSocket.
 	Origins []string
-	// Metrics: answer /metrics, for Prometheus.
+	// Metrics makes the server answer /metrics, for Prometheus.
 	Metrics bool
-	// Limits are the server's.
+	// Limits are the limits of the server.
 	Limits serve.Limits
-	// Out is told what is served and where, Log what goes wrong.
+	// Out receives the kinds that are served and the address, and Log the errors.
 	Out, Log io.Writer
 }
 
-// Run serves until ctx is done, drains and closes everything. What is wrong with
-// the options or the manifests is an [engine.ErrConfig] or a crd.ErrManifest.
+// Run serves until ctx is done, then drains and closes everything. Errors: an
+// [engine.ErrConfig] or a crd.ErrManifest for invalid options or manifests, and the errors
+// of files, storage and the network.
 func Run(ctx context.Context, opts Options) (err error) {
 	kinds, err := opts.kinds(ctx)
 	if err != nil {
@@ -91,7 +93,8 @@ func Run(ctx context.Context, opts Options) (err error) {
 	return errors.Join(server.ListenAndServe(listening, listen), unwritten)
 }
 
-// secure sets users, origins and TLS, and returns a token that a kubeconfig can have.
+// secure sets users, origins and TLS, and returns the token for a kubeconfig, "" if there
+// are no users.
 func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (token string, err error) {
 	if cfg.WebSocket, err = websocket.New(websocket.Options{Origins: o.Origins}); err != nil {
 		return "", fmt.Errorf("--origin: %w", err)
@@ -114,7 +117,8 @@ func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (token string,
 	return token, nil
 }
 
-// announce says where and what is served, and what is not honoured.
+// announce prints the address, the kinds and the notes about their manifests, and writes
+// the kubeconfig.
 func (o *Options) announce(at net.Addr, kinds []kind, token string) error {
 	url := "http://" + at.String()
 	if o.CertFile != "" {
