@@ -37,12 +37,12 @@ func buses() []Workload {
 	return []Workload{work("W15/1", 1, 200_000), work("W15/100", 100, 5000), work("W15/1000", 1000, 1000)}
 }
 
-// busRate is the messages per second at which latency is measured: one that every
-// bus sustains with 1,000 subscribers. At full speed, the latency of a bus that
-// queues would be that of its queue.
+// busRate is the rate at which latency is measured, in messages per second: every bus
+// sustains it with 1,000 subscribers. At full speed, the latency of a bus that queues
+// would be that of its queue.
 const busRate = 100
 
-// publish measures throughput, then latency at a rate.
+// publish measures throughput at full speed, then latency at busRate.
 func publish(ctx context.Context, c Contender, p Params) (Result, error) {
 	on := func(p Params) (Result, error) {
 		return run(ctx, c, c.Bus, func(ctx context.Context, b Bus) (Result, error) { return publishTo(ctx, b, p) })

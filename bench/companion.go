@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// beside measures a healthy watcher with the companion beside it.
+// beside measures a healthy watcher with the companion on the same store.
 func (c companion) beside(ctx context.Context, contender Contender, p Params) (Result, error) {
 	return run(ctx, contender, contender.Store, func(ctx context.Context, s Store) (Result, error) {
 		object := objects(p.Objects)
@@ -34,11 +34,11 @@ func (c companion) beside(ctx context.Context, contender Contender, p Params) (R
 	})
 }
 
-// companions runs companions, one after the other.
+// companions opens and closes companions, one after the other.
 type companions struct {
 	companion
 	store Store
-	// newest is the revision of the newest write, written the number of writes.
+	// newest is the revision of the newest write, and written the number of writes.
 	newest, written atomic.Uint64
 	stop            chan struct{}
 	done            chan error

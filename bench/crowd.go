@@ -9,7 +9,7 @@ import (
 // member is one watcher of a crowd. It is padded to cache lines of its own; only
 // its handler writes the counters.
 type member struct {
-	// count is the number of events received, want the number expected.
+	// count is the number of events received, and want the number expected.
 	count, want int64
 	// took holds the latencies, in nanoseconds; nil if they are not measured.
 	took []int64
@@ -19,7 +19,7 @@ type member struct {
 	_        [8]uint64
 }
 
-// crowd is the watchers of a run.
+// crowd has the watchers of a run.
 type crowd struct {
 	members []member
 	writer  *writer
@@ -35,8 +35,8 @@ func newCrowd(n, timed int, w *writer) *crowd {
 	return c
 }
 
-// newShares makes p.Watchers watchers that expect, and time, every n-th write, of
-// n groups: the i-th watcher those of the object i modulo n.
+// newShares makes p.Watchers watchers in n groups. Each expects, and times, every n-th
+// write: the i-th watcher the writes whose number is i modulo n.
 func newShares(p Params, n int, w *writer) *crowd {
 	c := &crowd{members: make([]member, p.Watchers), writer: w}
 	for i := range c.members {

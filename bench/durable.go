@@ -19,15 +19,16 @@ import (
 
 // The metrics of W22.
 const (
-	// BytesPerWrite is what a write makes the process write, to files of any kind.
+	// BytesPerWrite is the number of bytes that the process writes to files, of any
+	// kind, for each write.
 	BytesPerWrite = "bytes per write"
 	// OverUpdates is the rate as a multiple of that of the same writers when each write
-	// is a transaction of the library by itself.
+	// is a transaction of its own, of the library beneath.
 	OverUpdates = "of a transaction each"
 )
 
-// durable is W22: writes that are on the disk when they return. The floor is the
-// library beneath, with the same records in batches made in the same way.
+// durable is W22: writes that are on disk when they return. The floor is the library
+// beneath, which commits the same records in batches that are made in the same way.
 func durable() []Workload {
 	var all []Workload
 	for _, size := range []struct {
@@ -51,8 +52,8 @@ func durable() []Workload {
 	return all
 }
 
-// runDurable measures watchmill's backend, and then a transaction for each write, of
-// which there are fewer.
+// runDurable measures watchmill's backend, and then the library with a transaction for
+// each write, with fewer writes.
 func runDurable(ctx context.Context, c Contender, p Params) (Result, error) {
 	return run(ctx, c, openFile, func(ctx context.Context, f *objectFile) (Result, error) {
 		result, err := p.writeAll(ctx, f.writer)
@@ -77,7 +78,7 @@ func durableFloor(ctx context.Context, p Params) (Result, error) {
 	})
 }
 
-// writeAll writes Events times by Writers writers, each to an object of its own.
+// writeAll makes Events writes by Writers concurrent writers, each to an object of its own.
 func (p Params) writeAll(ctx context.Context, writer func(i int) func(context.Context, Object) error) (Result, error) {
 	var mu sync.Mutex // guards took
 	took := newLatency()
@@ -114,7 +115,7 @@ func (p Params) writeAll(ctx context.Context, writer func(i int) func(context.Co
 var padding = strings.Repeat("x", 210)
 
 // bytesWritten returns how many bytes the process has written to files, and whether
-// the operating system says so.
+// the operating system reports that.
 func bytesWritten() (n int64, known bool) {
 	counters, err := os.ReadFile("/proc/self/io")
 	if err != nil {
@@ -141,7 +142,7 @@ func folder(open func(path string) error) (remove func() error, err error) {
 	return remove, nil
 }
 
-// objectFile is objects in a file, as watchmill keeps them.
+// objectFile is a file in which watchmill's backend stores objects.
 type objectFile struct {
 	file    *bolt.File
 	objects *bolt.Backend
@@ -187,5 +188,5 @@ func (f *objectFile) writer(int) func(context.Context, Object) error {
 	}
 }
 
-// encoded returns what a file has of an object.
+// encoded returns the object as a file stores it.
 func encoded(o Object) ([]byte, error) { return json.Marshal(o) }

@@ -9,24 +9,26 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// bareFile is a log in a file of bbolt, without anything above: a record of each write
-// under the next number.
+// bareFile is a log in a file of bbolt, without an engine above it: each write adds a
+// record under the next number.
 type bareFile struct {
 	db     *bbolt.DB
 	remove func() error
-	// queue are the writes to be committed together; nil: each is a transaction.
+	// queue has the writes to be committed together; if it is nil, each write is a
+	// transaction.
 	queue     chan bareWrite
 	committer sync.WaitGroup
-	numbers   uint64 // the committer's, or a transaction's
+	numbers   uint64 // the last number; used only within a transaction, of which there is one at a time
 }
 
-// bareWrite is a record; done receives whether it was committed.
+// bareWrite is a record to commit; done receives the error of that, nil if it was
+// committed.
 type bareWrite struct {
 	data []byte
 	done chan error
 }
 
-// maxBatch is how many writes are committed together at most.
+// maxBatch is the maximum number of writes that are committed together.
 const maxBatch = 1024
 
 var bareBucket = []byte("log")
@@ -54,7 +56,7 @@ func openUpdates(context.Context) (*bareFile, error) {
 	return f, nil
 }
 
-// openBatches opens a file with a goroutine that commits together what is waiting.
+// openBatches opens a file with a goroutine that commits all waiting writes together.
 func openBatches(ctx context.Context) (*bareFile, error) {
 	f, err := openUpdates(ctx)
 	if err != nil {
@@ -65,7 +67,7 @@ func openBatches(ctx context.Context) (*bareFile, error) {
 	return f, nil
 }
 
-// Close removes the file. There are no writers any more.
+// Close closes and removes the file. No writer may be running any more.
 func (f *bareFile) Close() error {
 	if f.queue != nil {
 		close(f.queue)

@@ -29,8 +29,8 @@ func fanOut() []Workload {
 	}
 }
 
-// burst is W4: watchers that always read, and a burst of writes far larger than
-// any buffer in between.
+// burst is W4: watchers that always read, and a burst of writes that is far larger than
+// any buffer between the writer and a watcher.
 func burst() []Workload {
 	work := func(id, text string, watchers int) Workload {
 		return Workload{

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// A floor is a bare loop of the work that every implementation must do, without
-// ordering, subscribing, lagging or failing watchers.
+// A floor is a bare loop of the work that every implementation must do. It has no
+// ordering and no subscription, and its watchers neither lag nor fail.
 
 // silent is the watch of a floor: it never ends.
 type silent struct{}
@@ -92,7 +92,7 @@ func routeFloor(ctx context.Context, p Params) (Result, error) {
 	return append(Result{rate(Writes, int64(len(log)), took)}, crowd.latency().metrics()...), nil
 }
 
-// footprintFloor is a position and a handler for each watcher.
+// footprintFloor measures a position and a handler for each watcher.
 func footprintFloor(context.Context, Params) (Result, error) {
 	type watcher struct {
 		position uint64
@@ -146,7 +146,7 @@ func getFloor(_ context.Context, p Params) (Result, error) {
 	})
 }
 
-// readUnderWritesFloor is pacedFloor beside readers that copy pointers.
+// readUnderWritesFloor is pacedFloor with readers that copy pointers at the same time.
 func readUnderWritesFloor(ctx context.Context, p Params) (Result, error) {
 	read := copying(pointers(p.Objects))
 	return besides(ctx, p.Readers, func(context.Context) error { return read(0) },

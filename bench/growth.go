@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// matching is how many watchers each write of W18 matches.
+// matching is the number of watchers that each write of W18 matches.
 const matching = 10
 
-// Growth is the metric of how much another one varies from size to size: its
-// largest value divided by its smallest.
+// Growth returns the name of the metric of how much another one varies from size to size:
+// its largest value divided by its smallest.
 func Growth(metric string) string { return "growth of " + metric }
 
-// At is the metric at one of several sizes.
+// At returns the name of a metric at one of several sizes.
 func At(metric string, size int) string { return metric + " at " + Quantity(float64(size)) }
 
-// growth is W18: what a write costs as watchers and objects become more. The sizes
+// growth is W18: the cost of a write as the numbers of watchers and objects grow. The sizes
 // are powers of ten up to that of the parameters.
 func growth() []Workload {
 	flat := []Goal{within(Growth(Writes), 1.5), within(Growth(P99), 1.5), none(Lost)}
@@ -42,8 +42,8 @@ func growth() []Workload {
 // onlyOurs is for workloads that compare sizes instead of contenders.
 func onlyOurs(Contender) bool { return false }
 
-// growing runs the sizes of one parameter, from least on or, if that is smaller,
-// the whole parameter's tenth.
+// growing returns a run of several sizes of one parameter. The smallest is least or, if
+// that is smaller, a tenth of the parameter.
 func growing(parameter func(*Params) *int, least int) func(context.Context, Contender, Params) (Result, error) {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
 		var result Result
@@ -75,8 +75,8 @@ func ratioOf(name string, values []float64) Metric {
 	return Metric{Name: name, Unit: "×", Value: slices.Max(values) / slices.Min(values)}
 }
 
-// matched measures one size: the rate as fast as it goes, and the latency at
-// p.Rate, for as long as one second.
+// matched measures one size: the rate at full speed, and then the latency at p.Rate, for
+// at most one second.
 func matched(ctx context.Context, c Contender, p Params) (Result, error) {
 	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 		rev, err := fill(ctx, s, p.Objects, p.grouped())
@@ -97,10 +97,11 @@ func matched(ctx context.Context, c Contender, p Params) (Result, error) {
 	})
 }
 
-// groups is the number of groups of watchers.
+// groups returns the number of groups of watchers.
 func (p Params) groups() int { return max(1, p.Watchers/matching) }
 
-// grouped makes objects whose i-th is on the node of the i-th group.
+// grouped returns a function that makes objects, the i-th on the node of the group i
+// modulo the number of groups.
 func (p Params) grouped() func(i int) Object {
 	object, groups := objects(p.Objects), p.groups()
 	return func(i int) Object {
@@ -110,8 +111,8 @@ func (p Params) grouped() func(i int) Object {
 	}
 }
 
-// watchGroups writes while each group of watchers watches its node from rev on,
-// and stops them.
+// watchGroups measures writes while each group of watchers watches its node from rev on,
+// and then stops the watchers.
 func watchGroups(ctx context.Context, s Store, p Params, rev uint64) (Result, error) {
 	groups := p.groups()
 	crowd := newShares(p, groups, newWriter(p, p.grouped()))
@@ -123,8 +124,8 @@ func watchGroups(ctx context.Context, s Store, p Params, rev uint64) (Result, er
 	return crowd.writes(ctx, s)
 }
 
-// matchFloor routes the writes of the largest size by a map, to the watchers that
-// match.
+// matchFloor routes the writes of the largest size by a map with a handler for each
+// group.
 func matchFloor(ctx context.Context, p Params) (Result, error) {
 	p.Watchers, p.Objects, p.Rate = p.groups(), p.groups(), 0
 	return routeFloor(ctx, p)

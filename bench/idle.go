@@ -34,8 +34,8 @@ func idle() []Workload {
 	}
 }
 
-// footprint measures watchers without consumers, which would cost memory of their
-// own.
+// footprint measures watchers without consumers, since consumers would take memory of
+// their own.
 func footprint(ctx context.Context, c Contender, p Params) (Result, error) {
 	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 		if _, err := fill(ctx, s, 1, objects(1)); err != nil {
@@ -83,8 +83,7 @@ func subscribe(ctx context.Context, c Contender, p Params) (Result, error) {
 	})
 }
 
-// timed calls do n times in sequence and returns its rate and
-// latency.
+// timed calls do n times in sequence and returns its rate and latency.
 func timed(name string, n int, do func(i int) error) (Result, error) {
 	l := newLatency()
 	begin := time.Now()

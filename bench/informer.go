@@ -14,8 +14,8 @@ import (
 // state.
 const Synced = "synced"
 
-// slowness is how long the slow handler takes for each notification. It stops
-// sleeping when the run is over, so that closing does not wait for it.
+// slowness is how long the slow handler sleeps for each notification. When the run is
+// over it no longer sleeps, so that closing does not wait for it.
 const slowness = time.Millisecond
 
 // informers is W14.
@@ -97,9 +97,9 @@ func openInformer(context.Context) (Informer, error) {
 	return &engineInformer{engineStore: engineStore{e}}, err
 }
 
-// Start indexes namespaces, as generated informers do. The healthy handlers get
+// Start indexes namespaces, as generated informers do. The healthy handlers have
 // buffers large enough to miss nothing, since client-go's are unbounded. The slow
-// one has the defaults.
+// handler has the default buffer and policy.
 func (s *engineInformer) Start(_ context.Context, healthy []func(seq int64), slow func(seq int64)) error {
 	var err error
 	byNamespace := store.Indexers[Object]{"namespace": func(Object) ([]string, error) { return []string{Namespace}, nil }}

@@ -14,7 +14,7 @@ import (
 // BenchmarkLayout runs W1, W5 and W13 over the two ways in which an untyped core
 // can hold values of the user's type: the value behind the object's header, as
 // engines do, and the value in an interface beside it, which is what an engine of
-// type any does. Each is run in turn, so a disturbance meets both:
+// type any does. They run in turn, so that a disturbance affects both:
 //
 //	go test -run '^$' -bench Layout -benchtime 1x -count 7 ./bench
 func BenchmarkLayout(b *testing.B) {

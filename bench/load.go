@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Overhead is the metric of a cache's bytes beyond the objects in it, per object.
-// Load is the rate at which it is filled, in objects per second.
+// Overhead is the metric of a cache's memory beyond the objects in it, in bytes per
+// object. Load is the rate at which the cache is filled, in objects per second.
 const (
 	Overhead = "overhead/object"
 	Load     = "load"
@@ -25,7 +25,7 @@ func load() []Workload {
 	}}
 }
 
-// loaded measures the live heap, less the objects that a full cache must keep:
+// loaded measures the live heap, minus the objects that a full cache must keep:
 // the current ones, and those that the window's events have superseded.
 func loaded(ctx context.Context, c Contender, p Params) (Result, error) {
 	before := measureFootprint()
@@ -65,7 +65,7 @@ func overhead(bytes int64, objects int) Metric {
 	return Metric{Name: Overhead, Unit: " B", Value: float64(bytes) / float64(objects)}
 }
 
-// loadedFloor is a map of the objects and a slice of the events.
+// loadedFloor measures a map of the objects and a slice of the events.
 func loadedFloor(_ context.Context, p Params) (Result, error) {
 	type event struct{ before, after *Object }
 	live, keys := pointers(p.Objects), make([]string, p.Objects)

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// processorTime is what the process has used of the processors, garbage collection
-// included, as the Go runtime estimates it: up to the last collection, so there is
-// one now. Time that other programs have had on a processor of the runtime's counts, too.
+// processorTime returns the processors' time that the process has used, including garbage
+// collection, as the Go runtime estimates it. The estimate is as of the last collection, so
+// processorTime runs one. It includes the time that other programs used a processor which
+// the runtime counts as its own.
 func processorTime() time.Duration {
 	runtime.GC()
 	samples := []metrics.Sample{{Name: "/cpu/classes/total:cpu-seconds"}, {Name: "/cpu/classes/idle:cpu-seconds"}}

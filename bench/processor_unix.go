@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// processorTime is what the process has used of the processors, in the kernel and out
-// of it.
+// processorTime returns the processors' time that the process has used, in user mode and
+// in the kernel.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

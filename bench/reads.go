@@ -49,7 +49,7 @@ func reads() []Workload {
 // reader makes the i-th read.
 type reader func(ctx context.Context, s Store, i int) error
 
-// reading returns a run that fills a store and times p.Events reads.
+// reading returns a run that fills a store and measures p.Events reads.
 func reading(make func(p Params) reader) func(context.Context, Contender, Params) (Result, error) {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
 		return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
@@ -62,7 +62,8 @@ func reading(make func(p Params) reader) func(context.Context, Contender, Params
 	}
 }
 
-// onNodes makes the objects for reads: p.Watchers on each node, if set.
+// onNodes returns a function that makes the objects for reads: p.Watchers on each node, if
+// that is set.
 func (p Params) onNodes() func(i int) Object {
 	object := objects(p.Objects)
 	return func(i int) Object {
@@ -120,7 +121,8 @@ func readUnderWrites(ctx context.Context, c Contender, p Params) (Result, error)
 	})
 }
 
-// besides measures while readers read continuously, and adds their rate.
+// besides calls measure while readers read continuously, and adds the rate of the reads to
+// its result.
 func besides(ctx context.Context, readers int, read func(context.Context) error, measure func() (Result, error)) (Result, error) {
 	stop := make(chan struct{})
 	var all sync.WaitGroup

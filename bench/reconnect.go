@@ -47,8 +47,8 @@ func comeBack(ctx context.Context, c Contender, p Params) (Result, error) {
 	})
 }
 
-// catchUp opens all watches at from and waits until each has received all writes
-// since.
+// catchUp opens all watches at revision from and waits until each has received all later
+// writes.
 func (c *crowd) catchUp(ctx context.Context, s Store, from uint64) (Result, error) {
 	currentAt := make([]time.Duration, len(c.members))
 	begin := time.Now()

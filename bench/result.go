@@ -13,7 +13,7 @@ type Metric struct {
 	Name  string  `json:"name"`
 	Unit  string  `json:"unit"`
 	Value float64 `json:"value"`
-	// Higher: more is better; otherwise less is.
+	// Higher says that a higher value is better; otherwise a lower one is.
 	Higher bool `json:"higher"`
 }
 
@@ -55,12 +55,12 @@ func (r Result) only(names ...string) Result {
 	return some
 }
 
-// rate is n per second over d.
+// rate returns the metric of n per second over d.
 func rate(name string, n int64, d time.Duration) Metric {
 	return Metric{Name: name, Unit: "/s", Value: float64(n) / d.Seconds(), Higher: true}
 }
 
-// micros is d in microseconds.
+// micros returns the metric of d in microseconds.
 func micros(name string, d time.Duration) Metric {
 	return Metric{Name: name, Unit: Microseconds, Value: float64(d.Nanoseconds()) / 1e3}
 }
@@ -83,9 +83,9 @@ func newLatency() latency {
 	return latency{hdrhistogram.New(1, highestLatency.Nanoseconds(), 3)}
 }
 
-// add records one, in nanoseconds.
+// add records a latency in nanoseconds.
 func (l latency) add(ns int64) {
-	// In range by construction, so there is no error.
+	// The value is limited to the range of the histogram, so there is no error.
 	_ = l.hist.RecordValue(min(max(ns, 1), highestLatency.Nanoseconds()))
 }
 

@@ -16,10 +16,10 @@ import (
 	"github.com/watchmill/watchmill/serve"
 )
 
-// SeqAnnotation is the annotation that has an object's Seq, where it is served.
+// SeqAnnotation is the annotation of a served object that has the Seq of its write.
 const SeqAnnotation = "seq"
 
-// pod is an [Object] as a kind.
+// pod is an [Object] in the form of a Kubernetes kind.
 type pod struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -28,14 +28,14 @@ type pod struct {
 	} `json:"spec"`
 }
 
-// unlimited lets one user have every watch of a workload.
+// unlimited allows one user to have all watches of a workload.
 var unlimited = serve.Limits{Watches: 1 << 20, WatchesPerUser: 1 << 20}
 
 // kindServer is a [serve.Server] over one kind.
 type kindServer struct {
 	*serve.Server
 	pods   *registry.Store[pod]
-	origin io.Closer // what a replica reads from; nil otherwise
+	origin io.Closer // the client of the server that a replica follows; nil for no replica
 }
 
 func podConfig() registry.Config[pod] {
@@ -74,7 +74,8 @@ func openKind(ctx context.Context, cfg registry.Config[pod], origin io.Closer) (
 	return kindServer{s, pods, origin}, pods.Engine().WaitFor(ctx, 0)
 }
 
-// Write stores past the rules of the kind, as the rival's storage is written to.
+// Write stores the object directly, without the validation of the kind, as the writes to
+// the rival's storage are.
 func (s kindServer) Write(ctx context.Context, o Object) (uint64, error) {
 	p := pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: Namespace, Name: o.Name, Labels: map[string]string{AppLabel: o.App},

@@ -9,7 +9,7 @@ import (
 const (
 	// CPU is the processors' time for one delivery, of server and client together.
 	CPU = "cpu/delivery"
-	// Allocated is what one list allocates, at server and client together.
+	// Allocated is the memory that one list allocates, in server and client together.
 	Allocated = "allocated/list"
 )
 
@@ -54,7 +54,8 @@ func serving() []Workload {
 	}
 }
 
-// served writes while p.Watchers watch over HTTP, timed of which measure latency.
+// served returns a run that writes while p.Watchers watch over HTTP, timed of which measure
+// latency.
 func served(timed int) func(context.Context, Contender, Params) (Result, error) {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
 		return run(ctx, c, overHTTP(c), func(ctx context.Context, s *wire) (Result, error) {
@@ -91,7 +92,7 @@ func (c *crowd) end() {
 	}
 }
 
-// idleServed measures watches that have nothing to read.
+// idleServed returns a run that measures watches without events.
 func idleServed(open func(s *wire, ctx context.Context, from uint64, n int) error) func(context.Context, Contender, Params) (Result, error) {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
 		return run(ctx, c, overHTTP(c), func(ctx context.Context, s *wire) (Result, error) {

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// bareServer is the floor of serving: a handler of net/http that writes what was
-// encoded before, without positions, selectors or bookmarks.
+// bareServer is the floor of serving: a handler of net/http that writes frames which are
+// encoded once, without positions, selectors or bookmarks.
 type bareServer struct {
 	mu     sync.Mutex
 	frames [][]byte
@@ -22,7 +22,7 @@ func openBare(context.Context) (Server, error) {
 	return &bareServer{more: make(chan struct{}), names: map[string]bool{}}, nil
 }
 
-// Write appends a frame. An object that is new is in the list from then on.
+// Write appends a frame, and adds a new object to the list.
 func (s *bareServer) Write(_ context.Context, o Object) (uint64, error) {
 	object := fmt.Sprintf(`{"kind":"Pod","apiVersion":"bench.watchmill/v1","metadata":{"name":%q,"namespace":%q,"resourceVersion":"1790000000000000","labels":{"app":%q},"annotations":{"seq":"%d"}},"spec":{"nodeName":%q}}`,
 		o.Name, Namespace, o.App, o.Seq, o.Node)
@@ -38,7 +38,8 @@ func (s *bareServer) Write(_ context.Context, o Object) (uint64, error) {
 	return uint64(len(s.frames)), nil
 }
 
-// from returns the frames from the i-th on, and what is closed when there are more.
+// from returns the frames from the i-th on, and a channel that is closed when there are
+// more.
 func (s *bareServer) from(i int) ([][]byte, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +82,7 @@ func (s *bareServer) Handler() http.Handler                 { return s }
 func (s *bareServer) Path() string                          { return "/pods" }
 func (s *bareServer) Close() error                          { return nil }
 
-// bare is the floor as a contender.
+// bare is the floor of serving as a contender.
 var bare = Contender{Name: "net/http", Server: openBare}
 
 func servedFloor(timed int) func(context.Context, Params) (Result, error) {

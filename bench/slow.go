@@ -8,8 +8,8 @@ import (
 
 // The metrics of watchers that do not read.
 const (
-	// Tax is the 99th percentile of the healthy watchers, as a multiple of the
-	// same without the stalled ones.
+	// Tax is the 99th percentile of the healthy watchers' latency, as a multiple of the
+	// same without stalled watchers.
 	Tax = "p99 / p99 alone"
 	// StalledLost is the share of events that the stalled watchers can no longer read.
 	StalledLost = "stalled lost"
@@ -17,7 +17,7 @@ const (
 	ForceClosed = "force-closed"
 )
 
-// slow is W12 and W12b: stalled watchers beside healthy ones.
+// slow is W12 and W12b: stalled watchers and healthy ones on the same store.
 func slow() []Workload {
 	never := func(id, text string, full, small Params, timed func(Params) int) Workload {
 		return Workload{
@@ -39,8 +39,8 @@ func slow() []Workload {
 	return append(all, slowWatcherTax()...)
 }
 
-// neverReading runs the healthy watchers alone, then beside p.Idle watchers that
-// are not read, and then reads the latter.
+// neverReading returns a run that measures the healthy watchers alone, then together with
+// p.Idle watches that are not read, and that then reads the latter.
 func neverReading(timed func(Params) int) func(context.Context, Contender, Params) (Result, error) {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
 		healthy := p
@@ -93,16 +93,16 @@ func missing(ctx context.Context, watches []Watch, events int) (lost int64) {
 	return lost
 }
 
-// companion is the watcher beside the healthy one in the scenarios of
+// companion describes the second watcher, beside the healthy one, in a scenario of
 // Kubernetes' BenchmarkSlowWatcherTax.
 type companion struct {
-	// present: there is a companion. It drains its events or not, and is replaced
-	// every half second or not.
+	// present: there is a companion. drains: it reads its events. reconnects: it is
+	// replaced every half second.
 	present, drains, reconnects bool
 }
 
-// reconnectEvery gives each stalled companion of the original time to fill its
-// channels and to block the dispatcher.
+// reconnectEvery is long enough for a stalled companion of the original benchmark to fill
+// its channels and to block the dispatcher.
 const reconnectEvery = 500 * time.Millisecond
 
 // slowWatcherTax is W12b: the original's six scenarios, of 10 seconds each.

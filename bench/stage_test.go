@@ -81,7 +81,7 @@ func (emptyAtFirst) List(context.Context, backend.ListOptions) (*backend.List, e
 	return &backend.List{Revision: 1, Items: []*store.Object{}}, nil
 }
 
-// counting is a sink that takes everything.
+// counting is a sink that accepts everything, and closes done at the revision last.
 type counting struct {
 	last store.Revision
 	done chan struct{}
@@ -113,7 +113,7 @@ func newSystem(b *testing.B) *actors.System {
 	return system
 }
 
-// pipeline is watchCache, dispatcher and watchers, fed by hand.
+// pipeline is a watchCache with dispatcher and watchers, to which a test passes updates.
 type pipeline struct {
 	cache     *watchcache.Cache
 	published store.Published
@@ -143,7 +143,7 @@ func newPipeline(b *testing.B) *pipeline {
 	return p
 }
 
-// offer waits for room.
+// offer passes an update to the cache, and waits while that has no room.
 func (p *pipeline) offer(u reflector.Update) {
 	for p.cache.Offer(u) == actors.Full {
 		<-p.room
@@ -219,7 +219,7 @@ func BenchmarkStageWatcher(b *testing.B) {
 	<-done
 }
 
-// until closes done at the last write.
+// until returns a handler that closes done at the last write.
 func until(b *testing.B, done chan struct{}) func(store.Event) {
 	return func(ev store.Event) {
 		if ev.Revision == store.Revision(b.N+1) {

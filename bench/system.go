@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// Object is what every system stores, as an equivalent type of its own. It is
-// small, so that the measurement is of the system and not of copying.
+// Object is the object that every system stores, in an equivalent type of its own. It is
+// small, so that copying it hardly affects what is measured.
 type Object struct {
 	// Name is unique; the key is Namespace/Name.
 	Name string
@@ -18,7 +18,7 @@ type Object struct {
 	Seq int64
 }
 
-// Namespace is that of all objects.
+// Namespace is the namespace of all objects.
 const Namespace = "default"
 
 // Unmeasured is the Seq of writes that only prepare a run.
@@ -59,7 +59,7 @@ type Watch interface {
 	// a handler.
 	Done() <-chan struct{}
 	// Drain reads n events of a watch without a handler and returns how many it
-	// got: fewer if the system has ended the watch, or ctx is done.
+	// received: fewer if the system has ended the watch, or ctx is done.
 	Drain(ctx context.Context, n int) int
 	// Stop ends the watch.
 	Stop()
@@ -80,14 +80,14 @@ type Informer interface {
 }
 
 // Server is a system that serves its objects over HTTP in the Kubernetes API
-// protocol. Writes are calls in the process, so that what is measured is reading.
+// protocol. Writes are calls in the process, so that only reading is measured.
 type Server interface {
 	// Write creates or updates o and returns the revision of the write.
 	Write(ctx context.Context, o Object) (uint64, error)
 	// WaitFor blocks until lists and watches show the write that returned rev.
 	WaitFor(ctx context.Context, rev uint64) error
-	// Handler answers requests, and Path is that of all objects. An object's
-	// annotation seq is its Seq.
+	// Handler answers requests, and Path is the path of all objects. The annotation
+	// [SeqAnnotation] of an object has its Seq.
 	Handler() http.Handler
 	Path() string
 	// Close ends all watches and frees everything.
@@ -102,8 +102,8 @@ type Contender struct {
 	// Store opens an empty store whose cache is ready.
 	Store func(ctx context.Context) (Store, error)
 	// Windowed is Store with a history of that many events. Bare makes the objects
-	// that are not counted as the cache's overhead: live ones, in storage if that is
-	// not a part of the system, and superseded ones.
+	// that do not count as the cache's overhead: the live ones, with their storage if
+	// that is not a part of the system, and the superseded ones.
 	Windowed func(ctx context.Context, events int) (Store, error)
 	Bare     func(live, superseded int) any
 	// Server opens an empty server whose cache is ready.

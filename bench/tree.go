@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// levels is how many servers are above each other in W21: an origin, a replica of it,
-// and a replica of that.
+// levels is the number of servers in the chain of W21: an origin, a replica of it, and a
+// replica of that replica.
 const levels = 3
 
-// Restart is how long a replica takes from nothing until it serves the newest state.
+// Restart is the metric of the time from the start of an empty replica until it serves the
+// newest state.
 const Restart = "restart"
 
 // tree is W21: replicas of replicas.
@@ -40,7 +41,7 @@ func openTree(ctx context.Context) (treeOf, error) {
 	return t, nil
 }
 
-// openNext opens a server below the last one.
+// openNext opens a replica of the last server.
 func (t treeOf) openNext(ctx context.Context) (*wire, error) {
 	open := openServer
 	if len(t) > 0 {
@@ -53,7 +54,7 @@ func (t treeOf) openNext(ctx context.Context) (*wire, error) {
 	return listen(ctx, server)
 }
 
-// Close closes the lowest first.
+// Close closes the servers, the last replica first.
 func (t treeOf) Close() error {
 	var errs []error
 	for i := range t {
@@ -94,7 +95,7 @@ func runTree(ctx context.Context, c Contender, p Params) (Result, error) {
 	})
 }
 
-// byLevel returns the latency of each level, of n watches.
+// byLevel returns the latency of each level, which has n watches.
 func (c *crowd) byLevel(n int) Result {
 	var result Result
 	for level := 0; level*n < len(c.members); level++ {
@@ -107,7 +108,8 @@ func (c *crowd) byLevel(n int) Result {
 	return result
 }
 
-// restart opens a replica at the end and closes it.
+// restart opens another replica of the last server, and returns how long that took until it
+// served the newest state.
 func (t treeOf) restart(ctx context.Context) (time.Duration, error) {
 	begin := time.Now()
 	replica, err := t.openNext(ctx)

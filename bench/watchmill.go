@@ -24,7 +24,7 @@ func Watchmill() Contender {
 	}
 }
 
-// config is the config of all engines here.
+// config returns the configuration of all engines in this package.
 func config() engine.Config[Object] {
 	return engine.Config[Object]{
 		Name:   "bench",
@@ -43,8 +43,8 @@ type engineStore struct {
 
 func openEngine(ctx context.Context) (Store, error) { return openWindowed(ctx, 0) }
 
-// openWindowed opens an engine whose window has so many events; zero means the
-// default.
+// openWindowed opens an engine whose window has at most that number of events; zero means
+// the default.
 func openWindowed(ctx context.Context, events int) (Store, error) {
 	cfg := config()
 	cfg.Window.MaxEvents = events
@@ -55,8 +55,8 @@ func openWindowed(ctx context.Context, events int) (Store, error) {
 	return engineStore{e}, e.WaitFor(ctx, 0)
 }
 
-// bareObjects are the values; their strings are the writer's. All else counts as
-// the engine's: labels, fields, and the backend with its own history.
+// bareObjects makes only the values, whose strings belong to the writer. Everything else
+// counts as the engine's: labels, fields, and the backend with its own history.
 func bareObjects(live, superseded int) any {
 	all := make([]*Object, live+superseded)
 	for i := range all {
@@ -102,7 +102,7 @@ func (s engineStore) Get(ctx context.Context, key string) (Object, error) {
 	return o.Value, nil
 }
 
-// settlePeriod is how often Settle polls.
+// settlePeriod is the time between two polls of Settle.
 const settlePeriod = 100 * time.Microsecond
 
 func (s engineStore) Settle(ctx context.Context) error {
@@ -145,7 +145,8 @@ func (w engineWatch) Drain(ctx context.Context, n int) int {
 	return drain(ctx, n, w.Next)
 }
 
-// drain counts the events of next's batches up to n, or an error.
+// drain counts the events in the batches of next, until there are n or next returns an
+// error.
 func drain[E any](ctx context.Context, n int, next func(context.Context) ([]E, error)) int {
 	got := 0
 	for got < n {
@@ -158,7 +159,7 @@ func drain[E any](ctx context.Context, n int, next func(context.Context) ([]E, e
 	return got
 }
 
-// Pages is for [StateStore].
+// Pages implements [StateStore].
 func (s engineStore) Pages(ctx context.Context, size int) (int, error) {
 	opts, n := engine.ListOptions{Read: engine.Cached(), Limit: size}, 0
 	for {
@@ -174,7 +175,7 @@ func (s engineStore) Pages(ctx context.Context, size int) (int, error) {
 	}
 }
 
-// WatchState is for [StateStore].
+// WatchState implements [StateStore].
 func (s engineStore) WatchState(ctx context.Context, handle func(seq int64)) (Watch, error) {
 	opts := engine.WatchOptions{InitialState: true, OnPool: true}
 	w, err := s.Handle(ctx, opts, func(ev engine.Event[Object]) { handle(ev.Object.Value.Seq) })

@@ -13,8 +13,8 @@ import (
 	"sync"
 )
 
-// wire is a [Server] behind a socket, as a [Store] whose watches and lists are
-// requests over HTTP/1.1, each watch with a connection of its own.
+// wire makes a [Server] behind a socket a [Store]: its watches and lists are requests
+// over HTTP/1.1, and each watch has a connection of its own.
 type wire struct {
 	Server
 	http   *http.Server
@@ -26,7 +26,7 @@ type wire struct {
 	conns []net.Conn
 }
 
-// overHTTP opens a contender's server and listens.
+// overHTTP returns a function that opens a contender's server and listens.
 func overHTTP(c Contender) func(context.Context) (*wire, error) {
 	return func(ctx context.Context) (*wire, error) {
 		server, err := c.Server(ctx)
@@ -37,7 +37,7 @@ func overHTTP(c Contender) func(context.Context) (*wire, error) {
 	}
 }
 
-// streams is how many streams a connection of HTTP/2 may have.
+// streams is the maximum number of streams of a connection of HTTP/2.
 const streams = 250
 
 func listen(ctx context.Context, server Server) (*wire, error) {
@@ -56,7 +56,7 @@ func listen(ctx context.Context, server Server) (*wire, error) {
 	return s, nil
 }
 
-// Close ends the connections first, and with them the watches.
+// Close closes the connections first, and so ends the watches.
 func (s *wire) Close() error {
 	for _, c := range s.conns {
 		_ = c.Close() // a watch that has ended has closed it
@@ -75,7 +75,7 @@ func (s *wire) Get(context.Context, string) (Object, error) {
 	return Object{}, errors.ErrUnsupported
 }
 
-// seqMark is before the Seq in JSON.
+// seqMark is the text before the Seq in the JSON of an object.
 var seqMark = []byte(`"` + SeqAnnotation + `":"`)
 
 // List counts the objects in the answer as it arrives.
@@ -96,7 +96,8 @@ func (s *wire) List(ctx context.Context, _ Selection) (int, error) {
 	return countMarks(resp.Body)
 }
 
-// countMarks counts the marks in what is read, also those on an edge of two reads.
+// countMarks counts the seqMarks in the stream, including those that are split between two
+// reads.
 func countMarks(from io.Reader) (int, error) {
 	buffer, kept, n := make([]byte, 64<<10), 0, 0
 	for {
@@ -126,12 +127,12 @@ func (s *wire) dial(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// target is the path of a watch.
+// target returns the path and query of a watch.
 func (s *wire) target(from uint64) string {
 	return s.Path() + "?watch=1&allowWatchBookmarks=1&timeoutSeconds=3600&resourceVersion=" + strconv.FormatUint(from, 10)
 }
 
-// wireWatch is a watch over a connection.
+// wireWatch is a watch with a connection of its own.
 type wireWatch struct {
 	conn net.Conn
 	done chan struct{}
@@ -141,8 +142,8 @@ func (w *wireWatch) Done() <-chan struct{}          { return w.done }
 func (w *wireWatch) Drain(context.Context, int) int { return 0 }
 func (w *wireWatch) Stop()                          { _ = w.conn.Close() }
 
-// Watch reads frames on a goroutine of its own. It finds the Seq without decoding,
-// since what is measured is the server.
+// Watch reads frames on a goroutine of its own. It finds the Seq without decoding the
+// frame, since the server is measured and not the client.
 func (s *wire) Watch(ctx context.Context, _ Selection, from uint64, handle func(seq int64)) (Watch, error) {
 	conn, err := s.dial(ctx)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // idleOne opens n watches over HTTP/1.1 and reads no more than the beginning of
-// each answer. A connection has no goroutine and no buffer on this side.
+// each answer. The client has no goroutine and no buffer for a connection.
 func (s *wire) idleOne(ctx context.Context, from uint64, n int) error {
 	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n", s.target(from))
 	answer := make([]byte, 4096)
@@ -35,8 +35,8 @@ func (s *wire) idleOne(ctx context.Context, from uint64, n int) error {
 	return nil
 }
 
-// streamsEach is how many watches share a connection, which is what servers and
-// clients of this protocol allow.
+// streamsEach is how many watches share a connection: a number that servers and clients of
+// HTTP/2 commonly allow.
 const streamsEach = 100
 
 // idleTwo opens n watches over HTTP/2, a hundred to a connection.
@@ -53,8 +53,8 @@ func (s *wire) idleTwo(ctx context.Context, from uint64, n int) error {
 	return nil
 }
 
-// openStreams sends n requests in one connection and waits for the head of each
-// answer. What comes later stays in the socket.
+// openStreams sends n requests on one connection and waits for the header of each answer.
+// Later data stays in the socket's buffer.
 func openStreams(conn net.Conn, target string, n int) error {
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		return err

@@ -33,18 +33,18 @@ type Workload struct {
 	ID string
 	// Text describes the work.
 	Text string
-	// Full is the size that the goals apply to, Small one that takes a moment.
+	// Full is the size to which the goals apply, and Small one that takes a moment.
 	Full, Small Params
 	// Goals are the bounds for watchmill's metrics.
 	Goals []Goal
-	// Run does the work with a system of the contender's.
+	// Run does the work with a system that the contender opens.
 	Run func(ctx context.Context, c Contender, p Params) (Result, error)
-	// Floor does the unavoidable part of the work, bare. Its metrics are some of
-	// Run's.
+	// Floor does only the unavoidable part of the work. Its metrics are some of those of
+	// Run.
 	Floor func(ctx context.Context, p Params) (Result, error)
-	// Able reports whether the contender can do it.
+	// Able reports whether the contender can do the work.
 	Able func(c Contender) bool
-	// Apart: the workload measures memory, and so needs a process of its own.
+	// Apart says that the workload measures memory and so needs a process of its own.
 	Apart bool
 }
 
@@ -64,7 +64,8 @@ const (
 // Goal bounds one of watchmill's metrics.
 type Goal struct {
 	Metric string
-	// Least: the metric must be at least Bound times the reference; otherwise at most.
+	// Least says that the metric must be at least Bound times the reference; otherwise it
+	// must be at most that.
 	Least bool
 	Bound float64
 	To    Reference
@@ -100,7 +101,7 @@ func atLeast(metric string, bound float64) Goal {
 }
 func atMost(metric string, bound float64) Goal { return Goal{Metric: metric, Bound: bound} }
 
-// nearFloor bounds the multiple of the floor's time, none demands zero, within is
+// nearFloor bounds the multiple of the floor's time, none requires zero, and within is
 // an absolute bound.
 func nearFloor(metric string, bound float64) Goal {
 	return Goal{Metric: metric, Bound: bound, To: ToFloor}
@@ -151,7 +152,7 @@ func IDs() []string {
 // patience is the timeout of a run.
 const patience = 5 * time.Minute
 
-// run runs f on a system of c's that open opens, and closes it.
+// run runs f on the system of contender c that open opens, and closes the system.
 func run[S io.Closer](ctx context.Context, c Contender, open func(context.Context) (S, error), f func(context.Context, S) (Result, error)) (Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not done within %v", patience))
 	defer cancel()
@@ -162,7 +163,7 @@ func run[S io.Closer](ctx context.Context, c Contender, open func(context.Contex
 	return result, nil
 }
 
-// with runs f on a system that open opens, and closes it.
+// with runs f on a system that open opens, and closes the system.
 func with[S io.Closer](ctx context.Context, open func(context.Context) (S, error), f func(context.Context, S) (Result, error)) (Result, error) {
 	system, err := open(ctx)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/watchmill/watchmill/bench"
 )
 
-// Every workload runs, and ours loses nothing.
+// Every workload runs, and watchmill loses no events in any.
 func TestWorkloadsSmall(t *testing.T) {
 	for _, w := range bench.All() {
 		t.Run(w.ID, func(t *testing.T) {
@@ -40,8 +40,8 @@ func TestFloorsSmall(t *testing.T) {
 	}
 }
 
-// requireSane demands a finite figure for each metric and a positive one for
-// each that has a goal which is a multiple of something.
+// requireSane requires a finite figure for each metric, and a positive one for each metric
+// with a goal that is relative to a rival or the floor.
 func requireSane(t *testing.T, w bench.Workload, r bench.Result) {
 	require.NotEmpty(t, r)
 	for _, m := range r {

@@ -8,7 +8,8 @@ import (
 
 // writer writes, and records when each write was due.
 type writer struct {
-	// events is the number of writes, rate the writes per second; zero is unlimited.
+	// events is the number of writes, and rate the writes per second; a rate of zero is
+	// unlimited.
 	events, rate int
 	// object returns the i-th object to write; run sets its Seq.
 	object func(i int) Object
@@ -23,13 +24,13 @@ func newWriter(p Params, object func(i int) Object) *writer {
 	return &writer{events: p.Events, rate: p.Rate, object: object, start: time.Now(), due: make([]int64, p.Events)}
 }
 
-// now is the time since start.
+// now returns the time since start, in nanoseconds.
 func (w *writer) now() int64 { return int64(time.Since(w.start)) }
 
-// since is how long ago the write was due.
+// since returns how long ago the write seq was due, in nanoseconds.
 func (w *writer) since(seq int64) int64 { return w.now() - w.due[seq] }
 
-// run makes the writes by write.
+// run calls write for each object when it is due. It returns the first error.
 func (w *writer) run(ctx context.Context, write func(context.Context, Object) error) error {
 	begin := w.now()
 	for i := range w.events {
@@ -43,9 +44,9 @@ func (w *writer) run(ctx context.Context, write func(context.Context, Object) er
 	return nil
 }
 
-// await waits until the i-th write is due and returns that time, also if earlier
-// writes have delayed this one. If only the sleep was late, it returns the time
-// of waking up.
+// await waits until the i-th write is due and returns that time, in nanoseconds since
+// start, also if earlier writes have delayed this one. After a sleep it returns the time of
+// waking up, since a late wake-up is no delay of the system.
 func (w *writer) await(begin int64, i int) int64 {
 	if w.rate == 0 {
 		return w.now()

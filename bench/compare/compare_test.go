@@ -34,7 +34,7 @@ func (s *script) next(name string) (bench.Result, error) {
 	return bench.Result{{Name: "rate", Unit: "/s", Value: v, Higher: true}}, nil
 }
 
-// plan compares us with them, in as many rounds as there are figures.
+// plan compares watchmill with a rival, in as many rounds as there are figures.
 func (s *script) plan(goals ...bench.Goal) compare.Plan {
 	return compare.Plan{
 		Others: func() func() float64 { return func() float64 { return 0 } },
@@ -63,8 +63,8 @@ func TestRoundsAlternate(t *testing.T) {
 	require.Equal(t, []string{"us", "them", "floor", "floor", "them", "us", "us", "them", "floor"}, s.order)
 }
 
-// A round runs all workloads, and what is whole is handed over after each: an
-// interrupted run leaves the rounds before.
+// A round runs all workloads, and the report of the completed rounds is passed on after
+// each, so that an interrupted run leaves them.
 func TestRun_HandsOverTheReportAfterEachRound(t *testing.T) {
 	s := &script{figures: figures([]float64{1, 2, 3, 4}, []float64{1, 1, 1, 1}, []float64{1, 1, 1, 1})}
 	plan := s.plan()
@@ -89,7 +89,7 @@ func TestRun_HandsOverTheReportAfterEachRound(t *testing.T) {
 	require.Len(t, s.figures["us"], 2, "the run ends")
 }
 
-// A ratio is taken within a round, in which a slow machine slows both.
+// A ratio is computed within a round, in which a slow machine slows both.
 func TestRatiosAreTakenRoundByRound(t *testing.T) {
 	s := &script{figures: figures([]float64{100, 10, 90}, []float64{50, 5, 30}, []float64{400, 40, 180})}
 	report, err := compare.Run(t.Context(), s.plan(bench.Goal{Metric: "rate", Least: true, Bound: 2},

@@ -9,7 +9,8 @@ import (
 	"github.com/watchmill/watchmill/bench"
 )
 
-// planOf runs rounds of which others have had these shares.
+// planOf returns a plan whose rounds have these shares of other programs, and the number of
+// rounds that were run.
 func planOf(shares ...float64) (plan Plan, runs *int) {
 	runs = new(int)
 	return Plan{

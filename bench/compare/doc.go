@@ -6,8 +6,8 @@
 //	                                                           └─Rows──▶ one table
 //
 // All contenders run in one process, one after the other, with a garbage
-// collection in between, so that within the short time of a round other load on
-// the machine affects all of them alike. Ratios are taken within a round, and
-// their median is compared with the goals. Memory is the live heap before and
-// after, each time in a process of its own.
+// collection between two of them, so that within the short time of a round other load on
+// the machine affects all of them alike. Ratios are computed within a round, and
+// their median is compared with the goals. Memory is the difference of the live heap
+// before and after the work, measured in a process of its own for each run.
 package compare

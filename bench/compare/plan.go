@@ -15,7 +15,8 @@ type Plan struct {
 	Workloads []bench.Workload
 	Ours      bench.Contender
 	Rivals    []bench.Contender
-	// Rounds is how often each is run, at least once; five or more for stable medians.
+	// Rounds is how often each workload is run, at least once; five or more give stable
+	// medians.
 	Rounds int
 	// Small runs the small sizes, whose figures are meaningless.
 	Small bool
@@ -29,19 +30,19 @@ type Plan struct {
 	// far, so that a run that is interrupted leaves the rounds before. Its error ends the run.
 	Finished func(*Report) error
 
-	// Others begins to watch the processors, and returns a function that returns the
-	// share of them that other programs, and other machines on the same host, have had
-	// since. A round of which they had more than a twentieth is repeated, twice at most.
-	// Nil asks the system.
+	// Others begins to measure the use of the processors, and returns a function that
+	// returns the share of them that other programs, and other machines on the same host,
+	// have used since, from 0 to 1. A round with a share above a twentieth is repeated, at
+	// most twice. Nil means the figures of the operating system.
 	Others func() func() float64
 }
 
 // Floor is the contender name of the bare loop.
 const Floor = "the floor"
 
-// Run runs the plan, a round of all workloads after the other: a machine that is slow
-// for some minutes disturbs one round of several workloads, of which the median is
-// taken, and not all rounds of one. The failure of a rival is part of the report; that
+// Run runs the plan, one round of all workloads after the other. A machine that is slow
+// for some minutes so disturbs one round of several workloads, which hardly affects their
+// medians, and not all rounds of one. The failure of a rival is part of the report; that
 // of watchmill or a floor is returned.
 func Run(ctx context.Context, plan Plan) (*Report, error) {
 	report := &Report{Schema: Schema, Machine: ThisMachine(ctx), Small: plan.Small}
@@ -72,15 +73,17 @@ func (p Plan) params(w bench.Workload) bench.Params {
 	return w.Full
 }
 
-// disturbed is the share of the processors that other programs and other machines may
-// have had during a round: more makes tails mean nothing, so the round is repeated.
+// disturbed is the share of the processors above which their use by other programs and
+// other machines disturbs a round: high percentiles then mean nothing, so the round is
+// repeated.
 const disturbed = 0.05
 
-// maxRepeats is how often a disturbed round is repeated. The least disturbed one counts.
+// maxRepeats is how often a disturbed round is repeated at most. The least disturbed run of
+// it counts.
 const maxRepeats = 2
 
-// calmRound runs a round, and again if the machine was disturbed. It returns the one
-// that was disturbed least.
+// calmRound runs a round, and repeats it while the machine was disturbed. It returns the
+// run that was disturbed least.
 func (p Plan) calmRound(ctx context.Context, w bench.Workload, round int) (calmest Round, err error) {
 	others := p.Others
 	if others == nil {

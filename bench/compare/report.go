@@ -37,7 +37,7 @@ type Round struct {
 	Rivals []Rival      `json:"rivals,omitempty"`
 	Floor  bench.Result `json:"floor"`
 	// Taken is the share of the processors that other programs, and other machines on
-	// the same host, have had meanwhile; zero if it is not known.
+	// the same host, used during the round, from 0 to 1; zero if it is not known.
 	Taken float64 `json:"taken,omitempty"`
 }
 

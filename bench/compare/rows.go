@@ -28,7 +28,7 @@ func spread(all []float64) Spread {
 // Known reports whether s is not NaN.
 func (s Spread) Known() bool { return !math.IsNaN(s.Median) }
 
-// Row compares one metric of watchmill's with one rival's.
+// Row compares one metric of watchmill with that of one rival.
 type Row struct {
 	ID, Text string
 	// Metric has the metric's name and unit; its value is the median of Ours.
@@ -36,9 +36,9 @@ type Row struct {
 	// Rival is the rival's name, "" if none takes part.
 	Rival string
 	Ours  Spread
-	// Theirs is the rival's figure, Ratio ours divided by it, round by round.
+	// Theirs is the rival's figure, and Ratio ours divided by it, round by round.
 	Theirs, Ratio Spread
-	// Floor is the floor's figure, Times our time as a multiple of the floor's.
+	// Floor is the floor's figure, and Times our time as a multiple of the floor's.
 	Floor, Times Spread
 	Goals        []Verdict
 }

@@ -31,8 +31,8 @@ func (r *Report) summary() [][]string {
 	return cells
 }
 
-// worst returns the row of the goal's metric that is furthest from meeting it: of
-// several rivals the best one decides.
+// worst returns the row of the goal's metric that is furthest from meeting the goal, so
+// that the best of several rivals decides.
 func worst(rows []Row, goal bench.Goal) (row Row, verdict Verdict) {
 	first := true
 	for _, r := range rows {
@@ -47,7 +47,7 @@ func worst(rows []Row, goal bench.Goal) (row Row, verdict Verdict) {
 	return row, verdict
 }
 
-// reference returns what the goal is about.
+// reference returns the figure that the goal bounds.
 func (r Row) reference(goal bench.Goal) Spread {
 	switch goal.To {
 	case bench.ToRival:
@@ -58,7 +58,7 @@ func (r Row) reference(goal bench.Goal) Spread {
 	return r.Ours
 }
 
-// measured returns what the goal is about as text.
+// measured returns the figure that the goal bounds, as text.
 func (r Row) measured(goal bench.Goal) string {
 	s := r.reference(goal)
 	if goal.To == bench.ToOne {

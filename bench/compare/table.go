@@ -9,10 +9,10 @@ import (
 	"github.com/watchmill/watchmill/bench"
 )
 
-// header is the table's; the figures are medians.
+// header is the header of the table, whose figures are medians.
 var header = []string{"workload", "metric", "ours", "rival", "ours / rival (min to max)", "goal", "met", "floor", "× floor"}
 
-// none is shown where there is nothing to show.
+// none is the text of an empty cell.
 const none = "–"
 
 // WriteMarkdown writes the machine, a summary, the table, and a legend of the workloads.
@@ -86,8 +86,8 @@ func (r Row) quantity(s Spread) string {
 	return bench.Metric{Unit: r.Metric.Unit, Value: s.Median}.String()
 }
 
-// verdicts returns the goals and whether each was met; only goals against rivals,
-// if the others have been shown.
+// verdicts returns the goals and whether each was met. If the other goals have been shown,
+// it returns only those against rivals.
 func (r Row) verdicts(shown bool) (goals, met string) {
 	var texts, words []string
 	for _, v := range r.Goals {
