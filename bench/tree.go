@@ -41,7 +41,7 @@ func openTree(ctx context.Context) (treeOf, error) {
 	return t, nil
 }
 
-// openNext opens a replica of the last server.
+// openNext opens the origin or, if there is one, a replica of the last server.
 func (t treeOf) openNext(ctx context.Context) (*wire, error) {
 	open := openServer
 	if len(t) > 0 {
