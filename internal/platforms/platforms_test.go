@@ -67,9 +67,10 @@ func TestPackages_AreRightForOtherSystems(t *testing.T) {
 	}
 }
 
-// A browser has no files to map into memory, and starts no commands.
+// A browser has no files to map into memory, so the benchmarks of storage in files are
+// not for it, and starts no commands.
 func TestPackages_AreRightForBrowsers(t *testing.T) {
-	require.Empty(t, load(t, "js/wasm", nil, without(all(t), "store/backend/bolt/", "cmd/")...))
+	require.Empty(t, load(t, "js/wasm", nil, without(all(t), "store/backend/bolt/", "cmd/", "bench/")...))
 }
 
 // The test finds what it is for.

@@ -51,7 +51,7 @@ func (s *Storage) tryDelete(ctx context.Context, key string, opts *DeleteOptions
 		return nil, err
 	}
 	gone, err := s.backend.Remove(ctx, current)
-	return gone, lostRace(err)
+	return gone, ofBackend(err)
 }
 
 func allowed(ctx context.Context, key string, validate ValidateFunc, current *store.Object) (verdict error) {

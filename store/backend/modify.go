@@ -74,7 +74,7 @@ func (s *Storage) tryModify(ctx context.Context, key string, modify ModifyFunc, 
 		return nil, &store.NotFoundError{Key: key}
 	}
 	gone, err := s.backend.Remove(ctx, now.object)
-	return gone, lostRace(err)
+	return gone, ofBackend(err)
 }
 
 // nextChange runs modify and validates its result.

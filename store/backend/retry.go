@@ -32,6 +32,12 @@ type raced struct{ err error }
 
 func (r raced) Error() string { return r.err.Error() }
 
+// undecided wraps the backend's error that the outcome of the write is unknown, and
+// distinguishes it likewise.
+type undecided struct{ err error }
+
+func (u undecided) Error() string { return u.err.Error() }
+
 // errUnverified: nothing needs to be written, provided that the suggestion is the live
 // object.
 var errUnverified = errors.New("nothing to write, if the suggestion is the live object")
@@ -50,8 +56,11 @@ func (s *Storage) retryUntilCertain(ctx context.Context, key string, suggestion 
 	}
 	for {
 		result, failure := try(now)
+		if unknown, ok := failure.(undecided); ok {
+			return result, unknown.err // a second try could meet the first
+		}
 		race, lost := failure.(raced)
-		if failure == nil || now.live && !lost || Uncertain(failure) { // a second try would meet the first
+		if failure == nil || now.live && !lost {
 			return result, failure
 		}
 		fresh, err := s.recheck(ctx, race, key, missingOK)
@@ -102,10 +111,13 @@ func (b assumed) revision() store.Revision {
 	return b.object.Revision
 }
 
-// lostRace marks the backend's errors that say that the object does not have the
-// revision that the write expected.
-func lostRace(err error) error {
-	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrExists) {
+// ofBackend marks the backend's errors that say that the object does not have the
+// revision that the write expected, or that the outcome is unknown.
+func ofBackend(err error) error {
+	switch {
+	case Uncertain(err):
+		return undecided{err}
+	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrExists):
 		return raced{err}
 	}
 	return err

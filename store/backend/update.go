@@ -107,7 +107,7 @@ func (s *Storage) replace(ctx context.Context, key string, draft *store.Object, 
 		return nil, errUnverified
 	}
 	written, err := s.put(ctx, key, draft, now.object, opts)
-	return written, lostRace(err)
+	return written, ofBackend(err)
 }
 
 // nextValue runs update and checks that the object keeps its key.

@@ -249,6 +249,26 @@ func TestUncertainWriteIsNotTriedAgain(t *testing.T) {
 	}
 }
 
+// An error of the caller's function says nothing of this write, even if it is that of an
+// uncertain one to somewhere else: on a stale suggestion the live object is tried.
+func TestUpdate_UncertainErrorOfTheFunctionIsNotThatOfTheWrite(t *testing.T) {
+	f := newFixture(t)
+	stale := f.create("p", "v1")
+	_, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", new(int)), backend.UpdateOptions{})
+	require.NoError(t, err)
+	var seen []string
+	_, err = f.GuaranteedUpdate(f.ctx, "p", func(_ context.Context, current *store.Object) (*store.Object, error) {
+		seen = append(seen, imageOf(current))
+		if len(seen) == 1 {
+			return nil, fmt.Errorf("another engine: %w", backend.ErrUncertain)
+		}
+		return newPod("p", "v3"), nil
+	}, backend.UpdateOptions{Suggestion: stale})
+	require.NoError(t, err)
+	require.Equal(t, []string{"v1", "v2"}, seen)
+	f.holds("p", "v3")
+}
+
 func TestUpdateOfAnObjectDeletedInBetween(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "v1")

@@ -7,6 +7,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // wanted is a record that is to be decoded.
@@ -18,7 +19,7 @@ type wanted struct {
 }
 
 // decoding decodes records: a few in the caller's goroutine, more than maxRunRecords in
-// up to GOMAXPROCS others:
+// others, one for each run, of which GOMAXPROCS are under way at most:
 //
 //	file ──▶ read: copies, in runs ──▶ decode ──▶ done
 //	            ▲                         │
@@ -35,7 +36,10 @@ type decoding struct {
 	// done takes each object. Several goroutines call it at the same time, in any order.
 	done func(w wanted, o *store.Object, undecodable *backend.UndecodableError)
 
-	full, empty chan *decodingRun
+	empty chan *decodingRun
+	// mu guards failed, the first failure of a run.
+	mu     sync.Mutex
+	failed error
 }
 
 // decodingRun is a number of records that one goroutine decodes.
@@ -53,30 +57,32 @@ const (
 
 // from decodes d.records from a view, and returns when the last call of done has
 // returned. After an error some were not decoded.
-func (d *decoding) from(v journal.View) error {
+func (d *decoding) from(v journal.View) (err error) {
 	decoders := min(runtime.GOMAXPROCS(0), (len(d.records)+maxRunRecords-1)/maxRunRecords)
 	if decoders <= 1 {
 		return d.alone(v)
 	}
-	d.full, d.empty = make(chan *decodingRun, decoders), make(chan *decodingRun, 2*decoders)
+	d.empty = make(chan *decodingRun, decoders+1) // one of them is being filled
 	for range cap(d.empty) {
 		d.empty <- &decodingRun{}
 	}
 	var running sync.WaitGroup
-	for range decoders {
-		running.Go(d.decodeRuns)
-	}
-	defer running.Wait()
-	defer close(d.full)
+	defer func() {
+		running.Wait()
+		if err == nil {
+			err = d.failed
+		}
+	}()
 	run := <-d.empty
-	err := d.eachOf(v, func(w wanted, r journal.Record) {
+	err = d.eachOf(v, func(w wanted, r journal.Record) {
 		if run.add(w, r); run.isFull() {
-			d.full <- run
+			full := run
+			running.Go(func() { d.decodeRun(full) })
 			run = <-d.empty
 		}
 	})
 	if err == nil {
-		d.full <- run
+		running.Go(func() { d.decodeRun(run) })
 	}
 	return err
 }
@@ -119,18 +125,35 @@ func (run *decodingRun) isFull() bool {
 	return len(run.records) == maxRunRecords || len(run.bytes) >= maxRunBytes
 }
 
-// decodeRuns decodes runs until full is closed. It returns each with its bytes for reuse,
-// since a codec must not keep what it has decoded.
-func (d *decoding) decodeRuns() {
-	for run := range d.full {
+// decodeRun decodes a run, and returns it with its bytes for reuse, since a codec must not
+// keep what it has decoded. User code that ends the goroutine fails the whole decoding.
+func (d *decoding) decodeRun(run *decodingRun) {
+	var cause error = &usercode.PanicError{Func: "Codec or Schema", Value: usercode.ErrGoexit}
+	defer func() {
+		d.fail(cause)
+		run.reset()
+		d.empty <- run
+	}()
+	cause = usercode.Call("Schema", "", func() {
 		for i, s := range run.stored {
 			d.decode(run.records[i], s)
 		}
-		clear(run.records)
-		clear(run.stored)
-		run.records, run.stored, run.bytes = run.records[:0], run.stored[:0], run.bytes[:0]
-		d.empty <- run
+	})
+}
+
+// fail keeps the first error.
+func (d *decoding) fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.failed == nil {
+		d.failed = err
 	}
+}
+
+func (run *decodingRun) reset() {
+	clear(run.records)
+	clear(run.stored)
+	run.records, run.stored, run.bytes = run.records[:0], run.stored[:0], run.bytes[:0]
 }
 
 func (d *decoding) decode(w wanted, s stored) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 	"github.com/watchmill/watchmill/store/codec"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // crowd writes n objects twice, by many writers, and then removes every tenth. It
@@ -100,4 +102,34 @@ func (forgetful) Decode(_ uint8, data []byte, into any) error {
 		return errors.New("forgotten")
 	}
 	return json.Unmarshal(data, into)
+}
+
+// A codec that ends its goroutine, as t.FailNow does, is an error of the call that
+// decodes, which neither waits for that goroutine nor leaves its objects out.
+func TestDecode_CodecThatEndsItsGoroutineIsAnError(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // with one, the caller's decodes
+	f := newFixture(t)
+	between := f.crowd(1500)
+	f.close()
+	f.cfg.Codec = fatal{"text 1"}
+	_, err := f.tryOpen()
+	require.ErrorIs(t, err, usercode.ErrGoexit, "the newest state")
+	f.cfg.Codec = fatal{"text 0"}
+	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 40, ChunkSize: 10})()
+	f.open()
+	_, err = f.List(f.ctx, backend.ListOptions{Revision: between})
+	require.ErrorIs(t, err, usercode.ErrGoexit, "a past state")
+	require.Len(t, f.list(backend.ListOptions{}), 1350)
+}
+
+// fatal is a codec that ends the goroutine that decodes a text.
+type fatal struct{ text string }
+
+func (fatal) Encode(value any) (uint8, []byte, error) { return codec.JSON{}.Encode(value) }
+
+func (c fatal) Decode(tag uint8, data []byte, into any) error {
+	if strings.Contains(string(data), c.text) {
+		runtime.Goexit()
+	}
+	return codec.JSON{}.Decode(tag, data, into)
 }
