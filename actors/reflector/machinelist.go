@@ -44,6 +44,9 @@ func (m *machine) page(page *backend.List, err error, now time.Time) {
 	if err == nil {
 		err = auditPage(page, m.asked, m.listed.Revision)
 	}
+	if err != nil {
+		m.pastFailed()
+	}
 	switch {
 	case err != nil && !m.whole && tears(err, first):
 		m.report(err)

@@ -1,6 +1,8 @@
 package reflector_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // fill puts n objects into the source.
@@ -143,4 +146,44 @@ func TestWatch_ResumesAreBoundedUntilOneBringsSomething(t *testing.T) {
 	r.pass(time.Minute)
 	require.Equal(t, uint64(1), r.ref.Stats().Relists[reflector.Expired], "is not worth a second attempt")
 	r.synced()
+}
+
+// present is a source that lists its newest state only.
+type present struct {
+	*source
+	refusal error
+}
+
+func (p present) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	if opts.Revision != 0 {
+		return nil, p.refusal
+	}
+	return p.source.List(ctx, opts)
+}
+
+// A source that never lists a past state is followed from the newest one, with whatever
+// error it refuses.
+func TestWarmStart_OfASourceThatListsNoPastState(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"a bad request":  errors.New("400 Bad Request"),
+		"it is denied":   backend.ErrDenied,
+		"it times out":   fmt.Errorf("%w: no answer", backend.ErrUnavailable),
+		"a torn list":    reflector.ErrTornList,
+		"it is too much": backend.ErrTooLarge,
+		"unsupported":    store.ErrUnsupported,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newFixture(t)
+			r.source.put("a", "1")
+			r.source.put("a", "2")
+			cfg := r.config()
+			cfg.WarmStart, cfg.Source = true, present{r.source, refusal}
+			r.start(cfg)
+			r.pass(time.Minute)
+			r.source.put("b", "3")
+			r.synced()
+			told := r.mirror.told()
+			require.Equal(t, []string{"Replace Started@2", "Changes@3"}, told[len(told)-2:])
+		})
+	}
 }

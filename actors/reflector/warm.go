@@ -22,14 +22,14 @@ import (
 // each watch that replaces it before until is reached. A source that goes back later
 // than that ends its watch.
 //
-// If the past state cannot be listed, the start is an ordinary one, from the newest
-// state. With WarmFrom the first list is of all objects, not of one: if the source has
+// If the past state cannot be listed, for whatever reason and several times if the reason
+// may pass, the start is an ordinary one, from the newest state. With WarmFrom the first list is of all objects, not of one: if the source has
 // not moved on from WarmFrom, that list is the start.
 type warmth struct {
 	stage warmStage
 	// until is the revision that the source had at the start; zero if unknown.
 	until store.Revision
-	// tries counts the lists of a past state that was gone when they came.
+	// tries counts the lists of a past state that failed.
 	tries int
 }
 
@@ -43,8 +43,8 @@ const (
 	warmCheck                  // the newest revision again, when the watch is open
 )
 
-// maxWarmTries is how many lists of a past state may find it expired before the
-// newest state is listed instead.
+// maxWarmTries is how many lists of a past state may fail and be tried again. After one
+// more failure the newest state is listed instead.
 const maxWarmTries = 3
 
 // warmUp changes the first list into the probe.
@@ -88,6 +88,9 @@ func (m *machine) listAt(rev store.Revision) {
 	m.stats.Lists++
 	m.listed = backend.List{}
 	m.asked = backend.ListOptions{Prefix: m.prefix, Limit: m.pageSize, Revision: rev, State: m.state}
+	if m.whole {
+		m.asked.Limit = 0
+	}
 	m.do(effect{do: doList, list: m.asked})
 }
 
@@ -106,6 +109,14 @@ func (m *machine) pastIsGone(err error) bool {
 	m.warmth.tries = maxWarmTries + 1
 	m.list()
 	return true
+}
+
+// pastFailed counts a list of a past state that failed otherwise: a source may refuse it
+// for ever, with any error.
+func (m *machine) pastFailed() {
+	if m.warmth.stage == warmPast {
+		m.warmth.tries++
+	}
 }
 
 // checkUntil reads the newest revision again if the sink has not reached until: a
