@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // Resource is a kind, or a subresource of one, without its Go type, as a server needs it.
@@ -80,7 +81,8 @@ type ColumnInfo struct {
 // StorageHeader is the header that identifies the storage which the revisions of an
 // answer belong to: the path-escaped [engine.Timeline.Store]. Each list has it, and each
 // watch that continues from a revision, unless the storage has no identity. Clients of
-// the Kubernetes API ignore it; a replica detects by it that its origin was restored.
+// the Kubernetes API ignore it; a replica detects by it that its origin was restored, and
+// takes one of more than 1 KiB, or with control characters, for none.
 const StorageHeader = "Watchmill-Storage"
 
 // Page is a page of a list.
@@ -185,6 +187,8 @@ func (r *resource) WaitFor(ctx context.Context, rev engine.Revision) error {
 	defer cancel()
 	newest, unknown := r.storage.Backend().Revision(ctx)
 	switch {
+	case errors.Is(unknown, backend.ErrDenied): // asking again would not help
+		return unknown
 	case unknown != nil:
 		return &engine.NotReadyError{RetryAfter: behindRetry, Cause: fmt.Errorf("revision %d may be there, but storage does not answer: %v", rev, unknown)}
 	case newest >= rev:

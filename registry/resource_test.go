@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -41,7 +42,8 @@ func (a *ahead) Revision(context.Context) (engine.Revision, error) {
 }
 
 // WaitFor for a revision that the cache does not have is ErrNotReady if storage has the
-// revision or does not answer, and ErrFuture if storage does not have it either.
+// revision or does not answer, and ErrFuture if storage does not have it either. A refusal
+// is returned.
 func TestResource_WaitForTellsACacheThatIsBehindFromTheFuture(t *testing.T) {
 	cfg := config()
 	there, err := memory.New(registry.Schema(cfg), memory.Options{FirstRevision: 10})
@@ -60,6 +62,13 @@ func TestResource_WaitForTellsACacheThatIsBehindFromTheFuture(t *testing.T) {
 	a.err = errors.New("unplugged")
 	a.mu.Unlock()
 	become(21, "unplugged")
+	a.mu.Lock()
+	a.err = fmt.Errorf("%w: read widgets", backend.ErrDenied)
+	a.mu.Unlock()
+	require.Eventually(t, func() bool {
+		err := r.WaitFor(t.Context(), 21)
+		return errors.Is(err, backend.ErrDenied) && !errors.Is(err, engine.ErrNotReady)
+	}, time.Minute, time.Millisecond, "the client is not to come back")
 }
 
 func TestResource_BodiesAreDecodedByTheRules(t *testing.T) {
