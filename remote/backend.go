@@ -31,8 +31,8 @@ type Backend struct {
 	// client sends all requests but those of watches, which watches sends. Both are
 	// [Config].Client, if that is set.
 	client, watches *http.Client
-	// storage is the identity of the server's storage in the last answer to a list or a
-	// watch: "" if that had none, nil before the first answer.
+	// storage is the identity of the server's storage in the last list or watch that had
+	// one: "" if none had, nil before the first.
 	storage atomic.Pointer[string]
 
 	mu      sync.Mutex

@@ -43,7 +43,9 @@ type Config struct {
 	// in the server's window, so that clients of this or another replica resume after a
 	// restart without listing again, and by default an engine's window keeps events by
 	// number and bytes instead of age. Servers other than those of this module do not tell
-	// the oldest revision that they keep; replicas of them start at the newest state.
+	// the oldest revision that they keep; replicas of them start at the newest state. A
+	// server that refuses to list past states with another status than 410 delays that
+	// start by the pauses between several attempts.
 	NoHistory bool
 	// Buffer is how many bytes of events a watch reads ahead. A single event may have as
 	// many, or [MaxFrame] if that is more. Zero means [DefaultBuffer].

@@ -90,7 +90,10 @@ func (e *StatusError) oldest() store.Revision {
 	}
 	for _, c := range e.Status.Details.Causes {
 		if c.Type == registry.CauseOldestRevision {
-			rev, _ := strconv.ParseUint(c.Message, 10, 64) // zero is unknown
+			rev, err := strconv.ParseUint(c.Message, 10, 64)
+			if err != nil {
+				return 0 // not the number that comes with ErrRange, which would be in the future
+			}
 			return store.Revision(rev)
 		}
 	}

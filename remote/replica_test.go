@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,8 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // What is written at the origin is read at the replica, at the same revisions and with
@@ -62,6 +65,43 @@ func TestReplica_StartsWithTheOriginsHistory(t *testing.T) {
 	require.NoError(t, without.store.Engine().WaitFor(t.Context(), second.Revision))
 	_, err := without.store.Engine().Watch(t.Context(), engine.WatchOptions{From: before.Revision})
 	require.ErrorIs(t, err, engine.ErrExpired)
+}
+
+// A replica of an origin that lists no past state, with whatever refusal, starts at the
+// newest one.
+func TestReplica_StartsWithoutHistoryIfTheOriginListsNoPastState(t *testing.T) {
+	for _, code := range []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusInternalServerError} {
+		t.Run(http.StatusText(code), func(t *testing.T) {
+			origin := newServer(t)
+			last := origin.create("a", 1)
+			before := front(t, origin.url, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				if r.URL.Query().Get("resourceVersionMatch") == "Exact" {
+					http.Error(w, "no past states", code)
+					return
+				}
+				next.ServeHTTP(w, r)
+			})
+			b := backendAt(t, before.URL)
+			r := newServer(t, func(cfg *registry.Config[Widget]) {
+				cfg.Engine.Backend, cfg.Engine.Backoff = b, engine.Backoff{Initial: time.Millisecond, Max: time.Millisecond}
+			})
+			require.Eventually(t, func() bool { return r.store.Engine().WaitFor(t.Context(), last.Revision) == nil }, time.Minute, time.Millisecond)
+			o, err := r.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
+			require.NoError(t, err)
+			require.Equal(t, last.Revision, o.Revision)
+		})
+	}
+}
+
+// An oldest revision that is no number is unknown, also one that is too large for any.
+func TestReplica_OldestRevisionsOutOfRangeAreUnknown(t *testing.T) {
+	for _, oldest := range []string{"18446744073709551616", "-1", "x", ""} {
+		status := fmt.Sprintf(`{"kind":"Status","code":410,"reason":"Expired","details":{"causes":[{"reason":%q,"message":%q}]}}`, registry.CauseOldestRevision, oldest)
+		_, err := backendAt(t, frames(t, "410 "+status).URL).List(t.Context(), backend.ListOptions{Revision: 1})
+		var expired *store.ExpiredError
+		require.ErrorAs(t, err, &expired)
+		require.Zero(t, expired.Oldest, oldest)
+	}
 }
 
 // Writes at a replica are the origin's to decide on, and the replica's readers see them.

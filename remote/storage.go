@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/store"
@@ -13,9 +16,10 @@ import (
 // StoreID returns the identity of the server's storage, which the server tells in
 // [registry.StorageHeader]: that of the origin, also through other replicas. It changes
 // when the origin is restored from a copy, or its storage is replaced, even if the
-// revision stays the same. It costs a list of one object.
+// revision stays the same. It costs a list of one object. If the answer has no identity,
+// as through a proxy that removes the header now and then, it is the one told last.
 //
-// Errors: [store.ErrUnsupported] if the server does not tell it, as the Kubernetes API
+// Errors: [store.ErrUnsupported] if the server has never told it, as the Kubernetes API
 // server: then only a lower revision shows that storage was restored. After an answer
 // without the header this error costs no request.
 func (b *Backend) StoreID(ctx context.Context) (string, error) {
@@ -28,7 +32,9 @@ func (b *Backend) StoreID(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		last = &id
+		if last = b.storage.Load(); id != "" {
+			last = &id
+		}
 	}
 	if *last == "" {
 		return "", fmt.Errorf("%w: the server at %s does not tell which storage it has", store.ErrUnsupported, b.config.URL)
@@ -36,14 +42,22 @@ func (b *Backend) StoreID(ctx context.Context) (string, error) {
 	return *last, nil
 }
 
+// maxIdentity is the longest identity of storage, in bytes. It is kept with each timeline
+// and checkpoint.
+const maxIdentity = 1 << 10
+
 // storageOf returns the identity in the header of a list or a watch, "" if there is none,
-// and keeps it for StoreID.
+// and keeps it for StoreID. An unknown identity does not replace a known one.
 func (b *Backend) storageOf(h http.Header) string {
 	id, err := url.PathUnescape(h.Get(registry.StorageHeader))
-	if err != nil {
+	if err != nil || len(id) > maxIdentity || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
 		id = "" // it was not written by a server of this module
 	}
-	b.storage.Store(&id)
+	if id == "" {
+		b.storage.CompareAndSwap(nil, &id)
+	} else {
+		b.storage.Store(&id)
+	}
 	return id
 }
 
@@ -56,7 +70,7 @@ type StorageError struct {
 }
 
 func (e *StorageError) Error() string {
-	return fmt.Sprintf("the server has the storage %s, and had %s when the watch began: it was restored or replaced", e.Now, e.Before)
+	return fmt.Sprintf("the server has the storage %q, and had %q when the watch began: it was restored or replaced", e.Now, e.Before)
 }
 
 // Is makes errors.Is true for [store.ErrExpired].

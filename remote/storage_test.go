@@ -3,10 +3,13 @@ package remote_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -91,38 +94,40 @@ func TestReplica_NoticesThatTheOriginWasRestored(t *testing.T) {
 	}
 }
 
-// silent is a proxy that removes the header of the storage from answers, so that they are
-// those of a server without the header, and counts requests.
-func silent(t *testing.T, target *atomic.Pointer[url.URL], asked *atomic.Int64) string {
+// front is a server before another, which answers by itself, or by next.
+func front(t *testing.T, to string, answer func(w http.ResponseWriter, r *http.Request, next http.Handler)) *httptest.Server {
 	t.Helper()
-	p := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			asked.Add(1)
-			r.SetURL(target.Load())
-		},
-		ModifyResponse: func(r *http.Response) error {
-			r.Header.Del(registry.StorageHeader)
-			return nil
-		},
-		FlushInterval: -1,
-	}
-	s := httptest.NewServer(p)
+	target, err := url.Parse(to)
+	require.NoError(t, err)
+	next := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0)}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r, next) }))
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		s.Close()
 	})
-	return s.URL
+	return s
 }
+
+// unsigned is an answer from which the header of the storage is removed, so that it is
+// that of a server without the header.
+type unsigned struct{ http.ResponseWriter }
+
+func (u unsigned) WriteHeader(code int) {
+	u.Header().Del(registry.StorageHeader)
+	u.ResponseWriter.WriteHeader(code)
+}
+
+func (u unsigned) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 
 // A server that does not tell its storage is followed by its revisions, and StoreID asks
 // it once only.
 func TestBackend_OfAServerThatDoesNotTellItsStorage(t *testing.T) {
 	origin := originWith(t, "a")
-	target, asked := new(atomic.Pointer[url.URL]), new(atomic.Int64)
-	to, err := url.Parse(origin.url)
-	require.NoError(t, err)
-	target.Store(to)
-	b := backendAt(t, silent(t, target, asked))
+	var asked atomic.Int64
+	b := backendAt(t, front(t, origin.url, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		asked.Add(1)
+		next.ServeHTTP(unsigned{w}, r)
+	}).URL)
 	for range 3 {
 		_, err := backend.StoreID(t.Context(), b)
 		require.ErrorIs(t, err, store.ErrUnsupported)
@@ -145,7 +150,48 @@ func TestBackend_OfAServerThatDoesNotTellItsStorage(t *testing.T) {
 	require.Empty(t, now.Store())
 }
 
-// StoreID returns any identity unchanged, and asks again as long as the server tells one.
+// Answers without the header, as through some of several proxies, are of the storage that
+// is known: nothing is listed again, and watches go on.
+func TestReplica_AnswersWithoutTheHeaderAreOfTheSameStorage(t *testing.T) {
+	for name, bare := range map[string]func(n int64, r *http.Request) bool{
+		"watches":           func(_ int64, r *http.Request) bool { return r.URL.Query().Get("watch") != "" },
+		"all but the first": func(n int64, _ *http.Request) bool { return n > 1 },
+		"lists at revisions and watches": func(_ int64, r *http.Request) bool {
+			return r.URL.Query().Get("resourceVersion") != ""
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			origin := originWith(t, "a")
+			var n atomic.Int64
+			before := front(t, origin.url, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				if bare(n.Add(1), r) {
+					w = unsigned{w}
+				}
+				next.ServeHTTP(w, r)
+			})
+			e := replica(t, before.URL).store.Engine()
+			require.Eventually(t, func() bool { return e.WaitFor(t.Context(), 2) == nil }, time.Minute, time.Millisecond)
+			w, err := e.Watch(t.Context(), engine.WatchOptions{From: 2})
+			require.NoError(t, err)
+			defer w.Stop()
+			now, err := e.Timeline(t.Context())
+			require.NoError(t, err)
+			require.NotEmpty(t, now.Store())
+			for _, name := range []string{"b", "c", "d"} {
+				origin.create(name, 1)
+				events, err := w.Next(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, "default/"+name, events[0].Key())
+				before.CloseClientConnections()
+			}
+			require.Zero(t, e.Stats().Relists)
+			require.EqualValues(t, 1, origin.lists.Load(), "that of the start")
+		})
+	}
+}
+
+// StoreID returns identities unchanged, and asks again as long as the server tells one.
+// Texts that are too long, or would disturb a log, are none.
 func TestBackend_StoreIDIsWhatTheServerTells(t *testing.T) {
 	var tells atomic.Pointer[string]
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -154,11 +200,22 @@ func TestBackend_StoreIDIsWhatTheServerTells(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	b := backendAt(t, s.URL)
-	for _, id := range []string{"memory:1", "etcd:5/über/pods\n x", "a%2Fb"} {
+	for _, id := range []string{"memory:1", "etcd:5/über/pods x", "a%2Fb", strings.Repeat("x", 1<<10)} {
 		tells.Store(&id)
 		got, err := backend.StoreID(t.Context(), b)
 		require.NoError(t, err)
 		require.Equal(t, id, got)
+	}
+	last := *tells.Load()
+	for _, id := range []string{"", "two\nlines", "a\x1b[31mb", "\xff", strings.Repeat("x", 1<<10+1)} {
+		tells.Store(&id)
+		got, err := backend.StoreID(t.Context(), b)
+		require.NoError(t, err)
+		require.Equal(t, last, got, "%q is no identity", id)
+
+		fresh := backendAt(t, s.URL)
+		_, err = backend.StoreID(t.Context(), fresh)
+		require.ErrorIs(t, err, store.ErrUnsupported, "%q is no identity", id)
 	}
 	require.NoError(t, b.Close())
 	_, err := backend.StoreID(t.Context(), b)
@@ -180,5 +237,6 @@ func TestWatch_EndsWhenItsConnectionComesBackToOtherStorage(t *testing.T) {
 	var replaced *remote.StorageError
 	require.ErrorAs(t, err, &replaced)
 	require.Equal(t, remote.StorageError{Before: "life-1", Now: "life-2"}, *replaced)
+	require.ErrorContains(t, err, `the storage "life-2", and had "life-1"`)
 	require.ErrorContains(t, err, "restored or replaced")
 }
