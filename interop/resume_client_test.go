@@ -116,7 +116,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // follow makes an informer each of whose connections goes to a random replica.
 func (x *tree) follow(n int) *follower {
 	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, x.replicas[rand.N(len(x.replicas))].address)
+		return x.replicas[rand.N(len(x.replicas))].dial(ctx, network, "")
 	}
 	f := &follower{requests: requests{answers: map[string]int{}, perSecond: map[int64]int{}}}
 	f.trail.Name = fmt.Sprintf("informer %d", n)

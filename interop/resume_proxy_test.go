@@ -1,8 +1,11 @@
 package interop_test
 
 import (
+	"context"
 	"net"
+	"os"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -12,18 +15,19 @@ import (
 // proxy is a network that goes wrong on demand: TCP connections to an address that
 // stays, whichever server is behind it.
 //
-//	client ──▶ address ──requests──▶ target
-//	              ◀─────replies─────────┘
+//	client ──dial──▶ address ──requests──▶ target
+//	                    ◀─────replies─────────┘
+//
+// The proxy listens as long as the test runs, since another process could take the port
+// of a listener that was closed. So refusals are those of dial, by which clients connect.
 type proxy struct {
-	t       *testing.T
 	address string
 	running sync.WaitGroup
 
-	mu       sync.Mutex
-	target   string
-	listener net.Listener // nil: connections are refused
-	weather  weather
-	pairs    map[*pair]struct{}
+	mu      sync.Mutex
+	target  string // "": connections are refused
+	weather weather
+	pairs   map[*pair]struct{}
 }
 
 // weather is how a proxy passes data on: in pieces of at most a size, each after a pause,
@@ -60,13 +64,23 @@ func (p *pair) end() {
 func newProxy(t *testing.T) *proxy {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	p := &proxy{t: t, address: l.Addr().String(), weather: fair, pairs: map[*pair]struct{}{}}
+	p := &proxy{address: l.Addr().String(), weather: fair, pairs: map[*pair]struct{}{}}
+	p.running.Go(func() { p.accept(l) })
 	t.Cleanup(func() {
 		p.refuse()
+		_ = l.Close()
 		p.running.Wait()
 	})
 	return p
+}
+
+// dial connects to the proxy, or fails as a connection to a port at which nothing
+// listens.
+func (p *proxy) dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	if target, _ := p.now(); target == "" {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	}
+	return new(net.Dialer).DialContext(ctx, network, p.address)
 }
 
 // lead makes new connections go to a target.
@@ -74,22 +88,12 @@ func (p *proxy) lead(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.target, p.weather = target, fair
-	if p.listener != nil {
-		return
-	}
-	l, err := net.Listen("tcp", p.address)
-	require.NoError(p.t, err)
-	p.listener = l
-	p.running.Go(func() { p.accept(l) })
 }
 
 // refuse breaks all connections, and refuses new ones.
 func (p *proxy) refuse() {
 	p.mu.Lock()
-	if p.listener != nil {
-		_ = p.listener.Close()
-		p.listener = nil
-	}
+	p.target = ""
 	p.mu.Unlock()
 	p.cut()
 }
@@ -122,6 +126,10 @@ func (p *proxy) accept(l net.Listener) {
 			return
 		}
 		target, _ := p.now()
+		if target == "" { // since the client dialed
+			_ = client.Close()
+			continue
+		}
 		server, err := net.Dial("tcp", target)
 		if err != nil {
 			_ = client.Close()
@@ -129,7 +137,7 @@ func (p *proxy) accept(l net.Listener) {
 		}
 		c := &pair{client: client, server: server, ended: make(chan struct{})}
 		p.mu.Lock()
-		if p.listener != l {
+		if p.target != target {
 			c.end()
 		}
 		p.pairs[c] = struct{}{}

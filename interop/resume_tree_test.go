@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -45,6 +46,7 @@ type tree struct {
 // node is a server that can be killed and started again, at the address of its proxy.
 type node struct {
 	*proxy
+	t       *testing.T
 	store   *registry.Store[Widget]
 	handler *serve.Server
 	http    *httptest.Server
@@ -58,14 +60,14 @@ func widgetConfig() registry.Config[Widget] {
 
 // newTree starts an origin with some objects, and replicas of it.
 func newTree(t *testing.T, replicas, objects int) *tree {
-	x := &tree{t: t, file: filepath.Join(t.TempDir(), "widgets"), origin: &node{proxy: newProxy(t)}, there: map[int]bool{}}
+	x := &tree{t: t, file: filepath.Join(t.TempDir(), "widgets"), origin: &node{t: t, proxy: newProxy(t)}, there: map[int]bool{}}
 	x.startOrigin()
 	t.Cleanup(func() { x.origin.stop() })
 	for i := range objects {
 		require.NoError(t, x.create(i))
 	}
 	for range replicas {
-		n := &node{proxy: newProxy(t)}
+		n := &node{t: t, proxy: newProxy(t)}
 		x.replicas = append(x.replicas, n)
 		x.startReplica(n)
 		t.Cleanup(n.stop)
@@ -87,10 +89,20 @@ func (x *tree) startReplica(n *node) {
 	cfg := widgetConfig()
 	format, err := registry.FormatOf(cfg)
 	require.NoError(x.t, err)
-	there, err := remote.New(format, remote.Config{URL: "http://" + x.origin.address, MinPause: 50 * time.Millisecond, MaxPause: 2 * time.Second})
+	conns := &pool{Transport: http.Transport{DialContext: x.origin.dial}}
+	there, err := remote.New(format, remote.Config{URL: "http://origin.localhost", Client: &http.Client{Transport: conns}, MinPause: 50 * time.Millisecond, MaxPause: 2 * time.Second})
 	require.NoError(x.t, err)
 	cfg.Engine.Backend = there
-	n.start(cfg, there)
+	n.start(cfg, there, conns)
+}
+
+// pool is a replica's connections to the origin.
+type pool struct{ http.Transport }
+
+// Close closes the connections that are idle, as all are when the replica is closed.
+func (p *pool) Close() error {
+	p.CloseIdleConnections()
+	return nil
 }
 
 // start serves the kind that cfg describes.
