@@ -22,8 +22,8 @@ import (
 
 // Backend is storage that holds the objects of one kind at a server. Make one with [New],
 // and close it when done. All methods are safe for concurrent use. They block until the
-// server answers or ctx is done; all but Watch also end after [Config].RequestTimeout,
-// with [backend.ErrUnavailable].
+// server answers or ctx is done. Each request also ends after [Config].RequestTimeout
+// without an answer, with [backend.ErrUnavailable].
 type Backend struct {
 	config Config
 	format *registry.Format

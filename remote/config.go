@@ -29,8 +29,8 @@ type Config struct {
 	// means two clients of the backend's own, so that watches share no connection with
 	// other requests.
 	Client *http.Client
-	// RequestTimeout bounds every request except watches. Zero means
-	// [DefaultRequestTimeout].
+	// RequestTimeout bounds every request, and of a watch the time until its answer begins.
+	// Zero means [DefaultRequestTimeout].
 	RequestTimeout time.Duration
 	// WatchTimeout is how long each connection of a watch is requested to last, plus a
 	// random part of up to half of it, so that not all watches reconnect at once. The sum
@@ -52,11 +52,12 @@ type Config struct {
 	Buffer int
 	// MinPause and MaxPause bound the pauses before a watch reconnects. A pause doubles
 	// with each attempt, and is shortened at random by up to half; a server that sends a
-	// longer Retry-After is given that time. Zero means [DefaultMinPause] and
+	// longer Retry-After is given that time, up to ten times MaxPause. Zero means [DefaultMinPause] and
 	// [DefaultMaxPause].
 	MinPause, MaxPause time.Duration
 	// OnError gets the error after which a watch reconnects. It is called from the
-	// goroutines of several watches at once, and must not block or panic. Optional.
+	// goroutines of several watches at once, and must not block. A panic in it is ignored.
+	// Optional.
 	OnError func(error)
 }
 
@@ -122,6 +123,16 @@ func (c Config) complete() (Config, error) {
 	}
 	c.URL = strings.TrimSuffix(c.URL, "/")
 	return c, nil
+}
+
+// patience returns how long a watch waits that is sent a Retry-After. A wrong one must not
+// stop it for hours.
+func (c *Config) patience(seconds int32) time.Duration {
+	requested := time.Duration(seconds) * time.Second
+	if requested/10 > c.MaxPause {
+		return 10 * c.MaxPause
+	}
+	return requested
 }
 
 // redacted returns a URL without its password, for error messages.

@@ -101,7 +101,7 @@ func (c *Config) send(ctx context.Context, client *http.Client, method, to, acce
 // do sends the request within [Config].RequestTimeout, and returns the answer's body,
 // header and code.
 func (b *Backend) do(ctx context.Context, r *request) (body []byte, header http.Header, code int, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, b.config.RequestTimeout, fmt.Errorf("%w: no answer within %v (remote.Config.RequestTimeout)", backend.ErrUnavailable, b.config.RequestTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, b.config.RequestTimeout, b.noAnswer())
 	defer cancel()
 	resp, err := b.send(ctx, b.client, r)
 	if err != nil {
@@ -116,6 +116,11 @@ func (b *Backend) do(ctx context.Context, r *request) (body []byte, header http.
 		return nil, nil, 0, unreachable(err)
 	}
 	return body, resp.Header, resp.StatusCode, nil
+}
+
+// noAnswer is the error of a request that took longer than [Config].RequestTimeout.
+func (b *Backend) noAnswer() error {
+	return fmt.Errorf("%w: no answer within %v (remote.Config.RequestTimeout)", backend.ErrUnavailable, b.config.RequestTimeout)
 }
 
 // unsentError is a failure to connect: the server cannot have received the request.

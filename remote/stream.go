@@ -17,6 +17,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // overdue is how long a connection may outlast the time that was requested for it. After
@@ -58,7 +59,8 @@ func (s *stream) remember(ctx context.Context, prefix string, at store.Revision)
 	return nil
 }
 
-// connect opens a connection for the events after through.
+// connect opens a connection for the events after through. Its answer has to begin within
+// [Config].RequestTimeout; the body may last as long as the watch.
 func (s *stream) connect(ctx context.Context) error {
 	lasts := s.backend.config.WatchTimeout
 	lasts += rand.N(lasts/2 + 1)
@@ -69,8 +71,12 @@ func (s *stream) connect(ctx context.Context) error {
 	s.backend.selectors(query)
 	r := *s.request
 	r.query = query
-	ctx, s.cancel = context.WithTimeout(ctx, lasts+overdue)
+	ctx, silent := context.WithCancelCause(ctx)
+	late := time.AfterFunc(s.backend.config.RequestTimeout, func() { silent(s.backend.noAnswer()) })
+	ctx, cancel := context.WithTimeout(ctx, lasts+overdue)
+	s.cancel = func() { cancel(); silent(nil) }
 	resp, err := s.backend.send(ctx, s.backend.watches, &r)
+	late.Stop()
 	if err != nil {
 		s.cancel()
 		return err
@@ -140,11 +146,11 @@ func (s *stream) wait(ctx context.Context, err error) error {
 			return err
 		}
 		if d := status.Status.Details; d != nil {
-			pause = max(pause, time.Duration(d.RetryAfterSeconds)*time.Second)
+			pause = max(pause, s.backend.config.patience(d.RetryAfterSeconds))
 		}
 	}
 	if err != nil && s.backend.config.OnError != nil {
-		s.backend.config.OnError(err)
+		_ = usercode.Call("Config.OnError", "", func() { s.backend.config.OnError(err) }) // the watch goes on
 	}
 	s.pause = min(2*s.pause, s.backend.config.MaxPause)
 	select {

@@ -1,0 +1,116 @@
+package remote_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/remote"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// pretended answers requests without a network, so that time may be virtual.
+type pretended func(r *http.Request) (*http.Response, error)
+
+func (p pretended) RoundTrip(r *http.Request) (*http.Response, error) { return p(r) }
+
+// reply is an answer with a body.
+func reply(code int, body io.Reader) (*http.Response, error) {
+	return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(body)}, nil
+}
+
+// sleeper is a reader of nothing, after a time.
+type sleeper time.Duration
+
+func (s sleeper) Read([]byte) (int, error) {
+	time.Sleep(time.Duration(s))
+	return 0, io.EOF
+}
+
+const gone = `{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}` + "\n"
+
+// watchOf reads a watch whose connections get these answers, one after the other.
+func watchOf(t *testing.T, edit func(*remote.Config), answers ...pretended) []store.Event {
+	t.Helper()
+	n := 0
+	b := backendAt(t, "http://origin.localhost", func(c *remote.Config) {
+		c.Client = &http.Client{Transport: pretended(func(r *http.Request) (*http.Response, error) {
+			n++
+			return answers[n-1](r)
+		})}
+		edit(c)
+	})
+	events, err := readAll(t, b, 1)
+	require.ErrorIs(t, err, store.ErrExpired)
+	require.Equal(t, len(answers), n)
+	require.NoError(t, b.Close())
+	return events
+}
+
+// sends is an answer with frames.
+func sends(frames string) pretended {
+	return func(*http.Request) (*http.Response, error) { return reply(http.StatusOK, strings.NewReader(frames)) }
+}
+
+// A server that takes a connection and says nothing is given RequestTimeout, after which
+// the watch connects again. What has begun may last longer.
+func TestWatch_AServerThatSaysNothingIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reported []error
+		began := time.Now()
+		events := watchOf(t, func(c *remote.Config) {
+			c.RequestTimeout, c.OnError = time.Minute, func(err error) { reported = append(reported, err) }
+		},
+			sends(event("ADDED", "a", 6)),
+			func(r *http.Request) (*http.Response, error) {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			},
+			func(r *http.Request) (*http.Response, error) {
+				return reply(http.StatusOK, io.MultiReader(sleeper(3*time.Minute), strings.NewReader(event("MODIFIED", "a", 7)+gone)))
+			},
+		)
+		require.Len(t, events, 2)
+		require.Len(t, reported, 1)
+		require.ErrorIs(t, reported[0], backend.ErrUnavailable)
+		require.ErrorContains(t, reported[0], "RequestTimeout")
+		require.Equal(t, 4*time.Minute, time.Since(began).Round(time.Minute), "of virtual time")
+	})
+}
+
+// A Retry-After out of all reason does not stop a watch for days.
+func TestWatch_RetryAfterIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := `{"kind":"Status","code":429,"details":{"retryAfterSeconds":2147483647}}`
+		began := time.Now()
+		events := watchOf(t, func(c *remote.Config) { c.MaxPause = time.Minute },
+			sends(event("ADDED", "a", 6)),
+			func(*http.Request) (*http.Response, error) {
+				return reply(http.StatusTooManyRequests, strings.NewReader(busy))
+			},
+			sends(event("MODIFIED", "a", 7)+gone),
+		)
+		require.Len(t, events, 2)
+		require.Equal(t, 10*time.Minute, time.Since(began).Round(time.Minute), "of virtual time")
+	})
+}
+
+// A panic in OnError is the user's, and the watch goes on.
+func TestWatch_GoesOnAfterAPanicInOnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := watchOf(t, func(c *remote.Config) { c.OnError = func(error) { panic("oh") } },
+			sends(event("ADDED", "a", 6)),
+			func(*http.Request) (*http.Response, error) {
+				return reply(http.StatusServiceUnavailable, strings.NewReader("no"))
+			},
+			sends(event("MODIFIED", "a", 7)+gone),
+		)
+		require.Len(t, events, 2)
+	})
+}
