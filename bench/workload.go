@@ -79,9 +79,9 @@ func (g Goal) String() string {
 	}
 	switch g.To {
 	case ToFloor:
-		return fmt.Sprintf("%s %g× floor", sign, g.Bound)
+		return fmt.Sprintf("%s %.4g× floor", sign, g.Bound)
 	case ToOne:
-		return fmt.Sprintf("%s %g", sign, g.Bound)
+		return fmt.Sprintf("%s %.4g", sign, g.Bound)
 	default:
 		return fmt.Sprintf("%s %.3g×", sign, g.Bound)
 	}
