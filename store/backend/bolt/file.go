@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -77,18 +78,8 @@ func (f *File) open() []*Backend {
 	for _, b := range f.types {
 		all = append(all, b)
 	}
-	slices.SortFunc(all, func(a, b *Backend) int { return compareStrings(a.name, b.name) })
+	slices.SortFunc(all, func(a, b *Backend) int { return cmp.Compare(a.name, b.name) })
 	return all
-}
-
-func compareStrings(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // Info describes a file and its contents.

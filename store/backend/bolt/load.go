@@ -137,7 +137,7 @@ func (l *loading) sort() {
 	for i := range l.order {
 		l.order[i] = i
 	}
-	slices.SortFunc(l.order, func(x, y int) int { return compareStrings(l.versions[x].key, l.versions[y].key) })
+	slices.SortFunc(l.order, func(x, y int) int { return cmp.Compare(l.versions[x].key, l.versions[y].key) })
 }
 
 // decoded puts an object in its place, and records what is wrong with it. It is called
