@@ -2,8 +2,9 @@
 
 ROUNDS ?= 5
 ONLY   ?=
+SINCE  ?= HEAD~1
 
-.PHONY: bench bench-small
+.PHONY: bench bench-small bench-since
 
 # Ours beside its rivals, at full size: a quarter of an hour a round. The table goes into
 # bench/README.md unless only some workloads are run: make bench ONLY=W1,W4
@@ -13,3 +14,9 @@ bench:
 # Every workload once, tiny, to see that all works.
 bench-small:
 	cd bench/rivals && go run . --small
+
+# Ours beside ours of an earlier revision, printed only: make bench-since SINCE=HEAD~5 ONLY=W1,W4
+bench-since:
+	dir=$$(mktemp -d) && trap 'git worktree remove --force '$$dir'/tree; rm -r '$$dir EXIT && \
+	git worktree add --quiet --detach $$dir/tree $(SINCE) && (cd $$dir/tree/bench/rivals && go build -o $$dir/earlier .) && \
+	cd bench/rivals && go run . --earlier $$dir/earlier --rounds $(ROUNDS) $(if $(ONLY),--only $(ONLY))

@@ -18,15 +18,15 @@ import (
 
 // apart runs a workload once in a process of its own.
 func (c *command) apart(ctx context.Context, w bench.Workload, contender string) (result bench.Result, err error) {
-	self, err := os.Executable()
+	program, name, err := c.program(contender)
 	if err != nil {
 		return nil, fmt.Errorf("run apart: %w", err)
 	}
-	args := []string{"--apart", w.ID, "--as", contender}
+	args := []string{"--apart", w.ID, "--as", name}
 	if c.Small {
 		args = append(args, "--small")
 	}
-	child := exec.CommandContext(ctx, self, args...)
+	child := exec.CommandContext(ctx, program, args...)
 	child.Stderr = os.Stderr
 	out, err := child.Output()
 	if err == nil {
@@ -36,6 +36,15 @@ func (c *command) apart(ctx context.Context, w bench.Workload, contender string)
 		return nil, fmt.Errorf("run %s apart: %w", contender, err)
 	}
 	return result, nil
+}
+
+// program returns the program that has the contender, and the contender's name there.
+func (c *command) program(contender string) (path, name string, err error) {
+	if contender == earlier {
+		return c.Earlier, bench.Watchmill().Name, nil
+	}
+	path, err = os.Executable()
+	return path, contender, err
 }
 
 // alone is the body of such a process.

@@ -1,6 +1,7 @@
 // Command rivals benchmarks watchmill against its rivals and prints one table.
 //
 //	go run . [--rounds 5] [--small] [--only W1,W4] [--json file] [--md file] [--plots dir]
+//	go run . --earlier file [--rounds 5] [--only W1,W4]
 package main
 
 import (
@@ -28,6 +29,8 @@ type command struct {
 	JSON   string   `help:"Write every figure to this file." placeholder:"FILE"`
 	MD     string   `help:"Write the table to this file, between its marks if it exists." placeholder:"FILE"`
 	Plots  string   `help:"Write plots as SVG to this directory." placeholder:"DIR"`
+
+	Earlier string `help:"Compare with this build of the command, made from an earlier revision, instead of the rivals." placeholder:"FILE" type:"existingfile"`
 
 	// Apart and As are internal: see apart.go.
 	Apart string `hidden:""`
@@ -96,6 +99,9 @@ func (c *command) plan() (compare.Plan, error) {
 	}
 	if c.Small {
 		plan.Rounds = 1
+	}
+	if c.Earlier != "" {
+		plan = againstEarlier(plan)
 	}
 	return plan, err
 }

@@ -115,3 +115,30 @@ func TestOnlyUnknownWorkload(t *testing.T) {
 	err := c.run(context.Background(), &bytes.Buffer{})
 	require.ErrorContains(t, err, `no workload "W99"`)
 }
+
+// The earlier revision's build is this test program.
+func TestEarlierRevisionIsTheOnlyRival(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	c := command{Earlier: self, Small: true, Rounds: 1, Only: []string{"W1", "W7"}, JSON: filepath.Join(t.TempDir(), "run.json")}
+	var out bytes.Buffer
+	require.NoError(t, c.run(t.Context(), &out))
+	require.Contains(t, out.String(), "earlier")
+
+	text, err := os.ReadFile(c.JSON)
+	require.NoError(t, err)
+	var report compare.Report
+	require.NoError(t, json.Unmarshal(text, &report))
+	require.Len(t, report.Workloads, 2)
+	for _, m := range report.Workloads {
+		r := m.Rounds[0]
+		require.Len(t, r.Rivals, 1, m.ID)
+		require.Equal(t, "earlier", r.Rivals[0].Name)
+		require.Empty(t, r.Rivals[0].Failed)
+		require.Positive(t, r.Rivals[0].Result[0].Value)
+		require.NotEqual(t, r.Ours, r.Rivals[0].Result, "two runs are measured, not one twice")
+	}
+	for _, row := range report.Rows() {
+		require.Empty(t, row.Goals, "goals are about the other rivals")
+	}
+}
