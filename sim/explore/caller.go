@@ -7,8 +7,8 @@ import (
 	"github.com/watchmill/watchmill/actors"
 )
 
-// errLeft is the cause with which a caller's context ends.
-var errLeft = errors.New("the caller has left")
+// errCanceled is the cause with which a caller's context ends.
+var errCanceled = errors.New("the caller has canceled")
 
 // caller is the context of a call, which ends when the scenario says so. Where another
 // context would start a goroutine for each AfterFunc, a caller submits a turn, which the
@@ -19,8 +19,8 @@ type caller struct {
 	end   context.CancelCauseFunc
 	sched *scheduler
 	ends  []*contextEnd
-	// left: the context has ended.
-	left bool
+	// canceled: the context has ended.
+	canceled bool
 }
 
 func newCaller(s *scheduler) *caller {
@@ -43,9 +43,9 @@ func (c *caller) AfterFunc(f func()) (stop func() bool) {
 	}
 }
 
-// leave ends the context and submits the functions of its AfterFuncs.
-func (c *caller) leave() {
-	c.end(errLeft)
+// cancel ends the context and submits the functions of its AfterFuncs.
+func (c *caller) cancel() {
+	c.end(errCanceled)
 	for _, e := range c.ends {
 		c.submit(e)
 	}

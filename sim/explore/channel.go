@@ -67,14 +67,14 @@ func (l *lockstep) abandon() {
 // channel is a watch's channel with the goroutine that sends to it.
 type channel[T any] struct {
 	events <-chan engine.Event[T]
-	behind *lockstep
+	sender *lockstep
 	sched  *scheduler
 }
 
 // channelOf returns the channel of a watch. Chan has just submitted the channel's goroutine
 // to the scheduler, which kept it for this.
 func (w *World[T]) channelOf(handle *engine.Watch[T]) *channel[T] {
-	c := &channel[T]{events: handle.Chan(), behind: w.sched.function, sched: w.sched}
+	c := &channel[T]{events: handle.Chan(), sender: w.sched.function, sched: w.sched}
 	w.sched.function = nil
 	return c
 }
@@ -84,7 +84,7 @@ func (w *World[T]) channelOf(handle *engine.Watch[T]) *channel[T] {
 // of a watch the goroutine's select has both cases ready, so whether it sends another event
 // or closes the channel is random.
 func (c *channel[T]) receive(ended bool) (ev engine.Event[T], received, open bool) {
-	l := c.behind
+	l := c.sender
 	events := c.events
 	if ended {
 		events = nil
@@ -155,14 +155,14 @@ func (w *World[T]) closed(r *watch[T]) {
 		w.fail(judge.Failed(judge.Ends, r.Name, "its channel should be closed and its watch have ended; open: %v, ended for %v", open, r.handle.Err()))
 		return
 	}
-	w.ended(r, w.told(r, r.handle.Err()))
+	w.ended(r, w.endError(r, r.handle.Err()))
 }
 
 // abandon ends the goroutines behind channels that are left when the world ends.
 func (w *World[T]) abandon() {
 	for _, r := range w.started {
 		if r.channel != nil {
-			r.channel.behind.abandon()
+			r.channel.sender.abandon()
 		}
 	}
 }

@@ -36,20 +36,20 @@ func (s *storage[T]) openDirect(inner *memory.Backend, setup Setup) {
 	if setup.Transactions {
 		s.direct.Add(faulty.Rule{Do: s.showTransactions})
 	}
-	s.direct.Add(faulty.Rule{Ops: faulty.Writes, Do: faulty.After(s.note)})
+	s.direct.Add(faulty.Rule{Ops: faulty.Writes, Do: faulty.After(s.recordCall)})
 }
 
 // BreakWatches ends the watches of both engines on storage with err.
 func (s *storage[T]) BreakWatches(err error) {
 	s.Backend.BreakWatches(err)
-	if s.direct != nil && (s.unbroken == nil || !s.unbroken()) {
+	if s.direct != nil && (s.sparesDirect == nil || !s.sparesDirect()) {
 		s.direct.BreakWatches(err)
 	}
 	s.breaks = append(s.breaks, err)
 }
 
-// on returns the engine of a watch.
-func (w *World[T]) on(r *watch[T]) *engine.Engine[T] {
+// engineOf returns the engine of a watch.
+func (w *World[T]) engineOf(r *watch[T]) *engine.Engine[T] {
 	if r.Direct {
 		return w.direct
 	}

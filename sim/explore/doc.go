@@ -25,7 +25,7 @@
 //     slow, compact its history, go back ([Rewind]), and go back and then have other
 //     writes at the same revisions ([Rewrite]), beneath watches, informers and object
 //     caches;
-//   - the context of a call, or of a watch, may end ([Leave]);
+//   - the context of a call, or of a watch, may end ([Cancel]);
 //   - objects may expire ([Lease]), and the clock may be corrected ([Jump]);
 //   - storage may have several changes at one revision ([Transact]), in a scenario
 //     in which the engine never lists again, since it would then have to invent

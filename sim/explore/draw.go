@@ -17,7 +17,7 @@ type chance struct {
 }
 
 // chances are the weights of the verbs: mostly writes and watches, and now and then a
-// fault. Transact is drawn in place of others: see drawing.instead.
+// fault. Transact is drawn in place of others: see drawing.allowedVerb.
 var chances = []chance{
 	{Write, 30}, {Lease, 4}, {Remove, 8}, {Emit, 4}, {Create, 3}, {RemoveIf, 2}, {Race, 3},
 	{Turns, 14}, {Settle, 5},
@@ -26,7 +26,7 @@ var chances = []chance{
 	{Pass, 5}, {Jump, 1},
 	{Hangup, 1}, {Outage, 1}, {Expire, 2}, {Lose, 1}, {Repeat, 1},
 	{FailLists, 1}, {FailWatches, 1}, {SlowLists, 1}, {Block, 1}, {Unblock, 2},
-	{Compact, 1}, {Rewind, 1}, {Rewrite, 1}, {Leave, 2}, {Panic, 1}, {Slow, 3},
+	{Compact, 1}, {Rewind, 1}, {Rewrite, 1}, {Cancel, 2}, {Panic, 1}, {Slow, 3},
 }
 
 var allChances = func() (sum int) {
@@ -92,15 +92,15 @@ func (d *drawing) setup() Setup {
 	return s
 }
 
-// listing are the verbs that make the engine list again or split transactions. They are
+// relistVerbs are the verbs that make the engine list again or split transactions. They are
 // not drawn where storage has transactions: see [Setup].Transactions.
-var listing = []Verb{Expire, Lose, Repeat, FailLists, FailWatches, SlowLists, Compact, Rewind, Rewrite}
+var relistVerbs = []Verb{Expire, Lose, Repeat, FailLists, FailWatches, SlowLists, Compact, Rewind, Rewrite}
 
-// instead returns verb, or the verb in its place: with transactions, Transact for every
-// third write and for the verbs in listing; without, Write for Transact.
-func (d *drawing) instead(verb Verb) Verb {
+// allowedVerb returns verb, or the verb in its place: with transactions, Transact for every
+// third write and for the verbs in relistVerbs; without, Write for Transact.
+func (d *drawing) allowedVerb(verb Verb) Verb {
 	switch {
-	case d.transactions && (verb == Write && d.IntN(3) == 0 || slices.Contains(listing, verb)):
+	case d.transactions && (verb == Write && d.IntN(3) == 0 || slices.Contains(relistVerbs, verb)):
 		return Transact
 	case !d.transactions && verb == Transact:
 		return Write
@@ -124,13 +124,13 @@ func (d *drawing) steps() []Step {
 	case 0:
 		return d.burst()
 	case 1:
-		return d.overtaking()
+		return d.watchDuringChanges()
 	case 2:
-		return d.joining()
+		return d.lateJoiner()
 	case 3:
-		return d.awaiting()
+		return d.futureWatch()
 	case 4:
-		return d.emissions()
+		return d.unreadEmissions()
 	}
 	return []Step{d.step(d.verb())}
 }
@@ -155,22 +155,22 @@ func (d *drawing) burst() (burst []Step) {
 	return burst
 }
 
-// overtaking draws a watch that starts while one of the engine's actors is slow, and a
+// watchDuringChanges draws a watch that starts while one of the engine's actors is slow, and a
 // step during its start that takes effect before it.
-func (d *drawing) overtaking() []Step {
+func (d *drawing) watchDuringChanges() []Step {
 	steps := []Step{{Do: Slow, N: pick(d, 3, 3, 4, 5)}}
 	for range 1 + d.IntN(3) {
 		steps = append(steps, d.step(Write), Step{Do: Turns, N: 1 + d.IntN(6)})
 	}
 	watch := d.step(Watch)
-	meanwhile := d.step(pick(d, overtakers...))
+	meanwhile := d.step(pick(d, verbsDuringStart...))
 	watch.Turns, watch.After, watch.Meanwhile = unlimited, 1+d.IntN(5), &meanwhile
 	return append(steps, watch, Step{Do: Slow})
 }
 
-// joining draws two watches of one selection: the second starts at an older revision, and
+// lateJoiner draws two watches of one selection: the second starts at an older revision, and
 // the window then moves past its position before its consumer reads.
-func (d *drawing) joining() []Step {
+func (d *drawing) lateJoiner() []Step {
 	first := d.step(Watch)
 	first.Start.Consumer = Handler
 	second := d.step(Watch)
@@ -180,9 +180,9 @@ func (d *drawing) joining() []Step {
 		[]Step{{Do: Take, Watch: second.Watch, N: 100, Turns: unlimited}})
 }
 
-// awaiting draws a watch that starts at a future revision, mostly while one of the
+// futureWatch draws a watch that starts at a future revision, mostly while one of the
 // engine's actors is slow, and then deletions and a break of storage's watches.
-func (d *drawing) awaiting() []Step {
+func (d *drawing) futureWatch() []Step {
 	watch := d.step(Watch)
 	watch.Start.Back, watch.Start.Options.InitialState, watch.Start.Options.Last = -1-d.IntN(3), false, 0
 	watch.Turns = pick(d, unlimited, 0, 3)
@@ -194,10 +194,10 @@ func (d *drawing) awaiting() []Step {
 	return append(steps, Step{Do: Take, Watch: watch.Watch, N: 10, Turns: unlimited})
 }
 
-// emissions draws a watch, conflating where that is possible, whose consumer does not
+// unreadEmissions draws a watch, conflating where that is possible, whose consumer does not
 // read while values are emitted, often more than the window holds, and another emission
 // after it has read a few.
-func (d *drawing) emissions() []Step {
+func (d *drawing) unreadEmissions() []Step {
 	watch := d.step(Watch)
 	watch.Start.Consumer, watch.Start.Options.Buffer, watch.Start.Options.Last = pick(d, Pull, Batches, Channel), 1, 0
 	if !d.transactions && !watch.Start.Direct {
@@ -210,14 +210,14 @@ func (d *drawing) emissions() []Step {
 	return append(steps, Step{Do: Settle}, Step{Do: Take, Watch: watch.Watch, N: 1 + d.IntN(5), Turns: unlimited}, d.step(Emit), Step{Do: Settle})
 }
 
-// overtakers are the verbs that may happen while a watch starts.
-var overtakers = []Verb{Rewind, Rewrite, Write, Remove, Lease, Hangup, Expire, Compact, Pass, Leave}
+// verbsDuringStart are the verbs that may happen while a watch starts.
+var verbsDuringStart = []Verb{Rewind, Rewrite, Write, Remove, Lease, Hangup, Expire, Compact, Pass, Cancel}
 
 // direct are the verbs whose call may go to the engine without a cache.
 var direct = []Verb{Write, Remove, Emit, Create, RemoveIf, Race, Get, List}
 
 func (d *drawing) step(verb Verb) Step {
-	verb = d.instead(verb)
+	verb = d.allowedVerb(verb)
 	s := Step{Do: verb, Turns: unlimited, Seed: d.Uint64(), Direct: d.direct && slices.Contains(direct, verb) && d.IntN(3) == 0}
 	if d.watches > 0 {
 		s.Watch = d.IntN(d.watches)
@@ -236,22 +236,22 @@ func (d *drawing) step(verb Verb) Step {
 	case Take:
 		s.N = 1 + d.IntN(12)
 		s.Turns = pick(d, unlimited, 0, 0, 3, 20)
-		if s.After, s.Meanwhile = d.meanwhile(Leave, Stop, Write, Compact); s.Meanwhile != nil {
+		if s.After, s.Meanwhile = d.meanwhile(Cancel, Stop, Write, Compact); s.Meanwhile != nil {
 			s.Meanwhile.Watch = s.Watch
 		}
 	case Watch, Follow:
 		s.Watch = d.newWatch()
 		s.Start = d.start()
 		s.Turns = pick(d, unlimited, unlimited, unlimited, unlimited, 2)
-		s.After, s.Meanwhile = d.meanwhile(overtakers...)
+		s.After, s.Meanwhile = d.meanwhile(verbsDuringStart...)
 	case Resume:
 		s.Other = d.newWatch()
-		s.After, s.Meanwhile = d.meanwhile(overtakers...)
+		s.After, s.Meanwhile = d.meanwhile(verbsDuringStart...)
 	case Get, List, Fetch:
 		s.N = d.IntN(4)
 		s.Turns = pick(d, unlimited, unlimited, unlimited, 4)
 		s.For = pick(d, 0, 0, 10*time.Second)
-		s.After, s.Meanwhile = d.meanwhile(Write, Remove, Emit, Hangup, Expire, Compact, Leave)
+		s.After, s.Meanwhile = d.meanwhile(Write, Remove, Emit, Hangup, Expire, Compact, Cancel)
 	case Pages:
 		s.N = 1 + d.IntN(3)
 	case Pass:

@@ -63,7 +63,7 @@ func run[T any](ctx context.Context, cfg Config[T], sabotage func(seed uint64) s
 	if err != nil {
 		return nil, err
 	}
-	x := &exploration[T]{cfg: cfg, sabotage: sabotage, began: time.Now(), report: &Report{From: cfg.From}, ahead: map[uint64]outcome{}}
+	x := &exploration[T]{cfg: cfg, sabotage: sabotage, began: time.Now(), report: &Report{From: cfg.From}, pending: map[uint64]outcome{}}
 	var workers sync.WaitGroup
 	for range cfg.Workers {
 		workers.Go(func() { x.work(ctx) })
@@ -88,11 +88,11 @@ type exploration[T any] struct {
 	next int
 	// over: no more seeds are taken, since the outcome of one ends the exploration.
 	over bool
-	// ahead are the outcomes of seeds that finished before a lower one. They are counted
+	// pending are the outcomes of seeds that finished before a lower one. They are counted
 	// once that one is done, so that the result does not depend on timing.
-	ahead  map[uint64]outcome
-	report *Report
-	hash   uint64
+	pending map[uint64]outcome
+	report  *Report
+	hash    uint64
 	// found is the failure of the lowest seed that fails, and foundAt is that seed. err
 	// is why a seed could not be played.
 	found   *judge.Failure
@@ -136,7 +136,7 @@ func (x *exploration[T]) take(ctx context.Context) (uint64, bool) {
 func (x *exploration[T]) done(seed uint64, o outcome) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.ahead[seed] = o
+	x.pending[seed] = o
 	x.over = x.over || o.ends()
 	for x.count() {
 	}
@@ -147,15 +147,15 @@ func (x *exploration[T]) done(seed uint64, o outcome) {
 func (x *exploration[T]) count() bool {
 	r := x.report
 	seed := x.cfg.From + uint64(r.Seeds)
-	o, there := x.ahead[seed]
+	o, there := x.pending[seed]
 	if !there || x.found != nil || x.err != nil {
 		return false
 	}
-	delete(x.ahead, seed)
+	delete(x.pending, seed)
 	r.Seeds++
 	r.Counts.add(o.Counts)
 	x.hash += o.hash
-	if x.err = o.broken; o.failure != nil {
+	if x.err = o.err; o.failure != nil {
 		x.found, x.foundAt = o.failure, seed
 	}
 	if x.cfg.OnProgress != nil {
@@ -172,7 +172,7 @@ func (x *exploration[T]) explain(ctx context.Context) *Finding {
 		o := x.play(s)
 		return o.failure != nil && o.failure.Invariant == x.found.Invariant
 	})
-	f, _ := retell(&x.cfg, short, x.sabotage(short.Seed))
+	f, _ := playTraced(&x.cfg, short, x.sabotage(short.Seed))
 	f.Invariant, f.Problem, f.Drawn = x.found.Invariant, x.found.Error(), len(drawn.Steps)
 	return f
 }

@@ -68,9 +68,9 @@ func (f *Finding) String() string {
 	return b.String()
 }
 
-// retell plays the scenario, recording its trace, and returns the finding and the outcome.
+// playTraced plays the scenario, recording its trace, and returns the finding and the outcome.
 // The finding has no Invariant if the scenario breaks none.
-func retell[T any](cfg *Config[T], s Scenario, sabotage seams[T]) (*Finding, outcome) {
+func playTraced[T any](cfg *Config[T], s Scenario, sabotage seams[T]) (*Finding, outcome) {
 	f := &Finding{Seed: s.Seed, Scenario: s, Setup: s.Setup.String(), Drawn: len(s.Steps)}
 	for _, step := range s.Steps {
 		f.Steps = append(f.Steps, step.String())

@@ -14,11 +14,11 @@ import (
 func (w *World[T]) create(s Step) {
 	value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
 	_, _, taken := w.history().Get(w.cfg.Engine.Key(value))
-	o, err := w.by(s).Create(context.Background(), value)
+	o, err := w.engineOfStep(s).Create(context.Background(), value)
 	w.trace.result(revisionOf(o), err)
-	w.refuses(s, err, engine.ErrExists, taken)
+	w.judgeRefusal(s, err, engine.ErrExists, taken)
 	if err == nil {
-		w.wrote(store.Added, o)
+		w.judgeWrite(store.Added, o)
 	}
 }
 
@@ -32,11 +32,11 @@ func (w *World[T]) deleteIf(s Step) {
 	key := keys[s.Seed%uint64(len(keys))]
 	_, since, _ := w.history().Get(key)
 	meant := engine.Preconditions{Revision: w.history().Shown(store.Revision(max(1, int(since)-s.N)))}
-	o, err := w.by(s).Delete(context.Background(), key, engine.DeleteOptions{Preconditions: meant})
+	o, err := w.engineOfStep(s).Delete(context.Background(), key, engine.DeleteOptions{Preconditions: meant})
 	w.trace.result(w.newest(), err)
-	w.refuses(s, err, engine.ErrPrecondition, meant.Revision != w.history().Shown(since))
+	w.judgeRefusal(s, err, engine.ErrPrecondition, meant.Revision != w.history().Shown(since))
 	if err == nil {
-		w.wrote(store.Deleted, o)
+		w.judgeWrite(store.Deleted, o)
 	}
 }
 
@@ -49,9 +49,9 @@ func (w *World[T]) race(s Step) {
 	_, since, known := w.history().Get(key)
 	meant := w.history().Shown(since)
 	if s.N == 2 && known {
-		overtaken := w.rival(draw, key)
-		o, err := w.by(s).Replace(context.Background(), mine, meant)
-		w.raced(s, o, err, engine.ErrConflict, overtaken)
+		overtaken := w.writeAsRival(draw, key)
+		o, err := w.engineOfStep(s).Replace(context.Background(), mine, meant)
+		w.judgeRacedWrite(s, o, err, engine.ErrConflict, overtaken)
 		return
 	}
 	opts := engine.UpdateOptions{CreateIfMissing: true}
@@ -59,9 +59,9 @@ func (w *World[T]) race(s Step) {
 		opts.Preconditions.Revision = meant
 	}
 	calls, overtaken, stale := 0, false, false
-	o, err := w.by(s).Update(context.Background(), key, func(current T) (T, error) {
+	o, err := w.engineOfStep(s).Update(context.Background(), key, func(current T) (T, error) {
 		if calls++; calls == 1 {
-			overtaken = w.rival(draw, key)
+			overtaken = w.writeAsRival(draw, key)
 			stale = overtaken
 			return mine, nil
 		}
@@ -69,15 +69,15 @@ func (w *World[T]) race(s Step) {
 		stale = !w.same(current, newest)
 		return mine, nil
 	}, opts)
-	w.raced(s, o, err, engine.ErrConflict, overtaken && opts.Preconditions.Revision != 0)
+	w.judgeRacedWrite(s, o, err, engine.ErrConflict, overtaken && opts.Preconditions.Revision != 0)
 	if err == nil && stale {
 		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "an update of %q was made from what another write had replaced", key))
 	}
 }
 
-// rival stores a value under the key through the engine without a cache, if there is one,
+// writeAsRival stores a value under the key through the engine without a cache, if there is one,
 // and reports whether that has changed the object.
-func (w *World[T]) rival(draw *rand.Rand, key string) bool {
+func (w *World[T]) writeAsRival(draw *rand.Rand, key string) bool {
 	value := w.cfg.Draw(draw)
 	for range 100 {
 		if w.cfg.Engine.Key(value) == key {
@@ -86,22 +86,22 @@ func (w *World[T]) rival(draw *rand.Rand, key string) bool {
 		value = w.cfg.Draw(draw)
 	}
 	before := w.newest()
-	o, err := w.by(Step{Direct: true}).Put(context.Background(), value)
-	w.raced(Step{Do: Race}, o, err, engine.ErrConflict, false)
+	o, err := w.engineOfStep(Step{Direct: true}).Put(context.Background(), value)
+	w.judgeRacedWrite(Step{Do: Race}, o, err, engine.ErrConflict, false)
 	return w.newest() > before && w.cfg.Engine.Key(value) == key
 }
 
-// raced judges the result of a write of a race, which must fail with reason exactly if due
+// judgeRacedWrite judges the result of a write of a race, which must fail with reason exactly if due
 // is set.
-func (w *World[T]) raced(s Step, o *engine.Object[T], err, reason error, due bool) {
+func (w *World[T]) judgeRacedWrite(s Step, o *engine.Object[T], err, reason error, due bool) {
 	w.trace.result(revisionOf(o), err)
-	if w.refuses(s, err, reason, due); err == nil {
-		w.wrote(store.Added, o)
+	if w.judgeRefusal(s, err, reason, due); err == nil {
+		w.judgeWrite(store.Added, o)
 	}
 }
 
-// by returns the engine through which a step writes or reads.
-func (w *World[T]) by(s Step) *engine.Engine[T] {
+// engineOfStep returns the engine through which a step writes or reads.
+func (w *World[T]) engineOfStep(s Step) *engine.Engine[T] {
 	if s.Direct && w.direct != nil {
 		return w.direct
 	}
@@ -111,8 +111,8 @@ func (w *World[T]) by(s Step) *engine.Engine[T] {
 // same reports whether two values are equal.
 func (w *World[T]) same(a, b T) bool { return equal(w.cfg.Engine.Equal)(a, b) }
 
-// refuses fails the world unless err is reason where due is set, and nil where it is not.
-func (w *World[T]) refuses(s Step, err, reason error, due bool) {
+// judgeRefusal fails the world unless err is reason where due is set, and nil where it is not.
+func (w *World[T]) judgeRefusal(s Step, err, reason error, due bool) {
 	switch {
 	case due && !errors.Is(err, reason):
 		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "it should fail as %v, but: %v", reason, err))

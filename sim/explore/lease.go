@@ -75,7 +75,7 @@ func (s *storage[T]) reap() {
 // overdue returns a failure if an object has outlived its TTL. After a clock correction it
 // returns nil, since the expiry is unknown.
 func (s *storage[T]) overdue() error {
-	if key, due := s.leases.due(s.clock.Now()); due && !s.jumped {
+	if key, due := s.leases.due(s.clock.Now()); due && !s.clockJumped {
 		return judge.Failed(judge.Expires, "storage", "%q is still there", key)
 	}
 	return nil

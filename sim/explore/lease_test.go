@@ -28,7 +28,7 @@ func TestObjectsExpire(t *testing.T) {
 				{Do: Pass, N: 6, For: 10 * time.Second},
 			},
 		}, seams[Thing]{}, func(line string) { lines = append(lines, line) })
-		require.NoError(t, o.broken)
+		require.NoError(t, o.err)
 		require.Nil(t, o.failure, "the clock jumps by %v", jump)
 		require.Contains(t, strings.Join(lines, "\n"), "storage: expire: revision 3")
 		require.Contains(t, strings.Join(lines, "\n"), "w0 gets DELETED")
@@ -43,7 +43,7 @@ func leasing(t *testing.T) (s *storage[Thing], clock *tracedClock, failed *error
 	require.NoError(t, err)
 	failed = new(error)
 	s.fail = func(err error) { *failed = err }
-	_, err = s.Put(t.Context(), s.draft("x", Thing{Key: "x"}), nil, backend.PutOptions{TTL: time.Second})
+	_, err = s.Put(t.Context(), s.newObject("x", Thing{Key: "x"}), nil, backend.PutOptions{TTL: time.Second})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s, c, failed
@@ -68,6 +68,6 @@ func TestStorageThatForgetsToDeleteIsFound(t *testing.T) {
 	require.NoError(t, *failed)
 	s.leases.set("y", clock.Now())
 	require.Equal(t, judge.Expires, judge.Broken(s.overdue()))
-	s.jumped = true
+	s.clockJumped = true
 	require.NoError(t, s.overdue(), "unknown")
 }

@@ -12,22 +12,22 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// anotherLife starts an engine on empty storage after the first engine has been closed, as
+// judgeAnotherLife starts an engine on empty storage after the first engine has been closed, as
 // when a program without durable storage is started again. The positions of consumers of
 // the first engine mean nothing to the second, even after as many writes. It must refuse a
 // watch from such a position, which would otherwise miss all that lies below it.
-func (w *World[T]) anotherLife() {
+func (w *World[T]) judgeAnotherLife() {
 	opts := memory.Options{Clock: w.clock}
 	if w.seams.life != nil {
 		opts = w.seams.life(opts)
 	}
-	if err := w.liveAgain(opts, w.stood()); err != nil {
+	if err := w.playAnotherLife(opts, w.lastPositions()); err != nil {
 		w.fail(judge.Failed(judge.Refusals, "another life", "%v", err))
 	}
 }
 
-// stood returns the last positions of all consumers, each once, the highest first.
-func (w *World[T]) stood() (revisions []store.Revision) {
+// lastPositions returns the last positions of all consumers, each once, the highest first.
+func (w *World[T]) lastPositions() (revisions []store.Revision) {
 	for _, r := range w.started {
 		if n := len(r.Claims); n > 0 && r.Claims[n-1].Revision > 0 {
 			revisions = append(revisions, r.Claims[n-1].Revision)
@@ -39,9 +39,9 @@ func (w *World[T]) stood() (revisions []store.Revision) {
 	return revisions
 }
 
-// liveAgain starts an engine on empty storage, writes to it, and checks that it refuses
-// watches from the revisions in stood.
-func (w *World[T]) liveAgain(opts memory.Options, stood []store.Revision) (err error) {
+// playAnotherLife starts an engine on empty storage, writes to it, and checks that it refuses
+// watches from the revisions in positions.
+func (w *World[T]) playAnotherLife(opts memory.Options, positions []store.Revision) (err error) {
 	sched := newScheduler(w.scenario.Seed, w.trace)
 	host, err := engine.NewHost(engine.HostConfig{Clock: w.clock, Executor: sched, Seed: w.scenario.Seed | 1})
 	if err != nil {
@@ -70,7 +70,7 @@ func (w *World[T]) liveAgain(opts memory.Options, stood []store.Revision) (err e
 			return err
 		}
 	}
-	for _, rev := range stood {
+	for _, rev := range positions {
 		watch, err := e.Watch(context.Background(), engine.WatchOptions{From: rev})
 		if err == nil {
 			watch.Stop()

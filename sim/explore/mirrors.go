@@ -17,17 +17,17 @@ import (
 // mirrors are the consumers of the engine's Source in a world: an informer with a handler,
 // and an object cache with references. Both are closed before the engine is. If storage
 // goes back, each may show the old history for a while, but never again after it has shown
-// the new one: see [World.known].
+// the new one: see [World.judgeByKnownHistory].
 //
 //	engine ──Source──▶ informer ──▶ snapshots: the state at their revision
 //	           │           └──────▶ notifications ──▶ copy: at rest, the newest state
 //	           └─────▶ object cache ──▶ references: a state no older than the last shown
 type mirrors[T any] struct {
 	informer *informer.SharedInformer[T]
-	// told is the state to which the informer's notifications add up, and seen the
+	// handlerState is what the informer's notifications add up to, and snapshotSeen the
 	// newest state that its snapshots have shown.
-	told judge.Copy[T]
-	seen seen
+	handlerState judge.Copy[T]
+	snapshotSeen seen
 
 	cache      *objectcache.Cache[T]
 	references []*objectcache.Ref[T]
@@ -50,15 +50,15 @@ var reconnect = engine.Backoff{Initial: 100 * time.Millisecond, Max: time.Second
 func (w *World[T]) startMirrors() (err error) {
 	setup, m := w.scenario.Setup, &w.mirrors
 	if setup.InformerBuffer > 0 {
-		m.told.Name = "handler"
+		m.handlerState.Name = "handler"
 		m.informer, err = informer.New(informer.Config[T]{
 			Source: w.source(), Host: w.host, Name: "informer", Backoff: reconnect,
 		})
 		if err != nil {
 			return err
 		}
-		w.Cleanup(func() { w.closes("informer", m.informer.Close) })
-		_, err = m.informer.Subscribe(w.notified, informer.HandlerOptions{
+		w.Cleanup(func() { w.closeMirror("informer", m.informer.Close) })
+		_, err = m.informer.Subscribe(w.handleNotification, informer.HandlerOptions{
 			Name: "handler", Buffer: setup.InformerBuffer, Policy: setup.InformerPolicy,
 		})
 	}
@@ -68,7 +68,7 @@ func (w *World[T]) startMirrors() (err error) {
 			Source: w.source(), Host: w.host, Name: "object cache", MaxIdle: setup.ObjectsIdle, Backoff: reconnect,
 		})
 		if err == nil {
-			w.Cleanup(func() { w.closes("object cache", m.cache.Close) })
+			w.Cleanup(func() { w.closeMirror("object cache", m.cache.Close) })
 		}
 	}
 	return err
@@ -83,20 +83,20 @@ func (w *World[T]) source() engine.Source[T] {
 	return source
 }
 
-// closes fails the world if closing the named mirror returns an error.
-func (w *World[T]) closes(name string, end func() error) {
+// closeMirror fails the world if closing the named mirror returns an error.
+func (w *World[T]) closeMirror(name string, end func() error) {
 	if err := end(); err != nil {
 		w.fail(judge.Failed(judge.NothingLeft, name, "%v", err))
 	}
 }
 
-// notified is the informer's handler.
-func (w *World[T]) notified(n informer.Notification[T]) {
+// handleNotification is the informer's handler.
+func (w *World[T]) handleNotification(n informer.Notification[T]) {
 	if w.seams.notify != nil && !w.seams.notify(n) {
 		return
 	}
 	delivery(w.trace, -1, engine.Event[T]{Type: n.Type, Object: n.Object, Prev: n.Old, Revision: n.Object.Revision})
-	if err := w.mirrors.told.Apply(n.Type, w.own(n.Old), w.own(n.Object)); err != nil {
+	if err := w.mirrors.handlerState.Apply(n.Type, w.historyObject(n.Old), w.historyObject(n.Object)); err != nil {
 		w.fail(err)
 	}
 }
@@ -112,11 +112,11 @@ func (w *World[T]) judgeInformer() {
 	}
 }
 
-// known fails the world unless holds returns nil for the history that was shown last or
+// judgeByKnownHistory fails the world unless holds returns nil for the history that was shown last or
 // for a later one, to which it then advances last. Which of them a mirror shows is not
 // known from outside: it learns some time later that storage went back. The argument
 // oldest of holds is the revision shown last, zero for a later history.
-func (w *World[T]) known(last *seen, holds func(h *judge.History[T], oldest store.Revision) error) {
+func (w *World[T]) judgeByKnownHistory(last *seen, holds func(h *judge.History[T], oldest store.Revision) error) {
 	var err error
 	for i := last.history; i <= len(w.former); i++ {
 		h, oldest := w.history(), store.Revision(0)
@@ -146,17 +146,17 @@ func (w *World[T]) snapshot() informer.Snapshot[T] {
 }
 
 func (w *World[T]) judgeSnapshot(snapshot informer.Snapshot[T]) {
-	last := &w.mirrors.seen
-	objects := w.ownAll(slices.Collect(snapshot.All()))
-	w.known(last, func(h *judge.History[T], oldest store.Revision) error {
+	last := &w.mirrors.snapshotSeen
+	objects := w.historyObjects(slices.Collect(snapshot.All()))
+	w.judgeByKnownHistory(last, func(h *judge.History[T], oldest store.Revision) error {
 		r := judge.Read[T]{Name: "informer", Mode: judge.ReadCached, Oldest: oldest, Newest: h.Newest()}
 		return h.JudgeSnapshot(r, snapshot.Revision(), objects)
 	})
 	last.revision = snapshot.Revision()
 }
 
-// refer performs a step that acquires or releases a reference, or reads through one.
-func (w *World[T]) refer(s Step) {
+// useReference performs a step that acquires or releases a reference, or reads through one.
+func (w *World[T]) useReference(s Step) {
 	m := &w.mirrors
 	switch {
 	case m.cache == nil:
@@ -192,12 +192,12 @@ func (w *World[T]) fetch(ctx context.Context, r *objectcache.Ref[T]) {
 	w.trace.result(revisionOf(o), err)
 	last, read := w.mirrors.shown[r.Key()], judge.Read[T]{Name: "reference", Mode: judge.ReadCached}
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
-		w.unreadable(ctx, read, err, []error{objectcache.ErrNotSynced})
+		w.judgeReadError(ctx, read, err, []error{objectcache.ErrNotSynced})
 		return
 	}
 	was := last.history
-	o = w.own(o)
-	w.known(last, func(h *judge.History[T], oldest store.Revision) error {
+	o = w.historyObject(o)
+	w.judgeByKnownHistory(last, func(h *judge.History[T], oldest store.Revision) error {
 		read.Oldest, read.Newest = oldest, h.Newest()
 		return h.JudgeGet(read, r.Key(), o)
 	})
@@ -216,9 +216,9 @@ func (w *World[T]) judgeMirrors() {
 			w.fail(judge.Failed(judge.Recovers, "informer", "it is at %d, storage at %d", snapshot.Revision(), w.newest()))
 			return
 		}
-		m.seen = w.now()
+		m.snapshotSeen = w.now()
 		w.judgeSnapshot(snapshot)
-		if err := w.history().JudgeCopy(&m.told, w.newest()); err != nil {
+		if err := w.history().JudgeCopy(&m.handlerState, w.newest()); err != nil {
 			w.fail(err)
 		}
 	}

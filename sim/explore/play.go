@@ -16,9 +16,9 @@ func Play[T any](cfg Config[T], s Scenario) (*Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, o := retell(&cfg, s, seams[T]{})
+	f, o := playTraced(&cfg, s, seams[T]{})
 	if o.failure == nil {
-		return nil, o.broken
+		return nil, o.err
 	}
 	return f, nil
 }

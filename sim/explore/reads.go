@@ -23,26 +23,26 @@ const (
 
 var readInvariants = [readModes]judge.Invariant{judge.ReadLatest, judge.ReadCached, judge.ReadExact, judge.ReadNotOlder}
 
-// excuses are, by mode, the errors with which the contract allows a read to fail: the cache
+// readErrors are, by mode, the errors with which the contract allows a read to fail: the cache
 // is not ready, the call cannot wait any longer, the revision does not come in time, the
 // history of the revision is gone, or storage, which the read needs, cannot be reached.
-var excuses = [readModes][]error{
+var readErrors = [readModes][]error{
 	readLatest:   {engine.ErrNotReady, engine.ErrIdle, errOutage},
 	readCached:   {engine.ErrNotReady, engine.ErrIdle},
 	readExact:    {engine.ErrNotReady, engine.ErrIdle, engine.ErrFuture, engine.ErrExpired, errOutage},
 	readNotOlder: {engine.ErrNotReady, engine.ErrIdle, engine.ErrFuture},
 }
 
-// excusesDirect are those of reads through the engine without a cache.
-var excusesDirect = [readModes][]error{readExact: {engine.ErrExpired}}
+// readErrorsDirect are those of reads through the engine without a cache.
+var readErrorsDirect = [readModes][]error{readExact: {engine.ErrExpired}}
 
-// onward are those of a page after the first, which shows a past state and does not wait.
-var onward = []error{engine.ErrExpired, errOutage}
+// laterPageErrors are those of a page after the first, which shows a past state and does not wait.
+var laterPageErrors = []error{engine.ErrExpired, errOutage}
 
-// reading returns the options of a read that is about to be made, and the bounds of the
-// state that it may show. After the read, over completes the bounds by the newest revision,
+// newRead returns the options of a read that is about to be made, and the bounds of the
+// state that it may show. After the read, completeRead completes the bounds by the newest revision,
 // since there may be writes meanwhile.
-func (w *World[T]) reading(by *engine.Engine[T], mode readMode, seed uint64) (engine.Read, judge.Read[T]) {
+func (w *World[T]) newRead(by *engine.Engine[T], mode readMode, seed uint64) (engine.Read, judge.Read[T]) {
 	rev := w.history().Shown(1 + store.Revision(seed%uint64(w.newest())))
 	r := judge.Read[T]{Name: string(readInvariants[mode]), Mode: readInvariants[mode], Oldest: rev, Newest: rev}
 	if mode == readExact {
@@ -65,16 +65,16 @@ func (w *World[T]) reading(by *engine.Engine[T], mode readMode, seed uint64) (en
 	return asked, r
 }
 
-// excused returns the errors with which a read through an engine may fail.
-func (w *World[T]) excused(by *engine.Engine[T], mode readMode) []error {
+// allowedErrors returns the errors with which a read through an engine may fail.
+func (w *World[T]) allowedErrors(by *engine.Engine[T], mode readMode) []error {
 	if by != w.engine {
-		return excusesDirect[mode]
+		return readErrorsDirect[mode]
 	}
-	return excuses[mode]
+	return readErrors[mode]
 }
 
-// over sets the newest revision that a read may show, after the read has returned.
-func (w *World[T]) over(mode readMode, r judge.Read[T]) judge.Read[T] {
+// completeRead sets the newest revision that a read may show, after the read has returned.
+func (w *World[T]) completeRead(mode readMode, r judge.Read[T]) judge.Read[T] {
 	if mode != readExact {
 		r.Newest = w.newest()
 	}
@@ -87,9 +87,9 @@ func (w *World[T]) read(s Step) {
 	sel := w.cfg.Selections[s.Seed%uint64(len(w.cfg.Selections))]
 	switch s.Do {
 	case Get:
-		w.wait(s, s.For, func(ctx context.Context) { w.get(ctx, w.by(s), mode, s.Seed) })
+		w.wait(s, s.For, func(ctx context.Context) { w.get(ctx, w.engineOfStep(s), mode, s.Seed) })
 	case List:
-		w.wait(s, s.For, func(ctx context.Context) { w.listBy(ctx, w.by(s), mode, s.Seed, sel) })
+		w.wait(s, s.For, func(ctx context.Context) { w.listBy(ctx, w.engineOfStep(s), mode, s.Seed, sel) })
 	case Pages:
 		w.pages(s, sel)
 	case Follow:
@@ -110,7 +110,7 @@ func (w *World[T]) get(ctx context.Context, by *engine.Engine[T], mode readMode,
 		return
 	}
 	key := keys[seed%uint64(len(keys))]
-	read, r := w.reading(by, mode, seed)
+	read, r := w.newRead(by, mode, seed)
 	o, err := by.Get(ctx, key, engine.GetOptions{Read: read})
 	var rev store.Revision
 	if o != nil {
@@ -118,10 +118,10 @@ func (w *World[T]) get(ctx context.Context, by *engine.Engine[T], mode readMode,
 	}
 	w.trace.result(rev, err)
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
-		w.unreadable(ctx, r, err, w.excused(by, mode))
+		w.judgeReadError(ctx, r, err, w.allowedErrors(by, mode))
 		return
 	}
-	if err := w.history().JudgeGet(w.over(mode, r), key, w.own(o)); err != nil {
+	if err := w.history().JudgeGet(w.completeRead(mode, r), key, w.historyObject(o)); err != nil {
 		w.fail(err)
 	}
 }
@@ -129,15 +129,15 @@ func (w *World[T]) get(ctx context.Context, by *engine.Engine[T], mode readMode,
 // listBy lists a selection through an engine and judges the result. It returns the list's
 // revision, and whether the list succeeded.
 func (w *World[T]) listBy(ctx context.Context, by *engine.Engine[T], mode readMode, seed uint64, sel Selection[T]) (store.Revision, bool) {
-	read, r := w.reading(by, mode, seed)
+	read, r := w.newRead(by, mode, seed)
 	l, err := by.List(ctx, sel.list(read))
 	if err != nil {
 		w.trace.result(0, err)
-		w.unreadable(ctx, r, err, w.excused(by, mode))
+		w.judgeReadError(ctx, r, err, w.allowedErrors(by, mode))
 		return 0, false
 	}
 	w.trace.listed(l.Revision, len(l.Items))
-	if err := w.history().JudgeList(w.over(mode, r), sel.selects(), l.Revision, w.ownAll(l.Items)); err != nil {
+	if err := w.history().JudgeList(w.completeRead(mode, r), sel.selects(), l.Revision, w.historyObjects(l.Items)); err != nil {
 		w.fail(err)
 	}
 	return l.Revision, true
@@ -149,12 +149,12 @@ func (w *World[T]) pages(s Step, sel Selection[T]) {
 	opts.Limit = s.N
 	var all []*engine.Object[T]
 	r := judge.Read[T]{Name: "pages", Mode: judge.ReadLatest, Oldest: w.newest()}
-	excused := excuses[readLatest]
+	allowed := readErrors[readLatest]
 	for pages := 1; ; pages++ {
 		l, err := w.engine.List(context.Background(), opts)
 		if err != nil {
 			w.trace.result(0, err)
-			w.unreadable(context.Background(), r, err, excused)
+			w.judgeReadError(context.Background(), r, err, allowed)
 			return
 		}
 		w.trace.listed(l.Revision, len(l.Items))
@@ -172,31 +172,31 @@ func (w *World[T]) pages(s Step, sel Selection[T]) {
 		}
 		s.Seed++
 		w.write(Step{Do: Write, Seed: s.Seed})
-		excused = onward
+		allowed = laterPageErrors
 	}
-	if err := w.history().JudgeList(r, sel.selects(), r.Newest, w.ownAll(all)); err != nil {
+	if err := w.history().JudgeList(r, sel.selects(), r.Newest, w.historyObjects(all)); err != nil {
 		w.fail(err)
 	}
 }
 
-// unreadable fails the world if a read failed without a reason: it may fail with one of
-// excuses, because its context has ended, or because the engine is being closed. At rest
-// the excuses do not count.
-func (w *World[T]) unreadable(ctx context.Context, r judge.Read[T], err error, excuses []error) {
+// judgeReadError fails the world if a read failed without a reason: it may fail with one of
+// the allowed errors, because its context has ended, or because the engine is being closed. At rest
+// the allowed errors do not count.
+func (w *World[T]) judgeReadError(ctx context.Context, r judge.Read[T], err error, allowed []error) {
 	switch {
-	case ctx.Err() != nil && errors.Is(err, errLeft):
+	case ctx.Err() != nil && errors.Is(err, errCanceled):
 	case w.closing && errors.Is(err, engine.ErrEngineClosed):
-	case w.resting || !slices.ContainsFunc(excuses, func(excuse error) bool { return errors.Is(err, excuse) }):
+	case w.resting || !slices.ContainsFunc(allowed, func(reason error) bool { return errors.Is(err, reason) }):
 		w.fail(judge.Failed(judge.Refusals, r.Name, "%v", err))
 	case errors.Is(err, engine.ErrIdle):
-		w.impatient(r.Name)
+		w.judgeIdle(r.Name)
 	}
 }
 
-// impatient fails the world if a call has returned [engine.ErrIdle] although there are
+// judgeIdle fails the world if a call has returned [engine.ErrIdle] although there are
 // turns that it may wait for. It judges no call within a handler, whose patience is that of
 // the step's call.
-func (w *World[T]) impatient(name string) {
+func (w *World[T]) judgeIdle(name string) {
 	if s := w.sched; s.depth == 0 && s.patience == unlimited && s.Pending() > 0 && !s.stuck() {
 		w.fail(judge.Failed(judge.Refusals, name, "idle with turns left"))
 	}

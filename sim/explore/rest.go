@@ -19,19 +19,19 @@ func (w *World[T]) drain() {
 		if r.Drained = true; w.isDue(r) {
 			r.Causes = append(r.Causes, engine.ErrDeadline)
 		}
-		if r.caller.left {
-			r.Causes = append(r.Causes, errLeft)
+		if r.caller.canceled {
+			r.Causes = append(r.Causes, errCanceled)
 		}
 		r.Causes = append(r.Causes, w.broken(r)...)
 	}
 }
 
-// serves checks that at rest the engine serves reads of every mode and a new watch without
+// checkServes checks that at rest the engine serves reads of every mode and a new watch without
 // an error. That watch is judged with the others.
-func (w *World[T]) serves() {
+func (w *World[T]) checkServes() {
 	w.resting = true
 	for mode := range readModes {
-		newest := uint64(w.newest()) - 1 // the seed from which reading makes the newest revision
+		newest := uint64(w.newest()) - 1 // the seed from which newRead makes the newest revision
 		w.get(context.Background(), w.engine, mode, newest)
 		w.listBy(context.Background(), w.engine, mode, newest, Selection[T]{})
 	}
@@ -47,33 +47,33 @@ func (w *World[T]) serves() {
 // and the timeout of every watch of a drawn scenario.
 const pauseTime = 2*time.Minute + 2*time.Second
 
-// notice lets two seconds pass if the clock was corrected: the engine measures some times
+// waitForTick lets two seconds pass if the clock was corrected: the engine measures some times
 // by ticks, and after the next tick they are right again.
-func (w *World[T]) notice() {
-	if w.storage.jumped {
+func (w *World[T]) waitForTick() {
+	if w.storage.clockJumped {
 		w.clock.Advance(2 * time.Second)
-		w.calm()
+		w.fireDueTimers()
 	}
 }
 
 // pause lets pauseTime pass without calls, and checks that what is due happens: objects
 // expire, and watches that requested bookmarks receive one of the newest revision.
 func (w *World[T]) pause() {
-	before, given := w.newest(), make([]int, len(w.started))
+	revisionBefore, eventsBefore := w.newest(), make([]int, len(w.started))
 	for i, r := range w.started {
-		given[i] = len(r.Events)
+		eventsBefore[i] = len(r.Events)
 	}
 	w.clock.Advance(pauseTime)
-	w.calm()
+	w.fireDueTimers()
 	w.drain()
 	if err := w.storage.overdue(); err != nil {
 		w.fail(err)
 	}
-	if w.newest() != before {
+	if w.newest() != revisionBefore {
 		return // the last change may have come after the last bookmark
 	}
 	for i, r := range w.started {
-		if w.wantsBookmarks(r) && !slices.ContainsFunc(r.Events[given[i]:], w.isNewest) {
+		if w.wantsBookmarks(r) && !slices.ContainsFunc(r.Events[eventsBefore[i]:], w.isNewest) {
 			w.fail(judge.Failed(judge.Bookmarkable, r.Name, "no bookmark at %d comes within %v", w.newest(), pauseTime))
 		}
 	}

@@ -33,7 +33,7 @@ func (w *World[T]) rewind(s Step) {
 	w.rewinding = true
 	w.recover()
 	w.rewinding = false
-	w.follow(old)
+	w.moveWatches(old)
 }
 
 // others draws the values that Rewrite writes after revision back: up to the engine's
@@ -66,17 +66,17 @@ func (w *World[T]) knowsStorage() bool {
 // recover removes all faults from storage and lets time pass until the engine has caught
 // up, for at most a minute. A slow actor stays slow for the first two seconds.
 func (w *World[T]) recover() {
-	w.storage.heal()
+	w.storage.removeFaults()
 	for round := range 600 {
 		if round == 20 {
-			w.sched.hurry()
+			w.sched.endSlowness()
 		}
 		w.sched.settleOthers()
-		if w.rests(); w.sched.stuck() {
+		if w.checkRests(); w.sched.stuck() {
 			return
 		}
 		if w.caughtUp() {
-			w.sched.hurry()
+			w.sched.endSlowness()
 			if w.sched.settle(); w.caughtUp() { // still, after the turns of the slow actor
 				return
 			}
@@ -88,10 +88,10 @@ func (w *World[T]) recover() {
 		w.newest(), s.Revision, s.Ready, s.Source.Phase, s.Source.LastError))
 }
 
-// calm runs all turns there are and fires the timers that are due now. Otherwise the first
+// fireDueTimers runs all turns there are and fires the timers that are due now. Otherwise the first
 // consumer that waits would fire them, and those that were drained before it would miss
 // what they cause.
-func (w *World[T]) calm() {
+func (w *World[T]) fireDueTimers() {
 	for due := true; due; {
 		w.sched.settle()
 		_, due = w.clock.toNext(0)

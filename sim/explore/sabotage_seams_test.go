@@ -19,8 +19,8 @@ func onDelivery(spoil func(*once) deliver) func(*once) seams[Thing] {
 	return func(o *once) seams[Thing] { return seams[Thing]{deliver: spoil(o)} }
 }
 
-// twice repeats an event.
-func twice(o *once) deliver {
+// repeatEvent repeats an event.
+func repeatEvent(o *once) deliver {
 	return func(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
 		if ev.Type != engine.Bookmark && o.now() {
 			return []engine.Event[Thing]{ev, ev}
@@ -29,8 +29,8 @@ func twice(o *once) deliver {
 	}
 }
 
-// swap exchanges an event with the next of its watch.
-func swap(o *once) deliver {
+// swapEvents exchanges an event with the next of its watch.
+func swapEvents(o *once) deliver {
 	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
 		if o.now() {
 			r.held = []engine.Event[Thing]{ev}
@@ -42,8 +42,8 @@ func swap(o *once) deliver {
 	}
 }
 
-// passedByBookmark delivers a bookmark of an event's revision before that event.
-func passedByBookmark(o *once) deliver {
+// bookmarkBeforeEvent delivers a bookmark of an event's revision before that event.
+func bookmarkBeforeEvent(o *once) deliver {
 	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
 		if ev.Marks != 0 || ev.Type == engine.Bookmark || !r.Options.Bookmarks || !o.now() {
 			return []engine.Event[Thing]{ev}
@@ -52,30 +52,30 @@ func passedByBookmark(o *once) deliver {
 	}
 }
 
-// late delays a registration: the consumer assumes that its watch has begun, but the engine
+// registerLate delays a registration: the consumer assumes that its watch has begun, but the engine
 // receives the request only after another write.
-func late(o *once) seams[Thing] {
-	return seams[Thing]{ask: func(w *World[Thing], r *watch[Thing], call func()) (believe func()) {
+func registerLate(o *once) seams[Thing] {
+	return seams[Thing]{ask: func(w *World[Thing], r *watch[Thing], call func()) (adjustRecord func()) {
 		if r.Options.From > 0 || r.Options.Last > 0 || !o.now() {
 			call()
 			return func() {}
 		}
-		told := w.newest()
-		w.write(Step{Do: Write, Seed: uint64(told)})
+		requested := w.newest()
+		w.write(Step{Do: Write, Seed: uint64(requested)})
 		w.sched.settle()
 		call()
-		return func() { r.Earliest, r.Latest = min(r.Earliest, told), min(r.Latest, told) }
+		return func() { r.Earliest, r.Latest = min(r.Earliest, requested), min(r.Latest, requested) }
 	}}
 }
 
-// unheard loses the turn in which the actor of a stopped watch would end, so that its
+// loseTurnsOfStopped loses the turn in which the actor of a stopped watch would end, so that its
 // supervisor never learns of the end.
-func unheard(o *once) seams[Thing] {
+func loseTurnsOfStopped(o *once) seams[Thing] {
 	return lose(o, func(r *watch[Thing]) bool { return errors.Is(r.handle.Err(), engine.ErrStopped) })
 }
 
-// forgotten loses all turns of a watch after it was marked as stalled.
-func forgotten(o *once) seams[Thing] {
+// loseTurnsOfStalled loses all turns of a watch after it was marked as stalled.
+func loseTurnsOfStalled(o *once) seams[Thing] {
 	return lose(o, func(r *watch[Thing]) bool { return r.handle.Stalled() })
 }
 
@@ -127,8 +127,8 @@ func mailboxIn(v reflect.Value) reflect.Value {
 	return mailboxIn(v.Field(0)) // v wraps another handle
 }
 
-// oneFurther starts a watch one revision after the one that was requested.
-func oneFurther(o *once) seams[Thing] {
+// startOneLater starts a watch one revision after the one that was requested.
+func startOneLater(o *once) seams[Thing] {
 	return seams[Thing]{start: func(_ *World[Thing], opts engine.WatchOptions) engine.WatchOptions {
 		if opts.From > 0 && !opts.InitialState && o.now() {
 			opts.From++
@@ -137,9 +137,9 @@ func oneFurther(o *once) seams[Thing] {
 	}}
 }
 
-// uncut withholds a deletion, which the engine learned of by a list, from a watch that was
+// dropFutureDeletion withholds a deletion, which the engine learned of by a list, from a watch that was
 // to start at a revision above that of the engine.
-func uncut(o *once) deliver {
+func dropFutureDeletion(o *once) deliver {
 	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
 		if r.Options.From > r.reached && ev.Type == engine.Deleted && ev.Is(engine.Synthetic) && o.now() {
 			return nil
@@ -148,8 +148,8 @@ func uncut(o *once) deliver {
 	}
 }
 
-// unreceived loses an event between a channel and its consumer.
-func unreceived(o *once) deliver {
+// dropFromChannel loses an event between a channel and its consumer.
+func dropFromChannel(o *once) deliver {
 	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
 		if r.consumer == Channel && o.now() {
 			return nil
@@ -158,8 +158,8 @@ func unreceived(o *once) deliver {
 	}
 }
 
-// untoldHandler withholds a notification from the handler of an informer.
-func untoldHandler(o *once) seams[Thing] {
+// dropNotification withholds a notification from the handler of an informer.
+func dropNotification(o *once) seams[Thing] {
 	return seams[Thing]{notify: func(informer.Notification[Thing]) bool { return !o.now() }}
 }
 
@@ -186,8 +186,8 @@ func staleReference(o *once) seams[Thing] {
 	}}
 }
 
-// undirected loses an event of a watch without a cache.
-func undirected(o *once) deliver {
+// dropWithoutCache loses an event of a watch without a cache.
+func dropWithoutCache(o *once) deliver {
 	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
 		if r.Direct && o.now() {
 			return nil
@@ -196,10 +196,10 @@ func undirected(o *once) deliver {
 	}
 }
 
-// amidst makes a watch that has delivered part of a transaction report the revision of the
+// resumeInsideTransaction makes a watch that has delivered part of a transaction report the revision of the
 // whole.
-func amidst(o *once) seams[Thing] {
-	return seams[Thing]{stands: func(r *watch[Thing], rev store.Revision) store.Revision {
+func resumeInsideTransaction(o *once) seams[Thing] {
+	return seams[Thing]{resumeRevision: func(r *watch[Thing], rev store.Revision) store.Revision {
 		if n := len(r.Events); n > 0 && r.history.Shown(r.Events[n-1].Revision) > r.Events[n-1].Revision && o.now() {
 			return r.history.Shown(r.Events[n-1].Revision)
 		}
@@ -207,9 +207,9 @@ func amidst(o *once) seams[Thing] {
 	}}
 }
 
-// unmarked removes the mark AfterGap, by which a watch that conflates tells of emitted
+// dropAfterGapMark removes the mark AfterGap, by which a watch that conflates tells of emitted
 // values that it has left out.
-func unmarked(*once) deliver {
+func dropAfterGapMark(*once) deliver {
 	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
 		if r.Options.Policy == engine.Conflate {
 			ev.Marks &^= engine.AfterGap
@@ -218,8 +218,8 @@ func unmarked(*once) deliver {
 	}
 }
 
-// uncounted makes watches report that they have lost no events.
-func uncounted(*once) seams[Thing] {
+// reportNoneLost makes watches report that they have lost no events.
+func reportNoneLost(*once) seams[Thing] {
 	return seams[Thing]{lost: func(uint64) uint64 { return 0 }}
 }
 

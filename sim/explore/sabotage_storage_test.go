@@ -29,8 +29,8 @@ func over(opts faulty.Options, rule func(*World[Thing], *once) faulty.Rule) func
 	}
 }
 
-// unchanged makes storage keep its identity when it goes back.
-func unchanged(*once) seams[Thing] {
+// keepStorageID makes storage keep its identity when it goes back.
+func keepStorageID(*once) seams[Thing] {
 	return seams[Thing]{storage: func(w *World[Thing]) backend.Backend {
 		return firstStorage{faulty.New(w.storage, faulty.Options{ShareState: true})}
 	}}
@@ -40,9 +40,9 @@ type firstStorage struct{ *faulty.Backend }
 
 func (firstStorage) StoreID(context.Context) (string, error) { return "the first", nil }
 
-// unnoticed makes the engine's Source keep its identity when storage goes back, so that an
+// keepSourceID makes the engine's Source keep its identity when storage goes back, so that an
 // informer and an object cache do not learn of that.
-func unnoticed(*once) seams[Thing] {
+func keepSourceID(*once) seams[Thing] {
 	return seams[Thing]{source: func(from backend.ListerWatcher) backend.ListerWatcher { return firstSource{from} }}
 }
 
@@ -64,8 +64,8 @@ var dropBatch = over(faulty.Options{Sparse: true, ShareState: true}, func(_ *Wor
 	}}
 })
 
-// stale returns the revision of storage before the last write, once.
-func stale(_ *World[Thing], o *once) faulty.Rule {
+// returnOldRevision returns the revision of storage before the last write, once.
+func returnOldRevision(_ *World[Thing], o *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpRevision), Do: faulty.After(func(_ context.Context, c *faulty.Call) {
 		if c.Revision > judge.First && o.now() {
 			c.Revision--
@@ -121,8 +121,8 @@ func putAnyway(w *World[Thing], o *once) faulty.Rule {
 	})}
 }
 
-// unread leaves an object out of one read without a cache.
-func unread(o *once) seams[Thing] {
+// omitFromDirectRead leaves an object out of one read without a cache.
+func omitFromDirectRead(o *once) seams[Thing] {
 	return seams[Thing]{direct: func(b backend.Backend) backend.Backend {
 		f := faulty.New(b, faulty.Options{})
 		f.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpGet, faulty.OpList}, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
@@ -140,9 +140,9 @@ func unread(o *once) seams[Thing] {
 	}}
 }
 
-// showLess leaves one object out of a list of a past state, which the engine requests for
+// omitFromComparison leaves one object out of a list of a past state, which the engine requests for
 // its comparisons.
-func showLess(_ *World[Thing], o *once) faulty.Rule {
+func omitFromComparison(_ *World[Thing], o *once) faulty.Rule {
 	past := func(c *faulty.Call) bool { return fromCache(c) && c.ListOptions.Revision > 0 }
 	return faulty.Rule{Ops: one(faulty.OpList), When: past, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
 		if c.Err == nil && len(c.Page.Items) > 0 && o.now() {
@@ -151,17 +151,17 @@ func showLess(_ *World[Thing], o *once) faulty.Rule {
 	})}
 }
 
-// listNoMore fails the lists of the cache from some time on.
-func listNoMore(_ *World[Thing], o *once) faulty.Rule {
+// failAllLists fails the lists of the cache from some time on.
+func failAllLists(_ *World[Thing], o *once) faulty.Rule {
 	return faulty.Rule{
 		Ops: one(faulty.OpList), When: func(c *faulty.Call) bool { return fromCache(c) && o.since() },
 		Do: faulty.Fail(errOutage),
 	}
 }
 
-// neverRest wakes the engine's watch before every Next, from some time on, so that the
+// wakeForever wakes the engine's watch before every Next, from some time on, so that the
 // engine always has to call Next again.
-func neverRest(w *World[Thing], o *once) faulty.Rule {
+func wakeForever(w *World[Thing], o *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpNext), Do: faulty.Before(func(context.Context, *faulty.Call) {
 		if o.since() {
 			w.storage.Wake()

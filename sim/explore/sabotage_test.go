@@ -15,19 +15,19 @@ type sabotage struct {
 	name string
 	// seams makes the fault at the moment that its argument decides: one of the first
 	// opportunities.
-	seams func(*once) seams[Thing]
-	among int
-	by    []judge.Invariant
-	// besides are invariants that the fault may break, too, but only as a side effect of
+	seams   func(*once) seams[Thing]
+	moments int
+	foundBy []judge.Invariant
+	// sideEffects are invariants that the fault may break, too, but only as a side effect of
 	// how the seam makes it, or because a read shows it before a watch does. Breaking
 	// these does not count as finding it.
-	besides []judge.Invariant
+	sideEffects []judge.Invariant
 }
 
-// in makes the seams of a world, with the fault at a moment that the seed
+// seamsOf makes the seams of a world, with the fault at a moment that the seed
 // decides.
-func (s sabotage) in(seed uint64) seams[Thing] {
-	return s.seams(&once{rand.New(rand.NewPCG(seed, 3)).IntN(s.among)})
+func (s sabotage) seamsOf(seed uint64) seams[Thing] {
+	return s.seams(&once{rand.New(rand.NewPCG(seed, 3)).IntN(s.moments)})
 }
 
 // once decides the moment of a fault: after left opportunities.
@@ -54,70 +54,70 @@ func (o *once) since() bool {
 // gap between the revisions and lists again. So the storage that drops one hides the gap,
 // and events are repeated between the engine and the consumer.
 var sabotages = []sabotage{
-	{name: "drop one batch", seams: dropBatch, among: 10,
-		by:      []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.PrevValue, judge.Conserved},
-		besides: reads},
-	{name: "deliver one twice", seams: onDelivery(twice), among: 10,
-		by: []judge.Invariant{judge.Unique, judge.InitialState}},
-	{name: "swap two", seams: onDelivery(swap), among: 10,
-		by:      []judge.Invariant{judge.Ordered, judge.InitialState, judge.Bookmarkable, judge.IsCreate},
-		besides: []judge.Invariant{judge.Conserved, judge.PrevValue}}, // if no other event follows to swap it with, or if the other is conflated
-	{name: "let a bookmark pass an event", seams: onDelivery(passedByBookmark), among: 10,
-		by: []judge.Invariant{judge.Bookmarkable}},
-	{name: "register one late", seams: late, among: 3,
-		by: []judge.Invariant{judge.Reliable, judge.Bookmarkable, judge.Resumable, judge.Conserved, judge.InitialState}},
-	{name: "lose a Terminated", seams: unheard, among: 2,
-		by:      []judge.Invariant{judge.Conserved},
-		besides: []judge.Invariant{judge.NothingLeft}},
-	{name: "serve a stale snapshot as Latest", seams: onStorage(stale), among: 3,
-		by: []judge.Invariant{judge.ReadLatest, judge.Resumable, judge.InitialState}},
-	{name: "forget a stalled watcher", seams: forgotten, among: 2,
-		by:      []judge.Invariant{judge.Conserved, judge.InitialState, judge.Ends},
-		besides: []judge.Invariant{judge.NothingLeft}},
-	{name: "skip a delete in a diff", seams: onStorage(skipDelete), among: 3,
-		by:      []judge.Invariant{judge.Reliable, judge.Atomic, judge.Bookmarkable, judge.InitialState, judge.Conserved, judge.Resumable, judge.Genuine},
-		besides: reads},
-	{name: "break a resume by one", seams: oneFurther, among: 3,
-		by: []judge.Invariant{judge.Resumable, judge.Reliable}},
-	{name: "refuse a write", seams: onStorage(refuseWrite), among: 10,
-		by: []judge.Invariant{judge.Refusals}},
-	{name: "create what is there", seams: onStorage(createAnyway), among: 3,
-		by: []judge.Invariant{judge.Refusals}},
-	{name: "write over what another has written", seams: onStorage(putAnyway), among: 1,
-		by: []judge.Invariant{judge.Refusals}},
-	{name: "read less without a cache", seams: unread, among: 3,
-		by: []judge.Invariant{judge.ReadState, judge.ReadLatest, judge.ReadCached, judge.ReadNotOlder, judge.ReadExact, judge.Refusals}},
-	{name: "compare with something else", seams: onStorage(showLess), among: 3,
-		by: []judge.Invariant{Consistent}},
-	{name: "list no more", seams: onStorage(listNoMore), among: 3,
-		by: []judge.Invariant{judge.Recovers}},
-	{name: "keep a deletion from a watch that starts in the future", seams: onDelivery(uncut), among: 2,
-		by: []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Conserved, judge.PrevValue, judge.IsCreate}},
-	{name: "drop what a channel hands over", seams: onDelivery(unreceived), among: 3,
-		by: []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Conserved, judge.InitialState, judge.IsCreate, judge.PrevValue}},
-	{name: "do not tell a handler of an informer", seams: untoldHandler, among: 5,
-		by: []judge.Invariant{judge.Conserved, judge.IsCreate, judge.PrevValue}},
-	{name: "show what an informer had", seams: staleInformer, among: 5,
-		by: []judge.Invariant{judge.Recovers}},
-	{name: "show what a reference had", seams: staleReference, among: 3,
-		by: []judge.Invariant{judge.ReadCached}},
-	{name: "drop what storage itself has", seams: onDelivery(undirected), among: 3,
-		by: []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Conserved, judge.InitialState, judge.IsCreate, judge.PrevValue}},
-	{name: "resume in the middle of a revision", seams: amidst, among: 3,
-		by: []judge.Invariant{judge.Resumable}},
-	{name: "conflate emitted values away unmarked", seams: onDelivery(unmarked), among: 1,
-		by: []judge.Invariant{judge.Reliable}},
-	{name: "lose count of what is conflated", seams: uncounted, among: 3,
-		by: []judge.Invariant{judge.Reliable}},
-	{name: "serve the revisions of another life", seams: sameRevisions, among: 1,
-		by: []judge.Invariant{judge.Resumable}},
-	{name: "take other storage for the same", seams: unchanged, among: 1,
-		by:      []judge.Invariant{judge.Genuine, judge.Recovers},
-		besides: reads},
-	{name: "list from storage and watch another", seams: unnoticed, among: 1,
-		by: []judge.Invariant{judge.Genuine, judge.ReadState, judge.ReadCached, judge.Conserved}},
-	{name: "never rest", seams: onStorage(neverRest), among: 10,
-		by: []judge.Invariant{judge.Rests}},
+	{name: "drop one batch", seams: dropBatch, moments: 10,
+		foundBy:     []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.PrevValue, judge.Conserved},
+		sideEffects: reads},
+	{name: "deliver one twice", seams: onDelivery(repeatEvent), moments: 10,
+		foundBy: []judge.Invariant{judge.Unique, judge.InitialState}},
+	{name: "swap two", seams: onDelivery(swapEvents), moments: 10,
+		foundBy:     []judge.Invariant{judge.Ordered, judge.InitialState, judge.Bookmarkable, judge.IsCreate},
+		sideEffects: []judge.Invariant{judge.Conserved, judge.PrevValue}}, // if no other event follows to swap it with, or if the other is conflated
+	{name: "let a bookmark pass an event", seams: onDelivery(bookmarkBeforeEvent), moments: 10,
+		foundBy: []judge.Invariant{judge.Bookmarkable}},
+	{name: "register one late", seams: registerLate, moments: 3,
+		foundBy: []judge.Invariant{judge.Reliable, judge.Bookmarkable, judge.Resumable, judge.Conserved, judge.InitialState}},
+	{name: "lose a Terminated", seams: loseTurnsOfStopped, moments: 2,
+		foundBy:     []judge.Invariant{judge.Conserved},
+		sideEffects: []judge.Invariant{judge.NothingLeft}},
+	{name: "serve a stale snapshot as Latest", seams: onStorage(returnOldRevision), moments: 3,
+		foundBy: []judge.Invariant{judge.ReadLatest, judge.Resumable, judge.InitialState}},
+	{name: "forget a stalled watcher", seams: loseTurnsOfStalled, moments: 2,
+		foundBy:     []judge.Invariant{judge.Conserved, judge.InitialState, judge.Ends},
+		sideEffects: []judge.Invariant{judge.NothingLeft}},
+	{name: "skip a delete in a diff", seams: onStorage(skipDelete), moments: 3,
+		foundBy:     []judge.Invariant{judge.Reliable, judge.Atomic, judge.Bookmarkable, judge.InitialState, judge.Conserved, judge.Resumable, judge.Genuine},
+		sideEffects: reads},
+	{name: "break a resume by one", seams: startOneLater, moments: 3,
+		foundBy: []judge.Invariant{judge.Resumable, judge.Reliable}},
+	{name: "refuse a write", seams: onStorage(refuseWrite), moments: 10,
+		foundBy: []judge.Invariant{judge.Refusals}},
+	{name: "create what is there", seams: onStorage(createAnyway), moments: 3,
+		foundBy: []judge.Invariant{judge.Refusals}},
+	{name: "write over what another has written", seams: onStorage(putAnyway), moments: 1,
+		foundBy: []judge.Invariant{judge.Refusals}},
+	{name: "read less without a cache", seams: omitFromDirectRead, moments: 3,
+		foundBy: []judge.Invariant{judge.ReadState, judge.ReadLatest, judge.ReadCached, judge.ReadNotOlder, judge.ReadExact, judge.Refusals}},
+	{name: "compare with something else", seams: onStorage(omitFromComparison), moments: 3,
+		foundBy: []judge.Invariant{Consistent}},
+	{name: "list no more", seams: onStorage(failAllLists), moments: 3,
+		foundBy: []judge.Invariant{judge.Recovers}},
+	{name: "keep a deletion from a watch that starts in the future", seams: onDelivery(dropFutureDeletion), moments: 2,
+		foundBy: []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Conserved, judge.PrevValue, judge.IsCreate}},
+	{name: "drop what a channel hands over", seams: onDelivery(dropFromChannel), moments: 3,
+		foundBy: []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Conserved, judge.InitialState, judge.IsCreate, judge.PrevValue}},
+	{name: "do not tell a handler of an informer", seams: dropNotification, moments: 5,
+		foundBy: []judge.Invariant{judge.Conserved, judge.IsCreate, judge.PrevValue}},
+	{name: "show what an informer had", seams: staleInformer, moments: 5,
+		foundBy: []judge.Invariant{judge.Recovers}},
+	{name: "show what a reference had", seams: staleReference, moments: 3,
+		foundBy: []judge.Invariant{judge.ReadCached}},
+	{name: "drop what storage itself has", seams: onDelivery(dropWithoutCache), moments: 3,
+		foundBy: []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Conserved, judge.InitialState, judge.IsCreate, judge.PrevValue}},
+	{name: "resume in the middle of a revision", seams: resumeInsideTransaction, moments: 3,
+		foundBy: []judge.Invariant{judge.Resumable}},
+	{name: "conflate emitted values away unmarked", seams: onDelivery(dropAfterGapMark), moments: 1,
+		foundBy: []judge.Invariant{judge.Reliable}},
+	{name: "lose count of what is conflated", seams: reportNoneLost, moments: 3,
+		foundBy: []judge.Invariant{judge.Reliable}},
+	{name: "serve the revisions of another life", seams: sameRevisions, moments: 1,
+		foundBy: []judge.Invariant{judge.Resumable}},
+	{name: "take other storage for the same", seams: keepStorageID, moments: 1,
+		foundBy:     []judge.Invariant{judge.Genuine, judge.Recovers},
+		sideEffects: reads},
+	{name: "list from storage and watch another", seams: keepSourceID, moments: 1,
+		foundBy: []judge.Invariant{judge.Genuine, judge.ReadState, judge.ReadCached, judge.Conserved}},
+	{name: "never rest", seams: onStorage(wakeForever), moments: 10,
+		foundBy: []judge.Invariant{judge.Rests}},
 }
 
 // reads are the invariants of reads: the user's, and the engine's own comparison.
@@ -133,20 +133,20 @@ func TestEverySabotageIsFound(t *testing.T) {
 			seed, f := find(t, s)
 			require.NotNil(t, f, "not found within %d seeds", maxSabotaged)
 			t.Logf("seed %d: %v", seed, f)
-			require.Contains(t, s.by, f.Invariant, f)
+			require.Contains(t, s.foundBy, f.Invariant, f)
 		})
 	}
 }
 
-// find returns the first seed that breaks an invariant other than those in besides, and the
+// find returns the first seed that breaks an invariant other than those in sideEffects, and the
 // failure.
 func find(t *testing.T, s sabotage) (uint64, *judge.Failure) {
 	cfg, err := Things().withDefaults()
 	require.NoError(t, err)
 	for seed := uint64(1); seed <= maxSabotaged; seed++ {
-		o := simulate(&cfg, Draw(seed, len(cfg.Selections), cfg.Steps), s.in(seed), nil)
-		require.NoError(t, o.broken)
-		if o.failure != nil && !slices.Contains(s.besides, o.failure.Invariant) {
+		o := simulate(&cfg, Draw(seed, len(cfg.Selections), cfg.Steps), s.seamsOf(seed), nil)
+		require.NoError(t, o.err)
+		if o.failure != nil && !slices.Contains(s.sideEffects, o.failure.Invariant) {
 			return seed, o.failure
 		}
 	}
@@ -157,7 +157,7 @@ func find(t *testing.T, s sabotage) (uint64, *judge.Failure) {
 func TestASabotageIsShrunkAndReplayed(t *testing.T) {
 	s := sabotages[slices.IndexFunc(sabotages, func(s sabotage) bool { return s.name == "deliver one twice" })]
 	explore := func(from uint64, n int) *Finding {
-		r, err := run(t.Context(), seeds(Things(), from, n), s.in)
+		r, err := run(t.Context(), seeds(Things(), from, n), s.seamsOf)
 		require.NoError(t, err)
 		require.NotNil(t, r.Finding)
 		return r.Finding

@@ -197,9 +197,9 @@ const (
 	Compact
 	Rewind
 	Rewrite
-	// Leave ends the context of the call that is under way or, outside of a call, that
+	// Cancel ends the context of the call that is under way or, outside of a call, that
 	// of the watch.
-	Leave
+	Cancel
 	// Panic makes the watch's handler panic at its next event.
 	Panic
 	// Slow gives the actor with the ID N its turns only when no other actor has one;

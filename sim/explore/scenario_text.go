@@ -29,7 +29,7 @@ var verbNames = [verbs]string{
 	FailLists: "lists fail", FailWatches: "watches fail", SlowLists: "lists are slow",
 	Block: "storage goes silent", Unblock: "storage speaks again",
 	Compact: "compact", Rewind: "storage goes back", Rewrite: "storage goes back and on with others",
-	Leave: "context ends", Panic: "handler panics", Slow: "slow is actor",
+	Cancel: "context ends", Panic: "handler panics", Slow: "slow is actor",
 }
 
 func (v Verb) String() string { return nameOf("Verb", v, verbNames[:]) }
@@ -69,7 +69,7 @@ func (s Step) String() string {
 	var b strings.Builder
 	b.WriteString(s.Do.String())
 	switch s.Do {
-	case Watch, Take, Resume, Stop, Follow, Leave, Panic:
+	case Watch, Take, Resume, Stop, Follow, Cancel, Panic:
 		fmt.Fprintf(&b, " w%d", s.Watch)
 	}
 	if s.Do == Resume {

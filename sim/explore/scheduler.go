@@ -31,9 +31,9 @@ type scheduler struct {
 	depth int
 	// closing: no call waits for an answer any more, so Run runs all turns.
 	closing bool
-	// restless is how many turns have run since the current step began; from maxRestless
+	// turnsInStep is how many turns have run since the current step began; from maxTurnsInStep
 	// on no more are run.
-	restless int
+	turnsInStep int
 	// lost, if set, reports that a submitted turn is dropped, so that its actor never
 	// runs again. Only sabotage sets it.
 	lost func(actors.Task) bool
@@ -122,13 +122,13 @@ func (s *scheduler) settle() {
 	}
 }
 
-// maxRestless is a number of turns that an engine without a defect never needs to come to
+// maxTurnsInStep is a number of turns that an engine without a defect never needs to come to
 // rest.
-const maxRestless = 100_000
+const maxTurnsInStep = 100_000
 
 // stuck reports whether the step has taken so many turns that the actors must be keeping
 // each other busy for ever.
-func (s *scheduler) stuck() bool { return s.restless >= maxRestless }
+func (s *scheduler) stuck() bool { return s.turnsInStep >= maxTurnsInStep }
 
 // step runs one turn, if there is one.
 func (s *scheduler) step() bool { return s.run(s.draw()) }
@@ -139,8 +139,8 @@ func (s *scheduler) settleOthers() {
 	}
 }
 
-// hurry ends the slowness of the slow actor, and submits its turn that waits.
-func (s *scheduler) hurry() {
+// endSlowness ends the slowness of the slow actor, and submits its turn that waits.
+func (s *scheduler) endSlowness() {
 	s.slow = 0
 	if s.late != nil {
 		s.Submit(s.late)
@@ -152,7 +152,7 @@ func (s *scheduler) run(t actors.Task) bool {
 	if t == nil {
 		return false
 	}
-	s.restless++
+	s.turnsInStep++
 	s.trace.turn(t)
 	if s.lost != nil && s.lost(t) {
 		return true

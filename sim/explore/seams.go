@@ -15,7 +15,7 @@ import (
 // them, of which the judge has no record, to prove that the judge finds it. The engine has
 // no code for them. All are nil in an ordinary world.
 //
-//	storage ──[storage]──▶ engine ─[deliver, told, stands]─▶ consumer ──▶ judge
+//	storage ──[storage]──▶ engine ─[deliver, endError, resumeRevision]─▶ consumer ──▶ judge
 //	                       │  ▲  ▲                             │
 //	                  [turn]  │  └──────[ask, start, stop]──────┘
 //	                       ▼  │
@@ -34,15 +34,15 @@ type seams[T any] struct {
 	start func(*World[T], engine.WatchOptions) engine.WatchOptions
 	// ask makes the call that requests a watch. The function that it returns is called
 	// when the watch has begun, and may change the record of the request.
-	ask func(w *World[T], r *watch[T], call func()) (believe func())
+	ask func(w *World[T], r *watch[T], call func()) (adjustRecord func())
 	// turn reports whether a turn of one of the engine's actors is lost.
 	turn func(*World[T], actors.Task) bool
 	// deliver returns the events that the consumer of a watch receives for ev.
 	deliver func(r *watch[T], ev engine.Event[T]) []engine.Event[T]
 	// stop reports whether a consumer's Stop of its watch is lost.
 	stop func(r *watch[T]) bool
-	// leave reports whether the end of a context is lost.
-	leave func() bool
+	// cancel reports whether the end of a context is lost.
+	cancel func() bool
 	// notify reports whether the informer's handler receives a notification.
 	notify func(informer.Notification[T]) bool
 	// source returns the source of the informer and the object cache, instead of its
@@ -51,22 +51,22 @@ type seams[T any] struct {
 	// snapshot returns what the informer shows, and fetched what a reference returns.
 	snapshot func(informer.Snapshot[T]) informer.Snapshot[T]
 	fetched  func(*objectcache.Ref[T], *engine.Object[T]) *engine.Object[T]
-	// stands returns the revision that a watch at rev reports.
-	stands func(r *watch[T], rev store.Revision) store.Revision
+	// resumeRevision returns the revision that a watch at rev reports.
+	resumeRevision func(r *watch[T], rev store.Revision) store.Revision
 	// lost returns the number that a watch which has lost n events reports.
 	lost func(n uint64) uint64
-	// unbroken reports whether a break of storage's watches leaves out those of the
+	// sparesDirect reports whether a break of storage's watches leaves out those of the
 	// engine without a cache.
-	unbroken func() bool
-	// life returns the options of the storage of anotherLife.
+	sparesDirect func() bool
+	// life returns the options of the storage of judgeAnotherLife.
 	life func(memory.Options) memory.Options
-	// told returns the error that the consumer of a watch receives when the watch has
+	// endError returns the error that the consumer of a watch receives when the watch has
 	// ended for err; nil for none.
-	told func(r *watch[T], err error) error
+	endError func(r *watch[T], err error) error
 }
 
 // ask makes the call that requests a watch, through the seam if there is one.
-func (w *World[T]) ask(r *watch[T], call func()) (believe func()) {
+func (w *World[T]) ask(r *watch[T], call func()) (adjustRecord func()) {
 	if w.seams.ask == nil {
 		call()
 		return func() {}
@@ -83,11 +83,11 @@ func (w *World[T]) lost(r *watch[T]) uint64 {
 	return n
 }
 
-// told returns the error that the consumer of a watch receives when the watch has ended for
+// endError returns the error that the consumer of a watch receives when the watch has ended for
 // err.
-func (w *World[T]) told(r *watch[T], err error) error {
-	if w.seams.told == nil {
+func (w *World[T]) endError(r *watch[T], err error) error {
+	if w.seams.endError == nil {
 		return err
 	}
-	return w.seams.told(r, err)
+	return w.seams.endError(r, err)
 }

@@ -19,12 +19,12 @@ type outcome struct {
 	failure *judge.Failure
 	// stack is the stack of the panic that escaped, if one did.
 	stack string
-	// broken is why the scenario could not be played at all.
-	broken error
+	// err is why the scenario could not be played at all.
+	err error
 }
 
 // ends reports whether no more scenarios are to be played after this one.
-func (o *outcome) ends() bool { return o.failure != nil || o.broken != nil }
+func (o *outcome) ends() bool { return o.failure != nil || o.err != nil }
 
 // simulate plays a scenario in a world of its own. The same scenario always has
 // the same outcome, but for the stack.
@@ -49,7 +49,7 @@ func simulate[T any](cfg *Config[T], s Scenario, sabotage seams[T], record func(
 		t.say("BROKEN: %v", f)
 		o = outcome{failure: f, stack: stack}
 	} else {
-		o = outcome{broken: err}
+		o = outcome{err: err}
 	}
 	t.record = nil // the cleanup below has no part in the failure
 	if w != nil {

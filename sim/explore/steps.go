@@ -34,7 +34,7 @@ func (w *World[T]) do(s Step) {
 			w.sched.runN(3)
 		}
 	case Jump:
-		w.storage.jumped = true
+		w.storage.clockJumped = true
 		w.clock.Jump(s.For)
 	case Get, List, Pages, Follow:
 		w.read(s)
@@ -44,15 +44,15 @@ func (w *World[T]) do(s Step) {
 		w.resume(s)
 	case Take, Stop, Panic:
 		w.consume(s)
-	case Leave:
-		w.leave(s)
+	case Cancel:
+		w.cancel(s)
 	case Slow:
-		w.sched.hurry()
+		w.sched.endSlowness()
 		w.sched.slow = actors.ID(s.N)
 	case Rewind, Rewrite:
 		w.rewind(s)
 	case Acquire, Fetch, Release:
-		w.refer(s)
+		w.useReference(s)
 	default:
 		w.disturb(s)
 	}
@@ -74,9 +74,9 @@ func (w *World[T]) consume(s Step) {
 	}
 }
 
-// leave ends the context of the call that is under way or, if there is none, that of the
+// cancel ends the context of the call that is under way or, if there is none, that of the
 // step's watch.
-func (w *World[T]) leave(s Step) {
+func (w *World[T]) cancel(s Step) {
 	c := w.calling
 	if r := w.watches[s.Watch]; c == nil && r != nil {
 		c = r.caller
@@ -84,8 +84,8 @@ func (w *World[T]) leave(s Step) {
 	if c == nil {
 		return
 	}
-	if c.left = true; w.seams.leave == nil || !w.seams.leave() {
-		c.leave()
+	if c.canceled = true; w.seams.cancel == nil || !w.seams.cancel() {
+		c.cancel()
 	}
 }
 
@@ -99,12 +99,12 @@ func (w *World[T]) write(s Step) {
 		return
 	}
 	w.trace.result(o.Revision, nil)
-	w.wrote(kind, o)
+	w.judgeWrite(kind, o)
 }
 
-// wrote judges what a write returned.
-func (w *World[T]) wrote(kind store.EventType, o *engine.Object[T]) {
-	if err := w.history().JudgeWrite(kind, w.own(o)); err != nil {
+// judgeWrite judges what a write returned.
+func (w *World[T]) judgeWrite(kind store.EventType, o *engine.Object[T]) {
+	if err := w.history().JudgeWrite(kind, w.historyObject(o)); err != nil {
 		w.fail(err)
 	}
 }
@@ -116,19 +116,19 @@ func (w *World[T]) request(s Step, value T) (kind store.EventType, o *engine.Obj
 	o = &engine.Object[T]{Key: w.cfg.Engine.Key(value), Value: value}
 	switch s.Do {
 	case Emit:
-		o.Revision, err = w.by(s).Emit(ctx, value)
+		o.Revision, err = w.engineOfStep(s).Emit(ctx, value)
 		return store.Emitted, o, err
 	case Remove:
 		if keys := w.history().State(w.newest(), everything[T]).Keys(); len(keys) > 0 {
-			o, err = w.by(s).Delete(ctx, keys[s.Seed%uint64(len(keys))], engine.DeleteOptions{})
+			o, err = w.engineOfStep(s).Delete(ctx, keys[s.Seed%uint64(len(keys))], engine.DeleteOptions{})
 			return store.Deleted, o, err
 		}
 	case Lease:
-		o, err = w.by(s).Update(ctx, o.Key, func(T) (T, error) { return value, nil },
+		o, err = w.engineOfStep(s).Update(ctx, o.Key, func(T) (T, error) { return value, nil },
 			engine.UpdateOptions{CreateIfMissing: true, TTL: s.For})
 		return store.Added, o, err
 	}
-	o, err = w.by(s).Put(ctx, value)
+	o, err = w.engineOfStep(s).Put(ctx, value)
 	return store.Added, o, err
 }
 
@@ -183,21 +183,21 @@ func (w *World[T]) back(n int) store.Revision {
 	return store.Revision(max(1, int(w.newest())-n))
 }
 
-// rest removes all faults from storage, lets the engine catch up and every consumer
+// finish removes all faults from storage, lets the engine catch up and every consumer
 // read all that there is, and then judges everything.
-func (w *World[T]) rest() {
+func (w *World[T]) finish() {
 	if w.recover(); w.failed != nil {
 		return
 	}
-	w.calm()
+	w.fireDueTimers()
 	w.drain()
 	w.judgeWatches()
 	w.sched.settle()
 	w.check(w.always)
 	w.check(w.finally)
 	if w.failed == nil {
-		w.serves()
-		w.notice()
+		w.checkServes()
+		w.waitForTick()
 		w.pause()
 		w.pause()
 		w.judgeWatches()

@@ -25,10 +25,10 @@ var errExpired error = &store.ExpiredError{Requested: 1, Oldest: 2}
 // records in the history every write that it acknowledges, and the changes that its
 // watches delivered as events. The faults of the scenario act beneath that rule.
 //
-//	engine ── call ──▶ note ──▶ faults ──▶ memory ──┐ deletes what expires
-//	       ◀─ result ── note ◀── faults ◀── memory   │
-//	                     └──────▶ history ◀──────────┘ all writes, and the events that
-//	                                                   the engine received
+//	engine ── call ──▶ recordCall ──▶ faults ──▶ memory ──┐ deletes what expires
+//	       ◀─ result ── recordCall ◀── faults ◀── memory   │
+//	                        └─────────▶ history ◀──────────┘ all writes, and the events that
+//	                                                         the engine received
 type storage[T any] struct {
 	*faulty.Backend // over a backend in memory, which a rewind replaces
 	schema          store.Schema
@@ -43,21 +43,21 @@ type storage[T any] struct {
 	// slow is called by a list that SlowLists delays, and lets turns and time pass.
 	slow func()
 
-	// leases are the objects that expire. jumped: the clock was corrected, so it is not
+	// leases are the objects that expire. clockJumped: the clock was corrected, so it is not
 	// known when they do. fail is called with a failure of storage itself.
 	leases leases
 	// direct is the access of the engine without a cache, over the same memory; nil if
 	// there is none. breaks are the errors with which watches were broken, in order.
-	// unbroken, if set, reports that a break leaves out the watches of direct; only
+	// sparesDirect, if set, reports that a break leaves out the watches of direct; only
 	// sabotage sets it.
 	direct *faulty.Backend
 	breaks []error
 	// floor is the oldest revision that storage served when compacted last asked, and
 	// does not decrease when storage goes back.
-	floor    store.Revision
-	unbroken func() bool
-	jumped   bool
-	fail     func(error)
+	floor        store.Revision
+	sparesDirect func() bool
+	clockJumped  bool
+	fail         func(error)
 }
 
 func newStorage[T any](cfg *engine.Config[T], clock clock.Clock, setup Setup, t *trace) (*storage[T], error) {
@@ -84,7 +84,7 @@ func newStorage[T any](cfg *engine.Config[T], clock clock.Clock, setup Setup, t 
 	if setup.Transactions {
 		s.Add(faulty.Rule{Do: s.showTransactions})
 	}
-	s.Add(faulty.Rule{Do: faulty.After(s.note)})
+	s.Add(faulty.Rule{Do: faulty.After(s.recordCall)})
 	if setup.Batch > 0 {
 		s.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Before(func(_ context.Context, c *faulty.Call) { c.Max = setup.Batch })})
 	}
@@ -114,12 +114,12 @@ func equal[T any](f func(a, b T) bool) func(a, b T) bool {
 	return func(a, b T) bool { return reflect.DeepEqual(a, b) }
 }
 
-// note records a call that has returned, in the history and in the trace.
-func (s *storage[T]) note(_ context.Context, c *faulty.Call) {
+// recordCall records a call that has returned, in the history and in the trace.
+func (s *storage[T]) recordCall(_ context.Context, c *faulty.Call) {
 	switch c.Op {
 	case faulty.OpPut, faulty.OpRemove, faulty.OpEmit:
 		if c.Err == nil {
-			s.wrote(c)
+			s.recordWrite(c)
 		}
 	case faulty.OpList:
 		if c.Err != nil {
@@ -133,13 +133,13 @@ func (s *storage[T]) note(_ context.Context, c *faulty.Call) {
 		if c.Err == nil && len(c.Batch.Events) == 0 {
 			return
 		}
-		s.history.Given(c.Batch)
+		s.history.MarkReceivedBatch(c.Batch)
 		s.trace.call("next", c.Batch.Through, len(c.Batch.Events), c.Err)
 	}
 }
 
-// wrote records a write, which must have the revision after the newest.
-func (s *storage[T]) wrote(c *faulty.Call) {
+// recordWrite records a write, which must have the revision after the newest.
+func (s *storage[T]) recordWrite(c *faulty.Call) {
 	var next store.Revision
 	switch o := c.Object; c.Op {
 	case faulty.OpPut:
@@ -161,9 +161,9 @@ func (s *storage[T]) wrote(c *faulty.Call) {
 // value returns the object's value.
 func (s *storage[T]) value(o *store.Object) T { return *s.schema.Pointer(o).(*T) }
 
-// draft returns a new object with key and value, and the attributes that the schema
+// newObject returns a new object with key and value, and the attributes that the schema
 // derives from them.
-func (s *storage[T]) draft(key string, value T) *store.Object {
+func (s *storage[T]) newObject(key string, value T) *store.Object {
 	o := s.schema.New()
 	o.Key, *s.schema.Pointer(o).(*T) = key, value
 	s.schema.Describe(o)
@@ -191,8 +191,8 @@ func (s *storage[T]) unblock() {
 	s.Wake()
 }
 
-// heal removes all faults and wakes the watches.
-func (s *storage[T]) heal() {
+// removeFaults removes all faults and wakes the watches.
+func (s *storage[T]) removeFaults() {
 	for verb := range s.faults {
 		s.end(Verb(verb))
 	}
@@ -224,11 +224,11 @@ func (s *storage[T]) rewind(rev store.Revision, others []T, err error) error {
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		_, err = inner.Put(ctx, s.draft(key, value), prev, backend.PutOptions{})
+		_, err = inner.Put(ctx, s.newObject(key, value), prev, backend.PutOptions{})
 		return err
 	}
 	emit := func(key string, value T) error {
-		_, err := inner.Emit(ctx, s.draft(key, value))
+		_, err := inner.Emit(ctx, s.newObject(key, value))
 		return err
 	}
 	remove := func(key string) error {

@@ -163,17 +163,17 @@ func (t *trace) end(watch int, err error) {
 	}
 }
 
-// told are the errors that the hash distinguishes.
-var told = []error{
-	errOutage, errLeft, engine.ErrStopped, engine.ErrExpired, engine.ErrSlowConsumer, engine.ErrHandlerPanic, engine.ErrDeadline,
+// hashedErrors are the errors that the hash distinguishes.
+var hashedErrors = []error{
+	errOutage, errCanceled, engine.ErrStopped, engine.ErrExpired, engine.ErrSlowConsumer, engine.ErrHandlerPanic, engine.ErrDeadline,
 	engine.ErrEngineClosed, engine.ErrNotFound, engine.ErrExists, engine.ErrConflict, engine.ErrPrecondition,
 	engine.ErrFuture, engine.ErrNotReady, engine.ErrWatchNotStarted, engine.ErrIdle, store.ErrClosed, context.Canceled,
 }
 
-// err adds an error by its index in told, and nothing for nil.
+// err adds an error by its index in hashedErrors, and nothing for nil.
 func (t *trace) err(err error) {
 	if err != nil {
-		t.mix(tagError, uint64(slices.IndexFunc(told, func(known error) bool { return errors.Is(err, known) })))
+		t.mix(tagError, uint64(slices.IndexFunc(hashedErrors, func(known error) bool { return errors.Is(err, known) })))
 	}
 }
 

@@ -21,9 +21,9 @@ import (
 // that is judged:
 //
 //	memory, history    a@5  b@6  c@7      each change has its own revision
-//	                    │    │    │ shown
+//	                    │    │    │ shownObject
 //	engine             a@7  b@7  c@7      one revision has all of them
-//	                    │    │    │ own
+//	                    │    │    │ historyObject
 //	judge              a@5  b@6  c@7
 
 // transact makes several changes at one revision, as another process would: writes and
@@ -73,14 +73,14 @@ func (s *storage[T]) change(key string, value T, remove bool) error {
 		s.history.Delete(key)
 		return err
 	}
-	_, err = s.Unwrap().Put(ctx, s.draft(key, value), prev, backend.PutOptions{})
+	_, err = s.Unwrap().Put(ctx, s.newObject(key, value), prev, backend.PutOptions{})
 	s.history.Put(key, value)
 	return err
 }
 
 // showTransactions is the rule that shows the engine each transaction as one revision.
 func (s *storage[T]) showTransactions(_ context.Context, c *faulty.Call, proceed func()) {
-	c.Prev = s.own(c.Prev)
+	c.Prev = s.historyObject(c.Prev)
 	proceed()
 	if c.Op == faulty.OpNext {
 		s.wholeBatch(c, proceed)
@@ -88,12 +88,12 @@ func (s *storage[T]) showTransactions(_ context.Context, c *faulty.Call, proceed
 	if c.Err != nil {
 		return
 	}
-	c.Object = s.shown(c.Object)
+	c.Object = s.shownObject(c.Object)
 	if c.Page != nil {
 		page := *c.Page
 		page.Items = slices.Clone(page.Items)
 		for i, o := range page.Items {
-			page.Items[i] = s.shown(o)
+			page.Items[i] = s.shownObject(o)
 		}
 		c.Page = &page
 	}
@@ -109,32 +109,32 @@ func (s *storage[T]) wholeBatch(c *faulty.Call, proceed func()) {
 	}
 	events := make([]store.Event, len(all.Events))
 	for i, ev := range all.Events {
-		ev.Revision, ev.Object, ev.Prev = s.history.Shown(ev.Revision), s.shown(ev.Object), s.shown(ev.Prev)
+		ev.Revision, ev.Object, ev.Prev = s.history.Shown(ev.Revision), s.shownObject(ev.Object), s.shownObject(ev.Prev)
 		events[i] = ev
 	}
 	all.Events = events
 	c.Batch = all
 }
 
-// shown returns an object of storage with the revisions that the engine sees, nil for nil.
-func (s *storage[T]) shown(o *store.Object) *store.Object {
+// shownObject returns an object of storage with the revisions that the engine sees, nil for nil.
+func (s *storage[T]) shownObject(o *store.Object) *store.Object {
 	if o == nil {
 		return nil
 	}
-	return s.at(o, s.history.Shown(o.Revision), s.history.Shown(o.Created))
+	return s.withRevisions(o, s.history.Shown(o.Revision), s.history.Shown(o.Created))
 }
 
-// own returns an object of the engine with the revisions that storage has, nil for nil.
-func (s *storage[T]) own(o *store.Object) *store.Object {
+// historyObject returns an object of the engine with the revisions that storage has, nil for nil.
+func (s *storage[T]) historyObject(o *store.Object) *store.Object {
 	if o == nil {
 		return nil
 	}
-	return s.at(o, s.history.Own(o.Key, o.Revision), s.history.Own(o.Key, o.Created))
+	return s.withRevisions(o, s.history.RevisionOf(o.Key, o.Revision), s.history.RevisionOf(o.Key, o.Created))
 }
 
-// at returns the object with the given revisions: o itself if it has them, otherwise a
+// withRevisions returns the object with the given revisions: o itself if it has them, otherwise a
 // copy.
-func (s *storage[T]) at(o *store.Object, revision, created store.Revision) *store.Object {
+func (s *storage[T]) withRevisions(o *store.Object, revision, created store.Revision) *store.Object {
 	if o.Revision == revision && o.Created == created {
 		return o
 	}
@@ -143,13 +143,13 @@ func (s *storage[T]) at(o *store.Object, revision, created store.Revision) *stor
 	return o
 }
 
-// own returns an object that the engine has shown with the revisions that the history has,
+// historyObject returns an object that the engine has shown with the revisions that the history has,
 // nil for nil.
-func (w *World[T]) own(o *engine.Object[T]) *engine.Object[T] {
+func (w *World[T]) historyObject(o *engine.Object[T]) *engine.Object[T] {
 	if o == nil {
 		return nil
 	}
-	revision, created := w.history().Own(o.Key, o.Revision), w.history().Own(o.Key, o.Created)
+	revision, created := w.history().RevisionOf(o.Key, o.Revision), w.history().RevisionOf(o.Key, o.Created)
 	if o.Revision == revision && o.Created == created {
 		return o
 	}
@@ -158,21 +158,21 @@ func (w *World[T]) own(o *engine.Object[T]) *engine.Object[T] {
 	return &own
 }
 
-// ownEvent is own for an event. A bookmark keeps its revision, since it stands for all
+// historyEvent is historyObject for an event. A bookmark keeps its revision, since it stands for all
 // changes of a transaction.
-func (w *World[T]) ownEvent(ev engine.Event[T]) engine.Event[T] {
+func (w *World[T]) historyEvent(ev engine.Event[T]) engine.Event[T] {
 	if ev.Type != store.Bookmark {
-		ev.Revision = w.history().Own(ev.Key(), ev.Revision)
+		ev.Revision = w.history().RevisionOf(ev.Key(), ev.Revision)
 	}
-	ev.Object, ev.Prev = w.own(ev.Object), w.own(ev.Prev)
+	ev.Object, ev.Prev = w.historyObject(ev.Object), w.historyObject(ev.Prev)
 	return ev
 }
 
-// ownAll is own for a list.
-func (w *World[T]) ownAll(objects []*engine.Object[T]) []*engine.Object[T] {
+// historyObjects is historyObject for a list.
+func (w *World[T]) historyObjects(objects []*engine.Object[T]) []*engine.Object[T] {
 	all := make([]*engine.Object[T], len(objects))
 	for i, o := range objects {
-		all[i] = w.own(o)
+		all[i] = w.historyObject(o)
 	}
 	return all
 }

@@ -30,10 +30,10 @@ type watch[T any] struct {
 	caller *caller
 	// panics: the handler panics at its next event.
 	panics bool
-	// asked is the time of the call that requested the watch, and begun that of its
+	// requestedAt is the time of the call that requested the watch, and startedAt that of its
 	// return. relists is how often the engine had listed again at the time of the call.
-	asked, begun time.Time
-	relists      uint64
+	requestedAt, startedAt time.Time
+	relists                uint64
 	// breaks is how often storage had broken its watches at the time of the call.
 	breaks int
 	// reached is the engine's revision at the time of the call.
@@ -91,14 +91,14 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	if w.seams.start != nil {
 		opts = w.seams.start(w, opts)
 	}
-	r.asked, r.relists, r.reached = w.clock.Now(), w.engine.Stats().Relists, w.engine.Revision()
+	r.requestedAt, r.relists, r.reached = w.clock.Now(), w.engine.Stats().Relists, w.engine.Revision()
 	r.breaks = len(w.storage.breaks)
 	var err error
-	var believe func()
+	var adjustRecord func()
 	w.waitAs(r.caller, step, 0, func() {
-		believe = w.ask(r, func() { r.handle, err = w.call(r, opts) })
+		adjustRecord = w.ask(r, func() { r.handle, err = w.call(r, opts) })
 	})
-	r.begun = w.clock.Now()
+	r.startedAt = w.clock.Now()
 	w.trace.result(r.Earliest, err)
 	switch r.Latest = w.newest(); {
 	case r.Options.Last > 0:
@@ -107,11 +107,11 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 		r.Latest = r.Earliest
 	}
 	if err != nil {
-		w.refused(step, r, err)
+		w.judgeRefusedWatch(step, r, err)
 		return
 	}
 	if r.history != w.history() && !r.Direct {
-		w.overtaken(r)
+		w.startedDuringRewind(r)
 	}
 	if fromNow && !r.Direct && !r.consumer.handled() && r.Earliest <= r.Latest {
 		r.Latest = r.handle.Revision()
@@ -123,14 +123,14 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	if r.consumer == Channel {
 		r.channel = w.channelOf(r.handle)
 	}
-	believe()
+	adjustRecord()
 	w.watches[r.id] = r
 	w.started = append(w.started, r)
 }
 
-// overtaken handles a watch during whose start storage went back: if it is running, it
+// startedDuringRewind handles a watch during whose start storage went back: if it is running, it
 // belongs to the current history, and if it has ended, its history is unknown.
-func (w *World[T]) overtaken(r *watch[T]) {
+func (w *World[T]) startedDuringRewind(r *watch[T]) {
 	r.Earliest = min(r.Earliest, w.restored)
 	if r.handle.Err() != nil {
 		r.unjudged = true
@@ -150,7 +150,7 @@ func (w *World[T]) beforeLast(n int) (rev store.Revision, known bool) {
 	s := w.engine.Stats()
 	rev = w.newest() - store.Revision(min(n, s.WindowEvents))
 	for at := rev + 1; at <= w.newest(); at++ {
-		if !w.history().Witnessed(at) {
+		if !w.history().Received(at) {
 			return 0, false
 		}
 	}
@@ -161,9 +161,9 @@ func (w *World[T]) beforeLast(n int) (rev store.Revision, known bool) {
 func (w *World[T]) call(r *watch[T], opts engine.WatchOptions) (*engine.Watch[T], error) {
 	opts.Name = r.Name
 	if r.consumer.handled() {
-		return w.on(r).Handle(r.caller, opts, func(ev engine.Event[T]) { w.handle(r, ev) })
+		return w.engineOf(r).Handle(r.caller, opts, func(ev engine.Event[T]) { w.handle(r, ev) })
 	}
-	return w.on(r).Watch(r.caller, opts)
+	return w.engineOf(r).Watch(r.caller, opts)
 }
 
 // handle is the handler of every watch that has one. That of a Curious consumer also lists
@@ -181,7 +181,7 @@ func (w *World[T]) handle(r *watch[T], ev engine.Event[T]) {
 
 // deliver records an event that the consumer received.
 func (w *World[T]) deliver(r *watch[T], ev engine.Event[T]) {
-	ev = w.ownEvent(ev)
+	ev = w.historyEvent(ev)
 	if w.seams.deliver == nil {
 		r.Events = append(r.Events, ev)
 	} else {
@@ -190,19 +190,19 @@ func (w *World[T]) deliver(r *watch[T], ev engine.Event[T]) {
 	delivery(w.trace, r.id, ev)
 }
 
-// refused fails the world if the refusal of a watch has no reason at that time. At rest no
+// judgeRefusedWatch fails the world if the refusal of a watch has no reason at that time. At rest no
 // refusal has one.
-func (w *World[T]) refused(step Step, r *watch[T], err error) {
+func (w *World[T]) judgeRefusedWatch(step Step, r *watch[T], err error) {
 	switch {
 	case w.resting:
 		w.fail(judge.Failed(judge.Refusals, r.Name, "%+v: %v", r.Options, err))
 	case slices.ContainsFunc(w.broken(r), func(broken error) bool { return errors.Is(err, broken) }):
 	case errors.Is(err, engine.ErrExpired):
 		floor := w.floor(r)
-		if r.history == w.history() && r.Options.From >= floor && (r.Direct || w.history().Witnessed(r.Options.From)) {
+		if r.history == w.history() && r.Options.From >= floor && (r.Direct || w.history().Received(r.Options.From)) {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the window starts at %d", err, floor))
 		}
-	case r.caller.left && errors.Is(err, errLeft):
+	case r.caller.canceled && errors.Is(err, errCanceled):
 	case errors.Is(err, engine.ErrIdle):
 		if step.Turns == unlimited && w.sched.Pending() > 0 && !w.sched.stuck() {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "idle with turns left"))
@@ -215,7 +215,7 @@ func (w *World[T]) refused(step Step, r *watch[T], err error) {
 // take lets the consumer read until it has s.N events or there are no more. A consumer
 // that reads a watch which had ended before must receive events or the end.
 func (w *World[T]) take(r *watch[T], s Step) {
-	over, told, given := r.handle.Err(), len(r.Ends), len(r.Events)
+	endedBefore, endsBefore, eventsBefore := r.handle.Err(), len(r.Ends), len(r.Events)
 	switch {
 	case r.consumer.handled():
 		w.ended(r, r.handle.Err())
@@ -226,8 +226,8 @@ func (w *World[T]) take(r *watch[T], s Step) {
 	default:
 		w.wait(s, 0, func(context.Context) { w.takeEvents(r, s.N) })
 	}
-	if over != nil && (len(r.Ends) == told || len(r.Events) > given) {
-		w.fail(judge.Failed(judge.Ends, r.Name, "its consumer asks for more and is not told that it has ended for %v", over))
+	if endedBefore != nil && (len(r.Ends) == endsBefore || len(r.Events) > eventsBefore) {
+		w.fail(judge.Failed(judge.Ends, r.Name, "its consumer asks for more and is not told that it has ended for %v", endedBefore))
 	}
 }
 
@@ -237,7 +237,7 @@ func (w *World[T]) takeEvents(r *watch[T], n int) {
 			break
 		}
 		if err != nil {
-			w.ended(r, w.told(r, err))
+			w.ended(r, w.endError(r, err))
 			break
 		}
 		if w.deliver(r, ev); len(r.Events)%3 == 0 {
@@ -253,11 +253,11 @@ func (w *World[T]) takeEvents(r *watch[T], n int) {
 func (w *World[T]) takeBatches(ctx context.Context, r *watch[T], n int) {
 	for n > 0 {
 		events, err := r.handle.Next(ctx)
-		if errors.Is(err, engine.ErrIdle) || ctx.Err() != nil && err == errLeft { // the watch continues
+		if errors.Is(err, engine.ErrIdle) || ctx.Err() != nil && err == errCanceled { // the watch continues
 			break
 		}
 		if err != nil {
-			w.ended(r, w.told(r, err))
+			w.ended(r, w.endError(r, err))
 			break
 		}
 		for _, ev := range events {
@@ -272,15 +272,15 @@ func (w *World[T]) takeBatches(ctx context.Context, r *watch[T], n int) {
 // does not while a seam withholds events that the consumer should have by now.
 func (w *World[T]) claim(r *watch[T]) {
 	if len(r.held) == 0 {
-		r.Claims = append(r.Claims, judge.Claim{Events: len(r.Events), Revision: w.stands(r)})
+		r.Claims = append(r.Claims, judge.Claim{Events: len(r.Events), Revision: w.resumeRevision(r)})
 	}
 }
 
-// stands returns the revision from which, by its own account, the watch can be resumed.
-func (w *World[T]) stands(r *watch[T]) store.Revision {
+// resumeRevision returns the revision from which, by its own account, the watch can be resumed.
+func (w *World[T]) resumeRevision(r *watch[T]) store.Revision {
 	rev := r.handle.Revision()
-	if w.seams.stands != nil {
-		rev = w.seams.stands(r, rev)
+	if w.seams.resumeRevision != nil {
+		rev = w.seams.resumeRevision(r, rev)
 	}
 	return rev
 }
@@ -312,42 +312,42 @@ func (w *World[T]) ended(r *watch[T], err error) {
 // causes returns the reasons for which the watch may have ended by now: the window, its
 // deadline, its context and storage.
 func (w *World[T]) causes(r *watch[T]) (causes []error) {
-	if w.leftBehind(r) {
+	if w.mayExpire(r) {
 		causes = append(causes, engine.ErrExpired)
 	}
 	if w.mayBeDue(r) {
 		causes = append(causes, engine.ErrDeadline)
 	}
-	if r.caller.left {
-		causes = append(causes, errLeft)
+	if r.caller.canceled {
+		causes = append(causes, errCanceled)
 	}
 	return append(causes, w.broken(r)...)
 }
 
-// leftBehind reports whether the watch may expire: the window has moved past the position
+// mayExpire reports whether the watch may expire: the window has moved past the position
 // of its consumer, or the engine has listed since the watch was requested and may have
 // found that storage has another history. A watch that starts at a future revision waits
 // for it at the revision where the engine was, which the window can pass as well.
-func (w *World[T]) leftBehind(r *watch[T]) bool {
+func (w *World[T]) mayExpire(r *watch[T]) bool {
 	if floor := w.floor(r); r.Direct {
-		return r.LeftBehind(floor) || r.Earliest < min(r.Options.From, floor)
+		return r.MayExpire(floor) || r.Earliest < min(r.Options.From, floor)
 	}
 	s := w.engine.Stats()
 	waited := r.reached < max(r.Options.From, r.Earliest) && r.reached < s.WindowFloor
-	return r.LeftBehind(s.WindowFloor) || waited || s.Relists > r.relists
+	return r.MayExpire(s.WindowFloor) || waited || s.Relists > r.relists
 }
 
 // mayBeDue reports whether the watch's deadline may have passed. After a clock
 // correction that is unknown.
 func (w *World[T]) mayBeDue(r *watch[T]) bool {
 	timeout := r.Options.Timeout
-	return timeout > 0 && (w.storage.jumped || !w.clock.Now().Before(r.asked.Add(timeout)))
+	return timeout > 0 && (w.storage.clockJumped || !w.clock.Now().Before(r.requestedAt.Add(timeout)))
 }
 
 // isDue reports whether the watch's deadline has certainly passed.
 func (w *World[T]) isDue(r *watch[T]) bool {
 	timeout := r.Options.Timeout
-	return timeout > 0 && !w.storage.jumped && !w.clock.Now().Before(r.begun.Add(timeout))
+	return timeout > 0 && !w.storage.clockJumped && !w.clock.Now().Before(r.startedAt.Add(timeout))
 }
 
 // resume starts a watch at the position of another watch's consumer. The other watch may
@@ -359,7 +359,7 @@ func (w *World[T]) resume(s Step) {
 	}
 	w.claim(r)
 	opts := r.Options
-	opts.From = w.stands(r)
+	opts.From = w.resumeRevision(r)
 	opts.InitialState, opts.Last = opts.From == 0, 0
 	if r.history != w.history() && opts.From > w.newest() {
 		return // its position is beyond the current history of storage
@@ -395,9 +395,9 @@ func (w *World[T]) judgeWatches() {
 	}
 }
 
-// follow moves the watches that continue after storage went back from the history old to
+// moveWatches moves the watches that continue after storage went back from the history old to
 // the current one. Positions beyond the current one are no longer claims.
-func (w *World[T]) follow(old *judge.History[T]) {
+func (w *World[T]) moveWatches(old *judge.History[T]) {
 	for _, r := range w.started {
 		if r.history == old && r.handle.Err() == nil && !r.Direct {
 			r.history = w.history()

@@ -89,7 +89,7 @@ func (w *World[T]) Cleanup(end func()) { w.cleanups = append(w.cleanups, end) }
 // cleanup calls each function that Cleanup was given, once, even if an earlier call of
 // cleanup has panicked in the middle.
 func (w *World[T]) cleanup() {
-	w.sched.waiting, w.sched.restless = patient, 0
+	w.sched.waiting, w.sched.turnsInStep = patient, 0
 	for len(w.cleanups) > 0 {
 		last := len(w.cleanups) - 1
 		end := w.cleanups[last]
@@ -123,7 +123,7 @@ func newWorld[T any](cfg *Config[T], s Scenario, sabotage seams[T], t *trace) (*
 		watches: map[int]*watch[T]{},
 	}
 	var err error
-	if w.host, err = engine.NewHost(engine.HostConfig{Clock: w.clock, Executor: w.sched, Seed: s.Seed | 1, OnFailure: w.survived}); err != nil {
+	if w.host, err = engine.NewHost(engine.HostConfig{Clock: w.clock, Executor: w.sched, Seed: s.Seed | 1, OnFailure: w.actorFailed}); err != nil {
 		return nil, err
 	}
 	if w.storage, err = newStorage(&cfg.Engine, w.host.Clock(), s.Setup, t); err != nil {
@@ -138,7 +138,7 @@ func newWorld[T any](cfg *Config[T], s Scenario, sabotage seams[T], t *trace) (*
 		w.clock.Advance(slowCall)
 		w.sched.runN(5)
 	}
-	w.storage.unbroken = sabotage.unbroken
+	w.storage.sparesDirect = sabotage.sparesDirect
 	if w.engine, err = engine.New(w.engineConfig()); err != nil {
 		return nil, err
 	}
@@ -182,35 +182,35 @@ func (w *World[T]) engineConfig() engine.Config[T] {
 func (w *World[T]) run() error {
 	for i, s := range w.scenario.Steps {
 		w.trace.step(i, s)
-		w.sched.restless = 0
+		w.sched.turnsInStep = 0
 		w.do(s)
 		w.check(w.always)
 		w.judgeInformer()
-		w.rests()
+		w.checkRests()
 		if w.failed != nil {
 			return w.failed
 		}
 	}
-	w.sched.restless = 0
+	w.sched.turnsInStep = 0
 	if !w.scenario.Abrupt {
-		w.rest()
-		w.rests()
-		w.consistent()
+		w.finish()
+		w.checkRests()
+		w.checkConsistent()
 	}
 	if w.failed == nil {
 		w.cleanup()
 		w.close()
 	}
 	if w.failed == nil && w.scenario.Again {
-		w.anotherLife()
+		w.judgeAnotherLife()
 	}
 	return w.failed
 }
 
-// rests checks [judge.Rests]: the engine's work ends while no time passes.
-func (w *World[T]) rests() {
+// checkRests checks [judge.Rests]: the engine's work ends while no time passes.
+func (w *World[T]) checkRests() {
 	if w.sched.stuck() {
-		w.fail(judge.Failed(judge.Rests, "", "the engine is still busy after %d turns", maxRestless))
+		w.fail(judge.Failed(judge.Rests, "", "the engine is still busy after %d turns", maxTurnsInStep))
 	}
 }
 
@@ -218,7 +218,7 @@ func (w *World[T]) rests() {
 // storage find no difference, unless storage has gone back in time.
 const Consistent judge.Invariant = "consistent"
 
-func (w *World[T]) consistent() {
+func (w *World[T]) checkConsistent() {
 	if s := w.engine.Stats(); s.Mismatches > 0 && w.restored == 0 {
 		w.fail(judge.Failed(Consistent, "", "the engine found %d differences in %d comparisons", s.Mismatches, s.Verified))
 	}
@@ -231,9 +231,9 @@ func (w *World[T]) fail(err error) {
 	}
 }
 
-// survived fails the world for the failure of one of the engine's actors, even if that
+// actorFailed fails the world for the failure of one of the engine's actors, even if that
 // actor was restarted. The panic of a handler is no such failure: it only ends its watch.
-func (w *World[T]) survived(f actors.Failure) {
+func (w *World[T]) actorFailed(f actors.Failure) {
 	if handlers := (*engine.PanicError)(nil); !errors.As(&f, &handlers) {
 		w.fail(judge.Failed(Contained, f.Actor, "%v", f.Reason))
 	}

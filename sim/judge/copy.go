@@ -60,7 +60,7 @@ func (h *History[T]) JudgeCopy(c *Copy[T], rev store.Revision) error {
 // that list's changes and show some objects of before; then each object only has to be one
 // that was written at or before rev.
 func (h *History[T]) JudgeSnapshot(r Read[T], rev store.Revision, objects []*engine.Object[T]) error {
-	if h.Witnessed(rev) {
+	if h.Received(rev) {
 		return h.JudgeList(r, func(T) bool { return true }, rev, objects)
 	}
 	if rev < r.Oldest || rev > min(r.Newest, h.Newest()) {

@@ -59,7 +59,7 @@ func TestCopy_IsTheStateWhenAllIsTold(t *testing.T) {
 
 // An informer may show part of a change that the engine did not receive as an event, but
 // never an object that was not written.
-func TestJudgeSnapshot_OfARevisionThatWasNotWitnessed(t *testing.T) {
+func TestJudgeSnapshot_OfARevisionThatWasNotReceived(t *testing.T) {
 	h := judge.NewHistory(func(a, b int) bool { return a == b })
 	h.Put("a", 1)
 	h.Put("b", 1)
@@ -68,6 +68,6 @@ func TestJudgeSnapshot_OfARevisionThatWasNotWitnessed(t *testing.T) {
 	require.NoError(t, h.JudgeSnapshot(read, 3, part))
 	require.Equal(t, judge.Genuine, judge.Broken(h.JudgeSnapshot(read, 3, []*engine.Object[int]{written(7, 2, 2)})))
 	require.Equal(t, judge.ReadCached, judge.Broken(h.JudgeSnapshot(read, 4, part)))
-	h.Witness(3)
+	h.MarkReceived(3)
 	require.Equal(t, judge.ReadState, judge.Broken(h.JudgeSnapshot(read, 3, part)))
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// honour checks the claims of the watch up to the one after n events: a new watch from the
+// judgeClaims checks the claims of the watch up to the one after n events: a new watch from the
 // claimed revision must neither lose nor repeat an event. While the initial state is not
 // complete, the watch must claim no revision.
-func (j *judge[T]) honour(n int) error {
+func (j *judge[T]) judgeClaims(n int) error {
 	for ; j.claimed < len(j.Claims) && j.Claims[j.claimed].Events <= n; j.claimed++ {
 		c := j.Claims[j.claimed]
 		c.Revision = j.Before(c.Revision)
@@ -22,33 +22,33 @@ func (j *judge[T]) honour(n int) error {
 		case c.Events == n && c.Revision < j.resumable:
 			return j.fail(Resumable, "Revision said %d after %d events, it could go on from %d", c.Revision, c.Events, j.resumable)
 		}
-		if c.Events < n || c.Revision < j.position || !j.Witnessed(c.Revision) {
+		if c.Events < n || c.Revision < j.position || !j.Received(c.Revision) {
 			continue
 		}
-		if err := j.complete(Resumable, c.Revision, fmt.Sprintf("Revision said %d after %d events", c.Revision, n)); err != nil {
+		if err := j.judgeComplete(Resumable, c.Revision, fmt.Sprintf("Revision said %d after %d events", c.Revision, n)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// event judges the event at index and applies it to the consumer's state.
-func (j *judge[T]) event(ev engine.Event[T]) error {
+// judgeEvent judges the event at index and applies it to the consumer's state.
+func (j *judge[T]) judgeEvent(ev engine.Event[T]) error {
 	switch {
-	case j.ending(j.index) && ev.Type != store.Bookmark:
+	case j.mustEndInitialState(j.index) && ev.Type != store.Bookmark:
 		return j.fail(Bookmarkable, "no bookmark has ended the initial state")
 	case ev.Type == store.Bookmark:
-		return j.bookmark(ev)
+		return j.judgeBookmark(ev)
 	case ev.Revision <= j.position:
-		return j.behind(ev)
+		return j.orderFailure(ev)
 	case ev.Is(store.Initial):
 		return j.fail(InitialState, "the initial state was over")
 	}
-	judge := j.marked
+	judgeOne := j.judgeMarked
 	if ev.Marks == 0 || ev.Type == store.Emitted && ev.Marks == store.AfterGap {
-		judge = j.unmarked
+		judgeOne = j.judgeUnmarked
 	}
-	if err := judge(ev); err != nil {
+	if err := judgeOne(ev); err != nil {
 		return err
 	}
 	if err := j.apply(ev); err != nil {
@@ -60,8 +60,8 @@ func (j *judge[T]) event(ev engine.Event[T]) error {
 	return nil
 }
 
-// behind returns the failure for an event whose revision is not above the position.
-func (j *judge[T]) behind(ev engine.Event[T]) error {
+// orderFailure returns the failure for an event whose revision is not above the position.
+func (j *judge[T]) orderFailure(ev engine.Event[T]) error {
 	for i := j.index - 1; i >= 0; i-- {
 		if was := j.Events[i]; was.Revision == ev.Revision && was.Key() == ev.Key() && was.Type == ev.Type {
 			return j.fail(Unique, "it came before, as event %d", i)
@@ -78,22 +78,22 @@ func (j *judge[T]) behind(ev engine.Event[T]) error {
 	return j.fail(Ordered, "its revision is not above %d", j.position)
 }
 
-// unmarked judges an event without marks: it must be the change at its revision, and no
+// judgeUnmarked judges an event without marks: it must be the change at its revision, and no
 // change before it may be missing. It also judges an emitted value that is marked AfterGap,
 // since that mark is about earlier values.
-func (j *judge[T]) unmarked(ev engine.Event[T]) error {
-	if !j.Witnessed(ev.Revision) {
+func (j *judge[T]) judgeUnmarked(ev engine.Event[T]) error {
+	if !j.Received(ev.Revision) {
 		return j.fail(Genuine, "it was never seen happening, but has no mark")
 	}
 	gap := Reliable
 	if j.position == j.begun && j.Options.From+store.Revision(j.Options.Last) > 0 && !j.Options.InitialState {
 		gap = Resumable
 	}
-	if err := j.complete(gap, ev.Revision-1, "before it"); err != nil {
+	if err := j.judgeComplete(gap, ev.Revision-1, "before it"); err != nil {
 		return err
 	}
 	c := j.change(ev.Revision)
-	kind, value, shown := c.seen(j.Selects)
+	kind, value, shown := c.selectedAs(j.Selects)
 	switch {
 	case !shown:
 		return j.fail(Filter, "the selection does not show it")
@@ -108,20 +108,20 @@ func (j *judge[T]) unmarked(ev engine.Event[T]) error {
 	case ev.Object.Created != c.created:
 		return j.fail(Genuine, "its object was created at %d, not at %d", ev.Object.Created, c.created)
 	}
-	if lost := j.lost(ev); lost > 0 && !ev.Is(store.AfterGap) {
+	if lost := j.missingEmission(ev); lost > 0 && !ev.Is(store.AfterGap) {
 		return j.fail(Reliable, "it does not say that what was emitted at %d is lost", lost)
 	}
 	if ev.Type == store.Emitted {
 		j.emitted[ev.Revision] = true
 	}
-	return j.previous(ev)
+	return j.judgePrevious(ev)
 }
 
-// lost returns the revision of an emitted value that is missing before ev, so that ev, if
+// missingEmission returns the revision of an emitted value that is missing before ev, so that ev, if
 // it is an emitted value, must be marked AfterGap; zero if none is. A value is missing if
 // the engine did not receive it, or if a conflating watch has left it out. Values before
 // the watch's start do not count, since the engine may not have followed storage yet.
-func (j *judge[T]) lost(ev engine.Event[T]) store.Revision {
+func (j *judge[T]) missingEmission(ev engine.Event[T]) store.Revision {
 	if ev.Type != store.Emitted {
 		return 0
 	}
@@ -131,8 +131,8 @@ func (j *judge[T]) lost(ev engine.Event[T]) store.Revision {
 		if c.kind != store.Emitted {
 			continue
 		}
-		switch _, _, shown := c.seen(j.Selects); {
-		case !j.Witnessed(rev):
+		switch _, _, shown := c.selectedAs(j.Selects); {
+		case !j.Received(rev):
 			if others {
 				return 0
 			}
@@ -147,14 +147,14 @@ func (j *judge[T]) lost(ev engine.Event[T]) store.Revision {
 	return 0
 }
 
-// counted checks the number of lost events that the watch reports: it must include every
+// judgeLost checks the number of lost events that the watch reports: it must include every
 // emitted value that is missing. If no value is emitted after a missing one, no event can
 // tell of it.
-func (j *judge[T]) counted() error {
+func (j *judge[T]) judgeLost() error {
 	var away uint64
 	for rev := j.begun + 1; rev <= j.position; rev++ {
 		c := j.change(rev)
-		if _, _, shown := c.seen(j.Selects); c.kind == store.Emitted && shown && j.Witnessed(rev) && !j.emitted[rev] {
+		if _, _, shown := c.selectedAs(j.Selects); c.kind == store.Emitted && shown && j.Received(rev) && !j.emitted[rev] {
 			away++
 		}
 	}
@@ -164,9 +164,9 @@ func (j *judge[T]) counted() error {
 	return nil
 }
 
-// previous checks the previous object of an event: only a modified or deleted object has
+// judgePrevious checks the previous object of an event: only a modified or deleted object has
 // one, and it is the one that the consumer has.
-func (j *judge[T]) previous(ev engine.Event[T]) error {
+func (j *judge[T]) judgePrevious(ev engine.Event[T]) error {
 	had := ev.Type == store.Modified || ev.Type == store.Deleted
 	has, there := j.have[ev.Key()]
 	switch {
@@ -192,16 +192,16 @@ func identity[T any](o *engine.Object[T]) string {
 	return fmt.Sprintf("%q of %d, created at %d", o.Key, o.Revision, o.Created)
 }
 
-// marked judges an event with a mark. It stands for changes that are not shown, of which
+// judgeMarked judges an event with a mark. It stands for changes that are not shown, of which
 // none may be one that the watch must show, and its object must be one that was written.
-func (j *judge[T]) marked(ev engine.Event[T]) error {
+func (j *judge[T]) judgeMarked(ev engine.Event[T]) error {
 	switch {
 	case ev.Is(store.Conflated) && j.Options.Policy != engine.Conflate:
 		return j.fail(Reliable, "it is conflated, which was not requested")
 	case ev.Type == store.Emitted || ev.Is(store.AfterGap):
 		return j.fail(Genuine, "no such mark is for an event of that type")
 	}
-	if err := j.skipped(Reliable, ev.Revision-1, "before it"); err != nil {
+	if err := j.judgeNoneMissing(Reliable, ev.Revision-1, "before it"); err != nil {
 		return err
 	}
 	if ev.Object.Revision != ev.Revision {
@@ -213,19 +213,19 @@ func (j *judge[T]) marked(ev engine.Event[T]) error {
 	var err error
 	switch ev.Type {
 	case store.Added, store.Modified:
-		err = j.genuine(ev.Object)
+		err = j.judgeObject(ev.Object)
 	case store.Deleted:
-		err = j.last(ev)
+		err = j.judgeDeletion(ev)
 	}
 	if err != nil {
 		return err
 	}
-	return j.previous(ev)
+	return j.judgePrevious(ev)
 }
 
-// last judges the object of a deletion with a mark: it must be the one that the consumer
+// judgeDeletion judges the object of a deletion with a mark: it must be the one that the consumer
 // has, except for its revision.
-func (j *judge[T]) last(ev engine.Event[T]) error {
+func (j *judge[T]) judgeDeletion(ev engine.Event[T]) error {
 	has, there := j.have[ev.Key()]
 	if !there {
 		return nil // apply reports it
@@ -237,48 +237,48 @@ func (j *judge[T]) last(ev engine.Event[T]) error {
 	return nil
 }
 
-// genuine checks that the object is one that was written at its revision.
-func (j *judge[T]) genuine(o *engine.Object[T]) error {
+// judgeObject checks that the object is one that was written at its revision.
+func (j *judge[T]) judgeObject(o *engine.Object[T]) error {
 	if !j.same(o, j.at(o.Key, o.Revision)) {
 		return j.fail(Genuine, "no such object was written: %v, %s", o.Value, identity(o))
 	}
 	return nil
 }
 
-// ending reports whether event n must be the bookmark that ends the initial
+// mustEndInitialState reports whether event n must be the bookmark that ends the initial
 // state.
-func (j *judge[T]) ending(n int) bool {
+func (j *judge[T]) mustEndInitialState(n int) bool {
 	return j.Options.Bookmarks && j.Options.InitialState && n == j.initials
 }
 
-// bookmark judges a bookmark: everything up to its revision was delivered before it.
-func (j *judge[T]) bookmark(ev engine.Event[T]) error {
+// judgeBookmark judges a bookmark: everything up to its revision was delivered before it.
+func (j *judge[T]) judgeBookmark(ev engine.Event[T]) error {
 	switch {
 	case !j.Options.Bookmarks:
 		return j.fail(Bookmarkable, "bookmarks were not requested")
-	case j.ending(j.index) && ev.Marks != store.InitialEnd:
+	case j.mustEndInitialState(j.index) && ev.Marks != store.InitialEnd:
 		return j.fail(Bookmarkable, "it does not say that the initial state ends")
-	case !j.ending(j.index) && ev.Marks != 0:
+	case !j.mustEndInitialState(j.index) && ev.Marks != 0:
 		return j.fail(Bookmarkable, "no initial state ends here")
 	case ev.Revision < j.position:
 		return j.fail(Bookmarkable, "the watch was at %d already", j.position)
 	}
 	j.bookmarked, j.resumable = ev.Revision, ev.Revision
-	return j.complete(Bookmarkable, ev.Revision, "at the bookmark")
+	return j.judgeComplete(Bookmarkable, ev.Revision, "at the bookmark")
 }
 
-// complete checks that nothing up to rev is missing and that the consumer has the state at
+// judgeComplete checks that nothing up to rev is missing and that the consumer has the state at
 // rev. If so, it sets the position to rev.
-func (j *judge[T]) complete(i Invariant, rev store.Revision, when string) error {
+func (j *judge[T]) judgeComplete(i Invariant, rev store.Revision, when string) error {
 	if rev > j.Newest() {
 		return j.fail(i, "%s: revision %d has not come", when, rev)
 	}
-	if err := j.skipped(i, rev, when); err != nil {
+	if err := j.judgeNoneMissing(i, rev, when); err != nil {
 		return err
 	}
 	j.advance(rev)
 	switch {
-	case j.apart == 0:
+	case j.differences == 0:
 	case i != Bookmarkable && j.comesLater(j.position, rev):
 		return j.fail(Ordered, "%s: the consumer has %v, at revision %d it should be %v, and what it lacks comes later", when, j.have, rev, j.model)
 	default:
@@ -288,13 +288,13 @@ func (j *judge[T]) complete(i Invariant, rev store.Revision, when string) error 
 	return nil
 }
 
-// skipped checks that no selected change that was witnessed is missing after the position
+// judgeNoneMissing checks that no selected change that was received is missing after the position
 // and up to through. A conflating watch may leave out any.
-func (j *judge[T]) skipped(i Invariant, through store.Revision, when string) error {
+func (j *judge[T]) judgeNoneMissing(i Invariant, through store.Revision, when string) error {
 	if j.Options.Policy == engine.Conflate {
 		return nil
 	}
-	rev := j.missed(j.position, min(through, j.Newest()), j.Selects, j.Witnessed)
+	rev := j.missed(j.position, min(through, j.Newest()), j.Selects, j.Received)
 	switch {
 	case rev == 0:
 		return nil
@@ -335,10 +335,10 @@ func (j *judge[T]) apply(ev engine.Event[T]) error {
 
 // advance brings the model to the state at rev.
 func (j *judge[T]) advance(rev store.Revision) {
-	for ; j.modelled < rev; j.modelled++ {
-		at := j.modelled + 1
+	for ; j.modelRevision < rev; j.modelRevision++ {
+		at := j.modelRevision + 1
 		c := j.change(at)
-		switch kind, _, _ := c.seen(j.Selects); kind {
+		switch kind, _, _ := c.selectedAs(j.Selects); kind {
 		case store.Added, store.Modified:
 			j.set(j.model, c.key, at)
 		case store.Deleted:
@@ -348,10 +348,10 @@ func (j *judge[T]) advance(rev store.Revision) {
 }
 
 // set sets the revision of a key in s, which is have or model, or removes the key for zero.
-// It keeps apart up to date.
+// It keeps differences up to date.
 func (j *judge[T]) set(s State, key string, rev store.Revision) {
 	if j.have[key] != j.model[key] {
-		j.apart--
+		j.differences--
 	}
 	if rev == 0 {
 		delete(s, key)
@@ -359,6 +359,6 @@ func (j *judge[T]) set(s State, key string, rev store.Revision) {
 		s[key] = rev
 	}
 	if j.have[key] != j.model[key] {
-		j.apart++
+		j.differences++
 	}
 }

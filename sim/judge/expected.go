@@ -90,14 +90,14 @@ func (x *Expected) read(entries []Entry) {
 		default:
 			state[e.Key] = e
 		}
-		for s := range x.near(e.Key, before, after) {
+		for s := range x.candidates(e.Key, before, after) {
 			s.change(e, before, after)
 		}
 	}
 }
 
-// near returns the selections that may match an object before or after its change.
-func (x *Expected) near(key string, before, after *Entry) map[*selected]struct{} {
+// candidates returns the selections that may match an object before or after its change.
+func (x *Expected) candidates(key string, before, after *Entry) map[*selected]struct{} {
 	found := map[*selected]struct{}{}
 	add := func(list []*selected) {
 		for _, s := range list {

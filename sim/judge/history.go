@@ -18,9 +18,9 @@ type History[T any] struct {
 	equal    func(a, b T) bool
 	log      []change[T]
 	versions map[string][]version[T]
-	// witnessed are the revisions that the engine received as events. It can only have
+	// received are the revisions that the engine received as events. It can only have
 	// found the others by listing.
-	witnessed []bool
+	received []bool
 	// joined are the revisions that storage shows as a later one: all of a transaction
 	// except its last.
 	joined map[store.Revision]bool
@@ -76,9 +76,9 @@ func (h *History[T]) Before(rev store.Revision) store.Revision {
 	return rev
 }
 
-// Own returns the revision of the change to key that storage shows at rev, or rev if no
+// RevisionOf returns the revision of the change to key that storage shows at rev, or rev if no
 // change to key is shown there.
-func (h *History[T]) Own(key string, rev store.Revision) store.Revision {
+func (h *History[T]) RevisionOf(key string, rev store.Revision) store.Revision {
 	for at := rev; h.joined[rev-1] && at > First && at <= h.Newest() && (at == rev || h.joined[at]); at-- {
 		if h.change(at).key == key {
 			return at
@@ -114,39 +114,39 @@ func (h *History[T]) add(c change[T]) store.Revision {
 		}
 		h.versions[c.key] = append(h.versions[c.key], version[T]{since: rev, created: c.created, value: c.now})
 	}
-	h.log, h.witnessed = append(h.log, c), append(h.witnessed, false)
+	h.log, h.received = append(h.log, c), append(h.received, false)
 	return rev
 }
 
 // Newest returns the newest revision.
 func (h *History[T]) Newest() store.Revision { return First + store.Revision(len(h.log)) }
 
-// Witness notes that the engine received the change at rev as an event, from a watch that
+// MarkReceived notes that the engine received the change at rev as an event, from a watch that
 // had lost nothing before. If rev is from before the fork of this history, its parent notes
 // it, too.
-func (h *History[T]) Witness(rev store.Revision) {
+func (h *History[T]) MarkReceived(rev store.Revision) {
 	if h.parent != nil && rev <= h.forked {
-		h.parent.Witness(rev)
+		h.parent.MarkReceived(rev)
 	}
 	if rev > First && rev <= h.Newest() {
-		h.witnessed[rev-First-1] = true
+		h.received[rev-First-1] = true
 	}
 }
 
-// Given notes the batch that a watch of storage delivered to the engine. The engine has
-// witnessed its events up to the first whose revision does not follow the one before.
-func (h *History[T]) Given(batch backend.Batch) {
+// MarkReceivedBatch notes the batch that a watch of storage delivered to the engine. The engine has
+// received its events up to the first whose revision does not follow the one before.
+func (h *History[T]) MarkReceivedBatch(batch backend.Batch) {
 	for i, ev := range batch.Events {
 		if ev.Revision != batch.After+store.Revision(i)+1 {
 			return
 		}
-		h.Witness(ev.Revision)
+		h.MarkReceived(ev.Revision)
 	}
 }
 
-// Witnessed reports whether the engine received the change at rev as an event.
-func (h *History[T]) Witnessed(rev store.Revision) bool {
-	return rev == First || rev <= h.Newest() && h.witnessed[rev-First-1]
+// Received reports whether the engine received the change at rev as an event.
+func (h *History[T]) Received(rev store.Revision) bool {
+	return rev == First || rev <= h.Newest() && h.received[rev-First-1]
 }
 
 // Keys returns all keys that ever had an object, in order.
@@ -170,13 +170,13 @@ func (h *History[T]) At(key string, rev store.Revision) (value T, since store.Re
 
 // Fork returns the history of a storage that went back to rev, which has the changes up to
 // rev and none after it. The two then change independently, except that revisions up to rev
-// that are witnessed in the fork are witnessed in h, too.
+// that are received in the fork are received in h, too.
 func (h *History[T]) Fork(rev store.Revision) *History[T] {
 	f := NewHistory(h.equal)
 	f.parent, f.forked = h, rev
 	for at := First + 1; at <= min(rev, h.Newest()); at++ {
 		f.add(*h.change(at))
-		f.witnessed[at-First-1] = h.Witnessed(at)
+		f.received[at-First-1] = h.Received(at)
 	}
 	return f
 }
@@ -221,9 +221,9 @@ func (h *History[T]) same(o *engine.Object[T], v version[T]) bool {
 	return v.value != nil && o.Revision == v.since && o.Created == v.created && h.equal(o.Value, *v.value)
 }
 
-// seen returns how a selection shows a change: with which type and value. It returns false
+// selectedAs returns how a selection shows a change: with which type and value. It returns false
 // if the selection does not show it.
-func (c *change[T]) seen(selects func(T) bool) (kind store.EventType, value *T, ok bool) {
+func (c *change[T]) selectedAs(selects func(T) bool) (kind store.EventType, value *T, ok bool) {
 	before, after := c.was != nil && selects(*c.was), c.now != nil && selects(*c.now)
 	switch {
 	case c.kind == store.Emitted:
@@ -255,11 +255,11 @@ func (h *History[T]) State(rev store.Revision, selects func(T) bool) State {
 	return s
 }
 
-// missed returns the first revision in (after, through] that was witnessed and that the
+// missed returns the first revision in (after, through] that was received and that the
 // selection shows, so that a watch must have an event of it; zero if there is none.
-func (h *History[T]) missed(after, through store.Revision, selects func(T) bool, witnessed func(store.Revision) bool) store.Revision {
+func (h *History[T]) missed(after, through store.Revision, selects func(T) bool, received func(store.Revision) bool) store.Revision {
 	for rev := after + 1; rev <= through; rev++ {
-		if _, _, shown := h.change(rev).seen(selects); shown && witnessed(rev) {
+		if _, _, shown := h.change(rev).selectedAs(selects); shown && received(rev) {
 			return rev
 		}
 	}

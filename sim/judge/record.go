@@ -100,25 +100,25 @@ func Reason(err error) error {
 	return nil
 }
 
-// LeftBehind reports whether a window that starts at floor may have moved past the watch.
+// MayExpire reports whether a window that starts at floor may have moved past the watch.
 // Such a watch still delivers its backlog, up to its buffer; so what counts is the
 // position of its consumer before that many events.
-func (r *Record[T]) LeftBehind(floor store.Revision) bool {
+func (r *Record[T]) MayExpire(floor store.Revision) bool {
 	kept := r.Options.Buffer
 	if kept == 0 {
 		kept = watcher.DefaultBuffer
 	}
-	var stood store.Revision
+	var position store.Revision
 	switch last := len(r.Events) - kept - 1; {
 	case last >= 0 && !r.Events[last].Is(store.Initial):
-		stood = r.Events[last].Revision
+		position = r.Events[last].Revision
 	case last >= 0 || r.Options.InitialState: // the initial state may have been incomplete
 	case r.Options.From > 0:
-		stood = r.Options.From
+		position = r.Options.From
 	default:
-		stood = r.Earliest
+		position = r.Earliest
 	}
-	return stood < floor
+	return position < floor
 }
 
 // Judge returns a [*Failure] if the record breaks an invariant, otherwise nil.
@@ -138,11 +138,11 @@ type judge[T any] struct {
 	// up to which it is complete, and begun the revision at which the watch started.
 	have            State
 	position, begun store.Revision
-	// model is the state that have should be at revision modelled, and apart is the number
+	// model is the state that have should be at revision modelRevision, and differences is the number
 	// of keys in which the two differ.
-	model    State
-	modelled store.Revision
-	apart    int
+	model         State
+	modelRevision store.Revision
+	differences   int
 	// index is that of the event being judged, -1 outside of events; bookmarked
 	// is the revision of the last bookmark.
 	index      int
@@ -151,16 +151,16 @@ type judge[T any] struct {
 	// event after the initial state that is not conflated, or that of the start.
 	resumable store.Revision
 	// emitted are the revisions of the emitted values that the consumer received.
-	emitted  map[store.Revision]bool
-	claimed  int  // the first claim that has not been judged
-	initials int  // how many events the initial state has
-	silent   bool // the watch starts at a revision that does not exist yet
+	emitted        map[store.Revision]bool
+	claimed        int  // the first claim that has not been judged
+	initials       int  // how many events the initial state has
+	startsInFuture bool // the watch starts at a revision that does not exist yet
 }
 
-// Witnessed reports whether the engine received the change at rev as an event. A watch of
+// Received reports whether the engine received the change at rev as an event. A watch of
 // storage itself misses none.
-func (j *judge[T]) Witnessed(rev store.Revision) bool {
-	return j.Direct || j.History.Witnessed(rev)
+func (j *judge[T]) Received(rev store.Revision) bool {
+	return j.Direct || j.History.Received(rev)
 }
 
 // fail returns a failure of the event being judged.
@@ -175,30 +175,30 @@ func (j *judge[T]) fail(i Invariant, format string, args ...any) error {
 // run judges the start, every event with the claims before it, and whether all was received.
 func (j *judge[T]) run() error {
 	first, err := j.begin()
-	if err != nil || j.silent {
+	if err != nil || j.startsInFuture {
 		return err
 	}
 	for i := first; i < len(j.Events); i++ {
-		if err := j.honour(i); err != nil {
+		if err := j.judgeClaims(i); err != nil {
 			return err
 		}
 		j.index = i
-		if err := j.event(j.Events[i]); err != nil {
+		if err := j.judgeEvent(j.Events[i]); err != nil {
 			return err
 		}
 		j.index = -1
 	}
-	if err := j.honour(len(j.Events)); err != nil {
+	if err := j.judgeClaims(len(j.Events)); err != nil {
 		return err
 	}
 	if j.Drained && j.End() == nil {
-		if j.ending(len(j.Events)) {
+		if j.mustEndInitialState(len(j.Events)) {
 			return j.fail(Bookmarkable, "no bookmark has ended the initial state")
 		}
-		if err := j.complete(Conserved, j.Newest(), "after everything was read"); err != nil {
+		if err := j.judgeComplete(Conserved, j.Newest(), "after everything was read"); err != nil {
 			return err
 		}
-		return j.counted()
+		return j.judgeLost()
 	}
 	return nil
 }
@@ -208,11 +208,11 @@ func (j *judge[T]) run() error {
 func (j *judge[T]) begin() (first int, err error) {
 	switch {
 	case j.Options.InitialState:
-		first, err = j.initial()
+		first, err = j.judgeInitialState()
 	case j.Options.Last > 0:
 		j.position = j.Earliest
 	case j.Options.From > j.Newest():
-		j.silent = true
+		j.startsInFuture = true
 		if len(j.Events) > 0 {
 			err = j.fail(Resumable, "it starts at %d, which has not come, but has %v", j.Options.From, j.Events[0])
 		}
@@ -221,10 +221,10 @@ func (j *judge[T]) begin() (first int, err error) {
 	default:
 		j.position = j.latestStart()
 	}
-	if err != nil || j.silent {
+	if err != nil || j.startsInFuture {
 		return first, err
 	}
-	j.begun, j.modelled = j.position, j.position
+	j.begun, j.modelRevision = j.position, j.position
 	if !j.Options.InitialState {
 		j.resumable = j.Before(j.Options.From)
 		j.have = j.State(j.position, j.Selects)
@@ -236,7 +236,7 @@ func (j *judge[T]) begin() (first int, err error) {
 	j.model = j.State(j.position, j.Selects) // the initial state was cut short
 	for key := range j.model {
 		if _, there := j.have[key]; !there {
-			j.apart++
+			j.differences++
 		}
 	}
 	return first, nil
@@ -248,9 +248,9 @@ func (j *judge[T]) latestStart() store.Revision {
 	return max(j.Earliest, min(j.Latest, j.bound(0)))
 }
 
-// initial checks the initial state, which must be in key order and have only objects that
+// judgeInitialState checks the initial state, which must be in key order and have only objects that
 // were written, and determines its revision. It returns the number of its events.
-func (j *judge[T]) initial() (int, error) {
+func (j *judge[T]) judgeInitialState() (int, error) {
 	n, last := 0, ""
 	for ; n < len(j.Events) && j.Events[n].Is(store.Initial); n++ {
 		ev := j.Events[n]
@@ -258,10 +258,10 @@ func (j *judge[T]) initial() (int, error) {
 		if ev.Type != store.Added || ev.Key() <= last {
 			return 0, j.fail(InitialState, "after key %q", last)
 		}
-		if err := j.genuine(ev.Object); err != nil {
+		if err := j.judgeObject(ev.Object); err != nil {
 			return 0, err
 		}
-		if err := j.previous(ev); err != nil {
+		if err := j.judgePrevious(ev); err != nil {
 			return 0, err
 		}
 		last = ev.Key()

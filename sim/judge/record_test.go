@@ -11,7 +11,7 @@ import (
 )
 
 // A watch that expires delivers its backlog before it returns the error.
-func TestLeftBehindCountsWhatAWatchHadKept(t *testing.T) {
+func TestMayExpireCountsWhatAWatchHasBuffered(t *testing.T) {
 	event := func(marks store.Marks, revs ...store.Revision) (events []engine.Event[int]) {
 		for _, rev := range revs {
 			events = append(events, engine.Event[int]{Type: store.Added, Marks: marks, Revision: rev})
@@ -36,8 +36,8 @@ func TestLeftBehindCountsWhatAWatchHadKept(t *testing.T) {
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.False(t, test.record.LeftBehind(test.last))
-			require.True(t, test.record.LeftBehind(test.last+1))
+			require.False(t, test.record.MayExpire(test.last))
+			require.True(t, test.record.MayExpire(test.last+1))
 		})
 	}
 }

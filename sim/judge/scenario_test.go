@@ -129,7 +129,7 @@ func (c *fixture) write() {
 			c.created[rev] = c.created[was]
 		}
 		if line[len(line)-1] != "unseen" {
-			c.history.Witness(rev)
+			c.history.MarkReceived(rev)
 		}
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// After a gap or a repetition in a batch, the engine has witnessed no further event.
-func TestGivenWitnessesWhatFitsWhatWasBefore(t *testing.T) {
+// After a gap or a repetition in a batch, the engine has received no further event.
+func TestMarkReceivedBatchStopsAtAGap(t *testing.T) {
 	for name, test := range map[string]struct {
-		after     store.Revision
-		events    []store.Revision
-		witnessed []store.Revision
+		after    store.Revision
+		events   []store.Revision
+		received []store.Revision
 	}{
 		"all of it":              {2, []store.Revision{3, 4, 5}, []store.Revision{3, 4, 5}},
 		"nothing":                {2, nil, nil},
@@ -34,14 +34,14 @@ func TestGivenWitnessesWhatFitsWhatWasBefore(t *testing.T) {
 			for _, rev := range test.events {
 				batch.Events = append(batch.Events, store.Event{Revision: rev})
 			}
-			h.Given(batch)
-			var witnessed []store.Revision
+			h.MarkReceivedBatch(batch)
+			var received []store.Revision
 			for rev := judge.First + 1; rev <= 8; rev++ {
-				if h.Witnessed(rev) {
-					witnessed = append(witnessed, rev)
+				if h.Received(rev) {
+					received = append(received, rev)
 				}
 			}
-			require.Equal(t, test.witnessed, witnessed)
+			require.Equal(t, test.received, received)
 		})
 	}
 }
