@@ -30,7 +30,7 @@ func buses() []Workload {
 			ID: id, Text: fmt.Sprintf("as a bus: 1 publisher as fast as it goes, subscribers: %d", subscribers),
 			Full:  Params{Watchers: subscribers, Events: messages},
 			Small: Params{Watchers: min(subscribers, 20), Events: 100},
-			Goals: []Goal{atLeast(Deliveries, 1), none(Lost)},
+			Goals: []Goal{atLeast(Deliveries, 1), mustBeZero(Lost)},
 			Run:   publish, Floor: callFloor, Able: onBus,
 		}
 	}

@@ -60,16 +60,16 @@ func (m *member) expect(want int, timed bool) {
 func (c *crowd) handler(i int) func(seq int64) {
 	m := &c.members[i]
 	if m.took == nil {
-		return func(int64) { m.see() }
+		return func(int64) { m.countEvent() }
 	}
 	return func(seq int64) {
 		m.took = append(m.took, c.writer.since(seq))
-		m.see()
+		m.countEvent()
 	}
 }
 
-// see counts an event.
-func (m *member) see() {
+// countEvent counts an event.
+func (m *member) countEvent() {
 	if m.count++; m.count == m.want {
 		m.complete <- struct{}{}
 	}
@@ -149,7 +149,7 @@ func (c *crowd) run(ctx context.Context, write func(context.Context, Object) err
 
 // writes runs the writer on s and returns the rate of writes, latency and losses.
 func (c *crowd) writes(ctx context.Context, s Store) (Result, error) {
-	took, err := c.run(ctx, onto(s))
+	took, err := c.run(ctx, writerTo(s))
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func runDurable(ctx context.Context, c Contender, p Params) (Result, error) {
 		}
 		few := p
 		few.Events = min(p.Events, max(p.Writers, p.Events/20))
-		each, err := with(ctx, openUpdates, func(ctx context.Context, f *bareFile) (Result, error) {
+		each, err := onSystem(ctx, openUpdates, func(ctx context.Context, f *bareFile) (Result, error) {
 			return few.writeAll(ctx, f.writer)
 		})
 		if err != nil {
@@ -73,7 +73,7 @@ func runDurable(ctx context.Context, c Contender, p Params) (Result, error) {
 }
 
 func durableFloor(ctx context.Context, p Params) (Result, error) {
-	return with(ctx, openBatches, func(ctx context.Context, f *bareFile) (Result, error) {
+	return onSystem(ctx, openBatches, func(ctx context.Context, f *bareFile) (Result, error) {
 		return p.writeAll(ctx, f.writer)
 	})
 }

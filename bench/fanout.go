@@ -9,21 +9,21 @@ func fanOut() []Workload {
 			ID: "W1", Text: "1,000 watchers of everything, one writer as fast as it goes",
 			Full:  Params{Watchers: 1000, Objects: 100, Events: 20_000},
 			Small: Params{Watchers: 20, Objects: 10, Events: 500},
-			Goals: []Goal{atLeast(Deliveries, 100), nearFloor(Deliveries, 1.4), none(Lost)},
+			Goals: []Goal{atLeast(Deliveries, 100), nearFloor(Deliveries, 1.4), mustBeZero(Lost)},
 			Run:   saturate, Floor: callFloor, Able: onStore,
 		},
 		{
 			ID: "W2", Text: "1,000 watchers of everything, 200 writes/s",
 			Full:  Params{Watchers: 1000, Objects: 100, Events: 1000, Rate: 200},
 			Small: Params{Watchers: 20, Objects: 10, Events: 60, Rate: 200},
-			Goals: []Goal{atMost(P99, 0.12), nearFloor(P50, 3), none(Lost)},
+			Goals: []Goal{atMost(P99, 0.12), nearFloor(P50, 3), mustBeZero(Lost)},
 			Run:   paced, Floor: pacedFloor, Able: onStore,
 		},
 		{
 			ID: "W3", Text: "1 watcher of everything, 1,000 writes/s",
 			Full:  Params{Watchers: 1, Objects: 100, Events: 5000, Rate: 1000},
 			Small: Params{Watchers: 1, Objects: 10, Events: 200, Rate: 1000},
-			Goals: []Goal{atMost(P50, 0.65), none(Lost)},
+			Goals: []Goal{atMost(P50, 0.65), mustBeZero(Lost)},
 			Run:   paced, Floor: pacedFloor, Able: onStore,
 		},
 	}
@@ -37,7 +37,7 @@ func burst() []Workload {
 			ID: id, Text: text,
 			Full:  Params{Watchers: watchers, Objects: 100, Events: 100_000},
 			Small: Params{Watchers: watchers / 5, Objects: 10, Events: 2000},
-			Goals: []Goal{none(LostWatches), none(Lost)},
+			Goals: []Goal{mustBeZero(LostWatches), mustBeZero(Lost)},
 			Run:   saturate, Floor: callFloor, Able: onStore,
 		}
 	}
@@ -79,7 +79,7 @@ func watchWrites(ctx context.Context, s Store, p Params, timed int, rev uint64, 
 	if err := crowd.open(watching(ctx, s, rev, everything)); err != nil {
 		return nil, err
 	}
-	took, err := crowd.run(ctx, onto(s))
+	took, err := crowd.run(ctx, writerTo(s))
 	if err != nil {
 		return nil, err
 	}

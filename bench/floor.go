@@ -149,7 +149,7 @@ func getFloor(_ context.Context, p Params) (Result, error) {
 // readUnderWritesFloor is pacedFloor with readers that copy pointers at the same time.
 func readUnderWritesFloor(ctx context.Context, p Params) (Result, error) {
 	read := copying(pointers(p.Objects))
-	return besides(ctx, p.Readers, func(context.Context) error { return read(0) },
+	return whileReading(ctx, p.Readers, func(context.Context) error { return read(0) },
 		func() (Result, error) { return pacedFloor(ctx, p) })
 }
 

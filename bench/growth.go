@@ -18,7 +18,7 @@ func At(metric string, size int) string { return metric + " at " + Quantity(floa
 // growth is W18: the cost of a write as the numbers of watchers and objects grow. The sizes
 // are powers of ten up to that of the parameters.
 func growth() []Workload {
-	flat := []Goal{within(Growth(Writes), 1.5), within(Growth(P99), 1.5), none(Lost)}
+	flat := []Goal{atMostAbsolute(Growth(Writes), 1.5), atMostAbsolute(Growth(P99), 1.5), mustBeZero(Lost)}
 	return []Workload{
 		{
 			ID: "W18/watchers", Text: "10 to 100,000 watchers, of which 10 match each write, by an indexed field",

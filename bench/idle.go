@@ -21,7 +21,7 @@ func idle() []Workload {
 			ID: "W7", Text: "100,000 idle watchers of everything",
 			Full:  Params{Watchers: 100_000},
 			Small: Params{Watchers: 5000},
-			Goals: []Goal{within(BytesPerWatcher, 500), within(GoroutinesPerWatcher, 0.01)},
+			Goals: []Goal{atMostAbsolute(BytesPerWatcher, 500), atMostAbsolute(GoroutinesPerWatcher, 0.01)},
 			Run:   footprint, Floor: footprintFloor, Able: onStore, Apart: true,
 		},
 		{

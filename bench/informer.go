@@ -24,7 +24,7 @@ func informers() []Workload {
 		ID: "W14", Text: "informer: 100,000 objects, 100,000 updates as fast as they go, 5 handlers of which one takes 1 ms",
 		Full:  Params{Watchers: 4, Objects: 100_000, Events: 100_000},
 		Small: Params{Watchers: 4, Objects: 100, Events: 500},
-		Goals: []Goal{atLeast(Deliveries, 4), none(Lost)},
+		Goals: []Goal{atLeast(Deliveries, 4), mustBeZero(Lost)},
 		Run:   inform, Floor: callFloor, Able: onInformer,
 	}}
 }

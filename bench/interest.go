@@ -9,32 +9,32 @@ func interest() []Workload {
 			ID: "W5", Text: "5,000 watchers, each of one value of an indexed field",
 			Full:  Params{Watchers: 5000, Objects: 5000, Events: 50_000},
 			Small: Params{Watchers: 50, Objects: 50, Events: 500},
-			Goals: []Goal{atLeast(Writes, 7), none(Lost)},
-			Run:   each(func(i int) Selection { return Selection{Node: nodeName(i)} }),
+			Goals: []Goal{atLeast(Writes, 7), mustBeZero(Lost)},
+			Run:   watchOneEach(func(i int) Selection { return Selection{Node: nodeName(i)} }),
 			Floor: routeFloor, Able: onStore,
 		},
 		{
 			ID: "W6", Text: "5,000 watchers, each with a label selector of its own, not indexed",
 			Full:  Params{Watchers: 5000, Objects: 5000, Events: 5000},
 			Small: Params{Watchers: 50, Objects: 50, Events: 500},
-			Goals: []Goal{atLeast(Writes, 100), none(Lost)},
-			Run:   each(func(i int) Selection { return Selection{App: appName(i)} }),
+			Goals: []Goal{atLeast(Writes, 100), mustBeZero(Lost)},
+			Run:   watchOneEach(func(i int) Selection { return Selection{App: appName(i)} }),
 			Floor: routeFloor, Able: onStore,
 		},
 	}
 }
 
-// each returns a run in which the i-th watcher watches selection(i), which must
+// watchOneEach returns a run in which the i-th watcher watches selection(i), which must
 // match the i-th object alone.
-func each(selection func(i int) Selection) func(context.Context, Contender, Params) (Result, error) {
+func watchOneEach(selection func(i int) Selection) func(context.Context, Contender, Params) (Result, error) {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
 		return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
-			return eachOn(ctx, s, p, selection)
+			return watchOneEachOn(ctx, s, p, selection)
 		})
 	}
 }
 
-func eachOn(ctx context.Context, s Store, p Params, selection func(i int) Selection) (Result, error) {
+func watchOneEachOn(ctx context.Context, s Store, p Params, selection func(i int) Selection) (Result, error) {
 	object := objects(p.Objects)
 	rev, err := fill(ctx, s, p.Objects, object)
 	if err != nil {

@@ -43,7 +43,7 @@ func loaded(ctx context.Context, c Contender, p Params) (Result, error) {
 			return nil, err
 		}
 		took := time.Since(begin)
-		if _, err := fill(ctx, s, p.Events, supersede(object)); err != nil {
+		if _, err := fill(ctx, s, p.Events, withChanges(object)); err != nil {
 			return nil, err
 		}
 		beyond := measureFootprint().bytes - before.bytes - own
@@ -52,8 +52,8 @@ func loaded(ctx context.Context, c Contender, p Params) (Result, error) {
 	})
 }
 
-// supersede changes the objects, so that writing them again is a change.
-func supersede(object func(i int) Object) func(i int) Object {
+// withChanges changes the objects, so that writing them again is a change.
+func withChanges(object func(i int) Object) func(i int) Object {
 	return func(i int) Object {
 		o := object(i)
 		o.Seq = int64(i)

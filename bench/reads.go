@@ -40,7 +40,7 @@ func reads() []Workload {
 			ID: "W10", Text: "4 readers list 100,000 objects continuously, one writes 1,000/s; write to watcher",
 			Full:  Params{Watchers: 1, Objects: 100_000, Events: 5000, Rate: 1000, Readers: 4},
 			Small: Params{Watchers: 1, Objects: 500, Events: 100, Rate: 1000, Readers: 2},
-			Goals: []Goal{atMost(P50, 0.01), atMost(P99, 0.1), none(Lost)},
+			Goals: []Goal{atMost(P50, 0.01), atMost(P99, 0.1), mustBeZero(Lost)},
 			Run:   readUnderWrites, Floor: readUnderWritesFloor, Able: onStore,
 		},
 	}
@@ -116,14 +116,14 @@ func readUnderWrites(ctx context.Context, c Contender, p Params) (Result, error)
 		if err != nil {
 			return nil, err
 		}
-		return besides(ctx, p.Readers, func(ctx context.Context) error { return list(ctx, s, Selection{}, p.Objects) },
+		return whileReading(ctx, p.Readers, func(ctx context.Context) error { return list(ctx, s, Selection{}, p.Objects) },
 			func() (Result, error) { return watchWrites(ctx, s, p, p.Watchers, rev, object) })
 	})
 }
 
-// besides calls measure while readers read continuously, and adds the rate of the reads to
+// whileReading calls measure while readers read continuously, and adds the rate of the reads to
 // its result.
-func besides(ctx context.Context, readers int, read func(context.Context) error, measure func() (Result, error)) (Result, error) {
+func whileReading(ctx context.Context, readers int, read func(context.Context) error, measure func() (Result, error)) (Result, error) {
 	stop := make(chan struct{})
 	var all sync.WaitGroup
 	var lists atomic.Int64

@@ -19,12 +19,12 @@ func reconnect() []Workload {
 		ID: "W11", Text: "10,000 watchers reconnect at once, each 1,000 events behind",
 		Full:  Params{Watchers: 10_000, Objects: 100, Events: 1000},
 		Small: Params{Watchers: 50, Objects: 10, Events: 100},
-		Goals: []Goal{atMost(Current, 0.2), none(Lost)},
-		Run:   comeBack, Floor: callFloor, Able: onStore,
+		Goals: []Goal{atMost(Current, 0.2), mustBeZero(Lost)},
+		Run:   reconnectAll, Floor: callFloor, Able: onStore,
 	}}
 }
 
-func comeBack(ctx context.Context, c Contender, p Params) (Result, error) {
+func reconnectAll(ctx context.Context, c Contender, p Params) (Result, error) {
 	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 		object := objects(p.Objects)
 		from, err := fill(ctx, s, p.Objects, object)
@@ -59,7 +59,7 @@ func (c *crowd) catchUp(ctx context.Context, s Store, from uint64) (Result, erro
 			if m.count == m.want-1 {
 				currentAt[i] = time.Since(begin)
 			}
-			m.see()
+			m.countEvent()
 		})
 		return err
 	})

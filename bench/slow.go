@@ -22,7 +22,7 @@ func slow() []Workload {
 	never := func(id, text string, full, small Params, timed func(Params) int) Workload {
 		return Workload{
 			ID: id, Text: text, Full: full, Small: small,
-			Goals: []Goal{within(Tax, 1.1), none(Lost), none(StalledLost)},
+			Goals: []Goal{atMostAbsolute(Tax, 1.1), mustBeZero(Lost), mustBeZero(StalledLost)},
 			Run:   neverReading(timed), Floor: callFloor, Able: onStore,
 		}
 	}
@@ -74,11 +74,11 @@ func besideStalled(ctx context.Context, s Store, p Params, timed int, alone Resu
 	if err != nil {
 		return nil, err
 	}
-	return append(result, tax(result, alone), percent(StalledLost, missing(ctx, stalled, p.Events), int64(p.Idle*p.Events))), nil
+	return append(result, latencyTax(result, alone), percent(StalledLost, missing(ctx, stalled, p.Events), int64(p.Idle*p.Events))), nil
 }
 
-// tax compares the latencies of two runs.
-func tax(with, without Result) Metric {
+// latencyTax compares the latencies of two runs.
+func latencyTax(with, without Result) Metric {
 	a, _ := with.Get(P99)
 	b, _ := without.Get(P99)
 	return Metric{Name: Tax, Unit: "×", Value: a.Value / b.Value}
@@ -133,7 +133,7 @@ func slowWatcherTax() []Workload {
 
 // goals compares the tax only where a companion stalls.
 func (c companion) goals() []Goal {
-	goals := []Goal{none(Lost), none(ForceClosed)}
+	goals := []Goal{mustBeZero(Lost), mustBeZero(ForceClosed)}
 	if c.present && !c.drains {
 		goals = append([]Goal{atMost(P99, 0.1)}, goals...)
 	}

@@ -81,13 +81,13 @@ func (emptyAtFirst) List(context.Context, backend.ListOptions) (*backend.List, e
 	return &backend.List{Revision: 1, Items: []*store.Object{}}, nil
 }
 
-// counting is a sink that accepts everything, and closes done at the revision last.
-type counting struct {
+// untilRevision is a sink that accepts everything, and closes done at the revision last.
+type untilRevision struct {
 	last store.Revision
 	done chan struct{}
 }
 
-func (s counting) Offer(u reflector.Update) actors.Verdict {
+func (s untilRevision) Offer(u reflector.Update) actors.Verdict {
 	if u.Revision == s.last {
 		close(s.done)
 	}
@@ -98,7 +98,7 @@ func (s counting) Offer(u reflector.Update) actors.Verdict {
 func BenchmarkStageReflector(b *testing.B) {
 	source := emptyAtFirst{written(b, b.N)}
 	system := newSystem(b)
-	sink := counting{last: store.Revision(b.N + 1), done: make(chan struct{})}
+	sink := untilRevision{last: store.Revision(b.N + 1), done: make(chan struct{})}
 	b.ReportAllocs()
 	b.ResetTimer()
 	_, err := reflector.Spawn(system, reflector.Config{Source: source, Sink: sink, Rand: rand.New(rand.NewPCG(1, 1))})

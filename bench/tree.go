@@ -21,7 +21,7 @@ func tree() []Workload {
 		ID: "W21", Text: "an origin and two levels of replicas with 10,000 objects, 100 writes/s, 10 watches over HTTP at each level",
 		Full:  Params{Watchers: 10, Objects: 10_000, Events: 1000, Rate: 100},
 		Small: Params{Watchers: 2, Objects: 20, Events: 40, Rate: 200},
-		Goals: []Goal{none(Lost)},
+		Goals: []Goal{mustBeZero(Lost)},
 		Run:   runTree, Floor: servedFloor(1000), Able: onlyOurs,
 	}}
 }
@@ -86,7 +86,7 @@ func runTree(ctx context.Context, c Contender, p Params) (Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		took, err := crowd.run(ctx, onto(t[0]))
+		took, err := crowd.run(ctx, writerTo(t[0]))
 		if err != nil {
 			return nil, err
 		}

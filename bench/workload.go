@@ -101,13 +101,13 @@ func atLeast(metric string, bound float64) Goal {
 }
 func atMost(metric string, bound float64) Goal { return Goal{Metric: metric, Bound: bound} }
 
-// nearFloor bounds the multiple of the floor's time, none requires zero, and within is
+// nearFloor bounds the multiple of the floor's time, mustBeZero requires zero, and atMostAbsolute is
 // an absolute bound.
 func nearFloor(metric string, bound float64) Goal {
 	return Goal{Metric: metric, Bound: bound, To: ToFloor}
 }
-func none(metric string) Goal { return within(metric, 0) }
-func within(metric string, bound float64) Goal {
+func mustBeZero(metric string) Goal { return atMostAbsolute(metric, 0) }
+func atMostAbsolute(metric string, bound float64) Goal {
 	return Goal{Metric: metric, Bound: bound, To: ToOne}
 }
 
@@ -156,15 +156,15 @@ const patience = 5 * time.Minute
 func run[S io.Closer](ctx context.Context, c Contender, open func(context.Context) (S, error), f func(context.Context, S) (Result, error)) (Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not done within %v", patience))
 	defer cancel()
-	result, err := with(ctx, open, f)
+	result, err := onSystem(ctx, open, f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
 	return result, nil
 }
 
-// with runs f on a system that open opens, and closes the system.
-func with[S io.Closer](ctx context.Context, open func(context.Context) (S, error), f func(context.Context, S) (Result, error)) (Result, error) {
+// onSystem runs f on a system that open opens, and closes the system.
+func onSystem[S io.Closer](ctx context.Context, open func(context.Context) (S, error), f func(context.Context, S) (Result, error)) (Result, error) {
 	system, err := open(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open: %w", err)

@@ -60,8 +60,8 @@ func (w *writer) await(begin int64, i int) int64 {
 	return w.now()
 }
 
-// onto returns a function that writes to a store.
-func onto(s Store) func(context.Context, Object) error {
+// writerTo returns a function that writes to a store.
+func writerTo(s Store) func(context.Context, Object) error {
 	return func(ctx context.Context, o Object) error {
 		_, err := s.Write(ctx, o)
 		return err

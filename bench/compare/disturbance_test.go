@@ -47,5 +47,5 @@ func TestDisturbance_ThatStaysIsMarked(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1+maxRepeats, *runs)
 	require.EqualValues(t, 2, report.Workloads[0].Rounds[0].Ours[0].Value)
-	require.Equal(t, "Disturbed: in 1 of 1 rounds others had up to 20 % of the processors", report.Workloads[0].disturbance())
+	require.Equal(t, "Disturbed: in 1 of 1 rounds other programs used up to 20 % of the processors", report.Workloads[0].disturbance())
 }

@@ -52,7 +52,7 @@ func (m Measured) disturbance() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Disturbed: in %d of %d rounds others had up to %.0f %% of the processors", n, len(m.Rounds), 100*most)
+	return fmt.Sprintf("Disturbed: in %d of %d rounds other programs used up to %.0f %% of the processors", n, len(m.Rounds), 100*most)
 }
 
 // Rival is one run of a rival.

@@ -18,7 +18,7 @@ func (r *Report) summary() [][]string {
 		var texts []string
 		met := "yes"
 		for _, goal := range m.goals {
-			row, verdict := worst(byID[m.ID], goal)
+			row, verdict := furthestFromGoal(byID[m.ID], goal)
 			texts = append(texts, goal.Metric+" "+goal.String()+": "+row.measured(goal)+row.against(goal))
 			if word := verdict.word(); word != "yes" && met != "**no**" {
 				met = word
@@ -31,9 +31,9 @@ func (r *Report) summary() [][]string {
 	return cells
 }
 
-// worst returns the row of the goal's metric that is furthest from meeting the goal, so
+// furthestFromGoal returns the row of the goal's metric that is furthest from meeting the goal, so
 // that the best of several rivals decides.
-func worst(rows []Row, goal bench.Goal) (row Row, verdict Verdict) {
+func furthestFromGoal(rows []Row, goal bench.Goal) (row Row, verdict Verdict) {
 	first := true
 	for _, r := range rows {
 		if r.Metric.Name != goal.Metric {

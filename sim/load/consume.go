@@ -171,7 +171,7 @@ func (w *watcher) take(events ...engine.Event[content.Item]) {
 			continue // no write of the load is the cause
 		}
 		changes++
-		if ev.Object == nil || ev.Marks != 0 || w.run.inherits(ev.Revision) || ev.Type == engine.Deleted || ev.Object.Value.Stored < w.wanted {
+		if ev.Object == nil || ev.Marks != 0 || w.run.inherits(ev.Revision) || ev.Type == engine.Deleted || ev.Object.Value.Stored < w.connecting {
 			continue
 		}
 		it := &ev.Object.Value

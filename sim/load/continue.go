@@ -21,14 +21,14 @@ func cannotContinue(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrCannotContinue, fmt.Errorf(format, args...))
 }
 
-// lasts reports whether the replay can extend over several processes.
-func (h *History) lasts() bool { return h.Resume != nil || h.Save != nil }
+// continues reports whether the replay can extend over several processes.
+func (h *History) continues() bool { return h.Resume != nil || h.Save != nil }
 
 // validateSaved returns why the replay cannot be saved or continued, as far as that is
 // known without its storage; nil if nothing is wrong.
 func (h *History) validateSaved() error {
 	switch {
-	case !h.lasts():
+	case !h.continues():
 		return nil
 	case !h.Via.Follows():
 		return cannotContinue("watchers by %s have no revision to resume from", h.Via)
@@ -42,7 +42,7 @@ func (h *History) validateSaved() error {
 // if it does, or if the replay is neither saved nor continued.
 func (r *run) validateTraits() error {
 	switch t := r.storage.Traits(); {
-	case !r.history.lasts():
+	case !r.history.continues():
 		return nil
 	case !t.Keeps:
 		return cannotContinue("the storage ends with the process")
@@ -165,7 +165,7 @@ func (r *run) compareStorage(ctx context.Context, p *written) error {
 // restore gives a watcher the state at its checkpoint. If the storage has compacted that
 // revision, the watcher lists instead when it follows, as after any disconnect.
 func (w *watcher) restore(ctx context.Context) error {
-	rev := w.standing.Checkpoint.Revision
+	rev := w.position.Checkpoint.Revision
 	list, err := w.run.engine.List(ctx, engine.ListOptions{Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key, Read: engine.Exactly(rev)})
 	if errors.Is(err, engine.ErrExpired) {
 		w.relists++
@@ -175,7 +175,7 @@ func (w *watcher) restore(ctx context.Context) error {
 		return err
 	}
 	w.mu.Lock()
-	w.trail.Resume(list, w.standing.Received)
+	w.trail.Resume(list, w.position.Received)
 	w.mu.Unlock()
 	w.at.Store(uint64(rev))
 	w.resumed = true
@@ -186,9 +186,9 @@ func (w *watcher) restore(ctx context.Context) error {
 	return nil
 }
 
-// recall gives a new watcher its saved counts.
-func (w *watcher) recall(s Standing) {
-	w.standing = s
+// restoreCounts gives a new watcher its saved counts.
+func (w *watcher) restoreCounts(s WatcherPosition) {
+	w.position = s
 	w.delivered.Store(s.Delivered)
 	w.trail.Conflated, w.trail.Disordered = s.Conflated, s.Misfits
 	w.reconnects, w.relists = s.Resumed, s.Relisted

@@ -62,7 +62,7 @@ func TestContinue_FindsWhatWasLostInAnotherProcess(t *testing.T) {
 }
 
 func TestContinue_NeedsTheSameWatchers(t *testing.T) {
-	h := History{Watchers: 2, Resume: &Saved{Watchers: make([]Standing, 3)}}
+	h := History{Watchers: 2, Resume: &Saved{Watchers: make([]WatcherPosition, 3)}}
 	_, err := Replay(t.Context(), h)
 	require.ErrorIs(t, err, ErrCannotContinue)
 	require.ErrorContains(t, err, "3 watchers were saved")

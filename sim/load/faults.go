@@ -67,7 +67,7 @@ func (f *faults) inject(ctx context.Context) {
 			active[t.moment] = f.run.storage.Begin(fault)
 			continue
 		}
-		f.happened[records[t.moment]].Struck = uint64(f.strike(ctx, fault, t.moment))
+		f.happened[records[t.moment]].Struck = uint64(f.injectOnce(ctx, fault, t.moment))
 	}
 }
 
@@ -78,9 +78,9 @@ func (f *faults) end(record int, st *faulty.Fault) {
 	f.happened[record].Struck = st.Hits()
 }
 
-// strike injects a fault that does not last, and returns how many watches or watchers it
+// injectOnce injects a fault that does not last, and returns how many watches or watchers it
 // hit; for a compaction or a jump of the clock, one.
-func (f *faults) strike(ctx context.Context, fault *scenario.Fault, moment int) int {
+func (f *faults) injectOnce(ctx context.Context, fault *scenario.Fault, moment int) int {
 	switch fault.Kind {
 	case scenario.FaultBreak:
 		return f.run.storage.Break()
@@ -96,11 +96,11 @@ func (f *faults) strike(ctx context.Context, fault *scenario.Fault, moment int) 
 		f.run.clock.jump(fault.Jump)
 		return 1
 	}
-	return f.strikeWatchers(fault, moment)
+	return f.disturbWatchers(fault, moment)
 }
 
-// strikeWatchers makes the fault's share of watchers panic or reconnect.
-func (f *faults) strikeWatchers(fault *scenario.Fault, moment int) (struck int) {
+// disturbWatchers makes the fault's share of watchers panic or reconnect.
+func (f *faults) disturbWatchers(fault *scenario.Fault, moment int) (struck int) {
 	for _, g := range f.run.groups {
 		if fault.Group != "" && fault.Group != g.spec.Name {
 			continue

@@ -15,7 +15,7 @@ func TestFaults_DoNotHitAWatcherWithoutAWatch(t *testing.T) {
 	r.reading = t.Context()
 	w := r.groups[0].all[0]
 	storm := &scenario.Fault{Kind: scenario.FaultReconnect, Share: 1}
-	require.Zero(t, r.faults.strikeWatchers(storm, 0))
+	require.Zero(t, r.faults.disturbWatchers(storm, 0))
 
 	create(t, r, 0)
 	watch, err := w.open(t.Context())
@@ -25,8 +25,8 @@ func TestFaults_DoNotHitAWatcherWithoutAWatch(t *testing.T) {
 	for w.interrupt.Load() == nil {
 		runtime.Gosched()
 	}
-	require.Equal(t, 1, r.faults.strikeWatchers(storm, 0))
+	require.Equal(t, 1, r.faults.disturbWatchers(storm, 0))
 	require.ErrorIs(t, <-left, errReconnect)
 	w.leave(watch)
-	require.Zero(t, r.faults.strikeWatchers(storm, 0))
+	require.Zero(t, r.faults.disturbWatchers(storm, 0))
 }

@@ -32,7 +32,7 @@ func (w *watcher) follow(ctx context.Context, ready func()) {
 	}
 	if w.run.history != nil && w.run.history.Resume != nil {
 		if err := w.restore(ctx); err != nil && ctx.Err() == nil {
-			w.lose(err)
+			w.markLost(err)
 			return
 		}
 	}
@@ -45,10 +45,10 @@ func (w *watcher) follow(ctx context.Context, ready func()) {
 			w.reconnects++
 			w.resumed = true
 			_ = pace.Sleep(ctx, w.group.spec.Reconnect.Away)
-			w.want()
+			w.beginConnecting()
 		case errors.Is(reason, errWritten): // read what is left
 		case ctx.Err() == nil:
-			w.lose(reason)
+			w.markLost(reason)
 			return
 		}
 	}
@@ -64,7 +64,7 @@ func (w *watcher) session(ctx context.Context) error {
 	// Only a watcher that has everything is stopped: stopping another would hide that
 	// its watch has ended, of which the watcher may not have learned yet.
 	defer context.AfterFunc(w.run.reading, func() {
-		if w.hasAll() {
+		if w.hasEverything() {
 			leave(errWritten)
 		}
 	})()
@@ -88,7 +88,7 @@ func (w *watcher) session(ctx context.Context) error {
 
 // update handles an update of Follow, up to where the watcher disconnects.
 func (w *watcher) update(ctx context.Context, up engine.Update[content.Item]) error {
-	if err := w.ending(up.Cause); err != nil {
+	if err := w.recordEnd(up.Cause); err != nil {
 		return err
 	}
 	if up.List != nil {
@@ -118,10 +118,10 @@ func (w *watcher) update(ctx context.Context, up engine.Update[content.Item]) er
 	return w.reached(up.Revision)
 }
 
-// ending records why the previous watch ended, if cause is not nil. It returns the cause,
+// recordEnd records why the previous watch ended, if cause is not nil. It returns the cause,
 // by which a watcher of a history is lost, unless the watcher had disconnected and the
 // window no longer reaches back to that point.
-func (w *watcher) ending(cause error) error {
+func (w *watcher) recordEnd(cause error) error {
 	if cause == nil {
 		w.resumed = false
 		return nil
@@ -131,7 +131,7 @@ func (w *watcher) ending(cause error) error {
 	if disconnected && errors.Is(cause, engine.ErrExpired) {
 		return nil
 	}
-	w.ended(cause)
+	w.countEnd(cause)
 	if w.run.history != nil {
 		return cause
 	}
@@ -159,7 +159,7 @@ func (w *watcher) reached(rev engine.Revision) error {
 	w.ready()
 	w.mu.Lock()
 	w.trail.Reach(rev)
-	w.stand(rev)
+	w.updatePosition(rev)
 	w.mu.Unlock()
 	if w.breaks.due(w.run.progressAt(rev)) {
 		return errReconnect
@@ -167,8 +167,8 @@ func (w *watcher) reached(rev engine.Revision) error {
 	return w.checkRead()
 }
 
-// hasAll reports whether everything is written and the watcher has all of it.
-func (w *watcher) hasAll() bool {
+// hasEverything reports whether everything is written and the watcher has all of it.
+func (w *watcher) hasEverything() bool {
 	return errors.Is(context.Cause(w.run.reading), errWritten) && engine.Revision(w.at.Load()) >= w.need
 }
 
@@ -176,7 +176,7 @@ func (w *watcher) hasAll() bool {
 // errReconnect while it has disconnects left.
 func (w *watcher) checkRead() error {
 	switch {
-	case !w.hasAll():
+	case !w.hasEverything():
 		return nil
 	case w.breaks.due(1):
 		return errReconnect

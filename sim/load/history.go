@@ -179,11 +179,11 @@ type replay struct {
 	finished  atomic.Int64
 	// clients are the watchers without a watch of their own.
 	clients []client
-	// truth is the final state in the backend, valid once everything is written.
-	truth     objects
-	selected  *store.Filter
-	caches    []*objectcache.Cache[content.Item]
-	informers []*informer.SharedInformer[content.Item]
+	// finalState is the final state in the backend, valid once everything is written.
+	finalState objects
+	selected   *store.Filter
+	caches     []*objectcache.Cache[content.Item]
+	informers  []*informer.SharedInformer[content.Item]
 }
 
 // client is a watcher without a watch of its own.
@@ -243,7 +243,7 @@ func (r *run) replay(ctx context.Context) (err error) {
 	for w := range r.everyWatcher() {
 		opening.Add(1)
 		watching.Go(func() {
-			w.live(living, opening.Done)
+			w.watchUntilRead(living, opening.Done)
 			h.finished.Add(1)
 		})
 	}
@@ -256,7 +256,7 @@ func (r *run) replay(ctx context.Context) (err error) {
 	}
 	err = r.writeHistory(living)
 	if err == nil {
-		h.truth, err = r.backendState(living)
+		h.finalState, err = r.backendState(living)
 	}
 	if err != nil {
 		stop(nil)

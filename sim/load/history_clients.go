@@ -155,7 +155,7 @@ func (h *referenceReader) settle(ctx context.Context) error {
 		if err := h.read(ctx); err != nil {
 			return err
 		}
-		if difference(h.state, h.run.history.truth) == "" || time.Now().After(end) {
+		if difference(h.state, h.run.history.finalState) == "" || time.Now().After(end) {
 			return nil // compare reports what is missing
 		}
 		if err := pace.Sleep(ctx, settleEvery); err != nil {
@@ -171,14 +171,14 @@ func (h *referenceReader) read(ctx context.Context) error {
 		if err != nil && !errors.Is(err, objectcache.ErrNotFound) {
 			return err
 		}
-		h.see(ref.Key(), o)
+		h.applyRead(ref.Key(), o)
 	}
 	return nil
 }
 
-// see adds what was read to the state; nil means that there is no object. A change to an
+// applyRead adds what was read to the state; nil means that there is no object. A change to an
 // older revision of an object is a misfit.
-func (h *referenceReader) see(key string, o item) {
+func (h *referenceReader) applyRead(key string, o item) {
 	had := h.state[key]
 	switch {
 	case o == nil && had != nil:

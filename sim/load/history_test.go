@@ -92,10 +92,10 @@ func TestFollow_WatchesThatEndByThemselves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &watcher{run: &run{history: &replay{}}, resumed: c.resumed, ends: map[string]int{}}
-			require.Equal(t, c.lost, w.ending(c.cause) != nil)
+			require.Equal(t, c.lost, w.recordEnd(c.cause) != nil)
 			require.False(t, w.resumed)
 			w.run.history, w.resumed = nil, c.resumed
-			require.NoError(t, w.ending(c.cause))
+			require.NoError(t, w.recordEnd(c.cause))
 		})
 	}
 }
@@ -159,11 +159,11 @@ func TestReferenceReader_AnOlderStateIsAMisfit(t *testing.T) {
 	h := &referenceReader{outcome: outcome{state: objects{}}}
 	two, three := file("a", "1", 2), file("a", "2", 3)
 	for _, o := range []item{nil, two, two, three, nil, nil, three} {
-		h.see("a", o)
+		h.applyRead("a", o)
 	}
 	require.Zero(t, h.misfits)
 	require.EqualValues(t, 4, h.delivered.Load())
-	h.see("a", two)
+	h.applyRead("a", two)
 	require.Equal(t, 1, h.misfits)
 }
 
@@ -198,15 +198,15 @@ func TestReplay_ALostWatcherStaysLost(t *testing.T) {
 	begun.history = &replay{History: h}
 	w := newWatcher(begun, &watchers{spec: &begun.plan.Watchers[0]}, 0, 0)
 	w.delivered.Store(7)
-	w.stand(9)
-	w.lose(fmt.Errorf("%w: %0300d", engine.ErrSlowConsumer, 0))
+	w.updatePosition(9)
+	w.markLost(fmt.Errorf("%w: %0300d", engine.ErrSlowConsumer, 0))
 
-	h.Resume = &Saved{Watchers: []Standing{w.standing}}
+	h.Resume = &Saved{Watchers: []WatcherPosition{w.position}}
 	continued := newRun(h.plan(), Options{})
 	continued.history = &replay{History: h}
 	w = newWatcher(continued, &watchers{spec: &continued.plan.Watchers[0]}, 0, 0)
 	w.group.all, continued.groups = []*watcher{w}, []*watchers{w.group}
-	w.live(t.Context(), func() {})
+	w.watchUntilRead(t.Context(), func() {})
 	continued.expect()
 	all := continued.outcomes()
 	require.EqualValues(t, 7, all[0].delivered.Load())

@@ -201,7 +201,7 @@ func (r *run) closeInformers() (err error) {
 // staleHandlers returns how many of the group's handlers do not have the newest state.
 func (g *informerGroup) staleHandlers() (n int) {
 	for _, p := range g.handlers {
-		n += rank(p.stale)
+		n += oneIf(p.stale)
 	}
 	return n
 }

@@ -42,8 +42,8 @@ func (r *run) addWatchers(m map[string]float64) {
 	}
 	for w := range r.everyWatcher() {
 		m["duplicated"] += float64(w.trail.Disordered)
-		m["unread"] += float64(rank(!w.read))
-		m["failed"] += float64(rank(w.failed))
+		m["unread"] += float64(oneIf(!w.read))
+		m["failed"] += float64(oneIf(w.failed))
 		m["reconnects"] += float64(w.reconnects)
 		m["relists"] += float64(w.relists)
 		m["conflated"] += float64(w.trail.Conflated)

@@ -223,12 +223,12 @@ func (r *Replayed) differ(what, where string) {
 // engine and of the watchers with the backend's.
 func (r *run) compare(ctx context.Context, rep *Replayed, all []*outcome) error {
 	h := r.history
-	rep.Objects = len(h.truth)
+	rep.Objects = len(h.finalState)
 	final := trace.State{}
 	for _, c := range h.Changes {
 		final.Apply(c)
 	}
-	if d := traceDifference(r.selected(final), h.truth); d != "" {
+	if d := traceDifference(r.selected(final), h.finalState); d != "" {
 		rep.differ("the backend and the trace", d)
 	}
 	for _, view := range []struct {
@@ -239,12 +239,12 @@ func (r *run) compare(ctx context.Context, rep *Replayed, all []*outcome) error 
 		if err != nil {
 			return err
 		}
-		if d := difference(byKey(list.Items), h.truth); d != "" {
+		if d := difference(byKey(list.Items), h.finalState); d != "" {
 			rep.differ("the engine ("+view.name+") and the backend", d)
 		}
 	}
 	for _, o := range all {
-		rep.compareOutcome(o, h.truth)
+		rep.compareOutcome(o, h.finalState)
 	}
 	for _, inf := range h.informers {
 		r.compareLister(rep, inf)
@@ -278,7 +278,7 @@ func (r *run) compareLister(rep *Replayed, inf *informer.SharedInformer[content.
 			listed[o.Key] = o
 		}
 	}
-	if d := difference(listed, r.history.truth); d != "" {
+	if d := difference(listed, r.history.finalState); d != "" {
 		rep.differ(fmt.Sprintf("the lister of %s and the backend", inf.Name()), d)
 	}
 }

@@ -111,8 +111,8 @@ func (r *run) worst(j *judgement) (worst []report.Watcher) {
 	all := slices.SortedStableFunc(r.everyWatcher(), func(a, b *watcher) int {
 		return cmp.Or(
 			cmp.Compare(j.verdicts[b].Lost, j.verdicts[a].Lost),
-			cmp.Compare(rank(a.group.spec.Consume.Slow()), rank(b.group.spec.Consume.Slow())),
-			cmp.Compare(rank(!b.read), rank(!a.read)),
+			cmp.Compare(oneIf(a.group.spec.Consume.Slow()), oneIf(b.group.spec.Consume.Slow())),
+			cmp.Compare(oneIf(!b.read), oneIf(!a.read)),
 			cmp.Compare(b.lag.Load(), a.lag.Load()), cmp.Compare(b.slowest, a.slowest))
 	})
 	for _, w := range all[:min(maxWorst, len(all))] {
@@ -125,8 +125,9 @@ func (r *run) worst(j *judgement) (worst []report.Watcher) {
 	return worst
 }
 
-func rank(bad bool) int {
-	if bad {
+// oneIf returns one if the condition holds, and zero otherwise.
+func oneIf(condition bool) int {
+	if condition {
 		return 1
 	}
 	return 0

@@ -225,26 +225,26 @@ func (r *run) openWatchers(ctx context.Context, living *sync.WaitGroup) error {
 	for _, g := range r.groups {
 		for _, w := range g.all {
 			if w.starts() > 0 {
-				living.Go(func() { w.liveLater(ctx) })
+				living.Go(func() { w.watchFromStart(ctx) })
 				continue
 			}
 			opening.Add(1)
-			living.Go(func() { w.live(ctx, opening.Done) })
+			living.Go(func() { w.watchUntilRead(ctx, opening.Done) })
 		}
 	}
 	opening.Wait()
 	return nil
 }
 
-// liveLater waits for the watcher's start time and then runs it.
-func (w *watcher) liveLater(ctx context.Context) {
+// watchFromStart waits for the watcher's start time and then runs it.
+func (w *watcher) watchFromStart(ctx context.Context) {
 	for w.run.watch.begun.Load() == 0 {
 		if pace.Sleep(ctx, time.Millisecond) != nil {
 			return
 		}
 	}
 	if w.run.watch.until(ctx, w.run.watch.at(w.starts())) == nil {
-		w.live(ctx, func() {})
+		w.watchUntilRead(ctx, func() {})
 	}
 }
 

@@ -18,11 +18,11 @@ type Saved struct {
 	// Origin is the checkpoint of the storage before the first change.
 	Origin engine.Checkpoint `json:"origin"`
 	// Watchers has the position of each watcher.
-	Watchers []Standing `json:"watchers"`
+	Watchers []WatcherPosition `json:"watchers"`
 }
 
-// Standing is the position of a watcher.
-type Standing struct {
+// WatcherPosition is the position of a watcher.
+type WatcherPosition struct {
 	// Checkpoint is the revision up to which the watcher has received everything.
 	Checkpoint engine.Checkpoint `json:"checkpoint"`
 	// Received is the digest of what it has received since it last listed, by which the
@@ -61,14 +61,14 @@ const defaultSaveEvery = 200 * time.Millisecond
 // position of every watcher is that before the first change.
 func (r *run) originOf(ctx context.Context) (err error) {
 	h := r.history
-	if !h.lasts() {
+	if !h.continues() {
 		return nil
 	}
 	if h.origin, err = r.engine.Checkpoint(ctx, h.base); err != nil || h.Resume != nil {
 		return err
 	}
 	for w := range r.everyWatcher() {
-		w.standing = Standing{Checkpoint: h.origin, Received: judge.Position{After: h.base, Through: h.base}}
+		w.position = WatcherPosition{Checkpoint: h.origin, Received: judge.Position{After: h.base, Through: h.base}}
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (r *run) saved() *Saved {
 	s := &Saved{Origin: r.history.origin}
 	for w := range r.everyWatcher() {
 		w.mu.Lock()
-		s.Watchers = append(s.Watchers, w.standing)
+		s.Watchers = append(s.Watchers, w.position)
 		w.mu.Unlock()
 	}
 	return s
@@ -114,9 +114,9 @@ func (r *run) keepSaving(fail context.CancelCauseFunc) (stop func() error) {
 	}
 }
 
-// stand sets the position of a watcher that has received everything up to rev. The caller
+// updatePosition sets the position of a watcher that has received everything up to rev. The caller
 // holds mu.
-func (w *watcher) stand(rev engine.Revision) {
+func (w *watcher) updatePosition(rev engine.Revision) {
 	if w.run.history == nil || w.run.history.Save == nil {
 		return
 	}
@@ -124,18 +124,18 @@ func (w *watcher) stand(rev engine.Revision) {
 	if !ok {
 		received = judge.Position{After: rev, Through: rev}
 	}
-	w.standing = Standing{
+	w.position = WatcherPosition{
 		Checkpoint: engine.Checkpoint{Store: w.run.history.origin.Store, Revision: rev}, Received: received,
 		Delivered: w.delivered.Load(), Conflated: w.trail.Conflated, Misfits: w.trail.Disordered,
 		Resumed: w.reconnects, Relisted: w.relists,
 	}
 }
 
-// lose records that the watch has ended without being stopped.
-func (w *watcher) lose(reason error) {
+// markLost records that the watch has ended without being stopped.
+func (w *watcher) markLost(reason error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text := reason.Error()
 	w.lost, w.failed = reason, true
-	w.standing.Lost = &EarlierLoss{Reason: lossReason(reason), Text: text[:min(len(text), maxLossText)]}
+	w.position.Lost = &EarlierLoss{Reason: lossReason(reason), Text: text[:min(len(text), maxLossText)]}
 }

@@ -47,15 +47,15 @@ type watcher struct {
 	pace   *pace.Consumer
 
 	// mu is held while events are received, so that the watch does not change meanwhile.
-	mu       sync.Mutex
-	trail    judge.Trail[content.Item]
-	current  *engine.Watch[content.Item] // nil while there is none
-	wanted   int64                       // from when on it should have had a watch
-	scratch  [2][]int64
-	nanos    int64 // sum and longest of the latencies
-	measured int64
-	slowest  int64
-	taken    int64 // when events were received last
+	mu         sync.Mutex
+	trail      judge.Trail[content.Item]
+	current    *engine.Watch[content.Item] // nil while there is none
+	connecting int64                       // when it began to connect: later events should have come
+	scratch    [2][]int64
+	nanos      int64 // sum and longest of the latencies
+	measured   int64
+	slowest    int64
+	taken      int64 // when events were received last
 
 	// need is the last revision that the watcher must see, valid once everything is
 	// written.
@@ -76,8 +76,8 @@ type watcher struct {
 	breaks   breaks
 	pipeline *pipeline
 	ready    func()
-	// standing is the position that a replay saves; mu guards it.
-	standing Standing
+	// position is what a replay saves; mu guards it.
+	position WatcherPosition
 	// lost is why the watcher gave up; nil if it has not.
 	lost error
 
@@ -102,7 +102,7 @@ func newWatcher(r *run, g *watchers, number, index int) *watcher {
 	if r.history != nil {
 		w.breaks = newBreaks(r.plan.Seed, uint64(index), r.history.Breaks)
 		if r.history.Resume != nil {
-			w.recall(r.history.Resume.Watchers[index])
+			w.restoreCounts(r.history.Resume.Watchers[index])
 		}
 	}
 	return w
@@ -113,12 +113,12 @@ func (w *watcher) starts() time.Duration {
 	return w.group.spec.Start + w.group.spec.Spread*time.Duration(w.number)/time.Duration(w.group.spec.Count)
 }
 
-// live opens watches and reads them until everything is read or ctx is done. It
+// watchUntilRead opens watches and reads them until everything is read or ctx is done. It
 // calls ready when the first watch is open.
-func (w *watcher) live(ctx context.Context, ready func()) {
+func (w *watcher) watchUntilRead(ctx context.Context, ready func()) {
 	ready = sync.OnceFunc(ready)
 	defer ready()
-	w.want()
+	w.beginConnecting()
 	if follows(w.group.spec) {
 		w.follow(ctx, ready)
 		return
@@ -142,21 +142,21 @@ func (w *watcher) live(ctx context.Context, ready func()) {
 		case errors.Is(reason, errReconnect):
 			w.reconnects++
 			_ = pace.Sleep(ctx, w.group.spec.Reconnect.Away)
-			w.want()
+			w.beginConnecting()
 		case ctx.Err() == nil:
 			w.reconnects++
-			w.ended(reason)
+			w.countEnd(reason)
 		}
 	}
 }
 
-// want sets wanted to now. It is called when the watcher begins to connect or reconnect by
-// its own decision. It is not called again while a watch is being opened, or when a watch
+// beginConnecting sets connecting to now. It is called when the watcher begins to connect or
+// reconnect by its own decision. It is not called again while a watch is being opened, or when a watch
 // ends that the watcher did not stop: events that are stored meanwhile count as late.
-func (w *watcher) want() {
+func (w *watcher) beginConnecting() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wanted = w.run.watch.now()
+	w.connecting = w.run.watch.now()
 }
 
 // retry records a failed attempt to open a watch, waits before the next one and reports
@@ -173,8 +173,8 @@ func (w *watcher) retry(ctx context.Context, err error) bool {
 	return pace.Sleep(ctx, 10*time.Millisecond) == nil
 }
 
-// ended counts a watch that ended without being stopped.
-func (w *watcher) ended(reason error) {
+// countEnd counts a watch that ended without being stopped.
+func (w *watcher) countEnd(reason error) {
 	w.ends[endName(reason)]++
 	w.lastEnd = reason.Error()
 }

@@ -66,7 +66,7 @@ func TestLatency_CountsFromWhenAWatcherWantsToWatch(t *testing.T) {
 	w := r.groups[0].all[0]
 	w.trail.Begin(create(t, r, 0))
 	create(t, r, 1) // while the watcher is away
-	w.want()
+	w.beginConnecting()
 	create(t, r, 2) // while its watch is being opened
 	watch, err := w.open(t.Context())
 	require.NoError(t, err)
