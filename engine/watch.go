@@ -148,8 +148,8 @@ func (e *core) startWatch(ctx context.Context, opts WatchOptions, handle func(*w
 
 // consumer is where a watch delivers its events. The zero value is a caller of Next.
 type consumer struct {
-	handle func(*watcher.Delivery)
-	trying *watcher.Trying
+	handle   func(*watcher.Delivery)
+	retrying *watcher.RetryingHandler
 }
 
 func (e *core) watch(ctx context.Context, opts WatchOptions, to consumer) (*watcher.Watch, error) {
@@ -202,8 +202,8 @@ func (e *core) deadline(ctx context.Context, opts WatchOptions) (at time.Time, b
 // newWatch makes a watch that reads feed for a consumer.
 func newWatch(feed *watcher.Feed, options watcher.Options, to consumer) *watcher.Watch {
 	switch {
-	case to.trying != nil:
-		return watcher.NewTrying(feed, options, *to.trying)
+	case to.retrying != nil:
+		return watcher.NewRetrying(feed, options, *to.retrying)
 	case to.handle != nil:
 		return watcher.NewHandled(feed, options, to.handle)
 	}

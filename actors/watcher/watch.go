@@ -131,8 +131,8 @@ type extras struct {
 	// of its initial state, or everything that was published.
 	drainTo      error
 	drainInitial bool
-	// trying is the handler, if it is one that can fail.
-	trying *trying
+	// retrying is the handler, if it is one that can fail.
+	retrying *retrying
 }
 
 // New makes a watch that reads feed, for Next, Events, Batches or Pump.
@@ -217,8 +217,8 @@ func (w *Watch) finish(reason error) bool {
 	if more.done != nil {
 		close(more.done)
 	}
-	if more.trying != nil {
-		more.trying.stop(more.end)
+	if more.retrying != nil {
+		more.retrying.stop(more.end)
 	}
 	if h, ok := w.target.(*handler); ok {
 		h.box.Stop() // the dispatcher removes the watch when the actor has stopped

@@ -18,7 +18,7 @@ var gauges = []gauge{
 	{"lag", "Lag", "events that the watcher farthest behind was behind", "events", func(s *Sample) float64 { return float64(s.Lag) }},
 	{"stalled", "Stalled watchers", "farther behind than their buffer", "watchers", func(s *Sample) float64 { return float64(s.Stalled) }},
 	{"heap", "Heap", "objects, dead ones too until they are collected", "", func(s *Sample) float64 { return float64(s.Heap) }},
-	{"others", "Others", "what other programs and other machines had of the processors", "% of the processors", func(s *Sample) float64 { return 100 * s.Others }},
+	{"others", "Other programs", "what other programs and other machines used of the processors", "% of the processors", func(s *Sample) float64 { return 100 * s.Others }},
 	{"timers", "Late timers", "how late a timer came at most that nothing waits for", "milliseconds", func(s *Sample) float64 { return 1000 * s.TimerLate }},
 	{"goroutines", "Goroutines", "of the engine and of the load", "goroutines", func(s *Sample) float64 { return float64(s.Goroutines) }},
 }

@@ -38,10 +38,10 @@ func (r *Report) worstSample() Sample {
 	return slices.MaxFunc(r.Samples, func(a, b Sample) int { return cmp.Compare(a.Others, b.Others) })
 }
 
-// others describes the disturbance, as in "others had 3 % of the processors, 41 % at 2.5s".
-func (r *Report) others() string {
+// otherPrograms describes the disturbance, as in "other programs used 3 % of the processors, 41 % at 2.5s".
+func (r *Report) otherPrograms() string {
 	worst := r.worstSample()
-	text := fmt.Sprintf("others had %s of the processors", percent(r.Disturbance.Others))
+	text := fmt.Sprintf("other programs used %s of the processors", percent(r.Disturbance.Others))
 	if worst.Others > 0 {
 		text += fmt.Sprintf(", %s at %s", percent(worst.Others), Seconds(worst.At))
 	}
@@ -64,5 +64,5 @@ func (r *Report) remark(a *Assertion) string {
 	if a.Holds || a.Unmeasured || !r.Disturbed() || a.unit() != scenario.Time {
 		return ""
 	}
-	return "the machine was disturbed: " + r.others()
+	return "the machine was disturbed: " + r.otherPrograms()
 }

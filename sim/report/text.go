@@ -60,7 +60,7 @@ func (t *text) rates(r *Report) {
 	}
 	t.line("watchers", "%s stalled at most, %s events behind at most, %s reconnects, %s relists", Number(m["stalled"]), Number(m["lag"]), Number(m["reconnects"]), Number(m["relists"]))
 	t.line("machine", "%s heap at most, %s goroutines left of %s", Memory(m["heap"]), Number(m["goroutines"]), Number(r.GoroutinesBefore))
-	t.line("", "%s; a timer was %s late at most", r.others(), Seconds(r.timerLate()))
+	t.line("", "%s; a timer was %s late at most", r.otherPrograms(), Seconds(r.timerLate()))
 }
 
 func (t *text) latency(r *Report) {

@@ -84,15 +84,15 @@ func TestText_SaysThatTheMachineWasDisturbed(t *testing.T) {
 	}
 	require.False(t, slow.Disturbed())
 	require.NotContains(t, written(), "disturbed")
-	require.Contains(t, written(), "           others had 0 % of the processors, 3 % at 2.5s; a timer was 2ms late at most\n")
+	require.Contains(t, written(), "           other programs used 0 % of the processors, 3 % at 2.5s; a timer was 2ms late at most\n")
 	slow.Samples[1].Others, slow.Samples[2].TimerLate = 0.6, 0.0123
 	require.True(t, slow.Disturbed())
 	require.Equal(t, 1, strings.Count(written(), "disturbed"))
-	require.Contains(t, written(), "FAILED     p99 < 1ms                it is 12.3ms\n           the machine was disturbed: others had 0 % of the processors, 60 % at 2.5s\n")
+	require.Contains(t, written(), "FAILED     p99 < 1ms                it is 12.3ms\n           the machine was disturbed: other programs used 0 % of the processors, 60 % at 2.5s\n")
 	require.Contains(t, written(), "; a timer was 12.3ms late at most\n")
 	require.False(t, slow.OK(), "disturbed or not, it failed")
 	slow.Samples, slow.Disturbance.Others = nil, 0.07
-	require.Contains(t, written(), "the machine was disturbed: others had 7 % of the processors\n")
+	require.Contains(t, written(), "the machine was disturbed: other programs used 7 % of the processors\n")
 	var page strings.Builder
 	require.NoError(t, slow.WriteHTML(&page))
 	require.Equal(t, 1, strings.Count(page.String(), "the machine was disturbed"))

@@ -65,7 +65,7 @@ var Metrics = []Metric{
 	{"informer-p99", Time, "from a write's intended time until an informer's handler at full speed was told"},
 	{"heap", Bytes, "most memory in objects, as sampled"},
 	{"goroutines", Count, "goroutines when all is over; start is how many there were before"},
-	{"engine-relists", Count, "times that the engine listed its storage anew"},
+	{"engine-relists", Count, "times that the engine listed its storage again"},
 }
 
 // GroupMetrics lists the metrics that are also measured for each group, by the kind

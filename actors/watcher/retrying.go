@@ -72,8 +72,8 @@ func (p ErrorPolicy) pause(failed int) time.Duration {
 	return d
 }
 
-// Trying is a handler that can fail, and what it needs.
-type Trying struct {
+// RetryingHandler is a handler that can fail, and what it needs.
+type RetryingHandler struct {
 	// Handle is the handler. Its context ends with the watch.
 	Handle func(context.Context, store.Event) error
 	Policy ErrorPolicy
@@ -85,14 +85,14 @@ type Trying struct {
 	OnRetry func(w *Watch, failed *HandlerError, pause time.Duration)
 }
 
-// trying calls a handler that can fail. Only the actor's turns use it, save for what
+// retrying calls a handler that can fail. Only the actor's turns use it, save for what
 // the watch's lock guards.
 //
 //	          ┌────────── nil ─────────┐
 //	          ▼                        │
 //	event ─▶ call ─ error ─▶ pause ─▶ call … ─ last error ─▶ skip, or the watch's end
-type trying struct {
-	Trying
+type retrying struct {
+	RetryingHandler
 	watch *Watch
 	box   *actors.WakeBox
 	ctx   context.Context
@@ -104,20 +104,20 @@ type trying struct {
 	timer  clock.Timer // nil unless there is a pause
 }
 
-// NewTrying makes a watch that reads feed and calls a handler that can fail.
-func NewTrying(feed *Feed, options Options, with Trying) *Watch {
-	t := &trying{Trying: with}
+// NewRetrying makes a watch that reads feed and calls a handler that can fail.
+func NewRetrying(feed *Feed, options Options, with RetryingHandler) *Watch {
+	t := &retrying{RetryingHandler: with}
 	t.Policy = t.Policy.withDefaults()
 	t.ctx, t.cancel = context.WithCancelCause(with.Context)
 	t.watch = NewHandled(feed, options, t.deliver)
 	t.box = &t.watch.target.(*handler).box
-	t.watch.more().trying = t
+	t.watch.more().retrying = t
 	return t.watch
 }
 
 // deliver handles the events until one has to be tried again later: that one and those
 // after it are left in the batch.
-func (t *trying) deliver(d *Delivery) {
+func (t *retrying) deliver(d *Delivery) {
 	if t.pausing() {
 		return
 	}
@@ -136,7 +136,7 @@ func (t *trying) deliver(d *Delivery) {
 }
 
 // try calls the handler. Its panic is an error.
-func (t *trying) try(ev store.Event) (err error) {
+func (t *retrying) try(ev store.Event) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &PanicError{Revision: ev.Revision, Key: ev.Key(), Value: value, Stack: debug.Stack()}
@@ -146,7 +146,7 @@ func (t *trying) try(ev store.Event) (err error) {
 }
 
 // skip reports whether to go on with the next event after an error.
-func (t *trying) skip(ev store.Event, err error) bool {
+func (t *retrying) skip(ev store.Event, err error) bool {
 	t.failed++
 	failure := &HandlerError{Revision: ev.Revision, Key: ev.Key(), Attempts: t.failed, Err: err}
 	if t.failed < t.Policy.Attempts {
@@ -169,7 +169,7 @@ func (t *trying) skip(ev store.Event, err error) bool {
 }
 
 // wait has the actor woken after a pause.
-func (t *trying) wait(pause time.Duration) {
+func (t *retrying) wait(pause time.Duration) {
 	t.watch.mu.Lock()
 	defer t.watch.mu.Unlock()
 	if !t.watch.flags.has(ended) {
@@ -178,7 +178,7 @@ func (t *trying) wait(pause time.Duration) {
 }
 
 // resume ends a pause.
-func (t *trying) resume() {
+func (t *retrying) resume() {
 	t.watch.mu.Lock()
 	t.timer = nil
 	t.watch.mu.Unlock()
@@ -186,14 +186,14 @@ func (t *trying) resume() {
 }
 
 // pausing reports whether there is a pause.
-func (t *trying) pausing() bool {
+func (t *retrying) pausing() bool {
 	t.watch.mu.Lock()
 	defer t.watch.mu.Unlock()
 	return t.timer != nil
 }
 
 // stop ends the handler's context. The caller holds the watch's lock.
-func (t *trying) stop(reason error) {
+func (t *retrying) stop(reason error) {
 	t.cancel(reason)
 	if t.timer != nil {
 		t.timer.Stop()
