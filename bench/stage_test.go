@@ -3,6 +3,7 @@ package bench_test
 import (
 	"context"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
@@ -225,6 +226,34 @@ func until(b *testing.B, done chan struct{}) func(store.Event) {
 		if ev.Revision == store.Revision(b.N+1) {
 			close(done)
 		}
+	}
+}
+
+// BenchmarkStageInitialState delivers the state of 10,000 objects to a new watch.
+func BenchmarkStageInitialState(b *testing.B) {
+	const objects = 10_000
+	opened, err := bench.Watchmill().Store(b.Context())
+	require.NoError(b, err)
+	defer func() { require.NoError(b, opened.Close()) }()
+	var last uint64
+	for i := range objects {
+		o := object
+		o.Name = strconv.Itoa(i)
+		last, err = opened.Write(b.Context(), o)
+		require.NoError(b, err)
+	}
+	require.NoError(b, opened.WaitFor(b.Context(), last))
+	b.ReportAllocs()
+	for b.Loop() {
+		done, missing := make(chan struct{}), objects
+		w, err := opened.(bench.StateStore).WatchState(b.Context(), func(int64) {
+			if missing--; missing == 0 {
+				close(done)
+			}
+		})
+		require.NoError(b, err)
+		<-done
+		w.Stop()
 	}
 }
 

@@ -1,10 +1,19 @@
 package watcher
 
-import "github.com/watchmill/watchmill/store"
+import (
+	"slices"
+
+	"github.com/watchmill/watchmill/store"
+)
 
 // batchSize is how many events of a state, or of a difference, are delivered at
 // once: the size of a chunk.
 const batchSize = 256
+
+// smallState is how many events a batch has when room is made for all of batchSize: a
+// state that a selector leaves few objects of costs no more than these, and a large one
+// does not grow its batch step by step.
+const smallState = 8
 
 // initialEvents is the part of a watch's initial state that has not been delivered.
 type initialEvents struct {
@@ -36,6 +45,9 @@ func (i *initialEvents) next(f *store.Filter) []store.Event {
 func (i *initialEvents) nextState(f *store.Filter) []store.Event {
 	var events []store.Event
 	for o := range store.Select(i.state, f, i.after) {
+		if len(events) == smallState {
+			events = slices.Grow(events, batchSize-smallState)
+		}
 		events = append(events, store.Event{Type: store.Added, Marks: store.Initial, Revision: o.Revision, Object: o})
 		if len(events) == batchSize {
 			i.after = o.Key
