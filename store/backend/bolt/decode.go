@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"runtime"
 	"sync"
 
@@ -89,7 +90,12 @@ func (d *decoding) from(v journal.View) (err error) {
 
 // alone decodes in the caller's goroutine.
 func (d *decoding) alone(v journal.View) error {
-	return d.eachOf(v, func(w wanted, r journal.Record) { d.decode(w, keep(w.revision, r)) })
+	err := d.eachOf(v, func(w wanted, r journal.Record) {
+		if err := usercode.Call("Schema", w.key, func() { d.decode(w, keep(w.revision, r)) }); err != nil {
+			d.fail(err)
+		}
+	})
+	return cmp.Or(err, d.failed)
 }
 
 // eachOf calls fn with each record, which is valid until fn returns.

@@ -258,6 +258,46 @@ func TestNew_TellsHowFarItHasGot(t *testing.T) {
 	require.LessOrEqual(t, told[0][0], told[0][1])
 }
 
+// The journal takes a panic while it reads for damage of the file: one in the user's code
+// must not come so far.
+func TestNew_ContainsAPanicOfOnProgress(t *testing.T) {
+	f := newFixture(t)
+	f.put("a", "1")
+	f.emitMany(25_000, "x")
+	var failures []error
+	f.opts.OnError = func(err error) { failures = append(failures, err) }
+	told := 0
+	f.cfg.OnProgress = func(int, int) { told++; panic("no terminal") }
+	f.reopen(0)
+	require.Equal(t, 1, told, "it is not called again")
+	require.Len(t, failures, 1)
+	var panicked *usercode.PanicError
+	require.ErrorAs(t, failures[0], &panicked)
+	require.Equal(t, "Config.OnProgress", panicked.Func)
+	require.Equal(t, "no terminal", panicked.Value)
+	require.Equal(t, "2", textOf(f.put("a", "2")))
+}
+
+// Nor may one in the schema.
+func TestNew_ContainsAPanicOfTheSchema(t *testing.T) {
+	f := newFixture(t)
+	f.put("a", "1")
+	f.close()
+	cfg := f.cfg
+	cfg.Schema.New = func() *store.Object { panic("no object") }
+	file, err := bolt.Open(f.path, f.opts)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, file.Close()) }()
+	_, err = bolt.New(file, "items", cfg)
+	require.ErrorIs(t, err, usercode.ErrPanic)
+	require.NotErrorIs(t, err, backend.ErrCorrupt)
+	items, err := bolt.New(file, "items", f.cfg)
+	require.NoError(t, err, "the file is as good as before")
+	o, err := items.Get(f.ctx, "a")
+	require.NoError(t, err)
+	require.Equal(t, "1", textOf(o))
+}
+
 // emitMany emits n times, by many goroutines, since that is faster.
 func (f *fixture) emitMany(n int, text string) {
 	f.Helper()

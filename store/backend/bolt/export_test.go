@@ -1,6 +1,8 @@
 package bolt
 
 import (
+	"context"
+
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
@@ -44,3 +46,10 @@ func ReadAhead(w backend.Watcher) bool {
 
 // Queued returns how many writes wait for a transaction.
 func (f *File) Queued() int { return f.queue.Len() }
+
+// Places returns how many entries for keys New needs to read the log of b.
+func (b *Backend) Places() (int, error) {
+	l := newLoading(newBackend(b.file, b.name, b.config))
+	err := b.file.journal.Read(context.Background(), b.name, l.scan)
+	return len(l.versions), err
+}

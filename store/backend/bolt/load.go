@@ -12,17 +12,16 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // load reads the log: the newest state, and the size of the history. It also keeps the
 // index of the oldest state, since an engine lists that next, which would take another
 // scan of the log.
 func (b *Backend) load(bounds journal.Bounds) error {
-	l := loading{backend: b, places: map[string]int{}, started: b.clock.Now()}
+	l := newLoading(b)
 	err := b.file.journal.Read(context.Background(), b.name, func(v journal.View) error {
-		l.oldest = v.Bounds().Oldest()
-		l.total = 2 * int(v.Bounds().Last-v.Bounds().Trimmed)
-		if err := v.Scan(0, math.MaxUint64, l.follow); err != nil {
+		if err := l.scan(v); err != nil {
 			return err
 		}
 		return l.decodeAll(v)
@@ -37,15 +36,19 @@ type loading struct {
 	backend *Backend
 	// oldest is the oldest revision whose state is known.
 	oldest uint64
-	// versions has an entry for each key in the log, also of deleted objects. places has
-	// the index of each key's entry.
+	// versions has an entry for each object of the two states, as far as the log has been
+	// read, so that it does not grow with the objects that come and go. places has the index
+	// of each key's entry, and free those of entries without an object.
 	versions []versions
 	places   map[string]int
-	// order has the indexes of versions in the order of their keys.
+	free     []int
+	// order has the indexes of the objects' versions in the order of their keys.
 	order   []int
 	started time.Time
 
 	done, total int
+	// mute: OnProgress has panicked, and is not called any more.
+	mute bool
 
 	mu          sync.Mutex // guards undecodable and failed while objects are decoded
 	undecodable []*backend.UndecodableError
@@ -70,9 +73,27 @@ type loaded struct {
 // progressRun is how many records are read between two calls of OnProgress.
 const progressRun = 10_000
 
+func newLoading(b *Backend) *loading {
+	return &loading{backend: b, places: map[string]int{}, started: b.clock.Now()}
+}
+
+// scan reads the whole log.
+func (l *loading) scan(v journal.View) error {
+	l.oldest = v.Bounds().Oldest()
+	l.total = 2 * int(v.Bounds().Last-v.Bounds().Trimmed)
+	return v.Scan(0, math.MaxUint64, l.follow)
+}
+
+// progress counts a record. A panic in OnProgress is contained here, since the journal
+// would take it for damage of the file.
 func (l *loading) progress() {
-	if l.done++; l.done%progressRun == 0 && l.backend.config.OnProgress != nil {
-		l.backend.config.OnProgress(l.done, max(l.done, l.total))
+	tell := l.backend.config.OnProgress
+	if l.done++; l.done%progressRun != 0 || tell == nil || l.mute {
+		return
+	}
+	if err := usercode.Call("Config.OnProgress", "", func() { tell(l.done, max(l.done, l.total)) }); err != nil {
+		l.mute = true
+		l.backend.file.failed(err)
 	}
 }
 
@@ -85,7 +106,8 @@ func (l *loading) follow(revision uint64, r journal.Record) (bool, error) {
 	if r.Kind == journal.Emit {
 		return true, nil
 	}
-	at := l.versionsOf(r.Key)
+	place := l.placeOf(r.Key)
+	at := &l.versions[place]
 	switch last := at.newest; {
 	case last != 0 && r.Prev != last:
 		return false, b.corrupt(revision, fmt.Sprintf("%q does not continue its record of revision %d", r.Key, last))
@@ -99,18 +121,37 @@ func (l *loading) follow(revision uint64, r journal.Record) (bool, error) {
 	if revision <= l.oldest {
 		at.past = at.newest
 	}
+	if at.none() {
+		l.release(place)
+	}
 	return true, nil
 }
 
-// versionsOf returns the versions of a key, which are valid until the next call.
-func (l *loading) versionsOf(key []byte) *versions {
+// none reports whether the object exists in neither state.
+func (v *versions) none() bool { return v.newest == 0 && v.past == 0 }
+
+// placeOf returns the index of a key's entry.
+func (l *loading) placeOf(key []byte) int {
 	place, known := l.places[string(key)]
-	if !known {
-		place = len(l.versions)
-		l.versions = append(l.versions, versions{key: string(key)})
-		l.places[l.versions[place].key] = place
+	if known {
+		return place
 	}
-	return &l.versions[place]
+	if last := len(l.free) - 1; last >= 0 {
+		place, l.free = l.free[last], l.free[:last]
+	} else {
+		place = len(l.versions)
+		l.versions = append(l.versions, versions{})
+	}
+	l.versions[place].key = string(key)
+	l.places[l.versions[place].key] = place
+	return place
+}
+
+// release frees the entry of an object that exists no more.
+func (l *loading) release(place int) {
+	delete(l.places, l.versions[place].key)
+	l.versions[place] = versions{}
+	l.free = append(l.free, place)
 }
 
 // decodeAll decodes the record of each object in the newest state, and sorts the keys
@@ -133,9 +174,11 @@ func (l *loading) decodeAll(v journal.View) error {
 
 // sort fills in order.
 func (l *loading) sort() {
-	l.order = make([]int, len(l.versions))
-	for i := range l.order {
-		l.order[i] = i
+	l.order = make([]int, 0, len(l.versions)-len(l.free))
+	for place := range l.versions {
+		if !l.versions[place].none() {
+			l.order = append(l.order, place)
+		}
 	}
 	slices.SortFunc(l.order, func(x, y int) int { return cmp.Compare(l.versions[x].key, l.versions[y].key) })
 }

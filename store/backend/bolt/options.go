@@ -121,7 +121,8 @@ type Config struct {
 	OnUndecodable Policy
 	// OnProgress, if any, is called by New after each 10,000 records that it has read,
 	// with their number and an estimate of how many there are. It runs in the goroutine
-	// of New, which waits for it, and must neither use the file nor panic.
+	// of New, which waits for it, and must not use the file. A panic in it is passed to
+	// Options.OnError, and it is not called again.
 	OnProgress func(done, total int)
 	// FirstRevision is that of new, empty storage. Zero means the microseconds since
 	// 1970, so that revisions of a file that was deleted are older than this one's.

@@ -59,6 +59,39 @@ func TestRestart_KeepsStateAndRevision(t *testing.T) {
 	require.Len(t, f.list(backend.ListOptions{}), 2)
 }
 
+// Reading the log takes memory for the objects of the oldest state and for those that exist
+// at a time, not for all that came and went.
+func TestRestart_MemoryIsThatOfTheObjectsAtATime(t *testing.T) {
+	f := newFixture(t)
+	for i := range 3 {
+		f.put(fmt.Sprint("old-", i), "1")
+	}
+	for i := range 50 {
+		f.put(fmt.Sprint("before-", i), "1")
+		f.remove(fmt.Sprint("before-", i))
+	}
+	oldest := f.revision()
+	require.NoError(t, f.Compact(f.ctx, oldest))
+	f.file.Settle()
+	f.remove("old-0")
+	for i := range 200 {
+		f.put(fmt.Sprint("passing-", i), "1")
+		f.remove(fmt.Sprint("passing-", i))
+	}
+	f.put("old-0", "2")
+	f.remove("old-1")
+	f.put("passing-7", "2")
+	now, past := f.list(backend.ListOptions{}), f.list(backend.ListOptions{Revision: oldest})
+	require.Len(t, now, 3)
+	require.Len(t, past, 3)
+	f.reopen(0)
+	require.Equal(t, now, f.list(backend.ListOptions{}))
+	require.Equal(t, past, f.list(backend.ListOptions{Revision: oldest}))
+	places, err := f.Places()
+	require.NoError(t, err)
+	require.Equal(t, 4, places, "three that are old, and one at a time")
+}
+
 // The objects of the state are shared with readers, so reading the history does not
 // write to them.
 func TestRestart_ReadingTheHistoryLeavesTheStateAlone(t *testing.T) {
