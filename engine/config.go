@@ -122,6 +122,11 @@ type Config[T any] struct {
 	VerifyEvery time.Duration
 	// Backoff spaces the attempts to reconnect to a backend that fails.
 	Backoff Backoff
+	// ListWhenBehind has the cache list instead of resuming, when it reconnects to a
+	// backend that has moved on by more than so many revisions: for storage that repeats
+	// changes more slowly than it lists the state, such as etcd. Watches then get the
+	// difference. Zero means never.
+	ListWhenBehind Revision
 	// DetectMutations detects changes of shared objects and reports them to OnError
 	// as [*MutationError]s, when the object is next superseded, deleted or read, with
 	// some later call, or at Close. It prints every value at least twice, so it is
@@ -183,6 +188,7 @@ type settings struct {
 	freshnessTimeout   time.Duration
 	verifyEvery        time.Duration
 	backoff            reflector.Backoff
+	listWhenBehind     Revision
 	detectMutations    bool
 	onError            func(error)
 	onEnd              func(name string, why error)
@@ -211,7 +217,7 @@ func settingsOf[T any](c *Config[T]) settings {
 		backend: c.Backend, firstRevision: c.FirstRevision, host: c.Host, metrics: c.Metrics, name: c.Name,
 		carry:          carryOf(c.Carry),
 		bookmarkPeriod: c.BookmarkPeriod, freshnessTimeout: c.FreshnessTimeout, verifyEvery: c.VerifyEvery,
-		backoff: c.Backoff, detectMutations: c.DetectMutations, onError: c.OnError, onEnd: c.OnEnd,
+		backoff: c.Backoff, listWhenBehind: c.ListWhenBehind, detectMutations: c.DetectMutations, onError: c.OnError, onEnd: c.OnEnd,
 	}
 	if s.name == "" {
 		s.name = typeName[T]()
@@ -230,6 +236,8 @@ func (s *settings) validate() error {
 		return &ConfigError{Field: "VerifyEvery", Problem: "is negative; zero means never"}
 	case s.verifyEvery > 0 && !s.cached():
 		return &ConfigError{Field: "VerifyEvery", Problem: "is set, but NoCache turns the cache off: there is nothing to compare"}
+	case s.listWhenBehind > 0 && !s.cached():
+		return &ConfigError{Field: "ListWhenBehind", Problem: "is set, but NoCache turns the cache off: nothing is listed"}
 	}
 	if err := configError(s.window.Validate("Window")); err != nil {
 		return err

@@ -302,6 +302,7 @@ func TestInput_Config(t *testing.T) {
 		"FreshnessTimeout":  {func(c *engine.Config[thing]) { c.FreshnessTimeout = -1 }, []string{"FreshnessTimeout", "negative", "zero means"}},
 		"VerifyEvery":       {func(c *engine.Config[thing]) { c.VerifyEvery = -1 }, []string{"VerifyEvery", "negative", "zero means"}},
 		"VerifyEvery alone": {func(c *engine.Config[thing]) { c.VerifyEvery, c.NoCache = time.Minute, true }, []string{"VerifyEvery", "NoCache"}},
+		"ListWhenBehind":    {func(c *engine.Config[thing]) { c.ListWhenBehind, c.NoCache = 1, true }, []string{"ListWhenBehind", "NoCache"}},
 		"MinAge":            {func(c *engine.Config[thing]) { c.Window.MinAge = -1 }, []string{"MinAge", "negative", "zero means"}},
 		"MinEvents":         {func(c *engine.Config[thing]) { c.Window.MinEvents = -1 }, []string{"MinEvents", "negative", "zero means"}},
 		"MaxEvents":         {func(c *engine.Config[thing]) { c.Window.MaxEvents = -1 }, []string{"MaxEvents", "negative", "zero means"}},

@@ -51,6 +51,7 @@ func everyConfig(t *testing.T, host *engine.Host) engine.Config[pod] {
 		Name:           "pods",
 		BookmarkPeriod: time.Second, FreshnessTimeout: time.Second, VerifyEvery: time.Minute,
 		Backoff:         engine.Backoff{Initial: time.Second, Max: time.Minute, Factor: 2, Jitter: 1, HealthyAfter: time.Minute},
+		ListWhenBehind:  100_000,
 		DetectMutations: true,
 		OnError:         func(err error) { fmt.Println(err) },
 		OnEnd:           func(name string, why error) { fmt.Println(name, why) },

@@ -66,6 +66,11 @@ type Config struct {
 	// (refused, broken or closed) before the Reflector lists instead of
 	// resuming. Not negative; default [DefaultResumeAttempts].
 	ResumeAttempts int
+	// ListWhenBehind has the Reflector list instead of resuming a watch if the source has
+	// moved on by more than so many revisions meanwhile: for a source that repeats changes
+	// more slowly than it lists the state, such as etcd. Each attempt to resume then reads
+	// the newest revision first, by a list of one object. Zero means never.
+	ListWhenBehind store.Revision
 	// CallTimeout bounds each List call (one page) and each Watch call of a
 	// source that blocks; see [backend.Traits]. Not negative; default
 	// [DefaultCallTimeout].

@@ -44,6 +44,8 @@ type machine struct {
 	listed backend.List
 	whole  bool
 	warmth warmth
+	// measuring: the list under way is of measure.
+	measuring bool
 
 	// storeID is the identity of the storage that stats.Revision is of, answeredBy
 	// that of the storage that gave the last answer, and listedOf that of the storage
@@ -65,6 +67,7 @@ type rules struct {
 	state          bool
 	warm           bool
 	warmFrom       store.Revision
+	listWhenBehind store.Revision
 	backoff        Backoff
 	permanent      func(error) bool
 	random         func() float64
@@ -130,8 +133,16 @@ func (m *machine) attempt() {
 	}
 }
 
+// open resumes: with a watch, unless the source turns out to be too far ahead.
 func (m *machine) open() {
 	m.stats.Phase, m.due = Opening, false
+	if !m.measure() {
+		m.openWatch()
+	}
+}
+
+// openWatch opens a watch from the last revision.
+func (m *machine) openWatch() {
 	m.stats.Watches++
 	m.do(effect{do: doOpen, from: m.stats.Revision})
 }
@@ -147,7 +158,7 @@ func (m *machine) watch(err error, now time.Time) {
 		m.later()
 	case m.answeredBy != m.storeID:
 		m.do(effect{do: doHangUp})
-		m.broken(&OtherStorageError{Revision: m.stats.Revision, Before: m.storeID, Now: m.answeredBy})
+		m.broken(m.otherStorage())
 	default:
 		m.opened = now
 		if !m.checkUntil() {

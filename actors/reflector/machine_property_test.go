@@ -18,6 +18,7 @@ func TestMachine_KeepsItsGuarantees(t *testing.T) {
 		w.m.rules = storyRules()
 		w.m.warm = rapid.Bool().Draw(t, "warm")
 		w.m.warmFrom = store.Revision(rapid.IntRange(0, 20).Draw(t, "warm from"))
+		w.m.listWhenBehind = store.Revision(rapid.IntRange(0, 5).Draw(t, "list when behind"))
 		w.m.begin(Started)
 		w.perform()
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
@@ -41,6 +42,7 @@ type world struct {
 	full     bool
 	stopped  bool
 
+	measured bool           // the last call measured the distance
 	cold     bool           // a warm start has been given up
 	newest   store.Revision // where the source was last seen
 	told     store.Revision // up to which the sink knows
@@ -131,8 +133,8 @@ func (w *world) perform() {
 }
 
 // begins allows a call only after a delay, except for: the first list; more
-// pages; the watch after a list; one list in one piece for one that tore; and the
-// lists of a warm start.
+// pages; the watch after a list; one list in one piece for one that tore; the
+// lists of a warm start; and what follows on measuring the distance.
 func (w *world) begins(e effect) {
 	coldAfterAll := w.m.warmth.tries > maxWarmTries && !w.cold
 	w.cold = w.cold || coldAfterAll
@@ -142,7 +144,8 @@ func (w *world) begins(e effect) {
 	torn := e.do == doList && e.list.Limit == 0 && e.list.Continue == ""
 	paging := e.do == doList && e.list.Continue != ""
 	first := w.m.stats.Lists+w.m.stats.Watches == 1
-	w.demand(first || paging || torn || warm || w.free > 0, "calls without a delay")
+	w.demand(first || paging || torn || warm || w.measured || w.free > 0, "calls without a delay")
+	w.measured = w.m.measuring
 	if !paging && !torn && !warm {
 		w.free = 0
 	}

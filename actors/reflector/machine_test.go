@@ -20,7 +20,7 @@ import (
 // is an input; what it prints is what the machine wants done, and where it then
 // stands.
 //
-//	reflector [prefix=P] [pages=N] [contiguous] [warm] [resume-attempts=N] [jitter=F] [random=F]
+//	reflector [prefix=P] [pages=N] [contiguous] [warm] [behind=N] [resume-attempts=N] [jitter=F] [random=F]
 //	begin [REASON]
 //	page rev=N [continue=TOKEN] [remaining=N] (KEY@REV)...   |  page err=NAME
 //	watch                                                    |  watch err=NAME
@@ -98,6 +98,9 @@ func (s *story) configure(t *testing.T, d *datadriven.TestData) {
 	d.MaybeScanArgs(t, "prefix", &r.prefix)
 	d.MaybeScanArgs(t, "pages", &r.pageSize)
 	d.MaybeScanArgs(t, "resume-attempts", &r.resumeAttempts)
+	if d.HasArg("behind") {
+		r.listWhenBehind = revisionArg(t, d, "behind")
+	}
 	r.contiguous, r.warm = d.HasArg("contiguous"), d.HasArg("warm")
 	if d.MaybeScanArgs(t, "jitter", &jitter) {
 		r.backoff.Jitter, _ = strconv.ParseFloat(jitter, 64)

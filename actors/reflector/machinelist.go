@@ -27,11 +27,17 @@ func (m *machine) list() {
 }
 
 // listing reports whether a page has been asked for.
-func (m *machine) listing() bool { return m.stats.Phase == Listing || m.warmth.stage == warmCheck }
+func (m *machine) listing() bool {
+	return m.stats.Phase == Listing || m.warmth.stage == warmCheck || m.measuring
+}
 
 // page handles the answer to doList.
 func (m *machine) page(page *backend.List, err error, now time.Time) {
-	if !m.listing() || m.warming(page, err, now) {
+	switch {
+	case m.measuring:
+		m.measured(page, err)
+		return
+	case !m.listing() || m.warming(page, err, now):
 		return
 	}
 	first := m.asked.Continue == ""

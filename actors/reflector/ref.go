@@ -64,6 +64,7 @@ func newReflector(cfg *Config, traits backend.Traits, h *Ref) *reflector {
 		state:          cfg.State && cfg.Prefix == "",
 		warm:           cfg.WarmStart,
 		warmFrom:       cfg.WarmFrom,
+		listWhenBehind: cfg.ListWhenBehind,
 		backoff:        cfg.Backoff,
 		permanent:      cfg.permanent,
 		random:         cfg.random,

@@ -161,6 +161,35 @@ func (p present) List(ctx context.Context, opts backend.ListOptions) (*backend.L
 	return p.source.List(ctx, opts)
 }
 
+// A watch that broke is resumed if it has missed few revisions, and replaced by a list if it
+// has missed many.
+func TestListWhenBehind_ResumesOrLists(t *testing.T) {
+	for blocks, name := range map[bool]string{false: "in its turn", true: "in a child"} {
+		t.Run(name, func(t *testing.T) {
+			r := newFixture(t)
+			r.source.traits.Blocks = blocks
+			r.fill(3)
+			cfg := r.config()
+			cfg.ListWhenBehind = 5
+			r.start(cfg)
+			for _, missed := range []int{5, 6} {
+				r.source.disturb(errReset)
+				r.settle()
+				for i := range missed {
+					r.source.put("a", fmt.Sprint(i))
+				}
+				r.pass(seconds)
+				r.synced()
+			}
+			require.Equal(t, []string{
+				"Replace Started@3", "Unavailable: connection reset", "Progress@3", "Changes@8", "Unavailable: connection reset", "Replace Behind@14",
+			}, r.mirror.told())
+			require.Equal(t, uint64(1), r.ref.Stats().Relists[reflector.Behind])
+			require.Equal(t, uint64(2), r.ref.Stats().Lists)
+		})
+	}
+}
+
 // A source that never lists a past state is followed from the newest one, with whatever
 // error it refuses.
 func TestWarmStart_OfASourceThatListsNoPastState(t *testing.T) {

@@ -64,6 +64,9 @@ const (
 	// as after a restore from a backup; see backend.StoreID. The list's revision may
 	// be smaller than those before it.
 	Restored
+	// Behind: the source had moved on by more than [Config].ListWhenBehind while there
+	// was no watch.
+	Behind
 
 	reasons // how many there are, counting zero
 )
@@ -71,6 +74,7 @@ const (
 var reasonNames = [reasons]string{
 	Started: "Started", Restarted: "Restarted", Expired: "Expired", Skipped: "Skipped", Repeated: "Repeated",
 	Future: "Future", Stuck: "Stuck", Distrusted: "Distrusted", Requested: "Requested", Restored: "Restored",
+	Behind: "Behind",
 }
 
 // String returns the reason's name, "none" for zero.

@@ -45,7 +45,7 @@
 //
 // A member sends at most 1,000 revisions each 100 ms to a watch that catches up, some
 // 7,000 events a second. A watch that is far behind is up to date sooner if its
-// reader lists again.
+// reader lists again: engine.Config.ListWhenBehind has an engine do so.
 //
 // # Compaction
 //
