@@ -2,224 +2,210 @@ package etcd_test
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
+	"os"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
-	"github.com/watchmill/watchmill/store/backend/backendtest"
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store/backend/etcd"
 	"github.com/watchmill/watchmill/store/backend/etcd/etcdtest"
 )
 
-// call is one call in a history. Every write has a text of its own, so that a text
-// says which write an object is of; "" stands for no object.
-type call struct {
-	key string
-	// read has no expect and text.
-	read         bool
-	expect, text string
-}
+// killPatience is how long the test waits for what must happen. A machine may be slow.
+const killPatience = 3 * time.Minute
 
-// answer is what a call returned.
-type answer struct {
-	text string // of a read
-	// conflict: the object was not the one that was expected. unknown: the outcome
-	// is.
-	conflict, unknown bool
-}
-
-// register is an object under a key, with writes whose outcome is unknown: they were
-// done at some time, or never.
-var register = porcupine.NondeterministicModel{
-	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-		byKey := map[string][]porcupine.Operation{}
-		for _, op := range history {
-			key := op.Input.(call).key
-			byKey[key] = append(byKey[key], op)
-		}
-		var parts [][]porcupine.Operation
-		for _, part := range byKey {
-			parts = append(parts, part)
-		}
-		return parts
-	},
-	Init: func() []any { return []any{""} },
-	Step: func(state, input, output any) []any {
-		text, in, out := state.(string), input.(call), output.(answer)
-		expected := text == in.expect
-		switch {
-		case in.read && out.text == text, !in.read && out.conflict && !expected, out.unknown && !expected:
-			return []any{text}
-		case in.read, out.conflict, !expected:
-			return nil
-		case out.unknown:
-			return []any{text, in.text}
-		}
-		return []any{in.text}
-	},
-}
-
-// history is what clients did, and what they were told.
-type history struct {
-	start time.Time
-
-	mu    sync.Mutex
-	calls []porcupine.Operation
-	acked map[store.Revision]string // the text of the writes that were acknowledged
-	maybe map[string]bool           // those whose outcome is unknown
-}
-
-func (h *history) now() int64 { return int64(time.Since(h.start)) }
-
-// record takes down a call. One whose outcome is unknown may take effect at any time
-// from then on.
-func (h *history) record(client int, begun int64, in call, out answer, at store.Revision) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	ended := h.now()
-	switch {
-	case out.unknown:
-		ended = 1 << 62
-		h.maybe[in.text] = true
-	case !in.read && !out.conflict && in.text != "":
-		h.acked[at] = in.text
+// rounds is how many times the member is killed: WATCHMILL_KILL_ROUNDS for the long
+// form.
+func rounds(t *testing.T) int {
+	text := os.Getenv("WATCHMILL_KILL_ROUNDS")
+	if text == "" {
+		return 2
 	}
-	h.calls = append(h.calls, porcupine.Operation{ClientId: client, Input: in, Call: begun, Output: out, Return: ended})
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	require.Positive(t, n)
+	return n
 }
 
-// client reads and writes keys until ctx ends. It goes on after each failure by
-// reading.
-func (h *history) client(ctx context.Context, id int, b *etcd.Backend) {
-	random := rand.New(rand.NewPCG(7, uint64(id)))
-	for n := 0; ctx.Err() == nil; n++ {
-		key := fmt.Sprint("k", random.IntN(3))
-		begun := h.now()
-		o, err := b.Get(context.Background(), key)
-		if err != nil && !isNotFound(err) {
-			continue
-		}
-		h.record(id, begun, call{key: key, read: true}, answer{text: textOr(o)}, 0)
-		h.write(id, b, call{key: key, expect: textOr(o), text: fmt.Sprintf("%d/%d", id, n)}, o, random.IntN(8) == 0)
-	}
+// killTest is a member that two engines write to, each through a proxy of its own.
+//
+//	clients ─▶ engine 0 ─▶ proxy ─┐              killed
+//	             │ watches        ├─▶ member ─▶ bare: a watch of etcd's client
+//	clients ─▶ engine 1 ─▶ proxy ─┘     ▲
+//	                     cut, slow,     └── foreign: two keys at one revision
+//	                     half open
+type killTest struct {
+	*fixture
+	member  *etcdtest.Member
+	proxies [2]*etcdtest.Proxy
+	engines [2]*process
+	bare    *bareWatch
+	calls   *calls
+	round   atomic.Int64 // the number of the round
+	clients sync.WaitGroup
 }
 
-// write writes over prev, or removes it.
-func (h *history) write(id int, b *etcd.Backend, in call, prev *store.Object, remove bool) {
-	begun := h.now()
-	var o *store.Object
-	var err error
-	if remove && prev != nil {
-		in.text = ""
-		o, err = b.Remove(context.Background(), prev)
-	} else {
-		o, err = b.Put(context.Background(), draft(in.key, in.text), prev, backend.PutOptions{})
+// A member is killed and its connections are cut, slowed and half opened, with
+// compactions meanwhile, while the engines of two processes write the same objects:
+// calls are linearizable, what was acknowledged is there, what is uncertain was done at
+// most once, watches keep what they promise, and a saved revision is resumed from at
+// another process's engine.
+func TestKill_EnginesOfTwoProcesses(t *testing.T) {
+	n := rounds(t)
+	x := newKillTest(t)
+	ctx, stop := context.WithCancel(x.ctx)
+	t.Cleanup(func() { stop(); x.clients.Wait() })
+	for id := range 4 {
+		x.clients.Go(func() { x.client(ctx, id) })
 	}
-	switch {
-	case err == nil:
-		h.record(id, begun, in, answer{}, o.Revision)
-	case backend.Uncertain(err):
-		h.record(id, begun, in, answer{unknown: true}, 0)
-	case isConflict(err):
-		h.record(id, begun, in, answer{conflict: true}, 0)
+	x.clients.Go(func() { x.foreignWrites(ctx) })
+	resumed := 0
+	for round := range n {
+		x.round.Store(int64(round))
+		begun := time.Now()
+		x.faults(round)
+		resumed += x.resume(round)
+		t.Logf("round %d took %v", round+1, time.Since(begun).Round(time.Second/10))
 	}
-}
-
-func textOr(o *store.Object) string {
-	if o == nil {
-		return ""
-	}
-	return textOf(o)
-}
-
-// A member is killed and cut off again and again, while two processes write the same
-// objects and a third watches them: what was acknowledged is there, what is uncertain
-// was done at most once, and the watch sees all of it, once and in order.
-func TestKill_NothingAcknowledgedIsLostOrRepeated(t *testing.T) {
-	member := etcdtest.StartMember(t)
-	proxy := etcdtest.StartProxy(t, member.Endpoint)
-	f := &fixture{TB: t, ctx: context.Background(), proxy: proxy, cfg: etcd.Config{
-		Prefix: newPrefix(), Schema: backendtest.Schema(), Endpoints: []string{proxy.Endpoint}, RequestTimeout: 3 * time.Second,
-		ProgressEvery: 10 * time.Second,
-	}}
-	first, second, reader := f.open(), f.open(), f.open()
-	f.Backend = reader
-	w := f.watch(f.revision(), "")
-
-	h := &history{start: time.Now(), acked: map[store.Revision]string{}, maybe: map[string]bool{}}
-	ctx, stop := context.WithCancel(f.ctx)
-	var clients sync.WaitGroup
-	for id, b := range []*etcd.Backend{first, second, first, second} {
-		clients.Go(func() { h.client(ctx, id, b) })
-	}
-	for round := range 5 {
-		wait(200 * time.Millisecond)
-		switch round % 3 {
-		case 0:
-			member.Restart()
-		case 1:
-			proxy.Cut()
-			wait(50 * time.Millisecond)
-			proxy.Heal()
-		case 2:
-			proxy.Mute()
-			wait(50 * time.Millisecond)
-			proxy.Heal()
-		}
-	}
-	wait(200 * time.Millisecond)
 	stop()
-	clients.Wait()
+	x.clients.Wait()
+	last := x.finish()
 
-	t.Logf("%d calls, %d writes acknowledged, %d unknown", len(h.calls), len(h.acked), len(h.maybe))
-	require.Greater(t, len(h.acked), 20, "the clients got something done")
-	h.judge(t, w.readAll(f.revision()))
-	result, _ := porcupine.CheckOperationsVerbose(register.ToModel(), h.calls, time.Minute)
+	x.bare.await(last)
+	t.Logf("%d rounds: %d calls, %d writes acknowledged, %d unknown, of which %d were done; %d events after resuming, twice",
+		n, len(x.calls.all), len(x.calls.acked), len(x.calls.maybe), x.judgeWrites(), resumed)
+	x.judgeWatches()
+	for _, p := range x.engines {
+		require.Equal(t, x.bare.state(), p.values())
+	}
+	begun := time.Now()
+	result, _ := porcupine.CheckOperationsVerbose(register.ToModel(), x.calls.all, killPatience)
 	require.Equal(t, porcupine.Ok, result)
+	t.Logf("porcupine took %v", time.Since(begun).Round(time.Millisecond))
 }
 
-// judge compares what was acknowledged with the events of a watch.
-func (h *history) judge(t *testing.T, events []store.Event) {
+func newKillTest(t *testing.T) *killTest {
 	t.Helper()
-	seen := map[string]bool{}
-	for _, ev := range events {
-		if ev.Type == store.Deleted {
-			continue
-		}
-		text := textOf(ev.Object)
-		require.False(t, seen[text], "%q was written twice", text)
-		seen[text] = true
-		if acked, known := h.acked[ev.Revision]; known {
-			require.Equal(t, acked, text)
-		} else {
-			require.True(t, h.maybe[text], "%v was neither acknowledged nor uncertain", ev)
-		}
-		delete(h.acked, ev.Revision)
+	x := &killTest{member: etcdtest.StartMember(t), calls: newCalls()}
+	x.fixture = &fixture{TB: t, ctx: context.Background(), raw: etcdtest.Client(t, x.member.Endpoint), cfg: etcd.Config{Prefix: newPrefix()}}
+	x.bare = startBareWatch(x.fixture)
+	for i := range x.engines {
+		x.proxies[i] = etcdtest.StartProxy(t, x.member.Endpoint)
+		x.engines[i] = x.newProcess(i, x.proxies[i].Endpoint)
 	}
-	require.Empty(t, h.acked, "acknowledged, but not seen")
+	for _, p := range x.engines {
+		p.watchAll()
+	}
+	return x
 }
 
-// readAll returns the events up to a revision.
-func (fo *follower) readAll(through store.Revision) (events []store.Event) {
-	fo.Helper()
-	for fo.through < through {
-		batch, err := fo.Next(100)
-		require.NoError(fo, err)
-		require.Equal(fo, fo.through, batch.After)
-		for _, ev := range batch.Events {
-			require.Greater(fo, ev.Revision, fo.through)
-		}
-		fo.through = batch.Through
-		events = append(events, batch.Events...)
-		if len(batch.Events) == 0 && fo.through < through {
-			fo.await()
-		}
+// faults are those of a round, each while there are writes. One process has a bad
+// connection while the other goes on, in turns.
+func (x *killTest) faults(round int) {
+	off := round % 2
+	on, proxy := 1-off, x.proxies[off]
+	x.writes(off, 3)
+	x.writes(on, 3)
+
+	at := x.bare.newest()
+	x.member.Kill()
+	x.clients.Go(func() { x.compact(round, x.engines[on], at) }) // it waits for the member
+	x.member.Restart()
+	x.writes(off, 3)
+	x.writes(on, 3)
+
+	proxy.Cut()
+	x.writes(on, 5)
+	x.compact(round+1, x.engines[on], x.bare.newest())
+	x.writes(on, 2)
+	proxy.Heal()
+	x.writes(off, 3)
+
+	proxy.Delay(20 * time.Millisecond)
+	x.writes(off, 3)
+	x.compact(round, x.engines[on], x.bare.newest())
+	x.writes(off, 2)
+	proxy.Delay(0)
+
+	attempts := x.engines[off].attempts()
+	if round/2%2 == 0 {
+		proxy.Mute() // requests take effect
+	} else {
+		proxy.BlackHole()
 	}
-	return events
+	x.writes(on, 5)
+	x.compact(round+1, x.engines[on], x.bare.newest())
+	x.engines[off].awaitAttempt(attempts) // it has found out by itself
+	proxy.Heal()
+	x.writes(off, 3)
+}
+
+// writes waits until a process has made n more writes.
+func (x *killTest) writes(process, n int) {
+	x.Helper()
+	require.True(x, x.calls.awaitWrites(process, n), "process %d does not write", process)
+}
+
+// compact gives up the history before a revision that the bare watch has come to: that
+// of etcd, or of the prefix.
+func (x *killTest) compact(kind int, by *process, at engine.Revision) {
+	ctx, cancel := context.WithTimeout(x.ctx, killPatience)
+	defer cancel()
+	if kind%2 == 0 {
+		_, _ = x.raw.Compact(ctx, int64(at)) // refused if it was compacted further
+		return
+	}
+	_ = by.Compact(ctx, at) // which may not have come so far
+}
+
+// resume saves a revision of one engine, and goes on from there at the other, and in
+// another process. It returns the number of events since.
+func (x *killTest) resume(round int) int {
+	x.Helper()
+	saved, other := x.engines[round%2], x.engines[1-round%2]
+	at := x.agree()
+	checkpoint, err := saved.Checkpoint(x.ctx, at)
+	require.NoError(x, err)
+	x.writes(0, 5)
+	x.writes(1, 5)
+	through := x.agree()
+	x.bare.await(through)
+	want := x.bare.between(at, through)
+	require.GreaterOrEqual(x, len(want), 10)
+	require.Equal(x, want, other.resume(x, checkpoint, through))
+	require.Equal(x, want, resumeElsewhere(x, x.member.Endpoint, x.cfg.Prefix, checkpoint, through))
+	return len(want)
+}
+
+// agree returns a revision that all engines have come to.
+func (x *killTest) agree() (at engine.Revision) {
+	x.Helper()
+	for _, p := range x.engines {
+		at = max(at, p.read(x))
+	}
+	for _, p := range x.engines {
+		require.Eventually(x, func() bool { return p.WaitFor(x.ctx, at) == nil }, killPatience, tick)
+	}
+	return at
+}
+
+// lastKey is that of the last write.
+const lastKey = "k/last"
+
+// finish makes a last write, which every watch selects, waits until each has it, and
+// returns its revision.
+func (x *killTest) finish() engine.Revision {
+	x.Helper()
+	last, err := x.raw.Put(x.ctx, x.place(lastKey), encoded(x, thing{Name: lastKey, Text: "last", Color: "red"}))
+	require.NoError(x, err)
+	for _, p := range x.engines {
+		p.awaitWatches()
+	}
+	return engine.Revision(last.Header.Revision)
 }

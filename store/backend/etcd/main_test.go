@@ -10,6 +10,7 @@ import (
 
 func TestMain(m *testing.M) {
 	etcdtest.RunMember()
+	resumeMain()
 	os.Exit(run(m))
 }
 
