@@ -37,7 +37,7 @@ func (e *core) byIndex(ctx context.Context, index, value string) ([]*store.Objec
 	if err != nil {
 		return nil, err
 	}
-	found, err := snap.State.ByIndex(attribute, value, "", "")
+	found, err := snap.State().ByIndex(attribute, value, "", "")
 	if err != nil {
 		return nil, err
 	}

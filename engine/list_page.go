@@ -9,12 +9,13 @@ import (
 
 // listSnapshot reads one page of snap.
 func listSnapshot(snap *store.Snapshot, q query) *listed {
+	state := snap.State()
 	list := &listed{backend.List{Revision: snap.Revision, Items: []*store.Object{}}, timelineOf(snap.Timeline())}
 	if q.filter.Everything() && q.limit == 0 && q.after == "" {
-		list.Items = snap.State.AppendTo(make([]*store.Object, 0, snap.State.Len()), "")
+		list.Items = state.AppendTo(make([]*store.Object, 0, state.Len()), "")
 		return list
 	}
-	for o := range store.Select(snap.State, q.filter, q.after) {
+	for o := range store.Select(state, q.filter, q.after) {
 		if !addTo(&list.List, o, q) {
 			break
 		}

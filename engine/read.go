@@ -88,7 +88,7 @@ func (e *core) get(ctx context.Context, key string, opts GetOptions) (*store.Obj
 	if err != nil {
 		return nil, err
 	}
-	return found(snap.State.Get(key), key)
+	return found(snap.State().Get(key), key)
 }
 
 // found returns Get's result for o, which is nil if there is no object under key.
@@ -167,5 +167,5 @@ func (e *core) stateAt(ctx context.Context, rev Revision, wait bool) (*store.Sna
 	if err != nil {
 		return nil, err
 	}
-	return &store.Snapshot{Revision: rev, State: state, StoreID: snap.StoreID, Epoch: snap.Epoch}, nil
+	return &store.Snapshot{Revision: rev, Base: state, StoreID: snap.StoreID, Epoch: snap.Epoch}, nil
 }

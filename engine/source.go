@@ -99,7 +99,7 @@ func (s source) List(ctx context.Context, opts backend.ListOptions) (*backend.Li
 	if !known {
 		return s.listStorage(ctx, opts)
 	}
-	state, at := snap.State, snap.Revision
+	state, at := snap.State(), snap.Revision
 	if scan.Revision > 0 {
 		if state, err = snap.StateAt(ctx, scan.Revision); err != nil {
 			return s.listStorage(ctx, opts) // the backend has it, or returns the error

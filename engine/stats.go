@@ -76,14 +76,15 @@ func (e *Engine[T]) Stats() Stats { return e.core.stats() }
 
 func (e *core) stats() Stats {
 	snap, d, c := e.published.Load(), &e.counts.dispatcher, &e.counts.cache
-	state, generation := watchcache.Pending, uint64(0)
+	ready, generation := watchcache.Pending, uint64(0)
 	if e.parts.cache != nil {
-		state, generation = e.parts.cache.State()
+		ready, generation = e.parts.cache.State()
 	}
+	state := snap.State()
 	s := Stats{
-		Revision: snap.Revision, Generation: generation, Ready: state == watchcache.Ready,
-		Objects: snap.State.Len(), WindowEvents: snap.Window.Len(), WindowFloor: snap.Window.Floor(),
-		StateBytes: snap.State.Bytes(e.sizeOf), WindowBytes: snap.Window.Bytes(),
+		Revision: snap.Revision, Generation: generation, Ready: ready == watchcache.Ready,
+		Objects: state.Len(), WindowEvents: snap.Window.Len(), WindowFloor: snap.Window.Floor(),
+		StateBytes: state.Bytes(e.sizeOf), WindowBytes: snap.Window.Bytes(),
 		Watches: d.Watches.Load(), Streams: d.Streams.Load(), Stalled: d.Stalled.Load(),
 		Events: c.Events.Load(), Synthetic: c.Synthetic.Load(), Dispatched: d.Events.Load(), Rounds: d.Rounds.Load(), Wakes: d.Wakes.Load(),
 		Stalls: d.Stalls.Load(), Expired: d.Expired.Load(), Terminated: d.Terminated.Load(), Panicked: d.Panicked.Load(),

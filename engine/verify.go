@@ -99,7 +99,7 @@ func (e *core) compare(ctx context.Context) (err error) {
 
 // compareAt reads the backend at the snapshot's revision.
 func (e *core) compareAt(ctx context.Context, snap *store.Snapshot) error {
-	c := newComparison(snap.State)
+	c := newComparison(snap.State())
 	defer c.stop()
 	opts := backend.ListOptions{Revision: snap.Revision, Limit: reflector.DefaultPageSize}
 	for {

@@ -1,18 +1,19 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"time"
 )
 
 // Snapshot is a cache's content at one revision: the state and the recent changes
-// that led to it. It is immutable.
+// that led to it. It is immutable, and safe for concurrent use.
 type Snapshot struct {
-	// Revision is the snapshot's: State is the state at it, Window ends with it.
+	// Revision is the snapshot's: State returns the state at it, Window ends with it.
 	Revision Revision
 	// Generation counts the times that the cache was filled from a list. Zero
-	// means never: State and Window are then empty.
+	// means never: the state and Window are then empty.
 	Generation uint64
 	// Epoch counts the times that history restarted because storage went back in
 	// time, or is another one: positions and revisions are comparable only within an
@@ -20,12 +21,49 @@ type Snapshot struct {
 	Epoch uint64
 	// StoreID identifies the storage that the content is of; empty if unknown.
 	StoreID string
-	// State is the newest state of every object, with its indexes.
-	State *TreeView
+	// Base is the state of every object, with its indexes, before the last Unapplied
+	// events of Window, which [Snapshot.State] applies. So a cache that nothing reads
+	// can publish each event without a new state, whose tree nodes the next write
+	// would have to copy.
+	Base      *TreeView
+	Unapplied int
 	// Window has the recent changes.
 	Window WindowView
 	// At is when the snapshot was taken, by the cache's clock.
 	At time.Time
+
+	// made is the state, once it was asked for, if there are unapplied events.
+	made atomic.Pointer[TreeView]
+}
+
+// State returns the newest state of every object, with its indexes. The first call
+// applies the unapplied events, a microsecond or two each.
+func (s *Snapshot) State() *TreeView {
+	if s.Unapplied == 0 {
+		return s.Base
+	}
+	if made := s.made.Load(); made != nil {
+		return made
+	}
+	tree := TreeOf(s.Base)
+	_ = s.Window.roll(context.Background(), tree, s.base().at, s.Window.next) // only its context could end it
+	s.made.CompareAndSwap(nil, tree.View())
+	return s.made.Load()
+}
+
+// Known returns the newest state that needs no event to be applied, and the position
+// in Window that it is from.
+func (s *Snapshot) Known() (*TreeView, Seq) {
+	if made := s.made.Load(); made != nil {
+		return made, s.Window.next
+	}
+	base := s.base()
+	return base.state, base.at
+}
+
+// base returns Base with its position.
+func (s *Snapshot) base() rebuiltState {
+	return rebuiltState{at: s.Window.next - Seq(s.Unapplied), state: s.Base}
 }
 
 // Timeline is the history that a revision belongs to. Revisions of two timelines

@@ -60,7 +60,7 @@ func ExampleWindow_Trim() {
 
 func ExampleSnapshot_StateAt() {
 	window, tree := written()
-	now := store.Snapshot{Revision: 13, State: tree.View(), Window: window.View()}
+	now := store.Snapshot{Revision: 13, Base: tree.View(), Window: window.View()}
 	state, err := now.StateAt(context.Background(), 12)
 	if err != nil {
 		fmt.Println(err)

@@ -46,9 +46,9 @@ func (s *Snapshot) StateBefore(ctx context.Context, at Seq) (*TreeView, error) {
 	case at > v.next:
 		return nil, &FutureError{Requested: v.revision + 1, Current: v.revision}
 	case at == v.next:
-		return s.State, nil
+		return s.State(), nil
 	}
-	known := s.Window.rebuilt.nearest(at, s.Window.first, rebuiltState{at: s.Window.next, state: s.State})
+	known := s.Window.rebuilt.nearest(at, s.Window.first, s.base())
 	if known.at == at {
 		return known.state, nil
 	}

@@ -143,7 +143,7 @@ func answerRead(v store.WindowView, n uint64) string {
 }
 
 func (s *windowScenario) answerState(v store.WindowView, n uint64) string {
-	now := store.Snapshot{Revision: v.Revision(), State: s.tree.View(), Window: v}
+	now := store.Snapshot{Revision: v.Revision(), Base: s.tree.View(), Window: v}
 	state, err := now.StateAt(context.Background(), store.Revision(n))
 	if err != nil {
 		return briefly(err)

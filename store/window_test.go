@@ -38,7 +38,7 @@ func remove(w *store.Window, tree *store.Tree, key string) {
 
 // snapshot returns the window and its tree as they are now.
 func snapshot(w *store.Window, tree *store.Tree) *store.Snapshot {
-	return &store.Snapshot{Revision: w.View().Revision(), State: tree.View(), Window: w.View()}
+	return &store.Snapshot{Revision: w.View().Revision(), Base: tree.View(), Window: w.View()}
 }
 
 func TestWindow_HoldsAppendedEvents(t *testing.T) {

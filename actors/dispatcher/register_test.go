@@ -81,7 +81,7 @@ func (f *fixture) publish() *store.Snapshot {
 	view := f.window.View()
 	snap := &store.Snapshot{Revision: view.Revision(), Generation: f.generation, Epoch: f.epoch, Window: view}
 	if f.state != nil {
-		snap.State = f.state.View()
+		snap.Base = f.state.View()
 	}
 	f.published.Store(snap)
 	return snap

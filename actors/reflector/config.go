@@ -42,6 +42,9 @@ type Config struct {
 	// see [backend.List].State. It needs an empty Prefix, and a Sink that reads
 	// [Update].State.
 	State bool
+	// StateEvery is how many events may come without the state though no more follow;
+	// see [backend.WatchOptions].StateEvery. Not negative; zero means none.
+	StateEvery int
 	// Name is what its watches are called; see [backend.WatchOptions].Name. Optional.
 	Name string
 	// WarmStart begins at the oldest state that the source still has, so that the sink
@@ -126,6 +129,7 @@ func (c Config) validate() error {
 	demand(c.Sink != nil, "Sink", "is nil; give the receiver of the updates")
 	demand(c.Rand != nil || c.Backoff.Jitter == NoJitter, "Rand", "is nil; give a seeded *rand.Rand, or set Backoff.Jitter to NoJitter")
 	demand(store.ValidatePrefix(c.Prefix) == nil, "Prefix", `is not a prefix of keys; give "" for everything, or path segments like "ns/name"`)
+	demand(c.StateEvery >= 0, "StateEvery", "is negative; give a number of events, or zero for the state with each")
 	demand(c.PageSize > 0, "PageSize", "is negative; give the number of objects per page, or zero for the default")
 	demand(c.MaxBatch > 0, "MaxBatch", "is negative; give a number of events, or zero for the default")
 	demand(c.ResumeAttempts > 0, "ResumeAttempts", "is negative; give a number of watches, or zero for the default")

@@ -21,6 +21,7 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 		"Sink":                 func(c *config) { c.Sink = nil },
 		"Rand":                 func(c *config) { c.Rand = nil },
 		"Prefix":               func(c *config) { c.Prefix = "a//b" },
+		"StateEvery":           func(c *config) { c.StateEvery = -1 },
 		"PageSize":             func(c *config) { c.PageSize = -1 },
 		"MaxBatch":             func(c *config) { c.MaxBatch = -1 },
 		"ResumeAttempts":       func(c *config) { c.ResumeAttempts = -1 },

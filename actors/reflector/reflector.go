@@ -111,8 +111,8 @@ func (r *reflector) perform(ctx *actors.Context, e effect) {
 	case doOpen:
 		r.notifier = newNotifier(r.handle)
 		r.request(ctx, request{do: doOpen, from: backend.WatchOptions{
-			Prefix: r.config.Prefix, From: e.from, Notify: r.notifier.notify, State: r.machine.state, NoPrev: r.config.NoPrev,
-			Name: r.config.Name,
+			Prefix: r.config.Prefix, From: e.from, Notify: r.notifier.notify, NoPrev: r.config.NoPrev,
+			State: r.machine.state, StateEvery: r.config.StateEvery, Name: r.config.Name,
 		}})
 	case doPull:
 		r.notifier.notify()

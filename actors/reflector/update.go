@@ -117,7 +117,8 @@ type Update struct {
 	Objects []*store.Object
 	// State, if not nil, is the source's own state at Revision, to be taken over as
 	// it is; only for Replace and Changes, and only with [Config].State. Changes
-	// without it, from a source that gave it with the Replace, are followed by more.
+	// without it, from a source that gave it with the Replace, are followed by more,
+	// or no more than [Config].StateEvery have come since the last.
 	State *store.TreeView
 	// Events is at least one change, in revision order; only for Changes.
 	Events []store.Event

@@ -40,11 +40,11 @@ func (c *cache) advance(rev store.Revision) {
 	c.dirty = true
 }
 
-// changes applies events. Those of a source that shares its state are in that
-// state already, so only the window needs them.
+// changes applies events. Those of a source that shares its state only go into the
+// window: a state of the source has them, now or later.
 func (c *cache) changes(u reflector.Update) bool {
-	shared := c.state.adopt(u.State, c.Indexes)
-	if !shared && !c.state.shared {
+	shared := usable(u.State, c.Indexes)
+	if !shared && c.state.tree != nil {
 		return c.applyAll(u.Events)
 	}
 	for _, ev := range u.Events {
@@ -53,7 +53,7 @@ func (c *cache) changes(u reflector.Update) bool {
 		}
 	}
 	if shared {
-		c.state.appliedTo(c.window.View())
+		c.state = state{base: u.State, at: c.window.View().Next()}
 	}
 	c.Stats.Events.Add(uint64(len(u.Events)))
 	return true
@@ -82,7 +82,7 @@ func (c *cache) apply(ev store.Event) bool {
 	if ev.Type == store.Bookmark {
 		return true
 	}
-	prev, fits := c.state.apply(c.window.View(), ev)
+	prev, fits := c.state.apply(ev)
 	if !fits {
 		return false
 	}
@@ -91,7 +91,6 @@ func (c *cache) apply(ev store.Event) bool {
 	}
 	ev.Prev = prev
 	c.append(ev)
-	c.state.appliedTo(c.window.View())
 	return true
 }
 
@@ -123,7 +122,7 @@ func (c *cache) replace(u reflector.Update) {
 		c.epoch++
 	}
 	c.state, c.revision, c.storeID = listed, u.Revision, u.StoreID
-	c.state.appliedTo(c.window.View())
+	c.state.at = c.window.View().Next() // after the difference, which is in it
 	c.until = u.Until
 	c.filled, c.distrusted, c.dirty = true, false, true
 	if again && c.OnRelist != nil {

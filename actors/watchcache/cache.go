@@ -90,14 +90,14 @@ func newCache(cfg Config, h *Cache) *cache {
 	last := cfg.Published.Load()
 	c := &cache{
 		Config: cfg, handle: h, window: h.window, waiters: &h.waiters, readiness: *h.readiness.Load(),
-		state: state{view: store.NewTree(cfg.Indexes...).View()}, revision: last.Revision, epoch: last.Epoch, storeID: last.StoreID,
+		state: state{base: store.NewTree(cfg.Indexes...).View()}, revision: last.Revision, epoch: last.Epoch, storeID: last.StoreID,
 		filled: last.Generation > 0, distrusted: true, restarted: h.spawned,
 	}
 	if c.filled {
-		c.state.view = last.State
+		c.state.base = last.State()
 	}
 	c.window.Rewind(last.Window)
-	c.state.appliedTo(c.window.View())
+	c.state.at = last.Window.Next()
 	h.spawned = true
 	return c
 }
@@ -119,12 +119,12 @@ func (c *cache) Started(ctx *actors.Context) {
 // Restarting stops the timers, which the next actor arms again.
 func (c *cache) Restarting(*actors.Context) { c.stopTimers() }
 
-// Receive handles one message. Flush publishes its effects.
-func (c *cache) Receive(ctx *actors.Context, msg Message) {
-	c.readClock(ctx, msg)
-	switch m := msg.(type) {
-	case Upstream:
-		c.upstream(m.Update)
+// Receive handles one update or message. Flush publishes its effects.
+func (c *cache) Receive(ctx *actors.Context, e envelope) {
+	c.readClock(ctx, e.message)
+	switch m := e.message.(type) {
+	case nil:
+		c.upstream(e.update)
 	case Register:
 		c.register(m)
 	case Wait:
@@ -160,8 +160,9 @@ func (c *cache) readClock(ctx *actors.Context, msg Message) {
 // Flush publishes what the messages have changed.
 func (c *cache) Flush(ctx *actors.Context) {
 	c.dropCompacted()
-	c.state.newest(c.window.View()) // needs the events that Trim may drop
+	before := c.window.View()
 	if dropped := c.window.Trim(c.now); dropped > 0 {
+		c.state.newest(before) // which may need the dropped events
 		c.dirty = true
 		c.Stats.Trimmed.Add(uint64(dropped))
 	}
@@ -170,9 +171,9 @@ func (c *cache) Flush(ctx *actors.Context) {
 }
 
 // Dropped answers a message that arrived after the stop.
-func (c *cache) Dropped(msg Message) { refuse(msg, ErrStopped) }
+func (c *cache) Dropped(e envelope) { refuse(e.message, ErrStopped) }
 
-// refuse answers msg with err, if it has a Reply.
+// refuse answers msg with err, if there is one with a Reply.
 func refuse(msg Message, err error) {
 	switch m := msg.(type) {
 	case Register:
@@ -210,15 +211,16 @@ func (c *cache) publish() {
 		return
 	}
 	c.dirty = false
-	c.Published.Store(&store.Snapshot{
+	next := &store.Snapshot{
 		Revision:   c.revision,
 		Generation: c.readiness.generation,
 		Epoch:      c.epoch,
 		StoreID:    c.storeID,
-		State:      c.state.newest(c.window.View()),
 		Window:     c.window.View(),
 		At:         c.now,
-	})
+	}
+	c.state.publish(c.Published.Load(), next)
+	c.Published.Store(next)
 	c.showReady()
 	c.Stats.Publications.Add(1)
 	c.Dispatcher.Tell(dispatcher.Committed{})
@@ -234,7 +236,7 @@ func (c *cache) armTrim(ctx *actors.Context) {
 		return
 	}
 	period := max(c.handle.minAge/trimsPerAge, time.Second)
-	c.trimTimer = ctx.Clock().AfterFunc(period, func() { c.handle.ref.Tell(Tick{}) })
+	c.trimTimer = ctx.Clock().AfterFunc(period, func() { c.handle.tell(Tick{}) })
 }
 
 // trimsPerAge is the number of trims of an idle window per maximum age, so that

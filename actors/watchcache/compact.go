@@ -14,7 +14,7 @@ func (Compact) toWatchCache() {}
 
 // Compact discards history. The answer comes on m.Reply.
 func (h *Cache) Compact(m Compact) {
-	if !h.ref.Tell(m) {
+	if !h.tell(m) {
 		m.Reply <- ErrStopped
 	}
 }

@@ -2,7 +2,7 @@
 // with its indexes, the sliding window of events, the revision, and the waiters
 // for revisions.
 //
-//	Reflector ──Upstream: Replace | Changes | Progress | Unavailable──▶ watchCache
+//	Reflector ──Replace | Changes | Progress | Unavailable──▶ watchCache
 //	Watch callers ──Register──▶                                          │ applies the whole queue,
 //	readers ──Wait──▶                                                    │ then publishes once
 //	                                                                     ├─▶ Published snapshot ──▶ Get, List: no lock, no wait

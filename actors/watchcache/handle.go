@@ -17,7 +17,7 @@ const mailboxSize = 64
 
 // Cache is the handle of a watchCache. Its methods are safe for concurrent use.
 type Cache struct {
-	ref       *actors.Ref[Message]
+	ref       *actors.Ref[envelope]
 	readiness atomic.Pointer[readiness]
 	minAge    time.Duration
 
@@ -43,26 +43,30 @@ func Spawn(parent actors.Parent, clock clock.Clock, cfg Config) *Cache {
 		minAge: cmp.Or(cfg.Limits.MinAge, store.DefaultMinAge),
 	}
 	h.readiness.Store(&readiness{since: clock.Now()})
-	h.ref = actors.Spawn(parent, "watchCache", func() actors.Behavior[Message] { return newCache(cfg, h) },
+	h.ref = actors.Spawn(parent, "watchCache", func() actors.Behavior[envelope] { return newCache(cfg, h) },
 		actors.Options{Capacity: mailboxSize, OnRoom: cfg.OnRoom})
 	return h
 }
 
-// Offer takes an update of the Reflector. It is the Reflector's sink.
+// Offer takes an update of the Reflector. It is the Reflector's sink: a full mailbox
+// holds the Reflector back.
 func (h *Cache) Offer(u reflector.Update) actors.Verdict {
-	return h.ref.Offer(Upstream{u})
+	return h.ref.Offer(envelope{update: u})
 }
+
+// tell sends any other message. It reports whether the cache has taken it.
+func (h *Cache) tell(m Message) bool { return h.ref.Tell(envelope{message: m}) }
 
 // Register asks for a watch; the answer comes on m.Reply, if there is one.
 func (h *Cache) Register(m Register) {
-	if !h.ref.Tell(m) {
+	if !h.tell(m) {
 		m.refuse(ErrStopped)
 	}
 }
 
 // Wait waits for a revision. The answer comes on m.Reply.
 func (h *Cache) Wait(m Wait) {
-	if !h.ref.Tell(m) {
+	if !h.tell(m) {
 		m.Reply <- ErrStopped
 	}
 }
@@ -70,7 +74,7 @@ func (h *Cache) Wait(m Wait) {
 // Distrust reports that the state is wrong: new watches and reads of the newest
 // state wait for a list. The answer comes on m.Reply.
 func (h *Cache) Distrust(m Distrust) {
-	if !h.ref.Tell(m) {
+	if !h.tell(m) {
 		m.Reply <- ErrStopped
 	}
 }

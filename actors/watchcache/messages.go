@@ -8,12 +8,16 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Message is what the watchCache receives.
+// Message is what the watchCache receives besides updates of the Reflector.
 type Message interface{ toWatchCache() }
 
-// Upstream is an update of the Reflector. It is sent by Offer: a full mailbox
-// holds the Reflector back.
-type Upstream struct{ reflector.Update }
+// envelope is an element of the mailbox. An update is not a [Message], since there is one
+// for each event that comes alone, and the interface would cost it an allocation.
+type envelope struct {
+	// message is nil if the element is an update.
+	message Message
+	update  reflector.Update
+}
 
 // Register starts a watch at the position its options ask for.
 type Register struct {
@@ -60,7 +64,6 @@ type WaitsDue struct{}
 type StillBehind struct{}
 
 func (StillBehind) toWatchCache() {}
-func (Upstream) toWatchCache()    {}
 func (Register) toWatchCache()    {}
 func (Wait) toWatchCache()        {}
 func (Distrust) toWatchCache()    {}

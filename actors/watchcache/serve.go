@@ -64,7 +64,7 @@ func startOf(snap *store.Snapshot, from watcher.From) (watcher.Start, error) {
 	now := watcher.Start{Next: snap.Window.Next(), After: snap.Revision}
 	switch {
 	case from.State:
-		now.State, now.InitialEnd = snap.State, from.InitialEnd
+		now.State, now.InitialEnd = snap.State(), from.InitialEnd
 		return now, nil
 	case from.Last > 0:
 		at := max(snap.Window.Since(from.Last), snap.Window.After(snap.Window.Floor()))
@@ -107,7 +107,7 @@ func (c *cache) behind(ctx *actors.Context) {
 		return
 	}
 	c.OnBehind()
-	c.behindTimer = ctx.Clock().AfterFunc(ProgressPeriod, func() { c.handle.ref.Tell(StillBehind{}) })
+	c.behindTimer = ctx.Clock().AfterFunc(ProgressPeriod, func() { c.handle.tell(StillBehind{}) })
 }
 
 // tooLate returns the error of a waiter that timed out.
@@ -152,5 +152,5 @@ func (c *cache) armWaitsAt(ctx *actors.Context, at time.Time) {
 		c.waitTimer.Stop()
 	}
 	c.waitsDue = at
-	c.waitTimer = ctx.Clock().AfterFunc(at.Sub(c.now), func() { c.handle.ref.Tell(WaitsDue{}) })
+	c.waitTimer = ctx.Clock().AfterFunc(at.Sub(c.now), func() { c.handle.tell(WaitsDue{}) })
 }

@@ -5,93 +5,89 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// state is the newest state of every object: either the source's own tree,
-// shared, or a tree that the cache applies the events to.
+// MaxUnapplied is how many events a published snapshot may leave for its readers to
+// apply. With more, a read after a time without reads takes longer; with fewer, each
+// write copies more tree nodes, also where nothing reads.
+const MaxUnapplied = 64
+
+// state is the newest state of every object, as far as it is known: the events after
+// base are applied when the state is asked for, or when there are too many of them.
 //
-//	Replace{State}  ─▶ view
-//	Changes{}       ─▶ window only        the next State includes them
-//	Changes{State}  ─▶ window, view
-//	publication     ─▶ events that are only in the window are applied
+//	Replace{State}  ─▶ base
+//	Changes{}       ─▶ window, and tree if the source does not share its state
+//	Changes{State}  ─▶ window, base
+//	publication     ─▶ base, with the number of events after it
 type state struct {
-	// view is the state, unless tree is set.
-	view *store.TreeView
+	// base is the state at position at of the window: the source's own, or a view of
+	// tree, or what a reader has made of these.
+	base *store.TreeView
+	at   store.Seq
+	// tree has all events of the window. It is nil if the source shares its state.
 	tree *store.Tree
-	// shared: the source shares its state.
-	shared bool
-	// applied is the position in the window up to which the state has the events.
-	applied store.Seq
 }
 
 // newState returns the listed state, which includes all events of the window.
 func newState(u reflector.Update, indexes []store.Attribute, w store.WindowView) state {
-	s := state{applied: w.Next()}
-	if s.adopt(u.State, indexes) {
-		return s
+	if usable(u.State, indexes) {
+		return state{base: u.State, at: w.Next()}
 	}
-	s.tree = store.NewTree(indexes...)
-	s.tree.Load(u.Objects)
+	tree := store.NewTree(indexes...)
+	tree.Load(u.Objects)
 	for o := range u.State.All("", "") { // the source lacks an index
-		s.tree.Put(o)
+		tree.Put(o)
 	}
-	return s
+	return state{base: tree.View(), at: w.Next(), tree: tree}
 }
 
-// adopt makes the source's state the cache's, if there is one and it has all
-// indexes, and reports whether it did.
-func (s *state) adopt(source *store.TreeView, indexes []store.Attribute) bool {
+// usable reports whether the source gives its state, with all indexes.
+func usable(source *store.TreeView, indexes []store.Attribute) bool {
 	for _, a := range indexes {
 		if !source.Indexed(a) {
 			return false
 		}
 	}
-	if source == nil {
-		return false
-	}
-	s.view, s.tree, s.shared = source, nil, true
-	return true
+	return source != nil
 }
-
-// appliedTo records that the state has all the events of the window.
-func (s *state) appliedTo(w store.WindowView) { s.applied = w.Next() }
 
 // newest returns the state at the end of the window.
 func (s *state) newest(w store.WindowView) *store.TreeView {
-	if s.applied < w.Next() {
-		s.own(w)
-	}
-	if s.tree != nil {
-		return s.tree.View()
-	}
-	return s.view
-}
-
-// own returns the state at the end of the window as a tree of the cache's own, which it
-// makes if there is none.
-func (s *state) own(w store.WindowView) *store.Tree {
-	if s.tree == nil {
-		s.tree = store.TreeOf(s.view)
-	}
-	for s.applied < w.Next() {
-		events, _ := w.Read(s.applied)
-		for _, ev := range events {
-			s.tree.Apply(ev)
+	if s.at < w.Next() {
+		if s.tree != nil {
+			s.base = s.tree.View()
+		} else {
+			now := store.Snapshot{Base: s.base, Unapplied: s.unapplied(w), Window: w}
+			s.base = now.State()
 		}
-		s.applied += store.Seq(len(events))
+		s.at = w.Next()
 	}
-	return s.tree
+	return s.base
 }
 
-// apply applies ev, the event after those in the window. It returns the previous
-// object and whether the event fits it; otherwise the state is unchanged.
-func (s *state) apply(w store.WindowView, ev store.Event) (prev *store.Object, fits bool) {
-	tree := s.own(w)
-	prev = tree.Apply(ev)
+// publish puts the state at the end of its window into next. It continues from what
+// readers have made of last, the snapshot before.
+func (s *state) publish(last, next *store.Snapshot) {
+	if made, at := last.Known(); at > s.at {
+		s.base, s.at = made, at
+	}
+	if s.unapplied(next.Window) > MaxUnapplied {
+		s.newest(next.Window)
+	}
+	next.Base, next.Unapplied = s.base, s.unapplied(next.Window)
+}
+
+// unapplied returns how many events of the window base lacks.
+func (s *state) unapplied(w store.WindowView) int { return int(w.Next() - s.at) }
+
+// apply applies ev, the event after those in the window, to the tree. It returns the
+// previous object and whether the event fits it; otherwise the tree is unchanged.
+func (s *state) apply(ev store.Event) (prev *store.Object, fits bool) {
+	prev = s.tree.Apply(ev)
 	switch fits = ev.Type == store.Emitted || (prev == nil) == (ev.Type == store.Added); {
 	case fits:
 	case prev == nil:
-		tree.Delete(ev.Object.Key)
+		s.tree.Delete(ev.Object.Key)
 	default:
-		tree.Put(prev)
+		s.tree.Put(prev)
 	}
 	return prev, fits
 }

@@ -50,25 +50,33 @@ func described(v *store.TreeView) (text string) {
 	return text
 }
 
-// Whether the state comes with some batches, with all or with none, what is
-// published after any of them is what the source has.
+// Whether the state comes with some batches, with all or with none, and whether readers ask
+// for it at once, later or not at all, what is published after any of them is what the
+// source has.
 func TestState_IsThatOfTheSourceHoweverItComes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src := newSource()
 		own := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil)
 		s := newState(reflector.Update{State: src.tree.View()}, nil, own.View())
+		var texts []string
+		published := []*store.Snapshot{{}}
 		for range rapid.IntRange(0, 20).Draw(t, "batches") {
-			for range rapid.IntRange(1, 8).Draw(t, "events") {
+			for range rapid.IntRange(1, MaxUnapplied/4).Draw(t, "events") {
 				own.Append(src.write(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key"), rapid.Bool().Draw(t, "remove")), began)
 			}
 			if rapid.Bool().Draw(t, "with its state") {
-				require.True(t, s.adopt(src.tree.View(), nil))
-				s.appliedTo(own.View())
-				require.Same(t, src.tree.View(), s.newest(own.View()), "it is the very state")
+				s = state{base: src.tree.View(), at: own.View().Next()}
 			}
-			if rapid.Bool().Draw(t, "published") {
-				require.Equal(t, described(src.tree.View()), described(s.newest(own.View())))
+			next := &store.Snapshot{Window: own.View()}
+			s.publish(published[len(published)-1], next)
+			require.LessOrEqual(t, next.Unapplied, MaxUnapplied)
+			published, texts = append(published, next), append(texts, described(src.tree.View()))
+			if rapid.Bool().Draw(t, "read") {
+				require.Equal(t, texts[len(texts)-1], described(next.State()))
 			}
+		}
+		for i, snap := range published[1:] {
+			require.Equal(t, texts[i], described(snap.State()), "read later")
 		}
 		require.Equal(t, described(src.tree.View()), described(s.newest(own.View())))
 	})
@@ -79,16 +87,16 @@ func TestState_WithoutAnIndexThatIsNeededIsNotTakenOver(t *testing.T) {
 	src.write("a", false)
 	u := reflector.Update{State: src.tree.View()}
 	s := newState(u, []store.Attribute{byApp}, store.WindowView{})
-	require.False(t, s.shared)
+	require.NotNil(t, s.tree)
 	require.NotSame(t, src.tree.View(), s.newest(store.WindowView{}))
 	require.True(t, s.newest(store.WindowView{}).Indexed(byApp))
 	require.Equal(t, "a@1 ", described(s.newest(store.WindowView{})))
-	require.False(t, s.adopt(src.tree.View(), []store.Attribute{byApp}))
-	require.False(t, s.adopt(nil, nil))
+	require.False(t, usable(src.tree.View(), []store.Attribute{byApp}))
+	require.False(t, usable(nil, nil))
 
 	indexed := newSource(byApp)
-	require.True(t, s.adopt(indexed.tree.View(), []store.Attribute{byApp}))
-	require.True(t, s.adopt(indexed.tree.View(), nil), "one more does no harm")
+	require.True(t, usable(indexed.tree.View(), []store.Attribute{byApp}))
+	require.True(t, usable(indexed.tree.View(), nil), "one more does no harm")
 }
 
 // An event that does not fit shows that one before it was lost, and must leave
@@ -101,15 +109,15 @@ func TestState_IsAsBeforeWhenAnEventDoesNotFit(t *testing.T) {
 		{Type: store.Modified, Object: &store.Object{Key: "b", Revision: 2}},
 		{Type: store.Deleted, Object: &store.Object{Key: "b", Revision: 2}},
 	} {
-		_, fits := s.apply(store.WindowView{}, ev)
+		_, fits := s.apply(ev)
 		require.False(t, fits, "%v", ev)
-		require.Equal(t, "a@1 ", described(s.newest(store.WindowView{})))
-		require.Same(t, a, s.newest(store.WindowView{}).Get("a"))
+		require.Equal(t, "a@1 ", described(s.tree.View()))
+		require.Same(t, a, s.tree.View().Get("a"))
 	}
-	prev, fits := s.apply(store.WindowView{}, store.Event{Type: store.Emitted, Object: &store.Object{Key: "a", Revision: 2}})
+	prev, fits := s.apply(store.Event{Type: store.Emitted, Object: &store.Object{Key: "a", Revision: 2}})
 	require.True(t, fits)
 	require.Nil(t, prev)
-	prev, fits = s.apply(store.WindowView{}, store.Event{Type: store.Deleted, Object: &store.Object{Key: "a", Revision: 2}})
+	prev, fits = s.apply(store.Event{Type: store.Deleted, Object: &store.Object{Key: "a", Revision: 2}})
 	require.True(t, fits)
 	require.Same(t, a, prev)
 }

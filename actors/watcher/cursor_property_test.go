@@ -127,7 +127,7 @@ func drawWatch(t *rapid.T, w *world) *consumed {
 		require.NoError(t, err)
 		start.Next, start.After = at, from
 	case 1:
-		start.State, start.InitialEnd = snap.State, rapid.Bool().Draw(t, "bookmark")
+		start.State, start.InitialEnd = snap.State(), rapid.Bool().Draw(t, "bookmark")
 	}
 	c.after, c.state = start.After, map[string]*store.Object{}
 	if start.State == nil {

@@ -119,7 +119,7 @@ func (r *cursorRunner) watch(d *datadriven.TestData) {
 		case "pending":
 			start.Pending = store.Revision(n)
 		case "state":
-			start.State = snap.State
+			start.State = snap.State()
 		case "bookmarks":
 			o.Bookmarks, start.InitialEnd = true, start.State != nil
 		case "buffer":

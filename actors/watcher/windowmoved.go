@@ -118,7 +118,7 @@ func (c *cursor) mustConflate(snap *store.Snapshot) bool {
 // conflate jumps to snap: the backlog becomes the difference to its base.
 func (w *Watch) conflate(snap *store.Snapshot) {
 	c, b := &w.cur, w.cur.backlog
-	events := store.Diff(w.stream.schema, b.base, snap.State, c.rev, snap.Revision, snap.At)
+	events := store.Diff(w.stream.schema, b.base, snap.State(), c.rev, snap.Revision, snap.At)
 	for i := range events {
 		events[i].Marks = store.Conflated
 	}
@@ -127,7 +127,7 @@ func (w *Watch) conflate(snap *store.Snapshot) {
 		w.more().lost += left - uint64(len(seen))
 		w.gapUnmarked = true
 	}
-	c.backlog = &backlog{base: snap.State, first: b.first}
+	c.backlog = &backlog{base: snap.State(), first: b.first}
 	c.backlog.keep(seen)
 	c.pos, c.rev = snap.Window.Next(), max(c.rev, snap.Window.Revision())
 }

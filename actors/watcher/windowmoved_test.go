@@ -44,7 +44,7 @@ func (h *counterLog) write(n int) *store.Snapshot {
 		h.tree.Put(o)
 	}
 	h.window.Trim(at)
-	return &store.Snapshot{Revision: h.rev, Generation: 1, State: h.tree.View(), Window: h.window.View(), At: at}
+	return &store.Snapshot{Revision: h.rev, Generation: 1, Base: h.tree.View(), Window: h.window.View(), At: at}
 }
 
 // follow returns a watch of everything that begins at the end of snap.

@@ -47,7 +47,7 @@ func newWorld(t require.TestingT, filter *store.Filter, limits store.WindowLimit
 
 func (w *world) snapshot() *store.Snapshot {
 	v := w.window.View()
-	return &store.Snapshot{Revision: v.Revision(), Generation: 1, State: w.tree.View(), Window: v, At: at(v.Revision())}
+	return &store.Snapshot{Revision: v.Revision(), Generation: 1, Base: w.tree.View(), Window: v, At: at(v.Revision())}
 }
 
 // write appends one change; see [history.write]. Watches see it after a round.

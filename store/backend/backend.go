@@ -168,7 +168,7 @@ type Historian interface {
 // requests the storage's own by ListOptions.State and WatchOptions.State:
 //
 //	List  {State: true} ──▶ List.State                     instead of pages
-//	Watch {State: true} ──▶ Batch{Events, State: nil}      more follows at once
+//	Watch {State: true} ──▶ Batch{Events, State: nil}      more follows at once, or see StateEvery
 //	                        Batch{Events, State: at Through}
 //
 // A state is immutable, so the cache publishes it unchanged. Storage without one ignores
@@ -227,6 +227,11 @@ type WatchOptions struct {
 	// State requests [Batch].State, for a watch without Prefix. Storage then keeps the
 	// events that the watch has not read, within bounds of its own.
 	State bool
+	// StateEvery is how many events since the last state the consumer applies itself: up
+	// to so many may come without the state though no more follow. With zero the newest
+	// events always have it. Since storage goes on writing to a tree of which it has
+	// given a state, each costs it copies of the nodes that it then changes.
+	StateEvery int
 	// NoPrev: the consumer has the state before each event. Then an event's Prev may be
 	// nil, and the Object of a Deleted one may have only its Key and Revision, so that
 	// remote storage need not send them. Storage that shares its state omits nothing.
@@ -286,7 +291,7 @@ type Batch struct {
 	// batch. The consumer must not change the slice.
 	Events []store.Event
 	// State, if not nil, is the storage's own state at Through. A watch that requested
-	// it, of storage that has one, gets it with the newest events; a batch without it is
-	// followed by more.
+	// it, of storage that has one, gets it with the newest events, subject to
+	// [WatchOptions].StateEvery; any other batch without it is followed by more.
 	State *store.TreeView
 }

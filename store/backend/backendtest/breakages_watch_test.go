@@ -134,6 +134,18 @@ var brokenWatches = []damage{
 		b.State = nil
 		return b
 	})},
+	{"gives its state once and never again", "Contract_StateIsLeftOutForNoMoreEventsThanAllowed", eachWatch(
+		func(_ correct, w watcher, _ backend.WatchOptions) *watcherWrapper {
+			given := false
+			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
+				b, err := w.Next(max)
+				if given {
+					b.State = nil
+				}
+				given = given || b.State != nil
+				return b, err
+			}}
+		})},
 	{"never notifies", "Contract_EveryEmptyBatchIsFollowedByANotification", eachNotify(func(func()) func() {
 		return func() {}
 	})},

@@ -137,6 +137,20 @@ var watchChecks = []check{
 			require.False(x, inMemory && f.state == nil, "storage in memory gives its state with the newest events")
 		}
 	}},
+	{"Contract_StateIsLeftOutForNoMoreEventsThanAllowed", func(x *fixture) {
+		const allowed = 20
+		f := x.followBy(backend.WatchOptions{From: x.revision(), State: true, StateEvery: allowed})
+		without := 0
+		for round := range 9 {
+			x.mixture(round, 7)
+			without += len(f.until(x.revision()))
+			if f.state != nil {
+				without = 0
+			}
+			_, inMemory := x.Backend.(backend.Historian)
+			require.False(x, inMemory && without > allowed, "%d events came without the state", without)
+		}
+	}},
 	{"Contract_EmittedValuesAreNotState", func(x *fixture) {
 		emitter, ok := x.Backend.(backend.Emitter)
 		if !ok {

@@ -138,7 +138,7 @@ func (r *coldRead) read(v journal.View) error {
 	if err != nil {
 		return err
 	}
-	r.state = now.State
+	r.state = now.State()
 	err = v.Scan(uint64(r.at), uint64(now.Revision), func(revision uint64, rec journal.Record) (bool, error) {
 		return r.take(v, revision, rec)
 	})

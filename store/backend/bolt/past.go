@@ -137,7 +137,7 @@ func (r *pastReader) fill(page *backend.List, scan backend.Scan) error {
 	if err != nil {
 		return err
 	}
-	newest := newestOf(now.State, scan, page.Items)
+	newest := newestOf(now.State(), scan, page.Items)
 	var mu sync.Mutex // guards undecodable
 	var undecodable []*backend.UndecodableError
 	d := &decoding{values: &r.backend.values, done: func(w wanted, o *store.Object, unknown *backend.UndecodableError) {

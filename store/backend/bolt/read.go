@@ -28,7 +28,7 @@ func (b *Backend) snapshot() (*snapshot, error) {
 		return nil, store.ErrClosed
 	}
 	s := &snapshot{
-		Snapshot:    store.Snapshot{Revision: b.revision, State: b.tree.View(), Window: b.window.View()},
+		Snapshot:    store.Snapshot{Revision: b.revision, Base: b.tree.View(), Window: b.window.View()},
 		oldest:      b.oldest(),
 		undecodable: b.undecodable,
 	}
@@ -62,7 +62,7 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 // because a view made for a single Get would cost the next writer a copy.
 func (b *Backend) newest(key string) (*store.Object, *backend.UndecodableError, error) {
 	if s := b.latest.Load(); s != nil {
-		return s.State.Get(key), s.undecodable[key], nil
+		return s.State().Get(key), s.undecodable[key], nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,7 +128,7 @@ const maxUndecodable = 100
 
 // list reads the page that scan asks for.
 func (s *snapshot) list(ctx context.Context, scan backend.Scan) (*backend.List, error) {
-	state, at := s.State, s.Revision
+	state, at := s.State(), s.Revision
 	if scan.Revision != 0 {
 		var err error
 		if state, err = s.StateAt(ctx, scan.Revision); err != nil {

@@ -24,7 +24,7 @@ func (b *Backend) snapshot() (*snapshot, error) {
 	if b.closed {
 		return nil, store.ErrClosed
 	}
-	s := &snapshot{store.Snapshot{Revision: b.revision, State: b.tree.View(), Window: b.window.View()}, b.compactedTo()}
+	s := &snapshot{store.Snapshot{Revision: b.revision, Base: b.tree.View(), Window: b.window.View()}, b.compactedTo()}
 	b.latest.Store(s)
 	return s, nil
 }
@@ -49,7 +49,7 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 // next writer a copy.
 func (b *Backend) newest(key string) (*store.Object, error) {
 	if s := b.latest.Load(); s != nil {
-		return s.State.Get(key), nil
+		return s.State().Get(key), nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,7 +93,7 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 
 // list reads the page that scan describes.
 func (s *snapshot) list(ctx context.Context, scan backend.Scan) (*backend.List, error) {
-	state, at := s.State, s.Revision
+	state, at := s.State(), s.Revision
 	if scan.Revision != 0 {
 		var err error
 		if state, err = s.StateAt(ctx, scan.Revision); err != nil {

@@ -59,6 +59,23 @@ func TestShare_BatchReachesTheNewestStateAcrossChunks(t *testing.T) {
 	require.Nil(t, batch.State, "there is nothing new")
 }
 
+func TestShare_StateIsLeftOutForAsManyEventsAsTheConsumerApplies(t *testing.T) {
+	f := newFixture(t, memory.Options{})
+	w, err := f.Watch(f.ctx, backend.WatchOptions{From: 1, Notify: nothing, State: true, StateEvery: 3})
+	require.NoError(t, err)
+	for n := range 8 {
+		f.flicker("hall", 1)
+		batch, err := w.Next(10)
+		require.NoError(t, err)
+		require.Len(t, batch.Events, 1)
+		require.Equal(t, n%4 == 3, batch.State != nil, "event %d", n)
+	}
+	f.flicker("hall", 4)
+	batch, err := w.Next(10)
+	require.NoError(t, err)
+	require.Same(t, batch.Events[3].Object, batch.State.Get("hall"))
+}
+
 func TestShare_WatchOfAPrefixIsLikeAnyOther(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	w, err := f.Watch(f.ctx, backend.WatchOptions{From: 1, Prefix: "hall", Notify: nothing, State: true})

@@ -34,7 +34,7 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{backend: b, prefix: opts.Prefix, at: at, through: from}
+	w := &watcher{backend: b, prefix: opts.Prefix, at: at, through: from, stateEvery: opts.StateEvery}
 	w.Init(opts.Notify)
 	if opts.State && opts.Prefix == "" {
 		w.sharing = true
@@ -48,12 +48,15 @@ type watcher struct {
 	backend *Backend
 	prefix  string
 
-	// sharing: batches have the state.
-	sharing bool
+	// sharing: batches have the state, where more than stateEvery events have come
+	// since the last.
+	sharing    bool
+	stateEvery int
 
-	// at and through are used by Next alone, under the backend's lock if sharing.
-	at      store.Seq
-	through store.Revision // everything up to it was returned
+	// The fields below are used by Next alone, under the backend's lock if sharing.
+	at        store.Seq
+	through   store.Revision // everything up to it was returned
+	stateless int            // events returned since the last state
 
 	waiting.Follower
 }
@@ -95,8 +98,8 @@ func (w *watcher) next(limit int) (batch backend.Batch, more bool, err error) {
 }
 
 // shareWith returns the next batch of w, which shares the state, with the state if
-// the batch reaches the newest event. It holds the lock throughout, so that events
-// and state are consistent.
+// the batch reaches the newest event and a state is due. It holds the lock throughout,
+// so that events and state are consistent.
 func (b *Backend) shareWith(w *watcher, limit int) (batch backend.Batch, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,8 +112,9 @@ func (b *Backend) shareWith(w *watcher, limit int) (batch backend.Batch, err err
 		batch.Events = append(batch.Events, w.read(history, limit-len(batch.Events))...)
 	}
 	batch.Through = w.through
-	if w.at == history.Next() && len(batch.Events) > 0 {
-		batch.State = b.tree.View()
+	w.stateless += len(batch.Events)
+	if w.at == history.Next() && len(batch.Events) > 0 && w.stateless > w.stateEvery {
+		batch.State, w.stateless = b.tree.View(), 0
 	}
 	return batch, nil
 }

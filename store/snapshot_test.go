@@ -1,0 +1,50 @@
+package store_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// Whichever reader comes first, all get one state, that at the snapshot's revision, and
+// past states are computed from the nearest one.
+func TestSnapshot_StateHasTheUnappliedEvents(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), store.NewTree()
+	w.Reset(0)
+	for _, key := range []string{"a", "b", "c"} {
+		put(w, tree, key)
+	}
+	base := tree.View()
+	put(w, tree, "a")
+	remove(w, tree, "b")
+	put(w, tree, "d")
+	snap := &store.Snapshot{Revision: 6, Base: base, Unapplied: 3, Window: w.View()}
+	known, at := snap.Known()
+	require.Same(t, base, known)
+	require.EqualValues(t, 3, at)
+	for rev, want := range map[store.Revision]string{2: "a@1 b@2", 3: "a@1 b@2 c@3", 4: "a@4 b@2 c@3", 5: "a@4 c@3", 6: "a@4 c@3 d@6"} {
+		state, err := snap.StateAt(t.Context(), rev)
+		require.NoError(t, err)
+		require.Equal(t, want, keysAndRevisions(state), "revision %d", rev)
+	}
+
+	put(w, tree, "c")
+	next := &store.Snapshot{Revision: 7, Base: base, Unapplied: 4, Window: w.View()}
+	var readers sync.WaitGroup
+	states := make([]*store.TreeView, 8)
+	for i := range states {
+		readers.Go(func() { states[i] = next.State() })
+	}
+	readers.Wait()
+	for _, state := range states {
+		require.Same(t, states[0], state)
+	}
+	require.Equal(t, "a@4 c@7 d@6", keysAndRevisions(states[0]))
+	require.Equal(t, "a@1 b@2 c@3", keysAndRevisions(base), "a base does not change")
+	known, at = next.Known()
+	require.Same(t, states[0], known)
+	require.EqualValues(t, 7, at)
+}
