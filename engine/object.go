@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -170,12 +171,19 @@ func describe[T any](o *Object[T], labelsOf func(T) labels.Set, getters []func(T
 	if labelsOf != nil {
 		o.Labels = labelsOf(o.Value)
 	}
-	if len(getters) == 0 {
-		return
+	before := o.Fields
+	if len(before) != len(getters) {
+		before, o.Fields = nil, make([]string, len(getters))
 	}
-	o.Fields = make([]string, len(getters))
 	for i, get := range getters {
-		o.Fields[i] = get(o.Value)
+		value := get(o.Value)
+		if before != nil {
+			if value == before[i] {
+				continue
+			}
+			before, o.Fields = nil, slices.Clone(before)
+		}
+		o.Fields[i] = value
 	}
 }
 
@@ -191,7 +199,8 @@ func sizeOf[T any](size func(T) int) func(*store.Object) int {
 // equalOf returns Config.Equal without its type, or a comparison of everything.
 func equalOf[T any](equal func(a, b T) bool) func(a, b *store.Object) bool {
 	if equal == nil {
-		return func(a, b *store.Object) bool { return reflect.DeepEqual(typed[T](a).Value, typed[T](b).Value) }
+		// By pointer, since values would be copied to the heap.
+		return func(a, b *store.Object) bool { return reflect.DeepEqual(&typed[T](a).Value, &typed[T](b).Value) }
 	}
 	return func(a, b *store.Object) bool { return equal(typed[T](a).Value, typed[T](b).Value) }
 }

@@ -87,10 +87,15 @@ func (e *core) update(ctx context.Context, key string, change backend.UpdateFunc
 	if err := e.accepts(); err != nil {
 		return nil, err
 	}
-	return e.acknowledge(e.storage.GuaranteedUpdate(ctx, key, e.carrying(change), backend.UpdateOptions{
+	return e.acknowledge(e.storage.GuaranteedUpdate(ctx, key, e.carrying(change), e.updateOptions(key, opts)))
+}
+
+// updateOptions returns the storage's options for a write of key.
+func (e *core) updateOptions(key string, opts UpdateOptions) backend.UpdateOptions {
+	return backend.UpdateOptions{
 		Preconditions: opts.Preconditions, CreateIfMissing: opts.CreateIfMissing, TTL: opts.TTL, Permanent: opts.Permanent,
 		Suggestion: e.cachedObject(key),
-	}))
+	}
 }
 
 // Put stores value under its key, whether there was an object or not, and
@@ -129,13 +134,25 @@ func (e *Engine[T]) PutWith(ctx context.Context, value T, opts PutOptions) (*Obj
 
 func (e *core) put(ctx context.Context, draft *store.Object, opts PutOptions) (*store.Object, error) {
 	draft.Key = opts.Key
+	return e.updateTo(ctx, draft, UpdateOptions{
+		Preconditions: opts.Preconditions, CreateIfMissing: true, TTL: opts.TTL, Permanent: opts.Permanent,
+	})
+}
+
+// updateTo updates the object under draft's key, which is that of its value, to draft.
+func (e *core) updateTo(ctx context.Context, draft *store.Object, opts UpdateOptions) (*store.Object, error) {
 	key, err := e.keyOf(draft)
+	if err == nil && draft.Key != "" {
+		err = cmp.Or(store.ValidateKey(draft.Key), backend.CheckKey(draft.Key, key))
+	}
 	if err != nil {
 		return nil, err
 	}
-	return e.update(ctx, cmp.Or(opts.Key, key), always(draft), UpdateOptions{
-		Preconditions: opts.Preconditions, CreateIfMissing: true, TTL: opts.TTL, Permanent: opts.Permanent,
-	})
+	if err := e.accepts(); err != nil {
+		return nil, err
+	}
+	draft.Key = key
+	return e.acknowledge(e.storage.Put(ctx, draft, e.carry, e.updateOptions(key, opts)))
 }
 
 // Replace stores value under its key if the object there is still at revision, that
@@ -155,16 +172,7 @@ func (e *core) replace(ctx context.Context, draft *store.Object, revision Revisi
 	if revision == 0 {
 		return nil, &usercode.ConfigError{Field: "revision", Problem: "is zero, which no object has; give that of the object to replace, or call Put"}
 	}
-	key, err := e.keyOf(draft)
-	if err != nil {
-		return nil, err
-	}
-	return e.update(ctx, key, always(draft), UpdateOptions{Preconditions: Preconditions{Revision: revision}})
-}
-
-// always returns the function of an update to draft, whatever the object is.
-func always(draft *store.Object) backend.UpdateFunc {
-	return func(context.Context, *store.Object) (*store.Object, error) { return draft, nil }
+	return e.updateTo(ctx, draft, UpdateOptions{Preconditions: Preconditions{Revision: revision}})
 }
 
 // errNoKey: a write needs a key that neither the value has nor the caller gave.
@@ -291,5 +299,5 @@ func (e *core) cachedObject(key string) *store.Object {
 	if !e.storage.Backend().Traits().Blocks {
 		return nil
 	}
-	return e.published.Load().State.Get(key)
+	return e.published.Load().State().Get(key)
 }

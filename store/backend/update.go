@@ -71,6 +71,22 @@ func validateExpiry(options string, ttl time.Duration, permanent bool) error {
 // storage. Those that depend on the object are of the live one, not of a stale
 // suggestion.
 func (s *Storage) GuaranteedUpdate(ctx context.Context, key string, update UpdateFunc, opts UpdateOptions) (*store.Object, error) {
+	return s.updateTo(ctx, key, opts, func(current *store.Object) (*store.Object, error) {
+		return s.nextValue(ctx, key, update, current)
+	})
+}
+
+// Put is a GuaranteedUpdate to draft, whatever object there is. The key is draft.Key, which
+// must be what the schema returns for draft. Before each attempt, prepare is called with
+// the current object and draft; its error ends the update.
+func (s *Storage) Put(ctx context.Context, draft *store.Object, prepare func(ctx context.Context, current, draft *store.Object) error, opts UpdateOptions) (*store.Object, error) {
+	return s.updateTo(ctx, draft.Key, opts, func(current *store.Object) (*store.Object, error) {
+		return draft, prepare(ctx, current, draft)
+	})
+}
+
+// updateTo replaces the object under key by what next returns for it, which has that key.
+func (s *Storage) updateTo(ctx context.Context, key string, opts UpdateOptions, next func(current *store.Object) (*store.Object, error)) (*store.Object, error) {
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
 	}
@@ -79,20 +95,15 @@ func (s *Storage) GuaranteedUpdate(ctx context.Context, key string, update Updat
 	}
 	missingOK := opts.CreateIfMissing || opts.Preconditions.Absent
 	return s.retryUntilCertain(ctx, key, opts.Suggestion, missingOK, func(now assumed) (*store.Object, error) {
-		return s.tryUpdate(ctx, key, update, &opts, now)
+		if err := checkPreconditions(opts.Preconditions, key, now.object); err != nil {
+			return nil, err
+		}
+		draft, err := next(now.object)
+		if err != nil {
+			return nil, err
+		}
+		return s.replace(ctx, key, draft, now, opts.put())
 	})
-}
-
-// tryUpdate makes one attempt with the assumed object.
-func (s *Storage) tryUpdate(ctx context.Context, key string, update UpdateFunc, opts *UpdateOptions, now assumed) (*store.Object, error) {
-	if err := checkPreconditions(opts.Preconditions, key, now.object); err != nil {
-		return nil, err
-	}
-	draft, err := s.nextValue(ctx, key, update, now.object)
-	if err != nil {
-		return nil, err
-	}
-	return s.replace(ctx, key, draft, now, opts.put())
 }
 
 // replace writes draft in place of the assumed object, unless that would change nothing.
@@ -131,10 +142,19 @@ func (s *Storage) checkKey(key string, draft *store.Object) error {
 		draft.Key = key // for a schema that takes the key from there
 	}
 	got, err := s.keyOf(draft)
-	if err == nil && got != key {
-		err = cmp.Or(store.ValidateKey(got), error(&KeyMismatchError{Key: key, Got: got}))
+	if err == nil {
+		err = CheckKey(key, got)
 	}
 	return err
+}
+
+// CheckKey returns an error unless got, the key of a value, is that under which it is to be
+// written: a [*store.KeyError] if got cannot be a key, else a [*KeyMismatchError].
+func CheckKey(key, got string) error {
+	if got == key {
+		return nil
+	}
+	return cmp.Or(store.ValidateKey(got), error(&KeyMismatchError{Key: key, Got: got}))
 }
 
 // changesNothing reports whether writing draft over current would change neither the

@@ -10,7 +10,10 @@ import (
 // Follower is what a watch needs to wait for events: its place in a [List] and the
 // function that notifies its consumer.
 type Follower struct {
-	slot int // in a list, guarded by the backend's lock
+	// slot is the place in a list, guarded by the backend's lock.
+	slot int
+	// alone is the follower itself, for a Take of no other.
+	alone [1]*Follower
 
 	mu     sync.Mutex // held while notify runs, so that Close waits for it
 	notify func()
@@ -24,7 +27,10 @@ const (
 )
 
 // Init makes f a follower whose consumer notify calls.
-func (f *Follower) Init(notify func()) { f.slot, f.notify = notWaiting, notify }
+func (f *Follower) Init(notify func()) {
+	f.slot, f.notify = notWaiting, notify
+	f.alone[0] = f
+}
 
 // Wake calls notify, for the consumer to call Next. If that panics, the watch ends.
 // The caller must not hold the backend's lock.
@@ -89,11 +95,17 @@ func (l *List) remove(f *Follower) {
 	f.slot = notWaiting
 }
 
-// Take removes and returns all waiting followers.
+// Take removes and returns all waiting followers. It does not allocate, and neither does
+// the next Add, if there is one only: the usual case, a cache.
 func (l *List) Take() []*Follower {
 	followers := l.followers
 	for _, f := range followers {
 		f.slot = notWaiting
+	}
+	if len(followers) == 1 {
+		only := followers[0]
+		followers[0], l.followers = nil, followers[:0]
+		return only.alone[:]
 	}
 	l.followers = nil
 	return followers
