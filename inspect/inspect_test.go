@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -41,6 +42,10 @@ func newPods(t testing.TB) (*engine.Host, *engine.Engine[pod]) {
 	o, err := pods.Create(t.Context(), pod{"a/b"})
 	require.NoError(t, err)
 	require.NoError(t, pods.WaitFor(t.Context(), o.Revision))
+	// The actors publish the Reflector's phase and the ends of watches after their turns.
+	for pods.Stats().Source.Phase.String() != "watching" || len(host.Engines()[0].Ends()) == 0 {
+		runtime.Gosched()
+	}
 	return host, pods
 }
 

@@ -19,7 +19,9 @@ type Server struct {
 	listener net.Listener
 	http     http.Server
 	cancel   context.CancelFunc
-	done     chan error
+	// ended is closed once nothing is served any more, and served is why.
+	ended  chan struct{}
+	served error
 }
 
 // Listen serves the page at [Path] of a loopback address, such as "127.0.0.1:6061"
@@ -49,36 +51,48 @@ func ListenFunc(addr string, hosts func() []*engine.Host) (*Server, error) {
 	mux.Handle(Path, handler{take: func() State { return Take(hosts()...) }})
 	mux.Handle("/{$}", http.RedirectHandler(Path, http.StatusFound))
 	life, cancel := context.WithCancel(context.Background())
-	s := &Server{listener: listener, cancel: cancel, done: make(chan error, 1)}
+	s := &Server{listener: listener, cancel: cancel, ended: make(chan struct{})}
 	s.http = http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 1 << 14,
 		BaseContext: func(net.Listener) context.Context { return life },
 	}
-	go func() { s.done <- s.http.Serve(listener) }()
+	go func() {
+		defer close(s.ended)
+		s.served = s.http.Serve(listener)
+	}()
 	return s, nil
 }
 
-// ListenAndServe serves the page as [Listen] does until ctx is done.
+// ListenAndServe serves the page as [Listen] does until ctx is done, or until serving
+// fails: then it returns the error.
 func ListenAndServe(ctx context.Context, addr string, hosts ...*engine.Host) error {
 	s, err := Listen(addr, hosts...)
 	if err != nil {
 		return err
 	}
-	<-ctx.Done()
+	return s.closeAfter(ctx)
+}
+
+// closeAfter closes the server when ctx is done, or when it has ended by itself.
+func (s *Server) closeAfter(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+	case <-s.ended:
+	}
 	return s.Close()
 }
 
 // URL returns the address of the page.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + Path }
 
-// Close ends the server and waits until it has ended. Calling it again does nothing.
+// Close ends the server and waits until it has ended. Its error is why serving failed
+// before, if it did. It may be called again.
 func (s *Server) Close() error {
 	s.cancel() // ends the streams
 	err := s.http.Close()
-	if served := <-s.done; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
+	if <-s.ended; !errors.Is(s.served, http.ErrServerClosed) {
+		err = errors.Join(err, s.served)
 	}
-	s.done <- http.ErrServerClosed
 	return err
 }
 
