@@ -69,12 +69,14 @@ func New(options Options) *Metrics {
 	}
 }
 
-// Observe adds a host's engines to the collected ones, until Forget. Histograms and ends
+// Observe adds a host's engines to the collected ones, until Forget; again does nothing. Histograms and ends
 // also require that m is the host's Metrics.
 func (m *Metrics) Observe(host *engine.Host) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.hosts = append(m.hosts, host)
+	if !slices.Contains(m.hosts, host) {
+		m.hosts = append(m.hosts, host)
+	}
 }
 
 // Forget removes a host's engines from the collected ones.

@@ -34,6 +34,7 @@ func Example() {
 	}
 	defer host.Close()
 	metrics.Observe(host)
+	metrics.Observe(host) // has no effect
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics)
 

@@ -90,12 +90,14 @@ func histograms(name, help string, buckets []float64, labels ...string) *prometh
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// Observe adds a server to the collected ones, until Forget. Counters and histograms also
+// Observe adds a server to the collected ones, until Forget; again does nothing. Counters and histograms also
 // require that m is the server's [serve.Config].Metrics.
 func (m *Metrics) Observe(server *serve.Server) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.servers = append(m.servers, server)
+	if !slices.Contains(m.servers, server) {
+		m.servers = append(m.servers, server)
+	}
 }
 
 // Forget removes a server from the collected ones.

@@ -73,6 +73,7 @@ func served(t *testing.T, limits serve.Limits) (of *prometheus.Registry, url str
 	})
 	require.NoError(t, err)
 	metrics.Observe(handler)
+	metrics.Observe(handler) // has no effect
 	h := httptest.NewServer(handler)
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
