@@ -131,13 +131,17 @@ func (p *handlerCheck) count(n informer.Notification[content.Item]) {
 }
 
 // check checks that the old object of an addition or update is the one that the handler
-// has, and keeps the first mismatch.
+// has, and that it has what is deleted, and keeps the first mismatch.
 func (p *handlerCheck) check(n informer.Notification[content.Item]) {
 	known, old := p.state[n.Key()], store.Revision(0)
 	if n.Old != nil {
 		old = n.Old.Revision
 	}
-	if n.Type != store.Deleted && known != old && p.broken == "" {
+	switch {
+	case p.broken != "":
+	case n.Type == store.Deleted && known == 0:
+		p.broken = fmt.Sprintf("got %s, and had nothing", n)
+	case n.Type != store.Deleted && known != old:
 		p.broken = fmt.Sprintf("got %s from revision %d, and had %d", n, old, known)
 	}
 }

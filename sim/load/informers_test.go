@@ -41,3 +41,28 @@ func TestInformers_AreMeasuredOnceTheLoadBegins(t *testing.T) {
 	require.Equal(t, int64(1), measured(), "changes alone are measured")
 	require.Equal(t, store.Revision(0), p.state["a"])
 }
+
+func TestInformers_NotifyOfChangesToWhatTheHandlerHas(t *testing.T) {
+	object := func(rev store.Revision) *engine.Object[content.Item] {
+		return &engine.Object[content.Item]{Key: "a", Revision: rev}
+	}
+	type notification = informer.Notification[content.Item]
+	added := notification{Type: store.Added, Object: object(7)}
+	for name, c := range map[string]struct {
+		all    []notification
+		broken string
+	}{
+		"added, updated, deleted": {[]notification{added, {Type: store.Modified, Object: object(8), Old: object(7)}, {Type: store.Deleted, Object: object(8)}}, ""},
+		"update of another state": {[]notification{added, {Type: store.Modified, Object: object(9), Old: object(8)}}, "from revision 8, and had 7"},
+		"deletion of nothing":     {[]notification{{Type: store.Deleted, Object: object(8)}}, "and had nothing"},
+		"deleted twice":           {[]notification{added, {Type: store.Deleted, Object: object(8)}, {Type: store.Deleted, Object: object(8)}}, "and had nothing"},
+		"the first mismatch":      {[]notification{{Type: store.Deleted, Object: object(8)}, added, added}, "and had nothing"},
+	} {
+		p := &handlerCheck{run: &run{watch: newStopwatch()}, group: &informerGroup{}, state: map[string]store.Revision{}}
+		for _, n := range c.all {
+			p.receive(n)
+		}
+		require.Equal(t, c.broken == "", p.broken == "", name)
+		require.Contains(t, p.broken, c.broken, name)
+	}
+}
