@@ -77,7 +77,7 @@ func simulated(t *testing.T, options prommetrics.Options) (*prometheus.Registry,
 	return registry, e, clock
 }
 
-func TestMetrics_ShowWhoIsSlow(t *testing.T) {
+func TestMetrics_ShowTheSlowWatch(t *testing.T) {
 	registry, e, clock := simulated(t, prommetrics.Options{Buckets: []float64{1, 10}})
 	ctx := t.Context()
 	stuck, err := e.Watch(ctx, engine.WatchOptions{Name: "stuck", Buffer: 1})

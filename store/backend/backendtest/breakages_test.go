@@ -345,8 +345,8 @@ var brokenHistory = []damage{
 	{"says nothing to a watch that was overtaken", "Compact_OvertakesALaggingWatch", eachWatch(
 		func(_ correct, w watcher, _ backend.WatchOptions) *watcherWrapper {
 			var last batch
-			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
-				b, err := w.Next(max)
+			return &watcherWrapper{watcher: w, next: func(limit int) (batch, error) {
+				b, err := w.Next(limit)
 				if errors.Is(err, store.ErrExpired) {
 					return batch{After: last.Through, Through: last.Through}, nil
 				}

@@ -39,12 +39,12 @@ var brokenWatches = []damage{
 	{"repeats a batch", "Watch_FromEachRevisionShowsTheRest", eachWatch(
 		func(_ correct, w watcher, _ backend.WatchOptions) *watcherWrapper {
 			var last batch
-			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
+			return &watcherWrapper{watcher: w, next: func(limit int) (batch, error) {
 				if again := last; len(again.Events) > 0 {
 					last = batch{}
 					return again, nil
 				}
-				b, err := w.Next(max)
+				b, err := w.Next(limit)
 				last = b
 				return b, err
 			}}
@@ -91,11 +91,11 @@ var brokenWatches = []damage{
 			if err != nil {
 				return nil, err
 			}
-			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
+			return &watcherWrapper{watcher: w, next: func(limit int) (batch, error) {
 				if ctx.Err() != nil {
 					return batch{}, ctx.Err()
 				}
-				return w.Next(max)
+				return w.Next(limit)
 			}}, nil
 		}}
 	}},
@@ -109,8 +109,8 @@ var brokenWatches = []damage{
 	{"makes no progress on other keys", "Watch_ProgressIsNotHeldUpByOtherKeys", eachWatch(
 		func(_ correct, w watcher, opts backend.WatchOptions) *watcherWrapper {
 			through := opts.From
-			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
-				b, err := w.Next(max)
+			return &watcherWrapper{watcher: w, next: func(limit int) (batch, error) {
+				b, err := w.Next(limit)
 				b.After = through
 				if len(b.Events) > 0 || err != nil {
 					through = b.Through
@@ -122,8 +122,8 @@ var brokenWatches = []damage{
 	{"gives the state of the batch before", "Contract_StateOfABatchIsThatBehindItsEvents", eachWatch(
 		func(_ correct, w watcher, _ backend.WatchOptions) *watcherWrapper {
 			before := store.NewTree().View()
-			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
-				b, err := w.Next(max)
+			return &watcherWrapper{watcher: w, next: func(limit int) (batch, error) {
+				b, err := w.Next(limit)
 				if b.State != nil {
 					b.State, before = before, b.State
 				}
@@ -169,8 +169,8 @@ var brokenWatches = []damage{
 var brokenLives = []damage{
 	{"leaves watches open when it closes", "Contract_CloseEndsWatches", eachWatch(
 		func(_ correct, w watcher, _ backend.WatchOptions) *watcherWrapper {
-			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
-				b, err := w.Next(max)
+			return &watcherWrapper{watcher: w, next: func(limit int) (batch, error) {
+				b, err := w.Next(limit)
 				if errors.Is(err, store.ErrClosed) {
 					return batch{}, nil
 				}

@@ -29,19 +29,19 @@ type follower struct {
 }
 
 // follow watches the keys under prefix after revision from.
-func (r *fixture) follow(prefix string, from store.Revision) *follower {
-	r.Helper()
-	return r.followBy(backend.WatchOptions{Prefix: prefix, From: from})
+func (x *fixture) follow(prefix string, from store.Revision) *follower {
+	x.Helper()
+	return x.followBy(backend.WatchOptions{Prefix: prefix, From: from})
 }
 
 // followBy watches with the options, and sets their Notify.
-func (r *fixture) followBy(opts backend.WatchOptions) *follower {
-	r.Helper()
+func (x *fixture) followBy(opts backend.WatchOptions) *follower {
+	x.Helper()
 	prefix, from := opts.Prefix, opts.From
-	f := &follower{fixture: r, prefix: prefix, notified: make(chan struct{}, 1), limit: 100}
+	f := &follower{fixture: x, prefix: prefix, notified: make(chan struct{}, 1), limit: 100}
 	opts.Notify = f.notify
-	w, err := r.Backend.Watch(r.ctx, opts)
-	require.NoError(r, err, "Watch %q from revision %d", prefix, from)
+	w, err := x.Backend.Watch(x.ctx, opts)
+	require.NoError(x, err, "Watch %q from revision %d", prefix, from)
 	f.watcher = w
 	if from != 0 {
 		f.started, f.through = true, from

@@ -126,10 +126,10 @@ type Check struct {
 }
 
 // Run runs every check as a subtest, each on a backend of its own.
-func Run(t *testing.T, make Factory) {
+func Run(t *testing.T, newBackend Factory) {
 	for _, check := range Checks() {
 		t.Run(check.Name, func(t *testing.T) {
-			h := make(t, Schema())
+			h := newBackend(t, Schema())
 			open := &h.Backend
 			defer func() { require.NoError(t, (*open).Close()) }()
 			if reopen := h.Reopen; reopen != nil {
@@ -157,5 +157,5 @@ func Checks() []Check {
 // check is a [Check] that runs on a fixture.
 type check struct {
 	name string
-	run  func(r *fixture)
+	run  func(x *fixture)
 }

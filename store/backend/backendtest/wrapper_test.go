@@ -118,7 +118,7 @@ func (w *wrapper) Emit(ctx context.Context, draft *object) (*object, error) {
 // watcherWrapper is a correct watcher with some of its methods replaced.
 type watcherWrapper struct {
 	watcher
-	next     func(max int) (batch, error)
+	next     func(limit int) (batch, error)
 	close    func()
 	progress func(ctx context.Context) error
 }
@@ -130,11 +130,11 @@ func (w *watcherWrapper) RequestProgress(ctx context.Context) error {
 	return store.ErrUnsupported
 }
 
-func (w *watcherWrapper) Next(max int) (batch, error) {
+func (w *watcherWrapper) Next(limit int) (batch, error) {
 	if w.next != nil {
-		return w.next(max)
+		return w.next(limit)
 	}
-	return w.watcher.Next(max)
+	return w.watcher.Next(limit)
 }
 
 func (w *watcherWrapper) Close() {
@@ -161,8 +161,8 @@ func eachWatch(wreck func(h correct, w watcher, opts backend.WatchOptions) *watc
 // eachBatch breaks every batch that has events.
 func eachBatch(wreck func(b batch) batch) func(correct) *wrapper {
 	return eachWatch(func(_ correct, w watcher, _ backend.WatchOptions) *watcherWrapper {
-		return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
-			b, err := w.Next(max)
+		return &watcherWrapper{watcher: w, next: func(limit int) (batch, error) {
+			b, err := w.Next(limit)
 			if err != nil || len(b.Events) == 0 {
 				return b, err
 			}

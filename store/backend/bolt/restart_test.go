@@ -3,6 +3,7 @@ package bolt_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -145,21 +146,12 @@ func TestRestart_ResumesFromEveryRevision(t *testing.T) {
 	all, some := f.watch(1, ""), f.watch(1, "ns-1")
 	var want []string
 	for _, text := range all.read(last, 100) {
-		if key := text[indexOf(text, ' ')+1:]; len(key) > 4 && key[:4] == "ns-1" {
+		if _, rest, _ := strings.Cut(text, " "); strings.HasPrefix(rest, "ns-1/") {
 			want = append(want, text)
 		}
 	}
 	require.NotEmpty(t, want)
 	require.Equal(t, want, some.read(last, 7))
-}
-
-func indexOf(s string, c byte) int {
-	for i := range len(s) {
-		if s[i] == c {
-			return i
-		}
-	}
-	return len(s)
 }
 
 // An exact list of every revision is what it was, whole and in pages.
@@ -259,7 +251,8 @@ func TestRestart_DeletesWhatHasExpired(t *testing.T) {
 	require.Equal(t, rev+4, f.revision())
 	var told []string
 	for _, text := range f.watch(rev, "").read(rev+4, 100) {
-		told = append(told, text[:indexOf(text, ':')])
+		event, _, _ := strings.Cut(text, ":")
+		told = append(told, event)
 	}
 	require.Equal(t, []string{"DELETED early@8", "DELETED a@9", "DELETED b@10", "DELETED late@11"}, told)
 	f.clock.Advance(time.Hour)
@@ -300,8 +293,8 @@ func TestRestart_LivesWithAClockThatGoesBack(t *testing.T) {
 	require.Len(t, f.list(backend.ListOptions{}), 1)
 }
 
-// Time without the process does not count for history, nor is the number of what
-// is kept regardless exceeded at once.
+// The time that the process was down does not age history: nothing is given up at the
+// start, and later no more than the limits say.
 func TestRestart_DoesNotAgeHistory(t *testing.T) {
 	f := newFixture(t, func(f *fixture) {
 		f.cfg.Retain = store.WindowLimits{MinEvents: 400, MinAge: time.Minute}

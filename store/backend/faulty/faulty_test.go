@@ -49,16 +49,16 @@ func TestRule_StrikesTheCallsThatItSays(t *testing.T) {
 		rule faulty.Rule
 		fail []bool // of lists of x/, x/, y/, y/ with a limit, x/ with a limit
 	}{
-		"all":                    {faulty.Rule{}, []bool{true, true, true, true, true}},
-		"of the operation":       {faulty.Rule{Ops: []faulty.Op{faulty.OpGet, faulty.OpList}}, []bool{true, true, true, true, true}},
-		"of another operation":   {faulty.Rule{Ops: faulty.Writes}, []bool{false, false, false, false, false}},
-		"under a path":           {faulty.Rule{Under: "y"}, []bool{false, false, true, true, false}},
-		"asked for":              {faulty.Rule{When: isLimited}, []bool{false, false, false, true, true}},
-		"the first two":          {faulty.Rule{Times: 2}, []bool{true, true, false, false, false}},
-		"all but two":            {faulty.Rule{Skip: 2}, []bool{false, false, true, true, true}},
-		"the third":              {faulty.Rule{Skip: 2, Times: 1}, []bool{false, false, true, false, false}},
-		"the second under it":    {faulty.Rule{Under: "x", Skip: 1, Times: 1}, []bool{false, true, false, false, false}},
-		"by a chance of nothing": {faulty.Rule{Chance: 2}, []bool{true, true, true, true, true}},
+		"all":                  {faulty.Rule{}, []bool{true, true, true, true, true}},
+		"of the operation":     {faulty.Rule{Ops: []faulty.Op{faulty.OpGet, faulty.OpList}}, []bool{true, true, true, true, true}},
+		"of another operation": {faulty.Rule{Ops: faulty.Writes}, []bool{false, false, false, false, false}},
+		"under a path":         {faulty.Rule{Under: "y"}, []bool{false, false, true, true, false}},
+		"asked for":            {faulty.Rule{When: isLimited}, []bool{false, false, false, true, true}},
+		"the first two":        {faulty.Rule{Times: 2}, []bool{true, true, false, false, false}},
+		"all but two":          {faulty.Rule{Skip: 2}, []bool{false, false, true, true, true}},
+		"the third":            {faulty.Rule{Skip: 2, Times: 1}, []bool{false, false, true, false, false}},
+		"the second under it":  {faulty.Rule{Under: "x", Skip: 1, Times: 1}, []bool{false, true, false, false, false}},
+		"by a chance of two":   {faulty.Rule{Chance: 2}, []bool{true, true, true, true, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBackend(t, faulty.Options{})

@@ -13,25 +13,28 @@ import (
 //	client ──▶ Endpoint ──requests──▶ target
 //	             ◀────────replies────────┘
 //
-//	Cut        breaks all connections, and refuses new ones
+//	Cut        breaks all connections, and new ones at once
 //	Mute       drops replies: requests arrive, and are never answered
 //	BlackHole  drops both; connections stay open without traffic
 //	Delay      delays both
 //	Redirect   leads to another target
 //	Heal       ends Mute, BlackHole and Cut, for connections made from then on
 //
+// The proxy listens as long as the test runs, also while it is cut: another process could
+// take the port of a listener that was closed.
+//
 // All methods are safe for concurrent use.
 type Proxy struct {
 	// Endpoint is where clients connect to.
 	Endpoint string
 
-	t       testing.TB
-	running sync.WaitGroup
+	listener net.Listener
+	running  sync.WaitGroup
 
 	mu          sync.Mutex
 	target      string
-	listener    net.Listener // nil: cut, or closed
-	swallow     [2]bool      // drops requests, replies
+	broken      bool    // cut, or closed
+	swallow     [2]bool // drops requests, replies
 	delay       time.Duration
 	connections map[*connection]struct{}
 }
@@ -57,18 +60,18 @@ func StartProxy(t testing.TB, target string) *Proxy {
 	if err != nil {
 		t.Fatalf("starting a proxy: %v", err)
 	}
-	p := &Proxy{t: t, Endpoint: l.Addr().String(), listener: l, target: target, connections: map[*connection]struct{}{}}
-	p.running.Go(func() { p.accept(l) })
+	p := &Proxy{Endpoint: l.Addr().String(), listener: l, target: target, connections: map[*connection]struct{}{}}
+	p.running.Go(p.accept)
 	t.Cleanup(p.close)
 	return p
 }
 
-// Cut breaks all connections, and refuses new ones until Heal.
+// Cut breaks all connections, and each new one at once, until Heal.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.broken = true
 	p.breakAll()
-	p.unlisten()
 }
 
 // Mute drops all replies from now on: requests take effect, and are not answered.
@@ -81,30 +84,12 @@ func (p *Proxy) BlackHole() { p.set([2]bool{true, true}) }
 // Heal lets everything through again. It breaks connections from which something was
 // dropped, since their streams have a gap.
 func (p *Proxy) Heal() {
-	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.swallow != [2]bool{} {
 		p.breakAll()
 	}
-	p.swallow = [2]bool{}
-	if p.listener != nil {
-		return
-	}
-	l, err := net.Listen("tcp", p.Endpoint)
-	if err != nil {
-		p.t.Fatalf("healing a proxy: %v", err)
-	}
-	p.listener = l
-	p.running.Go(func() { p.accept(l) })
-}
-
-// unlisten refuses connections from now on. The caller holds the lock.
-func (p *Proxy) unlisten() {
-	if p.listener != nil {
-		_ = p.listener.Close()
-		p.listener = nil
-	}
+	p.swallow, p.broken = [2]bool{}, false
 }
 
 // Delay delays everything by d, each way; zero ends that.
@@ -123,9 +108,13 @@ func (p *Proxy) Redirect(target string) {
 	p.breakAll()
 }
 
-func (p *Proxy) where() string {
+// leadsTo returns the target, "" if the proxy is cut.
+func (p *Proxy) leadsTo() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.broken {
+		return ""
+	}
 	return p.target
 }
 
@@ -145,36 +134,43 @@ func (p *Proxy) breakAll() {
 // close stops the proxy and waits for its goroutines.
 func (p *Proxy) close() {
 	p.Cut()
+	_ = p.listener.Close()
 	p.running.Wait()
 }
 
 // accept takes connections until the listener is closed.
-func (p *Proxy) accept(l net.Listener) {
+func (p *Proxy) accept() {
 	for {
-		client, err := l.Accept()
+		client, err := p.listener.Accept()
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", p.where())
+		target := p.leadsTo()
+		if target == "" {
+			_ = client.(*net.TCPConn).SetLinger(0) // a reset, as of a connection that breaks
+			_ = client.Close()
+			continue
+		}
+		server, err := net.Dial("tcp", target)
 		if err != nil {
 			_ = client.Close() // as the client would see without the proxy
 			continue
 		}
 		c := &connection{client, server}
-		if !p.admit(c, l) {
+		if !p.admit(c, target) {
 			c.close()
-			return
+			continue
 		}
 		p.running.Go(func() { p.carry(c, requests, server, client) })
 		p.running.Go(func() { p.carry(c, replies, client, server) })
 	}
 }
 
-// admit registers a connection, unless the listener that accepted it was closed.
-func (p *Proxy) admit(c *connection, by net.Listener) bool {
+// admit registers a connection to a target, unless the proxy leads elsewhere by now.
+func (p *Proxy) admit(c *connection, target string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.listener != by {
+	if p.broken || p.target != target {
 		return false
 	}
 	p.connections[c] = struct{}{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -114,15 +115,20 @@ func Start(t testing.TB) *Kine {
 	return k
 }
 
-// freeAddress returns a local address that is not in use.
+// freeAddress returns a local address that is not in use. Its port is below those that
+// systems give to outgoing connections, one of which could otherwise take it before the
+// process listens, or while it is dead.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("looking for a free port: %v", err)
+	for range 1000 {
+		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
+		if l, err := net.Listen("tcp", address); err == nil {
+			_ = l.Close()
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("looking for a free port: there is none from 10000 to 29999")
+	return ""
 }
 
 // Kill ends the process with SIGKILL, if it runs, and waits for its end.

@@ -3,7 +3,6 @@
 package journal_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -110,5 +109,5 @@ func TestAppend_SaysThatTheFileSystemIsFull(t *testing.T) {
 	filler := filepath.Join(dir, "filler")
 	require.NoError(t, os.WriteFile(filler, make([]byte, 2<<20), 0o600))
 	f.fillUp(func() { require.NoError(t, os.Remove(filler)) })
-	require.NoError(t, errors.Join(f.Close()))
+	require.NoError(t, f.Close())
 }

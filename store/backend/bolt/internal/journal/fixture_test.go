@@ -2,7 +2,6 @@ package journal_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -209,6 +208,3 @@ func read(t testing.TB, path string) []byte {
 }
 
 func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
-
-// asOne is errors.As for a pointer to a pointer to an error.
-func asOne[E error](err error, target *E) bool { return errors.As(err, target) }

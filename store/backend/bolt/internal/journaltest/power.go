@@ -64,20 +64,31 @@ func sector(image []byte, at int) []byte {
 	return image[at:min(at+Sector, len(image))]
 }
 
+// Progress is how far a commit got before a power cut.
+type Progress int
+
+const (
+	// Unsynced: some of the data has reached the disk, and nothing of the meta page.
+	Unsynced Progress = iota
+	// Synced: all of the data has, and not all of the meta page.
+	Synced
+	// Complete: all of the commit has.
+	Complete
+)
+
 // Crash returns the file as a power cut during the commit may have left it: any
 // part of the data sectors if it was before the first sync, all of them and any
 // part of the meta page if it was before the second. Any number of the sectors
-// that were being written may be torn: half old, half new. Synced tells whether
-// the data was.
-func (c Commit) Crash(random *rand.Rand) (image []byte, synced bool) {
+// that were being written may be torn: half old, half new.
+func (c Commit) Crash(random *rand.Rand) (image []byte, progress Progress) {
 	image = make([]byte, len(c.after))
 	copy(image, c.before)
 	if random.IntN(4) == 0 && len(c.before) < len(image) {
 		image = image[:len(c.before)] // it had not grown yet
 	}
-	synced = random.IntN(2) == 0
 	some := c.data
-	if synced {
+	if random.IntN(2) == 0 {
+		progress = Complete // unless the meta page is not
 		image = image[:len(c.after)]
 		for _, at := range c.data {
 			copy(image[at:], sector(c.after, at))
@@ -86,14 +97,18 @@ func (c Commit) Crash(random *rand.Rand) (image []byte, synced bool) {
 	}
 	share := random.Float64()
 	for _, at := range some {
-		if random.Float64() > share || at >= len(image) {
-			continue
-		}
 		from := sector(c.after, at)
-		if random.IntN(8) == 0 {
+		if random.Float64() > share || at >= len(image) {
+			from = nil
+		} else if random.IntN(8) == 0 {
 			from = from[:random.IntN(len(from))]
 		}
-		copy(image[at:], from)
+		if progress == Complete && len(from) < Sector {
+			progress = Synced
+		}
+		if len(from) > 0 {
+			copy(image[at:], from)
+		}
 	}
-	return image, synced
+	return image, progress
 }

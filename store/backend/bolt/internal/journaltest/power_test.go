@@ -15,8 +15,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journaltest"
 )
 
-// crashStates is how many crashes are tried: all of it in the environment
-// variable, for the long form of the test.
+// crashStates is how many crashes are tried: WATCHMILL_CRASH_STATES for the long form of
+// the test.
 func crashStates(t *testing.T) int {
 	text := os.Getenv("WATCHMILL_CRASH_STATES")
 	if text == "" {
@@ -32,27 +32,28 @@ func crashStates(t *testing.T) int {
 // is whole.
 func TestPower_LeavesTheFileAsBeforeOrAfter(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
-	states, before, after := crashStates(t), 0, 0
+	states, reached := crashStates(t), map[journaltest.Progress]int{}
 	for n := 0; n < states; {
 		w := newWriter(t, random)
 		for range 15 {
 			from := w.last
 			c := w.commit()
 			for range min(10, states-n) {
-				image, _ := c.Crash(random)
-				switch w.requireWhole(image, from) {
-				case from:
-					before++
-				default:
-					after++
+				image, progress := c.Crash(random)
+				switch last := w.requireWhole(image, from); progress {
+				case journaltest.Unsynced:
+					require.Equal(t, from, last, "its meta page was not written")
+				case journaltest.Complete:
+					require.Equal(t, w.last, last, "it was complete")
 				}
+				reached[progress]++
 				n++
 			}
 		}
 		require.NoError(t, w.Close())
 	}
-	require.Greater(t, before, states/4)
-	require.Greater(t, after, states/100)
+	require.Greater(t, reached[journaltest.Unsynced], states/4)
+	require.Greater(t, reached[journaltest.Complete], states/100)
 }
 
 // writer commits random batches and knows what each revision's record is.

@@ -35,7 +35,7 @@ func written(t *testing.T) string {
 	return path
 }
 
-// What the judge says is known to be able to be no.
+// A judge that never finds anything would let every file pass.
 func TestJudge_FindsWhatIsWrong(t *testing.T) {
 	for want, told := range map[string]string{
 		"":                                   "put a 2 0\nput b 3 1\nput b 4 \nsaw a 2 0\nsaw b 3 1\n",

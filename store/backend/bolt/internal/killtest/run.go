@@ -3,18 +3,20 @@ package killtest
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
 )
 
-// Options qualifies Run.
+// Options configures [Run].
 type Options struct {
 	// Rounds is how many children are killed.
 	Rounds int
@@ -24,7 +26,7 @@ type Options struct {
 	Dir string
 	// Command starts a child: this program, so that it calls [ChildMain].
 	Command func() *exec.Cmd
-	// Report is called from time to time with the counts so far.
+	// Report, if not nil, is called after each round with the counts so far.
 	Report func(round int, j *Judge)
 }
 
@@ -65,6 +67,23 @@ func Run(opts Options) (*Judge, error) {
 	return j, nil
 }
 
+// firstRead is a reader that calls begun with the first data.
+type firstRead struct {
+	io.Reader
+	begun func()
+}
+
+func (r *firstRead) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if n > 0 {
+		r.begun()
+	}
+	return n, err
+}
+
+// kill starts a child, and kills it at a random time after its first output, which a busy
+// machine may delay; in a quarter of the rounds after its start, so that opening the file
+// is interrupted, too.
 func kill(opts Options, j *Judge, path string, seed uint64, random *rand.Rand) error {
 	child := opts.Command()
 	child.Env = append(os.Environ(), childEnv+"="+strings.Join([]string{
@@ -79,9 +98,12 @@ func kill(opts Options, j *Judge, path string, seed uint64, random *rand.Rand) e
 	if err := child.Start(); err != nil {
 		return err
 	}
-	timer := time.AfterFunc(time.Duration(random.Int64N(int64(120*time.Millisecond))), func() { _ = child.Process.Kill() })
-	defer timer.Stop()
-	err = j.Take(out)
+	after := time.Duration(random.Int64N(int64(120 * time.Millisecond)))
+	arm := sync.OnceFunc(func() { time.AfterFunc(after, func() { _ = child.Process.Kill() }) })
+	if random.IntN(4) == 0 {
+		arm()
+	}
+	err = j.Take(&firstRead{out, arm})
 	if err != nil {
 		_ = child.Process.Kill()
 	}
