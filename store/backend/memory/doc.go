@@ -22,9 +22,10 @@
 //
 // # Revisions
 //
-// Empty storage is at revision 1, so that a watch from an empty list's revision
-// misses nothing, and each write or emission takes the next number:
-// [backend.Traits.Contiguous].
+// Empty storage is at [Options].FirstRevision, by default a number derived from the
+// clock, so that a revision of storage that is gone is older than all of its own and is
+// refused. It is never zero, so that a watch from an empty list's revision misses
+// nothing. Each write or emission takes the next number: [backend.Traits.Contiguous].
 //
 // # Time
 //
