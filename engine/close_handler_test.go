@@ -23,73 +23,81 @@ type closing struct {
 	cause func()
 }
 
+// openedOrders returns an engine that is not closed by the test.
+func openedOrders(t *testing.T, change func(*engine.Config[pod])) *engine.Engine[pod] {
+	c := cfg()
+	c.Name = "orders"
+	if change != nil {
+		change(&c)
+	}
+	e, err := engine.New(c)
+	require.NoError(t, err)
+	return e
+}
+
+// creating returns a function that makes an event.
+func creating(t *testing.T, e *engine.Engine[pod]) func() {
+	return func() {
+		_, err := e.Create(t.Context(), pod{Name: "a"})
+		require.NoError(t, err)
+	}
+}
+
+// closings open engines and topics that call within, which closes them, from a function of
+// the user's.
+var closings = map[string]func(t *testing.T, within func()) closing{
+	"an engine, by a handler": func(t *testing.T, within func()) closing {
+		e := openedOrders(t, nil)
+		_, err := e.Handle(t.Context(), engine.WatchOptions{Name: "closer"}, func(engine.Event[pod]) { within() })
+		require.NoError(t, err)
+		return closing{e.Close, creating(t, e)}
+	},
+	"an engine, by a handler on the pool": func(t *testing.T, within func()) closing {
+		e := openedOrders(t, nil)
+		_, err := e.Handle(t.Context(), engine.WatchOptions{Name: "closer", OnPool: true}, func(engine.Event[pod]) { within() })
+		require.NoError(t, err)
+		return closing{e.Close, creating(t, e)}
+	},
+	"an engine without cache, by a handler": func(t *testing.T, within func()) closing {
+		e := openedOrders(t, func(c *engine.Config[pod]) { c.NoCache = true })
+		_, err := e.Handle(t.Context(), engine.WatchOptions{Name: "closer"}, func(engine.Event[pod]) { within() })
+		require.NoError(t, err)
+		return closing{e.Close, creating(t, e)}
+	},
+	"an engine, at a bookmark": func(t *testing.T, within func()) closing {
+		e := openedOrders(t, nil)
+		handle := func(ev engine.Event[pod]) {
+			if ev.Type == engine.Bookmark {
+				within()
+			}
+		}
+		opts := engine.WatchOptions{Name: "closer", InitialState: true, Bookmarks: true}
+		return closing{e.Close, func() {
+			_, err := e.Handle(t.Context(), opts, handle)
+			require.NoError(t, err)
+		}}
+	},
+	"an engine, by OnEnd": func(t *testing.T, within func()) closing {
+		e := openedOrders(t, func(c *engine.Config[pod]) { c.OnEnd = func(string, error) { within() } })
+		w, err := e.Watch(t.Context(), engine.WatchOptions{Name: "closer"})
+		require.NoError(t, err)
+		return closing{e.Close, w.Stop}
+	},
+	"a topic, by a subscriber": func(t *testing.T, within func()) closing {
+		topic := engine.NewTopicWith[int](engine.TopicOptions{Name: "orders"})
+		_, err := topic.SubscribeWith(t.Context(), engine.SubscribeOptions{Name: "closer"}, func(int) { within() })
+		require.NoError(t, err)
+		return closing{topic.Close, func() {
+			_, err := topic.Publish(t.Context(), 1)
+			require.NoError(t, err)
+		}}
+	},
+}
+
 // Close does not wait for the function that calls it: it returns at once, and the
 // engine and its host end when the function has returned.
 func TestClose_FromWithinReturnsAtOnce(t *testing.T) {
-	opened := func(t *testing.T, change func(*engine.Config[pod])) *engine.Engine[pod] {
-		c := cfg()
-		c.Name = "orders"
-		if change != nil {
-			change(&c)
-		}
-		e, err := engine.New(c)
-		require.NoError(t, err)
-		return e
-	}
-	create := func(t *testing.T, e *engine.Engine[pod]) func() {
-		return func() {
-			_, err := e.Create(t.Context(), pod{Name: "a"})
-			require.NoError(t, err)
-		}
-	}
-	for name, open := range map[string]func(t *testing.T, within func()) closing{
-		"an engine, by a handler": func(t *testing.T, within func()) closing {
-			e := opened(t, nil)
-			_, err := e.Handle(t.Context(), engine.WatchOptions{Name: "closer"}, func(engine.Event[pod]) { within() })
-			require.NoError(t, err)
-			return closing{e.Close, create(t, e)}
-		},
-		"an engine, by a handler on the pool": func(t *testing.T, within func()) closing {
-			e := opened(t, nil)
-			_, err := e.Handle(t.Context(), engine.WatchOptions{Name: "closer", OnPool: true}, func(engine.Event[pod]) { within() })
-			require.NoError(t, err)
-			return closing{e.Close, create(t, e)}
-		},
-		"an engine without cache, by a handler": func(t *testing.T, within func()) closing {
-			e := opened(t, func(c *engine.Config[pod]) { c.NoCache = true })
-			_, err := e.Handle(t.Context(), engine.WatchOptions{Name: "closer"}, func(engine.Event[pod]) { within() })
-			require.NoError(t, err)
-			return closing{e.Close, create(t, e)}
-		},
-		"an engine, at a bookmark": func(t *testing.T, within func()) closing {
-			e := opened(t, nil)
-			handle := func(ev engine.Event[pod]) {
-				if ev.Type == engine.Bookmark {
-					within()
-				}
-			}
-			opts := engine.WatchOptions{Name: "closer", InitialState: true, Bookmarks: true}
-			return closing{e.Close, func() {
-				_, err := e.Handle(t.Context(), opts, handle)
-				require.NoError(t, err)
-			}}
-		},
-		"an engine, by OnEnd": func(t *testing.T, within func()) closing {
-			e := opened(t, func(c *engine.Config[pod]) { c.OnEnd = func(string, error) { within() } })
-			w, err := e.Watch(t.Context(), engine.WatchOptions{Name: "closer"})
-			require.NoError(t, err)
-			return closing{e.Close, w.Stop}
-		},
-		"a topic, by a subscriber": func(t *testing.T, within func()) closing {
-			topic := engine.NewTopicWith[int](engine.TopicOptions{Name: "orders"})
-			_, err := topic.SubscribeWith(t.Context(), engine.SubscribeOptions{Name: "closer"}, func(int) { within() })
-			require.NoError(t, err)
-			return closing{topic.Close, func() {
-				_, err := topic.Publish(t.Context(), 1)
-				require.NoError(t, err)
-			}}
-		},
-	} {
+	for name, open := range closings {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var c closing

@@ -17,6 +17,48 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
+// eachCall calls do with two of each kind of call to an engine.
+func eachCall(ctx context.Context, e *engine.Engine[pod], do func(call func(n int) error)) {
+	for g := range 2 {
+		do(func(n int) error { _, err := e.Put(ctx, pod{Name: fmt.Sprint("pod", g), App: "web", N: n}); return err })
+		do(func(int) error { _, err := e.List(ctx, engine.ListOptions{Labels: "app=web"}); return err })
+		do(func(int) error {
+			w, err := e.Watch(ctx, engine.WatchOptions{InitialState: true, Bookmarks: true})
+			if err != nil {
+				return err
+			}
+			for range 3 {
+				if _, err := w.Next(ctx); err != nil {
+					return err
+				}
+			}
+			w.Stop()
+			return nil
+		})
+		do(func(int) error {
+			w, err := e.Handle(ctx, engine.WatchOptions{Policy: engine.Conflate, Buffer: 1}, func(engine.Event[pod]) {})
+			if err == nil && g == 0 {
+				w.Stop()
+			}
+			return err
+		})
+		do(func(int) error { return e.WaitFor(ctx, e.Revision()) })
+		do(func(int) error {
+			w, err := e.Watch(ctx, engine.WatchOptions{InitialState: true})
+			if err != nil {
+				return err
+			}
+			for range w.Chan() {
+				w.Stop()
+			}
+			if err := w.Err(); !errors.Is(err, engine.ErrStopped) {
+				return err
+			}
+			return nil
+		})
+	}
+}
+
 // Close comes while everything is under way on real threads. Every call ends,
 // every watch says why, and nothing is left (goleak sees to the goroutines).
 func TestClose_DuringEverything(t *testing.T) {
@@ -28,12 +70,12 @@ func TestClose_DuringEverything(t *testing.T) {
 	require.NoError(t, err)
 	var busy sync.WaitGroup
 	begun := make(chan struct{}, 64)
-	// until calls do until it fails, and reports an error that says something
+	// until repeats a call until it fails, and reports an error that says something
 	// else than that the engine is closed.
-	until := func(do func(n int) error) {
+	until := func(call func(n int) error) {
 		busy.Go(func() {
 			for n := 0; ; n++ {
-				err := do(n)
+				err := call(n)
 				select {
 				case begun <- struct{}{}:
 				default:
@@ -48,45 +90,7 @@ func TestClose_DuringEverything(t *testing.T) {
 			}
 		})
 	}
-	ctx := context.Background()
-	for g := range 2 {
-		until(func(n int) error { _, err := e.Put(ctx, pod{Name: fmt.Sprint("pod", g), App: "web", N: n}); return err })
-		until(func(int) error { _, err := e.List(ctx, engine.ListOptions{Labels: "app=web"}); return err })
-		until(func(int) error {
-			w, err := e.Watch(ctx, engine.WatchOptions{InitialState: true, Bookmarks: true})
-			if err != nil {
-				return err
-			}
-			for range 3 {
-				if _, err := w.Next(ctx); err != nil {
-					return err
-				}
-			}
-			w.Stop()
-			return nil
-		})
-		until(func(int) error {
-			w, err := e.Handle(ctx, engine.WatchOptions{Policy: engine.Conflate, Buffer: 1}, func(engine.Event[pod]) {})
-			if err == nil && g == 0 {
-				w.Stop()
-			}
-			return err
-		})
-		until(func(int) error { return e.WaitFor(ctx, e.Revision()) })
-		until(func(int) error {
-			w, err := e.Watch(ctx, engine.WatchOptions{InitialState: true})
-			if err != nil {
-				return err
-			}
-			for range w.Chan() {
-				w.Stop()
-			}
-			if err := w.Err(); !errors.Is(err, engine.ErrStopped) {
-				return err
-			}
-			return nil
-		})
-	}
+	eachCall(context.Background(), e, until)
 	for range 64 {
 		<-begun
 	}

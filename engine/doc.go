@@ -51,7 +51,8 @@
 //
 // # Closing
 //
-// Close ends every watch with [ErrEngineClosed] and returns when no goroutine, actor
+// [Engine.Drain] delivers to every watch what was committed, and closes. Close ends every
+// watch at once, with [ErrEngineClosed]. Both return when no goroutine, actor
 // or timer of the engine is left. If a handler does not return, Close fails after
 // [HostConfig].CloseTimeout, with an error that names what still runs. Package
 // enginetest checks all that in your tests.

@@ -110,8 +110,8 @@ type guardedWatcher struct {
 }
 
 // Next shows the events to the detector first.
-func (w *guardedWatcher) Next(max int) (backend.Batch, error) {
-	batch, err := w.Watcher.Next(max)
+func (w *guardedWatcher) Next(limit int) (backend.Batch, error) {
+	batch, err := w.Watcher.Next(limit)
 	w.detector.locked(func() {
 		for _, ev := range batch.Events {
 			w.detector.event(ev)

@@ -93,7 +93,7 @@ func (w *Watch[T]) find(wants []Want) (found, through int) {
 	return found, through
 }
 
-// ended returns a text that the watch has ended, "" if it has not.
+// ended returns the punctuation before a report; it says so if the watch has ended.
 func ended[T any](w *Watch[T]) string {
 	if w.end == nil {
 		return ":"

@@ -105,6 +105,20 @@ func TestClose_FromAHandlerNamesTheHandler(t *testing.T) {
 	})
 }
 
+func TestClose_FromAFunctionOfTheConfigurationSaysSo(t *testing.T) {
+	var r *fixture
+	var failed error
+	r = newFixture(t, func(cfg *informer.Config[pod]) {
+		cfg.Transform = func(p pod) (pod, error) {
+			failed = r.Close()
+			return p, nil
+		}
+	})
+	r.put(pod{Name: "a"})
+	require.ErrorIs(t, failed, engine.ErrInHandler)
+	require.EqualError(t, failed, "close informer pods: "+engine.ErrInHandler.Error(), "there is no handler to name")
+}
+
 // Nothing else closes it, and goleak would find the workers of its host.
 func TestStop_FromAHandlerEndsTheInformersHost(t *testing.T) {
 	others := goleak.IgnoreCurrent()
@@ -190,7 +204,7 @@ func TestClose_NamesTheHandlerThatDoesNotReturn(t *testing.T) {
 	require.ErrorContains(t, err, "stuck")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	close(stuck.open)
-	for err != nil { // now it returns some time
+	for err != nil { // each Close gives up after a millisecond
 		err = s.Close()
 	}
 	require.NoError(t, source.Close())

@@ -54,10 +54,10 @@
 //
 // # Closing
 //
-// Close and [Registration.Remove] wait for the handlers that they end. Handlers and
-// the functions of the configuration must not call them, since they would wait for
-// themselves: Stop and [Registration.Stop] do the same without waiting. No
-// goroutine, actor or timer outlives Close.
+// Close and [Registration.Remove] wait for the handlers that they end. Handlers, and the
+// functions of the configuration, call Stop and [Registration.Stop] instead, which do
+// the same without waiting: Remove would wait for the function that calls it, and Close
+// fails there with [engine.ErrInHandler]. No goroutine, actor or timer outlives Close.
 //
 // # Shared objects
 //

@@ -23,7 +23,8 @@ var (
 	// ErrNotSynced: a wait for an informer or a handler to sync ended before it
 	// had. The error is a [*NotSyncedError].
 	ErrNotSynced = errors.New("not synced")
-	// ErrStillRunning: Close timed out waiting for handlers. The error is a
+	// ErrStillRunning: Close returned before the handlers had ended, since it timed out
+	// or was called from a handler or a function of the configuration. The error is a
 	// [*CloseError].
 	ErrStillRunning = errors.New("handlers are still running")
 )
@@ -36,7 +37,8 @@ var (
 	// ErrItem: a function of the configuration failed for one object. The error
 	// is an [*ItemError].
 	ErrItem = errors.New("object failed")
-	// ErrHandlerPanic: a handler panicked. The error is a [*HandlerError].
+	// ErrHandlerPanic: a handler panicked, or ended its goroutine. The error is a
+	// [*HandlerError].
 	ErrHandlerPanic = errors.New("handler panicked")
 	// ErrSlowHandler: a handler has fallen behind by its buffer. The error is a
 	// [*SlowHandlerError].
@@ -94,7 +96,7 @@ func (e *ItemError) Is(target error) bool { return target == ErrItem }
 // Unwrap returns the cause.
 func (e *ItemError) Unwrap() error { return e.Err }
 
-// HandlerError is the panic of a handler.
+// HandlerError says that a handler panicked, or ended its goroutine by runtime.Goexit.
 type HandlerError struct {
 	// Handler is its name.
 	Handler string
@@ -105,6 +107,9 @@ type HandlerError struct {
 }
 
 func (e *HandlerError) Error() string {
+	if e.Notification == "" {
+		return fmt.Sprintf("handler %s failed: %v", e.Handler, e.Err)
+	}
 	return fmt.Sprintf("handler %s failed on %s: %v", e.Handler, e.Notification, e.Err)
 }
 
@@ -185,18 +190,22 @@ func (e *NotSyncedError) Unwrap() []error {
 	return errs
 }
 
-// CloseError says which handlers had not returned when Close gave up. A handler that
-// calls Close itself is among them, and the cause is [engine.ErrInHandler].
+// CloseError says which handlers had not returned when Close gave up. If the cause is
+// [engine.ErrInHandler], Close was called from a handler, which is among them, or from a
+// function of the configuration.
 type CloseError struct {
 	Informer string
-	// Running are the names of the handlers, in the order in which they were
-	// added.
+	// Running are the names of the handlers, in the order in which they were added;
+	// there may be none if a function of the configuration has called Close.
 	Running []string
 	// Cause is why waiting ended.
 	Cause error
 }
 
 func (e *CloseError) Error() string {
+	if len(e.Running) == 0 {
+		return fmt.Sprintf("close informer %s: %v", e.Informer, e.Cause)
+	}
 	return fmt.Sprintf("close informer %s: handlers are still running: %s: %v", e.Informer, strings.Join(e.Running, ", "), e.Cause)
 }
 

@@ -3,7 +3,6 @@ package informer_test
 import (
 	"context"
 	"math/rand/v2"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -120,67 +119,6 @@ func TestHandlers_AddedAtAnyTimeAndFromHandlers(t *testing.T) {
 	inner.checkState(t, r.Snapshot())
 }
 
-func TestResync_IsEachHandlersOwn(t *testing.T) {
-	r := newFixture(t, nil)
-	never, _ := r.subscribe()
-	two, _ := r.subscribe(informer.HandlerOptions{Resync: 2 * time.Second})
-	three, _ := r.subscribe(informer.HandlerOptions{Resync: 3 * time.Second})
-	r.put(pod{Name: "a"})
-	for _, l := range []*recorder{never, two, three} {
-		require.Len(t, l.recorded(), 1)
-	}
-	r.pass(12 * time.Second)
-	require.Empty(t, never.recorded())
-	require.Len(t, two.recorded(), 6)
-	require.Equal(t, []string{
-		"MODIFIED a@2→2 resync", "MODIFIED a@2→2 resync", "MODIFIED a@2→2 resync", "MODIFIED a@2→2 resync",
-	}, three.recorded())
-}
-
-func TestResync_BeforeTheFirstList(t *testing.T) {
-	r := newFixture(t, nil)
-	r.source.FailList(5, nil)
-	l, _ := r.subscribe(informer.HandlerOptions{Resync: 500 * time.Millisecond})
-	r.put(pod{Name: "a"})
-	r.pass(3 * time.Second)
-	require.Empty(t, l.recorded(), "there is nothing to repeat")
-	r.pass(3 * time.Second)
-	lines := l.recorded()
-	require.Equal(t, "ADDED a@2 initial", lines[0])
-	require.Contains(t, lines, "MODIFIED a@2→2 resync")
-}
-
-func TestResync_IsNotStarvedByRelists(t *testing.T) {
-	r := newFixture(t, nil)
-	l, _ := r.subscribe(informer.HandlerOptions{Resync: 90 * time.Second})
-	r.put(pod{Name: "a"})
-	l.recorded()
-	for range 6 { // each lists again, and lets a minute pass
-		r.relist(func() error { return nil })
-	}
-	require.Len(t, l.recorded(), 4)
-}
-
-// A resync that is always due leaves room for changes.
-func TestResync_DoesNotStarveChanges(t *testing.T) {
-	s, source := busy(t, nil)
-	rev, err := source.Add(pod{Name: "a"})
-	require.NoError(t, err)
-	require.NoError(t, s.WaitForRevision(t.Context(), rev))
-	seen := make(chan struct{})
-	handle, err := s.Subscribe(func(n informer.Notification[pod]) {
-		if n.Object.Value.N == 1 && n.Cause == informer.Change {
-			close(seen)
-		}
-	}, informer.HandlerOptions{Resync: 1})
-	require.NoError(t, err)
-	require.NoError(t, handle.Synced(t.Context()))
-	_, err = source.Modify(pod{Name: "a", N: 1})
-	require.NoError(t, err)
-	<-seen
-	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
-}
-
 // lineAfter returns the place that is so many lines further down.
 func lineAfter(p usercode.Place, lines int) string {
 	file, line, _ := strings.Cut(p.String(), ":")
@@ -201,18 +139,6 @@ func TestHandlers_HaveNames(t *testing.T) {
 	require.Equal(t, "pods", r.Name())
 }
 
-func TestRemove_NothingIsDeliveredAfterIt(t *testing.T) {
-	r := newFixture(t, nil)
-	stays, _ := r.subscribe()
-	goes, handle := r.subscribe()
-	r.put(pod{Name: "a"})
-	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
-	require.ErrorIs(t, handle.Err(), informer.ErrRemoved)
-	r.put(pod{Name: "b"})
-	require.Equal(t, []string{"ADDED a@2 initial"}, goes.recorded())
-	require.Len(t, stays.recorded(), 2)
-}
-
 func TestHandlers_OneTwiceHasTwoRegistrations(t *testing.T) {
 	r := newFixture(t, nil)
 	l, first := r.subscribe()
@@ -225,154 +151,6 @@ func TestHandlers_OneTwiceHasTwoRegistrations(t *testing.T) {
 	require.NoError(t, second.Remove(t.Context(), informer.Drop))
 	r.put(pod{Name: "c"})
 	require.Empty(t, l.recorded())
-}
-
-func TestRemove_Twice(t *testing.T) {
-	r := newFixture(t, nil)
-	_, handle := r.subscribe()
-	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
-	require.NoError(t, handle.Remove(t.Context(), informer.Drop))
-	require.ErrorIs(t, handle.Synced(t.Context()), informer.ErrNotSynced, "it never had the first list")
-}
-
-func TestStop_OfARunningHandlerDrainsOrDrops(t *testing.T) {
-	for how, want := range map[informer.Removal][]string{
-		informer.Drain: {"ADDED a@2 initial", "ADDED b@3 change", "ADDED c@4 change"},
-		informer.Drop:  {"ADDED a@2 initial", "ADDED b@3 change"},
-	} {
-		r := newFixture(t, nil)
-		var handle *informer.Registration
-		l := &recorder{}
-		l.before = func(n informer.Notification[pod]) {
-			if n.Key() == "b" { // c is committed behind it
-				handle.Stop(how)
-			}
-		}
-		handle = r.subscribeRecorder(l)
-		r.put(pod{Name: "a"})
-		r.write(pod{Name: "b"})
-		r.write(pod{Name: "c"})
-		r.executor.Run()
-		r.put(pod{Name: "d"})
-		require.Equal(t, want, l.recorded())
-		require.ErrorIs(t, handle.Err(), informer.ErrRemoved)
-	}
-}
-
-func TestPanic_CostsOneNotification(t *testing.T) {
-	r := newFixture(t, nil)
-	poisoned := &recorder{before: func(n informer.Notification[pod]) {
-		if n.Key() == "b" {
-			panic(errBad)
-		}
-	}}
-	handle := r.subscribeRecorder(poisoned, informer.HandlerOptions{Name: "poisoned"})
-	well, _ := r.subscribe()
-	for _, name := range []string{"a", "b", "c"} {
-		r.write(pod{Name: name})
-	}
-	require.NoError(t, handle.Synced(t.Context()), "a panic does not keep it from syncing")
-	r.put(pod{Name: "a", N: 1})
-	require.Equal(t, []string{"ADDED a@2 initial", "ADDED c@4 initial", "MODIFIED a@2→5 change"}, poisoned.recorded())
-	require.Len(t, well.recorded(), 4)
-
-	require.ErrorIs(t, handle.Err(), informer.ErrHandlerPanic)
-	errs := r.reported()
-	require.Len(t, errs, 1)
-	var failure *informer.HandlerError
-	require.ErrorAs(t, errs[0], &failure)
-	require.Equal(t, "poisoned", failure.Handler)
-	require.Equal(t, "ADDED b@3 initial", failure.Notification)
-	require.ErrorIs(t, failure, errBad)
-	var panicked *usercode.PanicError
-	require.ErrorAs(t, failure, &panicked)
-	require.Equal(t, "b", panicked.Key)
-	require.EqualValues(t, 3, panicked.Revision)
-}
-
-func TestPanic_EndsAHandlerThatAsksForIt(t *testing.T) {
-	r := newFixture(t, nil)
-	l := &recorder{before: func(n informer.Notification[pod]) {
-		if n.Key() == "b" {
-			panic("no more")
-		}
-	}}
-	handle := r.subscribeRecorder(l, informer.HandlerOptions{OnPanic: informer.EndHandler})
-	well, _ := r.subscribe()
-	for _, name := range []string{"a", "b", "c"} {
-		r.put(pod{Name: name})
-	}
-	<-handle.Done()
-	<-handle.SyncedSignal()
-	require.ErrorIs(t, handle.Err(), informer.ErrHandlerPanic)
-	require.Equal(t, []string{"ADDED a@2 initial"}, l.recorded())
-	require.Len(t, well.recorded(), 3)
-}
-
-func TestPanic_GoexitEndsTheHandlerAlone(t *testing.T) {
-	s, source := busy(t, nil)
-	handle, err := s.Subscribe(func(informer.Notification[pod]) { runtime.Goexit() }, informer.HandlerOptions{})
-	require.NoError(t, err)
-	_, err = source.Add(pod{Name: "a"})
-	require.NoError(t, err)
-	<-handle.Done()
-	require.ErrorIs(t, handle.Err(), usercode.ErrGoexit)
-	rev, err := source.Add(pod{Name: "b"})
-	require.NoError(t, err)
-	require.NoError(t, s.WaitForRevision(t.Context(), rev), "the informer goes on")
-}
-
-func TestStop_FromTheHandlerDoesNotWait(t *testing.T) {
-	r := newFixture(t, nil)
-	var handle *informer.Registration
-	l := &recorder{}
-	l.before = func(n informer.Notification[pod]) {
-		if n.Key() == "b" {
-			handle.Stop(informer.Drop)
-		}
-	}
-	handle = r.subscribeRecorder(l)
-	for _, name := range []string{"a", "b", "c"} {
-		r.put(pod{Name: name})
-	}
-	require.Equal(t, []string{"ADDED a@2 initial", "ADDED b@3 change"}, l.recorded())
-	<-handle.Done()
-}
-
-func TestRemove_WaitsForTheHandler(t *testing.T) {
-	s, source := busy(t, nil)
-	entered, leave := make(chan struct{}), make(chan struct{})
-	handle, err := s.Subscribe(func(informer.Notification[pod]) {
-		close(entered)
-		<-leave
-	}, informer.HandlerOptions{})
-	require.NoError(t, err)
-	_, err = source.Add(pod{Name: "a"})
-	require.NoError(t, err)
-	<-entered
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errBad)
-	require.ErrorIs(t, handle.Remove(ctx, informer.Drop), errBad, "it still runs")
-	select {
-	case <-handle.Done():
-		require.Fail(t, "it still runs")
-	default:
-	}
-	close(leave)
-	require.NoError(t, handle.Remove(t.Context(), informer.Drop))
-	<-handle.Done()
-}
-
-func TestRemove_AtAnyPointOfItsLife(t *testing.T) {
-	r := newFixture(t, nil)
-	_, neverStarted := r.subscribe()
-	require.NoError(t, neverStarted.Remove(t.Context(), informer.Drain))
-	_, early := r.subscribe()
-	r.put(pod{Name: "a"})
-	require.NoError(t, early.Remove(t.Context(), informer.Drain))
-	late, handle := r.subscribe()
-	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
-	require.Equal(t, []string{"ADDED a@2 replay"}, late.recorded(), "it was there when the handler was added")
 }
 
 func TestHandlerFuncs_AndFilteringHandler(t *testing.T) {

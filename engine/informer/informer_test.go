@@ -17,7 +17,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-func TestStats(t *testing.T) {
+func TestStats_CountWhatTheInformerHas(t *testing.T) {
 	r := newFixture(t, nil)
 	require.Zero(t, r.Stats())
 	r.put(pod{Name: "a"})
@@ -132,8 +132,8 @@ func TestPrefix_FollowsAPart(t *testing.T) {
 	require.NoError(t, r.WaitForRevision(t.Context(), last), "nothing under the prefix happened up to there")
 }
 
-// A source of another type cannot be given by mistake: Source of an engine of
-// another type does not compile, and this way round it is found out.
+// Source of an engine of another type does not compile. SourceOf can wrap one, and New
+// refuses it.
 func TestNew_RefusesASourceOfAnotherType(t *testing.T) {
 	others := enginetest.New(t, engine.Config[string]{Key: func(s string) string { return s }})
 	_, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](others.Engine().Source())})

@@ -134,7 +134,7 @@ func (l *listener) failed(notification string, err error) {
 	l.informer.report(failure)
 }
 
-// died records that the handler has ended its goroutine (runtime.Goexit).
+// died records that the handler has ended its goroutine by runtime.Goexit.
 func (l *listener) died(reason any) {
 	err, ok := reason.(error)
 	if !ok {

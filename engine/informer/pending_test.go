@@ -38,8 +38,6 @@ func TestMergedChanges_AreBoundedByLiveObjects(t *testing.T) {
 type scenario struct {
 	pending pending
 	objects *store.ThreadSafeStore[*store.Object]
-	// held is what the handler has taken and not finished.
-	held int
 }
 
 // TestPending_Scenarios runs the scenarios in testdata/pending. Their verbs:
@@ -147,7 +145,6 @@ func (s *scenario) take() string {
 	if !ok {
 		return "nothing\n"
 	}
-	s.held = next.n
 	var out strings.Builder
 	for i := range next.n {
 		n := next.at(i)
@@ -164,7 +161,6 @@ func (s *scenario) take() string {
 }
 
 func (s *scenario) finish() string {
-	s.held = 0
 	s.pending.left.Store(0)
 	if s.pending.released() {
 		return "the source goes on\n" + s.where()

@@ -88,7 +88,7 @@ func (o *HandlerOptions) validate() error {
 	case o.Buffer < 0:
 		return &engine.ConfigError{Field: "HandlerOptions.Buffer", Problem: "is negative; give a number of notifications, or zero for the default"}
 	case o.Resync < 0:
-		return &engine.ConfigError{Field: "HandlerOptions.Resync", Problem: "is negative; zero means never"}
+		return &engine.ConfigError{Field: "HandlerOptions.Resync", Problem: "is negative; give a period, or zero for none"}
 	case o.OnPanic > EndHandler:
 		return &engine.ConfigError{Field: "HandlerOptions.OnPanic", Problem: fmt.Sprintf("is %d; give GoOn or EndHandler", o.OnPanic)}
 	}
