@@ -235,6 +235,34 @@ func Example_readmePanic() {
 	// healthy: <nil>
 }
 
+// searchIndex is what a handler keeps up to date.
+type searchIndex map[string]Pod
+
+func (s searchIndex) Put(_ context.Context, p Pod) error {
+	fmt.Println("indexed", p.Name)
+	s[p.Name] = p
+	return nil
+}
+
+func Example_readmeProcess() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+	index := make(searchIndex)
+
+	w, err := pods.Process(ctx, engine.WatchOptions{InitialState: true}, engine.ErrorPolicy{Attempts: 8, Backoff: time.Second},
+		func(ctx context.Context, ev engine.Event[Pod]) error { return index.Put(ctx, ev.Object.Value) })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
+	fmt.Println("drained:", pods.Drain(ctx), "ended:", errors.Is(w.Err(), engine.ErrEngineClosed))
+	// Output:
+	// indexed web-1
+	// drained: <nil> ended: true
+}
+
 func Example_readmeInformer() {
 	ctx := context.Background()
 	pods := newPods()
