@@ -79,8 +79,8 @@ func newestIn(t *testing.T, path string) engine.Revision {
 	return info.Types["replay"].Revision
 }
 
-// The lines of a report that do not depend on time.
-var lasting = regexp.MustCompile(`(?m)^(trace|reconnects|lost|misfits|equal) .*$|\([0-9,]+ in all\)$`)
+// reproducible matches what a report says that does not depend on time.
+var reproducible = regexp.MustCompile(`(?m)^(trace|reconnects|lost|misfits|equal) .*$|\([0-9,]+ in all\)$`)
 
 // A replay that is killed at random, any number of times, and gone on with comes to the
 // end of one that is not, byte for byte.
@@ -98,7 +98,7 @@ func TestReplay_GoesOnAfterBeingKilled(t *testing.T) {
 	file := filepath.Join(dir, "state.db")
 	args = append(args, "--speed=1500x", "--continue", "--backend=bolt:"+file, "--checkpoints", filepath.Join(dir, "checkpoints"))
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
-	var kills, vain int
+	var kills, early int
 	for newest, start := engine.Revision(0), time.Duration(0); kills < rounds; {
 		_, killed := process(t, start+time.Duration(random.Int64N(int64(400*time.Millisecond))), args...)
 		if !killed {
@@ -110,7 +110,7 @@ func TestReplay_GoesOnAfterBeingKilled(t *testing.T) {
 			continue
 		}
 		start += 50 * time.Millisecond // it was not yet running
-		vain++
+		early++
 	}
 	require.Positive(t, kills)
 	out, killed := process(t, 0, args...)
@@ -118,8 +118,8 @@ func TestReplay_GoesOnAfterBeingKilled(t *testing.T) {
 	got, err := os.ReadFile(state)
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got))
-	require.Equal(t, lasting.FindAllString(whole, -1), lasting.FindAllString(out, -1), out)
-	require.Len(t, lasting.FindAllString(out, -1), 5)
+	require.Equal(t, reproducible.FindAllString(whole, -1), reproducible.FindAllString(out, -1), out)
+	require.Len(t, reproducible.FindAllString(out, -1), 5)
 	require.Contains(t, out, "continued  after")
-	t.Logf("killed %d times while it wrote, and %d before that:\n%s", kills, vain, out)
+	t.Logf("killed %d times while it wrote, and %d before that:\n%s", kills, early, out)
 }

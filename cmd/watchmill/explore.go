@@ -38,21 +38,21 @@ func (c *exploreCommand) config() explore.Config[explore.Thing] {
 }
 
 // Run explores, shows progress on stderr and the report on stdout.
-func (c *exploreCommand) Run(ctx context.Context, t *terminal) error {
+func (c *exploreCommand) Run(ctx context.Context, to *streams) error {
 	cfg := c.config()
-	cfg.OnProgress = exploreProgress(t.stderr)
+	cfg.OnProgress = exploreProgress(to.stderr)
 	report, err := explore.Run(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	if isTerminal(t.stderr) {
-		fmt.Fprint(t.stderr, "\r\x1b[K")
+	if isTerminal(to.stderr) {
+		fmt.Fprint(to.stderr, "\r\x1b[K")
 	}
 	write := writeExploreText
 	if c.JSON {
 		write = writeExploreJSON
 	}
-	if err := write(t.stdout, report); err != nil {
+	if err := write(to.stdout, report); err != nil {
 		return err
 	}
 	switch {
@@ -106,7 +106,7 @@ func writeExploreText(w io.Writer, r *explore.Report) error {
 	if r.Finding == nil {
 		b.WriteString("found      nothing: every invariant held\n")
 	} else {
-		fmt.Fprintf(&b, "found      %v\nHere: watchmill sim explore --seed %d\n", r.Finding, r.Finding.Seed)
+		fmt.Fprintf(&b, "found      %v\nOr run it: watchmill sim explore --seed %d\n", r.Finding, r.Finding.Seed)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -52,7 +52,7 @@ func TestAFindingIsToldWithItsReplay(t *testing.T) {
 	require.Contains(t, string(out), `found      seed 3 breaks "ordered"`)
 	require.Contains(t, string(out), "has 2 of the 80 steps")
 	require.Contains(t, string(out), "  take w0\n")
-	require.Contains(t, string(out), "\nHere: watchmill sim explore --seed 3\n")
+	require.Contains(t, string(out), "\nOr run it: watchmill sim explore --seed 3\n")
 	require.Equal(t, exitBroken, complain(&out, errBroken))
 }
 

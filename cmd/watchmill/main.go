@@ -7,16 +7,18 @@
 //	watchmill store check state.db
 //	watchmill sim run --small kubelets
 //	watchmill sim explore --seeds 2000
+//	watchmill serve --crd widgets.yaml
 //
 //	main ──▶ run: parse (kong) ──▶ replayCommand ──▶ internal/replay ──▶ report on stdout
 //	                      │                 └── progress on stderr: a bar, or plain lines
 //	                      ├──▶ storeCommand: check, info, dump, restore, shrink ──▶ package bolt
-//	                      └──▶ simCommand: run, list, lint, explain, compare, explore ──▶ package sim
+//	                      ├──▶ simCommand: run, list, lint, explain, compare, explore ──▶ package sim
+//	                      └──▶ serveCommand ──▶ internal/server ──▶ packages serve and registry
 //
 // The exit status is 0 for success; 1 if a watcher was lost or its state differs, an
 // assertion or the run failed, or a file is damaged; 2 for wrong usage, a bad trace, a
-// bad scenario or an unreadable report; 3 if an invariant is broken; and 130 after an
-// interrupt or a SIGTERM.
+// bad scenario or manifest, or an unreadable report; 3 if an invariant is broken; and 130
+// after an interrupt or a SIGTERM, at which serve drains and exits with 0.
 package main
 
 import (

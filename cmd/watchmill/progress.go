@@ -21,26 +21,26 @@ const (
 	lineEvery = 5 * time.Second
 )
 
-// progress shows how far a replay has come.
-type progress struct {
+// replayProgress shows how far a replay has come.
+type replayProgress struct {
 	every time.Duration
 	show  func(load.ReplayProgress)
 	// end moves the cursor to where the report can begin.
 	end func()
 }
 
-// newProgress shows a bar if w is a terminal, and plain lines otherwise.
-func newProgress(w io.Writer) progress {
+// newReplayProgress shows a bar if w is a terminal, and plain lines otherwise.
+func newReplayProgress(w io.Writer) replayProgress {
 	if isTerminal(w) {
-		return barProgress(w)
+		return replayBar(w)
 	}
-	return lineProgress(w)
+	return replayLines(w)
 }
 
-// barProgress shows one bar for both parts of a run: first the changes that are written,
+// replayBar shows one bar for both parts of a run: first the changes that are written,
 // then the watchers that have read them all. Writing ends long before reading, so the
 // parts do not overlap.
-func barProgress(w io.Writer) progress {
+func replayBar(w io.Writer) replayProgress {
 	bar := progressbar.NewOptions64(1,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetWidth(30),
@@ -59,12 +59,12 @@ func barProgress(w io.Writer) progress {
 		// An error of the terminal only means that nothing is shown.
 		_ = bar.Set(done)
 	}
-	return progress{every: barEvery, show: show, end: func() { _ = bar.Clear() }}
+	return replayProgress{every: barEvery, show: show, end: func() { _ = bar.Clear() }}
 }
 
-// lineProgress writes a line periodically, without control characters. A run that ends
+// replayLines writes a line periodically, without control characters. A run that ends
 // before the first line is due writes none.
-func lineProgress(w io.Writer) progress {
+func replayLines(w io.Writer) replayProgress {
 	show := func(p load.ReplayProgress) {
 		if p.Finished == p.Watchers {
 			return // the report follows
@@ -73,7 +73,7 @@ func lineProgress(w io.Writer) progress {
 			report.Number(p.Written), report.Number(p.Changes),
 			report.Number(p.Finished), report.Number(p.Watchers), report.Number(p.Delivered))
 	}
-	return progress{every: lineEvery, show: show, end: func() {}}
+	return replayProgress{every: lineEvery, show: show, end: func() {}}
 }
 
 // loadProgress shows how far a run of watchmill sim run has come.

@@ -10,8 +10,8 @@ import (
 type replayCommand struct{ replay.Flags }
 
 // Run replays, shows progress on stderr and the report on stdout.
-func (c *replayCommand) Run(ctx context.Context, t *terminal) error {
-	progress := newProgress(t.stderr)
+func (c *replayCommand) Run(ctx context.Context, to *streams) error {
+	progress := newReplayProgress(to.stderr)
 	opts, err := c.Options(replay.Builtin(), progress.show, progress.every)
 	if err != nil {
 		return err
@@ -21,5 +21,5 @@ func (c *replayCommand) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	return c.Finish(t.stdout, report)
+	return c.Finish(to.stdout, report)
 }

@@ -37,8 +37,8 @@ type commandLine struct {
 	Serve  serveCommand  `cmd:"" help:"Serve the kinds of CustomResourceDefinitions in the Kubernetes API protocol."`
 }
 
-// terminal has the writers of a command's output.
-type terminal struct {
+// streams are what a command writes to.
+type streams struct {
 	stdout, stderr io.Writer
 }
 
@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		// --help exits while the flags are parsed.
 		kong.Exit(func(int) { helped = true }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(&terminal{stdout, stderr}),
+		kong.Bind(&streams{stdout, stderr}),
 	)
 	if err != nil {
 		return complain(stderr, err)

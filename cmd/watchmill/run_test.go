@@ -23,12 +23,12 @@ func command(ctx context.Context, args ...string) (stdout, stderr string, status
 	return out.String(), errs.String(), status
 }
 
-// requireNoErrors requires that nothing but progress was written: on a busy machine a
-// replay takes long enough for a line of that.
-func requireNoErrors(t *testing.T, errs string) {
+// requireOnlyProgress requires that nothing but lines of progress was written, which there
+// are if a run takes long, as on a busy machine.
+func requireOnlyProgress(t *testing.T, errs string) {
 	t.Helper()
 	for line := range strings.Lines(errs) {
-		require.Contains(t, line, " changes written, ", errs)
+		require.Regexp(t, `^([\d,]+ of [\d,]+ changes written|\S+, (preparing|the load is over|[\d,.]+ writes/s))`, line, errs)
 	}
 }
 
@@ -36,7 +36,7 @@ func TestReplayOfTheShippedHistory(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "out.tsv")
 	out, errs, status := command(t.Context(), "replay", "--watchers", "50", "--reconnect", "5", "--state", state, shipped+".ndjson.gz")
 	require.Zero(t, status, out+errs)
-	requireNoErrors(t, errs)
+	requireOnlyProgress(t, errs)
 	require.Contains(t, out, "lost       none\n")
 	require.Contains(t, out, "equal      50 of 50 watchers have the 605 objects that the backend has\n")
 	want, err := os.ReadFile(shipped + ".final.tsv")
@@ -120,7 +120,7 @@ func TestHelpIsNoError(t *testing.T) {
 func TestLostWatchersExitWithOne(t *testing.T) {
 	out, errs, status := command(t.Context(), "replay", "--watchers=2", "--slow=2", "--window=1", shipped+".ndjson.gz")
 	require.Equal(t, exitFailed, status)
-	requireNoErrors(t, errs) // the report says it
+	requireOnlyProgress(t, errs) // the report says it
 	require.Contains(t, out, "lost       2 of 2 watchers: expired")
 	require.Contains(t, out, "equal      0 of 2 watchers")
 }
@@ -142,7 +142,7 @@ func TestInterruptStopsWithAReport(t *testing.T) {
 	require.NoFileExists(t, state, "no watcher has seen the final state")
 }
 
-func TestSpeed(t *testing.T) {
+func TestSpeed_IsReadFromItsText(t *testing.T) {
 	for text, want := range map[string]replay.Speed{"max": 0, "1000x": 1000, "2": 2, "0.5x": 0.5} {
 		s := replay.Speed(-1)
 		require.NoError(t, s.UnmarshalText([]byte(text)))
@@ -150,13 +150,13 @@ func TestSpeed(t *testing.T) {
 	}
 	for _, text := range []string{"", "x", "0", "-1x", "NaN", "Inf", "1xx", "fast"} {
 		var s replay.Speed
-		require.ErrorContains(t, s.UnmarshalText([]byte(text)), "is no speed")
+		require.ErrorContains(t, s.UnmarshalText([]byte(text)), "is not a speed")
 	}
 }
 
 func TestProgressLinesHaveNoControlCharacters(t *testing.T) {
 	var out bytes.Buffer
-	p := newProgress(&out)
+	p := newReplayProgress(&out)
 	p.show(load.ReplayProgress{Written: 4521, Changes: 9042, Watchers: 1000, Delivered: 1234567})
 	p.show(load.ReplayProgress{Written: 9042, Changes: 9042, Finished: 1000, Watchers: 1000, Delivered: 9042000})
 	p.end()
@@ -165,7 +165,7 @@ func TestProgressLinesHaveNoControlCharacters(t *testing.T) {
 
 func TestProgressBarShowsBothHalvesAndClears(t *testing.T) {
 	var out bytes.Buffer
-	p := barProgress(&out)
+	p := replayBar(&out)
 	p.show(load.ReplayProgress{Written: 1, Changes: 4, Watchers: 3})
 	require.Contains(t, out.String(), "writing")
 	require.Contains(t, out.String(), "1/4")

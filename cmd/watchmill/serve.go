@@ -6,6 +6,7 @@ import (
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
 )
 
+// serveCommand has the flags of watchmill serve.
 type serveCommand struct {
 	Listen            string   `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen; port 0 is any that is free. Other than loopback it needs TLS and tokens."`
 	CRD               []string `name:"crd" placeholder:"FILE" help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none."`
@@ -22,10 +23,10 @@ type serveCommand struct {
 }
 
 // Run serves until an interrupt or a SIGTERM, and then drains: see [server.Run].
-func (c *serveCommand) Run(ctx context.Context, t *terminal) error {
+func (c *serveCommand) Run(ctx context.Context, to *streams) error {
 	return server.Run(ctx, server.Options{
 		Listen: c.Listen, CRDs: c.CRD, Data: c.Data, Upstream: c.Upstream, UpstreamTokenFile: c.UpstreamTokenFile, Kubeconfig: c.Kubeconfig,
 		TokenFile: c.TokenFile, CertFile: c.TLSCert, KeyFile: c.TLSKey, Hosts: c.Host, Metrics: c.Metrics, Origins: c.Origin,
-		Out: t.stdout, Log: t.stderr,
+		Out: to.stdout, Log: to.stderr,
 	})
 }

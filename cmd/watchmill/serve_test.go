@@ -63,7 +63,12 @@ func (o *servedOutput) url(t *testing.T) string {
 // serving runs the command until stop is called.
 func serving(t *testing.T, opts server.Options) (url string, stop func()) {
 	t.Helper()
-	out := newServedOutput()
+	return servingTo(t, newServedOutput(), opts)
+}
+
+// servingTo is serving with the output, which can be read after stop.
+func servingTo(t *testing.T, out *servedOutput, opts server.Options) (url string, stop func()) {
+	t.Helper()
 	opts.Listen, opts.Out, opts.Log = "127.0.0.1:0", out, io.Discard
 	if opts.Upstream == "" && opts.CRDs == nil {
 		opts.CRDs = []string{manifests}
@@ -191,18 +196,10 @@ func TestServe_UpstreamIsAReplica(t *testing.T) {
 }
 
 func TestServe_SaysWhatItServesAndWhatItDoesNot(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	var out bytes.Buffer
-	err := server.Run(ctx, server.Options{
-		Listen: "127.0.0.1:0", CRDs: []string{manifests}, Data: "memory", Out: &out, Log: io.Discard,
-		Limits: serve.Limits{ShutdownDelay: 1, DrainWatches: 1},
-	})
-	if err != nil {
-		require.ErrorContains(t, err, "operation was canceled") // before it listened
-		return
-	}
-	require.Contains(t, out.String(), "  widgets.example.com/v1\n    note: version v1beta1 is not served")
+	out := newServedOutput()
+	_, stop := servingTo(t, out, server.Options{Data: "memory"})
+	stop()
+	require.Contains(t, out.text.String(), "  widgets.example.com/v1\n    note: version v1beta1 is not served")
 }
 
 // A list without items cannot be merged by item, which the command says.

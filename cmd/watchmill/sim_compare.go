@@ -28,7 +28,7 @@ The exit status is 0 if the runs could be compared, whatever came of it; 1 if th
 }
 
 // Run prints the differences between the runs, and whether they are more than noise.
-func (c *simCompareCommand) Run(t *terminal) error {
+func (c *simCompareCommand) Run(to *streams) error {
 	before, err := readReports(c.Runs.before)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (c *simCompareCommand) Run(t *terminal) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errReports, err)
 	}
-	return comparison.WriteText(t.stdout)
+	return comparison.WriteText(to.stdout)
 }
 
 // comparedRuns are the files and directories of both sides.

@@ -30,7 +30,7 @@ The exit status is 0 if all is well, 1 if an assertion failed, 2 for wrong usage
 }
 
 // Run runs the scenario, shows progress on stderr and the report on stdout.
-func (c *simRunCommand) Run(ctx context.Context, t *terminal) error {
+func (c *simRunCommand) Run(ctx context.Context, to *streams) error {
 	plan, err := c.plan(c.Scenario)
 	if err != nil {
 		return err
@@ -40,31 +40,31 @@ func (c *simRunCommand) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	defer files.discard()
-	page, err := c.inspector(t)
+	page, err := c.inspector(to)
 	if err != nil {
 		return err
 	}
 	defer page.close()
-	progress := newLoadProgress(t.stderr)
+	progress := newLoadProgress(to.stderr)
 	rep, err := load.Run(ctx, plan, load.Options{OnProgress: progress.show, ProgressEvery: progress.every, OnHost: page.show})
 	progress.end()
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(rep.WriteTerminal(t.stdout, screen(t.stdout)), files.write(rep)); err != nil {
-		return unwritten(t, rep, err)
+	if err := errors.Join(rep.WriteTerminal(to.stdout, screen(to.stdout)), files.write(rep)); err != nil {
+		return unwritten(to, rep, err)
 	}
 	return outcome(rep)
 }
 
 // unwritten returns the error for a report that could not be written. If an invariant is
 // broken, it prints that error and returns the one for the invariant.
-func unwritten(t *terminal, rep *sim.Report, err error) error {
+func unwritten(to *streams, rep *sim.Report, err error) error {
 	err = fmt.Errorf("writing the report: %w", err)
 	if len(rep.Broken) == 0 {
 		return err
 	}
-	complain(t.stderr, err)
+	complain(to.stderr, err)
 	return errBroken
 }
 
@@ -138,7 +138,7 @@ type inspector struct {
 }
 
 // inspector starts to serve the page if the flags request it, and prints its address.
-func (c *simRunCommand) inspector(t *terminal) (*inspector, error) {
+func (c *simRunCommand) inspector(to *streams) (*inspector, error) {
 	i := &inspector{}
 	if c.Inspect == "" {
 		return i, nil
@@ -153,7 +153,7 @@ func (c *simRunCommand) inspector(t *terminal) (*inspector, error) {
 		return nil, err
 	}
 	i.server = server
-	fmt.Fprintf(t.stderr, "inspect the run at %s\n", server.URL())
+	fmt.Fprintf(to.stderr, "inspect the run at %s\n", server.URL())
 	return i, nil
 }
 

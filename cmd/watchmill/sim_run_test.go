@@ -34,7 +34,7 @@ func TestSimRunWritesItsReport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.json")
 	out, errs, status := command(t.Context(), "sim", "run", "--seed=7", "--json", file, written(t, quick))
 	require.Zero(t, status, out+errs)
-	require.Empty(t, errs)
+	requireOnlyProgress(t, errs)
 	require.Contains(t, out, "scenario   mine, seed 7")
 	require.Contains(t, out, "holds      lost = 0")
 	rep, err := readReport(file)
@@ -67,7 +67,7 @@ func TestSimRunTellsOfABrokenInvariantAlthoughItsReportCannotBeWritten(t *testin
 			rep.Broken = []string{"x"}
 		}
 		var errs bytes.Buffer
-		status := complain(&errs, unwritten(&terminal{stderr: &errs}, rep, errors.New("disk full")))
+		status := complain(&errs, unwritten(&streams{stderr: &errs}, rep, errors.New("disk full")))
 		require.Equal(t, map[bool]int{true: exitBroken, false: exitFailed}[broken], status)
 		require.Equal(t, "watchmill: writing the report: disk full\n", errs.String())
 	}
@@ -90,16 +90,24 @@ func TestSimRunThatFailsLeavesTheReportThatThereIs(t *testing.T) {
 }
 
 func TestSimRunThatIsInterruptedReportsWhatRanSoFar(t *testing.T) {
-	ctx, interrupt := context.WithTimeout(t.Context(), 2*time.Second)
-	defer interrupt()
-	file := filepath.Join(t.TempDir(), "run.json")
-	out, errs, status := command(ctx, "sim", "run", "--json", file, written(t, "duration: 1h\nwriters: [{rate: 200}]\nwatchers: [{}]\n"))
-	require.Equal(t, exitInterrupted, status, errs)
-	require.Contains(t, out, "interrupted before the end")
-	rep, err := readReport(file)
-	require.NoError(t, err)
-	require.True(t, rep.Interrupted)
-	require.Positive(t, rep.Metrics["deliveries"])
+	scenario := written(t, "duration: 1h\nwriters: [{rate: 200}]\nwatchers: [{}]\n")
+	interruptedAfter := func(d time.Duration) *report.Report {
+		ctx, interrupt := context.WithTimeout(t.Context(), d)
+		defer interrupt()
+		file := filepath.Join(t.TempDir(), "run.json")
+		out, errs, status := command(ctx, "sim", "run", "--json", file, scenario)
+		require.Equal(t, exitInterrupted, status, errs)
+		require.Contains(t, out, "interrupted before the end")
+		rep, err := readReport(file)
+		require.NoError(t, err)
+		require.True(t, rep.Interrupted)
+		return rep
+	}
+	d := time.Second
+	for interruptedAfter(d).Metrics["deliveries"] == 0 { // a busy machine has not come to the load
+		d *= 2
+		require.Less(t, d, 5*time.Minute, "nothing is ever delivered")
+	}
 }
 
 func TestSimRunSaysIfAReportCannotBeWritten(t *testing.T) {
@@ -164,7 +172,7 @@ func (s *shared) Write(p []byte) (int, error) {
 
 func TestInspector_ShowsTheHostThatARunIsOn(t *testing.T) {
 	var stderr shared
-	page, err := (&simRunCommand{Inspect: "127.0.0.1:0"}).inspector(&terminal{stderr: &stderr})
+	page, err := (&simRunCommand{Inspect: "127.0.0.1:0"}).inspector(&streams{stderr: &stderr})
 	require.NoError(t, err)
 	defer page.close()
 	url := regexp.MustCompile(`http://\S+`).FindString(stderr.text.String())
@@ -189,7 +197,7 @@ func TestInspector_ShowsTheHostThatARunIsOn(t *testing.T) {
 func TestSimRunInspect(t *testing.T) {
 	out, errs, status := command(t.Context(), "sim", "run", "--inspect", "127.0.0.1:0", written(t, quick))
 	require.Zero(t, status, out+errs)
-	require.Regexp(t, `^inspect the run at http://127\.0\.0\.1:\d+/debug/watchmill/\n$`, errs)
+	require.Regexp(t, `^inspect the run at http://127\.0\.0\.1:\d+/debug/watchmill/\n`, errs)
 	_, errs, status = command(t.Context(), "sim", "run", "--inspect", "0.0.0.0:0", written(t, quick))
 	require.NotZero(t, status)
 	require.Contains(t, errs, "is not of loopback; give one such as 127.0.0.1:6061")

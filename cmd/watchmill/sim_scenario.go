@@ -71,14 +71,14 @@ type simListCommand struct{}
 const aboutWidth = 76
 
 // Run lists the shipped scenarios with their descriptions.
-func (simListCommand) Run(t *terminal) error {
+func (simListCommand) Run(to *streams) error {
 	for _, name := range scenario.Library() {
 		s, err := scenario.Shipped(name)
 		if err != nil {
 			return err
 		}
 		about := (&comment.Printer{TextPrefix: "  ", TextWidth: aboutWidth}).Text(new(comment.Parser).Parse(s.About))
-		if _, err := fmt.Fprintf(t.stdout, "%s\n%s\n", name, about); err != nil {
+		if _, err := fmt.Fprintf(to.stdout, "%s\n%s\n", name, about); err != nil {
 			return err
 		}
 	}
@@ -91,13 +91,13 @@ type simLintCommand struct {
 }
 
 // Run checks the scenario in its full and its small size.
-func (c *simLintCommand) Run(t *terminal) error {
+func (c *simLintCommand) Run(to *streams) error {
 	for _, small := range []bool{false, true} {
 		if _, err := (scenarioOptions{Small: small}).plan(c.Scenario); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(t.stdout, "%s is fine\n", c.Scenario)
+	_, err := fmt.Fprintf(to.stdout, "%s is fine\n", c.Scenario)
 	return err
 }
 
@@ -108,7 +108,7 @@ type simExplainCommand struct {
 }
 
 // Run prints the resolved plan.
-func (c *simExplainCommand) Run(t *terminal) error {
+func (c *simExplainCommand) Run(to *streams) error {
 	plan, err := c.plan(c.Scenario)
 	if err != nil {
 		return err
@@ -117,6 +117,6 @@ func (c *simExplainCommand) Run(t *terminal) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprint(t.stdout, text)
+	_, err = fmt.Fprint(to.stdout, text)
 	return err
 }

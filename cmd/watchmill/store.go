@@ -67,7 +67,7 @@ type checkRevision struct {
 }
 
 // Run prints the report, and fails if the file is damaged.
-func (c *storeCheckCommand) Run(t *terminal) error {
+func (c *storeCheckCommand) Run(to *streams) error {
 	r, err := bolt.Check(c.File)
 	if err != nil {
 		return usable(err)
@@ -82,7 +82,7 @@ func (c *storeCheckCommand) Run(t *terminal) error {
 	for _, problem := range r.Problems {
 		report.Problems = append(report.Problems, problem.Error())
 	}
-	out := json.NewEncoder(t.stdout)
+	out := json.NewEncoder(to.stdout)
 	out.SetIndent("", "  ")
 	if err := out.Encode(report); err != nil {
 		return err
@@ -103,7 +103,7 @@ type storeInfoCommand struct {
 }
 
 // Run prints the description of the file.
-func (c *storeInfoCommand) Run(t *terminal) error {
+func (c *storeInfoCommand) Run(to *streams) error {
 	f, err := bolt.Open(c.File, bolt.Options{ReadOnly: true})
 	if err != nil {
 		return usable(err)
@@ -113,7 +113,7 @@ func (c *storeInfoCommand) Run(t *terminal) error {
 	if err != nil {
 		return err
 	}
-	return writeInfo(t.stdout, info)
+	return writeInfo(to.stdout, info)
 }
 
 func writeInfo(w io.Writer, info bolt.Info) error {
@@ -141,7 +141,7 @@ type storeRestoreCommand struct {
 }
 
 // Run restores, and prints the description of the new file.
-func (c *storeRestoreCommand) Run(t *terminal) error {
+func (c *storeRestoreCommand) Run(to *streams) error {
 	snapshot, err := os.Open(c.Snapshot)
 	if err != nil {
 		return usable(err)
@@ -150,7 +150,7 @@ func (c *storeRestoreCommand) Run(t *terminal) error {
 	if _, err := bolt.Restore(snapshot, c.File, bolt.RestoreOptions{Floor: store.Revision(c.Floor)}); err != nil {
 		return usable(err)
 	}
-	return (&storeInfoCommand{File: c.File}).Run(t)
+	return (&storeInfoCommand{File: c.File}).Run(to)
 }
 
 type storeShrinkCommand struct {
@@ -158,13 +158,13 @@ type storeShrinkCommand struct {
 }
 
 // Run shrinks the file, and prints its sizes before and after.
-func (c *storeShrinkCommand) Run(t *terminal) error {
+func (c *storeShrinkCommand) Run(to *streams) error {
 	before, err := os.Stat(c.File) // Open would create a missing file
 	if err != nil {
 		return usable(err)
 	}
-	const anything = 1e-9 // of the file is unused
-	f, err := bolt.Open(c.File, bolt.Options{ShrinkAt: anything})
+	const always = 1e-9 // the share that must be unused: as good as nothing
+	f, err := bolt.Open(c.File, bolt.Options{ShrinkAt: always})
 	if err != nil {
 		return usable(err)
 	}
@@ -172,6 +172,6 @@ func (c *storeShrinkCommand) Run(t *terminal) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(t.stdout, "%s had %d bytes and has %d\n", c.File, before.Size(), info.Size)
+	_, err = fmt.Fprintf(to.stdout, "%s had %d bytes and has %d\n", c.File, before.Size(), info.Size)
 	return err
 }

@@ -23,9 +23,9 @@ type storeDumpCommand struct {
 
 // Help returns the text that --help adds.
 func (*storeDumpCommand) Help() string {
-	return `Each change is a line {"t":...,"op":"put","key":...,"version":...}: version is the value, text or JSON as it is, other bytes as base64: and their encoding. History that was given up is left out, so that the first lines are of the state it led to. Values that were passed through without being kept are no changes.
+	return `Each change is a line {"t":...,"op":"put","key":...,"version":...}: version is the value, text or JSON as it is, other bytes as "base64:" and their encoding. History that was compacted away is left out: the first lines are the state that it led to. Emitted values, which are not state, are left out, too.
 
-What cannot be read is left out and told on standard error, and the exit status is 1.`
+What cannot be read is left out and reported on standard error, and the exit status is 1.`
 }
 
 // errManyTypes is the error of a dump without --type of a file with several types: a dump
@@ -33,8 +33,8 @@ What cannot be read is left out and told on standard error, and the exit status 
 var errManyTypes = errors.New("the file holds more than one type: choose one with --type")
 
 // Run prints the readable records.
-func (c *storeDumpCommand) Run(t *terminal) error {
-	out := bufio.NewWriter(t.stdout)
+func (c *storeDumpCommand) Run(to *streams) error {
+	out := bufio.NewWriter(to.stdout)
 	d := dump{command: c, out: out, state: trace.State{}}
 	report, err := bolt.Dump(c.File, d.record)
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *storeDumpCommand) Run(t *terminal) error {
 	if err := errors.Join(err, out.Flush()); err != nil {
 		return err
 	}
-	d.tell(t.stderr, report)
+	d.reportLeftOut(to.stderr, report)
 	return damaged(report)
 }
 
@@ -123,10 +123,10 @@ func versionOf(r bolt.Record) string {
 	return string(r.Value)
 }
 
-// tell prints how much was left out, and why.
-func (d *dump) tell(w io.Writer, report *bolt.Report) {
+// reportLeftOut prints how much was left out, and why.
+func (d *dump) reportLeftOut(w io.Writer, report *bolt.Report) {
 	if d.emitted > 0 {
-		fmt.Fprintf(w, "left out: %d values that were passed through\n", d.emitted)
+		fmt.Fprintf(w, "left out: %d emitted values, which are not state\n", d.emitted)
 	}
 	for _, problem := range report.Problems {
 		fmt.Fprintln(w, "left out:", problem)

@@ -89,7 +89,7 @@ func TestStoreDumpIsATraceThatReplays(t *testing.T) {
 	path, _ := writeFile(t, "notes")
 	out, errs, status := command(t.Context(), "store", "dump", path)
 	require.Zero(t, status, errs)
-	require.Equal(t, "left out: 1 values that were passed through\n", errs)
+	require.Equal(t, "left out: 1 emitted values, which are not state\n", errs)
 	history := filepath.Join(t.TempDir(), "dump.ndjson")
 	require.NoError(t, os.WriteFile(history, []byte(out), 0o600))
 	state := filepath.Join(t.TempDir(), "state.tsv")

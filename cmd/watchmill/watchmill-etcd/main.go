@@ -2,7 +2,7 @@
 //
 //	watchmill-etcd replay --backend etcd:127.0.0.1:2379/demo --watchers 1000 history.ndjson.gz
 //
-//	flags, report: cmd/watchmill/internal/replay ──▶ sim/load ──▶ engine ──▶ store/backend/etcd ──▶ cluster
+//	cmd/watchmill/internal/replay: flags, report ──▶ sim/load ──▶ engine ──▶ store/backend/etcd ──▶ cluster
 //
 // It is a program and a module of its own, so that the main module requires no part
 // of etcd. It is below cmd/watchmill, so that it can share that program's flags. Before a
@@ -32,6 +32,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/etcd"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // The exit statuses, which are those of watchmill.
@@ -49,7 +50,7 @@ func main() {
 }
 
 type commandLine struct {
-	Replay replayCommand `cmd:"" help:"Replay a recorded history in front of many watchers and check what they saw."`
+	Replay replayCommand `cmd:"" help:"Replay a recorded history to many watchers and check what they saw."`
 }
 
 type replayCommand struct{ replay.Flags }
@@ -86,7 +87,7 @@ func complain(stderr io.Writer, err error) int {
 		return exitFailed
 	}
 	fmt.Fprintln(stderr, "watchmill-etcd:", err)
-	if errors.Is(err, replay.ErrOptions) || errors.As(err, &bad) {
+	if errors.Is(err, replay.ErrOptions) || errors.Is(err, usercode.ErrConfig) || errors.As(err, &bad) {
 		return exitUsage
 	}
 	return exitFailed

@@ -48,7 +48,7 @@ func TestReplay_WrongUsageExitsWithTwo(t *testing.T) {
 		"unknown flag":            {"replay", "--fast", "x"},
 	} {
 		_, errs, status := command(t.Context(), args...)
-		require.NotEqual(t, exitOK, status)
+		require.Equal(t, exitUsage, status, errs)
 		require.Contains(t, errs, mention)
 	}
 }

@@ -21,7 +21,7 @@ const checkpointsFormat = "watchmill replay checkpoints 1"
 // position of one watcher.
 const (
 	maxSettingsBytes = 16 << 10
-	maxStandingBytes = 2 << 10
+	maxPositionBytes = 2 << 10
 )
 
 // checkpoints is the file in which a replay saves its position. Every save replaces the
@@ -79,7 +79,7 @@ func (c *checkpoints) read() (*load.Saved, error) {
 		return nil, err
 	}
 	defer f.Close()
-	most := int64(maxSettingsBytes + c.Watchers*maxStandingBytes)
+	most := int64(maxSettingsBytes + c.Watchers*maxPositionBytes)
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (c *checkpoints) decode(data []byte) (*load.Saved, error) {
 	}
 	var b body
 	if err := json.Unmarshal(e.Body, &b); err != nil || b.Saved == nil {
-		return nil, c.invalid("is damaged: %v", errors.Join(err, errors.New("it does not say where the replay stands")))
+		return nil, c.invalid("is damaged: %v", errors.Join(err, errors.New("it has no saved position")))
 	}
 	return b.Saved, c.compare(b.Settings)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/watchmill/watchmill/sim/load"
 )
 
-// keep makes h save its position in the file of checkpoints and, with Continue, resume from
+// useCheckpoints makes h save its position in the file of checkpoints and, with Continue, resume from
 // the position that is there.
-func (o *Options) keep(h *load.History) (err error) {
+func (o *Options) useCheckpoints(h *load.History) (err error) {
 	if o.Checkpoints == "" {
 		return nil
 	}
@@ -26,9 +26,9 @@ func (o *Options) keep(h *load.History) (err error) {
 	return err
 }
 
-// explain returns an error about checkpoints as one that names the flag to correct, and
+// flagError returns an error about checkpoints as one that names the flag to correct, and
 // other errors unchanged.
-func (o *Options) explain(h *load.History, err error) error {
+func (o *Options) flagError(h *load.History, err error) error {
 	switch {
 	case errors.Is(err, engine.ErrForeignCheckpoint):
 		return &OptionError{Option: "--checkpoints", Problem: o.Checkpoints + " is of other storage than --backend: " + err.Error()}

@@ -21,8 +21,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
-// lasting returns the options of a replay into a file in dir that can be continued.
-func lasting(dir string, opts replay.Options) replay.Options {
+// durable returns the options of a replay into a file in dir that can be continued.
+func durable(dir string, opts replay.Options) replay.Options {
 	opts.Open = func(schema store.Schema) (backend.Backend, error) {
 		return replay.Builtin()["bolt"](filepath.Join(dir, "state.db"), schema)
 	}
@@ -30,8 +30,8 @@ func lasting(dir string, opts replay.Options) replay.Options {
 	return opts
 }
 
-// interrupted runs a replay that is interrupted when its storage has taken a number
-// of writes, and calls also then. It reports whether the replay came to its end first.
+// interrupted runs a replay that is interrupted after a number of writes to its storage,
+// when it also calls also. It reports whether the replay came to its end first.
 func interrupted(t *testing.T, opts replay.Options, writes int, also func()) (*replay.Report, bool) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
@@ -97,7 +97,7 @@ func TestContinue_ComesToTheEndOfAReplayWithoutInterruption(t *testing.T) {
 			want := replayed(t, opts)
 			requireOK(t, want)
 
-			opts = lasting(dir, opts)
+			opts = durable(dir, opts)
 			opts.CheckpointEvery = 5 * time.Millisecond
 			var first []byte
 			written, rounds := 0, 0
@@ -132,7 +132,7 @@ func TestContinue_ComesToTheEndOfAReplayWithoutInterruption(t *testing.T) {
 // was killed at once.
 func TestContinue_BeginsIfThereIsNothing(t *testing.T) {
 	dir := t.TempDir()
-	opts := lasting(dir, replay.Options{File: writeTrace(t, dir, put("a", "1"), put("b", "1")), Watchers: 2, Seed: 1})
+	opts := durable(dir, replay.Options{File: writeTrace(t, dir, put("a", "1"), put("b", "1")), Watchers: 2, Seed: 1})
 	opts.Continue = true
 	report := replayed(t, opts)
 	requireOK(t, report)
@@ -146,7 +146,7 @@ func TestContinue_BeginsIfThereIsNothing(t *testing.T) {
 func begun(t *testing.T, more ...trace.Change) replay.Options {
 	dir := t.TempDir()
 	changes := append([]trace.Change{put("a", "1"), put("b", "1"), put("a", "2"), remove("b"), put("c", "1")}, more...)
-	opts := lasting(dir, replay.Options{File: writeTrace(t, dir, changes...), Watchers: 2, Seed: 1})
+	opts := durable(dir, replay.Options{File: writeTrace(t, dir, changes...), Watchers: 2, Seed: 1})
 	_, done := interrupted(t, opts, 3, func() {})
 	require.False(t, done)
 	opts.Continue = true
@@ -177,7 +177,7 @@ func TestContinue_RefusesWhatItCannotGoOnWith(t *testing.T) {
 			o.Checkpoints = begun(t).Checkpoints
 		}, "--checkpoints", "is of other storage"},
 		"storage is another file": {func(t *testing.T, o *replay.Options) {
-			o.Open = lasting(t.TempDir(), *o).Open
+			o.Open = durable(t.TempDir(), *o).Open
 		}, "--checkpoints", "is of other storage"},
 		"another number of watchers": {func(_ *testing.T, o *replay.Options) { o.Watchers = 3 }, "--watchers", "was begun with 2"},
 		"other options":              {func(_ *testing.T, o *replay.Options) { o.Policy = engine.Conflate }, "--policy", `was begun with "park"`},
@@ -211,7 +211,7 @@ func TestContinue_RefusesWhatItCannotGoOnWith(t *testing.T) {
 func TestContinue_ListsAgainWhatStorageHasGivenUp(t *testing.T) {
 	for _, via := range []load.Via{load.ViaWatch, load.ViaQueue} {
 		dir := t.TempDir()
-		opts := lasting(dir, replay.Options{File: writeTrace(t, dir, changesOf(rand.New(rand.NewPCG(1, 2)), 100)...), Watchers: 3, Via: via, Seed: 1})
+		opts := durable(dir, replay.Options{File: writeTrace(t, dir, changesOf(rand.New(rand.NewPCG(1, 2)), 100)...), Watchers: 3, Via: via, Seed: 1})
 		var first []byte
 		_, done := interrupted(t, opts, 20, func() { first, _ = os.ReadFile(opts.Checkpoints) })
 		require.False(t, done)
@@ -284,7 +284,7 @@ func TestContinue_RefusesDamagedCheckpoints(t *testing.T) {
 // A replay whose checkpoints cannot be kept ends, before anything is written.
 func TestContinue_EndsIfCheckpointsCannotBeSaved(t *testing.T) {
 	dir := t.TempDir()
-	opts := lasting(dir, replay.Options{File: writeTrace(t, dir, put("a", "1")), Watchers: 1})
+	opts := durable(dir, replay.Options{File: writeTrace(t, dir, put("a", "1")), Watchers: 1})
 	opts.Checkpoints = filepath.Join(dir, "no", "such", "place")
 	_, err := replay.Run(t.Context(), opts)
 	require.ErrorIs(t, err, load.ErrNotSaved)

@@ -32,8 +32,4 @@
 // than the storage, never newer; a watcher then receives again what it had received since.
 // Its state is listed as of its checkpoint, and its digest continues, so that at the end
 // all that it has received, in any process, is compared with all that was written.
-//
-// # Time
-//
-// Tests run in testing/synctest bubbles.
 package replay

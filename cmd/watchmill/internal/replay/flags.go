@@ -33,13 +33,13 @@ type Flags struct {
 	State     string        `placeholder:"FILE" help:"Write the final state of one watcher as tab-separated values."`
 	KeepGoing bool          `help:"Skip and count bad lines, instead of refusing the trace."`
 
-	Checkpoints string `placeholder:"FILE" help:"Keep in this file where each watcher is, so that the replay can be gone on with; needs --backend bolt:FILE."`
-	Continue    bool   `help:"Go on with a replay that was interrupted or killed, after the last change in its storage and with each watcher where --checkpoints has it, to the same end. Give the other flags again as they were."`
+	Checkpoints string `placeholder:"FILE" help:"Keep in this file where each watcher is, so that the replay can be continued; needs --backend bolt:FILE."`
+	Continue    bool   `help:"Continue a replay that was interrupted or killed, after the last change in its storage and with each watcher where --checkpoints has it, to the same end. Give the other flags again as they were."`
 }
 
 // Help returns the text that --help adds.
 func (*Flags) Help() string {
-	return `The objects of a replay with --backend bolt:FILE stay in the file. With --checkpoints FILE, too, a replay that was interrupted (Ctrl-C) or killed can be gone on with: give the same command with --continue. It goes on after the last line of the trace that is in storage, each watcher from where it was, and ends with the state, the counts and the comparison of a replay that was not interrupted. If there is no storage and no checkpoints yet, --continue begins.
+	return `The objects of a replay with --backend bolt:FILE stay in the file. With --checkpoints FILE, too, a replay that was interrupted (Ctrl-C) or killed can be continued: give the same command with --continue. It goes on after the last line of the trace that is in storage, each watcher from where it was, and ends with the state, the counts and the comparison of a replay that was not interrupted. If there is no storage and no checkpoints yet, --continue begins.
 
 The checkpoints name their storage: those of another one are refused, as is a file that is torn, and a trace that storage does not have the first part of.`
 }
@@ -133,7 +133,7 @@ func (s *Speed) UnmarshalText(text []byte) error {
 	}
 	factor, err := strconv.ParseFloat(strings.TrimSuffix(string(text), "x"), 64)
 	if err != nil || !(factor > 0) || math.IsInf(factor, 1) {
-		return fmt.Errorf("%q is no speed: give a factor above 0, such as 1000x, or max", text)
+		return fmt.Errorf("%q is not a speed: give a factor above 0, such as 1000x, or max", text)
 	}
 	*s = Speed(factor)
 	return nil

@@ -42,12 +42,12 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	}
 	h := opts.history()
 	h.Changes, report.Changes = changes, len(changes)
-	if err := opts.keep(&h); err != nil {
+	if err := opts.useCheckpoints(&h); err != nil {
 		return nil, err
 	}
 	replayed, err := load.Replay(ctx, h)
 	if err != nil {
-		return nil, opts.explain(&h, err)
+		return nil, opts.flagError(&h, err)
 	}
 	report.Replayed = *replayed
 	return report, nil

@@ -88,9 +88,8 @@ func TestSelectComparesWhatIsSelected(t *testing.T) {
 	}
 }
 
-// Watchers with one selector share its evaluation. One that comes back in the
-// middle of a stretch which another has just evaluated must not be given the
-// beginning of it again.
+// Watchers with one selector share its evaluation. One that resumes in the middle of the
+// events that another has just evaluated must not receive the first of them again.
 func TestSelectingWatchersResumeBesideEachOther(t *testing.T) {
 	report := replayed(t, replay.Options{File: shipped, Watchers: 50, Reconnect: 30, Select: "dir=actor,ext=go", Seed: 1})
 	requireOK(t, report)

@@ -26,7 +26,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	line("trace", "%s: %s changes, %s written, %s of them made no difference", r.File, report.Number(r.Changes), report.Number(r.Written), report.Number(r.NoOps))
 	if r.BadLines > 0 {
-		line("left out", "bad input in places: %s", report.Number(r.BadLines))
+		line("left out", "%s bad lines", report.Number(r.BadLines))
 		writeErrors(&out, r.Errors, r.BadLines)
 	}
 	if r.Continued > 0 || r.DeliveredBefore > 0 {

@@ -34,7 +34,7 @@ equal      1,000 of 1,000 watchers have the 605 objects that the backend has
 
 func TestTextSaysAllThatWentWrong(t *testing.T) {
 	require.Equal(t, `trace      h.ndjson: 9 changes, 9 written, 0 of them made no difference
-left out   bad input in places: 12
+left out   12 bad lines
   h.ndjson:3: bad
   and 11 more
 took       0s: 0 events/s, 0 deliveries/s (20 in all)

@@ -34,7 +34,7 @@ func readTokens(name string) (users map[string]serve.User, first string, err err
 			return nil, "", wrong(fmt.Sprintf("has no token and user in record %d: write lines of token,user,uid,\"group1,group2\"", i+1))
 		}
 		if _, twice := users[line[0]]; twice {
-			return nil, "", wrong(fmt.Sprintf("has the token of record %d twice", i+1))
+			return nil, "", wrong(fmt.Sprintf("has the token of record %d twice: give each user another token", i+1))
 		}
 		user := serve.User{Name: line[1]}
 		if len(line) > 3 && line[3] != "" {
@@ -43,20 +43,20 @@ func readTokens(name string) (users map[string]serve.User, first string, err err
 		users[line[0]] = user
 	}
 	if len(lines) == 0 {
-		return nil, "", wrong("has no token: every request would be refused")
+		return nil, "", wrong("has no token, so that every request would be refused: write lines of token,user,uid,\"group1,group2\"")
 	}
 	return users, lines[0][0], nil
 }
 
-// written is the first line of a kubeconfig that the command may overwrite.
-const written = "# Written by watchmill serve.\n"
+// kubeconfigMark is the first line of a kubeconfig that the command may overwrite.
+const kubeconfigMark = "# Written by watchmill serve.\n"
 
 // writeKubeconfig writes a kubeconfig for the server. It does not overwrite a file that
 // the command has not written.
 func writeKubeconfig(name, url, token, certFile string) error {
 	before, err := os.ReadFile(name)
 	switch {
-	case err == nil && !bytes.HasPrefix(before, []byte(written)):
+	case err == nil && !bytes.HasPrefix(before, []byte(kubeconfigMark)):
 		return &engine.ConfigError{Field: "--kubeconfig", Problem: fmt.Sprintf("is %s, which is there and was not written by watchmill serve; give a new file", name)}
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return &engine.ConfigError{Field: "--kubeconfig", Problem: "cannot be written: " + err.Error()}
@@ -83,5 +83,5 @@ func writeKubeconfig(name, url, token, certFile string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(name, append([]byte(written), append(text, '\n')...), 0o600)
+	return os.WriteFile(name, append([]byte(kubeconfigMark), append(text, '\n')...), 0o600)
 }
