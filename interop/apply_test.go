@@ -95,13 +95,13 @@ func TestDynamic_Applies(t *testing.T) {
 	require.EqualValues(t, 2, size)
 }
 
-// The Apply of controller-runtime's client, as reconcilers use it: each owner says its
-// part, and takes it back by not saying it.
+// The Apply of controller-runtime's client, as reconcilers use it: each owner applies its
+// own fields, and gives one up by leaving it out.
 func TestControllerRuntime_Applies(t *testing.T) {
 	s := newServer(t)
 	c, err := client.New(rest.CopyConfig(s.cfg), client.Options{Scheme: widgetScheme()})
 	require.NoError(t, err)
-	say := func(owner string, spec map[string]any, opts ...client.ApplyOption) error {
+	applyAs := func(owner string, spec map[string]any, opts ...client.ApplyOption) error {
 		w := unstructuredWidget("a", 0)
 		w.SetNamespace("default")
 		w.Object["spec"] = spec
@@ -112,12 +112,12 @@ func TestControllerRuntime_Applies(t *testing.T) {
 		require.NoError(t, c.Get(context.Background(), client.ObjectKey{Namespace: "default", Name: "a"}, &w))
 		return w.Spec
 	}
-	require.NoError(t, say("sizer", map[string]any{"size": int64(3)}))
-	require.NoError(t, say("painter", map[string]any{"color": "red"}))
+	require.NoError(t, applyAs("sizer", map[string]any{"size": int64(3)}))
+	require.NoError(t, applyAs("painter", map[string]any{"color": "red"}))
 	require.Equal(t, WidgetSpec{Size: 3, Color: "red"}, now())
-	require.True(t, apierrors.IsConflict(say("painter", map[string]any{"size": int64(4)})))
-	require.NoError(t, say("painter", map[string]any{"size": int64(4)}, client.ForceOwnership))
+	require.True(t, apierrors.IsConflict(applyAs("painter", map[string]any{"size": int64(4)})))
+	require.NoError(t, applyAs("painter", map[string]any{"size": int64(4)}, client.ForceOwnership))
 	require.Equal(t, WidgetSpec{Size: 4}, now())
-	require.NoError(t, say("sizer", map[string]any{}))
+	require.NoError(t, applyAs("sizer", map[string]any{}))
 	require.Equal(t, WidgetSpec{Size: 4}, now(), "the size is the painter's now")
 }

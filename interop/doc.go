@@ -15,7 +15,7 @@
 //     updates that are retried after a conflict lose none.
 //   - TestPager: lists in pages are complete.
 //   - TestInformer: informers of each kind of client end equal to the engine, and one
-//     whose server shuts down comes back without a storm of requests.
+//     whose server has shut down sends no storm of requests.
 //   - TestRetryWatcher: a watch that is cut every second resumes without a lost or
 //     repeated event.
 //   - TestReplicas: informers over replicas of one origin that are killed end with the

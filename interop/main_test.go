@@ -18,7 +18,7 @@ var detectors = []string{"KUBE_WATCHLIST_INCONSISTENCY_DETECTOR=true", "KUBE_LIS
 // TestResume runs without them.
 func withDetectors(m *testing.M) int {
 	if os.Getenv("KUBE_CACHE_MUTATION_DETECTOR") == "true" || os.Getenv(resumeMinutes) != "" {
-		return leakless(m)
+		return runLeakChecked(m)
 	}
 	self := exec.Command(os.Args[0], os.Args[1:]...)
 	self.Env = append(os.Environ(), detectors...)
@@ -30,8 +30,8 @@ func withDetectors(m *testing.M) int {
 	return 0
 }
 
-// leakless runs the tests, and looks for goroutines that they have left.
-func leakless(m *testing.M) int {
+// runLeakChecked runs the tests, and looks for goroutines that they have left.
+func runLeakChecked(m *testing.M) int {
 	status := m.Run()
 	http.DefaultClient.CloseIdleConnections()
 	if err := goleak.Find(); err != nil && status == 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// console is a command of the README's console blocks, and what they show that it
-// prints.
+// console is a command in a console block of the README, with the output that the block
+// shows.
 type console struct{ command, output string }
 
 // readmeConsole returns the commands of the README's console blocks in order.
@@ -71,7 +71,7 @@ func (s *readmeServer) stop(t *testing.T) string {
 	return string(rest)
 }
 
-// ages are what kubectl prints of times, and the column that they are in.
+// ages matches what changes between two runs: the ages of objects, such as 5s.
 var ages = regexp.MustCompile(`\d+s\b`)
 
 // What the README shows of `watchmill serve` and kubectl is what they print.

@@ -145,7 +145,7 @@ func (f *follower) added(now any, isInInitialList bool) {
 		f.initial.Items = append(f.initial.Items, o)
 		return
 	}
-	f.told(engine.Added, o)
+	f.record(engine.Added, o)
 }
 
 func (f *follower) updated(before, now any) {
@@ -155,7 +155,7 @@ func (f *follower) updated(before, now any) {
 	if has := f.trail.Objects()[o.Key]; !f.relisted && (has == nil || has.Revision != was.Revision) {
 		f.wrong = append(f.wrong, fmt.Sprintf("%s: told of %d after %d, it had %v", o.Key, o.Revision, was.Revision, has))
 	}
-	f.told(engine.Modified, o)
+	f.record(engine.Modified, o)
 }
 
 func (f *follower) deleted(last any) {
@@ -167,11 +167,11 @@ func (f *follower) deleted(last any) {
 		}
 		return
 	}
-	f.told(engine.Deleted, object(last))
+	f.record(engine.Deleted, object(last))
 }
 
-// told records a notification. The caller holds the lock.
-func (f *follower) told(kind engine.EventType, o *engine.Object[metav1.Object]) {
+// record records a notification. The caller holds the lock.
+func (f *follower) record(kind engine.EventType, o *engine.Object[metav1.Object]) {
 	f.seen = max(f.seen, o.Revision)
 	if !f.relisted {
 		f.trail.Receive(&engine.Event[metav1.Object]{Type: kind, Revision: o.Revision, Object: o})

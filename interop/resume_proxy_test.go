@@ -26,23 +26,23 @@ type proxy struct {
 
 	mu      sync.Mutex
 	target  string // "": connections are refused
-	weather weather
+	quality linkQuality
 	pairs   map[*pair]struct{}
 }
 
-// weather is how a proxy passes data on: in pieces of at most a size, each after a pause,
-// or not at all.
-type weather struct {
-	piece   int
-	pause   time.Duration
-	swallow bool
+// linkQuality is how a proxy passes data on: in pieces of at most so many bytes, each after
+// a pause, or not at all.
+type linkQuality struct {
+	piece int
+	pause time.Duration
+	drop  bool
 }
 
 var (
-	fair     = weather{piece: 64 << 10}
-	slow     = weather{piece: 700, pause: 3 * time.Millisecond}
-	buffered = weather{piece: 64 << 10, pause: 150 * time.Millisecond}
-	halfOpen = weather{piece: 64 << 10, swallow: true}
+	good     = linkQuality{piece: 64 << 10}
+	slow     = linkQuality{piece: 700, pause: 3 * time.Millisecond}
+	buffered = linkQuality{piece: 64 << 10, pause: 150 * time.Millisecond}
+	halfOpen = linkQuality{piece: 64 << 10, drop: true}
 )
 
 // pair is a client's connection and the one to the target that it is connected with.
@@ -60,11 +60,11 @@ func (p *pair) end() {
 	})
 }
 
-// newProxy returns a proxy that refuses connections until lead is called.
+// newProxy returns a proxy that refuses connections until forwardTo is called.
 func newProxy(t *testing.T) *proxy {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	p := &proxy{address: l.Addr().String(), weather: fair, pairs: map[*pair]struct{}{}}
+	p := &proxy{address: l.Addr().String(), quality: good, pairs: map[*pair]struct{}{}}
 	p.running.Go(func() { p.accept(l) })
 	t.Cleanup(func() {
 		p.refuse()
@@ -83,11 +83,11 @@ func (p *proxy) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, network, p.address)
 }
 
-// lead makes new connections go to a target.
-func (p *proxy) lead(target string) {
+// forwardTo makes new connections go to a target.
+func (p *proxy) forwardTo(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.target, p.weather = target, fair
+	p.target, p.quality = target, good
 }
 
 // refuse breaks all connections, and refuses new ones.
@@ -107,16 +107,16 @@ func (p *proxy) cut() {
 	}
 }
 
-func (p *proxy) become(w weather) {
+func (p *proxy) setQuality(q linkQuality) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.weather = w
+	p.quality = q
 }
 
-func (p *proxy) now() (string, weather) {
+func (p *proxy) now() (string, linkQuality) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.target, p.weather
+	return p.target, p.quality
 }
 
 func (p *proxy) accept(l net.Listener) {
@@ -142,13 +142,13 @@ func (p *proxy) accept(l net.Listener) {
 		}
 		p.pairs[c] = struct{}{}
 		p.mu.Unlock()
-		p.running.Go(func() { p.carry(c, server, client) })
-		p.running.Go(func() { p.carry(c, client, server) })
+		p.running.Go(func() { p.relay(c, server, client) })
+		p.running.Go(func() { p.relay(c, client, server) })
 	}
 }
 
-// carry copies data in one direction until either connection is closed.
-func (p *proxy) carry(c *pair, to, from net.Conn) {
+// relay copies data in one direction until either connection is closed.
+func (p *proxy) relay(c *pair, to, from net.Conn) {
 	defer func() {
 		c.end()
 		p.mu.Lock()
@@ -162,7 +162,7 @@ func (p *proxy) carry(c *pair, to, from net.Conn) {
 		if err != nil {
 			return
 		}
-		if _, w = p.now(); w.swallow {
+		if _, w = p.now(); w.drop {
 			continue
 		}
 		if w.pause > 0 {

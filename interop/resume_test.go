@@ -86,7 +86,7 @@ func TestResume_ThroughKillsAndABadNetwork(t *testing.T) {
 	lasted := time.Since(started)
 	want := x.state()
 	for _, f := range all {
-		require.Eventually(t, func() bool { return f.has(want) && f.toldOf(x.newest) }, patience, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return f.has(want) && f.receivedUpTo(x.newest) }, patience, 20*time.Millisecond)
 	}
 	stop()
 	for _, f := range all {
@@ -138,7 +138,7 @@ func (x *tree) disturb(ctx context.Context, c resumption, all []*follower) map[s
 	return done
 }
 
-// pause waits.
+// pause waits for d of real time: the servers, the clients and the network are real.
 func pause(d time.Duration) { <-time.After(d) }
 
 // faults are the possible faults by name. Each ends after the given time, or at once.
@@ -173,17 +173,17 @@ func (x *tree) faults(ctx context.Context) map[string]func(*rand.Rand, time.Dura
 			n := pick(r)
 			n.refuse()
 			pause(d)
-			n.lead(n.http.Listener.Addr().String())
+			n.forwardTo(n.http.Listener.Addr().String())
 		}
-		for how, w := range map[string]weather{"slow": slow, "buffered": buffered, "half open": halfOpen} {
+		for how, w := range map[string]linkQuality{"slow": slow, "buffered": buffered, "half open": halfOpen} {
 			faults["connections to the "+name+" are "+how] = func(r *rand.Rand, d time.Duration) {
 				n := pick(r)
-				n.become(w)
+				n.setQuality(w)
 				pause(d)
-				if w.swallow {
+				if w.drop {
 					n.cut() // the data that was swallowed is lost to both sides
 				}
-				n.become(fair)
+				n.setQuality(good)
 			}
 		}
 	}
@@ -203,9 +203,9 @@ func (x *tree) state() map[string]engine.Revision {
 	return want
 }
 
-// toldOf reports whether the handler received the last write; true if the informer listed
+// receivedUpTo reports whether the handler received the last write; true if the informer listed
 // again, since then it may not.
-func (f *follower) toldOf(last engine.Revision) bool {
+func (f *follower) receivedUpTo(last engine.Revision) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.relisted || f.seen == last

@@ -38,7 +38,7 @@ type tree struct {
 	// writing is held during a write, and while the origin does not run.
 	writing sync.Mutex
 	ledger  judge.Ledger
-	there   map[int]bool // the numbers of the objects that exist
+	exists  map[int]bool // by the numbers of the objects
 	newest  engine.Revision
 	written int
 }
@@ -60,7 +60,7 @@ func widgetConfig() registry.Config[Widget] {
 
 // newTree starts an origin with some objects, and replicas of it.
 func newTree(t *testing.T, replicas, objects int) *tree {
-	x := &tree{t: t, file: filepath.Join(t.TempDir(), "widgets"), origin: &node{t: t, proxy: newProxy(t)}, there: map[int]bool{}}
+	x := &tree{t: t, file: filepath.Join(t.TempDir(), "widgets"), origin: &node{t: t, proxy: newProxy(t)}, exists: map[int]bool{}}
 	x.startOrigin()
 	t.Cleanup(func() { x.origin.stop() })
 	for i := range objects {
@@ -116,7 +116,7 @@ func (n *node) start(cfg registry.Config[Widget], below ...interface{ Close() er
 	})
 	require.NoError(n.t, err)
 	n.http, n.below = httptest.NewServer(n.handler), below
-	n.lead(n.http.Listener.Addr().String())
+	n.forwardTo(n.http.Listener.Addr().String())
 }
 
 // stop kills the server, which cuts its connections anywhere.
@@ -140,8 +140,8 @@ func (n *node) drain(ctx context.Context) {
 func widgetName(i int) string { return fmt.Sprintf("w%04d", i) }
 func widgetKey(i int) string  { return "default/" + widgetName(i) }
 
-// note records a write that was acknowledged. The caller holds writing, or is alone.
-func (x *tree) note(key string, rev engine.Revision, deleted bool) {
+// recordWrite records a write that was acknowledged. The caller holds writing, or is alone.
+func (x *tree) recordWrite(key string, rev engine.Revision, deleted bool) {
 	x.ledger.Note(judge.Entry{Revision: rev, Key: key, Deleted: deleted})
 	x.newest = rev
 	x.written++
@@ -152,8 +152,8 @@ func (x *tree) create(i int) error {
 	w := Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: widgetName(i)}}
 	o, err := x.origin.store.Create(x.t.Context(), w, registry.WriteOptions{})
 	if err == nil {
-		x.there[i] = true
-		x.note(o.Key, o.Revision, false)
+		x.exists[i] = true
+		x.recordWrite(o.Key, o.Revision, false)
 	}
 	return err
 }
@@ -164,7 +164,7 @@ func (x *tree) write(r *rand.Rand, objects int) error {
 	defer x.writing.Unlock()
 	i := r.IntN(objects)
 	switch {
-	case !x.there[i]:
+	case !x.exists[i]:
 		return x.create(i)
 	case r.IntN(10) == 0:
 		return x.remove(i)
@@ -176,7 +176,7 @@ func (x *tree) write(r *rand.Rand, objects int) error {
 		return w, nil
 	}, registry.WriteOptions{})
 	if err == nil {
-		x.note(o.Key, o.Revision, false)
+		x.recordWrite(o.Key, o.Revision, false)
 	}
 	return err
 }
@@ -185,8 +185,8 @@ func (x *tree) write(r *rand.Rand, objects int) error {
 func (x *tree) remove(i int) error {
 	o, _, err := x.origin.store.Delete(x.t.Context(), widgetKey(i), registry.DeleteOptions{})
 	if err == nil {
-		x.there[i] = false
-		x.note(o.Key, o.Revision, true)
+		x.exists[i] = false
+		x.recordWrite(o.Key, o.Revision, true)
 	}
 	return err
 }
