@@ -2,6 +2,13 @@
 //
 //	go run . [--rounds 5] [--small] [--only W1,W4] [--json file] [--md file] [--plots dir]
 //	go run . --earlier file [--rounds 5] [--only W1,W4]
+//
+//	bench: workloads, floors, watchmill ──┐
+//	kube: the Kubernetes watch cache ─────┼──▶ compare.Run ──▶ Report ──▶ table, JSON, plots
+//	buses: channels, NATS, … ─────────────┘        │
+//	                                               └──▶ this command again (apart.go)
+//
+// It is a module of its own, so that the main module requires none of the rivals.
 package main
 
 import (
@@ -45,7 +52,7 @@ func main() {
 	cli.FatalIfErrorf(c.run(ctx, os.Stdout))
 }
 
-// Validate is called by kong.
+// Validate refuses flags that cannot be; kong calls it.
 func (c *command) Validate() error {
 	if c.Rounds < 1 {
 		return fmt.Errorf("--rounds is %d; it must be at least 1", c.Rounds)
@@ -61,7 +68,7 @@ func (c *command) run(ctx context.Context, out io.Writer) error {
 	if c.Apart != "" {
 		return alone(ctx, plan, c.As, out)
 	}
-	plan.Apart, plan.Finished = c.apart, c.keep
+	plan.Apart, plan.Finished = c.apart, c.writeFiles
 	report, err := compare.Run(ctx, plan)
 	if err != nil {
 		return err
@@ -69,8 +76,8 @@ func (c *command) run(ctx context.Context, out io.Writer) error {
 	return report.WriteMarkdown(out)
 }
 
-// keep writes what the flags ask for.
-func (c *command) keep(report *compare.Report) error {
+// writeFiles writes the files that the flags name.
+func (c *command) writeFiles(report *compare.Report) error {
 	if c.MD != "" {
 		if err := report.WriteInto(c.MD); err != nil {
 			return err

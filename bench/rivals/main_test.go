@@ -18,13 +18,14 @@ import (
 	"github.com/watchmill/watchmill/bench/compare"
 )
 
-// The command runs itself for Apart, which in a test is this program.
+// The command runs itself for workloads that are measured apart. In a test that is this
+// program.
 func TestMain(m *testing.M) {
 	if slices.Contains(os.Args, "--apart") {
 		main()
 		return
 	}
-	// A goroutine of the rival's that waits for a revision ends when three seconds are over.
+	// The rival's wait for a revision leaves a goroutine for up to three seconds.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/apiserver/pkg/storage/cacher.(*watchCache).waitUntilFreshLocked.func2"))
 }
 
@@ -110,7 +111,7 @@ func TestMemoryIsMeasuredApart(t *testing.T) {
 	require.ErrorContains(t, err, "run unknown apart")
 }
 
-func TestOnlyUnknownWorkload(t *testing.T) {
+func TestOnly_RefusesAnUnknownWorkload(t *testing.T) {
 	c := command{Only: []string{"W1", "W99"}}
 	err := c.run(context.Background(), &bytes.Buffer{})
 	require.ErrorContains(t, err, `no workload "W99"`)

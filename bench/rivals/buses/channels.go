@@ -14,8 +14,8 @@ func Channels() bench.Contender {
 	return bench.Contender{Name: "channels", Bus: func(context.Context) (bench.Bus, error) { return &channels{}, nil }}
 }
 
-// room is how many messages a channel holds.
-const room = 1024
+// channelCapacity is how many messages the channel of a subscriber holds.
+const channelCapacity = 1024
 
 type channels struct {
 	mu        sync.RWMutex
@@ -33,7 +33,7 @@ func (b *channels) Publish(_ context.Context, m bench.Message) error {
 }
 
 func (b *channels) Subscribe(_ context.Context, handle func(seq int64)) (bench.Watch, error) {
-	c := make(chan int64, room)
+	c := make(chan int64, channelCapacity)
 	b.consumers.Go(func() {
 		for seq := range c {
 			handle(seq)

@@ -1,5 +1,7 @@
 // Package buses adapts event buses as contenders for the workloads without state.
 //
+//	workload ──Publish──▶ bench.Bus ──▶ the library's bus ──▶ handle(seq), for each subscriber
+//
 // Each is configured to lose nothing, if possible: blocking, or without limits.
 // Where a bus calls handlers in the publisher's goroutine, a delivery is a
 // function call; such a bus has no queue, and one handler that blocks stops the

@@ -17,7 +17,7 @@ import (
 // and a payload of bytes, each acknowledged.
 func Gochannel() bench.Contender {
 	return bench.Contender{Name: "watermill", Bus: func(context.Context) (bench.Bus, error) {
-		return &watermillBus{bus: gochannel.NewGoChannel(gochannel.Config{OutputChannelBuffer: room}, watermill.NopLogger{})}, nil
+		return &watermillBus{bus: gochannel.NewGoChannel(gochannel.Config{OutputChannelBuffer: channelCapacity}, watermill.NopLogger{})}, nil
 	}}
 }
 

@@ -36,7 +36,7 @@ func (i *informer) Start(ctx context.Context, healthy []func(seq int64), slow fu
 	shared := cache.NewSharedIndexInformer(listWatch(i.memory), &example.Pod{}, 0,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	for _, handle := range append(healthy[:len(healthy):len(healthy)], slow) {
-		if _, err := shared.AddEventHandler(telling(handle)); err != nil {
+		if _, err := shared.AddEventHandler(passSeq(handle)); err != nil {
 			return fmt.Errorf("add handler: %w", err)
 		}
 	}
@@ -45,7 +45,8 @@ func (i *informer) Start(ctx context.Context, healthy []func(seq int64), slow fu
 	return nil
 }
 
-func telling(handle func(seq int64)) cache.ResourceEventHandler {
+// passSeq returns a handler that passes the Seq of each pod to handle.
+func passSeq(handle func(seq int64)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { handle(o.(*example.Pod).Generation) },
 		UpdateFunc: func(_, o any) { handle(o.(*example.Pod).Generation) },
