@@ -46,7 +46,8 @@ type Engine struct {
 	Ends []End
 }
 
-// Source is the state of an engine's Reflector.
+// Source is the state of an engine's Reflector. Errors counts those of the backend, and
+// LastError is the last of them, "" for none.
 type Source struct {
 	Phase     string
 	Revision  engine.Revision
@@ -54,7 +55,9 @@ type Source struct {
 	LastError string
 }
 
-// Watch is the state of one watch.
+// Watch is the state of one watch. Lag, Delivered and Lost are numbers of events: those
+// ahead of the consumer, those that it has received, and those that were left out under
+// the policy Conflate. Behind is the age of the oldest event ahead, Age that of the watch.
 type Watch struct {
 	Name, Selector, Policy, Consumer string
 	Revision                         engine.Revision
@@ -65,7 +68,7 @@ type Watch struct {
 	Stalled float64
 }
 
-// End is the end of a watch.
+// End is the end of a watch. Reason is its kind in a word, and Why the error.
 type End struct {
 	Name, Reason, Why string
 	At                time.Time
