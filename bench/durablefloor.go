@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"path/filepath"
 	"sync"
 
 	"go.etcd.io/bbolt"
@@ -12,8 +13,7 @@ import (
 // bareFile is a log in a file of bbolt, without an engine above it: each write adds a
 // record under the next number.
 type bareFile struct {
-	db     *bbolt.DB
-	remove func() error
+	db *bbolt.DB
 	// queue has the writes to be committed together; if it is nil, each write is a
 	// transaction.
 	queue     chan bareWrite
@@ -33,32 +33,9 @@ const maxBatch = 1024
 
 var bareBucket = []byte("log")
 
-// openUpdates opens a file with a transaction for each write.
-func openUpdates(context.Context) (*bareFile, error) {
-	f := &bareFile{}
-	var err error
-	f.remove, err = folder(func(path string) error {
-		if f.db, err = bbolt.Open(path, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType}); err != nil {
-			return err
-		}
-		err := f.db.Update(func(tx *bbolt.Tx) error {
-			_, err := tx.CreateBucket(bareBucket)
-			return err
-		})
-		if err != nil {
-			return errors.Join(err, f.db.Close())
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
 // openBatches opens a file with a goroutine that commits all waiting writes together.
-func openBatches(ctx context.Context) (*bareFile, error) {
-	f, err := openUpdates(ctx)
+func openBatches(ctx context.Context, dir string) (*bareFile, error) {
+	f, err := newBareFile(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -67,13 +44,29 @@ func openBatches(ctx context.Context) (*bareFile, error) {
 	return f, nil
 }
 
-// Close closes and removes the file. No writer may be running any more.
+// newBareFile opens a file with a transaction for each write.
+func newBareFile(_ context.Context, dir string) (*bareFile, error) {
+	db, err := bbolt.Open(filepath.Join(dir, "state.db"), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
+	if err != nil {
+		return nil, err
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucket(bareBucket)
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &bareFile{db: db}, nil
+}
+
+// Close closes the file.
 func (f *bareFile) Close() error {
 	if f.queue != nil {
 		close(f.queue)
 		f.committer.Wait()
 	}
-	return errors.Join(f.db.Close(), f.remove())
+	return f.db.Close()
 }
 
 func (f *bareFile) commitAll() {
@@ -104,8 +97,8 @@ func (f *bareFile) commit(batch ...bareWrite) error {
 	})
 }
 
-// writer returns a function that writes an object.
-func (f *bareFile) writer(int) func(context.Context, Object) error {
+// Writer returns a function that writes an object.
+func (f *bareFile) Writer() func(context.Context, Object) error {
 	done := make(chan error, 1)
 	return func(_ context.Context, o Object) error {
 		data, err := encoded(o)

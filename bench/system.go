@@ -94,6 +94,15 @@ type Server interface {
 	Close() error
 }
 
+// Durable is a system that stores objects on disk.
+type Durable interface {
+	// Writer returns a function that writes an object that no other writer writes, for one
+	// goroutine. When it returns, the write survives a power cut.
+	Writer() func(ctx context.Context, o Object) error
+	// Close closes the storage. No writer may be running any more.
+	Close() error
+}
+
 // Contender is one system under test. A nil constructor excludes it from the
 // workloads that need it.
 type Contender struct {
@@ -110,6 +119,8 @@ type Contender struct {
 	Server func(ctx context.Context) (Server, error)
 	// Bus opens a bus.
 	Bus func(ctx context.Context) (Bus, error)
+	// Durable opens empty storage in a directory, which is empty, too.
+	Durable func(ctx context.Context, dir string) (Durable, error)
 	// Informer opens an informer that has not been started, over empty storage.
 	Informer func(ctx context.Context) (Informer, error)
 }

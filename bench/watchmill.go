@@ -20,7 +20,8 @@ const (
 // on the engine's own workers.
 func Watchmill() Contender {
 	return Contender{
-		Name: "watchmill", Store: openEngine, Windowed: openWindowed, Bare: bareObjects, Server: openServer, Bus: openTopic, Informer: openInformer,
+		Name: "watchmill", Store: openEngine, Windowed: openWindowed, Bare: bareObjects, Server: openServer, Bus: openTopic,
+		Durable: openFile, Informer: openInformer,
 	}
 }
 

@@ -115,11 +115,12 @@ func atMostAbsolute(metric string, bound float64) Goal {
 func onStore(c Contender) bool    { return c.Store != nil }
 func onBus(c Contender) bool      { return c.Bus != nil }
 func onServer(c Contender) bool   { return c.Server != nil }
+func onDisk(c Contender) bool     { return c.Durable != nil }
 func onInformer(c Contender) bool { return c.Informer != nil }
 
 // All returns every workload, in order.
 func All() []Workload {
-	return slices.Concat(fanOut(), burst(), interest(), idle(), reads(), reconnect(), slow(), load(), informers(), buses(), serving(), growth(), million(), tree(), durable())
+	return slices.Concat(fanOut(), burst(), interest(), idle(), reads(), reconnect(), slow(), load(), informers(), buses(), serving(), growth(), million(), tree(), durable(), fileReads())
 }
 
 // Select returns the workloads that ids name: W4 names both W4/10 and W4/100.

@@ -24,6 +24,7 @@ import (
 	"github.com/watchmill/watchmill/bench"
 	"github.com/watchmill/watchmill/bench/compare"
 	"github.com/watchmill/watchmill/bench/rivals/buses"
+	"github.com/watchmill/watchmill/bench/rivals/disk"
 	"github.com/watchmill/watchmill/bench/rivals/kube"
 	"github.com/watchmill/watchmill/bench/rivals/plots"
 )
@@ -119,7 +120,7 @@ func rivals(small bool) []bench.Contender {
 	if small {
 		warmUp = kube.Started
 	}
-	return append(buses.All(), kube.Cacher(warmUp), kube.Informer())
+	return append(buses.All(), kube.Cacher(warmUp), kube.Informer(), disk.Pebble())
 }
 
 // quiet keeps the rivals from logging each watcher that they close, which would

@@ -74,8 +74,8 @@ func requireSane(t *testing.T, m compare.Measured) {
 			require.Zero(t, metric.Value, "%s: %s", m.ID, name)
 		}
 	}
-	// W18, W19 and W21 compare sizes and levels, W22 is about a library; they have no rivals.
-	alone := strings.HasPrefix(m.ID, "W18/") || m.ID == "W19" || m.ID == "W21" || strings.HasPrefix(m.ID, "W22/")
+	// W18, W19 and W21 compare sizes and levels, W23 two backends; they have no rivals.
+	alone := strings.HasPrefix(m.ID, "W18/") || m.ID == "W19" || m.ID == "W21" || strings.HasPrefix(m.ID, "W23/")
 	require.Equal(t, alone, len(r.Rivals) == 0, m.ID)
 	results := []bench.Result{r.Ours, r.Floor}
 	for _, rival := range r.Rivals {
