@@ -34,6 +34,7 @@ type Backend struct {
 	// storage is the identity of the server's storage in the last list or watch that had
 	// one: "" if none had, nil before the first.
 	storage atomic.Pointer[string]
+	newest  *newest
 
 	mu      sync.Mutex
 	closed  bool
@@ -43,6 +44,7 @@ type Backend struct {
 var (
 	_ backend.Backend         = (*Backend)(nil)
 	_ backend.Identifier      = (*Backend)(nil)
+	_ backend.Identifier      = (*watch)(nil)
 	_ registry.Forwarder      = (*Backend)(nil)
 	_ registry.ApplyForwarder = (*Backend)(nil)
 )
@@ -61,6 +63,7 @@ func New(format *registry.Format, cfg Config) (*Backend, error) {
 	if cfg.Client == nil {
 		b.client, b.watches = newClient(), newClient()
 	}
+	b.newest = newNewest(b.askNewest)
 	return b, nil
 }
 
@@ -70,9 +73,10 @@ func newClient() *http.Client {
 }
 
 // Traits reports that calls wait for the network, that other clients write to the
-// storage, and, unless [Config].NoHistory, that past states can be listed.
+// storage, that lists tell its identity, and, unless [Config].NoHistory, that past states
+// can be listed.
 func (b *Backend) Traits() backend.Traits {
-	return backend.Traits{Blocks: true, Shared: true, Keeps: !b.config.NoHistory}
+	return backend.Traits{Blocks: true, Shared: true, Keeps: !b.config.NoHistory, Identifies: true}
 }
 
 // Get returns the newest object under key.
@@ -141,18 +145,16 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 	return schema.Gone(prev, max(at, prev.Revision+1), time.Now()), nil
 }
 
-// Revision returns the newest revision. It costs a list of one object.
+// Revision returns the newest revision. It costs a list of one object, which all calls
+// share that wait for one to be sent.
 func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
-	if err := b.open(); err != nil {
-		return 0, err
-	}
-	rev, _, err := b.newest(ctx)
+	rev, _, err := b.newest.ask(ctx)
 	return rev, err
 }
 
-// newest returns the newest revision and the identity of its storage, "" if the server
-// does not tell that.
-func (b *Backend) newest(ctx context.Context) (rev store.Revision, storage string, err error) {
+// askNewest requests the newest revision and the identity of its storage, "" if the
+// server does not tell that.
+func (b *Backend) askNewest(ctx context.Context) (rev store.Revision, storage string, err error) {
 	page, err := b.page(ctx, b.collection(""), url.Values{"limit": {"1"}})
 	if err != nil {
 		return 0, "", err
@@ -169,8 +171,8 @@ func (b *Backend) Compact(context.Context, store.Revision) error {
 // Compacted returns zero, for unknown: the protocol does not tell it.
 func (b *Backend) Compacted(context.Context) (store.Revision, error) { return 0, b.open() }
 
-// Close ends every watch and waits for its goroutine. Later calls fail with
-// [store.ErrClosed].
+// Close ends every watch and every question for the newest revision, and waits for their
+// goroutines. Later calls fail with [store.ErrClosed].
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.closed = true
@@ -183,6 +185,7 @@ func (b *Backend) Close() error {
 	for w := range running {
 		w.Close()
 	}
+	b.newest.close()
 	if b.config.Client == nil {
 		b.client.CloseIdleConnections()
 		b.watches.CloseIdleConnections()

@@ -37,7 +37,8 @@ type Config struct {
 	// is cut to whole seconds. It is a second or more; zero means [DefaultWatchTimeout].
 	WatchTimeout time.Duration
 	// KeepManagedFields keeps metadata.managedFields, which make up a large part of many
-	// objects. Only clients that apply objects need them.
+	// objects. Only clients that apply objects need them. Without it the server is asked
+	// to leave them out.
 	KeepManagedFields bool
 	// NoHistory starts replicas at the newest state. Without it they start with the history
 	// in the server's window, so that clients of this or another replica resume after a

@@ -72,6 +72,7 @@ type server struct {
 	url       string
 	validated atomic.Int64
 	lists     atomic.Int64 // lists of more than one object that were asked for
+	questions atomic.Int64 // lists of one object, for the newest revision
 	watches   atomic.Int64
 }
 
@@ -94,6 +95,8 @@ func newServer(t *testing.T, edit ...func(*registry.Config[Widget])) *server {
 			s.watches.Add(1)
 		case r.Method == http.MethodGet && q.Get("limit") != "1":
 			s.lists.Add(1)
+		case r.Method == http.MethodGet:
+			s.questions.Add(1)
 		}
 		handler.ServeHTTP(w, r)
 	}))

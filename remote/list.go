@@ -18,21 +18,15 @@ const tokenMark = "remote:"
 
 // List returns a page of objects in the server's order, which is that of keys. A list
 // that continues after a key, and not by a token of the server's, requests the whole
-// state.
+// state. Its StoreID is what the answer tells or, if it tells nothing, what the server
+// told last.
 //
 // Errors: a [*store.ExpiredError], or a [*backend.ExpiredContinueError], if the revision
 // is no longer kept; [store.ErrFuture]; a [*backend.TokenError]; and as for
 // [Backend.Get].
 func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
-	list, _, err := b.list(ctx, opts)
-	return list, err
-}
-
-// list is List, and returns the identity of the storage too, "" if the server does not
-// tell it.
-func (b *Backend) list(ctx context.Context, opts backend.ListOptions) (l *backend.List, storage string, err error) {
 	if err := b.open(); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	token, continued := strings.CutPrefix(opts.Continue, tokenMark)
 	if continued {
@@ -40,7 +34,7 @@ func (b *Backend) list(ctx context.Context, opts backend.ListOptions) (l *backen
 	}
 	scan, err := opts.Scan()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if scan.After != "" {
 		return b.listBehind(ctx, scan)
@@ -58,10 +52,9 @@ func (b *Backend) list(ctx context.Context, opts backend.ListOptions) (l *backen
 	}
 	page, err := b.page(ctx, b.collection(scan.Prefix), query)
 	if err != nil {
-		return nil, "", listError(err, scan.Revision, continued)
+		return nil, listError(err, scan.Revision, continued)
 	}
-	l, err = b.listOf(page, scan.Prefix)
-	return l, page.storage, err
+	return b.listOf(page, scan.Prefix)
 }
 
 // listOf decodes a page.
@@ -70,7 +63,10 @@ func (b *Backend) listOf(page *wirePage, prefix string) (*backend.List, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := &backend.List{Revision: rev, Items: make([]*store.Object, 0, len(page.Items))}
+	list := &backend.List{Revision: rev, Items: make([]*store.Object, 0, len(page.Items)), StoreID: page.storage}
+	if list.StoreID == "" {
+		list.StoreID = b.lastStorage()
+	}
 	for _, item := range page.Items {
 		o, err := b.decode(item, time.Time{})
 		if err != nil {
@@ -91,10 +87,10 @@ func (b *Backend) listOf(page *wirePage, prefix string) (*backend.List, error) {
 
 // listBehind lists the whole state at the revision, and drops the objects up to the key
 // that the page begins after.
-func (b *Backend) listBehind(ctx context.Context, scan backend.Scan) (all *backend.List, storage string, err error) {
-	all, storage, err = b.list(ctx, backend.ListOptions{Prefix: scan.Prefix, Revision: scan.Revision})
+func (b *Backend) listBehind(ctx context.Context, scan backend.Scan) (*backend.List, error) {
+	all, err := b.List(ctx, backend.ListOptions{Prefix: scan.Prefix, Revision: scan.Revision})
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	behind := all.Items[:0]
 	for _, o := range all.Items {
@@ -107,7 +103,7 @@ func (b *Backend) listBehind(ctx context.Context, scan backend.Scan) (all *backe
 		all.Items, all.Remaining = behind[:scan.Limit], len(behind)-scan.Limit
 		all.Continue = backend.Token{Revision: all.Revision, Start: behind[scan.Limit-1].Key}.Encode()
 	}
-	return all, storage, nil
+	return all, nil
 }
 
 // listError returns err as the error that backends have for it.

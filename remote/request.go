@@ -61,11 +61,20 @@ func named(method, key string) *request {
 // of 300 or more is a [*StatusError]. A failure to reach the server is a
 // [backend.ErrUnavailable], as an [unsentError] if there was no connection.
 func (b *Backend) send(ctx context.Context, client *http.Client, r *request) (*http.Response, error) {
-	return b.config.send(ctx, client, r.method, b.url(r), jsonType, cmp.Or(r.media, jsonType), r.body)
+	accept := jsonType
+	if r.method == http.MethodGet && !b.config.KeepManagedFields {
+		accept = leanType
+	}
+	return b.config.send(ctx, client, r.method, b.url(r), accept, cmp.Or(r.media, jsonType), r.body)
 }
 
-// jsonType is the media type of most bodies, and of answers.
-const jsonType = "application/json"
+const (
+	// jsonType is the media type of most bodies, and of answers.
+	jsonType = "application/json"
+	// leanType asks for objects without managed fields. Servers that do not know the
+	// parameter ignore it.
+	leanType = "application/json;drop=metadata.managedFields,application/json"
+)
 
 // send sends a request with the credentials of c.
 func (c *Config) send(ctx context.Context, client *http.Client, method, to, accept, media string, body []byte) (*http.Response, error) {

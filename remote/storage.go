@@ -28,7 +28,7 @@ func (b *Backend) StoreID(ctx context.Context) (string, error) {
 	}
 	last := b.storage.Load()
 	if last == nil || *last != "" {
-		_, id, err := b.newest(ctx)
+		_, id, err := b.newest.ask(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -40,6 +40,23 @@ func (b *Backend) StoreID(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%w: the server at %s does not tell which storage it has", store.ErrUnsupported, b.config.URL)
 	}
 	return *last, nil
+}
+
+// lastStorage returns the identity that the server told last, "" if it told none.
+func (b *Backend) lastStorage() string {
+	if last := b.storage.Load(); last != nil {
+		return *last
+	}
+	return ""
+}
+
+// StoreID returns the identity of the storage that the watch began at. If the answer of
+// the first connection did not tell it, the server is asked as by [Backend.StoreID].
+func (w *watch) StoreID(ctx context.Context) (string, error) {
+	if w.storage != "" {
+		return w.storage, nil
+	}
+	return w.backend.StoreID(ctx)
 }
 
 // maxIdentity is the longest identity of storage, in bytes. It is kept with each timeline

@@ -240,3 +240,33 @@ func TestWatch_EndsWhenItsConnectionComesBackToOtherStorage(t *testing.T) {
 	require.ErrorContains(t, err, `the storage "life-2", and had "life-1"`)
 	require.ErrorContains(t, err, "restored or replaced")
 }
+
+// Lists and watches tell themselves which storage they are of: a replica sends no request
+// for that, also when the origin was restored.
+func TestReplica_AsksForTheStorageByNoRequestOfItsOwn(t *testing.T) {
+	before, after := originWith(t, "a", "b"), originWith(t, "x", "y", "z")
+	p := newProxy(t, before.url)
+	e := replica(t, p.url, func(c *remote.Config) { c.NoHistory = true }).store.Engine()
+	require.NoError(t, e.WaitFor(t.Context(), 3))
+	now, err := e.Timeline(t.Context())
+	require.NoError(t, err)
+	w, err := e.Watch(t.Context(), engine.WatchOptions{From: 3, Timeline: now})
+	require.NoError(t, err)
+	before.create("c", 1)
+	events, err := w.Next(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "default/c", events[0].Key())
+	require.Zero(t, before.questions.Load())
+	require.EqualValues(t, 1, before.lists.Load())
+
+	p.turn(after.url)
+	for err == nil {
+		_, err = w.Next(t.Context())
+	}
+	require.ErrorIs(t, w.Err(), engine.ErrExpired)
+	require.Equal(t, []string{"x", "y", "z"}, namesOf(t, e))
+	other, err := e.Timeline(t.Context())
+	require.NoError(t, err)
+	require.NotEqual(t, now.Store(), other.Store())
+	require.Zero(t, after.questions.Load())
+}

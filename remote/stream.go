@@ -45,11 +45,11 @@ type stream struct {
 
 // remember lists the state at a revision into known. A list without a limit is one page.
 func (s *stream) remember(ctx context.Context, prefix string, at store.Revision) error {
-	list, storage, err := s.backend.list(ctx, backend.ListOptions{Prefix: prefix, Revision: at})
+	list, err := s.backend.List(ctx, backend.ListOptions{Prefix: prefix, Revision: at})
 	if err != nil {
 		return err
 	}
-	if err := s.sameStorage(storage); err != nil {
+	if err := s.sameStorage(list.StoreID); err != nil {
 		return err
 	}
 	s.known = make(map[string]*store.Object, len(list.Items))

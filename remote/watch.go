@@ -20,6 +20,8 @@ type watch struct {
 	prefix  string
 	notify  func()
 	cancel  context.CancelFunc
+	// storage identifies the storage that the watch began at, "" if no answer has told it.
+	storage string
 	// done is closed when the goroutine has ended.
 	done chan struct{}
 
@@ -62,7 +64,7 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	from, storage := opts.From, ""
 	if from == 0 {
 		var err error
-		if from, storage, err = b.newest(ctx); err != nil {
+		if from, storage, err = b.newest.ask(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -85,7 +87,7 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	}
 	w := &watch{
 		backend: b, prefix: opts.Prefix, notify: opts.Notify, cancel: cancel, done: make(chan struct{}),
-		through: from, taken: from, waiting: true,
+		through: from, taken: from, waiting: true, storage: s.storage,
 	}
 	w.room.L = &w.mu
 	s.watch = w

@@ -16,7 +16,9 @@ import (
 // stays responsive and can cancel the call when it is stopped.
 type caller struct {
 	source backend.ListerWatcher
-	reply  func(message) bool
+	// identifies: lists tell which storage they are of.
+	identifies bool
+	reply      func(message) bool
 }
 
 // Receive makes the call and sends the answer.
@@ -45,30 +47,48 @@ func (c *caller) call(r request) answer {
 	return a
 }
 
-// list calls List. Before the first page it identifies the storage: if a watch from
-// the list's revision finds the same identity afterwards, storage did not go back
-// between the two.
+// list calls List, and identifies the storage of the first page: if a watch from the
+// list's revision finds the same identity afterwards, storage did not go back between the
+// two. Storage that does not tell the identity with the list is asked before it.
 func (c *caller) list(r request, a *answer) {
-	if r.list.Continue == "" {
-		if a.storeID, a.err = c.identify(r); a.err != nil {
+	first := r.list.Continue == ""
+	if first && !c.identifies {
+		if a.storeID, a.err = identify(r, c.source); a.err != nil {
 			return
 		}
 	}
 	contained(a, "ListerWatcher.List", r.list.Prefix, func() { a.page, a.err = c.source.List(r.ctx, r.list) })
+	if !first || !c.identifies || a.err != nil || a.page == nil {
+		return
+	}
+	if a.storeID = a.page.StoreID; a.storeID == "" {
+		a.storeID, a.err = identify(r, c.source)
+	}
 }
 
-// watch calls Watch, and identifies the storage once the watch runs.
+// watch calls Watch, and identifies the storage of the watch that runs. A watch that does
+// not know it is of the storage that there is now.
 func (c *caller) watch(r request, a *answer) {
 	contained(a, "ListerWatcher.Watch", r.from.Prefix, func() { a.watcher, a.err = c.source.Watch(r.ctx, r.from) })
-	if a.err == nil && a.watcher != nil {
-		a.storeID, a.err = c.identify(r)
+	if a.err != nil || a.watcher == nil {
+		return
 	}
+	if of, knows := a.watcher.(backend.Identifier); knows {
+		a.storeID, a.err = identity(r, of.StoreID)
+		return
+	}
+	a.storeID, a.err = identify(r, c.source)
 }
 
 // identify returns the identity of the source's storage, empty if the source does
 // not know it.
-func (c *caller) identify(r request) (id string, err error) {
-	if panicked := usercode.Call("Identifier.StoreID", r.list.Prefix, func() { id, err = backend.StoreID(r.ctx, c.source) }); panicked != nil {
+func identify(r request, source backend.ListerWatcher) (string, error) {
+	return identity(r, func(ctx context.Context) (string, error) { return backend.StoreID(ctx, source) })
+}
+
+// identity returns what of does, empty if it does not know the storage.
+func identity(r request, of func(context.Context) (string, error)) (id string, err error) {
+	if panicked := usercode.Call("Identifier.StoreID", r.list.Prefix, func() { id, err = of(r.ctx) }); panicked != nil {
 		return "", panicked
 	}
 	if errors.Is(err, store.ErrUnsupported) {

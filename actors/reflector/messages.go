@@ -28,8 +28,8 @@ type answer struct {
 	request uint64
 	page    *backend.List   // of a list
 	watcher backend.Watcher // of a watch
-	// storeID identifies the source's storage: before a list, after the start of a
-	// watch. Empty if the source does not know it, or was not asked.
+	// storeID identifies the storage of a list or a watch. Empty if the source does not
+	// know it, and for pages after the first.
 	storeID string
 	err     error
 }

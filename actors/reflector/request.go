@@ -22,7 +22,7 @@ func (r *reflector) request(ctx *actors.Context, q request) {
 		r.callerOf(ctx).Tell(q)
 		return
 	}
-	(&caller{source: r.config.Source, reply: r.tell}).Receive(ctx, q)
+	r.newCaller().Receive(ctx, q)
 }
 
 // limit arranges for the request to be cancelled after Config.CallTimeout.
@@ -39,11 +39,13 @@ func (r *reflector) overdue(m overdue) {
 // callerOf returns the child that makes calls, spawning it on first use.
 func (r *reflector) callerOf(ctx *actors.Context) *actors.Ref[request] {
 	if r.caller == nil {
-		r.caller = actors.Spawn(ctx, "calls", func() actors.Behavior[request] {
-			return &caller{source: r.config.Source, reply: r.tell}
-		}, actors.Options{Executor: ctx.System().Blocking()})
+		r.caller = actors.Spawn(ctx, "calls", func() actors.Behavior[request] { return r.newCaller() }, actors.Options{Executor: ctx.System().Blocking()})
 	}
 	return r.caller
+}
+
+func (r *reflector) newCaller() *caller {
+	return &caller{source: r.config.Source, identifies: r.traits.Identifies, reply: r.tell}
 }
 
 func (r *reflector) tell(m message) bool { return r.handle.actor.Tell(m) }

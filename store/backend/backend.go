@@ -95,7 +95,7 @@ type Emitter interface {
 
 // Identifier is implemented by backends and other sources that know which storage
 // their revisions are of, so that a revision can name it. Call it by [StoreID], which
-// unwraps decorators.
+// unwraps decorators. A [Watcher] that is one knows which storage it is of.
 type Identifier interface {
 	// StoreID returns a unique identity of the storage: revisions of two backends can
 	// be compared only if it is equal. Storage that is restored from a copy gets a new
@@ -141,6 +141,9 @@ type Traits struct {
 	// Shared: other processes write to the storage too, so revisions increase and
 	// objects change without calls of this process.
 	Shared bool
+	// Identifies: each list tells in [List].StoreID which storage it is of, so that a
+	// reader need not call [StoreID] before it, which may be a request of its own.
+	Identifies bool
 }
 
 // PutOptions qualifies a Put.
@@ -207,6 +210,9 @@ type List struct {
 	Continue string
 	// Remaining is the number of objects after this page.
 	Remaining int
+	// StoreID identifies the storage that the list is of, see [Traits].Identifies; ""
+	// means that only [StoreID] knows.
+	StoreID string
 	// State, if not nil, is the whole list as storage keeps it, with the storage's
 	// indexes: then Items are empty, and it is the last page. It is set only if it was
 	// requested.
