@@ -38,7 +38,7 @@ func (f *Format) Meta(o *store.Object) metav1.Object { return f.of.meta(o) }
 
 // Encode returns o as JSON with the given resourceVersion, "" for none.
 func (f *Format) Encode(o *store.Object, resourceVersion string) ([]byte, error) {
-	return f.of.layout.encode(o, resourceVersion)
+	return f.of.layout.encode(o, resourceVersion, false)
 }
 
 // Decode returns the object that body is the JSON of. The object's revision is the

@@ -33,7 +33,12 @@ func (i Item) Kind() *Kind { return &i.of.kind }
 
 // JSON returns the object as JSON, with apiVersion, kind and resourceVersion. Every call
 // encodes it anew.
-func (i Item) JSON() ([]byte, error) {
+func (i Item) JSON() ([]byte, error) { return i.encode(false) }
+
+// LeanJSON is JSON without metadata.managedFields, which only clients that apply need.
+func (i Item) LeanJSON() ([]byte, error) { return i.encode(true) }
+
+func (i Item) encode(lean bool) ([]byte, error) {
 	if i.IsZero() {
 		return nil, errNoItem
 	}
@@ -41,7 +46,7 @@ func (i Item) JSON() ([]byte, error) {
 	if i.object.Revision > 0 {
 		version = i.object.Revision.String()
 	}
-	return i.of.layout.encode(i.object, version)
+	return i.of.layout.encode(i.object, version, lean)
 }
 
 // AppendCells appends the values of the kind's columns, which Name and Age are not among.

@@ -29,8 +29,9 @@ type layout interface {
 	takeStatus(to, from *store.Object)
 	// sameSpec reports whether a and b are equal but for metadata and status.
 	sameSpec(a, b *store.Object) bool
-	// encode returns the value's JSON with that resourceVersion.
-	encode(o *store.Object, resourceVersion string) ([]byte, error)
+	// encode returns the value's JSON with that resourceVersion, and without its managed
+	// fields if lean.
+	encode(o *store.Object, resourceVersion string, lean bool) ([]byte, error)
 	// fields returns what encode encodes. Its members may be o's own, but for the
 	// metadata.
 	fields(o *store.Object, resourceVersion string) (map[string]any, error)
@@ -101,14 +102,17 @@ func (l *structLayout) sameSpec(a, b *store.Object) bool {
 	})
 }
 
-func (l *structLayout) encode(o *store.Object, resourceVersion string) ([]byte, error) {
+func (l *structLayout) encode(o *store.Object, resourceVersion string, lean bool) ([]byte, error) {
 	c := l.clone(o)
 	l.meta(c).SetResourceVersion(resourceVersion)
+	if lean {
+		l.meta(c).SetManagedFields(nil)
+	}
 	return json.Marshal(l.schema.Pointer(c))
 }
 
 func (l *structLayout) fields(o *store.Object, resourceVersion string) (map[string]any, error) {
-	text, err := l.encode(o, resourceVersion)
+	text, err := l.encode(o, resourceVersion, false)
 	if err != nil {
 		return nil, err
 	}
@@ -186,10 +190,13 @@ func (l *mapLayout) sameSpec(a, b *store.Object) bool {
 	return equality.Semantic.DeepEqual(spec(a), spec(b))
 }
 
-func (l *mapLayout) encode(o *store.Object, resourceVersion string) ([]byte, error) {
+func (l *mapLayout) encode(o *store.Object, resourceVersion string, lean bool) ([]byte, error) {
 	fields, err := l.fields(o, resourceVersion)
 	if err != nil {
 		return nil, err
+	}
+	if lean {
+		delete(fields[metadataField].(map[string]any), managedField) // of a clone
 	}
 	return json.Marshal(fields)
 }

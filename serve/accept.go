@@ -80,18 +80,24 @@ func (c *clause) shape(discovery, watch bool) (s shape, ok bool) {
 	return 0, false
 }
 
+// lean reports whether a clause asks for objects without their managed fields. The
+// parameter may name other fields too, which are kept.
+func (c *clause) lean() bool {
+	return slices.Contains(strings.Split(c.params["drop"], "+"), "metadata.managedFields")
+}
+
 // negotiate returns the shape that the client likes best of those that are
-// served. The error is a Status.
-func negotiate(r *http.Request, discovery, watch bool) (shape, error) {
+// served, and whether objects are lean. The error is a Status.
+func negotiate(r *http.Request, discovery, watch bool) (as shape, lean bool, err error) {
 	header := r.Header.Values("Accept")
 	if strings.TrimSpace(strings.Join(header, "")) == "" {
-		return whole, nil
+		return whole, false, nil
 	}
 	for _, c := range clauses(header) {
 		if s, ok := c.shape(discovery, watch); ok {
-			return s, nil
+			return s, c.lean(), nil
 		}
 	}
-	return 0, failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+	return 0, false, failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"only the following media types are accepted: "+jsonType+", also as Table or PartialObjectMetadata of meta.k8s.io/v1; for watches "+sseType, 0)
 }

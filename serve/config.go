@@ -37,6 +37,10 @@ type Config struct {
 	// websocket.New of package serve/websocket. If it is nil, such requests are answered
 	// like others.
 	WebSocket Upgrader
+	// CompressAbove is the size in bytes above which lists and objects are compressed by
+	// gzip, for clients that accept it. The API server has 128 KiB. Zero means never: in a
+	// fast network compression takes longer than it saves.
+	CompressAbove int
 	// Version is the gitVersion that /version answers; "" means [ProtocolVersion].
 	Version string
 	// Metrics is called for each request and each event of a watch; nil measures nothing.
@@ -46,6 +50,14 @@ type Config struct {
 	MetricsHandler http.Handler
 	// Logger gets the server's own failures; nil means slog.Default.
 	Logger *slog.Logger
+}
+
+// validate returns an [*engine.ConfigError] for the first number that is wrong.
+func (c *Config) validate() error {
+	if c.CompressAbove < 0 {
+		return &engine.ConfigError{Field: "CompressAbove", Problem: "is negative; zero means that nothing is compressed"}
+	}
+	return c.Limits.validate()
 }
 
 // ProtocolVersion is the Kubernetes version whose protocol the server speaks.

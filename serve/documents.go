@@ -51,7 +51,7 @@ func (d *documents) serve(c *call) error {
 	doc := d.byPath[c.req.Path]
 	if agg := d.aggregated[c.req.Path]; agg != nil {
 		c.w.Header().Add("Vary", "Accept")
-		s, err := negotiate(c.r, true, false)
+		s, _, err := negotiate(c.r, true, false)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"container/list"
 	"encoding/json"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // encodings keeps the bytes of objects, so that each state of an object is encoded once
@@ -23,10 +25,12 @@ type encodings struct {
 	misses uint64
 }
 
-// encodingKey is a state of an object in a form.
+// encodingKey is a state of an object in a form: whole or partial, and with or without
+// managed fields.
 type encodingKey struct {
 	item  registry.Item
 	shape shape
+	lean  bool
 }
 
 // encoding is the bytes of one state, which its first reader makes.
@@ -41,9 +45,8 @@ func newEncodings(limit int) *encodings {
 	return &encodings{limit: limit, byItem: map[encodingKey]*encoding{}}
 }
 
-// of returns the bytes of an item, whole or partial, and keeps them.
-func (e *encodings) of(item registry.Item, as shape) ([]byte, error) {
-	key := encodingKey{item, as}
+// of returns the bytes of an item in a form, and keeps them.
+func (e *encodings) of(key encodingKey) ([]byte, error) {
 	e.mu.Lock()
 	entry := e.byItem[key]
 	if entry == nil {
@@ -55,7 +58,7 @@ func (e *encodings) of(item registry.Item, as shape) ([]byte, error) {
 	}
 	e.mu.Unlock()
 	entry.once.Do(func() {
-		entry.text, entry.err = encode(item, as)
+		entry.text, entry.err = key.encode()
 		e.keep(entry)
 	})
 	return entry.text, entry.err
@@ -64,14 +67,14 @@ func (e *encodings) of(item registry.Item, as shape) ([]byte, error) {
 // peek returns the bytes of an item for a get or a list. It keeps new ones only while the
 // cache is less than half full, since lists would otherwise drive out the encodings that
 // watches share.
-func (e *encodings) peek(item registry.Item, as shape) ([]byte, error) {
+func (e *encodings) peek(key encodingKey) ([]byte, error) {
 	e.mu.Lock()
-	entry, room := e.byItem[encodingKey{item, as}], e.size < e.limit/2
+	entry, room := e.byItem[key], e.size < e.limit/2
 	e.mu.Unlock()
 	if entry == nil && !room {
-		return encode(item, as)
+		return key.encode()
 	}
-	return e.of(item, as)
+	return e.of(key)
 }
 
 // keep counts a new entry and drops the oldest above the limit.
@@ -99,20 +102,31 @@ func (e *encodings) stats() (hits, misses uint64, bytes int) {
 	return e.hits, e.misses, e.size
 }
 
-// encode returns an item as JSON.
-func encode(item registry.Item, as shape) ([]byte, error) {
-	if as != partial {
-		return item.JSON()
-	}
-	return encodePartial(item, true)
+// encode returns the item as JSON. A panic of the kind's own encoding is an error, also for
+// the readers that share it.
+func (k encodingKey) encode() (text []byte, err error) {
+	panicked := usercode.Call("MarshalJSON", k.item.Key(), func() {
+		switch {
+		case k.shape == partial:
+			text, err = encodePartial(k.item, k.lean, true)
+		case k.lean:
+			text, err = k.item.LeanJSON()
+		default:
+			text, err = k.item.JSON()
+		}
+	})
+	return text, cmp.Or(panicked, err)
 }
 
-// encodePartial returns an item's metadata as a PartialObjectMetadata, with apiVersion
-// and kind if named is true.
-func encodePartial(item registry.Item, named bool) ([]byte, error) {
+// encodePartial returns an item's metadata as a PartialObjectMetadata, without managed
+// fields if lean, and with apiVersion and kind if named is true.
+func encodePartial(item registry.Item, lean, named bool) ([]byte, error) {
 	p := meta.AsPartialObjectMetadata(item.Meta())
 	if rev := item.Revision(); rev > 0 {
 		p.ResourceVersion = rev.String()
+	}
+	if lean {
+		p.ManagedFields = nil
 	}
 	if named {
 		p.Kind, p.APIVersion = "PartialObjectMetadata", metaGroup+"/v1"

@@ -81,7 +81,7 @@ func newServer(t *testing.T, edit ...func(*registry.Config[Widget], *serve.Confi
 	require.NoError(t, err)
 	zones, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Zone", ClusterScoped: true}})
 	require.NoError(t, err)
-	cfg.Resources = []serve.Provider{widgets, zones}
+	cfg.Resources = append(cfg.Resources, widgets, zones)
 	handler, err := serve.New(cfg)
 	require.NoError(t, err)
 	h := httptest.NewServer(handler)

@@ -34,7 +34,7 @@ func (f *frames) event(item registry.Item) ([]byte, error) {
 		if shape == sse {
 			shape = whole
 		}
-		return f.c.encodings.of(item, shape)
+		return f.c.encodings.of(encodingKey{item, shape, f.c.lean})
 	}
 	row, err := f.table.row(item)
 	if err != nil {

@@ -42,7 +42,7 @@ func (c *call) answer(code int, item registry.Item) error {
 	if c.shape == table {
 		text, err = c.asTable(item)
 	} else {
-		text, err = c.encodings.peek(item, c.shape)
+		text, err = c.encodings.peek(encodingKey{item, c.shape, c.lean})
 	}
 	if err != nil {
 		return err
@@ -70,7 +70,16 @@ func (c *call) asTable(item registry.Item) ([]byte, error) {
 func (c *call) begin(code int) {
 	c.w.Header().Set("Content-Type", jsonType)
 	c.warnings.flush(c.w.Header())
-	c.w.WriteHeader(code)
+	if c.compress == nil {
+		c.w.WriteHeader(code)
+		return
+	}
+	c.w.Header().Add("Vary", "Accept-Encoding")
+	if acceptsGzip(c.r.Header) {
+		c.w.beginPacked(code, c.compress)
+	} else {
+		c.w.WriteHeader(code)
+	}
 }
 
 var newline = []byte("\n")
@@ -156,7 +165,7 @@ func (c *call) listForm(meta metav1.ListMeta) (head []byte, encode func(registry
 		return head, t.row, err
 	case partial:
 		head, err = listHead(metaGroup+"/v1", "PartialObjectMetadataList", meta)
-		return head, func(item registry.Item) ([]byte, error) { return encodePartial(item, false) }, err
+		return head, func(item registry.Item) ([]byte, error) { return encodePartial(item, c.lean, false) }, err
 	}
 	gvk := c.info.Kind.GroupVersionKind()
 	head, err = listHead(gvk.GroupVersion().String(), gvk.Kind+"List", meta)
@@ -172,7 +181,7 @@ func (c *call) listItem() func(registry.Item) ([]byte, error) {
 	heads := []string{`{"kind":` + kind + `,"apiVersion":` + version + `,`, `{"apiVersion":` + version + `,"kind":` + kind + `,`}
 	var item []byte
 	return func(it registry.Item) ([]byte, error) {
-		text, err := c.encodings.peek(it, whole)
+		text, err := c.encodings.peek(encodingKey{it, whole, c.lean})
 		if err != nil {
 			return nil, err
 		}

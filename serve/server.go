@@ -31,6 +31,7 @@ type Server struct {
 	resources map[resourceName]registry.Resource
 	documents *documents
 	encodings *encodings
+	compress  *compressor // nil: answers are not compressed
 	inFlight  *inFlight
 	draining  atomic.Int32 // serving, unready or refusing
 	counts    counters
@@ -41,7 +42,7 @@ type resourceName struct{ group, version, resource, subresource string }
 
 // New returns a server. An error is an [*engine.ConfigError] that names the field.
 func New(cfg Config) (*Server, error) {
-	if err := cfg.Limits.validate(); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	s := &Server{
@@ -60,6 +61,9 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.documents = newDocuments(s)
 	s.encodings = newEncodings(s.limits.EncodingBytes)
+	if cfg.CompressAbove > 0 {
+		s.compress = newCompressor(cfg.CompressAbove)
+	}
 	s.inFlight = newInFlight(&s.limits)
 	return s, nil
 }
@@ -90,6 +94,7 @@ type call struct {
 	req      *Request
 	user     User
 	shape    shape
+	lean     bool // objects are sent without managed fields
 	resource registry.Resource
 	info     *registry.Info
 	warnings warnings
@@ -109,6 +114,8 @@ type response struct {
 	code    int
 	bytes   int64
 	stalled bool // the client read nothing for too long
+	// packing is the answer's compression, nil if there is none.
+	packing *packing
 }
 
 func (r *response) WriteHeader(code int) {
@@ -133,9 +140,24 @@ func (r *response) extend() {
 
 func (r *response) Write(p []byte) (int, error) {
 	r.begin(http.StatusOK)
+	if r.packing != nil {
+		return r.packing.write(p)
+	}
+	return r.send(p)
+}
+
+// send writes to the connection, past any compression.
+func (r *response) send(p []byte) (int, error) {
 	n, err := r.ResponseWriter.Write(p)
 	r.bytes += int64(n)
 	return n, r.note(err)
+}
+
+// release ends the compression of an answer that was broken off.
+func (r *response) release() {
+	if r.packing != nil {
+		r.packing.release()
+	}
 }
 
 // FlushError implements flushing for http.ResponseController.
@@ -163,8 +185,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-cache, private")
 	h.Set("X-Content-Type-Options", "nosniff")
 	c.w.extend() // a connection keeps the deadline of the request before
+	defer c.w.release()
 	if err := c.serve(); err != nil {
 		c.fail(err)
+	}
+	if c.w.packing != nil {
+		c.w.packing.end()
 	}
 }
 
@@ -322,7 +348,7 @@ func (c *call) route() error {
 		return err
 	}
 	var err error
-	if c.shape, err = negotiate(c.r, false, c.req.Verb == "watch"); err != nil {
+	if c.shape, c.lean, err = negotiate(c.r, false, c.req.Verb == "watch"); err != nil {
 		return err
 	}
 	if c.req.Verb == "watch" {

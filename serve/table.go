@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // tableOf turns objects of a kind into the rows of a table.
@@ -16,11 +17,12 @@ type tableOf struct {
 	*Server
 	info    *registry.Info
 	include metav1.IncludeObjectPolicy
+	lean    bool // the objects in rows have no managed fields
 }
 
 // tableOf reads which parts of the objects the client asks for in the rows.
 func (c *call) tableOf() (*tableOf, error) {
-	t := &tableOf{c.Server, c.info, metav1.IncludeObjectPolicy(c.req.query.Get("includeObject"))}
+	t := &tableOf{c.Server, c.info, metav1.IncludeObjectPolicy(c.req.query.Get("includeObject")), c.lean}
 	switch t.include {
 	case "":
 		t.include = metav1.IncludeMetadata
@@ -55,16 +57,19 @@ func (t *tableOf) hasAge() bool {
 // row returns an object's row as JSON.
 func (t *tableOf) row(item registry.Item) ([]byte, error) {
 	m := item.Meta()
-	row := metav1.TableRow{Cells: item.AppendCells([]any{m.GetName()})}
+	row := metav1.TableRow{Cells: []any{m.GetName()}}
+	if err := usercode.Call("Column.Value", item.Key(), func() { row.Cells = item.AppendCells(row.Cells) }); err != nil {
+		return nil, err
+	}
 	if !t.hasAge() {
 		row.Cells = append(row.Cells, age(m.GetCreationTimestamp()))
 	}
 	var err error
 	switch t.include {
 	case metav1.IncludeObject:
-		row.Object.Raw, err = t.encodings.peek(item, whole)
+		row.Object.Raw, err = t.encodings.peek(encodingKey{item, whole, t.lean})
 	case metav1.IncludeMetadata:
-		row.Object.Raw, err = t.encodings.peek(item, partial)
+		row.Object.Raw, err = t.encodings.peek(encodingKey{item, partial, t.lean})
 	}
 	if err != nil {
 		return nil, err

@@ -28,6 +28,8 @@ type watching struct {
 	bookmarks bool
 	// initial: the initial state is not complete yet.
 	initial bool
+	// from is the revision that the watch continues from, zero for none.
+	from engine.Revision
 }
 
 // watch streams events until something ends it.
@@ -93,6 +95,7 @@ func (c *call) startWatch(ctx context.Context) (*watching, error) {
 		}
 	}
 	if opts.From > 0 && !opts.InitialState {
+		w.from = opts.From
 		if opts.Timeline, err = c.resource.Timeline(ctx); err != nil {
 			return nil, err
 		}
@@ -125,6 +128,9 @@ func (w *watching) options(o *listOptions) engine.WatchOptions {
 
 // pump sends batches until the stream ends, and returns why.
 func (w *watching) pump(ctx context.Context) error {
+	if err := w.tellStart(); err != nil {
+		return err
+	}
 	for {
 		events, err := w.stream.Next(ctx)
 		if err != nil {
@@ -139,6 +145,17 @@ func (w *watching) pump(ctx context.Context) error {
 		w.flush()
 		w.c.counts.events.Add(uint64(len(events)))
 	}
+}
+
+// tellStart sends a bookmark at once if there is nothing to replay, so that the client
+// knows that it has everything.
+func (w *watching) tellStart() error {
+	if !w.bookmarks || w.from == 0 || w.stream.Lag() > 0 {
+		return nil
+	}
+	err := w.sendEvent(&store.Event{Type: store.Bookmark, Revision: w.from})
+	w.flush()
+	return err
 }
 
 // sendEvent writes one event.

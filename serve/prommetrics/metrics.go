@@ -27,6 +27,7 @@ type Options struct {
 type Metrics struct {
 	requests      *prometheus.CounterVec
 	durations     *prometheus.HistogramVec
+	latencies     *prometheus.HistogramVec
 	responseSizes *prometheus.HistogramVec
 	bodySizes     *prometheus.HistogramVec
 	longRunning   *prometheus.GaugeVec
@@ -47,6 +48,10 @@ var (
 	_ serve.Metrics        = (*Metrics)(nil)
 )
 
+// shortestLatency is the first bound in seconds that the API server has for latencies,
+// which is more than the first it has for durations.
+const shortestLatency = 0.05
+
 // The labels of the API server.
 var (
 	byVerb     = []string{"verb", "group", "version", "resource", "subresource", "scope", "component"}
@@ -63,6 +68,8 @@ func New(options Options) *Metrics {
 			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component", "code"),
 		durations: histograms("apiserver_request_duration_seconds", "How long requests were served, watches not among them.", options.Durations,
 			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"),
+		latencies: histograms("apiserver_request_sli_duration_seconds", "How long requests were served, for objectives of latency: without time in queues, of which there are none.",
+			slices.DeleteFunc(slices.Clone(options.Durations), func(bound float64) bool { return bound < shortestLatency }), byVerb...),
 		responseSizes: histograms("apiserver_response_sizes", "Bytes of answers, watches not among them.", prometheus.ExponentialBuckets(1000, 10, 7), byVerb...),
 		bodySizes: histograms("apiserver_request_body_size_bytes", "Bytes of the bodies of requests that have one.",
 			prometheus.LinearBuckets(50_000, 100_000, 31), "group", "resource", "verb"),
@@ -116,6 +123,7 @@ func (m *Metrics) Served(r serve.Measured) {
 	m.requests.WithLabelValues(r.Verb, dry, r.Group, r.Version, r.Resource, r.Subresource, r.Scope, component, code).Inc()
 	if r.Verb != "WATCH" {
 		m.durations.WithLabelValues(r.Verb, dry, r.Group, r.Version, r.Resource, r.Subresource, r.Scope, component).Observe(r.Took.Seconds())
+		m.latencies.WithLabelValues(verbLabels(r.Endpoint)...).Observe(r.Took.Seconds())
 		m.responseSizes.WithLabelValues(verbLabels(r.Endpoint)...).Observe(float64(r.ResponseBytes))
 	}
 	if r.RequestBytes > 0 {
@@ -207,7 +215,7 @@ func plain(name, help string) *prometheus.Desc { return prometheus.NewDesc(name,
 // collectors are the metrics that count by themselves.
 func (m *Metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.requests, m.durations, m.responseSizes, m.bodySizes, m.longRunning, m.terminations, m.aborts, m.rejected,
+		m.requests, m.durations, m.latencies, m.responseSizes, m.bodySizes, m.longRunning, m.terminations, m.aborts, m.rejected,
 		m.events, m.eventSizes, m.eventBytes, m.synced,
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -164,6 +165,47 @@ func TestMetrics_CountTheEventsOfWatchesAndTheirBytes(t *testing.T) {
 	require.GreaterOrEqual(t, figures["watchmill_encode_cache_misses_total"], 1.0)
 	forget()
 	require.Zero(t, gathered(t, registry)["watchmill_encode_cache_misses_total"], "the server is shown no more")
+}
+
+// Durations and latencies are of the same requests, watches not among them, and have the
+// bounds of the API server.
+func TestMetrics_DurationsAndLatencies(t *testing.T) {
+	registry, url, _ := served(t, serve.Limits{})
+	finish(t, send(t, "GET", url+"?watch=1&timeoutSeconds=1", ""))
+	for range 3 {
+		finish(t, send(t, "GET", url, ""))
+	}
+	finish(t, send(t, "GET", url+"/none", "")) // after it the others have been counted
+	finish(t, send(t, "GET", url+"/none", ""))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	bounds := map[string]int{"apiserver_request_duration_seconds": 23, "apiserver_request_sli_duration_seconds": 21}
+	for _, f := range families {
+		want, is := bounds[f.GetName()]
+		if !is {
+			continue
+		}
+		delete(bounds, f.GetName())
+		for _, m := range f.GetMetric() {
+			require.Len(t, m.GetHistogram().GetBucket(), want, f.GetName())
+			switch verb := label(m, "verb"); verb {
+			case "LIST":
+				require.EqualValues(t, 3, m.GetHistogram().GetSampleCount(), f.GetName())
+			default:
+				require.Equal(t, "GET", verb, "no watches")
+			}
+		}
+	}
+	require.Empty(t, bounds)
+}
+
+func label(m *dto.Metric, name string) string {
+	for _, l := range m.GetLabel() {
+		if l.GetName() == name {
+			return l.GetValue()
+		}
+	}
+	return ""
 }
 
 // gathered returns the first figure of each metric; for a histogram, its number of

@@ -1,0 +1,205 @@
+package serve_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+const gadgets = "/apis/example.com/v1/namespaces/default/gadgets"
+
+// faulty is the kind Gadget, of which every read and every watch ends as fault says.
+type faulty struct {
+	registry.Resource
+	fault func(ctx context.Context) error
+}
+
+func (f *faulty) Resources() []registry.Resource { return []registry.Resource{f} }
+
+func (f *faulty) Get(ctx context.Context, _ string, _ engine.GetOptions) (registry.Item, error) {
+	return registry.Item{}, f.fault(ctx)
+}
+
+func (f *faulty) Create(ctx context.Context, _ string, _ []byte, _ registry.WriteOptions) (registry.Item, error) {
+	return registry.Item{}, f.fault(ctx)
+}
+
+func (f *faulty) WaitFor(context.Context, engine.Revision) error { return nil }
+
+func (f *faulty) Watch(context.Context, engine.WatchOptions) (registry.Stream, error) { return f, nil }
+
+func (f *faulty) Next(ctx context.Context) ([]store.Event, error) { return nil, f.fault(ctx) }
+func (f *faulty) Item(*store.Object) registry.Item                { return registry.Item{} }
+func (f *faulty) Stop()                                           {}
+func (f *faulty) Revision() engine.Revision                       { return 0 }
+func (f *faulty) Lag() uint64                                     { return 0 }
+
+// newFaulty serves gadgets, whose error is what fault returns.
+func newFaulty(t *testing.T, fault func(ctx context.Context) error, edit ...func(*registry.Config[Widget], *serve.Config)) *server {
+	t.Helper()
+	gadgets, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, gadgets.Close()) })
+	return newServer(t, append(edit, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Resources = append(c.Resources, &faulty{gadgets.Resources()[0], fault})
+	})...)
+}
+
+// Each error of an engine has its status, and the header mirrors the time after which the
+// client may come back.
+func TestErrors_OfTheEngine(t *testing.T) {
+	var fault error
+	s := newFaulty(t, func(context.Context) error { return fault })
+	for _, c := range []struct {
+		fault error
+		want  string
+	}{
+		{engine.ErrNotFound, "404 NotFound gadgets/a"},
+		{engine.ErrExists, "409 AlreadyExists gadgets/a"},
+		{engine.ErrConflict, "409 Conflict gadgets/a"},
+		{engine.ErrPrecondition, "409 Conflict gadgets/a"},
+		{engine.ErrInvalidRead, "422 Invalid"},
+		{engine.ErrInvalidList, "422 Invalid"},
+		{engine.ErrInvalidWatch, "422 Invalid"},
+		{engine.ErrInvalidSelector, "400 BadRequest"},
+		{engine.ErrInvalidKey, "400 BadRequest"},
+		{engine.ErrInvalidContinue, "400 BadRequest"},
+		{engine.ErrExpired, "410 Expired"},
+		{engine.ErrFuture, "504 Timeout 1 ResourceVersionTooLarge"},
+		{engine.ErrNotReady, "429 TooManyRequests 1"},
+		{&engine.NotReadyError{RetryAfter: 2500 * time.Millisecond, Cause: errors.New("it lists")}, "429 TooManyRequests 3"},
+		{engine.ErrEngineClosed, "429 TooManyRequests 1"},
+		{errors.New("unplugged"), "500 ServerTimeout gadgets/get 2"},
+		{&usercode.PanicError{Func: "Strategy.Validate", Value: "odd"}, "500 InternalError"},
+		{engine.ErrUnsupported, "405 MethodNotAllowed"},
+	} {
+		fault = fmt.Errorf("while it was asked: %w", c.fault)
+		a := s.get(gadgets + "/a")
+		got := []string{fmt.Sprint(a.code), a.str("reason")}
+		if kind := a.str("details.kind"); kind != "<nil>" && kind != "<none>" {
+			got = append(got, kind+"/"+a.str("details.name"))
+		}
+		if after := a.str("details.retryAfterSeconds"); after != "<nil>" && after != "<none>" {
+			require.Equal(t, after, a.header.Get("Retry-After"), c.want)
+			got = append(got, after)
+		}
+		if strings.Contains(c.want, "TooLarge") {
+			got = append(got, a.str("details.causes.0.reason"))
+		}
+		require.Equal(t, c.want, strings.Join(got, " "), a.body)
+		require.Equal(t, "Status v1 Failure", a.str("kind")+" "+a.str("apiVersion")+" "+a.str("status"))
+	}
+}
+
+// A request that takes longer than its time is answered with 504.
+func TestErrors_OfRequestsThatTakeTooLong(t *testing.T) {
+	s := newFaulty(t, func(ctx context.Context) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.ReadTimeout, c.Limits.WriteTimeout = time.Millisecond, time.Millisecond
+	})
+	for _, a := range []answer{s.get(gadgets + "/a"), s.do("POST", gadgets, `{"metadata":{"name":"a"}}`)} {
+		require.Equal(t, "504 Timeout", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+	}
+}
+
+// What ends a watch is told in the stream. Before the initial state is complete it is
+// always a 429, since stock informers answer everything else with a storm of requests.
+func TestErrors_InsideWatches(t *testing.T) {
+	var fault error
+	s := newFaulty(t, func(context.Context) error { return fault })
+	at := "&resourceVersion=" + s.create("a", 1)
+	const initial = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+	for _, c := range []struct {
+		fault       error
+		start, want string
+	}{
+		{engine.ErrExpired, initial, "ERROR 429 TooManyRequests 1"},
+		{engine.ErrEngineClosed, initial, "ERROR 429 TooManyRequests 1"},
+		{errors.New("unplugged"), initial, "ERROR 429 TooManyRequests 1"},
+		{engine.ErrSlowConsumer, "", "ERROR 429 TooManyRequests 1"},
+		{engine.ErrExpired, at, "ERROR 410 Expired"},
+		{engine.ErrSlowConsumer, at, "ERROR 429 TooManyRequests 1"},
+		{engine.ErrNotReady, at, "ERROR 429 TooManyRequests 1"},
+		{errors.New("unplugged"), at, "ERROR 500 ServerTimeout 2"},
+		{&usercode.PanicError{Func: "Column.Value", Value: "odd"}, at, "ERROR 500 InternalError"},
+		{engine.ErrDeadline, at, ""},
+		{engine.ErrEngineClosed, at, ""},
+		{engine.ErrStopped, at, ""},
+	} {
+		fault = c.fault
+		w := s.watch(gadgets + "?watch=1" + c.start)
+		f, told := w.next()
+		got := ""
+		if told {
+			got = f.Type + " " + f.str("code") + " " + f.str("reason")
+			if after := f.str("details.retryAfterSeconds"); after != "<nil>" && after != "<none>" {
+				got += " " + after
+			}
+			_, told = w.next()
+		}
+		require.Equal(t, c.want, got, "%v at %s", c.fault, cmp.Or(c.start, "the beginning"))
+		require.False(t, told, "that is the end")
+	}
+}
+
+// A generated name that is taken again and again may be free later.
+func TestErrors_OfGeneratedNames(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
+		w.Strategy.Prepare = func(_ context.Context, w, _ *Widget) { w.Name = "always-this" }
+	})
+	const generated = `{"metadata":{"generateName":"x-"},"spec":{"size":1}}`
+	require.Equal(t, 201, s.do("POST", inDefault, generated).code)
+	a := s.do("POST", inDefault, generated)
+	require.Equal(t, "409 AlreadyExists 1 1", strings.Join([]string{fmt.Sprint(a.code), a.str("reason"), a.str("details.retryAfterSeconds"), a.header.Get("Retry-After")}, " "))
+}
+
+// Fuse is a kind whose encoding panics while it is blown.
+type Fuse struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              FuseSpec `json:"spec"`
+}
+
+type FuseSpec struct{ Blown bool }
+
+func (f FuseSpec) MarshalJSON() ([]byte, error) {
+	if f.Blown {
+		panic("it is blown")
+	}
+	return []byte(`{}`), nil
+}
+
+// An encoding that panics is an error for every reader, not only for the first.
+func TestErrors_OfEncodings(t *testing.T) {
+	fuses, err := registry.New(registry.Config[Fuse]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Fuse"}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, fuses.Close()) })
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Resources = []serve.Provider{fuses} })
+	const path = "/apis/example.com/v1/namespaces/default/fuses"
+	at := s.do("POST", path, `{"metadata":{"name":"a"}}`).str("metadata.resourceVersion")
+	w := s.watch(path + "?watch=1&resourceVersion=" + at)
+	require.Equal(t, 500, s.do("POST", path, `{"metadata":{"name":"b"},"spec":{"Blown":true}}`).code)
+	f, _ := w.next()
+	require.Equal(t, "ERROR 500 InternalError", f.Type+" "+f.str("code")+" "+f.str("reason"))
+	for range 2 {
+		a := s.get(path + "/b")
+		require.Equal(t, "500 InternalError", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+		require.Contains(t, a.str("message"), "it is blown")
+	}
+	require.Equal(t, 200, s.get(path+"/a").code)
+}

@@ -1,0 +1,174 @@
+package serve_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+)
+
+// revision parses a resourceVersion, which is a decimal number without leading zeros.
+func revision(t *testing.T, text string) uint64 {
+	t.Helper()
+	require.Regexp(t, `^[1-9][0-9]*$`, text)
+	n, err := strconv.ParseUint(text, 10, 64)
+	require.NoError(t, err)
+	return n
+}
+
+// Revisions grow with each write, and over a restart, so that no client takes what the
+// new server has for what it has seen.
+func TestRevisions_GrowAlsoOverARestart(t *testing.T) {
+	s := newServer(t)
+	empty := revision(t, s.get(inDefault).str("metadata.resourceVersion"))
+	first := revision(t, s.create("a", 1))
+	changed := s.do("PATCH", inDefault+"/a", `{"spec":{"size":2}}`, "Content-Type", mergePatch)
+	second := revision(t, changed.str("metadata.resourceVersion"))
+	require.Equal(t, 200, s.do("DELETE", inDefault+"/a", "").code)
+	gone := revision(t, s.get(inDefault).str("metadata.resourceVersion"))
+	require.IsIncreasing(t, []uint64{empty, first, second, gone})
+
+	again := newServer(t)
+	require.Greater(t, revision(t, again.get(inDefault).str("metadata.resourceVersion")), gone)
+	expired := again.get(inDefault + "?watch=1&resourceVersion=" + strconv.FormatUint(gone, 10))
+	require.Equal(t, "410 Expired", fmt.Sprintf("%d %s", expired.code, expired.str("reason")), "nothing is missed unseen")
+}
+
+// While others write, a list is as new as its newest item, and later lists are not older.
+func TestRevisions_ListsAreAsNewAsTheirItems(t *testing.T) {
+	s := newServer(t)
+	var writer sync.WaitGroup
+	done := make(chan struct{})
+	writer.Go(func() {
+		defer close(done)
+		for i := range 200 {
+			s.do("POST", inDefault, fmt.Sprintf(`{"metadata":{"name":"w%d"},"spec":{"size":1}}`, i))
+		}
+	})
+	newest := map[string]uint64{}
+	for writing := true; writing; {
+		select {
+		case <-done:
+			writing = false
+		default:
+		}
+		for _, query := range []string{"", "?resourceVersion=0"} {
+			list := decodeJSON(t, s.get(inDefault+query).body)
+			at := revision(t, list["metadata"].(map[string]any)["resourceVersion"].(string))
+			require.GreaterOrEqual(t, at, newest[query], query)
+			newest[query] = at
+			for _, item := range list["items"].([]any) {
+				require.LessOrEqual(t, revision(t, item.(map[string]any)["metadata"].(map[string]any)["resourceVersion"].(string)), at)
+			}
+		}
+	}
+	writer.Wait()
+	require.Len(t, decodeJSON(t, s.get(inDefault).body)["items"], 200)
+}
+
+// In a watch with several bookmarks no revision goes back: a bookmark is at least as new as
+// the events before it, and older than the next.
+func TestRevisions_BookmarksNeverGoBack(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.Engine.BookmarkPeriod = time.Millisecond })
+	w := s.watch(inDefault + "?watch=1&allowWatchBookmarks=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
+	var last uint64
+	bookmarks := 0
+	for i := 0; bookmarks < 3; i++ {
+		if i%2 == 0 {
+			s.create(fmt.Sprint("w", i), i)
+		}
+		f, ok := w.next()
+		require.True(t, ok)
+		at := revision(t, f.str("metadata.resourceVersion"))
+		if f.Type == "BOOKMARK" {
+			require.GreaterOrEqual(t, at, last)
+			bookmarks++
+		} else {
+			require.Greater(t, at, last)
+		}
+		last = at
+	}
+}
+
+// A watch from a revision with nothing to replay gets a bookmark at once, one now and then,
+// and one before its deadline.
+func TestWatch_BookmarksAtTheStartInBetweenAndAtTheEnd(t *testing.T) {
+	s := newServer(t)
+	at := s.create("a", 1)
+	s.cached()
+	w := s.watch(inDefault + "?watch=1&allowWatchBookmarks=1&resourceVersion=" + at)
+	first, _ := w.next()
+	require.Equal(t, "BOOKMARK example.com/v1 Widget "+at, strings.Join([]string{first.Type, first.str("apiVersion"), first.str("kind"), first.str("metadata.resourceVersion")}, " "))
+	require.Equal(t, "<nil>", first.str("metadata.annotations"), "it ends no initial state")
+
+	short := s.watch(inDefault + "?watch=1&allowWatchBookmarks=1&timeoutSeconds=1&resourceVersion=" + at)
+	var got []string
+	for f, ok := short.next(); ok; f, ok = short.next() {
+		got = append(got, f.Type+" "+f.str("metadata.resourceVersion"))
+	}
+	require.Equal(t, "BOOKMARK "+at, got[len(got)-1])
+
+	often := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.Engine.BookmarkPeriod = time.Millisecond })
+	busy := often.watch(inDefault + "?watch=1&allowWatchBookmarks=1&resourceVersion=" + often.create("a", 1))
+	busy.expect("BOOKMARK <nil>", "BOOKMARK <nil>", "BOOKMARK <nil>")
+}
+
+// The server makes uid and creation time, and refuses names that are no path segments.
+func TestIdentity_IsTheServersToGive(t *testing.T) {
+	s := newServer(t)
+	a := s.do("POST", inDefault, `{"metadata":{"name":"a","uid":"mine","creationTimestamp":"1999-01-01T00:00:00Z","selfLink":"/x"},"spec":{"size":1}}`)
+	require.Equal(t, 201, a.code)
+	require.Regexp(t, `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, a.str("metadata.uid"))
+	require.Regexp(t, `^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$`, a.str("metadata.creationTimestamp"))
+	require.Equal(t, "<nil>", a.str("metadata.selfLink"))
+	changed := s.do("PATCH", inDefault+"/a", `{"metadata":{"creationTimestamp":"1999-01-01T00:00:00Z"},"spec":{"size":2}}`, "Content-Type", mergePatch)
+	require.Equal(t, a.str("metadata.uid")+a.str("metadata.creationTimestamp"), changed.str("metadata.uid")+changed.str("metadata.creationTimestamp"))
+	require.Equal(t, 200, s.do("DELETE", inDefault+"/a", "").code)
+	again := s.do("POST", inDefault, `{"metadata":{"name":"a"},"spec":{"size":1}}`)
+	require.NotEqual(t, a.str("metadata.uid"), again.str("metadata.uid"), "it is another object")
+	for _, name := range []string{"a/b", "a%2Fb", "a%b", ".", "..", "", " ", "A", strings.Repeat("a", 254)} {
+		refused := s.do("POST", inDefault, fmt.Sprintf(`{"metadata":{"name":%q}}`, name))
+		require.Equal(t, "422 Invalid", fmt.Sprintf("%d %s", refused.code, refused.str("reason")), "%q: %s", name, refused.body)
+	}
+}
+
+// A list is written in pieces of about an item, however long it is.
+func TestList_IsWrittenItemByItem(t *testing.T) {
+	s := newServer(t)
+	for i := range 50 {
+		s.createLarge(fmt.Sprint("w", i), 10_000)
+	}
+	pieces := &pieces{}
+	s.handler.ServeHTTP(pieces, zipped(t, "application/json"))
+	require.Greater(t, pieces.all, 500_000)
+	require.Less(t, pieces.largest, 25_000)
+}
+
+// pieces is a client that measures what it is sent.
+type pieces struct {
+	header       http.Header
+	all, largest int
+}
+
+func (p *pieces) Header() http.Header {
+	if p.header == nil {
+		p.header = http.Header{}
+	}
+	return p.header
+}
+
+func (p *pieces) WriteHeader(int) {}
+
+func (p *pieces) Write(text []byte) (int, error) {
+	p.all += len(text)
+	p.largest = max(p.largest, len(text))
+	return len(text), nil
+}
