@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -20,6 +21,45 @@ func TestParity_EveryTestThatIsNamedExists(t *testing.T) {
 	rows := parityRows(string(document))
 	require.Greater(t, len(rows), 340, "the tables are hardly there")
 	require.Empty(t, parityProblems(os.DirFS(".."), rows))
+}
+
+// Every behaviour of the protocol, H1 to H66, has a row.
+func TestParity_EveryBehaviourOfTheProtocolIsThere(t *testing.T) {
+	document, err := os.ReadFile("../docs/parity.md")
+	require.NoError(t, err)
+	require.Empty(t, missingBehaviours(parityRows(string(document)), 66))
+}
+
+// numbered is a behaviour of the protocol in a row's first cell, or the first and the last
+// of several.
+var numbered = regexp.MustCompile(`\bH(\d+)(?: to H(\d+))?`)
+
+// missingBehaviours returns the behaviours from H1 to the last that no row is about.
+func missingBehaviours(rows []parityRow, last int) (missing []string) {
+	there := make([]bool, last+1)
+	for _, row := range rows {
+		for _, match := range numbered.FindAllStringSubmatch(row.original, -1) {
+			first, _ := strconv.Atoi(match[1]) // it is a number
+			end, err := strconv.Atoi(match[2])
+			if err != nil {
+				end = first
+			}
+			for i := first; i <= min(end, last); i++ {
+				there[i] = true
+			}
+		}
+	}
+	for i, is := range there[1:] {
+		if !is {
+			missing = append(missing, fmt.Sprintf("H%d", i+1))
+		}
+	}
+	return missing
+}
+
+func TestParity_BehavioursThatAreMissingAreFound(t *testing.T) {
+	rows := []parityRow{{original: "H1, H4"}, {original: "H6 to H8"}, {original: "H10, Lease"}, {original: "OH2"}}
+	require.Equal(t, []string{"H2", "H3", "H5", "H9", "H11"}, missingBehaviours(rows, 11))
 }
 
 // parityRow is a row of a table in the document: a behaviour, and what holds it.
