@@ -1,13 +1,19 @@
-// Command watchmill-etcd is watchmill replay with one more kind of storage: etcd.
+// Command watchmill-etcd is watchmill replay and watchmill serve with one more kind of
+// storage: etcd.
 //
 //	watchmill-etcd replay --backend etcd:127.0.0.1:2379/demo --watchers 1000 history.ndjson.gz
+//	watchmill-etcd serve --data etcd:127.0.0.1:2379/shop --crd widgets.yaml
 //
-//	cmd/watchmill/internal/replay: flags, report ──▶ sim/load ──▶ engine ──▶ store/backend/etcd ──▶ cluster
+//	replay: cmd/watchmill/internal/replay ──▶ sim/load ──▶ engine ──┐
+//	serve:  cmd/watchmill/internal/server ──▶ registry ──▶ engine ──┴──▶ store/backend/etcd ──▶ cluster
 //
 // It is a program and a module of its own, so that the main module requires no part
-// of etcd. It is below cmd/watchmill, so that it can share that program's flags. Before a
-// replay there must be no keys below the prefix (/watchmill/replay unless another is
-// given); the objects of the replay stay there after it.
+// of etcd. It is below cmd/watchmill, so that it can share that program's flags.
+//
+// Before a replay there must be no keys below the prefix (/watchmill/replay unless another
+// is given); the objects of the replay stay there after it. Servers with the same prefix
+// (/watchmill/serve unless another is given) have the same objects, at the same revisions:
+// clients may use any of them, and move between them.
 //
 // The exit status is 0 for success; 1 if a watcher was lost or its state differs, or the
 // run failed; 2 for wrong usage or a bad trace; and 130 after an interrupt.
@@ -27,6 +33,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
+	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/sim/load"
 	"github.com/watchmill/watchmill/sim/trace"
 	"github.com/watchmill/watchmill/store"
@@ -51,20 +59,28 @@ func main() {
 
 type commandLine struct {
 	Replay replayCommand `cmd:"" help:"Replay a recorded history to many watchers and check what they saw."`
+	Serve  serveCommand  `cmd:"" help:"Serve the kinds of CustomResourceDefinitions in the Kubernetes API protocol."`
 }
 
-type replayCommand struct{ replay.Flags }
+type (
+	replayCommand struct{ replay.Flags }
+	serveCommand  struct{ server.Flags }
+)
+
+// streams has the writers of a command's output.
+type streams struct{ stdout, stderr io.Writer }
 
 // run parses the arguments and runs the command. It returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var cli commandLine
 	helped := false
 	parser, err := kong.New(&cli, kong.Name("watchmill-etcd"), kong.Description("watchmill, with objects in etcd."),
-		kong.UsageOnError(), kong.Writers(stdout, stderr), kong.Exit(func(int) { helped = true }))
+		kong.UsageOnError(), kong.Writers(stdout, stderr), kong.Exit(func(int) { helped = true }),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(&streams{stdout, stderr}))
 	if err != nil {
 		return complain(stderr, err)
 	}
-	_, err = parser.Parse(args)
+	command, err := parser.Parse(args)
 	if helped {
 		return exitOK
 	}
@@ -72,7 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "watchmill-etcd:", err)
 		return exitUsage
 	}
-	return complain(stderr, cli.Replay.run(ctx, stdout, stderr))
+	return complain(stderr, command.Run())
 }
 
 // complain prints err and returns its exit status.
@@ -87,7 +103,7 @@ func complain(stderr io.Writer, err error) int {
 		return exitFailed
 	}
 	fmt.Fprintln(stderr, "watchmill-etcd:", err)
-	if errors.Is(err, replay.ErrOptions) || errors.Is(err, usercode.ErrConfig) || errors.As(err, &bad) {
+	if errors.Is(err, replay.ErrOptions) || errors.Is(err, usercode.ErrConfig) || errors.Is(err, crd.ErrManifest) || errors.As(err, &bad) {
 		return exitUsage
 	}
 	return exitFailed
@@ -96,15 +112,15 @@ func complain(stderr io.Writer, err error) int {
 // lineEvery is the time between two lines of progress.
 const lineEvery = 5 * time.Second
 
-// run replays, and writes the report to stdout.
-func (c *replayCommand) run(ctx context.Context, stdout, stderr io.Writer) error {
+// Run replays, and writes the report to stdout.
+func (c *replayCommand) Run(ctx context.Context, to *streams) error {
 	backends := replay.Builtin()
 	backends["etcd"] = func(place string, schema store.Schema) (backend.Backend, error) {
-		return openEtcd(ctx, place, schema)
+		return openEtcd(ctx, place, "/watchmill/replay", "", schema)
 	}
 	opts, err := c.Options(backends, func(p load.ReplayProgress) {
 		if p.Finished < p.Watchers {
-			fmt.Fprintf(stderr, "%d of %d changes written, %d of %d watchers done\n", p.Written, p.Changes, p.Finished, p.Watchers)
+			fmt.Fprintf(to.stderr, "%d of %d changes written, %d of %d watchers done\n", p.Written, p.Changes, p.Finished, p.Watchers)
 		}
 	}, lineEvery)
 	if err != nil {
@@ -114,17 +130,29 @@ func (c *replayCommand) run(ctx context.Context, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	return c.Finish(stdout, report)
+	return c.Finish(to.stdout, report)
 }
 
-// defaultPrefix is where a history is written if the place has no prefix.
-const defaultPrefix = "/watchmill/replay"
+// Run serves until an interrupt or a SIGTERM, and then drains: see [server.Run].
+func (c *serveCommand) Run(ctx context.Context, to *streams) error {
+	return server.Run(ctx, c.options(to))
+}
 
-// openEtcd opens the storage at a place of the form HOST:PORT[/PREFIX].
-func openEtcd(ctx context.Context, place string, schema store.Schema) (backend.Backend, error) {
+// options returns the options that the flags describe, with etcd as storage. Each kind has
+// the keys below a prefix of its own.
+func (c *serveCommand) options(to *streams) server.Options {
+	etcd := func(ctx context.Context, place, kind string, schema store.Schema) (backend.Backend, error) {
+		return openEtcd(ctx, place, "/watchmill/serve", "/"+kind, schema)
+	}
+	return c.Options(server.Storages{"etcd": etcd}, to.stdout, to.stderr)
+}
+
+// openEtcd opens the storage below the prefix and below at a place of the form
+// HOST:PORT[/PREFIX].
+func openEtcd(ctx context.Context, place, defaultPrefix, below string, schema store.Schema) (backend.Backend, error) {
 	endpoint, prefix, found := strings.Cut(place, "/")
 	if prefix = "/" + prefix; !found {
 		prefix = defaultPrefix
 	}
-	return etcd.New(ctx, etcd.Config{Endpoints: []string{endpoint}, Prefix: prefix, Schema: schema})
+	return etcd.New(ctx, etcd.Config{Endpoints: []string{endpoint}, Prefix: prefix + below, Schema: schema})
 }

@@ -1,9 +1,12 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,8 +14,24 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 )
+
+// Opener opens storage for the objects of a kind at a place: the part of --data after the
+// colon, such as FILE in "bolt:FILE". kind is the kind's plural with its group, such as
+// "widgets.example.com". ctx bounds the call.
+type Opener func(ctx context.Context, place, kind string, schema store.Schema) (backend.Backend, error)
+
+// Storages are the kinds of storage of a program besides memory and bolt, by name.
+type Storages map[string]Opener
+
+// elsewhere names the programs that have other kinds of storage, so that only these have
+// the dependencies of those.
+var elsewhere = map[string]string{
+	"etcd": "use watchmill-etcd serve, which cmd/watchmill/watchmill-etcd builds: this program has no etcd",
+}
 
 // object is the type of the objects of all kinds.
 type object = unstructured.Unstructured
@@ -22,6 +41,9 @@ type data struct {
 	host   *engine.Host
 	file   *bolt.File     // nil in memory
 	origin *remote.Config // nil if the server is no replica
+	// opener opens the storage of a kind at place; nil for the above.
+	opener Opener
+	place  string
 	stores []*registry.Store[object]
 	// backends are the backends below the stores, other than those in memory.
 	backends []io.Closer
@@ -30,7 +52,7 @@ type data struct {
 // openData opens the storage that --data or --upstream names, and a host for the engines.
 func openData(opts *Options, hostConfig engine.HostConfig) (*data, error) {
 	d, where := &data{}, opts.Data
-	name, isFile := strings.CutPrefix(where, "bolt:")
+	name, place, _ := strings.Cut(where, ":")
 	switch {
 	case opts.Upstream != "" && where != "memory":
 		return nil, &engine.ConfigError{Field: "--data", Problem: "cannot be given beside --upstream: a replica's objects are at the server that it follows"}
@@ -40,13 +62,16 @@ func openData(opts *Options, hostConfig engine.HostConfig) (*data, error) {
 			return nil, err
 		}
 		d.origin = &origin
-	case isFile && name != "":
+	case where == "memory":
+	case name == "bolt" && place != "":
 		var err error
-		if d.file, err = bolt.Open(name, bolt.Options{}); err != nil {
+		if d.file, err = bolt.Open(place, bolt.Options{}); err != nil {
 			return nil, err
 		}
-	case where != "memory":
-		return nil, &engine.ConfigError{Field: "--data", Problem: fmt.Sprintf("is %q; give memory, or bolt:FILE", where)}
+	case opts.Storages[name] != nil && place != "":
+		d.opener, d.place = opts.Storages[name], place
+	default:
+		return nil, opts.noStorage(name)
 	}
 	host, err := engine.NewHost(hostConfig)
 	if err != nil {
@@ -56,11 +81,23 @@ func openData(opts *Options, hostConfig engine.HostConfig) (*data, error) {
 	return d, nil
 }
 
+// noStorage is the error of --data that names no storage of this program.
+func (o *Options) noStorage(name string) error {
+	problem := fmt.Sprintf("is %q; give memory", o.Data)
+	for _, there := range append(slices.Sorted(maps.Keys(o.Storages)), "bolt") {
+		problem += ", " + there + ":WHERE"
+	}
+	if where := elsewhere[name]; where != "" && o.Storages[name] == nil {
+		problem = fmt.Sprintf("is %q; %s", o.Data, where)
+	}
+	return &engine.ConfigError{Field: "--data", Problem: problem}
+}
+
 // open opens the store of a kind.
-func (d *data) open(k kind) (*registry.Store[object], error) {
+func (d *data) open(ctx context.Context, k kind) (*registry.Store[object], error) {
 	cfg := k.config
 	cfg.Engine.Host = d.host
-	if err := d.addBackend(&cfg); err != nil {
+	if err := d.addBackend(ctx, &cfg); err != nil {
 		return nil, err
 	}
 	s, err := registry.New(cfg)
@@ -72,7 +109,8 @@ func (d *data) open(k kind) (*registry.Store[object], error) {
 }
 
 // addBackend sets the kind's backend, if its objects are not in memory.
-func (d *data) addBackend(cfg *registry.Config[object]) error {
+func (d *data) addBackend(ctx context.Context, cfg *registry.Config[object]) error {
+	name := cfg.Kind.Plural + "." + cfg.Kind.Group
 	switch {
 	case d.origin != nil:
 		format, err := registry.FormatOf(*cfg)
@@ -85,11 +123,17 @@ func (d *data) addBackend(cfg *registry.Config[object]) error {
 		}
 		d.backends, cfg.Engine.Backend = append(d.backends, there), there
 	case d.file != nil:
-		log, err := bolt.New(d.file, cfg.Kind.Plural+"."+cfg.Kind.Group, bolt.Config{Schema: registry.Schema(*cfg)})
+		log, err := bolt.New(d.file, name, bolt.Config{Schema: registry.Schema(*cfg)})
 		if err != nil {
 			return err
 		}
 		d.backends, cfg.Engine.Backend = append(d.backends, log), log
+	case d.opener != nil:
+		storage, err := d.opener(ctx, d.place, name, registry.Schema(*cfg))
+		if err != nil {
+			return fmt.Errorf("--data: %w", err)
+		}
+		d.backends, cfg.Engine.Backend = append(d.backends, storage), storage
 	}
 	return nil
 }

@@ -3,6 +3,8 @@
 //
 //	--crd FILE ──crd.Parse──▶ Definition ──▶ registry.Store ──▶ serve.Server ──▶ --listen
 //	                                            │
-//	                              --data: memory, or one file
+//	                              --data: memory, one file, or etcd
 //	                              --upstream: another server, of which this is a replica
+//
+// Programs share it: watchmill, and watchmill-etcd, which adds etcd to the [Storages].
 package server

@@ -22,8 +22,9 @@ type Options struct {
 	// Listen is the address, and CRDs are the files of manifests.
 	Listen string
 	CRDs   []string
-	// Data is "memory" or "bolt:FILE".
-	Data string
+	// Data is "memory", "bolt:FILE", or a name in Storages with a colon and the place.
+	Data     string
+	Storages Storages
 	// Upstream is the URL of a server to be a replica of, "" for none, and
 	// UpstreamTokenFile has the bearer token for it.
 	Upstream, UpstreamTokenFile string
@@ -38,6 +39,8 @@ type Options struct {
 	Origins []string
 	// Metrics makes the server answer /metrics, for Prometheus.
 	Metrics bool
+	// CompressAbove is that of the server's configuration.
+	CompressAbove int
 	// Limits are the limits of the server.
 	Limits serve.Limits
 	// Out receives the kinds that are served and the address, and Log the errors.
@@ -61,7 +64,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, data.close()) }()
-	cfg := serve.Config{Limits: opts.Limits, Hosts: opts.Hosts, Logger: slog.New(slog.NewTextHandler(opts.Log, nil))}
+	cfg := serve.Config{Limits: opts.Limits, CompressAbove: opts.CompressAbove, Hosts: opts.Hosts, Logger: slog.New(slog.NewTextHandler(opts.Log, nil))}
 	listen := serve.Listen{Address: opts.Listen}
 	token, err := opts.secure(&cfg, &listen)
 	if err != nil {
@@ -71,7 +74,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 		return err
 	}
 	for _, k := range kinds {
-		store, err := data.open(k)
+		store, err := data.open(ctx, k)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
+	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/store/backend/etcd/etcdtest"
+)
+
+const (
+	manifests = "../../../registry/crd/testdata/widgets.yaml"
+	inDefault = "/apis/example.com/v1/namespaces/default/widgets"
+)
+
+// serving runs the command, with quick draining, until stop is called.
+func serving(t *testing.T, place string) (url string, stop func()) {
+	t.Helper()
+	out, announced := io.Pipe()
+	command := &serveCommand{server.Flags{Listen: "127.0.0.1:0", CRD: []string{manifests}, Data: "etcd:" + place}}
+	opts := command.options(&streams{announced, io.Discard})
+	opts.Limits = serve.Limits{ShutdownDelay: 1, DrainWatches: 1}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		err := server.Run(ctx, opts)
+		announced.CloseWithError(err)
+		ended <- err
+	}()
+	lines := bufio.NewReader(out)
+	first, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	go func() { _, _ = io.Copy(io.Discard, lines) }() // until the command ends
+	return strings.TrimSpace(strings.TrimPrefix(first, "serving ")), func() {
+		t.Helper()
+		cancel()
+		require.NoError(t, <-ended)
+	}
+}
+
+// send sends a request, and returns the answer's status and its metadata.
+func send(t *testing.T, method, url, body string) (code int, metadata map[string]any) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	var answer struct{ Metadata map[string]any }
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(&answer))
+	return resp.StatusCode, answer.Metadata
+}
+
+// Two servers over one prefix have the same objects at the same revisions: what is created
+// at one is watched, changed and deleted at the other, and is there after a restart.
+func TestServe_TwoServersOverOnePrefix(t *testing.T) {
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	place := etcdtest.Start(t, nil).Endpoint + "/shop"
+	one, stopOne := serving(t, place)
+	two, stopTwo := serving(t, place)
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "GET", two+inDefault+"?watch=1", nil)
+	require.NoError(t, err)
+	watch, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer watch.Body.Close()
+	frames := json.NewDecoder(watch.Body)
+	next := func() (what string, metadata map[string]any) {
+		t.Helper()
+		var frame struct {
+			Type   string
+			Object struct{ Metadata map[string]any }
+		}
+		require.NoError(t, frames.Decode(&frame))
+		return frame.Type, frame.Object.Metadata
+	}
+
+	code, made := send(t, "POST", one+inDefault, `{"metadata":{"name":"a"},"spec":{"size":3}}`)
+	require.Equal(t, 201, code)
+	what, seen := next()
+	require.Equal(t, "ADDED", what)
+	require.Equal(t, made, seen, "the same metadata, the revision included")
+
+	stale := `{"metadata":{"name":"a","resourceVersion":"` + made["resourceVersion"].(string) + `"},"spec":{"size":4}}`
+	code, changed := send(t, "PUT", two+inDefault+"/a", stale)
+	require.Equal(t, 200, code)
+	what, seen = next()
+	require.Equal(t, "MODIFIED", what)
+	require.Equal(t, changed["resourceVersion"], seen["resourceVersion"])
+	code, _ = send(t, "PUT", one+inDefault+"/a", strings.Replace(stale, "4", "5", 1))
+	require.Equal(t, 409, code, "the other server has changed it")
+	watch.Body.Close()
+	stopOne()
+	stopTwo()
+
+	again, stopAgain := serving(t, place)
+	code, found := send(t, "GET", again+inDefault+"/a", "")
+	require.Equal(t, 200, code)
+	require.Equal(t, changed, found)
+	code, _ = send(t, "DELETE", again+inDefault+"/a", "")
+	require.Equal(t, 200, code)
+	stopAgain()
+
+	other, stopOther := serving(t, place+"/else")
+	code, _ = send(t, "GET", other+inDefault+"/a", "")
+	require.Equal(t, 404, code)
+	stopOther()
+}
+
+func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
+	for mention, args := range map[string][]string{
+		"give memory, etcd:WHERE, bolt:WHERE": {"--crd", manifests, "--data=tape:0"},
+		"etcd:WHERE":                          {"--crd", manifests, "--data=etcd:"},
+		"Config.Prefix":                       {"--crd", manifests, "--data=etcd:127.0.0.1:1/"},
+		"--crd is missing":                    {"--data=memory"},
+		"unknown flag":                        {"--fast"},
+	} {
+		_, errs, status := command(t.Context(), append([]string{"serve", "--listen=127.0.0.1:0"}, args...)...)
+		require.Equal(t, exitUsage, status, "%v: %s", args, errs)
+		require.Contains(t, errs, mention)
+	}
+}
