@@ -139,7 +139,7 @@ func (c *commit) relist(u reflector.Update) {
 			continue // its previous state stays
 		}
 		c.put(now)
-		for _, n := range s.transform.transition(pair{p.old, now}, Relist) {
+		for _, n := range s.transform.appendTransition(nil, pair{p.old, now}, Relist) {
 			if n.Type == store.Deleted {
 				c.add(n)
 			} else {
@@ -168,7 +168,9 @@ func (c *commit) change(ev store.Event) {
 		}
 		old, _ := c.informer.objects.Get(now.Key)
 		c.put(now)
-		c.add(c.informer.transform.transition(pair{old, now}, causeOf(ev))...)
+		if !c.initial {
+			c.notifications = c.informer.transform.appendTransition(c.notifications, pair{old, now}, causeOf(ev))
+		}
 	case store.Deleted:
 		c.delete(ev)
 	}
@@ -234,23 +236,22 @@ func sameRevision(a, b *store.Object) bool { return a.Revision == b.Revision && 
 // sameObject is for the states of different storages.
 func sameObject(a, b *store.Object) bool { return a == b }
 
-// transition returns the notifications from one state of an object to another. A
+// appendTransition appends the notifications from one state of an object to another. A
 // deletion found by comparing states is stale.
-func (t *transformer) transition(p pair, cause Cause) []notification {
+func (t *transformer) appendTransition(to []notification, p pair, cause Cause) []notification {
 	switch {
 	case p.old == nil:
-		return []notification{added(p.now, cause)}
+		return append(to, added(p.now, cause))
 	case t.same(p.old, p.now):
-		return []notification{{Type: store.Modified, Cause: cause, Old: p.old, Object: p.now}}
+		return append(to, notification{Type: store.Modified, Cause: cause, Old: p.old, Object: p.now})
 	}
 	end := p.old.Revision // the deletion was after that, and before the new object was created
 	if p.now.Created > end {
 		end = p.now.Created - 1
 	}
-	return []notification{
-		{Type: store.Deleted, Cause: cause, Stale: true, Old: p.old, Object: t.cfg.schema.Gone(p.old, end, p.now.Written)},
-		added(p.now, cause),
-	}
+	return append(to,
+		notification{Type: store.Deleted, Cause: cause, Stale: true, Old: p.old, Object: t.cfg.schema.Gone(p.old, end, p.now.Written)},
+		added(p.now, cause))
 }
 
 // difference returns the notifications from the state that a handler knows to the
@@ -263,7 +264,7 @@ func (t *transformer) difference(known, newest *state) []notification {
 	}
 	var others []notification
 	for _, p := range changed {
-		for _, n := range t.transition(p, Relist) {
+		for _, n := range t.appendTransition(nil, p, Relist) {
 			if n.Type == store.Deleted {
 				deletions = append(deletions, n)
 			} else {

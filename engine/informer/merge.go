@@ -93,7 +93,7 @@ func (c *mergedChange) appendTo(merged []notification, t *transformer) []notific
 	case c.old != nil && c.end.Object != nil && !t.same(c.old, c.now):
 		return append(merged, c.deletion(), added(c.now, c.cause))
 	}
-	return append(merged, t.transition(pair{c.old, c.now}, c.cause)...)
+	return t.appendTransition(merged, pair{c.old, c.now}, c.cause)
 }
 
 // deletion returns the first deletion among the changes: that of the object in the

@@ -124,7 +124,7 @@ func (s *scenario) put(text string) []notification {
 		now.Created = store.Revision(n)
 	}
 	_ = s.objects.Update(name, now, now.Revision)
-	return s.pending.transform.transition(pair{old, now}, Change)
+	return s.pending.transform.appendTransition(nil, pair{old, now}, Change)
 }
 
 func (s *scenario) change(input string) string {
