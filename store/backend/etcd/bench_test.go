@@ -1,0 +1,117 @@
+package etcd_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/backendtest"
+	"github.com/watchmill/watchmill/store/backend/etcd"
+	"github.com/watchmill/watchmill/store/backend/etcd/etcdtest"
+)
+
+// stretches is how many times the two sides of a comparison take turns, so that a
+// disturbance affects both.
+const stretches = 10
+
+// Conditional updates of 256 bytes, by a number of writers with a key each: through this
+// package, and by the bare client with the same requests and values. The ratio is that of
+// the rates; "more-allocs/op" is how many allocations this package adds.
+func BenchmarkPut(b *testing.B) {
+	server := etcdtest.Start(b, nil)
+	client := etcdtest.Client(b, server.Endpoint)
+	for _, writers := range []int{1, 64, 512} {
+		b.Run(fmt.Sprint(writers), func(b *testing.B) {
+			ours, err := etcd.New(b.Context(), etcd.Config{Prefix: newPrefix(), Client: client, Schema: backendtest.Schema()})
+			require.NoError(b, err)
+			defer func() { require.NoError(b, ours.Close()) }()
+			through, bare := &side{}, &side{}
+			for w := range writers {
+				through.writers = append(through.writers, throughBackend(ours, fmt.Sprint("k", w)))
+				bare.writers = append(bare.writers, byClient(client, newPrefix()+"/k"))
+			}
+			each := max(b.N/stretches, writers)
+			for range stretches {
+				require.NoError(b, through.write(b.Context(), each))
+				require.NoError(b, bare.write(b.Context(), each))
+			}
+			writes := float64(stretches * each)
+			b.ReportMetric(bare.took.Seconds()/through.took.Seconds(), "ratio")
+			b.ReportMetric(writes/through.took.Seconds(), "writes/s")
+			b.ReportMetric((float64(through.allocs)-float64(bare.allocs))/writes, "more-allocs/op")
+		})
+	}
+}
+
+// side is one side of a comparison.
+type side struct {
+	writers []func(context.Context) error
+	took    time.Duration
+	allocs  uint64
+}
+
+// write makes n writes by all writers at the same time.
+func (s *side) write(ctx context.Context, n int) error {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	begun := time.Now()
+	var left atomic.Int64
+	left.Store(int64(n))
+	failed := make([]error, len(s.writers))
+	var all sync.WaitGroup
+	for i, write := range s.writers {
+		all.Go(func() {
+			for left.Add(-1) >= 0 && failed[i] == nil {
+				failed[i] = write(ctx)
+			}
+		})
+	}
+	all.Wait()
+	s.took += time.Since(begun)
+	runtime.ReadMemStats(&after)
+	s.allocs += after.Mallocs - before.Mallocs
+	return errors.Join(failed...)
+}
+
+var text256 = strings.Repeat("x", 220)
+
+// throughBackend returns a function that updates an object.
+func throughBackend(b *etcd.Backend, key string) func(context.Context) error {
+	var prev *store.Object
+	return func(ctx context.Context) (err error) {
+		prev, err = b.Put(ctx, draft(key, text256), prev, backend.PutOptions{})
+		return err
+	}
+}
+
+// byClient returns a function that makes the same request.
+func byClient(client *clientv3.Client, key string) func(context.Context) error {
+	var revision int64
+	return func(ctx context.Context) error {
+		data, err := json.Marshal(backendtest.Value{Key: key, Text: text256})
+		if err != nil {
+			return err
+		}
+		resp, err := client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", revision)).
+			Then(clientv3.OpPut(key, string(data))).Else(clientv3.OpGet(key)).Commit()
+		if err == nil && !resp.Succeeded {
+			err = errors.New("another write came between")
+		}
+		if err == nil {
+			revision = resp.Header.Revision
+		}
+		return err
+	}
+}
