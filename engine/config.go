@@ -74,7 +74,9 @@ type Config[T any] struct {
 	// change its argument. Equal should ignore what it sets, since otherwise an update
 	// that changes nothing else is a write. A panic fails the write. Nil costs nothing.
 	// Deletions, which have no value of their own, and writes through [WriterOf] do not
-	// call it.
+	// call it: the event of a deletion has what the last write carried. To pass on the
+	// context of a deletion, first write that the object is to go, and then delete it at
+	// the revision of that.
 	Carry func(ctx context.Context, value T) T
 
 	// Index names some of Fields, IndexLabels labels, by which lists look up objects

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What docs/parity.md says to be tested is tested, by the test that it names.
+// What docs/parity.md says to be tested is tested, by the test or example that it names.
 func TestParity_EveryTestThatIsNamedExists(t *testing.T) {
 	document, err := os.ReadFile("../docs/parity.md")
 	require.NoError(t, err)
@@ -110,7 +110,7 @@ type parityPackage struct {
 }
 
 var (
-	testDeclared = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	testDeclared = regexp.MustCompile(`(?m)^func ((?:Test|Example)\w*)\(`)
 	textQuoted   = regexp.MustCompile(`"(\w+)"`)
 )
 

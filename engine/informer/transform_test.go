@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -134,4 +135,32 @@ func TestIndexers_ErrorCostsOneIndexEntry(t *testing.T) {
 
 	require.NoError(t, r.AddIndexers(store.Indexers[pod]{"again": byNode}))
 	require.Len(t, r.reported(), 1, "of c, in the new index")
+}
+
+// A Transform that ends the goroutine ends the informer, and leaves its copy unlocked: a call
+// that waits for the lock meanwhile returns.
+func TestTransform_ThatEndsTheGoroutineLeavesNoLock(t *testing.T) {
+	returned := make(chan error, 1)
+	var s *informer.SharedInformer[pod]
+	s, source := busy(t, func(cfg *informer.Config[pod]) {
+		cfg.Transform = func(pod) (pod, error) {
+			calling := make(chan struct{})
+			go func() {
+				close(calling)
+				returned <- s.AddIndexers(store.Indexers[pod]{"node": byNode})
+			}()
+			<-calling
+			for range 100 { // so that the call is likely to wait for the lock by now
+				runtime.Gosched()
+			}
+			runtime.Goexit()
+			return pod{}, nil
+		}
+	})
+	rev, err := source.Add(pod{Name: "a"})
+	require.NoError(t, err)
+	if err := <-returned; err != nil {
+		require.ErrorIs(t, err, informer.ErrClosed)
+	}
+	require.ErrorIs(t, s.WaitForRevision(t.Context(), rev), informer.ErrClosed)
 }

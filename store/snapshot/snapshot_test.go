@@ -244,7 +244,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	_, err = old.Create(ctx, pod{Name: "web", N: 1})
+	created, err := old.CreateWithTTL(ctx, pod{Name: "web", N: 1}, time.Hour)
 	var file bytes.Buffer
 	if err == nil {
 		_, err = snapshot.Write(ctx, &file, old.Backend(), cfg.Schema(), snapshot.Options{})
@@ -278,5 +278,8 @@ func Example() {
 		return
 	}
 	fmt.Println(web.Value, "at revision", web.Revision)
-	// Output: {web 1} at revision 2
+	fmt.Println("the same object:", web.Created == created.Created, "that expires as before:", web.Expires.Equal(created.Expires))
+	// Output:
+	// {web 1} at revision 2
+	// the same object: true that expires as before: true
 }

@@ -1,0 +1,64 @@
+package serve_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/registry"
+)
+
+// Each list, and each watch that continues from a revision, tells which storage the revision
+// is of, in every form of the answer, and also if the watch is refused since the revision is
+// too old.
+func TestStorageHeader_OfListsAndWatches(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	rev := s.create("b", 2)
+	timeline, err := s.widgets.Engine().Timeline(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, timeline.Store())
+	id := url.PathEscape(timeline.Store())
+
+	first := s.get(inDefault + "?limit=1")
+	for _, path := range []string{
+		inDefault, allWidgets, inDefault + "?limit=1", inDefault + "?limit=1&continue=" + first.str("metadata.continue"),
+		inDefault + "?resourceVersion=0", inDefault + "?resourceVersion=" + rev, inDefault + "?resourceVersionMatch=Exact&resourceVersion=" + rev,
+		inDefault + "?labelSelector=size%3Ds99", inDefault + "?fieldSelector=metadata.name%3Da",
+	} {
+		for _, form := range []string{"application/json", "application/json;as=Table;g=meta.k8s.io;v=v1", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"} {
+			a := s.get(path, "Accept", form)
+			require.Equal(t, 200, a.code, a.body)
+			require.Equal(t, id, a.header.Get(registry.StorageHeader), "%s as %s", path, form)
+		}
+	}
+	for _, form := range []string{"application/json", "application/json;as=Table;g=meta.k8s.io;v=v1", "text/event-stream"} {
+		require.Equal(t, id, s.watch(inDefault+"?watch=1&resourceVersion="+rev, "Accept", form).resp.Header.Get(registry.StorageHeader), form)
+	}
+	require.Equal(t, id, s.watch(inDefault+"?watch=1", "Accept", "text/event-stream", "Last-Event-ID", rev).resp.Header.Get(registry.StorageHeader))
+
+	newest, err := s.widgets.Engine().Backend().Revision(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.widgets.Engine().Compact(t.Context(), newest))
+	require.NoError(t, s.widgets.Engine().WaitFor(t.Context(), newest))
+	expired := s.get(inDefault + "?watch=1&resourceVersion=1")
+	require.Equal(t, http.StatusGone, expired.code, expired.body)
+	require.Equal(t, id, expired.header.Get(registry.StorageHeader))
+}
+
+// An answer that no client continues from does not tell the storage.
+func TestStorageHeader_IsNotOfOtherAnswers(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	for path, code := range map[string]int{
+		inDefault + "/a": 200, inDefault + "/none": 404, inDefault + "?resourceVersion=x": 400, "/apis/example.com/v1": 200, "/version": 200,
+		inDefault + "?limit=1&continue=nonsense": 400,
+	} {
+		a := s.get(path)
+		require.Equal(t, code, a.code, "%s: %s", path, a.body)
+		require.NotContains(t, a.header, http.CanonicalHeaderKey(registry.StorageHeader), path)
+	}
+	require.NotContains(t, s.watch(inDefault+"?watch=1").resp.Header, http.CanonicalHeaderKey(registry.StorageHeader), "the state comes first")
+}
