@@ -55,9 +55,11 @@ type engineCore interface {
 
 // core is the untyped [Engine].
 type core struct {
-	cfg     settings
-	schema  *store.Schema
-	host    *host
+	cfg    settings
+	schema *store.Schema
+	host   *host
+	// tokenID tells the engine's continue tokens from those of others.
+	tokenID uint64
 	ownHost *Host // closed with the engine; nil if the host was given
 	storage *backend.Storage
 	// ownBackend is closed with the engine; nil if the backend was given.
@@ -133,6 +135,7 @@ func open(cfg settings) (*core, error) {
 	if err := e.openHost(); err != nil {
 		return nil, err
 	}
+	e.tokenID = e.host.newID()
 	e.liveness = &liveness{engine: cfg.name, logger: e.host.leakLogger}
 	err := e.openBackend()
 	if err == nil {

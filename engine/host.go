@@ -70,6 +70,7 @@ type host struct {
 
 	mu      sync.Mutex
 	rand    *rand.Rand
+	ids     *rand.Rand         // of engines, apart from rand so that timers do not depend on them
 	engines map[*core]struct{} // the running ones
 }
 
@@ -104,7 +105,7 @@ func NewHost(cfg HostConfig) (*Host, error) {
 	if timeout == 0 {
 		timeout = DefaultCloseTimeout
 	}
-	h := &host{system: system, timeout: timeout, rand: rand.New(rand.NewPCG(seed, 0)), metrics: cfg.Metrics, leakLogger: leakLogger}
+	h := &host{system: system, timeout: timeout, rand: rand.New(rand.NewPCG(seed, 0)), ids: rand.New(rand.NewPCG(seed, 1)), metrics: cfg.Metrics, leakLogger: leakLogger}
 	h.realTime = cfg.Clock == nil || cfg.Clock == RealClock()
 	if driven, ok := cfg.Executor.(interface{ Run() int }); ok {
 		h.run = driven.Run
@@ -159,6 +160,13 @@ func (h *host) newRand() *rand.Rand {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return rand.New(rand.NewPCG(h.rand.Uint64(), h.rand.Uint64()))
+}
+
+// newID returns an identity for an engine, which no other engine is likely to have.
+func (h *host) newID() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ids.Uint64()
 }
 
 // await blocks until ready is signalled or closed, or ctx is done. In a

@@ -35,7 +35,8 @@ type ListOptions struct {
 	Limit int
 	// Continue requests the next page; see [List]. The state is that of the first
 	// page, so Read must be left out. The page may come from the cache or from the
-	// backend, independent of the previous one.
+	// backend, independent of the previous one, and from another engine on the same
+	// storage, but only from the same [Timeline].
 	Continue string
 	// Read says how fresh the list must be; zero means [Latest].
 	Read Read
@@ -58,7 +59,7 @@ type ListOptions struct {
 //
 // Errors: [ErrInvalidList], [ErrInvalidRead], [ErrInvalidSelector],
 // [ErrInvalidKey], [ErrInvalidContinue], [ErrExpired] if the revision is no
-// longer kept, [ErrFuture] if it is not reached in time, [ErrNotReady],
+// longer kept, or if storage is on another [Timeline] than at the previous page, [ErrFuture] if it is not reached in time, [ErrNotReady],
 // [ErrEngineClosed], ctx's cause, or the backend's error.
 func (e *Engine[T]) List(ctx context.Context, opts ListOptions) (*List[T], error) {
 	page, err := e.core.list(ctx, opts)
@@ -69,6 +70,8 @@ func (e *Engine[T]) List(ctx context.Context, opts ListOptions) (*List[T], error
 type listed struct {
 	backend.List
 	timeline Timeline
+	// more: there are pages after this one.
+	more bool
 }
 
 func typedList[T any](l *listed) *List[T] {
@@ -93,8 +96,11 @@ func (e *core) list(ctx context.Context, opts ListOptions) (*listed, error) {
 	e.counts.lists.Add(1)
 	if !e.delegates(q) {
 		snap, err := e.snapshotFor(ctx, q)
+		if err == nil && !e.continuesOn(q, snap.Timeline()) {
+			err = &ExpiredError{Requested: q.read.revision}
+		}
 		if err == nil {
-			return listSnapshot(snap, q), nil
+			return e.listSnapshot(snap, q), nil
 		}
 		if !backendMayKnow(q, err) {
 			return nil, err

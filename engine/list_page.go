@@ -8,31 +8,30 @@ import (
 )
 
 // listSnapshot reads one page of snap.
-func listSnapshot(snap *store.Snapshot, q query) *listed {
+func (e *core) listSnapshot(snap *store.Snapshot, q query) *listed {
 	state := snap.State()
-	list := &listed{backend.List{Revision: snap.Revision, Items: []*store.Object{}}, timelineOf(snap.Timeline())}
+	list := &listed{List: backend.List{Revision: snap.Revision, Items: []*store.Object{}}, timeline: timelineOf(snap.Timeline())}
 	if q.filter.Everything() && q.limit == 0 && q.after == "" {
 		list.Items = state.AppendTo(make([]*store.Object, 0, state.Len()), "")
 		return list
 	}
 	for o := range store.Select(state, q.filter, q.after) {
-		if !addTo(&list.List, o, q) {
+		if !addTo(list, o, q) {
 			break
 		}
 	}
+	e.setToken(list)
 	return list
 }
 
 // addTo puts o on the page or, if that is full, counts it as remaining. It reports
 // whether to continue.
-func addTo(l *backend.List, o *store.Object, q query) bool {
+func addTo(l *listed, o *store.Object, q query) bool {
 	if q.limit == 0 || len(l.Items) < q.limit {
 		l.Items = append(l.Items, o)
 		return true
 	}
-	if l.Continue == "" {
-		l.Continue = backend.Token{Revision: l.Revision, Start: l.Items[q.limit-1].Key}.Encode()
-	}
+	l.more = true
 	if q.filter.HasSelector() {
 		l.Remaining = -1
 		return false
@@ -47,27 +46,47 @@ const selectorPage = 1000
 
 // listBackend reads one page from the backend, which has no selectors: with one, it reads
 // pages until enough objects have matched. It reads the timeline before the first page:
-// if storage is replaced in between, no watch continues the list.
+// if storage is replaced in between, no watch and no page continues the list. A list of
+// more than one page fails with [ErrExpired] if the timeline is another one after the last.
 func (e *core) listBackend(ctx context.Context, q query) (*listed, error) {
 	opts := q.backendOptions()
 	timeline, err := e.storageTimeline(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list := &listed{backend.List{Items: []*store.Object{}}, timelineOf(timeline)}
-	for full := false; !full; {
+	if !e.continuesOn(q, timeline) {
+		return nil, &ExpiredError{Requested: q.read.revision}
+	}
+	list := &listed{List: backend.List{Items: []*store.Object{}}, timeline: timelineOf(timeline)}
+	pages := 0
+	for full := false; !full; pages++ {
 		page, err := e.storage.List(ctx, opts)
 		if err != nil {
 			return nil, err
 		}
 		list.Revision = page.Revision
-		full = addPage(&list.List, page, q)
+		full = addPage(list, page, q)
 		opts.Continue, opts.Revision = page.Continue, 0
 	}
 	if q.read.mode == notOlderThan && list.Revision < q.read.revision {
 		return nil, &FutureError{Requested: q.read.revision, Current: list.Revision}
 	}
+	if q.continued || pages > 1 {
+		if err := e.stillOn(ctx, timeline, list.Revision); err != nil {
+			return nil, err
+		}
+	}
+	e.setToken(list)
 	return list, nil
+}
+
+// stillOn returns an [ErrExpired] for revision rev if storage has left timeline t.
+func (e *core) stillOn(ctx context.Context, t store.Timeline, rev Revision) error {
+	now, err := e.storageTimeline(ctx)
+	if err == nil && now != t {
+		err = &ExpiredError{Requested: rev}
+	}
+	return err
 }
 
 // backendOptions asks the backend for its first page.
@@ -91,7 +110,7 @@ func (q query) backendOptions() backend.ListOptions {
 
 // addPage puts the matches of a backend's page on the list and reports whether
 // the list is done.
-func addPage(l, page *backend.List, q query) bool {
+func addPage(l *listed, page *backend.List, q query) bool {
 	for _, o := range page.Items {
 		if store.Matches(q.filter, o) && !addTo(l, o, q) {
 			return true
@@ -101,7 +120,7 @@ func addPage(l, page *backend.List, q query) bool {
 		return true
 	}
 	if q.limit > 0 && len(l.Items) == q.limit && !q.filter.HasSelector() {
-		l.Remaining, l.Continue = page.Remaining, page.Continue
+		l.Remaining, l.more = page.Remaining, page.Continue != ""
 		return true
 	}
 	return page.Continue == ""

@@ -16,7 +16,10 @@ type query struct {
 	start, after string
 	// continued: it is not the first page.
 	continued bool
-	limit     int
+	// timeline is that of the previous page, as its token names it; empty if the token names
+	// none.
+	timeline string
+	limit    int
 }
 
 func newQuery(columns store.Columns, opts ListOptions) (query, error) {
@@ -59,7 +62,7 @@ func (q query) behind(token, prefix string) (query, error) {
 	if err != nil {
 		return query{}, err
 	}
-	q.after, q.continued = scan.After, true
+	q.after, q.continued, q.timeline = scan.After, true, scan.Timeline
 	if scan.Revision > 0 {
 		q.read = Exactly(scan.Revision)
 	}

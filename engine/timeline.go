@@ -11,7 +11,8 @@ import (
 // Timeline identifies the history that revisions belong to. A new timeline begins when
 // storage is restored from a copy, is replaced by another, or goes back in time: the same
 // revision may then have other content. [List].Timeline is the timeline of a list; a
-// watch with [WatchOptions].Timeline continues that one, or fails with [ErrExpired].
+// watch with [WatchOptions].Timeline continues that one, or fails with [ErrExpired], and
+// so does the list that continues another's page.
 //
 // A Timeline is valid for one engine only, so do not save it: save a [Checkpoint]. The
 // zero value is unknown. Two can be compared with ==.

@@ -26,6 +26,8 @@ type Scan struct {
 	Limit int
 	// State: the caller accepts [List].State in place of objects.
 	State bool
+	// Timeline is that of the [Token], which backends ignore.
+	Timeline string
 
 	continued bool
 }
@@ -61,7 +63,7 @@ func (o ListOptions) Scan() (Scan, error) {
 	if token.Start < o.Start {
 		return Scan{}, &TokenError{Reason: "it belongs to a list that starts at another key"}
 	}
-	return Scan{Prefix: o.Prefix, Revision: token.Revision, After: token.Start, Limit: o.Limit, continued: true}, nil
+	return Scan{Prefix: o.Prefix, Revision: token.Revision, After: token.Start, Limit: o.Limit, Timeline: token.Timeline, continued: true}, nil
 }
 
 // Check reports whether storage can serve the scan, whose newest revision is current and

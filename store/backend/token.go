@@ -21,6 +21,10 @@ type Token struct {
 	Revision store.Revision
 	// Start is the last key of the previous page: the next page has greater keys.
 	Start string
+	// Timeline names the history that Revision belongs to, in a form of the engine that
+	// made the token, which refuses a token of another history. Empty is unknown.
+	// Backends leave it empty and ignore it: each has one history.
+	Timeline string
 }
 
 // tokenVersion changes with the meaning of the fields, so that a newer program does not
@@ -36,11 +40,12 @@ type tokenWire struct {
 	Version  int    `json:"v"`
 	Revision int64  `json:"rv"`
 	Start    string `json:"start"`
+	Timeline string `json:"timeline,omitempty"`
 }
 
 // Encode returns the token as opaque text that is safe in a URL.
 func (t Token) Encode() string {
-	wire := tokenWire{Version: tokenVersion, Revision: int64(t.Revision), Start: t.Start}
+	wire := tokenWire{Version: tokenVersion, Revision: int64(t.Revision), Start: t.Start, Timeline: t.Timeline}
 	if t.Revision == 0 {
 		wire.Revision = newestState
 	}
@@ -86,9 +91,9 @@ func ParseToken(token string) (Token, error) {
 		return Token{}, &TokenError{Reason: "its start is not a key", Cause: err}
 	}
 	if wire.Revision == newestState {
-		return Token{Start: wire.Start}, nil
+		return Token{Start: wire.Start, Timeline: wire.Timeline}, nil
 	}
-	return Token{Revision: store.Revision(wire.Revision), Start: wire.Start}, nil
+	return Token{Revision: store.Revision(wire.Revision), Start: wire.Start, Timeline: wire.Timeline}, nil
 }
 
 var errTrailing = errors.New("there is more after it")

@@ -19,6 +19,7 @@ func TestTokenSurvivesItsEncoding(t *testing.T) {
 		token := backend.Token{
 			Revision: store.Revision(rapid.Uint64Range(0, math.MaxInt64).Draw(t, "revision")),
 			Start:    rapid.StringMatching(`[a-z<>&é"]{1,9}(/[a-z]{1,9}){0,3}`).Draw(t, "start"),
+			Timeline: rapid.StringMatching(`([a-z0-9.]{1,20})?`).Draw(t, "timeline"),
 		}
 		got, err := backend.ParseToken(token.Encode())
 		require.NoError(t, err)
