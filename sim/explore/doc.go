@@ -25,6 +25,8 @@
 //     slow, compact its history, go back ([Rewind]), and go back and then have other
 //     writes at the same revisions ([Rewrite]), beneath watches, informers and object
 //     caches;
+//   - a client may go on with a list after that, by a watch or by the next page, and must
+//     not be served from another timeline ([WatchLastList], [NextPage]);
 //   - the context of a call, or of a watch, may end ([Cancel]);
 //   - objects may expire ([Lease]), and the clock may be corrected ([Jump]);
 //   - storage may have several changes at one revision ([Transact]), in a scenario

@@ -22,7 +22,7 @@ var chances = []chance{
 	{Write, 30}, {Lease, 4}, {Remove, 8}, {Emit, 4}, {Create, 3}, {RemoveIf, 2}, {Race, 3},
 	{Turns, 14}, {Settle, 5},
 	{Watch, 9}, {Take, 14}, {Resume, 3}, {Stop, 2},
-	{Get, 4}, {List, 3}, {Pages, 1}, {Follow, 2}, {Acquire, 3}, {Fetch, 4}, {Release, 1},
+	{Get, 4}, {List, 3}, {Pages, 1}, {Follow, 2}, {WatchLastList, 2}, {NextPage, 2}, {Acquire, 3}, {Fetch, 4}, {Release, 1},
 	{Pass, 5}, {Jump, 1},
 	{Hangup, 1}, {Outage, 1}, {Expire, 2}, {Lose, 1}, {Repeat, 1},
 	{FailLists, 1}, {FailWatches, 1}, {SlowLists, 1}, {Block, 1}, {Unblock, 2},
@@ -131,6 +131,8 @@ func (d *drawing) steps() []Step {
 		return d.futureWatch()
 	case 4:
 		return d.unreadEmissions()
+	case 5:
+		return d.nextTimeline()
 	}
 	return []Step{d.step(d.verb())}
 }
@@ -210,11 +212,28 @@ func (d *drawing) unreadEmissions() []Step {
 	return append(steps, Step{Do: Settle}, Step{Do: Take, Watch: watch.Watch, N: 1 + d.IntN(5), Turns: unlimited}, d.step(Emit), Step{Do: Settle})
 }
 
+// nextTimeline draws a client that lists, storage that then begins another timeline, mostly
+// with as many revisions, and the client going on with its list.
+func (d *drawing) nextTimeline() []Step {
+	list, next := d.step(List), d.step(WatchLastList)
+	if list.N = int(readLatest); d.IntN(2) == 0 {
+		list, next = d.step(NextPage), d.step(NextPage)
+		list.N, list.Direct = 1, next.Direct
+	}
+	list.Meanwhile, next.Meanwhile = nil, nil
+	back := d.step(pick(d, Rewind, Rewrite))
+	steps := []Step{list, back}
+	for range back.N + d.IntN(4) {
+		steps = append(steps, d.step(Write))
+	}
+	return append(steps, Step{Do: Settle}, next, Step{Do: Take, Watch: next.Watch, N: 10, Turns: unlimited})
+}
+
 // verbsDuringStart are the verbs that may happen while a watch starts.
 var verbsDuringStart = []Verb{Rewind, Rewrite, Write, Remove, Lease, Hangup, Expire, Compact, Pass, Cancel}
 
 // direct are the verbs whose call may go to the engine without a cache.
-var direct = []Verb{Write, Remove, Emit, Create, RemoveIf, Race, Get, List}
+var direct = []Verb{Write, Remove, Emit, Create, RemoveIf, Race, Get, List, NextPage}
 
 func (d *drawing) step(verb Verb) Step {
 	verb = d.allowedVerb(verb)
@@ -239,7 +258,7 @@ func (d *drawing) step(verb Verb) Step {
 		if s.After, s.Meanwhile = d.meanwhile(Cancel, Stop, Write, Compact); s.Meanwhile != nil {
 			s.Meanwhile.Watch = s.Watch
 		}
-	case Watch, Follow:
+	case Watch, Follow, WatchLastList:
 		s.Watch = d.newWatch()
 		s.Start = d.start()
 		s.Turns = pick(d, unlimited, unlimited, unlimited, unlimited, 2)
@@ -252,7 +271,7 @@ func (d *drawing) step(verb Verb) Step {
 		s.Turns = pick(d, unlimited, unlimited, unlimited, 4)
 		s.For = pick(d, 0, 0, 10*time.Second)
 		s.After, s.Meanwhile = d.meanwhile(Write, Remove, Emit, Hangup, Expire, Compact, Cancel)
-	case Pages:
+	case Pages, NextPage:
 		s.N = 1 + d.IntN(3)
 	case Pass:
 		s.N = pick(d, 1, 3, 20)

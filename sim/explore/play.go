@@ -53,7 +53,7 @@ func (s *Step) validate(field string) error {
 
 func (s *Step) validateStart(field string) error {
 	switch {
-	case s.Start == nil && (s.Do == Watch || s.Do == Follow):
+	case s.Start == nil && (s.Do == Watch || s.Do == Follow || s.Do == WatchLastList):
 		return &ConfigError{Field: field, Problem: fmt.Sprintf("is nil; a step that does %q needs to know which", s.Do)}
 	case s.Start == nil:
 		return nil

@@ -84,22 +84,21 @@ func (w *World[T]) completeRead(mode readMode, r judge.Read[T]) judge.Read[T] {
 // read performs a step that reads.
 func (w *World[T]) read(s Step) {
 	mode := readMode(s.N) % readModes
-	sel := w.cfg.Selections[s.Seed%uint64(len(w.cfg.Selections))]
+	selection := int(s.Seed % uint64(len(w.cfg.Selections)))
+	sel := w.cfg.Selections[selection]
 	switch s.Do {
 	case Get:
 		w.wait(s, s.For, func(ctx context.Context) { w.get(ctx, w.engineOfStep(s), mode, s.Seed) })
 	case List:
-		w.wait(s, s.For, func(ctx context.Context) { w.listBy(ctx, w.engineOfStep(s), mode, s.Seed, sel) })
+		w.wait(s, s.For, func(ctx context.Context) {
+			w.remember(selection, s.Direct, w.listBy(ctx, w.engineOfStep(s), mode, s.Seed, sel))
+		})
 	case Pages:
 		w.pages(s, sel)
+	case NextPage:
+		w.nextPage(s, sel)
 	case Follow:
-		sel := w.cfg.Selections[s.Start.Selection%len(w.cfg.Selections)]
-		if rev, ok := w.listBy(context.Background(), w.engine, readLatest, s.Seed, sel); ok { // a watch may start at a list's revision
-			start := *s.Start
-			start.Options.Last = 0
-			start.Back = int(w.newest()) + 1 - int(rev)
-			w.open(s, s.Watch, start)
-		}
+		w.follow(s)
 	}
 }
 
@@ -126,21 +125,21 @@ func (w *World[T]) get(ctx context.Context, by *engine.Engine[T], mode readMode,
 	}
 }
 
-// listBy lists a selection through an engine and judges the result. It returns the list's
-// revision, and whether the list succeeded.
-func (w *World[T]) listBy(ctx context.Context, by *engine.Engine[T], mode readMode, seed uint64, sel Selection[T]) (store.Revision, bool) {
+// listBy lists a selection through an engine and judges the result. It returns the list, nil
+// if it failed.
+func (w *World[T]) listBy(ctx context.Context, by *engine.Engine[T], mode readMode, seed uint64, sel Selection[T]) *engine.List[T] {
 	read, r := w.newRead(by, mode, seed)
 	l, err := by.List(ctx, sel.list(read))
 	if err != nil {
 		w.trace.result(0, err)
 		w.judgeReadError(ctx, r, err, w.allowedErrors(by, mode))
-		return 0, false
+		return nil
 	}
 	w.trace.listed(l.Revision, len(l.Items))
 	if err := w.history().JudgeList(w.completeRead(mode, r), sel.selects(), l.Revision, w.historyObjects(l.Items)); err != nil {
 		w.fail(err)
 	}
-	return l.Revision, true
+	return l
 }
 
 // pages lists page by page with a write between two pages. All pages must show one state.

@@ -88,6 +88,16 @@ var found = map[string]Scenario{
 			{Do: Watch, Watch: 11, Turns: unlimited, Start: &Start{Selection: 4, Consumer: Batches, Back: 30, Options: engine.WatchOptions{Policy: engine.Conflate, Linearizable: true}}, After: 3, Meanwhile: &Step{Do: Pass, N: 1, For: time.Second}},
 		},
 	},
+	// This was a defect of the exploration, too: its storage showed the second watch a part
+	// of the transaction.
+	"a resume from a future revision that has come to be inside a transaction": {
+		Seed:  1945,
+		Setup: Setup{Blocks: true, Batch: 5, Transactions: true, Direct: true, Window: engine.Window{MinAge: time.Second, MaxEvents: 1000, ChunkSize: 4}, Indexed: true, BookmarkPeriod: time.Minute},
+		Steps: []Step{
+			{Do: Watch, Watch: 2, Turns: unlimited, Start: &Start{Selection: 4, Consumer: Pull, Direct: true, Back: -2}, After: 5, Meanwhile: &Step{Do: Transact, N: 4, Seed: 0xe4da93d660f0eef1}},
+			{Do: Resume, Watch: 2, Other: 34, Turns: unlimited},
+		},
+	},
 }
 
 // interleavings is in how many interleavings each scenario is played. A defect needs its

@@ -9,6 +9,7 @@ import (
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/engine/objectcache"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
@@ -221,6 +222,26 @@ func dropAfterGapMark(*once) deliver {
 // reportNoneLost makes watches report that they have lost no events.
 func reportNoneLost(*once) seams[Thing] {
 	return seams[Thing]{lost: func(uint64) uint64 { return 0 }}
+}
+
+// forgetTimeline starts watches without the timeline that they require.
+func forgetTimeline(*once) seams[Thing] {
+	return seams[Thing]{start: func(_ *World[Thing], opts engine.WatchOptions) engine.WatchOptions {
+		opts.Timeline = engine.Timeline{}
+		return opts
+	}}
+}
+
+// forgetTokenTimeline removes the timeline from continue tokens.
+func forgetTokenTimeline(*once) seams[Thing] {
+	return seams[Thing]{page: func(text string) string {
+		token, err := backend.ParseToken(text)
+		if err != nil {
+			return text
+		}
+		token.Timeline = ""
+		return token.Encode()
+	}}
 }
 
 // sameRevisions makes the storage of another life begin at revision one, too.

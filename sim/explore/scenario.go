@@ -82,7 +82,8 @@ type Step struct {
 	// For is how much time passes, by how much the clock jumps, for how long an object
 	// lives, or for how long a read may wait.
 	For time.Duration `json:"forNanoseconds,omitzero"`
-	// Start describes the watch that [Watch] and [Follow] start, which require it.
+	// Start describes the watch that [Watch], [Follow] and [WatchLastList] start, which
+	// require it.
 	Start *Start `json:"start,omitzero"`
 	// Meanwhile, if not nil, happens during the call of a step that starts a watch or
 	// reads, when the call has waited for After turns; at the latest after it has
@@ -161,11 +162,15 @@ const (
 	Resume
 	Stop
 	// Get and List read, Pages lists in pages of N objects with a write between two
-	// pages, and Follow lists and starts a watch at the list's revision.
+	// pages, and Follow lists and starts a watch at the list's revision. WatchLastList
+	// starts a watch at the revision and the timeline of the last List or Follow. NextPage
+	// lists a first page of N objects or, if a page has a next one, that.
 	Get
 	List
 	Pages
 	Follow
+	WatchLastList
+	NextPage
 	// Acquire acquires a reference to an object of the object cache, Fetch reads through
 	// one, and Release releases one. Without an object cache they have no effect.
 	Acquire

@@ -22,7 +22,7 @@ var verbNames = [verbs]string{
 	Write: "write", Lease: "lease", Remove: "delete", Emit: "emit",
 	Create: "create", RemoveIf: "delete old", Race: "race", Transact: "transaction", Turns: "turns", Settle: "settle",
 	Watch: "watch", Take: "take", Resume: "resume", Stop: "stop",
-	Get: "get", List: "list", Pages: "pages", Follow: "list and watch",
+	Get: "get", List: "list", Pages: "pages", Follow: "list and watch", WatchLastList: "watch the last list", NextPage: "next page",
 	Acquire: "acquire", Fetch: "fetch", Release: "release", Pass: "time passes", Jump: "clock jumps",
 	Hangup: "storage closes watches", Outage: "storage loses watches", Expire: "storage expires watches",
 	Lose: "storage loses an event", Repeat: "storage repeats an event",
@@ -69,7 +69,7 @@ func (s Step) String() string {
 	var b strings.Builder
 	b.WriteString(s.Do.String())
 	switch s.Do {
-	case Watch, Take, Resume, Stop, Follow, Cancel, Panic:
+	case Watch, Take, Resume, Stop, Follow, WatchLastList, Cancel, Panic:
 		fmt.Fprintf(&b, " w%d", s.Watch)
 	}
 	if s.Do == Resume {
@@ -126,7 +126,7 @@ func (s *Start) String() string {
 // seeded reports whether a step with the verb uses its seed.
 func (v Verb) seeded() bool {
 	switch v {
-	case Write, Lease, Remove, Emit, Create, RemoveIf, Race, Transact, Get, List, Pages, Follow, Acquire, Fetch, Release, Rewind, Rewrite:
+	case Write, Lease, Remove, Emit, Create, RemoveIf, Race, Transact, Get, List, Pages, Follow, NextPage, Acquire, Fetch, Release, Rewind, Rewrite:
 		return true
 	}
 	return false
@@ -135,7 +135,7 @@ func (v Verb) seeded() bool {
 // calls reports whether a step with the verb makes a call that may wait.
 func (v Verb) calls() bool {
 	switch v {
-	case Watch, Take, Resume, Get, List, Fetch, Follow:
+	case Watch, Take, Resume, Get, List, Fetch, Follow, WatchLastList:
 		return true
 	}
 	return false

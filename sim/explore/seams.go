@@ -17,7 +17,7 @@ import (
 //
 //	storage ──[storage]──▶ engine ─[deliver, endError, resumeRevision]─▶ consumer ──▶ judge
 //	                       │  ▲  ▲                             │
-//	                  [turn]  │  └──────[ask, start, stop]──────┘
+//	                  [turn]  │  └───[ask, start, page, stop]───┘
 //	                       ▼  │
 //	                     executor
 //
@@ -32,6 +32,9 @@ type seams[T any] struct {
 	// start returns the options with which the engine starts a watch that was requested
 	// with others.
 	start func(*World[T], engine.WatchOptions) engine.WatchOptions
+	// page returns the continue token with which the engine lists the next page, instead of
+	// its argument.
+	page func(token string) string
 	// ask makes the call that requests a watch. The function that it returns is called
 	// when the watch has begun, and may change the record of the request.
 	ask func(w *World[T], r *watch[T], call func()) (adjustRecord func())

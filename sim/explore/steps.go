@@ -36,8 +36,10 @@ func (w *World[T]) do(s Step) {
 	case Jump:
 		w.storage.clockJumped = true
 		w.clock.Jump(s.For)
-	case Get, List, Pages, Follow:
+	case Get, List, Pages, Follow, NextPage:
 		w.read(s)
+	case WatchLastList:
+		w.watchLastList(s)
 	case Watch:
 		w.open(s, s.Watch, *s.Start)
 	case Resume:

@@ -78,9 +78,11 @@ func (s *storage[T]) change(key string, value T, remove bool) error {
 	return err
 }
 
-// showTransactions is the rule that shows the engine each transaction as one revision.
+// showTransactions is the rule that shows the engine each transaction as one revision. A watch
+// from a revision that lay in the future, and is inside a transaction now, has all of it.
 func (s *storage[T]) showTransactions(_ context.Context, c *faulty.Call, proceed func()) {
 	c.Prev = s.historyObject(c.Prev)
+	c.WatchOptions.From = s.history.Before(c.WatchOptions.From)
 	proceed()
 	if c.Op == faulty.OpNext {
 		s.wholeBatch(c, proceed)

@@ -38,12 +38,17 @@ type watch[T any] struct {
 	breaks int
 	// reached is the engine's revision at the time of the call.
 	reached store.Revision
+	// continues is the list whose timeline the watch requires; nil if it requires none.
+	continues *lastList[T]
 	// held are events that a seam withholds from the consumer.
 	held []engine.Event[T]
 }
 
 // open starts the watch that s describes, unless the engine refuses it.
-func (w *World[T]) open(step Step, id int, s Start) {
+func (w *World[T]) open(step Step, id int, s Start) { w.begin(step, w.watchOf(id, s)) }
+
+// watchOf returns the watch that s describes, which is not started yet.
+func (w *World[T]) watchOf(id int, s Start) *watch[T] {
 	sel := w.cfg.Selections[s.Selection%len(w.cfg.Selections)]
 	opts := s.Options
 	opts.Key, opts.Prefix, opts.Labels, opts.Fields = sel.Key, sel.Prefix, sel.Labels, sel.Fields
@@ -52,7 +57,7 @@ func (w *World[T]) open(step Step, id int, s Start) {
 	}
 	r := w.newWatch(id, s.Consumer, sel, opts)
 	r.Direct = s.Direct && w.direct != nil
-	w.begin(step, r)
+	return r
 }
 
 // newWatch returns a watch that is not started yet.
@@ -199,7 +204,7 @@ func (w *World[T]) judgeRefusedWatch(step Step, r *watch[T], err error) {
 	case slices.ContainsFunc(w.broken(r), func(broken error) bool { return errors.Is(err, broken) }):
 	case errors.Is(err, engine.ErrExpired):
 		floor := w.floor(r)
-		if r.history == w.history() && r.Options.From >= floor && (r.Direct || w.history().Received(r.Options.From)) {
+		if w.isOfTimeline(r) && r.history == w.history() && r.Options.From >= floor && (r.Direct || w.history().Received(r.Options.From)) {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the window starts at %d", err, floor))
 		}
 	case r.caller.canceled && errors.Is(err, errCanceled):
@@ -361,11 +366,16 @@ func (w *World[T]) resume(s Step) {
 	opts := r.Options
 	opts.From = w.resumeRevision(r)
 	opts.InitialState, opts.Last = opts.From == 0, 0
-	if r.history != w.history() && opts.From > w.newest() {
+	continues := r.continues
+	if opts.From == 0 {
+		continues, opts.Timeline = nil, engine.Timeline{}
+	}
+	if continues == nil && r.history != w.history() && opts.From > w.newest() {
 		return // its position is beyond the current history of storage
 	}
 	again := w.newWatch(s.Other, r.consumer, r.selected, opts)
 	again.Direct = r.Direct
+	again.requireTimeline(continues)
 	w.begin(s, again)
 }
 

@@ -36,6 +36,10 @@ type World[T any] struct {
 	mirrors mirrors[T]
 	watches map[int]*watch[T]
 	started []*watch[T] // in the order in which they started
+	// lastList is the last list of a client, and paging a list that has more pages; nil if
+	// there is none.
+	lastList *lastList[T]
+	paging   *paging[T]
 	// closing: the engine is being closed, so it may refuse a handler's calls.
 	// rewinding: storage has gone back, and the engine may not have learned of it yet.
 	// resting: no call may be refused.

@@ -181,6 +181,15 @@ func (h *History[T]) Fork(rev store.Revision) *History[T] {
 	return f
 }
 
+// JudgeTimeline returns a [*Failure] of [OneTimeline] if what continues the history before
+// is of another one, h. Where names the watch or the page.
+func (h *History[T]) JudgeTimeline(where string, before *History[T]) error {
+	if h == before {
+		return nil
+	}
+	return Failed(OneTimeline, where, "it continues a list of the history that storage had up to revision %d, and is of one that differs after %d", before.Newest(), h.forked)
+}
+
 // Replay calls put, emit or remove for each change up to rev, in order. It returns the first
 // error of these.
 func (h *History[T]) Replay(rev store.Revision, put, emit func(key string, value T) error, remove func(key string) error) error {

@@ -67,6 +67,9 @@ const (
 	Acknowledged Invariant = "acknowledged"
 	// Refusals: a call fails only for a reason that exists.
 	Refusals Invariant = "refusals"
+	// OneTimeline: a watch, or a page, that continues a list of one history of storage is
+	// of that history, or refused.
+	OneTimeline Invariant = "one-timeline"
 	// Rests: while no time passes and there are no calls, the engine's work comes to an
 	// end.
 	Rests Invariant = "rests"

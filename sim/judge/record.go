@@ -19,6 +19,8 @@ type Record[T any] struct {
 	Selects func(T) bool
 	// Options are those of the watch.
 	Options engine.WatchOptions
+	// Continues is the history that Options.Timeline names; nil if it names none.
+	Continues *History[T]
 	// Direct: the watch is of storage itself, which has every change as an event.
 	Direct bool
 	// Earliest and Latest bound the revision at which the watch started, unless
@@ -125,6 +127,11 @@ func (r *Record[T]) MayExpire(floor store.Revision) bool {
 func (h *History[T]) Judge(r *Record[T]) error {
 	if err := r.JudgeEnds(); err != nil {
 		return err
+	}
+	if r.Continues != nil {
+		if err := h.JudgeTimeline(r.Name, r.Continues); err != nil {
+			return err
+		}
 	}
 	j := &judge[T]{History: h, Record: r, have: State{}, model: State{}, emitted: map[store.Revision]bool{}, index: -1}
 	return j.run()
