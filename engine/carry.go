@@ -21,6 +21,14 @@ func (e *core) carry(ctx context.Context, current, next *store.Object) error {
 	})
 }
 
+// preparing returns carry for [backend.Storage.Put], nil if nothing is carried.
+func (e *core) preparing() func(ctx context.Context, current, next *store.Object) error {
+	if e.cfg.carry == nil {
+		return nil
+	}
+	return e.carry
+}
+
 // carrying returns a function that calls change, and then carry on its result.
 func (e *core) carrying(change backend.UpdateFunc) backend.UpdateFunc {
 	if e.cfg.carry == nil {

@@ -77,6 +77,55 @@ func TestCarry_FromEachWriterToItsConsumers(t *testing.T) {
 	require.Equal(t, []string{"create", "put", "update", "replace", "emit"}, seen)
 }
 
+// The key was taken from the value before.
+func TestCarry_ToAnotherKeyIsRefused(t *testing.T) {
+	c := tracedConfig()
+	c.Carry = func(_ context.Context, v traced) traced { v.Name = "tenant-" + v.Name; return v }
+	e, err := engine.New(c)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, e.Close()) }()
+	created, err := e.Create(t.Context(), traced{Name: "a"})
+	require.NoError(t, err)
+	require.Equal(t, "tenant-a", created.Key, "a new object's key is taken from what it carries")
+	for name, write := range map[string]func() (*engine.Object[traced], error){
+		"put": func() (*engine.Object[traced], error) { return e.Put(t.Context(), traced{Name: "b"}) },
+		"replace": func() (*engine.Object[traced], error) {
+			return e.Replace(t.Context(), traced{Name: "tenant-a", N: 1}, created.Revision)
+		},
+	} {
+		_, err := write()
+		require.ErrorIs(t, err, engine.ErrInvalidKey, name)
+	}
+	list, err := e.List(t.Context(), engine.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1, "nothing else was written")
+}
+
+// A write that meets a conflict is tried again with the value that the caller gave.
+func TestCarry_OnceToAWriteThatIsTriedAgain(t *testing.T) {
+	c := tracedConfig()
+	var e *engine.Engine[traced]
+	calls := 0
+	c.Carry = func(ctx context.Context, v traced) traced {
+		v.Trace += "+"
+		if calls++; calls == 2 {
+			_, err := e.Put(ctx, traced{Name: "a", N: 2})
+			require.NoError(t, err)
+		}
+		return v
+	}
+	var err error
+	e, err = engine.New(c)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, e.Close()) }()
+	_, err = e.Put(t.Context(), traced{Name: "a", N: 1})
+	require.NoError(t, err)
+	last, err := e.Put(t.Context(), traced{Name: "a", N: 3})
+	require.NoError(t, err)
+	require.Equal(t, 4, calls, "the write of 3, that of 2 between, and 3 again")
+	require.Equal(t, traced{Name: "a", N: 3, Trace: "+"}, last.Value)
+}
+
 func TestCarry_ThatPanicsFailsTheWrite(t *testing.T) {
 	c := tracedConfig()
 	c.Carry = func(context.Context, traced) traced { panic("no trace") }

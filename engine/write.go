@@ -152,7 +152,7 @@ func (e *core) updateTo(ctx context.Context, draft *store.Object, opts UpdateOpt
 		return nil, err
 	}
 	draft.Key = key
-	return e.acknowledge(e.storage.Put(ctx, draft, e.carry, e.updateOptions(key, opts)))
+	return e.acknowledge(e.storage.Put(ctx, draft, e.preparing(), e.updateOptions(key, opts)))
 }
 
 // Replace stores value under its key if the object there is still at revision, that
@@ -299,5 +299,5 @@ func (e *core) cachedObject(key string) *store.Object {
 	if !e.storage.Backend().Traits().Blocks {
 		return nil
 	}
-	return e.published.Load().State().Get(key)
+	return e.published.Load().Get(key)
 }

@@ -77,11 +77,20 @@ func (s *Storage) GuaranteedUpdate(ctx context.Context, key string, update Updat
 }
 
 // Put is a GuaranteedUpdate to draft, whatever object there is. The key is draft.Key, which
-// must be what the schema returns for draft. Before each attempt, prepare is called with
-// the current object and draft; its error ends the update.
+// must be what the schema returns for draft.
+//
+// Prepare, if it is not nil, is called before each attempt with the current object and a
+// copy of draft, which it may change, but not to another key. Its error ends the update.
 func (s *Storage) Put(ctx context.Context, draft *store.Object, prepare func(ctx context.Context, current, draft *store.Object) error, opts UpdateOptions) (*store.Object, error) {
 	return s.updateTo(ctx, draft.Key, opts, func(current *store.Object) (*store.Object, error) {
-		return draft, prepare(ctx, current, draft)
+		if prepare == nil {
+			return draft, nil
+		}
+		prepared := s.schema.Clone(draft)
+		if err := prepare(ctx, current, prepared); err != nil {
+			return nil, err
+		}
+		return prepared, s.checkKey(draft.Key, prepared)
 	})
 }
 
