@@ -88,7 +88,7 @@ func (e *core) get(ctx context.Context, key string, opts GetOptions) (*store.Obj
 	if err != nil {
 		return nil, err
 	}
-	return found(snap.State().Get(key), key)
+	return found(snap.Get(key), key)
 }
 
 // found returns Get's result for o, which is nil if there is no object under key.

@@ -99,14 +99,14 @@ func (s source) List(ctx context.Context, opts backend.ListOptions) (*backend.Li
 	if !known {
 		return s.listStorage(ctx, opts)
 	}
-	state, at := snap.State(), snap.Revision
-	if scan.Revision > 0 {
-		if state, err = snap.StateAt(ctx, scan.Revision); err != nil {
-			return s.listStorage(ctx, opts) // the backend has it, or returns the error
-		}
-		at = scan.Revision
+	if scan.Revision == 0 {
+		return backend.Page(scan, snap.Revision, snap.State().All(scan.Prefix, scan.After)), nil
 	}
-	return backend.Page(scan, at, state.All(scan.Prefix, scan.After)), nil
+	past, err := snap.StateAt(ctx, scan.Revision)
+	if err != nil {
+		return s.listStorage(ctx, opts) // the backend has it, or returns the error
+	}
+	return backend.Page(scan, scan.Revision, past.All(scan.Prefix, scan.After)), nil
 }
 
 // listStorage lists from the backend. It fails with [ErrNotReady] if that has another

@@ -8,7 +8,7 @@ import (
 )
 
 // Snapshot is a cache's content at one revision: the state and the recent changes
-// that led to it. It is immutable, and safe for concurrent use.
+// that led to it. What it returns never changes, and it is safe for concurrent use.
 type Snapshot struct {
 	// Revision is the snapshot's: State returns the state at it, Window ends with it.
 	Revision Revision
@@ -21,8 +21,8 @@ type Snapshot struct {
 	Epoch uint64
 	// StoreID identifies the storage that the content is of; empty if unknown.
 	StoreID string
-	// Base is the state of every object, with its indexes, before the last Unapplied
-	// events of Window, which [Snapshot.State] applies. So a cache that nothing reads
+	// Base is not the state at Revision, but that before the last Unapplied events of
+	// Window, which [Snapshot.State] applies, with its indexes. So a cache that nothing reads
 	// can publish each event without a new state, whose tree nodes the next write
 	// would have to copy.
 	Base      *TreeView
@@ -37,7 +37,8 @@ type Snapshot struct {
 }
 
 // State returns the newest state of every object, with its indexes. The first call
-// applies the unapplied events, a microsecond or two each.
+// applies the unapplied events: some microseconds and kilobytes each, for the tree nodes
+// on the way to its object. To read one object, call [Snapshot.Get].
 func (s *Snapshot) State() *TreeView {
 	if s.Unapplied == 0 {
 		return s.Base
@@ -46,9 +47,33 @@ func (s *Snapshot) State() *TreeView {
 		return made
 	}
 	tree := TreeOf(s.Base)
-	_ = s.Window.roll(context.Background(), tree, s.base().at, s.Window.next) // only its context could end it
+	if err := s.Window.roll(context.Background(), tree, s.base().at, s.Window.next); err != nil {
+		panic(err) // the publisher keeps the unapplied events in the window
+	}
 	s.made.CompareAndSwap(nil, tree.View())
 	return s.made.Load()
+}
+
+// Get returns the newest state of the object under key, nil if there is none. It applies
+// no event, but looks for the key among those that are not applied.
+func (s *Snapshot) Get(key string) *Object {
+	if made := s.made.Load(); made != nil {
+		return made.Get(key)
+	}
+	o := s.Base.Get(key)
+	err := s.Window.each(context.Background(), s.base().at, s.Window.next, func(ev Event) {
+		switch {
+		case ev.Type == Emitted || ev.Object.Key != key:
+		case ev.Type == Deleted:
+			o = nil
+		default:
+			o = ev.Object
+		}
+	})
+	if err != nil {
+		panic(err) // as in State
+	}
+	return o
 }
 
 // Known returns the newest state that needs no event to be applied, and the position

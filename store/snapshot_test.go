@@ -48,3 +48,46 @@ func TestSnapshot_StateHasTheUnappliedEvents(t *testing.T) {
 	require.Same(t, states[0], known)
 	require.EqualValues(t, 7, at)
 }
+
+// An object is found among the unapplied events without applying them, also after a state
+// was made of them.
+func TestSnapshot_GetsTheNewestObject(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), store.NewTree()
+	w.Reset(0)
+	for _, key := range []string{"a", "b", "c"} {
+		put(w, tree, key)
+	}
+	base := tree.View()
+	put(w, tree, "a")
+	remove(w, tree, "b")
+	put(w, tree, "d")
+	put(w, tree, "a")
+	remove(w, tree, "d")
+	put(w, tree, "b")
+	snap := &store.Snapshot{Revision: 9, Base: base, Unapplied: 6, Window: w.View()}
+	requireAll := func() {
+		t.Helper()
+		for _, key := range []string{"a", "b", "c", "d", "e"} {
+			require.Same(t, tree.Get(key), snap.Get(key), key)
+		}
+	}
+	requireAll()
+	known, _ := snap.Known()
+	require.Same(t, base, known, "nothing was applied")
+	require.Equal(t, 3, snap.State().Len())
+	requireAll()
+	require.Nil(t, new(store.Snapshot).Get("a"), "the empty snapshot")
+}
+
+// Events that a snapshot needs and its window lacks are a defect of the publisher, which
+// must not keep its readers busy for ever.
+func TestSnapshot_WithoutItsEventsPanics(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), store.NewTree()
+	w.Reset(0)
+	base := tree.View()
+	put(w, tree, "a")
+	w.Reset(1)
+	snap := &store.Snapshot{Revision: 1, Base: base, Unapplied: 1, Window: w.View()}
+	require.Panics(t, func() { snap.State() })
+	require.Panics(t, func() { snap.Get("a") })
+}

@@ -95,13 +95,16 @@ func (v WindowView) undo(ctx context.Context, t *Tree, start, end Seq) error {
 }
 
 // each calls do with the events from position start up to end, in order, until ctx
-// ends.
+// ends. Events that the window does not have are an [*ExpiredError].
 func (v WindowView) each(ctx context.Context, start, end Seq, do func(Event)) error {
 	for start < end {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		events, _ := v.Read(start)
+		events, ok := v.Read(start)
+		if !ok || len(events) == 0 {
+			return &ExpiredError{Requested: v.revision, Oldest: v.floor}
+		}
 		events = events[:min(len(events), int(end-start))]
 		for _, ev := range events {
 			do(ev)
