@@ -47,7 +47,9 @@ type Config[T any] struct {
 	// Labels returns the labels that label selectors match on.
 	Labels func(T) labels.Set
 	// Fields are what field selectors match on. They are evaluated once per
-	// write; a selector that names another field is refused.
+	// write; a selector that names another field is refused. A value that stays the same
+	// is kept from the first state that had it: one that is a part of a large string, such
+	// as a request's body, should be cloned.
 	Fields Fields[T]
 	// Size estimates the bytes that a value holds, for Window.MaxBytes; nil
 	// means [store.DefaultSize] for each.
@@ -127,7 +129,8 @@ type Config[T any] struct {
 	// ListWhenBehind has the cache list instead of resuming, when it reconnects to a
 	// backend that has moved on by more than so many revisions: for storage that repeats
 	// changes more slowly than it lists the state, such as etcd. Watches then get the
-	// difference. Zero means never.
+	// difference: not what was emitted in between, and no resume point between. Revisions
+	// count the whole storage, for etcd those of all kinds in the cluster. Zero means never.
 	ListWhenBehind Revision
 	// DetectMutations detects changes of shared objects and reports them to OnError
 	// as [*MutationError]s, when the object is next superseded, deleted or read, with

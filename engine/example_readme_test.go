@@ -238,9 +238,14 @@ func Example_readmePanic() {
 // searchIndex is what a handler keeps up to date.
 type searchIndex map[string]Pod
 
-func (s searchIndex) Put(_ context.Context, p Pod) error {
-	fmt.Println("indexed", p.Name)
-	s[p.Name] = p
+func (s searchIndex) Apply(_ context.Context, ev engine.Event[Pod]) error {
+	name := ev.Object.Value.Name
+	if ev.Type == engine.Deleted {
+		delete(s, name)
+		return nil
+	}
+	fmt.Println("indexed", name)
+	s[name] = ev.Object.Value
 	return nil
 }
 
@@ -251,7 +256,7 @@ func Example_readmeProcess() {
 	index := make(searchIndex)
 
 	w, err := pods.Process(ctx, engine.WatchOptions{InitialState: true}, engine.ErrorPolicy{Attempts: 8, Backoff: time.Second},
-		func(ctx context.Context, ev engine.Event[Pod]) error { return index.Put(ctx, ev.Object.Value) })
+		func(ctx context.Context, ev engine.Event[Pod]) error { return index.Apply(ctx, ev) })
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -10,7 +10,7 @@ import (
 // once: the size of a chunk.
 const batchSize = 256
 
-// smallState is how many events a batch has when room is made for all of batchSize: a
+// smallState is how many events a batch has when room is made for the rest of it: a
 // state that a selector leaves few objects of costs no more than these, and a large one
 // does not grow its batch step by step.
 const smallState = 8
@@ -46,7 +46,7 @@ func (i *initialEvents) nextState(f *store.Filter) []store.Event {
 	var events []store.Event
 	for o := range store.Select(i.state, f, i.after) {
 		if len(events) == smallState {
-			events = slices.Grow(events, batchSize-smallState)
+			events = slices.Grow(events, min(batchSize, i.state.Len())-smallState)
 		}
 		events = append(events, store.Event{Type: store.Added, Marks: store.Initial, Revision: o.Revision, Object: o})
 		if len(events) == batchSize {
