@@ -49,7 +49,8 @@ func (c *caller) call(r request) answer {
 
 // list calls List, and identifies the storage of the first page: if a watch from the
 // list's revision finds the same identity afterwards, storage did not go back between the
-// two. Storage that does not tell the identity with the list is asked before it.
+// two. Storage that does not tell the identity with the list is asked before it; if it
+// usually does, and did not this time, it is asked, and lists once more.
 func (c *caller) list(r request, a *answer) {
 	first := r.list.Continue == ""
 	if first && !c.identifies {
@@ -57,13 +58,24 @@ func (c *caller) list(r request, a *answer) {
 			return
 		}
 	}
-	contained(a, "ListerWatcher.List", r.list.Prefix, func() { a.page, a.err = c.source.List(r.ctx, r.list) })
+	c.page(r, a)
 	if !first || !c.identifies || a.err != nil || a.page == nil {
 		return
 	}
-	if a.storeID = a.page.StoreID; a.storeID == "" {
-		a.storeID, a.err = identify(r, c.source)
+	if a.storeID = a.page.StoreID; a.storeID != "" {
+		return
 	}
+	if a.storeID, a.err = identify(r, c.source); a.err != nil || a.storeID == "" {
+		return
+	}
+	if c.page(r, a); a.err == nil && a.page != nil && a.page.StoreID != "" {
+		a.storeID = a.page.StoreID
+	}
+}
+
+// page calls List once.
+func (c *caller) page(r request, a *answer) {
+	contained(a, "ListerWatcher.List", r.list.Prefix, func() { a.page, a.err = c.source.List(r.ctx, r.list) })
 }
 
 // watch calls Watch, and identifies the storage of the watch that runs. A watch that does
