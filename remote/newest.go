@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // newest asks the server for its newest revision: one request serves all callers that
@@ -53,7 +54,8 @@ type inquiry struct {
 const turn = time.Second
 
 // ask returns the newest revision and the identity of its storage, "" if the server does
-// not tell that. The answer is at least as new as the call.
+// not tell that. The answer is at least as new as the call. A panic of the user's
+// transport is a [*usercode.PanicError].
 func (n *newest) ask(ctx context.Context) (store.Revision, string, error) {
 	q, err := n.join()
 	if err != nil {
@@ -100,7 +102,9 @@ func (n *newest) leave(q *inquiry) {
 	q.cancel()
 }
 
-// send sends a request when the one before it, if any, is answered.
+// send sends a request when the one before it, if any, is answered. One that has no
+// caller any more is not sent: it would take the place of the one under way, for which the
+// next is to wait.
 func (n *newest) send(q, before *inquiry) {
 	defer close(q.done)
 	if before != nil {
@@ -112,13 +116,24 @@ func (n *newest) send(q, before *inquiry) {
 		case <-q.ctx.Done():
 		}
 	}
-	n.mu.Lock()
-	if n.next == q {
-		n.next = nil
+	if q.err = n.begin(q); q.err != nil {
+		return
 	}
-	n.sent = q
-	n.mu.Unlock()
-	q.revision, q.storage, q.err = n.fetch(q.ctx)
+	err := usercode.Call("Config.Client", "", func() { q.revision, q.storage, q.err = n.fetch(q.ctx) })
+	if err != nil {
+		q.err = err
+	}
+}
+
+// begin notes that the request is under way, unless it is cancelled.
+func (n *newest) begin(q *inquiry) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if q.ctx.Err() != nil {
+		return context.Cause(q.ctx)
+	}
+	n.next, n.sent = nil, q
+	return nil
 }
 
 // close ends the requests with [store.ErrClosed] and waits for their goroutines.

@@ -16,6 +16,7 @@ import (
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // desk is an origin, reached without a network, whose requests the test answers.
@@ -133,6 +134,50 @@ func TestRevision_CallersThatGiveUp(t *testing.T) {
 		require.Equal(t, told{9, nil}, <-hangs)
 		d.none(t)
 	})
+}
+
+// Callers that give up while a request hangs do not let another one be sent beside it.
+func TestRevision_CallersThatGiveUpSendNothingBesideTheRequestThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, b := newDesk(t)
+		hangs := asking(t.Context(), b)
+		stuck := <-d.arrived
+		for range 10 {
+			impatient, giveUp := context.WithCancel(t.Context())
+			waits := asking(impatient, b)
+			synctest.Wait()
+			giveUp()
+			require.ErrorIs(t, (<-waits).err, context.Canceled)
+			d.none(t)
+		}
+		next := asking(t.Context(), b)
+		d.none(t)
+		stuck.answer <- 7
+		require.Equal(t, told{7, nil}, <-hangs)
+		(<-d.arrived).answer <- 8
+		require.Equal(t, told{8, nil}, <-next)
+		d.none(t)
+	})
+}
+
+// A panic of the user's transport is an error of all callers, and the next call asks again.
+func TestRevision_APanicOfTheTransportIsAnError(t *testing.T) {
+	panics := true
+	b := backendAt(t, "http://origin", func(c *remote.Config) {
+		c.Client = &http.Client{Transport: pretended(func(r *http.Request) (*http.Response, error) {
+			if panics {
+				panic("no transport today")
+			}
+			return reply(http.StatusOK, strings.NewReader(`{"metadata":{"resourceVersion":"7"},"items":[]}`))
+		})}
+	})
+	_, err := b.Revision(t.Context())
+	require.ErrorIs(t, err, usercode.ErrPanic)
+	require.ErrorContains(t, err, "no transport today")
+	panics = false
+	rev, err := b.Revision(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, store.Revision(7), rev)
 }
 
 // A request that gets no answer holds up the next for a second only.
