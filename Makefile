@@ -17,6 +17,6 @@ bench-small:
 
 # Ours beside ours of an earlier revision, printed only: make bench-since SINCE=HEAD~5 ONLY=W1,W4
 bench-since:
-	dir=$$(mktemp -d) && trap 'git worktree remove --force '$$dir'/tree; rm -r '$$dir EXIT && \
+	dir=$$(mktemp -d) && trap 'git worktree remove --force '$$dir'/tree; rm -r '$$dir EXIT INT TERM && \
 	git worktree add --quiet --detach $$dir/tree $(SINCE) && (cd $$dir/tree/bench/rivals && go build -o $$dir/earlier .) && \
 	cd bench/rivals && go run . --earlier $$dir/earlier --rounds $(ROUNDS) $(if $(ONLY),--only $(ONLY))

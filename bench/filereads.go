@@ -16,8 +16,9 @@ import (
 // Allocations is the metric of how often a read allocates memory.
 const Allocations = "allocations/read"
 
-// fileReads is W23: reads of the backend that keeps objects in a file. The floor is the
-// backend in memory, with the same objects and reads.
+// fileReads is W23: reads of the backend that keeps objects in a file. It has the newest
+// events in memory too, and the history that is read is short enough for that. The floor
+// is the backend in memory, with the same objects and reads.
 func fileReads() []Workload {
 	small := Params{Objects: 50, Events: 2 * readStretches}
 	var all []Workload
@@ -29,7 +30,7 @@ func fileReads() []Workload {
 	}{
 		{"get", "get one of 10,000 objects that are in a file", 500_000, []Goal{mustBeZero(Allocations)}, getFrom},
 		{"list", "list 10,000 objects that are in a file", 5000, nil, listFrom},
-		{"watch", "read a history of 10,000 events that is in a file", 5000, nil, watchFrom},
+		{"watch", "read a history of 10,000 events of a backend whose objects are also in a file", 5000, nil, watchFrom},
 	} {
 		all = append(all, Workload{
 			ID: "W23/" + kind.id, Text: kind.text, Full: Params{Objects: 10_000, Events: kind.events}, Small: small,

@@ -137,8 +137,8 @@ var brokenWatches = []damage{
 	{"gives its state once and never again", "Contract_StateIsLeftOutForNoMoreEventsThanAllowed", eachWatch(
 		func(_ correct, w watcher, _ backend.WatchOptions) *watcherWrapper {
 			given := false
-			return &watcherWrapper{watcher: w, next: func(max int) (batch, error) {
-				b, err := w.Next(max)
+			return &watcherWrapper{watcher: w, next: func(limit int) (batch, error) {
+				b, err := w.Next(limit)
 				if given {
 					b.State = nil
 				}
