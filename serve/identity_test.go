@@ -2,10 +2,10 @@ package serve_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -45,18 +45,13 @@ func TestRevisions_GrowAlsoOverARestart(t *testing.T) {
 // While others write, a list is as new as its newest item, and later lists are not older.
 func TestRevisions_ListsAreAsNewAsTheirItems(t *testing.T) {
 	s := newServer(t)
-	var writer sync.WaitGroup
-	done := make(chan struct{})
-	writer.Go(func() {
-		defer close(done)
-		for i := range 200 {
-			s.do("POST", inDefault, fmt.Sprintf(`{"metadata":{"name":"w%d"},"spec":{"size":1}}`, i))
-		}
-	})
+	done := make(chan error, 1)
+	go func() { done <- s.postAll(200) }()
 	newest := map[string]uint64{}
 	for writing := true; writing; {
 		select {
-		case <-done:
+		case err := <-done:
+			require.NoError(t, err)
 			writing = false
 		default:
 		}
@@ -70,8 +65,27 @@ func TestRevisions_ListsAreAsNewAsTheirItems(t *testing.T) {
 			}
 		}
 	}
-	writer.Wait()
 	require.Len(t, decodeJSON(t, s.get(inDefault).body)["items"], 200)
+}
+
+// postAll creates n widgets. It may be called in any goroutine.
+func (s *server) postAll(n int) error {
+	for i := range n {
+		body := fmt.Sprintf(`{"metadata":{"name":"w%d"},"spec":{"size":1}}`, i)
+		resp, err := s.client.Post(s.url+inDefault, "application/json", strings.NewReader(body))
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			return err
+		}
+		if resp.StatusCode != http.StatusCreated {
+			return fmt.Errorf("creating w%d: %s", i, resp.Status)
+		}
+	}
+	return nil
 }
 
 // In a watch with several bookmarks no revision goes back: a bookmark is at least as new as
