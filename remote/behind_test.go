@@ -21,36 +21,36 @@ import (
 )
 
 // watchFrom asks a server for a watch over the wire. The caller closes the body.
-func watchFrom(t *testing.T, url string, rev engine.Revision) *http.Response {
-	t.Helper()
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	t.Cleanup(cancel)
+func watchFrom(ctx context.Context, url string, rev engine.Revision) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, "GET", fmt.Sprintf("%s/apis/example.com/v1/widgets?watch=1&resourceVersion=%d", url, rev), nil)
-	require.NoError(t, err)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	return resp
+	if err != nil {
+		return nil, err
+	}
+	return http.DefaultClient.Do(req)
 }
 
 // refusal returns the status, the time to wait, and the text of a watch that is refused;
 // "200" if it is not.
-func refusal(t *testing.T, url string, rev engine.Revision) string {
-	t.Helper()
-	resp := watchFrom(t, url, rev)
+func refusal(ctx context.Context, url string, rev engine.Revision) (string, error) {
+	resp, err := watchFrom(ctx, url, rev)
+	if err != nil {
+		return "", err
+	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusOK {
-		return "200"
+		return "200", nil
 	}
 	text, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	return fmt.Sprintf("%d %s %s", resp.StatusCode, resp.Header.Get("Retry-After"), text)
+	return fmt.Sprintf("%d %s %s", resp.StatusCode, resp.Header.Get("Retry-After"), text), err
 }
 
 // A replica that is behind answers a watch from a revision that its origin has with 429,
 // so that the client comes back and resumes, and one from a revision that the origin does
 // not have with 504. The same through another replica.
 func TestReplica_AWatchAheadOfItsCacheIsToComeBack(t *testing.T) {
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	origin := newServer(t)
 	first := origin.create("a", 1)
 	var silent atomic.Bool
@@ -73,15 +73,15 @@ func TestReplica_AWatchAheadOfItsCacheIsToComeBack(t *testing.T) {
 	leaf := brief(middle.url)
 	replicas := []*server{middle, leaf}
 	for _, r := range replicas {
-		require.Eventually(t, func() bool { return r.store.Engine().WaitFor(t.Context(), first.Revision) == nil }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return r.store.Engine().WaitFor(ctx, first.Revision) == nil }, patience, time.Millisecond)
 	}
 	second := origin.create("b", 2)
 	become := func(r *server, rev engine.Revision, code, text string) {
 		t.Helper()
 		require.Eventually(t, func() bool {
-			got := refusal(t, r.url, rev)
-			return strings.HasPrefix(got, code) && strings.Contains(got, text)
-		}, time.Minute, time.Millisecond)
+			got, err := refusal(ctx, r.url, rev)
+			return err == nil && strings.HasPrefix(got, code) && strings.Contains(got, text)
+		}, patience, time.Millisecond)
 	}
 	for _, r := range replicas {
 		become(r, second.Revision, "429 1", fmt.Sprintf("storage is at revision %d, and the cache is behind", second.Revision))
@@ -91,7 +91,8 @@ func TestReplica_AWatchAheadOfItsCacheIsToComeBack(t *testing.T) {
 	silent.Store(false)
 	before.CloseClientConnections()
 	become(leaf, second.Revision, "200", "")
-	resumed := watchFrom(t, leaf.url, second.Revision)
+	resumed, err := watchFrom(ctx, leaf.url, second.Revision)
+	require.NoError(t, err)
 	defer resumed.Body.Close()
 	last := origin.create("c", 3)
 	line, err := bufio.NewReader(resumed.Body).ReadString('\n')

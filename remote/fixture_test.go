@@ -76,11 +76,16 @@ type server struct {
 	watches   atomic.Int64
 }
 
-// newServer serves widgets in memory, or by edit elsewhere.
+// patience is how long tests wait for what must happen. A machine may be slow.
+const patience = 5 * time.Minute
+
+// newServer serves widgets in memory, or by edit elsewhere. Its reads wait long for a
+// cache that is behind.
 func newServer(t *testing.T, edit ...func(*registry.Config[Widget])) *server {
 	t.Helper()
 	s := &server{t: t}
 	cfg := widgets(&s.validated)
+	cfg.Engine.FreshnessTimeout = patience
 	for _, e := range edit {
 		e(&cfg)
 	}

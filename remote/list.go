@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -19,7 +20,7 @@ const tokenMark = "remote:"
 // List returns a page of objects in the server's order, which is that of keys. A list
 // that continues after a key, and not by a token of the server's, requests the whole
 // state. Its StoreID is what the answer tells or, if it tells nothing, what the server
-// told last.
+// told last before the request: what it tells meanwhile may be of later storage.
 //
 // Errors: a [*store.ExpiredError], or a [*backend.ExpiredContinueError], if the revision
 // is no longer kept; [store.ErrFuture]; a [*backend.TokenError]; and as for
@@ -50,23 +51,21 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	if scan.Limit > 0 {
 		query.Set("limit", strconv.Itoa(scan.Limit))
 	}
+	last := b.lastStorage()
 	page, err := b.page(ctx, b.collection(scan.Prefix), query)
 	if err != nil {
 		return nil, listError(err, scan.Revision, continued)
 	}
-	return b.listOf(page, scan.Prefix)
+	return b.listOf(page, scan.Prefix, last)
 }
 
-// listOf decodes a page.
-func (b *Backend) listOf(page *wirePage, prefix string) (*backend.List, error) {
+// listOf decodes a page, of the last storage if it does not tell another.
+func (b *Backend) listOf(page *wirePage, prefix, last string) (*backend.List, error) {
 	rev, err := revisionOf(page.Metadata.ResourceVersion)
 	if err != nil {
 		return nil, err
 	}
-	list := &backend.List{Revision: rev, Items: make([]*store.Object, 0, len(page.Items)), StoreID: page.storage}
-	if list.StoreID == "" {
-		list.StoreID = b.lastStorage()
-	}
+	list := &backend.List{Revision: rev, Items: make([]*store.Object, 0, len(page.Items)), StoreID: cmp.Or(page.storage, last)}
 	for _, item := range page.Items {
 		o, err := b.decode(item, time.Time{})
 		if err != nil {

@@ -85,7 +85,7 @@ func TestReplica_StartsWithoutHistoryIfTheOriginListsNoPastState(t *testing.T) {
 			r := newServer(t, func(cfg *registry.Config[Widget]) {
 				cfg.Engine.Backend, cfg.Engine.Backoff = b, engine.Backoff{Initial: time.Millisecond, Max: time.Millisecond}
 			})
-			require.Eventually(t, func() bool { return r.store.Engine().WaitFor(t.Context(), last.Revision) == nil }, time.Minute, time.Millisecond)
+			require.Eventually(t, func() bool { return r.store.Engine().WaitFor(t.Context(), last.Revision) == nil }, patience, time.Millisecond)
 			o, err := r.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
 			require.NoError(t, err)
 			require.Equal(t, last.Revision, o.Revision)

@@ -55,14 +55,16 @@ func TestWatch_GoesOnOverConnectionsThatAreCut(t *testing.T) {
 // A connection that comes back after the origin has given up its history ends the watch
 // as expired, and the replica lists.
 func TestWatch_ListsAgainWhenHistoryIsGone(t *testing.T) {
-	origin := newServer(t, func(cfg *registry.Config[Widget]) { cfg.Engine.Window.MaxEvents = 10 })
+	origin := newServer(t, func(cfg *registry.Config[Widget]) {
+		cfg.Engine.Window.MaxEvents, cfg.Engine.FreshnessTimeout = 10, 100*time.Millisecond
+	})
 	first := origin.create("a", 0)
 	b := backendAt(t, origin.url)
 	for i := range 50 {
 		origin.resize("a", i+1)
 	}
 	last := origin.create("z", 1)
-	require.NoError(t, origin.store.Engine().WaitFor(t.Context(), last.Revision))
+	require.Eventually(t, func() bool { return origin.store.Engine().WaitFor(t.Context(), last.Revision) == nil }, patience, time.Millisecond)
 	_, err := b.Watch(t.Context(), backend.WatchOptions{From: first.Revision, Notify: func() {}})
 	require.ErrorIs(t, err, store.ErrExpired)
 	_, err = b.Watch(t.Context(), backend.WatchOptions{From: last.Revision + 1000, Notify: func() {}, NoPrev: true})
@@ -204,7 +206,7 @@ func TestWatch_OfASlowConsumerReadsNoMoreThanItsBuffer(t *testing.T) {
 	notified := make(chan struct{}, 1)
 	w, err := b.Watch(t.Context(), backend.WatchOptions{From: 5, NoPrev: true, Notify: func() { notified <- struct{}{} }})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return remote.Held(w) >= buffer }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return remote.Held(w) >= buffer }, patience, time.Millisecond)
 	for got := 0; got < events; {
 		require.Less(t, remote.Held(w), 2*buffer)
 		batch, err := w.Next(1)
