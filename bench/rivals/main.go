@@ -13,6 +13,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -57,6 +58,9 @@ func main() {
 func (c *command) Validate() error {
 	if c.Rounds < 1 {
 		return fmt.Errorf("--rounds is %d; it must be at least 1", c.Rounds)
+	}
+	if c.Earlier != "" && (c.MD != "" || c.Plots != "") {
+		return errors.New("--earlier has no --md and no --plots, which are for the table of all rivals; use --json")
 	}
 	return nil
 }

@@ -45,11 +45,15 @@ func (l *log) Writer() func(context.Context, bench.Object) error {
 func (l *log) Close() error { return l.db.Close() }
 
 // silent is a logger that drops the messages about compactions, which would otherwise be
-// printed between the figures.
+// printed between the figures. Errors go to stderr: figures with errors are not to be used.
 type silent struct{}
 
-func (silent) Infof(string, ...any)  {}
-func (silent) Errorf(string, ...any) {}
+func (silent) Infof(string, ...any) {}
+
+func (silent) Errorf(format string, args ...any) {
+	pebble.DefaultLogger.Errorf(format, args...)
+}
+
 func (silent) Fatalf(format string, args ...any) {
 	pebble.DefaultLogger.Fatalf(format, args...)
 }
