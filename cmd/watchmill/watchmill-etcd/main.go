@@ -16,7 +16,8 @@
 // clients may use any of them, and move between them.
 //
 // The exit status is 0 for success; 1 if a watcher was lost or its state differs, or the
-// run failed; 2 for wrong usage or a bad trace; and 130 after an interrupt.
+// run failed; 2 for wrong usage, a bad trace or a bad manifest; and 130 after an interrupt
+// or a SIGTERM, at which serve drains and exits with 0.
 package main
 
 import (

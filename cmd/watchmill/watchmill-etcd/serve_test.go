@@ -100,7 +100,7 @@ func TestServe_TwoServersOverOnePrefix(t *testing.T) {
 	what, seen = next()
 	require.Equal(t, "MODIFIED", what)
 	require.Equal(t, changed["resourceVersion"], seen["resourceVersion"])
-	code, _ = send(t, "PUT", one+inDefault+"/a", strings.Replace(stale, "4", "5", 1))
+	code, _ = send(t, "PUT", one+inDefault+"/a", strings.Replace(stale, `"size":4`, `"size":5`, 1))
 	require.Equal(t, 409, code, "the other server has changed it")
 	watch.Body.Close()
 	stopOne()
