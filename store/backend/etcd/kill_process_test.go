@@ -58,7 +58,9 @@ type process struct {
 func (x *killTest) newProcess(id int, endpoint string) *process {
 	x.Helper()
 	cfg := things()
-	b, err := etcd.New(x.ctx, etcd.Config{
+	ctx, cancel := context.WithTimeout(x.ctx, killPatience)
+	defer cancel()
+	b, err := etcd.New(ctx, etcd.Config{
 		Prefix: x.cfg.Prefix, Endpoints: []string{endpoint}, Schema: cfg.Schema(),
 		RequestTimeout: 3 * time.Second, ProgressEvery: time.Second,
 	})

@@ -59,7 +59,9 @@ func printResumed(ctx context.Context, job string) error {
 		return err
 	}
 	cfg := things()
-	b, err := etcd.New(ctx, etcd.Config{Prefix: r.Prefix, Endpoints: []string{r.Endpoint}, Schema: cfg.Schema()})
+	starting, cancel := context.WithTimeout(ctx, killPatience)
+	defer cancel()
+	b, err := etcd.New(starting, etcd.Config{Prefix: r.Prefix, Endpoints: []string{r.Endpoint}, Schema: cfg.Schema()})
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,8 @@ type Member struct {
 func StartMember(t testing.TB, more ...string) *Member {
 	t.Helper()
 	dir := t.TempDir()
-	client, peer := freeAddress(t), freeAddress(t)
+	client := freeAddress(t, "")
+	peer := freeAddress(t, client)
 	m := &Member{t: t, Endpoint: client, log: filepath.Join(dir, "etcd.log"), arguments: append([]string{
 		"--name=default", "--data-dir=" + filepath.Join(dir, "data"), "--log-outputs=stderr", "--log-level=error",
 		"--heartbeat-interval=" + strconv.Itoa(tickMillis), "--election-timeout=" + strconv.Itoa(electionMillis),
@@ -67,13 +68,16 @@ func StartMember(t testing.TB, more ...string) *Member {
 	return m
 }
 
-// freeAddress returns a local address that is not in use. Its port is below those that
-// systems give to outgoing connections, one of which could otherwise take it before the
+// freeAddress returns a local address that is not in use, and is not taken. Its port is
+// below those that systems give to outgoing connections by default, one of which could otherwise take it before the
 // process listens, or while it is dead.
-func freeAddress(t testing.TB) string {
+func freeAddress(t testing.TB, taken string) string {
 	t.Helper()
 	for range 1000 {
 		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
+		if address == taken {
+			continue
+		}
 		if l, err := net.Listen("tcp", address); err == nil {
 			_ = l.Close()
 			return address

@@ -116,8 +116,8 @@ func Start(t testing.TB) *Kine {
 }
 
 // freeAddress returns a local address that is not in use. Its port is below those that
-// systems give to outgoing connections, one of which could otherwise take it before the
-// process listens, or while it is dead.
+// systems give to outgoing connections by default, one of which could otherwise take it
+// before the process listens, or while it is dead.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
