@@ -344,7 +344,7 @@ func TestAbuse_ConnectionsOfOneAddress(t *testing.T) {
 func TestAbuse_ShutdownDuringAllOfIt(t *testing.T) {
 	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
 		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
-		c.Limits.WriteStall, c.Limits.WriteTimeout = 100*time.Millisecond, 500*time.Millisecond
+		c.Limits.WriteStall, c.Limits.WriteTimeout = 3*time.Second, 3*time.Second
 	})
 	before := goleak.IgnoreCurrent()
 	addr, stop := listening(t, s)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
@@ -132,11 +133,15 @@ func unread(t *testing.T, s *server, path string) net.Conn {
 	return conn
 }
 
-// createLarge makes a widget of that many bytes.
+// createLarge makes a widget of that many bytes, in the process: the limits that a test
+// sets for a client that does not read are not for this.
 func (s *server) createLarge(name string, bytes int) {
 	s.t.Helper()
-	a := s.do("POST", inDefault, fmt.Sprintf(`{"metadata":{"name":%q,"annotations":{"a":%q}}}`, name, strings.Repeat("x", bytes)))
-	require.Equal(s.t, 201, a.code)
+	large := Widget{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Namespace: "default", Annotations: map[string]string{"a": strings.Repeat("x", bytes)},
+	}}
+	_, err := s.widgets.Create(s.t.Context(), large, registry.WriteOptions{})
+	require.NoError(s.t, err)
 }
 
 // A client that never reads is cut off, and holds up no other.
