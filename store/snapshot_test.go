@@ -9,9 +9,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Whichever reader comes first, all get one state, that at the snapshot's revision, and
-// past states are computed from the nearest one.
-func TestSnapshot_StateHasTheUnappliedEvents(t *testing.T) {
+// unapplied returns a window of six events with its tree, and the state before the last three.
+func unapplied() (*store.Window, *store.Tree, *store.TreeView) {
 	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), store.NewTree()
 	w.Reset(0)
 	for _, key := range []string{"a", "b", "c"} {
@@ -21,6 +20,13 @@ func TestSnapshot_StateHasTheUnappliedEvents(t *testing.T) {
 	put(w, tree, "a")
 	remove(w, tree, "b")
 	put(w, tree, "d")
+	return w, tree, base
+}
+
+// Whichever reader comes first, all get one state, that at the snapshot's revision, and
+// past states are computed from the nearest one.
+func TestSnapshot_StateHasTheUnappliedEvents(t *testing.T) {
+	w, tree, base := unapplied()
 	snap := &store.Snapshot{Revision: 6, Base: base, Unapplied: 3, Window: w.View()}
 	known, at := snap.Known()
 	require.Same(t, base, known)
@@ -52,15 +58,7 @@ func TestSnapshot_StateHasTheUnappliedEvents(t *testing.T) {
 // An object is found among the unapplied events without applying them, also after a state
 // was made of them.
 func TestSnapshot_GetsTheNewestObject(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), store.NewTree()
-	w.Reset(0)
-	for _, key := range []string{"a", "b", "c"} {
-		put(w, tree, key)
-	}
-	base := tree.View()
-	put(w, tree, "a")
-	remove(w, tree, "b")
-	put(w, tree, "d")
+	w, tree, base := unapplied()
 	put(w, tree, "a")
 	remove(w, tree, "d")
 	put(w, tree, "b")
