@@ -110,7 +110,7 @@ func ExampleTopic_Watches() {
 }
 
 // The log has a line for each handler that panics, with its stack, and for each watch that
-// ends, which says why and for whom.
+// ends, with its name and the reason.
 func ExampleHostConfig_logger() {
 	ctx := context.Background()
 	brief := func(_ []string, a slog.Attr) slog.Attr {

@@ -69,8 +69,8 @@ func New(options Options) *Metrics {
 	}
 }
 
-// Observe adds a host's engines to the collected ones, until Forget; again does nothing. Histograms and ends
-// also require that m is the host's Metrics.
+// Observe adds a host's engines to the collected ones, until Forget. To add it again does
+// nothing. Histograms and ends also require that m is the host's Metrics.
 func (m *Metrics) Observe(host *engine.Host) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -97,8 +97,8 @@ func histograms(name, help string, buckets []float64, labels ...string) *prometh
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// Observe adds a server to the collected ones, until Forget; again does nothing. Counters and histograms also
-// require that m is the server's [serve.Config].Metrics.
+// Observe adds a server to the collected ones, until Forget. To add it again does nothing.
+// Counters and histograms also require that m is the server's [serve.Config].Metrics.
 func (m *Metrics) Observe(server *serve.Server) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
