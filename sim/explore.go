@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/watchmill/watchmill/sim/explore"
+	"github.com/watchmill/watchmill/sim/explore/script"
 )
 
 // The types of [Explore]; package explore documents them.
@@ -16,7 +17,7 @@ type (
 	// and how to play it again.
 	ExploreFinding = explore.Finding
 	// ExploreScenario is what happens in one world, as data.
-	ExploreScenario = explore.Scenario
+	ExploreScenario = script.Scenario
 	// World is one simulated engine, which ExploreConfig's Attach receives.
 	World[T any] = explore.World[T]
 )

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
@@ -52,7 +53,7 @@ func TestCleanupsAreCalledWhateverHappens(t *testing.T) {
 				w.Cleanup(func() { called = append(called, "second") })
 				return attach(w)
 			}
-			_, err := Play(cfg, Draw(1, 9, 10))
+			_, err := Play(cfg, script.Draw(1, 9, 10))
 			require.Equal(t, what == "attach that fails", err != nil)
 			require.Equal(t, []string{"second", "first"}, called)
 		})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 )
 
 func TestRunSaysWhatIsWrongWithItsConfig(t *testing.T) {
@@ -30,25 +31,25 @@ func TestRunSaysWhatIsWrongWithItsConfig(t *testing.T) {
 		spoil(&cfg)
 		_, err := Run(t.Context(), cfg)
 		requireField(t, field, err)
-		_, err = Play(cfg, Scenario{})
+		_, err = Play(cfg, script.Scenario{})
 		requireField(t, field, err)
 	}
 }
 
 func TestPlaySaysWhatIsWrongWithItsScenario(t *testing.T) {
-	for field, step := range map[string]Step{
+	for field, step := range map[string]script.Step{
 		"Steps[1].Do":              {},
-		"Steps[1].N":               {Do: Turns, N: -1},
-		"Steps[1].For":             {Do: Pass, For: -time.Second},
-		"Steps[1].Start":           {Do: Watch},
-		"Steps[1].Start.Consumer":  {Do: Follow, Start: &Start{Consumer: consumers}},
-		"Steps[1].Start.Selection": {Do: Watch, Start: &Start{Selection: -1}},
-		"Steps[1].Meanwhile.Do":    {Do: Get, Meanwhile: &Step{Do: verbs}},
+		"Steps[1].N":               {Do: script.Turns, N: -1},
+		"Steps[1].For":             {Do: script.Pass, For: -time.Second},
+		"Steps[1].Start":           {Do: script.Watch},
+		"Steps[1].Start.Consumer":  {Do: script.Follow, Start: &script.Start{Consumer: 200}},
+		"Steps[1].Start.Selection": {Do: script.Watch, Start: &script.Start{Selection: -1}},
+		"Steps[1].Meanwhile.Do":    {Do: script.Get, Meanwhile: &script.Step{Do: 200}},
 	} {
-		_, err := Play(Things(), Scenario{Steps: []Step{{Do: Settle}, step}})
+		_, err := Play(Things(), script.Scenario{Steps: []script.Step{{Do: script.Settle}, step}})
 		requireField(t, field, err)
 	}
-	_, err := Play(Things(), Scenario{Setup: Setup{Window: engine.Window{MaxEvents: -1}}})
+	_, err := Play(Things(), script.Scenario{Setup: script.Setup{Window: engine.Window{MaxEvents: -1}}})
 	require.ErrorIs(t, err, engine.ErrConfig)
 }
 

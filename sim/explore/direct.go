@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/faulty"
@@ -31,7 +32,7 @@ func (w *World[T]) startDirect() (err error) {
 
 // openDirect gives the engine without a cache an access to storage of its own, whose only
 // faults are broken watches.
-func (s *storage[T]) openDirect(inner *memory.Backend, setup Setup) {
+func (s *storage[T]) openDirect(inner *memory.Backend, setup script.Setup) {
 	s.direct = faulty.New(inner, faulty.Options{Clock: s.clock, Sparse: setup.Transactions})
 	if setup.Transactions {
 		s.direct.Add(faulty.Rule{Do: s.showTransactions})

@@ -13,31 +13,31 @@
 // # What is explored
 //
 // The scheduler is the executor of every actor, and runs one turn at a time. A
-// step of the scenario acts on the engine or on storage from outside: see [Verb].
+// step of the scenario acts on the engine or on storage from outside: see [script.Verb].
 // Between steps, and while a call waits, the engine has a drawn number of turns, so
 // steps happen while the engine's work is unfinished. In particular:
 //
 //   - another step may happen while a call that starts a watch or reads is under way
-//     ([Step].Meanwhile);
+//     ([script.Step].Meanwhile);
 //   - one of the engine's actors may be slow, so that its mailbox fills while
-//     others get ahead of it ([Slow]);
+//     others get ahead of it ([script.Slow]);
 //   - storage may close, lose or expire watches, lose or repeat events, fail or be
-//     slow, compact its history, go back ([Rewind]), and go back and then have other
-//     writes at the same revisions ([Rewrite]), beneath watches, informers and object
+//     slow, compact its history, go back ([script.Rewind]), and go back and then have other
+//     writes at the same revisions ([script.Rewrite]), beneath watches, informers and object
 //     caches;
 //   - a client may go on with a list after that, by a watch or by the next page, and must
-//     not be served from another timeline ([WatchLastList], [NextPage]);
-//   - the context of a call, or of a watch, may end ([Cancel]);
-//   - objects may expire ([Lease]), and the clock may be corrected ([Jump]);
-//   - storage may have several changes at one revision ([Transact]), in a scenario
+//     not be served from another timeline ([script.WatchLastList], [script.NextPage]);
+//   - the context of a call, or of a watch, may end ([script.Cancel]);
+//   - objects may expire ([script.Lease]), and the clock may be corrected ([script.Jump]);
+//   - storage may have several changes at one revision ([script.Transact]), in a scenario
 //     in which the engine never lists again, since it would then have to invent
 //     revisions for deletions;
 //   - an informer with a handler, which may fall behind, and an object cache may follow
 //     the engine, and are compared with the same history;
 //   - watches, reads and writes may use a second engine, without a cache, on the same
 //     storage;
-//   - two writers may write one key, one in the middle of the other's write ([Race]);
-//   - after the end another engine may start on empty storage ([Scenario].Again):
+//   - two writers may write one key, one in the middle of the other's write ([script.Race]);
+//   - after the end another engine may start on empty storage ([script.Scenario].Again):
 //     it must refuse revisions of the first.
 //
 // A turn is not interrupted. Package explore does not cover what consumers on other
@@ -67,7 +67,7 @@
 //
 // plays it again, step for step, as long as the program is the same: equal hashes in
 // two reports mean equal executions. A change to what is drawn gives a seed another
-// scenario. To keep a finding as a regression test, keep its [Scenario], as Go or as
+// scenario. To keep a finding as a regression test, keep its [script.Scenario], as Go or as
 // JSON, and [Play] it. The interleaving is drawn from Scenario.Seed, and a change of
 // the engine may change it: play the scenario with a few more seeds.
 //

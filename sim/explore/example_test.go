@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/explore"
+	"github.com/watchmill/watchmill/sim/explore/script"
 )
 
 // neverBack attaches a cache with a defect: it assumes that a deleted key never comes back.
@@ -68,7 +69,7 @@ func ExamplePlay() {
 		return
 	}
 
-	var scenario explore.Scenario
+	var scenario script.Scenario
 	if err := json.Unmarshal(kept, &scenario); err != nil {
 		fmt.Println(err)
 		return

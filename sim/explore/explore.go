@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
@@ -107,11 +108,11 @@ func (x *exploration[T]) work(ctx context.Context) {
 		if !ok {
 			return
 		}
-		x.done(seed, x.play(Draw(seed, len(x.cfg.Selections), x.cfg.Steps)))
+		x.done(seed, x.play(script.Draw(seed, len(x.cfg.Selections), x.cfg.Steps)))
 	}
 }
 
-func (x *exploration[T]) play(s Scenario) outcome {
+func (x *exploration[T]) play(s script.Scenario) outcome {
 	return simulate(&x.cfg, s, x.sabotage(s.Seed), nil)
 }
 
@@ -167,12 +168,33 @@ func (x *exploration[T]) count() bool {
 // explain returns the finding for the seed that failed, with its scenario shrunk as far
 // as possible until ctx is done.
 func (x *exploration[T]) explain(ctx context.Context) *Finding {
-	drawn := Draw(x.foundAt, len(x.cfg.Selections), x.cfg.Steps)
-	short := shrink(ctx, drawn, func(s Scenario) bool {
+	drawn := script.Draw(x.foundAt, len(x.cfg.Selections), x.cfg.Steps)
+	short := script.Shrink(ctx, drawn, func(s script.Scenario) bool {
 		o := x.play(s)
 		return o.failure != nil && o.failure.Invariant == x.found.Invariant
 	})
 	f, _ := playTraced(&x.cfg, short, x.sabotage(short.Seed))
 	f.Invariant, f.Problem, f.Drawn = x.found.Invariant, x.found.Error(), len(drawn.Steps)
 	return f
+}
+
+// Play plays one scenario, such as a [Finding]'s or one of [script.Draw], without shrinking it,
+// and returns the invariant that it breaks; nil means that every invariant held. It ignores
+// the fields of cfg that say how much to explore. It blocks until the scenario has ended.
+//
+// Errors: a [*ConfigError] for an invalid field of cfg or of the scenario, or what Attach
+// returned. A step that the engine refuses without a reason is a finding, not an error.
+func Play[T any](cfg Config[T], s script.Scenario) (*Finding, error) {
+	cfg, err := cfg.withDefaults()
+	if err == nil {
+		err = s.Validate()
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, o := playTraced(&cfg, s, seams[T]{})
+	if o.failure == nil {
+		return nil, o.err
+	}
+	return f, nil
 }

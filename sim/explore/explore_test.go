@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
@@ -52,7 +52,7 @@ func TestASeedIsOneExecution(t *testing.T) {
 func TestOneScenarioInManyInterleavings(t *testing.T) {
 	cfg, err := Things().withDefaults()
 	require.NoError(t, err)
-	s := Draw(7, len(cfg.Selections), cfg.Steps)
+	s := script.Draw(7, len(cfg.Selections), cfg.Steps)
 	hashes := map[uint64]bool{}
 	for seed := range uint64(20) {
 		s.Seed = seed
@@ -61,34 +61,6 @@ func TestOneScenarioInManyInterleavings(t *testing.T) {
 		hashes[o.hash] = true
 	}
 	require.Len(t, hashes, 20)
-}
-
-func TestEveryVerbAndConsumerIsDrawn(t *testing.T) {
-	var verbsSeen [verbs]bool
-	var consumersSeen [consumers]bool
-	for seed := range uint64(30) {
-		for _, s := range Draw(seed, 9, DefaultSteps).Steps {
-			verbsSeen[s.Do] = true
-			if s.Start != nil {
-				consumersSeen[s.Start.Consumer] = true
-			}
-		}
-	}
-	require.NotContains(t, verbsSeen[Write:], false)
-	require.NotContains(t, consumersSeen, false)
-}
-
-func TestShrinkLeavesOutWhatIsNotNeeded(t *testing.T) {
-	var s Scenario
-	for n := range 100 {
-		s.Steps = append(s.Steps, Step{Do: Turns, N: n})
-	}
-	has := func(s Scenario, n int) bool {
-		return slices.ContainsFunc(s.Steps, func(s Step) bool { return s.N == n })
-	}
-	short := shrink(t.Context(), s, func(s Scenario) bool { return has(s, 3) && has(s, 64) && has(s, 99) })
-	require.Len(t, short.Steps, 3)
-	require.Len(t, s.Steps, 100, "the drawn one is as it was")
 }
 
 // counter counts the existing objects by the events of a watch.

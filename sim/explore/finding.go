@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
@@ -16,7 +17,7 @@ type Finding struct {
 	Problem   string          `json:"problem"`
 	// Scenario is the shortest one found that still breaks the invariant. [Play] plays
 	// it even when a later version draws another scenario from the seed.
-	Scenario Scenario `json:"scenario"`
+	Scenario script.Scenario `json:"scenario"`
 	// Setup and Steps describe Scenario in words. Drawn is the number of steps that the
 	// scenario had before it was shrunk. ShortProblem is how Scenario breaks the
 	// invariant; it is empty if Scenario broke none when it was played again, since
@@ -70,7 +71,7 @@ func (f *Finding) String() string {
 
 // playTraced plays the scenario, recording its trace, and returns the finding and the outcome.
 // The finding has no Invariant if the scenario breaks none.
-func playTraced[T any](cfg *Config[T], s Scenario, sabotage seams[T]) (*Finding, outcome) {
+func playTraced[T any](cfg *Config[T], s script.Scenario, sabotage seams[T]) (*Finding, outcome) {
 	f := &Finding{Seed: s.Seed, Scenario: s, Setup: s.Setup.String(), Drawn: len(s.Steps)}
 	for _, step := range s.Steps {
 		f.Steps = append(f.Steps, step.String())

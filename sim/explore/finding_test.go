@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/sim/explore/script"
 )
 
 // explored returns the report of an exploration of cfg that has a finding.
@@ -46,7 +48,7 @@ func TestAFindingsScenarioIsKeptAsJSON(t *testing.T) {
 	f := explored(t, cfg).Finding
 	kept, err := json.Marshal(f.Scenario)
 	require.NoError(t, err)
-	var s Scenario
+	var s script.Scenario
 	require.NoError(t, json.Unmarshal(kept, &s))
 	again, err := Play(cfg, s)
 	require.NoError(t, err)
@@ -56,25 +58,6 @@ func TestAFindingsScenarioIsKeptAsJSON(t *testing.T) {
 	none, err := Play(withCounter(0), s)
 	require.NoError(t, err)
 	require.Nil(t, none, "nothing is wrong with it for others")
-}
-
-func TestEveryScenarioIsKeptByJSON(t *testing.T) {
-	for seed := range uint64(30) {
-		s := Draw(seed, 9, DefaultSteps)
-		kept, err := json.Marshal(s)
-		require.NoError(t, err)
-		var read Scenario
-		require.NoError(t, json.Unmarshal(kept, &read))
-		require.Equal(t, s, read)
-	}
-	var s Scenario
-	for field, kept := range map[string]string{
-		"Verb":     `{"steps": [{"do": "dance"}]}`,
-		"Consumer": `{"steps": [{"do": "watch", "start": {"consumer": "unknown"}}]}`,
-	} {
-		requireField(t, field, json.Unmarshal([]byte(kept), &s))
-	}
-	require.Equal(t, "Verb(0) n=2", Step{N: 2}.String())
 }
 
 // The seeds above that of a finding are not counted, whatever the timing of the workers.

@@ -6,12 +6,13 @@ import (
 	"math/rand/v2"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
 )
 
 // create creates an object, which must be refused exactly if its key has one.
-func (w *World[T]) create(s Step) {
+func (w *World[T]) create(s script.Step) {
 	value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
 	_, _, taken := w.history().Get(w.cfg.Engine.Key(value))
 	o, err := w.engineOfStep(s).Create(context.Background(), value)
@@ -24,7 +25,7 @@ func (w *World[T]) create(s Step) {
 
 // deleteIf deletes an object on the condition that its revision is N less than it is, which
 // must be refused unless N is zero.
-func (w *World[T]) deleteIf(s Step) {
+func (w *World[T]) deleteIf(s script.Step) {
 	keys := w.history().State(w.newest(), everything[T]).Keys()
 	if len(keys) == 0 {
 		return
@@ -42,7 +43,7 @@ func (w *World[T]) deleteIf(s Step) {
 
 // race has two writers of one key: see [Race]. The first must be refused if it requires the
 // revision that the second has replaced, and must otherwise update what the second wrote.
-func (w *World[T]) race(s Step) {
+func (w *World[T]) race(s script.Step) {
 	draw := rand.New(rand.NewPCG(s.Seed, 1))
 	mine := w.cfg.Draw(draw)
 	key := w.cfg.Engine.Key(mine)
@@ -86,14 +87,14 @@ func (w *World[T]) writeAsRival(draw *rand.Rand, key string) bool {
 		value = w.cfg.Draw(draw)
 	}
 	before := w.newest()
-	o, err := w.engineOfStep(Step{Direct: true}).Put(context.Background(), value)
-	w.judgeRacedWrite(Step{Do: Race}, o, err, engine.ErrConflict, false)
+	o, err := w.engineOfStep(script.Step{Direct: true}).Put(context.Background(), value)
+	w.judgeRacedWrite(script.Step{Do: script.Race}, o, err, engine.ErrConflict, false)
 	return w.newest() > before && w.cfg.Engine.Key(value) == key
 }
 
 // judgeRacedWrite judges the result of a write of a race, which must fail with reason exactly if due
 // is set.
-func (w *World[T]) judgeRacedWrite(s Step, o *engine.Object[T], err, reason error, due bool) {
+func (w *World[T]) judgeRacedWrite(s script.Step, o *engine.Object[T], err, reason error, due bool) {
 	w.trace.result(revisionOf(o), err)
 	if w.judgeRefusal(s, err, reason, due); err == nil {
 		w.judgeWrite(store.Added, o)
@@ -101,7 +102,7 @@ func (w *World[T]) judgeRacedWrite(s Step, o *engine.Object[T], err, reason erro
 }
 
 // engineOfStep returns the engine through which a step writes or reads.
-func (w *World[T]) engineOfStep(s Step) *engine.Engine[T] {
+func (w *World[T]) engineOfStep(s script.Step) *engine.Engine[T] {
 	if s.Direct && w.direct != nil {
 		return w.direct
 	}
@@ -112,7 +113,7 @@ func (w *World[T]) engineOfStep(s Step) *engine.Engine[T] {
 func (w *World[T]) same(a, b T) bool { return equal(w.cfg.Engine.Equal)(a, b) }
 
 // judgeRefusal fails the world unless err is reason where due is set, and nil where it is not.
-func (w *World[T]) judgeRefusal(s Step, err, reason error, due bool) {
+func (w *World[T]) judgeRefusal(s script.Step, err, reason error, due bool) {
 	switch {
 	case due && !errors.Is(err, reason):
 		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "it should fail as %v, but: %v", reason, err))

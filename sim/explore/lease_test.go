@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -19,13 +20,13 @@ func TestObjectsExpire(t *testing.T) {
 	require.NoError(t, err)
 	for _, jump := range []time.Duration{0, time.Hour, -time.Second} {
 		var lines []string
-		o := simulate(&cfg, Scenario{
-			Setup: Setup{Window: engine.Window{MinAge: time.Minute, MaxEvents: 100, ChunkSize: 4}, BookmarkPeriod: time.Minute},
-			Steps: []Step{
-				{Do: Watch, Turns: unlimited, Start: &Start{Options: engine.WatchOptions{InitialState: true}}},
-				{Do: Lease, For: 10 * time.Second},
-				{Do: Jump, For: jump},
-				{Do: Pass, N: 6, For: 10 * time.Second},
+		o := simulate(&cfg, script.Scenario{
+			Setup: script.Setup{Window: engine.Window{MinAge: time.Minute, MaxEvents: 100, ChunkSize: 4}, BookmarkPeriod: time.Minute},
+			Steps: []script.Step{
+				{Do: script.Watch, Turns: script.Unlimited, Start: &script.Start{Options: engine.WatchOptions{InitialState: true}}},
+				{Do: script.Lease, For: 10 * time.Second},
+				{Do: script.Jump, For: jump},
+				{Do: script.Pass, N: 6, For: 10 * time.Second},
 			},
 		}, seams[Thing]{}, func(line string) { lines = append(lines, line) })
 		require.NoError(t, o.err)
@@ -39,7 +40,7 @@ func TestObjectsExpire(t *testing.T) {
 func leasing(t *testing.T) (s *storage[Thing], clock *tracedClock, failed *error) {
 	c := newTracedClock(&trace{})
 	cfg := Things().Engine
-	s, err := newStorage(&cfg, c, Setup{}, &trace{})
+	s, err := newStorage(&cfg, c, script.Setup{}, &trace{})
 	require.NoError(t, err)
 	failed = new(error)
 	s.fail = func(err error) { *failed = err }

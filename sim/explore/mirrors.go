@@ -10,6 +10,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/engine/objectcache"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
 )
@@ -156,11 +157,11 @@ func (w *World[T]) judgeSnapshot(snapshot informer.Snapshot[T]) {
 }
 
 // useReference performs a step that acquires or releases a reference, or reads through one.
-func (w *World[T]) useReference(s Step) {
+func (w *World[T]) useReference(s script.Step) {
 	m := &w.mirrors
 	switch {
 	case m.cache == nil:
-	case s.Do == Acquire:
+	case s.Do == script.Acquire:
 		value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
 		ref, err := m.cache.Acquire(w.cfg.Engine.Key(value))
 		if err != nil {
@@ -173,7 +174,7 @@ func (w *World[T]) useReference(s Step) {
 		}
 		m.references = append(m.references, ref)
 	case len(m.references) == 0:
-	case s.Do == Release:
+	case s.Do == script.Release:
 		i := int(s.Seed % uint64(len(m.references)))
 		m.references[i].Release()
 		m.references = slices.Delete(m.references, i, i+1)
@@ -225,7 +226,7 @@ func (w *World[T]) judgeMirrors() {
 	w.resting = true
 	for _, r := range w.mirrors.references {
 		*w.mirrors.shown[r.Key()] = w.now()
-		w.wait(Step{Turns: unlimited}, pauseTime, func(ctx context.Context) { w.fetch(ctx, r) })
+		w.wait(script.Step{Turns: script.Unlimited}, pauseTime, func(ctx context.Context) { w.fetch(ctx, r) })
 	}
 	w.resting = false
 }

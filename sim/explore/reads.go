@@ -6,35 +6,25 @@ import (
 	"slices"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
 )
 
-// readMode is how fresh a read must be.
-type readMode int
-
-const (
-	readLatest readMode = iota
-	readCached
-	readExact
-	readNotOlder
-	readModes
-)
-
-var readInvariants = [readModes]judge.Invariant{judge.ReadLatest, judge.ReadCached, judge.ReadExact, judge.ReadNotOlder}
+var readInvariants = [script.ReadModes]judge.Invariant{judge.ReadLatest, judge.ReadCached, judge.ReadExact, judge.ReadNotOlder}
 
 // readErrors are, by mode, the errors with which the contract allows a read to fail: the cache
 // is not ready, the call cannot wait any longer, the revision does not come in time, the
 // history of the revision is gone, or storage, which the read needs, cannot be reached.
-var readErrors = [readModes][]error{
-	readLatest:   {engine.ErrNotReady, engine.ErrIdle, errOutage},
-	readCached:   {engine.ErrNotReady, engine.ErrIdle},
-	readExact:    {engine.ErrNotReady, engine.ErrIdle, engine.ErrFuture, engine.ErrExpired, errOutage},
-	readNotOlder: {engine.ErrNotReady, engine.ErrIdle, engine.ErrFuture},
+var readErrors = [script.ReadModes][]error{
+	script.ReadLatest:   {engine.ErrNotReady, engine.ErrIdle, errOutage},
+	script.ReadCached:   {engine.ErrNotReady, engine.ErrIdle},
+	script.ReadExact:    {engine.ErrNotReady, engine.ErrIdle, engine.ErrFuture, engine.ErrExpired, errOutage},
+	script.ReadNotOlder: {engine.ErrNotReady, engine.ErrIdle, engine.ErrFuture},
 }
 
 // readErrorsDirect are those of reads through the engine without a cache.
-var readErrorsDirect = [readModes][]error{readExact: {engine.ErrExpired}}
+var readErrorsDirect = [script.ReadModes][]error{script.ReadExact: {engine.ErrExpired}}
 
 // laterPageErrors are those of a page after the first, which shows a past state and does not wait.
 var laterPageErrors = []error{engine.ErrExpired, errOutage}
@@ -42,31 +32,31 @@ var laterPageErrors = []error{engine.ErrExpired, errOutage}
 // newRead returns the options of a read that is about to be made, and the bounds of the
 // state that it may show. After the read, completeRead completes the bounds by the newest revision,
 // since there may be writes meanwhile.
-func (w *World[T]) newRead(by *engine.Engine[T], mode readMode, seed uint64) (engine.Read, judge.Read[T]) {
+func (w *World[T]) newRead(by *engine.Engine[T], mode script.ReadMode, seed uint64) (engine.Read, judge.Read[T]) {
 	rev := w.history().Shown(1 + store.Revision(seed%uint64(w.newest())))
 	r := judge.Read[T]{Name: string(readInvariants[mode]), Mode: readInvariants[mode], Oldest: rev, Newest: rev}
-	if mode == readExact {
+	if mode == script.ReadExact {
 		return engine.Exactly(rev), r
 	}
 	asked := engine.Latest()
 	switch r.Oldest = w.newest(); mode {
-	case readCached:
+	case script.ReadCached:
 		asked = engine.Cached()
-	case readNotOlder:
+	case script.ReadNotOlder:
 		asked = engine.NotOlderThan(rev)
 	}
 	switch {
 	case by != w.engine: // without a cache, the engine has only the newest state
-	case mode == readCached:
+	case mode == script.ReadCached:
 		r.Oldest = w.engine.Revision()
-	case mode == readNotOlder:
+	case mode == script.ReadNotOlder:
 		r.Oldest = rev
 	}
 	return asked, r
 }
 
 // allowedErrors returns the errors with which a read through an engine may fail.
-func (w *World[T]) allowedErrors(by *engine.Engine[T], mode readMode) []error {
+func (w *World[T]) allowedErrors(by *engine.Engine[T], mode script.ReadMode) []error {
 	if by != w.engine {
 		return readErrorsDirect[mode]
 	}
@@ -74,36 +64,36 @@ func (w *World[T]) allowedErrors(by *engine.Engine[T], mode readMode) []error {
 }
 
 // completeRead sets the newest revision that a read may show, after the read has returned.
-func (w *World[T]) completeRead(mode readMode, r judge.Read[T]) judge.Read[T] {
-	if mode != readExact {
+func (w *World[T]) completeRead(mode script.ReadMode, r judge.Read[T]) judge.Read[T] {
+	if mode != script.ReadExact {
 		r.Newest = w.newest()
 	}
 	return r
 }
 
 // read performs a step that reads.
-func (w *World[T]) read(s Step) {
-	mode := readMode(s.N) % readModes
+func (w *World[T]) read(s script.Step) {
+	mode := script.ReadMode(s.N) % script.ReadModes
 	selection := int(s.Seed % uint64(len(w.cfg.Selections)))
 	sel := w.cfg.Selections[selection]
 	switch s.Do {
-	case Get:
+	case script.Get:
 		w.wait(s, s.For, func(ctx context.Context) { w.get(ctx, w.engineOfStep(s), mode, s.Seed) })
-	case List:
+	case script.List:
 		w.wait(s, s.For, func(ctx context.Context) {
 			w.remember(selection, s.Direct, w.listBy(ctx, w.engineOfStep(s), mode, s.Seed, sel))
 		})
-	case Pages:
+	case script.Pages:
 		w.pages(s, sel)
-	case NextPage:
+	case script.NextPage:
 		w.nextPage(s, sel)
-	case Follow:
+	case script.Follow:
 		w.follow(s)
 	}
 }
 
 // get reads one of the keys that ever had an object, and judges the result.
-func (w *World[T]) get(ctx context.Context, by *engine.Engine[T], mode readMode, seed uint64) {
+func (w *World[T]) get(ctx context.Context, by *engine.Engine[T], mode script.ReadMode, seed uint64) {
 	keys := w.history().Keys()
 	if len(keys) == 0 {
 		return
@@ -127,7 +117,7 @@ func (w *World[T]) get(ctx context.Context, by *engine.Engine[T], mode readMode,
 
 // listBy lists a selection through an engine and judges the result. It returns the list, nil
 // if it failed.
-func (w *World[T]) listBy(ctx context.Context, by *engine.Engine[T], mode readMode, seed uint64, sel Selection[T]) *engine.List[T] {
+func (w *World[T]) listBy(ctx context.Context, by *engine.Engine[T], mode script.ReadMode, seed uint64, sel Selection[T]) *engine.List[T] {
 	read, r := w.newRead(by, mode, seed)
 	l, err := by.List(ctx, sel.list(read))
 	if err != nil {
@@ -143,12 +133,12 @@ func (w *World[T]) listBy(ctx context.Context, by *engine.Engine[T], mode readMo
 }
 
 // pages lists page by page with a write between two pages. All pages must show one state.
-func (w *World[T]) pages(s Step, sel Selection[T]) {
+func (w *World[T]) pages(s script.Step, sel Selection[T]) {
 	opts := sel.list(engine.Read{})
 	opts.Limit = s.N
 	var all []*engine.Object[T]
 	r := judge.Read[T]{Name: "pages", Mode: judge.ReadLatest, Oldest: w.newest()}
-	allowed := readErrors[readLatest]
+	allowed := readErrors[script.ReadLatest]
 	for pages := 1; ; pages++ {
 		l, err := w.engine.List(context.Background(), opts)
 		if err != nil {
@@ -170,7 +160,7 @@ func (w *World[T]) pages(s Step, sel Selection[T]) {
 			return
 		}
 		s.Seed++
-		w.write(Step{Do: Write, Seed: s.Seed})
+		w.write(script.Step{Do: script.Write, Seed: s.Seed})
 		allowed = laterPageErrors
 	}
 	if err := w.history().JudgeList(r, sel.selects(), r.Newest, w.historyObjects(all)); err != nil {
@@ -196,7 +186,7 @@ func (w *World[T]) judgeReadError(ctx context.Context, r judge.Read[T], err erro
 // turns that it may wait for. It judges no call within a handler, whose patience is that of
 // the step's call.
 func (w *World[T]) judgeIdle(name string) {
-	if s := w.sched; s.depth == 0 && s.patience == unlimited && s.Pending() > 0 && !s.stuck() {
+	if s := w.sched; s.depth == 0 && s.patience == script.Unlimited && s.Pending() > 0 && !s.stuck() {
 		w.fail(judge.Failed(judge.Refusals, name, "idle with turns left"))
 	}
 }

@@ -7,95 +7,96 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 )
 
 // found are the defects that seeds have found in the engine, as shrunk scenarios. Each has
 // the seed of the interleaving in which the defect was found.
-var found = map[string]Scenario{
+var found = map[string]script.Scenario{
 	"a watch that the window has overrun expires once, also if storage goes back": {
 		Seed:  0x96,
-		Setup: Setup{Batch: 5, Window: engine.Window{MinAge: time.Second, MaxEvents: 4, ChunkSize: 1}, BookmarkPeriod: time.Minute},
-		Steps: append(append([]Step{
-			{Do: Settle},
-			{Do: Watch, Watch: 1, Turns: unlimited, Start: &Start{Consumer: Batches, Options: engine.WatchOptions{InitialState: true, Bookmarks: true, Buffer: 1}}},
-		}, writes(12)...), Step{Do: Settle}, Step{Do: Rewind, N: 5}),
+		Setup: script.Setup{Batch: 5, Window: engine.Window{MinAge: time.Second, MaxEvents: 4, ChunkSize: 1}, BookmarkPeriod: time.Minute},
+		Steps: append(append([]script.Step{
+			{Do: script.Settle},
+			{Do: script.Watch, Watch: 1, Turns: script.Unlimited, Start: &script.Start{Consumer: script.Batches, Options: engine.WatchOptions{InitialState: true, Bookmarks: true, Buffer: 1}}},
+		}, writes(12)...), script.Step{Do: script.Settle}, script.Step{Do: script.Rewind, N: 5}),
 	},
 	"a slow watch ends also if the clock was set back": {
 		Seed:  12020,
-		Setup: Setup{Blocks: true, Batch: 2, Window: engine.Window{MinAge: time.Minute, MaxEvents: 1000, ChunkSize: 4}, Indexed: true, BookmarkPeriod: time.Minute},
-		Steps: []Step{
-			{Do: Write, Seed: 0x8390e9abe7732e52},
-			{Do: Watch, Watch: 0, Turns: unlimited, Start: &Start{Selection: 5, Consumer: Handler, Back: 5, Options: engine.WatchOptions{Policy: engine.Park, Buffer: 1, InitialState: true, Bookmarks: true}}},
-			{Do: Watch, Watch: 1, Turns: unlimited, Start: &Start{Selection: 0, Consumer: Batches, Back: 9, Options: engine.WatchOptions{Policy: engine.Terminate, Buffer: 3, InitialState: true, Bookmarks: true}}},
-			{Do: Watch, Watch: 2, Turns: 2, Start: &Start{Selection: 6, Consumer: Handler, Back: 0, Options: engine.WatchOptions{Policy: engine.Conflate, Buffer: 1, Linearizable: true}}},
-			{Do: Turns, N: 3},
-			{Do: Write, Seed: 0xf0ba580ead58b3f3},
-			{Do: Write, Seed: 0x442f783a660f8491},
-			{Do: Turns, N: 1},
-			{Do: Write, Seed: 0xae505cb870cf824f},
-			{Do: Turns, N: 1},
-			{Do: Write, Seed: 0x5d3a873250b8f094},
-			{Do: Write, Seed: 0x38595e1c2ac8bbe},
-			{Do: Turns, N: 2},
-			{Do: Write, Seed: 0xdf7e49c42dba110d},
-			{Do: Turns, N: 2},
-			{Do: Write, Seed: 0x99aa8b4596509c64},
-			{Do: Turns, N: 2},
-			{Do: Write, Seed: 0xc7d9f42ff7699a},
-			{Do: Turns, N: 2},
-			{Do: Write, Seed: 0xf694c182c8de55fb},
-			{Do: Turns, N: 2},
-			{Do: Write, Seed: 0x98b031030aa8c6b6},
-			{Do: Turns, N: 2},
-			{Do: Turns, N: 1},
-			{Do: Take, Watch: 1, N: 11},
-			{Do: Remove, Seed: 0x351ce3fce8fc5ad5},
-			{Do: Jump, For: -time.Second},
-			{Do: FailLists, N: 1},
-			{Do: Watch, Watch: 4, Turns: unlimited, Start: &Start{Selection: 0, Consumer: Pull, Back: 0, Options: engine.WatchOptions{Policy: engine.Park, Buffer: 10, InitialState: true, Linearizable: true, OnPool: true}}},
+		Setup: script.Setup{Blocks: true, Batch: 2, Window: engine.Window{MinAge: time.Minute, MaxEvents: 1000, ChunkSize: 4}, Indexed: true, BookmarkPeriod: time.Minute},
+		Steps: []script.Step{
+			{Do: script.Write, Seed: 0x8390e9abe7732e52},
+			{Do: script.Watch, Watch: 0, Turns: script.Unlimited, Start: &script.Start{Selection: 5, Consumer: script.Handler, Back: 5, Options: engine.WatchOptions{Policy: engine.Park, Buffer: 1, InitialState: true, Bookmarks: true}}},
+			{Do: script.Watch, Watch: 1, Turns: script.Unlimited, Start: &script.Start{Selection: 0, Consumer: script.Batches, Back: 9, Options: engine.WatchOptions{Policy: engine.Terminate, Buffer: 3, InitialState: true, Bookmarks: true}}},
+			{Do: script.Watch, Watch: 2, Turns: 2, Start: &script.Start{Selection: 6, Consumer: script.Handler, Back: 0, Options: engine.WatchOptions{Policy: engine.Conflate, Buffer: 1, Linearizable: true}}},
+			{Do: script.Turns, N: 3},
+			{Do: script.Write, Seed: 0xf0ba580ead58b3f3},
+			{Do: script.Write, Seed: 0x442f783a660f8491},
+			{Do: script.Turns, N: 1},
+			{Do: script.Write, Seed: 0xae505cb870cf824f},
+			{Do: script.Turns, N: 1},
+			{Do: script.Write, Seed: 0x5d3a873250b8f094},
+			{Do: script.Write, Seed: 0x38595e1c2ac8bbe},
+			{Do: script.Turns, N: 2},
+			{Do: script.Write, Seed: 0xdf7e49c42dba110d},
+			{Do: script.Turns, N: 2},
+			{Do: script.Write, Seed: 0x99aa8b4596509c64},
+			{Do: script.Turns, N: 2},
+			{Do: script.Write, Seed: 0xc7d9f42ff7699a},
+			{Do: script.Turns, N: 2},
+			{Do: script.Write, Seed: 0xf694c182c8de55fb},
+			{Do: script.Turns, N: 2},
+			{Do: script.Write, Seed: 0x98b031030aa8c6b6},
+			{Do: script.Turns, N: 2},
+			{Do: script.Turns, N: 1},
+			{Do: script.Take, Watch: 1, N: 11},
+			{Do: script.Remove, Seed: 0x351ce3fce8fc5ad5},
+			{Do: script.Jump, For: -time.Second},
+			{Do: script.FailLists, N: 1},
+			{Do: script.Watch, Watch: 4, Turns: script.Unlimited, Start: &script.Start{Selection: 0, Consumer: script.Pull, Back: 0, Options: engine.WatchOptions{Policy: engine.Park, Buffer: 10, InitialState: true, Linearizable: true, OnPool: true}}},
 		},
 	},
 	// This was a defect of the exploration, not of the engine: it read why watches had
 	// ended before a timer ended one.
 	"a deadline that has come when all is at rest": {
 		Seed:  111661,
-		Setup: Setup{Blocks: true, Batch: 2, Window: engine.Window{MinAge: time.Second, MaxEvents: 16, ChunkSize: 1}, BookmarkPeriod: time.Minute},
-		Steps: []Step{
-			{Do: Turns, N: 2},
-			{Do: Write, Seed: 0x51049e2db1de45ab},
-			{Do: Turns, N: 1},
-			{Do: Turns, N: 2},
-			{Do: Rewind, N: 5, Seed: 0xefb30b298f645e08},
-			{Do: Write, Seed: 0xc3b69e662b05c815},
-			{Do: Watch, Watch: 17, Turns: unlimited, Start: &Start{Selection: 5, Consumer: Curious, Options: engine.WatchOptions{Policy: engine.Conflate, InitialState: true, Linearizable: true, Bookmarks: true, Buffer: 10}}, After: 6, Meanwhile: &Step{Do: Rewind, N: 6, Seed: 0x5eb4d32d00b58b7e}},
-			{Do: Slow, N: 3},
-			{Do: Watch, Watch: 18, Turns: unlimited, Start: &Start{Selection: 2, Consumer: Handler, Options: engine.WatchOptions{Policy: engine.Conflate, Bookmarks: true, Timeout: time.Second}}, After: 1, Meanwhile: &Step{Do: Rewind, Seed: 0x78631cf741471c90}},
-			{Do: Watch, Watch: 19, Turns: unlimited, Start: &Start{Selection: 2, Consumer: Pull, Back: -1, Options: engine.WatchOptions{Policy: engine.Conflate, OnPool: true, Buffer: 1}}},
+		Setup: script.Setup{Blocks: true, Batch: 2, Window: engine.Window{MinAge: time.Second, MaxEvents: 16, ChunkSize: 1}, BookmarkPeriod: time.Minute},
+		Steps: []script.Step{
+			{Do: script.Turns, N: 2},
+			{Do: script.Write, Seed: 0x51049e2db1de45ab},
+			{Do: script.Turns, N: 1},
+			{Do: script.Turns, N: 2},
+			{Do: script.Rewind, N: 5, Seed: 0xefb30b298f645e08},
+			{Do: script.Write, Seed: 0xc3b69e662b05c815},
+			{Do: script.Watch, Watch: 17, Turns: script.Unlimited, Start: &script.Start{Selection: 5, Consumer: script.Curious, Options: engine.WatchOptions{Policy: engine.Conflate, InitialState: true, Linearizable: true, Bookmarks: true, Buffer: 10}}, After: 6, Meanwhile: &script.Step{Do: script.Rewind, N: 6, Seed: 0x5eb4d32d00b58b7e}},
+			{Do: script.Slow, N: 3},
+			{Do: script.Watch, Watch: 18, Turns: script.Unlimited, Start: &script.Start{Selection: 2, Consumer: script.Handler, Options: engine.WatchOptions{Policy: engine.Conflate, Bookmarks: true, Timeout: time.Second}}, After: 1, Meanwhile: &script.Step{Do: script.Rewind, Seed: 0x78631cf741471c90}},
+			{Do: script.Watch, Watch: 19, Turns: script.Unlimited, Start: &script.Start{Selection: 2, Consumer: script.Pull, Back: -1, Options: engine.WatchOptions{Policy: engine.Conflate, OnPool: true, Buffer: 1}}},
 		},
 	},
 	"a wait that comes before the timer of another leaves none behind when the clock was set back": {
 		Seed:  200,
-		Setup: Setup{Blocks: true, Batch: 2, Window: engine.Window{MinAge: time.Second, MaxEvents: 4, ChunkSize: 3}, Indexed: true, BookmarkPeriod: time.Second},
-		Steps: []Step{
-			{Do: Slow, N: 4},
-			{Do: Watch, Watch: 6, Turns: unlimited, Start: &Start{Selection: 7, Consumer: Batches, Back: 2, Options: engine.WatchOptions{Policy: engine.Conflate, InitialState: true, Linearizable: true, OnPool: true}}, After: 5, Meanwhile: &Step{Do: Hangup}},
-			{Do: Write, Seed: 1},
-			{Do: Watch, Watch: 7, Turns: unlimited, Start: &Start{Selection: 2, Consumer: Pull, Options: engine.WatchOptions{Policy: engine.Conflate, InitialState: true, Linearizable: true, OnPool: true}}},
-			{Do: Jump, For: -time.Second},
-			{Do: FailWatches, N: 7},
-			{Do: Watch, Watch: 8, Turns: unlimited, Start: &Start{Selection: 3, Consumer: Handler, Back: -1, Options: engine.WatchOptions{Policy: engine.Terminate, Linearizable: true, Buffer: 3}}, After: 1, Meanwhile: &Step{Do: Pass, N: 3, For: time.Second}},
-			{Do: Jump, For: -time.Hour},
-			{Do: Watch, Watch: 11, Turns: unlimited, Start: &Start{Selection: 4, Consumer: Batches, Back: 30, Options: engine.WatchOptions{Policy: engine.Conflate, Linearizable: true}}, After: 3, Meanwhile: &Step{Do: Pass, N: 1, For: time.Second}},
+		Setup: script.Setup{Blocks: true, Batch: 2, Window: engine.Window{MinAge: time.Second, MaxEvents: 4, ChunkSize: 3}, Indexed: true, BookmarkPeriod: time.Second},
+		Steps: []script.Step{
+			{Do: script.Slow, N: 4},
+			{Do: script.Watch, Watch: 6, Turns: script.Unlimited, Start: &script.Start{Selection: 7, Consumer: script.Batches, Back: 2, Options: engine.WatchOptions{Policy: engine.Conflate, InitialState: true, Linearizable: true, OnPool: true}}, After: 5, Meanwhile: &script.Step{Do: script.Hangup}},
+			{Do: script.Write, Seed: 1},
+			{Do: script.Watch, Watch: 7, Turns: script.Unlimited, Start: &script.Start{Selection: 2, Consumer: script.Pull, Options: engine.WatchOptions{Policy: engine.Conflate, InitialState: true, Linearizable: true, OnPool: true}}},
+			{Do: script.Jump, For: -time.Second},
+			{Do: script.FailWatches, N: 7},
+			{Do: script.Watch, Watch: 8, Turns: script.Unlimited, Start: &script.Start{Selection: 3, Consumer: script.Handler, Back: -1, Options: engine.WatchOptions{Policy: engine.Terminate, Linearizable: true, Buffer: 3}}, After: 1, Meanwhile: &script.Step{Do: script.Pass, N: 3, For: time.Second}},
+			{Do: script.Jump, For: -time.Hour},
+			{Do: script.Watch, Watch: 11, Turns: script.Unlimited, Start: &script.Start{Selection: 4, Consumer: script.Batches, Back: 30, Options: engine.WatchOptions{Policy: engine.Conflate, Linearizable: true}}, After: 3, Meanwhile: &script.Step{Do: script.Pass, N: 1, For: time.Second}},
 		},
 	},
 	// This was a defect of the exploration, too: its storage showed the second watch a part
 	// of the transaction.
 	"a resume from a future revision that has come to be inside a transaction": {
 		Seed:  1945,
-		Setup: Setup{Blocks: true, Batch: 5, Transactions: true, Direct: true, Window: engine.Window{MinAge: time.Second, MaxEvents: 1000, ChunkSize: 4}, Indexed: true, BookmarkPeriod: time.Minute},
-		Steps: []Step{
-			{Do: Watch, Watch: 2, Turns: unlimited, Start: &Start{Selection: 4, Consumer: Pull, Direct: true, Back: -2}, After: 5, Meanwhile: &Step{Do: Transact, N: 4, Seed: 0xe4da93d660f0eef1}},
-			{Do: Resume, Watch: 2, Other: 34, Turns: unlimited},
+		Setup: script.Setup{Blocks: true, Batch: 5, Transactions: true, Direct: true, Window: engine.Window{MinAge: time.Second, MaxEvents: 1000, ChunkSize: 4}, Indexed: true, BookmarkPeriod: time.Minute},
+		Steps: []script.Step{
+			{Do: script.Watch, Watch: 2, Turns: script.Unlimited, Start: &script.Start{Selection: 4, Consumer: script.Pull, Direct: true, Back: -2}, After: 5, Meanwhile: &script.Step{Do: script.Transact, N: 4, Seed: 0xe4da93d660f0eef1}},
+			{Do: script.Resume, Watch: 2, Other: 34, Turns: script.Unlimited},
 		},
 	},
 }
@@ -123,9 +124,9 @@ func TestScenariosThatFoundSomething(t *testing.T) {
 }
 
 // writes returns n writes with a few turns between.
-func writes(n uint64) (steps []Step) {
+func writes(n uint64) (steps []script.Step) {
 	for i := range n {
-		steps = append(steps, Step{Do: Write, Seed: i}, Step{Do: Turns, N: 5})
+		steps = append(steps, script.Step{Do: script.Write, Seed: i}, script.Step{Do: script.Turns, N: 5})
 	}
 	return steps
 }

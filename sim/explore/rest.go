@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
 )
@@ -30,7 +31,7 @@ func (w *World[T]) drain() {
 // an error. That watch is judged with the others.
 func (w *World[T]) checkServes() {
 	w.resting = true
-	for mode := range readModes {
+	for mode := range script.ReadModes {
 		newest := uint64(w.newest()) - 1 // the seed from which newRead makes the newest revision
 		w.get(context.Background(), w.engine, mode, newest)
 		w.listBy(context.Background(), w.engine, mode, newest, Selection[T]{})
@@ -39,7 +40,7 @@ func (w *World[T]) checkServes() {
 	for w.watches[id] != nil {
 		id++
 	}
-	w.open(Step{Do: Watch, Turns: unlimited}, id, Start{Options: engine.WatchOptions{InitialState: true, Linearizable: true, Bookmarks: true}})
+	w.open(script.Step{Do: script.Watch, Turns: script.Unlimited}, id, script.Start{Options: engine.WatchOptions{InitialState: true, Linearizable: true, Bookmarks: true}})
 	w.resting = false
 }
 

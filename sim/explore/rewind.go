@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -14,11 +15,11 @@ import (
 
 // rewind takes storage back and, for Rewrite, makes other writes there. It returns when the
 // engine has caught up.
-func (w *World[T]) rewind(s Step) {
+func (w *World[T]) rewind(s script.Step) {
 	back, others := w.back(s.N), []T(nil)
 	err := errExpired
 	switch {
-	case s.Do == Rewrite:
+	case s.Do == script.Rewrite:
 		others = w.others(back, s.Seed)
 	case s.Seed%2 == 0:
 		err = errOutage

@@ -8,6 +8,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/engine/objectcache"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
@@ -62,7 +63,7 @@ func registerLate(o *once) seams[Thing] {
 			return func() {}
 		}
 		requested := w.newest()
-		w.write(Step{Do: Write, Seed: uint64(requested)})
+		w.write(script.Step{Do: script.Write, Seed: uint64(requested)})
 		w.sched.settle()
 		call()
 		return func() { r.Earliest, r.Latest = min(r.Earliest, requested), min(r.Latest, requested) }
@@ -152,7 +153,7 @@ func dropFutureDeletion(o *once) deliver {
 // dropFromChannel loses an event between a channel and its consumer.
 func dropFromChannel(o *once) deliver {
 	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
-		if r.consumer == Channel && o.now() {
+		if r.consumer == script.Channel && o.now() {
 			return nil
 		}
 		return []engine.Event[Thing]{ev}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
@@ -149,7 +150,7 @@ func find(t *testing.T, s sabotage) (uint64, *judge.Failure) {
 	cfg, err := Things().withDefaults()
 	require.NoError(t, err)
 	for seed := uint64(1); seed <= maxSabotaged; seed++ {
-		o := simulate(&cfg, Draw(seed, len(cfg.Selections), cfg.Steps), s.seamsOf(seed), nil)
+		o := simulate(&cfg, script.Draw(seed, len(cfg.Selections), cfg.Steps), s.seamsOf(seed), nil)
 		require.NoError(t, o.err)
 		if o.failure != nil && !slices.Contains(s.sideEffects, o.failure.Invariant) {
 			return seed, o.failure

@@ -4,10 +4,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/sim/explore/script"
 )
-
-// unlimited is the patience of a call that may wait for all turns.
-const unlimited = -1
 
 // scheduler is the executor of one world: an [actors.Seeded] that also traces turns, delays
 // a slow actor and limits how long calls wait. The seed decides which turn is next.
@@ -53,7 +51,7 @@ type waiting struct {
 }
 
 // patient lets a call wait for all turns that there are.
-var patient = waiting{patience: unlimited}
+var patient = waiting{patience: script.Unlimited}
 
 func newScheduler(seed uint64, t *trace) *scheduler {
 	r := rand.New(rand.NewPCG(seed, 0x2545f4914f6cdd1d))

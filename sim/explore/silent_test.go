@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/faulty"
@@ -50,7 +51,7 @@ func TestWhatIsNotShownIsFoundToo(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			for seed := uint64(1); seed <= 100; seed++ {
-				o := simulate(&cfg, Draw(seed, len(cfg.Selections), cfg.Steps), s.seams, nil)
+				o := simulate(&cfg, script.Draw(seed, len(cfg.Selections), cfg.Steps), s.seams, nil)
 				require.NoError(t, o.err)
 				if o.failure != nil {
 					require.Equal(t, s.foundBy, o.failure.Invariant, o.failure)
@@ -77,7 +78,7 @@ func changeResumeRevision(says func(store.Revision) store.Revision) seams[Thing]
 
 // hideChannelEnd hides the reason for the end of a watch from the consumer of a channel.
 func hideChannelEnd(r *watch[Thing], err error) error {
-	if r.consumer == Channel {
+	if r.consumer == script.Channel {
 		return nil
 	}
 	return err

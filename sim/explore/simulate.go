@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
@@ -28,7 +29,7 @@ func (o *outcome) ends() bool { return o.failure != nil || o.err != nil }
 
 // simulate plays a scenario in a world of its own. The same scenario always has
 // the same outcome, but for the stack.
-func simulate[T any](cfg *Config[T], s Scenario, sabotage seams[T], record func(string)) (o outcome) {
+func simulate[T any](cfg *Config[T], s script.Scenario, sabotage seams[T], record func(string)) (o outcome) {
 	t := &trace{record: record}
 	defer func() { o.Counts, o.hash = t.Counts, t.hash }()
 	var w *World[T]

@@ -6,54 +6,55 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
 // do performs step s.
-func (w *World[T]) do(s Step) {
+func (w *World[T]) do(s script.Step) {
 	switch s.Do {
-	case Write, Lease, Remove, Emit:
+	case script.Write, script.Lease, script.Remove, script.Emit:
 		w.write(s)
-	case Transact:
+	case script.Transact:
 		w.transact(s)
-	case Create:
+	case script.Create:
 		w.create(s)
-	case RemoveIf:
+	case script.RemoveIf:
 		w.deleteIf(s)
-	case Race:
+	case script.Race:
 		w.race(s)
-	case Turns:
+	case script.Turns:
 		w.sched.runN(s.N)
-	case Settle:
+	case script.Settle:
 		w.sched.settle()
-	case Pass:
+	case script.Pass:
 		for range s.N {
 			w.clock.Advance(s.For)
 			w.sched.runN(3)
 		}
-	case Jump:
+	case script.Jump:
 		w.storage.clockJumped = true
 		w.clock.Jump(s.For)
-	case Get, List, Pages, Follow, NextPage:
+	case script.Get, script.List, script.Pages, script.Follow, script.NextPage:
 		w.read(s)
-	case WatchLastList:
+	case script.WatchLastList:
 		w.watchLastList(s)
-	case Watch:
+	case script.Watch:
 		w.open(s, s.Watch, *s.Start)
-	case Resume:
+	case script.Resume:
 		w.resume(s)
-	case Take, Stop, Panic:
+	case script.Take, script.Stop, script.Panic:
 		w.consume(s)
-	case Cancel:
+	case script.Cancel:
 		w.cancel(s)
-	case Slow:
+	case script.Slow:
 		w.sched.endSlowness()
 		w.sched.slow = actors.ID(s.N)
-	case Rewind, Rewrite:
+	case script.Rewind, script.Rewrite:
 		w.rewind(s)
-	case Acquire, Fetch, Release:
+	case script.Acquire, script.Fetch, script.Release:
 		w.useReference(s)
 	default:
 		w.disturb(s)
@@ -61,24 +62,24 @@ func (w *World[T]) do(s Step) {
 }
 
 // consume performs a step of a watch's consumer.
-func (w *World[T]) consume(s Step) {
+func (w *World[T]) consume(s script.Step) {
 	r := w.watches[s.Watch]
 	if r == nil {
 		return
 	}
 	switch s.Do {
-	case Take:
+	case script.Take:
 		w.take(r, s)
-	case Stop:
+	case script.Stop:
 		w.stop(r)
-	case Panic:
+	case script.Panic:
 		r.panics = true
 	}
 }
 
 // cancel ends the context of the call that is under way or, if there is none, that of the
 // step's watch.
-func (w *World[T]) cancel(s Step) {
+func (w *World[T]) cancel(s script.Step) {
 	c := w.calling
 	if r := w.watches[s.Watch]; c == nil && r != nil {
 		c = r.caller
@@ -92,7 +93,7 @@ func (w *World[T]) cancel(s Step) {
 }
 
 // write draws a value from the step's seed, makes the step's call and judges its result.
-func (w *World[T]) write(s Step) {
+func (w *World[T]) write(s script.Step) {
 	value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
 	kind, o, err := w.request(s, value)
 	if err != nil {
@@ -113,19 +114,19 @@ func (w *World[T]) judgeWrite(kind store.EventType, o *engine.Object[T]) {
 
 // request makes the call of a step that writes. It returns the kind of the change and the
 // object, of which an Emit returns no more than the revision.
-func (w *World[T]) request(s Step, value T) (kind store.EventType, o *engine.Object[T], err error) {
+func (w *World[T]) request(s script.Step, value T) (kind store.EventType, o *engine.Object[T], err error) {
 	ctx := context.Background()
 	o = &engine.Object[T]{Key: w.cfg.Engine.Key(value), Value: value}
 	switch s.Do {
-	case Emit:
+	case script.Emit:
 		o.Revision, err = w.engineOfStep(s).Emit(ctx, value)
 		return store.Emitted, o, err
-	case Remove:
+	case script.Remove:
 		if keys := w.history().State(w.newest(), everything[T]).Keys(); len(keys) > 0 {
 			o, err = w.engineOfStep(s).Delete(ctx, keys[s.Seed%uint64(len(keys))], engine.DeleteOptions{})
 			return store.Deleted, o, err
 		}
-	case Lease:
+	case script.Lease:
 		o, err = w.engineOfStep(s).Update(ctx, o.Key, func(T) (T, error) { return value, nil },
 			engine.UpdateOptions{CreateIfMissing: true, TTL: s.For})
 		return store.Added, o, err
@@ -145,35 +146,35 @@ func revisionOf[T any](o *engine.Object[T]) engine.Revision {
 func everything[T any](T) bool { return true }
 
 // disturb performs a step that injects a fault into storage, ends one, or compacts.
-func (w *World[T]) disturb(s Step) {
+func (w *World[T]) disturb(s script.Step) {
 	next, lists := []faulty.Op{faulty.OpNext}, []faulty.Op{faulty.OpList}
 	switch b := w.storage; s.Do {
-	case Hangup:
+	case script.Hangup:
 		b.BreakWatches(store.ErrClosed)
-	case Outage:
+	case script.Outage:
 		b.BreakWatches(errOutage)
-	case Expire:
+	case script.Expire:
 		b.BreakWatches(errExpired)
-	case Lose:
-		b.inject(Lose, faulty.Rule{Ops: next, Times: 1, Do: faulty.LoseEvent()})
-	case Repeat:
-		b.inject(Repeat, faulty.Rule{Ops: next, Times: 1, Do: faulty.RepeatEvent()})
-	case FailLists:
-		b.inject(FailLists, faulty.Rule{Ops: lists, Times: s.N, Do: faulty.Fail(errOutage)})
+	case script.Lose:
+		b.inject(script.Lose, faulty.Rule{Ops: next, Times: 1, Do: faulty.LoseEvent()})
+	case script.Repeat:
+		b.inject(script.Repeat, faulty.Rule{Ops: next, Times: 1, Do: faulty.RepeatEvent()})
+	case script.FailLists:
+		b.inject(script.FailLists, faulty.Rule{Ops: lists, Times: s.N, Do: faulty.Fail(errOutage)})
 		b.BreakWatches(errExpired)
-	case FailWatches:
-		b.inject(FailWatches, faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Times: s.N, Do: faulty.Fail(errOutage)})
+	case script.FailWatches:
+		b.inject(script.FailWatches, faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Times: s.N, Do: faulty.Fail(errOutage)})
 		b.BreakWatches(errOutage)
-	case SlowLists:
+	case script.SlowLists:
 		if w.scenario.Setup.Blocks {
-			b.inject(SlowLists, faulty.Rule{Ops: lists, Times: s.N, Do: faulty.After(b.delayed)})
+			b.inject(script.SlowLists, faulty.Rule{Ops: lists, Times: s.N, Do: faulty.After(b.delayed)})
 		}
 		b.BreakWatches(errExpired)
-	case Block:
-		b.inject(Block, faulty.Rule{Ops: next, Do: faulty.Hang()})
-	case Unblock:
+	case script.Block:
+		b.inject(script.Block, faulty.Rule{Ops: next, Do: faulty.Hang()})
+	case script.Unblock:
 		b.unblock()
-	case Compact:
+	case script.Compact:
 		if err := b.Compact(context.Background(), w.back(s.N)); err != nil {
 			w.fail(judge.Failed(judge.Refusals, "compact", "%v", err))
 		}
@@ -205,7 +206,7 @@ func (w *World[T]) finish() {
 		w.judgeWatches()
 		w.judgeMirrors()
 	}
-	if w.cfg.Attach == nil && !w.scenario.Setup.mirrored() { // Attach and the mirrors start watches that started does not have
+	if w.cfg.Attach == nil && !w.scenario.Setup.Mirrored() { // Attach and the mirrors start watches that started does not have
 		s := w.engine.Stats()
 		if err := judge.JudgeFigures(judge.Figures{
 			Living: s.Watches, SlowConsumers: s.Terminated, Deadlines: s.DeadlinesReached, Panics: s.Panicked, Expired: s.Expired,
@@ -216,7 +217,7 @@ func (w *World[T]) finish() {
 }
 
 // everythingThereIs is the step by which a consumer takes all events that are available.
-var everythingThereIs = Step{Do: Take, N: 1 << 30, Turns: unlimited}
+var everythingThereIs = script.Step{Do: script.Take, N: 1 << 30, Turns: script.Unlimited}
 
 // close closes the engine and judges its end: every watch has ended, for one reason, and
 // no actor or timer is left.

@@ -3,11 +3,14 @@ package explore
 import (
 	"context"
 	"errors"
+	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -39,7 +42,7 @@ type storage[T any] struct {
 	history         *judge.History[T]
 
 	// faults are the active faults, by the verb that injected them.
-	faults [verbs]*faulty.Fault
+	faults map[script.Verb]*faulty.Fault
 	// slow is called by a list that SlowLists delays, and lets turns and time pass.
 	slow func()
 
@@ -60,9 +63,9 @@ type storage[T any] struct {
 	fail         func(error)
 }
 
-func newStorage[T any](cfg *engine.Config[T], clock clock.Clock, setup Setup, t *trace) (*storage[T], error) {
+func newStorage[T any](cfg *engine.Config[T], clock clock.Clock, setup script.Setup, t *trace) (*storage[T], error) {
 	s := &storage[T]{
-		schema: cfg.Schema(), keyOf: cfg.Key, trace: t,
+		schema: cfg.Schema(), keyOf: cfg.Key, trace: t, faults: map[script.Verb]*faulty.Fault{},
 		history: judge.NewHistory(equal(cfg.Equal)),
 	}
 	s.clock = reaperClock{clock, s.reap}
@@ -172,29 +175,29 @@ func (s *storage[T]) newObject(key string, value T) *store.Object {
 
 // inject adds r as the fault of a verb, in place of the fault that the verb injected
 // before.
-func (s *storage[T]) inject(verb Verb, r faulty.Rule) {
+func (s *storage[T]) inject(verb script.Verb, r faulty.Rule) {
 	s.end(verb)
 	s.faults[verb] = s.Add(r)
 }
 
 // end removes the fault of a verb, if there is one.
-func (s *storage[T]) end(verb Verb) {
+func (s *storage[T]) end(verb script.Verb) {
 	if f := s.faults[verb]; f != nil {
 		f.Remove()
 	}
-	s.faults[verb] = nil
+	delete(s.faults, verb)
 }
 
 // unblock ends the fault of Block and wakes the watches, even if there was no such fault.
 func (s *storage[T]) unblock() {
-	s.end(Block)
+	s.end(script.Block)
 	s.Wake()
 }
 
 // removeFaults removes all faults and wakes the watches.
 func (s *storage[T]) removeFaults() {
-	for verb := range s.faults {
-		s.end(Verb(verb))
+	for _, verb := range slices.Sorted(maps.Keys(s.faults)) {
+		s.end(verb)
 	}
 	s.unblock()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
 )
@@ -44,9 +45,9 @@ func (w *World[T]) remember(selection int, direct bool, l *engine.List[T]) {
 
 // follow lists and starts a watch at the list's revision, in half of the cases with its
 // timeline.
-func (w *World[T]) follow(s Step) {
+func (w *World[T]) follow(s script.Step) {
 	selection := s.Start.Selection % len(w.cfg.Selections)
-	l := w.listBy(context.Background(), w.engine, readLatest, s.Seed, w.cfg.Selections[selection])
+	l := w.listBy(context.Background(), w.engine, script.ReadLatest, s.Seed, w.cfg.Selections[selection])
 	if l == nil {
 		return
 	}
@@ -63,7 +64,7 @@ func (w *World[T]) follow(s Step) {
 
 // watchLastList starts a watch at the revision and the timeline of the last list, if there
 // is one.
-func (w *World[T]) watchLastList(s Step) {
+func (w *World[T]) watchLastList(s script.Step) {
 	l := w.lastList
 	if l == nil {
 		return
@@ -108,7 +109,7 @@ type paging[T any] struct {
 
 // nextPage lists the next page of a list or, if none has more, the first page of one, of N
 // objects. All pages must show one state, of one history.
-func (w *World[T]) nextPage(s Step, sel Selection[T]) {
+func (w *World[T]) nextPage(s script.Step, sel Selection[T]) {
 	p := w.paging
 	if w.paging = nil; p == nil {
 		p = &paging[T]{by: w.engineOfStep(s), selected: sel, options: sel.list(engine.Read{}), history: w.history()}
@@ -118,7 +119,7 @@ func (w *World[T]) nextPage(s Step, sel Selection[T]) {
 	opts, allowed := p.options, laterPageErrors
 	switch {
 	case opts.Continue == "":
-		allowed = w.allowedErrors(p.by, readLatest)
+		allowed = w.allowedErrors(p.by, script.ReadLatest)
 	case w.seams.page != nil:
 		opts.Continue = w.seams.page(opts.Continue)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -100,7 +101,7 @@ func (t *trace) say(format string, args ...any) {
 	}
 }
 
-func (t *trace) step(i int, s Step) {
+func (t *trace) step(i int, s script.Step) {
 	t.Steps++
 	t.mix(tagStep, uint64(i), uint64(s.Do))
 	if t.record != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -29,7 +30,7 @@ func TestTheHashTellsApartWhatDiffers(t *testing.T) {
 	seen := map[uint64]string{}
 	for what, play := range map[string]func(*trace){
 		"nothing":              func(*trace) {},
-		"a step":               func(t *trace) { t.step(1, Step{Do: Write}) },
+		"a step":               func(t *trace) { t.step(1, script.Step{Do: script.Write}) },
 		"a timer":              func(t *trace) { t.timer(time.Second) },
 		"a timer later":        func(t *trace) { t.timer(2 * time.Second) },
 		"a call":               func(t *trace) { t.call("list", 5, 1, nil) },

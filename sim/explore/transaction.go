@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -28,7 +29,7 @@ import (
 
 // transact makes several changes at one revision, as another process would: writes and
 // deletions of different keys, in key order.
-func (w *World[T]) transact(s Step) {
+func (w *World[T]) transact(s script.Step) {
 	draw := rand.New(rand.NewPCG(s.Seed, 4))
 	values := map[string]T{}
 	for range 2 + s.N {

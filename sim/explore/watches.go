@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
 )
@@ -16,7 +17,7 @@ import (
 type watch[T any] struct {
 	judge.Record[T]
 	id       int
-	consumer Consumer
+	consumer script.Consumer
 	selected Selection[T]
 	handle   *engine.Watch[T]
 	// history is the history by which the watch is judged. A watch that ended before
@@ -45,10 +46,10 @@ type watch[T any] struct {
 }
 
 // open starts the watch that s describes, unless the engine refuses it.
-func (w *World[T]) open(step Step, id int, s Start) { w.begin(step, w.watchOf(id, s)) }
+func (w *World[T]) open(step script.Step, id int, s script.Start) { w.begin(step, w.watchOf(id, s)) }
 
 // watchOf returns the watch that s describes, which is not started yet.
-func (w *World[T]) watchOf(id int, s Start) *watch[T] {
+func (w *World[T]) watchOf(id int, s script.Start) *watch[T] {
 	sel := w.cfg.Selections[s.Selection%len(w.cfg.Selections)]
 	opts := s.Options
 	opts.Key, opts.Prefix, opts.Labels, opts.Fields = sel.Key, sel.Prefix, sel.Labels, sel.Fields
@@ -61,7 +62,7 @@ func (w *World[T]) watchOf(id int, s Start) *watch[T] {
 }
 
 // newWatch returns a watch that is not started yet.
-func (w *World[T]) newWatch(id int, c Consumer, sel Selection[T], opts engine.WatchOptions) *watch[T] {
+func (w *World[T]) newWatch(id int, c script.Consumer, sel Selection[T], opts engine.WatchOptions) *watch[T] {
 	r := &watch[T]{id: id, consumer: c, selected: sel, history: w.history(), caller: newCaller(w.sched)}
 	r.Name, r.Selects, r.Options = fmt.Sprintf("w%d", id), sel.selects(), opts
 	return r
@@ -69,9 +70,9 @@ func (w *World[T]) newWatch(id int, c Consumer, sel Selection[T], opts engine.Wa
 
 // begin requests the watch from its engine. It fixes the bounds of the watch's start, as
 // far as they are known from outside, before and after the call.
-func (w *World[T]) begin(step Step, r *watch[T]) {
+func (w *World[T]) begin(step script.Step, r *watch[T]) {
 	fromNow := r.Options.From == 0 && !r.Options.InitialState && r.Options.Last == 0
-	if r.consumer.handled() && fromNow && !r.Direct {
+	if r.consumer.Handled() && fromNow && !r.Direct {
 		// A handler's watch does not tell where it began, so its start is fixed here
 		// unless nothing can happen during the call.
 		if w.sched.settle(); step.Meanwhile != nil || w.engine.Revision() != w.newest() {
@@ -118,14 +119,14 @@ func (w *World[T]) begin(step Step, r *watch[T]) {
 	if r.history != w.history() && !r.Direct {
 		w.startedDuringRewind(r)
 	}
-	if fromNow && !r.Direct && !r.consumer.handled() && r.Earliest <= r.Latest {
+	if fromNow && !r.Direct && !r.consumer.Handled() && r.Earliest <= r.Latest {
 		r.Latest = r.handle.Revision()
 		if r.Latest < r.Earliest {
 			w.fail(judge.Failed(judge.Resumable, r.Name, "it starts from now at %d, the cache was at %d", r.Latest, r.Earliest))
 		}
 		r.Earliest = r.Latest
 	}
-	if r.consumer == Channel {
+	if r.consumer == script.Channel {
 		r.channel = w.channelOf(r.handle)
 	}
 	adjustRecord()
@@ -165,7 +166,7 @@ func (w *World[T]) beforeLast(n int) (rev store.Revision, known bool) {
 // call makes the call that starts the watch.
 func (w *World[T]) call(r *watch[T], opts engine.WatchOptions) (*engine.Watch[T], error) {
 	opts.Name = r.Name
-	if r.consumer.handled() {
+	if r.consumer.Handled() {
 		return w.engineOf(r).Handle(r.caller, opts, func(ev engine.Event[T]) { w.handle(r, ev) })
 	}
 	return w.engineOf(r).Watch(r.caller, opts)
@@ -179,8 +180,8 @@ func (w *World[T]) handle(r *watch[T], ev engine.Event[T]) {
 		panic("the scenario says so")
 	}
 	w.deliver(r, ev)
-	if r.consumer == Curious && !w.rewinding {
-		w.listBy(context.Background(), w.engine, readLatest, 0, r.selected)
+	if r.consumer == script.Curious && !w.rewinding {
+		w.listBy(context.Background(), w.engine, script.ReadLatest, 0, r.selected)
 	}
 }
 
@@ -197,7 +198,7 @@ func (w *World[T]) deliver(r *watch[T], ev engine.Event[T]) {
 
 // judgeRefusedWatch fails the world if the refusal of a watch has no reason at that time. At rest no
 // refusal has one.
-func (w *World[T]) judgeRefusedWatch(step Step, r *watch[T], err error) {
+func (w *World[T]) judgeRefusedWatch(step script.Step, r *watch[T], err error) {
 	switch {
 	case w.resting:
 		w.fail(judge.Failed(judge.Refusals, r.Name, "%+v: %v", r.Options, err))
@@ -209,7 +210,7 @@ func (w *World[T]) judgeRefusedWatch(step Step, r *watch[T], err error) {
 		}
 	case r.caller.canceled && errors.Is(err, errCanceled):
 	case errors.Is(err, engine.ErrIdle):
-		if step.Turns == unlimited && w.sched.Pending() > 0 && !w.sched.stuck() {
+		if step.Turns == script.Unlimited && w.sched.Pending() > 0 && !w.sched.stuck() {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "idle with turns left"))
 		}
 	case !errors.Is(err, engine.ErrNotReady) && !errors.Is(err, engine.ErrFuture):
@@ -219,14 +220,14 @@ func (w *World[T]) judgeRefusedWatch(step Step, r *watch[T], err error) {
 
 // take lets the consumer read until it has s.N events or there are no more. A consumer
 // that reads a watch which had ended before must receive events or the end.
-func (w *World[T]) take(r *watch[T], s Step) {
+func (w *World[T]) take(r *watch[T], s script.Step) {
 	endedBefore, endsBefore, eventsBefore := r.handle.Err(), len(r.Ends), len(r.Events)
 	switch {
-	case r.consumer.handled():
+	case r.consumer.Handled():
 		w.ended(r, r.handle.Err())
-	case r.consumer == Batches:
+	case r.consumer == script.Batches:
 		w.wait(s, 0, func(ctx context.Context) { w.takeBatches(ctx, r, s.N) })
-	case r.consumer == Channel:
+	case r.consumer == script.Channel:
 		w.wait(s, 0, func(context.Context) { w.takeFromChannel(r, s.N) })
 	default:
 		w.wait(s, 0, func(context.Context) { w.takeEvents(r, s.N) })
@@ -357,9 +358,9 @@ func (w *World[T]) isDue(r *watch[T]) bool {
 
 // resume starts a watch at the position of another watch's consumer. The other watch may
 // continue.
-func (w *World[T]) resume(s Step) {
+func (w *World[T]) resume(s script.Step) {
 	r := w.watches[s.Watch]
-	if r == nil || r.consumer.handled() {
+	if r == nil || r.consumer.Handled() {
 		return
 	}
 	w.claim(r)

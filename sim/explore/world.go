@@ -9,6 +9,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -19,7 +20,7 @@ import (
 // called. Its exported methods are for [Config].Attach.
 type World[T any] struct {
 	cfg      *Config[T]
-	scenario Scenario
+	scenario script.Scenario
 	seams    seams[T]
 
 	trace   *trace
@@ -120,7 +121,7 @@ func (w *World[T]) Handle(opts engine.WatchOptions, handle func(engine.Event[T])
 }
 
 // newWorld starts an engine as the scenario says.
-func newWorld[T any](cfg *Config[T], s Scenario, sabotage seams[T], t *trace) (*World[T], error) {
+func newWorld[T any](cfg *Config[T], s script.Scenario, sabotage seams[T], t *trace) (*World[T], error) {
 	w := &World[T]{
 		cfg: cfg, scenario: s, seams: sabotage, trace: t,
 		sched: newScheduler(s.Seed, t), clock: newTracedClock(t),
@@ -258,7 +259,7 @@ func (w *World[T]) history() *judge.History[T] { return w.storage.history }
 func (w *World[T]) newest() store.Revision { return w.storage.history.Newest() }
 
 // wait makes the call of step s with a new context.
-func (w *World[T]) wait(s Step, limit time.Duration, call func(context.Context)) {
+func (w *World[T]) wait(s script.Step, limit time.Duration, call func(context.Context)) {
 	c := newCaller(w.sched)
 	w.waitAs(c, s, limit, func() { call(c) })
 }
@@ -266,7 +267,7 @@ func (w *World[T]) wait(s Step, limit time.Duration, call func(context.Context))
 // waitAs makes the call of step s with the context c. The call may wait for s.Turns turns
 // and for limit of virtual time. s.Meanwhile happens while it waits, or at the latest
 // after it has returned.
-func (w *World[T]) waitAs(c *caller, s Step, limit time.Duration, call func()) {
+func (w *World[T]) waitAs(c *caller, s script.Step, limit time.Duration, call func()) {
 	outer, other := w.sched.waiting, w.calling
 	w.calling = c
 	w.sched.waiting = waiting{patience: s.Turns, after: s.After, idle: func() bool {
@@ -285,7 +286,7 @@ func (w *World[T]) waitAs(c *caller, s Step, limit time.Duration, call func()) {
 	}
 }
 
-func (w *World[T]) meanwhile(s Step) {
+func (w *World[T]) meanwhile(s script.Step) {
 	w.trace.say("  meanwhile: %v", s)
 	w.do(s)
 }

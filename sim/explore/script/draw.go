@@ -1,4 +1,4 @@
-package explore
+package script
 
 import (
 	"math/rand/v2"
@@ -166,7 +166,7 @@ func (d *drawing) watchDuringChanges() []Step {
 	}
 	watch := d.step(Watch)
 	meanwhile := d.step(pick(d, verbsDuringStart...))
-	watch.Turns, watch.After, watch.Meanwhile = unlimited, 1+d.IntN(5), &meanwhile
+	watch.Turns, watch.After, watch.Meanwhile = Unlimited, 1+d.IntN(5), &meanwhile
 	return append(steps, watch, Step{Do: Slow})
 }
 
@@ -179,7 +179,7 @@ func (d *drawing) lateJoiner() []Step {
 	second.Start.Selection, second.Start.Consumer, second.Start.Back = first.Start.Selection, Pull, 1+d.IntN(8)
 	second.Start.Options.InitialState, second.Start.Options.Last = false, 0
 	return slices.Concat([]Step{first}, d.burst(), []Step{{Do: Settle}, second}, d.burst(),
-		[]Step{{Do: Take, Watch: second.Watch, N: 100, Turns: unlimited}})
+		[]Step{{Do: Take, Watch: second.Watch, N: 100, Turns: Unlimited}})
 }
 
 // futureWatch draws a watch that starts at a future revision, mostly while one of the
@@ -187,13 +187,13 @@ func (d *drawing) lateJoiner() []Step {
 func (d *drawing) futureWatch() []Step {
 	watch := d.step(Watch)
 	watch.Start.Back, watch.Start.Options.InitialState, watch.Start.Options.Last = -1-d.IntN(3), false, 0
-	watch.Turns = pick(d, unlimited, 0, 3)
+	watch.Turns = pick(d, Unlimited, 0, 3)
 	steps := []Step{{Do: Slow, N: pick(d, 0, 3, 4, 5)}, watch}
 	for range 1 + d.IntN(4) {
 		steps = append(steps, d.step(pick(d, Remove, Remove, Write)))
 	}
 	steps = append(steps, d.step(pick(d, Expire, Outage)), d.step(Remove), Step{Do: Turns, N: d.IntN(12)}, Step{Do: Slow})
-	return append(steps, Step{Do: Take, Watch: watch.Watch, N: 10, Turns: unlimited})
+	return append(steps, Step{Do: Take, Watch: watch.Watch, N: 10, Turns: Unlimited})
 }
 
 // unreadEmissions draws a watch, conflating where that is possible, whose consumer does not
@@ -209,14 +209,14 @@ func (d *drawing) unreadEmissions() []Step {
 	for range 1 + d.IntN(30) {
 		steps = append(steps, d.step(pick(d, Emit, Emit, Emit, Write)))
 	}
-	return append(steps, Step{Do: Settle}, Step{Do: Take, Watch: watch.Watch, N: 1 + d.IntN(5), Turns: unlimited}, d.step(Emit), Step{Do: Settle})
+	return append(steps, Step{Do: Settle}, Step{Do: Take, Watch: watch.Watch, N: 1 + d.IntN(5), Turns: Unlimited}, d.step(Emit), Step{Do: Settle})
 }
 
 // nextTimeline draws a client that lists, storage that then begins another timeline, mostly
 // with as many revisions, and the client going on with its list.
 func (d *drawing) nextTimeline() []Step {
 	list, next := d.step(List), d.step(WatchLastList)
-	if list.N = int(readLatest); d.IntN(2) == 0 {
+	if list.N = int(ReadLatest); d.IntN(2) == 0 {
 		list, next = d.step(NextPage), d.step(NextPage)
 		list.N, list.Direct = 1, next.Direct
 	}
@@ -226,7 +226,7 @@ func (d *drawing) nextTimeline() []Step {
 	for range back.N + d.IntN(4) {
 		steps = append(steps, d.step(Write))
 	}
-	return append(steps, Step{Do: Settle}, next, Step{Do: Take, Watch: next.Watch, N: 10, Turns: unlimited})
+	return append(steps, Step{Do: Settle}, next, Step{Do: Take, Watch: next.Watch, N: 10, Turns: Unlimited})
 }
 
 // verbsDuringStart are the verbs that may happen while a watch starts.
@@ -237,7 +237,7 @@ var direct = []Verb{Write, Remove, Emit, Create, RemoveIf, Race, Get, List, Next
 
 func (d *drawing) step(verb Verb) Step {
 	verb = d.allowedVerb(verb)
-	s := Step{Do: verb, Turns: unlimited, Seed: d.Uint64(), Direct: d.direct && slices.Contains(direct, verb) && d.IntN(3) == 0}
+	s := Step{Do: verb, Turns: Unlimited, Seed: d.Uint64(), Direct: d.direct && slices.Contains(direct, verb) && d.IntN(3) == 0}
 	if d.watches > 0 {
 		s.Watch = d.IntN(d.watches)
 	}
@@ -254,21 +254,21 @@ func (d *drawing) step(verb Verb) Step {
 		s.N = 1 + d.IntN(20)
 	case Take:
 		s.N = 1 + d.IntN(12)
-		s.Turns = pick(d, unlimited, 0, 0, 3, 20)
+		s.Turns = pick(d, Unlimited, 0, 0, 3, 20)
 		if s.After, s.Meanwhile = d.meanwhile(Cancel, Stop, Write, Compact); s.Meanwhile != nil {
 			s.Meanwhile.Watch = s.Watch
 		}
 	case Watch, Follow, WatchLastList:
 		s.Watch = d.newWatch()
 		s.Start = d.start()
-		s.Turns = pick(d, unlimited, unlimited, unlimited, unlimited, 2)
+		s.Turns = pick(d, Unlimited, Unlimited, Unlimited, Unlimited, 2)
 		s.After, s.Meanwhile = d.meanwhile(verbsDuringStart...)
 	case Resume:
 		s.Other = d.newWatch()
 		s.After, s.Meanwhile = d.meanwhile(verbsDuringStart...)
 	case Get, List, Fetch:
 		s.N = d.IntN(4)
-		s.Turns = pick(d, unlimited, unlimited, unlimited, 4)
+		s.Turns = pick(d, Unlimited, Unlimited, Unlimited, 4)
 		s.For = pick(d, 0, 0, 10*time.Second)
 		s.After, s.Meanwhile = d.meanwhile(Write, Remove, Emit, Hangup, Expire, Compact, Cancel)
 	case Pages, NextPage:

@@ -1,4 +1,4 @@
-package explore
+package script
 
 import (
 	"context"
@@ -8,11 +8,11 @@ import (
 // maxShrinks bounds how many scenarios are tried to find a shorter one.
 const maxShrinks = 2000
 
-// shrink returns the shortest scenario that it finds for which fails is still true. It
+// Shrink returns the shortest scenario that it finds for which fails is still true. It
 // leaves out steps by delta debugging: large pieces first, then ever smaller ones, until no
 // single step can be left out, and then each remaining Meanwhile. When ctx is done or after
-// maxShrinks attempts, it returns the shortest so far.
-func shrink(ctx context.Context, s Scenario, fails func(Scenario) bool) Scenario {
+// 2,000 calls of fails, it returns the shortest so far. It does not change s.
+func Shrink(ctx context.Context, s Scenario, fails func(Scenario) bool) Scenario {
 	left := maxShrinks
 	try := func(steps []Step) bool {
 		if left == 0 || ctx.Err() != nil {

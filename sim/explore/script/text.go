@@ -1,9 +1,11 @@
-package explore
+package script
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/watchmill/watchmill/engine"
 )
 
 var consumerNames = [consumers]string{"pull", "batches", "channel", "handler", "curious handler"}
@@ -13,7 +15,7 @@ func (c Consumer) String() string { return nameOf("Consumer", c, consumerNames[:
 // MarshalText writes the consumer's name.
 func (c Consumer) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote, or returns a [*ConfigError].
+// UnmarshalText reads what MarshalText wrote, or returns a [*engine.ConfigError].
 func (c *Consumer) UnmarshalText(text []byte) error {
 	return parseName("Consumer", text, consumerNames[:], c)
 }
@@ -37,7 +39,7 @@ func (v Verb) String() string { return nameOf("Verb", v, verbNames[:]) }
 // MarshalText writes the verb's name.
 func (v Verb) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote, or returns a [*ConfigError].
+// UnmarshalText reads what MarshalText wrote, or returns a [*engine.ConfigError].
 func (v *Verb) UnmarshalText(text []byte) error { return parseName("Verb", text, verbNames[:], v) }
 
 // nameOf returns the name of v among those of its type, or the type and the number if v has
@@ -49,11 +51,11 @@ func nameOf[V ~uint8](of string, v V, names []string) string {
 	return names[v]
 }
 
-// parseName sets v to the value with the name, or returns a [*ConfigError].
+// parseName sets v to the value with the name, or returns a [*engine.ConfigError].
 func parseName[V ~uint8](of string, name []byte, names []string, v *V) error {
 	i := slices.Index(names, string(name))
 	if i < 0 || names[i] == "" {
-		return &ConfigError{Field: of, Problem: fmt.Sprintf("is %q, which there is not", name)}
+		return &engine.ConfigError{Field: of, Problem: fmt.Sprintf("is %q, which there is not", name)}
 	}
 	*v = V(i)
 	return nil

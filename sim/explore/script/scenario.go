@@ -1,4 +1,4 @@
-package explore
+package script
 
 import (
 	"time"
@@ -8,7 +8,7 @@ import (
 )
 
 // Scenario is what happens in one world, as data. No step depends on the outcome of
-// another, so any steps can be left out. JSON keeps all of it, and [Play] plays it.
+// another, so any steps can be left out. JSON keeps all of it, and explore.Play plays it.
 type Scenario struct {
 	// Seed is the seed from which the scenario was drawn. It decides the interleaving,
 	// too.
@@ -42,7 +42,7 @@ type Setup struct {
 	Transactions bool `json:"transactions,omitzero"`
 	// Window bounds the history that the engine keeps.
 	Window engine.Window `json:"window,omitzero"`
-	// Indexed has the engine index the fields and labels that Config.Engine names.
+	// Indexed has the engine index the fields and labels that explore.Config.Engine names.
 	Indexed bool `json:"indexed,omitzero"`
 	// InformerBuffer is the buffer of a handler of an informer that follows the engine:
 	// the number of notifications by which it may fall behind before InformerPolicy
@@ -55,14 +55,14 @@ type Setup struct {
 	// Direct adds a second engine, without a cache, on the same storage.
 	Direct bool `json:"direct,omitzero"`
 	// VerifyEvery is the time between the engine's own comparisons of its cache
-	// with storage; zero means that of Config.Engine.
+	// with storage; zero means that of explore.Config.Engine.
 	VerifyEvery time.Duration `json:"verifyEveryNanoseconds,omitzero"`
 	// BookmarkPeriod is the time between bookmarks.
 	BookmarkPeriod time.Duration `json:"bookmarkPeriodNanoseconds,omitzero"`
 }
 
-// mirrored reports whether an informer or an object cache follows the engine.
-func (s *Setup) mirrored() bool { return s.InformerBuffer > 0 || s.ObjectsIdle != 0 }
+// Mirrored reports whether an informer or an object cache follows the engine.
+func (s *Setup) Mirrored() bool { return s.InformerBuffer > 0 || s.ObjectsIdle != 0 }
 
 // Step is one thing that happens. What its fields mean depends on Do.
 type Step struct {
@@ -75,7 +75,8 @@ type Step struct {
 	Direct bool `json:"direct,omitzero"`
 	// N is a number of turns, events, calls or revisions.
 	N int `json:"n,omitzero"`
-	// Turns is how many turns a call may wait for; a negative value means all.
+	// Turns is how many turns a call may wait for; a negative value, such as [unlimited],
+	// means all.
 	Turns int `json:"turns,omitzero"`
 	// Seed decides the values and keys of the step.
 	Seed uint64 `json:"seed,omitzero"`
@@ -92,10 +93,13 @@ type Step struct {
 	After     int   `json:"after,omitzero"`
 }
 
+// Unlimited, as the Turns of a step, lets its call wait for all turns that there are.
+const Unlimited = -1
+
 // Start says how a watch starts.
 type Start struct {
-	// Selection is the index of the watch's selection in [Config].Selections, modulo
-	// their number.
+	// Selection is the index of the watch's selection in explore.Config.Selections,
+	// modulo their number.
 	Selection int      `json:"selection"`
 	Consumer  Consumer `json:"consumer"`
 	// Direct starts the watch on the engine without a cache, if there is one, and
@@ -127,7 +131,22 @@ const (
 	consumers
 )
 
-func (c Consumer) handled() bool { return c == Handler || c == Curious }
+func (c Consumer) Handled() bool { return c == Handler || c == Curious }
+
+// ReadMode is how fresh a read must be: the N of a [Get] or a [List], modulo the number of
+// modes.
+type ReadMode int
+
+// The modes of reads: the state that storage has, the one that the engine has, the one of a
+// revision, and one that is no older than a revision. The Seed of the step draws the
+// revision.
+const (
+	ReadLatest ReadMode = iota
+	ReadCached
+	ReadExact
+	ReadNotOlder
+	ReadModes
+)
 
 // Verb is what a step does.
 type Verb uint8
