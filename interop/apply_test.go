@@ -19,56 +19,56 @@ func colored(name, size, color string) string {
 }
 
 func TestKubectl_AppliesOnTheServer(t *testing.T) {
-	s := newServer(t)
-	k := newKubectl(t, s.cfg.Host)
-	const applied = "widget.example.com/a serverside-applied\n"
-	require.Equal(t, applied, k.with(colored("a", "1", "red"), "apply", "--server-side", "-f", "-"))
-	before := k.run("get", "widget", "a", "-o", "jsonpath={.metadata.resourceVersion}")
-	require.Equal(t, applied, k.with(colored("a", "1", "red"), "apply", "--server-side", "-f", "-"))
-	require.Equal(t, before, k.run("get", "widget", "a", "-o", "jsonpath={.metadata.resourceVersion}"), "what changes nothing is not written")
+	withEachKubectl(t, func(t *testing.T, _ *server, k *kubectl) {
+		const applied = "widget.example.com/a serverside-applied\n"
+		require.Equal(t, applied, k.with(colored("a", "1", "red"), "apply", "--server-side", "-f", "-"))
+		before := k.run("get", "widget", "a", "-o", "jsonpath={.metadata.resourceVersion}")
+		require.Equal(t, applied, k.with(colored("a", "1", "red"), "apply", "--server-side", "-f", "-"))
+		require.Equal(t, before, k.run("get", "widget", "a", "-o", "jsonpath={.metadata.resourceVersion}"), "what changes nothing is not written")
 
-	out, err := k.try(manifest("a", "2"), "apply", "--server-side", "--field-manager=other", "-f", "-")
-	require.Error(t, err)
-	require.Contains(t, out, "error: Apply failed with 1 conflict: conflict with \"kubectl\": .spec.size\n")
-	require.Contains(t, out, "--force-conflicts")
-	require.Equal(t, "widget.example.com/a serverside-applied (server dry run)\n",
-		k.with(manifest("a", "2"), "apply", "--server-side", "--field-manager=other", "--force-conflicts", "--dry-run=server", "-f", "-"))
-	require.Equal(t, "1 red", k.run("get", "widget", "a", "-o", "jsonpath={.spec.size} {.spec.color}"))
-	require.Equal(t, applied, k.with(manifest("a", "2"), "apply", "--server-side", "--field-manager=other", "--force-conflicts", "-f", "-"))
-	require.Equal(t, "2 red", k.run("get", "widget", "a", "-o", "jsonpath={.spec.size} {.spec.color}"))
+		out, err := k.try(manifest("a", "2"), "apply", "--server-side", "--field-manager=other", "-f", "-")
+		require.Error(t, err)
+		require.Contains(t, out, "error: Apply failed with 1 conflict: conflict with \"kubectl\": .spec.size\n")
+		require.Contains(t, out, "--force-conflicts")
+		require.Equal(t, "widget.example.com/a serverside-applied (server dry run)\n",
+			k.with(manifest("a", "2"), "apply", "--server-side", "--field-manager=other", "--force-conflicts", "--dry-run=server", "-f", "-"))
+		require.Equal(t, "1 red", k.run("get", "widget", "a", "-o", "jsonpath={.spec.size} {.spec.color}"))
+		require.Equal(t, applied, k.with(manifest("a", "2"), "apply", "--server-side", "--field-manager=other", "--force-conflicts", "-f", "-"))
+		require.Equal(t, "2 red", k.run("get", "widget", "a", "-o", "jsonpath={.spec.size} {.spec.color}"))
 
-	require.NotContains(t, k.run("get", "widget", "a", "-o", "yaml"), "managedFields")
-	shown := k.run("get", "widget", "a", "-o", "yaml", "--show-managed-fields")
-	require.Contains(t, shown, "manager: other\n    operation: Apply\n")
-	out, err = k.try(manifest("a", "2")+"  colour: red\n", "apply", "--server-side", "-f", "-")
-	require.Error(t, err)
-	require.Contains(t, out, "field not declared in schema")
+		require.NotContains(t, k.run("get", "widget", "a", "-o", "yaml"), "managedFields")
+		shown := k.run("get", "widget", "a", "-o", "yaml", "--show-managed-fields")
+		require.Contains(t, shown, "manager: other\n    operation: Apply\n")
+		out, err = k.try(manifest("a", "2")+"  colour: red\n", "apply", "--server-side", "-f", "-")
+		require.Error(t, err)
+		require.Contains(t, out, "field not declared in schema")
+	})
 }
 
 // kubectl that applies on the server takes over the fields that it has applied from the
 // client: then a field that is no longer in the manifest is removed.
 func TestKubectl_MovesToApplyOnTheServer(t *testing.T) {
-	s := newServer(t)
-	k := newKubectl(t, s.cfg.Host)
-	require.Equal(t, "widget.example.com/a created\n", k.with(colored("a", "1", "red"), "apply", "-f", "-"))
-	require.Contains(t, k.run("get", "widget", "a", "-o", "yaml", "--show-managed-fields"), "manager: kubectl-client-side-apply\n    operation: Update\n")
-	require.Equal(t, "widget.example.com/a serverside-applied\n", k.with(colored("a", "2", "red"), "apply", "--server-side", "-f", "-"))
-	require.NotContains(t, k.run("get", "widget", "a", "-o", "yaml", "--show-managed-fields"), "kubectl-client-side-apply")
-	require.Equal(t, "widget.example.com/a serverside-applied\n", k.with(manifest("a", "2"), "apply", "--server-side", "-f", "-"))
-	require.Equal(t, "2 ", k.run("get", "widget", "a", "-o", "jsonpath={.spec.size} {.spec.color}"))
-	require.Equal(t, "widget.example.com/a configured\n", k.with(manifest("a", "3"), "apply", "-f", "-"), "and back")
+	withEachKubectl(t, func(t *testing.T, _ *server, k *kubectl) {
+		require.Equal(t, "widget.example.com/a created\n", k.with(colored("a", "1", "red"), "apply", "-f", "-"))
+		require.Contains(t, k.run("get", "widget", "a", "-o", "yaml", "--show-managed-fields"), "manager: kubectl-client-side-apply\n    operation: Update\n")
+		require.Equal(t, "widget.example.com/a serverside-applied\n", k.with(colored("a", "2", "red"), "apply", "--server-side", "-f", "-"))
+		require.NotContains(t, k.run("get", "widget", "a", "-o", "yaml", "--show-managed-fields"), "kubectl-client-side-apply")
+		require.Equal(t, "widget.example.com/a serverside-applied\n", k.with(manifest("a", "2"), "apply", "--server-side", "-f", "-"))
+		require.Equal(t, "2 ", k.run("get", "widget", "a", "-o", "jsonpath={.spec.size} {.spec.color}"))
+		require.Equal(t, "widget.example.com/a configured\n", k.with(manifest("a", "3"), "apply", "-f", "-"), "and back")
+	})
 }
 
 func TestKubectl_AppliesStatus(t *testing.T) {
-	s := newServer(t)
-	k := newKubectl(t, s.cfg.Host)
-	k.with(manifest("a", "1"), "create", "-f", "-")
-	status := strings.Replace(manifest("a", "1"), "spec:\n  size: 1\n", `status: {conditions: [{type: TYPE, status: "True", reason: Done, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`+"\n", 1)
-	for manager, condition := range map[string]string{"one": "Ready", "two": "Idle"} {
-		out := k.with(strings.Replace(status, "TYPE", condition, 1), "apply", "--server-side", "--subresource=status", "--field-manager="+manager, "-f", "-")
-		require.Equal(t, "widget.example.com/a serverside-applied\n", out)
-	}
-	require.ElementsMatch(t, []string{"Ready", "Idle"}, strings.Fields(k.run("get", "widget", "a", "-o", "jsonpath={.status.conditions[*].type}")), "conditions merge by their type")
+	withEachKubectl(t, func(t *testing.T, _ *server, k *kubectl) {
+		k.with(manifest("a", "1"), "create", "-f", "-")
+		status := strings.Replace(manifest("a", "1"), "spec:\n  size: 1\n", `status: {conditions: [{type: TYPE, status: "True", reason: Done, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`+"\n", 1)
+		for manager, condition := range map[string]string{"one": "Ready", "two": "Idle"} {
+			out := k.with(strings.Replace(status, "TYPE", condition, 1), "apply", "--server-side", "--subresource=status", "--field-manager="+manager, "-f", "-")
+			require.Equal(t, "widget.example.com/a serverside-applied\n", out)
+		}
+		require.ElementsMatch(t, []string{"Ready", "Idle"}, strings.Fields(k.run("get", "widget", "a", "-o", "jsonpath={.status.conditions[*].type}")), "conditions merge by their type")
+	})
 }
 
 // The Apply of client-go's dynamic client, and the conflict that it returns.

@@ -3,160 +3,103 @@ package interop_test
 import (
 	"bytes"
 	"context"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// kubectlPath builds kubectl, once.
-var kubectlPath = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "kubectl")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "kubectl")
-	out, err := exec.Command("go", "build", "-o", path, "./kubectl").CombinedOutput()
-	if err != nil {
-		return "", &exec.Error{Name: string(out), Err: err}
-	}
-	return path, nil
-})
-
-// kubectl runs kubectl against a server.
-type kubectl struct {
-	t    *testing.T
-	path string
-	args []string
-	home string
-}
-
-func newKubectl(t *testing.T, url string) *kubectl {
-	t.Helper()
-	path, err := kubectlPath()
-	require.NoError(t, err)
-	return &kubectl{t, path, []string{"-s", url, "-n", "default"}, t.TempDir()}
-}
-
-// command is kubectl with these arguments and that standard input.
-func (k *kubectl) command(ctx context.Context, input string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, k.path, append(append([]string{}, k.args...), args...)...)
-	cmd.Env = append(os.Environ(), "HOME="+k.home, "KUBECONFIG="+filepath.Join(k.home, "none"))
-	cmd.Stdin = strings.NewReader(input)
-	return cmd
-}
-
-// try runs kubectl and returns what it wrote, errors included.
-func (k *kubectl) try(input string, args ...string) (string, error) {
-	k.t.Helper()
-	out, err := k.command(k.t.Context(), input, args...).CombinedOutput()
-	return string(out), err
-}
-
-func (k *kubectl) run(args ...string) string { k.t.Helper(); return k.with("", args...) }
-
-func (k *kubectl) with(input string, args ...string) string {
-	k.t.Helper()
-	out, err := k.try(input, args...)
-	require.NoError(k.t, err, "kubectl %s: %s", strings.Join(args, " "), out)
-	return out
-}
-
 func manifest(name string, size string) string {
 	return "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: " + name + "\nspec:\n  size: " + size + "\n"
 }
 
 func TestKubectl_ReadsAndWrites(t *testing.T) {
-	s := newServer(t)
-	k := newKubectl(t, s.cfg.Host)
-	require.Regexp(t, `widgets +wd +example.com/v1 +true +Widget`, k.run("api-resources"))
-	require.Contains(t, k.run("explain", "widget.spec.size"), "How large it is.")
-	require.Equal(t, "widget.example.com/a created\n", k.with(manifest("a", "1"), "create", "-f", "-"))
-	require.Equal(t, "widget.example.com/b created\n", k.with(manifest("b", "2"), "apply", "-f", "-"))
-	require.Equal(t, "widget.example.com/b configured\n", k.with(manifest("b", "3"), "apply", "-f", "-"))
-	require.Equal(t, "widget.example.com/b unchanged\n", k.with(manifest("b", "3"), "apply", "-f", "-"))
-	require.Regexp(t, `^NAME +SIZE +AGE\na +1 +\S+\nb +3 +\S+\n$`, k.run("get", "wd"))
-	require.Contains(t, k.run("get", "widget", "a", "-o", "yaml"), "  size: 1\n")
-	require.Equal(t, "a b", k.run("get", "widgets", "-o", "jsonpath={.items[*].metadata.name}"))
-	require.Equal(t, "widget.example.com/a labeled\n", k.run("label", "widget", "a", "app=web"))
-	require.Equal(t, "widget.example.com/a\n", k.run("get", "widgets", "-l", "app=web", "-o", "name"))
-	require.Equal(t, "widget.example.com/b\n", k.run("get", "widgets", "--field-selector", "metadata.name=b", "-o", "name"))
-	require.Contains(t, k.run("describe", "widget", "a"), "Size:  1")
-	require.Contains(t, k.run("patch", "widget", "a", "--type=merge", "-p", `{"spec":{"size":5}}`), "patched")
-	require.Contains(t, k.run("patch", "widget", "a", "--type=json", "-p", `[{"op":"replace","path":"/spec/size","value":6}]`), "patched")
-	require.Contains(t, k.run("get", "widget", "a", "--no-headers"), " 6 ")
-	require.Contains(t, k.with(manifest("c", "1"), "create", "--dry-run=server", "-f", "-"), "created (server dry run)")
-	out, err := k.try("", "get", "widget", "c")
-	require.Error(t, err)
-	require.Equal(t, "Error from server (NotFound): widgets.example.com \"c\" not found\n", out)
-	require.Equal(t, "widget.example.com \"b\" deleted from default namespace\n", k.run("delete", "widget", "b"))
+	withEachKubectl(t, func(t *testing.T, _ *server, k *kubectl) {
+		require.Regexp(t, `widgets +wd +example.com/v1 +true +Widget`, k.run("api-resources"))
+		require.Contains(t, k.run("explain", "widget.spec.size"), "How large it is.")
+		require.Equal(t, "widget.example.com/a created\n", k.with(manifest("a", "1"), "create", "-f", "-"))
+		require.Equal(t, "widget.example.com/b created\n", k.with(manifest("b", "2"), "apply", "-f", "-"))
+		require.Equal(t, "widget.example.com/b configured\n", k.with(manifest("b", "3"), "apply", "-f", "-"))
+		require.Equal(t, "widget.example.com/b unchanged\n", k.with(manifest("b", "3"), "apply", "-f", "-"))
+		require.Regexp(t, `^NAME +SIZE +AGE\na +1 +\S+\nb +3 +\S+\n$`, k.run("get", "wd"))
+		require.Contains(t, k.run("get", "widget", "a", "-o", "yaml"), "  size: 1\n")
+		require.Equal(t, "a b", k.run("get", "widgets", "-o", "jsonpath={.items[*].metadata.name}"))
+		require.Equal(t, "widget.example.com/a labeled\n", k.run("label", "widget", "a", "app=web"))
+		require.Equal(t, "widget.example.com/a\n", k.run("get", "widgets", "-l", "app=web", "-o", "name"))
+		require.Equal(t, "widget.example.com/b\n", k.run("get", "widgets", "--field-selector", "metadata.name=b", "-o", "name"))
+		require.Contains(t, k.run("describe", "widget", "a"), "Size:  1")
+		require.Contains(t, k.run("patch", "widget", "a", "--type=merge", "-p", `{"spec":{"size":5}}`), "patched")
+		require.Contains(t, k.run("patch", "widget", "a", "--type=json", "-p", `[{"op":"replace","path":"/spec/size","value":6}]`), "patched")
+		require.Contains(t, k.run("get", "widget", "a", "--no-headers"), " 6 ")
+		require.Contains(t, k.with(manifest("c", "1"), "create", "--dry-run=server", "-f", "-"), "created (server dry run)")
+		out, err := k.try("", "get", "widget", "c")
+		require.Error(t, err)
+		require.Equal(t, "Error from server (NotFound): widgets.example.com \"c\" not found\n", out)
+		require.Equal(t, "widget.example.com \"b\" deleted from default namespace\n", k.run("delete", "widget", "b"))
+	})
 }
 
 func TestKubectl_IsToldWhatIsWrong(t *testing.T) {
-	s := newServer(t)
-	k := newKubectl(t, s.cfg.Host)
-	out, err := k.try(manifest("Bad_Name", "1"), "create", "-f", "-")
-	require.Error(t, err)
-	require.Contains(t, out, `The Widget "Bad_Name" is invalid: metadata.name: Invalid value: "Bad_Name"`)
-	out, err = k.try(manifest("a", "1")+"  colour: red\n", "create", "-f", "-", "--validate=strict")
-	require.Error(t, err)
-	require.Contains(t, out, `unknown field "spec.colour"`)
-	out, err = k.try("", "get", "widgets", "--field-selector", "spec.nothing=1")
-	require.Error(t, err)
-	require.Contains(t, out, `unknown field "spec.nothing"`)
+	withEachKubectl(t, func(t *testing.T, _ *server, k *kubectl) {
+		out, err := k.try(manifest("Bad_Name", "1"), "create", "-f", "-")
+		require.Error(t, err)
+		require.Contains(t, out, `The Widget "Bad_Name" is invalid: metadata.name: Invalid value: "Bad_Name"`)
+		out, err = k.try(manifest("a", "1")+"  colour: red\n", "create", "-f", "-", "--validate=strict")
+		require.Error(t, err)
+		require.Contains(t, out, `unknown field "spec.colour"`)
+		out, err = k.try("", "get", "widgets", "--field-selector", "spec.nothing=1")
+		require.Error(t, err)
+		require.Contains(t, out, `unknown field "spec.nothing"`)
+	})
 }
 
 func TestKubectl_WaitsForConditionsAndDeletions(t *testing.T) {
-	s := newServer(t)
-	k := newKubectl(t, s.cfg.Host)
-	k.with(strings.Replace(manifest("a", "1"), "  name: a\n", "  name: a\n  finalizers: [example.com/x]\n", 1), "create", "-f", "-")
-	ready := k.command(t.Context(), "", "wait", "--for=condition=Ready", "widget/a", "--timeout=60s")
-	var out bytes.Buffer
-	ready.Stdout, ready.Stderr = &out, &out
-	require.NoError(t, ready.Start())
-	k.run("patch", "widget", "a", "--subresource=status", "--type=merge", "-p",
-		`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"Done","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
-	require.NoError(t, ready.Wait(), out.String())
-	require.Contains(t, out.String(), "widget.example.com/a condition met\n")
-	k.run("delete", "widget", "a", "--wait=false")
-	gone := k.command(t.Context(), "", "wait", "--for=delete", "widget/a", "--timeout=60s")
-	require.NoError(t, gone.Start())
-	k.run("patch", "widget", "a", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	require.NoError(t, gone.Wait())
+	withEachKubectl(t, func(t *testing.T, _ *server, k *kubectl) {
+		k.with(strings.Replace(manifest("a", "1"), "  name: a\n", "  name: a\n  finalizers: [example.com/x]\n", 1), "create", "-f", "-")
+		ready := k.command(t.Context(), "", "wait", "--for=condition=Ready", "widget/a", "--timeout=60s")
+		var out bytes.Buffer
+		ready.Stdout, ready.Stderr = &out, &out
+		require.NoError(t, ready.Start())
+		k.run("patch", "widget", "a", "--subresource=status", "--type=merge", "-p",
+			`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"Done","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
+		require.NoError(t, ready.Wait(), out.String())
+		require.Contains(t, out.String(), "widget.example.com/a condition met\n")
+		k.run("delete", "widget", "a", "--wait=false")
+		gone := k.command(t.Context(), "", "wait", "--for=delete", "widget/a", "--timeout=60s")
+		require.NoError(t, gone.Start())
+		k.run("patch", "widget", "a", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+		require.NoError(t, gone.Wait())
+	})
 }
 
 func TestKubectl_Watches(t *testing.T) {
-	s := newServer(t)
-	s.fill(t, 1)
-	k := newKubectl(t, s.cfg.Host)
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	cmd := k.command(ctx, "", "get", "widgets", "-w", "--no-headers", "--output-watch-events")
-	lines, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	defer func() { stop(); _ = cmd.Wait() }() // it is killed
-	read := func(want string) {
-		t.Helper()
-		var line []byte
-		for one := make([]byte, 1); ; {
-			_, err := lines.Read(one)
-			require.NoError(t, err)
-			if one[0] == '\n' {
-				break
+	withEachKubectl(t, func(t *testing.T, s *server, k *kubectl) {
+		s.fill(t, 1)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		cmd := k.command(ctx, "", "get", "widgets", "-w", "--no-headers", "--output-watch-events")
+		lines, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		defer func() { stop(); _ = cmd.Wait() }() // it is killed
+		read := func(want string) {
+			t.Helper()
+			var line []byte
+			for one := make([]byte, 1); ; {
+				_, err := lines.Read(one)
+				require.NoError(t, err)
+				if one[0] == '\n' {
+					break
+				}
+				line = append(line, one[0])
 			}
-			line = append(line, one[0])
+			require.Regexp(t, want, string(line))
 		}
-		require.Regexp(t, want, string(line))
-	}
-	read(`^ADDED +w0000 +0 `)
-	s.resize(t, "w0000", 7)
-	read(`^MODIFIED +w0000 +7 `)
-	k.run("delete", "widget", "w0000")
-	read(`^DELETED +w0000 +7 `)
+		read(`^ADDED +w0000 +0 `)
+		s.resize(t, "w0000", 7)
+		read(`^MODIFIED +w0000 +7 `)
+		k.run("delete", "widget", "w0000")
+		read(`^DELETED +w0000 +7 `)
+	})
 }

@@ -30,8 +30,15 @@ func withDetectors(m *testing.M) int {
 	return 0
 }
 
-// runLeakChecked runs the tests, and looks for goroutines that they have left.
+// runLeakChecked runs the tests, looks for goroutines that they have left, and removes the
+// programs that they have built.
 func runLeakChecked(m *testing.M) int {
+	var err error
+	if programs, err = os.MkdirTemp("", "programs"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(programs) }()
 	status := m.Run()
 	http.DefaultClient.CloseIdleConnections()
 	if err := goleak.Find(); err != nil && status == 0 {

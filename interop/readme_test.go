@@ -78,7 +78,7 @@ var ages = regexp.MustCompile(`\d+s\b`)
 func TestReadme_ShowsWhatServeAndKubectlPrint(t *testing.T) {
 	shown := readmeConsole(t)
 	require.Greater(t, len(shown), 4, "the README hardly shows them")
-	kubectl, err := kubectlPath()
+	kubectl, err := kubectls[0].path()
 	require.NoError(t, err)
 	dir := t.TempDir()
 	registry, err := filepath.Abs("../registry")

@@ -1,4 +1,4 @@
-// Command kubectl is kubectl, built from its module for the tests of this one.
+// Command kubectl is the newest kubectl, built from its module for the tests of this one.
 package main
 
 import (
