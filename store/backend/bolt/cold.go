@@ -91,7 +91,7 @@ func (c *coldReader) start() {
 func (c *coldReader) fill() {
 	w, b := c.watcher, c.watcher.backend
 	b.mu.Lock()
-	run := &coldRead{reader: c, at: c.at, bare: w.noPrev && c.at+store.Revision(coldRun) < b.revision}
+	run := &coldRead{reader: c, at: c.at, bare: w.noPrev && c.at+store.Revision(coldRun) < b.revision, index: b.index}
 	b.mu.Unlock()
 	err := b.file.journal.Read(context.Background(), b.name, run.read)
 	if run.failed != nil {
@@ -118,7 +118,8 @@ type coldRead struct {
 	events []store.Event
 	at     store.Revision
 	state  *store.TreeView
-	failed error // ends the watch after events
+	index  *pastIndex // has objects that New has read, if it is not forgotten
+	failed error      // ends the watch after events
 	// bare: the events are read without Prev, which halves the reading. Such a run ends
 	// before the newest revision, with which the consumer may be given the state.
 	bare  bool
@@ -153,8 +154,9 @@ func (r *coldRead) read(v journal.View) error {
 func (r *coldRead) take(v journal.View, revision uint64, rec journal.Record) (more bool, err error) {
 	r.n++
 	r.bytes += len(rec.Value)
-	if store.HasPrefix(string(rec.Key), r.reader.watcher.prefix) {
-		ev, err := r.event(v, revision, rec)
+	s := r.storedAt(revision, rec)
+	if store.HasPrefix(s.key, r.reader.watcher.prefix) {
+		ev, err := r.event(v, s)
 		var unknown *backend.UndecodableError
 		if errors.As(err, &unknown) && r.reader.watcher.backend.config.OnUndecodable == Fail {
 			r.failed = err
@@ -169,13 +171,25 @@ func (r *coldRead) take(v journal.View, revision uint64, rec journal.Record) (mo
 	return r.n < coldRun && r.bytes < coldBytes, nil
 }
 
+// storedAt returns a record of the file, which it refers to, with the key that the
+// backend has for it already.
+func (r *coldRead) storedAt(revision uint64, rec journal.Record) stored {
+	s := stored{revision: revision, record: rec}
+	if o := r.index.written(store.Revision(revision)); o != nil {
+		s.key = o.Key
+	} else {
+		s.key = string(rec.Key)
+	}
+	return s
+}
+
 // event returns the event of a record. With a [*backend.UndecodableError] it has
 // zero values where they are not known.
-func (r *coldRead) event(v journal.View, revision uint64, rec journal.Record) (store.Event, error) {
-	b := r.reader.watcher.backend
-	ev := store.Event{Type: eventType(rec), Revision: store.Revision(revision)}
+func (r *coldRead) event(v journal.View, s stored) (store.Event, error) {
+	b, rec := r.reader.watcher.backend, s.record
+	ev := store.Event{Type: eventType(rec), Revision: store.Revision(s.revision)}
 	if r.bare && ev.Type == store.Deleted {
-		ev.Object = b.values.header(stored{revision: revision, key: string(rec.Key), record: rec})
+		ev.Object = b.values.header(s)
 		return ev, nil
 	}
 	var unknown, prevUnknown error
@@ -189,7 +203,7 @@ func (r *coldRead) event(v journal.View, revision uint64, rec journal.Record) (s
 		ev.Object = b.values.schema.Gone(ev.Prev, ev.Revision, rec.Written)
 		return ev, prevUnknown
 	}
-	ev.Object, unknown = r.decode(keep(revision, rec), ev.Prev)
+	ev.Object, unknown = r.decode(s, ev.Prev)
 	return ev, errors.Join(unknown, prevUnknown)
 }
 
@@ -207,19 +221,23 @@ func (r *coldRead) object(v journal.View, revision uint64) (o *store.Object, unk
 	if err != nil {
 		return nil, nil, err
 	}
-	o, unknown = r.decode(keep(revision, rec), nil)
+	o, unknown = r.decode(r.storedAt(revision, rec), nil)
 	return o, unknown, nil
 }
 
-// decode returns the object of a record. The newest record of a key is the state's own
-// object, which must not be changed. Any other is decoded and kept in recent, and shares
-// equal attributes with prev and with the state's object, which saves memory.
+// decode returns the object of a record. What the index has, and the newest record of a
+// key, is shared with the state, so it must not be changed. Any other is decoded and kept in
+// recent, and shares equal attributes with prev and with the state's object, which saves
+// memory.
 func (r *coldRead) decode(s stored, prev *store.Object) (*store.Object, error) {
+	if o := r.index.written(store.Revision(s.revision)); o != nil {
+		return o, nil
+	}
 	newest := r.state.Get(s.key)
 	if newest != nil && uint64(newest.Revision) == s.revision {
 		return newest, nil
 	}
-	o, unknown := r.reader.watcher.backend.values.decode(s)
+	o, unknown := r.reader.watcher.backend.values.decode(s.kept())
 	if unknown != nil {
 		return o, unknown
 	}

@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"cmp"
 	"runtime"
 	"sync"
 
@@ -19,25 +18,27 @@ type wanted struct {
 	place int
 }
 
-// decoding decodes records: a few in the caller's goroutine, more than maxRunRecords in
-// others, one for each run, of which GOMAXPROCS are under way at most:
+// decoding decodes records, in runs: the only one in the caller's goroutine, several in
+// others, of which GOMAXPROCS are under way at most:
 //
-//	file ──▶ read: copies, in runs ──▶ decode ──▶ done
-//	            ▲                         │
-//	            └──── runs to reuse ──────┘
+//	file ──▶ add: copies, in runs ──▶ decode ──▶ done
+//	            ▲                        │
+//	            └──── runs to reuse ─────┘
 //
 // Only the caller's goroutine reads the file: a damaged page makes that panic or fault,
 // which the journal contains in no other goroutine.
 type decoding struct {
 	values *values
-	// records are those to decode, in the order of their revisions.
-	records []wanted
-	// read is called before each record is read, by the caller's goroutine. Optional.
-	read func()
 	// done takes each object. Several goroutines call it at the same time, in any order.
 	done func(w wanted, o *store.Object, undecodable *backend.UndecodableError)
 
-	empty chan *decodingRun
+	// filling is the run that takes the next record, if any; the others are in empty or
+	// are being decoded.
+	filling  *decodingRun
+	empty    chan *decodingRun
+	runs     int // that were made
+	decoders int
+	running  sync.WaitGroup
 	// mu guards failed, the first failure of a run.
 	mu     sync.Mutex
 	failed error
@@ -56,54 +57,74 @@ const (
 	maxRunBytes   = 1 << 20
 )
 
-// from decodes d.records from a view, and returns when the last call of done has
-// returned. After an error some were not decoded.
-func (d *decoding) from(v journal.View) (err error) {
-	decoders := min(runtime.GOMAXPROCS(0), (len(d.records)+maxRunRecords-1)/maxRunRecords)
-	if decoders <= 1 {
-		return d.alone(v)
+// newDecoding starts a decoding, which the caller has to wait for.
+func newDecoding(v *values, done func(wanted, *store.Object, *backend.UndecodableError)) *decoding {
+	decoders := runtime.GOMAXPROCS(0)
+	return &decoding{
+		values: v, done: done, decoders: decoders,
+		empty: make(chan *decodingRun, decoders+1), // one of them is being filled
 	}
-	d.empty = make(chan *decodingRun, decoders+1) // one of them is being filled
-	for range cap(d.empty) {
-		d.empty <- &decodingRun{}
-	}
-	var running sync.WaitGroup
-	defer func() {
-		running.Wait()
-		if err == nil {
-			err = d.failed
-		}
-	}()
-	run := <-d.empty
-	err = d.eachOf(v, func(w wanted, r journal.Record) {
-		if run.add(w, r); run.isFull() {
-			full := run
-			running.Go(func() { d.decodeRun(full) })
-			run = <-d.empty
-		}
-	})
-	if err == nil {
-		running.Go(func() { d.decodeRun(run) })
-	}
-	return err
 }
 
-// alone decodes in the caller's goroutine.
-func (d *decoding) alone(v journal.View) error {
-	err := d.eachOf(v, func(w wanted, r journal.Record) {
-		if err := usercode.Call("Schema", w.key, func() { d.decode(w, keep(w.revision, r)) }); err != nil {
-			d.fail(err)
-		}
-	})
-	return cmp.Or(err, d.failed)
+// add decodes a record, which is valid until add returns, at some time before wait
+// returns.
+func (d *decoding) add(w wanted, r journal.Record) {
+	if d.filling == nil {
+		d.filling = d.nextRun()
+	}
+	if d.filling.add(w, r); d.filling.isFull() {
+		d.startRun()
+	}
 }
 
-// eachOf calls fn with each record, which is valid until fn returns.
-func (d *decoding) eachOf(v journal.View, fn func(wanted, journal.Record)) error {
+// nextRun returns an empty run, and waits for one if there are enough.
+func (d *decoding) nextRun() *decodingRun {
+	if d.runs < cap(d.empty) {
+		d.runs++
+		return &decodingRun{}
+	}
+	return <-d.empty
+}
+
+// startRun decodes the run that was filled, in a goroutine if there is a processor for it.
+func (d *decoding) startRun() {
+	run := d.filling
+	d.filling = nil
+	if d.decoders == 1 {
+		d.decodeRun(run)
+		return
+	}
+	d.running.Go(func() { d.decodeRun(run) })
+}
+
+// flush decodes what was added and makes no full run.
+func (d *decoding) flush() {
+	switch {
+	case d.filling == nil:
+	case d.runs == 1:
+		run := d.filling
+		d.filling = nil
+		d.decodeRun(run)
+	default:
+		d.startRun()
+	}
+}
+
+// wait returns when the last call of done has returned. After an error some records were
+// not decoded.
+func (d *decoding) wait() error {
+	d.running.Wait()
+	return d.failed
+}
+
+// from decodes these records of a view, in the order of their revisions, and waits. If
+// read is not nil, it is called before each record is read.
+func (d *decoding) from(v journal.View, records []wanted, read func()) error {
+	defer d.running.Wait() // also if reading panics
 	revisions := func(yield func(uint64) bool) {
-		for _, w := range d.records {
-			if d.read != nil {
-				d.read()
+		for _, w := range records {
+			if read != nil {
+				read()
 			}
 			if !yield(w.revision) {
 				return
@@ -111,11 +132,16 @@ func (d *decoding) eachOf(v journal.View, fn func(wanted, journal.Record)) error
 		}
 	}
 	i := 0
-	return v.Pick(revisions, func(_ uint64, r journal.Record) error {
-		fn(d.records[i], r)
+	err := v.Pick(revisions, func(_ uint64, r journal.Record) error {
+		d.add(records[i], r)
 		i++
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	d.flush()
+	return d.wait()
 }
 
 // add copies a record into the run.
@@ -140,11 +166,13 @@ func (d *decoding) decodeRun(run *decodingRun) {
 		run.reset()
 		d.empty <- run
 	}()
-	cause = usercode.Call("Schema", "", func() {
-		for i, s := range run.stored {
-			d.decode(run.records[i], s)
+	for i, s := range run.stored {
+		w := run.records[i]
+		if err := usercode.Call("Schema", w.key, func() { d.decode(w, s) }); err != nil {
+			d.fail(err)
 		}
-	})
+	}
+	cause = nil
 }
 
 // fail keeps the first error.

@@ -28,7 +28,8 @@
 // resumes from any of their revisions, also from before the file was opened; time
 // during which the process does not run does not count for their age. Older changes are
 // deleted in the background, in large chunks, which keeps an update at about one
-// kilobyte written.
+// kilobyte written. For a minute after New, memory holds the oldest state as well as the
+// newest, since an engine begins there.
 //
 // Objects with a TTL expire by the wall clock, also while the process does not run: when
 // the file is opened they are deleted, with ordinary events.

@@ -16,8 +16,16 @@ import (
 )
 
 // load reads the log: the newest state, and the size of the history. It also keeps the
-// index of the oldest state, since an engine lists that next, which would take another
-// scan of the log.
+// oldest state for a while, since an engine lists that next, which would take another scan
+// of the log:
+//
+//	base ──────────┬──▶ scan ──▶ which record is whose newest ──▶ decode the others
+//	               └──▶ decode, while the history is scanned
+//	history ───────────▶ scan
+//
+// All of the base is decoded, although some of its objects may be in neither state: it is
+// the oldest state, as far as the floor has not gone on since it was trimmed, and most of
+// the newest.
 func (b *Backend) load(bounds journal.Bounds) error {
 	l := newLoading(b)
 	err := b.file.journal.Read(context.Background(), b.name, func(v journal.View) error {
@@ -34,8 +42,8 @@ func (b *Backend) load(bounds journal.Bounds) error {
 
 type loading struct {
 	backend *Backend
-	// oldest is the oldest revision whose state is known.
-	oldest uint64
+	// oldest is the oldest revision whose state is known, last the newest.
+	oldest, last uint64
 	// versions has an entry for each object of the two states, as far as the log has been
 	// read, so that it does not grow with the objects that come and go. places has the index
 	// of each key's entry, and free those of entries without an object.
@@ -43,14 +51,17 @@ type loading struct {
 	places   map[string]int
 	free     []int
 	// order has the indexes of the objects' versions in the order of their keys.
-	order   []int
+	order []placed
+	// later has the object of each revision after oldest that is the newest of its key.
+	later   []*store.Object
 	started time.Time
 
 	done, total int
 	// mute: OnProgress has panicked, and is not called any more.
 	mute bool
 
-	mu          sync.Mutex // guards undecodable and failed while objects are decoded
+	mu          sync.Mutex // guards all below while objects are decoded
+	base        []loadedBase
 	undecodable []*backend.UndecodableError
 	failed      error
 }
@@ -61,27 +72,93 @@ type versions struct {
 	key string
 	// newest is the record in the newest state, past the one in the oldest.
 	newest, past uint64
+	// loaded is the object of newest, before that of past; nil until they are decoded.
 	loaded
+	before *store.Object
 }
 
-// loaded is an object with its size.
+// loaded is an object with its size, which only an object that expires has.
 type loaded struct {
 	object *store.Object
 	size   int
+}
+
+// loadedBase is an object of the base, with the index of its key's versions at the time.
+type loadedBase struct {
+	loaded
+	place int
+}
+
+// placed is the index of a key's versions.
+type placed struct {
+	key   string
+	place int
 }
 
 // progressRun is how many records are read between two calls of OnProgress.
 const progressRun = 10_000
 
 func newLoading(b *Backend) *loading {
-	return &loading{backend: b, places: map[string]int{}, started: b.clock.Now()}
+	return &loading{backend: b, started: b.clock.Now()}
 }
 
-// scan reads the whole log.
+// scan reads the whole log, and decodes the base meanwhile. A value of it that cannot be
+// decoded is decoded again where it is needed, and is an error there.
 func (l *loading) scan(v journal.View) error {
-	l.oldest = v.Bounds().Oldest()
-	l.total = 2 * int(v.Bounds().Last-v.Bounds().Trimmed)
-	return v.Scan(0, math.MaxUint64, l.follow)
+	bounds := v.Bounds()
+	l.oldest, l.last = bounds.Oldest(), bounds.Last
+	l.total = 2 * int(bounds.Last-bounds.Trimmed)
+	l.places, l.versions = make(map[string]int, v.Base()), make([]versions, 0, v.Base())
+	l.base = make([]loadedBase, 0, v.Base())
+	d := newDecoding(&l.backend.values, l.decodedBase)
+	defer d.running.Wait() // also if reading panics
+	err := v.Scan(0, math.MaxUint64, func(revision uint64, r journal.Record) (bool, error) {
+		place, err := l.follow(revision, r)
+		if err == nil && revision <= bounds.Trimmed {
+			d.add(wanted{revision, l.versions[place].key, place}, r)
+		}
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	d.flush()
+	_ = d.wait()
+	l.placeBase()
+	return nil
+}
+
+// decodedBase keeps an object of the base. It is called by several goroutines.
+func (l *loading) decodedBase(w wanted, o *store.Object, undecodable *backend.UndecodableError) {
+	size, err := l.measure(o)
+	if undecodable != nil || err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.base = append(l.base, loadedBase{loaded{o, size}, w.place})
+}
+
+// placeBase puts the objects of the base in their places.
+func (l *loading) placeBase() {
+	for _, b := range l.base {
+		at := &l.versions[b.place]
+		if at.past == uint64(b.object.Revision) {
+			at.before = b.object
+		}
+		if at.newest == uint64(b.object.Revision) {
+			at.loaded = b.loaded
+		}
+	}
+	l.base = nil
+}
+
+// measure returns the size of an object that expires.
+func (l *loading) measure(o *store.Object) (size int, err error) {
+	if o.Expires.IsZero() {
+		return 0, nil
+	}
+	return backend.Measure(&l.backend.values.schema, o)
 }
 
 // progress counts a record. A panic in OnProgress is contained here, since the journal
@@ -98,21 +175,21 @@ func (l *loading) progress() {
 }
 
 // follow takes the next record of the log, and checks that it continues the object's
-// previous record.
-func (l *loading) follow(revision uint64, r journal.Record) (bool, error) {
+// previous record. It returns the index of the object's versions.
+func (l *loading) follow(revision uint64, r journal.Record) (place int, err error) {
 	l.progress()
 	b := l.backend
 	b.history.add(revision, int64(r.Size()), l.started)
 	if r.Kind == journal.Emit {
-		return true, nil
+		return 0, nil
 	}
-	place := l.placeOf(r.Key)
+	place = l.placeOf(r.Key)
 	at := &l.versions[place]
 	switch last := at.newest; {
 	case last != 0 && r.Prev != last:
-		return false, b.corrupt(revision, fmt.Sprintf("%q does not continue its record of revision %d", r.Key, last))
+		return 0, b.corrupt(revision, fmt.Sprintf("%q does not continue its record of revision %d", r.Key, last))
 	case r.Kind == journal.Delete && last == 0:
-		return false, b.corrupt(revision, fmt.Sprintf("%q is deleted, and did not exist", r.Key))
+		return 0, b.corrupt(revision, fmt.Sprintf("%q is deleted, and did not exist", r.Key))
 	case r.Kind == journal.Delete:
 		at.newest = 0
 	default:
@@ -124,7 +201,7 @@ func (l *loading) follow(revision uint64, r journal.Record) (bool, error) {
 	if at.none() {
 		l.release(place)
 	}
-	return true, nil
+	return place, nil
 }
 
 // none reports whether the object exists in neither state.
@@ -154,43 +231,69 @@ func (l *loading) release(place int) {
 	l.free = append(l.free, place)
 }
 
-// decodeAll decodes the record of each object in the newest state, and sorts the keys
-// meanwhile.
+// decodeAll decodes the record of each object in the newest state that is not decoded
+// yet, and sorts the keys meanwhile.
 func (l *loading) decodeAll(v journal.View) error {
 	l.places = nil
-	d := &decoding{values: &l.backend.values, read: l.progress, done: l.decoded}
-	for place, at := range l.versions {
-		if at.newest != 0 {
-			d.records = append(d.records, wanted{at.newest, at.key, place})
-		}
-	}
-	slices.SortFunc(d.records, func(x, y wanted) int { return cmp.Compare(x.revision, y.revision) })
-	l.total = max(l.total, l.done+len(d.records))
+	l.later = make([]*store.Object, l.last-l.oldest)
+	records := l.wanted(v.Bounds().Trimmed)
+	l.total = max(l.total, l.done+len(records))
 	var sorting sync.WaitGroup
 	sorting.Go(l.sort)
 	defer sorting.Wait()
-	return d.from(v)
+	return newDecoding(&l.backend.values, l.decoded).from(v, records, l.progress)
+}
+
+// wanted returns the records of the newest state that are not decoded yet, in the order
+// of their revisions, of which those after trimmed have no gap.
+func (l *loading) wanted(trimmed uint64) []wanted {
+	records := make([]wanted, 0, min(uint64(len(l.versions)), l.last-trimmed))
+	history := make([]int, l.last-trimmed) // has an index of versions, and one more
+	for place := range l.versions {
+		switch at := &l.versions[place]; {
+		case at.newest == 0 || at.object != nil:
+		case at.newest <= trimmed:
+			records = append(records, wanted{at.newest, at.key, place})
+		default:
+			history[at.newest-trimmed-1] = place + 1
+		}
+	}
+	slices.SortFunc(records, func(x, y wanted) int { return cmp.Compare(x.revision, y.revision) })
+	for _, next := range history {
+		if next > 0 {
+			at := &l.versions[next-1]
+			records = append(records, wanted{at.newest, at.key, next - 1})
+		}
+	}
+	return records
 }
 
 // sort fills in order.
 func (l *loading) sort() {
-	l.order = make([]int, 0, len(l.versions)-len(l.free))
+	l.order = make([]placed, 0, len(l.versions)-len(l.free))
 	for place := range l.versions {
-		if !l.versions[place].none() {
-			l.order = append(l.order, place)
+		if at := &l.versions[place]; !at.none() {
+			l.order = append(l.order, placed{at.key, place})
 		}
 	}
-	slices.SortFunc(l.order, func(x, y int) int { return cmp.Compare(l.versions[x].key, l.versions[y].key) })
+	slices.SortFunc(l.order, func(x, y placed) int { return cmp.Compare(x.key, y.key) })
 }
 
 // decoded puts an object in its place, and records what is wrong with it. It is called
 // by several goroutines.
 func (l *loading) decoded(w wanted, o *store.Object, undecodable *backend.UndecodableError) {
 	size, err := 0, error(nil)
-	if undecodable == nil && !o.Expires.IsZero() {
-		size, err = backend.Measure(&l.backend.values.schema, o)
+	if undecodable == nil {
+		size, err = l.measure(o)
 	}
-	l.versions[w.place].loaded = loaded{o, size}
+	at := &l.versions[w.place]
+	at.loaded = loaded{o, size}
+	if at.before != nil {
+		store.ShareAttributes(at.before, o)
+	}
+	if undecodable == nil && w.revision > l.oldest {
+		l.later[w.revision-l.oldest-1] = o
+	}
 	if undecodable == nil && err == nil {
 		return
 	}
@@ -237,9 +340,9 @@ func (l *loading) finish(bounds journal.Bounds) error {
 // state returns the objects of the newest state in order, and adds those that expire to
 // the queue.
 func (l *loading) state() []*store.Object {
-	var objects []*store.Object
-	for _, place := range l.order {
-		o := l.versions[place].loaded
+	objects := make([]*store.Object, 0, len(l.order))
+	for _, at := range l.order {
+		o := l.versions[at.place].loaded
 		if o.object == nil {
 			continue
 		}
@@ -253,10 +356,11 @@ func (l *loading) state() []*store.Object {
 
 // past returns the index of the oldest state.
 func (l *loading) past() *pastIndex {
-	index := &pastIndex{revision: store.Revision(l.oldest)}
-	for _, place := range l.order {
-		if at := &l.versions[place]; at.past != 0 {
-			index.keys, index.records = append(index.keys, at.key), append(index.records, at.past)
+	index := newPastIndex(store.Revision(l.oldest), len(l.order))
+	index.later = l.later
+	for _, to := range l.order {
+		if at := &l.versions[to.place]; at.past != 0 {
+			index.add(at.key, at.past, at.before)
 		}
 	}
 	return index

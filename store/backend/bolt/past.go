@@ -16,11 +16,37 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
 
-// pastIndex has the records that make up the state at a revision.
+// pastIndex has the records that make up the state at a revision, in the order of their
+// keys.
 type pastIndex struct {
 	revision store.Revision
-	keys     []string // in order
+	keys     []string
 	records  []uint64 // the revision of each key's record
+	// objects are those of the records, nil where they have to be read from the file.
+	objects []*store.Object
+	// later has objects that were written after the state, by how much later less one,
+	// nil where they have to be read from the file.
+	later []*store.Object
+}
+
+func newPastIndex(at store.Revision, size int) *pastIndex {
+	return &pastIndex{
+		revision: at,
+		keys:     make([]string, 0, size), records: make([]uint64, 0, size), objects: make([]*store.Object, 0, size),
+	}
+}
+
+func (i *pastIndex) add(key string, record uint64, o *store.Object) {
+	i.keys, i.records, i.objects = append(i.keys, key), append(i.records, record), append(i.objects, o)
+}
+
+// written returns the object that was written at a revision after the state, or nil if
+// it has to be read from the file. The index may be nil.
+func (i *pastIndex) written(at store.Revision) *store.Object {
+	if i == nil || at <= i.revision || uint64(at-i.revision) > uint64(len(i.later)) {
+		return nil
+	}
+	return i.later[at-i.revision-1]
 }
 
 // indexLife is how long an index is kept, so that the pages of one list need one scan.
@@ -69,9 +95,9 @@ func (b *Backend) indexOf(v journal.View, at store.Revision) (*pastIndex, error)
 	if err != nil {
 		return nil, err
 	}
-	index = &pastIndex{revision: at, keys: slices.Sorted(maps.Keys(records))}
-	for _, key := range index.keys {
-		index.records = append(index.records, records[key])
+	index = newPastIndex(at, len(records))
+	for _, key := range slices.Sorted(maps.Keys(records)) {
+		index.add(key, records[key], nil)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,15 +130,15 @@ type pastReader struct {
 	index   *pastIndex
 }
 
-// headers returns an object with only its key for each object that scan covers, in order:
-// fill decodes those on the page. The ones after the page are only counted, so one
-// object without a key stands for all of them.
+// headers returns an object for each that scan covers, in order: as the index has it, or
+// with only its key, in which case fill decodes it if it is on the page. The ones after
+// the page are only counted, so one object without a key stands for all of them.
 func (r *pastReader) headers(scan backend.Scan) iter.Seq[*store.Object] {
 	return func(yield func(*store.Object) bool) {
 		var behind store.Object
 		yielded := 0
 		from, _ := slices.BinarySearch(r.index.keys, max(scan.Prefix, scan.After))
-		for _, key := range r.index.keys[from:] {
+		for i, key := range r.index.keys[from:] {
 			if !strings.HasPrefix(key, scan.Prefix) {
 				return
 			}
@@ -121,7 +147,9 @@ func (r *pastReader) headers(scan backend.Scan) iter.Seq[*store.Object] {
 			}
 			header := &behind
 			if yielded++; scan.Limit == 0 || yielded <= scan.Limit {
-				header = &store.Object{Key: key}
+				if header = r.index.objects[from+i]; header == nil {
+					header = &store.Object{Key: key}
+				}
 			}
 			if !yield(header) {
 				return
@@ -133,22 +161,15 @@ func (r *pastReader) headers(scan backend.Scan) iter.Seq[*store.Object] {
 // fill replaces the headers on a page by the objects: the state's own where they have not
 // changed since, the others from the file.
 func (r *pastReader) fill(page *backend.List, scan backend.Scan) error {
+	if !slices.ContainsFunc(page.Items, isHeader) {
+		return nil
+	}
 	now, err := r.backend.snapshot()
 	if err != nil {
 		return err
 	}
 	newest := newestOf(now.State(), scan, page.Items)
-	var mu sync.Mutex // guards undecodable
-	var undecodable []*backend.UndecodableError
-	d := &decoding{values: &r.backend.values, done: func(w wanted, o *store.Object, unknown *backend.UndecodableError) {
-		store.ShareAttributes(o, newest[w.place])
-		page.Items[w.place] = o
-		if unknown != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			undecodable = append(undecodable, unknown)
-		}
-	}}
+	var records []wanted
 	at := 0
 	for i, header := range page.Items {
 		if i == 0 {
@@ -158,14 +179,36 @@ func (r *pastReader) fill(page *backend.List, scan backend.Scan) error {
 			at++
 		}
 		revision := r.index.records[at]
-		if o := newest[i]; o != nil && uint64(o.Revision) == revision && now.undecodable[o.Key] == nil {
+		switch o := newest[i]; {
+		case !isHeader(header):
+		case o != nil && uint64(o.Revision) == revision && now.undecodable[o.Key] == nil:
 			page.Items[i] = o
-			continue
+		default:
+			records = append(records, wanted{revision, header.Key, i})
 		}
-		d.records = append(d.records, wanted{revision, header.Key, i})
 	}
-	slices.SortFunc(d.records, func(x, y wanted) int { return cmp.Compare(x.revision, y.revision) })
-	if err := d.from(r.view); err != nil {
+	slices.SortFunc(records, func(x, y wanted) int { return cmp.Compare(x.revision, y.revision) })
+	return r.decode(page, records, newest)
+}
+
+// isHeader reports whether o has only its key.
+func isHeader(o *store.Object) bool { return o.Revision == 0 }
+
+// decode puts the objects of the records on a page, which share equal attributes with the
+// newest ones.
+func (r *pastReader) decode(page *backend.List, records []wanted, newest []*store.Object) error {
+	var mu sync.Mutex // guards undecodable
+	var undecodable []*backend.UndecodableError
+	d := newDecoding(&r.backend.values, func(w wanted, o *store.Object, unknown *backend.UndecodableError) {
+		store.ShareAttributes(o, newest[w.place])
+		page.Items[w.place] = o
+		if unknown != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			undecodable = append(undecodable, unknown)
+		}
+	})
+	if err := d.from(r.view, records, nil); err != nil {
 		return err
 	}
 	return joined(undecodable)

@@ -48,7 +48,7 @@ func (r *rewriting) run(ctx context.Context) (more bool, err error) {
 		return v.Scan(r.at, math.MaxUint64, func(revision uint64, rec journal.Record) (bool, error) {
 			at = revision
 			if rec.Kind != journal.Delete && !rec.Lost {
-				run = append(run, keep(revision, rec))
+				run = append(run, stored{revision, string(rec.Key), rec}.kept())
 				size += len(rec.Value)
 			}
 			return len(run) < coldRun && size < coldBytes, nil

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"errors"
 
 	"github.com/watchmill/watchmill/store"
@@ -52,18 +53,17 @@ func (v *values) encodePlain(o *store.Object) (e encoded, err error) {
 	return e, errors.Join(contained, err)
 }
 
-// stored is a record whose bytes are not the file's.
+// stored is a record to decode. Its key is not the file's.
 type stored struct {
 	revision uint64
 	key      string
-	record   journal.Record // without Key
+	record   journal.Record
 }
 
-// keep copies a record out of the file.
-func keep(revision uint64, r journal.Record) stored {
-	s := stored{revision: revision, key: string(r.Key), record: r}
-	s.record.Key = nil
-	s.record.Value = append([]byte(nil), r.Value...)
+// kept copies what the record still shares with the file, which user code is not given: a
+// codec that writes to it would fault.
+func (s stored) kept() stored {
+	s.record.Key, s.record.Value = nil, bytes.Clone(s.record.Value)
 	return s
 }
 

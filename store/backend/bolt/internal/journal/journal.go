@@ -117,6 +117,10 @@ type View interface {
 	// Bounds returns the log's bounds at that moment.
 	Bounds() Bounds
 
+	// Base returns the number of records in the base, which are those up to
+	// Bounds.Trimmed.
+	Base() int
+
 	// Scan calls fn with the records whose revisions are greater than after and
 	// at most through, in order, until it fails or returns false. The record's
 	// bytes are valid only until the view's end.

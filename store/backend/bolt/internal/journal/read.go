@@ -22,7 +22,7 @@ func (f *File) Read(ctx context.Context, name string, fn func(View) error) error
 		if err != nil {
 			return &CorruptError{Path: f.path, Page: NoPage, Log: name, What: err.Error()}
 		}
-		return fn(&view{file: f, ctx: ctx, log: name, bucket: b, bounds: log{head: h, last: b.Sequence()}.bounds()})
+		return fn(&view{file: f, ctx: ctx, log: name, bucket: b, bounds: log{head: h, last: b.Sequence()}.bounds(), base: int(h.base.count)})
 	})
 }
 
@@ -33,9 +33,11 @@ type view struct {
 	log    string
 	bucket *bbolt.Bucket
 	bounds Bounds
+	base   int
 }
 
 func (v *view) Bounds() Bounds { return v.bounds }
+func (v *view) Base() int      { return v.base }
 
 // scanRun is how many records are read between two checks of the context.
 const scanRun = 256

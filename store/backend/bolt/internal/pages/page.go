@@ -3,6 +3,7 @@ package pages
 import (
 	"fmt"
 	"io"
+	"slices"
 )
 
 // header is the beginning of every page.
@@ -35,25 +36,27 @@ type reader struct {
 	meta Meta
 }
 
-// readTree reads a branch or leaf page, with all pages that belong to it.
-func (r reader) readTree(id uint64) (h header, page []byte, err error) {
-	page = make([]byte, r.meta.PageSize)
+// readTree reads a branch or leaf page, with all pages that belong to it, into buffer, or
+// into a larger one if that is too small. It returns what it has used of the buffer, also
+// after an error.
+func (r reader) readTree(id uint64, buffer []byte) (h header, page []byte, err error) {
+	page = slices.Grow(buffer[:0], int(r.meta.PageSize))[:r.meta.PageSize]
 	if h, err = r.readFirst(id, page); err != nil {
-		return h, nil, err
+		return h, page, err
 	}
 	if h.flags != branchPage && h.flags != leafPage {
-		return h, nil, Problem{id, fmt.Sprintf("it is no part of a tree: its flags are %#x", h.flags)}
+		return h, page, Problem{id, fmt.Sprintf("it is no part of a tree: its flags are %#x", h.flags)}
 	}
 	table := headerSize + int64(h.count)*elementSize
 	if table > r.length(h) {
-		return h, nil, Problem{id, fmt.Sprintf("%d elements do not fit", h.count)}
+		return h, page, Problem{id, fmt.Sprintf("%d elements do not fit", h.count)}
 	}
 	if page, err = r.readMore(id, page, table); err != nil {
-		return h, nil, err
+		return h, page, err
 	}
 	end := treeSize(h, page)
 	if fits := (end + r.meta.PageSize - 1) / r.meta.PageSize * r.meta.PageSize; fits != r.length(h) {
-		return h, nil, Problem{id, fmt.Sprintf("its elements have %d bytes, its pages %d", end, r.length(h))}
+		return h, page, Problem{id, fmt.Sprintf("its elements have %d bytes, its pages %d", end, r.length(h))}
 	}
 	page, err = r.readMore(id, page, end)
 	return h, page, err
@@ -77,17 +80,17 @@ func (r reader) readFirst(id uint64, page []byte) (header, error) {
 	return h, nil
 }
 
-// readMore returns the pages at id with at least the first length bytes.
+// readMore returns the pages at id with at least the first length bytes, of which it has
+// some.
 func (r reader) readMore(id uint64, have []byte, length int64) ([]byte, error) {
 	more := length - int64(len(have))
 	if more <= 0 {
 		return have, nil
 	}
-	all := make([]byte, length)
-	copy(all, have)
+	all := slices.Grow(have, int(more))[:length]
 	at := int64(id)*r.meta.PageSize + int64(len(have))
 	if _, err := r.file.ReadAt(all[len(have):], at); err != nil {
-		return nil, fmt.Errorf("cannot read page %d: %w", id, err)
+		return have, fmt.Errorf("cannot read page %d: %w", id, err)
 	}
 	return all, nil
 }
@@ -114,10 +117,11 @@ func sizesOf(h header, page []byte, i int) (at, key, value int64) {
 	return int64(start) + int64(native.Uint32(e[4:])), int64(native.Uint32(e[8:])), int64(native.Uint32(e[12:]))
 }
 
-// elements returns the elements of a page, or what is wrong with it. Their data must
-// follow the table in order and without gaps, as bbolt writes it.
-func elements(h header, page []byte) ([]element, string) {
-	all := make([]element, h.count)
+// elements returns the elements of a page, in buffer if that is large enough, or what is
+// wrong with it. Their data must follow the table in order and without gaps, as bbolt
+// writes it.
+func elements(h header, page []byte, buffer []element) ([]element, string) {
+	all := slices.Grow(buffer[:0], h.count)[:h.count]
 	next := int64(headerSize + h.count*elementSize)
 	for i := range all {
 		at, key, value := sizesOf(h, page, i)
@@ -130,6 +134,7 @@ func elements(h header, page []byte) ([]element, string) {
 		all[i].key = page[at : at+key : at+key]
 		all[i].value = page[at+key : at+key+value : at+key+value]
 		next = at + key + value
+		all[i].child, all[i].isBucket = 0, false
 		e := page[headerSize+i*elementSize:]
 		if h.flags == branchPage {
 			all[i].child = native.Uint64(e[8:])

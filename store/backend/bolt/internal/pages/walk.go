@@ -31,8 +31,8 @@ const maxDepth = 64
 // can be read all the same. Both functions may be nil. It fails if reading does,
 // or with what visit returns.
 //
-// The file must not be written meanwhile. It takes one read
-// of each page and two bits of memory for each.
+// The file must not be written meanwhile. It takes one read of each page, two bits of
+// memory for each, and the pages from the root to one leaf.
 func Walk(f io.ReaderAt, m Meta, visit func(Item) error, report func(Problem)) error {
 	w := &walker{
 		reader: reader{file: f, meta: m},
@@ -54,6 +54,22 @@ type walker struct {
 	report   func(Problem)
 	problems int
 	used     set
+	// levels are the pages on the way from the root to the one that is being visited.
+	levels []*level
+}
+
+// level has one page of a depth, and is used again for the next page of that depth.
+type level struct {
+	page     []byte
+	elements []element // whose bytes are in page, or in that of the level above
+}
+
+// level returns that of a depth, which is at most one more than there are.
+func (w *walker) level(depth int) *level {
+	if depth == len(w.levels) {
+		w.levels = append(w.levels, &level{})
+	}
+	return w.levels[depth]
 }
 
 // top is the bucket at the top that is walked; its name is empty outside all.
@@ -145,15 +161,18 @@ func (w *walker) partition(free []uint64) error {
 
 // page walks the tree below a branch or leaf page.
 func (w *walker) page(id uint64, in top, keys span, depth int) error {
-	h, page, err := w.readTree(id)
+	at := w.level(depth)
+	h, page, err := w.readTree(id, at.page)
+	at.page = page
 	if err != nil {
 		return w.problem(err)
 	}
 	if ok, err := w.claim(id, h); !ok || err != nil {
 		return err
 	}
-	all, what := elements(h, page)
+	all, what := elements(h, page, at.elements)
 	if what == "" {
+		at.elements = all
 		what = unordered(all, keys)
 	}
 	switch {
@@ -260,8 +279,10 @@ func (w *walker) inline(id uint64, e element, in top, depth int) error {
 	if h.flags != leafPage || headerSize+h.count*elementSize > len(page) {
 		return w.problem(Problem{id, fmt.Sprintf("bucket %q is not a page inside its element", e.key)})
 	}
-	all, what := elements(h, page)
+	at := w.level(depth + 1)
+	all, what := elements(h, page, at.elements)
 	if what == "" {
+		at.elements = all
 		what = unordered(all, span{})
 	}
 	if what != "" {
