@@ -9,16 +9,21 @@ import (
 )
 
 // In a bubble time passes as soon as all goroutines wait or have ended, so one that
-// has just ended must not be counted any more.
+// has just ended must not be counted any more. The runtime's own goroutine that runs
+// finalizers is counted while it does, which happens in few rounds; runtime.NumGoroutine
+// is late in hundreds.
 func TestGoroutines_ThatHaveEndedAreNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before := goroutines()
+		before, late := goroutines(), 0
 		for range 5000 {
 			for range 5 {
 				go func() {}()
 			}
 			time.Sleep(time.Millisecond)
-			require.LessOrEqual(t, goroutines(), before) // fewer if goroutines from before the test have ended
+			if goroutines() > before { // it is fewer if goroutines from before the test have ended
+				late++
+			}
 		}
+		require.Less(t, late, 50)
 	})
 }
